@@ -1,0 +1,1 @@
+"""Controllers and actuators of the moving variable, as kernels."""

@@ -1,0 +1,103 @@
+"""KERS torque controller of a variator: Tebaldi and Zanasi 2022, section 6.2, Fig. 9.
+
+Integral control of the tilt angle makes the torque ``tau_d`` at the port follow ``tau_des``::
+
+    theta' = K_theta (D_tau - K_w D_omega),    D_tau = tau_des - tau_est,    D_omega = omega_t - omega_d
+
+with ``omega_t`` the speed of the shaft outside the port's spring and ``omega_d`` that of the gear inside it. The
+torque is estimated from the energy ``E = J(theta) omega_d^2 / 2`` of the rigid model and its dissipation
+``A(theta) omega_d^2 < 0``::
+
+    tau_est = E'/omega_d - A(theta) omega_d                                                                (23)
+
+where ``E'`` is the response of ``s/(T s + 1)`` to ``E``, that is ``E' = (E - z)/T`` with ``z' = (E - z)/T``.
+
+What a real unit needs beyond the paper, all of it inactive in the paper's range:
+
+- *Standstill and reversal.* Dividing by ``omega_d`` and the sign of the loop gain, which is that of ``omega_d``,
+  are the paper's for ``|omega_d| > omega_0``; below, both are continued linearly through zero, so the loop rests
+  at standstill and works mirrored in reverse.
+- *Limits* of tilt and tilt rate as in `limits`, where anti-windup is explained.
+- *Full store.* The speed ``omega_s = q(theta) omega_d`` of the storage gear stays below ``w_max``: the rate is
+  bounded by
+
+      theta' d|omega_s|/dtheta <= (w_max - |omega_s|)/T_l.
+
+- *Empty store.* Towards the lower end stop ``dJ/dtheta`` fades and the loop runs into the stop; the torque then
+  is what friction takes. Whenever a limit overrides the law, the unit says so; it recovers as soon as the demand
+  is feasible.
+"""
+
+from rtcvt.control.limits import D_OMEGA, D_THETA, D_Z, HIGH, LIMIT_TIME, LOW, RATE, TAU_EST, set_limits
+from rtcvt.kernel import kernel
+
+__all__ = ["K_THETA", "K_W", "OMEGA_0", "STORAGE", "TAU_FILTER", "W_MAX", "kers_law"]
+
+# after the block of limits
+K_THETA = 4  # [rad/(s.N.m)]
+K_W = 5  # [N.m.s/rad]
+TAU_FILTER = 6  # T [s]
+W_MAX = 7  # largest speed of the storage gear [rad/s]
+OMEGA_0 = 8  # speed below which the law is continued linearly [rad/s]
+STORAGE = 9  # row of the storage gear in Q1
+
+
+@kernel
+def kers_law(p, c, omega, theta, z, omega_t, tau_des, inertia, d_inertia, damping, d_damping, q, dq, ddq, work, o):
+    """Write ``theta'``, its gradient, its bounds and the torque estimate to ``work[o:]``.
+
+    Parameters
+    ----------
+    p, c : array of float, int
+        Parameters, and where the controller's block begins.
+    omega, theta, z : float
+        Speed of the port's gear [rad/s], tilt [rad], state of the filter [J].
+    omega_t, tau_des : float
+        Inputs: shaft speed [rad/s], demanded torque [N.m].
+    inertia, d_inertia, damping, d_damping : float
+        ``J(theta)`` [kg.m2], ``A(theta)`` [N.m.s/rad] and their derivatives to theta.
+    q, dq, ddq : float
+        Ratio of the storage gear's speed to omega and its derivatives to theta.
+    work, o : array of float, int
+        Where to write, see `rtcvt.control.limits`.
+    """
+    w_0 = p[c + OMEGA_0]
+    if abs(omega) > w_0:
+        inverse = 1.0 / omega
+        d_inverse = -inverse * inverse
+        sign = 1.0 if omega > 0.0 else -1.0
+        d_sign = 0.0
+    else:
+        inverse = omega / (w_0 * w_0)
+        d_inverse = 1.0 / (w_0 * w_0)
+        sign = omega / w_0
+        d_sign = 1.0 / w_0
+    T = p[c + TAU_FILTER]
+    power = (0.5 * inertia * omega * omega - z) / T
+    tau_est = power * inverse - damping * omega
+    error = tau_des - tau_est - p[c + K_W] * (omega_t - omega)
+    gain = sign * p[c + K_THETA]
+    work[o + RATE] = gain * error
+    work[o + TAU_EST] = tau_est
+    d_tau_omega = inertia * omega / T * inverse + power * d_inverse - damping
+    work[o + D_OMEGA] = gain * (p[c + K_W] - d_tau_omega) + d_sign * p[c + K_THETA] * error
+    work[o + D_THETA] = -gain * (0.5 * d_inertia * omega * omega / T * inverse - d_damping * omega)
+    work[o + D_Z] = gain * inverse / T
+
+    set_limits(p, c, theta, work, o)
+    side = 1.0 if q * omega > 0.0 else -1.0
+    margin = p[c + W_MAX] - side * q * omega
+    closing = side * dq * omega
+    if closing != 0.0:
+        scale = 1.0 / (p[c + LIMIT_TIME] * closing)
+        bound = margin * scale
+        if bound > work[o + LOW] and bound < work[o + HIGH]:
+            at = o + (HIGH if closing > 0.0 else LOW)
+            work[at + RATE] = bound
+            work[at + D_OMEGA] = (-side * q - margin * side * dq / closing) * scale
+            work[at + D_THETA] = (-closing - margin * side * ddq * omega / closing) * scale
+        elif (closing > 0.0 and bound <= work[o + LOW]) or (closing < 0.0 and bound >= work[o + HIGH]):
+            near = o + (LOW if closing > 0.0 else HIGH)  # an overspeed store takes all that the actuator can do
+            far = o + (HIGH if closing > 0.0 else LOW)
+            for i in range(4):
+                work[far + i] = work[near + i]

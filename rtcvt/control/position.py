@@ -1,0 +1,22 @@
+"""Position actuator: theta follows its set point with a first-order lag, within the limits of `limits`.
+
+theta' = (theta_des - theta)/T_a
+"""
+
+from rtcvt.control.limits import D_OMEGA, D_THETA, D_Z, RATE, TAU_EST, set_limits
+from rtcvt.kernel import kernel
+
+__all__ = ["TIME_CONSTANT", "position_law"]
+
+TIME_CONSTANT = 4  # T_a [s], after the block of limits
+
+
+@kernel
+def position_law(p, c, theta, theta_des, work, o):
+    """Write ``theta'``, its gradient and its bounds to ``work[o:]``."""
+    work[o + RATE] = (theta_des - theta) / p[c + TIME_CONSTANT]
+    work[o + D_OMEGA] = 0.0
+    work[o + D_THETA] = -1.0 / p[c + TIME_CONSTANT]
+    work[o + D_Z] = 0.0
+    work[o + TAU_EST] = 0.0
+    set_limits(p, c, theta, work, o)

@@ -1,0 +1,200 @@
+"""A model: its variables, its state and the kernels that advance it. The one contract of everything that runs.
+
+The kernels work on 1-D float64 arrays, in the order of the model's tables::
+
+    initialise(p, u, x, work) -> status        start state from parameters and inputs; prepares `work`
+    derivative(t, x, u, p, dx, work)           right-hand side of x' = f(x, u), inputs held
+    jacobian(t, x, u, p, jac, work)            df/dx, row-major
+    output(t, x, u, p, y, work)                outputs, contact forces included
+    step(t, h, x, u, p, y, work) -> status     one fixed step: 0 ok, 1 saturated or extrapolating, 2 failed
+
+``step`` is total: any input, NaN and Inf included, gives a status, and a failed step leaves the state as it was.
+`work` is scratch of one instance whose first part `initialise` derives from `p`; it never carries state from step
+to step.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED
+
+__all__ = ["Instance", "Model", "Variable"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One row of the variable table, the single source of buffers, FMI description, documentation and tests.
+
+    `index` is the place in the buffer of its causality: ``p``, ``u`` or ``y``.
+    """
+
+    name: str
+    causality: Literal["parameter", "input", "output"]
+    index: int
+    unit: str  # SI, "1" if dimensionless
+    description: str
+    start: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    nominal: float | None = None
+    display_unit: str | None = None
+    boolean: bool = False
+
+
+@dataclass(frozen=True)
+class Model:
+    """A real-time model: kernels, tables and default parameters. See the module for the kernels' contract."""
+
+    name: str
+    description: str
+    fidelity: Literal["rigid", "full"]
+    variables: tuple[Variable, ...]
+    states: tuple[tuple[str, str], ...]  # name and unit
+    p: Vector  # structure and default parameters
+    n_work: int
+    step_size: float  # [s]
+    initialise: Callable[..., int]
+    derivative: Callable[..., None]
+    jacobian: Callable[..., None]
+    output: Callable[..., None]
+    step: Callable[..., int]
+    source: str = ""  # text of the unit file
+
+    def select(self, causality: str) -> tuple[Variable, ...]:
+        """Variables of one causality, in the table's order."""
+        return tuple(v for v in self.variables if v.causality == causality)
+
+    @cached_property
+    def by_name(self) -> dict[str, Variable]:
+        """Variables by name."""
+        return {v.name: v for v in self.variables}
+
+    def variable(self, name: str, *causalities: str) -> Variable:
+        """The variable of that name.
+
+        Raises
+        ------
+        InputError
+            There is none of these causalities.
+        """
+        found = self.by_name.get(name)
+        if found is None or (causalities and found.causality not in causalities):
+            kinds = causalities or ("parameter", "input", "output")
+            known = ", ".join(v.name for v in self.variables if v.causality in kinds)
+            raise InputError(self.name, name, None, f"not one of its {' or '.join(kinds)}s: {known}")
+        return found
+
+    def instantiate(self) -> "Instance":
+        """Fresh buffers with the start values."""
+        return Instance(self)
+
+
+@dataclass
+class Instance:
+    """Buffers of one running model. Sizes never change, so nothing is allocated while it steps."""
+
+    model: Model
+    p: Vector = field(init=False)
+    u: Vector = field(init=False)
+    x: Vector = field(init=False)
+    y: Vector = field(init=False)
+    work: Vector = field(init=False)
+    t: float = field(init=False, default=0.0)  # [s]
+
+    def __post_init__(self) -> None:
+        m = self.model
+        self.p = m.p.copy()
+        self.u = np.array([v.start for v in m.select("input")], dtype=float)
+        self.x = np.zeros(len(m.states))
+        self.y = np.zeros(len(m.select("output")))
+        self.work = np.zeros(m.n_work)
+
+    def buffer(self, variable: Variable) -> Vector:
+        """The buffer that holds a variable."""
+        return {"parameter": self.p, "input": self.u, "output": self.y}[variable.causality]
+
+    def set(self, name: str, value: float) -> None:
+        """Set a parameter (before `initialise`) or an input, in SI units.
+
+        Raises
+        ------
+        InputError
+            No such parameter or input, or a parameter outside its range.
+        """
+        v = self.model.variable(name, "parameter", "input")
+        if v.causality == "parameter":
+            low = -np.inf if v.minimum is None else v.minimum
+            high = np.inf if v.maximum is None else v.maximum
+            if not low <= value <= high or not abs(value) < np.inf:
+                raise InputError(self.model.name, name, value, f"a number from {low:g} to {high:g} {v.unit}")
+        self.buffer(v)[v.index] = value
+
+    def get(self, name: str) -> float:
+        """Value of a variable in SI units."""
+        v = self.model.variable(name)
+        return float(self.buffer(v)[v.index])
+
+    def initialise(self, t: float = 0.0) -> None:
+        """Compute the start state and the outputs there.
+
+        Raises
+        ------
+        InputError
+            The parameters admit no start state.
+        """
+        self.t = t
+        if self.model.initialise(self.p, self.u, self.x, self.work) == FAILED:
+            raise InputError(
+                self.model.name,
+                "initialise",
+                None,
+                "these parameters and inputs give no finite start state: check the inertias of the "
+                "reduced state, the radii and the inputs",
+            )
+        self.model.output(t, self.x, self.u, self.p, self.y, self.work)
+
+    def step(self, h: float) -> int:
+        """Advance by `h` [s]; time moves on unless the step failed."""
+        status = self.model.step(self.t, h, self.x, self.u, self.p, self.y, self.work)
+        if status != FAILED:
+            self.t += h
+        return status
+
+    def derivative(self) -> Vector:
+        """``x'`` at the present state."""
+        dx = np.empty_like(self.x)
+        self.model.derivative(self.t, self.x, self.u, self.p, dx, self.work)
+        return dx
+
+    def jacobian(self) -> NDArray[np.float64]:
+        """``df/dx`` at the present state, shape (n, n)."""
+        n = len(self.x)
+        jac = np.empty(n * n)
+        self.model.jacobian(self.t, self.x, self.u, self.p, jac, self.work)
+        return jac.reshape(n, n)
+
+    def outputs(self) -> Vector:
+        """The outputs at the present state, as the buffer itself."""
+        self.model.output(self.t, self.x, self.u, self.p, self.y, self.work)
+        return self.y
+
+    def get_state(self) -> dict[str, Any]:
+        """Everything that `set_state` needs to go on from here with the same bits."""
+        return {"t": self.t} | {k: getattr(self, k).tolist() for k in ("p", "u", "x", "y")}
+
+    def set_state(self, state: dict[str, Any]) -> None:
+        """Go back to a state of this model."""
+        self.t = state["t"]
+        for k in ("p", "u"):
+            getattr(self, k)[:] = state[k]
+        self.model.initialise(self.p, self.u, self.x, self.work)
+        for k in ("x", "y"):
+            getattr(self, k)[:] = state[k]

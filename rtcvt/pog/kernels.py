@@ -1,0 +1,847 @@
+"""Full and rigid model of any gear system as real-time kernels; equations and symbols as in `rtcvt.pog`.
+
+Everything that depends on theta carries its first and second derivative to theta along (a jet), so that the rate
+``dQ1/dt = Q1' theta'`` and the Jacobian are exact. With the dependent speeds (D) and the independent ones (I)
+told apart::
+
+    R_D Q_D = -R_I,    R_D Q_D' = -R' Q1,    R_D Q_D'' = -(R'' Q1 + 2 R' Q1')
+
+the first being eq. (7), the others its derivatives (``dR/dt Q1 + R dQ1/dt = 0``). The contact forces of the rigid
+model solve ``R' F = tau - J d(omega)/dt - B_J omega``, eq. (B.1) with ``R omega = 0``, in the dependent rows.
+That is eq. (11) without its inverse of J, so gears without inertia are allowed there.
+"""
+
+import math
+
+from rtcvt.control.kers import STORAGE, TAU_FILTER, kers_law
+from rtcvt.control.limits import (
+    CLIPPED,
+    CONTROL_SIZE,
+    D_OMEGA,
+    D_THETA,
+    D_Z,
+    FREE,
+    HELD,
+    HIGH,
+    LIMITED,
+    LOW,
+    RATE,
+    TAU_EST,
+    apply_limits,
+)
+from rtcvt.control.position import position_law
+from rtcvt.elementary import cos, sin
+from rtcvt.integrators import (
+    ROSENBROCK,
+    STAGES,
+    rk4_new,
+    rk4_stage,
+    rosenbrock_matrix,
+    rosenbrock_new,
+    rosenbrock_solve,
+    rosenbrock_stage,
+)
+from rtcvt.kernel import FAILED, OK, SATURATED, kernel
+from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
+from rtcvt.pog.layout import (
+    ADD,
+    CONSTANT,
+    CONTROL,
+    COS,
+    DIV,
+    ENTRY,
+    ENTRY_END,
+    ENTRY_FIXED,
+    FRICTION,
+    FULL,
+    INTERNAL_STEP,
+    KERS,
+    METHOD,
+    MOVING,
+    MUL,
+    N_1,
+    N_FRICTION,
+    N_J,
+    N_K,
+    N_PORT,
+    N_S,
+    N_X,
+    NEG,
+    NO_CONTROL,
+    ORDER,
+    P_B,
+    P_CONTROL,
+    P_D,
+    P_J,
+    P_K,
+    P_THETA_START,
+    PORT,
+    POSITION,
+    SIN,
+    SQRT,
+    START,
+    SUB,
+    TAPE,
+    TAPE_END,
+    TAPE_FIXED,
+    THETA,
+    W_A,
+    W_B,
+    W_C,
+    W_CONTROL,
+    W_L,
+    W_L_PIVOT,
+    W_M,
+    W_OMEGA,
+    W_Q,
+    W_R,
+    W_RD,
+    W_RD_PIVOT,
+    W_REGISTER,
+    W_SAVED,
+    W_STEP,
+    W_TAU,
+    W_THETA,
+    W_V,
+)
+
+__all__ = ["derivative", "initialise", "jacobian", "kinematics", "output", "step"]
+
+HUGE = 1e100  # beyond this, as for Inf and NaN, a number is no state or input
+SINGULAR = 1e-12  # smallest ratio of pivots of R_D
+MOST_STEPS = 1e6  # internal steps in one communication step
+
+
+# --- geometry: R and Q1 with their derivatives to theta ---------------------------------------------------------------
+
+
+@kernel
+def run_tape(first, last, theta, p, work):
+    """Compute registers `first` to `last` - 1, each with its two derivatives to theta."""
+    tape = int(p[TAPE])
+    registers = int(p[W_REGISTER])
+    for k in range(first, last):
+        op = int(p[tape + 3 * k])
+        one = int(p[tape + 3 * k + 1])
+        a = registers + 3 * one
+        b = registers + 3 * int(p[tape + 3 * k + 2])
+        o = registers + 3 * k
+        if op == CONSTANT:
+            work[o] = p[one]
+            work[o + 1] = 0.0
+            work[o + 2] = 0.0
+        elif op == THETA:
+            work[o] = theta
+            work[o + 1] = 1.0
+            work[o + 2] = 0.0
+        elif op == ADD:
+            for i in range(3):
+                work[o + i] = work[a + i] + work[b + i]
+        elif op == SUB:
+            for i in range(3):
+                work[o + i] = work[a + i] - work[b + i]
+        elif op == MUL:
+            work[o] = work[a] * work[b]
+            work[o + 1] = work[a + 1] * work[b] + work[a] * work[b + 1]
+            work[o + 2] = work[a + 2] * work[b] + 2.0 * work[a + 1] * work[b + 1] + work[a] * work[b + 2]
+        elif op == DIV:
+            work[o] = work[a] / work[b]
+            work[o + 1] = (work[a + 1] - work[o] * work[b + 1]) / work[b]
+            work[o + 2] = (work[a + 2] - 2.0 * work[o + 1] * work[b + 1] - work[o] * work[b + 2]) / work[b]
+        elif op == NEG:
+            for i in range(3):
+                work[o + i] = -work[a + i]
+        elif op == SIN or op == COS:
+            s = sin(work[a])
+            c = cos(work[a])
+            f = s if op == SIN else c
+            df = c if op == SIN else -s
+            work[o] = f
+            work[o + 1] = df * work[a + 1]
+            work[o + 2] = df * work[a + 2] - f * work[a + 1] * work[a + 1]
+        elif op == SQRT:
+            work[o] = math.sqrt(work[a])
+            work[o + 1] = 0.5 * work[a + 1] / work[o]
+            work[o + 2] = (0.5 * work[a + 2] - work[o + 1] * work[o + 1]) / work[o]
+
+
+@kernel
+def load_entries(first, last, p, work):
+    """Copy registers into R, R' and R''."""
+    entry = int(p[ENTRY])
+    n_J = int(p[N_J])
+    size = int(p[N_K]) * n_J
+    for k in range(first, last):
+        place = int(p[W_R]) + int(p[entry + 3 * k]) * n_J + int(p[entry + 3 * k + 1])
+        register = int(p[W_REGISTER]) + 3 * int(p[entry + 3 * k + 2])
+        for d in range(3):
+            work[place + d * size] = work[register + d]
+
+
+@kernel
+def solve_speeds(p, work):
+    """Q1 and its derivatives from R and its derivatives; leaves the LU of R_D behind."""
+    n_J = int(p[N_J])
+    n_K = int(p[N_K])
+    n_1 = int(p[N_1])
+    order = int(p[ORDER])
+    R = int(p[W_R])
+    Q = int(p[W_Q])
+    RD = int(p[W_RD])
+    pivot = int(p[W_RD_PIVOT])
+    v = int(p[W_V])
+    for k in range(n_K):
+        for j in range(n_K):
+            work[RD + k * n_K + j] = work[R + k * n_J + int(p[order + j])]
+    lu(n_K, work, RD, pivot)
+    derivatives = 3 if p[MOVING] != 0.0 else 1
+    for c in range(n_1):
+        own = int(p[order + n_K + c])
+        for d in range(derivatives):
+            Q_d = Q + d * n_J * n_1
+            for k in range(n_K):
+                if d == 0:
+                    s = work[R + k * n_J + own]
+                else:
+                    s = 0.0
+                    for i in range(n_J):
+                        s += d * work[R + n_K * n_J + k * n_J + i] * work[Q + (d - 1) * n_J * n_1 + i * n_1 + c]
+                        if d == 2:
+                            s += work[R + 2 * n_K * n_J + k * n_J + i] * work[Q + i * n_1 + c]
+                work[v + k] = -s
+            lu_solve(n_K, work, RD, pivot, v)
+            for j in range(n_K):
+                work[Q_d + int(p[order + j]) * n_1 + c] = work[v + j]
+            for j in range(n_1):
+                work[Q_d + int(p[order + n_K + j]) * n_1 + c] = 1.0 if (d == 0 and j == c) else 0.0
+
+
+@kernel
+def reduced_matrices(p, work):
+    """L1, Q1' J Q1', A1 and the derivatives of the latter two to theta, eq. (10); leaves the LU of L1 behind."""
+    n_J = int(p[N_J])
+    n_1 = int(p[N_1])
+    size = n_J * n_1
+    J = int(p[P_J])
+    B = int(p[W_B])
+    Q = int(p[W_Q])
+    L = int(p[W_L])
+    M = int(p[W_M])
+    A = int(p[W_A])
+    for r in range(n_1):
+        for c in range(n_1):
+            l_rc = 0.0
+            m_rc = 0.0
+            dm_rc = 0.0
+            a_rc = 0.0
+            da_rc = 0.0
+            for i in range(n_J):
+                q_r = work[Q + i * n_1 + r]
+                dq_r = work[Q + size + i * n_1 + r]
+                q_c = work[Q + i * n_1 + c]
+                dq_c = work[Q + size + i * n_1 + c]
+                l_rc += q_r * p[J + i] * q_c
+                m_rc += q_r * p[J + i] * dq_c
+                dm_rc += p[J + i] * (dq_r * dq_c + q_r * work[Q + 2 * size + i * n_1 + c])
+                for j in range(n_J):
+                    b_ij = work[B + i * n_J + j]
+                    if b_ij != 0.0:
+                        a_rc -= q_r * b_ij * work[Q + j * n_1 + c]
+                        da_rc -= b_ij * (dq_r * work[Q + j * n_1 + c] + q_r * work[Q + size + j * n_1 + c])
+            at = r * n_1 + c
+            work[L + at] = l_rc
+            work[L + n_1 * n_1 + at] = l_rc
+            work[M + at] = m_rc
+            work[M + n_1 * n_1 + at] = dm_rc
+            work[A + at] = a_rc
+            work[A + n_1 * n_1 + at] = da_rc
+    lu(n_1, work, L + n_1 * n_1, int(p[W_L_PIVOT]))
+
+
+@kernel
+def kinematics(theta, p, work):
+    """Bring R, Q1 and the reduced matrices to `theta` [rad], if they are not there yet."""
+    if work[int(p[W_THETA])] == theta:
+        return
+    run_tape(int(p[TAPE_FIXED]), int(p[TAPE_END]), theta, p, work)
+    load_entries(int(p[ENTRY_FIXED]), int(p[ENTRY_END]), p, work)
+    solve_speeds(p, work)
+    reduced_matrices(p, work)
+    work[int(p[W_THETA])] = theta
+
+
+@kernel
+def prepare(p, work):
+    """What depends on parameters alone: the fixed part of R, and B_J = B_omega + B_delta_omega (Algorithm 2)."""
+    n_J = int(p[N_J])
+    B = int(p[W_B])
+    for i in range(int(p[W_STEP])):
+        work[i] = 0.0
+    run_tape(0, int(p[TAPE_FIXED]), 0.0, p, work)
+    load_entries(0, int(p[ENTRY_FIXED]), p, work)
+    for i in range(n_J):
+        work[B + i * n_J + i] = p[int(p[P_B]) + i]
+    for k in range(int(p[N_FRICTION])):
+        row = int(p[FRICTION]) + 4 * k
+        i = int(p[row])
+        j = int(p[row + 1])
+        b = p[int(p[row + 3])]
+        work[B + i * n_J + i] += b
+        work[B + j * n_J + j] += b
+        work[B + i * n_J + j] += p[row + 2] * b
+        work[B + j * n_J + i] += p[row + 2] * b
+    work[int(p[W_THETA])] = HUGE  # nowhere yet
+
+
+# --- parts that both models share ------------------------------------------------------------------------------------
+
+
+@kernel
+def ports_at(p):
+    """Index in x of the first spring port's torque; theta and z follow the springs."""
+    return int(p[N_J]) + int(p[N_K]) if p[FULL] != 0.0 else int(p[N_1])
+
+
+@kernel
+def tilt(x, p):
+    """The moving variable theta [rad], 0 if nothing moves."""
+    return x[ports_at(p) + int(p[N_S])] if p[MOVING] != 0.0 else 0.0
+
+
+@kernel
+def speed_index(port, p):
+    """Index in x of the speed of a spring port's gear, which is an independent one."""
+    gear = int(p[int(p[PORT]) + 3 * port])
+    if p[FULL] != 0.0:
+        return gear
+    for j in range(int(p[N_1])):
+        if int(p[int(p[ORDER]) + int(p[N_K]) + j]) == gear:
+            return j
+    return -1
+
+
+@kernel
+def controlled_port(p):
+    """The port that the KERS controller acts on: the only one whose gear is independent."""
+    gear = int(p[int(p[ORDER]) + int(p[N_K])])
+    for k in range(int(p[N_PORT])):
+        if int(p[int(p[PORT]) + 3 * k]) == gear:
+            return k
+    return -1
+
+
+@kernel
+def torques(x, u, p, work):
+    """Torques on the gears from inputs and spring ports [N.m], into W_TAU."""
+    tau = int(p[W_TAU])
+    for i in range(int(p[N_J])):
+        work[tau + i] = 0.0
+    for k in range(int(p[N_PORT])):
+        spring = int(p[int(p[PORT]) + 3 * k + 1])
+        work[tau + int(p[int(p[PORT]) + 3 * k])] = u[k] if spring < 0 else x[ports_at(p) + spring]
+
+
+@kernel
+def stored_energy_rigid(omega, p, work):
+    """``J(theta) omega^2 / 2`` [J] of a system with one independent speed, at the tilt of `kinematics`."""
+    return 0.5 * work[int(p[W_L])] * omega * omega
+
+
+@kernel
+def control(mode, held, x, u, p, work):
+    """``theta'`` from the unit's controller within its limits, into W_CONTROL; 0 if nothing moves."""
+    o = int(p[W_CONTROL])
+    c = int(p[P_CONTROL])
+    kind = int(p[CONTROL])
+    theta = tilt(x, p)
+    if kind == NO_CONTROL:
+        for i in range(CONTROL_SIZE):
+            work[o + i] = 0.0
+    elif kind == POSITION:
+        position_law(p, c, theta, u[int(p[N_PORT])], work, o)
+    elif kind == KERS:
+        port = controlled_port(p)
+        size = int(p[N_J])  # n_1 is 1
+        q = int(p[W_Q]) + int(p[c + STORAGE])
+        M = int(p[W_M])
+        A = int(p[W_A])
+        omega = x[speed_index(port, p)]
+        z = x[ports_at(p) + int(p[N_S]) + 1]
+        kers_law(
+            p,
+            c,
+            omega,
+            theta,
+            z,
+            u[port],
+            u[int(p[N_PORT])],
+            work[int(p[W_L])],
+            2.0 * work[M],
+            work[A],
+            work[A + 1],
+            work[q],
+            work[q + size],
+            work[q + 2 * size],
+            work,
+            o,
+        )
+    if kind != NO_CONTROL:
+        apply_limits(mode, held, work, o)
+
+
+@kernel
+def shared_derivative(x, u, p, dx, work):
+    """Rates of spring ports, theta and z; expects `control` to have run."""
+    at = ports_at(p)
+    for k in range(int(p[N_PORT])):
+        spring = int(p[int(p[PORT]) + 3 * k + 1])
+        if spring >= 0:
+            dx[at + spring] = p[int(p[int(p[PORT]) + 3 * k + 2])] * (u[k] - x[speed_index(k, p)])
+    at += int(p[N_S])
+    if p[MOVING] != 0.0:
+        dx[at] = work[int(p[W_CONTROL]) + RATE]
+    if int(p[CONTROL]) == KERS:
+        omega = x[speed_index(controlled_port(p), p)]
+        dx[at + 1] = (stored_energy_rigid(omega, p, work) - x[at + 1]) / p[int(p[P_CONTROL]) + TAU_FILTER]
+
+
+@kernel
+def shared_jacobian(x, p, jac, work):
+    """Rows of spring ports, theta and z; expects `control` to have run."""
+    n = int(p[N_X])
+    at = ports_at(p)
+    for k in range(int(p[N_PORT])):
+        spring = int(p[int(p[PORT]) + 3 * k + 1])
+        if spring >= 0:
+            jac[(at + spring) * n + speed_index(k, p)] = -p[int(p[int(p[PORT]) + 3 * k + 2])]
+    at += int(p[N_S])
+    if p[MOVING] != 0.0:
+        jac[at * n + at] = work[int(p[W_CONTROL]) + D_THETA]
+    if int(p[CONTROL]) == KERS:
+        own = speed_index(controlled_port(p), p)
+        omega = x[own]
+        T = p[int(p[P_CONTROL]) + TAU_FILTER]
+        jac[at * n + own] = work[int(p[W_CONTROL]) + D_OMEGA]
+        jac[at * n + at + 1] = work[int(p[W_CONTROL]) + D_Z]
+        jac[(at + 1) * n + own] = work[int(p[W_L])] * omega / T
+        jac[(at + 1) * n + at] = work[int(p[W_M])] * omega * omega / T
+        jac[(at + 1) * n + at + 1] = -1.0 / T
+
+
+# --- full elastic model, eq. (2) --------------------------------------------------------------------------------------
+
+
+@kernel
+def contact_speeds(d, x, p, work, v):
+    """``R omega`` (d = 0) or ``R' omega`` (d = 1) of the full model [m/s], into ``work[v:]``."""
+    n_J = int(p[N_J])
+    n_K = int(p[N_K])
+    R = int(p[W_R]) + d * n_K * n_J
+    for k in range(n_K):
+        s = 0.0
+        for i in range(n_J):
+            s += work[R + k * n_J + i] * x[i]
+        work[v + k] = s
+
+
+@kernel
+def full_derivative(x, u, p, dx, work):
+    """Eq. (2): ``J omega' = tau - B_J omega - R'(F + B_K R omega)``, ``F' = K R omega``."""
+    n_J = int(p[N_J])
+    n_K = int(p[N_K])
+    R = int(p[W_R])
+    B = int(p[W_B])
+    v = int(p[W_V])
+    contact_speeds(0, x, p, work, v)
+    for i in range(n_J):
+        s = work[int(p[W_TAU]) + i]
+        for j in range(n_J):
+            s -= work[B + i * n_J + j] * x[j]
+        for k in range(n_K):
+            s -= work[R + k * n_J + i] * (x[n_J + k] + p[int(p[P_D]) + k] * work[v + k])
+        dx[i] = s / p[int(p[P_J]) + i]
+    for k in range(n_K):
+        dx[n_J + k] = p[int(p[P_K]) + k] * work[v + k]
+
+
+@kernel
+def full_jacobian(x, p, jac, work):
+    """Rows of omega and F of the full model."""
+    n = int(p[N_X])
+    n_J = int(p[N_J])
+    n_K = int(p[N_K])
+    R = int(p[W_R])
+    dR = R + n_K * n_J
+    B = int(p[W_B])
+    D = int(p[P_D])
+    v = int(p[W_V])
+    dv = int(p[W_C])
+    at = ports_at(p)
+    theta = at + int(p[N_S])
+    contact_speeds(0, x, p, work, v)
+    contact_speeds(1, x, p, work, dv)
+    for i in range(n_J):
+        J_i = p[int(p[P_J]) + i]
+        for j in range(n_J):
+            s = work[B + i * n_J + j]
+            for k in range(n_K):
+                s += work[R + k * n_J + i] * p[D + k] * work[R + k * n_J + j]
+            jac[i * n + j] = -s / J_i
+        s = 0.0
+        for k in range(n_K):
+            jac[i * n + n_J + k] = -work[R + k * n_J + i] / J_i
+            s += work[dR + k * n_J + i] * (x[n_J + k] + p[D + k] * work[v + k])
+            s += work[R + k * n_J + i] * p[D + k] * work[dv + k]
+        if p[MOVING] != 0.0:
+            jac[i * n + theta] = -s / J_i
+    for k in range(int(p[N_PORT])):
+        spring = int(p[int(p[PORT]) + 3 * k + 1])
+        if spring >= 0:
+            gear = int(p[int(p[PORT]) + 3 * k])
+            jac[gear * n + at + spring] = 1.0 / p[int(p[P_J]) + gear]
+    for k in range(n_K):
+        K_k = p[int(p[P_K]) + k]
+        for j in range(n_J):
+            jac[(n_J + k) * n + j] = K_k * work[R + k * n_J + j]
+        if p[MOVING] != 0.0:
+            jac[(n_J + k) * n + theta] = K_k * work[dv + k]
+
+
+# --- rigid model, eqs. (9) and (10) -----------------------------------------------------------------------------------
+
+
+@kernel
+def rigid_derivative(x, u, p, dx, work):
+    """Eq. (9): ``L1 x1' = B1 tau + (A1 - N1) x1`` with ``N1 = M theta'``."""
+    n_J = int(p[N_J])
+    n_1 = int(p[N_1])
+    Q = int(p[W_Q])
+    M = int(p[W_M])
+    A = int(p[W_A])
+    L = int(p[W_L])
+    b = int(p[W_V])
+    rate = work[int(p[W_CONTROL]) + RATE]
+    for r in range(n_1):
+        s = 0.0
+        for i in range(n_J):
+            s += work[Q + i * n_1 + r] * work[int(p[W_TAU]) + i]
+        for c in range(n_1):
+            s += (work[A + r * n_1 + c] - rate * work[M + r * n_1 + c]) * x[c]
+        work[b + r] = s
+    lu_solve(n_1, work, L + n_1 * n_1, int(p[W_L_PIVOT]), b)
+    for r in range(n_1):
+        dx[r] = work[b + r]
+
+
+@kernel
+def store_column(column, n, n_1, p, jac, work, b):
+    """``L1^-1`` times the vector at ``work[b]`` becomes a column of the Jacobian."""
+    lu_solve(n_1, work, int(p[W_L]) + n_1 * n_1, int(p[W_L_PIVOT]), b)
+    for r in range(n_1):
+        jac[r * n + column] = work[b + r]
+
+
+@kernel
+def rigid_jacobian(x, u, p, jac, work, dx):
+    """Rows of x1 of the rigid model; `dx` is scratch for its derivative."""
+    n = int(p[N_X])
+    n_J = int(p[N_J])
+    n_1 = int(p[N_1])
+    Q = int(p[W_Q])
+    M = int(p[W_M])
+    A = int(p[W_A])
+    b = int(p[W_V])
+    o = int(p[W_CONTROL])
+    Mx = int(p[W_C])
+    rate = work[o + RATE]
+    at = ports_at(p)
+    theta = at + int(p[N_S])
+    rigid_derivative(x, u, p, dx, work)
+    for r in range(n_1):
+        s = 0.0
+        for c in range(n_1):
+            s += work[M + r * n_1 + c] * x[c]
+        work[Mx + r] = s
+    for c in range(n_1):
+        for r in range(n_1):
+            work[b + r] = work[A + r * n_1 + c] - rate * work[M + r * n_1 + c]
+            if int(p[CONTROL]) == KERS:
+                work[b + r] -= work[Mx + r] * work[o + D_OMEGA]
+        store_column(c, n, n_1, p, jac, work, b)
+    for k in range(int(p[N_PORT])):
+        spring = int(p[int(p[PORT]) + 3 * k + 1])
+        if spring >= 0:
+            for r in range(n_1):
+                work[b + r] = work[Q + int(p[int(p[PORT]) + 3 * k]) * n_1 + r]
+            store_column(at + spring, n, n_1, p, jac, work, b)
+    if p[MOVING] != 0.0:
+        square = n_1 * n_1
+        for r in range(n_1):
+            s = -work[Mx + r] * work[o + D_THETA]
+            for i in range(n_J):
+                s += work[Q + n_J * n_1 + i * n_1 + r] * work[int(p[W_TAU]) + i]
+            for c in range(n_1):
+                at_rc = r * n_1 + c
+                s += (work[A + square + at_rc] - rate * work[M + square + at_rc]) * x[c]
+                s -= (work[M + at_rc] + work[M + c * n_1 + r]) * dx[c]
+            work[b + r] = s
+        store_column(theta, n, n_1, p, jac, work, b)
+    if int(p[CONTROL]) == KERS:
+        for r in range(n_1):
+            work[b + r] = -work[Mx + r] * work[o + D_Z]
+        store_column(theta + 1, n, n_1, p, jac, work, b)
+
+
+@kernel
+def rigid_speeds(x, p, work, omega):
+    """``omega = Q1 x1`` [rad/s], eq. (8), into ``work[omega:]``."""
+    n_1 = int(p[N_1])
+    for i in range(int(p[N_J])):
+        s = 0.0
+        for c in range(n_1):
+            s += work[int(p[W_Q]) + i * n_1 + c] * x[c]
+        work[omega + i] = s
+
+
+@kernel
+def rigid_forces(x, u, p, dx, work, F):
+    """Contact forces of the rigid model [N], eq. (11), into ``work[F:]``; expects `rigid_speeds` in W_OMEGA."""
+    n_J = int(p[N_J])
+    n_K = int(p[N_K])
+    n_1 = int(p[N_1])
+    Q = int(p[W_Q])
+    B = int(p[W_B])
+    rate = work[int(p[W_CONTROL]) + RATE]
+    rigid_derivative(x, u, p, dx, work)
+    for k in range(n_K):
+        i = int(p[int(p[ORDER]) + k])
+        acceleration = 0.0
+        for c in range(n_1):
+            acceleration += work[Q + i * n_1 + c] * dx[c] + rate * work[Q + n_J * n_1 + i * n_1 + c] * x[c]
+        s = work[int(p[W_TAU]) + i] - p[int(p[P_J]) + i] * acceleration
+        for j in range(n_J):
+            s -= work[B + i * n_J + j] * work[int(p[W_OMEGA]) + j]
+        work[F + k] = s
+    lu_solve_transposed(n_K, work, int(p[W_RD]), int(p[W_RD_PIVOT]), F)
+
+
+# --- the model's five functions, see rtcvt.model ----------------------------------------------------------------------
+
+
+@kernel
+def initialise(p, u, x, work):
+    """Start from the independent speeds, all springs unloaded, the filter settled."""
+    prepare(p, work)
+    theta = p[int(p[P_THETA_START])] if p[MOVING] != 0.0 else 0.0
+    kinematics(theta, p, work)
+    n_K = int(p[N_K])
+    n_1 = int(p[N_1])
+    smallest = HUGE
+    largest = 0.0
+    for k in range(n_K):
+        pivot = abs(work[int(p[W_RD]) + k * n_K + k])
+        smallest = pivot if pivot < smallest else smallest
+        largest = pivot if pivot > largest else largest
+    if n_K > 0 and not smallest > SINGULAR * largest:
+        return FAILED
+    n = int(p[N_X])
+    for i in range(n):
+        x[i] = 0.0
+    start = int(p[START])
+    if p[FULL] != 0.0:
+        for i in range(int(p[N_J])):
+            for c in range(n_1):
+                x[i] += work[int(p[W_Q]) + i * n_1 + c] * p[int(p[start + c])]
+    else:
+        for c in range(n_1):
+            x[c] = p[int(p[start + c])]
+    at = ports_at(p) + int(p[N_S])
+    if p[MOVING] != 0.0:
+        x[at] = theta
+    if int(p[CONTROL]) == KERS:
+        x[at + 1] = stored_energy_rigid(x[speed_index(controlled_port(p), p)], p, work)
+    dx = work[int(p[W_STEP]) : int(p[W_STEP]) + n]
+    derivative(0.0, x, u, p, dx, work)
+    for i in range(n):
+        if not (abs(x[i]) < HUGE and abs(dx[i]) < HUGE):
+            return FAILED
+    return OK
+
+
+@kernel
+def right_hand_side(mode, held, x, u, p, dx, work):
+    """``f(x, u)`` with the limits of theta applied by `mode`, see `rtcvt.control.limits`."""
+    kinematics(tilt(x, p), p, work)
+    control(mode, held, x, u, p, work)
+    torques(x, u, p, work)
+    if p[FULL] != 0.0:
+        full_derivative(x, u, p, dx, work)
+    else:
+        rigid_derivative(x, u, p, dx, work)
+    shared_derivative(x, u, p, dx, work)
+
+
+@kernel
+def linearise(mode, held, x, u, p, jac, work):
+    """``df/dx`` of `right_hand_side`, row-major."""
+    n = int(p[N_X])
+    for i in range(n * n):
+        jac[i] = 0.0
+    kinematics(tilt(x, p), p, work)
+    control(mode, held, x, u, p, work)
+    torques(x, u, p, work)
+    if p[FULL] != 0.0:
+        full_jacobian(x, p, jac, work)
+    else:
+        dx = work[int(p[W_STEP]) + 2 * n : int(p[W_STEP]) + 3 * n]
+        rigid_jacobian(x, u, p, jac, work, dx)
+    shared_jacobian(x, p, jac, work)
+
+
+@kernel
+def derivative(t, x, u, p, dx, work):
+    """Right-hand side of the full or the rigid model with its controller."""
+    right_hand_side(CLIPPED, 0.0, x, u, p, dx, work)
+
+
+@kernel
+def jacobian(t, x, u, p, jac, work):
+    """Exact ``df/dx``, row-major, inputs held."""
+    linearise(CLIPPED, 0.0, x, u, p, jac, work)
+
+
+@kernel
+def write_outputs(mode, held, x, u, p, y, work):
+    """Ports, controller, stored energy, speeds and contact forces."""
+    n = int(p[N_X])
+    n_J = int(p[N_J])
+    n_K = int(p[N_K])
+    omega = int(p[W_OMEGA])
+    F = int(p[W_C])
+    kinematics(tilt(x, p), p, work)
+    control(mode, held, x, u, p, work)
+    torques(x, u, p, work)
+    energy = 0.0
+    if p[FULL] != 0.0:
+        for i in range(n_J):
+            work[omega + i] = x[i]
+        for k in range(n_K):
+            work[F + k] = x[n_J + k]
+            energy += 0.5 * x[n_J + k] * x[n_J + k] / p[int(p[P_K]) + k]
+    else:
+        dx = work[int(p[W_STEP]) + 2 * n : int(p[W_STEP]) + 3 * n]
+        rigid_speeds(x, p, work, omega)
+        rigid_forces(x, u, p, dx, work, F)
+    for i in range(n_J):
+        energy += 0.5 * p[int(p[P_J]) + i] * work[omega + i] * work[omega + i]
+    at = 0
+    for k in range(int(p[N_PORT])):
+        gear = int(p[int(p[PORT]) + 3 * k])
+        spring = int(p[int(p[PORT]) + 3 * k + 1])
+        y[at] = work[omega + gear] if spring < 0 else work[int(p[W_TAU]) + gear]
+        at += 1
+    if int(p[CONTROL]) == KERS:
+        y[at] = work[int(p[W_CONTROL]) + TAU_EST]
+        at += 1
+    if p[MOVING] != 0.0:
+        y[at] = tilt(x, p)
+        y[at + 1] = work[int(p[W_CONTROL]) + LIMITED]
+        at += 2
+    y[at] = energy
+    for i in range(n_J):
+        y[at + 1 + i] = work[omega + i]
+    for k in range(n_K):
+        y[at + 1 + n_J + k] = work[F + k]
+
+
+@kernel
+def output(t, x, u, p, y, work):
+    """Ports, controller, stored energy, speeds and contact forces."""
+    write_outputs(CLIPPED, 0.0, x, u, p, y, work)
+
+
+@kernel
+def advance(mode, held, h, x, u, p, work):
+    """One step of the unit's method in place; the start state is kept in the first block of W_STEP."""
+    n = int(p[N_X])
+    a = int(p[W_STEP]) + n
+    x_stage = work[a : a + n]
+    f = work[a + 2 * n : a + 3 * n]
+    k = work[a + 3 * n : a + 7 * n]
+    b = a + 7 * n
+    pivot = b + n
+    jac = work[pivot + n : pivot + n + n * n]
+    matrix = pivot + n + n * n
+    if int(p[METHOD]) == ROSENBROCK:
+        linearise(mode, held, x, u, p, jac, work)
+        rosenbrock_matrix(n, h, jac, work, matrix, pivot)
+        for s in range(STAGES):
+            if s != 1:
+                rosenbrock_stage(s, n, x, k, x_stage)
+                right_hand_side(mode, held, x_stage, u, p, f, work)
+            rosenbrock_solve(s, n, h, f, k, work, matrix, pivot, b)
+        rosenbrock_new(n, x, k)
+    else:
+        for s in range(STAGES):
+            rk4_stage(s, n, h, x, k, x_stage)
+            right_hand_side(mode, held, x_stage, u, p, f, work)
+            for i in range(n):
+                k[s * n + i] = f[i]
+        rk4_new(n, h, x, k)
+
+
+@kernel
+def substep(h, x, u, p, work):
+    """Advance by one internal step; returns 1 if a limit held the rate of theta, see `rtcvt.control.limits`."""
+    n = int(p[N_X])
+    start = int(p[W_STEP])
+    o = int(p[W_CONTROL])
+    for i in range(n):
+        work[start + i] = x[i]
+    if p[MOVING] == 0.0:
+        advance(FREE, 0.0, h, x, u, p, work)
+        return 0
+    theta = tilt(x, p)
+    kinematics(theta, p, work)
+    control(FREE, 0.0, x, u, p, work)
+    low = work[o + LOW]
+    high = work[o + HIGH]
+    advance(FREE, 0.0, h, x, u, p, work)
+    rate = (tilt(x, p) - theta) / h
+    if not (rate < low or rate > high):
+        return 0
+    for i in range(n):
+        x[i] = work[start + i]
+    advance(HELD, low if rate < low else high, h, x, u, p, work)
+    return 1
+
+
+@kernel
+def step(t, h, x, u, p, y, work):
+    """One communication step in the fewest equal internal steps that are not above the unit's own."""
+    n = int(p[N_X])
+    for k in range(int(p[N_PORT]) + (1 if int(p[CONTROL]) != NO_CONTROL else 0)):
+        if not abs(u[k]) < HUGE:
+            return FAILED
+    for i in range(n):
+        if not abs(x[i]) < HUGE:
+            return FAILED
+    if not (h > 0.0 and h < MOST_STEPS * p[INTERNAL_STEP]):
+        return FAILED
+    steps = math.ceil(h / p[INTERNAL_STEP] * (1.0 - 1e-9))
+    saved = int(p[W_SAVED])
+    for i in range(n):
+        work[saved + i] = x[i]
+    limited = 0
+    for _ in range(steps):
+        limited = substep(h / steps, x, u, p, work)
+    good = True
+    for i in range(n):
+        if not abs(x[i]) < HUGE:
+            good = False
+    if good:
+        write_outputs(HELD if limited == 1 else FREE, work[int(p[W_CONTROL]) + RATE], x, u, p, y, work)
+        return SATURATED if limited == 1 else OK
+    for i in range(n):
+        x[i] = work[saved + i]
+    return FAILED

@@ -1,0 +1,95 @@
+"""Quantities with units in unit files, and units in model descriptions, through pint.
+
+A bare number is in SI units; a string carries its unit (``"36 mm"``, ``"2e-2 N.m/rpm"``, ``"750 kN/m"``) and is
+converted. Products are written with a dot or a star. The radian counts as dimensionless.
+"""
+
+import re
+from functools import cache
+from typing import Any
+
+__all__ = ["base_exponents", "is_quantity", "si_unit", "to_si"]
+
+_QUANTITY = re.compile(
+    r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?:1/)?[A-Za-zµ%][A-Za-zµ./*^0-9 -]{0,40})?\s*"
+)
+
+
+@cache
+def _registry() -> Any:
+    import pint
+
+    return pint.UnitRegistry()
+
+
+def _spelled(unit: str) -> str:
+    """The unit as pint reads it; ``"1"`` and ``""`` are dimensionless."""
+    return "" if unit.strip() in ("", "1") else unit.replace(".", "*")
+
+
+def is_quantity(text: str) -> bool:
+    """Whether `text` is a number, optionally followed by something that looks like a unit."""
+    match = _QUANTITY.fullmatch(text)
+    return match is not None and (match[2] is None or "(" not in match[2])
+
+
+def to_si(value: float | str, unit: str) -> float:
+    """Value in SI units, checked against the dimension of `unit`.
+
+    Parameters
+    ----------
+    value : float or str
+        A number in SI units, or a string with a unit.
+    unit : str
+        The SI unit that is expected, e.g. ``"N.m.s/rad"``.
+
+    Raises
+    ------
+    ValueError
+        Not a finite quantity of that dimension; the message says what is allowed.
+    """
+    if isinstance(value, str):
+        match = _QUANTITY.fullmatch(value)
+        if match is None:
+            raise ValueError(f"a number in {unit}, or a string with a unit of the same kind, such as '1 {unit}'")
+        number = float(match[1])
+        if match[2]:
+            try:
+                quantity = _registry().Quantity(number, _spelled(match[2]))
+                number = float(quantity.to(_spelled(unit)).magnitude)
+            except Exception:  # pint raises a dozen kinds, tokenizer errors among them
+                raise ValueError(f"a quantity in {unit}, or in a unit of the same kind") from None
+    else:
+        number = float(value)
+    if not abs(number) < float("inf"):
+        raise ValueError(f"a finite quantity in {unit}")
+    return number
+
+
+def si_unit(text: str) -> str:
+    """The SI unit of the geometry parameters that a quantity string can mean: ``m``, ``rad`` or ``1``."""
+    for unit in ("m", "rad"):
+        try:
+            to_si(text, unit)
+        except ValueError:
+            continue
+        match = _QUANTITY.fullmatch(text)
+        if match is not None and match[2]:
+            return unit
+    return "1"
+
+
+def base_exponents(unit: str) -> dict[str, int]:
+    """Exponents of kg, m, s, A, K, mol, cd and rad in a unit, as FMI's ``BaseUnit`` wants them."""
+    base = _registry().Quantity(1.0, _spelled(unit)).to_base_units()
+    short = {
+        "kilogram": "kg",
+        "meter": "m",
+        "second": "s",
+        "ampere": "A",
+        "kelvin": "K",
+        "mole": "mol",
+        "candela": "cd",
+        "radian": "rad",
+    }
+    return {short[name]: int(power) for name, power in base.unit_items() if power}

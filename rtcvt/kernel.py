@@ -6,10 +6,11 @@ assigns to a slice or calls a library, so that the same text is compiled by numb
 C compiler elsewhere. Division by zero gives Inf or NaN as in C; ``step`` functions turn those into a status.
 
 Numba's on-disk cache looks only at the file of the function itself, although the machine code of the kernels that
-it calls is inlined. The cache is therefore stamped with all source files of the package: editing any of them
-recompiles.
+it calls is inlined. The cache is therefore stamped with the text of all kernels and of the constants (``layout``
+modules) that they read: editing any of them recompiles.
 """
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,14 @@ SATURATED = 1  # valid, but a limit is active or a table is extrapolated
 FAILED = 2  # not valid; the state is as it was before
 
 
-def _source_stamp() -> tuple[tuple[str, int, int], ...]:
-    """Name, modification time [ns] and size [byte] of every module of the package."""
-    folder = Path(__file__).parent
-    files = sorted(folder.rglob("*.py"))
-    return tuple((str(f.relative_to(folder)), f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+def _source_stamp() -> str:
+    """Digest of every module of the package that has kernels or their constants."""
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        text = file.read_bytes()
+        if b"@kernel" in text or file.name == "layout.py":
+            digest.update(text)
+    return digest.hexdigest()
 
 
 _STAMP = _source_stamp()

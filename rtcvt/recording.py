@@ -23,7 +23,15 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.errors import InputError
 
-__all__ = ["Recording", "Signal", "read_recording", "replaced_on_success", "revision", "write_recording"]
+__all__ = [
+    "Recording",
+    "Signal",
+    "read_recording",
+    "replaced_on_success",
+    "require_writable",
+    "revision",
+    "write_recording",
+]
 
 SCHEMA_VERSION = 1
 
@@ -59,6 +67,19 @@ def revision() -> str:
         return "unknown"
 
 
+def require_writable(*paths: Path | None) -> None:
+    """Refuse, before long work, output files that cannot be written; None stands for no file.
+
+    Raises
+    ------
+    InputError
+        A folder, or a file in a folder that does not exist or is not writable.
+    """
+    for path in paths:
+        if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
+            raise InputError("output", "", str(path), "a file in an existing, writable folder")
+
+
 @contextmanager
 def replaced_on_success(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place if the block succeeds and is removed if it does not.
@@ -66,18 +87,14 @@ def replaced_on_success(path: Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        The folder does not exist or cannot be written to.
+        See `require_writable`.
     """
-    path = Path(path)
+    require_writable(path)
     try:
-        if path.is_dir():
-            raise InputError("output", "", str(path), "a file; this is a folder")
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
     except OSError as error:
-        raise InputError(
-            "output", "", str(path), f"a file in an existing, writable folder ({error.strerror})"
-        ) from None
+        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror}") from None
+    os.close(handle)
     temporary = Path(name)
     try:
         yield temporary

@@ -26,6 +26,7 @@ class Result:
     model: Model
     scenario: Scenario
     step: float  # [s]
+    p: Array  # parameters, as the model orders them
     time: Array  # (n,) [s]
     u: Array  # (n, n_u)
     y: Array  # (n, n_y)
@@ -36,6 +37,10 @@ class Result:
         """Values of an input or output over time."""
         v = self.model.variable(name, "input", "output")
         return (self.u if v.causality == "input" else self.y)[:, v.index]
+
+    def parameter(self, name: str) -> float:
+        """Value that a parameter had in the run."""
+        return float(self.p[self.model.variable(name, "parameter").index])
 
     def figures(self) -> dict[str, Any]:
         """What the run amounts to, ready for JSON: see the command's help for the keys."""
@@ -136,4 +141,4 @@ def simulate(
         y[k + 1] = instance.y
         if progress is not None and (k + 1) % stride == 0:
             progress(k + 1, n)
-    return Result(model, scenario, h, time, u, y, status, cost)
+    return Result(model, scenario, h, instance.p, time, u, y, status, cost)

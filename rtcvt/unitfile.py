@@ -227,7 +227,7 @@ class Limits(_Record):
 
 
 class Scenario(_Record):
-    """Inputs over time. Errors count from `settle` on, when the elastic transient has decayed."""
+    """Inputs over time. `settle` is the time that the elastic transient takes to decay, see `offline.check`."""
 
     name: Annotated[str, Field(min_length=1)]
     description: str = ""

@@ -18,11 +18,13 @@ What a real unit needs beyond the paper, all of it inactive in the paper's range
   are the paper's for ``|omega_d| > omega_0``; below, both are continued linearly through zero, so the loop rests
   at standstill and works mirrored in reverse.
 - *Limits* of tilt and tilt rate as in `limits`, where anti-windup is explained.
-- *Full store.* The speed ``omega_s = q(theta) omega_d`` of the storage gear stays below ``w_max``: the rate is
+- *Full store.* The speed ``omega_s = q(theta) omega_t`` of the storage gear stays below ``w_max``: the rate is
   bounded by
 
       theta' d|omega_s|/dtheta <= (w_max - |omega_s|)/T_l.
 
+  It is computed with the speed outside the spring: with ``omega_d`` the bound would feed back on the oscillation of
+  the spring, with the wrong sign.
 - *Empty store.* Towards the lower end stop ``dJ/dtheta`` fades and the loop runs into the stop; the torque then
   is what friction takes. Whenever a limit overrides the law, the unit says so; it recovers as soon as the demand
   is feasible.
@@ -85,17 +87,16 @@ def kers_law(p, c, omega, theta, z, omega_t, tau_des, inertia, d_inertia, dampin
     work[o + D_Z] = gain * inverse / T
 
     set_limits(p, c, theta, work, o)
-    side = 1.0 if q * omega > 0.0 else -1.0
-    margin = p[c + W_MAX] - side * q * omega
-    closing = side * dq * omega
+    side = 1.0 if q * omega_t > 0.0 else -1.0
+    margin = p[c + W_MAX] - side * q * omega_t
+    closing = side * dq * omega_t
     if closing != 0.0:
         scale = 1.0 / (p[c + LIMIT_TIME] * closing)
         bound = margin * scale
         if bound > work[o + LOW] and bound < work[o + HIGH]:
             at = o + (HIGH if closing > 0.0 else LOW)
             work[at + RATE] = bound
-            work[at + D_OMEGA] = (-side * q - margin * side * dq / closing) * scale
-            work[at + D_THETA] = (-closing - margin * side * ddq * omega / closing) * scale
+            work[at + D_THETA] = (-closing - margin * side * ddq * omega_t / closing) * scale
         elif (closing > 0.0 and bound <= work[o + LOW]) or (closing < 0.0 and bound >= work[o + HIGH]):
             near = o + (LOW if closing > 0.0 else HIGH)  # an overspeed store takes all that the actuator can do
             far = o + (HIGH if closing > 0.0 else LOW)

@@ -1,0 +1,434 @@
+"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``run`` and ``check``.
+
+Errors that the user can mend are printed as one message and end with exit code 2; a failed check ends with 1.
+"""
+
+import inspect
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from rtcvt import __version__
+from rtcvt.errors import InputError
+
+if TYPE_CHECKING:
+    from rtcvt.unitfile import Scenario, Unit
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="""Real-time models of gear systems and variators.
+
+    A [bold]unit[/] is a machine described in a TOML file, or one of those that come with rtcvt. \
+From it rtcvt makes a full elastic model and a reduced rigid one, simulates both, exports either as an FMI 2.0 unit \
+with its controller, runs units against the clock and reports how far the rigid model is from the full one.
+
+    [bold]A first round:[/]
+
+      rtcvt show                        the units that come with rtcvt
+      rtcvt show toroidal_kers          sets, radii matrix and reduced matrices
+      rtcvt check toroidal_kers         full against rigid model: report.html
+      rtcvt export toroidal_kers        toroidal_kers.fmu, for any FMI 2.0 tool
+      rtcvt run toroidal_kers.fmu --duration 10    in real time, at a fixed step
+
+    Quantities take units, also on the command line: --set geometry.r_c="30 mm" --step "0.5 ms".
+    """,
+)
+out = Console()
+notes = Console(stderr=True)
+
+
+class Fidelity(StrEnum):
+    """Which model of the unit."""
+
+    rigid = "rigid"
+    full = "full"
+
+
+class Backend(StrEnum):
+    """What runs inside the FMU."""
+
+    python = "python"
+
+
+UnitName = Annotated[str, typer.Argument(metavar="UNIT", help="A TOML file, or the name of a shipped unit.")]
+Model = Annotated[Fidelity, typer.Option("--model", "-m", help="Reduced rigid model, or full elastic model.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help='A parameter, e.g. geometry.r_c="30 mm" or gear.a.J=0.2. Repeatable.'
+    ),
+]
+Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures to FILE, see above.")]
+ScenarioName = Annotated[
+    str | None,
+    typer.Option("--scenario", "-s", metavar="NAME|FILE", help="A scenario of the unit by name, or a scenario file."),
+]
+Substeps = Annotated[
+    int | None, typer.Option(min=1, max=10000, help="Internal steps per unit step; default: the unit's.")
+]
+
+
+def _command(function: Callable[..., None]) -> Callable[..., None]:
+    """Register a command whose help is its docstring, paragraph by paragraph."""
+    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+    return app.command(help="\n\n".join(" ".join(p.split()) for p in paragraphs))(function)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"rtcvt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@_command
+def show(
+    unit: Annotated[
+        str | None, typer.Argument(metavar="[UNIT]", help="A TOML file, or the name of a shipped unit.")
+    ] = None,
+    settings: Settings = None,
+    at: Annotated[
+        list[str] | None,
+        typer.Option("--at", metavar="KEY=VALUE", help="Where the moving variable is, e.g. theta=0.1."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead, see above.")] = False,
+) -> None:
+    """Print a unit's sets and matrices, or list the shipped units.
+
+    R is the radii matrix of Algorithm 1, Q1 gives all speeds from the independent ones, L1, N1, A1 and B1 are the
+    matrices of the rigid model L1 x1' + N1 x1 = A1 x1 + B1 tau; N1 is per rad/s of the moving variable.
+
+    [bold]JSON keys:[/] unit, gears, springs, frictions, independent; R [m], Q1, B_delta_omega [N.m.s/rad], L1 [kg.m2],
+    N1, A1, B1: matrices as lists of rows in the unit's order; at: where the moving variable is.
+    """
+    from rtcvt.pog.system import matrices
+    from rtcvt.unitfile import load_unit, shipped_units
+
+    if unit is None:
+        table = Table("unit", "description", box=None)
+        for name in shipped_units():
+            table.add_row(name, load_unit(name).description)
+        out.print(table)
+        return
+    loaded = load_unit(unit)
+    instance = _instance(loaded, settings)
+    tilt = _tilt(loaded, at)
+    m = matrices(instance, tilt)
+    gears, springs, independent = list(loaded.gears), list(loaded.contacts), list(loaded.rigid.independent)
+    frictions = ["".join(f.between) for f in loaded.frictions.values()]
+    shown = [
+        ("R", m.R, springs, gears, "radii matrix [m]"),
+        ("Q1", m.Q1, gears, independent, "speeds from the independent ones"),
+        ("B_delta_omega", m.B_delta_omega, gears, gears, "relative friction [N.m.s/rad]"),
+        ("L1", m.L1, independent, independent, "inertia of the rigid model [kg.m2]"),
+        ("N1", m.N1, independent, independent, f"per rad/s of {loaded.moving} [kg.m2]" if loaded.moving else "[kg.m2]"),
+        ("A1", m.A1, independent, independent, "damping of the rigid model, negative [N.m.s/rad]"),
+        ("B1", m.B1, independent, gears, "torques on the independent speeds"),
+    ]
+    if as_json:
+        data: dict[str, Any] = {"unit": loaded.name, "gears": gears, "springs": springs, "frictions": frictions}
+        data |= {"independent": independent, "at": {loaded.moving: tilt} if loaded.moving else {}}
+        data |= {name: matrix.tolist() for name, matrix, *_ in shown}
+        print(json.dumps(data, indent=2))
+        return
+    where = f" at {loaded.moving} = {tilt:g} rad" if loaded.moving else ""
+    out.print(f"[bold]{loaded.name}[/]{where}: {loaded.description}")
+    for text, names in (("gears N_J", gears), ("springs N_K", springs), ("frictions N_B", frictions)):
+        out.print(f"{text} = {{{', '.join(names)}}}, n = {len(names)}", highlight=False)
+    for name, matrix, rows, columns, text in shown:
+        out.print(f"\n[bold]{name}[/]  {text}", highlight=False)
+        table = Table("", *columns, box=None)
+        for row, values in zip(rows, matrix, strict=True):
+            table.add_row(f"[bold]{row}[/]", *(_number(v) for v in values))
+        out.print(table)
+
+
+@_command
+def simulate(
+    unit: UnitName,
+    model: Model = Fidelity.rigid,
+    scenario: ScenarioName = None,
+    step: Annotated[str | None, typer.Option(help='Communication step, e.g. "1 ms"; default: the unit\'s.')] = None,
+    substeps: Substeps = None,
+    settings: Settings = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording (HDF5).")] = None,
+    figures: Json = None,
+) -> None:
+    """Simulate a unit over one of its scenarios, by default the first.
+
+    [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
+    was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms.
+    """
+    from rtcvt.pog.system import build_model
+    from rtcvt.recording import Recording, Signal, require_writable, write_recording
+    from rtcvt.simulate import simulate as run_simulation
+    from rtcvt.unitfile import load_unit
+
+    loaded = load_unit(unit)
+    chosen = _scenario(loaded, scenario)
+    built = build_model(loaded, model.value, substeps)
+    h = None if step is None else _seconds("--step", step)
+    require_writable(output, figures)
+    with _progress() as bar:
+        result = run_simulation(built, chosen, h, _settings(settings), lambda k, n: bar(chosen.name, k, n))
+    if output is not None:
+        signals = {
+            v.name: Signal(result[v.name], v.unit, v.description)
+            for v in built.select("input") + built.select("output")
+        }
+        signals["status"] = Signal(result.status.astype(float), "1", "of the step: 0 ok, 1 a limit is active")
+        about = {"unit": built.name, "model": built.fidelity, "scenario": chosen.name, "step": result.step}
+        about["parameters"] = json.dumps({v.name: result.parameter(v.name) for v in built.select("parameter")})
+        write_recording(output, Recording(result.time, signals, about, loaded.text), "simulation")
+    found = result.figures()
+    _write_figures(figures, found)
+    table = Table(
+        "signal", "unit", "final", "min", "max", "rms", title=f"{built.name}, {model.value} model: {chosen.name}"
+    )
+    for name, row in found["signals"].items():
+        table.add_row(name, row["unit"], *(_number(row[k]) for k in ("final", "min", "max", "rms")))
+    out.print(table)
+    cost = found["step_cost_us"]["median"]
+    out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us each: {result.step * 1e6 / cost:.0f} times "
+              f"faster than real time")  # fmt: skip
+    if found["saturated_share"] > 0:
+        out.print(f"a limit of the controller was active in {found['saturated_share']:.1%} of the steps")
+    if output is not None:
+        out.print(f"recording: {output}")
+
+
+@_command
+def export(
+    unit: UnitName,
+    model: Model = Fidelity.rigid,
+    backend: Annotated[
+        Backend, typer.Option(help="python: needs rtcvt in the importing tool's Python.")
+    ] = Backend.python,
+    substeps: Substeps = None,
+    settings: Settings = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: UNIT.fmu")] = None,
+    checked: Annotated[
+        bool, typer.Option("--check/--no-check", help="Put the check's error figures into the docs.")
+    ] = True,
+) -> None:
+    """Export a unit as an FMI 2.0 co-simulation FMU with documentation inside.
+
+    The documentation holds the equations, the unit's diagram, all variables and how far the rigid model is from the
+    full one on the unit's scenarios; --no-check skips the runs that this takes. --set changes start values.
+    """
+    from fmu.export import export_python
+    from rtcvt.documentation import documentation_page
+    from rtcvt.pog.system import build_model
+    from rtcvt.recording import require_writable
+    from rtcvt.scenario import parameter_value
+    from rtcvt.unitfile import load_unit
+
+    loaded = load_unit(unit)
+    built = build_model(loaded, model.value, substeps)
+    values = dict(parameter_value(built, k, v, "--set") for k, v in _settings(settings).items())
+    path = output or Path(f"{loaded.name}.fmu")
+    require_writable(path)
+    rows = _error_rows(loaded, settings) if checked and loaded.scenario else None
+    page = documentation_page(built, loaded, rows)
+    export_python(loaded, model.value, path, substeps=substeps, parameters=values, documentation=page)
+    out.print(f"{built.name}, {model.value} model, FMI 2.0 co-simulation: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+
+
+@_command
+def run(
+    fmu: Annotated[Path, typer.Argument(metavar="FILE.fmu", help="Any FMI 2.0 co-simulation FMU.")],
+    step: Annotated[str | None, typer.Option(help='Step, e.g. 1e-3 or "1 ms"; default: the FMU\'s.')] = None,
+    duration: Annotated[str | None, typer.Option(help="How long; default: the scenario's, or the FMU's.")] = None,
+    scenario: Annotated[
+        Path | None, typer.Option("--scenario", "-s", metavar="FILE", help="Inputs and parameters over time (TOML).")
+    ] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the clock.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording (HDF5).")] = None,
+    figures: Json = None,
+) -> None:
+    """Run an FMU at a fixed step against the wall clock.
+
+    Deadlines are absolute, so the run does not drift. It says which scheduler and memory locking it got: a real-time
+    scheduler needs the privilege for it (Linux: CAP_SYS_NICE).
+    """
+    raise NotImplementedError
+
+
+@_command
+def check(
+    unit: UnitName,
+    settings: Settings = None,
+    scenario: ScenarioName = None,
+    report: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The report.")] = Path("report.html"),
+    figures: Json = None,
+) -> None:
+    """Compare the rigid with the full model on the unit's scenarios and write a report.
+
+    Exits with code 1 if an error exceeds the limit that the unit's scenario sets.
+
+    [bold]JSON keys:[/] unit, revision, passed, failures, modes (frequency_Hz, damping_ratio of the full model), scenarios:
+    name, duration_s, step_s, settled_share (of the samples that count), discretisation (change of the full model from
+    a quarter of the step to the step), energy_residual (rigid, full), step_cost_us (rigid, full), errors: signal, unit,
+    nrms (RMS error by the largest value), limit (of nrms), peak, transient, scale [in the signal's unit].
+    """
+    from offline.check import check_unit
+    from offline.report import write_report
+    from rtcvt.recording import require_writable
+    from rtcvt.unitfile import load_unit
+
+    loaded = load_unit(unit)
+    chosen = None if scenario is None else (_scenario(loaded, scenario),)
+    require_writable(report, figures)
+    with _progress() as bar:
+        result = check_unit(loaded, _settings(settings), chosen, bar)
+    write_report(result, report)
+    _write_figures(figures, result.figures())
+    table = Table(
+        "scenario", "signal", "RMS error", "allowed", "largest", title=f"{loaded.name}: rigid against full model"
+    )
+    for s in result.scenarios:
+        for e in s.errors:
+            good = e.nrms <= e.limit
+            table.add_row(s.scenario.name, e.name, f"[{'green' if good else 'red'}]{e.nrms:.3%}[/]", f"{e.limit:.1%}",
+                          f"{e.peak:.3g} {e.unit}")  # fmt: skip
+    out.print(table)
+    out.print(f"report: {report}")
+    for failure in result.failures:
+        notes.print(f"[red]failed:[/] {failure}")
+    if not result.passed:
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Entry point of the command ``rtcvt``."""
+    try:
+        app()
+    except InputError as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    notes.print("[red]error:[/] ", end="")
+    notes.print(message, markup=False, highlight=False, soft_wrap=True)
+    sys.exit(code)
+
+
+def _number(value: float) -> str:
+    return "0" if value == 0 else f"{value:.5g}"
+
+
+def _settings(pairs: list[str] | None, option: str = "--set") -> dict[str, float | str]:
+    values: dict[str, float | str] = {}
+    for pair in pairs or []:
+        key, sign, value = pair.partition("=")
+        if not sign or not key.strip() or not value.strip():
+            raise InputError(option, "", pair, "KEY=VALUE")
+        values[key.strip()] = value.strip()
+    return values
+
+
+def _instance(unit: "Unit", settings: list[str] | None) -> Any:
+    from rtcvt.pog.system import build_model
+    from rtcvt.scenario import apply_parameters
+
+    instance = build_model(unit, "rigid").instantiate()
+    apply_parameters(instance, _settings(settings), "--set")
+    return instance
+
+
+def _tilt(unit: "Unit", at: list[str] | None) -> float:
+    """Where the moving variable is [rad]."""
+    from rtcvt.quantity import to_si
+
+    place = unit.variables[unit.moving].start if unit.moving else 0.0
+    for key, value in _settings(at, "--at").items():
+        if key != unit.moving:
+            raise InputError("--at", key, value, f"the moving variable: {unit.moving or 'this unit has none'}")
+        variable = unit.variables[key]
+        try:
+            place = to_si(value, "rad")
+        except ValueError as error:
+            raise InputError("--at", key, value, str(error)) from None
+        if not variable.min <= place <= variable.max:
+            raise InputError("--at", key, value, f"an angle from {variable.min:g} to {variable.max:g} rad")
+    return place
+
+
+def _seconds(option: str, text: str) -> float:
+    from rtcvt.quantity import to_si
+
+    try:
+        value = to_si(text, "s")
+    except ValueError as error:
+        raise InputError(option, "", text, str(error)) from None
+    if value <= 0.0:
+        raise InputError(option, "", text, "a time above 0 s")
+    return value
+
+
+def _scenario(unit: "Unit", name: str | None) -> "Scenario":
+    from rtcvt.unitfile import load_scenario
+
+    if name is None:
+        if not unit.scenario:
+            raise InputError(unit.source, "scenario", None, "this unit has no scenario; give a file with --scenario")
+        return unit.scenario[0]
+    return load_scenario(name) if name.endswith(".toml") else unit.get_scenario(name)
+
+
+def _write_figures(path: Path | None, figures: dict[str, Any]) -> None:
+    from rtcvt.recording import replaced_on_success
+
+    if path is not None:
+        with replaced_on_success(path) as temporary:
+            temporary.write_text(json.dumps(figures, indent=2, default=_plain) + "\n", encoding="utf-8")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"not for JSON: {value!r}")
+
+
+def _error_rows(unit: "Unit", settings: list[str] | None) -> list[Any]:
+    from offline.check import check_unit
+
+    with _progress() as bar:
+        return check_unit(unit, _settings(settings), progress=bar).rows()
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A progress bar for long work, on standard error, that leaves nothing behind."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=notes, transient=True) as progress:
+        task = progress.add_task("")
+        yield lambda text, done, total: progress.update(task, description=text, completed=done, total=total)
+
+
+if __name__ == "__main__":
+    main()

@@ -20,6 +20,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from itertools import pairwise
 from typing import NamedTuple
 
 from rtcvt.pog.radii import direction
@@ -66,8 +67,8 @@ class _Line(NamedTuple):
 
     def crossing(self, other: "_Line") -> Point:
         """Where two lines cross, as ``(s, 0)`` on this one."""
-        s, r = other.of((self.x, self.y))
-        ds, dr = other.of((self.x + self.dx, self.y + self.dy))
+        r = other.of((self.x, self.y))[1]
+        dr = other.of((self.x + self.dx, self.y + self.dy))[1]
         return -r / (dr - r), 0.0
 
 
@@ -86,8 +87,8 @@ class _Rim:
     def half(self) -> Polygon:
         """Outline of one half from the axis outwards and back, radii positive."""
         if self.kind == "bevel":
-            along, length = self.s - self.apex, math.hypot(self.s - self.apex, self.r)
-            cut = min(15.0, 0.45 * length) / length
+            along = self.s - self.apex
+            cut = min(15.0 / max(math.hypot(along, self.r), 1.0), 0.45)
             small = (self.s - cut * along, self.r * (1.0 - cut))
             back = self.s + math.copysign(4.0, along)
             return [(back, 0.0), (back, self.r), (self.s, self.r), small, (small[0], 0.0)]
@@ -110,6 +111,7 @@ class _Gear:
     bodies: list[Polygon] = field(default_factory=list)
     links: list[Polygon] = field(default_factory=list)  # webs, plates and bars, drawn behind the bodies
     on_axis: list[Point] = field(default_factory=list)  # stations (from, to) where the gear meets its axis
+    shafts: list[Point] = field(default_factory=list)
 
     def extent(self, line: _Line) -> tuple[float, float, float, float]:
         """Smallest and largest ``s`` and ``r`` of the bodies on a line."""
@@ -199,14 +201,14 @@ class _Layout:
             self._add_rims(name)
         self.grid = _Grid()
         self._place_discs()
-        for gear in self.gears.values():
-            if any(g.carrier == gear.name for g in self.gears.values()):
-                self._place_carrier(gear)
-        for gear in self.gears.values():
-            self._place_web(gear)
-            if not gear.bodies and not gear.links:  # nothing to reach out to
-                self._body(gear, gear.line.box((-_DISC, _DISC), (-_DISC, _DISC)))
-                gear.on_axis.append((-_DISC, _DISC))
+        for drawn in self.gears.values():
+            if self._carries(drawn):
+                self._place_carrier(drawn)
+        for drawn in self.gears.values():
+            self._place_web(drawn)
+            if not drawn.on_axis:  # nothing to reach out to
+                self._body(drawn, drawn.line.box((-_DISC, _DISC), (-_DISC, _DISC)))
+                drawn.on_axis.append((-_DISC, _DISC))
 
     def point(self, contact: str, theta: float | None = None) -> Point:
         """A contact point."""
@@ -332,23 +334,23 @@ class _Layout:
         for side in {r.side for r in gear.rims if abs(r.s - s) < 1.0} if self._carries(gear) else (1.0, -1.0):
             self._body(gear, gear.line.box((s - _DISC / 2.0, s + _DISC / 2.0), _ordered(side * inner, side * outer)))
 
-    def _free_station(self, gear: _Gear, edges: Point, reaches: Sequence[float]) -> float:
-        """Station nearest to `edges` where a plate from the axis out to each of `reaches` meets no other body."""
-        own = (gear.name, *(g.name for g in self.gears.values() if g.carrier == gear.name))
-        for k in range(120):
-            for s in (edges[0] - _GAP - 3.0 * k, edges[1] + _GAP + 3.0 * k):
-                boxes = [gear.line.box((s - 8.0, s + 8.0), _ordered(0.0, reach)) for reach in reaches]
-                if not any(self.grid.others(box, gear.name) for box in boxes):
-                    return s
-        del own
-        return edges[0] - _GAP
+    def _free_station(self, gear: _Gear, edges: Point, reaches: Sequence[float], aim: float) -> float:
+        """Station nearest to `edges`, and then to `aim`, where a plate out to each of `reaches` meets no other body."""
+
+        def is_free(s: float) -> bool:
+            boxes = [gear.line.box((s - 8.0, s + 8.0), _ordered(0.0, reach)) for reach in reaches]
+            return not any(self.grid.others(box, gear.name) for box in boxes)
+
+        tried = [(3.0 * k, s) for k in range(120) for s in (edges[0] - _GAP - 3.0 * k, edges[1] + _GAP + 3.0 * k)]
+        free = [(cost + 0.1 * abs(s - aim), s) for cost, s in tried if is_free(s)]
+        return min(free)[1] if free else edges[0] - _GAP
 
     def _place_carrier(self, gear: _Gear) -> None:
         """Link a carrier's axis to the axes that it carries."""
         line = gear.line
         for side in (1.0, -1.0):
             carried = [g for g in self.gears.values() if g.carrier == gear.name and g.bodies]
-            carried = [g for g in carried if side * sum(g.extent(line)[2:]) > 0.0]
+            carried = [g for g in carried if math.copysign(1.0, sum(g.extent(line)[2:])) == side]
             if not carried:
                 continue
             parallel = [g for g in carried if g.line.is_parallel(line)]
@@ -361,7 +363,8 @@ class _Layout:
             if crossing and all(r.r > bar + 8.0 for r in rims):
                 rim_reach = 0.0  # the rims grow out of the bar
             out = max(reach, bar, rim_reach)
-            s = self._free_station(gear, (min(e[0] for e in edges), max(e[1] for e in edges)), [side * out])
+            span = min(e[0] for e in edges), max(e[1] for e in edges)
+            s = self._free_station(gear, span, [side * out], rims[0].s if rims else span[0])
             self._link(gear, line.box((s - _WEB / 2.0, s + _WEB / 2.0), _ordered(0.0, side * (out + _WEB / 2.0))))
             gear.on_axis.append((s - _WEB / 2.0, s + _WEB / 2.0))
             for g in parallel:
@@ -401,7 +404,7 @@ class _Layout:
             s = min((sum(span) / 2.0 for span in gear.on_axis), key=lambda s: abs(s - rims[0].s))
         else:
             edges = (min(r.s for r in rims) - _DISC / 2.0, max(r.s for r in rims) + _DISC / 2.0)
-            s = self._free_station(gear, edges, (reach, -reach))
+            s = self._free_station(gear, edges, (reach, -reach), edges[1])
             gear.on_axis.append((s - _WEB / 2.0, s + _WEB / 2.0))
         self._link(gear, line.box((s - _WEB / 2.0, s + _WEB / 2.0), (-reach - _WEB / 2.0, reach + _WEB / 2.0)))
         for rim in rims:
@@ -416,3 +419,406 @@ def _ordered(a: float, b: float) -> Point:
 
 def _about(centre: float, width: float) -> Point:
     return centre - width / 2.0, centre + width / 2.0
+
+
+class _Picture:
+    """Marks, labels and the SVG text of a layout."""
+
+    _LAYERS = ("links", "sleeves", "bodies", "shafts", "axes", "arrows", "contacts", "ports", "labels")
+
+    def __init__(self, layout: _Layout):
+        self.layout = layout
+        self.grid = layout.grid
+        self.layers: dict[str, list[str]] = {name: [] for name in self._LAYERS}
+        self.reach: list[Point] = []  # everything drawn, for the frame
+        for gear in layout.gears.values():
+            for polygon in gear.links:
+                self._polygon("links", polygon, _tint(gear.colour, 0.45), gear.colour, 1.0)
+        sized = [(g, polygon) for g in layout.gears.values() for polygon in g.bodies]
+        for gear, polygon in sorted(sized, key=lambda item: -_area(item[1])):
+            self._polygon("bodies", polygon, _tint(gear.colour, 0.22), gear.colour, 1.6)
+        self._shafts()
+        self._ports()
+        self._axes()
+        self._contacts()
+        self._arrows()
+        self._tilt()
+        self._letters()
+
+    # --- shafts and ports
+
+    def _shafts(self) -> None:
+        for gear in self.layout.gears.values():
+            spans = sorted(gear.on_axis)
+            for (_, a), (b, _) in pairwise(spans):
+                if b > a:
+                    self._shaft(gear, a, b, 0)
+
+    def _shaft(self, gear: _Gear, a: float, b: float, level: int) -> None:
+        """A solid shaft, or, from level 1 on, a hollow one around those of lower level."""
+        box = gear.line.box(_ordered(a, b), _about(0.0, _shaft_width(level)))
+        if level == 0:
+            bore = gear.line.box(_ordered(a, b), _about(0.0, _SHAFT + 4.0))
+            self._polygon("shafts", bore, "#ffffff", "none", 0.0)
+            self._polygon("shafts", box, gear.colour, "none", 0.0)
+        else:
+            self._polygon("sleeves", box, _tint(gear.colour, 0.22), gear.colour, 1.2)
+        self.grid.take(gear.name, box)
+        gear.shafts.append(_ordered(a, b))
+
+    def _ports(self) -> None:
+        """Lead each port's shaft out of the unit, the shafts of coaxial gears inside one another."""
+        exits: list[tuple[str, _Gear, float]] = []
+        ported = {p.gear for p in self.layout.unit.ports.values()}
+        waiting = {name: self.layout.gears[p.gear] for name, p in self.layout.unit.ports.items()}
+        cost = {}
+        for name, gear in waiting.items():
+            for side in (-1.0, 1.0):
+                way = gear.line.box(_ordered(_face(gear, side), side * 3e3), (-3.0, 3.0))
+                crossed = self.grid.others(way, gear.name)
+                cost[name, side] = sum(3 if other in ported else 1 for other in crossed)
+        for name in sorted(waiting, key=lambda n: -abs(cost[n, 1.0] - cost[n, -1.0])):
+            gear = waiting[name]
+            taken = [s for _, g, s in exits if g.line.is_same(gear.line)]
+            exits.append((name, gear, min((-1.0, 1.0), key=lambda s: cost[name, s] + taken.count(s))))
+        for name, gear, side in exits:
+            together = [g for _, g, s in exits if s == side and g.line.is_same(gear.line)]
+            inner = [g for g in together if side * (_face(g, side) - _face(gear, side)) < 0.0]
+            level, outer = len(inner), len(together) - 1 - len(inner)
+            end = self._outermost(gear.line, side) + side * (34.0 + 46.0 * outer)
+            self._shaft(gear, _face(gear, side), end, level)
+            self._port(name, gear, end, side, level)
+
+    def _outermost(self, line: _Line, side: float) -> float:
+        """Station of the last body on an axis."""
+        near = [line.of(p) for g in self.layout.gears.values() for polygon in (*g.bodies, *g.links) for p in polygon]
+        spans = [s for g in self.layout.gears.values() if g.line.is_same(line) for span in g.on_axis for s in span]
+        return max([s for s, r in near if abs(r) < 20.0] + spans, key=lambda s: side * s)
+
+    def _port(self, name: str, gear: _Gear, end: float, side: float, level: int) -> None:
+        """Flange, arrow into the unit and name."""
+        half = _shaft_width(level) / 2.0
+        line = gear.line
+        flange = line.box(_about(end, 3.0), (-half - 5.0, half + 5.0))
+        self._polygon("ports", flange, _INK, _INK, 0.5)
+        self.grid.take("port", flange)
+        turns = (0.0, 0.9, -0.9, 1.57, -1.57) if level == 0 else (0.9, -0.9, 1.4, -1.4)
+        width, height = 7.0 * len(name) + 14.0, 20.0
+        best = None
+        for turn in turns:
+            ux, uy = side * line.dx, side * line.dy
+            vx, vy = ux * math.cos(turn) - uy * math.sin(turn), ux * math.sin(turn) + uy * math.cos(turn)
+            r = math.copysign(half + 5.0, side * turn) if turn else 0.0
+            tip = line.at(end + side * 3.0, r)
+            tail = tip[0] + 34.0 * vx, tip[1] + 34.0 * vy
+            room = min(width / 2.0 / max(abs(vx), 1e-9), height / 2.0 / max(abs(vy), 1e-9))
+            centre = tail[0] + room * vx, tail[1] + room * vy
+            load = self.grid.load(_rectangle(centre, width + 4.0, height + 4.0)) + 10.0 * abs(turn)
+            load += self.grid.load(_strip(tip, tail, 8.0)[:])
+            if best is None or load < best[0]:
+                best = load, tip, tail, centre
+        assert best is not None
+        _, tip, tail, centre = best
+        if self.layout.unit.ports[name].spring is not None:
+            mid = _between(tip, tail, 0.55)
+            self._zigzag("ports", tip, mid, _INK, 4.0)
+            tip = mid
+        self._arrow("ports", tail, tip, _INK, 2.2)
+        x, y = centre
+        box = _rectangle(centre, width, height)
+        self.grid.take("port", box)
+        self.grid.take("port", _strip(tip, tail, 10.0))
+        self._rounded("ports", box, 10.0, _INK)
+        self._text("ports", (x, y), name, 12.0, "#ffffff", weight="600")
+
+    # --- axes and directions
+
+    def _axes(self) -> None:
+        """Centre lines, one for coaxial gears."""
+        drawn: list[_Line] = []
+        for gear in self.layout.gears.values():
+            line = gear.line
+            if any(line.is_same(other) for other in drawn):
+                continue
+            drawn.append(line)
+            coaxial = [g for g in self.layout.gears.values() if g.line.is_same(line)]
+            spans = [s for g in coaxial for span in g.on_axis for s in span]
+            spans += [s for g in coaxial if g.bodies for s in g.extent(line)[:2]]
+            a, b = line.at(min(spans) - 26.0, 0.0), line.at(max(spans) + 26.0, 0.0)
+            self._line("axes", a, b, _FAINT, 0.9, 'stroke-dasharray="12 3 2 3"')
+
+    def _arrows(self) -> None:
+        """One arrow per gear in its positive direction, on its axis or beside its shaft."""
+        for gear in self.layout.gears.values():
+            best = None
+            length = 28.0
+            spans = gear.on_axis + gear.shafts
+            low, high = min(s for s, _ in spans) - 70.0, max(s for _, s in spans) + 70.0 - length
+            for s in (low + 3.0 * k for k in range(round((high - low) / 3.0))):
+                away = min(max(a - s - length, s - b, 0.0) for a, b in spans)
+                for r in (0.0, 8.0, -8.0, 11.0, -11.0, 15.0, -15.0):
+                    box = gear.line.box((s - 3.0, s + length + 3.0), (r - 5.0, r + 5.0))
+                    cost = 3.0 * self.grid.load(box) + 0.5 * away + 0.5 * abs(r)
+                    if best is None or cost < best[0]:
+                        best = cost, s, r, box
+            assert best is not None
+            _, s, r, box = best
+            ends = gear.line.at(s, r), gear.line.at(s + length, r)
+            a, b = ends if gear.sign > 0.0 else ends[::-1]
+            self._arrow("arrows", a, b, gear.colour, 2.8, halo=True)
+            self.grid.take("arrow", box)
+
+    def _tilt(self) -> None:
+        """An arc with two heads beside each axis that the moving variable turns."""
+        for gear in self.layout.gears.values():
+            if not self.layout.is_moving(gear.name) or not gear.rims:
+                continue
+            centre = sum(r.s for r in gear.rims) / len(gear.rims)
+            cx, cy = gear.line.at(centre, 0.0)
+            best = None
+            for side in (1.0, -1.0):
+                for radius in (34.0, 42.0, 50.0, 60.0, 70.0, 80.0):
+                    angle = math.atan2(side * gear.line.dy, side * gear.line.dx)
+                    arc = [
+                        (cx + radius * math.cos(angle + t), cy + radius * math.sin(angle + t))
+                        for t in (-18.0 / radius, -9.0 / radius, 0.0, 9.0 / radius, 18.0 / radius)
+                    ]
+                    cost = self.grid.load(_strip(arc[0], arc[-1], 14.0)) + 0.2 * radius
+                    if best is None or cost < best[0]:
+                        best = cost, arc, radius
+            assert best is not None
+            _, arc, radius = best
+            self._arrow("arrows", arc[1], arc[0], _INK, 1.4)
+            self._arrow("arrows", arc[3], arc[4], _INK, 1.4)
+            (x1, y1), (x2, y2) = arc[1], arc[3]
+            self.layers["arrows"].append(
+                f'<path d="M{x1:.1f} {-y1:.1f}A{radius:.1f} {radius:.1f} 0 0 0 {x2:.1f} {-y2:.1f}" '
+                f'fill="none" stroke="{_INK}" stroke-width="1.4"/>'
+            )
+            self.grid.take("tilt", _strip(arc[0], arc[-1], 12.0))
+            moving = self.layout.unit.moving or ""
+            self._label(arc[2], _greek(moving), 14.0, _INK, "normal", italic=True)
+
+    # --- contacts and labels
+
+    def _contacts(self) -> None:
+        where = []
+        for name, contact in self.layout.unit.contacts.items():
+            p = self.layout.points[name]
+            i, j = (self.layout.gears[g] for g in contact.between)
+            moving = [g for g in (i, j) if self.layout.is_moving(g.name)]
+            if i.line.is_parallel(j.line) or moving:
+                line = moving[0].line if moving else i.line
+                u = (line.dx, line.dy)
+            else:
+                x, y = i.line.at(*i.line.crossing(j.line))
+                length = math.dist(p, (x, y)) or 1.0
+                u = ((p[0] - x) / length, (p[1] - y) / length)
+            a, b = (p[0] - 9.0 * u[0], p[1] - 9.0 * u[1]), (p[0] + 9.0 * u[0], p[1] + 9.0 * u[1])
+            self._zigzag("contacts", a, b, _SPRING, 4.0)
+            self.grid.take("spring", _strip(a, b, 10.0))
+            where.append((p, name))
+        for p, name in where:
+            self._label(p, name, 12.0, _SPRING, "600")
+
+    def _letters(self) -> None:
+        for gear in self.layout.gears.values():
+            corners = [p for polygon in gear.bodies or gear.links for p in polygon]
+            middles = [
+                _between(a, b, 0.5)
+                for polygon in gear.bodies or gear.links
+                for a, b in zip(polygon, [*polygon[1:], polygon[0]], strict=True)
+            ]
+            self._label_near([*middles, *corners], gear.name, 17.0, gear.colour, "bold", gear.name)
+
+    def _label(self, p: Point, text: str, size: float, colour: str, weight: str, italic: bool = False) -> None:
+        self._label_near([p], text, size, colour, weight, "", (13.0, 17.0, 22.0, 28.0), italic)
+
+    def _label_near(
+        self,
+        anchors: Sequence[Point],
+        text: str,
+        size: float,
+        colour: str,
+        weight: str,
+        owner: str,
+        distances: Sequence[float] = (5.0, 9.0, 14.0),
+        italic: bool = False,
+    ) -> None:
+        """Write `text` beside one of `anchors`, where there is most room."""
+        width, height = 0.6 * size * len(text) + 4.0, size * 1.0
+        best = None
+        for anchor in anchors:
+            for distance in distances:
+                for k in range(16):
+                    angle = math.tau * k / 16.0
+                    ux, uy = math.cos(angle), math.sin(angle)
+                    room = min(width / 2.0 / max(abs(ux), 1e-9), height / 2.0 / max(abs(uy), 1e-9))
+                    centre = anchor[0] + (distance + room - 4.0) * ux, anchor[1] + (distance + room - 4.0) * uy
+                    cost = 4.0 * self.grid.load(_rectangle(centre, width, height))
+                    if best is not None and cost >= best[0]:
+                        continue
+                    around = self.grid.others(_rectangle(centre, width + 10.0, height + 10.0), owner)
+                    cost += 6.0 * len(around) + 0.3 * distance
+                    if best is None or cost < best[0]:
+                        best = cost, centre
+        assert best is not None
+        centre = best[1]
+        self.grid.take("label", _rectangle(centre, width, height))
+        self._text("labels", centre, text, size, colour, weight, halo=True, italic=italic)
+
+    # --- SVG
+
+    def _polygon(self, layer: str, polygon: Polygon, fill: str, stroke: str, width: float) -> None:
+        self.reach += polygon
+        points = " ".join(f"{x:.1f},{-y:.1f}" for x, y in polygon)
+        self.layers[layer].append(
+            f'<polygon points="{points}" fill="{fill}" stroke="{stroke}" stroke-width="{width:g}"/>'
+        )
+
+    def _rounded(self, layer: str, box: Polygon, radius: float, fill: str) -> None:
+        self.reach += box
+        (x, y), (x2, y2) = box[0], box[2]
+        self.layers[layer].append(
+            f'<rect x="{x:.1f}" y="{-y2:.1f}" width="{x2 - x:.1f}" height="{y2 - y:.1f}" rx="{radius:g}" '
+            f'fill="{fill}"/>'
+        )
+
+    def _line(self, layer: str, a: Point, b: Point, stroke: str, width: float, more: str = "") -> None:
+        self.reach += [a, b]
+        self.layers[layer].append(
+            f'<line x1="{a[0]:.1f}" y1="{-a[1]:.1f}" x2="{b[0]:.1f}" y2="{-b[1]:.1f}" '
+            f'stroke="{stroke}" stroke-width="{width:g}" {more}/>'
+        )
+
+    def _arrow(self, layer: str, a: Point, b: Point, colour: str, width: float, halo: bool = False) -> None:
+        length = math.dist(a, b) or 1.0
+        ux, uy = (b[0] - a[0]) / length, (b[1] - a[1]) / length
+        head = min(4.0 * width, 0.7 * length)
+        neck = b[0] - head * ux, b[1] - head * uy
+        wings = [(neck[0] - side * 0.45 * head * uy, neck[1] + side * 0.45 * head * ux) for side in (1.0, -1.0)]
+        if halo:
+            self._line(layer, a, b, "#ffffff", width + 4.0, 'stroke-linecap="round"')
+        self._line(layer, a, _between(a, neck, 1.0), colour, width)
+        self._polygon(layer, [b, *wings], colour, "#ffffff" if halo else colour, 0.5)
+
+    def _zigzag(self, layer: str, a: Point, b: Point, colour: str, height: float) -> None:
+        """A spring from a to b."""
+        length = math.dist(a, b) or 1.0
+        nx, ny = -(b[1] - a[1]) / length * height, (b[0] - a[0]) / length * height
+        places = [(0.0, 0.0), (0.12, 0.0)]
+        places += [(0.2 + 0.12 * k, 1.0 if k % 2 else -1.0) for k in range(6)]
+        places += [(0.88, 0.0), (1.0, 0.0)]
+        points = [(a[0] + t * (b[0] - a[0]) + v * nx, a[1] + t * (b[1] - a[1]) + v * ny) for t, v in places]
+        self.reach += points
+        text = " ".join(f"{x:.1f},{-y:.1f}" for x, y in points)
+        for stroke, width in (("#ffffff", 4.5), (colour, 1.8)):
+            self.layers[layer].append(
+                f'<polyline points="{text}" fill="none" stroke="{stroke}" stroke-width="{width}"/>'
+            )
+
+    def _text(
+        self,
+        layer: str,
+        p: Point,
+        text: str,
+        size: float,
+        fill: str,
+        weight: str = "normal",
+        anchor: str = "middle",
+        halo: bool = False,
+        italic: bool = False,
+    ) -> None:
+        half = 0.3 * size * len(text) + 2.0
+        self.reach += _rectangle(p, 2.0 * half, size)
+        around = ' paint-order="stroke" stroke="#ffffff" stroke-width="3" stroke-linejoin="round"' if halo else ""
+        style = ' font-style="italic"' if italic else ""
+        self.layers[layer].append(
+            f'<text x="{p[0]:.1f}" y="{-p[1] + 0.36 * size:.1f}" font-size="{size:g}" font-weight="{weight}"{style} '
+            f'fill="{fill}" text-anchor="{anchor}"{around}>{escape(text)}</text>'
+        )
+
+    def svg(self) -> str:
+        """The document."""
+        unit = self.layout.unit
+        left, right = min(p[0] for p in self.reach) - 18.0, max(p[0] for p in self.reach) + 18.0
+        bottom, top = min(p[1] for p in self.reach) - 16.0, max(p[1] for p in self.reach) + 16.0
+        legend, needed = self._legend(left + 4.0, bottom - 16.0)
+        right = max(right, left + needed)
+        width, height = right - left, top - bottom + 36.0
+        body = "\n".join(f'<g class="{n}">\n' + "\n".join(self.layers[n]) + "\n</g>" for n in self._LAYERS)
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{left:.1f} {-top:.1f} {width:.1f} {height:.1f}" '
+            f'width="{width:.0f}" height="{height:.0f}" role="img" '
+            'stroke-linejoin="round" '
+            "font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n"
+            f"<title>{escape(unit.name)}</title>\n<desc>{escape(unit.description)}</desc>\n"
+            f'<rect x="{left:.1f}" y="{-top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="#ffffff"/>\n'
+            f"{body}\n{legend}\n</svg>\n"
+        )
+
+    def _legend(self, x: float, y: float) -> tuple[str, float]:
+        """Scale bar and key below the drawing, and the width they need."""
+        self.layers["legend"] = []
+        start = x
+        length = next(
+            v * 10.0**e for e in range(-6, 4) for v in (1.0, 2.0, 5.0) if v * 10.0**e * self.layout.scale >= 55.0
+        )
+        bar = length * self.layout.scale
+        self._line("legend", (x, y), (x + bar, y), _INK, 1.6)
+        for end in (x, x + bar):
+            self._line("legend", (end, y - 4.0), (end, y + 4.0), _INK, 1.6)
+        x = self._key(x + bar + 6.0, y, f"{length * 1e3:g} mm")
+        self._arrow("legend", (x, y), (x + 26.0, y), _FAINT, 2.8)
+        x = self._key(x + 32.0, y, "positive rotation")
+        if self.layout.unit.contacts:
+            self._zigzag("legend", (x, y), (x + 18.0, y), _SPRING, 4.0)
+            x = self._key(x + 24.0, y, "contact")
+        self._arrow("legend", (x, y), (x + 22.0, y), _INK, 2.2)
+        x = self._key(x + 28.0, y, "port")
+        if self.layout.unit.moving:
+            x = self._key(x, y, f"{_greek(self.layout.unit.moving)} = {self.layout.theta:.3g} rad")
+        return "<g>\n" + "\n".join(self.layers["legend"]) + "\n</g>", x - start
+
+    def _key(self, x: float, y: float, text: str) -> float:
+        self._text("legend", (x, y), text, 12.0, _INK, anchor="start")
+        return x + 6.0 * len(text) + 22.0
+
+
+def _face(gear: _Gear, side: float) -> float:
+    """Station where a gear's outermost body on its axis ends, on one side."""
+    return max((s for span in gear.on_axis for s in span), key=lambda s: side * s)
+
+
+def _shaft_width(level: int) -> float:
+    return _SHAFT + 10.0 * level
+
+
+def _between(a: Point, b: Point, t: float) -> Point:
+    return a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])
+
+
+def _rectangle(centre: Point, width: float, height: float) -> Polygon:
+    (x, y), w, h = centre, width / 2.0, height / 2.0
+    return [(x - w, y - h), (x + w, y - h), (x + w, y + h), (x - w, y + h)]
+
+
+def _strip(a: Point, b: Point, width: float) -> Polygon:
+    length = math.dist(a, b) or 1.0
+    nx, ny = -(b[1] - a[1]) / length * width / 2.0, (b[0] - a[0]) / length * width / 2.0
+    return [(a[0] + nx, a[1] + ny), (b[0] + nx, b[1] + ny), (b[0] - nx, b[1] - ny), (a[0] - nx, a[1] - ny)]
+
+
+def _area(polygon: Polygon) -> float:
+    pairs = zip(polygon, [*polygon[1:], polygon[0]], strict=True)
+    return abs(sum(a[0] * b[1] - b[0] * a[1] for a, b in pairs)) / 2.0
+
+
+def _tint(colour: str, strength: float) -> str:
+    """`colour` mixed with white."""
+    mixed = (round(255.0 - strength * (255 - int(colour[i : i + 2], 16))) for i in (1, 3, 5))
+    return "#" + "".join(f"{c:02x}" for c in mixed)
+
+
+def _greek(name: str) -> str:
+    return {"theta": "θ", "alpha": "α", "beta": "β", "gamma": "γ", "phi": "φ", "psi": "ψ"}.get(name, name)

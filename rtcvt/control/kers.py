@@ -10,7 +10,11 @@ torque is estimated from the energy ``E = J(theta) omega_d^2 / 2`` of the rigid 
 
     tau_est = E'/omega_d - A(theta) omega_d                                                                (23)
 
-where ``E'`` is the response of ``s/(T s + 1)`` to ``E``, that is ``E' = (E - z)/T`` with ``z' = (E - z)/T``.
+where ``E'`` is the response of ``s/(T s + 1)`` to ``E``. Its state is that response ``P`` itself [W]::
+
+    P' = (dE/dt - P)/T,    dE/dt = J omega_d d(omega_d)/dt + dJ/dt omega_d^2 / 2
+
+so that no large gains cancel: tilting does no work, and in the rigid model ``dE/dt`` does not depend on ``theta'``.
 
 What a real unit needs beyond the paper, all of it inactive in the paper's range:
 
@@ -30,7 +34,7 @@ What a real unit needs beyond the paper, all of it inactive in the paper's range
   is feasible.
 """
 
-from rtcvt.control.limits import D_OMEGA, D_THETA, D_Z, HIGH, LIMIT_TIME, LOW, RATE, TAU_EST, set_limits
+from rtcvt.control.limits import D_OMEGA, D_POWER, D_THETA, HIGH, LIMIT_TIME, LOW, RATE, TAU_EST, set_limits
 from rtcvt.kernel import kernel
 
 __all__ = ["K_THETA", "K_W", "OMEGA_0", "STORAGE", "TAU_FILTER", "W_MAX", "kers_law"]
@@ -45,19 +49,19 @@ STORAGE = 9  # row of the storage gear in Q1
 
 
 @kernel
-def kers_law(p, c, omega, theta, z, omega_t, tau_des, inertia, d_inertia, damping, d_damping, q, dq, ddq, work, o):
+def kers_law(p, c, omega, theta, power, omega_t, tau_des, damping, d_damping, q, dq, ddq, work, o):
     """Write ``theta'``, its gradient, its bounds and the torque estimate to ``work[o:]``.
 
     Parameters
     ----------
     p, c : array of float, int
         Parameters, and where the controller's block begins.
-    omega, theta, z : float
-        Speed of the port's gear [rad/s], tilt [rad], state of the filter [J].
+    omega, theta, power : float
+        Speed of the port's gear [rad/s], tilt [rad], filtered derivative of the energy [W].
     omega_t, tau_des : float
         Inputs: shaft speed [rad/s], demanded torque [N.m].
-    inertia, d_inertia, damping, d_damping : float
-        ``J(theta)`` [kg.m2], ``A(theta)`` [N.m.s/rad] and their derivatives to theta.
+    damping, d_damping : float
+        ``A(theta)`` [N.m.s/rad] and its derivative to theta.
     q, dq, ddq : float
         Ratio of the storage gear's speed to omega and its derivatives to theta.
     work, o : array of float, int
@@ -74,18 +78,15 @@ def kers_law(p, c, omega, theta, z, omega_t, tau_des, inertia, d_inertia, dampin
         d_inverse = 1.0 / (w_0 * w_0)
         sign = omega / w_0
         d_sign = 1.0 / w_0
-    T = p[c + TAU_FILTER]
-    power = (0.5 * inertia * omega * omega - z) / T
     tau_est = power * inverse - damping * omega
     error = tau_des - tau_est - p[c + K_W] * (omega_t - omega)
     gain = sign * p[c + K_THETA]
     work[o + RATE] = gain * error
     work[o + TAU_EST] = tau_est
-    d_tau_omega = inertia * omega / T * inverse + power * d_inverse - damping
+    d_tau_omega = power * d_inverse - damping
     work[o + D_OMEGA] = gain * (p[c + K_W] - d_tau_omega) + d_sign * p[c + K_THETA] * error
-    work[o + D_THETA] = -gain * (0.5 * d_inertia * omega * omega / T * inverse - d_damping * omega)
-    work[o + D_Z] = gain * inverse / T
-
+    work[o + D_THETA] = gain * d_damping * omega
+    work[o + D_POWER] = -gain * inverse
     set_limits(p, c, theta, work, o)
     side = 1.0 if q * omega_t > 0.0 else -1.0
     margin = p[c + W_MAX] - side * q * omega_t

@@ -20,8 +20,8 @@ __all__ = [
     "CLIPPED",
     "CONTROL_SIZE",
     "D_OMEGA",
+    "D_POWER",
     "D_THETA",
-    "D_Z",
     "FREE",
     "HELD",
     "HIGH",
@@ -37,11 +37,11 @@ __all__ = [
     "set_limits",
 ]
 
-# in the work array: theta' [rad/s] and its gradient to the port's speed, the angle and the filter's state
+# in the work array: theta' [rad/s] and its gradient to the port's speed, the angle and the filtered power
 RATE = 0
 D_OMEGA = 1
 D_THETA = 2
-D_Z = 3
+D_POWER = 3
 # each bound with its gradient in the same order
 LOW = 4
 HIGH = 8

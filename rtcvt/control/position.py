@@ -3,7 +3,7 @@
 theta' = (theta_des - theta)/T_a
 """
 
-from rtcvt.control.limits import D_OMEGA, D_THETA, D_Z, RATE, TAU_EST, set_limits
+from rtcvt.control.limits import D_OMEGA, D_POWER, D_THETA, RATE, TAU_EST, set_limits
 from rtcvt.kernel import kernel
 
 __all__ = ["TIME_CONSTANT", "position_law"]
@@ -17,6 +17,6 @@ def position_law(p, c, theta, theta_des, work, o):
     work[o + RATE] = (theta_des - theta) / p[c + TIME_CONSTANT]
     work[o + D_OMEGA] = 0.0
     work[o + D_THETA] = -1.0 / p[c + TIME_CONSTANT]
-    work[o + D_Z] = 0.0
+    work[o + D_POWER] = 0.0
     work[o + TAU_EST] = 0.0
     set_limits(p, c, theta, work, o)

@@ -18,8 +18,8 @@ from rtcvt.control.limits import (
     CLIPPED,
     CONTROL_SIZE,
     D_OMEGA,
+    D_POWER,
     D_THETA,
-    D_Z,
     FREE,
     HELD,
     HIGH,
@@ -66,6 +66,7 @@ from rtcvt.pog.layout import (
     N_PORT,
     N_S,
     N_X,
+    N_Y,
     NEG,
     NO_CONTROL,
     ORDER,
@@ -107,7 +108,7 @@ from rtcvt.pog.layout import (
 
 __all__ = ["derivative", "initialise", "jacobian", "kinematics", "output", "step"]
 
-HUGE = 1e100  # beyond this, as for Inf and NaN, a number is no state or input
+HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 MOST_STEPS = 1e6  # internal steps in one communication step
 
@@ -342,12 +343,6 @@ def torques(x, u, p, work):
 
 
 @kernel
-def stored_energy_rigid(omega, p, work):
-    """``J(theta) omega^2 / 2`` [J] of a system with one independent speed, at the tilt of `kinematics`."""
-    return 0.5 * work[int(p[W_L])] * omega * omega
-
-
-@kernel
 def control(mode, held, x, u, p, work):
     """``theta'`` from the unit's controller within its limits, into W_CONTROL; 0 if nothing moves."""
     o = int(p[W_CONTROL])
@@ -363,20 +358,17 @@ def control(mode, held, x, u, p, work):
         port = controlled_port(p)
         size = int(p[N_J])  # n_1 is 1
         q = int(p[W_Q]) + int(p[c + STORAGE])
-        M = int(p[W_M])
         A = int(p[W_A])
         omega = x[speed_index(port, p)]
-        z = x[ports_at(p) + int(p[N_S]) + 1]
+        power = x[ports_at(p) + int(p[N_S]) + 1]
         kers_law(
             p,
             c,
             omega,
             theta,
-            z,
+            power,
             u[port],
             u[int(p[N_PORT])],
-            work[int(p[W_L])],
-            2.0 * work[M],
             work[A],
             work[A + 1],
             work[q],
@@ -391,7 +383,7 @@ def control(mode, held, x, u, p, work):
 
 @kernel
 def shared_derivative(x, u, p, dx, work):
-    """Rates of spring ports, theta and z; expects `control` to have run."""
+    """Rates of spring ports, theta and the filtered power; expects `control` and the rates of the speeds."""
     at = ports_at(p)
     for k in range(int(p[N_PORT])):
         spring = int(p[int(p[PORT]) + 3 * k + 1])
@@ -401,13 +393,15 @@ def shared_derivative(x, u, p, dx, work):
     if p[MOVING] != 0.0:
         dx[at] = work[int(p[W_CONTROL]) + RATE]
     if int(p[CONTROL]) == KERS:
-        omega = x[speed_index(controlled_port(p), p)]
-        dx[at + 1] = (stored_energy_rigid(omega, p, work) - x[at + 1]) / p[int(p[P_CONTROL]) + TAU_FILTER]
+        own = speed_index(controlled_port(p), p)
+        omega = x[own]
+        power = omega * (work[int(p[W_L])] * dx[own] + work[int(p[W_M])] * omega * dx[at])  # dE/dt
+        dx[at + 1] = (power - x[at + 1]) / p[int(p[P_CONTROL]) + TAU_FILTER]
 
 
 @kernel
-def shared_jacobian(x, p, jac, work):
-    """Rows of spring ports, theta and z; expects `control` to have run."""
+def shared_jacobian(x, p, dx, jac, work):
+    """Rows of spring ports, theta and the filtered power; expects `control`, `dx` and the rows of the speeds."""
     n = int(p[N_X])
     at = ports_at(p)
     for k in range(int(p[N_PORT])):
@@ -420,12 +414,17 @@ def shared_jacobian(x, p, jac, work):
     if int(p[CONTROL]) == KERS:
         own = speed_index(controlled_port(p), p)
         omega = x[own]
+        rate = work[int(p[W_CONTROL]) + RATE]
+        L = work[int(p[W_L])]
+        M = work[int(p[W_M])]
         T = p[int(p[P_CONTROL]) + TAU_FILTER]
         jac[at * n + own] = work[int(p[W_CONTROL]) + D_OMEGA]
-        jac[at * n + at + 1] = work[int(p[W_CONTROL]) + D_Z]
-        jac[(at + 1) * n + own] = work[int(p[W_L])] * omega / T
-        jac[(at + 1) * n + at] = work[int(p[W_M])] * omega * omega / T
-        jac[(at + 1) * n + at + 1] = -1.0 / T
+        jac[at * n + at + 1] = work[int(p[W_CONTROL]) + D_POWER]
+        for j in range(n):
+            jac[(at + 1) * n + j] = omega * (L * jac[own * n + j] + M * omega * jac[at * n + j]) / T
+        jac[(at + 1) * n + own] += (L * dx[own] + 2.0 * M * omega * rate) / T
+        jac[(at + 1) * n + at] += omega * (2.0 * M * dx[own] + work[int(p[W_M]) + 1] * omega * rate) / T
+        jac[(at + 1) * n + at + 1] -= 1.0 / T
 
 
 # --- full elastic model, eq. (2) --------------------------------------------------------------------------------------
@@ -542,8 +541,8 @@ def store_column(column, n, n_1, p, jac, work, b):
 
 
 @kernel
-def rigid_jacobian(x, u, p, jac, work, dx):
-    """Rows of x1 of the rigid model; `dx` is scratch for its derivative."""
+def rigid_jacobian(x, u, p, dx, jac, work):
+    """Rows of x1 of the rigid model; leaves their derivatives in `dx`."""
     n = int(p[N_X])
     n_J = int(p[N_J])
     n_1 = int(p[N_1])
@@ -588,7 +587,7 @@ def rigid_jacobian(x, u, p, jac, work, dx):
         store_column(theta, n, n_1, p, jac, work, b)
     if int(p[CONTROL]) == KERS:
         for r in range(n_1):
-            work[b + r] = -work[Mx + r] * work[o + D_Z]
+            work[b + r] = -work[Mx + r] * work[o + D_POWER]
         store_column(theta + 1, n, n_1, p, jac, work, b)
 
 
@@ -658,8 +657,6 @@ def initialise(p, u, x, work):
     at = ports_at(p) + int(p[N_S])
     if p[MOVING] != 0.0:
         x[at] = theta
-    if int(p[CONTROL]) == KERS:
-        x[at + 1] = stored_energy_rigid(x[speed_index(controlled_port(p), p)], p, work)
     dx = work[int(p[W_STEP]) : int(p[W_STEP]) + n]
     derivative(0.0, x, u, p, dx, work)
     for i in range(n):
@@ -690,12 +687,13 @@ def linearise(mode, held, x, u, p, jac, work):
     kinematics(tilt(x, p), p, work)
     control(mode, held, x, u, p, work)
     torques(x, u, p, work)
+    dx = work[int(p[W_STEP]) + 2 * n : int(p[W_STEP]) + 3 * n]
     if p[FULL] != 0.0:
+        full_derivative(x, u, p, dx, work)
         full_jacobian(x, p, jac, work)
     else:
-        dx = work[int(p[W_STEP]) + 2 * n : int(p[W_STEP]) + 3 * n]
-        rigid_jacobian(x, u, p, jac, work, dx)
-    shared_jacobian(x, p, jac, work)
+        rigid_jacobian(x, u, p, dx, jac, work)
+    shared_jacobian(x, p, dx, jac, work)
 
 
 @kernel
@@ -804,15 +802,23 @@ def substep(h, x, u, p, work):
     theta = tilt(x, p)
     kinematics(theta, p, work)
     control(FREE, 0.0, x, u, p, work)
+    law = work[o + RATE]
     low = work[o + LOW]
     high = work[o + HIGH]
     advance(FREE, 0.0, h, x, u, p, work)
     rate = (tilt(x, p) - theta) / h
-    if not (rate < low or rate > high):
+    if rate >= low and rate <= high:
         return 0
+    if not abs(rate) < HUGE:  # too far from equilibrium for a linearly implicit step
+        rate = law
     for i in range(n):
         x[i] = work[start + i]
-    advance(HELD, low if rate < low else high, h, x, u, p, work)
+    held = rate
+    if rate < low:
+        held = low
+    elif rate > high:
+        held = high
+    advance(HELD, held, h, x, u, p, work)
     return 1
 
 
@@ -835,13 +841,20 @@ def step(t, h, x, u, p, y, work):
     limited = 0
     for _ in range(steps):
         limited = substep(h / steps, x, u, p, work)
+    n_y = int(p[N_Y])
+    y_new = work[saved + n : saved + n + n_y]
+    write_outputs(HELD if limited == 1 else FREE, work[int(p[W_CONTROL]) + RATE], x, u, p, y_new, work)
     good = True
     for i in range(n):
         if not abs(x[i]) < HUGE:
             good = False
-    if good:
-        write_outputs(HELD if limited == 1 else FREE, work[int(p[W_CONTROL]) + RATE], x, u, p, y, work)
-        return SATURATED if limited == 1 else OK
-    for i in range(n):
-        x[i] = work[saved + i]
-    return FAILED
+    for i in range(n_y):
+        if not abs(y_new[i]) < HUGE * HUGE:
+            good = False
+    if not good:
+        for i in range(n):
+            x[i] = work[saved + i]
+        return FAILED
+    for i in range(n_y):
+        y[i] = y_new[i]
+    return SATURATED if limited == 1 else OK

@@ -108,6 +108,7 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
     control = layout.KERS if unit.controller.kers else layout.POSITION if unit.controller.position else 0
     states = _states(unit, fidelity)
 
+    signals = _signals(unit)
     p = _Parameters()
     for entry, value in (
         (layout.N_J, n_J),
@@ -117,6 +118,7 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
         (layout.N_PORT, len(unit.ports)),
         (layout.N_FRICTION, len(unit.frictions)),
         (layout.N_X, len(states)),
+        (layout.N_Y, sum(v.causality == "output" for v in signals)),
         (layout.FULL, fidelity == "full"),
         (layout.MOVING, unit.moving is not None),
         (layout.CONTROL, control),
@@ -157,7 +159,7 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
         name=unit.name,
         description=unit.description,
         fidelity=fidelity,
-        variables=(*p.variables, *_signals(unit)),
+        variables=(*p.variables, *signals),
         states=states,
         p=np.array(p.values, dtype=float),
         n_work=n_work,
@@ -182,7 +184,7 @@ def _states(unit: Unit, fidelity: Fidelity) -> tuple[tuple[str, str], ...]:
     if unit.moving:
         states.append((f"control.{unit.moving}", "rad"))
     if unit.controller.kers:
-        states.append(("control.filter", "J"))
+        states.append(("control.power", "W"))
     return tuple(states)
 
 
@@ -460,7 +462,7 @@ def _write_work(p: _Parameters, n_J: int, n_K: int, n_1: int, n_x: int, n_regist
         layout.W_OMEGA: n_J,
         layout.W_V: n_J,
         layout.W_C: n_J,
-        layout.W_SAVED: n_x,
+        layout.W_SAVED: n_x + int(p.values[layout.N_Y]),
         layout.W_STEP: 10 * n_x + 2 * n_x * n_x,
     }
     place = 0

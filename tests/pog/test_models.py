@@ -1,0 +1,305 @@
+"""Energy, Lagrange, limits and derivatives of the full and rigid models."""
+
+import itertools
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from rtcvt.errors import InputError
+from rtcvt.pog.system import build_model, matrices
+from rtcvt.unitfile import Unit, load_unit, parse_table
+
+
+def variant(name, **changes):
+    """A shipped unit with some of its data replaced."""
+    unit = load_unit(name)
+    data = unit.model_dump(exclude_unset=True) | {"source": unit.source, "text": unit.text}
+    for key, value in changes.items():
+        place = data
+        *path, last = key.split("__")
+        for step in path:
+            place = place[step]
+        place[last] = value
+    return parse_table(Unit, data, unit.source)
+
+
+def started(model, seed=0, **values):
+    """An instance at a random state and random inputs, away from every limit."""
+    rng = np.random.default_rng(seed)
+    instance = model.instantiate()
+    for name, value in values.items():
+        instance.set(name, value)
+    instance.initialise()
+    for k, (name, _unit) in enumerate(model.states):
+        scale = {"w": 100.0, "F": 500.0, "tau": 20.0}.get(name.rsplit(".", 1)[-1], 0.2)
+        instance.x[k] = scale * rng.uniform(0.2, 1.0)
+    for variable in model.select("input"):
+        instance.u[variable.index] = (variable.nominal or 1.0) * rng.uniform(0.1, 0.5)
+    settle_filter(instance)
+    return instance
+
+
+def settle_filter(instance):
+    """Put the KERS controller where its command is a moderate tilt rate, so that theta moves and no limit is active."""
+    names = [n for n, _ in instance.model.states]
+    if "control.power" not in names:
+        return
+    omega = instance.x[names.index("gear.d.w")]
+    instance.set("shaft.w", omega)
+    theta = instance.x[names.index("control.theta")]
+    m = matrices(instance, theta)
+    instance.x[-1] = 0.0
+    instance.set("control.tau_des", -m.A1[0, 0] * omega + 0.05)
+    instance.outputs()
+
+
+def rate(instance):
+    """Rate of the moving variable [rad/s]."""
+    names = [n for n, _ in instance.model.states]
+    return next((instance.derivative()[k] for k, n in enumerate(names) if n == "control.theta"), 0.0)
+
+
+def tilt(instance):
+    names = [n for n, _ in instance.model.states]
+    return next((instance.x[k] for k, n in enumerate(names) if n == "control.theta"), 0.0)
+
+
+def matrices_of(instance):
+    work = instance.work.copy()
+    m = matrices(instance, tilt(instance))
+    instance.work[:] = work
+    return m
+
+
+def gear_torques(unit, instance):
+    """External torques on the gears, from inputs and spring ports."""
+    tau = np.zeros(len(unit.gears))
+    names = [n for n, _ in instance.model.states]
+    for port, data in unit.ports.items():
+        k = list(unit.gears).index(data.gear)
+        tau[k] = instance.get(f"{port}.tau") if data.spring is None else instance.x[names.index(f"{port}.tau")]
+    return tau
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_power_balance_of_the_full_model(unit, seed):
+    """dE/dt = sum(tau omega) - omega' B_J omega - (R omega)' B_K (R omega), to round-off."""
+    instance = started(build_model(unit, "full"), seed)
+    n_J, n_K = len(unit.gears), len(unit.contacts)
+    m = matrices_of(instance)
+    K = np.array([c.stiffness for c in unit.contacts.values()])
+    d = np.array([c.damping for c in unit.contacts.values()])
+    omega, F = instance.x[:n_J], instance.x[n_J : n_J + n_K]
+    dx = instance.derivative()
+    terms = [omega * np.diag(m.J) * dx[:n_J], F / K * dx[n_J : n_J + n_K]]
+    sliding = m.R @ omega
+    supplied, lost = gear_torques(unit, instance) @ omega, omega @ m.B_J @ omega + sliding @ (d * sliding)
+    largest = sum(np.abs(t).sum() for t in terms) + abs(supplied) + lost
+    assert abs(sum(t.sum() for t in terms) - (supplied - lost)) < 1e-13 * largest
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_power_balance_of_the_rigid_model(unit, seed):
+    """d/dt(x1' L1 x1 / 2) = sum(tau omega) - omega' B_J omega, also while theta moves: tilting does no work."""
+    instance = started(build_model(unit, "rigid"), seed)
+    m = matrices_of(instance)
+    n_1 = len(unit.rigid.independent)
+    x1, dx1 = instance.x[:n_1], instance.derivative()[:n_1]
+    dL1 = (m.N1 + m.N1.T) * rate(instance)
+    omega = m.Q1 @ x1
+    terms = [x1 @ m.L1 @ dx1, 0.5 * x1 @ dL1 @ x1, gear_torques(unit, instance) @ omega, omega @ m.B_J @ omega]
+    if unit.moving:
+        assert abs(rate(instance)) > 1e-3
+    assert abs(terms[0] + terms[1] - terms[2] + terms[3]) < 1e-12 * sum(map(abs, terms))
+
+
+def test_constraint_and_its_rate(unit):
+    """R Q1 = 0 and dR/dt Q1 + R dQ1/dt = 0 at every tilt."""
+    instance = build_model(unit, "rigid").instantiate()
+    for theta in np.linspace(-0.5, 0.5, 5):
+        m = matrices(instance, theta)
+        assert np.abs(m.R @ m.Q1).max() < 1e-15
+        assert np.abs(m.dR @ m.Q1 + m.R @ m.dQ1).max() < 1e-14
+
+
+def test_reduced_matrices_are_those_of_eq_10(unit):
+    instance = build_model(unit, "rigid").instantiate()
+    m = matrices(instance, 0.3)
+    scale = np.abs(m.L1).max()
+    assert np.allclose(m.L1, m.Q1.T @ m.J @ m.Q1, rtol=0, atol=1e-14 * scale)
+    assert np.allclose(m.N1, m.Q1.T @ m.J @ m.dQ1, rtol=0, atol=1e-13 * scale)
+    assert np.allclose(m.A1, -m.Q1.T @ m.B_J @ m.Q1, rtol=0, atol=1e-14 * max(np.abs(m.A1).max(), 1e-9))
+    assert np.array_equal(m.B1, m.Q1.T)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_contact_forces_are_those_of_eq_11(unit, seed):
+    """The kernel solves the dependent rows of eq. (B.1); the paper prints M_p [tau - (B_J Q1 + J dQ1/dt) x1]."""
+    model = build_model(unit, "rigid")
+    instance = started(model, seed)
+    m = matrices_of(instance)
+    inverse = np.linalg.inv(m.J)
+    M_p = np.linalg.solve(m.R @ inverse @ m.R.T, m.R @ inverse)
+    x1 = instance.x[: len(unit.rigid.independent)]
+    F = M_p @ (gear_torques(unit, instance) - (m.B_J @ m.Q1 + m.J @ m.dQ1 * rate(instance)) @ x1)
+    instance.outputs()
+    kernel = np.array([instance.get(f"contact.{c}.F") for c in unit.contacts])
+    assert np.allclose(kernel, F, rtol=0, atol=1e-9 * np.abs(F).max())
+
+
+def test_rigid_toroidal_model_is_the_extended_lagrange_equation():
+    """Eqs. (24) and (25): d/dt(J omega_d) = Q - J' omega_d/2, with J and Q written out from the ratios of eq. (21)."""
+    unit = load_unit("toroidal_kers")
+    instance = started(build_model(unit, "rigid"), 5)
+    omega_d, tau_d, theta, _z = instance.x
+    t = sp.Symbol("t")
+    angle = theta + sp.Float(rate(instance), 30) * t
+    r = {k: p.value for k, p in unit.parameters.items()}
+    r_b, r_a = r["r_b1"] + r["r_c"] * sp.sin(angle), r["r_b1"] - r["r_c"] * sp.sin(angle)
+    ratios = {"a": r["r_d"] * r_b / (r["r_b2"] * r_a), "b": sp.Float(r["r_d"] / r["r_b2"], 30),
+              "c": r["r_d"] * r_b / (r["r_b2"] * r["r_c"]), "d": sp.Integer(1)}  # fmt: skip
+    J = sum(unit.gears[g].inertia * R**2 for g, R in ratios.items())
+    Q = tau_d - sum(unit.gears[g].friction * R**2 for g, R in ratios.items()) * omega_d
+    dJ = sp.diff(J, t)
+    expected = ((Q - dJ * omega_d / 2) / J).subs(t, 0)
+    assert instance.derivative()[0] == pytest.approx(float(expected), rel=1e-10)
+
+
+def test_differential_without_case_inertia_is_the_ideal_open_differential():
+    """J_c = J_e = b_c = b_e = 0 and no relative friction: tau on the axles splits evenly, J_b = J_d with the pinion."""
+    unit = variant(
+        "differential", gears__c__inertia=0.0, gears__e__inertia=0.0, gears__c__friction=0.0, gears__e__friction=0.0,
+        frictions={},
+    )  # fmt: skip
+    model = build_model(unit, "rigid")
+    instance = model.instantiate()
+    instance.set("left.tau", 100.0)
+    instance.initialise()
+    for _ in range(2000):
+        instance.step(1e-3)
+    # the ideal open differential: omega_case = (omega_l + omega_r)/2, equal torques on both axles from the pinion
+    n = unit.parameters["r_e"].value / unit.parameters["r_a"].value
+    J_a, J_w = unit.gears["a"].inertia, unit.gears["b"].inertia
+    b_a, b_w = unit.gears["a"].friction, unit.gears["b"].friction
+    half = np.array([[1.0, 1.0], [1.0, 1.0]]) * n**2 / 4
+    M, B = J_a * half + J_w * np.eye(2), b_a * half + b_w * np.eye(2)
+    A = np.linalg.solve(M, -B)
+    forced = np.linalg.solve(B, [100.0, 0.0])
+    values, vectors = np.linalg.eig(A)
+    transition = (vectors * np.exp(values * 2.0)) @ np.linalg.inv(vectors)
+    expected = forced - transition @ forced
+    assert [instance.get("left.w"), instance.get("right.w")] == pytest.approx(expected, rel=1e-9)
+    assert instance.get("pinion.w") == pytest.approx(n / 2 * expected.sum(), rel=1e-9)
+
+
+def largest_force_difference(unit, stiffening):
+    """Between full and rigid model under smooth motion, relative to the largest force.
+
+    Dampings grow with the root of the stiffness, so that the modes keep their damping ratios.
+    """
+    contacts = {
+        k: {**c.model_dump(), "stiffness": c.stiffness * stiffening, "damping": c.damping * stiffening**0.5}
+        for k, c in unit.contacts.items()
+    }
+    changes = {"contacts": contacts}
+    if unit.moving:  # theta follows a set point, and no spring at the port rings between the two models
+        changes["controller"] = {"position": {"acts_on": unit.moving, "time_constant": 0.5}}
+        changes["ports"] = {"shaft": "d"}
+    stiff = variant(unit.name, **changes)
+    full, rigid = (build_model(stiff, f).instantiate() for f in ("full", "rigid"))
+    for i in (full, rigid):
+        if unit.moving:
+            i.set("gear.d.w_start", 100.0)
+        i.initialise()
+    h = 1e-4
+    F = np.empty((2, 20000, len(unit.contacts)))
+    for k in range(F.shape[1]):
+        wave = 1.0 - np.cos(2.0 * np.pi * k * h / 2.0)
+        for n, i in enumerate((full, rigid)):
+            if unit.moving:
+                i.set("control.theta_des", 0.2 * wave)
+            else:
+                i.set("left.tau", 20.0 * wave)
+            i.step(h)
+            F[n, k] = [i.get(f"contact.{c}.F") for c in unit.contacts]
+    counted = F[:, 12000:]
+    return np.abs(counted[0] - counted[1]).max() / np.abs(counted[1]).max()
+
+
+@pytest.mark.parametrize("name", ["differential", "toroidal_kers"])
+def test_full_model_converges_to_the_rigid_one_with_stiffness(name):
+    """Forces of eq. (11) are the springs' in the stiff limit, also while theta moves.
+
+    The full model's force is that of the spring alone. The damper beside it carries d F'/K, which falls as 1/sqrt(K)
+    with these dampings; what the deflection F/K does falls as 1/K. The measured rate lies between the two.
+    """
+    unit = load_unit(name)
+    stiffenings = (10.0, 40.0, 160.0)
+    errors = [largest_force_difference(unit, s) for s in stiffenings]
+    rates = [np.log(a / b) / np.log(4.0) for a, b in itertools.pairwise(errors)]
+    assert errors[-1] < 2e-3
+    assert all(0.4 < r < 1.1 for r in rates), (errors, rates)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_jacobian_against_differences(model, seed):
+    instance = started(model, seed)
+    jac = instance.jacobian()
+    x = instance.x.copy()
+    for k in range(len(x)):
+        h = 1e-6 * max(1e-1, abs(x[k]))
+        instance.x[:] = x
+        instance.x[k] = x[k] + h
+        above = instance.derivative()
+        instance.x[k] = x[k] - h
+        column = (above - instance.derivative()) / (2.0 * h)
+        instance.x[:] = x
+        noise = 3e-6 * np.abs(column).max() + 1e-8 * np.abs(jac).max()
+        assert np.allclose(jac[:, k], column, rtol=1e-5, atol=noise)
+
+
+def test_gears_without_inertia_have_no_full_model():
+    unit = variant("differential", gears__c__inertia=0.0)
+    build_model(unit, "rigid")
+    with pytest.raises(InputError, match=r"gears\.c\.inertia = 0\.0: above 0 in the full model"):
+        build_model(unit, "full")
+
+
+def test_infeasible_choices_are_refused():
+    with pytest.raises(InputError, match=r"rigid\.independent = \['b'\].*leave 2 independent"):
+        build_model(variant("differential", rigid__independent=["b"]), "rigid")
+    with pytest.raises(InputError, match=r"do not determine the others.*choose others"):
+        build_model(variant("differential", rigid__independent=["a", "e"]), "rigid")
+    with pytest.raises(InputError, match=r"do not determine the others at theta = .* rad"):  # still in geared neutral
+        build_model(variant("power_split_ivt", rigid__independent=["r"]), "rigid")
+
+
+def test_dependent_contacts_are_refused():
+    """Two contacts between the same coaxial gears at the same radius: R has a rank too low."""
+    unit = load_unit("differential")
+    contacts = {k: c.model_dump() for k, c in unit.contacts.items()}
+    contacts["ea"] = {**contacts["ae"], "point": (0.01, "r_e")}
+    with pytest.raises(InputError, match=r"R has rank 3, not 4.*Remark 2"):
+        build_model(variant("differential", contacts=contacts, rigid__independent=["b"]), "rigid")
+
+
+def test_friction_between_oblique_axes_is_refused():
+    frictions = {"ac": {"between": ("a", "c"), "coefficient": 0.1}}
+    with pytest.raises(InputError, match=r"frictions\.ac\.between.*parallel axes; these are at 90\.0 degrees"):
+        build_model(variant("differential", frictions=frictions), "rigid")
+
+
+def test_opposite_axes_turn_the_sign_of_relative_friction():
+    """Algorithm 2: a (towards -x) and b (towards +x) rub with b (omega_a + omega_b)."""
+    frictions = {"ab": {"between": ("a", "b"), "coefficient": 0.1}}
+    instance = build_model(variant("differential", frictions=frictions), "rigid").instantiate()
+    B = matrices(instance).B_delta_omega
+    assert B[0, 1] == B[1, 0] == pytest.approx(0.1)
+    assert B[0, 0] == B[1, 1] == pytest.approx(0.1)
+
+
+def test_geometry_parameters_reach_the_kernel():
+    instance = build_model(load_unit("toroidal_kers"), "rigid").instantiate()
+    instance.set("geometry.r_c", 0.02)
+    assert matrices(instance, 0.1).R[0, 2] == pytest.approx(-0.02)

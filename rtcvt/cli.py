@@ -6,6 +6,7 @@ Errors that the user can mend are printed as one message and end with exit code 
 import inspect
 import json
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -22,6 +23,7 @@ from rtcvt import __version__
 from rtcvt.errors import InputError
 
 if TYPE_CHECKING:
+    from rtcvt.documentation import ErrorRow
     from rtcvt.unitfile import Scenario, Unit
 
 __all__ = ["app", "main"]
@@ -211,12 +213,12 @@ def simulate(
         table.add_row(name, row["unit"], *(_number(row[k]) for k in ("final", "min", "max", "rms")))
     out.print(table)
     cost = found["step_cost_us"]["median"]
-    out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us each: {result.step * 1e6 / cost:.0f} times "
-              f"faster than real time")  # fmt: skip
+    speed = result.step * 1e6 / cost
+    out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us: {speed:.0f} times real time")
     if found["saturated_share"] > 0:
         out.print(f"a limit of the controller was active in {found['saturated_share']:.1%} of the steps")
     if output is not None:
-        out.print(f"recording: {output}")
+        _say(f"recording: {output}")
 
 
 @_command
@@ -230,8 +232,11 @@ def export(
     settings: Settings = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: UNIT.fmu")] = None,
     checked: Annotated[
-        bool, typer.Option("--check/--no-check", help="Put the check's error figures into the docs.")
+        bool, typer.Option("--check/--no-check", help="Put the check's errors into the documentation.")
     ] = True,
+    figures: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Errors from an earlier check --json, instead of a new check.")
+    ] = None,
 ) -> None:
     """Export a unit as an FMI 2.0 co-simulation FMU with documentation inside.
 
@@ -250,10 +255,10 @@ def export(
     values = dict(parameter_value(built, k, v, "--set") for k, v in _settings(settings).items())
     path = output or Path(f"{loaded.name}.fmu")
     require_writable(path)
-    rows = _error_rows(loaded, settings) if checked and loaded.scenario else None
+    rows = _error_rows(loaded, settings, figures) if figures or (checked and loaded.scenario) else None
     page = documentation_page(built, loaded, rows)
     export_python(loaded, model.value, path, substeps=substeps, parameters=values, documentation=page)
-    out.print(f"{built.name}, {model.value} model, FMI 2.0 co-simulation: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+    _say(f"{built.name}, {model.value} model, FMI 2.0 co-simulation: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 
 
 @_command
@@ -262,7 +267,10 @@ def run(
     step: Annotated[str | None, typer.Option(help='Step, e.g. 1e-3 or "1 ms"; default: the FMU\'s.')] = None,
     duration: Annotated[str | None, typer.Option(help="How long; default: the scenario's, or the FMU's.")] = None,
     scenario: Annotated[
-        Path | None, typer.Option("--scenario", "-s", metavar="FILE", help="Inputs and parameters over time (TOML).")
+        str | None,
+        typer.Option(
+            "--scenario", "-s", metavar="NAME|FILE", help="A scenario of the FMU's unit by name, or a scenario file."
+        ),
     ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the clock.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording (HDF5).")] = None,
@@ -271,9 +279,40 @@ def run(
     """Run an FMU at a fixed step against the wall clock.
 
     Deadlines are absolute, so the run does not drift. It says which scheduler and memory locking it got: a real-time
-    scheduler needs the privilege for it (Linux: CAP_SYS_NICE).
+    scheduler needs the privilege for it (Linux: CAP_SYS_NICE). A step that takes too long delays the next ones, which
+    then follow without waiting until they have caught up. Exits with code 1 if the run ends early; what was recorded
+    until then is kept.
+
+    [bold]JSON keys:[/] fmu, guid, scenario, kind, completed, message, step_s, steps, duration_s (simulated), wall_s,
+    warnings (of the FMU), misses (steps that ended after the next deadline), step_time_us and lateness_us (start after
+    the deadline): median, p99, p99_9, max; environment: scheduler, memory, garbage_collector, system, cpus, governor,
+    python; signals: by name unit, final, min, max, rms. What does not apply is null.
     """
-    raise NotImplementedError
+    from hil.runner import describe
+    from hil.runner import run as run_fmu
+    from rtcvt.recording import require_writable, write_recording
+
+    chosen = None if scenario is None else _scenario_for(fmu, scenario)
+    h = None if step is None else _seconds("--step", step)
+    length = None if duration is None else _seconds("--duration", duration)
+    require_writable(output, figures)
+    result = run_fmu(fmu, h, length, chosen, fast)
+    if output is not None:
+        write_recording(output, result.recording(), result.kind)
+    found = result.figures()
+    _write_figures(figures, found)
+    _say(f"{result.fmu}: {describe(result.environment)}")
+    table = Table("us", "median", "p99", "p99.9", "max", title=f"{found['steps']} steps of {result.step:g} s")
+    for key, text in (("step_time_us", "step time"), ("lateness_us", "lateness")):
+        if found[key] is not None:
+            table.add_row(text, *("" if v is None else f"{v:.1f}" for v in found[key].values()))
+    out.print(table)
+    if found["misses"] is not None:
+        _say(f"deadlines missed: {found['misses']}")
+    if output is not None:
+        _say(f"recording: {output}")
+    if not result.completed:
+        _fail(result.message, 1)
 
 
 @_command
@@ -288,8 +327,8 @@ def check(
 
     Exits with code 1 if an error exceeds the limit that the unit's scenario sets.
 
-    [bold]JSON keys:[/] unit, revision, passed, failures, modes (frequency_Hz, damping_ratio of the full model), scenarios:
-    name, duration_s, step_s, settled_share (of the samples that count), discretisation (change of the full model from
+    [bold]JSON keys:[/] unit, revision, passed, failures, modes (frequency_Hz, damping_ratio of the full model),
+    scenarios: name, duration_s, step_s, settled_share (of the samples that count), discretisation (change of the full model from
     a quarter of the step to the step), energy_residual (rigid, full), step_cost_us (rigid, full), errors: signal, unit,
     nrms (RMS error by the largest value), limit (of nrms), peak, transient, scale [in the signal's unit].
     """
@@ -309,12 +348,13 @@ def check(
         "scenario", "signal", "RMS error", "allowed", "largest", title=f"{loaded.name}: rigid against full model"
     )
     for s in result.scenarios:
-        for e in s.errors:
-            good = e.nrms <= e.limit
-            table.add_row(s.scenario.name, e.name, f"[{'green' if good else 'red'}]{e.nrms:.3%}[/]", f"{e.limit:.1%}",
+        table.add_section()
+        for k, e in enumerate(s.errors):
+            colour = "green" if e.nrms <= e.limit else "red"
+            table.add_row("" if k else s.scenario.name, e.name, f"[{colour}]{e.nrms:.3%}[/]", f"{e.limit:.1%}",
                           f"{e.peak:.3g} {e.unit}")  # fmt: skip
     out.print(table)
-    out.print(f"report: {report}")
+    _say(f"report: {report}")
     for failure in result.failures:
         notes.print(f"[red]failed:[/] {failure}")
     if not result.passed:
@@ -335,6 +375,11 @@ def _fail(message: str, code: int) -> NoReturn:
     notes.print("[red]error:[/] ", end="")
     notes.print(message, markup=False, highlight=False, soft_wrap=True)
     sys.exit(code)
+
+
+def _say(text: str) -> None:
+    """Print a line as it is."""
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _number(value: float) -> str:
@@ -400,6 +445,20 @@ def _scenario(unit: "Unit", name: str | None) -> "Scenario":
     return load_scenario(name) if name.endswith(".toml") else unit.get_scenario(name)
 
 
+def _scenario_for(fmu: Path, name: str) -> "Scenario":
+    """A scenario file, or a scenario of the unit file inside an FMU that rtcvt made."""
+    from rtcvt.unitfile import load_scenario, read_unit
+
+    if name.endswith(".toml"):
+        return load_scenario(name)
+    try:
+        with zipfile.ZipFile(fmu) as archive:
+            text = archive.read("resources/unit.toml").decode("utf-8")
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
+    return read_unit(text, fmu.name).get_scenario(name)
+
+
 def _write_figures(path: Path | None, figures: dict[str, Any]) -> None:
     from rtcvt.recording import replaced_on_success
 
@@ -414,11 +473,33 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"not for JSON: {value!r}")
 
 
-def _error_rows(unit: "Unit", settings: list[str] | None) -> list[Any]:
-    from offline.check import check_unit
+def _error_rows(unit: "Unit", settings: list[str] | None, figures: Path | None) -> "list[ErrorRow]":
+    """The check's errors, from a file or from a new check."""
+    from rtcvt.documentation import ErrorRow
 
-    with _progress() as bar:
-        return check_unit(unit, _settings(settings), progress=bar).rows()
+    found: Any
+    if figures is None:
+        from offline.check import check_unit
+
+        with _progress() as bar:
+            found = check_unit(unit, _settings(settings), progress=bar).figures()
+    else:
+        try:
+            found = json.loads(figures.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(figures, "", None, f"a file written by rtcvt check --json ({error})") from None
+    try:
+        about = (found["unit"], found["parameters"])
+        rows = [
+            ErrorRow(s["name"], e["signal"], e["unit"], float(e["nrms"]), float(e["limit"]), float(e["peak"]))
+            for s in found["scenarios"]
+            for e in s["errors"]
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(figures, "", None, f"a file written by rtcvt check --json (no {error})") from None
+    if about != (unit.name, _settings(settings)):
+        raise InputError(figures, "unit, parameters", about, f"a check of {unit.name} with the same --set")
+    return rows
 
 
 @contextmanager

@@ -33,6 +33,7 @@ _INK, _SPRING, _FAINT = "#1f2933", "#d11f2a", "#7b8794"
 
 _WIDTH, _HEIGHT = 560.0, 400.0  # what the contact points are scaled to fill
 _DISC, _WEB, _SHAFT = 12.0, 6.0, 4.0  # thickness of a disc, of a web, of a shaft
+_RIM = 8.0  # height of a ring, and of what is left of a disc cut down to its rim
 _GAP = 9.0  # clearance between bodies
 _CELL = 3.0  # of the grid that keeps things apart
 _EPS = 1e-6
@@ -79,10 +80,15 @@ class _Rim:
     s: float
     r: float
     side: float
-    kind: str = "spur"  # spur, bevel, cavity, ring
+    kind: str = "spur"  # spur, bevel, cavity, ring; rim, if it was cut down to that
     apex: float = 0.0  # bevel: station of the cone's apex
     path: list[Point] = field(default_factory=list)  # cavity: (s, r) inwards
     back: float = 1.0  # cavity: direction along the axis that leads away from the contact
+
+    @property
+    def middle(self) -> float:
+        """Radius of the middle of a ring or rim."""
+        return self.r + (_RIM / 2.0 if self.kind == "ring" else -_RIM / 2.0)
 
     def half(self) -> Polygon:
         """Outline of one half from the axis outwards and back, radii positive."""
@@ -96,7 +102,7 @@ class _Rim:
             end = self.back * (max(self.back * s for s, _ in self.path) + 8.0)
             outer, inner = self.path[0], self.path[-1]
             return [(end, 0.0), (end, outer[1] + 2.0), (outer[0], outer[1] + 2.0), *self.path, (inner[0], 0.0)]
-        a, b = self.s - _DISC / 2.0, self.s + _DISC / 2.0
+        a, b = _about(self.s, _DISC)
         return [(a, 0.0), (a, self.r), (b, self.r), (b, 0.0)]
 
 
@@ -296,23 +302,22 @@ class _Layout:
             groups: dict[tuple[int, int], list[_Rim]] = defaultdict(list)
             for rim in gear.rims:
                 if rim.kind == "ring":
-                    self._ring(gear, rim.s, rim.r, rim.r + 8.0)
+                    self._ring(gear, rim.s, rim.r, rim.r + _RIM)
                 else:
                     station = 0 if gear.carrier and rim.kind == "spur" else round(rim.s / 2.0)  # planets may be long
                     groups[station, round(rim.r / 2.0)].append(rim)
             discs += [(gear, rims) for rims in groups.values()]
         for gear, rims in sorted(discs, key=lambda d: d[1][0].r):
             rim, line = rims[0], gear.line
-            inside = (rim.s - _DISC / 2.0, rim.s + _DISC / 2.0)
             sides = {r.side for r in rims} if self._carries(gear) else {1.0, -1.0}
             if rim.kind == "spur" and any(
-                self.grid.others(line.box(inside, _ordered(side * 3.0, side * (rim.r - 5.0))), gear.name)
+                self.grid.others(line.box(_about(rim.s, _DISC), _ordered(side * 3.0, side * (rim.r - 5.0))), gear.name)
                 for side in sides
             ):
                 for r in rims:
                     r.kind = "rim"
                 if not self._carries(gear):
-                    self._ring(gear, rim.s, rim.r - 8.0, rim.r)
+                    self._ring(gear, rim.s, rim.r - _RIM, rim.r)
                 continue
             stations = [r.s for r in rims]
             if max(stations) - min(stations) > 1.0:
@@ -332,7 +337,7 @@ class _Layout:
     def _ring(self, gear: _Gear, s: float, inner: float, outer: float) -> None:
         """A rim; a carrier's only on the side that is drawn."""
         for side in {r.side for r in gear.rims if abs(r.s - s) < 1.0} if self._carries(gear) else (1.0, -1.0):
-            self._body(gear, gear.line.box((s - _DISC / 2.0, s + _DISC / 2.0), _ordered(side * inner, side * outer)))
+            self._body(gear, gear.line.box(_about(s, _DISC), _ordered(side * inner, side * outer)))
 
     def _free_station(self, gear: _Gear, edges: Point, reaches: Sequence[float], aim: float) -> float:
         """Station nearest to `edges`, and then to `aim`, where a plate out to each of `reaches` meets no other body."""
@@ -346,49 +351,43 @@ class _Layout:
         return min(free)[1] if free else edges[0] - _GAP
 
     def _place_carrier(self, gear: _Gear) -> None:
-        """Link a carrier's axis to the axes that it carries."""
+        """Link a carrier's axis to the axes that it carries and to its rims, by a plate and, if these cross, a bar."""
         line = gear.line
         for side in (1.0, -1.0):
             carried = [g for g in self.gears.values() if g.carrier == gear.name and g.bodies]
             carried = [g for g in carried if math.copysign(1.0, sum(g.extent(line)[2:])) == side]
-            if not carried:
+            rims = [r for r in gear.rims if r.side == side and r.kind in ("rim", "ring")]
+            if not carried and not rims:
                 continue
             parallel = [g for g in carried if g.line.is_parallel(line)]
             crossing = [g for g in carried if not g.line.is_parallel(line)]
-            rims = [r for r in gear.rims if r.side == side and r.kind in ("rim", "ring")]
-            reach = max([abs(line.of((g.line.x, g.line.y))[1]) for g in parallel], default=0.0)
-            bar = max([max(side * e for e in g.extent(line)[2:]) + 10.0 for g in crossing], default=0.0)
-            edges = [g.extent(line) for g in carried]
-            rim_reach = max([r.r + (4.0 if r.kind == "ring" else -4.0) for r in rims], default=0.0)
-            if crossing and all(r.r > bar + 8.0 for r in rims):
-                rim_reach = 0.0  # the rims grow out of the bar
-            out = max(reach, bar, rim_reach)
-            span = min(e[0] for e in edges), max(e[1] for e in edges)
-            s = self._free_station(gear, span, [side * out], rims[0].s if rims else span[0])
-            self._link(gear, line.box((s - _WEB / 2.0, s + _WEB / 2.0), _ordered(0.0, side * (out + _WEB / 2.0))))
-            gear.on_axis.append((s - _WEB / 2.0, s + _WEB / 2.0))
+            pins = {g.name: line.of((g.line.x, g.line.y))[1] for g in parallel}
+            bar = max((max(abs(r) for r in g.extent(line)[2:]) + 10.0 for g in crossing), default=0.0)
+            on_bar = bool(crossing) and all(r.r > bar + 8.0 for r in rims)  # the rims grow out of the bar
+            reach = max([bar, *(abs(r) for r in pins.values()), *(r.middle for r in rims if not on_bar)])
+            spans = [g.extent(line)[:2] for g in carried] or [(r.s, r.s) for r in rims]
+            span = min(a for a, _ in spans), max(b for _, b in spans)
+            s = self._free_station(gear, span, [side * reach], rims[0].s if rims else span[0])
+            self._link(gear, line.box(_about(s, _WEB), _ordered(0.0, side * (reach + _WEB / 2.0))))
+            gear.on_axis.append(_about(s, _WEB))
             for g in parallel:
                 low, high, *_ = g.extent(line)
-                r = line.of((g.line.x, g.line.y))[1]
-                near = low if s < low else high
-                self._link(gear, line.box(_ordered(s, near), (r - _SHAFT / 2.0, r + _SHAFT / 2.0)))
+                self._link(gear, line.box(_ordered(s, low if s < low else high), _about(pins[g.name], _SHAFT)))
             ends = [s]
             for g in crossing:
-                level = _Line(*line.at(0.0, side * bar), line.dx, line.dy)
-                pin = g.line.crossing(level)[0]
-                ends.append(line.of(g.line.at(pin, 0.0))[0])
+                pin, _ = g.line.crossing(_Line(*line.at(0.0, side * bar), line.dx, line.dy))
                 low, high, *_ = g.extent(g.line)
-                self._link(g, g.line.box(_ordered(pin, low if pin < low else high), (-_SHAFT / 2.0, _SHAFT / 2.0)))
+                pin = min(max(pin, low - 120.0), high + 120.0)
+                self._link(g, g.line.box(_ordered(pin, low if pin < low else high), _about(0.0, _SHAFT)))
+                ends.append(line.of(g.line.at(pin, 0.0))[0])
             for rim in rims:
-                inner, outer = (rim.r - 8.0, rim.r) if rim.kind == "rim" else (rim.r, rim.r + 8.0)
-                level = bar if rim_reach == 0.0 else (inner + outer) / 2.0
                 if rim.kind == "rim":
-                    across = (rim.s - _DISC / 2.0, rim.s + _DISC / 2.0)
-                    self._body(gear, line.box(across, _ordered(side * min(inner, level), side * outer)))
-                if level == bar:
+                    inner = bar if on_bar else rim.r - _RIM
+                    self._body(gear, line.box(_about(rim.s, _DISC), _ordered(side * inner, side * rim.r)))
+                if on_bar:
                     ends.append(rim.s)
                 else:
-                    self._link(gear, line.box(_ordered(s, rim.s), _about(side * level, _WEB)))
+                    self._link(gear, line.box(_ordered(s, rim.s), _about(side * rim.middle, _WEB)))
             if crossing:
                 across = (min(ends) - _WEB / 2.0, max(ends) + _WEB / 2.0)
                 self._link(gear, line.box(across, _about(side * bar, _WEB)))
@@ -399,18 +398,17 @@ class _Layout:
         if not rims or self._carries(gear):
             return
         line = gear.line
-        reach = max(r.r + 4.0 if r.kind == "ring" else r.r - 4.0 for r in rims)
+        reach = max(r.middle for r in rims)
         if gear.on_axis:
             s = min((sum(span) / 2.0 for span in gear.on_axis), key=lambda s: abs(s - rims[0].s))
         else:
             edges = (min(r.s for r in rims) - _DISC / 2.0, max(r.s for r in rims) + _DISC / 2.0)
             s = self._free_station(gear, edges, (reach, -reach), edges[1])
-            gear.on_axis.append((s - _WEB / 2.0, s + _WEB / 2.0))
-        self._link(gear, line.box((s - _WEB / 2.0, s + _WEB / 2.0), (-reach - _WEB / 2.0, reach + _WEB / 2.0)))
+            gear.on_axis.append(_about(s, _WEB))
+        self._link(gear, line.box(_about(s, _WEB), _about(0.0, 2.0 * reach + _WEB)))
         for rim in rims:
-            level = rim.r + 4.0 if rim.kind == "ring" else rim.r - 4.0
             for side in (1.0, -1.0):
-                self._link(gear, line.box(_ordered(s, rim.s), _about(side * level, _WEB)))
+                self._link(gear, line.box(_ordered(s, rim.s), _about(side * rim.middle, _WEB)))
 
 
 def _ordered(a: float, b: float) -> Point:
@@ -514,7 +512,7 @@ class _Picture:
             room = min(width / 2.0 / max(abs(vx), 1e-9), height / 2.0 / max(abs(vy), 1e-9))
             centre = tail[0] + room * vx, tail[1] + room * vy
             load = self.grid.load(_rectangle(centre, width + 4.0, height + 4.0)) + 10.0 * abs(turn)
-            load += self.grid.load(_strip(tip, tail, 8.0)[:])
+            load += self.grid.load(_strip(tip, tail, 8.0))
             if best is None or load < best[0]:
                 best = load, tip, tail, centre
         assert best is not None
@@ -659,7 +657,7 @@ class _Picture:
                     if best is not None and cost >= best[0]:
                         continue
                     around = self.grid.others(_rectangle(centre, width + 10.0, height + 10.0), owner)
-                    cost += 6.0 * len(around) + 0.3 * distance
+                    cost += 6.0 * len(around) + 0.3 * distance if owner else 2.0 * len(around) + 0.8 * distance
                     if best is None or cost < best[0]:
                         best = cost, centre
         assert best is not None

@@ -103,7 +103,7 @@ class Expression:
             case "name":
                 return str(self.leaf)
             case "neg":
-                return f"-{_bracketed(self.args[0], '*/')}"
+                return f"-{_bracketed(self.args[0], '+-')}"
             case "+" | "-" | "*" | "/":
                 tight = self.op in "*/"
                 left = _bracketed(self.args[0], "+-" if tight else "")

@@ -35,6 +35,7 @@ __all__ = [
     "load_scenario",
     "load_unit",
     "parse_table",
+    "read_unit",
     "shipped_units",
 ]
 
@@ -321,8 +322,18 @@ def load_unit(name: str | Path) -> Unit:
         The file is missing, not TOML, or not a valid unit.
     """
     path = find_unit(str(name))
-    data, text = _read_toml(path)
-    unit = parse_table(Unit, {**data, "source": path.name, "text": text}, path.name)
+    return read_unit(_read_text(path), path.name)
+
+
+def read_unit(text: str, source: str) -> Unit:
+    """Validate the text of a unit file; `source` names it in messages.
+
+    Raises
+    ------
+    InputError
+        Not TOML, or not a valid unit.
+    """
+    unit = parse_table(Unit, {**_parse_toml(text, source), "source": source, "text": text}, source)
     _check_references(unit)
     return unit
 
@@ -332,20 +343,24 @@ def load_scenario(path: str | Path) -> Scenario:
     path = Path(path)
     if not path.is_file():
         raise InputError("scenario", "", str(path), "a TOML file with the keys of one [[scenario]]")
-    data, _ = _read_toml(path)
+    data = _parse_toml(_read_text(path), path.name)
     return parse_table(Scenario, {"name": path.stem, **data}, path.name)
 
 
-def _read_toml(path: Path) -> tuple[dict[str, Any], str]:
+def _read_text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
-        return tomllib.loads(text), text
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise InputError(path.name, "", None, "not a text file in UTF-8") from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(path.name, "", None, f"not valid TOML: {error}") from None
     except OSError as error:
         raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
+
+
+def _parse_toml(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(source, "", None, f"not valid TOML: {error}") from None
 
 
 def parse_table(record: type[Record], data: Mapping[str, Any], source: str) -> Record:
@@ -354,7 +369,7 @@ def parse_table(record: type[Record], data: Mapping[str, Any], source: str) -> R
         return record.model_validate(data)
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        first = next((e for e in errors if "Table" in e["loc"]), errors[0])
+        first = next((e for e in errors if any("Table" in str(p) for p in e["loc"])), errors[0])
         place, kind, value = first["loc"], first["type"], first["input"]
         shown = value if isinstance(value, str | int | float | list | tuple) else None
         if kind == "extra_forbidden":
@@ -364,7 +379,7 @@ def parse_table(record: type[Record], data: Mapping[str, Any], source: str) -> R
             allowed, shown = "this key is required", None
         else:
             allowed = first["msg"].removeprefix("Value error, ").replace("Input should", "should")
-        path = ".".join(str(p) for p in place if p not in ("[key]", "float", "str", "Table"))
+        path = ".".join(str(p) for p in place if p not in ("[key]", "float", "str") and "Table" not in str(p))
         raise InputError(source, path, shown, allowed) from None
 
 

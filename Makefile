@@ -1,0 +1,37 @@
+# Needs Python 3.11 or newer and make; everything else is installed into .venv.
+PYTHON ?= $(shell command -v python3.14 || command -v python3.13 || command -v python3.12 || command -v python3.11 || echo python3)
+BIN := .venv/bin
+UNIT ?= toroidal_kers
+
+.PHONY: demo test test-slow lint bench clean
+
+demo: .venv/installed
+	mkdir -p build
+	$(BIN)/rtcvt show $(UNIT) --at theta=0.1
+	$(BIN)/rtcvt check $(UNIT) -o build/report.html --json build/check.json
+	$(BIN)/rtcvt export $(UNIT) --figures build/check.json -o build/$(UNIT).fmu
+	$(BIN)/rtcvt run build/$(UNIT).fmu --step 1e-3 --duration 10 --scenario "charge, hold, discharge" -o build/run.h5 --json build/run.json
+	@echo
+	@echo "The unit is build/$(UNIT).fmu; open build/report.html to see how far it is from the full model."
+
+test: .venv/installed
+	$(BIN)/python -m pytest
+
+test-slow: .venv/installed
+	$(BIN)/python -m pytest -m slow
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/installed
+	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=median,min,max,rounds
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	touch $@
+
+clean:
+	rm -rf .venv build *.egg-info

@@ -1,0 +1,131 @@
+"""The command line as a user meets it: output, JSON, messages, exit codes, files."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rtcvt import cli
+from rtcvt.recording import read_recording
+
+
+@pytest.fixture
+def rtcvt(monkeypatch, capsys, tmp_path):
+    """Run a command in an empty folder; returns exit code, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr("sys.argv", ["rtcvt", *words])
+        try:
+            cli.main()
+            code = 0
+        except SystemExit as stop:
+            code = stop.code or 0
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_help_of_every_command(rtcvt):
+    for command in ([], ["show"], ["simulate"], ["export"], ["run"], ["check"]):
+        code, text, _ = rtcvt(*command, "--help")
+        assert code == 0
+        assert "Usage" in text
+    assert rtcvt("--version")[1].startswith("rtcvt ")
+
+
+def test_show_json(rtcvt):
+    code, text, _ = rtcvt("show", "toroidal_kers", "--set", "r_c=30 mm", "--at", "theta=0.1", "--json")
+    data = json.loads(text)
+    assert code == 0
+    assert {"gears", "springs", "frictions", "R", "Q1", "B_delta_omega", "L1", "A1", "B1"} <= set(data)
+    assert data["gears"] == ["a", "b", "c", "d"]
+    assert data["springs"] == ["bc", "ac", "db"]
+    assert np.array(data["R"])[0] == pytest.approx([0.0, 34.3e-3 + 30e-3 * np.sin(0.1), -30e-3, 0.0])
+    assert np.shape(data["B1"]) == (1, 4)
+
+
+def test_show_lists_units_and_prints_matrices(rtcvt):
+    assert "ravigneaux" in rtcvt("show")[1]
+    _, text, _ = rtcvt("show", "differential")
+    for word in ("R", "Q1", "B_delta_omega", "L1", "N1", "A1", "B1", "-0.135", "frictions N_B = {eb, ed}"):
+        assert word in text
+
+
+def test_simulate_writes_recording_and_figures(rtcvt, tmp_path):
+    code, text, _ = rtcvt("simulate", "planetary", "-o", "run.h5", "--json", "run.json", "--set", "gear.s.J=1e-3")
+    assert code == 0
+    assert "times real time" in text
+    recording = read_recording(tmp_path / "run.h5")
+    figures = json.loads((tmp_path / "run.json").read_text())
+    assert recording.signals["sun.w"].values[-1] == figures["signals"]["sun.w"]["final"]
+    assert recording.signals["sun.w"].unit == "rad/s"
+    assert 'name = "planetary"' in recording.unit_file
+    assert json.loads(recording.attributes["parameters"])["gear.s.J"] == 1e-3
+
+
+def test_check_passes_and_fails(rtcvt, tmp_path):
+    code, text, _ = rtcvt("check", "planetary", "-o", "r.html", "--json", "c.json")
+    assert code == 0
+    assert "contact.sp.F" in text
+    figures = json.loads((tmp_path / "c.json").read_text())
+    assert figures["passed"] is True
+    assert figures["scenarios"][0]["errors"][0].keys() >= {"signal", "unit", "nrms", "limit", "peak"}
+    assert "<html" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    strict = tmp_path / "strict.toml"
+    strict.write_text('name = "hard"\nduration = "1 s"\ninputs = { "sun.tau" = "30 N.m" }\n'
+                      "limits = { speed = 1e-9, force = 1e-9 }\n")  # fmt: skip
+    code, _, err = rtcvt("check", "planetary", "--scenario", str(strict), "-o", "s.html")
+    assert code == 1
+    assert "is off by" in err
+
+
+MISTAKES = [
+    (["show", "nothing"], "UNIT = 'nothing': a TOML file, or one of the shipped units"),
+    (["show", "planetary", "--at", "theta=1"], "--at: theta = '1': the moving variable: this unit has none"),
+    (["show", "toroidal_kers", "--at", "theta=3"], "--at: theta = '3': an angle from -0.9 to 0.9 rad"),
+    (["show", "toroidal_kers", "--set", "r_c"], "--set = 'r_c': KEY=VALUE"),
+    (["show", "toroidal_kers", "--set", "r_x=1"], "toroidal_kers: r_x: not one of its parameters"),
+    (["show", "toroidal_kers", "--set", "r_c=3 kg"], "--set: r_c = '3 kg': a quantity in m"),
+    (["simulate", "planetary", "--set", "gear.s.J=-1"], "gear.s.J = -1.0: a number from 0"),
+    (["simulate", "planetary", "--step", "soon"], "--step = 'soon': a number in s"),
+    (["simulate", "planetary", "--step", "20 s"], "step = 20.0: a time above 0 and up to the duration"),
+    (["simulate", "planetary", "--scenario", "x"], "scenario = 'x': this unit's scenarios are: sun drives"),
+    (["simulate", "planetary", "--scenario", "x.toml"], "scenario = 'x.toml': a TOML file"),
+    (
+        ["simulate", "planetary", "-o", "no/such/f.h5"],
+        "output = 'no/such/f.h5': a file in an existing, writable folder",
+    ),
+    (["export", "planetary", "-o", "no/such/f.fmu"], "output = 'no/such/f.fmu'"),
+    (["export", "planetary", "--figures", "none.json"], "none.json: a file written by rtcvt check --json"),
+    (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),
+    (["check", "planetary", "-o", "no/such/f.html"], "output = 'no/such/f.html'"),
+    (["run", "none.fmu"], "none.fmu"),
+    (["run", "none.fmu", "--scenario", "x"], "--scenario = 'x': a TOML file; none.fmu has no unit file"),
+    (["simulate", "planetary", "--model", "soft"], "Invalid value"),
+    (["simulate", "planetary", "--colour"], "No such option"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), MISTAKES, ids=[" ".join(m[0]) for m in MISTAKES])
+def test_mistakes_end_with_2_and_write_nothing(rtcvt, tmp_path, words, message):
+    code, _, err = rtcvt(*words)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_line_from_unit_to_run(rtcvt, tmp_path):
+    """export, then run: the recording of the FMU equals the simulation."""
+    assert rtcvt("export", "toroidal_kers", "--no-check", "-o", "k.fmu")[0] == 0
+    words = ["--scenario", "charge, hold, discharge", "--json", "run.json", "-o", "run.h5"]
+    code, text, _ = rtcvt("run", "k.fmu", "--duration", "6", "--fast", *words)
+    assert code == 0
+    assert "step time" in text
+    assert rtcvt("simulate", "toroidal_kers", "-o", "sim.h5")[0] == 0
+    ran, simulated = (read_recording(tmp_path / name).signals for name in ("run.h5", "sim.h5"))
+    for name in ("shaft.tau", "control.theta", "gear.a.w", "contact.ac.F"):
+        assert np.array_equal(ran[name].values, simulated[name].values[: len(ran[name].values)])
+    assert json.loads((tmp_path / "run.json").read_text())["misses"] is None

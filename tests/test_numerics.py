@@ -1,0 +1,50 @@
+"""Elementary functions and small linear algebra of the kernels, against numpy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtcvt.elementary import cos, sin
+from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
+
+
+@given(st.floats(-1e5, 1e5, exclude_min=True, exclude_max=True))
+def test_sine_and_cosine(x):
+    for ours, exact in ((sin(x), np.sin(x)), (cos(x), np.cos(x))):
+        assert abs(ours - exact) <= 2.0 * np.spacing(max(abs(exact), 1e-300)) + 1e-21
+
+
+def test_sine_and_cosine_near_multiples_of_half_pi():
+    for k in range(-200, 200):
+        for x in (k * np.pi / 2, np.nextafter(k * np.pi / 2, 1e9)):
+            assert abs(sin(x) - np.sin(x)) <= 2.0 * np.spacing(abs(np.sin(x))) + 1e-21
+            assert abs(cos(x) - np.cos(x)) <= 2.0 * np.spacing(abs(np.cos(x))) + 1e-21
+
+
+@pytest.mark.parametrize("x", [np.nan, np.inf, -np.inf, 1e5, -1e300])
+def test_outside_of_the_range_is_nan(x):
+    assert np.isnan(sin(x))
+    assert np.isnan(cos(x))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 6, 10])
+@pytest.mark.parametrize("seed", range(5))
+def test_solution_of_linear_systems(n, seed):
+    rng = np.random.default_rng(seed)
+    A, b = rng.normal(size=(n, n)), rng.normal(size=n)
+    A[0, 0] = 0.0 if n > 1 else A[0, 0]  # needs a row exchange
+    w = np.concatenate([A.ravel(), np.zeros(n), b, b])
+    pivot, first, second = n * n, n * n + n, n * n + 2 * n
+    lu(n, w, 0, pivot)
+    lu_solve(n, w, 0, pivot, first)
+    lu_solve_transposed(n, w, 0, pivot, second)
+    assert w[first : first + n] == pytest.approx(np.linalg.solve(A, b), rel=1e-9)
+    assert w[second : second + n] == pytest.approx(np.linalg.solve(A.T, b), rel=1e-9)
+
+
+def test_a_singular_matrix_gives_no_exception():
+    w = np.concatenate([np.ones(4), np.zeros(2), np.array([1.0, 2.0])])
+    lu(2, w, 0, 4)
+    lu_solve(2, w, 0, 4, 6)
+    assert not np.all(np.isfinite(w[6:8]))

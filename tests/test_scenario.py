@@ -1,0 +1,112 @@
+"""Signals, simulation and recordings."""
+
+import h5py
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.pog.system import build_model
+from rtcvt.recording import Recording, Signal, read_recording, write_recording
+from rtcvt.scenario import sample_inputs
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import Scenario, load_unit
+
+MODEL = build_model(load_unit("differential"), "rigid")
+TIME = np.linspace(0.0, 4.0, 401)
+
+
+def sampled(signal):
+    scenario = Scenario.model_validate({"name": "s", "duration": 4.0, "inputs": {"left.tau": signal}})
+    return sample_inputs(MODEL, scenario, TIME)[:, MODEL.by_name["left.tau"].index]
+
+
+def test_signals():
+    assert np.all(sampled(3.5) == 3.5)
+    assert np.all(sampled("0.1 kN.m") == 100.0)
+    assert np.allclose(sampled("20*sin(2*pi*t/4)"), 20.0 * np.sin(2.0 * np.pi * TIME / 4.0))
+    table = {"time": [1.0, "2 s", 3.0], "value": [0.0, "10 N.m", 4.0]}
+    assert np.allclose(sampled(table), np.interp(TIME, [1, 2, 3], [0, 10, 4]))
+    steps = sampled({**table, "interpolation": "previous"})
+    assert [steps[k] for k in (0, 150, 200, 299, 300, 400)] == [0.0, 0.0, 10.0, 10.0, 4.0, 4.0]
+    smooth = sampled({**table, "interpolation": "smooth"})
+    assert smooth[[0, 100, 150, 200, 400]] == pytest.approx([0.0, 0.0, 5.0, 10.0, 4.0])
+    assert np.abs(np.diff(smooth, 2)).max() < 0.01
+
+
+@pytest.mark.parametrize(("signal", "message"), [
+    ("20 N", r"inputs\.left\.tau = '20 N': a quantity in N\.m"),
+    ("20*x", r"name 'x' is not known here; allowed names: t"),
+    ("1/t", r"inputs\.left\.tau = .*a finite value at every time; this is at t = 0 s"),
+    ({"time": [0.0], "value": ["3 m"]}, r"a quantity in N\.m"),
+])  # fmt: skip
+def test_mistakes_in_signals(signal, message):
+    with pytest.raises(InputError, match=message), np.errstate(all="ignore"):
+        sampled(signal)
+
+
+def test_unknown_names():
+    scenario = Scenario.model_validate({"name": "s", "duration": 1.0, "inputs": {"left.w": 1.0}})
+    with pytest.raises(InputError, match=r"differential: left\.w: not one of its inputs: pinion\.tau, left\.tau"):
+        simulate(MODEL, scenario)
+    scenario = Scenario.model_validate({"name": "s", "duration": 1.0, "parameters": {"gear.a.mass": 1.0}})
+    with pytest.raises(InputError, match=r"gear\.a\.mass: not one of its parameters"):
+        simulate(MODEL, scenario)
+
+
+def test_parameters_take_units_and_bare_names():
+    scenario = Scenario.model_validate({"name": "s", "duration": 0.1, "parameters": {"r_a": "40 mm", "gear.a.J": 0.1}})
+    result = simulate(MODEL, scenario)
+    assert result.parameter("geometry.r_a") == pytest.approx(0.04)
+    assert result.parameter("gear.a.J") == 0.1
+
+
+def test_simulation_is_the_kernel():
+    scenario = load_unit("differential").scenario[0]
+    result = simulate(MODEL, scenario)
+    instance = MODEL.instantiate()
+    instance.set("left.tau", 100.0)
+    instance.initialise()
+    for _ in range(len(result.time) - 1):
+        instance.step(1e-3)
+    assert np.array_equal(result.y[-1], instance.y)
+    figures = result.figures()
+    assert figures["signals"]["left.w"]["final"] == instance.get("left.w")
+    assert set(figures) == {"unit", "model", "scenario", "step_s", "steps", "duration_s", "saturated_share",
+                            "step_cost_us", "signals"}  # fmt: skip
+
+
+@pytest.mark.parametrize("step", [0.0, -1.0, 30.0, 1e-12, float("nan")])
+def test_bad_steps(step):
+    with pytest.raises(InputError, match=r"step = "):
+        simulate(MODEL, load_unit("differential").scenario[0], step)
+
+
+def test_recordings_come_back(tmp_path):
+    path = tmp_path / "run.h5"
+    values = np.linspace(0.0, 1.0, 11)
+    about = {"scenario": "s", "step": 0.1}
+    write_recording(path, Recording(values, {"a.w": Signal(values**2, "rad/s", "speed")}, about, "name = 'x'"), "test")
+    back = read_recording(path)
+    assert np.array_equal(back.signals["a.w"].values, values**2)
+    assert back.signals["a.w"].unit == "rad/s"
+    assert back.unit_file == "name = 'x'"
+    assert back.attributes["kind"] == "test"
+    assert {"schema_version", "rtcvt_version", "revision", "created", "scenario", "step"} <= set(back.attributes)
+    with h5py.File(path) as file:
+        found = []
+        file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
+        assert all("units" in file[name].attrs for name in found)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    path = tmp_path / "run.h5"
+    path.write_bytes(b"precious")
+    with pytest.raises(TypeError):
+        write_recording(path, Recording(np.zeros(2), {}, {"bad": object()}, ""), "test")
+    assert path.read_bytes() == b"precious"
+    assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
+    with pytest.raises(InputError, match=r"an HDF5 recording"):
+        read_recording(path)
+    with pytest.raises(InputError, match=r"existing, writable folder"):
+        write_recording(tmp_path / "no" / "run.h5", Recording(np.zeros(2), {}, {}, ""), "test")

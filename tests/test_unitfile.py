@@ -1,0 +1,146 @@
+"""Every mistake in a unit file is named with file, key, value and what is allowed."""
+
+import copy
+import re
+import tomllib
+
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.pog.system import build_model
+from rtcvt.unitfile import find_unit, load_scenario, load_unit
+
+
+def raw(name="differential"):
+    return tomllib.loads(find_unit(name).read_text(encoding="utf-8"))
+
+
+def as_toml(value):
+    """Enough of TOML to write a changed unit back: nested tables inline."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f'"{k}" = {as_toml(v)}' for k, v in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(as_toml(v) for v in value) + "]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def write(tmp_path, data):
+    path = tmp_path / "broken.toml"
+    path.write_text("\n".join(f'"{k}" = {as_toml(v)}' for k, v in data.items()), encoding="utf-8")
+    return path
+
+
+def changed(name, *path, value=None, remove=False):
+    data = copy.deepcopy(raw(name))
+    place = data
+    for step in path[:-1]:
+        place = place[step]
+    if remove:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    return data
+
+
+AXIS = ("gears", "a", "axis")
+
+MISTAKES = [
+    (("differential", "colour"), "red", r"colour: unknown key; allowed: name, kind, "),
+    (("differential", "kind"), "belt", r"kind = 'belt': .*'gear_system'"),
+    (("differential", "gears", "a", "colour"), "red", r"gears\.a\.colour: unknown key; allowed: inertia, friction"),
+    (("differential", "gears", "a", "inertia"), -1.0, r"gears\.a\.inertia = -1\.0: .*at least 0"),
+    (("differential", "gears", "a", "inertia"), "1 m", r"gears\.a\.inertia = '1 m': a quantity in kg\.m\*\*2"),
+    (("differential", "gears", "a", "inertia"), "1 parsnip", r"gears\.a\.inertia = '1 parsnip': a quantity in"),
+    (("differential", "gears", "a", "inertia"), float("nan"), r"gears\.a\.inertia"),
+    (("differential", "gears", "c", "carrier"), "z", r"gears\.c\.carrier = 'z': one of the gears: a, b, c, d, e"),
+    (("differential", "gears", "e", "carrier"), "b", r"gears\.c\.carrier = 'e': a gear that is not itself carried"),
+    (("differential", *AXIS, "direction"), [0, 0], r"gears\.a\.axis\.direction = \[.*\]: a vector that is not zero"),
+    (("differential", *AXIS, "angle"), 0.0, r"gears\.a\.axis.*either 'direction' or 'angle'"),
+    (("differential", *AXIS, "through"), ["0", "r_x + 1"], r"axis\.through = 'r_x \+ 1': name 'r_x' is not known"),
+    (("differential", *AXIS, "through"), ["0", "__import__('os')"], r"axis\.through.*not allowed; an expression has"),
+    (("differential", "contacts", "ae", "between"), ["a", "z"], r"contacts\.ae\.between = 'z': one of the gears"),
+    (("differential", "contacts", "ae", "between"), ["a", "a"], r"contacts\.ae\.between = .*two different gears"),
+    (("differential", "contacts", "ae", "stiffness"), 0.0, r"contacts\.ae\.stiffness = 0\.0: .*above 0"),
+    (("differential", "rigid", "independent"), ["b", "z"], r"rigid\.independent = 'z': one of the gears"),
+    (("differential", "ports", "left"), "z", r"ports\.left\.gear = 'z': one of the gears"),
+    (("differential", "ports", "left"), "a", r"ports\.left\.gear = 'a': a gear without another port"),
+    (("differential", "ports", "gear"), "c", r"ports\.gear = 'gear': a name that is not a group of variables"),
+    (("toroidal_kers", "controller"), {}, r"controller: a moving variable needs exactly one of"),
+    (
+        ("toroidal_kers", "controller", "kers", "port"),
+        "axle",
+        r"controller\.kers\.port = 'axle': one of the ports: shaft",
+    ),
+    (("toroidal_kers", "variables", "theta", "min"), 0.5, r"variables\.theta.*min <= start <= max"),
+    (("toroidal_kers", "variables", "phi"), {"min": 0, "max": 1, "rate_max": 1}, r"at most one moving variable"),
+    (("toroidal_kers", "ports", "shaft"), "d", r"controller\.kers\.port = 'shaft': a port with a spring"),
+    (("toroidal_kers", "solver"), {"method": "euler"}, r"solver\.method = 'euler': .*'rosenbrock' or 'rk4'"),
+    (("toroidal_kers", "solver"), {"substeps": 0}, r"solver\.substeps = 0: .*greater than or equal to 1"),
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"), MISTAKES, ids=[".".join(m[0][1:]) + f"={m[1]}" for m in MISTAKES]
+)
+def test_mistakes(tmp_path, path, value, message):
+    file = write(tmp_path, changed(*path, value=value))
+    with pytest.raises(InputError) as caught:
+        build_model(load_unit(file), "rigid")
+    assert re.match(r"broken\.toml: ", str(caught.value))
+    assert re.search(message, str(caught.value)), str(caught.value)
+
+
+def test_missing_key(tmp_path):
+    with pytest.raises(InputError, match=r"broken\.toml: gears\.a\.inertia: this key is required"):
+        load_unit(write(tmp_path, changed("differential", "gears", "a", "inertia", remove=True)))
+
+
+def test_not_toml_not_text_not_there(tmp_path):
+    file = tmp_path / "unit.toml"
+    file.write_text("gears = [", encoding="utf-8")
+    with pytest.raises(InputError, match=r"unit\.toml: not valid TOML: "):
+        load_unit(file)
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"unit\.toml: not a text file"):
+        load_unit(file)
+    with pytest.raises(InputError, match=r"UNIT = 'nothing': a TOML file, or one of the shipped units: differential"):
+        load_unit("nothing")
+
+
+def test_angle_and_direction_agree(tmp_path):
+    data = changed("toroidal_kers", "gears", "c", "axis", value={"through": [0, "r_b1"], "angle": "theta - pi/2"})
+    a, b = build_model(load_unit(write(tmp_path, data)), "rigid"), build_model(load_unit("toroidal_kers"), "rigid")
+    for model in (a, b):
+        i = model.instantiate()
+        i.initialise()
+        i.set("control.tau_des", 3.0)
+        for _ in range(100):
+            i.step(1e-3)
+        if model is a:
+            x = i.x.copy()
+    assert x == pytest.approx(i.x, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("duration = 0", r"s\.toml: duration = 0: .*above 0"),
+        ("name = 'x'", r"s\.toml: duration: this key is required"),
+        (
+            "duration = '1 s'\ninputs = { a = { time = [0, 0], value = [1, 2] } }",
+            r"s\.toml: inputs\.a.*times must increase",
+        ),
+        (
+            "duration = '1 s'\ninputs = { a = { time = [0, 1], value = [1] } }",
+            r"s\.toml: inputs\.a.*as many values as times",
+        ),
+        ("duration = '1 s'\ncolour = 1", r"s\.toml: colour: unknown key; allowed: name, "),
+    ],
+)
+def test_scenario_files(tmp_path, text, message):
+    file = tmp_path / "s.toml"
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        load_scenario(file)

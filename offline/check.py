@@ -68,6 +68,7 @@ class Check:
     unit: Unit
     scenarios: tuple[ScenarioCheck, ...]
     modes: tuple[tuple[float, float], ...]  # natural frequency [Hz] and damping ratio of the full model's modes
+    parameters: Mapping[str, float | str]  # what was set, beside the scenarios' own
 
     @property
     def failures(self) -> tuple[str, ...]:
@@ -89,6 +90,7 @@ class Check:
         return {
             "unit": self.unit.name,
             "revision": revision(),
+            "parameters": dict(self.parameters),
             "passed": self.passed,
             "failures": list(self.failures),
             "modes": [{"frequency_Hz": f, "damping_ratio": d} for f, d in self.modes],
@@ -143,7 +145,7 @@ def check_unit(
     full = build_model(unit, "full")
     reference = build_model(unit, "full", substeps=REFINEMENT * unit.solver.substeps)
     done = tuple(_check_scenario(unit, s, rigid, full, reference, parameters, progress) for s in chosen)
-    return Check(unit, done, elastic_modes(full))
+    return Check(unit, done, elastic_modes(full), dict(parameters or {}))
 
 
 def _check_scenario(unit: Unit, scenario: Scenario, rigid: Model, full: Model, reference: Model,

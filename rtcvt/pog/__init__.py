@@ -1,4 +1,5 @@
-"""Power-oriented graphs of gear systems: Tebaldi and Zanasi 2022, *Control Engineering Practice* 120, 105420.
+"""Power-oriented graphs of gear systems: Tebaldi and Zanasi, *Control Engineering Practice*,
+doi 10.1016/j.conengprac.2022.105420.
 
 Gears with speeds ``omega`` and contacts with tangential forces ``F`` exchange power through a radii matrix
 ``R(theta)``::

@@ -185,3 +185,31 @@ def test_any_step_size_gives_a_status(h):
         assert np.array_equal(i.x, before)
     else:
         assert i.step(h) != FAILED
+
+
+def slowest_decay(stiffening, theta):
+    """Largest real part [1/s] of the elastic closed loop at rest, with contacts `stiffening` times stiffer."""
+    rigid, i = started(control__theta_start=theta), FULL.instantiate()
+    omega = rigid.x[0]
+    friction = -matrices(RIGID.instantiate(), theta).A1[0, 0] * omega
+    for instance in (rigid, i):
+        instance.set("control.tau_des", friction)
+    rigid.x[1] = friction
+    rigid.outputs()
+    for name, contact in UNIT.contacts.items():
+        i.set(f"contact.{name}.K", stiffening * contact.stiffness)
+    i.set("control.theta_start", theta)
+    i.initialise()
+    for k, (state, _) in enumerate(FULL.states[:-2]):
+        i.x[k] = rigid.get(state)
+    assert np.abs(i.derivative()).max() < 1e-6  # an equilibrium
+    return np.linalg.eigvals(i.jacobian()).real.max()
+
+
+def test_where_the_rigid_estimator_is_stable_with_the_elastic_unit():
+    """It estimates torque with the rigid model: stable with Table 2's contacts above -0.4 rad, not far below;
+    with contacts three times stiffer not even at 0.
+    """
+    assert max(slowest_decay(1.0, theta) for theta in np.linspace(-0.4, 0.8, 9)) < 0.0
+    assert slowest_decay(1.0, -0.8) > 0.5
+    assert slowest_decay(3.0, 0.0) > 0.1

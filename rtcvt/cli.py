@@ -243,10 +243,9 @@ def export(
     The documentation holds the equations, the unit's diagram, all variables and how far the rigid model is from the
     full one on the unit's scenarios; --no-check skips the runs that this takes. --set changes start values.
     """
-    from fmu.export import export_python
+    from fmu.export import export_python, require_fmu_name
     from rtcvt.documentation import documentation_page
     from rtcvt.pog.system import build_model
-    from rtcvt.recording import require_writable
     from rtcvt.scenario import parameter_value
     from rtcvt.unitfile import load_unit
 
@@ -254,7 +253,7 @@ def export(
     built = build_model(loaded, model.value, substeps)
     values = dict(parameter_value(built, k, v, "--set") for k, v in _settings(settings).items())
     path = output or Path(f"{loaded.name}.fmu")
-    require_writable(path)
+    require_fmu_name(path)
     rows = _error_rows(loaded, settings, figures) if figures or (checked and loaded.scenario) else None
     page = documentation_page(built, loaded, rows)
     export_python(loaded, model.value, path, substeps=substeps, parameters=values, documentation=page)
@@ -327,10 +326,11 @@ def check(
 
     Exits with code 1 if an error exceeds the limit that the unit's scenario sets.
 
-    [bold]JSON keys:[/] unit, revision, passed, failures, modes (frequency_Hz, damping_ratio of the full model),
-    scenarios: name, duration_s, step_s, settled_share (of the samples that count), discretisation (change of the full model from
-    a quarter of the step to the step), energy_residual (rigid, full), step_cost_us (rigid, full), errors: signal, unit,
-    nrms (RMS error by the largest value), limit (of nrms), peak, transient, scale [in the signal's unit].
+    [bold]JSON keys:[/] unit, revision, parameters (as set), passed, failures, modes (frequency_Hz, damping_ratio of
+    the full model), scenarios: name, duration_s, step_s, settled_share (of the samples that count), discretisation
+    (change of the full model from a quarter of the step to the step), energy_residual (rigid, full), step_cost_us
+    (rigid, full), errors: signal, unit, nrms (RMS error by the largest value), limit (of nrms), peak, transient,
+    scale [in the signal's unit].
     """
     from offline.check import check_unit
     from offline.report import write_report

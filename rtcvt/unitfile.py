@@ -120,7 +120,7 @@ class Axis(_Record):
 class Gear(_Record):
     """A rigid body that turns about one axis; a carried gear's axis turns with its carrier."""
 
-    inertia: Annotated[float, _in("kg.m**2", 0.0)]
+    inertia: Annotated[float, _in("kg.m2", 0.0)]
     friction: Friction = 0.0
     axis: Axis
     carrier: str | None = None

@@ -98,6 +98,7 @@ MISTAKES = [
         "output = 'no/such/f.h5': a file in an existing, writable folder",
     ),
     (["export", "planetary", "-o", "no/such/f.fmu"], "output = 'no/such/f.fmu'"),
+    (["export", "planetary", "-o", "unit.zip"], "output = 'unit.zip': a file name that ends in .fmu"),
     (["export", "planetary", "--figures", "none.json"], "none.json: a file written by rtcvt check --json"),
     (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),
     (["check", "planetary", "-o", "no/such/f.html"], "output = 'no/such/f.html'"),

@@ -44,4 +44,5 @@ def test_recognition():
 def test_base_units_for_fmi():
     assert base_exponents("N.m.s/rad") == {"kg": 1, "m": 2, "s": -1, "rad": -1}
     assert base_exponents("rad/(s.N.m)") == {"kg": -1, "m": -2, "s": 1, "rad": 1}
+    assert base_exponents("kg.m2") == {"kg": 1, "m": 2}
     assert base_exponents("1") == {}

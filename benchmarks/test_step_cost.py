@@ -1,0 +1,92 @@
+"""Cost of one 1 ms step: kernels of every unit, and an FMU through FMPy, beside the same kernel as plain Python.
+
+``make bench`` prints medians; each ratio of interest stands in ``extra_info`` of ``--benchmark-json`` and in the last
+table. The pure-Python reference runs the very text of the kernels without numba, in the same process.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import fmpy
+import pytest
+from fmpy.fmi2 import FMU2Slave
+
+from fmu.export import export_python
+from rtcvt.pog.system import build_model
+from rtcvt.unitfile import load_unit, shipped_units
+
+UNITS = tuple(shipped_units())
+CASES = [(u, f) for u in UNITS for f in ("rigid", "full")]
+_python: dict[tuple[str, str], float] = {}
+
+
+def python_step_seconds(unit, fidelity, steps=30):
+    """Median time of a step with the kernels as plain Python, in a process of its own."""
+    key = (unit, fidelity)
+    if key not in _python:
+        code = (
+            "import statistics, time\n"
+            "from rtcvt.pog.system import build_model\n"
+            "from rtcvt.unitfile import load_unit\n"
+            f"i = build_model(load_unit({unit!r}), {fidelity!r}).instantiate()\n"
+            "i.initialise()\n"
+            "t = []\n"
+            f"for _ in range({steps}):\n"
+            "    a = time.perf_counter(); i.step(1e-3); t.append(time.perf_counter() - a)\n"
+            "print(statistics.median(t))\n"
+        )
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        _python[key] = float(done.stdout)
+    return _python[key]
+
+
+def report(benchmark, unit, fidelity):
+    """Note the ratio to plain Python."""
+    reference = python_step_seconds(unit, fidelity)
+    ratio = reference / benchmark.stats.stats.median
+    benchmark.extra_info.update(python_step_us=reference * 1e6, python_over_this=ratio)
+    print(f"\n{unit} {fidelity}: plain Python {reference * 1e6:.0f} us, {ratio:.0f} times this")
+
+
+@pytest.mark.parametrize(("unit", "fidelity"), CASES)
+def test_kernel(benchmark, unit, fidelity):
+    instance = build_model(load_unit(unit), fidelity).instantiate()
+    instance.initialise()
+    instance.step(1e-3)
+    benchmark(instance.step, 1e-3)
+    report(benchmark, unit, fidelity)
+
+
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+def test_fmu_do_step(benchmark, tmp_path, fidelity):
+    path = export_python(load_unit("toroidal_kers"), fidelity, tmp_path / "k.fmu")
+    folder = fmpy.extract(path)
+    try:
+        description = fmpy.read_model_description(path)
+        slave = FMU2Slave(
+            guid=description.guid,
+            unzipDirectory=folder,
+            modelIdentifier=description.coSimulation.modelIdentifier,
+            instanceName="benchmark",
+        )
+        slave.instantiate()
+        slave.setupExperiment(startTime=0.0)
+        slave.enterInitializationMode()
+        slave.exitInitializationMode()
+        now = 0.0
+
+        def step():
+            nonlocal now
+            slave.doStep(now, 1e-3)
+            now += 1e-3
+
+        step()
+        benchmark(step)
+        slave.terminate()
+        slave.freeInstance()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    report(benchmark, "toroidal_kers", fidelity)

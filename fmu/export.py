@@ -1,0 +1,132 @@
+"""Export of a model as an FMI 2.0 co-simulation unit that runs in Python (pythonfmu).
+
+The unit holds its unit file, its settings and a script; the Python of the tool that imports it needs the same version
+of rtcvt. The name of the script carries a hash of all that the unit is made of, since the scripts of all units of a
+process share one namespace. The same inputs give the same guid.
+
+The script does one odd thing, ``Py_IncRef(globals())``. pythonfmu's library evaluates the script at each instantiation
+and afterwards gives back a reference to its globals that it never took. Without the remedy they are freed while the
+module still lives, and the process dies at the second instantiation or at its end.
+"""
+
+import hashlib
+import importlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from pythonfmu.builder import FmuBuilder
+
+from fmu.slave import SETTINGS, UNIT_FILE, with_start_values
+from rtcvt import __version__
+from rtcvt.errors import InputError
+from rtcvt.pog.system import build_model
+from rtcvt.recording import replaced_on_success, require_writable
+from rtcvt.unitfile import Unit
+
+__all__ = ["export_python", "require_fmu_name"]
+
+_SCRIPT = '''"""{unit}, {fidelity}: written by rtcvt {version}."""
+
+import ctypes
+import sys
+
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(globals()))  # pythonfmu gives back one reference too many
+
+try:
+    from fmu.slave import UnitSlave
+except ImportError as error:
+    message = f"this unit needs rtcvt in the Python in {{sys.prefix}} ({{error}}): pip install rtcvt=={version}"
+    print(message, file=sys.stderr)
+    raise ImportError(message) from error
+
+
+class {name}(UnitSlave):
+    pass
+'''
+
+
+def require_fmu_name(path: Path) -> None:
+    """Refuse a file that is not to be called ``.fmu``, or cannot be written.
+
+    Raises
+    ------
+    InputError
+        Another suffix, or see `rtcvt.recording.require_writable`.
+    """
+    if path.suffix != ".fmu":
+        raise InputError("output", "", str(path), "a file name that ends in .fmu")
+    require_writable(path)
+
+
+def export_python(
+    unit: Unit,
+    fidelity: Literal["rigid", "full"],
+    path: Path,
+    substeps: int | None = None,
+    parameters: Mapping[str, float] | None = None,
+    documentation: str | None = None,
+) -> Path:
+    """Write a unit as an FMU that runs in Python.
+
+    Parameters
+    ----------
+    unit : Unit
+        The machine.
+    fidelity : {"rigid", "full"}
+        Which model of it.
+    path : Path
+        The file to write; it is replaced only by a complete one.
+    substeps : int, optional
+        Instead of the unit's own.
+    parameters : mapping of str to float, optional
+        Start values in SI units instead of the unit's own.
+    documentation : str, optional
+        ``documentation/index.html``.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        The unit cannot be built, a parameter is not one of the model's or out of range, or the file cannot be written.
+    """
+    require_fmu_name(path)
+    with_start_values(build_model(unit, fidelity, substeps), parameters or {})  # before anything is written
+    identifier = f"{unit.name}_{fidelity}"
+    settings = {"rtcvt": __version__, "identifier": identifier, "fidelity": fidelity, "substeps": substeps,
+                "parameters": dict(parameters or {})}  # fmt: skip
+    guid = hashlib.sha256(json.dumps([settings, unit.text], sort_keys=True).encode()).hexdigest()[:32]
+    name = f"{identifier}_{guid[:8]}"
+    with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder, _imports_restored(name):
+        work = Path(folder)
+        script, unit_file, settings_file = work / f"{name}.py", work / UNIT_FILE, work / SETTINGS
+        script.write_text(_SCRIPT.format(unit=unit.name, fidelity=fidelity, version=__version__, name=name))
+        unit_file.write_text(unit.text, encoding="utf-8")
+        settings_file.write_text(json.dumps({**settings, "guid": guid}, indent=1), encoding="utf-8")
+        (work / "documentation").mkdir()
+        if documentation is not None:
+            (work / "documentation" / "index.html").write_text(documentation, encoding="utf-8")
+        FmuBuilder.build_FMU(script, temporary, [unit_file, settings_file], work / "documentation")
+    return path
+
+
+@contextmanager
+def _imports_restored(name: str) -> Iterator[None]:
+    """Undo what the builder leaves in ``sys``; it imports the script `name`."""
+    search_path, loaded = sys.path.copy(), sys.modules.pop(name, None)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = search_path
+        sys.modules.pop(name, None)
+        if loaded is not None:  # a unit of this process
+            sys.modules[name] = loaded

@@ -1,0 +1,207 @@
+"""The FMI slave that runs a model in the Python of the importing tool, through pythonfmu.
+
+A unit carries its unit file, its settings and a script of a few lines that derives a class from `UnitSlave`. Kernels
+and everything else come from the installed package, because the machine code of numba cannot be embedded.
+
+The shared library of pythonfmu 0.7.0 turns what happens here into FMI as follows.
+
+- `do_step` returns False: fmi2Discard. A step that is not valid is refused in this way; the state is as it was, and
+  the tool may go on with other inputs or a smaller step.
+- An exception: fmi2Fatal, its text in the log. There is no way to fmi2Error.
+- The tool sees messages only if it has turned logging on; those of exceptions are written to stderr as well.
+
+Three of its slips are made good here and in the script (see `fmu.export`).
+
+- After an exception it gives back its references to the slave, and again when the instance is freed: `UnitSlave` takes
+  them once more before it raises.
+- Where it is not unloaded before the process ends, which is the rule on Linux, it destroys its record of the
+  interpreter twice, and the process aborts in some runs, in some surroundings in all of them. Its own function
+  ``finalizePythonInterpreter`` destroys the record and forgets it; registered with the C library as the first thing
+  to do at exit, it leaves nothing to destroy. A host that is not Python has its interpreter ended there, while LLVM
+  and all other libraries are still whole.
+- At each instantiation it gives back a reference to the script's globals that it never took.
+
+A host that is not Python would get a new Python thread state at each call; the first `do_step` attaches one for good,
+which makes the calls two to four times faster.
+"""
+
+import ctypes
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+from xml.etree.ElementTree import Element
+
+from pythonfmu.enums import Fmi2Status
+from pythonfmu.fmi2slave import Fmi2Slave
+
+from fmu.description import model_description
+from rtcvt import __version__
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED
+from rtcvt.model import Model
+from rtcvt.pog.system import build_model
+from rtcvt.unitfile import load_unit
+
+__all__ = ["SETTINGS", "UNIT_FILE", "UnitSlave", "with_start_values"]
+
+UNIT_FILE = "unit.toml"
+SETTINGS = "unit.json"
+
+
+def with_start_values(model: Model, parameters: Mapping[str, float]) -> Model:
+    """The model with other default parameters.
+
+    Raises
+    ------
+    InputError
+        No such parameter, or a value outside its range.
+    """
+    instance = model.instantiate()
+    for name, value in parameters.items():
+        model.variable(name, "parameter")
+        instance.set(name, value)
+    variables = (replace(v, start=instance.get(v.name)) if v.causality == "parameter" else v for v in model.variables)
+    return replace(model, p=instance.p, variables=tuple(variables))
+
+
+@cache
+def _finalize_at_exit(library: Path) -> None:
+    """Have the library destroy its record of the interpreter once, before anything else at exit."""
+    try:
+        loaded = ctypes.CDLL(str(library), mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+    except OSError:  # not loaded from here
+        return
+    finalize = ctypes.cast(loaded.finalizePythonInterpreter, ctypes.c_void_p)
+    ctypes.CDLL(None).__cxa_atexit(finalize, None, None)
+
+
+class UnitSlave(Fmi2Slave):
+    """One instance of a unit. Value references are places in the model's variable table."""
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        resources = Path(self.resources)
+        self.settings = json.loads((resources / SETTINGS).read_text(encoding="utf-8"))
+        needed = self.settings["rtcvt"]
+        if needed != __version__:
+            message = f"this unit needs rtcvt {needed}, but the Python in {sys.prefix} has rtcvt {__version__}: "
+            message += f"pip install rtcvt=={needed}, or export the unit again"
+            print(message, file=sys.stderr)
+            raise ImportError(message)
+        unit = load_unit(resources / UNIT_FILE)
+        model = build_model(unit, self.settings["fidelity"], self.settings["substeps"])
+        self.modelName = self.settings["identifier"]  # pythonfmu names the binaries so
+        self.model = with_start_values(model, self.settings["parameters"])
+        self.stop_time = unit.scenario[0].duration if unit.scenario else 1.0
+        self.instance = self.model.instantiate()
+        self._attached = False  # the thread that steps keeps its Python thread state
+        self._running = False  # initialisation is over
+        self._stale = True  # the start state has to be computed
+        self._inputs: dict[int, int] = {}
+        self._reals: dict[int, tuple[Any, int]] = {}  # memoryview and place: much faster than indexing the array
+        self._booleans: dict[int, tuple[Any, int]] = {}
+        self._u: Any = self.instance.u.data
+        for reference, v in enumerate(self.model.variables):
+            places = self._booleans if v.boolean else self._reals
+            places[reference] = (self.instance.buffer(v).data, v.index)
+            if v.causality == "input":
+                self._inputs[reference] = v.index
+        if sys.platform == "linux":
+            _finalize_at_exit(resources.parent / "binaries" / "linux64" / f"{self.modelName}.so")
+        scratch = self.model.instantiate()  # the first calls of the kernels compile them or load them from disk
+        scratch.initialise()
+        scratch.step(self.model.step_size)
+
+    def to_xml(self, model_options: Any = None) -> Element:
+        """The model description."""
+        return model_description(self.model, self.modelName, self.settings["guid"], True, self.stop_time)
+
+    def setup_experiment(self, start_time: float, stop_time: float | None, tolerance: float | None) -> None:
+        """Note the start time [s]."""
+        self.instance.t = start_time
+
+    def enter_initialization_mode(self) -> None:
+        """Inputs and parameters may still be set; outputs follow them."""
+        self._stale = True
+
+    def exit_initialization_mode(self) -> None:
+        """Compute the start state and the outputs there."""
+        self._refresh()
+        self._running = True
+
+    def do_step(self, current_time: float, step_size: float) -> bool:
+        """Advance by `step_size` [s]; False if that is not possible, with the state as it was."""
+        if not self._attached:
+            ctypes.pythonapi.PyGILState_Ensure()
+            self._attached = True
+        instance = self.instance
+        instance.t = current_time
+        if instance.step(step_size) != FAILED:
+            return True
+        inputs = ", ".join(f"{v.name} = {instance.u[v.index]:g} {v.unit}" for v in self.model.select("input"))
+        self.log(f"{self.model.name}: no finite step of {step_size:g} s from t = {current_time:g} s with {inputs}; "
+                 "the state is as it was", Fmi2Status.discard)  # fmt: skip
+        return False
+
+    def get_real(self, vrs: list[int]) -> list[float]:
+        """Values of real variables."""
+        return self._get(self._reals, vrs)
+
+    def get_boolean(self, vrs: list[int]) -> list[bool]:
+        """Values of boolean variables."""
+        return [bool(value) for value in self._get(self._booleans, vrs)]
+
+    def set_real(self, vrs: list[int], values: list[float]) -> None:
+        """Set inputs, and parameters until initialisation is over."""
+        inputs, u = self._inputs, self._u
+        for reference, value in zip(vrs, values, strict=True):
+            if reference in inputs:
+                u[inputs[reference]] = value
+            else:
+                self._set_parameter(reference, value)
+        self._stale = not self._running
+
+    def _get(self, places: dict[int, tuple[Any, int]], vrs: list[int]) -> list[float]:
+        if self._stale:
+            self._refresh()
+        try:
+            return [buffer[index] for buffer, index in (places[reference] for reference in vrs)]
+        except KeyError as error:
+            self._fail(InputError(self.model.name, "value reference", error.args[0], "one of this type of variable"))
+
+    def _set_parameter(self, reference: int, value: float) -> None:
+        try:
+            if reference not in self._reals or self.model.variables[reference].causality == "output":
+                raise InputError(self.model.name, "value reference", reference, "one of a parameter or a real input")
+            name = self.model.variables[reference].name
+            if self._running:
+                raise InputError(self.model.name, name, value, "a parameter is fixed when initialisation is over")
+            self.instance.set(name, value)
+        except InputError as error:
+            self._fail(error)
+
+    def _refresh(self) -> None:
+        try:
+            self.instance.initialise(self.instance.t)
+        except InputError as error:
+            self._fail(error)
+        self._stale = False
+
+    def _fail(self, error: InputError) -> NoReturn:
+        """Raise; the references are those that the library gives back once too often."""
+        for held in (self, type(self), self.log_queue):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(held))
+        print(error, file=sys.stderr)
+        raise error
+
+    def _get_fmu_state(self) -> dict[str, Any]:
+        return {"instance": self.instance.get_state(), "running": self._running, "stale": self._stale}
+
+    def _set_fmu_state(self, state: dict[str, Any]) -> None:
+        self.instance.set_state(state["instance"])
+        self._running, self._stale = state["running"], state["stale"]

@@ -1,0 +1,123 @@
+"""Exporting: what goes in, what is refused, and what is left behind."""
+
+import json
+import subprocess
+import sys
+import zipfile
+
+import fmpy
+import pytest
+
+import fmu.export
+from fmu.export import export_python
+from rtcvt.errors import InputError
+from rtcvt.unitfile import load_unit
+
+
+@pytest.fixture(scope="module")
+def unit():
+    return load_unit("toroidal_kers")
+
+
+def test_the_same_unit_has_the_same_guid_and_another_one_another(unit, exported, tmp_path):
+    def guid(path):
+        return fmpy.read_model_description(str(path)).guid
+
+    again = export_python(unit, "rigid", tmp_path / "again.fmu", documentation="other words")
+    finer = export_python(unit, "rigid", tmp_path / "finer.fmu", substeps=4)
+    assert guid(again) == guid(exported["kers"])
+    assert len({guid(again), guid(finer), guid(exported["kers_full"])}) == 3
+
+
+def test_parameters_become_start_values(unit, tmp_path):
+    path = export_python(unit, "rigid", tmp_path / "unit.fmu", parameters={"gear.a.J": 0.3})
+    start = {v.name: v.start for v in fmpy.read_model_description(str(path)).modelVariables}
+    assert (start["gear.a.J"], start["gear.b.J"]) == ("0.3", "0.0018")
+    results = [fmpy.simulate_fmu(str(path), stop_time=0.01, apply_default_start_values=apply)["storage.E"][-1]
+               for apply in (False, True)]  # fmt: skip
+    default = fmpy.simulate_fmu(str(export_python(unit, "rigid", tmp_path / "default.fmu")), stop_time=0.01)
+    assert results[0] == results[1] > 1.2 * default["storage.E"][-1]
+
+
+def test_export_leaves_the_process_as_it_was(unit, tmp_path):
+    def scripts():
+        return {name: module for name, module in sys.modules.items() if name.startswith("toroidal_kers")}
+
+    search_path, before = sys.path.copy(), scripts()
+    export_python(unit, "rigid", tmp_path / "unit.fmu")
+    assert sys.path == search_path
+    assert scripts() == before
+    assert [f.name for f in tmp_path.iterdir()] == ["unit.fmu"]
+
+
+@pytest.mark.parametrize("place", ["missing/unit.fmu", "file/unit.fmu", "folder.fmu", "unit.zip"])
+def test_a_place_that_cannot_be_written_is_refused(unit, tmp_path, place):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.fmu").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(InputError, match=place):
+        export_python(unit, "rigid", tmp_path / place)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"gear.a.J": -1.0}, "gear.a.J = -1.0: a number from 0"),
+        ({"gear.z.J": 1.0}, "gear.z.J: not one of its parameters: geometry.r_b1"),
+        ({"shaft.w": 1.0}, "shaft.w: not one of its parameters"),
+    ],
+)
+def test_a_bad_parameter_is_refused(unit, tmp_path, parameters, message):
+    with pytest.raises(InputError, match=message):
+        export_python(unit, "rigid", tmp_path / "unit.fmu", parameters=parameters)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_export_keeps_the_file_that_was_there(unit, tmp_path, monkeypatch):
+    path = tmp_path / "unit.fmu"
+    path.write_bytes(b"before")
+
+    def fail(*_):
+        raise RuntimeError("no space")
+
+    monkeypatch.setattr(fmu.export.FmuBuilder, "build_FMU", fail)
+    with pytest.raises(RuntimeError):
+        export_python(unit, "rigid", path)
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+RUN = """
+import sys
+from fmpy import simulate_fmu
+for path in sys.argv[1:]:
+    simulate_fmu(path, stop_time=0.01, output_interval=1e-3)
+"""
+
+
+def run(*paths, prelude=""):
+    """Simulate units in a process of their own."""
+    return subprocess.run([sys.executable, "-c", prelude + RUN, *map(str, paths)], capture_output=True, text=True)
+
+
+def test_a_unit_of_another_version_says_what_to_install(exported, tmp_path):
+    path = tmp_path / "old.fmu"
+    with zipfile.ZipFile(exported["kers"]) as old, zipfile.ZipFile(path, "w") as new:
+        for name in old.namelist():
+            data = old.read(name)
+            if name.endswith("unit.json"):
+                data = json.dumps({**json.loads(data), "rtcvt": "0.0.1"}).encode()
+            new.writestr(name, data)
+    assert "pip install rtcvt==0.0.1" in run(path).stderr
+
+
+def test_a_python_without_rtcvt_says_what_to_install(exported):
+    done = run(exported["kers"], prelude="import sys; sys.modules['fmu'] = None\n")
+    assert "pip install rtcvt==" in done.stderr
+
+
+@pytest.mark.parametrize("runs", [10, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_process_that_ran_units_ends_well(exported, runs):
+    codes = [run(exported["kers"], exported["differential"], exported["kers"]).returncode for _ in range(runs)]
+    assert codes == [0] * runs

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.model import Model
-from rtcvt.pog.friction import friction_signs
-from rtcvt.pog.radii import radii_matrix
+from rtcvt.pog.energy import dissipated_power
 from rtcvt.pog.system import build_model
 from rtcvt.recording import revision
 from rtcvt.simulate import Result, simulate
@@ -230,22 +229,9 @@ def energy_residual(unit: Unit, result: Result) -> float:
             supplied += dt * result[f"{name}.tau"][:-1] * 0.5 * (speed[1:] + speed[:-1])
         else:
             supplied += trapezoid(result[f"{name}.tau"] * speed)
-    lost = np.zeros(len(result.time) - 1)
-    for k, gear in enumerate(gears):
-        lost += trapezoid(result.parameter(f"gear.{gear}.b") * omega[:, k] ** 2)
-    signs = friction_signs(unit)
-    for name, friction in unit.frictions.items():
-        i, j = (gears.index(g) for g in friction.between)
-        lost += trapezoid(result.parameter(f"friction.{name}.b") * (omega[:, i] + signs[name] * omega[:, j]) ** 2)
-    if result.model.fidelity == "full":
-        values: dict[str, Any] = {k: result.parameter(f"geometry.{k}") for k in unit.parameters}
-        if unit.moving:
-            values[unit.moving] = result[f"control.{unit.moving}"]
-        sliding = {name: np.zeros(len(result.time)) for name in unit.contacts}
-        for (contact, gear), radius in radii_matrix(unit).items():
-            sliding[contact] += radius.evaluate(values, np) * omega[:, gears.index(gear)]
-        for name, speed in sliding.items():
-            lost += trapezoid(result.parameter(f"contact.{name}.d") * speed**2)
+    parameters = {v.name: result.parameter(v.name) for v in result.model.select("parameter")}
+    theta = result[f"control.{unit.moving}"] if unit.moving else 0.0
+    lost = trapezoid(dissipated_power(unit, parameters, omega, theta))
     stored = result["storage.E"]
     throughput = np.sum(np.abs(supplied)) + np.sum(lost)
     residual = stored[-1] - stored[0] - np.sum(supplied) + np.sum(lost)

@@ -39,6 +39,6 @@ _STAMP = _source_stamp()
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
     compiled = numba.njit(function, cache=True, error_model="numpy", fastmath=False)
-    if not numba.config.DISABLE_JIT:
+    if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT
         compiled._cache._cache_file._source_stamp = _STAMP
     return compiled

@@ -212,9 +212,11 @@ class _Layout:
                 self._place_carrier(drawn)
         for drawn in self.gears.values():
             self._place_web(drawn)
-            if not drawn.on_axis:  # nothing to reach out to
-                self._body(drawn, drawn.line.box((-_DISC, _DISC), (-_DISC, _DISC)))
-                drawn.on_axis.append((-_DISC, _DISC))
+            if not drawn.on_axis:  # nothing to reach out to: a hub
+                s = sum(drawn.line.of(p)[0] for p in self.points.values()) / max(len(self.points), 1)
+                s = self._free_station(drawn, (s, s), (_DISC, -_DISC), s)
+                self._body(drawn, drawn.line.box(_about(s, _DISC), (-_DISC, _DISC)))
+                drawn.on_axis.append(_about(s, _DISC))
 
     def point(self, contact: str, theta: float | None = None) -> Point:
         """A contact point."""
@@ -241,16 +243,18 @@ class _Layout:
         return x, y
 
     def _fitting_scale(self) -> float:
-        """Pixels per metre for which all contact points, and their mirror images but for carriers, fit."""
+        """Pixels per metre for which the contact points, and but for carriers their mirror images, fit at any tilt."""
         carriers = {g.carrier for g in self.unit.gears.values()}
+        moving = self.unit.variables[self.unit.moving] if self.unit.moving else None
         points: list[Point] = []
         for name, contact in self.unit.contacts.items():
-            p = self.point(name)
-            points.append(p)
-            for gear in contact.between:
-                line, _ = self.line(gear)
-                s, r = line.of(p)
-                points.append(line.at(s, 0.0 if gear in carriers else -r))
+            for theta in (self.theta, moving.min, moving.max) if moving else (self.theta,):
+                p = self.point(name, theta)
+                points.append(p)
+                for gear in contact.between:
+                    line, _ = self.line(gear, theta)
+                    s, r = line.of(p)
+                    points.append(line.at(s, 0.0 if gear in carriers else -r))
         if not points:
             points = [self.line(g)[0].at(0.0, 0.0) for g in self.unit.gears]
         width, height = (max(p[i] for p in points) - min(p[i] for p in points) for i in (0, 1))

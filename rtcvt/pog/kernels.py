@@ -299,7 +299,7 @@ def prepare(p, work):
 
 @kernel
 def ports_at(p):
-    """Index in x of the first spring port's torque; theta and z follow the springs."""
+    """Index in x of the first spring port's torque; theta and the filtered power follow the springs."""
     return int(p[N_J]) + int(p[N_K]) if p[FULL] != 0.0 else int(p[N_1])
 
 
@@ -629,7 +629,7 @@ def rigid_forces(x, u, p, dx, work, F):
 
 @kernel
 def initialise(p, u, x, work):
-    """Start from the independent speeds, all springs unloaded, the filter settled."""
+    """Start from the independent speeds, all springs unloaded, the stored energy taken as constant."""
     prepare(p, work)
     theta = p[int(p[P_THETA_START])] if p[MOVING] != 0.0 else 0.0
     kinematics(theta, p, work)

@@ -311,7 +311,7 @@ def run(
     if output is not None:
         _say(f"recording: {output}")
     if not result.completed:
-        _fail(result.message, 1)
+        _fail(result.message, 130 if result.message.startswith("SIGINT") else 1)
 
 
 @_command

@@ -252,9 +252,10 @@ class _Layout:
                 p = self.point(name, theta)
                 points.append(p)
                 for gear in contact.between:
-                    line, _ = self.line(gear, theta)
-                    s, r = line.of(p)
-                    points.append(line.at(s, 0.0 if gear in carriers else -r))
+                    for turning in {gear, self.unit.gears[gear].carrier or gear}:
+                        line, _ = self.line(turning, theta)
+                        s, r = line.of(p)
+                        points.append(line.at(s, 0.0 if turning in carriers else -r))
         if not points:
             points = [self.line(g)[0].at(0.0, 0.0) for g in self.unit.gears]
         width, height = (max(p[i] for p in points) - min(p[i] for p in points) for i in (0, 1))

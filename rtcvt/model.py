@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 
-__all__ = ["Instance", "Model", "Variable"]
+__all__ = ["Instance", "Model", "Variable", "VariableTable"]
 
 Vector = NDArray[np.float64]
 
@@ -50,23 +50,11 @@ class Variable:
 
 
 @dataclass(frozen=True)
-class Model:
-    """A real-time model: kernels, tables and default parameters. See the module for the kernels' contract."""
+class VariableTable:
+    """Parameters, inputs and outputs of a model or of an imported unit."""
 
     name: str
-    description: str
-    fidelity: Literal["rigid", "full"]
     variables: tuple[Variable, ...]
-    states: tuple[tuple[str, str], ...]  # name and unit
-    p: Vector  # structure and default parameters
-    n_work: int
-    step_size: float  # [s]
-    initialise: Callable[..., int]
-    derivative: Callable[..., None]
-    jacobian: Callable[..., None]
-    output: Callable[..., None]
-    step: Callable[..., int]
-    source: str = ""  # text of the unit file
 
     def select(self, causality: str) -> tuple[Variable, ...]:
         """Variables of one causality, in the table's order."""
@@ -91,6 +79,24 @@ class Model:
             known = ", ".join(v.name for v in self.variables if v.causality in kinds)
             raise InputError(self.name, name, None, f"not one of its {' or '.join(kinds)}s: {known}")
         return found
+
+
+@dataclass(frozen=True)
+class Model(VariableTable):
+    """A real-time model: kernels, tables and default parameters. See the module for the kernels' contract."""
+
+    description: str
+    fidelity: Literal["rigid", "full"]
+    states: tuple[tuple[str, str], ...]  # name and unit
+    p: Vector  # structure and default parameters
+    n_work: int
+    step_size: float  # [s]
+    initialise: Callable[..., int]
+    derivative: Callable[..., None]
+    jacobian: Callable[..., None]
+    output: Callable[..., None]
+    step: Callable[..., int]
+    source: str = ""  # text of the unit file
 
     def instantiate(self) -> "Instance":
         """Fresh buffers with the start values."""

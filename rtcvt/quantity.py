@@ -24,7 +24,7 @@ def _registry() -> Any:
 
 def _spelled(unit: str) -> str:
     """The unit as pint reads it: ``kg.m2`` is ``kg*m**2``; ``"1"`` and ``""`` are dimensionless."""
-    return "" if unit.strip() in ("", "1") else re.sub(r"(?<=[A-Za-z])(?=\d)", "**", unit.replace(".", "*"))
+    return "" if unit.strip() in ("", "1") else re.sub(r"(?<=[A-Za-z])(?=-?\d)", "**", unit.replace(".", "*"))
 
 
 def is_quantity(text: str) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rtcvt import expression, quantity
 from rtcvt.errors import InputError
-from rtcvt.model import Instance, Model
+from rtcvt.model import Instance, VariableTable
 from rtcvt.unitfile import Scenario, Signal, Table
 
 __all__ = ["apply_parameters", "parameter_value", "sample_inputs"]
@@ -19,7 +19,7 @@ __all__ = ["apply_parameters", "parameter_value", "sample_inputs"]
 Array = NDArray[np.float64]
 
 
-def sample_inputs(model: Model, scenario: Scenario, time: Array) -> Array:
+def sample_inputs(model: VariableTable, scenario: Scenario, time: Array) -> Array:
     """Values of all inputs [SI] at `time` [s], shape (len(time), n_u); inputs without a signal keep their start.
 
     Raises
@@ -59,7 +59,7 @@ def apply_parameters(instance: Instance, values: dict[str, float | str], source:
         instance.set(full, number)
 
 
-def parameter_value(model: Model, name: str, value: float | str, source: str) -> tuple[str, float]:
+def parameter_value(model: VariableTable, name: str, value: float | str, source: str) -> tuple[str, float]:
     """Full name and SI value of a parameter given as ``name`` and a number or quantity."""
     full = name if name in model.by_name else f"geometry.{name}"
     if full not in model.by_name:

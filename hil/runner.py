@@ -1,0 +1,230 @@
+"""A run of an FMU over a scenario, against the clock or as fast as it goes, and what came of it.
+
+All inputs are sampled and all memory is taken before the first step; the recording is written after the last. A step
+that fails and SIGINT or SIGTERM end the run, and what it gave until then is kept.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil.cosimulation import start
+from hil.importer import Fmu, open_fmu
+from hil.pacing import Timing, environment, interruptible, pace, real_time
+from rtcvt.errors import InputError
+from rtcvt.model import Variable
+from rtcvt.recording import Recording, Signal
+from rtcvt.simulate import number_of_steps
+from rtcvt.unitfile import Scenario
+
+__all__ = ["Result", "describe", "run"]
+
+Array = NDArray[np.float64]
+
+MEMORY_LIMIT = 2 * 2**30  # [bytes] of recorded values
+
+
+@dataclass(frozen=True)
+class Result:
+    """Inputs and outputs of a run at its communication points, and when its n steps were made."""
+
+    fmu: str  # the FMU's name
+    guid: str
+    scenario: str | None
+    step: float  # [s]
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    u: Array  # (n + 1, n_u), held from each point on
+    y: Array  # (n + 1, n_y)
+    timing: Timing
+    warnings: int  # FMI calls that returned fmi2Warning
+    message: str  # why the run ended early; empty if it did not
+    log: tuple[str, ...]  # last messages of the FMU
+    environment: dict[str, str]
+    unit_file: str
+
+    @property
+    def completed(self) -> bool:
+        """Whether all steps were made."""
+        return not self.message
+
+    @property
+    def paced(self) -> bool:
+        """Whether the run kept to the clock."""
+        return self.timing.due is not None
+
+    @property
+    def kind(self) -> str:
+        """What a recording of it is called."""
+        return "real-time run" if self.paced else "unpaced run"
+
+    @property
+    def time(self) -> Array:
+        """Communication points [s], shape (n + 1,)."""
+        return self.step * np.arange(len(self.u), dtype=float)
+
+    def __getitem__(self, name: str) -> Array:
+        """Values of an input or output over time."""
+        return self._signals()[name].values
+
+    def figures(self) -> dict[str, Any]:
+        """What the run amounts to, ready for JSON; numbers are finite or null.
+
+        ``fmu``, ``guid``, ``scenario`` (null if inputs kept their start values), ``kind``, ``completed``, ``message``,
+        ``step_s``, ``steps`` (made), ``duration_s`` (simulated), ``wall_s`` (from the first step to the end of the
+        last), ``warnings`` (FMI calls that returned fmi2Warning), ``misses`` (steps that ended after the next deadline;
+        null if unpaced), ``step_time_us`` and ``lateness_us`` (start of a step after its deadline; null if unpaced):
+        ``median``, ``p99``, ``p99_9``, ``max``; ``environment``: ``scheduler``, ``memory``, ``garbage_collector``,
+        ``system``, ``cpus``, ``governor``, ``python``; ``signals``: by name ``unit``, ``final``, ``min``, ``max``,
+        ``rms``.
+        """
+        timing = self.timing
+        steps = len(timing.began)
+        return {
+            "fmu": self.fmu,
+            "guid": self.guid,
+            "scenario": self.scenario,
+            "kind": self.kind,
+            "completed": self.completed,
+            "message": self.message,
+            "step_s": self.step,
+            "steps": steps,
+            "duration_s": steps * self.step,
+            "wall_s": float(timing.ended[-1] - timing.began[0]) * 1e-9 if steps else 0.0,
+            "warnings": self.warnings,
+            "misses": timing.misses,
+            "step_time_us": _quantiles(timing.step_time),
+            "lateness_us": None if timing.lateness is None else _quantiles(timing.lateness),
+            "environment": self.environment,
+            "signals": {name: _summary(signal) for name, signal in self._signals().items()},
+        }
+
+    def recording(self) -> Recording:
+        """All inputs and outputs, ``step_time`` and, if paced, ``lateness`` of the step that begins at each time.
+
+        Both are NaN at the last time, at which no step begins.
+        """
+        signals = self._signals()
+        signals["step_time"] = Signal(np.append(self.timing.step_time, np.nan), "s", "duration of the step from here")
+        if self.timing.lateness is not None:
+            late = np.append(self.timing.lateness, np.nan)
+            signals["lateness"] = Signal(late, "s", "start of the step from here after its deadline")
+        attributes = {
+            "fmu": self.fmu,
+            "guid": self.guid,
+            "scenario": self.scenario or "",
+            "step": self.step,
+            "completed": self.completed,
+            "message": self.message,
+            **self.environment,
+        }
+        return Recording(self.time, signals, attributes, self.unit_file)
+
+    def _signals(self) -> dict[str, Signal]:
+        tables = ((self.inputs, self.u), (self.outputs, self.y))
+        return {v.name: Signal(table[:, v.index], v.unit, v.description) for rows, table in tables for v in rows}
+
+
+def run(
+    path: Path,
+    step: float | None = None,
+    duration: float | None = None,
+    scenario: Scenario | None = None,
+    fast: bool = False,
+) -> Result:
+    """Run an FMI 2.0 co-simulation FMU at a fixed step.
+
+    Parameters
+    ----------
+    path : Path
+        The FMU.
+    step : float, optional
+        Communication step [s]; by default that of the FMU's default experiment.
+    duration : float, optional
+        By default that of the scenario, or of the FMU's default experiment [s].
+    scenario : Scenario, optional
+        Inputs and parameters; by default all keep their start values.
+    fast : bool
+        Do not wait for the clock, and leave scheduler and memory as they are.
+
+    Returns
+    -------
+    Result
+        Also if the run ended early: see `Result.completed`.
+
+    Raises
+    ------
+    InputError
+        No FMU that can run here, a scenario that does not fit it, no step or duration, or initialisation failed.
+    """
+    with open_fmu(path) as fmu:
+        h = _given(step, fmu.default("stepSize"), path.name, "step")
+        n = number_of_steps(_duration(duration, scenario, fmu, path.name), h, path.name)
+        inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
+        if 16 * (n + 1) * (len(inputs) + len(outputs) + 2) > MEMORY_LIMIT:
+            raise InputError(path.name, "step", h, f"fewer steps than {n}, whose values do not fit into 2 GiB")
+        source = scenario or Scenario(name="start values", duration=n * h)
+        u = fmu.inputs(source, np.linspace(0.0, n * h, n + 1))
+        parameters = fmu.parameters(source.parameters, f"scenario '{source.name}'")
+        with start(fmu, parameters, u, h) as slave:
+            with interruptible() as received, real_time(not fast) as granted:
+                timing = pace(slave.step, n, None if fast else h, lambda: bool(received))
+            points = len(timing.began) + 1
+            message = slave.failure
+            if received and not message and points <= n:
+                message = f"{received[0]} at t = {(points - 1) * h:g} s"
+            return Result(
+                fmu=fmu.description.modelName,
+                guid=fmu.description.guid,
+                scenario=None if scenario is None else scenario.name,
+                step=h,
+                inputs=inputs,
+                outputs=outputs,
+                u=u[:points],
+                y=slave.y[:points],
+                timing=timing,
+                warnings=slave.warnings,
+                message=message,
+                log=tuple(slave.log),
+                environment=granted | environment(),
+                unit_file=fmu.unit_file,
+            )
+
+
+def describe(environment: dict[str, str]) -> str:
+    """A run's environment in one line."""
+    return (
+        "{system}, {cpus}, governor {governor}, Python {python}; scheduler: {scheduler}; memory: {memory}; "
+        "garbage collector: {garbage_collector}".format(**environment)
+    )
+
+
+def _given(value: float | None, default: float | None, file: str, key: str) -> float:
+    found = default if value is None else value
+    if found is None:
+        raise InputError(file, key, None, f"this FMU has no default: give a {key}")
+    return found
+
+
+def _duration(duration: float | None, scenario: Scenario | None, fmu: Fmu, file: str) -> float:
+    stop = fmu.default("stopTime")
+    experiment = None if stop is None else stop - (fmu.default("startTime") or 0.0)
+    return _given(duration, experiment if scenario is None else scenario.duration, file, "duration")
+
+
+def _quantiles(seconds: Array) -> dict[str, float | None]:
+    """Quantiles in microseconds, null of nothing."""
+    if not len(seconds):
+        return dict.fromkeys(("median", "p99", "p99_9", "max"))
+    values = np.quantile(seconds, (0.5, 0.99, 0.999, 1.0)) * 1e6
+    return dict(zip(("median", "p99", "p99_9", "max"), values.tolist(), strict=True))
+
+
+def _summary(signal: Signal) -> dict[str, Any]:
+    v = signal.values
+    with np.errstate(all="ignore"):
+        numbers = {"final": v[-1], "min": v.min(), "max": v.max(), "rms": np.sqrt(np.mean(v**2))}
+    return {"unit": signal.unit} | {k: float(x) if np.isfinite(x) else None for k, x in numbers.items()}

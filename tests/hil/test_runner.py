@@ -1,0 +1,286 @@
+"""A run gives what the FMU computes, paced or not, keeps what it has when it ends early, and leaves nothing behind."""
+
+import json
+import os
+import signal
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil.runner import describe, run
+from rtcvt.errors import InputError
+from rtcvt.model import Model
+from rtcvt.recording import read_recording, write_recording
+from rtcvt.unitfile import Scenario, load_scenario
+
+H = 1e-3
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left_behind(tmp_path, monkeypatch):
+    """Every test: the temporary folder is empty afterwards, working directory and SIGINT are as before."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    before = Path.cwd(), signal.getsignal(signal.SIGINT)
+    yield
+    assert list(folder.iterdir()) == []
+    assert (Path.cwd(), signal.getsignal(signal.SIGINT)) == before
+
+
+def scenario(inputs=None, parameters=None, duration=0.01):
+    return Scenario(name="trial", duration=duration, inputs=inputs or {}, parameters=parameters or {})
+
+
+def test_the_fmu_gets_what_the_scenario_says(probe):
+    result = run(probe, H, scenario=scenario({"tau": "2 + 1000*t"}, {"length": 0.5, "gear": 3}), fast=True)
+    np.testing.assert_array_equal(result.time, H * np.arange(11))
+    np.testing.assert_allclose(result["tau"], 2 + 1000 * result.time)
+    np.testing.assert_allclose(np.diff(result["impulse"]), H * 0.5 * 3 * result["tau"][:-1], rtol=1e-12)
+    assert result["impulse"][0] == 0.0
+
+
+def test_paced_and_unpaced_runs_give_the_same_bits(probe):
+    same = scenario({"tau": "sin(700*t)", "on": {"time": [0, 0.004], "value": [0, 1], "interpolation": "previous"}})
+    paced, fast = run(probe, H, scenario=same), run(probe, H, scenario=same, fast=True)
+    for name in ("tau", "on", "impulse", "off"):
+        np.testing.assert_array_equal(paced[name], fast[name])
+    assert (paced.kind, fast.kind) == ("real-time run", "unpaced run")
+    assert paced.completed
+    assert fast.completed
+
+
+def test_quantities_are_converted_to_the_units_of_the_fmu(probe):
+    result = run(probe, H, scenario=scenario({"tau": "0.3 kN.cm"}, {"length": "250 mm"}), fast=True)
+    assert result["tau"][0] == pytest.approx(3.0)
+    assert result["impulse"][-1] == pytest.approx(0.01 * 3.0 * 0.25)
+    assert [v.unit for v in result.outputs] == ["kg.m2", "1", "1", "1"]
+
+
+def test_booleans_and_integers_go_in_and_out(probe, tmp_path):
+    file = tmp_path / "switching.toml"
+    file.write_text(
+        'duration = "6 ms"\n[parameters]\nenabled = false\n[inputs]\ntau = 1\ncount = "1000*t"\n'
+        'on = { time = [0, "3 ms"], value = [true, false], interpolation = "previous" }\n'
+    )
+    result = run(probe, H, scenario=load_scenario(file), fast=True)
+    assert result["on"].tolist() == [1, 1, 1, 0, 0, 0, 0]
+    assert result["off"].tolist() == [1, 0, 0, 0, 1, 1, 1]
+    assert result["count"].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert result["next_count"].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert result["impulse"][-1] == 0.0  # not enabled
+
+
+def test_an_interpolated_switch_is_true_from_the_middle_on(probe):
+    ramp = {"time": [0.0, 0.004], "value": [0, 1]}
+    assert run(probe, H, scenario=scenario({"on": ramp}), fast=True)["on"][:4].tolist() == [0, 0, 1, 1]
+
+
+def test_step_and_duration_come_from_the_fmu_unless_given(probe, variant):
+    assert run(probe, fast=True).figures()["steps"] == 20
+    assert run(probe, duration=0.005, fast=True).figures()["steps"] == 5
+    assert run(probe, scenario=scenario(), fast=True).figures()["steps"] == 10
+    assert run(probe, 2e-3, 0.01, scenario(duration=1.0), fast=True).figures()["steps"] == 5
+    bare = variant(step=('stepSize="0.001"', ""), stop=('stopTime="0.02"', ""))
+    with pytest.raises(InputError, match=r"variant\.fmu: step: .*give a step"):
+        run(bare, duration=1.0)
+    with pytest.raises(InputError, match=r"variant\.fmu: duration: .*give a duration"):
+        run(bare, H)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize(
+    ("inputs", "parameters", "message"),
+    [
+        ({"torque": 1.0}, {}, "torque: .*tau, count, on"),
+        ({"impulse": 1.0}, {}, "impulse: .*tau, count, on"),
+        ({"tau": "3 kg"}, {}, r"trial.*inputs\.tau = '3 kg': a quantity in N\.m"),
+        ({"tau": "sqrt(t - 1)"}, {}, r"trial.*inputs\.tau = nan: a finite value"),
+        ({"count": 3e9}, {}, "trial.*count = 3000000000.0: an integer of 32 bits"),
+        ({}, {"size": 1.0}, "size: .*length"),
+        ({}, {"tau": 1.0}, "tau: .*length"),
+        ({}, {"length": "3 s"}, "trial.*length = '3 s': a quantity in m"),
+        ({}, {"length": "3 m"}, "trial.*length = '3 m': a number from 0 to 2 m"),
+        ({}, {"gear": 1.5}, "trial.*gear = 1.5: an integer"),
+    ],
+)
+def test_a_scenario_that_does_not_fit_is_refused(probe, inputs, parameters, message):
+    with pytest.raises(InputError, match=message):
+        run(probe, H, scenario=scenario(inputs, parameters))
+
+
+@pytest.mark.parametrize(("step", "duration"), [(0.0, 1.0), (-1.0, 1.0), (2.0, 1.0), (1e-9, 1.0), (1e-8, 0.9)])
+def test_a_step_that_does_not_fit_is_refused(probe, step, duration):
+    with pytest.raises(InputError, match="step"):
+        run(probe, step, duration)
+
+
+def test_a_step_that_fails_ends_the_run_which_is_kept(probe, tmp_path):
+    result = run(probe, H, scenario=scenario({"tau": 1.0}, {"discard_at": 0.0045}), fast=True)
+    assert not result.completed
+    assert result.message == "fmi2DoStep returned fmi2Discard at t = 0.005 s; its messages: fmi2OK: cannot go on"
+    assert len(result.time) == len(result["impulse"]) == 6
+    path = tmp_path / "run.h5"
+    write_recording(path, result.recording(), result.kind)
+    kept = read_recording(path)
+    np.testing.assert_array_equal(kept.signals["impulse"].values, result["impulse"])
+    assert not kept.attributes["completed"]
+    assert kept.attributes["message"] == result.message
+
+
+def test_an_exception_in_the_fmu_ends_the_run_which_is_kept(probe):
+    result = run(probe, H, scenario=scenario({"tau": 1.0}, {"raise_at": 0.0045}))
+    assert "fmi2Fatal at t = 0.005 s" in result.message
+    assert "lost 100%s of it" in result.message
+    assert result["impulse"][-1] == pytest.approx(0.005)
+
+
+def test_a_first_step_that_fails_leaves_the_start(probe):
+    result = run(probe, H, scenario=scenario(parameters={"discard_at": -1.0}))
+    assert len(result.time) == 1
+    figures = result.figures()
+    assert figures["steps"] == figures["misses"] == 0
+    assert figures["lateness_us"] == {"median": None, "p99": None, "p99_9": None, "max": None}
+    json.dumps(figures, allow_nan=False)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_an_interrupted_run_is_kept(probe, tmp_path, fast):
+    result = run(probe, H, scenario=scenario({"tau": 1.0}, {"interrupt_at": 0.0035}), fast=fast)
+    assert result.message == "SIGINT at t = 0.005 s"  # after the step that it came in
+    assert result["impulse"][-1] == pytest.approx(0.005)
+    write_recording(tmp_path / "run.h5", result.recording(), result.kind)
+    assert len(read_recording(tmp_path / "run.h5").time) == 6
+
+
+def test_initialisation_that_fails_is_said(probe):
+    with pytest.raises(InputError, match=r"Probe\.fmu: fmi2ExitInitializationMode: .*fmi2Fatal.*\s.*no start state"):
+        run(probe, H, scenario=scenario(parameters={"start_state": 0}))
+
+
+def test_the_recording_holds_signals_timing_and_circumstances(variant, tmp_path):
+    fmu = variant({"resources/unit.toml": b'name = "probe"\n'})
+    result = run(fmu, H, scenario=scenario({"tau": 2.0}))
+    path = tmp_path / "run.h5"
+    write_recording(path, result.recording(), result.kind)
+    kept = read_recording(path)
+    names = {"tau", "count", "on", "impulse", "next_count", "off", "strange", "step_time", "lateness"}
+    assert set(kept.signals) == names
+    assert kept.signals["tau"].unit == "N.m"
+    assert kept.signals["lateness"].unit == "s"
+    assert np.isfinite(kept.signals["step_time"].values).tolist() == [True] * 10 + [False]
+    assert kept.unit_file == 'name = "probe"\n'
+    assert kept.attributes["kind"] == "real-time run"
+    assert kept.attributes["fmu"] == "Probe"
+    assert kept.attributes["guid"] == result.guid
+    assert kept.attributes["step"] == H
+    assert kept.attributes["scenario"] == "trial"
+    assert kept.attributes["scheduler"]
+    unpaced = run(fmu, H, fast=True).recording()
+    assert set(unpaced.signals) == names - {"lateness"}
+    assert unpaced.attributes["scenario"] == ""
+
+
+def test_figures_are_plain_finite_numbers_or_null(probe):
+    result = run(probe, H, scenario=scenario({"tau": 2.0}))
+    figures = json.loads(json.dumps(result.figures(), allow_nan=False))
+    assert figures["signals"]["strange"] == {"unit": "1", "final": None, "min": None, "max": None, "rms": None}
+    assert figures["signals"]["tau"] == {"unit": "N.m", "final": 2.0, "min": 2.0, "max": 2.0, "rms": 2.0}
+    for key in ("step_time_us", "lateness_us"):
+        q = figures[key]
+        assert 0 <= q["median"] <= q["p99"] <= q["p99_9"] <= q["max"]
+    assert 0 <= figures["misses"] <= figures["steps"] == 10
+    assert figures["environment"].keys() >= {"scheduler", "memory", "garbage_collector", "system", "governor"}
+    unpaced = run(probe, H, fast=True).figures()
+    assert (unpaced["lateness_us"], unpaced["misses"], unpaced["scenario"]) == (None, None, None)
+    assert result.environment["scheduler"] in describe(result.environment)
+
+
+def test_files_that_are_no_fmu_are_refused(tmp_path):
+    with pytest.raises(InputError, match=r"missing\.fmu': an existing FMU file"):
+        run(tmp_path / "missing.fmu")
+    with pytest.raises(InputError, match="an existing FMU file"):
+        run(tmp_path)
+    text = tmp_path / "text.fmu"
+    text.write_text("not a zip archive")
+    with pytest.raises(InputError, match=r"text\.fmu: not an FMU, which is a zip archive"):
+        run(text)
+    with zipfile.ZipFile(tmp_path / "empty.fmu", "w") as archive:
+        archive.writestr("README", "")
+    with pytest.raises(InputError, match=r"empty\.fmu: .*no modelDescription\.xml"):
+        run(tmp_path / "empty.fmu")
+
+
+def test_a_truncated_fmu_is_refused(probe, tmp_path):
+    cut = tmp_path / "cut.fmu"
+    cut.write_bytes(probe.read_bytes()[:-2000])
+    with pytest.raises(InputError, match=r"cut\.fmu: not an FMU"):
+        run(cut)
+
+
+def test_fmus_that_cannot_run_here_are_refused_with_the_reason(variant):
+    with pytest.raises(InputError, match=r"fmiVersion = '1\.0': 2\.0"):
+        run(variant(v=('fmiVersion="2.0"', 'fmiVersion="1.0" modelIdentifier="x" numberOfContinuousStates="0"')))
+    with pytest.raises(InputError, match=r"fmiVersion = '3\.0': 2\.0"):
+        run(variant(v=('fmiVersion="2.0"', 'fmiVersion="3.0"')))
+    with pytest.raises(InputError, match="model exchange only"):
+        run(variant(v=("<CoSimulation", "<ModelExchange")))
+    with pytest.raises(InputError, match=r"modelDescription\.xml: cannot be read"):
+        run(variant(v=("</ModelVariables>", "")))
+    with pytest.raises(InputError, match=r"modelDescription\.xml: cannot be read"):
+        run(variant(v=('min="0"', 'min="none"')))
+    binaries = {
+        f"binaries/{p}/Probe{e}": None for p in ("linux64", "win64", "darwin64") for e in (".so", ".dll", ".dylib")
+    }
+    with pytest.raises(InputError, match=r"binaries = 'other': no .*Probe\..* for this platform"):
+        run(variant({**binaries, "binaries/other/Probe.so": b""}))
+    with pytest.raises(InputError, match="the library cannot be used here"):
+        run(variant(dict.fromkeys(binaries, b"not a library")))
+
+
+def test_a_python_fmu_whose_package_is_missing_is_refused_with_the_reason(variant):
+    fmu = variant({"resources/slavemodule.txt": b"needy_slave", "resources/needy_slave.py": b"import not_installed\n"})
+    with pytest.raises(InputError, match=r"variant\.fmu: instantiation: .*\s.*not_installed"):
+        run(fmu)
+
+
+@pytest.fixture(scope="session")
+def kers(tmp_path_factory) -> tuple[Path, Model]:
+    from fmu.export import export_python
+    from rtcvt.pog.system import build_model
+    from rtcvt.unitfile import load_unit
+
+    unit = load_unit("toroidal_kers")
+    path = tmp_path_factory.mktemp("export") / "toroidal_kers.fmu"
+    export_python(unit, "rigid", path)
+    return path, build_model(unit, "rigid")
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_an_exported_unit_runs_like_its_model(kers, fast):
+    from rtcvt.simulate import simulate
+    from rtcvt.unitfile import load_unit
+
+    path, model = kers
+    trial = load_unit("toroidal_kers").scenario[0].model_copy(update={"duration": 0.05})
+    result, expected = run(path, scenario=trial, fast=fast), simulate(model, trial)
+    for v in model.select("input") + model.select("output"):
+        np.testing.assert_array_equal(result[v.name], expected[v.name], err_msg=v.name)
+    assert load_unit("toroidal_kers").text == result.unit_file
+
+
+def test_memory_is_not_promised_that_is_not_there(probe):
+    with pytest.raises(InputError, match="fewer steps"):
+        run(probe, 1e-6, 50.0)
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("parameters", [{}, {"discard_at": 0.0}])
+def test_the_library_and_its_threads_are_gone_afterwards(probe, parameters):
+    threads = len(os.listdir("/proc/self/task"))
+    run(probe, H, scenario=scenario(parameters=parameters), fast=True)
+    assert len(os.listdir("/proc/self/task")) == threads
+    assert str(tempfile.tempdir) not in Path("/proc/self/maps").read_text()

@@ -77,8 +77,8 @@ table.data tr.group td { padding-top: 16px; font-weight: 600; }
 .bar b { position: absolute; left: 80%; top: -3px; bottom: -3px; width: 1.5px; background: #1f2933; }
 .good { color: #276749; font-weight: 600; }
 .bad { color: #c81e1e; font-weight: 600; }
-.equation { display: flex; align-items: center; justify-content: space-between; max-width: 780px; margin: 12px 0 12px 20px;
-  font: 17px/1.5 Cambria, "STIX Two Text", "Times New Roman", "DejaVu Serif", serif; }
+.equation { display: flex; align-items: center; justify-content: space-between; max-width: 780px;
+  margin: 12px 0 12px 20px; font: 17px/1.5 Cambria, "STIX Two Text", "Times New Roman", "DejaVu Serif", serif; }
 .equation var, .math var { font-style: italic; }
 .equation .tag { color: #7b8794; padding-left: 24px; }
 .math { font-family: Cambria, "STIX Two Text", "Times New Roman", "DejaVu Serif", serif; }
@@ -90,7 +90,8 @@ table.labelled th { font-weight: 600; color: #52606d; padding: 2px 12px; text-al
 table.labelled td { padding: 2px 12px; text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 table.labelled td.zero { color: #b8c0c8; }
 td.first, td.last { position: relative; }
-td.first::before, td.last::after { content: ""; position: absolute; top: 0; bottom: 0; width: 6px; border: 0 solid #1f2933; }
+td.first::before, td.last::after { content: ""; position: absolute; top: 0; bottom: 0; width: 6px;
+  border: 0 solid #1f2933; }
 td.first::before { left: 0; border-left-width: 1.5px; }
 td.last::after { right: 0; border-right-width: 1.5px; }
 tr.top td.first::before, tr.top td.last::after { border-top-width: 1.5px; }
@@ -437,8 +438,9 @@ def _controller(unit: Unit) -> str:
     theta = "θ" if unit.moving == "theta" else text(unit.moving)
     limits = unit.variables[unit.moving]
     bounds = (
-        f'<p><span class="math"><var>{theta}</var></span> stays between {number(limits.min)} and {number(limits.max)} rad '
-        f"and moves with at most {number(limits.rate_max)} rad/s; it runs into a stop with a time constant and never "
+        f'<p><span class="math"><var>{theta}</var></span> stays between {number(limits.min)} and '
+        f"{number(limits.max)} rad and moves with at most {number(limits.rate_max)} rad/s; it runs into a stop "
+        "with a time constant and never "
         "through it. While a limit overrides the law, <code>control.saturated</code> is true.</p>\n"
     )
     position = unit.controller.position
@@ -507,8 +509,8 @@ def _variable_row(v: Variable, model: Model) -> Sequence[str]:
 def _use(model: Model, unit: Unit) -> str:
     """What whoever puts the unit into a system has to know."""
     points = [
-        f"Step: {quantity(model.step_size, 's', 'ms')}. The unit runs at this fixed step inside; a longer communication "
-        "step is divided into equal ones. Inputs are held over a communication step.",
+        f"Step: {quantity(model.step_size, 's', 'ms')}. The unit runs at this fixed step inside; a longer "
+        "communication step is divided into equal ones. Inputs are held over a communication step.",
         "Units are SI: rad, rad/s, N·m, N, J. A torque is counted into the unit, so power into the unit is positive.",
         "Parameters are set before initialisation; the start state then follows from them and from the inputs.",
     ]

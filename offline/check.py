@@ -73,7 +73,7 @@ class Check:
     def failures(self) -> tuple[str, ...]:
         """Every limit that is exceeded, in words."""
         return tuple(
-            f"scenario '{s.scenario.name}': {e.name} is off by {e.nrms:.3%}, allowed {e.limit:.3%}"
+            f"scenario '{s.scenario.name}': {e.name} is off by {e.nrms:.3g}, allowed {e.limit:.3g}"
             for s in self.scenarios
             for e in s.errors
             if not e.nrms <= e.limit

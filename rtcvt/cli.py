@@ -244,6 +244,7 @@ def export(
     full one on the unit's scenarios; --no-check skips the runs that this takes. --set changes start values.
     """
     from fmu.export import export_python, require_fmu_name
+    from fmu.slave import with_start_values
     from rtcvt.documentation import documentation_page
     from rtcvt.pog.system import build_model
     from rtcvt.scenario import parameter_value
@@ -255,7 +256,7 @@ def export(
     path = output or Path(f"{loaded.name}.fmu")
     require_fmu_name(path)
     rows = _error_rows(loaded, settings, figures) if figures or (checked and loaded.scenario) else None
-    page = documentation_page(built, loaded, rows)
+    page = documentation_page(with_start_values(built, values), loaded, rows)
     export_python(loaded, model.value, path, substeps=substeps, parameters=values, documentation=page)
     _say(f"{built.name}, {model.value} model, FMI 2.0 co-simulation: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 

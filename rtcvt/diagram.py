@@ -16,8 +16,9 @@ Lengths are in pixels from `_Layout` on, y pointing up; each axis has coordinate
 """
 
 import math
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from itertools import pairwise
@@ -26,7 +27,7 @@ from typing import NamedTuple
 from rtcvt.pog.radii import direction
 from rtcvt.unitfile import Unit
 
-__all__ = ["COLOURS", "gear_colours", "unit_diagram"]
+__all__ = ["COLOURS", "gear_colours", "unit_diagram", "xml_text"]
 
 COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b83280", "#6b7a12", "#4a5568")
 _INK, _SPRING, _FAINT = "#1f2933", "#d11f2a", "#7b8794"
@@ -164,37 +165,44 @@ def _cells(polygon: Polygon) -> Iterable[tuple[int, int]]:
                 yield i, j
 
 
+def xml_text(value: object) -> str:
+    """Any text, escaped for XML and HTML; what XML cannot hold is replaced."""
+    return escape(re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]", "\ufffd", str(value)))
+
+
 def gear_colours(unit: Unit) -> dict[str, str]:
     """Colour of each gear in the diagram, for use beside it."""
     return {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(unit.gears)}
 
 
-def unit_diagram(unit: Unit, theta: float | None = None) -> str:
+def unit_diagram(unit: Unit, theta: float | None = None, values: Mapping[str, float] | None = None) -> str:
     """Draw a unit.
 
     Parameters
     ----------
     unit : Unit
-        A gear system; the geometry parameters have their default values.
+        A gear system.
     theta : float, optional
         The moving variable [rad]; by default its start.
+    values : mapping, optional
+        Parameters by full name, e.g. ``geometry.r_c`` [SI], that take the place of the unit's own.
 
     Returns
     -------
     str
         A standalone SVG document on a white ground.
     """
-    return _Picture(_Layout(unit, theta)).svg()
+    return _Picture(_Layout(unit, theta, values or {})).svg()
 
 
 class _Layout:
     """Bodies of all gears, to scale."""
 
-    def __init__(self, unit: Unit, theta: float | None):
+    def __init__(self, unit: Unit, theta: float | None, values: Mapping[str, float]):
         self.unit = unit
         moving = unit.variables[unit.moving] if unit.moving else None
         self.theta = theta if theta is not None else moving.start if moving else 0.0
-        self.values = {name: p.value for name, p in unit.parameters.items()}
+        self.values = {name: values.get(f"geometry.{name}", p.value) for name, p in unit.parameters.items()}
         self.scale = 1.0  # [1/m] while the extent is measured
         self.scale = self._fitting_scale()
         colours = gear_colours(unit)
@@ -738,7 +746,7 @@ class _Picture:
         style = ' font-style="italic"' if italic else ""
         self.layers[layer].append(
             f'<text x="{p[0]:.1f}" y="{-p[1] + 0.36 * size:.1f}" font-size="{size:g}" font-weight="{weight}"{style} '
-            f'fill="{fill}" text-anchor="{anchor}"{around}>{escape(text)}</text>'
+            f'fill="{fill}" text-anchor="{anchor}"{around}>{xml_text(text)}</text>'
         )
 
     def svg(self) -> str:
@@ -755,7 +763,7 @@ class _Picture:
             f'width="{width:.0f}" height="{height:.0f}" role="img" '
             'stroke-linejoin="round" '
             "font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n"
-            f"<title>{escape(unit.name)}</title>\n<desc>{escape(unit.description)}</desc>\n"
+            f"<title>{xml_text(unit.name)}</title>\n<desc>{xml_text(unit.description)}</desc>\n"
             f'<rect x="{left:.1f}" y="{-top:.1f}" width="{width:.1f}" height="{height:.1f}" fill="#ffffff"/>\n'
             f"{body}\n{legend}\n</svg>\n"
         )

@@ -7,7 +7,6 @@ HTML that is also well-formed XML, without scripts and without anything to load.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from html import escape
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.diagram import gear_colours, unit_diagram
+from rtcvt.diagram import xml_text as text
 from rtcvt.model import Model, Variable
 from rtcvt.pog.system import matrices
 from rtcvt.quantity import to_si
@@ -33,7 +33,8 @@ __all__ = [
     "page",
     "percent",
     "quantity",
-    "symbol",
+    "schematic",
+    "sets",
     "system_matrices",
     "table",
     "text",
@@ -41,7 +42,6 @@ __all__ = [
 ]
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_GREEK = {"w": "ω", "tau": "τ", "theta": "θ"}
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -118,11 +118,6 @@ class ErrorRow(NamedTuple):
 # --- pieces
 
 
-def text(value: object) -> str:
-    """Any text, escaped for HTML and XML."""
-    return escape(re.sub(r"[\x00-\x08\x0b-\x1f\x7f\ufffe\uffff]", "�", str(value)))
-
-
 def number(value: float | None, digits: int = 4) -> str:
     """A number as engineers write it: plain where that is short, else with a power of ten."""
     if value is None:
@@ -163,13 +158,6 @@ def quantity(value: float | None, unit: str, shown: str | None = None, digits: i
 @cache
 def _factor(shown: str, unit: str) -> float:
     return to_si(f"1 {shown}", unit)
-
-
-def symbol(name: str) -> str:
-    """A variable's name with its last part as a symbol, for headings: ``gear.a.w`` is ω_a."""
-    *path, last = name.split(".")
-    index = f"<sub>{text(path[-1])}</sub>" if path else ""
-    return f'<span class="math"><var>{text(_GREEK.get(last, last))}</var>{index}</span>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
@@ -224,6 +212,13 @@ def _bracketed(cells: Sequence[Sequence[str]], heads: Sequence[str] | None = Non
 def figure(picture: str, caption: str) -> str:
     """An inline picture with a caption (HTML)."""
     return f"<figure>\n{picture}\n<figcaption>{caption}</figcaption>\n</figure>\n"
+
+
+def schematic(unit: Unit, values: Mapping[str, float]) -> str:
+    """The unit's diagram; `values` are parameters by full name [SI]."""
+    return figure(
+        unit_diagram(unit, values=values), "Plane schematic. Radii and distances between contacts are to scale."
+    )
 
 
 def error_table(rows: Sequence[ErrorRow]) -> str:
@@ -548,6 +543,7 @@ def documentation_page(model: Model, unit: Unit, errors: Sequence[ErrorRow] | No
     str
         A self-contained HTML page.
     """
+    values = {v.name: float(model.p[v.index]) for v in model.select("parameter")}
     kind = "Rigid model" if model.fidelity == "rigid" else "Full elastic model"
     parts = [
         f"<h1>{text(unit.name)}</h1>\n",
@@ -555,7 +551,7 @@ def documentation_page(model: Model, unit: Unit, errors: Sequence[ErrorRow] | No
         f"<p>{kind}, {len(model.states)} states, {len(model.select('input'))} inputs, "
         f"{len(model.select('output'))} outputs, {len(model.select('parameter'))} parameters, step "
         f"{quantity(model.step_size, 's', 'ms')}.</p>\n",
-        figure(unit_diagram(unit), "Plane schematic. Radii and distances between contacts are to scale."),
+        schematic(unit, values),
         "<h2>How to use it</h2>\n",
         _use(model, unit),
         "<h2>Variables</h2>\n",

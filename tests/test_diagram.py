@@ -1,0 +1,116 @@
+"""The diagram shows everything the unit has, for every shipped unit and for geometry that nobody would build."""
+
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtcvt.diagram import unit_diagram
+from rtcvt.unitfile import Unit, load_unit, parse_table
+
+
+def texts(svg):
+    return [element.text for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("text")]
+
+
+def test_shows_every_gear_contact_and_port(unit):
+    shown = texts(unit_diagram(unit))
+    for name in (*unit.gears, *unit.contacts, *unit.ports):
+        assert shown.count(name) >= 1, name
+    assert any(text.endswith(" mm") for text in shown)
+
+
+def test_everything_lies_inside_the_frame(unit):
+    root = ElementTree.fromstring(unit_diagram(unit))
+    left, top, width, height = (float(v) for v in root.attrib["viewBox"].split())
+    for element in root.iter():
+        if "points" in element.attrib:
+            for x, y in (p.split(",") for p in element.attrib["points"].split()):
+                assert left <= float(x) <= left + width
+                assert top <= float(y) <= top + height
+
+
+def test_labels_do_not_cover_each_other(unit):
+    boxes = []
+    for element in ElementTree.fromstring(unit_diagram(unit)).iter():
+        if element.tag.endswith("text"):
+            size = float(element.attrib["font-size"])
+            width = 0.5 * size * len(element.text)
+            x = float(element.attrib["x"]) - (width / 2.0 if element.attrib["text-anchor"] == "middle" else 0.0)
+            y = float(element.attrib["y"])
+            boxes.append((x, x + width, y - 0.7 * size, y, element.text))
+    for i, a in enumerate(boxes):
+        for b in boxes[:i]:
+            assert a[1] <= b[0] or b[1] <= a[0] or a[3] <= b[2] or b[3] <= a[2], (a[4], b[4])
+
+
+@pytest.mark.parametrize("theta", [-0.9, 0.9])
+def test_follows_the_tilt(theta):
+    unit = load_unit("toroidal_kers")
+    assert unit_diagram(unit, theta) != unit_diagram(unit)
+    assert f"θ = {theta:g} rad" in texts(unit_diagram(unit, theta))
+
+
+def test_follows_the_parameters():
+    unit = load_unit("planetary")
+    assert unit_diagram(unit, values={"geometry.r_s": 0.06}) != unit_diagram(unit)
+    assert unit_diagram(unit, values={"geometry.r_s": 0.03}) == unit_diagram(unit)
+
+
+def test_is_self_contained_and_repeatable(unit):
+    svg = unit_diagram(unit)
+    assert svg == unit_diagram(unit)
+    assert "href" not in svg
+    assert "<script" not in svg
+    assert "nan" not in svg
+
+
+def test_hostile_text_stays_text():
+    unit = load_unit("differential").model_copy(update={"description": "</desc><script>alert(1)</script>&\x00"})
+    svg = unit_diagram(unit)
+    assert "<script" not in svg
+    assert "<script>alert(1)</script>&" in "".join(ElementTree.fromstring(svg).itertext())
+
+
+coordinate = st.sampled_from(["0", "r", "-r", "r*cos(theta)", "r*sin(theta)", "2*r + 1e-3"])
+angle = st.sampled_from(["0", "pi/2", "pi", "1.1", "theta"])
+
+
+@st.composite
+def machines(draw):
+    names = "abcde"[: draw(st.integers(1, 5))]
+    gears = {
+        g: {"inertia": 1.0, "axis": {"through": [draw(coordinate), draw(coordinate)], "angle": draw(angle)}}
+        for g in names
+    }
+    for g in names[1:]:
+        if draw(st.booleans()):
+            gears[g]["carrier"] = "a"
+    pairs = draw(st.lists(st.permutations(names), max_size=4)) if len(names) > 1 else []
+    contacts = {
+        f"k{i}": {"between": pair[:2], "point": [draw(coordinate), draw(coordinate)], "stiffness": 1.0}
+        for i, pair in enumerate(pairs)
+    }
+    return parse_table(
+        Unit,
+        {
+            "name": "machine",
+            "kind": "gear_system",
+            "parameters": {"r": {"value": draw(st.sampled_from([1e-4, 0.05, 3.0]))}},
+            "variables": {"theta": {"min": -0.9, "max": 0.9, "rate_max": 1.0}},
+            "gears": gears,
+            "contacts": contacts,
+            "rigid": {"independent": ["a"]},
+            "ports": {f"port_{g}": {"gear": g} for g in names},
+        },
+        "machine",
+    )
+
+
+@settings(max_examples=25)
+@given(unit=machines())
+def test_draws_any_geometry(unit):
+    shown = texts(unit_diagram(unit))
+    for name in (*unit.gears, *unit.contacts, *unit.ports):
+        assert name in shown

@@ -1,5 +1,6 @@
 # Needs Python 3.11 or newer and make; everything else is installed into .venv.
-PYTHON ?= $(shell command -v python3.14 || command -v python3.13 || command -v python3.12 || command -v python3.11 || echo python3)
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 UNIT ?= toroidal_kers
 
@@ -29,6 +30,7 @@ bench: .venv/installed
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=median,min,max,rounds
 
 .venv/installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@

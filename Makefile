@@ -2,18 +2,17 @@
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
-UNIT ?= toroidal_kers
 
 .PHONY: demo test test-slow lint bench clean
 
 demo: .venv/installed
 	mkdir -p build
-	$(BIN)/rtcvt show $(UNIT) --at theta=0.1
-	$(BIN)/rtcvt check $(UNIT) -o build/report.html --json build/check.json
-	$(BIN)/rtcvt export $(UNIT) --figures build/check.json -o build/$(UNIT).fmu
-	$(BIN)/rtcvt run build/$(UNIT).fmu --step 1e-3 --duration 10 --scenario "charge, hold, discharge" -o build/run.h5 --json build/run.json
+	$(BIN)/rtcvt show toroidal_kers --at theta=0.1
+	$(BIN)/rtcvt check toroidal_kers -o build/report.html --json build/check.json
+	$(BIN)/rtcvt export toroidal_kers --figures build/check.json -o build/toroidal_kers.fmu
+	$(BIN)/rtcvt run build/toroidal_kers.fmu --step 1e-3 --duration 10 --scenario "charge, hold, discharge" -o build/run.h5 --json build/run.json
 	@echo
-	@echo "The unit is build/$(UNIT).fmu; open build/report.html to see how far it is from the full model."
+	@echo "The unit is build/toroidal_kers.fmu; open build/report.html to see how far it is from the full model."
 
 test: .venv/installed
 	$(BIN)/python -m pytest
@@ -33,7 +32,7 @@ bench: .venv/installed
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	touch $@
+	@touch $@
 
 clean:
 	rm -rf .venv build *.egg-info

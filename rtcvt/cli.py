@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import numpy as np
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -156,11 +157,11 @@ def show(
         print(json.dumps(data, indent=2))
         return
     where = f" at {loaded.moving} = {tilt:g} rad" if loaded.moving else ""
-    out.print(f"[bold]{loaded.name}[/]{where}: {loaded.description}")
+    out.print(f"[bold]{loaded.name}[/]{where}: {escape(loaded.description)}")
     for text, names in (("gears N_J", gears), ("springs N_K", springs), ("frictions N_B", frictions)):
         out.print(f"{text} = {{{', '.join(names)}}}, n = {len(names)}", highlight=False)
     for name, matrix, rows, columns, text in shown:
-        out.print(f"\n[bold]{name}[/]  {text}", highlight=False)
+        out.print(f"\n[bold]{name}[/]  {escape(text)}", highlight=False)
         table = Table("", *columns, box=None)
         for row, values in zip(rows, matrix, strict=True):
             table.add_row(f"[bold]{row}[/]", *(_number(v) for v in values))
@@ -348,6 +349,7 @@ def check(
     table = Table(
         "scenario", "signal", "RMS error", "allowed", "largest", title=f"{loaded.name}: rigid against full model"
     )
+    table.columns[0].no_wrap = True
     for s in result.scenarios:
         table.add_section()
         for k, e in enumerate(s.errors):

@@ -346,17 +346,14 @@ def check(
         result = check_unit(loaded, _settings(settings), chosen, bar)
     write_report(result, report)
     _write_figures(figures, result.figures())
-    table = Table(
-        "scenario", "signal", "RMS error", "allowed", "largest", title=f"{loaded.name}: rigid against full model"
-    )
-    table.columns[0].no_wrap = True
     for s in result.scenarios:
-        table.add_section()
-        for k, e in enumerate(s.errors):
+        title = f"{loaded.name}, rigid against full model: {s.scenario.name}"
+        table = Table("signal", "RMS error", "allowed", "largest", title=escape(title), title_justify="left")
+        for e in s.errors:
             colour = "green" if e.nrms <= e.limit else "red"
-            table.add_row("" if k else s.scenario.name, e.name, f"[{colour}]{e.nrms:.3%}[/]", f"{e.limit:.1%}",
-                          f"{e.peak:.3g} {e.unit}")  # fmt: skip
-    out.print(table)
+            share = f"[{colour}]{e.nrms:.3%}[/]"
+            table.add_row(e.name, share, f"{e.limit:.1%}", f"{e.peak:.3g} {e.unit}")
+        out.print(table)
     _say(f"report: {report}")
     for failure in result.failures:
         notes.print(f"[red]failed:[/] {failure}")

@@ -1,1 +1,1 @@
-"""Models as FMI 2.0 co-simulation units: the description, the slave that runs in Python, and the export."""
+"""Models as FMI 2.0 units: the common description, units that run in Python, and units in machine code (`native`)."""

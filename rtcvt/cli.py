@@ -65,6 +65,7 @@ class Backend(StrEnum):
     """What runs inside the FMU."""
 
     python = "python"
+    native = "native"
 
 
 UnitName = Annotated[str, typer.Argument(metavar="UNIT", help="A TOML file, or the name of a shipped unit.")]
@@ -227,8 +228,17 @@ def export(
     unit: UnitName,
     model: Model = Fidelity.rigid,
     backend: Annotated[
-        Backend, typer.Option(help="python: needs rtcvt in the importing tool's Python.")
+        Backend, typer.Option(help="python: needs rtcvt in the importing tool's Python; native: machine code.")
     ] = Backend.python,
+    platforms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--platform",
+            metavar="NAME",
+            help="Of a native unit: linux64, win64, darwin64, aarch64-linux or aarch64-darwin. Repeatable; "
+            "default: linux64.",
+        ),
+    ] = None,
     substeps: Substeps = None,
     settings: Settings = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: UNIT.fmu")] = None,
@@ -239,7 +249,10 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="Errors from an earlier check --json, instead of a new check.")
     ] = None,
 ) -> None:
-    """Export a unit as an FMI 2.0 co-simulation FMU with documentation inside.
+    """Export a unit as an FMI 2.0 FMU with documentation inside.
+
+    The python backend makes co-simulation units that run in the importing tool's Python. The native backend makes
+    units for co-simulation and model exchange in machine code, with their C sources; it needs the extra 'native'.
 
     The documentation holds the equations, the unit's diagram, all variables and how far the rigid model is from the
     full one on the unit's scenarios; --no-check skips the runs that this takes. --set changes start values.
@@ -256,10 +269,19 @@ def export(
     values = dict(parameter_value(built, k, v, "--set") for k, v in _settings(settings).items())
     path = output or Path(f"{loaded.name}.fmu")
     require_fmu_name(path)
+    if platforms and backend is not Backend.native:
+        raise InputError("--platform", "", platforms[0], "only with --backend native")
     rows = _error_rows(loaded, settings, figures) if figures or (checked and loaded.scenario) else None
     page = documentation_page(with_start_values(built, values), loaded, rows)
-    export_python(loaded, model.value, path, substeps=substeps, parameters=values, documentation=page)
-    _say(f"{built.name}, {model.value} model, FMI 2.0 co-simulation: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+    if backend is Backend.native:
+        from fmu.native.export import export_native
+
+        kinds = "co-simulation and model exchange"
+        export_native(loaded, model.value, path, platforms or ["linux64"], substeps, values, page)
+    else:
+        kinds = "co-simulation"
+        export_python(loaded, model.value, path, substeps, values, page)
+    _say(f"{built.name}, {model.value} model, FMI 2.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 
 
 @_command

@@ -99,6 +99,11 @@ MISTAKES = [
     ),
     (["export", "planetary", "-o", "no/such/f.fmu"], "output = 'no/such/f.fmu'"),
     (["export", "planetary", "-o", "unit.zip"], "output = 'unit.zip': a file name that ends in .fmu"),
+    (["export", "planetary", "--platform", "win64"], "--platform = 'win64': only with --backend native"),
+    (
+        ["export", "planetary", "--backend", "native", "--no-check", "--platform", "vax"],
+        "platform = 'vax': one of linux64",
+    ),
     (["export", "planetary", "--figures", "none.json"], "none.json: a file written by rtcvt check --json"),
     (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),
     (["check", "planetary", "-o", "no/such/f.html"], "output = 'no/such/f.html'"),
@@ -130,3 +135,15 @@ def test_the_line_from_unit_to_run(rtcvt, tmp_path):
     for name in ("shaft.tau", "control.theta", "gear.a.w", "contact.ac.F"):
         assert np.array_equal(ran[name].values, simulated[name].values[: len(ran[name].values)])
     assert json.loads((tmp_path / "run.json").read_text())["misses"] is None
+
+
+def test_native_unit_from_the_command_line(rtcvt, tmp_path):
+    code, text, _ = rtcvt("export", "planetary", "--backend", "native", "--no-check", "-o", "p.fmu")
+    assert code == 0
+    assert "model exchange" in text
+    code, text, _ = rtcvt("run", "p.fmu", "--scenario", "sun drives the carrier, ring braked", "--fast", "-o", "run.h5")
+    assert code == 0
+    assert rtcvt("simulate", "planetary", "-o", "sim.h5")[0] == 0
+    ran, simulated = (read_recording(tmp_path / name).signals for name in ("run.h5", "sim.h5"))
+    for name in ("sun.w", "ring.w", "contact.pr.F"):
+        assert np.array_equal(ran[name].values, simulated[name].values)

@@ -1,0 +1,356 @@
+"""Exact derivatives of translated kernels: forward differentiation of their typed trees.
+
+Each number ``v`` gets a companion ``v_dot``, its derivative along one direction in the space of the active arguments,
+and each statement is preceded by the one that the chain rule gives for the companions (Griewank and Walther,
+*Evaluating Derivatives*, 2008, ch. 3). Values are computed as before, to the same bits. Branches follow the values, so
+at a kink the derivative is the one of the branch that is taken.
+
+Two numbers are equal only if their companions are equal too. With this rule a kernel that skips work because a number
+is zero, or as it was at the last call, stays right: it skips only if nothing along the direction depends on it.
+
+Arrays that hold parameters alone (`inactive`) have no companions.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fmu.translate import (
+    ARRAY,
+    BOOL,
+    FLOAT,
+    INT,
+    NOTHING,
+    Address,
+    Assign,
+    Binary,
+    Call,
+    Cast,
+    Choice,
+    Evaluate,
+    Expression,
+    For,
+    Function,
+    If,
+    Item,
+    Literal,
+    Local,
+    Program,
+    Return,
+    Statement,
+    TranslationError,
+    Unary,
+    View,
+    walk,
+)
+
+__all__ = ["add_tangents"]
+
+_SUFFIX = "_tangent"  # of functions
+_DOT = "_dot"  # of variables
+_RESULT = Local("result" + _DOT, ARRAY)
+_ZERO = Literal(0.0, FLOAT)
+_LIBRARY = {"sqrt", "fabs", "floor", "ceil"}
+
+
+def add_tangents(program: Program, entries: Mapping[str, Sequence[str]]) -> Program:
+    """The program with a function ``NAME_tangent`` for each kernel in `entries` and for what these call.
+
+    Parameters
+    ----------
+    program : Program
+        Translated kernels.
+    entries : mapping of str to sequence of str
+        C name of each kernel to differentiate, and its inactive arrays. In the new function each active array and
+        each float is followed by its companion; a float result's companion goes to a last array.
+
+    Raises
+    ------
+    TranslationError
+        A kernel calls another one in a way that cannot be differentiated.
+    """
+    added: dict[str, Function] = {}
+    active: dict[str, frozenset[str]] = {}
+    result = Program(dict(program.functions), program.constants)
+    for name, inactive in entries.items():
+        arrays = {p for p, kind in program.functions[name].parameters if kind == ARRAY and p not in inactive}
+        _differentiate(program, name, frozenset(arrays), added, active)
+    result.functions.update(added)
+    return result
+
+
+def _differentiate(
+    program: Program,
+    name: str,
+    arrays: frozenset[str],
+    added: dict[str, Function],
+    active: dict[str, frozenset[str]],
+) -> Function:
+    """The tangent of one kernel for these active arrays."""
+    if active.setdefault(name, arrays) != arrays:
+        raise TranslationError(f"{name} is called with different arrays active: {sorted(active[name] ^ arrays)}")
+    if name + _SUFFIX not in added:
+        function = _Tangent(program, name, arrays, added, active).function()
+        added[function.name] = function  # after what it calls
+    return added[name + _SUFFIX]
+
+
+class _Tangent:
+    """Differentiates one kernel."""
+
+    def __init__(
+        self,
+        program: Program,
+        name: str,
+        arrays: frozenset[str],
+        added: dict[str, Function],
+        active: dict[str, frozenset[str]],
+    ) -> None:
+        self.program, self.added, self.known = program, added, active
+        self.original = program.functions[name]
+        self.arrays = set(arrays)
+        self.floats = {p for p, kind in self.original.parameters if kind == FLOAT}
+        self.ahead: list[Statement] = []  # calls whose results the present statement needs
+        self.calls = 0
+
+    def function(self) -> Function:
+        before = -1
+        while before < len(self.arrays) + len(self.floats):  # until no further variable depends on an active one
+            before = len(self.arrays) + len(self.floats)
+            self.spread(self.original.body)
+        self.calls = 0
+        parameters: list[tuple[str, str]] = []
+        for name, kind in self.original.parameters:
+            parameters.append((name, kind))
+            if name in self.arrays or name in self.floats:
+                parameters.append((name + _DOT, kind))
+        if self.original.result == FLOAT:
+            parameters.append((_RESULT.name, ARRAY))
+        name = self.original.name + _SUFFIX
+        body = tuple(self.block(self.original.body))
+        used = {part.name for s in self.original.body for part in walk(s) if isinstance(part, Local)}
+        if any(n + _DOT in used for n in used):
+            raise TranslationError(f"{self.original.name}: a variable ends in {_DOT}")
+        comment = f"Tangent of {self.original.name}."
+        return Function(name, comment, tuple(parameters), self.original.result, body)
+
+    # which variables depend on active ones
+
+    def spread(self, body: Sequence[Statement]) -> None:
+        for s in body:
+            if isinstance(s, Assign) and isinstance(s.target, Local):
+                if s.target.type == ARRAY and self.is_active(s.value):
+                    self.arrays.add(s.target.name)
+                elif s.target.type == FLOAT and self.is_active(s.value):
+                    self.floats.add(s.target.name)
+            elif isinstance(s, If):
+                self.spread(s.body)
+                self.spread(s.orelse)
+            elif isinstance(s, For):
+                self.spread(s.body)
+
+    def is_active(self, e: Expression) -> bool:
+        if isinstance(e, Local):
+            return e.name in self.arrays or e.name in self.floats
+        if e.type in (INT, BOOL):
+            return False
+        if isinstance(e, Item | View):
+            return self.is_active(e.array)
+        if isinstance(e, Choice):
+            return self.is_active(e.a) or self.is_active(e.b)
+        return any(self.is_active(part) for part in vars_of(e))
+
+    # statements
+
+    def block(self, body: Sequence[Statement]) -> Iterator[Statement]:
+        for s in body:
+            outer, self.ahead = self.ahead, []
+            new = tuple(self.statement(s))
+            yield from self.ahead
+            self.ahead = outer
+            yield from new
+
+    def statement(self, s: Statement) -> Iterator[Statement]:
+        if isinstance(s, Assign):
+            yield from self.assignment(s)
+        elif isinstance(s, Evaluate):
+            call = self.value(s.call)
+            if isinstance(call, Call):
+                yield Evaluate(call)
+        elif isinstance(s, Return):
+            value = None if s.value is None else self.value(s.value)
+            if s.value is not None and s.value.type == FLOAT:
+                yield Assign(Item(_RESULT, Literal(0, INT)), "=", self.dot(value) or _ZERO)
+            yield Return(value)
+        elif isinstance(s, If):
+            test = self.value(s.test)
+            yield If(test, tuple(self.block(s.body)), tuple(self.block(s.orelse)))
+        elif isinstance(s, For):
+            yield For(s.name, self.value(s.start), self.value(s.stop), s.step, tuple(self.block(s.body)))
+        else:
+            yield s
+
+    def assignment(self, s: Assign) -> Iterator[Statement]:
+        if (
+            isinstance(s.target, Local)
+            and isinstance(s.value, Call)
+            and s.value.function not in _LIBRARY
+            and s.op == "="
+        ):
+            call = self.call(s.value, False, s.target.name)
+            if s.target.name in self.floats and isinstance(call, Call) and not call.function.endswith(_SUFFIX):
+                yield Assign(Local(s.target.name + _DOT, FLOAT), "=", _ZERO)
+            yield Assign(s.target, "=", call)
+            return
+        value, target = self.value(s.value), self.value(s.target)
+        assert isinstance(target, Local | Item)
+        if self.is_active(target):
+            if target.type == ARRAY:
+                yield Assign(self.companion(target), "=", self.array_dot(value))
+            else:
+                yield from self.chain_rule(target, s.op, value)
+        elif target.type == FLOAT and self.dot(value) is not None:
+            name = next(part.name for part in walk(target) if isinstance(part, Local))
+            raise TranslationError(f"{self.original.name}: {name} has no companion, but what is stored there has")
+        yield Assign(target, s.op, value)
+
+    def chain_rule(self, target: Local | Item, op: str, value: Expression) -> Iterator[Statement]:
+        own, dot = self.companion(target), self.dot(value)
+        if op == "=":
+            yield Assign(own, "=", dot or _ZERO)
+        elif op in ("+=", "-="):
+            if dot is not None:
+                yield Assign(own, op, dot)
+        else:
+            yield Assign(own, "=", self.dot(Binary(op[0], target, value, FLOAT)) or _ZERO)
+
+    def companion(self, target: Local | Item) -> Local | Item:
+        if isinstance(target, Local):
+            return Local(target.name + _DOT, target.type)
+        return Item(self.array_dot(target.array), target.index)
+
+    def array_dot(self, e: Expression) -> Expression:
+        if isinstance(e, Local):
+            return Local(e.name + _DOT, ARRAY)
+        assert isinstance(e, View)
+        return View(self.array_dot(e.array), e.offset)
+
+    # expressions
+
+    def value(self, e: Expression, branch: bool = False) -> Expression:
+        """The expression with calls replaced by their tangents; `branch`: it may not be evaluated at all."""
+        if isinstance(e, Call) and e.function not in _LIBRARY:
+            return self.call(e, branch)
+        if isinstance(e, Binary):
+            late = branch or e.op in ("&&", "||")
+            a, b = self.value(e.a, branch), self.value(e.b, late)
+            return self.equality(e.op, a, b) if e.op in ("==", "!=") else Binary(e.op, a, b, e.type)
+        if isinstance(e, Choice):
+            return Choice(self.value(e.test, branch), self.value(e.a, True), self.value(e.b, True), e.type)
+        if isinstance(e, Item):
+            return Item(self.value(e.array, branch), self.value(e.index, branch))
+        if isinstance(e, View):
+            return View(self.value(e.array, branch), self.value(e.offset, branch))
+        if isinstance(e, Call):
+            return Call(e.function, tuple(self.value(a, branch) for a in e.arguments), e.type)
+        if isinstance(e, Unary):
+            return Unary(e.op, self.value(e.a, branch), e.type)
+        if isinstance(e, Cast):
+            return Cast(self.value(e.a, branch), e.type)
+        return e
+
+    def equality(self, op: str, a: Expression, b: Expression) -> Expression:
+        values = Binary(op, a, b, BOOL)
+        da, db = self.dot(a), self.dot(b)
+        if da is None and db is None:
+            return values
+        companions = Binary(op, da or _ZERO, db or _ZERO, BOOL)
+        return Binary("&&" if op == "==" else "||", values, companions, BOOL)
+
+    def call(self, e: Call, branch: bool, into: str | None = None) -> Expression:
+        """The call with companions; a float result goes to a variable ahead unless it is stored to `into` anyway."""
+        values = tuple(self.value(a, branch) for a in e.arguments)
+        called = self.program.functions[e.function]
+        arrays = frozenset(name for (name, kind), a in zip(called.parameters, values, strict=True)
+                           if kind == ARRAY and self.is_active(a))  # fmt: skip
+        dots = [self.dot(a) if a.type == FLOAT else None for a in values]
+        if not arrays and all(d is None for d in dots):
+            return Call(e.function, values, e.type)
+        tangent = _differentiate(self.program, e.function, arrays, self.added, self.known)
+        arguments: list[Expression] = []
+        for (name, kind), a, d in zip(called.parameters, values, dots, strict=True):
+            arguments.append(a)
+            if kind == ARRAY and name in arrays:
+                arguments.append(self.array_dot(a))
+            elif kind == FLOAT:
+                arguments.append(d or _ZERO)
+        if e.type in (NOTHING, INT, BOOL):
+            return Call(tangent.name, tuple(arguments), e.type)
+        if branch:
+            raise TranslationError(f"{self.original.name}: the call of {e.function} may not happen; give it a line")
+        if into is not None:
+            return Call(tangent.name, (*arguments, Address(into + _DOT)), FLOAT)
+        self.calls += 1
+        result = Local(f"call_{self.calls}", FLOAT)
+        self.floats.add(result.name)
+        arguments.append(Address(result.name + _DOT))
+        self.ahead.append(Assign(result, "=", Call(tangent.name, tuple(arguments), FLOAT)))
+        return result
+
+    def dot(self, e: Expression | None) -> Expression | None:
+        """Derivative of an expression whose calls are replaced; None is zero."""
+        if e is None or not self.is_active(e):
+            return None
+        if isinstance(e, Local):
+            return Local(e.name + _DOT, FLOAT)
+        if isinstance(e, Item):
+            return Item(self.array_dot(e.array), e.index)
+        if isinstance(e, Unary):
+            return _minus(self.dot(e.a))
+        if isinstance(e, Choice):
+            return Choice(e.test, self.dot(e.a) or _ZERO, self.dot(e.b) or _ZERO, FLOAT)
+        if isinstance(e, Call):
+            a = e.arguments[0]
+            da = self.dot(a)
+            assert da is not None
+            if e.function == "sqrt":
+                return Binary("/", Binary("*", Literal(0.5, FLOAT), da, FLOAT), e, FLOAT)
+            if e.function == "fabs":
+                return Choice(Binary("<", a, _ZERO, BOOL), Unary("-", da, FLOAT), da, FLOAT)
+            return None  # floor and ceil
+        assert isinstance(e, Binary)
+        return self.binary(e)
+
+    def binary(self, e: Binary) -> Expression | None:
+        da, db = self.dot(e.a), self.dot(e.b)
+        if e.op == "+":
+            return _sum("+", da, db)
+        if e.op == "-":
+            return _sum("-", da, db)
+        if e.op == "*":
+            left = None if da is None else Binary("*", da, e.b, FLOAT)
+            right = None if db is None else Binary("*", e.a, db, FLOAT)
+            return _sum("+", left, right)
+        change = None if db is None else Binary("*", e, db, FLOAT)
+        numerator = _sum("-", da, change)
+        return None if numerator is None else Binary("/", numerator, e.b, FLOAT)
+
+
+def vars_of(e: Expression) -> Iterator[Expression]:
+    """Expressions directly in an expression."""
+    if isinstance(e, Call):
+        yield from e.arguments
+    elif isinstance(e, Binary):
+        yield from (e.a, e.b)
+    elif isinstance(e, Unary | Cast):
+        yield e.a
+
+
+def _minus(e: Expression | None) -> Expression | None:
+    return None if e is None else Unary("-", e, FLOAT)
+
+
+def _sum(op: str, a: Expression | None, b: Expression | None) -> Expression | None:
+    if b is None:
+        return a
+    if a is None:
+        return b if op == "+" else _minus(b)
+    return Binary(op, a, b, FLOAT)

@@ -1,0 +1,949 @@
+"""Units in machine code: the bits of the model, the whole of FMI 2.0, and nothing that they should not need."""
+
+import ctypes
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import threading
+import zipfile
+from ctypes import byref, c_double, c_size_t, c_uint, c_void_p
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+from fmpy.fmi1 import FMICallException
+from fmpy.fmi2 import (
+    FMU2Model,
+    FMU2Slave,
+    fmi2CallbackAllocateMemoryTYPE,
+    fmi2CallbackFreeMemoryTYPE,
+    fmi2CallbackFunctions,
+    fmi2CallbackLoggerTYPE,
+)
+from fmpy.validation import validate_fmu
+
+import fmu.native.export
+from fmu.description import model_description
+from fmu.native.export import FLAGS, PLATFORMS, export_native, native_description, write_sources
+from rtcvt.errors import InputError
+from rtcvt.pog.system import build_model
+from rtcvt.unitfile import load_unit, shipped_units
+
+H = 1e-3
+DISCARD, ERROR = 2, 3
+LAST_TIME = 2  # fmi2LastSuccessfulTime
+UNITS = {
+    "kers": ("toroidal_kers", "rigid"),
+    "kers_full": ("toroidal_kers", "full"),
+    "differential": ("differential", "rigid"),
+}
+HERE = Path(__file__).parent
+STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("native")
+    return {key: export_native(load_unit(unit), fidelity, folder / f"{key}.fmu", documentation="<p>About</p>")
+            for key, (unit, fidelity) in UNITS.items()}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def unpacked(exported, tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("unpacked")
+    return {key: Path(fmpy.extract(str(path), str(folder / key))) for key, path in exported.items()}
+
+
+@pytest.fixture(scope="module")
+def models():
+    return {key: build_model(load_unit(unit), fidelity) for key, (unit, fidelity) in UNITS.items()}
+
+
+class Hosted:
+    """One instance of a unit in FMPy, its variables by name, and what it logged."""
+
+    def __init__(self, folder: Path, slave=True, logging=True):
+        self.description = fmpy.read_model_description(str(folder))
+        self.variables = {v.name: v for v in self.description.modelVariables}
+        kind = FMU2Slave if slave else FMU2Model
+        self.fmi = kind(
+            guid=self.description.guid,
+            unzipDirectory=str(folder),
+            modelIdentifier=self.description.coSimulation.modelIdentifier,
+            instanceName="unit",
+        )
+        self.log: list[tuple[int, str, str]] = []
+
+        def note(_, __, status, category, text):
+            self.log.append((status, category.decode(), text.decode()))
+
+        self.callbacks = fmi2CallbackFunctions(
+            logger=fmi2CallbackLoggerTYPE(note),
+            allocateMemory=fmi2CallbackAllocateMemoryTYPE(fmpy.calloc),
+            freeMemory=fmi2CallbackFreeMemoryTYPE(fmpy.free),
+            componentEnvironment=c_void_p(),
+        )
+        self.fmi.instantiate(callbacks=self.callbacks, loggingOn=logging)
+        self.t = 0.0
+
+    def start(self, t=0.0, **values):
+        """Initialise with these values; ``__`` in a name stands for a dot."""
+        self.fmi.setupExperiment(startTime=t)
+        for name, value in values.items():
+            self.set(name.replace("__", "."), value)
+        self.fmi.enterInitializationMode()
+        self.fmi.exitInitializationMode()
+        self.t = t
+        return self
+
+    def reference(self, name):
+        return self.variables[name].valueReference
+
+    def set(self, name, value):
+        self.fmi.setReal([self.reference(name)], [value])
+
+    def get(self, name):
+        return self.fmi.getReal([self.reference(name)])[0]
+
+    def values(self, causality="output"):
+        """All values of one causality, in the order of the table."""
+        return [
+            float((self.fmi.getBoolean if v.type == "Boolean" else self.fmi.getReal)([v.valueReference])[0])
+            for v in self.description.modelVariables
+            if v.causality == causality
+        ]
+
+    def step(self, u=None, h=H):
+        for name, value in (u or {}).items():
+            self.set(name, value)
+        self.fmi.doStep(self.t, h)
+        self.t += h
+
+    def refused(self, call, *arguments, status=ERROR):
+        """The message of a call that must be refused."""
+        before = len(self.log)
+        with pytest.raises(FMICallException) as error:
+            call(*arguments)
+        assert error.value.status == status
+        assert len(self.log) == before + 1
+        assert self.log[-1][:2] == (status, "logStatusError" if status == ERROR else "logStatusDiscard")
+        return self.log[-1][2]
+
+
+@pytest.fixture
+def host(unpacked):
+    """``host("kers")`` instantiates a unit; all are freed at the end."""
+    hosts: list[Hosted] = []
+
+    def instantiate(key, **options):
+        hosts.append(Hosted(unpacked[key], **options))
+        return hosts[-1]
+
+    yield instantiate
+    for one in hosts:
+        one.fmi.freeInstance()
+
+
+def inputs(model, k):
+    """Inputs that move all the time."""
+    return {v.name: v.start + 0.1 * (v.nominal or 1.0) * math.sin((3.0 + 2.0 * i) * k * H)
+            for i, v in enumerate(model.select("input"))}  # fmt: skip
+
+
+def run(unit, model, first, last):
+    found = []
+    for k in range(first, last):
+        unit.step(inputs(model, k))
+        found.append(unit.values() + unit.values("local"))
+    return found
+
+
+def reference(model, steps, **parameters):
+    """Outputs, states and rates of the model itself after each step."""
+    instance = model.instantiate()
+    for name, value in parameters.items():
+        instance.set(name.replace("__", "."), value)
+    instance.initialise()
+    found = []
+    for k in range(steps):
+        for name, value in inputs(model, k).items():
+            instance.set(name, value)
+        instance.step(H)
+        found.append(instance.y.tolist() + instance.x.tolist() + instance.derivative().tolist())
+    return found
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", UNITS)
+def test_a_unit_is_valid(exported, key):
+    assert validate_fmu(str(exported[key])) == []
+
+
+def test_what_is_in_the_archive(exported):
+    with zipfile.ZipFile(exported["kers"]) as archive:
+        names = set(archive.namelist())
+        assert archive.read("documentation/index.html") == b"<p>About</p>"
+        assert archive.read("resources/unit.toml").decode() == load_unit("toroidal_kers").text
+    sources = {f"sources/{f}" for f in ("all.c", "core.c", "kernels.c", "model.c", "model.h")}
+    sources |= {f"sources/fmi2{f}.h" for f in ("Functions", "FunctionTypes", "TypesPlatform")}
+    assert names == sources | {"modelDescription.xml", "documentation/index.html", "resources/unit.toml",
+                               "binaries/linux64/toroidal_kers_rigid.so"}  # fmt: skip
+
+
+def test_both_interfaces_and_all_that_they_can_do(unpacked):
+    description = fmpy.read_model_description(str(unpacked["kers"]))
+    for interface in (description.coSimulation, description.modelExchange):
+        assert interface.modelIdentifier == "toroidal_kers_rigid"
+        assert interface.canGetAndSetFMUstate
+        assert interface.canSerializeFMUstate
+        assert interface.providesDirectionalDerivative
+        assert not interface.needsExecutionTool
+        assert not interface.canBeInstantiatedOnlyOncePerProcess
+    assert description.numberOfContinuousStates == 4
+    assert description.numberOfEventIndicators == 0
+    (configuration,) = description.buildConfigurations
+    assert [files.sourceFiles for files in configuration.sourceFileSets] == [["all.c"]]
+
+
+def test_value_references_are_those_of_the_common_description(models):
+    model = models["kers_full"]
+    common = model_description(model, "unit", "guid", needs_execution_tool=False)
+    own = native_description(model, "unit", "guid")
+    for one, other in zip(common.iter("ScalarVariable"), own.iter("ScalarVariable"), strict=False):
+        assert one.attrib == other.attrib
+        assert one[0].attrib == other[0].attrib
+    names = [v.get("name") for v in own.iter("ScalarVariable")][len(model.variables) :]
+    states = [f"state.{name}" for name, _ in model.states]
+    assert names == states + [f"der({name})" for name in states]
+
+
+def test_each_derivative_belongs_to_its_state(unpacked):
+    description = fmpy.read_model_description(str(unpacked["kers_full"]))
+    assert len(description.derivatives) == 10
+    for unknown in description.derivatives:
+        assert unknown.variable.name == f"der({unknown.variable.derivative.name})"
+
+
+def test_the_same_unit_has_the_same_guid_and_another_one_another(exported, tmp_path):
+    unit = load_unit("toroidal_kers")
+    again = export_native(unit, "rigid", tmp_path / "a.fmu", platforms=(), documentation="other words")
+    finer = export_native(unit, "rigid", tmp_path / "b.fmu", platforms=(), substeps=4)
+    heavier = export_native(unit, "rigid", tmp_path / "c.fmu", platforms=(), parameters={"gear.a.J": 0.3})
+    guids = [fmpy.read_model_description(str(p)).guid for p in (exported["kers"], again, finer, heavier)]
+    assert guids[0] == guids[1]
+    assert len(set(guids)) == 3
+
+
+@pytest.mark.parametrize("place", ["missing/unit.fmu", "folder.fmu", "unit.zip"])
+def test_a_place_that_cannot_be_written_is_refused(tmp_path, place):
+    (tmp_path / "folder.fmu").mkdir()
+    with pytest.raises(InputError, match=place):
+        export_native(load_unit("toroidal_kers"), "rigid", tmp_path / place)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"platforms": ["plan9"]}, "platform = 'plan9': one of linux64, win64"),
+        ({"parameters": {"gear.a.J": -1.0}}, "gear.a.J = -1.0: a number from 0"),
+        ({"parameters": {"gear.z.J": 1.0}}, "gear.z.J: not one of its parameters"),
+    ],
+)
+def test_bad_options_are_refused_before_anything_is_written(tmp_path, options, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", **options)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_zig_the_compiler_of_the_host_serves_and_other_platforms_ask_for_it(tmp_path, monkeypatch):
+    find = fmu.native.export.importlib.util.find_spec
+    monkeypatch.setattr(fmu.native.export.importlib.util, "find_spec",
+                        lambda name, *rest: None if name == "ziglang" else find(name, *rest))  # fmt: skip
+    unit = load_unit("differential")
+    with pytest.raises(InputError, match=r"platform = 'win64': .*pip install ziglang"):
+        export_native(unit, "rigid", tmp_path / "unit.fmu", platforms=["win64"])
+    path = export_native(unit, "rigid", tmp_path / "unit.fmu")
+    assert len(fmpy.simulate_fmu(str(path), stop_time=0.01)) > 1
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(InputError, match="pip install ziglang"):
+        export_native(unit, "rigid", tmp_path / "unit.fmu")
+
+
+def test_a_failed_export_keeps_the_file_that_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "unit.fmu"
+    path.write_bytes(b"before")
+    monkeypatch.setattr(fmu.native.export, "FLAGS", ["-no-such-flag"])
+    with pytest.raises(InputError, match="the compiler failed"):
+        export_native(load_unit("differential"), "rigid", path)
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_library_needs_only_exact_functions_and_no_memory(unpacked):
+    if shutil.which("nm") is None:
+        pytest.skip("needs nm")
+    binary = unpacked["kers"] / "binaries" / "linux64" / "toroidal_kers_rigid.so"
+    listed = subprocess.run(["nm", "-D", str(binary)], capture_output=True, text=True, check=True).stdout
+    symbols = [line.split()[-2:] for line in listed.splitlines()]
+    undefined = {name.partition("@")[0] for kind, name in symbols if kind == "U"}
+    exact = {"sqrt", "floor", "ceil"}
+    assert undefined <= exact | {"memcpy", "memset", "memmove", "strcmp", "strlen", "snprintf", "vsnprintf"}
+    assert all(name.startswith("fmi2") for kind, name in symbols if kind == "T")
+    assert sum(kind == "T" for kind, _ in symbols) == 44
+
+
+def test_there_are_no_variables_outside_instances(unpacked, tmp_path):
+    command = ["cc", "-c", "-fno-pie", str(unpacked["kers"] / "sources" / "all.c"), "-o", str(tmp_path / "all.o")]
+    subprocess.run(command, check=True)
+    listed = subprocess.run(["nm", str(tmp_path / "all.o")], capture_output=True, text=True, check=True).stdout
+    assert not [line for line in listed.splitlines() if line.split()[-2] in "bBdDC"]
+
+
+@pytest.mark.parametrize("name", shipped_units())
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+def test_the_sources_of_every_unit_compile_without_a_warning(tmp_path, name, fidelity):
+    write_sources(build_model(load_unit(name), fidelity), name, tmp_path)
+    for standard in ("-std=c99", "-std=gnu17"):
+        command = ["cc", *STRICT, standard, "-fsyntax-only", str(tmp_path / "all.c")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+
+def test_a_prefix_for_tools_that_link_units_together(unpacked, tmp_path):
+    sources = unpacked["kers"] / "sources"
+    command = ["cc", "-c", "-DFMI2_FUNCTION_PREFIX=Kers_", str(sources / "all.c"), "-o", str(tmp_path / "all.o")]
+    subprocess.run(command, check=True)
+    listed = subprocess.run(["nm", str(tmp_path / "all.o")], capture_output=True, text=True, check=True).stdout
+    defined = [line.split()[-1] for line in listed.splitlines() if " T " in line]
+    assert len(defined) == 44
+    assert all(name.startswith("Kers_fmi2") for name in defined)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+def test_fmpy_compiles_the_sources_to_the_same_bits(exported, models, tmp_path):
+    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", platforms=())
+    with zipfile.ZipFile(path) as archive:
+        assert not [n for n in archive.namelist() if n.startswith("binaries")]
+    folder = fmpy.extract(str(path), str(tmp_path / "unit"))
+    pytest.importorskip("fmpy.build").build_platform_binary(folder, all_warnings=True)
+    unit = Hosted(Path(folder))
+    assert run(unit.start(), models["kers"], 0, 50) == reference(models["kers"], 50)
+    unit.fmi.freeInstance()
+
+
+@pytest.mark.slow
+def test_zig_compiles_for_all_platforms(tmp_path):
+    pytest.importorskip("ziglang")
+    path = export_native(load_unit("toroidal_kers"), "full", tmp_path / "unit.fmu", platforms=tuple(PLATFORMS))
+    magic = {"linux64": b"\x7fELF", "aarch64-linux": b"\x7fELF", "win64": b"MZ",
+             "darwin64": b"\xcf\xfa\xed\xfe", "aarch64-darwin": b"\xcf\xfa\xed\xfe"}  # fmt: skip
+    with zipfile.ZipFile(path) as archive:
+        binaries = [n for n in archive.namelist() if n.startswith("binaries/")]
+        assert sorted(n.split("/")[1] for n in binaries) == sorted(PLATFORMS)
+        for name in binaries:
+            binary = archive.read(name)
+            assert binary.startswith(magic[name.split("/")[1]])
+            assert b"/rtcvt-" not in binary  # the folder where it was made
+
+
+# --- co-simulation ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", UNITS)
+def test_a_unit_gives_the_same_bits_as_its_model(host, models, key):
+    assert run(host(key).start(), models[key], 0, 500) == reference(models[key], 500)
+
+
+def test_the_start_values_are_those_of_the_model(host, models):
+    instance = models["kers"].instantiate()
+    instance.initialise()
+    assert host("kers").start().values() == instance.y.tolist()
+
+
+def test_parameters_of_the_export_and_of_the_host_act_alike(host, models, tmp_path):
+    changes = {"gear__a__J": 0.3, "control__theta_start": 0.2}
+    found = run(host("kers").start(**changes), models["kers"], 0, 50)
+    parameters = {name.replace("__", "."): value for name, value in changes.items()}
+    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters=parameters)
+    other = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
+    assert run(other.start(), models["kers"], 0, 50) == found == reference(models["kers"], 50, **changes)
+    other.fmi.freeInstance()
+
+
+def test_steps_of_any_length(host, models):
+    unit, instance = host("kers").start(), models["kers"].instantiate()
+    instance.initialise()
+    for h in (1e-4, 3e-3, 1e-3, 2.5e-4):
+        unit.step(h=h)
+        instance.step(h)
+        assert unit.values() == instance.y.tolist()
+
+
+def test_fmpy_simulates_it(exported, models):
+    result = fmpy.simulate_fmu(str(exported["kers"]), fmi_type="CoSimulation", stop_time=0.02, output_interval=H,
+                               start_values={"gear.a.J": 0.3})  # fmt: skip
+    instance = models["kers"].instantiate()
+    instance.set("gear.a.J", 0.3)
+    instance.initialise()
+    for row in result:
+        assert row["storage.E"] == instance.get("storage.E")
+        instance.step(H)
+
+
+def test_outputs_follow_inputs_and_parameters_during_initialisation(host):
+    unit = host("kers")
+    unit.fmi.setupExperiment()
+    unit.fmi.enterInitializationMode()
+    before = unit.get("storage.E")
+    unit.set("shaft.w_start", 50.0)
+    assert unit.get("gear.d.w") == unit.get("state.gear.d.w") == pytest.approx(50.0)
+    assert unit.get("storage.E") < before
+
+
+def test_reset_starts_afresh(host, models):
+    unit = host("kers").start(gear__a__J=0.3)
+    run(unit, models["kers"], 0, 5)
+    unit.fmi.terminate()
+    unit.fmi.reset()
+    assert run(unit.start(), models["kers"], 0, 5) == reference(models["kers"], 5)
+
+
+def test_instances_do_not_disturb_each_other(host, models):
+    units = [host("kers").start(), host("differential").start(), host("kers_full").start(), host("kers").start()]
+    keys = ["kers", "differential", "kers_full", "kers"]
+    found = [[] for _ in units]
+    for k in range(20):
+        for unit, key, rows in zip(units, keys, found, strict=True):
+            rows += run(unit, models[key], k, k + 1)
+    assert found == [reference(models[key], 20) for key in keys]
+
+
+def test_instances_run_in_threads(host, models):
+    units = [host("kers_full").start() for _ in range(4)]
+    found: list = [None] * 4
+
+    def work(i):
+        found[i] = run(units[i], models["kers_full"], 0, 100)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [reference(models["kers_full"], 100)] * 4
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e13])
+def test_a_step_with_a_bad_input_is_refused_and_leaves_no_trace(host, models, bad):
+    unit = host("kers").start()
+    run(unit, models["kers"], 0, 10)
+    before = unit.values() + [unit.get(f"state.{name}") for name, _ in models["kers"].states]
+    message = unit.refused(unit.step, {"shaft.w": bad}, status=DISCARD)
+    assert f"shaft.w = {bad:g} rad/s, control.tau_des = " in message
+    assert "0.01 s" in message
+    assert unit.fmi.getRealStatus(LAST_TIME) == pytest.approx(0.01)
+    unit.set("shaft.w", 100.0)
+    assert unit.values() + [unit.get(f"state.{name}") for name, _ in models["kers"].states] == before
+    assert run(unit, models["kers"], 10, 20) == reference(models["kers"], 20)[10:]
+
+
+@pytest.mark.parametrize(
+    ("t", "h", "message"),
+    [
+        (0.5, H, "currentCommunicationPoint = 0.5: 0 s, where"),
+        (math.nan, H, "currentCommunicationPoint"),
+        (0.0, 0.0, "communicationStepSize = 0: a finite time above 0 s"),
+        (0.0, -H, "communicationStepSize"),
+        (0.0, math.nan, "communicationStepSize"),
+        (0.0, math.inf, "communicationStepSize"),
+        (0.0, 2.0, "the experiment ends at 1 s"),
+    ],
+)
+def test_a_step_in_the_wrong_place_is_refused(host, models, t, h, message):
+    unit = host("kers")
+    unit.fmi.setupExperiment(startTime=0.0, stopTime=1.0)
+    unit.fmi.enterInitializationMode()
+    unit.fmi.exitInitializationMode()
+    assert message in unit.refused(unit.fmi.doStep, t, h)
+    assert run(unit, models["kers"], 0, 5) == reference(models["kers"], 5)
+
+
+def test_the_start_time_is_the_hosts(host):
+    unit = host("kers").start(t=5.0)
+    unit.step()
+    assert unit.fmi.getRealStatus(LAST_TIME) == pytest.approx(5.0 + H)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("gear.a.J", -1.0, "gear.a.J = -1 kg.m2: a number from 0 to inf kg.m2"),
+        ("gear.a.J", math.nan, "gear.a.J = nan kg.m2"),
+        ("control.theta_start", 2.0, "from -0.9 to 0.9 rad"),
+        ("shaft.w_start", math.inf, "shaft.w_start = inf rad/s"),
+        ("shaft.tau", 1.0, "shaft.tau is computed"),
+        ("state.gear.d.w", 1.0, "state.gear.d.w is computed"),
+    ],
+)
+def test_a_bad_value_is_refused_with_name_value_and_what_is_allowed(host, models, name, value, message):
+    unit = host("kers")
+    tau = unit.reference("control.tau_des")
+    assert message in unit.refused(unit.fmi.setReal, [tau, unit.reference(name)], [20.0, value])
+    unit.start()
+    assert unit.get("control.tau_des") == 0.0  # all or nothing
+    assert run(unit, models["kers"], 0, 5) == reference(models["kers"], 5)
+
+
+def test_parameters_without_a_start_state_are_refused(host, models):
+    unit = host("kers")
+    unit.fmi.setupExperiment()
+    unit.fmi.enterInitializationMode()
+    unit.set("shaft.w_start", 1e13)
+    assert "no finite start state" in unit.refused(unit.fmi.exitInitializationMode)
+    unit.set("shaft.w_start", models["kers"].by_name["shaft.w_start"].start)
+    unit.fmi.exitInitializationMode()
+    assert run(unit, models["kers"], 0, 5) == reference(models["kers"], 5)
+
+
+def test_a_parameter_is_fixed_once_the_unit_runs(host):
+    unit = host("kers").start()
+    assert "gear.a.J = 0.2 kg.m2: a parameter is fixed" in unit.refused(unit.set, "gear.a.J", 0.2)
+    assert unit.get("gear.a.J") == 0.179
+
+
+def test_variables_of_another_type_are_refused(host):
+    unit = host("kers").start()
+    saturated, tau = unit.reference("control.saturated"), unit.reference("shaft.tau")
+    for call, arguments in (
+        (unit.fmi.getReal, ([saturated],)),
+        (unit.fmi.getReal, ([10**6],)),
+        (unit.fmi.getBoolean, ([tau],)),
+        (unit.fmi.getInteger, ([tau],)),
+        (unit.fmi.getString, ([tau],)),
+        (unit.fmi.setBoolean, ([tau], [True])),
+        (unit.fmi.setBoolean, ([saturated], [True])),
+        (unit.fmi.setInteger, ([tau], [1])),
+        (unit.fmi.setString, ([tau], ["1"])),
+    ):
+        unit.refused(call, *arguments)
+    assert unit.fmi.getBoolean([saturated]) == [False]
+
+
+WRONG = {  # per place: calls that are not allowed there
+    "instantiated": {
+        "step": lambda u: u.fmi.doStep(0.0, H),
+        "get": lambda u: u.get("shaft.tau"),
+        "exit": lambda u: u.fmi.exitInitializationMode(),
+        "terminate": lambda u: u.fmi.terminate(),
+        "derivative": lambda u: u.fmi.getDirectionalDerivative([0], [0], [1.0]),
+    },
+    "initialising": {
+        "step": lambda u: u.fmi.doStep(0.0, H),
+        "setup": lambda u: u.fmi.setupExperiment(),
+        "enter": lambda u: u.fmi.enterInitializationMode(),
+        "terminate": lambda u: u.fmi.terminate(),
+    },
+    "running": {
+        "setup": lambda u: u.fmi.setupExperiment(),
+        "enter": lambda u: u.fmi.enterInitializationMode(),
+        "exit": lambda u: u.fmi.exitInitializationMode(),
+        "cancel": lambda u: u.fmi.cancelStep(),
+        "input derivatives": lambda u: u.fmi.setRealInputDerivatives([u.reference("shaft.w")], [1], [0.0]),
+        "output derivatives": lambda u: u.fmi.getRealOutputDerivatives([u.reference("shaft.tau")], [1]),
+    },
+    "terminated": {
+        "step": lambda u: u.fmi.doStep(0.0, H),
+        "set": lambda u: u.set("shaft.w", 1.0),
+        "terminate": lambda u: u.fmi.terminate(),
+        "enter": lambda u: u.fmi.enterInitializationMode(),
+    },
+}
+
+
+@pytest.mark.parametrize(("place", "call"), [(p, c) for p, calls in WRONG.items() for c in calls])
+def test_a_call_at_the_wrong_moment_is_refused_and_leaves_no_trace(host, models, place, call):
+    unit = host("kers")
+    if place != "instantiated":
+        unit.fmi.setupExperiment()
+        unit.fmi.enterInitializationMode()
+    if place in ("running", "terminated"):
+        unit.fmi.exitInitializationMode()
+    if place == "terminated":
+        unit.fmi.terminate()
+        before = unit.values()
+    unit.refused(WRONG[place][call], unit)
+    if place == "terminated":
+        assert unit.values() == before
+        return
+    if place == "instantiated":
+        unit.start()
+    elif place == "initialising":
+        unit.fmi.exitInitializationMode()
+    assert run(unit, models["kers"], 0, 5) == reference(models["kers"], 5)
+
+
+def test_the_message_says_what_was_called_when(host):
+    unit = host("kers")
+    assert unit.refused(unit.fmi.doStep, 0.0, H) == "fmi2DoStep is not allowed before initialisation"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [({"guid": "other"}, "that of this unit"), ({"instanceName": ""}, "needs a name")],
+)
+def test_a_wrong_instantiation_is_refused(unpacked, change, message):
+    description = fmpy.read_model_description(str(unpacked["kers"]))
+    options = {"guid": description.guid, "instanceName": "unit", **change}
+    slave = FMU2Slave(unzipDirectory=str(unpacked["kers"]), modelIdentifier="toroidal_kers_rigid", **options)
+    slave.instanceName = options["instanceName"]
+    said = []
+    callbacks = fmi2CallbackFunctions(
+        logger=fmi2CallbackLoggerTYPE(lambda _, __, ___, ____, text: said.append(text.decode())),
+        allocateMemory=fmi2CallbackAllocateMemoryTYPE(fmpy.calloc),
+        freeMemory=fmi2CallbackFreeMemoryTYPE(fmpy.free),
+        componentEnvironment=c_void_p(),
+    )
+    with pytest.raises(Exception, match="instantiate"):
+        slave.instantiate(callbacks=callbacks)
+    assert message in said[0]
+
+
+def test_logging_by_category(host):
+    unit = host("kers", logging=False).start()
+
+    def heard():
+        unit.log.clear()
+        with pytest.raises(FMICallException):
+            unit.step({"shaft.w": math.nan})
+        with pytest.raises(FMICallException):
+            unit.fmi.enterInitializationMode()
+        return [category for _, category, _ in unit.log]
+
+    assert heard() == ["logStatusError"]
+    unit.fmi.setDebugLogging(True, ["logStatusDiscard"])
+    assert heard() == ["logStatusDiscard", "logStatusError"]
+    unit.fmi.setDebugLogging(False, ["logAll"])
+    assert heard() == []
+    unit.fmi.setDebugLogging(True, [])
+    assert heard() == ["logStatusDiscard", "logStatusError"]
+    assert "category = logOther" in unit.refused(unit.fmi.setDebugLogging, True, ["logOther"])
+
+
+# --- saved states -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("serialise", [False, True])
+@pytest.mark.parametrize("key", ["kers", "kers_full"])
+def test_a_saved_state_is_restored_to_the_bit(host, models, key, serialise):
+    unit = host(key).start(gear__b__J=2.5e-3)
+    run(unit, models[key], 0, 10)
+    state = unit.fmi.getFMUstate()
+    if serialise:
+        data = unit.fmi.serializeFMUstate(state)
+        unit.fmi.freeFMUstate(state)
+        state = unit.fmi.deSerializeFMUstate(data)
+    t, at_save = unit.t, unit.values() + unit.values("local")
+    first = run(unit, models[key], 10, 30)
+    unit.fmi.setFMUstate(state)
+    unit.t = t
+    assert unit.values() + unit.values("local") == at_save
+    assert run(unit, models[key], 10, 30) == first == reference(models[key], 30, gear__b__J=2.5e-3)[10:]
+    unit.fmi.freeFMUstate(state)
+
+
+def test_a_state_carries_over_to_another_instance_with_its_parameters(host, models):
+    one, other = host("kers").start(gear__b__J=2.5e-3), host("kers")
+    run(one, models["kers"], 0, 10)
+    state = one.fmi.getFMUstate()
+    copy = other.fmi.deSerializeFMUstate(one.fmi.serializeFMUstate(state))
+    one.fmi.freeFMUstate(state)
+    other.fmi.setFMUstate(copy)
+    other.fmi.freeFMUstate(copy)
+    other.t = one.t
+    assert run(other, models["kers"], 10, 20) == run(one, models["kers"], 10, 20)
+    assert other.get("gear.b.J") == 2.5e-3
+
+
+def test_a_state_from_before_initialisation(host, models):
+    unit = host("kers")
+    state = unit.fmi.getFMUstate()
+    run(unit.start(gear__a__J=0.3), models["kers"], 0, 5)
+    unit.fmi.setFMUstate(state)
+    assert run(unit.start(), models["kers"], 0, 5) == reference(models["kers"], 5)
+    unit.fmi.freeFMUstate(state)
+
+
+def test_damaged_states_are_refused(host, models):
+    unit = host("kers").start()
+    run(unit, models["kers"], 0, 5)
+    state = unit.fmi.getFMUstate()
+    data = unit.fmi.serializeFMUstate(state)
+    unit.fmi.freeFMUstate(state)
+    for at in range(0, len(data), 7):
+        damaged = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+        assert "the state is" in unit.refused(unit.fmi.deSerializeFMUstate, damaged)
+    for size in (0, 1, len(data) - 1):
+        assert f"{len(data)} bytes" in unit.refused(unit.fmi.deSerializeFMUstate, data[:size])
+    assert "bytes" in unit.refused(unit.fmi.deSerializeFMUstate, data + b"\0")
+    assert run(unit, models["kers"], 5, 10) == reference(models["kers"], 10)[5:]
+
+
+def test_states_of_another_unit_or_interface_are_refused(host, tmp_path):
+    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters={"gear.a.J": 0.3})
+    heavier = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
+    one, exchange = host("kers").start(), host("kers", slave=False)
+    state = one.fmi.getFMUstate()
+    data = one.fmi.serializeFMUstate(state)
+    one.fmi.freeFMUstate(state)
+    assert "another unit" in heavier.refused(heavier.fmi.deSerializeFMUstate, data)
+    assert "other interface" in exchange.refused(exchange.fmi.deSerializeFMUstate, data)
+    heavier.fmi.freeInstance()
+
+
+# --- directional derivatives ------------------------------------------------------------------------------------------
+
+
+def jacobian(unit, unknowns, knowns):
+    z, v = [unit.reference(n) for n in unknowns], [unit.reference(n) for n in knowns]
+    columns = [unit.fmi.getDirectionalDerivative(z, [one], [1.0]) for one in v]
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize("key", UNITS)
+def test_directional_derivatives_of_the_rates_are_the_jacobian(host, models, key):
+    unit, model = host(key).start(), models[key]
+    instance = model.instantiate()
+    instance.initialise()
+    states = [f"state.{name}" for name, _ in model.states]
+    for k in range(60):
+        unit.step(inputs(model, k))
+        for name, value in inputs(model, k).items():
+            instance.set(name, value)
+        instance.step(H)
+        if k % 20 == 0:
+            found = jacobian(unit, [f"der({s})" for s in states], states)
+            expected = instance.jacobian()
+            assert np.abs(found - expected).max() <= 1e-13 * np.abs(expected).max()
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("key", UNITS)
+def test_directional_derivatives_of_outputs_are_the_limit_of_differences(host, models, key):
+    unit, model = host(key).start(), models[key]
+    run(unit, model, 0, 30)
+    instance = model.instantiate()
+    instance.initialise()
+    for k in range(30):
+        for name, value in inputs(model, k).items():
+            instance.set(name, value)
+        instance.step(H)
+    outputs = [v for v in model.select("output") if not v.boolean]
+    knowns = [(f"state.{name}", instance.x, i) for i, (name, _) in enumerate(model.states)]
+    knowns += [(v.name, instance.u, v.index) for v in model.select("input")]
+    exact = jacobian(unit, [v.name for v in outputs], [name for name, _, _ in knowns])
+    for column, (_, buffer, i) in zip(exact.T, knowns, strict=True):
+        before, h = buffer[i], 1e-4 * max(1.0, abs(buffer[i]))
+        sides = []
+        for s in (-2, -1, 1, 2):
+            buffer[i] = before + s * h
+            sides.append(instance.outputs()[[v.index for v in outputs]].copy())
+        buffer[i] = before
+        quotient = (sides[0] - 8 * sides[1] + 8 * sides[2] - sides[3]) / (12 * h)
+        np.testing.assert_allclose(column, quotient, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(column).max()))
+
+
+def test_directional_derivatives_add_up_and_leave_no_trace(host, models):
+    unit, plain = host("kers").start(), host("kers").start()
+    z = [unit.reference(n) for n in ("shaft.tau", "storage.E", "der(state.gear.d.w)", "control.tau_est")]
+    v = [unit.reference(n) for n in ("shaft.w", "control.tau_des", "state.gear.d.w", "state.control.theta")]
+    for k in range(20):
+        unit.step(inputs(models["kers"], k))
+        plain.step(inputs(models["kers"], k))
+        single = [
+            unit.fmi.getDirectionalDerivative(z, [one], [seed])
+            for one, seed in zip(v, (1.0, -2.0, 0.5, 3.0), strict=True)
+        ]
+        together = unit.fmi.getDirectionalDerivative(z, v, [1.0, -2.0, 0.5, 3.0])
+        np.testing.assert_allclose(np.sum(single, axis=0), together, rtol=1e-12, atol=1e-9)
+    assert unit.values() == plain.values()
+
+
+def test_directional_derivatives_while_initialising(host):
+    unit = host("kers")
+    unit.fmi.setupExperiment()
+    unit.fmi.enterInitializationMode()
+    rate = unit.fmi.getDirectionalDerivative(
+        [unit.reference("der(state.shaft.tau)")], [unit.reference("shaft.w")], [1.0]
+    )
+    assert rate == [30e3]  # the stiffness of the port's spring
+    for name in ("state.gear.d.w", "gear.a.J", "shaft.tau"):
+        assert f"{name} is no known" in unit.refused(
+            unit.fmi.getDirectionalDerivative, [unit.reference("shaft.tau")], [unit.reference(name)], [1.0]
+        )
+    assert "shaft.w is no unknown" in unit.refused(
+        unit.fmi.getDirectionalDerivative, [unit.reference("shaft.w")], [unit.reference("shaft.w")], [1.0]
+    )
+
+
+# --- model exchange ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", UNITS)
+def test_an_integrator_of_the_host_arrives_where_the_steps_do(exported, models, key):
+    model = models[key]
+    torques = {v.name: 0.05 * (v.nominal or 1.0) for v in model.select("input") if v.unit == "N.m"}
+    names = [v.name for v in model.select("output") if v.name.startswith("gear.")] + ["storage.E"]
+    results = {
+        kind: fmpy.simulate_fmu(str(exported[key]), fmi_type=kind, stop_time=0.2, output_interval=H, output=names,
+                                start_values=torques, relative_tolerance=1e-8, **options)
+        for kind, options in {"ModelExchange": {"solver": "CVode"}, "CoSimulation": {"step_size": H}}.items()
+    }  # fmt: skip
+    assert abs(results["CoSimulation"]["storage.E"][-1] - results["CoSimulation"]["storage.E"][0]) > 0.1
+    for name in names:
+        exchange, cosimulation = (results[kind][name][-1] for kind in ("ModelExchange", "CoSimulation"))
+        assert exchange == pytest.approx(cosimulation, rel=1e-3, abs=1e-3)
+
+
+def test_rates_and_outputs_are_those_of_the_model(host, models):
+    unit, instance = host("kers", slave=False).start(), models["kers"].instantiate()
+    instance.initialise()
+    assert not any(unit.fmi.newDiscreteStates()[:4])
+    unit.fmi.enterContinuousTimeMode()
+    rng = np.random.default_rng(3)
+    x, dx = (c_double * 4)(), (c_double * 4)()
+    unit.fmi.getContinuousStates(x, 4)
+    assert list(x) == instance.x.tolist()
+    for k in range(20):
+        instance.x += 1e-3 * rng.normal(size=4)
+        instance.u[:] = [104.0 + 0.1 * k, 2.0]
+        unit.fmi.setTime(k * H)
+        unit.fmi.setContinuousStates((c_double * 4)(*instance.x), 4)
+        unit.set("shaft.w", instance.u[0])
+        unit.set("control.tau_des", instance.u[1])
+        unit.fmi.getDerivatives(dx, 4)
+        assert list(dx) == instance.derivative().tolist()
+        continuous = [v.index for v in models["kers"].select("output") if not v.boolean]
+        assert np.array(unit.values())[continuous].tolist() == instance.outputs()[continuous].tolist()
+        assert unit.fmi.completedIntegratorStep() == (0, 0)
+
+
+def test_discrete_outputs_change_at_events_only(host):
+    unit = host("kers", slave=False).start()
+    unit.fmi.enterContinuousTimeMode()
+    saturated = unit.reference("control.saturated")
+    unit.set("control.tau_des", 1e6)
+    assert unit.fmi.getBoolean([saturated]) == [False]
+    unit.fmi.enterEventMode()
+    assert unit.fmi.getBoolean([saturated]) == [True]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_states_and_inputs_that_are_not_finite_are_refused(host, bad):
+    unit = host("kers", slave=False).start()
+    unit.fmi.enterContinuousTimeMode()
+    dx = (c_double * 4)()
+    unit.fmi.getDerivatives(dx, 4)
+    before = list(dx)
+    unit.refused(unit.fmi.setContinuousStates, (c_double * 4)(1.0, bad, 0.0, 0.0), 4, status=DISCARD)
+    w = unit.get("shaft.w")
+    unit.set("shaft.w", bad)
+    assert "no finite derivatives at t = 0 s" in unit.refused(unit.fmi.getDerivatives, dx, 4, status=DISCARD)
+    unit.set("shaft.w", w)
+    unit.fmi.getDerivatives(dx, 4)
+    assert list(dx) == before
+
+
+def test_calls_of_model_exchange_at_the_wrong_moment(host):
+    unit = host("kers", slave=False).start()
+    x = (c_double * 4)()
+    unit.refused(unit.fmi.setContinuousStates, x, 4)  # in event mode
+    unit.fmi.enterContinuousTimeMode()
+    unit.refused(unit.fmi.enterContinuousTimeMode)
+    unit.refused(unit.fmi.newDiscreteStates)
+    unit.refused(unit.fmi.setTime, math.nan)
+    assert "4 states, not 3" in unit.refused(unit.fmi.getDerivatives, x, 3)
+    unit.refused(unit.fmi.getEventIndicators, x, 1)
+    unit.fmi.terminate()
+    unit.refused(unit.fmi.enterEventMode)
+    slave = host("kers").start()
+    raw = slave.fmi.dll
+    for name in ("fmi2EnterEventMode", "fmi2EnterContinuousTimeMode"):
+        assert getattr(raw, name)(c_void_p(slave.fmi.component)) == ERROR
+
+
+def test_null_pointers_are_refused(host):
+    unit = host("kers").start()
+    raw, c = unit.fmi.dll, c_void_p(unit.fmi.component)
+    reference = c_uint(0)
+    assert raw.fmi2GetReal(c, None, c_size_t(1), None) == ERROR
+    assert raw.fmi2GetReal(c, byref(reference), c_size_t(1), None) == ERROR
+    assert raw.fmi2GetReal(c, None, c_size_t(0), None) == 0
+    assert raw.fmi2SetFMUstate(c, None) == ERROR
+    assert raw.fmi2GetReal(None, None, c_size_t(0), None) == ERROR
+
+
+# --- sanitizers and memory --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["kers", "kers_full"])
+def test_random_calls_under_sanitizers(unpacked, tmp_path, key):
+    program = tmp_path / "sequences"
+    flags = ["-g", "-O1", "-Wall", "-Wextra", "-fno-sanitize-recover=all"]
+    flags.append("-fsanitize=address,undefined,float-cast-overflow")
+    command = [
+        "cc",
+        *flags,
+        "-I",
+        str(unpacked[key] / "sources"),
+        str(HERE / "native_sequences.c"),
+        "-o",
+        str(program),
+        "-lm",
+    ]
+    if subprocess.run(command, capture_output=True).returncode != 0:
+        pytest.skip("needs a compiler with sanitizers")
+    for seed in ("1", "2"):
+        done = subprocess.run([str(program), seed, "60000"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["live"] == 0
+        assert min(found["ok"], found["discard"], found["error"]) > 500
+
+
+@pytest.mark.skipif(not os.path.exists("/lib64/ld-linux-x86-64.so.2"), reason="needs glibc")
+@pytest.mark.parametrize("key", UNITS)
+def test_stepping_takes_no_memory(unpacked, models, tmp_path, key):
+    assert native_cost(unpacked[key], models[key], tmp_path, 5000)["allocations"] == 0
+
+
+def native_cost(folder, model, tmp_path, steps):
+    """Run the benchmark's host in C."""
+    program = tmp_path / "driver"
+    source = HERE.parents[1] / "benchmarks" / "native_driver.c"
+    subprocess.run(
+        ["cc", "-O2", "-I", str(folder / "sources"), str(source), "-o", str(program), "-ldl", "-lm"], check=True
+    )
+    (library,) = (folder / "binaries" / "linux64").iterdir()
+    guid = fmpy.read_model_description(str(folder)).guid
+    u = [(k, 0.05 * (v.nominal or 1.0)) for k, v in enumerate(model.variables) if v.causality == "input"]
+    y = [k for k, v in enumerate(model.variables) if v.causality == "output" and not v.boolean]
+    arguments = [library, guid, steps, H, len(u), *(a for pair in u for a in pair), len(y), *y]
+    done = subprocess.run([str(program), *map(str, arguments)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["status"] == 0
+    return found
+
+
+def test_the_flags_keep_the_bits():
+    assert "-ffp-contract=off" in FLAGS
+    assert not [f for f in FLAGS if "fast" in f]
+    assert ctypes.sizeof(ctypes.c_double) == 8

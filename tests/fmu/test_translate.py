@@ -1,0 +1,367 @@
+"""Kernels as C: the same meaning as in numba, to the last bit, or a message that names file and line."""
+
+import ctypes
+import importlib.util
+import itertools
+import math
+import shutil
+import subprocess
+import types
+
+import numba
+import numpy as np
+import pytest
+
+from fmu.translate import TranslationError, lower, translate
+from rtcvt.elementary import cos, sin
+from rtcvt.kernel import FAILED, OK
+from rtcvt.linalg import lu, lu_solve
+from rtcvt.pog import kernels
+from rtcvt.pog.system import build_model
+from rtcvt.unitfile import load_unit, shipped_units
+
+F, I, A = "float64", "int64", "array"  # noqa: E741
+MODEL = {
+    "rt_initialise": (kernels.initialise, [A] * 4),
+    "rt_derivative": (kernels.derivative, [F] + [A] * 5),
+    "rt_jacobian": (kernels.jacobian, [F] + [A] * 5),
+    "rt_output": (kernels.output, [F] + [A] * 5),
+    "rt_step": (kernels.step, [F, F] + [A] * 5),
+}
+STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-ffp-contract=off"]
+
+compiles = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+def compiled(folder, entries, **results):
+    """A shared library of kernels, without a single warning."""
+    source, library = folder / "kernels.c", folder / "kernels.so"
+    source.write_text(translate(entries, static=False), encoding="utf-8")
+    done = subprocess.run(["cc", *STRICT, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"],
+                          capture_output=True, text=True)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    loaded = ctypes.CDLL(str(library))
+    for name, (_, kinds) in entries.items():
+        function = getattr(loaded, name)
+        function.argtypes = [{F: ctypes.c_double, I: ctypes.c_int64, A: ctypes.c_void_p}[t] for t in kinds]
+        function.restype = results.get(name)
+    return loaded
+
+
+def address(*arrays):
+    return [a.ctypes.data for a in arrays]
+
+
+# --- meaning ----------------------------------------------------------------------------------------------------------
+
+LIMIT = 3
+SCALE = -2.5e-3
+
+
+@numba.njit(error_model="numpy")
+def precedence(a, b, c, n, o):
+    """All the places where Python and C might disagree; */ does not end this."""
+    o[0] = a - (b - c)
+    o[1] = a - b - c
+    o[2] = a / b * c
+    o[3] = a / (b * c)
+    o[4] = -a * b + -(0.0 - -c)
+    o[5] = -(a + b) * SCALE
+    o[6] = n + 1 & 3
+    o[7] = (n & 6) * 2 - (1 - (2 - n))
+    o[8] = n / 2
+    o[9] = 7 / 2
+    o[10] = abs(-a) - math.sqrt(b * b)
+    o[11] = 3 * n + a
+    o[12] = n * n * 0.1
+    o[13] = float(n) / 4
+    o[14] = 1000000 * 1000000
+
+
+@numba.njit(error_model="numpy")
+def conditions(a, b, o):
+    o[0] = 1.0 if a < b else 0.0
+    o[1] = 1.0 if not a < b else 0.0
+    o[2] = 1.0 if a != a else 0.0
+    o[3] = 1.0 if a == b or (a > 0.0 and b > 0.0) else 0.0
+    o[4] = 1.0 if (a == b or a > 0.0) and b > 0.0 else 0.0
+    o[5] = 1.0 if not (a <= b and b <= a) else 2.0 if a >= b else 3.0
+    o[6] = (a if a > b else b) - (b if a > b else a)
+    good = True
+    if not (abs(a) < 1e3 and abs(b) < 1e3):
+        good = False
+    o[7] = 1.0 if good else 0.0
+    if a < -1.0:
+        o[8] = 1.0
+    elif a < 1.0:
+        o[8] = 2.0
+    else:
+        o[8] = 3.0
+
+
+@numba.njit(error_model="numpy")
+def rounding(a, o):
+    o[0] = int(a)
+    o[1] = math.floor(a)
+    o[2] = math.ceil(a)
+    o[3] = -int(a) & 3
+    o[4] = int(math.floor(a) * 0.5)
+
+
+@numba.njit(error_model="numpy")
+def helper(n, w):
+    for i in range(n):
+        w[i] += i
+    return n + LIMIT
+
+
+@numba.njit(error_model="numpy")
+def nested(n, o):
+    bound = n
+    for i in range(bound):
+        bound -= 1  # the bound of a loop is taken once
+        for j in range(n - 1, i, -2):
+            o[i] += 10 * j + i
+    for i in range(1, n, 3):
+        if i == 4:
+            continue
+        if i > 8:
+            break
+        o[i] -= 0.5
+    double = n  # a word of C
+    for register in range(double):
+        o[register] *= 1.0 + register
+    view = o[2:n]
+    view[0] = helper(n - 3, view)
+    for _ in range(2):
+        k = helper(2, o[n - 2 : n])
+        o[0] += k
+    o[1] = np.nan if n > 1000 else math.pi
+
+
+NUMBERS = [0.0, -0.0, 1.5, -1.5, 2.0, -7.25, 1e300, math.inf, -math.inf, math.nan, 5e-324]
+
+
+@compiles
+def test_arithmetic_binds_as_in_python(tmp_path):
+    c = compiled(tmp_path, {"f": (precedence, [F, F, F, I, A])}).f
+    for a, b, d in itertools.product(NUMBERS[2:6], repeat=3):
+        for n in (-5, -1, 0, 3, 8):
+            ours, theirs = np.zeros(15), np.zeros(15)
+            c(a, b, d, n, *address(ours))
+            precedence(a, b, d, n, theirs)
+            assert ours.tobytes() == theirs.tobytes()
+
+
+@compiles
+def test_comparisons_treat_nan_and_zero_as_in_python(tmp_path):
+    c = compiled(tmp_path, {"f": (conditions, [F, F, A])}).f
+    for a, b in itertools.product(NUMBERS, repeat=2):
+        ours, theirs = np.zeros(9), np.zeros(9)
+        c(a, b, *address(ours))
+        conditions(a, b, theirs)
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@compiles
+def test_rounding_of_either_sign(tmp_path):
+    c = compiled(tmp_path, {"f": (rounding, [F, A])}).f
+    for a in (0.0, 0.5, -0.5, 2.0, -2.0, 2.999, -2.999, 1e9 + 0.5, -1e9 - 0.5):
+        ours, theirs = np.zeros(5), np.zeros(5)
+        c(a, *address(ours))
+        rounding(a, theirs)
+        assert ours.tolist() == theirs.tolist()
+
+
+@compiles
+@pytest.mark.parametrize("n", [4, 5, 12])
+def test_loops_and_views(tmp_path, n):
+    c = compiled(tmp_path, {"f": (nested, [I, A])}).f
+    ours = np.arange(float(n))
+    theirs = ours.copy()
+    c(n, *address(ours))
+    nested(n, theirs)
+    assert ours.tobytes() == theirs.tobytes()
+
+
+@compiles
+def test_own_elementary_functions_and_linear_algebra(tmp_path):
+    entries = {
+        "rt_sin": (sin, [F]),
+        "rt_cos": (cos, [F]),
+        "rt_lu": (lu, [I, A, I, I]),
+        "rt_solve": (lu_solve, [I, A, I, I, I]),
+    }
+    c = compiled(tmp_path, entries, rt_sin=ctypes.c_double, rt_cos=ctypes.c_double)
+    rng = np.random.default_rng(1)
+    for x in [*rng.normal(scale=30.0, size=2000), *NUMBERS[:6], 99999.9, 1e5]:
+        for ours, theirs in ((c.rt_sin(x), sin(x)), (c.rt_cos(x), cos(x))):
+            assert np.float64(ours).tobytes() == np.float64(theirs).tobytes() or (ours != ours and theirs != theirs)
+    for n in (1, 4, 7):
+        ours = rng.normal(size=n * n + 2 * n)
+        theirs = ours.copy()
+        c.rt_lu(n, *address(ours), 0, n * n)
+        c.rt_solve(n, *address(ours), 0, n * n, n * n + n)
+        lu(n, theirs, 0, n * n)
+        lu_solve(n, theirs, 0, n * n, n * n + n)
+        assert ours.tobytes() == theirs.tobytes()
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+REJECTED = {
+    "floor division": ("o[0] = n // 2", "//"),
+    "modulo": ("o[0] = n % 2", "%"),
+    "power": ("o[0] = a ** 2", "**"),
+    "minimum": ("o[0] = min(a, 1.0)", "'min' is not a kernel"),
+    "maximum": ("o[0] = max(a, 1.0)", "'max' is not a kernel"),
+    "library function": ("o[0] = math.sin(a)", "'math.sin' is not in the subset"),
+    "array function": ("o[0] = np.sum(o)", "'np.sum' is not in the subset"),
+    "chained comparison": ("o[0] = 1.0 if 0.0 < a < 1.0 else 0.0", "one of < <= >"),
+    "number as condition": ("o[0] = 1.0 if n else 0.0", "not a condition"),
+    "or of numbers": ("o[0] = a or 1.0", "not a condition"),
+    "slice assignment": ("o[0:2] = o[2:4]", "assignment to a slice"),
+    "view with a step": ("b = o[0:n:2]", "no step"),
+    "negative index": ("o[-1] = 0.0", "counted from the start"),
+    "float index": ("o[a] = 0.0", "write int(...)"),
+    "array as a number": ("o[0] = o + 1.0", "not a number"),
+    "two types": ("b = 0\n    b = a", "'b' is float64 here and int64 before"),
+    "integer becomes a float": ("b = 0\n    b += a", "would become float64"),
+    "integer divided": ("b = 4\n    b /= 2", "would become float64"),
+    "mixed choice": ("o[0] = 1 if a > 0.0 else 2.0", "is int64 or float64"),
+    "while": ("while a > 0.0:\n        a -= 1.0", "while"),
+    "raise": ("raise ValueError", "raise"),
+    "list": ("b = [1.0]", "[1.0]"),
+    "attribute": ("o[0] = o.shape[0]", "o.shape"),
+    "tuple": ("b, c = a, a", "a tuple"),
+    "float range": ("for i in range(a):\n        o[i] = 0.0", "bounds of a loop"),
+    "loop over an array": ("for b in o:\n        a = b", "for NAME in range"),
+    "variable step": ("for i in range(0, n, n):\n        o[i] = 0.0", "step of a loop is a literal"),
+    "loop's variable assigned": ("for i in range(n):\n        i = 2", "variable of a loop"),
+    "loop's variable after it": ("for i in range(n):\n        o[i] = 0.0\n    o[0] = i", "used after it"),
+    "loop in a loop of the same name": (
+        "for i in range(n):\n        for i in range(n):\n            o[i] = 0.0",
+        "in use",
+    ),
+    "variable and loop of one name": (
+        "i = 1\n    for i in range(n):\n        o[i] = 0.0\n    i = 2",
+        "a loop and another",
+    ),
+    "no value yet": ("o[0] = b\n    b = 1.0", "before it has a value"),
+    "unknown name": ("o[0] = nowhere", "'nowhere' is not a number"),
+    "plain function": ("o[0] = plain(a)", "'plain' is not a kernel"),
+    "recursion": ("f(a, n, o)", "calls itself"),
+    "keyword": ("g(x=a)", "by place only"),
+    "two signatures": ("g(a)\n    g(n)", "x is int64, not float64 as in the call of g at"),
+    "half a result": ("if a > 0.0:\n        return 1", "may end without a result"),
+    "two kinds of result": ("if a > 0.0:\n        return 1\n    return 1.0", "a result of type float64"),
+    "nothing as a value": ("b = h(a)", "no result"),
+    "statement without effect": ("abs(a)", "without effect"),
+    "text": ("b = 'text'", "not a number"),
+    "another alphabet": ("ω = a", "ASCII"),
+    "two targets": ("b = c = a", "one target"),
+    "method": ("o.fill(0.0)", "not in the subset"),
+}
+HEAD = """import math
+import numba
+import numpy as np
+def plain(a):
+    return a
+@numba.njit
+def g(x):
+    return x
+@numba.njit
+def h(x):
+    abs_x = abs(x)
+@numba.njit
+def f(a, n, o):
+    o[0] = 0.0
+    """
+
+
+@pytest.mark.parametrize("case", REJECTED)
+def test_what_is_outside_the_subset_is_refused_with_file_and_line(tmp_path, case):
+    text, message = REJECTED[case]
+    file = tmp_path / "outside.py"
+    file.write_text(HEAD + text + "\n", encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("outside", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with pytest.raises(TranslationError) as refused:
+        lower({"f": (module.f, [F, I, A])})
+    where, _, said = str(refused.value).partition(": ")
+    name, _, line = where.rpartition(":")
+    assert name == str(file)
+    first, last = HEAD.count("\n") + 1, HEAD.count("\n") + 1 + text.count("\n")
+    own_line = case in ("half a result", "variable and loop of one name")  # of the kernel as a whole
+    assert own_line or first <= int(line) <= last
+    assert message in said
+
+
+def test_constants_of_one_name_agree():
+    one, other = make_pair()
+    with pytest.raises(TranslationError, match="LIMIT = 4 here, but 3 in another kernel"):
+        lower({"one": (one, [A]), "other": (other, [A])})
+
+
+def make_pair():
+    """Two kernels of one text that read constants of different modules."""
+
+    def take_limit(o):
+        o[0] = LIMIT
+
+    other = types.FunctionType(take_limit.__code__, {**globals(), "LIMIT": 4})
+    other.__module__ = __name__
+    return take_limit, other
+
+
+# --- the models -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    if shutil.which("cc") is None:
+        pytest.skip("needs a C compiler")
+    status = ctypes.c_int64
+    return compiled(tmp_path_factory.mktemp("kernels"), MODEL, rt_initialise=status, rt_step=status)
+
+
+def same(a, b):
+    return a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+@pytest.mark.parametrize("name", shipped_units())
+def test_every_unit_gives_the_same_bits_in_c(library, name, fidelity):
+    model = build_model(load_unit(name), fidelity)
+    one, other = model.instantiate(), model.instantiate()
+    nominal = np.array([v.nominal or 1.0 for v in model.select("input")])
+    rng = np.random.default_rng(7)
+    start = one.u.copy()
+    one.initialise()
+    assert library.rt_initialise(*address(other.p, other.u, other.x, other.work)) == OK
+    library.rt_output(0.0, *address(other.x, other.u, other.p, other.y, other.work))
+    assert same(one.x, other.x)
+    assert same(one.y, other.y)
+    n = len(one.x)
+    wave = rng.uniform(0.5, 5.0, size=len(start))
+    seen = set()
+    for k in range(3000):
+        u = start + 0.3 * nominal * np.sin(wave * k * 1e-2)
+        if k % 500 == 250:
+            u[rng.integers(len(u))] = rng.choice([np.nan, np.inf, 1e13])
+        h = (1e-3, 5e-4, 1.7e-3)[k % 3]
+        one.u[:] = other.u[:] = u
+        status = one.step(h)
+        seen.add(status)
+        found = library.rt_step(0.0, h, *address(other.x, other.u, other.p, other.y, other.work))
+        assert found == status
+        assert same(one.x, other.x)
+        assert same(one.y, other.y)
+        if k % 100 == 0 and status != FAILED:
+            dx, jac = np.zeros(n), np.zeros(n * n)
+            library.rt_derivative(0.0, *address(other.x, other.u, other.p, dx, other.work))
+            library.rt_jacobian(0.0, *address(other.x, other.u, other.p, jac, other.work))
+            assert same(one.derivative(), dx)
+            assert same(one.jacobian().ravel(), jac)
+    assert {OK, FAILED} <= seen

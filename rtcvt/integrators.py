@@ -11,7 +11,7 @@ accurate, with the exact Jacobian ``A = df/dx`` at the start of the step and gam
 
     (I/(h gamma) - A) k_s = f(x + sum_j a_sj k_j) + sum_j c_sj k_j / h,    x_new = x + sum_s m_s k_s
 
-Its second stage is evaluated at the same point as the first, so a step costs three evaluations of ``f``, one
+Its first two stages are evaluated at the start of the step, so a step costs three evaluations of ``f``, one
 Jacobian and one factorisation. Being L-stable it damps whatever the step cannot resolve instead of exciting it.
 """
 
@@ -63,11 +63,9 @@ def rosenbrock_matrix(n, h, jac, w, a, pivot):
 
 @kernel
 def rosenbrock_stage(stage, n, x, k, x_stage):
-    """State at which stage 0, 2 or 3 evaluates ``f``; stage 1 uses that of stage 0."""
+    """State at which stage 2 or 3 evaluates ``f``; stages 0 and 1 do so at `x`."""
     for i in range(n):
-        x_stage[i] = x[i]
-        if stage >= 2:
-            x_stage[i] += 2.0 * k[i]
+        x_stage[i] = x[i] + 2.0 * k[i]
         if stage == 3:
             x_stage[i] += k[2 * n + i]
 

@@ -32,8 +32,9 @@ def advance(method, f, jacobian, x, h):
         rk4_new(n, h, x, k)
         return x
     rosenbrock_matrix(n, h, np.ascontiguousarray(jacobian(x)).ravel(), work, 0, n * n)
+    value = f(x)
     for s in range(STAGES):
-        if s != 1:
+        if s >= 2:
             rosenbrock_stage(s, n, x, k, stage_x)
             value = f(stage_x)
         rosenbrock_solve(s, n, h, value, k, work, 0, n * n, n * n + n)

@@ -541,8 +541,8 @@ def store_column(column, n, n_1, p, jac, work, b):
 
 
 @kernel
-def rigid_jacobian(x, u, p, dx, jac, work):
-    """Rows of x1 of the rigid model; leaves their derivatives in `dx`."""
+def rigid_jacobian(x, p, dx, jac, work):
+    """Rows of x1 of the rigid model; expects `control`, `torques` and the rates `dx`."""
     n = int(p[N_X])
     n_J = int(p[N_J])
     n_1 = int(p[N_1])
@@ -555,7 +555,6 @@ def rigid_jacobian(x, u, p, dx, jac, work):
     rate = work[o + RATE]
     at = ports_at(p)
     theta = at + int(p[N_S])
-    rigid_derivative(x, u, p, dx, work)
     for r in range(n_1):
         s = 0.0
         for c in range(n_1):
@@ -679,21 +678,17 @@ def right_hand_side(mode, held, x, u, p, dx, work):
 
 
 @kernel
-def linearise(mode, held, x, u, p, jac, work):
-    """``df/dx`` of `right_hand_side`, row-major."""
+def linearise(mode, held, x, u, p, f, jac, work):
+    """`right_hand_side` into `f` and its ``df/dx``, row-major."""
+    right_hand_side(mode, held, x, u, p, f, work)
     n = int(p[N_X])
     for i in range(n * n):
         jac[i] = 0.0
-    kinematics(tilt(x, p), p, work)
-    control(mode, held, x, u, p, work)
-    torques(x, u, p, work)
-    dx = work[int(p[W_STEP]) + 2 * n : int(p[W_STEP]) + 3 * n]
     if p[FULL] != 0.0:
-        full_derivative(x, u, p, dx, work)
         full_jacobian(x, p, jac, work)
     else:
-        rigid_jacobian(x, u, p, dx, jac, work)
-    shared_jacobian(x, p, dx, jac, work)
+        rigid_jacobian(x, p, f, jac, work)
+    shared_jacobian(x, p, f, jac, work)
 
 
 @kernel
@@ -705,7 +700,9 @@ def derivative(t, x, u, p, dx, work):
 @kernel
 def jacobian(t, x, u, p, jac, work):
     """Exact ``df/dx``, row-major, inputs held."""
-    linearise(CLIPPED, 0.0, x, u, p, jac, work)
+    n = int(p[N_X])
+    f = work[int(p[W_STEP]) + 2 * n : int(p[W_STEP]) + 3 * n]
+    linearise(CLIPPED, 0.0, x, u, p, f, jac, work)
 
 
 @kernel
@@ -771,10 +768,10 @@ def advance(mode, held, h, x, u, p, work):
     jac = work[pivot + n : pivot + n + n * n]
     matrix = pivot + n + n * n
     if int(p[METHOD]) == ROSENBROCK:
-        linearise(mode, held, x, u, p, jac, work)
+        linearise(mode, held, x, u, p, f, jac, work)
         rosenbrock_matrix(n, h, jac, work, matrix, pivot)
         for s in range(STAGES):
-            if s != 1:
+            if s >= 2:  # the first two stages are at x
                 rosenbrock_stage(s, n, x, k, x_stage)
                 right_hand_side(mode, held, x_stage, u, p, f, work)
             rosenbrock_solve(s, n, h, f, k, work, matrix, pivot, b)

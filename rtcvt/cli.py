@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
+_EXTRAS = {"matplotlib": "offline", "fmpy": "hil", "ziglang": "native"}  # packages that the core does without
+
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -389,6 +391,11 @@ def main() -> None:
         app()
     except InputError as error:
         _fail(str(error), 2)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRAS:
+            raise
+        _fail(f"this command needs {package}: pip install rtcvt[{_EXTRAS[package]}]", 2)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
 

@@ -1,6 +1,7 @@
 """The command line as a user meets it: output, JSON, messages, exit codes, files."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -120,6 +121,23 @@ def test_mistakes_end_with_2_and_write_nothing(rtcvt, tmp_path, words, message):
     assert code == 2
     assert message in err
     assert "Traceback" not in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "words"),
+    [
+        ("matplotlib", "offline", ["check", "planetary"]),
+        ("fmpy", "hil", ["run", "x.fmu"]),
+    ],
+)
+def test_a_missing_extra_is_named(rtcvt, monkeypatch, tmp_path, package, extra, words):
+    for name in [m for m in sys.modules if m.partition(".")[0] in (package, "hil", "offline")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    code, _, err = rtcvt(*words)
+    assert code == 2
+    assert f"this command needs {package}: pip install rtcvt[{extra}]" in err
     assert not list(tmp_path.iterdir())
 
 

@@ -91,7 +91,9 @@ Substeps = Annotated[
 def _command(function: Callable[..., None]) -> Callable[..., None]:
     """Register a command whose help is its docstring, paragraph by paragraph."""
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-    return app.command(help="\n\n".join(" ".join(p.split()) for p in paragraphs))(function)
+    text = "\n\n".join(" ".join(p.split()) for p in paragraphs)
+    text = text.replace("[", r"\[").replace(r"\[bold]", "[bold]").replace(r"\[/]", "[/]")  # units are no markup
+    return app.command(help=text)(function)
 
 
 def _version(asked: bool) -> None:
@@ -142,6 +144,8 @@ def show(
     instance = _instance(loaded, settings)
     tilt = _tilt(loaded, at)
     m = matrices(instance, tilt)
+    if not all(np.all(np.isfinite(matrix)) for matrix in vars(m).values()):
+        raise InputError("--set", "", settings, "parameters with finite matrices: these make a radius zero")
     gears, springs, independent = list(loaded.gears), list(loaded.contacts), list(loaded.rigid.independent)
     frictions = ["".join(f.between) for f in loaded.frictions.values()]
     shown = [
@@ -157,7 +161,7 @@ def show(
         data: dict[str, Any] = {"unit": loaded.name, "gears": gears, "springs": springs, "frictions": frictions}
         data |= {"independent": independent, "at": {loaded.moving: tilt} if loaded.moving else {}}
         data |= {name: matrix.tolist() for name, matrix, *_ in shown}
-        print(json.dumps(data, indent=2))
+        print(json.dumps(data, indent=2, allow_nan=False))
         return
     where = f" at {loaded.moving} = {tilt:g} rad" if loaded.moving else ""
     out.print(f"[bold]{loaded.name}[/]{where}: {escape(loaded.description)}")
@@ -211,7 +215,13 @@ def simulate(
     found = result.figures()
     _write_figures(figures, found)
     table = Table(
-        "signal", "unit", "final", "min", "max", "rms", title=f"{built.name}, {model.value} model: {chosen.name}"
+        "signal",
+        "unit",
+        "final",
+        "min",
+        "max",
+        "rms",
+        title=escape(f"{built.name}, {model.value} model: {chosen.name}"),
     )
     for name, row in found["signals"].items():
         table.add_row(name, row["unit"], *(_number(row[k]) for k in ("final", "min", "max", "rms")))
@@ -380,7 +390,7 @@ def check(
         out.print(table)
     _say(f"report: {report}")
     for failure in result.failures:
-        notes.print(f"[red]failed:[/] {failure}")
+        notes.print(f"[red]failed:[/] {escape(failure)}")
     if not result.passed:
         raise typer.Exit(1)
 
@@ -396,8 +406,10 @@ def main() -> None:
         if package not in _EXTRAS:
             raise
         _fail(f"this command needs {package}: pip install rtcvt[{_EXTRAS[package]}]", 2)
-    except KeyboardInterrupt:
-        _fail("interrupted", 130)
+    except SystemExit as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt) or isinstance(stop.__cause__, KeyboardInterrupt):
+            notes.print("interrupted")
+        raise
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -515,7 +527,7 @@ def _error_rows(unit: "Unit", settings: list[str] | None, figures: Path | None) 
     else:
         try:
             found = json.loads(figures.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise InputError(figures, "", None, f"a file written by rtcvt check --json ({error})") from None
     try:
         about = (found["unit"], found["parameters"])
@@ -534,7 +546,7 @@ def _error_rows(unit: "Unit", settings: list[str] | None, figures: Path | None) 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int, int], None]]:
     """A progress bar for long work, on standard error, that leaves nothing behind."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=notes, transient=True) as progress:
         task = progress.add_task("")
         yield lambda text, done, total: progress.update(task, description=text, completed=done, total=total)

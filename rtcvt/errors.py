@@ -20,5 +20,6 @@ class InputError(ValueError):
 
     def __init__(self, source: object, key: str, value: object, allowed: str):
         where = f"{source}: {key}" if key else f"{source}"
-        found = "" if value is None else f" = {value!r}"
+        shown = repr(value)
+        found = "" if value is None else f" = {shown if len(shown) <= 120 else shown[:117] + '...'}"
         super().__init__(f"{where}{found}: {allowed}")

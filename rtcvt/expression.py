@@ -183,7 +183,7 @@ def _convert(node: ast.expr, names: frozenset[str]) -> Expression:
 
 
 def _power(base: Expression, exponent: float | None) -> Expression:
-    if exponent is None or exponent != int(exponent) or abs(exponent) > 8:
+    if exponent is None or not math.isfinite(exponent) or exponent != int(exponent) or abs(exponent) > 8:
         raise ValueError("a power must be an integer from -8 to 8; use sqrt for a root")
     result = number(1.0)
     for _ in range(abs(int(exponent))):

@@ -11,7 +11,7 @@ from typing import Any
 __all__ = ["base_exponents", "is_quantity", "si_unit", "to_si"]
 
 _QUANTITY = re.compile(
-    r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?:1/)?[A-Za-zµ%][A-Za-zµ./*^0-9 -]{0,40})?\s*"
+    r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?![eE][-+]?\d)(?:1/)?[A-Za-zµ%][A-Za-zµ./*^0-9 -]{0,40})?\s*"
 )
 
 
@@ -54,13 +54,18 @@ def to_si(value: float | str, unit: str) -> float:
             raise ValueError(f"a number in {unit}, or a string with a unit of the same kind, such as '1 {unit}'")
         number = float(match[1])
         if match[2]:
+            if re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", match[2]):  # towers of powers take forever
+                raise ValueError(f"a quantity in {unit}, whose unit has small powers")
             try:
                 quantity = _registry().Quantity(number, _spelled(match[2]))
                 number = float(quantity.to(_spelled(unit)).magnitude)
             except Exception:  # pint raises a dozen kinds, tokenizer errors among them
                 raise ValueError(f"a quantity in {unit}, or in a unit of the same kind") from None
     else:
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = float("inf")
     if not abs(number) < float("inf"):
         raise ValueError(f"a finite quantity in {unit}")
     return number

@@ -75,6 +75,9 @@ def require_writable(*paths: Path | None) -> None:
     InputError
         A folder, or a file in a folder that does not exist or is not writable.
     """
+    given = [path.resolve() for path in paths if path is not None]
+    if len(set(given)) < len(given):
+        raise InputError("output", "", str(given[0]), "a file of its own for each output")
     for path in paths:
         if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
             raise InputError("output", "", str(path), "a file in an existing, writable folder")

@@ -75,7 +75,11 @@ def _sample(signal: Signal, unit: str, time: Array) -> Array:
     if isinstance(signal, Table):
         return _interpolate(signal, [quantity.to_si(v, unit) for v in signal.value], time)
     if isinstance(signal, str) and not quantity.is_quantity(signal):
-        value = expression.parse(signal, {"t"}).evaluate({"t": time}, np)
+        try:
+            with np.errstate(all="ignore"):
+                value = expression.parse(signal, {"t"}).evaluate({"t": time}, np)
+        except ArithmeticError:
+            raise ValueError("a finite value at every time") from None
         return np.broadcast_to(np.asarray(value, dtype=float), time.shape)
     return np.full(time.shape, quantity.to_si(signal, unit))
 

@@ -217,7 +217,7 @@ class Table(_Record):
         return self
 
 
-Signal = float | str | Table  # SI number; quantity or expression of t; table
+Signal = float | str | Table  # number, or truth value of a Boolean; quantity or expression of t; table
 
 
 class Limits(_Record):
@@ -237,6 +237,12 @@ class Scenario(_Record):
     inputs: dict[str, Signal] = {}
     parameters: dict[str, float | str] = {}
     limits: Limits = Limits()
+
+    @model_validator(mode="after")
+    def _settles(self) -> "Scenario":
+        if self.settle >= self.duration:
+            raise ValueError(f"settle must be less than the duration: {self.settle:g} s, {self.duration:g} s")
+        return self
 
 
 class Unit(_Record):
@@ -305,7 +311,7 @@ def find_unit(name: str) -> Path:
         There is no such file or unit.
     """
     path = Path(name)
-    if path.is_file():
+    if _is_file(path):
         return path
     shipped = shipped_units()
     if name in shipped:
@@ -341,15 +347,22 @@ def read_unit(text: str, source: str) -> Unit:
 def load_scenario(path: str | Path) -> Scenario:
     """Read a scenario file: the keys of one ``[[scenario]]``, at the top level."""
     path = Path(path)
-    if not path.is_file():
+    if not _is_file(path):
         raise InputError("scenario", "", str(path), "a TOML file with the keys of one [[scenario]]")
     data = _parse_toml(_read_text(path), path.name)
     return parse_table(Scenario, {"name": path.stem, **data}, path.name)
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long
+        return False
+
+
 def _read_text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(path.name, "", None, "not a text file in UTF-8") from None
     except OSError as error:
@@ -361,6 +374,20 @@ def _parse_toml(text: str, source: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(source, "", None, f"not valid TOML: {error}") from None
+    except (ValueError, RecursionError):
+        raise InputError(source, "", None, "not valid TOML: a number with thousands of digits, or too deep") from None
+
+
+_PLAIN = {  # messages of pydantic in the words of TOML
+    "dict_type": "a table",
+    "model_type": "a table",
+    "tuple_type": "a list (scenarios are [[scenario]])",
+    "string_type": "a text",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "int_type": "an integer",
+    "int_parsing": "an integer",
+}
 
 
 def parse_table(record: type[Record], data: Mapping[str, Any], source: str) -> Record:
@@ -369,7 +396,9 @@ def parse_table(record: type[Record], data: Mapping[str, Any], source: str) -> R
         return record.model_validate(data)
     except ValidationError as error:
         errors = error.errors(include_url=False)
-        first = next((e for e in errors if any("Table" in str(p) for p in e["loc"])), errors[0])
+        unknown = [e for e in errors if e["type"] == "extra_forbidden"]
+        tables = [e for e in errors if any("Table" in str(p) for p in e["loc"]) and isinstance(e["input"], dict | list)]
+        first = [*unknown, *tables, *errors][0]
         place, kind, value = first["loc"], first["type"], first["input"]
         shown = value if isinstance(value, str | int | float | list | tuple) else None
         if kind == "extra_forbidden":
@@ -378,7 +407,7 @@ def parse_table(record: type[Record], data: Mapping[str, Any], source: str) -> R
         elif kind == "missing":
             allowed, shown = "this key is required", None
         else:
-            allowed = first["msg"].removeprefix("Value error, ").replace("Input should", "should")
+            allowed = _PLAIN.get(kind) or first["msg"].removeprefix("Value error, ").replace("Input should", "should")
         path = ".".join(str(p) for p in place if p not in ("[key]", "float", "str") and "Table" not in str(p))
         raise InputError(source, path, shown, allowed) from None
 
@@ -455,12 +484,6 @@ def _check_references(unit: Unit) -> None:
     seen: set[str] = set()
     for scenario in unit.scenario:
         require(scenario.name not in seen, "scenario.name", scenario.name, "a name that is used once")
-        require(
-            scenario.settle < scenario.duration,
-            f"scenario '{scenario.name}'.settle",
-            scenario.settle,
-            f"less than the duration, {scenario.duration:g} s",
-        )
         seen.add(scenario.name)
 
 

@@ -108,6 +108,9 @@ MISTAKES = [
     (["export", "planetary", "--figures", "none.json"], "none.json: a file written by rtcvt check --json"),
     (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),
     (["check", "planetary", "-o", "no/such/f.html"], "output = 'no/such/f.html'"),
+    (["show", "a" * 300], "a TOML file, or one of the shipped units"),
+    (["show", "toroidal_kers", "--set", "geometry.r_c=0", "--json"], "parameters with finite matrices"),
+    (["check", "planetary", "-o", "same", "--json", "same"], "a file of its own for each output"),
     (["run", "none.fmu"], "none.fmu"),
     (["run", "none.fmu", "--scenario", "x"], "--scenario = 'x': a TOML file; none.fmu has no unit file"),
     (["simulate", "planetary", "--model", "soft"], "Invalid value"),
@@ -122,6 +125,15 @@ def test_mistakes_end_with_2_and_write_nothing(rtcvt, tmp_path, words, message):
     assert message in err
     assert "Traceback" not in err
     assert not list(tmp_path.iterdir())
+
+
+def test_brackets_are_text(rtcvt, tmp_path):
+    """Names and units in brackets are no markup."""
+    assert "[kg.m2]" in rtcvt("show", "--help")[1]
+    (tmp_path / "s.toml").write_text('name = "[/red] up [fast]"\nduration = "0.1 s"\nsettle = 0')
+    code, text, _ = rtcvt("simulate", "planetary", "--scenario", "s.toml")
+    assert code == 0
+    assert "[/red] up [fast]" in text
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,11 @@ def test_angle_and_direction_agree(tmp_path):
             "duration = '1 s'\ninputs = { a = { time = [0, 1], value = [1] } }",
             r"s\.toml: inputs\.a.*as many values as times",
         ),
+        ("duration = 1\nsettle = 5", r"s\.toml: .*settle must be less than the duration"),
+        ("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a finite quantity in s"),
+        ("duration = 1" + 5000 * "0", r"s\.toml: not valid TOML: a number with thousands of digits"),
+        ("a = " + 5000 * "[", r"s\.toml: not valid TOML"),
+        ("duration = '1 s^9^9^9^9^9'", r"s\.toml: duration = .*small powers"),
         ("duration = '1 s'\ncolour = 1", r"s\.toml: colour: unknown key; allowed: name, "),
     ],
 )

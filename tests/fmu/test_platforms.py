@@ -1,0 +1,142 @@
+"""The same bits everywhere: one scenario on the model itself and on units in machine code of three platforms.
+
+On linux64 and win64, the latter under wine, and on aarch64-linux under qemu with a C library for it (Debian's
+``libc6-arm64-cross``), the shared library of the FMU itself runs. Without that C library, aarch64-static takes its
+place: the unit's sources, compiled with the same flags into a static program.
+"""
+
+import math
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import fmpy
+import numpy as np
+import pytest
+
+from fmu.native.export import FLAGS, PLATFORMS, export_native, unit_variables
+from rtcvt.kernel import FAILED
+from rtcvt.pog.system import build_model
+from rtcvt.unitfile import load_unit
+
+H = 1e-3
+STEPS = 3000
+FIDELITIES = ["rigid", "full"]
+HOST = Path(__file__).with_name("platform_host.c")
+SYSROOT = Path("/usr/aarch64-linux-gnu")  # of libc6-arm64-cross
+CROSS = (SYSROOT / "lib").is_dir()
+ZIG = find_spec("ziglang") is not None
+WINE = shutil.which("wine64") or shutil.which("wine")
+QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+
+
+def needs(found, what):
+    return pytest.mark.skipif(not found, reason=f"needs {what}")
+
+
+needs_zig = needs(ZIG, "ziglang")
+needs_qemu = needs(QEMU, "qemu-aarch64")
+PLATFORM_CASES = [
+    pytest.param("linux64", id="linux64", marks=needs(ZIG or shutil.which("cc"), "a C compiler")),
+    pytest.param("win64", id="win64", marks=[needs_zig, needs(WINE, "wine")]),
+    pytest.param("aarch64-linux", id="aarch64-linux",
+                 marks=[needs_zig, needs_qemu, needs(CROSS, "libc6-arm64-cross")]),
+    pytest.param("aarch64-static", id="aarch64-static",
+                 marks=[needs_zig, needs_qemu, pytest.mark.skipif(CROSS, reason="the library itself can be run")]),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=FIDELITIES)
+def scenario(request):
+    """Fidelity, model, inputs and results: each output, state and rate after each step of the model itself."""
+    model = build_model(load_unit("toroidal_kers"), request.param)
+    t = H * np.arange(STEPS)
+    w, tau = (v.start for v in model.select("input"))
+    demand = 8.0 * np.sin(5.0 * t) + np.where((t > 1.0) & (t < 1.5), 90.0, 0.0) - np.where(t > 2.2, 90.0, 0.0)
+    inputs = np.column_stack([w + 8.0 * np.sin(3.0 * t) + 4.0 * t, tau + demand])
+    instance = model.instantiate()
+    instance.initialise()
+    found = []
+    for row in inputs:
+        instance.u[:] = row
+        assert instance.step(H) != FAILED
+        found.append([*instance.y, *instance.x, *instance.derivative()])
+    return request.param, model, inputs, np.array(found)
+
+
+@pytest.fixture(scope="module")
+def wine(tmp_path_factory):
+    """Environment with a wine of its own, without a display and without traces in menus."""
+    folder = tmp_path_factory.mktemp("wine")
+    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    environment |= {"WINEPREFIX": str(folder), "WINEARCH": "win64", "WINEDEBUG": "-all"}
+    environment["WINEDLLOVERRIDES"] = "mscoree,mshtml,winemenubuilder.exe="
+    started = subprocess.run([str(WINE), "wineboot", "-i"], env=environment, capture_output=True, timeout=120)
+    if started.returncode != 0:
+        pytest.skip("needs a wine that starts")
+    yield environment
+    server = shutil.which("wineserver")
+    if server is not None:
+        subprocess.run([server, "-k"], env=environment, capture_output=True, timeout=60)  # of this folder only
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def zig(target):
+    return [sys.executable, "-m", "ziglang", "cc", "-target", target, "-fno-sanitize=undefined", "-g0"]
+
+
+def prepare(case, fidelity, folder):
+    """The unit and a host for it in `folder`: the command that runs them, but for its other arguments, and the guid."""
+    platforms = (case,) if case in PLATFORMS else ()
+    path = export_native(load_unit("toroidal_kers"), fidelity, folder / "unit.fmu", platforms)
+    unit = Path(fmpy.extract(str(path), str(folder / "unit")))
+    program = folder / ("host.exe" if case == "win64" else "host")
+    sources = ["-I", str(unit / "sources"), str(HOST), "-o", str(program)]
+    flags = [f for f in FLAGS if f != "-shared"]  # with other ones zig would compile another C library
+    if case == "aarch64-static":
+        command = [*zig("aarch64-linux-musl"), *flags, "-static", "-DUNIT_SOURCES", *sources]
+    else:
+        compiler = zig(PLATFORMS[case][0]) if ZIG else ["cc"]
+        command = [*compiler, *flags, *sources, *([] if case == "win64" else ["-ldl"])]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    library = "-"
+    if case in PLATFORMS:
+        (binary,) = (unit / "binaries" / case).iterdir()
+        library = f"./{binary.name}"  # wine knows no other folders by their names here
+        shutil.copyfile(binary, folder / binary.name)
+    runner = {"linux64": [], "win64": [WINE], "aarch64-linux": [QEMU, "-L", str(SYSROOT)], "aarch64-static": [QEMU]}
+    guid = fmpy.read_model_description(str(unit)).guid
+    return [*runner[case], f"./{program.name}", library, guid]
+
+
+@pytest.mark.parametrize("case", PLATFORM_CASES)
+def test_the_bits_are_those_of_the_model(scenario, case, tmp_path, request):
+    fidelity, model, inputs, expected = scenario
+    environment = request.getfixturevalue("wine") if case == "win64" else None
+    table = list(enumerate(unit_variables(model)))
+    u = [k for k, (kind, _) in table if kind == "input"]
+    results = [(f"b{k}" if v.boolean else str(k), v.name)
+               for k, (kind, v) in table if kind in ("output", "state", "derivative")]  # fmt: skip
+    (tmp_path / "inputs.bin").write_bytes(np.concatenate([[H], inputs.ravel()]).astype("<f8").tobytes())
+    arguments = [STEPS, "inputs.bin", "results.bin", len(u), *u, len(results), *(r for r, _ in results)]
+    command = [*prepare(case, fidelity, tmp_path), *map(str, arguments)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found = np.fromfile(tmp_path / "results.bin", "<f8").reshape(STEPS, len(results))
+    same = found.view("<u8") == expected.astype("<f8").view("<u8")
+    first = [(int(k), results[i][1], float(found[k, i]), float(expected[k, i])) for k, i in np.argwhere(~same)[:5]]
+    assert same.all(), f"{np.count_nonzero(~same)} of {same.size} differ: step, variable, found, expected {first}"
+
+
+def test_the_scenario_moves_and_saturates(scenario):
+    _, model, _, expected = scenario
+    names = [v.name for v in model.select("output")]
+    saturated = expected[:, names.index("control.saturated")]
+    assert 0.05 < saturated.mean() < 0.95
+    assert np.ptp(expected[:, names.index("control.theta")]) > 0.05
+    assert np.isfinite(expected).all()
+    assert not math.isclose(expected[0, 0], expected[-1, 0])

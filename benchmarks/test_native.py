@@ -7,12 +7,11 @@ reported. ``make bench`` prints the figures; they stand in ``extra_info`` of ``-
 import json
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import fmpy
 import pytest
-from fmpy.fmi2 import FMU2Slave
+from fmpy_host import measure_do_step
 
 from fmu.export import export_python
 from fmu.native.export import export_native
@@ -63,31 +62,8 @@ def test_host_in_c(benchmark, unpacked, tmp_path, fidelity, steps=100_000):  # n
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_host_in_python(benchmark, unpacked, backend, fidelity):
-    folder = unpacked[backend, fidelity]
-    description = fmpy.read_model_description(str(folder))
-    slave = FMU2Slave(
-        guid=description.guid,
-        unzipDirectory=str(folder),
-        modelIdentifier=description.coSimulation.modelIdentifier,
-        instanceName="benchmark",
-    )
-    before = time.perf_counter()
-    slave.instantiate()
-    benchmark.extra_info["instantiate_ms"] = (time.perf_counter() - before) * 1e3
-    slave.setupExperiment(startTime=0.0)
-    slave.enterInitializationMode()
-    slave.exitInitializationMode()
-    now = 0.0
-
-    def step():
-        nonlocal now
-        slave.doStep(now, H)
-        now += H
-
-    step()
-    benchmark(step)
-    slave.terminate()
-    slave.freeInstance()
+    taken = measure_do_step(benchmark, unpacked[backend, fidelity], H)
+    benchmark.extra_info["instantiate_ms"] = taken * 1e3
     median = benchmark.stats.stats.median
     print(f"\n{backend} {fidelity} through FMPy: fmi2DoStep {median * 1e6:.2f} us, "
           f"instantiation {benchmark.extra_info['instantiate_ms']:.2f} ms")  # fmt: skip

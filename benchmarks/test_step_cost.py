@@ -5,13 +5,12 @@ table. The pure-Python reference runs the very text of the kernels without numba
 """
 
 import os
-import shutil
 import subprocess
 import sys
 
 import fmpy
 import pytest
-from fmpy.fmi2 import FMU2Slave
+from fmpy_host import measure_do_step
 
 from fmu.export import export_python
 from rtcvt.pog.system import build_model
@@ -63,30 +62,5 @@ def test_kernel(benchmark, unit, fidelity):
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 def test_fmu_do_step(benchmark, tmp_path, fidelity):
     path = export_python(load_unit("toroidal_kers"), fidelity, tmp_path / "k.fmu")
-    folder = fmpy.extract(path)
-    try:
-        description = fmpy.read_model_description(path)
-        slave = FMU2Slave(
-            guid=description.guid,
-            unzipDirectory=folder,
-            modelIdentifier=description.coSimulation.modelIdentifier,
-            instanceName="benchmark",
-        )
-        slave.instantiate()
-        slave.setupExperiment(startTime=0.0)
-        slave.enterInitializationMode()
-        slave.exitInitializationMode()
-        now = 0.0
-
-        def step():
-            nonlocal now
-            slave.doStep(now, 1e-3)
-            now += 1e-3
-
-        step()
-        benchmark(step)
-        slave.terminate()
-        slave.freeInstance()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    measure_do_step(benchmark, fmpy.extract(str(path), str(tmp_path / "unit")))
     report(benchmark, "toroidal_kers", fidelity)

@@ -1,0 +1,1 @@
+"""Non-smooth dynamics: set-valued force laws, their solvers and time stepping with impacts and friction."""

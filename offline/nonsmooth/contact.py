@@ -1,0 +1,320 @@
+"""The contact problem of one instant: impulses of all closed contacts under unilateral, bilateral and Coulomb laws.
+
+    gamma = G L + c,   G = W' M^-1 W
+    L_N = prox_[lower, inf)(L_N - r_N gamma_N)                          Cebulla 2014, eqs. (2.36b), (2.37b)
+    L_T = prox_disc(mu |L_N|)(L_T - r_T gamma_T)                        eq. (2.38b)
+
+``lower`` is 0 for a unilateral contact, minus infinity for a bilateral one, and positive in the expansion phase of
+Poisson's impact law. Each contact has one normal row and d = 0, 1 or 2 tangential rows (frictionless, planar,
+spatial), normal row first: row ``k (1 + d)`` is the normal of contact k.
+
+Fixed point: Gauss-Seidel over the contacts with ``r_N = 1 / G_NN`` and ``r_T = 1 / max eig G_TT`` of the contact's own
+block. Without friction it converges for every solvable problem, since G is symmetric positive semi-definite (Luo and
+Tseng 1992). With friction it is a contraction for small mu only; in practice it converges far beyond.
+
+Newton: generalised Jacobian of ``L - prox(L - r gamma)``, as in eqs. (5.45)-(5.48), and with friction as in Alart and
+Curnier 1991. A step that does not lower the residual is replaced by sweeps of the fixed point. Where contacts are
+redundant G is singular and the impulses are not unique; the step of least norm is taken then.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from offline.nonsmooth.lcp import ConvergenceError
+from offline.nonsmooth.proximal import prox_disc, prox_lower, prox_segment
+from rtcvt.errors import InputError
+
+__all__ = ["ContactProblem", "ContactSolution", "contact_problem", "fixed_point", "newton"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ContactProblem:
+    """One contact problem with k contacts of d tangential directions each, m = k (1 + d) rows.
+
+    Attributes
+    ----------
+    G : ndarray, shape (m, m)
+        Symmetric positive semi-definite ``W' M^-1 W`` [1/kg].
+    c : ndarray, shape (m,)
+        Relative velocity without impulses [m/s].
+    mu : ndarray, shape (k,)
+        Coefficient of friction.
+    lower : ndarray, shape (k,)
+        Least normal impulse, minus infinity for a bilateral contact [N s].
+    d : int
+        Tangential directions.
+    speed : float
+        Velocity that residuals are relative to [m/s].
+    """
+
+    G: Array
+    c: Array
+    mu: Array
+    lower: Array
+    d: int
+    speed: float
+
+
+@dataclass(frozen=True)
+class ContactSolution:
+    """Impulses [N s] and relative velocities [m/s], both of shape (m,), with the quality of the solution.
+
+    `residual` is the largest ``|L - prox(L - r gamma)| / r``, a velocity, over the `speed` of the problem; `iterations`
+    counts sweeps of the fixed point, or steps of Newton.
+    """
+
+    L: Array
+    gamma: Array
+    iterations: int
+    residual: float
+
+
+def contact_problem(
+    G: ArrayLike, c: ArrayLike, mu: ArrayLike, lower: ArrayLike, speed: float | None = None
+) -> ContactProblem:
+    """Check the data of a contact problem; d follows from the sizes of `c` and `mu`.
+
+    `speed` is the velocity that residuals are relative to, the largest ``|c|`` if absent. Name it where c may be the
+    rounding error of larger velocities.
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, a value is not finite or a coefficient of friction is negative.
+    """
+    G, c, mu, lower = (np.ascontiguousarray(x, dtype=np.float64) for x in (G, c, mu, lower))
+    d = c.size // max(mu.size, 1) - 1 if mu.size else 0
+    if c.ndim != 1 or c.size != mu.size * (1 + d) or d not in (0, 1, 2) or lower.shape != mu.shape:
+        raise InputError("contact problem", "shapes", (c.shape, mu.shape, lower.shape), "c: k (1 + d); mu, lower: k")
+    if G.shape != (c.size, c.size):
+        raise InputError("contact problem", "shape of G", G.shape, f"({c.size}, {c.size}) to fit c")
+    if not (np.isfinite(G).all() and np.isfinite(c).all() and (lower < np.inf).all()):
+        raise InputError("contact problem", "G, c, lower", None, "must be finite (lower may be minus infinity)")
+    if not ((mu >= 0.0) & (mu < np.inf)).all():
+        raise InputError("contact problem", "mu", mu, "must be finite and not negative")
+    speed = float(np.abs(c).max(initial=0.0)) if speed is None else speed
+    return ContactProblem(G, c, mu, lower, d, speed or 1.0)
+
+
+@njit(cache=True, error_model="numpy")
+def _factors(G, d, r):
+    """Factors r_N and r_T of each contact into r of shape (k, 2); 1 / max |G| where a block is zero."""
+    largest = 0.0
+    for i in range(G.shape[0]):
+        largest = max(largest, G[i, i])
+    if largest == 0.0:
+        largest = 1.0
+    for k in range(r.shape[0]):
+        i = k * (1 + d)
+        normal = G[i, i]
+        tangential = 0.0
+        if d == 1:
+            tangential = G[i + 1, i + 1]
+        elif d == 2:
+            a, b, e = G[i + 1, i + 1], G[i + 1, i + 2], G[i + 2, i + 2]
+            tangential = 0.5 * (a + e) + np.hypot(0.5 * (a - e), b)
+        r[k, 0] = 1.0 / (normal if normal > 1e-14 * largest else largest)
+        r[k, 1] = 1.0 / (tangential if tangential > 1e-14 * largest else largest)
+
+
+@njit(cache=True, error_model="numpy")
+def _row(G, c, L, i):
+    s = c[i]
+    for j in range(L.size):
+        s += G[i, j] * L[j]
+    return s
+
+
+@njit(cache=True, error_model="numpy")
+def _error(G, c, mu, lower, d, r, L):
+    """Largest ``|L - prox(L - r gamma)| / r`` [m/s]."""
+    worst = 0.0
+    for k in range(mu.size):
+        i = k * (1 + d)
+        e = abs(L[i] - prox_lower(L[i] - r[k, 0] * _row(G, c, L, i), lower[k])) / r[k, 0]
+        radius = mu[k] * abs(L[i])
+        if d == 1:
+            f = L[i + 1] - prox_segment(L[i + 1] - r[k, 1] * _row(G, c, L, i + 1), radius)
+            e = max(e, abs(f) / r[k, 1])
+        elif d == 2:
+            x_1 = L[i + 1] - r[k, 1] * _row(G, c, L, i + 1)
+            x_2 = L[i + 2] - r[k, 1] * _row(G, c, L, i + 2)
+            y_1, y_2 = prox_disc(x_1, x_2, radius)
+            e = max(e, np.hypot(L[i + 1] - y_1, L[i + 2] - y_2) / r[k, 1])
+        if not e <= worst:
+            worst = e
+    return worst
+
+
+@njit(cache=True, error_model="numpy")
+def _sweep(G, c, mu, lower, d, r, L):
+    """One Gauss-Seidel sweep over the contacts, in place."""
+    for k in range(mu.size):
+        i = k * (1 + d)
+        L[i] = prox_lower(L[i] - r[k, 0] * _row(G, c, L, i), lower[k])
+        radius = mu[k] * abs(L[i])
+        if d == 1:
+            L[i + 1] = prox_segment(L[i + 1] - r[k, 1] * _row(G, c, L, i + 1), radius)
+        elif d == 2:
+            x_1 = L[i + 1] - r[k, 1] * _row(G, c, L, i + 1)
+            x_2 = L[i + 2] - r[k, 1] * _row(G, c, L, i + 2)
+            L[i + 1], L[i + 2] = prox_disc(x_1, x_2, radius)
+
+
+@njit(cache=True, error_model="numpy")
+def _sweeps(G, c, mu, lower, d, r, L, level, limit):
+    """Sweeps until the error [m/s] is at most `level`; returns their number and the error."""
+    error = _error(G, c, mu, lower, d, r, L)
+    for sweep in range(limit):
+        if error <= level or not error < np.inf:
+            return sweep, error
+        _sweep(G, c, mu, lower, d, r, L)
+        error = _error(G, c, mu, lower, d, r, L)
+    return limit, error
+
+
+@njit(cache=True, error_model="numpy")
+def _linearised(G, c, mu, lower, d, r, L, J, F):
+    """Generalised Jacobian J and value F of ``L - prox(L - r gamma)``; J is zero on entry."""
+    m = L.size
+    for k in range(mu.size):
+        i = k * (1 + d)
+        gamma = _row(G, c, L, i)
+        if L[i] - r[k, 0] * gamma > lower[k]:
+            F[i] = r[k, 0] * gamma
+            for j in range(m):
+                J[i, j] = r[k, 0] * G[i, j]
+        else:
+            F[i] = L[i] - lower[k]
+            J[i, i] = 1.0
+        if d == 0:
+            continue
+        radius = mu[k] * abs(L[i])
+        slope = mu[k] if L[i] >= 0.0 else -mu[k]
+        g_1 = _row(G, c, L, i + 1)
+        g_2 = _row(G, c, L, i + 2) if d == 2 else 0.0
+        x_1 = L[i + 1] - r[k, 1] * g_1
+        x_2 = L[i + 2] - r[k, 1] * g_2 if d == 2 else 0.0
+        length = np.hypot(x_1, x_2)
+        if length <= radius and radius > 0.0:
+            for a in range(1, 1 + d):
+                F[i + a] = r[k, 1] * (g_1 if a == 1 else g_2)
+                for j in range(m):
+                    J[i + a, j] = r[k, 1] * G[i + a, j]
+            continue
+        n_1 = x_1 / length if length > 0.0 else 0.0
+        n_2 = x_2 / length if length > 0.0 else 0.0
+        F[i + 1] = L[i + 1] - radius * n_1
+        J[i + 1, i + 1] = 1.0
+        J[i + 1, i] = -slope * n_1
+        if d == 2:
+            F[i + 2] = L[i + 2] - radius * n_2
+            J[i + 2, i + 2] = 1.0
+            J[i + 2, i] = -slope * n_2
+            # The derivative of x / |x| is the projector across x, over |x|.
+            share = radius / length if length > 0.0 else 0.0
+            for j in range(m):
+                dx_1 = (1.0 if j == i + 1 else 0.0) - r[k, 1] * G[i + 1, j]
+                dx_2 = (1.0 if j == i + 2 else 0.0) - r[k, 1] * G[i + 2, j]
+                along = n_1 * dx_1 + n_2 * dx_2
+                J[i + 1, j] -= share * (dx_1 - n_1 * along)
+                J[i + 2, j] -= share * (dx_2 - n_2 * along)
+
+
+def _start(problem: ContactProblem, start: ArrayLike | None) -> tuple[Array, Array]:
+    """First impulses, and factors r of shape (k, 2)."""
+    r = np.empty((problem.mu.size, 2))
+    _factors(problem.G, problem.d, r)
+    L = np.zeros(problem.c.size) if start is None else np.array(start, dtype=np.float64)
+    if L.shape != problem.c.shape:
+        raise InputError("contact problem", "shape of start", L.shape, f"({problem.c.size},)")
+    normal = slice(None, None, 1 + problem.d)
+    L[normal] = np.maximum(L[normal], problem.lower)
+    return L, r
+
+
+def fixed_point(
+    problem: ContactProblem, start: ArrayLike | None = None, tolerance: float = 1e-10, limit: int = 100_000
+) -> ContactSolution:
+    """Solve a contact problem by Gauss-Seidel sweeps of the proximal form.
+
+    Parameters
+    ----------
+    problem : ContactProblem
+        See `contact_problem`.
+    start : array_like, shape (m,), optional
+        First impulses, e.g. those of the step before; zero if absent [N s].
+    tolerance : float
+        Residual to reach, see `ContactSolution`.
+    limit : int
+        Most sweeps.
+
+    Raises
+    ------
+    ConvergenceError
+        If the tolerance is not reached.
+    """
+    p = problem
+    L, r = _start(p, start)
+    sweeps, error = _sweeps(p.G, p.c, p.mu, p.lower, p.d, r, L, tolerance * p.speed, limit)
+    if not error <= tolerance * p.speed:
+        raise ConvergenceError(
+            f"contact fixed point: residual {error / p.speed:.1e} after {sweeps} sweeps, wanted {tolerance:.1e}: "
+            "use newton, raise limit or tolerance, or check that the constraints can be met and mu is not too large"
+        )
+    return ContactSolution(L, p.G @ L + p.c, sweeps, error / p.speed)
+
+
+def newton(
+    problem: ContactProblem, start: ArrayLike | None = None, tolerance: float = 1e-10, limit: int = 1000
+) -> ContactSolution:
+    """Solve a contact problem by the non-smooth Newton method, with sweeps of the fixed point where a step fails.
+
+    Parameters, as in `fixed_point`; `limit` counts steps, of which one that fails costs 50 sweeps.
+
+    Raises
+    ------
+    ConvergenceError
+        If the tolerance is not reached.
+    """
+    p = problem
+    L, r = _start(p, start)
+    m = L.size
+    J, F = np.empty((m, m)), np.empty(m)
+    data = (p.G, p.c, p.mu, p.lower, p.d, r)
+    normal = slice(None, None, 1 + p.d)
+    error = _error(*data, L)
+    steps = 0
+    while not error <= tolerance * p.speed and steps < limit and error < np.inf:
+        steps += 1
+        J[:] = 0.0
+        _linearised(*data, L, J, F)
+        accepted = False
+        for solve in (np.linalg.solve, _least):
+            try:
+                candidate = L - solve(J, F)
+            except np.linalg.LinAlgError:
+                continue
+            candidate[normal] = np.maximum(candidate[normal], p.lower)
+            candidate_error = _error(*data, candidate)
+            if candidate_error < 0.9 * error:
+                L, error, accepted = candidate, candidate_error, True
+                break
+        if not accepted:
+            _, error = _sweeps(*data, L, tolerance * p.speed, 50)
+    if not error <= tolerance * p.speed:
+        raise ConvergenceError(
+            f"contact newton: residual {error / p.speed:.1e} after {steps} steps, wanted {tolerance:.1e}: "
+            "raise limit or tolerance, or check that the constraints can be met and mu is not too large"
+        )
+    return ContactSolution(L, p.G @ L + p.c, steps, error / p.speed)
+
+
+def _least(J: Array, F: Array) -> Array:
+    """Least-squares solution of least norm, for a singular J."""
+    return np.asarray(np.linalg.lstsq(J, F, rcond=1e-11)[0], dtype=np.float64)

@@ -1,0 +1,211 @@
+"""Contact with friction, checked by its laws and against Lemke, not by the proximal form that solved it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from offline.nonsmooth import contact
+from offline.nonsmooth.contact import contact_problem, fixed_point, newton
+from offline.nonsmooth.lcp import ConvergenceError
+from offline.nonsmooth.lemke import lemke
+from rtcvt.errors import InputError
+
+SOLVERS = [fixed_point, newton]
+
+
+def random_problem(rng, contacts, d, mu, spare=3):
+    """W' M^-1 W with more velocities than rows, so that it is regular."""
+    m = contacts * (1 + d)
+    W = rng.normal(size=(m + spare, m))
+    return contact_problem(W.T @ W / m, rng.normal(size=m), np.full(contacts, mu), np.zeros(contacts))
+
+
+def assert_laws_hold(p, solution, tolerance=1e-7):
+    scale = np.abs(p.c).max()
+    L = solution.L.reshape(-1, 1 + p.d)
+    gamma = (p.G @ solution.L + p.c).reshape(-1, 1 + p.d)
+    np.testing.assert_allclose(gamma.ravel(), solution.gamma, atol=1e-12 * scale)
+    assert (L[:, 0] >= p.lower).all()
+    for k in range(p.mu.size):
+        N = L[k, 0]
+        if p.lower[k] == -np.inf or p.lower[k] + tolerance < N:
+            assert abs(gamma[k, 0]) <= tolerance * scale
+        assert gamma[k, 0] >= -tolerance * scale
+        if p.d == 0:
+            continue
+        T, slip, most = L[k, 1:], gamma[k, 1:], p.mu[k] * abs(N)
+        assert np.linalg.norm(T) <= most + tolerance
+        speed = np.linalg.norm(slip)
+        if speed > 1e-5 * scale:  # slips: on the edge of the disc, against the slip
+            np.testing.assert_allclose(T, -most * slip / speed, atol=1e-5 * max(most, 1.0))
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_one_planar_contact(solve):
+    """A unit mass: sticks below mu N, slips above, opens when pulled."""
+    for push, c_N, expected in (
+        (0.4, -1.0, -0.4),
+        (-0.4, -1.0, 0.4),
+        (0.9, -1.0, -0.5),
+        (-0.9, -1.0, 0.5),
+        (0.9, 1.0, 0),
+    ):
+        p = contact_problem(np.eye(2), [c_N, push], [0.5], [0.0])
+        np.testing.assert_allclose(solve(p).L, [max(-c_N, 0.0), expected], atol=1e-10)
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_one_spatial_contact_slips_against_its_velocity(solve):
+    p = contact_problem(np.eye(3), [-1.0, 3.0, -4.0], [0.5], [0.0])
+    solution = solve(p)
+    np.testing.assert_allclose(solution.L, [1.0, -0.3, 0.4], atol=1e-9)
+    np.testing.assert_allclose(solution.gamma, [0.0, 2.7, -3.6], atol=1e-9)
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+@pytest.mark.parametrize("d", [0, 1, 2])
+@pytest.mark.parametrize("mu", [0.0, 0.2, 0.6])
+def test_laws_hold_on_random_systems(solve, d, mu):
+    rng = np.random.default_rng(10 * d + int(10 * mu))
+    for contacts in (1, 2, 5, 12):
+        for _ in range(5):
+            p = random_problem(rng, contacts, d, mu)
+            solution = solve(p)
+            assert solution.residual <= 1e-10
+            assert_laws_hold(p, solution)
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_solvers_agree(d):
+    """With low friction the solution is unique."""
+    rng = np.random.default_rng(3)
+    for contacts in (1, 3, 10, 30):
+        p = random_problem(rng, contacts, d, 0.1, spare=2 * contacts)
+        a, b = (solve(p, tolerance=1e-12) for solve in SOLVERS)
+        np.testing.assert_allclose(a.L, b.L, atol=1e-8 * np.abs(b.L).max())
+        np.testing.assert_allclose(a.gamma, b.gamma, atol=1e-9)
+
+
+def test_without_friction_it_is_a_linear_complementarity_problem():
+    rng = np.random.default_rng(4)
+    for n in (1, 4, 20):
+        p = random_problem(rng, n, 0, 0.0)
+        exact = lemke(p.G, p.c).z
+        for solve in SOLVERS:
+            np.testing.assert_allclose(solve(p).L, exact, atol=1e-7 * np.abs(exact).max() + 1e-12)
+
+
+def planar_lcp(p):
+    """Planar Coulomb friction as a linear complementarity problem in (L_N, T_+, slip_-), with T = T_+ - mu L_N.
+
+    0 <= gamma_N _|_ L_N,  0 <= slip_+ _|_ T_+,  0 <= 2 mu L_N - T_+ _|_ slip_-,  gamma_T = slip_+ - slip_-
+    (Glocker and Pfeiffer 1995).
+    """
+    k = p.mu.size
+    N, T = slice(0, None, 2), slice(1, None, 2)
+    mu, eye = np.diag(p.mu), np.eye(k)
+    normal, tangential = p.G[N, N] - p.G[N, T] @ mu, p.G[T, N] - p.G[T, T] @ mu
+    zero = np.zeros((k, k))
+    A = np.block([[normal, p.G[N, T], zero], [tangential, p.G[T, T], eye], [2.0 * mu, -eye, zero]])
+    return A, np.concatenate([p.c[N], p.c[T], np.zeros(k)])
+
+
+def test_planar_friction_against_lemke():
+    rng = np.random.default_rng(5)
+    for contacts in (1, 2, 5, 12) * 5:
+        p = random_problem(rng, contacts, 1, 0.2, spare=2 * contacts)
+        A, b = planar_lcp(p)
+        solution = lemke(A, b)
+        assert solution.status == "solved"
+        L_N, T_plus = solution.z[:contacts], solution.z[contacts : 2 * contacts]
+        exact = np.column_stack([L_N, T_plus - p.mu * L_N]).ravel()
+        for solve in SOLVERS:
+            np.testing.assert_allclose(solve(p).L, exact, atol=1e-7 * max(np.abs(exact).max(), 1.0))
+
+
+def test_turning_the_tangents_turns_the_friction():
+    rng = np.random.default_rng(6)
+    p = random_problem(rng, 6, 2, 0.3)
+    turn = np.eye(18)
+    for k, angle in enumerate(rng.uniform(0.0, 2.0 * np.pi, 6)):
+        i = 3 * k + 1
+        turn[i : i + 2, i : i + 2] = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+    turned = contact_problem(turn @ p.G @ turn.T, turn @ p.c, p.mu, p.lower)
+    for solve in SOLVERS:
+        np.testing.assert_allclose(solve(turned).gamma, turn @ solve(p).gamma, atol=1e-7)
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_bilateral_contacts_pull_and_their_friction_uses_the_amount(solve):
+    """A joint that is pulled apart: normal impulse -2, friction at most 0.25 * 2."""
+    p = contact_problem(np.eye(2), [2.0, 3.0], [0.25], [-np.inf])
+    np.testing.assert_allclose(solve(p).L, [-2.0, -0.5], atol=1e-9)
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_lower_bound_is_kept(solve):
+    p = contact_problem(np.eye(2), [0.0, 1.0], [0.5], [3.0])
+    np.testing.assert_allclose(solve(p).L, [3.0, -1.0], atol=1e-9)
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_table_with_four_legs(solve):
+    """Redundant: the legs' forces are not unique, their sum, moments and the motion are."""
+    x, y = np.array([1.0, 1.0, -1.0, -1.0]), np.array([0.5, -0.5, 0.5, -0.5])
+    W = np.zeros((6, 12))  # v_x, v_y, v_z, and the rates of turn about x, y, z; unit mass and inertias
+    for k in range(4):
+        W[:, 3 * k] = [0.0, 0.0, 1.0, y[k], -x[k], 0.0]
+        W[:, 3 * k + 1] = [1.0, 0.0, 0.0, 0.0, 0.0, -y[k]]
+        W[:, 3 * k + 2] = [0.0, 1.0, 0.0, 0.0, 0.0, x[k]]
+    free = np.array([0.3, 0.0, -1.0, 0.0, 0.0, 0.0])
+    assert np.linalg.matrix_rank(W.T @ W) == 6
+    solution = solve(contact_problem(W.T @ W, W.T @ free, np.full(4, 0.5), np.zeros(4)))
+    np.testing.assert_allclose(free + W @ solution.L, 0.0, atol=1e-8)
+    assert solution.L[::3].sum() == pytest.approx(1.0, rel=1e-8)
+
+
+@pytest.mark.parametrize("d", [0, 1, 2])
+def test_newton_has_the_derivative_of_the_proximal_equations(d):
+    """Central differences, at points where all branches occur: open, bound, stick, slip, pull."""
+    rng = np.random.default_rng(8)
+    p = random_problem(rng, 30, d, 0.5)
+    p = replace(p, lower=rng.choice([0.0, 0.2, -np.inf], size=30))
+    r, m = np.empty((30, 2)), p.c.size
+    contact._factors(p.G, d, r)
+    L = rng.normal(size=m)
+
+    def value(L):
+        J, F = np.zeros((m, m)), np.empty(m)
+        contact._linearised(p.G, p.c, p.mu, p.lower, d, r, L, J, F)
+        return J, F
+
+    J, _ = value(L)
+    step = 1e-7
+    difference = np.column_stack([(value(L + e)[1] - value(L - e)[1]) / (2.0 * step) for e in step * np.eye(m)])
+    np.testing.assert_allclose(J, difference, atol=1e-6)
+
+
+def test_warm_start_ends_at_once():
+    p = random_problem(np.random.default_rng(7), 8, 2, 0.3)
+    for solve in SOLVERS:
+        assert solve(p, start=solve(p, tolerance=1e-12).L).iterations == 0
+
+
+@pytest.mark.parametrize("solve", SOLVERS)
+def test_constraints_that_cannot_be_met_are_an_error(solve):
+    """Two joints in one place with different speeds."""
+    p = contact_problem(np.ones((2, 2)), [1.0, 2.0], [0.0, 0.0], [-np.inf, -np.inf])
+    with pytest.raises(ConvergenceError, match="constraints can be met"):
+        solve(p, limit=50)
+
+
+def test_bad_data_is_refused():
+    with pytest.raises(InputError, match="shape of G"):
+        contact_problem(np.eye(3), np.ones(2), [0.1], [0.0])
+    with pytest.raises(InputError, match="k \\(1 \\+ d\\)"):
+        contact_problem(np.eye(5), np.ones(5), [0.1, 0.1], [0.0, 0.0])
+    with pytest.raises(InputError, match="not negative"):
+        contact_problem(np.eye(2), np.ones(2), [-0.1], [0.0])
+    with pytest.raises(InputError, match="finite"):
+        contact_problem(np.eye(2), [np.nan, 1.0], [0.1], [0.0])

@@ -1,0 +1,282 @@
+"""Three solvers of one problem: enumeration of all active sets where it is small, each other where it is not."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from offline.nonsmooth.lcp import ConvergenceError, fixed_point, newton, relaxation, residual
+from offline.nonsmooth.lemke import lemke
+from rtcvt.errors import InputError
+
+
+def spd(rng, n):
+    B = rng.normal(size=(n, n))
+    return B @ B.T + 0.1 * n * np.eye(n)
+
+
+def monotone(rng, n):
+    S = rng.normal(size=(n, n))
+    return spd(rng, n) + S - S.T
+
+
+def dominant(rng, n):
+    """Positive diagonal above the row sums: a P-matrix, its symmetric part mostly indefinite."""
+    A = rng.normal(size=(n, n)) * np.geomspace(1.0, 30.0, n)[None, :]
+    np.fill_diagonal(A, 0.0)
+    np.fill_diagonal(A, 1.1 * np.abs(A).sum(axis=1) + 0.1)
+    return A
+
+
+def semidefinite(rng, n):
+    """Rank n/2: forces are not unique, gaps are."""
+    B = rng.normal(size=(n, max(1, n // 2)))
+    return B @ B.T
+
+
+def copositive(rng, n):
+    """Symmetric, positive entries, indefinite: strictly copositive, not a P-matrix."""
+    A = rng.uniform(0.0, 1.0, size=(n, n))
+    return A + A.T + 0.1 * np.eye(n)
+
+
+def solvable(rng, A):
+    """A right-hand side with a known solution, ties (z_i = w_i = 0) included."""
+    n = len(A)
+    kind = rng.integers(0, 3, size=n)
+    z = np.where(kind == 0, rng.uniform(0.1, 1.0, size=n), 0.0)
+    w = np.where(kind == 1, rng.uniform(0.1, 1.0, size=n), 0.0)
+    return w - A @ z, z, w
+
+
+def enumerated(A, b):
+    """All solutions with regular active sets, by trying the 2^n sets."""
+    n = b.size
+    found = []
+    for bits in itertools.product((False, True), repeat=n):
+        K = np.flatnonzero(bits)
+        z = np.zeros(n)
+        if K.size:
+            z[K] = np.linalg.solve(A[np.ix_(K, K)], -b[K])
+        if (z >= -1e-12).all() and (A @ z + b >= -1e-12).all():
+            found.append(z)
+    return found
+
+
+def assert_solves(A, b, z, tolerance=1e-9):
+    w = A @ z + b
+    scale = np.abs(b).max()
+    assert z.min() >= 0.0
+    assert w.min() >= -tolerance * scale
+    assert (np.minimum(z * np.abs(A).max(), np.abs(w)) <= tolerance * scale).all()
+
+
+@pytest.mark.parametrize("matrix", [spd, monotone, dominant])
+def test_solvers_find_the_one_solution_of_a_p_matrix(matrix):
+    rng = np.random.default_rng(1)
+    for n in (1, 2, 3, 5, 8) * 4:
+        A, b = matrix(rng, n), rng.normal(size=n)
+        (exact, *others) = enumerated(A, b)
+        assert not others
+        for solve in (lemke, newton, fixed_point):
+            np.testing.assert_allclose(solve(A, b).z, exact, atol=1e-6 * np.abs(exact).max() + 1e-14)
+
+
+@pytest.mark.parametrize("matrix", [spd, monotone, dominant])
+def test_solvers_agree_on_larger_problems(matrix):
+    rng = np.random.default_rng(2)
+    for n in (20, 60, 120):
+        A, b = matrix(rng, n), rng.normal(size=n)
+        reference = lemke(A, b)
+        assert reference.status == "solved"
+        for solution in (reference, newton(A, b), fixed_point(A, b)):
+            assert_solves(A, b, solution.z)
+            assert solution.residual == residual(A, b, solution.z)
+            np.testing.assert_allclose(solution.z, reference.z, atol=1e-6 * np.abs(reference.z).max())
+
+
+def test_semidefinite_problems_have_unique_gaps():
+    rng = np.random.default_rng(3)
+    for n in (2, 5, 10, 30) * 5:
+        A = semidefinite(rng, n)
+        b, _, w = solvable(rng, A)
+        for solution in (lemke(A, b), newton(A, b), fixed_point(A, b, tolerance=1e-9)):
+            assert_solves(A, b, solution.z, 1e-8)
+            np.testing.assert_allclose(solution.w, w, atol=1e-4 * np.abs(b).max())
+
+
+def test_strictly_copositive_problems_are_always_solved_by_lemke_and_by_descent():
+    rng = np.random.default_rng(4)
+    newton_solved = 0
+    for n in (2, 5, 10, 30) * 5:
+        A, b = copositive(rng, n), rng.normal(size=n)
+        assert np.linalg.eigvalsh(copositive(rng, 30))[0] < 0.0
+        for solve in (lemke, fixed_point):
+            solution = solve(A, b)
+            assert solution.status == "solved"
+            assert_solves(A, b, solution.z)
+        try:  # no P-matrix: Newton may cycle, but then says so
+            assert_solves(A, b, newton(A, b, limit=500).z)
+            newton_solved += 1
+        except ConvergenceError:
+            pass
+    assert newton_solved > 0
+
+
+def test_newton_does_not_cycle_on_a_p_matrix():
+    """From these starts the bare active-set step goes round {1,3}, {2,3}, {1,2} for ever; single rows end it."""
+    for alpha in (2.0, 3.0, 10.0):  # beyond 2 the symmetric part is indefinite
+        A = np.array([[1.0, 0.0, alpha], [alpha, 1.0, 0.0], [0.0, alpha, 1.0]])
+        for start in np.eye(3):
+            solution = newton(A, -np.ones(3), start=start)
+            np.testing.assert_allclose(solution.z, 1.0 / (1.0 + alpha), rtol=1e-12)
+            assert solution.iterations <= 10
+
+
+def test_warm_start_from_the_solution_takes_one_system():
+    rng = np.random.default_rng(5)
+    A, b = spd(rng, 50), rng.normal(size=50)
+    z = newton(A, b).z
+    assert newton(A, b, start=z).iterations == 1
+    assert fixed_point(A, b, start=z).iterations == 0
+
+
+def test_every_sweep_of_a_symmetric_problem_descends():
+    rng = np.random.default_rng(6)
+    A, b = copositive(rng, 12), rng.normal(size=12)
+    r, z = relaxation(A), np.zeros(12)
+    assert np.linalg.eigvalsh(np.diag(1.0 / r) - A)[0] >= -1e-12
+    energy = [0.0]
+    for _ in range(50):
+        z = np.maximum(z - r * (A @ z + b), 0.0)
+        energy.append(0.5 * z @ A @ z + b @ z)
+    assert (np.diff(energy) <= 1e-14).all()
+
+
+def test_sweeps_on_nonsymmetric_matrices_contract_as_stated():
+    rng = np.random.default_rng(7)
+    A, b = monotone(rng, 15), rng.normal(size=15)
+    r = relaxation(A)
+    mu, L = np.linalg.eigvalsh(0.5 * (A + A.T))[0], np.linalg.norm(A, 2)
+    z, exact = np.zeros(15), lemke(A, b).z
+    for _ in range(100):
+        z_next = np.maximum(z - r * (A @ z + b), 0.0)
+        bound = np.sqrt(1.0 - (mu / L) ** 2) * np.linalg.norm(z - exact)
+        assert np.linalg.norm(z_next - exact) <= bound * (1.0 + 1e-9) + 1e-14
+        z = z_next
+
+
+def test_scaled_diagonal_dominance_is_seen():
+    """Not dominant by rows, dominant after scaling columns: the spectral radius tells."""
+    A = np.array([[1.0, 50.0], [0.01, 1.0]])
+    np.testing.assert_array_equal(relaxation(A), [1.0, 1.0])
+    b = np.array([-1.0, -1.0])
+    np.testing.assert_allclose(fixed_point(A, b).z, enumerated(A, b)[0], rtol=1e-8, atol=1e-9)
+
+
+def test_iteration_on_both_unknowns_halves_the_range_of_r():
+    """The source's (5.40) uses the gaps of the sweep before: unstable at r mu = 1.5, where this sweep converges."""
+    A, b, r = np.array([[1.0]]), np.array([-1.0]), np.array([1.5])
+    assert fixed_point(A, b, r=r, start=[0.9]).z[0] == pytest.approx(1.0, abs=1e-9)
+    g, lam = 0.0, 0.9
+    far = []
+    for _ in range(200):
+        g, lam = A[0, 0] * lam + b[0], max(lam - r[0] * g, 0.0)
+        far.append(abs(lam - 1.0))
+    assert min(far[100:]) > 0.1
+
+
+INFEASIBLE = [
+    (np.array([[1.0, -1.0], [-1.0, 1.0]]), np.array([-1.0, -1.0])),  # w_1 + w_2 = -2
+    (np.zeros((2, 2)), np.array([1.0, -1.0])),
+    (np.diag([2.0, 0.0, 1.0]), np.array([1.0, -3.0, -1.0])),
+]
+
+
+@pytest.mark.parametrize(("A", "b"), INFEASIBLE)
+def test_problem_without_solution_is_reported_by_every_solver(A, b):
+    assert lemke(A, b).status == "ray"
+    with pytest.raises(ConvergenceError, match="use lemke"):
+        newton(A, b)
+    with pytest.raises(ConvergenceError, match="lemke"):
+        fixed_point(A, b, limit=1000)
+
+
+def test_too_few_iterations_raise_and_say_what_to_do():
+    rng = np.random.default_rng(8)
+    A, b = spd(rng, 30), -np.ones(30)
+    with pytest.raises(ConvergenceError, match="raise limit"):
+        fixed_point(A, b, limit=3)
+    with pytest.raises(ConvergenceError, match="raise limit"):
+        lemke(A, b, limit=3)
+    with pytest.raises(ConvergenceError, match="linear systems"):
+        newton(A, b, start=rng.uniform(-1, 1, 30), limit=1)
+
+
+def test_no_proven_factor_is_an_error_of_input():
+    with pytest.raises(InputError, match="lemke"):
+        relaxation(np.array([[0.0, 1.0], [-2.0, 0.0]]))
+
+
+@pytest.mark.parametrize("solve", [lemke, newton, fixed_point])
+def test_bad_data_is_refused(solve):
+    with pytest.raises(InputError, match="shape"):
+        solve(np.eye(3), np.ones(2))
+    with pytest.raises(InputError, match="finite"):
+        solve(np.eye(2), [1.0, np.nan])
+
+
+@pytest.mark.parametrize("solve", [lemke, newton, fixed_point])
+def test_open_contacts_cost_nothing(solve):
+    solution = solve(np.eye(3), [0.0, 1.0, 2.0])
+    assert solution.iterations == 0
+    assert solution.residual == 0.0
+    np.testing.assert_array_equal(solution.z, 0.0)
+
+
+@pytest.mark.parametrize("solve", [lemke, newton, fixed_point])
+def test_scaling_of_units_changes_nothing(solve):
+    rng = np.random.default_rng(9)
+    A, b = spd(rng, 10), rng.normal(size=10)
+    z = solve(A, b).z
+    np.testing.assert_allclose(solve(1e-9 * A, 1e-3 * b).z, 1e6 * z, rtol=1e-7, atol=1e-7 * 1e6 * z.max())
+
+
+# Cebulla 2014, Fig. 5.6: a cantilever on two sticks. The source gives no numbers; these are a steel strip of
+# 20 mm x 2 mm, 200 mm long (E I = 2.8 N m^2), on sticks of 1e5 N/m at half and full length.
+EI, STICK, X = 2.8, 1e5, (0.1, 0.2)
+
+
+def cantilever():
+    """Influence of sticks and beam, whose deflection at x_i under a load at x_j >= x_i is x_i^2 (3 x_j - x_i) / 6EI."""
+    C = np.empty((2, 2))
+    for i, j in itertools.product(range(2), repeat=2):
+        near, far = sorted((X[i], X[j]))
+        C[i, j] = near**2 * (3.0 * far - near) / (6.0 * EI)
+    return C + np.eye(2) / STICK
+
+
+@pytest.mark.parametrize(
+    ("rigid_gaps", "closed"),
+    [
+        ((-1e-3, -1e-3), (True, False)),  # the case of the figure: both penetrate, stick 1 lifts the beam off stick 2
+        ((-1e-3, -2.7e-3), (True, True)),
+        ((-0.1e-3, -4e-3), (False, True)),  # the other way round
+        ((1e-3, 1e-3), (False, False)),
+    ],
+)
+def test_two_sticks_under_a_cantilever(rigid_gaps, closed):
+    C, rigid = cantilever(), np.array(rigid_gaps)
+    exact = np.zeros(2)
+    if closed == (True, True):
+        det = C[0, 0] * C[1, 1] - C[0, 1] ** 2
+        exact[:] = (C[0, 1] * rigid[1] - C[1, 1] * rigid[0]) / det, (C[0, 1] * rigid[0] - C[0, 0] * rigid[1]) / det
+    elif any(closed):
+        i = closed.index(True)
+        exact[i] = -rigid[i] / C[i, i]
+    np.testing.assert_allclose(enumerated(C, rigid), [exact], rtol=1e-9)
+    for solve in (lemke, newton, fixed_point):
+        solution = solve(C, rigid)
+        np.testing.assert_allclose(solution.z, exact, rtol=1e-8, atol=1e-7 * exact.max())
+        assert tuple(solution.z > 1e-6) == closed
+        assert tuple(np.abs(solution.w) < 1e-9) == closed

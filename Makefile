@@ -3,7 +3,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow test-interop lint bench clean
 
 demo: .venv/installed
 	mkdir -p build
@@ -19,6 +19,10 @@ test: .venv/installed
 
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -m slow
+
+test-interop: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[interop]"
+	$(BIN)/python -m pytest -m interop
 
 lint: .venv/installed
 	$(BIN)/ruff check .

@@ -1,8 +1,11 @@
-/* Cost of a native unit from a host in C, on stdout as JSON: instantiation, fmi2DoStep alone, and the whole cycle of
-   setting the inputs, stepping and getting the outputs. Counts allocations of the process while it steps: the functions
-   of the C library are replaced by counting ones here, for the unit as well (glibc).
+/* Cost of a unit from a host in C, on stdout as JSON: instantiation, fmi2DoStep alone, and the whole cycle of setting
+   the inputs, stepping and getting the outputs. These are timed call by call, so they include a reading of the clock;
+   loop_ns is the cycle again, at constant inputs, with the clock read once in BATCH cycles. Counts allocations of the
+   process while it steps: the functions of the C library are replaced by counting ones here, for the unit as well
+   (glibc).
 
-   usage: native_driver LIBRARY GUID STEPS STEP_SIZE N_INPUTS REFERENCE AMPLITUDE ... N_OUTPUTS REFERENCE ... */
+   usage: native_driver LIBRARY GUID STEPS STEP_SIZE N_INPUTS REFERENCE AMPLITUDE ... N_OUTPUTS REFERENCE ...
+          [RESOURCES [INSTANCES]] */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -115,20 +118,21 @@ int main(int argc, char **argv)
     double *alone = calloc((size_t)steps, sizeof *alone);
     double *cycle = calloc((size_t)steps, sizeof *cycle);
     double *calls = calloc((size_t)steps, sizeof *calls);
+    const char *resources = next < argv + argc ? *next++ : "";
+    long instances = next < argv + argc ? atol(*next++) : 200;
     fmi2CallbackFunctions callbacks = {log_message, calloc, free, NULL, NULL};
 
-    enum { INSTANCES = 200 };
-    double creation[INSTANCES];
-    for (int i = 0; i < INSTANCES; i++) {
+    double *creation = calloc((size_t)instances, sizeof *creation);
+    for (long i = 0; i < instances; i++) {
         double before = now();
-        fmi2Component c = fmi2Instantiate("unit", fmi2CoSimulation, guid, "", &callbacks, fmi2False, fmi2False);
+        fmi2Component c = fmi2Instantiate("unit", fmi2CoSimulation, guid, resources, &callbacks, fmi2False, fmi2False);
         creation[i] = now() - before;
         if (!c) {
             return 3;
         }
         fmi2FreeInstance(c);
     }
-    fmi2Component c = fmi2Instantiate("unit", fmi2CoSimulation, guid, "", &callbacks, fmi2False, fmi2False);
+    fmi2Component c = fmi2Instantiate("unit", fmi2CoSimulation, guid, resources, &callbacks, fmi2False, fmi2False);
     int status = fmi2SetupExperiment(c, fmi2False, 0.0, 0.0, fmi2False, 0.0);
     status |= fmi2EnterInitializationMode(c);
     status |= fmi2GetReal(c, u_ref, n_u, start);
@@ -150,7 +154,20 @@ int main(int argc, char **argv)
         cycle[k] = e - a;
         calls[k] = (b - a) + (e - d);
     }
-    counted = allocations - counted;
+    enum { BATCH = 100 };
+    long batches = steps / BATCH;
+    double *loop = calloc((size_t)batches + 1, sizeof *loop);
+    for (long k = 0; k < batches; k++) {
+        double a = now();
+        for (long i = 0; i < BATCH; i++) {
+            status |= fmi2SetReal(c, u_ref, n_u, u);
+            status |= fmi2DoStep(c, h * (double)(steps + k * BATCH + i), h, fmi2True);
+            status |= fmi2GetReal(c, y_ref, n_y, y);
+        }
+        loop[k] = (now() - a) / BATCH;
+    }
+    unsigned long before = counted;
+    counted = allocations - 1 - counted; /* one is the driver's */
     double clock = now();
     for (int i = 0; i < 1000; i++) {
         now();
@@ -159,11 +176,14 @@ int main(int argc, char **argv)
     fmi2Terminate(c);
     fmi2FreeInstance(c);
     printf("{");
-    print_times("instantiate_ns", creation, INSTANCES);
+    print_times("instantiate_ns", creation, instances);
     print_times("do_step_ns", alone, steps);
     print_times("set_and_get_ns", calls, steps);
     print_times("cycle_ns", cycle, steps);
-    printf("\"clock_ns\": %.1f, \"steps\": %ld, \"status\": %d, \"allocations\": %lu}\n", clock, steps, status,
-           counted);
+    if (batches > 0) {
+        print_times("loop_ns", loop, batches);
+    }
+    printf("\"clock_ns\": %.1f, \"steps\": %ld, \"status\": %d, ", clock, steps, status);
+    printf("\"allocations\": %lu, \"allocations_before\": %lu}\n", counted, before);
     return 0;
 }

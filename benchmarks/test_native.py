@@ -1,26 +1,34 @@
-"""Cost of a native unit: from a host in C, and through FMPy beside the Python backend, all in one run.
+"""Cost of units: from a host in C, native beside the Python backend, and both through FMPy, all in one run.
 
 The host in C (``native_driver.c``) times every call by itself; its medians include one reading of the clock, which is
-reported. ``make bench`` prints the figures; they stand in ``extra_info`` of ``--benchmark-json`` too.
+reported. ``loop_ns`` is the cycle of set, step and get without that, at constant inputs. ``make bench`` prints the
+figures; they stand in ``extra_info`` of ``--benchmark-json`` too.
 """
 
 import json
+import os
 import shutil
 import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import fmpy
+import numpy as np
 import pytest
 from fmpy_host import measure_do_step
 
 from fmu.export import export_python
-from fmu.native.export import export_native
+from fmu.native.export import compile_unit, export_native, write_sources
+from rtcvt.kernel import kernel
+from rtcvt.model import Model, Variable
 from rtcvt.pog.system import build_model
 from rtcvt.unitfile import load_unit
 
 H = 1e-3
 BACKENDS = {"native": export_native, "python": export_python}
 DRIVER = Path(__file__).with_name("native_driver.c")
+NATIVE_CYCLE: dict[str, float] = {}  # what set, step and get of the native unit cost [ns], by fidelity
 
 
 @pytest.fixture(scope="module")
@@ -33,30 +41,131 @@ def unpacked(tmp_path_factory):
             for backend, export in BACKENDS.items() for fidelity in ("rigid", "full")}  # fmt: skip
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-@pytest.mark.parametrize("fidelity", ["rigid", "full"])
-def test_host_in_c(benchmark, unpacked, tmp_path, fidelity, steps=100_000):  # noqa: PT028
-    folder = unpacked["native", fidelity]
-    program = tmp_path / "driver"
-    options = ["-O2", "-I", str(folder / "sources"), str(DRIVER), "-o", str(program), "-ldl", "-lm"]
+@kernel
+def lag_initialise(p, u, x, work):
+    x[0] = u[0]
+    return 0
+
+
+@kernel
+def lag_derivative(t, x, u, p, dx, work):
+    dx[0] = u[0] - x[0]
+
+
+@kernel
+def lag_output(t, x, u, p, y, work):
+    y[0] = x[0]
+
+
+@kernel
+def lag_step(t, h, x, u, p, y, work):
+    if not abs(u[0]) < 1e12:
+        return 2
+    x[0] += h * (u[0] - x[0])
+    y[0] = x[0]
+    return 0
+
+
+@pytest.fixture(scope="module")
+def lag(tmp_path_factory):
+    """Library, guid and headers of a trivial unit: one input, one state, one output, one multiplication a step."""
+    model = Model(
+        name="lag",
+        variables=(Variable("u", "input", 0, "1", "", start=0.0), Variable("y", "output", 0, "1", "")),
+        description="",
+        fidelity="rigid",
+        states=(("x", "1"),),
+        p=np.zeros(1),
+        n_work=1,
+        step_size=H,
+        initialise=lag_initialise,
+        derivative=lag_derivative,
+        jacobian=lag_derivative,
+        output=lag_output,
+        step=lag_step,
+    )
+    folder = tmp_path_factory.mktemp("lag")
+    guid = write_sources(model, "lag", folder / "sources")
+    compile_unit(folder / "sources", folder / "lag.so", "linux64")
+    return folder / "lag.so", guid, folder / "sources"
+
+
+needs_c = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+@pytest.fixture(scope="module")
+def driver(lag, tmp_path_factory):
+    """The host in C."""
+    program = tmp_path_factory.mktemp("driver") / "driver"
+    options = ["-O2", "-I", str(lag[2]), str(DRIVER), "-o", str(program), "-ldl", "-lm"]
     subprocess.run(["cc", *options], check=True)
-    (library,) = (folder / "binaries" / "linux64").iterdir()
-    variables = list(enumerate(build_model(load_unit("toroidal_kers"), fidelity).variables))
-    inputs = [(k, 0.05 * (v.nominal or 1.0)) for k, v in variables if v.causality == "input"]
-    outputs = [k for k, v in variables if v.causality == "output" and not v.boolean]
-    guid = fmpy.read_model_description(str(folder)).guid
+    return program
+
+
+def host_in_c(benchmark, driver, library, guid, references, steps, rounds=3, resources="", instances=200, env=None):
+    """Run the host in C; `references` are those of inputs with their amplitudes, and of outputs."""
+    inputs, outputs = references
     arguments = [library, guid, steps, H, len(inputs), *(a for pair in inputs for a in pair), len(outputs), *outputs]
+    command = [str(a) for a in (driver, *arguments, resources, instances)]
 
     def run():
-        return subprocess.run([str(program), *map(str, arguments)], capture_output=True, text=True, check=True).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=env).stdout
 
-    found = json.loads(benchmark.pedantic(run, rounds=3))
+    found = json.loads(benchmark.pedantic(run, rounds=rounds).splitlines()[-1])
     assert found["status"] == 0
-    assert found["allocations"] == 0
     benchmark.extra_info.update(found)
-    print(f"\n{fidelity}, host in C, {steps} steps of {H * 1e3:g} ms, no allocation, clock {found['clock_ns']:.0f} ns:")
-    for what in ("do_step_ns", "set_and_get_ns", "cycle_ns", "instantiate_ns"):
+    return found
+
+
+def kers_references(fidelity):
+    variables = list(enumerate(build_model(load_unit("toroidal_kers"), fidelity).variables))
+    inputs = [(k, 0.05 * (v.nominal or 1.0)) for k, v in variables if v.causality == "input"]
+    return inputs, [k for k, v in variables if v.causality == "output" and not v.boolean]
+
+
+def report(title, found):
+    print(f"\n{title}, clock {found['clock_ns']:.0f} ns:")
+    for what in ("do_step_ns", "set_and_get_ns", "cycle_ns", "loop_ns", "instantiate_ns"):
         print(f"  {what:16}" + "  ".join(f"{key} {value:.0f}" for key, value in found[what].items()))
+
+
+@needs_c
+def test_overhead_of_the_interface(benchmark, driver, lag):
+    """Set, step and get of a trivial unit."""
+    found = host_in_c(benchmark, driver, *lag[:2], ([(0, 1.0)], [1]), 1_000_000)
+    assert found["allocations"] == 0
+    report("trivial unit, host in C", found)
+
+
+@needs_c
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+def test_host_in_c(benchmark, driver, unpacked, fidelity, steps=100_000):  # noqa: PT028
+    folder = unpacked["native", fidelity]
+    (library,) = (folder / "binaries" / "linux64").iterdir()
+    guid = fmpy.read_model_description(str(folder)).guid
+    found = host_in_c(benchmark, driver, library, guid, kers_references(fidelity), steps)
+    assert found["allocations"] == 0
+    NATIVE_CYCLE[fidelity] = found["cycle_ns"]["median"]
+    report(f"{fidelity}, host in C, {steps} steps of {H * 1e3:g} ms, no allocation", found)
+
+
+@needs_c
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+def test_python_backend_from_the_same_host(benchmark, driver, unpacked, fidelity, steps=20_000):  # noqa: PT028
+    """The unit needs the interpreter's shared library in the process, and its packages."""
+    shared = Path(sysconfig.get_config_var("LIBDIR") or "") / (sysconfig.get_config_var("INSTSONAME") or "none")
+    if not (shared.exists() and sysconfig.get_config_var("Py_ENABLE_SHARED")):
+        pytest.skip("needs a Python with a shared library")
+    folder = unpacked["python", fidelity]
+    library = next((folder / "binaries" / "linux64").glob("*.so"))
+    guid = fmpy.read_model_description(str(folder)).guid
+    env = {**os.environ, "LD_PRELOAD": str(shared), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    resources = (folder / "resources").as_uri()
+    references = kers_references(fidelity)
+    found = host_in_c(benchmark, driver, library, guid, references, steps, 1, resources, 5, env)
+    ratio = found["cycle_ns"]["median"] / NATIVE_CYCLE.get(fidelity, float("nan"))
+    benchmark.extra_info["python_over_native"] = ratio
+    report(f"{fidelity}, Python backend, host in C: {ratio:.0f} times the native unit", found)
 
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])

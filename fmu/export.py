@@ -23,8 +23,8 @@ from pythonfmu.builder import FmuBuilder
 
 from fmu.slave import SETTINGS, UNIT_FILE, with_start_values
 from rtcvt import __version__
+from rtcvt.build import AnyUnit, build_any
 from rtcvt.errors import InputError
-from rtcvt.pog.system import build_model
 from rtcvt.recording import replaced_on_success, require_writable
 from rtcvt.unitfile import Unit
 
@@ -64,7 +64,7 @@ def require_fmu_name(path: Path) -> None:
 
 
 def export_python(
-    unit: Unit,
+    unit: AnyUnit,
     fidelity: Literal["rigid", "full"],
     path: Path,
     substeps: int | None = None,
@@ -75,7 +75,7 @@ def export_python(
 
     Parameters
     ----------
-    unit : Unit
+    unit : Unit or Part
         The machine.
     fidelity : {"rigid", "full"}
         Which model of it.
@@ -99,10 +99,12 @@ def export_python(
         The unit cannot be built, a parameter is not one of the model's or out of range, or the file cannot be written.
     """
     require_fmu_name(path)
-    with_start_values(build_model(unit, fidelity, substeps), parameters or {})  # before anything is written
+    with_start_values(build_any(unit, fidelity, substeps), parameters or {})  # before anything is written
     identifier = f"{unit.name}_{fidelity}"
+    ports = unit.ports if isinstance(unit, Unit) else {}
     settings = {"rtcvt": __version__, "identifier": identifier, "fidelity": fidelity, "substeps": substeps,
-                "parameters": dict(parameters or {})}  # fmt: skip
+                "parameters": dict(parameters or {}),
+                "flanges": {n: "speed" for n, port in ports.items() if port.coupled}}  # fmt: skip
     guid = hashlib.sha256(json.dumps([settings, unit.text], sort_keys=True).encode()).hexdigest()[:32]
     name = f"{identifier}_{guid[:8]}"
     with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder, _imports_restored(name):

@@ -41,11 +41,12 @@ from pythonfmu.fmi2slave import Fmi2Slave
 
 from fmu.description import model_description
 from rtcvt import __version__
+from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Model
-from rtcvt.pog.system import build_model
-from rtcvt.unitfile import load_unit
+from rtcvt.pog.flange import with_flanges
+from rtcvt.unitfile import Unit
 
 __all__ = ["SETTINGS", "UNIT_FILE", "UnitSlave", "with_start_values"]
 
@@ -86,6 +87,9 @@ class UnitSlave(Fmi2Slave):
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         resources = Path(self.resources)
+        if sys.platform == "linux":  # first of all: a unit that is refused below needs it too
+            for library in (resources.parent / "binaries" / "linux64").glob("*.so"):
+                _finalize_at_exit(library)
         self.settings = json.loads((resources / SETTINGS).read_text(encoding="utf-8"))
         needed = self.settings["rtcvt"]
         if needed != __version__:
@@ -93,8 +97,10 @@ class UnitSlave(Fmi2Slave):
             message += f"pip install rtcvt=={needed}, or export the unit again"
             print(message, file=sys.stderr)
             raise ImportError(message)
-        unit = load_unit(resources / UNIT_FILE)
-        model = build_model(unit, self.settings["fidelity"], self.settings["substeps"])
+        unit = load_any(resources / UNIT_FILE)
+        if isinstance(unit, Unit):
+            unit = with_flanges(unit, self.settings["flanges"])
+        model = build_any(unit, self.settings["fidelity"], self.settings["substeps"])
         self.modelName = self.settings["identifier"]  # pythonfmu names the binaries so
         self.model = with_start_values(model, self.settings["parameters"])
         self.stop_time = unit.scenario[0].duration if unit.scenario else 1.0
@@ -111,8 +117,6 @@ class UnitSlave(Fmi2Slave):
             places[reference] = (self.instance.buffer(v).data, v.index)
             if v.causality == "input":
                 self._inputs[reference] = v.index
-        if sys.platform == "linux":
-            _finalize_at_exit(resources.parent / "binaries" / "linux64" / f"{self.modelName}.so")
         scratch = self.model.instantiate()  # the first calls of the kernels compile them or load them from disk
         scratch.initialise()
         scratch.step(self.model.step_size)

@@ -225,7 +225,7 @@ def energy_residual(unit: Unit, result: Result) -> float:
     supplied = np.zeros(len(result.time) - 1)
     for name, port in unit.ports.items():
         speed = omega[:, gears.index(port.gear)]
-        if port.spring is None:
+        if not port.speed_in:
             supplied += dt * result[f"{name}.tau"][:-1] * 0.5 * (speed[1:] + speed[:-1])
         else:
             supplied += trapezoid(result[f"{name}.tau"] * speed)

@@ -197,7 +197,7 @@ def _cards(check: Check) -> str:
 def _glance(check: Check) -> str:
     """The unit in a few lines, beside its diagram."""
     unit, s = check.unit, check.scenarios[0]
-    ports = ", ".join(text(name) + (" (sprung)" if p.spring is not None else "") for name, p in unit.ports.items())
+    ports = ", ".join(text(name) + (" (sprung)" if p.speed_in else "") for name, p in unit.ports.items())
     law = "torque (KERS)" if unit.controller.kers else "position" if unit.controller.position else "none"
     rows = [
         ("independent speeds", ", ".join(f"ω<sub>{text(g)}</sub>" for g in unit.rigid.independent)),
@@ -339,9 +339,9 @@ def _overview(s: ScenarioCheck, unit: Unit) -> list[_Panel]:
     colours = gear_colours(unit)
     speeds, torques = [], []
     for name, port in unit.ports.items():
-        colour = colours[port.gear] if port.spring is None else blue
+        colour = blue if port.speed_in else colours[port.gear]
         speeds += pair(f"{name}.w", "rpm", colour)
-        if port.spring is not None:
+        if port.speed_in:
             speeds += pair(f"gear.{port.gear}.w", "rpm", green)
         torques += pair(f"{name}.tau", "N.m", colour)
     if "control.tau_des" in known:

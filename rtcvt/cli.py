@@ -1,4 +1,4 @@
-"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``run`` and ``check``.
+"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run`` and ``check``.
 
 Errors that the user can mend are printed as one message and end with exit code 2; a failed check ends with 1.
 """
@@ -24,8 +24,10 @@ from rtcvt import __version__
 from rtcvt.errors import InputError
 
 if TYPE_CHECKING:
+    from rtcvt.build import AnyUnit
     from rtcvt.documentation import ErrorRow
     from rtcvt.unitfile import Scenario, Unit
+    from rtcvt.vehicle.parts import Part
 
 __all__ = ["app", "main"]
 
@@ -88,6 +90,14 @@ Substeps = Annotated[
 ]
 
 
+_PUSHBELT = ("case", "row", "duration", "elements", "law", "contact", "taper", "scheme", "plot_step", "resume")
+
+
+def _pushbelt(*names: str, **about: Any) -> Any:
+    """An option that only units of kind pushbelt take."""
+    return typer.Option(*names, rich_help_panel="Options of pushbelt units", **about)
+
+
 def _command(function: Callable[..., None]) -> Callable[..., None]:
     """Register a command whose help is its docstring, paragraph by paragraph."""
     paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
@@ -123,7 +133,7 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead, see above.")] = False,
 ) -> None:
-    """Print a unit's sets and matrices, or list the shipped units.
+    """Print a unit's sets and matrices, or list the shipped units. Of a part of a vehicle its variables are printed.
 
     R is the radii matrix of Algorithm 1, Q1 gives all speeds from the independent ones, L1, N1, A1 and B1 are the
     matrices of the rigid model L1 x1' + N1 x1 = A1 x1 + B1 tau; N1 is per rad/s of the moving variable.
@@ -131,16 +141,22 @@ def show(
     [bold]JSON keys:[/] unit, gears, springs, frictions, independent; R [m], Q1, B_delta_omega [N.m.s/rad], L1 [kg.m2],
     N1, A1, B1: matrices as lists of rows in the unit's order; at: where the moving variable is.
     """
+    from rtcvt.build import load_any
     from rtcvt.pog.system import matrices
-    from rtcvt.unitfile import load_unit, shipped_units
+    from rtcvt.unitfile import Unit, shipped_units
+    from rtcvt.vehicle.parts import KINDS
 
     if unit is None:
-        table = Table("unit", "description", box=None)
-        for name in shipped_units():
-            table.add_row(name, load_unit(name).description)
+        table = Table("unit", "kind", "description", box=None)
+        for kind in ("gear_system", *KINDS):
+            for name in shipped_units(kind):
+                table.add_row(name, kind, load_any(name).description)
         out.print(table)
         return
-    loaded = load_unit(unit)
+    loaded = load_any(unit)
+    if not isinstance(loaded, Unit):
+        _show_part(loaded, as_json)
+        return
     instance = _instance(loaded, settings)
     tilt = _tilt(loaded, at)
     m = matrices(instance, tilt)
@@ -175,8 +191,26 @@ def show(
         out.print(table)
 
 
+def _show_part(part: "Part", as_json: bool) -> None:
+    """Variables of a part."""
+    from rtcvt.build import build_any
+
+    rows = build_any(part).variables
+    if as_json:
+        found = {v.name: {k: getattr(v, k) for k in ("causality", "unit", "start", "description")} for v in rows}
+        print(json.dumps({"unit": part.name, "kind": part.kind, "variables": found}, indent=2, allow_nan=False))
+        return
+    out.print(f"[bold]{part.name}[/], a {part.kind}: {escape(part.description)}")
+    table = Table("name", "causality", "start", "unit", "description", box=None)
+    for v in rows:
+        start = "" if v.start is None else _number(v.start)
+        table.add_row(v.name, v.causality, start, v.unit, escape(v.description))
+    out.print(table)
+
+
 @_command
 def simulate(
+    context: typer.Context,
     unit: UnitName,
     model: Model = Fidelity.rigid,
     scenario: ScenarioName = None,
@@ -185,20 +219,52 @@ def simulate(
     settings: Settings = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording (HDF5).")] = None,
     figures: Json = None,
+    case: Annotated[str | None, _pushbelt(metavar="NAME", help="Operating point of the unit file.")] = None,
+    row: Annotated[int, _pushbelt(min=0, help="Number of the load torque in the case's row.")] = 0,
+    duration: Annotated[str, _pushbelt(help="Machine time.")] = "0.1 s",
+    elements: Annotated[int | None, _pushbelt(min=1, help="Modelled elements; default: the unit's.")] = None,
+    law: Annotated[
+        str, _pushbelt(help="Sheaves yield together under all elements (coupled), or decoupled.")
+    ] = "coupled",
+    contact: Annotated[str, _pushbelt(help="Of elements and ring: unilateral or bilateral.")] = "unilateral",
+    taper: Annotated[str | None, _pushbelt(metavar="LENGTH", help='Of an element, e.g. "5 um".')] = None,
+    scheme: Annotated[str, _pushbelt(help="explicit (step 1 us) or compliant (10 us).")] = "explicit",
+    plot_step: Annotated[str, _pushbelt(help="Time from one recorded frame to the next.")] = "0.1 ms",
+    resume: Annotated[
+        bool, _pushbelt("--resume", help="Go on with the run that the file holds, if there is one.")
+    ] = False,
 ) -> None:
     """Simulate a unit over one of its scenarios, by default the first.
 
+    A unit of kind pushbelt runs its full model on one of its cases instead and takes the options of the second list.
+    Its file grows while it runs, as FILE.partial. Ctrl-C ends the run and keeps it; what was killed goes on with
+    --resume, which also extends a run to a longer duration.
+
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
     was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms.
+
+    [bold]JSON keys of a pushbelt:[/] unit, case, row and the other settings (s, m); M_O [N.m], frames, time_s, status;
+    means over the last fifth of the run, for the primary and the secondary pulley: thrust_ratio, clamping_force_N,
+    speed_rad_s, shaft_torque_Nm (driving +), speed_ratio, radius_m (of the ring); tension_N (smallest, largest along
+    the belt), push_N (largest); residual_of_losses and residual_of_throughput of the energy balance; computed_frames,
+    wall_s and step_cost_us of this call.
     """
-    from rtcvt.pog.system import build_model
+    if _kind(unit) == "pushbelt":
+        _refuse_given(context, "model", "scenario", "substeps", "settings")
+        run: dict[str, Any] = {"case": case, "row": row, "N_E": elements}
+        run |= {"law": law, "contact": contact, "scheme": scheme}
+        run |= {"duration": _seconds("--duration", duration), "plot_step": _seconds("--plot-step", plot_step)}
+        run |= {"step": None if step is None else _seconds("--step", step), "taper": _length("--taper", taper)}
+        _simulate_pushbelt(unit, run, output, figures, resume)
+        return
+    _refuse_given(context, *_PUSHBELT)
+    from rtcvt.build import build_any, load_any
     from rtcvt.recording import Recording, Signal, require_writable, write_recording
     from rtcvt.simulate import simulate as run_simulation
-    from rtcvt.unitfile import load_unit
 
-    loaded = load_unit(unit)
+    loaded = load_any(unit)
     chosen = _scenario(loaded, scenario)
-    built = build_model(loaded, model.value, substeps)
+    built = build_any(loaded, model.value, substeps)
     h = None if step is None else _seconds("--step", step)
     require_writable(output, figures)
     with _progress() as bar:
@@ -223,8 +289,8 @@ def simulate(
         "rms",
         title=escape(f"{built.name}, {model.value} model: {chosen.name}"),
     )
-    for name, row in found["signals"].items():
-        table.add_row(name, row["unit"], *(_number(row[k]) for k in ("final", "min", "max", "rms")))
+    for name, signal in found["signals"].items():
+        table.add_row(name, signal["unit"], *(_number(signal[k]) for k in ("final", "min", "max", "rms")))
     out.print(table)
     cost = found["step_cost_us"]["median"]
     speed = result.step * 1e6 / cost
@@ -240,15 +306,24 @@ def export(
     unit: UnitName,
     model: Model = Fidelity.rigid,
     backend: Annotated[
-        Backend, typer.Option(help="python: needs rtcvt in the importing tool's Python; native: machine code.")
-    ] = Backend.python,
+        Backend, typer.Option(help="native: machine code; python: needs rtcvt in the importing tool's Python.")
+    ] = Backend.native,
     platforms: Annotated[
         list[str] | None,
         typer.Option(
             "--platform",
             metavar="NAME",
             help="Of a native unit: linux64, win64, darwin64, aarch64-linux or aarch64-darwin. Repeatable; "
-            "default: linux64.",
+            "default: this machine's.",
+        ),
+    ] = None,
+    flanges: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--flange",
+            metavar="NAME=CAUSALITY",
+            help="What goes into a flange: torque (the speed comes out) or speed (the torque comes out). Repeatable; "
+            "default: as in the unit file.",
         ),
     ] = None,
     substeps: Substeps = None,
@@ -263,37 +338,82 @@ def export(
 ) -> None:
     """Export a unit as an FMI 2.0 FMU with documentation inside.
 
-    The python backend makes co-simulation units that run in the importing tool's Python. The native backend makes
-    units for co-simulation and model exchange in machine code, with their C sources; it needs the extra 'native'.
+    The native backend makes units for co-simulation and model exchange in machine code, with their C sources and
+    reference results inside; it needs the extra 'native'. The first unit for a platform may take a minute, while
+    the compiler makes that platform's C library. The python backend makes co-simulation units that run in the importing
+    tool's Python.
 
     The documentation holds the equations, the unit's diagram, all variables and how far the rigid model is from the
-    full one on the unit's scenarios; --no-check skips the runs that this takes. --set changes start values.
+    full one on the unit's scenarios; --no-check skips the runs that this takes. --set changes start values. A flange
+    with a given speed turns its gear through a stiff spring and damper, the parameters NAME.c and NAME.d.
     """
     from fmu.export import export_python, require_fmu_name
     from fmu.slave import with_start_values
+    from rtcvt.build import build_any, load_any
     from rtcvt.documentation import documentation_page
-    from rtcvt.pog.system import build_model
+    from rtcvt.pog.flange import with_flanges
     from rtcvt.scenario import parameter_value
-    from rtcvt.unitfile import load_unit
+    from rtcvt.unitfile import Unit
+    from rtcvt.vehicle.page import part_page
 
-    loaded = load_unit(unit)
-    built = build_model(loaded, model.value, substeps)
+    loaded = load_any(unit)
+    choice = {k: str(v) for k, v in _settings(flanges, "--flange").items()}
+    if choice and not isinstance(loaded, Unit):
+        raise InputError("--flange", "", (flanges or [""])[0], "only with a gear system")
+    chosen = with_flanges(loaded, choice, "--flange") if isinstance(loaded, Unit) else loaded
+    built = build_any(chosen, model.value, substeps)
     values = dict(parameter_value(built, k, v, "--set") for k, v in _settings(settings).items())
     path = output or Path(f"{loaded.name}.fmu")
     require_fmu_name(path)
     if platforms and backend is not Backend.native:
         raise InputError("--platform", "", platforms[0], "only with --backend native")
-    rows = _error_rows(loaded, settings, figures) if figures or (checked and loaded.scenario) else None
-    page = documentation_page(with_start_values(built, values), loaded, rows)
+    started = with_start_values(built, values)
+    if isinstance(loaded, Unit) and isinstance(chosen, Unit):
+        couplings = {f"{name}.{key}" for name, port in chosen.ports.items() if port.coupled for key in "cd"}
+        shared = [s for s in settings or [] if s.partition("=")[0].strip() not in couplings]
+        rows = _error_rows(loaded, shared, figures) if figures or (checked and loaded.scenario) else None
+        page = documentation_page(started, chosen, rows)
+    elif not isinstance(chosen, Unit):
+        page = part_page(started, chosen)
     if backend is Backend.native:
-        from fmu.native.export import export_native
+        from fmu.native.export import export_native, own_platform
 
         kinds = "co-simulation and model exchange"
-        export_native(loaded, model.value, path, platforms or ["linux64"], substeps, values, page)
+        export_native(chosen, model.value, path, platforms or [own_platform()], substeps, values, page)
     else:
         kinds = "co-simulation"
-        export_python(loaded, model.value, path, substeps, values, page)
+        export_python(chosen, model.value, path, substeps, values, page)
     _say(f"{built.name}, {model.value} model, FMI 2.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+
+
+@_command
+def ssp(
+    system: Annotated[str, typer.Argument(metavar="SYSTEM", help="A TOML file, or the name of a shipped system.")],
+    platforms: Annotated[
+        list[str] | None,
+        typer.Option("--platform", metavar="NAME", help="As of export. Repeatable; default: this machine's."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: SYSTEM.ssp")] = None,
+) -> None:
+    """Export a system of connected units as an SSP 1.0 archive, with native units inside.
+
+    A system file names its components (a unit, its parameters), their connections ("car.axle.w -> gear.axle.w") and an
+    experiment (duration, step). Every importer exchanges the outputs at the communication points, so a system is as
+    accurate as its step is small.
+    """
+    from fmu.native.export import own_platform
+    from fmu.ssp import export_ssp, require_ssp_name
+    from rtcvt.system import build_system, direct_loop, load_system
+
+    coupled = build_system(load_system(system))
+    path = output or Path(f"{coupled.system.name}.ssp")
+    require_ssp_name(path)
+    export_ssp(coupled, path, platforms or [own_platform()])
+    loop = direct_loop(coupled)
+    if loop:
+        _say(f"algebraic loop, which the communication step delays: {' <- '.join(loop)}")
+    about = f"{len(coupled.models)} components, {len(coupled.connections)} connections"
+    _say(f"{coupled.system.name}, SSP 1.0, {about}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 
 
 @_command
@@ -367,7 +487,22 @@ def check(
     (change of the full model from a quarter of the step to the step), energy_residual (rigid, full), step_cost_us
     (rigid, full), errors: signal, unit, nrms (RMS error by the largest value), limit (of nrms), peak, transient,
     scale [in the signal's unit].
+
+    A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full model, an
+    hour on two processors. They are kept in a folder beside the report, so that a stopped check goes on where it was.
+    Exits with code 1 if energy or momentum of a run do not balance; what differs from the source is in the report.
+
+    [bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
+    case), signatures: section, about, quantity, runs, expected, value, u (its change from the revolution before), unit,
+    verdict; runs: thrust_ratio, drift, torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost,
+    throughput), balance (of each pulley: axial force, torque), step_us; step_us (smallest, spread).
     """
+    if _kind(unit) == "pushbelt":
+        if settings or scenario is not None:
+            option = "--set" if settings else "--scenario"
+            raise InputError(option, "", settings or scenario, "no unit of kind pushbelt")
+        _check_pushbelt(unit, report, figures)
+        return
     from offline.check import check_unit
     from offline.report import write_report
     from rtcvt.recording import require_writable
@@ -392,6 +527,30 @@ def check(
     for failure in result.failures:
         notes.print(f"[red]failed:[/] {escape(failure)}")
     if not result.passed:
+        raise typer.Exit(1)
+
+
+def _check_pushbelt(unit: str, report: Path, figures: Path | None) -> None:
+    """Chapter 7 of Cebulla 2014 with the full model."""
+    from collections import Counter
+
+    from offline.pushbelt.parameters import load_parameters
+    from offline.pushbelt.report import write_report
+    from offline.pushbelt.verification import verify
+    from rtcvt.recording import require_writable
+
+    parameters = load_parameters(unit)
+    require_writable(report, figures)
+    with _progress() as bar:
+        result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=bar)
+    write_report(result, report)
+    _write_figures(figures, result.figures())
+    for verdict, count in Counter(f.verdict for f in result.findings).most_common():
+        _say(f"{count} signatures of {result.chapter.source}: {verdict}")
+    _say(f"report: {report}")
+    for failure in result.failures:
+        notes.print(f"[red]failed:[/] {escape(failure)}")
+    if result.failures:
         raise typer.Exit(1)
 
 
@@ -464,6 +623,82 @@ def _tilt(unit: "Unit", at: list[str] | None) -> float:
     return place
 
 
+def _kind(unit: str) -> str | None:
+    """What the unit file says of its kind."""
+    from rtcvt.unitfile import find_unit, read_toml
+
+    kind = read_toml(find_unit(unit))[0].get("kind")
+    return kind if isinstance(kind, str) else None
+
+
+def _refuse_given(context: typer.Context, *names: str) -> None:
+    """Refuse options that this kind of unit does not take."""
+    for name in names:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = "--set" if name == "settings" else f"--{name.replace('_', '-')}"
+            value = context.params[name]
+            shown = value.value if isinstance(value, StrEnum) else value
+            raise InputError(option, "", shown, f"not with {context.params['unit']}: see --help")
+
+
+def _simulate_pushbelt(unit: str, run: dict[str, Any], output: Path | None, figures: Path | None, resume: bool) -> None:
+    """Full model of a pushbelt on one of its cases."""
+    from offline.pushbelt.parameters import load_parameters
+    from offline.pushbelt.runs import FAILED, INTERRUPTED, Settings, open_run, simulate
+    from offline.pushbelt.runs import figures as of_run
+    from rtcvt.recording import require_writable
+    from rtcvt.unitfile import find_unit, read_toml
+
+    parameters = load_parameters(unit)
+    if run["case"] is None:
+        raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
+    path = output or Path(f"{parameters.name}_{parameters.get_case(run['case']).name}.h5")
+    require_writable(path, figures)
+    text = read_toml(find_unit(unit))[1]
+    with _progress() as bar:
+        outcome = simulate(parameters, Settings(**run), path, text, resume=resume, progress=bar)
+    with open_run(path) as file:
+        found = of_run(file)
+    steps = outcome.computed * round(found["plot_step"] / found["step"])
+    cost = {"step_cost_us": 1e6 * outcome.wall / steps} if steps else {}
+    found |= {"computed_frames": outcome.computed, "wall_s": outcome.wall} | cost
+    _write_figures(figures, found)
+    title = f"{found['unit']}, {found['case']}: mean of the last fifth of {found['time_s']:g} s"
+    table = Table("", "primary", "secondary", title=escape(title))
+    for name, label in (
+        ("clamping_force_N", "clamping force [N]"),
+        ("speed_rad_s", "speed [rad/s]"),
+        ("shaft_torque_Nm", "shaft torque [N.m]"),
+        ("radius_m", "radius of the ring [m]"),
+    ):
+        table.add_row(escape(label), *(_number(v) for v in found.get(name, ())))
+    out.print(table)
+    if "thrust_ratio" in found:
+        out.print(f"thrust ratio {found['thrust_ratio']:.4f}, speed ratio {found['speed_ratio']:.4f}", highlight=False)
+        residual = f"{found['residual_of_losses']:.1e} of the losses"
+        out.print(f"energy that the scheme does not account for: {residual}", highlight=False)
+    if steps:
+        out.print(f"{steps} steps in {outcome.wall:.1f} s, {cost['step_cost_us']:.1f} us each", highlight=False)
+    _say(f"run, {found['status']}: {path} ({path.stat().st_size / 1e6:.0f} MB)")
+    if outcome.status == FAILED:
+        _fail(f"the belt left its place after {found['time_s']:g} s: a smaller --step, or forces that hold it", 1)
+    if outcome.status == INTERRUPTED:
+        notes.print("interrupted; --resume goes on")
+        sys.exit(130)
+
+
+def _length(option: str, text: str | None) -> float | None:
+    from rtcvt.quantity import to_si
+
+    if text is None:
+        return None
+    try:
+        return to_si(text, "m")
+    except ValueError as error:
+        raise InputError(option, "", text, str(error)) from None
+
+
 def _seconds(option: str, text: str) -> float:
     from rtcvt.quantity import to_si
 
@@ -476,7 +711,7 @@ def _seconds(option: str, text: str) -> float:
     return value
 
 
-def _scenario(unit: "Unit", name: str | None) -> "Scenario":
+def _scenario(unit: "AnyUnit", name: str | None) -> "Scenario":
     from rtcvt.unitfile import load_scenario
 
     if name is None:
@@ -488,7 +723,8 @@ def _scenario(unit: "Unit", name: str | None) -> "Scenario":
 
 def _scenario_for(fmu: Path, name: str) -> "Scenario":
     """A scenario file, or a scenario of the unit file inside an FMU that rtcvt made."""
-    from rtcvt.unitfile import load_scenario, read_unit
+    from rtcvt.build import read_any
+    from rtcvt.unitfile import load_scenario
 
     if name.endswith(".toml"):
         return load_scenario(name)
@@ -497,7 +733,7 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
             text = archive.read("resources/unit.toml").decode("utf-8")
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
-    return read_unit(text, fmu.name).get_scenario(name)
+    return read_any(text, fmu.name).get_scenario(name)
 
 
 def _write_figures(path: Path | None, figures: dict[str, Any]) -> None:

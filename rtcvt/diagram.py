@@ -530,7 +530,7 @@ class _Picture:
                 best = load, tip, tail, centre
         assert best is not None
         _, tip, tail, centre = best
-        if self.layout.unit.ports[name].spring is not None:
+        if self.layout.unit.ports[name].speed_in:
             mid = _between(tip, tail, 0.55)
             self._zigzag("ports", tip, mid, _INK, 4.0)
             tip = mid

@@ -298,8 +298,8 @@ def machine(unit: Unit, values: Mapping[str, float] | None = None) -> str:
     ports = [
         (
             f"<b>{text(name)}</b>", text(port.description), gear_cell(port.gear),
-            f"<code>{text(name)}.{'tau' if port.spring is None else 'w'}</code>",
-            f"<code>{text(name)}.{'w' if port.spring is None else 'tau'}</code>",
+            f"<code>{text(name)}.{'w' if port.speed_in else 'tau'}</code>",
+            f"<code>{text(name)}.{'tau' if port.speed_in else 'w'}</code>",
             quantity(given.get(f"{name}.K", port.spring) if port.spring is not None else None, "N.m/rad"),
             quantity(port.tau_max, "N.m"),
         )
@@ -416,12 +416,21 @@ def equations(unit: Unit, fidelity: Literal["rigid", "full"] | None = None) -> s
             "(11)",
         ))  # fmt: skip
     for name, port in unit.ports.items():
+        shaft, gear = text(name), text(port.gear)
+        stretch = f"(<var>ω</var><sub>{shaft}</sub> − <var>ω</var><sub>{gear}</sub>)"
         if port.spring is not None:
-            parts.append(f"<p>Port {text(name)} is connected through a torsional spring:</p>\n")
-            gear, shaft = text(port.gear), text(name)
+            parts.append(f"<p>Port {shaft} is connected through a torsional spring:</p>\n")
+            parts.append(_equation(f"<var>τ̇</var><sub>{shaft}</sub> = <var>K</var><sub>{shaft}</sub> {stretch}"))
+        elif port.coupled:
+            parts.append(
+                f"<p>Port {shaft} is connected through a stiff coupling, a spring beside an equal one with a damper in "
+                "series:</p>\n"
+            )
             parts.append(_equation(
-                f"<var>τ̇</var><sub>{shaft}</sub> = <var>K</var><sub>{shaft}</sub> "
-                f"(<var>ω</var><sub>{shaft}</sub> − <var>ω</var><sub>{gear}</sub>)"
+                f"<var>τ</var><sub>{shaft}</sub> = <var>τ</var><sub>1</sub> + <var>τ</var><sub>2</sub>,&#160;&#160; "
+                f"<var>τ̇</var><sub>1</sub> = <var>c</var> {stretch},&#160;&#160; "
+                f"<var>τ̇</var><sub>2</sub> = <var>c</var> {stretch} − (<var>c</var>/<var>d</var>) "
+                "<var>τ</var><sub>2</sub>"
             ))  # fmt: skip
     return "".join(parts) + _controller(unit)
 
@@ -505,16 +514,16 @@ def _use(model: Model, unit: Unit) -> str:
     """What whoever puts the unit into a system has to know."""
     points = [
         f"Step: {quantity(model.step_size, 's', 'ms')}. The unit runs at this fixed step inside; a longer "
-        "communication step is divided into equal ones. Inputs are held over a communication step.",
+        "communication step is divided into equal ones. Inputs are held over a communication step; those of a native "
+        "unit move, if the importing tool gives their derivatives.",
         "Units are SI: rad, rad/s, N·m, N, J. A torque is counted into the unit, so power into the unit is positive.",
         "Parameters are set before initialisation; the start state then follows from them and from the inputs.",
     ]
-    springs = [n for n, p in unit.ports.items() if p.spring is not None]
-    if springs:
-        names = ", ".join(f"<code>{text(n)}</code>" for n in springs)
-        points.append(f"Port {names} takes a speed and returns a torque, through a torsional spring; the others take a "
-                      "torque and return a speed." if len(springs) < len(unit.ports) else
-                      f"Port {names} takes a speed and returns a torque, through a torsional spring.")  # fmt: skip
+    sprung = [n for n, p in unit.ports.items() if p.speed_in]
+    if sprung:
+        names = ", ".join(f"<code>{text(n)}</code>" for n in sprung)
+        others = "; the others take a torque and return a speed." if len(sprung) < len(unit.ports) else "."
+        points.append(f"Port {names} takes a speed and returns a torque, through a spring or a stiff coupling{others}")
     else:
         points.append("Each port takes a torque and returns a speed.")
     if unit.moving:

@@ -11,24 +11,35 @@ __all__ = ["lu", "lu_solve", "lu_solve_transposed"]
 
 @kernel
 def lu(n, w, a, pivot):
-    """Factor the ``n x n`` matrix at ``w[a]`` in place; row exchanges go to ``w[pivot : pivot + n]``."""
+    """Factor the ``n x n`` matrix at ``w[a]`` in place; row exchanges go to ``w[pivot : pivot + n]``.
+
+    The diagonal then holds the reciprocals of the pivots: the solutions that follow do not divide.
+    """
     for k in range(n):
+        row = a + k * n
         best = k
+        largest = abs(w[row + k])
         for i in range(k + 1, n):
-            if abs(w[a + i * n + k]) > abs(w[a + best * n + k]):
+            size = abs(w[a + i * n + k])
+            if size > largest:
                 best = i
+                largest = size
         w[pivot + k] = best
         if best != k:
+            other = a + best * n
             for j in range(n):
-                swap = w[a + k * n + j]
-                w[a + k * n + j] = w[a + best * n + j]
-                w[a + best * n + j] = swap
+                swap = w[row + j]
+                w[row + j] = w[other + j]
+                w[other + j] = swap
+        inverse = 1.0 / w[row + k]
+        w[row + k] = inverse
         for i in range(k + 1, n):
-            factor = w[a + i * n + k] / w[a + k * n + k]
-            w[a + i * n + k] = factor
+            lower = a + i * n
+            factor = w[lower + k] * inverse
+            w[lower + k] = factor
             if factor != 0.0:
                 for j in range(k + 1, n):
-                    w[a + i * n + j] -= factor * w[a + k * n + j]
+                    w[lower + j] -= factor * w[row + j]
 
 
 @kernel
@@ -41,24 +52,32 @@ def lu_solve(n, w, a, pivot, b):
             w[b + k] = w[b + best]
             w[b + best] = swap
     for i in range(1, n):
+        row = a + i * n
+        s = w[b + i]
         for j in range(i):
-            w[b + i] -= w[a + i * n + j] * w[b + j]
+            s -= w[row + j] * w[b + j]
+        w[b + i] = s
     for i in range(n - 1, -1, -1):
+        row = a + i * n
+        s = w[b + i]
         for j in range(i + 1, n):
-            w[b + i] -= w[a + i * n + j] * w[b + j]
-        w[b + i] /= w[a + i * n + i]
+            s -= w[row + j] * w[b + j]
+        w[b + i] = s * w[row + i]
 
 
 @kernel
 def lu_solve_transposed(n, w, a, pivot, b):
     """Replace the vector at ``w[b]`` by ``A^-T b``."""
     for i in range(n):
+        s = w[b + i]
         for j in range(i):
-            w[b + i] -= w[a + j * n + i] * w[b + j]
-        w[b + i] /= w[a + i * n + i]
+            s -= w[a + j * n + i] * w[b + j]
+        w[b + i] = s * w[a + i * n + i]
     for i in range(n - 2, -1, -1):
+        s = w[b + i]
         for j in range(i + 1, n):
-            w[b + i] -= w[a + j * n + i] * w[b + j]
+            s -= w[a + j * n + i] * w[b + j]
+        w[b + i] = s
     for k in range(n - 1, -1, -1):
         best = int(w[pivot + k])
         if best != k:

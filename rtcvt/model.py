@@ -157,15 +157,17 @@ class Instance:
             The parameters admit no start state.
         """
         self.t = t
-        if self.model.initialise(self.p, self.u, self.x, self.work) == FAILED:
+        failed = self.model.initialise(self.p, self.u, self.x, self.work) == FAILED
+        if not failed:
+            self.model.output(t, self.x, self.u, self.p, self.y, self.work)
+        if failed or not np.isfinite(self.y).all():
             raise InputError(
                 self.model.name,
                 "initialise",
                 None,
-                "these parameters and inputs give no finite start state: check the inertias of the "
-                "reduced state, the radii and the inputs",
+                "these parameters and inputs give no finite start: check the inertias of the reduced state, the "
+                "stiffnesses, the radii and the inputs",
             )
-        self.model.output(t, self.x, self.u, self.p, self.y, self.work)
 
     def step(self, h: float) -> int:
         """Advance by `h` [s]; time moves on unless the step failed."""

@@ -18,6 +18,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rtcvt import expression, quantity
 from rtcvt.errors import InputError
 from rtcvt.expression import Expression
+from rtcvt.vehicle.cycle import load_cycle
 
 __all__ = [
     "Axis",
@@ -35,6 +36,8 @@ __all__ = [
     "load_scenario",
     "load_unit",
     "parse_table",
+    "parse_toml",
+    "read_toml",
     "read_unit",
     "shipped_units",
 ]
@@ -152,9 +155,13 @@ class Rigid(_Record):
 
 
 class Port(_Record):
-    """A flange: torque in and speed out, or, through a torsional spring, speed in and torque out."""
+    """A flange: torque in and speed out, or speed in and torque out through a spring or a stiff coupling.
+
+    `spring` is a shaft of the machine, whose speed goes in; `flange` is what goes in where there is none.
+    """
 
     gear: str
+    flange: Literal["torque", "speed"] = "torque"
     spring: Annotated[float, _in("N.m/rad", 0.0, open_end=True)] | None = None
     w_start: Speed = 0.0
     tau_max: Torque | None = None
@@ -164,6 +171,16 @@ class Port(_Record):
     @classmethod
     def _gear_alone(cls, data: Any) -> Any:
         return {"gear": data} if isinstance(data, str) else data
+
+    @property
+    def speed_in(self) -> bool:
+        """Whether a speed goes in and a torque comes out."""
+        return self.spring is not None or self.flange == "speed"
+
+    @property
+    def coupled(self) -> bool:
+        """Whether the speed goes in through the coupling of `rtcvt.pog.flange`."""
+        return self.spring is None and self.flange == "speed"
 
 
 class KersController(_Record):
@@ -202,11 +219,22 @@ class Solver(_Record):
 
 
 class Table(_Record):
-    """A signal over time through the given points, see `rtcvt.scenario`."""
+    """A signal over time through the given points or along a driving cycle, see `rtcvt.scenario`."""
 
     time: tuple[Time, ...] = Field(min_length=1)
     value: tuple[str | float, ...] = Field(min_length=1)
     interpolation: Literal["linear", "smooth", "previous"] = "linear"
+    cycle: str = ""  # a driving cycle instead of times and values [m/s]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_cycle(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping) or "cycle" not in data:
+            return data
+        if "time" in data or "value" in data:
+            raise ValueError("either 'cycle' or 'time' and 'value'")
+        cycle = load_cycle(str(data["cycle"]))
+        return {**data, "time": cycle.time.tolist(), "value": [f"{v!r} m/s" for v in cycle.v.tolist()]}
 
     @model_validator(mode="after")
     def _increasing(self) -> "Table":
@@ -296,8 +324,12 @@ class Unit(_Record):
         raise InputError(self.source, "scenario", name, f"this unit's scenarios are: {known}")
 
 
-def shipped_units() -> dict[str, Path]:
-    """Names and files of the units that come with the package."""
+def shipped_units(kind: str = "gear_system") -> dict[str, Path]:
+    """Names and files of the units of one kind that come with the package."""
+    return {name: file for name, file in _shipped_files().items() if read_toml(file)[0]["kind"] == kind}
+
+
+def _shipped_files() -> dict[str, Path]:
     folder = Path(str(resources.files("rtcvt"))) / "units"
     return {f.stem: f for f in sorted(folder.glob("*.toml"))}
 
@@ -313,7 +345,7 @@ def find_unit(name: str) -> Path:
     path = Path(name)
     if _is_file(path):
         return path
-    shipped = shipped_units()
+    shipped = _shipped_files()
     if name in shipped:
         return shipped[name]
     raise InputError("UNIT", "", name, f"a TOML file, or one of the shipped units: {', '.join(shipped)}")
@@ -331,6 +363,18 @@ def load_unit(name: str | Path) -> Unit:
     return read_unit(_read_text(path), path.name)
 
 
+def read_toml(path: Path) -> tuple[dict[str, Any], str]:
+    """Tables and text of a TOML file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is not TOML.
+    """
+    text = _read_text(path)
+    return parse_toml(text, path.name), text
+
+
 def read_unit(text: str, source: str) -> Unit:
     """Validate the text of a unit file; `source` names it in messages.
 
@@ -339,7 +383,7 @@ def read_unit(text: str, source: str) -> Unit:
     InputError
         Not TOML, or not a valid unit.
     """
-    unit = parse_table(Unit, {**_parse_toml(text, source), "source": source, "text": text}, source)
+    unit = parse_table(Unit, {**parse_toml(text, source), "source": source, "text": text}, source)
     _check_references(unit)
     return unit
 
@@ -349,7 +393,7 @@ def load_scenario(path: str | Path) -> Scenario:
     path = Path(path)
     if not _is_file(path):
         raise InputError("scenario", "", str(path), "a TOML file with the keys of one [[scenario]]")
-    data = _parse_toml(_read_text(path), path.name)
+    data = parse_toml(_read_text(path), path.name)
     return parse_table(Scenario, {"name": path.stem, **data}, path.name)
 
 
@@ -369,7 +413,14 @@ def _read_text(path: Path) -> str:
         raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
 
 
-def _parse_toml(text: str, source: str) -> dict[str, Any]:
+def parse_toml(text: str, source: str) -> dict[str, Any]:
+    """Tables of a text in TOML; `source` names it in messages.
+
+    Raises
+    ------
+    InputError
+        Not TOML.
+    """
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -472,6 +523,8 @@ def _check_references(unit: Unit) -> None:
         )
         driven[port.gear] = key
         if port.spring is not None:
+            given = port.flange if "flange" in port.model_fields_set else "speed"
+            require(given == "speed", f"ports.{key}.flange", port.flange, "speed, as the port has a spring")
             require(
                 port.gear in unit.rigid.independent,
                 f"ports.{key}.gear",

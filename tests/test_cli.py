@@ -100,10 +100,18 @@ MISTAKES = [
     ),
     (["export", "planetary", "-o", "no/such/f.fmu"], "output = 'no/such/f.fmu'"),
     (["export", "planetary", "-o", "unit.zip"], "output = 'unit.zip': a file name that ends in .fmu"),
-    (["export", "planetary", "--platform", "win64"], "--platform = 'win64': only with --backend native"),
+    (
+        ["export", "planetary", "--backend", "python", "--platform", "win64"],
+        "--platform = 'win64': only with --backend native",
+    ),
     (
         ["export", "planetary", "--backend", "native", "--no-check", "--platform", "vax"],
         "platform = 'vax': one of linux64",
+    ),
+    (["export", "differential", "--flange", "output=speed"], "--flange: output = 'speed': one of the flanges: pinion"),
+    (
+        ["export", "toroidal_kers", "--flange", "shaft=torque"],
+        "what goes into this flange: speed (the port has a spring)",
     ),
     (["export", "planetary", "--figures", "none.json"], "none.json: a file written by rtcvt check --json"),
     (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),

@@ -66,6 +66,16 @@ MISTAKES = [
     (("differential", "rigid", "independent"), ["b", "z"], r"rigid\.independent = 'z': one of the gears"),
     (("differential", "ports", "left"), "z", r"ports\.left\.gear = 'z': one of the gears"),
     (("differential", "ports", "left"), "a", r"ports\.left\.gear = 'a': a gear without another port"),
+    (
+        ("differential", "ports", "left"),
+        {"gear": "b", "flange": "force"},
+        r"ports\.left\.flange = 'force': .*'torque' or 'speed'",
+    ),
+    (
+        ("toroidal_kers", "ports", "shaft"),
+        {"gear": "d", "spring": "30e3 N.m/rad", "flange": "torque"},
+        r"ports\.shaft\.flange = 'torque': speed, as the port has a spring",
+    ),
     (("differential", "ports", "gear"), "c", r"ports\.gear = 'gear': a name that is not a group of variables"),
     (("toroidal_kers", "controller"), {}, r"controller: a moving variable needs exactly one of"),
     (

@@ -9,6 +9,8 @@
    - All memory is taken when an instance or a saved state is created. There are no variables outside instances, so
      instances may live in different threads.
    - Until initialisation is over, the start state follows parameters and inputs; it is computed when it is asked for.
+   - Inputs keep the rates of fmi2SetRealInputDerivatives, at first 0, until these are set again. During a step they
+     move on with them, and are where they have come to when it ends.
    - Co-simulation: outputs are those of the last step. Model exchange: outputs follow time, inputs and states; those
      that are discrete do so in event mode only. */
 
@@ -47,7 +49,9 @@ enum {
 /* Categories of messages. */
 enum { LOG_ERROR = 1, LOG_DISCARD = 2, LOG_ALL = LOG_ERROR | LOG_DISCARD };
 
-enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 1 };
+enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 2 };
+
+#define MOST_PIECES 1e6 /* of a step */
 
 /* A saved state: what cannot be computed from the rest. Entries of 8 bytes only, so there are no gaps. One entry more
    than needed in each buffer, because C has no empty arrays. */
@@ -64,6 +68,7 @@ typedef struct {
     double stop;
     double parameters[N_PARAMETERS + 1]; /* those of the table, in its order */
     double u[N_U + 1];
+    double u_rate[N_U + 1];
     double x[N_X + 1];
     double y[N_Y + 1];
 } Snapshot;
@@ -80,16 +85,19 @@ typedef struct {
     double stop;        /* [s] */
     double p[N_P + 1];
     double u[N_U + 1];
+    double u_rate[N_U + 1]; /* of change of the inputs, in co-simulation */
     double x[N_X + 1];
     double y[N_Y + 1];
     double work[N_WORK + 1];
     double dx[N_X + 1]; /* scratch from here on */
+    double u_scratch[N_U + 1];
     double u_tangent[N_U + 1];
     double x_tangent[N_X + 1];
     double y_tangent[N_Y + 1];
     double dx_tangent[N_X + 1];
     double x_scratch[N_X + 1];
     double y_scratch[N_Y + 1];
+    double y_end[N_Y + 1];
     double work_scratch[N_WORK + 1];
     double work_tangent[N_WORK + 1];
     char name[]; /* of the instance */
@@ -196,6 +204,7 @@ static void start_values(Instance *I)
 {
     memcpy(I->p, P_START, N_P * sizeof(double));
     memset(I->u, 0, sizeof I->u);
+    memset(I->u_rate, 0, sizeof I->u_rate);
     memset(I->x, 0, sizeof I->x);
     memset(I->y, 0, sizeof I->y);
     memset(I->work, 0, sizeof I->work);
@@ -220,7 +229,12 @@ static bool start(Instance *I)
             refuse(I, fmi2Error, "these parameters and inputs give no finite start state");
             return false;
         }
-        rt_output(I->t, I->x, I->u, I->p, I->y, I->work);
+        rt_output(I->t, I->x, I->u, I->p, I->y_scratch, I->work);
+        if (!all_finite(I->y_scratch, N_Y)) {
+            refuse(I, fmi2Error, "these parameters and inputs give no finite outputs at the start");
+            return false;
+        }
+        memcpy(I->y, I->y_scratch, sizeof I->y);
         I->start_pending = false;
     }
     return true;
@@ -598,6 +612,7 @@ static void save(const Instance *I, Snapshot *s)
         }
     }
     memcpy(s->u, I->u, sizeof s->u);
+    memcpy(s->u_rate, I->u_rate, sizeof s->u_rate);
     memcpy(s->x, I->x, sizeof s->x);
     memcpy(s->y, I->y, sizeof s->y);
     s->checksum = checksum(s);
@@ -619,6 +634,7 @@ static bool valid(const Instance *I, const Snapshot *s)
     modes |= s->type == (int64_t)fmi2CoSimulation ? STEP_COMPLETE : EVENT | CONTINUOUS_TIME;
     whole = whole && (s->mode & modes) == s->mode && s->mode != 0 && (s->mode & (s->mode - 1)) == 0;
     whole = whole && (s->start_pending | 1) == 1 && (s->has_stop | 1) == 1;
+    whole = whole && (s->start_pending != 0 || (all_finite(s->x, N_X) && all_finite(s->y, N_Y)));
     size_t n = 0;
     for (size_t k = 0; k < N_VARIABLES && whole; k++) {
         if (VARIABLES[k].kind == PARAMETER) {
@@ -673,6 +689,7 @@ fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate FMUstate)
         }
     }
     memcpy(I->u, s->u, sizeof s->u);
+    memcpy(I->u_rate, s->u_rate, sizeof s->u_rate);
     rt_initialise(I->p, I->u, I->x, I->work); /* prepares `work` for the parameters */
     memcpy(I->x, s->x, sizeof s->x);
     memcpy(I->y, s->y, sizeof s->y);
@@ -731,7 +748,15 @@ fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte serializedSta
     return valid(I, &s) ? store(I, &s, FMUstate) : fmi2Error;
 }
 
-/* --- directional derivatives -------------------------------------------------------------------------------------- */
+/* --- derivatives -------------------------------------------------------------------------------------------------- */
+
+/* Prepare `work_scratch`, and in `x_tangent` how the start state follows the inputs along `u_tangent`. */
+static void start_tangents(Instance *I)
+{
+    memset(I->x_tangent, 0, sizeof I->x_tangent);
+    memset(I->work_tangent, 0, sizeof I->work_tangent);
+    rt_initialise_tangent(I->p, I->u, I->u_tangent, I->x_scratch, I->x_tangent, I->work_scratch, I->work_tangent);
+}
 
 /* dz = (dz/dv) dv by the tangents of the kernels, so exact to round-off. Unknowns z are outputs and derivatives of
    states; knowns v are inputs and, once initialisation is over, states. */
@@ -767,13 +792,10 @@ fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReferenc
         return fmi2Error;
     }
     memset(I->u_tangent, 0, sizeof I->u_tangent);
-    memset(I->x_tangent, 0, sizeof I->x_tangent);
-    memset(I->work_tangent, 0, sizeof I->work_tangent);
     for (size_t i = 0; i < nKnown && !running; i++) {
         I->u_tangent[VARIABLES[vKnown_ref[i]].index] += dvKnown[i];
     }
-    /* prepares `work_scratch`; while initialising, the start state follows the inputs */
-    rt_initialise_tangent(I->p, I->u, I->u_tangent, I->x_scratch, I->x_tangent, I->work_scratch, I->work_tangent);
+    start_tangents(I); /* while initialising, the start state follows the inputs */
     if (running) {
         memset(I->x_tangent, 0, sizeof I->x_tangent);
         for (size_t i = 0; i < nKnown; i++) {
@@ -805,12 +827,70 @@ static fmi2Status refuse_step(const Instance *I, double t, double h)
     for (size_t k = 0; k < N_VARIABLES; k++) {
         const Variable *v = VARIABLES + k;
         if (v->kind == INPUT && n + 1 < sizeof inputs) {
+            double rate = I->u_rate[v->index];
             int written = snprintf(inputs + n, sizeof inputs - n, "%s%s = %g %s", n ? ", " : " with ", v->name,
                                    I->u[v->index], v->unit);
             n += written > 0 ? (size_t)written : 0;
+            if (rate != 0.0 && n + 1 < sizeof inputs) {
+                written = snprintf(inputs + n, sizeof inputs - n, " (rate %g)", rate);
+                n += written > 0 ? (size_t)written : 0;
+            }
         }
     }
     return refuse(I, fmi2Discard, "no finite step of %g s from t = %g s%s; the state is as it was", h, t, inputs);
+}
+
+static bool inputs_move(const Instance *I)
+{
+    for (size_t i = N_U; i-- > 0;) {
+        if (I->u_rate[i] != 0.0) { /* NaN too */
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where inputs are a time `dt` after those of the instance, in `u_scratch`. */
+static void move_inputs(Instance *I, double dt)
+{
+    for (size_t i = N_U; i-- > 0;) {
+        I->u_scratch[i] = I->u[i] + dt * I->u_rate[i];
+    }
+}
+
+/* rt_step while inputs move at their rates. The step is cut into the fewest equal pieces that are not above the unit's
+   own step; in each the inputs are held where they are in its middle, which is exact to second order. Outputs belong to
+   states and inputs at the end; those that are discrete are those of the last piece. */
+static bool step_with_moving_inputs(Instance *I, double t, double h)
+{
+    double pieces = ceil(h / STEP_SIZE * (1.0 - 1e-9));
+    if (!(pieces <= MOST_PIECES)) {
+        return false;
+    }
+    double piece = h / pieces;
+    bool good = true;
+    memcpy(I->x_scratch, I->x, sizeof I->x);
+    for (long k = 0; good && k < (long)pieces; k++) {
+        move_inputs(I, ((double)k + 0.5) * piece);
+        good = rt_step(t + (double)k * piece, piece, I->x, I->u_scratch, I->p, I->y_scratch, I->work) != STATUS_FAILED;
+    }
+    if (good) {
+        move_inputs(I, h);
+        rt_output(t + h, I->x, I->u_scratch, I->p, I->y_end, I->work);
+        good = all_finite(I->u_scratch, N_U) && all_finite(I->y_end, N_Y);
+    }
+    if (!good) {
+        memcpy(I->x, I->x_scratch, sizeof I->x);
+        return false;
+    }
+    memcpy(I->u, I->u_scratch, sizeof I->u);
+    for (size_t k = 0; k < N_VARIABLES; k++) {
+        const Variable *v = VARIABLES + k;
+        if (v->kind == OUTPUT) {
+            I->y[v->index] = (v->type == REAL ? I->y_end : I->y_scratch)[v->index];
+        }
+    }
+    return true;
 }
 
 fmi2Status fmi2DoStep(fmi2Component c, fmi2Real currentCommunicationPoint, fmi2Real communicationStepSize,
@@ -831,7 +911,9 @@ fmi2Status fmi2DoStep(fmi2Component c, fmi2Real currentCommunicationPoint, fmi2R
     if (I->has_stop && t + h > I->stop + slack) {
         return refuse(I, fmi2Error, "a step to %.17g s: the experiment ends at %.17g s", t + h, I->stop);
     }
-    if (rt_step(t, h, I->x, I->u, I->p, I->y, I->work) == STATUS_FAILED) {
+    bool made = inputs_move(I) ? step_with_moving_inputs(I, t, h)
+                               : rt_step(t, h, I->x, I->u, I->p, I->y, I->work) != STATUS_FAILED;
+    if (!made) {
         return refuse_step(I, t, h);
     }
     I->t = t + h;
@@ -844,24 +926,74 @@ fmi2Status fmi2CancelStep(fmi2Component c)
     return fmi2Error;
 }
 
+/* Whether the derivatives of these variables are of order 1 and of variables of this kind. */
+static bool first_derivatives(const Instance *I, const fmi2ValueReference vr[], const fmi2Integer order[], size_t n,
+                              Kind kind, const char *function)
+{
+    for (size_t i = 0; i < n; i++) {
+        const Variable *v = variable(I, vr[i], REAL, function);
+        if (!v) {
+            return false;
+        }
+        if (v->kind != kind) {
+            refuse(I, fmi2Error, "%s: %s is no %s", function, v->name, kind == INPUT ? "input" : "output");
+            return false;
+        }
+        if (order[i] != 1) {
+            refuse(I, fmi2Error, "%s: order = %d of %s: 1", function, order[i], v->name);
+            return false;
+        }
+    }
+    return true;
+}
+
 fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
                                        const fmi2Integer order[], const fmi2Real value[])
 {
     ENTER(BEFORE_RUN | STEP_COMPLETE)
-    (void)vr;
-    (void)order;
-    (void)value;
-    return nvr == 0 ? fmi2OK : refuse(I, fmi2Error, "inputs are held over a step: they have no derivatives");
+    REQUIRE(vr, nvr)
+    REQUIRE(order, nvr)
+    REQUIRE(value, nvr)
+    if (I->type != fmi2CoSimulation) {
+        return refuse(I, fmi2Error, "%s is one of co-simulation", __func__);
+    }
+    if (!first_derivatives(I, vr, order, nvr, INPUT, __func__)) {
+        return fmi2Error;
+    }
+    for (size_t i = 0; i < nvr; i++) {
+        I->u_rate[VARIABLES[vr[i]].index] = value[i]; /* a step with rates that are not finite is refused */
+    }
+    return fmi2OK;
 }
 
+/* dy/dt = (dy/dx) f + (dy/du) du/dt + (partial dy/dt) where the last step ended, by the tangents of the kernels. */
 fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
                                         const fmi2Integer order[], fmi2Real value[])
 {
     ENTER(STEP_COMPLETE | TERMINATED)
-    (void)vr;
-    (void)order;
-    (void)value;
-    return nvr == 0 ? fmi2OK : refuse(I, fmi2Error, "derivatives of outputs are not available");
+    REQUIRE(vr, nvr)
+    REQUIRE(order, nvr)
+    REQUIRE(value, nvr)
+    if (I->type != fmi2CoSimulation) {
+        return refuse(I, fmi2Error, "%s is one of co-simulation", __func__);
+    }
+    if (!first_derivatives(I, vr, order, nvr, OUTPUT, __func__)) {
+        return fmi2Error;
+    }
+    memset(I->u_tangent, 0, sizeof I->u_tangent);
+    start_tangents(I);
+    rt_derivative(I->t, I->x, I->u, I->p, I->dx, I->work);
+    memcpy(I->x_tangent, I->dx, sizeof I->dx);
+    memcpy(I->u_tangent, I->u_rate, sizeof I->u_rate);
+    rt_output_tangent(I->t, 1.0, I->x, I->x_tangent, I->u, I->u_tangent, I->p, I->y_scratch, I->y_tangent,
+                      I->work_scratch, I->work_tangent);
+    if (!all_finite(I->y_tangent, N_Y)) {
+        return refuse(I, fmi2Discard, "no finite derivatives of outputs at t = %g s", I->t);
+    }
+    for (size_t i = 0; i < nvr; i++) {
+        value[i] = I->y_tangent[VARIABLES[vr[i]].index];
+    }
+    return fmi2OK;
 }
 
 /* Steps end before fmi2DoStep returns, so there is no pending step to ask about. */

@@ -9,7 +9,10 @@ The unit carries its sources, so that targets without a binary compile their own
 compile. zig, as the PyPI package ``ziglang``, compiles for every platform from any other; without it the C compiler of
 a 64-bit Linux serves ``linux64``. Floating-point contraction is off, so all platforms give the same bits.
 
-The headers of FMI come from the ``fmpy`` package.
+The unit also carries results that it must reproduce (`fmu.native.reference`) and its diagram: ``model.png``, which
+tools show as its icon, and the same in ``documentation/diagram.svg``.
+
+The headers of FMI come from the ``fmpy`` package; ``resvg-py``, one wheel without dependencies, makes the picture.
 """
 
 import hashlib
@@ -30,18 +33,31 @@ from xml.etree.ElementTree import Element, SubElement
 
 from fmu.description import model_description
 from fmu.export import require_fmu_name
+from fmu.native.reference import FOLDER as REFERENCE
+from fmu.native.reference import write_reference
 from fmu.native.tangent import add_tangents
 from fmu.slave import UNIT_FILE, with_start_values
 from fmu.translate import lower, print_c
 from rtcvt import __version__
+from rtcvt.build import AnyUnit, build_any
+from rtcvt.diagram import unit_diagram
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Model, Variable
-from rtcvt.pog.system import build_model
 from rtcvt.recording import replaced_on_success
-from rtcvt.unitfile import Unit
+from rtcvt.unitfile import Scenario, Unit
 
-__all__ = ["LOG_CATEGORIES", "PLATFORMS", "compile_unit", "export_native", "native_description", "write_sources"]
+__all__ = [
+    "LOG_CATEGORIES",
+    "PLATFORMS",
+    "compile_unit",
+    "export_native",
+    "native_description",
+    "own_platform",
+    "write_binaries",
+    "write_sources",
+    "write_unit",
+]
 
 PLATFORMS = {  # folder of the binary: zig's name of the target, suffix of a shared library
     "linux64": ("x86_64-linux-gnu.2.17", ".so"),
@@ -50,18 +66,38 @@ PLATFORMS = {  # folder of the binary: zig's name of the target, suffix of a sha
     "aarch64-linux": ("aarch64-linux-gnu.2.17", ".so"),
     "aarch64-darwin": ("aarch64-macos.11.0", ".dylib"),
 }
+FALLBACKS = {"aarch64-linux": "linux64", "aarch64-darwin": "darwin64"}  # where some importers look on ARM, as FMPy
+_MACHINES = {
+    ("Linux", "x86_64"): "linux64",
+    ("Linux", "aarch64"): "aarch64-linux",
+    ("Windows", "AMD64"): "win64",
+    ("Darwin", "x86_64"): "darwin64",
+    ("Darwin", "arm64"): "aarch64-darwin",
+}
 LOG_CATEGORIES = {
     "logStatusDiscard": "Steps and results that are not finite; the state is as it was.",
     "logStatusError": "Values and calls that are not allowed; they change nothing.",
     "logAll": "All messages.",
 }
 HEADERS = ("fmi2Functions.h", "fmi2FunctionTypes.h", "fmi2TypesPlatform.h")
-FLAGS = ["-std=c99", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-s"]
+FLAGS = [
+    "-std=c99",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-s",
+    "-fno-unroll-loops",
+    "-fno-tree-vectorize",
+    "-fno-tree-slp-vectorize",
+]  # loops of three or four turns
 _ARRAY, _FLOAT = "array", "float64"
 
 
 def export_native(
-    unit: Unit,
+    unit: AnyUnit,
     fidelity: Literal["rigid", "full"],
     path: Path,
     platforms: Sequence[str] = ("linux64",),
@@ -73,14 +109,15 @@ def export_native(
 
     Parameters
     ----------
-    unit : Unit
+    unit : Unit or Part
         The machine.
     fidelity : {"rigid", "full"}
         Which model of it.
     path : Path
         The file to write; it is replaced only by a complete one.
     platforms : sequence of str
-        Of `PLATFORMS`; empty for sources alone.
+        Of `PLATFORMS`; empty for sources alone. The binary of an ARM platform is also put where `FALLBACKS` says,
+        unless that platform is among them.
     substeps : int, optional
         Instead of the unit's own.
     parameters : mapping of str to float, optional
@@ -100,32 +137,110 @@ def export_native(
         platform, or the file cannot be written.
     """
     require_fmu_name(path)
-    model = with_start_values(build_model(unit, fidelity, substeps), parameters or {})
+    model = with_start_values(build_any(unit, fidelity, substeps), parameters or {})
+    diagram = None
+    if isinstance(unit, Unit):
+        _require_renderer()
+        diagram = unit_diagram(unit, values={v.name: float(model.p[v.index]) for v in model.select("parameter")})
+    scenario = unit.scenario[0] if unit.scenario else None
+    with replaced_on_success(path) as temporary:
+        write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram)
+    return path
+
+
+def write_unit(
+    model: Model,
+    path: Path,
+    platforms: Sequence[str],
+    stop_time: float,
+    scenario: Scenario | None = None,
+    documentation: str | None = None,
+    diagram: str | None = None,
+) -> None:
+    """Write a model as an FMU, see `export_native`.
+
+    Parameters
+    ----------
+    model : Model
+        Its start values are those of the unit.
+    path : Path
+        The file to write.
+    platforms : sequence of str
+        Of `PLATFORMS`; empty for sources alone.
+    stop_time : float
+        Of the default experiment [s], if there is no scenario.
+    scenario : Scenario, optional
+        Of the reference results and the default experiment.
+    documentation, diagram : str, optional
+        ``documentation/index.html``, and the unit's picture (SVG).
+
+    Raises
+    ------
+    InputError
+        There is no compiler for a platform, or it fails.
+    """
     for name in platforms:
-        _compiler(name)  # before any work
-    identifier = f"{unit.name}_{fidelity}"
-    stop_time = unit.scenario[0].duration if unit.scenario else 1.0
-    with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder:
+        _compiler(name)  # this and the next before any work
+    _header_folder()
+    identifier = f"{model.name}_{model.fidelity}"
+    with TemporaryDirectory(prefix="rtcvt-") as folder:
         root = Path(folder)
-        guid = write_sources(model, identifier, root / "sources", unit.text)
+        guid = write_sources(model, identifier, root / "sources", model.source)
+        if scenario is not None:
+            stop_time = scenario.duration
         description = native_description(model, identifier, guid, stop_time)
         ElementTree.indent(description)
         ElementTree.ElementTree(description).write(root / "modelDescription.xml", "UTF-8", xml_declaration=True)
         (root / "resources").mkdir()
-        (root / "resources" / UNIT_FILE).write_text(unit.text, encoding="utf-8")
+        (root / "resources" / UNIT_FILE).write_text(model.source, encoding="utf-8")
+        (root / "documentation").mkdir()
         if documentation is not None:
-            (root / "documentation").mkdir()
             (root / "documentation" / "index.html").write_text(documentation, encoding="utf-8")
-        for name in platforms:
-            binary = root / "binaries" / name / f"{identifier}{PLATFORMS[name][1]}"
-            binary.parent.mkdir(parents=True)
-            compile_unit(root / "sources", binary, name)
-            for other in set(binary.parent.iterdir()) - {binary}:  # zig leaves import libraries and symbols
-                other.unlink()
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        if diagram is not None:
+            (root / "documentation" / "diagram.svg").write_text(diagram, encoding="utf-8")
+            (root / "model.png").write_bytes(_picture(diagram))
+        if scenario is not None:
+            write_reference(model, scenario, root / REFERENCE)
+        write_binaries(root, identifier, platforms)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(f for f in root.rglob("*") if f.is_file()):
                 archive.write(file, file.relative_to(root).as_posix())
-    return path
+
+
+def own_platform() -> str:
+    """The platform of this machine.
+
+    Raises
+    ------
+    InputError
+        It is none of `PLATFORMS`.
+    """
+    machine = (platform.system(), platform.machine())
+    if machine not in _MACHINES:
+        raise InputError("native export", "platform", " ".join(machine), f"one of {', '.join(PLATFORMS)}; choose one")
+    return _MACHINES[machine]
+
+
+def _missing(what: str, package: str) -> InputError:
+    """The error for a package of the extra ``native`` that is not installed."""
+    return InputError("native export", what, None, f"{package} gives it: pip install rtcvt[native]; "
+                      "or choose the python backend")  # fmt: skip
+
+
+def _require_renderer() -> None:
+    if importlib.util.find_spec("resvg_py") is None:
+        raise _missing("picture of the unit", "resvg-py")
+
+
+def _picture(svg: str) -> bytes:
+    """A diagram as PNG. Without fonts on the machine those of matplotlib serve, if that is installed."""
+    import resvg_py
+
+    matplotlib = importlib.util.find_spec("matplotlib")
+    fonts = []
+    if matplotlib is not None and matplotlib.origin is not None:
+        fonts.append(str(Path(matplotlib.origin).parent / "mpl-data" / "fonts" / "ttf"))
+    return resvg_py.svg_to_bytes(svg_string=svg, background="#ffffff", font_dirs=fonts, sans_serif_family="DejaVu Sans")
 
 
 # --- sources ----------------------------------------------------------------------------------------------------------
@@ -149,7 +264,7 @@ def write_sources(model: Model, identifier: str, folder: Path, seed: str = "") -
 def _header_folder() -> Path:
     found = importlib.util.find_spec("fmpy")
     if found is None or found.origin is None:
-        raise InputError("native export", "FMI headers", None, "they come with FMPy: pip install fmpy")
+        raise _missing("headers of FMI", "fmpy")
     return Path(found.origin).parent / "c-code"
 
 
@@ -196,6 +311,7 @@ def _model_body(model: Model, identifier: str) -> str:
         "STATUS_FAILED": FAILED,
     }
     lines = ["enum {", ",\n".join(f"    {name} = {value}" for name, value in sizes.items()), "};", ""]
+    lines += [f"static const double STEP_SIZE = {_number(model.step_size)}; /* [s] */", ""]
     lines.append("static const double P_START[N_P + 1] = {")
     numbers = [_number(v) for v in model.p]
     lines += [f"    {', '.join(numbers[i : i + 8])}," for i in range(0, len(numbers), 8)]
@@ -248,6 +364,8 @@ def native_description(model: Model, identifier: str, guid: str, stop_time: floa
     assert structure is not None
     cosimulation.set("canNotUseMemoryManagementFunctions", "false")
     cosimulation.set("providesDirectionalDerivative", "true")
+    cosimulation.set("canInterpolateInputs", "true")
+    cosimulation.set("maxOutputDerivativeOrder", "1")
     exchange = Element("ModelExchange", modelIdentifier=identifier, completedIntegratorStepNotNeeded="true")
     for key in ("needsExecutionTool", "canBeInstantiatedOnlyOncePerProcess", "canNotUseMemoryManagementFunctions",
                 "canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"):  # fmt: skip
@@ -291,7 +409,20 @@ def _compiler(name: str) -> list[str]:
     own = shutil.which("cc") if (platform.system(), platform.machine()) == ("Linux", "x86_64") else None
     if name == "linux64" and own is not None:
         return [own]
-    raise InputError("native export", "platform", name, "a platform with a compiler here: pip install ziglang")
+    raise _missing(f"compiler for platform {name}", "ziglang")
+
+
+def write_binaries(root: Path, identifier: str, platforms: Sequence[str]) -> None:
+    """Compile the unit in a folder for each platform into ``binaries/``, see `compile_unit` and `FALLBACKS`."""
+    for name in platforms:
+        binary = root / "binaries" / name / f"{identifier}{PLATFORMS[name][1]}"
+        binary.parent.mkdir(parents=True)
+        compile_unit(root / "sources", binary, name)
+        for other in set(binary.parent.iterdir()) - {binary}:  # zig leaves import libraries and symbols
+            other.unlink()
+        fallback = FALLBACKS.get(name)
+        if fallback is not None and fallback not in platforms:
+            shutil.copytree(binary.parent, root / "binaries" / fallback)
 
 
 def compile_unit(sources: Path, binary: Path, name: str) -> None:

@@ -125,7 +125,7 @@ class _Tangent:
         if self.original.result == FLOAT:
             parameters.append((_RESULT.name, ARRAY))
         name = self.original.name + _SUFFIX
-        body = tuple(self.block(self.original.body))
+        body = _without_unread(tuple(self.block(self.original.body)), {name for name, _ in parameters})
         used = {part.name for s in self.original.body for part in walk(s) if isinstance(part, Local)}
         if any(n + _DOT in used for n in used):
             raise TranslationError(f"{self.original.name}: a variable ends in {_DOT}")
@@ -332,6 +332,38 @@ class _Tangent:
         change = None if db is None else Binary("*", e, db, FLOAT)
         numerator = _sum("-", da, change)
         return None if numerator is None else Binary("/", numerator, e.b, FLOAT)
+
+
+def _without_unread(body: tuple[Statement, ...], parameters: set[str]) -> tuple[Statement, ...]:
+    """The block without companions that nothing reads, such as those of numbers that are only compared."""
+    while True:
+        assigned: set[str] = set()
+        read: set[str] = set()
+        for part in (p for s in body for p in walk(s)):
+            if isinstance(part, Assign) and isinstance(part.target, Local):
+                own = part.target.name
+                assigned.add(own)
+                read |= {p.name for p in walk(part.value) if isinstance(p, Local | Address)} - {own}
+            elif isinstance(part, Assign):
+                read |= {p.name for e in (part.target, part.value) for p in walk(e) if isinstance(p, Local | Address)}
+            elif isinstance(part, Evaluate | Return | If | For):
+                heads = vars(part).values()
+                expressions = (e for e in heads if isinstance(e, Expression))
+                read |= {p.name for e in expressions for p in walk(e) if isinstance(p, Local | Address)}
+        dead = {name for name in assigned - read - parameters if name.endswith(_DOT)}
+        if not dead:
+            return body
+        body = tuple(_dropped(body, dead))
+
+
+def _dropped(body: Sequence[Statement], dead: set[str]) -> Iterator[Statement]:
+    for s in body:
+        if isinstance(s, If):
+            yield If(s.test, tuple(_dropped(s.body, dead)), tuple(_dropped(s.orelse, dead)))
+        elif isinstance(s, For):
+            yield For(s.name, s.start, s.stop, s.step, tuple(_dropped(s.body, dead)))
+        elif not (isinstance(s, Assign) and isinstance(s.target, Local) and s.target.name in dead):
+            yield s
 
 
 def vars_of(e: Expression) -> Iterator[Expression]:

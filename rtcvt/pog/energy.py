@@ -5,7 +5,9 @@ With the state ``x = [omega, F]`` the power matrix of eq. (2) gives ``x' A x = -
     P = omega' B_omega omega + omega' B_delta_omega omega + (R omega)' B_K (R omega),
 
 whose last term vanishes in the rigid model, where ``R omega = 0``. The stored energy ``x' L x / 2`` is the output
-``storage.E``. Springs at the ports lie outside: power enters at the gears.
+``storage.E``. Springs at the ports lie outside: power enters at the gears, ``tau omega``. Of the power ``tau w`` at a
+flange with a prescribed speed the coupling (`rtcvt.pog.flange`) keeps the rate of its stored energy, output ``NAME.E``,
+and turns ``NAME.loss`` into heat; with both, power is balanced at the flanges.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
 """Full and rigid model of any gear system as real-time kernels; equations and symbols as in `rtcvt.pog`.
 
-Everything that depends on theta carries its first and second derivative to theta along (a jet), so that the rate
-``dQ1/dt = Q1' theta'`` and the Jacobian are exact. With the dependent speeds (D) and the independent ones (I)
-told apart::
+Everything that depends on theta carries its first and, where a Jacobian is needed, its second derivative to theta along
+(a jet), so that the rate ``dQ1/dt = Q1' theta'`` and the Jacobian are exact. With the dependent speeds (D) and the
+independent ones (I) told apart::
 
     R_D Q_D = -R_I,    R_D Q_D' = -R' Q1,    R_D Q_D'' = -(R'' Q1 + 2 R' Q1')
 
@@ -70,6 +70,7 @@ from rtcvt.pog.layout import (
     NEG,
     NO_CONTROL,
     ORDER,
+    OWN_PORT,
     P_B,
     P_CONTROL,
     P_D,
@@ -79,6 +80,7 @@ from rtcvt.pog.layout import (
     PORT,
     POSITION,
     SIN,
+    SPRING,
     SQRT,
     START,
     SUB,
@@ -87,7 +89,6 @@ from rtcvt.pog.layout import (
     TAPE_FIXED,
     THETA,
     W_A,
-    W_B,
     W_C,
     W_CONTROL,
     W_L,
@@ -104,9 +105,13 @@ from rtcvt.pog.layout import (
     W_TAU,
     W_THETA,
     W_V,
+    X_OWN,
+    X_POWER,
+    X_SPRING,
+    X_THETA,
 )
 
-__all__ = ["derivative", "initialise", "jacobian", "kinematics", "output", "step"]
+__all__ = ["derivative", "friction_torques", "initialise", "jacobian", "kinematics", "output", "prepare", "step"]
 
 HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
@@ -168,24 +173,40 @@ def run_tape(first, last, theta, p, work):
 
 @kernel
 def load_entries(first, last, p, work):
-    """Copy registers into R, R' and R''."""
+    """Copy registers into R and R'."""
     entry = int(p[ENTRY])
     n_J = int(p[N_J])
     size = int(p[N_K]) * n_J
     for k in range(first, last):
         place = int(p[W_R]) + int(p[entry + 3 * k]) * n_J + int(p[entry + 3 * k + 1])
         register = int(p[W_REGISTER]) + 3 * int(p[entry + 3 * k + 2])
-        for d in range(3):
-            work[place + d * size] = work[register + d]
+        work[place] = work[register]
+        work[place + size] = work[register + 1]
 
 
 @kernel
-def solve_speeds(p, work):
-    """Q1 and its derivatives from R and its derivatives; leaves the LU of R_D behind."""
+def friction_torques(omega, stride, p, tau):
+    """``B_J omega`` (Algorithm 2) of the speeds at ``omega[0], omega[stride], ...``, into `tau`."""
+    for i in range(int(p[N_J])):
+        tau[i] = p[int(p[P_B]) + i] * omega[i * stride]
+    for k in range(int(p[N_FRICTION])):
+        row = int(p[FRICTION]) + 4 * k
+        i = int(p[row])
+        j = int(p[row + 1])
+        tau_ij = p[int(p[row + 3])] * (omega[i * stride] + p[row + 2] * omega[j * stride])
+        tau[i] += tau_ij
+        tau[j] += p[row + 2] * tau_ij
+
+
+@kernel
+def solve_speeds(derivatives, p, work):
+    """Q1 and its first `derivatives` derivatives from those of R; leaves the LU of R_D behind."""
     n_J = int(p[N_J])
     n_K = int(p[N_K])
     n_1 = int(p[N_1])
     order = int(p[ORDER])
+    entry = int(p[ENTRY])
+    register = int(p[W_REGISTER])
     R = int(p[W_R])
     Q = int(p[W_Q])
     RD = int(p[W_RD])
@@ -195,102 +216,103 @@ def solve_speeds(p, work):
         for j in range(n_K):
             work[RD + k * n_K + j] = work[R + k * n_J + int(p[order + j])]
     lu(n_K, work, RD, pivot)
-    derivatives = 3 if p[MOVING] != 0.0 else 1
     for c in range(n_1):
         own = int(p[order + n_K + c])
-        for d in range(derivatives):
-            Q_d = Q + d * n_J * n_1
-            for k in range(n_K):
-                if d == 0:
-                    s = work[R + k * n_J + own]
-                else:
-                    s = 0.0
-                    for i in range(n_J):
-                        s += d * work[R + n_K * n_J + k * n_J + i] * work[Q + (d - 1) * n_J * n_1 + i * n_1 + c]
-                        if d == 2:
-                            s += work[R + 2 * n_K * n_J + k * n_J + i] * work[Q + i * n_1 + c]
-                work[v + k] = -s
+        for d in range(derivatives + 1):
+            Q_d = Q + d * n_J * n_1 + c
+            if d == 0:
+                for k in range(n_K):
+                    work[v + k] = -work[R + k * n_J + own]
+            else:
+                for k in range(n_K):
+                    work[v + k] = 0.0
+                for k in range(int(p[ENTRY_FIXED]), int(p[ENTRY_END])):  # no other entry has derivatives
+                    column = int(p[entry + 3 * k + 1]) * n_1
+                    dR = register + 3 * int(p[entry + 3 * k + 2]) + 1
+                    s = d * work[dR] * work[Q_d - n_J * n_1 + column]
+                    if d == 2:
+                        s += work[dR + 1] * work[Q + c + column]
+                    work[v + int(p[entry + 3 * k])] -= s
             lu_solve(n_K, work, RD, pivot, v)
             for j in range(n_K):
-                work[Q_d + int(p[order + j]) * n_1 + c] = work[v + j]
-            for j in range(n_1):
-                work[Q_d + int(p[order + n_K + j]) * n_1 + c] = 1.0 if (d == 0 and j == c) else 0.0
+                work[Q_d + int(p[order + j]) * n_1] = work[v + j]
 
 
 @kernel
-def reduced_matrices(p, work):
-    """L1, Q1' J Q1', A1 and the derivatives of the latter two to theta, eq. (10); leaves the LU of L1 behind."""
+def reduced_matrices(derivatives, p, work):
+    """L1, Q1' J Q1' and A1, eq. (10), if `derivatives` is 2 also the derivatives of the latter two to theta.
+
+    Leaves the LU of L1 behind.
+    """
     n_J = int(p[N_J])
     n_1 = int(p[N_1])
     size = n_J * n_1
+    square = n_1 * n_1
     J = int(p[P_J])
-    B = int(p[W_B])
     Q = int(p[W_Q])
     L = int(p[W_L])
     M = int(p[W_M])
     A = int(p[W_A])
-    for r in range(n_1):
-        for c in range(n_1):
+    B_q = int(p[W_V])
+    B_dq = int(p[W_C])
+    for c in range(n_1):
+        friction_torques(work[Q + c : Q + size], n_1, p, work[B_q : B_q + n_J])
+        if derivatives == 2:
+            friction_torques(work[Q + size + c : Q + 2 * size], n_1, p, work[B_dq : B_dq + n_J])
+        for r in range(n_1):
             l_rc = 0.0
             m_rc = 0.0
-            dm_rc = 0.0
             a_rc = 0.0
-            da_rc = 0.0
             for i in range(n_J):
                 q_r = work[Q + i * n_1 + r]
-                dq_r = work[Q + size + i * n_1 + r]
-                q_c = work[Q + i * n_1 + c]
-                dq_c = work[Q + size + i * n_1 + c]
-                l_rc += q_r * p[J + i] * q_c
-                m_rc += q_r * p[J + i] * dq_c
-                dm_rc += p[J + i] * (dq_r * dq_c + q_r * work[Q + 2 * size + i * n_1 + c])
-                for j in range(n_J):
-                    b_ij = work[B + i * n_J + j]
-                    if b_ij != 0.0:
-                        a_rc -= q_r * b_ij * work[Q + j * n_1 + c]
-                        da_rc -= b_ij * (dq_r * work[Q + j * n_1 + c] + q_r * work[Q + size + j * n_1 + c])
+                l_rc += q_r * p[J + i] * work[Q + i * n_1 + c]
+                m_rc += q_r * p[J + i] * work[Q + size + i * n_1 + c]
+                a_rc -= q_r * work[B_q + i]
             at = r * n_1 + c
             work[L + at] = l_rc
-            work[L + n_1 * n_1 + at] = l_rc
+            work[L + square + at] = l_rc
             work[M + at] = m_rc
-            work[M + n_1 * n_1 + at] = dm_rc
             work[A + at] = a_rc
-            work[A + n_1 * n_1 + at] = da_rc
-    lu(n_1, work, L + n_1 * n_1, int(p[W_L_PIVOT]))
+            if derivatives == 2:
+                dm_rc = 0.0
+                da_rc = 0.0
+                for i in range(n_J):
+                    q_r = work[Q + i * n_1 + r]
+                    dq_r = work[Q + size + i * n_1 + r]
+                    dm_rc += p[J + i] * (dq_r * work[Q + size + i * n_1 + c] + q_r * work[Q + 2 * size + i * n_1 + c])
+                    da_rc -= dq_r * work[B_q + i] + q_r * work[B_dq + i]
+                work[M + square + at] = dm_rc
+                work[A + square + at] = da_rc
+    lu(n_1, work, L + square, int(p[W_L_PIVOT]))
 
 
 @kernel
-def kinematics(theta, p, work):
-    """Bring R, Q1 and the reduced matrices to `theta` [rad], if they are not there yet."""
-    if work[int(p[W_THETA])] == theta:
+def kinematics(derivatives, theta, p, work):
+    """Bring R, Q1 and the reduced matrices to `theta` [rad], if they are not there yet.
+
+    One of the `derivatives` gives the rates, a second the Jacobian.
+    """
+    at = int(p[W_THETA])
+    if work[at] == theta and work[at + 1] >= derivatives:
         return
     run_tape(int(p[TAPE_FIXED]), int(p[TAPE_END]), theta, p, work)
     load_entries(int(p[ENTRY_FIXED]), int(p[ENTRY_END]), p, work)
-    solve_speeds(p, work)
-    reduced_matrices(p, work)
-    work[int(p[W_THETA])] = theta
+    solve_speeds(derivatives, p, work)
+    reduced_matrices(derivatives, p, work)
+    work[at] = theta
+    work[at + 1] = derivatives
 
 
 @kernel
 def prepare(p, work):
-    """What depends on parameters alone: the fixed part of R, and B_J = B_omega + B_delta_omega (Algorithm 2)."""
-    n_J = int(p[N_J])
-    B = int(p[W_B])
+    """What depends on parameters alone: the fixed part of R, and the rows of Q1 of independent speeds."""
     for i in range(int(p[W_STEP])):
         work[i] = 0.0
     run_tape(0, int(p[TAPE_FIXED]), 0.0, p, work)
     load_entries(0, int(p[ENTRY_FIXED]), p, work)
-    for i in range(n_J):
-        work[B + i * n_J + i] = p[int(p[P_B]) + i]
-    for k in range(int(p[N_FRICTION])):
-        row = int(p[FRICTION]) + 4 * k
-        i = int(p[row])
-        j = int(p[row + 1])
-        b = p[int(p[row + 3])]
-        work[B + i * n_J + i] += b
-        work[B + j * n_J + j] += b
-        work[B + i * n_J + j] += p[row + 2] * b
-        work[B + j * n_J + i] += p[row + 2] * b
+    n_1 = int(p[N_1])
+    for c in range(n_1):
+        work[int(p[W_Q]) + int(p[int(p[ORDER]) + int(p[N_K]) + c]) * n_1 + c] = 1.0
     work[int(p[W_THETA])] = HUGE  # nowhere yet
 
 
@@ -298,48 +320,38 @@ def prepare(p, work):
 
 
 @kernel
-def ports_at(p):
-    """Index in x of the first spring port's torque; theta and the filtered power follow the springs."""
-    return int(p[N_J]) + int(p[N_K]) if p[FULL] != 0.0 else int(p[N_1])
-
-
-@kernel
 def tilt(x, p):
     """The moving variable theta [rad], 0 if nothing moves."""
-    return x[ports_at(p) + int(p[N_S])] if p[MOVING] != 0.0 else 0.0
+    return x[int(p[X_THETA])] if p[MOVING] != 0.0 else 0.0
 
 
 @kernel
-def speed_index(port, p):
-    """Index in x of the speed of a spring port's gear, which is an independent one."""
-    gear = int(p[int(p[PORT]) + 3 * port])
+def gear_speed(d, gear, x, p, work):
+    """Speed of a gear [rad/s] (d = 0), or its derivative to theta (d = 1)."""
     if p[FULL] != 0.0:
-        return gear
-    for j in range(int(p[N_1])):
-        if int(p[int(p[ORDER]) + int(p[N_K]) + j]) == gear:
-            return j
-    return -1
-
-
-@kernel
-def controlled_port(p):
-    """The port that the KERS controller acts on: the only one whose gear is independent."""
-    gear = int(p[int(p[ORDER]) + int(p[N_K])])
-    for k in range(int(p[N_PORT])):
-        if int(p[int(p[PORT]) + 3 * k]) == gear:
-            return k
-    return -1
+        return x[gear] if d == 0 else 0.0
+    n_1 = int(p[N_1])
+    Q = int(p[W_Q]) + (d * int(p[N_J]) + gear) * n_1
+    s = 0.0
+    for c in range(n_1):
+        s += work[Q + c] * x[c]
+    return s
 
 
 @kernel
 def torques(x, u, p, work):
-    """Torques on the gears from inputs and spring ports [N.m], into W_TAU."""
+    """Torques on the gears from inputs and springs at the ports [N.m], into W_TAU."""
     tau = int(p[W_TAU])
     for i in range(int(p[N_J])):
         work[tau + i] = 0.0
     for k in range(int(p[N_PORT])):
-        spring = int(p[int(p[PORT]) + 3 * k + 1])
-        work[tau + int(p[int(p[PORT]) + 3 * k])] = u[k] if spring < 0 else x[ports_at(p) + spring]
+        row = int(p[PORT]) + 3 * k
+        first = int(p[X_SPRING]) + int(p[row + 1])
+        springs = int(p[row + 2])
+        s = u[k] if springs == 0 else 0.0
+        for i in range(first, first + springs):
+            s += x[i]
+        work[tau + int(p[row])] = s
 
 
 @kernel
@@ -355,19 +367,16 @@ def control(mode, held, x, u, p, work):
     elif kind == POSITION:
         position_law(p, c, theta, u[int(p[N_PORT])], work, o)
     elif kind == KERS:
-        port = controlled_port(p)
         size = int(p[N_J])  # n_1 is 1
         q = int(p[W_Q]) + int(p[c + STORAGE])
         A = int(p[W_A])
-        omega = x[speed_index(port, p)]
-        power = x[ports_at(p) + int(p[N_S]) + 1]
         kers_law(
             p,
             c,
-            omega,
+            x[int(p[X_OWN])],
             theta,
-            power,
-            u[port],
+            x[int(p[X_POWER])],
+            u[int(p[OWN_PORT])],
             u[int(p[N_PORT])],
             work[A],
             work[A + 1],
@@ -383,48 +392,65 @@ def control(mode, held, x, u, p, work):
 
 @kernel
 def shared_derivative(x, u, p, dx, work):
-    """Rates of spring ports, theta and the filtered power; expects `control` and the rates of the speeds."""
-    at = ports_at(p)
-    for k in range(int(p[N_PORT])):
-        spring = int(p[int(p[PORT]) + 3 * k + 1])
-        if spring >= 0:
-            dx[at + spring] = p[int(p[int(p[PORT]) + 3 * k + 2])] * (u[k] - x[speed_index(k, p)])
-    at += int(p[N_S])
+    """Rates of the springs at the ports, theta and the filtered power; expects `control` and the speeds' rates.
+
+    A spring c between a flange and a gear: ``tau' = c (w - omega)``; with a damper d in series, ``... - (c/d) tau``.
+    """
+    for k in range(int(p[N_S])):
+        row = int(p[SPRING]) + 3 * k
+        port = int(p[row])
+        c = p[int(p[row + 1])]
+        at = int(p[X_SPRING]) + k
+        dx[at] = c * (u[port] - gear_speed(0, int(p[int(p[PORT]) + 3 * port]), x, p, work))
+        if p[row + 2] >= 0.0:
+            dx[at] -= c / p[int(p[row + 2])] * x[at]
     if p[MOVING] != 0.0:
-        dx[at] = work[int(p[W_CONTROL]) + RATE]
+        dx[int(p[X_THETA])] = work[int(p[W_CONTROL]) + RATE]
     if int(p[CONTROL]) == KERS:
-        own = speed_index(controlled_port(p), p)
+        own = int(p[X_OWN])
+        at = int(p[X_POWER])
         omega = x[own]
-        power = omega * (work[int(p[W_L])] * dx[own] + work[int(p[W_M])] * omega * dx[at])  # dE/dt
-        dx[at + 1] = (power - x[at + 1]) / p[int(p[P_CONTROL]) + TAU_FILTER]
+        power = omega * (work[int(p[W_L])] * dx[own] + work[int(p[W_M])] * omega * dx[int(p[X_THETA])])  # dE/dt
+        dx[at] = (power - x[at]) / p[int(p[P_CONTROL]) + TAU_FILTER]
 
 
 @kernel
 def shared_jacobian(x, p, dx, jac, work):
-    """Rows of spring ports, theta and the filtered power; expects `control`, `dx` and the rows of the speeds."""
+    """Rows of the springs at the ports, theta and the filtered power; expects `control`, `dx` and the speeds' rows."""
     n = int(p[N_X])
-    at = ports_at(p)
-    for k in range(int(p[N_PORT])):
-        spring = int(p[int(p[PORT]) + 3 * k + 1])
-        if spring >= 0:
-            jac[(at + spring) * n + speed_index(k, p)] = -p[int(p[int(p[PORT]) + 3 * k + 2])]
-    at += int(p[N_S])
+    n_1 = int(p[N_1])
+    theta = int(p[X_THETA])
+    for k in range(int(p[N_S])):
+        row = int(p[SPRING]) + 3 * k
+        gear = int(p[int(p[PORT]) + 3 * int(p[row])])
+        c = p[int(p[row + 1])]
+        at = int(p[X_SPRING]) + k
+        if p[FULL] != 0.0:
+            jac[at * n + gear] = -c
+        else:
+            for i in range(n_1):
+                jac[at * n + i] = -c * work[int(p[W_Q]) + gear * n_1 + i]
+        if p[MOVING] != 0.0:
+            jac[at * n + theta] = -c * gear_speed(1, gear, x, p, work)
+        if p[row + 2] >= 0.0:
+            jac[at * n + at] = -c / p[int(p[row + 2])]
     if p[MOVING] != 0.0:
-        jac[at * n + at] = work[int(p[W_CONTROL]) + D_THETA]
+        jac[theta * n + theta] = work[int(p[W_CONTROL]) + D_THETA]
     if int(p[CONTROL]) == KERS:
-        own = speed_index(controlled_port(p), p)
+        own = int(p[X_OWN])
+        at = int(p[X_POWER])
         omega = x[own]
         rate = work[int(p[W_CONTROL]) + RATE]
         L = work[int(p[W_L])]
         M = work[int(p[W_M])]
-        T = p[int(p[P_CONTROL]) + TAU_FILTER]
-        jac[at * n + own] = work[int(p[W_CONTROL]) + D_OMEGA]
-        jac[at * n + at + 1] = work[int(p[W_CONTROL]) + D_POWER]
+        inverse = 1.0 / p[int(p[P_CONTROL]) + TAU_FILTER]
+        jac[theta * n + own] = work[int(p[W_CONTROL]) + D_OMEGA]
+        jac[theta * n + at] = work[int(p[W_CONTROL]) + D_POWER]
         for j in range(n):
-            jac[(at + 1) * n + j] = omega * (L * jac[own * n + j] + M * omega * jac[at * n + j]) / T
-        jac[(at + 1) * n + own] += (L * dx[own] + 2.0 * M * omega * rate) / T
-        jac[(at + 1) * n + at] += omega * (2.0 * M * dx[own] + work[int(p[W_M]) + 1] * omega * rate) / T
-        jac[(at + 1) * n + at + 1] -= 1.0 / T
+            jac[at * n + j] = omega * (L * jac[own * n + j] + M * omega * jac[theta * n + j]) * inverse
+        jac[at * n + own] += (L * dx[own] + 2.0 * M * omega * rate) * inverse
+        jac[at * n + theta] += omega * (2.0 * M * dx[own] + work[int(p[W_M]) + 1] * omega * rate) * inverse
+        jac[at * n + at] -= inverse
 
 
 # --- full elastic model, eq. (2) --------------------------------------------------------------------------------------
@@ -449,13 +475,12 @@ def full_derivative(x, u, p, dx, work):
     n_J = int(p[N_J])
     n_K = int(p[N_K])
     R = int(p[W_R])
-    B = int(p[W_B])
+    B_omega = int(p[W_C])
     v = int(p[W_V])
     contact_speeds(0, x, p, work, v)
+    friction_torques(x, 1, p, work[B_omega : B_omega + n_J])
     for i in range(n_J):
-        s = work[int(p[W_TAU]) + i]
-        for j in range(n_J):
-            s -= work[B + i * n_J + j] * x[j]
+        s = work[int(p[W_TAU]) + i] - work[B_omega + i]
         for k in range(n_K):
             s -= work[R + k * n_J + i] * (x[n_J + k] + p[int(p[P_D]) + k] * work[v + k])
         dx[i] = s / p[int(p[P_J]) + i]
@@ -471,21 +496,20 @@ def full_jacobian(x, p, jac, work):
     n_K = int(p[N_K])
     R = int(p[W_R])
     dR = R + n_K * n_J
-    B = int(p[W_B])
     D = int(p[P_D])
     v = int(p[W_V])
     dv = int(p[W_C])
-    at = ports_at(p)
-    theta = at + int(p[N_S])
+    theta = int(p[X_THETA])
     contact_speeds(0, x, p, work, v)
     contact_speeds(1, x, p, work, dv)
     for i in range(n_J):
         J_i = p[int(p[P_J]) + i]
         for j in range(n_J):
-            s = work[B + i * n_J + j]
+            s = 0.0
             for k in range(n_K):
                 s += work[R + k * n_J + i] * p[D + k] * work[R + k * n_J + j]
             jac[i * n + j] = -s / J_i
+        jac[i * n + i] -= p[int(p[P_B]) + i] / J_i
         s = 0.0
         for k in range(n_K):
             jac[i * n + n_J + k] = -work[R + k * n_J + i] / J_i
@@ -493,11 +517,19 @@ def full_jacobian(x, p, jac, work):
             s += work[R + k * n_J + i] * p[D + k] * work[dv + k]
         if p[MOVING] != 0.0:
             jac[i * n + theta] = -s / J_i
-    for k in range(int(p[N_PORT])):
-        spring = int(p[int(p[PORT]) + 3 * k + 1])
-        if spring >= 0:
-            gear = int(p[int(p[PORT]) + 3 * k])
-            jac[gear * n + at + spring] = 1.0 / p[int(p[P_J]) + gear]
+    for k in range(int(p[N_FRICTION])):
+        row = int(p[FRICTION]) + 4 * k
+        i = int(p[row])
+        j = int(p[row + 1])
+        b_i = p[int(p[row + 3])] / p[int(p[P_J]) + i]
+        b_j = p[int(p[row + 3])] / p[int(p[P_J]) + j]
+        jac[i * n + i] -= b_i
+        jac[i * n + j] -= p[row + 2] * b_i
+        jac[j * n + i] -= p[row + 2] * b_j
+        jac[j * n + j] -= b_j
+    for k in range(int(p[N_S])):
+        gear = int(p[int(p[PORT]) + 3 * int(p[int(p[SPRING]) + 3 * k])])
+        jac[gear * n + int(p[X_SPRING]) + k] = 1.0 / p[int(p[P_J]) + gear]
     for k in range(n_K):
         K_k = p[int(p[P_K]) + k]
         for j in range(n_J):
@@ -553,8 +585,7 @@ def rigid_jacobian(x, p, dx, jac, work):
     o = int(p[W_CONTROL])
     Mx = int(p[W_C])
     rate = work[o + RATE]
-    at = ports_at(p)
-    theta = at + int(p[N_S])
+    theta = int(p[X_THETA])
     for r in range(n_1):
         s = 0.0
         for c in range(n_1):
@@ -566,12 +597,11 @@ def rigid_jacobian(x, p, dx, jac, work):
             if int(p[CONTROL]) == KERS:
                 work[b + r] -= work[Mx + r] * work[o + D_OMEGA]
         store_column(c, n, n_1, p, jac, work, b)
-    for k in range(int(p[N_PORT])):
-        spring = int(p[int(p[PORT]) + 3 * k + 1])
-        if spring >= 0:
-            for r in range(n_1):
-                work[b + r] = work[Q + int(p[int(p[PORT]) + 3 * k]) * n_1 + r]
-            store_column(at + spring, n, n_1, p, jac, work, b)
+    for k in range(int(p[N_S])):
+        gear = int(p[int(p[PORT]) + 3 * int(p[int(p[SPRING]) + 3 * k])])
+        for r in range(n_1):
+            work[b + r] = work[Q + gear * n_1 + r]
+        store_column(int(p[X_SPRING]) + k, n, n_1, p, jac, work, b)
     if p[MOVING] != 0.0:
         square = n_1 * n_1
         for r in range(n_1):
@@ -587,7 +617,7 @@ def rigid_jacobian(x, p, dx, jac, work):
     if int(p[CONTROL]) == KERS:
         for r in range(n_1):
             work[b + r] = -work[Mx + r] * work[o + D_POWER]
-        store_column(theta + 1, n, n_1, p, jac, work, b)
+        store_column(int(p[X_POWER]), n, n_1, p, jac, work, b)
 
 
 @kernel
@@ -608,18 +638,17 @@ def rigid_forces(x, u, p, dx, work, F):
     n_K = int(p[N_K])
     n_1 = int(p[N_1])
     Q = int(p[W_Q])
-    B = int(p[W_B])
+    omega = int(p[W_OMEGA])
+    B_omega = int(p[W_V])
     rate = work[int(p[W_CONTROL]) + RATE]
     rigid_derivative(x, u, p, dx, work)
+    friction_torques(work[omega : omega + n_J], 1, p, work[B_omega : B_omega + n_J])
     for k in range(n_K):
         i = int(p[int(p[ORDER]) + k])
         acceleration = 0.0
         for c in range(n_1):
             acceleration += work[Q + i * n_1 + c] * dx[c] + rate * work[Q + n_J * n_1 + i * n_1 + c] * x[c]
-        s = work[int(p[W_TAU]) + i] - p[int(p[P_J]) + i] * acceleration
-        for j in range(n_J):
-            s -= work[B + i * n_J + j] * work[int(p[W_OMEGA]) + j]
-        work[F + k] = s
+        work[F + k] = work[int(p[W_TAU]) + i] - p[int(p[P_J]) + i] * acceleration - work[B_omega + i]
     lu_solve_transposed(n_K, work, int(p[W_RD]), int(p[W_RD_PIVOT]), F)
 
 
@@ -631,7 +660,7 @@ def initialise(p, u, x, work):
     """Start from the independent speeds, all springs unloaded, the stored energy taken as constant."""
     prepare(p, work)
     theta = p[int(p[P_THETA_START])] if p[MOVING] != 0.0 else 0.0
-    kinematics(theta, p, work)
+    kinematics(2, theta, p, work)
     n_K = int(p[N_K])
     n_1 = int(p[N_1])
     smallest = HUGE
@@ -653,9 +682,8 @@ def initialise(p, u, x, work):
     else:
         for c in range(n_1):
             x[c] = p[int(p[start + c])]
-    at = ports_at(p) + int(p[N_S])
     if p[MOVING] != 0.0:
-        x[at] = theta
+        x[int(p[X_THETA])] = theta
     dx = work[int(p[W_STEP]) : int(p[W_STEP]) + n]
     derivative(0.0, x, u, p, dx, work)
     for i in range(n):
@@ -667,7 +695,7 @@ def initialise(p, u, x, work):
 @kernel
 def right_hand_side(mode, held, x, u, p, dx, work):
     """``f(x, u)`` with the limits of theta applied by `mode`, see `rtcvt.control.limits`."""
-    kinematics(tilt(x, p), p, work)
+    kinematics(1, tilt(x, p), p, work)
     control(mode, held, x, u, p, work)
     torques(x, u, p, work)
     if p[FULL] != 0.0:
@@ -680,6 +708,7 @@ def right_hand_side(mode, held, x, u, p, dx, work):
 @kernel
 def linearise(mode, held, x, u, p, f, jac, work):
     """`right_hand_side` into `f` and its ``df/dx``, row-major."""
+    kinematics(2, tilt(x, p), p, work)
     right_hand_side(mode, held, x, u, p, f, work)
     n = int(p[N_X])
     for i in range(n * n):
@@ -706,6 +735,21 @@ def jacobian(t, x, u, p, jac, work):
 
 
 @kernel
+def coupling_outputs(first, x, p, y, at):
+    """Stored energy [J] and loss [W] of the coupling whose two springs begin with `first`, into ``y[at:]``."""
+    energy = 0.0
+    loss = 0.0
+    for k in range(first, first + 2):
+        row = int(p[SPRING]) + 3 * k
+        tau = x[int(p[X_SPRING]) + k]
+        energy += 0.5 * tau * tau / p[int(p[row + 1])]
+        if p[row + 2] >= 0.0:
+            loss += tau * tau / p[int(p[row + 2])]
+    y[at] = energy
+    y[at + 1] = loss
+
+
+@kernel
 def write_outputs(mode, held, x, u, p, y, work):
     """Ports, controller, stored energy, speeds and contact forces."""
     n = int(p[N_X])
@@ -713,7 +757,7 @@ def write_outputs(mode, held, x, u, p, y, work):
     n_K = int(p[N_K])
     omega = int(p[W_OMEGA])
     F = int(p[W_C])
-    kinematics(tilt(x, p), p, work)
+    kinematics(2, tilt(x, p), p, work)  # the next step's Jacobian is here
     control(mode, held, x, u, p, work)
     torques(x, u, p, work)
     energy = 0.0
@@ -729,12 +773,15 @@ def write_outputs(mode, held, x, u, p, y, work):
         rigid_forces(x, u, p, dx, work, F)
     for i in range(n_J):
         energy += 0.5 * p[int(p[P_J]) + i] * work[omega + i] * work[omega + i]
-    at = 0
+    at = int(p[N_PORT])
     for k in range(int(p[N_PORT])):
-        gear = int(p[int(p[PORT]) + 3 * k])
-        spring = int(p[int(p[PORT]) + 3 * k + 1])
-        y[at] = work[omega + gear] if spring < 0 else work[int(p[W_TAU]) + gear]
-        at += 1
+        row = int(p[PORT]) + 3 * k
+        gear = int(p[row])
+        springs = int(p[row + 2])
+        y[k] = work[omega + gear] if springs == 0 else work[int(p[W_TAU]) + gear]
+        if springs == 2:
+            coupling_outputs(int(p[row + 1]), x, p, y, at)
+            at += 2
     if int(p[CONTROL]) == KERS:
         y[at] = work[int(p[W_CONTROL]) + TAU_EST]
         at += 1
@@ -797,7 +844,7 @@ def substep(h, x, u, p, work):
         advance(FREE, 0.0, h, x, u, p, work)
         return 0
     theta = tilt(x, p)
-    kinematics(theta, p, work)
+    kinematics(2, theta, p, work)
     control(FREE, 0.0, x, u, p, work)
     law = work[o + RATE]
     low = work[o + LOW]

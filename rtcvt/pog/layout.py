@@ -1,14 +1,17 @@
 """Where things are in the buffers of a gear system: one kernel serves every unit because the unit is data.
 
-The parameter vector ``p`` begins with the header below: sizes, then the places of the tables in ``p`` and of the
-scratch blocks in ``work``. State vectors::
+The parameter vector ``p`` begins with the header below: sizes and places in ``x``, then the places of the tables in
+``p`` and of the scratch blocks in ``work``. State vectors::
 
-    full   [omega (n_J), F (n_K), tau of spring ports (n_S), theta, P]
-    rigid  [x1 (n_1),             tau of spring ports (n_S), theta, P]
+    full   [omega (n_J), F (n_K), tau of springs at the ports (n_S), theta, P]
+    rigid  [x1 (n_1),             tau of springs at the ports (n_S), theta, P]
 
 with theta only if the geometry moves and the filtered power P only under KERS control. Inputs: one per port, then
-one of the controller. Outputs: one per port; the controller's (tau_est, theta, saturated, or theta, saturated); stored
-energy; omega; F."""
+one of the controller. Outputs: one per port; stored energy and loss of each coupling; the controller's (tau_est, theta,
+saturated, or theta, saturated); stored energy; omega; F.
+
+A port whose speed is prescribed has springs between its flange and its gear: one if it is a shaft of the unit file,
+two, the second of them with a damper in series, if they are the coupling of `rtcvt.pog.flange`."""
 
 # instructions of the tape that computes R: register <- operation(first, second)
 CONSTANT, THETA, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT = range(10)
@@ -20,7 +23,7 @@ NO_CONTROL, POSITION, KERS = range(3)
 N_J = 0  # gears
 N_K = 1  # contacts
 N_1 = 2  # independent speeds
-N_S = 3  # ports with a spring
+N_S = 3  # springs at the ports
 N_PORT = 4
 N_FRICTION = 5
 N_X = 6  # states
@@ -30,40 +33,46 @@ MOVING = 9  # 1 if the geometry moves
 CONTROL = 10
 METHOD = 11
 INTERNAL_STEP = 12  # largest internal step [s]
+# places in x
+X_SPRING = 13  # torque of the first spring
+X_THETA = 14
+X_POWER = 15
+X_OWN = 16  # speed of the controlled port's gear
+OWN_PORT = 17  # number of the controlled port
 # tables in p
-TAPE = 13  # operation, first, second
-TAPE_FIXED = 14  # instructions that do not depend on theta come first: how many
-TAPE_END = 15  # all instructions: how many
-ENTRY = 16  # row, column, register of each entry of R that is not zero
-ENTRY_FIXED = 17
-ENTRY_END = 18
-FRICTION = 19  # i, j, sign, place of the coefficient in p
-PORT = 20  # gear, number among the springs or -1, place of the stiffness in p
-ORDER = 21  # gears: dependent ones first, independent ones last
-START = 22  # places of the independent start speeds in p
-P_J = 23  # inertias
-P_B = 24  # frictions
-P_K = 25  # contact stiffnesses
-P_D = 26  # contact dampings
-P_CONTROL = 27  # block of the controller
-P_THETA_START = 28
+TAPE = 18  # operation, first, second
+TAPE_FIXED = 19  # instructions that do not depend on theta come first: how many
+TAPE_END = 20  # all instructions: how many
+ENTRY = 21  # row, column, register of each entry of R that is not zero
+ENTRY_FIXED = 22
+ENTRY_END = 23
+FRICTION = 24  # i, j, sign, place of the coefficient in p
+PORT = 25  # gear, number of its first spring, how many
+SPRING = 26  # port, place of the stiffness, place of the damping of a damper in series or -1
+ORDER = 27  # gears: dependent ones first, independent ones last
+START = 28  # places of the independent start speeds in p
+P_J = 29  # inertias
+P_B = 30  # frictions
+P_K = 31  # contact stiffnesses
+P_D = 32  # contact dampings
+P_CONTROL = 33  # block of the controller
+P_THETA_START = 34
 # blocks in work
-W_REGISTER = 29  # value, first and second derivative to theta of each register
-W_R = 30  # R, R', R'': each n_K x n_J
-W_Q = 31  # Q1, Q1', Q1'': each n_J x n_1
-W_B = 32  # B_J, n_J x n_J
-W_RD = 33  # LU of the dependent columns of R, n_K x n_K
-W_RD_PIVOT = 34
-W_L = 35  # L1 and, behind it, its LU: each n_1 x n_1
-W_L_PIVOT = 36
-W_M = 37  # Q1' J dQ1/dtheta and its derivative to theta: each n_1 x n_1
-W_A = 38  # A1 and its derivative to theta: each n_1 x n_1
-W_THETA = 39  # the tilt at which all of these hold
-W_CONTROL = 40  # command for theta', see rtcvt.control.limits
-W_TAU = 41  # torques on the gears, n_J
-W_OMEGA = 42  # speeds of the gears, n_J
-W_V = 43  # scratch, n_J
-W_C = 44  # scratch, n_J
-W_SAVED = 45  # state before a communication step, n_x; new outputs, n_y
-W_STEP = 46  # state before an internal step; stage state; scratch; f; 4 stages; solution; pivots; Jacobian; matrix
-HEADER_SIZE = 47
+W_REGISTER = 35  # value, first and second derivative to theta of each register
+W_R = 36  # R, R': each n_K x n_J
+W_Q = 37  # Q1, Q1', Q1'': each n_J x n_1
+W_RD = 38  # LU of the dependent columns of R, n_K x n_K
+W_RD_PIVOT = 39
+W_L = 40  # L1 and, behind it, its LU: each n_1 x n_1
+W_L_PIVOT = 41
+W_M = 42  # Q1' J dQ1/dtheta and its derivative to theta: each n_1 x n_1
+W_A = 43  # A1 and its derivative to theta: each n_1 x n_1
+W_THETA = 44  # the tilt at which all of these hold, and up to which derivative
+W_CONTROL = 45  # command for theta', see rtcvt.control.limits
+W_TAU = 46  # torques on the gears, n_J
+W_OMEGA = 47  # speeds of the gears, n_J
+W_V = 48  # scratch, n_J
+W_C = 49  # scratch, n_J
+W_SAVED = 50  # state before a communication step, n_x; new outputs, n_y
+W_STEP = 51  # state before an internal step; stage state; scratch; f; 4 stages; solution; pivots; Jacobian; matrix
+HEADER_SIZE = 52

@@ -9,11 +9,12 @@ cross product,
 Direct contact, ``h`` is ``i`` or ``j``: ``P`` is the contact point. Indirect contact, ``h`` carries ``p`` which
 is ``i`` or ``j``: ``P`` is the contact point projected onto the axis of ``p``. ``S_F`` is +1 through the first
 gear of the ordered pair, -1 through the second. Terms of the same gear add up. The result is an expression of the
-unit's parameters and its moving variable.
+unit's parameters and its moving variable, in `normal_form`.
 """
 
 from rtcvt.errors import InputError
 from rtcvt.expression import Expression, number
+from rtcvt.pog.normal_form import normal_form
 from rtcvt.unitfile import Unit
 
 __all__ = ["direction", "radii_matrix"]
@@ -41,7 +42,8 @@ def radii_matrix(unit: Unit) -> dict[tuple[str, str], Expression]:
                 terms.append((carrier, _signed_distance(_axis(unit, carrier), projected)))
             for h, radius in terms:
                 entries[name, h] = entries.get((name, h), number(0.0)) + number(sign) * radius
-    return {place: r for place, r in entries.items() if r.value != 0.0}
+    simple = {place: normal_form(r) for place, r in entries.items()}
+    return {place: r for place, r in simple.items() if r.value != 0.0}
 
 
 def direction(unit: Unit, gear: str) -> Vector:

@@ -6,7 +6,7 @@ expression, and the expressions become one tape of instructions with common part
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from rtcvt.expression import Expression
 from rtcvt.integrators import RK4, ROSENBROCK
 from rtcvt.model import Instance, Model, Variable
 from rtcvt.pog import kernels, layout
+from rtcvt.pog.flange import coupling, with_flanges
 from rtcvt.pog.friction import friction_signs
 from rtcvt.pog.radii import radii_matrix
-from rtcvt.unitfile import Unit
+from rtcvt.unitfile import Port, Unit
 
 __all__ = ["Matrices", "build_model", "matrices"]
 
@@ -39,6 +40,7 @@ _OPERATIONS = {
 _NO_LIMIT = 1e9  # [rad/s], for a storage gear without a rated speed
 _STANDSTILL = 1.0  # omega_0 of the controller [rad/s]
 _GRID = 41  # tilts at which the rank is checked
+_SOFTEST = 1e-6  # least stiffness and damping of a coupling, by their defaults
 
 
 class _Parameters:
@@ -89,8 +91,10 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
     Raises
     ------
     InputError
-        The geometry is not feasible (Remark 2), or the full model has a gear without inertia.
+        The fidelity is neither, the geometry is not feasible (Remark 2), or the full model has a gear without inertia.
     """
+    if fidelity not in get_args(Fidelity):
+        raise InputError(unit.source, "model", fidelity, " or ".join(get_args(Fidelity)))
     gears, contacts = list(unit.gears), list(unit.contacts)
     n_J, n_K, n_1 = len(gears), len(contacts), len(unit.rigid.independent)
     if n_J - n_K != n_1:
@@ -104,7 +108,8 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
         for name, gear in unit.gears.items():
             if gear.inertia == 0.0:
                 raise InputError(unit.source, f"gears.{name}.inertia", 0.0, "above 0 in the full model")
-    springs = [name for name, port in unit.ports.items() if port.spring is not None]
+    springs = [(name, k) for name, port in unit.ports.items() for k in range(_springs(port))]
+    ports = list(unit.ports)
     control = layout.KERS if unit.controller.kers else layout.POSITION if unit.controller.position else 0
     states = _states(unit, fidelity)
 
@@ -124,6 +129,9 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
         (layout.CONTROL, control),
         (layout.METHOD, RK4 if unit.solver.method == "rk4" else ROSENBROCK),
         (layout.INTERNAL_STEP, unit.solver.step / (substeps or unit.solver.substeps)),
+        (layout.X_SPRING, n_J + n_K if fidelity == "full" else n_1),
+        (layout.X_THETA, len(states) - 1 - (control == layout.KERS)),
+        (layout.X_POWER, len(states) - 1),
     ):
         p.values[entry] = float(value)
     places = _tunables(p, unit, fidelity)
@@ -140,18 +148,27 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
             for v in (gears.index(f.between[0]), gears.index(f.between[1]), signs[name], places[f"friction.{name}.b"])
         ],
     )
+    first = 0
+    rows: list[float] = []
+    for port in unit.ports.values():
+        rows += [gears.index(port.gear), first, _springs(port)]
+        first += _springs(port)
+    p.table(layout.PORT, rows)
     p.table(
-        layout.PORT,
+        layout.SPRING,
         [
             v
-            for name, port in unit.ports.items()
+            for name, k in springs
             for v in (
-                gears.index(port.gear),
-                springs.index(name) if name in springs else -1,
-                places.get(f"{name}.K", 0),
+                ports.index(name),
+                places[f"{name}.c" if unit.ports[name].coupled else f"{name}.K"],
+                places[f"{name}.d"] if k == 1 else -1,
             )
         ],
     )
+    if unit.controller.kers:
+        p.values[layout.OWN_PORT] = ports.index(unit.controller.kers.port)
+        p.values[layout.X_OWN] = gears.index(unit.ports[unit.controller.kers.port].gear) if fidelity == "full" else 0
     p.table(layout.START, [float(places[f"{g}|start"]) for g in independent])
     n_work = _write_work(p, n_J, n_K, n_1, len(states), n_register)
 
@@ -175,12 +192,39 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
     return model
 
 
+def _springs(port: Port) -> int:
+    """How many springs there are between a port and its gear, see `rtcvt.pog.flange`."""
+    return 2 if port.coupled else 1 if port.spring is not None else 0
+
+
+def _coupled_inertias(unit: Unit) -> dict[str, float]:
+    """Least inertia [kg.m2] of the rigid model at each port with a coupling, see `rtcvt.pog.flange`."""
+    gears = list(unit.gears)
+    coupled = {name: port for name, port in unit.ports.items() if port.coupled}
+    if not coupled:
+        return {}
+    instance = build_model(with_flanges(unit, dict.fromkeys(coupled, "torque")), "rigid").instantiate()
+    largest = dict.fromkeys(coupled, 0.0)  # 1/J
+    for theta in _tilts(unit):
+        m = matrices(instance, theta)
+        for name, port in coupled.items():
+            Q = m.Q1[gears.index(port.gear)]
+            with np.errstate(all="ignore"):
+                largest[name] = max(largest[name], float(Q @ np.linalg.pinv(m.L1) @ Q))
+    for name, inverse in largest.items():
+        if not 0.0 < inverse < np.inf:
+            raise InputError(unit.source, f"ports.{name}.flange", "speed", "a port that turns an inertia")
+    return {name: 1.0 / inverse for name, inverse in largest.items()}
+
+
 def _states(unit: Unit, fidelity: Fidelity) -> tuple[tuple[str, str], ...]:
     if fidelity == "full":
         states = [(f"gear.{g}.w", "rad/s") for g in unit.gears] + [(f"contact.{c}.F", "N") for c in unit.contacts]
     else:
         states = [(f"gear.{g}.w", "rad/s") for g in unit.rigid.independent]
-    states += [(f"{name}.tau", "N.m") for name, port in unit.ports.items() if port.spring is not None]
+    for name, port in unit.ports.items():
+        names = [f"{name}.tau_1", f"{name}.tau_2"] if port.coupled else [f"{name}.tau"] * _springs(port)
+        states += [(n, "N.m") for n in names]
     if unit.moving:
         states.append((f"control.{unit.moving}", "rad"))
     if unit.controller.kers:
@@ -254,6 +298,11 @@ def _tunables(p: _Parameters, unit: Unit, fidelity: Fidelity) -> dict[str, int]:
             places[f"{port.gear}|start"] = add(
                 f"{name}.w_start", port.w_start, "rad/s", f"start speed of port {name}", display_unit="rpm"
             )
+    for name, inertia in _coupled_inertias(unit).items():
+        c, d = coupling(inertia, unit.solver.step)
+        about = f"between flange {name} and gear {unit.ports[name].gear}"
+        add(f"{name}.c", c, "N.m/rad", f"stiffness of each of the two springs {about}", c * _SOFTEST)
+        add(f"{name}.d", d, "N.m.s/rad", f"damper in series with one of the springs {about}", d * _SOFTEST)
     for gear_name in unit.rigid.independent:
         if f"{gear_name}|start" not in places:
             places[f"{gear_name}|start"] = add(
@@ -319,12 +368,21 @@ def _signals(unit: Unit) -> list[Variable]:
     for name, port in unit.ports.items():
         about = f" ({port.description})" if port.description else ""
         w_max = unit.gears[port.gear].w_max
-        if port.spring is None:
+        if port.coupled:
+            text = f"speed of flange {name}{about}"
+            speed(f"{name}.w", text, w_max, output=False, start=0.0)
+            torque(f"{name}.tau", f"torque into the unit at flange {name}{about}: tau w is power in", port.tau_max)
+        elif port.spring is None:
             torque(f"{name}.tau", f"torque into the unit at port {name}{about}", port.tau_max, output=False, start=0.0)
             speed(f"{name}.w", f"speed of port {name}{about}", w_max)
         else:
             speed(f"{name}.w", f"speed of the shaft at port {name}{about}", w_max, output=False, start=port.w_start)
             torque(f"{name}.tau", f"torque into the unit at port {name}{about}", port.tau_max)
+    for name, port in unit.ports.items():
+        if port.coupled:
+            for key, unit_of, text in (("E", "J", "energy stored in"), ("loss", "W", "power lost in")):
+                text = f"{text} the coupling at flange {name}"
+                outputs.append(Variable(f"{name}.{key}", "output", len(outputs), unit_of, text, None, 0.0, nominal=1.0))
     if unit.moving:
         theta = unit.variables[unit.moving]
         about = theta.description or unit.moving
@@ -447,16 +505,15 @@ def _write_work(p: _Parameters, n_J: int, n_K: int, n_1: int, n_x: int, n_regist
     """Places of the scratch blocks; returns the size of ``work``."""
     sizes = {
         layout.W_REGISTER: 3 * n_register,
-        layout.W_R: 3 * n_K * n_J,
+        layout.W_R: 2 * n_K * n_J,
         layout.W_Q: 3 * n_J * n_1,
-        layout.W_B: n_J * n_J,
         layout.W_RD: n_K * n_K,
         layout.W_RD_PIVOT: n_K,
         layout.W_L: 2 * n_1 * n_1,
         layout.W_L_PIVOT: n_1,
         layout.W_M: 2 * n_1 * n_1,
         layout.W_A: 2 * n_1 * n_1,
-        layout.W_THETA: 1,
+        layout.W_THETA: 2,
         layout.W_CONTROL: limits.CONTROL_SIZE,
         layout.W_TAU: n_J,
         layout.W_OMEGA: n_J,
@@ -472,16 +529,22 @@ def _write_work(p: _Parameters, n_J: int, n_K: int, n_1: int, n_x: int, n_regist
     return place
 
 
+def _tilts(unit: Unit) -> list[float]:
+    """The range of the moving variable [rad], or 0 if there is none."""
+    if unit.moving is None:
+        return [0.0]
+    theta = unit.variables[unit.moving]
+    return [float(t) for t in np.linspace(theta.min, theta.max, _GRID)]
+
+
 def _check_feasible(unit: Unit, model: Model) -> None:
     """Remark 2 over the whole range of the moving variable: R has full rank and the choice of speeds is solvable."""
-    theta = unit.variables[unit.moving] if unit.moving else None
-    at = np.linspace(theta.min, theta.max, _GRID) if theta else (0.0,)
     instance = model.instantiate()
     rows, columns = list(unit.contacts), list(unit.gears)
     dependent = [i for i, g in enumerate(columns) if g not in unit.rigid.independent]
-    for tilt in at:
-        where = f" at {unit.moving} = {tilt:.3g} rad" if theta else ""
-        R = matrices(instance, float(tilt)).R
+    for tilt in _tilts(unit):
+        where = f" at {unit.moving} = {tilt:.3g} rad" if unit.moving else ""
+        R = matrices(instance, tilt).R
         if not np.all(np.isfinite(R)):
             raise InputError(
                 unit.source,
@@ -532,7 +595,7 @@ def matrices(instance: Instance, theta: float = 0.0) -> Matrices:
     """Matrices that the kernels use at `theta` [rad], with the instance's parameters."""
     p, work = instance.p, instance.work
     kernels.prepare(p, work)
-    kernels.kinematics(theta, p, work)
+    kernels.kinematics(2, theta, p, work)
     n_J, n_K, n_1 = (int(p[i]) for i in (layout.N_J, layout.N_K, layout.N_1))
 
     def block(entry: int, rows: int, columns: int, number: int = 0) -> Matrix:
@@ -540,7 +603,11 @@ def matrices(instance: Instance, theta: float = 0.0) -> Matrices:
         return work[start : start + rows * columns].reshape(rows, columns).copy()
 
     J = np.diag(p[int(p[layout.P_J]) :][:n_J])
-    B_J = block(layout.W_B, n_J, n_J)
+    B_J = np.empty((n_J, n_J))
+    for column, speed in zip(B_J.T, np.eye(n_J), strict=True):
+        torque = np.empty(n_J)
+        kernels.friction_torques(speed, 1, p, torque)
+        column[:] = torque
     Q1 = block(layout.W_Q, n_J, n_1)
     return Matrices(
         R=block(layout.W_R, n_K, n_J),

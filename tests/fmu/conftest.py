@@ -1,4 +1,4 @@
-"""Units exported once, and a host that runs them through FMPy."""
+"""Units exported once by each backend, and hosts that run them through FMPy."""
 
 import gc
 from ctypes import c_void_p
@@ -13,15 +13,12 @@ from fmpy.fmi2 import (
     fmi2CallbackFunctions,
     fmi2CallbackLoggerTYPE,
 )
+from native_host import UNITS, Hosted
 
 from fmu.export import export_python
+from fmu.native.export import export_native
+from rtcvt.pog.system import build_model
 from rtcvt.unitfile import load_unit
-
-UNITS = {
-    "kers": ("toroidal_kers", "rigid"),
-    "kers_full": ("toroidal_kers", "full"),
-    "differential": ("differential", "rigid"),
-}
 
 
 @pytest.fixture(scope="session")
@@ -90,3 +87,36 @@ def host(exported, tmp_path):
     for one in hosts:
         one.freeInstance()
     gc.collect()
+
+
+@pytest.fixture(scope="session")
+def exported_native(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("native")
+    return {key: export_native(load_unit(unit), fidelity, folder / f"{key}.fmu", documentation="<p>About</p>")
+            for key, (unit, fidelity) in UNITS.items()}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def unpacked_native(exported_native, tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("unpacked")
+    return {key: Path(fmpy.extract(str(path), str(folder / key))) for key, path in exported_native.items()}
+
+
+@pytest.fixture(scope="session")
+def models():
+    """The model of each unit."""
+    return {key: build_model(load_unit(unit), fidelity) for key, (unit, fidelity) in UNITS.items()}
+
+
+@pytest.fixture
+def native_host(unpacked_native):
+    """``native_host("kers")`` instantiates a native unit; all are freed at the end."""
+    hosts: list[Hosted] = []
+
+    def instantiate(key, **options):
+        hosts.append(Hosted(unpacked_native[key], **options))
+        return hosts[-1]
+
+    yield instantiate
+    for one in hosts:
+        one.fmi.freeInstance()

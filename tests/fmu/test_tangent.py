@@ -89,6 +89,18 @@ def lazily(a, o):
     o[1] = a * a
 
 
+@kernel
+def largest(n, w, o):
+    best = 0
+    most = abs(w[0])
+    for i in range(1, n):
+        size = abs(w[i])
+        if size > most:
+            best = i
+            most = size
+    o[0] = w[best]
+
+
 def compiled(folder, name, function, types, inactive=()):
     program = add_tangents(lower({name: (function, types)}), {name: inactive})
     source, library = folder / f"{name}.c", folder / f"{name}.so"
@@ -151,6 +163,15 @@ def test_work_is_skipped_only_if_the_direction_is_the_same_too(tmp_path):
     for seed in (0.0, 1.0, -3.0):
         tangent(ctypes.c_double(2.0), ctypes.c_double(seed), pointer(o), pointer(o_dot))
         assert (o.tolist(), o_dot.tolist()) == ([2.0, 4.0], [seed, 4.0 * seed])
+
+
+def test_what_is_only_compared_has_no_companion(tmp_path):
+    """The C compiler would warn of one that is set and never read, which is an error here."""
+    tangent = compiled(tmp_path, "largest", largest, [I, A, A])
+    assert "size_dot" not in (tmp_path / "largest.c").read_text()
+    w, w_dot, o, o_dot = np.array([1.0, -5.0, 3.0]), np.array([7.0, 8.0, 9.0]), np.zeros(1), np.zeros(1)
+    tangent(ctypes.c_int64(3), pointer(w), pointer(w_dot), pointer(o), pointer(o_dot))
+    assert (o[0], o_dot[0]) == (-5.0, 8.0)
 
 
 @numba.njit

@@ -268,6 +268,23 @@ def test_jacobian_against_differences(model, seed):
         assert np.allclose(jac[:, k], column, rtol=1e-5, atol=noise)
 
 
+def test_rates_and_jacobian_do_not_depend_on_what_was_computed_before(model):
+    """Second derivatives to theta are computed only for a Jacobian: asking for one changes no other bit."""
+    fresh, used = started(model, 4), started(model, 4)
+    used.jacobian()
+    assert np.array_equal(fresh.derivative(), used.derivative())
+    x = used.x.copy()
+    used.x[:] *= 1.01
+    used.derivative()
+    used.x[:] = x
+    assert np.array_equal(fresh.outputs(), used.outputs())
+    used.x[:] *= 0.99
+    used.derivative()
+    used.x[:] = x
+    used.derivative()
+    assert np.array_equal(fresh.jacobian(), used.jacobian())
+
+
 def test_gears_without_inertia_have_no_full_model():
     unit = variant("differential", gears__c__inertia=0.0)
     build_model(unit, "rigid")

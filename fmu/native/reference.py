@@ -1,0 +1,150 @@
+"""Reference results inside a unit, so that whoever imports it can see whether it runs as it should.
+
+One experiment: the first scenario of the unit. Its inputs are sampled at a few hundred times and linear between them,
+the unit runs at its own step, and its outputs at the same times are those of the kernels compiled by numba. The files
+are laid out in ``extra/org.fmi-standard.fmi-ls-ref/`` as the layered standard FMI-LS-REF 1.0.0-beta.1 (Modelica
+Association, 2026) has it::
+
+    fmi-ls-manifest.xml    the files and their roles, with checksums
+    experiment.exp         the experiment, as the Modelica Association's experiments format (ma-hs-experiments) has it
+    inputs.csv             time [s] and inputs
+    outputs.csv            time [s] and outputs
+    parameters.ssv         parameters that the scenario changes, if there are any (SSP 1.0)
+"""
+
+import csv
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt import __version__
+from rtcvt.model import Model, Variable
+from rtcvt.quantity import base_exponents
+from rtcvt.scenario import parameter_value, sample_inputs
+from rtcvt.simulate import number_of_steps, simulate
+from rtcvt.unitfile import Scenario, Table
+
+__all__ = ["FOLDER", "write_reference"]
+
+FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
+MOST_INTERVALS = 400
+_MANIFEST = "http://fmi-standard.org/fmi-ls-manifest"
+_PARAMETERS = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
+
+
+def write_reference(model: Model, scenario: Scenario, folder: Path) -> None:
+    """Simulate a scenario and write it as a reference.
+
+    Parameters
+    ----------
+    model : Model
+        Its start values are those of the unit.
+    scenario : Scenario
+        One that fits it.
+    folder : Path
+        Where the files go; it is made.
+
+    Raises
+    ------
+    InputError
+        The scenario does not fit the model, or a step of it fails.
+    """
+    folder.mkdir(parents=True)
+    h = model.step_size
+    steps = number_of_steps(scenario.duration, h, f"scenario '{scenario.name}'")
+    least = math.ceil(steps / MOST_INTERVALS)
+    stride = next((s for s in range(least, 2 * least) if steps % s == 0), least)
+    n = steps // stride
+    time = np.linspace(0.0, n * stride * h, n + 1)
+    inputs = model.select("input")
+    u = sample_inputs(model, scenario, time)
+    tables = {v.name: Table(time=tuple(time), value=tuple(u[:, v.index])) for v in inputs}
+    sampled = scenario.model_copy(update={"duration": float(time[-1]), "inputs": tables})
+    y = simulate(model, sampled).y[::stride]
+
+    files = [("outputs.csv", "text/csv", "result", "Outputs of the experiment")]
+    _write_table(folder / "outputs.csv", model.select("output"), time, y)
+    if inputs:
+        files.append(("inputs.csv", "text/csv", "other", "Inputs of the experiment, linear between the times"))
+        _write_table(folder / "inputs.csv", inputs, time, u)
+    if scenario.parameters:
+        kind = "application/x-ssp-parameter-set"
+        files.append(("parameters.ssv", kind, "parameter", "Parameters that the experiment changes"))
+        values = dict(parameter_value(model, k, v, scenario.name) for k, v in scenario.parameters.items())
+        _write(folder / "parameters.ssv", _parameter_set(model, scenario, values))
+    present = {name for name, *_ in files}
+    _write(folder / "experiment.exp", _experiment(model, scenario, float(time[-1]), present))
+    kind = "application/x-ma-hs-experiments"
+    files.insert(0, ("experiment.exp", kind, "experiment/smoke-test", f"Scenario: {scenario.name}"))
+    _write(folder / "fmi-ls-manifest.xml", _manifest(files, folder))
+
+
+def _write_table(path: Path, variables: Sequence[Variable], time: NDArray[np.float64], values: NDArray) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["time", *(v.name for v in variables)])
+        for t, row in zip(time, values, strict=True):
+            cells = (int(row[v.index]) if v.boolean else repr(float(row[v.index])) for v in variables)
+            writer.writerow([repr(float(t)), *cells])
+
+
+def _write(path: Path, root: Element) -> None:
+    ElementTree.indent(root)
+    ElementTree.ElementTree(root).write(path, "UTF-8", xml_declaration=True)
+
+
+def _experiment(model: Model, scenario: Scenario, stop: float, present: set[str]) -> Element:
+    root = Element("Experiments", name=f"{model.name}, {model.fidelity} model")
+    experiment = SubElement(root, "Experiment", name=scenario.name)
+    if scenario.description:
+        experiment.set("description", scenario.description)
+    SubElement(experiment, "TransientSimulation", startTime="0.0", stopTime=repr(stop), stepSize=repr(model.step_size))
+    sources = (("Parameters", "parameters.ssv"), ("Stimuli", "inputs.csv"), ("References", "outputs.csv"))
+    for element, name in sources:
+        if name in present:
+            SubElement(experiment, element, source=name)
+    return root
+
+
+def _parameter_set(model: Model, scenario: Scenario, values: Mapping[str, float]) -> Element:
+    root = Element(
+        "ssv:ParameterSet",
+        {"xmlns:ssv": _PARAMETERS, "version": "1.0", "name": scenario.name, "generationTool": f"rtcvt {__version__}"},
+    )
+    listed = SubElement(root, "ssv:Parameters")
+    for name, value in values.items():
+        parameter = SubElement(listed, "ssv:Parameter", name=name)
+        real = SubElement(parameter, "ssv:Real", value=repr(value))
+        unit = model.by_name[name].unit
+        if unit != "1":
+            real.set("unit", unit)
+    units = sorted({model.by_name[name].unit for name in values} - {"1"})
+    if units:
+        listed = SubElement(root, "ssv:Units")
+        for unit in units:
+            exponents = {base: str(n) for base, n in base_exponents(unit).items()}
+            SubElement(SubElement(listed, "ssv:Unit", name=unit), "ssc:BaseUnit", exponents)
+        root.set("xmlns:ssc", "http://ssp-standard.org/SSP1/SystemStructureCommon")
+    return root
+
+
+def _manifest(files: Sequence[tuple[str, str, str, str]], folder: Path) -> Element:
+    root = Element(
+        "fmiReferences",
+        {
+            "xmlns:fmi-ls": _MANIFEST,
+            "fmi-ls:fmi-ls-name": "org.fmi-standard.fmi-ls-ref",
+            "fmi-ls:fmi-ls-version": "1.0.0-beta.1",
+            "fmi-ls:fmi-ls-description": "Layered Standard providing information on related files included in an FMU.",
+        },
+    )
+    for name, kind, role, description in files:
+        checksum = hashlib.sha3_256((folder / name).read_bytes()).hexdigest()
+        SubElement(root, "Related", type=kind, source=name, role=role, description=description, checksum=checksum)
+    return root

@@ -1,0 +1,188 @@
+"""Export of a system (`rtcvt.system`) as an SSP 1.0 archive: native units, connections and parameters in one file.
+
+``SystemStructure.ssd`` describes the system, ``resources/COMPONENT.fmu`` are its units. What several importers read
+differently, or not at all, is avoided:
+
+- Only components have connectors: all their outputs, and the inputs that are connected.
+- The parameters are the start values of the units as well as a parameter set in the description.
+- Connections carry no factors. Signs are right as they are, see `rtcvt.vehicle`.
+- SSP 1.0 has no place for the step size. It stands in the annotation of the Open Simulation Platform, which its
+  importer reads, and in the description.
+"""
+
+import zipfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
+
+from fmu.native.export import PLATFORMS, write_unit
+from rtcvt import __version__, quantity
+from rtcvt.errors import InputError
+from rtcvt.model import Variable
+from rtcvt.recording import replaced_on_success
+from rtcvt.system import CoupledSystem
+
+__all__ = ["export_ssp", "require_ssp_name", "system_description"]
+
+_SSP = "http://ssp-standard.org/SSP1/SystemStructure"
+_SPACES = {
+    "ssd": f"{_SSP}Description",
+    "ssc": f"{_SSP}Common",
+    "ssv": f"{_SSP}ParameterValues",
+    "osp": "http://opensimulationplatform.com/SSP/OSPAnnotations",
+}
+
+
+def require_ssp_name(path: Path) -> None:
+    """Refuse a file that is not to be called ``.ssp``.
+
+    Raises
+    ------
+    InputError
+        Another suffix.
+    """
+    if path.suffix != ".ssp":
+        raise InputError("output", "", str(path), "a file name that ends in .ssp")
+
+
+def export_ssp(coupled: CoupledSystem, path: Path, platforms: Sequence[str] = ("linux64",)) -> Path:
+    """Write a system as an SSP archive.
+
+    Parameters
+    ----------
+    coupled : CoupledSystem
+        The system.
+    path : Path
+        The file to write; it is replaced only by a complete one.
+    platforms : sequence of str
+        For which the units are compiled, see `fmu.native.export.PLATFORMS`.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InputError
+        There is no compiler for a platform, or the file cannot be written.
+    """
+    require_ssp_name(path)
+    for name in platforms:
+        if name not in PLATFORMS:
+            raise InputError("SSP export", "platform", name, f"one of {', '.join(PLATFORMS)}")
+    with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder:
+        root = Path(folder)
+        description = system_description(coupled)
+        ElementTree.indent(description)
+        tree = ElementTree.ElementTree(description)
+        tree.write(root / "SystemStructure.ssd", "UTF-8", xml_declaration=True)
+        (root / "extra").mkdir()
+        (root / "extra" / "system.toml").write_text(coupled.system.text, encoding="utf-8")
+        (root / "resources").mkdir()
+        for name, model in coupled.models.items():
+            stop_time = coupled.system.experiment.duration
+            write_unit(model, root / "resources" / f"{name}.fmu", platforms, stop_time)
+        _pack(root, temporary)
+    return path
+
+
+def _pack(folder: Path, path: Path) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(f for f in folder.rglob("*") if f.is_file()):
+            archive.write(file, file.relative_to(folder).as_posix())
+
+
+# --- description ------------------------------------------------------------------------------------------------------
+
+
+def _name(prefixed: str) -> str:
+    prefix, _, name = prefixed.partition(":")
+    return f"{{{_SPACES[prefix]}}}{name}"
+
+
+def system_description(coupled: CoupledSystem) -> Element:
+    """The ``SystemStructureDescription`` element of a system."""
+    for prefix, space in _SPACES.items():
+        ElementTree.register_namespace(prefix, space)
+    system = coupled.system
+    step = system.experiment.step
+    root = Element(
+        _name("ssd:SystemStructureDescription"),
+        version="1.0",
+        name=system.name,
+        description=f"{system.description or system.name}; communication step {step:g} s",
+        generationTool=f"rtcvt {__version__}",
+        generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+    whole = SubElement(root, _name("ssd:System"), name=system.name)
+    elements = SubElement(whole, _name("ssd:Elements"))
+    used: dict[str, Variable] = {}
+    for name, model in coupled.models.items():
+        connected = {c.input.name for c in coupled.connections if c.end == name}
+        ports = [v for v in model.variables if v.causality == "output" or v.name in connected]
+        component = SubElement(
+            elements,
+            _name("ssd:Component"),
+            name=name,
+            type="application/x-fmu-sharedlibrary",
+            source=f"resources/{name}.fmu",
+            description=model.description,
+        )
+        connectors = SubElement(component, _name("ssd:Connectors"))
+        for v in ports:
+            connector = SubElement(connectors, _name("ssd:Connector"), name=v.name, kind=v.causality)
+            _type(connector, "ssc", v)
+        given = [v for v in model.variables if v.causality == "parameter"]
+        given += [v for v in model.select("input") if v.name not in connected]
+        if given:
+            _parameter_set(component, name, given)
+        used |= {v.unit: v for v in [*ports, *given] if not v.boolean}
+    connections = SubElement(whole, _name("ssd:Connections"))
+    for c in coupled.connections:
+        SubElement(
+            connections,
+            _name("ssd:Connection"),
+            startElement=c.start,
+            startConnector=c.output.name,
+            endElement=c.end,
+            endConnector=c.input.name,
+        )
+    units = SubElement(root, _name("ssd:Units"))
+    for unit in used:
+        entry = SubElement(units, _name("ssc:Unit"), name=unit)
+        SubElement(
+            entry, _name("ssc:BaseUnit"), {base: str(power) for base, power in quantity.base_exponents(unit).items()}
+        )
+    experiment = SubElement(
+        root, _name("ssd:DefaultExperiment"), startTime="0.0", stopTime=repr(system.experiment.duration)
+    )
+    annotations = SubElement(experiment, _name("ssd:Annotations"))
+    annotation = SubElement(annotations, _name("ssc:Annotation"), type="com.opensimulationplatform")
+    algorithm = SubElement(annotation, _name("osp:Algorithm"))
+    SubElement(algorithm, _name("osp:FixedStepAlgorithm"), baseStepSize=repr(step))
+    return root
+
+
+def _type(parent: Element, prefix: str, v: Variable, value: float | None = None) -> None:
+    """The type of a connector or the value of a parameter."""
+    if v.boolean:
+        attributes = {} if value is None else {"value": "true" if value else "false"}
+        SubElement(parent, _name(f"{prefix}:Boolean"), attributes)
+    else:
+        attributes = {"unit": v.unit} if value is None else {"value": repr(float(value)), "unit": v.unit}
+        SubElement(parent, _name(f"{prefix}:Real"), attributes)
+
+
+def _parameter_set(component: Element, name: str, given: Sequence[Variable]) -> None:
+    binding = SubElement(SubElement(component, _name("ssd:ParameterBindings")), _name("ssd:ParameterBinding"))
+    values = SubElement(binding, _name("ssd:ParameterValues"))
+    parameters = SubElement(
+        SubElement(values, _name("ssv:ParameterSet"), version="1.0", name=f"{name} as exported"),
+        _name("ssv:Parameters"),
+    )
+    for v in given:
+        _type(SubElement(parameters, _name("ssv:Parameter"), name=v.name), "ssv", v, v.start or 0.0)

@@ -1,0 +1,1 @@
+"""Belt drives: the unit, its geometry and its real-time models."""

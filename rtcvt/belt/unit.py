@@ -1,0 +1,224 @@
+"""Belt drives in unit files: one description for the full models and for the reduced one.
+
+``belt`` is the belt by itself, ``pulleys`` are listed in the order in which the belt visits them, ``winding`` says
+whether that order goes round anticlockwise. A pulley is moved by a torque or by a prescribed speed (``flange``), given
+over time by a scenario as ``NAME.tau`` or ``NAME.w``; ``load`` adds a torque over speed. Angles, speeds and torques
+count anticlockwise. ``ancf`` and ``elements`` hold what only one of the full models needs: contact laws and meshes.
+"""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from rtcvt import quantity
+from rtcvt.belt.geometry import BeltPath, belt_path
+from rtcvt.errors import InputError
+from rtcvt.unitfile import Duration, Name, Scenario, find_unit, parse_table, read_toml
+
+__all__ = ["AncfModel", "Belt", "BeltUnit", "ElementModel", "Load", "Pulley", "load_belt_unit", "read_belt_unit"]
+
+
+def _in(unit: str, above: float | None = None, at_least: float | None = None) -> BeforeValidator:
+    def convert(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError(f"a quantity in {unit}")
+        number = quantity.to_si(value, unit)
+        if above is not None and number <= above:
+            raise ValueError(f"a quantity in {unit}, above {above:g}")
+        if at_least is not None and number < at_least:
+            raise ValueError(f"a quantity in {unit}, at least {at_least:g}")
+        return number
+
+    return BeforeValidator(convert)
+
+
+Length = Annotated[float, _in("m", above=0.0)]
+Place = Annotated[float, _in("m")]
+Speed = Annotated[float, _in("rad/s")]
+Torque = Annotated[float, _in("N.m")]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Belt(_Record):
+    """Elastic belt. Its line, where strain is measured, runs at half its height above the pulleys."""
+
+    EA: Annotated[float, _in("N", above=0.0)]
+    EI: Annotated[float, _in("N.m2", at_least=0.0)]
+    mass: Annotated[float, _in("kg/m", above=0.0)]  # per length without load
+    damping: Annotated[float, _in("N.s", at_least=0.0)] = 0.0  # of strain
+    bending_damping: Annotated[float, _in("N.m2.s", at_least=0.0)] = 0.0
+    height: Annotated[float, _in("m", at_least=0.0)] = 0.0
+    width: Length = 1.0
+    pretension: Annotated[float, _in("N", above=0.0)]  # in all spans at rest, without contact forces' share
+
+    @model_validator(mode="after")
+    def _stretches_little(self) -> "Belt":
+        if self.pretension >= 0.2 * self.EA:
+            raise ValueError(f"a pretension below EA/5 = {0.2 * self.EA:g} N")
+        return self
+
+
+class Load(_Record):
+    """Torque on a pulley over its speed, linear between the points and beyond them."""
+
+    w: tuple[Speed, ...] = Field(min_length=2)
+    tau: tuple[Torque, ...] = Field(min_length=2)
+
+    @model_validator(mode="after")
+    def _increasing(self) -> "Load":
+        if len(self.w) != len(self.tau):
+            raise ValueError(f"as many torques as speeds: {len(self.w)} speeds, {len(self.tau)} torques")
+        if any(b <= a for a, b in pairwise(self.w)):
+            raise ValueError("speeds must increase")
+        return self
+
+
+class Pulley(_Record):
+    """A pulley that turns about a fixed centre."""
+
+    center: tuple[Place, Place]
+    radius: Length
+    inertia: Annotated[float, _in("kg.m2", above=0.0)]
+    friction: Annotated[float, _in("N.m.s/rad", at_least=0.0)] = 0.0
+    side: Literal["inside", "back"] = "inside"
+    flange: Literal["torque", "speed"] = "torque"
+    load: Load | None = None
+    description: str = ""
+
+
+class AncfModel(_Record):
+    """Contact per area and mesh of the ANCF belt (Ntarladima, Pieber and Gerstmayr 2023)."""
+
+    k_c: Annotated[float, _in("N/m3", above=0.0)]
+    d_c: Annotated[float, _in("N.s/m3", at_least=0.0)] = 0.0
+    mu: Annotated[float, Field(ge=0.0, le=10.0)]
+    mu_k: Annotated[float, _in("N/m3", above=0.0)]  # stiffness of the bristles
+    mu_v: Annotated[float, _in("N.s/m3", at_least=0.0)] = 0.0  # viscosity of the bristles
+    gravity: Annotated[float, _in("m/s2", at_least=0.0)] = 9.81
+    elements: Annotated[int, Field(ge=8, le=100000)] = 240
+    segments: Annotated[int, Field(ge=1, le=16)] = 4
+    step: Duration = 5e-5
+
+
+class ElementModel(_Record):
+    """Contact per element and mesh of the belt of rigid elements (Kubas 2017)."""
+
+    c_1: Annotated[float, _in("N/m2", at_least=0.0)]
+    c_2: Annotated[float, _in("N/m", at_least=0.0)]
+    b: Annotated[float, _in("N.s/m", at_least=0.0)]
+    p_max: Length  # penetration from which damping acts in full
+    mu: Annotated[float, Field(ge=0.0, le=10.0)]
+    dv: Annotated[float, _in("m/s", above=0.0)]  # sliding speed from which friction acts in full
+    gravity: Annotated[float, _in("m/s2", at_least=0.0)] = 9.81
+    elements: Annotated[int, Field(ge=8, le=100000)] = 150
+    tolerance: Annotated[float, Field(gt=0.0, lt=0.1)] = 1e-6
+
+    @model_validator(mode="after")
+    def _stiff(self) -> "ElementModel":
+        if self.c_1 == self.c_2 == 0.0:
+            raise ValueError("c_1 or c_2 above 0")
+        return self
+
+
+class BeltUnit(_Record):
+    """A belt drive with its scenarios."""
+
+    name: Name
+    kind: Literal["belt"]
+    description: str = ""
+    winding: Literal["anticlockwise", "clockwise"] = "anticlockwise"
+    belt: Belt
+    pulleys: dict[Name, Pulley] = Field(min_length=2)
+    ancf: AncfModel | None = None
+    elements: ElementModel | None = None
+    step: Duration = 1e-3  # of the real-time model
+    scenario: tuple[Scenario, ...] = ()
+
+    source: Annotated[str, Field(exclude=True)] = ""
+    text: Annotated[str, Field(exclude=True)] = ""
+
+    @property
+    def line_radius(self) -> tuple[float, ...]:
+        """Radii of the belt's line on the pulleys [m]."""
+        return tuple(p.radius + 0.5 * self.belt.height for p in self.pulleys.values())
+
+    def path(self) -> BeltPath:
+        """The taut belt.
+
+        Raises
+        ------
+        InputError
+            There is none around these pulleys.
+        """
+        pulleys = list(self.pulleys.values())
+        try:
+            return belt_path(
+                np.array([p.center for p in pulleys]),
+                np.array(self.line_radius),
+                np.array([p.side == "inside" for p in pulleys]),
+                1 if self.winding == "anticlockwise" else -1,
+            )
+        except ValueError as error:
+            allowed = str(error)
+            for i, name in reversed(list(enumerate(self.pulleys))):
+                allowed = allowed.replace(f" {i} ", f" {name} ").replace(f" {i}", f" {name}")
+            raise InputError(self.source, "pulleys", list(self.pulleys), f"a belt that fits: {allowed}") from None
+
+    def rest_length(self) -> float:
+        """Length of the belt without load [m]: taut length / (1 + pretension/EA)."""
+        return self.path().length / (1.0 + self.belt.pretension / self.belt.EA)
+
+    def get_scenario(self, name: str) -> Scenario:
+        """One of the unit's own scenarios.
+
+        Raises
+        ------
+        InputError
+            It has no such scenario.
+        """
+        for s in self.scenario:
+            if s.name == name:
+                return s
+        known = "; ".join(s.name for s in self.scenario) or "none"
+        raise InputError(self.source, "scenario", name, f"this unit's scenarios are: {known}")
+
+
+def load_belt_unit(name: str | Path) -> BeltUnit:
+    """Read and validate a belt drive's file, or a shipped one.
+
+    Raises
+    ------
+    InputError
+        The file is missing, not TOML, not a belt drive, or describes one that cannot be built.
+    """
+    path = find_unit(str(name))
+    data, text = read_toml(path)
+    return read_belt_unit(data, text, path.name)
+
+
+def read_belt_unit(data: dict[str, Any], text: str, source: str) -> BeltUnit:
+    """Validate the tables of a belt drive; `source` names the file in messages.
+
+    Raises
+    ------
+    InputError
+        A key is missing, unknown or out of its range, or no belt fits around the pulleys.
+    """
+    unit = parse_table(BeltUnit, {**data, "source": source, "text": text}, source)
+    unit.path()
+    inputs = {f"{n}.{'tau' if p.flange == 'torque' else 'w'}" for n, p in unit.pulleys.items()}
+    seen: set[str] = set()
+    for scenario in unit.scenario:
+        if scenario.name in seen:
+            raise InputError(source, "scenario.name", scenario.name, "a name that is used once")
+        seen.add(scenario.name)
+        for key in scenario.inputs:
+            if key not in inputs:
+                raise InputError(source, f"scenario.inputs.{key}", key, f"one of {', '.join(sorted(inputs))}")
+    return unit

@@ -1,0 +1,68 @@
+"""Belt drives in unit files: what is read, and what is refused with file, key, value and what is allowed."""
+
+import copy
+import tomllib
+
+import pytest
+
+from rtcvt.belt.unit import load_belt_unit, read_belt_unit
+from rtcvt.errors import InputError
+from rtcvt.unitfile import find_unit
+
+
+def test_shipped_drive_closes_at_its_pretension():
+    """Kubas 2017, section 4: a belt of 1.2 m on two pulleys of 27 mm at 515 mm."""
+    unit = load_belt_unit("two_pulley_5pk")
+    assert unit.path().length == pytest.approx(1.2, rel=5e-4)
+    strain = unit.path().length / unit.rest_length() - 1.0
+    assert strain * unit.belt.EA == pytest.approx(550.0, rel=1e-12)
+    load = unit.pulleys["driven"].load
+    assert load.tau[1] / load.w[1] == pytest.approx(-15.0 / 25.1327, rel=1e-5)
+
+
+def change(data, key, value):
+    *path, last = key.split("/")
+    for step in path:
+        data = data[step]
+    if value is None:
+        del data[last]
+    else:
+        data[last] = value
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("belt/EA", "-1 N", "belt.EA = '-1 N': a quantity in N, above 0"),
+        ("belt/EA", "1 kg", "belt.EA = '1 kg'"),
+        ("belt/EA", "600 N", "a pretension below EA/5"),
+        ("belt/mass", None, "belt.mass: this key is required"),
+        ("belt/colour", "red", "unknown key; allowed: EA, EI"),
+        ("pulleys/driven/radius", "600 mm", "a belt that fits: pulleys driving and driven overlap"),
+        ("pulleys/driven/inertia", "0 kg.m2", "pulleys.driven.inertia"),
+        ("pulleys/driven/side", "outside", "pulleys.driven.side = 'outside'"),
+        ("pulleys/driven/load/w", ["4 rad/s", "-4 rad/s"], "speeds must increase"),
+        ("pulleys/driven/load/tau", ["4 N.m"], "tau"),
+        ("elements/c_2", "-6 N/m", "elements.c_2 = '-6 N/m': a quantity in N/m, at least 0"),
+        ("elements/elements", 3, "elements.elements = 3"),
+        ("winding", "left", "winding = 'left'"),
+    ],
+)
+def test_mistakes_name_file_key_value_and_what_is_allowed(key, value, message):
+    path = find_unit("two_pulley_5pk")
+    data = copy.deepcopy(tomllib.loads(path.read_text()))
+    change(data, key, value)
+    with pytest.raises(InputError) as error:
+        read_belt_unit(data, "", "drive.toml")
+    assert str(error.value).startswith("drive.toml: ")
+    assert message in str(error.value)
+
+
+def test_untouched_pulley_and_unknown_input_are_named():
+    data = tomllib.loads(find_unit("two_pulley_5pk").read_text())
+    idler = {"center": ["250 mm", "0 m"], "radius": "10 mm", "inertia": "1e-4 kg.m2"}
+    with pytest.raises(InputError, match="would not touch pulley idler"):
+        read_belt_unit({**data, "pulleys": {**data["pulleys"], "idler": idler}}, "", "drive.toml")
+    data["scenario"][0]["inputs"]["driven.w"] = "3 rad/s"
+    with pytest.raises(InputError, match=r"scenario.inputs.driven.w = 'driven.w': one of driven.tau, driving.tau"):
+        read_belt_unit(data, "", "drive.toml")

@@ -1,0 +1,125 @@
+"""Native units hosted by FMPy, and the runs that tests compare: of a unit, and of the model itself."""
+
+import math
+from ctypes import c_void_p
+from pathlib import Path
+
+import fmpy
+import pytest
+from fmpy.fmi1 import FMICallException
+from fmpy.fmi2 import (
+    FMU2Model,
+    FMU2Slave,
+    fmi2CallbackAllocateMemoryTYPE,
+    fmi2CallbackFreeMemoryTYPE,
+    fmi2CallbackFunctions,
+    fmi2CallbackLoggerTYPE,
+)
+
+H = 1e-3
+DISCARD, ERROR = 2, 3
+UNITS = {
+    "kers": ("toroidal_kers", "rigid"),
+    "kers_full": ("toroidal_kers", "full"),
+    "differential": ("differential", "rigid"),
+}
+
+
+class Hosted:
+    """One instance of a unit in FMPy, its variables by name, and what it logged."""
+
+    def __init__(self, folder: Path, slave=True, logging=True):
+        self.description = fmpy.read_model_description(str(folder))
+        self.variables = {v.name: v for v in self.description.modelVariables}
+        kind = FMU2Slave if slave else FMU2Model
+        self.fmi = kind(
+            guid=self.description.guid,
+            unzipDirectory=str(folder),
+            modelIdentifier=self.description.coSimulation.modelIdentifier,
+            instanceName="unit",
+        )
+        self.log: list[tuple[int, str, str]] = []
+
+        def note(_, __, status, category, text):
+            self.log.append((status, category.decode(), text.decode()))
+
+        self.callbacks = fmi2CallbackFunctions(
+            logger=fmi2CallbackLoggerTYPE(note),
+            allocateMemory=fmi2CallbackAllocateMemoryTYPE(fmpy.calloc),
+            freeMemory=fmi2CallbackFreeMemoryTYPE(fmpy.free),
+            componentEnvironment=c_void_p(),
+        )
+        self.fmi.instantiate(callbacks=self.callbacks, loggingOn=logging)
+        self.t = 0.0
+
+    def start(self, t=0.0, **values):
+        """Initialise with these values; ``__`` in a name stands for a dot."""
+        self.fmi.setupExperiment(startTime=t)
+        for name, value in values.items():
+            self.set(name.replace("__", "."), value)
+        self.fmi.enterInitializationMode()
+        self.fmi.exitInitializationMode()
+        self.t = t
+        return self
+
+    def reference(self, name):
+        return self.variables[name].valueReference
+
+    def set(self, name, value):
+        self.fmi.setReal([self.reference(name)], [value])
+
+    def get(self, name):
+        return self.fmi.getReal([self.reference(name)])[0]
+
+    def values(self, causality="output"):
+        """All values of one causality, in the order of the table."""
+        return [
+            float((self.fmi.getBoolean if v.type == "Boolean" else self.fmi.getReal)([v.valueReference])[0])
+            for v in self.description.modelVariables
+            if v.causality == causality
+        ]
+
+    def step(self, u=None, h=H):
+        for name, value in (u or {}).items():
+            self.set(name, value)
+        self.fmi.doStep(self.t, h)
+        self.t += h
+
+    def refused(self, call, *arguments, status=ERROR):
+        """The message of a call that must be refused."""
+        before = len(self.log)
+        with pytest.raises(FMICallException) as error:
+            call(*arguments)
+        assert error.value.status == status
+        assert len(self.log) == before + 1
+        assert self.log[-1][:2] == (status, "logStatusError" if status == ERROR else "logStatusDiscard")
+        return self.log[-1][2]
+
+
+def inputs(model, k):
+    """Inputs that move all the time."""
+    return {v.name: v.start + 0.1 * (v.nominal or 1.0) * math.sin((3.0 + 2.0 * i) * k * H)
+            for i, v in enumerate(model.select("input"))}  # fmt: skip
+
+
+def run(unit, model, first, last):
+    found = []
+    for k in range(first, last):
+        unit.step(inputs(model, k))
+        found.append(unit.values() + unit.values("local"))
+    return found
+
+
+def reference(model, steps, **parameters):
+    """Outputs, states and rates of the model itself after each step."""
+    instance = model.instantiate()
+    for name, value in parameters.items():
+        instance.set(name.replace("__", "."), value)
+    instance.initialise()
+    found = []
+    for k in range(steps):
+        for name, value in inputs(model, k).items():
+            instance.set(name, value)
+        instance.step(H)
+        found.append(instance.y.tolist() + instance.x.tolist() + instance.derivative().tolist())
+    return found

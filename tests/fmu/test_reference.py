@@ -1,0 +1,115 @@
+"""Reference results that a native unit carries: complete, by the rules, and what importers get."""
+
+import hashlib
+import math
+from xml.etree import ElementTree
+
+import fmpy
+import numpy as np
+import pytest
+from fmpy.util import read_csv
+from native_host import UNITS
+
+from fmu.native.export import export_native
+from fmu.native.reference import FOLDER, MOST_INTERVALS, write_reference
+from rtcvt.errors import InputError
+from rtcvt.pog.system import build_model
+from rtcvt.scenario import sample_inputs
+from rtcvt.unitfile import Scenario, load_unit, shipped_units
+
+LAYERED = "{http://fmi-standard.org/fmi-ls-manifest}"
+
+
+def experiment(folder):
+    """The experiment, its settings, and the files that it names."""
+    (found,) = ElementTree.parse(folder / "experiment.exp").getroot()
+    settings = {k: float(v) for k, v in found.find("TransientSimulation").attrib.items()}
+    files = {child.tag: child.get("source") for child in found if child.tag != "TransientSimulation"}
+    return found.get("name"), settings, files
+
+
+@pytest.mark.parametrize("key", UNITS)
+def test_an_importer_gets_the_reference_results(unpacked_native, key):
+    folder = unpacked_native[key]
+    _, settings, files = experiment(folder / FOLDER)
+    stimuli, expected = (read_csv(folder / FOLDER / files[name]) for name in ("Stimuli", "References"))
+    names = [n for n in expected.dtype.names if n != "time"]
+    found = fmpy.simulate_fmu(str(folder), fmi_type="CoSimulation", start_time=settings["startTime"],
+                              stop_time=settings["stopTime"], output_interval=settings["stepSize"], input=stimuli,
+                              output=names)  # fmt: skip
+    at = np.rint(expected["time"] / settings["stepSize"]).astype(int)
+    np.testing.assert_allclose(found["time"][at], expected["time"], rtol=1e-9, atol=1e-9)
+    for name in names:
+        size = np.abs(expected[name]).max()
+        np.testing.assert_allclose(found[name][at], expected[name], rtol=0.0, atol=1e-8 * size, err_msg=name)
+    assert any(np.ptp(expected[name]) > 0.1 * np.abs(expected[name]).max() > 0.0 for name in names)
+
+
+def test_the_manifest_lists_every_file_with_its_role_and_checksum(unpacked_native):
+    folder = unpacked_native["kers"] / FOLDER
+    root = ElementTree.parse(folder / "fmi-ls-manifest.xml").getroot()
+    assert root.tag == "fmiReferences"
+    assert root.get(f"{LAYERED}fmi-ls-name") == "org.fmi-standard.fmi-ls-ref"
+    assert root.get(f"{LAYERED}fmi-ls-version") == "1.0.0-beta.1"
+    related = {r.get("source"): r for r in root.iter("Related")}
+    assert set(related) == {p.name for p in folder.iterdir()} - {"fmi-ls-manifest.xml"}
+    assert related["experiment.exp"].get("role") == "experiment/smoke-test"
+    assert related["outputs.csv"].get("role") == "result"
+    for name, entry in related.items():
+        assert entry.get("checksum") == hashlib.sha3_256((folder / name).read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("name", shipped_units())
+def test_inputs_are_those_of_the_first_scenario(tmp_path, name):
+    unit = load_unit(name)
+    model, scenario = build_model(unit, "rigid"), unit.scenario[0]
+    write_reference(model, scenario, tmp_path / "reference")
+    title, settings, files = experiment(tmp_path / "reference")
+    assert title == scenario.name
+    stimuli, outputs = (read_csv(tmp_path / "reference" / files[kind]) for kind in ("Stimuli", "References"))
+    assert list(stimuli.dtype.names) == ["time", *(v.name for v in model.select("input"))]
+    assert list(outputs.dtype.names) == ["time", *(v.name for v in model.select("output"))]
+    assert len(outputs) <= MOST_INTERVALS + 1
+    assert outputs["time"][-1] == settings["stopTime"] == pytest.approx(scenario.duration)
+    u = sample_inputs(model, scenario, stimuli["time"])
+    for v in model.select("input"):
+        np.testing.assert_array_equal(stimuli[v.name], u[:, v.index])
+    assert ("Parameters" in files) == bool(scenario.parameters)
+
+
+def test_parameters_of_the_scenario_are_a_parameter_set(tmp_path):
+    unit = load_unit("power_split_ivt")
+    write_reference(build_model(unit, "rigid"), unit.scenario[0], tmp_path / "reference")
+    ssv = "{http://ssp-standard.org/SSP1/SystemStructureParameterValues}"
+    root = ElementTree.parse(tmp_path / "reference" / "parameters.ssv").getroot()
+    assert (root.tag, root.get("version")) == (f"{ssv}ParameterSet", "1.0")
+    (parameter,) = root.iter(f"{ssv}Parameter")
+    (real,) = parameter
+    assert (parameter.get("name"), real.tag, real.get("unit")) == ("gear.b.w_start", f"{ssv}Real", "rad/s")
+    assert float(real.get("value")) == pytest.approx(1500.0 * math.pi / 30.0)
+
+
+def test_start_values_of_the_export_count(tmp_path):
+    unit = load_unit("differential")
+    found = {}
+    for name, parameters in (("plain", {}), ("heavy", {f"gear.{next(iter(unit.gears))}.J": 1.0})):
+        path = export_native(unit, "rigid", tmp_path / f"{name}.fmu", platforms=(), parameters=parameters)
+        folder = fmpy.extract(str(path), str(tmp_path / name))
+        found[name] = read_csv(f"{folder}/{FOLDER}/outputs.csv")
+    assert any(not np.allclose(found["plain"][n], found["heavy"][n], rtol=1e-3) for n in found["plain"].dtype.names)
+
+
+def test_a_scenario_that_cannot_be_run_is_refused(tmp_path):
+    model = build_model(load_unit("toroidal_kers"), "rigid")
+    scenario = Scenario(name="wrong", duration=1.0, inputs={"gear.q.w": 1.0})
+    with pytest.raises(InputError, match=r"gear\.q\.w"):
+        write_reference(model, scenario, tmp_path / "reference")
+
+
+def test_a_duration_that_is_no_multiple_of_the_step(tmp_path):
+    model = build_model(load_unit("differential"), "rigid")
+    write_reference(model, Scenario(name="odd", duration=1.0007), tmp_path / "reference")
+    _, settings, files = experiment(tmp_path / "reference")
+    outputs = read_csv(tmp_path / "reference" / files["References"])
+    assert settings["stopTime"] == outputs["time"][-1]
+    assert 0.99 < settings["stopTime"] <= 1.001

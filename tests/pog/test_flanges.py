@@ -1,0 +1,381 @@
+"""Flanges whose speed is prescribed: power, equality with the torque-driven model, steady states, FMUs."""
+
+import itertools
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.pog.energy import dissipated_power
+from rtcvt.pog.flange import coupling, with_flanges
+from rtcvt.pog.system import build_model, matrices
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import Scenario, Unit, load_unit, parse_table, read_unit
+
+CHOICES = [
+    ("differential", {"left": "speed", "right": "speed"}),
+    ("differential", {"pinion": "speed"}),
+    ("planetary", {"ring": "speed"}),
+    ("power_split_ivt", {"engine": "speed"}),
+    ("power_split_ivt", {"output": "speed"}),
+    ("power_split_ivt", {"engine": "speed", "output": "speed"}),
+    ("toroidal_kers", {"shaft": "speed", "flywheel": "speed"}),
+]
+EACH = pytest.mark.parametrize(("name", "choice"), CHOICES, ids=[f"{n}-{'-'.join(c)}" for n, c in CHOICES])
+FIDELITIES = pytest.mark.parametrize("fidelity", ["rigid", "full"])
+
+
+def flanged(name, choice, fidelity, **solver):
+    unit = load_unit(name)
+    data = unit.model_dump(exclude_unset=True) | {"source": unit.source, "text": unit.text}
+    if solver:
+        data["solver"] = solver
+    if "flywheel" in choice:
+        data["ports"] = {**data["ports"], "flywheel": {"gear": "a"}}
+    unit = with_flanges(parse_table(Unit, data, unit.source), choice)
+    return unit, build_model(unit, fidelity)
+
+
+def started(model, seed):
+    """An instance at a random state with random inputs, away from the limits of a position actuator."""
+    rng = np.random.default_rng(seed)
+    instance = model.instantiate()
+    instance.initialise()
+    for k, (name, _) in enumerate(model.states):
+        kind = name.rsplit(".", 1)[-1]
+        scale = 100.0 if kind == "w" else 500.0 if kind == "F" else 20.0 if kind.startswith("tau") else 0.2
+        instance.x[k] = scale * rng.uniform(0.2, 1.0)
+    for v in model.select("input"):
+        instance.u[v.index] = instance.x[[n for n, _ in model.states].index("control.theta")] + 0.01 if (
+            v.name == "control.theta_des"
+        ) else (v.nominal or 1.0) * rng.uniform(0.1, 0.5)  # fmt: skip
+    instance.outputs()
+    return instance
+
+
+def state(instance, name):
+    return instance.x[[n for n, _ in instance.model.states].index(name)]
+
+
+@FIDELITIES
+@EACH
+def test_power_balance_to_round_off(name, choice, fidelity):
+    """d/dt (gears, contacts, couplings) = power at the flanges - friction, dampings and couplings' loss."""
+    unit, model = flanged(name, choice, fidelity)
+    instance = started(model, 3)
+    names = [n for n, _ in model.states]
+    gears, contacts = list(unit.gears), list(unit.contacts)
+    rates = dict(zip(names, instance.derivative(), strict=True))
+    theta = state(instance, f"control.{unit.moving}") if unit.moving else 0.0
+    work = instance.work.copy()
+    m = matrices(instance, theta)
+    instance.work[:] = work
+    omega = np.array([instance.get(f"gear.{g}.w") for g in gears])
+    J = np.diag(m.J)
+    if fidelity == "full":
+        terms = [J[k] * omega[k] * rates[f"gear.{g}.w"] for k, g in enumerate(gears)]
+        terms += [instance.get(f"contact.{c}.F") * rates[f"contact.{c}.F"] / instance.get(f"contact.{c}.K")
+                  for c in contacts]  # fmt: skip
+    else:
+        x1 = instance.x[: len(unit.rigid.independent)]
+        dQ1 = m.dQ1 * (rates[f"control.{unit.moving}"] if unit.moving else 0.0)
+        terms = list(J * omega * (m.Q1 @ instance.derivative()[: len(x1)] + dQ1 @ x1))
+    for port, data in unit.ports.items():
+        if data.coupled:
+            c, d = instance.get(f"{port}.c"), instance.get(f"{port}.d")
+            stored = [state(instance, f"{port}.tau_{k}") for k in (1, 2)]
+            terms += [s * rates[f"{port}.tau_{k}"] / c for k, s in enumerate(stored, start=1)]
+            terms.append(-instance.get(f"{port}.tau") * instance.get(f"{port}.w"))
+            assert instance.get(f"{port}.tau") == pytest.approx(sum(stored), rel=1e-14)
+            assert instance.get(f"{port}.E") == pytest.approx(sum(s * s for s in stored) / (2.0 * c), rel=1e-14)
+            assert instance.get(f"{port}.loss") == pytest.approx(stored[1] ** 2 / d, rel=1e-14)
+            terms.append(instance.get(f"{port}.loss"))
+        else:
+            terms.append(-instance.get(f"{port}.tau") * omega[gears.index(data.gear)])
+    parameters = {v.name: instance.get(v.name) for v in model.select("parameter")}
+    terms.append(dissipated_power(unit, parameters, omega[np.newaxis], theta)[0])
+    assert abs(sum(terms)) < 1e-12 * sum(map(abs, terms))
+
+
+@FIDELITIES
+@EACH
+def test_jacobian_against_differences(name, choice, fidelity):
+    instance = started(flanged(name, choice, fidelity)[1], 7)
+    jac, x = instance.jacobian(), instance.x.copy()
+    for k in range(len(x)):
+        h = 1e-6 * max(1e-1, abs(x[k]))
+        rates = []
+        for sign in (1.0, -1.0):
+            instance.x[:] = x
+            instance.x[k] = x[k] + sign * h
+            rates.append(instance.derivative())
+        column = (rates[0] - rates[1]) / (2.0 * h)
+        noise = 3e-6 * np.abs(column).max() + 1e-8 * np.abs(jac).max()
+        assert np.allclose(jac[:, k], column, rtol=1e-5, atol=noise)
+
+
+def difference(name, port, fidelity, inputs, h, duration, softening=1.0):
+    """Of the flange torque, with the speed that a torque-driven run gave, by the largest torque."""
+    driven = flanged(name, {}, fidelity, step=h)[1]
+    scenario = Scenario(name="torque in", duration=duration, inputs=inputs)
+    first = simulate(driven, scenario)
+    _, model = flanged(name, {port: "speed"}, fidelity, step=h)
+    instance = model.instantiate()
+    instance.set(f"{port}.c", instance.get(f"{port}.c") * softening)
+    instance.set(f"{port}.d", instance.get(f"{port}.d") * softening**0.5)
+    instance.initialise()
+    tau = np.zeros(len(first.time))
+    for k in range(len(first.time) - 1):
+        for v in driven.select("input"):
+            if v.name != f"{port}.tau":
+                instance.set(v.name, first[v.name][k])
+        instance.set(f"{port}.w", 0.5 * (first[f"{port}.w"][k] + first[f"{port}.w"][k + 1]))
+        assert instance.step(h) == 0
+        tau[k + 1] = instance.get(f"{port}.tau")
+    given = first[f"{port}.tau"]
+    given = np.append(0.0, 0.5 * (given[1:] + given[:-1]))  # which jumps from one to the next where tau is read
+    return np.abs(tau - given).max() / np.abs(given).max()
+
+
+SMOOTH = "10*(1 - cos(12*t))"
+
+
+@FIDELITIES
+def test_a_recorded_speed_gives_the_torque_back_the_better_the_stiffer(fidelity):
+    """The coupling yields by tau/c: the error falls as 1/c, the square of omega_c."""
+    step, omega_c = 1e-5, (100.0, 200.0, 400.0)
+    softening = [(w * step / 0.25) ** 2 for w in omega_c]
+    errors = [difference("planetary", "carrier", fidelity, {"carrier.tau": SMOOTH}, step, 0.4, s) for s in softening]
+    rates = [np.log(a / b) / np.log(4.0) for a, b in itertools.pairwise(errors)]
+    assert errors[-1] < 2e-3
+    assert all(0.9 < r < 1.1 for r in rates), (errors, rates)
+
+
+PAIR = """
+name = "pair"
+kind = "gear_system"
+[gears]
+a = { inertia = 2e-3, friction = FRICTION_A, axis = { through = [0, 0], direction = [1, 0] } }
+b = { inertia = 5e-3, friction = FRICTION_B, axis = { through = [0, 0.1], direction = [-1, 0] } }
+[contacts]
+ab = { between = ["a", "b"], point = [0, 0.04], stiffness = "50 MN/m", damping = 2e3 }
+[rigid]
+independent = ["a"]
+[ports]
+input = "a"
+output = "b"
+"""
+
+
+def pair(friction_a, friction_b, fidelity, **choice):
+    """Two gears with the ratio 2/3; a port at each."""
+    text = PAIR.replace("FRICTION_A", str(friction_a)).replace("FRICTION_B", str(friction_b))
+    return build_model(with_flanges(read_unit(text, "pair.toml"), choice), fidelity)
+
+
+@FIDELITIES
+def test_steady_torque_is_that_of_friction(fidelity):
+    """tau = (b_b + b_a (3/2)^2) w at the dependent gear, with 0.5 N.m at the other one."""
+    instance = pair(1e-3, 4e-3, fidelity, output="speed").instantiate()
+    instance.set("output.w", 40.0)
+    instance.set("input.tau", 0.5)
+    instance.initialise()
+    for _ in range(3000):
+        assert instance.step(1e-3) == 0
+    sign = np.sign(instance.get("gear.a.w") * instance.get("gear.b.w"))
+    assert instance.get("output.tau") == pytest.approx((4e-3 + 1e-3 * 2.25) * 40.0 - sign * 0.5 * 1.5, rel=1e-9)
+    assert instance.get("gear.b.w") == pytest.approx(40.0, rel=1e-12)
+    assert instance.get("output.loss") < 1e-20
+
+
+def test_default_coupling():
+    """1/(4 h) with the inertia seen at the flange; the mode is damped by 21 %."""
+    model = pair(0.0, 0.0, "rigid", output="speed")
+    instance = model.instantiate()
+    inertia = 5e-3 + 2e-3 * 2.25
+    assert coupling(inertia, 1e-3) == pytest.approx((instance.get("output.c"), instance.get("output.d")), rel=1e-12)
+    assert instance.get("output.c") == pytest.approx(inertia * 250.0**2, rel=1e-12)
+    instance.initialise()
+    poles = np.linalg.eigvals(instance.jacobian())
+    (pole,) = poles[poles.imag > 0.0]
+    assert -pole.real / abs(pole) == pytest.approx(0.2069, abs=1e-4)
+    assert abs(pole) == pytest.approx(1.198 * 250.0, rel=1e-3)
+
+
+def test_a_ramp_in_steps_gives_the_torque_of_the_acceleration():
+    """w rises by 0.1 rad/s in each step; the error is below (omega_c h)^2/12 for each of the two springs."""
+    instance = pair(0.0, 0.0, "rigid", output="speed").instantiate()
+    instance.initialise()
+    for k in range(1000):
+        instance.set("output.w", 0.1 * k)
+        assert instance.step(1e-3) == 0
+    error = instance.get("output.tau") / ((5e-3 + 2e-3 * 2.25) * 100.0) - 1.0
+    assert abs(error) < 2.0 * 0.25**2 / 12.0
+
+
+@FIDELITIES
+@pytest.mark.parametrize("choice", [{"left": "speed"}, {"left": "speed", "right": "speed"}])
+def test_a_differential_with_mixed_flanges(fidelity, choice):
+    """Steady state: A1 x1 + Q1' tau = 0 for the torques and speeds that are not given."""
+    unit, model = flanged("differential", choice, fidelity)
+    instance = model.instantiate()
+    values = {"pinion.tau": 3.0, "left.w": 30.0, **({"right.w": 20.0} if "right" in choice else {"right.tau": -1.0})}
+    for name, value in values.items():
+        instance.set(name, value)
+    instance.initialise()
+    for _ in range(200_000):
+        instance.step(1e-3)
+    m = matrices(build_model(unit, "rigid").instantiate())
+    gears = list(unit.gears)
+    left, right, pinion = (gears.index(unit.ports[n].gear) for n in ("left", "right", "pinion"))
+    rest = m.Q1.T @ np.eye(len(gears))[pinion] * 3.0  # unknown: x1, torques of the prescribed flanges
+    rows = [np.concatenate([m.Q1[left], [0.0, 0.0]])]
+    given = [30.0]
+    if "right" in choice:
+        rows.append(np.concatenate([m.Q1[right], [0.0, 0.0]]))
+        given.append(20.0)
+    else:
+        rows.append(np.array([0.0, 0.0, 0.0, 1.0]))
+        given.append(-1.0)
+    balance = np.column_stack([m.A1, m.Q1[left], m.Q1[right]])
+    solution = np.linalg.solve(np.vstack([balance, rows]), [*-rest, *given])
+    assert instance.get("left.tau") == pytest.approx(solution[2], rel=1e-6)
+    assert instance.get("gear.b.w") == pytest.approx(solution[0], rel=1e-6)
+    assert instance.get("right.tau") == pytest.approx(solution[3], rel=1e-6)
+
+
+@FIDELITIES
+def test_a_prescribed_shaft_with_a_spring_is_the_same_unit(fidelity):
+    """The demand of the KERS controller acts through it as before."""
+    plain, chosen = (flanged("toroidal_kers", c, fidelity)[1] for c in ({}, {"shaft": "speed"}))
+    assert np.array_equal(plain.p, chosen.p)
+    assert plain.variables == chosen.variables
+
+
+@FIDELITIES
+def test_scenarios_give_the_speed(fidelity):
+    model = flanged("power_split_ivt", {"engine": "speed"}, fidelity)[1]
+    scenario = Scenario(
+        name="engine at speed", duration=2.0, parameters={"gear.b.w_start": "1500 rpm"},
+        inputs={"engine.w": "1500 rpm", "output.tau": "2*sin(3*t)", "control.theta_des": "0.1*sin(t)"},
+    )  # fmt: skip
+    result = simulate(model, scenario)
+    assert result["gear.b.w"][-1] == pytest.approx(1500.0 * np.pi / 30.0, rel=1e-3)
+    assert abs(result["gear.r.w"][-1]) > 1.0
+    assert np.ptp(result["engine.tau"][500:]) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("name", "choice", "message"),
+    [
+        ("differential", {"axle": "speed"}, r"--flange: axle = 'speed': one of the flanges: pinion, left, right"),
+        ("differential", {"a": "speed"}, r"--flange: a = 'speed': one of the flanges: pinion, left, right"),
+        ("differential", {"left": "force"}, r"--flange: left = 'force': what goes into this flange: speed or torque"),
+        ("toroidal_kers", {"shaft": "torque"}, r"--flange: shaft = 'torque': what goes into this flange: speed \(the"),
+    ],
+)
+def test_wrong_choices(name, choice, message):
+    with pytest.raises(InputError, match=message):
+        with_flanges(load_unit(name), choice, "--flange")
+
+
+def test_the_unit_file_may_choose_too():
+    text = PAIR.replace("FRICTION_A", "0.0").replace("FRICTION_B", "0.0")
+    in_file = read_unit(text.replace('output = "b"', 'output = { gear = "b", flange = "speed" }'), "pair.toml")
+    chosen = pair(0.0, 0.0, "rigid", output="speed")
+    assert np.array_equal(build_model(in_file, "rigid").p, chosen.p)
+    back = build_model(with_flanges(in_file, {"output": "torque"}), "rigid")
+    assert back.variables == pair(0.0, 0.0, "rigid").variables
+
+
+def test_a_flange_without_inertia_is_refused():
+    text = PAIR.replace("FRICTION_A", "0.0").replace("FRICTION_B", "0.0").replace("2e-3", "0").replace("5e-3", "0")
+    unit = with_flanges(read_unit(text, "pair.toml"), {"output": "speed"})
+    with pytest.raises(InputError, match=r"pair\.toml: ports\.output\.flange = 'speed': a port that turns an inertia"):
+        build_model(unit, "rigid")
+
+
+def stepped(slave, model, steps):
+    """Outputs after each step under inputs that move all the time, and those of the model itself."""
+    names = {v.name: v.valueReference for v in slave.description.modelVariables}
+    instance = model.instantiate()
+    slave.setupExperiment(startTime=0.0)
+    slave.enterInitializationMode()
+    slave.exitInitializationMode()
+    instance.initialise()
+    outputs = [v for v in model.select("output") if not v.boolean]
+    theirs, ours = [], []
+    for k in range(steps):
+        for i, v in enumerate(model.select("input")):
+            value = v.start + 0.05 * (v.nominal or 1.0) * np.sin((3.0 + 2.0 * i) * k * 1e-3)
+            slave.setReal([names[v.name]], [value])
+            instance.set(v.name, value)
+        slave.doStep(k * 1e-3, 1e-3)
+        instance.step(1e-3)
+        theirs.append(slave.getReal([names[v.name] for v in outputs]))
+        ours.append([instance.get(v.name) for v in outputs])
+    return np.array(theirs), np.array(ours)
+
+
+@pytest.fixture
+def slave(tmp_path):
+    """``slave(path)`` instantiates a unit in FMPy."""
+    fmpy = pytest.importorskip("fmpy")
+    made = []
+
+    def instantiate(path):
+        description = fmpy.read_model_description(str(path))
+        folder = tmp_path / path.stem
+        fmpy.extract(str(path), str(folder))
+        made.append(fmpy.instantiate_fmu(str(folder), description, "CoSimulation"))
+        made[-1].description = description
+        return made[-1]
+
+    yield instantiate
+    for one in made:
+        one.freeInstance()
+
+
+FMUS = pytest.mark.parametrize(
+    ("name", "choice", "fidelity"),
+    [
+        ("power_split_ivt", {"output": "speed"}, "rigid"),
+        ("power_split_ivt", {"engine": "speed", "output": "speed"}, "full"),
+        ("toroidal_kers", {"shaft": "speed"}, "rigid"),
+    ],
+)
+
+
+@pytest.mark.skipif(find_spec("ziglang") is None, reason="needs ziglang")
+@FMUS
+def test_a_native_fmu_gives_the_same_bits(tmp_path, slave, name, choice, fidelity):
+    from fmu.native.export import export_native
+
+    unit, model = flanged(name, choice, fidelity)
+    unit_in_fmu = slave(export_native(unit, fidelity, tmp_path / "unit.fmu"))
+    theirs, ours = stepped(unit_in_fmu, model, 500)
+    assert np.array_equal(theirs, ours)
+    names = {v.name: v.valueReference for v in unit_in_fmu.description.modelVariables}
+    instance = model.instantiate()
+    for port, data in unit.ports.items():
+        if data.coupled:
+            rates = [names[f"der(state.{port}.tau_{k})"] for k in (1, 2)]
+            slope = unit_in_fmu.getDirectionalDerivative(rates, [names[f"{port}.w"]], [1.0])
+            assert slope == [instance.get(f"{port}.c")] * 2
+
+
+@FMUS
+def test_a_python_fmu_gives_the_same_bits(tmp_path, slave, name, choice, fidelity):
+    from fmu.export import export_python
+
+    unit, model = flanged(name, choice, fidelity)
+    theirs, ours = stepped(slave(export_python(unit, fidelity, tmp_path / "unit.fmu")), model, 100)
+    assert np.array_equal(theirs, ours)
+
+
+@FIDELITIES
+def test_the_coupling_of_the_export_at_the_units_own_step(fidelity):
+    """12 rad/s through 250 rad/s at 1 ms: 0.2 % yields, 0.5 % is of the steps; measured: 0.76 %."""
+    error = difference("planetary", "carrier", fidelity, {"carrier.tau": SMOOTH}, 1e-3, 1.0)
+    assert error < 0.01

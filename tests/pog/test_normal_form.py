@@ -1,0 +1,58 @@
+"""The normal form has the same value, and what cancels is gone."""
+
+import math
+
+import pytest
+
+from rtcvt.expression import parse
+from rtcvt.pog.normal_form import normal_form
+from rtcvt.pog.radii import radii_matrix
+from rtcvt.unitfile import load_unit
+
+VALUES = {"a": 0.7, "b": -1.3, "c": 2.1, "t": 0.4}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a + b - a", "b"),
+        ("2*a - a - a", "0"),
+        ("sin(t)*(a + c*sin(t) - a) + cos(t)*c*cos(t)", "c"),
+        ("(a + b)*(a - b) - a*a + b*b", "0"),
+        ("a*cos(t)*cos(t)*cos(t) + a*cos(t)*sin(t)*sin(t)", "a*cos(t)"),
+        ("(a + b)/2 - a/2", "0.5*b"),
+        ("sin(a + t - t)", "sin(a)"),
+        ("1/(a - a + b)", "1/b"),
+        ("sqrt(a + b - b)*c", "c*sqrt(a)"),
+        ("a*(b + c)", "a*(b + c)"),
+    ],
+)
+def test_what_cancels_is_gone(text, expected):
+    assert str(normal_form(parse(text, VALUES))) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["a - b*(c - sin(t)*cos(t)) / (a + 3)", "(a + b*cos(t))^5 - c", "tan(t)*(b - c)^2", "-(a - b)*cos(2*t)^3"]
+)
+def test_the_value_is_the_same(text):
+    e = parse(text.replace("^", "**"), VALUES)
+    assert normal_form(e).evaluate(VALUES) == pytest.approx(e.evaluate(VALUES), rel=1e-12)
+
+
+def test_an_expression_that_would_grow_stays():
+    e = parse("*".join(f"(a + b*{k} + c*{k + 1} + sin(t)*{k + 2} + 1)**2" for k in range(1, 8)), VALUES)
+    assert normal_form(e) is e
+
+
+def test_infinite_and_undefined_values_stay():
+    assert normal_form(parse("a/0 - b", VALUES)).names == {"a", "b"}
+    assert math.isnan(normal_form(parse("a*sqrt(-1)", VALUES)).evaluate(VALUES))
+
+
+def test_the_radii_of_the_toroidal_variator_are_those_of_eq_20():
+    found = {place: str(r) for place, r in radii_matrix(load_unit("toroidal_kers")).items()}
+    assert found == {
+        ("bc", "b"): "r_b1 + r_c*sin(theta)", ("bc", "c"): "-r_c",
+        ("ac", "a"): "r_c*sin(theta) - r_b1", ("ac", "c"): "r_c",
+        ("db", "d"): "r_d", ("db", "b"): "-r_b2",
+    }  # fmt: skip

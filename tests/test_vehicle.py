@@ -1,0 +1,342 @@
+"""Parts of a vehicle: their equations, their energy, and the driving cycles."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED, OK
+from rtcvt.simulate import simulate
+from rtcvt.system import build_system, load_system, simulate_system
+from rtcvt.unitfile import Scenario, load_scenario, shipped_units
+from rtcvt.vehicle.cycle import load_cycle
+from rtcvt.vehicle.parts import KINDS, build_part, load_part
+
+PARTS = ("vehicle", "driveline", "driver", "wltc", "kers_lap")
+KMH = 1.0 / 3.6
+
+
+def instance(name, step=1e-3, **parameters):
+    part = load_part(name)
+    part = part.model_copy(update={"solver": part.solver.model_copy(update={"step": step})})
+    one = build_part(part).instantiate()
+    for key, value in parameters.items():
+        one.set(key.replace("__", "."), value)
+    return one
+
+
+def run(name, inputs, duration, step=1e-3, parameters=None):
+    scenario = Scenario(name="test", duration=duration, inputs=inputs, parameters=parameters or {})
+    return simulate(build_part(load_part(name)), scenario, step)
+
+
+# --- driving cycles ---------------------------------------------------------------------------------------------------
+
+
+def test_wltc_is_that_of_the_regulation():
+    """Sums of the speeds, duration, distance and top speed of each phase as UN GTR No. 15 gives them."""
+    cycle = load_cycle("wltc_class_3b")
+    kmh = cycle.v * 3.6
+    assert len(cycle.v) == 1801
+    assert cycle.spacing == 1.0
+    phases = [(0, 589, 11140.3, 3095, 56.5), (589, 1022, 17121.2, 4756, 76.6)]
+    phases += [(1022, 1477, 25782.2, 7162, 97.4), (1477, 1800, 29714.9, 8254, 131.3)]
+    for first, last, total, distance, top in phases:
+        phase = kmh[first : last + 1]
+        assert phase.sum() == pytest.approx(total, abs=1e-6)
+        assert round(np.trapezoid(phase) / 3.6) == distance
+        assert phase.max() == pytest.approx(top)
+        assert phase[0] == phase[-1] == 0.0
+    assert cycle.distance == pytest.approx(23266, abs=1.0)
+
+
+def test_lap_keeps_the_limits_that_its_file_states():
+    cycle = load_cycle("kers_lap")
+    assert cycle.v[0] == cycle.v[-1] == 0.0
+    assert np.abs(np.diff(cycle.v) / cycle.spacing).max() < 3.6
+    assert cycle.distance == pytest.approx(2 * 1750 + 250, abs=5.0)
+
+
+@pytest.mark.parametrize("step", [1e-3, 0.37, 2.5])
+def test_cycle_is_linear_between_its_points_and_its_distance_is_exact(step):
+    cycle = load_cycle("wltc_class_3b")
+    one = instance("wltc")
+    one.initialise()
+    n = math.ceil(40.0 / step)
+    for _ in range(n):
+        assert one.step(step) == OK
+    fine = np.union1d(np.linspace(0.0, n * step, 100001), cycle.time[cycle.time < n * step])
+    assert one.get("cycle.v") == pytest.approx(np.interp(n * step, cycle.time, cycle.v), rel=1e-9)
+    assert one.get("cycle.s") == pytest.approx(np.trapezoid(np.interp(fine, cycle.time, cycle.v), fine), rel=1e-7)
+
+
+def test_cycle_keeps_the_speeds_of_its_ends(tmp_path):
+    (tmp_path / "ramp.csv").write_text("# ours\nt [min],v [m/s]\n0,2\n0.5,4\n1,6\n")
+    (tmp_path / "ramp.toml").write_text('name = "ramp"\nkind = "cycle"\ncycle = "ramp.csv"\n')
+    one = build_part(load_part(tmp_path / "ramp.toml")).instantiate()
+    one.initialise(-100.0)
+    assert one.get("cycle.v") == 2.0
+    for h, distance in ((50.0, 100.0), (65.0, 200.0 + 15.0 * 2.5), (85.0, 200.0 + 240.0 + 40.0 * 6.0), (9.0, 734.0)):
+        assert one.step(h) == OK
+        assert one.get("cycle.s") == pytest.approx(distance)
+    assert one.get("cycle.v") == 6.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "a header"),
+        ("t,v\n0,0\n1,1\n", r"line 1 = 't,v': a header"),
+        ("t [s],v [kg]\n0,0\n1,1\n", r"line 1 = .*a header"),
+        ("t [s],v [km/h]\n0,0\n", "at least two points"),
+        ("t [s],v [km/h]\n0,0\n1,nan\n", r"line 3 = '1,nan'"),
+        ("t [s],v [km/h]\n0,0\n1,-2\n", r"line 3 = '1,-2'"),
+        ("t [s],v [km/h]\n0,0\n1\n", r"line 3 = '1'"),
+        ("t [s],v [km/h]\n0,0\n1,1\n3,1\n", "equally spaced"),
+        ("t [s],v [km/h]\n1,0\n2,1\n3,1\n", "begin at 0"),
+    ],
+)
+def test_mistakes_in_a_cycle_are_named(tmp_path, text, message):
+    (tmp_path / "bad.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        load_cycle(tmp_path / "bad.csv")
+
+
+def test_cycle_as_a_signal_of_a_scenario(tmp_path):
+    file = tmp_path / "drive.toml"
+    file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "wltc_class_3b" }\n')
+    result = simulate(build_part(load_part("driver")), load_scenario(file), 0.5)
+    cycle = load_cycle("wltc_class_3b")
+    assert result["driver.v_des"] == pytest.approx(np.interp(result.time, cycle.time, cycle.v))
+    file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "nedc" }\n')
+    with pytest.raises(InputError, match=r"inputs\.driver\.v_des: cycle = 'nedc': .*kers_lap, wltc_class_3b"):
+        load_scenario(file)
+    file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "kers_lap", time = [0], value = [0] }\n')
+    with pytest.raises(InputError, match="either 'cycle' or 'time' and 'value'"):
+        load_scenario(file)
+
+
+# --- any part ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_jacobian_is_exact(name):
+    one = instance(name)
+    one.initialise()
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        one.x[:] = random.normal(size=len(one.x)) * 30.0
+        one.u[:] = random.normal(size=len(one.u)) * 30.0
+        exact, x = one.jacobian(), one.x.copy()
+        for k in range(len(x)):
+            d = 1e-5 * (1.0 + abs(x[k]))
+            one.x[k] = x[k] + d
+            above = one.derivative()
+            one.x[k] = x[k] - d
+            below = one.derivative()
+            one.x[k] = x[k]
+            assert exact[:, k] == pytest.approx((above - below) / (2 * d), rel=1e-5, abs=1e-5 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e300])
+def test_step_refuses_what_it_cannot_make_and_keeps_the_state(name, bad):
+    one = instance(name)
+    one.initialise()
+    for _ in range(10):
+        assert one.step(1e-3) == OK
+    for h in (0.0, -1.0, bad):
+        before = one.get_state()
+        assert one.step(h) == FAILED
+        assert one.get_state() == before
+    for buffer in (one.u, one.x):
+        for k in range(len(buffer)):
+            was, buffer[k] = buffer[k], bad
+            before = one.get_state()
+            assert one.step(1e-3) == FAILED
+            assert str(one.get_state()) == str(before)
+            buffer[k] = was
+    assert one.step(1e-3) == OK
+
+
+def test_kinds_of_shipped_parts():
+    found = {name: load_part(name).kind for kind in KINDS for name in shipped_units(kind)}
+    assert set(found) == set(PARTS)
+    assert set(found.values()) == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('m = "1400 kg"', "", r"bad\.toml: parameters\.m: this key is required: mass \[kg\]"),
+        ('m = "1400 kg"', 'm = "1400 m"', r"parameters\.m = '1400 m': a quantity in kg"),
+        ('m = "1400 kg"', "m = -1", r"parameters\.m = -1.*: at least 1e-09 kg"),
+        ('m = "1400 kg"', 'm = "1400 kg"\ncolour = 1', r"parameters\.colour: one of m, J_w, r_w"),
+        ('kind = "vehicle"', 'kind = "boat"', r"kind = 'boat': .*'vehicle', 'driveline', 'driver' or 'cycle'"),
+        ('kind = "vehicle"', 'kind = "vehicle"\ncycle = "kers_lap"', r"cycle = 'kers_lap': .*kind 'cycle' only"),
+        ('step = "1 ms"', 'step = "1 ms"\nmethod = "rk4"', r"solver\.method = 'rk4': 'rosenbrock'"),
+    ],
+)
+def test_mistakes_in_a_part_are_named(tmp_path, old, new, message):
+    text = load_part("vehicle").text
+    assert old in text
+    (tmp_path / "bad.toml").write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=message):
+        build_part(load_part(tmp_path / "bad.toml"))
+
+
+# --- longitudinal vehicle ---------------------------------------------------------------------------------------------
+
+
+def coasting(t, v_start, one):
+    """Speed of a vehicle that rolls on, from ``m* v' = -(A + C v^2)`` [m/s]."""
+    m, J_w, r_w, rho_cw_A, f_R, g = (one.get(f"vehicle.{k}") for k in ("m", "J_w", "r_w", "rho_cw_A", "f_R", "g"))
+    A, C, total = f_R * m * g, 0.5 * rho_cw_A, m + J_w / r_w**2
+    return math.sqrt(A / C) * math.tan(math.atan(v_start * math.sqrt(C / A)) - t * math.sqrt(A * C) / total)
+
+
+def test_coast_down_follows_the_analytic_solution():
+    one = instance("vehicle", vehicle__v_start=120 * KMH, vehicle__v_0=1e-4)
+    one.initialise()
+    for k in range(1, 61):
+        assert one.step(1.0) == OK
+        assert one.get("vehicle.v") == pytest.approx(coasting(k, 120 * KMH, one), rel=1e-10)
+
+
+def test_step_converges_with_order_three():
+    errors = []
+    for h in (20.0, 10.0, 5.0):
+        one = instance("vehicle", step=h, vehicle__v_start=200 * KMH, vehicle__v_0=1e-4)
+        one.initialise()
+        for _ in range(round(60.0 / h)):
+            one.step(h)
+        errors.append(abs(one.get("vehicle.v") - coasting(60.0, 200 * KMH, one)))
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert np.all(orders > 2.7)
+
+
+def test_work_goes_into_kinetic_energy_and_resistances():
+    part = load_part("vehicle")
+    r = simulate(build_part(part), part.scenario[1])
+    h, v, w = r.step, r["vehicle.v"], r["axle.w"]
+    mean_v, mean_w = 0.5 * (v[:-1] + v[1:]), 0.5 * (w[:-1] + w[1:])
+    work = h * np.sum((r["drive.tau"] - r["axle.load"])[:-1] * mean_w)
+    lost = sum(np.trapezoid(r[f"force.{k}"] * v, dx=h) for k in ("aero", "roll"))
+    lost += h * np.sum((r["force.grade"] + r["force.brake"])[1:] * mean_v)  # held with their inputs
+    assert v[-1] == pytest.approx(0.0, abs=1e-3)
+    assert r["storage.E"][-1] - r["storage.E"][0] + lost == pytest.approx(work, rel=1e-5)
+    climbed = np.trapezoid(v * np.sin(np.arctan(r["road.slope"])), dx=h)
+    grade = h * np.sum(r["force.grade"][1:] * mean_v)
+    assert grade == pytest.approx(1400 * 9.81 * climbed, rel=1e-4)
+
+
+def test_brakes_hold_on_a_slope_up_to_a_creeping_speed():
+    """The friction forces balance the slope where sigma is their ratio."""
+    one = instance("vehicle")
+    one.set("road.slope", -0.1)
+    one.set("brake.tau", 1000.0)
+    one.initialise()
+    for _ in range(2000):
+        one.step(0.01)
+    cosine = 1.0 / math.sqrt(1.01)
+    ratio = 1400 * 9.81 * 0.1 * cosine / (1000.0 / 0.3 + 0.01 * 1400 * 9.81 * cosine)
+    assert one.get("vehicle.v") == pytest.approx(0.02 * ratio / math.sqrt(1.0 - ratio**2), rel=1e-6)
+
+
+def test_backwards_is_the_mirror_of_forwards():
+    r = {sign: run("vehicle", {"drive.tau": sign * 500.0, "axle.load": sign * -50.0}, 20.0) for sign in (1.0, -1.0)}
+    for name in ("vehicle.v", "vehicle.s", "force.aero", "force.roll"):
+        assert np.array_equal(r[1.0][name], -r[-1.0][name])
+
+
+# --- driveline --------------------------------------------------------------------------------------------------------
+
+
+def test_driveline_oscillates_as_its_spring_and_inertia_say():
+    one = instance("driveline", driveline__mu=0.0, driveline__b=0.0)
+    one.initialise()
+    i, K, d, J = (one.get(f"driveline.{k}") for k in ("i", "K", "d", "J"))
+    expected = np.roots([1.0, d / (i * i * J), K / (i * i * J)])
+    assert np.sort_complex(np.linalg.eigvals(one.jacobian())) == pytest.approx(np.sort_complex(expected))
+
+
+@pytest.mark.parametrize("load", [50.0, -50.0])
+def test_driveline_in_steady_state_loses_what_its_losses_say(load):
+    r = run("driveline", {"axle.w": 30.0, "shaft.load": load}, 5.0, parameters={"driveline.w_start": 150.0})
+    i, mu, b = 5.0, 0.02, 1e-3
+    w, tau = r["shaft.w"][-1], r["axle.tau"][-1]
+    assert w == pytest.approx(30.0 * i, rel=1e-9)
+    sigma = w / math.hypot(w, 1.0)
+    assert tau * (1.0 - mu * math.copysign(sigma, tau)) / i == pytest.approx(load + b * w, rel=1e-8)
+    assert r["driveline.P_loss"][-1] == pytest.approx(tau * 30.0 - load * w, rel=1e-8)
+    assert r["driveline.P_loss"][-1] > 0.0
+
+
+def test_driveline_stores_and_loses_what_goes_in():
+    part = load_part("driveline")
+    r = simulate(build_part(part), part.scenario[0], 1e-4)
+    h, tau, w = r.step, r["axle.tau"], r["shaft.w"]
+    jump = 100.0 * np.diff(r["axle.w"], prepend=0.0)  # of the damper's torque, when the held speed changes
+    into = h * np.sum(r["axle.w"][:-1] * 0.5 * ((tau + jump)[:-1] + tau[1:]))
+    into -= h * np.sum(r["shaft.load"][:-1] * 0.5 * (w[:-1] + w[1:]))
+    lost = np.trapezoid(r["driveline.P_loss"], dx=h)
+    assert r["storage.E"][-1] - r["storage.E"][0] + lost == pytest.approx(into, rel=1e-4)
+    assert r["driveline.P_loss"].min() >= 0.0
+
+
+# --- driver -----------------------------------------------------------------------------------------------------------
+
+
+def test_driver_shares_its_demand_among_kers_drive_and_brake():
+    one = instance("driver")
+    one.initialise()
+    random = np.random.default_rng(5)
+    for _ in range(200):
+        one.x[:] = random.uniform(-3000.0, 3000.0), random.uniform(-500.0, 500.0)
+        for name, low, high in (("v_des", 5.0, 40.0), ("v", 5.0, 40.0), ("theta", -0.9, 0.9), ("E", 0.0, 35e3)):
+            one.set(f"driver.{name}", random.uniform(low, high))
+        one.outputs()
+        demand = one.get("driver.K_p") * (one.get("driver.v_des") - one.get("driver.v")) + one.x[0]
+        demand = min(max(demand, -4000.0), 2000.0)
+        drive, brake, kers = (one.get(k) for k in ("drive.tau", "brake.tau", "kers.tau_des"))
+        wanted = min(max(demand + one.x[1], -4000.0), 2000.0)
+        assert drive - brake == pytest.approx(wanted, abs=1.1)  # standstill's share of the brake
+        assert min(drive, brake) < 1.1
+        assert abs(kers) <= 40.0
+        theta, full = one.get("driver.theta"), one.get("driver.E") > 34e3
+        if demand > 0.0:  # discharges unless empty
+            assert kers <= 0.0
+            assert kers == 0.0 or theta > -0.7
+        elif theta > 0.75:  # gives back what the vehicle is getting too slow for
+            assert kers < 0.0
+        else:
+            assert kers >= 0.0
+            assert kers == 0.0 or not full
+
+
+def test_driver_does_not_wind_up():
+    r = run("driver", {"driver.v_des": 30.0, "driver.v": 10.0}, 100.0)
+    assert np.all(r["drive.tau"][1000:] == 2000.0)
+    after = run("driver", {"driver.v_des": 30.0, "driver.v": {"time": [0, 60, 60.01], "value": [10, 10, 30.5]}}, 61.0)
+    assert after["drive.tau"][-1] == 0.0
+
+
+def test_driver_keeps_the_wltc_within_the_tolerance_of_the_regulation():
+    """UN GTR No. 15 allows 2 km/h; the energy at the wheels is that of the road load along the cycle."""
+    r = simulate_system(build_system(load_system("vehicle_wltc")))
+    cycle, t, v = load_cycle("wltc_class_3b"), r.time, r["vehicle.vehicle.v"]
+    assert np.abs(v - r["driver.driver.v_des"]).max() < 0.5 * KMH
+    assert r["vehicle.vehicle.s"][-1] == pytest.approx(cycle.distance, rel=1e-3)
+    a, b = cycle.v[:-1], cycle.v[1:]
+    aero = 0.5 * 0.78 * np.sum((a**3 + a * a * b + a * b * b + b**3) / 4)  # of v^3, linear in between, 1 s each
+    road_load = aero + 0.01 * 1400 * 9.81 * cycle.distance
+    w = r["vehicle.axle.w"]
+    drive = np.sum(np.diff(t) * r["vehicle.drive.tau"][:-1] * 0.5 * (w[:-1] + w[1:]))
+    brake = np.trapezoid(r["vehicle.force.brake"] * v, t)
+    assert drive - brake == pytest.approx(road_load, rel=1e-3)
+    fine = np.linspace(0.0, 1800.0, 180001)
+    speed = np.interp(fine, cycle.time, cycle.v)
+    force = (1400 + 4 / 0.3**2) * np.repeat(b - a, 100) + 0.5 * 0.78 * speed[1:] ** 2 + 0.01 * 1400 * 9.81
+    wanted = np.sum(np.maximum(force, 0.0) * speed[1:]) * 0.01
+    assert drive == pytest.approx(wanted, rel=0.01)

@@ -1,0 +1,353 @@
+"""Units in tools that we did not write: what checkers say of them, and the same trajectories in every importer.
+
+``make test-interop`` runs this with the packages of the extra ``interop``; with ``RTCVT_INTEROP_TABLE`` set to a file
+it also writes the measured differences there, between the two marks of the table.
+"""
+
+import importlib.metadata
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fmpy.validation import validate_fmu
+
+from fmu.export import export_python
+from fmu.native.export import export_native
+from fmu.ssp import export_ssp
+from rtcvt.pog.system import build_model
+from rtcvt.system import build_system, load_system, simulate_system
+from rtcvt.unitfile import Unit, load_unit, read_unit
+
+H = 1e-3
+STEPS = 1000
+IMPORTERS_FILE = Path(__file__).with_name("interop_importers.py")
+MARKS = "<!-- measured -->", "<!-- end of what is measured -->"
+
+# The unit at the other end of the KERS's shaft. Its equal gears turn against each other, so the torque that the KERS
+# takes from the shaft of b acts with its own sign on a: no importer has to change a sign, which some cannot.
+LOAD = """
+name = "reversed_load"
+kind = "gear_system"
+
+[gears]
+a = { inertia = 40.0, friction = 0.02, axis = { through = [0, 0], direction = [1, 0] } }
+b = { inertia = 0.05, friction = 0.01, axis = { through = [0, 0.2], direction = [1, 0] } }
+
+[contacts]
+ab = { between = ["a", "b"], point = [0, 0.1], stiffness = "50 MN/m", damping = 2e3 }
+
+[rigid]
+independent = ["a"]
+
+[ports]
+load = "a"
+"""
+
+pytestmark = [
+    pytest.mark.interop,
+    pytest.mark.skipif(sys.platform != "linux", reason="the importers are used as on Linux"),
+]
+
+
+def _units() -> dict[str, tuple[Unit, dict[str, float]]]:
+    kers = load_unit("toroidal_kers")
+    w = next(v.start for v in build_model(kers, "rigid").variables if v.name == "shaft.w")
+    return {"kers": (kers, {}), "differential": (load_unit("differential"), {}),
+            "load": (read_unit(LOAD, "load"), {"gear.a.w_start": -w})}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> dict[tuple[str, str, str], Path]:
+    """Files by unit, fidelity and backend."""
+    folder = tmp_path_factory.mktemp("units")
+    return {
+        (name, fidelity, backend): export(unit, fidelity, folder / f"{name}_{fidelity}_{backend}.fmu", parameters=start)
+        for name, (unit, start) in _units().items()
+        for fidelity in ("rigid", "full")
+        for backend, export in (("native", export_native), ("python", export_python))
+    }
+
+
+# --- checkers ---------------------------------------------------------------------------------------------------------
+
+KINDS = [(unit, fidelity, backend) for unit in ("kers", "differential") for fidelity in ("rigid", "full")
+         for backend in ("native", "python")]  # fmt: skip
+
+
+@pytest.fixture(params=KINDS, ids="-".join)
+def unit_file(request, exported) -> Path:
+    return exported[request.param]
+
+
+def test_fmpy_validates_it(unit_file):
+    assert validate_fmu(str(unit_file)) == []
+
+
+def test_fmutool_finds_no_error(unit_file):
+    pytest.importorskip("fmu_manipulation_toolbox")
+    tool = Path(sys.executable).with_name("fmutool")
+    done = subprocess.run([str(tool), "-input", str(unit_file), "-check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    assert "compliant with FMI-2.0" in done.stdout
+    assert "No semantic error" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("variable", "options"), [("RTCVT_VDMCHECK", []), ("RTCVT_FMUCHECK", ["-h", str(H), "-s", "0.1", "-o", os.devnull])]
+)
+def test_a_checker_that_the_environment_names_finds_no_error(unit_file, variable, options):
+    tool = os.environ.get(variable)
+    if not tool:
+        pytest.skip(f"{variable} names no checker")
+    done = subprocess.run([tool, *options, str(unit_file)], capture_output=True, text=True)
+    report = done.stdout + done.stderr
+    assert done.returncode == 0, report
+    assert "rror:" not in report
+    assert "[FATAL]" not in report
+
+
+# --- importers --------------------------------------------------------------------------------------------------------
+
+
+Clock = dict[str, list[float]]  # times and lengths of steps
+
+
+def added_up(n: int) -> Clock:
+    """Times are sums of the step length."""
+    return {"times": [0.0, *accumulate([H] * (n - 1))], "lengths": [H] * n}
+
+
+def multiplied(n: int) -> Clock:
+    """Times are multiples of the step length."""
+    return {"times": [k * H for k in range(n)], "lengths": [H] * n}
+
+
+def differences(n: int) -> Clock:
+    """Step lengths are differences of these multiples."""
+    times = [k * H for k in range(n + 1)]
+    return {"times": times[:-1], "lengths": [b - a for a, b in pairwise(times)]}
+
+
+def nanoseconds(n: int) -> Clock:
+    """Step lengths are differences of times that are whole nanoseconds."""
+    times = [k * round(H * 1e9) / 1e9 for k in range(n + 1)]
+    return {"times": times[:-1], "lengths": [b - a for a, b in pairwise(times)]}
+
+
+@dataclass(frozen=True)
+class Importer:
+    """A tool, and what has to be known of it to compare bits."""
+
+    package: str  # on PyPI
+    module: str
+    label: str
+    systems: tuple[str, ...] = ("kers", "differential", "kers + load")
+    program: str = ""  # in IMPORTERS_FILE, where not named as the key
+    order: str = "together"
+    clock: Callable[[int], Clock] = added_up
+    first_inputs_zero: bool = False  # initialises units in a loop with zeros on their inputs
+
+
+IMPORTERS = {
+    "fmpy_simulation": Importer("fmpy", "fmpy", "FMPy, `simulate_fmu`", systems=("kers", "differential"),
+                                clock=differences),
+    "ecospy": Importer("ecospy", "ecospy", "ecospy"),
+    "libcosimpy": Importer("libcosimpy", "libcosimpy", "libcosimpy", clock=nanoseconds),
+    "fmucontainer": Importer("fmu-manipulation-toolbox", "fmu_manipulation_toolbox", "fmucontainer in FMPy",
+                             clock=multiplied, first_inputs_zero=True),
+    "fmucontainer_in_turn": Importer("fmu-manipulation-toolbox", "fmu_manipulation_toolbox",
+                                     "fmucontainer `-sequential` in FMPy", ("kers + load",), "fmucontainer", "in turn",
+                                     clock=multiplied, first_inputs_zero=True),
+}  # fmt: skip
+DRIVEN = {"kers": "control.tau_des", "differential": "left.tau"}
+
+
+def demand(k: int) -> float:
+    return 20.0 * np.sin(2.0 * k * H)
+
+
+def system_of(names: list[str], fidelity: str, backend: str, exported, order: str = "together") -> dict:
+    """A unit alone, or the KERS on its load, driven by the host."""
+    units = {name: str(exported[name, fidelity, backend]) for name in names}
+    models = {name: build_model(_units()[name][0], fidelity) for name in names}
+    outputs = [[name, v.name] for name, m in models.items() for v in m.select("output") if not v.boolean]
+    links = [["load", "gear.b.w", "kers", "shaft.w"], ["kers", "shaft.tau", "load", "load.tau"]]
+    return {
+        "units": units,
+        "links": links if len(names) > 1 else [],
+        "inputs": [names[0], DRIVEN[names[0]]],
+        "values": [demand(k) for k in range(STEPS)],
+        "outputs": outputs,
+        "step": H,
+        **added_up(STEPS),
+        "order": order,
+    }
+
+
+def run(importer: str, system: dict, folder: Path) -> np.ndarray:
+    """Rows of outputs, shape (steps + 1, outputs)."""
+    task, result = folder / f"{importer}.json", folder / f"{importer}.npy"
+    task.write_text(json.dumps(system))
+    command = [sys.executable, str(IMPORTERS_FILE), importer, str(task), str(result)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return np.load(result)
+
+
+def relative(found: np.ndarray, expected: np.ndarray) -> float:
+    """Largest difference of any output at any time, by the output's largest value; NaN rows do not count."""
+    scale = np.maximum(np.abs(expected).max(axis=0), np.finfo(float).tiny)
+    return float(np.nanmax(np.abs(found - expected) / scale))
+
+
+SYSTEMS = {"kers": ["kers"], "differential": ["differential"], "kers + load": ["kers", "load"]}
+CASES = [(importer, system, fidelity) for importer, known in IMPORTERS.items() for system in known.systems
+         for fidelity in ("rigid", "full")]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def expected(exported, tmp_path_factory):
+    """``expected(system, fidelity)``: the trajectory of the native units, exchanged as written in the reference."""
+    found: dict[tuple, np.ndarray] = {}
+
+    def trajectory(system: str, fidelity: str, order: str = "together", clock=added_up) -> np.ndarray:
+        key = system, fidelity, order, clock
+        if key not in found:
+            task = system_of(SYSTEMS[system], fidelity, "native", exported, order)
+            task |= clock(STEPS)
+            found[key] = run("reference", task, tmp_path_factory.mktemp("reference"))
+        return found[key]
+
+    return trajectory
+
+
+@pytest.fixture(scope="module")
+def measured() -> Iterator[list[tuple[str, ...]]]:
+    """Rows of the table in the documentation, written at the end if a file is named."""
+    rows: list[tuple[str, ...]] = []
+    yield rows
+    target = os.environ.get("RTCVT_INTEROP_TABLE")
+    if target:
+        write_table(Path(target), rows)
+
+
+def write_table(path: Path, rows: list[tuple[str, ...]]) -> None:
+    """Put the rows between the marks of a file."""
+    head = [("importer", "version", "system", "model", "native unit", "Python unit"), ("---",) * 6]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in [*head, *rows])
+    before, _, rest = path.read_text(encoding="utf-8").partition(MARKS[0])
+    _, _, after = rest.partition(MARKS[1])
+    path.write_text(f"{before}{MARKS[0]}\n\n{table}\n\n{MARKS[1]}{after}", encoding="utf-8")
+
+
+def stated(difference: float) -> str:
+    return "0" if difference == 0.0 else f"{difference:.0e}"
+
+
+@pytest.mark.parametrize(("importer", "system", "fidelity"), CASES)
+def test_an_importer_gives_the_trajectory_of_the_reference(
+    importer, system, fidelity, exported, expected, measured, tmp_path
+):
+    known = IMPORTERS[importer]
+    if importlib.util.find_spec(known.module) is None:
+        pytest.skip(f"needs {known.package}")
+    reference = expected(system, fidelity)
+    exact = expected(system, fidelity, known.order, known.clock)
+    first = 1 if known.first_inputs_zero and len(SYSTEMS[system]) > 1 else 0
+    differences = []
+    for backend in ("native", "python"):
+        task = system_of(SYSTEMS[system], fidelity, backend, exported, known.order)
+        found = run(known.program or importer, task, tmp_path)
+        assert len(found) == STEPS + 1
+        told = ~np.isnan(found).any(axis=1)
+        told[:first] = False
+        assert told[1:].all()
+        np.testing.assert_array_equal(found[told], exact[told])  # bits
+        differences.append(relative(found[told], reference[told]))
+    assert max(differences) < (1e-11 if known.order == "together" else 1e-2)
+    measured.append((known.label, importlib.metadata.version(known.package), system, fidelity,
+                     *map(stated, differences)))  # fmt: skip
+
+
+# --- SSP --------------------------------------------------------------------------------------------------------------
+
+LAP_STEPS = 20_000  # start, acceleration and the first braking zone
+
+
+@pytest.fixture(scope="module")
+def vehicle():
+    return build_system(load_system("vehicle_kers"))
+
+
+@pytest.fixture(scope="module")
+def lap_task(vehicle, tmp_path_factory) -> dict:
+    """A car with KERS as one SSP file, and its units beside it."""
+    folder = tmp_path_factory.mktemp("ssp")
+    archive = export_ssp(vehicle, folder / "vehicle_kers.ssp")
+    with zipfile.ZipFile(archive) as opened:
+        opened.extractall(folder)
+    return {
+        "ssp": str(archive),
+        "units": {name: str(folder / "resources" / f"{name}.fmu") for name in vehicle.models},
+        "links": [[c.start, c.output.name, c.end, c.input.name] for c in vehicle.connections],
+        "inputs": [],
+        "values": [0.0] * LAP_STEPS,
+        "outputs": [[name, v.name] for name, m in vehicle.models.items() for v in m.select("output") if not v.boolean],
+        "step": H,
+        **added_up(LAP_STEPS),
+        "order": "together",
+    }
+
+
+@pytest.fixture(scope="module")
+def lap(lap_task, tmp_path_factory) -> np.ndarray:
+    return run("reference", lap_task, tmp_path_factory.mktemp("lap"))
+
+
+def test_the_reference_of_a_system_is_its_own_simulation(vehicle, lap_task, lap):
+    found = simulate_system(vehicle, LAP_STEPS * H, H)
+    for k, (unit, name) in enumerate(lap_task["outputs"]):
+        np.testing.assert_array_equal(lap[:, k], found[f"{unit}.{name}"])
+
+
+LAP_IMPORTERS = {
+    "fmpy_ssp": replace(IMPORTERS["fmpy_simulation"], label="FMPy, `simulate_ssp`", clock=added_up),
+    "ecospy": replace(IMPORTERS["ecospy"], label="ecospy, SSP"),
+    "libcosimpy": replace(IMPORTERS["libcosimpy"], label="libcosimpy, SSP"),
+    "fmucontainer": IMPORTERS["fmucontainer"],
+}
+
+
+@pytest.mark.parametrize("importer", LAP_IMPORTERS)
+def test_an_importer_gives_the_lap_of_the_reference(importer, lap_task, lap, measured, tmp_path):
+    known = LAP_IMPORTERS[importer]
+    if importlib.util.find_spec(known.module) is None:
+        pytest.skip(f"needs {known.package}")
+    exact = lap if known.clock is added_up else run("reference", lap_task | known.clock(LAP_STEPS), tmp_path)
+    found = run(importer, lap_task, tmp_path)
+    np.testing.assert_array_equal(found[1:], exact[1:])
+    difference = relative(found[1:], lap[1:])
+    assert difference < 1e-6
+    measured.append((known.label, importlib.metadata.version(known.package), "vehicle_kers", "rigid",
+                     stated(difference), ""))  # fmt: skip
+
+
+# --- what the comparisons are worth -----------------------------------------------------------------------------------
+
+
+def test_the_coupled_trajectory_is_worth_comparing(expected):
+    """The demand reaches the flywheel, and its energy comes from the load."""
+    rigid = expected("kers + load", "rigid")
+    assert np.isfinite(rigid).all()
+    flywheel, load = rigid[:, 4], rigid[:, -2]
+    assert flywheel[-1] > flywheel[0] + 20.0
+    assert abs(load[-1]) < abs(load[0]) - 0.1

@@ -1,0 +1,51 @@
+"""Decorators of the pushbelt's kernels: numba, no object mode, machine code kept on disk.
+
+Numba's cache looks only at the file of the function itself, although the machine code of the kernels that it calls is
+in it. The cache is therefore stamped with the text of the modules that have kernels or their constants: an edit of any
+recompiles all.
+
+A sum may be reordered by the compiler; the same binary gives the same bits. NaN and Inf keep their meaning.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import numba
+
+__all__ = ["compiled", "inlined", "spliced"]
+
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+
+
+def _source_stamp() -> str:
+    digest = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        text = file.read_bytes()
+        if b"pushbelt.compiled import" in text or file.name == "parameters.py":
+            digest.update(text)
+    return digest.hexdigest()
+
+
+_STAMP = _source_stamp()
+
+
+def _stamped(kernel: Any) -> Any:
+    if hasattr(kernel, "_cache"):  # not with NUMBA_DISABLE_JIT
+        kernel._cache._cache_file._source_stamp = _STAMP
+    return kernel
+
+
+def compiled(function: Any) -> Any:
+    """A kernel that is called a few times in a step."""
+    return _stamped(numba.njit(function, cache=True, **_OPTIONS))
+
+
+def inlined(function: Any) -> Any:
+    """A small kernel within a loop over contacts: its machine code is put into its callers."""
+    return _stamped(numba.njit(function, cache=True, forceinline=True, **_OPTIONS))
+
+
+def spliced(function: Any) -> Any:
+    """A part of one larger kernel: compiled with its caller only, which saves compile time."""
+    return numba.njit(function, inline="always", **_OPTIONS)

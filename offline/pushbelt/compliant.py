@@ -1,0 +1,1012 @@
+"""Larger-step scheme of the hybrid pushbelt model: flexible contacts and the ring linearly implicit, 1e-5 s.
+
+The laws are those of `hybrid`. What bounds the explicit step there, the springs of joints, saddles, flanks and of the
+ring, is here taken at the end of the step, linearised at its start (a Moreau step with compliant contacts):
+
+    M (u+ - u) = h f(q) + G' L,    q+ = q + h u+
+    L = -h (k g + (k h + d) G u+) at closed contacts,  0 at open ones              joints, saddles, ears
+    N = c (p - w)/cos(delta_0) - (c h + d)/cos(delta_0)^2 v_n+                       flanks, `flank.impulse`;
+                                                                  c h without the sheave's own approach
+    A u_R+ = M u_R + h F_R(q_R) + ...,  A = M + h^2 K + h D                         ring, K of stretch and bending
+
+with the deflection w of the sheaves, the friction factors kappa and the directions of the start of the step. The
+heavy sheaves themselves take explicit steps: what their springs do over a step may depend on where they are, not on
+where their present velocity will take them, or the tilt (1e5 rad/s on a hundred flanks) becomes unstable.
+
+The three families are solved one after the other, each pair of bodies with one and the same impulse.
+
+1. Elements alone: with the flanks a 3x3 matrix D_i each, u_f = D^-1 (M u + h f), joint forces h f as at the start.
+2. Ring and saddles: the element answers a saddle with its own D_i, which turns law and element into a 2x2 matrix of
+   normal and tangential impulse on the ring, S = (diag(1/(k h + d), 1/kappa)/h + G D^-1 G')^-1. Each finite element
+   has the deflections c_L, c_R to itself: they are condensed; a 3x3 block cyclic tridiagonal system in x, y, phi is
+   left (`cyclic`).
+3. Joints: their impulses solve (diag(1/(k h + d))/h + G D^-1 G') L = -(k g/(k h + d) + G u_f) on the closed contacts.
+   Contacts meet only those of the same and of the next joint: the matrix has a narrow profile; the chain is opened at
+   the joint with the fewest closed contacts. Contacts that would pull are opened, contacts that would penetrate are
+   closed, and the system is solved a second time.
+
+A saddle that is closed at the start of the step has its force in this step, even if that pulls while it opens: to
+drop it by a look at the old velocities makes it chatter, which feeds energy in.
+
+Rotation. A force that turns with the belt must not be taken at the end of the step: all others act in the frame of its
+start, half-way between the old and the new velocities, and one that is turned further by omega h has a component along
+the belt, a drag of T dphi omega h on each node of a ring under tension T. K leaves the turning of the chords out; the
+string's own frequencies, 5e4 rad/s, are slow enough. The other implicit forces see relative motion only. Since the
+velocities of a step are chords of the path, `flank` takes the sheave's velocity as a chord too.
+
+Energy as in `hybrid`, with forces at the end of the step: what a spring gives less than the trapezoidal rule of its
+potential is damping of the scheme, and counts as a loss of its family (dampers of the contacts, of the ring).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.pushbelt import hybrid, sheave
+from offline.pushbelt.compiled import compiled, inlined
+from offline.pushbelt.cyclic import solve_cyclic, solve_profile
+from offline.pushbelt.element_element import Joint, gaps
+from offline.pushbelt.element_ring import Saddle, project
+from offline.pushbelt.flank import Flanks, axis, contact_points, impulse, normal_forces, point_force
+from offline.pushbelt.hybrid import Frames, Model, Scratch, State
+from offline.pushbelt.maxwell import newton
+from offline.pushbelt.parameters import Belt
+from offline.pushbelt.ring import INV, NX, NY, TL, TR, A, B, Ring, forces, point, rate_of, shape_of
+
+__all__ = ["run"]
+
+Array = NDArray[np.float64]
+
+_NEAR = 5.0e-5  # [m]; a joint contact that is open by more is not reached within a step
+_SLIPLESS = 1.0e12  # 1/kappa of a contact without normal force
+
+
+class Bodies(NamedTuple):
+    """Elements with their flanks: b (N_E, 3) momentum after the step without contacts, D^-1 (N_E, 6), u_f (N_E, 3)."""
+
+    b: Array
+    inverse: Array
+    free: Array
+
+
+class Saddles(NamedTuple):
+    """Contacts of the ring, the saddle of element i in row 2 i and its ear in row 2 i + 1.
+
+    k (n,) finite element or -1; side (n,); gap (n,) [m]; element, ring (n, 2, 3), (n, 2, 8) directions, normal and
+    tangential; S (n, 3): S_nn, S_nt, S_tt; c (n, 2) impulse at rest; L (n, 2) impulse on the element [N s].
+    """
+
+    k: NDArray[np.int64]
+    side: Array
+    gap: Array
+    element: Array
+    ring: Array
+    S: Array
+    c: Array
+    L: Array
+
+
+class Segments(NamedTuple):
+    """Finite elements of the ring in their variables y = (L_t, L_n, tau, sigma, w_L, w_R, w_a, w_b) of the chord frame.
+
+    Per finite element: H (N_B, 8, 8) lower triangle and r (N_B, 8) of the system, X (N_B, 2, 6) and z (N_B, 2) what
+    the condensed deflections need, y (N_B, 8) the rates after the step, old (8,) those of one before; Dn, U, C, W, V, E
+    of `cyclic.solve_cyclic` and its right-hand side x.
+    """
+
+    H: Array
+    r: Array
+    X: Array
+    z: Array
+    y: Array
+    old: Array
+    Dn: Array
+    U: Array
+    x: Array
+    C: Array
+    W: Array
+    V: Array
+    E: Array
+
+
+class Joints(NamedTuple):
+    """Contacts of the joints that may be closed, in the order of the joints.
+
+    n (1,) their number; joint, kind (6 N_E,); row (6 N_E, 6) direction on element i and on i + 1; gap, k, d, L
+    (6 N_E,); closed (6 N_E,); start (N_E + 1,) first contact of each joint; z (6 N_E, 6) D^-1 row; list (6 N_E,) the
+    closed ones in the order of the system; at, first, A, b of `cyclic.solve_profile`.
+    """
+
+    n: NDArray[np.int64]
+    joint: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    row: Array
+    gap: Array
+    k: Array
+    d: Array
+    L: Array
+    closed: NDArray[np.bool_]
+    start: NDArray[np.int64]
+    z: Array
+    list: NDArray[np.int64]
+    at: NDArray[np.int64]
+    first: NDArray[np.int64]
+    A: Array
+    b: Array
+
+
+class Work(NamedTuple):
+    """Working arrays of the scheme; u_E (N_E, 3) velocities before the step, rest (N_B, 9) ring rates of zero."""
+
+    bodies: Bodies
+    saddles: Saddles
+    segments: Segments
+    joints: Joints
+    u_E: Array
+    rest: Array
+
+
+def _work(m: Model) -> Work:
+    N_E, N_B = m.belt.N_E, m.belt.N_B
+    n = 6 * N_E
+    return Work(
+        bodies=Bodies(np.zeros((N_E, 3)), np.zeros((N_E, 6)), np.zeros((N_E, 3))),
+        saddles=Saddles(
+            k=np.full(2 * N_E, -1),
+            side=np.zeros(2 * N_E),
+            gap=np.zeros(2 * N_E),
+            element=np.zeros((2 * N_E, 2, 3)),
+            ring=np.zeros((2 * N_E, 2, 8)),
+            S=np.zeros((2 * N_E, 3)),
+            c=np.zeros((2 * N_E, 2)),
+            L=np.zeros((2 * N_E, 2)),
+        ),
+        segments=Segments(
+            H=np.zeros((N_B, 8, 8)),
+            r=np.zeros((N_B, 8)),
+            X=np.zeros((N_B, 2, 6)),
+            z=np.zeros((N_B, 2)),
+            y=np.zeros((N_B, 8)),
+            old=np.zeros(8),
+            Dn=np.zeros((N_B, 3, 3)),
+            U=np.zeros((N_B, 3, 3)),
+            x=np.zeros((N_B, 3)),
+            C=np.zeros((3, 3)),
+            W=np.zeros((N_B, 3, 3)),
+            V=np.zeros((N_B, 3, 3)),
+            E=np.zeros((3, 3)),
+        ),
+        joints=Joints(
+            n=np.zeros(1, dtype=np.int64),
+            joint=np.zeros(n, dtype=np.int64),
+            kind=np.zeros(n, dtype=np.int64),
+            row=np.zeros((n, 6)),
+            gap=np.zeros(n),
+            k=np.zeros(n),
+            d=np.zeros(n),
+            L=np.zeros(n),
+            closed=np.zeros(n, dtype=np.bool_),
+            start=np.zeros(N_E + 1, dtype=np.int64),
+            z=np.zeros((n, 6)),
+            list=np.zeros(n, dtype=np.int64),
+            at=np.zeros(n, dtype=np.int64),
+            first=np.zeros(n, dtype=np.int64),
+            A=np.zeros(25 * n),
+            b=np.zeros(n),
+        ),
+        u_E=np.zeros((N_E, 3)),
+        rest=np.zeros((N_B, 9)),
+    )
+
+
+def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-5, n_p: int = 1) -> tuple[Frames, int]:
+    """Run the larger-step scheme over plot steps; arguments and results as `hybrid.run`.
+
+    The memory of the losses in `State` (damper, memory) is not used and left as it is.
+    """
+    inputs = np.ascontiguousarray(inputs, dtype=float)
+    out, w = hybrid.frames(m, len(inputs) - 1), hybrid.scratch(m, x, n_p)
+    if m.coupled and not x.r.any():  # a new state: the deflections that belong to it
+        hybrid.directions(x.q, w.cs, w.sn)
+        contact_points(m.belt, m.sheaves, x.q, w.cs, w.sn, x.s, w.fl)
+        newton(m.belt, m.sheaves, w.fl, w.mx, 20)
+    soft = m.belt._replace(d_el=m.belt.d_el + dt * m.belt.c_el)
+    done = _run(m, x, w, _work(m), soft, inputs, steps, dt, out)
+    return out, int(done)
+
+
+@compiled
+def _run(m: Model, x: State, w: Scratch, k: Work, soft: Belt, inputs: Any, steps: int, dt: float, out: Frames) -> int:
+    b = np.zeros(7)
+    for n in range(inputs.shape[0] - 1):
+        hybrid.directions(x.q, w.cs, w.sn)
+        hybrid.directions(x.q_R, w.cs_R, w.sn_R)
+        for i in range(steps):
+            part = (i + 1.0) / steps
+            for a in range(7):
+                b[a] = inputs[n, a] + part * (inputs[n + 1, a] - inputs[n, a])
+            step(m, x, w, k, soft, b, dt, out.work[n])
+            for p in range(2):
+                for a in range(6):
+                    out.pulley[n, p, a] += w.pulley[p, a] / steps
+        if not hybrid.frame(m, x, w, n, out):
+            return n
+    return inputs.shape[0] - 1
+
+
+@compiled
+def step(m: Model, x: State, w: Scratch, k: Work, soft: Belt, b: Any, dt: float, work: Any) -> None:
+    """One step of the larger-step scheme.
+
+    Parameters
+    ----------
+    m, x, w, k : Model, State (updated), Scratch, Work
+    soft : the belt with d_el + dt c_el for d_el: `flank.normal_forces` then predicts the end of the step
+    b : (7) boundary values; dt : step [s]
+    work : (14) works of `hybrid.INPUTS` and `hybrid.LOSSES` [J]; added to
+    """
+    hybrid.move_elements(x.q, x.u, w.cs, w.sn, dt)
+    hybrid.move_ring(x.q_R, x.u_R, w.cs_R, w.sn_R, dt)
+    for p in range(2):
+        for a in range(4):
+            x.s[p, a] += dt * x.sd[p, a]
+    shape_of(m.ring, x.q_R, w.cs_R, w.sn_R, w.shape)
+    rate_of(m.ring, x.u_R, w.shape, w.rate)
+    forces(m.ring, w.shape, k.rest, w.load, w.F_R, w.tension)
+    contact_points(m.belt, m.sheaves, x.q, w.cs, w.sn, x.s, w.fl)
+    if m.coupled:
+        newton(m.belt, m.sheaves, w.fl, w.mx, 1)
+    normal_forces(soft, dt, x.u, x.s, x.sd, w.fl)
+    for i in range(m.belt.N_E):
+        for a in range(3):
+            k.u_E[i, a] = x.u[i, a]
+            w.f[i, a] = 0.0
+    joint_contacts(m.joint, dt, x.q, x.u, w.cs, w.sn, k.joints, w.f)
+    free_elements(m.belt, dt, x.u, w.f, x.sd, w, k.bodies)
+    saddle_contacts(m, dt, x, w, k.bodies, k.saddles, k.segments)
+    solve_ring(m.ring, dt, x.u_R, w, k.segments)
+    saddle_impulses(k)
+    solve_joints(dt, k.bodies, k.joints, x.u)
+    work[10] += ring_losses(m.ring, dt, w, k.segments)
+    lost_d, lost_t = saddle_losses(m.saddle, dt, x.u, k, w)
+    work[5] += lost_d
+    work[6] += lost_t
+    work[4] += joint_losses(dt, x.u, k, w)
+    flank_forces(m.belt, dt, x, w, k.u_E)
+    sheave.advance(m.sheaves, b, dt, x.s, x.sd, w.reaction, w.pulley, w.sheave_power)
+    work[0] += dt * w.sheave_power[0, 0]
+    work[1] += dt * w.sheave_power[1, 0]
+    work[2] += dt * w.sheave_power[0, 1]
+    work[3] += dt * w.sheave_power[1, 1]
+    for a in range(3):
+        work[7 + a] += dt * (w.flank_power[0, a] + w.flank_power[1, a])
+    work[12] += dt * (w.sheave_power[0, 2] + w.sheave_power[1, 2])
+    work[13] += dt * (w.sheave_power[0, 3] + w.sheave_power[1, 3])
+
+
+@compiled
+def joint_contacts(J: Joint, dt: float, q: Any, u: Any, cs: Any, sn: Any, c: Joints, f: Any) -> None:
+    """List the contacts of all joints that are closed or near; add their elastic forces now to `f` (N_E, 3)."""
+    N_E = J.N_E
+    n = 0
+    for i in range(N_E):
+        j = i + 1 if i + 1 < N_E else 0
+        c.start[i] = n
+        ci = cs[i]
+        si = sn[i]
+        cj = cs[j]
+        sj = sn[j]
+        co = ci * cj + si * sj
+        so = si * cj - ci * sj
+        rx = q[i, 0] - q[j, 0]
+        ry = q[i, 1] - q[j, 1]
+        dx = cj * rx + sj * ry
+        dy = cj * ry - sj * rx
+        g_R, g_T, g_B, g_1, g_2, g_3, y_R, y_T, y_B, x_1, y_1, x_2, y_2 = gaps(J, dx, dy, co, so)
+        for kind in range(6):
+            Fx = -1.0
+            Fy = 0.0
+            k = J.k_PH
+            d = J.d_PH
+            if kind == 0:
+                g = g_R
+                M = y_R
+                k = J.k_R
+                d = J.d_R
+            elif kind == 1:
+                g = g_T
+                M = y_T
+                k = J.k_T
+                d = J.d_T
+            elif kind == 2:
+                g = g_B
+                M = y_B
+                k = J.k_B
+                d = J.d_B
+            elif kind == 3:
+                g = g_1
+                Fx = -J.sin_a
+                Fy = -J.cos_a
+                M = J.sin_a * y_1 - J.cos_a * x_1
+            elif kind == 4:
+                g = g_2
+                Fx = -J.sin_a
+                Fy = J.cos_a
+                M = J.sin_a * y_2 + J.cos_a * x_2
+            else:
+                g = g_3
+                Fx = -(co * J.sin_b + so * J.cos_b)
+                Fy = -(so * J.sin_b - co * J.cos_b)
+                M = Fy * J.x_rear - Fx * J.y_H2
+            if not g < _NEAR:
+                continue
+            gx = cj * Fx - sj * Fy
+            gy = sj * Fx + cj * Fy
+            m_i = M - dx * Fy + dy * Fx
+            row = c.row[n]
+            row[0] = gx
+            row[1] = gy
+            row[2] = m_i
+            row[3] = -gx
+            row[4] = -gy
+            row[5] = -M
+            rate = gx * (u[i, 0] - u[j, 0]) + gy * (u[i, 1] - u[j, 1]) + m_i * u[i, 2] - M * u[j, 2]
+            c.joint[n] = i
+            c.kind[n] = kind
+            c.gap[n] = g
+            c.k[n] = k
+            c.d[n] = d
+            c.closed[n] = g + dt * rate < 0.0
+            n += 1
+            if g < 0.0:
+                e = -k * g
+                f[i, 0] += e * gx
+                f[i, 1] += e * gy
+                f[i, 2] += e * m_i
+                f[j, 0] -= e * gx
+                f[j, 1] -= e * gy
+                f[j, 2] -= e * M
+    c.start[N_E] = n
+    c.n[0] = n
+
+
+@inlined
+def approach(sd: Any, fl: Flanks, i: int, p: int) -> float:
+    """Normal velocity that the sheave's translation and tilting give its point; its turning gives none."""
+    k = fl.pulley[i]
+    n = fl.n[i, p]
+    P = fl.P[i, p]
+    tilt = sd[k, 2] * (n[0] * P[2] - n[2] * P[0]) - sd[k, 1] * (n[1] * P[2] - n[2] * P[1])
+    return float(n[2] * sd[k, 0] + tilt)
+
+
+@compiled
+def free_elements(belt: Belt, dt: float, u: Any, f: Any, sd: Any, w: Scratch, e: Bodies) -> None:
+    """Elements with their flanks: b, D^-1, and the velocity u_f under the forces `f` (N_E, 3)."""
+    fl = w.fl
+    n_p = fl.pen.shape[1]
+    c = belt.c_el / n_p
+    slow = c * dt / (belt.cos_d * belt.cos_d)
+    eta = slow + belt.d_el / (n_p * belt.cos_d * belt.cos_d)
+    for i in range(belt.N_E):
+        A_00 = belt.m_E
+        A_11 = belt.m_E
+        A_22 = belt.J_E
+        A_01 = 0.0
+        A_02 = 0.0
+        A_12 = 0.0
+        b_0 = belt.m_E * u[i, 0]
+        b_1 = belt.m_E * u[i, 1]
+        b_2 = belt.J_E * u[i, 2]
+        if fl.pulley[i] >= 0:
+            for p in range(n_p):
+                if not fl.N[i, p] > 0.0:
+                    continue
+                N = c * (fl.pen[i, p] - fl.w[i, p]) / belt.cos_d - slow * approach(sd, fl, i, p)
+                a, b, g, d, h, o, x, y, z = impulse(belt, dt, N, fl.N[i, p], eta, u[i, 0], u[i, 1], u[i, 2], fl, i, p)
+                A_00 += a
+                A_01 += b
+                A_02 += g
+                A_11 += d
+                A_12 += h
+                A_22 += o
+                b_0 += x
+                b_1 += y
+                b_2 += z
+        C_00 = A_11 * A_22 - A_12 * A_12
+        C_01 = A_02 * A_12 - A_01 * A_22
+        C_02 = A_01 * A_12 - A_02 * A_11
+        r = 1.0 / (A_00 * C_00 + A_01 * C_01 + A_02 * C_02)
+        v = e.inverse[i]
+        v[0] = C_00 * r
+        v[1] = C_01 * r
+        v[2] = C_02 * r
+        v[3] = (A_00 * A_22 - A_02 * A_02) * r
+        v[4] = (A_01 * A_02 - A_00 * A_12) * r
+        v[5] = (A_00 * A_11 - A_01 * A_01) * r
+        e.b[i, 0] = b_0
+        e.b[i, 1] = b_1
+        e.b[i, 2] = b_2
+        b_0 += dt * f[i, 0]
+        b_1 += dt * f[i, 1]
+        b_2 += dt * f[i, 2]
+        e.free[i, 0] = v[0] * b_0 + v[1] * b_1 + v[2] * b_2
+        e.free[i, 1] = v[1] * b_0 + v[3] * b_1 + v[4] * b_2
+        e.free[i, 2] = v[2] * b_0 + v[4] * b_1 + v[5] * b_2
+
+
+@compiled
+def saddle_contacts(m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Saddles, g: Segments) -> None:
+    """Find the closed saddles and ears and put them into the ring's system."""
+    R = m.ring
+    p = m.saddle
+    for k in range(R.N_B):
+        for i in range(8):
+            g.r[k, i] = 0.0
+            for j in range(i + 1):
+                g.H[k, i, j] = 0.0
+    half = 0.5 * (p.y_E - p.y_S) - R.h2
+    for i in range(p.N_E):
+        q_x = x.q[i, 0]
+        q_y = x.q[i, 1]
+        s_x = q_x + w.cs[i] * p.x
+        s_y = q_y + w.sn[i] * p.x
+        c.k[2 * i] = -1
+        c.k[2 * i + 1] = -1
+        x.s_R[i], e_n, _, k, xi, _, r_x, r_y, t_x, t_y = project(
+            R, w.shape, x.s_R[i], s_x - w.sn[i] * p.y_S, s_y + w.cs[i] * p.y_S
+        )
+        gap = -e_n - R.h2
+        if gap < _NEAR or not m.unilateral:
+            saddle_contact(m, dt, x, w, e, c, g, i, -1.0, gap, k, xi, r_x, r_y, t_x, t_y)
+        if m.unilateral and gap > half:
+            s_x -= w.sn[i] * p.y_E
+            s_y += w.cs[i] * p.y_E
+            s_E, _, _, _, _, _, _, _, _, _ = project(R, w.shape, x.s_R[i], s_x, s_y)
+            _, e_n, _, k, xi, _, r_x, r_y, t_x, t_y = project(R, w.shape, s_E, s_x, s_y)
+            gap = e_n - R.h2
+            if gap < _NEAR:
+                saddle_contact(m, dt, x, w, e, c, g, i, 1.0, gap, k, xi, r_x, r_y, t_x, t_y)
+
+
+@compiled
+def saddle_contact(
+    m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Saddles, g: Segments,
+    i: int, side: float, gap: float, k: int, xi: float, r_x: float, r_y: float, t_x: float, t_y: float,
+) -> None:  # fmt: skip
+    """Directions, law and condensed matrix of one contact; `side` -1: saddle, 1: ear."""
+    p = m.saddle
+    shape = w.shape[k]
+    rate = w.rate[k]
+    h = side * m.ring.h2
+    n_x = -t_y
+    n_y = t_x
+    a_x = r_x + h * n_x - x.q[i, 0]
+    a_y = r_y + h * n_y - x.q[i, 1]
+    o = 2 * i if side < 0.0 else 2 * i + 1
+    l_n = a_x * n_y - a_y * n_x
+    l_t = a_x * t_y - a_y * t_x
+    inv = shape[INV]
+    _, _, _, _, deflection, _ = point(w.shape, k, xi)
+    # the directions in the variables of the finite element
+    rows = c.ring[o]
+    one = 1.0 - xi
+    eta = xi * one
+    z = one - xi
+    for d in range(2):
+        x_d = n_x if d == 0 else t_x
+        y_d = n_y if d == 0 else t_y
+        mu = 0.0 if d == 0 else -h * inv
+        along = x_d * shape[NY] - y_d * shape[NX]
+        across = x_d * shape[NX] + y_d * shape[NY]
+        rows[d, 0] = along
+        rows[d, 1] = across
+        rows[d, 2] = along * xi
+        rows[d, 3] = across * xi + mu - along * deflection * inv
+        rows[d, 4] = across * eta * one + mu * one * (1.0 - 3.0 * xi)
+        rows[d, 5] = -across * eta * xi - mu * xi * (2.0 - 3.0 * xi)
+        rows[d, 6] = across * eta * eta + mu * 2.0 * eta * z
+        rows[d, 7] = across * eta * eta * z + mu * 2.0 * eta * (1.0 - 5.0 * eta)
+    y = g.y[k]
+    chord(rate, shape, y)
+    v_n = n_x * x.u[i, 0] + n_y * x.u[i, 1] + l_n * x.u[i, 2]
+    v_t = t_x * x.u[i, 0] + t_y * x.u[i, 1] + l_t * x.u[i, 2]
+    for a in range(8):
+        v_n -= rows[0, a] * y[a]
+        v_t -= rows[1, a] * y[a]
+    if m.unilateral and not (gap < 0.0 or gap + dt * side * v_n < 0.0):
+        return
+    k_h = p.k * dt + p.d
+    f_n = -p.k * gap - k_h * side * v_n
+    kappa = p.mu * abs(f_n) / np.sqrt(v_t * v_t + p.v_mu * p.v_mu)
+    A_nn = 1.0 / (dt * k_h)
+    A_tt = 1.0 / (dt * kappa) if kappa > 0.0 else _SLIPLESS
+    v = e.inverse[i]
+    n_0 = v[0] * n_x + v[1] * n_y + v[2] * l_n
+    n_1 = v[1] * n_x + v[3] * n_y + v[4] * l_n
+    n_2 = v[2] * n_x + v[4] * n_y + v[5] * l_n
+    A_nn += n_0 * n_x + n_1 * n_y + n_2 * l_n
+    A_nt = n_0 * t_x + n_1 * t_y + n_2 * l_t
+    A_tt += (
+        (v[0] * t_x + v[1] * t_y + v[2] * l_t) * t_x
+        + (v[1] * t_x + v[3] * t_y + v[4] * l_t) * t_y
+        + (v[2] * t_x + v[4] * t_y + v[5] * l_t) * l_t
+    )
+    det = 1.0 / (A_nn * A_tt - A_nt * A_nt)
+    S_nn = A_tt * det
+    S_nt = -A_nt * det
+    S_tt = A_nn * det
+    c_n = -side * p.k * gap / k_h - (n_x * e.free[i, 0] + n_y * e.free[i, 1] + l_n * e.free[i, 2])
+    c_t = -(t_x * e.free[i, 0] + t_y * e.free[i, 1] + l_t * e.free[i, 2])
+    c.k[o] = k
+    c.side[o] = side
+    c.gap[o] = gap
+    c.element[o, 0, 0] = n_x
+    c.element[o, 0, 1] = n_y
+    c.element[o, 0, 2] = l_n
+    c.element[o, 1, 0] = t_x
+    c.element[o, 1, 1] = t_y
+    c.element[o, 1, 2] = l_t
+    c.S[o, 0] = S_nn
+    c.S[o, 1] = S_nt
+    c.S[o, 2] = S_tt
+    c.c[o, 0] = c_n
+    c.c[o, 1] = c_t
+    L_n = S_nn * c_n + S_nt * c_t
+    L_t = S_nt * c_n + S_tt * c_t
+    H = g.H[k]
+    r = g.r[k]
+    for a in range(8):
+        z_n = S_nn * rows[0, a] + S_nt * rows[1, a]
+        z_t = S_nt * rows[0, a] + S_tt * rows[1, a]
+        r[a] -= L_n * rows[0, a] + L_t * rows[1, a]
+        for b in range(a + 1):
+            H[a, b] += z_n * rows[0, b] + z_t * rows[1, b]
+
+
+@inlined
+def chord(rate: Any, shape: Any, y: Any) -> None:
+    """Rates of one finite element, (9,) of `ring.rate_of`, in the variables y (8,) of its chord frame."""
+    n_x = shape[NX]
+    n_y = shape[NY]
+    y[0] = rate[0] * n_y - rate[1] * n_x
+    y[1] = rate[0] * n_x + rate[1] * n_y
+    y[2] = rate[2] * n_y - rate[3] * n_x
+    y[3] = rate[2] * n_x + rate[3] * n_y
+    y[4] = rate[5]
+    y[5] = rate[6]
+    y[6] = rate[7]
+    y[7] = rate[8]
+
+
+@inlined
+def slopes(shape: Any, l: float) -> Any:  # noqa: E741
+    """Derivatives of the stretch times l with respect to w_L, w_R, w_a, w_b, see `ring.forces`."""
+    tl = shape[TL]
+    tr = shape[TR]
+    a = shape[A]
+    b = shape[B]
+    return (
+        (2.0 / 15.0 * tl - tr / 30.0 + a / 30.0 + b / 70.0) / l,
+        (2.0 / 15.0 * tr - tl / 30.0 - a / 30.0 + b / 70.0) / l,
+        ((tl - tr) / 30.0 + 2.0 / 105.0 * a) / l,
+        ((tl + tr) / 70.0 + 2.0 / 315.0 * b) / l,
+    )
+
+
+@inlined
+def stiff(R: Ring, dt: float, T: float) -> Any:
+    """Implicit factors of one finite element: of the stretch rate, of the bending form, of the tension forms."""
+    return (
+        dt * (R.EA * dt + R.d_axial) / R.l,
+        dt * (R.EI * dt + R.d_bend) / R.l**3,
+        dt * dt * max(T, 0.0),
+    )
+
+
+@compiled
+def solve_ring(R: Ring, dt: float, u_R: Any, w: Scratch, g: Segments) -> None:
+    """Velocities of the ring after the step from its forces `w.F_R` and the contacts in `g`; renews u_R and g.y."""
+    N_B = R.N_B
+    l = R.l  # noqa: E741
+    m_a = 0.5 * R.m_c * (9.0 / 128.0) ** 2
+    m_b = 0.5 * R.m_c * (9.0 / 256.0) ** 2
+    for k in range(N_B):
+        for i in range(3):
+            for j in range(i + 1):
+                g.Dn[k, i, j] = 0.0
+        g.Dn[k, 0, 0] = R.m
+        g.Dn[k, 1, 1] = R.m
+        g.Dn[k, 2, 2] = R.J
+        g.x[k, 0] = R.m * u_R[k, 0] + dt * w.F_R[k, 0]
+        g.x[k, 1] = R.m * u_R[k, 1] + dt * w.F_R[k, 1]
+        g.x[k, 2] = R.J * u_R[k, 2] + dt * w.F_R[k, 2]
+    for k in range(N_B):
+        shape = w.shape[k]
+        H = g.H[k]
+        r = g.r[k]
+        X = g.X[k]
+        inv = shape[INV]
+        T = w.tension[k]
+        ax, be, te = stiff(R, dt, T)
+        gl, gr, ga, gb = slopes(shape, l)
+        tl_ = te / l
+        H[2, 2] += ax
+        H[4, 2] += ax * gl
+        H[5, 2] += ax * gr
+        H[6, 2] += ax * ga
+        H[7, 2] += ax * gb
+        H[4, 4] += ax * gl * gl + 4.0 * be + tl_ * (2.0 / 15.0)
+        H[5, 4] += ax * gl * gr + 2.0 * be - tl_ / 30.0
+        H[5, 5] += ax * gr * gr + 4.0 * be + tl_ * (2.0 / 15.0)
+        H[6, 4] += ax * gl * ga + tl_ / 30.0
+        H[6, 5] += ax * gr * ga - tl_ / 30.0
+        H[6, 6] += ax * ga * ga + 0.8 * be + tl_ * (2.0 / 105.0) + m_a
+        H[7, 4] += ax * gl * gb + tl_ / 70.0
+        H[7, 5] += ax * gr * gb + tl_ / 70.0
+        H[7, 6] += ax * ga * gb
+        H[7, 7] += ax * gb * gb + 4.0 / 7.0 * be + tl_ * (2.0 / 315.0) + m_b
+        r[6] += m_a * w.rate[k, 7] + dt * (9.0 / 256.0) * (w.F_R[k, 3] + w.F_R[k, 4])
+        r[7] += m_b * w.rate[k, 8] + dt * (9.0 / 512.0) * (w.F_R[k, 3] - w.F_R[k, 4])
+        # condense w_a, w_b
+        det = 1.0 / (H[6, 6] * H[7, 7] - H[7, 6] * H[7, 6])
+        c_aa = H[7, 7] * det
+        c_ab = -H[7, 6] * det
+        c_bb = H[6, 6] * det
+        z_a = c_aa * r[6] + c_ab * r[7]
+        z_b = c_ab * r[6] + c_bb * r[7]
+        g.z[k, 0] = z_a
+        g.z[k, 1] = z_b
+        for i in range(6):
+            X[0, i] = c_aa * H[6, i] + c_ab * H[7, i]
+            X[1, i] = c_ab * H[6, i] + c_bb * H[7, i]
+            r[i] -= H[6, i] * z_a + H[7, i] * z_b
+        for i in range(6):
+            for j in range(i + 1):
+                H[i, j] -= H[6, i] * X[0, j] + H[7, i] * X[1, j]
+                H[j, i] = H[i, j]
+        # (w_L, w_R) = l (phi_L, phi_R) - l inv sigma;  tau, sigma = R - L;  chord frame -> inertial frame
+        h = l * inv
+        t_x = shape[NY]
+        t_y = -shape[NX]
+        r[3] -= h * (r[4] + r[5])
+        r[4] *= l
+        r[5] *= l
+        r[0] -= r[2]
+        r[1] -= r[3]
+        for i in range(6):
+            H[i, 3] -= h * (H[i, 4] + H[i, 5])
+            H[i, 4] *= l
+            H[i, 5] *= l
+            H[i, 0] -= H[i, 2]
+            H[i, 1] -= H[i, 3]
+            for o in range(0, 4, 2):
+                a = H[i, o]
+                b = H[i, o + 1]
+                H[i, o] = t_x * a - t_y * b
+                H[i, o + 1] = t_y * a + t_x * b
+        for i in range(6):
+            H[3, i] -= h * (H[4, i] + H[5, i])
+            H[4, i] *= l
+            H[5, i] *= l
+            H[0, i] -= H[2, i]
+            H[1, i] -= H[3, i]
+            for o in range(0, 4, 2):
+                a = H[o, i]
+                b = H[o + 1, i]
+                H[o, i] = t_x * a - t_y * b
+                H[o + 1, i] = t_y * a + t_x * b
+        for o in range(0, 4, 2):
+            a = r[o]
+            b = r[o + 1]
+            r[o] = t_x * a - t_y * b
+            r[o + 1] = t_y * a + t_x * b
+        j = k + 1 if k + 1 < N_B else 0
+        D_L = g.Dn[k]
+        D_R = g.Dn[j]
+        U = g.U[k]
+        for a in range(3):
+            i_L = a if a < 2 else 4
+            i_R = a + 2 if a < 2 else 5
+            g.x[k, a] += r[i_L]
+            g.x[j, a] += r[i_R]
+            for b in range(3):
+                j_L = b if b < 2 else 4
+                j_R = b + 2 if b < 2 else 5
+                U[a, b] = H[i_L, j_R]
+                if b <= a:
+                    D_L[a, b] += H[i_L, j_L]
+                    D_R[a, b] += H[i_R, j_R]
+    solve_cyclic(g.Dn, g.U, g.x, g.C, g.W, g.V, g.E)
+    for k in range(N_B):
+        j = k + 1 if k + 1 < N_B else 0
+        shape = w.shape[k]
+        y = g.y[k]
+        t_x = shape[NY]
+        t_y = -shape[NX]
+        h = l * shape[INV]
+        d_x = g.x[j, 0] - g.x[k, 0]
+        d_y = g.x[j, 1] - g.x[k, 1]
+        y[0] = t_x * g.x[k, 0] + t_y * g.x[k, 1]
+        y[1] = -t_y * g.x[k, 0] + t_x * g.x[k, 1]
+        y[2] = t_x * d_x + t_y * d_y
+        y[3] = -t_y * d_x + t_x * d_y
+        y[4] = l * g.x[k, 2] - h * y[3]
+        y[5] = l * g.x[j, 2] - h * y[3]
+        z_a = g.z[k, 0]
+        z_b = g.z[k, 1]
+        for i in range(6):
+            z_a -= g.X[k, 0, i] * y[i]
+            z_b -= g.X[k, 1, i] * y[i]
+        y[6] = z_a
+        y[7] = z_b
+        u_R[k, 0] = g.x[k, 0]
+        u_R[k, 1] = g.x[k, 1]
+        u_R[k, 2] = g.x[k, 2]
+        u_R[k, 3] = 9.0 / 256.0 * z_a + 9.0 / 512.0 * z_b
+        u_R[k, 4] = 9.0 / 256.0 * z_a - 9.0 / 512.0 * z_b
+
+
+@compiled
+def saddle_impulses(k: Work) -> None:
+    """Impulses of saddles and ears from the ring's velocities; added to the momenta of the elements."""
+    c = k.saddles
+    b = k.bodies.b
+    for o in range(c.k.size):
+        if c.k[o] < 0:
+            continue
+        v_n = c.c[o, 0]
+        v_t = c.c[o, 1]
+        y = k.segments.y[c.k[o]]
+        for a in range(8):
+            v_n += c.ring[o, 0, a] * y[a]
+            v_t += c.ring[o, 1, a] * y[a]
+        L_n = c.S[o, 0] * v_n + c.S[o, 1] * v_t
+        L_t = c.S[o, 1] * v_n + c.S[o, 2] * v_t
+        c.L[o, 0] = L_n
+        c.L[o, 1] = L_t
+        for a in range(3):
+            b[o // 2, a] += L_n * c.element[o, 0, a] + L_t * c.element[o, 1, a]
+
+
+@compiled
+def solve_joints(dt: float, e: Bodies, c: Joints, u: Any) -> None:
+    """Impulses of the joints and velocities `u` (N_E, 3) after the step."""
+    N_E = u.shape[0]
+    n = c.n[0]
+    for i in range(N_E):
+        v = e.inverse[i]
+        e.free[i, 0] = v[0] * e.b[i, 0] + v[1] * e.b[i, 1] + v[2] * e.b[i, 2]
+        e.free[i, 1] = v[1] * e.b[i, 0] + v[3] * e.b[i, 1] + v[4] * e.b[i, 2]
+        e.free[i, 2] = v[2] * e.b[i, 0] + v[4] * e.b[i, 1] + v[5] * e.b[i, 2]
+    for turn in range(2):
+        size = joint_system(dt, e, c, N_E)
+        solve_profile(c.A, c.at, c.first, c.b, size)
+        for i in range(N_E):
+            for a in range(3):
+                u[i, a] = e.free[i, a]
+        for a in range(n):
+            c.L[a] = 0.0
+        for r in range(size):
+            a = c.list[r]
+            L = c.b[r]
+            c.L[a] = L
+            i = c.joint[a]
+            j = i + 1 if i + 1 < N_E else 0
+            for o in range(3):
+                u[i, o] += c.z[a, o] * L
+                u[j, o] += c.z[a, 3 + o] * L
+        if turn == 1:
+            break
+        changed = 0
+        for a in range(n):
+            if c.closed[a]:
+                closed = c.L[a] > 0.0
+            else:
+                closed = c.gap[a] + dt * gap_rate(c, a, u, N_E) < 0.0
+            if closed != c.closed[a]:
+                c.closed[a] = closed
+                changed += 1
+        if changed == 0:
+            break
+
+
+@inlined
+def gap_rate(c: Joints, a: int, u: Any, N_E: int) -> float:
+    """Rate of the gap of joint contact `a` [m/s]."""
+    i = c.joint[a]
+    j = i + 1 if i + 1 < N_E else 0
+    row = c.row[a]
+    return float(
+        row[0] * u[i, 0] + row[1] * u[i, 1] + row[2] * u[i, 2] + row[3] * u[j, 0] + row[4] * u[j, 1] + row[5] * u[j, 2]
+    )
+
+
+@compiled
+def joint_system(dt: float, e: Bodies, c: Joints, N_E: int) -> int:
+    """System of the closed contacts, listed from behind the joint that has the fewest; returns its size."""
+    cut = 0
+    fewest = 7
+    for i in range(N_E):
+        count = 0
+        for a in range(c.start[i], c.start[i + 1]):
+            if c.closed[a]:
+                count += 1
+        if count < fewest:
+            fewest = count
+            cut = i
+    size = 0
+    used = 0
+    before = 0  # first row of the joint before
+    behind = 0  # rows of the first joint
+    for o in range(1, N_E + 1):
+        i = cut + o if cut + o < N_E else cut + o - N_E
+        j = i + 1 if i + 1 < N_E else 0
+        here = size
+        for a in range(c.start[i], c.start[i + 1]):
+            if not c.closed[a]:
+                continue
+            row = c.row[a]
+            z = c.z[a]
+            v = e.inverse[i]
+            z[0] = v[0] * row[0] + v[1] * row[1] + v[2] * row[2]
+            z[1] = v[1] * row[0] + v[3] * row[1] + v[4] * row[2]
+            z[2] = v[2] * row[0] + v[4] * row[1] + v[5] * row[2]
+            v = e.inverse[j]
+            z[3] = v[0] * row[3] + v[1] * row[4] + v[2] * row[5]
+            z[4] = v[1] * row[3] + v[3] * row[4] + v[4] * row[5]
+            z[5] = v[2] * row[3] + v[4] * row[4] + v[5] * row[5]
+            first = before
+            if o == N_E:
+                first = 0
+            at = used - first
+            c.list[size] = a
+            c.first[size] = first
+            c.at[size] = at
+            used += size - first + 1
+            for s in range(first, here):
+                c.A[at + s] = 0.0
+            if o == N_E:
+                for s in range(behind):
+                    y = c.z[c.list[s]]
+                    c.A[at + s] += row[3] * y[0] + row[4] * y[1] + row[5] * y[2]
+            for s in range(before, here):
+                y = c.z[c.list[s]]
+                c.A[at + s] += row[0] * y[3] + row[1] * y[4] + row[2] * y[5]
+            for s in range(here, size + 1):
+                y = c.z[c.list[s]]
+                c.A[at + s] = (
+                    row[0] * y[0] + row[1] * y[1] + row[2] * y[2] + row[3] * y[3] + row[4] * y[4] + row[5] * y[5]
+                )
+            law = 1.0 / (c.k[a] * dt + c.d[a])
+            c.A[at + size] += law / dt
+            c.b[size] = -law * c.k[a] * c.gap[a] - gap_rate(c, a, e.free, N_E)
+            size += 1
+        if o == 1:
+            behind = size
+        before = here
+    return size
+
+
+@compiled
+def ring_losses(R: Ring, dt: float, w: Scratch, g: Segments) -> float:
+    """Tension at the end of the step; work lost in the ring [J]."""
+    lost = 0.0
+    y_ = g.old
+    for k in range(R.N_B):
+        shape = w.shape[k]
+        ax, be, te = stiff(R, dt, w.tension[k])
+        gl, gr, ga, gb = slopes(shape, R.l)
+        y = g.y[k]
+        chord(w.rate[k], shape, y_)
+        for i in range(8):
+            y_[i] = 0.5 * (y_[i] + y[i])
+        s = y[2] + gl * y[4] + gr * y[5] + ga * y[6] + gb * y[7]
+        s_ = y_[2] + gl * y_[4] + gr * y_[5] + ga * y_[6] + gb * y_[7]
+        lost += ax * s * s_
+        lost += be * (
+            y_[4] * (4.0 * y[4] + 2.0 * y[5])
+            + y_[5] * (4.0 * y[5] + 2.0 * y[4])
+            + 0.8 * y_[6] * y[6]
+            + 4.0 / 7.0 * y_[7] * y[7]
+        )
+        lost += (te / R.l) * (
+            y_[4] * (2.0 / 15.0 * y[4] - y[5] / 30.0 + y[6] / 30.0 + y[7] / 70.0)
+            + y_[5] * (2.0 / 15.0 * y[5] - y[4] / 30.0 - y[6] / 30.0 + y[7] / 70.0)
+            + y_[6] * ((y[4] - y[5]) / 30.0 + 2.0 / 105.0 * y[6])
+            + y_[7] * ((y[4] + y[5]) / 70.0 + 2.0 / 315.0 * y[7])
+        )
+        w.tension[k] += (R.EA * dt + R.d_axial) / R.l * s
+    return lost
+
+
+@compiled
+def saddle_losses(p: Saddle, dt: float, u: Any, k: Work, w: Scratch) -> Any:
+    """Forces of saddles and ears to `w.N_saddle`; works lost in their dampers and in friction [J]."""
+    c = k.saddles
+    lost_d = 0.0
+    lost_t = 0.0
+    y_ = k.segments.old
+    for i in range(p.N_E):
+        for a in range(3):
+            w.N_saddle[i, a] = 0.0
+        for o in range(2 * i, 2 * i + 2):
+            f = c.k[o]
+            if f < 0:
+                continue
+            chord(w.rate[f], w.shape[f], y_)
+            v_n = 0.0
+            v_t = 0.0
+            for a in range(3):
+                mean = 0.5 * (k.u_E[i, a] + u[i, a])
+                v_n += c.element[o, 0, a] * mean
+                v_t += c.element[o, 1, a] * mean
+            for a in range(8):
+                mean = 0.5 * (y_[a] + k.segments.y[f, a])
+                v_n -= c.ring[o, 0, a] * mean
+                v_t -= c.ring[o, 1, a] * mean
+            elastic = -p.k * c.gap[o]
+            if c.gap[o] > 0.0:
+                elastic = 0.0
+            lost_d -= (c.L[o, 0] - dt * c.side[o] * elastic) * v_n
+            lost_t -= c.L[o, 1] * v_t
+            w.N_saddle[i, o - 2 * i] = c.side[o] * c.L[o, 0] / dt
+            w.N_saddle[i, 2] += c.L[o, 1] / dt
+    return lost_d, lost_t
+
+
+@compiled
+def joint_losses(dt: float, u: Any, k: Work, w: Scratch) -> float:
+    """Forces of the joints to `w.N_joint`; work lost in their dampers [J]."""
+    c = k.joints
+    N_E = u.shape[0]
+    lost = 0.0
+    for i in range(N_E):
+        for a in range(6):
+            w.N_joint[i, a] = 0.0
+    for a in range(c.n[0]):
+        elastic = max(0.0, -c.k[a] * c.gap[a])
+        rate = 0.5 * (gap_rate(c, a, u, N_E) + gap_rate(c, a, k.u_E, N_E))
+        lost -= (c.L[a] - dt * elastic) * rate
+        w.N_joint[c.joint[a], c.kind[a]] = c.L[a] / dt
+    return lost
+
+
+@compiled
+def flank_forces(belt: Belt, dt: float, x: State, w: Scratch, u_E: Any) -> None:
+    """Normal forces, reactions on the sheaves and powers of the flanks after the step."""
+    fl = w.fl
+    n_p = fl.pen.shape[1]
+    c = belt.c_el / n_p
+    slow = c * dt / (belt.cos_d * belt.cos_d)
+    eta = slow + belt.d_el / (n_p * belt.cos_d * belt.cos_d)
+    for p in range(2):
+        for a in range(4):
+            w.reaction[p, a] = 0.0
+        for a in range(3):
+            w.flank_power[p, a] = 0.0
+    for i in range(belt.N_E):
+        for a in range(3):
+            fl.force[i, a] = 0.0
+        pulley = fl.pulley[i]
+        if pulley < 0:
+            continue
+        a_x, a_y, a_z = axis(x.s, pulley)
+        u_0 = x.u[i, 0]
+        u_1 = x.u[i, 1]
+        u_2 = x.u[i, 2]
+        for p in range(n_p):
+            if not fl.N[i, p] > 0.0:
+                continue
+            v = fl.v[i, p]
+            v_x = u_0 - u_2 * fl.arm[i, p, 1] - v[0] - 0.5 * dt * v[3]
+            v_y = u_1 + u_2 * fl.arm[i, p, 0] - v[1] - 0.5 * dt * v[4]
+            v_z = -v[2] - 0.5 * dt * v[5]
+            v_n = fl.n[i, p, 0] * v_x + fl.n[i, p, 1] * v_y + fl.n[i, p, 2] * v_z
+            fl.N[i, p] = c * (fl.pen[i, p] - fl.w[i, p]) / belt.cos_d - slow * approach(x.sd, fl, i, p) - eta * v_n
+            point_force(
+                c, belt.cos_d, 0.5 * dt, a_x, a_y, a_z, fl, i, p, u_0, u_1, u_2,
+                0.5 * (u_E[i, 0] + u_0), 0.5 * (u_E[i, 1] + u_1), 0.5 * (u_E[i, 2] + u_2),
+                w.reaction[pulley], w.flank_power[pulley],
+            )  # fmt: skip

@@ -1,0 +1,293 @@
+"""Contacts between neighbouring elements (Cebulla 2014, sections 3.2.2 and 6.1.2, eqs. 6.4-6.9).
+
+Element j = i + 1 runs in front of element i. Six contacts, all unilateral, flexible and without friction, in the
+frame of j, where the rear side is the line x = -t_S:
+
+    rocking edge   arc of i (radius r_R, tangent to its front at the height h_R, falling back below), rear side of j
+    top, bottom    point of i at (t_T - t_S, h_T - h_S), (t_B - t_S, -h_S), and rear side of j
+    pin-hole 1, 2  E_1, E_2 = (t_P - t_S, h_H - h_S +- r_P2), tip of the pin of i, and hole of j above, below
+    pin-hole 3     E_3 = (-t_S, h_H - h_S - r_H1), mouth of the hole of j, and pin of i below
+
+    n_1 = (-sin a, -cos a), n_2 = (-sin a, cos a), tan a = (r_H1 - r_H2)/t_H       normals (6.5), (6.6) of the hole
+    n_3 = (sin b, -cos b),  tan b = (r_P1 - r_P2)/(t_P - t_R)                      normal (6.7) of the pin
+
+    f = max(0, -k g - d g')   if g < 0, else 0
+
+Between elements that lean forward (phi_j < phi_i, in the arcs) the arc touches at its centre plus r_R x_j and rolls;
+the other way round (cat's back) the edge itself touches, and the top. The radius must shrink with N_E/N_E0 and the
+taper t_R - t_B grow with N_E0/N_E, as `parameters.belt` does: a belt of fewer elements leans more at each joint, and
+with unscaled values it rolls off too far or jams at the bottom.
+
+The work that damping takes in a step is the wrench of a joint's dampers times dt and the mean of its twist before and
+after the step. The twist after the step is met in the next one, at a place that is u dt further on.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from offline.pushbelt.compiled import compiled, inlined
+from offline.pushbelt.parameters import Belt
+
+__all__ = ["CONTACTS", "Joint", "gaps", "joint", "joint_energy", "joint_forces"]
+
+CONTACTS = ("rocking", "top", "bottom", "pin_1", "pin_2", "pin_3")
+
+
+class Joint(NamedTuple):
+    """One joint of the belt as the kernels want it: points of an element in its own frame [m], SI units."""
+
+    N_E: int
+    x_rear: float  # rear side
+    r_R: float
+    x_R: float  # rocking edge
+    y_R: float
+    x_T: float
+    y_T: float
+    x_B: float
+    y_B: float
+    x_P: float  # tip of the pin
+    y_P1: float
+    y_P2: float
+    y_H1: float  # mouth of the hole, on the rear side
+    y_H2: float
+    sin_a: float
+    cos_a: float
+    x_L: float  # base of the pin, below
+    y_L: float
+    sin_b: float
+    cos_b: float
+    k_R: float
+    d_R: float
+    k_T: float
+    d_T: float
+    k_B: float
+    d_B: float
+    k_PH: float
+    d_PH: float
+
+
+def joint(belt: Belt) -> Joint:
+    """The joints of a belt: points and normals (6.4)-(6.9)."""
+    a = np.arctan2(belt.r_H1 - belt.r_H2, belt.t_H)
+    b = np.arctan2(belt.r_P1 - belt.r_P2, belt.t_P - belt.t_R)
+    y_H = belt.h_H - belt.h_S
+    return Joint(
+        N_E=belt.N_E,
+        x_rear=-belt.t_S,
+        r_R=belt.r_R,
+        x_R=belt.t_R - belt.t_S,
+        y_R=belt.h_R - belt.h_S,
+        x_T=belt.t_T - belt.t_S,
+        y_T=belt.h_T - belt.h_S,
+        x_B=belt.t_B - belt.t_S,
+        y_B=-belt.h_S,
+        x_P=belt.t_P - belt.t_S,
+        y_P1=y_H + belt.r_P2,
+        y_P2=y_H - belt.r_P2,
+        y_H1=y_H + belt.r_H1,
+        y_H2=y_H - belt.r_H1,
+        sin_a=float(np.sin(a)),
+        cos_a=float(np.cos(a)),
+        x_L=belt.t_R - belt.t_S,
+        y_L=y_H - belt.r_P1,
+        sin_b=float(np.sin(b)),
+        cos_b=float(np.cos(b)),
+        k_R=belt.k_R,
+        d_R=belt.d_R,
+        k_T=belt.k_T,
+        d_T=belt.d_T,
+        k_B=belt.k_B,
+        d_B=belt.d_B,
+        k_PH=belt.k_PH,
+        d_PH=belt.d_PH,
+    )
+
+
+@inlined
+def gaps(J: Joint, dx: float, dy: float, c: float, s: float) -> Any:
+    """Gaps and contact points of one joint in the frame of j.
+
+    Parameters
+    ----------
+    J : Joint
+    dx, dy : centre of i in the frame of j [m]
+    c, s : cosine and sine of phi_i - phi_j
+
+    Returns
+    -------
+    g_R, g_T, g_B, g_1, g_2, g_3 : gaps [m], negative when closed
+    y_R, y_T, y_B : height of the three contact points on the rear side of j [m]
+    x_1, y_1, x_2, y_2 : tip of the pin [m]
+    """
+    arc = J.r_R if s >= 0.0 else 0.0
+    x = J.x_R - arc
+    g_R = J.x_rear - (dx + c * x - s * J.y_R + arc)
+    y_R = dy + s * x + c * J.y_R
+    g_T = J.x_rear - (dx + c * J.x_T - s * J.y_T)
+    y_T = dy + s * J.x_T + c * J.y_T
+    g_B = J.x_rear - (dx + c * J.x_B - s * J.y_B)
+    y_B = dy + s * J.x_B + c * J.y_B
+    xc = dx + c * J.x_P
+    yc = dy + s * J.x_P
+    x_1 = xc - s * J.y_P1
+    y_1 = yc + c * J.y_P1
+    x_2 = xc - s * J.y_P2
+    y_2 = yc + c * J.y_P2
+    g_1 = -(x_1 - J.x_rear) * J.sin_a - (y_1 - J.y_H1) * J.cos_a
+    g_2 = -(x_2 - J.x_rear) * J.sin_a + (y_2 - J.y_H2) * J.cos_a
+    # the mouth of the hole, seen from i
+    ex = J.x_rear - dx
+    ey = J.y_H2 - dy
+    g_3 = (c * ex + s * ey - J.x_L) * J.sin_b - (c * ey - s * ex - J.y_L) * J.cos_b
+    return g_R, g_T, g_B, g_1, g_2, g_3, y_R, y_T, y_B, x_1, y_1, x_2, y_2
+
+
+@inlined
+def _law(k: float, d: float, g: float, rate: float) -> float:
+    f = -k * g - d * rate
+    return f if f > 0.0 else 0.0
+
+
+@compiled
+def joint_forces(J: Joint, q: Any, u: Any, cs: Any, sn: Any, f: Any, N: Any, damper: Any, dt: float) -> float:
+    """Add the forces of all joints to `f`.
+
+    Parameters
+    ----------
+    J : Joint
+    q, u : (N_E, 3) position x, y, phi and velocity of the elements; cs, sn : (N_E) cosine and sine of phi
+    f : (N_E, 3) force [N, N, N m] in the inertial frame, moment about the centre of gravity; added to
+    N : (N_E, 6), written: contact forces between i and i + 1 [N], in the order of `CONTACTS`
+    damper : (N_E, 6) of the last step: force and moment of a joint's dampers and the twist that they met, both at the
+        centre of j in its frame; updated
+    dt : step [s]
+
+    Returns
+    -------
+    float : work that the dampers took in the last step [J]
+    """
+    N_E = J.N_E
+    work = 0.0
+    half = 0.5 * dt
+    for i in range(N_E):
+        j = i + 1 if i + 1 < N_E else 0
+        ci = cs[i]
+        si = sn[i]
+        cj = cs[j]
+        sj = sn[j]
+        c = ci * cj + si * sj
+        s = si * cj - ci * sj
+        rx = q[i, 0] - q[j, 0]
+        ry = q[i, 1] - q[j, 1]
+        dx = cj * rx + sj * ry
+        dy = cj * ry - sj * rx
+        g_R, g_T, g_B, g_1, g_2, g_3, y_R, y_T, y_B, x_1, y_1, x_2, y_2 = gaps(J, dx, dy, c, s)
+        for m in range(6):
+            N[i, m] = 0.0
+        # twist of i against j: at the point p of the frame of j the velocity is (ax - om p_y, ay + om p_x)
+        vx = u[i, 0] - u[j, 0]
+        vy = u[i, 1] - u[j, 1]
+        wi = u[i, 2]
+        om = wi - u[j, 2]
+        ax = cj * vx + sj * vy + wi * dy
+        ay = cj * vy - sj * vx - wi * dx
+        work -= half * (
+            damper[i, 0] * (damper[i, 3] + ax) + damper[i, 1] * (damper[i, 4] + ay) + damper[i, 2] * (damper[i, 5] + om)
+        )
+        Fx = 0.0  # wrench on i at the centre of j, and the dampers' part of it
+        Fy = 0.0
+        M = 0.0
+        Dx = 0.0
+        Dy = 0.0
+        D = 0.0
+        if g_R < 0.0:
+            n = _law(J.k_R, J.d_R, g_R, om * y_R - ax)
+            N[i, 0] = n
+            Fx -= n
+            M += y_R * n
+            n += J.k_R * g_R
+            Dx -= n
+            D += y_R * n
+        if g_T < 0.0:
+            n = _law(J.k_T, J.d_T, g_T, om * y_T - ax)
+            N[i, 1] = n
+            Fx -= n
+            M += y_T * n
+            n += J.k_T * g_T
+            Dx -= n
+            D += y_T * n
+        if g_B < 0.0:
+            n = _law(J.k_B, J.d_B, g_B, om * y_B - ax)
+            N[i, 2] = n
+            Fx -= n
+            M += y_B * n
+            n += J.k_B * g_B
+            Dx -= n
+            D += y_B * n
+        if g_1 < 0.0:
+            arm = J.sin_a * y_1 - J.cos_a * x_1
+            n = _law(J.k_PH, J.d_PH, g_1, arm * om - J.sin_a * ax - J.cos_a * ay)
+            N[i, 3] = n
+            Fx -= J.sin_a * n
+            Fy -= J.cos_a * n
+            M += arm * n
+            n += J.k_PH * g_1
+            Dx -= J.sin_a * n
+            Dy -= J.cos_a * n
+            D += arm * n
+        if g_2 < 0.0:
+            arm = J.sin_a * y_2 + J.cos_a * x_2
+            n = _law(J.k_PH, J.d_PH, g_2, arm * om - J.sin_a * ax + J.cos_a * ay)
+            N[i, 4] = n
+            Fx -= J.sin_a * n
+            Fy += J.cos_a * n
+            M += arm * n
+            n += J.k_PH * g_2
+            Dx -= J.sin_a * n
+            Dy += J.cos_a * n
+            D += arm * n
+        if g_3 < 0.0:
+            n3x = c * J.sin_b + s * J.cos_b
+            n3y = s * J.sin_b - c * J.cos_b
+            arm = n3x * J.y_H2 - n3y * J.x_rear
+            n = _law(J.k_PH, J.d_PH, g_3, arm * om - n3x * ax - n3y * ay)
+            N[i, 5] = n
+            Fx -= n3x * n
+            Fy -= n3y * n
+            M += arm * n
+            n += J.k_PH * g_3
+            Dx -= n3x * n
+            Dy -= n3y * n
+            D += arm * n
+        damper[i, 0] = Dx
+        damper[i, 1] = Dy
+        damper[i, 2] = D
+        damper[i, 3] = ax
+        damper[i, 4] = ay
+        damper[i, 5] = om
+        gx = cj * Fx - sj * Fy
+        gy = sj * Fx + cj * Fy
+        f[i, 0] += gx
+        f[i, 1] += gy
+        f[i, 2] += M - dx * Fy + dy * Fx
+        f[j, 0] -= gx
+        f[j, 1] -= gy
+        f[j, 2] -= M
+    return work
+
+
+@compiled
+def joint_energy(J: Joint, q: Any, cs: Any, sn: Any) -> float:
+    """Energy stored in all joints [J] at positions q (N_E, 3)."""
+    energy = 0.0
+    for i in range(J.N_E):
+        j = i + 1 if i + 1 < J.N_E else 0
+        rx = q[i, 0] - q[j, 0]
+        ry = q[i, 1] - q[j, 1]
+        c = cs[i] * cs[j] + sn[i] * sn[j]
+        s = sn[i] * cs[j] - cs[i] * sn[j]
+        g = gaps(J, cs[j] * rx + sn[j] * ry, cs[j] * ry - sn[j] * rx, c, s)
+        energy += J.k_R * min(g[0], 0.0) ** 2 + J.k_T * min(g[1], 0.0) ** 2 + J.k_B * min(g[2], 0.0) ** 2
+        energy += J.k_PH * (min(g[3], 0.0) ** 2 + min(g[4], 0.0) ** 2 + min(g[5], 0.0) ** 2)
+    return 0.5 * energy

@@ -1,0 +1,279 @@
+"""Contacts of the elements with the ring set (Cebulla 2014, sections 5.1.1 and 6.1.2, eqs. 5.1, 5.2, 6.10).
+
+The ring's neutral fibre r(s) has the unit tangent t in the direction of travel and the outward normal n; the set is
+h_ring high. Saddle R_S and ear R_E of an element meet its inner and outer side:
+
+    R_S = (t_R/2 - t_S, h_P - h_S),     g_S = (r - R_S).n - h_ring/2
+    R_E = (t_R/2 - t_S, h_E - h_S),     g_E = (R_E - r).n - h_ring/2
+
+both where r(s) is nearest: (R - r).t = 0, one Newton step per contact and time step from where it was before.
+
+    unilateral    f_n = max(0, -k g - d g') at a closed contact (saddle, or ear), else 0      (ring-ear play)
+    bilateral     f_n = -k g - d g' at the saddle, of either sign
+    friction      f_t = -kappa v_t,  kappa = mu_R |f_n| / sqrt(v_t^2 + v_muR^2)               along t
+
+with the relative velocity v_t of the surfaces, the ring's section rotation included. kappa is at most 1/(dt W):
+friction stops the slip of a step at the most and never turns it round. W is the inverse mass that element and ring
+oppose to f_t, the ring's part times the number of elements on a finite element, which push the same nodes. The bound
+acts below a slip of dt W mu_R f_n, which is 0.04 m/s at 300 N and 1e-6 s; faster slip has Coulomb friction unchanged.
+Both bodies are loaded at the same point, the ring's surface: no force or moment is lost.
+
+Work in a step is force times dt times the mean of the velocities before and after the step; the velocity after it is
+met in the next one, at a place that is u dt further on.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from offline.pushbelt.compiled import compiled, inlined
+from offline.pushbelt.parameters import Belt
+from offline.pushbelt.ring import Ring, mobility, point, push, velocity
+
+__all__ = [
+    "N_MEMORY",
+    "Saddle",
+    "bilateral_energy",
+    "bilateral_forces",
+    "project",
+    "saddle",
+    "unilateral_energy",
+    "unilateral_forces",
+]
+
+_NEAR = 5.0e-6  # [m]
+N_MEMORY = 8  # of saddle and ear each: damper force, gap rate, friction force, slip speed of the last step
+
+
+class Saddle(NamedTuple):
+    """Saddle and ear of an element as the kernels want them: points in the element's frame [m], SI units."""
+
+    N_E: int
+    x: float
+    y_S: float
+    y_E: float
+    W: float  # inverse mass against friction [1/kg]
+    k: float
+    d: float
+    mu: float
+    v_mu: float
+
+
+def saddle(belt: Belt, R: Ring) -> Saddle:
+    """Saddle and ear of the elements of a belt on its ring: points (6.10)."""
+    y_S = belt.h_P - belt.h_S
+    crowd = max(1.0, belt.N_E / R.N_B)
+    return Saddle(
+        N_E=belt.N_E,
+        x=0.5 * belt.t_R - belt.t_S,
+        y_S=y_S,
+        y_E=belt.h_E - belt.h_S,
+        W=1.0 / belt.m_E + y_S**2 / belt.J_E + crowd * mobility(R),
+        k=belt.k_S,
+        d=belt.d_S,
+        mu=belt.mu_R,
+        v_mu=belt.v_muR,
+    )
+
+
+@inlined
+def _wrapped(s: float, N_B: int) -> float:
+    """Arc coordinate `s` brought back into [0, N_B); 0 if it is not a number."""
+    if s >= N_B:
+        s -= N_B
+    elif s < 0.0:
+        s += N_B
+    return s if 0.0 <= s < N_B else 0.0
+
+
+@inlined
+def project(R: Ring, shape: Any, s: float, x: float, y: float) -> Any:
+    """One Newton step for the point of the ring that is nearest to (x, y), from arc coordinate `s` in [0, N_B).
+
+    Returns
+    -------
+    s_new, e_n, e_t : arc coordinate in [0, N_B) [finite elements]; (x, y) - r(s) along n, along t at the old `s` [m]
+    k, xi, w : finite element, place in it and deflection [m] at the old `s`
+    r_x, r_y, t_x, t_y : neutral fibre and tangent there
+    """
+    k = int(s)
+    xi = s - k
+    r_x, r_y, g_x, g_y, w, _ = point(shape, k, xi)
+    inv = 1.0 / np.sqrt(g_x * g_x + g_y * g_y)
+    t_x = g_x * inv
+    t_y = g_y * inv
+    e_x = x - r_x
+    e_y = y - r_y
+    e_t = e_x * t_x + e_y * t_y
+    return _wrapped(s + e_t * inv, R.N_B), e_y * t_x - e_x * t_y, e_t, k, xi, w, r_x, r_y, t_x, t_y
+
+
+@inlined
+def _contact(
+    p: Saddle, shape: Any, rate: Any, load: Any, f: Any, memory: Any, dt: float, stop: float,
+    i: int, o: int, h: float, gap: float, closed: bool, both: bool,
+    q_x: float, q_y: float, u_x: float, u_y: float, u_p: float,
+    k: int, xi: float, w: float, r_x: float, r_y: float, t_x: float, t_y: float,
+) -> Any:  # fmt: skip
+    """Force of one contact at the ring's surface r + h n; returns f_n, f_t on the element, works of damper, friction.
+
+    `o`: first column of `memory`; h < 0: saddle, > 0: ear; `both`: f_n may pull; `stop`: bound of kappa, 1/(dt W).
+    """
+    n_x = -t_y
+    n_y = t_x
+    a_x = r_x + h * n_x - q_x
+    a_y = r_y + h * n_y - q_y
+    v_x, v_y, omega = velocity(shape, rate, k, xi, w)
+    v_x = u_x - u_p * a_y - v_x
+    v_y = u_y + u_p * a_x - v_y
+    side = 1.0 if h > 0.0 else -1.0  # the gap opens along side n
+    gap_rate = side * (v_x * n_x + v_y * n_y)
+    v_t = v_x * t_x + v_y * t_y + h * omega
+    lost_d = -0.5 * dt * memory[i, o] * (memory[i, o + 1] + gap_rate)
+    lost_t = -0.5 * dt * memory[i, o + 2] * (memory[i, o + 3] + v_t)
+    f_n = 0.0
+    f_t = 0.0
+    if closed:
+        f_n = -p.k * gap - p.d * gap_rate
+        if f_n < 0.0 and not both:
+            f_n = 0.0
+        f_t = -min(p.mu * abs(f_n) / np.sqrt(v_t * v_t + p.v_mu * p.v_mu), stop) * v_t
+        F_x = side * f_n * n_x + f_t * t_x
+        F_y = side * f_n * n_y + f_t * t_y
+        f[i, 0] += F_x
+        f[i, 1] += F_y
+        f[i, 2] += a_x * F_y - a_y * F_x
+        push(shape, load, k, xi, w, -F_x, -F_y, -f_t * -h)
+        memory[i, o] = f_n + p.k * gap
+        memory[i, o + 1] = gap_rate
+        memory[i, o + 2] = f_t
+        memory[i, o + 3] = v_t
+    else:
+        memory[i, o] = 0.0
+        memory[i, o + 2] = 0.0
+    return f_n, f_t, lost_d, lost_t
+
+
+@compiled
+def unilateral_forces(
+    p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any, rate: Any, load: Any, f: Any,
+    N: Any, memory: Any, dt: float,
+) -> Any:  # fmt: skip
+    """Saddle and ear of every element, unilateral, with friction.
+
+    Parameters
+    ----------
+    p, R : Saddle, Ring
+    q, u : (N_E, 3) position x, y, phi and velocity of the elements; cs, sn : (N_E) cosine and sine of phi
+    s_R : (N_E) arc coordinate of the saddle's projection [finite elements]; updated
+    shape, rate : (N_B, 11), (N_B, 9) of the ring
+    load : (N_B, 9) loads on the ring; added to
+    f : (N_E, 3) forces on the elements; added to
+    N : (N_E, 3), written: normal force of the saddle, of the ear, friction on the element along the travel [N]
+    memory : (N_E, 8) last step's damper forces and friction with their velocities; updated
+    dt : step [s]
+
+    Returns
+    -------
+    float, float : works of the last step that dampers and friction took [J]
+    """
+    h2 = R.h2
+    stop = 1.0 / (dt * p.W)
+    rise = p.y_E - p.y_S
+    lost_d = 0.0
+    lost_t = 0.0
+    for i in range(p.N_E):
+        c = cs[i]
+        s = sn[i]
+        q_x = q[i, 0]
+        q_y = q[i, 1]
+        x = q_x + c * p.x - s * p.y_S
+        y = q_y + s * p.x + c * p.y_S
+        s_R[i], e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
+        gap = -e_n - h2
+        closed = gap < 0.0
+        f_S = 0.0
+        f_E = 0.0
+        f_T = 0.0
+        if closed or memory[i, 0] != 0.0 or memory[i, 2] != 0.0:
+            f_S, f_T, d, t = _contact(
+                p, shape, rate, load, f, memory, dt, stop, i, 0, -h2, gap, closed, False,
+                q_x, q_y, u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y,
+            )  # fmt: skip
+            lost_d += d
+            lost_t += t
+        # the ear's gap at the saddle's place on the ring; its own differs by less than a micrometre
+        if e_n + rise * (c * t_x + s * t_y) - h2 < _NEAR or memory[i, 4] != 0.0 or memory[i, 6] != 0.0:
+            x = q_x + c * p.x - s * p.y_E
+            y = q_y + s * p.x + c * p.y_E
+            s_E, _, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
+            _, e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_E, x, y)
+            gap = e_n - h2
+            closed = gap < 0.0
+            if closed or memory[i, 4] != 0.0 or memory[i, 6] != 0.0:
+                f_E, f_t, d, t = _contact(
+                    p, shape, rate, load, f, memory, dt, stop, i, 4, h2, gap, closed, False,
+                    q_x, q_y, u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y,
+                )  # fmt: skip
+                f_T += f_t
+                lost_d += d
+                lost_t += t
+        N[i, 0] = f_S
+        N[i, 1] = f_E
+        N[i, 2] = f_T
+    return lost_d, lost_t
+
+
+@compiled
+def bilateral_forces(
+    p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any, rate: Any, load: Any, f: Any,
+    N: Any, memory: Any, dt: float,
+) -> Any:  # fmt: skip
+    """Saddle of every element, bilateral, with friction; arguments and result as `unilateral_forces`."""
+    h2 = R.h2
+    stop = 1.0 / (dt * p.W)
+    lost_d = 0.0
+    lost_t = 0.0
+    for i in range(p.N_E):
+        q_x = q[i, 0]
+        q_y = q[i, 1]
+        x = q_x + cs[i] * p.x - sn[i] * p.y_S
+        y = q_y + sn[i] * p.x + cs[i] * p.y_S
+        s_R[i], e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
+        N[i, 0], N[i, 2], d, t = _contact(
+            p, shape, rate, load, f, memory, dt, stop, i, 0, -h2, -e_n - h2, True, True,
+            q_x, q_y, u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y,
+        )  # fmt: skip
+        N[i, 1] = 0.0
+        lost_d += d
+        lost_t += t
+    return lost_d, lost_t
+
+
+@compiled
+def unilateral_energy(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any) -> float:
+    """Energy stored in all saddle and ear contacts [J]."""
+    energy = 0.0
+    for i in range(p.N_E):
+        x = q[i, 0] + cs[i] * p.x
+        y = q[i, 1] + sn[i] * p.x
+        _, e_n, _, _, _, _, _, _, _, _ = project(R, shape, s_R[i], x - sn[i] * p.y_S, y + cs[i] * p.y_S)
+        energy += min(-e_n - R.h2, 0.0) ** 2
+        x -= sn[i] * p.y_E
+        y += cs[i] * p.y_E
+        s_E, _, _, _, _, _, _, _, _, _ = project(R, shape, s_R[i], x, y)
+        _, e_n, _, _, _, _, _, _, _, _ = project(R, shape, s_E, x, y)
+        energy += min(e_n - R.h2, 0.0) ** 2
+    return 0.5 * p.k * energy
+
+
+@compiled
+def bilateral_energy(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any) -> float:
+    """Energy stored in all bilateral saddle contacts [J]."""
+    energy = 0.0
+    for i in range(p.N_E):
+        x = q[i, 0] + cs[i] * p.x - sn[i] * p.y_S
+        y = q[i, 1] + sn[i] * p.x + cs[i] * p.y_S
+        _, e_n, _, _, _, _, _, _, _, _ = project(R, shape, s_R[i], x, y)
+        energy += (-e_n - R.h2) ** 2
+    return 0.5 * p.k * energy

@@ -1,0 +1,464 @@
+"""Contact of the element flanks with the sheaves: frustum, axial law, regularised spatial friction.
+
+Sheave (its mirror image is not modelled): a cone with the apex at (x_p, y_p, z) and the axis a ~ (beta, -alpha, 1).
+For a point at P from the apex, with h = P.a, r = |P - h a| and e_r the radial unit vector,
+
+    p = h - r tan(delta_0),   n = sin(delta_0) e_r - cos(delta_0) a
+
+are the axial penetration and the normal that points into the element. The apex is also the centre of the tilt, so
+that a material point of the sheave moves with z' e_z + (alpha', beta', 0) x P - omega a x P; omega counts in the
+direction of travel, which is clockwise.
+
+Points. Simplified contact: the point P_R fixed on each flank, in the middle of the element's thickness. Extended
+contact: a circle of radius r_F in each of the planes of the front and rear face, tangent to the flank at the height
+of P_R (Cebulla 2014, Fig. 6.4). Along a circle with the centre M the penetration is concave; it is largest at
+P = M + r_F d, where the unit vector d in the plane of the circle is opposite to n. For a planar belt n hardly
+changes along the flank, so that n at P_R gives d: the error of the penetration is of second order in the change of n,
+about r_F (x / r)^4, x the distance of the face from the middle. d ends where the flank ends.
+
+Forces on the element, per flank, from the axial force F = c (p - w) + d p' of a closed contact, F >= 0:
+
+    N = F / cos(delta_0),   T = -kappa v_T,   kappa = mu N / sqrt(|v_T|^2 + v_mu^2),   v_T = (1 - n n') v
+
+with the relative velocity v of the contours and the deflection w of the sheave (`maxwell`; 0: decoupled law). The
+damper is parallel to the element and the sheave, which keeps its power (F - c (p - w)) p' non-negative.
+
+Velocity update (secant-implicit): kappa is taken at the old velocity, v_T at the new one,
+
+    (M + 2 h sum kappa G' (1 - n n') G) u+ = M u + h f + 2 h sum G' (N n + kappa (1 - n n') v_sheave),
+
+a symmetric positive definite 3x3 system per element; the axial forces of its two flanks cancel. Friction then takes
+energy out at every step size. The sheave receives the opposite of the force on one flank.
+
+The velocities of a step are chords of the path. On an arc a chord that ends at the present place has the radial
+component v omega h/2, one that starts there has -v omega h/2: 3 mm/s at 15 m/s, 400 rad/s and 1e-6 s, more than v_mu.
+Therefore the sheave's velocity is taken as a chord as well, backward against u and forward against u+.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.pushbelt.compiled import compiled, inlined
+
+__all__ = ["Flanks", "contact_points", "energy", "flanks", "normal_forces", "velocities"]
+
+_NEAR = 2.0e-4  # [m]; a point outside the cone by more is too far to be reached by its deflection
+
+
+class Flanks(NamedTuple):
+    """Contact points on one flank of every element, and what acts there.
+
+    pulley (N_E,): 0 primary, 1 secondary, -1 far from both; per point (N_E, n_p): pen axial penetration of the rigid
+    contours [m], r radius on the cone [m], w deflection of the sheave [m], N normal force [N], kappa friction force
+    per slip speed [N s/m]; phi (N_E, n_p, 2) cosine and sine of the azimuth; arm (N_E, n_p, 2) point from the centre
+    of gravity, P (N_E, n_p, 3) from the apex [m], n (N_E, n_p, 3) normal into the element, all in the inertial frame;
+    v (N_E, n_p, 6) velocity of the sheave there and what its turning adds to it per second [m/s, m/s^2];
+    force (N_E, 3) sums per flank on the element [N]: normal, friction in the direction of travel, friction outwards.
+    """
+
+    pulley: NDArray[np.int64]
+    pen: NDArray[np.float64]
+    r: NDArray[np.float64]
+    w: NDArray[np.float64]
+    N: NDArray[np.float64]
+    kappa: NDArray[np.float64]
+    phi: NDArray[np.float64]
+    arm: NDArray[np.float64]
+    P: NDArray[np.float64]
+    n: NDArray[np.float64]
+    v: NDArray[np.float64]
+    force: NDArray[np.float64]
+
+
+def flanks(N_E: int, n_p: int) -> Flanks:
+    """Empty contact arrays: `n_p` = 1 for the simplified contact, 2 for the extended one."""
+    return Flanks(
+        pulley=np.full(N_E, -1),
+        pen=np.zeros((N_E, n_p)),
+        r=np.zeros((N_E, n_p)),
+        w=np.zeros((N_E, n_p)),
+        N=np.zeros((N_E, n_p)),
+        kappa=np.zeros((N_E, n_p)),
+        phi=np.zeros((N_E, n_p, 2)),
+        arm=np.zeros((N_E, n_p, 2)),
+        P=np.zeros((N_E, n_p, 3)),
+        n=np.zeros((N_E, n_p, 3)),
+        v=np.zeros((N_E, n_p, 6)),
+        force=np.zeros((N_E, 3)),
+    )
+
+
+@compiled
+def face(belt, p, n_p):
+    """Distance of point `p` in front of the centre of gravity: middle of the element, or its rear and front face."""
+    if n_p == 1:
+        return 0.5 * belt.t_R - belt.t_S
+    if p == 0:
+        return -belt.t_S
+    below = max(0.0, belt.h_R - belt.y_P) / belt.h_R
+    return belt.t_R - below * (belt.t_R - belt.t_B) - belt.t_S
+
+
+@inlined
+def sheave_velocity(o_x, o_y, o_z, z_rate, P, v):
+    """Velocity of the sheave at `P` from the apex, for the rotation o, and its change by the rotation: (6,) `v`.
+
+    Over a step the point moves on a chord, as the elements do; its velocity is that of the middle of the step,
+    Omega x P +- h/2 Omega x (Omega x P).
+    """
+    v_x = o_y * P[2] - o_z * P[1]
+    v_y = o_z * P[0] - o_x * P[2]
+    v_z = o_x * P[1] - o_y * P[0]
+    v[0] = v_x
+    v[1] = v_y
+    v[2] = v_z + z_rate
+    v[3] = o_y * v_z - o_z * v_y
+    v[4] = o_z * v_x - o_x * v_z
+    v[5] = o_x * v_y - o_y * v_x
+
+
+@inlined
+def axis(s, pulley):
+    """Unit vector of the sheave's axis."""
+    a_x = s[pulley, 2]
+    a_y = -s[pulley, 1]
+    a_z = 1.0 / np.sqrt(1.0 + a_x * a_x + a_y * a_y)
+    return a_x * a_z, a_y * a_z, a_z
+
+
+@compiled
+def contact_points(belt, sheaves, q, cs, sn, s, fl):
+    """Find the contact points of all elements and their penetrations.
+
+    Parameters
+    ----------
+    belt, sheaves : Belt, Sheaves
+    q : ndarray, shape (N_E, 3)
+        Positions x, y [m] and angle [rad] of the elements; `cs`, `sn`, shape (N_E,), hold its cosine and sine.
+    s : ndarray, shape (2, 4)
+        Sheave positions: apex z [m], alpha, beta, rotation [rad].
+    fl : Flanks
+        Written: pulley, and for elements near a pulley pen, r, phi, arm, P, n.
+    """
+    n_E, n_p = fl.pen.shape
+    tan_d = belt.tan_d
+    cos_d = belt.cos_d
+    sin_d = belt.sin_d
+    y_E = belt.y_P - belt.h_S
+    for i in range(n_E):
+        pulley = 1 if q[i, 0] < 0.5 * belt.d_A else 0
+        x_c = 0.0 if pulley == 1 else belt.d_A
+        x = q[i, 0] - x_c - sn[i] * y_E
+        y = q[i, 1] + cs[i] * y_E
+        reach = (belt.z_P - s[pulley, 0]) / tan_d + belt.t_R + 2.0 * _NEAR / tan_d
+        if not (reach > 0.0 and x * x + y * y < reach * reach):
+            fl.pulley[i] = -1
+            for p in range(n_p):
+                fl.N[i, p] = 0.0
+            continue
+        a_x, a_y, a_z = axis(s, pulley)
+        near = False
+        for p in range(n_p):
+            x_E = face(belt, p, n_p)
+            y_p = y_E
+            Z = belt.z_P - s[pulley, 0]
+            for turn in range(n_p):
+                r_x = cs[i] * x_E - sn[i] * y_p
+                r_y = sn[i] * x_E + cs[i] * y_p
+                X = q[i, 0] - x_c + r_x
+                Y = q[i, 1] + r_y
+                h = X * a_x + Y * a_y + Z * a_z
+                e_x = X - h * a_x
+                e_y = Y - h * a_y
+                e_z = Z - h * a_z
+                r = np.sqrt(e_x * e_x + e_y * e_y + e_z * e_z)
+                if not r > 0.0:
+                    break
+                e_x /= r
+                e_y /= r
+                e_z /= r
+                n_x = sin_d * e_x - cos_d * a_x
+                n_y = sin_d * e_y - cos_d * a_y
+                n_z = sin_d * e_z - cos_d * a_z
+                if turn == n_p - 1:
+                    break
+                # the circle's point farthest into the cone, for the normal at P_R
+                up = -(-sn[i] * n_x + cs[i] * n_y)
+                out = -n_z
+                length = np.sqrt(up * up + out * out)
+                rise = belt.r_F * (up / length + sin_d)
+                rise = min(max(rise, belt.y_F0 - belt.y_P), belt.y_F1 - belt.y_P)
+                up = rise / belt.r_F - sin_d
+                y_p = y_E + rise
+                Z = belt.z_P - s[pulley, 0] + belt.r_F * (np.sqrt(1.0 - up * up) - cos_d)
+            pen = h - r * tan_d
+            if not (sheaves.r_min < r < sheaves.r_max):
+                pen = -np.inf
+            fl.pen[i, p] = pen
+            fl.r[i, p] = r
+            fl.phi[i, p, 0] = e_x
+            fl.phi[i, p, 1] = e_y
+            fl.arm[i, p, 0] = r_x
+            fl.arm[i, p, 1] = r_y
+            fl.P[i, p, 0] = X
+            fl.P[i, p, 1] = Y
+            fl.P[i, p, 2] = Z
+            fl.n[i, p, 0] = n_x
+            fl.n[i, p, 1] = n_y
+            fl.n[i, p, 2] = n_z
+            if pen > -_NEAR:
+                near = True
+        fl.pulley[i] = pulley if near else -1
+        if not near:
+            for p in range(n_p):
+                fl.N[i, p] = 0.0
+
+
+@compiled
+def normal_forces(belt, dt, u, s, sd, fl):
+    """Normal forces of all points from penetration, deflection and approach speed.
+
+    Parameters
+    ----------
+    belt : Belt
+        c_el, d_el: axial stiffness [N/m] and damping [N s/m] of one flank, shared equally by its points.
+    dt : float
+        Step [s] that led here.
+    u : ndarray, shape (N_E, 3)
+        Velocities [m/s, rad/s].
+    s, sd : ndarray, shape (2, 4)
+        Sheave positions and rates.
+    fl : Flanks
+        Written: N and v where an element is near a sheave.
+    """
+    n_E, n_p = fl.pen.shape
+    c = belt.c_el / (n_p * belt.cos_d)
+    d = belt.d_el / (n_p * belt.cos_d * belt.cos_d)
+    lag = 0.5 * dt
+    for k in range(2):
+        a_x, a_y, a_z = axis(s, k)
+        omega = sd[k, 3]
+        o_x = sd[k, 1] - omega * a_x
+        o_y = sd[k, 2] - omega * a_y
+        o_z = -omega * a_z
+        for i in range(n_E):
+            if fl.pulley[i] != k:
+                continue
+            for p in range(n_p):
+                fl.N[i, p] = 0.0
+                sunk = fl.pen[i, p] - fl.w[i, p]
+                if not sunk > 0.0:
+                    continue
+                v = fl.v[i, p]
+                n = fl.n[i, p]
+                sheave_velocity(o_x, o_y, o_z, sd[k, 0], fl.P[i, p], v)
+                v_x = u[i, 0] - u[i, 2] * fl.arm[i, p, 1] - v[0] + lag * v[3]
+                v_y = u[i, 1] + u[i, 2] * fl.arm[i, p, 0] - v[1] + lag * v[4]
+                v_z = lag * v[5] - v[2]
+                force = c * sunk - d * (n[0] * v_x + n[1] * v_y + n[2] * v_z)
+                if force > 0.0:
+                    fl.N[i, p] = force
+
+
+@inlined
+def impulse(belt, dt, N, N_mu, eta, u_0, u_1, u_2, fl, i, p):
+    """Impulse of both flanks at one point over the step `dt`, linear in the velocity after it: b - A u+.
+
+    The normal force is ``N - eta v_n`` with the normal velocity v_n after the step; friction is that of the normal
+    force `N_mu` at the velocity u_0, u_1, u_2 before it; kappa is left in `fl`.
+
+    Returns
+    -------
+    A_00, A_01, A_02, A_11, A_12, A_22, b_0, b_1, b_2
+    """
+    r_x = fl.arm[i, p, 0]
+    r_y = fl.arm[i, p, 1]
+    n_x = fl.n[i, p, 0]
+    n_y = fl.n[i, p, 1]
+    n_z = fl.n[i, p, 2]
+    v = fl.v[i, p]
+    c_x = 0.5 * dt * v[3]
+    c_y = 0.5 * dt * v[4]
+    c_z = 0.5 * dt * v[5]
+    v_x = u_0 - u_2 * r_y - v[0] + c_x
+    v_y = u_1 + u_2 * r_x - v[1] + c_y
+    v_z = c_z - v[2]
+    v_n = n_x * v_x + n_y * v_y + n_z * v_z
+    slip = v_x * v_x + v_y * v_y + v_z * v_z - v_n * v_n
+    kappa = belt.mu * N_mu / np.sqrt(max(slip, 0.0) + belt.v_mu * belt.v_mu)
+    fl.kappa[i, p] = kappa
+    s_x = v[0] + c_x
+    s_y = v[1] + c_y
+    k = 2.0 * dt * kappa
+    h = 2.0 * dt * eta - k
+    normal = 2.0 * dt * N + h * (n_x * s_x + n_y * s_y + n_z * (v[2] + c_z))
+    b_x = k * s_x + normal * n_x
+    b_y = k * s_y + normal * n_y
+    T_xx = k + h * n_x * n_x
+    T_xy = h * n_x * n_y
+    T_yy = k + h * n_y * n_y
+    g_x = T_xy * r_x - T_xx * r_y
+    g_y = T_yy * r_x - T_xy * r_y
+    return T_xx, T_xy, g_x, T_yy, g_y, r_x * g_y - r_y * g_x, b_x, b_y, r_x * b_y - r_y * b_x
+
+
+@compiled
+def velocities(belt, dt, u, f, s, fl, reaction, power):
+    """Replace `u` by the velocities after the step `dt`, with the forces `f` and all flank forces.
+
+    Parameters
+    ----------
+    belt : Belt
+    dt : float
+        Step [s].
+    u, f : ndarray, shape (N_E, 3)
+        Velocities, and the generalised forces of all other contacts [N, N m].
+    s : ndarray, shape (2, 4)
+        Sheave positions; their velocities at the contacts are in `fl`.
+    fl : Flanks
+        From `contact_points` and `normal_forces`; kappa and force written.
+    reaction : ndarray, shape (2, 4)
+        Written: on one sheave of each pulley the axial force [N] (positive: opens), the moments [N m] about x and y
+        at the apex, and the torque [N m] about the shaft in the direction of travel.
+    power : ndarray, shape (2, 3)
+        Written: power lost per pulley [W], both flanks, in friction along the travel, in the remaining friction and
+        in the damper, from the forces of the step and the mean of old and new velocities.
+    """
+    n_E, n_p = fl.pen.shape
+    stiffness = belt.c_el / n_p
+    for pulley in range(2):
+        for k in range(4):
+            reaction[pulley, k] = 0.0
+        for k in range(3):
+            power[pulley, k] = 0.0
+    I_x, I_y, I_z = axis(s, 0)
+    O_x, O_y, O_z = axis(s, 1)
+    free = dt / belt.m_E
+    turn = dt / belt.J_E
+    for i in range(n_E):
+        fl.force[i, 0] = 0.0
+        fl.force[i, 1] = 0.0
+        fl.force[i, 2] = 0.0
+        u_0 = u[i, 0]
+        u_1 = u[i, 1]
+        u_2 = u[i, 2]
+        pulley = fl.pulley[i]
+        closed = False
+        if pulley >= 0:
+            for p in range(n_p):
+                if fl.N[i, p] > 0.0:
+                    closed = True
+        if not closed:
+            u[i, 0] += free * f[i, 0]
+            u[i, 1] += free * f[i, 1]
+            u[i, 2] += turn * f[i, 2]
+            continue
+        b_0 = belt.m_E * u_0 + dt * f[i, 0]
+        b_1 = belt.m_E * u_1 + dt * f[i, 1]
+        b_2 = belt.J_E * u_2 + dt * f[i, 2]
+        A_00 = belt.m_E
+        A_11 = belt.m_E
+        A_22 = belt.J_E
+        A_01 = 0.0
+        A_02 = 0.0
+        A_12 = 0.0
+        for p in range(n_p):
+            if fl.N[i, p] == 0.0:
+                continue
+            a, b, c, d, e, g, x, y, z = impulse(belt, dt, fl.N[i, p], fl.N[i, p], 0.0, u_0, u_1, u_2, fl, i, p)
+            A_00 += a
+            A_01 += b
+            A_02 += c
+            A_11 += d
+            A_12 += e
+            A_22 += g
+            b_0 += x
+            b_1 += y
+            b_2 += z
+        # LDL' of the symmetric 3x3 matrix
+        inverse = 1.0 / A_00
+        l_1 = A_01 * inverse
+        l_2 = A_02 * inverse
+        D_1 = A_11 - l_1 * A_01
+        t = A_12 - l_1 * A_02
+        i_1 = 1.0 / D_1
+        l_3 = t * i_1
+        D_2 = A_22 - l_2 * A_02 - l_3 * t
+        b_1 -= l_1 * b_0
+        b_2 -= l_2 * b_0 + l_3 * b_1
+        w_2 = b_2 / D_2
+        w_1 = b_1 * i_1 - l_3 * w_2
+        w_0 = b_0 * inverse - l_1 * w_1 - l_2 * w_2
+        u[i, 0] = w_0
+        u[i, 1] = w_1
+        u[i, 2] = w_2
+        a_x = I_x if pulley == 0 else O_x
+        a_y = I_y if pulley == 0 else O_y
+        a_z = I_z if pulley == 0 else O_z
+        for p in range(n_p):
+            if fl.N[i, p] > 0.0:
+                point_force(
+                    stiffness, belt.cos_d, 0.5 * dt, a_x, a_y, a_z, fl, i, p, w_0, w_1, w_2,
+                    0.5 * (u_0 + w_0), 0.5 * (u_1 + w_1), 0.5 * (u_2 + w_2), reaction[pulley], power[pulley],
+                )  # fmt: skip
+
+
+@inlined
+def point_force(stiffness, cos_d, lag, a_x, a_y, a_z, fl, i, p, w_0, w_1, w_2, m_0, m_1, m_2, reaction, power):
+    """Add the force at one point to element, sheave and powers; w: velocity that friction acts against, m: mean.
+
+    `reaction` (4,) and `power` (3,) are the rows of the pulley with the axis a; `lag` is half the step.
+    """
+    N = fl.N[i, p]
+    kappa = fl.kappa[i, p]
+    r_x = fl.arm[i, p, 0]
+    r_y = fl.arm[i, p, 1]
+    n_x = fl.n[i, p, 0]
+    n_y = fl.n[i, p, 1]
+    n_z = fl.n[i, p, 2]
+    P = fl.P[i, p]
+    v = fl.v[i, p]
+    v_x = w_0 - w_2 * r_y - v[0] - lag * v[3]
+    v_y = w_1 + w_2 * r_x - v[1] - lag * v[4]
+    v_z = -v[2] - lag * v[5]
+    v_n = n_x * v_x + n_y * v_y + n_z * v_z
+    T_x = -kappa * (v_x - n_x * v_n)
+    T_y = -kappa * (v_y - n_y * v_n)
+    T_z = -kappa * (v_z - n_z * v_n)
+    F_x = N * n_x + T_x
+    F_y = N * n_y + T_y
+    F_z = N * n_z + T_z
+    M_x = P[2] * F_y - P[1] * F_z
+    M_y = P[0] * F_z - P[2] * F_x
+    reaction[0] -= F_z
+    reaction[1] += M_x
+    reaction[2] += M_y
+    reaction[3] -= a_x * M_x + a_y * M_y + a_z * (P[1] * F_x - P[0] * F_y)
+    c_phi = fl.phi[i, p, 0]
+    s_phi = fl.phi[i, p, 1]
+    T_t = T_x * s_phi - T_y * c_phi
+    fl.force[i, 0] += N
+    fl.force[i, 1] += T_t
+    fl.force[i, 2] += T_x * c_phi + T_y * s_phi
+    v_x = m_0 - m_2 * r_y - v[0]
+    v_y = m_1 + m_2 * r_x - v[1]
+    v_n = n_x * v_x + n_y * v_y - n_z * v[2]
+    along = -2.0 * T_t * (v_x * s_phi - v_y * c_phi)
+    power[0] += along
+    power[1] -= 2.0 * (T_x * v_x + T_y * v_y - T_z * v[2]) + along
+    power[2] -= 2.0 * (N - stiffness * (fl.pen[i, p] - fl.w[i, p]) / cos_d) * v_n
+
+
+@compiled
+def energy(belt, fl):
+    """Energy stored in both flanks of all elements [J]; the deflected sheaves are in `maxwell.energy`."""
+    n_E, n_p = fl.pen.shape
+    c = belt.c_el / n_p
+    total = 0.0
+    for i in range(n_E):
+        for p in range(n_p):
+            if fl.pulley[i] >= 0 and fl.pen[i, p] > fl.w[i, p]:
+                total += c * (fl.pen[i, p] - fl.w[i, p]) ** 2
+    return total

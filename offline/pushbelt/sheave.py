@@ -1,0 +1,114 @@
+"""Sheaves of the hybrid model: two mirrored sheaves per pulley with axial, tilt and rotation freedoms.
+
+Cebulla 2014, section 6.1.1 (Fig. 6.2) and "Pulley - Environment" of section 6.1.3. One sheave stands for both. Its
+flanks leave the axial force R_z, the moments M_x, M_y about the apex and the torque tau about the shaft (`flank`):
+
+    m z'' + d_z z' = R_z - F_C
+    Theta_t alpha'' + d_t alpha' + c_t alpha - J/2 omega beta' = M_x
+    Theta_t beta''  + d_t beta'  + c_t beta  + J/2 omega alpha' = M_y
+    J omega' = 2 tau + M_ext
+
+z, alpha, beta: position of the apex along the shaft (grows when the groove opens) and tilts about x and y, in the
+inertial frame; omega > 0 in the direction of travel, i.e. clockwise, whence the signs of the gyroscopic terms.
+
+Boundary. The clamping force F_C of the machine acts in full on each mirrored sheave. An end stop prescribes the rate
+at which the whole groove opens; each sheave moves with half of it, and F_C is the force that the stop exerts. The
+primary's speed is prescribed, the secondary has a load torque M_O (M_ext = -M_O) or a prescribed speed.
+
+Step: the forces are those at the end of the step (semi-implicit Euler); dampers and gyroscopic terms use the mean of
+old and new rates. The change of kinetic energy is then the sum of the powers at mean rates, to round-off.
+"""
+
+from offline.pushbelt.compiled import compiled
+
+__all__ = ["advance", "energy"]
+
+
+@compiled
+def advance(sheaves, b, dt, s, sd, reaction, out, power):
+    """Replace the rates `sd` by those after the step `dt`.
+
+    Parameters
+    ----------
+    sheaves : Sheaves
+        m, Theta_t, d_z, c_t, d_t of one sheave, J of the whole pulley.
+    b : ndarray, shape (7,)
+        Boundary values: axial mode and value of pulley I, the same of pulley O (mode 0: clamping force [N], 1: end
+        stop, opening rate of the groove [m/s]); speed of I [rad/s]; mode and value of O's shaft (0: load torque
+        [N m], 1: speed [rad/s]).
+    dt : float
+        Step [s].
+    s, sd : ndarray, shape (2, 4)
+        z [m], alpha, beta, rotation [rad] at the end of the step, and their rates; `sd` is replaced.
+    reaction : ndarray, shape (2, 4)
+        From `flank.velocities`.
+    out : ndarray, shape (2, 6)
+        Written per pulley: axial contact force on one sheave [N], clamping force or force of the end stop [N], torque
+        of the belt on the pulley [N m], external torque on the shaft [N m], contact moments about x and y [N m].
+    power : ndarray, shape (2, 4)
+        Written per pulley [W], both sheaves: input by the clamping force, input at the shaft, loss in the axial
+        dampers, loss in the tilt dampers.
+    """
+    for pulley in range(2):
+        R = reaction[pulley, 0]
+        z_old = sd[pulley, 0]
+        if b[2 * pulley] == 0.0:
+            F_C = b[2 * pulley + 1]
+            z_new = (sheaves.m * z_old + dt * (R - F_C - 0.5 * sheaves.d_z * z_old)) / (
+                sheaves.m + 0.5 * dt * sheaves.d_z
+            )
+        else:
+            z_new = 0.5 * b[2 * pulley + 1]
+            F_C = R - sheaves.m * (z_new - z_old) / dt - 0.5 * sheaves.d_z * (z_new + z_old)
+        sd[pulley, 0] = z_new
+
+        omega_old = sd[pulley, 3]
+        torque = 2.0 * reaction[pulley, 3]
+        if pulley == 0:
+            omega_new = b[4]
+            external = sheaves.J * (omega_new - omega_old) / dt - torque
+        elif b[5] == 0.0:
+            external = -b[6]
+            omega_new = omega_old + dt * (torque + external) / sheaves.J
+        else:
+            omega_new = b[6]
+            external = sheaves.J * (omega_new - omega_old) / dt - torque
+        sd[pulley, 3] = omega_new
+
+        spin = 0.25 * sheaves.J * (omega_old + omega_new)
+        a_old = sd[pulley, 1]
+        b_old = sd[pulley, 2]
+        e = sheaves.Theta_t / dt + 0.5 * sheaves.d_t
+        g = 0.5 * spin
+        e_old = sheaves.Theta_t / dt - 0.5 * sheaves.d_t
+        f_x = e_old * a_old + g * b_old + reaction[pulley, 1] - sheaves.c_t * s[pulley, 1]
+        f_y = e_old * b_old - g * a_old + reaction[pulley, 2] - sheaves.c_t * s[pulley, 2]
+        det = e * e + g * g
+        a_new = (e * f_x + g * f_y) / det
+        b_new = (e * f_y - g * f_x) / det
+        sd[pulley, 1] = a_new
+        sd[pulley, 2] = b_new
+
+        out[pulley, 0] = R
+        out[pulley, 1] = F_C
+        out[pulley, 2] = torque
+        out[pulley, 3] = external
+        out[pulley, 4] = reaction[pulley, 1]
+        out[pulley, 5] = reaction[pulley, 2]
+        z_mean = 0.5 * (z_old + z_new)
+        power[pulley, 0] = -2.0 * F_C * z_mean
+        power[pulley, 1] = 0.5 * external * (omega_old + omega_new)
+        power[pulley, 2] = 2.0 * sheaves.d_z * z_mean * z_mean
+        power[pulley, 3] = 0.5 * sheaves.d_t * ((a_old + a_new) ** 2 + (b_old + b_new) ** 2)
+
+
+@compiled
+def energy(sheaves, s, sd):
+    """Kinetic energy of both pulleys and energy of the tilt bearings of all four sheaves [J]."""
+    total = 0.0
+    for pulley in range(2):
+        total += sheaves.m * sd[pulley, 0] ** 2
+        total += sheaves.Theta_t * (sd[pulley, 1] ** 2 + sd[pulley, 2] ** 2)
+        total += sheaves.c_t * (s[pulley, 1] ** 2 + s[pulley, 2] ** 2)
+        total += 0.5 * sheaves.J * sd[pulley, 3] ** 2
+    return total

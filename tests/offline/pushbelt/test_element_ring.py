@@ -1,0 +1,191 @@
+"""Saddle and ear: momentum, potential, friction, projection."""
+
+import numpy as np
+import pytest
+
+from offline.pushbelt import element_ring as er
+from offline.pushbelt import ring as rg
+from offline.pushbelt.parameters import belt, load_parameters
+
+N, N_B = 60, 104
+DT = 1e-6
+LAWS = [(er.unilateral_forces, er.unilateral_energy), (er.bilateral_forces, er.bilateral_energy)]
+
+
+@pytest.fixture(scope="module")
+def p() -> er.Saddle:
+    b = belt(load_parameters("pushbelt_24mm"), N_B=N_B)
+    return er.saddle(b, rg.ring(b))._replace(N_E=N)
+
+
+@pytest.fixture(scope="module")
+def R() -> rg.Ring:
+    return rg.ring(belt(load_parameters("pushbelt_24mm"), N_B=N_B))
+
+
+class Scene:
+    """Elements inside a ring of radius l N_B/2 pi; gaps of the saddles are `gap` [m]."""
+
+    def __init__(self, p: er.Saddle, R: rg.Ring, gap: np.ndarray, seed: int):
+        rng = np.random.default_rng(seed)
+        angle = -2 * np.pi * np.arange(N_B) / N_B
+        radius = R.l * N_B / (2 * np.pi)
+        self.q_R = np.column_stack(
+            (radius * np.cos(angle), radius * np.sin(angle), angle - np.pi / 2, *np.zeros((2, N_B)))
+        )
+        self.q_R[:, :2] += 2e-5 * rng.standard_normal((N_B, 2))
+        self.q_R[:, 3:] += 1e-5 * rng.standard_normal((N_B, 2))
+        self.u_R = rng.standard_normal((N_B, rg.NQ)) * [1, 1, 50, 1, 1]
+        self.s_R = (np.arange(N) + 0.37) * N_B / N
+        self.q, self.u = np.zeros((N, 3)), 0.5 * rng.standard_normal((N, 3)) * [1, 1, 100]
+        self.shape_of(R)
+        for i in range(N):
+            k = int(self.s_R[i])
+            x, y, gx, gy, _, _ = rg.point(self.shape, k, self.s_R[i] - k)
+            t = np.array([gx, gy]) / np.hypot(gx, gy)
+            phi = np.arctan2(t[1], t[0]) + 0.02 * rng.standard_normal()
+            saddle = np.array([x, y]) - (R.h2 + gap[i]) * np.array([-t[1], t[0]])
+            c, s = np.cos(phi), np.sin(phi)
+            self.q[i] = *(saddle - [c * p.x - s * p.y_S, s * p.x + c * p.y_S]), phi
+        self.settle(p, R)
+
+    def shape_of(self, R: rg.Ring) -> None:
+        self.shape, self.rate = np.zeros((N_B, rg.N_SHAPE)), np.zeros((N_B, rg.N_RATE))
+        rg.shape_of(R, self.q_R, np.cos(self.q_R[:, 2]), np.sin(self.q_R[:, 2]), self.shape)
+        rg.rate_of(R, self.u_R, self.shape, self.rate)
+        self.cs, self.sn = np.cos(self.q[:, 2]), np.sin(self.q[:, 2])
+
+    def settle(self, p: er.Saddle, R: rg.Ring) -> None:
+        """Repeat the projection until it stands."""
+        self.shape_of(R)
+        for i in range(N):
+            for _ in range(20):
+                x = self.q[i, 0] + self.cs[i] * p.x - self.sn[i] * p.y_S
+                y = self.q[i, 1] + self.sn[i] * p.x + self.cs[i] * p.y_S
+                self.s_R[i] = er.project(R, self.shape, self.s_R[i], x, y)[0]
+
+    def forces(self, law, p: er.Saddle, R: rg.Ring, dt: float = DT, steps: int = 1, still: bool = False):
+        """Forces on elements and on ring nodes (contact only), normal forces, works of the last step."""
+        f, normal, memory = np.zeros((N, 3)), np.zeros((N, 3)), np.zeros((N, er.N_MEMORY))
+        u, rate = (0 * self.u, 0 * self.rate) if still else (self.u, self.rate)
+        F, S, load = np.zeros((N_B, rg.NQ)), np.zeros(N_B), np.zeros((N_B, rg.N_LOAD))
+        rg.forces(R, self.shape, rate, load, F, S)
+        own = F.copy()
+        for _ in range(steps):
+            f[:], load[:] = 0, 0
+            s_R = self.s_R.copy()
+            work = law(p, R, self.q, u, self.cs, self.sn, s_R, self.shape, rate, load, f, normal, memory, dt)
+        rg.forces(R, self.shape, rate, load, F, S)
+        return f, F - own, normal, work
+
+    def energy(self, energy, p: er.Saddle, R: rg.Ring) -> float:
+        self.settle(p, R)
+        return energy(p, R, self.q, self.cs, self.sn, self.s_R, self.shape)
+
+
+def mixed_gaps() -> np.ndarray:
+    """A third closed at the saddle, a third free, a third closed at the ear."""
+    return np.tile([-4e-6, 2e-4, 5.05e-4], N // 3)
+
+
+@pytest.mark.parametrize("law", [law for law, _ in LAWS])
+def test_momentum_and_angular_momentum_balance(law, p: er.Saddle, R: rg.Ring) -> None:
+    scene = Scene(p, R, mixed_gaps(), 1)
+    f, F, normal, _ = scene.forces(law, p, R)
+    scale = np.abs(normal).max()
+    assert np.all(np.abs(f[:, :2].sum(axis=0) + F[:, :2].sum(axis=0)) < 1e-9 * scale)
+    moment = [np.sum(q[:, 0] * g[:, 1] - q[:, 1] * g[:, 0] + g[:, 2]) for q, g in ((scene.q, f), (scene.q_R, F))]
+    assert abs(sum(moment)) < 1e-9 * scale * 0.1
+
+
+@pytest.mark.parametrize(("law", "energy"), LAWS)
+def test_forces_at_rest_are_the_gradient_of_the_potential(law, energy, p: er.Saddle, R: rg.Ring) -> None:
+    scene = Scene(p, R, mixed_gaps(), 2)
+    f, F, normal, _ = scene.forces(law, p, R, still=True)
+    assert (normal[:, 0] != 0).any()
+    assert (normal[:, 1] != 0).any() == (law is er.unilateral_forces)
+    for array, force in ((scene.q, f), (scene.q_R, F)):
+        scale = np.abs(force).max(axis=0)
+        for i in [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1), (2, 2), (7, 0), (7, 1), (7, 2), (7, 3), (7, 4), (20, 1)]:
+            if i[1] >= array.shape[1]:
+                continue
+            keep, h = array[i], 2e-8
+            energies = []
+            for step in (h, -h):
+                array[i] = keep + step
+                energies.append(scene.energy(energy, p, R))
+            array[i] = keep
+            assert force[i] == pytest.approx(-(energies[0] - energies[1]) / (2 * h), abs=2e-3 * scale[i[1]])
+        scene.settle(p, R)
+
+
+def test_open_contacts_carry_nothing(p: er.Saddle, R: rg.Ring) -> None:
+    scene = Scene(p, R, np.full(N, 2.5e-4), 3)
+    f, F, normal, work = scene.forces(er.unilateral_forces, p, R)
+    assert not f.any()
+    assert not normal.any()
+    assert np.abs(F).max() == 0
+    assert work == (0, 0)
+
+
+def test_play_between_saddle_and_ear_is_the_clearance(p: er.Saddle, R: rg.Ring) -> None:
+    play = p.y_E - p.y_S - 2 * R.h2
+    for gap, at_ear in ((0.98 * play, False), (1.02 * play, True)):
+        scene = Scene(p, R, np.full(N, gap), 4)
+        assert ((scene.forces(er.unilateral_forces, p, R)[2][:, 1] > 0) == at_ear).all()
+
+
+@pytest.mark.parametrize("law", [law for law, _ in LAWS])
+def test_friction_and_damping_take_energy(law, p: er.Saddle, R: rg.Ring) -> None:
+    scene = Scene(p, R, mixed_gaps(), 5)
+    f, F, normal, work = scene.forces(law, p, R, steps=2)
+    assert work[1] > 0
+    power = np.sum(f * scene.u) + np.sum(F * scene.u_R)
+    smooth = p._replace(mu=0.0, d=0.0)
+    f0, F0, _, _ = scene.forces(law, smooth, R)
+    power -= np.sum(f0 * scene.u) + np.sum(F0 * scene.u_R)
+    assert sum(work) == pytest.approx(-power * DT, rel=1e-6)
+    assert (np.abs(normal[:, 2]) <= p.mu * (np.abs(normal[:, 0]) + normal[:, 1]) + 1e-12).all()
+
+
+def test_friction_takes_slip_out_and_never_turns_it_round(p: er.Saddle, R: rg.Ring) -> None:
+    """One contact, a friction force far beyond what stops it."""
+    b = belt(load_parameters("pushbelt_24mm"))
+    rough = p._replace(mu=0.9, v_mu=1e-9, d=0.0)
+    scene = Scene(p, R, np.where(np.arange(N) == 8, -4e-4, 2.5e-4), 6)
+    x = scene.q[8, 0] + scene.cs[8] * p.x - scene.sn[8] * p.y_S
+    y = scene.q[8, 1] + scene.sn[8] * p.x + scene.cs[8] * p.y_S
+    _, _, _, k, xi, w, rx, ry, tx, ty = er.project(R, scene.shape, scene.s_R[8], x, y)
+    ax, ay = rx + R.h2 * ty - scene.q[8, 0], ry - R.h2 * tx - scene.q[8, 1]
+
+    def slip(u: np.ndarray, u_R: np.ndarray) -> float:
+        rate = np.zeros_like(scene.rate)
+        rg.rate_of(R, u_R, scene.shape, rate)
+        vx, vy, omega = rg.velocity(scene.shape, rate, k, xi, w)
+        ex, ey = u[8, 0] - u[8, 2] * ay - vx, u[8, 1] + u[8, 2] * ax - vy
+        return ex * tx + ey * ty - R.h2 * omega
+
+    after = []
+    for mu in (0.0, 0.9):
+        f, F, _, _ = scene.forces(er.unilateral_forces, rough._replace(mu=mu), R)
+        mass_R = np.array([R.m, R.m, R.J, R.m_c, R.m_c])
+        after.append(slip(scene.u + DT * f / [b.m_E, b.m_E, b.J_E], scene.u_R + DT * F / mass_R))
+    taken = (after[0] - after[1]) / slip(scene.u, scene.u_R)
+    assert 0.2 < taken < 1.0  # W counts two elements on each finite element and the worst place on it
+
+
+def test_projection_converges_to_the_nearest_point(p: er.Saddle, R: rg.Ring) -> None:
+    scene = Scene(p, R, mixed_gaps(), 7)
+    for i in range(0, N, 7):
+        x, y = scene.q[i, :2]
+        s = scene.s_R[i] + 0.3
+        for _ in range(12):
+            s, _, e_t, *_ = er.project(R, scene.shape, s, x, y)
+        assert abs(e_t) < 1e-9
+
+
+def test_arc_coordinates_wrap_and_survive_nan(p: er.Saddle, R: rg.Ring) -> None:
+    scene = Scene(p, R, mixed_gaps(), 8)
+    for s in (-1e-9, N_B - 1e-12, float(N_B), np.nan, np.inf):
+        assert 0 <= er.project(R, scene.shape, s, *scene.q[0, :2])[0] < N_B
+    assert 0 <= er.project(R, scene.shape, 3.0, np.nan, 0.0)[0] < N_B

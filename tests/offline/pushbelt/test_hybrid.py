@@ -1,0 +1,120 @@
+"""The explicit hybrid model: momentum, energy, repetition, and what a run that fails does."""
+
+import numpy as np
+import pytest
+
+from offline.pushbelt import hybrid as hy
+from offline.pushbelt.initial import start_state
+from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+
+PLOT = 1e-4
+UNIT = load_parameters("pushbelt_24mm")
+
+
+def prepare(
+    case: str, frames: int, row: int = 0, *, unilateral: bool = True, coupled: bool = True
+) -> tuple[hy.Model, hy.State, np.ndarray]:
+    c = UNIT.get_case(case)
+    b, sh = belt(UNIT, N_E0=c.N_E0), sheaves(UNIT)
+    inputs = boundary_at(c, PLOT * np.arange(frames + 1), row)
+    start = start_state(b, sh if coupled else sh._replace(multiplier=0.0), Boundary(*inputs[0]), c.i_r)
+    state = hy.state(start.q, start.u, start.q_R, start.u_R, start.s_R, start.s, start.sd, len(sh.A) - 1)
+    return hy.model(b, sh, unilateral=unilateral, coupled=coupled), state, inputs
+
+
+def momentum(m: hy.Model, x: hy.State) -> np.ndarray:
+    """Momentum and angular momentum about the origin of elements and ring."""
+    b, R = m.belt, m.ring
+    return np.array(
+        [
+            b.m_E * x.u[:, 0].sum() + R.m * x.u_R[:, 0].sum(),
+            b.m_E * x.u[:, 1].sum() + R.m * x.u_R[:, 1].sum(),
+            np.sum(b.m_E * (x.q[:, 0] * x.u[:, 1] - x.q[:, 1] * x.u[:, 0]) + b.J_E * x.u[:, 2])
+            + np.sum(R.m * (x.q_R[:, 0] * x.u_R[:, 1] - x.q_R[:, 1] * x.u_R[:, 0]) + R.J * x.u_R[:, 2]),
+        ]
+    )
+
+
+@pytest.mark.parametrize("unilateral", [True, False])
+def test_a_belt_that_no_sheave_touches_keeps_its_momentum(unilateral: bool) -> None:
+    m, x, inputs = prepare("MED", 2, 3, unilateral=unilateral, coupled=False)
+    x.s[:, 0] += 0.02  # wide open
+    inputs[:, [0, 2]], inputs[:, [1, 3]] = 1, 0  # and kept there
+    x.u[:] += 0.05 * np.random.default_rng(1).standard_normal(x.u.shape) * [1, 1, 100]
+    before = momentum(m, x)
+    out, done = hy.run(m, x, inputs, 100)
+    assert done == 2
+    assert not out.flank.any()
+    assert out.joint[-1].any()
+    assert out.saddle[-1].any()
+    scale = m.belt.m_E * np.abs(x.u[:, :2]).sum()
+    assert np.all(np.abs(momentum(m, x) - before) < 1e-11 * scale * np.array([1, 1, 0.1]))
+
+
+@pytest.mark.parametrize(
+    ("case", "row", "unilateral", "coupled"),
+    [("MED", 3, True, True), ("OD-KpKs", 2, True, True), ("LOW", 0, False, True), ("MED", 3, True, False)],
+)
+def test_energy_balance(case: str, row: int, unilateral: bool, coupled: bool) -> None:
+    m, x, inputs = prepare(case, 40, row, unilateral=unilateral, coupled=coupled)
+    out, done = hy.run(m, x, inputs, 100)
+    assert done == 40
+    rest, losses, throughput = hy.residual(out)
+    assert abs(rest) < 1e-3 * throughput
+    assert abs(rest) < 0.05 * losses
+    assert np.all(out.work[1:, len(hy.INPUTS) :].sum(axis=0) >= 0)
+    assert out.active.min() > 50
+
+
+def test_energy_error_falls_with_the_step() -> None:
+    rest = []
+    for steps in (100, 200):
+        m, x, inputs = prepare("LOW", 20)
+        out, _ = hy.run(m, x, inputs, steps, PLOT / steps)
+        rest.append(abs(hy.residual(out)[0]))
+    assert rest[1] < rest[0]
+
+
+def test_inputs_reach_the_pulleys() -> None:
+    m, x, inputs = prepare("MED", 30, 3)
+    inputs[:, 4] *= np.linspace(1.0, 0.99, 31)
+    out, _ = hy.run(m, x, inputs, 100)
+    assert out.sd[-1, 0, 3] == pytest.approx(inputs[-1, 4], rel=1e-12)
+    assert out.pulley[:, 1, 1] == pytest.approx(inputs[1:, 3], rel=1e-12)
+    assert out.pulley[:, 1, 3] == pytest.approx(-inputs[1:, 6], rel=1e-12)
+    assert np.ptp(out.s[:, 0, 0]) == 0  # end stop at rest
+    # what the clamping holds is what the flanks bear
+    assert out.pulley[:, 1, 0].mean() == pytest.approx(inputs[0, 3], rel=0.02)
+
+
+def test_repetition_is_bit_identical_also_in_pieces() -> None:
+    m, x, inputs = prepare("MED", 4, 3)
+    whole, _ = hy.run(m, x, inputs, 50)
+    m, y, inputs = prepare("MED", 4, 3)
+    first, _ = hy.run(m, y, inputs[:2], 50)
+    second, _ = hy.run(m, y, inputs[1:], 50)
+    for a, b, c in zip(whole, first, second, strict=True):
+        assert np.array_equal(a, np.concatenate((b, c)))
+    for a, b in zip(x, y, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_extended_flank_contact_runs() -> None:
+    m, x, inputs = prepare("MED", 10, 3)
+    out, done = hy.run(m, x, inputs, 100, n_p=2)
+    assert done == 10
+    assert abs(hy.residual(out)[0]) < 1e-3 * hy.residual(out)[2]
+
+
+def test_a_run_that_diverges_ends_early() -> None:
+    m, x, inputs = prepare("MED", 20, 3)
+    _, done = hy.run(m, x, inputs, 20, 5e-6)
+    assert done < 20
+
+
+def test_state_of_nan_ends_at_once() -> None:
+    m, x, inputs = prepare("MED", 2, 3)
+    x.q[7] = np.nan
+    x.q_R[11] = np.nan
+    _, done = hy.run(m, x, inputs, 10)
+    assert done == 0

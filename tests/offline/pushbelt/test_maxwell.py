@@ -1,0 +1,208 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from offline.nonsmooth import lcp
+from offline.nonsmooth.lemke import lemke
+from offline.pushbelt import flank, maxwell
+from offline.pushbelt.parameters import belt, load_parameters, sheaves
+
+UNIT = load_parameters("pushbelt_24mm")
+BELT = belt(UNIT)
+SHEAVES = sheaves(UNIT)
+RIGID_HUB = SHEAVES._replace(c_t=1e30)
+
+
+def contacts(phi: Any, pen: Any, r: Any = 0.055, pulley: int = 0) -> flank.Flanks:
+    phi, pen = np.asarray(phi, float), np.asarray(pen, float)
+    fl = flank.flanks(phi.size, 1)
+    fl.pulley[:] = pulley
+    fl.pen[:, 0] = pen
+    fl.r[:, 0] = r
+    fl.phi[:, 0, 0] = np.cos(phi)
+    fl.phi[:, 0, 1] = np.sin(phi)
+    return fl
+
+
+def solved(phi: Any, pen: Any, sh: Any = SHEAVES, c: float = BELT.c_el, r: Any = 0.055) -> Any:
+    fl = contacts(phi, pen, r)
+    mx = maxwell.maxwell(len(sh.A) - 1)
+    assert maxwell.newton(BELT._replace(c_el=c), sh, fl, mx, 30) == 0
+    return c * np.maximum(0.0, fl.pen[:, 0] - fl.w[:, 0]), fl, mx
+
+
+def test_influence_numbers_are_reciprocal_and_with_the_elements_positive_definite():
+    rng = np.random.default_rng(1)
+    phi = rng.uniform(0, 2 * np.pi, 60)
+    a = 3.4e-9 * np.array(SHEAVES.A)
+    C = maxwell.influence_matrix(phi, a)
+    assert np.array_equal(C, C.T)
+    assert C[3, 5] == pytest.approx(np.sum(a * np.cos(np.arange(5) * (phi[3] - phi[5]))))
+    eigenvalues = np.linalg.eigvalsh(C)
+    assert eigenvalues.min() > -1e-12 * eigenvalues.max()
+    assert np.sum(eigenvalues > 1e-10 * eigenvalues.max()) == 9  # 2 n_k + 1
+    assert np.linalg.eigvalsh(C + np.eye(60) / BELT.c_el).min() > 0.999 / BELT.c_el
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fourier_newton_equals_lemke_and_prox_newton(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 90))
+    phi = np.sort(rng.uniform(-1.9, 1.9, n))
+    pen = rng.uniform(-2e-5, 6e-5, n) * rng.choice([0.3, 1.0, 3.0])
+    force, fl, mx = solved(phi, pen)
+    C = maxwell.influence_matrix(phi, mx.a[0]) + np.eye(n) / BELT.c_el
+    exact = lemke(C, -pen).z
+    scale = max(1.0, exact.max())
+    np.testing.assert_allclose(force, exact, atol=1e-9 * scale)
+    np.testing.assert_allclose(force, lcp.newton(C, -pen).z, atol=1e-9 * scale)
+    np.testing.assert_allclose(fl.w[:, 0], maxwell.influence_matrix(phi, mx.a[0]) @ exact, atol=1e-16)
+
+
+def test_random_problems_need_few_newton_steps():
+    rng = np.random.default_rng(3)
+    steps = []
+    for _ in range(200):
+        n = int(rng.integers(2, 120))
+        fl = contacts(rng.uniform(0, 2 * np.pi, n), rng.normal(0, 5e-5, n))
+        mx = maxwell.maxwell(4)
+        sh = SHEAVES._replace(multiplier=float(10 ** rng.uniform(-2, 2)))
+        count = 0
+        while maxwell.newton(BELT, sh, fl, mx, 1) or not count:
+            count += 1
+            assert count < 20
+            mx.r[:] = 0.055
+        steps.append(count)
+    assert max(steps) <= 12
+
+
+def test_one_warm_started_step_follows_a_moving_belt():
+    spacing = 0.054
+    r = 0.055
+    mx = maxwell.maxwell(4)
+    fl = contacts(np.zeros(60), np.zeros(60))
+    worst = 0.0
+    for step in range(400):
+        phi = -1.6 + (np.arange(60) + 0.02 * step) * spacing
+        pen = 4e-5 * (1.0 + 0.3 * np.sin(phi)) - 2e-4 * np.maximum(0.0, np.abs(phi) - 1.5)
+        fl.pen[:, 0] = pen
+        fl.r[:] = r
+        fl.phi[:, 0, 0], fl.phi[:, 0, 1] = np.cos(phi), np.sin(phi)
+        fl.pulley[:] = 0
+        maxwell.newton(BELT, SHEAVES, fl, mx, 30 if step == 0 else 1)
+        if step % 40 == 0:
+            force = BELT.c_el * np.maximum(0.0, pen - fl.w[:, 0])
+            C = maxwell.influence_matrix(phi, mx.a[0]) + np.eye(60) / BELT.c_el
+            worst = max(worst, np.abs(force - lemke(C, -pen).z).max() / force.max())
+    assert worst < 1e-9
+
+
+def test_axisymmetric_load_deflects_the_mean_harmonic_only():
+    n, p = 64, 5e-5
+    force, _, mx = solved(2 * np.pi * np.arange(n) / n, np.full(n, p))
+    a_0 = SHEAVES.A[0] * (SHEAVES.a_0 + SHEAVES.a_2 * 0.055**2)
+    np.testing.assert_allclose(force, p / (1 / BELT.c_el + n * a_0), rtol=1e-12)
+    np.testing.assert_allclose(mx.z[0, 1:], 0.0, atol=1e-12 * mx.z[0, 0])
+
+
+def test_a_contact_opens_another_that_penetrates_as_the_sticks_on_the_cantilever():
+    sh = RIGID_HUB._replace(A=(0.0, 1.0), a_0=4e-8, a_2=0.0)
+    p = 1e-4
+    force, fl, _ = solved([0.0, 0.1, np.pi], [p, 0.5 * p, -0.3 * p], sh, c=1e8)
+    # third point: on the other side, where the tilting sheave comes in; both act on one freedom w = z cos(phi)
+    both = np.linalg.solve([[5e-8, -4e-8], [-4e-8, 5e-8]], [p, -0.3 * p])
+    np.testing.assert_allclose(force, [both[0], 0.0, both[1]], rtol=1e-10)
+    assert fl.pen[1, 0] > 0.0 > fl.pen[2, 0]
+
+
+def test_coupled_law_becomes_the_decoupled_one_with_vanishing_compliance():
+    phi = np.linspace(-1.5, 1.5, 40)
+    pen = 2e-5 * np.cos(3 * phi)
+    decoupled = BELT.c_el * np.maximum(0.0, pen)
+    difference = [
+        np.abs(solved(phi, pen, SHEAVES._replace(multiplier=m))[0] - decoupled).max() for m in (1e-3, 1e-4, 0.0)
+    ]
+    assert difference[0] / difference[1] == pytest.approx(10.0, rel=0.15)
+    assert difference[2] == 0.0
+
+
+def test_law_is_the_derivative_of_its_stored_energy():
+    rng = np.random.default_rng(5)
+    phi = np.linspace(-1.5, 1.5, 30)
+    pen = rng.uniform(-1e-5, 8e-5, 30)
+    mx_r = solved(phi, pen)[2].r[0]
+
+    def stored(p):
+        force, fl, mx = solved(phi, p, r=mx_r)
+        # maxwell.energy counts the two mirrored sheaves, as does the flank's
+        return 0.5 * (maxwell.energy(mx) + flank.energy(BELT, fl)), force
+
+    force = stored(pen)[1]
+    for i in (2, 11, 20):
+        d = np.zeros(30)
+        d[i] = 1e-9
+        assert (stored(pen + d)[0] - stored(pen - d)[0]) / 2e-9 == pytest.approx(force[i], rel=1e-6, abs=1e-3)
+    mx = solved(phi, pen, r=mx_r)[2]
+    C = maxwell.influence_matrix(phi, mx.a[0])
+    assert maxwell.energy(mx) == pytest.approx(force @ C @ force, rel=1e-10)
+
+
+def test_forces_turn_with_the_belt_and_pulleys_are_independent():
+    rng = np.random.default_rng(6)
+    phi, pen = np.linspace(-1.4, 1.4, 50), rng.uniform(-2e-5, 6e-5, 50)
+    force = solved(phi, pen)[0]
+    np.testing.assert_allclose(solved(phi + 2.345, pen)[0], force, atol=1e-8)
+    fl = contacts(np.tile(phi, 2), np.concatenate([pen, 2 * pen]))
+    fl.pulley[50:] = 1
+    mx = maxwell.maxwell(4)
+    assert maxwell.newton(BELT, SHEAVES, fl, mx, 30) == 0
+    both = BELT.c_el * np.maximum(0.0, fl.pen[:, 0] - fl.w[:, 0])
+    np.testing.assert_allclose(both[:50], force, rtol=1e-9, atol=1e-8)
+    np.testing.assert_allclose(both[50:], solved(phi, 2 * pen)[0], rtol=1e-9, atol=1e-8)
+
+
+def test_uniform_load_opens_the_groove_as_fitted_to_the_cmm_deformation():
+    # influence data of the unit file, hub tilt included: 20 kN uniform at i = 1 (radius of the neutral fibre) opens by
+    # 18 to 43 um, amplitude over radius 4.6e-4 rad; Carbone et al. 2007 have Delta / 2 = 5e-4 rad
+    n, r = 108, 0.05585
+    arc = np.linspace(-np.pi / 2, np.pi / 2, n)
+    round_ = np.linspace(-np.pi, np.pi, 361)
+    a = (SHEAVES.a_0 + SHEAVES.a_2 * r * r) * np.array(SHEAVES.A)
+    w = maxwell.influence_matrix(np.concatenate([arc, round_]), a)[:, :n] @ np.full(n, 20e3 / n)
+    assert w[:n].min() == pytest.approx(18e-6, abs=1e-6)
+    assert w[:n].max() == pytest.approx(43e-6, abs=1e-6)
+    assert 2 * np.mean(w[n:-1] * np.cos(round_[:-1])) / r == pytest.approx(4.6e-4, rel=0.1)
+    # the contact law returns this deflection when the rigid penetration contains it
+    force, fl, _ = solved(arc, w[:n] + 20e3 / n / BELT.c_el, RIGID_HUB, r=r)
+    np.testing.assert_allclose(force, 20e3 / n, rtol=1e-9)
+    np.testing.assert_allclose(fl.w[:, 0], w[:n], rtol=1e-9)
+
+
+def test_the_tilt_of_the_body_is_not_counted_twice():
+    a = np.zeros(5)
+    maxwell.compliances(0.06, SHEAVES, BELT.cos_d, a)
+    c_rad = SHEAVES.a_0 + SHEAVES.a_2 * 0.06**2
+    np.testing.assert_allclose(np.delete(a, 1), c_rad * np.delete(SHEAVES.A, 1))
+    # a unit axial force at one azimuth tilts the body by r / (c_t cos^2), which opens r / cos^2 per radian
+    assert a[1] + 0.06**2 / (SHEAVES.c_t * BELT.cos_d**4) == pytest.approx(c_rad * SHEAVES.A[1])
+
+
+def test_mean_radius_changes_the_reciprocal_polynomial_law_by_twice_the_spread():
+    rng = np.random.default_rng(8)
+    spread = 0.006
+    r = 0.06 * (1 + spread * rng.uniform(-1, 1, 50))
+    phi = rng.uniform(-1.6, 1.6, 50)
+    angular = maxwell.influence_matrix(phi, SHEAVES.A)
+    full = (SHEAVES.a_0 + SHEAVES.a_2 * np.outer(r, r)) * angular
+    eigenvalues = np.linalg.eigvalsh(full)
+    assert eigenvalues.min() > -1e-12 * eigenvalues.max()
+    mean = (SHEAVES.a_0 + SHEAVES.a_2 * 0.06**2) * angular
+    assert np.linalg.norm(full - mean, 2) <= 2.1 * spread * np.linalg.norm(mean, 2)
+
+
+def test_nan_penetration_is_no_contact():
+    fl = contacts([0.0, 0.1, 0.2], [1e-5, np.nan, 2e-5])
+    mx = maxwell.maxwell(4)
+    maxwell.newton(BELT, SHEAVES, fl, mx, 5)
+    assert np.isfinite(mx.z).all()

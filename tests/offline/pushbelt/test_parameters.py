@@ -1,0 +1,222 @@
+"""Unit file, mass properties, scaling with the number of elements, endplay, input tables."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from offline.pushbelt.kinematics import closure
+from offline.pushbelt.parameters import (
+    FORCE,
+    RATE,
+    SPEED,
+    TORQUE,
+    belt,
+    boundary_at,
+    endplay,
+    load_parameters,
+    mass_properties,
+    sheaves,
+)
+from rtcvt.errors import InputError
+from rtcvt.unitfile import find_unit, shipped_units
+
+PARAMETERS = load_parameters("pushbelt_24mm")
+
+
+def changed(tmp_path, old, new):
+    text = find_unit("pushbelt_24mm").read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "mine.toml"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return path
+
+
+def test_the_unit_is_shipped_beside_the_gear_systems():
+    assert "pushbelt_24mm" in shipped_units("pushbelt")
+    assert "pushbelt_24mm" not in shipped_units()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('h_R = "6 mm"', 'h_R = "6 kg"', r"mine.toml: element.h_R = '6 kg': a quantity in m"),
+        ('t_H = "1.1 mm"', 't_H = "0 mm"', r"element.t_H = '0 mm': a quantity in m, above 0"),
+        ("N_E = 220", "N_E = 3", r"element.N_E = 3: .*greater than or equal to 20"),
+        ("mu_R = 0.05", "mu_S = 0.05", r"contacts.mu_S: unknown key; allowed: k_R, "),
+        ("N_B = 104\n", "", r"ring.N_B: this key is required"),
+        ('h_P = "7 mm"', 'h_P = "5 mm"', r"h_R < h_P < h_E"),
+        ('r_P1 = "0.95 mm"', 'r_P1 = "1.2 mm"', r"the pin enters the hole"),
+        (
+            'omega_I = "1000 rpm", rate_I = 0.0,',
+            'omega_I = "1000 rpm",',
+            r"exactly one of inputs.F_CI and inputs.rate_I",
+        ),
+        ('F_CO = "6128 N"', "rate_O = 0.0", r"an end stop on one pulley needs a clamping force on the other"),
+        ("xi = [0.0]", "xi = [0.0, 1.0]", r"as many xi as M_O: 2, 1"),
+        ('name = "MED"', 'name = "OD"', r"names that are used once"),
+        ("A = [0.25,", "A = [-0.25,", r"weights above 0"),
+        ("[element]", "[element", r"mine.toml: not valid TOML"),
+        ('kind = "pushbelt"', 'kind = "gear_system"', r"mine.toml: kind = 'gear_system': pushbelt"),
+    ],
+)
+def test_errors_name_file_key_and_what_is_allowed(tmp_path, old, new, message):
+    with pytest.raises(InputError, match=message):
+        load_parameters(changed(tmp_path, old, new))
+
+
+def test_mass_properties_of_a_plate():
+    a, b, t, rho = 0.02, 0.012, 0.0015, 7850.0  # width, height, thickness
+    m = mass_properties(np.array([(0.0, a / 2), (b, a / 2)]), np.array([(0.0, t), (b, t)]), rho)
+    mass = rho * a * b * t
+    assert (m.m, m.t_S, m.h_S) == pytest.approx((mass, t / 2, b / 2), rel=1e-13)
+    expected = (mass * (a**2 + b**2) / 12, mass * (a**2 + t**2) / 12, mass * (b**2 + t**2) / 12)
+    assert m.Theta == pytest.approx(expected, rel=1e-12)
+
+
+def test_mass_properties_of_a_wedge_and_of_a_triangle():
+    # thickness 0 at the bottom: a right triangle in the side view, height h, base t at the top
+    a, h, t = 0.01, 0.009, 0.002
+    m = mass_properties(np.array([(0.0, a / 2), (h, a / 2)]), np.array([(0.0, 0.0), (h, t)]), 1.0)
+    mass = 0.5 * a * h * t
+    assert (m.m, m.h_S, m.t_S) == pytest.approx((mass, 2 * h / 3, t / 3), rel=1e-13)
+    assert m.Theta[2] == pytest.approx(mass * (h**2 + t**2) / 18, rel=1e-12)
+    # isosceles triangle as outline, apex at the top
+    m = mass_properties(np.array([(0.0, a / 2), (h, 0.0)]), np.array([(0.0, t), (h, t)]), 1.0)
+    mass = 0.5 * a * h * t
+    assert m.h_S == pytest.approx(h / 3, rel=1e-13)
+    assert m.Theta[0] == pytest.approx(mass * (h**2 / 18 + a**2 / 24), rel=1e-12)
+
+
+def test_mass_properties_of_the_element_against_sampling():
+    b = belt(PARAMETERS, N_E=432)
+    outline = np.array(PARAMETERS.element.outline)
+    rng = np.random.default_rng(1)
+    box = np.array([b.t_R, outline[-1, 0], 2 * outline[:, 1].max()])
+    x, y, z = (rng.random((3, 2_000_000)).T * box - (0.0, 0.0, box[2] / 2)).T
+    width = np.empty_like(y)
+    for (y0, b0), (y1, b1) in pairwise(outline):
+        if y1 > y0:
+            k = (y >= y0) & (y < y1)
+            width[k] = b0 + (b1 - b0) * (y[k] - y0) / (y1 - y0)
+    inside = (np.abs(z) < width) & (x < np.where(y < b.h_R, b.t_B + (b.t_R - b.t_B) * y / b.h_R, b.t_R))
+    m = PARAMETERS.element.density * box.prod() * inside.mean()
+    x, y, z = x[inside], y[inside], z[inside]
+    assert b.m_E == pytest.approx(m, rel=3e-3)
+    assert (b.t_S, b.h_S) == pytest.approx((x.mean(), y.mean()), rel=3e-3)
+    assert m * (x.var() + y.var()) == pytest.approx(b.J_E, rel=5e-3)
+
+
+def test_the_element_is_of_its_class():
+    """Estimates made with another outline of the same main dimensions; the mass is within 4 %."""
+    e = PARAMETERS.element
+    m = mass_properties(
+        np.array(e.outline), np.array([(0.0, e.t_B), (e.h_R, e.t_R), (e.outline[-1][0], e.t_R)]), e.density
+    )
+    assert m.m == pytest.approx(2.16e-3, rel=0.04)
+    assert m.h_S == pytest.approx(6.19e-3, rel=0.05)
+    assert m.t_S == pytest.approx(0.714e-3, rel=0.06)
+    assert m.Theta == pytest.approx((1.085e-7, 8.43e-8, 2.49e-8), rel=0.05)
+    half_width = np.interp(e.y_P, [e.y_F0, e.y_F1], [p[1] for p in e.outline[1:3]])
+    assert e.z_P == pytest.approx(half_width, abs=1e-6)
+    slope = (e.outline[2][1] - e.outline[1][1]) / (e.y_F1 - e.y_F0)
+    assert slope == pytest.approx(np.tan(e.delta_0), abs=1e-4)
+
+
+def test_ring_of_the_unit():
+    b = belt(PARAMETERS)
+    assert pytest.approx([5.99e6, 9.18e-14], rel=1e-3) == [b.EA, b.EI / PARAMETERS.ring.E]
+    assert b.h_off == pytest.approx(1.925e-3, abs=1e-12)
+    assert b.rhoA * b.l_R == pytest.approx(0.171, abs=5e-4)
+
+
+@pytest.mark.parametrize("N_E", [110, 220, 432])
+def test_scaling_keeps_what_does_not_depend_on_the_number_of_elements(N_E):
+    a, b = belt(PARAMETERS, N_E=432, taper=8e-6), belt(PARAMETERS, N_E=N_E, taper=8e-6)
+    assert b.N_E * b.t_R == pytest.approx(a.N_E * a.t_R, rel=1e-14)  # the row fits
+    assert (b.t_T - b.t_R) / b.t_R == pytest.approx((a.t_T - a.t_R) / a.t_R, rel=1e-12)  # same cat's back
+    assert (b.t_R - b.t_B) / b.t_R == pytest.approx((a.t_R - a.t_B) / a.t_R, rel=1e-12)
+    assert b.N_E * b.m_E == pytest.approx(a.N_E * a.m_E, rel=1e-12)
+    assert b.m_star == pytest.approx(a.m_star, rel=1e-12)
+    assert b.h_S == pytest.approx(a.h_S, rel=1e-12)
+    assert b.N_E / b.k_R == pytest.approx(a.N_E / a.k_R, rel=1e-12)  # compliance of the chain
+    assert b.N_E * b.c_el == pytest.approx(a.N_E * a.c_el, rel=1e-12)  # stiffness of a wrapped arc
+    assert b.d_R / np.sqrt(b.k_R * b.m_E) == pytest.approx(a.d_R / np.sqrt(a.k_R * a.m_E), rel=1e-12)
+    assert b.d_el / np.sqrt(b.c_el * b.m_E) == pytest.approx(a.d_el / np.sqrt(a.c_el * a.m_E), rel=1e-12)
+
+
+def test_endplay_of_the_unit_without_load():
+    """0.246, 0.301, 0.211 mm from thickness and rolling alone; the chords of the elements give 0.02 mm more."""
+    for ratio, expected in ((0.5, 0.246e-3), (1.0, 0.301e-3), (2.4, 0.211e-3)):
+        c = closure(PARAMETERS.ring.l_R, PARAMETERS.pulleys.d_A, ratio)
+        plays = []
+        for N_E in (110, 220, 432):
+            b = belt(PARAMETERS, N_E=N_E)
+            plays.append(endplay(b, c.wrap_I, c.wrap_O, c.r_I, c.r_O))
+        b = belt(PARAMETERS, N_E=432)
+        chords = b.t_R**2 / 12 * (c.wrap_I / (c.r_I - b.h_off) + c.wrap_O / (c.r_O - b.h_off))
+        assert plays[2] - chords == pytest.approx(expected, abs=1.5e-6)
+        assert plays == pytest.approx([plays[2]] * 3, abs=1e-9)
+    # 433 elements take one thickness more; stretch and compression give room
+    b = belt(PARAMETERS, N_E=220, N_E0=433)
+    fuller = endplay(b, c.wrap_I, c.wrap_O, c.r_I, c.r_O, 0.5e-3 / b.l_R, 1.1e-3)
+    assert fuller - plays[2] == pytest.approx(0.5e-3 + 1.1e-3 - 1.5e-3, abs=1e-6)
+
+
+def test_sheaves_of_the_unit():
+    s = sheaves(PARAMETERS)
+    assert sum(s.A) == pytest.approx(1.0, abs=1e-12)
+    # influence function and tilt bearing describe the same tilt: the first harmonic keeps a share of its own
+    assert s.c_t * s.a_2 * s.A[1] * np.cos(PARAMETERS.element.delta_0) ** 4 >= 1.0
+    assert s.d_t == pytest.approx(2 * 0.1 * np.sqrt(s.c_t * s.Theta_t))
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "speed", "force"),
+    [
+        ("OD", 1, 1000, 6128.0),
+        ("MED", 6, 2000, 10520.0),
+        ("LOW", 1, 2000, 33420.0),
+        ("LOW-Honda", 1, 2000, 33420.0),
+        ("OD-KpKs", 7, 2000, 11140.0),
+        ("OD-SpiRun", 4, 2000, 18000.0),
+        ("LOW-SpiRun", 4, 2000, 35000.0),
+    ],
+)
+def test_cases_of_the_tables(name, rows, speed, force):
+    case = PARAMETERS.get_case(name)
+    assert len(case.M_O) == len(case.xi) == rows
+    printed = np.array(case.xi)
+    if name == "LOW-SpiRun":
+        printed[2] = 0.8  # the table has 0.7 for 208 of 260 N m
+    assert np.array(case.M_O) / case.M_O_max == pytest.approx(printed, abs=9e-3)
+    b = boundary_at(case, np.array([0.0, 0.1]), rows - 1)
+    expected = [RATE, 0.0, FORCE, force, speed * np.pi / 30, TORQUE, case.M_O[-1]]
+    assert b == pytest.approx(np.array([expected, expected]))
+
+
+def test_a_case_with_secondary_speed_and_unknown_ones():
+    b = boundary_at(PARAMETERS.get_case("OD-speed"), np.array([0.0]))
+    assert b[0, 5:] == pytest.approx([SPEED, 2000 * np.pi / 30])
+    with pytest.raises(InputError, match=r"case = 'X': one of OD, MED"):
+        PARAMETERS.get_case("X")
+    with pytest.raises(InputError, match=r"case MED: row = 6: 0 to 5"):
+        boundary_at(PARAMETERS.get_case("MED"), np.array([0.0]), 6)
+
+
+def test_time_tables_of_inputs(tmp_path):
+    table = (
+        'omega_I = { time = [0.0, "20 ms"], value = ["1000 rpm", "2000 rpm"] }, '
+        "rate_O = { time = [0.0, 0.01], value = [0.0, 1e-3], interpolation = 'previous' }, F_CI = '5 kN + 0'"
+    )
+    old = 'omega_I = "1000 rpm", rate_I = 0.0, F_CO = "6128 N"'
+    time = np.array([0.0, 0.005, 0.01, 0.03])
+    with pytest.raises(InputError, match=r"scenario 'OD': inputs.F_CI = '5 kN \+ 0'"):
+        boundary_at(load_parameters(changed(tmp_path, old, table)).get_case("OD"), time)
+    table = table.replace("'5 kN + 0'", "'5000*(1 + t)'")
+    b = boundary_at(load_parameters(changed(tmp_path, old, table)).get_case("OD"), time)
+    assert list(b[0, [0, 2, 5]]) == [FORCE, RATE, TORQUE]
+    assert b[:, 1] == pytest.approx(5000 * (1 + time))
+    assert b[:, 3] == pytest.approx([0.0, 0.0, 1e-3, 1e-3])
+    assert b[:, 4] == pytest.approx(np.pi / 30 * np.array([1000, 1250, 1500, 2000]))
+    assert np.all(b[:, 6] == 0.0)

@@ -1,0 +1,297 @@
+"""The ring against its own energy, virtual power, and the analytic ring of Hoppe (1871)."""
+
+import numpy as np
+import pytest
+
+from offline.pushbelt import ring as rg
+
+L = 0.66092
+SECTION = dict(EA=5.99e6, EI=1.707e-2, rhoA=0.2591)
+RADIUS = L / (2 * np.pi)
+
+
+def make(N_B: int = 104, d_axial: float = 0.0, d_bend: float = 0.0, EA: float = SECTION["EA"]) -> rg.Ring:
+    length = L / N_B
+    rhoA = SECTION["rhoA"]
+    return rg.Ring(
+        N_B=N_B,
+        l=length,
+        EA=EA,
+        EI=SECTION["EI"],
+        d_axial=d_axial,
+        d_bend=d_bend,
+        m=rhoA * length,
+        J=rhoA * length**3 * 2 / 105,
+        m_c=rhoA * length * 0.4378,
+        h2=0.925e-3,
+    )
+
+
+def circle(R: rg.Ring, stretch: float = 1.0) -> np.ndarray:
+    """Nodes on a circle, run through clockwise; its arcs are `stretch` times the relaxed length."""
+    q = np.zeros((R.N_B, rg.NQ))
+    angle = -2 * np.pi * np.arange(R.N_B) / R.N_B
+    q[:, 0], q[:, 1] = RADIUS * stretch * np.cos(angle), RADIUS * stretch * np.sin(angle)
+    q[:, 2] = angle - np.pi / 2
+    return q
+
+
+def shape(R: rg.Ring, q: np.ndarray) -> np.ndarray:
+    out = np.zeros((R.N_B, rg.N_SHAPE))
+    rg.shape_of(R, q, np.cos(q[:, 2]), np.sin(q[:, 2]), out)
+    return out
+
+
+def rate(R: rg.Ring, q: np.ndarray, u: np.ndarray) -> np.ndarray:
+    out = np.zeros((R.N_B, rg.N_RATE))
+    rg.rate_of(R, u, shape(R, q), out)
+    return out
+
+
+def force(R: rg.Ring, q: np.ndarray, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, tuple[float, float]]:
+    F, S = np.zeros((R.N_B, rg.NQ)), np.zeros(R.N_B)
+    u = np.zeros_like(F) if u is None else u
+    power = rg.forces(R, shape(R, q), rate(R, q, u), np.zeros((R.N_B, rg.N_LOAD)), F, S)
+    return F, S, power
+
+
+def energy(R: rg.Ring, q: np.ndarray) -> float:
+    return sum(rg.elastic_energy(R, shape(R, q)))
+
+
+def crumpled(R: rg.Ring, rng: np.random.Generator) -> np.ndarray:
+    q = circle(R)
+    q[:, :2] += 2e-4 * rng.standard_normal((R.N_B, 2))
+    q[:, 2] += 0.05 * rng.standard_normal(R.N_B)
+    q[:, 3:] += 1e-4 * rng.standard_normal((R.N_B, 2))
+    return q
+
+
+def moved(q: np.ndarray, angle: float, shift: tuple[float, float]) -> np.ndarray:
+    c, s = np.cos(angle), np.sin(angle)
+    out = q.copy()
+    out[:, 0] = c * q[:, 0] - s * q[:, 1] + shift[0]
+    out[:, 1] = s * q[:, 0] + c * q[:, 1] + shift[1]
+    out[:, 2] += angle
+    return out
+
+
+def test_forces_are_the_gradient_of_the_energy() -> None:
+    R = make(12)
+    q = crumpled(R, np.random.default_rng(1))
+    F, _, _ = force(R, q)
+    gradient = np.zeros_like(q)
+    for i in np.ndindex(q.shape):
+        h = 1e-7
+        up, down = q.copy(), q.copy()
+        up[i] += h
+        down[i] -= h
+        gradient[i] = (energy(R, up) - energy(R, down)) / (2 * h)
+    scale = np.abs(gradient).max(axis=0)
+    assert np.all(np.abs(F + gradient) < 1e-6 * scale)
+
+
+def test_rigid_motion_turns_the_forces_and_damps_nothing() -> None:
+    R = make(24, d_axial=5.0, d_bend=1e-4)
+    q = crumpled(R, np.random.default_rng(2))
+    F, S, _ = force(R, q)
+    angle, omega, v = 2.3, 70.0, np.array([3.0, -8.0])
+    q2 = moved(q, angle, (0.3, -0.1))
+    u2 = np.zeros_like(q2)
+    u2[:, 0], u2[:, 1], u2[:, 2] = v[0] - omega * q2[:, 1], v[1] + omega * q2[:, 0], omega
+    F2, S2, power = force(R, q2, u2)
+    turned = moved(F, angle, (0.0, 0.0))
+    turned[:, 2] = F[:, 2]
+    scale = np.abs(F).max(axis=0)
+    assert np.all(np.abs(F2 - turned) < 1e-8 * scale)
+    assert np.allclose(S, S2, rtol=1e-9)
+    assert max(power) < 1e-12 * np.abs(F[:, :2]).max()
+
+
+def test_momentum_and_angular_momentum_of_internal_forces_vanish() -> None:
+    R = make(24, d_axial=5.0, d_bend=1e-4)
+    rng = np.random.default_rng(3)
+    q = crumpled(R, rng)
+    F, _, power = force(R, q, rng.standard_normal(q.shape))
+    scale = np.abs(F[:, :2]).max()
+    assert np.all(np.abs(F[:, :2].sum(axis=0)) < 1e-10 * scale)
+    assert abs(np.sum(q[:, 0] * F[:, 1] - q[:, 1] * F[:, 0] + F[:, 2])) < 1e-10 * scale * RADIUS
+    assert min(power) > 0
+
+
+def test_damping_takes_the_power_that_it_reports() -> None:
+    rng = np.random.default_rng(4)
+    damped, free = make(16, d_axial=5.0, d_bend=1e-4), make(16)
+    q, u = crumpled(free, rng), rng.standard_normal((16, rg.NQ))
+    F, _, power = force(damped, q, u)
+    F0, _, _ = force(free, q, u)
+    assert np.sum((F - F0) * u) == pytest.approx(-sum(power), rel=1e-9)
+
+
+def test_points_and_velocities_are_those_of_one_curve() -> None:
+    R = make(12)
+    rng = np.random.default_rng(5)
+    q, u = crumpled(R, rng), rng.standard_normal((12, rg.NQ))
+    h = 1e-6
+    for k, xi in ((0, 0.2), (4, 0.75), (11, 0.999)):
+        at = rg.point(shape(R, q), k, xi)
+        after, before = (np.array(rg.point(shape(R, q + s * h * u), k, xi)) for s in (1, -1))
+        v = rg.velocity(shape(R, q), rate(R, q, u), k, xi, at[4])
+        assert np.allclose(v[:2], (after - before)[:2] / (2 * h), atol=1e-7)
+        ahead, behind = (np.array(rg.point(shape(R, q), k, xi + s * h)) for s in (1, -1))
+        assert np.allclose(at[2:4], (ahead - behind)[:2] / (2 * h), atol=1e-8)
+    joined = [rg.point(shape(R, q), k, 1.0)[:2] for k in range(12)]
+    assert np.allclose(joined, np.roll(q[:, :2], -1, axis=0), atol=1e-15)
+    quarter = [rg.point(shape(R, q), 3, xi)[4] for xi in (0.25, 0.75)]
+    q[3, 3:] = 0
+    assert np.allclose(
+        np.array(quarter) - [rg.point(shape(R, q), 3, xi)[4] for xi in (0.25, 0.75)],
+        np.array(crumpled(R, np.random.default_rng(5))[3, 3:]),
+    )
+
+
+def test_load_has_the_power_of_its_velocity() -> None:
+    R = make(12)
+    rng = np.random.default_rng(6)
+    q, u = crumpled(R, rng), rng.standard_normal((12, rg.NQ))
+    sh, ra = shape(R, q), rate(R, q, u)
+    load, F, S = np.zeros((12, rg.N_LOAD)), np.zeros((12, rg.NQ)), np.zeros(12)
+    power = 0.0
+    for k, xi in ((0, 0.1), (5, 0.5), (11, 0.93)):
+        Fx, Fy, M = rng.standard_normal(3)
+        w = rg.point(sh, k, xi)[4]
+        vx, vy, omega = rg.velocity(sh, ra, k, xi, w)
+        rg.push(sh, load, k, xi, w, Fx, Fy, M)
+        power += Fx * vx + Fy * vy + M * omega
+    rg.forces(R, sh, ra, load, F, S)
+    F0, _, _ = force(R, q, u)
+    assert np.sum((F - F0) * u) == pytest.approx(power, rel=1e-7)
+    assert not load.any()
+
+
+def test_mobility_bounds_the_answer_of_the_masses_to_a_surface_force() -> None:
+    R = make()
+    q = circle(R)
+    sh = shape(R, q)
+    F0, _, _ = force(R, q)
+    answers = []
+    for xi in np.linspace(0, 0.99, 34):
+        _, _, gx, gy, w, _ = rg.point(sh, 5, xi)
+        tx, ty = np.array([gx, gy]) / np.hypot(gx, gy)
+        load, F, S = np.zeros((104, rg.N_LOAD)), np.zeros((104, rg.NQ)), np.zeros(104)
+        rg.push(sh, load, 5, xi, w, tx, ty, R.h2)
+        rg.forces(R, sh, np.zeros((104, rg.N_RATE)), load, F, S)
+        a = (F - F0) / [R.m, R.m, R.J, R.m_c, R.m_c]
+        ax, ay, alpha = rg.velocity(sh, rate(R, q, a), 5, xi, w)
+        answers.append(ax * tx + ay * ty + alpha * R.h2)
+    assert max(answers) == pytest.approx(rg.mobility(R), rel=0.05)
+
+
+def hessian(R: rg.Ring, q: np.ndarray) -> np.ndarray:
+    """M^-1/2 K M^-1/2 from differences of the forces."""
+    mass = np.tile([R.m, R.m, R.J, R.m_c, R.m_c], R.N_B) ** -0.5
+    step = np.tile([1e-8, 1e-8, 1e-6, 1e-8, 1e-8], R.N_B)
+    K = np.zeros((q.size, q.size))
+    for i in range(q.size):
+        up, down = q.ravel().copy(), q.ravel().copy()
+        up[i] += step[i]
+        down[i] -= step[i]
+        K[:, i] = (force(R, down.reshape(q.shape))[0] - force(R, up.reshape(q.shape))[0]).ravel() / (2 * step[i])
+    K = mass[:, None] * K * mass
+    return 0.5 * (K + K.T)
+
+
+def unstressed(R: rg.Ring) -> np.ndarray:
+    """The circle whose arcs carry no tension."""
+    lower, upper = 0.99, 1.01
+    for _ in range(60):
+        middle = 0.5 * (lower + upper)
+        lower, upper = (middle, upper) if force(R, circle(R, middle))[1].mean() < 0 else (lower, middle)
+    return circle(R, lower)
+
+
+def frequencies(N_B: int) -> np.ndarray:
+    """Bending modes of 2 to 5 waves and the breathing mode, over their analytic values."""
+    R = make(N_B)
+    q = unstressed(R)
+    omega2, modes = np.linalg.eigh(hessian(R, q))
+    n = np.arange(2, 6)
+    hoppe = np.sqrt(SECTION["EI"] / (SECTION["rhoA"] * RADIUS**4)) * n * (n**2 - 1) / np.sqrt(n**2 + 1)
+    breathing = np.sqrt(SECTION["EA"] / SECTION["rhoA"]) / RADIUS
+    radial = np.hstack((q[:, :2], np.zeros((N_B, 3)))).ravel()
+    found = omega2[[3, 5, 7, 9, np.argmax(np.abs(radial @ modes))]]  # three rigid motions, then pairs
+    return np.sqrt(found) / [*hoppe, breathing]
+
+
+def test_frequencies_of_a_circular_ring_converge() -> None:
+    coarse, middle, fine = (np.abs(frequencies(N_B) - 1) for N_B in (26, 52, 104))
+    assert np.all(fine[:4] < 1e-3)
+    assert np.all(np.log2(coarse / middle)[:4] > 1.9)
+    assert np.all(np.log2(middle / fine)[:4] > 1.9)
+    assert fine[4] < 0.05  # the curve between the nodes has its own inertia: order 4, once it is above this mode
+    assert middle[4] / fine[4] > 10
+
+
+def test_stable_step_of_the_explicit_scheme() -> None:
+    """The stretched ring of 104 elements bears 1e-6 s: omega_max dt < 2 with a margin of 30 %."""
+    R = make(104)
+    omega = np.sqrt(np.linalg.eigvalsh(hessian(R, circle(R, 1.001)))[-1])
+    assert 2 / omega > 1.3e-6
+
+
+def swing(R: rg.Ring, q: np.ndarray, u: np.ndarray, dt: float, steps: int) -> np.ndarray:
+    """Semi-implicit Euler; energy at each step with the velocity of the middle of the step."""
+    energies = np.zeros(steps)
+    for n in range(steps):
+        old = u.copy()
+        F, _, _ = force(R, q)
+        rg.advance(R, F, u, dt)
+        energies[n] = energy(R, q) + rg.kinetic_energy(R, 0.5 * (old + u))
+        q += dt * u
+    return energies
+
+
+def spin_of(R: rg.Ring, q: np.ndarray, u: np.ndarray) -> float:
+    return R.m * np.sum(q[:, 0] * u[:, 1] - q[:, 1] * u[:, 0]) + R.J * u[:, 2].sum()
+
+
+def test_free_ring_keeps_energy_momentum_and_spin() -> None:
+    drift = []
+    for dt, steps in ((1e-6, 400), (5e-7, 800)):
+        R = make(52)
+        rng = np.random.default_rng(8)
+        q, u = unstressed(R), np.zeros((52, rg.NQ))
+        u[:, 0], u[:, 1], u[:, 2] = 4 - 150 * q[:, 1], 1 + 150 * q[:, 0], 150.0
+        u[:, :2] += 0.3 * rng.standard_normal((52, 2))
+        u[:, 3:] += 0.3 * rng.standard_normal((52, 2))
+        momentum, spin = u[:, :2].sum(axis=0), spin_of(R, q, u)
+        e = swing(R, q, u, dt, steps)
+        assert np.allclose(u[:, :2].sum(axis=0), momentum, rtol=1e-10)
+        assert spin_of(R, q, u) == pytest.approx(spin, rel=1e-9)
+        drift.append(np.ptp(e))
+    assert drift[1] < 1e-4 * e[0]
+    assert drift[0] / drift[1] > 3.0  # second order with the velocity of the middle
+
+
+def test_an_ellipse_relaxes_to_the_circle_of_least_energy() -> None:
+    """Large deflection: V = EI/2 int kappa^2 = pi EI/R on the circle of the relaxed length."""
+    R = make(26, d_axial=0.5, d_bend=3e-7, EA=3e4)
+    angle = -2 * np.pi * np.arange(26) / 26
+    q, u = circle(R), np.zeros((26, rg.NQ))
+    q[:, 0], q[:, 1] = 1.3 * RADIUS * np.cos(angle), 0.6 * RADIUS * np.sin(angle)
+    q[:, 2] = np.unwrap(np.arctan2(-0.6 * np.cos(angle), 1.3 * np.sin(angle)))
+    start = energy(R, q)
+    F, S = np.zeros((26, rg.NQ)), np.zeros(26)
+    load, ra = np.zeros((26, rg.N_LOAD)), np.zeros((26, rg.N_RATE))
+    for _ in range(50000):
+        sh = shape(R, q)
+        rg.rate_of(R, u, sh, ra)
+        rg.forces(R, sh, ra, load, F, S)
+        rg.advance(R, F, u, 5e-6)
+        u *= 0.9994
+        q += 5e-6 * u
+    circle_energy = np.pi * R.EI / RADIUS
+    assert start > 1.5 * circle_energy
+    assert energy(R, q) == pytest.approx(circle_energy, rel=2e-3)
+    r = np.hypot(*(q[:, :2] - q[:, :2].mean(axis=0)).T)
+    assert np.ptp(r) < 2e-3 * RADIUS

@@ -1,0 +1,119 @@
+import numpy as np
+import pytest
+
+from offline.pushbelt import sheave
+from offline.pushbelt.parameters import load_parameters, sheaves
+
+SHEAVES = sheaves(load_parameters("pushbelt_24mm"))
+FREE = SHEAVES._replace(d_z=0.0, d_t=0.0, c_t=0.0)
+CLAMPED = np.array([0.0, 5000.0, 0.0, 8000.0, 200.0, 0.0, 40.0])
+
+
+def run(sh, b, reaction, dt, steps, sd=None, s=None):
+    s = np.zeros((2, 4)) if s is None else s
+    sd = np.zeros((2, 4)) if sd is None else sd
+    out, power = np.zeros((2, 6)), np.zeros((2, 4))
+    history = np.empty((steps, 2, 4))
+    for k in range(steps):
+        s += dt * sd
+        sheave.advance(sh, b, dt, s, sd, reaction, out, power)
+        history[k] = s
+    return s, sd, out, power, history
+
+
+def test_free_body_accelerates_with_the_difference_of_contact_and_clamping_force():
+    reaction = np.zeros((2, 4))
+    reaction[:, 0] = (9000.0, 7000.0)
+    _, sd, out, _, _ = run(FREE, CLAMPED, reaction, 1e-6, 500)
+    np.testing.assert_allclose(sd[:, 0], np.array([4000.0, -1000.0]) / SHEAVES.m * 5e-4, rtol=1e-12)
+    np.testing.assert_allclose(out[:, 0], (9000.0, 7000.0))
+    np.testing.assert_allclose(out[:, 1], (5000.0, 8000.0))
+
+
+def test_axial_damper_gives_the_settling_speed():
+    reaction = np.zeros((2, 4))
+    reaction[:, 0] = 9000.0
+    _, sd, _, _, _ = run(SHEAVES, CLAMPED, reaction, 1e-5, 1000)
+    np.testing.assert_allclose(sd[:, 0], np.array([4000.0, 1000.0]) / SHEAVES.d_z, rtol=1e-12)
+
+
+def test_end_stop_moves_each_sheave_by_half_and_carries_the_contact_force():
+    b = np.array([1.0, 2e-3, 0.0, 8000.0, 200.0, 0.0, 0.0])
+    reaction = np.zeros((2, 4))
+    reaction[0, 0] = 9000.0
+    s, _, out, _, _ = run(FREE, b, reaction, 1e-5, 101)
+    assert s[0, 0] == pytest.approx(1e-3 * 1e-5 * 100)  # the first position step still had the rate zero
+    assert out[0, 1] == pytest.approx(9000.0)
+
+
+def test_constant_torque_spins_the_secondary_up_and_the_primary_keeps_its_speed():
+    reaction = np.zeros((2, 4))
+    reaction[:, 3] = (-30.0, 35.0)
+    _, sd, out, _, history = run(FREE, CLAMPED, reaction, 1e-5, 1000)
+    assert sd[1, 3] == pytest.approx((2 * 35.0 - 40.0) / SHEAVES.J * 1e-2)
+    assert history[-1, 1, 3] == pytest.approx(0.5 * sd[1, 3] * 1e-2, rel=2e-3)
+    assert sd[0, 3] == 200.0
+    np.testing.assert_allclose(out[:, 2], (-60.0, 70.0))
+    np.testing.assert_allclose(out[:, 3], (60.0, -40.0))
+
+
+def test_prescribed_secondary_speed_returns_its_torque():
+    b = CLAMPED.copy()
+    b[5:] = (1.0, 150.0)
+    reaction = np.zeros((2, 4))
+    reaction[1, 3] = 20.0
+    sd = np.zeros((2, 4))
+    sd[1, 3] = 150.0
+    _, sd, out, _, _ = run(FREE, b, reaction, 1e-5, 3, sd)
+    assert sd[1, 3] == 150.0
+    assert out[1, 3] == pytest.approx(-40.0)
+
+
+def test_tilt_swings_with_the_frequency_of_its_bearing():
+    sh = FREE._replace(c_t=5e6)
+    s = np.zeros((2, 4))
+    s[0, 1] = 1e-3
+    b = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+    dt = 1e-7
+    history = run(sh, b, np.zeros((2, 4)), dt, 20000, s=s)[4]
+    time = dt * np.arange(1, 20001)
+    np.testing.assert_allclose(history[:, 0, 1], 1e-3 * np.cos(np.sqrt(5e6 / sh.Theta_t) * time), atol=1e-5)
+    np.testing.assert_array_equal(history[:, 0, 2], 0.0)
+
+
+def test_spinning_sheave_precesses_at_the_two_whirl_frequencies():
+    # w^2 -+ (J omega / (2 Theta_t)) w - c_t / Theta_t = 0; a circular start excites one of them
+    omega, c_t = 600.0, 2e4
+    sh = FREE._replace(c_t=c_t)
+    g = 0.5 * sh.J * omega / sh.Theta_t
+    whirl = 0.5 * g + np.sqrt(0.25 * g * g + c_t / sh.Theta_t)
+    s, sd = np.zeros((2, 4)), np.zeros((2, 4))
+    s[0, 1] = 1e-4
+    sd[0, 2] = -1e-4 * whirl  # faster whirl, in the sense of the clockwise spin
+    sd[0, 3] = omega
+    b = np.array([0.0, 0.0, 0.0, 0.0, omega, 0.0, 0.0])
+    dt = 1e-7
+    history = run(sh, b, np.zeros((2, 4)), dt, 20000, sd, s)[4]
+    time = dt * np.arange(1, 20001)
+    np.testing.assert_allclose(history[:, 0, 1], 1e-4 * np.cos(whirl * time), atol=1e-6)
+    np.testing.assert_allclose(history[:, 0, 2], -1e-4 * np.sin(whirl * time), atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", [0.0, 1.0])
+def test_power_balance_of_a_step_is_exact(mode):
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        s, sd = 1e-3 * rng.normal(size=(2, 4)), rng.normal(size=(2, 4))
+        reaction = 1e3 * rng.normal(size=(2, 4))
+        b = np.array([mode, 1e3 * rng.normal(), 0.0, 5e3, 100 * rng.normal(), mode, 10.0])
+        old, dt = sd.copy(), 1e-5
+        out, power = np.zeros((2, 6)), np.zeros((2, 4))
+        kinetic = sheave.energy(SHEAVES, 0 * s, sd)
+        sheave.advance(SHEAVES, b, dt, s, sd, reaction, out, power)
+        mean = 0.5 * (old + sd)
+        contact = 2.0 * np.sum(reaction * mean)
+        spring = 2.0 * SHEAVES.c_t * np.sum(s[:, 1:3] * mean[:, 1:3])
+        work = dt * (power[:, :2].sum() - power[:, 2:].sum() + contact - spring)
+        change = sheave.energy(SHEAVES, 0 * s, sd) - kinetic
+        assert change == pytest.approx(work, rel=1e-9)
+        assert (power[:, 2:] >= 0.0).all()

@@ -1,0 +1,368 @@
+"""A belt drive's unit file as ANCF belt with sheave contact: build, bring to rest, simulate, evaluate, record.
+
+The unit measures the belt on its length without load. The model takes the taut line at rest as reference, as the paper
+does: with the stretch lam, taut length by length without load, of that line
+
+    EA_r = lam EA,  EI_r = lam EI,  damping likewise,  mass_r = mass/lam,  eps_ref = 1/lam - 1
+
+Contact constants are per area of the taut belt; a segment has the area width * L/n_s.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.beltdrive.ancf import Cable, Scheme, axial_force, cable, shape
+from offline.beltdrive.motion import N_COUNT, Motion, Numerics, Sheaves, Work, equilibrium, march, motion, work
+from offline.beltdrive.sheave import Contact, segment_forces
+from rtcvt.belt.geometry import BeltPath
+from rtcvt.belt.unit import BeltUnit
+from rtcvt.errors import InputError
+from rtcvt.model import Variable, VariableTable
+from rtcvt.recording import Recording, Signal, write_recording
+from rtcvt.scenario import sample_inputs
+from rtcvt.unitfile import Scenario
+
+__all__ = ["Drive", "Run", "SpanValues", "build", "contact_area", "record", "simulate", "spans"]
+
+Array = NDArray[np.float64]
+
+CHUNK = 20  # samples between two signs of life
+
+
+@dataclass(frozen=True)
+class Drive:
+    """A drive at rest, ready to run."""
+
+    unit: BeltUnit
+    path: BeltPath
+    cable: Cable
+    contact: Contact
+    sheaves: Sheaves
+    rest: Motion
+    step: float  # [s]
+    rest_residual: float  # largest force or moment that is left at rest [N, N m]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a simulation left, sampled over time.
+
+    Attributes
+    ----------
+    time : (S,) array
+        [s], from 0.
+    q, v : (S, n, 4) arrays
+        Positions [m] and slopes of the nodes, and their rates.
+    turning : (S, m, 4) array
+        Angle [rad], speed [rad/s], external torque and torque of the belt [N m] of each pulley. Where a kink of a given
+        speed makes the constraint's torque alternate from step to step (see `motion`), so does the third.
+    stress : (S, n, n_s, 4) array
+        Tangential and normal stress [N/m^2], bristle stretch while sticking and gap [m] of each segment.
+    counts : dict
+        Steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number.
+    complete : bool
+        False: interrupted, the end is missing.
+    """
+
+    drive: Drive
+    time: Array
+    q: Array
+    v: Array
+    turning: Array
+    stress: NDArray[np.float32]
+    counts: dict[str, int]
+    complete: bool
+
+
+@dataclass(frozen=True)
+class SpanValues:
+    """Means over the middle half of each span, (S, spans) [N] and [m/s]; span i leaves pulley i."""
+
+    tension: Array
+    velocity: Array
+
+
+def contact_area(unit: BeltUnit, path: BeltPath, elements: int, segments: int) -> float:
+    """Area [m^2] of a segment."""
+    return unit.belt.width * path.length / (elements * segments)
+
+
+def build(
+    unit: BeltUnit,
+    *,
+    elements: int | None = None,
+    segments: int | None = None,
+    step: float | None = None,
+    scheme: Scheme = "c",
+    hysteresis: float = 0.0,
+    point_normals: bool = False,
+) -> Drive:
+    """The drive in static equilibrium without friction.
+
+    Parameters
+    ----------
+    unit : BeltUnit
+        With an ``ancf`` table.
+    elements, segments, step
+        Other mesh and step [s] than the unit's.
+    scheme : {"a", "b", "c"}
+        Integration points of the elements, see `ancf`.
+    hysteresis : float
+        Lankarani and Nikravesh's constant per area [N s/m^4], which adds to the unit's constant d_c; see `sheave`.
+    point_normals : bool
+        The paper's second option of normals.
+
+    Raises
+    ------
+    InputError
+        The unit has no ``ancf`` table.
+    ArithmeticError
+        No static equilibrium was found.
+    """
+    if unit.ancf is None:
+        raise InputError(unit.source, "ancf", None, "a table with contact and mesh of the ANCF belt")
+    model, belt, path = unit.ancf, unit.belt, unit.path()
+    n, n_s = elements or model.elements, segments or model.segments
+    L = path.length / n
+    lam = path.length / unit.rest_length()
+    element = cable(
+        L,
+        lam * belt.EA,
+        lam * belt.EI,
+        belt.mass / lam,
+        lam * belt.damping,
+        lam * belt.bending_damping,
+        1.0 / lam - 1.0,
+        model.gravity,
+        scheme,
+    )
+    area = contact_area(unit, path, n, n_s)
+    S, dS, _ = shape(np.linspace(0.0, L, n_s + 1), L)
+    pulleys = list(unit.pulleys.values())
+    contact = Contact(
+        np.array([p.center for p in pulleys]),
+        np.array([p.radius for p in pulleys]),
+        0.5 * belt.height * path.sigma,
+        S,
+        dS,
+        L / n_s,
+        model.k_c * area,
+        model.d_c * area,
+        hysteresis * area,
+        model.mu,
+        model.mu_k * area,
+        model.mu_v * area,
+        point_normals,
+    )
+    sheaves = _sheaves(unit)
+    r, t, _ = path.at(L * np.arange(n, dtype=np.float64))
+    rest = motion(np.hstack([r, t]), len(pulleys), n_s)
+    residual = equilibrium(element, contact, sheaves, rest, _work(rest, sheaves))
+    return Drive(unit, path, element, contact, sheaves, rest, step or model.step, residual)
+
+
+def _sheaves(unit: BeltUnit) -> Sheaves:
+    pulleys = list(unit.pulleys.values())
+    moved = np.array([p.flange == "torque" for p in pulleys])
+    loads = np.array([len(p.load.w) if p.load else 0 for p in pulleys], dtype=np.int64)
+    w, tau = np.zeros((len(pulleys), max(2, loads.max()))), np.zeros((len(pulleys), max(2, loads.max())))
+    for i, p in enumerate(pulleys):
+        if p.load:
+            w[i, : loads[i]], tau[i, : loads[i]] = p.load.w, p.load.tau
+    return Sheaves(
+        np.array([p.inertia for p in pulleys]),
+        np.array([p.friction for p in pulleys]),
+        np.where(moved, np.cumsum(moved) - 1, -1).astype(np.int64),
+        w,
+        tau,
+        loads,
+    )
+
+
+def _work(x: Motion, s: Sheaves) -> Work:
+    m, n, n_s, _ = x.contact.shape
+    return work(n, m, int(np.sum(s.free >= 0)), n_s)
+
+
+def _inputs(unit: BeltUnit, scenario: Scenario, time: Array) -> tuple[Array, Array]:
+    """Given speeds and torques of all pulleys, (len(time), m)."""
+    names = [f"{name}.{'tau' if p.flange == 'torque' else 'w'}" for name, p in unit.pulleys.items()]
+    table = VariableTable(
+        unit.name,
+        tuple(
+            Variable(name, "input", i, "N.m" if name.endswith("tau") else "rad/s", "", start=0.0)
+            for i, name in enumerate(names)
+        ),
+    )
+    u = sample_inputs(table, scenario, time)
+    speed = np.array([name.endswith(".w") for name in names])
+    return np.where(speed, u, 0.0), np.where(speed, 0.0, u)
+
+
+def simulate(
+    drive: Drive,
+    scenario: Scenario,
+    *,
+    sample: float = 1e-3,
+    numerics: Numerics | None = None,
+    report: Callable[[float], None] = lambda _: None,
+) -> Run:
+    """Run a scenario from rest.
+
+    Parameters
+    ----------
+    sample : float
+        Time between samples [s], a multiple of the step.
+    numerics : Numerics, optional
+        Other tolerances; its step replaces the drive's.
+    report : callable
+        Called with the time [s] that is done, several times in a second of machine time or so.
+
+    Returns
+    -------
+    Run
+        Not complete if KeyboardInterrupt came: what there is until then.
+
+    Raises
+    ------
+    InputError
+        A sample time that is not a multiple of the step, or bad inputs.
+    ArithmeticError
+        Newton's method failed; the message says when.
+    """
+    numerics = numerics or Numerics(drive.step)
+    h = numerics.h
+    every = round(sample / h)
+    if every < 1 or abs(every * h - sample) > 1e-9 * sample:
+        raise InputError(drive.unit.source, "sample", sample, f"a multiple of the step of {h:g} s")
+    x = Motion(*(part.copy() for part in drive.rest))
+    m, n, n_s, _ = x.contact.shape
+    samples = round(scenario.duration / sample)
+    q, v = np.empty((samples + 1, n, 4)), np.empty((samples + 1, n, 4))
+    turning, stress = np.zeros((samples + 1, m, 4)), np.zeros((samples + 1, n, n_s, 4), dtype=np.float32)
+    q[0], v[0] = x.q, x.v
+    scratch, count = _work(x, drive.sheaves), np.zeros(N_COUNT, dtype=np.int64)
+    area = contact_area(drive.unit, drive.path, n, n_s)
+    per_segment = np.array([1.0 / area, 1.0 / area, 1.0, 1.0])
+    block = np.empty((CHUNK, m, n, n_s, 4))
+    segment_forces(drive.contact, drive.cable.L, x.q, x.v, x.phi, x.w, x.contact, n, scratch.contact[0], block[0])
+    stress[0] = block[0].sum(axis=0) * per_segment
+    done = 0
+    complete = True
+    try:
+        while done < samples:
+            size = min(CHUNK, samples - done)
+            w, tau = _inputs(drive.unit, scenario, h * (done * every + 1 + np.arange(size * every, dtype=np.float64)))
+            part = slice(done + 1, done + 1 + size)
+            steps = march(
+                drive.cable,
+                drive.contact,
+                drive.sheaves,
+                x,
+                numerics,
+                w,
+                tau,
+                every,
+                q[part],
+                v[part],
+                turning[part],
+                block,
+                scratch,
+                count,
+            )
+            if steps < size * every:
+                at = h * (done * every + steps + 1)
+                raise ArithmeticError(f"Newton's method did not converge at t = {at:g} s; try a smaller step")
+            stress[part] = block[:size].sum(axis=1) * per_segment
+            done += size
+            report(done * sample)
+    except KeyboardInterrupt:
+        complete = False
+    kept = slice(0, done + 1)
+    names = ("steps", "discontinuous iterations", "Newton iterations", "matrices", "not switched out")
+    return Run(
+        drive,
+        sample * np.arange(done + 1, dtype=np.float64),
+        q[kept],
+        v[kept],
+        turning[kept],
+        stress[kept],
+        dict(zip(names, count.tolist(), strict=True)),
+        complete,
+    )
+
+
+def spans(run: Run) -> SpanValues:
+    """Tension and speed of the belt in the middle half of each span.
+
+    The force is taken at starts and middles of elements, the speed at their middles, along the order of the pulleys.
+    """
+    path, c = run.drive.path, run.drive.cable
+    start = axial_force(c, run.q, run.v, 0.0)
+    middle = axial_force(c, run.q, run.v, 0.5)
+    tension, velocity = [], []
+    for i in range(path.span.size):
+        inside = [_in_span(path, i, r) for _, _, r in (start, middle)]
+        N = sum(np.sum(np.where(w, f[0], 0.0), axis=1) for w, f in zip(inside, (start, middle), strict=True))
+        tension.append(N / sum(w.sum(axis=1) for w in inside))
+        velocity.append(np.sum(np.where(inside[1], middle[1], 0.0), axis=1) / inside[1].sum(axis=1))
+    return SpanValues(np.stack(tension, axis=1), np.stack(velocity, axis=1))
+
+
+def _in_span(path: BeltPath, i: int, r: Array) -> NDArray[np.bool_]:
+    along = (r - path.leaving(i)) @ path.direction[i] / path.span[i]
+    across = (r - path.leaving(i)) @ np.array([-path.direction[i][1], path.direction[i][0]])
+    return (along >= 0.25) & (along <= 0.75) & (np.abs(across) < 0.2 * path.span[i])
+
+
+def record(run: Run, file: Path, scenario: Scenario) -> None:
+    """Write a run to HDF5; ``complete`` says whether it was interrupted.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    unit, means = run.drive.unit, spans(run)
+    signals: dict[str, Signal] = {}
+    names = list(unit.pulleys)
+    for i, name in enumerate(names):
+        for k, (key, si, text) in enumerate(
+            [
+                ("phi", "rad", "angle"),
+                ("w", "rad/s", "speed"),
+                ("tau", "N.m", "external torque"),
+                ("M", "N.m", "belt's"),
+            ]
+        ):
+            signals[f"{name}.{key}"] = Signal(run.turning[:, i, k], si, text)
+    for i, name in enumerate(names):
+        other = names[(i + 1) % len(names)]
+        signals[f"{name}_{other}.F"] = Signal(means.tension[:, i], "N", "tension in the middle half of the span")
+        signals[f"{name}_{other}.v"] = Signal(
+            means.velocity[:, i], "m/s", "belt speed there, in the order of the pulleys"
+        )
+    signals["belt.q"] = Signal(run.q, "1", "nodes: x [m], y [m], slopes")
+    signals["belt.v"] = Signal(run.v, "1/s", "rates of belt.q")
+    for k, (key, si, text) in enumerate(
+        [
+            ("q_t", "N/m2", "tangential stress"),
+            ("q_n", "N/m2", "normal stress"),
+            ("slip", "m", "bristle"),
+            ("gap", "m", ""),
+        ]
+    ):
+        signals[f"contact.{key}"] = Signal(run.stress[..., k].astype(np.float64), si, text)
+    attributes = {
+        "model": "ancf",
+        "scenario": scenario.name,
+        "complete": run.complete,
+        "step": run.drive.step,
+        "element_length": run.drive.cable.L,
+        **{f"count {key}": value for key, value in run.counts.items()},
+    }
+    write_recording(file, Recording(run.time, signals, attributes, unit.text), "belt drive, full model")

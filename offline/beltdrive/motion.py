@@ -1,0 +1,439 @@
+"""Equations of motion of a belt drive and their time steps (Ntarladima, Pieber and Gerstmayr 2023, sections 2.4 and 4).
+
+    M q_tt + f_el(q, q_t) + f_con(q, q_t, phi, w, state) = weight
+    I_i phi_i_tt + d_i w_i - T_i(w_i) - r_i sum f_t = tau_i            sheaves that a torque moves
+    w_i = w_i(t), tau_i the multiplier of that constraint              sheaves of given speed
+
+Trapezoidal rule with index 2, that is with the constraint at velocity level:
+
+    q_1 = q_0 + h q_t0 + h^2/4 (q_tt0 + q_tt1),   q_t1 = q_t0 + h/2 (q_tt0 + q_tt1)
+
+Newton's method corrects q by dq, q_t by 2/h dq and q_tt by 4/h^2 dq; its matrix is the ring of `ring_solver` bordered
+by the free sheaves. It is kept as long as the residual falls fast enough. A speed's constraint is solved beforehand,
+phi_tt1 = 2 (w_1 - w_0)/h - phi_tt0: after a kink of w(t) the multiplier alternates from step to step about its mean, by
+the inertia times the jump of the slope, for the rule has no damping.
+
+Discontinuous iteration: Newton's method, then the post-Newton step of all segments; repeated until the sum of its
+switching errors is below a tolerance, or the largest number of iterations is reached, from where the step is accepted.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.beltdrive.ancf import Cable, elastic_forces, elastic_tangent
+from offline.beltdrive.compiled import compiled
+from offline.beltdrive.ring_solver import factorise, solve
+from offline.beltdrive.sheave import (
+    UNDEFINED,
+    Contact,
+    contact_forces,
+    contact_tangent,
+    post_newton,
+    scratch,
+    segment_forces,
+    touching,
+)
+
+__all__ = ["Motion", "Numerics", "Sheaves", "Work", "equilibrium", "march", "motion", "work"]
+
+Array = NDArray[np.float64]
+
+N_COUNT = 5  # steps, discontinuous iterations, Newton iterations, matrices, steps that met the largest number
+
+
+class Sheaves(NamedTuple):
+    """What turns."""
+
+    I: Array  # (m,) [kg m^2]  # noqa: E741
+    d: Array  # (m,) [N m s]
+    free: NDArray[np.int64]  # (m,) place in the border, or -1 where the speed is given
+    load_w: Array  # (m, k) speeds [rad/s] of the load's points
+    load_tau: Array  # (m, k) torques [N m] there
+    loads: NDArray[np.int64]  # (m,) number of points; 0 for none
+
+
+class Motion(NamedTuple):
+    """State of belt and sheaves; arrays that the steps overwrite."""
+
+    q: Array  # (n, 4)
+    v: Array  # (n, 4)
+    a: Array  # (n, 4)
+    phi: Array  # (m,)
+    w: Array  # (m,)
+    alpha: Array  # (m,)
+    tau: Array  # (m,) external torque, or that of the constraint
+    contact: Array  # (m, n, n_s, 3) see sheave.contact_forces
+
+
+class Numerics(NamedTuple):
+    """Step and tolerances of `march`."""
+
+    h: float  # [s]
+    newton: float = 1e-6  # residual that ends Newton's method, by that of the predictor
+    contraction: float = 0.05  # of the residual in an iteration, above which the matrix is renewed
+    switching: float = 1e-3  # sum of switching errors [N] that ends the discontinuous iteration
+    most: int = 5  # discontinuous iterations
+
+
+class Work(NamedTuple):
+    """Scratch."""
+
+    D: Array
+    G: Array
+    N: Array
+    F: Array
+    S: Array
+    c: Array
+    res: Array
+    res_w: Array
+    start: Array
+    pairs: NDArray[np.int64]
+    contact: tuple[Array, Array, Array, Array]
+
+
+def motion(q: Array, sheaves: int, segments: int) -> Motion:
+    """State of rest at `q` (n, 4), without contact."""
+    n = q.shape[0]
+    contact = np.zeros((sheaves, n, segments, 3))
+    contact[..., 0], contact[..., 1] = 1.0, UNDEFINED
+    phi, w, alpha, tau = np.zeros((4, sheaves))
+    return Motion(q.copy(), np.zeros((n, 4)), np.zeros((n, 4)), phi, w, alpha, tau, contact)
+
+
+def work(n: int, sheaves: int, free: int, segments: int) -> Work:
+    """Scratch for n elements."""
+    return Work(
+        D=np.zeros((n, 4, 4)),
+        G=np.zeros((n, 4, 8 + free)),
+        N=np.zeros((n, 4, 4)),
+        F=np.zeros((n, 4 + free, 4)),
+        S=np.zeros((5 + free, 4 + free)),
+        c=np.zeros(4 + free),
+        res=np.zeros((n, 4)),
+        res_w=np.zeros(sheaves),
+        start=np.zeros((sheaves, n, segments, 3)),
+        pairs=np.zeros((sheaves * n, 2), dtype=np.int64),
+        contact=scratch(segments),
+    )
+
+
+@compiled
+def _load(s: Any, i: int, w: float) -> tuple[float, float]:
+    """Torque over speed and its slope."""
+    n = s.loads[i]
+    if n == 0:
+        return 0.0, 0.0
+    k = 0
+    while k < n - 2 and w > s.load_w[i, k + 1]:
+        k += 1
+    slope = (s.load_tau[i, k + 1] - s.load_tau[i, k]) / (s.load_w[i, k + 1] - s.load_w[i, k])
+    return s.load_tau[i, k] + slope * (w - s.load_w[i, k]), slope
+
+
+@compiled
+def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> float:
+    """Fill W.res and W.res_w; returned is the root mean square of what Newton's method must bring to zero."""
+    n = x.q.shape[0]
+    res = W.res
+    m = cable.mass
+    for e in range(n):
+        for b in range(4):
+            res[e, b] = 0.0
+    for e in range(n):
+        k = e + 1 if e + 1 < n else 0
+        for b in range(2):
+            a0 = x.a[e, b]
+            a1 = x.a[e, 2 + b]
+            a2 = x.a[k, b]
+            a3 = x.a[k, 2 + b]
+            res[e, b] += m[0, 0] * a0 + m[0, 1] * a1 + m[0, 2] * a2 + m[0, 3] * a3
+            res[e, 2 + b] += m[1, 0] * a0 + m[1, 1] * a1 + m[1, 2] * a2 + m[1, 3] * a3
+            res[k, b] += m[2, 0] * a0 + m[2, 1] * a1 + m[2, 2] * a2 + m[2, 3] * a3
+            res[k, 2 + b] += m[3, 0] * a0 + m[3, 1] * a1 + m[3, 2] * a2 + m[3, 3] * a3
+        res[e, 1] += cable.weight[0]
+        res[e, 3] += cable.weight[1]
+        res[k, 1] += cable.weight[2]
+        res[k, 3] += cable.weight[3]
+    elastic_forces(cable, x.q, x.v, n, res)
+    for i in range(x.phi.shape[0]):
+        W.res_w[i] = 0.0
+    contact_forces(contact, cable.L, x.q, x.v, x.phi, x.w, x.contact, W.pairs, count, W.contact[0], res, W.res_w)
+    total = 0.0
+    for i in range(x.phi.shape[0]):
+        W.res_w[i] = s.I[i] * x.alpha[i] + s.d[i] * x.w[i] - _load(s, i, x.w[i])[0] - W.res_w[i]
+    for i in range(x.phi.shape[0]):
+        if s.free[i] >= 0:
+            W.res_w[i] -= x.tau[i]
+            total += W.res_w[i] * W.res_w[i]
+        else:
+            x.tau[i] = W.res_w[i]
+    for e in range(n):
+        for b in range(4):
+            total += res[e, b] * res[e, b]
+    return np.sqrt(total / (4.0 * n))
+
+
+@compiled
+def _matrix(cable: Any, contact: Any, s: Any, x: Any, count: int, cv: float, ca: float, W: Any) -> None:
+    """Newton's matrix, rates weighted by `cv` and accelerations by `ca`, into W.D, G, N, F, S."""
+    n = x.q.shape[0]
+    border = W.S.shape[1] - 4
+    for e in range(n):
+        for a in range(4):
+            for b in range(4):
+                W.D[e, a, b] = 0.0
+            for b in range(border):
+                W.G[e, a, 8 + b] = 0.0
+                W.F[e, 4 + b, a] = 0.0
+    elastic_tangent(cable, x.q, x.v, n, cv, W.contact[2], W.D, W.G, W.N)
+    for e in range(n):
+        k = e + 1 if e + 1 < n else 0
+        for a in range(2):
+            for b in range(2):
+                for i in range(2):
+                    W.D[e, 2 * a + i, 2 * b + i] += ca * cable.mass[a, b]
+                    W.D[k, 2 * a + i, 2 * b + i] += ca * cable.mass[2 + a, 2 + b]
+                    W.G[e, 2 * a + i, 2 * b + i] += ca * cable.mass[a, 2 + b]
+                    W.N[e, 2 * a + i, 2 * b + i] += ca * cable.mass[2 + a, b]
+    for i in range(x.phi.shape[0]):
+        j = s.free[i]
+        if j >= 0:
+            for k in range(border):
+                W.S[4 + j, 4 + k] = 0.0
+            W.S[4 + j, 4 + j] = s.I[i] * ca + (s.d[i] - _load(s, i, x.w[i])[1]) * cv
+    contact_tangent(
+        contact,
+        cable.L,
+        x.q,
+        x.v,
+        x.phi,
+        x.w,
+        cv,
+        x.contact,
+        W.pairs,
+        count,
+        s.free,
+        W.contact,
+        W.D,
+        W.G,
+        W.N,
+        W.F,
+        W.S,
+    )
+
+
+@compiled
+def _correct(s: Any, x: Any, cv: float, ca: float, W: Any) -> None:
+    """Solve for the correction and apply it."""
+    for i in range(x.phi.shape[0]):
+        if s.free[i] >= 0:
+            W.c[4 + s.free[i]] = W.res_w[i]
+    solve(W.D, W.G, W.N, W.F, W.S, W.res, W.c)
+    for e in range(x.q.shape[0]):
+        for b in range(4):
+            d = W.res[e, b]
+            x.q[e, b] -= d
+            x.v[e, b] -= cv * d
+            x.a[e, b] -= ca * d
+    for i in range(x.phi.shape[0]):
+        if s.free[i] >= 0:
+            d = W.c[4 + s.free[i]]
+            x.phi[i] -= d
+            x.w[i] -= cv * d
+            x.alpha[i] -= ca * d
+
+
+@compiled
+def _newton(
+    cable: Any,
+    contact: Any,
+    s: Any,
+    x: Any,
+    cv: float,
+    ca: float,
+    fresh: bool,
+    size: float,
+    goal: float,
+    shrink: float,
+    W: Any,
+    count: Any,
+) -> tuple[bool, bool]:
+    """Modified Newton's method from a residual of `size`, below zero if not yet known.
+
+    Whether it converged, and whether its matrix may be used again.
+    """
+    pairs = touching(x.contact, W.pairs)
+    if size < 0.0:
+        size = _residual(cable, contact, s, x, pairs, W)
+    for _ in range(MOST_NEWTON):
+        if not size > goal:
+            return size <= goal, fresh
+        if not fresh:
+            _matrix(cable, contact, s, x, pairs, cv, ca, W)
+            factorise(W.D, W.G, W.N, W.F, W.S)
+            count[3] += 1
+            fresh = True
+        _correct(s, x, cv, ca, W)
+        count[2] += 1
+        last = size
+        size = _residual(cable, contact, s, x, pairs, W)
+        fresh = size < shrink * last
+    return size <= goal, fresh
+
+
+MOST_NEWTON = 40
+ROUND_OFF = 1e-12  # of the residual, by EA
+
+
+@compiled
+def march(
+    cable: Any,
+    contact: Any,
+    s: Any,
+    x: Any,
+    numerics: Any,
+    w_in: Any,
+    tau_in: Any,
+    every: int,
+    q: Any,
+    v: Any,
+    turning: Any,
+    stress: Any,
+    W: Any,
+    count: Any,
+) -> int:
+    """Take len(w_in) steps and note every `every`-th.
+
+    Parameters
+    ----------
+    cable, contact, s, x, numerics : Cable, Contact, Sheaves, Motion, Numerics
+    w_in, tau_in : (steps, m) arrays
+        Given speeds [rad/s] and torques [N m] at the ends of the steps; each sheave reads one of the two.
+    q, v : (samples, n, 4) arrays
+    turning : (samples, m, 4) array
+        Filled with phi, w, tau and the torque of the belt on each sheave.
+    stress : (samples, m, n, n_s, 4) array
+        See `sheave.segment_forces`.
+    count : (N_COUNT,) array of int64
+        Added up: steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number.
+
+    Returns
+    -------
+    int
+        Steps taken; fewer than asked for if Newton's method failed.
+    """
+    h = numerics.h
+    cv = 2.0 / h
+    ca = 4.0 / (h * h)
+    n, m = x.q.shape[0], x.phi.shape[0]
+    fresh = False
+    for step in range(w_in.shape[0]):
+        W.start[:] = x.contact
+        for e in range(n):
+            for b in range(4):
+                # predictor: no new acceleration
+                x.q[e, b] += h * x.v[e, b] + 0.25 * h * h * x.a[e, b]
+                x.v[e, b] += 0.5 * h * x.a[e, b]
+                x.a[e, b] = 0.0
+        for i in range(m):
+            if s.free[i] >= 0:
+                x.phi[i] += h * x.w[i] + 0.25 * h * h * x.alpha[i]
+                x.w[i] += 0.5 * h * x.alpha[i]
+                x.alpha[i] = 0.0
+                x.tau[i] = tau_in[step, i]
+            else:
+                w = w_in[step, i]
+                x.phi[i] += 0.5 * h * (x.w[i] + w)
+                x.alpha[i] = 2.0 / h * (w - x.w[i]) - x.alpha[i]
+                x.w[i] = w
+        size = _residual(cable, contact, s, x, touching(x.contact, W.pairs), W)
+        goal = numerics.newton * size + ROUND_OFF * cable.EA
+        for _ in range(numerics.most):
+            done, fresh = _newton(cable, contact, s, x, cv, ca, fresh, size, goal, numerics.contraction, W, count)
+            if not done:
+                return step
+            count[1] += 1
+            size = -1.0
+            error = post_newton(contact, cable.L, n, x.q, x.v, x.phi, x.w, W.start, x.contact, W.contact[0])
+            if error <= numerics.switching:
+                break
+        if error > numerics.switching:
+            count[4] += 1
+        count[0] += 1
+        if (step + 1) % every == 0:
+            o = (step + 1) // every - 1
+            q[o] = x.q
+            v[o] = x.v
+            for i in range(m):
+                turning[o, i, 0] = x.phi[i]
+                turning[o, i, 1] = x.w[i]
+                turning[o, i, 2] = x.tau[i]
+                turning[o, i, 3] = s.I[i] * x.alpha[i] + s.d[i] * x.w[i] - _load(s, i, x.w[i])[0] - x.tau[i]
+            segment_forces(contact, cable.L, x.q, x.v, x.phi, x.w, x.contact, n, W.contact[0], stress[o])
+    return w_in.shape[0]
+
+
+@compiled
+def _relax(cable: Any, contact: Any, s: Any, x: Any, ca: float, W: Any, count: Any) -> tuple[float, float, float]:
+    """One step of Newton's method at rest with all sheaves and x of node 0 held; residual, correction and switching."""
+    pairs = touching(x.contact, W.pairs)
+    _residual(cable, contact, s, x, pairs, W)
+    W.res[0, 0] = 0.0
+    for i in range(x.phi.shape[0]):
+        W.res_w[i] = 0.0
+    size = 0.0
+    for e in range(x.q.shape[0]):
+        for b in range(4):
+            size = max(size, abs(W.res[e, b]))
+    _matrix(cable, contact, s, x, pairs, 0.0, ca, W)
+    last = x.q.shape[0] - 1
+    for b in range(4):
+        W.D[0, 0, b] = 0.0
+        W.N[last, 0, b] = 0.0
+    for b in range(W.G.shape[2]):
+        W.G[0, 0, b] = 0.0
+    W.D[0, 0, 0] = 1.0
+    for j in range(W.S.shape[1] - 4):
+        W.S[4 + j, 4 + j] = 1.0
+        for e in range(x.q.shape[0]):
+            for a in range(4):
+                W.F[e, 4 + j, a] = 0.0
+    factorise(W.D, W.G, W.N, W.F, W.S)
+    _correct(s, x, 0.0, 0.0, W)
+    move = 0.0
+    for e in range(x.q.shape[0]):
+        for b in range(4):
+            move = max(move, abs(W.res[e, b]))
+    return size, move, post_newton(contact, cable.L, last + 1, x.q, x.v, x.phi, x.w, x.contact, x.contact, W.contact[0])
+
+
+def _look(contact: Contact, cable: Cable, x: Motion, start: Array, W: Work) -> None:
+    post_newton(contact, cable.L, x.q.shape[0], x.q, x.v, x.phi, x.w, start, x.contact, W.contact[0])
+
+
+def equilibrium(cable: Cable, contact: Contact, s: Sheaves, x: Motion, W: Work) -> float:
+    """Bring `x` to rest without friction, x of node 0 and all sheaves held; the largest residual left [N, N m].
+
+    From there on segments that touch stick.
+
+    Raises
+    ------
+    ArithmeticError
+        Newton's method did not converge.
+    """
+    smooth = contact._replace(mu=0.0, mu_k=0.0, mu_v=0.0)
+    count = np.zeros(N_COUNT, dtype=np.int64)
+    _look(smooth, cable, x, x.contact, W)
+    scale = 1e-3 * cable.EA / (cable.L * cable.mass[0, 0])
+    for k in range(200):
+        size, move, switching = _relax(cable, smooth, s, x, scale if k < 100 else 0.0, W, count)
+        scale *= 0.5
+        if move < 1e-12 and switching == 0.0:
+            break
+    else:
+        raise ArithmeticError(f"no static equilibrium of the belt: residual {size:g} N")
+    x.contact[..., 1] = UNDEFINED
+    _look(contact, cable, x, x.contact.copy(), W)
+    return float(size)

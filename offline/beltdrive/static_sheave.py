@@ -1,0 +1,139 @@
+"""Sheave pressed against a cable (Ntarladima, Pieber and Gerstmayr 2023, section 3), without friction.
+
+The cable hangs between fixed points, free to turn there. The centre of the sheave is held by a spring and drawn by a
+force across the cable. Unknown are the cable's coordinates and the centre's y; moving the sheave by dy does to the
+contact what moving the cable by -dy does, so that with T = 1 for all y of nodes and K_c the contact's tangent
+
+    [K + K_c    -K_c T   ] [dq]     [f_el + f_con            ]
+    [-T'K_c    k + T'K_c T] [dy] = - [k (y - y_0) - f - T'f_con]
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+from scipy.sparse.linalg import spsolve
+
+from offline.beltdrive.ancf import Cable, axial_force, cable, elastic_forces, elastic_tangent, shape
+from offline.beltdrive.sheave import Contact, contact_forces, contact_tangent, post_newton, scratch, touching
+
+__all__ = ["SheaveOnCable", "press"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SheaveOnCable:
+    """Equilibrium: y of the sheave's centre [m], axial force in the middle of the cable [N], coordinates (n + 1, 4)."""
+
+    y: float
+    N: float
+    q: Array
+
+
+def press(
+    elements: int,
+    segments: int,
+    *,
+    radius: float = 0.35,
+    length: float = 1.0,
+    EA: float = 200.0,
+    EI: float = 2e8 * 1e-12 / 12.0,
+    spring: float = 1.0,
+    force: float = -200.0,
+    k_c: float = 1e6,
+) -> SheaveOnCable:
+    """Equilibrium of sheave and cable.
+
+    Parameters
+    ----------
+    elements, segments : int
+        Even number of elements, and segments of each.
+    radius, length : float
+        Of the sheave and the cable [m].
+    EA, EI : float
+        [N], [N m^2]; the defaults are the paper's E and A with a square section.
+    spring, force : float
+        Stiffness [N/m] towards where the sheave first touches, and force [N] along y.
+    k_c : float
+        Contact stiffness per length [N/m^2].
+
+    Raises
+    ------
+    ArithmeticError
+        Newton's method did not converge.
+    """
+    n, L = elements, length / elements
+    c = cable(L, EA, EI, 1.0)
+    S, dS, _ = shape(np.linspace(0.0, L, segments + 1), L)
+    con = Contact(
+        np.array([[0.0, radius]]),
+        np.array([radius]),
+        np.zeros(1),
+        S,
+        dS,
+        L / segments,
+        k_c * L / segments,
+        *5 * (0.0,),
+        False,
+    )
+    q = np.zeros((n + 1, 4))
+    q[:, 0], q[:, 2] = np.linspace(-0.5 * length, 0.5 * length, n + 1), 1.0
+    state = np.zeros((1, n, segments, 3))
+    fixed = np.array([0, 1, 4 * n, 4 * n + 1])
+    free = np.setdiff1d(np.arange(4 * n + 5), fixed)
+    for load in force * np.linspace(0.1, 1.0, 10):
+        y = _balance(c, con, q, state, load, spring, radius, free)
+    N, _, _ = axial_force(c, q[None], np.zeros_like(q[None]), 0.0)
+    return SheaveOnCable(y, float(N[0, n // 2]), q)
+
+
+def _blocks(n: int) -> tuple[Array, Array, Array]:
+    return np.zeros((n + 1, 4, 4)), np.zeros((n + 1, 4, 4)), np.zeros((n + 1, 4, 4))
+
+
+def _dense(D: Array, G: Array, N: Array) -> Array:
+    K = np.zeros((4 * D.shape[0], 4 * D.shape[0]))
+    for k in range(D.shape[0]):
+        i, j = slice(4 * k, 4 * k + 4), slice(4 * k + 4, 4 * k + 8)
+        K[i, i] = D[k]
+        if k + 1 < D.shape[0]:
+            K[i, j], K[j, i] = G[k], N[k]
+    return K
+
+
+def _balance(
+    c: Cable, con: Contact, q: Array, state: Array, load: float, spring: float, y_0: float, free: NDArray[np.int64]
+) -> float:
+    n, n_s = state.shape[1:3]
+    zero, still = np.zeros_like(q), np.zeros(1)
+    work, pairs = scratch(n_s), np.zeros((n, 2), dtype=np.int64)
+    unbordered = np.array([-1], dtype=np.int64), np.zeros((n + 1, 4, 4)), np.zeros((5, 4))
+    T = np.zeros(4 * n + 4)
+    T[1::4] = 1.0
+    for _ in range(200):
+        switching = post_newton(con, c.L, n, q, zero, still, still, state, state, work[0])
+        count = touching(state, pairs)
+        f_el, f_con = np.zeros_like(q), np.zeros_like(q)
+        elastic_forces(c, q, zero, n, f_el)
+        contact_forces(con, c.L, q, zero, still, still, state, pairs, count, work[0], f_con, np.zeros(1))
+        y = con.center[0, 1]
+        residual = np.append((f_el + f_con).ravel(), spring * (y - y_0) - load - f_con[:, 1].sum())
+        if np.max(np.abs(residual[free])) < 1e-9 * c.EA and switching == 0.0:
+            return float(y)
+        D, G, N = _blocks(n)
+        elastic_tangent(c, q, zero, n, 0.0, work[2], D, G, N)
+        K = _dense(D, G, N)
+        D, G, N = _blocks(n)
+        contact_tangent(
+            con, c.L, q, zero, still, still, 0.0, state, pairs, count, unbordered[0], work, D, G, N, *unbordered[1:]
+        )
+        K_c = _dense(D, G, N)
+        A = np.block([[K + K_c, -(K_c @ T)[:, None]], [-(T @ K_c)[None], np.array([[spring + T @ K_c @ T]])]])
+        d = np.zeros_like(residual)
+        d[free] = spsolve(csc_array(A[np.ix_(free, free)]), residual[free])
+        d *= min(1.0, 0.02 / np.max(np.abs(d)))
+        q -= d[:-1].reshape(q.shape)
+        con.center[0, 1] -= d[-1]
+    raise ArithmeticError(f"no equilibrium of sheave and cable at a force of {load:g} N")

@@ -6,12 +6,13 @@ library directly, once per type of variable, with arguments made beforehand. Tha
 FMU in C with one input and one output; FMPy's own methods cost 3.9 us.
 """
 
+import ctypes
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, suppress
 from ctypes import c_double, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from fmpy.fmi1 import FMICallException
@@ -19,9 +20,10 @@ from fmpy.fmi2 import FMU2Slave, defaultCallbacks, fmi2CallbackFunctions, fmi2Ca
 from numpy.typing import NDArray
 
 from hil.importer import FUNCTIONS, Fmu
+from hil.loop import Loop, Transfer
 from rtcvt.errors import InputError
 
-__all__ = ["Slave", "start"]
+__all__ = ["Slave", "fetch_messages", "quoted", "start", "status_name"]
 
 Array = NDArray[np.float64]
 Call = tuple[str, Callable[[int], int]]  # name, and function of the step's number that returns the fmi2Status
@@ -85,8 +87,8 @@ class Slave:
             y[:, group.columns] = group.values
         return y
 
-    def initialise(self, parameters: Mapping[str, float]) -> None:
-        """Set parameters and the first inputs, initialise and get the first outputs.
+    def initialise(self, parameters: Mapping[str, float], loop: Loop | None = None) -> None:
+        """Set parameters and the first inputs, initialise and get the first outputs; `loop` may hold messages.
 
         Raises
         ------
@@ -106,8 +108,23 @@ class Slave:
             self._call_once([self._transfer("Get", group) for group in self._outputs])
         except FMICallException as error:
             self._status = error.status
-            message = f"the FMU returned {_status(error.status)}{_quoted(self.log)}"
+            fetch_messages(self.log, loop)
+            message = f"the FMU returned {status_name(error.status)}{quoted(self.log)}"
             raise InputError(self._fmu.file, error.function, None, message) from None
+
+    def transfers(self, verb: str) -> list[Transfer]:
+        """Calls that set all inputs (``"Set"``) or get all outputs (``"Get"``), for a loop in C."""
+        dll, groups = self._instance.dll, self._inputs if verb == "Set" else self._outputs
+        return [Transfer(n := f"fmi2{verb}{g.kind}", g.kind, _address(dll[n]), g.references, g.columns) for g in groups]
+
+    @property
+    def addresses(self) -> tuple[int, int]:
+        """Addresses of the instance and of its ``fmi2DoStep``."""
+        return cast(int, self._component.value), _address(self._instance.dll["fmi2DoStep"])
+
+    def failed(self, status: int) -> None:
+        """Note the fmi2Status of a call that others made and that failed; it decides how the instance is freed."""
+        self._status = status
 
     def step(self, k: int) -> bool:
         """Hand over the inputs of row k, step to point k + 1 and fetch the outputs there; False if that failed."""
@@ -116,7 +133,9 @@ class Slave:
             if status != OK:
                 if status != WARNING:
                     self._status = status
-                    self.failure = f"{name} returned {_status(status)} at t = {k * self._step:g} s{_quoted(self.log)}"
+                    self.failure = (
+                        f"{name} returned {status_name(status)} at t = {k * self._step:g} s{quoted(self.log)}"
+                    )
                     return False
                 self.warnings += 1
         return True
@@ -162,7 +181,9 @@ class Slave:
 
 
 @contextmanager
-def start(fmu: Fmu, parameters: Mapping[str, float], u: Array, step: float) -> Iterator[Slave]:
+def start(
+    fmu: Fmu, parameters: Mapping[str, float], u: Array, step: float, loop: Loop | None = None
+) -> Iterator[Slave]:
     """An initialised instance, freed on leaving.
 
     Parameters
@@ -175,6 +196,8 @@ def start(fmu: Fmu, parameters: Mapping[str, float], u: Array, step: float) -> I
         Inputs; row k is held during step k.
     step : float
         Communication step [s].
+    loop : Loop, optional
+        Whose logger, in C, takes the FMU's messages; by default one in Python does.
 
     Raises
     ------
@@ -184,13 +207,14 @@ def start(fmu: Fmu, parameters: Mapping[str, float], u: Array, step: float) -> I
     log: deque[str] = deque(maxlen=LOG_LENGTH)
     instance = _load(fmu)
     try:
-        instance.instantiate(callbacks=_callbacks(log), loggingOn=True)  # some say why they fail only then
+        instance.instantiate(callbacks=_callbacks(log, loop), loggingOn=True)  # some say why they fail only then
     except Exception:  # FMPy raises nothing more specific
         _release(instance)
-        raise InputError(fmu.file, "instantiation", None, f"the FMU refused{_quoted(log)}") from None
+        fetch_messages(log, loop)
+        raise InputError(fmu.file, "instantiation", None, f"the FMU refused{quoted(log)}") from None
     slave = Slave(fmu, instance, u, step, log)
     try:
-        slave.initialise(parameters)
+        slave.initialise(parameters, loop)
         yield slave
     finally:
         slave.free()
@@ -217,7 +241,7 @@ def _release(instance: FMU2Slave, unload: bool = True) -> None:
         instance.freeLibrary()
 
 
-def _callbacks(log: deque[str]) -> fmi2CallbackFunctions:
+def _callbacks(log: deque[str], loop: Loop | None) -> fmi2CallbackFunctions:
     """Callbacks whose logger appends to `log`.
 
     A message is taken as it is: by the standard it is a format for printf, but some FMUs pass plain text, in which a
@@ -225,19 +249,34 @@ def _callbacks(log: deque[str]) -> fmi2CallbackFunctions:
     """
 
     def note(_environment: Any, _instance: bytes, status: int, _category: bytes, message: bytes) -> None:
-        log.append(f"{_status(status)}: {(message or b'').decode(errors='replace').strip()}")
+        log.append(f"{status_name(status)}: {(message or b'').decode(errors='replace').strip()}")
 
     callbacks = fmi2CallbackFunctions()
-    callbacks.logger = fmi2CallbackLoggerTYPE(note)
+    if loop is None:
+        callbacks.logger = fmi2CallbackLoggerTYPE(note)
+    else:
+        address, callbacks.componentEnvironment = loop.logger
+        callbacks.logger = ctypes.cast(address, fmi2CallbackLoggerTYPE)
     callbacks.allocateMemory = defaultCallbacks.allocateMemory
     callbacks.freeMemory = defaultCallbacks.freeMemory
     return callbacks
 
 
-def _status(status: int) -> str:
+def fetch_messages(log: deque[str], loop: Loop | None) -> None:
+    """Append what the logger in C took, if there is one."""
+    if loop is not None:
+        log.extend(f"{status_name(status)}: {text}" for status, text in loop.messages)
+
+
+def status_name(status: int) -> str:
+    """The name of an fmi2Status."""
     return STATUS[status] if 0 <= status < len(STATUS) else f"the illegal status {status}"
 
 
-def _quoted(log: deque[str]) -> str:
+def _address(function: Any) -> int:
+    return cast(int, ctypes.cast(function, c_void_p).value)
+
+
+def quoted(log: Sequence[str]) -> str:
     """The FMU's messages, to follow another."""
     return "; its messages: " + " | ".join(log) if log else "; it gave no message"

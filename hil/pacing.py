@@ -127,11 +127,12 @@ def pace(
 
 
 @contextmanager
-def real_time(privileged: bool) -> Iterator[dict[str, str]]:
+def real_time(privileged: bool, scheduler: bool = True) -> Iterator[dict[str, str]]:
     """Best conditions for a paced thread that can be had, taken back on leaving.
 
     The garbage collector is off; if `privileged`, the scheduler is SCHED_FIFO and memory locked (and so resident) where
-    that is permitted. Without waiting a real-time thread would only get in the way of all others.
+    that is permitted. Without waiting a real-time thread would only get in the way of all others. Without `scheduler`
+    that of this thread is left alone, since another one is paced.
 
     Yields
     ------
@@ -145,7 +146,9 @@ def real_time(privileged: bool) -> Iterator[dict[str, str]]:
         gc.disable()
         got = {"scheduler": "the default", "memory": "not locked", "garbage_collector": "off"}
         if privileged:
-            got |= {"memory": _lock_memory(undo), "scheduler": _take_scheduler(undo)}
+            got["memory"] = _lock_memory(undo)
+        if privileged and scheduler:
+            got["scheduler"] = _take_scheduler(undo)
         yield got
 
 

@@ -20,7 +20,7 @@ from rtcvt.recording import Recording, Signal
 from rtcvt.simulate import number_of_steps
 from rtcvt.unitfile import Scenario
 
-__all__ = ["Result", "describe", "run"]
+__all__ = ["Result", "describe", "duration_of", "given", "run"]
 
 Array = NDArray[np.float64]
 
@@ -161,8 +161,8 @@ def run(
         No FMU that can run here, a scenario that does not fit it, no step or duration, or initialisation failed.
     """
     with open_fmu(path) as fmu:
-        h = _given(step, fmu.default("stepSize"), path.name, "step")
-        n = number_of_steps(_duration(duration, scenario, fmu, path.name), h, path.name)
+        h = given(step, fmu.default("stepSize"), path.name, "step")
+        n = number_of_steps(duration_of(duration, scenario, fmu, path.name), h, path.name)
         inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
         if 16 * (n + 1) * (len(inputs) + len(outputs) + 2) > MEMORY_LIMIT:
             raise InputError(path.name, "step", h, f"fewer steps than {n}, whose values do not fit into 2 GiB")
@@ -202,17 +202,19 @@ def describe(environment: dict[str, str]) -> str:
     )
 
 
-def _given(value: float | None, default: float | None, file: str, key: str) -> float:
+def given(value: float | None, default: float | None, file: str, key: str) -> float:
+    """A value, or its default; `InputError` if there is neither."""
     found = default if value is None else value
     if found is None:
         raise InputError(file, key, None, f"this FMU has no default: give a {key}")
     return found
 
 
-def _duration(duration: float | None, scenario: Scenario | None, fmu: Fmu, file: str) -> float:
+def duration_of(duration: float | None, scenario: Scenario | None, fmu: Fmu, file: str) -> float:
+    """Duration [s] as given, or that of the scenario, or of the FMU's default experiment."""
     stop = fmu.default("stopTime")
     experiment = None if stop is None else stop - (fmu.default("startTime") or 0.0)
-    return _given(duration, experiment if scenario is None else scenario.duration, file, "duration")
+    return given(duration, experiment if scenario is None else scenario.duration, file, "duration")
 
 
 def _quantiles(seconds: Array) -> dict[str, float | None]:

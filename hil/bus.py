@@ -1,0 +1,287 @@
+"""Variables on a CAN bus: messages by a database, guarded by counter and checksum, disturbed by faults on purpose.
+
+A receiver takes a message only if its CRC is right and its counter goes on: by 1, or by up to `LEAP` if some were lost.
+A repeated counter is refused; after a larger gap the first message is refused and the next ones are taken (as the
+state machine of AUTOSAR's E2E profile 1). What is refused is counted and changes nothing, so a receiver's time-out
+covers it. Messages of a given database without signals ``CRC`` and ``Alive`` are taken as they come. A value that is
+not finite is not sent, nor is its message: the other side's time-out says that it is missing.
+"""
+
+import heapq
+import itertools
+import random
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import can
+import numpy as np
+from cantools.database.can import Message
+
+from rtcvt.errors import InputError
+from rtcvt.scenario import Fault
+
+__all__ = ["BUS_ERRORS", "Node", "Quantum", "open_bus", "quantum"]
+
+INTERFACES = ("virtual", "udp_multicast", "socketcan")
+BUS_ERRORS = (can.CanError, OSError)
+NEVER_SENT = 15  # of counters that count to 14
+LEAP = 3
+KEPT = 2**17  # last round trips and gaps that count
+
+
+def open_bus(channel: str) -> can.BusABC:
+    """A bus from ``INTERFACE:CHANNEL``, e.g. ``socketcan:can0``, ``udp_multicast:239.74.163.2`` or ``virtual:rig``.
+
+    Raises
+    ------
+    InputError
+        Another interface, or one that cannot be opened.
+    """
+    interface, _, name = channel.partition(":")
+    if interface not in INTERFACES or not name:
+        raise InputError("--can", "", channel, f"INTERFACE:CHANNEL with one of {', '.join(INTERFACES)}")
+    more: dict[str, Any] = {"hop_limit": 0} if interface == "udp_multicast" else {}  # not beyond this machine
+    try:
+        return can.Bus(interface=interface, channel=name, **more)
+    except (*BUS_ERRORS, can.CanInterfaceNotImplementedError, ValueError) as error:
+        raise InputError("--can", "", channel, f"an interface that can be opened: {error}") from None
+
+
+def crc8(identifier: int, data: bytes) -> int:
+    """CRC-8 SAE J1850 (polynomial 0x1D, start and final exclusive or 0xFF) of identifier and data."""
+    crc = 0xFF
+    for byte in (identifier & 0xFF, (identifier >> 8) & 0xFF, *data):
+        crc = _TABLE[crc ^ byte]
+    return crc ^ 0xFF
+
+
+def _crc_table() -> tuple[int, ...]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = (byte << 1) ^ (0x1D if byte & 0x80 else 0)
+        table.append(byte & 0xFF)
+    return tuple(table)
+
+
+_TABLE = _crc_table()
+
+
+@dataclass(frozen=True)
+class Quantum:
+    """How a variable travels: one step of its numbers, and 0 for a float of 32 bits."""
+
+    name: str
+    step: float
+
+
+def quantum(message: Message, variables: Mapping[str, str]) -> list[Quantum]:
+    """Quanta of the variables in a message; `variables` gives their names by signal."""
+    return [
+        Quantum(variables[s.name], 0.0 if s.is_float else float(s.conversion.scale))
+        for s in message.signals
+        if s.name in variables
+    ]
+
+
+@dataclass
+class Node:
+    """One side of the bus.
+
+    Parameters
+    ----------
+    bus : can.BusABC
+        See `open_bus`.
+    sent, received : sequence of Message
+        Of the database.
+    variables : mapping of str to str
+        Variable by signal.
+    faults : sequence of Fault
+        Of kind ``drop``, ``delay``, ``duplicate`` and ``corrupt``.
+    present : callable
+        Time in the scenario [s], for the faults.
+    """
+
+    bus: can.BusABC
+    sent: Sequence[Message]
+    received: Sequence[Message]
+    variables: Mapping[str, str]
+    faults: Sequence[Fault] = ()
+    present: Callable[[], float] = lambda: 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    trips: deque[float] = field(
+        default_factory=lambda: deque(maxlen=KEPT)
+    )  # [s] from sending a counter to seeing its echo
+    gaps: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # [s] between messages that were taken
+
+    def __post_init__(self) -> None:
+        self._by_id = {m.frame_id: m for m in self.received}
+        self._alive: dict[int, int] = {}
+        self._next = {m.frame_id: 0 for m in self.sent}
+        self._names = {m.frame_id: {s.name for s in m.signals} for m in (*self.sent, *self.received)}
+        self._sent_at: dict[int, float] = {}
+        self._echo = NEVER_SENT
+        self._taken_at: dict[int, float] = {}
+        self._random = random.Random(1)
+        self._order = itertools.count()
+        self._outgoing: list[tuple[float, int, can.Message]] = []
+        self._incoming: list[tuple[float, int, can.Message]] = []
+        for fault in self.faults:
+            known = [m.name for m in (*self.sent, *self.received)]
+            if fault.message is not None and fault.message not in known:
+                raise InputError(f"fault '{fault.name}'", "message", fault.message, f"one of {', '.join(known)}")
+        self._delays = {f.name: f.number("s") for f in self.faults if f.kind == "delay"}
+
+    def send(self, values: Mapping[str, float]) -> None:
+        """Send all messages with these values by variable, each within its signal's range.
+
+        Raises
+        ------
+        can.CanError, OSError
+            The bus is gone.
+        """
+        now = time.monotonic()
+        for message in self.sent:
+            data: dict[str, float] = {}
+            for s in message.signals:
+                name = self.variables.get(s.name)
+                if name is not None:
+                    low = -np.inf if s.minimum is None or s.minimum == s.maximum else s.minimum
+                    high = np.inf if s.maximum is None or s.minimum == s.maximum else s.maximum
+                    data[s.name] = float(min(max(values[name], low), high)) if np.isfinite(values[name]) else np.nan
+                else:
+                    data[s.name] = 0
+            if any(np.isnan(v) for v in data.values()):
+                self.counts["not sent"] += 1
+                continue
+            names = self._names[message.frame_id]
+            if "Alive" in names:
+                alive = self._next[message.frame_id]
+                data["Alive"] = alive
+                self._next[message.frame_id] = (alive + 1) % NEVER_SENT
+                if message is self.sent[0]:
+                    self._sent_at[alive] = now
+            if "Echo" in names:
+                data["Echo"] = self._echo
+            frame = bytearray(message.encode(data, strict=False))
+            if "CRC" in names:
+                place = message.get_signal_by_name("CRC").start // 8
+                frame[place] = crc8(message.frame_id, bytes(frame[:place] + frame[place + 1 :]))
+            made = can.Message(arbitration_id=message.frame_id, data=frame, is_extended_id=message.is_extended_frame)
+            for at, disturbed in self._disturbed(made, message.name, now):
+                heapq.heappush(self._outgoing, (at, next(self._order), disturbed))
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what is due."""
+        while self._outgoing and self._outgoing[0][0] <= time.monotonic():
+            self.bus.send(heapq.heappop(self._outgoing)[2])
+            self.counts["sent"] += 1
+
+    def receive(self, timeout: float) -> dict[str, float]:
+        """Values by variable of the next message that is taken, nothing if there is none within `timeout` [s].
+
+        Raises
+        ------
+        can.CanError, OSError
+            The bus is gone.
+        """
+        end = time.monotonic() + timeout
+        while True:
+            now = time.monotonic()
+            if self._incoming and self._incoming[0][0] <= now:
+                values = self._take(heapq.heappop(self._incoming)[2], now)
+                if values:
+                    return values
+                continue
+            if now >= end:
+                return {}
+            until = min(end, self._incoming[0][0]) if self._incoming else end
+            got = self.bus.recv(until - now)
+            if got is not None and got.arbitration_id in self._by_id:
+                name = self._by_id[got.arbitration_id].name
+                for at, disturbed in self._disturbed(got, name, time.monotonic()):
+                    heapq.heappush(self._incoming, (at, next(self._order), disturbed))
+
+    def figures(self) -> dict[str, Any]:
+        """``counts`` of messages, ``round_trip_ms`` and ``gap_ms``: median and max, null of none."""
+        return {
+            "counts": dict(self.counts),
+            "round_trip_ms": _summary(self.trips),
+            "gap_ms": _summary(self.gaps),
+        }
+
+    def _take(self, frame: can.Message, now: float) -> dict[str, float]:
+        message = self._by_id[frame.arbitration_id]
+        self.counts["received"] += 1
+        names = self._names[message.frame_id]
+        if len(frame.data) != message.length:
+            self.counts["wrong length"] += 1
+            return {}
+        if "CRC" in names:
+            place = message.get_signal_by_name("CRC").start // 8
+            if frame.data[place] != crc8(message.frame_id, bytes(frame.data[:place] + frame.data[place + 1 :])):
+                self.counts["wrong CRC"] += 1
+                return {}
+        values: Any = message.decode(bytes(frame.data), decode_choices=False)
+        if "Alive" in names and not self._goes_on(message.frame_id, int(values["Alive"])):
+            return {}
+        if message is self.received[0]:
+            self._echo = int(values.get("Alive", NEVER_SENT))
+        sent_at = self._sent_at.pop(int(values.get("Echo", NEVER_SENT)), None)
+        if sent_at is not None:
+            self.trips.append(now - sent_at)
+        if message.frame_id in self._taken_at:
+            self.gaps.append(now - self._taken_at[message.frame_id])
+        self._taken_at[message.frame_id] = now
+        self.counts["taken"] += 1
+        return {self.variables[k]: float(v) for k, v in values.items() if k in self.variables}
+
+    def _goes_on(self, identifier: int, alive: int) -> bool:
+        before = self._alive.get(identifier)
+        if alive == NEVER_SENT:
+            self.counts["wrong counter"] += 1
+            return False
+        self._alive[identifier] = alive
+        ahead = 1 if before is None else (alive - before) % NEVER_SENT
+        if ahead == 0:
+            self.counts["repeated"] += 1
+        elif ahead > LEAP:
+            self.counts["wrong counter"] += 1
+        else:
+            self.counts["missing"] += ahead - 1
+        return 0 < ahead <= LEAP
+
+    def _disturbed(self, frame: can.Message, name: str, now: float) -> Iterable[tuple[float, can.Message]]:
+        """What becomes of a message, and when."""
+        copies = [(now, frame)]
+        t = self.present()
+        for fault in self.faults:
+            hits = fault.start <= t < fault.start + fault.duration and fault.message in (None, name)
+            if not hits or self._random.random() >= fault.share:
+                continue
+            self.counts[f"fault {fault.name}"] += 1
+            if fault.kind == "drop":
+                copies = []
+            elif fault.kind == "delay":
+                copies = [(at + self._delays[fault.name], copy) for at, copy in copies]
+            elif fault.kind == "duplicate":
+                copies = copies * 2
+            elif fault.kind == "corrupt":
+                copies = [(at, self._corrupted(copy)) for at, copy in copies]
+        return copies
+
+    def _corrupted(self, frame: can.Message) -> can.Message:
+        data = bytearray(frame.data)
+        bit = self._random.randrange(8 * len(data))
+        data[bit // 8] ^= 1 << bit % 8
+        return can.Message(arbitration_id=frame.arbitration_id, data=data, is_extended_id=frame.is_extended_id)
+
+
+def _summary(seconds: deque[float]) -> dict[str, float] | None:
+    if not seconds:
+        return None
+    return {"median": float(np.median(seconds)) * 1e3, "max": float(np.max(seconds)) * 1e3}

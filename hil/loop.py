@@ -1,0 +1,383 @@
+"""The loop of ``native/loop.c`` from Python: its memory, its rings and what it counted.
+
+Everything that the loop touches is taken here, before it starts, and filled with numbers, so that its pages are there.
+The rings are numpy arrays that both sides see; only their counters go through functions of the library, whose atomic
+loads and stores order the accesses.
+"""
+
+import ctypes
+import os
+from collections.abc import Sequence
+from ctypes import POINTER, Structure, addressof, c_char, c_double, c_int, c_int32, c_int64, c_uint64, c_void_p
+from dataclasses import dataclass, field
+from enum import IntEnum
+from threading import Lock
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil.native.build import library
+from rtcvt.errors import InputError
+
+__all__ = [
+    "HEAD",
+    "Command",
+    "Ending",
+    "FaultKind",
+    "Flag",
+    "Input",
+    "Loop",
+    "Policy",
+    "Settings",
+    "Transfer",
+    "bin_edges",
+]
+
+Array = NDArray[np.float64]
+
+HEAD = 5  # columns of a record before the inputs: step number, time [s], step time [s], lateness [s], flags
+BINS, MESSAGE, MESSAGES, COMMANDS = 640, 512, 20, 4096
+TYPES = {"Real": 0, "Integer": 1, "Boolean": 2}
+SUPPLY_SECONDS, RECORD_SECONDS = 2.0, 4.0  # what the rings hold
+SMALLEST_RING, LARGEST_RING = 64, 2**18  # [rows]
+
+
+class Policy(IntEnum):
+    """What follows a step that ended after the next deadline."""
+
+    CATCH_UP = 0  # the next step begins at once; no deadline moves
+    SKIP = 1  # deadlines that have passed are skipped; simulated time falls behind
+    STOP = 2
+
+
+class Ending(IntEnum):
+    """How far the loop is."""
+
+    RUNNING = 0
+    DONE = 1
+    STOPPED = 2  # by a signal or by this side
+    FAILED = 3  # by the unit
+    OVERRUN = 4  # by the policy STOP
+
+
+class Flag(IntEnum):
+    """Bits of a record's flags."""
+
+    MISS = 1
+    FALLBACK = 2
+    FAULT = 4
+    UNIT = 8  # the unit gave no result
+    STARVED = 16  # no supplied inputs; they were held
+
+
+class FaultKind(IntEnum):
+    """What a fault in the loop does."""
+
+    STUCK = 0
+    NOISE = 1
+    NAN = 2
+    OVERLOAD = 3
+    UNIT_ERROR = 4
+
+
+class Command(IntEnum):
+    """What can be asked of a running loop."""
+
+    SET_BUS = 0
+    SET_LIVE = 1
+    RELEASE_LIVE = 2
+    FAULT_ON = 3
+    FAULT_OFF = 4
+
+
+class _Transfer(Structure):
+    _fields_ = [("type", c_int32), ("call", c_int32), ("function", c_void_p), ("references", c_void_p),
+                ("columns", c_void_p), ("values", c_void_p), ("count", c_int64)]  # fmt: skip
+
+
+class _Input(Structure):
+    _fields_ = [("from_bus", c_int32), ("hold", c_int32), ("fallback", c_double), ("timeout", c_int64),
+                ("bus", c_double), ("live", c_double), ("stamp", c_int64), ("is_live", c_int32),
+                ("unused", c_int32)]  # fmt: skip
+
+
+class _Fault(Structure):
+    _fields_ = [("kind", c_int32), ("index", c_int32), ("first", c_int64), ("last", c_int64), ("value", c_double),
+                ("held", c_double), ("on", c_int32), ("unused", c_int32)]  # fmt: skip
+
+
+class _Command(Structure):
+    _fields_ = [("kind", c_int64), ("index", c_int64), ("stamp", c_int64), ("value", c_double)]
+
+
+class _Log(Structure):
+    _fields_ = [("count", c_int64), ("status", c_int32 * MESSAGES), ("text", c_char * MESSAGE * MESSAGES)]
+
+
+class _Loop(Structure):
+    _fields_ = [
+        ("component", c_void_p), ("do_step", c_void_p), ("sets", c_void_p), ("gets", c_void_p),
+        ("n_sets", c_int64), ("n_gets", c_int64), ("n_u", c_int64), ("n_y", c_int64),
+        ("step", c_double), ("period", c_double), ("n_steps", c_int64), ("spin", c_int64),
+        ("policy", c_int32), ("priority", c_int32), ("cpu", c_int32), ("wake", c_int32),
+        ("inputs", c_void_p), ("y_fallback", c_void_p), ("faults", c_void_p), ("n_faults", c_int64),
+        ("supply", c_void_p), ("supply_rows", c_int64), ("records", c_void_p), ("record_rows", c_int64),
+        ("u", c_void_p), ("y", c_void_p), ("before", c_void_p), ("y_before", c_void_p), ("latest", c_void_p),
+        ("commands", c_void_p),
+        *((name, c_int64) for name in ("supplied", "taken", "recorded", "consumed", "ordered", "obeyed", "sequence",
+                                       "asked_to_stop", "state", "made", "misses", "skipped", "lost", "starved",
+                                       "fallbacks", "warnings", "status", "failed_call", "signal_number",
+                                       "first_began", "last_ended", "max_step_time", "max_lateness",
+                                       "scheduler_error", "affinity_error")),
+        ("step_times", c_void_p), ("latenesses", c_void_p), ("thread", c_uint64), ("stack", c_void_p),
+        ("random", c_uint64),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One call that sets inputs or gets outputs: address of fmi2SetXXX or fmi2GetXXX, references and columns."""
+
+    name: str
+    type: str  # "Real", "Integer" or "Boolean"
+    function: int
+    references: NDArray[np.uint32]
+    columns: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Input:
+    """Where an input comes from, and its value when nothing valid does."""
+
+    fallback: float = 0.0
+    hold: bool = False  # the last value instead
+    timeout: float | None = None  # [s] for which the bus's value holds; None: not from the bus
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the loop runs."""
+
+    step: float  # [s]
+    n_steps: int
+    policy: Policy = Policy.CATCH_UP
+    priority: int = 80  # of SCHED_FIFO; 0 for the default scheduler
+    cpu: int = -1  # -1 for any
+    spin: float = 200e-6  # [s] of watching the clock before a deadline, at most a quarter of the step
+    wake: bool = False  # whether `Loop.wait` is used
+
+
+@dataclass
+class Loop:
+    """A loop with its memory. One thread supplies, one consumes; any may command.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of the run.
+    inputs : sequence of Input
+        One per input.
+    y_fallback : array, shape (n_y,)
+        Outputs when the unit gives none; NaN holds the last value.
+    faults : sequence of (kind, index, first, last, value)
+        Of which steps first <= k < last suffer; outputs follow inputs in `index`.
+    """
+
+    settings: Settings
+    inputs: Sequence[Input]
+    y_fallback: Array
+    faults: Sequence[tuple[FaultKind, int, int, int, float]] = ()
+    _kept: list[Any] = field(default_factory=list, repr=False)
+
+    def __post_init__(self) -> None:
+        self._c = _functions()
+        s, n_u, n_y = self.settings, len(self.inputs), len(self.y_fallback)
+        self._loop, self._log, self._lock = _Loop(), _Log(), Lock()
+        if self._c.loop_size() != ctypes.sizeof(_Loop):
+            raise AssertionError("native/loop.c and hil/loop.py disagree on the memory of a loop")
+        self.supply_rows, self.record_rows = _ring(SUPPLY_SECONDS / s.step), _ring(RECORD_SECONDS / s.step)
+        self._supply, self._records = np.zeros((self.supply_rows, n_u)), np.zeros((self.record_rows, HEAD + n_u + n_y))
+        self._supply[:], self._records[:] = 1.0, 1.0  # a write makes the page
+        self._u, self._y, self._before, self._y_before = (np.zeros(n) for n in (n_u, n_y, n_u, n_y))
+        self._latest, self._copy = np.zeros(1 + n_u + n_y), np.zeros(1 + n_u + n_y)
+        self._histograms = np.zeros((2, BINS), dtype=np.int64)
+        self._inputs, self._faults = (_Input * max(n_u, 1))(), (_Fault * max(len(self.faults), 1))()
+        self._commands = (_Command * COMMANDS)()
+        ctypes.memset(self._commands, 1, ctypes.sizeof(self._commands))
+        for c, given in zip(self._inputs, self.inputs, strict=False):
+            c.from_bus, c.hold, c.fallback = given.timeout is not None, given.hold, given.fallback
+            c.timeout = 0 if given.timeout is None else round(given.timeout * 1e9)
+        for f, (kind, index, first, last, value) in zip(self._faults, self.faults, strict=False):
+            f.kind, f.index, f.first, f.last, f.value = int(kind), index, first, last, value
+        self._fallback = np.array(self.y_fallback, dtype=float)
+        self.wake_handle = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK) if s.wake else -1
+        period = s.step * 1e9
+        loop = self._loop
+        loop.step, loop.period, loop.n_steps = s.step, period, s.n_steps
+        loop.spin = int(min(s.spin * 1e9, period / 4))
+        loop.policy, loop.priority, loop.cpu, loop.wake = int(s.policy), s.priority, s.cpu, self.wake_handle
+        loop.n_u, loop.n_y, loop.n_faults = n_u, n_y, len(self.faults)
+        loop.supply_rows, loop.record_rows, loop.random = self.supply_rows, self.record_rows, 0x9E3779B97F4A7C15
+        for name, array in (("supply", self._supply), ("records", self._records), ("u", self._u), ("y", self._y),
+                            ("before", self._before), ("y_before", self._y_before), ("latest", self._latest),
+                            ("y_fallback", self._fallback),
+                            ("step_times", self._histograms[0]), ("latenesses", self._histograms[1])):  # fmt: skip
+            setattr(loop, name, array.ctypes.data)
+        loop.inputs, loop.faults = addressof(self._inputs), addressof(self._faults)
+        loop.commands = addressof(self._commands)
+
+    @property
+    def logger(self) -> tuple[int, int]:
+        """Addresses of a logger for ``fmi2CallbackFunctions`` and of its ``componentEnvironment``."""
+        return cast(int, ctypes.cast(self._c.loop_log, c_void_p).value), addressof(self._log)
+
+    @property
+    def messages(self) -> list[tuple[int, str]]:
+        """The last messages of the unit, with their fmi2Status."""
+        count = self._log.count
+        places = [i % MESSAGES for i in range(max(0, count - MESSAGES), count)]
+        return [(self._log.status[i], self._log.text[i].value.decode(errors="replace").strip()) for i in places]
+
+    def attach(
+        self, component: int, do_step: int, sets: Sequence[Transfer], gets: Sequence[Transfer], u: Array, y: Array
+    ) -> None:
+        """The unit: addresses of instance and fmi2DoStep, its calls, its inputs and outputs after initialisation."""
+        self._names = ["fmi2DoStep", *(t.name for t in sets), *(t.name for t in gets)]
+        loop = self._loop
+        loop.component, loop.do_step = component, do_step
+        loop.n_sets, loop.n_gets = len(sets), len(gets)
+        loop.sets, loop.gets = self._transfers(sets, 1), self._transfers(gets, 1 + len(sets))
+        self._u[:], self._y[:] = u, y
+        self._latest[1:] = np.concatenate([u, y])
+
+    def start(self) -> None:
+        """Start the thread.
+
+        Raises
+        ------
+        InputError
+            The system refuses it.
+        """
+        error = self._c.loop_start(self._loop)
+        if error:
+            raise InputError("native loop", "thread", None, f"could not be started: {os.strerror(error)}")
+
+    def join(self) -> None:
+        """Wait for the end of the thread."""
+        self._c.loop_join(self._loop)
+
+    def stop(self) -> None:
+        """Ask the loop to end before its next step."""
+        self._c.loop_stop(self._loop)
+
+    def close(self) -> None:
+        """Give the handle of `wait` back."""
+        if self.wake_handle >= 0:
+            os.close(self.wake_handle)
+
+    @property
+    def state(self) -> Ending:
+        """How far the loop is; once it is not RUNNING, all is recorded and counted."""
+        return Ending(self._c.loop_state(self._loop))
+
+    @property
+    def room(self) -> int:
+        """Rows that `supply` would take now."""
+        return self.supply_rows - (self._loop.supplied - self._c.loop_taken(self._loop))
+
+    def supply(self, rows: Array) -> None:
+        """Append inputs of steps, at most `room` of them, shape (m, n_u)."""
+        places = (self._loop.supplied + np.arange(len(rows))) % self.supply_rows
+        self._supply[places] = rows
+        self._c.loop_supply(self._loop, len(rows))
+
+    def take(self) -> Array:
+        """All records since the last call, shape (m, HEAD + n_u + n_y)."""
+        consumed = self._loop.consumed
+        count = self._c.loop_recorded(self._loop) - consumed
+        rows = self._records[(consumed + np.arange(count)) % self.record_rows]
+        self._c.loop_consume(self._loop, count)
+        return rows
+
+    def latest(self) -> Array:
+        """Number of steps begun, inputs and outputs now, shape (1 + n_u + n_y,); the array is the caller's."""
+        row = np.empty_like(self._latest)
+        self._c.loop_latest(self._loop, row.ctypes.data)
+        return row
+
+    def command(self, kind: Command, index: int, value: float = 0.0, stamp: int = 0) -> bool:
+        """Give a command; `stamp` is the time of a bus's value on CLOCK_MONOTONIC [ns]. False if too many wait."""
+        with self._lock:
+            return bool(self._c.loop_command(self._loop, int(kind), index, value, stamp))
+
+    def counters(self) -> dict[str, int]:
+        """What the loop counts: steps made, misses, skipped, lost, starved, fallbacks, warnings."""
+        names = ("made", "misses", "skipped", "lost", "starved", "fallbacks", "warnings")
+        return {name: int(getattr(self._loop, name)) for name in names}
+
+    @property
+    def histograms(self) -> NDArray[np.int64]:
+        """Counts of step time and lateness, shape (2, BINS), see `bin_edges`."""
+        return self._histograms
+
+    @property
+    def largest(self) -> tuple[float, float]:
+        """Largest step time and lateness [s]."""
+        return 1e-9 * self._loop.max_step_time, 1e-9 * self._loop.max_lateness
+
+    @property
+    def wall(self) -> float:
+        """From the beginning of the first step to the end of the last [s]."""
+        return 1e-9 * (self._loop.last_ended - self._loop.first_began)
+
+    @property
+    def failure(self) -> tuple[str, int]:
+        """Name of the call that failed and its fmi2Status, once `state` is FAILED."""
+        return self._names[self._loop.failed_call], int(self._loop.status)
+
+    @property
+    def signal(self) -> int:
+        """Number of the signal that ended the loop, or 0."""
+        return int(self._loop.signal_number)
+
+    @property
+    def refused(self) -> tuple[int, int]:
+        """Error numbers of scheduler and affinity, 0 if they were granted."""
+        return int(self._loop.scheduler_error), int(self._loop.affinity_error)
+
+    def _transfers(self, transfers: Sequence[Transfer], first: int) -> int:
+        block = (_Transfer * max(len(transfers), 1))()
+        for place, (c, t) in enumerate(zip(block, transfers, strict=False)):
+            columns = np.array(t.columns, dtype=np.int32)
+            values = np.ones(len(columns), dtype=np.float64 if t.type == "Real" else np.int32)
+            c.type, c.call, c.function, c.count = TYPES[t.type], first + place, t.function, len(columns)
+            c.references, c.columns, c.values = t.references.ctypes.data, columns.ctypes.data, values.ctypes.data
+            self._kept += [t.references, columns, values]
+        self._kept.append(block)
+        return addressof(block)
+
+
+def bin_edges() -> Array:
+    """Lower edges of the bins of a histogram [s], shape (BINS,): 16 per octave from 16 ns on."""
+    b = np.arange(BINS)
+    return 1e-9 * np.where(b < 16, b, (16.0 + b % 16) * 2.0 ** (b // 16 - 1))
+
+
+def _ring(rows: float) -> int:
+    return int(2 ** np.ceil(np.log2(min(max(rows, SMALLEST_RING), LARGEST_RING))))
+
+
+def _functions() -> Any:
+    c = ctypes.CDLL(str(library()))
+    pointer = POINTER(_Loop)
+    for name, result, *arguments in (
+        ("loop_start", c_int), ("loop_join", None), ("loop_stop", None), ("loop_state", c_int64),
+        ("loop_recorded", c_int64), ("loop_consume", None, c_int64), ("loop_taken", c_int64),
+        ("loop_supply", None, c_int64), ("loop_latest", None, c_void_p),
+        ("loop_command", c_int, c_int64, c_int64, c_double, c_int64),
+    ):  # fmt: skip
+        function = getattr(c, name)
+        function.restype, function.argtypes = result, [pointer, *arguments]
+    c.loop_size.restype = c_int64
+    return c

@@ -1,0 +1,1 @@
+"""The rig's loop in C, and how it is compiled."""

@@ -1,0 +1,523 @@
+/* A unit stepped against the clock: absolute deadlines, no lock, no allocation and no system call but sleeping.
+
+   Step k has a deadline t_0 + d_k h; d_k = k as long as none is skipped. The thread sleeps with clock_nanosleep until
+   `spin` before it and then watches the clock. What happens in step k, in this order:
+
+     commands   of the other side take effect: values from a bus or a page, faults on or off
+     inputs     row k of the supplied ones, or the bus's if young enough and its fall-back if not; live values; faults;
+                what is not finite becomes its fall-back
+     unit       fmi2SetXXX, fmi2DoStep, fmi2GetXXX
+     outputs    faults; the fall-back if the unit failed
+     record     one row into the ring, the present values into `latest`
+
+   All memory is the other side's, taken and touched before the start. Rings have one producer and one consumer: each
+   side writes its own counter with release and reads the other's with acquire order, and never waits. A row that finds
+   the ring full is lost and counted; a step that finds no supplied row holds the inputs, and is counted. */
+
+#define _GNU_SOURCE
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BINS = 640, HEAD = 5, MESSAGE = 512, MESSAGES = 20, COMMANDS = 4096, STACK = 1 << 20 };
+enum { CATCH_UP, SKIP, STOP };
+enum { REAL, INTEGER, BOOLEAN };
+enum { SUPPLIED, BUS, LIVE };
+enum { STUCK, NOISE, NOT_A_NUMBER, OVERLOAD, UNIT_ERROR };
+enum { RUNNING, DONE, STOPPED, FAILED, OVERRUN };
+enum { FLAG_MISS = 1, FLAG_FALLBACK = 2, FLAG_FAULT = 4, FLAG_UNIT = 8, FLAG_STARVED = 16 };
+enum { SET_BUS, SET_LIVE, RELEASE_LIVE, FAULT_ON, FAULT_OFF };
+
+typedef struct {
+    int32_t type;           /* REAL, INTEGER, BOOLEAN */
+    int32_t call;           /* for messages */
+    void *function;         /* fmi2SetXXX or fmi2GetXXX */
+    const uint32_t *references;
+    const int32_t *columns; /* places among all inputs or outputs */
+    void *values;           /* double or int32_t */
+    int64_t count;
+} Transfer;
+
+typedef struct {
+    int32_t from_bus, hold; /* the bus gives it; its fall-back is its last value */
+    double fallback;
+    int64_t timeout;        /* [ns] */
+    double bus, live;
+    int64_t stamp;          /* when the bus's value came [ns]; 0: never */
+    int32_t is_live, unused;
+} Input;
+
+typedef struct {
+    int32_t kind, index;    /* inputs count from 0, outputs from n_u */
+    int64_t first, last;    /* steps first <= k < last */
+    double value;           /* NOISE: standard deviation; OVERLOAD: [ns] */
+    double held;
+    int32_t on, unused;
+} Fault;
+
+typedef struct {
+    int64_t kind, index, stamp;
+    double value;
+} Command;
+
+typedef struct {
+    _Atomic int64_t count;
+    int32_t status[MESSAGES];
+    char text[MESSAGES][MESSAGE];
+} Log;
+
+typedef struct {
+    void *component;
+    int (*do_step)(void *, double, double, int);
+    Transfer *sets, *gets;
+    int64_t n_sets, n_gets, n_u, n_y;
+    double step, period;    /* [s], [ns] */
+    int64_t n_steps, spin;
+    int32_t policy, priority, cpu, wake;  /* wake: an eventfd to write to after each step, or -1 */
+    Input *inputs;
+    const double *y_fallback; /* NaN: hold */
+    Fault *faults;
+    int64_t n_faults;
+    double *supply;         /* supply_rows rows of n_u */
+    int64_t supply_rows;
+    double *records;        /* record_rows rows of HEAD + n_u + n_y */
+    int64_t record_rows;
+    double *u, *y, *before, *y_before, *latest; /* latest: k, then u, then y */
+    Command *commands;      /* COMMANDS of them */
+    /* counters of both sides */
+    _Atomic int64_t supplied, taken, recorded, consumed, ordered, obeyed, sequence, asked_to_stop;
+    /* results */
+    _Atomic int64_t state, made, misses, skipped, lost, starved, fallbacks, warnings;
+    int64_t status, failed_call, signal_number, first_began, last_ended, max_step_time, max_lateness;
+    int64_t scheduler_error, affinity_error;
+    int64_t *step_times, *latenesses; /* BINS each */
+    pthread_t thread;
+    void *stack;
+    uint64_t random;
+} Loop;
+
+static volatile sig_atomic_t caught;
+static struct sigaction before_int, before_term;
+
+static int64_t now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* 16 bins per octave: bin b < 16 holds b ns; the others (16 + b % 16) 2^(b / 16 - 1) ns and up */
+static void count(int64_t *histogram, int64_t ns)
+{
+    int64_t b = ns > 0 ? ns : 0;
+    if (b >= 16) {
+        int e = 63 - __builtin_clzll((unsigned long long)b);
+        b = (e - 3) * 16 + ((b >> (e - 4)) & 15);
+    }
+    histogram[b < BINS ? b : BINS - 1]++;
+}
+
+static double normal(Loop *s)
+{
+    double sum = -6.0;
+    for (int i = 0; i < 12; i++) {
+        s->random ^= s->random << 13;
+        s->random ^= s->random >> 7;
+        s->random ^= s->random << 17;
+        sum += (double)(s->random >> 11) * 0x1p-53;
+    }
+    return sum;
+}
+
+static int set(Loop *s, const Transfer *t)
+{
+    for (int64_t i = 0; i < t->count; i++) {
+        double v = s->u[t->columns[i]];
+        if (t->type == REAL)
+            ((double *)t->values)[i] = v;
+        else if (t->type == BOOLEAN)
+            ((int32_t *)t->values)[i] = v >= 0.5;
+        else
+            ((int32_t *)t->values)[i] = v <= -2147483648.0 ? INT32_MIN : v >= 2147483647.0 ? INT32_MAX : (int32_t)rint(v);
+    }
+    return ((int (*)(void *, const uint32_t *, size_t, void *))t->function)(
+        s->component, t->references, (size_t)t->count, t->values);
+}
+
+static int get(Loop *s, const Transfer *t)
+{
+    int status = ((int (*)(void *, const uint32_t *, size_t, void *))t->function)(
+        s->component, t->references, (size_t)t->count, t->values);
+    for (int64_t i = 0; i < t->count && status <= 1; i++)
+        s->y[t->columns[i]] = t->type == REAL ? ((double *)t->values)[i] : ((int32_t *)t->values)[i];
+    return status;
+}
+
+static void obey(Loop *s, int64_t k)
+{
+    int64_t obeyed = atomic_load_explicit(&s->obeyed, memory_order_relaxed);
+    int64_t ordered = atomic_load_explicit(&s->ordered, memory_order_acquire);
+    for (; obeyed < ordered; obeyed++) {
+        const Command *c = &s->commands[obeyed % COMMANDS];
+        if (c->kind == SET_BUS) {
+            s->inputs[c->index].bus = c->value;
+            s->inputs[c->index].stamp = c->stamp;
+        } else if (c->kind == SET_LIVE) {
+            s->inputs[c->index].live = c->value;
+            s->inputs[c->index].is_live = 1;
+        } else if (c->kind == RELEASE_LIVE) {
+            s->inputs[c->index].is_live = 0;
+        } else if (c->kind == FAULT_ON) {
+            s->faults[c->index].first = k;
+            s->faults[c->index].last = INT64_MAX;
+        } else {
+            s->faults[c->index].last = k;
+        }
+    }
+    atomic_store_explicit(&s->obeyed, obeyed, memory_order_release);
+}
+
+static int active(Fault *f, int64_t k, double value)
+{
+    int on = f->first <= k && k < f->last;
+    if (on && !f->on)
+        f->held = value;
+    f->on = on;
+    return on;
+}
+
+/* The faults of the signals of one side, `offset` of whose first is its place among all. */
+static int disturb(Loop *s, int64_t k, double *values, int64_t offset, int64_t n)
+{
+    int any = 0;
+    for (int64_t i = 0; i < s->n_faults; i++) {
+        Fault *f = &s->faults[i];
+        int64_t at = f->index - offset;
+        if (f->kind > NOT_A_NUMBER || at < 0 || at >= n || !active(f, k, values[at]))
+            continue;
+        any = FLAG_FAULT;
+        values[at] = f->kind == STUCK ? f->held : f->kind == NOISE ? values[at] + f->value * normal(s) : NAN;
+    }
+    return any;
+}
+
+static int prepare(Loop *s, int64_t k, int64_t at)
+{
+    int flags = 0;
+    int64_t taken = atomic_load_explicit(&s->taken, memory_order_relaxed);
+    const double *row = NULL;
+    if (taken < atomic_load_explicit(&s->supplied, memory_order_acquire)) {
+        row = &s->supply[(taken % s->supply_rows) * s->n_u];
+    } else if (s->n_u > 0) {
+        flags |= FLAG_STARVED;
+        atomic_fetch_add_explicit(&s->starved, 1, memory_order_relaxed);
+    }
+    for (int64_t i = 0; i < s->n_u; i++) {
+        Input *in = &s->inputs[i];
+        s->before[i] = s->u[i];
+        if (in->is_live) {
+            s->u[i] = in->live;
+        } else if (in->from_bus) {
+            if (in->stamp > 0 && at - in->stamp < in->timeout) {
+                s->u[i] = in->bus;
+            } else {
+                s->u[i] = in->hold ? s->u[i] : in->fallback;
+                flags |= FLAG_FALLBACK;
+            }
+        } else if (row != NULL) {
+            s->u[i] = row[i];
+        }
+    }
+    if (row != NULL)
+        atomic_store_explicit(&s->taken, taken + 1, memory_order_release);
+    flags |= disturb(s, k, s->u, 0, s->n_u);
+    for (int64_t i = 0; i < s->n_u; i++) {
+        if (!isfinite(s->u[i])) {
+            s->u[i] = s->inputs[i].hold ? s->before[i] : s->inputs[i].fallback;
+            flags |= FLAG_FALLBACK;
+        }
+    }
+    if (flags & FLAG_FALLBACK)
+        atomic_fetch_add_explicit(&s->fallbacks, 1, memory_order_relaxed);
+    return flags;
+}
+
+static int call(Loop *s, int status, int name)
+{
+    if (status == 1)
+        atomic_fetch_add_explicit(&s->warnings, 1, memory_order_relaxed);
+    if (status <= 1)
+        return 1;
+    s->status = status;
+    s->failed_call = name;
+    return 0;
+}
+
+static void fall_back(Loop *s)
+{
+    for (int64_t i = 0; i < s->n_y; i++)
+        if (!isnan(s->y_fallback[i]))
+            s->y[i] = s->y_fallback[i];
+}
+
+static int advance(Loop *s, int64_t k, int *flags)
+{
+    for (int64_t i = 0; i < s->n_faults; i++) {
+        Fault *f = &s->faults[i];
+        if (f->kind == OVERLOAD && active(f, k, 0.0)) {
+            int64_t until = now() + (int64_t)f->value;
+            while (now() < until)
+                ;
+            *flags |= FLAG_FAULT;
+        }
+        if (f->kind == UNIT_ERROR && active(f, k, 0.0)) {
+            *flags |= FLAG_FAULT | FLAG_UNIT;
+            fall_back(s);
+            return 1;
+        }
+    }
+    int64_t made = atomic_load_explicit(&s->made, memory_order_relaxed);
+    int well = 1;
+    for (int64_t i = 0; i < s->n_sets && well; i++)
+        well = call(s, set(s, &s->sets[i]), s->sets[i].call);
+    well = well && call(s, s->do_step(s->component, (double)made * s->step, s->step, 1), 0);
+    for (int64_t i = 0; i < s->n_gets && well; i++)
+        well = call(s, get(s, &s->gets[i]), s->gets[i].call);
+    if (!well) {
+        *flags |= FLAG_UNIT;
+        fall_back(s);
+        return 0;
+    }
+    atomic_store_explicit(&s->made, made + 1, memory_order_relaxed);
+    *flags |= disturb(s, k, s->y, s->n_u, s->n_y);
+    return 1;
+}
+
+static void record(Loop *s, int64_t k, const double *y, double step_time, double lateness, int flags)
+{
+    int64_t recorded = atomic_load_explicit(&s->recorded, memory_order_relaxed);
+    if (recorded - atomic_load_explicit(&s->consumed, memory_order_acquire) >= s->record_rows) {
+        atomic_fetch_add_explicit(&s->lost, 1, memory_order_relaxed);
+        return;
+    }
+    double *row = &s->records[(recorded % s->record_rows) * (HEAD + s->n_u + s->n_y)];
+    row[0] = (double)k;
+    row[1] = (double)k * s->step;
+    row[2] = step_time;
+    row[3] = lateness;
+    row[4] = flags;
+    memcpy(row + HEAD, s->u, (size_t)s->n_u * sizeof(double));
+    memcpy(row + HEAD + s->n_u, y, (size_t)s->n_y * sizeof(double));
+    atomic_store_explicit(&s->recorded, recorded + 1, memory_order_release);
+}
+
+static void publish(Loop *s, int64_t k)
+{
+    int64_t sequence = atomic_load_explicit(&s->sequence, memory_order_relaxed);
+    atomic_store_explicit(&s->sequence, sequence + 1, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release);
+    s->latest[0] = (double)k;
+    memcpy(s->latest + 1, s->u, (size_t)s->n_u * sizeof(double));
+    memcpy(s->latest + 1 + s->n_u, s->y, (size_t)s->n_y * sizeof(double));
+    atomic_store_explicit(&s->sequence, sequence + 2, memory_order_release);
+    if (s->wake >= 0) {
+        uint64_t one = 1;
+        ssize_t written = write(s->wake, &one, sizeof one);
+        (void)written;
+    }
+}
+
+static int64_t ended_by(Loop *s)
+{
+    if (caught) {
+        s->signal_number = caught;
+        return STOPPED;
+    }
+    return atomic_load_explicit(&s->asked_to_stop, memory_order_acquire) ? STOPPED : RUNNING;
+}
+
+static void sleep_until(int64_t time)
+{
+    struct timespec t = {time / 1000000000, time % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL); /* a signal may end it early: then the clock decides */
+}
+
+static void *run(void *argument)
+{
+    Loop *s = argument;
+    double *y_before = s->y_before;
+    int64_t state = DONE, due_number = 0, k = 0;
+    int64_t t_0 = now() + (int64_t)llround(s->period);
+    for (; k < s->n_steps; k++, due_number++) {
+        int64_t due = t_0 + llround((double)due_number * s->period);
+        int64_t end = ended_by(s);
+        while (end == RUNNING && now() < due - s->spin) {
+            sleep_until(due - s->spin);
+            end = ended_by(s);
+        }
+        while (end == RUNNING && now() < due)
+            end = ended_by(s);
+        if (end != RUNNING) {
+            state = end;
+            break;
+        }
+        int64_t began = now();
+        memcpy(y_before, s->y, (size_t)s->n_y * sizeof(double));
+        obey(s, k);
+        int flags = prepare(s, k, began);
+        int well = advance(s, k, &flags);
+        int64_t ended = now();
+        int missed = ended > t_0 + llround((double)(due_number + 1) * s->period);
+        if (well) {
+            if (k == 0)
+                s->first_began = began;
+            s->last_ended = ended;
+            if (ended - began > s->max_step_time)
+                s->max_step_time = ended - began;
+            if (began - due > s->max_lateness)
+                s->max_lateness = began - due;
+            count(s->step_times, ended - began);
+            count(s->latenesses, began - due);
+            record(s, k, y_before, 1e-9 * (double)(ended - began), 1e-9 * (double)(began - due), flags | missed);
+        }
+        publish(s, k + 1);
+        if (!well) {
+            state = FAILED;
+            break;
+        }
+        if (missed) {
+            atomic_fetch_add_explicit(&s->misses, 1, memory_order_relaxed);
+            if (s->policy == STOP) {
+                k++;
+                state = OVERRUN;
+                break;
+            }
+            while (s->policy == SKIP && t_0 + llround((double)(due_number + 1) * s->period) < ended) {
+                due_number++;
+                atomic_fetch_add_explicit(&s->skipped, 1, memory_order_relaxed);
+            }
+        }
+    }
+    if (state != FAILED)
+        prepare(s, k, now());
+    record(s, k, state == FAILED ? y_before : s->y, NAN, NAN, state == FAILED ? FLAG_UNIT : 0);
+    fall_back(s);
+    publish(s, k);
+    atomic_store_explicit(&s->state, state, memory_order_release);
+    return NULL;
+}
+
+static void note(int number)
+{
+    caught = number;
+    sigaction(SIGINT, &before_int, NULL); /* a second one acts as usual */
+    sigaction(SIGTERM, &before_term, NULL);
+}
+
+/* Start the thread; returns 0 or why it could not. Scheduler and affinity are taken if permitted, and errors noted. */
+int loop_start(Loop *s)
+{
+    pthread_attr_t attributes;
+    struct sigaction action;
+    cpu_set_t cpus;
+    s->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (s->stack == MAP_FAILED)
+        return errno;
+    mlock(s->stack, STACK);
+    caught = 0;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = note;
+    sigaction(SIGINT, &action, &before_int);
+    sigaction(SIGTERM, &action, &before_term);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, s->stack, STACK);
+    int error = 0;
+    if (s->priority > 0) {
+        struct sched_param parameter = {.sched_priority = s->priority};
+        pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+        pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
+        pthread_attr_setschedparam(&attributes, &parameter);
+        error = pthread_create(&s->thread, &attributes, run, s);
+        s->scheduler_error = error;
+    }
+    if (s->priority <= 0 || error) {
+        pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
+        error = pthread_create(&s->thread, &attributes, run, s);
+    }
+    pthread_attr_destroy(&attributes);
+    if (!error && s->cpu >= 0) {
+        CPU_ZERO(&cpus);
+        CPU_SET(s->cpu, &cpus);
+        s->affinity_error = pthread_setaffinity_np(s->thread, sizeof cpus, &cpus);
+    }
+    if (error) {
+        sigaction(SIGINT, &before_int, NULL);
+        sigaction(SIGTERM, &before_term, NULL);
+        munmap(s->stack, STACK);
+    }
+    return error;
+}
+
+/* Wait for the end of the thread and put the signals' handlers back. */
+void loop_join(Loop *s)
+{
+    pthread_join(s->thread, NULL);
+    if (!caught) {
+        sigaction(SIGINT, &before_int, NULL);
+        sigaction(SIGTERM, &before_term, NULL);
+    }
+    munmap(s->stack, STACK);
+}
+
+void loop_stop(Loop *s) { atomic_store_explicit(&s->asked_to_stop, 1, memory_order_release); }
+int64_t loop_state(Loop *s) { return atomic_load_explicit(&s->state, memory_order_acquire); }
+int64_t loop_recorded(Loop *s) { return atomic_load_explicit(&s->recorded, memory_order_acquire); }
+void loop_consume(Loop *s, int64_t n) { atomic_fetch_add_explicit(&s->consumed, n, memory_order_release); }
+int64_t loop_taken(Loop *s) { return atomic_load_explicit(&s->taken, memory_order_acquire); }
+void loop_supply(Loop *s, int64_t n) { atomic_fetch_add_explicit(&s->supplied, n, memory_order_release); }
+
+/* One command; 0 if the ring is full. */
+int loop_command(Loop *s, int64_t kind, int64_t index, double value, int64_t stamp)
+{
+    int64_t ordered = atomic_load_explicit(&s->ordered, memory_order_relaxed);
+    if (ordered - atomic_load_explicit(&s->obeyed, memory_order_acquire) >= COMMANDS)
+        return 0;
+    s->commands[ordered % COMMANDS] = (Command){kind, index, stamp, value};
+    atomic_store_explicit(&s->ordered, ordered + 1, memory_order_release);
+    return 1;
+}
+
+/* Copy the newest k, inputs and outputs, all of one step. */
+void loop_latest(Loop *s, double *row)
+{
+    int64_t first, last;
+    do {
+        first = atomic_load_explicit(&s->sequence, memory_order_acquire);
+        memcpy(row, s->latest, (size_t)(1 + s->n_u + s->n_y) * sizeof(double));
+        atomic_thread_fence(memory_order_acquire);
+        last = atomic_load_explicit(&s->sequence, memory_order_relaxed);
+    } while (first != last || first % 2);
+}
+
+/* Logger of FMI. A message is taken as it is: by the standard it is a format for printf, but some units pass plain
+   text, in which a per cent sign would be fatal. */
+void loop_log(void *environment, const char *instance, int status, const char *category, const char *message, ...)
+{
+    Log *log = environment;
+    int64_t place = atomic_fetch_add(&log->count, 1) % MESSAGES;
+    (void)instance;
+    (void)category;
+    log->status[place] = status;
+    strncpy(log->text[place], message != NULL ? message : "", MESSAGE - 1);
+}
+
+int64_t loop_size(void) { return (int64_t)sizeof(Loop); }

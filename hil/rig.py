@@ -1,0 +1,475 @@
+"""A run of an FMU on the rig: the loop in C keeps the clock, this side supplies inputs and takes records.
+
+The unit is instantiated and initialised here; between start and end only the loop's thread calls it. Meanwhile this
+side looks at the loop 50 times a second: it samples the scenario up to two seconds ahead, adds records to the
+statistics and, four times a second, to the recording. Nothing here can delay a step, except of units that run in this
+process's Python, whose interpreter lock both sides need.
+
+A step that fails, SIGINT, SIGTERM, a full disk, a lost bus and the overrun policy ``stop`` end the run. Outputs then
+take their fall-back values, and what was recorded is kept. Fall-back values are 0 for torques (unit N.m); all
+others hold their last value, unless the rig is given values by name.
+"""
+
+import os
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hil.cosimulation import fetch_messages, quoted, start, status_name
+from hil.importer import Fmu, open_fmu
+from hil.loop import HEAD, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
+from hil.pacing import PRIORITY, environment, real_time
+from hil.recorder import Channel, Recorder, open_recorder, part_name
+from hil.runner import duration_of, given
+from rtcvt.errors import InputError
+from rtcvt.model import Variable
+from rtcvt.scenario import Fault
+from rtcvt.simulate import number_of_steps
+from rtcvt.unitfile import Scenario
+
+__all__ = ["Attachment", "Report", "Rig", "Running", "run_rig"]
+
+Array = NDArray[np.float64]
+
+LOOK = 0.02  # [s] between two looks at the loop
+WRITE = 0.25  # [s] between two appends to the recording
+CHUNK = 8192  # steps of a scenario that are sampled at once
+LOOP_FAULTS = {
+    "stuck": FaultKind.STUCK,
+    "noise": FaultKind.NOISE,
+    "nan": FaultKind.NAN,
+    "overload": FaultKind.OVERLOAD,
+    "unit_error": FaultKind.UNIT_ERROR,
+}
+
+
+@dataclass(frozen=True)
+class Rig:
+    """How a run is made."""
+
+    policy: Policy = Policy.CATCH_UP
+    cpu: int | None = None  # where the loop's thread runs; by default on the last one that this process may use
+    privileged: bool = True  # real-time scheduler and locked memory, where permitted
+    fallback: Mapping[str, float] = field(default_factory=dict)  # by name of input or output, in its unit
+    faults: tuple[Fault, ...] = ()
+
+
+@dataclass(frozen=True)
+class Running:
+    """What an attachment gets to work with: the loop, the variables in its order, and a way to end the run."""
+
+    loop: Loop
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    faults: tuple[Fault, ...]
+    step: float
+    y_fallback: Array  # NaN: hold
+    stop: Callable[[str], None]  # with the reason
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """Something that takes part in a run, as a bus does.
+
+    `inputs` says, by name, which inputs it supplies; `prepare` is entered before the first step and left after the
+    last; `figures` is asked then.
+    """
+
+    name: str
+    inputs: Mapping[str, Input]
+    wake: bool
+    prepare: Callable[[Running], Any]  # context manager
+    figures: Callable[[], dict[str, Any]]
+    faults: tuple[Fault, ...] = ()  # that it may switch on and off
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a run on the rig amounts to."""
+
+    fmu: str
+    step: float  # [s]
+    message: str  # why the run ended early; empty if it did not
+    environment: dict[str, str]
+    log: tuple[str, ...]
+    figures: dict[str, Any]
+    """Ready for JSON. ``fmu``, ``guid``, ``scenario``, ``kind``, ``completed``, ``message``, ``step_s``, ``steps``
+    (made by the unit), ``duration_s`` (simulated), ``wall_s``, ``warnings``, ``misses``, ``policy``, ``skipped``
+    (deadlines), ``lost`` (records), ``starved`` (steps without new inputs), ``fallbacks`` (steps in which an input had
+    its fall-back), ``step_time_us`` and ``lateness_us``: ``median``, ``p99``, ``p99_9`` (to 1/16 octave), ``max``;
+    ``histograms``: ``from_us``, ``step_time``, ``lateness``; ``environment``; ``faults``: one per fault, see
+    `_Statistics.faults`; ``signals``: by name ``unit``, ``final``, ``min``, ``max``, ``rms``; one entry for each
+    attachment."""
+
+    @property
+    def completed(self) -> bool:
+        """Whether all steps were made."""
+        return not self.message
+
+
+def run_rig(
+    path: Path,
+    step: float | None = None,
+    duration: float | None = None,
+    scenario: Scenario | None = None,
+    rig: Rig | None = None,
+    output: Path | None = None,
+    attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]] = (),
+) -> Report:
+    """Run an FMI 2.0 co-simulation FMU against the clock.
+
+    Parameters
+    ----------
+    path : Path
+        The FMU.
+    step, duration : float, optional
+        Step and length [s]; by default those of scenario and FMU.
+    scenario : Scenario, optional
+        Inputs and parameters; by default all keep their start values.
+    rig : Rig, optional
+        How the run is made.
+    output : Path, optional
+        Recording, see `hil.recorder`.
+    attach : sequence of callable
+        What else takes part: functions of FMU, scenario and step that give an attachment.
+
+    Raises
+    ------
+    InputError
+        No FMU that can run here, a scenario or fault that does not fit it, initialisation failed, or the recording
+        cannot be begun.
+    """
+    rig = rig or Rig()
+    with open_fmu(path) as fmu:
+        h = given(step, fmu.default("stepSize"), path.name, "step")
+        n = number_of_steps(duration_of(duration, scenario, fmu, path.name), h, path.name)
+        source = scenario or Scenario(name="start values", duration=n * h)
+        for rows in _chunks(fmu, source, h, n):  # what is wrong anywhere is said before the first step
+            del rows
+        inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
+        attachments = [make(fmu, scenario, h) for make in attach]
+        scheduled = rig.faults
+        rig = replace(rig, faults=scheduled + tuple(f for a in attachments for f in a.faults))
+        loop = _loop(fmu, h, n, rig, attachments)
+        ended: list[str] = []
+
+        def stop(reason: str) -> None:
+            ended.append(reason)
+            loop.stop()
+
+        running = Running(loop, inputs, outputs, rig.faults, h, loop.y_fallback, stop)
+        parameters = fmu.parameters(source.parameters, f"scenario '{source.name}'")
+        first = next(_chunks(fmu, source, h, n))[:1].repeat(2, axis=0)
+        try:
+            with start(fmu, parameters, first, h, loop) as slave:
+                loop.attach(*slave.addresses, slave.transfers("Set"), slave.transfers("Get"), first[0], slave.y[0])
+                attributes = {"fmu": fmu.description.modelName, "guid": fmu.description.guid, "step": h,
+                              "scenario": "" if scenario is None else scenario.name}  # fmt: skip
+                statistics = _Statistics(inputs + outputs, scheduled, h)
+                with real_time(rig.privileged, scheduler=False) as granted:
+                    about = granted | environment()
+                    recorder = _recorder(output, inputs + outputs, attributes | about, fmu.unit_file)
+                    with _left_alone_if_empty(recorder, output, loop):
+                        _drive(loop, fmu, source, h, n, statistics, recorder, attachments, running)
+                    if loop.state is Ending.FAILED:
+                        slave.failed(loop.failure[1])
+                about |= _granted(loop)
+                log: deque[str] = deque(maxlen=20)
+                fetch_messages(log, loop)
+                message = _message(loop, ended, tuple(log), h)
+                counters = loop.counters()
+                if recorder is not None and not any(reason.startswith("recording") for reason in ended):
+                    try:
+                        recorder.finish(about | {"completed": not message, "message": message, **counters})
+                    except OSError as error:
+                        message = message or f"recording: {error.strerror or error}; what is in it can be read"
+        finally:
+            loop.close()
+    figures = {
+        **attributes,
+        "scenario": None if scenario is None else scenario.name,
+        "kind": "real-time run",
+        "completed": not message,
+        "message": message,
+        "step_s": h,
+        "steps": counters.pop("made"),
+        **counters,
+        "policy": rig.policy.name.lower().replace("_", "-"),
+        "wall_s": loop.wall,
+        "step_time_us": _quantiles(loop.histograms[0], loop.largest[0]),
+        "lateness_us": _quantiles(loop.histograms[1], loop.largest[1]),
+        "histograms": _histograms(loop),
+        "environment": about,
+        "faults": statistics.faults(),
+        "signals": statistics.signals(),
+        **{a.name: a.figures() for a in attachments},
+    }
+    figures["duration_s"] = figures["steps"] * h
+    figures.pop("step")
+    return Report(str(attributes["fmu"]), h, message, about, tuple(log), figures)
+
+
+def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment]) -> Loop:
+    inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
+    for name in rig.fallback:
+        fmu.interface.variable(name, "input", "output")
+    table = {v.name: _input(v, rig) for v in inputs}
+    for attachment in attachments:
+        for name, given_input in attachment.inputs.items():
+            own = table[fmu.interface.variable(name, "input").name]
+            table[name] = Input(own.fallback, own.hold, given_input.timeout)
+    y_fallback = np.array([rig.fallback.get(v.name, 0.0 if v.unit == "N.m" else np.nan) for v in outputs], dtype=float)
+    faults = [_fault(f, fmu, h, len(inputs)) for f in rig.faults if f.kind in LOOP_FAULTS]
+    settings = Settings(
+        step=h,
+        n_steps=n,
+        policy=rig.policy,
+        priority=PRIORITY if rig.privileged else 0,
+        cpu=_cpu(rig),
+        wake=any(a.wake for a in attachments),
+    )
+    return Loop(settings, list(table.values()), y_fallback, faults)
+
+
+def _input(v: Variable, rig: Rig) -> Input:
+    if v.name in rig.fallback:
+        return Input(rig.fallback[v.name])
+    return Input(0.0) if v.unit == "N.m" else Input(v.start or 0.0, hold=True)
+
+
+def _cpu(rig: Rig) -> int:
+    allowed = sorted(os.sched_getaffinity(0))
+    if rig.cpu is not None and rig.cpu not in allowed:
+        raise InputError("--cpu", "", rig.cpu, f"one of {', '.join(map(str, allowed))}")
+    if rig.cpu is not None:
+        return rig.cpu
+    return allowed[-1] if rig.privileged and len(allowed) > 1 else -1
+
+
+def _fault(f: Fault, fmu: Fmu, h: float, n_u: int) -> tuple[FaultKind, int, int, int, float]:
+    index, value = 0, 0.0
+    if f.signal is not None:
+        v = fmu.interface.variable(f.signal, "input", "output")
+        index = v.index + (n_u if v.causality == "output" else 0)
+        value = f.number(v.unit)
+    elif f.kind == "overload":
+        value = f.number("s") * 1e9
+    first = round(f.start / h)
+    return LOOP_FAULTS[f.kind], index, first, first + max(round(f.duration / h), 1), value
+
+
+def _chunks(fmu: Fmu, scenario: Scenario, h: float, n: int) -> Iterator[Array]:
+    """Inputs at the communication points 0 to n."""
+    for k in range(0, n + 1, CHUNK):
+        yield fmu.inputs(scenario, h * np.arange(k, min(k + CHUNK, n + 1), dtype=float))
+
+
+def _recorder(path: Path | None, variables: Sequence[Variable], attributes: Mapping[str, Any],
+              unit_file: str) -> Recorder | None:  # fmt: skip
+    if path is None:
+        return None
+    timing = [
+        Channel(_free("step_time", variables), "s", "duration of the step from here"),
+        Channel(_free("lateness", variables), "s", "start of the step from here after its deadline"),
+        Channel(
+            _free("flags", variables),
+            "1",
+            "of the step: 1 miss, 2 fall-back of an input, 4 fault, 8 no result, 16 inputs held",
+        ),
+    ]
+    channels = [*timing, *(Channel(v.name, v.unit, v.description) for v in variables)]
+    return open_recorder(path, channels, "real-time run", attributes, unit_file)
+
+
+def _free(name: str, variables: Sequence[Variable]) -> str:
+    """A name of the rig's own that no variable has."""
+    while any(v.name == name for v in variables):
+        name = f"rig.{name}"
+    return name
+
+
+def _drive(loop: Loop, fmu: Fmu, scenario: Scenario, h: float, n: int, statistics: "_Statistics",
+           recorder: Recorder | None, attachments: Sequence[Attachment], running: Running) -> None:  # fmt: skip
+    """Start the loop and serve it to its end."""
+    chunks = _chunks(fmu, scenario, h, n)
+    waiting = next(chunks)
+    kept: list[Array] = []
+    written = time.monotonic()
+
+    def supply() -> None:
+        nonlocal waiting
+        while len(waiting) and (room := loop.room) > 0:
+            loop.supply(waiting[:room])
+            waiting = waiting[room:]
+            if not len(waiting):
+                waiting = next(chunks, waiting)
+
+    def store() -> None:
+        nonlocal recorder, written
+        written = time.monotonic()
+        if recorder is not None and kept:
+            try:
+                recorder.append(np.concatenate(kept))
+            except OSError as error:
+                recorder.abandon()
+                recorder = None
+                reason = os.strerror(error.errno) if error.errno else str(error)
+                running.stop(f"recording: {reason}; what is in it can be read")
+            kept.clear()
+
+    def take() -> None:
+        rows = loop.take()
+        if len(rows):
+            statistics.add(rows)
+            if recorder is not None:
+                kept.append(rows[:, 1:])
+        if time.monotonic() - written >= WRITE:
+            store()
+
+    supply()
+    with _entered(attachments, running):
+        loop.start()
+        try:
+            while loop.state is Ending.RUNNING:
+                take()
+                supply()
+                time.sleep(LOOK)
+        except BaseException:
+            loop.stop()
+            raise
+        finally:
+            loop.join()
+    take()
+    store()
+
+
+@contextmanager
+def _left_alone_if_empty(recorder: Recorder | None, path: Path | None, loop: Loop) -> Iterator[None]:
+    """Close the recording of a run that is broken off, and remove it if the run had not begun."""
+    try:
+        yield
+    except BaseException:
+        if recorder is not None and path is not None:
+            recorder.abandon()
+            if not loop.counters()["made"]:
+                part_name(path).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _entered(attachments: Sequence[Attachment], running: Running) -> Iterator[None]:
+    if not attachments:
+        yield
+        return
+    with attachments[0].prepare(running), _entered(attachments[1:], running):
+        yield
+
+
+def _granted(loop: Loop) -> dict[str, str]:
+    """Scheduler and affinity of the loop's thread, and why not better ones."""
+    s, (scheduler, affinity) = loop.settings, loop.refused
+    if s.priority == 0:
+        text = "the default"
+    elif scheduler:
+        text = f"the default; no SCHED_FIFO: {os.strerror(scheduler)} (needs CAP_SYS_NICE or a limit 'rtprio')"
+    else:
+        text = f"SCHED_FIFO, priority {s.priority}"
+    where = "any" if s.cpu < 0 else f"not held on {s.cpu}: {os.strerror(affinity)}" if affinity else f"held on {s.cpu}"
+    return {"scheduler": text, "cpu": where, "pacing": "native"}
+
+
+def _message(loop: Loop, ended: Sequence[str], log: tuple[str, ...], h: float) -> str:
+    at = f"at t = {loop.counters()['made'] * h:g} s"
+    if loop.state is Ending.FAILED:
+        name, status = loop.failure
+        return f"{name} returned {status_name(status)} {at}{quoted(log)}"
+    if loop.state is Ending.OVERRUN:
+        return f"a step ended after the next deadline {at}, and the overrun policy is 'stop'"
+    if loop.state is Ending.STOPPED:
+        return f"{signal.Signals(loop.signal).name} {at}" if loop.signal else f"{'; '.join(ended)} {at}"
+    return "; ".join(ended)
+
+
+def _quantiles(histogram: NDArray[np.int64], largest: float) -> dict[str, float | None]:
+    """Quantiles in microseconds: middles of the bins that hold them, and the exact maximum; null of nothing."""
+    names = ("median", "p99", "p99_9", "max")
+    total = int(histogram.sum())
+    if total == 0:
+        return dict.fromkeys(names)
+    edges = np.append(bin_edges(), np.inf)
+    places = np.searchsorted(np.cumsum(histogram), np.array([0.5, 0.99, 0.999]) * total)
+    middles = np.minimum(0.5 * (edges[places] + edges[places + 1]), largest)
+    return dict(zip(names, [*(middles * 1e6).tolist(), largest * 1e6], strict=True))
+
+
+def _histograms(loop: Loop) -> dict[str, list[float]]:
+    """The bins from the first to the last that hold anything."""
+    used = np.flatnonzero(loop.histograms.sum(axis=0))
+    span = slice(used[0], used[-1] + 1) if len(used) else slice(0, 0)
+    edges = bin_edges()[span] * 1e6
+    return {
+        "from_us": edges.tolist(),
+        "step_time": loop.histograms[0, span].tolist(),
+        "lateness": loop.histograms[1, span].tolist(),
+    }
+
+
+class _Statistics:
+    """Sums over the records of a run."""
+
+    def __init__(self, variables: Sequence[Variable], faults: Sequence[Fault], h: float):
+        self._variables, self._h = variables, h
+        self._faults = [(f, round(f.start / h), round((f.start + f.duration) / h)) for f in faults]
+        self._count = 0
+        n = len(variables)
+        self._final, self._min, self._max = np.full(n, np.nan), np.full(n, np.inf), np.full(n, -np.inf)
+        self._squares = np.zeros(n)
+        self._windows = [dict.fromkeys(("steps", "misses", "fallbacks", "no_result"), 0) for _ in faults]
+        self._disturbed: list[float | None] = [None] * len(faults)
+
+    def add(self, rows: Array) -> None:
+        """Records, shape (m, HEAD + number of variables)."""
+        values = rows[:, HEAD:]
+        with np.errstate(all="ignore"):
+            self._min = np.minimum(self._min, values.min(axis=0))
+            self._max = np.maximum(self._max, values.max(axis=0))
+            self._squares += np.sum(values**2, axis=0)
+        self._final = values[-1]
+        self._count += len(rows)
+        flags = rows[:, 4].astype(np.int64)
+        for place, (_, first, last) in enumerate(self._faults):
+            inside = (rows[:, 0] >= first) & (rows[:, 0] < last)
+            window = self._windows[place]
+            window["steps"] += int(np.count_nonzero(inside))
+            for key, bit in (("misses", 1), ("fallbacks", 2), ("no_result", 8)):
+                window[key] += int(np.count_nonzero(flags[inside] & bit))
+            after = rows[(rows[:, 0] >= last) & (flags & 15 > 0), 0]
+            if len(after):
+                self._disturbed[place] = (float(after[-1]) + 1.0 - last) * self._h
+
+    def faults(self) -> list[dict[str, Any]]:
+        """By fault: what it was, its steps with misses, fall-backs and without result, ``recovered_after_s``.
+
+        The last is the time from the end of the fault to the last step that was disturbed in any of these ways.
+        """
+        return [
+            {**fault.model_dump(exclude_none=True), **window, "recovered_after_s": disturbed or 0.0}
+            for (fault, *_), window, disturbed in zip(self._faults, self._windows, self._disturbed, strict=True)
+        ]
+
+    def signals(self) -> dict[str, Any]:
+        """By name: unit, and the final, smallest, largest and root mean square value, null if not finite."""
+        rms = np.sqrt(self._squares / max(self._count, 1))
+        columns = {"final": self._final, "min": self._min, "max": self._max, "rms": rms}
+        return {
+            v.name: {"unit": v.unit, **{k: float(c[i]) if np.isfinite(c[i]) else None for k, c in columns.items()}}
+            for i, v in enumerate(self._variables)
+        }

@@ -1,0 +1,415 @@
+"""The loop in C gives the bits of the model, counts what it must, follows its policy, and falls back when it should."""
+
+import ctypes
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hil.can_attachment import can_attachment
+from hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, Transfer, bin_edges
+from hil.native.build import available
+from hil.recorder import part_name, read
+from hil.rig import Rig, run_rig
+from rtcvt.errors import InputError
+from rtcvt.scenario import Fault, load_faults
+from rtcvt.unitfile import Scenario, load_unit
+
+pytestmark = pytest.mark.skipif(not available(), reason="needs Linux and a C compiler")
+
+H = 1e-3
+STEP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_double, ctypes.c_double, ctypes.c_int)
+MOVE = ctypes.CFUNCTYPE(
+    ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_double)
+)
+
+
+class Adder:
+    """A unit y += u in Python behind the addresses of C functions."""
+
+    def __init__(self):
+        self.u, self.y, self.status, self.times = 0.0, 0.0, 0, []
+        self._functions = STEP(self.step), MOVE(self.set), MOVE(self.get)
+        self.step_at, self.set_at, self.get_at = (ctypes.cast(f, ctypes.c_void_p).value for f in self._functions)
+
+    def step(self, _component, t, _h, _go):
+        self.times.append(t)
+        self.y += self.u
+        return self.status
+
+    def set(self, _component, _references, _count, values):
+        self.u = values[0]
+        return 0
+
+    def get(self, _component, _references, _count, values):
+        values[0] = self.y
+        return 0
+
+
+def adding(n, unit, step=H, given=Input(), fallback=np.nan, faults=(), policy=Policy.CATCH_UP):  # noqa: B008
+    loop = Loop(Settings(step, n, policy, priority=0), [given], np.array([fallback]), faults)
+    reference = np.zeros(1, dtype=np.uint32)
+    one = [Transfer(name, "Real", at, reference, [0]) for name, at in (("set", unit.set_at), ("get", unit.get_at))]
+    loop.attach(0, unit.step_at, one[:1], one[1:], np.zeros(1), np.zeros(1))
+    return loop
+
+
+def finished(loop):
+    loop.start()
+    while loop.state is Ending.RUNNING:
+        time.sleep(2e-3)
+    loop.join()
+    return loop.take()
+
+
+def test_rows_go_in_and_out_in_order():
+    unit = Adder()
+    loop = adding(50, unit)
+    u = np.arange(51.0)
+    loop.supply(u[:, None])
+    rows = finished(loop)
+    np.testing.assert_array_equal(rows[:, 0], np.arange(51))
+    np.testing.assert_allclose(rows[:, 1], H * np.arange(51), rtol=1e-15)
+    np.testing.assert_array_equal(rows[:, HEAD], u)
+    np.testing.assert_array_equal(rows[:, HEAD + 1], np.concatenate([[0.0], np.cumsum(u)[:-1]]))
+    np.testing.assert_allclose(unit.times, H * np.arange(50), rtol=1e-15)
+    assert np.isnan(rows[-1, 2])
+    assert (rows[:-1, 3] >= 0.0).all()
+    assert loop.histograms.sum(axis=1).tolist() == [50, 50]
+    assert loop.wall > 0.045
+    np.testing.assert_array_equal(loop.latest(), [50.0, 50.0, np.sum(u[:-1])])
+
+
+def test_inputs_that_do_not_come_are_held_and_counted():
+    unit = Adder()
+    loop = adding(20, unit)
+    loop.supply(np.array([[3.0]] * 5))
+    rows = finished(loop)
+    assert rows[:, HEAD].tolist() == [3.0] * 21
+    assert loop.counters()["starved"] == 16
+    assert (rows[5:20, 4].astype(int) & 16 > 0).all()
+
+
+def test_records_that_are_not_taken_are_lost_and_counted():
+    loop = adding(9000, Adder(), step=5e-5)
+    loop.record_rows = loop._loop.record_rows = 64
+    loop.supply(np.zeros((loop.room, 1)))
+    rows = finished(loop)
+    assert loop.counters()["lost"] == 9001 - 64
+    np.testing.assert_array_equal(rows[:, 0], np.arange(64))
+
+
+def test_a_value_from_the_bus_holds_until_its_time_out():
+    loop = adding(200, Adder(), given=Input(-7.0, timeout=0.05))
+    loop.supply(np.zeros((201, 1)))
+    loop.command(Command.SET_BUS, 0, 5.0, time.monotonic_ns() + 20_000_000)
+    rows = finished(loop)
+    values = rows[:-1, HEAD]
+    change = int(np.argmax(values == -7.0))
+    assert change > 0
+    np.testing.assert_array_equal(values, np.where(np.arange(200) < change, 5.0, -7.0))
+    assert loop.counters()["fallbacks"] >= 200 - change
+    late = rows[change, 3]
+    assert rows[change, 1] + late == pytest.approx(0.07, abs=0.02)
+
+
+def test_live_values_override_and_go_again():
+    loop = adding(300, Adder())
+    loop.supply(np.ones((301, 1)))
+    loop.start()
+    time.sleep(0.05)
+    loop.command(Command.SET_LIVE, 0, 9.0)
+    time.sleep(0.05)
+    loop.command(Command.RELEASE_LIVE, 0)
+    loop.join()
+    values = loop.take()[:, HEAD]
+    assert values[0] == values[-1] == 1.0
+    assert set(values) == {1.0, 9.0}
+    assert np.count_nonzero(np.diff(values)) == 2
+
+
+@pytest.mark.parametrize("status", [2, 3])
+def test_a_unit_that_fails_ends_the_loop_with_outputs_at_their_fall_back(status):
+    unit = Adder()
+    unit.status = status
+    loop = adding(20, unit, fallback=-1.0)
+    loop.supply(np.ones((21, 1)))
+    rows = finished(loop)
+    assert loop.state is Ending.FAILED
+    assert loop.failure == ("fmi2DoStep", status)
+    assert len(rows) == 1
+    assert rows[0, HEAD + 1] == 0.0
+    assert loop.latest()[-1] == -1.0
+
+
+def test_a_stopped_loop_has_outputs_at_their_fall_back():
+    loop = adding(10_000, Adder(), fallback=-1.0)
+    loop.supply(np.ones((1000, 1)))
+    loop.start()
+    time.sleep(0.02)
+    loop.stop()
+    loop.join()
+    assert loop.state is Ending.STOPPED
+    assert loop.take()[-1, HEAD + 1] > 0.0
+    assert loop.latest()[-1] == -1.0
+
+
+def test_faults_of_signals():
+    faults = [(FaultKind.STUCK, 0, 10, 20, 0.0), (FaultKind.NAN, 0, 30, 40, 0.0), (FaultKind.NOISE, 1, 100, 1100, 0.5)]
+    unit = Adder()
+    loop = adding(1200, unit, step=2e-4, given=Input(-3.0), faults=faults)
+    u = np.arange(1201.0)
+    loop.supply(u[:, None])
+    rows = finished(loop)
+    expected = u.copy()
+    expected[10:20], expected[30:40] = 10.0, -3.0
+    np.testing.assert_array_equal(rows[:, HEAD], expected)
+    y = np.concatenate([[0.0], np.cumsum(expected)[:-1]])
+    noise = rows[:, HEAD + 1] - y
+    assert not noise[:101].any()
+    assert not noise[1101:].any()
+    assert np.std(noise[101:1101]) == pytest.approx(0.5, rel=0.1)
+    assert abs(np.mean(noise[101:1101])) < 0.06
+    flags = rows[:, 4].astype(int)
+    np.testing.assert_array_equal(np.flatnonzero(flags & 2), np.arange(30, 40))
+
+
+def test_a_unit_error_holds_time_and_outputs_fall_back():
+    unit = Adder()
+    loop = adding(30, unit, fallback=-5.0, faults=[(FaultKind.UNIT_ERROR, 0, 10, 15, 0.0)])
+    loop.supply(np.ones((31, 1)))
+    rows = finished(loop)
+    y = rows[:, HEAD + 1]
+    np.testing.assert_array_equal(y, [*range(11), *[-5.0] * 5, *range(11, 26)])
+    assert loop.counters()["made"] == 25
+    np.testing.assert_allclose(np.diff(unit.times), H, rtol=1e-9)
+
+
+@pytest.mark.parametrize("policy", Policy)
+def test_what_follows_an_overrun(policy):
+    loop = adding(100, Adder(), policy=policy, step=5e-3, faults=[(FaultKind.OVERLOAD, 0, 20, 21, 42e6)])
+    loop.supply(np.ones((101, 1)))
+    rows = finished(loop)
+    counters = loop.counters()
+    assert counters["misses"] >= 1
+    if policy is Policy.STOP:
+        assert loop.state is Ending.OVERRUN
+        assert counters["misses"] == 1
+        assert len(rows) <= 22
+        return
+    assert loop.state is Ending.DONE
+    assert len(rows) == 101
+    if policy is Policy.SKIP:
+        assert counters["skipped"] >= 8
+        assert loop.wall >= 0.005 * (99 + counters["skipped"]) - 1e-3
+    else:
+        assert counters["skipped"] == 0
+        assert rows[21, 3] > 0.03  # late by what the overload took
+
+
+def test_bins_hold_what_they_say():
+    edges = bin_edges()
+    assert (np.diff(edges) > 0).all()
+    assert edges[16] == pytest.approx(16e-9)
+    assert edges[-1] > 600.0
+    np.testing.assert_array_less(np.diff(edges[16:]) / edges[16:-1], 1 / 16 + 1e-12)
+
+
+@pytest.fixture(scope="module")
+def kers(tmp_path_factory):
+    from fmu.native.export import export_native
+
+    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
+
+
+def test_an_exported_unit_runs_like_its_model(kers, tmp_path):
+    from rtcvt.pog.system import build_model
+    from rtcvt.simulate import simulate
+
+    unit = load_unit("toroidal_kers")
+    trial = unit.scenario[0].model_copy(update={"duration": 0.3})
+    report = run_rig(kers, scenario=trial, output=tmp_path / "run.h5")
+    expected = simulate(build_model(unit, "rigid"), trial)
+    kept = read(tmp_path / "run.h5")
+    for name in ("shaft.w", "control.tau_des", "shaft.tau", "state.theta"):
+        if name in kept.signals:
+            np.testing.assert_array_equal(kept.signals[name].values, expected[name], err_msg=name)
+    assert report.completed
+    assert report.figures["lost"] == report.figures["starved"] == 0
+    assert kept.unit_file == unit.text
+    assert kept.attributes["pacing"] == "native"
+    json.dumps(report.figures, allow_nan=False)
+
+
+def test_a_unit_in_python_runs_too(probe, tmp_path):
+    trial = Scenario(name="trial", duration=0.05, inputs={"tau": 2.0, "count": 3.0, "on": 1.0})
+    report = run_rig(probe, H, scenario=trial, output=tmp_path / "run.mf4")
+    kept = read(tmp_path / "run.mf4")
+    np.testing.assert_allclose(np.diff(kept.signals["impulse"].values), 2e-3, rtol=1e-12)
+    assert kept.signals["impulse"].unit == "kg.m2"
+    assert kept.signals["next_count"].values[-1] == 4.0
+    assert kept.signals["off"].values.tolist() == [1.0] + [0.0] * 50
+    assert report.completed
+
+
+def test_a_failing_step_and_its_messages(probe):
+    report = run_rig(probe, H, scenario=Scenario(name="t", duration=0.01, parameters={"discard_at": 0.0045}))
+    assert report.message == "fmi2DoStep returned fmi2Discard at t = 0.005 s; its messages: fmi2OK: cannot go on"
+    assert report.figures["steps"] == 5
+    with pytest.raises(InputError, match=r"fmi2ExitInitializationMode: .*fmi2Fatal.*\s.*no start state"):
+        run_rig(probe, H, scenario=Scenario(name="t", duration=0.01, parameters={"start_state": 0}))
+
+
+def test_sigint_ends_after_the_step_it_came_in(probe):
+    before = signal.getsignal(signal.SIGINT)
+    report = run_rig(probe, H, scenario=Scenario(name="t", duration=0.01, parameters={"interrupt_at": 0.0035}))
+    assert report.message == "SIGINT at t = 0.005 s"
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_faults_come_from_the_scenario_file_and_are_reported(kers, tmp_path):
+    file = tmp_path / "faults.toml"
+    file.write_text(
+        'duration = "0.5 s"\n[inputs]\n"control.tau_des" = 1.0\n'
+        '[fault.sensor]\nkind = "stuck"\nsignal = "shaft.tau"\nstart = "0.1 s"\nduration = "50 ms"\n'
+        '[fault.lost]\nkind = "nan"\nsignal = "control.tau_des"\nstart = "0.2 s"\nduration = "50 ms"\n'
+        '[fault.dead]\nkind = "unit_error"\nstart = "0.3 s"\nduration = "50 ms"\n'
+    )
+    scenario, faults = load_faults(file)
+    report = run_rig(kers, scenario=scenario, rig=Rig(faults=faults), output=tmp_path / "run.h5")
+    kept = read(tmp_path / "run.h5").signals
+    assert len(set(kept["shaft.tau"].values[102:151])) == 1
+    assert (kept["control.tau_des"].values[200:250] == 0.0).all()
+    assert (kept["shaft.tau"].values[301:351] == 0.0).all()
+    assert np.isfinite(kept["shaft.tau"].values).all()
+    assert report.completed
+    sensor, lost, dead = report.figures["faults"]
+    assert (sensor["steps"], lost["fallbacks"], dead["no_result"]) == (50, 50, 50)
+    assert report.figures["steps"] == 450
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('kind = "stuck"\nstart = 0\nduration = 1', "a signal is needed"),
+        ('kind = "noise"\nsignal = "x"\nstart = 0\nduration = 1', "a value is needed"),
+        ('kind = "melt"\nstart = 0\nduration = 1', "kind"),
+        ('kind = "nan"\nsignal = "x"\nstart = -1\nduration = 1', "start"),
+    ],
+)
+def test_faults_that_are_not_valid_are_refused(tmp_path, lines, message):
+    file = tmp_path / "s.toml"
+    file.write_text(f'duration = "1 s"\n[fault.a]\n{lines}\n')
+    with pytest.raises(InputError, match=message):
+        load_faults(file)
+
+
+def test_a_fault_of_a_signal_that_is_not_there_is_refused(probe):
+    fault = Fault(name="a", kind="stuck", signal="torque", start=0.0, duration=1.0)
+    with pytest.raises(InputError, match=r"torque: .*tau"):
+        run_rig(probe, H, 0.01, rig=Rig(faults=(fault,)))
+
+
+def test_a_cpu_that_is_not_there_is_refused(probe):
+    with pytest.raises(InputError, match="--cpu = 4096: one of"):
+        run_rig(probe, H, 0.01, rig=Rig(cpu=4096))
+
+
+def run_command(*words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "rtcvt.cli", "run", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ),
+    )
+
+
+def wait_for_growth(path: Path) -> None:
+    """Until the recording holds something."""
+    for _ in range(600):
+        if part_name(path).exists():
+            try:
+                if len(read(part_name(path)).time) > 100:
+                    return
+            except InputError:
+                pass
+        time.sleep(0.1)
+    raise AssertionError("no recording")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 1)])
+def test_signals_end_the_command_with_a_recording(kers, tmp_path, number, code):
+    path = tmp_path / "run.mf4"
+    process = run_command(str(kers), "--duration", "60", "-o", str(path))
+    wait_for_growth(path)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert number.name in errors
+    kept = read(path)
+    assert kept.attributes["message"].startswith(number.name)
+    assert not part_name(path).exists()
+    np.testing.assert_allclose(np.diff(kept.time), H, rtol=1e-6)
+
+
+@pytest.mark.parametrize("suffix", ["h5", "mf4"])
+def test_sigkill_loses_at_most_a_second(kers, tmp_path, suffix):
+    path = tmp_path / f"run.{suffix}"
+    process = run_command(str(kers), "--duration", "60", "-o", str(path))
+    wait_for_growth(path)
+    before = time.monotonic()
+    known = read(part_name(path)).time[-1]
+    time.sleep(2.0)
+    process.kill()
+    ran = time.monotonic() - before
+    process.communicate()
+    kept = read(part_name(path))
+    assert kept.time[-1] > known + ran - 1.0 - 0.5  # half a second for reading the file at `before`
+    np.testing.assert_allclose(np.diff(kept.time), H, rtol=1e-6)
+
+
+def test_a_disk_that_fills_up_ends_the_run_and_says_so(kers, tmp_path, monkeypatch):
+    monkeypatch.setattr("hil.recorder.RESERVE", 2**62)
+    report = run_rig(kers, duration=5.0, output=tmp_path / "run.h5")
+    assert report.message.startswith("recording: No space left on device; what is in it can be read at t = ")
+    assert report.figures["steps"] < 2000
+    assert part_name(tmp_path / "run.h5").exists()
+
+
+def test_what_fails_before_the_first_step_leaves_no_file(kers, tmp_path):
+    with pytest.raises(InputError, match="--can"):
+        run_rig(kers, duration=1.0, output=tmp_path / "run.mf4", attach=[can_attachment("socketcan:nowhere7")])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_scheduler_that_is_refused_is_done_without():
+    loop = adding(10, Adder())
+    loop._loop.priority = 200
+    loop.supply(np.zeros((11, 1)))
+    assert len(finished(loop)) == 11
+    assert loop.refused[0] != 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs privileges to give up")
+def test_missing_privileges_are_said(kers, tmp_path):
+    words = ["run", str(kers), "--duration", "0.2", "--json", str(tmp_path / "run.json")]
+    command = ["setpriv", "--bounding-set=-sys_nice,-ipc_lock", sys.executable, "-m", "rtcvt.cli", *words]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    about = json.loads((tmp_path / "run.json").read_text())["environment"]
+    assert "no SCHED_FIFO: Operation not permitted (needs CAP_SYS_NICE" in about["scheduler"]
+    assert about["memory"] == "locked" or "needs CAP_IPC_LOCK" in about["memory"]
+
+
+def test_names_of_the_rig_give_way_to_those_of_the_unit(variant, tmp_path):
+    unit = variant(v=('name="strange"', 'name="flags"'))
+    run_rig(unit, H, 0.01, output=tmp_path / "run.h5")
+    assert {"flags", "rig.flags"} <= set(read(tmp_path / "run.h5").signals)

@@ -115,7 +115,7 @@ def test_not_toml_not_text_not_there(tmp_path):
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match=r"unit\.toml: not a text file"):
         load_unit(file)
-    with pytest.raises(InputError, match=r"UNIT = 'nothing': a TOML file, or one of the shipped units: differential"):
+    with pytest.raises(InputError, match=r"UNIT = 'nothing': a TOML file, or one of the shipped units: .*differential"):
         load_unit("nothing")
 
 

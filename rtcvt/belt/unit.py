@@ -1,9 +1,10 @@
 """Belt drives in unit files: one description for the full models and for the reduced one.
 
-``belt`` is the belt by itself, ``pulleys`` are listed in the order in which the belt visits them, ``winding`` says
-whether that order goes round anticlockwise. A pulley is moved by a torque or by a prescribed speed (``flange``), given
-over time by a scenario as ``NAME.tau`` or ``NAME.w``; ``load`` adds a torque over speed. Angles, speeds and torques
-count anticlockwise. ``ancf`` and ``elements`` hold what only one of the full models needs: contact laws and meshes.
+``belt`` is the belt by itself, with its pretension or its length without load; ``pulleys`` are listed in the order in
+which the belt visits them, ``winding`` says whether that order goes round anticlockwise. A pulley is moved by a torque
+or by a prescribed speed (``flange``), given over time by a scenario as ``NAME.tau`` or ``NAME.w``; ``load`` adds a
+torque over speed. Angles, speeds and torques count anticlockwise. ``ancf`` and ``elements`` hold what only one of the
+full models needs: contact laws and meshes.
 """
 
 from itertools import pairwise
@@ -55,10 +56,13 @@ class Belt(_Record):
     bending_damping: Annotated[float, _in("N.m2.s", at_least=0.0)] = 0.0
     height: Annotated[float, _in("m", at_least=0.0)] = 0.0
     width: Length = 1.0
-    pretension: Annotated[float, _in("N", above=0.0)]  # in all spans at rest, without contact forces' share
+    pretension: Annotated[float, _in("N", above=0.0)] = 0.0  # in all spans at rest, without contact forces' share
+    length: Length | None = None  # without load, instead of the pretension
 
     @model_validator(mode="after")
     def _stretches_little(self) -> "Belt":
+        if ("pretension" in self.model_fields_set) == (self.length is not None):
+            raise ValueError("either 'pretension' or 'length'")
         if self.pretension >= 0.2 * self.EA:
             raise ValueError(f"a pretension below EA/5 = {0.2 * self.EA:g} N")
         return self
@@ -211,7 +215,13 @@ def read_belt_unit(data: dict[str, Any], text: str, source: str) -> BeltUnit:
         A key is missing, unknown or out of its range, or no belt fits around the pulleys.
     """
     unit = parse_table(BeltUnit, {**data, "source": source, "text": text}, source)
-    unit.path()
+    taut, belt = unit.path().length, unit.belt
+    if belt.length is not None:
+        if not 1.0 < taut / belt.length < 1.2:
+            allowed = f"a belt that is taut and stretched by less than a fifth: {taut / 1.2:g} m to {taut:g} m"
+            raise InputError(source, "belt.length", belt.length, allowed)
+        tight = belt.model_copy(update={"pretension": belt.EA * (taut / belt.length - 1.0)})
+        unit = unit.model_copy(update={"belt": tight})
     inputs = {f"{n}.{'tau' if p.flange == 'torque' else 'w'}" for n, p in unit.pulleys.items()}
     seen: set[str] = set()
     for scenario in unit.scenario:

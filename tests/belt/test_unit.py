@@ -36,6 +36,8 @@ def change(data, key, value):
         ("belt/EA", "-1 N", "belt.EA = '-1 N': a quantity in N, above 0"),
         ("belt/EA", "1 kg", "belt.EA = '1 kg'"),
         ("belt/EA", "600 N", "a pretension below EA/5"),
+        ("belt/pretension", None, "either 'pretension' or 'length'"),
+        ("belt/length", "1.19 m", "either 'pretension' or 'length'"),
         ("belt/mass", None, "belt.mass: this key is required"),
         ("belt/colour", "red", "unknown key; allowed: EA, EI"),
         ("pulleys/driven/radius", "600 mm", "a belt that fits: pulleys driving and driven overlap"),
@@ -66,3 +68,53 @@ def test_untouched_pulley_and_unknown_input_are_named():
     data["scenario"][0]["inputs"]["driven.w"] = "3 rad/s"
     with pytest.raises(InputError, match=r"scenario.inputs.driven.w = 'driven.w': one of driven.tau, driving.tau"):
         read_belt_unit(data, "", "drive.toml")
+
+
+def test_length_without_load_stands_for_the_pretension():
+    data = tomllib.loads(find_unit("two_pulley_5pk").read_text())
+    del data["belt"]["pretension"]
+    taut = load_belt_unit("two_pulley_5pk").path().length
+    unit = read_belt_unit({**data, "belt": {**data["belt"], "length": "1190 mm"}}, "", "drive.toml")
+    assert unit.belt.pretension == pytest.approx(1.52e5 * (taut / 1.19 - 1.0), rel=1e-12)
+    assert unit.rest_length() == pytest.approx(1.19, rel=1e-12)
+    for length in ("0.99 m", "1.2 m"):
+        with pytest.raises(
+            InputError, match=r"drive.toml: belt.length = .*stretched by less than a fifth: 0.9997.* m to"
+        ):
+            read_belt_unit({**data, "belt": {**data["belt"], "length": length}}, "", "drive.toml")
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ({"a": (0, 0), "b": (1, 1), "c": (1, 0), "d": (0, 1)}, "does not close anticlockwise in this order"),
+        ({"a": (0, 0), "b": (1, 0), "c": (1, 1), "d": (0.5, -0.12), "e": (0, 1)}, "pulley d|spans after pulleys"),
+        ({"a": (0, 0), "b": (0.15, 0), "c": (1, 1)}, "pulleys a and b overlap"),
+    ],
+)
+def test_layouts_that_no_belt_fits_are_named(layout, message):
+    data = tomllib.loads(find_unit("two_pulley_5pk").read_text())
+    pulleys = {n: {"center": list(map(float, c)), "radius": 0.1, "inertia": 1e-3} for n, c in layout.items()}
+    with pytest.raises(InputError, match=f"drive.toml: pulleys = .*: a belt that fits: .*({message})"):
+        read_belt_unit({**data, "pulleys": pulleys, "scenario": []}, "", "drive.toml")
+
+
+def test_accessory_drive():
+    """Kubas 2017, section 5: radii, pretension, and the tensioner alone turns the other way."""
+    unit = load_belt_unit("accessory_5pk")
+    assert [p.radius for p in unit.pulleys.values()] == [0.08, 0.027, 0.056, 0.031]
+    assert unit.belt.pretension == 550.0
+    assert list(unit.path().sigma) == [-1.0, -1.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize("name", ["two_pulley_5pk", "accessory_5pk"])
+def test_friction_of_the_pulleys_gives_the_printed_speeds(name):
+    """Without slip, 15 N.m hold the drive near 22 rad/s (section 4) and 20 rad/s (section 5)."""
+    unit = load_belt_unit(name)
+    first = next(iter(unit.pulleys.values()))
+    ratio = [first.radius / p.radius for p in unit.pulleys.values()]
+    drag = sum(p.friction * i**2 for p, i in zip(unit.pulleys.values(), ratio, strict=True))
+    drag += sum(
+        -p.load.tau[1] / p.load.w[1] * i**2 for p, i in zip(unit.pulleys.values(), ratio, strict=True) if p.load
+    )
+    assert 15.0 / drag == pytest.approx({"two_pulley_5pk": 22.0, "accessory_5pk": 20.0}[name], rel=0.02)

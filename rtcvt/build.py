@@ -20,10 +20,13 @@ def load_any(name: str | Path) -> AnyUnit:
     Raises
     ------
     InputError
-        The file is missing, not TOML, or not a valid unit.
+        The file is missing, not TOML, not a valid unit, or of a kind that has only an offline model.
     """
     path = find_unit(str(name))
-    return load_part(path) if read_toml(path)[0].get("kind") in KINDS else load_unit(path)
+    kind = read_toml(path)[0].get("kind")
+    if kind in ("belt", "pushbelt"):
+        raise InputError(path.name, "kind", kind, f"a kind with a real-time model: gear_system, {', '.join(KINDS)}")
+    return load_part(path) if kind in KINDS else load_unit(path)
 
 
 def read_any(text: str, source: str) -> AnyUnit:

@@ -1,10 +1,11 @@
-"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run`` and ``check``.
+"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot`` and ``check``.
 
 Errors that the user can mend are printed as one message and end with exit code 2; a failed check ends with 1.
 """
 
 import inspect
 import json
+import math
 import sys
 import zipfile
 from collections.abc import Callable, Iterator
@@ -26,12 +27,20 @@ from rtcvt.errors import InputError
 if TYPE_CHECKING:
     from rtcvt.build import AnyUnit
     from rtcvt.documentation import ErrorRow
+    from rtcvt.scenario import Fault
     from rtcvt.unitfile import Scenario, Unit
     from rtcvt.vehicle.parts import Part
 
 __all__ = ["app", "main"]
 
-_EXTRAS = {"matplotlib": "offline", "fmpy": "hil", "ziglang": "native"}  # packages that the core does without
+_EXTRAS = {
+    "matplotlib": "offline",
+    "fmpy": "hil",
+    "asammdf": "hil",
+    "can": "hil",
+    "cantools": "hil",
+    "ziglang": "native",
+}  # packages that the core does without
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -70,6 +79,21 @@ class Backend(StrEnum):
 
     python = "python"
     native = "native"
+
+
+class Pacing(StrEnum):
+    """What keeps the clock."""
+
+    native = "native"
+    python = "python"
+
+
+class Overrun(StrEnum):
+    """What follows a step that ended after the next deadline."""
+
+    catch_up = "catch-up"
+    skip = "skip"
+    stop = "stop"
 
 
 UnitName = Annotated[str, typer.Argument(metavar="UNIT", help="A TOML file, or the name of a shipped unit.")]
@@ -133,7 +157,10 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead, see above.")] = False,
 ) -> None:
-    """Print a unit's sets and matrices, or list the shipped units. Of a part of a vehicle its variables are printed.
+    """Print a unit's sets and matrices, or list the shipped units.
+
+    Of a part of a vehicle its variables are printed, of a belt drive its taut belt, of a pushbelt its numbers and
+    cases.
 
     R is the radii matrix of Algorithm 1, Q1 gives all speeds from the independent ones, L1, N1, A1 and B1 are the
     matrices of the rigid model L1 x1' + N1 x1 = A1 x1 + B1 tau; N1 is per rad/s of the moving variable.
@@ -143,15 +170,20 @@ def show(
     """
     from rtcvt.build import load_any
     from rtcvt.pog.system import matrices
-    from rtcvt.unitfile import Unit, shipped_units
+    from rtcvt.unitfile import Unit, read_toml, shipped_units
     from rtcvt.vehicle.parts import KINDS
 
     if unit is None:
         table = Table("unit", "kind", "description", box=None)
-        for kind in ("gear_system", *KINDS):
-            for name in shipped_units(kind):
-                table.add_row(name, kind, load_any(name).description)
+        for kind in ("gear_system", *KINDS, "belt", "pushbelt"):
+            for name, file in shipped_units(kind).items():
+                table.add_row(name, kind, escape(read_toml(file)[0]["description"]))
         out.print(table)
+        return
+    if _kind(unit) in ("belt", "pushbelt"):
+        if settings or at:
+            raise InputError("--set" if settings else "--at", "", (settings or at or [""])[0], "only of gear systems")
+        (_show_belt if _kind(unit) == "belt" else _show_pushbelt)(unit, as_json)
         return
     loaded = load_any(unit)
     if not isinstance(loaded, Unit):
@@ -205,6 +237,59 @@ def _show_part(part: "Part", as_json: bool) -> None:
     for v in rows:
         start = "" if v.start is None else _number(v.start)
         table.add_row(v.name, v.causality, start, v.unit, escape(v.description))
+    out.print(table)
+
+
+def _show_belt(unit: str, as_json: bool) -> None:
+    """Taut belt of a drive: where it leaves each pulley, its wraps and spans."""
+    from rtcvt.belt.unit import load_belt_unit
+
+    drive = load_belt_unit(unit)
+    path = drive.path()
+    rows = [
+        {"pulley": name, "side": pulley.side, "radius": float(path.radius[i]), "wrap": float(path.wrap[i]),
+         "leaves_at": path.leaving(i).tolist(), "span": float(path.span[i])}
+        for i, (name, pulley) in enumerate(drive.pulleys.items())
+    ]  # fmt: skip
+    found = {"unit": drive.name, "kind": drive.kind, "length": path.length, "rest_length": drive.rest_length()}
+    if as_json:
+        print(json.dumps({**found, "pulleys": rows}, indent=2, allow_nan=False))
+        return
+    out.print(f"[bold]{drive.name}[/], a belt drive: {escape(drive.description)}")
+    out.print(f"belt of {path.length:.6g} m, {drive.rest_length():.6g} m without load, round {drive.winding}")
+    table = Table("pulley", "side", "radius, m", "wrap, deg", "leaves at, m", "span to the next, m", box=None)
+    for row in rows:
+        x, y = row["leaves_at"]
+        table.add_row(row["pulley"], row["side"], _number(row["radius"]), f"{math.degrees(row['wrap']):.2f}",
+                      f"({_number(x)}, {_number(y)})", _number(row["span"]))  # fmt: skip
+    out.print(table)
+
+
+def _show_pushbelt(unit: str, as_json: bool) -> None:
+    """Numbers of a pushbelt as its kernels see them, and its cases."""
+    from offline.pushbelt.parameters import belt, load_parameters, sheaves
+
+    parameters = load_parameters(unit)
+    groups = {"belt": belt(parameters)._asdict(), "sheaves": sheaves(parameters)._asdict()}
+    if as_json:
+        cases = {c.name: c.model_dump() for c in parameters.case}
+        print(json.dumps({"unit": parameters.name, **groups, "cases": cases}, indent=2, allow_nan=False))
+        return
+    out.print(f"[bold]{parameters.name}[/], a pushbelt: {escape(parameters.description)}")
+    for group, values in groups.items():
+        out.print(f"\n[bold]{group}[/], SI" + (f", scaled to {values['N_E']} elements" if group == "belt" else ""))
+        text = [
+            f"{k} = {', '.join(_number(float(x)) for x in v) if isinstance(v, tuple) else _number(float(v))}"
+            for k, v in values.items()
+        ]
+        table = Table(*[""] * 4, box=None, show_header=False)
+        for i in range(0, len(text), 4):
+            table.add_row(*text[i : i + 4])
+        out.print(table)
+    table = Table("case", "i_r", "load torques [N.m]", "description", box=None)
+    for case in parameters.case:
+        table.add_row(case.name, _number(case.i_r), ", ".join(map(_number, case.M_O)), escape(case.description))
+    out.print()
     out.print(table)
 
 
@@ -428,46 +513,156 @@ def run(
         ),
     ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the clock.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording (HDF5).")] = None,
+    pacing: Annotated[
+        Pacing | None, typer.Option(help="native: a loop in C (Linux, default there); python: a loop in Python.")
+    ] = None,
+    overrun: Annotated[Overrun, typer.Option(help="After a step that ended after the next deadline.")] = (
+        Overrun.catch_up
+    ),
+    cpu: Annotated[int | None, typer.Option(help="Processor for the native loop; default: the last one.")] = None,
+    fallbacks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fallback",
+            metavar="NAME=VALUE",
+            help="Of an input without a valid value, or an output without a result. Repeatable; default: 0 for "
+            "torques, else the last value.",
+        ),
+    ] = None,
+    can: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHANNEL",
+            help="Outputs to and inputs from a CAN bus: socketcan:can0, udp_multicast:239.74.163.2 or virtual:NAME.",
+        ),
+    ] = None,
+    dbc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The bus's database; default: one made from the variables.")
+    ] = None,
+    save_dbc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the database that was made, for the other side.")
+    ] = None,
+    live: Annotated[
+        int | None, typer.Option(metavar="PORT", help="Serve a page of the run on this machine; 0 for any free port.")
+    ] = None,
+    can_timeout: Annotated[str, typer.Option(help="How long a value from the bus holds.")] = "100 ms",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Recording: ASAM MDF 4 if FILE ends in .mf4, else HDF5."),
+    ] = None,
     figures: Json = None,
 ) -> None:
     """Run an FMU at a fixed step against the wall clock.
 
-    Deadlines are absolute, so the run does not drift. It says which scheduler and memory locking it got: a real-time
-    scheduler needs the privilege for it (Linux: CAP_SYS_NICE). A step that takes too long delays the next ones, which
-    then follow without waiting until they have caught up. Exits with code 1 if the run ends early; what was recorded
-    until then is kept.
+    Deadlines are absolute, so the run does not drift. It says which scheduler, memory locking and processor it got: a
+    real-time scheduler needs the privilege for it (Linux: CAP_SYS_NICE). After a step that takes too long the next ones
+    follow without waiting until they have caught up (--overrun catch-up), deadlines that have passed are skipped, or
+    the run stops. Exits with code 1 if the run ends early; what was recorded until then is kept, at a kill in
+    NAME.part.SUFFIX.
+
+    On a CAN bus (--can) inputs that the scenario does not drive come from the bus; without a good message for the
+    time-out they take their fall-back.
+
+    A scenario file may hold faults: [fault.NAME] with kind (stuck, noise, nan, overload, unit_error; on a bus drop,
+    delay, duplicate, corrupt), start, duration, signal or message, and value.
 
     [bold]JSON keys:[/] fmu, guid, scenario, kind, completed, message, step_s, steps, duration_s (simulated), wall_s,
     warnings (of the FMU), misses (steps that ended after the next deadline), step_time_us and lateness_us (start after
     the deadline): median, p99, p99_9, max; environment: scheduler, memory, garbage_collector, system, cpus, governor,
-    python; signals: by name unit, final, min, max, rms. What does not apply is null.
+    python; signals: by name unit, final, min, max, rms. What does not apply is null. With the native loop also policy,
+    skipped (deadlines), lost (records), starved (steps without new inputs), fallbacks (steps with an input at its
+    fall-back), histograms, faults, and environment: cpu, pacing; on a bus can: channel, timeout_s, from_bus, quanta (of
+    each variable), counts (of messages), round_trip_ms, gap_ms (between messages that were taken): median, max.
     """
+    from hil.native.build import available
     from hil.runner import describe
-    from hil.runner import run as run_fmu
-    from rtcvt.recording import require_writable, write_recording
+    from rtcvt.recording import require_writable
 
-    chosen = None if scenario is None else _scenario_for(fmu, scenario)
     h = None if step is None else _seconds("--step", step)
     length = None if duration is None else _seconds("--duration", duration)
-    require_writable(output, figures)
-    result = run_fmu(fmu, h, length, chosen, fast)
-    if output is not None:
-        write_recording(output, result.recording(), result.kind)
-    found = result.figures()
+    require_writable(output, figures, save_dbc)
+    chosen, faults = (None, ()) if scenario is None else _scenario_and_faults(fmu, scenario)
+    native = not fast and (available() if pacing is None else pacing is Pacing.native)
+    _require_native(native, overrun, cpu, fallbacks, can, live, faults)
+    if can is None and (dbc or save_dbc):
+        raise InputError("--dbc", "", str(dbc or save_dbc), "only with --can")
+    if native:
+        from hil.loop import Policy
+        from hil.rig import Rig, run_rig
+
+        policy = Policy[overrun.name.upper()]
+        rig = Rig(policy, cpu, fallback=_numbers(fallbacks, "--fallback"), faults=faults)
+        attach = []
+        if can is not None:
+            from hil.can_attachment import can_attachment
+
+            attach.append(can_attachment(can, dbc, _seconds("--can-timeout", can_timeout), save_dbc))
+        if live is not None:
+            from hil.live import live_page
+
+            attach.append(live_page(live, lambda address: _say(f"live page: {address}")))
+        report = run_rig(fmu, h, length, chosen, rig, output, attach)
+        found, message = report.figures, report.message
+    else:
+        from hil.recorder import write
+        from hil.runner import run as run_fmu
+
+        result = run_fmu(fmu, h, length, chosen, fast)
+        if output is not None:
+            write(output, result.recording(), result.kind)
+        found, message = result.figures(), result.message
     _write_figures(figures, found)
-    _say(f"{result.fmu}: {describe(result.environment)}")
-    table = Table("us", "median", "p99", "p99.9", "max", title=f"{found['steps']} steps of {result.step:g} s")
+    _say(f"{found['fmu']}: {describe(found['environment'])}")
+    table = Table("us", "median", "p99", "p99.9", "max", title=f"{found['steps']} steps of {found['step_s']:g} s")
     for key, text in (("step_time_us", "step time"), ("lateness_us", "lateness")):
         if found[key] is not None:
             table.add_row(text, *("" if v is None else f"{v:.1f}" for v in found[key].values()))
     out.print(table)
     if found["misses"] is not None:
         _say(f"deadlines missed: {found['misses']}")
-    if output is not None:
+    for key, text in (
+        ("skipped", "deadlines skipped"),
+        ("lost", "records lost"),
+        ("starved", "steps that had to hold their inputs"),
+        ("fallbacks", "steps with an input at its fall-back"),
+    ):
+        if found.get(key):
+            _say(f"{text}: {found[key]}")
+    for fault in found.get("faults", ()):
+        _say(
+            f"fault {fault['name']} ({fault['kind']}): {fault['steps']} steps, {fault['misses']} missed, "
+            f"{fault['fallbacks']} with a fall-back, {fault['no_result']} without result; "
+            f"undisturbed {fault['recovered_after_s']:g} s after its end"
+        )
+    bus = found.get("can", {})
+    if bus.get("counts"):
+        _say(f"bus {bus['channel']}: " + ", ".join(f"{k} {v}" for k, v in bus["counts"].items()))
+    for key, text in (("round_trip_ms", "round trip"), ("gap_ms", "between messages")):
+        if bus.get(key):
+            _say(f"{text}: median {bus[key]['median']:.2f} ms, at most {bus[key]['max']:.2f} ms")
+    if output is not None and output.exists():
         _say(f"recording: {output}")
-    if not result.completed:
-        _fail(result.message, 130 if result.message.startswith("SIGINT") else 1)
+    if message:
+        _fail(message, 130 if message.startswith("SIGINT") else 1)
+
+
+@_command
+def plot(
+    recording: Annotated[Path, typer.Argument(metavar="FILE", help="HDF5 or ASAM MDF 4 (.mf4), also a .part file.")],
+    signals: Annotated[
+        list[str] | None, typer.Option("--signal", metavar="NAME", help="Only this one. Repeatable.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Picture; default: FILE with suffix .png.")
+    ] = None,
+) -> None:
+    """Draw a recording's signals over time, those of one unit in one diagram."""
+    from hil.plot import draw
+    from hil.recorder import read
+
+    path = output or recording.with_suffix(".png")
+    draw(read(recording), path, signals, recording.name)
+    _say(f"picture: {path}")
 
 
 @_command
@@ -508,6 +703,8 @@ def check(
     from rtcvt.recording import require_writable
     from rtcvt.unitfile import load_unit
 
+    if _kind(unit) not in (None, "gear_system"):
+        raise InputError(unit, "kind", _kind(unit), "a kind with two models to compare: gear_system or pushbelt")
     loaded = load_unit(unit)
     chosen = None if scenario is None else (_scenario(loaded, scenario),)
     require_writable(report, figures)
@@ -573,13 +770,13 @@ def main() -> None:
 
 def _fail(message: str, code: int) -> NoReturn:
     notes.print("[red]error:[/] ", end="")
-    notes.print(message, markup=False, highlight=False, soft_wrap=True)
+    notes.print(message, markup=False, highlight=False, emoji=False, soft_wrap=True)
     sys.exit(code)
 
 
 def _say(text: str) -> None:
     """Print a line as it is."""
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
+    out.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
 def _number(value: float) -> str:
@@ -734,6 +931,47 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
     return read_any(text, fmu.name).get_scenario(name)
+
+
+def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, ...]]":
+    """A scenario file with its faults, or a scenario of the unit file inside an FMU."""
+    from rtcvt.scenario import load_faults
+
+    return load_faults(Path(name)) if name.endswith(".toml") else (_scenario_for(fmu, name), ())
+
+
+def _require_native(
+    native: bool,
+    overrun: Overrun,
+    cpu: int | None,
+    fallbacks: object,
+    can: str | None,
+    live: int | None,
+    faults: object,
+) -> None:
+    """Refuse what only the native loop can do when another one runs."""
+    for option, given, value in (
+        ("--overrun", overrun is not Overrun.catch_up, overrun.value),
+        ("--cpu", cpu is not None, cpu),
+        ("--fallback", bool(fallbacks), fallbacks),
+        ("--can", can is not None, can),
+        ("--live", live is not None, live),
+        ("--scenario: fault", bool(faults), None),
+    ):
+        if given and not native:
+            raise InputError(option, "", value, "only with --pacing native, without --fast")
+
+
+def _numbers(pairs: list[str] | None, option: str) -> dict[str, float]:
+    values = {}
+    for name, text in _settings(pairs, option).items():
+        try:
+            values[name] = float(text)
+        except ValueError:
+            raise InputError(option, name, text, "a number in the variable's unit") from None
+        if not np.isfinite(values[name]):
+            raise InputError(option, name, text, "a finite number")
+    return values
 
 
 def _write_figures(path: Path | None, figures: dict[str, Any]) -> None:

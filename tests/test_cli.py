@@ -29,7 +29,7 @@ def rtcvt(monkeypatch, capsys, tmp_path):
 
 
 def test_help_of_every_command(rtcvt):
-    for command in ([], ["show"], ["simulate"], ["export"], ["run"], ["check"]):
+    for command in ([], ["show"], ["simulate"], ["export"], ["ssp"], ["run"], ["plot"], ["check"]):
         code, text, _ = rtcvt(*command, "--help")
         assert code == 0
         assert "Usage" in text
@@ -64,6 +64,18 @@ def test_simulate_writes_recording_and_figures(rtcvt, tmp_path):
     assert recording.signals["sun.w"].unit == "rad/s"
     assert 'name = "planetary"' in recording.unit_file
     assert json.loads(recording.attributes["parameters"])["gear.s.J"] == 1e-3
+
+
+def test_show_of_belts(rtcvt):
+    code, text, _ = rtcvt("show", "two_pulley_5pk")
+    assert code == 0
+    assert "belt of 1.19965 m" in text
+    assert json.loads(rtcvt("show", "two_pulley_5pk", "--json")[1])["pulleys"][1]["pulley"] == "driven"
+    code, text, _ = rtcvt("show", "pushbelt_24mm")
+    assert code == 0
+    assert "scaled to 220 elements" in text
+    assert json.loads(rtcvt("show", "pushbelt_24mm", "--json")[1])["cases"]["MED"]["M_O"][3] == 74.58
+    assert "pushbelt_24mm" in rtcvt("show")[1]
 
 
 def test_check_passes_and_fails(rtcvt, tmp_path):
@@ -113,6 +125,8 @@ MISTAKES = [
         ["export", "toroidal_kers", "--flange", "shaft=torque"],
         "what goes into this flange: speed (the port has a spring)",
     ),
+    (["export", "two_pulley_5pk"], "kind = 'belt': a kind with a real-time model: gear_system"),
+    (["show", "pushbelt_24mm", "--at", "theta=1"], "--at = 'theta=1': only of gear systems"),
     (["export", "planetary", "--figures", "none.json"], "none.json: a file written by rtcvt check --json"),
     (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),
     (["check", "planetary", "-o", "no/such/f.html"], "output = 'no/such/f.html'"),

@@ -188,14 +188,15 @@ def mean_peaks(m: Any, out: Any, field: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "row"), [("OD", 0), ("MED", 2), ("LOW", 0)])
-def test_larger_steps_agree_with_the_explicit_scheme_within_three_percent(case, row):
+@pytest.mark.parametrize(("case", "row", "steps"), [("OD", 0, 20), ("MED", 2, 10), ("LOW", 0, 10)])
+def test_larger_steps_agree_with_the_explicit_scheme_within_three_percent(case, row, steps):
+    # OD without torque at 1e-5 s: thrust ratio 5 % low, an error of first order in the step (5e-6 s: 2.8 %)
     b = inputs(case, row, 0.1, 1000)
     m, x = fresh(case, row)
     _, y = fresh(case, row)
     reference, done = hybrid.run(m, x, b, 100)
     assert done == 1000
-    out, done = compliant.run(m, y, b, 10)
+    out, done = compliant.run(m, y, b, steps, 1e-4 / steps)
     assert done == 1000
     reference, out = (hybrid.Frames(*[a[500:] for a in o]) for o in (reference, out))
 
@@ -211,13 +212,14 @@ def test_larger_steps_agree_with_the_explicit_scheme_within_three_percent(case, 
     np.testing.assert_allclose(
         mean_peaks(m, out, out.flank[..., 0]), mean_peaks(m, reference, reference.flank[..., 0]), rtol=0.03
     )
-    # at low load the push force is a small difference of two, and whether the ring slips on one pulley or on both
-    # depends on the start: the explicit scheme itself changes it by 5 to 11 % from 1e-6 s to 5e-7 s in OD and MED
-    np.testing.assert_allclose(
-        mean_peaks(m, out, out.joint.sum(axis=-1)),
-        mean_peaks(m, reference, reference.joint.sum(axis=-1)),
-        rtol=0.03 if case == "LOW" else 0.12,
-    )
+    # push force: at partial load it depends on whether the ring slips on one pulley or on both, and the explicit scheme
+    # itself changes it by 11 % from 1e-6 s to 5e-7 s in MED; OD carries no torque, its push force is not determined
+    if case != "OD":
+        np.testing.assert_allclose(
+            mean_peaks(m, out, out.joint.sum(axis=-1)),
+            mean_peaks(m, reference, reference.joint.sum(axis=-1)),
+            rtol=0.03 if case == "LOW" else 0.12,
+        )
     error, losses, throughput = hybrid.residual(out)
     assert abs(error) < 0.05 * losses
     assert case == "OD" or abs(error) < 1e-3 * throughput  # OD carries no torque

@@ -1,0 +1,350 @@
+"""Chapter 7 of Cebulla 2014 with our model: what is run, how the steady state is judged, and what is compared.
+
+`chapter7.toml` holds the runs and the signatures: a quantity of one or more runs and what the source says of it, a
+value, a sign or a range. Nothing in it is computed from our results.
+
+What is reported is the mean over the last of two revolutions, see `steady`; u is its change from the one before.
+
+Verdicts. Value: agrees if within 3 % or u, else the difference in percent. Sign and range: agrees, opposite (outside),
+or not resolved if the quantity is smaller than u (the range's nearer end closer than u).
+"""
+
+import hashlib
+import json
+import time
+import tomllib
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from offline.pushbelt import hybrid
+from offline.pushbelt.parameters import Parameters
+from offline.pushbelt.signatures import QUANTITIES
+from offline.pushbelt.steady import PLOT, Run, Steady, prepare, read_steady, simulate, write_steady
+from rtcvt.recording import replaced_on_success
+from rtcvt.unitfile import parse_table
+
+__all__ = ["Chapter", "Finding", "Signature", "Verification", "chapter7", "discretisation", "judge", "verify"]
+
+WITHIN = 0.03  # of a value: agrees
+STEADY = 0.01  # of the thrust ratio: largest change between the two windows
+COST_RATIO = "cost ratio"
+REFINED = ("dt", "52", "156", "N110", "N432")  # suffixes of the runs with another step, ring, chain
+TIMED = ("OD", "OD-bilateral", "OD-decoupled", "OD-extended", "LOW", "LOW-bilateral")  # timed against each other
+
+
+# --- what is run and compared
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Signature(_Record):
+    """What the source says of a quantity of some runs."""
+
+    section: str
+    about: str
+    quantity: str
+    runs: tuple[str, ...] = Field(min_length=1)
+    value: float | None = None
+    sign: Literal["positive", "negative"] | None = None
+    range: tuple[float, float] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "Signature":
+        if sum(x is not None for x in (self.value, self.sign, self.range)) != 1:
+            raise ValueError("exactly one of value, sign, range")
+        if self.quantity not in {*QUANTITIES, COST_RATIO}:
+            raise ValueError(f"quantity: one of {', '.join(QUANTITIES)}, {COST_RATIO}")
+        return self
+
+
+class Chapter(_Record):
+    """Contents of ``chapter7.toml``."""
+
+    source: str
+    revolutions: Annotated[float, Field(ge=2.1)]  # length of a run
+    run: tuple[Run, ...]
+    signature: tuple[Signature, ...]
+
+    @model_validator(mode="after")
+    def _known(self) -> "Chapter":
+        names = [r.name for r in self.run]
+        if len(names) != len(set(names)):
+            raise ValueError("run: names that are used once")
+        for s in self.signature:
+            if missing := set(s.runs) - set(names):
+                raise ValueError(f"signature '{s.about}': no run '{min(missing)}'")
+        return self
+
+
+def chapter7() -> Chapter:
+    """Runs and signatures."""
+    path = Path(__file__).with_name("chapter7.toml")
+    return parse_table(Chapter, tomllib.loads(path.read_text(encoding="utf-8")), path.name)
+
+
+# --- all runs
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A signature beside ours: `value` in the last window, `u` its change from the window before."""
+
+    signature: Signature
+    value: float
+    u: float
+    unit: str
+    verdict: str  # "agrees", "differs", "opposite", "not resolved"
+    text: str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All runs of `chapter7.toml` and what they say."""
+
+    parameters: Parameters
+    chapter: Chapter
+    steady: Mapping[str, Steady]
+    step_us: Mapping[str, tuple[float, float]]  # processor time of a step: smallest, spread of the three smallest [us]
+    failed: Mapping[str, str]  # runs without a result, and why
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All signatures whose runs have a result."""
+        return tuple(
+            judge(s, *_value(self, s)) for s in self.chapter.signature if not any(r in self.failed for r in s.runs)
+        )
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Runs that do not hold what a run must: energy, momentum, steady state. Not what differs from the source."""
+        found = [f"{name}: {why}" for name, why in self.failed.items()]
+        for name, s in self.steady.items():
+            rest, lost, through = s.last.energy
+            if through > 2.0 * lost and not abs(rest) <= 1e-3 * through:  # without load the throughput is the loss
+                found.append(f"{name}: energy of {rest:.3g} J is unaccounted for, throughput {through:.3g} J")
+            if not abs(rest) <= 0.05 * lost:
+                found.append(f"{name}: energy of {rest:.3g} J is unaccounted for, loss {lost:.3g} J")
+            if not np.max(np.abs(s.last.balance)) <= 1e-3:
+                found.append(f"{name}: momentum of a sheave is off by {np.max(np.abs(s.last.balance)):.2g}")
+        return tuple(found)
+
+    @property
+    def unsteady(self) -> tuple[str, ...]:
+        """Runs whose thrust ratio still changes from one revolution to the next by more than 1 %."""
+        return tuple(name for name, s in self.steady.items() if not s.drift <= STEADY)
+
+    def figures(self) -> dict[str, Any]:
+        """Everything in numbers, ready for JSON: see the command's help for the keys."""
+        return {
+            "unit": self.parameters.name,
+            "source": self.chapter.source,
+            "failures": list(self.failures),
+            "unsteady": list(self.unsteady),
+            "discretisation": {name: error for name, (_, error) in discretisation(self).items()},
+            "signatures": [
+                {
+                    "section": f.signature.section,
+                    "about": f.signature.about,
+                    "quantity": f.signature.quantity,
+                    "runs": list(f.signature.runs),
+                    "expected": f.signature.value or f.signature.sign or f.signature.range,
+                    "value": f.value,
+                    "u": f.u,
+                    "unit": f.unit,
+                    "verdict": f.verdict,
+                }
+                for f in self.findings
+            ],
+            "runs": {
+                name: {
+                    "thrust_ratio": s.last.thrust,
+                    "drift": s.drift,
+                    "torque_N_m": s.last.torque,
+                    "slip": s.last.slip,
+                    "endplay_m": s.last.endplay.tolist(),
+                    "energy_J": s.last.energy.tolist(),
+                    "balance": s.last.balance.tolist(),
+                    "step_us": s.step_us,
+                }
+                for name, s in self.steady.items()
+            },
+            "step_us": {name: list(us) for name, us in self.step_us.items()},
+        }
+
+
+def judge(signature: Signature, value: float, u: float, unit: str) -> Finding:
+    """Compare a value with what the source says of it; `u` is its uncertainty."""
+    if not np.isfinite(value):
+        return Finding(signature, value, u, unit, "not resolved", "not a number")
+    if signature.value is not None:
+        off = value / signature.value - 1.0
+        good = abs(value - signature.value) <= max(WITHIN * abs(signature.value), u)
+        verdict, text = ("agrees" if good else "differs"), f"differs by {100.0 * off:+.1f} %"
+        return Finding(signature, value, u, unit, verdict, f"agrees, {100.0 * off:+.1f} %" if good else text)
+    if signature.sign is not None:
+        towards = value if signature.sign == "positive" else -value
+        verdict = "not resolved" if abs(value) <= u else "agrees" if towards > 0.0 else "opposite"
+        return Finding(signature, value, u, unit, verdict, verdict)
+    assert signature.range is not None
+    low, high = signature.range
+    off = max(low - value, value - high)
+    verdict = "agrees" if off <= 0.0 else "not resolved" if off <= u else "differs"
+    return Finding(signature, value, u, unit, verdict, verdict)
+
+
+def _value(v: Verification, s: Signature) -> tuple[float, float, str]:
+    if s.quantity == COST_RATIO:
+        (a, da), (b, db) = (v.step_us[name] for name in s.runs)
+        return a / b, a / b * (da / a + db / b), "1"
+    function, unit = QUANTITIES[s.quantity]
+    values = []
+    for of in ("before", "last"):
+        each = [function(getattr(v.steady[name], of)) for name in s.runs]
+        values.append(each[0] - sum(each[1:]))
+    return values[1], abs(values[1] - values[0]), unit
+
+
+def discretisation(v: Verification) -> dict[str, tuple[dict[str, float], float]]:
+    """Thrust ratios of the refined runs, and the error of the default discretisation: by case.
+
+    The error adds up what the finest step, ring and chain change from the default, drift included.
+    """
+    found = {}
+    for name in ("OD", "MED-3", "LOW"):
+        runs = {"": name} | {key: f"{name}-{key}" for key in REFINED}
+        if all(r in v.steady for r in runs.values()):
+            k = {key: v.steady[r].last.thrust for key, r in runs.items()}
+            found[name] = (k, sum(abs(k[key] / k[""] - 1.0) for key in ("dt", "156", "N432")))
+    return found
+
+
+def verify(
+    parameters: Parameters,
+    folder: Path,
+    chapter: Chapter | None = None,
+    processes: int = 2,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Verification:
+    """Make all runs that `folder` does not hold yet, and evaluate them.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        A pushbelt unit with the cases of chapter 7.
+    folder : Path
+        Keeps one HDF5 file per run, named after the run and all that determines it; made if needed.
+    chapter : Chapter, optional
+        Instead of `chapter7`.
+    processes : int
+        Runs at a time.
+    progress : callable, optional
+        Called with (what was run, work done, work in all).
+    """
+    chapter = chapter or chapter7()
+    folder.mkdir(parents=True, exist_ok=True)
+    files = {run.name: folder / f"{run.name}-{_key(parameters, run, chapter.revolutions)}.h5" for run in chapter.run}
+    weight = {run.name: _weight(run) for run in chapter.run}
+    total, done = sum(weight.values()), 0
+    failed: dict[str, str] = {}
+
+    def note(name: str) -> None:
+        nonlocal done
+        done += weight[name]
+        if progress is not None:
+            progress(name, done, total)
+
+    missing = [run for run in chapter.run if not files[run.name].exists()]
+    for run in chapter.run:
+        if run not in missing:
+            note(run.name)
+    if missing:
+        _make(parameters, missing[0], chapter.revolutions, files[missing[0].name], failed)  # compiles, for all
+        note(missing[0].name)
+    if len(missing) > 1:
+        pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
+        try:
+            jobs = {
+                pool.submit(_job, parameters, run, chapter.revolutions, files[run.name]): run for run in missing[1:]
+            }
+            for job in as_completed(jobs):
+                name = jobs[job].name
+                if why := job.result():
+                    failed[name] = why
+                note(name)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+    steady = {name: read_steady(file) for name, file in files.items() if name not in failed}
+    timed = {run.name: run for run in chapter.run if run.name in TIMED}
+    step_us = _timed(parameters, timed, chapter.revolutions, folder, progress)
+    return Verification(parameters, chapter, steady, step_us, failed)
+
+
+def _weight(run: Run) -> int:
+    return round((run.N_E or 220) * run.steps / 220)
+
+
+def _job(parameters: Parameters, run: Run, revolutions: float, file: Path) -> str:
+    failed: dict[str, str] = {}
+    _make(parameters, run, revolutions, file, failed)
+    return failed.get(run.name, "")
+
+
+def _make(parameters: Parameters, run: Run, revolutions: float, file: Path, failed: dict[str, str]) -> None:
+    try:
+        steady = simulate(parameters, run, revolutions)
+    except RuntimeError as error:
+        failed[run.name] = str(error)
+        return
+    write_steady(file, parameters, run, steady)
+
+
+def _key(parameters: Parameters, run: Run, revolutions: float) -> str:
+    """What a result depends on, in eight digits: unit, run, and the sources of the model."""
+    found = hashlib.sha256(f"{revolutions} {run.model_dump_json()} {parameters.model_dump_json()}".encode())
+    for name in sorted(_SOURCES):
+        found.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    return found.hexdigest()[:8]
+
+
+_SOURCES = (
+    "compiled", "element_element", "element_ring", "flank", "hybrid", "initial", "kinematics", "maxwell", "parameters",
+    "ring", "sheave", "steady", "taper", "velocity_model",
+)  # fmt: skip
+
+
+def _timed(
+    parameters: Parameters,
+    runs: Mapping[str, Run],
+    revolutions: float,
+    folder: Path,
+    progress: Callable[[str, int, int], None] | None,
+) -> dict[str, tuple[float, float]]:
+    """Processor time of a step of the runs, in turn, over a quarter revolution; kept in ``cost.json``."""
+    key = hashlib.sha256("".join(_key(parameters, r, revolutions) for r in runs.values()).encode()).hexdigest()[:8]
+    file = folder / f"cost-{key}.json"
+    if file.exists():
+        return {k: (v[0], v[1]) for k, v in json.loads(file.read_text(encoding="utf-8")).items()}
+    rounds = 7
+    cases = {name: (run, prepare(parameters, run, 0.1)) for name, run in runs.items()}
+    found: dict[str, list[float]] = {name: [] for name in cases}
+    for k in range(rounds + 1):
+        for name, (run, case) in cases.items():
+            begin = time.thread_time()
+            _, done = hybrid.run(case.model, case.state, case.inputs[:51], run.steps, PLOT / run.steps, run.points)
+            if k and done:  # the first round warms up
+                found[name].append(1e6 * (time.thread_time() - begin) / (done * run.steps))
+        if progress is not None:
+            progress("cost of a step", k + 1, rounds + 1)
+    result = {name: (min(us), float(np.ptp(np.sort(us)[:3]))) for name, us in found.items()}
+    with replaced_on_success(file) as temporary:
+        temporary.write_text(json.dumps(result), encoding="utf-8")
+    return result

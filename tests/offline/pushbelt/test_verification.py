@@ -1,0 +1,348 @@
+"""Chapter 7: steady state, quantities, verdicts, the report; and what holds for every run of the hybrid model."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from offline.pushbelt import hybrid, steady, verification
+from offline.pushbelt.initial import start_state
+from offline.pushbelt.kinematics import belt_path, closure, evaluate
+from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from offline.pushbelt.report import report_page
+from offline.pushbelt.signatures import BINS, FIELDS, PRIMARY, PUSH, QUANTITIES, SECONDARY
+from offline.pushbelt.steady import (
+    PLOT,
+    Run,
+    Steady,
+    Window,
+    belt_coordinate,
+    passages,
+    read_steady,
+    simulate,
+    write_steady,
+)
+from offline.pushbelt.verification import Chapter, Signature, Verification, chapter7, judge, verify
+from rtcvt.cli import app
+
+UNIT = load_parameters("pushbelt_24mm")
+
+
+def window(thrust: float = 1.4, **fields: np.ndarray) -> Window:
+    profile = np.ones((len(FIELDS), 4 * BINS))
+    for name, values in fields.items():
+        profile[list(FIELDS).index(name)] = values
+    return Window(
+        t0=0.1,
+        t1=0.2,
+        thrust=thrust,
+        torque=0.0,
+        omega=np.array([100.0, 200.0]),
+        slip=0.01,
+        endplay=np.array([1e-3, 2e-3]),
+        profile=profile,
+        ripple=np.ones_like(profile),
+        energy=np.array([1e-4, 1.0, 2.0]),
+        losses=np.ones(len(hybrid.LOSSES)),
+        balance=np.zeros((2, 2)),
+    )
+
+
+def a_run(thrust: float = 1.4, change: float = 0.0) -> Steady:
+    n = 50
+    element = np.column_stack([np.linspace(0.0, 4.0, n), np.ones((n, len(FIELDS)))])
+    radii = np.array([0.07, 0.04])
+    return Steady(window(thrust + change), window(thrust), radii, np.array([3.6, 2.7]), np.ones((n, 6)), element, 30.0)
+
+
+# --- steady state
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 2.25])
+def test_belt_coordinate_counts_along_the_path(ratio: float) -> None:
+    geometry = closure(0.66, 0.155, ratio)
+    path = belt_path(geometry, 0.155)
+    s = np.linspace(0.0, path.length, 400, endpoint=False)
+    p = evaluate(path, s)
+    c = belt_coordinate(p.x, p.y, geometry, 0.155)
+    # the path begins in the slack span and runs over the primary pulley first
+    section = np.array([3, 0, 1, 2])[p.section]
+    inside = np.abs(c - np.round(c)) > 1e-3
+    assert np.array_equal(np.floor(c[inside]), section[inside])
+    steps = np.mod(np.diff(c), 4.0)
+    assert np.all(steps > 0.0)
+    for k in range(4):
+        same = (np.diff(section) == 0) & (section[1:] == k)
+        assert np.ptp(steps[same]) < 1e-9
+
+
+def test_passages_count_elements_of_a_belt_with_uneven_gaps() -> None:
+    n = 40
+    place = np.sort(np.random.default_rng(2).uniform(0.0, 4.0, n))
+    travel = np.linspace(0.0, 9.0, 1000)  # 9/4 revolutions
+    count = passages(np.mod(place + travel[:, None], 4.0))
+    assert np.all(np.diff(count) > 0.0)
+    after = np.interp(4.0, travel, count), np.interp(8.0, travel, count)
+    assert after == pytest.approx((n, 2 * n), abs=1e-6)
+
+
+def test_mean_over_a_part_of_plot_steps() -> None:
+    time = PLOT * np.arange(1.0, 11.0)
+    values = np.arange(10.0)  # value k holds from k to k + 1 plot steps
+    mean = steady._mean(time, values, 2.5 * PLOT, 4.25 * PLOT)
+    assert mean == pytest.approx((0.5 * 2 + 3 + 0.25 * 4) / 1.75)
+
+
+def test_results_come_back_from_their_file(tmp_path: Path) -> None:
+    run = Run(name="OD", case="OD")
+    before = a_run(1.4, 0.1)
+    write_steady(tmp_path / "run.h5", UNIT, run, before)
+    after = read_steady(tmp_path / "run.h5")
+    assert after.drift == pytest.approx(before.drift)
+    for a, b in zip(before.last, after.last, strict=True):
+        assert np.array_equal(a, b)
+
+
+# --- quantities and verdicts
+
+
+def test_peaks_sagging_and_trend_of_a_known_profile() -> None:
+    u = (np.arange(BINS) + 0.5) / BINS
+    n = 100.0 + 20.0 * (u - 0.5)
+    n[2], n[-3] = 250.0, 300.0
+    w = window(normal=np.tile(n, 4), longitudinal=np.tile(-0.1 * n, 4))
+    value = {name: function(w) for name, (function, _) in QUANTITIES.items()}
+    assert value["entry peak, primary"] == pytest.approx(1.5, rel=1e-3)
+    assert value["exit peak, secondary"] == pytest.approx(2.0, rel=1e-3)
+    assert value["sagging, primary"] == pytest.approx(93.0 / 250.0 - 1.0, rel=5e-3)
+    assert value["increase, secondary"] == pytest.approx(0.2, rel=1e-6)
+    assert value["traction at exit, secondary"] == pytest.approx(0.1)
+    assert value["share of negative traction, secondary"] == 0.0
+    assert value["traction change, primary"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_push_force_quantities() -> None:
+    push = np.zeros((4, BINS))
+    push[PRIMARY, BINS // 2 :] = 100.0
+    push[PUSH] = 100.0
+    push[SECONDARY] = 150.0
+    zero = np.zeros(4 * BINS)
+    w = window(rocking=push.ravel(), top=zero, bottom=zero)
+    value = {name: QUANTITIES[name][0](w) for name in QUANTITIES if "push" in name}
+    assert value["push force"] == pytest.approx(100.0)
+    assert value["push force starts"] == pytest.approx(0.5 + 0.5 / BINS)
+    assert value["rise of push force in the secondary"] == pytest.approx(0.5)
+    assert value["rise of push force after the primary"] == pytest.approx(0.0)
+
+
+@pytest.mark.parametrize(
+    ("expected", "value", "u", "verdict"),
+    [
+        ({"value": 1.5}, 1.46, 0.0, "agrees"),
+        ({"value": 1.5}, 1.40, 0.0, "differs"),
+        ({"value": 1.5}, 1.40, 0.2, "agrees"),
+        ({"sign": "positive"}, 0.1, 0.05, "agrees"),
+        ({"sign": "positive"}, -0.1, 0.05, "opposite"),
+        ({"sign": "negative"}, -0.1, 0.2, "not resolved"),
+        ({"range": (0.0, 1.0)}, 0.5, 0.0, "agrees"),
+        ({"range": (0.0, 1.0)}, 1.1, 0.2, "not resolved"),
+        ({"range": (0.0, 1.0)}, 1.1, 0.05, "differs"),
+        ({"sign": "positive"}, float("nan"), 0.0, "not resolved"),
+    ],
+)
+def test_verdicts(expected: dict, value: float, u: float, verdict: str) -> None:
+    s = Signature(section="7", about="test", quantity="thrust ratio", runs=("OD",), **expected)
+    assert judge(s, value, u, "1").verdict == verdict
+
+
+def test_runs_of_chapter_7_exist_in_the_unit() -> None:
+    chapter = chapter7()
+    for run in chapter.run:
+        case = UNIT.get_case(run.case)
+        assert run.row == 0 or run.row < len(case.M_O), run.name
+    used = {name for s in chapter.signature for name in s.runs}
+    assert len(used) > 20
+    printed = {s.value for s in chapter.signature if s.value is not None}
+    tables = {1.4854, 1.4828, 1.4722, 1.1797, 1.2014, 1.2122, 1.2174, 1.3009, 1.2929, 1.4172, 0.77436, 31.85}
+    assert printed == tables  # Tables 7.4 to 7.6 and section 7.5
+
+
+# --- all runs
+
+
+def small(*names: str) -> Chapter:
+    run = tuple(Run(name=name, case="OD") for name in names)
+    s = Signature(section="7.2.3, Table 7.4", about="OD", quantity="thrust ratio", runs=(names[0],), value=1.4854)
+    return Chapter(source="test", revolutions=2.3, run=run, signature=(s,))
+
+
+def test_a_stopped_verification_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def fake(parameters: object, run: Run, revolutions: float) -> Steady:
+        made.append(run.name)
+        return a_run()
+
+    monkeypatch.setattr(verification, "simulate", fake)
+    monkeypatch.setattr(verification, "TIMED", ())
+    seen: list[tuple[str, int, int]] = []
+    first = verify(UNIT, tmp_path, small("a"), progress=lambda *about: seen.append(about))
+    again = verify(UNIT, tmp_path, small("a", "b"), progress=lambda *about: seen.append(about))
+    assert made == ["a", "b"]
+    assert [f.verdict for f in first.findings] == [f.verdict for f in again.findings] == ["differs"]
+    assert ("b", 200, 200) in seen
+    softer = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"mu": 0.11})})
+    verify(softer, tmp_path, small("a"))
+    assert made == ["a", "b", "a"]
+
+
+def test_a_failed_run_is_reported_and_its_signatures_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(parameters: object, run: Run, revolutions: float) -> Steady:
+        raise RuntimeError("the belt left its place")
+
+    monkeypatch.setattr(verification, "simulate", fails)
+    monkeypatch.setattr(verification, "TIMED", ())
+    v = verify(UNIT, tmp_path, small("a"))
+    assert v.failures == ("a: the belt left its place",)
+    assert not v.findings
+    assert "left its place" in report_page(v)
+
+
+def complete() -> Verification:
+    chapter = chapter7()
+    results = {run.name: a_run(1.4 + 0.01 * k) for k, run in enumerate(chapter.run)}
+    return Verification(UNIT, chapter, results, dict.fromkeys(verification.TIMED, (30.0, 0.5)), {})
+
+
+def test_report_of_all_runs_is_complete_and_self_contained() -> None:
+    v = complete()
+    found = report_page(v)
+    for f in v.findings:
+        assert f.signature.section.partition(", ")[2] in found
+    assert found.count("<svg") == 10
+    assert not re.search(r'(src|href)="(?!#)', found)
+    ids = re.findall(r'\bid="([^"]+)"', found)
+    assert len(ids) == len(set(ids))
+    assert "nan" not in re.sub(r"<svg.*?</svg>", "", found, flags=re.DOTALL).lower().replace("nano", "")
+
+
+def test_command_line_writes_report_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verification, "verify", lambda *a, **k: complete())
+    report, figures = tmp_path / "r.html", tmp_path / "r.json"
+    done = CliRunner().invoke(app, ["check", "pushbelt_24mm", "-o", str(report), "--json", str(figures)])
+    assert done.exit_code == 0, done.output
+    assert report.stat().st_size > 1e5
+    assert '"verdict"' in figures.read_text()
+
+
+# --- what holds for every run
+
+
+def turned(q: np.ndarray, d_A: float) -> np.ndarray:
+    """Positions after half a turn of everything about the middle between the pulleys."""
+    out = q.copy()
+    out[:, 0], out[:, 1], out[:, 2] = d_A - q[:, 0], -q[:, 1], q[:, 2] + np.pi
+    return out
+
+
+@pytest.mark.parametrize(("unilateral", "coupled"), [(True, True), (False, False)])
+def test_half_a_turn_exchanges_the_pulleys_and_reverses_the_torque(unilateral: bool, coupled: bool) -> None:
+    """Both pulleys are alike: driving through O is driving through I, seen from the other side."""
+    b, sh = belt(UNIT, N_E0=432), sheaves(UNIT)
+    n = 10
+    row = np.array(Boundary(0, 1e4, 0, 1.05e4, 200.0, 1, 199.0), dtype=float)
+    start = start_state(
+        b, sh if coupled else sh._replace(multiplier=0.0), Boundary(0, 1e4, 0, 1e4, 200.0, 0, 20.0), 1.0
+    )
+    m = hybrid.model(b, sh, unilateral=unilateral, coupled=coupled)
+    sd = start.sd.copy()
+    sd[0, 3], sd[1, 3] = 200.0, 199.0
+    one = hybrid.state(start.q, start.u, start.q_R, start.u_R, start.s_R, start.s, sd, len(sh.A) - 1)
+    s, rates = start.s[::-1].copy(), sd[::-1].copy()
+    s[:, 1:3] *= -1.0
+    u, u_R = start.u.copy(), start.u_R.copy()
+    u[:, :2] *= -1.0
+    u_R[:, :2] *= -1.0
+    other = hybrid.state(turned(start.q, b.d_A), u, turned(start.q_R, b.d_A), u_R, start.s_R, s, rates, len(sh.A) - 1)
+    back = np.array([row[2], row[3], row[0], row[1], 199.0, 1, 200.0])
+    a, _ = hybrid.run(m, one, np.tile(row, (n + 1, 1)), 50)
+    c, _ = hybrid.run(m, other, np.tile(back, (n + 1, 1)), 50)
+    for name, scale in (("joint", 100.0), ("saddle", 100.0), ("flank", 100.0), ("tension", 1000.0)):
+        assert getattr(a, name) == pytest.approx(getattr(c, name), abs=1e-5 * scale), name
+    assert np.abs(turned(one.q, b.d_A)[:, :2] - other.q[:, :2]).max() < 1e-9
+    assert a.pulley[:, ::-1, :4] == pytest.approx(c.pulley[:, :, :4], abs=1e-2)
+
+
+def gross_slip(n_frames: int = 300) -> tuple[hybrid.Model, hybrid.Frames, float]:
+    """Ratio 1 between end stops, with rigid sheaves and the secondary held 10 % too slow; and the radius."""
+    b = belt(UNIT, N_E0=432)._replace(mu_R=0.0)
+    sh = sheaves(UNIT)._replace(c_t=1e8)
+    stopped = Boundary(1, 0.0, 0, 1e4, 200.0, 0, 60.0)
+    start = start_state(b, sh._replace(multiplier=0.0), stopped, 1.0)
+    x = hybrid.state(start.q, start.u, start.q_R, start.u_R, start.s_R, start.s, start.sd, len(sh.A) - 1)
+    m = hybrid.model(b, sh, unilateral=True, coupled=False)
+    inputs = np.tile(np.array([1, 0.0, 1, 0.0, 200.0, 1, 180.0]), (n_frames + 1, 1))
+    out, done = hybrid.run(m, x, inputs, 100)
+    assert done == n_frames
+    return m, out, start.steady.geometry.r_O
+
+
+@pytest.mark.slow
+def test_slipping_belt_is_that_of_euler_eytelwein_and_sattler() -> None:
+    """Gross slip on one pulley: friction is longitudinal and full. Then (L_1 - K)/(L_2 - K) = exp(mu psi/sin delta_0)
+    over the wrapped arc psi, and the pulley's torque is 2 mu r F/cos(delta_0)."""
+    m, out, r = gross_slip()
+    b = m.belt
+    half = len(out.q) // 2
+    slip = np.abs(out.flank[half:, :, 1]).sum(axis=1) / out.flank[half:, :, 0].sum(axis=1)
+    assert slip.mean() > 0.5 * b.mu
+    pulley = out.pulley[half:].mean(axis=0)
+    r_P = r - (b.h_P + 0.5 * b.h_ring - b.y_P)
+    capacity = 2.0 * b.mu * r_P * pulley[:, 0] / b.cos_d
+    used = np.abs(pulley[:, 2]) / capacity
+    assert used.max() == pytest.approx(1.0, abs=0.03)
+
+    c = belt_coordinate(out.q[half:, :, 0], out.q[half:, :, 1], closure(b.l_R, b.d_A, 1.0), b.d_A)
+    push = out.joint[half:, :, :3].sum(axis=2)
+    e = np.minimum(out.s_R[half:].astype(int), b.N_B - 1)
+    L = out.tension[half:][np.arange(len(e))[:, None], e] - push
+    spans = [L[(np.floor(c) == k) & (np.abs(c - k - 0.5) < 0.4)].mean() for k in (1, 3)]
+    v = np.hypot(out.u[half:, :, 0], out.u[half:, :, 1]).mean()
+    K = b.m_star * v**2
+    exponent = abs(np.log((spans[0] - K) / (spans[1] - K)))
+    assert exponent == pytest.approx(b.mu * np.pi / b.sin_d, rel=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["OD", "LOW", "MED-3"])
+def test_a_revolution_balances_energy_and_momentum(name: str) -> None:
+    run = next(r for r in chapter7().run if r.name == name)
+    s = simulate(UNIT, run, 2.15)
+    for w in (s.before, s.last):
+        rest, lost, through = w.energy
+        assert abs(rest) <= 1e-3 * through
+        assert abs(rest) <= 0.05 * lost
+        assert np.all(w.losses >= 0.0)
+        assert np.abs(w.balance).max() < 1e-6
+    assert s.drift < 0.06
+
+
+@pytest.mark.slow
+def test_repetition_in_one_process_gives_the_same_bits() -> None:
+    run = Run(name="short", case="MED", row=3)
+    results = []
+    for _ in range(2):
+        case = steady.prepare(UNIT, run, 0.2)
+        out, _ = hybrid.run(case.model, case.state, case.inputs, run.steps)
+        results.append(out)
+    for a, b in zip(*results, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_inputs_of_a_run_are_those_of_its_case() -> None:
+    run = Run(name="x", case="MED", row=3)
+    case = steady.prepare(UNIT, run, 0.1)
+    assert np.array_equal(case.inputs[0], boundary_at(UNIT.get_case("MED"), np.zeros(1), 3)[0])
+    assert len(case.inputs) * PLOT == pytest.approx(0.1 * 0.66 / 11.2, rel=0.1)

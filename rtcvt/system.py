@@ -30,7 +30,7 @@ from rtcvt import quantity
 from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
-from rtcvt.model import Model, Variable
+from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.pog.flange import with_flanges
 from rtcvt.scenario import parameter_value
 from rtcvt.simulate import number_of_steps
@@ -60,7 +60,7 @@ class Component(_Record):
     """A unit in a system."""
 
     unit: str
-    model: Literal["rigid", "full"] = "rigid"
+    model: Fidelity = "rigid"
     substeps: Annotated[int, Field(ge=1, le=10000)] | None = None  # instead of the unit's own
     flanges: dict[str, Literal["torque", "speed"]] = {}  # what goes in, see `rtcvt.pog.flange`
     parameters: dict[str, float | str] = {}

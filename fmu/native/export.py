@@ -27,7 +27,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -43,7 +42,7 @@ from rtcvt.build import AnyUnit, build_any
 from rtcvt.diagram import unit_diagram
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
-from rtcvt.model import Model, Variable
+from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.recording import replaced_on_success
 from rtcvt.unitfile import Scenario, Unit
 
@@ -98,7 +97,7 @@ _ARRAY, _FLOAT = "array", "float64"
 
 def export_native(
     unit: AnyUnit,
-    fidelity: Literal["rigid", "full"],
+    fidelity: Fidelity,
     path: Path,
     platforms: Sequence[str] = ("linux64",),
     substeps: int | None = None,
@@ -111,7 +110,7 @@ def export_native(
     ----------
     unit : Unit or Part
         The machine.
-    fidelity : {"rigid", "full"}
+    fidelity : {"rigid", "hybrid", "full"}
         Which model of it.
     path : Path
         The file to write; it is replaced only by a complete one.

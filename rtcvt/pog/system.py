@@ -6,7 +6,6 @@ expression, and the expressions become one tape of instructions with common part
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,7 @@ from rtcvt.control import kers, limits, position
 from rtcvt.errors import InputError
 from rtcvt.expression import Expression
 from rtcvt.integrators import RK4, ROSENBROCK
-from rtcvt.model import Instance, Model, Variable
+from rtcvt.model import Fidelity, Instance, Model, Variable
 from rtcvt.pog import kernels, layout
 from rtcvt.pog.flange import coupling, with_flanges
 from rtcvt.pog.friction import friction_signs
@@ -25,7 +24,7 @@ from rtcvt.unitfile import Port, Unit
 __all__ = ["Matrices", "build_model", "matrices"]
 
 Matrix = NDArray[np.float64]
-Fidelity = Literal["rigid", "full"]
+_FIDELITIES = ("rigid", "full")
 
 _OPERATIONS = {
     "+": layout.ADD,
@@ -93,8 +92,8 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
     InputError
         The fidelity is neither, the geometry is not feasible (Remark 2), or the full model has a gear without inertia.
     """
-    if fidelity not in get_args(Fidelity):
-        raise InputError(unit.source, "model", fidelity, " or ".join(get_args(Fidelity)))
+    if fidelity not in _FIDELITIES:
+        raise InputError(unit.source, "model", fidelity, " or ".join(_FIDELITIES))
     gears, contacts = list(unit.gears), list(unit.contacts)
     n_J, n_K, n_1 = len(gears), len(contacts), len(unit.rigid.independent)
     if n_J - n_K != n_1:

@@ -1,0 +1,51 @@
+"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot`` and ``check``.
+
+A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
+end with exit code 2; a failed check ends with 1.
+"""
+
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from rtcvt import __version__
+from rtcvt.cli.console import EXTRAS, app, fail, notes, out
+from rtcvt.errors import InputError
+
+__all__ = ["app", "main"]
+
+for _name in ("show", "simulate", "export", "run", "check"):  # the order of the help
+    import_module(f"rtcvt.cli.{_name}")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        out.print(f"rtcvt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+def main() -> None:
+    """Entry point of the command ``rtcvt``."""
+    try:
+        app()
+    except InputError as error:
+        fail(str(error), 2)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        fail(f"this command needs {package}: pip install rtcvt[{EXTRAS[package]}]", 2)
+    except SystemExit as stop:
+        if isinstance(stop.__context__, KeyboardInterrupt) or isinstance(stop.__cause__, KeyboardInterrupt):
+            notes.print("interrupted")
+        raise

@@ -1,0 +1,3 @@
+from rtcvt.cli import main
+
+main()

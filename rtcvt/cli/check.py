@@ -1,0 +1,89 @@
+"""``rtcvt check``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from rtcvt.cli.console import (
+    Json,
+    ScenarioName,
+    Settings,
+    UnitName,
+    assignments,
+    chosen_scenario,
+    command,
+    kind_of,
+    notes,
+    out,
+    progress_bar,
+    say,
+    write_figures,
+)
+from rtcvt.cli.pushbelt import check_pushbelt
+from rtcvt.errors import InputError
+
+
+@command
+def check(
+    unit: UnitName,
+    settings: Settings = None,
+    scenario: ScenarioName = None,
+    report: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The report.")] = Path("report.html"),
+    figures: Json = None,
+) -> None:
+    """Compare the rigid with the full model on the unit's scenarios and write a report.
+
+    Exits with code 1 if an error exceeds the limit that the unit's scenario sets.
+
+    [bold]JSON keys:[/] unit, revision, parameters (as set), passed, failures, modes (frequency_Hz, damping_ratio of
+    the full model), scenarios: name, duration_s, step_s, settled_share (of the samples that count), discretisation
+    (change of the full model from a quarter of the step to the step), energy_residual (rigid, full), step_cost_us
+    (rigid, full), errors: signal, unit, nrms (RMS error by the largest value), limit (of nrms), peak, transient,
+    scale [in the signal's unit].
+
+    A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full model,
+    about ten minutes on two processors. They are kept in a folder beside the report, so that a stopped check goes on
+    where it was. Exits with code 1 if energy or momentum of a run do not balance; what differs from the source is in
+    the report.
+
+    [bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
+    case), signatures: section, about, quantity, runs, expected, value, u (its change from the revolution before), unit,
+    verdict; runs: thrust_ratio, drift, torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost,
+    throughput), balance (of each pulley: axial force, torque), step_us; step_us (smallest, spread).
+    """
+    if kind_of(unit) == "pushbelt":
+        if settings or scenario is not None:
+            option = "--set" if settings else "--scenario"
+            raise InputError(option, "", settings or scenario, "no unit of kind pushbelt")
+        check_pushbelt(unit, report, figures)
+        return
+    from offline.check import check_unit
+    from offline.report import write_report
+    from rtcvt.recording import require_writable
+    from rtcvt.unitfile import load_unit
+
+    if kind_of(unit) not in (None, "gear_system"):
+        raise InputError(unit, "kind", kind_of(unit), "a kind with two models to compare: gear_system or pushbelt")
+    loaded = load_unit(unit)
+    chosen = None if scenario is None else (chosen_scenario(loaded, scenario),)
+    require_writable(report, figures)
+    with progress_bar() as bar:
+        result = check_unit(loaded, assignments(settings), chosen, bar)
+    write_report(result, report)
+    write_figures(figures, result.figures())
+    for s in result.scenarios:
+        title = f"{loaded.name}, rigid against full model: {s.scenario.name}"
+        table = Table("signal", "RMS error", "allowed", "largest", title=escape(title), title_justify="left")
+        for e in s.errors:
+            colour = "green" if e.nrms <= e.limit else "red"
+            share = f"[{colour}]{e.nrms:.3%}[/]"
+            table.add_row(e.name, share, f"{e.limit:.1%}", f"{e.peak:.3g} {e.unit}")
+        out.print(table)
+    say(f"report: {report}")
+    for failure in result.failures:
+        notes.print(f"[red]failed:[/] {escape(failure)}")
+    if not result.passed:
+        raise typer.Exit(1)

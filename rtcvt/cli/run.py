@@ -1,0 +1,252 @@
+"""``rtcvt run`` and ``rtcvt plot``."""
+
+import zipfile
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from rtcvt.cli.console import Json, assignments, command, fail, out, say, seconds, write_figures
+from rtcvt.errors import InputError
+
+if TYPE_CHECKING:
+    from rtcvt.scenario import Fault
+    from rtcvt.unitfile import Scenario
+
+
+class Pacing(StrEnum):
+    """What keeps the clock."""
+
+    native = "native"
+    python = "python"
+
+
+class Overrun(StrEnum):
+    """What follows a step that ended after the next deadline."""
+
+    catch_up = "catch-up"
+    skip = "skip"
+    stop = "stop"
+
+
+@command
+def run(
+    fmu: Annotated[Path, typer.Argument(metavar="FILE.fmu", help="Any FMI 2.0 co-simulation FMU.")],
+    step: Annotated[str | None, typer.Option(help='Step, e.g. 1e-3 or "1 ms"; default: the FMU\'s.')] = None,
+    duration: Annotated[str | None, typer.Option(help="How long; default: the scenario's, or the FMU's.")] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            "--scenario", "-s", metavar="NAME|FILE", help="A scenario of the FMU's unit by name, or a scenario file."
+        ),
+    ] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the clock.")] = False,
+    pacing: Annotated[
+        Pacing | None, typer.Option(help="native: a loop in C (Linux, default there); python: a loop in Python.")
+    ] = None,
+    overrun: Annotated[Overrun, typer.Option(help="After a step that ended after the next deadline.")] = (
+        Overrun.catch_up
+    ),
+    cpu: Annotated[int | None, typer.Option(help="Processor for the native loop; default: the last one.")] = None,
+    fallbacks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fallback",
+            metavar="NAME=VALUE",
+            help="Of an input without a valid value, or an output without a result. Repeatable; default: 0 for "
+            "torques, else the last value.",
+        ),
+    ] = None,
+    can: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHANNEL",
+            help="Outputs to and inputs from a CAN bus: socketcan:can0, udp_multicast:239.74.163.2 or virtual:NAME.",
+        ),
+    ] = None,
+    dbc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The bus's database; default: one made from the variables.")
+    ] = None,
+    save_dbc: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the database that was made, for the other side.")
+    ] = None,
+    live: Annotated[
+        int | None, typer.Option(metavar="PORT", help="Serve a page of the run on this machine; 0 for any free port.")
+    ] = None,
+    can_timeout: Annotated[str, typer.Option(help="How long a value from the bus holds.")] = "100 ms",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Recording: ASAM MDF 4 if FILE ends in .mf4, else HDF5."),
+    ] = None,
+    figures: Json = None,
+) -> None:
+    """Run an FMU at a fixed step against the wall clock.
+
+    Deadlines are absolute, so the run does not drift. It says which scheduler, memory locking and processor it got: a
+    real-time scheduler needs the privilege for it (Linux: CAP_SYS_NICE). After a step that takes too long the next ones
+    follow without waiting until they have caught up (--overrun catch-up), deadlines that have passed are skipped, or
+    the run stops. Exits with code 1 if the run ends early; what was recorded until then is kept, at a kill in
+    NAME.part.SUFFIX.
+
+    On a CAN bus (--can) inputs that the scenario does not drive come from the bus; without a good message for the
+    time-out they take their fall-back.
+
+    A scenario file may hold faults: [fault.NAME] with kind (stuck, noise, nan, overload, unit_error; on a bus drop,
+    delay, duplicate, corrupt), start, duration, signal or message, and value.
+
+    [bold]JSON keys:[/] fmu, guid, scenario, kind, completed, message, step_s, steps, duration_s (simulated), wall_s,
+    warnings (of the FMU), misses (steps that ended after the next deadline), step_time_us and lateness_us (start after
+    the deadline): median, p99, p99_9, max; environment: scheduler, memory, garbage_collector, system, cpus, governor,
+    python; signals: by name unit, final, min, max, rms. What does not apply is null. With the native loop also policy,
+    skipped (deadlines), lost (records), starved (steps without new inputs), fallbacks (steps with an input at its
+    fall-back), histograms, faults, and environment: cpu, pacing; on a bus can: channel, timeout_s, from_bus, quanta (of
+    each variable), counts (of messages), round_trip_ms, gap_ms (between messages that were taken): median, max.
+    """
+    from hil.native.build import available
+    from hil.runner import describe
+    from rtcvt.recording import require_writable
+
+    h = None if step is None else seconds("--step", step)
+    length = None if duration is None else seconds("--duration", duration)
+    require_writable(output, figures, save_dbc)
+    chosen, faults = (None, ()) if scenario is None else _scenario_and_faults(fmu, scenario)
+    native = not fast and (available() if pacing is None else pacing is Pacing.native)
+    _require_native(native, overrun, cpu, fallbacks, can, live, faults)
+    if can is None and (dbc or save_dbc):
+        raise InputError("--dbc", "", str(dbc or save_dbc), "only with --can")
+    if native:
+        from hil.loop import Policy
+        from hil.rig import Rig, run_rig
+
+        policy = Policy[overrun.name.upper()]
+        rig = Rig(policy, cpu, fallback=numbers(fallbacks, "--fallback"), faults=faults)
+        attach = []
+        if can is not None:
+            from hil.can_attachment import can_attachment
+
+            attach.append(can_attachment(can, dbc, seconds("--can-timeout", can_timeout), save_dbc))
+        if live is not None:
+            from hil.live import live_page
+
+            attach.append(live_page(live, lambda address: say(f"live page: {address}")))
+        report = run_rig(fmu, h, length, chosen, rig, output, attach)
+        found, message = report.figures, report.message
+    else:
+        from hil.recorder import write
+        from hil.runner import run as run_fmu
+
+        result = run_fmu(fmu, h, length, chosen, fast)
+        if output is not None:
+            write(output, result.recording(), result.kind)
+        found, message = result.figures(), result.message
+    write_figures(figures, found)
+    say(f"{found['fmu']}: {describe(found['environment'])}")
+    table = Table("us", "median", "p99", "p99.9", "max", title=f"{found['steps']} steps of {found['step_s']:g} s")
+    for key, text in (("step_time_us", "step time"), ("lateness_us", "lateness")):
+        if found[key] is not None:
+            table.add_row(text, *("" if v is None else f"{v:.1f}" for v in found[key].values()))
+    out.print(table)
+    if found["misses"] is not None:
+        say(f"deadlines missed: {found['misses']}")
+    for key, text in (
+        ("skipped", "deadlines skipped"),
+        ("lost", "records lost"),
+        ("starved", "steps that had to hold their inputs"),
+        ("fallbacks", "steps with an input at its fall-back"),
+    ):
+        if found.get(key):
+            say(f"{text}: {found[key]}")
+    for fault in found.get("faults", ()):
+        say(
+            f"fault {fault['name']} ({fault['kind']}): {fault['steps']} steps, {fault['misses']} missed, "
+            f"{fault['fallbacks']} with a fall-back, {fault['no_result']} without result; "
+            f"undisturbed {fault['recovered_after_s']:g} s after its end"
+        )
+    bus = found.get("can", {})
+    if bus.get("counts"):
+        say(f"bus {bus['channel']}: " + ", ".join(f"{k} {v}" for k, v in bus["counts"].items()))
+    for key, text in (("round_trip_ms", "round trip"), ("gap_ms", "between messages")):
+        if bus.get(key):
+            say(f"{text}: median {bus[key]['median']:.2f} ms, at most {bus[key]['max']:.2f} ms")
+    if output is not None and output.exists():
+        say(f"recording: {output}")
+    if message:
+        fail(message, 130 if message.startswith("SIGINT") else 1)
+
+
+@command
+def plot(
+    recording: Annotated[Path, typer.Argument(metavar="FILE", help="HDF5 or ASAM MDF 4 (.mf4), also a .part file.")],
+    signals: Annotated[
+        list[str] | None, typer.Option("--signal", metavar="NAME", help="Only this one. Repeatable.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Picture; default: FILE with suffix .png.")
+    ] = None,
+) -> None:
+    """Draw a recording's signals over time, those of one unit in one diagram."""
+    from hil.plot import draw
+    from hil.recorder import read
+
+    path = output or recording.with_suffix(".png")
+    draw(read(recording), path, signals, recording.name)
+    say(f"picture: {path}")
+
+
+def _scenario_for(fmu: Path, name: str) -> "Scenario":
+    """A scenario file, or a scenario of the unit file inside an FMU that rtcvt made."""
+    from rtcvt.build import read_any
+    from rtcvt.unitfile import load_scenario
+
+    if name.endswith(".toml"):
+        return load_scenario(name)
+    try:
+        with zipfile.ZipFile(fmu) as archive:
+            text = archive.read("resources/unit.toml").decode("utf-8")
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
+    return read_any(text, fmu.name).get_scenario(name)
+
+
+def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, ...]]":
+    """A scenario file with its faults, or a scenario of the unit file inside an FMU."""
+    from rtcvt.scenario import load_faults
+
+    return load_faults(Path(name)) if name.endswith(".toml") else (_scenario_for(fmu, name), ())
+
+
+def _require_native(
+    native: bool,
+    overrun: Overrun,
+    cpu: int | None,
+    fallbacks: object,
+    can: str | None,
+    live: int | None,
+    faults: object,
+) -> None:
+    """Refuse what only the native loop can do when another one runs."""
+    for option, given, value in (
+        ("--overrun", overrun is not Overrun.catch_up, overrun.value),
+        ("--cpu", cpu is not None, cpu),
+        ("--fallback", bool(fallbacks), fallbacks),
+        ("--can", can is not None, can),
+        ("--live", live is not None, live),
+        ("--scenario: fault", bool(faults), None),
+    ):
+        if given and not native:
+            raise InputError(option, "", value, "only with --pacing native, without --fast")
+
+
+def numbers(pairs: list[str] | None, option: str) -> dict[str, float]:
+    values = {}
+    for name, text in assignments(pairs, option).items():
+        try:
+            values[name] = float(text)
+        except ValueError:
+            raise InputError(option, name, text, "a number in the variable's unit") from None
+        if not np.isfinite(values[name]):
+            raise InputError(option, name, text, "a finite number")
+    return values

@@ -11,34 +11,39 @@ modules) that they read: editing any of them recompiles.
 """
 
 import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numba
 
-__all__ = ["FAILED", "OK", "SATURATED", "kernel"]
+__all__ = ["FAILED", "OK", "SATURATED", "digest", "kernel", "stamped"]
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
 FAILED = 2  # not valid; the state is as it was before
 
 
-def _source_stamp() -> str:
-    """Digest of every module of the package that has kernels or their constants."""
-    digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
+def digest(files: Iterable[Path], has: tuple[bytes, ...] = (), named: str = "") -> str:
+    """Digest of the texts of those `files` that contain one of `has` or are `named` so; of all without `has`."""
+    found = hashlib.sha256()
+    for file in sorted(files):
         text = file.read_bytes()
-        if b"@kernel" in text or file.name == "layout.py":
-            digest.update(text)
-    return digest.hexdigest()
+        if not has or file.name == named or any(part in text for part in has):
+            found.update(text)
+    return found.hexdigest()
 
 
-_STAMP = _source_stamp()
+def stamped(compiled: Any, stamp: str) -> Any:
+    """Tie the machine code that numba keeps on disk to `stamp`."""
+    if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT
+        compiled._cache._cache_file._source_stamp = stamp
+    return compiled
+
+
+_STAMP = digest(Path(__file__).parent.rglob("*.py"), (b"@kernel",), "layout.py")
 
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
-    compiled = numba.njit(function, cache=True, error_model="numpy", fastmath=False)
-    if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT
-        compiled._cache._cache_file._source_stamp = _STAMP
-    return compiled
+    return stamped(numba.njit(function, cache=True, error_model="numpy", fastmath=False), _STAMP)

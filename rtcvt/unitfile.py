@@ -37,21 +37,24 @@ __all__ = [
     "load_unit",
     "parse_table",
     "parse_toml",
+    "quantity_in",
     "read_toml",
     "read_unit",
     "shipped_units",
 ]
 
 
-def _in(unit: str, minimum: float | None = None, open_end: bool = False) -> BeforeValidator:
-    """Validator of a quantity in `unit`, not below `minimum` (above it, if `open_end`)."""
+def quantity_in(unit: str, above: float | None = None, at_least: float | None = None) -> BeforeValidator:
+    """Validator of a quantity in `unit`, within a bound."""
 
     def convert(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(f"a quantity in {unit}")
         number = quantity.to_si(value, unit)
-        if minimum is not None and (number < minimum or (open_end and number == minimum)):
-            raise ValueError(f"a quantity in {unit}, {'above' if open_end else 'at least'} {minimum:g}")
+        if above is not None and number <= above:
+            raise ValueError(f"a quantity in {unit}, above {above:g}")
+        if at_least is not None and number < at_least:
+            raise ValueError(f"a quantity in {unit}, at least {at_least:g}")
         return number
 
     return BeforeValidator(convert)
@@ -59,12 +62,12 @@ def _in(unit: str, minimum: float | None = None, open_end: bool = False) -> Befo
 
 Record = TypeVar("Record", bound=BaseModel)
 
-Time = Annotated[float, _in("s", 0.0)]
-Duration = Annotated[float, _in("s", 0.0, open_end=True)]
-Speed = Annotated[float, _in("rad/s")]
-Rating = Annotated[float, _in("rad/s", 0.0, open_end=True)]
-Torque = Annotated[float, _in("N.m", 0.0, open_end=True)]
-Friction = Annotated[float, _in("N.m.s/rad", 0.0)]
+Time = Annotated[float, quantity_in("s", at_least=0.0)]
+Duration = Annotated[float, quantity_in("s", above=0.0)]
+Speed = Annotated[float, quantity_in("rad/s")]
+Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
+Torque = Annotated[float, quantity_in("N.m", above=0.0)]
+Friction = Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
 Coordinate = str | float  # an expression of the unit's names, a quantity in m, or a number in m
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
@@ -93,10 +96,10 @@ class Variable(_Record):
     """Geometry that moves: an angle, with the limits of its actuator."""
 
     unit: Literal["rad"] = "rad"
-    start: Annotated[float, _in("rad")] = 0.0
-    min: Annotated[float, _in("rad")]
-    max: Annotated[float, _in("rad")]
-    rate_max: Annotated[float, _in("rad/s", 0.0, open_end=True)]
+    start: Annotated[float, quantity_in("rad")] = 0.0
+    min: Annotated[float, quantity_in("rad")]
+    max: Annotated[float, quantity_in("rad")]
+    rate_max: Annotated[float, quantity_in("rad/s", above=0.0)]
     description: str = ""
 
     @model_validator(mode="after")
@@ -123,7 +126,7 @@ class Axis(_Record):
 class Gear(_Record):
     """A rigid body that turns about one axis; a carried gear's axis turns with its carrier."""
 
-    inertia: Annotated[float, _in("kg.m2", 0.0)]
+    inertia: Annotated[float, quantity_in("kg.m2", at_least=0.0)]
     friction: Friction = 0.0
     axis: Axis
     carrier: str | None = None
@@ -136,8 +139,8 @@ class Contact(_Record):
 
     between: tuple[str, str]
     point: tuple[Coordinate, Coordinate]
-    stiffness: Annotated[float, _in("N/m", 0.0, open_end=True)]
-    damping: Annotated[float, _in("N.s/m", 0.0)] = 0.0
+    stiffness: Annotated[float, quantity_in("N/m", above=0.0)]
+    damping: Annotated[float, quantity_in("N.s/m", at_least=0.0)] = 0.0
     description: str = ""
 
 
@@ -162,7 +165,7 @@ class Port(_Record):
 
     gear: str
     flange: Literal["torque", "speed"] = "torque"
-    spring: Annotated[float, _in("N.m/rad", 0.0, open_end=True)] | None = None
+    spring: Annotated[float, quantity_in("N.m/rad", above=0.0)] | None = None
     w_start: Speed = 0.0
     tau_max: Torque | None = None
     description: str = ""
@@ -189,8 +192,8 @@ class KersController(_Record):
     acts_on: str
     port: str
     storage: str  # the gear that stores the energy; its w_max ends charging
-    K_theta: Annotated[float, _in("rad/(s.N.m)", 0.0)]
-    K_w: Annotated[float, _in("N.m.s/rad", 0.0)]
+    K_theta: Annotated[float, quantity_in("rad/(s.N.m)", at_least=0.0)]
+    K_w: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
     tau_filter: Duration
     limit_time: Duration = 0.01
 

@@ -7,43 +7,29 @@ recompiles all.
 A sum may be reordered by the compiler; the same binary gives the same bits. NaN and Inf keep their meaning.
 """
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 import numba
+
+from rtcvt.kernel import digest, stamped
 
 __all__ = ["compiled", "inlined", "spliced"]
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
 
 
-def _source_stamp() -> str:
-    digest = hashlib.sha256()
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        text = file.read_bytes()
-        if b"pushbelt.compiled import" in text or file.name == "parameters.py":
-            digest.update(text)
-    return digest.hexdigest()
-
-
-_STAMP = _source_stamp()
-
-
-def _stamped(kernel: Any) -> Any:
-    if hasattr(kernel, "_cache"):  # not with NUMBA_DISABLE_JIT
-        kernel._cache._cache_file._source_stamp = _STAMP
-    return kernel
+_STAMP = digest(Path(__file__).parent.glob("*.py"), (b"pushbelt.compiled import",), "parameters.py")
 
 
 def compiled(function: Any) -> Any:
     """A kernel that is called a few times in a step."""
-    return _stamped(numba.njit(function, cache=True, **_OPTIONS))
+    return stamped(numba.njit(function, cache=True, **_OPTIONS), _STAMP)
 
 
 def inlined(function: Any) -> Any:
     """A small kernel within a loop over contacts: its machine code is put into its callers."""
-    return _stamped(numba.njit(function, cache=True, forceinline=True, **_OPTIONS))
+    return stamped(numba.njit(function, cache=True, forceinline=True, **_OPTIONS), _STAMP)
 
 
 def spliced(function: Any) -> Any:

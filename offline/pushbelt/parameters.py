@@ -16,17 +16,16 @@ along it, rolling less chord; r_R becomes r_R/s + (s - 1/s) t_R/6, which keeps t
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rtcvt import quantity
 from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
 from rtcvt.scenario import sample_inputs
-from rtcvt.unitfile import Scenario, Signal, find_unit, parse_table, read_toml
+from rtcvt.unitfile import Scenario, Signal, find_unit, parse_table, quantity_in, read_toml
 
 __all__ = [
     "FORCE",
@@ -53,27 +52,13 @@ FORCE, RATE = 0, 1  # what acts on the sheaves of a pulley: clamping force, or e
 TORQUE, SPEED = 0, 1  # what acts on the secondary shaft
 
 
-def _in(unit: str, above: float | None = None, at_least: float | None = None) -> BeforeValidator:
-    def convert(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError(f"a quantity in {unit}")
-        number = quantity.to_si(value, unit)
-        if above is not None and number <= above:
-            raise ValueError(f"a quantity in {unit}, above {above:g}")
-        if at_least is not None and number < at_least:
-            raise ValueError(f"a quantity in {unit}, at least {at_least:g}")
-        return number
-
-    return BeforeValidator(convert)
-
-
-Length = Annotated[float, _in("m", above=0.0)]
-Offset = Annotated[float, _in("m")]
-Play = Annotated[float, _in("m", at_least=0.0)]
-Stiffness = Annotated[float, _in("N/m", above=0.0)]
+Length = Annotated[float, quantity_in("m", above=0.0)]
+Offset = Annotated[float, quantity_in("m")]
+Play = Annotated[float, quantity_in("m", at_least=0.0)]
+Stiffness = Annotated[float, quantity_in("N/m", above=0.0)]
 Ratio = Annotated[float, Field(ge=0.0, lt=1.0)]  # damping ratio
-Time = Annotated[float, _in("s", at_least=0.0)]
-Velocity = Annotated[float, _in("m/s", above=0.0)]
+Time = Annotated[float, quantity_in("s", at_least=0.0)]
+Velocity = Annotated[float, quantity_in("m/s", above=0.0)]
 Coefficient = Annotated[float, Field(ge=0.0, lt=1.0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
@@ -90,8 +75,8 @@ class Element(_Record):
     t_R: Length  # thickness at the rocking edge
     taper: Play = 0.0  # t_T - t_R
     t_B: Length  # thickness at the bottom edge
-    delta_0: Annotated[float, _in("rad", above=0.0)]  # half wedge angle
-    density: Annotated[float, _in("kg/m3", above=0.0)]
+    delta_0: Annotated[float, quantity_in("rad", above=0.0)]  # half wedge angle
+    density: Annotated[float, quantity_in("kg/m3", above=0.0)]
     outline: tuple[tuple[Play, Play], ...] = Field(min_length=2)  # (height, half width), heights do not decrease
     h_R: Length  # rocking edge
     r_R: Length  # radius of its arc
@@ -133,8 +118,8 @@ class Ring(_Record):
     layers: Annotated[int, Field(ge=1, le=20)]
     layer_height: Length
     width: Length  # of one set
-    E: Annotated[float, _in("Pa", above=0.0)]
-    density: Annotated[float, _in("kg/m3", above=0.0)]
+    E: Annotated[float, quantity_in("Pa", above=0.0)]
+    density: Annotated[float, quantity_in("kg/m3", above=0.0)]
     bending_factor: Annotated[float, Field(gt=0.0)] = 1.0  # on EI of layers that slide without friction
     axial_time: Time  # damping / stiffness
     bending_time: Time
@@ -147,11 +132,11 @@ class Pulleys(_Record):
     alignment_offset: Offset = 0.0
     r_min: Length
     r_max: Length
-    m: Annotated[float, _in("kg", above=0.0)]
-    J: Annotated[float, _in("kg.m2", above=0.0)]  # of both sheaves and their shaft, about it
-    Theta_t: Annotated[float, _in("kg.m2", above=0.0)]  # about a diameter
-    d_z: Annotated[float, _in("N.s/m", at_least=0.0)]
-    c_t: Annotated[float, _in("N.m/rad", above=0.0)]  # guide of the sheave on the shaft
+    m: Annotated[float, quantity_in("kg", above=0.0)]
+    J: Annotated[float, quantity_in("kg.m2", above=0.0)]  # of both sheaves and their shaft, about it
+    Theta_t: Annotated[float, quantity_in("kg.m2", above=0.0)]  # about a diameter
+    d_z: Annotated[float, quantity_in("N.s/m", at_least=0.0)]
+    c_t: Annotated[float, quantity_in("N.m/rad", above=0.0)]  # guide of the sheave on the shaft
     tilt_damping: Ratio
     a: tuple[float, float, float]  # (5.51) [m/N, 1/N, 1/(N m)]
     A: tuple[float, ...] = Field(min_length=1, max_length=12)  # Fourier weights (5.52)
@@ -196,7 +181,7 @@ class Case(_Record):
     inputs: dict[str, Signal]
     M_O: tuple[float, ...] = ()  # row of load torques [N m] ...
     xi: tuple[float, ...] = ()  # ... and the torque ratios (7.1) printed with them
-    M_O_max: Annotated[float, _in("N.m", above=0.0)] | None = None  # load torque at xi = 1
+    M_O_max: Annotated[float, quantity_in("N.m", above=0.0)] | None = None  # load torque at xi = 1
 
     @model_validator(mode="after")
     def _one_of_six(self) -> "Case":

@@ -12,34 +12,19 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rtcvt import quantity
 from rtcvt.belt.geometry import BeltPath, belt_path
 from rtcvt.errors import InputError
-from rtcvt.unitfile import Duration, Name, Scenario, find_unit, parse_table, read_toml
+from rtcvt.unitfile import Duration, Name, Scenario, find_unit, parse_table, quantity_in, read_toml
 
 __all__ = ["AncfModel", "Belt", "BeltUnit", "ElementModel", "Load", "Pulley", "load_belt_unit", "read_belt_unit"]
 
 
-def _in(unit: str, above: float | None = None, at_least: float | None = None) -> BeforeValidator:
-    def convert(value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError(f"a quantity in {unit}")
-        number = quantity.to_si(value, unit)
-        if above is not None and number <= above:
-            raise ValueError(f"a quantity in {unit}, above {above:g}")
-        if at_least is not None and number < at_least:
-            raise ValueError(f"a quantity in {unit}, at least {at_least:g}")
-        return number
-
-    return BeforeValidator(convert)
-
-
-Length = Annotated[float, _in("m", above=0.0)]
-Place = Annotated[float, _in("m")]
-Speed = Annotated[float, _in("rad/s")]
-Torque = Annotated[float, _in("N.m")]
+Length = Annotated[float, quantity_in("m", above=0.0)]
+Place = Annotated[float, quantity_in("m")]
+Speed = Annotated[float, quantity_in("rad/s")]
+Torque = Annotated[float, quantity_in("N.m")]
 
 
 class _Record(BaseModel):
@@ -49,14 +34,16 @@ class _Record(BaseModel):
 class Belt(_Record):
     """Elastic belt. Its line, where strain is measured, runs at half its height above the pulleys."""
 
-    EA: Annotated[float, _in("N", above=0.0)]
-    EI: Annotated[float, _in("N.m2", at_least=0.0)]
-    mass: Annotated[float, _in("kg/m", above=0.0)]  # per length without load
-    damping: Annotated[float, _in("N.s", at_least=0.0)] = 0.0  # of strain
-    bending_damping: Annotated[float, _in("N.m2.s", at_least=0.0)] = 0.0
-    height: Annotated[float, _in("m", at_least=0.0)] = 0.0
+    EA: Annotated[float, quantity_in("N", above=0.0)]
+    EI: Annotated[float, quantity_in("N.m2", at_least=0.0)]
+    mass: Annotated[float, quantity_in("kg/m", above=0.0)]  # per length without load
+    damping: Annotated[float, quantity_in("N.s", at_least=0.0)] = 0.0  # of strain
+    bending_damping: Annotated[float, quantity_in("N.m2.s", at_least=0.0)] = 0.0
+    height: Annotated[float, quantity_in("m", at_least=0.0)] = 0.0
     width: Length = 1.0
-    pretension: Annotated[float, _in("N", above=0.0)] = 0.0  # in all spans at rest, without contact forces' share
+    pretension: Annotated[float, quantity_in("N", above=0.0)] = (
+        0.0  # in all spans at rest, without contact forces' share
+    )
     length: Length | None = None  # without load, instead of the pretension
 
     @model_validator(mode="after")
@@ -88,8 +75,8 @@ class Pulley(_Record):
 
     center: tuple[Place, Place]
     radius: Length
-    inertia: Annotated[float, _in("kg.m2", above=0.0)]
-    friction: Annotated[float, _in("N.m.s/rad", at_least=0.0)] = 0.0
+    inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]
+    friction: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)] = 0.0
     side: Literal["inside", "back"] = "inside"
     flange: Literal["torque", "speed"] = "torque"
     load: Load | None = None
@@ -99,12 +86,12 @@ class Pulley(_Record):
 class AncfModel(_Record):
     """Contact per area and mesh of the ANCF belt (Ntarladima, Pieber and Gerstmayr 2023)."""
 
-    k_c: Annotated[float, _in("N/m3", above=0.0)]
-    d_c: Annotated[float, _in("N.s/m3", at_least=0.0)] = 0.0
+    k_c: Annotated[float, quantity_in("N/m3", above=0.0)]
+    d_c: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0
     mu: Annotated[float, Field(ge=0.0, le=10.0)]
-    mu_k: Annotated[float, _in("N/m3", above=0.0)]  # stiffness of the bristles
-    mu_v: Annotated[float, _in("N.s/m3", at_least=0.0)] = 0.0  # viscosity of the bristles
-    gravity: Annotated[float, _in("m/s2", at_least=0.0)] = 9.81
+    mu_k: Annotated[float, quantity_in("N/m3", above=0.0)]  # stiffness of the bristles
+    mu_v: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0  # viscosity of the bristles
+    gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81
     elements: Annotated[int, Field(ge=8, le=100000)] = 240
     segments: Annotated[int, Field(ge=1, le=16)] = 4
     step: Duration = 5e-5
@@ -113,13 +100,13 @@ class AncfModel(_Record):
 class ElementModel(_Record):
     """Contact per element and mesh of the belt of rigid elements (Kubas 2017)."""
 
-    c_1: Annotated[float, _in("N/m2", at_least=0.0)]
-    c_2: Annotated[float, _in("N/m", at_least=0.0)]
-    b: Annotated[float, _in("N.s/m", at_least=0.0)]
+    c_1: Annotated[float, quantity_in("N/m2", at_least=0.0)]
+    c_2: Annotated[float, quantity_in("N/m", at_least=0.0)]
+    b: Annotated[float, quantity_in("N.s/m", at_least=0.0)]
     p_max: Length  # penetration from which damping acts in full
     mu: Annotated[float, Field(ge=0.0, le=10.0)]
-    dv: Annotated[float, _in("m/s", above=0.0)]  # sliding speed from which friction acts in full
-    gravity: Annotated[float, _in("m/s2", at_least=0.0)] = 9.81
+    dv: Annotated[float, quantity_in("m/s", above=0.0)]  # sliding speed from which friction acts in full
+    gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81
     elements: Annotated[int, Field(ge=8, le=100000)] = 150
     tolerance: Annotated[float, Field(gt=0.0, lt=0.1)] = 1e-6
 

@@ -4,16 +4,21 @@ A receiver takes a message only if its CRC is right and its counter goes on: by 
 A repeated counter is refused; after a larger gap the first message is refused and the next ones are taken (as the
 state machine of AUTOSAR's E2E profile 1). What is refused is counted and changes nothing, so a receiver's time-out
 covers it. Messages of a given database without signals ``CRC`` and ``Alive`` are taken as they come. A value that is
-not finite is not sent, nor is its message: the other side's time-out says that it is missing.
+not finite is not sent, nor is its message: the other side's time-out says that it is missing. A message for which the
+interface has no room, since nobody on the bus acknowledges, is lost and counted. Error and remote frames are no
+messages.
 """
 
+import errno
 import heapq
 import itertools
 import random
+import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import can
@@ -26,6 +31,8 @@ from rtcvt.scenario import Fault
 __all__ = ["BUS_ERRORS", "Node", "Quantum", "open_bus", "quantum"]
 
 INTERFACES = ("virtual", "udp_multicast", "socketcan")
+INTERFACES_OF_SYSTEM = Path("/sys/class/net")
+ARPHRD_CAN, IFF_UP = "280", 0x1  # <net/if_arp.h>, <net/if.h>
 BUS_ERRORS = (can.CanError, OSError)
 NEVER_SENT = 15  # of counters that count to 14
 LEAP = 3
@@ -38,16 +45,44 @@ def open_bus(channel: str) -> can.BusABC:
     Raises
     ------
     InputError
-        Another interface, or one that cannot be opened.
+        Another interface, one that is not there or down, or one that cannot be opened.
     """
     interface, _, name = channel.partition(":")
     if interface not in INTERFACES or not name:
         raise InputError("--can", "", channel, f"INTERFACE:CHANNEL with one of {', '.join(INTERFACES)}")
     more: dict[str, Any] = {"hop_limit": 0} if interface == "udp_multicast" else {}  # not beyond this machine
+    if interface == "socketcan":
+        _require_up(name, channel)
     try:
         return can.Bus(interface=interface, channel=name, **more)
     except (*BUS_ERRORS, can.CanInterfaceNotImplementedError, ValueError) as error:
         raise InputError("--can", "", channel, f"an interface that can be opened: {error}") from None
+
+
+def _require_up(name: str, channel: str) -> None:
+    """What can be known of an interface of the system before it is opened: later it would only fall silent."""
+    if not hasattr(socket, "AF_CAN"):
+        raise InputError("--can", "", channel, "another interface: this system has no SocketCAN")
+    try:
+        socket.socket(socket.AF_CAN, socket.SOCK_RAW, socket.CAN_RAW).close()
+    except OSError as error:
+        allowed = f"another interface: this system has no SocketCAN ({error.strerror}; modprobe can_raw)"
+        raise InputError("--can", "", channel, allowed) from None
+    there = [path for path in INTERFACES_OF_SYSTEM.glob("*") if _read(path / "type") == ARPHRD_CAN]
+    names = ", ".join(sorted(path.name for path in there)) or "there is none"
+    if name not in {path.name for path in there}:
+        raise InputError("--can", "", channel, f"a CAN interface of this machine: {names}")
+    if not int(_read(INTERFACES_OF_SYSTEM / name / "flags") or "0", 16) & IFF_UP:
+        raise InputError(
+            "--can", "", channel, f"an interface that is up: ip link set {name} up type can bitrate 500000"
+        )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 def crc8(identifier: int, data: bytes) -> int:
@@ -134,6 +169,11 @@ class Node:
             if fault.message is not None and fault.message not in known:
                 raise InputError(f"fault '{fault.name}'", "message", fault.message, f"one of {', '.join(known)}")
         self._delays = {f.name: f.number("s") for f in self.faults if f.kind == "delay"}
+        self._switched: dict[str, bool] = {}
+
+    def switch(self, fault: str, on: bool) -> None:
+        """Switch a fault on or off, whatever its time."""
+        self._switched[fault] = on
 
     def send(self, values: Mapping[str, float]) -> None:
         """Send all messages with these values by variable, each within its signal's range.
@@ -178,8 +218,15 @@ class Node:
     def flush(self) -> None:
         """Send what is due."""
         while self._outgoing and self._outgoing[0][0] <= time.monotonic():
-            self.bus.send(heapq.heappop(self._outgoing)[2])
-            self.counts["sent"] += 1
+            frame = heapq.heappop(self._outgoing)[2]
+            try:
+                self.bus.send(frame)
+            except can.CanOperationError as error:
+                if error.error_code != errno.ENOBUFS and "buffer full" not in str(error):
+                    raise
+                self.counts["no room"] += 1
+            else:
+                self.counts["sent"] += 1
 
     def receive(self, timeout: float) -> dict[str, float]:
         """Values by variable of the next message that is taken, nothing if there is none within `timeout` [s].
@@ -201,10 +248,16 @@ class Node:
                 return {}
             until = min(end, self._incoming[0][0]) if self._incoming else end
             got = self.bus.recv(until - now)
-            if got is not None and got.arbitration_id in self._by_id:
-                name = self._by_id[got.arbitration_id].name
+            if got is not None and (name := self._name(got)) is not None:
                 for at, disturbed in self._disturbed(got, name, time.monotonic()):
                     heapq.heappush(self._incoming, (at, next(self._order), disturbed))
+
+    def _name(self, frame: can.Message) -> str | None:
+        """The message that a frame holds, if one of those that are received."""
+        message = self._by_id.get(frame.arbitration_id)
+        if message is None or frame.is_error_frame or frame.is_remote_frame:
+            return None
+        return message.name if message.is_extended_frame == frame.is_extended_id else None
 
     def figures(self) -> dict[str, Any]:
         """``counts`` of messages, ``round_trip_ms`` and ``gap_ms``: median and max, null of none."""
@@ -260,8 +313,8 @@ class Node:
         copies = [(now, frame)]
         t = self.present()
         for fault in self.faults:
-            hits = fault.start <= t < fault.start + fault.duration and fault.message in (None, name)
-            if not hits or self._random.random() >= fault.share:
+            on = self._switched.get(fault.name, fault.start <= t < fault.start + fault.duration)
+            if not on or fault.message not in (None, name) or self._random.random() >= fault.share:
                 continue
             self.counts[f"fault {fault.name}"] += 1
             if fault.kind == "drop":

@@ -20,10 +20,14 @@ in the unit (`rtcvt.control.position`) follows with the time constant T_a, so it
 
 Without messages for the time-out the tilt is held: theta' = 0, and the torque falls to that of friction.
 
-    python -m hil.ecu UNIT --can CHANNEL --dbc FILE --demand EXPRESSION-OF-t
+    python -m hil.ecu UNIT --can CHANNEL --dbc FILE --demand EXPRESSION-OF-t --json FILE
+
+At its end, by SIGINT or SIGTERM, it says how the bus did from its side: ``answered`` and ``held`` (messages that it
+sent, the latter for want of anything heard), and the counts, round trip and gaps of `hil.bus.Node.figures`.
 """
 
 import argparse
+import json
 import math
 import signal
 import sys
@@ -32,16 +36,19 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.bus import Node, open_bus
+from hil.bus import BUS_ERRORS, Node, open_bus
 from hil.can_attachment import TIMEOUT, read_database
 from hil.dbc import signal_name
+from hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt import expression
 from rtcvt.errors import InputError
 from rtcvt.pog.system import build_model, matrices
+from rtcvt.recording import replaced_on_success, require_writable
 from rtcvt.unitfile import Unit, load_unit
 
 __all__ = ["Law", "law_of", "serve"]
@@ -119,11 +126,12 @@ def law_of(unit: Unit, T_a: float) -> Law:
 def serve(
     law: Law, node: Node, port: str, moving: str, demand: Callable[[float], float], ended: Callable[[], bool],
     timeout: float = TIMEOUT,
-) -> None:  # fmt: skip
+) -> dict[str, Any]:  # fmt: skip
     """Answer each message with the speed of `port` until `ended`; `demand` is a torque [N.m] over the time since then.
 
-    The time of the demand begins with the first message.
+    The time of the demand begins with the first message. Returns the figures that the module's text names.
     """
+    sent = {"answered": 0, "held": 0}
     start = before = heard = None
     theta: float | None = None
     while not ended():
@@ -137,9 +145,12 @@ def serve(
             desired = law.update(now - start, now - before, theta, w, demand(now - start))
             before = heard = now
             node.send({f"control.{moving}_des": desired})
+            sent["answered"] += 1
         elif heard is not None and now - heard > timeout and (held := law.hold()) is not None:
             node.send({f"control.{moving}_des": held})
+            sent["held"] += 1
             before = now
+    return sent | node.figures()
 
 
 def main() -> None:
@@ -150,11 +161,13 @@ def main() -> None:
     parser.add_argument("--dbc", required=True, type=Path, metavar="FILE")
     parser.add_argument("--demand", default="0", metavar="EXPRESSION", help="torque [N.m] over t [s]")
     parser.add_argument("--time-constant", type=float, default=0.1, metavar="T_A", help="of the actuator [s]")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="how the bus did")
     given = parser.parse_args()
     ending: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: ending.append(number))
     try:
+        require_writable(given.json)
         unit = load_unit(given.unit)
         law = law_of(unit, given.time_constant)
         database = read_database(given.dbc)
@@ -169,10 +182,19 @@ def main() -> None:
         bus = open_bus(given.can)
     except (InputError, ValueError) as error:
         sys.exit(f"error: {error}")
+    take_fifo(BUS_PRIORITY)
     print("ready", flush=True)
     node = Node(bus, sent, received, variables)
-    serve(law, node, gear, moving, lambda t: float(parsed.evaluate({"t": t}, np)), lambda: bool(ending))
-    bus.shutdown()
+    try:
+        found = serve(law, node, gear, moving, lambda t: float(parsed.evaluate({"t": t}, np)), lambda: bool(ending))
+    except BUS_ERRORS as error:
+        sys.exit(f"error: the bus {given.can} is gone: {error}")
+    finally:
+        bus.shutdown()
+    if given.json is not None:
+        with replaced_on_success(given.json) as temporary:
+            temporary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    print(f"answered {found['answered']}, held {found['held']}")
 
 
 if __name__ == "__main__":

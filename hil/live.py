@@ -20,7 +20,7 @@ import numpy as np
 
 from hil.importer import Fmu
 from hil.loop import Command, Ending, bin_edges
-from hil.rig import LOOP_FAULTS, Attachment, Running
+from hil.rig import LOOP_FAULTS, NEVER, Attachment, Running
 from rtcvt.errors import InputError
 from rtcvt.model import Variable
 from rtcvt.scenario import Fault
@@ -30,7 +30,6 @@ __all__ = ["live_page"]
 
 PAGE = Path(__file__).with_name("live.html")
 RATE = 25.0  # [1/s]
-NEVER = 1e9  # [s] when faults of the page begin by themselves
 LONGEST_COMMAND = 1000  # [bytes]
 LOCAL = ("127.0.0.1", "localhost")
 
@@ -91,8 +90,8 @@ def _faults(fmu: Fmu, step: float) -> tuple[Fault, ...]:
 def _handler(running: Running, name: str, ended: threading.Event, served: list[int]) -> type[BaseHTTPRequestHandler]:
     page = PAGE.read_bytes()
     inputs = {v.name: v for v in running.inputs}
-    switched = [f for f in running.faults if f.kind in LOOP_FAULTS]
-    places = {f.name: k for k, f in enumerate(switched)}
+    in_loop = [f for f in running.faults if f.kind in LOOP_FAULTS]
+    places = {f.name: k for k, f in enumerate(in_loop)}
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -141,7 +140,7 @@ def _handler(running: Running, name: str, ended: threading.Event, served: list[i
             self.send_header("Cache-Control", "no-store")
             self.end_headers()
             try:
-                self._event(_about(running, name, switched), "about")
+                self._event(_about(running, name), "about")
                 while not ended.wait(1.0 / RATE) and running.loop.state is Ending.RUNNING:
                     self._event(_present(running))
                     served[0] += 1
@@ -165,12 +164,15 @@ def _handler(running: Running, name: str, ended: threading.Event, served: list[i
                     return running.loop.command(Command.RELEASE_LIVE, inputs[key].index)
                 case {"fault": str(key), "on": bool(on)} if key in places:
                     return running.loop.command(Command.FAULT_ON if on else Command.FAULT_OFF, places[key])
+                case {"fault": str(key), "on": bool(on)} if key in running.switches:
+                    running.switches[key](on)
+                    return True
             return False
 
     return Handler
 
 
-def _about(running: Running, name: str, faults: list[Fault]) -> dict[str, Any]:
+def _about(running: Running, name: str) -> dict[str, Any]:
     def unit(v: Variable) -> str:
         return "" if v.unit == "1" else v.unit
 
@@ -187,7 +189,8 @@ def _about(running: Running, name: str, faults: list[Fault]) -> dict[str, Any]:
         "step": running.step,
         "signals": [{"name": v.name, "unit": unit(v)} for v in running.inputs + running.outputs],
         "inputs": inputs,
-        "faults": [{"name": f.name, "text": f.name} for f in faults],
+        "faults": [{"name": f.name, "text": f.name} for f in running.faults if f.kind in LOOP_FAULTS],
+        "messages": [{"name": name, "text": name} for name in running.switches],
     }
 
 

@@ -126,9 +126,9 @@ class _Loop(Structure):
         ("u", c_void_p), ("y", c_void_p), ("before", c_void_p), ("y_before", c_void_p), ("latest", c_void_p),
         ("commands", c_void_p),
         *((name, c_int64) for name in ("supplied", "taken", "recorded", "consumed", "ordered", "obeyed", "sequence",
-                                       "asked_to_stop", "state", "made", "misses", "skipped", "lost", "starved",
+                                       "asked_to_stop", "state", "made", "misses", "late", "skipped", "lost", "starved",
                                        "fallbacks", "warnings", "status", "failed_call", "signal_number",
-                                       "first_began", "last_ended", "max_step_time", "max_lateness",
+                                       "first_began", "last_ended", "max_step_time", "max_lateness", "max_gap",
                                        "scheduler_error", "affinity_error")),
         ("step_times", c_void_p), ("latenesses", c_void_p), ("thread", c_uint64), ("stack", c_void_p),
         ("random", c_uint64),
@@ -312,8 +312,8 @@ class Loop:
             return bool(self._c.loop_command(self._loop, int(kind), index, value, stamp))
 
     def counters(self) -> dict[str, int]:
-        """What the loop counts: steps made, misses, skipped, lost, starved, fallbacks, warnings."""
-        names = ("made", "misses", "skipped", "lost", "starved", "fallbacks", "warnings")
+        """What the loop counts: steps made, misses, late (misses that the steps did not cause), skipped and so on."""
+        names = ("made", "misses", "late", "skipped", "lost", "starved", "fallbacks", "warnings")
         return {name: int(getattr(self._loop, name)) for name in names}
 
     @property
@@ -325,6 +325,11 @@ class Loop:
     def largest(self) -> tuple[float, float]:
         """Largest step time and lateness [s]."""
         return 1e-9 * self._loop.max_step_time, 1e-9 * self._loop.max_lateness
+
+    @property
+    def gap(self) -> float:
+        """Longest time between two readings of the clock while the loop watched it [s]."""
+        return 1e-9 * self._loop.max_gap
 
     @property
     def wall(self) -> float:

@@ -39,9 +39,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Timing", "environment", "interruptible", "pace", "real_time"]
+__all__ = [
+    "BUS_PRIORITY",
+    "PRIORITY",
+    "Timing",
+    "environment",
+    "interruptible",
+    "pace",
+    "real_time",
+    "stolen",
+    "take_fifo",
+]
 
 PRIORITY = 80  # of SCHED_FIFO: above the interrupt threads of a PREEMPT_RT kernel, below its watchdogs
+BUS_PRIORITY = 60  # of threads that serve a bus
 SPIN = 200e-6  # [s] busy waiting before a deadline, at most half of a step
 _NAP = 100_000_000  # [ns] longest sleep without a look at whether the run is to end
 _MCL_CURRENT = 1  # <sys/mman.h>
@@ -153,15 +164,20 @@ def real_time(privileged: bool, scheduler: bool = True) -> Iterator[dict[str, st
 
 
 def _take_scheduler(undo: ExitStack) -> str:
+    if hasattr(os, "sched_setscheduler"):
+        undo.callback(os.sched_setscheduler, 0, os.sched_getscheduler(0), os.sched_getparam(0))
+    return take_fifo(PRIORITY)
+
+
+def take_fifo(priority: int) -> str:
+    """SCHED_FIFO for the calling thread where that is permitted; says what was got, and why not what was not."""
     if not hasattr(os, "sched_setscheduler"):
         return f"the default; {platform.system()} has no SCHED_FIFO"
-    before = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
     except OSError as error:
-        return f"the default; no SCHED_FIFO: {error.strerror} (needs CAP_SYS_NICE or a limit 'rtprio' of {PRIORITY})"
-    undo.callback(os.sched_setscheduler, 0, *before)
-    return f"SCHED_FIFO, priority {PRIORITY}"
+        return f"the default; no SCHED_FIFO: {error.strerror} (needs CAP_SYS_NICE or a limit 'rtprio' of {priority})"
+    return f"SCHED_FIFO, priority {priority}"
 
 
 def _lock_memory(undo: ExitStack) -> str:
@@ -201,6 +217,19 @@ def interruptible() -> Iterator[list[str]]:
         yield received
     finally:
         restore()
+
+
+def stolen(cpu: int = -1) -> float | None:
+    """Time since boot [s] that the hypervisor withheld a processor, or all of them; None where nothing says so.
+
+    Linux counts it in ticks of 10 ms (``/proc/stat``, column 8), and only what its hypervisor admits.
+    """
+    try:
+        lines = Path("/proc/stat").read_text(encoding="ascii").splitlines()
+        words = next(words for words in map(str.split, lines) if words[0] == ("cpu" if cpu < 0 else f"cpu{cpu}"))
+        return int(words[8]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, StopIteration, IndexError, ValueError):
+        return None
 
 
 def environment() -> dict[str, str]:

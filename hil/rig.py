@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from hil.cosimulation import fetch_messages, quoted, start, status_name
 from hil.importer import Fmu, open_fmu
 from hil.loop import HEAD, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
-from hil.pacing import PRIORITY, environment, real_time
+from hil.pacing import PRIORITY, environment, real_time, stolen
 from hil.recorder import Channel, Recorder, open_recorder, part_name
 from hil.runner import duration_of, given
 from rtcvt.errors import InputError
@@ -35,12 +35,13 @@ from rtcvt.scenario import Fault
 from rtcvt.simulate import number_of_steps
 from rtcvt.unitfile import Scenario
 
-__all__ = ["Attachment", "Report", "Rig", "Running", "run_rig"]
+__all__ = ["NEVER", "Attachment", "Report", "Rig", "Running", "run_rig"]
 
 Array = NDArray[np.float64]
 
 LOOK = 0.02  # [s] between two looks at the loop
 WRITE = 0.25  # [s] between two appends to the recording
+NEVER = 1e9  # [s] when faults begin that are only to be switched
 CHUNK = 8192  # steps of a scenario that are sampled at once
 LOOP_FAULTS = {
     "stuck": FaultKind.STUCK,
@@ -73,6 +74,7 @@ class Running:
     step: float
     y_fallback: Array  # NaN: hold
     stop: Callable[[str], None]  # with the reason
+    switches: dict[str, Callable[[bool], None]]  # by fault: for those that an attachment injects, put there by it
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Attachment:
     wake: bool
     prepare: Callable[[Running], Any]  # context manager
     figures: Callable[[], dict[str, Any]]
-    faults: tuple[Fault, ...] = ()  # that it may switch on and off
+    faults: tuple[Fault, ...] = ()  # that are there to be switched on and off
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,14 @@ class Report:
     log: tuple[str, ...]
     figures: dict[str, Any]
     """Ready for JSON. ``fmu``, ``guid``, ``scenario``, ``kind``, ``completed``, ``message``, ``step_s``, ``steps``
-    (made by the unit), ``duration_s`` (simulated), ``wall_s``, ``warnings``, ``misses``, ``policy``, ``skipped``
-    (deadlines), ``lost`` (records), ``starved`` (steps without new inputs), ``fallbacks`` (steps in which an input had
-    its fall-back), ``step_time_us`` and ``lateness_us``: ``median``, ``p99``, ``p99_9`` (to 1/16 octave), ``max``;
-    ``histograms``: ``from_us``, ``step_time``, ``lateness``; ``environment``; ``faults``: one per fault, see
-    `_Statistics.faults`; ``signals``: by name ``unit``, ``final``, ``min``, ``max``, ``rms``; one entry for each
-    attachment."""
+    (made by the unit), ``duration_s`` (simulated), ``wall_s``, ``warnings``, ``misses``, ``late`` (of these, that
+    the steps themselves did not cause, see ``native/loop.c``), ``longest_gap_us`` (between two readings of the
+    clock while the loop watched it), ``stolen_ms`` (of its processor's time by the hypervisor, in ticks of 10 ms;
+    null where the system does not say), ``policy``, ``skipped`` (deadlines), ``lost`` (records), ``starved`` (steps
+    without new inputs), ``fallbacks`` (steps in which an input had its fall-back), ``step_time_us`` and
+    ``lateness_us``: ``median``, ``p99``, ``p99_9`` (to 1/16 octave), ``max``; ``histograms``: ``from_us``,
+    ``step_time``, ``lateness``; ``environment``; ``faults``: one per fault, see `_Statistics.faults`; ``signals``:
+    by name ``unit``, ``final``, ``min``, ``max``, ``rms``; one entry for each attachment."""
 
     @property
     def completed(self) -> bool:
@@ -165,7 +169,7 @@ def run_rig(
             ended.append(reason)
             loop.stop()
 
-        running = Running(loop, inputs, outputs, rig.faults, h, loop.y_fallback, stop)
+        running = Running(loop, inputs, outputs, rig.faults, h, loop.y_fallback, stop, {})
         parameters = fmu.parameters(source.parameters, f"scenario '{source.name}'")
         first = next(_chunks(fmu, source, h, n))[:1].repeat(2, axis=0)
         try:
@@ -176,11 +180,13 @@ def run_rig(
                 statistics = _Statistics(inputs + outputs, scheduled, h)
                 with real_time(rig.privileged, scheduler=False) as granted:
                     about = granted | environment()
+                    stolen_before = stolen(loop.settings.cpu)
                     recorder = _recorder(output, inputs + outputs, attributes | about, fmu.unit_file)
                     with _left_alone_if_empty(recorder, output, loop):
                         _drive(loop, fmu, source, h, n, statistics, recorder, attachments, running)
                     if loop.state is Ending.FAILED:
                         slave.failed(loop.failure[1])
+                stolen_after = stolen(loop.settings.cpu)
                 about |= _granted(loop)
                 log: deque[str] = deque(maxlen=20)
                 fetch_messages(log, loop)
@@ -204,6 +210,10 @@ def run_rig(
         **counters,
         "policy": rig.policy.name.lower().replace("_", "-"),
         "wall_s": loop.wall,
+        "longest_gap_us": loop.gap * 1e6,
+        "stolen_ms": None
+        if stolen_before is None or stolen_after is None
+        else round((stolen_after - stolen_before) * 1e3),
         "step_time_us": _quantiles(loop.histograms[0], loop.largest[0]),
         "lateness_us": _quantiles(loop.histograms[1], loop.largest[1]),
         "histograms": _histograms(loop),

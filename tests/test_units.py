@@ -12,6 +12,7 @@ def test_shipped_units():
         "differential",
         "oblique_differential",
         "toroidal_kers",
+        "toroidal_variator",
         "planetary",
         "ravigneaux",
         "power_split_ivt",

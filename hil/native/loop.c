@@ -12,7 +12,11 @@
 
    All memory is the other side's, taken and touched before the start. Rings have one producer and one consumer: each
    side writes its own counter with release and reads the other's with acquire order, and never waits. A row that finds
-   the ring full is lost and counted; a step that finds no supplied row holds the inputs, and is counted. */
+   the ring full is lost and counted; a step that finds no supplied row holds the inputs, and is counted.
+
+   A miss is `late` if the steps themselves were fast enough: had each begun at its deadline, or when the one before
+   ended, and taken as long as it did, this one would have been in time. Then the machine kept the thread waiting. The
+   longest gap between two readings of the clock while the thread watches it shows the same where no step is made. */
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -96,8 +100,8 @@ typedef struct {
     /* counters of both sides */
     _Atomic int64_t supplied, taken, recorded, consumed, ordered, obeyed, sequence, asked_to_stop;
     /* results */
-    _Atomic int64_t state, made, misses, skipped, lost, starved, fallbacks, warnings;
-    int64_t status, failed_call, signal_number, first_began, last_ended, max_step_time, max_lateness;
+    _Atomic int64_t state, made, misses, late, skipped, lost, starved, fallbacks, warnings;
+    int64_t status, failed_call, signal_number, first_began, last_ended, max_step_time, max_lateness, max_gap;
     int64_t scheduler_error, affinity_error;
     int64_t *step_times, *latenesses; /* BINS each */
     pthread_t thread;
@@ -356,7 +360,7 @@ static void *run(void *argument)
     Loop *s = argument;
     double *y_before = s->y_before;
     int64_t state = DONE, due_number = 0, k = 0;
-    int64_t t_0 = now() + (int64_t)llround(s->period);
+    int64_t t_0 = now() + (int64_t)llround(s->period), busy_until = 0;
     for (; k < s->n_steps; k++, due_number++) {
         int64_t due = t_0 + llround((double)due_number * s->period);
         int64_t end = ended_by(s);
@@ -364,8 +368,13 @@ static void *run(void *argument)
             sleep_until(due - s->spin);
             end = ended_by(s);
         }
-        while (end == RUNNING && now() < due)
+        for (int64_t read = now(), before; end == RUNNING && read < due;) {
             end = ended_by(s);
+            before = read;
+            read = now();
+            if (read - before > s->max_gap)
+                s->max_gap = read - before;
+        }
         if (end != RUNNING) {
             state = end;
             break;
@@ -376,7 +385,9 @@ static void *run(void *argument)
         int flags = prepare(s, k, began);
         int well = advance(s, k, &flags);
         int64_t ended = now();
-        int missed = ended > t_0 + llround((double)(due_number + 1) * s->period);
+        int64_t next_due = t_0 + llround((double)(due_number + 1) * s->period);
+        int missed = ended > next_due;
+        busy_until = (busy_until > due ? busy_until : due) + ended - began;
         if (well) {
             if (k == 0)
                 s->first_began = began;
@@ -396,6 +407,8 @@ static void *run(void *argument)
         }
         if (missed) {
             atomic_fetch_add_explicit(&s->misses, 1, memory_order_relaxed);
+            if (busy_until <= next_due)
+                atomic_fetch_add_explicit(&s->late, 1, memory_order_relaxed);
             if (s->policy == STOP) {
                 k++;
                 state = OVERRUN;

@@ -100,10 +100,13 @@ def run(
     [bold]JSON keys:[/] fmu, guid, scenario, kind, completed, message, step_s, steps, duration_s (simulated), wall_s,
     warnings (of the FMU), misses (steps that ended after the next deadline), step_time_us and lateness_us (start after
     the deadline): median, p99, p99_9, max; environment: scheduler, memory, garbage_collector, system, cpus, governor,
-    python; signals: by name unit, final, min, max, rms. What does not apply is null. With the native loop also policy,
-    skipped (deadlines), lost (records), starved (steps without new inputs), fallbacks (steps with an input at its
-    fall-back), histograms, faults, and environment: cpu, pacing; on a bus can: channel, timeout_s, from_bus, quanta (of
-    each variable), counts (of messages), round_trip_ms, gap_ms (between messages that were taken): median, max.
+    python; signals: by name unit, final, min, max, rms. What does not apply is null. With the native loop also late
+    (misses that the machine caused, not long steps), longest_gap_us (between two readings of the clock while the loop
+    watched it), stolen_ms (by the hypervisor), policy, skipped (deadlines), lost (records), starved (steps without new
+    inputs), fallbacks (steps with an input at its fall-back), histograms, faults, and environment: cpu, pacing; on a
+    bus can: channel, timeout_s, from_bus, quanta (of each variable), overdue (times that outputs fell back on the bus,
+    since a step took too long), scheduler (of its threads), counts (of messages), round_trip_ms, gap_ms (between
+    messages that were taken): median, max.
     """
     from hil.native.build import available
     from hil.runner import describe
@@ -151,6 +154,12 @@ def run(
     out.print(table)
     if found["misses"] is not None:
         say(f"deadlines missed: {found['misses']}")
+    if found.get("misses") and "late" in found:
+        stolen = "" if found["stolen_ms"] is None else f"; the hypervisor took {found['stolen_ms']:.0f} ms"
+        say(
+            f"of these by the machine, not by long steps: {found['late']} (longest gap while watching the clock: "
+            f"{found['longest_gap_us']:.0f} us{stolen})"
+        )
     for key, text in (
         ("skipped", "deadlines skipped"),
         ("lost", "records lost"),
@@ -166,6 +175,8 @@ def run(
             f"undisturbed {fault['recovered_after_s']:g} s after its end"
         )
     bus = found.get("can", {})
+    if bus.get("overdue"):
+        say(f"outputs at their fall-back on the bus, since a step took too long: {bus['overdue']} times")
     if bus.get("counts"):
         say(f"bus {bus['channel']}: " + ", ".join(f"{k} {v}" for k, v in bus["counts"].items()))
     for key, text in (("round_trip_ms", "round trip"), ("gap_ms", "between messages")):

@@ -14,12 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hil.bus import Node, open_bus
+from hil.can_attachment import can_attachment, read_database
 from hil.live import live_page
 from hil.native.build import available
 from hil.recorder import read
 from hil.rig import run_rig
 from rtcvt.errors import InputError
-from rtcvt.unitfile import load_unit
+from rtcvt.unitfile import Scenario, load_unit
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux and a C compiler")
 
@@ -39,14 +41,14 @@ def kers(tmp_path_factory):
 class Run:
     """A run with its page, in the background."""
 
-    def __init__(self, fmu: Path, duration: float, output: Path):
+    def __init__(self, fmu: Path, duration: float, output: Path, scenario=None, step=1e-3, bus=()):
         addresses: queue.Queue[str] = queue.Queue()
         self.reports: list = []
-        make = live_page(0, addresses.put)
-        scenario = load_unit("toroidal_kers").scenario[0]
+        attach = [*bus, live_page(0, addresses.put)]
+        scenario = scenario or load_unit("toroidal_kers").scenario[0]
 
         def work():
-            self.reports.append(run_rig(fmu, 1e-3, duration, scenario, output=output, attach=[make]))
+            self.reports.append(run_rig(fmu, step, duration, scenario, output=output, attach=attach))
 
         self.thread = threading.Thread(target=work)
         self.thread.start()
@@ -157,33 +159,99 @@ class Browser:
             os.close(self.out)
 
 
+def frames_of(browser):
+    return int(browser.evaluate("document.body?.dataset.frames || 0") or 0)
+
+
+def press(browser, name):
+    browser.evaluate(f"document.querySelector('button[name=\"{name}\"]').click()")
+
+
+def keep(browser, path):
+    path.write_bytes(base64.b64decode(browser.call("Page.captureScreenshot", format="png")["data"]))
+
+
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
-def test_the_page_in_a_browser(kers, tmp_path):
-    run = Run(kers, 25.0, tmp_path / "run.h5")
+def test_faults_of_messages_in_a_browser(kers, tmp_path):
+    """Dropped demands make the unit fall back, and messages that come again are taken."""
+    dbc, channel = tmp_path / "bus.dbc", "virtual:live"
+    scenario = Scenario(name="t", duration=20.0, inputs={"shaft.w": "1000 rpm"})
+    run = Run(kers, 20.0, tmp_path / "run.h5", scenario, 5e-3, [can_attachment(channel, save=dbc)])
+    made = read_database(dbc)
+    sent = [m for m in made.messages if "control_tau_des" in m.signal_tree]
+    bus, ended = open_bus(channel), threading.Event()
+    partner = Node(bus, sent, [], {"control_tau_des": "control.tau_des"})
+
+    def demand():
+        while not ended.wait(5e-3):
+            partner.send({"control.tau_des": 2.0})
+
+    thread = threading.Thread(target=demand)
+    thread.start()
     browser = Browser(tmp_path / "profile")
     try:
         browser.open(run.address)
         for _ in range(200):
-            if int(browser.evaluate("document.body?.dataset.frames || 0") or 0) > 60:
+            if frames_of(browser) > 20:
                 break
             time.sleep(0.1)
-        first = int(browser.evaluate("document.body.dataset.frames"))
+        buttons = browser.evaluate("[...document.querySelectorAll('#messages button')].map(b => b.name).join()")
+        press(browser, "drop messages")
+        time.sleep(1.0)
+        keep(browser, Path(os.environ.get("RTCVT_SCREENSHOT", tmp_path / "live.png")).with_stem("live-bus"))
+        press(browser, "drop messages")
+        time.sleep(1.0)
+        for name in ("corrupt messages", "duplicate messages", "delay messages"):
+            press(browser, name)
+            time.sleep(0.4)
+            press(browser, name)
+        time.sleep(0.5)
+    finally:
+        browser.close()
+        report = run.report()
+        ended.set()
+        thread.join()
+        bus.shutdown()
+    assert buttons == "drop messages,delay messages,duplicate messages,corrupt messages"
+    demand_seen = read(tmp_path / "run.h5").signals["control.tau_des"].values
+    fallen = np.abs(demand_seen) < 1e-9
+    changes = np.flatnonzero(np.diff(fallen.astype(int)))
+    assert len(changes) >= 4  # taken at first, then dropped, taken again, and so on
+    assert fallen.sum() > 100
+    counts = report.figures["can"]["counts"]
+    assert all(counts[f"fault {kind} messages"] > 10 for kind in ("drop", "delay", "duplicate", "corrupt"))
+    assert counts["wrong CRC"] > 10
+    assert counts["repeated"] > 10
+    assert report.figures["live"]["commands"] == 8
+    assert report.completed
+
+
+@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+def test_the_page_in_a_browser(kers, tmp_path):
+    run = Run(kers, 25.0, tmp_path / "run.h5")
+    kept_picture = Path(os.environ.get("RTCVT_SCREENSHOT", tmp_path / "live.png"))
+    browser = Browser(tmp_path / "profile")
+    try:
+        browser.open(run.address)
+        for _ in range(200):
+            if frames_of(browser) > 60:
+                break
+            time.sleep(0.1)
+        first = frames_of(browser)
         began = time.monotonic()
         slide = "const s = document.querySelector('input[name=\"control.tau_des\"]');"
         browser.evaluate(f"{{ {slide} s.value = 5; s.dispatchEvent(new Event('input')); }}")
         time.sleep(1.5)
-        browser.evaluate("document.querySelector('button[name=\"unit error\"]').click()")
+        press(browser, "unit error")
         time.sleep(0.3)
-        browser.evaluate("document.querySelector('button[name=\"unit error\"]').click()")
+        press(browser, "unit error")
         time.sleep(1.5)
-        rate = (int(browser.evaluate("document.body.dataset.frames")) - first) / (time.monotonic() - began)
-        picture = browser.call("Page.captureScreenshot", format="png")["data"]
+        rate = (frames_of(browser) - first) / (time.monotonic() - began)
+        keep(browser, kept_picture)
         status = browser.evaluate("document.getElementById('status').textContent")
         rows = browser.evaluate("document.querySelectorAll('.row').length")
     finally:
         browser.close()
-    kept_picture = Path(os.environ.get("RTCVT_SCREENSHOT", tmp_path / "live.png"))
-    kept_picture.write_bytes(base64.b64decode(picture))
     report = run.report()
     kept = read(tmp_path / "run.h5").signals
     print(f"\n{rate:.1f} frames a second; {status}; {kept_picture}")

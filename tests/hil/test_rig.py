@@ -214,6 +214,43 @@ def test_what_follows_an_overrun(policy):
         assert rows[21, 3] > 0.03  # late by what the overload took
 
 
+def test_misses_of_long_steps_are_not_the_machines():
+    """An overload takes 42 ms and the step itself is late for none of it; what follows is late since it was long."""
+    loop = adding(60, Adder(), step=5e-3, faults=[(FaultKind.OVERLOAD, 0, 20, 21, 42e6)])
+    loop.supply(np.ones((61, 1)))
+    finished(loop)
+    counters = loop.counters()
+    assert counters["misses"] - counters["late"] >= 7
+    assert loop.gap > 0.0
+
+
+STOPPED = """
+import json, sys
+from pathlib import Path
+from hil.rig import run_rig
+print("ready", flush=True)
+report = run_rig(Path(sys.argv[1]), 2e-3, 3.0)
+print(json.dumps({key: report.figures[key] for key in ("misses", "late", "stolen_ms")}))
+"""
+
+
+def test_misses_of_a_machine_that_stands_still_are_not_the_units(kers, tmp_path):
+    """SIGSTOP does to the process what a hypervisor does to the machine."""
+    words = [sys.executable, "-c", STOPPED, str(kers)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    for _ in range(20):
+        time.sleep(0.2)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.1)
+        process.send_signal(signal.SIGCONT)
+    found = json.loads(process.communicate()[0])
+    assert found["misses"] > 100
+    assert found["late"] > 0.95 * found["misses"]
+    assert found["stolen_ms"] is None or found["stolen_ms"] >= 0
+
+
 def test_bins_hold_what_they_say():
     edges = bin_edges()
     assert (np.diff(edges) > 0).all()

@@ -28,7 +28,7 @@ from cantools.database.can import Message
 from rtcvt.errors import InputError
 from rtcvt.scenario import Fault
 
-__all__ = ["BUS_ERRORS", "Node", "Quantum", "open_bus", "quantum"]
+__all__ = ["BUS_ERRORS", "Node", "Quantum", "open_bus", "quantum", "require_usable"]
 
 INTERFACES = ("virtual", "udp_multicast", "socketcan")
 INTERFACES_OF_SYSTEM = Path("/sys/class/net")
@@ -91,6 +91,33 @@ def crc8(identifier: int, data: bytes) -> int:
     for byte in (identifier & 0xFF, (identifier >> 8) & 0xFF, *data):
         crc = _TABLE[crc ^ byte]
     return crc ^ 0xFF
+
+
+def require_usable(message: Message) -> None:
+    """Refuse a message of a given database that cannot be sent or guarded as `Node` does it.
+
+    Raises
+    ------
+    InputError
+        It is multiplexed or longer than 8 bytes, its CRC is not one byte, or its counter has not 4 bits.
+    """
+
+    def require(well: bool, key: str, value: object, allowed: str) -> None:
+        if not well:
+            raise InputError("--dbc", f"{message.name}{key}", value, allowed)
+
+    signals = {s.name: s for s in message.signals}
+    require(message.length <= 8, "", f"{message.length} bytes", "a message of at most 8 bytes")
+    require(not message.is_multiplexed(), "", None, "a message without multiplexed signals")
+    if (crc := signals.get("CRC")) is not None:
+        first = 7 if crc.byte_order == "big_endian" else 0
+        whole = crc.length == 8 and crc.start % 8 == first
+        require(whole, ".CRC", f"{crc.start}|{crc.length}", "one byte, without other signals in it")
+    if (alive := signals.get("Alive")) is not None:
+        plain = (
+            alive.length == 4 and not alive.is_signed and alive.conversion.scale == 1 and not alive.conversion.offset
+        )
+        require(plain, ".Alive", f"{alive.start}|{alive.length}", "a counter of 4 bits from 0 to 14, with scale 1")
 
 
 def _crc_table() -> tuple[int, ...]:
@@ -193,7 +220,7 @@ class Node:
                     high = np.inf if s.maximum is None or s.minimum == s.maximum else s.maximum
                     data[s.name] = float(min(max(values[name], low), high)) if np.isfinite(values[name]) else np.nan
                 else:
-                    data[s.name] = 0
+                    data[s.name] = s.conversion.offset  # 0 on the bus
             if any(np.isnan(v) for v in data.values()):
                 self.counts["not sent"] += 1
                 continue

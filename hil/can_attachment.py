@@ -20,7 +20,7 @@ import cantools
 import numpy as np
 from cantools.database.can import Database
 
-from hil.bus import BUS_ERRORS, Node, open_bus, quantum
+from hil.bus import BUS_ERRORS, Node, open_bus, quantum, require_usable
 from hil.dbc import cycle_time, generate, parse, signal_name
 from hil.importer import Fmu
 from hil.loop import Command, Ending, Input
@@ -100,6 +100,8 @@ def _attachment(channel: str, database: Database, inputs: list[Variable], output
     names = {signal_name(v.name): v.name for v in (*inputs, *outputs)}
     taken = [m for m in database.messages if any(signal_name(v.name) in m.signal_tree for v in inputs)]
     given = [m for m in database.messages if any(signal_name(v.name) in m.signal_tree for v in outputs)]
+    for message in (*taken, *given):
+        require_usable(message)
     if not taken and not given:
         known = ", ".join(names)
         raise InputError("--dbc", "signals", None, f"none is called like a variable of the unit: {known}")

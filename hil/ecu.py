@@ -41,7 +41,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.bus import BUS_ERRORS, Node, open_bus
+from hil.bus import BUS_ERRORS, Node, open_bus, require_usable
 from hil.can_attachment import TIMEOUT, read_database
 from hil.dbc import signal_name
 from hil.pacing import BUS_PRIORITY, take_fifo
@@ -178,6 +178,8 @@ def main() -> None:
         variables = {signal_name(n): n for n in (f"{gear}.w", f"control.{moving}", f"control.{moving}_des")}
         sent = [m for m in database.messages if signal_name(f"control.{moving}_des") in m.signal_tree]
         received = [m for m in database.messages if m not in sent and set(variables) & set(m.signal_tree)]
+        for message in (*sent, *received):
+            require_usable(message)
         parsed = expression.parse(given.demand, {"t"})
         bus = open_bus(given.can)
     except (InputError, ValueError) as error:

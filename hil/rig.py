@@ -443,7 +443,7 @@ class _Statistics:
         self._final, self._min, self._max = np.full(n, np.nan), np.full(n, np.inf), np.full(n, -np.inf)
         self._squares = np.zeros(n)
         self._windows = [dict.fromkeys(("steps", "misses", "fallbacks", "no_result"), 0) for _ in faults]
-        self._disturbed: list[float | None] = [None] * len(faults)
+        self._recovered: list[float | None] = [None] * len(faults)
 
     def add(self, rows: Array) -> None:
         """Records, shape (m, HEAD + number of variables)."""
@@ -461,18 +461,19 @@ class _Statistics:
             window["steps"] += int(np.count_nonzero(inside))
             for key, bit in (("misses", 1), ("fallbacks", 2), ("no_result", 8)):
                 window[key] += int(np.count_nonzero(flags[inside] & bit))
-            after = rows[(rows[:, 0] >= last) & (flags & 15 > 0), 0]
-            if len(after):
-                self._disturbed[place] = (float(after[-1]) + 1.0 - last) * self._h
+            if self._recovered[place] is None:
+                well = rows[(rows[:, 0] >= last) & (flags & 15 == 0), 0]
+                self._recovered[place] = (float(well[0]) - last) * self._h if len(well) else None
 
     def faults(self) -> list[dict[str, Any]]:
         """By fault: what it was, its steps with misses, fall-backs and without result, ``recovered_after_s``.
 
-        The last is the time from the end of the fault to the last step that was disturbed in any of these ways.
+        The last is the time from the end of the fault to the first step without miss, fall-back and fault that had a
+        result; null if there was none.
         """
         return [
-            {**fault.model_dump(exclude_none=True), **window, "recovered_after_s": disturbed or 0.0}
-            for (fault, *_), window, disturbed in zip(self._faults, self._windows, self._disturbed, strict=True)
+            {**fault.model_dump(exclude_none=True), **window, "recovered_after_s": recovered}
+            for (fault, *_), window, recovered in zip(self._faults, self._windows, self._recovered, strict=True)
         ]
 
     def signals(self) -> dict[str, Any]:

@@ -169,10 +169,13 @@ def run(
         if found.get(key):
             say(f"{text}: {found[key]}")
     for fault in found.get("faults", ()):
+        after = fault["recovered_after_s"]
+        hit = found.get("can", {}).get("counts", {}).get(f"fault {fault['name']}")
         say(
             f"fault {fault['name']} ({fault['kind']}): {fault['steps']} steps, {fault['misses']} missed, "
-            f"{fault['fallbacks']} with a fall-back, {fault['no_result']} without result; "
-            f"undisturbed {fault['recovered_after_s']:g} s after its end"
+            f"{fault['fallbacks']} with a fall-back, {fault['no_result']} without result"
+            f"{'' if hit is None else f', {hit} messages'}; "
+            f"{'no undisturbed step after it' if after is None else f'undisturbed {after:g} s after its end'}"
         )
     bus = found.get("can", {})
     if bus.get("overdue"):

@@ -11,7 +11,7 @@ import can
 import numpy as np
 import pytest
 
-from hil.bus import Node, crc8, open_bus
+from hil.bus import Node, crc8, open_bus, require_usable
 from hil.can_attachment import can_attachment
 from hil.dbc import cycle_time, generate, parse, signal_name
 from hil.demonstration import compare, demonstrate
@@ -210,6 +210,49 @@ def test_a_bus_that_nobody_acknowledges_takes_what_fits(pair):
         rig.send(good)
     assert len(everything(ecu)) == 3
     assert (rig.counts["no room"], rig.counts["sent"]) == (4, 2)
+
+
+GIVEN = """VERSION ""
+BS_:
+BU_: A B
+BO_ 2566844672 drive: 8 A
+ SG_ CRC : 7|8@0+ (1,0) [0|255] "" B
+ SG_ Alive : 8|4@1+ (1,0) [0|14] "" B
+ SG_ shaft_tau : 23|16@0- (0.01,0) [-327|327] "N.m" B
+ SG_ temperature : 32|8@1+ (0.5,40) [40|167] "degC" B
+BO_ 513 plain: 4 A
+ SG_ v_1_F : 0|32@1- (1,0) [0|0] "N" B
+SIG_VALTYPE_ 513 v_1_F : 1;
+"""
+
+
+def test_a_database_of_others_is_used_as_it_is(pair):
+    """Extended identifiers, Motorola byte order, signals that are no variables, messages without guard."""
+    rig, ecu = pair()
+    messages = parse(GIVEN).messages
+    for message in messages:
+        require_usable(message)
+    rig, ecu = Node(rig.bus, messages, [], NAMES), Node(ecu.bus, [], messages, NAMES)
+    rig.send({"shaft.tau": -12.34, "1.F": 1.5})
+    assert everything(ecu) == {"shaft.tau": pytest.approx(-12.34), "1.F": 1.5}
+    assert messages[0].is_extended_frame
+    ecu._alive[messages[0].frame_id] = 9  # a gap
+    rig.send({"shaft.tau": 1.0, "1.F": 2.5})
+    assert everything(ecu) == {"1.F": 2.5}
+    assert ecu.counts["wrong counter"] == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [("CRC : 7|8@0+", "CRC : 43|8@0+", r"drive\.CRC"), ("CRC : 7|8@0+", "CRC : 3|4@0+", r"drive\.CRC"),
+     ("Alive : 8|4@1+", "Alive : 8|8@1+", r"drive\.Alive"), ("drive: 8 A", "drive: 16 A", "drive = '16 bytes'"),
+     ("temperature : 32", "temperature m1 : 32", "drive: .*multiplexed")],
+)  # fmt: skip
+def test_messages_that_cannot_be_guarded_are_refused(old, new, key):
+    text = GIVEN.replace(old, new).replace("Alive :", "Alive M :" if "m1" in new else "Alive :")
+    drive = parse(text).get_message_by_name("drive")
+    with pytest.raises(InputError, match=f"--dbc: {key}"):
+        require_usable(drive)
 
 
 @pytest.fixture

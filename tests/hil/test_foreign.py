@@ -1,5 +1,6 @@
 """Units of other exporters on the rig: pythonfmu's (Python in a library) and fmucontainer's (a library in C)."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from rtcvt.unitfile import Scenario
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux and a C compiler")
 
-CONTAINER = shutil.which("fmucontainer", path=str(Path(sys.executable).parent))
+PLACES = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+CONTAINER = shutil.which("fmucontainer", path=PLACES)
 
 PENDULUM = '''
 import ctypes

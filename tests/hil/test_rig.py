@@ -328,6 +328,7 @@ def test_faults_come_from_the_scenario_file_and_are_reported(kers, tmp_path):
     assert np.isfinite(kept["shaft.tau"].values).all()
     assert report.completed
     sensor, lost, dead = report.figures["faults"]
+    assert max(f["recovered_after_s"] for f in (sensor, lost, dead)) < 0.05  # each by itself: the next begins 50 ms on
     assert (sensor["steps"], lost["fallbacks"], dead["no_result"]) == (50, 50, 50)
     assert report.figures["steps"] == 450
 

@@ -201,7 +201,7 @@ def _present(running: Running) -> dict[str, Any]:
         "t": float(row[0]) * running.step,
         "values": [float(v) if np.isfinite(v) else None for v in row[1:]],
         "histogram": _octaves(running),
-        **{key: counters[key] for key in ("misses", "skipped", "lost", "fallbacks")},
+        **{key: counters[key] for key in ("misses", "late", "skipped", "lost", "fallbacks")},
     }
 
 

@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 PRIORITY = 80  # of SCHED_FIFO: above the interrupt threads of a PREEMPT_RT kernel, below its watchdogs
-BUS_PRIORITY = 60  # of threads that serve a bus
+BUS_PRIORITY = 60  # of threads that serve a bus, and of those whose interpreter lock these need
 SPIN = 200e-6  # [s] busy waiting before a deadline, at most half of a step
 _NAP = 100_000_000  # [ns] longest sleep without a look at whether the run is to end
 _MCL_CURRENT = 1  # <sys/mman.h>
@@ -138,12 +138,11 @@ def pace(
 
 
 @contextmanager
-def real_time(privileged: bool, scheduler: bool = True) -> Iterator[dict[str, str]]:
+def real_time(privileged: bool, priority: int = PRIORITY) -> Iterator[dict[str, str]]:
     """Best conditions for a paced thread that can be had, taken back on leaving.
 
     The garbage collector is off; if `privileged`, the scheduler is SCHED_FIFO and memory locked (and so resident) where
-    that is permitted. Without waiting a real-time thread would only get in the way of all others. Without `scheduler`
-    that of this thread is left alone, since another one is paced.
+    that is permitted. Without waiting a real-time thread would only get in the way of all others.
 
     Yields
     ------
@@ -158,15 +157,14 @@ def real_time(privileged: bool, scheduler: bool = True) -> Iterator[dict[str, st
         got = {"scheduler": "the default", "memory": "not locked", "garbage_collector": "off"}
         if privileged:
             got["memory"] = _lock_memory(undo)
-        if privileged and scheduler:
-            got["scheduler"] = _take_scheduler(undo)
+            got["scheduler"] = _take_scheduler(undo, priority)
         yield got
 
 
-def _take_scheduler(undo: ExitStack) -> str:
+def _take_scheduler(undo: ExitStack, priority: int) -> str:
     if hasattr(os, "sched_setscheduler"):
         undo.callback(os.sched_setscheduler, 0, os.sched_getscheduler(0), os.sched_getparam(0))
-    return take_fifo(PRIORITY)
+    return take_fifo(priority)
 
 
 def take_fifo(priority: int) -> str:

@@ -3,7 +3,8 @@
 The unit is instantiated and initialised here; between start and end only the loop's thread calls it. Meanwhile this
 side looks at the loop 50 times a second: it samples the scenario up to two seconds ahead, adds records to the
 statistics and, four times a second, to the recording. Nothing here can delay a step, except of units that run in this
-process's Python, whose interpreter lock both sides need.
+process's Python, whose interpreter lock both sides need. It has the real-time scheduler too, where permitted, below
+the loop: else a thread of the bus might wait for the lock while other processes keep this side from running.
 
 A step that fails, SIGINT, SIGTERM, a full disk, a lost bus and the overrun policy ``stop`` end the run. Outputs then
 take their fall-back values, and what was recorded is kept. Fall-back values are 0 for torques (unit N.m); all
@@ -26,7 +27,7 @@ from numpy.typing import NDArray
 from hil.cosimulation import fetch_messages, quoted, start, status_name
 from hil.importer import Fmu, open_fmu
 from hil.loop import HEAD, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
-from hil.pacing import PRIORITY, environment, real_time, stolen
+from hil.pacing import BUS_PRIORITY, PRIORITY, environment, real_time, stolen
 from hil.recorder import Channel, Recorder, open_recorder, part_name
 from hil.runner import duration_of, given
 from rtcvt.errors import InputError
@@ -178,7 +179,8 @@ def run_rig(
                 attributes = {"fmu": fmu.description.modelName, "guid": fmu.description.guid, "step": h,
                               "scenario": "" if scenario is None else scenario.name}  # fmt: skip
                 statistics = _Statistics(inputs + outputs, scheduled, h)
-                with real_time(rig.privileged, scheduler=False) as granted:
+                with real_time(rig.privileged, BUS_PRIORITY) as granted:
+                    del granted["scheduler"]  # of this thread; that of the loop's is what counts
                     about = granted | environment()
                     stolen_before = stolen(loop.settings.cpu)
                     recorder = _recorder(output, inputs + outputs, attributes | about, fmu.unit_file)

@@ -17,6 +17,7 @@ from hil.dbc import cycle_time, generate, parse, signal_name
 from hil.demonstration import compare, demonstrate
 from hil.ecu import law_of
 from hil.native.build import available
+from hil.pacing import BUS_PRIORITY, take_fifo
 from hil.recorder import read
 from hil.rig import Rig, run_rig
 from rtcvt.errors import InputError
@@ -320,6 +321,7 @@ class Demander:
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
+        take_fifo(BUS_PRIORITY)  # where permitted: a control unit has its processor
         while not self.ended.is_set():
             self.node.send({"control.tau_des": self.demand})
             got = self.node.receive(0.005)
@@ -415,6 +417,44 @@ def test_the_fall_back_reaches_the_bus_during_an_overload(kers, tmp_path):
     assert said["misses"] == 1
     assert 0.2 < said["recovered_after_s"] < 0.6  # the time lost is made up for at one step after the other
     assert report.figures["misses"] - report.figures["late"] >= 50
+
+
+EVERY_FAULT = [
+    {"kind": "stuck", "signal": "shaft.tau"},
+    {"kind": "noise", "signal": "control.theta", "value": 0.01},
+    {"kind": "nan", "signal": "control.tau_des"},
+    {"kind": "overload", "value": 0.01},  # 40 steps, 5 ms too long each: made up for in 0.2 s
+    {"kind": "unit_error"},
+    {"kind": "drop"},
+    {"kind": "delay", "value": 0.15},
+    {"kind": "duplicate"},
+    {"kind": "corrupt"},
+]
+
+
+@needs_loop
+def test_a_report_tells_the_recovery_from_every_fault(kers, tmp_path):
+    """In turn, with a pause of 0.5 s after each: the demand is the bus's or its fall-back, whatever happens."""
+    faults = [Fault(name=f["kind"], start=0.5 + 0.7 * k, duration=0.2, **f) for k, f in enumerate(EVERY_FAULT)]
+    report, kept, ecu = run_with_demand(kers, tmp_path, faults, duration=7.0)
+    quantum, counts = report.figures["can"]["quanta"]["control.tau_des"], report.figures["can"]["counts"]
+    demand = kept["control.tau_des"].values
+    assert ((np.abs(demand - 2.0) <= 0.51 * quantum) | (demand == 0.45)).all()
+    assert all(np.isfinite(s.values).all() for name, s in kept.items() if name not in ("step_time", "lateness"))
+    found = {f["name"]: f for f in report.figures["faults"]}
+    assert set(found) == {f["kind"] for f in EVERY_FAULT}
+    for name, fault in found.items():
+        print(f"\n{name}: {fault}", end="")
+        assert fault["steps"] == 40
+        assert fault["recovered_after_s"] is not None
+        assert fault["recovered_after_s"] < 0.5
+    assert found["nan"]["fallbacks"] == found["unit_error"]["no_result"] == 40
+    assert found["overload"]["misses"] == 40
+    assert all(counts[f"fault {kind}"] > 30 for kind in ("drop", "delay", "duplicate", "corrupt"))
+    assert min(found[kind]["fallbacks"] for kind in ("drop", "delay", "corrupt")) > 5
+    assert np.abs(demand[-20:] - 2.0).max() <= 0.51 * quantum
+    assert np.abs(ecu.heard[-1][1]) < 2e-3
+    assert report.completed
 
 
 @needs_loop

@@ -18,6 +18,8 @@ in the unit (`rtcvt.control.position`) follows with the time constant T_a, so it
 
     theta_des = theta_cmd + T_a theta',    theta_cmd = integral of theta'.
 
+After a gap theta_cmd does not jump, and it does not run away from a tilt that stands still, as it does on a rig whose
+unit fails or is late: it leads the measured tilt by what that moves in `LONGEST`, at most.
 Without messages for the time-out the tilt is held: theta' = 0, and the torque falls to that of friction.
 
     python -m hil.ecu UNIT --can CHANNEL --dbc FILE --demand EXPRESSION-OF-t --json FILE
@@ -55,7 +57,8 @@ __all__ = ["Law", "law_of", "serve"]
 
 GRID = 361  # points of the table over the tilt
 WINDOW = 0.5  # [s]
-LONGEST = 0.05  # [s] of one integration step: after a gap the tilt does not jump
+LONGEST = 0.05  # [s] of one integration step, and of the lead over the measured tilt
+SLACK = 1e-3  # [rad] of this lead
 
 
 @dataclass
@@ -96,7 +99,9 @@ class Law:
         rate = s * self.K_theta * (tau_des - J * dw + A * w) / (1.0 + s * self.K_theta * N1 * w)
         rate = min(max(rate, -self.rate_max), self.rate_max)
         low, high = self.theta[0], self.theta[-1]
-        self.command = float(min(max(self.command + min(dt, LONGEST) * rate, low), high))
+        lead = LONGEST * abs(rate) + SLACK
+        ahead = min(max(self.command + min(dt, LONGEST) * rate, theta - lead), theta + lead)
+        self.command = float(min(max(ahead, low), high))
         return float(min(max(self.command + self.T_a * rate, low), high))
 
     def hold(self) -> float | None:

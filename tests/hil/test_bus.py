@@ -510,6 +510,17 @@ def test_the_law_in_lock_step_is_that_of_the_whole_unit(delay, limit):
     assert np.sqrt(np.mean((tau - whole["shaft.tau"])[100:] ** 2)) < limit * scale
 
 
+def test_the_law_does_not_run_away_from_a_tilt_that_stands_still():
+    """As of a unit that is not stepped: it leads by 50 ms of the rate at any time, so it moves on without a jump."""
+    law, w = law_of(load_unit("toroidal_kers"), 0.1), 1000 * np.pi / 30
+    for k in range(400):
+        desired = law.update(5e-3 * k, 5e-3, 0.3, w, 3.0)
+        assert law.command is not None
+        rate = (desired - law.command) / 0.1
+        assert abs(law.command - 0.3) <= 0.05 * abs(rate) + 1e-3 + 1e-12
+    assert 0.1 < rate < 2.0
+
+
 def multicast() -> bool:
     try:
         open_bus("udp_multicast:239.74.163.2").shutdown()

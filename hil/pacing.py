@@ -162,9 +162,11 @@ def real_time(privileged: bool, priority: int = PRIORITY) -> Iterator[dict[str, 
 
 
 def _take_scheduler(undo: ExitStack, priority: int) -> str:
-    if hasattr(os, "sched_setscheduler"):
-        undo.callback(os.sched_setscheduler, 0, os.sched_getscheduler(0), os.sched_getparam(0))
-    return take_fifo(priority)
+    before = (os.sched_getscheduler(0), os.sched_getparam(0)) if hasattr(os, "sched_getscheduler") else None
+    got = take_fifo(priority)
+    if before is not None and got.startswith("SCHED_FIFO"):
+        undo.callback(os.sched_setscheduler, 0, *before)
+    return got
 
 
 def take_fifo(priority: int) -> str:

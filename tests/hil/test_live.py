@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from hil.can_attachment import can_attachment, read_database
 from hil.live import live_page
 from hil.native.build import available
 from hil.recorder import read
-from hil.rig import run_rig
+from hil.rig import Attachment, run_rig
 from rtcvt.errors import InputError
 from rtcvt.unitfile import Scenario, load_unit
 
@@ -44,7 +45,7 @@ class Run:
     def __init__(self, fmu: Path, duration: float, output: Path, scenario=None, step=1e-3, bus=()):
         addresses: queue.Queue[str] = queue.Queue()
         self.reports: list = []
-        attach = [*bus, live_page(0, addresses.put)]
+        attach = [*bus, live_page(0, addresses.put), lambda *_: Attachment("stop", {}, False, self.kept, dict)]
         scenario = scenario or load_unit("toroidal_kers").scenario[0]
 
         def work():
@@ -54,6 +55,14 @@ class Run:
         self.thread.start()
         self.address = addresses.get(timeout=60)
         self.host = self.address.removeprefix("http://").rstrip("/")
+
+    @contextmanager
+    def kept(self, running):
+        self.running = running
+        yield
+
+    def stop(self):
+        self.running.stop("enough")
 
     def ask(self, method, path, body=None, **headers):
         connection = http.client.HTTPConnection(self.host, timeout=10)
@@ -175,8 +184,8 @@ def keep(browser, path):
 def test_faults_of_messages_in_a_browser(kers, tmp_path):
     """Dropped demands make the unit fall back, and messages that come again are taken."""
     dbc, channel = tmp_path / "bus.dbc", "virtual:live"
-    scenario = Scenario(name="t", duration=20.0, inputs={"shaft.w": "1000 rpm"})
-    run = Run(kers, 20.0, tmp_path / "run.h5", scenario, 5e-3, [can_attachment(channel, save=dbc)])
+    scenario = Scenario(name="t", duration=60.0, inputs={"shaft.w": "1000 rpm"})
+    run = Run(kers, 60.0, tmp_path / "run.h5", scenario, 5e-3, [can_attachment(channel, save=dbc)])
     made = read_database(dbc)
     sent = [m for m in made.messages if "control_tau_des" in m.signal_tree]
     bus, ended = open_bus(channel), threading.Event()
@@ -208,6 +217,7 @@ def test_faults_of_messages_in_a_browser(kers, tmp_path):
         time.sleep(0.5)
     finally:
         browser.close()
+        run.stop()
         report = run.report()
         ended.set()
         thread.join()
@@ -223,12 +233,12 @@ def test_faults_of_messages_in_a_browser(kers, tmp_path):
     assert counts["wrong CRC"] > 10
     assert counts["repeated"] > 10
     assert report.figures["live"]["commands"] == 8
-    assert report.completed
+    assert report.message.startswith("enough")
 
 
 @pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
 def test_the_page_in_a_browser(kers, tmp_path):
-    run = Run(kers, 25.0, tmp_path / "run.h5")
+    run = Run(kers, 60.0, tmp_path / "run.h5")
     kept_picture = Path(os.environ.get("RTCVT_SCREENSHOT", tmp_path / "live.png"))
     browser = Browser(tmp_path / "profile")
     try:
@@ -252,6 +262,7 @@ def test_the_page_in_a_browser(kers, tmp_path):
         rows = browser.evaluate("document.querySelectorAll('.row').length")
     finally:
         browser.close()
+        run.stop()
     report = run.report()
     kept = read(tmp_path / "run.h5").signals
     print(f"\n{rate:.1f} frames a second; {status}; {kept_picture}")
@@ -262,4 +273,4 @@ def test_the_page_in_a_browser(kers, tmp_path):
     assert np.abs(demand - 5.0).min() < 0.1
     assert ((kept["flags"].values.astype(int) & 8) > 0).sum() > 20
     assert report.figures["live"]["commands"] == 3
-    assert report.completed
+    assert report.message.startswith("enough")

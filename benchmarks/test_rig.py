@@ -60,6 +60,7 @@ def timing(figures):
 
 
 def brief(figures):
+    assert figures["completed"], figures["message"]
     keys = ("steps", "misses", "late", "longest_gap_us", "stolen_ms", "lost", "starved", "lateness_us", "step_time_us")
     return {key: figures.get(key) for key in keys}
 

@@ -33,9 +33,9 @@ of the fields. A file is written once, when its run has ended.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -61,6 +61,7 @@ __all__ = [
     "ENDS",
     "LEFT",
     "LIMIT",
+    "SLIPPING",
     "STEADY",
     "SUMMARY",
     "Branch",
@@ -106,7 +107,8 @@ class Run:
     """One run. Radii of `ratio` are at the rocking edges.
 
     omega_I [rad/s], F_O [N]; settle, mean: revolutions until the branches, and of a window; limits of the ratio;
-    frames per revolution; step [s] and travel [m] bound the step; elements: keep elements and ring; None: the unit's.
+    frames per revolution; step [s] and travel [m] bound the step, longest [s] the branches; elements: keep elements
+    and ring; N_E, N_B: None for the unit's.
     """
 
     name: str
@@ -121,22 +123,29 @@ class Run:
     frames: int
     step: float
     travel: float
+    longest: float | None = None
     elements: bool = False
     N_E: int | None = None
     N_B: int | None = None
 
 
 class Plot(NamedTuple):
-    """Time of a revolution at the start [s], step and plot step [s], steps of a plot step."""
+    """Time of a revolution at the start [s], step and plot step [s], steps of a plot step, longest branch [s]."""
 
     revolution: float
     step: float
     plot_step: float
     steps: int
+    longest: float | None
 
     def frames(self, revolutions: float) -> int:
         """Frames in so many revolutions."""
         return max(1, round(revolutions * self.revolution / self.plot_step))
+
+    def frames_in(self, branch: Branch) -> int:
+        """Frames of a branch."""
+        n = self.frames(branch.duration)
+        return n if self.longest is None else max(1, min(n, int(self.longest / self.plot_step)))
 
 
 class Part(NamedTuple):
@@ -217,8 +226,8 @@ def steps_of(b: Belt, run: Run, start: Start) -> tuple[Plot, int]:
     revolution = b.N_E * b.t_R / v
     plot_step = revolution / run.frames
     steps = int(np.ceil(plot_step / min(run.step, run.travel / v)))
-    plot = Plot(revolution, plot_step / steps, plot_step, steps)
-    frames = plot.frames(run.settle) + sum(plot.frames(k.duration) for k in run.branches)
+    plot = Plot(revolution, plot_step / steps, plot_step, steps, run.longest)
+    frames = plot.frames(run.settle) + sum(plot.frames_in(k) for k in run.branches)
     return plot, steps * frames
 
 
@@ -258,7 +267,7 @@ def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str 
 
 def _inputs(branch: Branch, run: Run, plot: Plot, F_I: float, M_O: float) -> Array:
     """Boundary values of a branch at its start and its plot steps."""
-    n = plot.frames(branch.duration)
+    n = plot.frames_in(branch)
     time: Array = np.arange(n + 1.0) * plot.plot_step / plot.revolution
     part = np.minimum(time / branch.ramp, 1.0) if branch.ramp > 0.0 else np.ones(n + 1)
     b = np.tile([FORCE, F_I, FORCE, run.F_O, run.omega_I, TORQUE, M_O], (n + 1, 1))
@@ -293,11 +302,9 @@ def _advance(m: Model, x: State, inputs: Array, plot: Plot, run: Run) -> Part:
     together: Any = [np.concatenate(a) for a in zip(*frames, strict=True)]
     if not run.elements:
         together = [a if k not in _HEAVY else a[:, :0] for k, a in zip(Frames._fields, together, strict=True)]
-    whole = Snapshots(
-        *(np.concatenate([getattr(s, k) for s in seen]) for k in ("sigma", "radius", "length")),
-        fields={k: np.concatenate([s.fields[k] for s in seen]).astype(np.float32) for k in FIELDS},  # type: ignore[misc]
-    )
-    return Part(Frames(*together), whole, inputs[1 : done + 1], ended)
+    sigma, radius, length = (np.concatenate([s[k] for s in seen]) for k in range(3))
+    fields: Any = {k: np.concatenate([s.fields[k] for s in seen]).astype(np.float32) for k in FIELDS}
+    return Part(Frames(*together), Snapshots(sigma, radius, length, fields), inputs[1 : done + 1], ended)
 
 
 _HEAVY = ("q", "u", "q_R", "u_R", "s_R", "joint", "saddle", "flank", "tension")  # of Frames: elements and ring
@@ -487,14 +494,9 @@ def open_run(path: Path) -> Iterator[h5py.File]:
 
 def run_of(file: h5py.File) -> Run:
     """What was run."""
-    return _read(json.loads(file.attrs["run"]))
-
-
-def _read(data: Mapping[str, Any]) -> Run:
-    known = {f.name for f in fields(Run)}
-    values = {k: v for k, v in data.items() if k in known}
+    data = json.loads(file.attrs["run"])
     branches = tuple(Branch(**k) for k in data["branches"])
-    return Run(**{**values, "branches": branches, "limits": tuple(data["limits"])})
+    return Run(**{**data, "branches": branches, "limits": tuple(data["limits"])})
 
 
 def summary(file: h5py.File) -> dict[str, Array]:

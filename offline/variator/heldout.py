@@ -59,10 +59,12 @@ COLUMNS: dict[str, tuple[str, str]] = {  # unit and description
     "tau_O": ("N.m", "load torque of the secondary, given"),
     "tau_I": ("N.m", "torque on the primary shaft from outside, driving +"),
     "omega_O": ("rad/s", "speed of the secondary"),
-    "M_O": ("N.m", "belt on the secondary"),
     "ratio": ("1", "i, of the radii at the rocking edges"),
+    "xi": ("1", "torque ratio, of the belt's torque on the secondary and F_O"),
+    "kappa": ("1", "m* v^2/F_O, v that of the secondary's rocking edge"),
     "r_I": ("m", "radius of the neutral fibre, primary"),
 }
+RIPPLE = ("tau_I", "omega_O", "ratio")  # columns whose scatter in the settled state is kept
 POINT = {"ratio": "1", "xi": "1", "kappa": "1", "F_O": "N", "F_I": "N"}  # operating point of a passage
 
 
@@ -88,14 +90,19 @@ class Series(NamedTuple):
 
 @dataclass(frozen=True)
 class HeldRun:
-    """One run. `summary`: name -> (2 + branches,), rows `BEFORE`, `STEADY`, branches."""
+    """One run.
+
+    revolution [s]; summary: name -> (2 + branches,), rows `BEFORE`, `STEADY`, branches; ripple: standard deviation of
+    `RIPPLE` over the window `STEADY`; passages: `BEFORE`, `STEADY`, then those of the branches.
+    """
 
     run: Run
     slipping: bool
-    revolution: float  # [s]
+    revolution: float
     summary: Mapping[str, Array]
+    ripple: Mapping[str, float]
     branches: tuple[Series, ...]
-    passages: tuple[Passage, ...]  # BEFORE, STEADY, then those of the branches
+    passages: tuple[Passage, ...]
 
     @property
     def transient(self) -> bool:
@@ -165,7 +172,7 @@ def _condensed(file: h5py.File) -> HeldRun:
     belt = json.loads(file.attrs["parameters"])["belt"]
     for k, branch in enumerate(run.branches):
         frames = np.flatnonzero(phase == 1 + k)
-        branches.append(_series(file, frames, means, belt, int(file["ended"][1 + k])))
+        branches.append(_series(file, frames, steady, float(means["F_I"][STEADY]), belt, int(file["ended"][1 + k])))
         if len(frames) < run.frames // 2:
             continue
         if branch.duration < LONG:
@@ -177,8 +184,15 @@ def _condensed(file: h5py.File) -> HeldRun:
         for rows in parts:
             if rows.stop - rows.start > 4:
                 passages.append(_passage(file, 1 + k, rows, frames[0], belt))
+    ripple = {k: float(np.std(v)) for k, v in _columns(file, steady, belt).items() if k in RIPPLE}
     return HeldRun(
-        run, bool(file.attrs["slipping"]), float(file.attrs["revolution"]), means, tuple(branches), tuple(passages)
+        run=run,
+        slipping=bool(file.attrs["slipping"]),
+        revolution=float(file.attrs["revolution"]),
+        summary=means,
+        ripple=ripple,
+        branches=tuple(branches),
+        passages=tuple(passages),
     )
 
 
@@ -186,33 +200,32 @@ def _edge_ratio(radius: Array, belt: Mapping[str, float]) -> Array:
     return np.asarray((radius[:, 1] - belt["h_off"]) / (radius[:, 0] - belt["h_off"]))
 
 
-def _series(file: h5py.File, frames: Any, means: Mapping[str, Array], belt: Mapping[str, float], ended: int) -> Series:
-    rows = slice(int(frames[0]), int(frames[-1]) + 1) if len(frames) else slice(0, 0)
+def _columns(file: h5py.File, rows: slice, belt: Mapping[str, float]) -> dict[str, Array]:
+    """`COLUMNS` at frames, with the time of the file."""
     given, radius = file["inputs"][rows], file["grid/radius"][rows]
-    settled = float(file["time"][frames_of(file, STEADY).stop - 1])
-    held = {k: float(means[k][STEADY]) for k in ("F_I", "F_O", "omega_I", "omega_O", "M_O", "ratio", "r_I")}
-    at_rest = held | {
-        "time": 0.0,
-        "tau_O": -_mean(file, "pulleys/shaft_torque", 1),
-        "tau_I": _mean(file, "pulleys/shaft_torque", 0),
-    }
-    values = {
-        "time": file["time"][rows] - settled,
+    speed, M_O = file["sheaves/speed"][rows, 1], file["pulleys/belt_torque"][rows, 1]
+    F_O, edge = file["pulleys/clamping_force"][rows, 1], radius[:, 1] - belt["h_off"]
+    return {
+        "time": file["time"][rows],
         "F_I": given[:, 1],
         "F_O": given[:, 3],
         "omega_I": given[:, 4],
         "tau_O": given[:, 6],
         "tau_I": file["pulleys/shaft_torque"][rows, 0],
-        "omega_O": file["sheaves/speed"][rows, 1],
-        "M_O": file["pulleys/belt_torque"][rows, 1],
+        "omega_O": speed,
         "ratio": _edge_ratio(radius, belt),
+        "xi": M_O * belt["cos_d"] / (2.0 * belt["mu"] * F_O * edge),
+        "kappa": belt["m_star"] * (speed * edge) ** 2 / F_O,
         "r_I": radius[:, 0],
     }
-    return Series({k: np.concatenate([[at_rest[k]], values[k]]).astype(float) for k in COLUMNS}, ended)
 
 
-def _mean(file: h5py.File, name: str, pulley: int) -> float:
-    return float(file[name][frames_of(file, STEADY), pulley].mean())
+def _series(file: h5py.File, frames: Any, settled: slice, F_I: float, belt: Mapping[str, float], ended: int) -> Series:
+    rows = slice(int(frames[0]), int(frames[-1]) + 1) if len(frames) else slice(0, 0)
+    values, held = _columns(file, rows, belt), _columns(file, settled, belt)
+    values["time"] = values["time"] - held["time"][-1]
+    start = {k: float(a.mean()) for k, a in held.items()} | {"time": 0.0, "F_I": F_I}
+    return Series({k: np.concatenate([[start[k]], values[k]]).astype(float) for k in COLUMNS}, ended)
 
 
 def _passage(file: h5py.File, phase: int, rows: slice, begin: int, belt: Mapping[str, float]) -> Passage:
@@ -276,6 +289,7 @@ def write_heldout(table: HeldOut, path: Path) -> None:
         rows = np.concatenate([np.column_stack([r.summary[k] for k in SUMMARY]) for r in table.runs])
         write("summary", rows.astype(np.float64), "SI", "means over the windows: before, steady, branches of each run")
         file["summary"].attrs["columns"] = list(SUMMARY)
+        write("ripple", [[r.ripple[k] for k in RIPPLE] for r in table.runs], "SI", f"standard deviation of {RIPPLE}")
         series = [(k, j, s) for k, r in enumerate(table.runs) for j, s in enumerate(r.branches)]
         length = [(k, j, len(s["time"]), s.ended) for k, j, s in series]
         write("series/of", length, "1", "run, branch, number of rows, how it ended")
@@ -338,6 +352,7 @@ def _read(file: h5py.File) -> HeldOut:
                 bool(file["slipping"][k]),
                 float(file["revolution"][k]),
                 means,
+                dict(zip(RIPPLE, file["ripple"][k].tolist(), strict=True)),
                 tuple(branches[k]),
                 tuple(passages[k]),
             )

@@ -1,0 +1,129 @@
+"""The variator's real-time models and laws under the boundary values of the full model, for the check.
+
+The primary's speed is given, as in the full model, through a coupling that is stiffer than the unit's own by
+`STIFFER`: it follows within a fraction of a millisecond. Inputs are held over a step, at their means over it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.pushbelt.snapshots import CELLS
+from offline.variator.experiment import STEADY
+from offline.variator.heldout import HeldRun, Series
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED
+from rtcvt.model import Fidelity, Instance
+from rtcvt.variator.build import build_variator
+from rtcvt.variator.unit import Ratio, Variator, with_flange_inputs
+
+__all__ = ["STEP", "Player"]
+
+Array = NDArray[np.float64]
+
+STEP = 5e-4  # [s]
+SETTLE = 0.5  # [s]
+STIFFER = 100.0
+FIELD = "flank_normal"
+WIDE = Ratio(min=0.4, max=2.7)  # no end stop in the way of the full model's
+
+
+class Player:
+    """One of the models; its state is that behind what was run last."""
+
+    def __init__(self, unit: Variator, fidelity: Fidelity) -> None:
+        given = with_flange_inputs(unit, {"primary": "speed", "secondary": "torque"})
+        wide = given.model_copy(update={"ratio": WIDE, "fields": (FIELD,), "cells": CELLS})
+        self.model = build_variator(wide, fidelity)
+        self._at = {v.name: v.index for v in self.model.select("output")}
+        self._u = {v.name: v.index for v in self.model.select("input")}
+        places = [v.index for v in self.model.select("output") if v.name.startswith(f"field.{FIELD}")]
+        self._cells = slice(places[0], places[-1] + 1)
+        self._settled: Instance | None = None
+        self._rest = np.empty(0)
+        self._time = np.empty(0)
+        self._fields = np.empty((0, 4 * CELLS))
+
+    def settle(self, run: HeldRun) -> dict[str, float]:
+        """See `check.Driven`."""
+        s = {k: float(v[STEADY]) for k, v in run.summary.items()}
+        x = self._instance(2.0, s["ratio"], s["omega_I"])
+        x.u[self._u["primary.w"]] = s["omega_I"]
+        x.u[self._u["secondary.tau"]] = -s["M_O"]
+        x.u[self._u["clamp.secondary.F"]] = s["F_O"]
+        x.u[self._u["ratio.des"]] = s["ratio"]
+        x.initialise()
+        for _ in range(round(SETTLE / STEP)):
+            self._step(x, run.run.name)
+        self._settled, self._rest = x, x.y.copy()
+        y = {name: float(x.y[k]) for name, k in self._at.items()}
+        return {
+            "thrust_ratio": y["thrust.ratio"],
+            "slip": y["belt.slip"],
+            "tau_I": y["primary.tau"],
+            "omega_O": y["secondary.w"],
+            "P_I": y["primary.tau"] * s["omega_I"],
+            "P_O": -s["M_O"] * y["secondary.w"],
+            "macro_slip": y["status.macro_slip"],
+            "outside": y["status.extrapolating"],
+        }
+
+    def play(self, series: Series, factor: float = 1.0) -> dict[str, Array]:
+        """See `check.Driven`."""
+        if self._settled is None:
+            raise RuntimeError("settle first")
+        time = series["time"]
+        x = self._instance(0.0, float(series["ratio"][0]), float(series["omega_I"][0]))
+        n = max(1, int(np.ceil(time[-1] / STEP - 1e-9)))
+        grid = np.arange(n + 1) * STEP
+        u = np.tile(self._settled.u, (n, 1))
+        for name, key, sign in (
+            ("primary.w", "omega_I", 1.0),
+            ("secondary.tau", "tau_O", -1.0),
+            ("clamp.primary.F", "F_I", factor),
+            ("clamp.secondary.F", "F_O", 1.0),
+        ):
+            u[:, self._u[name]] = sign * _held(grid, time, series[key])
+        x.u[:] = u[0]
+        x.initialise()
+        x.x[:] = self._settled.x
+        y = np.empty((n + 1, len(x.y)))
+        y[0] = self._rest
+        for k in range(n):
+            x.u[:] = u[k]
+            self._step(x, f"F_I = {u[k, self._u['clamp.primary.F']]:.4g} N")
+            y[k + 1] = x.y
+        self._time, self._fields = grid, y[:, self._cells]
+
+        def at(name: str) -> Array:
+            return np.asarray(np.interp(time, grid, y[:, self._at[name]]))
+
+        return {"tau_I": at("primary.tau"), "omega_O": at("secondary.w"), "ratio": at("ratio.i")}
+
+    def flank_normal(self, start: float, stop: float) -> Array:
+        """See `check.Driven`."""
+        if stop <= 0.0:
+            return self._rest[self._cells].copy()
+        rows = (self._time > start) & (self._time <= stop)
+        return np.asarray(self._fields[rows].mean(axis=0))
+
+    def _instance(self, control: float, ratio: float, omega_I: float) -> Instance:
+        x = self.model.instantiate()
+        v = self.model.by_name
+        given = {"clamp.control": control, "ratio.start": ratio, "primary.w_start": omega_I, "clamp.F_max": 1e6}
+        given |= {"primary.c": STIFFER * x.p[v["primary.c"].index]}
+        given |= {"primary.d": np.sqrt(STIFFER) * x.p[v["primary.d"].index]}
+        for name, value in given.items():
+            x.set(name, value)
+        return x
+
+    def _step(self, x: Instance, about: str) -> None:
+        if x.step(STEP) == FAILED:
+            raise InputError(self.model.name, f"step at t = {x.t:g} s", about, "inputs that have a finite solution")
+
+
+def _held(grid: Array, time: Array, values: Array) -> Array:
+    """Means over the intervals of `grid` of values that are linear between their times; the last one goes on."""
+    t = np.union1d(grid, time[time <= grid[-1]])
+    v = np.interp(t, time, values)
+    total = np.concatenate([[0.0], np.cumsum(0.5 * (v[1:] + v[:-1]) * np.diff(t))])
+    return np.asarray(np.diff(np.interp(grid, t, total)) / np.diff(grid))

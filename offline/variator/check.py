@@ -4,7 +4,8 @@ All models run with the boundary values of the full model: omega_I, F_O and the 
 it settles the ratio that its end stop held, from the release on its F_I. The reduced models settle with their ratio
 control, whose force is the F_I that holds the ratio.
 
-Settled states are compared by their means over a revolution. Each error is split:
+Settled states are compared by their means over a revolution. What the full model loses is what goes in and is not
+stored: P_I + P_O + P_ax - E'; efficiency is that of the power at the secondary with this loss. Each error is split:
 
     full        the revolution before against the last one: what the full model itself scatters
     laws        the identified laws at the full model's own operating point (i, xi, kappa, F_O, y): the regression
@@ -83,7 +84,7 @@ class Laws(Protocol):
     """The identified laws at given operating points, arrays of the same shape; F_O in [N]."""
 
     def steady(self, ratio: Array, xi: Array, kappa: Array, F_O: Array) -> dict[str, Array]:
-        """thrust_ratio, slip, creep (slip by sliding), drag (other loss as force on the belt, by F_O), distance."""
+        """Without shifting: thrust_ratio, slip, loss: force on the belt that takes the lost power, by F_O."""
 
     def k(self, ratio: Array, xi: Array, kappa: Array, F_O: Array, y: Array) -> Array:
         """Coefficient of shifting [1/N]."""
@@ -91,7 +92,7 @@ class Laws(Protocol):
     def flank_normal(self, ratio: float, xi: float, kappa: float, F_O: float, y: float) -> Array:
         """Field [N/m] on the cells."""
 
-    def projected(self, flank_normal: Array, F_O: float) -> Array:
+    def projected(self, flank_normal: Array, ratio: float, F_O: float) -> Array:
         """Projection of a field on the modes."""
 
     def ratio_at(self, r_I: Array) -> Array:
@@ -106,7 +107,6 @@ class Settled(NamedTuple):
 
     held: HeldRun
     values: dict[str, dict[str, float]]
-    distance: float  # of the operating point from the data of the laws, 0 inside
 
 
 class Branched(NamedTuple):
@@ -206,7 +206,7 @@ class Check:
                 }
                 for f in self.figures
             ],
-            "settled": {s.held.run.name: s.values | {"distance": s.distance} for s in self.settled},
+            "settled": {s.held.run.name: s.values for s in self.settled},
         }
 
 
@@ -274,33 +274,34 @@ def _thrust(p: Passage, laws: Laws) -> float:
     return float(laws.steady(*_point(p.point))["thrust_ratio"])
 
 
-def _efficiency(P_I: float, P_O: float) -> float:
-    """Of power from one shaft to the other, whichever way it goes; P_I, P_O into the shafts."""
-    return -P_O / P_I if P_I > 0.0 else -P_I / P_O
+def _efficiency(P_O: float, loss: float) -> float:
+    """Of power from one shaft to the other, with `P_O` into the secondary and what is lost on the way."""
+    return -P_O / (loss - P_O) if P_O < 0.0 else 1.0 - loss / P_O
 
 
 def _settled(held: HeldRun, models: Mapping[str, Driven], laws: Laws) -> tuple[Settled, dict[str, Array]]:
     values: dict[str, dict[str, float]] = {}
     for name, row in (("full", STEADY), ("before", BEFORE)):
         s = {k: float(v[row]) for k, v in held.summary.items()}
-        kept = ("thrust_ratio", "slip", "P_I", "P_O", "xi", "ratio", "omega_O", "loss")
-        values[name] = {k: s[k] for k in kept} | {"efficiency": _efficiency(s["P_I"], s["P_O"])}
+        lost = s["P_I"] + s["P_O"] + s["P_axial_I"] + s["P_axial_O"] - s["P_stored"]
+        kept = {k: s[k] for k in ("thrust_ratio", "slip", "xi", "ratio", "omega_O")}
+        values[name] = kept | {"efficiency": _efficiency(s["P_O"], lost), "loss": lost}
     flanks = {}
     for name, model in models.items():
         found = model.settle(held)
-        values[name] = found | {"efficiency": _efficiency(found["P_I"], found["P_O"])}
+        lost = found["P_I"] + found["P_O"]
+        values[name] = found | {"efficiency": _efficiency(found["P_O"], lost), "loss": lost}
         flanks[name] = model.flank_normal(-1.0, 0.0)
     s = {k: float(v[STEADY]) for k, v in held.summary.items()}
     law = {k: float(v) for k, v in laws.steady(*_point(s)).items()}
-    carried = -s["P_O"]  # with the losses of the laws at the full model's load
-    lost = law["creep"] * carried + law["drag"] * s["F_O"] * s["v"]
+    lost = law["loss"] * s["F_O"] * s["v"]
     values["laws"] = {
         "thrust_ratio": law["thrust_ratio"],
         "slip": law["slip"],
-        "efficiency": _efficiency(carried + lost, s["P_O"]),
+        "efficiency": _efficiency(s["P_O"], lost),
         "loss": lost,
     }
-    return Settled(held, values, law["distance"]), flanks
+    return Settled(held, values), flanks
 
 
 def _along(series: Series, laws: Laws) -> Array:
@@ -320,7 +321,7 @@ def _field(held: HeldRun, p: Passage, own: Mapping[str, Array], laws: Laws, y: f
     at = (p.point["ratio"], p.point["xi"], p.point["kappa"], p.point["F_O"])
     fields = {
         "full": full,
-        "projection": laws.projected(full, p.point["F_O"]),
+        "projection": laws.projected(full, p.point["ratio"], p.point["F_O"]),
         "laws": laws.flank_normal(*at, y),
         **own,
     }

@@ -1,7 +1,8 @@
-"""The variator's real-time models and laws under the boundary values of the full model, for the check.
+"""A variator's real-time models under the boundary values of the full model, and its laws alone, for the check.
 
-The primary's speed is given, as in the full model, through a coupling that is stiffer than the unit's own by
-`STIFFER`: it follows within a fraction of a millisecond. Inputs are held over a step, at their means over it.
+Pulleys have the full model's inertia and no bearings. The primary's speed is given, as in the full model, through a
+coupling that is stiffer than the unit's own by `STIFFER`: it follows within a fraction of a millisecond. Inputs are
+held over a step, at their means over it.
 """
 
 import numpy as np
@@ -14,9 +15,10 @@ from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Fidelity, Instance
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.unit import Ratio, Variator, with_flange_inputs
+from rtcvt.variator.reduced_model import ReducedModel
+from rtcvt.variator.unit import FLANGES, Ratio, Variator, with_flange_inputs
 
-__all__ = ["STEP", "Player"]
+__all__ = ["STEP", "Player", "RecordedLaws"]
 
 Array = NDArray[np.float64]
 
@@ -30,10 +32,12 @@ WIDE = Ratio(min=0.4, max=2.7)  # no end stop in the way of the full model's
 class Player:
     """One of the models; its state is that behind what was run last."""
 
-    def __init__(self, unit: Variator, fidelity: Fidelity) -> None:
+    def __init__(self, unit: Variator, fidelity: Fidelity, reduced: ReducedModel, J: float) -> None:
+        """`J`: moment of inertia of a pulley of the full model [kg m2]."""
+        self._J = J
         given = with_flange_inputs(unit, {"primary": "speed", "secondary": "torque"})
         wide = given.model_copy(update={"ratio": WIDE, "fields": (FIELD,), "cells": CELLS})
-        self.model = build_variator(wide, fidelity)
+        self.model = build_variator(wide, fidelity, reduced=reduced)
         self._at = {v.name: v.index for v in self.model.select("output")}
         self._u = {v.name: v.index for v in self.model.select("input")}
         places = [v.index for v in self.model.select("output") if v.name.startswith(f"field.{FIELD}")]
@@ -110,6 +114,7 @@ class Player:
         x = self.model.instantiate()
         v = self.model.by_name
         given = {"clamp.control": control, "ratio.start": ratio, "primary.w_start": omega_I, "clamp.F_max": 1e6}
+        given |= {f"{name}.{key}": value for name in FLANGES for key, value in (("J", self._J), ("b", 0.0))}
         given |= {"primary.c": STIFFER * x.p[v["primary.c"].index]}
         given |= {"primary.d": np.sqrt(STIFFER) * x.p[v["primary.d"].index]}
         for name, value in given.items():
@@ -127,3 +132,60 @@ def _held(grid: Array, time: Array, values: Array) -> Array:
     v = np.interp(t, time, values)
     total = np.concatenate([[0.0], np.cumsum(0.5 * (v[1:] + v[:-1]) * np.diff(t))])
     return np.asarray(np.diff(np.interp(grid, t, total)) / np.diff(grid))
+
+
+class RecordedLaws:
+    """The laws of a reduced model, evaluated with numpy, and the geometry of its belt."""
+
+    def __init__(self, reduced: ReducedModel) -> None:
+        self._reduced = reduced
+        c = reduced.constants
+        self._force = 2.0 * c["mu"] / np.cos(c["delta_0"])
+        phi = np.linspace(np.pi - 0.4, 0.4, 4001)  # the taut path: Cebulla 2014, section 4.2
+        r_O = (c["length"] - 2.0 * c["d_A"] * (np.sin(phi) + (np.pi - phi) * np.cos(phi))) / (2.0 * np.pi)
+        r_I = r_O + c["d_A"] * np.cos(phi)
+        good = np.minimum(r_I, r_O) > 2.0 * c["h_off"]
+        self._r_I, self._ratio = r_I[good], ((r_O - c["h_off"]) / (r_I - c["h_off"]))[good]
+        span = c["d_A"] * np.sin(phi)
+        self._length = np.stack([2.0 * (np.pi - phi) * r_I, span, 2.0 * phi * r_O, span], axis=1)[good]
+
+    def steady(self, ratio: Array, xi: Array, kappa: Array, F_O: Array) -> dict[str, Array]:
+        """See `check.Laws`."""
+        found = self._reduced.evaluate(self._points(ratio, xi, kappa, F_O, np.ones(np.shape(ratio))))
+        creep = found["c"] * np.ravel(xi)
+        values = {
+            "thrust_ratio": found["zeta"],
+            "slip": found["e"] + creep,
+            "loss": found["lambda"] + self._force * creep * np.ravel(xi),
+        }
+        return {k: v.reshape(np.shape(ratio)) for k, v in values.items()}
+
+    def k(self, ratio: Array, xi: Array, kappa: Array, F_O: Array, y: Array) -> Array:
+        """See `check.Laws`."""
+        found = self._reduced.evaluate(self._points(ratio, xi, kappa, F_O, y))["k"]
+        return np.asarray(found.reshape(np.shape(ratio)) / self._reduced.constants["F_ref"])
+
+    def flank_normal(self, ratio: float, xi: float, kappa: float, F_O: float, y: float) -> Array:
+        """See `check.Laws`."""
+        z = self._points(*(np.array([a]) for a in (ratio, xi, kappa, F_O, y)))
+        return np.asarray(self._reduced.field(FIELD, z)[0] / self._unit(ratio, F_O))
+
+    def projected(self, flank_normal: Array, ratio: float, F_O: float) -> Array:
+        """See `check.Laws`."""
+        modes = next(f for f in self._reduced.fields if f.name == FIELD).modes
+        unit = self._unit(ratio, F_O)
+        a = np.linalg.lstsq(modes.T, flank_normal * unit, rcond=None)[0]
+        return np.asarray(a @ modes / unit)
+
+    def ratio_at(self, r_I: Array) -> Array:
+        """See `check.Laws`."""
+        return np.interp(r_I, self._r_I, self._ratio)
+
+    def _points(self, ratio: Array, xi: Array, kappa: Array, F_O: Array, y: Array) -> Array:
+        f = np.asarray(F_O) / self._reduced.constants["F_ref"]
+        return np.column_stack([np.ravel(a) for a in (ratio, xi, kappa, f, y)])
+
+    def _unit(self, ratio: float, F_O: float) -> Array:
+        """What makes a force per length of cells dimensionless [m/N]."""
+        lengths = np.array([np.interp(ratio, self._ratio[::-1], a[::-1]) for a in self._length.T])
+        return np.repeat(lengths, CELLS) / F_O

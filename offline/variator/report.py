@@ -332,7 +332,7 @@ def _runs(settled: Sequence[Settled]) -> str:
         v, run = s.values, s.held.run
         slipping = abs(v["full"]["slip"]) > SLIPPING
         said = ["macro-slip"] if v["hybrid"].get("macro_slip") else []
-        said += ["outside the data"] if s.distance > 0.0 else []
+        said += ["outside the data"] if v["hybrid"].get("outside") else []
         rows.append((
             text(run.name), number(v["full"]["ratio"], 3), number(run.omega_I * 30.0 / np.pi, 4),
             number(v["full"]["xi"], 2), number(1e-3 * run.F_O, 3),

@@ -72,6 +72,7 @@ def held(name, slip=0.01, xi=0.4, transient=False, thrust=1.5):
         "slip": np.array([1.1 * slip, slip, slip]), "thrust_ratio": np.array([1.01 * thrust, thrust, 1.3 * thrust]),
         "xi": np.full(3, xi), "kappa": np.full(3, 0.1), "F_O": np.full(3, 1e4), "M_O": np.full(3, 50.0),
         "v": np.full(3, 10.0), "P_I": np.full(3, 1e4), "P_O": np.full(3, -9.6e3),
+        "P_axial_I": np.zeros(3), "P_axial_O": np.zeros(3), "P_stored": np.array([100.0, 0.0, 0.0]),
     }  # fmt: skip
     point = {"ratio": float(ratio), "xi": xi, "kappa": 0.1, "F_O": 1e4, "F_I": 1.5e4}
     fields = dict.fromkeys(KEPT, hump(2e4))
@@ -120,8 +121,7 @@ class ExactLaws:
 
     def steady(self, ratio, xi, kappa, F_O):
         one = np.ones_like(np.asarray(ratio, dtype=float))
-        return {"thrust_ratio": 1.5 * self.thrust * one, "slip": 0.01 * one, "creep": 0.01 * one,
-                "drag": (400.0 - 0.01 * 9.6e3) / (1e4 * 10.0) * one, "distance": 0.0 * one}  # fmt: skip
+        return {"thrust_ratio": 1.5 * self.thrust * one, "slip": 0.01 * one, "loss": 400.0 / (1e4 * 10.0) * one}
 
     def k(self, ratio, xi, kappa, F_O, y):
         return 3e-7 * np.ones_like(ratio)
@@ -129,7 +129,7 @@ class ExactLaws:
     def flank_normal(self, ratio, xi, kappa, F_O, y):
         return hump(2e4)
 
-    def projected(self, flank_normal, F_O):
+    def projected(self, flank_normal, ratio, F_O):
         return 0.99 * flank_normal
 
     def ratio_at(self, r_I):
@@ -183,7 +183,9 @@ def test_slip_is_compared_in_points_and_only_where_the_full_model_does_not_slip_
 def test_efficiency_needs_a_load():
     check = checked([held("a"), held("idle", xi=0.05)])
     assert named(check, "efficiency", "largest").within == (1, 1)
-    assert named(check, "efficiency").parts["laws"] == pytest.approx(0.0, abs=1e-12)
+    parts = named(check, "efficiency").parts
+    assert parts["laws"] == pytest.approx(0.0, abs=1e-12)
+    assert parts["full"] == pytest.approx(9.6 / 9.9 - 0.96)
 
 
 def test_ratio_error_is_relative_to_the_signal_and_to_how_far_it_moved():

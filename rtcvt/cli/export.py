@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtcvt.cli.console import (
-    Fidelity,
     Model,
     Settings,
     Substeps,
@@ -35,7 +34,7 @@ class Backend(StrEnum):
 @command
 def export(
     unit: UnitName,
-    model: Model = Fidelity.rigid,
+    model: Model = None,
     backend: Annotated[
         Backend, typer.Option(help="native: machine code; python: needs rtcvt in the importing tool's Python.")
     ] = Backend.native,
@@ -80,19 +79,16 @@ def export(
     """
     from fmu.export import export_python, require_fmu_name
     from fmu.slave import with_start_values
-    from rtcvt.build import build_any, load_any
+    from rtcvt.build import build_any, choose_flanges, load_any
     from rtcvt.documentation import documentation_page
-    from rtcvt.pog.flange import with_flanges
     from rtcvt.scenario import parameter_value
     from rtcvt.unitfile import Unit
     from rtcvt.vehicle.page import part_page
 
     loaded = load_any(unit)
     choice = {k: str(v) for k, v in assignments(flanges, "--flange").items()}
-    if choice and not isinstance(loaded, Unit):
-        raise InputError("--flange", "", (flanges or [""])[0], "only with a gear system")
-    chosen = with_flanges(loaded, choice, "--flange") if isinstance(loaded, Unit) else loaded
-    built = build_any(chosen, model.value, substeps)
+    chosen = choose_flanges(loaded, choice, "--flange")
+    built = build_any(chosen, model.value if model else None, substeps)
     values = dict(parameter_value(built, k, v, "--set") for k, v in assignments(settings).items())
     path = output or Path(f"{loaded.name}.fmu")
     require_fmu_name(path)
@@ -110,11 +106,11 @@ def export(
         from fmu.native.export import export_native, own_platform
 
         kinds = "co-simulation and model exchange"
-        export_native(chosen, model.value, path, platforms or [own_platform()], substeps, values, page)
+        export_native(chosen, built.fidelity, path, platforms or [own_platform()], substeps, values, page)
     else:
         kinds = "co-simulation"
-        export_python(chosen, model.value, path, substeps, values, page)
-    say(f"{built.name}, {model.value} model, FMI 2.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+        export_python(chosen, built.fidelity, path, substeps, values, page)
+    say(f"{built.name}, {built.fidelity} model, FMI 2.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 
 
 @command

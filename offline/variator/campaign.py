@@ -204,7 +204,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
             n_workers=workers or os.cpu_count(),
             threads_per_worker=1,
             memory_limit=0,
-            dashboard_address=None,
+            dashboard_address=":0",
             silence_logs=logging.CRITICAL,
         )
     with cluster, Client(cluster) as client:

@@ -277,6 +277,8 @@ def _drawn(
 
 def _possible(space: Space, b: Belt, s: Sheaves, run: Run) -> Run | None:
     """The run with force factors that hold, or None if it cannot be."""
+    if max(abs(run.xi), *(abs(k.xi / k.y_O) for k in run.branches), 0.0) > space.capacity:
+        return None
     try:
         geometry = start_of(b, s, run)[0].steady.geometry
     except InputError:

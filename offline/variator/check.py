@@ -33,7 +33,8 @@ states, in force steps and in passages of transients:
 
 Over several runs a figure is the quadratic mean of the runs' errors, or the largest. A state in which the full model
 slips macroscopically (|speed loss| > `SLIPPING`) has no thrust ratio or slip to compare: such states are only listed,
-with what the reduced models say of them.
+with what the reduced models say of them. What y was in a passage follows from the run's own F_I,eq, moved from the
+settled state to the passage by the law.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -74,7 +75,7 @@ class Driven(Protocol):
         """Settle at the run's ratio: thrust_ratio, slip, tau_I, omega_O, P_I, P_O, macro_slip, outside."""
 
     def play(self, series: Series, factor: float = 1.0) -> dict[str, Array]:
-        """From the settled state through a branch, F_I times `factor`: tau_I, omega_O, ratio at ``series["time"]``."""
+        """From what settled last through a branch, F_I times `factor`: tau_I, omega_O, ratio at ``series["time"]``."""
 
     def flank_normal(self, start: float, stop: float) -> Array:
         """Mean field [N/m] between two times [s] of what was played last; before 0: of the settled state."""
@@ -243,7 +244,7 @@ def check_heldout(
         state, own = _settled(held, models, laws)
         settled.append(state)
         fields += [_field(held, held.passages[STEADY], own, laws, 1.0)]
-        thrust = state.values["laws"]["thrust_ratio"] / state.values["full"]["thrust_ratio"]
+        known = {k: v["thrust_ratio"] for k, v in state.values.items()}
         for j, series in enumerate(held.branches):
             if len(series["time"]) < 2:
                 continue
@@ -251,16 +252,14 @@ def check_heldout(
             passages = [p for p in held.passages if p.phase == j + 1]
             flanks: dict[str, list[Array]] = {}
             for name, model in models.items():
-                model.settle(held)
                 traces[name] = model.play(series)
                 flanks[name] = [model.flank_normal(p.start, p.stop) for p in passages]
-            models["hybrid"].settle(held)
-            own_thrust = state.values["hybrid"]["thrust_ratio"] / state.values["full"]["thrust_ratio"]
-            traces["inserted"] = models["hybrid"].play(series, own_thrust)
+            traces["inserted"] = models["hybrid"].play(series, known["hybrid"] / known["full"])
             traces["laws"] = {"ratio": _along(series, laws)}
             branched.append(Branched(held, j, series, traces))
             for row, p in enumerate(passages):
-                y = p.point["F_I"] / (p.point["F_O"] * _thrust(p, laws)) * (thrust if not held.transient else 1.0)
+                balance = float(laws.steady(*_point(p.point))["thrust_ratio"]) * known["full"] / known["laws"]
+                y = p.point["F_I"] / (p.point["F_O"] * balance)
                 fields.append(_field(held, p, {name: f[row] for name, f in flanks.items()}, laws, y))
     return Check(heldout, tuple(settled), tuple(branched), tuple(fields), step, dict(about or {}))
 
@@ -268,10 +267,6 @@ def check_heldout(
 def _point(p: Mapping[str, Any]) -> tuple[Array, Array, Array, Array]:
     ratio, xi, kappa, F_O = (np.asarray(p[k], dtype=float) for k in ("ratio", "xi", "kappa", "F_O"))
     return ratio, xi, kappa, F_O
-
-
-def _thrust(p: Passage, laws: Laws) -> float:
-    return float(laws.steady(*_point(p.point))["thrust_ratio"])
 
 
 def _efficiency(P_O: float, loss: float) -> float:
@@ -389,7 +384,9 @@ def figures_of(settled: Iterable[Settled], branched: Iterable[Branched], fields:
         for statistic, limit in zip(_STATISTICS, limits, strict=True):
             found.append(_figure(name, statistic, limit, errors, parts, points=not relative))
     found += _transient_figures([b for b in branched if b.held.transient])
-    found += _field_figures([f for f in fields if not f.slipping])
+    whole = [f for f in fields if not f.slipping]
+    found += _field_figures(whole, (0.08, 0.10))
+    found += _field_figures([f for f in whole if f.passage.phase == 0], (None, None), ", settled")[::2]
     return tuple(found)
 
 
@@ -446,7 +443,8 @@ def _transient_figures(branches: list[Branched]) -> list[Figure]:
     return found
 
 
-def _field_figures(fields: list[Field]) -> list[Figure]:
+def _field_figures(fields: list[Field], limits: tuple[float | None, float | None], of: str = "") -> list[Figure]:
+    """Quadratic mean and largest error of the shape, then of the peak."""
     shape: Errors = {m: {} for m in MODELS}
     peak: Errors = {m: {} for m in MODELS}
     shape_parts: Errors = {"full": {}, "projection": {}, "laws": {}}
@@ -462,8 +460,8 @@ def _field_figures(fields: list[Field]) -> list[Figure]:
             by_shape[name][run] = nrmse(a, full)
             by_peak[name][run] = float(a.max()) / highest - 1.0
     return [
-        _figure("flank normal force", "quadratic mean", 0.08, shape, shape_parts),
-        _figure("flank normal force", "largest", None, shape, shape_parts),
-        _figure("peak of the flank normal force", "quadratic mean", None, peak, peak_parts),
-        _figure("peak of the flank normal force", "largest", 0.10, peak, peak_parts),
+        _figure(f"flank normal force{of}", "quadratic mean", limits[0], shape, shape_parts),
+        _figure(f"flank normal force{of}", "largest", None, shape, shape_parts),
+        _figure(f"peak of the flank normal force{of}", "quadratic mean", None, peak, peak_parts),
+        _figure(f"peak of the flank normal force{of}", "largest", limits[1], peak, peak_parts),
     ]

@@ -78,7 +78,7 @@ class Player:
         time = series["time"]
         x = self._instance(0.0, float(series["ratio"][0]), float(series["omega_I"][0]))
         n = max(1, int(np.ceil(time[-1] / STEP - 1e-9)))
-        grid = np.arange(n + 1) * STEP
+        grid: Array = np.arange(n + 1.0) * STEP
         u = np.tile(self._settled.u, (n, 1))
         for name, key, sign in (
             ("primary.w", "omega_I", 1.0),

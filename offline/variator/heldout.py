@@ -78,7 +78,8 @@ class Passage(NamedTuple):
     fields: dict[str, Array]
 
 
-class Series(NamedTuple):
+@dataclass(frozen=True)
+class Series:
     """A branch over time: name of each of `COLUMNS` -> (n,)."""
 
     columns: dict[str, Array]

@@ -118,6 +118,11 @@ class Branched(NamedTuple):
     full: Series
     traces: dict[str, dict[str, Array]]
 
+    @property
+    def slipping(self) -> bool:
+        """Whether the full model slips macroscopically."""
+        return _slips(self.held, 2 + self.number)
+
 
 class Field(NamedTuple):
     """Flank normal force of a passage: source (full, before, hybrid, rigid, projection, laws) -> (cells,)."""
@@ -322,8 +327,12 @@ def _field(held: HeldRun, p: Passage, own: Mapping[str, Array], laws: Laws, y: f
     }
     if p.phase == 0:
         fields["before"] = held.passages[BEFORE].fields["flank_normal"]
-    row = STEADY if p.phase == 0 else 1 + p.phase
-    return Field(held, p, fields, bool(abs(held.summary["slip"][row]) > SLIPPING))
+    return Field(held, p, fields, _slips(held, STEADY if p.phase == 0 else 1 + p.phase))
+
+
+def _slips(held: HeldRun, window: int) -> bool:
+    """Whether the full model slips macroscopically in a window."""
+    return bool(abs(held.summary["slip"][window]) > SLIPPING)
 
 
 # --- figures
@@ -372,7 +381,7 @@ def _figure(
 def figures_of(settled: Iterable[Settled], branched: Iterable[Branched], fields: Iterable[Field]) -> tuple[Figure, ...]:
     """All compared quantities with their limits."""
     found: list[Figure] = []
-    states = [s for s in settled if not abs(s.values["full"]["slip"]) > SLIPPING]
+    states = [s for s in settled if not _slips(s.held, STEADY)]
     for name, relative, limits in (
         ("thrust ratio", True, (0.02, 0.05)),
         ("slip", False, (0.001, None)),
@@ -383,7 +392,7 @@ def figures_of(settled: Iterable[Settled], branched: Iterable[Branched], fields:
         errors, parts = _state_errors(used, key, relative)
         for statistic, limit in zip(_STATISTICS, limits, strict=True):
             found.append(_figure(name, statistic, limit, errors, parts, points=not relative))
-    found += _transient_figures([b for b in branched if b.held.transient])
+    found += _transient_figures([b for b in branched if b.held.transient and not b.slipping])
     whole = [f for f in fields if not f.slipping]
     found += _field_figures(whole, (0.08, 0.10))
     found += _field_figures([f for f in whole if f.passage.phase == 0], (None, None), ", settled")[::2]

@@ -13,13 +13,14 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from offline.pushbelt.parameters import Parameters, belt, sheaves
 from offline.variator.experiment import (
+    BEFORE,
     ENDS,
     SLIPPING,
     STEADY,
@@ -36,9 +37,12 @@ from offline.variator.plan import Plan, runs_of
 from rtcvt.errors import InputError
 from rtcvt.recording import replaced_on_success
 
-__all__ = ["INDEX", "Campaign", "Row", "index", "run_campaign", "state_of", "write_index"]
+__all__ = ["INDEX", "Campaign", "Row", "index", "run_campaign", "state_of", "write_index", "write_short"]
 
 INDEX = "index.csv"
+WINDOWS = ("before", "steady")  # names of `BEFORE` and `STEADY`; then come the branches
+# columns of a table for documents
+SHORT = ["y", "ratio", "omega_I", "F_O", "xi", "kappa", "thrust_ratio", "slip", "x", "loss"]
 
 
 class Row(NamedTuple):
@@ -227,15 +231,24 @@ def _deaf() -> Iterator[None]:
 def write_index(folder: Path) -> list[Row]:
     """Write index.csv from the files of a folder: a row for each window of each run, columns with their units."""
     rows = list(index(folder))
+    _write_table(folder / INDEX, rows, list(SUMMARY), ".7g")
+    return rows
+
+
+def write_short(path: Path, rows: Iterable[Row]) -> None:
+    """Write a table of the settled states and branches with the columns `SHORT`, small enough for a repository."""
+    _write_table(path, [row for row in rows if row.window != WINDOWS[BEFORE]], SHORT, ".4g")
+
+
+def _write_table(path: Path, rows: Iterable[Row], columns: list[str], form: str) -> None:
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["run", "window", "ended", "slipping", *(f"{k} [{unit}]" for k, (unit, _) in SUMMARY.items())])
+    writer.writerow(["run", "window", "ended", "slipping", *(f"{k} [{SUMMARY[k][0]}]" for k in columns)])
     for row in rows:
-        values = (f"{v:.7g}" for v in row.values.values())
+        values = (format(row.values[k], form) for k in columns)
         writer.writerow([row.run, row.window, row.ended, "yes" if row.slipping else "no", *values])
-    with replaced_on_success(folder / INDEX) as temporary:
+    with replaced_on_success(path) as temporary:
         temporary.write_text(table.getvalue(), encoding="utf-8")
-    return rows
 
 
 def index(folder: Path) -> Iterator[Row]:
@@ -251,6 +264,6 @@ def index(folder: Path) -> Iterator[Row]:
             name, values, ended = run_of(file).name, summary_of(file), file["ended"][()]
             phases = file["window/phase"][()]
         for k, phase in enumerate(phases):
-            window = ("before", "steady")[k] if k <= STEADY else f"branch {phase}"
+            window = WINDOWS[k] if k <= STEADY else f"branch {phase}"
             row = {key: float(v[k]) for key, v in values.items()}
             yield Row(name, window, ENDS[ended[phase]], abs(row["slip"]) > SLIPPING, row)

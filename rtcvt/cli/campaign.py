@@ -25,6 +25,9 @@ def campaign(
     workers: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Local processes; default: one for each processor.")
     ] = None,
+    summary: Annotated[
+        Path | None, typer.Option("--summary", metavar="FILE.csv", help="Write a short table of all runs to FILE.csv.")
+    ] = None,
 ) -> None:
     """Run the full model of a pushbelt over a plan of operating points and transients.
 
@@ -46,12 +49,14 @@ def campaign(
     Exits with code 1 if a run failed or its belt left its place, 130 after Ctrl-C.
     """
     from offline.pushbelt.parameters import load_parameters
-    from offline.variator.campaign import INDEX, index, run_campaign, state_of
+    from offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
     from offline.variator.plan import load_plan, runs_of
+    from rtcvt.recording import require_writable
     from rtcvt.unitfile import find_unit, read_toml
 
     parameters, text = load_parameters(unit), read_toml(find_unit(unit))[1]
     chosen, plan_text = load_plan(plan)
+    require_writable(summary)
     interrupted = False
     try:
         with progress_bar() as bar:
@@ -62,6 +67,8 @@ def campaign(
         interrupted = True
         result = state_of(output, runs_of(chosen, parameters))
     rows = list(index(output))
+    if summary is not None:
+        write_short(summary, rows)
     left = sorted({row.run for row in rows if row.ended == "belt left its place"})
     steady = [row for row in rows if row.window == "steady"]
     if steady:

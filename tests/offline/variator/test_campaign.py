@@ -1,5 +1,6 @@
 """Campaigns: what a plan draws, what a run measures, and that no run is lost."""
 
+import csv
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ from offline.pushbelt.runs import DATASETS
 from offline.pushbelt.snapshots import FIELDS
 from offline.pushbelt.velocity_model import belt_velocity
 from offline.variator import campaign, experiment
-from offline.variator.campaign import INDEX, index, run_campaign
+from offline.variator.campaign import INDEX, index, run_campaign, write_short
 from offline.variator.experiment import (
     BEFORE,
     LIMIT,
@@ -178,6 +179,20 @@ def test_bad_plans_are_refused_by_key(tmp_path, old, new, key, value, allowed):
         plan_of(tmp_path, SMALL.replace(old, new))
     for part in ("plan.toml", key, value or "", allowed):
         assert part in str(error.value)
+
+
+def test_a_longer_plan_contains_the_shorter_one(tmp_path, parameters):
+    """A campaign is extended by a larger number: what is there stays."""
+    names = ("point-000", "point-001", "torque-000")
+    short, long = (
+        {
+            run.name: run
+            for run in runs_of(plan_of(tmp_path, SMALL.replace("number = 2", f"number = {n}"))[0], parameters)
+        }
+        for n in (2, 5)
+    )
+    assert len(long) == 6
+    assert [short[n] for n in names] == [long[n] for n in names]
 
 
 def test_unknown_plans_and_impossible_spaces_are_refused(tmp_path, parameters):
@@ -389,6 +404,10 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
     assert (folder / INDEX).read_text() == written
     rows = list(index(folder))
     assert [(r.run, r.window) for r in rows[:3]] == [(names[0], w) for w in ("before", "steady", "branch 1")]
+    write_short(tmp_path / "short.csv", rows)
+    short = list(csv.DictReader((tmp_path / "short.csv").open()))
+    assert [r["window"] for r in short[:2]] == ["steady", "branch 1"]
+    assert float(short[0]["thrust_ratio [1]"]) == pytest.approx(rows[1].values["thrust_ratio"], rel=1e-3)
     with open_run(folder / "torque-000.h5") as file:
         assert summary(file)["thrust_ratio"].tolist() == [r.values["thrust_ratio"] for r in rows[-3:]]
         # a torque step: the load goes to that of the branch

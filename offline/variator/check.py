@@ -196,7 +196,7 @@ class Check:
     def as_numbers(self) -> dict[str, Any]:
         """Everything in numbers, ready for JSON: see the command's help for the keys."""
         return {
-            "unit": self.heldout.unit,
+            "unit": self.about.get("unit", self.heldout.unit),
             "runs": len(self.heldout.runs),
             "failures": list(self.failures),
             "figures": [

@@ -315,7 +315,7 @@ def _fields(fields: Sequence[Field]) -> str:
             ax.set_xlim(0.0, 4.0)
             for c in (1.0, 2.0, 3.0):
                 ax.axvline(c, color=_GREY, lw=0.8)
-        grid[0, 1].legend(frameon=False, fontsize=8)
+        grid[0, 0].legend(frameon=False, fontsize=8)
         for ax in grid[-1]:
             ax.set_xticks([0.5, 1.5, 2.5, 3.5], SECTIONS)
             ax.tick_params(labelbottom=True, axis="x", length=0)

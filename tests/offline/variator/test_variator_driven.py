@@ -1,4 +1,6 @@
-"""A variator's real-time models under the boundary values of the full model, with laws that are constant."""
+"""Real-time models of a variator under the full model's boundary values, with laws that are constant; the command."""
+
+import json
 
 import numpy as np
 import pytest
@@ -6,9 +8,12 @@ import pytest
 from offline.pushbelt.snapshots import CELLS
 from offline.variator.driven import STEP, Player, RecordedLaws, _held
 from offline.variator.experiment import SUMMARY, Branch, Run
-from offline.variator.heldout import COLUMNS, HeldRun, Series
-from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel
-from rtcvt.variator.unit import PARAMETERS, read_variator
+from offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, write_heldout
+from rtcvt import cli
+from rtcvt.cli.variator import error_rows
+from rtcvt.errors import InputError
+from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel, write_reduced
+from rtcvt.variator.unit import PARAMETERS, load_variator, read_variator
 
 ZETA, K, E, C, LAMBDA = 1.3, 1e-2, 0.001, 0.004, 0.001
 F_REF, F_O, OMEGA = 2e4, 1.5e4, 200.0
@@ -43,16 +48,20 @@ def reduced():
     )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def unit():
+def unit_text():
     given = {"primary.J": 0.05, "secondary.J": 0.05, "primary.b": 0.01, "secondary.b": 0.01, "belt.v_0": 0.01,
              "belt.T_slip": 1e-3, "belt.T_point": 1e-3, "ratio.start": 1.0, "ratio.T": 0.02, "ratio.T_stop": 0.01,
              "clamp.F_min": 100.0, "clamp.F_max": 1e5, "clamp.y_min": 0.5, "clamp.y_max": 1.8}  # fmt: skip
-    text = 'name = "v"\nkind = "variator"\nreduced = "none"\nratio = { min = 0.5, max = 2.0 }\n[parameters]\n'
+    text = 'name = "v"\nkind = "variator"\nreduced = "constant.h5"\nratio = { min = 0.5, max = 2.0 }\n[parameters]\n'
     for row in PARAMETERS:
         if not row.name.startswith(("belt.K", "belt.d")):
             text += f"{row.name} = {given.get(row.name, 0.0)}\n"
-    return read_variator(text + '[solver]\nmethod = "rosenbrock"\nstep = 1e-3\nsubsteps = 2\n', "v.toml")
+    return text + '[solver]\nmethod = "rosenbrock"\nstep = 1e-3\nsubsteps = 2\n'
+
+
+@pytest.fixture(scope="module")
+def unit():
+    return read_variator(unit_text(), "v.toml")
 
 
 def held(ratio=0.9, tau_O=60.0, time=0.2, y=1.2, y_O=1.0):
@@ -149,3 +158,78 @@ def test_field_has_its_unit(unit, reduced):
     np.testing.assert_allclose(laws.projected(expected, 0.9, F_O), expected, atol=1e-9 * expected.max())
     player.play(run.branches[0])
     np.testing.assert_allclose(player.flank_normal(0.05, 0.1), settled, rtol=1e-3, atol=1e-6 * expected.max())
+
+
+# --- the command
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path, reduced):
+    """A folder with a unit and its reduced model."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.toml").write_text(unit_text(), encoding="utf-8")
+    write_reduced(reduced, tmp_path / "constant.h5")
+    return tmp_path
+
+
+def rtcvt(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["rtcvt", *words])
+    try:
+        cli.main()
+    except SystemExit as stop:
+        return stop.code or 0
+    return 0
+
+
+def table_of(run, path):
+    """A table with this run, whose full model has the thrust ratio, but neither the slip nor the field of the laws."""
+    means = dict(run.summary) | {"thrust_ratio": np.full(3, ZETA), "slip": np.full(3, 0.02), "xi": np.full(3, 0.3)}
+    point = {"ratio": 0.9, "xi": 0.3, "kappa": 0.1, "F_O": F_O, "F_I": ZETA * F_O}
+    passage = Passage(0, -0.1, 0.0, point, dict.fromkeys(KEPT, np.ones(4 * CELLS)))
+    full = HeldRun(run.run, False, 0.05, means, dict.fromkeys(("tau_I", "omega_O", "ratio"), 0.0), run.branches,
+                   (passage, passage))  # fmt: skip
+    write_heldout(HeldOut("belt", (full,), "", "", {"sheaves": {"J": 0.0126}}, {"revision": "abc"}), path)
+
+
+def test_check_writes_report_and_figures_and_says_what_is_missed(folder, monkeypatch, capsys):
+    table_of(held(), folder / "constant_heldout.h5")
+    assert rtcvt(monkeypatch, "check", "v.toml", "-o", "r.html", "--json", "r.json") == 1
+    text = capsys.readouterr()
+    assert "missed: slip, quadratic mean" in " ".join(text.err.split())
+    assert "Settled states" in (folder / "r.html").read_text(encoding="utf-8")
+    found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    assert (found["unit"], found["runs"]) == ("v", 1)
+    by_name = {(f["name"], f["statistic"]): f for f in found["figures"]}
+    assert by_name["thrust ratio", "largest"]["reached"] is True
+    assert by_name["slip", "quadratic mean"]["reached"] is False
+    rows = error_rows(load_variator("v.toml"), "hybrid", folder / "r.json")
+    assert [r.signal for r in rows][:2] == ["thrust ratio, quadratic mean", "thrust ratio, largest"]
+    slip = next(r for r in rows if r.signal.startswith("slip"))
+    assert (slip.nrms, slip.limit) == (by_name["slip", "quadratic mean"]["value"]["hybrid"], 0.001)
+
+
+def test_a_reduced_model_without_held_out_runs(folder, monkeypatch, capsys):
+    assert error_rows(load_variator("v.toml"), "hybrid", None) is None
+    assert rtcvt(monkeypatch, "check", "v.toml") == 2
+    assert "--fresh" in capsys.readouterr().err
+    assert not (folder / "report.html").exists()
+
+
+def test_figures_of_another_unit_are_refused(folder):
+    (folder / "f.json").write_text('{"unit": "w", "runs": 1, "figures": []}', encoding="utf-8")
+    with pytest.raises(InputError, match="a check of v"):
+        error_rows(load_variator("v.toml"), "hybrid", folder / "f.json")
+    (folder / "f.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(InputError, match="check --json"):
+        error_rows(load_variator("v.toml"), "hybrid", folder / "f.json")
+
+
+@pytest.mark.parametrize("option", [("--set", "primary.J=1"), ("--scenario", "x")])
+def test_options_that_a_variator_does_not_take(folder, monkeypatch, capsys, option):
+    assert rtcvt(monkeypatch, "check", "v.toml", *option) == 2
+    assert option[0] in capsys.readouterr().err
+
+
+def test_fresh_is_for_variators(folder, monkeypatch, capsys):
+    assert rtcvt(monkeypatch, "check", "planetary", "--fresh") == 2
+    assert "only with a variator" in capsys.readouterr().err

@@ -22,7 +22,7 @@ from pythonfmu.builder import FmuBuilder
 
 from fmu.slave import SETTINGS, UNIT_FILE, with_start_values
 from rtcvt import __version__
-from rtcvt.build import AnyUnit, build_any, speed_flanges
+from rtcvt.build import AnyUnit, build_any, files_beside, speed_flanges
 from rtcvt.errors import InputError
 from rtcvt.model import Fidelity
 from rtcvt.recording import replaced_on_success, require_writable
@@ -114,7 +114,7 @@ def export_python(
         (work / "documentation").mkdir()
         if documentation is not None:
             (work / "documentation" / "index.html").write_text(documentation, encoding="utf-8")
-        FmuBuilder.build_FMU(script, temporary, [unit_file, settings_file], work / "documentation")
+        FmuBuilder.build_FMU(script, temporary, [unit_file, settings_file, *files_beside(unit)], work / "documentation")
     return path
 
 

@@ -12,7 +12,16 @@ from rtcvt.variator.build import build_variator
 from rtcvt.variator.unit import Variator, load_variator, read_variator, with_flange_inputs
 from rtcvt.vehicle.parts import KINDS, Part, build_part, load_part, read_part
 
-__all__ = ["AnyUnit", "build_any", "choose_flanges", "default_fidelity", "load_any", "read_any", "speed_flanges"]
+__all__ = [
+    "AnyUnit",
+    "build_any",
+    "choose_flanges",
+    "default_fidelity",
+    "files_beside",
+    "load_any",
+    "read_any",
+    "speed_flanges",
+]
 
 AnyUnit = Unit | Part | Variator
 
@@ -72,6 +81,13 @@ def speed_flanges(unit: AnyUnit) -> dict[str, str]:
     if isinstance(unit, Unit):
         return {name: "speed" for name, port in unit.ports.items() if port.coupled}
     return unit.flanges.speeds() if isinstance(unit, Variator) else {}
+
+
+def files_beside(unit: AnyUnit) -> list[Path]:
+    """Files of its own folder that a unit needs: a reduced model, a driving cycle."""
+    name = unit.reduced if isinstance(unit, Variator) else unit.cycle if isinstance(unit, Part) else None
+    own = unit.folder / name if name is not None and not isinstance(unit, Unit) else None
+    return [own] if own is not None and own.is_file() else []
 
 
 def default_fidelity(unit: AnyUnit) -> Fidelity:

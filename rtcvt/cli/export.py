@@ -73,17 +73,22 @@ def export(
     the compiler makes that platform's C library. The python backend makes co-simulation units that run in the importing
     tool's Python.
 
-    The documentation holds the equations, the unit's diagram, all variables and how far the rigid model is from the
-    full one on the unit's scenarios; --no-check skips the runs that this takes. --set changes start values. A flange
-    with a given speed turns its gear through a stiff spring and damper, the parameters NAME.c and NAME.d.
+    The documentation holds the equations, the unit's diagram, all variables and how far the model is from the full one:
+    of gear systems on the unit's scenarios, of variators on held-out runs; --no-check skips the runs that this takes.
+    --set changes start values. A flange with a given speed turns its gear through a stiff spring and damper, the
+    parameters NAME.c and NAME.d.
     """
     from fmu.export import export_python, require_fmu_name
     from fmu.slave import with_start_values
     from rtcvt.build import build_any, choose_flanges, load_any
+    from rtcvt.cli.variator import error_rows
     from rtcvt.documentation import documentation_page
     from rtcvt.scenario import parameter_value
     from rtcvt.unitfile import Unit
+    from rtcvt.variator.page import variator_page
+    from rtcvt.variator.unit import Variator
     from rtcvt.vehicle.page import part_page
+    from rtcvt.vehicle.parts import Part
 
     loaded = load_any(unit)
     choice = {k: str(v) for k, v in assignments(flanges, "--flange").items()}
@@ -100,7 +105,10 @@ def export(
         shared = [s for s in settings or [] if s.partition("=")[0].strip() not in couplings]
         rows = _error_rows(loaded, shared, figures) if figures or (checked and loaded.scenario) else None
         page = documentation_page(started, chosen, rows)
-    elif not isinstance(chosen, Unit):
+    elif isinstance(chosen, Variator):
+        rows = error_rows(chosen, built.fidelity, figures) if figures or checked else None
+        page = variator_page(started, chosen, rows)
+    elif isinstance(chosen, Part):
         page = part_page(started, chosen)
     if backend is Backend.native:
         from fmu.native.export import export_native, own_platform

@@ -140,7 +140,7 @@ def build_variator(
     variables += _outputs(unit, laws)
     n_y = sum(v.causality == "output" for v in variables)
     p[layout.N_X], p[layout.N_Y] = len(states), n_y
-    p[layout.PHI], p[layout.N_PHI] = layout.W_Y + n_y, laws.scratch
+    p[layout.PHI], p[layout.N_SCRATCH] = layout.W_Y + n_y, laws.scratch
     return Model(
         name=unit.name,
         description=unit.description,

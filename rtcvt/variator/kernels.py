@@ -127,8 +127,8 @@ from rtcvt.variator.layout import (
     N_FIELDS,
     N_HYBRID,
     N_PEAKS,
-    N_PHI,
     N_RIGID,
+    N_SCRATCH,
     N_U,
     N_X,
     N_Y,
@@ -291,7 +291,7 @@ def clamping(omega_I, omega_O, u, p, w):
 def thrust_law(v, T, p, w):
     """F_eq [N] at the operating point of the belt's speed `v` [m/s] and traction `T` [N] at the secondary."""
     at = int(p[LAWS])
-    phi = w[int(p[PHI]) : int(p[PHI]) + int(p[N_PHI])]
+    phi = w[int(p[PHI]) : int(p[PHI]) + int(p[N_SCRATCH])]
     w[XI] = T * p[COS_D] / (2.0 * p[MU] * w[F_CO]) * smooth_sign(v, p[V_0])
     w[OUTSIDE] = stage_1(p, at, w[I_G], w[XI], p[M_STAR] * v * v / w[F_CO], w[F_CO] / p[F_REF], phi)
     w[F_EQ] = thrust_ratio(p, at, phi) * w[F_CO]
@@ -301,7 +301,7 @@ def thrust_law(v, T, p, w):
 def laws_at(y, last, p, w):
     """k [1/N] and, if `last` is 4, e, c and lambda at ``y = F_CI/F_eq``; returns how far y is outside the data."""
     at = int(p[LAWS])
-    phi = w[int(p[PHI]) : int(p[PHI]) + int(p[N_PHI])]
+    phi = w[int(p[PHI]) : int(p[PHI]) + int(p[N_SCRATCH])]
     outside = stage_2(p, at, y, phi)
     combine(p, at, 0, last, phi, w[LAW_K : LAW_K + 4])
     w[LAW_K] /= p[F_REF]
@@ -315,7 +315,7 @@ def laws_at(y, last, p, w):
 def forced_ratio(turning, phi, u, p, w):
     """F_CI [N] that shifts towards the given ratio with the time constant T_ratio, within its limits.
 
-    The coefficient k depends on the force; two corrections of it suffice, the ratio's own error makes up for the rest.
+    The coefficient k depends on the force; one correction of it suffices, the ratio's own error makes up for the rest.
     """
     D = (u[U_RATIO] - w[I_G]) / p[T_RATIO] / w[DI_G] * w[DR_I] / w[R_I]  # r_I'/r_I that is wanted
     least = p[Y_LEAST]
@@ -323,7 +323,7 @@ def forced_ratio(turning, phi, u, p, w):
     if most > p[Y_MOST]:
         most = p[Y_MOST]
     y = 1.0
-    for _ in range(3):
+    for _ in range(2):
         laws_at(y, 1, p, w)
         span = w[LAW_K] * w[F_CO] * turning
         if span * (most - 1.0) < D:
@@ -621,7 +621,7 @@ def contact_outputs(angle, p, y, w):
     """Distance from the data, peaks of the contact forces, and fields over the cells; expects the features in `w`."""
     at = int(p[LAWS])
     start = int(p[PHI])
-    field = start + int(p[N_PHI])
+    field = start + int(p[N_SCRATCH])
     phi = w[start:field]
     y[Y_DISTANCE] = math.sqrt(distance(p, at, phi))
     n = int(p[N_PEAKS])
@@ -639,9 +639,9 @@ def contact_outputs(angle, p, y, w):
             scale = term(int(p[entry + 1]), section_length(section, angle, p, w), p, w) / merged
             for _ in range(int(cells / (SECTIONS * merged))):
                 total = 0.0
-                for _ in range(merged):
-                    total += w[cell]
-                    cell += 1
+                for m in range(cell, cell + merged):
+                    total += w[m]
+                cell += merged
                 y[place] = scale * total
                 place += 1
 

@@ -13,7 +13,8 @@ y_I, which give the shift rate
 
     x = (dr_I/dt)/(omega_I r_I)
 
-over y_I at one operating point; a transient has one long branch. A branch that brings the ratio to its limits ends.
+over y_I at one operating point; a transient has one long branch. A branch that brings the ratio to its limits ends, and
+so does a phase whose slip runs away, without branches if it is the settling.
 
 Windows. A run is averaged over windows: `before` and `steady`, the last two equally long ones of the settling, and for
 each branch the part behind its lead, in which the belt takes up the new state. Works are sums over the frames of a
@@ -61,6 +62,7 @@ __all__ = [
     "ENDS",
     "LEFT",
     "LIMIT",
+    "RUNAWAY",
     "SLIPPING",
     "STEADY",
     "SUMMARY",
@@ -81,9 +83,10 @@ Array = NDArray[np.float64]
 SCHEMA_VERSION = 1
 KIND = "variator campaign run"
 BEFORE, STEADY = 0, 1  # rows of the windows; branch k has row 1 + k
-COMPLETE, LIMIT, LEFT = 0, 1, 2
-ENDS = ("complete", "limit of the ratio", "belt left its place")
-SLIPPING = 0.1  # of the speed: macroscopic slip
+COMPLETE, LIMIT, LEFT, RUNAWAY = 0, 1, 2, 3
+ENDS = ("complete", "limit of the ratio", "belt left its place", "slip ran away")
+SLIPPING = 0.1  # speed loss: macroscopic slip ...
+LOST = 1.0  # ... that has run away: the secondary stands still, or is twice as fast as it should
 
 
 @dataclass(frozen=True)
@@ -260,7 +263,7 @@ def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str 
     F_I = float(settled.frames.pulley[-n:, 0, 1].mean())
     parts = [settled]
     for branch in run.branches:
-        inputs = _inputs(branch, run, plot, F_I, M_O)
+        inputs = _inputs(branch, run, plot, F_I, M_O)[: 1 if settled.ended == RUNAWAY else None]
         parts.append(_advance(m, State(*(a.copy() for a in x)), inputs, plot, run))
     _write(path, parameters, run, m, plot, parts, F_I, text, plan)
 
@@ -283,7 +286,7 @@ def _advance(m: Model, x: State, inputs: Array, plot: Plot, run: Run) -> Part:
     n = len(inputs) - 1
     frames: list[Frames] = []
     seen: list[Snapshots] = []
-    done, ended = 0, COMPLETE
+    done, ended = 0, COMPLETE if n > 0 else RUNAWAY
     while done < n and ended == COMPLETE:
         stop = min(done + run.frames, n)
         out, valid = compliant.run(m, x, inputs[done : stop + 1], plot.steps, plot.step)
@@ -293,9 +296,12 @@ def _advance(m: Model, x: State, inputs: Array, plot: Plot, run: Run) -> Part:
             kept: Any = [a[:valid] for a in out]
             frames.append(Frames(*kept))
             seen.append(snapshots(m, frames[-1], plot.step))
-            ratio = _ratio(m.belt, seen[-1].radius[-1:])[0]
+            ratio = float(_ratio(m.belt, seen[-1].radius[-1:])[0])
+            omega = frames[-1].sd[-1, :, 3]
             if ended == COMPLETE and not run.limits[0] < ratio < run.limits[1]:
                 ended = LIMIT
+            if ended == COMPLETE and abs(1.0 - ratio * omega[1] / omega[0]) > LOST:
+                ended = RUNAWAY
         done += valid
     if not frames:
         frames, seen = [hybrid.frames(m, 0)], [_nothing(m)]
@@ -325,7 +331,7 @@ def _ratio(b: Belt, radius: Array) -> Array:
 def _windows(run: Run, plot: Plot, parts: list[Part]) -> list[tuple[int, slice]]:
     """Phase and frames within the phase of each window; empty where a branch ended too early."""
     n, mean = len(parts[0].inputs), plot.frames(run.mean)
-    found = [(0, slice(max(0, n - 2 * mean), n - mean)), (0, slice(n - mean, n))]
+    found = [(0, slice(max(0, n - 2 * mean), max(0, n - mean))), (0, slice(max(0, n - mean), n))]
     for k, branch in enumerate(run.branches):
         found.append((k + 1, slice(plot.frames(branch.lead), len(parts[k + 1].inputs))))
     return found

@@ -22,6 +22,7 @@ from offline.variator.campaign import INDEX, index, run_campaign, write_short
 from offline.variator.experiment import (
     BEFORE,
     LIMIT,
+    RUNAWAY,
     STEADY,
     Branch,
     Run,
@@ -332,6 +333,38 @@ def test_file_holds_everything_that_the_run_needs(done, text):
             mean = done[f"fields/{name}"][rows].mean(axis=0, dtype=float)
             assert done[f"mean/{name}"][k] == pytest.approx(mean, rel=1e-5, abs=1e-6 * np.abs(mean).max())
     assert frames_of(done, BEFORE).stop == frames_of(done, STEADY).start
+
+
+def test_slip_that_runs_away_ends_the_run_and_is_a_result(parameters, text, tmp_path):
+    branches = (Branch(1.2, 1.0, 2.0, 0.0, 0.1, 0.5),)
+    run = Run(
+        name="run",
+        ratio=1.0,
+        omega_I=300.0,
+        xi=2.0,
+        F_O=8e3,
+        settle=20.0,
+        mean=0.5,
+        branches=branches,
+        limits=(0.5, 2.0),
+        frames=16,
+        step=1e-5,
+        travel=2e-4,
+        N_E=110,
+        N_B=52,
+    )
+    experiment.simulate(parameters, run, tmp_path / "run.h5", text)
+    with open_run(tmp_path / "run.h5") as file:
+        assert file["ended"][()].tolist() == [RUNAWAY, RUNAWAY]
+        assert len(file["time"]) < 20 * 16
+        assert file.attrs["slipping"]
+        s = summary(file)
+        assert s["slip"][STEADY] > 0.1
+        assert np.isnan(s["x"][2])
+        assert file["time"].shape == file["fields/push"].shape[:1]
+    (row,) = (r for r in index(tmp_path) if r.window == "steady")
+    assert row.slipping
+    assert row.ended == "slip ran away"
 
 
 def test_foreign_files_are_refused(tmp_path):

@@ -16,13 +16,16 @@ measure: a torque may cross zero and rests at a level that is no error. Of the r
 moved: `ratio, of its change` divides by RMS(i - i(0)) instead, and by a hundredth of i(0) where it moved less than
 that. Splits of the ratio, RMS over the same:
 
-    full        scatter over the settled revolution
+    full        what the full model scatters around its means over a revolution
     laws        x of the laws along the full model's own path, integrated: no feedback by the model's own ratio
     inserted    the hybrid model with F_I scaled such that its ratio holds at the full model's own thrust ratio
 
 of torque and speed:
 
+    full          as above: belt and pulleys of the full model may vibrate by themselves
     at its ratio  the hybrid model's values scaled to the ratio that the full model has: without the error of the ratio
+
+Since such a vibration is no error of a mean, torque and speed are also compared by their means over a revolution.
 
 The flank normal force is compared over its cells, by RMS(model - full)/RMS(full) and by its largest value, in settled
 states, in force steps and in passages of transients:
@@ -422,33 +425,50 @@ def nrmse(model: Array, full: Array, by: Array | None = None, least: float = 0.0
     return quadratic(model - full) / scale if scale > 0.0 else float("nan")
 
 
+def smooth(time: Array, values: Array, width: float) -> Array:
+    """Means over `width` [s] around each time, over less at the ends, where the interval stays centred."""
+    total = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(time))])
+    half = np.minimum(0.5 * width, np.minimum(time - time[0], time[-1] - time))
+    means = np.interp(time + half, time, total) - np.interp(time - half, time, total)
+    return np.where(half > 0.0, means / np.maximum(2.0 * half, 1e-12), values)
+
+
 def _transient_figures(branches: list[Branched]) -> list[Figure]:
     found = []
-    signals = (
-        ("primary torque", "tau_I", 0.03),
-        ("secondary speed", "omega_O", 0.03),
-        ("ratio", "ratio", 0.03),
-        ("ratio, of its change", "change", None),
-    )
-    for name, key, limit in signals:
-        errors: Errors = {m: {} for m in MODELS}
-        parts: Errors = {}
+    for name, key, of, limit in (
+        ("primary torque", "tau_I", "signal", 0.03),
+        ("primary torque, mean over a revolution", "tau_I", "mean", None),
+        ("secondary speed", "omega_O", "signal", 0.03),
+        ("secondary speed, mean over a revolution", "omega_O", "mean", None),
+        ("ratio", "ratio", "signal", 0.03),
+        ("ratio, of its change", "ratio", "change", None),
+    ):
+        all_errors: Errors = {}
         for b in branches:
-            run = b.held.run.name
-            full = b.full["ratio" if key == "change" else key]
-            by, least = (full - full[0], STILL * full[0]) if key == "change" else (full, 0.0)
-            for m in MODELS:
-                errors[m][run] = nrmse(b.traces[m]["ratio" if key == "change" else key], full, by, least)
-            if key in ("ratio", "change"):
-                for part in ("laws", "inserted"):
-                    parts.setdefault(part, {})[run] = nrmse(b.traces[part]["ratio"], full, by, least)
-            else:
-                own = b.traces["hybrid"]
-                there = own[key] * own["ratio"] / b.full["ratio"]
-                parts.setdefault("at its ratio", {})[run] = nrmse(there, full)
-            ripple = b.held.ripple.get("ratio" if key == "change" else key, np.nan)
-            parts.setdefault("full", {})[run] = ripple / max(quadratic(by), least)
-        found.append(_figure(name, "quadratic mean", limit, errors, parts))
+            for source, e in _branch_errors(b, key, of).items():
+                all_errors.setdefault(source, {})[b.held.run.name] = e
+        errors = {m: all_errors.pop(m, {}) for m in MODELS}
+        found.append(_figure(name, "quadratic mean", limit, errors, all_errors))
+    return found
+
+
+def _branch_errors(b: Branched, key: str, of: str) -> dict[str, float]:
+    """NRMSE of a signal, of its mean over a revolution, or by its change: of the models, then of the parts."""
+    time, full, width = b.full["time"], b.full[key], b.held.revolution
+    mean = smooth(time, full, width)
+    traces = {m: b.traces[m][key] for m in MODELS}
+    if key == "ratio":
+        traces |= {part: b.traces[part][key] for part in ("laws", "inserted")}
+    else:
+        own = b.traces["hybrid"]
+        traces["at its ratio"] = own[key] * own["ratio"] / b.full["ratio"]
+    if of == "mean":
+        return {source: nrmse(smooth(time, values, width), mean) for source, values in traces.items()}
+    by, least = (full - full[0], STILL * full[0]) if of == "change" else (full, 0.0)
+    found = {source: nrmse(values, full, by, least) for source, values in traces.items()}
+    later = time > width  # the first revolution has the answer to the step
+    if later.any():
+        found["full"] = quadratic((full - mean)[later]) / max(quadratic(by), least)
     return found
 
 

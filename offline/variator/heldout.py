@@ -64,7 +64,6 @@ COLUMNS: dict[str, tuple[str, str]] = {  # unit and description
     "kappa": ("1", "m* v^2/F_O, v that of the secondary's rocking edge"),
     "r_I": ("m", "radius of the neutral fibre, primary"),
 }
-RIPPLE = ("tau_I", "omega_O", "ratio")  # columns whose scatter in the settled state is kept
 POINT = {"ratio": "1", "xi": "1", "kappa": "1", "F_O": "N", "F_I": "N"}  # operating point of a passage
 
 
@@ -93,15 +92,14 @@ class Series:
 class HeldRun:
     """One run.
 
-    revolution [s]; summary: name -> (2 + branches,), rows `BEFORE`, `STEADY`, branches; ripple: standard deviation of
-    `RIPPLE` over the window `STEADY`; passages: `BEFORE`, `STEADY`, then those of the branches.
+    revolution [s]; summary: name -> (2 + branches,), rows `BEFORE`, `STEADY`, branches; passages: `BEFORE`, `STEADY`,
+    then those of the branches.
     """
 
     run: Run
     slipping: bool
     revolution: float
     summary: Mapping[str, Array]
-    ripple: Mapping[str, float]
     branches: tuple[Series, ...]
     passages: tuple[Passage, ...]
 
@@ -185,13 +183,11 @@ def _condensed(file: h5py.File) -> HeldRun:
         for rows in parts:
             if rows.stop - rows.start > 4:
                 passages.append(_passage(file, 1 + k, rows, frames[0], belt))
-    ripple = {k: float(np.std(v)) for k, v in _columns(file, steady, belt).items() if k in RIPPLE}
     return HeldRun(
         run=run,
         slipping=bool(file.attrs["slipping"]),
         revolution=float(file.attrs["revolution"]),
         summary=means,
-        ripple=ripple,
         branches=tuple(branches),
         passages=tuple(passages),
     )
@@ -290,7 +286,6 @@ def write_heldout(table: HeldOut, path: Path) -> None:
         rows = np.concatenate([np.column_stack([r.summary[k] for k in SUMMARY]) for r in table.runs])
         write("summary", rows.astype(np.float64), "SI", "means over the windows: before, steady, branches of each run")
         file["summary"].attrs["columns"] = list(SUMMARY)
-        write("ripple", [[r.ripple[k] for k in RIPPLE] for r in table.runs], "SI", f"standard deviation of {RIPPLE}")
         series = [(k, j, s) for k, r in enumerate(table.runs) for j, s in enumerate(r.branches)]
         length = [(k, j, len(s["time"]), s.ended) for k, j, s in series]
         write("series/of", length, "1", "run, branch, number of rows, how it ended")
@@ -353,7 +348,6 @@ def _read(file: h5py.File) -> HeldOut:
                 bool(file["slipping"][k]),
                 float(file["revolution"][k]),
                 means,
-                dict(zip(RIPPLE, file["ripple"][k].tolist(), strict=True)),
                 tuple(branches[k]),
                 tuple(passages[k]),
             )

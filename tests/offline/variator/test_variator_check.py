@@ -11,7 +11,7 @@ import pytest
 
 from offline.pushbelt.snapshots import CELLS
 from offline.variator import experiment
-from offline.variator.check import Check, check_heldout, nrmse, quadratic
+from offline.variator.check import Check, check_heldout, nrmse, quadratic, smooth
 from offline.variator.experiment import SUMMARY, Branch, Run
 from offline.variator.heldout import (
     COLUMNS,
@@ -83,7 +83,7 @@ def held(name, slip=0.01, xi=0.4, transient=False, thrust=1.5):
     )
     return HeldRun(
         run=run(name, (branch,), xi), slipping=slip > 0.05, revolution=0.03, summary=means,
-        ripple={"tau_I": 0.5, "omega_O": 0.1, "ratio": 1e-4}, branches=(s,), passages=passages,
+        branches=(s,), passages=passages,
     )  # fmt: skip
 
 
@@ -195,6 +195,27 @@ def test_ratio_error_is_relative_to_the_signal_and_to_how_far_it_moved():
     assert named(check, "secondary speed").parts["at its ratio"] == pytest.approx(0.0, abs=1e-12)
 
 
+def test_a_vibration_of_the_full_model_is_its_own_part():
+    run = held("b", transient=True)
+    s = run.branches[0]
+    shake = 5.0 * np.sin(2.0 * np.pi * 4.0 * s["time"] / run.revolution)
+    fine = np.linspace(0.0, s["time"][-1], 4000)
+    columns = {k: np.interp(fine, s["time"], v) for k, v in s.columns.items()}
+    columns["tau_I"] = columns["tau_I"] + np.interp(fine, s["time"], shake)
+    check = checked([replace(run, branches=(Series(columns, 0),))])
+    raw, mean = (named(check, f"primary torque{of}") for of in ("", ", mean over a revolution"))
+    assert raw.value["hybrid"] == pytest.approx(raw.parts["full"], rel=0.15)
+    assert raw.value["hybrid"] > 0.05
+    assert mean.value["hybrid"] < 0.2 * raw.value["hybrid"]
+
+
+def test_smoothing_keeps_a_line_and_takes_out_whole_periods():
+    time = np.linspace(0.0, 1.0, 1001)
+    np.testing.assert_allclose(smooth(time, 2.0 + 3.0 * time, 0.2), 2.0 + 3.0 * time, atol=1e-5)
+    inside = (time > 0.1) & (time < 0.9)
+    np.testing.assert_allclose(smooth(time, np.sin(2.0 * np.pi * time / 0.1), 0.2)[inside], 0.0, atol=1e-3)
+
+
 def test_fields_by_shape_and_by_peak():
     check = checked([held("a")], hybrid=Exact(field=1.05))
     assert named(check, "flank normal force").value["hybrid"] == pytest.approx(0.05)
@@ -224,7 +245,7 @@ def test_table_comes_back(tmp_path):
         {"belt": BELT},
     )
     for a, b in zip(table.runs, again.runs, strict=True):
-        assert (a.run, a.slipping, a.revolution, a.ripple) == (b.run, b.slipping, b.revolution, b.ripple)
+        assert (a.run, a.slipping, a.revolution) == (b.run, b.slipping, b.revolution)
         for k in SUMMARY:
             np.testing.assert_array_equal(a.summary[k], b.summary[k])
         for p, q in zip(a.branches, b.branches, strict=True):

@@ -29,23 +29,28 @@ def reduced():
     one = np.ones(1)
     laws = [Law(n, n, True, np.log(v) * one) for n, v in (("k", K), ("c", C), ("lambda", LAMBDA))]
     laws.insert(1, Law("e", "e", False, E * one))
+    coordinates = tuple(
+        Coordinate(n, m, 1.0, low, high)
+        for n, m, low, high in (
+            ("i", "bilinear", 0.4, 2.5),
+            ("xi", "sigmoid", -1.0, 1.0),
+            ("kappa", "bilinear", 0.0, 1.0),
+            ("f", "bilinear", 0.2, 2.0),
+            ("y", "bilinear", 0.4, 2.0),
+        )
+    )
     return ReducedModel(
-        "constant",
-        CONSTANTS,
-        tuple(
-            Coordinate(n, m, 1.0, low, high)
-            for n, m, low, high in (
-                ("i", "bilinear", 0.4, 2.5), ("xi", "sigmoid", -1.0, 1.0), ("kappa", "bilinear", 0.0, 1.0),
-                ("f", "bilinear", 0.2, 2.0), ("y", "bilinear", 0.4, 2.0),
-            )
-        ),
-        np.zeros((1, 5), dtype=np.int64),
-        np.log(ZETA) * one,
-        tuple(laws),
-        (ReducedField("flank_normal", "N/m", "", HUMP[None, :], one[None, :], one),),
-        np.zeros((1, 4)),
-        1.0,
-    )  # fmt: skip
+        name="constant",
+        constants=CONSTANTS,
+        coordinates=coordinates,
+        shift=(0.0, 1.0),
+        index=np.zeros((1, 5), dtype=np.int64),
+        thrust=np.log(ZETA) * one,
+        laws=tuple(laws),
+        fields=(ReducedField("flank_normal", "N/m", "", HUMP[None, :], one[None, :], one),),
+        points=np.zeros((1, 4)),
+        spacing=1.0,
+    )
 
 
 def unit_text():
@@ -80,7 +85,7 @@ def held(ratio=0.9, tau_O=60.0, time=0.2, y=1.2, y_O=1.0):
         "M_O": np.full(3, tau_O),
     }
     run = Run("r", ratio, OMEGA, 0.3, F_O, 3.0, 1.0, (Branch(y, y_O, 0.3, 0.0, 0.4, 8.0),), (0.4, 2.5), 48, 1e-5, 1e-4)
-    return HeldRun(run, False, 0.05, means, {}, (Series(values, 0),), ())
+    return HeldRun(run, False, 0.05, means, (Series(values, 0),), ())
 
 
 def test_held_inputs_have_the_integral_of_what_is_given():
@@ -186,7 +191,7 @@ def table_of(run, path):
     means = dict(run.summary) | {"thrust_ratio": np.full(3, ZETA), "slip": np.full(3, 0.02), "xi": np.full(3, 0.3)}
     point = {"ratio": 0.9, "xi": 0.3, "kappa": 0.1, "F_O": F_O, "F_I": ZETA * F_O}
     passage = Passage(0, -0.1, 0.0, point, dict.fromkeys(KEPT, np.ones(4 * CELLS)))
-    full = HeldRun(run.run, False, 0.05, means, dict.fromkeys(("tau_I", "omega_O", "ratio"), 0.0), run.branches,
+    full = HeldRun(run.run, False, 0.05, means, run.branches,
                    (passage, passage))  # fmt: skip
     write_heldout(HeldOut("belt", (full,), "", "", {"sheaves": {"J": 0.0126}}, {"revision": "abc"}), path)
 

@@ -25,7 +25,7 @@ secondary.J = 1.5e-2
 secondary.b = 2e-3
 belt.v_0 = "2 cm/s"
 belt.T_slip = "2 ms"
-belt.T_point = "2 ms"
+belt.l_point = "0.1 m"
 ratio.start = 1.0
 ratio.T = "50 ms"
 ratio.T_stop = "10 ms"
@@ -65,7 +65,8 @@ def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, *
     modes = np.ones((1, 256))
     fields = [ReducedField(n, u, "", modes, np.array([[0.5, 0.0, 0.0, 0.0]]), np.ones(1)) for n, u in units.items()]
     return ReducedModel(
-        "laws", CONSTANTS | constants, tuple(Coordinate(name, *a) for name, a in RANGES.items()), INDEX,
+        "laws", CONSTANTS | constants, tuple(Coordinate(name, *a) for name, a in RANGES.items()), (0.1, 0.3),
+        INDEX,
         np.array(zeta), tuple(law(*item) for item in values.items()), tuple(fields), np.zeros((1, 4)), 1.0,
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from rtcvt.errors import InputError
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.pog.flange import coupling
 from rtcvt.variator import kernels, layout
-from rtcvt.variator.reduced_model import ReducedModel, read_reduced
+from rtcvt.variator.reduced_model import ReducedField, ReducedModel, read_reduced
 from rtcvt.variator.unit import FLANGES, PARAMETERS, TINY, Row, Variator
 
 __all__ = ["build_variator", "reduced_path"]
@@ -25,6 +26,7 @@ STATES = {
         ("belt.S_I", "N"),
         ("belt.S_O", "N"),
         ("ratio.phi", "rad"),
+        ("belt.T_f", "N"),
     ),
     "rigid": (("primary.w", "rad/s"), ("ratio.phi", "rad"), ("belt.T_f", "N")),
 }
@@ -111,26 +113,18 @@ def build_variator(
         raise InputError(unit.source, "parameters.ratio.start", start, "a ratio between ratio.min and ratio.max")
     variables = list(_parameters(unit, values, p))
     variables += _couplings(unit, p)
-    peaks, fields = _peaks(laws), {field.name: field for field in laws.fields}
-    for name in unit.fields:
-        if name not in fields:
-            raise InputError(unit.source, "fields", name, f"of {', '.join(fields)}")
-    cells = fields[unit.fields[0]].modes.shape[1] if unit.fields else 0
-    if cells % (layout.SECTIONS * unit.cells) != 0:
-        raise InputError(unit.source, "cells", unit.cells, f"a divisor of {cells // layout.SECTIONS}")
-    listed = [(list(fields).index(name), TERMS[fields[name].unit]) for name in unit.fields]
+    peaks, fields = _peaks(laws), _chosen_fields(unit, laws)
     blocks = {
         layout.PEAK_LIST: np.array([TERMS[unit_of] for unit_of in peaks.values()]),
-        layout.FIELD_LIST: np.array(listed, dtype=float).ravel(),
+        layout.FIELD_LIST: np.array([TERMS[field.unit] for field in fields]),
         layout.LAWS: laws.table(),
-        layout.FIELD_TABLE: laws.field_table() if unit.fields else np.zeros(0),
+        layout.FIELD_TABLE: replace(laws, fields=fields).field_table() if fields else np.zeros(0),
     }
     at = layout.TABLES
     for place, block in blocks.items():
         p[place] = at
         at += len(block)
-    p[layout.N_PEAKS], p[layout.N_FIELDS] = len(peaks), len(unit.fields)
-    p[layout.MERGED] = cells // (layout.SECTIONS * unit.cells)
+    p[layout.N_PEAKS], p[layout.N_FIELDS] = len(peaks), len(fields)
     p = np.concatenate([p, *blocks.values()])
     states = [*STATES[fidelity]]
     for name in FLANGES:
@@ -148,7 +142,7 @@ def build_variator(
         variables=tuple(variables),
         states=tuple(states),
         p=p,
-        n_work=layout.W_Y + n_y + laws.scratch + cells,
+        n_work=layout.W_Y + n_y + laws.scratch,
         step_size=unit.solver.step,
         initialise=kernels.initialise,
         derivative=kernels.derivative,
@@ -175,6 +169,21 @@ def reduced_path(unit: Variator) -> Path:
     if unit.reduced not in shipped:
         raise InputError(unit.source, "reduced", unit.reduced, f"a file, or a shipped model: {', '.join(shipped)}")
     return shipped[unit.reduced]
+
+
+def _chosen_fields(unit: Variator, laws: ReducedModel) -> tuple[ReducedField, ...]:
+    """The fields that come out, their cells merged by means to those of the outputs."""
+    known = {field.name: field for field in laws.fields}
+    chosen = []
+    for name in unit.fields:
+        if name not in known:
+            raise InputError(unit.source, "fields", name, f"of {', '.join(known)}")
+        modes = known[name].modes
+        if modes.shape[1] % (layout.SECTIONS * unit.cells) != 0:
+            raise InputError(unit.source, "cells", unit.cells, f"a divisor of {modes.shape[1] // layout.SECTIONS}")
+        merged = modes.reshape(len(modes), layout.SECTIONS * unit.cells, -1).mean(axis=2)
+        chosen.append(replace(known[name], modes=merged))
+    return tuple(chosen)
 
 
 def _peaks(laws: ReducedModel) -> dict[str, str]:

@@ -11,8 +11,10 @@ the ratio; its radii follow in closed form from ``cos(phi) = (r_I - r_O)/d_A`` a
     dr_I/dphi = -d_A/pi phi sin(phi),    dr_O/dphi = d_A/pi (pi - phi) sin(phi)
     r' = r - h_off,    i = r'_O/r'_I
 
-**Identified laws** at the operating point: i, torque ratio ``xi = T_O cos(delta_0)/(2 mu F_CO) sigma(v)``,
-``kappa = m* v^2/F_CO``, ``f = F_CO/F_ref``; ``sigma(v) = v/sqrt(v^2 + v_0^2)``, ``|v|_0 = v sigma(v)``::
+**Identified laws** at the operating point: i, torque ratio ``xi = T_f cos(delta_0)/(2 mu F_CO) sigma(v)``,
+``kappa = m* v^2/F_CO``, ``f = F_CO/F_ref``; ``sigma(v) = v/sqrt(v^2 + v_0^2)``, ``|v|_0 = v sigma(v)``. The forces on
+an arc form anew as the belt runs through it, so T_f follows the traction within a way l_point of the belt,
+``T_f' = (|v|_0 + v_0)/l_point (T_O - T_f)``::
 
     zeta > 0      thrust ratio without shifting, F_eq = zeta F_CO
     e             speed loss by change of the running radii under load, without loss of power
@@ -60,7 +62,7 @@ of T if T > 0, and is a T if T < 0.
     L1 = J_I + m r'_I^2 + J_O/i^2,    N1 = m r'_I dr'_I/dt + J_O (1/i) d(1/i)/dt,    A1 = -(b_I + b_O/i^2)
     L1 omega_I' + N1 omega_I = A1 omega_I + tau_I + tau_rev + tau_O/i - r'_I lambda F_CO sigma(v)
 
-Its contact forces T_I, T_O are those of eq. (11); T_O reaches the operating point through a filter of time T_point.
+Its contact forces T_I, T_O are those of eq. (11).
 """
 
 import math
@@ -112,6 +114,7 @@ from rtcvt.variator.layout import (
     J_I,
     J_O,
     K_BELT,
+    L_POINT,
     LAW_C,
     LAW_E,
     LAW_K,
@@ -121,7 +124,6 @@ from rtcvt.variator.layout import (
     LIMITED,
     M_B,
     M_STAR,
-    MERGED,
     MOST_X,
     MU,
     N_FIELDS,
@@ -160,9 +162,9 @@ from rtcvt.variator.layout import (
     SPEED_O,
     STRETCH,
     T_F,
+    T_F_RIGID,
     T_I,
     T_O,
-    T_POINT,
     T_RATIO,
     T_SLIP,
     T_STOP,
@@ -454,11 +456,11 @@ def evaluate(x, u, p, w):
     if hybrid:
         v = x[V]
         omega_O = x[OMEGA_O]
-        T = x[S_O]
+        T = x[T_F]
     else:
         v = w[RP_I] * omega_I
         omega_O = omega_I * w[RP_I] / w[RP_O]
-        T = x[T_F]
+        T = x[T_F_RIGID]
     w[W_I] = omega_I
     w[W_V] = v
     w[W_O] = omega_O
@@ -483,6 +485,12 @@ def evaluate(x, u, p, w):
 
 
 @kernel
+def following(p, w):
+    """Rate [1/s] at which the operating point follows the traction."""
+    return (w[W_V] * smooth_sign(w[W_V], p[V_0]) + p[V_0]) / p[L_POINT]
+
+
+@kernel
 def hybrid_rates(x, p, w, dx):
     """Rates of speeds, spring forces and phi of the hybrid model; expects `evaluate`."""
     dx[OMEGA_I] = (w[TAU_I] + w[TAU_REV] - p[B_I] * x[OMEGA_I] - w[RE_I] * w[T_I]) / p[J_I]
@@ -491,6 +499,7 @@ def hybrid_rates(x, p, w, dx):
     dx[S_I] = p[K_BELT] * w[E_I]
     dx[S_O] = p[K_BELT] * w[E_O]
     dx[ANGLE] = w[RATE]
+    dx[T_F] = following(p, w) * (w[T_O] - x[T_F])
 
 
 @kernel
@@ -509,7 +518,7 @@ def rigid_rates(x, p, w, dx):
     w[T_O] = (p[J_O] * (q * acceleration + dq * omega) + p[B_O] * q * omega - w[TAU_O]) / w[RP_O]
     dx[OMEGA_I] = acceleration
     dx[ANGLE_RIGID] = w[RATE]
-    dx[T_F] = (w[T_O] - x[T_F]) / p[T_POINT]
+    dx[T_F_RIGID] = following(p, w) * (w[T_O] - x[T_F_RIGID])
 
 
 @kernel
@@ -620,29 +629,21 @@ def section_length(section, phi, p, w):
 def contact_outputs(angle, p, y, w):
     """Distance from the data, peaks of the contact forces, and fields over the cells; expects the features in `w`."""
     at = int(p[LAWS])
-    start = int(p[PHI])
-    field = start + int(p[N_SCRATCH])
-    phi = w[start:field]
+    phi = w[int(p[PHI]) : int(p[PHI]) + int(p[N_SCRATCH])]
     y[Y_DISTANCE] = math.sqrt(distance(p, at, phi))
     n = int(p[N_PEAKS])
     combine(p, at, 4, 4 + n, phi, y[Y_PEAKS : Y_PEAKS + n])
     for k in range(n):
         y[Y_PEAKS + k] *= term(int(p[int(p[PEAK_LIST]) + k]), p[LENGTH], p, w)
-    merged = int(p[MERGED])
     place = Y_PEAKS + n
     for k in range(int(p[N_FIELDS])):
-        entry = int(p[FIELD_LIST]) + 2 * k
-        reconstruct(p, int(p[FIELD_TABLE]), int(p[entry]), phi, w, field)
-        cells = int(p[int(p[FIELD_TABLE]) + CELLS])
-        cell = field
+        at = int(p[FIELD_TABLE])
+        reconstruct(p, at, k, phi, y, place)
         for section in range(SECTIONS):
-            scale = term(int(p[entry + 1]), section_length(section, angle, p, w), p, w) / merged
-            for _ in range(int(cells / (SECTIONS * merged))):
-                total = 0.0
-                for m in range(cell, cell + merged):
-                    total += w[m]
-                cell += merged
-                y[place] = scale * total
+            length = section_length(section, angle, p, w)
+            scale = term(int(p[int(p[FIELD_LIST]) + k]), length, p, w)
+            for _ in range(int(p[at + CELLS] / SECTIONS)):
+                y[place] *= scale
                 place += 1
 
 
@@ -707,9 +708,10 @@ def initialise(p, u, x, work):
         x[S_I] = T
         x[S_O] = T
         x[ANGLE] = phi
+        x[T_F] = T
     else:
         x[ANGLE_RIGID] = phi
-        x[T_F] = T
+        x[T_F_RIGID] = T
     at = N_HYBRID if p[HYBRID] != 0.0 else N_RIGID
     if p[SPEED_I] != 0.0:
         x[at] = w[RP_I] * T
@@ -756,11 +758,13 @@ def fast_jacobian(x, p, w, jac):
         first = N_HYBRID
         secondary = OMEGA_O
         traction_jacobian(n, p, w, jac)
+        jac[T_F * n + T_F] = -following(p, w)
+        jac[T_F * n + S_O] = following(p, w) * w[TT_O]
     else:
         q = w[RP_I] / w[RP_O]
         L_1 = p[J_I] + p[M_B] * w[RP_I] * w[RP_I] + p[J_O] * q * q
         jac[0] = -(p[B_I] + p[B_O] * q * q + w[RP_I] * w[RP_I] * w[D_DRAG]) / L_1
-        jac[T_F * n + T_F] = -1.0 / p[T_POINT]
+        jac[T_F_RIGID * n + T_F_RIGID] = -following(p, w)
     q = w[RP_I] / w[RP_O]
     J = p[J_I]
     share = 1.0  # of omega_I in the speed of the flange's gear

@@ -2,7 +2,7 @@
 
 State vectors, each followed by two torques of the coupling (`rtcvt.pog.flange`) per flange whose speed is given::
 
-    hybrid  [omega_I, v, omega_O, S_I, S_O, phi]
+    hybrid  [omega_I, v, omega_O, S_I, S_O, phi, T_f]
     rigid   [omega_I, phi, T_f]
 """
 
@@ -19,19 +19,18 @@ N_SCRATCH = 8
 N_PEAKS = 9  # peaks that it has: outputs behind the four laws
 PEAK_LIST = 10  # place of their terms in p
 N_FIELDS = 11  # fields that come out
-FIELD_LIST = 12  # place of (number, term) of each in p
+FIELD_LIST = 12  # place of their terms in p
 FIELD_TABLE = 13  # place of the fields' table in p
-MERGED = 14  # cells of the table that make one of an output
-PHI_MIN = 15  # angles at the end stops [rad]
-PHI_MAX = 16
+PHI_MIN = 14  # angles at the end stops [rad]
+PHI_MAX = 15
 # p: constants of belt and sheaves, from the reduced model
-D_A, LENGTH, H_OFF, TAN_D, COS_D, MU, M_STAR, M_B, F_REF, XI_MAX, STRETCH = range(17, 28)
+D_A, LENGTH, H_OFF, TAN_D, COS_D, MU, M_STAR, M_B, F_REF, XI_MAX, STRETCH = range(16, 27)
 # p: parameters of the unit
-J_I, B_I, W_START, J_O, B_O, K_BELT, D_BELT, V_0, T_SLIP, T_POINT = range(28, 38)
-I_START, T_RATIO, T_STOP, CONTROL, F_MIN, F_MAX, Y_LEAST, Y_MOST = range(38, 46)
-A_I, C_W_I, F_SPRING_I, K_SPRING_I, A_O, C_W_O, F_SPRING_O, K_SPRING_O = range(46, 54)
-C_I, D_I, C_O, D_O = range(54, 58)  # couplings at the flanges
-TABLES = 58  # the first table begins here
+J_I, B_I, W_START, J_O, B_O, K_BELT, D_BELT, V_0, T_SLIP, L_POINT = range(27, 37)
+I_START, T_RATIO, T_STOP, CONTROL, F_MIN, F_MAX, Y_LEAST, Y_MOST = range(37, 45)
+A_I, C_W_I, F_SPRING_I, K_SPRING_I, A_O, C_W_O, F_SPRING_O, K_SPRING_O = range(45, 53)
+C_I, D_I, C_O, D_O = range(53, 57)  # couplings at the flanges
+TABLES = 57  # the first table begins here
 
 FORCE, PRESSURE, RATIO = range(3)  # kinds of CONTROL
 PER_LENGTH, WHOLE, OFFSET = range(3)  # terms of a field: times length/F_CO, by F_CO, by STRETCH F_CO
@@ -39,9 +38,9 @@ SECTIONS = 4
 
 # x
 OMEGA_I = 0
-V, OMEGA_O, S_I, S_O, ANGLE = range(1, 6)  # hybrid
-N_HYBRID = 6
-ANGLE_RIGID, T_F = range(1, 3)
+V, OMEGA_O, S_I, S_O, ANGLE, T_F = range(1, 7)  # hybrid
+N_HYBRID = 7
+ANGLE_RIGID, T_F_RIGID = range(1, 3)
 N_RIGID = 3
 MOST_X = N_HYBRID + 4
 

@@ -4,7 +4,8 @@ A plan is a TOML file. ``[space]`` bounds the operating points: ratio of the rad
 primary, torque ratio and clamping force of the secondary (`experiment`). They are drawn from a scrambled Halton
 sequence (`scipy.stats.qmc`), evenly in ln i, ln omega_I, xi and ln F_O. ``[points]`` asks for operating points with a
 branch for each range of force factors y_I, drawn within; each ``[[transient]]`` for runs with one branch, whose y_I,
-clamping factor y_O (of both forces) and torque ratio afterwards are drawn likewise, where they are given.
+clamping factor y_O (of both forces) and torque ratio afterwards are drawn likewise, where they are given; each
+``[[refine]]`` for more operating points within a range of torque ratios.
 
 Drawn again is a point that cannot be: where the velocity model (`velocity_model`) finds no belt or one that slips,
 where the torque ratio is above `capacity` of what the pulleys hold, 1 on the secondary and the model's F_I/F_O on the
@@ -55,6 +56,7 @@ def _range_of(unit: str, above: float | None = None) -> BeforeValidator:
 
 Factor = Annotated[tuple[float, float], _range_of("1", above=0.0)]
 TorqueRatio = Annotated[tuple[float, float], _range_of("1")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
 Count = Annotated[int, Field(ge=0, le=100_000)]
 Turns = Annotated[float, Field(gt=0.0, le=1000.0)]
 
@@ -93,9 +95,14 @@ class Space(_Record):
 
 
 class Points(_Record):
-    """Operating points: settled states with a branch for each range of force factors. Times in revolutions."""
+    """Operating points: settled states with a branch for each range of force factors. Times in revolutions.
 
+    torque_ratio: range of these points; by default that of the space.
+    """
+
+    name: Name = "point"
     number: Count
+    torque_ratio: TorqueRatio | None = None
     force_factors: tuple[Factor, ...] = Field(default=(), max_length=12)
     settle: Turns = 4.0
     mean: Turns = 1.5
@@ -115,7 +122,7 @@ class Points(_Record):
 class Transient(_Record):
     """Runs with one long branch. A range that is not given leaves its quantity as it is."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
+    name: Name
     number: Count
     force_factor: Factor | None = None
     clamping_factor: Factor | None = None
@@ -145,14 +152,15 @@ class Plan(_Record):
     space: Space
     points: Points
     transient: tuple[Transient, ...] = ()
+    refine: tuple[Points, ...] = ()
 
     source: Annotated[str, Field(exclude=True)] = ""
 
     @model_validator(mode="after")
     def _names_once(self) -> "Plan":
-        names = [t.name for t in self.transient]
-        if len(names) != len(set(names)) or "point" in names:
-            raise ValueError("transient: names that are used once, and not 'point'")
+        names = [self.points.name, *(t.name for t in self.transient), *(p.name for p in self.refine)]
+        if len(names) != len(set(names)):
+            raise ValueError("names of points, transient and refine that are used once")
         return self
 
 
@@ -190,9 +198,18 @@ def runs_of(plan: Plan, parameters: Parameters) -> list[Run]:
     """
     b, s = belt(parameters, N_E=plan.model.N_E, N_B=plan.model.N_B), sheaves(parameters)
     rng = np.random.default_rng(plan.seed)
-    runs = list(_drawn(plan, b, s, _point, plan.points.number, 4 + len(plan.points.force_factors), rng))
+
+    def drawn(make: Callable[[Plan, Array, int], Run], number: int, dimensions: int) -> Iterator[Run]:
+        return _drawn(plan, b, s, make, number, dimensions, rng)
+
+    def points(p: Points) -> Iterator[Run]:
+        return drawn(partial(_point, p=p), p.number, 4 + len(p.force_factors))
+
+    runs = list(points(plan.points))
     for t in plan.transient:
-        runs += _drawn(plan, b, s, partial(_transient, t=t), t.number, 7, rng)
+        runs += drawn(partial(_transient, t=t), t.number, 7)
+    for p in plan.refine:
+        runs += points(p)
     return runs
 
 
@@ -204,12 +221,11 @@ def _geometric(bounds: tuple[float, float], u: float) -> float:
     return bounds[0] * (bounds[1] / bounds[0]) ** u
 
 
-def _point(plan: Plan, u: Array, k: int) -> Run:
-    p = plan.points
-    xi = _linear(plan.space.torque_ratio, u[2])
+def _point(plan: Plan, u: Array, k: int, p: Points) -> Run:
+    xi = _linear(p.torque_ratio or plan.space.torque_ratio, u[2])
     factors = [_geometric(r, a) for r, a in zip(p.force_factors, u[4:], strict=True)]
     branches = tuple(Branch(y_I, 1.0, xi, 0.0, p.lead, p.duration) for y_I in factors)
-    return _run(plan, f"point-{k:03}", u, p.settle, p.mean, branches, p.elements > 0 and k % p.elements == 0)
+    return _run(plan, f"{p.name}-{k:03}", u, xi, p.settle, p.mean, branches, p.elements > 0 and k % p.elements == 0)
 
 
 def _transient(plan: Plan, u: Array, k: int, t: Transient) -> Run:
@@ -217,13 +233,15 @@ def _transient(plan: Plan, u: Array, k: int, t: Transient) -> Run:
     y_I = 1.0 if t.force_factor is None else _geometric(t.force_factor, u[5])
     xi = _linear(plan.space.torque_ratio, u[2]) if t.torque_ratio is None else _linear(t.torque_ratio, u[6])
     branch = Branch(y_I * y_O, y_O, xi, t.ramp, 0.0, t.duration)
-    return _run(plan, f"{t.name}-{k:03}", u, t.settle, t.mean, (branch,), False, t.longest)
+    begin = _linear(plan.space.torque_ratio, u[2])
+    return _run(plan, f"{t.name}-{k:03}", u, begin, t.settle, t.mean, (branch,), False, t.longest)
 
 
 def _run(
     plan: Plan,
     name: str,
     u: Array,
+    xi: float,
     settle: float,
     mean: float,
     branches: tuple[Branch, ...],
@@ -236,7 +254,7 @@ def _run(
         name=name,
         ratio=_geometric(a.ratio, u[0]),
         omega_I=_geometric(a.speed, u[1]),
-        xi=_linear(a.torque_ratio, u[2]),
+        xi=xi,
         F_O=_geometric(a.clamping_force, u[3]),
         settle=settle,
         mean=mean,

@@ -102,7 +102,11 @@ def test_plans_draw_runs_within_their_space_that_the_belt_can_hold(shipped, para
     points = [run for run in runs if run.name.startswith("point-")]
     assert len(points) == plan.points.number >= 150
     assert sum(len(run.branches) for run in points) == 4 * len(points)
-    assert len(runs) - len(points) >= 40
+    assert sum(len(run.branches) == 1 for run in runs) >= 40
+    for group in plan.refine:
+        more = [run.xi for run in runs if run.name.startswith(f"{group.name}-")]
+        assert len(more) == group.number
+        assert group.torque_ratio[0] <= min(more) < max(more) <= group.torque_ratio[1]
     b, s, space = belt(parameters), sheaves(parameters), plan.space
     for run in runs:
         assert space.ratio[0] <= run.ratio <= space.ratio[1]
@@ -171,6 +175,7 @@ def test_shipped_plans_are_valid_and_named_as_their_file(name):
         ("mean = 0.3", "mean = 0.4", "points", None, "twice"),
         ("number = 2", "number = -2", "points.number", "-2", "0"),
         ("torque_ratio = [0.0, 0.1]\n", "", "transient", None, "force_factor"),
+        ('name = "torque"', 'name = "point"', "", None, "used once"),
         ("seed = 5", "sed = 5", "sed", None, "seed"),
     ],
 )

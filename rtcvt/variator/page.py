@@ -158,16 +158,35 @@ def _pictures(laws: ReducedModel) -> str:
             "shift rate x, %",
         ),
     ]
-    captions = f"The laws at κ = {number(kappa, 2)} and f = {number(f, 2)}; without shifting, but for the last."
-    return figure("\n".join(plots), captions)
+    caption = f"The laws at κ = {number(kappa, 2)} and f = {number(f, 2)}; without shifting, but for the last."
+    pictures = figure("\n".join(plots), caption)
+    shown = [field for field in laws.fields if field.name in ("flank_normal", "push", "flank_radial", "tension")]
+    if not shown:
+        return pictures
+    F = laws.constants["F_ref"]
+    points = np.array([[i, 0.5, kappa, f, 1.0] for i in ratios])
+    plots = []
+    for field in shown:
+        values = laws.field(field.name, points)
+        place = (np.arange(values.shape[1]) + 0.5) / (values.shape[1] / 4.0)
+        unit, scale = ("kN", F / 1e3) if field.unit == "N" else ("kN/m", 4e-3 * F / laws.constants["length"])
+        name = f"{field.name.replace('_', ' ')}, {unit}"
+        curves = {f"i = {i}": scale * v for i, v in zip(ratios, values, strict=True)}
+        plots.append(line_plot(place, curves, "arcs 0-1 primary, 2-3 secondary; spans between", name))
+    caption = (
+        f"Contact forces along the belt at ξ = 0.5 and F<sub>CO</sub> = {number(F / 1e3)} kN, without shifting; forces "
+        "per length for sections of the mean length."
+    )
+    return pictures + figure("\n".join(plots), caption)
 
 
 def line_plot(x: Array, curves: dict[str, Array], across: str, up: str) -> str:
     """Curves over one abscissa as an SVG picture, with a legend."""
     width, height, left, bottom, top, right = 430, 280, 58, 42, 12, 92
     values = np.concatenate([np.ravel(c) for c in curves.values()])
-    marks = _ticks(float(x.min()), float(x.max())), _ticks(float(values.min()), float(values.max()))
-    (x_0, x_1), (y_0, y_1) = ((m[0], m[-1]) for m in marks)
+    x_0, x_1 = float(x.min()), float(x.max())
+    marks = _ticks(x_0, x_1), _ticks(float(values.min()), float(values.max()))
+    y_0, y_1 = marks[1][0], marks[1][-1]
 
     def place(a: Array | float, b: Array | float) -> tuple[Array, Array]:
         return (
@@ -180,6 +199,8 @@ def line_plot(x: Array, curves: dict[str, Array], across: str, up: str) -> str:
         'style="display:inline-block;font:12px sans-serif" fill="#52606d">'
     ]
     for a in marks[0]:
+        if not x_0 - 0.01 * (x_1 - x_0) <= a <= x_1 + 0.01 * (x_1 - x_0):
+            continue
         px, py = place(a, y_0)
         parts.append(f'<path d="M{px:.1f} {top}V{py:.1f}" stroke="#e4e7eb"/>')
         parts.append(f'<text x="{px:.1f}" y="{py + 16:.1f}" text-anchor="middle">{number(a, 3)}</text>')

@@ -22,11 +22,10 @@ from pythonfmu.builder import FmuBuilder
 
 from fmu.slave import SETTINGS, UNIT_FILE, with_start_values
 from rtcvt import __version__
-from rtcvt.build import AnyUnit, build_any
+from rtcvt.build import AnyUnit, build_any, files_beside, speed_flanges
 from rtcvt.errors import InputError
 from rtcvt.model import Fidelity
 from rtcvt.recording import replaced_on_success, require_writable
-from rtcvt.unitfile import Unit
 
 __all__ = ["export_python", "require_fmu_name"]
 
@@ -101,10 +100,9 @@ def export_python(
     require_fmu_name(path)
     with_start_values(build_any(unit, fidelity, substeps), parameters or {})  # before anything is written
     identifier = f"{unit.name}_{fidelity}"
-    ports = unit.ports if isinstance(unit, Unit) else {}
     settings = {"rtcvt": __version__, "identifier": identifier, "fidelity": fidelity, "substeps": substeps,
                 "parameters": dict(parameters or {}),
-                "flanges": {n: "speed" for n, port in ports.items() if port.coupled}}  # fmt: skip
+                "flanges": speed_flanges(unit)}  # fmt: skip
     guid = hashlib.sha256(json.dumps([settings, unit.text], sort_keys=True).encode()).hexdigest()[:32]
     name = f"{identifier}_{guid[:8]}"
     with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder, _imports_restored(name):
@@ -116,7 +114,7 @@ def export_python(
         (work / "documentation").mkdir()
         if documentation is not None:
             (work / "documentation" / "index.html").write_text(documentation, encoding="utf-8")
-        FmuBuilder.build_FMU(script, temporary, [unit_file, settings_file], work / "documentation")
+        FmuBuilder.build_FMU(script, temporary, [unit_file, settings_file, *files_beside(unit)], work / "documentation")
     return path
 
 

@@ -41,12 +41,10 @@ from pythonfmu.fmi2slave import Fmi2Slave
 
 from fmu.description import model_description
 from rtcvt import __version__
-from rtcvt.build import build_any, load_any
+from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Model
-from rtcvt.pog.flange import with_flanges
-from rtcvt.unitfile import Unit
 
 __all__ = ["SETTINGS", "UNIT_FILE", "UnitSlave", "with_start_values"]
 
@@ -97,9 +95,7 @@ class UnitSlave(Fmi2Slave):
             message += f"pip install rtcvt=={needed}, or export the unit again"
             print(message, file=sys.stderr)
             raise ImportError(message)
-        unit = load_any(resources / UNIT_FILE)
-        if isinstance(unit, Unit):
-            unit = with_flanges(unit, self.settings["flanges"])
+        unit = choose_flanges(load_any(resources / UNIT_FILE), self.settings["flanges"], UNIT_FILE)
         model = build_any(unit, self.settings["fidelity"], self.settings["substeps"])
         self.modelName = self.settings["identifier"]  # pythonfmu names the binaries so
         self.model = with_start_values(model, self.settings["parameters"])

@@ -407,13 +407,13 @@ def _stack(s: ScenarioCheck, columns: Sequence[Sequence[_Panel]], prefix: str) -
         return _svg(picture, prefix)
 
 
-def _grid(rows: int, columns: int, tall: float) -> tuple[Figure, NDArray[np.object_]]:
+def _grid(rows: int, columns: int, tall: float, shared: bool = True) -> tuple[Figure, NDArray[np.object_]]:
     """Panels of `tall` inches with the same margins in every figure; a single column leaves room for its keys."""
     width, height = 10.6, tall * rows + 0.6
     left, right, top, bottom = 0.75, 0.15 if columns > 1 else 1.5, 0.22, 0.45
     panel = (height - top - bottom) / rows
     picture = Figure(figsize=(width, height))
-    grid = picture.subplots(rows, columns, sharex=True, squeeze=False)
+    grid = picture.subplots(rows, columns, sharex=shared, squeeze=False)
     across = 0.85 / ((width - left - right - 0.85) / columns)
     picture.subplots_adjust(left / width, bottom / height, 1.0 - right / width, 1.0 - top / height,
                             wspace=across, hspace=0.36 / (panel - 0.36))  # fmt: skip

@@ -27,14 +27,13 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from rtcvt import quantity
-from rtcvt.build import build_any, load_any
+from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Fidelity, Model, Variable
-from rtcvt.pog.flange import with_flanges
 from rtcvt.scenario import parameter_value
 from rtcvt.simulate import number_of_steps
-from rtcvt.unitfile import Duration, Name, Unit, parse_table, read_toml
+from rtcvt.unitfile import Duration, Name, parse_table, read_toml
 
 __all__ = [
     "Connection",
@@ -60,7 +59,7 @@ class Component(_Record):
     """A unit in a system."""
 
     unit: str
-    model: Fidelity = "rigid"
+    model: Fidelity | None = None  # by default that of the unit's kind
     substeps: Annotated[int, Field(ge=1, le=10000)] | None = None  # instead of the unit's own
     flanges: dict[str, Literal["torque", "speed"]] = {}  # what goes in, see `rtcvt.pog.flange`
     parameters: dict[str, float | str] = {}
@@ -182,10 +181,7 @@ def _model(system: System, name: str, component: Component) -> Model:
         unit = load_any(own if own.is_file() else component.unit)
     except InputError as error:
         raise _located(system, f"{key}.unit", component.unit, error) from None
-    if component.flanges:
-        if not isinstance(unit, Unit):
-            raise InputError(system.source, f"{key}.flanges", None, f"no choice in a unit of kind '{unit.kind}'")
-        unit = with_flanges(unit, component.flanges, f"{system.source}: {key}.flanges")
+    unit = choose_flanges(unit, component.flanges, f"{system.source}: {key}.flanges")
     try:
         model = build_any(unit, component.model, component.substeps)
     except InputError as error:

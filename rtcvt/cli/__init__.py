@@ -1,4 +1,4 @@
-"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot`` and ``check``.
+"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot``, ``check`` and ``campaign``.
 
 A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
 end with exit code 2; a failed check ends with 1.
@@ -15,7 +15,7 @@ from rtcvt.errors import InputError
 
 __all__ = ["app", "main"]
 
-for _name in ("show", "simulate", "export", "run", "check"):  # the order of the help
+for _name in ("show", "simulate", "export", "run", "check", "campaign"):  # the order of the help
     import_module(f"rtcvt.cli.{_name}")
 
 

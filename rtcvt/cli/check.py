@@ -23,6 +23,7 @@ from rtcvt.cli.console import (
     write_figures,
 )
 from rtcvt.cli.pushbelt import check_pushbelt
+from rtcvt.cli.variator import check_variator
 from rtcvt.errors import InputError
 
 
@@ -33,6 +34,9 @@ def check(
     scenario: ScenarioName = None,
     report: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The report.")] = Path("report.html"),
     figures: Json = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Variators: run the full model anew, in a folder beside the report.")
+    ] = False,
 ) -> None:
     """Compare the rigid with the full model on the unit's scenarios and write a report.
 
@@ -53,6 +57,15 @@ def check(
     case), signatures: section, about, quantity, runs, expected, value, u (its change from the revolution before), unit,
     verdict; runs: thrust_ratio, drift, torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost,
     throughput), balance (of each pulley: axial force, torque), step_us; step_us (smallest, spread).
+
+    A variator's hybrid and rigid model are compared with runs of the full model that its reduced model has not seen:
+    operating points, force steps, transients. A table of these runs comes with the reduced model; --fresh makes them
+    anew, about 20 minutes on two processors, kept in a folder beside the report and resumed. Exits with code 1 if the
+    hybrid model exceeds a limit; of what its error consists is in the report.
+
+    [bold]JSON keys of a variator:[/] unit, runs (how many), failures, figures: name, statistic, limit, value (by
+    model), parts (of the hybrid model's error), worst (by model: run, value), within (how many runs keep the limit, of
+    how many), reached; settled: by run and by model or part, thrust_ratio, slip, efficiency, loss [W] and others.
     """
     if kind_of(unit) == "pushbelt":
         if settings or scenario is not None:
@@ -60,13 +73,23 @@ def check(
             raise InputError(option, "", settings or scenario, "no unit of kind pushbelt")
         check_pushbelt(unit, report, figures)
         return
+    if kind_of(unit) == "variator":
+        if settings or scenario is not None:
+            option = "--set" if settings else "--scenario"
+            raise InputError(option, "", settings or scenario, "no unit of kind variator")
+        check_variator(unit, report, figures, fresh)
+        return
+    if fresh:
+        raise InputError("--fresh", "", None, "only with a variator")
     from offline.check import check_unit
     from offline.report import write_report
     from rtcvt.recording import require_writable
     from rtcvt.unitfile import load_unit
 
     if kind_of(unit) not in (None, "gear_system"):
-        raise InputError(unit, "kind", kind_of(unit), "a kind with two models to compare: gear_system or pushbelt")
+        raise InputError(
+            unit, "kind", kind_of(unit), "a kind with models to compare: gear_system, pushbelt or variator"
+        )
     loaded = load_unit(unit)
     chosen = None if scenario is None else (chosen_scenario(loaded, scenario),)
     require_writable(report, figures)

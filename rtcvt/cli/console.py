@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 EXTRAS = {
     "matplotlib": "offline",
+    "scipy": "offline",
+    "distributed": "offline",
     "fmpy": "hil",
     "asammdf": "hil",
     "can": "hil",
@@ -71,9 +73,11 @@ UnitName = Annotated[str, typer.Argument(metavar="UNIT", help="A TOML file, or t
 
 
 Model = Annotated[
-    Fidelity,
+    Fidelity | None,
     typer.Option(
-        "--model", "-m", help="Gear systems: rigid or full (elastic); belt drives and variators: rigid or hybrid."
+        "--model",
+        "-m",
+        help="Gear systems: rigid (default) or full (elastic); belt drives and variators: hybrid (default) or rigid.",
     ),
 ]
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtcvt.cli.console import (
-    Fidelity,
     Model,
     Settings,
     Substeps,
@@ -35,7 +34,7 @@ class Backend(StrEnum):
 @command
 def export(
     unit: UnitName,
-    model: Model = Fidelity.rigid,
+    model: Model = None,
     backend: Annotated[
         Backend, typer.Option(help="native: machine code; python: needs rtcvt in the importing tool's Python.")
     ] = Backend.native,
@@ -74,25 +73,27 @@ def export(
     the compiler makes that platform's C library. The python backend makes co-simulation units that run in the importing
     tool's Python.
 
-    The documentation holds the equations, the unit's diagram, all variables and how far the rigid model is from the
-    full one on the unit's scenarios; --no-check skips the runs that this takes. --set changes start values. A flange
-    with a given speed turns its gear through a stiff spring and damper, the parameters NAME.c and NAME.d.
+    The documentation holds the equations, the unit's diagram, all variables and how far the model is from the full one:
+    of gear systems on the unit's scenarios, of variators on held-out runs; --no-check skips the runs that this takes.
+    --set changes start values. A flange with a given speed turns its gear through a stiff spring and damper, the
+    parameters NAME.c and NAME.d.
     """
     from fmu.export import export_python, require_fmu_name
     from fmu.slave import with_start_values
-    from rtcvt.build import build_any, load_any
+    from rtcvt.build import build_any, choose_flanges, load_any
+    from rtcvt.cli.variator import error_rows
     from rtcvt.documentation import documentation_page
-    from rtcvt.pog.flange import with_flanges
     from rtcvt.scenario import parameter_value
     from rtcvt.unitfile import Unit
+    from rtcvt.variator.page import variator_page
+    from rtcvt.variator.unit import Variator
     from rtcvt.vehicle.page import part_page
+    from rtcvt.vehicle.parts import Part
 
     loaded = load_any(unit)
     choice = {k: str(v) for k, v in assignments(flanges, "--flange").items()}
-    if choice and not isinstance(loaded, Unit):
-        raise InputError("--flange", "", (flanges or [""])[0], "only with a gear system")
-    chosen = with_flanges(loaded, choice, "--flange") if isinstance(loaded, Unit) else loaded
-    built = build_any(chosen, model.value, substeps)
+    chosen = choose_flanges(loaded, choice, "--flange")
+    built = build_any(chosen, model.value if model else None, substeps)
     values = dict(parameter_value(built, k, v, "--set") for k, v in assignments(settings).items())
     path = output or Path(f"{loaded.name}.fmu")
     require_fmu_name(path)
@@ -104,17 +105,20 @@ def export(
         shared = [s for s in settings or [] if s.partition("=")[0].strip() not in couplings]
         rows = _error_rows(loaded, shared, figures) if figures or (checked and loaded.scenario) else None
         page = documentation_page(started, chosen, rows)
-    elif not isinstance(chosen, Unit):
+    elif isinstance(chosen, Variator):
+        rows = error_rows(chosen, built.fidelity, figures) if figures or checked else None
+        page = variator_page(started, chosen, rows)
+    elif isinstance(chosen, Part):
         page = part_page(started, chosen)
     if backend is Backend.native:
         from fmu.native.export import export_native, own_platform
 
         kinds = "co-simulation and model exchange"
-        export_native(chosen, model.value, path, platforms or [own_platform()], substeps, values, page)
+        export_native(chosen, built.fidelity, path, platforms or [own_platform()], substeps, values, page)
     else:
         kinds = "co-simulation"
-        export_python(chosen, model.value, path, substeps, values, page)
-    say(f"{built.name}, {model.value} model, FMI 2.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+        export_python(chosen, built.fidelity, path, substeps, values, page)
+    say(f"{built.name}, {built.fidelity} model, FMI 2.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 
 
 @command

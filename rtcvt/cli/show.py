@@ -15,6 +15,7 @@ from rtcvt.errors import InputError
 
 if TYPE_CHECKING:
     from rtcvt.unitfile import Unit
+    from rtcvt.variator.unit import Variator
     from rtcvt.vehicle.parts import Part
 
 
@@ -32,8 +33,8 @@ def show(
 ) -> None:
     """Print a unit's sets and matrices, or list the shipped units.
 
-    Of a part of a vehicle its variables are printed, of a belt drive its taut belt, of a pushbelt its numbers and
-    cases.
+    Of a variator or a part of a vehicle its variables are printed, of a belt drive its taut belt, of a pushbelt its
+    numbers and cases.
 
     R is the radii matrix of Algorithm 1, Q1 gives all speeds from the independent ones, L1, N1, A1 and B1 are the
     matrices of the rigid model L1 x1' + N1 x1 = A1 x1 + B1 tau; N1 is per rad/s of the moving variable.
@@ -48,7 +49,7 @@ def show(
 
     if unit is None:
         table = Table("unit", "kind", "description", box=None)
-        for kind in ("gear_system", *KINDS, "belt", "pushbelt"):
+        for kind in ("gear_system", "variator", *KINDS, "belt", "pushbelt"):
             for name, file in shipped_units(kind).items():
                 table.add_row(name, kind, escape(read_toml(file)[0]["description"]))
         out.print(table)
@@ -96,8 +97,8 @@ def show(
         out.print(table)
 
 
-def _show_part(part: "Part", as_json: bool) -> None:
-    """Variables of a part."""
+def _show_part(part: "Part | Variator", as_json: bool) -> None:
+    """Variables of a unit without matrices."""
     from rtcvt.build import build_any
 
     rows = build_any(part).variables

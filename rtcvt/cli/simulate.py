@@ -9,7 +9,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.cli.console import (
-    Fidelity,
     Json,
     Model,
     ScenarioName,
@@ -43,7 +42,7 @@ def pushbelt_option(*names: str, **about: Any) -> Any:
 def simulate(
     context: typer.Context,
     unit: UnitName,
-    model: Model = Fidelity.rigid,
+    model: Model = None,
     scenario: ScenarioName = None,
     step: Annotated[str | None, typer.Option(help='Communication step, e.g. "1 ms"; default: the unit\'s.')] = None,
     substeps: Substeps = None,
@@ -95,7 +94,7 @@ def simulate(
 
     loaded = load_any(unit)
     chosen = chosen_scenario(loaded, scenario)
-    built = build_any(loaded, model.value, substeps)
+    built = build_any(loaded, model.value if model else None, substeps)
     h = None if step is None else seconds("--step", step)
     require_writable(output, figures)
     with progress_bar() as bar:
@@ -118,7 +117,7 @@ def simulate(
         "min",
         "max",
         "rms",
-        title=escape(f"{built.name}, {model.value} model: {chosen.name}"),
+        title=escape(f"{built.name}, {built.fidelity} model: {chosen.name}"),
     )
     for name, signal in found["signals"].items():
         table.add_row(name, signal["unit"], *(number(signal[k]) for k in ("final", "min", "max", "rms")))

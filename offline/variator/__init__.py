@@ -1,0 +1,1 @@
+"""From runs of the full pushbelt model to a reduced model of the variator."""

@@ -1,0 +1,269 @@
+"""Runs of a plan on the processors at hand or on a cluster (dask.distributed), and the index of what is there.
+
+A folder holds a campaign: NAME.h5 for each run that has ended, NAME.failed with the reason for each that has not been
+able to, and index.csv. The files are all there is: what is missing is run, what is there is left alone if it is a run
+of this plan and unit, and the index is made anew from the files. A run that failed is tried again at the next start.
+
+Workers write their files themselves; those of a cluster need the folder under the same name.
+"""
+
+import csv
+import io
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from offline.pushbelt.parameters import Parameters, belt, sheaves
+from offline.variator.experiment import (
+    BEFORE,
+    ENDS,
+    SLIPPING,
+    STEADY,
+    SUMMARY,
+    Run,
+    open_run,
+    run_of,
+    simulate,
+    start_of,
+    steps_of,
+)
+from offline.variator.experiment import summary as summary_of
+from offline.variator.plan import Plan, runs_of
+from rtcvt.errors import InputError
+from rtcvt.recording import replaced_on_success
+
+__all__ = ["INDEX", "Campaign", "Row", "index", "run_campaign", "state_of", "write_index", "write_short"]
+
+INDEX = "index.csv"
+WINDOWS = ("before", "steady")  # names of `BEFORE` and `STEADY`; then come the branches
+# columns of a table for documents
+SHORT = ["y", "ratio", "omega_I", "F_O", "xi", "kappa", "thrust_ratio", "slip", "x", "loss"]
+
+
+class Row(NamedTuple):
+    """A window of a run in the index: name of the run, window, how the phase ended, slipping, `SUMMARY`."""
+
+    run: str
+    window: str
+    ended: str
+    slipping: bool
+    values: dict[str, float]
+
+
+class Campaign(NamedTuple):
+    """State of a campaign: names of runs that ended, failed (with reason), and were not reached; steps computed."""
+
+    done: tuple[str, ...]
+    failed: dict[str, str]
+    missing: tuple[str, ...]
+    steps: int
+
+
+def run_campaign(
+    parameters: Parameters,
+    text: str,
+    plan: Plan,
+    plan_text: str,
+    folder: Path,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Campaign:
+    """Run what is missing of a plan, and write the index.
+
+    Ctrl-C keeps every run that has ended; the next call goes on.
+
+    Parameters
+    ----------
+    parameters, text : Parameters, str
+        The unit and the text of its file.
+    plan, plan_text : Plan, str
+        The plan and the text of its file.
+    folder : Path
+        Made if it is not there.
+    scheduler : str, optional
+        Address of a dask scheduler; by default `workers` processes are started here.
+    workers : int, optional
+        Number of local processes; default: one for each processor.
+    progress : callable, optional
+        Called with a text, steps done and steps in all.
+
+    Raises
+    ------
+    InputError
+        A plan or unit that cannot be, or a folder with runs of another one. Nothing is run then.
+    KeyboardInterrupt
+        After Ctrl-C, when the index is written.
+    """
+    runs = runs_of(plan, parameters)
+    folder = _folder(folder)
+    b, s = belt(parameters, N_E=plan.model.N_E, N_B=plan.model.N_B), sheaves(parameters)
+    cost = {run.name: steps_of(b, run, start_of(b, s, run)[0])[1] for run in runs}
+    pending = [run for run in runs if not _is_there(folder / f"{run.name}.h5", run, parameters, text)]
+    total = sum(cost.values())
+    to_do = sum(cost[run.name] for run in pending)
+    computed, ended = 0, len(runs) - len(pending)
+
+    def report() -> None:
+        if progress is not None:
+            progress(f"{plan.name}: {ended} of {len(runs)} runs", total - to_do + computed, total)
+
+    try:
+        for run in pending:
+            (folder / f"{run.name}.failed").unlink(missing_ok=True)
+        report()
+        if pending:
+            for name, failure in _computed(parameters, text, plan_text, folder, pending, scheduler, workers):
+                computed, ended = computed + cost[name], ended + 1
+                if failure is not None:
+                    with replaced_on_success(folder / f"{name}.failed") as temporary:
+                        temporary.write_text(failure + "\n", encoding="utf-8")
+                report()
+    finally:
+        write_index(folder)
+    return state_of(folder, runs)._replace(steps=computed)
+
+
+def state_of(folder: Path, runs: list[Run]) -> Campaign:
+    """What is there of these runs."""
+    failed = {p.stem: p.read_text(encoding="utf-8").strip() for p in sorted(folder.glob("*.failed"))}
+    names = [run.name for run in runs]
+    done = tuple(n for n in names if (folder / f"{n}.h5").exists())
+    return Campaign(done, failed, tuple(n for n in names if n not in failed and n not in done), 0)
+
+
+def _folder(folder: Path) -> Path:
+    folder = folder.resolve()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError("output", "", str(folder), f"a folder: {error.strerror}") from None
+    return folder
+
+
+def _is_there(path: Path, run: Run, parameters: Parameters, text: str) -> bool:
+    """Whether a run is there; refuses one of the same name that is another."""
+    if not path.exists():
+        return False
+    with open_run(path) as file:
+        if run_of(file) != run:
+            raise InputError(path, "run", None, "a run of this plan and seed, or another folder")
+        if file.attrs["unit"] != parameters.name or file["unit_file"].asstr()[()] != text:
+            raise InputError(path, "unit_file", file.attrs["unit"], "the same unit, or another folder")
+    return True
+
+
+def _compute(parameters: Parameters, run: Run, path: str, text: str, plan: str) -> str | None:
+    """What a worker does; returns why it could not."""
+    try:
+        simulate(parameters, run, Path(path), text, plan)
+    except (RuntimeError, InputError) as error:
+        return str(error)
+    return None
+
+
+def _computed(
+    parameters: Parameters,
+    text: str,
+    plan: str,
+    folder: Path,
+    runs: list[Run],
+    scheduler: str | None,
+    workers: int | None,
+) -> Iterator[tuple[str, str | None]]:
+    """Names of runs as they end, and why they failed."""
+    from distributed import as_completed
+
+    with _client(scheduler, workers) as client:
+        names = {}
+        for run in runs:
+            path = str(folder / f"{run.name}.h5")
+            names[client.submit(_compute, parameters, run, path, text, plan, pure=False)] = run.name
+        for future in as_completed(list(names)):
+            error = future.exception()  # of the cluster: workers that died, for one
+            yield names[future], future.result() if error is None else f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
+    """A client of the scheduler at this address, or of a cluster of local processes that ends with it."""
+    from distributed import Client, LocalCluster
+
+    if scheduler is not None:
+        try:
+            client = Client(scheduler, timeout="10 s")
+        except (OSError, ValueError) as error:
+            raise InputError("--scheduler", "", scheduler, f"address of a dask scheduler ({error})") from None
+        with client:
+            yield client
+        return
+    with _deaf():  # processes inherit it: Ctrl-C is for this one alone
+        cluster = LocalCluster(
+            n_workers=workers or os.cpu_count(),
+            threads_per_worker=1,
+            memory_limit=0,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        )
+    with cluster, Client(cluster) as client:
+        yield client
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Without Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def write_index(folder: Path) -> list[Row]:
+    """Write index.csv from the files of a folder: a row for each window of each run, columns with their units."""
+    rows = list(index(folder))
+    _write_table(folder / INDEX, rows, list(SUMMARY), ".7g")
+    return rows
+
+
+def write_short(path: Path, rows: Iterable[Row]) -> None:
+    """Write a table of the settled states and branches with the columns `SHORT`, small enough for a repository."""
+    _write_table(path, [row for row in rows if row.window != WINDOWS[BEFORE]], SHORT, ".4g")
+
+
+def _write_table(path: Path, rows: Iterable[Row], columns: list[str], form: str) -> None:
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["run", "window", "ended", "slipping", *(f"{k} [{SUMMARY[k][0]}]" for k in columns)])
+    for row in rows:
+        values = (format(row.values[k], form) for k in columns)
+        writer.writerow([row.run, row.window, row.ended, "yes" if row.slipping else "no", *values])
+    with replaced_on_success(path) as temporary:
+        temporary.write_text(table.getvalue(), encoding="utf-8")
+
+
+def index(folder: Path) -> Iterator[Row]:
+    """The windows of all runs in a folder.
+
+    Raises
+    ------
+    InputError
+        A file is not a run of a campaign.
+    """
+    for path in sorted(folder.glob("*.h5")):
+        with open_run(path) as file:
+            name, values, ended = run_of(file).name, summary_of(file), file["ended"][()]
+            phases = file["window/phase"][()]
+        for k, phase in enumerate(phases):
+            window = WINDOWS[k] if k <= STEADY else f"branch {phase}"
+            row = {key: float(v[k]) for key, v in values.items()}
+            yield Row(name, window, ENDS[ended[phase]], abs(row["slip"]) > SLIPPING, row)

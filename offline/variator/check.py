@@ -1,0 +1,496 @@
+"""Hybrid and rigid model of a variator against held-out runs of the full model, and what their errors consist of.
+
+All models run with the boundary values of the full model: omega_I, F_O and the load torque as functions of time; while
+it settles the ratio that its end stop held, from the release on its F_I. The reduced models settle with their ratio
+control, whose force is the F_I that holds the ratio.
+
+Settled states are compared by their means over a revolution. What the full model loses is what goes in and is not
+stored: P_I + P_O + P_ax - E'; efficiency is that of the power at the secondary with this loss. Each error is split:
+
+    full        the revolution before against the last one: what the full model itself scatters
+    laws        the identified laws at the full model's own operating point (i, xi, kappa, F_O, y): the regression
+    structure   the hybrid model against the laws: what operating point and structure of the model add
+
+Transients are compared over time, by RMS(model - full)/RMS(full) of each run. The RMS of the signal itself is the
+measure: a torque may cross zero and rests at a level that is no error. Of the ratio it hides how little it may have
+moved: `ratio, of its change` divides by RMS(i - i(0)) instead, and by a hundredth of i(0) where it moved less than
+that. Splits of the ratio, RMS over the same:
+
+    full        what the full model scatters around its means over a revolution
+    laws        x of the laws along the full model's own path, integrated: no feedback by the model's own ratio
+    inserted    the hybrid model with F_I scaled such that its ratio holds at the full model's own thrust ratio
+
+of torque and speed:
+
+    full          as above: belt and pulleys of the full model may vibrate by themselves
+    at its ratio  the hybrid model's values scaled to the ratio that the full model has: without the error of the ratio
+
+Since such a vibration is no error of a mean, torque and speed are also compared by their means over a revolution.
+
+The flank normal force is compared over its cells, by RMS(model - full)/RMS(full) and by its largest value, in settled
+states, in force steps and in passages of transients:
+
+    full        as above
+    projection  the full model's field less its projection on the modes of the reduced model
+    laws        the regression of the coefficients at the full model's own operating point
+
+Over several runs a figure is the quadratic mean of the runs' errors, or the largest. A state in which the full model
+slips macroscopically (|speed loss| > `SLIPPING`) has no thrust ratio or slip to compare: such states are only listed,
+with what the reduced models say of them. What y was in a passage follows from the run's own F_I,eq, moved from the
+settled state to the passage by the law.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.variator.experiment import BEFORE, STEADY
+from offline.variator.heldout import HeldOut, HeldRun, Passage, Series
+
+__all__ = [
+    "Branched",
+    "Check",
+    "Driven",
+    "Field",
+    "Figure",
+    "Laws",
+    "Settled",
+    "check_heldout",
+    "figures_of",
+    "quadratic",
+]
+
+Array = NDArray[np.float64]
+
+SLIPPING = 0.05  # speed loss
+LOADED = 0.1  # |xi| from which on there is an efficiency to compare
+STILL = 0.01  # of the ratio at the start: a smaller change is measured against this
+MODELS = ("hybrid", "rigid")
+
+
+class Driven(Protocol):
+    """A reduced model under the boundary values of the full one."""
+
+    def settle(self, run: HeldRun) -> dict[str, float]:
+        """Settle at the run's ratio: thrust_ratio, slip, tau_I, omega_O, P_I, P_O, macro_slip, outside."""
+
+    def play(self, series: Series, factor: float = 1.0) -> dict[str, Array]:
+        """From what settled last through a branch, F_I times `factor`: tau_I, omega_O, ratio at ``series["time"]``."""
+
+    def flank_normal(self, start: float, stop: float) -> Array:
+        """Mean field [N/m] between two times [s] of what was played last; before 0: of the settled state."""
+
+
+class Laws(Protocol):
+    """The identified laws at given operating points, arrays of the same shape; F_O in [N]."""
+
+    def steady(self, ratio: Array, xi: Array, kappa: Array, F_O: Array) -> dict[str, Array]:
+        """Without shifting: thrust_ratio, slip, loss: force on the belt that takes the lost power, by F_O."""
+
+    def k(self, ratio: Array, xi: Array, kappa: Array, F_O: Array, y: Array) -> Array:
+        """Coefficient of shifting [1/N]."""
+
+    def flank_normal(self, ratio: float, xi: float, kappa: float, F_O: float, y: float) -> Array:
+        """Field [N/m] on the cells."""
+
+    def projected(self, flank_normal: Array, ratio: float, F_O: float) -> Array:
+        """Projection of a field on the modes."""
+
+    def ratio_at(self, r_I: Array) -> Array:
+        """Ratio at the rocking edges of the closed belt at these radii of the neutral fibre on the primary [m]."""
+
+
+# --- what is compared
+
+
+class Settled(NamedTuple):
+    """A settled state: source (full, before, hybrid, rigid, laws) -> quantity -> value."""
+
+    held: HeldRun
+    values: dict[str, dict[str, float]]
+
+
+class Branched(NamedTuple):
+    """A branch: source (hybrid, rigid, inserted, laws) -> tau_I, omega_O, ratio over the full model's time."""
+
+    held: HeldRun
+    number: int
+    full: Series
+    traces: dict[str, dict[str, Array]]
+
+    @property
+    def slipping(self) -> bool:
+        """Whether the full model slips macroscopically."""
+        return _slips(self.held, 2 + self.number)
+
+
+class Field(NamedTuple):
+    """Flank normal force of a passage: source (full, before, hybrid, rigid, projection, laws) -> (cells,)."""
+
+    held: HeldRun
+    passage: Passage
+    fields: dict[str, Array]
+    slipping: bool
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One compared quantity over all runs.
+
+    value: by model; parts: by part of the split, of the hybrid model; worst: by model, the run and its error; within:
+    runs of the hybrid model that keep the limit by themselves, of how many. Shares and speed losses as fractions.
+    """
+
+    name: str
+    statistic: str  # "quadratic mean" or "largest"
+    limit: float | None
+    points: bool  # the value is a difference of percentages
+    value: dict[str, float]
+    parts: dict[str, float]
+    worst: dict[str, tuple[str, float]]
+    within: tuple[int, int]
+
+    @property
+    def reached(self) -> bool | None:
+        """Whether the hybrid model keeps the limit; None without a limit or without runs."""
+        value = self.value.get("hybrid", np.nan)
+        return None if self.limit is None or not np.isfinite(value) else bool(value <= self.limit)
+
+    def show(self, value: float) -> str:
+        """A value as a percentage, or in points."""
+        return f"{100.0 * value:.3g} {'points' if self.points else '%'}"
+
+    @property
+    def cause(self) -> str:
+        """The largest part of the error."""
+        known = {k: v for k, v in self.parts.items() if np.isfinite(v)}
+        return max(known, key=lambda k: known[k]) if known else ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """All comparisons."""
+
+    heldout: HeldOut
+    settled: tuple[Settled, ...]
+    branched: tuple[Branched, ...]
+    fields: tuple[Field, ...]
+    step: float  # of the reduced models [s]
+    about: Mapping[str, Any] = field(default_factory=dict)  # of the reduced model
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All compared quantities."""
+        return figures_of(self.settled, self.branched, self.fields)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Limits that the hybrid model exceeds, in words."""
+        return tuple(
+            f"{f.name}, {f.statistic}: {f.show(f.value['hybrid'])}, allowed {f.show(f.limit)}; "
+            f"largest part: {f.cause or 'unknown'}; worst: {f.worst['hybrid'][0]}"
+            for f in self.figures
+            if f.reached is False and f.limit is not None
+        )
+
+    def as_numbers(self) -> dict[str, Any]:
+        """Everything in numbers, ready for JSON: see the command's help for the keys."""
+        return {
+            "unit": self.about.get("unit", self.heldout.unit),
+            "runs": len(self.heldout.runs),
+            "failures": list(self.failures),
+            "figures": [
+                {
+                    "name": f.name,
+                    "statistic": f.statistic,
+                    "limit": f.limit,
+                    "value": f.value,
+                    "parts": f.parts,
+                    "worst": {k: {"run": run, "value": value} for k, (run, value) in f.worst.items()},
+                    "within": list(f.within),
+                    "reached": f.reached,
+                }
+                for f in self.figures
+            ],
+            "settled": {s.held.run.name: s.values for s in self.settled},
+        }
+
+
+# --- runs
+
+
+def check_heldout(
+    heldout: HeldOut,
+    models: Mapping[str, Driven],
+    laws: Laws,
+    step: float,
+    about: Mapping[str, Any] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Check:
+    """Run the reduced models through all held-out runs.
+
+    Parameters
+    ----------
+    heldout : HeldOut
+        Runs of the full model.
+    models : mapping
+        ``hybrid`` and ``rigid``.
+    laws : Laws
+        What both are made of.
+    step : float
+        Of the reduced models [s].
+    progress : callable, optional
+        Called with (run, runs done, runs in all).
+    """
+    settled, branched, fields = [], [], []
+    for n, held in enumerate(heldout.runs):
+        if progress is not None:
+            progress(held.run.name, n, len(heldout.runs))
+        state, own = _settled(held, models, laws)
+        settled.append(state)
+        fields += [_field(held, held.passages[STEADY], own, laws, 1.0)]
+        known = {k: v["thrust_ratio"] for k, v in state.values.items()}
+        for j, series in enumerate(held.branches):
+            if len(series["time"]) < 2:
+                continue
+            traces = {}
+            passages = [p for p in held.passages if p.phase == j + 1]
+            flanks: dict[str, list[Array]] = {}
+            for name, model in models.items():
+                traces[name] = model.play(series)
+                flanks[name] = [model.flank_normal(p.start, p.stop) for p in passages]
+            traces["inserted"] = models["hybrid"].play(series, known["hybrid"] / known["full"])
+            traces["laws"] = {"ratio": _along(series, laws)}
+            branched.append(Branched(held, j, series, traces))
+            for row, p in enumerate(passages):
+                balance = float(laws.steady(*_point(p.point))["thrust_ratio"]) * known["full"] / known["laws"]
+                y = p.point["F_I"] / (p.point["F_O"] * balance)
+                fields.append(_field(held, p, {name: f[row] for name, f in flanks.items()}, laws, y))
+    return Check(heldout, tuple(settled), tuple(branched), tuple(fields), step, dict(about or {}))
+
+
+def _point(p: Mapping[str, Any]) -> tuple[Array, Array, Array, Array]:
+    ratio, xi, kappa, F_O = (np.asarray(p[k], dtype=float) for k in ("ratio", "xi", "kappa", "F_O"))
+    return ratio, xi, kappa, F_O
+
+
+def _efficiency(P_O: float, loss: float) -> float:
+    """Of power from one shaft to the other, with `P_O` into the secondary and what is lost on the way."""
+    return -P_O / (loss - P_O) if P_O < 0.0 else 1.0 - loss / P_O
+
+
+def _settled(held: HeldRun, models: Mapping[str, Driven], laws: Laws) -> tuple[Settled, dict[str, Array]]:
+    values: dict[str, dict[str, float]] = {}
+    for name, row in (("full", STEADY), ("before", BEFORE)):
+        s = {k: float(v[row]) for k, v in held.summary.items()}
+        lost = s["P_I"] + s["P_O"] + s["P_axial_I"] + s["P_axial_O"] - s["P_stored"]
+        kept = {k: s[k] for k in ("thrust_ratio", "slip", "xi", "ratio", "omega_O")}
+        values[name] = kept | {"efficiency": _efficiency(s["P_O"], lost), "loss": lost}
+    flanks = {}
+    for name, model in models.items():
+        found = model.settle(held)
+        lost = found["P_I"] + found["P_O"]
+        values[name] = found | {"efficiency": _efficiency(found["P_O"], lost), "loss": lost}
+        flanks[name] = model.flank_normal(-1.0, 0.0)
+    s = {k: float(v[STEADY]) for k, v in held.summary.items()}
+    law = {k: float(v) for k, v in laws.steady(*_point(s)).items()}
+    lost = law["loss"] * s["F_O"] * s["v"]
+    values["laws"] = {
+        "thrust_ratio": law["thrust_ratio"],
+        "slip": law["slip"],
+        "efficiency": _efficiency(s["P_O"], lost),
+        "loss": lost,
+    }
+    return Settled(held, values), flanks
+
+
+def _along(series: Series, laws: Laws) -> Array:
+    """Ratio that the laws' shift rate gives along the full model's own path."""
+    c = series.columns
+    ratio, xi, kappa, F_O = (c[k] for k in ("ratio", "xi", "kappa", "F_O"))
+    y = c["F_I"] / (F_O * laws.steady(ratio, xi, kappa, F_O)["thrust_ratio"])
+    rate = np.abs(c["omega_I"]) * laws.k(ratio, xi, kappa, F_O, y) * F_O * (y - 1.0)
+    grown = np.concatenate([[0.0], np.cumsum(0.5 * (rate[1:] + rate[:-1]) * np.diff(c["time"]))])
+    here = laws.ratio_at(c["r_I"][:1])
+    found = laws.ratio_at(c["r_I"][0] * np.exp(grown))
+    return np.asarray(found * ratio[0] / here[0])
+
+
+def _field(held: HeldRun, p: Passage, own: Mapping[str, Array], laws: Laws, y: float) -> Field:
+    full = p.fields["flank_normal"]
+    at = (p.point["ratio"], p.point["xi"], p.point["kappa"], p.point["F_O"])
+    fields = {
+        "full": full,
+        "projection": laws.projected(full, p.point["ratio"], p.point["F_O"]),
+        "laws": laws.flank_normal(*at, y),
+        **own,
+    }
+    if p.phase == 0:
+        fields["before"] = held.passages[BEFORE].fields["flank_normal"]
+    return Field(held, p, fields, _slips(held, STEADY if p.phase == 0 else 1 + p.phase))
+
+
+def _slips(held: HeldRun, window: int) -> bool:
+    """Whether the full model slips macroscopically in a window."""
+    return bool(abs(held.summary["slip"][window]) > SLIPPING)
+
+
+# --- figures
+
+
+def quadratic(errors: Iterable[float]) -> float:
+    """Root of the mean square; NaN of nothing."""
+    values = np.array([e for e in errors if np.isfinite(e)])
+    return float(np.sqrt(np.mean(values**2))) if len(values) else float("nan")
+
+
+def largest(errors: Iterable[float]) -> float:
+    """Largest magnitude; NaN of nothing."""
+    values = np.abs([e for e in errors if np.isfinite(e)])
+    return float(values.max()) if len(values) else float("nan")
+
+
+_STATISTICS: dict[str, Callable[[Iterable[float]], float]] = {"quadratic mean": quadratic, "largest": largest}
+Errors = dict[str, dict[str, float]]  # source -> run -> error
+
+
+def _figure(
+    name: str, statistic: str, limit: float | None, errors: Errors, parts: Errors, points: bool = False
+) -> Figure:
+    of = _STATISTICS[statistic]
+    worst = {}
+    for model, by_run in errors.items():
+        finite = {k: e for k, e in by_run.items() if np.isfinite(e)}
+        if finite:
+            run = max(finite, key=lambda k: abs(finite[k]))
+            worst[model] = (run, finite[run])
+    hybrid = [abs(e) for e in errors.get("hybrid", {}).values()]
+    within = sum(e <= limit for e in hybrid) if limit is not None else len(hybrid)
+    return Figure(
+        name,
+        statistic,
+        limit,
+        points,
+        {model: of(by_run.values()) for model, by_run in errors.items()},
+        {part: of(by_run.values()) for part, by_run in parts.items()},
+        worst,
+        (within, len(hybrid)),
+    )
+
+
+def figures_of(settled: Iterable[Settled], branched: Iterable[Branched], fields: Iterable[Field]) -> tuple[Figure, ...]:
+    """All compared quantities with their limits."""
+    found: list[Figure] = []
+    states = [s for s in settled if not _slips(s.held, STEADY)]
+    for name, relative, limits in (
+        ("thrust ratio", True, (0.02, 0.05)),
+        ("slip", False, (0.001, None)),
+        ("efficiency", False, (None, 0.005)),
+    ):
+        key = name.replace(" ", "_")
+        used = [s for s in states if key != "efficiency" or abs(s.values["full"]["xi"]) >= LOADED]
+        errors, parts = _state_errors(used, key, relative)
+        for statistic, limit in zip(_STATISTICS, limits, strict=True):
+            found.append(_figure(name, statistic, limit, errors, parts, points=not relative))
+    found += _transient_figures([b for b in branched if b.held.transient and not b.slipping])
+    whole = [f for f in fields if not f.slipping]
+    found += _field_figures(whole, (0.08, 0.10))
+    found += _field_figures([f for f in whole if f.passage.phase == 0], (None, None), ", settled")[::2]
+    return tuple(found)
+
+
+def _state_errors(states: Iterable[Settled], key: str, relative: bool) -> tuple[Errors, Errors]:
+    errors: Errors = {m: {} for m in MODELS}
+    parts: Errors = {"full": {}, "laws": {}, "structure": {}}
+    for s in states:
+        v, run = {k: a[key] for k, a in s.values.items() if key in a}, s.held.run.name
+
+        def off(a: str, b: str, v: dict[str, float] = v) -> float:
+            return v[a] / v[b] - 1.0 if relative else v[a] - v[b]
+
+        for m in MODELS:
+            errors[m][run] = off(m, "full")
+        parts["full"][run] = off("before", "full")
+        parts["laws"][run] = off("laws", "full")
+        parts["structure"][run] = off("hybrid", "laws")
+    return errors, parts
+
+
+def nrmse(model: Array, full: Array, by: Array | None = None, least: float = 0.0) -> float:
+    """RMS(model - full)/RMS(full), or by the RMS of `by`, at least `least`."""
+    scale = max(quadratic(full if by is None else by), least)
+    return quadratic(model - full) / scale if scale > 0.0 else float("nan")
+
+
+def smooth(time: Array, values: Array, width: float) -> Array:
+    """Means over `width` [s] around each time, over less at the ends, where the interval stays centred."""
+    total = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(time))])
+    half = np.minimum(0.5 * width, np.minimum(time - time[0], time[-1] - time))
+    means = np.interp(time + half, time, total) - np.interp(time - half, time, total)
+    return np.where(half > 0.0, means / np.maximum(2.0 * half, 1e-12), values)
+
+
+def _transient_figures(branches: list[Branched]) -> list[Figure]:
+    found = []
+    for name, key, of, limit in (
+        ("primary torque", "tau_I", "signal", 0.03),
+        ("primary torque, mean over a revolution", "tau_I", "mean", None),
+        ("secondary speed", "omega_O", "signal", 0.03),
+        ("secondary speed, mean over a revolution", "omega_O", "mean", None),
+        ("ratio", "ratio", "signal", 0.03),
+        ("ratio, of its change", "ratio", "change", None),
+    ):
+        all_errors: Errors = {}
+        for b in branches:
+            for source, e in _branch_errors(b, key, of).items():
+                all_errors.setdefault(source, {})[b.held.run.name] = e
+        errors = {m: all_errors.pop(m, {}) for m in MODELS}
+        found.append(_figure(name, "quadratic mean", limit, errors, all_errors))
+    return found
+
+
+def _branch_errors(b: Branched, key: str, of: str) -> dict[str, float]:
+    """NRMSE of a signal, of its mean over a revolution, or by its change: of the models, then of the parts."""
+    time, full, width = b.full["time"], b.full[key], b.held.revolution
+    mean = smooth(time, full, width)
+    traces = {m: b.traces[m][key] for m in MODELS}
+    if key == "ratio":
+        traces |= {part: b.traces[part][key] for part in ("laws", "inserted")}
+    else:
+        own = b.traces["hybrid"]
+        traces["at its ratio"] = own[key] * own["ratio"] / b.full["ratio"]
+    if of == "mean":
+        return {source: nrmse(smooth(time, values, width), mean) for source, values in traces.items()}
+    by, least = (full - full[0], STILL * full[0]) if of == "change" else (full, 0.0)
+    found = {source: nrmse(values, full, by, least) for source, values in traces.items()}
+    later = time > width  # the first revolution has the answer to the step
+    if later.any():
+        found["full"] = quadratic((full - mean)[later]) / max(quadratic(by), least)
+    return found
+
+
+def _field_figures(fields: list[Field], limits: tuple[float | None, float | None], of: str = "") -> list[Figure]:
+    """Quadratic mean and largest error of the shape, then of the peak."""
+    shape: Errors = {m: {} for m in MODELS}
+    peak: Errors = {m: {} for m in MODELS}
+    shape_parts: Errors = {"full": {}, "projection": {}, "laws": {}}
+    peak_parts: Errors = {"full": {}, "projection": {}, "laws": {}}
+    for f in fields:
+        full, run = f.fields["full"], f"{f.held.run.name}, phase {f.passage.phase}, {1e3 * f.passage.stop:.0f} ms"
+        highest = float(full.max())
+        for source, a in f.fields.items():
+            name = "full" if source == "before" else source
+            if source == "full":
+                continue
+            by_shape, by_peak = (shape, peak) if name in MODELS else (shape_parts, peak_parts)
+            by_shape[name][run] = nrmse(a, full)
+            by_peak[name][run] = float(a.max()) / highest - 1.0
+    return [
+        _figure(f"flank normal force{of}", "quadratic mean", limits[0], shape, shape_parts),
+        _figure(f"flank normal force{of}", "largest", None, shape, shape_parts),
+        _figure(f"peak of the flank normal force{of}", "quadratic mean", None, peak, peak_parts),
+        _figure(f"peak of the flank normal force{of}", "largest", limits[1], peak, peak_parts),
+    ]

@@ -1,0 +1,359 @@
+"""Held-out runs of the full model as one small table, for the check of the reduced models.
+
+Of each run of a campaign (`experiment`) the table keeps
+
+- the means of `SUMMARY` over its windows,
+- of each branch the boundary values and what follows from them, over time, `COLUMNS`; its first row is the settled
+  state: the boundary values that hold it and the means over the window `steady`,
+- the mean of the fields `KEPT` over passages: the windows, and in a branch of several revolutions `PASSAGES` single
+  revolutions spread over it, each with the operating point there.
+
+Fields are stored as float32 of which the last 12 bits of 23 are rounded off (2.4e-4 of the value), which packs them to
+half the size. Everything else is stored as float32, too; all of it is far below what the full model scatters.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.pushbelt.snapshots import FIELDS
+from offline.variator.experiment import BEFORE, STEADY, SUMMARY, Run, frames_of, open_run, run_of, summary
+from rtcvt import __version__
+from rtcvt.errors import InputError
+from rtcvt.recording import replaced_on_success, revision
+
+__all__ = [
+    "COLUMNS",
+    "KEPT",
+    "POINT",
+    "HeldOut",
+    "HeldRun",
+    "Passage",
+    "Series",
+    "condense",
+    "read_heldout",
+    "write_heldout",
+]
+
+Array = NDArray[np.float64]
+
+SCHEMA_VERSION = 1
+KIND = "held-out runs of a variator"
+KEPT = ("flank_normal", "flank_longitudinal", "flank_radial", "push", "ring_normal", "ring_friction", "tension")
+PASSAGES = 8  # revolutions of a long branch whose fields are kept
+LONG = 3.0  # revolutions: from here on a branch is a transient
+_KEPT_BITS = 11  # of the fraction of a field's float32
+
+COLUMNS: dict[str, tuple[str, str]] = {  # unit and description
+    "time": ("s", "since the end stop was taken away"),
+    "F_I": ("N", "clamping force of the primary, given"),
+    "F_O": ("N", "clamping force of the secondary, given"),
+    "omega_I": ("rad/s", "speed of the primary, given"),
+    "tau_O": ("N.m", "load torque of the secondary, given"),
+    "tau_I": ("N.m", "torque on the primary shaft from outside, driving +"),
+    "omega_O": ("rad/s", "speed of the secondary"),
+    "ratio": ("1", "i, of the radii at the rocking edges"),
+    "xi": ("1", "torque ratio, of the belt's torque on the secondary and F_O"),
+    "kappa": ("1", "m* v^2/F_O, v that of the secondary's rocking edge"),
+    "r_I": ("m", "radius of the neutral fibre, primary"),
+}
+POINT = {"ratio": "1", "xi": "1", "kappa": "1", "F_O": "N", "F_I": "N"}  # operating point of a passage
+
+
+class Passage(NamedTuple):
+    """Means over a window or a revolution of a branch: its phase and times [s], operating point, fields (cells,)."""
+
+    phase: int  # 0 settling, then the branches
+    start: float  # since the phase began; of the settling, from its end backwards
+    stop: float
+    point: dict[str, float]
+    fields: dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Series:
+    """A branch over time: name of each of `COLUMNS` -> (n,)."""
+
+    columns: dict[str, Array]
+    ended: int
+
+    def __getitem__(self, name: str) -> Array:
+        return self.columns[name]
+
+
+@dataclass(frozen=True)
+class HeldRun:
+    """One run.
+
+    revolution [s]; summary: name -> (2 + branches,), rows `BEFORE`, `STEADY`, branches; passages: `BEFORE`, `STEADY`,
+    then those of the branches.
+    """
+
+    run: Run
+    slipping: bool
+    revolution: float
+    summary: Mapping[str, Array]
+    branches: tuple[Series, ...]
+    passages: tuple[Passage, ...]
+
+    @property
+    def transient(self) -> bool:
+        """Whether a branch lasts several revolutions."""
+        return any(b.duration >= LONG for b in self.run.branches)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """All runs, and where they are from."""
+
+    unit: str
+    runs: tuple[HeldRun, ...]
+    plan: str
+    unit_file: str
+    parameters: Mapping[str, Any]  # belt and sheaves of the full model
+    attributes: Mapping[str, Any]
+
+
+def condense(files: Iterable[Path]) -> HeldOut:
+    """The table of the runs in `files`.
+
+    Raises
+    ------
+    InputError
+        Not runs of one unit and one plan, or none.
+    """
+    runs: list[HeldRun] = []
+    about: dict[str, Any] = {}
+    for path in sorted(files):
+        with open_run(path) as file:
+            found = {
+                "unit": str(file.attrs["unit"]),
+                "plan": _text(file["plan"]),
+                "unit_file": _text(file["unit_file"]),
+                "parameters": str(file.attrs["parameters"]),
+            }
+            if about and any(about[k] != v for k, v in found.items() if k != "plan"):
+                raise InputError(path, "unit", found["unit"], f"runs of one unit, {about['unit']}, with one unit file")
+            about = about or found | {"revisions": set()}
+            about["revisions"].add(str(file.attrs["revision"]))
+            runs.append(_condensed(file))
+    if not runs:
+        raise InputError("held-out runs", "", None, "at least one file of a run")
+    attributes = {"revision": ", ".join(sorted(about["revisions"]))}
+    return HeldOut(
+        about["unit"], tuple(runs), about["plan"], about["unit_file"], json.loads(about["parameters"]), attributes
+    )
+
+
+def _text(data: h5py.Dataset) -> str:
+    value = data[()]
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _condensed(file: h5py.File) -> HeldRun:
+    run, means = run_of(file), summary(file)
+    phase, time = file["phase"][()], file["time"][()]
+    steady = frames_of(file, STEADY)
+    passages, branches = [], []
+    for window in (BEFORE, STEADY):
+        rows = frames_of(file, window)
+        point = {k: float(means[k][window]) for k in POINT}
+        end = time[steady.stop - 1]
+        fields = {k: file[f"mean/{k}"][window].astype(float) for k in KEPT}
+        passages.append(Passage(0, float(time[rows.start] - end), float(time[rows.stop - 1] - end), point, fields))
+    belt = json.loads(file.attrs["parameters"])["belt"]
+    for k, branch in enumerate(run.branches):
+        frames = np.flatnonzero(phase == 1 + k)
+        branches.append(_series(file, frames, steady, float(means["F_I"][STEADY]), belt, int(file["ended"][1 + k])))
+        if len(frames) < run.frames // 2:
+            continue
+        if branch.duration < LONG:
+            parts = [frames_of(file, 2 + k)]
+        else:
+            first, last = frames[0] + run.frames, frames[-1] + 1
+            stops = np.linspace(min(first + run.frames // 2, last), last, PASSAGES).astype(int)
+            parts = [slice(int(max(stop - run.frames, frames[0])), int(stop)) for stop in stops]
+        for rows in parts:
+            if rows.stop - rows.start > 4:
+                passages.append(_passage(file, 1 + k, rows, frames[0], belt))
+    return HeldRun(
+        run=run,
+        slipping=bool(file.attrs["slipping"]),
+        revolution=float(file.attrs["revolution"]),
+        summary=means,
+        branches=tuple(branches),
+        passages=tuple(passages),
+    )
+
+
+def _edge_ratio(radius: Array, belt: Mapping[str, float]) -> Array:
+    return np.asarray((radius[:, 1] - belt["h_off"]) / (radius[:, 0] - belt["h_off"]))
+
+
+def _columns(file: h5py.File, rows: slice, belt: Mapping[str, float]) -> dict[str, Array]:
+    """`COLUMNS` at frames, with the time of the file."""
+    given, radius = file["inputs"][rows], file["grid/radius"][rows]
+    speed, M_O = file["sheaves/speed"][rows, 1], file["pulleys/belt_torque"][rows, 1]
+    F_O, edge = file["pulleys/clamping_force"][rows, 1], radius[:, 1] - belt["h_off"]
+    return {
+        "time": file["time"][rows],
+        "F_I": given[:, 1],
+        "F_O": given[:, 3],
+        "omega_I": given[:, 4],
+        "tau_O": given[:, 6],
+        "tau_I": file["pulleys/shaft_torque"][rows, 0],
+        "omega_O": speed,
+        "ratio": _edge_ratio(radius, belt),
+        "xi": M_O * belt["cos_d"] / (2.0 * belt["mu"] * F_O * edge),
+        "kappa": belt["m_star"] * (speed * edge) ** 2 / F_O,
+        "r_I": radius[:, 0],
+    }
+
+
+def _series(file: h5py.File, frames: Any, settled: slice, F_I: float, belt: Mapping[str, float], ended: int) -> Series:
+    rows = slice(int(frames[0]), int(frames[-1]) + 1) if len(frames) else slice(0, 0)
+    values, held = _columns(file, rows, belt), _columns(file, settled, belt)
+    values["time"] = values["time"] - held["time"][-1]
+    start = {k: float(a.mean()) for k, a in held.items()} | {"time": 0.0, "F_I": F_I}
+    return Series({k: np.concatenate([[start[k]], values[k]]).astype(float) for k in COLUMNS}, ended)
+
+
+def _passage(file: h5py.File, phase: int, rows: slice, begin: int, belt: Mapping[str, float]) -> Passage:
+    radius = file["grid/radius"][rows]
+    F = file["pulleys/clamping_force"][rows].mean(axis=0)
+    M_O = float(file["pulleys/belt_torque"][rows, 1].mean())
+    r_O = float(radius[:, 1].mean()) - belt["h_off"]
+    crossings = file["crossings"]
+    step = float(file.attrs["plot_step"])
+    v = float(crossings[rows.stop - 1] - crossings[rows.start]) * belt["t_R"] / ((rows.stop - 1 - rows.start) * step)
+    point = {
+        "ratio": float(_edge_ratio(radius, belt).mean()),
+        "xi": M_O * belt["cos_d"] / (2.0 * belt["mu"] * float(F[1]) * r_O),
+        "kappa": belt["m_star"] * v**2 / float(F[1]),
+        "F_O": float(F[1]),
+        "F_I": float(F[0]),
+    }
+    fields = {k: file[f"fields/{k}"][rows].mean(axis=0, dtype=np.float64) for k in KEPT}
+    return Passage(phase, (rows.start - begin) * step, (rows.stop - begin) * step, point, fields)
+
+
+def _rounded(values: Array) -> NDArray[np.float32]:
+    """Values as float32 whose fraction ends after `_KEPT_BITS` bits, to nearest."""
+    drop = 23 - _KEPT_BITS
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + np.uint32(1 << (drop - 1))) & ~np.uint32((1 << drop) - 1)).view(np.float32)
+
+
+def write_heldout(table: HeldOut, path: Path) -> None:
+    """Write the table as one HDF5 file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written; nothing is left behind.
+    """
+    with replaced_on_success(path) as temporary, h5py.File(temporary, "w") as file:
+        file.attrs.update(table.attributes)
+        file.attrs.update(
+            schema_version=SCHEMA_VERSION,
+            kind=KIND,
+            rtcvt_version=__version__,
+            written_by=revision(),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            unit=table.unit,
+            parameters=json.dumps(table.parameters),
+        )
+
+        def write(name: str, values: Any, unit: str, description: str) -> None:
+            packed = {"compression": "gzip", "compression_opts": 9, "shuffle": True} if np.size(values) > 500 else {}
+            data = file.create_dataset(name, data=values, **packed)
+            data.attrs["units"] = unit
+            data.attrs["description"] = description
+
+        write("plan", table.plan, "1", "text of the plan")
+        write("unit_file", table.unit_file, "1", "text of the unit file")
+        for k, r in enumerate(table.runs):
+            file.create_group(f"runs/{k:04d}").attrs["run"] = json.dumps(asdict(r.run))
+        write("slipping", [r.slipping for r in table.runs], "1", "runs that slip macroscopically")
+        write("revolution", [r.revolution for r in table.runs], "s", "time of a revolution at the start")
+        rows = np.concatenate([np.column_stack([r.summary[k] for k in SUMMARY]) for r in table.runs])
+        write("summary", rows.astype(np.float64), "SI", "means over the windows: before, steady, branches of each run")
+        file["summary"].attrs["columns"] = list(SUMMARY)
+        series = [(k, j, s) for k, r in enumerate(table.runs) for j, s in enumerate(r.branches)]
+        length = [(k, j, len(s["time"]), s.ended) for k, j, s in series]
+        write("series/of", length, "1", "run, branch, number of rows, how it ended")
+        for name, (unit, about) in COLUMNS.items():
+            write(f"series/{name}", np.concatenate([s[name] for *_, s in series]).astype(np.float32), unit, about)
+        passages = [(k, p) for k, r in enumerate(table.runs) for p in r.passages]
+        write("passages/of", [(k, p.phase) for k, p in passages], "1", "run and phase")
+        write("passages/time", [(p.start, p.stop) for _, p in passages], "s", "start and end in the phase")
+        for name, unit in POINT.items():
+            write(f"passages/point/{name}", [p.point[name] for _, p in passages], unit, SUMMARY[name][1])
+        for name in KEPT:
+            unit, about = FIELDS[name]
+            values = _rounded(np.stack([p.fields[name] for _, p in passages]))
+            write(f"passages/fields/{name}", values, unit, f"{about}; mean over the passage")
+
+
+def read_heldout(path: Path) -> HeldOut:
+    """Read a table back.
+
+    Raises
+    ------
+    InputError
+        Not such a table, or of a schema version that this release does not know.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
+            if about != (KIND, SCHEMA_VERSION):
+                raise InputError(path, "kind, schema_version", str(about), f"{KIND}, schema version {SCHEMA_VERSION}")
+            return _read(file)
+    except (OSError, KeyError) as error:
+        raise InputError(path, "", None, f"an HDF5 file of {KIND} ({error})") from None
+
+
+def _read(file: h5py.File) -> HeldOut:
+    runs = [run_of(file["runs"][name]) for name in sorted(file["runs"])]
+    columns = dict(zip(file["summary"].attrs["columns"], file["summary"][()].T, strict=True))
+    series = {name: file[f"series/{name}"][()].astype(float) for name in COLUMNS}
+    fields = {name: file[f"passages/fields/{name}"][()].astype(float) for name in KEPT}
+    points = {name: file[f"passages/point/{name}"][()] for name in POINT}
+    branches: list[list[Series]] = [[] for _ in runs]
+    at = 0
+    for k, _, n, ended in file["series/of"][()]:
+        branches[k].append(Series({name: a[at : at + n] for name, a in series.items()}, int(ended)))
+        at += n
+    passages: list[list[Passage]] = [[] for _ in runs]
+    for row, ((k, phase), (start, stop)) in enumerate(
+        zip(file["passages/of"][()], file["passages/time"][()], strict=True)
+    ):
+        point = {name: float(a[row]) for name, a in points.items()}
+        passages[k].append(Passage(int(phase), start, stop, point, {name: a[row] for name, a in fields.items()}))
+    found, at = [], 0
+    for k, run in enumerate(runs):
+        rows = slice(at, at + 2 + len(run.branches))
+        at = rows.stop
+        means = {name: a[rows] for name, a in columns.items()}
+        found.append(
+            HeldRun(
+                run,
+                bool(file["slipping"][k]),
+                float(file["revolution"][k]),
+                means,
+                tuple(branches[k]),
+                tuple(passages[k]),
+            )
+        )
+    attributes = {k: file.attrs[k] for k in ("revision", "created", "rtcvt_version")}
+    return HeldOut(
+        str(file.attrs["unit"]), tuple(found), file["plan"].asstr()[()], file["unit_file"].asstr()[()],
+        json.loads(file.attrs["parameters"]), attributes,
+    )  # fmt: skip

@@ -1,0 +1,322 @@
+"""Plan of a campaign: which operating points and transients the full model runs through.
+
+A plan is a TOML file. ``[space]`` bounds the operating points: ratio of the radii at the rocking edges, speed of the
+primary, torque ratio and clamping force of the secondary (`experiment`). They are drawn from a scrambled Halton
+sequence (`scipy.stats.qmc`), evenly in ln i, ln omega_I, xi and ln F_O. ``[points]`` asks for operating points with a
+branch for each range of force factors y_I, drawn within; each ``[[transient]]`` for runs with one branch, whose y_I,
+clamping factor y_O (of both forces) and torque ratio afterwards are drawn likewise, where they are given; each
+``[[refine]]`` for more operating points within a range of torque ratios.
+
+Drawn again is a point that cannot be: where the velocity model (`velocity_model`) finds no belt or one that slips,
+where the torque ratio is above `capacity` of what the pulleys hold, 1 on the secondary and the model's F_I/F_O on the
+primary, or where the belt is faster than `belt_speed` or kappa = m* v^2/F_O above `kappa`. The same holds for loads and
+forces at the end of a branch, and F_O stays within its range. A primary that gives way holds less torque: where the
+lowest y_I would exceed `capacity`, all y_I below 1 are drawn nearer to it, in proportion. What slips nevertheless is a
+result.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from scipy.stats import qmc
+
+from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Belt, Boundary, Parameters, Sheaves, belt, sheaves
+from offline.pushbelt.velocity_model import belt_velocity
+from offline.variator.experiment import Branch, Run, load_torque, start_of
+from rtcvt.errors import InputError
+from rtcvt.unitfile import parse_table, quantity_in, read_toml
+
+__all__ = ["Plan", "Points", "Space", "Transient", "load_plan", "runs_of", "shipped_plans"]
+
+Array = NDArray[np.float64]
+
+_DRAWS = 200  # times the number of runs: a space with less in it than one point in 200 is refused
+
+
+def _range_of(unit: str, above: float | None = None) -> BeforeValidator:
+    convert = quantity_in(unit, above=above).func
+
+    def both(value: Any) -> tuple[float, float]:
+        if not isinstance(value, list | tuple) or len(value) != 2:
+            raise ValueError(f"[lower, upper] in {unit}")
+        lower, upper = (convert(v) for v in value)  # type: ignore[call-arg]
+        if not lower <= upper:
+            raise ValueError("[lower, upper], in this order")
+        return lower, upper
+
+    return BeforeValidator(both)
+
+
+Factor = Annotated[tuple[float, float], _range_of("1", above=0.0)]
+TorqueRatio = Annotated[tuple[float, float], _range_of("1")]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
+Count = Annotated[int, Field(ge=0, le=100_000)]
+Turns = Annotated[float, Field(gt=0.0, le=1000.0)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Model(_Record):
+    """How the full model runs; None: the unit's number of elements and ring nodes."""
+
+    step: Annotated[float, quantity_in("s", above=0.0)] = 1e-5  # at most ...
+    travel: Annotated[float, quantity_in("m", above=0.0)] = 1e-4  # ... and what the belt moves in a step
+    frames: Annotated[int, Field(ge=8, le=1000)] = 48  # per revolution
+    N_E: Annotated[int, Field(ge=20, le=2000)] | None = None
+    N_B: Annotated[int, Field(ge=12, le=1000)] | None = None
+
+
+class Space(_Record):
+    """Bounds of the operating points."""
+
+    ratio: Factor
+    speed: Annotated[tuple[float, float], _range_of("rad/s", above=0.0)]
+    torque_ratio: TorqueRatio
+    clamping_force: Annotated[tuple[float, float], _range_of("N", above=0.0)]
+    belt_speed: Annotated[float, quantity_in("m/s", above=0.0)] = 50.0
+    kappa: Annotated[float, Field(gt=0.0)] = 1.0
+    capacity: Annotated[float, Field(gt=0.0)] = 0.97
+    limits: Factor = (0.43, 2.5)  # of the ratio: where a branch ends
+
+    @model_validator(mode="after")
+    def _inside(self) -> "Space":
+        if not self.limits[0] < self.ratio[0] <= self.ratio[1] < self.limits[1]:
+            raise ValueError("limits: below and above the range of the ratio")
+        return self
+
+
+class Points(_Record):
+    """Operating points: settled states with a branch for each range of force factors. Times in revolutions.
+
+    torque_ratio: range of these points; by default that of the space.
+    """
+
+    name: Name = "point"
+    number: Count
+    torque_ratio: TorqueRatio | None = None
+    force_factors: tuple[Factor, ...] = Field(default=(), max_length=12)
+    settle: Turns = 4.0
+    mean: Turns = 1.5
+    duration: Turns = 1.2  # of a branch
+    lead: Turns = 0.4  # at its start, in no mean
+    elements: Count = 0  # in every so many runs elements and ring are kept; 0: in none
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Points":
+        if 2.0 * self.mean > self.settle:
+            raise ValueError("settle: at least twice mean")
+        if not self.lead < self.duration:
+            raise ValueError("lead: below duration")
+        return self
+
+
+class Transient(_Record):
+    """Runs with one long branch. A range that is not given leaves its quantity as it is."""
+
+    name: Name
+    number: Count
+    force_factor: Factor | None = None
+    clamping_factor: Factor | None = None
+    torque_ratio: TorqueRatio | None = None
+    settle: Turns = 4.0
+    mean: Turns = 1.5
+    ramp: Annotated[float, Field(ge=0.0)] = 0.2  # revolutions
+    duration: Turns = 10.0
+    longest: Annotated[float, quantity_in("s", above=0.0)] = 1.0
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Transient":
+        if 2.0 * self.mean > self.settle:
+            raise ValueError("settle: at least twice mean")
+        if self.force_factor is None and self.clamping_factor is None and self.torque_ratio is None:
+            raise ValueError("one of force_factor, clamping_factor, torque_ratio")
+        return self
+
+
+class Plan(_Record):
+    """A plan."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+    description: str = ""
+    seed: Annotated[int, Field(ge=0)] = 0
+    model: Model = Model()
+    space: Space
+    points: Points
+    transient: tuple[Transient, ...] = ()
+    refine: tuple[Points, ...] = ()
+
+    source: Annotated[str, Field(exclude=True)] = ""
+
+    @model_validator(mode="after")
+    def _names_once(self) -> "Plan":
+        names = [self.points.name, *(t.name for t in self.transient), *(p.name for p in self.refine)]
+        if len(names) != len(set(names)):
+            raise ValueError("names of points, transient and refine that are used once")
+        return self
+
+
+def shipped_plans() -> dict[str, Path]:
+    """Names and files of the plans that come with the package."""
+    folder = Path(str(resources.files("offline"))) / "variator"
+    return {f.stem: f for f in sorted(folder.glob("*.toml"))}
+
+
+def load_plan(name: str | Path) -> tuple[Plan, str]:
+    """A plan from a file, or a shipped one by name, and its text.
+
+    Raises
+    ------
+    InputError
+        Missing file, not TOML, or not a valid plan; names file, key, value and what is allowed.
+    """
+    path = Path(name)
+    shipped = shipped_plans()
+    if not path.is_file():
+        if str(name) not in shipped:
+            raise InputError("--plan", "", str(name), f"a TOML file, or one of the shipped plans: {', '.join(shipped)}")
+        path = shipped[str(name)]
+    data, text = read_toml(path)
+    return parse_table(Plan, {**data, "source": path.name}, path.name), text
+
+
+def runs_of(plan: Plan, parameters: Parameters) -> list[Run]:
+    """The runs of a plan, the same ones at each call; the first ones fill the space as evenly as all do.
+
+    Raises
+    ------
+    InputError
+        Hardly any point of the space can be.
+    """
+    b, s = belt(parameters, N_E=plan.model.N_E, N_B=plan.model.N_B), sheaves(parameters)
+    rng = np.random.default_rng(plan.seed)
+
+    def drawn(make: Callable[[Plan, Array, int], Run], number: int, dimensions: int) -> Iterator[Run]:
+        return _drawn(plan, b, s, make, number, dimensions, rng)
+
+    def points(p: Points) -> Iterator[Run]:
+        return drawn(partial(_point, p=p), p.number, 4 + len(p.force_factors))
+
+    runs = list(points(plan.points))
+    for t in plan.transient:
+        runs += drawn(partial(_transient, t=t), t.number, 7)
+    for p in plan.refine:
+        runs += points(p)
+    return runs
+
+
+def _linear(bounds: tuple[float, float], u: float) -> float:
+    return bounds[0] + u * (bounds[1] - bounds[0])
+
+
+def _geometric(bounds: tuple[float, float], u: float) -> float:
+    return bounds[0] * (bounds[1] / bounds[0]) ** u
+
+
+def _point(plan: Plan, u: Array, k: int, p: Points) -> Run:
+    xi = _linear(p.torque_ratio or plan.space.torque_ratio, u[2])
+    factors = [_geometric(r, a) for r, a in zip(p.force_factors, u[4:], strict=True)]
+    branches = tuple(Branch(y_I, 1.0, xi, 0.0, p.lead, p.duration) for y_I in factors)
+    return _run(plan, f"{p.name}-{k:03}", u, xi, p.settle, p.mean, branches, p.elements > 0 and k % p.elements == 0)
+
+
+def _transient(plan: Plan, u: Array, k: int, t: Transient) -> Run:
+    y_O = 1.0 if t.clamping_factor is None else _geometric(t.clamping_factor, u[4])
+    y_I = 1.0 if t.force_factor is None else _geometric(t.force_factor, u[5])
+    xi = _linear(plan.space.torque_ratio, u[2]) if t.torque_ratio is None else _linear(t.torque_ratio, u[6])
+    branch = Branch(y_I * y_O, y_O, xi, t.ramp, 0.0, t.duration)
+    begin = _linear(plan.space.torque_ratio, u[2])
+    return _run(plan, f"{t.name}-{k:03}", u, begin, t.settle, t.mean, (branch,), False, t.longest)
+
+
+def _run(
+    plan: Plan,
+    name: str,
+    u: Array,
+    xi: float,
+    settle: float,
+    mean: float,
+    branches: tuple[Branch, ...],
+    elements: bool,
+    longest: float | None = None,
+) -> Run:
+    """The run at the point `u` of the unit cube; branches not longer than `longest` [s]."""
+    a, m = plan.space, plan.model
+    return Run(
+        name=name,
+        ratio=_geometric(a.ratio, u[0]),
+        omega_I=_geometric(a.speed, u[1]),
+        xi=xi,
+        F_O=_geometric(a.clamping_force, u[3]),
+        settle=settle,
+        mean=mean,
+        branches=branches,
+        longest=longest,
+        limits=a.limits,
+        frames=m.frames,
+        step=m.step,
+        travel=m.travel,
+        elements=elements,
+        N_E=m.N_E,
+        N_B=m.N_B,
+    )
+
+
+def _drawn(
+    plan: Plan,
+    b: Belt,
+    s: Sheaves,
+    make: Callable[[Plan, Array, int], Run],
+    number: int,
+    dimensions: int,
+    rng: np.random.Generator,
+) -> Iterator[Run]:
+    """`number` runs at points of the unit cube that can be."""
+    found = 0
+    sequence = qmc.Halton(dimensions, scramble=True, rng=rng)
+    for u in sequence.random(_DRAWS * number):
+        if found == number:
+            return
+        run = _possible(plan.space, b, s, make(plan, u, found))
+        if run is not None:
+            found += 1
+            yield run
+    if found < number:
+        raise InputError(plan.source, "space", None, f"more than one point in {_DRAWS} that the belt can take")
+
+
+def _possible(space: Space, b: Belt, s: Sheaves, run: Run) -> Run | None:
+    """The run with force factors that hold, or None if it cannot be."""
+    if max(abs(run.xi), *(abs(k.xi / k.y_O) for k in run.branches), 0.0) > space.capacity:
+        return None
+    try:
+        geometry = start_of(b, s, run)[0].steady.geometry
+    except InputError:
+        return None
+    v = run.omega_I * (geometry.r_I - b.h_off)
+    if v > space.belt_speed or b.m_star * v**2 / run.F_O > space.kappa:
+        return None
+    if not all(space.clamping_force[0] <= k.y_O * run.F_O <= space.clamping_force[1] for k in run.branches):
+        return None
+    held = 1.0  # lowest y_I/y_O
+    for F_O, xi in ((run.F_O, run.xi), *((k.y_O * run.F_O, k.xi / k.y_O) for k in run.branches)):
+        M_O = load_torque(b, xi, F_O, geometry.r_O)
+        steady = belt_velocity(b, Boundary(RATE, 0.0, FORCE, F_O, run.omega_I, TORQUE, M_O), geometry, b.h_off)
+        needed = abs(xi) / space.capacity
+        if not steady.converged or steady.slips or needed > min(1.0, steady.F_CI / F_O):
+            return None
+        held = min(held, 1.0 - needed * F_O / steady.F_CI)
+    lowest = min([1.0, *(k.y_I / k.y_O for k in run.branches)])
+    share = min(1.0, held / (1.0 - lowest)) if lowest < 1.0 else 1.0
+    branches = (
+        replace(k, y_I=k.y_O * (1.0 - share * (1.0 - k.y_I / k.y_O))) if k.y_I < k.y_O else k for k in run.branches
+    )
+    return replace(run, branches=tuple(branches))

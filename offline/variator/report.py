@@ -1,0 +1,376 @@
+"""Report of a variator's check: hybrid and rigid model beside held-out runs of the full model, as one HTML page.
+
+Full model coloured, hybrid model red and dashed on top, rigid model grey and dotted.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from offline.pushbelt.snapshots import CELLS, SECTIONS
+from offline.report import _RC, _STYLE, RIGID, _grid, _svg, thin
+from offline.variator.check import LOADED, MODELS, SLIPPING, Branched, Check, Field, Figure, Settled, nrmse
+from offline.variator.experiment import STEADY
+from rtcvt.diagram import COLOURS
+from rtcvt.documentation import figure, number, page, percent, quantity, table, text
+from rtcvt.recording import replaced_on_success
+
+__all__ = ["PARTS", "report_page", "write_report"]
+
+Array = NDArray[np.float64]
+
+_GREY = "#7b8794"
+FAR = 6.0  # times what is allowed: errors beyond are drawn there
+_HYBRID = RIGID
+PARTS = {
+    "full": "scatter of the full model itself",
+    "laws": "regression of the laws",
+    "structure": "structure of the model",
+    "inserted": "hybrid model with the full model's own thrust ratio at the start",
+    "at its ratio": "hybrid model, scaled to the full model's ratio",
+    "projection": "modes that were left out",
+}
+
+
+def write_report(check: Check, path: Path) -> None:
+    """Write the report; `path` is replaced only by a complete one.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    with replaced_on_success(Path(path)) as temporary:
+        temporary.write_text(report_page(check), encoding="utf-8")
+
+
+def report_page(check: Check) -> str:
+    """The report as a self-contained HTML page."""
+    title = f"{check.about.get('unit', check.heldout.unit)}: hybrid and rigid against full model"
+    transient = sum(s.held.transient for s in check.settled)
+    parts = [
+        f"<h1>{text(title)}</h1>\n",
+        f'<p class="lead">{len(check.heldout.runs)} runs of the full model that the reduced model was not made from: '
+        f"{len(check.settled) - transient} operating points with force steps and {transient} transients.</p>\n",
+        _verdict(check),
+        '<h2 id="errors">Errors and what they consist of</h2>\n',
+        _errors(check.figures),
+        '<h2 id="states">Settled states</h2>\n',
+        _states(check.settled),
+        '<h2 id="steps">Force steps</h2>\n',
+        _steps([b for b in check.branched if not b.held.transient and not b.slipping]),
+        '<h2 id="transients">Transients</h2>\n',
+        _transients([b for b in check.branched if b.held.transient]),
+        '<h2 id="fields">Flank normal force</h2>\n',
+        _fields([f for f in check.fields if not f.slipping]),
+        '<h2 id="runs">Runs</h2>\n',
+        _runs(check.settled),
+        '<h2 id="method">How it was computed</h2>\n',
+        _method(check),
+    ]
+    return page(title, "".join(parts), _STYLE)
+
+
+# --- summary
+
+
+def _amount(f: Figure, value: float) -> str:
+    if not np.isfinite(value):
+        return "–"
+    return f"{number(100.0 * value, 3)}{'' if f.points else ' %'}"
+
+
+def _verdict(check: Check) -> str:
+    judged = [f for f in check.figures if f.reached is not None]
+    missed = [f for f in judged if not f.reached]
+    if not missed:
+        kept = f"the hybrid model keeps all {len(judged)} limits"
+        return f'<div class="verdict"><b class="good">PASSED</b> {kept}.</div>\n'
+    listed = "".join(f"<li>{_missed(f)}</li>" for f in missed)
+    about = f"the hybrid model misses {len(missed)} of {len(judged)} limits"
+    return f'<div class="verdict failed"><b class="bad">FAILED</b> {about}.<ul>{listed}</ul></div>\n'
+
+
+def _missed(f: Figure) -> str:
+    assert f.limit is not None
+    unit = " points" if f.points else ""
+    parts = "; ".join(f"{PARTS[k]} {_amount(f, v)}{unit}" for k, v in f.parts.items() if np.isfinite(v))
+    run, worst = f.worst["hybrid"]
+    return (
+        f"{text(f.name)}, {f.statistic}: {_amount(f, f.value['hybrid'])}{unit}, allowed {_amount(f, f.limit)}{unit}. "
+        f"Of it: {text(parts)}. {f.within[0]} of {f.within[1]} keep the limit by themselves; worst: {text(run)} with "
+        f"{_amount(f, abs(worst))}{unit}"
+    )
+
+
+def _errors(figures: Sequence[Figure]) -> str:
+    rows = []
+    for f in figures:
+        unit = " [points]" if f.points else ""
+        hybrid = f.value.get("hybrid", np.nan)
+        shown, bar = _amount(f, hybrid), ""
+        if f.limit is not None and np.isfinite(hybrid):
+            kind = "" if f.reached else " bad"
+            if not f.reached:
+                shown = f'<span class="bad">{shown}</span>'
+            share = 80.0 * min(hybrid / f.limit, 1.25)
+            bar = f'<span class="bar{kind}"><i style="width:{share:.1f}%"></i><b></b></span>'
+        parts = "<br/>".join(f"{text(PARTS[k])}: {_amount(f, v)}" for k, v in f.parts.items() if np.isfinite(v))
+        worst = f"{text(f.worst['hybrid'][0])}: {_amount(f, abs(f.worst['hybrid'][1]))}" if "hybrid" in f.worst else ""
+        rows.append((
+            f"{text(f.name)}{unit}<br/><span class='muted'>{text(f.statistic)} of {f.within[1]}</span>",
+            shown, bar, "" if f.limit is None else _amount(f, f.limit), _amount(f, f.value.get("rigid", np.nan)),
+            f"<span class='muted'>{parts}</span>", worst,
+        ))  # fmt: skip
+    head = ("", "hybrid", "share of what is allowed", "allowed", "rigid", "parts of the hybrid model's error", "worst")
+    return (
+        "<p>What is allowed holds for the hybrid model; the rigid model has neither slip nor elastic belt. Parts are "
+        "measured one by one and do not add up.</p>\n" + table(head, rows, (1, 3, 4))
+    )
+
+
+# --- settled states
+
+
+def _states(settled: Sequence[Settled]) -> str:
+    used = [s for s in settled if abs(s.values["full"]["slip"]) <= SLIPPING]
+    if not used:
+        return "<p>None.</p>\n"
+    xi = np.array([s.values["full"]["xi"] for s in used])
+
+    def of(source: str, key: str) -> Array:
+        return np.array([s.values[source].get(key, np.nan) for s in used])
+
+    def against(ax: Axes, error: Callable[[str], Array], limits: Sequence[float], where: NDArray[np.bool_]) -> None:
+        for source, colour, marker, size in (
+            ("before", _GREY, "x", 14), ("laws", COLOURS[0], "o", 20), ("hybrid", _HYBRID, "+", 36),
+        ):  # fmt: skip
+            label = {"before": "full model, revolution before", "laws": "laws at its operating point"}.get(
+                source, source
+            )
+            filled: dict[str, Any] = (
+                {"facecolors": "none", "edgecolors": colour} if marker == "o" else {"color": colour}
+            )
+            ax.scatter(xi[where], error(source)[where], s=size, marker=marker, lw=1.1, label=label, **filled)
+        for limit in limits:
+            for sign in (-1.0, 1.0):
+                ax.axhline(sign * limit, color="#1f2933", lw=0.8, ls=(0, (4, 3)))
+        ax.axhline(0.0, color=_GREY, lw=0.8)
+
+    everywhere = np.ones(len(used), dtype=bool)
+    loaded = np.abs(xi) >= LOADED
+    panels: tuple[tuple[str, str, Callable[[str], Array], Sequence[float], NDArray[np.bool_]], ...] = (
+        ("thrust ratio, error", "%", lambda k: 100.0 * (of(k, "thrust_ratio") / of("full", "thrust_ratio") - 1.0),
+         (2.0, 5.0), everywhere),
+        ("slip, error", "points", lambda k: 100.0 * (of(k, "slip") - of("full", "slip")), (0.1,), everywhere),
+        ("efficiency, error", "points", lambda k: 100.0 * (of(k, "efficiency") - of("full", "efficiency")), (0.5,),
+         loaded),
+    )  # fmt: skip
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid(3, 2, 1.75)
+        for row, (title, unit, error, limits, where) in enumerate(panels):
+            key = title.split(",")[0].replace(" ", "_")
+            ax = grid[row, 0]
+            scale = 1.0 if key == "thrust_ratio" else 100.0
+            ax.scatter(xi[where], scale * of("full", key)[where], s=20, color=COLOURS[0], label="full")
+            ax.scatter(xi[where], scale * of("hybrid", key)[where], s=36, color=_HYBRID, marker="+", label="hybrid")
+            if key != "slip":
+                ax.scatter(xi[where], scale * of("rigid", key)[where], s=14, color=_GREY, marker=".", label="rigid")
+            ax.set_title(title.split(",")[0], loc="left", pad=3.0, fontweight="bold")
+            ax.set_ylabel("" if key == "thrust_ratio" else "%")
+            against(grid[row, 1], error, limits, where)
+            grid[row, 1].set_title(title, loc="left", pad=3.0, fontweight="bold")
+            grid[row, 1].set_ylabel(unit)
+            if row == 0:
+                for a in grid[0]:
+                    a.legend(frameon=False, fontsize=8, loc="best")
+        for ax in grid[-1]:
+            ax.set_xlabel("torque ratio of the secondary")
+            ax.tick_params(labelbottom=True)
+        svg = _svg(picture, "states")
+    return figure(svg, (
+        "Dashed: what is allowed, for the quadratic mean and, outer lines, for the largest. Errors of more than "
+        f"{number(FAR)} times that are drawn at the border."
+    ))  # fmt: skip
+
+
+# --- force steps and transients
+
+
+def _steps(branches: Sequence[Branched]) -> str:
+    if not branches:
+        return "<p>None.</p>\n"
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid(1, 2, 2.9, shared=False)
+        for source, colour, marker in (
+            ("laws", COLOURS[0], "o"),
+            ("hybrid", _HYBRID, "+"),
+            ("inserted", COLOURS[2], "x"),
+        ):
+            full, ours, y = [], [], []
+            for b in branches:
+                r = b.full["ratio"]
+                full.append(100.0 * (r[-1] / r[0] - 1.0))
+                own = b.traces[source]["ratio"]
+                ours.append(100.0 * (own[-1] / own[0] - 1.0))
+                y.append(b.full["F_I"][-1] / b.full["F_I"][0])
+            filled: dict[str, Any] = (
+                {"facecolors": "none", "edgecolors": colour} if marker == "o" else {"color": colour}
+            )
+            label = {"laws": "laws along its path", "inserted": "hybrid, its thrust ratio inserted"}.get(source, source)
+            grid[0, 0].scatter(full, ours, s=18, marker=marker, lw=1.0, label=label, **filled)
+            grid[0, 1].scatter(y, np.array(ours) - np.array(full), s=18, marker=marker, lw=1.0, **filled)
+        bounds = [min(full), max(full)]
+        grid[0, 0].plot(bounds, bounds, color=_GREY, lw=0.8)
+        grid[0, 0].set_xlabel("full model [%]")
+        grid[0, 0].set_ylabel("reduced [%]")
+        grid[0, 0].set_title("change of the ratio in a force step", loc="left", pad=3.0, fontweight="bold")
+        grid[0, 0].legend(frameon=False, fontsize=8)
+        grid[0, 1].set_xlabel("force factor")
+        grid[0, 1].set_ylabel("points")
+        grid[0, 1].set_title("error of the change", loc="left", pad=3.0, fontweight="bold")
+        for ax in grid[0]:
+            ax.tick_params(labelbottom=True)
+        svg = _svg(picture, "steps")
+    return figure(svg, "Each operating point has force steps of about a revolution from its settled state.")
+
+
+def _transients(branches: Sequence[Branched]) -> str:
+    if not branches:
+        return "<p>None.</p>\n"
+    panels = (("ratio", "ratio", "", 1.0), ("secondary speed", "omega_O", "rpm", 30.0 / np.pi),
+              ("primary torque", "tau_I", "N·m", 1.0))  # fmt: skip
+    parts = []
+    rows = []
+    for b in branches:
+        full = b.full
+        time = full["time"]
+        held = b.held
+        with matplotlib.rc_context(_RC):
+            picture, grid = _grid(2, 2, 1.45)
+            ax = grid[0, 0]
+            for key, label, colour in (("F_I", "F_I", COLOURS[0]), ("F_O", "F_O", COLOURS[1])):
+                ax.plot(time, 1e-3 * full[key], color=colour, label=label, lw=1.5)
+            ax.set_ylabel("kN")
+            load = ax.twinx()
+            load.plot(time, full["tau_O"], color=_GREY, lw=1.2, ls=(0, (1, 1)))
+            load.grid(visible=False)
+            ax.set_title("given", loc="left", pad=3.0, fontweight="bold")
+            ax.set_title("right, dotted: load torque [N·m]", loc="right", pad=3.0, fontsize=8.5, color=_GREY)
+            ax.legend(frameon=False, fontsize=8)
+            for ax, (title, key, unit, factor) in zip((grid[0, 1], grid[1, 0], grid[1, 1]), panels, strict=True):
+                for source, values, look in (
+                    ("full", full[key], {"color": COLOURS[0], "lw": 1.9}),
+                    ("rigid", b.traces["rigid"][key], {"color": _GREY, "lw": 1.1, "ls": (0, (1, 1))}),
+                    ("hybrid", b.traces["hybrid"][key], {"color": _HYBRID, "lw": 1.1, "ls": (0, (4, 3))}),
+                ):
+                    t, v = thin(time, factor * values, 150)
+                    ax.plot(t, v, label=source, **look)
+                ax.set_title(title, loc="left", pad=3.0, fontweight="bold")
+                ax.set_ylabel(unit)
+                ax.ticklabel_format(axis="y", useOffset=False)
+            grid[0, 1].legend(frameon=False, fontsize=8)
+            for ax in grid[-1]:
+                ax.set_xlabel("time [s]")
+                ax.tick_params(labelbottom=True)
+            svg = _svg(picture, held.run.name)
+        own = [nrmse(b.traces["hybrid"][key], full[key]) for _, key, _, _ in panels]
+        run = held.run
+        rows.append((text(run.name), *(percent(e) for e in own)))
+        parts.append(figure(svg, (
+            f"{text(run.name)}: ratio {number(run.ratio, 3)}, {number(run.omega_I * 30.0 / np.pi, 4)} rpm, torque "
+            f"ratio {number(run.xi, 2)}, {number(1e-3 * run.F_O, 3)} kN at the start."
+        )))  # fmt: skip
+    head = ("hybrid, RMS error by RMS", *(title for title, *_ in panels))
+    return table(head, rows, (1, 2, 3)) + "".join(parts)
+
+
+# --- fields
+
+
+def _fields(fields: Sequence[Field]) -> str:
+    if not fields:
+        return "<p>None.</p>\n"
+    order = sorted(fields, key=lambda f: nrmse(f.fields["hybrid"], f.fields["full"]))
+    chosen = [order[k] for k in np.unique(np.linspace(0, len(order) - 1, min(6, len(order))).astype(int))]
+    place = (np.arange(4 * CELLS) + 0.5) / CELLS
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid((len(chosen) + 1) // 2, 2, 1.75)
+        for ax, f in zip(grid.ravel(), chosen, strict=False):
+            ax.plot(place, 1e-3 * f.fields["full"], color=COLOURS[0], lw=1.7, label="full")
+            ax.plot(place, 1e-3 * f.fields["laws"], color=COLOURS[2], lw=0.9, label="regression")
+            ax.plot(place, 1e-3 * f.fields["hybrid"], color=_HYBRID, lw=1.1, ls=(0, (4, 3)), label="hybrid")
+            point = f.passage.point
+            ax.set_title(
+                f"{f.held.run.name}: i = {point['ratio']:.2f}, xi = {point['xi']:.2f}", loc="left", pad=3.0, fontsize=9
+            )
+            error = nrmse(f.fields["hybrid"], f.fields["full"])
+            ax.set_title(f"{100.0 * error:.1f} %", loc="right", pad=3.0, fontsize=9, color=_GREY)
+            ax.set_ylabel("kN/m")
+            ax.set_xlim(0.0, 4.0)
+            for c in (1.0, 2.0, 3.0):
+                ax.axvline(c, color=_GREY, lw=0.8)
+        grid[0, 0].legend(frameon=False, fontsize=8)
+        for ax in grid[-1]:
+            ax.set_xticks([0.5, 1.5, 2.5, 3.5], SECTIONS)
+            ax.tick_params(labelbottom=True, axis="x", length=0)
+        for ax in grid.ravel()[len(chosen) :]:
+            ax.set_axis_off()
+        svg = _svg(picture, "flank-normal")
+    return figure(svg, (
+        f"Normal force on one flank per length of belt, mean of a passage. Of {len(fields)} passages, from the one "
+        "with the smallest to the one with the largest error."
+    ))  # fmt: skip
+
+
+# --- tables
+
+
+def _runs(settled: Sequence[Settled]) -> str:
+    rows = []
+    for s in settled:
+        v, run = s.values, s.held.run
+        slips = np.abs(s.held.summary["slip"]) > SLIPPING
+        said = ["full model slips"] if slips[STEADY] else []
+        said += [f"slips in {slips[2:].sum()} of {len(slips) - 2} branches"] if slips[2:].any() else []
+        said += ["hybrid slips"] if v["hybrid"].get("macro_slip") else []
+        said += ["outside the data"] if v["hybrid"].get("outside") else []
+        rows.append((
+            text(run.name), number(v["full"]["ratio"], 3), number(run.omega_I * 30.0 / np.pi, 4),
+            number(v["full"]["xi"], 2), number(1e-3 * run.F_O, 3),
+            *(number(v[k]["thrust_ratio"], 4) for k in ("full", "hybrid", "rigid")),
+            *(number(100.0 * v[k]["slip"], 3) for k in ("full", "hybrid")),
+            *(number(100.0 * v[k]["efficiency"], 4) for k in ("full", "hybrid", "rigid")),
+            ", ".join(said),
+        ))  # fmt: skip
+    head = (
+        "run", "ratio", "rpm", "torque ratio", "F_O [kN]", "thrust ratio, full", "hybrid", "rigid", "slip [%], full",
+        "hybrid", "efficiency [%], full", "hybrid", "rigid", "",
+    )  # fmt: skip
+    return table(head, rows, range(1, 13))
+
+
+def _method(check: Check) -> str:
+    a = check.heldout.attributes
+    rows = [(text(k), text(str(v))) for k, v in check.about.items() if k != "unit"]
+    rows += [
+        ("held-out runs", f"made {text(str(a.get('created', '')))}, revision {text(str(a.get('revision', '')))}"),
+        ("step of the reduced models", quantity(check.step, "s", "ms")),
+        ("models", text(", ".join(MODELS))),
+    ]
+    return (
+        "<p>All models get the full model's boundary values: speed of the primary, clamping forces, load torque. While "
+        "it settles the full model's primary stands at its end stop; the reduced models hold the same ratio by their "
+        "ratio control, and their force is the one that holds it. Settled states are means over a revolution. "
+        "Transients are compared by the RMS of the difference over the RMS of the full model's signal; since a ratio "
+        "never comes near zero, its error is also given relative to how far it moved. The flank normal force is "
+        "compared cell by cell, 64 on each arc. Efficiency is compared where the torque ratio is at least "
+        f"{number(LOADED)}; below, next to no power is carried. States in which the full model slips by more than "
+        f"{percent(SLIPPING)} are listed only.</p>\n" + table(("", ""), rows) + f"<h3>Plan of the runs</h3>\n<pre>"
+        f"{text(check.heldout.plan)}</pre>\n"
+    )

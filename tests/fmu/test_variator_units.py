@@ -1,0 +1,153 @@
+"""Variators as units: native code has the bits of the kernels, both interfaces run, the page is inside."""
+
+import math
+import shutil
+from ctypes import c_double
+from pathlib import Path
+from xml.etree import ElementTree
+
+import fmpy
+import numpy as np
+import pytest
+import variator_laws as analytic
+from fmpy.validation import validate_fmu
+from native_host import H, Hosted
+
+from fmu.export import export_python
+from fmu.native.export import own_platform, write_unit
+from rtcvt.errors import InputError
+from rtcvt.variator.build import build_variator
+from rtcvt.variator.page import variator_page
+from rtcvt.variator.reduced_model import write_reduced
+from rtcvt.variator.unit import load_variator, with_flange_inputs
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A unit file with its reduced model beside it."""
+    folder = tmp_path_factory.mktemp("variator")
+    write_reduced(analytic.laws(), folder / "laws.h5")
+    fields = 'fields = ["push", "flank_normal"]\ncells = 4\n'
+    text = fields + analytic.TEXT.replace('reduced = "none"', 'reduced = "laws.h5"')
+    (folder / "variator.toml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def unit(folder):
+    return with_flange_inputs(load_variator(folder / "variator.toml"), {"primary": "speed"})
+
+
+@pytest.fixture(scope="module")
+def model(unit):
+    return build_variator(unit, "hybrid")
+
+
+@pytest.fixture(scope="module")
+def unpacked(folder, unit, model):
+    path = folder / "variator.fmu"
+    write_unit(model, path, [own_platform()], 1.0, documentation=variator_page(model, unit))
+    assert validate_fmu(str(path)) == []
+    return Path(fmpy.extract(str(path), str(folder / "unpacked")))
+
+
+def signals(k):
+    """Inputs that shift, slip, turn back and stop."""
+    t = k * H
+    return {
+        "primary.w": 200.0 * math.cos(2.0 * t),
+        "secondary.tau": -60.0 - 120.0 * math.sin(5.0 * t),
+        "clamp.primary.F": 13e3 + 8e3 * math.sin(7.0 * t),
+        "clamp.secondary.F": 10e3 + 4e3 * math.cos(3.0 * t),
+        "clamp.primary.p": 1e6,
+        "clamp.secondary.p": 1.2e6,
+        "ratio.des": 1.0 + 0.6 * math.sin(3.0 * t),
+    }
+
+
+def oracle(model, steps, control):
+    one = model.instantiate()
+    one.set("clamp.control", control)
+    for name, value in signals(0).items():
+        one.set(name, value)
+    one.initialise()
+    found = []
+    for k in range(steps):
+        for name, value in signals(k).items():
+            one.set(name, value)
+        one.step(H)
+        found.append([*one.y.tolist(), *one.x.tolist(), *one.derivative().tolist()])
+    return found
+
+
+@pytest.mark.parametrize("control", [0.0, 1.0, 2.0])
+def test_native_code_has_the_bits_of_the_kernels(unpacked, model, control):
+    hosted = Hosted(unpacked)
+    first = {name.replace(".", "__"): value for name, value in signals(0).items()}
+    hosted.start(clamp__control=control, **first)
+    expected = oracle(model, 1000, control)
+    macro = model.variable("status.macro_slip").index
+    assert 0.0 < np.mean([row[macro] for row in expected]) < 0.9
+    for k, row in enumerate(expected):
+        hosted.step(signals(k))
+        assert hosted.values() + hosted.values("local") == row
+    hosted.fmi.freeInstance()
+
+
+def test_model_exchange_has_the_rates_of_the_kernels(unpacked, model):
+    hosted = Hosted(unpacked, slave=False)
+    first = {name.replace(".", "__"): value for name, value in signals(0).items()}
+    hosted.start(**first)
+    hosted.fmi.newDiscreteStates()
+    hosted.fmi.enterContinuousTimeMode()
+    one = model.instantiate()
+    for name, value in signals(0).items():
+        one.set(name, value)
+    one.initialise()
+    rng = np.random.default_rng(5)
+    n = len(one.x)
+    states = [hosted.reference(f"state.{name}") for name, _ in model.states]
+    rates = [hosted.reference(f"der(state.{name})") for name, _ in model.states]
+    for _ in range(20):
+        one.x *= 1.0 + 0.05 * rng.normal(size=n)
+        hosted.fmi.setContinuousStates((c_double * n)(*one.x), n)
+        assert hosted.fmi.getReal(rates) == one.derivative().tolist()
+        d = 1e-6 * (1.0 + np.abs(one.x))
+        for j in range(n):
+            exact = np.array(hosted.fmi.getDirectionalDerivative(rates, [states[j]], [1.0]))
+            x = one.x.copy()
+            one.x[j] = x[j] + d[j]
+            above = one.derivative()
+            one.x[j] = x[j] - d[j]
+            below = one.derivative()
+            one.x[:] = x
+            scale = np.abs(exact).max()
+            assert exact == pytest.approx((above - below) / (2.0 * d[j]), rel=1e-4, abs=1e-6 * scale + 1e-3)
+    hosted.fmi.freeInstance()
+
+
+def test_the_page_is_inside(unpacked):
+    page = (unpacked / "documentation" / "index.html").read_text(encoding="utf-8")
+    ElementTree.fromstring(page.partition("\n")[2])
+    for part in ("rtcvt", "No loss is ever negative", "status.extrapolating", "thrust ratio", "cells = 4"):
+        assert part in page
+
+
+def test_a_unit_in_python_carries_its_laws(folder, unit, tmp_path):
+    path = export_python(unit, "rigid", tmp_path / "unit.fmu")
+    result = fmpy.simulate_fmu(
+        str(path), stop_time=0.01, step_size=H, output_interval=H,
+        start_values={"primary.w": 200.0, "clamp.primary.F": 13e3, "clamp.secondary.F": 10e3},
+        output=["ratio.i", "secondary.w", "peak.push"],
+    )  # fmt: skip
+    assert result["ratio.i"][-1] == pytest.approx(1.0, abs=0.01)
+    assert result["peak.push"][-1] > 1e3
+
+
+def test_a_unit_without_its_laws_is_refused(unit, tmp_path):
+    lost = unit.model_copy(update={"folder": tmp_path})
+    with pytest.raises(InputError, match=r"reduced = 'laws\.h5'"):
+        export_python(lost, "rigid", tmp_path / "unit.fmu")
+    assert not (tmp_path / "unit.fmu").exists()

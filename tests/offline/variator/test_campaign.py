@@ -1,0 +1,560 @@
+"""Campaigns: what a plan draws, what a run measures, and that no run is lost."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy.stats import qmc
+
+from offline.pushbelt.kinematics import closure
+from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters, sheaves
+from offline.pushbelt.runs import DATASETS
+from offline.pushbelt.snapshots import FIELDS
+from offline.pushbelt.velocity_model import belt_velocity
+from offline.variator import campaign, experiment
+from offline.variator.campaign import INDEX, index, run_campaign, write_short
+from offline.variator.experiment import (
+    BEFORE,
+    LIMIT,
+    RUNAWAY,
+    STEADY,
+    Branch,
+    Run,
+    frames_of,
+    load_torque,
+    open_run,
+    run_of,
+    start_of,
+    steps_of,
+    summary,
+)
+from offline.variator.plan import load_plan, runs_of, shipped_plans
+from rtcvt.errors import InputError
+from rtcvt.unitfile import find_unit
+
+SMALL = """
+name = "three"
+seed = 5
+[model]
+frames = 18
+N_E = 110
+N_B = 52
+[space]
+ratio = [0.8, 1.2]
+speed = ["3000 rpm", "4000 rpm"]
+torque_ratio = [0.1, 0.4]
+clamping_force = ["8 kN", "12 kN"]
+[points]
+number = 2
+force_factors = [[1.1, 1.3]]
+settle = 0.6
+mean = 0.3
+duration = 0.6
+lead = 0.1
+[[transient]]
+name = "torque"
+number = 1
+torque_ratio = [0.0, 0.1]
+settle = 0.6
+mean = 0.3
+duration = 0.6
+"""
+
+
+@pytest.fixture(scope="module")
+def parameters():
+    return load_parameters("pushbelt_24mm")
+
+
+@pytest.fixture(scope="module")
+def text():
+    return find_unit("pushbelt_24mm").read_text(encoding="utf-8")
+
+
+def plan_of(folder, text):
+    path = folder / "plan.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_plan(path)
+
+
+# --- plans
+
+
+@pytest.fixture(scope="module")
+def shipped(parameters):
+    return runs_of(load_plan("pushbelt_24mm")[0], parameters)
+
+
+@pytest.fixture(scope="module")
+def held_out(parameters):
+    return runs_of(load_plan("heldout")[0], parameters)
+
+
+def test_plans_draw_runs_within_their_space_that_the_belt_can_hold(shipped, parameters):
+    plan, runs = load_plan("pushbelt_24mm")[0], shipped
+    assert len({run.name for run in runs}) == len(runs)
+    points = [run for run in runs if run.name.startswith("point-")]
+    assert len(points) == plan.points.number >= 150
+    assert sum(len(run.branches) for run in points) == 4 * len(points)
+    assert sum(len(run.branches) == 1 for run in runs) >= 40
+    for group in plan.refine:
+        more = [run.xi for run in runs if run.name.startswith(f"{group.name}-")]
+        assert len(more) == group.number
+        assert group.torque_ratio[0] <= min(more) < max(more) <= group.torque_ratio[1]
+    b, s, space = belt(parameters), sheaves(parameters), plan.space
+    for run in runs:
+        assert space.ratio[0] <= run.ratio <= space.ratio[1]
+        assert space.speed[0] <= run.omega_I <= space.speed[1]
+        assert space.torque_ratio[0] <= run.xi <= space.torque_ratio[1]
+        assert space.clamping_force[0] <= run.F_O <= space.clamping_force[1]
+        geometry = start_of(b, s, run)[0].steady.geometry
+        v = run.omega_I * (geometry.r_I - b.h_off)
+        assert v <= space.belt_speed
+        assert b.m_star * v**2 <= space.kappa * run.F_O
+        for branch in run.branches:
+            F_O = branch.y_O * run.F_O
+            assert space.clamping_force[0] <= F_O <= space.clamping_force[1]
+            M_O = load_torque(b, branch.xi, run.F_O, geometry.r_O)
+            held = Boundary(RATE, 0.0, FORCE, F_O, run.omega_I, TORQUE, M_O)
+            steady = belt_velocity(b, held, geometry, b.h_off)
+            assert not steady.slips
+            # torque ratios of both pulleys, the primary's at its own force and radius
+            M_I = M_O * (geometry.r_I - b.h_off) / (geometry.r_O - b.h_off)
+            F_I = branch.y_I / branch.y_O * steady.F_CI
+            for M, F, r in ((M_O, F_O, geometry.r_O), (M_I, F_I, geometry.r_I)):
+                assert abs(M) * b.cos_d <= 1.0001 * space.capacity * 2.0 * b.mu * F * (r - b.h_off)
+
+
+def test_plans_fill_their_space_more_evenly_than_chance(shipped):
+    space = load_plan("pushbelt_24mm")[0].space
+    u = np.array(
+        [
+            (
+                np.log(run.ratio / space.ratio[0]) / np.log(space.ratio[1] / space.ratio[0]),
+                np.log(run.omega_I / space.speed[0]) / np.log(space.speed[1] / space.speed[0]),
+                (run.xi - space.torque_ratio[0]) / (space.torque_ratio[1] - space.torque_ratio[0]),
+                np.log(run.F_O / space.clamping_force[0]) / np.log(space.clamping_force[1] / space.clamping_force[0]),
+            )
+            for run in shipped
+            if run.name.startswith("point-")
+        ]
+    )
+    by_chance = [qmc.discrepancy(np.random.default_rng(k).random(u.shape)) for k in range(20)]
+    assert qmc.discrepancy(u) < min(by_chance)
+    assert qmc.discrepancy(u[: len(u) // 3]) < np.median(by_chance) * 3.0  # part of it serves, too
+    y = np.array([b.y_I for run in shipped[: len(u)] for b in run.branches])
+    assert y.min() < 0.55
+    assert y.max() > 1.75
+
+
+def test_held_out_runs_are_others_and_the_same_each_time(shipped, held_out, parameters):
+    assert sum(r.name.startswith("point-") for r in held_out) >= 20
+    assert sum(not r.name.startswith("point-") for r in held_out) >= 10
+    assert not {r.ratio for r in shipped} & {r.ratio for r in held_out}
+    assert held_out == runs_of(load_plan("heldout")[0], parameters)
+
+
+@pytest.mark.parametrize("name", sorted(shipped_plans()))
+def test_shipped_plans_are_valid_and_named_as_their_file(name):
+    assert load_plan(name)[0].name == name
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "value", "allowed"),
+    [
+        ("ratio = [0.8, 1.2]", "ratio = [1.2, 0.8]", "space.ratio", "[1.2, 0.8]", "in this order"),
+        ("ratio = [0.8, 1.2]", "ratio = [0.2, 1.2]", "space", None, "limits"),
+        ('"3000 rpm", "4000 rpm"', '"3000 kg", "4000 rpm"', "space.speed", "3000 kg", "rad/s"),
+        ("lead = 0.1", "lead = 0.6", "points", None, "below duration"),
+        ("mean = 0.3", "mean = 0.4", "points", None, "twice"),
+        ("number = 2", "number = -2", "points.number", "-2", "0"),
+        ("torque_ratio = [0.0, 0.1]\n", "", "transient", None, "force_factor"),
+        ('name = "torque"', 'name = "point"', "", None, "used once"),
+        ("seed = 5", "sed = 5", "sed", None, "seed"),
+    ],
+)
+def test_bad_plans_are_refused_by_key(tmp_path, old, new, key, value, allowed):
+    assert old in SMALL
+    with pytest.raises(InputError) as error:
+        plan_of(tmp_path, SMALL.replace(old, new))
+    for part in ("plan.toml", key, value or "", allowed):
+        assert part in str(error.value)
+
+
+def test_a_longer_plan_contains_the_shorter_one(tmp_path, parameters):
+    """A campaign is extended by a larger number: what is there stays."""
+    names = ("point-000", "point-001", "torque-000")
+    short, long = (
+        {
+            run.name: run
+            for run in runs_of(plan_of(tmp_path, SMALL.replace("number = 2", f"number = {n}"))[0], parameters)
+        }
+        for n in (2, 5)
+    )
+    assert len(long) == 6
+    assert [short[n] for n in names] == [long[n] for n in names]
+
+
+def test_unknown_plans_and_impossible_spaces_are_refused(tmp_path, parameters):
+    with pytest.raises(InputError, match="pushbelt_24mm, small"):
+        load_plan("nosuch")
+    plan, _ = plan_of(tmp_path, SMALL.replace("[0.1, 0.4]", "[2.0, 3.0]"))
+    with pytest.raises(InputError, match="space"):
+        runs_of(plan, parameters)
+
+
+# --- one run
+
+
+@pytest.fixture(scope="module")
+def done(parameters, text, tmp_path_factory):
+    """A settled point with a branch at the force that holds it, one up, one down and one until the limit."""
+    path = tmp_path_factory.mktemp("run") / "run.h5"
+    branches = tuple(Branch(y, 1.0, 0.4, 0.0, 0.4, 1.2) for y in (1.0, 1.3, 0.75))
+    run = Run(
+        name="run",
+        ratio=1.0,
+        omega_I=320.0,
+        xi=0.4,
+        F_O=12e3,
+        settle=2.5,
+        mean=0.8,
+        branches=(*branches, Branch(2.5, 1.0, 0.4, 0.0, 0.4, 12.0)),
+        limits=(0.96, 1.05),
+        frames=24,
+        step=1e-5,
+        travel=2e-4,
+        elements=True,
+    )
+    experiment.simulate(parameters, run, path, text, "the plan")
+    assert [p.name for p in path.parent.iterdir()] == ["run.h5"]
+    with open_run(path) as file:
+        assert run_of(file) == run
+        yield file
+
+
+def test_means_are_those_of_the_operating_point(done, parameters):
+    b, s = belt(parameters), summary(done)
+    run = run_of(done)
+    assert s["omega_I"] == pytest.approx(run.omega_I, rel=1e-12)
+    assert s["F_O"] == pytest.approx(run.F_O, rel=1e-12)
+    assert s["y"][STEADY] == pytest.approx(1.0, rel=1e-12)
+    assert s["y"][2:5] == pytest.approx([k.y_I for k in run.branches[:3]], rel=1e-12)
+    assert s["ratio"][STEADY] == pytest.approx(run.ratio, rel=2e-3)
+    assert s["xi"][STEADY] == pytest.approx(run.xi, rel=0.01)
+    # power of the shafts, from torques and speeds; torque ratio of the primary from its own torque
+    assert s["P_I"][STEADY] == pytest.approx(-s["M_I"][STEADY] * run.omega_I, rel=1e-6)
+    xi_I = -s["M_I"] * b.cos_d / (2.0 * b.mu * s["F_I"] * (s["r_I"] - b.h_off))
+    assert s["xi_I"][:-1] == pytest.approx(xi_I[:-1], rel=1e-12)
+    # the elements run at the speed of the rocking edges, but for slip and compression
+    assert s["v"][STEADY] == pytest.approx(run.omega_I * (s["r_I"][STEADY] - b.h_off), rel=5e-3)
+    assert s["kappa"][STEADY] == pytest.approx(b.m_star * s["v"][STEADY] ** 2 / run.F_O, rel=1e-12)
+    assert not done.attrs["slipping"]
+    # a revolution at the start is the time in which N_E elements pass
+    assert done.attrs["revolution"] == pytest.approx(b.N_E * b.t_R / s["v"][STEADY], rel=0.01)
+
+
+def test_power_balances_over_every_window(done):
+    s = summary(done)
+    for k in range(5):
+        inputs = s["P_I"][k] + s["P_O"][k] + s["P_axial_I"][k] + s["P_axial_O"][k]
+        parts = sum(s[name][k] for name in s if name.startswith("loss_"))
+        assert parts == pytest.approx(s["loss"][k], rel=1e-9)
+        assert inputs - s["loss"][k] - s["P_stored"][k] == pytest.approx(s["unaccounted"][k], abs=1e-6 * abs(inputs))
+        assert s["loss"][k] > 0.0
+        assert abs(s["unaccounted"][k]) < 0.03 * s["loss"][k]
+        # forces of both pulleys on their way: F z' of both sheaves, from the slope of the radii
+        if k >= 3:
+            b = json.loads(done.attrs["parameters"])["belt"]
+            expected = 2.0 * s["F_I"][k] * b["tan_d"] * s["x_apex"][k] * s["omega_I"][k] * s["r_I"][k]
+            assert s["P_axial_I"][k] == pytest.approx(expected, rel=0.1)
+
+
+def test_shift_rate_follows_the_force(done):
+    """No dead band: the settled force holds the ratio; up and down are opposite and of the known order."""
+    s = summary(done)
+    held, up, down = (s["x"][k] for k in (2, 3, 4))
+    assert abs(s["x_apex"][STEADY]) < 1e-12  # the end stop
+    assert abs(held) < 0.05 * min(up, -down)
+    for x, y in ((up, 1.3), (down, 0.75)):
+        k = x / (12e3 * (y - 1.0))
+        assert 0.5e-7 < k < 6.1e-7  # 2.7e-7 1/N pooled, low to high torque, measured with another program
+    assert s["x"][3:5] == pytest.approx(s["x_apex"][3:5], rel=0.1)
+
+
+def test_radii_keep_the_length_of_the_belt(done):
+    """wrap_I dr_I + wrap_O dr_O = 0 for a belt of constant length."""
+    s, b = summary(done), json.loads(done.attrs["parameters"])["belt"]
+    for k in (3, 4):
+        c = closure(b["l_R"], b["d_A"], s["r_O"][k] / s["r_I"][k])
+        assert s["x_O"][k] / s["x"][k] == pytest.approx(-c.wrap_I / c.wrap_O, rel=0.1)
+
+
+def test_branches_start_from_the_settled_state_and_end_at_the_limit(done):
+    run, phase = run_of(done), done["phase"][()]
+    ended = done["ended"][()]
+    assert ended.tolist() == [0, 0, 0, 0, LIMIT]
+    assert phase.max() == 4
+    assert np.all(np.diff(phase) >= 0)
+    settled = np.flatnonzero(phase == 0)[-1]
+    for k in range(1, 5):
+        rows = np.flatnonzero(phase == k)
+        assert done["time"][rows[0]] == pytest.approx(done["time"][settled] + done.attrs["plot_step"], rel=1e-9)
+        # half a per mille per frame at most: the radius goes on from where it was
+        assert done["grid/radius"][rows[0], 0] == pytest.approx(done["grid/radius"][settled, 0], rel=2e-3)
+        F_I = summary(done)["F_I"][STEADY]
+        assert done["inputs"][rows[-1]] == pytest.approx(
+            [FORCE, run.branches[k - 1].y_I * F_I, FORCE, run.F_O, run.omega_I, TORQUE, done["inputs"][0, 6]], rel=1e-9
+        )
+    assert done["inputs"][0, 0] == RATE
+    b = json.loads(done.attrs["parameters"])["belt"]
+    radius = done["grid/radius"][()] - b["h_off"]
+    ratio = radius[:, 1] / radius[:, 0]
+    assert ratio[-1] < run.limits[0] < ratio[-1 - run.frames]  # looked at once in a revolution
+
+
+def test_file_holds_everything_that_the_run_needs(done, text):
+    assert done["unit_file"].asstr()[()] == text
+    assert done["plan"].asstr()[()] == "the plan"
+    assert {"revision", "created", "rtcvt_version", "schema_version", "scheme", "step"} <= set(done.attrs)
+    found = {}
+    done.visititems(lambda name, item: found.update({name: item}) if hasattr(item, "shape") else None)
+    frames = len(done["time"])
+    for name, item in found.items():
+        assert item.attrs["units"], name
+        assert item.attrs["description"], name
+        if name.split("/")[0] in {"fields", "sheaves", "pulleys", "energy", "elements", "ring"}:
+            assert len(item) == frames, name
+    assert set(DATASETS) <= set(found)
+    for k in (BEFORE, STEADY, 3):
+        rows = frames_of(done, k)
+        for name in FIELDS:
+            mean = done[f"fields/{name}"][rows].mean(axis=0, dtype=float)
+            assert done[f"mean/{name}"][k] == pytest.approx(mean, rel=1e-5, abs=1e-6 * np.abs(mean).max())
+    assert frames_of(done, BEFORE).stop == frames_of(done, STEADY).start
+
+
+def test_slip_that_runs_away_ends_the_run_and_is_a_result(parameters, text, tmp_path):
+    branches = (Branch(1.2, 1.0, 2.0, 0.0, 0.1, 0.5),)
+    run = Run(
+        name="run",
+        ratio=1.0,
+        omega_I=300.0,
+        xi=2.0,
+        F_O=8e3,
+        settle=20.0,
+        mean=0.5,
+        branches=branches,
+        limits=(0.5, 2.0),
+        frames=16,
+        step=1e-5,
+        travel=2e-4,
+        N_E=110,
+        N_B=52,
+    )
+    experiment.simulate(parameters, run, tmp_path / "run.h5", text)
+    with open_run(tmp_path / "run.h5") as file:
+        assert file["ended"][()].tolist() == [RUNAWAY, RUNAWAY]
+        assert len(file["time"]) < 20 * 16
+        assert file.attrs["slipping"]
+        s = summary(file)
+        assert s["slip"][STEADY] > 0.1
+        assert np.isnan(s["x"][2])
+        assert file["time"].shape == file["fields/push"].shape[:1]
+    (row,) = (r for r in index(tmp_path) if r.window == "steady")
+    assert row.slipping
+    assert row.ended == "slip ran away"
+
+
+def test_foreign_files_are_refused(tmp_path):
+    (tmp_path / "a.h5").write_text("no")
+    with pytest.raises(InputError, match=r"a\.h5"), open_run(tmp_path / "a.h5"):
+        pass
+
+
+def test_step_is_bounded_by_time_and_travel(parameters):
+    b, s = belt(parameters), sheaves(parameters)
+    common = {"xi": 0.2, "F_O": 1e4, "settle": 4.0, "mean": 1.0, "branches": (), "limits": (0.4, 2.5), "frames": 48}
+    for omega, bounded in ((100.0, 1e-5), (600.0, None)):
+        run = Run(name="r", ratio=1.0, omega_I=omega, step=1e-5, travel=1e-4, **common)
+        start = start_of(b, s, run)[0]
+        plot, steps = steps_of(b, run, start)
+        v = b.N_E * b.t_R / plot.revolution
+        assert plot.step == pytest.approx(bounded or 1e-4 / v, rel=0.05)
+        assert plot.step <= min(1e-5, 1e-4 / v)
+        assert steps * plot.step == pytest.approx(4.0 * plot.revolution, rel=1e-9)
+
+
+# --- many runs
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A scheduler with one worker, both in this process."""
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster:
+        yield cluster.scheduler_address
+
+
+def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
+    tmp_path, parameters, text, cluster, monkeypatch
+):
+    plan, plan_text = plan_of(tmp_path, SMALL)
+    names = [run.name for run in runs_of(plan, parameters)]
+    assert names == ["point-000", "point-001", "torque-000"]
+
+    def failing(parameters, run, path, *texts):
+        if run.name == "point-001":
+            raise RuntimeError("the belt left its place after 1 s of settling")
+        experiment.simulate(parameters, run, path, *texts)
+
+    folder, seen = tmp_path / "runs", []
+    monkeypatch.setattr(campaign, "simulate", failing)
+    result = run_campaign(
+        parameters, text, plan, plan_text, folder, scheduler=cluster, progress=lambda *a: seen.append(a)
+    )
+    assert result.done == ("point-000", "torque-000")
+    assert result.failed == {"point-001": "the belt left its place after 1 s of settling"}
+    assert result.missing == ()
+    assert seen[0] == ("three: 0 of 3 runs", 0, seen[0][2])
+    assert seen[-1] == ("three: 3 of 3 runs", seen[0][2], seen[0][2])
+    assert sorted(p.name for p in folder.iterdir()) == [INDEX, "point-000.h5", "point-001.failed", "torque-000.h5"]
+
+    monkeypatch.setattr(campaign, "simulate", experiment.simulate)
+    before = (folder / "point-000.h5").stat().st_mtime_ns
+    result = run_campaign(parameters, text, plan, plan_text, folder, scheduler=cluster)
+    assert result.done == tuple(names)
+    assert result.failed == {}
+    assert (folder / "point-000.h5").stat().st_mtime_ns == before
+    assert sorted(p.name for p in folder.iterdir()) == [INDEX, *(f"{n}.h5" for n in names)]
+
+    # the index is made from the files alone
+    written = (folder / INDEX).read_text()
+    (folder / INDEX).unlink()
+    run_campaign(parameters, text, plan, plan_text, folder)
+    assert (folder / INDEX).read_text() == written
+    rows = list(index(folder))
+    assert [(r.run, r.window) for r in rows[:3]] == [(names[0], w) for w in ("before", "steady", "branch 1")]
+    write_short(tmp_path / "short.csv", rows)
+    short = list(csv.DictReader((tmp_path / "short.csv").open()))
+    assert [r["window"] for r in short[:2]] == ["steady", "branch 1"]
+    assert float(short[0]["thrust_ratio [1]"]) == pytest.approx(rows[1].values["thrust_ratio"], rel=1e-3)
+    with open_run(folder / "torque-000.h5") as file:
+        assert summary(file)["thrust_ratio"].tolist() == [r.values["thrust_ratio"] for r in rows[-3:]]
+        # a torque step: the load goes to that of the branch
+        run = run_of(file)
+        assert file["inputs"][-1, 6] / file["inputs"][0, 6] == pytest.approx(run.branches[0].xi / run.xi, rel=1e-9)
+
+    # another plan, or another unit, is not mixed into it
+    other, other_text = plan_of(tmp_path, SMALL.replace("seed = 5", "seed = 6"))
+    with pytest.raises(InputError, match=r"point-000\.h5: run"):
+        run_campaign(parameters, text, other, other_text, folder)
+    with pytest.raises(InputError, match=r"point-000\.h5: unit_file"):
+        run_campaign(parameters, text + "#", plan, plan_text, folder)
+
+
+def test_belt_that_leaves_its_place_is_a_failure_and_not_a_file(tmp_path, parameters, text, cluster):
+    plan, plan_text = plan_of(
+        tmp_path,
+        SMALL.replace("frames = 18", 'frames = 18\nstep = "50 us"\ntravel = "10 mm"').split("[[transient]]")[0],
+    )
+    result = run_campaign(parameters, text, plan, plan_text, tmp_path / "runs", scheduler=cluster)
+    assert result.done == ()
+    assert set(result.failed) == {"point-000", "point-001"}
+    assert all("left its place" in reason for reason in result.failed.values())
+    assert sorted(p.suffix for p in (tmp_path / "runs").iterdir()) == [".csv", ".failed", ".failed"]
+
+
+def test_ctrl_c_keeps_what_has_ended(tmp_path, parameters, text, cluster):
+    plan, plan_text = plan_of(tmp_path, SMALL)
+
+    def stop(about, done, total):
+        if done > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_campaign(parameters, text, plan, plan_text, tmp_path / "runs", scheduler=cluster, progress=stop)
+    kept = {r.run for r in index(tmp_path / "runs")}
+    assert kept
+    assert (tmp_path / "runs" / INDEX).exists()
+    result = run_campaign(parameters, text, plan, plan_text, tmp_path / "runs", scheduler=cluster)
+    assert result.missing == ()
+    assert len(result.done) == 3
+
+
+def test_no_scheduler_at_the_address(tmp_path, parameters, text):
+    plan, plan_text = plan_of(tmp_path, SMALL)
+    with pytest.raises(InputError, match=r"--scheduler = 'nosuch://1:2'"):
+        run_campaign(parameters, text, plan, plan_text, tmp_path / "runs", scheduler="nosuch://1:2")
+
+
+def rtcvt(*arguments, **options):
+    command = [sys.executable, "-m", "rtcvt.cli", *map(str, arguments)]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
+    )
+
+
+def test_command_line_teaches_and_refuses(tmp_path):
+    process = rtcvt("campaign", "--help", env={**os.environ, "COLUMNS": "200"})
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    for word in ("--plan", "--scheduler", "--workers", "small", "heldout", "index.csv", "goes on"):
+        assert word in out
+    process = rtcvt("campaign", "pushbelt_24mm", "--plan", "nosuch", "-o", tmp_path / "runs")
+    _, err = process.communicate()
+    assert process.returncode == 2
+    assert "nosuch" in err
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.slow
+def test_small_plan_survives_ctrl_c_and_a_kill(tmp_path):
+    """Twelve runs in a few minutes, on as many processes as there are processors."""
+    folder = tmp_path / "runs"
+    command = ("campaign", "pushbelt_24mm", "--plan", "small", "-o", folder)
+
+    def started_until(count):
+        process = rtcvt(*command)
+        for _ in range(3000):
+            if len(list(folder.glob("*.h5"))) >= count or process.poll() is not None:
+                return process
+            time.sleep(0.1)
+        return process
+
+    process = started_until(2)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it
+    _, err = process.communicate()
+    assert process.returncode == 130, err
+    assert "goes on" in err
+    assert "Traceback" not in err
+    kept = {p.name: p.stat().st_mtime_ns for p in folder.glob("*.h5")}
+    assert len(kept) >= 2
+
+    process = started_until(len(kept) + 2)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+    process = rtcvt(*command)
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    assert "12 runs" in out
+    assert {n: (folder / n).stat().st_mtime_ns for n in kept} == kept
+    assert sorted(p.suffix for p in folder.iterdir()) == [".csv", *[".h5"] * 12]
+    rows = [r for r in index(folder) if r.window == "steady"]
+    assert len(rows) == 12
+    for row in rows:
+        assert row.values["thrust_ratio"] > 0.0
+        assert row.values["loss"] > 0.0
+        assert abs(row.values["unaccounted"]) < 0.05 * row.values["loss"]
+    for row in index(folder):
+        y, x = row.values["y"], row.values["x"]
+        if row.run.startswith("point") and abs(y - 1.0) > 0.05:
+            assert np.sign(x) == np.sign(y - 1.0), row

@@ -1,0 +1,350 @@
+"""Check of a variator: the table of held-out runs, the figures and their parts, the report."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import h5py
+import numpy as np
+import pytest
+
+from offline.pushbelt.snapshots import CELLS
+from offline.variator import experiment
+from offline.variator.check import Check, check_heldout, nrmse, quadratic, smooth
+from offline.variator.experiment import SUMMARY, Branch, Run
+from offline.variator.heldout import (
+    COLUMNS,
+    KEPT,
+    POINT,
+    HeldOut,
+    HeldRun,
+    Passage,
+    Series,
+    condense,
+    read_heldout,
+    write_heldout,
+)
+from offline.variator.report import report_page
+from rtcvt.errors import InputError
+
+BELT = {"h_off": 0.004, "t_R": 0.003, "cos_d": 0.98, "mu": 0.1, "m_star": 1.2}
+CENTRE = 0.155
+
+
+def run(name, branches, xi=0.4, ratio=1.2):
+    return Run(name, ratio, 200.0, xi, 1e4, 3.0, 1.0, branches, (0.4, 2.6), 48, 1e-5, 1e-4)
+
+
+def other_radius(r_I):
+    """A made-up closed belt: r_O falls as r_I grows."""
+    return 0.12 - r_I
+
+
+def series(n, duration, k, y, start=0.055):
+    """A branch in which the shift rate is exactly k F_O (y - 1)."""
+    time = np.linspace(0.0, duration, n)
+    x = k * 1e4 * (y - 1.0)
+    r_I = start * np.exp(200.0 * x * time)
+    ratio = (other_radius(r_I) - BELT["h_off"]) / (r_I - BELT["h_off"])
+    values = dict.fromkeys(COLUMNS, np.full(n, 1.0)) | {
+        "time": time, "F_I": np.full(n, y * 1.5e4), "F_O": np.full(n, 1e4), "omega_I": np.full(n, 200.0),
+        "tau_O": np.full(n, 50.0), "tau_I": 50.0 / ratio, "omega_O": 200.0 / ratio, "ratio": ratio,
+        "xi": np.full(n, 0.4), "kappa": np.full(n, 0.1), "r_I": r_I,
+    }  # fmt: skip
+    return Series(values, 0)
+
+
+def hump(scale):
+    return (
+        scale * np.sin(np.pi * (np.arange(4 * CELLS) % CELLS + 0.5) / CELLS) * (np.arange(4 * CELLS) // CELLS % 2 == 0)
+    )
+
+
+def held(name, slip=0.01, xi=0.4, transient=False, thrust=1.5):
+    duration, y = (8.0, 1.2) if transient else (1.2, 1.3)
+    branch = Branch(y, 1.0, xi, 0.0, 0.4, duration)
+    s = series(50, 0.03 * duration, 3e-7, y)
+    ratio = s["ratio"][0]
+    means = {k: np.array([1.0, 1.0, 1.0]) for k in SUMMARY}
+    means |= {
+        "ratio": np.full(3, ratio), "omega_I": np.full(3, 200.0), "omega_O": np.full(3, 200.0 * (1.0 - slip) / ratio),
+        "slip": np.array([1.1 * slip, slip, slip]), "thrust_ratio": np.array([1.01 * thrust, thrust, 1.3 * thrust]),
+        "xi": np.full(3, xi), "kappa": np.full(3, 0.1), "F_O": np.full(3, 1e4), "M_O": np.full(3, 50.0),
+        "v": np.full(3, 10.0), "P_I": np.full(3, 1e4), "P_O": np.full(3, -9.6e3),
+        "P_axial_I": np.zeros(3), "P_axial_O": np.zeros(3), "P_stored": np.array([100.0, 0.0, 0.0]),
+    }  # fmt: skip
+    point = {"ratio": float(ratio), "xi": xi, "kappa": 0.1, "F_O": 1e4, "F_I": 1.5e4}
+    fields = dict.fromkeys(KEPT, hump(2e4))
+    passages = (
+        Passage(0, -0.2, -0.1, point, {k: 1.02 * v for k, v in fields.items()}),
+        Passage(0, -0.1, 0.0, point, fields),
+        Passage(1, 0.01, 0.03, point | {"F_I": y * 1.5e4}, fields),
+    )
+    return HeldRun(
+        run=run(name, (branch,), xi), slipping=slip > 0.05, revolution=0.03, summary=means,
+        branches=(s,), passages=passages,
+    )  # fmt: skip
+
+
+def heldout(*runs):
+    return HeldOut("belt", runs, "plan text", "unit text", {"belt": BELT}, {"revision": "abc"})
+
+
+class Exact:
+    """Reduced model that repeats the full one, with thrust ratio, ratio and field off by given shares."""
+
+    def __init__(self, thrust=1.0, ratio=0.0, field=1.0, slip=0.0):
+        self.thrust, self.ratio, self.field, self.slip = thrust, ratio, field, slip
+
+    def settle(self, run):
+        s = {k: float(v[1]) for k, v in run.summary.items()}
+        kept = {k: s[k] for k in ("omega_O", "P_I", "P_O")}
+        return kept | {
+            "thrust_ratio": self.thrust * s["thrust_ratio"], "slip": s["slip"] + self.slip, "tau_I": 50.0,
+            "macro_slip": 0.0, "outside": 0.0,
+        }  # fmt: skip
+
+    def play(self, series, factor=1.0):
+        ratio = series["ratio"][0] + (1.0 + self.ratio) * (series["ratio"] - series["ratio"][0])
+        return {"ratio": ratio, "tau_I": 50.0 / ratio, "omega_O": 200.0 / ratio}
+
+    def flank_normal(self, start, stop):
+        return hump(2e4 * self.field)
+
+
+class ExactLaws:
+    """Laws of the made-up full model."""
+
+    def __init__(self, thrust=1.0):
+        self.thrust = thrust
+
+    def steady(self, ratio, xi, kappa, F_O):
+        one = np.ones_like(np.asarray(ratio, dtype=float))
+        return {"thrust_ratio": 1.5 * self.thrust * one, "slip": 0.01 * one, "loss": 400.0 / (1e4 * 10.0) * one}
+
+    def k(self, ratio, xi, kappa, F_O, y):
+        return 3e-7 * np.ones_like(ratio)
+
+    def flank_normal(self, ratio, xi, kappa, F_O, y):
+        return hump(2e4)
+
+    def projected(self, flank_normal, ratio, F_O):
+        return 0.99 * flank_normal
+
+    def ratio_at(self, r_I):
+        r_O = other_radius(r_I)
+        return (r_O - BELT["h_off"]) / (r_I - BELT["h_off"])
+
+
+def named(check, name, statistic="quadratic mean"):
+    return next(f for f in check.figures if (f.name, f.statistic) == (name, statistic))
+
+
+def checked(runs, hybrid=None, rigid=None, laws=None) -> Check:
+    models = {"hybrid": hybrid or Exact(), "rigid": rigid or Exact()}
+    return check_heldout(heldout(*runs), models, laws or ExactLaws(), 5e-4)
+
+
+# --- figures
+
+
+def test_a_model_that_repeats_the_full_one_has_no_error():
+    check = checked([held("a"), held("b", transient=True)])
+    for f in check.figures:
+        assert f.value["hybrid"] == pytest.approx(0.0, abs=1e-12), f.name
+    assert not check.failures
+
+
+def test_laws_along_the_path_of_the_full_model_give_its_ratio_to_second_order_in_time():
+    check = checked([held("b", transient=True)])
+    assert named(check, "ratio, of its change").parts["laws"] < 1e-6
+
+
+def test_error_of_the_thrust_ratio_is_split_into_regression_structure_and_scatter():
+    check = checked([held("a"), held("c")], hybrid=Exact(thrust=1.03), laws=ExactLaws(thrust=1.01))
+    f = named(check, "thrust ratio")
+    assert f.value["hybrid"] == pytest.approx(0.03)
+    assert f.parts == pytest.approx({"full": 0.01, "laws": 0.01, "structure": 1.03 / 1.01 - 1.0})
+    assert f.reached is False
+    assert f.within == (0, 2)
+    assert named(check, "thrust ratio", "largest").reached is True
+    assert check.failures[0].startswith("thrust ratio, quadratic mean: 3 %, allowed 2 %")
+
+
+def test_slip_is_compared_in_points_and_only_where_the_full_model_does_not_slip_as_a_whole():
+    check = checked([held("a"), held("gross", slip=0.3)], hybrid=Exact(slip=0.0005))
+    f = named(check, "slip")
+    assert f.value["hybrid"] == pytest.approx(0.0005)
+    assert f.within == (1, 1)
+    assert f.parts["full"] == pytest.approx(0.001)
+
+
+def test_efficiency_needs_a_load():
+    check = checked([held("a"), held("idle", xi=0.05)])
+    assert named(check, "efficiency", "largest").within == (1, 1)
+    parts = named(check, "efficiency").parts
+    assert parts["laws"] == pytest.approx(0.0, abs=1e-12)
+    assert parts["full"] == pytest.approx(9.6 / 9.9 - 0.96)
+
+
+def test_ratio_error_is_relative_to_the_signal_and_to_how_far_it_moved():
+    check = checked([held("b", transient=True)], hybrid=Exact(ratio=0.1))
+    assert named(check, "ratio, of its change").value["hybrid"] == pytest.approx(0.1)
+    assert named(check, "ratio").value["hybrid"] < 0.03
+    assert named(check, "secondary speed").parts["at its ratio"] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_vibration_of_the_full_model_is_its_own_part():
+    run = held("b", transient=True)
+    s = run.branches[0]
+    shake = 5.0 * np.sin(2.0 * np.pi * 4.0 * s["time"] / run.revolution)
+    fine = np.linspace(0.0, s["time"][-1], 4000)
+    columns = {k: np.interp(fine, s["time"], v) for k, v in s.columns.items()}
+    columns["tau_I"] = columns["tau_I"] + np.interp(fine, s["time"], shake)
+    check = checked([replace(run, branches=(Series(columns, 0),))])
+    raw, mean = (named(check, f"primary torque{of}") for of in ("", ", mean over a revolution"))
+    assert raw.value["hybrid"] == pytest.approx(raw.parts["full"], rel=0.15)
+    assert raw.value["hybrid"] > 0.05
+    assert mean.value["hybrid"] < 0.2 * raw.value["hybrid"]
+
+
+def test_smoothing_keeps_a_line_and_takes_out_whole_periods():
+    time = np.linspace(0.0, 1.0, 1001)
+    np.testing.assert_allclose(smooth(time, 2.0 + 3.0 * time, 0.2), 2.0 + 3.0 * time, atol=1e-5)
+    inside = (time > 0.1) & (time < 0.9)
+    np.testing.assert_allclose(smooth(time, np.sin(2.0 * np.pi * time / 0.1), 0.2)[inside], 0.0, atol=1e-3)
+
+
+def test_fields_by_shape_and_by_peak():
+    check = checked([held("a")], hybrid=Exact(field=1.05))
+    assert named(check, "flank normal force").value["hybrid"] == pytest.approx(0.05)
+    assert named(check, "flank normal force").parts == pytest.approx({"full": 0.02, "projection": 0.01, "laws": 0.0})
+    assert named(check, "peak of the flank normal force", "largest").value["hybrid"] == pytest.approx(0.05)
+
+
+def test_nrmse_divides_by_the_rms_of_the_signal():
+    full = np.array([3.0, -4.0])
+    assert nrmse(full + 1.0, full) == pytest.approx(1.0 / np.sqrt(12.5))
+    assert nrmse(full + 1.0, full, full - 3.0, least=10.0) == pytest.approx(0.1)
+    assert np.isnan(quadratic([np.nan]))
+
+
+# --- table
+
+
+def test_table_comes_back(tmp_path):
+    table = heldout(held("a"), held("b", transient=True))
+    path = tmp_path / "h.h5"
+    write_heldout(table, path)
+    again = read_heldout(path)
+    assert (again.unit, again.plan, again.unit_file, again.parameters) == (
+        "belt",
+        "plan text",
+        "unit text",
+        {"belt": BELT},
+    )
+    for a, b in zip(table.runs, again.runs, strict=True):
+        assert (a.run, a.slipping, a.revolution) == (b.run, b.slipping, b.revolution)
+        for k in SUMMARY:
+            np.testing.assert_array_equal(a.summary[k], b.summary[k])
+        for p, q in zip(a.branches, b.branches, strict=True):
+            for k in COLUMNS:
+                np.testing.assert_allclose(p[k], q[k], rtol=1e-6)
+        for p, q in zip(a.passages, b.passages, strict=True):
+            assert p[:4] == q[:4]
+            for k in KEPT:
+                np.testing.assert_allclose(p.fields[k], q.fields[k], rtol=2.5e-4)
+
+
+def test_other_files_are_refused(tmp_path):
+    with pytest.raises(InputError, match="held-out"):
+        read_heldout(tmp_path / "none.h5")
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file.attrs["kind"] = "recording"
+    with pytest.raises(InputError, match="kind"):
+        read_heldout(tmp_path / "other.h5")
+    with pytest.raises(InputError, match="at least one file"):
+        condense([])
+
+
+def campaign_file(path: Path, branches, unit="belt"):
+    """A run of a campaign as `experiment` writes it, with what the table takes from it; values count the frames."""
+    n = [144, *(round(48 * b.duration) for b in branches)]
+    frames, dt = sum(n), 1e-3
+    phase = np.repeat(np.arange(len(n)), n)
+    time = np.concatenate([np.arange(1.0, k + 1.0) + (144 if j else 0) for j, k in enumerate(n)]) * dt
+    first = np.cumsum([0, *n])
+    windows = [(0, 48, 96), (0, 96, 144), *((j + 1, first[j + 1] + 19, first[j + 2]) for j in range(len(branches)))]
+    count = np.arange(frames, dtype=float)
+    with h5py.File(path, "w") as file:
+        file.attrs.update(
+            schema_version=experiment.SCHEMA_VERSION, kind=experiment.KIND, unit=unit, revision="abc", slipping=False,
+            revolution=48 * dt, plot_step=dt, run=json.dumps(asdict(run(path.stem, branches))),
+            parameters=json.dumps({"belt": BELT}),
+        )  # fmt: skip
+        file["unit_file"], file["plan"] = "unit text", "plan text"
+        file["time"], file["phase"], file["ended"] = time, phase, np.zeros(len(n), dtype=int)
+        file["inputs"] = np.column_stack(
+            [count * 0, 2e4 + count, count * 0, 1e4 + count, count * 0 + 200.0, count * 0, count * 0 + 50.0]
+        )
+        file["crossings"] = np.concatenate([np.arange(k, dtype=float) for k in n])
+        file["grid/radius"] = np.column_stack([0.05 + 1e-6 * count, 0.06 - 1e-6 * count])
+        file["sheaves/speed"] = np.column_stack([count * 0 + 200.0, count * 0 + 170.0])
+        file["pulleys/clamping_force"] = np.column_stack([2e4 + count, 1e4 + count * 0])
+        file["pulleys/belt_torque"] = np.column_stack([-60.0 + 0 * count, 50.0 + 0 * count])
+        file["pulleys/shaft_torque"] = np.column_stack([60.0 + 0 * count, -50.0 + 0 * count])
+        for k in KEPT:
+            file[f"fields/{k}"] = np.outer(count, np.ones(4 * CELLS))
+            file[f"mean/{k}"] = np.array([np.full(4 * CELLS, 0.5 * (a + b - 1)) for _, a, b in windows])
+        for key, column in (("phase", 0), ("first", 1), ("behind", 2)):
+            file[f"window/{key}"] = [w[column] for w in windows]
+        file["summary"] = np.array([[float(a)] * len(SUMMARY) for _, a, _ in windows])
+        file["summary"].attrs["columns"] = list(SUMMARY)
+
+
+def test_table_keeps_what_the_files_say(tmp_path):
+    short, long = (Branch(1.3, 1.0, 0.4, 0.0, 0.4, d) for d in (1.2, 8.0))
+    campaign_file(tmp_path / "p.h5", (short, replace(short, y_I=0.8)))
+    campaign_file(tmp_path / "t.h5", (long,))
+    p, t = condense(tmp_path.glob("*.h5")).runs
+    assert (p.transient, t.transient) == (False, True)
+    assert [len(s["time"]) for s in p.branches] == [59, 59]
+    s = p.branches[1]
+    np.testing.assert_allclose(s["time"], np.arange(59) * 1e-3, atol=1e-12)
+    np.testing.assert_allclose(s["F_I"], [96.0, *(2e4 + 144 + 58 + np.arange(58))])  # held at the mean of `steady`
+    np.testing.assert_allclose(s["tau_O"], 50.0)
+    r_O = 0.06 - 1e-6 * (144 + 58 + np.arange(58))
+    np.testing.assert_allclose(s["xi"][1:], 50.0 * 0.98 / (2 * 0.1 * 1e4 * (r_O - 0.004)))
+    assert [(x.phase, x.fields["push"][0]) for x in p.passages] == [(0, 71.5), (0, 119.5), (1, 182.0), (2, 240.0)]
+    passages = t.passages[2:]
+    assert len(passages) == 8
+    assert [round(x.stop - x.start, 6) for x in passages] == [0.048] * 8
+    assert passages[-1].stop == pytest.approx(0.384)
+    assert passages[-1].fields["tension"][0] == pytest.approx(144 + 384 - 48 + 23.5)
+    assert passages[-1].point["kappa"] == pytest.approx(1.2 * (0.003 / 1e-3) ** 2 / 1e4)
+    assert set(passages[0].point) == set(POINT)
+
+
+def test_runs_of_two_units_do_not_mix(tmp_path):
+    branch = (Branch(1.3, 1.0, 0.4, 0.0, 0.4, 1.2),)
+    campaign_file(tmp_path / "a.h5", branch)
+    campaign_file(tmp_path / "b.h5", branch, unit="another")
+    with pytest.raises(InputError, match="one unit"):
+        condense(tmp_path.glob("*.h5"))
+
+
+# --- report
+
+
+def test_report_is_complete_and_says_what_is_missed(tmp_path):
+    runs = [held("a"), held("gross", slip=0.3), held("b", transient=True)]
+    page = report_page(checked(runs, hybrid=Exact(thrust=1.1, field=1.3, ratio=0.2)))
+    ElementTree.fromstring(page[page.index("<html") :])
+    assert "misses 4 of" in page
+    assert "thrust ratio, quadratic mean: 10 %, allowed 2 %" in page
+    assert page.count("<svg") == 4
+
+
+def test_report_of_a_model_within_all_limits():
+    assert "PASSED" in report_page(checked([held("a")]))

@@ -1,0 +1,240 @@
+"""Real-time models of a variator under the full model's boundary values, with laws that are constant; the command."""
+
+import json
+
+import numpy as np
+import pytest
+
+from offline.pushbelt.snapshots import CELLS
+from offline.variator.driven import STEP, Player, RecordedLaws, _held
+from offline.variator.experiment import SUMMARY, Branch, Run
+from offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, write_heldout
+from rtcvt import cli
+from rtcvt.cli.variator import error_rows
+from rtcvt.errors import InputError
+from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel, write_reduced
+from rtcvt.variator.unit import PARAMETERS, load_variator, read_variator
+
+ZETA, K, E, C, LAMBDA = 1.3, 1e-2, 0.001, 0.004, 0.001
+F_REF, F_O, OMEGA = 2e4, 1.5e4, 200.0
+HUMP = np.sin(np.pi * (np.arange(4 * CELLS) % CELLS + 0.5) / CELLS) * (np.arange(4 * CELLS) // CELLS % 2 == 0)
+CONSTANTS = {
+    "d_A": 0.155, "length": 0.66, "h_off": 0.004, "delta_0": np.radians(11.0), "mu": 0.1, "m_star": 1.2,
+    "m_belt": 0.8, "F_ref": F_REF, "K_belt": 5e6, "d_belt": 500.0, "xi_max": 0.95, "ring_stretch": 1e-8,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def reduced():
+    one = np.ones(1)
+    laws = [Law(n, n, True, np.log(v) * one) for n, v in (("k", K), ("c", C), ("lambda", LAMBDA))]
+    laws.insert(1, Law("e", "e", False, E * one))
+    coordinates = tuple(
+        Coordinate(n, m, 1.0, low, high)
+        for n, m, low, high in (
+            ("i", "bilinear", 0.4, 2.5),
+            ("xi", "sigmoid", -1.0, 1.0),
+            ("kappa", "bilinear", 0.0, 1.0),
+            ("f", "bilinear", 0.2, 2.0),
+            ("y", "bilinear", 0.4, 2.0),
+        )
+    )
+    return ReducedModel(
+        name="constant",
+        constants=CONSTANTS,
+        coordinates=coordinates,
+        shift=(0.0, 1.0),
+        index=np.zeros((1, 5), dtype=np.int64),
+        thrust=np.log(ZETA) * one,
+        laws=tuple(laws),
+        fields=(ReducedField("flank_normal", "N/m", "", HUMP[None, :], one[None, :], one),),
+        points=np.zeros((1, 4)),
+        spacing=1.0,
+    )
+
+
+def unit_text():
+    given = {"primary.J": 0.05, "secondary.J": 0.05, "primary.b": 0.01, "secondary.b": 0.01, "belt.v_0": 0.01,
+             "belt.T_slip": 1e-3, "belt.T_point": 1e-3, "ratio.start": 1.0, "ratio.T": 0.02, "ratio.T_stop": 0.01,
+             "clamp.F_min": 100.0, "clamp.F_max": 1e5, "clamp.y_min": 0.5, "clamp.y_max": 1.8}  # fmt: skip
+    text = 'name = "v"\nkind = "variator"\nreduced = "constant.h5"\nratio = { min = 0.5, max = 2.0 }\n[parameters]\n'
+    for row in PARAMETERS:
+        if not row.name.startswith(("belt.K", "belt.d")):
+            text += f"{row.name} = {given.get(row.name, 0.0)}\n"
+    return text + '[solver]\nmethod = "rosenbrock"\nstep = 1e-3\nsubsteps = 2\n'
+
+
+@pytest.fixture(scope="module")
+def unit():
+    return read_variator(unit_text(), "v.toml")
+
+
+def held(ratio=0.9, tau_O=60.0, time=0.2, y=1.2, y_O=1.0):
+    """A settled state and a branch with steps of both clamping forces at its start."""
+    t = np.linspace(0.0, time, 101)
+    one = np.ones_like(t)
+    values = dict.fromkeys(COLUMNS, one) | {
+        "time": t, "F_I": y * y_O * ZETA * F_O * one, "F_O": y_O * F_O * one, "omega_I": OMEGA * one,
+        "tau_O": tau_O * one, "ratio": ratio * one,
+    }  # fmt: skip
+    means = {k: np.full(3, 1.0) for k in SUMMARY}
+    means |= {
+        "ratio": np.full(3, ratio),
+        "omega_I": np.full(3, OMEGA),
+        "F_O": np.full(3, F_O),
+        "M_O": np.full(3, tau_O),
+    }
+    run = Run("r", ratio, OMEGA, 0.3, F_O, 3.0, 1.0, (Branch(y, y_O, 0.3, 0.0, 0.4, 8.0),), (0.4, 2.5), 48, 1e-5, 1e-4)
+    return HeldRun(run, False, 0.05, means, (Series(values, 0),), ())
+
+
+def test_held_inputs_have_the_integral_of_what_is_given():
+    time = np.array([0.0, 0.0007, 0.003])
+    values = np.array([1.0, 3.0, 2.0])
+    grid = np.arange(7) * STEP
+    u = _held(grid, time, values)
+    assert STEP * u.sum() == pytest.approx(0.5 * 4.0 * 0.0007 + 0.5 * 5.0 * 0.0023)
+    assert u[0] == pytest.approx(1.0 + 0.5 * 2.0 * STEP / 0.0007)
+
+
+@pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
+def test_settled_state_is_that_of_the_laws(unit, reduced, fidelity):
+    run = held()
+    found = Player(unit, fidelity, reduced, 0.0126).settle(run)
+    laws = RecordedLaws(reduced)
+    r_O = 0.9 * _r_I(laws, 0.9)
+    xi = 60.0 / r_O * np.cos(CONSTANTS["delta_0"]) / (2.0 * CONSTANTS["mu"] * F_O)
+    at = laws.steady(*(np.array([a]) for a in (0.9, xi, 0.1, F_O)))
+    assert found["thrust_ratio"] == pytest.approx(ZETA, rel=1e-4)
+    if fidelity == "hybrid":
+        assert at["slip"][0] == pytest.approx(E + C * xi)
+        drag = LAMBDA * F_O * r_O / 60.0  # the primary's traction is larger by it, and with it half of the creep
+        slower = (1.0 - E) / ((1.0 + 0.5 * C * xi * (1.0 + drag)) * (1.0 + 0.5 * C * xi))
+        assert found["slip"] == pytest.approx(1.0 - slower, rel=5e-4)
+        lost = at["loss"][0] * F_O * found["omega_O"] * r_O
+        assert found["P_I"] + found["P_O"] == pytest.approx(lost, rel=0.01)
+    else:
+        assert found["slip"] == pytest.approx(0.0, abs=1e-9)
+    assert found["omega_O"] == pytest.approx(OMEGA / 0.9 * (1.0 - found["slip"]), rel=1e-5)
+    assert found["P_O"] == pytest.approx(-60.0 * found["omega_O"])
+
+
+def _r_I(laws, ratio):
+    """Radius of the primary's rocking edges at a ratio."""
+    return np.interp(ratio, laws._ratio[::-1], laws._r_I[::-1]) - CONSTANTS["h_off"]
+
+
+@pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
+def test_branch_shifts_as_the_law_says(unit, reduced, fidelity):
+    run = held()
+    player = Player(unit, fidelity, reduced, 0.0126)
+    player.settle(run)
+    found = player.play(run.branches[0])
+    laws = RecordedLaws(reduced)
+    t = run.branches[0]["time"]
+    r_I = (_r_I(laws, 0.9) + CONSTANTS["h_off"]) * np.exp(OMEGA * K * F_O / F_REF * 0.2 * t)
+    expected = laws.ratio_at(r_I)
+    moved = 0.9 - expected[-1]
+    assert moved > 0.1
+    np.testing.assert_allclose(found["ratio"], expected, atol=0.01 * moved)
+
+
+def test_branch_starts_from_what_settled_and_stays_there(unit, reduced):
+    run = held(y=1.0)
+    player = Player(unit, "hybrid", reduced, 0.0126)
+    settled = player.settle(run)
+    found = player.play(run.branches[0])
+    np.testing.assert_allclose(found["ratio"], 0.9, rtol=1e-4)
+    np.testing.assert_allclose(found["tau_I"], settled["tau_I"], rtol=1e-3)
+    np.testing.assert_allclose(found["omega_O"], settled["omega_O"], rtol=1e-4)
+
+
+def test_field_has_its_unit(unit, reduced):
+    run = held(y=1.0)
+    player = Player(unit, "hybrid", reduced, 0.0126)
+    player.settle(run)
+    settled = player.flank_normal(-1.0, 0.0)
+    laws = RecordedLaws(reduced)
+    expected = laws.flank_normal(0.9, 0.3, 0.1, F_O, 1.0)
+    assert expected.shape == (4 * CELLS,)
+    length = 2.0 * CONSTANTS["length"]  # of both halves of the hump, whatever the arcs are
+    assert 0.0 < expected.max() < 20.0 * F_O / length
+    np.testing.assert_allclose(settled, expected, rtol=1e-3, atol=1e-6 * expected.max())
+    np.testing.assert_allclose(laws.projected(expected, 0.9, F_O), expected, atol=1e-9 * expected.max())
+    player.play(run.branches[0])
+    np.testing.assert_allclose(player.flank_normal(0.05, 0.1), settled, rtol=1e-3, atol=1e-6 * expected.max())
+
+
+# --- the command
+
+
+@pytest.fixture
+def folder(monkeypatch, tmp_path, reduced):
+    """A folder with a unit and its reduced model."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.toml").write_text(unit_text(), encoding="utf-8")
+    write_reduced(reduced, tmp_path / "constant.h5")
+    return tmp_path
+
+
+def rtcvt(monkeypatch, *words):
+    monkeypatch.setattr("sys.argv", ["rtcvt", *words])
+    try:
+        cli.main()
+    except SystemExit as stop:
+        return stop.code or 0
+    return 0
+
+
+def table_of(run, path):
+    """A table with this run, whose full model has the thrust ratio, but neither the slip nor the field of the laws."""
+    means = dict(run.summary) | {"thrust_ratio": np.full(3, ZETA), "slip": np.full(3, 0.02), "xi": np.full(3, 0.3)}
+    point = {"ratio": 0.9, "xi": 0.3, "kappa": 0.1, "F_O": F_O, "F_I": ZETA * F_O}
+    passage = Passage(0, -0.1, 0.0, point, dict.fromkeys(KEPT, np.ones(4 * CELLS)))
+    full = HeldRun(run.run, False, 0.05, means, run.branches,
+                   (passage, passage))  # fmt: skip
+    write_heldout(HeldOut("belt", (full,), "", "", {"sheaves": {"J": 0.0126}}, {"revision": "abc"}), path)
+
+
+def test_check_writes_report_and_figures_and_says_what_is_missed(folder, monkeypatch, capsys):
+    table_of(held(), folder / "constant_heldout.h5")
+    assert rtcvt(monkeypatch, "check", "v.toml", "-o", "r.html", "--json", "r.json") == 1
+    text = capsys.readouterr()
+    assert "missed: slip, quadratic mean" in " ".join(text.err.split())
+    assert "Settled states" in (folder / "r.html").read_text(encoding="utf-8")
+    found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    assert (found["unit"], found["runs"]) == ("v", 1)
+    by_name = {(f["name"], f["statistic"]): f for f in found["figures"]}
+    assert by_name["thrust ratio", "largest"]["reached"] is True
+    assert by_name["slip", "quadratic mean"]["reached"] is False
+    rows = error_rows(load_variator("v.toml"), "hybrid", folder / "r.json")
+    assert [r.signal for r in rows][:2] == ["thrust ratio, quadratic mean", "thrust ratio, largest"]
+    slip = next(r for r in rows if r.signal.startswith("slip"))
+    assert (slip.nrms, slip.limit) == (by_name["slip", "quadratic mean"]["value"]["hybrid"], 0.001)
+
+
+def test_a_reduced_model_without_held_out_runs(folder, monkeypatch, capsys):
+    assert error_rows(load_variator("v.toml"), "hybrid", None) is None
+    assert rtcvt(monkeypatch, "check", "v.toml") == 2
+    assert "--fresh" in capsys.readouterr().err
+    assert not (folder / "report.html").exists()
+
+
+def test_figures_of_another_unit_are_refused(folder):
+    (folder / "f.json").write_text('{"unit": "w", "runs": 1, "figures": []}', encoding="utf-8")
+    with pytest.raises(InputError, match="a check of v"):
+        error_rows(load_variator("v.toml"), "hybrid", folder / "f.json")
+    (folder / "f.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(InputError, match="check --json"):
+        error_rows(load_variator("v.toml"), "hybrid", folder / "f.json")
+
+
+@pytest.mark.parametrize("option", [("--set", "primary.J=1"), ("--scenario", "x")])
+def test_options_that_a_variator_does_not_take(folder, monkeypatch, capsys, option):
+    assert rtcvt(monkeypatch, "check", "v.toml", *option) == 2
+    assert option[0] in capsys.readouterr().err
+
+
+def test_fresh_is_for_variators(folder, monkeypatch, capsys):
+    assert rtcvt(monkeypatch, "check", "planetary", "--fresh") == 2
+    assert "only with a variator" in capsys.readouterr().err

@@ -1,0 +1,79 @@
+"""The shipped pushbelt variator with its identified laws."""
+
+import numpy as np
+import pytest
+
+from rtcvt.kernel import OK, SATURATED
+from rtcvt.simulate import simulate
+from rtcvt.variator import kernels, layout
+from rtcvt.variator.build import build_variator
+from rtcvt.variator.unit import load_variator, with_flange_inputs
+
+UNIT = load_variator("pushbelt_cvt")
+SCENARIOS = [s.name for s in UNIT.scenario]
+
+
+@pytest.fixture(scope="module", params=["hybrid", "rigid"])
+def model(request):
+    return build_variator(UNIT, request.param)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_scenarios_run_and_lose_power(model, scenario):
+    result = simulate(model, UNIT.get_scenario(scenario))
+    assert set(np.unique(result.status)) <= {OK, SATURATED}
+    losses = [v.name for v in model.select("output") if v.name.startswith("loss.")]
+    assert len(losses) == 7
+    assert min(result[name].min() for name in losses) >= 0.0
+    assert np.all(np.isfinite(result.y))
+
+
+def test_the_ratio_follows_its_set_point():
+    result = simulate(build_variator(UNIT, "hybrid"), UNIT.get_scenario("ratio sweep"))
+    for t, ratio in ((1.0, 1.0), (3.4, 0.6), (6.9, 1.6)):
+        assert result["ratio.i"][round(t / result.step)] == pytest.approx(ratio, rel=5e-3)
+    moving = result.time > 1.0
+    assert result["variator.efficiency"][moving].min() > 0.9
+    assert result["status.macro_slip"].max() == 0.0
+
+
+def test_the_belt_slides_and_grips():
+    result = simulate(build_variator(UNIT, "hybrid"), UNIT.get_scenario("macro-slip"))
+    macro = result["status.macro_slip"]
+    assert macro.max() == 1.0
+    assert macro[-1] == 0.0
+    assert result["belt.slip"].max() > 0.1
+    assert abs(result["belt.slip"][-1]) < 0.02
+
+
+def test_the_variator_turns_both_ways():
+    result = simulate(build_variator(UNIT, "hybrid"), UNIT.get_scenario("standstill and reversal"))
+    w = result["primary.w"]
+    still = result.time < 0.4
+    assert np.abs(w[still]).max() < 1.0
+    assert w.max() > 50.0
+    assert w.min() < -50.0
+
+
+def test_no_oscillation_grows_over_the_range():
+    """Eigenvalues of the hybrid model with a given primary speed, at settled points while shifting."""
+    one = build_variator(with_flange_inputs(UNIT, {"primary": "speed"}), "hybrid").instantiate()
+    rng = np.random.default_rng(1)
+    p, w = one.p, np.zeros(layout.N_Q)
+    for _ in range(60):
+        i, omega, F = rng.uniform(0.5, 2.3), rng.uniform(80.0, 600.0), rng.uniform(6e3, 3e4)
+        xi, y = rng.uniform(-0.3, 0.3), rng.uniform(0.5, 1.8)
+        p[layout.I_START], p[layout.W_START] = i, omega
+        phi = kernels.angle_of(i, p, w)
+        kernels.geometry(phi, p, w)
+        tau = -xi * 2.0 * p[layout.MU] * F / p[layout.COS_D] * w[layout.RP_O]
+        one.u[:] = omega, tau, F, F, 0.0, 0.0, 1.0
+        one.initialise()
+        one.derivative()
+        one.set("clamp.primary.F", y * one.work[layout.F_EQ])
+        for _ in range(60):
+            one.step(1e-3)
+            one.x[layout.ANGLE] = phi
+        eigenvalues = np.linalg.eigvals(one.jacobian())
+        oscillating = eigenvalues[np.abs(eigenvalues.imag) > 20.0]
+        assert oscillating.real.max() < 0.0

@@ -1,0 +1,471 @@
+"""Variator models: geometry, balance, limits and the relation of rigid and hybrid model."""
+
+import math
+
+import numpy as np
+import pytest
+from numba.core.runtime import _nrt_python, rtsys
+from variator_laws import CONSTANTS, constant_laws, instance, laws, unit
+
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED, OK, SATURATED
+from rtcvt.variator import kernels, layout
+from rtcvt.variator.build import build_variator
+from rtcvt.variator.unit import read_variator, with_flange_inputs
+
+SPEED = {"primary": "speed"}
+BOTH = {"primary": "speed", "secondary": "speed"}
+FLANGES = [{}, SPEED, {"secondary": "speed"}, BOTH]
+FIDELITIES = ["hybrid", "rigid"]
+TAN = math.tan(CONSTANTS["delta_0"])
+
+
+def geometry(one, phi):
+    w = np.zeros(layout.N_Q)
+    kernels.geometry(phi, one.p, w)
+    return w
+
+
+def angle(one):
+    return one.x[layout.ANGLE if one.model.fidelity == "hybrid" else layout.ANGLE_RIGID]
+
+
+def run(one, seconds, h=1e-3, **values):
+    for name, value in values.items():
+        one.set(name.replace("__", "."), value)
+    for _ in range(round(seconds / h)):
+        assert one.step(h) in (OK, SATURATED)
+    return one
+
+
+# --- geometry ---------------------------------------------------------------------------------------------------------
+
+
+def test_radii_close_the_belt():
+    one, d, eps = instance(), CONSTANTS["d_A"], 1e-6
+    for phi in np.linspace(0.3 * math.pi, 0.7 * math.pi, 41):
+        w, above, below = (geometry(one, a) for a in (phi, phi + eps, phi - eps))
+        length = 2.0 * (d * math.sin(phi) + (math.pi - phi) * w[layout.R_I] + phi * w[layout.R_O])
+        assert length == pytest.approx(CONSTANTS["length"], rel=1e-14)
+        assert w[layout.R_I] - w[layout.R_O] == pytest.approx(d * math.cos(phi), abs=1e-16)
+        for value, slope in ((layout.R_I, layout.DR_I), (layout.R_O, layout.DR_O), (layout.I_G, layout.DI_G)):
+            assert w[slope] == pytest.approx((above[value] - below[value]) / (2.0 * eps), rel=1e-7)
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+@pytest.mark.parametrize("ratio", [0.42, 0.7, 1.0, 2.4])
+def test_start_is_at_the_start_ratio(fidelity, ratio):
+    one = instance(fidelity, ratio__start=ratio)
+    assert one.get("ratio.i") == pytest.approx(ratio, rel=1e-9)
+    v = 200.0 * (one.get("radius.primary") - CONSTANTS["h_off"])
+    assert one.get("secondary.w") * (one.get("radius.secondary") - CONSTANTS["h_off"]) == pytest.approx(v)
+
+
+# --- balance ----------------------------------------------------------------------------------------------------------
+
+
+def random_point(one, rng, control):
+    """Any state within the geometry and any input, at speeds from standstill up, with and without macro-slip."""
+    p, u = one.p, one.u
+    p[layout.CONTROL] = control
+    scale = 10.0 ** rng.uniform(-3.0, 2.5)
+    phi = rng.uniform(p[layout.PHI_MIN] - 0.05, p[layout.PHI_MAX] + 0.05)
+    x = rng.normal(size=len(one.x)) * 50.0
+    if one.model.fidelity == "hybrid":
+        x[:3] = scale * rng.normal(size=3) * [1.0, 0.05, 1.0]
+        x[3:7] = *3e3 * rng.normal(size=2), phi, 1e3 * rng.normal()
+        if rng.random() < 0.5:  # not far from rolling
+            x[1], x[2] = 0.054 * x[0] * (1.0 + 0.01 * rng.normal()), x[0] * (1.0 + 0.01 * rng.normal())
+    else:
+        x[:3] = scale * rng.normal(), phi, 3e3 * rng.normal()
+    one.x[:] = x
+    u[:] = rng.normal(size=7) * [100.0, 100.0, 1e4, 1e4, 1e6, 1e6, 0.0]
+    u[6] = rng.uniform(0.0, 3.0)
+    if rng.random() < 0.6:
+        u[2:6] = np.abs(u[2:6]) + np.array([3e3, 3e3, 3e5, 3e5])
+
+
+def stored(one):
+    """E of a state from its definition."""
+    p, x = one.p, one.x
+    n = layout.N_HYBRID if one.model.fidelity == "hybrid" else layout.N_RIGID
+    if one.model.fidelity == "hybrid":
+        E = (
+            p[layout.J_I] * x[0] ** 2
+            + p[layout.M_B] * x[1] ** 2
+            + p[layout.J_O] * x[2] ** 2
+            + (x[3] ** 2 + x[4] ** 2) / p[layout.K_BELT]
+        )
+    else:
+        w = geometry(one, x[1])
+        E = (
+            p[layout.J_I] + p[layout.M_B] * w[layout.RP_I] ** 2 + p[layout.J_O] * (w[layout.RP_I] / w[layout.RP_O]) ** 2
+        ) * x[0] ** 2
+    for speed, c in ((layout.SPEED_I, layout.C_I), (layout.SPEED_O, layout.C_O)):
+        if p[speed]:
+            E += (x[n] ** 2 + x[n + 1] ** 2) / p[c]
+            n += 2
+    return 0.5 * E
+
+
+def stored_rate(one, dx):
+    """dE/dt by differences along dx: exact up to round-off in what is quadratic, and smooth in phi."""
+    x = one.x.copy()
+    at = layout.ANGLE if one.model.fidelity == "hybrid" else layout.ANGLE_RIGID
+    rate = 0.0
+    for i in range(len(x)):
+        d = 1e-5 if i == at else 1e-3 * (1.0 + abs(x[i]))
+        one.x[i] = x[i] + d
+        above = stored(one)
+        one.x[i] = x[i] - d
+        below = stored(one)
+        one.x[i] = x[i]
+        rate += (above - below) / (2.0 * d) * dx[i]
+    return rate
+
+
+@pytest.mark.parametrize("flanges", FLANGES, ids=lambda f: "+".join(f) or "torques")
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_power_in_is_stored_or_lost_and_no_loss_is_negative(fidelity, flanges):
+    one = instance(fidelity, flanges=flanges)
+    rng = np.random.default_rng(7)
+    for trial in range(400):
+        random_point(one, rng, control=trial % 3)
+        y, dx = one.outputs().copy(), one.derivative()
+        shafts = one.u[layout.U_I] * y[layout.Y_I] + one.u[layout.U_O] * y[layout.Y_O]
+        losses = y[layout.Y_SLIDING : layout.Y_COUPLING + 1]
+        rate = stored_rate(one, dx)
+        assert losses.min() >= 0.0
+        assert y[layout.Y_E] == pytest.approx(stored(one), rel=1e-12)
+        terms = [shafts, y[layout.Y_AXIAL], -rate, *-losses]
+        assert abs(sum(terms)) <= 1e-7 * np.abs(terms).max()
+
+
+def test_power_of_the_sheaves_is_force_times_way():
+    one = instance()
+    run(one, 0.2, clamp__primary__F=20e3, primary__tau=30.0, secondary__tau=-30.0)
+    way = [one.get("radius.primary"), one.get("radius.secondary")]
+    power = one.get("clamp.P")
+    run(one, 1e-5, h=1e-5)
+    rates = [(one.get(f"radius.{name}") - r) / 1e-5 for name, r in zip(("primary", "secondary"), way, strict=True)]
+    assert power == pytest.approx(2.0 * TAN * (20e3 * rates[0] + 10e3 * rates[1]), rel=1e-3)
+
+
+def follow(fidelity, h, seconds=0.1):
+    """A shift under load: change of stored energy, work in, and losses by the trapezoidal rule, and the last state."""
+    one = instance(fidelity, clamp__primary__F=16e3, primary__tau=40.0, secondary__tau=-40.0)
+    run(one, 0.05, h=1e-4)
+    E = one.get("storage.E")
+    total = 0.0
+    for _ in range(round(seconds / h)):
+        net = []
+        for _ in range(2):
+            y = one.y
+            shafts = one.u[layout.U_I] * y[layout.Y_I] + one.u[layout.U_O] * y[layout.Y_O]
+            net.append(shafts + y[layout.Y_AXIAL] - y[layout.Y_SLIDING : layout.Y_COUPLING + 1].sum())
+            if len(net) == 1:
+                one.step(h)
+        total += 0.5 * h * sum(net)
+    return one.get("storage.E") - E - total, one.x.copy()
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_integration_is_of_second_order_and_keeps_the_balance(fidelity):
+    steps = (1e-3, 5e-4, 2.5e-4)
+    found = [follow(fidelity, h) for h in steps]
+    fine = follow(fidelity, 2.5e-5)[1]
+    errors = np.array([np.abs((x - fine) / (1e-3 + np.abs(fine))).max() for _, x in found])
+    assert np.all(np.log2(errors[:-1] / errors[1:]) > 1.7)
+    residuals = np.abs([r for r, _ in found])
+    assert np.all(np.log2(residuals[:-1] / residuals[1:]) > 1.7)
+
+
+# --- rigid model ------------------------------------------------------------------------------------------------------
+
+
+def test_rigid_model_is_that_of_the_graph():
+    """L1, N1, A1, B1 of eq. (10) and contact forces of eq. (11), from R, J and B_J as matrices."""
+    one = instance("rigid")
+    rng = np.random.default_rng(3)
+    for trial in range(50):
+        random_point(one, rng, control=trial % 3)
+        dx, p, w = one.derivative(), one.p, one.work
+        omega, rate = one.x[0], w[layout.RATE]
+        a, b, da, db = w[layout.RP_I], w[layout.RP_O], w[layout.DR_I] * rate, w[layout.DR_O] * rate
+        J, B_J = np.diag([p[layout.J_I], p[layout.M_B], p[layout.J_O]]), np.diag([p[layout.B_I], 0.0, p[layout.B_O]])
+        R = np.array([[a, -1.0, 0.0], [0.0, 1.0, -b]])
+        Q1, dQ1 = np.array([1.0, a, a / b]), np.array([0.0, da, (da * b - a * db) / b**2])
+        assert np.abs(R @ Q1).max() < 1e-15
+        tau = np.array([one.u[0] + w[layout.TAU_REV], -w[layout.DRAG], one.u[1]])
+        L1, N1, A1 = Q1 @ J @ Q1, Q1 @ J @ dQ1, -Q1 @ B_J @ Q1
+        assert L1 * dx[0] + N1 * omega == pytest.approx(A1 * omega + Q1 @ tau, rel=1e-9, abs=1e-9)
+        inverse = np.linalg.inv(J)
+        F = np.linalg.solve(R @ inverse @ R.T, R @ inverse @ (tau - (B_J @ Q1 + J @ dQ1) * omega))
+        assert [w[layout.T_I], w[layout.T_O]] == pytest.approx(F, rel=1e-9, abs=1e-6)
+
+
+def test_hybrid_without_creep_is_rigid():
+    """The limit of a stiff belt that does not creep: the same shift under changing torques."""
+    stiff = laws(e=0.0, c=1e-12, K_belt=1e10, d_belt=1e5)
+    one, other = (instance(f, stiff, belt__l_point=1e-3) for f in FIDELITIES)
+    for k in range(3000):
+        t = k * 1e-4
+        for model in (one, other):
+            model.set("primary.tau", 40.0 * math.sin(8.0 * t) ** 2)
+            model.set("secondary.tau", -30.0 * math.sin(8.0 * t) ** 2)
+            model.set("clamp.primary.F", 13e3 + 5e3 * math.sin(6.0 * t) ** 2)
+            model.step(1e-4)
+    for name in ("primary.w", "secondary.w", "ratio.i", "belt.v", "storage.E"):
+        assert one.get(name) == pytest.approx(other.get(name), rel=2e-4)
+    assert abs(one.get("ratio.i") - 1.0) > 0.02
+    for name in ("belt.T_I", "belt.T_O"):
+        assert one.get(name) == pytest.approx(other.get(name), rel=2e-2)
+
+
+# --- shifting ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_ratio_stays_where_the_forces_balance_and_moves_by_the_law(fidelity):
+    k, zeta, F_O = 3e-7, 1.3, 10e3
+    one = instance(fidelity, constant_laws(zeta, k=k), flanges=SPEED, clamp__primary__F=zeta * F_O)
+    run(one, 0.5, primary__w=200.0, secondary__tau=-30.0)
+    assert one.get("ratio.i") == pytest.approx(1.0, abs=2e-5)  # clamp.F_min counts a little
+    for y in (0.8, 1.25):
+        run(one, 0.05, clamp__primary__F=y * zeta * F_O)
+        r = one.get("radius.primary")
+        run(one, 0.1)
+        mean = 0.5 * (r + one.get("radius.primary"))
+        rate = (one.get("radius.primary") - r) / 0.1
+        assert rate == pytest.approx(200.0 * mean * k * F_O * (y - 1.0), rel=1e-3)
+
+
+def test_the_ratio_runs_into_its_stop_and_leaves_it():
+    one = instance(flanges=SPEED, reduced=constant_laws())
+    run(one, 2.0, primary__w=200.0, secondary__tau=-30.0, clamp__primary__F=30e3)
+    assert one.get("ratio.i") == pytest.approx(0.42, abs=1e-6)
+    assert one.get("status.limited") == 1.0
+    assert one.step(1e-3) == SATURATED
+    run(one, 0.02, clamp__primary__F=10e3)
+    assert one.get("ratio.i") > 0.421
+    assert one.get("status.limited") == 0.0
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_a_given_ratio_is_reached(fidelity):
+    one = instance(fidelity, flanges=SPEED, clamp__control=2.0)
+    run(one, 3.0, primary__w=300.0, secondary__tau=-30.0, ratio__des=1.4)
+    assert one.get("ratio.i") == pytest.approx(1.4, rel=1e-4)
+    assert one.get("thrust.ratio") == pytest.approx(one.get("thrust.balance"), rel=1e-4)
+    assert one.get("status.limited") == 0.0
+    run(one, 0.01, ratio__des=0.6)
+    assert one.get("thrust.primary") == pytest.approx(1.6 * one.get("thrust.balance") * one.get("thrust.secondary"))
+    assert one.get("status.limited") == 1.0
+
+
+def test_pressures_act_on_pistons_with_spring_and_centrifugal_force():
+    one = instance(clamp__control=1.0, clamp__primary__p=1e6, clamp__secondary__p=1.5e6, ratio__start=2.0)
+    omega_I, omega_O = one.get("primary.w"), one.get("secondary.w")
+    r_1 = geometry(one, 0.5 * math.pi)[layout.R_I]
+    way_I, way_O = (2.0 * TAN * (one.get(f"radius.{name}") - r_1) for name in ("primary", "secondary"))
+    F_I = 0.01 * 1e6 + 0.02 * omega_I**2 + 1e3 - 20e3 * way_I
+    F_O = 0.006 * 1.5e6 + 0.01 * omega_O**2 + 2e3 - 30e3 * way_O
+    assert one.get("thrust.primary") == pytest.approx(F_I, rel=1e-3)
+    assert one.get("thrust.secondary") == pytest.approx(F_O, rel=1e-3)
+
+
+# --- traction ---------------------------------------------------------------------------------------------------------
+
+
+def test_slip_and_efficiency_in_steady_state_are_those_of_the_laws():
+    e, c, lam, T = 0.002, 0.008, 1e-3, 900.0
+    reduced = constant_laws(e=e, c=c, lam=lam)
+    one = instance(flanges=SPEED, reduced=reduced, primary__b=0.0, secondary__b=0.0, clamp__control=2.0)
+    r_O = one.get("radius.secondary") - CONSTANTS["h_off"]
+    run(one, 1.5, primary__w=200.0, secondary__tau=-T * r_O)
+    xi = T * math.cos(CONSTANTS["delta_0"]) / (2.0 * CONSTANTS["mu"] * one.get("thrust.secondary"))
+    assert one.get("belt.slip") == pytest.approx(e + c * xi, rel=5e-3)
+    v, F = one.get("belt.v"), one.get("thrust.secondary")
+    assert one.get("loss.sliding") == pytest.approx(c * xi * T * v, rel=2e-2)
+    assert one.get("loss.belt") == pytest.approx(lam * F * v, rel=1e-5)
+    into = one.get("primary.tau") * 200.0
+    assert one.get("variator.efficiency") == pytest.approx(T * r_O * one.get("secondary.w") / into, rel=1e-4)
+    assert one.get("variator.efficiency") == pytest.approx(1.0 - (c * xi * T + lam * F) * v / into, rel=1e-4)
+
+
+def test_the_belt_slides_above_its_capacity_and_grips_again():
+    one = instance(flanges=SPEED, reduced=constant_laws(), clamp__control=2.0)
+    run(one, 0.3, primary__w=200.0, secondary__tau=-50.0)
+    assert one.get("status.macro_slip") == 0.0
+    assert 0.3 < one.get("belt.margin") < 0.7
+    capacity = 0.95 * 2.0 * CONSTANTS["mu"] * one.get("thrust.secondary") / math.cos(CONSTANTS["delta_0"])
+    run(one, 0.03, secondary__tau=-150.0)
+    assert one.get("status.macro_slip") == 1.0
+    assert one.get("belt.margin") == pytest.approx(0.0, abs=1e-12)
+    assert one.get("belt.T_O") == pytest.approx(capacity, rel=1e-9)
+    assert one.get("belt.slip") > 0.2
+    run(one, 0.4, secondary__tau=-50.0)
+    assert one.get("status.macro_slip") == 0.0
+    assert one.get("belt.slip") < 0.01
+
+
+def test_a_standing_variator_holds_its_load_and_turns_either_way():
+    one = instance(primary__w_start=0.0, reduced=constant_laws(e=0.0), primary__tau=80.0, secondary__tau=-80.0)
+    run(one, 1.0)
+    assert abs(one.get("primary.w")) < 1e-3
+    assert one.get("belt.T_O") == pytest.approx(80.0 / (one.get("radius.secondary") - CONSTANTS["h_off"]), rel=1e-3)
+    for sign in (1.0, -1.0):
+        run(one, 1.0, primary__tau=80.0 + sign * 20.0)
+        assert sign * one.get("primary.w") > 20.0
+        assert 0.9 < one.get("variator.efficiency") <= 1.0
+    still = instance(primary__w_start=0.0)
+    run(still, 0.1)
+    assert np.all(still.x[:5] == 0.0)
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_both_directions_are_mirror_images(fidelity):
+    one = instance(fidelity, clamp__primary__F=16e3)
+    other = instance(fidelity, clamp__primary__F=16e3, primary__w_start=-200.0)
+    for k in range(200):
+        for model, sign in ((one, 1.0), (other, -1.0)):
+            model.set("primary.tau", sign * 60.0 * math.sin(0.1 * k))
+            model.set("secondary.tau", sign * -50.0 * math.cos(0.07 * k))
+            model.step(1e-3)
+    assert angle(one) == angle(other)
+    mirrored = -other.x
+    mirrored[layout.ANGLE if fidelity == "hybrid" else layout.ANGLE_RIGID] *= -1.0
+    assert np.array_equal(one.x, mirrored)
+
+
+def test_fast_jacobian_is_the_stiff_part():
+    one = instance(flanges=BOTH, reduced=constant_laws(), clamp__primary__F=13e3)
+    one.u[:2] = 200.0, 198.0
+    for _ in range(300):
+        one.step(1e-3)
+    exact = one.jacobian()
+    n = len(one.x)
+    fast = np.zeros(n * n)
+    one.derivative()
+    kernels.fast_jacobian(one.x, one.p, one.work, fast)
+    rest = np.linalg.eigvals(exact - fast.reshape(n, n))
+    assert np.abs(rest).max() < 0.05 * np.abs(np.linalg.eigvals(exact)).max()
+    for k in range(5):
+        assert fast.reshape(n, n)[k] == pytest.approx(exact[k], rel=0.02, abs=0.02 * np.abs(exact[k]).max())
+
+
+# --- contact forces ---------------------------------------------------------------------------------------------------
+
+
+def test_fields_have_their_units_and_sections():
+    one = instance(extra='fields = ["push", "flank_normal", "element_offset"]\ncells = 4\n', clamp__secondary__F=20e3)
+    F, phi, d = one.get("thrust.secondary"), angle(one), CONSTANTS["d_A"]
+    r_I, r_O = one.get("radius.primary"), one.get("radius.secondary")
+    lengths = [2.0 * (math.pi - phi) * r_I, d * math.sin(phi), 2.0 * phi * r_O, d * math.sin(phi)]
+    assert sum(lengths) == pytest.approx(CONSTANTS["length"])
+    for k in range(16):
+        assert one.get(f"field.push[{k + 1}]") == pytest.approx(0.5 * F)
+        assert one.get(f"field.flank_normal[{k + 1}]") == pytest.approx(0.5 * F / lengths[k // 4])
+        assert one.get(f"field.element_offset[{k + 1}]") == pytest.approx(0.5 * F * CONSTANTS["ring_stretch"])
+    z = np.array([[one.get("ratio.i"), 0.0, 0.0, 2.0, one.get("thrust.ratio") / one.get("thrust.balance")]])
+    z[0, 2] = CONSTANTS["m_star"] * one.get("belt.v") ** 2 / F
+    found = laws().evaluate(z)
+    assert one.get("peak.push") == pytest.approx(found["peak.push"][0] * F, rel=1e-6)
+    assert one.get("peak.flank_normal") == pytest.approx(
+        found["peak.flank_normal"][0] * F / CONSTANTS["length"], rel=1e-6
+    )
+
+
+def test_outside_of_the_data_is_said():
+    one = instance(clamp__primary__F=13e3)
+    assert one.get("status.extrapolating") == 0.0
+    assert one.step(1e-3) == OK
+    one.set("clamp.primary.F", 40e3)  # y above 2
+    assert one.step(1e-3) == SATURATED
+    assert one.get("status.extrapolating") == 1.0
+
+
+# --- robustness -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flanges", [{}, BOTH], ids=["torques", "speeds"])
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e300])
+def test_step_refuses_what_it_cannot_make_and_keeps_the_state(fidelity, flanges, bad):
+    one = instance(fidelity, flanges=flanges)
+    run(one, 0.01)
+    before = one.t, one.x.tolist(), one.y.tolist()
+    for h in (0.0, -1.0, bad):
+        assert one.step(h) == FAILED
+        assert (one.t, one.x.tolist(), one.y.tolist()) == before
+    for k in range(layout.N_U):
+        u = one.u.copy()
+        one.u[k] = bad
+        assert one.step(1e-3) == FAILED
+        assert (one.t, one.x.tolist(), one.y.tolist()) == before
+        one.u[:] = u
+    assert one.step(1e-3) in (OK, SATURATED)
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_wild_inputs_leave_a_finite_state(fidelity):
+    one = instance(fidelity)
+    rng = np.random.default_rng(11)
+    for trial in range(300):
+        one.p[layout.CONTROL] = trial % 3
+        one.u[:] = rng.normal(size=7) * 10.0 ** rng.uniform(-3.0, 9.0, size=7)
+        one.step(10.0 ** rng.uniform(-5.0, -1.0))
+        assert np.all(np.isfinite(one.x))
+        assert np.all(np.isfinite(one.y))
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_steps_do_not_allocate(fidelity):
+    one = instance(fidelity, extra='fields = ["push", "flank_normal"]\n')
+    one.step(1e-3)
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats().alloc
+        for _ in range(100):
+            one.step(1e-3)
+        assert rtsys.get_allocation_stats().alloc - before <= 500  # numba boxes the five arrays of a call, nothing more
+    finally:
+        _nrt_python.memsys_disable_stats()
+
+
+# --- unit files -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("min = 0.42", "min = 2.5", "ratio.min = 2.5: below ratio.max"),
+        ("primary.J = 1.26e-2", 'primary.J = "1 kg"', "parameters.primary.J = '1 kg'"),
+        ("primary.J = 1.26e-2", "primary.J = -1.0", "at least 1e-09"),
+        ("primary.J = 1.26e-2", "primary.I = 1.0", "parameters.primary.I: one of primary.J"),
+        ("clamp.control = 0", "clamp.control = 3", "from 0 to 2"),
+        ('reduced = "none"', 'reduced = ""', "reduced"),
+        ("[ratio]", "[flanges]\nprimary = 'force'\n[ratio]", "flanges.primary"),
+    ],
+)
+def test_mistakes_in_a_file_are_named(old, new, message):
+    text = unit().text
+    assert old in text
+    with pytest.raises(InputError, match=rf"(?s)variator\.toml: .*{message}"):
+        read_variator(text.replace(old, new), "variator.toml")
+
+
+def test_what_cannot_be_built_is_named():
+    with pytest.raises(InputError, match="reduced = 'none': a file, or a shipped model"):
+        build_variator(unit(), "hybrid")
+    with pytest.raises(InputError, match="model = 'full': 'rigid' or 'hybrid'"):
+        build_variator(unit(), "full", reduced=laws())
+    with pytest.raises(InputError, match=r"ratio\.min = 0\.42: a ratio that this belt can have: 0\.51 to 1\.96"):
+        build_variator(unit(), "hybrid", reduced=laws(length=2.0))
+    short = read_variator(unit().text.replace("primary.b = 1e-3\n", ""), "v")
+    with pytest.raises(InputError, match=r"parameters\.primary\.b: this key is required"):
+        build_variator(short, "hybrid", reduced=laws())
+    with pytest.raises(InputError, match="fields = 'tension': of flank_normal, push"):
+        build_variator(unit(extra='fields = ["tension"]\n'), "hybrid", reduced=laws())
+    with pytest.raises(InputError, match="third = 'speed': one of the flanges"):
+        with_flange_inputs(unit(), {"third": "speed"})

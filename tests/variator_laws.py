@@ -1,0 +1,91 @@
+"""A variator with laws in closed form, for tests: logarithms linear in the scaled ratio, torque ratio and y."""
+
+import math
+
+import numpy as np
+
+from rtcvt.variator.build import build_variator
+from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel
+from rtcvt.variator.unit import read_variator, with_flange_inputs
+
+TEXT = """
+name = "variator"
+kind = "variator"
+reduced = "none"
+
+[ratio]
+min = 0.42
+max = 2.4
+
+[parameters]
+primary.J = 1.26e-2
+primary.b = 1e-3
+primary.w_start = 200.0
+secondary.J = 1.5e-2
+secondary.b = 2e-3
+belt.v_0 = "2 cm/s"
+belt.T_slip = "2 ms"
+belt.l_point = "0.1 m"
+ratio.start = 1.0
+ratio.T = "50 ms"
+ratio.T_stop = "10 ms"
+clamp.control = 0
+clamp.F_min = "100 N"
+clamp.F_max = "60 kN"
+clamp.y_min = 0.6
+clamp.y_max = 1.6
+clamp.primary.A = "100 cm2"
+clamp.primary.c_w = "0.02 N.s2/rad2"
+clamp.primary.F_0 = "1 kN"
+clamp.primary.k = "20 kN/m"
+clamp.secondary.A = "60 cm2"
+clamp.secondary.c_w = "0.01 N.s2/rad2"
+clamp.secondary.F_0 = "2 kN"
+clamp.secondary.k = "30 kN/m"
+"""
+CONSTANTS = {"d_A": 0.155, "length": 0.6612, "h_off": 1.925e-3, "delta_0": math.radians(11.0), "mu": 0.105,
+             "m_star": 1.67, "m_belt": 1.104, "F_ref": 1e4, "K_belt": 2.5e6, "d_belt": 500.0, "xi_max": 0.95,
+             "ring_stretch": 1.1e-7}  # fmt: skip
+RANGES = {"i": ("bilinear", 1.0, 0.4, 2.5), "xi": ("sigmoid", 0.3, -1.0, 1.0), "kappa": ("bilinear", 0.1, 0.0, 0.5),
+          "f": ("bilinear", 1.0, 0.3, 4.0), "y": ("bilinear", 1.0, 0.4, 2.0)}  # fmt: skip
+INDEX = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1]])
+
+
+def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, **constants):
+    """A reduced model: ln(zeta) linear with these weights, the other laws grow by `slope` with i, xi and y."""
+    more = np.array([0.0, slope, slope, slope])
+
+    def law(name, value):
+        log = name != "e"
+        first = math.log(value) if log else value
+        return Law(name, "", log, np.array([first, 0.0, 0.0, 0.0]) + (more if log else 0.1 * value * more))
+
+    values = {"k": k * CONSTANTS["F_ref"], "e": e, "c": c, "lambda": lam, "peak.flank_normal": 2.0, "peak.push": 0.3}
+    units = {"flank_normal": "N/m", "push": "N", "element_offset": "m"}
+    modes = np.ones((1, 256))
+    fields = [ReducedField(n, u, "", modes, np.array([[0.5, 0.0, 0.0, 0.0]]), np.ones(1)) for n, u in units.items()]
+    return ReducedModel(
+        "laws", CONSTANTS | constants, tuple(Coordinate(name, *a) for name, a in RANGES.items()), (0.1, 0.3),
+        INDEX,
+        np.array(zeta), tuple(law(*item) for item in values.items()), tuple(fields), np.zeros((1, 4)), 1.0,
+    )  # fmt: skip
+
+
+def constant_laws(zeta=1.3, **values):
+    """Laws that are the same everywhere."""
+    return laws((math.log(zeta), 0.0, 0.0), slope=0.0, **values)
+
+
+def unit(flanges=None, extra=""):
+    """The unit; `flanges` as in `with_flange_inputs`, `extra` lines go before its tables."""
+    return with_flange_inputs(read_variator(extra + TEXT, "variator.toml"), flanges or {})
+
+
+def instance(fidelity="hybrid", reduced=None, flanges=None, extra="", **values):
+    """An instance that is initialised with these values; ``__`` in a name stands for a dot."""
+    one = build_variator(unit(flanges, extra), fidelity, reduced=reduced or laws()).instantiate()
+    start = {"clamp__primary__F": 13e3, "clamp__secondary__F": 10e3} | values
+    for name, value in start.items():
+        one.set(name.replace("__", "."), value)
+    one.initialise()
+    return one

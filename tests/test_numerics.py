@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtcvt.elementary import cos, sin
+from rtcvt.elementary import cos, exp, sin
 from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
 
 
@@ -26,6 +26,18 @@ def test_sine_and_cosine_near_multiples_of_half_pi():
 def test_outside_of_the_range_is_nan(x):
     assert np.isnan(sin(x))
     assert np.isnan(cos(x))
+
+
+@given(st.floats(-700.0, 700.0))
+def test_exponential(x):
+    assert abs(exp(x) - np.exp(x)) <= 2.0 * np.spacing(np.exp(x))
+
+
+def test_exponential_outside_of_its_range():
+    assert exp(0.0) == 1.0
+    assert exp(700.1) == exp(np.inf) == np.inf
+    assert exp(-700.1) == exp(-np.inf) == 0.0
+    assert np.isnan(exp(np.nan))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 10])

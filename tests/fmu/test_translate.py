@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from fmu.translate import TranslationError, lower, translate
-from rtcvt.elementary import cos, sin
+from rtcvt.elementary import cos, exp, sin
 from rtcvt.kernel import FAILED, OK
 from rtcvt.linalg import lu, lu_solve
 from rtcvt.pog import kernels
@@ -189,13 +189,14 @@ def test_own_elementary_functions_and_linear_algebra(tmp_path):
     entries = {
         "rt_sin": (sin, [F]),
         "rt_cos": (cos, [F]),
+        "rt_exp": (exp, [F]),
         "rt_lu": (lu, [I, A, I, I]),
         "rt_solve": (lu_solve, [I, A, I, I, I]),
     }
-    c = compiled(tmp_path, entries, rt_sin=ctypes.c_double, rt_cos=ctypes.c_double)
+    c = compiled(tmp_path, entries, rt_sin=ctypes.c_double, rt_cos=ctypes.c_double, rt_exp=ctypes.c_double)
     rng = np.random.default_rng(1)
     for x in [*rng.normal(scale=30.0, size=2000), *NUMBERS[:6], 99999.9, 1e5]:
-        for ours, theirs in ((c.rt_sin(x), sin(x)), (c.rt_cos(x), cos(x))):
+        for ours, theirs in ((c.rt_sin(x), sin(x)), (c.rt_cos(x), cos(x)), (c.rt_exp(x), exp(x))):
             assert np.float64(ours).tobytes() == np.float64(theirs).tobytes() or (ours != ours and theirs != theirs)
     for n in (1, 4, 7):
         ours = rng.normal(size=n * n + 2 * n)

@@ -2,15 +2,17 @@
 
 from pathlib import Path
 
+from rtcvt.belt.model import build_belt
+from rtcvt.belt.unit import BeltUnit, load_belt_unit, read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.model import Fidelity, Model
 from rtcvt.pog.system import build_model
 from rtcvt.unitfile import Unit, find_unit, load_unit, parse_toml, read_toml, read_unit
 from rtcvt.vehicle.parts import KINDS, Part, build_part, load_part, read_part
 
-__all__ = ["AnyUnit", "build_any", "load_any", "read_any"]
+__all__ = ["AnyUnit", "build_any", "default_fidelity", "load_any", "read_any"]
 
-AnyUnit = Unit | Part
+AnyUnit = Unit | Part | BeltUnit
 
 
 def load_any(name: str | Path) -> AnyUnit:
@@ -23,8 +25,11 @@ def load_any(name: str | Path) -> AnyUnit:
     """
     path = find_unit(str(name))
     kind = read_toml(path)[0].get("kind")
-    if kind in ("belt", "pushbelt"):
-        raise InputError(path.name, "kind", kind, f"a kind with a real-time model: gear_system, {', '.join(KINDS)}")
+    if kind == "pushbelt":
+        allowed = f"a kind with a real-time model: gear_system, belt, {', '.join(KINDS)}"
+        raise InputError(path.name, "kind", kind, allowed)
+    if kind == "belt":
+        return load_belt_unit(path)
     return load_part(path) if kind in KINDS else load_unit(path)
 
 
@@ -36,17 +41,28 @@ def read_any(text: str, source: str) -> AnyUnit:
     InputError
         Not TOML, or not a valid unit.
     """
-    return read_part(text, source) if parse_toml(text, source).get("kind") in KINDS else read_unit(text, source)
+    data = parse_toml(text, source)
+    if data.get("kind") == "belt":
+        return read_belt_unit(data, text, source)
+    return read_part(text, source) if data.get("kind") in KINDS else read_unit(text, source)
 
 
-def build_any(unit: AnyUnit, fidelity: Fidelity = "rigid", substeps: int | None = None) -> Model:
-    """The real-time model of a unit.
+def default_fidelity(unit: AnyUnit) -> Fidelity:
+    """The model that a unit runs if nothing else is asked of it: of belt drives hybrid, else rigid."""
+    return "hybrid" if isinstance(unit, BeltUnit) else "rigid"
+
+
+def build_any(unit: AnyUnit, fidelity: Fidelity | None = None, substeps: int | None = None) -> Model:
+    """The real-time model of a unit, by default of `default_fidelity`.
 
     Raises
     ------
     InputError
-        The unit has no such model, or see `build_model` and `build_part`.
+        The unit has no such model, or see `build_model`, `build_belt` and `build_part`.
     """
+    fidelity = fidelity or default_fidelity(unit)
+    if isinstance(unit, BeltUnit):
+        return build_belt(unit, fidelity, substeps)
     if isinstance(unit, Unit):
         return build_model(unit, fidelity, substeps)
     if fidelity != "rigid":

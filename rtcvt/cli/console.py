@@ -71,9 +71,12 @@ UnitName = Annotated[str, typer.Argument(metavar="UNIT", help="A TOML file, or t
 
 
 Model = Annotated[
-    Fidelity,
+    Fidelity | None,
     typer.Option(
-        "--model", "-m", help="Gear systems: rigid or full (elastic); belt drives and variators: rigid or hybrid."
+        "--model",
+        "-m",
+        help="Gear systems: rigid or full (elastic); belt drives and variators: rigid or hybrid. Default: hybrid of "
+        "belt drives, else rigid.",
     ),
 ]
 

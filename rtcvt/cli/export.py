@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtcvt.cli.console import (
-    Fidelity,
     Model,
     Settings,
     Substeps,
@@ -35,7 +34,7 @@ class Backend(StrEnum):
 @command
 def export(
     unit: UnitName,
-    model: Model = Fidelity.rigid,
+    model: Model = None,
     backend: Annotated[
         Backend, typer.Option(help="native: machine code; python: needs rtcvt in the importing tool's Python.")
     ] = Backend.native,
@@ -80,6 +79,8 @@ def export(
     """
     from fmu.export import export_python, require_fmu_name
     from fmu.slave import with_start_values
+    from rtcvt.belt.page import belt_page
+    from rtcvt.belt.unit import BeltUnit
     from rtcvt.build import build_any, load_any
     from rtcvt.documentation import documentation_page
     from rtcvt.pog.flange import with_flanges
@@ -92,7 +93,7 @@ def export(
     if choice and not isinstance(loaded, Unit):
         raise InputError("--flange", "", (flanges or [""])[0], "only with a gear system")
     chosen = with_flanges(loaded, choice, "--flange") if isinstance(loaded, Unit) else loaded
-    built = build_any(chosen, model.value, substeps)
+    built = build_any(chosen, model.value if model else None, substeps)
     values = dict(parameter_value(built, k, v, "--set") for k, v in assignments(settings).items())
     path = output or Path(f"{loaded.name}.fmu")
     require_fmu_name(path)
@@ -104,17 +105,19 @@ def export(
         shared = [s for s in settings or [] if s.partition("=")[0].strip() not in couplings]
         rows = _error_rows(loaded, shared, figures) if figures or (checked and loaded.scenario) else None
         page = documentation_page(started, chosen, rows)
+    elif isinstance(chosen, BeltUnit):
+        page = belt_page(started, chosen)
     elif not isinstance(chosen, Unit):
         page = part_page(started, chosen)
     if backend is Backend.native:
         from fmu.native.export import export_native, own_platform
 
         kinds = "co-simulation and model exchange"
-        export_native(chosen, model.value, path, platforms or [own_platform()], substeps, values, page)
+        export_native(chosen, built.fidelity, path, platforms or [own_platform()], substeps, values, page)
     else:
         kinds = "co-simulation"
-        export_python(chosen, model.value, path, substeps, values, page)
-    say(f"{built.name}, {model.value} model, FMI 2.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+        export_python(chosen, built.fidelity, path, substeps, values, page)
+    say(f"{built.name}, {built.fidelity} model, FMI 2.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 
 
 @command

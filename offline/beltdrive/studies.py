@@ -40,10 +40,10 @@ def cases(unit: BeltUnit, study: str) -> dict[str, Case]:
     if not unit.scenario:
         raise InputError(unit.source, "scenario", None, "at least one scenario")
     values: dict[str, list[dict[str, Any]]] = {
-        "elements": [{"elements": n} for n in (60, 120, 240, 480)],
-        "step": [{"step": h} for h in (2e-5, 5e-5, 1e-4)],
+        "elements": [{"elements": n} for n in (m.elements // 4, m.elements // 2, m.elements, 2 * m.elements)],
+        "step": [{"step": f * m.step} for f in (0.5, 1.0, 2.0)],
         "segments": [{"segments": n} for n in (2, 4, 8)],
-        "mu": [{"mu": f * m.mu} for f in (0.8, 1.0, 2.0)],
+        "mu": [{"mu": f * m.mu} for f in (1.0, 2.0)],
         "k_c": [{"k_c": f * m.k_c, "d_c": f * m.d_c} for f in (0.1, 1.0)],
         "mu_k": [{"mu_k": f * m.mu_k, "mu_v": f**0.5 * m.mu_v} for f in (0.1, 1.0)],
         "scheme": [{"scheme": s} for s in "abc"],

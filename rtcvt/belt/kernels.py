@@ -710,8 +710,7 @@ def hybrid_output(x, u, p, y, work):
 def rigid_output(x, u, p, y, work):
     """Outputs of the rigid model."""
     n = int(p[N])
-    n_x = int(p[N_X])
-    dx = work[int(p[W_STEP]) : int(p[W_STEP]) + n_x]
+    dx = work[int(p[W_STEP]) : int(p[W_STEP]) + int(p[N_X])]
     rigid_derivative(x, u, p, dx, work)
     rigid_tensions(dx[0], x, u, p, work)
     energy = 0.0

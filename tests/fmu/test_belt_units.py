@@ -1,6 +1,8 @@
 """Belt drives as units: native code gives the model's bits, and the Python unit the same numbers."""
 
 import math
+import shutil
+import subprocess
 from pathlib import Path
 
 import fmpy
@@ -9,7 +11,7 @@ from fmpy.validation import validate_fmu
 from native_host import H, Hosted
 
 from fmu.export import export_python
-from fmu.native.export import export_native
+from fmu.native.export import export_native, write_sources
 from rtcvt.belt.page import belt_page
 from rtcvt.build import build_any, load_any
 
@@ -65,6 +67,14 @@ def test_a_native_unit_gives_the_same_bits_as_its_model(exported, tmp_path, key)
     unit.fmi.freeInstance()
     assert found == expected
     assert key == "accessory_rigid" or statuses == {0, 1}  # some wrap has slipped
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_sources_compile_without_a_warning(tmp_path):
+    write_sources(build_any(load_any("accessory_5pk")), "accessory", tmp_path)
+    command = ["cc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only"]
+    done = subprocess.run([*command, str(tmp_path / "all.c")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_flanges_and_outputs_of_the_accessory_drive(exported):

@@ -60,6 +60,7 @@ def report_page(v: Verification) -> str:
         '<h2 id="errors">Real-time against full model</h2>\n',
         _method(v),
         _errors(v),
+        _discretisation(v),
         *(_comparison(c, k) for k, c in enumerate(v.comparisons, 1)),
     ]
     if v.quotes:
@@ -94,7 +95,7 @@ def _verdict(v: Verification) -> str:
 def _cards(v: Verification) -> str:
     cards = []
     for kind in UNITS:
-        rows = [(e.nrms, e.name, c.title) for c in v.comparisons for e in c.errors if e.kind == kind]
+        rows = [(e.smooth, e.name, c.title) for c in v.comparisons for e in c.errors if e.kind == kind]
         if rows:
             nrms, name, title = max(rows)
             cards.append((percent(nrms), f"largest RMS error of a {kind}: {name}, {title}"))
@@ -119,7 +120,7 @@ def _glance(v: Verification) -> str:
         mesh = f"ANCF, {m.elements} elements of {m.segments} segments, step {number(1e6 * m.step)} µs"
     else:
         assert unit.elements is not None
-        mesh = f"{unit.elements.elements} rigid elements, tolerance {unit.elements.tolerance:g}"
+        mesh = f"{unit.elements.elements} rigid elements, for the comparison twice as many"
     path = unit.path()
     rows = [
         ("full model", mesh),
@@ -154,8 +155,8 @@ def _layout(unit: BeltUnit) -> str:
 
 def _method(v: Verification) -> str:
     ripple = (
-        " The ripple that elements of finite length make, which is part of the error, is given in brackets: RMS of "
-        "what a mean over the passage of one element takes away."
+        " Elements of finite length make all signals ripple as they run on: given is the error of the means over the "
+        "passage of one element and, in brackets, the error with the ripple and the ripple itself."
         if full_model(v.unit) == "elements"
         else ""
     )
@@ -174,8 +175,8 @@ def _errors(v: Verification) -> str:
         e = found.get((name, k))
         if e is None:
             return ""
-        shown = percent(e.nrms) + (f" ({percent(e.ripple)})" if e.ripple > 0.0 else "")
-        return shown if e.nrms <= e.limit else f'<span class="bad">{shown}</span>'
+        shown = percent(e.smooth) + (f" ({percent(e.nrms)}; {percent(e.ripple)})" if e.ripple > 0.0 else "")
+        return shown if e.smooth <= e.limit else f'<span class="bad">{shown}</span>'
 
     head = ("signal", *(f'<a href="#case-{k}">{text(c.title)}</a>' for k, c in enumerate(v.comparisons, 1)))
     rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(v.comparisons)))) for n in names]
@@ -183,6 +184,18 @@ def _errors(v: Verification) -> str:
             for c in v.comparisons]  # fmt: skip
     return table(head, rows, range(1, len(head))) + table(
         ("load case", "machine time [s]", "full run [s, wall clock]", "real-time step [µs]"), cost, (1, 2, 3)
+    )
+
+
+def _discretisation(v: Verification) -> str:
+    if not v.discretisation:
+        return ""
+    assert v.unit.elements is not None
+    n = v.unit.elements.elements
+    rows = [(f"<code>{text(name)}</code>", percent(e)) for name, e in v.discretisation.items()]
+    return (
+        f"<p>What {2 * n} elements change of the unit's {n}, {text(v.comparisons[0].title)}, means over the passage of "
+        "an element:</p>\n" + table(("signal", "RMS"), rows, (1,))
     )
 
 

@@ -1,7 +1,7 @@
 """Check of a belt drive: the real-time model against a full one, and the full model against its source.
 
 Comparison. Both models run over the unit's scenarios and, with the first one, over a belt of twice the friction and one
-of five quarters of the pretension; nothing of the real-time model is fitted to any of them. Of every signal
+of five quarters of the pretension. Nothing of the real-time model is fitted to any of them. Of every signal
 
     e = RMS(real-time - full)/max|full|
 
@@ -9,8 +9,11 @@ over all samples of 1 ms, max|full| at least a hundredth of the largest of its k
 torques or the belt move, tensions of spans, and torques: of the shaft where the speed is given, else of the belt on the
 pulley, which is sigma r (T_after - T_before) in the real-time model.
 
-Rigid elements run onto a pulley like a chain's links, so that the tension of all spans ripples. The ripple that is
-faster than the passage of an element is no property of the belt; its size is given beside the error.
+Rigid elements run onto a pulley like a chain's links. They slide as they do so, and make speeds and tensions ripple,
+and torques the more. Both are no properties of the belt and fall with the square of the elements' length: full runs for
+the comparison take half the unit's length, with contact constants, which are per element, halved too. Signals are
+judged by their means over the passage of an element (`smooth`); the error with the ripple (`nrms`) and the ripple's
+size stand beside, and what half the length changes of the first run.
 
 Sources: what Ntarladima, Pieber and Gerstmayr (2023, section 4) and Kubas (2017, sections 4 and 5) print as numbers,
 beside ours, for the shipped drives.
@@ -35,7 +38,17 @@ from rtcvt.recording import revision
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import Scenario, Table
 
-__all__ = ["LIMITS", "Comparison", "Quote", "SignalError", "Verification", "compare", "load_cases", "ripple", "verify"]
+__all__ = [
+    "LIMITS",
+    "Comparison",
+    "Quote",
+    "SignalError",
+    "Verification",
+    "compare",
+    "load_cases",
+    "passage_mean",
+    "verify",
+]
 
 Array = NDArray[np.float64]
 
@@ -56,7 +69,8 @@ class SignalError:
     name: str
     kind: str  # "speed", "tension" or "torque"
     nrms: float
-    ripple: float  # RMS of the full model's ripple by the same scale; 0 for the ANCF belt
+    smooth: float  # the same of the means over the passage of an element; nrms for the ANCF belt
+    ripple: float  # RMS of what the mean takes away from the full model, by the same scale; 0 for the ANCF belt
     scale: float
     limit: float
 
@@ -89,6 +103,7 @@ class Verification:
 
     unit: BeltUnit
     comparisons: tuple[Comparison, ...]
+    discretisation: Mapping[str, float]  # RMS by which half the element length changes a signal; of rigid elements
     runs: Mapping[str, Result]  # full runs that the figures show: "run-up" of rigid elements by unit, "nominal"
     studies: Mapping[str, Mapping[str, Result]]
     quotes: tuple[Quote, ...]
@@ -97,10 +112,10 @@ class Verification:
     def failures(self) -> tuple[str, ...]:
         """Every bound that is exceeded, in words."""
         return tuple(
-            f"{c.title}: {e.name} is off by {e.nrms:.3g}, allowed {e.limit:.3g}"
+            f"{c.title}: {e.name} is off by {e.smooth:.3g}, allowed {e.limit:.3g}"
             for c in self.comparisons
             for e in c.errors
-            if not e.nrms <= e.limit
+            if not e.smooth <= e.limit
         )
 
     def figures(self) -> dict[str, Any]:
@@ -118,13 +133,14 @@ class Verification:
                     "full_wall_s": c.full.cost,
                     "step_us": c.real_time_us,
                     "errors": [
-                        {"signal": e.name, "kind": e.kind, "nrms": e.nrms, "ripple": e.ripple, "scale": e.scale,
-                         "limit": e.limit}
+                        {"signal": e.name, "kind": e.kind, "nrms": e.nrms, "smooth": e.smooth, "ripple": e.ripple,
+                         "scale": e.scale, "limit": e.limit}
                         for e in c.errors
                     ],
                 }
                 for c in self.comparisons
             ],
+            "discretisation": dict(self.discretisation),
             "studies": {k: {label: studies.figures(r) for label, r in v.items()} for k, v in self.studies.items()},
             "source": [vars(q) for q in self.quotes],
         }  # fmt: skip
@@ -143,9 +159,11 @@ def load_cases(unit: BeltUnit) -> list[Case]:
         raise InputError(unit.source, "scenario", None, "at least one [[scenario]] to check")
     if unit.hybrid is None:
         raise InputError(unit.source, "hybrid", None, "a table with the friction coefficient mu of the real-time model")
+    hybrid = unit.hybrid
+    unit = refined(unit)
     first = unit.scenario[0]
     found = [_case(s.name, unit, s) for s in unit.scenario]
-    changes: dict[str, Any] = {"hybrid": unit.hybrid.model_copy(update={"mu": 2.0 * unit.hybrid.mu})}
+    changes: dict[str, Any] = {"hybrid": hybrid.model_copy(update={"mu": 2.0 * hybrid.mu})}
     for key in ("ancf", "elements"):
         table = getattr(unit, key)
         if table is not None:
@@ -154,6 +172,14 @@ def load_cases(unit: BeltUnit) -> list[Case]:
     tight = unit.belt.model_copy(update={"pretension": 1.25 * unit.belt.pretension})
     found.append(_case("five quarters of the pretension", unit.model_copy(update={"belt": tight}), first))
     return found
+
+
+def refined(unit: BeltUnit) -> BeltUnit:
+    """The unit with rigid elements of half the length; with an ANCF belt, itself."""
+    e = unit.elements
+    if e is None or full_model(unit) == "ancf":
+        return unit
+    return changed(unit, elements=2 * e.elements, c_1=0.5 * e.c_1, c_2=0.5 * e.c_2, b=0.5 * e.b)
 
 
 def _case(name: str, unit: BeltUnit, scenario: Scenario) -> Case:
@@ -208,30 +234,50 @@ def compare(case: Case, full: Result, title: str) -> Comparison:
     for name, (a, b) in pairs.items():
         kind = kinds[name]
         scale = max(float(np.max(abs(a))), FLOOR * largest[kind], 1e-12)
-        size = float(np.sqrt(np.mean(ripple(case, full, a)[1:] ** 2))) / scale if kind != "speed" else 0.0
-        nrms = float(np.sqrt(np.mean((a - b)[1:] ** 2))) / scale
-        errors.append(SignalError(name, kind, nrms, size, scale, LIMITS[kind]))
+        mean_a, mean_b = passage_mean(case, full, a), passage_mean(case, full, b)
+        nrms, smooth, size = (
+            float(np.sqrt(np.nanmean(x[1:] ** 2))) / scale for x in (a - b, mean_a - mean_b, a - mean_a)
+        )
+        errors.append(SignalError(name, kind, nrms, smooth, size, scale, LIMITS[kind]))
     cost = float(np.median(fast.step_cost) * 1e6)
     return Comparison(title, full, pairs, tuple(errors), cost)
 
 
-def ripple(case: Case, full: Result, values: Array) -> Array:
-    """What is left of a signal less its mean over the passage of an element; 0 for the ANCF belt.
+def passage_mean(case: Case, full: Result, values: Array) -> Array:
+    """Mean of a signal over the passage of an element, not a number near the ends; of the ANCF belt the signal itself.
 
     The window at a time is what one element takes to pass at the speed that the belt has then.
+
+    Raises
+    ------
+    InputError
+        The belt hardly moves.
     """
     unit = case.unit
     if unit.elements is None or full_model(unit) == "ancf":
-        return np.zeros_like(values)
+        return values
     name, radius = next(iter(unit.pulleys)), unit.line_radius[0]
     length = unit.path().length / unit.elements.elements
     travel = np.concatenate([[0.0], np.cumsum(abs(full.series[f"{name}.w"][1:]) * radius * np.diff(full.time))])
     travel += 1e-12 * np.arange(travel.size)
     total = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(travel))])
     low, high = travel - 0.5 * length, travel + 0.5 * length
-    mean = (np.interp(high, travel, total) - np.interp(low, travel, total)) / length
     inside = (low >= 0.0) & (high <= travel[-1])
-    return np.where(inside, values - mean, 0.0)
+    if not inside.any():
+        allowed = "time in which the belt travels by more than two elements"
+        raise InputError(f"scenario '{case.scenario.name}'", "duration", case.scenario.duration, allowed)
+    mean = (np.interp(high, travel, total) - np.interp(low, travel, total)) / length
+    return np.where(inside, mean, np.nan)
+
+
+def discretisation(coarse: Result, fine: Result) -> dict[str, float]:
+    """RMS of the difference of two full runs, both as means over the passage of the coarse one's element."""
+    found = {}
+    for name, a in fine.series.items():
+        if name.endswith((".w", ".M")) or (name.endswith(".F") and "_" in name):
+            x, y = (passage_mean(coarse.case, coarse, v) for v in (a, coarse.series[name]))
+            found[name] = float(np.sqrt(np.nanmean((x - y)[1:] ** 2))) / max(float(np.nanmax(abs(x))), 1e-12)
+    return found
 
 
 def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None) -> Verification:
@@ -248,23 +294,28 @@ def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None) -> Ve
     for case in load_cases(unit):
         title = unit.scenario[0].name if case.name == "nominal" else case.name
         comparisons.append(compare(case, result(case, folder, progress), title))
-    runs = {comparisons[0].full.case.unit.name: comparisons[0].full}
+    runs: dict[str, Result] = {}
     found: dict[str, Mapping[str, Result]] = {}
     quotes: list[Quote] = []
+    changes: dict[str, float] = {}
     if full_model(unit) == "ancf":
+        runs[unit.name] = comparisons[0].full
         found = {study: studies.run_study(unit, study, folder, progress) for study in studies.STUDIES}
         if unit.name in SOURCE:
-            quotes += _section_4_ancf(comparisons[0].full, found)
-    elif unit.name == "accessory_5pk":
-        other = load_belt_unit("two_pulley_5pk")
-        runs[other.name] = result(load_cases(other)[0], folder, progress)
+            quotes += _section_4_ancf(runs[unit.name], found)
+        return Verification(unit, tuple(comparisons), changes, runs, found, tuple(quotes))
+    for name in {unit.name, "two_pulley_5pk"} if unit.name == "accessory_5pk" else {unit.name}:
+        drive = unit if name == unit.name else load_belt_unit(name)
+        runs[name] = result(_case("own mesh", drive, drive.scenario[0]), folder, progress)
+    changes = discretisation(runs[unit.name], comparisons[0].full)
+    if "two_pulley_5pk" in runs:
+        quotes += _section_4(runs["two_pulley_5pk"])
+    if unit.name == "accessory_5pk":
+        quotes += _section_5(runs[unit.name], "")
         for case in _mirrored(unit):
             runs[case.name] = result(case, folder, progress)
-        quotes += _section_4(runs[other.name]) + _section_5(runs[unit.name], "")
-        quotes += [q for case in _mirrored(unit) for q in _section_5(runs[case.name], f", {case.name}")[2:]]
-    elif unit.name == "two_pulley_5pk":
-        quotes += _section_4(runs[unit.name])
-    return Verification(unit, tuple(comparisons), runs, found, tuple(quotes))
+            quotes += _section_5(runs[case.name], f", {case.name}")[2:]
+    return Verification(unit, tuple(comparisons), changes, runs, found, tuple(quotes))
 
 
 # --- what the sources print

@@ -107,7 +107,8 @@ def check_belt(unit: str, mesh: dict[str, Any], report: Path, figures: Path | No
     for c in result.comparisons:
         table = Table("signal", "RMS error", "allowed", title=escape(f"{drive.name}: {c.title}"), title_justify="left")
         for e in c.errors:
-            table.add_row(e.name, f"[{'green' if e.nrms <= e.limit else 'red'}]{e.nrms:.3%}[/]", f"{e.limit:.1%}")
+            colour = "green" if e.smooth <= e.limit else "red"
+            table.add_row(e.name, f"[{colour}]{e.smooth:.3%}[/]", f"{e.limit:.1%}")
         out.print(table)
     say(f"report: {report}")
     for failure in result.failures:

@@ -61,8 +61,9 @@ def check(
     for a pushbelt. Exits with code 1 if a speed is off by more than 1 %, a tension or torque by more than 3 %.
 
     [bold]JSON keys of a belt:[/] unit, revision, full_model, passed, failures, load_cases: name, duration_s,
-    full_wall_s, step_us (real-time), errors: signal, kind, nrms, ripple (of the full model, by the same scale), scale,
-    limit; studies: by what they change the values at the end; source: section, about, printed, ours, agrees.
+    full_wall_s, step_us (real-time), errors: signal, kind, nrms, smooth (of means over the passage of an element, held
+    against the limit), ripple (of the full model), scale, limit; studies: by what they change the values at the end;
+    source: section, about, printed, ours, agrees.
 
     [bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
     case), signatures: section, about, quantity, runs, expected, value, u (its change from the revolution before), unit,

@@ -31,7 +31,7 @@ from offline.beltdrive import studies
 from offline.beltdrive.results import Case, Progress, Result, result
 from offline.beltdrive.runs import changed, full_model
 from rtcvt.belt.model import build_belt
-from rtcvt.belt.unit import BeltUnit, load_belt_unit
+from rtcvt.belt.unit import BeltUnit, Load, Pulley, load_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.quantity import to_si
 from rtcvt.recording import revision
@@ -223,9 +223,8 @@ def compare(case: Case, full: Result, title: str) -> Comparison:
             pairs[f"{name}.w"], kinds[f"{name}.w"] = (full.series[f"{name}.w"][used], fast[f"{name}.w"][at]), "speed"
             own = path.sigma[i] * path.radius[i] * (fast[spans[i]][at] - fast[spans[i - 1]][at])
             pairs[f"{name}.M"], kinds[f"{name}.M"] = (full.series[f"{name}.M"][used], own), "torque"
-        elif f"{name}.tau" in full.series:
-            # after a kink of the given speed the constraint's torque alternates from step to step about its mean
-            given = full.series[f"{name}.tau"][used]
+        else:
+            given = _shaft_torque(pulley, full.series[f"{name}.w"], full.series[f"{name}.M"], full.time)[used]
             pairs[f"{name}.tau"], kinds[f"{name}.tau"] = (given, fast[f"{name}.tau"][at]), "torque"
     for span in spans:
         pairs[span], kinds[span] = (full.series[span][used], fast[span][at]), "tension"
@@ -241,6 +240,22 @@ def compare(case: Case, full: Result, title: str) -> Comparison:
         errors.append(SignalError(name, kind, nrms, smooth, size, scale, LIMITS[kind]))
     cost = float(np.median(fast.step_cost) * 1e6)
     return Comparison(title, full, pairs, tuple(errors), cost)
+
+
+def _shaft_torque(pulley: Pulley, w: Array, M: Array, time: Array) -> Array:
+    """Torque [N m] that gives a pulley its speed, by its balance.
+
+    The ANCF model's own multiplier alternates from step to step after a kink of the speed, see `motion`.
+    """
+    load = 0.0 if pulley.load is None else _load(pulley.load, w)
+    return np.asarray(pulley.inertia * np.gradient(w, time) + pulley.friction * w - load - M)
+
+
+def _load(load: Load, w: Array) -> Array:
+    """Torque over speed, linear between its points and beyond them."""
+    x, y = np.array(load.w), np.array(load.tau)
+    i = np.clip(np.searchsorted(x, w) - 1, 0, x.size - 2)
+    return np.asarray(y[i] + (y[i + 1] - y[i]) / (x[i + 1] - x[i]) * (w - x[i]))
 
 
 def passage_mean(case: Case, full: Result, values: Array) -> Array:

@@ -13,11 +13,12 @@ import pytest
 from fmpy_host import measure_do_step
 
 from fmu.export import export_python
-from rtcvt.pog.system import build_model
+from rtcvt.build import build_any, load_any
 from rtcvt.unitfile import load_unit, shipped_units
 
 UNITS = tuple(shipped_units())
 CASES = [(u, f) for u in UNITS for f in ("rigid", "full")]
+CASES += [(u, f) for u in shipped_units("belt") for f in ("rigid", "hybrid")]
 _python: dict[tuple[str, str], float] = {}
 
 
@@ -27,9 +28,8 @@ def python_step_seconds(unit, fidelity, steps=30):
     if key not in _python:
         code = (
             "import statistics, time\n"
-            "from rtcvt.pog.system import build_model\n"
-            "from rtcvt.unitfile import load_unit\n"
-            f"i = build_model(load_unit({unit!r}), {fidelity!r}).instantiate()\n"
+            "from rtcvt.build import build_any, load_any\n"
+            f"i = build_any(load_any({unit!r}), {fidelity!r}).instantiate()\n"
             "i.initialise()\n"
             "t = []\n"
             f"for _ in range({steps}):\n"
@@ -52,11 +52,29 @@ def report(benchmark, unit, fidelity):
 
 @pytest.mark.parametrize(("unit", "fidelity"), CASES)
 def test_kernel(benchmark, unit, fidelity):
-    instance = build_model(load_unit(unit), fidelity).instantiate()
+    instance = build_any(load_any(unit), fidelity).instantiate()
     instance.initialise()
     instance.step(1e-3)
     benchmark(instance.step, 1e-3)
     report(benchmark, unit, fidelity)
+
+
+def test_belt_that_slips(benchmark):
+    """Steps of the accessory drive while its alternator is braked until the belt slips on it, again and again."""
+    instance = build_any(load_any("accessory_5pk")).instantiate()
+    instance.set("belt.v_start", 10.0)
+    instance.set("alternator.mu", 0.3)
+    instance.initialise()
+    k = 0
+
+    def step():
+        nonlocal k
+        k += 1
+        instance.u[0] = -25.0
+        instance.u[1] = 12.0 if k % 20 < 10 else 0.0
+        instance.step(1e-3)
+
+    benchmark(step)
 
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from rtcvt.belt.model import build_belt
+from rtcvt.belt.unit import BeltUnit, load_belt_unit, read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.model import Fidelity, Model
 from rtcvt.pog.flange import with_flanges
@@ -23,7 +25,7 @@ __all__ = [
     "speed_flanges",
 ]
 
-AnyUnit = Unit | Part | Variator
+AnyUnit = Unit | Part | BeltUnit | Variator
 
 
 def load_any(name: str | Path) -> AnyUnit:
@@ -36,9 +38,11 @@ def load_any(name: str | Path) -> AnyUnit:
     """
     path = find_unit(str(name))
     kind = read_toml(path)[0].get("kind")
-    if kind in ("belt", "pushbelt"):
-        allowed = f"a kind with a real-time model: gear_system, variator, {', '.join(KINDS)}"
+    if kind == "pushbelt":
+        allowed = f"a kind with a real-time model: gear_system, belt, variator, {', '.join(KINDS)}"
         raise InputError(path.name, "kind", kind, allowed)
+    if kind == "belt":
+        return load_belt_unit(path)
     if kind == "variator":
         return load_variator(path)
     return load_part(path) if kind in KINDS else load_unit(path)
@@ -52,7 +56,10 @@ def read_any(text: str, source: str) -> AnyUnit:
     InputError
         Not TOML, or not a valid unit.
     """
-    kind = parse_toml(text, source).get("kind")
+    data = parse_toml(text, source)
+    kind = data.get("kind")
+    if kind == "belt":
+        return read_belt_unit(data, text, source)
     if kind == "variator":
         return read_variator(text, source)
     return read_part(text, source) if kind in KINDS else read_unit(text, source)
@@ -91,8 +98,8 @@ def files_beside(unit: AnyUnit) -> list[Path]:
 
 
 def default_fidelity(unit: AnyUnit) -> Fidelity:
-    """The model that a unit runs if nothing else is asked of it: of variators hybrid, else rigid."""
-    return "hybrid" if isinstance(unit, Variator) else "rigid"
+    """The model that a unit runs if nothing else is asked of it: of belts and variators hybrid, else rigid."""
+    return "hybrid" if isinstance(unit, BeltUnit | Variator) else "rigid"
 
 
 def build_any(unit: AnyUnit, fidelity: Fidelity | None = None, substeps: int | None = None) -> Model:
@@ -101,11 +108,13 @@ def build_any(unit: AnyUnit, fidelity: Fidelity | None = None, substeps: int | N
     Raises
     ------
     InputError
-        The unit has no such model, or see `build_model`, `build_variator` and `build_part`.
+        The unit has no such model, or see `build_model`, `build_belt`, `build_variator` and `build_part`.
     """
     fidelity = fidelity or default_fidelity(unit)
     if isinstance(unit, Variator):
         return build_variator(unit, fidelity, substeps)
+    if isinstance(unit, BeltUnit):
+        return build_belt(unit, fidelity, substeps)
     if isinstance(unit, Unit):
         return build_model(unit, fidelity, substeps)
     if fidelity != "rigid":

@@ -1,4 +1,4 @@
-"""The decorator of the ANCF belt's kernels.
+"""The decorator of the full models' kernels.
 
 Numba's cache on disk looks at the file of the function itself only, although the machine code of what it calls is part
 of it. It is therefore stamped with the text of all modules whose kernels call each other.
@@ -13,7 +13,9 @@ from rtcvt.kernel import digest, stamped
 
 __all__ = ["compiled"]
 
-_MODULES = ("compiled", "ancf", "ring_solver", "sheave", "motion")
+_MODULES = (
+    "compiled", "ancf", "element_forces", "fehlberg", "motion", "ring_solver", "rosenbrock", "sheave",
+)  # fmt: skip
 # sums may be contracted and reordered; NaN and infinity keep their meaning
 _RELAXED = {"contract", "reassoc", "arcp", "nsz"}
 

@@ -8,29 +8,44 @@ does: with the stretch lam, taut length by length without load, of that line
 Contact constants are per area of the taut belt; a segment has the area width * L/n_s.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.beltdrive.ancf import Cable, Scheme, axial_force, cable, shape
+from offline.beltdrive.ancf import Cable, axial_force, cable, shape
 from offline.beltdrive.motion import N_COUNT, Motion, Numerics, Sheaves, Work, equilibrium, march, motion, work
 from offline.beltdrive.sheave import Contact, segment_forces
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
-from rtcvt.recording import Recording, Signal, write_recording
+from rtcvt.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.scenario import sample_inputs
 from rtcvt.unitfile import Scenario
 
-__all__ = ["Drive", "Run", "SpanValues", "build", "contact_area", "record", "simulate", "spans"]
+__all__ = [
+    "Drive",
+    "Run",
+    "SpanValues",
+    "build",
+    "contact_area",
+    "read_run",
+    "record",
+    "signals",
+    "simulate",
+    "spans",
+    "without_duration",
+]
 
 Array = NDArray[np.float64]
 
 CHUNK = 20  # samples between two signs of life
+COUNTS = ("steps", "discontinuous iterations", "Newton iterations", "matrices", "not switched out")
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,8 @@ class Run:
         Steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number.
     complete : bool
         False: interrupted, the end is missing.
+    last : Motion
+        State at the end, from where the run can go on.
     """
 
     drive: Drive
@@ -76,6 +93,7 @@ class Run:
     stress: NDArray[np.float32]
     counts: dict[str, int]
     complete: bool
+    last: Motion
 
 
 @dataclass(frozen=True)
@@ -97,9 +115,6 @@ def build(
     elements: int | None = None,
     segments: int | None = None,
     step: float | None = None,
-    scheme: Scheme = "c",
-    hysteresis: float = 0.0,
-    point_normals: bool = False,
 ) -> Drive:
     """The drive in static equilibrium without friction.
 
@@ -109,12 +124,6 @@ def build(
         With an ``ancf`` table.
     elements, segments, step
         Other mesh and step [s] than the unit's.
-    scheme : {"a", "b", "c"}
-        Integration points of the elements, see `ancf`.
-    hysteresis : float
-        Lankarani and Nikravesh's constant per area [N s/m^4], which adds to the unit's constant d_c; see `sheave`.
-    point_normals : bool
-        The paper's second option of normals.
 
     Raises
     ------
@@ -138,7 +147,7 @@ def build(
         lam * belt.bending_damping,
         1.0 / lam - 1.0,
         model.gravity,
-        scheme,
+        model.scheme,
     )
     area = contact_area(unit, path, n, n_s)
     S, dS, _ = shape(np.linspace(0.0, L, n_s + 1), L)
@@ -152,11 +161,11 @@ def build(
         L / n_s,
         model.k_c * area,
         model.d_c * area,
-        hysteresis * area,
+        model.hysteresis * area,
         model.mu,
         model.mu_k * area,
         model.mu_v * area,
-        point_normals,
+        model.point_normals,
     )
     sheaves = _sheaves(unit)
     r, t, _ = path.at(L * np.arange(n, dtype=np.float64))
@@ -167,7 +176,7 @@ def build(
 
 def _sheaves(unit: BeltUnit) -> Sheaves:
     pulleys = list(unit.pulleys.values())
-    moved = np.array([p.flange == "torque" for p in pulleys])
+    moved = np.array([p.flange != "speed" for p in pulleys])
     loads = np.array([len(p.load.w) if p.load else 0 for p in pulleys], dtype=np.int64)
     w, tau = np.zeros((len(pulleys), max(2, loads.max()))), np.zeros((len(pulleys), max(2, loads.max())))
     for i, p in enumerate(pulleys):
@@ -190,17 +199,20 @@ def _work(x: Motion, s: Sheaves) -> Work:
 
 def _inputs(unit: BeltUnit, scenario: Scenario, time: Array) -> tuple[Array, Array]:
     """Given speeds and torques of all pulleys, (len(time), m)."""
-    names = [f"{name}.{'tau' if p.flange == 'torque' else 'w'}" for name, p in unit.pulleys.items()]
+    ends = {"torque": "tau", "speed": "w"}
+    driven = [(i, f"{name}.{ends[p.flange]}") for i, (name, p) in enumerate(unit.pulleys.items()) if p.flange in ends]
     table = VariableTable(
         unit.name,
         tuple(
-            Variable(name, "input", i, "N.m" if name.endswith("tau") else "rad/s", "", start=0.0)
-            for i, name in enumerate(names)
+            Variable(name, "input", k, "N.m" if name.endswith("tau") else "rad/s", "", start=0.0)
+            for k, (_, name) in enumerate(driven)
         ),
     )
     u = sample_inputs(table, scenario, time)
-    speed = np.array([name.endswith(".w") for name in names])
-    return np.where(speed, u, 0.0), np.where(speed, 0.0, u)
+    w, tau = np.zeros((2, time.size, len(unit.pulleys)))
+    for k, (i, name) in enumerate(driven):
+        (w if name.endswith(".w") else tau)[:, i] = u[:, k]
+    return w, tau
 
 
 def simulate(
@@ -210,8 +222,9 @@ def simulate(
     sample: float = 1e-3,
     numerics: Numerics | None = None,
     report: Callable[[float], None] = lambda _: None,
+    start: Run | None = None,
 ) -> Run:
-    """Run a scenario from rest.
+    """Run a scenario from rest, or go on with a run of the same drive and scenario.
 
     Parameters
     ----------
@@ -221,6 +234,8 @@ def simulate(
         Other tolerances; its step replaces the drive's.
     report : callable
         Called with the time [s] that is done, several times in a second of machine time or so.
+    start : Run, optional
+        What there is; it must end with a whole block of samples, as an interrupted run does, to go on to the same bits.
 
     Returns
     -------
@@ -239,20 +254,28 @@ def simulate(
     every = round(sample / h)
     if every < 1 or abs(every * h - sample) > 1e-9 * sample:
         raise InputError(drive.unit.source, "sample", sample, f"a multiple of the step of {h:g} s")
-    x = Motion(*(part.copy() for part in drive.rest))
+    x = Motion(*(part.copy() for part in (drive.rest if start is None else start.last)))
     m, n, n_s, _ = x.contact.shape
     samples = round(scenario.duration / sample)
     q, v = np.empty((samples + 1, n, 4)), np.empty((samples + 1, n, 4))
     turning, stress = np.zeros((samples + 1, m, 4)), np.zeros((samples + 1, n, n_s, 4), dtype=np.float32)
-    q[0], v[0] = x.q, x.v
     scratch, count = _work(x, drive.sheaves), np.zeros(N_COUNT, dtype=np.int64)
     area = contact_area(drive.unit, drive.path, n, n_s)
     per_segment = np.array([1.0 / area, 1.0 / area, 1.0, 1.0])
     block = np.empty((CHUNK, m, n, n_s, 4))
-    segment_forces(drive.contact, drive.cable.L, x.q, x.v, x.phi, x.w, x.contact, n, scratch.contact[0], block[0])
-    stress[0] = block[0].sum(axis=0) * per_segment
-    done = 0
-    complete = True
+    if start is None:
+        segment_forces(drive.contact, drive.cable.L, x.q, x.v, x.phi, x.w, x.contact, n, scratch.contact[0], block[0])
+        q[0], v[0], stress[0] = x.q, x.v, block[0].sum(axis=0) * per_segment
+        done = 0
+    else:
+        done = start.time.size - 1
+        if done > samples:
+            allowed = f"at least {done * sample:g} s, which are done"
+            raise InputError(f"scenario '{scenario.name}'", "duration", scenario.duration, allowed)
+        q[: done + 1], v[: done + 1], turning[: done + 1] = start.q, start.v, start.turning
+        stress[: done + 1] = start.stress
+        count[:] = list(start.counts.values())
+    last, complete = x, True
     try:
         while done < samples:
             size = min(CHUNK, samples - done)
@@ -279,11 +302,11 @@ def simulate(
                 raise ArithmeticError(f"Newton's method did not converge at t = {at:g} s; try a smaller step")
             stress[part] = block[:size].sum(axis=1) * per_segment
             done += size
+            last = Motion(*(part.copy() for part in x))
             report(done * sample)
     except KeyboardInterrupt:
         complete = False
     kept = slice(0, done + 1)
-    names = ("steps", "discontinuous iterations", "Newton iterations", "matrices", "not switched out")
     return Run(
         drive,
         sample * np.arange(done + 1, dtype=np.float64),
@@ -291,8 +314,9 @@ def simulate(
         v[kept],
         turning[kept],
         stress[kept],
-        dict(zip(names, count.tolist(), strict=True)),
+        dict(zip(COUNTS, count.tolist(), strict=True)),
         complete,
+        last,
     )
 
 
@@ -319,50 +343,94 @@ def _in_span(path: BeltPath, i: int, r: Array) -> NDArray[np.bool_]:
     return (along >= 0.25) & (along <= 0.75) & (np.abs(across) < 0.2 * path.span[i])
 
 
+def signals(run: Run) -> dict[str, Signal]:
+    """All results over time: pulleys, spans (A_B from A to B), and the fields of the belt as arrays."""
+    unit, means = run.drive.unit, spans(run)
+    found: dict[str, Signal] = {}
+    names = list(unit.pulleys)
+    for i, name in enumerate(names):
+        for k, (key, si, text) in enumerate(_PULLEY):
+            found[f"{name}.{key}"] = Signal(run.turning[:, i, k], si, text)
+    for i, name in enumerate(names):
+        span = f"{name}_{names[(i + 1) % len(names)]}"
+        found[f"{span}.F"] = Signal(means.tension[:, i], "N", "tension in the middle half of the span")
+        found[f"{span}.v"] = Signal(means.velocity[:, i], "m/s", "belt speed there, in the order of the pulleys")
+    found["belt.q"] = Signal(run.q, "1", "nodes: x [m], y [m], slopes")
+    found["belt.v"] = Signal(run.v, "1/s", "rates of belt.q")
+    for k, (key, si, text) in enumerate(_SEGMENT):
+        found[f"contact.{key}"] = Signal(run.stress[..., k].astype(np.float64), si, text)
+    return found
+
+
+_PULLEY = (
+    ("phi", "rad", "angle"),
+    ("w", "rad/s", "speed"),
+    ("tau", "N.m", "external torque"),
+    ("M", "N.m", "torque of the belt on the pulley"),
+)
+_SEGMENT = (
+    ("q_t", "N/m2", "tangential stress"),
+    ("q_n", "N/m2", "normal stress"),
+    ("slip", "m", "bristle"),
+    ("gap", "m", ""),
+)
+_STATE = ("a", "alpha", "contact")  # of Motion, not among the signals
+
+
 def record(run: Run, file: Path, scenario: Scenario) -> None:
-    """Write a run to HDF5; ``complete`` says whether it was interrupted.
+    """Write a run to HDF5, from which `read_run` takes it up again; ``complete`` says whether it was interrupted.
 
     Raises
     ------
     InputError
         The file cannot be written.
     """
-    unit, means = run.drive.unit, spans(run)
-    signals: dict[str, Signal] = {}
-    names = list(unit.pulleys)
-    for i, name in enumerate(names):
-        for k, (key, si, text) in enumerate(
-            [
-                ("phi", "rad", "angle"),
-                ("w", "rad/s", "speed"),
-                ("tau", "N.m", "external torque"),
-                ("M", "N.m", "belt's"),
-            ]
-        ):
-            signals[f"{name}.{key}"] = Signal(run.turning[:, i, k], si, text)
-    for i, name in enumerate(names):
-        other = names[(i + 1) % len(names)]
-        signals[f"{name}_{other}.F"] = Signal(means.tension[:, i], "N", "tension in the middle half of the span")
-        signals[f"{name}_{other}.v"] = Signal(
-            means.velocity[:, i], "m/s", "belt speed there, in the order of the pulleys"
-        )
-    signals["belt.q"] = Signal(run.q, "1", "nodes: x [m], y [m], slopes")
-    signals["belt.v"] = Signal(run.v, "1/s", "rates of belt.q")
-    for k, (key, si, text) in enumerate(
-        [
-            ("q_t", "N/m2", "tangential stress"),
-            ("q_n", "N/m2", "normal stress"),
-            ("slip", "m", "bristle"),
-            ("gap", "m", ""),
-        ]
-    ):
-        signals[f"contact.{key}"] = Signal(run.stress[..., k].astype(np.float64), si, text)
+    unit = run.drive.unit
+    assert unit.ancf is not None
     attributes = {
         "model": "ancf",
-        "scenario": scenario.name,
+        "scenario": scenario.model_dump_json(),
+        "settings": unit.ancf.model_dump_json(),
         "complete": run.complete,
         "step": run.drive.step,
         "element_length": run.drive.cable.L,
         **{f"count {key}": value for key, value in run.counts.items()},
     }
-    write_recording(file, Recording(run.time, signals, attributes, unit.text), "belt drive, full model")
+    found = signals(run)
+    for key in _STATE:
+        found[f"state.{key}"] = Signal(getattr(run.last, key), "1", "at the end, SI units")
+    write_recording(file, Recording(run.time, found, attributes, unit.text), "belt drive, full model")
+
+
+def read_run(file: Path, drive: Drive, scenario: Scenario) -> Run:
+    """The run of this drive and scenario in a file. The scenario's duration may have changed.
+
+    Raises
+    ------
+    InputError
+        Not such a run.
+    """
+    recording = read_recording(file)
+    unit, about, found = drive.unit, recording.attributes, recording.signals
+    assert unit.ancf is not None
+    expected: dict[str, Any] = {"unit_file": unit.text, "scenario": without_duration(scenario.model_dump_json())}
+    expected |= {"settings": unit.ancf.model_dump_json(), "step": drive.step, "element_length": drive.cable.L}
+    held = about | {"unit_file": recording.unit_file, "scenario": without_duration(str(about.get("scenario", "{}")))}
+    for key, value in expected.items():
+        if key not in held or held[key] != value:
+            raise InputError(file, key, None, f"a run of {unit.name} with the same unit file, scenario and mesh")
+    turning = np.stack(
+        [np.stack([found[f"{name}.{key}"].values for key, *_ in _PULLEY], axis=-1) for name in unit.pulleys], axis=1
+    )
+    stress = np.stack([found[f"contact.{key}"].values for key, *_ in _SEGMENT], axis=-1).astype(np.float32)
+    q, v = found["belt.q"].values, found["belt.v"].values
+    state = {key: found[f"state.{key}"].values for key in _STATE}
+    phi, w, tau = (turning[-1, :, k].copy() for k in range(3))
+    last = Motion(q[-1].copy(), v[-1].copy(), state["a"], phi, w, state["alpha"], tau, state["contact"])
+    counts = {key: int(about[f"count {key}"]) for key in COUNTS}
+    return Run(drive, recording.time, q, v, turning, stress, counts, bool(about["complete"]), last)
+
+
+def without_duration(text: str) -> str:
+    """A scenario as JSON text, but for its duration."""
+    return json.dumps({k: v for k, v in json.loads(text).items() if k != "duration"})

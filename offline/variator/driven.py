@@ -7,6 +7,7 @@ held over a step, at their means over it.
 
 import numpy as np
 from numpy.typing import NDArray
+from rtcvt.variator.reduced_model import ReducedModel
 
 from offline.pushbelt.snapshots import CELLS
 from offline.variator.experiment import STEADY
@@ -15,7 +16,6 @@ from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Fidelity, Instance
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.reduced_model import ReducedModel
 from rtcvt.variator.unit import FLANGES, Ratio, Variator, with_flange_inputs
 
 __all__ = ["STEP", "Player", "RecordedLaws"]

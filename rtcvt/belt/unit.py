@@ -2,9 +2,9 @@
 
 ``belt`` is the belt by itself, with its pretension or its length without load; ``pulleys`` are listed in the order in
 which the belt visits them, ``winding`` says whether that order goes round anticlockwise. A pulley is moved by a torque
-or by a prescribed speed (``flange``), given over time by a scenario as ``NAME.tau`` or ``NAME.w``; ``load`` adds a
-torque over speed. Angles, speeds and torques count anticlockwise. ``ancf`` and ``elements`` hold what only one of the
-full models needs: contact laws and meshes.
+or by a prescribed speed (``flange``), given over time by a scenario as ``NAME.tau`` or ``NAME.w``, or only by the belt;
+``load`` adds a torque over speed. Angles, speeds and torques count anticlockwise. ``hybrid`` holds what the real-time
+models need beside all this, ``ancf`` and ``elements`` what only one of the full models needs: contact laws and meshes.
 """
 
 from itertools import pairwise
@@ -18,7 +18,17 @@ from rtcvt.belt.geometry import BeltPath, belt_path
 from rtcvt.errors import InputError
 from rtcvt.unitfile import Duration, Name, Scenario, find_unit, parse_table, quantity_in, read_toml
 
-__all__ = ["AncfModel", "Belt", "BeltUnit", "ElementModel", "Load", "Pulley", "load_belt_unit", "read_belt_unit"]
+__all__ = [
+    "AncfModel",
+    "Belt",
+    "BeltUnit",
+    "ElementModel",
+    "HybridModel",
+    "Load",
+    "Pulley",
+    "load_belt_unit",
+    "read_belt_unit",
+]
 
 
 Length = Annotated[float, quantity_in("m", above=0.0)]
@@ -78,9 +88,17 @@ class Pulley(_Record):
     inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]
     friction: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)] = 0.0
     side: Literal["inside", "back"] = "inside"
-    flange: Literal["torque", "speed"] = "torque"
+    flange: Literal["torque", "speed", "none"] = "torque"
     load: Load | None = None
     description: str = ""
+
+
+class HybridModel(_Record):
+    """Friction and mesh of the real-time models (`rtcvt.belt.kernels`)."""
+
+    mu: Annotated[float, Field(gt=0.0, le=10.0)]
+    cells: Annotated[int, Field(ge=1, le=16)] = 3  # of each wrap
+    substeps: Annotated[int, Field(ge=1, le=10000)] = 1  # internal steps in a step
 
 
 class AncfModel(_Record):
@@ -92,6 +110,9 @@ class AncfModel(_Record):
     mu_k: Annotated[float, quantity_in("N/m3", above=0.0)]  # stiffness of the bristles
     mu_v: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0  # viscosity of the bristles
     gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81
+    hysteresis: Annotated[float, quantity_in("N.s/m4", at_least=0.0)] = 0.0  # Lankarani and Nikravesh's, beside d_c
+    point_normals: bool = False  # normals of the segments' points instead of the segments'
+    scheme: Literal["a", "b", "c"] = "c"  # integration points of the elements
     elements: Annotated[int, Field(ge=8, le=100000)] = 240
     segments: Annotated[int, Field(ge=1, le=16)] = 4
     step: Duration = 5e-5
@@ -108,7 +129,7 @@ class ElementModel(_Record):
     dv: Annotated[float, quantity_in("m/s", above=0.0)]  # sliding speed from which friction acts in full
     gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81
     elements: Annotated[int, Field(ge=8, le=100000)] = 150
-    tolerance: Annotated[float, Field(gt=0.0, lt=0.1)] = 1e-6
+    tolerance: Annotated[float, Field(gt=0.0, lt=0.1)] = 1e-5
 
     @model_validator(mode="after")
     def _stiff(self) -> "ElementModel":
@@ -126,6 +147,7 @@ class BeltUnit(_Record):
     winding: Literal["anticlockwise", "clockwise"] = "anticlockwise"
     belt: Belt
     pulleys: dict[Name, Pulley] = Field(min_length=2)
+    hybrid: HybridModel | None = None
     ancf: AncfModel | None = None
     elements: ElementModel | None = None
     step: Duration = 1e-3  # of the real-time model
@@ -209,7 +231,11 @@ def read_belt_unit(data: dict[str, Any], text: str, source: str) -> BeltUnit:
             raise InputError(source, "belt.length", belt.length, allowed)
         tight = belt.model_copy(update={"pretension": belt.EA * (taut / belt.length - 1.0)})
         unit = unit.model_copy(update={"belt": tight})
-    inputs = {f"{n}.{'tau' if p.flange == 'torque' else 'w'}" for n, p in unit.pulleys.items()}
+    for reserved in ("belt", "storage", "loss"):
+        if reserved in unit.pulleys:
+            raise InputError(source, f"pulleys.{reserved}", None, "a name that is not a group of variables")
+    keys = {"torque": "tau", "speed": "w"}
+    inputs = {f"{n}.{keys[p.flange]}" for n, p in unit.pulleys.items() if p.flange in keys}
     seen: set[str] = set()
     for scenario in unit.scenario:
         if scenario.name in seen:

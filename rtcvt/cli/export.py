@@ -80,6 +80,8 @@ def export(
     """
     from fmu.export import export_python, require_fmu_name
     from fmu.slave import with_start_values
+    from rtcvt.belt.page import belt_page
+    from rtcvt.belt.unit import BeltUnit
     from rtcvt.build import build_any, choose_flanges, load_any
     from rtcvt.cli.variator import error_rows
     from rtcvt.documentation import documentation_page
@@ -88,7 +90,6 @@ def export(
     from rtcvt.variator.page import variator_page
     from rtcvt.variator.unit import Variator
     from rtcvt.vehicle.page import part_page
-    from rtcvt.vehicle.parts import Part
 
     loaded = load_any(unit)
     choice = {k: str(v) for k, v in assignments(flanges, "--flange").items()}
@@ -108,6 +109,8 @@ def export(
     elif isinstance(chosen, Variator):
         rows = error_rows(chosen, built.fidelity, figures) if figures or checked else None
         page = variator_page(started, chosen, rows)
+    elif isinstance(chosen, BeltUnit):
+        page = belt_page(started, chosen)
     elif isinstance(chosen, Part):
         page = part_page(started, chosen)
     if backend is Backend.native:

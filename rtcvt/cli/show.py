@@ -45,7 +45,8 @@ def show(
     from rtcvt.build import load_any
     from rtcvt.pog.system import matrices
     from rtcvt.unitfile import Unit, read_toml, shipped_units
-    from rtcvt.vehicle.parts import KINDS
+    from rtcvt.variator.unit import Variator
+    from rtcvt.vehicle.parts import KINDS, Part
 
     if unit is None:
         table = Table("unit", "kind", "description", box=None)
@@ -60,9 +61,10 @@ def show(
         (show_belt if kind_of(unit) == "belt" else show_pushbelt)(unit, as_json)
         return
     loaded = load_any(unit)
-    if not isinstance(loaded, Unit):
+    if isinstance(loaded, Part | Variator):
         _show_part(loaded, as_json)
         return
+    assert isinstance(loaded, Unit)  # belts are shown above
     instance = _instance(loaded, settings)
     tilt = _tilt(loaded, at)
     m = matrices(instance, tilt)

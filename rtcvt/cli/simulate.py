@@ -8,7 +8,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from rtcvt.cli.belt import simulate_belt
 from rtcvt.cli.console import (
+    Fidelity,
     Json,
     Model,
     ScenarioName,
@@ -30,12 +32,18 @@ from rtcvt.cli.console import (
 )
 from rtcvt.cli.pushbelt import simulate_pushbelt
 
-PUSHBELT = ("case", "row", "duration", "elements", "law", "contact", "taper", "scheme", "plot_step", "resume")
+BELTS = ("duration", "elements", "resume")  # full models of belt drives and pushbelts
+PUSHBELT = ("case", "row", "law", "contact", "taper", "scheme", "plot_step")
 
 
 def pushbelt_option(*names: str, **about: Any) -> Any:
     """An option that only units of kind pushbelt take."""
     return typer.Option(*names, rich_help_panel="Options of pushbelt units", **about)
+
+
+def belt_option(*names: str, **about: Any) -> Any:
+    """An option of the full models of belt drives and pushbelts."""
+    return typer.Option(*names, rich_help_panel="Options of full models of belts: kinds belt and pushbelt", **about)
 
 
 @command
@@ -51,8 +59,6 @@ def simulate(
     figures: Json = None,
     case: Annotated[str | None, pushbelt_option(metavar="NAME", help="Operating point of the unit file.")] = None,
     row: Annotated[int, pushbelt_option(min=0, help="Number of the load torque in the case's row.")] = 0,
-    duration: Annotated[str, pushbelt_option(help="Machine time.")] = "0.1 s",
-    elements: Annotated[int | None, pushbelt_option(min=1, help="Modelled elements; default: the unit's.")] = None,
     law: Annotated[
         str, pushbelt_option(help="Sheaves yield together under all elements (coupled), or decoupled.")
     ] = "coupled",
@@ -60,8 +66,12 @@ def simulate(
     taper: Annotated[str | None, pushbelt_option(metavar="LENGTH", help='Of an element, e.g. "5 um".')] = None,
     scheme: Annotated[str, pushbelt_option(help="explicit (step 1 us) or compliant (10 us).")] = "explicit",
     plot_step: Annotated[str, pushbelt_option(help="Time from one recorded frame to the next.")] = "0.1 ms",
+    duration: Annotated[
+        str | None, belt_option(help="Machine time; default: the scenario's, of a pushbelt 0.1 s.")
+    ] = None,
+    elements: Annotated[int | None, belt_option(min=1, help="Modelled elements; default: the unit's.")] = None,
     resume: Annotated[
-        bool, pushbelt_option("--resume", help="Go on with the run that the file holds, if there is one.")
+        bool, belt_option("--resume", help="Go on with the run that the file holds, if there is one.")
     ] = False,
 ) -> None:
     """Simulate a unit over one of its scenarios, by default the first.
@@ -69,6 +79,9 @@ def simulate(
     A unit of kind pushbelt runs its full model on one of its cases instead and takes the options of the second list.
     Its file grows while it runs, as FILE.partial. Ctrl-C ends the run and keeps it; what was killed goes on with
     --resume, which also extends a run to a longer duration.
+
+    A unit of kind belt with --model full runs the model of its table: the ANCF belt or the belt of rigid elements. The
+    file is written every minute, at Ctrl-C and at the end; --resume goes on. --step and --elements change the mesh.
 
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
     was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms.
@@ -78,16 +91,27 @@ def simulate(
     speed_rad_s, shaft_torque_Nm (driving +), speed_ratio, radius_m (of the ring); tension_N (smallest, largest along
     the belt), push_N (largest); residual_of_losses and residual_of_throughput of the energy balance; computed_frames,
     wall_s and step_cost_us of this call.
+
+    [bold]JSON keys of a belt's full model:[/] unit, model (ancf or elements), scenario, status, time_s, frames; means
+    over the last fifth: by pulley speed_rad_s and belt_torque_Nm (of the belt on the pulley), by span tension_N;
+    elements, steps; of rigid elements rejected, input_J and unaccounted_J (energy); computed_s and wall_s of this call.
     """
     if kind_of(unit) == "pushbelt":
         refuse_given(context, "model", "scenario", "substeps", "settings")
         run: dict[str, Any] = {"case": case, "row": row, "N_E": elements}
         run |= {"law": law, "contact": contact, "scheme": scheme}
-        run |= {"duration": seconds("--duration", duration), "plot_step": seconds("--plot-step", plot_step)}
+        run |= {"duration": seconds("--duration", duration or "0.1 s"), "plot_step": seconds("--plot-step", plot_step)}
         run |= {"step": None if step is None else seconds("--step", step), "taper": metres("--taper", taper)}
         simulate_pushbelt(unit, run, output, figures, resume)
         return
     refuse_given(context, *PUSHBELT)
+    if kind_of(unit) == "belt" and model is Fidelity.full:
+        refuse_given(context, "substeps", "settings")
+        change = {"elements": elements, "step": None if step is None else seconds("--step", step)}
+        length = None if duration is None else seconds("--duration", duration)
+        simulate_belt(unit, scenario, change, length, output, figures, resume)
+        return
+    refuse_given(context, *BELTS)
     from rtcvt.build import build_any, load_any
     from rtcvt.recording import Recording, Signal, require_writable, write_recording
     from rtcvt.simulate import simulate as run_simulation
@@ -126,6 +150,6 @@ def simulate(
     speed = result.step * 1e6 / cost
     out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us: {speed:.0f} times real time")
     if found["saturated_share"] > 0:
-        out.print(f"a limit of the controller was active in {found['saturated_share']:.1%} of the steps")
+        out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps")
     if output is not None:
         say(f"recording: {output}")

@@ -9,9 +9,11 @@ import pytest
 from offline.beltdrive.ancf import axial_force, cable, elastic_energy, elastic_forces
 from offline.beltdrive.drive import build, record, simulate, spans
 from offline.beltdrive.motion import Numerics, Sheaves, march, motion, work
+from offline.beltdrive.results import Case, condense
+from offline.beltdrive.runs import changed, simulate_full
 from offline.beltdrive.sheave import Contact
 from offline.beltdrive.static_sheave import press
-from offline.beltdrive.studies import STUDIES, cases, run_study
+from offline.beltdrive.studies import cases, figures, run_study
 from rtcvt.belt.unit import load_belt_unit
 from rtcvt.errors import InputError
 
@@ -102,7 +104,8 @@ def test_rest_is_in_balance(unit):
 def test_other_rules_give_the_same_drive(unit, change):
     """Schemes, normals and the hysteretic law are ways to the same run-up."""
     scenario = unit.scenario[0].model_copy(update={"duration": 0.15})
-    runs = [simulate(build(unit, elements=60, step=1e-4, **c), scenario, sample=5e-3) for c in ({}, change)]
+    other = unit.model_copy(update={"ancf": unit.ancf.model_copy(update=change)})
+    runs = [simulate(build(u, elements=60, step=1e-4), scenario, sample=5e-3) for u in (unit, other)]
     w = [run.turning[-1, 1, 1] for run in runs]
     assert w[0] > 1.5
     assert w[1] == pytest.approx(w[0], rel=0.02)
@@ -209,20 +212,81 @@ def test_interrupted_runs_keep_what_they_have(unit, tmp_path):
         assert b"two_pulley_belt" in f["unit_file"][()]
 
 
-def test_studies_run_their_cases_once(unit, tmp_path, capsys):
-    """Study of the normals on a short run; a complete file is not run again."""
-    short = unit.scenario[0].model_copy(update={"duration": 0.02})
+def test_studies_run_their_cases_once(unit, tmp_path):
+    """Study of the normals on a short run; what is there is not run again, what was begun goes on."""
+    short = unit.scenario[0].model_copy(update={"duration": 0.12})
     small = unit.model_copy(
         update={"scenario": (short,), "ancf": unit.ancf.model_copy(update={"elements": 60, "step": 1e-4})}
     )
-    files = run_study(small, "normals", tmp_path)
-    assert [f.exists() for f in files] == [True, True]
+
+    def stop(name, done, last):
+        if name != "nominal" and done > 50:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_study(small, "normals", tmp_path, stop)
+    assert sorted(f.name.split("-")[1] for f in tmp_path.iterdir()) == ["nominal", "point_normals_True"]
+    found = run_study(small, "normals", tmp_path)
+    files = sorted(tmp_path.iterdir())
+    assert [f.name.endswith(".run.h5") for f in files] == [False, False]
     before = [f.stat().st_mtime_ns for f in files]
-    run_study(small, "normals", tmp_path)
+    again = run_study(small, "normals", tmp_path)
     assert [f.stat().st_mtime_ns for f in files] == before
-    assert all(cases(unit, study) for study in STUDIES)
+    for label, r in found.items():
+        np.testing.assert_array_equal(again[label].series["P2.w"], r.series["P2.w"])
+        assert figures(r)["creep"] == pytest.approx(figures(r)["from strain"], abs=0.05)
+    speeds = [r.series["P2.w"][-1] for r in found.values()]
+    assert 0.0 < abs(speeds[1] / speeds[0] - 1.0) < 0.02
     with pytest.raises(InputError, match="study = 'colour': one of elements"):
         cases(unit, "colour")
+
+
+def test_fields_of_a_result_stand_over_the_arc_length(unit):
+    """At rest: pretension all along, pressure on the wraps only."""
+    still = unit.scenario[0].model_copy(update={"duration": 1e-3, "inputs": {}})
+    run = simulate(build(unit, elements=120), still)
+    path = unit.path()
+    _, fields = condense(Case("rest", unit, still, instants=(0.0,)), run)
+    s, F = fields["belt.s"].values[0], fields["belt.F"].values[0]
+    assert s.size == 240
+    assert np.all(np.diff(s) > 0.0)
+    np.testing.assert_allclose(F, 400.0, rtol=0.05)
+    touches = fields["contact.s"].values[0][fields["contact.q_n"].values[0] < 0.0]
+    off = (touches - path.arc(1)[0]) % path.length  # from the arrival at P2
+    on_a_wrap = (
+        (off < 0.1 * np.pi + 0.005) | (abs(off - 0.25 * np.pi) < 0.05 * np.pi + 0.005) | (off > 0.4 * np.pi - 0.005)
+    )
+    assert np.all(on_a_wrap)
+    assert touches.size == pytest.approx(240, rel=0.05)  # half of all segments
+
+
+def test_interrupted_run_goes_on_to_the_same_bits(unit, tmp_path):
+    small = changed(unit, elements=60, step=1e-4)
+    scenario = unit.scenario[0].model_copy(update={"duration": 0.15})
+    whole = simulate_full(small, scenario, tmp_path / "whole.h5")
+
+    def stop(t, end):
+        if t > 0.11:
+            raise KeyboardInterrupt
+
+    file = tmp_path / "part.h5"
+    part = simulate_full(small, scenario, file, progress=stop)
+    assert not part.run.complete
+    with h5py.File(file) as f:
+        assert not f.attrs["complete"]
+    rest = simulate_full(small, scenario, file, resume=True)
+    assert rest.computed == pytest.approx(0.15 - part.run.time[-1])
+    assert rest.run.complete
+    for key in ("q", "v", "turning", "stress"):
+        np.testing.assert_array_equal(getattr(rest.run, key), getattr(whole.run, key))
+    assert simulate_full(small, scenario, file, resume=True).computed == 0.0
+    other = scenario.model_copy(update={"inputs": {"P1.w": 1.0}})
+    with pytest.raises(InputError, match=r"part\.h5: scenario: a run of two_pulley_belt with the same"):
+        simulate_full(small, other, file, resume=True)
+    with pytest.raises(InputError, match=r"two_pulley_belt\.toml: ancf\.tolerance = 0\.1: not with the model of table"):
+        changed(unit, tolerance=0.1)
+    with pytest.raises(InputError, match=r"ancf: elements = 4: .*equal to 8"):
+        changed(unit, elements=4)
 
 
 def test_bad_settings(unit):

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel, write_reduced
 
 from offline.pushbelt.snapshots import CELLS
 from offline.variator.driven import STEP, Player, RecordedLaws, _held
@@ -12,7 +13,6 @@ from offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, S
 from rtcvt import cli
 from rtcvt.cli.variator import error_rows
 from rtcvt.errors import InputError
-from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel, write_reduced
 from rtcvt.variator.unit import PARAMETERS, load_variator, read_variator
 
 ZETA, K, E, C, LAMBDA = 1.3, 1e-2, 0.001, 0.004, 0.001

@@ -1,0 +1,394 @@
+"""Report of a belt drive's check: real-time beside full model, the sources' figures with our runs, as HTML.
+
+Figures follow Ntarladima, Pieber and Gerstmayr (2023), Figs. 12-24, and Kubas (2017), Figs. 10-17.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from offline.beltdrive import studies
+from offline.beltdrive.results import Result
+from offline.beltdrive.runs import full_model
+from offline.beltdrive.verification import SOURCE, UNITS, Comparison, Verification, capstan_curve
+from offline.report import _RC, _STYLE, RIGID, _grid, _svg, thin
+from rtcvt.belt.unit import BeltUnit
+from rtcvt.diagram import COLOURS
+from rtcvt.documentation import figure, number, page, percent, table, text
+from rtcvt.recording import replaced_on_success, revision
+
+__all__ = ["report_page", "write_report"]
+
+Array = NDArray[np.float64]
+Lines = Sequence[tuple[str, Array, Array]]  # label, x, y
+
+_SHOWN = {"rad/s": "rad/s", "N": "N", "N.m": "N·m"}
+
+
+def write_report(v: Verification, path: Path) -> None:
+    """Write the report; `path` is replaced only by a complete one.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    with replaced_on_success(Path(path)) as temporary:
+        temporary.write_text(report_page(v), encoding="utf-8")
+
+
+def report_page(v: Verification) -> str:
+    """The report as a self-contained HTML page. Figures and tables whose runs are missing are left out."""
+    title = f"{v.unit.name}: real-time against full model"
+    parts = [
+        f"<h1>{text(title)}</h1>\n",
+        f'<p class="lead">{text(v.unit.description)}</p>\n',
+        _verdict(v),
+        _cards(v),
+        '<div class="columns">\n',
+        figure(
+            _layout(v.unit), "Taut belt and pulleys. The arrow points along the order in which the belt visits them."
+        ),
+        "<div>\n",
+        _glance(v),
+        "</div>\n</div>\n",
+        '<h2 id="errors">Real-time against full model</h2>\n',
+        _method(v),
+        _errors(v),
+        _discretisation(v),
+        *(_comparison(c, k) for k, c in enumerate(v.comparisons, 1)),
+    ]
+    if v.quotes:
+        parts += [f'<h2 id="source">{text(SOURCE[v.unit.name])}: printed and ours</h2>\n', _quotes(v)]
+    if v.studies:
+        parts += [
+            '<h2 id="figures">Figures 12 to 24 of the source</h2>\n',
+            *_ancf_figures(v),
+            '<h2 id="studies">Parameter studies in numbers</h2>\n',
+            *_studies(v),
+        ]
+    elif v.unit.name in SOURCE:
+        parts += ['<h2 id="figures">Figures 10 to 17 of the source</h2>\n', *_kubas_figures(v)]
+    parts.append(f"<p>Revision {text(revision())}.</p>\n")
+    return page(title, "".join(parts), _STYLE)
+
+
+# --- summary
+
+
+def _verdict(v: Verification) -> str:
+    count = sum(len(c.errors) for c in v.comparisons)
+    cases = f"{len(v.comparisons)} load cases"
+    if not v.failures:
+        return (f'<div class="verdict"><b class="good">PASSED</b> all {count} errors on {cases} are within their '
+                "limits.</div>\n")  # fmt: skip
+    listed = "".join(f"<li>{text(f)}</li>" for f in v.failures)
+    return (f'<div class="verdict failed"><b class="bad">FAILED</b> {len(v.failures)} of {count} errors on {cases} '
+            f"exceed their limits.<ul>{listed}</ul></div>\n")  # fmt: skip
+
+
+def _cards(v: Verification) -> str:
+    cards = []
+    for kind in UNITS:
+        rows = [(e.smooth, e.name, c.title) for c in v.comparisons for e in c.errors if e.kind == kind]
+        if rows:
+            nrms, name, title = max(rows)
+            cards.append((percent(nrms), f"largest RMS error of a {kind}: {name}, {title}"))
+    cost = max(c.real_time_us for c in v.comparisons)
+    step = v.unit.step
+    cards.append((f"{number(cost, 3)} µs", f"per step of {number(1e3 * step)} ms: {number(1e6 * step / cost, 3)} times "
+                  "faster than real time"))  # fmt: skip
+    if v.quotes:
+        good = sum(q.agrees is True for q in v.quotes)
+        cards.append((f"{good} of {len(v.quotes)}", f"numbers and statements of {SOURCE[v.unit.name]} agree"))
+    return (
+        '<div class="cards">' + "".join(f"<div><b>{a}</b><span>{text(b)}</span></div>" for a, b in cards) + "</div>\n"
+    )
+
+
+def _glance(v: Verification) -> str:
+    unit = v.unit
+    model = full_model(unit)
+    if model == "ancf":
+        assert unit.ancf is not None
+        m = unit.ancf
+        mesh = f"ANCF, {m.elements} elements of {m.segments} segments, step {number(1e6 * m.step)} µs"
+    else:
+        assert unit.elements is not None
+        mesh = f"{unit.elements.elements} rigid elements, for the comparison twice as many"
+    path = unit.path()
+    rows = [
+        ("full model", mesh),
+        ("belt", f"{number(path.length)} m, EA = {number(unit.belt.EA)} N"),
+        ("pretension", f"{number(unit.belt.pretension)} N"),
+        *((text(n), f"radius {number(1e3 * p.radius)} mm, wrap {number(np.degrees(path.wrap[i]))}°, moved by "
+           + {"torque": "a torque", "speed": "a given speed", "none": "the belt"}[p.flange])
+          for i, (n, p) in enumerate(unit.pulleys.items())),
+    ]  # fmt: skip
+    return table(("", ""), rows)
+
+
+def _layout(unit: BeltUnit) -> str:
+    path = unit.path()
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid(1, 1, 3.0)
+        ax = grid[0, 0]
+        line = path.at(np.linspace(0.0, path.length, 600))[0]
+        ax.plot(*line.T, color=COLOURS[0], lw=1.6)
+        for i, name in enumerate(unit.pulleys):
+            a = np.linspace(0.0, 2.0 * np.pi, 90)
+            (x, y), r = path.center[i], path.radius[i]
+            ax.fill(x + r * np.cos(a), y + r * np.sin(a), color="#e4e7eb", lw=0)
+            ax.text(x, y, name, ha="center", va="center", fontsize=8.5, parse_math=False)
+        start, end = path.at(np.array([0.45, 0.55]) * path.span[0])[0]
+        ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": COLOURS[0], "lw": 1.6})
+        ax.set_aspect("equal")
+        ax.set_xlabel("x [m]")
+        ax.set_ylabel("y [m]")
+        return _svg(picture, "layout")
+
+
+def _method(v: Verification) -> str:
+    ripple = (
+        " Elements of finite length make all signals ripple as they run on: given is the error of the means over the "
+        "passage of one element and, in brackets, the error with the ripple and the ripple itself."
+        if full_model(v.unit) == "elements"
+        else ""
+    )
+    return (
+        "<p>RMS of the difference, relative to the signal's largest value in the full model, over all samples of 1 ms "
+        "from the start at rest. Nothing of the real-time model is fitted to these runs. Allowed: speeds 1 %, tensions "
+        f"and torques 3 %.{ripple}</p>\n"
+    )
+
+
+def _errors(v: Verification) -> str:
+    names = list(dict.fromkeys(e.name for c in v.comparisons for e in c.errors))
+    found = {(e.name, k): e for k, c in enumerate(v.comparisons) for e in c.errors}
+
+    def cell(name: str, k: int) -> str:
+        e = found.get((name, k))
+        if e is None:
+            return ""
+        shown = percent(e.smooth) + (f" ({percent(e.nrms)}; {percent(e.ripple)})" if e.ripple > 0.0 else "")
+        return shown if e.smooth <= e.limit else f'<span class="bad">{shown}</span>'
+
+    head = ("signal", *(f'<a href="#case-{k}">{text(c.title)}</a>' for k, c in enumerate(v.comparisons, 1)))
+    rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(v.comparisons)))) for n in names]
+    cost = [(text(c.title), number(float(c.full.time[-1])), number(c.full.cost, 3), number(c.real_time_us, 3))
+            for c in v.comparisons]  # fmt: skip
+    return table(head, rows, range(1, len(head))) + table(
+        ("load case", "machine time [s]", "full run [s, wall clock]", "real-time step [µs]"), cost, (1, 2, 3)
+    )
+
+
+def _discretisation(v: Verification) -> str:
+    if not v.discretisation:
+        return ""
+    assert v.unit.elements is not None
+    n = v.unit.elements.elements
+    rows = [(f"<code>{text(name)}</code>", percent(e)) for name, e in v.discretisation.items()]
+    return (
+        f"<p>What {2 * n} elements change of the unit's {n}, {text(v.comparisons[0].title)}, means over the passage of "
+        "an element:</p>\n" + table(("signal", "RMS"), rows, (1,))
+    )
+
+
+def _comparison(c: Comparison, k: int) -> str:
+    kinds = {e.name: e.kind for e in c.errors}
+    columns = [[n for n in c.pairs if kinds[n] == "tension"], [n for n in c.pairs if kinds[n] != "tension"]]
+    rows = max(len(column) for column in columns)
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid(rows, 2, 1.35)
+        for j, names in enumerate(columns):
+            for i in range(rows):
+                ax = grid[i, j]
+                if i >= len(names):
+                    ax.set_visible(False)
+                    continue
+                full, fast = c.pairs[names[i]]
+                time = c.full.time[: full.size]
+                ax.plot(*thin(time, full), color=COLOURS[0], lw=1.8)
+                ax.plot(*thin(time, fast), color=RIGID, lw=1.1, ls=(0, (4, 3)))
+                ax.set_title(names[i], loc="left", pad=3.0, fontweight="bold", parse_math=False)
+                ax.set_ylabel(_SHOWN[UNITS[kinds[names[i]]]])
+                ax.tick_params(labelbottom=i == len(names) - 1)
+            grid[len(names) - 1, j].set_xlabel("time [s]")
+        svg = _svg(picture, f"case-{k}")
+    about = c.full.case.scenario.description
+    return (
+        f'<h3 id="case-{k}">{text(c.title)}</h3>\n'
+        + (f"<p>{text(about)}</p>\n" if about else "")
+        + figure(svg, "Full model (blue) and real-time model (red, dashed).")
+    )
+
+
+def _quotes(v: Verification) -> str:
+    def verdict(agrees: bool | None) -> str:
+        if agrees is None:
+            return ""
+        return '<span class="good">agrees</span>' if agrees else '<span class="bad">differs</span>'
+
+    rows = [(text(q.section), text(q.about), text(q.printed), text(q.ours), verdict(q.agrees)) for q in v.quotes]
+    return table(("section", "", "printed", "ours", ""), rows)
+
+
+# --- figures of the sources
+
+
+def _panels(
+    prefix: str, tall: float, panels: Sequence[tuple[str, str, str, Lines]], zones: Sequence[float] = ()
+) -> str:
+    """One panel below the other: title, axes' labels, lines."""
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid(len(panels), 1, tall)
+        for ax, (title, across, up, lines) in zip(grid[:, 0], panels, strict=True):
+            _panel(ax, title, across, up, lines, zones)
+        return _svg(picture, prefix)
+
+
+def _panel(ax: Axes, title: str, across: str, up: str, lines: Lines, zones: Sequence[float]) -> None:
+    for z in zones:
+        ax.axvline(z, color="#7b8794", lw=0.8)
+    for k, (label, x, y) in enumerate(lines):
+        ax.plot(x, y, color=COLOURS[k % len(COLOURS)], lw=1.2, label=label or None, zorder=3 - 0.1 * k)
+    ax.set_title(title, loc="left", pad=3.0, fontweight="bold", parse_math=False)
+    ax.set_ylabel(up)
+    ax.set_xlabel(across)
+    if len(lines) > 1:
+        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8.5, handlelength=1.4)
+
+
+def _field(r: Result, group: str, name: str, at: int = -1) -> tuple[Array, Array]:
+    s = r.fields["belt.v_s" if name == "belt.v" else f"{group}.s"][at]
+    values = r.fields[name][at]
+    return s, np.where(values == 0.0, np.nan, values) if group == "contact" else values
+
+
+_S = "arc length [m]: tight span, P2, slack span, P1"
+
+
+def _along(found: dict[str, Result] | Any, group: str, name: str, factor: float = 1.0, at: int = -1) -> Lines:
+    return [(label, x, factor * y) for label, r in found.items() for x, y in [_field(r, group, name, at)]]
+
+
+def _ancf_figures(v: Verification) -> list[str]:
+    r = v.comparisons[0].full
+    unit, zones = r.case.unit, list(r.case.unit.path().knots[1:-1])
+    t = r.time
+    elements = v.studies["elements"]
+    end = f"{number(float(t[-1]))} s"
+    parts = [
+        figure(
+            _panels("fig12", 2.0, [("Fig. 12: speeds", "time [s]", "rad/s",
+                    [(n, *thin(t, r.series[f"{n}.w"])) for n in unit.pulleys])]),
+            "Angular velocities of the pulleys.",
+        ),
+        figure(
+            _panels("fig13", 2.0, [("Fig. 13: torque of P1 by number of elements", "time [s]", "N·m",
+                    [(k, *thin(x.time, x.series["P1.tau"])) for k, x in elements.items()])]),
+            "Torque that drives P1.",
+        ),
+    ]  # fmt: skip
+    named: tuple[tuple[str, str, str, float, str], ...] = (
+        ("14", "normal stress", "contact", 1e-3, "contact.q_n"),
+        ("15", "axial force", "belt", 1.0, "belt.F"),
+        ("16", "axial velocity", "belt", -1.0, "belt.v"),
+        ("17", "tangential stress", "contact", 1e-3, "contact.q_t"),
+    )
+    si = {"contact.q_n": "kN/m²", "contact.q_t": "kN/m²", "belt.F": "N", "belt.v": "m/s"}
+    parts += [
+        figure(
+            _panels(f"fig{fig}", 2.1, [(f"Fig. {fig}: {about} by number of elements", _S, si[name],
+                    _along(elements, group, name, factor))], zones),
+            f"{about.capitalize()} along the belt at {end}.",
+        )
+        for fig, about, group, factor, name in named
+    ]  # fmt: skip
+    for study in ("segments", "mu", "k_c", "mu_k", "normals"):
+        panels = [(f"{about} by {study}", _S, si[name], _along(v.studies[study], group, name, factor))
+                  for _, about, group, factor, name in named]  # fmt: skip
+        source = "Figs. 18 to 21" if study != "normals" else "Section 2.5, second option of normals"
+        parts.append(figure(_panels(f"study-{study}", 1.7, panels, zones), f"{source}: influence of {study} at {end}."))
+    theory = capstan_curve(r, unit.ancf.mu if unit.ancf else 0.0)
+    scheme = _along(v.studies["scheme"], "belt", "belt.F", 1.0, 0)
+    parts += [
+        figure(
+            _panels("fig22", 2.1, [("Fig. 22: axial force by scheme of integration", _S, "N", scheme)], zones),
+            f"Axial force at {number(r.case.instants[0])} s.",
+        ),
+        figure(
+            _panels("fig23", 1.7, [(f"Fig. 23: {about}", _S, si[name], [("", *_scaled(r, group, name, factor))])
+                    for _, about, group, factor, name in (named[1], named[2])], zones),
+            f"Steady state at {end}.",
+        ),
+        figure(
+            _panels("fig24", 2.1, [("Fig. 24: axial force on P1", "arc length [m]", "N",
+                    [("ours", theory[0], theory[1]), ("Euler, Eytelwein", theory[0], theory[2])])]),
+            "Contact zone of P1 beside the capstan formula over the sliding arc; the belt sticks where it runs on.",
+        ),
+    ]  # fmt: skip
+    return parts
+
+
+def _scaled(r: Result, group: str, name: str, factor: float) -> tuple[Array, Array]:
+    x, y = _field(r, group, name)
+    return x, factor * y
+
+
+def _studies(v: Verification) -> list[str]:
+    parts = []
+    for study, found in v.studies.items():
+        rows = {label: studies.figures(r) for label, r in found.items()}
+        head = (study, *next(iter(rows.values())), "wall clock [s]")
+        body = [(text(label), *(number(x, 5) for x in row.values()), number(found[label].cost, 3))
+                for label, row in rows.items()]  # fmt: skip
+        parts.append(table(tuple(text(h) for h in head), body, range(1, len(head))))
+    return parts
+
+
+def _kubas_figures(v: Verification) -> list[str]:
+    parts = []
+    if "two_pulley_5pk" in v.runs:
+        r = v.runs["two_pulley_5pk"]
+        parts += [
+            _speeds(r, "Fig. 10"),
+            _trace(r, "Fig. 11", "F"),
+            _trace(r, "Fig. 12", "N"),
+            _trace(r, "Fig. 13", "T"),
+        ]
+    for name in ("accessory_5pk", "mirrored", "mirrored, 120 elements"):
+        if name in v.runs:
+            r = v.runs[name]
+            parts.append(f"<h3>{text(name)}</h3>\n")
+            parts += [_speeds(r, "Fig. 15"), _trace(r, "Fig. 16", "N"), _trace(r, "Fig. 17", "F")]
+    return parts
+
+
+def _speeds(r: Result, fig: str) -> str:
+    lines = [(n, *thin(r.time, r.series[f"{n}.w"])) for n in r.case.unit.pulleys]
+    svg = _panels(f"speeds-{_id(r)}", 2.1, [(f"{fig}: speeds", "time [s]", "rad/s", lines)])
+    return figure(svg, "Angular speeds of the pulleys.")
+
+
+def _trace(r: Result, fig: str, key: str) -> str:
+    if "trace.F" not in r.series:
+        return ""
+    about = {"F": "force in the joint before an element", "N": "normal forces on an element", "T": "friction on it"}[
+        key
+    ]
+    if key == "F":
+        lines: Lines = [("", *thin(r.time, r.series["trace.F"]))]
+    else:
+        lines = [(n, *thin(r.time, r.series[f"trace.{n}.{key}"])) for n in r.case.unit.pulleys]
+    svg = _panels(f"trace-{key}-{_id(r)}", 2.1, [(f"{fig}: {about}", "time [s]", "N", lines)])
+    return figure(svg, f"{about.capitalize()} that travels with the belt; the source's element is another one.")
+
+
+def _id(r: Result) -> str:
+    return f"{r.case.unit.name}-{r.case.name}".replace(" ", "-").replace(",", "")

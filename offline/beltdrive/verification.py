@@ -1,0 +1,478 @@
+"""Check of a belt drive: the real-time model against a full one, and the full model against its source.
+
+Comparison. Both models run over the unit's scenarios and, with the first one, over a belt of twice the friction and one
+of five quarters of the pretension. Nothing of the real-time model is fitted to any of them. Of every signal
+
+    e = RMS(real-time - full)/max|full|
+
+over all samples of 1 ms, max|full| at least a hundredth of the largest of its kind. Signals are speeds of pulleys that
+torques or the belt move, tensions of spans, and torques: of the shaft where the speed is given, else of the belt on the
+pulley, which is sigma r (T_after - T_before) in the real-time model.
+
+Rigid elements run onto a pulley like a chain's links. They slide as they do so, and make speeds and tensions ripple,
+and torques the more. Both are no properties of the belt and fall with the square of the elements' length: full runs for
+the comparison take half the unit's length, with contact constants, which are per element, halved too. Signals are
+judged by their means over the passage of an element (`smooth`); the error with the ripple (`nrms`) and the ripple's
+size stand beside, and what half the length changes of the first run.
+
+Sources: what Ntarladima, Pieber and Gerstmayr (2023, section 4) and Kubas (2017, sections 4 and 5) print as numbers,
+beside ours, for the shipped drives.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.beltdrive import studies
+from offline.beltdrive.results import Case, Progress, Result, result
+from offline.beltdrive.runs import changed, full_model
+from rtcvt.belt.model import build_belt
+from rtcvt.belt.unit import BeltUnit, Load, Pulley, load_belt_unit
+from rtcvt.errors import InputError
+from rtcvt.quantity import to_si
+from rtcvt.recording import revision
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import Scenario, Table
+
+__all__ = [
+    "LIMITS",
+    "Comparison",
+    "Quote",
+    "SignalError",
+    "Verification",
+    "compare",
+    "load_cases",
+    "passage_mean",
+    "verify",
+]
+
+Array = NDArray[np.float64]
+
+LIMITS = {"speed": 0.01, "tension": 0.03, "torque": 0.03}
+FLOOR = 0.01  # of the largest signal of a kind
+UNITS = {"speed": "rad/s", "tension": "N", "torque": "N.m"}
+SOURCE = {
+    "two_pulley_belt": "Ntarladima, Pieber and Gerstmayr 2023",
+    "two_pulley_5pk": "Kubas 2017",
+    "accessory_5pk": "Kubas 2017",
+}
+
+
+@dataclass(frozen=True)
+class SignalError:
+    """Error of one signal of the real-time model."""
+
+    name: str
+    kind: str  # "speed", "tension" or "torque"
+    nrms: float
+    smooth: float  # the same of the means over the passage of an element; nrms for the ANCF belt
+    ripple: float  # RMS of what the mean takes away from the full model, by the same scale; 0 for the ANCF belt
+    scale: float
+    limit: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A load case: both runs and what they say."""
+
+    title: str
+    full: Result
+    pairs: Mapping[str, tuple[Array, Array]]  # by signal: full, real-time, over full.time
+    errors: tuple[SignalError, ...]
+    real_time_us: float  # median of a step
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A printed number or statement beside ours."""
+
+    section: str
+    about: str
+    printed: str
+    ours: str
+    agrees: bool | None  # None: nothing to decide
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All runs of a check."""
+
+    unit: BeltUnit
+    comparisons: tuple[Comparison, ...]
+    discretisation: Mapping[str, float]  # RMS by which half the element length changes a signal; of rigid elements
+    runs: Mapping[str, Result]  # full runs that the figures show: "run-up" of rigid elements by unit, "nominal"
+    studies: Mapping[str, Mapping[str, Result]]
+    quotes: tuple[Quote, ...]
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Every bound that is exceeded, in words."""
+        return tuple(
+            f"{c.title}: {e.name} is off by {e.smooth:.3g}, allowed {e.limit:.3g}"
+            for c in self.comparisons
+            for e in c.errors
+            if not e.smooth <= e.limit
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Everything in numbers, ready for JSON: see the command's help for the keys."""
+        return {
+            "unit": self.unit.name,
+            "revision": revision(),
+            "full_model": full_model(self.unit),
+            "passed": not self.failures,
+            "failures": list(self.failures),
+            "load_cases": [
+                {
+                    "name": c.title,
+                    "duration_s": float(c.full.time[-1]),
+                    "full_wall_s": c.full.cost,
+                    "step_us": c.real_time_us,
+                    "errors": [
+                        {"signal": e.name, "kind": e.kind, "nrms": e.nrms, "smooth": e.smooth, "ripple": e.ripple,
+                         "scale": e.scale, "limit": e.limit}
+                        for e in c.errors
+                    ],
+                }
+                for c in self.comparisons
+            ],
+            "discretisation": dict(self.discretisation),
+            "studies": {k: {label: studies.figures(r) for label, r in v.items()} for k, v in self.studies.items()},
+            "source": [vars(q) for q in self.quotes],
+        }  # fmt: skip
+
+
+def load_cases(unit: BeltUnit) -> list[Case]:
+    """Scenarios of the unit, and its first one with another belt.
+
+    Raises
+    ------
+    InputError
+        The unit has no scenario, no full model or no table for the real-time model.
+    """
+    full_model(unit)
+    if not unit.scenario:
+        raise InputError(unit.source, "scenario", None, "at least one [[scenario]] to check")
+    if unit.hybrid is None:
+        raise InputError(unit.source, "hybrid", None, "a table with the friction coefficient mu of the real-time model")
+    hybrid = unit.hybrid
+    unit = refined(unit)
+    first = unit.scenario[0]
+    found = [_case(s.name, unit, s) for s in unit.scenario]
+    changes: dict[str, Any] = {"hybrid": hybrid.model_copy(update={"mu": 2.0 * hybrid.mu})}
+    for key in ("ancf", "elements"):
+        table = getattr(unit, key)
+        if table is not None:
+            changes[key] = table.model_copy(update={"mu": 2.0 * table.mu})
+    found.append(_case("twice the friction", unit.model_copy(update=changes), first))
+    tight = unit.belt.model_copy(update={"pretension": 1.25 * unit.belt.pretension})
+    found.append(_case("five quarters of the pretension", unit.model_copy(update={"belt": tight}), first))
+    return found
+
+
+def refined(unit: BeltUnit) -> BeltUnit:
+    """The unit with rigid elements of half the length; with an ANCF belt, itself."""
+    e = unit.elements
+    if e is None or full_model(unit) == "ancf":
+        return unit
+    return changed(unit, elements=2 * e.elements, c_1=0.5 * e.c_1, c_2=0.5 * e.c_2, b=0.5 * e.b)
+
+
+def _case(name: str, unit: BeltUnit, scenario: Scenario) -> Case:
+    if full_model(unit) == "ancf":
+        same = scenario is unit.scenario[0] and name == scenario.name
+        instants = tuple(t for t in studies.INSTANTS if t <= scenario.duration)
+        return Case("nominal" if same else name, unit, scenario, instants)
+    trace = {"two_pulley_5pk": ("driven", 0.75), "accessory_5pk": ("alternator", 0.4)}.get(unit.name)
+    return Case(name, unit, scenario, (), trace)
+
+
+def _mirrored(unit: BeltUnit) -> list[Case]:
+    """Section 5 of Kubas 2017 with its layout, a drawing without dimensions, the other way round.
+
+    Turning the crankshaft the other way is the same as mirroring the layout: the alternator then lies before the
+    crankshaft, in the tight part of the belt. The second case has elements of 14 mm instead of 11 mm.
+    """
+    scenario = unit.scenario[0]
+    torque = scenario.inputs["crankshaft.tau"]
+    assert isinstance(torque, Table)
+    turned = torque.model_copy(update={"value": tuple(-to_si(v, "N.m") for v in torque.value)})
+    scenario = scenario.model_copy(update={"duration": 0.5, "inputs": {"crankshaft.tau": turned}})
+    given = (("mirrored", unit), ("mirrored, 120 elements", changed(unit, elements=120)))
+    return [Case(name, u, scenario, (), ("alternator", 0.4)) for name, u in given]
+
+
+def compare(case: Case, full: Result, title: str) -> Comparison:
+    """Run the real-time model over a case and compare it with the full one."""
+    unit = case.unit
+    model = build_belt(unit, "hybrid")
+    fast = simulate(model, case.scenario, unit.step)
+    at = np.round(full.time / fast.step).astype(int)
+    used = (at < fast.time.size) & (abs(at * fast.step - full.time) < 1e-6)
+    at = at[used]
+    names, path = list(unit.pulleys), unit.path()
+    spans = [f"{a}_{b}.F" for a, b in zip(names, names[1:] + names[:1], strict=True)]
+    pairs: dict[str, tuple[Array, Array]] = {}
+    kinds: dict[str, str] = {}
+    for i, (name, pulley) in enumerate(unit.pulleys.items()):
+        if pulley.flange != "speed":
+            pairs[f"{name}.w"], kinds[f"{name}.w"] = (full.series[f"{name}.w"][used], fast[f"{name}.w"][at]), "speed"
+            own = path.sigma[i] * path.radius[i] * (fast[spans[i]][at] - fast[spans[i - 1]][at])
+            pairs[f"{name}.M"], kinds[f"{name}.M"] = (full.series[f"{name}.M"][used], own), "torque"
+        else:
+            given = _shaft_torque(pulley, full.series[f"{name}.w"], full.series[f"{name}.M"], full.time)[used]
+            pairs[f"{name}.tau"], kinds[f"{name}.tau"] = (given, fast[f"{name}.tau"][at]), "torque"
+    for span in spans:
+        pairs[span], kinds[span] = (full.series[span][used], fast[span][at]), "tension"
+    largest = {k: max(float(np.max(abs(pairs[n][0]))) for n in pairs if kinds[n] == k) for k in set(kinds.values())}
+    errors = []
+    for name, (a, b) in pairs.items():
+        kind = kinds[name]
+        scale = max(float(np.max(abs(a))), FLOOR * largest[kind], 1e-12)
+        mean_a, mean_b = passage_mean(case, full, a), passage_mean(case, full, b)
+        nrms, smooth, size = (
+            float(np.sqrt(np.nanmean(x[1:] ** 2))) / scale for x in (a - b, mean_a - mean_b, a - mean_a)
+        )
+        errors.append(SignalError(name, kind, nrms, smooth, size, scale, LIMITS[kind]))
+    cost = float(np.median(fast.step_cost) * 1e6)
+    return Comparison(title, full, pairs, tuple(errors), cost)
+
+
+def _shaft_torque(pulley: Pulley, w: Array, M: Array, time: Array) -> Array:
+    """Torque [N m] that gives a pulley its speed, by its balance.
+
+    The ANCF model's own multiplier alternates from step to step after a kink of the speed, see `motion`.
+    """
+    load = 0.0 if pulley.load is None else _load(pulley.load, w)
+    return np.asarray(pulley.inertia * np.gradient(w, time) + pulley.friction * w - load - M)
+
+
+def _load(load: Load, w: Array) -> Array:
+    """Torque over speed, linear between its points and beyond them."""
+    x, y = np.array(load.w), np.array(load.tau)
+    i = np.clip(np.searchsorted(x, w) - 1, 0, x.size - 2)
+    return np.asarray(y[i] + (y[i + 1] - y[i]) / (x[i + 1] - x[i]) * (w - x[i]))
+
+
+def passage_mean(case: Case, full: Result, values: Array) -> Array:
+    """Mean of a signal over the passage of an element, not a number near the ends; of the ANCF belt the signal itself.
+
+    The window at a time is what one element takes to pass at the speed that the belt has then.
+
+    Raises
+    ------
+    InputError
+        The belt hardly moves.
+    """
+    unit = case.unit
+    if unit.elements is None or full_model(unit) == "ancf":
+        return values
+    name, radius = next(iter(unit.pulleys)), unit.line_radius[0]
+    length = unit.path().length / unit.elements.elements
+    travel = np.concatenate([[0.0], np.cumsum(abs(full.series[f"{name}.w"][1:]) * radius * np.diff(full.time))])
+    travel += 1e-12 * np.arange(travel.size)
+    total = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(travel))])
+    low, high = travel - 0.5 * length, travel + 0.5 * length
+    inside = (low >= 0.0) & (high <= travel[-1])
+    if not inside.any():
+        allowed = "time in which the belt travels by more than two elements"
+        raise InputError(f"scenario '{case.scenario.name}'", "duration", case.scenario.duration, allowed)
+    mean = (np.interp(high, travel, total) - np.interp(low, travel, total)) / length
+    return np.where(inside, mean, np.nan)
+
+
+def discretisation(coarse: Result, fine: Result) -> dict[str, float]:
+    """RMS of the difference of two full runs, both as means over the passage of the coarse one's element."""
+    found = {}
+    for name, a in fine.series.items():
+        if name.endswith((".w", ".M")) or (name.endswith(".F") and "_" in name):
+            x, y = (passage_mean(coarse.case, coarse, v) for v in (a, coarse.series[name]))
+            found[name] = float(np.sqrt(np.nanmean((x - y)[1:] ** 2))) / max(float(np.nanmax(abs(x))), 1e-12)
+    return found
+
+
+def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None) -> Verification:
+    """Make the full runs that `folder` does not hold yet, and compare.
+
+    Raises
+    ------
+    InputError
+        See `load_cases`.
+    KeyboardInterrupt
+        Interrupted; the next call goes on.
+    """
+    comparisons = []
+    for case in load_cases(unit):
+        title = unit.scenario[0].name if case.name == "nominal" else case.name
+        comparisons.append(compare(case, result(case, folder, progress), title))
+    runs: dict[str, Result] = {}
+    found: dict[str, Mapping[str, Result]] = {}
+    quotes: list[Quote] = []
+    changes: dict[str, float] = {}
+    if full_model(unit) == "ancf":
+        runs[unit.name] = comparisons[0].full
+        found = {study: studies.run_study(unit, study, folder, progress) for study in studies.STUDIES}
+        if unit.name in SOURCE:
+            quotes += _section_4_ancf(runs[unit.name], found)
+        return Verification(unit, tuple(comparisons), changes, runs, found, tuple(quotes))
+    for name in {unit.name, "two_pulley_5pk"} if unit.name == "accessory_5pk" else {unit.name}:
+        drive = unit if name == unit.name else load_belt_unit(name)
+        runs[name] = result(_case("own mesh", drive, drive.scenario[0]), folder, progress)
+    changes = discretisation(runs[unit.name], comparisons[0].full)
+    if "two_pulley_5pk" in runs:
+        quotes += _section_4(runs["two_pulley_5pk"])
+    if unit.name == "accessory_5pk":
+        quotes += _section_5(runs[unit.name], "")
+        for case in _mirrored(unit):
+            runs[case.name] = result(case, folder, progress)
+            quotes += _section_5(runs[case.name], f", {case.name}")[2:]
+    return Verification(unit, tuple(comparisons), changes, runs, found, tuple(quotes))
+
+
+# --- what the sources print
+
+
+def _late(r: Result, name: str, share: float = 0.1) -> float:
+    return float(np.mean(r.series[name][r.time >= (1.0 - share) * r.time[-1]]))
+
+
+def _near(section: str, about: str, printed: float, value: float, unit: str, within: float) -> Quote:
+    """A printed value that ours should meet within a share of it."""
+    ours = f"{value:.4g} {unit}"
+    return Quote(section, about, f"about {printed:g} {unit}", ours, abs(value - printed) <= within * abs(printed))
+
+
+def _below(section: str, about: str, printed: float, value: float, unit: str, most: float) -> Quote:
+    """A printed error; ours should not be larger than `most`."""
+    return Quote(section, about, f"{printed:g} {unit}", f"{value:.3g} {unit}", abs(value) <= most)
+
+
+def _section_4_ancf(r: Result, found: Mapping[str, Mapping[str, Result]]) -> list[Quote]:
+    """Comparison with analytical solutions at 2.45 s, and what the text says of the studies."""
+    unit = r.case.unit
+    tight, slack = (float(r.series[f"{s}.F"][-1]) for s in ("P1_P2", "P2_P1"))
+    tau, w_2 = float(r.series["P1.tau"][-1]), float(r.series["P2.w"][-1])
+    f = studies.figures(r)
+    drop = unit.line_radius[0] * (tight - slack) / tau - 1.0
+    load = (25.0 + 2.0 * w_2) / tau - 1.0
+    creep = f["creep"] / f["from strain"] - 1.0
+    error, relative = capstan(r, unit.ancf.mu if unit.ancf else 0.0)
+    quotes = [
+        _below("4", "r (F_1 - F_2) beside the torque of P1, relative error", 0.37, 100.0 * drop, "%", 1.0),
+        _below("4", "25 N m + d_P2 omega_P2 beside the torque of P1", 0.0, 100.0 * load, "%", 1.0),
+        _below("4", "creep from speeds beside that from strains", 3.3, 100.0 * creep, "%", 6.6),
+        _below("4, Fig. 24", "axial force on P1 beside Euler-Eytelwein, largest error", 13.6, error, "N", 27.2),
+        _below("4, Fig. 24", "the same, relative", 2.5, 100.0 * relative, "%", 5.0),
+    ]
+
+    def spread(study: str, labels: list[str], name: str) -> float:
+        values = [studies.figures(found[study][label])[name] for label in labels]
+        return (max(values) - min(values)) / max(abs(v) for v in values)
+
+    nothing = "almost no effect"
+    change = spread("elements", list(found["elements"]), "P2.w [rad/s]")
+    quotes.append(
+        Quote("4, Fig. 12", "speed of P2 by the number of elements", nothing, _percent(change), change <= 0.01)
+    )
+    change = spread("segments", ["segments 4", "segments 8"], "creep")
+    quotes.append(Quote("4, Figs. 18-21", "creep with 4 or 8 segments", nothing, _percent(change), change <= 0.03))
+    a, b, c = (roughness(found["scheme"][f"scheme {k}"]) for k in "abc")
+    about = "axial force at 1 s from point to point: c much smoother than a and b"
+    quotes.append(Quote("4, Fig. 22", about, "c is", f"{a:.2f}, {b:.2f}, {c:.2f} N", c < 0.5 * min(a, b)))
+    return quotes
+
+
+def capstan(r: Result, mu: float) -> tuple[float, float]:
+    """Largest error [N] and relative error of the axial force on the first pulley beside Euler and Eytelwein.
+
+    The belt sticks where it runs on and slips over the last part of the wrap: T = T_slack exp(mu phi), phi from where
+    it runs off, up to T_tight.
+    """
+    _, T, theory = capstan_curve(r, mu)
+    error = abs(T - theory)
+    return float(np.max(error)), float(np.max(error / theory))
+
+
+def capstan_curve(r: Result, mu: float) -> tuple[Array, Array, Array]:
+    """Arc length on the first pulley, axial force there at the end, and Euler and Eytelwein's."""
+    path = r.case.unit.path()
+    low, high = path.arc(0)
+    s, F = r.fields["belt.s"][-1], r.fields["belt.F"][-1]
+    on = (s >= low) & (s <= high)
+    names = list(r.case.unit.pulleys)
+    before, after = (float(r.series[f"{a}_{b}.F"][-1]) for a, b in ((names[-1], names[0]), (names[0], names[1])))
+    if before < after:  # the slack span ends here: it runs against the order of the pulleys
+        phi = (s[on] - low) / path.radius[0]
+        slack, tight = before, after
+    else:
+        phi = (high - s[on]) / path.radius[0]
+        slack, tight = after, before
+    return s[on], F[on], slack * np.exp(mu * np.minimum(phi, np.log(tight / slack) / mu))
+
+
+def roughness(r: Result) -> float:
+    """RMS [N] of the axial force's deviation from the mean of its two neighbours, at the first instant."""
+    F = r.fields["belt.F"][0]
+    return float(np.sqrt(np.mean((F - 0.5 * (np.roll(F, 1) + np.roll(F, -1))) ** 2)))
+
+
+def _section_4(r: Result) -> list[Quote]:
+    """Kubas 2017, section 4."""
+    speed, driven = _late(r, "driving.w"), _late(r, "driven.w")
+    slack, tight = _late(r, "driven_driving.F"), _late(r, "driving_driven.F")
+    slip = 1.0 - driven / speed
+    found = [
+        _near("4, Fig. 10", "speed of the transmission", -22.0, speed, "rad/s", 0.03),
+        Quote("4", "slip", "below 1.5 %", _percent(slip), 0.0 < slip < 0.015),
+        _near("4, Fig. 11", "tension of the slack span", 250.0, slack, "N", 0.05),
+        _near("4, Fig. 11", "tension of the tight span", 780.0, tight, "N", 0.05),
+        _near("4, Fig. 11", "difference of both", 530.0, tight - slack, "N", 0.05),
+    ]
+    if "trace.F" in r.series:
+        F, middle = r.series["trace.F"], 0.5 * (slack + tight)
+        above = np.flatnonzero((r.time > 0.5) & (middle < F))
+        if above.size:
+            gap = np.flatnonzero(np.diff(above) > 20)
+            last = above[gap[0]] if gap.size else above[-1]
+            span = float(r.time[last] - r.time[above[0]])
+            found.append(_near("4, Fig. 11", "time of a joint on the tight side", 0.9, span, "s", 0.1))
+        for name, sign, text in (("driven", 1.0, "grows"), ("driving", -1.0, "falls")):
+            N = r.series[f"trace.{name}.N"]
+            touch = np.flatnonzero(N > 0.0)
+            touch = touch[r.time[touch] > 0.5]
+            if touch.size < 20:
+                continue
+            first = touch[: int(np.argmax(np.append(np.diff(touch), 99) > 20)) + 1]
+            inner = first[first.size // 5 : first.size - first.size // 5]
+            slope = float(np.polyfit(r.time[inner], N[inner], 1)[0])
+            about = f"normal force of an element along the {name} pulley"
+            found.append(Quote("4, Fig. 12", about, text, f"{slope:+.0f} N/s", sign * slope > 0.0))
+    return found
+
+
+def _section_5(r: Result, which: str) -> list[Quote]:
+    """Kubas 2017, section 5; `which` names the variant."""
+    half = int(np.argmin(abs(r.time - 0.5)))
+    crank = float(np.mean(r.series["crankshaft.w"][half - 25 : half + 26]))
+    signs = {name: float(np.sign(r.series[f"{name}.w"][half])) for name in r.case.unit.pulleys}
+    wanted = dict.fromkeys(signs, -1.0) | {"tensioner": 1.0}
+    peak = {name: float(np.max(r.series[f"{name}.peak"])) for name in r.case.unit.pulleys}
+    order = sorted(peak, key=lambda name: -peak[name])
+    wanted_order = ["alternator", "tensioner"]
+    shown = ", ".join("+" if s > 0 else "-" for s in signs.values())
+    return [
+        _near("5, Fig. 15", "speed of the crankshaft at 0.5 s", -20.0, crank, "rad/s", 0.03),
+        Quote("5, Fig. 15", "signs of all speeds", "-, -, -, tensioner +", shown, signs == wanted),
+        Quote("5, Fig. 16", f"largest normal forces on an element{which}", ", then ".join(wanted_order),
+              ", then ".join(order[:2]), order[:2] == wanted_order),
+        _near("5, Fig. 16", f"at the alternator{which}", 600.0, peak["alternator"], "N", 0.1),
+        _near("5, Fig. 16", f"at the tensioner{which}", 450.0, peak["tensioner"], "N", 0.1),
+    ]  # fmt: skip
+
+
+def _percent(x: float) -> str:
+    return f"{100.0 * x:.2f} %"

@@ -1,0 +1,432 @@
+"""Lateral motion of a moving belt: Lorenz, Offner, Sopouch and Ertl 2014, eqs. (1)-(7); derived in docs/moving_belt.md.
+
+The belt lies beside its taut line x_0(s) by w along the normal n, ``x = x_0 + w n``, with ``w = q^T w(s)`` in any basis
+of periodic functions, and moves along this line at the transport speed v. With the line's curvature kappa(s)::
+
+    m (C0 q.. + C1 q v. + 2 v C1 q. + v^2 (K0 - C2 q)) - F (K0 - C2 q)
+        + EI (K2 + C4 q) + DI (C4 q. + v (C5 q - K3)) = sum_i M_i (T_i q + R_i) + integral of w p cos
+
+    m (v. (L_0 - 2 K0^T q + q^T C2 q) - 2 v q.^T (K0 - C2 q) + q..^T C1 q) = sum_i kappa_i M_i + integral of p sin
+
+where ``F = F_0 + (EA DL + DA DL.)/L_0`` with the elongation ``DL = q^T C2 q/2 - K0^T q``, M_i is the moment that pulley
+i transfers to the belt, and p the pressure of the pulleys [N/m]. In place of one F a tension F(s) may be given, as that
+of the real-time model (`tension_field`): then ``F (K0 - C2 q)`` is the integral of
+``F(s) (kappa w - (w' w'^T + kappa^2 w w^T) q)``.
+
+Matrices are integrals along the belt by Gauss' rule between the ends of spans and wraps and the edges of the basis.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.belt.geometry import BeltPath
+
+__all__ = [
+    "Basis",
+    "Contact",
+    "MovingBelt",
+    "Steady",
+    "accelerations",
+    "elongation",
+    "energy",
+    "frequencies",
+    "lateral_displacement",
+    "moving_belt",
+    "pod_basis",
+    "spline_basis",
+    "steady",
+    "tension_field",
+]
+
+Array = NDArray[np.float64]
+
+_NEWTON = 60  # iterations at most
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Functions of arc length with their first three derivatives.
+
+    Attributes
+    ----------
+    edges : (k,) array
+        Arc lengths [m] between which the functions are smooth.
+    values : callable
+        ``values(s, order)`` is the derivative of that order at `s` (n,), shape (n, N) [1/m^order].
+    """
+
+    edges: Array
+    values: Callable[[Array, int], Array]
+
+
+def spline_basis(length: float, n: int, degree: int = 4) -> Basis:
+    """Periodic B-splines on `n` equal intervals of a closed belt.
+
+    At the distance of x intervals from its start a spline is (Schoenberg 1946)
+    ``B(x) = 1/p! sum_k (-1)^k binom(p + 1, k) (x - k)_+^p``.
+
+    Parameters
+    ----------
+    length : float
+        Of the belt [m].
+    n : int
+        Intervals, and functions; more than `degree` of them.
+    degree : int
+        p, at least 3 as third derivatives are needed.
+    """
+    if degree < 3 or n <= degree:
+        raise ValueError(f"a degree of at least 3 and more functions than that: degree {degree}, {n} functions")
+    h = length / n
+
+    def values(s: Array, order: int) -> Array:
+        x = np.mod(np.asarray(s, dtype=float)[:, None] / h - np.arange(n), n)
+        power = degree - order
+        found = np.zeros_like(x)
+        for k in range(degree + 2):
+            beyond = x - k
+            part = np.where(beyond >= 0.0, np.abs(beyond) ** power, 0.0)
+            found += (-1) ** k * math.comb(degree + 1, k) * part
+        return np.where(x < degree + 1, found, 0.0) / (math.factorial(power) * h**order)
+
+    return Basis(h * np.arange(n + 1), values)
+
+
+def pod_basis(length: float, snapshots: Array, modes: int, degree: int = 4) -> tuple[Basis, Array]:
+    """The modes that hold most of the snapshots (proper orthogonal decomposition), interpolated by splines.
+
+    Parameters
+    ----------
+    length : float
+        Of the belt [m].
+    snapshots : (n, k) array
+        Lateral displacement [m] at n places ``length j/n``, in space, of k instants; see `lateral_displacement`.
+    modes : int
+        How many, at most k and n.
+
+    Returns
+    -------
+    Basis
+        Orthonormal modes, ``integral of w_i w_j = delta_ij`` up to the interpolation.
+    singular : (min(n, k),) array
+        Singular values [m^1.5]: their squares are the modes' shares.
+    """
+    n = snapshots.shape[0]
+    splines = spline_basis(length, n, degree)
+    left, singular, _ = np.linalg.svd(snapshots * math.sqrt(length / n), full_matrices=False)
+    shapes = left[:, :modes] / math.sqrt(length / n)
+    at = length * np.arange(n) / n
+    middle = 0.5 * (degree + 1) * length / n  # of the first spline: places at the splines' middles are well posed
+    coefficients = np.linalg.solve(splines.values(at + middle % (length / n), 0), shapes)
+    shift = middle % (length / n)
+
+    def values(s: Array, order: int) -> Array:
+        return splines.values(np.asarray(s) + shift, order) @ coefficients
+
+    return Basis(np.mod(splines.edges - shift, length), values), singular
+
+
+def lateral_displacement(path: BeltPath, points: Array, n: int) -> Array:
+    """Snapshot of a belt's nodes in space: w at n equal steps of the taut line, where its normal meets the belt.
+
+    Parameters
+    ----------
+    path : BeltPath
+        The taut line.
+    points : (k, 2) array
+        Points of the closed belt in its order [m], wherever along it they are.
+    n : int
+        Places.
+
+    Returns
+    -------
+    (n,) array
+        [m].
+
+    Raises
+    ------
+    ValueError
+        The belt does not cross a normal.
+    """
+    base, tangent, _ = path.at(path.length * np.arange(n) / n)
+    normal = np.stack([-tangent[:, 1], tangent[:, 0]], axis=1)
+    along = np.einsum("kid,id->ik", points[:, None, :] - base[None, :, :], tangent)
+    across = np.einsum("kid,id->ik", points[:, None, :] - base[None, :, :], normal)
+    after_along, after_across = np.roll(along, -1, axis=1), np.roll(across, -1, axis=1)
+    crosses = (along <= 0.0) & (after_along > 0.0)
+    with np.errstate(all="ignore"):
+        share = along / (along - after_along)
+    w = np.where(crosses, across + share * (after_across - across), np.inf)
+    nearest = np.argmin(np.abs(w), axis=1)
+    found = w[np.arange(n), nearest]
+    if not np.isfinite(found).all():
+        raise ValueError(
+            f"the belt does not cross the normal at s = {path.length * np.argmin(np.isfinite(found)) / n:g}"
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class MovingBelt:
+    """Matrices of eqs. (6) and (7), and what they are integrated from.
+
+    Attributes
+    ----------
+    m, EA, EI, DA, DI, F_0 : float
+        Mass per length [kg/m], stiffness [N] and [N m^2], damping [N s] and [N m^2 s], tension of the taut line [N].
+    C, K : lists of (N, N) and (N,) arrays
+        C0 to C5 and K0 to K3. C3 and K1 complete the series; the equations do not need them.
+    T : (n, N, N) array
+        Moment to lateral force of each pulley, along the belt's own tangent [1/m].
+    R : (n, N) array
+        The same of the taut line, of the moment that friction at the belt's surface exerts about its line [1/m].
+    s, weight, kappa : (k,) arrays
+        Places [m], weights [m] and curvatures [1/m] of the quadrature.
+    w : (4, k, N) array
+        Basis there, with three derivatives.
+    """
+
+    path: BeltPath
+    m: float
+    EA: float
+    EI: float
+    DA: float
+    DI: float
+    F_0: float
+    C: tuple[Array, ...]
+    K: tuple[Array, ...]
+    T: Array
+    R: Array
+    s: Array
+    weight: Array
+    kappa: Array
+    w: Array
+
+
+def moving_belt(
+    path: BeltPath,
+    basis: Basis,
+    *,
+    m: float,
+    EA: float,
+    EI: float = 0.0,
+    DA: float = 0.0,
+    DI: float = 0.0,
+    F_0: float,
+    height: float = 0.0,
+    points: int = 6,
+) -> MovingBelt:
+    """Integrate the matrices.
+
+    Parameters
+    ----------
+    path : BeltPath
+        Taut line.
+    basis : Basis
+        Of the lateral displacement.
+    m, EA, EI, DA, DI, F_0
+        See `MovingBelt`; per length of the taut line.
+    height : float
+        Of the belt [m]: friction acts at half of it from the belt's line.
+    points : int
+        Of Gauss' rule in each interval; exact for splines of a degree below `points`.
+    """
+    edges = np.unique(np.concatenate([path.knots, basis.edges]))
+    edges = edges[(edges >= 0.0) & (edges <= path.length)]
+    edges = edges[np.concatenate([[True], np.diff(edges) > 1e-12 * path.length])]
+    x, g = np.polynomial.legendre.leggauss(points)
+    half = 0.5 * np.diff(edges)
+    s = (half[:, None] * (x + 1.0) + edges[:-1, None]).ravel()
+    weight = (half[:, None] * g).ravel()
+    _, _, kappa = path.at(s)
+    w = np.stack([basis.values(s, order) for order in range(4)])
+
+    def product(a: int, b: int, f: Array | float = 1.0) -> Array:
+        return (w[a] * (weight * f)[:, None]).T @ w[b]
+
+    C = (product(0, 0), product(0, 1), product(1, 1) + product(0, 0, kappa**2), product(1, 2), product(2, 2),
+         product(2, 3))  # fmt: skip
+    K = tuple((weight * kappa) @ w[order] for order in range(4))
+    T, R = [], []
+    for i in range(path.span.size):
+        start, end = path.arc(i)
+        share = np.where((s > start) & (s < end), 1.0 / (end - start), 0.0)
+        T.append(path.sigma[i] / path.radius[i] * product(0, 1, share))
+        R.append(-0.5 * height / path.radius[i] * ((weight * share) @ w[1]))
+    return MovingBelt(path, m, EA, EI, DA, DI, F_0, C, K, np.array(T), np.array(R), s, weight, kappa, w)
+
+
+def elongation(belt: MovingBelt, q: Array) -> float:
+    """DL [m], by Green's strain."""
+    return float(0.5 * q @ belt.C[2] @ q - belt.K[0] @ q)
+
+
+def frequencies(belt: MovingBelt, v: float, tension: float) -> Array:
+    """Natural frequencies [rad/s] of small vibration at a transport speed, increasing; of the undamped belt.
+
+    Eigenvalues of ``m q'' + 2 m v C1 q' + ((F - m v^2) C2 + EI C4) q = 0`` with the tension held. Beyond a critical
+    speed the values of what diverges are missing.
+    """
+    m, C = belt.m, belt.C
+    N = C[0].shape[0]
+    stiffness = (tension - m * v * v) * C[2] + belt.EI * C[4]
+    inverse = np.linalg.inv(m * C[0])
+    system = np.block([[np.zeros((N, N)), np.eye(N)], [-inverse @ stiffness, -inverse @ (2.0 * m * v * C[1])]])
+    values = np.linalg.eigvals(system)
+    oscillating = np.abs(values.real) < 1e-6 * np.abs(values).max()
+    return np.sort(values.imag[oscillating & (values.imag > 0.0)])
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Elastic and viscous contact of the belt with its pulleys: ``p = k d + c d'`` at the depth d, not negative."""
+
+    k: float  # [N/m^2]
+    c: float = 0.0  # [N s/m^2]
+
+
+def _depth(belt: MovingBelt, q: Array) -> tuple[Array, Array, Array]:
+    """Depth [m] in the nearest pulley (k,), and the cosine and sine of its push with normal and tangent of the line."""
+    base, tangent, _ = belt.path.at(belt.s)
+    normal = np.stack([-tangent[:, 1], tangent[:, 0]], axis=1)
+    x = base + (belt.w[0] @ q)[:, None] * normal
+    away = x[None] - belt.path.center[:, None]
+    distance = np.hypot(away[..., 0], away[..., 1])
+    depth = belt.path.radius[:, None] - distance
+    i = np.argmax(depth, axis=0)
+    at = np.arange(belt.s.size)
+    push = away[i, at] / distance[i, at][:, None]
+    return depth[i, at], np.sum(push * normal, axis=1), np.sum(push * tangent, axis=1)
+
+
+def _tension_force(belt: MovingBelt, excess: float | Array, q: Array) -> tuple[Array, Array]:
+    """``excess (K0 - C2 q)`` with an excess of each place or one of all, and its derivative to q, the excess held."""
+    if np.ndim(excess) == 0:
+        return excess * (belt.K[0] - belt.C[2] @ q), -float(excess) * belt.C[2]
+    weight = belt.weight * excess
+    K = (weight * belt.kappa) @ belt.w[0]
+    C = (belt.w[1] * weight[:, None]).T @ belt.w[1] + (belt.w[0] * (weight * belt.kappa**2)[:, None]).T @ belt.w[0]
+    return K - C @ q, -C
+
+
+def tension_field(path: BeltPath, tensions: Array, s: Array) -> Array:
+    """Tension [N] at arc lengths `s` [m] from that of the hybrid model's cells.
+
+    Parameters
+    ----------
+    tensions : (n, F) array
+        Of span j, then of the cells of the next pulley's wrap [N], j = 0, ..., n - 1; see `rtcvt.belt.layout`. Each
+        of the F faces of a wrap has an equal share of it, along which the tension goes from one cell's to the next's.
+    """
+    n, faces = tensions.shape
+    at, value = [], []
+    for j in range(n):
+        start, end = path.knots[2 * j], path.knots[2 * j + 1]
+        after = path.knots[2 * j + 2]
+        at += [start, *(end + (after - end) * k / faces for k in range(faces))]
+        value += [tensions[j, 0], *tensions[j]]
+    return np.interp(np.mod(s, path.length), [*at, path.length], [*value, tensions[0, 0]])
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Steady motion: coordinates (N,) [m], pressure at the places of the quadrature (k,) [N/m], tension there [N]."""
+
+    q: Array
+    pressure: Array
+    tension: Array
+
+
+def steady(
+    belt: MovingBelt, contact: Contact, v: float = 0.0, tension: Array | None = None, moments: Array | None = None
+) -> Steady:
+    """Shape and contact pressure at a constant transport speed, by Newton's method on eq. (6).
+
+    Parameters
+    ----------
+    v : float
+        Transport speed [m/s].
+    tension : (k,) array, optional
+        Of each place of the quadrature [N], instead of the one that follows from the belt's elongation.
+    moments : (n,) array, optional
+        From the pulleys to the belt [N m].
+
+    Raises
+    ------
+    ArithmeticError
+        No steady motion was found.
+    """
+    N = belt.C[0].shape[0]
+    q = np.zeros(N)
+    m, stiff = belt.m, belt.EI * belt.C[4] + belt.DI * v * belt.C[5]
+    constant = belt.EI * belt.K[2] - belt.DI * v * belt.K[3]
+    if moments is not None:
+        stiff = stiff - np.tensordot(moments, belt.T, 1)
+        constant = constant - moments @ belt.R
+    touching = belt.kappa != 0.0
+    for _ in range(_NEWTON):
+        F = belt.F_0 + belt.EA / belt.path.length * elongation(belt, q) if tension is None else tension
+        force, slope = _tension_force(belt, m * v * v - F, q)
+        if tension is None:
+            gradient = belt.C[2] @ q - belt.K[0]
+            slope = slope + belt.EA / belt.path.length * np.outer(gradient, gradient)
+        depth, cosine, _ = _depth(belt, q)
+        pressure = np.where(touching, contact.k * depth, 0.0)
+        pushed = (belt.weight * pressure * cosine) @ belt.w[0]
+        yielding = belt.weight * np.where(touching, contact.k * cosine**2, 0.0)
+        residual = force + constant + stiff @ q - pushed
+        step = np.linalg.solve(slope + stiff + (belt.w[0] * yielding[:, None]).T @ belt.w[0], -residual)
+        q = q + step
+        before, touching = touching, _depth(belt, q)[0] > 0.0
+        if np.array_equal(before, touching) and np.abs(belt.w[0] @ step).max() < 1e-13:
+            depth = _depth(belt, q)[0]
+            F = belt.F_0 + belt.EA / belt.path.length * elongation(belt, q) if tension is None else tension
+            return Steady(q, np.where(depth > 0.0, contact.k * depth, 0.0), np.broadcast_to(F, belt.s.shape))
+    raise ArithmeticError(f"no steady motion of the belt at {v:g} m/s after {_NEWTON} iterations")
+
+
+def accelerations(
+    belt: MovingBelt, q: Array, rate: Array, v: float, moments: Array, contact: Contact | None = None
+) -> tuple[Array, float]:
+    """``q''`` (N,) [m/s^2] and ``v'`` [m/s^2] of eqs. (6) and (7).
+
+    The bending damping of (6) acts on q alone; along the belt it would need a line without jumps of curvature.
+    """
+    m, C, K = belt.m, belt.C, belt.K
+    gradient = C[2] @ q - K[0]
+    F = belt.F_0 + (belt.EA * elongation(belt, q) + belt.DA * float(gradient @ rate)) / belt.path.length
+    lateral = -m * (2.0 * v * C[1] @ rate - v * v * gradient) - F * gradient
+    lateral -= belt.EI * (K[2] + C[4] @ q) + belt.DI * (C[4] @ rate + v * (C[5] @ q - K[3]))
+    lateral += np.tensordot(moments, belt.T, 1) @ q + moments @ belt.R
+    along = -2.0 * m * v * float(rate @ gradient)
+    along += float(np.sum(belt.path.sigma / belt.path.radius * moments))
+    if contact is not None:
+        depth, cosine, sine = _depth(belt, q)
+        approach = -(belt.w[0] @ rate + v * (belt.w[1] @ q)) * cosine - v * (1.0 - belt.kappa * (belt.w[0] @ q)) * sine
+        pressure = np.where(depth > 0.0, np.maximum(contact.k * depth + contact.c * approach, 0.0), 0.0)
+        lateral += (belt.weight * pressure * cosine) @ belt.w[0]
+        push = cosine * (belt.w[1] @ q) + sine * (1.0 - belt.kappa * (belt.w[0] @ q))
+        along += float(np.sum(belt.weight * pressure * push))
+    N = q.size
+    mass = np.empty((N + 1, N + 1))
+    mass[:N, :N] = m * C[0]
+    mass[:N, N] = mass[N, :N] = m * C[1] @ q
+    mass[N, N] = m * (belt.path.length - 2.0 * K[0] @ q + q @ C[2] @ q)
+    found = np.linalg.solve(mass, np.append(lateral, along))
+    return found[:N], float(found[N])
+
+
+def energy(belt: MovingBelt, q: Array, rate: Array, v: float, contact: Contact | None = None) -> float:
+    """Kinetic and potential energy [J], that of the tension F_0 of the taut line included."""
+    m, C, K = belt.m, belt.C, belt.K
+    L_0, DL = belt.path.length, elongation(belt, q)
+    kinetic = rate @ C[0] @ rate + 2.0 * v * (rate @ C[1] @ q) + v * v * (L_0 - 2.0 * K[0] @ q + q @ C[2] @ q)
+    bent = belt.kappa + belt.w[2] @ q
+    potential = belt.F_0 * DL + 0.5 * belt.EA * DL * DL / L_0 + 0.5 * belt.EI * np.sum(belt.weight * bent * bent)
+    if contact is not None:
+        depth = np.maximum(_depth(belt, q)[0], 0.0)
+        potential += 0.5 * contact.k * np.sum(belt.weight * depth * depth)
+    return float(0.5 * m * kinetic + potential)

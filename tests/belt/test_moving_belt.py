@@ -1,0 +1,346 @@
+"""Moving belt after Lorenz et al. 2014: matrices, travelling string and beam, contact forces, energy, modes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rtcvt.belt import layout
+from rtcvt.belt.geometry import belt_path
+from rtcvt.belt.moving_belt import (
+    Basis,
+    Contact,
+    accelerations,
+    elongation,
+    energy,
+    frequencies,
+    lateral_displacement,
+    moving_belt,
+    pod_basis,
+    spline_basis,
+    steady,
+    tension_field,
+)
+from rtcvt.build import build_any, load_any
+
+PATH = belt_path(np.array([[0.0, 0.0], [0.4, 0.0]]), np.array([0.1, 0.1]), np.array([True, True]))
+SPAN = 0.4
+
+
+def sines(count, length=SPAN):
+    """Functions that vanish outside the first span, and at its ends with their second derivatives."""
+    k = math.pi * np.arange(1, count + 1) / length
+
+    def values(s, order):
+        x = np.asarray(s)[:, None]
+        f = (np.sin, np.cos, lambda a: -np.sin(a), lambda a: -np.cos(a))[order]
+        return np.where((x >= 0.0) & (x <= length), f(k * x) * k**order, 0.0)
+
+    return Basis(np.linspace(0.0, length, 2 * count + 1), values)
+
+
+def three_pulleys():
+    center = np.array([[0.0, 0.0], [0.5, 0.05], [0.22, 0.3]])
+    return belt_path(center, np.array([0.1, 0.06, 0.04]), np.array([True, True, True]))
+
+
+# --- matrices ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("degree", [3, 4, 5])
+def test_splines_sum_to_one_and_their_derivatives_are_derivatives(degree):
+    basis = spline_basis(1.7, 20, degree)
+    s = np.linspace(0.0, 1.7, 333, endpoint=False) + 1e-3
+    np.testing.assert_allclose(basis.values(s, 0).sum(axis=1), 1.0, rtol=1e-12)
+    np.testing.assert_allclose(basis.values(s + 1.7, 0), basis.values(s, 0), atol=1e-10)
+    h = 1e-5
+    for order in (0, 1, 2):
+        slope = (basis.values(s + h, order) - basis.values(s - h, order)) / (2.0 * h)
+        inside = np.min(np.abs(s[:, None] - basis.edges), axis=1) > 2.0 * h
+        exact = basis.values(s, order + 1)
+        np.testing.assert_allclose(slope[inside], exact[inside], atol=2e-5 * np.abs(exact).max())
+
+
+def test_matrices_of_sines_in_a_span_are_their_integrals():
+    """``integral of sin sin = L/2``; products with one derivative are antisymmetric, those with kappa vanish."""
+    belt = moving_belt(PATH, sines(5), m=1.0, EA=1e4, EI=1.0, F_0=100.0)
+    k = math.pi * np.arange(1, 6) / SPAN
+    np.testing.assert_allclose(belt.C[0], np.eye(5) * SPAN / 2.0, atol=1e-12)
+    np.testing.assert_allclose(belt.C[2], np.diag(k**2) * SPAN / 2.0, atol=1e-8)
+    np.testing.assert_allclose(belt.C[4], np.diag(k**4) * SPAN / 2.0, rtol=1e-9, atol=1e-5)
+    i, j = np.meshgrid(np.arange(1, 6), np.arange(1, 6), indexing="ij")
+    with np.errstate(all="ignore"):
+        exact = np.where((i + j) % 2 == 1, 2.0 * i * j / (i**2 - j**2), 0.0)  # integral of sin_i sin_j'
+    np.testing.assert_allclose(belt.C[1], np.where(i == j, 0.0, exact), atol=1e-11)
+    for K in belt.K:
+        np.testing.assert_allclose(K, 0.0, atol=1e-12)
+
+
+def test_symmetries_of_a_closed_belt():
+    """Of periodic functions: C0, C2, C4 symmetric, C1, C3, C5 antisymmetric; K1 and K3 are jumps of K0's and K2's."""
+    belt = moving_belt(three_pulleys(), spline_basis(three_pulleys().length, 60, 5), m=1.0, EA=1e4, EI=1.0, F_0=100.0)
+    for k in (0, 2, 4):
+        np.testing.assert_allclose(belt.C[k], belt.C[k].T, atol=1e-9 * np.abs(belt.C[k]).max())
+    for k in (1, 3, 5):
+        np.testing.assert_allclose(belt.C[k], -belt.C[k].T, atol=1e-9 * np.abs(belt.C[k]).max())
+    basis = spline_basis(belt.path.length, 60, 5)
+    jumps = np.zeros((3, 60))
+    for i in range(3):
+        ends = np.array(belt.path.arc(i))
+        for order in range(3):
+            f = basis.values(ends, order)
+            jumps[order] += belt.path.sigma[i] / belt.path.radius[i] * (f[1] - f[0])
+    for order in range(3):
+        np.testing.assert_allclose(belt.K[order + 1], jumps[order], atol=1e-9 * np.abs(jumps[order]).max())
+
+
+def test_the_quadrature_is_exact_for_splines():
+    path = three_pulleys()
+    few, many = (moving_belt(path, spline_basis(path.length, 30), m=1.0, EA=1e4, EI=1.0, F_0=1.0, points=n)
+                 for n in (5, 12))  # fmt: skip
+    for a, b in zip((*few.C, *few.K, few.T, few.R), (*many.C, *many.K, many.T, many.R), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-10 * max(np.abs(b).max(), 1e-300))
+
+
+def test_elongation_is_that_of_a_wider_loop():
+    """A loop that is moved outwards by a everywhere is longer by 2 pi a; Green's strain adds kappa^2 a^2/2."""
+    belt = moving_belt(PATH, spline_basis(PATH.length, 50), m=1.0, EA=1e4, F_0=1.0)
+    a = 1e-4
+    expected = 2.0 * math.pi * a + 0.5 * a * a * 2.0 * math.pi / 0.1
+    assert elongation(belt, np.full(50, -a)) == pytest.approx(expected, rel=1e-10)
+
+
+# --- vibration of a span ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9, 0.97])
+def test_a_travelling_string_vibrates_at_its_frequencies(share):
+    """``omega_n = n pi (c^2 - v^2)/(c L)`` (Skutsch 1897), with c^2 = F/m, up to the critical speed c."""
+    m, F = 0.1, 400.0
+    c = math.sqrt(F / m)
+    belt = moving_belt(PATH, sines(80), m=m, EA=1e4, F_0=F)
+    found = frequencies(belt, share * c, F)[:3]
+    exact = np.arange(1, 4) * math.pi * c * (1.0 - share**2) / SPAN
+    np.testing.assert_allclose(found, exact, rtol=2e-5)
+
+
+def beam_frequency(near, m, F, EI, v, length):
+    """Root of the determinant of a pinned travelling beam next to `near`, by Newton's method in the complex plane."""
+
+    def determinant(omega):
+        k = np.roots([EI, 0.0, F - m * v * v, -2.0 * m * v * omega, -m * omega * omega])
+        e = np.exp(1j * k * length)
+        matrix = np.array([np.ones(4), k**2, e, k**2 * e])
+        vandermonde = np.prod([k[j] - k[i] for i in range(4) for j in range(i + 1, 4)])
+        return np.linalg.det(matrix) / vandermonde * np.exp(-0.5j * length * np.sum(k))
+
+    omega = complex(near)
+    for _ in range(60):
+        h = 1e-6 * abs(omega)
+        d = determinant(omega)
+        step = d / ((determinant(omega + h) - determinant(omega - h)) / (2.0 * h))
+        omega -= step
+        if abs(step) < 1e-11 * abs(omega):
+            break
+    assert abs(omega.imag) < 1e-6 * abs(omega)
+    return omega.real
+
+
+@pytest.mark.parametrize("share", [0.0, 0.4, 0.8, 0.95])
+def test_a_travelling_beam_vibrates_at_its_frequencies(share):
+    """Against the equation ``m (w_tt + 2 v w_st + v^2 w_ss) - F w_ss + EI w_ssss = 0`` with pinned ends."""
+    m, F, EI = 0.1, 400.0, 0.5
+    critical = math.sqrt((F + EI * (math.pi / SPAN) ** 2) / m)
+    belt = moving_belt(PATH, sines(40), m=m, EA=1e4, EI=EI, F_0=F)
+    found = frequencies(belt, share * critical, F)[:3]
+    for omega in found:
+        assert omega == pytest.approx(beam_frequency(omega, m, F, EI, share * critical, SPAN), rel=1e-6)
+    assert np.all(np.diff(found) > 0.0)
+
+
+def test_a_travelling_beam_diverges_at_its_critical_speed():
+    """``m v^2 = F + EI (pi/L)^2``: the lowest frequency falls to zero there, and is no frequency beyond."""
+    m, F, EI = 0.1, 400.0, 0.5
+    critical = math.sqrt((F + EI * (math.pi / SPAN) ** 2) / m)
+    belt = moving_belt(PATH, sines(20), m=m, EA=1e4, EI=EI, F_0=F)
+    rest = frequencies(belt, 0.0, F)[0]
+    assert frequencies(belt, (1.0 - 1e-5) * critical, F)[0] < 0.01 * rest
+    assert frequencies(belt, (1.0 - 1e-5) * critical, F).size == 20
+    assert frequencies(belt, (1.0 + 1e-5) * critical, F).size == 19
+
+
+# --- contact with pulleys ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def flat_belt():
+    """The flat belt of two_pulley_belt, with a bending stiffness that the splines resolve."""
+    path = load_any("two_pulley_belt").path()
+    return moving_belt(path, spline_basis(path.length, 300), m=0.8288, EA=7980.0, EI=0.02, F_0=400.0)
+
+
+def inside(belt, i, layer):
+    """Places on a wrap, and how far they lie from its start; without a boundary layer at both ends."""
+    start, end = belt.path.arc(i)
+    at = (belt.s > start + layer) & (belt.s < end - layer)
+    return at, belt.s[at] - start
+
+
+@pytest.mark.parametrize("v", [0.0, 10.0, 18.0])
+def test_contact_forces_of_two_pulleys_with_inertia(flat_belt, v):
+    """Without friction ``p = (F - m v^2)/r`` on both wraps; pulleys carry ``2 (F - m v^2)``, a third at 18 m/s."""
+    contact = Contact(2e7)
+    found = steady(flat_belt, contact, v)
+    F = found.tension[0]
+    hub = F - 0.8288 * v * v
+    for i in range(2):
+        at, _ = inside(flat_belt, i, 0.08)
+        np.testing.assert_allclose(found.pressure[at], hub / 0.1, rtol=2e-3)
+        direction = np.array([1.0, 0.0]) if i == 0 else np.array([-1.0, 0.0])
+        base, _, _ = flat_belt.path.at(flat_belt.s)
+        near = np.abs(base[:, 0] - flat_belt.path.center[i, 0]) < 0.15
+        outward = (flat_belt.path.center[i] - base) / np.hypot(*(flat_belt.path.center[i] - base).T)[:, None]
+        load = np.sum((flat_belt.weight * found.pressure)[near] * (outward @ direction)[near])
+        assert load == pytest.approx(2.0 * hub, abs=0.02 / 0.1**2)  # what is bent into the wrap: EI/r^2
+
+
+@pytest.mark.parametrize("v", [1.0, 12.0])
+def test_contact_forces_with_friction_are_those_of_creep_theory(flat_belt, v):
+    """Driving pulley: adhesion at the tight tension, then ``T - G v = (T_2 - G v) exp(mu phi)`` (Bechtel et al. 2000).
+
+    The pressure is ``(T - G v)/r``, with ``G v = m v^2`` as the equations keep the mass per length.
+    """
+    mu, slack, tight = 0.5, 300.0, 520.0
+    flux = 0.8288 * v * v
+    length = flat_belt.path.length
+    tension = np.empty_like(flat_belt.s)
+    creep = math.log((tight - flux) / (slack - flux)) / mu
+    for i, (into, out) in enumerate(((tight, slack), (slack, tight))):
+        start, end = flat_belt.path.arc(i)
+        on = (flat_belt.s >= start) & (flat_belt.s <= end)
+        left = (end - flat_belt.s[on]) / 0.1  # angle before the exit
+        sign = 1.0 if into > out else -1.0
+        sliding = flux + (out - flux) * np.exp(sign * mu * left)
+        tension[on] = np.where(left < creep, sliding, into)
+        after = i
+        span = (flat_belt.s > flat_belt.path.knots[2 * after]) & (flat_belt.s < flat_belt.path.knots[2 * after + 1])
+        tension[span] = out
+    assert creep < math.pi
+    found = steady(flat_belt, Contact(2e7), v, tension=tension)
+    for i in range(2):
+        at, _ = inside(flat_belt, i, 0.04)
+        smooth = np.abs((flat_belt.path.arc(i)[1] - flat_belt.s[at]) / 0.1 - creep) > 0.2
+        expected = (tension[at] - flux) / 0.1
+        np.testing.assert_allclose(found.pressure[at][smooth], expected[smooth], rtol=1e-2)
+    assert length > 1.2
+
+
+def test_normal_forces_of_the_real_time_model_are_the_integral_of_the_pressure(flat_belt):
+    """The tensions of the hybrid model's cells as those of the field: N of each pulley within its resolution."""
+    instance = build_any(load_any("two_pulley_belt")).instantiate()
+    instance.set("belt.v_start", 3.0)
+    instance.initialise()
+    instance.set("P1.w", -30.0)
+    instance.set("P2.tau", 20.0)
+    for _ in range(3000):
+        instance.step(1e-3)
+    F = int(instance.p[layout.FACES])
+    block = int(instance.p[layout.W_CELL]) + 2 * F
+    tension = tension_field(flat_belt.path, instance.work[block : block + 2 * F].reshape(2, F), flat_belt.s)
+    assert tension.max() == pytest.approx(instance.get("P2_P1.F"))
+    normal = []
+    for v, T in ((instance.get("belt.v"), tension), (0.0, np.full_like(tension, 400.0))):
+        pressure = steady(flat_belt, Contact(2e7), v, tension=T).pressure
+        for i in range(2):
+            base, _, _ = flat_belt.path.at(flat_belt.s)
+            near = np.hypot(*(base - flat_belt.path.center[i]).T) < 0.15
+            normal.append(np.sum((flat_belt.weight * pressure)[near]))
+    for i, name in enumerate(("P1", "P2")):
+        at_rest = 400.0 * math.pi  # bending makes the wrap a little shorter, at rest and now
+        assert normal[i] / normal[2 + i] == pytest.approx(instance.get(f"{name}.N") / at_rest, rel=0.02)
+
+
+# --- energy -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("contact", [None, Contact(1e6)])
+def test_energy_changes_by_the_work_of_the_moments(contact):
+    """``dE/dt = q''(sum M (T q + R)) + v sum kappa M`` at random states without damping.
+
+    A moving belt's contact conserves energy only as its integral does, so it is taken at standstill.
+    """
+    rng = np.random.default_rng(5)
+    path = three_pulleys()
+    belt = moving_belt(path, spline_basis(path.length, 40), m=0.3, EA=5e4, EI=0.05, F_0=300.0, height=4e-3)
+    for _ in range(10):
+        q, rate = 1e-3 * rng.normal(size=40), 0.1 * rng.normal(size=40)
+        v = 10.0 * rng.normal() if contact is None else 0.0
+        moments = 5.0 * rng.normal(size=3)
+        acceleration, v_dot = accelerations(belt, q, rate, v, moments, contact)
+        h = 1e-6
+        change = energy(belt, q + h * rate, rate + h * acceleration, v + h * v_dot, contact)
+        change -= energy(belt, q - h * rate, rate - h * acceleration, v - h * v_dot, contact)
+        work = rate @ (np.tensordot(moments, belt.T, 1) @ q + moments @ belt.R)
+        work += v * np.sum(path.sigma / path.radius * moments)
+        assert change / (2.0 * h) == pytest.approx(work, rel=1e-5, abs=2e-4)
+
+
+def test_damping_takes_energy_from_a_standing_belt():
+    rng = np.random.default_rng(6)
+    path = three_pulleys()
+    belt = moving_belt(path, spline_basis(path.length, 40), m=0.3, EA=5e4, EI=0.05, DA=20.0, DI=1e-3, F_0=300.0)
+    contact = Contact(1e6, 200.0)
+    for _ in range(20):
+        q, rate = 1e-3 * rng.normal(size=40), 0.1 * rng.normal(size=40)
+        acceleration, v_dot = accelerations(belt, q, rate, 0.0, np.zeros(3), contact)
+        h = 1e-7
+        change = energy(belt, q + h * rate, rate + h * acceleration, h * v_dot, contact)
+        change -= energy(belt, q - h * rate, rate - h * acceleration, -h * v_dot, contact)
+        assert change < 0.0
+
+
+# --- modes of a full model --------------------------------------------------------------------------------------------
+
+
+def test_lateral_displacement_does_not_depend_on_where_the_nodes_are():
+    """A belt shifted along itself, its nodes anywhere: the same field in space."""
+    path = three_pulleys()
+
+    def node(s):
+        base, tangent, _ = path.at(s)
+        normal = np.stack([-tangent[:, 1], tangent[:, 0]], axis=1)
+        return base + (1e-3 * np.sin(2.0 * math.pi * 3.0 * s / path.length))[:, None] * normal
+
+    fields = [lateral_displacement(path, node(path.length * (np.arange(2000) + shift) / 2000.0), 100)
+              for shift in (0.0, 0.37, 0.81)]  # fmt: skip
+    expected = 1e-3 * np.sin(2.0 * math.pi * 3.0 * np.arange(100) / 100.0)
+    for field in fields:
+        np.testing.assert_allclose(field, expected, atol=2e-5)
+
+
+def test_modes_of_snapshots_span_them_and_give_the_same_vibration():
+    """Snapshots of three shapes: three modes, orthonormal; matrices in the modes are those of the shapes."""
+    rng = np.random.default_rng(9)
+    path = three_pulleys()
+    n = 240
+    s = path.length * np.arange(n) / n
+    shapes = np.stack(
+        [np.sin(2.0 * math.pi * k * s / path.length + p) for k, p in ((2, 0.0), (2, 1.0), (5, 0.0))], axis=1
+    )
+    basis, singular = pod_basis(path.length, shapes @ rng.normal(size=(3, 50)), 3)
+    assert singular[3] < 1e-12 * singular[0]
+    belt = moving_belt(path, basis, m=0.3, EA=5e4, EI=0.05, F_0=300.0)
+    np.testing.assert_allclose(belt.C[0], np.eye(3), atol=1e-6)
+    at = basis.values(s, 0)
+    np.testing.assert_allclose(at @ np.linalg.lstsq(at, shapes, rcond=None)[0], shapes, atol=1e-9)
+    transform = np.linalg.lstsq(shapes, at, rcond=None)[0]
+
+    def exact(points, order):
+        k = 2.0 * math.pi * np.array([2, 2, 5]) / path.length
+        f = (np.sin, np.cos, lambda a: -np.sin(a), lambda a: -np.cos(a))[order]
+        return (f(k * np.asarray(points)[:, None] + np.array([0.0, 1.0, 0.0])) * k**order) @ transform
+
+    other = moving_belt(path, Basis(basis.edges, exact), m=0.3, EA=5e4, EI=0.05, F_0=300.0)
+    for a, b in zip((*belt.C[:5], *belt.K[:3]), (*other.C[:5], *other.K[:3]), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5 * np.abs(b).max() + 1e-9)
+    np.testing.assert_allclose(frequencies(belt, 20.0, 300.0), frequencies(other, 20.0, 300.0), rtol=1e-5)

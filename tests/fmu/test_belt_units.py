@@ -1,0 +1,102 @@
+"""Belt drives as units: native code gives the model's bits, and the Python unit the same numbers."""
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import fmpy
+import pytest
+from fmpy.validation import validate_fmu
+from native_host import H, Hosted
+
+from fmu.export import export_python
+from fmu.native.export import export_native, write_sources
+from rtcvt.belt.page import belt_page
+from rtcvt.build import build_any, load_any
+
+CASES = {
+    "accessory": ("accessory_5pk", "hybrid", {"alternator__mu": 0.15, "belt__v_start": 12.0}),
+    "accessory_rigid": ("accessory_5pk", "rigid", {}),
+    "speed": ("two_pulley_belt", "hybrid", {"P2__mu": 0.2}),
+}
+
+
+def inputs(model, k):
+    """Large enough for wraps to slip, now and then."""
+    return {v.name: 3.0 * (v.nominal or 1.0) * math.sin((3.0 + 2.0 * i) * k * H)
+            for i, v in enumerate(model.select("input"))}  # fmt: skip
+
+
+def own_run(model, steps, parameters):
+    instance = model.instantiate()
+    for name, value in parameters.items():
+        instance.set(name.replace("__", "."), value)
+    instance.initialise()
+    found, statuses = [], set()
+    for k in range(steps):
+        for name, value in inputs(model, k).items():
+            instance.set(name, value)
+        statuses.add(instance.step(H))
+        found.append(instance.y.tolist() + instance.x.tolist() + instance.derivative().tolist())
+    return found, statuses
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("belts")
+    paths = {}
+    for key, (name, fidelity, _) in CASES.items():
+        unit = load_any(name)
+        page = belt_page(build_any(unit, fidelity), unit)
+        paths[key] = export_native(unit, fidelity, folder / f"{key}.fmu", documentation=page)
+    return paths
+
+
+@pytest.mark.parametrize("key", CASES)
+def test_a_native_unit_gives_the_same_bits_as_its_model(exported, tmp_path, key):
+    name, fidelity, parameters = CASES[key]
+    assert not validate_fmu(str(exported[key]))
+    model = build_any(load_any(name), fidelity)
+    unit = Hosted(Path(fmpy.extract(str(exported[key]), str(tmp_path / key)))).start(**parameters)
+    expected, statuses = own_run(model, 600, parameters)
+    found = []
+    for k in range(600):
+        unit.step(inputs(model, k))
+        found.append(unit.values() + unit.values("local"))
+    unit.fmi.freeInstance()
+    assert found == expected
+    assert key == "accessory_rigid" or statuses == {0, 1}  # some wrap has slipped
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_the_sources_compile_without_a_warning(tmp_path):
+    write_sources(build_any(load_any("accessory_5pk")), "accessory", tmp_path)
+    command = ["cc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only"]
+    done = subprocess.run([*command, str(tmp_path / "all.c")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_flanges_and_outputs_of_the_accessory_drive(exported):
+    variables = {v.name: v for v in fmpy.read_model_description(str(exported["accessory"])).modelVariables}
+    for flange in ("crankshaft", "alternator", "pump"):
+        assert variables[f"{flange}.tau"].causality == "input"
+        assert variables[f"{flange}.w"].causality == "output"
+    assert variables["tensioner.w"].causality == "output"
+    for name in ("crankshaft_alternator.F", "alternator_pump.F", "alternator.slip", "tensioner.F_x", "crankshaft.N"):
+        assert variables[name].causality == "output"
+
+
+def test_the_python_unit_gives_the_same_numbers(tmp_path):
+    path = export_python(load_any("accessory_5pk"), "hybrid", tmp_path / "unit.fmu", documentation="<p>About</p>")
+    start = {"crankshaft.tau": -12.0, "pump.tau": 3.0}
+    result = fmpy.simulate_fmu(str(path), stop_time=0.05, output_interval=H, start_values=start,
+                               output=["alternator.w", "tensioner_crankshaft.F"])  # fmt: skip
+    instance = build_any(load_any("accessory_5pk")).instantiate()
+    for name, value in start.items():
+        instance.set(name, value)
+    instance.initialise()
+    for _ in range(50):
+        instance.step(H)
+    for name in ("alternator.w", "tensioner_crankshaft.F"):
+        assert result[name][-1] == instance.get(name)

@@ -92,8 +92,10 @@ def speed_flanges(unit: AnyUnit) -> dict[str, str]:
 
 def files_beside(unit: AnyUnit) -> list[Path]:
     """Files of its own folder that a unit needs: a reduced model, a driving cycle."""
-    name = unit.reduced if isinstance(unit, Variator) else unit.cycle if isinstance(unit, Part) else None
-    own = unit.folder / name if name is not None and not isinstance(unit, Unit) else None
+    if not isinstance(unit, Part | Variator):
+        return []
+    name = unit.reduced if isinstance(unit, Variator) else unit.cycle
+    own = unit.folder / name if name is not None else None
     return [own] if own is not None and own.is_file() else []
 
 

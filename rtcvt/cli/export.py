@@ -90,6 +90,7 @@ def export(
     from rtcvt.variator.page import variator_page
     from rtcvt.variator.unit import Variator
     from rtcvt.vehicle.page import part_page
+    from rtcvt.vehicle.parts import Part
 
     loaded = load_any(unit)
     choice = {k: str(v) for k, v in assignments(flanges, "--flange").items()}

@@ -7,7 +7,7 @@ of five quarters of the pretension. Nothing of the real-time model is fitted to 
 
 over all samples of 1 ms, max|full| at least a hundredth of the largest of its kind. Signals are speeds of pulleys that
 torques or the belt move, tensions of spans, and torques: of the shaft where the speed is given, else of the belt on the
-pulley, which is sigma r (T_after - T_before) in the real-time model.
+pulley, by the pulley's balance.
 
 Rigid elements run onto a pulley like a chain's links. They slide as they do so, and make speeds and tensions ripple,
 and torques the more. Both are no properties of the belt and fall with the square of the elements' length: full runs for
@@ -214,18 +214,20 @@ def compare(case: Case, full: Result, title: str) -> Comparison:
     at = np.round(full.time / fast.step).astype(int)
     used = (at < fast.time.size) & (abs(at * fast.step - full.time) < 1e-6)
     at = at[used]
-    names, path = list(unit.pulleys), unit.path()
+    names = list(unit.pulleys)
     spans = [f"{a}_{b}.F" for a, b in zip(names, names[1:] + names[:1], strict=True)]
     pairs: dict[str, tuple[Array, Array]] = {}
     kinds: dict[str, str] = {}
-    for i, (name, pulley) in enumerate(unit.pulleys.items()):
+    for name, pulley in unit.pulleys.items():
         if pulley.flange != "speed":
             pairs[f"{name}.w"], kinds[f"{name}.w"] = (full.series[f"{name}.w"][used], fast[f"{name}.w"][at]), "speed"
-            own = path.sigma[i] * path.radius[i] * (fast[spans[i]][at] - fast[spans[i - 1]][at])
-            pairs[f"{name}.M"], kinds[f"{name}.M"] = (full.series[f"{name}.M"][used], own), "torque"
+            given = fast[f"{name}.tau"][at] if pulley.flange == "torque" else 0.0
+            M, own = (_belt_torque(pulley, w, given, full.time[used]) for w in pairs[f"{name}.w"])
+            pairs[f"{name}.M"], kinds[f"{name}.M"] = (M, own), "torque"
         else:
-            given = _shaft_torque(pulley, full.series[f"{name}.w"], full.series[f"{name}.M"], full.time)[used]
-            pairs[f"{name}.tau"], kinds[f"{name}.tau"] = (given, fast[f"{name}.tau"][at]), "torque"
+            w, M = full.series[f"{name}.w"][used], full.series[f"{name}.M"][used]
+            tau = _belt_torque(pulley, w, 0.0, full.time[used]) - M
+            pairs[f"{name}.tau"], kinds[f"{name}.tau"] = (tau, fast[f"{name}.tau"][at]), "torque"
     for span in spans:
         pairs[span], kinds[span] = (full.series[span][used], fast[span][at]), "tension"
     largest = {k: max(float(np.max(abs(pairs[n][0]))) for n in pairs if kinds[n] == k) for k in set(kinds.values())}
@@ -242,13 +244,14 @@ def compare(case: Case, full: Result, title: str) -> Comparison:
     return Comparison(title, full, pairs, tuple(errors), cost)
 
 
-def _shaft_torque(pulley: Pulley, w: Array, M: Array, time: Array) -> Array:
-    """Torque [N m] that gives a pulley its speed, by its balance.
+def _belt_torque(pulley: Pulley, w: Array, tau: Array | float, time: Array) -> Array:
+    """Torque [N m] of the belt on a pulley, by the pulley's balance, from its speed and the torque of its shaft.
 
-    The ANCF model's own multiplier alternates from step to step after a kink of the speed, see `motion`.
+    Samples of the contact forces' torque alias the impacts of rigid elements, and the ANCF model's multiplier of a
+    given speed alternates from step to step after a kink (see `motion`); the speed does neither.
     """
     load = 0.0 if pulley.load is None else _load(pulley.load, w)
-    return np.asarray(pulley.inertia * np.gradient(w, time) + pulley.friction * w - load - M)
+    return np.asarray(pulley.inertia * np.gradient(w, time) + pulley.friction * w - load - tau)
 
 
 def _load(load: Load, w: Array) -> Array:

@@ -378,9 +378,11 @@ def _speeds(r: Result, fig: str) -> str:
 def _trace(r: Result, fig: str, key: str) -> str:
     if "trace.F" not in r.series:
         return ""
-    about = {"F": "force in the joint before an element", "N": "normal forces on an element", "T": "friction on it"}[
-        key
-    ]
+    about = {
+        "F": "force in the joint before an element",
+        "N": "normal forces on an element",
+        "T": "friction on an element",
+    }[key]
     if key == "F":
         lines: Lines = [("", *thin(r.time, r.series["trace.F"]))]
     else:

@@ -174,7 +174,7 @@ def _signals(unit: BeltUnit, coupled: list[str]) -> Iterable[Variable]:
         ("loss.load", "W", "power that the loads of the unit file take", None, 100.0),
     ]
     for a, b in _spans(unit):
-        rows.append((f"{a}_{b}.F", "N", f"tension of the span from {a} to {b}", None, unit.belt.pretension))
+        rows.append((f"{a}_{b}.F", "N", f"elastic tension of the span from {a} to {b}", None, unit.belt.pretension))
     for name in unit.pulleys:
         rows += [
             (f"{name}.slip", "m/s", f"speed of the belt where it leaves {name}, less that of the rim", None, 0.1),

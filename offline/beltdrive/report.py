@@ -50,13 +50,10 @@ def report_page(v: Verification) -> str:
         f'<p class="lead">{text(v.unit.description)}</p>\n',
         _verdict(v),
         _cards(v),
-        '<div class="columns">\n',
         figure(
             _layout(v.unit), "Taut belt and pulleys. The arrow points along the order in which the belt visits them."
         ),
-        "<div>\n",
         _glance(v),
-        "</div>\n</div>\n",
         '<h2 id="errors">Real-time against full model</h2>\n',
         _method(v),
         _errors(v),
@@ -156,7 +153,7 @@ def _layout(unit: BeltUnit) -> str:
 def _method(v: Verification) -> str:
     ripple = (
         " Elements of finite length make all signals ripple as they run on: given is the error of the means over the "
-        "passage of one element and, in brackets, the error with the ripple and the ripple itself."
+        "passage of one element and, in brackets, the error with the ripple and the ripple itself [%]."
         if full_model(v.unit) == "elements"
         else ""
     )
@@ -175,7 +172,9 @@ def _errors(v: Verification) -> str:
         e = found.get((name, k))
         if e is None:
             return ""
-        shown = percent(e.smooth) + (f" ({percent(e.nrms)}; {percent(e.ripple)})" if e.ripple > 0.0 else "")
+        shown = percent(e.smooth)
+        if e.ripple > 0.0:
+            shown += f" ({100.0 * e.nrms:.1f}; {100.0 * e.ripple:.1f})"
         return shown if e.smooth <= e.limit else f'<span class="bad">{shown}</span>'
 
     head = ("signal", *(f'<a href="#case-{k}">{text(c.title)}</a>' for k, c in enumerate(v.comparisons, 1)))
@@ -201,10 +200,10 @@ def _discretisation(v: Verification) -> str:
 
 def _comparison(c: Comparison, k: int) -> str:
     kinds = {e.name: e.kind for e in c.errors}
-    columns = [[n for n in c.pairs if kinds[n] == "tension"], [n for n in c.pairs if kinds[n] != "tension"]]
+    columns = [[n for n in c.pairs if kinds[n] == kind] for kind in ("speed", "tension", "torque")]
     rows = max(len(column) for column in columns)
     with matplotlib.rc_context(_RC):
-        picture, grid = _grid(rows, 2, 1.35)
+        picture, grid = _grid(rows, 3, 1.35)
         for j, names in enumerate(columns):
             for i in range(rows):
                 ax = grid[i, j]
@@ -379,9 +378,11 @@ def _speeds(r: Result, fig: str) -> str:
 def _trace(r: Result, fig: str, key: str) -> str:
     if "trace.F" not in r.series:
         return ""
-    about = {"F": "force in the joint before an element", "N": "normal forces on an element", "T": "friction on it"}[
-        key
-    ]
+    about = {
+        "F": "force in the joint before an element",
+        "N": "normal forces on an element",
+        "T": "friction on an element",
+    }[key]
     if key == "F":
         lines: Lines = [("", *thin(r.time, r.series["trace.F"]))]
     else:

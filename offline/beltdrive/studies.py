@@ -68,22 +68,26 @@ def run_study(unit: BeltUnit, study: str, folder: Path, progress: Progress | Non
 
 
 def figures(r: Result) -> dict[str, float]:
-    """Speeds, torques, tensions and creep at the end.
+    """Speeds, torques, tensions and creep, means over the last 4 % of the run, which waves in the spans do not change.
 
     Creep is (v_max - v_min)/v_max over the spans; ``from strain`` takes the stretches instead of the speeds.
     """
-    unit, values = r.case.unit, {}
+    unit, late = r.case.unit, r.time >= 0.96 * r.time[-1]
+    values = {}
     names = list(unit.pulleys)
     spans = [f"{a}_{b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
+
+    def mean(name: str) -> float:
+        return float(np.mean(r.series[name][late]))
+
     for name in names:
-        values[f"{name}.w [rad/s]"] = float(r.series[f"{name}.w"][-1])
-        values[f"{name}.M [N.m]"] = float(r.series[f"{name}.M"][-1])
-    T = np.array([r.series[f"{s}.F"][-1] for s in spans])
-    v = abs(np.array([r.series[f"{s}.v"][-1] for s in spans]))
+        values[f"{name}.w [rad/s]"] = mean(f"{name}.w")
+        values[f"{name}.M [N.m]"] = mean(f"{name}.M")
+    T, v = [mean(f"{s}.F") for s in spans], [abs(mean(f"{s}.v")) for s in spans]
     for s, force in zip(spans, T, strict=True):
-        values[f"{s}.F [N]"] = float(force)
-    values["creep"] = float((v.max() - v.min()) / v.max())
-    values["from strain"] = float((T.max() - T.min()) / (T.max() + unit.belt.EA))
+        values[f"{s}.F [N]"] = force
+    values["creep"] = (max(v) - min(v)) / max(v)
+    values["from strain"] = (max(T) - min(T)) / (max(T) + unit.belt.EA)
     return values
 
 

@@ -142,6 +142,12 @@ def rim_radius(i, p):
 
 
 @kernel
+def speed(i, x, p):
+    """Speed of a pulley in the hybrid model [rad/s]."""
+    return x[int(p[N]) * int(p[FACES]) + i]
+
+
+@kernel
 def load_torque(i, slope, omega, p):
     """Torque of a pulley's load at a speed [N.m], or its slope [N.m.s/rad]."""
     row = int(p[LOAD]) + 2 * i
@@ -221,7 +227,7 @@ def cells(x, p, work):
     flux = p[belt + M] * q_m * q_m
     a = int(p[W_CELL])
     for c in range(count):
-        l = x[n + c]  # noqa: E741
+        l = x[c]  # noqa: E741
         lam = work[int(p[W_LENGTH]) + c] / l
         T = stiffness * (lam - 1.0)
         dT = -stiffness * lam / l
@@ -281,7 +287,7 @@ def flows(x, p, work):
     face = int(p[W_FACE])
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        V = rim_radius(i, p) * x[i]
+        V = rim_radius(i, p) * speed(i, x, p)
         kappa = work[int(p[W_KAPPA]) + n + i]
         rate = V_1 / limit(kappa, p[belt + T_0], p)
         for k in range(F):
@@ -364,7 +370,7 @@ def start_source(j, x, p, work):
     F = int(p[FACES])
     count = int(p[N]) * F
     c = j * F
-    if rim_radius(j, p) * x[j] < 0.0:
+    if rim_radius(j, p) * speed(j, x, p) < 0.0:
         return c
     last = c - 1 if c > 0 else count - 1
     for k in range(F):
@@ -379,7 +385,7 @@ def end_source(j, i, x, p, work):
     F = int(p[FACES])
     count = int(p[N]) * F
     c = j * F
-    if rim_radius(i, p) * x[i] >= 0.0:
+    if rim_radius(i, p) * speed(i, x, p) >= 0.0:
         return c
     for k in range(F):
         if work[int(p[W_SLIDE]) + c + k] == 0.0:
@@ -408,7 +414,9 @@ def end_ratio(j, i, x, p, work):
 @kernel
 def stretch_rate(j, i, x, p, work):
     """``rho_e V_e - rho_s V_s`` of the span from pulley j to pulley i [m/s]."""
-    return end_ratio(j, i, x, p, work) * rim_radius(i, p) * x[i] - start_ratio(j, x, p, work) * rim_radius(j, p) * x[j]
+    V_s = rim_radius(j, p) * speed(j, x, p)
+    V_e = rim_radius(i, p) * speed(i, x, p)
+    return end_ratio(j, i, x, p, work) * V_e - start_ratio(j, x, p, work) * V_s
 
 
 @kernel
@@ -430,18 +438,18 @@ def hybrid_derivative(x, u, p, dx, work):
     face = int(p[W_FACE])
     for i in range(n):
         j = i - 1 if i > 0 else n - 1
-        omega = x[i]
+        omega = speed(i, x, p)
         force = work[tension + i * F] - work[tension + j * F]
         after = i + 1 if i + 1 < n else 0
         force += start_ratio(i, x, p, work) * span_damping(i, after, p, work) * stretch_rate(i, after, x, p, work)
         force -= end_ratio(j, i, x, p, work) * span_damping(j, i, p, work) * stretch_rate(j, i, x, p, work)
         tau = flange_torque(i, x, u, p) + load_torque(i, 0, omega, p) - p[int(p[P_B]) + i] * omega
-        dx[i] = (tau + rim_radius(i, p) * force) / work[int(p[W_INERTIA]) + i]
+        dx[count + i] = (tau + rim_radius(i, p) * force) / work[int(p[W_INERTIA]) + i]
         coupling_rates(i, omega, x, u, p, dx)
     mean = 0.0
     for c in range(count):
         before = c - 1 if c > 0 else count - 1
-        dx[n + c] = work[face + before] - work[face + c]
+        dx[c] = work[face + before] - work[face + c]
         mean += work[face + c]
     dx[n + count] = (mean / count - x[n + count]) / T_Q
 
@@ -458,25 +466,25 @@ def damping_row(row, scale, rho, j, i, x, p, jac, work):
     source_s = start_source(j, x, p, work)
     source_e = end_source(j, i, x, p, work)
     gate = int(p[W_GATE])
-    V_s = rim_radius(j, p) * x[j]
-    V_e = rim_radius(i, p) * x[i]
+    V_s = rim_radius(j, p) * speed(j, x, p)
+    V_e = rim_radius(i, p) * speed(i, x, p)
     rho_s = ratio(c, source_s, p, work)
     rho_e = ratio(c, source_e, p, work)
     damping = scale * rho * span_damping(j, i, p, work)
-    jac[a + j] -= damping * rho_s * rim_radius(j, p)
-    jac[a + i] += damping * rho_e * rim_radius(i, p)
-    jac[a + n + c] += damping * V_s * rho_s / x[n + c]
-    jac[a + n + source_s] -= damping * V_s * rho_s / x[n + source_s]
-    jac[a + n + c] -= damping * V_e * rho_e / x[n + c]
-    jac[a + n + source_e] += damping * V_e * rho_e / x[n + source_e]
+    jac[a + count + j] -= damping * rho_s * rim_radius(j, p)
+    jac[a + count + i] += damping * rho_e * rim_radius(i, p)
+    jac[a + c] += damping * V_s * rho_s / x[c]
+    jac[a + source_s] -= damping * V_s * rho_s / x[source_s]
+    jac[a + c] -= damping * V_e * rho_e / x[c]
+    jac[a + source_e] += damping * V_e * rho_e / x[source_e]
     whole = scale * rho * (rho_e * V_e - rho_s * V_s) * p[int(p[P_BELT]) + D] / p[int(p[GEOMETRY]) + ROW * j + SPAN]
     for end in range(2):
         k = j if end == 0 else i
         other = work[gate + n + (i if end == 0 else j)]
         up = (k - 1) * F if k > 0 else count - F
-        jac[a + n + up] += whole * other * work[gate + 2 * n + k]
-        jac[a + n + k * F] += whole * other * work[gate + 3 * n + k]
-        jac[a + n + count] += whole * other * work[gate + 4 * n + k]
+        jac[a + up] += whole * other * work[gate + 2 * n + k]
+        jac[a + k * F] += whole * other * work[gate + 3 * n + k]
+        jac[a + count + n] += whole * other * work[gate + 4 * n + k]
 
 
 @kernel
@@ -491,27 +499,27 @@ def hybrid_jacobian(x, p, jac, work):
     for k in range(n_x * n_x):
         jac[k] = 0.0
     for i in range(n):
-        a = i * n_x
+        a = (count + i) * n_x
         j = i - 1 if i > 0 else n - 1
         after = i + 1 if i + 1 < n else 0
         inverse = 1.0 / work[int(p[W_INERTIA]) + i]
         by_force = rim_radius(i, p) * inverse
-        jac[a + i] += (load_torque(i, 1, x[i], p) - p[int(p[P_B]) + i]) * inverse
-        jac[a + n + i * F] += by_force * work[slope + i * F]
-        jac[a + n + j * F] -= by_force * work[slope + j * F]
+        jac[a + count + i] += (load_torque(i, 1, speed(i, x, p), p) - p[int(p[P_B]) + i]) * inverse
+        jac[a + i * F] += by_force * work[slope + i * F]
+        jac[a + j * F] -= by_force * work[slope + j * F]
         rho_s = start_ratio(i, x, p, work)
         rho_e = end_ratio(j, i, x, p, work)
-        damping_row(i, by_force, rho_s, i, after, x, p, jac, work)
-        damping_row(i, -by_force, rho_e, j, i, x, p, jac, work)
+        damping_row(count + i, by_force, rho_s, i, after, x, p, jac, work)
+        damping_row(count + i, -by_force, rho_e, j, i, x, p, jac, work)
         F_d = span_damping(i, after, p, work) * stretch_rate(i, after, x, p, work)
         source = start_source(i, x, p, work)
-        jac[a + n + i * F] -= by_force * F_d * rho_s / x[n + i * F]
-        jac[a + n + source] += by_force * F_d * rho_s / x[n + source]
+        jac[a + i * F] -= by_force * F_d * rho_s / x[i * F]
+        jac[a + source] += by_force * F_d * rho_s / x[source]
         F_d = span_damping(j, i, p, work) * stretch_rate(j, i, x, p, work)
         source = end_source(j, i, x, p, work)
-        jac[a + n + j * F] += by_force * F_d * rho_e / x[n + j * F]
-        jac[a + n + source] -= by_force * F_d * rho_e / x[n + source]
-        coupling_jacobian(i, i, inverse, 1.0, p, jac)
+        jac[a + j * F] += by_force * F_d * rho_e / x[j * F]
+        jac[a + source] -= by_force * F_d * rho_e / x[source]
+        coupling_jacobian(i, count + i, inverse, 1.0, p, jac)
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
         for k in range(F):
@@ -519,11 +527,11 @@ def hybrid_jacobian(x, p, jac, work):
             d = u + 1 if u + 1 < count else 0
             by_omega = work[face + 2 * count + u] * rim_radius(i, p)
             for side in range(3):
-                row = (n + u) * n_x if side == 0 else ((n + d) * n_x if side == 1 else (n + count) * n_x)
+                row = u * n_x if side == 0 else (d * n_x if side == 1 else (n + count) * n_x)
                 sign = -1.0 if side == 0 else (1.0 if side == 1 else 1.0 / (count * T_Q))
-                jac[row + i] += sign * by_omega
-                jac[row + n + u] += sign * work[face + 3 * count + u]
-                jac[row + n + d] += sign * work[face + 4 * count + u]
+                jac[row + count + i] += sign * by_omega
+                jac[row + u] += sign * work[face + 3 * count + u]
+                jac[row + d] += sign * work[face + 4 * count + u]
                 jac[row + n + count] += sign * work[face + 5 * count + u]
     jac[(n + count) * n_x + n + count] -= 1.0 / T_Q
 
@@ -621,7 +629,9 @@ def shared_outputs(v, flux, x, u, p, y, work):
         row = int(p[GEOMETRY]) + ROW * i
         before = int(p[GEOMETRY]) + ROW * j
         flange = int(p[FLANGE]) + 3 * i
-        omega = v / rim_radius(i, p) if rigid else x[i]
+        omega = v / rim_radius(i, p)
+        if not rigid:
+            omega = speed(i, x, p)
         friction += p[int(p[P_B]) + i] * omega * omega
         load -= load_torque(i, 0, omega, p) * omega
         y[i] = omega
@@ -670,7 +680,7 @@ def hybrid_output(x, u, p, y, work):
     unloaded = 0.0
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        V = rim_radius(i, p) * x[i]
+        V = rim_radius(i, p) * speed(i, x, p)
         beta = p[int(p[GEOMETRY]) + ROW * i + BETA]
         normal = 0.0
         for k in range(F):
@@ -685,13 +695,13 @@ def hybrid_output(x, u, p, y, work):
             if T_up == 0.0:
                 beyond += 1.0 - work[cell + up]
             creep += (T_d - T_u) * ((V + s) * beyond / work[cell + up] + s)
-            energy += 0.5 * x[n + u_] * T_u * T_u / stiffness
+            energy += 0.5 * x[u_] * T_u * T_u / stiffness
             length += work[int(p[W_LENGTH]) + u_]
-            unloaded += x[n + u_]
+            unloaded += x[u_]
             normal += 0.5 * (work[hat + u_] + work[hat + d]) * beta / F
         rate = stretch_rate(j, i, x, p, work)
         span += span_damping(j, i, p, work) * rate * rate
-        energy += 0.5 * work[int(p[W_INERTIA]) + i] * x[i] * x[i]
+        energy += 0.5 * work[int(p[W_INERTIA]) + i] * speed(i, x, p) * speed(i, x, p)
         work[int(p[W_TENSION]) + j] = work[tension + j * F]
         at = n + Y_TENSION + n + Y_PULLEY * i
         last = j * F + F - 1
@@ -745,9 +755,9 @@ def initialise(p, u, x, work):
     else:
         count = n * int(p[FACES])
         for i in range(n):
-            x[i] = v / rim_radius(i, p)
+            x[count + i] = v / rim_radius(i, p)
         for c in range(count):
-            x[n + c] = work[int(p[W_LENGTH]) + c] / stretch
+            x[c] = work[int(p[W_LENGTH]) + c] / stretch
         x[n + count] = v / stretch
     dx = work[int(p[W_STEP]) : int(p[W_STEP]) + n_x]
     derivative(0.0, x, u, p, dx, work)
@@ -824,14 +834,14 @@ def slide_stage(stage, h, k, p, work):
     face = int(p[W_FACE])
     slope = int(p[W_MEAN]) + count
     a = slope + 3 * count
-    at_l = stage * int(p[N_X]) + n
+    at_l = stage * int(p[N_X])
     for u in range(count):
         d = u + 1 if u + 1 < count else 0
         if stage == 0:
             for i in range(3):
                 work[slope + i * count + u] = work[face + (6 + i) * count + u]
         s = work[face + count + u] + work[slope + u] * k[at_l + u] + work[slope + count + u] * k[at_l + d]
-        s += work[slope + 2 * count + u] * k[at_l + count]
+        s += work[slope + 2 * count + u] * k[at_l + count + n]
         c = 0.0
         if stage == 1:
             c = 4.0 * work[a + u]
@@ -927,7 +937,7 @@ def mean_flows(x, p, work):
     face = int(p[W_FACE])
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        V = rim_radius(i, p) * x[i]
+        V = rim_radius(i, p) * speed(i, x, p)
         for k in range(F):
             u = j * F + k
             s = work[int(p[W_MEAN]) + u]
@@ -968,7 +978,7 @@ def step(t, h, x, u, p, y, work):
             good = False
     if p[RIGID] == 0.0:
         for c in range(int(p[N]) * int(p[FACES])):
-            if not x[int(p[N]) + c] > 0.0:
+            if not x[c] > 0.0:
                 good = False
     for i in range(n_y):
         if not abs(y_new[i]) < HUGE * HUGE:

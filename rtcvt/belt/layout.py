@@ -4,11 +4,11 @@ Pulleys count in the order in which the belt visits them. The belt is a ring of 
 span 1, ..., the cells of wrap 0, that is `FACES` cells from one span to the next. Face g lies between cells g and
 g + 1, on the pulley after span ``g // FACES``. State vectors::
 
-    hybrid  [omega (N), l (N FACES), q,  tau_1 and tau_2 of each coupling]
+    hybrid  [l (N FACES), omega (N), q,  tau_1 and tau_2 of each coupling]
     rigid   [v,                          tau_1 and tau_2 of each coupling]
 
-Outputs: one of each flange; belt speed, stored energy, four losses; tension of each span; five of each pulley; three of
-each coupling.
+The lengths come first, as elimination then fills little of the step's matrix. Outputs: one of each flange; belt speed,
+stored energy, four losses; tension of each span; five of each pulley; three of each coupling.
 """
 
 # the header: sizes, then places of tables in p and of blocks in work

@@ -137,10 +137,11 @@ def _spans(unit: BeltUnit) -> list[tuple[str, str]]:
 def _states(unit: BeltUnit, fidelity: Fidelity, faces: int, coupled: list[str]) -> tuple[tuple[str, str], ...]:
     states = [("belt.v", "m/s")]
     if fidelity == "hybrid":
-        states = [(f"{name}.w", "rad/s") for name in unit.pulleys]
+        states = []
         for name, after in _spans(unit):
             states.append((f"{name}_{after}.l", "m"))
             states += [(f"{after}.l_{k}", "m") for k in range(1, faces)]
+        states += [(f"{name}.w", "rad/s") for name in unit.pulleys]
         states.append(("belt.q", "m/s"))
     states += [(f"{name}.tau_{k}", "N.m") for name in coupled for k in (1, 2)]
     return tuple(states)
@@ -174,7 +175,7 @@ def _signals(unit: BeltUnit, coupled: list[str]) -> Iterable[Variable]:
         ("loss.load", "W", "power that the loads of the unit file take", None, 100.0),
     ]
     for a, b in _spans(unit):
-        rows.append((f"{a}_{b}.F", "N", f"tension of the span from {a} to {b}", None, unit.belt.pretension))
+        rows.append((f"{a}_{b}.F", "N", f"elastic tension of the span from {a} to {b}", None, unit.belt.pretension))
     for name in unit.pulleys:
         rows += [
             (f"{name}.slip", "m/s", f"speed of the belt where it leaves {name}, less that of the rim", None, 0.1),

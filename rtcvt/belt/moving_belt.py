@@ -92,7 +92,7 @@ def spline_basis(length: float, n: int, degree: int = 4) -> Basis:
             found += (-1) ** k * math.comb(degree + 1, k) * part
         return np.where(x < degree + 1, found, 0.0) / (math.factorial(power) * h**order)
 
-    return Basis(h * np.arange(n + 1), values)
+    return Basis(h * np.arange(n + 1, dtype=np.float64), values)
 
 
 def pod_basis(length: float, snapshots: Array, modes: int, degree: int = 4) -> tuple[Basis, Array]:

@@ -99,4 +99,4 @@ def test_the_python_unit_gives_the_same_numbers(tmp_path):
     for _ in range(50):
         instance.step(H)
     for name in ("alternator.w", "tensioner_crankshaft.F"):
-        assert result[name][-1] == instance.get(name)
+        assert result[name][-1] == pytest.approx(instance.get(name), rel=1e-10)  # FMPy's steps are rounded

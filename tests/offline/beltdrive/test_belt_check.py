@@ -62,11 +62,9 @@ def small(**scenario):
 def as_full(case, factor=1.0):
     """The real-time model's own run in the place of a full one, speeds by a factor."""
     fast = simulate(build_belt(case.unit, "hybrid"), case.scenario, case.unit.step)
-    path, names = case.unit.path(), list(case.unit.pulleys)
+    names = list(case.unit.pulleys)
     spans = [f"{a}_{b}.F" for a, b in zip(names, names[1:] + names[:1], strict=True)]
     series = {s: fast[s] for s in spans} | {f"{n}.w": factor * fast[f"{n}.w"] for n in names}
-    for i, n in enumerate(names):
-        series[f"{n}.M"] = path.sigma[i] * path.radius[i] * (fast[spans[i]] - fast[spans[i - 1]])
     return Result(case, fast.time, series, {}, 1.0)
 
 

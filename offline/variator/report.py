@@ -102,9 +102,9 @@ def _missed(f: Figure) -> str:
     parts = "; ".join(f"{PARTS[k]} {_amount(f, v)}{unit}" for k, v in f.parts.items() if np.isfinite(v))
     run, worst = f.worst["hybrid"]
     return (
-        f"{text(f.name)}, {f.statistic}: {_amount(f, f.value['hybrid'])}{unit}, allowed {_amount(f, f.limit)}{unit}. "
-        f"Of it: {text(parts)}. {f.within[0]} of {f.within[1]} keep the limit by themselves; worst: {text(run)} with "
-        f"{_amount(f, abs(worst))}{unit}"
+        f"{text(f.name)}, {f.statistic}: {_amount(f, f.value['hybrid'])}{unit}, allowed {_amount(f, f.limit)}{unit}; "
+        f"mostly: {text(f.cause)}. Parts: {text(parts)}. {f.within[0]} of {f.within[1]} keep the limit by themselves; "
+        f"worst: {text(run)} with {_amount(f, abs(worst))}{unit}"
     )
 
 

@@ -22,6 +22,7 @@ from offline.pushbelt.parameters import Parameters, belt, sheaves
 from offline.variator.experiment import (
     BEFORE,
     ENDS,
+    RUNAWAY,
     SLIPPING,
     STEADY,
     SUMMARY,
@@ -266,4 +267,5 @@ def index(folder: Path) -> Iterator[Row]:
         for k, phase in enumerate(phases):
             window = WINDOWS[k] if k <= STEADY else f"branch {phase}"
             row = {key: float(v[k]) for key, v in values.items()}
-            yield Row(name, window, ENDS[ended[phase]], abs(row["slip"]) > SLIPPING, row)
+            slips = abs(row["slip"]) > SLIPPING or ended[phase] == RUNAWAY
+            yield Row(name, window, ENDS[ended[phase]], slips, row)

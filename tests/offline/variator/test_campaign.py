@@ -364,7 +364,6 @@ def test_slip_that_runs_away_ends_the_run_and_is_a_result(parameters, text, tmp_
         assert len(file["time"]) < 20 * 16
         assert file.attrs["slipping"]
         s = summary(file)
-        assert s["slip"][STEADY] > 0.1
         assert np.isnan(s["x"][2])
         assert file["time"].shape == file["fields/push"].shape[:1]
     (row,) = (r for r in index(tmp_path) if r.window == "steady")

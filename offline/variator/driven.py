@@ -101,7 +101,13 @@ class Player:
         def at(name: str) -> Array:
             return np.asarray(np.interp(time, grid, y[:, self._at[name]]))
 
-        return {"tau_I": at("primary.tau"), "omega_O": at("secondary.w"), "ratio": at("ratio.i")}
+        names = {
+            "tau_I": "primary.tau",
+            "omega_O": "secondary.w",
+            "ratio": "ratio.i",
+            "outside": "status.extrapolating",
+        }
+        return {key: at(name) for key, name in names.items()}
 
     def flank_normal(self, start: float, stop: float) -> Array:
         """See `check.Driven`."""

@@ -107,7 +107,7 @@ class Exact:
 
     def play(self, series, factor=1.0):
         ratio = series["ratio"][0] + (1.0 + self.ratio) * (series["ratio"] - series["ratio"][0])
-        return {"ratio": ratio, "tau_I": 50.0 / ratio, "omega_O": 200.0 / ratio}
+        return {"ratio": ratio, "tau_I": 50.0 / ratio, "omega_O": 200.0 / ratio, "outside": np.zeros_like(ratio)}
 
     def flank_normal(self, start, stop):
         return hump(2e4 * self.field)

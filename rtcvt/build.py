@@ -11,6 +11,7 @@ from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.system import build_model
 from rtcvt.unitfile import Unit, find_unit, load_unit, parse_toml, read_toml, read_unit
 from rtcvt.variator.build import build_variator
+from rtcvt.variator.kers_build import build_kers
 from rtcvt.variator.unit import Variator, load_variator, read_variator, with_flange_inputs
 from rtcvt.vehicle.parts import KINDS, Part, build_part, load_part, read_part
 
@@ -114,7 +115,8 @@ def build_any(unit: AnyUnit, fidelity: Fidelity | None = None, substeps: int | N
     """
     fidelity = fidelity or default_fidelity(unit)
     if isinstance(unit, Variator):
-        return build_variator(unit, fidelity, substeps)
+        build = build_variator if unit.controller is None else build_kers
+        return build(unit, fidelity, substeps)
     if isinstance(unit, BeltUnit):
         return build_belt(unit, fidelity, substeps)
     if isinstance(unit, Unit):

@@ -22,6 +22,7 @@ from offline.pushbelt.parameters import Parameters, belt, sheaves
 from offline.variator.experiment import (
     BEFORE,
     ENDS,
+    RUNAWAY,
     SLIPPING,
     STEADY,
     SUMMARY,
@@ -56,12 +57,11 @@ class Row(NamedTuple):
 
 
 class Campaign(NamedTuple):
-    """State of a campaign: names of runs that ended, failed (with reason), and were not reached; steps computed."""
+    """State of a campaign: names of the runs that ended, failed (and why), and are missing."""
 
     done: tuple[str, ...]
     failed: dict[str, str]
     missing: tuple[str, ...]
-    steps: int
 
 
 def run_campaign(
@@ -117,6 +117,8 @@ def run_campaign(
     try:
         for run in pending:
             (folder / f"{run.name}.failed").unlink(missing_ok=True)
+            for half in folder.glob(f".{run.name}.*"):  # a worker was killed while it wrote
+                half.unlink()
         report()
         if pending:
             for name, failure in _computed(parameters, text, plan_text, folder, pending, scheduler, workers):
@@ -127,7 +129,7 @@ def run_campaign(
                 report()
     finally:
         write_index(folder)
-    return state_of(folder, runs)._replace(steps=computed)
+    return state_of(folder, runs)
 
 
 def state_of(folder: Path, runs: list[Run]) -> Campaign:
@@ -135,7 +137,7 @@ def state_of(folder: Path, runs: list[Run]) -> Campaign:
     failed = {p.stem: p.read_text(encoding="utf-8").strip() for p in sorted(folder.glob("*.failed"))}
     names = [run.name for run in runs]
     done = tuple(n for n in names if (folder / f"{n}.h5").exists())
-    return Campaign(done, failed, tuple(n for n in names if n not in failed and n not in done), 0)
+    return Campaign(done, failed, tuple(n for n in names if n not in failed and n not in done))
 
 
 def _folder(folder: Path) -> Path:
@@ -259,11 +261,12 @@ def index(folder: Path) -> Iterator[Row]:
     InputError
         A file is not a run of a campaign.
     """
-    for path in sorted(folder.glob("*.h5")):
+    for path in sorted(folder.glob("[!.]*.h5")):
         with open_run(path) as file:
             name, values, ended = run_of(file).name, summary_of(file), file["ended"][()]
             phases = file["window/phase"][()]
         for k, phase in enumerate(phases):
             window = WINDOWS[k] if k <= STEADY else f"branch {phase}"
             row = {key: float(v[k]) for key, v in values.items()}
-            yield Row(name, window, ENDS[ended[phase]], abs(row["slip"]) > SLIPPING, row)
+            slips = abs(row["slip"]) > SLIPPING or ended[phase] == RUNAWAY
+            yield Row(name, window, ENDS[ended[phase]], slips, row)

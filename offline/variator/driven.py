@@ -7,7 +7,6 @@ held over a step, at their means over it.
 
 import numpy as np
 from numpy.typing import NDArray
-from rtcvt.variator.reduced_model import ReducedModel
 
 from offline.pushbelt.snapshots import CELLS
 from offline.variator.experiment import STEADY
@@ -16,6 +15,7 @@ from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Fidelity, Instance
 from rtcvt.variator.build import build_variator
+from rtcvt.variator.reduced_model import ReducedModel
 from rtcvt.variator.unit import FLANGES, Ratio, Variator, with_flange_inputs
 
 __all__ = ["STEP", "Player", "RecordedLaws"]
@@ -101,7 +101,13 @@ class Player:
         def at(name: str) -> Array:
             return np.asarray(np.interp(time, grid, y[:, self._at[name]]))
 
-        return {"tau_I": at("primary.tau"), "omega_O": at("secondary.w"), "ratio": at("ratio.i")}
+        names = {
+            "tau_I": "primary.tau",
+            "omega_O": "secondary.w",
+            "ratio": "ratio.i",
+            "outside": "status.extrapolating",
+        }
+        return {key: at(name) for key, name in names.items()}
 
     def flank_normal(self, start: float, stop: float) -> Array:
         """See `check.Driven`."""

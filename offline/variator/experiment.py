@@ -25,12 +25,12 @@ off by 2 %, the shift rate by 30 %.
 
 File. Attributes: `schema_version`, `kind`, `rtcvt_version`, `revision`, `created`, `unit`, ``run``: the `Run` as JSON,
 ``parameters``: the scaled belt and sheaves as JSON, ``scheme``, ``step`` and ``plot_step`` [s], ``revolution`` [s], the
-time of one at the start, ``slipping``. ``unit_file`` and ``plan`` hold the texts. Per frame: ``time``, ``phase`` (0
-settling, then the branches, whose times continue that of the settling), ``crossings``, ``inputs``, the datasets of
-`runs.DATASETS` for sheaves, pulleys, energies and contacts, in a run with ``elements`` also those for elements and
-ring, ``grid/length``, ``grid/radius`` and ``fields/NAME``. ``ended`` has per phase how it ended, `ENDS`. Per window:
-``window/first``, ``window/behind`` (frames), ``window/phase``, ``summary`` with `SUMMARY`, and ``mean/NAME``, the means
-of the fields. A file is written once, when its run has ended.
+time of one at the start, ``slipping``: in a window, or away. ``unit_file`` and ``plan`` hold the texts. Per frame:
+``time``, ``phase`` (0 settling, then the branches, whose times continue that of the settling), ``crossings``,
+``inputs``, the datasets of `runs.DATASETS` for sheaves, pulleys, energies and contacts, in a run with ``elements`` also
+those for elements and ring, ``grid/length``, ``grid/radius`` and ``fields/NAME``. ``ended`` has per phase how it ended,
+`ENDS`. Per window: ``window/first``, ``window/behind`` (frames), ``window/phase``, ``summary`` with `SUMMARY`, and
+``mean/NAME``, the means of the fields. A file is written once, when its run has ended.
 """
 
 import json
@@ -422,7 +422,7 @@ def _write(
             step=plot.step,
             plot_step=plot.plot_step,
             revolution=plot.revolution,
-            slipping=bool(np.any(np.abs(slip[np.isfinite(slip)]) > SLIPPING)),
+            slipping=bool(np.any(np.abs(slip) > SLIPPING)) or any(p.ended == RUNAWAY for p in parts),
         )
 
         def write(name: str, values: Any, unit: str, description: str, columns: tuple[str, ...] = ()) -> None:

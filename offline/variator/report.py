@@ -102,9 +102,9 @@ def _missed(f: Figure) -> str:
     parts = "; ".join(f"{PARTS[k]} {_amount(f, v)}{unit}" for k, v in f.parts.items() if np.isfinite(v))
     run, worst = f.worst["hybrid"]
     return (
-        f"{text(f.name)}, {f.statistic}: {_amount(f, f.value['hybrid'])}{unit}, allowed {_amount(f, f.limit)}{unit}. "
-        f"Of it: {text(parts)}. {f.within[0]} of {f.within[1]} keep the limit by themselves; worst: {text(run)} with "
-        f"{_amount(f, abs(worst))}{unit}"
+        f"{text(f.name)}, {f.statistic}: {_amount(f, f.value['hybrid'])}{unit}, allowed {_amount(f, f.limit)}{unit}; "
+        f"mostly: {text(f.cause)}. Parts: {text(parts)}. {f.within[0]} of {f.within[1]} keep the limit by themselves; "
+        f"worst: {text(run)} with {_amount(f, abs(worst))}{unit}"
     )
 
 
@@ -188,7 +188,7 @@ def _states(settled: Sequence[Settled]) -> str:
             grid[row, 1].set_ylabel(unit)
             if row == 0:
                 for a in grid[0]:
-                    a.legend(frameon=False, fontsize=8, loc="best")
+                    a.legend(loc="lower right", bbox_to_anchor=(1.0, 0.97), ncol=3, frameon=False, fontsize=8)
         for ax in grid[-1]:
             ax.set_xlabel("torque ratio of the secondary")
             ax.tick_params(labelbottom=True)
@@ -281,12 +281,15 @@ def _transients(branches: Sequence[Branched]) -> str:
             svg = _svg(picture, held.run.name)
         own = [nrmse(b.traces["hybrid"][key], full[key]) for _, key, _, _ in panels]
         run = held.run
-        rows.append((text(run.name), *(percent(e) for e in own)))
+        outside = float(np.mean(b.traces["hybrid"]["outside"] > 0.5))
+        said = ["full model slips macroscopically: not counted"] if b.slipping else []
+        said += [f"{percent(outside)} of the time outside the data"] if outside > 0.0 else []
+        rows.append((text(run.name), *(percent(e) for e in own), "; ".join(said)))
         parts.append(figure(svg, (
             f"{text(run.name)}: ratio {number(run.ratio, 3)}, {number(run.omega_I * 30.0 / np.pi, 4)} rpm, torque "
             f"ratio {number(run.xi, 2)}, {number(1e-3 * run.F_O, 3)} kN at the start."
         )))  # fmt: skip
-    head = ("hybrid, RMS error by RMS", *(title for title, *_ in panels))
+    head = ("hybrid, RMS error by RMS", *(title for title, *_ in panels), "")
     return table(head, rows, (1, 2, 3)) + "".join(parts)
 
 

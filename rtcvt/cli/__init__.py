@@ -1,4 +1,5 @@
-"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot``, ``check`` and ``campaign``.
+"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot``, ``check``, ``campaign`` and
+``reduce``.
 
 A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
 end with exit code 2; a failed check ends with 1.
@@ -15,7 +16,7 @@ from rtcvt.errors import InputError
 
 __all__ = ["app", "main"]
 
-for _name in ("show", "simulate", "export", "run", "check", "campaign"):  # the order of the help
+for _name in ("show", "simulate", "export", "run", "check", "campaign", "reduce"):  # the order of the help
     import_module(f"rtcvt.cli.{_name}")
 
 

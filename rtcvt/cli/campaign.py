@@ -70,10 +70,10 @@ def campaign(
     if summary is not None:
         write_short(summary, rows)
     left = sorted({row.run for row in rows if row.ended == "belt left its place"})
-    steady = [row for row in rows if row.window == "steady"]
+    steady = [row for row in rows if row.window == "steady" and not row.slipping]
     if steady:
         table = Table(
-            "means of the settled runs", "least", "largest", title=escape(f"{parameters.name}, {chosen.name}")
+            "settled, without slipping ones", "least", "largest", title=escape(f"{parameters.name}, {chosen.name}")
         )
         for key, label in (
             ("ratio", "ratio"),

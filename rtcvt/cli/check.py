@@ -81,7 +81,7 @@ def check(
 
     [bold]JSON keys of a variator:[/] unit, runs (how many), failures, figures: name, statistic, limit, value (by
     model), parts (of the hybrid model's error), worst (by model: run, value), within (how many runs keep the limit, of
-    how many), reached; settled: by run and by model or part, thrust_ratio, slip, efficiency, loss [W] and others.
+    how many), reached, cause; settled: by run and by model or part, thrust_ratio, slip, efficiency, loss [W], others.
     """
     if kind_of(unit) == "belt":
         refuse_given(context, "settings", "scenario")

@@ -75,6 +75,7 @@ from rtcvt.variator.layout import (
     A_O,
     ANGLE,
     ANGLE_RIGID,
+    AT_LIMIT,
     B_I,
     B_O,
     C_I,
@@ -121,7 +122,6 @@ from rtcvt.variator.layout import (
     LAW_LAMBDA,
     LAWS,
     LENGTH,
-    LIMITED,
     M_B,
     M_STAR,
     MOST_X,
@@ -144,10 +144,10 @@ from rtcvt.variator.layout import (
     PHI,
     PHI_MAX,
     PHI_MIN,
+    PHI_RATE,
     PRESSURE,
     R_I,
     R_O,
-    RATE,
     RATIO,
     RE_I,
     RP_I,
@@ -314,12 +314,11 @@ def laws_at(y, last, p, w):
 
 
 @kernel
-def forced_ratio(turning, phi, u, p, w):
-    """F_CI [N] that shifts towards the given ratio with the time constant T_ratio, within its limits.
+def force_of_rate(D, turning, p, w):
+    """F_CI [N] at which ``r_I'/r_I`` is `D` [1/s], within its limits; `turning` is |omega_I|_0. Sets LIMITED.
 
-    The coefficient k depends on the force; one correction of it suffices, the ratio's own error makes up for the rest.
+    The coefficient k depends on the force; one correction of it suffices, whoever asks for the rate sees the rest.
     """
-    D = (u[U_RATIO] - w[I_G]) / p[T_RATIO] / w[DI_G] * w[DR_I] / w[R_I]  # r_I'/r_I that is wanted
     least = p[Y_LEAST]
     most = p[F_MAX] / w[F_EQ]
     if most > p[Y_MOST]:
@@ -336,7 +335,7 @@ def forced_ratio(turning, phi, u, p, w):
             y = 1.0 + D / span
         else:
             y = 1.0
-    w[LIMITED] = 1.0 if y == most or y == least else 0.0
+    w[AT_LIMIT] = 1.0 if y == most or y == least else 0.0
     w[F_CI] = y * w[F_EQ]
 
 
@@ -346,9 +345,10 @@ def shifting(omega_I, phi, u, p, w):
     omega_0 = p[V_0] / w[R_I]
     sign = smooth_sign(omega_I, omega_0)
     turning = omega_I * sign  # |omega_I|_0
-    w[LIMITED] = 0.0
+    w[AT_LIMIT] = 0.0
     if int(p[CONTROL]) == RATIO:
-        forced_ratio(turning, phi, u, p, w)
+        rate = (u[U_RATIO] - w[I_G]) / (p[T_RATIO] * w[DI_G])  # of phi
+        force_of_rate(rate * w[DR_I] / w[R_I], turning, p, w)
     y = w[F_CI] / w[F_EQ]
     outside = laws_at(y, 4, p, w)
     if outside > w[OUTSIDE]:
@@ -367,8 +367,8 @@ def shifting(omega_I, phi, u, p, w):
     q = 1.0
     if rate != law:
         q = rate / law
-        w[LIMITED] = 1.0
-    w[RATE] = rate
+        w[AT_LIMIT] = 1.0
+    w[PHI_RATE] = rate
     w[RR_I] = w[DR_I] * rate
     opening = 2.0 * p[TAN_D] * (w[F_CI] - w[F_EQ]) * w[RR_I]
     w[P_SHIFT] = q * opening
@@ -498,7 +498,7 @@ def hybrid_rates(x, p, w, dx):
     dx[OMEGA_O] = (w[TAU_O] - p[B_O] * x[OMEGA_O] + w[RP_O] * w[T_O]) / p[J_O]
     dx[S_I] = p[K_BELT] * w[E_I]
     dx[S_O] = p[K_BELT] * w[E_O]
-    dx[ANGLE] = w[RATE]
+    dx[ANGLE] = w[PHI_RATE]
     dx[T_F] = following(p, w) * (w[T_O] - x[T_F])
 
 
@@ -506,8 +506,8 @@ def hybrid_rates(x, p, w, dx):
 def rigid_rates(x, p, w, dx):
     """Rates of the rigid model's states, and its contact forces; expects `evaluate`."""
     q = w[RP_I] / w[RP_O]  # 1/i
-    dq = w[RATE] * (w[DR_I] - q * w[DR_O]) / w[RP_O]
-    dr_I = w[RATE] * w[DR_I]
+    dq = w[PHI_RATE] * (w[DR_I] - q * w[DR_O]) / w[RP_O]
+    dr_I = w[PHI_RATE] * w[DR_I]
     omega = x[OMEGA_I]
     L_1 = p[J_I] + p[M_B] * w[RP_I] * w[RP_I] + p[J_O] * q * q
     N_1 = p[M_B] * w[RP_I] * dr_I + p[J_O] * q * dq
@@ -517,12 +517,12 @@ def rigid_rates(x, p, w, dx):
     w[T_I] = (w[TAU_I] + w[TAU_REV] - p[B_I] * omega - p[J_I] * acceleration) / w[RP_I]
     w[T_O] = (p[J_O] * (q * acceleration + dq * omega) + p[B_O] * q * omega - w[TAU_O]) / w[RP_O]
     dx[OMEGA_I] = acceleration
-    dx[ANGLE_RIGID] = w[RATE]
+    dx[ANGLE_RIGID] = w[PHI_RATE]
     dx[T_F_RIGID] = following(p, w) * (w[T_O] - x[T_F_RIGID])
 
 
 @kernel
-def derivative(t, x, u, p, dx, work):
+def rates(x, u, p, dx, work):
     """Right-hand side."""
     evaluate(x, u, p, work)
     n = N_RIGID
@@ -539,11 +539,23 @@ def derivative(t, x, u, p, dx, work):
 
 
 @kernel
+def derivative(t, x, u, p, dx, work):
+    """Right-hand side."""
+    rates(x, u, p, dx, work)
+
+
+@kernel
 def output(t, x, u, p, y, work):
+    """Outputs, see `outputs`."""
+    outputs(x, u, p, y, work)
+
+
+@kernel
+def outputs(x, u, p, y, work):
     """Flanges, ratio, radii, slip, traction, clamping, energy, losses, status and peaks of the contact forces."""
     w = work
     dx = work[W_STEP : W_STEP + MOST_X]
-    derivative(t, x, u, p, dx, work)
+    rates(x, u, p, dx, work)
     hybrid = p[HYBRID] != 0.0
     n = N_HYBRID if hybrid else N_RIGID
     omega_I = w[W_I]
@@ -565,7 +577,7 @@ def output(t, x, u, p, y, work):
         E += (x[n] * x[n] + x[n + 1] * x[n + 1]) / p[C_O]
         y[Y_COUPLING] += x[n + 1] * x[n + 1] / p[D_O]
     y[Y_RATIO] = w[I_G]
-    y[Y_RATE] = w[DI_G] * w[RATE]
+    y[Y_RATE] = w[DI_G] * w[PHI_RATE]
     y[Y_R_I] = w[R_I]
     y[Y_R_O] = w[R_O]
     y[Y_V] = v
@@ -601,7 +613,7 @@ def output(t, x, u, p, y, work):
             y[Y_MACRO] = 1.0
     y[Y_EFFICIENCY] = efficiency(P_I, P_O, p[B_I] * omega_I * omega_I, p[B_O] * omega_O * omega_O)
     y[Y_OUTSIDE] = 1.0 if w[OUTSIDE] > 0.0 else 0.0
-    y[Y_LIMITED] = w[LIMITED]
+    y[Y_LIMITED] = w[AT_LIMIT]
     contact_outputs(x[ANGLE] if hybrid else x[ANGLE_RIGID], p, y, w)
 
 
@@ -686,6 +698,12 @@ def angle_of(ratio, p, w):
 
 @kernel
 def initialise(p, u, x, work):
+    """Start state, see `start`."""
+    return start(p, u, x, work)
+
+
+@kernel
+def start(p, u, x, work):
     """Start at the start ratio and speed, with the traction that a given torque needs without acceleration."""
     n = int(p[N_X])
     for i in range(n):
@@ -719,7 +737,7 @@ def initialise(p, u, x, work):
     if p[SPEED_O] != 0.0:
         x[at] = -w[RP_O] * T
     dx = work[W_STEP : W_STEP + n]
-    derivative(0.0, x, u, p, dx, work)
+    rates(x, u, p, dx, work)
     for i in range(n):
         if not (abs(x[i]) < HUGE and abs(dx[i]) < HUGE):
             return FAILED

@@ -30,7 +30,8 @@ J_I, B_I, W_START, J_O, B_O, K_BELT, D_BELT, V_0, T_SLIP, L_POINT = range(27, 37
 I_START, T_RATIO, T_STOP, CONTROL, F_MIN, F_MAX, Y_LEAST, Y_MOST = range(37, 45)
 A_I, C_W_I, F_SPRING_I, K_SPRING_I, A_O, C_W_O, F_SPRING_O, K_SPRING_O = range(45, 53)
 C_I, D_I, C_O, D_O = range(53, 57)  # couplings at the flanges
-TABLES = 57  # the first table begins here
+KERS = 57  # place of the KERS controller's block in p, see `kers`
+TABLES = 58  # the first table begins here
 
 FORCE, PRESSURE, RATIO = range(3)  # kinds of CONTROL
 PER_LENGTH, WHOLE, OFFSET = range(3)  # terms of a field: times length/F_CO, by F_CO, by STRETCH F_CO
@@ -58,7 +59,7 @@ Y_PEAKS = 29  # then the fields
 # work: quantities at a state
 R_I, R_O, DR_I, DR_O, RP_I, RP_O, I_G, DI_G = range(8)  # radii, rocking edges, ratio, with derivatives to phi
 F_CI, F_CO, F_EQ, XI, OUTSIDE, LAW_K, LAW_E, LAW_C, LAW_LAMBDA = range(8, 17)  # clamping and laws
-RATE, RR_I, TAU_REV, P_SHIFT, P_STOP, LIMITED = range(17, 23)  # shifting
+PHI_RATE, RR_I, TAU_REV, P_SHIFT, P_STOP, AT_LIMIT = range(17, 23)  # shifting
 W_I, W_V, W_O, TAU_I, TAU_O, DRAG, D_DRAG, RE_I = range(23, 31)  # speeds, torques at the flanges, drag, R_I
 CAP_I, T_I, E_I, TT_I, TS_I, EF_I, ES_I, SLIP_I = range(31, 39)  # traction at the primary: see `kernels.traction`
 CAP_O, T_O, E_O, TT_O, TS_O, EF_O, ES_O, SLIP_O = range(39, 47)

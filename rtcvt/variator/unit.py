@@ -10,7 +10,16 @@ from rtcvt import quantity
 from rtcvt.errors import InputError
 from rtcvt.unitfile import Name, Scenario, Solver, find_unit, parse_table, parse_toml, read_toml
 
-__all__ = ["FLANGES", "PARAMETERS", "Row", "Variator", "load_variator", "read_variator", "with_flange_inputs"]
+__all__ = [
+    "FLANGES",
+    "KERS_PARAMETERS",
+    "PARAMETERS",
+    "Row",
+    "Variator",
+    "load_variator",
+    "read_variator",
+    "with_flange_inputs",
+]
 
 FLANGES = ("primary", "secondary")
 
@@ -58,6 +67,33 @@ PARAMETERS = (  # in the order of `layout`
     Row("clamp.secondary.k", "N/m", "stiffness of the secondary's spring", 0.0),
 )
 
+CYLINDERS = tuple(f"clamp.{name}.{key}" for name in FLANGES for key in ("A", "c_w", "F_0", "k"))
+NOT_OF_KERS = ("primary.w_start", "ratio.T", "clamp.control", *CYLINDERS)
+KERS_PARAMETERS = (  # beside those above, in the order of `kers`
+    Row("shaft.i", "1", "speed of the primary by that of the shaft", TINY),
+    Row("flywheel.i", "1", "speed of the flywheel by that of the secondary", TINY),
+    Row("secondary.J", "kg.m2", "moment of inertia of the secondary pulley with its shaft", 0.0),
+    Row("secondary.b", "N.m.s/rad", "viscous friction of the secondary's bearings", 0.0),
+    Row("flywheel.J", "kg.m2", "moment of inertia of the flywheel", TINY),
+    Row("flywheel.b", "N.m.s/rad", "viscous friction of the flywheel", 0.0),
+    Row("shaft.K", "N.m/rad", "stiffness between shaft and primary, at the shaft", TINY),
+    Row("shaft.d", "N.m.s/rad", "damping there, in series with an equal stiffness", TINY),
+    Row("shaft.w_start", "rad/s", "speed of the shaft at the start", None, None, 100.0, "rpm"),
+    Row("clamp.S", "1", "safety of the clamping forces against slip", 1.0),
+    Row("clamp.F_low", "N", "least clamping force that the controller sets", 1.0),
+    Row("control.T_a", "s", "time constant of the clamping forces", 1e-3),
+    Row("control.T_d", "s", "time constant of the shaft's acceleration", 1e-3),
+)
+KERS_LAW = (  # in the order of `rtcvt.control.kers`, behind the limits of theta
+    Row("control.rate_max", "rad/s", "largest rate of theta", TINY),
+    Row("control.limit_time", "s", "time constant of the approach to a limit", 1e-3),
+    Row("control.K_theta", "rad/(s.N.m)", "gain from torque to rate", 0.0),
+    Row("control.K_w", "N.m.s/rad", "gain from speed to torque", 0.0),
+    Row("control.tau_filter", "s", "time constant of the estimated torque", 1e-4),
+    Row("flywheel.w_max", "rad/s", "largest speed of the flywheel", TINY, None, None, "rpm"),
+    Row("control.w_0", "rad/s", "speed of the shaft below which the law fades out", 1e-3),
+)
+
 
 class Ratio(BaseModel):
     """End stops of the ratio i = r'_O/r'_I."""
@@ -91,6 +127,7 @@ class Variator(BaseModel):
     description: str = ""
     reduced: Annotated[str, Field(min_length=1)]  # a reduced model, shipped or a file
     flanges: Flanges = Flanges()
+    controller: Literal["kers"] | None = None  # of torque, between a shaft and a flywheel
     ratio: Ratio
     fields: tuple[str, ...] = ()  # contact forces that come out over the arc length
     cells: Literal[4, 8, 16, 32, 64] = 16  # of each section, in these outputs
@@ -112,6 +149,9 @@ class Variator(BaseModel):
         """
         given = _flat(self.parameters)
         known = {row.name: row for row in PARAMETERS}
+        if self.controller == "kers":
+            known = {name: row for name, row in known.items() if name not in NOT_OF_KERS}
+            known |= {row.name: row for row in KERS_PARAMETERS + KERS_LAW}
         for name in given:
             if name not in known:
                 raise InputError(self.source, f"parameters.{name}", None, f"one of {', '.join(known)}")
@@ -191,6 +231,9 @@ def with_flange_inputs(unit: Variator, choice: Mapping[str, str], source: str = 
     InputError
         There is no such flange, or it does not have this causality.
     """
+    if unit.controller is not None and choice:
+        name, given = next(iter(choice.items()))
+        raise InputError(source, name, given, f"no choice in a unit with the controller '{unit.controller}'")
     for name, given in choice.items():
         if name not in FLANGES:
             raise InputError(source, name, given, f"one of the flanges: {', '.join(FLANGES)}")

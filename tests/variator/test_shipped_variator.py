@@ -3,14 +3,35 @@
 import numpy as np
 import pytest
 
+from rtcvt import cli
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.simulate import simulate
+from rtcvt.system import build_system, load_system, simulate_system
 from rtcvt.variator import kernels, layout
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.unit import load_variator, with_flange_inputs
 
 UNIT = load_variator("pushbelt_cvt")
 SCENARIOS = [s.name for s in UNIT.scenario]
+SYSTEM = """
+name = "car"
+connections = ["car.axle.w -> gear.axle.w", "gear.axle.tau -> car.axle.load",
+               "gear.shaft.w -> cvt.secondary.w", "cvt.secondary.tau -> gear.shaft.load"]
+
+[components]
+car = { unit = "vehicle" }
+gear = { unit = "driveline" }
+
+[components.cvt]
+unit = "pushbelt_cvt"
+flanges = { secondary = "speed" }
+parameters = { "clamp.control" = 2, "primary.w_start" = 0, "ratio.start" = 2.2, "primary.J" = 0.15 }
+inputs = { "primary.tau" = 80, "clamp.secondary.F" = "20 kN", "ratio.des" = 2.0 }
+
+[experiment]
+duration = "5 s"
+step = "1 ms"
+"""
 
 
 @pytest.fixture(scope="module", params=["hybrid", "rigid"])
@@ -77,3 +98,30 @@ def test_no_oscillation_grows_over_the_range():
         eigenvalues = np.linalg.eigvals(one.jacobian())
         oscillating = eigenvalues[np.abs(eigenvalues.imag) > 20.0]
         assert oscillating.real.max() < 0.0
+
+
+def test_a_car_starts_from_rest(tmp_path):
+    """Variator, driveline and vehicle as a system: the power that goes in is in the car, or lost."""
+    (tmp_path / "car.toml").write_text(SYSTEM)
+    result = simulate_system(build_system(load_system(tmp_path / "car.toml")))
+    v, efficiency = result["car.vehicle.v"], result["cvt.variator.efficiency"]
+    assert np.all(np.diff(v[100:]) > 0.0)
+    assert v[-1] > 5.0
+    assert efficiency[1000:].min() > 0.93
+    work = np.trapezoid(80.0 * result["cvt.primary.w"], result.time)
+    kinetic = result["car.storage.E"][-1] + result["cvt.storage.E"][-1] + result["gear.storage.E"][-1]
+    assert 0.85 * work < kinetic < 0.98 * work
+
+
+@pytest.mark.parametrize(
+    "words", [("show", "pushbelt_cvt", "--json"), ("simulate", "pushbelt_cvt", "-s", "macro-slip")]
+)
+def test_on_the_command_line(monkeypatch, capsys, words):
+    monkeypatch.setattr("sys.argv", ["rtcvt", *words])
+    code = 0
+    try:
+        cli.main()
+    except SystemExit as stop:
+        code = stop.code or 0
+    assert code == 0
+    assert "peak.push" in capsys.readouterr().out

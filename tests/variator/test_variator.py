@@ -190,7 +190,7 @@ def test_rigid_model_is_that_of_the_graph():
     for trial in range(50):
         random_point(one, rng, control=trial % 3)
         dx, p, w = one.derivative(), one.p, one.work
-        omega, rate = one.x[0], w[layout.RATE]
+        omega, rate = one.x[0], w[layout.PHI_RATE]
         a, b, da, db = w[layout.RP_I], w[layout.RP_O], w[layout.DR_I] * rate, w[layout.DR_O] * rate
         J, B_J = np.diag([p[layout.J_I], p[layout.M_B], p[layout.J_O]]), np.diag([p[layout.B_I], 0.0, p[layout.B_O]])
         R = np.array([[a, -1.0, 0.0], [0.0, 1.0, -b]])

@@ -364,7 +364,6 @@ def test_slip_that_runs_away_ends_the_run_and_is_a_result(parameters, text, tmp_
         assert len(file["time"]) < 20 * 16
         assert file.attrs["slipping"]
         s = summary(file)
-        assert s["slip"][STEADY] > 0.1
         assert np.isnan(s["x"][2])
         assert file["time"].shape == file["fields/push"].shape[:1]
     (row,) = (r for r in index(tmp_path) if r.window == "steady")
@@ -429,16 +428,19 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
 
     monkeypatch.setattr(campaign, "simulate", experiment.simulate)
     before = (folder / "point-000.h5").stat().st_mtime_ns
+    (folder / ".point-001.h5.abc.h5").write_text("half")
     result = run_campaign(parameters, text, plan, plan_text, folder, scheduler=cluster)
     assert result.done == tuple(names)
     assert result.failed == {}
     assert (folder / "point-000.h5").stat().st_mtime_ns == before
     assert sorted(p.name for p in folder.iterdir()) == [INDEX, *(f"{n}.h5" for n in names)]
 
-    # the index is made from the files alone
+    # the index is made from the files alone; what a killed worker leaves of a file is none
     written = (folder / INDEX).read_text()
     (folder / INDEX).unlink()
+    (folder / ".point-000.h5.abc.h5").write_text("half")
     run_campaign(parameters, text, plan, plan_text, folder)
+    (folder / ".point-000.h5.abc.h5").unlink()
     assert (folder / INDEX).read_text() == written
     rows = list(index(folder))
     assert [(r.run, r.window) for r in rows[:3]] == [(names[0], w) for w in ("before", "steady", "branch 1")]

@@ -4,7 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel, write_reduced
 
 from offline.pushbelt.snapshots import CELLS
 from offline.variator.driven import STEP, Player, RecordedLaws, _held
@@ -13,7 +12,9 @@ from offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, S
 from rtcvt import cli
 from rtcvt.cli.variator import error_rows
 from rtcvt.errors import InputError
-from rtcvt.variator.unit import PARAMETERS, load_variator, read_variator
+from rtcvt.unitfile import find_unit
+from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel, write_reduced
+from rtcvt.variator.unit import load_variator, read_variator
 
 ZETA, K, E, C, LAMBDA = 1.3, 1e-2, 0.001, 0.004, 0.001
 F_REF, F_O, OMEGA = 2e4, 1.5e4, 200.0
@@ -54,14 +55,12 @@ def reduced():
 
 
 def unit_text():
-    given = {"primary.J": 0.05, "secondary.J": 0.05, "primary.b": 0.01, "secondary.b": 0.01, "belt.v_0": 0.01,
-             "belt.T_slip": 1e-3, "belt.T_point": 1e-3, "ratio.start": 1.0, "ratio.T": 0.02, "ratio.T_stop": 0.01,
-             "clamp.F_min": 100.0, "clamp.F_max": 1e5, "clamp.y_min": 0.5, "clamp.y_max": 1.8}  # fmt: skip
-    text = 'name = "v"\nkind = "variator"\nreduced = "constant.h5"\nratio = { min = 0.5, max = 2.0 }\n[parameters]\n'
-    for row in PARAMETERS:
-        if not row.name.startswith(("belt.K", "belt.d")):
-            text += f"{row.name} = {given.get(row.name, 0.0)}\n"
-    return text + '[solver]\nmethod = "rosenbrock"\nstep = 1e-3\nsubsteps = 2\n'
+    """The shipped unit with another name and reduced model."""
+    shipped = find_unit("pushbelt_cvt").read_text(encoding="utf-8")
+    found = shipped.replace('name = "pushbelt_cvt"', 'name = "v"')
+    found = found.replace('reduced = "pushbelt_24mm"', 'reduced = "constant.h5"')
+    assert found.count('"v"') == found.count("constant.h5") == 1
+    return found
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,261 @@
+"""Runs of a campaign, aligned: operating points, laws and belt fields of all runs in the same dimensionless terms.
+
+Windows. What is averaged is a window of a run (`experiment`): the settled state, each branch behind its lead, and of a
+long branch, a transient, each single revolution. A mean over whole revolutions is the time-averaged part; what the
+frames of the settled window differ from it is the unsteady part.
+
+Operating point. All of the same window, with radii r' at the rocking edges:
+
+    i = r'_O/r'_I,    xi = M_O cos(delta_0)/(2 mu F_O r'_O),    kappa = m* v^2/F_O,    f = F_O/F_REF
+
+and the thrust ratio F_I/F_O, which decides whether and how fast the ratio shifts.
+
+Fields. The four sections of the belt have `CELLS` cells each in every run (`snapshots`), whatever their lengths: arcs
+and spans stay in place when the ratio differs. Values are made dimensionless by what they grow with:
+
+    N/m   force per length    times length of the section, by F_O: its integral over the section is the force by F_O
+    N     force               by F_O
+    m     offset              by the stretch of the ring under F_O, l_R F_O/EA
+    m/s   slip                by v
+
+Powers are by F_O v.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.pushbelt.hybrid import INPUTS, LOSSES
+from offline.pushbelt.snapshots import CELLS, FIELDS
+from offline.variator.experiment import BEFORE, COMPLETE, LEFT, STEADY, frames_of, open_run, run_of
+from rtcvt.errors import InputError
+
+__all__ = ["F_REF", "POINT", "VALUES", "Samples", "dimensionless", "load_samples"]
+
+Array = NDArray[np.float64]
+
+F_REF = 10e3  # N
+LONG = 3.0  # revolutions; a longer branch is cut into single ones
+UNSTEADY_FRAMES = 24  # of the settled window, per run
+
+POINT = ("i", "xi", "kappa", "f")
+VALUES = {
+    "thrust": "thrust ratio F_I/F_O",
+    "x": "shift rate (dr_I/dt)/(omega_I r_I)",
+    "slip": "speed loss 1 - i omega_O/omega_I",
+    "loss": "all losses by F_O v",
+    "sliding": "loss of longitudinal sliding on the flanks by F_O v",
+    "transmitted": "power given off at the secondary shaft by F_O v",
+    "received": "power taken in at the primary shaft by F_O v",
+    "loop": "length of the taut path [m]",
+    "elastic": "energy stored in joints, ring and flanks by F_O [m]",
+    "radius": "r_I/r'_I",
+}
+
+
+class Samples(NamedTuple):
+    """n windows of all runs.
+
+    run, phase (n,): number of the run, and 0 settled, 1 + k branch k; point (n, 4): `POINT`; values: (n,) by `VALUES`;
+    length (n, 4): of the sections [m]; fields: (n, 4 CELLS) by `FIELDS`, dimensionless; names of all runs; before: the
+    window before the settled one, a row for each run, values and fields; unsteady: (m, 4 CELLS) by `FIELDS`,
+    differences of frames from the mean of the settled window, and fluctuation: their root mean square for each run,
+    (runs,); slipping (n,): windows that slip as a whole; belt: the scaled belt; texts: unit_file, plan, revision.
+    """
+
+    run: NDArray[np.int64]
+    phase: NDArray[np.int64]
+    point: Array
+    values: dict[str, Array]
+    length: Array
+    fields: dict[str, Array]
+    names: tuple[str, ...]
+    before: tuple[dict[str, Array], dict[str, Array]]
+    unsteady: dict[str, Array]
+    fluctuation: dict[str, Array]
+    slipping: NDArray[np.bool_]
+    belt: dict[str, float]
+    texts: dict[str, str]
+
+    def of(self, rows: Any) -> "Samples":
+        """Some of the windows; what belongs to runs stays."""
+        return self._replace(
+            run=self.run[rows],
+            phase=self.phase[rows],
+            point=self.point[rows],
+            values={k: a[rows] for k, a in self.values.items()},
+            length=self.length[rows],
+            fields={k: a[rows] for k, a in self.fields.items()},
+            slipping=self.slipping[rows],
+        )
+
+
+def load_samples(
+    files: Iterable[Path], progress: Callable[[str, int, int], None] | None = None, slip: float = 0.05
+) -> Samples:
+    """All windows of the runs in `files`.
+
+    Parameters
+    ----------
+    files : iterable of Path
+        Files of runs (`experiment`), in any order.
+    progress : callable, optional
+        Called with a name, runs done and runs in all.
+    slip : float
+        Speed loss from which a window counts as slipping.
+
+    Raises
+    ------
+    InputError
+        No file, not files of runs, or runs of different belts.
+    """
+    paths = sorted(files)
+    if not paths:
+        raise InputError("campaign", "", None, "at least one file of a run")
+    rows: list[_Window] = []
+    before: list[_Window] = []
+    unsteady: dict[str, list[Array]] = {k: [] for k in FIELDS}
+    names: list[str] = []
+    about: dict[str, Any] = {}
+    for n, path in enumerate(paths):
+        if progress is not None:
+            progress("reading runs", n, len(paths))
+        with open_run(path) as file:
+            parameters = json.loads(file.attrs["parameters"])
+            found = {k: _text(file[k]) for k in ("unit_file", "plan")}
+            about = about or {"belt": parameters["belt"], "revisions": set(), **found}
+            if parameters["belt"] != about["belt"]:
+                raise InputError(path, "parameters", None, f"the belt of {paths[0].name}")
+            about["revisions"].add(str(file.attrs["revision"]))
+            names.append(run_of(file).name)
+            belt = parameters["belt"]
+            before.append(_window(file, frames_of(file, BEFORE), belt, n, 0, BEFORE))
+            settled = _window(file, frames_of(file, STEADY), belt, n, 0, STEADY)
+            rows.append(settled)
+            rows += _branches(file, belt, n)
+            for name, part in _unsteady(file, settled, belt).items():
+                unsteady[name].append(part)
+    slipped = np.abs([w.values["slip"] for w in rows]) > slip
+    return Samples(
+        np.array([w.run for w in rows]),
+        np.array([w.phase for w in rows]),
+        np.array([w.point for w in rows]),
+        {k: np.array([w.values[k] for w in rows]) for k in VALUES},
+        np.array([w.length for w in rows]),
+        {k: np.array([w.fields[k] for w in rows]) for k in FIELDS},
+        tuple(names),
+        (
+            {k: np.array([w.values[k] for w in before]) for k in VALUES},
+            {k: np.array([w.fields[k] for w in before]) for k in FIELDS},
+        ),
+        {k: np.concatenate(a) for k, a in unsteady.items()},
+        {k: np.array([np.sqrt(np.mean(part**2)) for part in a]) for k, a in unsteady.items()},
+        slipped,
+        about["belt"],
+        {"unit_file": about["unit_file"], "plan": about["plan"], "revision": ", ".join(sorted(about["revisions"]))},
+    )
+
+
+def dimensionless(unit: str, values: Array, length: Array, F_O: float, v: float, belt: Mapping[str, float]) -> Array:
+    """Values of a field (..., 4 CELLS) of this `unit`; `length` (..., 4) of the sections [m]."""
+    if unit == "N/m":
+        return np.asarray(values * np.repeat(length, CELLS, axis=-1) / F_O)
+    scale = {"N": F_O, "m": belt["l_R"] * F_O / belt["EA"], "m/s": v}
+    return np.asarray(values / scale[unit])
+
+
+class _Window(NamedTuple):
+    run: int
+    phase: int
+    point: tuple[float, ...]
+    values: dict[str, float]
+    length: Array
+    fields: dict[str, Array]
+    F_O: float
+    v: float
+
+
+def _branches(file: h5py.File, belt: Mapping[str, float], n: int) -> list[_Window]:
+    """Windows of the branches; none of those that ended before their lead."""
+    run = run_of(file)
+    phase = file["phase"][()]
+    found = []
+    for k, branch in enumerate(run.branches):
+        if file["ended"][1 + k] == LEFT:
+            continue
+        frames = np.flatnonzero(phase == 1 + k)
+        if branch.duration < LONG:
+            part = frames_of(file, 2 + k)
+            if part.stop - part.start >= run.frames // 4:
+                whole = file["ended"][1 + k] == COMPLETE
+                found.append(_window(file, part, belt, n, 1 + k, 2 + k if whole else None))
+            continue
+        lead = round(branch.lead * run.frames)
+        for first in range(lead, len(frames) - run.frames + 1, run.frames):
+            part = slice(int(frames[0]) + first, int(frames[0]) + first + run.frames)
+            found.append(_window(file, part, belt, n, 1 + k, None))
+    return found
+
+
+def _window(file: h5py.File, rows: slice, belt: Mapping[str, float], run: int, phase: int, mean: int | None) -> _Window:
+    """A window over the frames `rows`; `mean`: its number in the file, if the file has means of its fields."""
+    n = rows.stop - rows.start
+    dt = float(file.attrs["plot_step"])
+    radius, length = file["grid/radius"][rows], file["grid/length"][rows]
+    F_I, F_O = file["pulleys/clamping_force"][rows].mean(axis=0)
+    torque = file["pulleys/belt_torque"][rows].mean(axis=0)
+    omega = file["sheaves/speed"][rows].mean(axis=0)
+    power = file["energy/work"][rows].sum(axis=0) / (n * dt)
+    crossings = file["crossings"]
+    v = float(crossings[rows.stop - 1] - crossings[rows.start]) * belt["t_R"] / ((n - 1) * dt)
+    edge = radius - belt["h_off"]
+    i = float(np.mean(edge[:, 1] / edge[:, 0]))
+    r_I = float(radius[:, 0].mean())
+    rate = float(np.polyfit(np.arange(n) * dt, radius[:, 0], 1)[0])
+    unit = F_O * v
+    stored = file["energy/stored"][rows].mean(axis=0)
+    values = {
+        "thrust": F_I / F_O,
+        "x": rate / (omega[0] * r_I),
+        "slip": 1.0 - i * omega[1] / omega[0],
+        "loss": power[len(INPUTS) :].sum() / unit,
+        "sliding": power[len(INPUTS) + LOSSES.index("flank longitudinal friction")] / unit,
+        "transmitted": torque[1] * omega[1] / unit,
+        "received": -torque[0] * omega[0] / unit,
+        "loop": float(length.sum(axis=1).mean()),
+        "elastic": float(stored[3:].sum()) / F_O,
+        "radius": r_I / (r_I - belt["h_off"]),
+    }
+    xi = torque[1] * belt["cos_d"] / (2.0 * belt["mu"] * F_O * float(edge[:, 1].mean()))
+    point = (i, xi, belt["m_star"] * v**2 / F_O, F_O / F_REF)
+    fields = {}
+    for name, (of, _) in FIELDS.items():
+        if mean is not None:
+            a = file[f"mean/{name}"][mean].astype(float)
+        else:
+            a = file[f"fields/{name}"][rows].mean(axis=0, dtype=np.float64)
+        fields[name] = dimensionless(of, a, length.mean(axis=0), F_O, v, belt)
+    return _Window(
+        run, phase, point, {k: float(a) for k, a in values.items()}, length.mean(axis=0), fields, float(F_O), v
+    )
+
+
+def _unsteady(file: h5py.File, settled: _Window, belt: Mapping[str, float]) -> dict[str, Array]:
+    rows = frames_of(file, STEADY)
+    some = np.unique(np.linspace(rows.start, rows.stop - 1, UNSTEADY_FRAMES).astype(int)) - rows.start
+    length = file["grid/length"][rows][some]
+    found = {}
+    for name, (unit, _) in FIELDS.items():
+        a = file[f"fields/{name}"][rows][some].astype(float)
+        found[name] = dimensionless(unit, a, length, settled.F_O, settled.v, belt) - settled.fields[name]
+    return found
+
+
+def _text(data: h5py.Dataset) -> str:
+    value = data[()]
+    return value.decode() if isinstance(value, bytes) else str(value)

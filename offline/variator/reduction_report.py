@@ -1,0 +1,265 @@
+"""Report of a reduction as one self-contained HTML page: laws against their data, modes, and errors."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from offline.pushbelt.snapshots import CELLS, SECTIONS
+from offline.report import _RC, _STYLE, RIGID, _grid, _svg
+from offline.variator.alignment import F_REF
+from offline.variator.material_frame import Comparison, compare_frames
+from offline.variator.pod import modes_for, pod, projection_error, scales, stacked
+from offline.variator.reduction import KEPT, Reduction, figures_of
+from rtcvt.diagram import COLOURS
+from rtcvt.documentation import figure, number, page, percent, table, text
+from rtcvt.recording import replaced_on_success
+
+__all__ = ["reduction_page", "write_reduction_report"]
+
+Array = NDArray[np.float64]
+_SHOWN = ("flank_normal", "flank_longitudinal", "flank_radial", "push", "ring_normal", "tension")
+_LABEL = {
+    "zeta": "thrust ratio", "k": "shift coefficient k", "e": "elastic speed loss e", "c": "creep c",
+    "lambda": "loss λ", "thrust": "thrust ratio", "slip": "speed loss", "efficiency": "efficiency",
+    "shift": "shift rate", "repeat.thrust": "thrust ratio, scatter of the full model",
+    "repeat.slip": "speed loss, scatter of the full model",
+}  # fmt: skip
+
+
+def write_reduction_report(
+    reduction: Reduction, files: Sequence[Path], heldout: Mapping[str, float], path: Path
+) -> None:
+    """Write the report; `files` are those of the campaign, `heldout` the errors on other runs, if any.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written.
+    """
+    with replaced_on_success(path) as temporary:
+        temporary.write_text(reduction_page(reduction, compare_frames(files), heldout), encoding="utf-8")
+
+
+def reduction_page(reduction: Reduction, frames: Sequence[Comparison], heldout: Mapping[str, float]) -> str:
+    """The report as a page."""
+    found = figures_of(reduction)
+    title = f"{reduction.model.name}: reduction of a campaign"
+    parts = [
+        f"<h1>{text(title)}</h1>\n",
+        f'<p class="lead">{found["runs"]} runs, {found["windows"]} windows, {found["features"]} features. '
+        "Cross-validated errors are those of runs that had no part in the weights.</p>\n",
+        _cards(found, heldout),
+        '<h2 id="laws">Laws</h2>\n',
+        _laws(found),
+        _law_pictures(reduction),
+        _shift_pictures(reduction),
+        '<h2 id="fields">Fields</h2>\n',
+        _fields(reduction, found),
+        _mode_pictures(reduction),
+        _field_pictures(reduction),
+        '<h2 id="frames">Material and space-fixed frame</h2>\n',
+        _frames(frames),
+        '<h2 id="heldout">Held-out runs</h2>\n' + _heldout(heldout) if heldout else "",
+        '<h2 id="left-out">Left out</h2>\n',
+        table(("", "data"), [(text(k), str(v)) for k, v in found["dropped"].items()], (1,)),
+    ]
+    return page(title, "".join(parts), _STYLE)
+
+
+def _cards(found: Mapping[str, dict[str, dict[str, float]]], heldout: Mapping[str, float]) -> str:
+    cards = [
+        (percent(found["laws"]["zeta"]["rms"]), "thrust ratio, cross-validated RMS"),
+        (percent(found["fields"]["flank_normal"]["error"]), "flank normal force, cross-validated RMS by its largest"),
+    ]
+    if "thrust.rms" in heldout:
+        cards.append((percent(heldout["thrust.rms"]), "thrust ratio, RMS on held-out runs"))
+        cards.append((percent(heldout["slip.rms"]), "speed loss, RMS on held-out runs (absolute)"))
+        cards.append((percent(heldout["efficiency.rms"]), "efficiency, RMS on held-out runs (absolute)"))
+    return '<div class="cards">' + "".join(f"<div><b>{v}</b><span>{t}</span></div>" for v, t in cards) + "</div>\n"
+
+
+def _laws(found: Mapping[str, dict[str, dict[str, float]]]) -> str:
+    rows = [
+        (f"{text(_LABEL.get(k, k))}", str(e["data"]), *(number(e[a], 3) for a in ("rms", "median", "max", "noise")))
+        for k, e in found["laws"].items()
+    ]
+    about = "<p>Errors of the natural logarithm, so relative; of e the errors themselves.</p>\n"
+    return table(("law", "data", "RMS", "median", "largest", "noise of the fit"), rows, range(1, 6)) + about
+
+
+def _law_pictures(r: Reduction) -> str:
+    """Each law over the torque ratio: data, and the law along lines of constant ratio."""
+    s, settled = r.samples, r.samples.phase == 0
+    xi, i = s.point[settled, 1], s.point[settled, 0]
+    v = s.values
+    line = np.linspace(-0.9, 0.95, 200)
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid(2, 2, 2.6)
+        panels = [
+            ("thrust ratio", v["thrust"][settled], lambda e: e["zeta"]),
+            ("speed loss, %", 100.0 * v["slip"][settled], lambda e: 100.0 * (e["e"] + e["c"] * line)),
+            ("loss by F_O v, %", 100.0 * v["loss"][settled], None),
+            ("largest flank normal force by F_O, times length", r.laws["peak.flank_normal"].data[settled],
+             lambda e: e["peak.flank_normal"]),
+        ]  # fmt: skip
+        for ax, (name, data, law) in zip(grid.ravel(), panels, strict=True):
+            dots = ax.scatter(xi, data, c=np.log2(i), cmap="viridis", s=9, vmin=-1.2, vmax=1.2)
+            for ratio, colour in ((0.6, -0.74), (1.0, 0.0), (1.8, 0.85)):
+                z = np.column_stack([np.full(200, ratio), line, np.full(200, 0.02), np.full(200, 1.5), np.ones(200)])
+                e = r.model.evaluate(z)
+                if law is None:
+                    carried = 2.0 * r.model.constants["mu"] / np.cos(r.model.constants["delta_0"])
+                    values = 100.0 * (e["lambda"] + carried * e["c"] * line**2)
+                else:
+                    values = law(e)
+                ax.plot(line, values, color=dots.cmap((colour + 1.2) / 2.4), lw=1.4)
+            ax.set_title(name, loc="left", pad=3.0, fontweight="bold")
+            if name.startswith(("speed", "loss")):
+                top = float(np.quantile(np.abs(data), 0.97))
+                ax.set_ylim(-1.1 * top if name.startswith("speed") else 0.0, 1.1 * top)
+        for ax in grid[-1]:
+            ax.set_xlabel("torque ratio")
+        svg = _svg(picture, "laws")
+    return figure(svg, "Settled states (dots, coloured by ratio: dark 0.45, light 2.4) and the laws at i = 0.6, 1 and "
+                  "1.8, 15 kN, kappa = 0.02 (lines).")  # fmt: skip
+
+
+def _shift_pictures(r: Reduction) -> str:
+    s, q = r.samples, r.laws["k"]
+    y, x = r.y[q.rows], s.values["x"][q.rows]
+    f = s.point[q.rows, 3]
+    crossed = np.exp(q.crossed) * f * (y - 1.0)
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid(1, 2, 2.9, shared=False)
+        a, b = grid[0]
+        top = float(np.quantile(np.abs(x), 0.97)) * 1e3
+        a.scatter(y, x / f * 1e3, c=s.point[q.rows, 1], cmap="coolwarm", s=6)
+        a.set_xlabel("y = F_I/F_eq")
+        a.set_title("shift rate by f, 1e-3", loc="left", pad=3.0, fontweight="bold")
+        a.set_ylim(-top, top)
+        b.plot([-top, top], [-top, top], color=RIGID, lw=0.9)
+        b.scatter(x * 1e3, crossed * 1e3, s=6, color=COLOURS[0])
+        b.set_xlim(-top, top)
+        b.set_ylim(-top, top)
+        b.set_xlabel("shift rate of the full model, 1e-3")
+        b.set_title("cross-validated", loc="left", pad=3.0, fontweight="bold")
+        svg = _svg(picture, "shift")
+    return figure(svg, f"Shift rate (dr_I/dt)/(omega_I r_I); left by f = F_O/{F_REF / 1e3:g} kN, coloured by torque "
+                  "ratio (blue overrun, red drive).")  # fmt: skip
+
+
+def _fields(r: Reduction, found: Mapping[str, dict[str, dict[str, float]]]) -> str:
+    s = r.samples
+    rows = []
+    for name in KEPT:
+        e = found["fields"][name]
+        sigma = r.bases[name].sigma
+        unsteady = s.unsteady.get(name)
+        of_rest = modes_for(pod(unsteady).sigma, 0.9) if unsteady is not None and len(unsteady) else 0
+        share = float(np.sqrt(np.mean(s.fluctuation[name] ** 2) / np.mean(s.fields[name] ** 2))) if of_rest else 0.0
+        rows.append((
+            f"<code>{name}</code>", *(str(modes_for(sigma, a)) for a in (0.99, 0.999, 0.9999)), str(e["kept"]),
+            percent(e["projection"]), percent(e["error"]), percent(e["error_median"]), percent(share), str(of_rest),
+        ))  # fmt: skip
+    together = stacked(s.fields, scales({k: s.fields[k] for k in KEPT}))
+    basis = pod(together, np.tile(np.full(4 * CELLS, 1.0 / CELLS), len(KEPT)))
+    rows.append((
+        "all stacked", *(str(modes_for(basis.sigma, a)) for a in (0.99, 0.999, 0.9999)), "",
+        percent(projection_error(basis, together)), "", "", "", "",
+    ))  # fmt: skip
+    head = (
+        "field", "99 %", "99.9 %", "99.99 %", "kept", "projection", "error", "median", "unsteady part", "its modes 90 %"
+    )  # fmt: skip
+    return table(head, rows, range(1, 10)) + (
+        "<p>Modes for a share of the energy of all time-averaged snapshots; kept: those that the operating point "
+        "predicts. Projection: what the basis for 99.9 % misses, relative to the norm of all snapshots. Error: cross-"
+        "validated RMS over the belt by the field's largest magnitude, RMS and median over all windows. Unsteady part: "
+        "RMS of what the frames differ from the mean, by the RMS of the means.</p>\n"
+    )
+
+
+def _mode_pictures(r: Reduction) -> str:
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid(1, 2, 3.0, shared=False)
+        a, b = grid[0]
+        for n, name in enumerate(_SHOWN):
+            sigma = r.bases[name].sigma
+            a.semilogy(np.arange(1, 61), sigma[:60] / sigma[0], color=COLOURS[n % len(COLOURS)], lw=1.3, label=name)
+        a.legend(frameon=False, fontsize=7)
+        a.set_title("singular values", loc="left", pad=3.0, fontweight="bold")
+        a.set_xlabel("mode")
+        for k in range(4):
+            mode = r.bases["flank_normal"].modes[k]
+            b.plot(_places(), mode, color=COLOURS[k % len(COLOURS)], lw=1.3, label=f"{k + 1}")
+        b.legend(frameon=False, fontsize=7)
+        b.set_title("first modes of the flank normal force", loc="left", pad=3.0, fontweight="bold")
+        _sections(b)
+        svg = _svg(picture, "modes")
+    return figure(svg, "Singular values by the first one, and modes on the four sections.")
+
+
+def _field_pictures(r: Reduction) -> str:
+    """Fields of three windows: full model, and cross-validated reduced one."""
+    s = r.samples
+    settled = np.flatnonzero(s.phase == 0)
+    wanted = ((0.6, 0.6), (1.0, -0.4), (1.9, 0.5))
+    distance = [np.abs(np.log(s.point[settled, 0] / i)) + np.abs(s.point[settled, 1] - xi) for i, xi in wanted]
+    chosen = [int(settled[np.argmin(d)]) for d in distance]
+    with matplotlib.rc_context(_RC):
+        picture, grid = _grid(len(_SHOWN), len(chosen), 1.5)
+        for row, name in zip(grid, _SHOWN, strict=True):
+            fits = r.field_fits[name]
+            for ax, n in zip(row, chosen, strict=True):
+                a = np.array([q.crossed[n] for q in fits]) @ r.bases[name].modes[: len(fits)]
+                ax.plot(_places(), s.fields[name][n], color=COLOURS[0], lw=1.6)
+                ax.plot(_places(), a, color=RIGID, lw=1.0, ls=(0, (4, 3)))
+                _sections(ax)
+                if ax is row[0]:
+                    ax.set_title(name, loc="left", pad=3.0, fontweight="bold")
+        for ax, n in zip(grid[0], chosen, strict=True):
+            i, xi, _, f = s.point[n]
+            ax.set_title(f"i = {i:.2f}, xi = {xi:.2f}, {f * F_REF / 1e3:.0f} kN", loc="right", pad=3.0, fontsize=8)
+        svg = _svg(picture, "examples")
+    return figure(
+        svg, "Settled fields, by F_O: full model, and dashed what cross-validation predicts from the other runs."
+    )
+
+
+def _places() -> Array:
+    return (np.arange(4 * CELLS) + 0.5) / CELLS
+
+
+def _sections(ax: Axes) -> None:
+    ax.set_xlim(0.0, 4.0)
+    ax.set_xticks([0.5, 1.5, 2.5, 3.5], [a.replace(" ", "\n") for a in SECTIONS], fontsize=7)
+    for c in (1.0, 2.0, 3.0):
+        ax.axvline(c, color="#7b8794", lw=0.6)
+
+
+def _frames(frames: Sequence[Comparison]) -> str:
+    if not frames:
+        return "<p>No run of the campaign kept its elements.</p>\n"
+    names = list(frames[0].material)
+    rows = []
+    for c in frames:
+        cells = (f"{a} / {b}" for a, b in (c.modes(k) for k in names))
+        rows.append((text(c.name), str(c.snapshots), *cells))
+    head = ("run", "snapshots", *(("ring position" if k == "ring_offset" else k.replace("_", " ")) for k in names))
+    return table(head, rows, range(1, len(head))) + (
+        "<p>Modes for 99.9 % of the energy of the settled frames, material coordinates (Cebulla 2014, section 6.3) / "
+        "fixed in space; ring position: coordinates of its nodes / offset from the taut path.</p>\n"
+    )
+
+
+def _heldout(errors: Mapping[str, float]) -> str:
+    names = list(dict.fromkeys(k.rpartition(".")[0] for k in errors if k.endswith(".rms")))
+    rows = [(text(_LABEL.get(k, k)), *(percent(errors[f"{k}.{a}"]) for a in ("rms", "median", "max"))) for k in names]
+    return (
+        f"<p>{errors['windows']:g} windows, {errors['settled']:g} of them settled, {percent(errors['inside'])} within "
+        "the range of the campaign. Thrust ratio relative; speed loss and efficiency absolute; shift rate by the RMS "
+        "of all; fields by their largest magnitude.</p>\n"
+    ) + table(("", "RMS", "median", "largest"), rows, (1, 2, 3))

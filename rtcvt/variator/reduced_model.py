@@ -1,0 +1,422 @@
+"""A reduced model: identified laws and belt fields of a pushbelt variator, and the one HDF5 file that holds them.
+
+The laws and fields are those of `rtcvt.variator.regression`: outputs over the operating point
+``(i, xi, kappa, f, y)``. In the terms of the full model, with radii r' at the rocking edges, F_CI and F_CO the clamping
+forces and T the traction at the secondary::
+
+    i = r'_O/r'_I,   xi = T cos(delta_0)/(2 mu F_CO),   kappa = m* v^2/F_CO,   f = F_CO/F_ref,   y = F_CI/F_eq
+
+    thrust ratio   zeta = F_eq/F_CO, without y
+    k              (dr_I/dt)/(omega_I r_I) = k f (y - 1)
+    e, c           speed loss 1 - i omega_O/omega_I = e + c xi: e elastic, of either sign and without loss; c > 0 creep
+    lambda         remaining loss by F_CO v: all losses but 2 tan(delta_0) (F_CI - F_eq) dr_I/dt and those of creep,
+                   2 mu c xi^2/cos(delta_0) F_CO v
+    peak.NAME      largest magnitude of a force over the belt by F_CO, of a force per length times the path's length
+
+Fields have the same number of cells in each of four sections, of equal length within a section: primary arc, push span,
+secondary arc, slack span, in the direction of travel. Their terms: a force per length times the length of its section,
+and a force, by F_CO; an offset by l_R F_CO/EA.
+
+File. Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and what the
+reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``features``: multi-indices;
+``thrust``: weights; ``laws``: names, weights, logarithm; ``fields/NAME``: weights, modes, singular values;
+``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset
+has ``units`` and ``description``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt import __version__
+from rtcvt.errors import InputError
+from rtcvt.recording import replaced_on_success, revision
+from rtcvt.variator import regression
+
+__all__ = [
+    "CONSTANTS",
+    "COORDINATES",
+    "LAWS",
+    "Coordinate",
+    "Law",
+    "ReducedField",
+    "ReducedModel",
+    "counted",
+    "read_reduced",
+    "scaled",
+    "write_reduced",
+]
+
+Array = NDArray[np.float64]
+
+SCHEMA_VERSION = 1
+KIND = "reduced model of a variator"
+COORDINATES = ("i", "xi", "kappa", "f", "y")
+LAWS = ("k", "e", "c", "lambda")  # the first outputs
+CONSTANTS = {  # unit and description
+    "d_A": ("m", "centre distance"),
+    "length": ("m", "length of the taut path of the neutral fibre"),
+    "h_off": ("m", "neutral fibre above the rocking edges"),
+    "delta_0": ("rad", "half wedge angle"),
+    "mu": ("1", "friction of elements on sheaves"),
+    "m_star": ("kg/m", "mass of the belt per length"),
+    "m_belt": ("kg", "mass of the belt"),
+    "F_ref": ("N", "force that f counts"),
+    "K_belt": ("N/m", "stiffness of the belt between the pulleys"),
+    "d_belt": ("N.s/m", "damping of the belt between the pulleys"),
+    "xi_max": ("1", "torque ratio at which the belt slips as a whole"),
+    "ring_stretch": ("m/N", "l_R/EA: offsets are by this and F_CO"),
+}
+MAPS = ("bilinear", "sigmoid")
+MOST_FEATURES, MOST_OUTPUTS, MOST_MODES, MOST_CELLS, MOST_POINTS, MOST_DEGREE = 2000, 100, 100, 2048, 10_000, 40
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """A coordinate of the operating point: its map and centre (`regression`), and the range of the data."""
+
+    name: str
+    map: str  # "bilinear" or "sigmoid"
+    centre: float
+    low: float
+    high: float
+
+    def mapped(self, z: Any) -> Array:
+        """g(z), not clamped."""
+        z = np.asarray(z, dtype=float)
+        if self.map == "bilinear":
+            return np.asarray((z - self.centre) / (z + self.centre))
+        return np.asarray(z / np.sqrt(z**2 + self.centre**2))
+
+    def scaled(self, z: Any) -> Array:
+        """t in [-1, 1], clamped."""
+        low, high = self.mapped(self.low), self.mapped(self.high)
+        return np.asarray(2.0 * (self.mapped(np.clip(z, self.low, self.high)) - low) / (high - low) - 1.0)
+
+
+def counted(shift: tuple[float, float], z: Array) -> Array:
+    """Operating points (n, 4 or 5) whose torque ratio counts from where the push force changes strands."""
+    z = np.array(z, dtype=float)
+    q = (z[:, 0] - 1.0) / (z[:, 0] + 1.0)
+    z[:, 1] -= shift[0] * q / np.sqrt(q**2 + shift[1] ** 2)
+    return z
+
+
+def scaled(coordinates: Sequence[Coordinate], shift: tuple[float, float], z: Array) -> Array:
+    """Coordinates t of operating points (n, d), as many as there are `coordinates`."""
+    z = counted(shift, z)
+    return np.column_stack([c.scaled(z[:, j]) for j, c in enumerate(coordinates)])
+
+
+@dataclass(frozen=True)
+class Law:
+    """An output: weights (N,) of the features; log: the output is the exponential of the sum."""
+
+    name: str
+    description: str
+    log: bool
+    weights: Array
+
+
+@dataclass(frozen=True)
+class ReducedField:
+    """A field: modes (K, cells), weights (K, N) of their coefficients, singular values of its snapshots."""
+
+    name: str
+    unit: str  # of the field itself
+    description: str
+    modes: Array
+    weights: Array
+    sigma: Array
+
+
+@dataclass(frozen=True)
+class ReducedModel:
+    """What a reduced model's file holds.
+
+    coordinates in the order of `COORDINATES`; shift: a, b of the torque ratio's zero (`regression`); index (N, 5):
+    multi-indices of the features, those without y first;
+    thrust (N_1,): weights of ln zeta; laws: `LAWS`, then the peaks; points (n, 4): scaled coordinates of the campaign's
+    settled states, spacing: typical distance between them; errors: name -> value; texts: unit_file, plan; attributes.
+    """
+
+    name: str
+    constants: Mapping[str, float]
+    coordinates: tuple[Coordinate, ...]
+    shift: tuple[float, float]
+    index: NDArray[np.int64]
+    thrust: Array
+    laws: tuple[Law, ...]
+    fields: tuple[ReducedField, ...]
+    points: Array
+    spacing: float
+    errors: Mapping[str, float] = field(default_factory=dict)
+    unit_file: str = ""
+    plan: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def scratch(self) -> int:
+        """Length of phi."""
+        return len(self.index) + len(COORDINATES) * self._degrees
+
+    @property
+    def _degrees(self) -> int:
+        return max(2, int(self.index.max()) + 1)
+
+    def table(self) -> Array:
+        """Laws as the kernels of `regression` read them."""
+        n, n_1, degrees = len(self.index), len(self.thrust), self._degrees
+        tape = np.zeros((n, 2))
+        known = {tuple(m): k for k, m in enumerate(self.index.tolist())}
+        for k, m in enumerate(self.index.tolist()):
+            last = max((j for j in range(len(m)) if m[j]), default=0)
+            before = (*m[:last], 0, *m[last + 1 :])
+            tape[k] = known[before], n + degrees * last + m[last]
+        coordinates = []
+        for c in self.coordinates:
+            low, high = float(c.mapped(c.low)), float(c.mapped(c.high))
+            coordinates.append((MAPS.index(c.map), c.centre, c.low, c.high, low, 2.0 / (high - low)))
+        parts = {
+            regression.COORDINATE: np.array(coordinates),
+            regression.TAPE: tape,
+            regression.THRUST: self.thrust,
+            regression.LOG: np.array([law.log for law in self.laws], dtype=float),
+            regression.WEIGHT: np.array([law.weights for law in self.laws]),
+            regression.CENTRE: self.points,
+        }
+        header = np.zeros(regression.HEADER)
+        header[regression.N_1], header[regression.N], header[regression.DEGREES] = n_1, n, degrees
+        header[regression.N_OUT], header[regression.N_CENTRE] = len(self.laws), len(self.points)
+        header[regression.SPACING] = 1.0 / self.spacing**2
+        header[regression.SHIFT : regression.SHIFT + 2] = self.shift
+        at = regression.HEADER
+        for place, part in parts.items():
+            header[place] = at
+            at += part.size
+        return np.concatenate([header, *(part.ravel() for part in parts.values())])
+
+    def field_table(self) -> Array:
+        """Fields as `regression.reconstruct` reads them."""
+        cells = self.fields[0].modes.shape[1] if self.fields else 0
+        header = [float(len(self.index)), float(cells)]
+        at = regression.FIELD + 3 * len(self.fields)
+        parts: list[Array] = []
+        for f in self.fields:
+            header += [len(f.modes), at, at + f.weights.size]
+            parts += [f.weights.ravel(), f.modes.ravel()]
+            at += f.weights.size + f.modes.size
+        return np.concatenate([np.array(header), *parts])
+
+    def features(self, z: Array) -> Array:
+        """Features (n, N) at operating points (n, 5), clamped to the data."""
+        z = np.atleast_2d(z)
+        phi = np.ones((len(z), len(self.index)))
+        for j, t in enumerate(scaled(self.coordinates, self.shift, z).T):
+            phi *= np.polynomial.chebyshev.chebvander(t, self._degrees - 1)[:, self.index[:, j]]
+        return phi
+
+    def evaluate(self, z: Array) -> dict[str, Array]:
+        """Thrust ratio ``zeta`` and all laws by their names at operating points (n, 5), each (n,)."""
+        phi = self.features(z)
+        found = {"zeta": np.exp(phi[:, : len(self.thrust)] @ self.thrust)}
+        for law in self.laws:
+            value = phi @ law.weights
+            found[law.name] = np.exp(value) if law.log else value
+        return found
+
+    def field(self, name: str, z: Array) -> Array:
+        """A field (n, cells) at operating points (n, 5), dimensionless."""
+        f = next(f for f in self.fields if f.name == name)
+        return np.asarray(self.features(z) @ f.weights.T @ f.modes)
+
+
+def write_reduced(model: ReducedModel, path: Path) -> None:
+    """Write a reduced model.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written; nothing is left behind.
+    """
+    with replaced_on_success(path) as temporary, h5py.File(temporary, "w") as file:
+        file.attrs.update(
+            schema_version=SCHEMA_VERSION,
+            kind=KIND,
+            rtcvt_version=__version__,
+            revision=revision(),
+            created=datetime.now(UTC).isoformat(timespec="seconds"),
+            name=model.name,
+            **{k: v for k, v in model.attributes.items() if k not in _OWN},
+        )
+
+        def write(name: str, values: Any, unit: str, description: str) -> None:
+            packed = {"compression": "gzip", "shuffle": True} if np.size(values) > 1000 else {}
+            data = file.create_dataset(name, data=values, **packed)
+            data.attrs["units"] = unit
+            data.attrs["description"] = description
+
+        for name, value in model.constants.items():
+            write(f"constants/{name}", value, *CONSTANTS[name])
+        c = model.coordinates
+        write("coordinates/name", [a.name for a in c], "1", "i, xi, kappa, f, y")
+        write("coordinates/map", [a.map for a in c], "1", "bilinear (z - c)/(z + c) or sigmoid z/sqrt(z^2 + c^2)")
+        write("coordinates/centre", [a.centre for a in c], "1", "c of the map")
+        write("coordinates/range", [(a.low, a.high) for a in c], "1", "range of the data, to which a point is clamped")
+        write("coordinates/shift", model.shift, "1", "a, b of the torque ratio's zero, a q/sqrt(q^2 + b^2)")
+        write("features/index", model.index.astype(np.int16), "1", "degrees of the Chebyshev polynomials by coordinate")
+        write("thrust", model.thrust, "1", "weights of the logarithm of the thrust ratio F_eq/F_CO")
+        write("laws/name", [a.name for a in model.laws], "1", "outputs")
+        write("laws/description", [a.description for a in model.laws], "1", "of the outputs")
+        write("laws/log", np.array([a.log for a in model.laws], dtype=np.int8), "1", "1: exponential of the sum")
+        write("laws/weights", [a.weights for a in model.laws], "1", "of the features, a row for each output")
+        for order, f in enumerate(model.fields):
+            write(f"fields/{f.name}/modes", f.modes, "1", "a row for each mode, on the cells")
+            write(f"fields/{f.name}/weights", f.weights, "1", "of the features, a row for each coefficient")
+            write(f"fields/{f.name}/sigma", f.sigma, "1", "singular values of the snapshots")
+            file[f"fields/{f.name}"].attrs.update(units=f.unit, description=f.description, order=order)
+        write("campaign/points", model.points, "1", "settled states of the campaign in scaled i, xi, kappa, f")
+        write("campaign/spacing", model.spacing, "1", "typical distance between them")
+        for name, value in model.errors.items():
+            write(f"errors/{name}", value, "1", "see the documentation of the reduction")
+        write("unit_file", model.unit_file, "1", "text of the full model's unit file")
+        write("plan", model.plan, "1", "text of the campaign's plan")
+
+
+_OWN = ("schema_version", "kind", "rtcvt_version", "revision", "created", "name")
+
+
+def read_reduced(path: Path) -> ReducedModel:
+    """Read a reduced model back.
+
+    Raises
+    ------
+    InputError
+        Not a reduced model, of a schema version that this release does not know, or not consistent in itself.
+    """
+    try:
+        with h5py.File(path, "r") as file:
+            about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
+            if about != (KIND, SCHEMA_VERSION):
+                raise InputError(
+                    path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}"
+                )
+            model = _read(file)
+    except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(path, "", None, f"an HDF5 file of a {KIND} ({error})") from None
+    _require_consistent(model, path)
+    return model
+
+
+def _read(file: h5py.File) -> ReducedModel:
+    def strings(name: str) -> list[str]:
+        return [str(a) for a in file[name].asstr()[()]]
+
+    def array(name: str) -> Array:
+        return np.asarray(file[name][()], dtype=float)
+
+    coordinates = zip(
+        strings("coordinates/name"),
+        strings("coordinates/map"),
+        array("coordinates/centre"),
+        array("coordinates/range"),
+        strict=True,
+    )
+    laws = zip(
+        strings("laws/name"), strings("laws/description"), file["laws/log"][()], array("laws/weights"), strict=True
+    )
+    fields = sorted(file["fields"].items(), key=lambda item: int(item[1].attrs["order"])) if "fields" in file else []
+    return ReducedModel(
+        str(file.attrs["name"]),
+        {name: float(file[f"constants/{name}"][()]) for name in CONSTANTS},
+        tuple(Coordinate(n, m, float(c), float(r[0]), float(r[1])) for n, m, c, r in coordinates),
+        (float(file["coordinates/shift"][0]), float(file["coordinates/shift"][1])),
+        np.asarray(file["features/index"][()], dtype=np.int64),
+        array("thrust"),
+        tuple(Law(n, d, bool(log), w) for n, d, log, w in laws),
+        tuple(
+            ReducedField(
+                name, str(g.attrs["units"]), str(g.attrs["description"]),
+                *(np.asarray(g[k][()], dtype=float) for k in ("modes", "weights", "sigma")),
+            )
+            for name, g in fields
+        ),
+        array("campaign/points"),
+        float(file["campaign/spacing"][()]),
+        {name: float(a[()]) for name, a in file["errors"].items()} if "errors" in file else {},
+        str(file["unit_file"].asstr()[()]),
+        str(file["plan"].asstr()[()]),
+        {k: v for k, v in file.attrs.items() if k not in ("schema_version", "kind", "name")},
+    )  # fmt: skip
+
+
+def _require_consistent(m: ReducedModel, path: Path) -> None:
+    """What the kernels rely on: places inside the tables, features whose parts are there, finite numbers."""
+
+    def require(fits: bool, key: str, allowed: str) -> None:
+        if not fits:
+            raise InputError(path, key, None, allowed)
+
+    constants = np.array(list(m.constants.values()))
+    require(bool(np.all(np.isfinite(constants)) and np.all(constants > 0.0)), "constants", "numbers above 0")
+    require(tuple(c.name for c in m.coordinates) == COORDINATES, "coordinates/name", ", ".join(COORDINATES))
+    for c in m.coordinates:
+        key = f"coordinates, {c.name}"
+        require(c.map in MAPS, key, f"a map: {' or '.join(MAPS)}")
+        numbers = np.array([c.centre, c.low, c.high])
+        require(bool(np.all(np.isfinite(numbers)) and c.centre > 0.0 and c.low < c.high), key, "centre > 0, low < high")
+        require(c.map == "sigmoid" or c.low > -c.centre, key, "a range above -c")
+    fits = all(np.isfinite(m.shift)) and m.shift[1] > 0.0
+    require(fits, "coordinates/shift", "finite numbers, the second above 0")
+    n = len(m.index)
+    shape = m.index.ndim == 2 and m.index.shape[1] == len(COORDINATES) and 1 <= n <= MOST_FEATURES
+    require(shape, "features/index", f"1 to {MOST_FEATURES} rows of five degrees")
+    require(bool(m.index.min() >= 0 and m.index.max() <= MOST_DEGREE), "features/index", f"degrees 0 to {MOST_DEGREE}")
+    rows = [tuple(a) for a in m.index.tolist()]
+    known: set[tuple[int, ...]] = set()
+    for a in rows:
+        last = max((j for j in range(len(a)) if a[j]), default=None)
+        first = last is None and not known
+        part = last is not None and (*a[:last], 0, *a[last + 1 :]) in known
+        require(
+            (first or part) and a not in known,
+            "features/index",
+            "1 first, each once, behind the features it is made of",
+        )
+        known.add(a)
+    n_1 = len(m.thrust)
+    without = m.thrust.ndim == 1 and n_1 == sum(a[-1] == 0 for a in rows) and all(a[-1] == 0 for a in rows[:n_1])
+    require(without, "thrust", "a weight for each feature without y, which come first")
+    names = [law.name for law in m.laws]
+    require(
+        tuple(names[: len(LAWS)]) == LAWS and len(names) <= MOST_OUTPUTS, "laws/name", f"{', '.join(LAWS)}, then others"
+    )
+    for k, law in enumerate(m.laws[: len(LAWS)]):
+        require(law.log == (law.name != "e"), "laws/log", f"1 for all but e; {LAWS[k]}")
+    for law in m.laws:
+        require(
+            law.weights.shape == (n,) and bool(np.all(np.isfinite(law.weights))),
+            "laws/weights",
+            "a number for each feature",
+        )
+    require(bool(np.all(np.isfinite(m.thrust))), "thrust", "finite numbers")
+    cells = {f.modes.shape[1:] for f in m.fields}
+    require(len(cells) <= 1, "fields", "as many cells in all fields")
+    for f in m.fields:
+        key = f"fields/{f.name}"
+        K = len(f.modes)
+        fits = f.modes.ndim == 2 and 1 <= K <= MOST_MODES and 4 <= f.modes.shape[1] <= MOST_CELLS
+        require(fits and f.modes.shape[1] % 4 == 0, key, "modes on cells, as many in each of four sections")
+        require(f.weights.shape == (K, n), key, "weights of each mode's coefficient")
+        require(bool(np.all(np.isfinite(f.modes)) and np.all(np.isfinite(f.weights))), key, "finite numbers")
+    fits = m.points.ndim == 2 and m.points.shape[1] == 4 and 1 <= len(m.points) <= MOST_POINTS
+    require(fits and bool(np.all(np.isfinite(m.points))), "campaign/points", "rows of four finite numbers")
+    require(np.isfinite(m.spacing) and m.spacing > 0.0, "campaign/spacing", "a number above 0")

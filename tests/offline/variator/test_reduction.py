@@ -1,0 +1,284 @@
+"""Reduction: evidence against the normal distribution, laws that are known, signs, and the aligned fields of a run."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import approx_fprime
+from scipy.stats import multivariate_normal, qmc
+from typer.testing import CliRunner
+
+from offline.pushbelt.snapshots import CELLS, FIELDS
+from offline.variator import reduction as reduction_module
+from offline.variator.alignment import F_REF, VALUES, Samples, dimensionless
+from offline.variator.reduction import (
+    KEPT,
+    SHIFT,
+    SLIP,
+    errors_on,
+    figures_of,
+    multi_indices,
+    reduce,
+    regress,
+    shift_factor,
+)
+from rtcvt.cli import app
+from rtcvt.errors import InputError
+from rtcvt.variator.reduced_model import LAWS, counted, read_reduced, write_reduced
+
+BELT = {
+    "mu": 0.105, "cos_d": np.cos(0.19), "tan_d": np.tan(0.19), "delta_0": 0.19, "d_A": 0.155, "h_off": 2e-3,
+    "m_star": 1.7, "l_R": 0.66, "EA": 6e6,
+}  # fmt: skip
+CARRIED = 2.0 * BELT["mu"] / BELT["cos_d"]
+
+
+def laws_at(z):
+    """Smooth laws of known signs over (i, xi, kappa, f, y), xi counted from where the push force changes strands."""
+    i, xi, kappa, f, y = counted(SHIFT, z).T
+    q, u = (i - 1.0) / (i + 1.0), np.log(y)
+    zeta = np.exp(-0.4 * q + 0.35 * np.tanh(2.5 * xi) * (1.0 + 0.3 * q) + 0.05 * np.log(f) * q - 0.3 * kappa)
+    k = 3e-3 * np.exp(0.4 * xi * np.tanh(3.0 * u) + 0.3 * q - 0.5 * u)
+    c = 4e-3 * np.exp(1.1 * xi**2 - 0.4 * q + 0.2 * u)
+    e = -1e-3 * q + 5e-4 * xi * u
+    rest = 1e-3 * np.exp(0.8 * q**2 + 0.4 * xi + 0.2 * np.log(f))
+    return zeta, k, e, c, rest
+
+
+def synthetic(n=128, seed=1, noise=0.0):
+    """Samples as a campaign of `n` runs with four branches each would give them if the laws were these."""
+    rng = np.random.default_rng(seed)
+    t = qmc.Sobol(4, seed=seed).random(n)
+    low, high = np.array([np.log(0.5), -0.85, 1e-3, np.log(0.7)]), np.array([np.log(2.2), 0.85, 0.2, np.log(3.0)])
+    point = low + (high - low) * t
+    point[:, 0], point[:, 3] = np.exp(point[:, 0]), np.exp(point[:, 3])
+    run, phase = np.repeat(np.arange(n), 5), np.tile(np.arange(5), n)
+    point = np.repeat(point, 5, axis=0)
+    y = np.exp(rng.uniform(*np.log([[0.6, 0.8, 1.05, 1.3], [0.8, 0.95, 1.3, 1.7]]), (n, 4)))
+    y = np.column_stack([np.ones(n), y]).ravel()
+    moved = point.copy()
+    moved[:, 0] *= np.where(phase > 0, np.exp(rng.normal(0.0, 0.01, 5 * n)), 1.0)
+    zeta, k, e, c, rest = laws_at(np.column_stack([moved, y]))
+    xi, f = moved[:, 1], moved[:, 3]
+    x = k * f * (y - 1.0)
+    radius = np.full(5 * n, 1.035)
+    shifting = 2.0 * BELT["tan_d"] * zeta * (y - 1.0) * x * radius
+    sliding = CARRIED * c * (xi**2 + 0.09)
+    loss = rest + CARRIED * c * xi**2 + shifting
+    scatter = 1.0 + noise * rng.normal(size=5 * n)
+    values = {
+        "thrust": zeta * y * scatter, "x": x, "slip": e + c * xi, "loss": loss, "sliding": sliding,
+        "transmitted": CARRIED * xi, "received": CARRIED * xi + loss, "loop": np.full(5 * n, 0.661),
+        "elastic": 1e-4 * f + (CARRIED * xi) ** 2 * f * F_REF / (2.0 * 1.5e6), "radius": radius,
+    }  # fmt: skip
+    place = np.linspace(0.0, 1.0, 4 * CELLS)
+    shape = np.stack([1.0 + 0.2 * np.sin(np.pi * place), place, np.cos(7.0 * place)])
+    amount = np.stack([1.0 + 0.2 * xi, 0.3 * np.log(moved[:, 0]), 0.2 * np.log(y)], axis=1)
+    fields = {name: amount @ shape for name in FIELDS}
+    settled = phase == 0
+    before = ({a: b[settled] for a, b in values.items()}, {a: b[settled] for a, b in fields.items()})
+    return Samples(
+        run, phase, moved, values, np.full((5 * n, 4), 0.661 / 4.0), fields, tuple(f"p{k}" for k in range(n)), before,
+        {}, {}, np.zeros(5 * n, dtype=bool), BELT, {"unit_file": "unit", "plan": "plan", "revision": "r"},
+    ), np.column_stack([moved, y])  # fmt: skip
+
+
+assert set(VALUES) == set(synthetic(2)[0].values)
+
+
+@pytest.fixture(scope="module")
+def reduced():
+    samples, z = synthetic()
+    return reduce(samples, "synthetic", degrees=(4, 8, 2, 2, 4)), z
+
+
+def test_multi_indices_hold_their_parts_and_come_in_order():
+    index = multi_indices((3, 4, 2, 1, 3))
+    known = {tuple(m) for m in index.tolist()}
+    assert len(known) == len(index)
+    assert not index[0].any()
+    for m in known:
+        for j in range(5):
+            assert (*m[:j], 0, *m[j + 1 :]) in known
+    assert np.all(np.diff(index[:, -1] > 0) >= 0)
+    assert index.max(axis=0).tolist() == [3, 4, 2, 1, 3]
+
+
+def test_evidence_is_that_of_a_normal_distribution():
+    """p(y) = N(mean, Phi P Phi' + s^2 Omega^-1), computed without the features' normal equations."""
+    rng = np.random.default_rng(3)
+    index = multi_indices((3, 2))
+    phi = rng.normal(size=(25, len(index)))
+    phi[:, 0] = 1.0
+    y, omega = rng.normal(size=25), rng.uniform(0.3, 1.0, 25)
+    fit = regress(phi, y, index, omega)
+    mean = np.sum(omega * y) / omega.sum()
+    scale = np.sqrt(np.sum(omega * (y - mean) ** 2) / omega.sum())
+    p = fit.amplitude * np.prod(fit.rho**index, axis=1)
+    p[0] = 10.0 * scale
+    cov = (phi * p**2) @ phi.T + fit.noise**2 * np.diag(1.0 / omega)
+    exact = -multivariate_normal(np.full(25, mean), cov).logpdf(y)
+    assert_allclose(fit.evidence + 0.5 * 25 * np.log(2 * np.pi) - 0.5 * np.log(omega).sum(), exact, rtol=1e-9)
+    # and the weights are its conditional mean
+    w = p**2 * (phi.T @ np.linalg.solve(cov, y - mean))
+    w[0] += mean
+    assert_allclose(fit.weights, w, rtol=1e-6, atol=1e-9)
+
+    def perturbed(log_rho):
+        other = fit._replace(rho=np.exp(log_rho))
+        return regress(phi, y, index, omega, other).evidence
+
+    inside = (fit.rho > 0.01) & (fit.rho < 0.97)
+    slope = approx_fprime(np.log(fit.rho), perturbed, 1e-6)
+    assert np.all(np.abs(slope[inside]) < 1e-2)  # it is the largest
+
+
+def test_a_coordinate_that_does_not_matter_is_found_out():
+    rng = np.random.default_rng(4)
+    t = rng.uniform(-1.0, 1.0, (150, 2))
+    index = multi_indices((16, 4))  # the function needs degree 15 for its noise
+    phi = np.polynomial.chebyshev.chebvander(t[:, 0], 16)[:, index[:, 0]]
+    phi = phi * np.polynomial.chebyshev.chebvander(t[:, 1], 4)[:, index[:, 1]]
+    y = np.tanh(3.0 * t[:, 0]) + 0.01 * rng.normal(size=150)
+    fit = regress(phi, y, index)
+    assert fit.rho[1] < 0.1 < fit.rho[0]
+    assert_allclose(fit.noise, 0.01, rtol=0.3)
+
+
+def test_laws_that_are_known_are_found(reduced):
+    r, z = reduced
+    zeta, k, e, c, rest = laws_at(z)
+    found = r.model.evaluate(np.column_stack([z[:, :4], r.y]))
+    for name, exact, bound in (("zeta", zeta, 0.005), ("k", k, 0.03), ("c", c, 0.01), ("lambda", rest, 0.03)):
+        assert np.sqrt(np.mean(np.log(found[name] / exact) ** 2)) < bound, name
+    assert np.sqrt(np.mean((found["e"] - e) ** 2)) < 5e-5
+    assert_allclose(r.y, z[:, 4], rtol=0.01)  # though no window says what it is
+    for q in r.laws.values():  # cross-validation sees about the same
+        assert np.sqrt(np.mean((q.crossed - (np.log(q.data) if q.log else q.data)) ** 2)) < 0.08
+
+
+def test_settled_y_is_one_and_scatter_of_the_thrust_law_does_not_enter():
+    samples, z = synthetic(32)
+    zeta = laws_at(z)[0]
+    assert_allclose(shift_factor(samples, zeta), z[:, 4], rtol=1e-12)
+    off = np.random.default_rng(0).uniform(0.9, 1.1, 32)[samples.run]  # a wrong law, by run
+    assert_allclose(shift_factor(samples, zeta * off), z[:, 4], rtol=1e-12)
+
+
+def test_losses_add_up_to_those_of_the_full_model(reduced):
+    """lambda + creep + shifting, with the regressed c, is the loss of each window that had its data."""
+    r, _ = reduced
+    v, xi = r.samples.values, r.samples.point[:, 1]
+    c = np.exp(r.model.features(np.column_stack([r.samples.point, r.y])) @ r.laws["c"].fit.weights)
+    shifting = 2.0 * BELT["tan_d"] * v["thrust"] * (1.0 - 1.0 / r.y) * v["x"] * v["radius"]
+    assert np.all(shifting >= -1e-12)
+    assert_allclose(r.laws["lambda"].data + CARRIED * c * xi**2 + shifting, v["loss"], rtol=1e-9)
+    assert_allclose(r.laws["e"].data + c * xi, v["slip"], rtol=1e-9, atol=1e-15)
+
+
+def test_signs_hold_everywhere(reduced):
+    model = reduced[0].model
+    rng = np.random.default_rng(5)
+    z = rng.uniform([0.1, -3.0, -1.0, 0.01, 0.0], [5.0, 3.0, 2.0, 20.0, 5.0], (2000, 5))
+    found = model.evaluate(z)
+    assert all(np.all(found[name] > 0.0) for name in ("zeta", "k", "c", "lambda", "peak.push"))
+
+
+def test_constants_of_the_belt_are_identified(reduced):
+    constants = reduced[0].model.constants
+    assert_allclose(constants["K_belt"], 1.5e6, rtol=1e-3)
+    assert_allclose(constants["length"], 0.661)
+
+
+def test_fields_have_as_many_modes_as_the_data_and_are_reconstructed(reduced):
+    r, z = reduced
+    for name in KEPT:
+        assert len(r.bases[name].modes) <= 3
+        assert len(r.field_fits[name]) <= len(r.bases[name].modes)
+        X = r.samples.fields[name]
+        rest = r.model.field(name, np.column_stack([z[:, :4], r.y])) - X
+        assert np.sqrt(np.mean(rest**2)) < 0.04 * np.sqrt(np.mean(X**2))
+
+
+def test_errors_are_those_of_other_runs(reduced):
+    r, _ = reduced
+    other, _ = synthetic(32, seed=8)
+    errors = errors_on(r.model, other)
+    assert errors["thrust.rms"] < 0.02
+    assert errors["slip.rms"] < 2e-4
+    assert errors["efficiency.rms"] < 1e-3
+    assert errors["shift.rms"] < 0.1
+    assert errors["field.push.rms"] < 0.04
+    assert errors["repeat.thrust.max"] == 0.0
+    assert errors["settled"] == 32
+    worse = other._replace(values={**other.values, "thrust": 1.1 * other.values["thrust"]})
+    assert_allclose(errors_on(r.model, worse)["thrust.rms"], 0.1 / 1.1, atol=0.01)
+
+
+def test_noise_of_the_data_is_found():
+    samples, _ = synthetic(128, noise=0.01)
+    r = reduce(samples, "noisy", degrees=(4, 8, 2, 2, 3))
+    assert_allclose(r.laws["zeta"].fit.noise, 0.01, rtol=0.5)
+
+
+def test_what_slips_as_a_whole_has_no_part(reduced):
+    samples, _ = synthetic()
+    slipping = samples.slipping.copy()
+    slipping[10:15] = True
+    values = {k: np.where(slipping, 1e3, a) for k, a in samples.values.items()}
+    r = reduce(samples._replace(values=values, slipping=slipping), "slips", degrees=(4, 8, 2, 2, 4))
+    assert r.dropped["slipping"] == 5
+    assert len(r.y) == len(samples.run) - 5
+    point = np.array([[1.0, 0.3, 0.02, 1.5, 1.0]])
+    assert_allclose(r.model.evaluate(point)["zeta"], reduced[0].model.evaluate(point)["zeta"], rtol=5e-3)
+    assert SLIP < 0.05
+
+
+def test_too_little_is_refused():
+    samples, _ = synthetic(16)
+    with pytest.raises(InputError, match="at least 20"):
+        reduce(samples, "few")
+    samples, _ = synthetic(32)
+    with pytest.raises(InputError, match="both sides of 1"):
+        reduce(samples.of(samples.phase == 0), "none shifts", degrees=(2, 2, 1, 1, 1))
+
+
+def test_model_survives_its_file(reduced, tmp_path):
+    r, z = reduced
+    path = tmp_path / "synthetic.h5"
+    write_reduced(r.model, path)
+    found = read_reduced(path)
+    a, b = r.model.evaluate(z[:20]), found.evaluate(z[:20])
+    for name in ("zeta", *LAWS):
+        assert_allclose(a[name], b[name], rtol=1e-14)
+    assert found.unit_file == "unit"
+    assert path.stat().st_size < 5e6
+
+
+def test_figures_count_what_was_used(reduced):
+    found = figures_of(reduced[0])
+    assert found["runs"] == 128
+    assert found["laws"]["zeta"]["data"] == 128
+    assert set(found["fields"]) == set(KEPT)
+
+
+def test_integral_of_a_force_per_length_is_the_force_by_the_clamping_force():
+    rng = np.random.default_rng(0)
+    density, length = rng.uniform(1e3, 1e4, 4 * CELLS), np.array([0.2, 0.13, 0.15, 0.13])
+    aligned = dimensionless("N/m", density, length, 12e3, 10.0, BELT)
+    whole = np.sum(density.reshape(4, CELLS) * length[:, None] / CELLS, axis=1)
+    assert_allclose(aligned.reshape(4, CELLS).mean(axis=1) * 12e3, whole)
+    assert_allclose(dimensionless("N", density, length, 12e3, 10.0, BELT) * 12e3, density)
+    assert_allclose(dimensionless("m", density, length, 12e3, 10.0, BELT) * 0.66 * 12e3 / 6e6, density)
+    assert_allclose(dimensionless("m/s", density, length, 12e3, 10.0, BELT) * 10.0, density)
+
+
+def test_command_refuses_a_folder_without_runs(tmp_path):
+    for folder in (tmp_path, tmp_path / "none"):
+        result = CliRunner().invoke(app, ["reduce", str(folder), "-o", str(tmp_path / "out.h5")])
+        assert result.exit_code != 0
+        assert isinstance(result.exception, InputError)
+    assert not list(tmp_path.iterdir())
+
+
+def test_prior_widths_start_inside_their_bounds():
+    assert all(-5.0 < start < -0.02 for start in reduction_module.STARTS)

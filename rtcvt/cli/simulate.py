@@ -31,7 +31,10 @@ from rtcvt.cli.console import (
 )
 from rtcvt.cli.pushbelt import simulate_pushbelt
 
-PUSHBELT = ("case", "row", "duration", "elements", "law", "contact", "taper", "scheme", "plot_step", "resume")
+PUSHBELT = (
+    "case", "row", "duration", "elements", "nodes", "law", "contact", "flank_points", "taper", "scheme", "plot_step",
+    "resume",
+)  # fmt: skip
 
 
 def pushbelt_option(*names: str, **about: Any) -> Any:
@@ -54,10 +57,14 @@ def simulate(
     row: Annotated[int, pushbelt_option(min=0, help="Number of the load torque in the case's row.")] = 0,
     duration: Annotated[str, pushbelt_option(help="Machine time.")] = "0.1 s",
     elements: Annotated[int | None, pushbelt_option(min=1, help="Modelled elements; default: the unit's.")] = None,
+    nodes: Annotated[int | None, pushbelt_option(min=1, help="Nodes of the ring; default: the unit's.")] = None,
     law: Annotated[
         str, pushbelt_option(help="Sheaves yield together under all elements (coupled), or decoupled.")
     ] = "coupled",
     contact: Annotated[str, pushbelt_option(help="Of elements and ring: unilateral or bilateral.")] = "unilateral",
+    flank_points: Annotated[
+        int, pushbelt_option(help="Contact points of a flank: 1 (simplified contact) or 2 (extended contact).")
+    ] = 1,
     taper: Annotated[str | None, pushbelt_option(metavar="LENGTH", help='Of an element, e.g. "5 um".')] = None,
     scheme: Annotated[str, pushbelt_option(help="explicit (step 1 us) or compliant (10 us).")] = "explicit",
     plot_step: Annotated[str, pushbelt_option(help="Time from one recorded frame to the next.")] = "0.1 ms",
@@ -82,8 +89,8 @@ def simulate(
     """
     if kind_of(unit) == "pushbelt":
         refuse_given(context, "model", "scenario", "substeps", "settings")
-        run: dict[str, Any] = {"case": case, "row": row, "N_E": elements}
-        run |= {"law": law, "contact": contact, "scheme": scheme}
+        run: dict[str, Any] = {"case": case, "row": row, "N_E": elements, "N_B": nodes}
+        run |= {"law": law, "contact": contact, "flank_points": flank_points, "scheme": scheme}
         run |= {"duration": seconds("--duration", duration), "plot_step": seconds("--plot-step", plot_step)}
         run |= {"step": None if step is None else seconds("--step", step), "taper": metres("--taper", taper)}
         simulate_pushbelt(unit, run, output, figures, resume)

@@ -52,7 +52,7 @@ from offline.pushbelt.flank import Flanks, axis, contact_points, impulse, normal
 from offline.pushbelt.hybrid import Frames, Model, Scratch, State
 from offline.pushbelt.maxwell import newton
 from offline.pushbelt.parameters import Belt
-from offline.pushbelt.ring import INV, NX, NY, TL, TR, A, B, Ring, forces, point, rate_of, shape_of
+from offline.pushbelt.ring import INV, NX, NY, TL, TR, A, B, Ring, forces, rate_of, shape_of
 
 __all__ = ["run"]
 
@@ -114,8 +114,9 @@ class Joints(NamedTuple):
     """Contacts of the joints that may be closed, in the order of the joints.
 
     n (1,) their number; joint, kind (6 N_E,); row (6 N_E, 6) direction on element i and on i + 1; gap, k, d, L
-    (6 N_E,); closed (6 N_E,); start (N_E + 1,) first contact of each joint; z (6 N_E, 6) D^-1 row; list (6 N_E,) the
-    closed ones in the order of the system; at, first, A, b of `cyclic.solve_profile`.
+    (6 N_E,); closed (6 N_E,); start (N_E + 1,) first contact of each joint; z (6 N_E, 6) D^-1 row; rate (6 N_E,) of
+    the gap without the joints' impulses; list (6 N_E,) the closed ones in the order of the system; at, first, A, b of
+    `cyclic.solve_profile`.
     """
 
     n: NDArray[np.int64]
@@ -129,6 +130,7 @@ class Joints(NamedTuple):
     closed: NDArray[np.bool_]
     start: NDArray[np.int64]
     z: Array
+    rate: Array
     list: NDArray[np.int64]
     at: NDArray[np.int64]
     first: NDArray[np.int64]
@@ -189,6 +191,7 @@ def _work(m: Model) -> Work:
             closed=np.zeros(n, dtype=np.bool_),
             start=np.zeros(N_E + 1, dtype=np.int64),
             z=np.zeros((n, 6)),
+            rate=np.zeros(n),
             list=np.zeros(n, dtype=np.int64),
             at=np.zeros(n, dtype=np.int64),
             first=np.zeros(n, dtype=np.int64),
@@ -444,7 +447,7 @@ def saddle_contacts(m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Sad
     for k in range(R.N_B):
         for i in range(8):
             g.r[k, i] = 0.0
-            for j in range(i + 1):
+            for j in range(8):
                 g.H[k, i, j] = 0.0
     half = 0.5 * (p.y_E - p.y_S) - R.h2
     for i in range(p.N_E):
@@ -454,28 +457,28 @@ def saddle_contacts(m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Sad
         s_y = q_y + w.sn[i] * p.x
         c.k[2 * i] = -1
         c.k[2 * i + 1] = -1
-        x.s_R[i], e_n, _, k, xi, _, r_x, r_y, t_x, t_y = project(
+        x.s_R[i], e_n, _, k, xi, wd, r_x, r_y, t_x, t_y = project(
             R, w.shape, x.s_R[i], s_x - w.sn[i] * p.y_S, s_y + w.cs[i] * p.y_S
         )
         gap = -e_n - R.h2
         if gap < _NEAR or not m.unilateral:
-            saddle_contact(m, dt, x, w, e, c, g, i, -1.0, gap, k, xi, r_x, r_y, t_x, t_y)
+            saddle_contact(m, dt, x, w, e, c, g, i, -1.0, gap, k, xi, wd, r_x, r_y, t_x, t_y)
         if m.unilateral and gap > half:
             s_x -= w.sn[i] * p.y_E
             s_y += w.cs[i] * p.y_E
             s_E, _, _, _, _, _, _, _, _, _ = project(R, w.shape, x.s_R[i], s_x, s_y)
-            _, e_n, _, k, xi, _, r_x, r_y, t_x, t_y = project(R, w.shape, s_E, s_x, s_y)
+            _, e_n, _, k, xi, wd, r_x, r_y, t_x, t_y = project(R, w.shape, s_E, s_x, s_y)
             gap = e_n - R.h2
             if gap < _NEAR:
-                saddle_contact(m, dt, x, w, e, c, g, i, 1.0, gap, k, xi, r_x, r_y, t_x, t_y)
+                saddle_contact(m, dt, x, w, e, c, g, i, 1.0, gap, k, xi, wd, r_x, r_y, t_x, t_y)
 
 
 @compiled
 def saddle_contact(
     m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Saddles, g: Segments,
-    i: int, side: float, gap: float, k: int, xi: float, r_x: float, r_y: float, t_x: float, t_y: float,
+    i: int, side: float, gap: float, k: int, xi: float, wd: float, r_x: float, r_y: float, t_x: float, t_y: float,
 ) -> None:  # fmt: skip
-    """Directions, law and condensed matrix of one contact; `side` -1: saddle, 1: ear."""
+    """Directions, law and condensed matrix of one contact; `side` -1: saddle, 1: ear; `wd`: the ring deflection."""
     p = m.saddle
     shape = w.shape[k]
     rate = w.rate[k]
@@ -488,7 +491,6 @@ def saddle_contact(
     l_n = a_x * n_y - a_y * n_x
     l_t = a_x * t_y - a_y * t_x
     inv = shape[INV]
-    _, _, _, _, deflection, _ = point(w.shape, k, xi)
     # the directions in the variables of the finite element
     rows = c.ring[o]
     one = 1.0 - xi
@@ -503,7 +505,7 @@ def saddle_contact(
         rows[d, 0] = along
         rows[d, 1] = across
         rows[d, 2] = along * xi
-        rows[d, 3] = across * xi + mu - along * deflection * inv
+        rows[d, 3] = across * xi + mu - along * wd * inv
         rows[d, 4] = across * eta * one + mu * one * (1.0 - 3.0 * xi)
         rows[d, 5] = -across * eta * xi - mu * xi * (2.0 - 3.0 * xi)
         rows[d, 6] = across * eta * eta + mu * 2.0 * eta * z
@@ -561,7 +563,7 @@ def saddle_contact(
         z_n = S_nn * rows[0, a] + S_nt * rows[1, a]
         z_t = S_nt * rows[0, a] + S_tt * rows[1, a]
         r[a] -= L_n * rows[0, a] + L_t * rows[1, a]
-        for b in range(a + 1):
+        for b in range(8):
             H[a, b] += z_n * rows[0, b] + z_t * rows[1, b]
 
 
@@ -780,8 +782,21 @@ def solve_joints(dt: float, e: Bodies, c: Joints, u: Any) -> None:
         e.free[i, 0] = v[0] * e.b[i, 0] + v[1] * e.b[i, 1] + v[2] * e.b[i, 2]
         e.free[i, 1] = v[1] * e.b[i, 0] + v[3] * e.b[i, 1] + v[4] * e.b[i, 2]
         e.free[i, 2] = v[2] * e.b[i, 0] + v[4] * e.b[i, 1] + v[5] * e.b[i, 2]
+    for a in range(n):
+        i = c.joint[a]
+        row = c.row[a]
+        z = c.z[a]
+        v = e.inverse[i]
+        z[0] = v[0] * row[0] + v[1] * row[1] + v[2] * row[2]
+        z[1] = v[1] * row[0] + v[3] * row[1] + v[4] * row[2]
+        z[2] = v[2] * row[0] + v[4] * row[1] + v[5] * row[2]
+        v = e.inverse[i + 1 if i + 1 < N_E else 0]
+        z[3] = v[0] * row[3] + v[1] * row[4] + v[2] * row[5]
+        z[4] = v[1] * row[3] + v[3] * row[4] + v[4] * row[5]
+        z[5] = v[2] * row[3] + v[4] * row[4] + v[5] * row[5]
+        c.rate[a] = gap_rate(c, a, e.free, N_E)
     for turn in range(2):
-        size = joint_system(dt, e, c, N_E)
+        size = joint_system(dt, c, N_E)
         solve_profile(c.A, c.at, c.first, c.b, size)
         for i in range(N_E):
             for a in range(3):
@@ -824,7 +839,7 @@ def gap_rate(c: Joints, a: int, u: Any, N_E: int) -> float:
 
 
 @compiled
-def joint_system(dt: float, e: Bodies, c: Joints, N_E: int) -> int:
+def joint_system(dt: float, c: Joints, N_E: int) -> int:
     """System of the closed contacts, listed from behind the joint that has the fewest; returns its size."""
     cut = 0
     fewest = 7
@@ -842,21 +857,11 @@ def joint_system(dt: float, e: Bodies, c: Joints, N_E: int) -> int:
     behind = 0  # rows of the first joint
     for o in range(1, N_E + 1):
         i = cut + o if cut + o < N_E else cut + o - N_E
-        j = i + 1 if i + 1 < N_E else 0
         here = size
         for a in range(c.start[i], c.start[i + 1]):
             if not c.closed[a]:
                 continue
             row = c.row[a]
-            z = c.z[a]
-            v = e.inverse[i]
-            z[0] = v[0] * row[0] + v[1] * row[1] + v[2] * row[2]
-            z[1] = v[1] * row[0] + v[3] * row[1] + v[4] * row[2]
-            z[2] = v[2] * row[0] + v[4] * row[1] + v[5] * row[2]
-            v = e.inverse[j]
-            z[3] = v[0] * row[3] + v[1] * row[4] + v[2] * row[5]
-            z[4] = v[1] * row[3] + v[3] * row[4] + v[4] * row[5]
-            z[5] = v[2] * row[3] + v[4] * row[4] + v[5] * row[5]
             first = before
             if o == N_E:
                 first = 0
@@ -881,7 +886,7 @@ def joint_system(dt: float, e: Bodies, c: Joints, N_E: int) -> int:
                 )
             law = 1.0 / (c.k[a] * dt + c.d[a])
             c.A[at + size] += law / dt
-            c.b[size] = -law * c.k[a] * c.gap[a] - gap_rate(c, a, e.free, N_E)
+            c.b[size] = -law * c.k[a] * c.gap[a] - c.rate[a]
             size += 1
         if o == 1:
             behind = size

@@ -6,13 +6,11 @@ Block cyclic tridiagonal, 3x3 blocks D_k on the diagonal, U_k between k and k + 
 
 by block LDL' without pivoting. The last body is kept to the end; eliminating 0 ... n - 2 fills its column with C_k.
 
-Profile Cholesky: the lower triangle of row r is stored from its first non-zero column on, and so is its factor, since
+Profile LDL': the lower triangle of row r is stored from its first non-zero column on, and so is its factor, since
 elimination fills only inside the profile. A chain gives short rows; where it closes, the last rows are long.
 """
 
 from typing import Any
-
-import numpy as np
 
 from offline.pushbelt.compiled import compiled
 
@@ -111,7 +109,7 @@ def solve_profile(A: Any, at: Any, first: Any, b: Any, n: int) -> None:
     A : (size,) lower triangle by rows, entry (r, c) at ``at[r] + c``; overwritten by the factor
     at : (>= n,) offset of each row, so that ``at[r] + first[r]`` is where the row is stored
     first : (>= n,) first column of each row, at most r
-    b : (>= n,) right-hand side; becomes x
+    b : (>= n,) right-hand side; becomes the solution
     """
     for r in range(n):
         row = at[r]
@@ -121,18 +119,20 @@ def solve_profile(A: Any, at: Any, first: Any, b: Any, n: int) -> None:
             t = A[row + c]
             for k in range(max(lo, first[c]), c):
                 t -= A[row + k] * A[col + k]
-            A[row + c] = t * A[col + c]
+            A[row + c] = t
         t = A[row + r]
         y = b[r]
         for k in range(lo, r):
-            t -= A[row + k] * A[row + k]
-            y -= A[row + k] * b[k]
-        # the diagonal of the factor is kept as its inverse
-        A[row + r] = 1.0 / np.sqrt(t)
-        b[r] = y * A[row + r]
+            L = A[row + k] * A[at[k] + k]
+            t -= A[row + k] * L
+            y -= L * b[k]
+            A[row + k] = L
+        A[row + r] = 1.0 / t  # the factor's diagonal holds D^-1
+        b[r] = y
+    for r in range(n):
+        b[r] *= A[at[r] + r]
     for r in range(n - 1, -1, -1):
         row = at[r]
-        y = b[r] * A[row + r]
-        b[r] = y
+        y = b[r]
         for k in range(first[r], r):
             b[k] -= A[row + k] * y

@@ -221,7 +221,7 @@ def frames(m: Model, n: int) -> Frames:
     )
 
 
-def residual(out: Frames, start: Array | None = None) -> tuple[float, float, float]:
+def residual(out: Frames) -> tuple[float, float, float]:
     """Energy balance over the frames of `out`.
 
     Parameters

@@ -33,7 +33,7 @@ from rtcvt.cli.console import (
 from rtcvt.cli.pushbelt import simulate_pushbelt
 
 BELTS = ("duration", "elements", "resume")  # full models of belt drives and pushbelts
-PUSHBELT = ("case", "row", "law", "contact", "taper", "scheme", "plot_step")
+PUSHBELT = ("case", "row", "nodes", "law", "contact", "flank_points", "taper", "scheme", "plot_step")
 
 
 def pushbelt_option(*names: str, **about: Any) -> Any:
@@ -59,10 +59,14 @@ def simulate(
     figures: Json = None,
     case: Annotated[str | None, pushbelt_option(metavar="NAME", help="Operating point of the unit file.")] = None,
     row: Annotated[int, pushbelt_option(min=0, help="Number of the load torque in the case's row.")] = 0,
+    nodes: Annotated[int | None, pushbelt_option(min=1, help="Nodes of the ring; default: the unit's.")] = None,
     law: Annotated[
         str, pushbelt_option(help="Sheaves yield together under all elements (coupled), or decoupled.")
     ] = "coupled",
     contact: Annotated[str, pushbelt_option(help="Of elements and ring: unilateral or bilateral.")] = "unilateral",
+    flank_points: Annotated[
+        int, pushbelt_option(help="Contact points of a flank: 1 (simplified contact) or 2 (extended contact).")
+    ] = 1,
     taper: Annotated[str | None, pushbelt_option(metavar="LENGTH", help='Of an element, e.g. "5 um".')] = None,
     scheme: Annotated[str, pushbelt_option(help="explicit (step 1 us) or compliant (10 us).")] = "explicit",
     plot_step: Annotated[str, pushbelt_option(help="Time from one recorded frame to the next.")] = "0.1 ms",
@@ -98,8 +102,8 @@ def simulate(
     """
     if kind_of(unit) == "pushbelt":
         refuse_given(context, "model", "scenario", "substeps", "settings")
-        run: dict[str, Any] = {"case": case, "row": row, "N_E": elements}
-        run |= {"law": law, "contact": contact, "scheme": scheme}
+        run: dict[str, Any] = {"case": case, "row": row, "N_E": elements, "N_B": nodes}
+        run |= {"law": law, "contact": contact, "flank_points": flank_points, "scheme": scheme}
         run |= {"duration": seconds("--duration", duration or "0.1 s"), "plot_step": seconds("--plot-step", plot_step)}
         run |= {"step": None if step is None else seconds("--step", step), "taper": metres("--taper", taper)}
         simulate_pushbelt(unit, run, output, figures, resume)

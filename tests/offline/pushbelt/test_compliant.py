@@ -188,17 +188,24 @@ def mean_peaks(m: Any, out: Any, field: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "row", "steps"), [("OD", 0, 20), ("MED", 2, 10), ("LOW", 0, 10)])
-def test_larger_steps_agree_with_the_explicit_scheme_within_three_percent(case, row, steps):
-    # OD without torque at 1e-5 s: thrust ratio 5 % low, an error of first order in the step (5e-6 s: 2.8 %)
-    b = inputs(case, row, 0.1, 1000)
+@pytest.mark.parametrize(("case", "row", "settling"), [("OD", 0, 0.09), ("MED", 2, 0.11), ("LOW", 0, 0.1)])
+def test_larger_steps_agree_with_the_explicit_scheme_within_three_percent(case, row, settling):
+    """Both schemes go on from one settled state: runs from the start differ by what the belt did while it settled.
+
+    The explicit step is 5e-7 s. At 1e-6 s its bound on the ring's friction still raises the push force of MED by 3.5 %.
+    """
+    n = round(settling * 1e4)
+    times = np.linspace(0.0, settling + 0.05, n + 501)
+    b = boundary_at(UNIT.get_case(case), times, row)
     m, x = fresh(case, row)
-    _, y = fresh(case, row)
-    reference, done = hybrid.run(m, x, b, 100)
-    assert done == 1000
-    out, done = compliant.run(m, y, b, steps, 1e-4 / steps)
-    assert done == 1000
-    reference, out = (hybrid.Frames(*[a[500:] for a in o]) for o in (reference, out))
+    _, done = hybrid.run(m, x, b[: n + 1], 100)
+    assert done == n
+    y = hybrid.State(*[a.copy() for a in x])
+    reference, done = hybrid.run(m, x, b[n:], 200, 5e-7)
+    assert done == 500
+    out, done = compliant.run(m, y, b[n:], 10)
+    assert done == 500
+    reference, out = (hybrid.Frames(*[a[80:] for a in o]) for o in (reference, out))
 
     def thrust(o):
         return o.pulley[:, 0, 1].mean() / o.pulley[:, 1, 1].mean()
@@ -212,13 +219,11 @@ def test_larger_steps_agree_with_the_explicit_scheme_within_three_percent(case, 
     np.testing.assert_allclose(
         mean_peaks(m, out, out.flank[..., 0]), mean_peaks(m, reference, reference.flank[..., 0]), rtol=0.03
     )
-    # push force: at partial load it depends on whether the ring slips on one pulley or on both, and the explicit scheme
-    # itself changes it by 11 % from 1e-6 s to 5e-7 s in MED; OD carries no torque, its push force is not determined
-    if case != "OD":
+    if case != "OD":  # carries no torque: its push force moves around with the gaps of the chain
         np.testing.assert_allclose(
-            mean_peaks(m, out, out.joint.sum(axis=-1)),
-            mean_peaks(m, reference, reference.joint.sum(axis=-1)),
-            rtol=0.03 if case == "LOW" else 0.12,
+            mean_peaks(m, out, out.joint[..., :3].sum(axis=-1)),
+            mean_peaks(m, reference, reference.joint[..., :3].sum(axis=-1)),
+            rtol=0.03,
         )
     error, losses, throughput = hybrid.residual(out)
     assert abs(error) < 0.05 * losses

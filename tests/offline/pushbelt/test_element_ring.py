@@ -171,7 +171,7 @@ def test_friction_takes_slip_out_and_never_turns_it_round(p: er.Saddle, R: rg.Ri
         mass_R = np.array([R.m, R.m, R.J, R.m_c, R.m_c])
         after.append(slip(scene.u + DT * f / [b.m_E, b.m_E, b.J_E], scene.u_R + DT * F / mass_R))
     taken = (after[0] - after[1]) / slip(scene.u, scene.u_R)
-    assert 0.2 < taken < 1.0  # W counts two elements on each finite element and the worst place on it
+    assert 0.4 < taken < 1.0  # W is that of all contacts together
 
 
 def test_projection_converges_to_the_nearest_point(p: er.Saddle, R: rg.Ring) -> None:

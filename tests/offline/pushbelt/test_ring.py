@@ -169,22 +169,30 @@ def test_load_has_the_power_of_its_velocity() -> None:
     assert not load.any()
 
 
-def test_mobility_bounds_the_answer_of_the_masses_to_a_surface_force() -> None:
+@pytest.mark.parametrize("n", [110, 220])
+def test_mobility_is_the_largest_answer_of_the_masses_to_forces_on_the_surface(n: int) -> None:
     R = make()
     q = circle(R)
     sh = shape(R, q)
     F0, _, _ = force(R, q)
-    answers = []
-    for xi in np.linspace(0, 0.99, 34):
-        _, _, gx, gy, w, _ = rg.point(sh, 5, xi)
-        tx, ty = np.array([gx, gy]) / np.hypot(gx, gy)
+    place = (np.arange(n) + 0.4) * 104 / n
+    points = []
+    for s in place:
+        k, xi = int(s), s - int(s)
+        _, _, gx, gy, w, _ = rg.point(sh, k, xi)
+        points.append((k, xi, w, *np.array([gx, gy]) / np.hypot(gx, gy)))
+    W = np.zeros((n, n))
+    for j, (k, xi, w, tx, ty) in enumerate(points):
         load, F, S = np.zeros((104, rg.N_LOAD)), np.zeros((104, rg.NQ)), np.zeros(104)
-        rg.push(sh, load, 5, xi, w, tx, ty, R.h2)
+        rg.push(sh, load, k, xi, w, tx, ty, R.h2)
         rg.forces(R, sh, np.zeros((104, rg.N_RATE)), load, F, S)
-        a = (F - F0) / [R.m, R.m, R.J, R.m_c, R.m_c]
-        ax, ay, alpha = rg.velocity(sh, rate(R, q, a), 5, xi, w)
-        answers.append(ax * tx + ay * ty + alpha * R.h2)
-    assert max(answers) == pytest.approx(rg.mobility(R), rel=0.05)
+        answer = rate(R, q, (F - F0) / [R.m, R.m, R.J, R.m_c, R.m_c])
+        for i, (k_i, xi_i, w_i, tx_i, ty_i) in enumerate(points):
+            ax, ay, alpha = rg.velocity(sh, answer, k_i, xi_i, w_i)
+            W[i, j] = ax * tx_i + ay * ty_i + alpha * R.h2
+    np.testing.assert_allclose(W, W.T, atol=1e-6 * W.max())
+    largest = np.linalg.eigvalsh(W)[-1]
+    assert 0.94 * rg.mobility(R, n) < largest < rg.mobility(R, n)
 
 
 def hessian(R: rg.Ring, q: np.ndarray) -> np.ndarray:

@@ -166,6 +166,20 @@ def test_run_is_extended(whole, parameters, text, tmp_path):
         runs.simulate(parameters, Settings("OD", duration=3e-4, plot_step=1e-5), path, text, resume=True)
 
 
+def test_run_of_the_compliant_scheme_goes_on_with_the_same_bits(parameters, text, tmp_path):
+    settings = Settings("OD", duration=2e-3, plot_step=2e-5, scheme="compliant")  # 100 frames in 2 blocks
+    assert runs.simulate(parameters, settings, tmp_path / "whole.h5", text).status == runs.COMPLETE
+
+    def press(case, done, total):
+        signal.raise_signal(signal.SIGINT)
+
+    path = tmp_path / "run.h5"
+    assert runs.simulate(parameters, settings, path, text, progress=press).frames == BLOCK
+    outcome = runs.simulate(parameters, settings, path, text, resume=True)
+    assert (outcome.status, outcome.computed) == (runs.COMPLETE, 50)
+    assert_same_run(tmp_path / "whole.h5", path)
+
+
 def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
     before = whole.read_bytes()
     for other in ({"law": "decoupled"}, {"N_E": 200}, {"taper": 5e-6}, {"plot_step": 2e-5}):
@@ -194,6 +208,8 @@ def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
         ({"duration": 1e9}, "at most"),
         ({"step": 3e-6}, "whole part of the plot step"),
         ({"N_E": 3}, "20 to 2000"),
+        ({"N_B": 3}, "12 to 1000"),
+        ({"flank_points": 3}, "1 or 2"),
         ({"taper": -1e-6}, "0 to 100 um"),
         ({"law": "loose"}, "coupled or decoupled"),
         ({"contact": "glued"}, "unilateral or bilateral"),
@@ -259,11 +275,19 @@ def test_command(monkeypatch, capsys, tmp_path):
     data = json.loads((tmp_path / "run.json").read_text())
     assert (data["M_O"], data["frames"], data["status"]) == (49.72, 50, "complete")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["pushbelt_24mm_MED.h5", "run.json"]
+    extended = ("--nodes", "52", "--flank-points", "2", "--duration", "0.1 ms", "-o", "extended.h5")
+    code, _, _ = rtcvt(*run, "--case", "MED", *extended)
+    assert code == 0
+    with open_run(tmp_path / "extended.h5") as file:
+        assert (file.attrs["N_B"], file.attrs["flank_points"]) == (52, 2)
+        assert file["ring/tension"].shape[1] == 52
     for words, message in (
         ([*run], "--case: one of OD, MED"),
         ([*run, "--case", "OD", "--model", "full"], "not with pushbelt_24mm"),
         ([*run, "--case", "OD", "--taper", "5 s"], "--taper"),
+        ([*run, "--case", "OD", "--flank-points", "3"], "flank_points"),
         (["simulate", "planetary", "--case", "OD"], "not with planetary"),
+        (["simulate", "planetary", "--nodes", "52"], "not with planetary"),
     ):
         code, _, error = rtcvt(*words)
         assert code == 2

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+from offline.beltdrive import rigid_elements
 from offline.beltdrive.drive import build, simulate
 from offline.beltdrive.motion import Numerics
 from rtcvt.belt.unit import load_belt_unit
@@ -162,3 +163,22 @@ def test_run_up(benchmark, code, elements):
     w = benchmark.pedantic(timed, rounds=1)
     benchmark.extra_info.update(cpu=cpu[0], per_step=cpu[0] * CASES[elements] / END, w_P2=w)
     assert w == pytest.approx(11.57 if elements == 60 else 11.53, abs=2.0)
+
+
+@pytest.mark.parametrize("method", ["rosenbrock", "fehlberg"])
+def test_rigid_elements(benchmark, method):
+    """First 10 ms of the accessory drive with linearly implicit and with explicit steps."""
+    unit = load_belt_unit("accessory_5pk")
+    scenario = unit.scenario[0].model_copy(update={"duration": 0.01})
+    rigid_elements.simulate(unit, scenario.model_copy(update={"duration": 1e-3}), method=method)  # compiled
+    cpu = []
+
+    def timed():
+        start = time.process_time()
+        run = rigid_elements.simulate(unit, scenario, method=method)
+        cpu.append(time.process_time() - start)
+        return run
+
+    run = benchmark.pedantic(timed, rounds=1)
+    benchmark.extra_info.update(cpu=cpu[0], steps=run.accepted, rejected=run.rejected)
+    assert run.complete

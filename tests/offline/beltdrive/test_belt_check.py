@@ -137,38 +137,6 @@ def test_load_cases_change_both_models():
         load_cases(unit.model_copy(update={"hybrid": None}))
 
 
-def test_check_of_a_small_drive(tmp_path):
-    """Interrupted and taken up again; every figure and number stands in the report."""
-    unit = small()
-
-    def stop(name, done, last):
-        if name == "twice the friction" and done > 30:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        verify(unit, tmp_path, stop)
-    assert sorted(f.name.endswith(".run.h5") for f in tmp_path.iterdir()) == [False, True]
-    v = verify(unit, tmp_path)
-    assert sorted(f.name.endswith(".run.h5") for f in tmp_path.iterdir()) == [False] * 4
-    assert [c.title for c in v.comparisons] == ["start", "twice the friction", "five quarters of the pretension"]
-    assert [c.full.case.unit.elements.elements for c in v.comparisons] == [64] * 3
-    assert set(v.discretisation) == {e.name for e in v.comparisons[0].errors}
-    assert max(v.discretisation.values()) < 0.05
-    for c in v.comparisons:
-        assert {e.name: e.nrms for e in c.errors if e.kind == "speed"} == pytest.approx(
-            {"driving.w": 0.0, "driven.w": 0.0}, abs=0.02
-        )
-    html = report_page(v)
-    assert html.count("<svg") == 1 + len(v.comparisons)
-    assert "Figures" not in html  # of a source: only with shipped drives
-    figures = v.figures()
-    assert figures["passed"] == (not v.failures)
-    assert (
-        figures["load_cases"][1]["errors"][0]["limit"]
-        == verification.LIMITS[figures["load_cases"][1]["errors"][0]["kind"]]
-    )
-
-
 @pytest.fixture
 def rtcvt(monkeypatch, capsys, tmp_path):
     """Run a command in an empty folder that holds the small drive; exit code, standard output and standard error."""
@@ -186,6 +154,45 @@ def rtcvt(monkeypatch, capsys, tmp_path):
         return code, captured.out, captured.err
 
     return run
+
+
+def test_check_of_a_small_drive(rtcvt, tmp_path):
+    """Interrupted and taken up again; every figure and number stands in the report."""
+    unit, runs = small(), tmp_path / "r_runs"
+
+    def stop(name, done, last):
+        if name == "twice the friction" and done > 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        verify(unit, runs, stop)
+    assert sorted(f.name.endswith(".run.h5") for f in runs.iterdir()) == [False, True]
+    v = verify(unit, runs)
+    assert sorted(f.name.endswith(".run.h5") for f in runs.iterdir()) == [False] * 4
+    assert [c.title for c in v.comparisons] == ["start", "twice the friction", "five quarters of the pretension"]
+    assert [c.full.case.unit.elements.elements for c in v.comparisons] == [64] * 3
+    assert set(v.discretisation) == {e.name for e in v.comparisons[0].errors}
+    assert max(v.discretisation.values()) < 0.05
+    for c in v.comparisons:
+        assert {e.name: e.nrms for e in c.errors if e.kind == "speed"} == pytest.approx(
+            {"driving.w": 0.0, "driven.w": 0.0}, abs=0.02
+        )
+    html = report_page(v)
+    assert html.count("<svg") == 1 + len(v.comparisons)
+    assert "Figures" not in html  # of a source: only with shipped drives
+    figures = v.figures()
+    assert figures["passed"] == (not v.failures)
+    assert (
+        figures["load_cases"][1]["errors"][0]["limit"]
+        == verification.LIMITS[figures["load_cases"][1]["errors"][0]["kind"]]
+    )
+    begun = {f.name: f.stat().st_mtime_ns for f in runs.iterdir()}
+    code, text, error = rtcvt("check", "small.toml", "-o", "r.html", "--json", "r.json")
+    assert code == (1 if v.failures else 0)
+    assert "report: r.html" in text
+    assert error.count("failed:") == len(v.failures)
+    assert {f.name: f.stat().st_mtime_ns for f in runs.iterdir()} == begun
+    assert json.loads((tmp_path / "r.json").read_text())["load_cases"][0]["name"] == "start"
 
 
 def test_full_run_on_the_command_line(rtcvt, tmp_path):

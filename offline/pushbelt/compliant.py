@@ -447,7 +447,7 @@ def saddle_contacts(m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Sad
     for k in range(R.N_B):
         for i in range(8):
             g.r[k, i] = 0.0
-            for j in range(8):
+            for j in range(i + 1):
                 g.H[k, i, j] = 0.0
     half = 0.5 * (p.y_E - p.y_S) - R.h2
     for i in range(p.N_E):
@@ -563,7 +563,7 @@ def saddle_contact(
         z_n = S_nn * rows[0, a] + S_nt * rows[1, a]
         z_t = S_nt * rows[0, a] + S_tt * rows[1, a]
         r[a] -= L_n * rows[0, a] + L_t * rows[1, a]
-        for b in range(8):
+        for b in range(a + 1):
             H[a, b] += z_n * rows[0, b] + z_t * rows[1, b]
 
 

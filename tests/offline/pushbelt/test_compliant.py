@@ -187,44 +187,47 @@ def mean_peaks(m: Any, out: Any, field: Any) -> Any:
     return np.array(peaks)
 
 
+def figures(m: Any, out: Any) -> dict[str, Any]:
+    """Means and peaks of a run, without its first 8 ms."""
+    out = hybrid.Frames(*[a[80:] for a in out])
+    force, speed = out.pulley[:, :, 1].mean(axis=0), out.sd[:, :, 3].mean(axis=0)
+    return {
+        "thrust ratio": force[0] / force[1],
+        "speed ratio": speed[0] / speed[1],
+        "tension": out.tension.mean(),
+        "flank peaks": mean_peaks(m, out, out.flank[..., 0]),
+        "push peaks": mean_peaks(m, out, out.joint[..., :3].sum(axis=-1)),
+    }
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "row", "settling"), [("OD", 0, 0.09), ("MED", 2, 0.11), ("LOW", 0, 0.1)])
-def test_larger_steps_agree_with_the_explicit_scheme_within_three_percent(case, row, settling):
-    """Both schemes go on from one settled state: runs from the start differ by what the belt did while it settled.
+@pytest.mark.parametrize(
+    ("case", "row", "settling", "revolution"), [("OD", 0, 900, 870), ("MED", 2, 1100, 570), ("LOW", 0, 1000, 980)]
+)
+def test_larger_steps_agree_with_the_explicit_scheme_within_three_percent(case, row, settling, revolution):
+    """A revolution from one settled state; from the start, runs also differ by what the belt did while it settled.
 
-    The explicit step is 5e-7 s. At 1e-6 s its bound on the ring's friction still raises the push force of MED by 3.5 %.
+    The explicit scheme at 1e-6 s is itself off by up to 3.5 %: it is taken there and at 5e-7 s. What the larger steps
+    give must lie within 3 % of the two or between them.
     """
-    n = round(settling * 1e4)
-    times = np.linspace(0.0, settling + 0.05, n + 501)
-    b = boundary_at(UNIT.get_case(case), times, row)
+    n = settling + revolution
+    b = inputs(case, row, 1e-4 * n, n)
     m, x = fresh(case, row)
-    _, done = hybrid.run(m, x, b[: n + 1], 100)
-    assert done == n
-    y = hybrid.State(*[a.copy() for a in x])
-    reference, done = hybrid.run(m, x, b[n:], 200, 5e-7)
-    assert done == 500
-    out, done = compliant.run(m, y, b[n:], 10)
-    assert done == 500
-    reference, out = (hybrid.Frames(*[a[80:] for a in o]) for o in (reference, out))
-
-    def thrust(o):
-        return o.pulley[:, 0, 1].mean() / o.pulley[:, 1, 1].mean()
-
-    def ratio(o):
-        return o.sd[:, 0, 3].mean() / o.sd[:, 1, 3].mean()
-
-    assert thrust(out) == pytest.approx(thrust(reference), rel=0.03)
-    assert ratio(out) == pytest.approx(ratio(reference), rel=0.003)
-    assert out.tension.mean() == pytest.approx(reference.tension.mean(), rel=0.03)
-    np.testing.assert_allclose(
-        mean_peaks(m, out, out.flank[..., 0]), mean_peaks(m, reference, reference.flank[..., 0]), rtol=0.03
-    )
-    if case != "OD":  # carries no torque: its push force moves around with the gaps of the chain
-        np.testing.assert_allclose(
-            mean_peaks(m, out, out.joint[..., :3].sum(axis=-1)),
-            mean_peaks(m, reference, reference.joint[..., :3].sum(axis=-1)),
-            rtol=0.03,
-        )
+    _, done = hybrid.run(m, x, b[: settling + 1], 100)
+    assert done == settling
+    found = []
+    for scheme, steps in ((hybrid, 100), (hybrid, 200), (compliant, 10)):
+        y = hybrid.State(*[a.copy() for a in x])
+        out, done = scheme.run(m, y, b[settling:], steps, 1e-4 / steps)
+        assert done == revolution
+        found.append(figures(m, out))
+    for name, value in found[2].items():
+        if name == "push peaks" and case == "OD":  # carries no torque: its push force moves with the gaps of the chain
+            continue
+        both = np.stack([found[0][name], found[1][name]])
+        share = 0.003 if name == "speed ratio" else 0.03
+        assert np.all(value > (1.0 - share) * both.min(axis=0)), name
+        assert np.all(value < (1.0 + share) * both.max(axis=0)), name
     error, losses, throughput = hybrid.residual(out)
     assert abs(error) < 0.05 * losses
     assert case == "OD" or abs(error) < 1e-3 * throughput  # OD carries no torque

@@ -157,8 +157,7 @@ class Figure:
     @property
     def reached(self) -> bool | None:
         """Whether the hybrid model keeps the limit; None without a limit or without runs."""
-        value = self.value.get("hybrid", np.nan)
-        return None if self.limit is None or not np.isfinite(value) else bool(value <= self.limit)
+        return None if self.limit is None or self.within[1] == 0 else bool(self.value["hybrid"] <= self.limit)
 
     def show(self, value: float) -> str:
         """A value as a percentage, or in points."""
@@ -203,6 +202,7 @@ class Check:
     fields: tuple[Field, ...]
     step: float  # of the reduced models [s]
     about: Mapping[str, Any] = field(default_factory=dict)  # of the reduced model
+    unsettled: tuple[str, ...] = ()  # runs of the full model without a settled state: nothing to compare
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -224,14 +224,15 @@ class Check:
         return {
             "unit": self.about.get("unit", self.heldout.unit),
             "runs": len(self.heldout.runs),
+            "unsettled": list(self.unsettled),
             "failures": list(self.failures),
             "figures": [
                 {
                     "name": f.name,
                     "statistic": f.statistic,
                     "limit": f.limit,
-                    "value": f.value,
-                    "parts": f.parts,
+                    "value": _known(f.value),
+                    "parts": _known(f.parts),
                     "worst": {k: {"run": run, "value": value} for k, (run, value) in f.worst.items()},
                     "within": list(f.within),
                     "reached": f.reached,
@@ -239,8 +240,13 @@ class Check:
                 }
                 for f in self.figures
             ],
-            "settled": {s.held.run.name: s.values for s in self.settled},
+            "settled": {s.held.run.name: {k: _known(v) for k, v in s.values.items()} for s in self.settled},
         }
+
+
+def _known(values: Mapping[str, float]) -> dict[str, float | None]:
+    """Values for JSON, which has no NaN."""
+    return {k: v if np.isfinite(v) else None for k, v in values.items()}
 
 
 # --- runs
@@ -269,10 +275,13 @@ def check_heldout(
     progress : callable, optional
         Called with (run, runs done, runs in all).
     """
-    settled, branched, fields = [], [], []
+    settled, branched, fields, unsettled = [], [], [], []
     for n, held in enumerate(heldout.runs):
         if progress is not None:
             progress(held.run.name, n, len(heldout.runs))
+        if not all(np.isfinite(v[STEADY]) for v in held.summary.values()):
+            unsettled.append(held.run.name)
+            continue
         state, own = _settled(held, models, laws)
         settled.append(state)
         fields += [_field(held, held.passages[STEADY], own, laws, 1.0)]
@@ -293,7 +302,8 @@ def check_heldout(
                 balance = float(laws.steady(*_point(p.point))["thrust_ratio"]) * known["full"] / known["laws"]
                 y = p.point["F_I"] / (p.point["F_O"] * balance)
                 fields.append(_field(held, p, {name: f[row] for name, f in flanks.items()}, laws, y))
-    return Check(heldout, tuple(settled), tuple(branched), tuple(fields), step, dict(about or {}))
+    found = (tuple(settled), tuple(branched), tuple(fields))
+    return Check(heldout, *found, step, dict(about or {}), tuple(unsettled))
 
 
 def _point(p: Mapping[str, Any]) -> tuple[Array, Array, Array, Array]:
@@ -398,11 +408,15 @@ def _figure(
         statistic,
         limit,
         points,
-        {model: of(by_run.values()) for model, by_run in errors.items()},
+        {model: of(by_run.values()) if _finite(by_run) else float("nan") for model, by_run in errors.items()},
         {part: of(by_run.values()) for part, by_run in parts.items()},
         worst,
         (within, len(hybrid)),
     )
+
+
+def _finite(errors: Mapping[str, float]) -> bool:
+    return bool(np.all(np.isfinite(list(errors.values()))))
 
 
 def figures_of(settled: Iterable[Settled], branched: Iterable[Branched], fields: Iterable[Field]) -> tuple[Figure, ...]:

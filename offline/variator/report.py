@@ -58,6 +58,7 @@ def report_page(check: Check) -> str:
         f'<p class="lead">{len(check.heldout.runs)} runs of the full model that the reduced model was not made from: '
         f"{len(check.settled) - transient} operating points with force steps and {transient} transients.</p>\n",
         _verdict(check),
+        _unsettled(check),
         '<h2 id="errors">Errors and what they consist of</h2>\n',
         _errors(check.figures),
         '<h2 id="states">Settled states</h2>\n',
@@ -94,6 +95,13 @@ def _verdict(check: Check) -> str:
     listed = "".join(f"<li>{_missed(f)}</li>" for f in missed)
     about = f"the hybrid model misses {len(missed)} of {len(judged)} limits"
     return f'<div class="verdict failed"><b class="bad">FAILED</b> {about}.<ul>{listed}</ul></div>\n'
+
+
+def _unsettled(check: Check) -> str:
+    if not check.unsettled:
+        return ""
+    names = ", ".join(check.unsettled)
+    return f"<p>Runs of the full model that do not settle, with nothing to compare: {text(names)}.</p>\n"
 
 
 def _missed(f: Figure) -> str:

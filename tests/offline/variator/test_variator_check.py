@@ -112,6 +112,9 @@ class Exact:
     def flank_normal(self, start, stop):
         return hump(2e4 * self.field)
 
+    def peak(self, start, stop):
+        return self.field**2 * hump(2e4).max()
+
 
 class ExactLaws:
     """Laws of the made-up full model."""
@@ -246,6 +249,7 @@ def test_fields_by_shape_and_by_peak():
     assert named(check, "flank normal force").value["hybrid"] == pytest.approx(0.05)
     assert named(check, "flank normal force").parts == pytest.approx({"full": 0.02, "projection": 0.01, "laws": 0.0})
     assert named(check, "peak of the flank normal force", "largest").value["hybrid"] == pytest.approx(0.05)
+    assert named(check, "output peak.flank_normal", "largest").value["hybrid"] == pytest.approx(0.1025)
 
 
 def test_nrmse_divides_by_the_rms_of_the_signal():

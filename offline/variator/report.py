@@ -107,12 +107,11 @@ def _unsettled(check: Check) -> str:
 def _missed(f: Figure) -> str:
     assert f.limit is not None
     unit = " points" if f.points else ""
-    parts = "; ".join(f"{PARTS[k]} {_amount(f, v)}{unit}" for k, v in f.parts.items() if np.isfinite(v))
     run, worst = f.worst["hybrid"]
     return (
         f"{text(f.name)}, {f.statistic}: {_amount(f, f.value['hybrid'])}{unit}, allowed {_amount(f, f.limit)}{unit}; "
-        f"mostly: {text(f.cause)}. Parts: {text(parts)}. {f.within[0]} of {f.within[1]} keep the limit by themselves; "
-        f"worst: {text(run)} with {_amount(f, abs(worst))}{unit}"
+        f"mostly: {text(f.cause)}. {f.within[0]} of {f.within[1]} keep the limit by themselves, the worst is "
+        f"{text(run)} with {_amount(f, abs(worst))}{unit}"
     )
 
 

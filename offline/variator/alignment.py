@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from offline.pushbelt.hybrid import INPUTS, LOSSES
 from offline.pushbelt.snapshots import CELLS, FIELDS
-from offline.variator.experiment import BEFORE, COMPLETE, LEFT, STEADY, frames_of, open_run, run_of
+from offline.variator.experiment import BEFORE, COMPLETE, LIMIT, STEADY, frames_of, open_run, run_of
 from rtcvt.errors import InputError
 
 __all__ = ["F_REF", "POINT", "VALUES", "Samples", "dimensionless", "load_samples"]
@@ -62,10 +62,11 @@ class Samples(NamedTuple):
     """n windows of all runs.
 
     run, phase (n,): number of the run, and 0 settled, 1 + k branch k; point (n, 4): `POINT`; values: (n,) by `VALUES`;
-    length (n, 4): of the sections [m]; fields: (n, 4 CELLS) by `FIELDS`, dimensionless; names of all runs; before: the
-    window before the settled one, a row for each run, values and fields; unsteady: (m, 4 CELLS) by `FIELDS`,
-    differences of frames from the mean of the settled window, and fluctuation: their root mean square for each run,
-    (runs,); slipping (n,): windows that slip as a whole; belt: the scaled belt; texts: unit_file, plan, revision.
+    length (n, 4): of the sections [m]; fields: (n, 4 CELLS) by `FIELDS`, dimensionless; names of the runs; unsettled:
+    of those left out because they did not settle; before: the window before the settled one, a row for each run,
+    values and fields; unsteady: (m, 4 CELLS) by `FIELDS`, differences of frames from the mean of the settled window,
+    and fluctuation: their root mean square for each run, (runs,); slipping (n,): windows that slip as a whole; belt:
+    the scaled belt; texts: unit_file, plan, revision.
     """
 
     run: NDArray[np.int64]
@@ -75,6 +76,7 @@ class Samples(NamedTuple):
     length: Array
     fields: dict[str, Array]
     names: tuple[str, ...]
+    unsettled: tuple[str, ...]
     before: tuple[dict[str, Array], dict[str, Array]]
     unsteady: dict[str, Array]
     fluctuation: dict[str, Array]
@@ -121,10 +123,11 @@ def load_samples(
     before: list[_Window] = []
     unsteady: dict[str, list[Array]] = {k: [] for k in FIELDS}
     names: list[str] = []
+    unsettled: list[str] = []
     about: dict[str, Any] = {}
-    for n, path in enumerate(paths):
+    for done, path in enumerate(paths):
         if progress is not None:
-            progress("reading runs", n, len(paths))
+            progress("reading runs", done, len(paths))
         with open_run(path) as file:
             parameters = json.loads(file.attrs["parameters"])
             found = {k: _text(file[k]) for k in ("unit_file", "plan")}
@@ -132,14 +135,20 @@ def load_samples(
             if parameters["belt"] != about["belt"]:
                 raise InputError(path, "parameters", None, f"the belt of {paths[0].name}")
             about["revisions"].add(str(file.attrs["revision"]))
-            names.append(run_of(file).name)
+            name, n = run_of(file).name, len(names)
+            if file["ended"][0] != COMPLETE:
+                unsettled.append(name)
+                continue
+            names.append(name)
             belt = parameters["belt"]
             before.append(_window(file, frames_of(file, BEFORE), belt, n, 0, BEFORE))
             settled = _window(file, frames_of(file, STEADY), belt, n, 0, STEADY)
             rows.append(settled)
             rows += _branches(file, belt, n)
-            for name, part in _unsteady(file, settled, belt).items():
-                unsteady[name].append(part)
+            for field, part in _unsteady(file, settled, belt).items():
+                unsteady[field].append(part)
+    if not names:
+        raise InputError(paths[0].parent, "", None, "at least one run that settles")
     slipped = np.abs([w.values["slip"] for w in rows]) > slip
     return Samples(
         np.array([w.run for w in rows]),
@@ -149,6 +158,7 @@ def load_samples(
         np.array([w.length for w in rows]),
         {k: np.array([w.fields[k] for w in rows]) for k in FIELDS},
         tuple(names),
+        tuple(unsettled),
         (
             {k: np.array([w.values[k] for w in before]) for k in VALUES},
             {k: np.array([w.fields[k] for w in before]) for k in FIELDS},
@@ -181,12 +191,12 @@ class _Window(NamedTuple):
 
 
 def _branches(file: h5py.File, belt: Mapping[str, float], n: int) -> list[_Window]:
-    """Windows of the branches; none of those that ended before their lead."""
+    """Windows of the branches, if long enough; none of a branch whose belt ran away."""
     run = run_of(file)
     phase = file["phase"][()]
     found = []
     for k, branch in enumerate(run.branches):
-        if file["ended"][1 + k] == LEFT:
+        if file["ended"][1 + k] not in (COMPLETE, LIMIT):
             continue
         frames = np.flatnonzero(phase == 1 + k)
         if branch.duration < LONG:

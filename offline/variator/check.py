@@ -84,6 +84,9 @@ class Driven(Protocol):
     def flank_normal(self, start: float, stop: float) -> Array:
         """Mean field [N/m] between two times [s] of what was played last; before 0: of the settled state."""
 
+    def peak(self, start: float, stop: float) -> float:
+        """Likewise the mean of the output that is its peak [N/m]."""
+
 
 class Laws(Protocol):
     """The identified laws at given operating points, arrays of the same shape; F_O in [N]."""
@@ -129,11 +132,15 @@ class Branched(NamedTuple):
 
 
 class Field(NamedTuple):
-    """Flank normal force of a passage: source (full, before, hybrid, rigid, projection, laws) -> (cells,)."""
+    """Flank normal force of a passage: source (full, before, hybrid, rigid, projection, laws) -> (cells,).
+
+    peaks: what the models put out as its largest value, by model.
+    """
 
     held: HeldRun
     passage: Passage
     fields: dict[str, Array]
+    peaks: dict[str, float]
     slipping: bool
 
 
@@ -157,8 +164,7 @@ class Figure:
     @property
     def reached(self) -> bool | None:
         """Whether the hybrid model keeps the limit; None without a limit or without runs."""
-        value = self.value.get("hybrid", np.nan)
-        return None if self.limit is None or not np.isfinite(value) else bool(value <= self.limit)
+        return None if self.limit is None or self.within[1] == 0 else bool(self.value["hybrid"] <= self.limit)
 
     def show(self, value: float) -> str:
         """A value as a percentage, or in points."""
@@ -203,6 +209,7 @@ class Check:
     fields: tuple[Field, ...]
     step: float  # of the reduced models [s]
     about: Mapping[str, Any] = field(default_factory=dict)  # of the reduced model
+    unsettled: tuple[str, ...] = ()  # runs of the full model without a settled state: nothing to compare
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -224,14 +231,15 @@ class Check:
         return {
             "unit": self.about.get("unit", self.heldout.unit),
             "runs": len(self.heldout.runs),
+            "unsettled": list(self.unsettled),
             "failures": list(self.failures),
             "figures": [
                 {
                     "name": f.name,
                     "statistic": f.statistic,
                     "limit": f.limit,
-                    "value": f.value,
-                    "parts": f.parts,
+                    "value": _known(f.value),
+                    "parts": _known(f.parts),
                     "worst": {k: {"run": run, "value": value} for k, (run, value) in f.worst.items()},
                     "within": list(f.within),
                     "reached": f.reached,
@@ -239,8 +247,13 @@ class Check:
                 }
                 for f in self.figures
             ],
-            "settled": {s.held.run.name: s.values for s in self.settled},
+            "settled": {s.held.run.name: {k: _known(v) for k, v in s.values.items()} for s in self.settled},
         }
+
+
+def _known(values: Mapping[str, float]) -> dict[str, float | None]:
+    """Values for JSON, which has no NaN."""
+    return {k: v if np.isfinite(v) else None for k, v in values.items()}
 
 
 # --- runs
@@ -269,31 +282,39 @@ def check_heldout(
     progress : callable, optional
         Called with (run, runs done, runs in all).
     """
-    settled, branched, fields = [], [], []
+    settled, branched, fields, unsettled = [], [], [], []
     for n, held in enumerate(heldout.runs):
         if progress is not None:
             progress(held.run.name, n, len(heldout.runs))
+        if not all(np.isfinite(v[STEADY]) for v in held.summary.values()):
+            unsettled.append(held.run.name)
+            continue
         state, own = _settled(held, models, laws)
         settled.append(state)
-        fields += [_field(held, held.passages[STEADY], own, laws, 1.0)]
+        peaks = {name: model.peak(-1.0, 0.0) for name, model in models.items()}
+        fields.append(_field(held, held.passages[STEADY], own, peaks, laws, 1.0))
         known = {k: v["thrust_ratio"] for k, v in state.values.items()}
         for j, series in enumerate(held.branches):
             if len(series["time"]) < 2:
                 continue
             traces = {}
             passages = [p for p in held.passages if p.phase == j + 1]
-            flanks: dict[str, list[Array]] = {}
+            flanks: list[dict[str, Array]] = [{} for _ in passages]
+            highest: list[dict[str, float]] = [{} for _ in passages]
             for name, model in models.items():
                 traces[name] = model.play(series)
-                flanks[name] = [model.flank_normal(p.start, p.stop) for p in passages]
+                for row, p in enumerate(passages):
+                    flanks[row][name] = model.flank_normal(p.start, p.stop)
+                    highest[row][name] = model.peak(p.start, p.stop)
             traces["inserted"] = models["hybrid"].play(series, known["hybrid"] / known["full"])
             traces["laws"] = {"ratio": _along(series, laws)}
             branched.append(Branched(held, j, series, traces))
-            for row, p in enumerate(passages):
+            for p, flank, top in zip(passages, flanks, highest, strict=True):
                 balance = float(laws.steady(*_point(p.point))["thrust_ratio"]) * known["full"] / known["laws"]
                 y = p.point["F_I"] / (p.point["F_O"] * balance)
-                fields.append(_field(held, p, {name: f[row] for name, f in flanks.items()}, laws, y))
-    return Check(heldout, tuple(settled), tuple(branched), tuple(fields), step, dict(about or {}))
+                fields.append(_field(held, p, flank, top, laws, y))
+    found = (tuple(settled), tuple(branched), tuple(fields))
+    return Check(heldout, *found, step, dict(about or {}), tuple(unsettled))
 
 
 def _point(p: Mapping[str, Any]) -> tuple[Array, Array, Array, Array]:
@@ -343,7 +364,7 @@ def _along(series: Series, laws: Laws) -> Array:
     return np.asarray(found * ratio[0] / here[0])
 
 
-def _field(held: HeldRun, p: Passage, own: Mapping[str, Array], laws: Laws, y: float) -> Field:
+def _field(held: HeldRun, p: Passage, own: Mapping[str, Array], peaks: dict[str, float], laws: Laws, y: float) -> Field:
     full = p.fields["flank_normal"]
     at = (p.point["ratio"], p.point["xi"], p.point["kappa"], p.point["F_O"])
     fields = {
@@ -354,7 +375,7 @@ def _field(held: HeldRun, p: Passage, own: Mapping[str, Array], laws: Laws, y: f
     }
     if p.phase == 0:
         fields["before"] = held.passages[BEFORE].fields["flank_normal"]
-    return Field(held, p, fields, _slips(held, STEADY if p.phase == 0 else 1 + p.phase))
+    return Field(held, p, fields, peaks, _slips(held, STEADY if p.phase == 0 else 1 + p.phase))
 
 
 def _slips(held: HeldRun, window: int) -> bool:
@@ -398,11 +419,15 @@ def _figure(
         statistic,
         limit,
         points,
-        {model: of(by_run.values()) for model, by_run in errors.items()},
+        {model: of(by_run.values()) if _finite(by_run) else float("nan") for model, by_run in errors.items()},
         {part: of(by_run.values()) for part, by_run in parts.items()},
         worst,
         (within, len(hybrid)),
     )
+
+
+def _finite(errors: Mapping[str, float]) -> bool:
+    return bool(np.all(np.isfinite(list(errors.values()))))
 
 
 def figures_of(settled: Iterable[Settled], branched: Iterable[Branched], fields: Iterable[Field]) -> tuple[Figure, ...]:
@@ -497,9 +522,10 @@ def _branch_errors(b: Branched, key: str, of: str) -> dict[str, float]:
 
 
 def _field_figures(fields: list[Field], limits: tuple[float | None, float | None], of: str = "") -> list[Figure]:
-    """Quadratic mean and largest error of the shape, then of the peak."""
+    """Quadratic mean and largest error of the shape, of the peak, and of the peak that is an output of its own."""
     shape: Errors = {m: {} for m in MODELS}
     peak: Errors = {m: {} for m in MODELS}
+    output: Errors = {m: {} for m in MODELS}
     shape_parts: Errors = {"full": {}, "projection": {}, "laws": {}}
     peak_parts: Errors = {"full": {}, "projection": {}, "laws": {}}
     for f in fields:
@@ -512,9 +538,13 @@ def _field_figures(fields: list[Field], limits: tuple[float | None, float | None
             by_shape, by_peak = (shape, peak) if name in MODELS else (shape_parts, peak_parts)
             by_shape[name][run] = nrmse(a, full)
             by_peak[name][run] = float(a.max()) / highest - 1.0
+        for name, value in f.peaks.items():
+            output[name][run] = value / highest - 1.0
     return [
         _figure(f"flank normal force{of}", "quadratic mean", limits[0], shape, shape_parts),
         _figure(f"flank normal force{of}", "largest", None, shape, shape_parts),
         _figure(f"peak of the flank normal force{of}", "quadratic mean", None, peak, peak_parts),
         _figure(f"peak of the flank normal force{of}", "largest", limits[1], peak, peak_parts),
+        _figure(f"output peak.flank_normal{of}", "quadratic mean", None, output, {}),
+        _figure(f"output peak.flank_normal{of}", "largest", None, output, {}),
     ]

@@ -46,6 +46,7 @@ class Player:
         self._rest = np.empty(0)
         self._time = np.empty(0)
         self._fields = np.empty((0, 4 * CELLS))
+        self._peaks = np.empty(0)
 
     def settle(self, run: HeldRun) -> dict[str, float]:
         """See `check.Driven`."""
@@ -96,7 +97,7 @@ class Player:
             x.u[:] = u[k]
             self._step(x, f"F_I = {u[k, self._u['clamp.primary.F']]:.4g} N")
             y[k + 1] = x.y
-        self._time, self._fields = grid, y[:, self._cells]
+        self._time, self._fields, self._peaks = grid, y[:, self._cells], y[:, self._at[f"peak.{FIELD}"]]
 
         def at(name: str) -> Array:
             return np.asarray(np.interp(time, grid, y[:, self._at[name]]))
@@ -115,6 +116,12 @@ class Player:
             return self._rest[self._cells].copy()
         rows = (self._time > start) & (self._time <= stop)
         return np.asarray(self._fields[rows].mean(axis=0))
+
+    def peak(self, start: float, stop: float) -> float:
+        """See `check.Driven`."""
+        if stop <= 0.0:
+            return float(self._rest[self._at[f"peak.{FIELD}"]])
+        return float(self._peaks[(self._time > start) & (self._time <= stop)].mean())
 
     def _instance(self, control: float, ratio: float, omega_I: float) -> Instance:
         x = self.model.instantiate()

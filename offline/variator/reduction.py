@@ -2,10 +2,11 @@
 
 Regression. Every output is ``w . phi`` with the Chebyshev features of `rtcvt.variator.regression`. The coefficients of
 an analytic function in these fall geometrically with the degree in each coordinate, faster the smoother it is along
-it (Trefethen 2013, theorem 8.2). That is the prior: w_m is normal with standard deviation ``a prod_j rho_j^m_j``, but
-for the constant; the data have the noise s. Those a, rho_j, s are taken, for each output by itself, that make the
-evidence of the data largest (Bishop 2006, section 3.5): a coordinate that does not matter gets a small rho_j, and
-degrees that the data do not support get small weights. With P = diag(prior variance) and weights omega of the data
+it (Trefethen 2013, theorem 8.2), and many a coordinate matters little, but not smoothly. That is the prior: but for the
+constant, w_m is normal with the standard deviation ``a prod_j alpha_j rho_j^(m_j - 1)`` over the j with m_j > 0; the
+data have the noise s. Those a, alpha_j, rho_j, s are taken, for each output by itself, that make the evidence of the
+data largest (Bishop 2006, section 3.5): degrees that the data do not support get small weights. With
+P = diag(prior variance) and weights omega of the data
 
     A = I + P^1/2 Phi' Omega Phi P^1/2/s^2,   w = P^1/2 A^-1 P^1/2 Phi' Omega y/s^2,   Sigma = P^1/2 A^-1 P^1/2
     -ln p(y) = n ln s + ln det(A)/2 + (y' Omega y - y' Omega Phi w)/(2 s^2) + const
@@ -72,13 +73,13 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-DEGREES = (7, 11, 3, 2, 5)  # largest degree in i, xi, kappa, f, y alone; of products the shares add up to at most 1
+DEGREES = (7, 11, 4, 3, 5)  # largest degree in i, xi, kappa, f, y alone; of products the shares add up to at most 1
 ENERGY = 0.999  # of the snapshots of a field
 GAIN = 1.01  # modes are kept until their cross-validated error is within this factor of the least
 D_BELT = 2000.0  # N s/m; response of the primary's torque to steps of torque and force in the campaign's transients
 FOLDS = 10
-STARTS = (-0.5, -1.5)  # of ln rho
-SHIFT = (0.05, 0.03)  # a, b of the torque ratio's zero
+STARTS = (-0.5, -1.5)  # of ln rho and ln alpha
+SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
 XI_0 = 0.3  # below this torque ratio sliding is not laid to creep
 NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
 SLIP = 0.02  # speed loss above which a window counts less for slip and losses: macroscopic slip begins
@@ -94,16 +95,17 @@ KEPT = (
     "element_offset",
 )
 PEAKS = KEPT[:6]
-_MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.5), "kappa": ("bilinear", 0.02), "f": ("bilinear", 1.5),
+_MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.36), "kappa": ("bilinear", 0.15), "f": ("bilinear", 0.5),
          "y": ("bilinear", 1.0)}  # fmt: skip
 
 
 class Fit(NamedTuple):
-    """A regression: weights (N,), noise s, rho (d,) and a of the prior, and minus the logarithm of the evidence."""
+    """A regression: weights (N,), noise s, rho, alpha (d,) and a of the prior, minus the logarithm of the evidence."""
 
     weights: Array
     noise: float
     rho: Array
+    alpha: Array
     amplitude: float
     evidence: float
 
@@ -142,10 +144,11 @@ def regress(
     scale = float(np.sqrt(np.sum(omega * (y - mean) ** 2) / np.sum(omega))) or 1.0
     z = (y - mean) / scale
     G, b, zz = phi.T @ (phi * omega[:, None]), phi.T @ (omega * z), float(z @ (omega * z))
-    d = index.shape[1]
+    powers = np.hstack([np.maximum(index - 1, 0), index > 0])  # of rho and alpha
+    d = powers.shape[1]
 
     def posterior(t: Array) -> tuple[float, Array, Array]:
-        log_p = index @ t[:d] + t[d]
+        log_p = powers @ t[:d] + t[d]
         log_p[0] = np.log(10.0)
         p, s2 = np.exp(log_p), np.exp(2.0 * t[d + 1])
         A = G * np.outer(p, p) / s2
@@ -158,7 +161,7 @@ def regress(
         slope = 1.0 - kept - (w / p) ** 2
         slope[0] = 0.0
         rest = zz - 2.0 * float(w @ b) + float(w @ G @ w)
-        gradient = np.concatenate([index.T @ slope, [slope.sum()], [len(z) - float((1.0 - kept).sum()) - rest / s2]])
+        gradient = np.concatenate([powers.T @ slope, [slope.sum()], [len(z) - float((1.0 - kept).sum()) - rest / s2]])
         return value, gradient, w
 
     if fixed is None:
@@ -167,12 +170,18 @@ def regress(
         ends = [minimize(lambda t: posterior(t)[:2], a, jac=True, method="L-BFGS-B", bounds=bounds) for a in starts]
         t = min(ends, key=lambda end: float(end.fun)).x
     else:
-        t = np.concatenate([np.log(fixed.rho), [np.log(fixed.amplitude / scale), np.log(fixed.noise / scale)]])
+        t = np.concatenate(
+            [np.log(fixed.rho), np.log(fixed.alpha), [np.log(fixed.amplitude / scale), np.log(fixed.noise / scale)]]
+        )
     value, _, w = posterior(t)
     w = w * scale
     w[0] += mean
     return Fit(
-        w, scale * float(np.exp(t[d + 1])), np.exp(t[:d]), scale * float(np.exp(t[d])), value + len(z) * np.log(scale)
+        w,
+        scale * float(np.exp(t[d + 1])),
+        *np.exp(t[:d]).reshape(2, -1),
+        scale * float(np.exp(t[d])),
+        value + len(z) * np.log(scale),
     )
 
 
@@ -260,7 +269,7 @@ def reduce(
     phi = _features(coordinates, index, point)
 
     laws, dropped = _laws(s, y, phi, index, zeta, tell, work)
-    dropped["slipping"] = int(np.sum(samples.slipping))
+    dropped |= {"windows that slip": int(np.sum(samples.slipping)), "runs that did not settle": len(samples.unsettled)}
     for n, field in enumerate(PEAKS):
         tell("regression", len(LAWS) + 1 + n, work)
         rows = np.arange(len(y))

@@ -58,6 +58,7 @@ def report_page(check: Check) -> str:
         f'<p class="lead">{len(check.heldout.runs)} runs of the full model that the reduced model was not made from: '
         f"{len(check.settled) - transient} operating points with force steps and {transient} transients.</p>\n",
         _verdict(check),
+        _unsettled(check),
         '<h2 id="errors">Errors and what they consist of</h2>\n',
         _errors(check.figures),
         '<h2 id="states">Settled states</h2>\n',
@@ -96,15 +97,21 @@ def _verdict(check: Check) -> str:
     return f'<div class="verdict failed"><b class="bad">FAILED</b> {about}.<ul>{listed}</ul></div>\n'
 
 
+def _unsettled(check: Check) -> str:
+    if not check.unsettled:
+        return ""
+    names = ", ".join(check.unsettled)
+    return f"<p>Runs of the full model that do not settle, with nothing to compare: {text(names)}.</p>\n"
+
+
 def _missed(f: Figure) -> str:
     assert f.limit is not None
     unit = " points" if f.points else ""
-    parts = "; ".join(f"{PARTS[k]} {_amount(f, v)}{unit}" for k, v in f.parts.items() if np.isfinite(v))
     run, worst = f.worst["hybrid"]
     return (
         f"{text(f.name)}, {f.statistic}: {_amount(f, f.value['hybrid'])}{unit}, allowed {_amount(f, f.limit)}{unit}; "
-        f"mostly: {text(f.cause)}. Parts: {text(parts)}. {f.within[0]} of {f.within[1]} keep the limit by themselves; "
-        f"worst: {text(run)} with {_amount(f, abs(worst))}{unit}"
+        f"mostly: {text(f.cause)}. {f.within[0]} of {f.within[1]} keep the limit by themselves, the worst is "
+        f"{text(run)} with {_amount(f, abs(worst))}{unit}"
     )
 
 

@@ -79,9 +79,10 @@ def check(
     anew, about 20 minutes on two processors, kept in a folder beside the report and resumed. Exits with code 1 if the
     hybrid model exceeds a limit; of what its error consists is in the report.
 
-    [bold]JSON keys of a variator:[/] unit, runs (how many), failures, figures: name, statistic, limit, value (by
-    model), parts (of the hybrid model's error), worst (by model: run, value), within (how many runs keep the limit, of
-    how many), reached, cause; settled: by run and by model or part, thrust_ratio, slip, efficiency, loss [W], others.
+    [bold]JSON keys of a variator:[/] unit, runs (how many), unsettled (names), failures, figures: name, statistic,
+    limit, value (by model), parts (of the hybrid model's error), worst (by model: run, value), within (how many runs
+    keep the limit, of how many), reached, cause; settled: by run and by model or part, thrust_ratio, slip, efficiency,
+    loss [W], others.
     """
     if kind_of(unit) == "belt":
         refuse_given(context, "settings", "scenario")

@@ -51,9 +51,11 @@ def reduce(
         samples = load_samples(files, bar)
         reduction = reduced(samples, name or output.stem, progress=bar)
         errors = errors_on(reduction.model, load_samples(others, bar)) if others else {}
-    model = replace(reduction.model, errors={f"heldout.{k}": v for k, v in errors.items()})
-    write_reduced(model, output)
     found = figures_of(reduction) | {"heldout": errors}
+    kept = {f"crossed.{law}.{k}": e[k] for law, e in found["laws"].items() for k in ("rms", "median", "max")}
+    kept |= {f"crossed.field.{field}.rms": e["error"] for field, e in found["fields"].items()}
+    model = replace(reduction.model, errors=kept | {f"heldout.{k}": v for k, v in errors.items()})
+    write_reduced(model, output)
     write_figures(figures, found)
     if report is not None:
         from offline.variator.reduction_report import write_reduction_report

@@ -112,6 +112,9 @@ class Exact:
     def flank_normal(self, start, stop):
         return hump(2e4 * self.field)
 
+    def peak(self, start, stop):
+        return self.field**2 * hump(2e4).max()
+
 
 class ExactLaws:
     """Laws of the made-up full model."""
@@ -216,6 +219,16 @@ def test_smoothing_keeps_a_line_and_takes_out_whole_periods():
     np.testing.assert_allclose(smooth(time, np.sin(2.0 * np.pi * time / 0.1), 0.2)[inside], 0.0, atol=1e-3)
 
 
+def test_a_run_that_does_not_settle_is_named_and_a_model_without_a_number_fails():
+    lost = held("lost")
+    lost.summary["thrust_ratio"][1] = np.nan
+    check = checked([held("a"), lost])
+    assert check.unsettled == ("lost",)
+    assert named(check, "thrust ratio").within == (1, 1)
+    assert "do not settle, with nothing to compare: lost" in report_page(check)
+    assert named(checked([held("a")], hybrid=Exact(thrust=np.nan)), "thrust ratio").reached is False
+
+
 def test_cause_of_an_error_of_the_ratio():
     run = held("b", transient=True)
     shifts = checked([run], hybrid=Exact(ratio=0.1))  # inserting the thrust ratio changes nothing
@@ -236,6 +249,7 @@ def test_fields_by_shape_and_by_peak():
     assert named(check, "flank normal force").value["hybrid"] == pytest.approx(0.05)
     assert named(check, "flank normal force").parts == pytest.approx({"full": 0.02, "projection": 0.01, "laws": 0.0})
     assert named(check, "peak of the flank normal force", "largest").value["hybrid"] == pytest.approx(0.05)
+    assert named(check, "output peak.flank_normal", "largest").value["hybrid"] == pytest.approx(0.1025)
 
 
 def test_nrmse_divides_by_the_rms_of_the_signal():

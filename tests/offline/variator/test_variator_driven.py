@@ -30,6 +30,7 @@ def reduced():
     one = np.ones(1)
     laws = [Law(n, n, True, np.log(v) * one) for n, v in (("k", K), ("c", C), ("lambda", LAMBDA))]
     laws.insert(1, Law("e", "e", False, E * one))
+    laws.append(Law("peak.flank_normal", "peak", True, np.log(2.0) * one))
     coordinates = tuple(
         Coordinate(n, m, 1.0, low, high)
         for n, m, low, high in (
@@ -160,7 +161,9 @@ def test_field_has_its_unit(unit, reduced):
     assert 0.0 < expected.max() < 20.0 * F_O / length
     np.testing.assert_allclose(settled, expected, rtol=1e-3, atol=1e-6 * expected.max())
     np.testing.assert_allclose(laws.projected(expected, 0.9, F_O), expected, atol=1e-9 * expected.max())
+    assert player.peak(-1.0, 0.0) == pytest.approx(2.0 * F_O / CONSTANTS["length"], rel=1e-3)
     player.play(run.branches[0])
+    assert player.peak(0.05, 0.1) == pytest.approx(2.0 * F_O / CONSTANTS["length"], rel=1e-3)
     np.testing.assert_allclose(player.flank_normal(0.05, 0.1), settled, rtol=1e-3, atol=1e-6 * expected.max())
 
 

@@ -125,6 +125,7 @@ def load_samples(
     names: list[str] = []
     unsettled: list[str] = []
     about: dict[str, Any] = {}
+    latest = ""
     for done, path in enumerate(paths):
         if progress is not None:
             progress("reading runs", done, len(paths))
@@ -135,6 +136,8 @@ def load_samples(
             if parameters["belt"] != about["belt"]:
                 raise InputError(path, "parameters", None, f"the belt of {paths[0].name}")
             about["revisions"].add(str(file.attrs["revision"]))
+            if str(file.attrs["created"]) >= latest:  # of a campaign that was extended
+                latest, about["plan"] = str(file.attrs["created"]), found["plan"]
             name, n = run_of(file).name, len(names)
             if file["ended"][0] != COMPLETE:
                 unsettled.append(name)

@@ -240,7 +240,7 @@ class Check:
                     "limit": f.limit,
                     "value": _known(f.value),
                     "parts": _known(f.parts),
-                    "worst": {k: {"run": run, "value": value} for k, (run, value) in f.worst.items()},
+                    "worst": {k: {"run": run} | _known({"value": value}) for k, (run, value) in f.worst.items()},
                     "within": list(f.within),
                     "reached": f.reached,
                     "cause": f.cause,
@@ -408,10 +408,10 @@ def _figure(
     of = _STATISTICS[statistic]
     worst = {}
     for model, by_run in errors.items():
-        finite = {k: e for k, e in by_run.items() if np.isfinite(e)}
-        if finite:
-            run = max(finite, key=lambda k: abs(finite[k]))
-            worst[model] = (run, finite[run])
+        if by_run:
+            size = {k: abs(e) if np.isfinite(e) else np.inf for k, e in by_run.items()}
+            run = max(size, key=lambda k: size[k])
+            worst[model] = (run, by_run[run])
     hybrid = [abs(e) for e in errors.get("hybrid", {}).values()]
     within = sum(e <= limit for e in hybrid) if limit is not None else len(hybrid)
     return Figure(

@@ -176,13 +176,9 @@ def regress(
     value, _, w = posterior(t)
     w = w * scale
     w[0] += mean
-    return Fit(
-        w,
-        scale * float(np.exp(t[d + 1])),
-        *np.exp(t[:d]).reshape(2, -1),
-        scale * float(np.exp(t[d])),
-        value + len(z) * np.log(scale),
-    )
+    rho, alpha = np.exp(t[:d]).reshape(2, -1)
+    noise, amplitude = scale * np.exp(t[d + 1]), scale * np.exp(t[d])
+    return Fit(w, float(noise), rho, alpha, float(amplitude), value + len(z) * np.log(scale))
 
 
 @dataclass(frozen=True)

@@ -87,6 +87,7 @@ def export(
     from rtcvt.documentation import documentation_page
     from rtcvt.scenario import parameter_value
     from rtcvt.unitfile import Unit
+    from rtcvt.variator.kers_build import variator_inside
     from rtcvt.variator.page import variator_page
     from rtcvt.variator.unit import Variator
     from rtcvt.vehicle.page import part_page
@@ -108,7 +109,8 @@ def export(
         rows = _error_rows(loaded, shared, figures) if figures or (checked and loaded.scenario) else None
         page = documentation_page(started, chosen, rows)
     elif isinstance(chosen, Variator):
-        rows = error_rows(chosen, built.fidelity, figures) if figures or checked else None
+        inside = chosen if chosen.controller is None else variator_inside(chosen)
+        rows = error_rows(inside, built.fidelity, figures) if figures or checked else None
         page = variator_page(started, chosen, rows)
     elif isinstance(chosen, BeltUnit):
         page = belt_page(started, chosen)

@@ -22,9 +22,14 @@ theta', the torque is ``n_I^2 L_1 omega_d' + n_I^2 M omega_d theta' + tau_l``. T
 solved for theta', as feed-forward: braking a vehicle takes a torque ``n_I^2 L_1 omega_d'`` that is no small error::
 
     theta'_c = K_theta (D_tau - K_w D_omega) + (tau_d - tau_l - n_I^2 L_1 a)/(n_I^2 M omega_d)
-    D_tau = tau_d - tau_est,    D_omega = omega_t - omega_d,    a = (omega_t - z)/T_d,    z' = a
+    D_tau = tau_d - tau_est,    D_omega = omega_t - omega_d - b/K_d
+    z' = a = (omega_t - z)/T_d,    g' = b = (tau_d - g)/T_d
 
-It is clipped to the limits of `rtcvt.control.limits`, those of the ratio and of the flywheel's speed among them.
+(b is the rate of the demand, at which the spring winds up; ``K_w b/K_d`` counts up to a tenth of tau_max below, so that
+a step does not kick).
+
+It is clipped to the limits of `rtcvt.control.limits`, those of the ratio and of the flywheel's speed among them, and
+to rates whose torque the clamping forces can carry: +-tau_max below in place of tau_d in the feed-forward.
 
 **Clamping.** Valves and cylinders follow within T_a. The rate becomes a force on the primary by the law of shifting,
 solved for it (`kernels.forced_ratio`), within y_min to y_max times that of balance and below F_max. The secondary
@@ -33,9 +38,11 @@ presses so hard that the weaker pulley carries S times the demanded or the estim
     rho' = (clip(theta'_c) - rho)/T_a,    x = k F_CO (y - 1) such that theta' = rho
     F_CO' = (clip(S max(|tau_d|, |tau_est|) cos(delta_0)/(n_I r'_I 2 mu xi_max) max(1, F_CO/F_CI)) - F_CO)/T_a
 
-between F_low and the force at which one of the pulleys has F_max. The demand is what this force carries at most::
+between F_low and F_most, at which the primary has F_max with a reserve Y for shifting. The demand is what this force
+carries at most::
 
-    tau_d = clip(tau_des, +-tau_max),    tau_max = n_I r'_I 2 mu xi_max/cos(delta_0) F_max min(zeta, 1/zeta)/S
+    F_most = F_max min(1, 1/(Y zeta))
+    tau_d = clip(tau_des, +-tau_max),    tau_max = n_I r'_I 2 mu xi_max/cos(delta_0) F_most min(1, zeta)/S
 
 **Anti-windup.** The memory of the controller is theta itself, which stays within its stops, and lags of clipped values.
 ``control.saturated`` says that a limit overrides the law: stops, rate, flywheel, clamping force, capacity.
@@ -43,13 +50,13 @@ between F_low and the force at which one of the pulleys has F_max. The demand is
 **Balance.** The controller stores nothing: ``tau omega_t + P_ax = E' + sum of losses`` is that of `kernels`, with P_ax
 the power of the clamping forces.
 
-State vector: that of the variator with the primary's coupling, then ``[rho, F_CO, P, z]``. The integrator is that of
-the variator; these four, which are slow beside it, enter its matrix by their own time constants alone.
+State vector: that of the variator with the primary's coupling, then ``[rho, F_CO, P, z, g]``. The integrator is that
+of the variator; these five, which are slow beside it, enter its matrix by their own time constants alone.
 """
 
 import math
 
-from rtcvt.control.kers import OMEGA_0, TAU_FILTER, kers_law
+from rtcvt.control.kers import K_W, OMEGA_0, TAU_FILTER, kers_law
 from rtcvt.control.limits import CLIPPED, CONTROL_SIZE, LIMITED, RATE, TAU_EST, apply_limits
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import lu, lu_solve
@@ -123,14 +130,14 @@ N_Y_ALL = 1  # outputs
 AT_WORK = 2
 LAW = 3
 N_I, N_F, J_S, B_S, J_F, B_F, K_D, D_D, W_T_START = range(13, 22)
-SAFETY, F_LOW, T_A, T_D = range(22, 26)
-KERS_BLOCK = 26
+SAFETY, RESERVE, F_LOW, T_A, T_D = range(22, 27)
+KERS_BLOCK = 27
 
 # u
 U_W, U_TAU = range(2)
 # x, behind the variator's
-RHO, FORCE_O, POWER, SHAFT = range(4)
-N_OWN = 4
+RHO, FORCE_O, POWER, SHAFT, DEMAND = range(5)
+N_OWN = 5
 # y, behind the variator's
 Y_TAU, Y_TAU_EST, Y_TAU_MAX, Y_THETA, Y_SATURATED, Y_W_F = range(6)
 N_Y_OWN = 6
@@ -138,7 +145,7 @@ N_Y_OWN = 6
 # work, behind the variator's: its inputs, the law, quantities of the controller, vectors of the step
 W_U = 0
 W_LAW = W_U + N_U
-TAU_L, TAU_MAX, NEED, OVER = range(W_LAW + CONTROL_SIZE, W_LAW + CONTROL_SIZE + 4)
+TAU_L, TAU_MAX, TAU_D, NEED, OVER = range(W_LAW + CONTROL_SIZE, W_LAW + CONTROL_SIZE + 5)
 MOST_ALL = 7 + 2 + N_OWN
 W_K_1 = OVER + 1
 W_K_2 = W_K_1 + MOST_ALL
@@ -202,9 +209,13 @@ def controller(x, u, p, w):
     i = w[I_G]
     w[k + TAU_L] = n_I * (p[B_I] * w[W_I] + p[B_O] * w[W_O] / i + w[RP_I] * w[DRAG] - w[TAU_REV])
     balance = w[F_EQ] / w[F_CO]
-    weaker = balance if balance < 1.0 else 1.0 / balance
+    most = p[F_MAX]  # of the secondary
+    if p[c + RESERVE] * balance > 1.0:
+        most /= p[c + RESERVE] * balance
     share = n_I * w[RP_I] * 2.0 * p[MU] * p[XI_MAX] / p[COS_D] / p[c + SAFETY]  # torque by clamping force
-    w[k + TAU_MAX] = share * p[F_MAX] * weaker
+    w[k + TAU_MAX] = share * most
+    if balance < 1.0:
+        w[k + TAU_MAX] *= balance
     tau_d = u[U_TAU]
     w[k + OVER] = 0.0
     if tau_d > w[k + TAU_MAX]:
@@ -213,30 +224,60 @@ def controller(x, u, p, w):
     elif tau_d < -w[k + TAU_MAX]:
         tau_d = -w[k + TAU_MAX]
         w[k + OVER] = 1.0
+    w[k + TAU_D] = tau_d
     q = n_I * p[c + N_F] / i
     dq = q / i * w[DI_G]
     law = k + W_LAW
-    kers_law(p, c + LAW, omega_d, 0.5 * math.pi - phi, x[n + POWER], u[U_W], tau_d - w[k + TAU_L], 0.0, 0.0, q, dq, 0.0,
-             w, law)  # fmt: skip
+    demand = tau_d - w[k + TAU_L]
+    winding = p[c + LAW + K_W] * (tau_d - x[n + DEMAND]) / p[c + T_D] / p[c + K_D]
+    if winding > 0.1 * w[k + TAU_MAX]:
+        winding = 0.1 * w[k + TAU_MAX]
+    elif winding < -0.1 * w[k + TAU_MAX]:
+        winding = -0.1 * w[k + TAU_MAX]
+    kers_law(
+        p,
+        c + LAW,
+        omega_d,
+        0.5 * math.pi - phi,
+        x[n + POWER],
+        u[U_W],
+        demand + winding,
+        0.0,
+        0.0,
+        q,
+        dq,
+        0.0,
+        w,
+        law,
+    )
     w[law + TAU_EST] += w[k + TAU_L]
     w_0 = p[c + LAW + OMEGA_0]
     inverse = omega_d / (w_0 * w_0)
     if abs(omega_d) > w_0:
         inverse = 1.0 / omega_d
     a = (u[U_W] - x[n + SHAFT]) / p[c + T_D]
-    w[law + RATE] += (
-        (tau_d - w[k + TAU_L] - n_I * n_I * rigid_inertia(p, w) * a) * inverse / (n_I * n_I * half_slope(p, w))
-    )
+    inertial = w[k + TAU_L] + n_I * n_I * rigid_inertia(p, w) * a  # torque that shifting does not make
+    inverse /= n_I * n_I * half_slope(p, w)
+    w[law + RATE] += (tau_d - inertial) * inverse
     apply_limits(CLIPPED, 0.0, w, law)
+    most_rate = (w[k + TAU_MAX] - inertial) * inverse
+    least_rate = (-w[k + TAU_MAX] - inertial) * inverse
+    if inverse < 0.0:
+        most_rate = (-w[k + TAU_MAX] - inertial) * inverse
+        least_rate = (w[k + TAU_MAX] - inertial) * inverse
+    if abs(omega_d) > w_0:
+        if w[law + RATE] > most_rate:
+            w[law + RATE] = most_rate
+            w[k + OVER] = 1.0
+        elif w[law + RATE] < least_rate:
+            w[law + RATE] = least_rate
+            w[k + OVER] = 1.0
     need = abs(tau_d)
     if abs(w[law + TAU_EST]) > need:
         need = abs(w[law + TAU_EST])
     force = need / share
     if w[F_CI] < w[F_CO]:
         force *= w[F_CO] / w[F_CI]
-    most = p[F_MAX]
-    if balance > 1.0:
-        most /= balance
     if force > most:
         force = most
         w[k + OVER] = 1.0
@@ -262,6 +303,7 @@ def all_rates(x, u, p, dx, w):
     dx[n + FORCE_O] = (w[k + NEED] - x[n + FORCE_O]) / p[c + T_A]
     dx[n + POWER] = (power - x[n + POWER]) / p[c + LAW + TAU_FILTER]
     dx[n + SHAFT] = (u[U_W] - x[n + SHAFT]) / p[c + T_D]
+    dx[n + DEMAND] = (w[k + TAU_D] - x[n + DEMAND]) / p[c + T_D]
 
 
 @kernel
@@ -304,6 +346,7 @@ def kers_initialise(p, u, x, work):
     x[n + FORCE_O] = p[c + F_LOW]
     x[n + POWER] = 0.0
     x[n + SHAFT] = u[U_W]
+    x[n + DEMAND] = 0.0
     m = int(p[c + N_ALL])
     dx = work[k + W_K_1 : k + W_K_1 + m]
     all_rates(x, u, p, dx, work)
@@ -356,6 +399,7 @@ def own_solve(h, k, p):
     k[FORCE_O] /= 1.0 + GAMMA * h / p[c + T_A]
     k[POWER] /= 1.0 + GAMMA * h / p[c + LAW + TAU_FILTER]
     k[SHAFT] /= 1.0 + GAMMA * h / p[c + T_D]
+    k[DEMAND] /= 1.0 + GAMMA * h / p[c + T_D]
 
 
 @kernel

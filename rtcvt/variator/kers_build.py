@@ -24,7 +24,13 @@ _OUTPUTS = (  # in the order of `kers`, behind those of the variator
     Row("control.saturated", "1", "a limit of the controller is active"),
     Row("flywheel.w", "rad/s", "speed of the flywheel", None, None, 1e3, "rpm"),
 )
-_STATES = (("control.rho", "rad/s"), ("clamp.F_O", "N"), ("control.power", "W"), ("control.w_t", "rad/s"))
+_STATES = (
+    ("control.rho", "rad/s"),
+    ("clamp.F_O", "N"),
+    ("control.power", "W"),
+    ("control.w_t", "rad/s"),
+    ("control.tau_d", "N.m"),
+)
 _RENAMED = {"secondary.w": "speed of the secondary pulley", "primary.tau": "torque into the variator at the primary"}
 
 

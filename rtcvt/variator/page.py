@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rtcvt.diagram import xml_text as text
 from rtcvt.documentation import ErrorRow, error_table, figure, number, page, quantity, table, variable_tables
 from rtcvt.model import Model
-from rtcvt.variator import kernels
+from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import ReducedModel, read_reduced
 from rtcvt.variator.unit import FLANGES, Variator
@@ -46,6 +46,7 @@ def variator_page(
     """
     laws = reduced or read_reduced(reduced_path(unit))
     kind = f"{model.fidelity.capitalize()} model"
+    modules = [kernels] if unit.controller is None else [kers, kernels]
     parts = [
         f"<h1>{text(unit.name)}</h1>\n",
         f'<p class="lead">{text(unit.description)}</p>\n',
@@ -56,7 +57,7 @@ def variator_page(
         "<h2>Variables</h2>\n",
         variable_tables(model),
         "<h2>Equations</h2>\n",
-        f"<pre>{text(inspect.cleandoc(kernels.__doc__ or ''))}</pre>\n",
+        *(f"<pre>{text(inspect.cleandoc(m.__doc__ or ''))}</pre>\n" for m in modules),
         "<h2>Laws and their range</h2>\n",
         _range(laws),
         _pictures(laws),
@@ -68,24 +69,45 @@ def variator_page(
 
 
 def _use(model: Model, unit: Variator) -> str:
+    steps = (
+        f"The unit runs at a fixed step of {quantity(model.step_size, 's', 'ms')} inside; a longer communication step "
+        "is divided into equal ones. Inputs are held over a communication step; those of a native unit move, if the "
+        "importing tool gives their derivatives."
+    )
+    flags = (
+        "<code>status.extrapolating</code> is true where the operating point is outside the data: the laws then stay "
+        "as they are at its border. <code>status.macro_slip</code> is true while the belt slides as a whole; "
+        "<code>status.limited</code> while an end stop or a limit of the force is active. The energy balance "
+        "holds in all cases."
+    )
+    refused = "A step is refused, and the state left as it was, if an input is not finite or no finite state follows."
+    if unit.controller == "kers":
+        points = [
+            steps,
+            "The shaft takes a speed and returns a torque through a spring: <code>shaft.tau</code> counts into the "
+            "unit, so it is positive while the flywheel is charged. The controller makes it follow "
+            "<code>control.tau_des</code> by shifting, and clamps as hard as the torque needs.",
+            "<code>control.saturated</code> is true while a limit overrides the demand: ratio, flywheel's speed, "
+            "clamping force, or the torque that this can carry, <code>control.tau_max</code>. A feasible demand is "
+            "followed again at once.",
+            "The variator cannot take the shaft to standstill beside a turning flywheel: a clutch has to.",
+            flags,
+            refused,
+        ]
+        return "<ul>\n" + "".join(f"<li>{p}</li>\n" for p in points) + "</ul>\n"
     speeds = [f"<code>{name}</code>" for name in FLANGES if name in unit.flanges.speeds()]
     if speeds:
         flanges = f"Flange {' and '.join(speeds)} takes a speed and returns a torque through a stiff coupling."
     else:
         flanges = "Each flange takes a torque and returns a speed."
     points = [
-        f"The unit runs at a fixed step of {quantity(model.step_size, 's', 'ms')} inside; a longer communication step "
-        "is divided into equal ones. Inputs are held over a communication step; those of a native unit move, if the "
-        "importing tool gives their derivatives.",
+        steps,
         f"{flanges} Torques count into the unit: power into the unit is positive.",
         "<code>clamp.control</code> chooses what is given: 0 both clamping forces, 1 both pressures, 2 the ratio and "
         "the secondary's force; the other inputs are then ignored. With a given ratio the primary's force follows from "
         "the law of shifting, between <code>clamp.y_min</code> and <code>clamp.y_max</code> times that of balance.",
-        "<code>status.extrapolating</code> is true where the operating point is outside the data: the laws then stay "
-        "as they are at its border. <code>status.macro_slip</code> is true while the belt slides as a whole; "
-        "<code>status.limited</code> while an end stop or a limit of the force is active. The energy balance "
-        "holds in all cases.",
-        "A step is refused, and the state left as it was, if an input is not finite or no finite state follows.",
+        flags,
+        refused,
     ]
     return "<ul>\n" + "".join(f"<li>{p}</li>\n" for p in points) + "</ul>\n"
 

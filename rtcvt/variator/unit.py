@@ -80,6 +80,7 @@ KERS_PARAMETERS = (  # beside those above, in the order of `kers`
     Row("shaft.d", "N.m.s/rad", "damping there, in series with an equal stiffness", TINY),
     Row("shaft.w_start", "rad/s", "speed of the shaft at the start", None, None, 100.0, "rpm"),
     Row("clamp.S", "1", "safety of the clamping forces against slip", 1.0),
+    Row("clamp.Y", "1", "reserve of the primary's clamping force for shifting", 1.0),
     Row("clamp.F_low", "N", "least clamping force that the controller sets", 1.0),
     Row("control.T_a", "s", "time constant of the clamping forces", 1e-3),
     Row("control.T_d", "s", "time constant of the shaft's acceleration", 1e-3),

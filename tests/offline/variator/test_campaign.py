@@ -106,7 +106,8 @@ def test_plans_draw_runs_within_their_space_that_the_belt_can_hold(shipped, para
     for group in plan.refine:
         more = [run.xi for run in runs if run.name.startswith(f"{group.name}-")]
         assert len(more) == group.number
-        assert group.torque_ratio[0] <= min(more) < max(more) <= group.torque_ratio[1]
+        bounds = group.torque_ratio or plan.space.torque_ratio
+        assert bounds[0] <= min(more) < max(more) <= bounds[1]
     b, s, space = belt(parameters), sheaves(parameters), plan.space
     for run in runs:
         assert space.ratio[0] <= run.ratio <= space.ratio[1]

@@ -226,7 +226,10 @@ def test_a_run_that_does_not_settle_is_named_and_a_model_without_a_number_fails(
     assert check.unsettled == ("lost",)
     assert named(check, "thrust ratio").within == (1, 1)
     assert "do not settle, with nothing to compare: lost" in report_page(check)
-    assert named(checked([held("a")], hybrid=Exact(thrust=np.nan)), "thrust ratio").reached is False
+    nothing = checked([held("a")], hybrid=Exact(thrust=np.nan))
+    assert named(nothing, "thrust ratio").reached is False
+    assert "FAILED" in report_page(nothing)
+    assert "NaN" not in json.dumps(nothing.as_numbers())
 
 
 def test_cause_of_an_error_of_the_ratio():

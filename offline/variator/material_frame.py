@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offline.pushbelt.snapshots import push_force
-from offline.variator.experiment import STEADY, frames_of, open_run, run_of
+from offline.variator.experiment import STEADY, frames_of, open_run, run_of, summary
 from offline.variator.pod import modes_for, pod
 
 __all__ = ["Comparison", "compare_frames"]
 
 Array = NDArray[np.float64]
+SLIP = 0.05  # speed loss of a belt that slips as a whole
 _FIELDS = ("ring_offset", "flank_normal", "flank_longitudinal", "flank_radial", "push", "tension")
 
 
@@ -38,7 +39,7 @@ class Comparison(NamedTuple):
 
 
 def compare_frames(files: Iterable[Path]) -> list[Comparison]:
-    """Singular values of each run in `files` that kept its elements, and of all these runs together.
+    """Singular values of each run in `files` that kept its elements and does not slip, and of all of these together.
 
     Forces are divided by the clamping force F_O where runs are put together.
     """
@@ -47,7 +48,7 @@ def compare_frames(files: Iterable[Path]) -> list[Comparison]:
     for path in sorted(files):
         with open_run(path) as file:
             run = run_of(file)
-            if not run.elements:
+            if not run.elements or not abs(summary(file)["slip"][STEADY]) < SLIP:
                 continue
             rows = frames_of(file, STEADY)
             flank, n = file["elements/flank"][rows].astype(float), rows.stop - rows.start

@@ -433,6 +433,7 @@ def errors_on(model: ReducedModel, samples: Samples) -> dict[str, float]:
     settled states (relative); their speed loss and efficiency (absolute, efficiency above a torque ratio of 0.1);
     the shift rate (relative to the root mean square of all); of each field the root mean square error by its largest
     magnitude, ``field.NAME``, and the error of that magnitude (relative), ``peak.NAME``, over all windows.
+    ``projection.NAME`` is what the field's modes miss, relative to the norm of all snapshots.
     ``repeat.*`` are changes from the window before the settled one, divided by sqrt(2). ``inside`` is the share of
     windows within the range of the model's data.
     """
@@ -472,6 +473,8 @@ def errors_on(model: ReducedModel, samples: Samples) -> dict[str, float]:
         largest = np.abs(a).max(axis=1)
         add(f"field.{field.name}", np.sqrt(np.mean((b - a) ** 2, axis=1)) / largest)
         add(f"peak.{field.name}", np.abs(b).max(axis=1) / largest - 1.0)
+        basis = Basis(field.modes, np.full(4 * CELLS, 1.0 / CELLS), field.sigma)
+        errors[f"projection.{field.name}"] = projection_error(basis, a)
         change = fields_before[field.name][runs] - a[rows]
         add(f"repeat.field.{field.name}", half * np.sqrt(np.mean(change**2, axis=1)) / largest[rows])
     return errors

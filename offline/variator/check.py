@@ -23,7 +23,8 @@ that. Splits of the ratio, RMS over the same:
 of torque and speed:
 
     full          as above: belt and pulleys of the full model may vibrate by themselves
-    at its ratio  the hybrid model's values scaled to the ratio that the full model has: without the error of the ratio
+    at its ratio  the hybrid model's values brought to ratio i and shift rate of the full model, without the error of
+                  the ratio: speeds and torques go with 1/i, J omega_I (1/i)'/i accelerates the secondary
 
 Since such a vibration is no error of a mean, torque and speed are also compared by their means over a revolution.
 
@@ -283,6 +284,7 @@ def check_heldout(
         Called with (run, runs done, runs in all).
     """
     settled, branched, fields, unsettled = [], [], [], []
+    J = float(heldout.parameters["sheaves"]["J"])
     for n, held in enumerate(heldout.runs):
         if progress is not None:
             progress(held.run.name, n, len(heldout.runs))
@@ -308,6 +310,7 @@ def check_heldout(
                     highest[row][name] = model.peak(p.start, p.stop)
             traces["inserted"] = models["hybrid"].play(series, known["hybrid"] / known["full"])
             traces["laws"] = {"ratio": _along(series, laws)}
+            traces["at its ratio"] = _at_ratio(series, traces["hybrid"], held.revolution, J)
             branched.append(Branched(held, j, series, traces))
             for p, flank, top in zip(passages, flanks, highest, strict=True):
                 balance = float(laws.steady(*_point(p.point))["thrust_ratio"]) * known["full"] / known["laws"]
@@ -362,6 +365,18 @@ def _along(series: Series, laws: Laws) -> Array:
     here = laws.ratio_at(c["r_I"][:1])
     found = laws.ratio_at(c["r_I"][0] * np.exp(grown))
     return np.asarray(found * ratio[0] / here[0])
+
+
+def _at_ratio(series: Series, own: Mapping[str, Array], revolution: float, J: float) -> dict[str, Array]:
+    """Values of a model at the ratio and shift rate of the full model; `J` of the secondary [kg m2]."""
+
+    def accelerating(ratio: Array) -> Array:
+        rate = np.gradient(smooth(series["time"], 1.0 / ratio, revolution), series["time"])
+        return np.asarray(J * series["omega_I"] * rate / ratio)
+
+    part = own["ratio"] / series["ratio"]
+    torque = (own["tau_I"] - accelerating(own["ratio"])) * part + accelerating(series["ratio"])
+    return {"tau_I": torque, "omega_O": own["omega_O"] * part}
 
 
 def _field(held: HeldRun, p: Passage, own: Mapping[str, Array], peaks: dict[str, float], laws: Laws, y: float) -> Field:
@@ -509,8 +524,7 @@ def _branch_errors(b: Branched, key: str, of: str) -> dict[str, float]:
     if key == "ratio":
         traces |= {part: b.traces[part][key] for part in ("laws", "inserted")}
     else:
-        own = b.traces["hybrid"]
-        traces["at its ratio"] = own[key] * own["ratio"] / b.full["ratio"]
+        traces["at its ratio"] = b.traces["at its ratio"][key]
     if of == "mean":
         return {source: nrmse(smooth(time, values, width), mean) for source, values in traces.items()}
     by, least = (full - full[0], STILL * full[0]) if of == "change" else (full, 0.0)

@@ -157,9 +157,7 @@ def _states(settled: Sequence[Settled]) -> str:
         for source, colour, marker, size in (
             ("before", _GREY, "x", 14), ("laws", COLOURS[0], "o", 20), ("hybrid", _HYBRID, "+", 36),
         ):  # fmt: skip
-            label = {"before": "full model, revolution before", "laws": "laws at its operating point"}.get(
-                source, source
-            )
+            label = {"before": "full, revolution before", "laws": "laws alone"}.get(source, source)
             filled: dict[str, Any] = (
                 {"facecolors": "none", "edgecolors": colour} if marker == "o" else {"color": colour}
             )

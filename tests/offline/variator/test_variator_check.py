@@ -11,7 +11,7 @@ import pytest
 
 from offline.pushbelt.snapshots import CELLS
 from offline.variator import experiment
-from offline.variator.check import Check, check_heldout, nrmse, quadratic, smooth
+from offline.variator.check import Check, _at_ratio, check_heldout, nrmse, quadratic, smooth
 from offline.variator.experiment import SUMMARY, Branch, Run
 from offline.variator.heldout import (
     COLUMNS,
@@ -88,7 +88,7 @@ def held(name, slip=0.01, xi=0.4, transient=False, thrust=1.5):
 
 
 def heldout(*runs):
-    return HeldOut("belt", runs, "plan text", "unit text", {"belt": BELT}, {"revision": "abc"})
+    return HeldOut("belt", runs, "plan text", "unit text", {"belt": BELT, "sheaves": {"J": 0.0}}, {"revision": "abc"})
 
 
 class Exact:
@@ -247,6 +247,20 @@ def test_cause_of_an_error_of_the_ratio():
     assert named(balance, "secondary speed").cause == "the ratio is off"
 
 
+def test_torque_at_the_full_models_ratio_has_its_acceleration_too():
+    s = held("b", transient=True).branches[0]
+    J = 0.02
+
+    def torque(ratio):
+        return 50.0 / ratio + J * 200.0 * np.gradient(1.0 / ratio, s["time"]) / ratio
+
+    off = s["ratio"] * (1.0 + 0.5 * s["time"])
+    own = {"ratio": off, "tau_I": torque(off), "omega_O": 200.0 / off}
+    found = _at_ratio(s, own, 1e-9, J)
+    np.testing.assert_allclose(found["tau_I"], torque(s["ratio"]), rtol=1e-4)
+    np.testing.assert_allclose(found["omega_O"], 200.0 / s["ratio"])
+
+
 def test_fields_by_shape_and_by_peak():
     check = checked([held("a")], hybrid=Exact(field=1.05))
     assert named(check, "flank normal force").value["hybrid"] == pytest.approx(0.05)
@@ -274,7 +288,7 @@ def test_table_comes_back(tmp_path):
         "belt",
         "plan text",
         "unit text",
-        {"belt": BELT},
+        {"belt": BELT, "sheaves": {"J": 0.0}},
     )
     for a, b in zip(table.runs, again.runs, strict=True):
         assert (a.run, a.slipping, a.revolution) == (b.run, b.slipping, b.revolution)

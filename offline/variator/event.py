@@ -228,7 +228,8 @@ def run_event(kers: Kers) -> Event:
         for name, instance in (*parts.items(), (kers.name, unit)):
             if instance.step(STEP) == FAILED:
                 raise InputError("event", f"step at t = {k * STEP:g} s", None, f"{name} has no finite solution")
-    return Event(kers, STEP * np.arange(n + 1), dict(zip((*SIGNALS, *more), rows.T, strict=True)))
+    time = np.arange(n + 1, dtype=np.float64) * np.float64(STEP)
+    return Event(kers, time, dict(zip((*SIGNALS, *more), rows.T, strict=True)))
 
 
 # --- report -----------------------------------------------------------------------------------------------------------
@@ -263,7 +264,7 @@ def _picture(events: list[Event]) -> str:
     for ax, name in zip(axes, names, strict=True):
         ax.set_ylabel(name)
         ax.grid(color="#e4e7eb")
-        ax.legend(fontsize=8, loc="upper right")
+        ax.legend(fontsize=8, loc="best")
     axes[-1].set_xlabel("time, s")
     buffer = io.BytesIO()
     plot.savefig(buffer, dpi=80, format="png")

@@ -23,13 +23,14 @@ solved for theta', as feed-forward: braking a vehicle takes a torque ``n_I^2 L_1
 
     theta'_c = K_theta (D_tau - K_w D_omega) + (tau_d - tau_l - n_I^2 L_1 a)/(n_I^2 M omega_d)
     D_tau = tau_d - tau_est,    D_omega = omega_t - omega_d - b/K_d
-    z' = a = (omega_t - z)/T_d,    g' = b = (tau_d - g)/T_d
+    z' = a = (omega_t - z)/T_d,    g' = b = (tau_d - g)/T_a
 
 (b is the rate of the demand, at which the spring winds up; ``K_w b/K_d`` counts up to a tenth of tau_max below, so that
-a step does not kick).
+a step does not kick). T_d has to be long beside the oscillations of the driveline: the shaft's speed follows those
+of omega_d, so that a faster feed-forward would feed them.
 
 It is clipped to the limits of `rtcvt.control.limits`, those of the ratio and of the flywheel's speed among them, and
-to rates whose torque the clamping forces can carry: +-tau_max below in place of tau_d in the feed-forward.
+to rates at which the estimated torque stays within +-tau_max below, ``rho + (+-tau_max - tau_est)/(n_I^2 M omega_d)``.
 
 **Clamping.** Valves and cylinders follow within T_a. The rate becomes a force on the primary by the law of shifting,
 solved for it (`kernels.forced_ratio`), within y_min to y_max times that of balance and below F_max. The secondary
@@ -229,7 +230,7 @@ def controller(x, u, p, w):
     dq = q / i * w[DI_G]
     law = k + W_LAW
     demand = tau_d - w[k + TAU_L]
-    winding = p[c + LAW + K_W] * (tau_d - x[n + DEMAND]) / p[c + T_D] / p[c + K_D]
+    winding = p[c + LAW + K_W] * (tau_d - x[n + DEMAND]) / p[c + T_A] / p[c + K_D]
     if winding > 0.1 * w[k + TAU_MAX]:
         winding = 0.1 * w[k + TAU_MAX]
     elif winding < -0.1 * w[k + TAU_MAX]:
@@ -260,11 +261,11 @@ def controller(x, u, p, w):
     inverse /= n_I * n_I * half_slope(p, w)
     w[law + RATE] += (tau_d - inertial) * inverse
     apply_limits(CLIPPED, 0.0, w, law)
-    most_rate = (w[k + TAU_MAX] - inertial) * inverse
-    least_rate = (-w[k + TAU_MAX] - inertial) * inverse
+    most_rate = x[n + RHO] + (w[k + TAU_MAX] - w[law + TAU_EST]) * inverse
+    least_rate = x[n + RHO] - (w[k + TAU_MAX] + w[law + TAU_EST]) * inverse
     if inverse < 0.0:
-        most_rate = (-w[k + TAU_MAX] - inertial) * inverse
-        least_rate = (w[k + TAU_MAX] - inertial) * inverse
+        most_rate = x[n + RHO] - (w[k + TAU_MAX] + w[law + TAU_EST]) * inverse
+        least_rate = x[n + RHO] + (w[k + TAU_MAX] - w[law + TAU_EST]) * inverse
     if abs(omega_d) > w_0:
         if w[law + RATE] > most_rate:
             w[law + RATE] = most_rate
@@ -303,7 +304,7 @@ def all_rates(x, u, p, dx, w):
     dx[n + FORCE_O] = (w[k + NEED] - x[n + FORCE_O]) / p[c + T_A]
     dx[n + POWER] = (power - x[n + POWER]) / p[c + LAW + TAU_FILTER]
     dx[n + SHAFT] = (u[U_W] - x[n + SHAFT]) / p[c + T_D]
-    dx[n + DEMAND] = (w[k + TAU_D] - x[n + DEMAND]) / p[c + T_D]
+    dx[n + DEMAND] = (w[k + TAU_D] - x[n + DEMAND]) / p[c + T_A]
 
 
 @kernel
@@ -399,7 +400,7 @@ def own_solve(h, k, p):
     k[FORCE_O] /= 1.0 + GAMMA * h / p[c + T_A]
     k[POWER] /= 1.0 + GAMMA * h / p[c + LAW + TAU_FILTER]
     k[SHAFT] /= 1.0 + GAMMA * h / p[c + T_D]
-    k[DEMAND] /= 1.0 + GAMMA * h / p[c + T_D]
+    k[DEMAND] /= 1.0 + GAMMA * h / p[c + T_A]
 
 
 @kernel

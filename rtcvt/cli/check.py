@@ -44,7 +44,9 @@ def check(
     elements: Annotated[int | None, typer.Option(min=1, help="Mesh of a belt drive; default: the unit's.")] = None,
     step: Annotated[str | None, typer.Option(help="Of a belt drive's ANCF model; default: the unit's.")] = None,
 ) -> None:
-    """Compare the rigid with the full model on the unit's scenarios and write a report.
+    """Compare a unit's real-time model with its full model and write a report.
+
+    Of a gear system the rigid model is compared with the elastic one on the unit's scenarios.
 
     Exits with code 1 if an error exceeds the limit that the unit's scenario sets.
 

@@ -36,11 +36,12 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="""Real-time models of gear systems and variators.
+    help="""Real-time models of gear systems, belt drives and variators.
 
     A [bold]unit[/] is a machine described in a TOML file, or one of those that come with rtcvt. \
-From it rtcvt makes a full elastic model and a reduced rigid one, simulates both, exports either as an FMI 2.0 unit \
-with its controller, runs units against the clock and reports how far the rigid model is from the full one.
+From it rtcvt makes a full model and reduced ones (rigid, or hybrid where a belt creeps), simulates them, exports the \
+reduced ones as FMI 2.0 units with their controllers, runs units against the clock and reports how far they are from the \
+full model.
 
     [bold]A first round:[/]
 
@@ -49,6 +50,12 @@ with its controller, runs units against the clock and reports how far the rigid 
       rtcvt check toroidal_kers         full against rigid model: report.html
       rtcvt export toroidal_kers        toroidal_kers.fmu, for any FMI 2.0 tool
       rtcvt run toroidal_kers.fmu --duration 10    in real time, at a fixed step
+
+    [bold]Belts:[/]
+
+      rtcvt check accessory_5pk         a belt drive: full against hybrid model
+      rtcvt simulate pushbelt_cvt       a pushbelt variator, reduced from runs of pushbelt_24mm
+      rtcvt campaign --help             how such a reduced model is made
 
     Quantities take units, also on the command line: --set geometry.r_c="30 mm" --step "0.5 ms".
     """,

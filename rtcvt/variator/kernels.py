@@ -315,7 +315,7 @@ def laws_at(y, last, p, w):
 
 @kernel
 def force_of_rate(D, turning, p, w):
-    """F_CI [N] at which ``r_I'/r_I`` is `D` [1/s], within its limits; `turning` is |omega_I|_0. Sets LIMITED.
+    """F_CI [N] at which ``r_I'/r_I`` is `D` [1/s], within its limits; `turning` is |omega_I|_0. Sets AT_LIMIT.
 
     The coefficient k depends on the force; one correction of it suffices, whoever asks for the rate sees the rest.
     """

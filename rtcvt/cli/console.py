@@ -40,8 +40,8 @@ app = typer.Typer(
 
     A [bold]unit[/] is a machine described in a TOML file, or one of those that come with rtcvt. \
 From it rtcvt makes a full model and reduced ones (rigid, or hybrid where a belt creeps), simulates them, exports the \
-reduced ones as FMI 2.0 units with their controllers, runs units against the clock and reports how far they are from the \
-full model.
+reduced ones as FMI 2.0 units with their controllers, runs units against the clock and reports how far they are from \
+the full model.
 
     [bold]A first round:[/]
 
@@ -54,7 +54,7 @@ full model.
     [bold]Belts:[/]
 
       rtcvt check accessory_5pk         a belt drive: full against hybrid model
-      rtcvt simulate pushbelt_cvt       a pushbelt variator, reduced from runs of pushbelt_24mm
+      rtcvt simulate pushbelt_cvt       a pushbelt variator in real time
       rtcvt campaign --help             how such a reduced model is made
 
     Quantities take units, also on the command line: --set geometry.r_c="30 mm" --step "0.5 ms".

@@ -27,10 +27,13 @@ def check_variator(unit: str, report: Path, figures: Path | None, fresh: bool) -
     from offline.variator.report import write_report
     from rtcvt.recording import require_writable
     from rtcvt.variator.build import reduced_path
+    from rtcvt.variator.kers_build import variator_inside
     from rtcvt.variator.reduced_model import read_reduced
     from rtcvt.variator.unit import load_variator
 
     loaded = load_variator(unit)
+    if loaded.controller is not None:
+        loaded = variator_inside(loaded)
     path = reduced_path(loaded)
     table = report.with_name(f"{report.stem}_heldout.h5") if fresh else _table_of(path)
     require_writable(report, figures, *([table] if fresh else []))

@@ -6,6 +6,7 @@ import json
 import os
 import queue
 import shutil
+import socket
 import subprocess
 import threading
 import time
@@ -108,11 +109,9 @@ def test_commands_reach_the_unit_and_nobody_else_may_give_them(kers, tmp_path):
     assert report.figures["live"]["commands"] == 4
 
 
-def test_a_port_that_is_taken_is_refused(kers, tmp_path):
-    run = Run(kers, 1.0, tmp_path / "run.h5")
-    with pytest.raises(InputError, match="--live"):
-        run_rig(kers, 1e-3, 0.5, attach=[live_page(int(run.host.partition(":")[2]), lambda _: None)])
-    run.report()
+def test_a_port_that_is_taken_is_refused(kers):
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InputError, match="--live"):
+        run_rig(kers, 1e-3, 0.5, attach=[live_page(taken.getsockname()[1], lambda _: None)])
 
 
 class Browser:

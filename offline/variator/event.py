@@ -276,7 +276,7 @@ def write_report(events: list[Event], path: Path) -> None:
     found = [event.figures() for event in events]
     rows = [(name, *(_shown(name, f[name]) for f in found)) for name in found[0]]
     head = ("", *(event.kers.name for event in events))
-    about = " ".join((__doc__ or "").split("\n\n")[2].split())
+    about = " ".join((__doc__ or "").split("\n\n")[2].replace("`", "").split())
     columns = tuple(range(1, len(head)))
     shown = table(head, rows, columns) + _picture(events)
     body = f"<h1>Braking from 100 km/h and launching</h1>\n<p>{about}</p>\n{shown}"

@@ -4,9 +4,9 @@ The aim is less than 10 us without fields and less than 30 us with them.
 """
 
 import pytest
-from rtcvt.variator.reduced_model import read_reduced
 
 from rtcvt.variator.build import build_variator, reduced_path
+from rtcvt.variator.reduced_model import read_reduced
 from rtcvt.variator.unit import load_variator
 
 UNIT = load_variator("pushbelt_cvt")

@@ -3,9 +3,9 @@
 import math
 
 import numpy as np
-from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel
 
 from rtcvt.variator.build import build_variator
+from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel
 from rtcvt.variator.unit import read_variator, with_flange_inputs
 
 TEXT = """

@@ -12,13 +12,13 @@ import pytest
 import variator_laws as analytic
 from fmpy.validation import validate_fmu
 from native_host import H, Hosted
-from rtcvt.variator.reduced_model import write_reduced
 
 from fmu.export import export_python
 from fmu.native.export import own_platform, write_unit
 from rtcvt.errors import InputError
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.page import variator_page
+from rtcvt.variator.reduced_model import write_reduced
 from rtcvt.variator.unit import load_variator, with_flange_inputs
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")

@@ -36,7 +36,7 @@ from rtcvt.errors import InputError
 from rtcvt.pog.system import build_model
 from rtcvt.recording import Recording, Signal, replaced_on_success
 from rtcvt.simulate import simulate
-from rtcvt.unitfile import Scenario, load_unit
+from rtcvt.unitfile import Scenario, get_scenario, load_unit
 
 __all__ = ["CHANNEL", "DEMAND", "compare", "demonstrate"]
 
@@ -104,7 +104,7 @@ def demonstrate(folder: Path, duration: float = 8.0, channel: str = CHANNEL) -> 
     from fmu.native.export import export_native
 
     folder.mkdir(parents=True, exist_ok=True)
-    scenario = load_unit("toroidal_variator").get_scenario("on a bus").model_copy(update={"duration": duration})
+    scenario = get_scenario(load_unit("toroidal_variator"), "on a bus").model_copy(update={"duration": duration})
     demanded = Scenario(name="demand", duration=duration, inputs={**scenario.inputs, "control.tau_des": DEMAND})
     whole = simulate(build_model(load_unit("toroidal_kers"), "rigid"), demanded, STEP)
     unit = export_native(load_unit("toroidal_variator"), "rigid", folder / "toroidal_variator.fmu")

@@ -112,8 +112,8 @@ class _Panel:
     about: str = ""
 
 
-def write_report(check: Check, path: Path) -> None:
-    """Write the report of a check; `path` is replaced only by a complete one.
+def write_report(page: str, path: Path) -> None:
+    """Write a page; `path` is replaced only by a complete one.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def write_report(check: Check, path: Path) -> None:
         The file cannot be written.
     """
     with replaced_on_success(Path(path)) as temporary:
-        temporary.write_text(report_page(check), encoding="utf-8")
+        temporary.write_text(page, encoding="utf-8")
 
 
 def report_page(check: Check) -> str:

@@ -33,6 +33,7 @@ __all__ = [
     "Solver",
     "Unit",
     "find_unit",
+    "get_scenario",
     "load_scenario",
     "load_unit",
     "parse_table",
@@ -312,19 +313,21 @@ class Unit(_Record):
         except ValueError as error:
             raise InputError(self.source, key, value, str(error)) from None
 
-    def get_scenario(self, name: str) -> Scenario:
-        """One of the unit's own scenarios.
 
-        Raises
-        ------
-        InputError
-            It has no such scenario.
-        """
-        for s in self.scenario:
-            if s.name == name:
-                return s
-        known = "; ".join(s.name for s in self.scenario) or "none"
-        raise InputError(self.source, "scenario", name, f"this unit's scenarios are: {known}")
+def get_scenario(unit: Any, name: str) -> Scenario:
+    """One of the own scenarios of a unit of any kind.
+
+    Raises
+    ------
+    InputError
+        It has no such scenario.
+    """
+    scenarios: tuple[Scenario, ...] = tuple(unit.scenario)
+    for s in scenarios:
+        if s.name == name:
+            return s
+    known = "; ".join(s.name for s in scenarios) or "none"
+    raise InputError(unit.source, "scenario", name, f"this unit's scenarios are: {known}")
 
 
 def shipped_units(kind: str = "gear_system") -> dict[str, Path]:

@@ -4,7 +4,6 @@ Figures follow Ntarladima, Pieber and Gerstmayr (2023), Figs. 12-24, and Kubas (
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -20,26 +19,14 @@ from offline.report import _RC, _STYLE, RIGID, _grid, _svg, thin
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.diagram import COLOURS
 from rtcvt.documentation import figure, number, page, percent, table, text
-from rtcvt.recording import replaced_on_success, revision
+from rtcvt.recording import revision
 
-__all__ = ["report_page", "write_report"]
+__all__ = ["report_page"]
 
 Array = NDArray[np.float64]
 Lines = Sequence[tuple[str, Array, Array]]  # label, x, y
 
 _SHOWN = {"rad/s": "rad/s", "N": "N", "N.m": "N·m"}
-
-
-def write_report(v: Verification, path: Path) -> None:
-    """Write the report; `path` is replaced only by a complete one.
-
-    Raises
-    ------
-    InputError
-        The file cannot be written.
-    """
-    with replaced_on_success(Path(path)) as temporary:
-        temporary.write_text(report_page(v), encoding="utf-8")
 
 
 def report_page(v: Verification) -> str:

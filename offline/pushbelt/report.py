@@ -6,7 +6,6 @@ same width. Lines are means over one revolution, thin grey lines are what one el
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -21,9 +20,9 @@ from offline.report import _RC, _STYLE, _grid, _svg
 from rtcvt.diagram import COLOURS
 from rtcvt.documentation import figure, number, page, percent, table, text
 from rtcvt.quantity import to_si
-from rtcvt.recording import replaced_on_success, revision
+from rtcvt.recording import revision
 
-__all__ = ["report_page", "write_report"]
+__all__ = ["report_page"]
 
 Array = NDArray[np.float64]
 
@@ -40,18 +39,6 @@ _FORCES: tuple[tuple[str, Callable[[Window], Array], tuple[tuple[str, int], ...]
     ("element-ring, normal", lambda w: _all(w, "saddle") - _all(w, "ear"), (("saddle", 1), ("ear", -1))),
     ("element-ring, longitudinal friction", lambda w: _all(w, "ring_friction"), (("ring_friction", 1),)),
 )
-
-
-def write_report(v: Verification, path: Path) -> None:
-    """Write the report; `path` is replaced only by a complete one.
-
-    Raises
-    ------
-    InputError
-        The file cannot be written.
-    """
-    with replaced_on_success(Path(path)) as temporary:
-        temporary.write_text(report_page(v), encoding="utf-8")
 
 
 def report_page(v: Verification) -> str:

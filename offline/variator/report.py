@@ -4,7 +4,6 @@ Full model coloured, hybrid model red and dashed on top, rigid model grey and do
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -18,9 +17,8 @@ from offline.variator.check import LOADED, MODELS, SLIPPING, Branched, Check, Fi
 from offline.variator.experiment import STEADY
 from rtcvt.diagram import COLOURS
 from rtcvt.documentation import figure, number, page, percent, quantity, table, text
-from rtcvt.recording import replaced_on_success
 
-__all__ = ["PARTS", "report_page", "write_report"]
+__all__ = ["PARTS", "report_page"]
 
 Array = NDArray[np.float64]
 
@@ -35,18 +33,6 @@ PARTS = {
     "at its ratio": "hybrid model, scaled to the full model's ratio",
     "projection": "modes that were left out",
 }
-
-
-def write_report(check: Check, path: Path) -> None:
-    """Write the report; `path` is replaced only by a complete one.
-
-    Raises
-    ------
-    InputError
-        The file cannot be written.
-    """
-    with replaced_on_success(Path(path)) as temporary:
-        temporary.write_text(report_page(check), encoding="utf-8")
 
 
 def report_page(check: Check) -> str:

@@ -187,20 +187,6 @@ class BeltUnit(_Record):
         """Length of the belt without load [m]: taut length / (1 + pretension/EA)."""
         return self.path().length / (1.0 + self.belt.pretension / self.belt.EA)
 
-    def get_scenario(self, name: str) -> Scenario:
-        """One of the unit's own scenarios.
-
-        Raises
-        ------
-        InputError
-            It has no such scenario.
-        """
-        for s in self.scenario:
-            if s.name == name:
-                return s
-        known = "; ".join(s.name for s in self.scenario) or "none"
-        raise InputError(self.source, "scenario", name, f"this unit's scenarios are: {known}")
-
 
 def load_belt_unit(name: str | Path) -> BeltUnit:
     """Read and validate a belt drive's file, or a shipped one.

@@ -92,9 +92,10 @@ def simulate_belt(
 
 def check_belt(unit: str, mesh: dict[str, Any], report: Path, figures: Path | None) -> None:
     """The real-time model against the full one, and the full one against its source."""
-    from offline.beltdrive.report import write_report
+    from offline.beltdrive.report import report_page
     from offline.beltdrive.runs import changed
     from offline.beltdrive.verification import verify
+    from offline.report import write_report
     from rtcvt.belt.unit import load_belt_unit
     from rtcvt.recording import require_writable
 
@@ -102,7 +103,7 @@ def check_belt(unit: str, mesh: dict[str, Any], report: Path, figures: Path | No
     require_writable(report, figures)
     with progress_bar() as bar:
         result = verify(drive, report.with_name(f"{report.stem}_runs"), progress=bar)
-    write_report(result, report)
+    write_report(report_page(result), report)
     write_figures(figures, result.figures())
     for c in result.comparisons:
         table = Table("signal", "RMS error", "allowed", title=escape(f"{drive.name}: {c.title}"), title_justify="left")

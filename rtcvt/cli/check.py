@@ -107,7 +107,7 @@ def check(
     if fresh:
         raise InputError("--fresh", "", None, "only with a variator")
     from offline.check import check_unit
-    from offline.report import write_report
+    from offline.report import report_page, write_report
     from rtcvt.recording import require_writable
     from rtcvt.unitfile import load_unit
 
@@ -120,7 +120,7 @@ def check(
     require_writable(report, figures)
     with progress_bar() as bar:
         result = check_unit(loaded, assignments(settings), chosen, bar)
-    write_report(result, report)
+    write_report(report_page(result), report)
     write_figures(figures, result.figures())
     for s in result.scenarios:
         title = f"{loaded.name}, rigid against full model: {s.scenario.name}"

@@ -168,13 +168,13 @@ def seconds(option: str, text: str) -> float:
 
 
 def chosen_scenario(unit: "AnyUnit", name: str | None) -> "Scenario":
-    from rtcvt.unitfile import load_scenario
+    from rtcvt.unitfile import get_scenario, load_scenario
 
     if name is None:
         if not unit.scenario:
             raise InputError(unit.source, "scenario", None, "this unit has no scenario; give a file with --scenario")
         return unit.scenario[0]
-    return load_scenario(name) if name.endswith(".toml") else unit.get_scenario(name)
+    return load_scenario(name) if name.endswith(".toml") else get_scenario(unit, name)
 
 
 def kind_of(unit: str) -> str | None:

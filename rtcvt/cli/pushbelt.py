@@ -92,15 +92,16 @@ def check_pushbelt(unit: str, report: Path, figures: Path | None) -> None:
     from collections import Counter
 
     from offline.pushbelt.parameters import load_parameters
-    from offline.pushbelt.report import write_report
+    from offline.pushbelt.report import report_page
     from offline.pushbelt.verification import verify
+    from offline.report import write_report
     from rtcvt.recording import require_writable
 
     parameters = load_parameters(unit)
     require_writable(report, figures)
     with progress_bar() as bar:
         result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=bar)
-    write_report(result, report)
+    write_report(report_page(result), report)
     write_figures(figures, result.figures())
     for verdict, count in Counter(f.verdict for f in result.findings).most_common():
         say(f"{count} signatures of {result.chapter.source}: {verdict}")

@@ -213,7 +213,7 @@ def plot(
 def _scenario_for(fmu: Path, name: str) -> "Scenario":
     """A scenario file, or a scenario of the unit file inside an FMU that rtcvt made."""
     from rtcvt.build import read_any
-    from rtcvt.unitfile import load_scenario
+    from rtcvt.unitfile import get_scenario, load_scenario
 
     if name.endswith(".toml"):
         return load_scenario(name)
@@ -222,7 +222,7 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
             text = archive.read("resources/unit.toml").decode("utf-8")
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
-    return read_any(text, fmu.name).get_scenario(name)
+    return get_scenario(read_any(text, fmu.name), name)
 
 
 def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, ...]]":

@@ -23,8 +23,9 @@ PLAN = "heldout"  # of the runs that no reduced model has seen
 
 def check_variator(unit: str, report: Path, figures: Path | None, fresh: bool) -> None:
     """Hybrid and rigid model against held-out runs of the full model."""
+    from offline.report import write_report
     from offline.variator.heldout import condense, read_heldout, write_heldout
-    from offline.variator.report import write_report
+    from offline.variator.report import report_page
     from rtcvt.recording import require_writable
     from rtcvt.variator.build import reduced_path
     from rtcvt.variator.kers_build import variator_inside
@@ -42,7 +43,7 @@ def check_variator(unit: str, report: Path, figures: Path | None, fresh: bool) -
     if fresh:
         write_heldout(condense(_runs(read_reduced(path), report.with_name(f"{report.stem}_runs"))), table)
     result = _checked(loaded, read_heldout(table))
-    write_report(result, report)
+    write_report(report_page(result), report)
     write_figures(figures, result.as_numbers())
     title = f"{loaded.name} against {len(result.heldout.runs)} runs of the full model"
     shown = Table("", "", "hybrid", "allowed", "rigid", title=escape(title), title_justify="left")

@@ -158,20 +158,6 @@ class Variator(BaseModel):
                 raise InputError(self.source, f"parameters.{name}", None, f"one of {', '.join(known)}")
         return {name: _value(row, given[name], self.source) for name, row in known.items() if name in given}
 
-    def get_scenario(self, name: str) -> Scenario:
-        """One of the unit's own scenarios.
-
-        Raises
-        ------
-        InputError
-            It has no such scenario.
-        """
-        for s in self.scenario:
-            if s.name == name:
-                return s
-        known = "; ".join(s.name for s in self.scenario) or "none"
-        raise InputError(self.source, "scenario", name, f"this unit's scenarios are: {known}")
-
 
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Entries of nested tables by dotted names."""

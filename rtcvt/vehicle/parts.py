@@ -165,20 +165,6 @@ class Part(BaseModel):
     text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
     folder: Annotated[Path, Field(exclude=True)] = Path()  # in which a cycle's file is looked for
 
-    def get_scenario(self, name: str) -> Scenario:
-        """One of the part's own scenarios.
-
-        Raises
-        ------
-        InputError
-            It has no such scenario.
-        """
-        for s in self.scenario:
-            if s.name == name:
-                return s
-        known = "; ".join(s.name for s in self.scenario) or "none"
-        raise InputError(self.source, "scenario", name, f"this unit's scenarios are: {known}")
-
 
 def load_part(name: str | Path) -> Part:
     """Read and validate the unit file of a part, or a shipped part.

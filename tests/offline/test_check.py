@@ -10,7 +10,7 @@ from offline.check import check_unit, elastic_modes, energy_residual, settled
 from rtcvt.errors import InputError
 from rtcvt.pog.system import build_model
 from rtcvt.simulate import simulate
-from rtcvt.unitfile import Scenario, load_unit
+from rtcvt.unitfile import Scenario, get_scenario, load_unit
 
 
 def test_every_shipped_unit_is_within_its_limits(unit):
@@ -79,7 +79,7 @@ def test_energy_residual_sees_a_missing_loss():
 
 def test_samples_near_a_change_of_the_limits_do_not_count():
     unit = load_unit("toroidal_kers")
-    result = simulate(build_model(unit, "rigid"), unit.get_scenario("infeasible demand"))
+    result = simulate(build_model(unit, "rigid"), get_scenario(unit, "infeasible demand"))
     counted = settled(result, 1.0)
     changes = result.time[np.flatnonzero(np.diff(result.status[1:])) + 2]
     assert len(changes) >= 4

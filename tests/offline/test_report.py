@@ -72,7 +72,7 @@ def test_holds_the_machine(check):
 
 def test_is_one_file_of_sane_size(check, tmp_path):
     path = tmp_path / "report.html"
-    write_report(check, path)
+    write_report(report_page(check), path)
     page = path.read_text(encoding="utf-8")
     assert is_self_contained(page)
     assert len(page) < 2e6
@@ -102,7 +102,7 @@ def test_hostile_text_stays_text():
 
 def test_a_folder_that_does_not_exist_is_an_input_error(check, tmp_path):
     with pytest.raises(InputError, match="existing, writable folder"):
-        write_report(check, tmp_path / "nowhere" / "report.html")
+        write_report(report_page(check), tmp_path / "nowhere" / "report.html")
 
 
 @given(n=st.integers(1, 5000), intervals=st.integers(1, 300), seed=st.integers(0, 99))

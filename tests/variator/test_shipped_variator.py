@@ -7,6 +7,7 @@ from rtcvt import cli
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.simulate import simulate
 from rtcvt.system import build_system, load_system, simulate_system
+from rtcvt.unitfile import get_scenario
 from rtcvt.variator import kernels, layout
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.unit import load_variator, with_flange_inputs
@@ -41,7 +42,7 @@ def model(request):
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_scenarios_run_and_lose_power(model, scenario):
-    result = simulate(model, UNIT.get_scenario(scenario))
+    result = simulate(model, get_scenario(UNIT, scenario))
     assert set(np.unique(result.status)) <= {OK, SATURATED}
     losses = [v.name for v in model.select("output") if v.name.startswith("loss.")]
     assert len(losses) == 7
@@ -50,7 +51,7 @@ def test_scenarios_run_and_lose_power(model, scenario):
 
 
 def test_the_ratio_follows_its_set_point():
-    result = simulate(build_variator(UNIT, "hybrid"), UNIT.get_scenario("ratio sweep"))
+    result = simulate(build_variator(UNIT, "hybrid"), get_scenario(UNIT, "ratio sweep"))
     for t, ratio in ((1.0, 1.0), (3.4, 0.6), (6.9, 1.6)):
         assert result["ratio.i"][round(t / result.step)] == pytest.approx(ratio, rel=5e-3)
     moving = result.time > 1.0
@@ -59,7 +60,7 @@ def test_the_ratio_follows_its_set_point():
 
 
 def test_the_belt_slides_and_grips():
-    result = simulate(build_variator(UNIT, "hybrid"), UNIT.get_scenario("macro-slip"))
+    result = simulate(build_variator(UNIT, "hybrid"), get_scenario(UNIT, "macro-slip"))
     macro = result["status.macro_slip"]
     assert macro.max() == 1.0
     assert macro[-1] == 0.0
@@ -68,7 +69,7 @@ def test_the_belt_slides_and_grips():
 
 
 def test_the_variator_turns_both_ways():
-    result = simulate(build_variator(UNIT, "hybrid"), UNIT.get_scenario("standstill and reversal"))
+    result = simulate(build_variator(UNIT, "hybrid"), get_scenario(UNIT, "standstill and reversal"))
     w = result["primary.w"]
     still = result.time < 0.4
     assert np.abs(w[still]).max() < 1.0

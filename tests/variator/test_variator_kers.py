@@ -15,6 +15,7 @@ from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
 from rtcvt.model import Instance
 from rtcvt.simulate import simulate
+from rtcvt.unitfile import get_scenario
 from rtcvt.variator import kers, layout
 from rtcvt.variator.kers_build import build_kers, variator_inside
 from rtcvt.variator.unit import load_variator, read_variator, with_flange_inputs
@@ -92,7 +93,7 @@ def test_a_braking_shaft_is_followed():
 
 @pytest.mark.parametrize("fidelity", FIDELITIES)
 def test_shipped_scenario_is_tracked(fidelity):
-    scenario = UNIT.get_scenario("charge, hold, discharge")
+    scenario = get_scenario(UNIT, "charge, hold, discharge")
     result = simulate(build_any(UNIT, fidelity), scenario)
     late = result.time > 0.5
     error = (result["shaft.tau"] - result["control.tau_des"])[late]

@@ -146,8 +146,8 @@ def _method(v: Verification) -> str:
     )
     return (
         "<p>RMS of the difference, relative to the signal's largest value in the full model, over all samples of 1 ms "
-        "from the start at rest. Nothing of the real-time model is fitted to these runs. Allowed: speeds 1 %, tensions "
-        f"and torques 3 %.{ripple}</p>\n"
+        "from the start at rest. No parameter of the real-time model is fitted to these runs; its mesh may be. "
+        f"Allowed: speeds 1 %, tensions and torques 3 %.{ripple}</p>\n"
     )
 
 

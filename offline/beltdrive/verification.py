@@ -1,7 +1,7 @@
 """Check of a belt drive: the real-time model against a full one, and the full model against its source.
 
 Comparison. Both models run over the unit's scenarios and, with the first one, over a belt of twice the friction and one
-of five quarters of the pretension. Nothing of the real-time model is fitted to any of them. Of every signal
+of five quarters of the pretension. No parameter of the real-time model is fitted to them. Of every signal
 
     e = RMS(real-time - full)/max|full|
 

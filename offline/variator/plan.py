@@ -5,7 +5,7 @@ primary, torque ratio and clamping force of the secondary (`experiment`). They a
 sequence (`scipy.stats.qmc`), evenly in ln i, ln omega_I, xi and ln F_O. ``[points]`` asks for operating points with a
 branch for each range of force factors y_I, drawn within; each ``[[transient]]`` for runs with one branch, whose y_I,
 clamping factor y_O (of both forces) and torque ratio afterwards are drawn likewise, where they are given; each
-``[[refine]]`` for more operating points within a range of torque ratios.
+``[[refine]]`` for more operating points, within ranges of their own.
 
 Drawn again is a point that cannot be: where the velocity model (`velocity_model`) finds no belt or one that slips,
 where the torque ratio is above `capacity` of what the pulleys hold, 1 on the secondary and the model's F_I/F_O on the
@@ -37,6 +37,7 @@ __all__ = ["Plan", "Points", "Space", "Transient", "load_plan", "runs_of", "ship
 
 Array = NDArray[np.float64]
 
+_RANGES = ("ratio", "speed", "torque_ratio", "clamping_force")
 _DRAWS = 200  # times the number of runs: a space with less in it than one point in 200 is refused
 
 
@@ -97,12 +98,15 @@ class Space(_Record):
 class Points(_Record):
     """Operating points: settled states with a branch for each range of force factors. Times in revolutions.
 
-    torque_ratio: range of these points; by default that of the space.
+    ratio, speed, torque_ratio, clamping_force: ranges of these points; by default those of the space.
     """
 
     name: Name = "point"
     number: Count
+    ratio: Factor | None = None
+    speed: Annotated[tuple[float, float], _range_of("rad/s", above=0.0)] | None = None
     torque_ratio: TorqueRatio | None = None
+    clamping_force: Annotated[tuple[float, float], _range_of("N", above=0.0)] | None = None
     force_factors: tuple[Factor, ...] = Field(default=(), max_length=12)
     settle: Turns = 4.0
     mean: Turns = 1.5
@@ -199,15 +203,14 @@ def runs_of(plan: Plan, parameters: Parameters) -> list[Run]:
     b, s = belt(parameters, N_E=plan.model.N_E, N_B=plan.model.N_B), sheaves(parameters)
     rng = np.random.default_rng(plan.seed)
 
-    def drawn(make: Callable[[Plan, Array, int], Run], number: int, dimensions: int) -> Iterator[Run]:
-        return _drawn(plan, b, s, make, number, dimensions, rng)
-
     def points(p: Points) -> Iterator[Run]:
-        return drawn(partial(_point, p=p), p.number, 4 + len(p.force_factors))
+        part = {k: v for k in _RANGES if (v := getattr(p, k)) is not None}
+        within = plan.model_copy(update={"space": plan.space.model_copy(update=part)})
+        return _drawn(within, b, s, partial(_point, p=p), p.number, 4 + len(p.force_factors), rng)
 
     runs = list(points(plan.points))
     for t in plan.transient:
-        runs += drawn(partial(_transient, t=t), t.number, 7)
+        runs += _drawn(plan, b, s, partial(_transient, t=t), t.number, 7, rng)
     for p in plan.refine:
         runs += points(p)
     return runs
@@ -222,7 +225,7 @@ def _geometric(bounds: tuple[float, float], u: float) -> float:
 
 
 def _point(plan: Plan, u: Array, k: int, p: Points) -> Run:
-    xi = _linear(p.torque_ratio or plan.space.torque_ratio, u[2])
+    xi = _linear(plan.space.torque_ratio, u[2])
     factors = [_geometric(r, a) for r, a in zip(p.force_factors, u[4:], strict=True)]
     branches = tuple(Branch(y_I, 1.0, xi, 0.0, p.lead, p.duration) for y_I in factors)
     return _run(plan, f"{p.name}-{k:03}", u, xi, p.settle, p.mean, branches, p.elements > 0 and k % p.elements == 0)

@@ -27,8 +27,9 @@ STATES = {
         ("belt.S_O", "N"),
         ("ratio.phi", "rad"),
         ("belt.T_f", "N"),
+        ("belt.y_f", "1"),
     ),
-    "rigid": (("primary.w", "rad/s"), ("ratio.phi", "rad"), ("belt.T_f", "N")),
+    "rigid": (("primary.w", "rad/s"), ("ratio.phi", "rad"), ("belt.T_f", "N"), ("belt.y_f", "1")),
 }
 TERMS = {"N/m": layout.PER_LENGTH, "N": layout.WHOLE, "m": layout.OFFSET}  # of a field by its unit
 _INPUTS = (

@@ -12,15 +12,15 @@ the ratio; its radii follow in closed form from ``cos(phi) = (r_I - r_O)/d_A`` a
     r' = r - h_off,    i = r'_O/r'_I
 
 **Identified laws** at the operating point: i, torque ratio ``xi = T_f cos(delta_0)/(2 mu F_CO) sigma(v)``,
-``kappa = m* v^2/F_CO``, ``f = F_CO/F_ref``; ``sigma(v) = v/sqrt(v^2 + v_0^2)``, ``|v|_0 = v sigma(v)``. The forces on
-an arc form anew as the belt runs through it, so T_f follows the traction within a way l_point of the belt,
-``T_f' = (|v|_0 + v_0)/l_point (T_O - T_f)``::
+``kappa = m* v^2/F_CO``, ``f = F_CO/F_ref`` and y_f; ``sigma(v) = v/sqrt(v^2 + v_0^2)``, ``|v|_0 = v sigma(v)``. The
+forces on an arc form anew as the belt runs through it, so T_f and y_f follow the traction and the balance of forces
+``y = F_CI/F_eq`` within a way l_point of the belt, ``T_f' = (|v|_0 + v_0)/l_point (T_O - T_f)``, likewise y_f::
 
     zeta > 0      thrust ratio without shifting, F_eq = zeta F_CO
     e             speed loss by change of the running radii under load, without loss of power
     c > 0         creep: speed loss c xi by sliding
     lambda > 0    remaining loss as a drag of the belt, lambda F_CO
-    k > 0         coefficient of shifting, at y = F_CI/F_eq
+    k > 0         coefficient of shifting
 
 **Shifting.** The running radius creeps like a Maxwell element: ``r_I'/(|omega_I|_0 r_I) = x = k F_CO (y - 1)``, within
 the end stops, which let phi approach them with the time constant T_stop and never push back.
@@ -78,6 +78,9 @@ from rtcvt.variator.layout import (
     AT_LIMIT,
     B_I,
     B_O,
+    BALANCE,
+    BALANCE_F,
+    BALANCE_F_RIGID,
     C_I,
     C_O,
     CAP_I,
@@ -300,14 +303,15 @@ def thrust_law(v, T, p, w):
 
 
 @kernel
-def laws_at(y, last, p, w):
-    """k [1/N] and, if `last` is 4, e, c and lambda at ``y = F_CI/F_eq``; returns how far y is outside the data."""
+def laws_at(y, p, w):
+    """k [1/N], e, c and lambda where the forces on the arcs are those of F_CI/F_eq = `y`; expects `thrust_law`."""
     at = int(p[LAWS])
     phi = w[int(p[PHI]) : int(p[PHI]) + int(p[N_SCRATCH])]
     outside = stage_2(p, at, y, phi)
-    combine(p, at, 0, last, phi, w[LAW_K : LAW_K + 4])
+    if outside > w[OUTSIDE]:
+        w[OUTSIDE] = outside
+    combine(p, at, 0, 4, phi, w[LAW_K : LAW_K + 4])
     w[LAW_K] /= p[F_REF]
-    return outside
 
 
 # --- shifting ---------------------------------------------------------------------------------------------------------
@@ -315,26 +319,20 @@ def laws_at(y, last, p, w):
 
 @kernel
 def force_of_rate(D, turning, p, w):
-    """F_CI [N] at which ``r_I'/r_I`` is `D` [1/s], within its limits; `turning` is |omega_I|_0. Sets AT_LIMIT.
-
-    The coefficient k depends on the force; one correction of it suffices, whoever asks for the rate sees the rest.
-    """
+    """F_CI [N] at which ``r_I'/r_I`` is `D` [1/s], within its limits; `turning` is |omega_I|_0. Sets AT_LIMIT."""
     least = p[Y_LEAST]
     most = p[F_MAX] / w[F_EQ]
     if most > p[Y_MOST]:
         most = p[Y_MOST]
-    y = 1.0
-    for _ in range(2):
-        laws_at(y, 1, p, w)
-        span = w[LAW_K] * w[F_CO] * turning
-        if span * (most - 1.0) < D:
-            y = most
-        elif span * (least - 1.0) > D:
-            y = least
-        elif span > 0.0:
-            y = 1.0 + D / span
-        else:
-            y = 1.0
+    span = w[LAW_K] * w[F_CO] * turning
+    if span * (most - 1.0) < D:
+        y = most
+    elif span * (least - 1.0) > D:
+        y = least
+    elif span > 0.0:
+        y = 1.0 + D / span
+    else:
+        y = 1.0
     w[AT_LIMIT] = 1.0 if y == most or y == least else 0.0
     w[F_CI] = y * w[F_EQ]
 
@@ -349,11 +347,8 @@ def shifting(omega_I, phi, u, p, w):
     if int(p[CONTROL]) == RATIO:
         rate = (u[U_RATIO] - w[I_G]) / (p[T_RATIO] * w[DI_G])  # of phi
         force_of_rate(rate * w[DR_I] / w[R_I], turning, p, w)
-    y = w[F_CI] / w[F_EQ]
-    outside = laws_at(y, 4, p, w)
-    if outside > w[OUTSIDE]:
-        w[OUTSIDE] = outside
-    x = w[LAW_K] * w[F_CO] * (y - 1.0)
+    w[BALANCE] = w[F_CI] / w[F_EQ]
+    x = w[LAW_K] * w[F_CO] * (w[BALANCE] - 1.0)
     law = turning * w[R_I] * x / w[DR_I]
     low = (p[PHI_MIN] - phi) / p[T_STOP]
     high = (p[PHI_MAX] - phi) / p[T_STOP]
@@ -457,10 +452,12 @@ def evaluate(x, u, p, w):
         v = x[V]
         omega_O = x[OMEGA_O]
         T = x[T_F]
+        y = x[BALANCE_F]
     else:
         v = w[RP_I] * omega_I
         omega_O = omega_I * w[RP_I] / w[RP_O]
         T = x[T_F_RIGID]
+        y = x[BALANCE_F_RIGID]
     w[W_I] = omega_I
     w[W_V] = v
     w[W_O] = omega_O
@@ -468,6 +465,7 @@ def evaluate(x, u, p, w):
     w[TAU_O] = flange_torque(U_O, p[SPEED_O], n + 2 * int(p[SPEED_I]), x, u)
     clamping(omega_I, omega_O, u, p, w)
     thrust_law(v, T, p, w)
+    laws_at(y, p, w)
     shifting(omega_I, phi, u, p, w)
     sign = smooth_sign(v, p[V_0])
     w[DRAG] = w[LAW_LAMBDA] * w[F_CO] * sign
@@ -486,7 +484,7 @@ def evaluate(x, u, p, w):
 
 @kernel
 def following(p, w):
-    """Rate [1/s] at which the operating point follows the traction."""
+    """Rate [1/s] at which the operating point follows the traction and the balance of forces."""
     return (w[W_V] * smooth_sign(w[W_V], p[V_0]) + p[V_0]) / p[L_POINT]
 
 
@@ -500,6 +498,7 @@ def hybrid_rates(x, p, w, dx):
     dx[S_O] = p[K_BELT] * w[E_O]
     dx[ANGLE] = w[PHI_RATE]
     dx[T_F] = following(p, w) * (w[T_O] - x[T_F])
+    dx[BALANCE_F] = following(p, w) * (w[BALANCE] - x[BALANCE_F])
 
 
 @kernel
@@ -519,6 +518,7 @@ def rigid_rates(x, p, w, dx):
     dx[OMEGA_I] = acceleration
     dx[ANGLE_RIGID] = w[PHI_RATE]
     dx[T_F_RIGID] = following(p, w) * (w[T_O] - x[T_F_RIGID])
+    dx[BALANCE_F_RIGID] = following(p, w) * (w[BALANCE] - x[BALANCE_F_RIGID])
 
 
 @kernel
@@ -727,9 +727,11 @@ def start(p, u, x, work):
         x[S_O] = T
         x[ANGLE] = phi
         x[T_F] = T
+        x[BALANCE_F] = 1.0
     else:
         x[ANGLE_RIGID] = phi
         x[T_F_RIGID] = T
+        x[BALANCE_F_RIGID] = 1.0
     at = N_HYBRID if p[HYBRID] != 0.0 else N_RIGID
     if p[SPEED_I] != 0.0:
         x[at] = w[RP_I] * T
@@ -777,12 +779,14 @@ def fast_jacobian(x, p, w, jac):
         secondary = OMEGA_O
         traction_jacobian(n, p, w, jac)
         jac[T_F * n + T_F] = -following(p, w)
+        jac[BALANCE_F * n + BALANCE_F] = -following(p, w)
         jac[T_F * n + S_O] = following(p, w) * w[TT_O]
     else:
         q = w[RP_I] / w[RP_O]
         L_1 = p[J_I] + p[M_B] * w[RP_I] * w[RP_I] + p[J_O] * q * q
         jac[0] = -(p[B_I] + p[B_O] * q * q + w[RP_I] * w[RP_I] * w[D_DRAG]) / L_1
         jac[T_F_RIGID * n + T_F_RIGID] = -following(p, w)
+        jac[BALANCE_F_RIGID * n + BALANCE_F_RIGID] = -following(p, w)
     q = w[RP_I] / w[RP_O]
     J = p[J_I]
     share = 1.0  # of omega_I in the speed of the flange's gear

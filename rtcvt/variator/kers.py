@@ -99,6 +99,7 @@ from rtcvt.variator.layout import (
     KERS,
     M_B,
     MU,
+    N_HYBRID,
     N_U,
     N_X,
     N_Y,
@@ -147,7 +148,7 @@ N_Y_OWN = 6
 W_U = 0
 W_LAW = W_U + N_U
 TAU_L, TAU_MAX, TAU_D, NEED, OVER = range(W_LAW + CONTROL_SIZE, W_LAW + CONTROL_SIZE + 5)
-MOST_ALL = 7 + 2 + N_OWN
+MOST_ALL = N_HYBRID + 2 + N_OWN
 W_K_1 = OVER + 1
 W_K_2 = W_K_1 + MOST_ALL
 W_X_1 = W_K_2 + MOST_ALL

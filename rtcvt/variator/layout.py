@@ -2,8 +2,8 @@
 
 State vectors, each followed by two torques of the coupling (`rtcvt.pog.flange`) per flange whose speed is given::
 
-    hybrid  [omega_I, v, omega_O, S_I, S_O, phi, T_f]
-    rigid   [omega_I, phi, T_f]
+    hybrid  [omega_I, v, omega_O, S_I, S_O, phi, T_f, y_f]
+    rigid   [omega_I, phi, T_f, y_f]
 """
 
 # p: structure
@@ -39,10 +39,10 @@ SECTIONS = 4
 
 # x
 OMEGA_I = 0
-V, OMEGA_O, S_I, S_O, ANGLE, T_F = range(1, 7)  # hybrid
-N_HYBRID = 7
-ANGLE_RIGID, T_F_RIGID = range(1, 3)
-N_RIGID = 3
+V, OMEGA_O, S_I, S_O, ANGLE, T_F, BALANCE_F = range(1, 8)  # hybrid
+N_HYBRID = 8
+ANGLE_RIGID, T_F_RIGID, BALANCE_F_RIGID = range(1, 4)
+N_RIGID = 4
 MOST_X = N_HYBRID + 4
 
 # u
@@ -63,7 +63,8 @@ PHI_RATE, RR_I, TAU_REV, P_SHIFT, P_STOP, AT_LIMIT = range(17, 23)  # shifting
 W_I, W_V, W_O, TAU_I, TAU_O, DRAG, D_DRAG, RE_I = range(23, 31)  # speeds, torques at the flanges, drag, R_I
 CAP_I, T_I, E_I, TT_I, TS_I, EF_I, ES_I, SLIP_I = range(31, 39)  # traction at the primary: see `kernels.traction`
 CAP_O, T_O, E_O, TT_O, TS_O, EF_O, ES_O, SLIP_O = range(39, 47)
-N_Q = 47
+BALANCE = 47  # y = F_CI/F_EQ
+N_Q = 48
 
 # work: scratch
 W_STEP = N_Q  # four vectors of the step, its matrix, pivots

@@ -48,7 +48,7 @@ PARAMETERS = (  # in the order of `layout`
     Row("belt.d", "N.s/m", "damping of the belt, in parallel with K", 0.0),
     Row("belt.v_0", "m/s", "speed at which friction has 71 % of its full value", 1e-4),
     Row("belt.T_slip", "s", "time in which a sliding belt forgets a force above its capacity", 1e-5),
-    Row("belt.l_point", "m", "way of the belt in which the operating point follows the traction", 1e-4),
+    Row("belt.l_point", "m", "way of the belt in which the operating point follows traction and clamping", 1e-4),
     Row("ratio.start", "1", "ratio at the start", TINY),
     Row("ratio.T", "s", "time constant with which a given ratio is reached", 1e-3),
     Row("ratio.T_stop", "s", "time constant of the approach to an end stop", 2e-3),

@@ -73,11 +73,11 @@ def random_point(one, rng, control):
     x = rng.normal(size=len(one.x)) * 50.0
     if one.model.fidelity == "hybrid":
         x[:3] = scale * rng.normal(size=3) * [1.0, 0.05, 1.0]
-        x[3:7] = *3e3 * rng.normal(size=2), phi, 1e3 * rng.normal()
+        x[3:8] = *3e3 * rng.normal(size=2), phi, 1e3 * rng.normal(), rng.uniform(0.2, 3.0)
         if rng.random() < 0.5:  # not far from rolling
             x[1], x[2] = 0.054 * x[0] * (1.0 + 0.01 * rng.normal()), x[0] * (1.0 + 0.01 * rng.normal())
     else:
-        x[:3] = scale * rng.normal(), phi, 3e3 * rng.normal()
+        x[:4] = scale * rng.normal(), phi, 3e3 * rng.normal(), rng.uniform(0.2, 3.0)
     one.x[:] = x
     u[:] = rng.normal(size=7) * [100.0, 100.0, 1e4, 1e4, 1e6, 1e6, 0.0]
     u[6] = rng.uniform(0.0, 3.0)
@@ -138,7 +138,7 @@ def test_power_in_is_stored_or_lost_and_no_loss_is_negative(fidelity, flanges):
         assert losses.min() >= 0.0
         assert y[layout.Y_E] == pytest.approx(stored(one), rel=1e-12)
         terms = [shafts, y[layout.Y_AXIAL], -rate, *-losses]
-        assert abs(sum(terms)) <= 1e-7 * np.abs(terms).max()
+        assert abs(sum(terms)) <= 1e-7 * np.abs(terms).max() + 1e-9  # W, round-off of differences of E near standstill
 
 
 def test_power_of_the_sheaves_is_force_times_way():
@@ -334,7 +334,8 @@ def test_both_directions_are_mirror_images(fidelity):
             model.step(1e-3)
     assert angle(one) == angle(other)
     mirrored = -other.x
-    mirrored[layout.ANGLE if fidelity == "hybrid" else layout.ANGLE_RIGID] *= -1.0
+    even = [layout.ANGLE, layout.BALANCE_F] if fidelity == "hybrid" else [layout.ANGLE_RIGID, layout.BALANCE_F_RIGID]
+    mirrored[even] *= -1.0
     assert np.array_equal(one.x, mirrored)
 
 
@@ -367,7 +368,9 @@ def test_fields_have_their_units_and_sections():
         assert one.get(f"field.push[{k + 1}]") == pytest.approx(0.5 * F)
         assert one.get(f"field.flank_normal[{k + 1}]") == pytest.approx(0.5 * F / lengths[k // 4])
         assert one.get(f"field.element_offset[{k + 1}]") == pytest.approx(0.5 * F * CONSTANTS["ring_stretch"])
-    z = np.array([[one.get("ratio.i"), 0.0, 0.0, 2.0, one.get("thrust.ratio") / one.get("thrust.balance")]])
+    one.x[layout.BALANCE_F] = 0.8
+    one.outputs()
+    z = np.array([[one.get("ratio.i"), 0.0, 0.0, 2.0, 0.8]])
     z[0, 2] = CONSTANTS["m_star"] * one.get("belt.v") ** 2 / F
     found = laws().evaluate(z)
     assert one.get("peak.push") == pytest.approx(found["peak.push"][0] * F, rel=1e-6)
@@ -381,8 +384,25 @@ def test_outside_of_the_data_is_said():
     assert one.get("status.extrapolating") == 0.0
     assert one.step(1e-3) == OK
     one.set("clamp.primary.F", 40e3)  # y above 2
+    one.step(0.1)
     assert one.step(1e-3) == SATURATED
     assert one.get("status.extrapolating") == 1.0
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_the_laws_follow_the_forces_as_the_belt_runs(fidelity):
+    """Behind a force step y_f has gone 1 - 1/e of the way after l_point of the belt; the shift rate answers at once."""
+    k, l_point = 3e-7, 0.1
+    one = instance(fidelity, constant_laws(1.0, k=k), flanges=SPEED, clamp__primary__F=10e3)
+    run(one, 0.5, primary__w=200.0, secondary__tau=0.0)
+    at = layout.BALANCE_F if fidelity == "hybrid" else layout.BALANCE_F_RIGID
+    assert one.x[at] == pytest.approx(1.0, abs=0.01)
+    one.set("clamp.primary.F", 13e3)
+    one.outputs()
+    at_once = one.get("ratio.rate")
+    run(one, l_point / one.get("belt.v"))
+    assert one.x[at] == pytest.approx(1.3 - 0.3 * math.exp(-1.0), abs=0.01)
+    assert one.get("ratio.rate") == pytest.approx(at_once, rel=0.02)
 
 
 # --- robustness -------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 import variator_laws as analytic
+from numba.core.runtime import _nrt_python, rtsys
 
 from rtcvt.build import build_any
 from rtcvt.control.limits import THETA_MAX, THETA_MIN
@@ -305,3 +306,17 @@ def test_mistakes_in_a_file_are_named(old, new, message):
 def test_the_flanges_are_no_choice():
     with pytest.raises(InputError, match="primary"):
         with_flange_inputs(UNIT, {"primary": "torque"})
+
+
+@pytest.mark.parametrize("fidelity", FIDELITIES)
+def test_steps_do_not_allocate(fidelity):
+    one = instance(fidelity)
+    one.step(H)
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats().alloc
+        for _ in range(100):
+            one.step(H)
+        assert rtsys.get_allocation_stats().alloc - before <= 500  # numba boxes the five arrays of a call, nothing more
+    finally:
+        _nrt_python.memsys_disable_stats()

@@ -39,9 +39,10 @@ def report_page(check: Check) -> str:
     """The report as a self-contained HTML page."""
     title = f"{check.about.get('unit', check.heldout.unit)}: hybrid and rigid against full model"
     transient = sum(s.held.transient for s in check.settled)
+    others = "" if "runs" in check.about else " that the reduced model was not made from"
     parts = [
         f"<h1>{text(title)}</h1>\n",
-        f'<p class="lead">{len(check.heldout.runs)} runs of the full model that the reduced model was not made from: '
+        f'<p class="lead">{len(check.heldout.runs)} runs of the full model{others}: '
         f"{len(check.settled) - transient} operating points with force steps and {transient} transients.</p>\n",
         _verdict(check),
         _unsettled(check),

@@ -41,6 +41,10 @@ def check(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Variators: run the full model anew, in a folder beside the report.")
     ] = False,
+    runs: Annotated[
+        str | None,
+        typer.Option(metavar="PATTERN", help="Variators: against these runs of a campaign, e.g. 'runs/sweep-*.h5'."),
+    ] = None,
     elements: Annotated[int | None, typer.Option(min=1, help="Mesh of a belt drive; default: the unit's.")] = None,
     step: Annotated[str | None, typer.Option(help="Of a belt drive's ANCF model; default: the unit's.")] = None,
 ) -> None:
@@ -78,14 +82,17 @@ def check(
 
     A variator's hybrid and rigid model are compared with runs of the full model that its reduced model has not seen:
     operating points, force steps, transients. A table of these runs comes with the reduced model; --fresh makes them
-    anew, about 20 minutes on two processors, kept in a folder beside the report and resumed. Exits with code 1 if the
-    hybrid model exceeds a limit; of what its error consists is in the report.
+    anew, about 20 minutes on two processors, kept in a folder beside the report and resumed. --runs takes others, such
+    as the transients of a campaign, on which choices may be made. Exits with code 1 if the hybrid model exceeds a
+    limit; of what its error consists is in the report.
 
     [bold]JSON keys of a variator:[/] unit, runs (how many), unsettled (names), failures, figures: name, statistic,
     limit, value (by model), parts (of the hybrid model's error), worst (by model: run, value), within (how many runs
     keep the limit, of how many), reached, cause; settled: by run and by model or part, thrust_ratio, slip, efficiency,
     loss [W], others.
     """
+    if kind_of(unit) != "variator" and (fresh or runs is not None):
+        raise InputError("--fresh" if fresh else "--runs", "", runs, "only with a variator")
     if kind_of(unit) == "belt":
         refuse_given(context, "settings", "scenario")
         mesh = {"elements": elements, "step": None if step is None else seconds("--step", step)}
@@ -102,10 +109,8 @@ def check(
         if settings or scenario is not None:
             option = "--set" if settings else "--scenario"
             raise InputError(option, "", settings or scenario, "no unit of kind variator")
-        check_variator(unit, report, figures, fresh)
+        check_variator(unit, report, figures, fresh, runs)
         return
-    if fresh:
-        raise InputError("--fresh", "", None, "only with a variator")
     from offline.check import check_unit
     from offline.report import report_page, write_report
     from rtcvt.recording import require_writable

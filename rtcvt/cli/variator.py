@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 PLAN = "heldout"  # of the runs that no reduced model has seen
 
 
-def check_variator(unit: str, report: Path, figures: Path | None, fresh: bool) -> None:
-    """Hybrid and rigid model against held-out runs of the full model."""
+def check_variator(unit: str, report: Path, figures: Path | None, fresh: bool, runs: str | None) -> None:
+    """Hybrid and rigid model against held-out runs of the full model, or against those that match `runs`."""
     from offline.report import write_report
     from offline.variator.heldout import condense, read_heldout, write_heldout
     from offline.variator.report import report_page
@@ -36,13 +36,21 @@ def check_variator(unit: str, report: Path, figures: Path | None, fresh: bool) -
     if loaded.controller is not None:
         loaded = variator_inside(loaded)
     path = reduced_path(loaded)
+    if fresh and runs is not None:
+        raise InputError("--runs", "", runs, "not together with --fresh")
     table = report.with_name(f"{report.stem}_heldout.h5") if fresh else _table_of(path)
     require_writable(report, figures, *([table] if fresh else []))
-    if not fresh and not table.exists():
-        raise InputError("--fresh", "", None, f"to be given: {path.name} comes without held-out runs, {table.name}")
-    if fresh:
-        write_heldout(condense(_runs(read_reduced(path), report.with_name(f"{report.stem}_runs"))), table)
-    result = _checked(loaded, read_heldout(table))
+    if runs is not None:
+        files = sorted(Path(runs).parent.glob(Path(runs).name))
+        if not files:
+            raise InputError("--runs", "", runs, "a pattern of files that are there, in quotes")
+        result = _checked(loaded, condense(files), {"runs": runs})
+    else:
+        if not fresh and not table.exists():
+            raise InputError("--fresh", "", None, f"to be given: {path.name} comes without held-out runs, {table.name}")
+        if fresh:
+            write_heldout(condense(_runs(read_reduced(path), report.with_name(f"{report.stem}_runs"))), table)
+        result = _checked(loaded, read_heldout(table))
     write_report(report_page(result), report)
     write_figures(figures, result.as_numbers())
     title = f"{loaded.name} against {len(result.heldout.runs)} runs of the full model"
@@ -97,7 +105,7 @@ def _table_of(reduced: Path) -> Path:
     return reduced.with_name(f"{reduced.stem}_heldout.h5")
 
 
-def _checked(unit: "Variator", heldout: "HeldOut") -> "Check":
+def _checked(unit: "Variator", heldout: "HeldOut", more: dict[str, Any] | None = None) -> "Check":
     from offline.variator.check import check_heldout
     from offline.variator.driven import STEP, Player, RecordedLaws
     from rtcvt.variator.build import reduced_path
@@ -108,6 +116,7 @@ def _checked(unit: "Variator", heldout: "HeldOut") -> "Check":
     J = float(heldout.parameters["sheaves"]["J"])
     models = {name: Player(unit, name, reduced, J) for name in ("hybrid", "rigid")}
     about = {"unit": unit.name, "reduced model": f"{path.name}, revision {reduced.attributes.get('revision', '')}"}
+    about |= more or {}
     with progress_bar() as bar:
         return check_heldout(heldout, models, RecordedLaws(reduced), STEP, about, bar)
 

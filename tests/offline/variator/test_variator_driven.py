@@ -8,7 +8,7 @@ import pytest
 from offline.pushbelt.snapshots import CELLS
 from offline.variator.driven import STEP, Player, RecordedLaws, _held
 from offline.variator.experiment import SUMMARY, Branch, Run
-from offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, write_heldout
+from offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, read_heldout, write_heldout
 from rtcvt import cli
 from rtcvt.cli.variator import error_rows
 from rtcvt.errors import InputError
@@ -237,6 +237,27 @@ def test_options_that_a_variator_does_not_take(folder, monkeypatch, capsys, opti
     assert option[0] in capsys.readouterr().err
 
 
-def test_fresh_is_for_variators(folder, monkeypatch, capsys):
-    assert rtcvt(monkeypatch, "check", "planetary", "--fresh") == 2
+@pytest.mark.parametrize("option", [("--fresh",), ("--runs", "*.h5")])
+@pytest.mark.parametrize("unit", ["planetary", "two_pulley_belt"])
+def test_what_is_for_variators_alone(folder, monkeypatch, capsys, unit, option):
+    assert rtcvt(monkeypatch, "check", unit, *option) == 2
     assert "only with a variator" in capsys.readouterr().err
+
+
+def test_check_against_chosen_runs(folder, monkeypatch, capsys):
+    assert rtcvt(monkeypatch, "check", "v.toml", "--runs", "nothing-*.h5") == 2
+    assert "a pattern of files that are there" in capsys.readouterr().err
+    assert rtcvt(monkeypatch, "check", "v.toml", "--runs", "*.h5", "--fresh") == 2
+    assert "not together with --fresh" in capsys.readouterr().err
+    table_of(held(), folder / "table.h5")
+    (folder / "sweep-000.h5").touch()
+    (folder / "point-000.h5").touch()
+    asked = []
+    monkeypatch.setattr(
+        "offline.variator.heldout.condense", lambda files: asked.extend(files) or read_heldout(folder / "table.h5")
+    )
+    assert rtcvt(monkeypatch, "check", "v.toml", "--runs", "sweep-*.h5", "-o", "chosen.html") == 1
+    assert [f.name for f in asked] == ["sweep-000.h5"]
+    page = (folder / "chosen.html").read_text(encoding="utf-8")
+    assert "was not made from" not in page
+    assert "sweep-*.h5" in page

@@ -4,7 +4,9 @@ The page goes into the FMU; the report of the check (`offline.report`) is set fr
 HTML that is also well-formed XML, without scripts and without anything to load.
 """
 
+import inspect
 import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -32,6 +34,7 @@ __all__ = [
     "number",
     "page",
     "percent",
+    "prose",
     "quantity",
     "schematic",
     "sets",
@@ -251,6 +254,20 @@ def page(title: str, body: str, style: str = "") -> str:
         f"<title>{text(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n<body>\n<main>\n{body}"
         f"<footer>rtcvt {text(__version__)}, revision {text(revision())}</footer>\n</main>\n</body>\n</html>\n"
     )
+
+
+def prose(docstring: str) -> str:
+    """A docstring as HTML: paragraphs with their code and headings, indented blocks as they are."""
+    parts = []
+    for block in inspect.cleandoc(docstring).split("\n\n"):
+        if block.startswith("    "):
+            parts.append(f"<pre>{text(textwrap.dedent(block))}</pre>\n")
+            continue
+        words = text(" ".join(block.split()).removesuffix("::"))
+        words = re.sub(r"`{1,2}([^`]+)`{1,2}", r"<code>\1</code>", words)
+        words = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", words)
+        parts.append(f"<p>{words}{':' if block.endswith('::') else ''}</p>\n")
+    return "".join(parts)
 
 
 # --- sections

@@ -1,12 +1,11 @@
 """The documentation page inside the FMU of a belt drive."""
 
-import inspect
 import math
 
 from rtcvt.belt import kernels
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.diagram import xml_text as text
-from rtcvt.documentation import number, page, quantity, table, variable_tables
+from rtcvt.documentation import number, page, prose, quantity, table, variable_tables
 from rtcvt.model import Model
 
 __all__ = ["belt_page"]
@@ -47,6 +46,6 @@ def belt_page(model: Model, unit: BeltUnit) -> str:
         "<h2>Variables</h2>\n"
         f"{variable_tables(model)}"
         "<h2>Equations</h2>\n"
-        f"<pre>{text(inspect.cleandoc(kernels.__doc__ or ''))}</pre>\n"
+        f"{prose(kernels.__doc__ or '')}"
         f"<h2>Unit file</h2>\n<pre><code>{text(unit.text)}</code></pre>\n",
     )

@@ -33,7 +33,7 @@ It is clipped to the limits of `rtcvt.control.limits`, those of the ratio and of
 to rates at which the estimated torque stays within +-tau_max below, ``rho + (+-tau_max - tau_est)/(n_I^2 M omega_d)``.
 
 **Clamping.** Valves and cylinders follow within T_a. The rate becomes a force on the primary by the law of shifting,
-solved for it (`kernels.forced_ratio`), within y_min to y_max times that of balance and below F_max. The secondary
+solved for it (`kernels.force_of_rate`), within y_min to y_max times that of balance and below F_max. The secondary
 presses so hard that the weaker pulley carries S times the demanded or the estimated torque::
 
     rho' = (clip(theta'_c) - rho)/T_a,    x = k F_CO (y - 1) such that theta' = rho

@@ -1,13 +1,12 @@
 """The documentation page inside the FMU of a variator: equations, range of validity, errors, pictures of the laws."""
 
-import inspect
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.diagram import xml_text as text
-from rtcvt.documentation import ErrorRow, error_table, figure, number, page, quantity, table, variable_tables
+from rtcvt.documentation import ErrorRow, error_table, figure, number, page, prose, quantity, table, variable_tables
 from rtcvt.model import Model
 from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import reduced_path
@@ -57,7 +56,7 @@ def variator_page(
         "<h2>Variables</h2>\n",
         variable_tables(model),
         "<h2>Equations</h2>\n",
-        *(f"<pre>{text(inspect.cleandoc(m.__doc__ or ''))}</pre>\n" for m in modules),
+        *(prose(m.__doc__ or "") for m in modules),
         "<h2>Laws and their range</h2>\n",
         _range(laws),
         _pictures(laws),

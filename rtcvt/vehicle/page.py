@@ -1,9 +1,7 @@
 """The documentation page inside the FMU of a part."""
 
-import inspect
-
 from rtcvt.diagram import xml_text as text
-from rtcvt.documentation import page, quantity, variable_tables
+from rtcvt.documentation import page, prose, quantity, variable_tables
 from rtcvt.model import Model
 from rtcvt.vehicle import kernels
 from rtcvt.vehicle.parts import Part
@@ -25,6 +23,6 @@ def part_page(model: Model, part: Part) -> str:
         "<h2>Variables</h2>\n"
         f"{variable_tables(model)}"
         "<h2>Equations</h2>\n"
-        f"<pre>{text(inspect.cleandoc(kernels.__doc__ or ''))}</pre>\n"
+        f"{prose(kernels.__doc__ or '')}"
         f"<h2>Unit file</h2>\n<pre><code>{text(part.text)}</code></pre>\n",
     )

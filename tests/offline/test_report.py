@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from offline.check import check_unit
 from offline.report import report_page, thin, write_report
-from rtcvt.documentation import ErrorRow, documentation_page, number, percent, quantity
+from rtcvt.documentation import ErrorRow, documentation_page, number, percent, prose, quantity
 from rtcvt.errors import InputError
 from rtcvt.pog.system import build_model
 from rtcvt.unitfile import Scenario, load_unit
@@ -150,3 +150,11 @@ def test_numbers_read_as_engineers_write_them():
     assert quantity(104.71975511965977, "rad/s", "rpm") == "1000 rpm"
     assert quantity(0.2, "N.m.s/rad") == "0.2 N·m·s/rad"
     assert quantity(0.5, "1") == "0.5"
+
+
+def test_docstrings_become_prose():
+    found = prose("With **bold** & ``a < b``.\n\n    Its law, see `module`::\n\n        x = y\n          + z\n    ")
+    assert found == (
+        "<p>With <b>bold</b> &amp; <code>a &lt; b</code>.</p>\n"
+        "<p>Its law, see <code>module</code>:</p>\n<pre>x = y\n  + z</pre>\n"
+    )

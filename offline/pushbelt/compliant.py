@@ -21,9 +21,10 @@ The three families are solved one after the other, each pair of bodies with one 
    has the deflections c_L, c_R to itself: they are condensed; a 3x3 block cyclic tridiagonal system in x, y, phi is
    left (`cyclic`).
 3. Joints: their impulses solve (diag(1/(k h + d))/h + G D^-1 G') L = -(k g/(k h + d) + G u_f) on the closed contacts.
-   Contacts meet only those of the same and of the next joint: the matrix has a narrow profile; the chain is opened at
-   the joint with the fewest closed contacts. Contacts that would pull are opened, contacts that would penetrate are
-   closed, and the system is solved a second time.
+   Contacts meet only those of the same and of the next joint: a block tridiagonal matrix with a block for each joint,
+   seldom larger than 2x2. The chain is opened at the joint with the fewest closed contacts; as a rule it has none,
+   else it is kept to the end. Contacts that would pull are opened, contacts that would penetrate are closed, and the
+   system is solved a second time, from the first joint that has changed up to the next that is open.
 
 A saddle that is closed at the start of the step has its force in this step, even if that pulls while it opens: to
 drop it by a look at the old velocities makes it chatter, which feeds energy in.
@@ -45,7 +46,7 @@ from numpy.typing import NDArray
 
 from offline.pushbelt import hybrid, sheave
 from offline.pushbelt.compiled import compiled, inlined
-from offline.pushbelt.cyclic import solve_cyclic, solve_profile
+from offline.pushbelt.cyclic import solve_cyclic
 from offline.pushbelt.element_element import Joint, gaps
 from offline.pushbelt.element_ring import Saddle, project
 from offline.pushbelt.flank import Flanks, axis, contact_points, impulse, normal_forces, point_force
@@ -113,10 +114,12 @@ class Segments(NamedTuple):
 class Joints(NamedTuple):
     """Contacts of the joints that may be closed, in the order of the joints.
 
-    n (1,) their number; joint, kind (6 N_E,); row (6 N_E, 6) direction on element i and on i + 1; gap, k, d, L
-    (6 N_E,); closed (6 N_E,); start (N_E + 1,) first contact of each joint; z (6 N_E, 6) D^-1 row; rate (6 N_E,) of
-    the gap without the joints' impulses; list (6 N_E,) the closed ones in the order of the system; at, first, A, b of
-    `cyclic.solve_profile`.
+    n (1,) their number; joint, kind (6 N_E,); row (6 N_E + 1, 6) direction on element i and on i + 1; gap, k, d, L
+    (6 N_E + 1,); closed (6 N_E,); start (N_E + 1,) first contact of each joint; z (6 N_E + 1, 6) D^-1 row; diagonal,
+    b (6 N_E + 1,) of the system; the last entry is a contact that does nothing.
+    Per joint i: count (N_E,), slot (6, N_E) closed contacts, renewed (N_E,) whether these are others than before;
+    P (6, 6, N_E) inverse of the eliminated block, B (6, 6, N_E) coupling to the joint before, F (6, 6, N_E) to the
+    joint at which the chain is opened, y, x (6, N_E) right-hand side and solution.
     """
 
     n: NDArray[np.int64]
@@ -130,12 +133,16 @@ class Joints(NamedTuple):
     closed: NDArray[np.bool_]
     start: NDArray[np.int64]
     z: Array
-    rate: Array
-    list: NDArray[np.int64]
-    at: NDArray[np.int64]
-    first: NDArray[np.int64]
-    A: Array
+    diagonal: Array
     b: Array
+    count: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    renewed: NDArray[np.bool_]
+    P: Array
+    B: Array
+    F: Array
+    y: Array
+    x: Array
 
 
 class Work(NamedTuple):
@@ -183,20 +190,24 @@ def _work(m: Model) -> Work:
             n=np.zeros(1, dtype=np.int64),
             joint=np.zeros(n, dtype=np.int64),
             kind=np.zeros(n, dtype=np.int64),
-            row=np.zeros((n, 6)),
-            gap=np.zeros(n),
-            k=np.zeros(n),
-            d=np.zeros(n),
-            L=np.zeros(n),
+            row=np.zeros((n + 1, 6)),
+            gap=np.zeros(n + 1),
+            k=np.zeros(n + 1),
+            d=np.zeros(n + 1),
+            L=np.zeros(n + 1),
             closed=np.zeros(n, dtype=np.bool_),
             start=np.zeros(N_E + 1, dtype=np.int64),
-            z=np.zeros((n, 6)),
-            rate=np.zeros(n),
-            list=np.zeros(n, dtype=np.int64),
-            at=np.zeros(n, dtype=np.int64),
-            first=np.zeros(n, dtype=np.int64),
-            A=np.zeros(25 * n),
-            b=np.zeros(n),
+            z=np.zeros((n + 1, 6)),
+            diagonal=np.ones(n + 1),
+            b=np.zeros(n + 1),
+            count=np.zeros(N_E, dtype=np.int64),
+            slot=np.full((6, N_E), n),
+            renewed=np.zeros(N_E, dtype=np.bool_),
+            P=np.zeros((6, 6, N_E)),
+            B=np.zeros((6, 6, N_E)),
+            F=np.zeros((6, 6, N_E)),
+            y=np.zeros((6, N_E)),
+            x=np.zeros((6, N_E)),
         ),
         u_E=np.zeros((N_E, 3)),
         rest=np.zeros((N_B, 9)),
@@ -447,7 +458,7 @@ def saddle_contacts(m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Sad
     for k in range(R.N_B):
         for i in range(8):
             g.r[k, i] = 0.0
-            for j in range(i + 1):
+            for j in range(8):
                 g.H[k, i, j] = 0.0
     half = 0.5 * (p.y_E - p.y_S) - R.h2
     for i in range(p.N_E):
@@ -563,7 +574,7 @@ def saddle_contact(
         z_n = S_nn * rows[0, a] + S_nt * rows[1, a]
         z_t = S_nt * rows[0, a] + S_tt * rows[1, a]
         r[a] -= L_n * rows[0, a] + L_t * rows[1, a]
-        for b in range(a + 1):
+        for b in range(rows.shape[1]):
             H[a, b] += z_n * rows[0, b] + z_t * rows[1, b]
 
 
@@ -782,46 +793,36 @@ def solve_joints(dt: float, e: Bodies, c: Joints, u: Any) -> None:
         e.free[i, 0] = v[0] * e.b[i, 0] + v[1] * e.b[i, 1] + v[2] * e.b[i, 2]
         e.free[i, 1] = v[1] * e.b[i, 0] + v[3] * e.b[i, 1] + v[4] * e.b[i, 2]
         e.free[i, 2] = v[2] * e.b[i, 0] + v[4] * e.b[i, 1] + v[5] * e.b[i, 2]
+        c.renewed[i] = True
     for a in range(n):
-        i = c.joint[a]
-        row = c.row[a]
-        z = c.z[a]
-        v = e.inverse[i]
-        z[0] = v[0] * row[0] + v[1] * row[1] + v[2] * row[2]
-        z[1] = v[1] * row[0] + v[3] * row[1] + v[4] * row[2]
-        z[2] = v[2] * row[0] + v[4] * row[1] + v[5] * row[2]
-        v = e.inverse[i + 1 if i + 1 < N_E else 0]
-        z[3] = v[0] * row[3] + v[1] * row[4] + v[2] * row[5]
-        z[4] = v[1] * row[3] + v[3] * row[4] + v[4] * row[5]
-        z[5] = v[2] * row[3] + v[4] * row[4] + v[5] * row[5]
-        c.rate[a] = gap_rate(c, a, e.free, N_E)
+        law = 1.0 / (c.k[a] * dt + c.d[a])
+        c.diagonal[a] = law / dt
+        c.b[a] = -law * c.k[a] * c.gap[a] - gap_rate(c, a, e.free, N_E)
+    cut = -1
     for turn in range(2):
-        size = joint_system(dt, c, N_E)
-        solve_profile(c.A, c.at, c.first, c.b, size)
         for i in range(N_E):
-            for a in range(3):
-                u[i, a] = e.free[i, a]
-        for a in range(n):
-            c.L[a] = 0.0
-        for r in range(size):
-            a = c.list[r]
-            L = c.b[r]
-            c.L[a] = L
-            i = c.joint[a]
-            j = i + 1 if i + 1 < N_E else 0
-            for o in range(3):
-                u[i, o] += c.z[a, o] * L
-                u[j, o] += c.z[a, 3 + o] * L
+            if c.renewed[i]:
+                list_closed(e, c, i, N_E)
+        if cut < 0 or c.count[cut] > 0:
+            cut = np.argmin(c.count)
+            c.renewed[:] = True
+        eliminate(c, cut, N_E)
+        if c.count[cut] > 0:
+            close_chain(c, cut, N_E)
+        substitute(e, c, cut, u)
         if turn == 1:
             break
         changed = 0
-        for a in range(n):
-            if c.closed[a]:
-                closed = c.L[a] > 0.0
-            else:
-                closed = c.gap[a] + dt * gap_rate(c, a, u, N_E) < 0.0
-            if closed != c.closed[a]:
-                c.closed[a] = closed
+        for i in range(N_E):
+            renewed = False
+            for a in range(c.start[i], c.start[i + 1]):
+                opening = c.gap[a] + dt * gap_rate(c, a, u, N_E)
+                was = c.closed[a]
+                now = (c.L[a] if was else -opening) > 0.0
+                c.closed[a] = now
+                renewed = renewed or now != was
+            c.renewed[i] = renewed
+            if renewed:
                 changed += 1
         if changed == 0:
             break
@@ -838,60 +839,233 @@ def gap_rate(c: Joints, a: int, u: Any, N_E: int) -> float:
     )
 
 
+@inlined
+def dot(one: Any, other: Any, o: int, p: int) -> float:
+    """Product of three entries from `o` of one row and from `p` of another."""
+    return float(one[o] * other[p] + one[o + 1] * other[p + 1] + one[o + 2] * other[p + 2])
+
+
 @compiled
-def joint_system(dt: float, c: Joints, N_E: int) -> int:
-    """System of the closed contacts, listed from behind the joint that has the fewest; returns its size."""
-    cut = 0
-    fewest = 7
-    for i in range(N_E):
-        count = 0
-        for a in range(c.start[i], c.start[i + 1]):
-            if c.closed[a]:
-                count += 1
-        if count < fewest:
-            fewest = count
-            cut = i
-    size = 0
-    used = 0
-    before = 0  # first row of the joint before
-    behind = 0  # rows of the first joint
-    for o in range(1, N_E + 1):
-        i = cut + o if cut + o < N_E else cut + o - N_E
-        here = size
-        for a in range(c.start[i], c.start[i + 1]):
-            if not c.closed[a]:
-                continue
+def list_closed(e: Bodies, c: Joints, i: int, N_E: int) -> None:
+    """Closed contacts of joint `i` into `slot`, the first two of which are always filled, and their z."""
+    count = 0
+    c.slot[0, i] = c.joint.size
+    c.slot[1, i] = c.joint.size
+    for a in range(c.start[i], c.start[i + 1]):
+        if c.closed[a]:
+            c.slot[count, i] = a
+            count += 1
             row = c.row[a]
-            first = before
-            if o == N_E:
-                first = 0
-            at = used - first
-            c.list[size] = a
-            c.first[size] = first
-            c.at[size] = at
-            used += size - first + 1
-            for s in range(first, here):
-                c.A[at + s] = 0.0
-            if o == N_E:
-                for s in range(behind):
-                    y = c.z[c.list[s]]
-                    c.A[at + s] += row[3] * y[0] + row[4] * y[1] + row[5] * y[2]
-            for s in range(before, here):
-                y = c.z[c.list[s]]
-                c.A[at + s] += row[0] * y[3] + row[1] * y[4] + row[2] * y[5]
-            for s in range(here, size + 1):
-                y = c.z[c.list[s]]
-                c.A[at + s] = (
-                    row[0] * y[0] + row[1] * y[1] + row[2] * y[2] + row[3] * y[3] + row[4] * y[4] + row[5] * y[5]
-                )
-            law = 1.0 / (c.k[a] * dt + c.d[a])
-            c.A[at + size] += law / dt
-            c.b[size] = -law * c.k[a] * c.gap[a] - c.rate[a]
-            size += 1
-        if o == 1:
-            behind = size
-        before = here
-    return size
+            z = c.z[a]
+            v = e.inverse[i]
+            z[0] = v[0] * row[0] + v[1] * row[1] + v[2] * row[2]
+            z[1] = v[1] * row[0] + v[3] * row[1] + v[4] * row[2]
+            z[2] = v[2] * row[0] + v[4] * row[1] + v[5] * row[2]
+            v = e.inverse[i + 1 if i + 1 < N_E else 0]
+            z[3] = v[0] * row[3] + v[1] * row[4] + v[2] * row[5]
+            z[4] = v[1] * row[3] + v[3] * row[4] + v[4] * row[5]
+            z[5] = v[2] * row[3] + v[4] * row[4] + v[5] * row[5]
+    c.count[i] = count
+
+
+@compiled
+def eliminate(c: Joints, cut: int, N_E: int) -> None:
+    """Block elimination of all joints but `cut`, from behind it; where nothing is renewed what was found stays."""
+    dirty = False
+    for o in range(1, N_E):
+        i = cut + o if cut + o < N_E else cut + o - N_E
+        h = i - 1 if i > 0 else N_E - 1
+        if c.renewed[i]:
+            dirty = True
+        elif c.count[i] == 0:
+            dirty = False
+        if not dirty:
+            continue
+        if c.count[i] > 2 or c.count[h] > 2:
+            eliminate_many(c, i, h, o == 1)
+            continue
+        s = c.slot[0, i]
+        t = c.slot[1, i]
+        row_s = c.row[s]
+        row_t = c.row[t]
+        z_s = c.z[s]
+        z_t = c.z[t]
+        P_0 = c.diagonal[s] + dot(row_s, z_s, 0, 0) + dot(row_s, z_s, 3, 3)
+        P_1 = dot(row_t, z_s, 0, 0) + dot(row_t, z_s, 3, 3)
+        P_2 = c.diagonal[t] + dot(row_t, z_t, 0, 0) + dot(row_t, z_t, 3, 3)
+        y_0 = c.b[s]
+        y_1 = c.b[t]
+        if o > 1:
+            z_s = c.z[c.slot[0, h]]
+            z_t = c.z[c.slot[1, h]]
+            B_0 = dot(row_s, z_s, 0, 3)
+            B_1 = dot(row_s, z_t, 0, 3)
+            B_2 = dot(row_t, z_s, 0, 3)
+            B_3 = dot(row_t, z_t, 0, 3)
+            c.B[0, 0, i] = B_0
+            c.B[0, 1, i] = B_1
+            c.B[1, 0, i] = B_2
+            c.B[1, 1, i] = B_3
+            w_0 = B_0 * c.P[0, 0, h] + B_1 * c.P[1, 0, h]
+            w_1 = B_0 * c.P[1, 0, h] + B_1 * c.P[1, 1, h]
+            w_2 = B_2 * c.P[0, 0, h] + B_3 * c.P[1, 0, h]
+            w_3 = B_2 * c.P[1, 0, h] + B_3 * c.P[1, 1, h]
+            P_0 -= w_0 * B_0 + w_1 * B_1
+            P_1 -= w_2 * B_0 + w_3 * B_1
+            P_2 -= w_2 * B_2 + w_3 * B_3
+            y_0 -= w_0 * c.y[0, h] + w_1 * c.y[1, h]
+            y_1 -= w_2 * c.y[0, h] + w_3 * c.y[1, h]
+        det = 1.0 / (P_0 * P_2 - P_1 * P_1)
+        c.P[0, 0, i] = P_2 * det
+        c.P[0, 1, i] = -P_1 * det
+        c.P[1, 0, i] = -P_1 * det
+        c.P[1, 1, i] = P_0 * det
+        c.y[0, i] = y_0
+        c.y[1, i] = y_1
+
+
+@compiled
+def eliminate_many(c: Joints, i: int, h: int, first: bool) -> None:
+    """Block elimination of joint `i` behind joint `h`, with any number of closed contacts."""
+    n = max(2, c.count[i])
+    m = 0 if first else max(2, c.count[h])
+    for a in range(n):
+        s = c.slot[a, i]
+        for b in range(m):
+            c.B[a, b, i] = dot(c.row[s], c.z[c.slot[b, h]], 0, 3)
+        for b in range(n):
+            z = c.z[c.slot[b, i]]
+            c.P[a, b, i] = dot(c.row[s], z, 0, 0) + dot(c.row[s], z, 3, 3)
+        c.P[a, a, i] += c.diagonal[s]
+        c.y[a, i] = c.b[s]
+        for d in range(m):
+            w = 0.0
+            for b in range(m):
+                w += c.B[a, b, i] * c.P[b, d, h]
+            c.y[a, i] -= w * c.y[d, h]
+            for b in range(a + 1):
+                c.P[a, b, i] -= w * c.B[b, d, i]
+    for a in range(n):
+        for b in range(a):
+            c.P[b, a, i] = c.P[a, b, i]
+    invert(c.P, n, i)
+
+
+@compiled
+def invert(P: Any, n: int, i: int) -> None:
+    """Replace the first `n` rows and columns of the symmetric positive definite ``P[:, :, i]`` by their inverse."""
+    for k in range(n):
+        pivot = 1.0 / P[k, k, i]
+        P[k, k, i] = 1.0
+        for b in range(n):
+            P[k, b, i] *= pivot
+        for a in range(n):
+            if a != k:
+                factor = P[a, k, i]
+                P[a, k, i] = 0.0
+                for b in range(n):
+                    P[a, b, i] -= factor * P[k, b, i]
+
+
+@compiled
+def close_chain(c: Joints, cut: int, N_E: int) -> None:
+    """The joint `cut`, if it has closed contacts too: its impulses, and what they take from the others' y."""
+    n = c.count[cut]
+    P = c.P
+    for a in range(n):
+        s = c.slot[a, cut]
+        for b in range(n):
+            z = c.z[c.slot[b, cut]]
+            P[a, b, cut] = dot(c.row[s], z, 0, 0) + dot(c.row[s], z, 3, 3)
+        P[a, a, cut] += c.diagonal[s]
+        c.y[a, cut] = c.b[s]
+    for o in range(1, N_E):
+        i = cut + o if cut + o < N_E else cut + o - N_E
+        h = i - 1 if i > 0 else N_E - 1
+        m = max(2, c.count[i])
+        for a in range(m):
+            row = c.row[c.slot[a, i]]
+            for q in range(n):
+                z = c.z[c.slot[q, cut]]
+                F = dot(row, z, 0, 3) if o == 1 else 0.0
+                if o == N_E - 1:
+                    F += dot(row, z, 3, 0)
+                if o > 1:
+                    for b in range(max(2, c.count[h])):
+                        for d in range(max(2, c.count[h])):
+                            F -= c.B[a, b, i] * P[b, d, h] * c.F[d, q, h]
+                c.F[a, q, i] = F
+        for q in range(n):
+            for a in range(m):
+                w = 0.0
+                for b in range(m):
+                    w += c.F[b, q, i] * P[b, a, i]
+                c.y[q, cut] -= w * c.y[a, i]
+                for p in range(n):
+                    P[q, p, cut] -= w * c.F[a, p, i]
+    invert(P, n, cut)
+    for q in range(n):
+        c.x[q, cut] = 0.0
+        for p in range(n):
+            c.x[q, cut] += P[q, p, cut] * c.y[p, cut]
+    for i in range(N_E):
+        if i != cut:
+            for a in range(max(2, c.count[i])):
+                for q in range(n):
+                    c.y[a, i] -= c.F[a, q, i] * c.x[q, cut]
+
+
+@compiled
+def substitute(e: Bodies, c: Joints, cut: int, u: Any) -> None:
+    """Impulses of all joints by back substitution, and the velocities `u` (N_E, 3) that they leave."""
+    N_E = u.shape[0]
+    for a in range(c.n[0]):
+        c.L[a] = 0.0
+    for i in range(N_E):
+        for a in range(3):
+            u[i, a] = e.free[i, a]
+    x_0 = 0.0
+    x_1 = 0.0
+    j = cut
+    for o in range(N_E - 1, -1, -1):
+        i = cut + o if cut + o < N_E else cut + o - N_E
+        if o == 0:
+            if c.count[i] == 0:
+                break
+        elif c.count[i] > 2 or (o < N_E - 1 and c.count[j] > 2):
+            n = max(2, c.count[i])
+            for b in range(n):
+                c.x[b, i] = 0.0
+            for a in range(n):
+                y = c.y[a, i]
+                if o < N_E - 1:
+                    for b in range(max(2, c.count[j])):
+                        y -= c.B[b, a, j] * c.x[b, j]
+                for b in range(n):
+                    c.x[b, i] += c.P[b, a, i] * y
+            x_0 = c.x[0, i]
+            x_1 = c.x[1, i]
+        else:
+            y_0 = c.y[0, i]
+            y_1 = c.y[1, i]
+            if o < N_E - 1:
+                y_0 -= c.B[0, 0, j] * x_0 + c.B[1, 0, j] * x_1
+                y_1 -= c.B[0, 1, j] * x_0 + c.B[1, 1, j] * x_1
+            x_0 = c.P[0, 0, i] * y_0 + c.P[0, 1, i] * y_1
+            x_1 = c.P[1, 0, i] * y_0 + c.P[1, 1, i] * y_1
+            c.x[0, i] = x_0
+            c.x[1, i] = x_1
+        j = i
+    for i in range(N_E):
+        j = i + 1 if i + 1 < N_E else 0
+        for a in range(c.count[i]):
+            s = c.slot[a, i]
+            L = c.x[a, i]
+            c.L[s] = L
+            z = c.z[s]
+            for d in range(3):
+                u[i, d] += z[d] * L
+                u[j, d] += z[3 + d] * L
 
 
 @compiled
@@ -967,12 +1141,15 @@ def joint_losses(dt: float, u: Any, k: Work, w: Scratch) -> float:
     c = k.joints
     N_E = u.shape[0]
     lost = 0.0
+    mean = k.bodies.free  # has served
     for i in range(N_E):
+        for a in range(3):
+            mean[i, a] = 0.5 * (k.u_E[i, a] + u[i, a])
         for a in range(6):
             w.N_joint[i, a] = 0.0
     for a in range(c.n[0]):
         elastic = max(0.0, -c.k[a] * c.gap[a])
-        rate = 0.5 * (gap_rate(c, a, u, N_E) + gap_rate(c, a, k.u_E, N_E))
+        rate = gap_rate(c, a, mean, N_E)
         lost -= (c.L[a] - dt * elastic) * rate
         w.N_joint[c.joint[a], c.kind[a]] = c.L[a] / dt
     return lost

@@ -1,20 +1,17 @@
-"""Direct solvers for closed chains: symmetric positive definite systems whose bodies meet their neighbours only.
+"""Direct solver for closed chains: symmetric positive definite systems whose bodies meet their neighbours only.
 
 Block cyclic tridiagonal, 3x3 blocks D_k on the diagonal, U_k between k and k + 1 (mod n):
 
     U_{k-1}' x_{k-1} + D_k x_k + U_k x_{k+1} = b_k
 
 by block LDL' without pivoting. The last body is kept to the end; eliminating 0 ... n - 2 fills its column with C_k.
-
-Profile LDL': the lower triangle of row r is stored from its first non-zero column on, and so is its factor, since
-elimination fills only inside the profile. A chain gives short rows; where it closes, the last rows are long.
 """
 
 from typing import Any
 
 from offline.pushbelt.compiled import compiled
 
-__all__ = ["solve_cyclic", "solve_profile"]
+__all__ = ["solve_cyclic"]
 
 
 @compiled
@@ -98,41 +95,3 @@ def solve_cyclic(D: Any, U: Any, b: Any, C: Any, W: Any, X: Any, E: Any) -> None
             if k < last - 1:
                 t -= W[k, i, 0] * b[k + 1, 0] + W[k, i, 1] * b[k + 1, 1] + W[k, i, 2] * b[k + 1, 2]
             b[k, i] = t
-
-
-@compiled
-def solve_profile(A: Any, at: Any, first: Any, b: Any, n: int) -> None:
-    """Replace the first `n` entries of `b` by the solution.
-
-    Parameters
-    ----------
-    A : (size,) lower triangle by rows, entry (r, c) at ``at[r] + c``; overwritten by the factor
-    at : (>= n,) offset of each row, so that ``at[r] + first[r]`` is where the row is stored
-    first : (>= n,) first column of each row, at most r
-    b : (>= n,) right-hand side; becomes the solution
-    """
-    for r in range(n):
-        row = at[r]
-        lo = first[r]
-        for c in range(lo, r):
-            col = at[c]
-            t = A[row + c]
-            for k in range(max(lo, first[c]), c):
-                t -= A[row + k] * A[col + k]
-            A[row + c] = t
-        t = A[row + r]
-        y = b[r]
-        for k in range(lo, r):
-            L = A[row + k] * A[at[k] + k]
-            t -= A[row + k] * L
-            y -= L * b[k]
-            A[row + k] = L
-        A[row + r] = 1.0 / t  # the factor's diagonal holds D^-1
-        b[r] = y
-    for r in range(n):
-        b[r] *= A[at[r] + r]
-    for r in range(n - 1, -1, -1):
-        row = at[r]
-        y = b[r]
-        for k in range(first[r], r):
-            b[k] -= A[row + k] * y

@@ -246,7 +246,7 @@ def scratch(m: Model, x: State, n_p: int) -> Scratch:
     N_E, N_B = m.belt.N_E, m.belt.N_B
     return Scratch(
         fl=flanks(N_E, n_p),
-        mx=maxwell.maxwell((x.z.shape[1] - 1) // 2)._replace(z=x.z, r=x.r),
+        mx=maxwell.maxwell((x.z.shape[1] - 1) // 2, N_E * n_p)._replace(z=x.z, r=x.r),
         cs=np.zeros(N_E),
         sn=np.zeros(N_E),
         cs_R=np.zeros(N_B),

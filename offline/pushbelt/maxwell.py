@@ -46,7 +46,8 @@ class Maxwell(NamedTuple):
     """Memory of the coupled law for both pulleys (index 0: primary I, 1: secondary O).
 
     z (2, 2 n_k + 1): Fourier coefficients of the deflection [m]; a (2, n_k + 1): compliances [m/N];
-    r (2,): mean radius of the contacts [m], 0 before the first call; the rest is scratch.
+    r (2,): mean radius of the contacts [m], 0 before the first call; the rest is scratch: `cos`, `sin`
+    (2 n_k + 1, contacts) of the multiples of the contacts' angles, `place` their places in `Flanks`.
     """
 
     z: NDArray[np.float64]
@@ -57,10 +58,18 @@ class Maxwell(NamedTuple):
     root: NDArray[np.float64]
     sum_c: NDArray[np.float64]
     sum_s: NDArray[np.float64]
+    cos: NDArray[np.float64]
+    sin: NDArray[np.float64]
+    pen: NDArray[np.float64]
+    radius: NDArray[np.float64]
+    w: NDArray[np.float64]
+    closed: NDArray[np.float64]
+    sunk: NDArray[np.float64]
+    place: NDArray[np.int64]
 
 
-def maxwell(n_k: int) -> Maxwell:
-    """Memory for harmonics 0 ... `n_k`, undeflected."""
+def maxwell(n_k: int, contacts: int) -> Maxwell:
+    """Memory for harmonics 0 ... `n_k` and at most so many contacts, undeflected."""
     n = 2 * n_k + 1
     return Maxwell(
         z=np.zeros((2, n)),
@@ -71,6 +80,14 @@ def maxwell(n_k: int) -> Maxwell:
         root=np.zeros(n_k + 1),
         sum_c=np.zeros(n),
         sum_s=np.zeros(n),
+        cos=np.zeros((n, contacts)),
+        sin=np.zeros((n, contacts)),
+        pen=np.zeros(contacts),
+        radius=np.zeros(contacts),
+        w=np.zeros(contacts),
+        closed=np.zeros(contacts),
+        sunk=np.zeros(contacts),
+        place=np.zeros(contacts, dtype=np.int64),
     )
 
 
@@ -106,40 +123,123 @@ def compliances(r, sheaves, cos_d, a):
 
 
 @compiled
-def deflection(z, c, s):
-    """Deflection sum_k z_k Phi_k at the angle with cosine `c` and sine `s`."""
-    w = z[0]
-    ck = c
-    sk = s
-    for k in range(1, (z.size + 1) // 2):
-        w += z[2 * k - 1] * ck + z[2 * k] * sk
-        ck, sk = ck * c - sk * s, sk * c + ck * s
-    return w
+def solve_spd(H, y):
+    """Replace y by H^-1 y and H by its factors L D L'; H symmetric positive definite, lower triangle read."""
+    n = y.size
+    for i in range(n):
+        d = H[i, i]
+        t = y[i]
+        for j in range(i):
+            v = H[i, j]
+            for k in range(j):
+                v -= H[i, k] * H[j, k]
+            H[i, j] = v
+        for j in range(i):
+            v = H[i, j]
+            L = v * H[j, j]
+            d -= v * L
+            t -= L * y[j]
+            H[i, j] = L
+        H[i, i] = 1.0 / d  # the factor's diagonal holds D^-1
+        y[i] = t
+    for i in range(n):
+        y[i] *= H[i, i]
+    for i in range(n - 1, -1, -1):
+        t = y[i]
+        for k in range(i):
+            y[k] -= H[i, k] * t
 
 
 @compiled
-def solve_spd(H, y):
-    """Replace y by H^-1 y and H by its Cholesky factor; H symmetric positive definite, lower triangle read."""
-    n = y.size
-    for i in range(n):
-        for j in range(i):
-            t = H[i, j]
-            for k in range(j):
-                t -= H[i, k] * H[j, k]
-            H[i, j] = t / H[j, j]
-        t = H[i, i]
-        for k in range(i):
-            t -= H[i, k] * H[i, k]
-        H[i, i] = np.sqrt(t)
-        t = y[i]
-        for k in range(i):
-            t -= H[i, k] * y[k]
-        y[i] = t / H[i, i]
-    for i in range(n - 1, -1, -1):
-        t = y[i]
-        for k in range(i + 1, n):
-            t -= H[k, i] * y[k]
-        y[i] = t / H[i, i]
+def gather(fl, pulley, mx):
+    """Contacts near a pulley into the arrays of `mx`, with the multiples of their angles; returns their number."""
+    n_E, n_p = fl.pen.shape
+    cosine = mx.cos[1]
+    sine = mx.sin[1]
+    n = 0
+    for i in range(n_E):
+        if fl.pulley[i] != pulley:
+            continue
+        for p in range(n_p):
+            cosine[n] = fl.phi[i, p, 0]
+            sine[n] = fl.phi[i, p, 1]
+            mx.pen[n] = fl.pen[i, p]
+            mx.radius[n] = fl.r[i, p]
+            mx.w[n] = fl.w[i, p]
+            mx.place[n] = i * n_p + p
+            n += 1
+    for m in range(2, mx.cos.shape[0]):
+        c = mx.cos[m - 1]
+        s = mx.sin[m - 1]
+        next_c = mx.cos[m]
+        next_s = mx.sin[m]
+        for a in range(n):
+            next_c[a] = c[a] * cosine[a] - s[a] * sine[a]
+            next_s[a] = s[a] * cosine[a] + c[a] * sine[a]
+    return n
+
+
+@compiled
+def deflect(mx, z, n):
+    """Deflections w of `n` contacts from z, which of them are closed, and how far; returns how many have changed."""
+    w = mx.w
+    pen = mx.pen
+    closed = mx.closed
+    sunk = mx.sunk
+    for a in range(n):
+        closed[a] = 1.0 if pen[a] > w[a] else 0.0
+        w[a] = z[0]
+    for k in range(1, (z.size + 1) // 2):
+        c = mx.cos[k]
+        s = mx.sin[k]
+        z_c = z[2 * k - 1]
+        z_s = z[2 * k]
+        for a in range(n):
+            w[a] += z_c * c[a] + z_s * s[a]
+    changed = 0.0
+    for a in range(n):
+        here = 1.0 if pen[a] > w[a] else 0.0
+        changed += abs(here - closed[a])
+        closed[a] = here
+        sunk[a] = pen[a] - w[a] if pen[a] > w[a] else 0.0
+    return changed
+
+
+@compiled
+def sums(mx, n, n_k):
+    """Sums over the closed ones of `n` contacts: of the multiples of their angles, and the right-hand side y."""
+    closed = mx.closed
+    pen = mx.pen
+    y = mx.y
+    count = 0.0
+    total = 0.0
+    for a in range(n):
+        count += closed[a]
+        total += pen[a] if closed[a] > 0.0 else 0.0
+    mx.sum_c[0] = count
+    mx.sum_s[0] = 0.0
+    y[0] = total
+    for m in range(1, 2 * n_k + 1):
+        c = mx.cos[m]
+        s = mx.sin[m]
+        sum_c = 0.0
+        sum_s = 0.0
+        for a in range(n):
+            sum_c += closed[a] * c[a]
+            sum_s += closed[a] * s[a]
+        mx.sum_c[m] = sum_c
+        mx.sum_s[m] = sum_s
+    for k in range(1, n_k + 1):
+        c = mx.cos[k]
+        s = mx.sin[k]
+        y_c = 0.0
+        y_s = 0.0
+        for a in range(n):
+            p = pen[a] if closed[a] > 0.0 else 0.0
+            y_c += p * c[a]
+            y_s += p * s[a]
+        y[2 * k - 1] = y_c
+        y[2 * k] = y_s
 
 
 @compiled
@@ -189,81 +289,53 @@ def newton(belt, sheaves, fl, mx, n_iter):
     int
         Contacts that opened or closed in the last Newton step, both pulleys: 0 means that z is the exact solution.
     """
-    n_E, n_p = fl.pen.shape
+    n_p = fl.pen.shape[1]
     c = belt.c_el / n_p
-    n = mx.y.size
-    n_k = (n - 1) // 2
+    size = mx.y.size
+    n_k = (size - 1) // 2
     y = mx.y
     root = mx.root
-    flips = 0
+    flips = 0.0
     for pulley in range(2):
         z = mx.z[pulley]
+        n = gather(fl, pulley, mx)
         if not mx.r[pulley] > 0.0:
             total = 0.0
             r = 0.0
-            for i in range(n_E):
-                if fl.pulley[i] == pulley:
-                    for p in range(n_p):
-                        if fl.pen[i, p] > 0.0:
-                            total += 1.0
-                            r += fl.r[i, p]
+            for a in range(n):
+                if mx.pen[a] > 0.0:
+                    total += 1.0
+                    r += mx.radius[a]
             if total == 0.0:
                 continue
             mx.r[pulley] = r / total
         compliances(mx.r[pulley], sheaves, belt.cos_d, mx.a[pulley])
         for k in range(n_k + 1):
             root[k] = np.sqrt(mx.a[pulley, k])
-        changed = 0
-        for it in range(n_iter + 1):
-            # one pass: deflections of the present z, the contacts that it closes, and their sums
-            for m in range(n):
-                mx.sum_c[m] = 0.0
-                mx.sum_s[m] = 0.0
-                y[m] = 0.0
-            changed = 0
-            force = 0.0
-            moment = 0.0
-            for i in range(n_E):
-                if fl.pulley[i] != pulley:
-                    continue
-                for p in range(n_p):
-                    cosine = fl.phi[i, p, 0]
-                    sine = fl.phi[i, p, 1]
-                    pen = fl.pen[i, p]
-                    closed = pen > fl.w[i, p]
-                    w = deflection(z, cosine, sine)
-                    fl.w[i, p] = w
-                    if (pen > w) != closed:
-                        changed += 1
-                    if not pen > w:
-                        continue
-                    force += pen - w
-                    moment += (pen - w) * fl.r[i, p]
-                    if it == n_iter:
-                        continue
-                    mx.sum_c[0] += 1.0
-                    y[0] += pen
-                    ck = cosine
-                    sk = sine
-                    for m in range(1, n):
-                        mx.sum_c[m] += ck
-                        mx.sum_s[m] += sk
-                        if m <= n_k:
-                            y[2 * m - 1] += pen * ck
-                            y[2 * m] += pen * sk
-                        ck, sk = ck * cosine - sk * sine, sk * cosine + ck * sine
-            if it == n_iter or (it > 0 and changed == 0):
-                if force > 0.0:
-                    mx.r[pulley] = moment / force
+        changed = deflect(mx, z, n)
+        for it in range(n_iter):
+            if it > 0 and changed == 0.0:
                 break
+            sums(mx, n, n_k)
             system(c, mx)
-            for m in range(n):
+            for m in range(size):
                 y[m] *= c * root[(m + 1) // 2]
             solve_spd(mx.H, y)
-            for m in range(n):
+            for m in range(size):
                 z[m] = root[(m + 1) // 2] * y[m]
+            changed = deflect(mx, z, n)
+        force = 0.0
+        moment = 0.0
+        for a in range(n):
+            force += mx.sunk[a]
+            moment += mx.sunk[a] * mx.radius[a]
+        if force > 0.0:
+            mx.r[pulley] = moment / force
+        for a in range(n):
+            place = mx.place[a]
+            fl.w[place // n_p, place % n_p] = mx.w[a]
         flips += changed
-    return flips
+    return int(flips)
 
 
 @compiled

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from offline.pushbelt.cyclic import solve_cyclic, solve_profile
+from offline.pushbelt.cyclic import solve_cyclic
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 104, 220])
@@ -24,22 +24,3 @@ def test_cyclic_block_solver_equals_a_dense_one(n):
     solve_cyclic(D, U, x, np.zeros((3, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3, 3)), np.zeros((3, 3)))
     np.testing.assert_allclose(A @ x.ravel(), b.ravel(), atol=1e-9)
     np.testing.assert_allclose(x.ravel(), np.linalg.solve(A, b.ravel()), rtol=1e-7, atol=1e-8)
-
-
-@pytest.mark.parametrize("n", [1, 2, 40, 300])
-def test_profile_solver_equals_a_dense_one(n):
-    rng = np.random.default_rng(n)
-    first = np.maximum(0, np.arange(n) - rng.integers(0, 6, n))
-    first[n - n // 10 :] = 0  # the rows that close the chain
-    A = np.zeros((n, n))
-    for r in range(n):
-        A[r, first[r] : r] = rng.normal(size=r - first[r])
-    A = A + A.T
-    A += np.diag(np.abs(A).sum(1) + rng.uniform(0.01, 1, n))
-    length = np.arange(n) - first + 1
-    at = np.cumsum(length) - length - first
-    packed = np.concatenate([A[r, first[r] : r + 1] for r in range(n)])
-    b = rng.normal(size=n)
-    x = b.copy()
-    solve_profile(packed, at, first, x, n)
-    np.testing.assert_allclose(x, np.linalg.solve(A, b), rtol=1e-9, atol=1e-11)

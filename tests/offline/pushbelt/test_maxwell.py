@@ -27,7 +27,7 @@ def contacts(phi: Any, pen: Any, r: Any = 0.055, pulley: int = 0) -> flank.Flank
 
 def solved(phi: Any, pen: Any, sh: Any = SHEAVES, c: float = BELT.c_el, r: Any = 0.055) -> Any:
     fl = contacts(phi, pen, r)
-    mx = maxwell.maxwell(len(sh.A) - 1)
+    mx = maxwell.maxwell(len(sh.A) - 1, fl.w.size)
     assert maxwell.newton(BELT._replace(c_el=c), sh, fl, mx, 30) == 0
     return c * np.maximum(0.0, fl.pen[:, 0] - fl.w[:, 0]), fl, mx
 
@@ -66,7 +66,7 @@ def test_random_problems_need_few_newton_steps():
     for _ in range(200):
         n = int(rng.integers(2, 120))
         fl = contacts(rng.uniform(0, 2 * np.pi, n), rng.normal(0, 5e-5, n))
-        mx = maxwell.maxwell(4)
+        mx = maxwell.maxwell(4, n)
         sh = SHEAVES._replace(multiplier=float(10 ** rng.uniform(-2, 2)))
         count = 0
         while maxwell.newton(BELT, sh, fl, mx, 1) or not count:
@@ -80,7 +80,7 @@ def test_random_problems_need_few_newton_steps():
 def test_one_warm_started_step_follows_a_moving_belt():
     spacing = 0.054
     r = 0.055
-    mx = maxwell.maxwell(4)
+    mx = maxwell.maxwell(4, 60)
     fl = contacts(np.zeros(60), np.zeros(60))
     worst = 0.0
     for step in range(400):
@@ -155,7 +155,7 @@ def test_forces_turn_with_the_belt_and_pulleys_are_independent():
     np.testing.assert_allclose(solved(phi + 2.345, pen)[0], force, atol=1e-8)
     fl = contacts(np.tile(phi, 2), np.concatenate([pen, 2 * pen]))
     fl.pulley[50:] = 1
-    mx = maxwell.maxwell(4)
+    mx = maxwell.maxwell(4, 100)
     assert maxwell.newton(BELT, SHEAVES, fl, mx, 30) == 0
     both = BELT.c_el * np.maximum(0.0, fl.pen[:, 0] - fl.w[:, 0])
     np.testing.assert_allclose(both[:50], force, rtol=1e-9, atol=1e-8)
@@ -203,6 +203,6 @@ def test_mean_radius_changes_the_reciprocal_polynomial_law_by_twice_the_spread()
 
 def test_nan_penetration_is_no_contact():
     fl = contacts([0.0, 0.1, 0.2], [1e-5, np.nan, 2e-5])
-    mx = maxwell.maxwell(4)
+    mx = maxwell.maxwell(4, 3)
     maxwell.newton(BELT, SHEAVES, fl, mx, 5)
     assert np.isfinite(mx.z).all()

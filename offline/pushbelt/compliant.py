@@ -458,7 +458,7 @@ def saddle_contacts(m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Sad
     for k in range(R.N_B):
         for i in range(8):
             g.r[k, i] = 0.0
-            for j in range(8):
+            for j in range(i + 1):
                 g.H[k, i, j] = 0.0
     half = 0.5 * (p.y_E - p.y_S) - R.h2
     for i in range(p.N_E):
@@ -484,7 +484,7 @@ def saddle_contacts(m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Sad
                 saddle_contact(m, dt, x, w, e, c, g, i, 1.0, gap, k, xi, wd, r_x, r_y, t_x, t_y)
 
 
-@compiled
+@inlined
 def saddle_contact(
     m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Saddles, g: Segments,
     i: int, side: float, gap: float, k: int, xi: float, wd: float, r_x: float, r_y: float, t_x: float, t_y: float,
@@ -574,7 +574,7 @@ def saddle_contact(
         z_n = S_nn * rows[0, a] + S_nt * rows[1, a]
         z_t = S_nt * rows[0, a] + S_tt * rows[1, a]
         r[a] -= L_n * rows[0, a] + L_t * rows[1, a]
-        for b in range(rows.shape[1]):
+        for b in range(a + 1):
             H[a, b] += z_n * rows[0, b] + z_t * rows[1, b]
 
 
@@ -845,7 +845,7 @@ def dot(one: Any, other: Any, o: int, p: int) -> float:
     return float(one[o] * other[p] + one[o + 1] * other[p + 1] + one[o + 2] * other[p + 2])
 
 
-@compiled
+@inlined
 def list_closed(e: Bodies, c: Joints, i: int, N_E: int) -> None:
     """Closed contacts of joint `i` into `slot`, the first two of which are always filled, and their z."""
     count = 0
@@ -1030,8 +1030,8 @@ def substitute(e: Bodies, c: Joints, cut: int, u: Any) -> None:
     for o in range(N_E - 1, -1, -1):
         i = cut + o if cut + o < N_E else cut + o - N_E
         if o == 0:
-            if c.count[i] == 0:
-                break
+            for a in range(c.count[i], 2):
+                c.x[a, i] = 0.0
         elif c.count[i] > 2 or (o < N_E - 1 and c.count[j] > 2):
             n = max(2, c.count[i])
             for b in range(n):
@@ -1056,16 +1056,29 @@ def substitute(e: Bodies, c: Joints, cut: int, u: Any) -> None:
             c.x[0, i] = x_0
             c.x[1, i] = x_1
         j = i
+    h = N_E - 1
     for i in range(N_E):
-        j = i + 1 if i + 1 < N_E else 0
-        for a in range(c.count[i]):
-            s = c.slot[a, i]
-            L = c.x[a, i]
-            c.L[s] = L
-            z = c.z[s]
-            for d in range(3):
-                u[i, d] += z[d] * L
-                u[j, d] += z[3 + d] * L
+        x_0 = c.x[0, i]
+        x_1 = c.x[1, i]
+        s = c.slot[0, i]
+        t = c.slot[1, i]
+        c.L[s] = x_0
+        c.L[t] = x_1
+        z_s = c.z[s]
+        z_t = c.z[t]
+        y_s = c.z[c.slot[0, h]]
+        y_t = c.z[c.slot[1, h]]
+        for d in range(3):
+            u[i, d] += z_s[d] * x_0 + z_t[d] * x_1 + y_s[3 + d] * c.x[0, h] + y_t[3 + d] * c.x[1, h]
+        if c.count[i] > 2:
+            j = i + 1 if i + 1 < N_E else 0
+            for a in range(2, c.count[i]):
+                s = c.slot[a, i]
+                c.L[s] = c.x[a, i]
+                for d in range(3):
+                    u[i, d] += c.z[s, d] * c.x[a, i]
+                    u[j, d] += c.z[s, 3 + d] * c.x[a, i]
+        h = i
 
 
 @compiled

@@ -9,12 +9,12 @@ by block LDL' without pivoting. The last body is kept to the end; eliminating 0 
 
 from typing import Any
 
-from offline.pushbelt.compiled import compiled
+from offline.pushbelt.compiled import compiled, inlined
 
 __all__ = ["solve_cyclic"]
 
 
-@compiled
+@inlined
 def _invert(D: Any, k: int, E: Any) -> None:
     """E = D[k]^-1, symmetric 3x3."""
     a = D[k, 0, 0]

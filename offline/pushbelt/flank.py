@@ -147,18 +147,24 @@ def contact_points(belt, sheaves, q, cs, sn, s, fl):
     cos_d = belt.cos_d
     sin_d = belt.sin_d
     y_E = belt.y_P - belt.h_S
+    I_x, I_y, I_z = axis(s, 0)
+    O_x, O_y, O_z = axis(s, 1)
+    reach_I = (belt.z_P - s[0, 0]) / tan_d + belt.t_R + 2.0 * _NEAR / tan_d
+    reach_O = (belt.z_P - s[1, 0]) / tan_d + belt.t_R + 2.0 * _NEAR / tan_d
     for i in range(n_E):
         pulley = 1 if q[i, 0] < 0.5 * belt.d_A else 0
         x_c = 0.0 if pulley == 1 else belt.d_A
         x = q[i, 0] - x_c - sn[i] * y_E
         y = q[i, 1] + cs[i] * y_E
-        reach = (belt.z_P - s[pulley, 0]) / tan_d + belt.t_R + 2.0 * _NEAR / tan_d
+        reach = reach_I if pulley == 0 else reach_O
         if not (reach > 0.0 and x * x + y * y < reach * reach):
             fl.pulley[i] = -1
             for p in range(n_p):
                 fl.N[i, p] = 0.0
             continue
-        a_x, a_y, a_z = axis(s, pulley)
+        a_x = I_x if pulley == 0 else O_x
+        a_y = I_y if pulley == 0 else O_y
+        a_z = I_z if pulley == 0 else O_z
         near = False
         for p in range(n_p):
             x_E = face(belt, p, n_p)
@@ -176,9 +182,10 @@ def contact_points(belt, sheaves, q, cs, sn, s, fl):
                 r = np.sqrt(e_x * e_x + e_y * e_y + e_z * e_z)
                 if not r > 0.0:
                     break
-                e_x /= r
-                e_y /= r
-                e_z /= r
+                inverse = 1.0 / r
+                e_x *= inverse
+                e_y *= inverse
+                e_z *= inverse
                 n_x = sin_d * e_x - cos_d * a_x
                 n_y = sin_d * e_y - cos_d * a_y
                 n_z = sin_d * e_z - cos_d * a_z
@@ -377,20 +384,14 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
             b_0 += x
             b_1 += y
             b_2 += z
-        # LDL' of the symmetric 3x3 matrix
-        inverse = 1.0 / A_00
-        l_1 = A_01 * inverse
-        l_2 = A_02 * inverse
-        D_1 = A_11 - l_1 * A_01
-        t = A_12 - l_1 * A_02
-        i_1 = 1.0 / D_1
-        l_3 = t * i_1
-        D_2 = A_22 - l_2 * A_02 - l_3 * t
-        b_1 -= l_1 * b_0
-        b_2 -= l_2 * b_0 + l_3 * b_1
-        w_2 = b_2 / D_2
-        w_1 = b_1 * i_1 - l_3 * w_2
-        w_0 = b_0 * inverse - l_1 * w_1 - l_2 * w_2
+        C_00 = A_11 * A_22 - A_12 * A_12
+        C_01 = A_02 * A_12 - A_01 * A_22
+        C_02 = A_01 * A_12 - A_02 * A_11
+        C_12 = A_01 * A_02 - A_00 * A_12
+        inverse = 1.0 / (A_00 * C_00 + A_01 * C_01 + A_02 * C_02)
+        w_0 = inverse * (C_00 * b_0 + C_01 * b_1 + C_02 * b_2)
+        w_1 = inverse * (C_01 * b_0 + (A_00 * A_22 - A_02 * A_02) * b_1 + C_12 * b_2)
+        w_2 = inverse * (C_02 * b_0 + C_12 * b_1 + (A_00 * A_11 - A_01 * A_01) * b_2)
         u[i, 0] = w_0
         u[i, 1] = w_1
         u[i, 2] = w_2

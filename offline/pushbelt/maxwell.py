@@ -47,7 +47,7 @@ class Maxwell(NamedTuple):
 
     z (2, 2 n_k + 1): Fourier coefficients of the deflection [m]; a (2, n_k + 1): compliances [m/N];
     r (2,): mean radius of the contacts [m], 0 before the first call; the rest is scratch: `cos`, `sin`
-    (2 n_k + 1, contacts) of the multiples of the contacts' angles, `place` their places in `Flanks`.
+    (2 n_k + 1, contacts) of the multiples of the contacts' angles, `element` the elements that they are of.
     """
 
     z: NDArray[np.float64]
@@ -65,7 +65,7 @@ class Maxwell(NamedTuple):
     w: NDArray[np.float64]
     closed: NDArray[np.float64]
     sunk: NDArray[np.float64]
-    place: NDArray[np.int64]
+    element: NDArray[np.int64]
 
 
 def maxwell(n_k: int, contacts: int) -> Maxwell:
@@ -87,7 +87,7 @@ def maxwell(n_k: int, contacts: int) -> Maxwell:
         w=np.zeros(contacts),
         closed=np.zeros(contacts),
         sunk=np.zeros(contacts),
-        place=np.zeros(contacts, dtype=np.int64),
+        element=np.zeros(contacts + 1, dtype=np.int64),
     )
 
 
@@ -156,18 +156,20 @@ def gather(fl, pulley, mx):
     n_E, n_p = fl.pen.shape
     cosine = mx.cos[1]
     sine = mx.sin[1]
-    n = 0
+    count = 0
     for i in range(n_E):
-        if fl.pulley[i] != pulley:
-            continue
-        for p in range(n_p):
-            cosine[n] = fl.phi[i, p, 0]
-            sine[n] = fl.phi[i, p, 1]
-            mx.pen[n] = fl.pen[i, p]
-            mx.radius[n] = fl.r[i, p]
-            mx.w[n] = fl.w[i, p]
-            mx.place[n] = i * n_p + p
-            n += 1
+        mx.element[count] = i
+        count += 1 if fl.pulley[i] == pulley else 0
+    n = count * n_p
+    for p in range(n_p):
+        for e in range(count):
+            i = mx.element[e]
+            a = p * count + e
+            cosine[a] = fl.phi[i, p, 0]
+            sine[a] = fl.phi[i, p, 1]
+            mx.pen[a] = fl.pen[i, p]
+            mx.radius[a] = fl.r[i, p]
+            mx.w[a] = fl.w[i, p]
     for m in range(2, mx.cos.shape[0]):
         c = mx.cos[m - 1]
         s = mx.sin[m - 1]
@@ -331,9 +333,10 @@ def newton(belt, sheaves, fl, mx, n_iter):
             moment += mx.sunk[a] * mx.radius[a]
         if force > 0.0:
             mx.r[pulley] = moment / force
-        for a in range(n):
-            place = mx.place[a]
-            fl.w[place // n_p, place % n_p] = mx.w[a]
+        count = n // n_p
+        for p in range(n_p):
+            for e in range(count):
+                fl.w[mx.element[e], p] = mx.w[p * count + e]
         flips += changed
     return int(flips)
 

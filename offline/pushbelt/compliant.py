@@ -47,7 +47,7 @@ from numpy.typing import NDArray
 from offline.pushbelt import hybrid, sheave
 from offline.pushbelt.compiled import compiled, inlined
 from offline.pushbelt.cyclic import solve_cyclic
-from offline.pushbelt.element_element import Joint, gaps
+from offline.pushbelt.element_element import Joint, gaps, switching
 from offline.pushbelt.element_ring import Saddle, project
 from offline.pushbelt.flank import Flanks, axis, contact_points, impulse, normal_forces, point_force
 from offline.pushbelt.hybrid import Frames, Model, Scratch, State
@@ -75,7 +75,8 @@ class Saddles(NamedTuple):
     """Contacts of the ring, the saddle of element i in row 2 i and its ear in row 2 i + 1.
 
     k (n,) finite element or -1; side (n,); gap (n,) [m]; element, ring (n, 2, 3), (n, 2, 8) directions, normal and
-    tangential; S (n, 3): S_nn, S_nt, S_tt; c (n, 2) impulse at rest; L (n, 2) impulse on the element [N s].
+    tangential; S (n, 3): S_nn, S_nt, S_tt; c (n, 2) impulse at rest; L (n, 2) impulse on the element [N s];
+    switched (n,) energy taken by closing or opening on the way here [J].
     """
 
     k: NDArray[np.int64]
@@ -86,6 +87,7 @@ class Saddles(NamedTuple):
     S: Array
     c: Array
     L: Array
+    switched: Array
 
 
 class Segments(NamedTuple):
@@ -170,6 +172,7 @@ def _work(m: Model) -> Work:
             S=np.zeros((2 * N_E, 3)),
             c=np.zeros((2 * N_E, 2)),
             L=np.zeros((2 * N_E, 2)),
+            switched=np.zeros(2 * N_E),
         ),
         segments=Segments(
             H=np.zeros((N_B, 8, 8)),
@@ -466,8 +469,9 @@ def saddle_contacts(m: Model, dt: float, x: State, w: Scratch, e: Bodies, c: Sad
         q_y = x.q[i, 1]
         s_x = q_x + w.cs[i] * p.x
         s_y = q_y + w.sn[i] * p.x
-        c.k[2 * i] = -1
-        c.k[2 * i + 1] = -1
+        for o in range(2 * i, 2 * i + 2):
+            c.k[o] = -1
+            c.switched[o] = 0.0
         x.s_R[i], e_n, _, k, xi, wd, r_x, r_y, t_x, t_y = project(
             R, w.shape, x.s_R[i], s_x - w.sn[i] * p.y_S, s_y + w.cs[i] * p.y_S
         )
@@ -528,6 +532,7 @@ def saddle_contact(
     for a in range(8):
         v_n -= rows[0, a] * y[a]
         v_t -= rows[1, a] * y[a]
+    c.switched[o] = switching(p.k, gap, side * v_n, dt) if m.unilateral else 0.0
     if m.unilateral and not (gap < 0.0 or gap + dt * side * v_n < 0.0):
         return
     k_h = p.k * dt + p.d
@@ -1124,6 +1129,7 @@ def saddle_losses(p: Saddle, dt: float, u: Any, k: Work, w: Scratch) -> Any:
         for a in range(3):
             w.N_saddle[i, a] = 0.0
         for o in range(2 * i, 2 * i + 2):
+            lost_d += c.switched[o]
             f = c.k[o]
             if f < 0:
                 continue
@@ -1162,8 +1168,8 @@ def joint_losses(dt: float, u: Any, k: Work, w: Scratch) -> float:
             w.N_joint[i, a] = 0.0
     for a in range(c.n[0]):
         elastic = max(0.0, -c.k[a] * c.gap[a])
-        rate = gap_rate(c, a, mean, N_E)
-        lost -= (c.L[a] - dt * elastic) * rate
+        lost -= (c.L[a] - dt * elastic) * gap_rate(c, a, mean, N_E)
+        lost += switching(c.k[a], c.gap[a], gap_rate(c, a, k.u_E, N_E), dt)
         w.N_joint[c.joint[a], c.kind[a]] = c.L[a] / dt
     return lost
 

@@ -20,6 +20,11 @@ with unscaled values it rolls off too far or jams at the bottom.
 
 The work that damping takes in a step is the wrench of a joint's dampers times dt and the mean of its twist before and
 after the step. The twist after the step is met in the next one, at a place that is u dt further on.
+
+Closing and opening. The work of a spring is the trapezoidal rule of its force, which is its potential while it stays
+closed. A contact that closes within a step, from the gap g_0 > 0 to g < 0, takes k |g| g_0/2 more than it stores, one
+that opens gives that much more back (`switching`). Contacts close faster than they open: the rest, of second order in
+the step, is a loss, and is counted with the dampers.
 """
 
 from typing import Any, NamedTuple
@@ -29,7 +34,9 @@ import numpy as np
 from offline.pushbelt.compiled import compiled, inlined
 from offline.pushbelt.parameters import Belt
 
-__all__ = ["CONTACTS", "Joint", "gaps", "joint", "joint_energy", "joint_forces"]
+__all__ = ["CONTACTS", "Joint", "gaps", "joint", "joint_energy", "joint_forces", "switching"]
+
+_FAST = 5.0  # [m/s]; no contact opens faster
 
 CONTACTS = ("rocking", "top", "bottom", "pin_1", "pin_2", "pin_3")
 
@@ -105,6 +112,16 @@ def joint(belt: Belt) -> Joint:
 
 
 @inlined
+def switching(k: float, g: float, rate: float, dt: float) -> float:
+    """Energy [J] that a spring k takes without storing it if it came to the gap `g` through zero within the step `dt`.
+
+    Positive when it closes, negative when it opens; `rate` of the gap on the way.
+    """
+    before = g - dt * rate
+    return 0.5 * k * abs(g) * before if before * g < 0.0 else 0.0
+
+
+@inlined
 def gaps(J: Joint, dx: float, dy: float, c: float, s: float) -> Any:
     """Gaps and contact points of one joint in the frame of j.
 
@@ -165,11 +182,12 @@ def joint_forces(J: Joint, q: Any, u: Any, cs: Any, sn: Any, f: Any, N: Any, dam
 
     Returns
     -------
-    float : work that the dampers took in the last step [J]
+    float : work that the dampers took in the last step, and what closing and opening took on the way here [J]
     """
     N_E = J.N_E
     work = 0.0
     half = 0.5 * dt
+    near = _FAST * dt
     for i in range(N_E):
         j = i + 1 if i + 1 < N_E else 0
         ci = cs[i]
@@ -201,33 +219,45 @@ def joint_forces(J: Joint, q: Any, u: Any, cs: Any, sn: Any, f: Any, N: Any, dam
         Dx = 0.0
         Dy = 0.0
         D = 0.0
+        if g_R < near:
+            g_rate = om * y_R - ax
+            work += switching(J.k_R, g_R, g_rate, dt)
         if g_R < 0.0:
-            n = _law(J.k_R, J.d_R, g_R, om * y_R - ax)
+            n = _law(J.k_R, J.d_R, g_R, g_rate)
             N[i, 0] = n
             Fx -= n
             M += y_R * n
             n += J.k_R * g_R
             Dx -= n
             D += y_R * n
+        if g_T < near:
+            g_rate = om * y_T - ax
+            work += switching(J.k_T, g_T, g_rate, dt)
         if g_T < 0.0:
-            n = _law(J.k_T, J.d_T, g_T, om * y_T - ax)
+            n = _law(J.k_T, J.d_T, g_T, g_rate)
             N[i, 1] = n
             Fx -= n
             M += y_T * n
             n += J.k_T * g_T
             Dx -= n
             D += y_T * n
+        if g_B < near:
+            g_rate = om * y_B - ax
+            work += switching(J.k_B, g_B, g_rate, dt)
         if g_B < 0.0:
-            n = _law(J.k_B, J.d_B, g_B, om * y_B - ax)
+            n = _law(J.k_B, J.d_B, g_B, g_rate)
             N[i, 2] = n
             Fx -= n
             M += y_B * n
             n += J.k_B * g_B
             Dx -= n
             D += y_B * n
-        if g_1 < 0.0:
+        if g_1 < near:
             arm = J.sin_a * y_1 - J.cos_a * x_1
-            n = _law(J.k_PH, J.d_PH, g_1, arm * om - J.sin_a * ax - J.cos_a * ay)
+            g_rate = arm * om - J.sin_a * ax - J.cos_a * ay
+            work += switching(J.k_PH, g_1, g_rate, dt)
+        if g_1 < 0.0:
+            n = _law(J.k_PH, J.d_PH, g_1, g_rate)
             N[i, 3] = n
             Fx -= J.sin_a * n
             Fy -= J.cos_a * n
@@ -236,9 +266,12 @@ def joint_forces(J: Joint, q: Any, u: Any, cs: Any, sn: Any, f: Any, N: Any, dam
             Dx -= J.sin_a * n
             Dy -= J.cos_a * n
             D += arm * n
-        if g_2 < 0.0:
+        if g_2 < near:
             arm = J.sin_a * y_2 + J.cos_a * x_2
-            n = _law(J.k_PH, J.d_PH, g_2, arm * om - J.sin_a * ax + J.cos_a * ay)
+            g_rate = arm * om - J.sin_a * ax + J.cos_a * ay
+            work += switching(J.k_PH, g_2, g_rate, dt)
+        if g_2 < 0.0:
+            n = _law(J.k_PH, J.d_PH, g_2, g_rate)
             N[i, 4] = n
             Fx -= J.sin_a * n
             Fy += J.cos_a * n
@@ -247,11 +280,14 @@ def joint_forces(J: Joint, q: Any, u: Any, cs: Any, sn: Any, f: Any, N: Any, dam
             Dx -= J.sin_a * n
             Dy += J.cos_a * n
             D += arm * n
-        if g_3 < 0.0:
+        if g_3 < near:
             n3x = c * J.sin_b + s * J.cos_b
             n3y = s * J.sin_b - c * J.cos_b
             arm = n3x * J.y_H2 - n3y * J.x_rear
-            n = _law(J.k_PH, J.d_PH, g_3, arm * om - n3x * ax - n3y * ay)
+            g_rate = arm * om - n3x * ax - n3y * ay
+            work += switching(J.k_PH, g_3, g_rate, dt)
+        if g_3 < 0.0:
+            n = _law(J.k_PH, J.d_PH, g_3, g_rate)
             N[i, 5] = n
             Fx -= n3x * n
             Fy -= n3y * n

@@ -20,7 +20,8 @@ a larger v_muR: one of 2/3 makes push forces at half load, where the ring slips 
 Both bodies are loaded at the same point, the ring's surface: no force or moment is lost.
 
 Work in a step is force times dt times the mean of the velocities before and after the step; the velocity after it is
-met in the next one, at a place that is u dt further on.
+met in the next one, at a place that is u dt further on. What closing and opening within a step takes counts with the
+dampers, see `element_element`.
 """
 
 from typing import Any, NamedTuple
@@ -28,6 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from offline.pushbelt.compiled import compiled, inlined
+from offline.pushbelt.element_element import switching
 from offline.pushbelt.parameters import Belt
 from offline.pushbelt.ring import Ring, mobility, point, push, velocity
 
@@ -131,6 +133,8 @@ def _contact(
     v_t = v_x * t_x + v_y * t_y + h * omega
     lost_d = -0.5 * dt * memory[i, o] * (memory[i, o + 1] + gap_rate)
     lost_t = -0.5 * dt * memory[i, o + 2] * (memory[i, o + 3] + v_t)
+    if not both:
+        lost_d += switching(p.k, gap, gap_rate, dt)
     f_n = 0.0
     f_t = 0.0
     if closed:

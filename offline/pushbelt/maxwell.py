@@ -47,7 +47,7 @@ class Maxwell(NamedTuple):
 
     z (2, 2 n_k + 1): Fourier coefficients of the deflection [m]; a (2, n_k + 1): compliances [m/N];
     r (2,): mean radius of the contacts [m], 0 before the first call; the rest is scratch: `cos`, `sin`
-    (2 n_k + 1, contacts) of the multiples of the contacts' angles, `element` the elements that they are of.
+    (2 n_k + 1, contacts) of the multiples of the contacts' angles.
     """
 
     z: NDArray[np.float64]
@@ -65,7 +65,6 @@ class Maxwell(NamedTuple):
     w: NDArray[np.float64]
     closed: NDArray[np.float64]
     sunk: NDArray[np.float64]
-    element: NDArray[np.int64]
 
 
 def maxwell(n_k: int, contacts: int) -> Maxwell:
@@ -87,7 +86,6 @@ def maxwell(n_k: int, contacts: int) -> Maxwell:
         w=np.zeros(contacts),
         closed=np.zeros(contacts),
         sunk=np.zeros(contacts),
-        element=np.zeros(contacts + 1, dtype=np.int64),
     )
 
 
@@ -156,20 +154,16 @@ def gather(fl, pulley, mx):
     n_E, n_p = fl.pen.shape
     cosine = mx.cos[1]
     sine = mx.sin[1]
-    count = 0
-    for i in range(n_E):
-        mx.element[count] = i
-        count += 1 if fl.pulley[i] == pulley else 0
-    n = count * n_p
+    n = 0
     for p in range(n_p):
-        for e in range(count):
-            i = mx.element[e]
-            a = p * count + e
-            cosine[a] = fl.phi[i, p, 0]
-            sine[a] = fl.phi[i, p, 1]
-            mx.pen[a] = fl.pen[i, p]
-            mx.radius[a] = fl.r[i, p]
-            mx.w[a] = fl.w[i, p]
+        for i in range(n_E):
+            if fl.pulley[i] == pulley:
+                cosine[n] = fl.phi[i, p, 0]
+                sine[n] = fl.phi[i, p, 1]
+                mx.pen[n] = fl.pen[i, p]
+                mx.radius[n] = fl.r[i, p]
+                mx.w[n] = fl.w[i, p]
+                n += 1
     for m in range(2, mx.cos.shape[0]):
         c = mx.cos[m - 1]
         s = mx.sin[m - 1]
@@ -291,7 +285,7 @@ def newton(belt, sheaves, fl, mx, n_iter):
     int
         Contacts that opened or closed in the last Newton step, both pulleys: 0 means that z is the exact solution.
     """
-    n_p = fl.pen.shape[1]
+    n_E, n_p = fl.pen.shape
     c = belt.c_el / n_p
     size = mx.y.size
     n_k = (size - 1) // 2
@@ -333,10 +327,12 @@ def newton(belt, sheaves, fl, mx, n_iter):
             moment += mx.sunk[a] * mx.radius[a]
         if force > 0.0:
             mx.r[pulley] = moment / force
-        count = n // n_p
+        n = 0
         for p in range(n_p):
-            for e in range(count):
-                fl.w[mx.element[e], p] = mx.w[p * count + e]
+            for i in range(n_E):
+                if fl.pulley[i] == pulley:
+                    fl.w[i, p] = mx.w[n]
+                    n += 1
         flips += changed
     return int(flips)
 

@@ -143,6 +143,9 @@ def turned(c: float, s: float, angle: float) -> Any:
     return cn * scale, sn * scale
 
 
+_TAIL = 1.0 / 71.6  # last coefficient, which stands for all that follow
+
+
 @inlined
 def angle_of(s: float, c: float) -> float:
     """Angle [rad] from its sine and cosine; the series of arcsin below 0.15 rad, where the belt lives."""
@@ -156,7 +159,7 @@ def angle_of(s: float, c: float) -> float:
                 + x
                 * (
                     3.0 / 40.0
-                    + x * (5.0 / 112.0 + x * (35.0 / 1152.0 + x * (63.0 / 2816.0 + x * (231.0 / 13312.0 + x * (1.0 / 71.6)))))
+                    + x * (5.0 / 112.0 + x * (35.0 / 1152.0 + x * (63.0 / 2816.0 + x * (231.0 / 13312.0 + x * _TAIL))))
                 )
             )
         )

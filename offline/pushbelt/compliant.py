@@ -91,10 +91,10 @@ class Saddles(NamedTuple):
 
 
 class Segments(NamedTuple):
-    """Finite elements of the ring in their variables y = (L_t, L_n, tau, sigma, w_L, w_R, w_a, w_b) of the chord frame.
+    """Finite elements of the ring in y = (x_L, y_L, phi_L, x_R, y_R, phi_R, w_a, w_b), rates of nodes and deflection.
 
     Per finite element: H (N_B, 8, 8) lower triangle and r (N_B, 8) of the system, X (N_B, 2, 6) and z (N_B, 2) what
-    the condensed deflections need, y (N_B, 8) the rates after the step, old (8,) those of one before; Dn, U, C, W, V, E
+    the condensed deflections need, y (N_B, 8) the rates after the step, old (8,) those of one before; Dn, U, C, W, V
     of `cyclic.solve_cyclic` and its right-hand side x.
     """
 
@@ -110,7 +110,6 @@ class Segments(NamedTuple):
     C: Array
     W: Array
     V: Array
-    E: Array
 
 
 class Joints(NamedTuple):
@@ -120,8 +119,8 @@ class Joints(NamedTuple):
     (6 N_E + 1,); closed (6 N_E,); start (N_E + 1,) first contact of each joint; z (6 N_E + 1, 6) D^-1 row; diagonal,
     b (6 N_E + 1,) of the system; the last entry is a contact that does nothing.
     Per joint i: count (N_E,), slot (6, N_E) closed contacts, renewed (N_E,) whether these are others than before;
-    P (6, 6, N_E) inverse of the eliminated block, B (6, 6, N_E) coupling to the joint before, F (6, 6, N_E) to the
-    joint at which the chain is opened, y, x (6, N_E) right-hand side and solution.
+    P (6, 6, N_E) inverse of the eliminated block, W (6, 6, N_E) coupling to the joint before times its P, F (6, 6, N_E)
+    to the joint at which the chain is opened, y, x (6, N_E) right-hand side and solution.
     """
 
     n: NDArray[np.int64]
@@ -141,7 +140,7 @@ class Joints(NamedTuple):
     slot: NDArray[np.int64]
     renewed: NDArray[np.bool_]
     P: Array
-    B: Array
+    W: Array
     F: Array
     y: Array
     x: Array
@@ -187,7 +186,6 @@ def _work(m: Model) -> Work:
             C=np.zeros((3, 3)),
             W=np.zeros((N_B, 3, 3)),
             V=np.zeros((N_B, 3, 3)),
-            E=np.zeros((3, 3)),
         ),
         joints=Joints(
             n=np.zeros(1, dtype=np.int64),
@@ -207,7 +205,7 @@ def _work(m: Model) -> Work:
             slot=np.full((6, N_E), n),
             renewed=np.zeros(N_E, dtype=np.bool_),
             P=np.zeros((6, 6, N_E)),
-            B=np.zeros((6, 6, N_E)),
+            W=np.zeros((6, 6, N_E)),
             F=np.zeros((6, 6, N_E)),
             y=np.zeros((6, N_E)),
             x=np.zeros((6, N_E)),
@@ -279,14 +277,14 @@ def step(m: Model, x: State, w: Scratch, k: Work, soft: Belt, b: Any, dt: float,
         for a in range(3):
             k.u_E[i, a] = x.u[i, a]
             w.f[i, a] = 0.0
-    joint_contacts(m.joint, dt, x.q, x.u, w.cs, w.sn, k.joints, w.f)
+    work[4] += joint_contacts(m.joint, dt, x.q, x.u, w.cs, w.sn, k.joints, w.f)
     free_elements(m.belt, dt, x.u, w.f, x.sd, w, k.bodies)
     saddle_contacts(m, dt, x, w, k.bodies, k.saddles, k.segments)
     solve_ring(m.ring, dt, x.u_R, w, k.segments)
     saddle_impulses(k)
     solve_joints(dt, k.bodies, k.joints, x.u)
     work[10] += ring_losses(m.ring, dt, w, k.segments)
-    lost_d, lost_t = saddle_losses(m.saddle, dt, x.u, k, w)
+    lost_d, lost_t = saddle_losses(m.saddle, m.ring.l, dt, x.u, k, w)
     work[5] += lost_d
     work[6] += lost_t
     work[4] += joint_losses(dt, x.u, k, w)
@@ -303,10 +301,16 @@ def step(m: Model, x: State, w: Scratch, k: Work, soft: Belt, b: Any, dt: float,
 
 
 @compiled
-def joint_contacts(J: Joint, dt: float, q: Any, u: Any, cs: Any, sn: Any, c: Joints, f: Any) -> None:
-    """List the contacts of all joints that are closed or near; add their elastic forces now to `f` (N_E, 3)."""
+def joint_contacts(J: Joint, dt: float, q: Any, u: Any, cs: Any, sn: Any, c: Joints, f: Any) -> float:
+    """List the contacts of all joints that are closed or near; add their elastic forces now to `f` (N_E, 3).
+
+    Returns
+    -------
+    float : energy that closing and opening on the way here took [J]
+    """
     N_E = J.N_E
     n = 0
+    lost = 0.0
     for i in range(N_E):
         j = i + 1 if i + 1 < N_E else 0
         c.start[i] = n
@@ -376,6 +380,7 @@ def joint_contacts(J: Joint, dt: float, q: Any, u: Any, cs: Any, sn: Any, c: Joi
             c.d[n] = d
             c.closed[n] = g + dt * rate < 0.0
             n += 1
+            lost += switching(k, g, rate, dt)
             if g < 0.0:
                 e = -k * g
                 f[i, 0] += e * gx
@@ -386,6 +391,7 @@ def joint_contacts(J: Joint, dt: float, q: Any, u: Any, cs: Any, sn: Any, c: Joi
                 f[j, 2] -= e * M
     c.start[N_E] = n
     c.n[0] = n
+    return lost
 
 
 @inlined
@@ -506,6 +512,7 @@ def saddle_contact(
     l_n = a_x * n_y - a_y * n_x
     l_t = a_x * t_y - a_y * t_x
     inv = shape[INV]
+    l = m.ring.l  # noqa: E741
     # the directions in the variables of the finite element
     rows = c.ring[o]
     one = 1.0 - xi
@@ -517,16 +524,19 @@ def saddle_contact(
         mu = 0.0 if d == 0 else -h * inv
         along = x_d * shape[NY] - y_d * shape[NX]
         across = x_d * shape[NX] + y_d * shape[NY]
-        rows[d, 0] = along
-        rows[d, 1] = across
-        rows[d, 2] = along * xi
-        rows[d, 3] = across * xi + mu - along * wd * inv
-        rows[d, 4] = across * eta * one + mu * one * (1.0 - 3.0 * xi)
-        rows[d, 5] = -across * eta * xi - mu * xi * (2.0 - 3.0 * xi)
+        left = across * eta * one + mu * one * (1.0 - 3.0 * xi)
+        right = -across * eta * xi - mu * xi * (2.0 - 3.0 * xi)
+        turn = across * xi + mu - along * wd * inv - l * inv * (left + right)
+        rows[d, 3] = xi * along * shape[NY] + turn * shape[NX]
+        rows[d, 4] = turn * shape[NY] - xi * along * shape[NX]
+        rows[d, 0] = x_d - rows[d, 3]
+        rows[d, 1] = y_d - rows[d, 4]
+        rows[d, 2] = l * left
+        rows[d, 5] = l * right
         rows[d, 6] = across * eta * eta + mu * 2.0 * eta * z
         rows[d, 7] = across * eta * eta * z + mu * 2.0 * eta * (1.0 - 5.0 * eta)
     y = g.y[k]
-    chord(rate, shape, y)
+    nodal(rate, l, y)
     v_n = n_x * x.u[i, 0] + n_y * x.u[i, 1] + l_n * x.u[i, 2]
     v_t = t_x * x.u[i, 0] + t_y * x.u[i, 1] + l_t * x.u[i, 2]
     for a in range(8):
@@ -584,16 +594,14 @@ def saddle_contact(
 
 
 @inlined
-def chord(rate: Any, shape: Any, y: Any) -> None:
-    """Rates of one finite element, (9,) of `ring.rate_of`, in the variables y (8,) of its chord frame."""
-    n_x = shape[NX]
-    n_y = shape[NY]
-    y[0] = rate[0] * n_y - rate[1] * n_x
-    y[1] = rate[0] * n_x + rate[1] * n_y
-    y[2] = rate[2] * n_y - rate[3] * n_x
-    y[3] = rate[2] * n_x + rate[3] * n_y
-    y[4] = rate[5]
-    y[5] = rate[6]
+def nodal(rate: Any, l: float, y: Any) -> None:  # noqa: E741
+    """Rates of one finite element, (9,) of `ring.rate_of`, in the variables y (8,) of `Segments`."""
+    y[0] = rate[0]
+    y[1] = rate[1]
+    y[2] = rate[4] + rate[5] / l
+    y[3] = rate[0] + rate[2]
+    y[4] = rate[1] + rate[3]
+    y[5] = rate[4] + rate[6] / l
     y[6] = rate[7]
     y[7] = rate[8]
 
@@ -645,26 +653,67 @@ def solve_ring(R: Ring, dt: float, u_R: Any, w: Scratch, g: Segments) -> None:
         H = g.H[k]
         r = g.r[k]
         X = g.X[k]
-        inv = shape[INV]
-        T = w.tension[k]
-        ax, be, te = stiff(R, dt, T)
+        v = g.old
+        ax, be, te = stiff(R, dt, w.tension[k])
         gl, gr, ga, gb = slopes(shape, l)
-        tl_ = te / l
-        H[2, 2] += ax
-        H[4, 2] += ax * gl
-        H[5, 2] += ax * gr
-        H[6, 2] += ax * ga
-        H[7, 2] += ax * gb
-        H[4, 4] += ax * gl * gl + 4.0 * be + tl_ * (2.0 / 15.0)
-        H[5, 4] += ax * gl * gr + 2.0 * be - tl_ / 30.0
-        H[5, 5] += ax * gr * gr + 4.0 * be + tl_ * (2.0 / 15.0)
-        H[6, 4] += ax * gl * ga + tl_ / 30.0
-        H[6, 5] += ax * gr * ga - tl_ / 30.0
-        H[6, 6] += ax * ga * ga + 0.8 * be + tl_ * (2.0 / 105.0) + m_a
-        H[7, 4] += ax * gl * gb + tl_ / 70.0
-        H[7, 5] += ax * gr * gb + tl_ / 70.0
-        H[7, 6] += ax * ga * gb
-        H[7, 7] += ax * gb * gb + 4.0 / 7.0 * be + tl_ * (2.0 / 315.0) + m_b
+        h = l * shape[INV]
+        # stretch
+        turn = -h * (gl + gr)
+        v[3] = shape[NY] + turn * shape[NX]
+        v[4] = turn * shape[NY] - shape[NX]
+        v[0] = -v[3]
+        v[1] = -v[4]
+        v[2] = l * gl
+        v[5] = l * gr
+        v[6] = ga
+        v[7] = gb
+        for i in range(8):
+            for j in range(i + 1):
+                H[i, j] += ax * v[i] * v[j]
+        # bending and tension: forms in w_L, w_R, w_a, w_b with w_L = l (phi_L - phi_S), w_R alike
+        te /= l
+        K_LL = 4.0 * be + te * (2.0 / 15.0)
+        K_LR = 2.0 * be - te / 30.0
+        K_aL = l * te / 30.0
+        K_bL = te / 70.0
+        n_x = h * shape[NX]
+        n_y = h * shape[NY]
+        c = l * (K_LL + K_LR)
+        s = 2.0 * (K_LL + K_LR)
+        s_xx = s * n_x * n_x
+        s_xy = s * n_x * n_y
+        s_yy = s * n_y * n_y
+        H[0, 0] += s_xx
+        H[1, 0] += s_xy
+        H[1, 1] += s_yy
+        H[2, 0] += c * n_x
+        H[2, 1] += c * n_y
+        H[2, 2] += l * l * K_LL
+        H[3, 0] -= s_xx
+        H[3, 1] -= s_xy
+        H[3, 2] -= c * n_x
+        H[3, 3] += s_xx
+        H[4, 0] -= s_xy
+        H[4, 1] -= s_yy
+        H[4, 2] -= c * n_y
+        H[4, 3] += s_xy
+        H[4, 4] += s_yy
+        H[5, 0] += c * n_x
+        H[5, 1] += c * n_y
+        H[5, 2] += l * l * K_LR
+        H[5, 3] -= c * n_x
+        H[5, 4] -= c * n_y
+        H[5, 5] += l * l * K_LL
+        H[6, 2] += K_aL
+        H[6, 5] -= K_aL
+        H[6, 6] += 0.8 * be + te * (2.0 / 105.0) + m_a
+        H[7, 0] += 2.0 * K_bL * n_x
+        H[7, 1] += 2.0 * K_bL * n_y
+        H[7, 2] += l * K_bL
+        H[7, 3] -= 2.0 * K_bL * n_x
+        H[7, 4] -= 2.0 * K_bL * n_y
+        H[7, 5] += l * K_bL
+        H[7, 7] += 4.0 / 7.0 * be + te * (2.0 / 315.0) + m_b
         r[6] += m_a * w.rate[k, 7] + dt * (9.0 / 256.0) * (w.F_R[k, 3] + w.F_R[k, 4])
         r[7] += m_b * w.rate[k, 8] + dt * (9.0 / 512.0) * (w.F_R[k, 3] - w.F_R[k, 4])
         # condense w_a, w_b
@@ -679,79 +728,25 @@ def solve_ring(R: Ring, dt: float, u_R: Any, w: Scratch, g: Segments) -> None:
         for i in range(6):
             X[0, i] = c_aa * H[6, i] + c_ab * H[7, i]
             X[1, i] = c_ab * H[6, i] + c_bb * H[7, i]
-            r[i] -= H[6, i] * z_a + H[7, i] * z_b
-        for i in range(6):
-            for j in range(i + 1):
-                H[i, j] -= H[6, i] * X[0, j] + H[7, i] * X[1, j]
-                H[j, i] = H[i, j]
-        # (w_L, w_R) = l (phi_L, phi_R) - l inv sigma;  tau, sigma = R - L;  chord frame -> inertial frame
-        h = l * inv
-        t_x = shape[NY]
-        t_y = -shape[NX]
-        r[3] -= h * (r[4] + r[5])
-        r[4] *= l
-        r[5] *= l
-        r[0] -= r[2]
-        r[1] -= r[3]
-        for i in range(6):
-            H[i, 3] -= h * (H[i, 4] + H[i, 5])
-            H[i, 4] *= l
-            H[i, 5] *= l
-            H[i, 0] -= H[i, 2]
-            H[i, 1] -= H[i, 3]
-            for o in range(0, 4, 2):
-                a = H[i, o]
-                b = H[i, o + 1]
-                H[i, o] = t_x * a - t_y * b
-                H[i, o + 1] = t_y * a + t_x * b
-        for i in range(6):
-            H[3, i] -= h * (H[4, i] + H[5, i])
-            H[4, i] *= l
-            H[5, i] *= l
-            H[0, i] -= H[2, i]
-            H[1, i] -= H[3, i]
-            for o in range(0, 4, 2):
-                a = H[o, i]
-                b = H[o + 1, i]
-                H[o, i] = t_x * a - t_y * b
-                H[o + 1, i] = t_y * a + t_x * b
-        for o in range(0, 4, 2):
-            a = r[o]
-            b = r[o + 1]
-            r[o] = t_x * a - t_y * b
-            r[o + 1] = t_y * a + t_x * b
         j = k + 1 if k + 1 < N_B else 0
         D_L = g.Dn[k]
         D_R = g.Dn[j]
         U = g.U[k]
         for a in range(3):
-            i_L = a if a < 2 else 4
-            i_R = a + 2 if a < 2 else 5
-            g.x[k, a] += r[i_L]
-            g.x[j, a] += r[i_R]
+            g.x[k, a] += r[a] - H[6, a] * z_a - H[7, a] * z_b
+            g.x[j, a] += r[3 + a] - H[6, 3 + a] * z_a - H[7, 3 + a] * z_b
             for b in range(3):
-                j_L = b if b < 2 else 4
-                j_R = b + 2 if b < 2 else 5
-                U[a, b] = H[i_L, j_R]
+                U[a, b] = H[3 + b, a] - H[6, a] * X[0, 3 + b] - H[7, a] * X[1, 3 + b]
                 if b <= a:
-                    D_L[a, b] += H[i_L, j_L]
-                    D_R[a, b] += H[i_R, j_R]
-    solve_cyclic(g.Dn, g.U, g.x, g.C, g.W, g.V, g.E)
+                    D_L[a, b] += H[a, b] - H[6, a] * X[0, b] - H[7, a] * X[1, b]
+                    D_R[a, b] += H[3 + a, 3 + b] - H[6, 3 + a] * X[0, 3 + b] - H[7, 3 + a] * X[1, 3 + b]
+    solve_cyclic(g.Dn, g.U, g.x, g.C, g.W, g.V)
     for k in range(N_B):
         j = k + 1 if k + 1 < N_B else 0
-        shape = w.shape[k]
         y = g.y[k]
-        t_x = shape[NY]
-        t_y = -shape[NX]
-        h = l * shape[INV]
-        d_x = g.x[j, 0] - g.x[k, 0]
-        d_y = g.x[j, 1] - g.x[k, 1]
-        y[0] = t_x * g.x[k, 0] + t_y * g.x[k, 1]
-        y[1] = -t_y * g.x[k, 0] + t_x * g.x[k, 1]
-        y[2] = t_x * d_x + t_y * d_y
-        y[3] = -t_y * d_x + t_x * d_y
-        y[4] = l * g.x[k, 2] - h * y[3]
-        y[5] = l * g.x[j, 2] - h * y[3]
+        for a in range(3):
+            y[a] = g.x[k, a]
+            y[3 + a] = g.x[j, a]
         z_a = g.z[k, 0]
         z_b = g.z[k, 1]
         for i in range(6):
@@ -907,14 +902,14 @@ def eliminate(c: Joints, cut: int, N_E: int) -> None:
             B_1 = dot(row_s, z_t, 0, 3)
             B_2 = dot(row_t, z_s, 0, 3)
             B_3 = dot(row_t, z_t, 0, 3)
-            c.B[0, 0, i] = B_0
-            c.B[0, 1, i] = B_1
-            c.B[1, 0, i] = B_2
-            c.B[1, 1, i] = B_3
             w_0 = B_0 * c.P[0, 0, h] + B_1 * c.P[1, 0, h]
             w_1 = B_0 * c.P[1, 0, h] + B_1 * c.P[1, 1, h]
             w_2 = B_2 * c.P[0, 0, h] + B_3 * c.P[1, 0, h]
             w_3 = B_2 * c.P[1, 0, h] + B_3 * c.P[1, 1, h]
+            c.W[0, 0, i] = w_0
+            c.W[0, 1, i] = w_1
+            c.W[1, 0, i] = w_2
+            c.W[1, 1, i] = w_3
             P_0 -= w_0 * B_0 + w_1 * B_1
             P_1 -= w_2 * B_0 + w_3 * B_1
             P_2 -= w_2 * B_2 + w_3 * B_3
@@ -936,8 +931,6 @@ def eliminate_many(c: Joints, i: int, h: int, first: bool) -> None:
     m = 0 if first else max(2, c.count[h])
     for a in range(n):
         s = c.slot[a, i]
-        for b in range(m):
-            c.B[a, b, i] = dot(c.row[s], c.z[c.slot[b, h]], 0, 3)
         for b in range(n):
             z = c.z[c.slot[b, i]]
             c.P[a, b, i] = dot(c.row[s], z, 0, 0) + dot(c.row[s], z, 3, 3)
@@ -946,10 +939,11 @@ def eliminate_many(c: Joints, i: int, h: int, first: bool) -> None:
         for d in range(m):
             w = 0.0
             for b in range(m):
-                w += c.B[a, b, i] * c.P[b, d, h]
+                w += dot(c.row[s], c.z[c.slot[b, h]], 0, 3) * c.P[b, d, h]
+            c.W[a, d, i] = w
             c.y[a, i] -= w * c.y[d, h]
             for b in range(a + 1):
-                c.P[a, b, i] -= w * c.B[b, d, i]
+                c.P[a, b, i] -= w * dot(c.row[c.slot[b, i]], c.z[c.slot[d, h]], 0, 3)
     for a in range(n):
         for b in range(a):
             c.P[b, a, i] = c.P[a, b, i]
@@ -996,9 +990,8 @@ def close_chain(c: Joints, cut: int, N_E: int) -> None:
                 if o == N_E - 1:
                     F += dot(row, z, 3, 0)
                 if o > 1:
-                    for b in range(max(2, c.count[h])):
-                        for d in range(max(2, c.count[h])):
-                            F -= c.B[a, b, i] * P[b, d, h] * c.F[d, q, h]
+                    for d in range(max(2, c.count[h])):
+                        F -= c.W[a, d, i] * c.F[d, q, h]
                 c.F[a, q, i] = F
         for q in range(n):
             for a in range(m):
@@ -1039,25 +1032,25 @@ def substitute(e: Bodies, c: Joints, cut: int, u: Any) -> None:
                 c.x[a, i] = 0.0
         elif c.count[i] > 2 or (o < N_E - 1 and c.count[j] > 2):
             n = max(2, c.count[i])
-            for b in range(n):
-                c.x[b, i] = 0.0
             for a in range(n):
-                y = c.y[a, i]
+                x = 0.0
+                for b in range(n):
+                    x += c.P[a, b, i] * c.y[b, i]
                 if o < N_E - 1:
                     for b in range(max(2, c.count[j])):
-                        y -= c.B[b, a, j] * c.x[b, j]
-                for b in range(n):
-                    c.x[b, i] += c.P[b, a, i] * y
+                        x -= c.W[b, a, j] * c.x[b, j]
+                c.x[a, i] = x
             x_0 = c.x[0, i]
             x_1 = c.x[1, i]
         else:
-            y_0 = c.y[0, i]
-            y_1 = c.y[1, i]
+            y_0 = c.P[0, 0, i] * c.y[0, i] + c.P[0, 1, i] * c.y[1, i]
+            y_1 = c.P[1, 0, i] * c.y[0, i] + c.P[1, 1, i] * c.y[1, i]
             if o < N_E - 1:
-                y_0 -= c.B[0, 0, j] * x_0 + c.B[1, 0, j] * x_1
-                y_1 -= c.B[0, 1, j] * x_0 + c.B[1, 1, j] * x_1
-            x_0 = c.P[0, 0, i] * y_0 + c.P[0, 1, i] * y_1
-            x_1 = c.P[1, 0, i] * y_0 + c.P[1, 1, i] * y_1
+                x = c.W[0, 0, j] * x_0 + c.W[1, 0, j] * x_1
+                y_1 -= c.W[0, 1, j] * x_0 + c.W[1, 1, j] * x_1
+                y_0 -= x
+            x_0 = y_0
+            x_1 = y_1
             c.x[0, i] = x_0
             c.x[1, i] = x_1
         j = i
@@ -1090,36 +1083,43 @@ def substitute(e: Bodies, c: Joints, cut: int, u: Any) -> None:
 def ring_losses(R: Ring, dt: float, w: Scratch, g: Segments) -> float:
     """Tension at the end of the step; work lost in the ring [J]."""
     lost = 0.0
-    y_ = g.old
     for k in range(R.N_B):
         shape = w.shape[k]
+        rate = w.rate[k]
         ax, be, te = stiff(R, dt, w.tension[k])
         gl, gr, ga, gb = slopes(shape, R.l)
         y = g.y[k]
-        chord(w.rate[k], shape, y_)
-        for i in range(8):
-            y_[i] = 0.5 * (y_[i] + y[i])
-        s = y[2] + gl * y[4] + gr * y[5] + ga * y[6] + gb * y[7]
-        s_ = y_[2] + gl * y_[4] + gr * y_[5] + ga * y_[6] + gb * y_[7]
+        d_x = y[3] - y[0]
+        d_y = y[4] - y[1]
+        turn = R.l * shape[INV] * (d_x * shape[NX] + d_y * shape[NY])
+        # the rates of w_L, w_R, w_a, w_b and of the stretch after the step, and their means with those before
+        w_l = R.l * y[2] - turn
+        w_r = R.l * y[5] - turn
+        w_a = y[6]
+        w_b = y[7]
+        s = d_x * shape[NY] - d_y * shape[NX] + gl * w_l + gr * w_r + ga * w_a + gb * w_b
+        m_l = 0.5 * (w_l + rate[5])
+        m_r = 0.5 * (w_r + rate[6])
+        m_a = 0.5 * (w_a + rate[7])
+        m_b = 0.5 * (w_b + rate[8])
+        s_ = 0.5 * (d_x + rate[2]) * shape[NY] - 0.5 * (d_y + rate[3]) * shape[NX]
+        s_ += gl * m_l + gr * m_r + ga * m_a + gb * m_b
         lost += ax * s * s_
         lost += be * (
-            y_[4] * (4.0 * y[4] + 2.0 * y[5])
-            + y_[5] * (4.0 * y[5] + 2.0 * y[4])
-            + 0.8 * y_[6] * y[6]
-            + 4.0 / 7.0 * y_[7] * y[7]
+            m_l * (4.0 * w_l + 2.0 * w_r) + m_r * (4.0 * w_r + 2.0 * w_l) + 0.8 * m_a * w_a + 4.0 / 7.0 * m_b * w_b
         )
         lost += (te / R.l) * (
-            y_[4] * (2.0 / 15.0 * y[4] - y[5] / 30.0 + y[6] / 30.0 + y[7] / 70.0)
-            + y_[5] * (2.0 / 15.0 * y[5] - y[4] / 30.0 - y[6] / 30.0 + y[7] / 70.0)
-            + y_[6] * ((y[4] - y[5]) / 30.0 + 2.0 / 105.0 * y[6])
-            + y_[7] * ((y[4] + y[5]) / 70.0 + 2.0 / 315.0 * y[7])
+            m_l * (2.0 / 15.0 * w_l - w_r / 30.0 + w_a / 30.0 + w_b / 70.0)
+            + m_r * (2.0 / 15.0 * w_r - w_l / 30.0 - w_a / 30.0 + w_b / 70.0)
+            + m_a * ((w_l - w_r) / 30.0 + 2.0 / 105.0 * w_a)
+            + m_b * ((w_l + w_r) / 70.0 + 2.0 / 315.0 * w_b)
         )
         w.tension[k] += (R.EA * dt + R.d_axial) / R.l * s
     return lost
 
 
 @compiled
-def saddle_losses(p: Saddle, dt: float, u: Any, k: Work, w: Scratch) -> Any:
+def saddle_losses(p: Saddle, l: float, dt: float, u: Any, k: Work, w: Scratch) -> Any:  # noqa: E741
     """Forces of saddles and ears to `w.N_saddle`; works lost in their dampers and in friction [J]."""
     c = k.saddles
     lost_d = 0.0
@@ -1133,7 +1133,7 @@ def saddle_losses(p: Saddle, dt: float, u: Any, k: Work, w: Scratch) -> Any:
             f = c.k[o]
             if f < 0:
                 continue
-            chord(w.rate[f], w.shape[f], y_)
+            nodal(w.rate[f], l, y_)
             v_n = 0.0
             v_t = 0.0
             for a in range(3):
@@ -1169,7 +1169,6 @@ def joint_losses(dt: float, u: Any, k: Work, w: Scratch) -> float:
     for a in range(c.n[0]):
         elastic = max(0.0, -c.k[a] * c.gap[a])
         lost -= (c.L[a] - dt * elastic) * gap_rate(c, a, mean, N_E)
-        lost += switching(c.k[a], c.gap[a], gap_rate(c, a, k.u_E, N_E), dt)
         w.N_joint[c.joint[a], c.kind[a]] = c.L[a] / dt
     return lost
 

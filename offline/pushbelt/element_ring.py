@@ -258,11 +258,14 @@ def bilateral_forces(
 def unilateral_energy(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any) -> float:
     """Energy stored in all saddle and ear contacts [J]."""
     energy = 0.0
+    half = 0.5 * (p.y_E - p.y_S) - R.h2
     for i in range(p.N_E):
         x = q[i, 0] + cs[i] * p.x
         y = q[i, 1] + sn[i] * p.x
         _, e_n, _, _, _, _, _, _, _, _ = project(R, shape, s_R[i], x - sn[i] * p.y_S, y + cs[i] * p.y_S)
         energy += min(-e_n - R.h2, 0.0) ** 2
+        if not -e_n - R.h2 > half:
+            continue
         x -= sn[i] * p.y_E
         y += cs[i] * p.y_E
         s_E, _, _, _, _, _, _, _, _, _ = project(R, shape, s_R[i], x, y)

@@ -21,6 +21,6 @@ def test_cyclic_block_solver_equals_a_dense_one(n):
         U[k] = A[3 * k : 3 * k + 3, 3 * j : 3 * j + 3]
     b = rng.normal(size=(n, 3))
     x = b.copy()
-    solve_cyclic(D, U, x, np.zeros((3, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3, 3)), np.zeros((3, 3)))
+    solve_cyclic(D, U, x, np.zeros((3, 3)), np.zeros((n, 3, 3)), np.zeros((n, 3, 3)))
     np.testing.assert_allclose(A @ x.ravel(), b.ravel(), atol=1e-9)
     np.testing.assert_allclose(x.ravel(), np.linalg.solve(A, b.ravel()), rtol=1e-7, atol=1e-8)

@@ -36,7 +36,7 @@ from offline.pushbelt.parameters import Belt
 
 __all__ = ["CONTACTS", "Joint", "gaps", "joint", "joint_energy", "joint_forces", "switching"]
 
-_FAST = 5.0  # [m/s]; no contact opens faster
+_FAST = 1.0  # [m/s]; contacts do not open faster
 
 CONTACTS = ("rocking", "top", "bottom", "pin_1", "pin_2", "pin_3")
 

@@ -118,7 +118,7 @@ class Joints(NamedTuple):
     n (1,) their number; joint, kind (6 N_E,); row (6 N_E + 1, 6) direction on element i and on i + 1; gap, k, d, L
     (6 N_E + 1,); closed (6 N_E,); start (N_E + 1,) first contact of each joint; z (6 N_E + 1, 6) D^-1 row; diagonal,
     b (6 N_E + 1,) of the system; the last entry is a contact that does nothing.
-    Per joint i: count (N_E,), slot (6, N_E) closed contacts, renewed (N_E,) whether these are others than before;
+    Per joint i: size (N_E,) and slot (6, N_E) closed contacts, renewed (N_E,) whether these are others than before;
     P (6, 6, N_E) inverse of the eliminated block, W (6, 6, N_E) coupling to the joint before times its P, F (6, 6, N_E)
     to the joint at which the chain is opened, y, x (6, N_E) right-hand side and solution.
     """
@@ -136,7 +136,7 @@ class Joints(NamedTuple):
     z: Array
     diagonal: Array
     b: Array
-    count: NDArray[np.int64]
+    size: NDArray[np.int64]
     slot: NDArray[np.int64]
     renewed: NDArray[np.bool_]
     P: Array
@@ -201,7 +201,7 @@ def _work(m: Model) -> Work:
             z=np.zeros((n + 1, 6)),
             diagonal=np.ones(n + 1),
             b=np.zeros(n + 1),
-            count=np.zeros(N_E, dtype=np.int64),
+            size=np.zeros(N_E, dtype=np.int64),
             slot=np.full((6, N_E), n),
             renewed=np.zeros(N_E, dtype=np.bool_),
             P=np.zeros((6, 6, N_E)),
@@ -803,11 +803,11 @@ def solve_joints(dt: float, e: Bodies, c: Joints, u: Any) -> None:
         for i in range(N_E):
             if c.renewed[i]:
                 list_closed(e, c, i, N_E)
-        if cut < 0 or c.count[cut] > 0:
-            cut = np.argmin(c.count)
+        if cut < 0 or c.size[cut] > 0:
+            cut = int(np.argmin(c.size))
             c.renewed[:] = True
         eliminate(c, cut, N_E)
-        if c.count[cut] > 0:
+        if c.size[cut] > 0:
             close_chain(c, cut, N_E)
         substitute(e, c, cut, u)
         if turn == 1:
@@ -865,7 +865,7 @@ def list_closed(e: Bodies, c: Joints, i: int, N_E: int) -> None:
             z[3] = v[0] * row[3] + v[1] * row[4] + v[2] * row[5]
             z[4] = v[1] * row[3] + v[3] * row[4] + v[4] * row[5]
             z[5] = v[2] * row[3] + v[4] * row[4] + v[5] * row[5]
-    c.count[i] = count
+    c.size[i] = count
 
 
 @compiled
@@ -877,11 +877,11 @@ def eliminate(c: Joints, cut: int, N_E: int) -> None:
         h = i - 1 if i > 0 else N_E - 1
         if c.renewed[i]:
             dirty = True
-        elif c.count[i] == 0:
+        elif c.size[i] == 0:
             dirty = False
         if not dirty:
             continue
-        if c.count[i] > 2 or c.count[h] > 2:
+        if c.size[i] > 2 or c.size[h] > 2:
             eliminate_many(c, i, h, o == 1)
             continue
         s = c.slot[0, i]
@@ -927,8 +927,8 @@ def eliminate(c: Joints, cut: int, N_E: int) -> None:
 @compiled
 def eliminate_many(c: Joints, i: int, h: int, first: bool) -> None:
     """Block elimination of joint `i` behind joint `h`, with any number of closed contacts."""
-    n = max(2, c.count[i])
-    m = 0 if first else max(2, c.count[h])
+    n = max(2, c.size[i])
+    m = 0 if first else max(2, c.size[h])
     for a in range(n):
         s = c.slot[a, i]
         for b in range(n):
@@ -969,7 +969,7 @@ def invert(P: Any, n: int, i: int) -> None:
 @compiled
 def close_chain(c: Joints, cut: int, N_E: int) -> None:
     """The joint `cut`, if it has closed contacts too: its impulses, and what they take from the others' y."""
-    n = c.count[cut]
+    n = c.size[cut]
     P = c.P
     for a in range(n):
         s = c.slot[a, cut]
@@ -981,7 +981,7 @@ def close_chain(c: Joints, cut: int, N_E: int) -> None:
     for o in range(1, N_E):
         i = cut + o if cut + o < N_E else cut + o - N_E
         h = i - 1 if i > 0 else N_E - 1
-        m = max(2, c.count[i])
+        m = max(2, c.size[i])
         for a in range(m):
             row = c.row[c.slot[a, i]]
             for q in range(n):
@@ -990,7 +990,7 @@ def close_chain(c: Joints, cut: int, N_E: int) -> None:
                 if o == N_E - 1:
                     F += dot(row, z, 3, 0)
                 if o > 1:
-                    for d in range(max(2, c.count[h])):
+                    for d in range(max(2, c.size[h])):
                         F -= c.W[a, d, i] * c.F[d, q, h]
                 c.F[a, q, i] = F
         for q in range(n):
@@ -1008,7 +1008,7 @@ def close_chain(c: Joints, cut: int, N_E: int) -> None:
             c.x[q, cut] += P[q, p, cut] * c.y[p, cut]
     for i in range(N_E):
         if i != cut:
-            for a in range(max(2, c.count[i])):
+            for a in range(max(2, c.size[i])):
                 for q in range(n):
                     c.y[a, i] -= c.F[a, q, i] * c.x[q, cut]
 
@@ -1028,16 +1028,16 @@ def substitute(e: Bodies, c: Joints, cut: int, u: Any) -> None:
     for o in range(N_E - 1, -1, -1):
         i = cut + o if cut + o < N_E else cut + o - N_E
         if o == 0:
-            for a in range(c.count[i], 2):
+            for a in range(c.size[i], 2):
                 c.x[a, i] = 0.0
-        elif c.count[i] > 2 or (o < N_E - 1 and c.count[j] > 2):
-            n = max(2, c.count[i])
+        elif c.size[i] > 2 or (o < N_E - 1 and c.size[j] > 2):
+            n = max(2, c.size[i])
             for a in range(n):
                 x = 0.0
                 for b in range(n):
                     x += c.P[a, b, i] * c.y[b, i]
                 if o < N_E - 1:
-                    for b in range(max(2, c.count[j])):
+                    for b in range(max(2, c.size[j])):
                         x -= c.W[b, a, j] * c.x[b, j]
                 c.x[a, i] = x
             x_0 = c.x[0, i]
@@ -1068,9 +1068,9 @@ def substitute(e: Bodies, c: Joints, cut: int, u: Any) -> None:
         y_t = c.z[c.slot[1, h]]
         for d in range(3):
             u[i, d] += z_s[d] * x_0 + z_t[d] * x_1 + y_s[3 + d] * c.x[0, h] + y_t[3 + d] * c.x[1, h]
-        if c.count[i] > 2:
+        if c.size[i] > 2:
             j = i + 1 if i + 1 < N_E else 0
-            for a in range(2, c.count[i]):
+            for a in range(2, c.size[i]):
                 s = c.slot[a, i]
                 c.L[s] = c.x[a, i]
                 for d in range(3):

@@ -141,3 +141,17 @@ def test_arc_and_edge_meet(J: ee.Joint) -> None:
     over, under = (ee.gaps(J, d, 0.0, np.cos(p), np.sin(p)) for p in (1e-9, -1e-9))
     assert over[0] == pytest.approx(under[0], abs=1e-10)
     assert over[6] == pytest.approx(under[6], abs=1e-10)
+
+
+@pytest.mark.parametrize("start", [0.1, 0.1003, 0.1042])
+def test_switching_closes_the_energy_balance_of_a_mass_that_bounces_off_a_spring(start: float) -> None:
+    k, dt, gap, rate = 1e3, 1e-2, start, -1.0
+    taken = 0.0
+    for _ in range(60):
+        gap += dt * rate
+        taken += ee.switching(k, gap, rate, dt)
+        rate += dt * max(0.0, -k * gap)
+    assert gap > 0.0
+    assert rate > 0.0
+    assert abs(rate - 1.0) > 1e-6
+    assert 0.5 * rate**2 + taken == pytest.approx(0.5, rel=1e-12)

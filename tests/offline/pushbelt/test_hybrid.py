@@ -53,7 +53,13 @@ def test_a_belt_that_no_sheave_touches_keeps_its_momentum(unilateral: bool) -> N
 
 @pytest.mark.parametrize(
     ("case", "row", "unilateral", "coupled"),
-    [("MED", 3, True, True), ("OD-KpKs", 2, True, True), ("LOW", 0, False, True), ("MED", 3, True, False)],
+    [
+        ("MED", 3, True, True),
+        ("OD", 0, True, True),
+        ("OD-KpKs", 2, True, True),
+        ("LOW", 0, False, True),
+        ("MED", 3, True, False),
+    ],
 )
 def test_energy_balance(case: str, row: int, unilateral: bool, coupled: bool) -> None:
     m, x, inputs = prepare(case, 40, row, unilateral=unilateral, coupled=coupled)

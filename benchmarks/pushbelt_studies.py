@@ -1,0 +1,177 @@
+"""Studies of the pushbelt that `docs/pushbelt.md` quotes: python benchmarks/pushbelt_studies.py NAME
+
+energy       what is unaccounted for over a revolution, both schemes, with and without load
+schemes      thrust ratio, tension and peaks of both schemes and of half their steps, means over five revolutions
+sensitivity  thrust ratio of OD and LOW over one parameter
+threads      cost of dividing work of a few microseconds between two threads
+"""
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+from numba import njit, prange, set_num_threads
+from numpy.typing import NDArray
+
+from offline.pushbelt import compliant, hybrid
+from offline.pushbelt.hybrid import Frames, Model, State
+from offline.pushbelt.initial import start_state
+from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+
+UNIT = load_parameters("pushbelt_24mm")
+PLOT = 1e-4
+SCHEMES = {"explicit": (hybrid.run, 100), "larger-step": (compliant.run, 10)}
+
+
+def start(case: str, row: int, **changes: Any) -> tuple[Model, State, NDArray[np.float64], int]:
+    """Model, state at the start, boundary values of a plot step, plot steps of a revolution; `changes` of the belt."""
+    c = UNIT.get_case(case)
+    b, s = belt(UNIT, N_E0=c.N_E0, N_E=220, N_B=changes.pop("N_B", None)), sheaves(UNIT)
+    s = s._replace(multiplier=s.multiplier * changes.pop("compliance", 1.0))
+    b = b._replace(**changes)
+    values = boundary_at(c, np.array([0.0, 1.0]), row)[1]
+    x = start_state(b, s, Boundary(*boundary_at(c, np.array([0.0, 1.0]), row)[0]), c.i_r)
+    v = np.hypot(x.u[:, 0], x.u[:, 1]).mean()
+    return hybrid.model(b, s), hybrid.state(*x[:7], n_k=len(s.A) - 1), values, round(b.N_E * b.t_R / v / PLOT)
+
+
+def go(scheme: str, m: Model, x: State, values: NDArray[np.float64], frames: int, finer: int = 1) -> Frames:
+    """So many plot steps, at the step of the scheme divided by `finer`."""
+    run, steps = SCHEMES[scheme]
+    out, done = run(m, x, np.tile(values, (frames + 1, 1)), finer * steps, PLOT / (finer * steps))
+    assert done == frames
+    return out
+
+
+def copy(x: State) -> State:
+    return State(*(a.copy() for a in x))
+
+
+def thrust_ratio(out: Frames) -> float:
+    force = out.pulley[:, :, 1].mean(axis=0)
+    return float(force[0] / force[1])
+
+
+def energy() -> None:
+    """Residual over a revolution that follows one revolution of the larger-step scheme."""
+    cases = [("MED", 0), ("OD", 0), ("OD-SpiRun", 0), ("OD-KpKs", 0), ("LOW-SpiRun", 0), ("LOW", 0), ("MED", 3)]
+    for case, row in cases:
+        m, x, values, revolution = start(case, row)
+        go("larger-step", m, x, values, revolution)
+        for scheme in SCHEMES:
+            y = copy(x)
+            go(scheme, m, y, values, 30)
+            rest, losses, throughput = hybrid.residual(go(scheme, m, y, values, revolution + 1))
+            print(
+                f"{case} {row} {scheme}: {rest / throughput:.1e} of the throughput, {rest / losses:.1e} of the losses"
+            )
+
+
+def peaks(m: Model, out: Frames, field: NDArray[np.float64]) -> list[float]:
+    """Peak over the azimuth, in cells of 5 degrees, of the time mean of `field` (n, N_E), per pulley."""
+    found = []
+    for x_p in (m.belt.d_A, 0.0):
+        x, y = out.q[..., 0] - x_p, out.q[..., 1]
+        on = (np.abs(x) < 0.5 * m.belt.d_A) & (np.hypot(x, y) < m.sheaves.r_max + m.belt.h_S)
+        angle = np.digitize(np.arctan2(y, x * (1.0 if x_p else -1.0))[on], np.radians(np.arange(-130, 131, 5)))
+        total, count = np.bincount(angle, field[on], 54), np.bincount(angle, minlength=54)
+        found.append(float((total[count > 200] / count[count > 200]).max()))
+    return found
+
+
+def schemes() -> None:
+    """Five revolutions, after two of settling and one that is left out; the standard error is that of their mean."""
+    print("percent of the explicit scheme: thrust, speed ratio, tension, peaks of flank, push, saddle (I, O), losses")
+    for case, row in (("MED", 2), ("MED", 3), ("LOW", 0), ("OD", 0)):
+        m, x, values, revolution = start(case, row)
+        go("explicit", m, x, values, 2 * revolution)
+        kick = 1e-3 * np.random.default_rng(1).standard_normal((m.belt.N_E, 2))
+        reference = None
+        for scheme, finer, kicked in (
+            ("explicit", 1, False),
+            ("explicit", 1, True),
+            ("explicit", 2, False),
+            ("larger-step", 1, False),
+            ("larger-step", 2, False),
+        ):
+            y = copy(x)
+            y.u[:, :2] += kick if kicked else 0.0
+            rows = []
+            for _ in range(6):
+                out = go(scheme, m, y, values, revolution, finer)
+                speed = out.sd[:, :, 3].mean(axis=0)
+                push = out.joint[..., :3].sum(axis=-1)
+                rows.append(
+                    [thrust_ratio(out), speed[0] / speed[1], out.tension.mean()]
+                    + [p for f in (out.flank[..., 0], push, out.saddle[..., 0]) for p in peaks(m, out, f)]
+                    + [out.work[:, len(hybrid.INPUTS) :].sum()]
+                )
+            table = np.array(rows[1:])
+            mean, error = table.mean(axis=0), table.std(axis=0, ddof=1) / np.sqrt(len(table))
+            reference = mean if reference is None else reference
+            name = f"{case} {row} {scheme} / {finer}{' kicked' if kicked else ''}"
+            print(name, np.round(100 * (mean / reference - 1), 2), "+-", np.round(100 * error / reference, 2))
+
+
+def sensitivity() -> None:
+    """Thrust ratio of three revolutions, the first 0.3 left out."""
+    c_el = belt(UNIT).c_el
+    changes: list[dict[str, Any]] = [
+        {},
+        {"compliance": 2.0},
+        {"compliance": 4.0},
+        {"compliance": 4.0, "mu": 0.11},
+        {"mu": 0.11},
+        {"c_el": 2.0 * c_el},
+        {"mu_R": 0.02},
+        {"mu_R": 0.10},
+        {"v_mu": 0.01},
+        {"N_B": 52},
+    ]
+    for change in changes:
+        for case in ("OD", "LOW"):
+            m, x, values, revolution = start(case, 0, **change)
+            go("explicit", m, x, values, round(0.3 * revolution))
+            ratios = [thrust_ratio(go("explicit", m, x, values, revolution)) for _ in range(3)]
+            print(change, case, np.round(ratios, 4))
+
+
+@njit(parallel=True)
+def divided(a: Any, n: int, repeat: int) -> None:
+    for _ in range(repeat):
+        for k in prange(2):
+            s = 0.0
+            for i in range(n):
+                s += 1.0 / (1.0 + i + a[k])
+            a[k] += 1e-9 * s
+
+
+@njit
+def undivided(a: Any, n: int, repeat: int) -> None:
+    for _ in range(repeat):
+        for k in range(2):
+            s = 0.0
+            for i in range(n):
+                s += 1.0 / (1.0 + i + a[k])
+            a[k] += 1e-9 * s
+
+
+def threads() -> None:
+    """Best and median of 15 times 300 regions."""
+    set_num_threads(2)
+    for n in (0, 2_500, 10_000, 40_000):
+        line = []
+        for work in (undivided, divided):
+            work(np.zeros(2), n, 2)
+            times = []
+            for _ in range(15):
+                began = time.perf_counter()
+                work(np.zeros(2), n, 300)
+                times.append((time.perf_counter() - began) / 300 * 1e6)
+            line.append(f"{min(times):.1f} us, median {np.median(times):.1f}")
+        print(f"one thread {line[0]}; divided {line[1]}")
+
+
+if __name__ == "__main__":
+    {"energy": energy, "schemes": schemes, "sensitivity": sensitivity, "threads": threads}[sys.argv[1]]()

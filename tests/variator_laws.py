@@ -5,7 +5,8 @@ import math
 import numpy as np
 
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel
+from rtcvt.variator.reduced_model import LAWS, Coordinate, Peak, ReducedField, ReducedModel, sites, splines_through
+from rtcvt.variator.regression import SMALL
 from rtcvt.variator.unit import read_variator, with_flange_inputs
 
 TEXT = """
@@ -53,21 +54,32 @@ INDEX = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0
 
 def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, **constants):
     """A reduced model: ln(zeta) linear with these weights, the other laws grow by `slope` with i, xi and y."""
-    more = np.array([0.0, slope, slope, slope])
-
-    def law(name, value):
-        log = name != "e"
-        first = math.log(value) if log else value
-        return Law(name, "", log, np.array([first, 0.0, 0.0, 0.0]) + (more if log else 0.1 * value * more))
-
-    values = {"k": k * CONSTANTS["F_ref"], "e": e, "c": c, "lambda": lam, "peak.flank_normal": 2.0, "peak.push": 0.3}
+    first = {
+        "k": math.log(k * CONSTANTS["F_ref"]),
+        "e": math.asinh(e / SMALL),
+        "c": math.log(c),
+        "lambda": math.log(lam),
+    }
+    t = sites(4)
+    plane = t[:, None, None, None] + t[:, None, None]  # t_1 + t_2
+    values = np.zeros((4, 4, 4, 4, 2 * len(LAWS)))
+    for n, name in enumerate(LAWS):
+        part = slope if name != "e" else 0.1 * slope * math.tanh(first["e"])
+        values[..., 2 * n] = first[name] + part * plane
+        values[..., 2 * n + 1] = part  # of t_5
+    thrust = zeta[0] + zeta[1] * t[:, None, None, None] + zeta[2] * t[:, None, None] + np.zeros((4, 4, 4, 4))
+    weights = np.array([0.0, slope, slope, slope])
+    first_peaks = {"peak.flank_normal": 2.0, "peak.push": 0.3}
+    peaks = tuple(
+        Peak(name, weights + math.log(value) * np.array([1.0, 0.0, 0.0, 0.0])) for name, value in first_peaks.items()
+    )
     units = {"flank_normal": "N/m", "push": "N", "element_offset": "m"}
     modes = np.ones((1, 256))
-    fields = [ReducedField(n, u, "", modes, np.array([[0.5, 0.0, 0.0, 0.0]]), np.ones(1)) for n, u in units.items()]
+    fields = [ReducedField(n, u, "", modes, np.array([[0.5]]), np.ones(1)) for n, u in units.items()]
     return ReducedModel(
         "laws", CONSTANTS | constants, tuple(Coordinate(name, *a) for name, a in RANGES.items()), (0.1, 0.3),
-        INDEX,
-        np.array(zeta), tuple(law(*item) for item in values.items()), tuple(fields), np.zeros((1, 4)), 1.0,
+        splines_through(thrust), splines_through(values), INDEX, peaks, tuple(fields),
+        np.zeros((1, 4)), 1.0,
     )  # fmt: skip
 
 

@@ -1,38 +1,27 @@
-"""From the windows of a campaign to a reduced model: laws and field coefficients over the operating point.
+"""From the windows of a campaign to a reduced model: laws, peaks and fields over the operating point.
 
-Regression. Every output is ``w . phi`` with the Chebyshev features of `rtcvt.variator.regression`. The coefficients of
-an analytic function in these fall geometrically with the degree in each coordinate, faster the smoother it is along
-it (Trefethen 2013, theorem 8.2), and many a coordinate matters little, but not smoothly. That is the prior: but for the
-constant, w_m is normal with the standard deviation ``a prod_j alpha_j rho_j^(m_j - 1)`` over the j with m_j > 0; the
-data have the noise s. Those a, alpha_j, rho_j, s are taken, for each output by itself, that make the evidence of the
-data largest (Bishop 2006, section 3.5): degrees that the data do not support get small weights. With
-P = diag(prior variance) and weights omega of the data
+Laws. See `laws`: Gaussian processes, tabulated.
+
+Peaks. The logarithm of a force's largest magnitude over the belt is ``w . phi`` with the Chebyshev features of
+`rtcvt.variator.regression`. The coefficients of an analytic function in these fall geometrically with the degree in
+each coordinate, faster the smoother it is along it (Trefethen 2013, theorem 8.2), and many a coordinate matters little,
+but not smoothly. That is the prior: but for the constant, w_m is normal with the standard deviation
+``a prod_j alpha_j rho_j^(m_j - 1)`` over the j with m_j > 0; the data have the noise s. Those a, alpha_j, rho_j, s are
+taken, for each output by itself, that make the evidence of the data largest (Bishop 2006, section 3.5): degrees that
+the data do not support get small weights. With P = diag(prior variance) and weights omega of the data
 
     A = I + P^1/2 Phi' Omega Phi P^1/2/s^2,   w = P^1/2 A^-1 P^1/2 Phi' Omega y/s^2,   Sigma = P^1/2 A^-1 P^1/2
     -ln p(y) = n ln s + ln det(A)/2 + (y' Omega y - y' Omega Phi w)/(2 s^2) + const
 
-Laws. The signs that mechanics demands are those of exponentials: ln of the thrust ratio, of k, c and lambda, and of
-the peaks are regressed.
+Fields. See `fields`: networks over the same scaled coordinates.
 
-    zeta     F_I/F_O of settled states
-    y        of a window: F_I/(F_O zeta), zeta that of the run's settled state, moved to the window's point by the law
-    k        x/(f (y - 1)); what scatters in it grows as 1/|y - 1|, and counts accordingly less
-    c        P_slide/(F_O v) cos(delta_0)/(2 mu (xi^2 + xi_0^2)), from the sliding power of the flanks: it is the creep
-             that loses this power, limited at low torque, where the flanks slide for other reasons
-    e        speed loss less c xi, with the c of the law, so that both together are the speed loss
-    lambda   loss/(F_O v) less that of shifting, 2 tan(delta_0) (F_I - F_eq) dr_I/dt/(F_O v), and of creep,
-             2 mu c xi^2/cos(delta_0)
-
-Fields. Each has its own basis; the coefficients are regressed, and of the modes that hold 99.9 % of the energy those
-are kept that the operating point predicts.
-
-Windows that slip as a whole (`alignment`) are left out; so are shift rates of the wrong sign, which are small.
+Windows that slip as a whole (`alignment`) are left out, as are those of runs whose settled state does.
 
 Errors are those of runs that had no part in the weights: cross-validation leaves out a tenth of the runs at a time.
 What the full model itself scatters is the change from the window before the settled one.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, NamedTuple
@@ -44,22 +33,13 @@ from scipy.optimize import minimize
 
 from offline.pushbelt.snapshots import CELLS, FIELDS
 from offline.variator.alignment import F_REF, Samples
-from offline.variator.pod import Basis, coefficients, pod, projection_error
-from rtcvt.errors import InputError
-from rtcvt.variator.reduced_model import (
-    COORDINATES,
-    LAWS,
-    Coordinate,
-    Law,
-    ReducedField,
-    ReducedModel,
-    counted,
-    scaled,
-)
+from offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, reduce_fields
+from offline.variator.laws import FOLDS, NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
+from offline.variator.pod import Basis, projection_error
+from rtcvt.variator.reduced_model import LAWS, Coordinate, Peak, ReducedModel, counted, scaled
 
 __all__ = [
     "DEGREES",
-    "KEPT",
     "PEAKS",
     "Fit",
     "Reduction",
@@ -74,29 +54,9 @@ __all__ = [
 Array = NDArray[np.float64]
 
 DEGREES = (7, 11, 4, 3, 5)  # largest degree in i, xi, kappa, f, y alone; of products the shares add up to at most 1
-ENERGY = 0.999  # of the snapshots of a field
-GAIN = 1.01  # modes are kept until their cross-validated error is within this factor of the least
-D_BELT = 2000.0  # N s/m; response of the primary's torque to steps of torque and force in the campaign's transients
-FOLDS = 10
+D_BELT = 3000.0  # N s/m; response of the primary's torque to steps of torque and force in the campaign's transients
 STARTS = (-0.5, -1.5)  # of ln rho and ln alpha
-SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
-XI_0 = 0.3  # below this torque ratio sliding is not laid to creep
-NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
-SLIP = 0.02  # speed loss above which a window counts less for slip and losses: macroscopic slip begins
-LEAST_LOSS = 0.1  # lambda is at least this share of the loss
-KEPT = (
-    "flank_normal",
-    "flank_longitudinal",
-    "flank_radial",
-    "push",
-    "ring_normal",
-    "ring_friction",
-    "tension",
-    "element_offset",
-)
 PEAKS = KEPT[:6]
-_MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.36), "kappa": ("bilinear", 0.15), "f": ("bilinear", 0.5),
-         "y": ("bilinear", 1.0)}  # fmt: skip
 
 
 class Fit(NamedTuple):
@@ -111,13 +71,13 @@ class Fit(NamedTuple):
 
 
 def multi_indices(degrees: tuple[int, ...]) -> NDArray[np.int64]:
-    """Rows m with sum_j m_j/degrees_j <= 1: those without the last coordinate first, then by number of factors."""
+    """Rows m with sum_j m_j/degrees_j <= 1, by number of factors."""
     rows = [
         m
         for m in product(*(range(d + 1) for d in degrees))
         if sum(a / d for a, d in zip(m, degrees, strict=True)) < 1.0 + 1e-9
     ]
-    rows.sort(key=lambda m: (m[-1] > 0, sum(a > 0 for a in m), m))
+    rows.sort(key=lambda m: (sum(a > 0 for a in m), m))
     return np.array(rows)
 
 
@@ -182,50 +142,27 @@ def regress(
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """What is regressed: data (n,) of the rows, whether as logarithm, weights of the data, and the fit."""
-
-    name: str
-    rows: NDArray[np.int64]
-    data: Array
-    log: bool
-    weights: Array | None
-    fit: Fit
-    crossed: Array  # predictions by cross-validation, of the logarithm where it is one
-
-
-@dataclass(frozen=True)
 class Reduction:
     """A reduced model and how it came to be.
 
-    samples and y (n,): of the windows used; laws: by name, `zeta` among them; bases, of all modes for the energy, and
-    field_fits, of those that were kept, by field; dropped: how many data were not used, and why.
+    samples and y (n,): of the windows used; laws: by name, `zeta` among them; fields: bases, what was kept of them and
+    cross-validated fields; dropped: how many data were not used, and why.
     """
 
     model: ReducedModel
     samples: Samples
     y: Array
-    laws: Mapping[str, Quantity]
-    bases: Mapping[str, Basis]
-    field_fits: Mapping[str, tuple[Quantity, ...]]
+    laws: Mapping[str, Law]
+    fields: FieldReduction
     dropped: Mapping[str, int]
-
-
-def shift_factor(samples: Samples, zeta: Array) -> Array:
-    """y of all windows, from the law's thrust ratio `zeta` (n,) at them; 1 for settled states."""
-    settled = np.full(samples.run.max() + 1, -1)
-    rows = np.flatnonzero(samples.phase == 0)
-    settled[samples.run[rows]] = rows
-    own = settled[samples.run]
-    thrust = samples.values["thrust"]
-    return np.where(samples.phase == 0, 1.0, thrust / (thrust[own] * zeta / zeta[own]))
 
 
 def reduce(
     samples: Samples,
     name: str,
     degrees: tuple[int, ...] = DEGREES,
-    energy: float = ENERGY,
+    units: tuple[int, int] = UNITS,
+    splines: tuple[tuple[int, ...], tuple[int, ...]] = SPLINES,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Reduction:
     """Reduce a campaign.
@@ -240,45 +177,32 @@ def reduce(
         if progress is not None:
             progress(what, done, of)
 
-    good = ~samples.slipping & np.all(np.isfinite(samples.point), axis=1)
-    s = samples.of(good)
+    s = samples.of(usable(samples))
     settled = np.flatnonzero(s.phase == 0)
-    if len(settled) < 20:
-        raise InputError("campaign", "runs", len(settled), "at least 20 that settle without slipping")
-    index = multi_indices(degrees)
-    n_1 = int(np.sum(index[:, -1] == 0))
-    work = len(LAWS) + len(PEAKS) + len(KEPT) + 1
-    tell("regression", 0, work)
-
-    from_zero = counted(SHIFT, s.point)
-    ranges = {c: (from_zero[:, j].min(), from_zero[:, j].max()) for j, c in enumerate(COORDINATES[:4])}
-    coordinates = [Coordinate(c, *_MAPS[c], *map(float, ranges[c])) for c in COORDINATES[:4]]
-    phi_1 = _features(coordinates, index[:n_1, :4], s.point)
-    zeta = _quantity("zeta", s, settled, s.values["thrust"][settled], True, phi_1[settled], index[:n_1, :4])
-    law = np.exp(phi_1 @ zeta.fit.weights)
-    y = shift_factor(s, law)
-    low, high = float(y.min()), float(y.max())
-    if not (low < 1.0 - NEAR and high > 1.0 + NEAR):
-        raise InputError("campaign", "branches", f"y = {low:.3g} to {high:.3g}", "branches with y on both sides of 1")
-    coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
+    work = 1 + len(LAWS) + len(PEAKS) + TRAININGS
+    found = identify(s, lambda k: tell("regression", k, work), splines)
+    coordinates, y = list(found.coordinates), found.y
     point = np.column_stack([s.point, y])
+    index = multi_indices(degrees)
     phi = _features(coordinates, index, point)
-
-    laws, dropped = _laws(s, y, phi, index, zeta, tell, work)
-    dropped |= {"windows that slip": int(np.sum(samples.slipping)), "runs that did not settle": len(samples.unsettled)}
+    dropped = found.dropped | {
+        "windows that slip": int(np.sum(samples.slipping)),
+        "runs that did not settle": len(samples.unsettled),
+    }
+    laws, peaks = dict(found.laws), []
     for n, field in enumerate(PEAKS):
-        tell("regression", len(LAWS) + 1 + n, work)
-        rows = np.arange(len(y))
-        laws[f"peak.{field}"] = _quantity(f"peak.{field}", s, rows, peak(s, field), True, phi, index)
+        tell("regression", 1 + len(LAWS) + n, work)
+        law = f"peak.{field}"
+        laws[law], weights = _peak(s, peak(s, field), phi, index)
+        peaks.append(Peak(law, weights))
 
-    bases, fits = {}, {}
-    for n, field in enumerate(KEPT):
-        tell("regression", len(LAWS) + 1 + len(PEAKS) + n, work)
-        bases[field] = pod(s.fields[field], np.full(4 * CELLS, 1.0 / CELLS), energy)
-        a = coefficients(bases[field], s.fields[field])
-        rows = np.arange(len(y))
-        every = [_quantity(f"{field}.{k}", s, rows, a[:, k], False, phi, index) for k in range(a.shape[1])]
-        fits[field] = tuple(every[: predictable(s.fields[field], bases[field], every)])
+    fields = reduce_fields(
+        {k: s.fields[k] for k in KEPT},
+        scaled(coordinates, SHIFT, point),
+        s.run,
+        units,
+        lambda k, _: tell("regression", 1 + len(LAWS) + len(PEAKS) + k, work),
+    )
 
     points = scaled(coordinates[:4], SHIFT, s.point[settled])
     apart = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
@@ -288,41 +212,19 @@ def reduce(
         _constants(s, settled),
         tuple(coordinates),
         SHIFT,
+        found.thrust,
+        found.table,
         index,
-        zeta.fit.weights,
-        tuple(
-            Law(k, _ABOUT.get(k, "largest magnitude over the belt"), q.log, q.fit.weights)
-            for k, q in laws.items()
-            if k != "zeta"
-        ),
-        tuple(
-            ReducedField(k, *FIELDS[k], b.modes[: len(fits[k])], np.array([q.fit.weights for q in fits[k]]), b.sigma)
-            for k, b in bases.items()
-        ),
+        tuple(peaks),
+        fields.fields,
         points,
         float(np.quantile(apart.min(axis=1), 0.95)),
+        fields.networks,
         unit_file=s.texts["unit_file"],
         plan=s.texts["plan"],
         attributes={"campaign_revision": s.texts["revision"], "runs": len(s.names), "windows": len(y)},
     )  # fmt: skip
-    return Reduction(model, s, y, laws, bases, fits, dropped)
-
-
-_ABOUT = {
-    "k": "shift coefficient: (dr_I/dt)/(omega_I r_I) = k f (y - 1)",
-    "e": "elastic speed loss, without loss of power",
-    "c": "creep: speed loss c xi",
-    "lambda": "loss by F_CO v without that of shifting and creep",
-}
-
-
-def predictable(X: Array, basis: Basis, fits: Sequence[Quantity]) -> int:
-    """Number of modes beyond which the cross-validated error of a field (n, M) does not fall by more than `GAIN`."""
-    rest, errors = X.copy(), []
-    for mode, q in zip(basis.modes, fits, strict=True):
-        rest -= q.crossed[:, None] * mode
-        errors.append(float(np.sum(rest**2 * basis.weights)))
-    return int(np.argmax(np.array(errors) <= GAIN**2 * min(errors))) + 1
+    return Reduction(model, s, y, laws, fields, dropped)
 
 
 def peak(s: Samples, field: str) -> Array:
@@ -340,67 +242,17 @@ def _features(coordinates: list[Coordinate], index: NDArray[np.int64], point: Ar
     return phi
 
 
-def _quantity(
-    name: str,
-    s: Samples,
-    rows: Any,
-    data: Array,
-    log: bool,
-    phi: Array,
-    index: NDArray[np.int64],
-    weights: Array | None = None,
-) -> Quantity:
-    """Fit, and the predictions for each run by the others; `phi` has the rows already."""
-    values = np.log(data) if log else data
-    fit = regress(phi, values, index, weights)
+def _peak(s: Samples, data: Array, phi: Array, index: NDArray[np.int64]) -> tuple[Law, Array]:
+    """Fit, with the predictions for each run by the others, and weights."""
+    values = np.log(data)
+    fit = regress(phi, values, index)
     crossed = np.empty(len(values))
-    fold = _folds(s)[s.run[rows]]
+    fold = folds(s)[s.run]
     for k in range(FOLDS):
         out = fold == k
         if out.any():
-            w = None if weights is None else weights[~out]
-            crossed[out] = phi[out] @ regress(phi[~out], values[~out], index, w, fit).weights
-    return Quantity(name, np.asarray(rows), data, log, weights, fit, crossed)
-
-
-def _folds(s: Samples) -> NDArray[np.int64]:
-    """Fold of each run."""
-    return np.random.default_rng(0).permutation(len(s.names)) % FOLDS
-
-
-def _laws(
-    s: Samples, y: Array, phi: Array, index: NDArray[np.int64], zeta: Quantity,
-    tell: Callable[[str, int, int], None], work: int,
-) -> tuple[dict[str, Quantity], dict[str, int]]:  # fmt: skip
-    belt, v = s.belt, s.values
-    xi, f = s.point[:, 1], s.point[:, 3]
-    every = np.arange(len(y))
-    tell("regression", 1, work)
-    away = np.abs(y - 1.0)
-    ratio = v["x"] / (f * np.where(y == 1.0, np.inf, y - 1.0))
-    moving = np.flatnonzero((s.phase > 0) & (away > 0.4 * NEAR))
-    rows = moving[ratio[moving] > 0.0]
-    share = away[rows] ** 2 / (away[rows] ** 2 + NEAR**2)
-    laws = {"zeta": zeta, "k": _quantity("k", s, rows, ratio[rows], True, phi[rows], index, share)}
-    tell("regression", 2, work)
-    carried = 2.0 * belt["mu"] / belt["cos_d"]  # traction by F_O at xi = 1
-    creep = v["sliding"] / (carried * (xi**2 + XI_0**2))
-    calm = 1.0 / (1.0 + (v["slip"] / SLIP) ** 2)
-    c = _quantity("c", s, every, creep, True, phi, index, calm)
-    c_hat = np.exp(phi @ c.fit.weights)
-    tell("regression", 3, work)
-    e = _quantity("e", s, every, v["slip"] - c_hat * xi, False, phi, index, calm)
-    # dr_I/dt by v = x r_I omega_I/(r'_I omega_I)
-    shifting = 2.0 * belt["tan_d"] * v["thrust"] * (1.0 - 1.0 / y) * v["x"] * v["radius"]
-    rest = v["loss"] - np.maximum(shifting, 0.0) - carried * c_hat * xi**2
-    least = LEAST_LOSS * v["loss"]
-    dropped = {
-        "shift rates of the wrong sign": int(len(moving) - len(rows)),
-        "losses at their least": int(np.sum(rest < least)),
-    }
-    tell("regression", 4, work)
-    laws |= {"e": e, "c": c, "lambda": _quantity("lambda", s, every, np.maximum(rest, least), True, phi, index, calm)}
-    return laws, dropped
+            crossed[out] = phi[out] @ regress(phi[~out], values[~out], index, None, fit).weights
+    return Law(np.arange(len(values)), data, True, crossed, fit.noise), fit.weights
 
 
 def _constants(s: Samples, settled: NDArray[np.int64]) -> dict[str, float]:
@@ -437,7 +289,7 @@ def errors_on(model: ReducedModel, samples: Samples) -> dict[str, float]:
     ``repeat.*`` are changes from the window before the settled one, divided by sqrt(2). ``inside`` is the share of
     windows within the range of the model's data.
     """
-    s = samples.of(~samples.slipping & np.all(np.isfinite(samples.point), axis=1))
+    s = samples.of(usable(samples))
     y = shift_factor(s, model.evaluate(np.column_stack([s.point, np.ones(len(s.run))]))["zeta"])
     z = np.column_stack([s.point, y])
     found, v, settled = model.evaluate(z), s.values, s.phase == 0
@@ -490,18 +342,16 @@ def figures_of(reduction: Reduction) -> dict[str, Any]:
             "rms": float(np.sqrt(np.mean(e**2))),
             "median": float(np.median(e)),
             "max": float(e.max()),
-            "noise": q.fit.noise,
+            "noise": q.noise,
         }
     fields = {}
-    for name, basis in reduction.bases.items():
-        X = reduction.samples.fields[name]
-        fits = reduction.field_fits[name]
-        crossed = np.column_stack([q.crossed for q in fits]) @ basis.modes[: len(fits)]
-        by_largest = np.sqrt(np.mean((crossed - X) ** 2, axis=1)) / np.abs(X).max(axis=1)
+    for field in reduction.fields.fields:
+        name, X = field.name, reduction.samples.fields[field.name]
+        by_largest = np.sqrt(np.mean((reduction.fields.crossed[name] - X) ** 2, axis=1)) / np.abs(X).max(axis=1)
         fields[name] = {
-            "modes": len(basis.modes),
-            "kept": len(fits),
-            "projection": projection_error(basis, X),
+            "modes": len(reduction.fields.bases[name].modes),
+            "kept": len(field.modes),
+            "projection": projection_error(Basis(field.modes, reduction.fields.bases[name].weights, field.sigma), X),
             "error": float(np.sqrt(np.mean(by_largest**2))),
             "error_median": float(np.median(by_largest)),
         }

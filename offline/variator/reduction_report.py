@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from offline.pushbelt.snapshots import CELLS, SECTIONS
 from offline.report import _RC, _STYLE, RIGID, _grid, _svg
 from offline.variator.alignment import F_REF
+from offline.variator.fields import KEPT
 from offline.variator.material_frame import Comparison, compare_frames
 from offline.variator.pod import modes_for, pod, projection_error, scales, stacked
-from offline.variator.reduction import KEPT, Reduction, figures_of
+from offline.variator.reduction import Reduction, figures_of
 from rtcvt.diagram import COLOURS
 from rtcvt.documentation import figure, number, page, percent, table, text
 from rtcvt.recording import replaced_on_success
@@ -157,7 +158,7 @@ def _fields(r: Reduction, found: Mapping[str, dict[str, dict[str, float]]]) -> s
     rows = []
     for name in KEPT:
         e = found["fields"][name]
-        sigma = r.bases[name].sigma
+        sigma = r.fields.bases[name].sigma
         unsteady = s.unsteady.get(name)
         of_rest = modes_for(pod(unsteady).sigma, 0.9) if unsteady is not None and len(unsteady) else 0
         share = float(np.sqrt(np.mean(s.fluctuation[name] ** 2) / np.mean(s.fields[name] ** 2))) if of_rest else 0.0
@@ -176,7 +177,7 @@ def _fields(r: Reduction, found: Mapping[str, dict[str, dict[str, float]]]) -> s
     )  # fmt: skip
     return table(head, rows, range(1, 10)) + (
         "<p>Modes for a share of the energy of all time-averaged snapshots; kept: those that the operating point "
-        "predicts. Projection: what the basis for 99.9 % misses, relative to the norm of all snapshots. Error: cross-"
+        "predicts. Projection: what these miss, relative to the norm of all snapshots. Error: cross-"
         "validated RMS over the belt by the field's largest magnitude, RMS and median over all windows. Unsteady part: "
         "RMS of what the frames differ from the mean, by the RMS of the means.</p>\n"
     )
@@ -187,13 +188,12 @@ def _mode_pictures(r: Reduction) -> str:
         picture, grid = _grid(1, 2, 3.0, shared=False)
         a, b = grid[0]
         for n, name in enumerate(_SHOWN):
-            sigma = r.bases[name].sigma
+            sigma = r.fields.bases[name].sigma
             a.semilogy(np.arange(1, 61), sigma[:60] / sigma[0], color=COLOURS[n % len(COLOURS)], lw=1.3, label=name)
         a.legend(frameon=False, fontsize=7)
         a.set_title("singular values", loc="left", pad=3.0, fontweight="bold")
         a.set_xlabel("mode")
-        for k in range(4):
-            mode = r.bases["flank_normal"].modes[k]
+        for k, mode in enumerate(r.fields.bases["flank_normal"].modes[:4]):
             b.plot(_places(), mode, color=COLOURS[k % len(COLOURS)], lw=1.3, label=f"{k + 1}")
         b.legend(frameon=False, fontsize=7)
         b.set_title("first modes of the flank normal force", loc="left", pad=3.0, fontweight="bold")
@@ -212,11 +212,9 @@ def _field_pictures(r: Reduction) -> str:
     with matplotlib.rc_context(_RC):
         picture, grid = _grid(len(_SHOWN), len(chosen), 1.5)
         for row, name in zip(grid, _SHOWN, strict=True):
-            fits = r.field_fits[name]
             for ax, n in zip(row, chosen, strict=True):
-                a = np.array([q.crossed[n] for q in fits]) @ r.bases[name].modes[: len(fits)]
                 ax.plot(_places(), s.fields[name][n], color=COLOURS[0], lw=1.6)
-                ax.plot(_places(), a, color=RIGID, lw=1.0, ls=(0, (4, 3)))
+                ax.plot(_places(), r.fields.crossed[name][n], color=RIGID, lw=1.0, ls=(0, (4, 3)))
                 _sections(ax)
                 if ax is row[0]:
                     ax.set_title(name, loc="left", pad=3.0, fontweight="bold")

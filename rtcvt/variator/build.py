@@ -188,9 +188,9 @@ def _chosen_fields(unit: Variator, laws: ReducedModel) -> tuple[ReducedField, ..
 
 
 def _peaks(laws: ReducedModel) -> dict[str, str]:
-    """Units by name of the fields whose peaks are among the laws."""
+    """Units by name of the fields that have a peak."""
     units = {field.name: field.unit for field in laws.fields}
-    return {name: units[name] for law in laws.laws if (name := law.name.removeprefix("peak.")) in units}
+    return {name: units[name] for peak in laws.peaks if (name := peak.name.removeprefix("peak.")) in units}
 
 
 def radii(phi: float, p: NDArray[np.float64]) -> tuple[float, float]:

@@ -231,7 +231,18 @@ from rtcvt.variator.layout import (
     Y_V,
     V,
 )
-from rtcvt.variator.regression import CELLS, combine, distance, reconstruct, stage_1, stage_2, thrust_ratio
+from rtcvt.variator.regression import (
+    CELLS,
+    combine,
+    distance,
+    features,
+    hidden,
+    laws,
+    reconstruct,
+    stage_1,
+    stage_2,
+    thrust_ratio,
+)
 
 __all__ = ["derivative", "evaluate", "initialise", "jacobian", "output", "step"]
 
@@ -310,7 +321,7 @@ def laws_at(y, p, w):
     outside = stage_2(p, at, y, phi)
     if outside > w[OUTSIDE]:
         w[OUTSIDE] = outside
-    combine(p, at, 0, 4, phi, w[LAW_K : LAW_K + 4])
+    laws(p, at, phi, w[LAW_K : LAW_K + 4])
     w[LAW_K] /= p[F_REF]
 
 
@@ -639,17 +650,20 @@ def section_length(section, phi, p, w):
 
 @kernel
 def contact_outputs(angle, p, y, w):
-    """Distance from the data, peaks of the contact forces, and fields over the cells; expects the features in `w`."""
+    """Distance from the data, peaks of the contact forces, and fields over the cells; expects `laws_at` behind."""
     at = int(p[LAWS])
     phi = w[int(p[PHI]) : int(p[PHI]) + int(p[N_SCRATCH])]
     y[Y_DISTANCE] = math.sqrt(distance(p, at, phi))
     n = int(p[N_PEAKS])
-    combine(p, at, 4, 4 + n, phi, y[Y_PEAKS : Y_PEAKS + n])
+    features(p, at, phi)
+    combine(p, at, 0, n, phi, y[Y_PEAKS : Y_PEAKS + n])
     for k in range(n):
         y[Y_PEAKS + k] *= term(int(p[int(p[PEAK_LIST]) + k]), p[LENGTH], p, w)
     place = Y_PEAKS + n
+    at = int(p[FIELD_TABLE])
+    if p[N_FIELDS] > 0.0:
+        hidden(p, at, phi)
     for k in range(int(p[N_FIELDS])):
-        at = int(p[FIELD_TABLE])
         reconstruct(p, at, k, phi, y, place)
         for section in range(SECTIONS):
             length = section_length(section, angle, p, w)

@@ -10,7 +10,7 @@ from rtcvt.documentation import ErrorRow, error_table, figure, number, page, pro
 from rtcvt.model import Model
 from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import ReducedModel, read_reduced
+from rtcvt.variator.reduced_model import LAWS, ReducedModel, read_reduced
 from rtcvt.variator.unit import FLANGES, Variator
 
 __all__ = ["line_plot", "variator_page"]
@@ -115,9 +115,9 @@ def _range(laws: ReducedModel) -> str:
     rows = [(f"<code>{c.name}</code>", _COORDINATES[c.name], number(c.low), number(c.high)) for c in laws.coordinates]
     constants = ", ".join(f"{name} = {number(value)}" for name, value in laws.constants.items())
     about = (
-        f"<p>Reduced model {text(laws.name)}: {len(laws.index)} features, {len(laws.laws)} laws, "
+        f"<p>Reduced model {text(laws.name)}: thrust ratio and {len(LAWS)} laws, {len(laws.peaks)} peaks, "
         f"{len(laws.fields)} fields with {sum(len(f.modes) for f in laws.fields)} modes, from {len(laws.points)} "
-        f"operating points of the full model. The laws are products of Chebyshev polynomials over this range:</p>\n"
+        f"operating points of the full model. The laws are cubic splines over this range:</p>\n"
     )
     head = ("coordinate", "meaning", "from", "to")
     return about + table(head, rows, (2, 3)) + f'<p class="muted">SI: {text(constants)}</p>\n'

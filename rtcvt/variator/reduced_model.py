@@ -14,17 +14,17 @@ forces and T the traction at the secondary::
     peak.NAME      largest magnitude of a force over the belt by F_CO, of a force per length times the path's length
 
 Fields have the same number of cells in each of four sections, of equal length within a section: primary arc, push span,
-secondary arc, slack span, in the direction of travel. Their terms: a force per length times the length of its section,
-and a force, by F_CO; an offset by l_R F_CO/EA.
+secondary arc, slack span, in the direction of travel. Their coefficients come from the units of networks. Their terms:
+a force per length times the length of its section, and a force, by F_CO; an offset by l_R F_CO/EA.
 
 File. Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and what the
-reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``features``: multi-indices;
-``thrust``: weights; ``laws``: names, weights, logarithm; ``fields/NAME``: weights, modes, singular values;
-``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset
-has ``units`` and ``description``.
+reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``laws``: coefficients of the
+splines; ``features``: multi-indices; ``peaks``: names, weights; ``networks``: weights of both layers; ``fields/NAME``:
+weights, modes, singular values; ``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file``
+and ``plan``: texts. Every dataset has ``units`` and ``description``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,21 +44,25 @@ __all__ = [
     "COORDINATES",
     "LAWS",
     "Coordinate",
-    "Law",
+    "Networks",
+    "Peak",
     "ReducedField",
     "ReducedModel",
     "counted",
     "read_reduced",
     "scaled",
+    "sites",
+    "splines",
+    "splines_through",
     "write_reduced",
 ]
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 KIND = "reduced model of a variator"
 COORDINATES = ("i", "xi", "kappa", "f", "y")
-LAWS = ("k", "e", "c", "lambda")  # the first outputs
+LAWS = ("k", "e", "c", "lambda")
 CONSTANTS = {  # unit and description
     "d_A": ("m", "centre distance"),
     "length": ("m", "length of the taut path of the neutral fibre"),
@@ -74,7 +78,8 @@ CONSTANTS = {  # unit and description
     "ring_stretch": ("m/N", "l_R/EA: offsets are by this and F_CO"),
 }
 MAPS = ("bilinear", "sigmoid")
-MOST_FEATURES, MOST_OUTPUTS, MOST_MODES, MOST_CELLS, MOST_POINTS, MOST_DEGREE = 2000, 100, 100, 2048, 10_000, 40
+MOST_FEATURES, MOST_PEAKS, MOST_MODES, MOST_CELLS, MOST_POINTS, MOST_DEGREE = 2000, 100, 100, 2048, 10_000, 40
+MOST_UNITS, MOST_SPLINES, MOST_COEFFICIENTS = 2000, 100, 1_000_000
 
 
 @dataclass(frozen=True)
@@ -114,19 +119,96 @@ def scaled(coordinates: Sequence[Coordinate], shift: tuple[float, float], z: Arr
     return np.column_stack([c.scaled(z[:, j]) for j, c in enumerate(coordinates)])
 
 
+def sites(n: int) -> Array:
+    """The `n` places in [-1, 1] where `splines_through` has its values: the knots, and a third into the end cells."""
+    third = 2.0 / (3.0 * (n - 3))
+    return np.sort(np.append(np.linspace(-1.0, 1.0, n - 2), [third - 1.0, 1.0 - third]))
+
+
+def splines(n: int, t: Array) -> Array:
+    """The `n` uniform cubic B-splines at places t (m,) in [-1, 1], shape (m, n)."""
+    x = 0.5 * (np.asarray(t) + 1.0) * (n - 3)
+    cell = np.clip(x.astype(int), 0, n - 4)
+    r = x - cell
+    s = 1.0 - r
+    found = np.zeros((len(x), n))
+    four = (s**3, 3.0 * r**3 - 6.0 * r**2 + 4.0, 3.0 * s**3 - 6.0 * s**2 + 4.0, r**3)
+    for k, weight in enumerate(four):
+        found[np.arange(len(x)), cell + k] = weight / 6.0
+    return found
+
+
+def splines_through(values: Array, axes: int = 4) -> Array:
+    """Coefficients of the splines that have these `values` at the `sites` along the first `axes`; of their shape."""
+    c = np.asarray(values, dtype=float)
+    for axis in range(axes):
+        n = c.shape[axis]
+        c = np.moveaxis(np.tensordot(np.linalg.inv(splines(n, sites(n))), c, (1, axis)), 0, axis)
+    return np.ascontiguousarray(c)
+
+
+def _summed(coefficients: Array, t: Array) -> Array:
+    """Sums (n, M) of splines along four coordinates with coefficients (n_1, n_2, n_3, n_4, M) at t (n, 4 or 5)."""
+    total = splines(coefficients.shape[0], t[:, 0]) @ coefficients.reshape(coefficients.shape[0], -1)
+    for j in range(1, 4):
+        n = coefficients.shape[j]
+        total = np.einsum("rk,rkm->rm", splines(n, t[:, j]), total.reshape(len(t), n, -1))
+    return np.asarray(total)
+
+
+def _speed_loss(g: Array) -> Array:
+    return regression.SMALL * np.sinh(g)
+
+
+_LINKS: dict[str, Callable[[Array], Array]] = {"k": np.exp, "e": _speed_loss, "c": np.exp, "lambda": np.exp}
+
+
 @dataclass(frozen=True)
-class Law:
-    """An output: weights (N,) of the features; log: the output is the exponential of the sum."""
+class Peak:
+    """Largest magnitude of a force over the belt: its logarithm has weights (N,) of the features."""
 
     name: str
-    description: str
-    log: bool
     weights: Array
 
 
 @dataclass(frozen=True)
+class Networks:
+    """The hidden layers of M networks: weights of the coordinates and of 1, then of the first layer and of 1.
+
+    first (M, n_1, 6), second (M, n_2, n_1 + 1).
+    """
+
+    first: Array
+    second: Array
+
+    @classmethod
+    def none(cls) -> "Networks":
+        """No network: fields that are constant."""
+        return cls(np.zeros((0, 0, len(COORDINATES) + 1)), np.zeros((0, 0, 1)))
+
+    @property
+    def units(self) -> int:
+        """Number of units, with the constant 1 behind them."""
+        return self.second.shape[0] * self.second.shape[1] + 1
+
+    def hidden(self, t: Array) -> Array:
+        """Units (n, `units`) at scaled coordinates (n, 5)."""
+        found = []
+        for first, second in zip(self.first, self.second, strict=True):
+            h = t
+            for layer in (first, second):
+                a = h @ layer[:, :-1].T + layer[:, -1]
+                h = a / np.sqrt(1.0 + a * a)
+            found.append(h)
+        return np.column_stack([*found, np.ones(len(t))])
+
+
+@dataclass(frozen=True)
 class ReducedField:
-    """A field: modes (K, cells), weights (K, N) of their coefficients, singular values of its snapshots."""
+    """A field: modes (K, cells), weights (K, units) of their coefficients, singular values of its snapshots.
+
+    positive: values below zero are cut off.
+    """
 
     name: str
     unit: str  # of the field itself
@@ -134,28 +216,32 @@ class ReducedField:
     modes: Array
     weights: Array
     sigma: Array
+    positive: bool = False
 
 
 @dataclass(frozen=True)
 class ReducedModel:
     """What a reduced model's file holds.
 
-    coordinates in the order of `COORDINATES`; shift: a, b of the torque ratio's zero (`regression`); index (N, 5):
-    multi-indices of the features, those without y first;
-    thrust (N_1,): weights of ln zeta; laws: `LAWS`, then the peaks; points (n, 4): scaled coordinates of the campaign's
-    settled states, spacing: typical distance between them; errors: name -> value; texts: unit_file, plan; attributes.
+    coordinates in the order of `COORDINATES`; shift: a, b of the torque ratio's zero (`regression`); thrust
+    (m_1, m_2, m_3, m_4): coefficients of the splines of ln zeta, along t_1 to t_4; laws (n_1, n_2, n_3, n_4, 4 n):
+    those of the n Chebyshev polynomials in t_5 of each of `LAWS`; index (N, 5): multi-indices of the features;
+    networks: of the fields; points (n, 4): scaled coordinates of the campaign's settled states, spacing: typical
+    distance between them; errors: name -> value; texts: unit_file, plan; attributes.
     """
 
     name: str
     constants: Mapping[str, float]
     coordinates: tuple[Coordinate, ...]
     shift: tuple[float, float]
-    index: NDArray[np.int64]
     thrust: Array
-    laws: tuple[Law, ...]
+    laws: Array
+    index: NDArray[np.int64]
+    peaks: tuple[Peak, ...]
     fields: tuple[ReducedField, ...]
     points: Array
     spacing: float
+    networks: Networks = field(default_factory=Networks.none)
     errors: Mapping[str, float] = field(default_factory=dict)
     unit_file: str = ""
     plan: str = ""
@@ -164,15 +250,25 @@ class ReducedModel:
     @property
     def scratch(self) -> int:
         """Length of phi."""
-        return len(self.index) + len(COORDINATES) * self._degrees
+        return self._units_at + self.networks.first.shape[1] + self.networks.units
+
+    @property
+    def _in_y(self) -> int:
+        """Polynomials in t_5 of a law."""
+        return self.laws.shape[4] // len(LAWS)
 
     @property
     def _degrees(self) -> int:
-        return max(2, int(self.index.max()) + 1)
+        return max(2, int(self.index.max()) + 1, self._in_y)
+
+    @property
+    def _units_at(self) -> int:
+        """Place of the networks' first layer and units in phi."""
+        return len(self.index) + len(COORDINATES) * self._degrees + 17 + 4 * self.laws.shape[4]
 
     def table(self) -> Array:
         """Laws as the kernels of `regression` read them."""
-        n, n_1, degrees = len(self.index), len(self.thrust), self._degrees
+        n, degrees = len(self.index), self._degrees
         tape = np.zeros((n, 2))
         known = {tuple(m): k for k, m in enumerate(self.index.tolist())}
         for k, m in enumerate(self.index.tolist()):
@@ -186,16 +282,19 @@ class ReducedModel:
         parts = {
             regression.COORDINATE: np.array(coordinates),
             regression.TAPE: tape,
-            regression.THRUST: self.thrust,
-            regression.LOG: np.array([law.log for law in self.laws], dtype=float),
-            regression.WEIGHT: np.array([law.weights for law in self.laws]),
+            regression.WEIGHT: np.array([peak.weights for peak in self.peaks]),
             regression.CENTRE: self.points,
+            regression.THRUST: self.thrust,
+            regression.LAW: self.laws,
         }
         header = np.zeros(regression.HEADER)
-        header[regression.N_1], header[regression.N], header[regression.DEGREES] = n_1, n, degrees
-        header[regression.N_OUT], header[regression.N_CENTRE] = len(self.laws), len(self.points)
+        header[regression.N], header[regression.DEGREES] = n, degrees
+        header[regression.N_OUT], header[regression.N_CENTRE] = len(self.peaks), len(self.points)
         header[regression.SPACING] = 1.0 / self.spacing**2
         header[regression.SHIFT : regression.SHIFT + 2] = self.shift
+        header[regression.THRUST + 1 : regression.THRUST + 5] = self.thrust.shape
+        header[regression.LAW + 1 : regression.LAW + 5] = self.laws.shape[:4]
+        header[regression.N_LAW] = self._in_y
         at = regression.HEADER
         for place, part in parts.items():
             header[place] = at
@@ -203,16 +302,24 @@ class ReducedModel:
         return np.concatenate([header, *(part.ravel() for part in parts.values())])
 
     def field_table(self) -> Array:
-        """Fields as `regression.reconstruct` reads them."""
-        cells = self.fields[0].modes.shape[1] if self.fields else 0
-        header = [float(len(self.index)), float(cells)]
-        at = regression.FIELD + 3 * len(self.fields)
-        parts: list[Array] = []
+        """Fields as `regression.hidden` and `regression.reconstruct` read them."""
+        first, second = self.networks.first, self.networks.second
+        header = np.zeros(regression.FIELD)
+        header[regression.CELLS] = self.fields[0].modes.shape[1] if self.fields else 0
+        header[regression.INPUT], header[regression.STRIDE] = len(self.index) + 1, self._degrees
+        header[regression.UNITS] = self._units_at
+        header[regression.NETWORKS] = len(first)
+        header[regression.N_FIRST], header[regression.N_SECOND] = first.shape[1], second.shape[1]
+        at = regression.FIELD + regression.PER_FIELD * len(self.fields)
+        header[regression.LAYERS] = at
+        parts = [np.concatenate([a.ravel(), b.ravel()]) for a, b in zip(first, second, strict=True)]
+        at += sum(a.size for a in parts)
+        places: list[float] = []
         for f in self.fields:
-            header += [len(f.modes), at, at + f.weights.size]
+            places += [len(f.modes), at, at + f.weights.size, f.positive]
             parts += [f.weights.ravel(), f.modes.ravel()]
             at += f.weights.size + f.modes.size
-        return np.concatenate([np.array(header), *parts])
+        return np.concatenate([header, places, *parts])
 
     def features(self, z: Array) -> Array:
         """Features (n, N) at operating points (n, 5), clamped to the data."""
@@ -223,18 +330,23 @@ class ReducedModel:
         return phi
 
     def evaluate(self, z: Array) -> dict[str, Array]:
-        """Thrust ratio ``zeta`` and all laws by their names at operating points (n, 5), each (n,)."""
+        """Thrust ratio ``zeta``, all laws and peaks by their names at operating points (n, 5), each (n,)."""
+        t = scaled(self.coordinates, self.shift, np.atleast_2d(z))
+        found = {"zeta": np.exp(_summed(self.thrust[..., None], t)[:, 0])}
+        in_y = np.polynomial.chebyshev.chebvander(t[:, 4], self._in_y - 1)
+        found |= {
+            name: _LINKS[name](np.einsum("rm,rm->r", part, in_y))
+            for name, part in zip(LAWS, np.split(_summed(self.laws, t), len(LAWS), axis=1), strict=True)
+        }
         phi = self.features(z)
-        found = {"zeta": np.exp(phi[:, : len(self.thrust)] @ self.thrust)}
-        for law in self.laws:
-            value = phi @ law.weights
-            found[law.name] = np.exp(value) if law.log else value
-        return found
+        return found | {peak.name: np.exp(phi @ peak.weights) for peak in self.peaks}
 
     def field(self, name: str, z: Array) -> Array:
         """A field (n, cells) at operating points (n, 5), dimensionless."""
         f = next(f for f in self.fields if f.name == name)
-        return np.asarray(self.features(z) @ f.weights.T @ f.modes)
+        t = scaled(self.coordinates, self.shift, np.atleast_2d(z))
+        values = self.networks.hidden(t) @ f.weights.T @ f.modes
+        return np.maximum(values, 0.0) if f.positive else np.asarray(values)
 
 
 def write_reduced(model: ReducedModel, path: Path) -> None:
@@ -271,16 +383,19 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
         write("coordinates/range", [(a.low, a.high) for a in c], "1", "range of the data, to which a point is clamped")
         write("coordinates/shift", model.shift, "1", "a, b of the torque ratio's zero, a q/sqrt(q^2 + b^2)")
         write("features/index", model.index.astype(np.int16), "1", "degrees of the Chebyshev polynomials by coordinate")
-        write("thrust", model.thrust, "1", "weights of the logarithm of the thrust ratio F_eq/F_CO")
-        write("laws/name", [a.name for a in model.laws], "1", "outputs")
-        write("laws/description", [a.description for a in model.laws], "1", "of the outputs")
-        write("laws/log", np.array([a.log for a in model.laws], dtype=np.int8), "1", "1: exponential of the sum")
-        write("laws/weights", [a.weights for a in model.laws], "1", "of the features, a row for each output")
+        write("thrust", model.thrust, "1", "coefficients of the splines along i, xi, kappa and f: ln of F_eq/F_CO")
+        polynomials = "splines along i, xi, kappa, f: polynomials in y of ln k, asinh e, ln c, ln lambda"
+        write("laws", model.laws, "1", polynomials)
+        write("peaks/name", [a.name for a in model.peaks], "1", "forces, of which the largest magnitude over the belt")
+        write("peaks/weights", [a.weights for a in model.peaks], "1", "of the features, a row for each logarithm")
+        write("networks/first", model.networks.first, "1", "of the scaled coordinates and of 1, by network and unit")
+        write("networks/second", model.networks.second, "1", "of the first layer and of 1, by network and unit")
         for order, f in enumerate(model.fields):
             write(f"fields/{f.name}/modes", f.modes, "1", "a row for each mode, on the cells")
-            write(f"fields/{f.name}/weights", f.weights, "1", "of the features, a row for each coefficient")
+            write(f"fields/{f.name}/weights", f.weights, "1", "of the units and of 1, a row for each coefficient")
             write(f"fields/{f.name}/sigma", f.sigma, "1", "singular values of the snapshots")
-            file[f"fields/{f.name}"].attrs.update(units=f.unit, description=f.description, order=order)
+            about = {"units": f.unit, "description": f.description, "order": order, "positive": f.positive}
+            file[f"fields/{f.name}"].attrs.update(about)
         write("campaign/points", model.points, "1", "settled states of the campaign in scaled i, xi, kappa, f")
         write("campaign/spacing", model.spacing, "1", "typical distance between them")
         for name, value in model.errors.items():
@@ -330,27 +445,27 @@ def _read(file: h5py.File) -> ReducedModel:
         array("coordinates/range"),
         strict=True,
     )
-    laws = zip(
-        strings("laws/name"), strings("laws/description"), file["laws/log"][()], array("laws/weights"), strict=True
-    )
+    peaks = zip(strings("peaks/name"), array("peaks/weights"), strict=True)
     fields = sorted(file["fields"].items(), key=lambda item: int(item[1].attrs["order"])) if "fields" in file else []
     return ReducedModel(
         str(file.attrs["name"]),
         {name: float(file[f"constants/{name}"][()]) for name in CONSTANTS},
         tuple(Coordinate(n, m, float(c), float(r[0]), float(r[1])) for n, m, c, r in coordinates),
         (float(file["coordinates/shift"][0]), float(file["coordinates/shift"][1])),
-        np.asarray(file["features/index"][()], dtype=np.int64),
         array("thrust"),
-        tuple(Law(n, d, bool(log), w) for n, d, log, w in laws),
+        array("laws"),
+        np.asarray(file["features/index"][()], dtype=np.int64),
+        tuple(Peak(n, w) for n, w in peaks),
         tuple(
             ReducedField(
-                name, str(g.attrs["units"]), str(g.attrs["description"]),
-                *(np.asarray(g[k][()], dtype=float) for k in ("modes", "weights", "sigma")),
+                name, str(g.attrs["units"]), str(g.attrs["description"]), array(f"fields/{name}/modes"),
+                array(f"fields/{name}/weights"), array(f"fields/{name}/sigma"), bool(g.attrs["positive"]),
             )
             for name, g in fields
         ),
         array("campaign/points"),
         float(file["campaign/spacing"][()]),
+        Networks(array("networks/first"), array("networks/second")),
         {name: float(a[()]) for name, a in file["errors"].items()} if "errors" in file else {},
         str(file["unit_file"].asstr()[()]),
         str(file["plan"].asstr()[()]),
@@ -392,22 +507,21 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
             "1 first, each once, behind the features it is made of",
         )
         known.add(a)
-    n_1 = len(m.thrust)
-    without = m.thrust.ndim == 1 and n_1 == sum(a[-1] == 0 for a in rows) and all(a[-1] == 0 for a in rows[:n_1])
-    require(without, "thrust", "a weight for each feature without y, which come first")
-    names = [law.name for law in m.laws]
-    require(
-        tuple(names[: len(LAWS)]) == LAWS and len(names) <= MOST_OUTPUTS, "laws/name", f"{', '.join(LAWS)}, then others"
-    )
-    for k, law in enumerate(m.laws[: len(LAWS)]):
-        require(law.log == (law.name != "e"), "laws/log", f"1 for all but e; {LAWS[k]}")
-    for law in m.laws:
-        require(
-            law.weights.shape == (n,) and bool(np.all(np.isfinite(law.weights))),
-            "laws/weights",
-            "a number for each feature",
-        )
-    require(bool(np.all(np.isfinite(m.thrust))), "thrust", "finite numbers")
+    for key, table, d in (("thrust", m.thrust, 4), ("laws", m.laws, 5)):
+        shape = table.ndim == d and all(4 <= k <= MOST_SPLINES for k in table.shape[:4])
+        require(shape and table.size <= MOST_COEFFICIENTS, key, "splines along four coordinates")
+        require(bool(np.all(np.isfinite(table))), key, "finite numbers")
+    in_y = m.laws.shape[4] % len(LAWS) == 0 and 1 <= m.laws.shape[4] // len(LAWS) <= MOST_DEGREE
+    require(in_y, "laws", "as many polynomials of each law")
+    require(len(m.peaks) <= MOST_PEAKS, "peaks", f"at most {MOST_PEAKS}")
+    for peak in m.peaks:
+        fits = peak.weights.shape == (n,) and bool(np.all(np.isfinite(peak.weights)))
+        require(fits, "peaks/weights", "a number for each feature")
+    W_1, W_2 = m.networks.first, m.networks.second
+    fits = W_1.ndim == 3 == W_2.ndim and len(W_1) == len(W_2) and W_1.shape[2] == len(COORDINATES) + 1
+    fits = fits and W_2.shape[2] == W_1.shape[1] + 1 and W_1.shape[1] + m.networks.units <= MOST_UNITS
+    require(fits, "networks", f"both layers of as many networks, at most {MOST_UNITS} units")
+    require(bool(np.all(np.isfinite(W_1)) and np.all(np.isfinite(W_2))), "networks", "finite numbers")
     cells = {f.modes.shape[1:] for f in m.fields}
     require(len(cells) <= 1, "fields", "as many cells in all fields")
     for f in m.fields:
@@ -415,7 +529,7 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         K = len(f.modes)
         fits = f.modes.ndim == 2 and 1 <= K <= MOST_MODES and 4 <= f.modes.shape[1] <= MOST_CELLS
         require(fits and f.modes.shape[1] % 4 == 0, key, "modes on cells, as many in each of four sections")
-        require(f.weights.shape == (K, n), key, "weights of each mode's coefficient")
+        require(f.weights.shape == (K, m.networks.units), key, "weights of each mode's coefficient")
         require(bool(np.all(np.isfinite(f.modes)) and np.all(np.isfinite(f.weights))), key, "finite numbers")
     fits = m.points.ndim == 2 and m.points.shape[1] == 4 and 1 <= len(m.points) <= MOST_POINTS
     require(fits and bool(np.all(np.isfinite(m.points))), "campaign/points", "rows of four finite numbers")

@@ -1,6 +1,7 @@
 """Laws and fields over the operating point: kernels against numpy, borders, bad numbers, and the file."""
 
 import itertools
+from dataclasses import replace
 
 import h5py
 import numpy as np
@@ -15,13 +16,29 @@ from rtcvt.variator.reduced_model import (
     COORDINATES,
     LAWS,
     Coordinate,
-    Law,
+    Networks,
+    Peak,
     ReducedField,
     ReducedModel,
     read_reduced,
+    scaled,
+    sites,
+    splines,
+    splines_through,
     write_reduced,
 )
-from rtcvt.variator.regression import combine, distance, dot, reconstruct, stage_1, stage_2, thrust_ratio
+from rtcvt.variator.regression import (
+    combine,
+    distance,
+    dot,
+    features,
+    hidden,
+    laws,
+    reconstruct,
+    stage_1,
+    stage_2,
+    thrust_ratio,
+)
 
 RANGES = ((0.45, 2.4), (-0.9, 0.95), (3e-4, 0.3), (0.6, 3.5), (0.5, 1.8))
 MAPS = (("bilinear", 1.0), ("sigmoid", 0.5), ("bilinear", 0.02), ("bilinear", 1.5), ("bilinear", 1.0))
@@ -33,22 +50,23 @@ def random_model(seed=1):
     degrees = (3, 5, 1, 2, 3)
     index = [m for m in itertools.product(*(range(d + 1) for d in degrees)) if sum(np.divide(m, degrees)) <= 1.0]
     index = np.array(sorted(index, key=lambda m: (m[-1] > 0, sum(a > 0 for a in m), m)))
-    n, n_1 = len(index), int(np.sum(index[:, -1] == 0))
-    names = (*LAWS, "peak.push")
+    n = len(index)
     return ReducedModel(
         "random",
         {name: 1.0 + k for k, name in enumerate(CONSTANTS)},
         tuple(Coordinate(c, *m, *r) for c, m, r in zip(COORDINATES, MAPS, RANGES, strict=True)),
         (0.05, 0.03),
+        0.3 * rng.normal(size=(6, 9, 4, 5)),
+        rng.normal(size=(5, 7, 6, 4, 4 * 3)),
         index,
-        0.1 * rng.normal(size=n_1),
-        tuple(Law(k, f"about {k}", k != "e", 0.3 * rng.normal(size=n)) for k in names),
+        tuple(Peak(f"peak.{k}", 0.3 * rng.normal(size=n)) for k in ("push", "flank_normal")),
         tuple(
-            ReducedField(k, u, "a field", rng.normal(size=(K, 16)), rng.normal(size=(K, n)), np.ones(9))
-            for k, u, K in (("push", "N", 3), ("flank_normal", "N/m", 1))
+            ReducedField(k, u, "a field", rng.normal(size=(K, 16)), rng.normal(size=(K, 11)), np.ones(9), positive)
+            for k, u, K, positive in (("push", "N", 3, False), ("flank_normal", "N/m", 1, True))
         ),
         rng.uniform(-1.0, 1.0, (12, 4)),
         0.4,
+        Networks(rng.normal(size=(2, 9, 6)), rng.normal(size=(2, 5, 10))),
         {"heldout.thrust.rms": 0.02},
         "unit text",
         "plan text",
@@ -77,9 +95,12 @@ def run(model, z):
     zeta = thrust_ratio(p, AT, phi)
     far = distance(p, AT, phi)
     outside = max(outside, stage_2(p, AT, z[4], phi))
-    out = np.full(len(model.laws), np.nan)
-    combine(p, AT, 0, len(model.laws), phi, out)
+    out = np.full(6, np.nan)
+    laws(p, AT, phi, out)
+    features(p, AT, phi)
+    combine(p, AT, 0, 2, phi, out[4:])
     fields = np.full(40, np.nan)
+    hidden(q, 3, phi)
     for k in range(len(model.fields)):
         reconstruct(q, 3, k, phi, fields, 4 + 16 * k)
     return zeta, out, outside, far, fields
@@ -93,19 +114,46 @@ def test_kernels_agree_with_products_of_chebyshev_polynomials(model):
         zeta, out, outside, _, values = run(model, z)
         assert outside == 0.0
         assert_allclose(zeta, expected["zeta"][k], rtol=1e-13)
-        assert_allclose(out, [expected[law.name][k] for law in model.laws], rtol=1e-11, atol=1e-13)
+        assert_allclose(
+            out, [expected[name][k] for name in (*LAWS, "peak.push", "peak.flank_normal")], rtol=1e-11, atol=1e-13
+        )
         assert_allclose(values[4:36], np.concatenate([f[k] for f in fields]), rtol=1e-10, atol=1e-11)
         assert np.isnan(values[[0, 3, 36, 39]]).all()
 
 
-def test_a_part_of_the_outputs_is_that_part(model):
+def test_a_field_is_that_of_two_layers_and_cut_off_at_zero_where_it_cannot_be_negative(model):
+    z = points(30)
+    t = np.column_stack([scaled(model.coordinates, model.shift, z), np.ones(30)])
+    units = []
+    for first, second in zip(model.networks.first, model.networks.second, strict=True):
+        g = np.column_stack([t @ first.T / np.hypot(1.0, t @ first.T), np.ones(30)])
+        units.append(g @ second.T / np.hypot(1.0, g @ second.T))
+    h = np.column_stack([*units, np.ones(30)])
+    push, normal = (h @ f.weights.T @ f.modes for f in model.fields)
+    assert push.min() < 0.0
+    assert normal.min() < 0.0
+    assert_allclose(model.field("push", z), push, rtol=1e-12, atol=1e-13)
+    assert_allclose(model.field("flank_normal", z), np.maximum(normal, 0.0), rtol=1e-12, atol=1e-13)
+
+
+def test_without_networks_a_field_is_constant(model):
+    constant = tuple(replace(f, weights=f.weights[:, -1:]) for f in model.fields)
+    alone = replace(model, networks=Networks.none(), fields=constant)
+    for z in points(3):
+        values = run(alone, z)[4]
+        assert_allclose(values[4:20], constant[0].weights[:, 0] @ constant[0].modes, rtol=1e-13)
+        assert_allclose(values[20:36], np.maximum(constant[1].weights[:, 0] @ constant[1].modes, 0.0), rtol=1e-13)
+
+
+def test_a_part_of_the_peaks_is_that_part(model):
     p, phi = model.table(), np.zeros(model.scratch)
     stage_1(p, 0, *points(1)[0, :4], phi)
     stage_2(p, 0, 1.1, phi)
-    whole, part = np.zeros(5), np.zeros(2)
-    combine(p, 0, 0, 5, phi, whole)
-    combine(p, 0, 2, 4, phi, part)
-    assert_array_equal(part, whole[2:4])
+    features(p, 0, phi)
+    whole, part = np.zeros(2), np.zeros(1)
+    combine(p, 0, 0, 2, phi, whole)
+    combine(p, 0, 1, 2, phi, part)
+    assert_array_equal(part, whole[1:])
 
 
 def test_distance_is_that_to_the_nearest_point_of_the_campaign(model):
@@ -151,7 +199,7 @@ def test_any_number_gives_finite_outputs_and_what_must_be_positive_is(z):
     assert np.isfinite(zeta)
     assert zeta > 0.0
     assert np.isfinite(out).all()
-    assert all(a > 0.0 for a, law in zip(out, _MODEL.laws, strict=True) if law.log)
+    assert all(a > 0.0 for name, a in zip((*LAWS, "", ""), out, strict=True) if name != "e")
     assert np.isfinite(fields[4:36]).all()
     assert outside >= 0.0
     assert np.isfinite(far)
@@ -162,15 +210,33 @@ def test_any_number_gives_finite_outputs_and_what_must_be_positive_is(z):
 _MODEL = random_model()
 
 
-def test_outputs_are_smooth_in_between(model):
-    """Second differences over steps of h fall as h^2 along a line through the range."""
+def test_laws_are_smooth_in_between(model):
+    """Slopes along a line through the range have no jumps: cubic splines bend steadily."""
     a, b = points(2, seed=9)
+    places = np.linspace(0.0, 1.0, 4001)
+    values = np.array([np.log(run(model, a + (b - a) * s)[1][0]) for s in places])
+    slopes = np.diff(values)
+    bends = np.diff(slopes)
+    assert np.abs(bends).max() < 0.01 * np.abs(slopes).max()
+    assert np.abs(np.diff(bends)).max() < 0.1 * np.abs(bends).max()
 
-    def bend(h):
-        z = a + (b - a) * (0.5 + np.array([-h, 0.0, h]))[:, None]
-        return abs(np.diff([run(model, k)[1][0] for k in z], 2)[0])
 
-    assert_allclose(bend(1e-3) / bend(5e-4), 4.0, rtol=0.01)
+@pytest.mark.parametrize("n", [4, 5, 6, 13])
+def test_splines_reproduce_cubic_polynomials(n):
+    t = np.linspace(-1.0, 1.0, 41)
+    assert_allclose(splines(n, t).sum(axis=1), 1.0, rtol=1e-14)
+    assert np.all(splines(n, t) >= 0.0)
+    assert len(np.unique(sites(n))) == n
+    cubic = np.polynomial.Polynomial([0.3, -1.0, 0.7, 2.0])
+    assert_allclose(splines(n, t) @ splines_through(cubic(sites(n)), axes=1), cubic(t), atol=1e-12)
+
+
+def test_splines_go_through_their_values():
+    values = np.random.default_rng(3).normal(size=(4, 6, 5, 7, 2))
+    c = splines_through(values)
+    t = [sites(n) for n in values.shape[:4]]
+    found = np.einsum("ia,jb,kc,ld,abcdm->ijklm", *(splines(len(a), a) for a in t), c, optimize=True)
+    assert_allclose(found, values, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 173])
@@ -192,9 +258,8 @@ def test_file_holds_everything(model, tmp_path):
     assert (found.unit_file, found.plan, found.attributes["runs"]) == ("unit text", "plan text", 12)
     assert_array_equal(found.table(), model.table())
     assert_array_equal(found.field_table(), model.field_table())
-    assert [(f.name, f.unit, f.description) for f in found.fields] == [
-        (f.name, f.unit, f.description) for f in model.fields
-    ]
+    about = [(f.name, f.unit, f.description, f.positive) for f in model.fields]
+    assert [(f.name, f.unit, f.description, f.positive) for f in found.fields] == about
     with h5py.File(path) as file:
         bare = []
         file.visititems(
@@ -230,11 +295,13 @@ def _first(value):
 @pytest.mark.parametrize(
     ("damage", "key"),
     [
-        (_set("thrust", lambda a: a[:-1]), "thrust"),
+        (_set("thrust", lambda a: a[0]), "thrust"),
+        (_set("thrust", lambda a: a[:3]), "thrust"),
         (_set("thrust", _first(np.nan)), "thrust"),
-        (_set("laws/weights", lambda a: a[:, :-1]), "laws/weights"),
-        (_set("laws/weights", _first(np.inf)), "laws/weights"),
-        (_set("laws/log", _first(0)), "laws/log"),
+        (_set("laws", lambda a: a[..., :-1]), "laws"),
+        (_set("laws", _first(np.inf)), "laws"),
+        (_set("peaks/weights", lambda a: a[:, :-1]), "peaks/weights"),
+        (_set("peaks/weights", _first(np.inf)), "peaks/weights"),
         (_set("features/index", lambda a: a[::-1]), "features/index"),
         (_set("features/index", lambda a: np.delete(a, 1, axis=0)), "features/index"),
         (_set("features/index", _first(-1)), "features/index"),
@@ -246,6 +313,9 @@ def _first(value):
         (_set("campaign/spacing", 0.0), "campaign/spacing"),
         (_set("fields/push/modes", lambda a: a[:, :-1]), "fields"),
         (_set("fields/push/weights", lambda a: a[:-1]), "fields/push"),
+        (_set("networks/first", lambda a: a[:1]), "networks"),
+        (_set("networks/first", lambda a: a[:, :-1]), "networks"),
+        (_set("networks/second", _first(np.nan)), "networks"),
         (lambda file: file.attrs.update(schema_version=99), "schema_version"),
         (lambda file: file.pop("laws"), ""),
     ],

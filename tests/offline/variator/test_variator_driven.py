@@ -13,7 +13,8 @@ from rtcvt import cli
 from rtcvt.cli.variator import error_rows
 from rtcvt.errors import InputError
 from rtcvt.unitfile import find_unit
-from rtcvt.variator.reduced_model import Coordinate, Law, ReducedField, ReducedModel, write_reduced
+from rtcvt.variator.reduced_model import Coordinate, Peak, ReducedField, ReducedModel, write_reduced
+from rtcvt.variator.regression import SMALL
 from rtcvt.variator.unit import load_variator, read_variator
 
 ZETA, K, E, C, LAMBDA = 1.3, 1e-2, 0.001, 0.004, 0.001
@@ -28,9 +29,7 @@ CONSTANTS = {
 @pytest.fixture(scope="module")
 def reduced():
     one = np.ones(1)
-    laws = [Law(n, n, True, np.log(v) * one) for n, v in (("k", K), ("c", C), ("lambda", LAMBDA))]
-    laws.insert(1, Law("e", "e", False, E * one))
-    laws.append(Law("peak.flank_normal", "peak", True, np.log(2.0) * one))
+    laws = np.array([np.log(K), np.arcsinh(E / SMALL), np.log(C), np.log(LAMBDA)])
     coordinates = tuple(
         Coordinate(n, m, 1.0, low, high)
         for n, m, low, high in (
@@ -47,8 +46,9 @@ def reduced():
         coordinates=coordinates,
         shift=(0.0, 1.0),
         index=np.zeros((1, 5), dtype=np.int64),
-        thrust=np.log(ZETA) * one,
-        laws=tuple(laws),
+        thrust=np.full((4, 4, 4, 4), np.log(ZETA)),
+        laws=np.tile(laws, (4, 4, 4, 4, 1)),
+        peaks=(Peak("peak.flank_normal", np.log([2.0])),),
         fields=(ReducedField("flank_normal", "N/m", "", HUMP[None, :], one[None, :], one),),
         points=np.zeros((1, 4)),
         spacing=1.0,

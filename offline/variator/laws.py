@@ -1,0 +1,257 @@
+"""The laws of a reduced variator from the windows of a campaign: thrust ratio, shifting, speed loss and losses.
+
+Each law is found by a Gaussian process (`process`) and kept as a table of its mean: coefficients of cubic splines and
+of polynomials in y (`rtcvt.variator.regression`). So the regression may use whatever explains the data. Its places are
+the scaled coordinates and
+
+    h         q/sqrt(q^2 + b^2), q = (i - 1)/(i + 1): the rings' friction turns round at i = 1
+    sigma     the torque ratio from its zero on a fine scale, for zeta
+    ln kappa  for zeta
+    u         share of the wrapped arcs that is active by the belt's velocity model (`steady_belt`), for zeta
+    U         -ln(1 - share of a pulley's capacity), |xi|/(zeta y) and |xi|, for the others: near macroscopic slip they
+              change several times
+
+Data. The signs that mechanics demands are those of exponentials: ln of zeta, k, c and lambda is regressed.
+
+    zeta     F_I/F_O of settled states by that of the velocity model, which is the law where there are no data
+    y        of a window: F_I/(F_O zeta), zeta that of the run's settled state, moved to the window's point by the law
+    k        x/(f (y - 1)); what scatters in it grows as 1/|y - 1|, and counts accordingly less
+    c        P_slide/(F_O v) cos(delta_0)/(2 mu (xi^2 + xi_0^2)), from the sliding power of the flanks: it is the creep
+             that loses this power, limited at low torque, where the flanks slide for other reasons
+    e        speed loss less c xi, with the c of the law; what is regressed is asinh of the whole speed loss by a small
+             one, so that both together are as good as that
+    lambda   loss/(F_O v) less that of shifting, 2 tan(delta_0) (F_I - F_eq) dr_I/dt/(F_O v), and of creep,
+             2 mu c xi^2/cos(delta_0); its logarithm is regressed with that of creep, which is then taken off
+
+Shift rates of the wrong sign, which are small, are left out.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.variator.alignment import Samples
+from offline.variator.process import Process, fit
+from offline.variator.steady_belt import steady_belt
+from rtcvt.errors import InputError
+from rtcvt.variator.reduced_model import COORDINATES, LAWS, Coordinate, counted, scaled, sites, splines_through
+from rtcvt.variator.regression import SMALL
+
+__all__ = ["FOLDS", "NEAR", "SHIFT", "Identified", "Law", "folds", "identify", "shift_factor", "usable"]
+
+Array = NDArray[np.float64]
+
+FOLDS = 10
+SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
+SPLINES = (24, 40, 14, 6), (12, 26, 9, 6)  # of zeta and of the other laws, along i, xi, kappa, f
+IN_Y = 6  # polynomials in y
+FINE = 0.06  # scale of sigma
+FULL = 0.97  # share of a pulley's capacity from which U stays
+XI_0 = 0.3  # below this torque ratio sliding is not laid to creep
+NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
+SLIP = 0.02  # speed loss above which a window counts less for the losses: macroscopic slip begins
+LEAST_LOSS = 0.1  # lambda is at least this share of the loss
+_MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.8), "kappa": ("bilinear", 0.01), "f": ("bilinear", 0.5),
+         "y": ("bilinear", 1.0)}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law: data (n,) of the windows `rows`, whether as logarithm, and predictions of each run by others.
+
+    crossed: of the logarithm where it is one; noise: of the fit. lambda with the loss of creep.
+    """
+
+    rows: NDArray[np.int64]
+    data: Array
+    log: bool
+    crossed: Array
+    noise: float
+
+
+class Identified(NamedTuple):
+    """coordinates; thrust, table: coefficients of the splines of ln zeta and of the other laws; y (n,) of the windows;
+    laws by name; dropped: data not used."""
+
+    coordinates: tuple[Coordinate, ...]
+    thrust: Array
+    table: Array
+    y: Array
+    laws: dict[str, Law]
+    dropped: dict[str, int]
+
+
+def usable(samples: Samples) -> NDArray[np.bool_]:
+    """Windows (n,) that do not slip as a whole, of runs whose settled state does not."""
+    good = ~samples.slipping & np.all(np.isfinite(samples.point), axis=1)
+    settles = np.zeros(int(samples.run.max()) + 1, dtype=bool)
+    settles[samples.run[good & (samples.phase == 0)]] = True
+    return np.asarray(good & settles[samples.run])
+
+
+def shift_factor(samples: Samples, zeta: Array) -> Array:
+    """y of all windows, from the law's thrust ratio `zeta` (n,) at them; 1 for settled states."""
+    settled = np.full(samples.run.max() + 1, -1)
+    rows = np.flatnonzero(samples.phase == 0)
+    settled[samples.run[rows]] = rows
+    own = settled[samples.run]
+    thrust = samples.values["thrust"]
+    return np.where(samples.phase == 0, 1.0, thrust / (thrust[own] * zeta / zeta[own]))
+
+
+def folds(s: Samples) -> NDArray[np.int64]:
+    """Fold of each run."""
+    return np.random.default_rng(0).permutation(len(s.names)) % FOLDS
+
+
+def identify(
+    s: Samples, tell: Callable[[int], None], shapes: tuple[tuple[int, ...], tuple[int, ...]] = SPLINES
+) -> Identified:
+    """Laws of windows that are all `usable`; `tell` is called with the number of laws done; `shapes` of the splines.
+
+    Raises
+    ------
+    InputError
+        Too few settled states, or none that shifts.
+    """
+    settled = np.flatnonzero(s.phase == 0)
+    if len(settled) < 20:
+        raise InputError("campaign", "runs", len(settled), "at least 20 that settle without slipping")
+    group = folds(s)[s.run]
+    from_zero = counted(SHIFT, s.point)
+    ranges = [(float(a.min()), float(a.max())) for a in from_zero[:, :4].T]
+    coordinates = [Coordinate(c, *_MAPS[c], *r) for c, r in zip(COORDINATES[:4], ranges, strict=True)]
+    length = float(s.values["loop"][settled].mean())
+
+    tell(0)
+    places, prior = _steady(coordinates, s.point, length, s.belt)
+    thrust = np.log(s.values["thrust"][settled])
+    process, crossed = fit(places[settled], thrust - prior[settled], group[settled])
+
+    def ln_zeta(z: Array) -> Array:
+        places, prior = _steady(coordinates, z, length, s.belt)
+        return np.asarray(prior + process.mean(places))
+
+    law = ln_zeta(s.point)
+    y = shift_factor(s, np.exp(law))
+    low, high = float(y.min()), float(y.max())
+    if not (low < 1.0 - NEAR and high > 1.0 + NEAR):
+        raise InputError("campaign", "branches", f"y = {low:.3g} to {high:.3g}", "branches with y on both sides of 1")
+    coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
+    places = _moving(coordinates, np.column_stack([s.point, y]), law)
+    laws = {"zeta": Law(settled, s.values["thrust"][settled], True, prior[settled] + crossed, process.noise)}
+    data, dropped = _data(s, y)
+    found: dict[str, Process] = {}
+    creep = np.zeros(len(y))  # c xi
+    carried = 2.0 * s.belt["mu"] / s.belt["cos_d"]  # traction by F_O at xi = 1
+    for n, name in enumerate(("k", "c", "e", "lambda")):
+        tell(1 + n)
+        d = data[name]
+        found[name], crossed = fit(places[d.rows], d.values, group[d.rows], d.weights)
+        if name == "e":
+            values, crossed = SMALL * np.sinh(d.values) - creep, SMALL * np.sinh(crossed) - creep
+        else:
+            values = np.exp(d.values)
+        laws[name] = Law(d.rows, values, name != "e", crossed, found[name].noise)
+        if name == "c":
+            creep = np.exp(found["c"].mean(places)) * s.point[:, 1]
+
+    grid = _grid(coordinates, shapes[1])
+    t_y = _nodes(coordinates[4])
+    grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
+    places = _moving(coordinates, grid, ln_zeta(grid[:, :4]))
+    means = {name: p.mean(places) for name, p in found.items()}
+    creep = np.exp(means["c"]) * grid[:, 1]
+    means["e"] = np.arcsinh(np.sinh(means["e"]) - creep / SMALL)
+    loss = np.exp(means["lambda"])
+    means["lambda"] = np.log(np.maximum(loss - carried * creep * grid[:, 1], LEAST_LOSS * loss))
+    polynomials = np.linalg.inv(np.polynomial.chebyshev.chebvander(t_y, IN_Y - 1)).T
+    table = np.concatenate([means[name].reshape(*shapes[1], IN_Y) @ polynomials for name in LAWS], axis=4)
+    return Identified(
+        tuple(coordinates),
+        splines_through(ln_zeta(_grid(coordinates, shapes[0])).reshape(shapes[0])),
+        splines_through(table),
+        y,
+        laws,
+        dropped,
+    )
+
+
+class _Data(NamedTuple):
+    rows: NDArray[np.int64]
+    values: Array
+    weights: Array
+
+
+def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
+    """What is regressed; of lambda with the loss of creep."""
+    belt, v = s.belt, s.values
+    xi, f = s.point[:, 1], s.point[:, 3]
+    every = np.arange(len(y))
+    away = np.abs(y - 1.0)
+    ratio = v["x"] / (f * np.where(y == 1.0, np.inf, y - 1.0))
+    moving = np.flatnonzero((s.phase > 0) & (away > 0.4 * NEAR))
+    rows = moving[ratio[moving] > 0.0]
+    share = away[rows] ** 2 / (away[rows] ** 2 + NEAR**2)
+    creep = v["sliding"] * belt["cos_d"] / (2.0 * belt["mu"] * (xi**2 + XI_0**2))
+    calm = 1.0 / (1.0 + (v["slip"] / SLIP) ** 2)
+    # dr_I/dt by v = x r_I omega_I/(r'_I omega_I)
+    shifting = 2.0 * belt["tan_d"] * v["thrust"] * (1.0 - 1.0 / y) * v["x"] * v["radius"]
+    return {
+        "k": _Data(rows, np.log(ratio[rows]), share),
+        "c": _Data(every, np.log(creep), calm),
+        "e": _Data(every, np.arcsinh(v["slip"] / SMALL), np.ones(len(y))),
+        "lambda": _Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), LEAST_LOSS * v["loss"])), calm),
+    }, {"shift rates of the wrong sign": int(len(moving) - len(rows))}
+
+
+def _steady(coordinates: list[Coordinate], z: Array, length: float, belt: Mapping[str, float]) -> tuple[Array, Array]:
+    """Places (n, 8) for zeta at operating points (n, 4), and the logarithm of the velocity model's thrust ratio."""
+    t = scaled(coordinates[:4], SHIFT, z)
+    x = counted(SHIFT, z)[:, 1]
+    model = steady_belt(z[:, 0], z[:, 1], length, belt)
+    active = np.minimum(np.maximum(model.share_I, model.share_O), 1.0) ** 4
+    more = (_turn(z), x / np.sqrt(x**2 + FINE**2), np.log(np.maximum(z[:, 2], coordinates[2].low)) / 3.0, 2.0 * active)
+    return np.column_stack([t, *more]), np.log(model.zeta)
+
+
+def _moving(coordinates: list[Coordinate], z: Array, ln_zeta: Array) -> Array:
+    """Places (n, 8) for the other laws at operating points (n, 5)."""
+    t = scaled(coordinates, SHIFT, z)
+    xi = np.abs(z[:, 1])
+    shares = (xi / (np.exp(ln_zeta) * z[:, 4]), xi)
+    return np.column_stack([t, _turn(z), *(-np.log1p(-np.minimum(a, FULL)) / 3.0 for a in shares)])
+
+
+def _turn(z: Array) -> Array:
+    q = (z[:, 0] - 1.0) / (z[:, 0] + 1.0)
+    return np.asarray(q / np.sqrt(q**2 + SHIFT[1] ** 2))
+
+
+def _nodes(y: Coordinate) -> Array:
+    """`IN_Y` places in [-1, 1] for polynomials in y; one is that of y = 1, whose laws are met."""
+    t = np.cos(np.pi * np.arange(IN_Y) / (IN_Y - 1))[::-1].copy()
+    one = float(y.scaled(1.0))
+    t[np.argmin(np.abs(t - one))] = one
+    return t
+
+
+def _unscaled(c: Coordinate, t: Array) -> Array:
+    """Where a coordinate has the scaled values t."""
+    low, high = float(c.mapped(c.low)), float(c.mapped(c.high))
+    g = low + 0.5 * (t + 1.0) * (high - low)
+    if c.map == "bilinear":
+        return np.asarray(c.centre * (1.0 + g) / (1.0 - g))
+    return np.asarray(c.centre * g / np.sqrt(1.0 - g**2))
+
+
+def _grid(coordinates: list[Coordinate], shape: tuple[int, ...]) -> Array:
+    """Operating points (n, 4) at the sites of splines."""
+    axes = [_unscaled(c, sites(n)) for c, n in zip(coordinates[:4], shape, strict=True)]
+    grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)
+    zero = np.column_stack([grid[:, 0], np.zeros((len(grid), 3))])
+    grid[:, 1] -= counted(SHIFT, zero)[:, 1]
+    return grid

@@ -1,0 +1,134 @@
+"""Windows of a run: how many there are, their operating points, laws and dimensionless fields, and what is left out."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from variator_runs import (
+    BELT,
+    DT,
+    F_I,
+    F_O,
+    FRAMES,
+    LENGTH,
+    LONG,
+    M_O,
+    OMEGA,
+    RADIUS,
+    SHAPE,
+    SHORT,
+    V,
+    frames_in,
+    write_run,
+)
+
+from offline.pushbelt.snapshots import CELLS, FIELDS
+from offline.variator.alignment import F_REF, UNSTEADY_FRAMES, VALUES, dimensionless, load_samples
+from offline.variator.experiment import COMPLETE, LEFT, LIMIT
+from rtcvt.errors import InputError
+
+EDGE = np.array(RADIUS) - BELT["h_off"]
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    return load_samples(
+        [write_run(folder / "b.h5", "b", scale=2.0, created="2025-01-01"), write_run(folder / "a.h5", "a")]
+    )
+
+
+def test_a_long_branch_gives_a_window_for_each_revolution(samples):
+    of_one = [0, 1, 2, 2, 2]  # settled, the short branch, three of three and a half revolutions behind half of one
+    assert samples.names == ("a", "b")
+    assert samples.run.tolist() == [0] * 5 + [1] * 5
+    assert samples.phase.tolist() == of_one * 2
+    assert samples.unsettled == ()
+    assert not samples.slipping.any()
+    assert samples.texts == {"unit_file": "unit", "plan": "plan of b", "revision": "abc"}  # the plan is the latest one
+
+
+def test_operating_points_are_those_of_the_frames(samples):
+    settled = samples.of(samples.phase == 0)
+    xi = M_O * BELT["cos_d"] / (2.0 * BELT["mu"] * F_O * EDGE[1])
+    for point in settled.point:
+        assert_allclose(point, [EDGE[1] / EDGE[0], xi, BELT["m_star"] * V**2 / F_O, F_O / F_REF], rtol=1e-12)
+    assert_allclose(settled.length, np.tile(LENGTH, (2, 1)))
+
+
+def test_values_are_those_of_the_frames(samples):
+    v = {k: a[:5] for k, a in samples.values.items()}
+    assert set(v) == set(VALUES)
+    unit = F_O * V
+    assert_allclose(v["thrust"], F_I / F_O * np.array([1.0, SHORT.y_I, *[LONG.y_I] * 3]), rtol=1e-12)
+    assert_allclose(v["slip"][0], 1.0 - EDGE[1] / EDGE[0] * OMEGA[1] / OMEGA[0], rtol=1e-12)
+    assert_allclose(v["loss"], 150.0 / unit, rtol=1e-12)
+    assert_allclose(v["sliding"], 120.0 / unit, rtol=1e-12)
+    assert_allclose(v["transmitted"], M_O * OMEGA[1] / unit, rtol=1e-12)
+    assert_allclose(v["received"], 56.0 * OMEGA[0] / unit, rtol=1e-12)
+    assert_allclose(v["loop"], LENGTH.sum(), rtol=1e-12)
+    assert_allclose(v["elastic"], np.arange(9.0)[3:].sum() / F_O, rtol=1e-12)
+    assert_allclose(v["radius"][0], RADIUS[0] / EDGE[0], rtol=1e-12)
+    assert_allclose(v["x"][0], 0.0, atol=1e-12)
+    assert_allclose(v["x"][1:], 1e-6 / DT / (OMEGA[0] * RADIUS[0]), rtol=2e-3)
+
+
+def test_fields_are_means_over_the_windows_without_dimension(samples):
+    """A wave over a revolution is in no mean over one; the window behind the lead of the short branch is one."""
+    assert frames_in(SHORT) - round(SHORT.lead * FRAMES) == FRAMES
+    for name, (unit, _) in FIELDS.items():
+        for row in range(10):
+            values = (1.0 + samples.run[row]) * (1.0 + samples.phase[row]) * SHAPE[name]
+            expected = dimensionless(unit, values, LENGTH, F_O, V, BELT)
+            assert_allclose(samples.fields[name][row], expected, rtol=1e-6)
+    before, fields = samples.before
+    assert len(before["thrust"]) == 2
+    assert_allclose(fields["push"][0], samples.fields["push"][0], rtol=1e-6)
+
+
+def test_unsteady_part_is_what_the_frames_differ_from_their_mean(samples):
+    each = min(UNSTEADY_FRAMES, FRAMES)
+    unsteady = samples.unsteady["push"]
+    assert unsteady.shape == (2 * each, 4 * CELLS)
+    wave = 0.1 * np.cos(2.0 * np.pi * np.arange(each) / FRAMES)
+    assert_allclose(unsteady[:each], np.outer(wave, SHAPE["push"]) / F_O, atol=1e-10)
+    size = np.sqrt(np.mean((np.outer(wave, SHAPE["push"]) / F_O) ** 2))
+    assert_allclose(samples.fluctuation["push"], [size, 2.0 * size], rtol=1e-5)
+
+
+def test_rows_of_samples_keep_what_belongs_to_runs(samples):
+    some = samples.of(samples.phase == 1)
+    assert some.run.tolist() == [0, 1]
+    assert all(len(a) == 2 for a in (*some.values.values(), *some.fields.values(), some.point, some.length))
+    assert some.names == samples.names
+    assert len(some.before[0]["thrust"]) == 2
+
+
+def test_what_does_not_settle_or_leaves_has_no_part(tmp_path):
+    files = [
+        write_run(tmp_path / "a.h5", "a", ended=[COMPLETE, LEFT, COMPLETE]),
+        write_run(tmp_path / "b.h5", "b", ended=[LEFT, LEFT, LEFT]),
+        write_run(tmp_path / "c.h5", "c", ended=[COMPLETE, LIMIT, LIMIT]),
+        write_run(tmp_path / "d.h5", "d", branches=(), slip=0.2),
+    ]
+    samples = load_samples(files)
+    assert samples.names == ("a", "c", "d")
+    assert samples.unsettled == ("b",)
+    assert samples.run.tolist() == [0] * 4 + [1] * 5 + [2]
+    assert samples.slipping.tolist() == [False] * 9 + [True]
+    assert not load_samples(files, slip=0.5).slipping.any()
+
+
+def test_progress_names_every_run(tmp_path):
+    seen = []
+    load_samples([write_run(tmp_path / "a.h5"), write_run(tmp_path / "b.h5")], lambda *a: seen.append(a))
+    assert seen == [("reading runs", 0, 2), ("reading runs", 1, 2)]
+
+
+def test_what_makes_no_samples_is_refused(tmp_path):
+    with pytest.raises(InputError, match="at least one file"):
+        load_samples([])
+    with pytest.raises(InputError, match="at least one run that settles"):
+        load_samples([write_run(tmp_path / "a.h5", ended=[LEFT, LEFT, LEFT])])
+    other = write_run(tmp_path / "b.h5", parameters='{"belt": {"mu": 0.2}}')
+    with pytest.raises(InputError, match="the belt of"):
+        load_samples([write_run(tmp_path / "a.h5"), other])

@@ -60,7 +60,7 @@ __all__ = [
 BILINEAR, SIGMOID = range(2)
 COORDINATES = 5  # i, xi, kappa, f, y
 
-LAWS = 4  # k, e, c, lambda
+N_LAWS = 4  # k, e, c, lambda
 SIGNED = 1  # the one of them that is no exponential
 SMALL = 0.002  # e_0
 
@@ -271,8 +271,8 @@ def laws(p, at, phi, out):
     degrees = int(p[at + DEGREES])
     y = int(p[at + N]) + 4 * degrees
     c = y + degrees + 17
-    _sum_up(p, at, LAW, LAWS * n, phi, c)
-    for k in range(LAWS):
+    _sum_up(p, at, LAW, N_LAWS * n, phi, c)
+    for k in range(N_LAWS):
         total = 0.0
         for m in range(n):
             total += phi[c + n * k + m] * phi[y + m]

@@ -285,7 +285,7 @@ class ReducedModel:
             regression.WEIGHT: np.array([peak.weights for peak in self.peaks]),
             regression.CENTRE: self.points,
             regression.THRUST: self.thrust,
-            regression.LAW: self.laws,
+            regression.LAW_SPLINES: self.laws,
         }
         header = np.zeros(regression.HEADER)
         header[regression.N], header[regression.DEGREES] = n, degrees
@@ -293,7 +293,7 @@ class ReducedModel:
         header[regression.SPACING] = 1.0 / self.spacing**2
         header[regression.SHIFT : regression.SHIFT + 2] = self.shift
         header[regression.THRUST + 1 : regression.THRUST + 5] = self.thrust.shape
-        header[regression.LAW + 1 : regression.LAW + 5] = self.laws.shape[:4]
+        header[regression.LAW_SPLINES + 1 : regression.LAW_SPLINES + 5] = self.laws.shape[:4]
         header[regression.N_LAW] = self._in_y
         at = regression.HEADER
         for place, part in parts.items():

@@ -76,7 +76,7 @@ CENTRE = 7  # place of the points of the campaign, a row of four for each
 SPACING = 8  # 1/(typical distance between them)^2
 SHIFT = 9  # a, b of the torque ratio's zero
 THRUST = 11  # place of the splines' coefficients of ln zeta; then the number of splines along t_1 to t_4
-LAW = 16  # likewise of the laws, with the polynomials in t_5 of each law
+LAW_SPLINES = 16  # likewise of the laws, with the polynomials in t_5 of each law
 N_LAW = 21  # polynomials in t_5 of a law
 HEADER = 22
 
@@ -271,7 +271,7 @@ def laws(p, at, phi, out):
     degrees = int(p[at + DEGREES])
     y = int(p[at + N]) + 4 * degrees
     c = y + degrees + 17
-    _sum_up(p, at, LAW, N_LAWS * n, phi, c)
+    _sum_up(p, at, LAW_SPLINES, N_LAWS * n, phi, c)
     for k in range(N_LAWS):
         total = 0.0
         for m in range(n):

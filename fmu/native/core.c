@@ -253,7 +253,7 @@ static fmi2Status refresh(Instance *I)
         }
         for (size_t k = 0; k < N_VARIABLES; k++) {
             const Variable *v = VARIABLES + k;
-            if (v->kind == OUTPUT && (v->type == REAL || I->mode != CONTINUOUS_TIME)) { /* others change at events */
+            if (v->kind == OUTPUT && (v->type == REAL || I->mode == EVENT)) { /* others change at events */
                 I->y[v->index] = I->y_scratch[v->index];
             }
         }
@@ -390,6 +390,7 @@ fmi2Status fmi2ExitInitializationMode(fmi2Component c)
 fmi2Status fmi2Terminate(fmi2Component c)
 {
     ENTER(RUNNING)
+    (void)refresh(I); /* see fmi2EnterContinuousTimeMode */
     I->mode = TERMINATED;
     return fmi2OK;
 }

@@ -308,14 +308,33 @@ def same(one, other):
     return json.dumps(one) == json.dumps(other)
 
 
+READS = {name for name in ALLOWED if name.startswith("Get") and name != "GetFMUstate"}
+
+
 def check_sequence(child, kind, calls):
-    """A refused call changes nothing: without it, all others give the same."""
+    """A refused call changes nothing, nor does reading: without one, all others give the same."""
     results, live = child.run(kind, calls)
     assert live == 0
     judge(child.description, kind, calls, results)
-    kept = [k for k, (status, _) in enumerate(results) if status == OK]
-    again, _ = child.run(kind, [calls[k] for k in kept])
-    assert same(again, [results[k] for k in kept])
+    answered = [k for k, (status, _) in enumerate(results) if status == OK]
+    read_less = [k for n, k in enumerate(answered) if n % 2 or calls[k][0] not in READS]
+    for kept in (answered, read_less):
+        again, _ = child.run(kind, [calls[k] for k in kept])
+        assert same(again, [results[k] for k in kept])
+
+
+@pytest.mark.parametrize(("w", "status"), [(math.inf, DISCARD), (1e300, OK)], ids=["refused", "given"])
+@pytest.mark.parametrize(("events", "limited"), [([], 0), ([["EnterEventMode"]], 1)], ids=["continuous", "event"])
+def test_reading_leaves_discrete_outputs_to_events(native, w, status, events, limited):
+    """A shaft speed beyond all limits, whose rates are read or not before the unit is terminated."""
+    variables = native["kers"].description.modelVariables
+    shaft, saturated = ([v.valueReference for v in variables if v.name == n] for n in ("shaft.w", "control.saturated"))
+    rates = ["GetReal", [v.valueReference for v in variables if v.derivative is not None]]
+    for reads in ([], [rates]):
+        calls = [*START, ["EnterContinuousTimeMode"], ["SetReal", shaft, [w]], *reads, *events, ["Terminate"]]
+        results, _ = native["kers"].run(MODEL_EXCHANGE, [*calls, ["GetBoolean", saturated]])
+        assert [found for found, _ in results] == [OK] * 5 + [status] * len(reads) + [OK] * (len(events) + 2)
+        assert results[-1][1] == [limited]
 
 
 @pytest.mark.parametrize("kind", [CO_SIMULATION, MODEL_EXCHANGE], ids=["stepped", "exchanged"])

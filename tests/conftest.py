@@ -1,5 +1,7 @@
 """Fixtures that several tests share."""
 
+import faulthandler
+
 import pytest
 from hypothesis import settings
 
@@ -10,6 +12,12 @@ settings.register_profile("jit", deadline=None, max_examples=60)  # the first ca
 settings.load_profile("jit")
 
 UNITS = tuple(shipped_units())
+
+
+def pytest_runtest_setup(item):
+    """Slow tests may take as long as they need; others have the limit of pyproject.toml."""
+    if item.get_closest_marker("slow"):
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(params=UNITS)

@@ -107,17 +107,16 @@ def test_records_that_are_not_taken_are_lost_and_counted():
 
 
 def test_a_value_from_the_bus_holds_until_its_time_out():
-    loop = adding(200, Adder(), given=Input(-7.0, timeout=0.05))
-    loop.supply(np.zeros((201, 1)))
-    loop.command(Command.SET_BUS, 0, 5.0, time.monotonic_ns() + 20_000_000)
+    loop = adding(400, Adder(), given=Input(-7.0, timeout=0.05))
+    loop.supply(np.zeros((401, 1)))
+    stamp = time.monotonic_ns() + 100_000_000
+    loop.command(Command.SET_BUS, 0, 5.0, stamp)
     rows = finished(loop)
-    values = rows[:-1, HEAD]
-    change = int(np.argmax(values == -7.0))
-    assert change > 0
-    np.testing.assert_array_equal(values, np.where(np.arange(200) < change, 5.0, -7.0))
-    assert loop.counters()["fallbacks"] >= 200 - change
-    late = rows[change, 3]
-    assert rows[change, 1] + late == pytest.approx(0.07, abs=0.02)
+    began = 1e-9 * (loop._loop.first_began - stamp) + rows[:-1, 1] + rows[:-1, 3] - rows[0, 3]  # of steps [s]
+    held = began < 0.05
+    assert 0 < np.count_nonzero(held) < 400
+    np.testing.assert_array_equal(rows[:-1, HEAD], np.where(held, 5.0, -7.0))
+    assert loop.counters()["fallbacks"] == 401 - np.count_nonzero(held)
 
 
 def test_live_values_override_and_go_again():
@@ -208,7 +207,7 @@ def test_what_follows_an_overrun(policy):
     assert len(rows) == 101
     if policy is Policy.SKIP:
         assert counters["skipped"] >= 8
-        assert loop.wall >= 0.005 * (99 + counters["skipped"]) - 1e-3
+        assert loop.wall + rows[0, 3] >= 0.005 * (99 + counters["skipped"]) - 1e-9
     else:
         assert counters["skipped"] == 0
         assert rows[21, 3] > 0.03  # late by what the overload took
@@ -398,19 +397,24 @@ def test_signals_end_the_command_with_a_recording(kers, tmp_path, number, code):
     np.testing.assert_allclose(np.diff(kept.time), H, rtol=1e-6)
 
 
+def last_began(recording) -> float:
+    """When the last recorded step began, after the run's first deadline [s]: a loaded machine makes steps late."""
+    return recording.time[-1] + recording.signals["lateness"].values[-1]
+
+
 @pytest.mark.parametrize("suffix", ["h5", "mf4"])
 def test_sigkill_loses_at_most_a_second(kers, tmp_path, suffix):
     path = tmp_path / f"run.{suffix}"
     process = run_command(str(kers), "--duration", "60", "-o", str(path))
     wait_for_growth(path)
     before = time.monotonic()
-    known = read(part_name(path)).time[-1]
+    known = last_began(read(part_name(path)))
     time.sleep(2.0)
     process.kill()
     ran = time.monotonic() - before
     process.communicate()
     kept = read(part_name(path))
-    assert kept.time[-1] > known + ran - 1.0 - 0.5  # half a second for reading the file at `before`
+    assert last_began(kept) > known + ran - 1.0 - 0.5  # half a second for reading the file at `before`
     np.testing.assert_allclose(np.diff(kept.time), H, rtol=1e-6)
 
 

@@ -1,11 +1,23 @@
-"""A variator with laws in closed form, for tests: logarithms linear in the scaled ratio, torque ratio and y."""
+"""A variator with laws in closed form, for tests: logarithms linear in the scaled ratio, torque ratio and y.
+
+The peaks bend a little: one unit of these three.
+"""
 
 import math
 
 import numpy as np
 
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.reduced_model import LAWS, Coordinate, Peak, ReducedField, ReducedModel, sites, splines_through
+from rtcvt.variator.reduced_model import (
+    LAWS,
+    Coordinate,
+    Networks,
+    Peak,
+    ReducedField,
+    ReducedModel,
+    sites,
+    splines_through,
+)
 from rtcvt.variator.regression import SMALL
 from rtcvt.variator.unit import read_variator, with_flange_inputs
 
@@ -49,7 +61,6 @@ CONSTANTS = {"d_A": 0.155, "length": 0.6612, "h_off": 1.925e-3, "delta_0": math.
              "ring_stretch": 1.1e-7}  # fmt: skip
 RANGES = {"i": ("bilinear", 1.0, 0.4, 2.5), "xi": ("sigmoid", 0.3, -1.0, 1.0), "kappa": ("bilinear", 0.1, 0.0, 0.5),
           "f": ("bilinear", 1.0, 0.3, 4.0), "y": ("bilinear", 1.0, 0.4, 2.0)}  # fmt: skip
-INDEX = np.array([[0, 0, 0, 0, 0], [1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1]])
 
 
 def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, **constants):
@@ -68,18 +79,16 @@ def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, *
         values[..., 2 * n] = first[name] + part * plane
         values[..., 2 * n + 1] = part  # of t_5
     thrust = zeta[0] + zeta[1] * t[:, None, None, None] + zeta[2] * t[:, None, None] + np.zeros((4, 4, 4, 4))
-    weights = np.array([0.0, slope, slope, slope])
     first_peaks = {"peak.flank_normal": 2.0, "peak.push": 0.3}
-    peaks = tuple(
-        Peak(name, weights + math.log(value) * np.array([1.0, 0.0, 0.0, 0.0])) for name, value in first_peaks.items()
-    )
+    peaks = tuple(Peak(name, np.array([1.0, math.log(value)])) for name, value in first_peaks.items())
+    one_unit = Networks(slope * np.array([[[1.0, 1.0, 0.0, 0.0, 1.0, 0.0]]]), np.array([[[1.0, 0.0]]]))
     units = {"flank_normal": "N/m", "push": "N", "element_offset": "m"}
     modes = np.ones((1, 256))
     fields = [ReducedField(n, u, "", modes, np.array([[0.5]]), np.ones(1)) for n, u in units.items()]
     return ReducedModel(
         "laws", CONSTANTS | constants, tuple(Coordinate(name, *a) for name, a in RANGES.items()), (0.1, 0.3),
-        splines_through(thrust), splines_through(values), INDEX, peaks, tuple(fields),
-        np.zeros((1, 4)), 1.0,
+        splines_through(thrust), splines_through(values), peaks, tuple(fields), np.zeros((1, 4)), 1.0,
+        peak_networks=one_unit,
     )  # fmt: skip
 
 

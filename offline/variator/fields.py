@@ -33,7 +33,17 @@ from offline.pushbelt.snapshots import CELLS, FIELDS
 from offline.variator.pod import Basis, coefficients, pod
 from rtcvt.variator.reduced_model import Networks, ReducedField
 
-__all__ = ["KEPT", "POSITIVE", "TRAININGS", "FieldReduction", "kept_modes", "reduce_fields", "train"]
+__all__ = [
+    "KEPT",
+    "POSITIVE",
+    "TRAININGS",
+    "FieldReduction",
+    "averaged",
+    "kept_modes",
+    "reduce_fields",
+    "train",
+    "trained",
+]
 
 Array = NDArray[np.float64]
 
@@ -104,22 +114,21 @@ def reduce_fields(
     fold = np.random.default_rng(0).permutation(run.max() + 1)[run] % FOLDS
     done = 0
 
-    def trained(rows: NDArray[np.bool_]) -> tuple[Networks, dict[str, Array]]:
-        nonlocal done
-        found = []
-        for seed in range(NETWORKS):
+    def fitted(rows: NDArray[np.bool_]) -> tuple[Networks, dict[str, Array]]:
+        def tell() -> None:
+            nonlocal done
             if progress is not None:
                 progress(done, TRAININGS)
-            found.append(train(t[rows], target[rows], seed, units))
             done += 1
-        networks = Networks(*(np.stack(layers) for layers in zip(*found, strict=True)))
-        return networks, {name: _averaged(networks, t[rows], a[name][rows] / size[name]) * size[name] for name in KEPT}
 
-    networks, weights = trained(np.ones(len(t), dtype=bool))
+        networks = trained(t[rows], target[rows], units, tell)
+        return networks, {name: averaged(networks, t[rows], a[name][rows] / size[name]) * size[name] for name in KEPT}
+
+    networks, weights = fitted(np.ones(len(t), dtype=bool))
     crossed = {name: np.empty_like(x) for name, x in a.items()}
     for k in range(FOLDS):
         out = fold == k
-        others, by_name = trained(~out)
+        others, by_name = fitted(~out)
         h = others.hidden(t[out])
         for name, w in by_name.items():
             crossed[name][out] = h @ w.T
@@ -140,6 +149,15 @@ def kept_modes(X: Array, basis: Basis, crossed: Array) -> int:
         rest -= a[:, None] * mode
         errors.append(float(np.sum(rest**2 * basis.weights)))
     return int(np.argmax(np.array(errors) <= GAIN**2 * min(errors))) + 1
+
+
+def trained(t: Array, z: Array, units: tuple[int, int], tell: Callable[[], None] = lambda: None) -> Networks:
+    """`NETWORKS` networks from different starts, see `train`; `tell` is called before each."""
+    found = []
+    for seed in range(NETWORKS):
+        tell()
+        found.append(train(t, z, seed, units))
+    return Networks(*(np.stack(layers) for layers in zip(*found, strict=True)))
 
 
 def train(t: Array, z: Array, seed: int, units: tuple[int, int]) -> tuple[Array, Array]:
@@ -196,7 +214,7 @@ def _ridge(h: Array, z: Array) -> Array:
     return np.column_stack([w, middle - w @ mean])
 
 
-def _averaged(networks: Networks, t: Array, z: Array) -> Array:
+def averaged(networks: Networks, t: Array, z: Array) -> Array:
     """Weights (K, units) of the mean of what each network gives for targets (n, K) by itself."""
     h = networks.hidden(t)[:, :-1]
     each = [_ridge(part, z) / len(networks.first) for part in np.split(h, len(networks.first), axis=1)]

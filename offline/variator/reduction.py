@@ -2,16 +2,9 @@
 
 Laws. See `laws`: Gaussian processes, tabulated.
 
-Peaks. The logarithm of a force's largest magnitude over the belt is ``w . phi`` with the Chebyshev features of
-`rtcvt.variator.regression`. The coefficients of an analytic function in these fall geometrically with the degree in
-each coordinate, faster the smoother it is along it (Trefethen 2013, theorem 8.2), and many a coordinate matters little,
-but not smoothly. That is the prior: but for the constant, w_m is normal with the standard deviation
-``a prod_j alpha_j rho_j^(m_j - 1)`` over the j with m_j > 0; the data have the noise s. Those a, alpha_j, rho_j, s are
-taken, for each output by itself, that make the evidence of the data largest (Bishop 2006, section 3.5): degrees that
-the data do not support get small weights. With P = diag(prior variance) and weights omega of the data
-
-    A = I + P^1/2 Phi' Omega Phi P^1/2/s^2,   w = P^1/2 A^-1 P^1/2 Phi' Omega y/s^2,   Sigma = P^1/2 A^-1 P^1/2
-    -ln p(y) = n ln s + ln det(A)/2 + (y' Omega y - y' Omega Phi w)/(2 s^2) + const
+Peaks. The logarithms of the forces' largest magnitudes over the belt come from networks of their own, trained like
+those of the fields (`fields`) but smaller: they are evaluated in every step, with or without fields. All six share the
+units.
 
 Fields. See `fields`: networks over the same scaled coordinates.
 
@@ -23,122 +16,35 @@ What the full model itself scatters is the change from the window before the set
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import minimize
 
 from offline.pushbelt.snapshots import CELLS, FIELDS
 from offline.variator.alignment import F_REF, Samples
-from offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, reduce_fields
-from offline.variator.laws import FOLDS, NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
+from offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, averaged, reduce_fields, trained
+from offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
 from offline.variator.pod import Basis, projection_error
-from rtcvt.variator.reduced_model import LAWS, Coordinate, Peak, ReducedModel, counted, scaled
+from rtcvt.variator.reduced_model import LAWS, Networks, Peak, ReducedModel, counted, scaled
 
 __all__ = [
-    "DEGREES",
     "PEAKS",
-    "Fit",
+    "PEAK_UNITS",
     "Reduction",
     "errors_on",
     "figures_of",
-    "multi_indices",
+    "peak",
     "reduce",
-    "regress",
+    "reduce_peaks",
     "shift_factor",
 ]
 
 Array = NDArray[np.float64]
 
-DEGREES = (7, 11, 4, 3, 5)  # largest degree in i, xi, kappa, f, y alone; of products the shares add up to at most 1
 D_BELT = 2000.0  # N s/m; from the torque in the campaign's transients; with 2500, 1 ms steps can hang at capacity
-STARTS = (-0.5, -1.5)  # of ln rho and ln alpha
 PEAKS = KEPT[:6]
-
-
-class Fit(NamedTuple):
-    """A regression: weights (N,), noise s, rho, alpha (d,) and a of the prior, minus the logarithm of the evidence."""
-
-    weights: Array
-    noise: float
-    rho: Array
-    alpha: Array
-    amplitude: float
-    evidence: float
-
-
-def multi_indices(degrees: tuple[int, ...]) -> NDArray[np.int64]:
-    """Rows m with sum_j m_j/degrees_j <= 1, by number of factors."""
-    rows = [
-        m
-        for m in product(*(range(d + 1) for d in degrees))
-        if sum(a / d for a, d in zip(m, degrees, strict=True)) < 1.0 + 1e-9
-    ]
-    rows.sort(key=lambda m: (sum(a > 0 for a in m), m))
-    return np.array(rows)
-
-
-def regress(
-    phi: Array, y: Array, index: NDArray[np.int64], weights: Array | None = None, fixed: Fit | None = None
-) -> Fit:
-    """Weights of the features by the largest evidence.
-
-    Parameters
-    ----------
-    phi : (n, N) array
-        Features of the data.
-    y : (n,) array
-        Data.
-    index : (N, d) array
-        Multi-indices of the features, the constant first.
-    weights : (n,) array, optional
-        Of the data: their noise is s/sqrt(weight).
-    fixed : Fit, optional
-        Take over its noise and prior.
-    """
-    omega = np.ones(len(y)) if weights is None else weights
-    mean = float(np.sum(omega * y) / np.sum(omega))
-    scale = float(np.sqrt(np.sum(omega * (y - mean) ** 2) / np.sum(omega))) or 1.0
-    z = (y - mean) / scale
-    G, b, zz = phi.T @ (phi * omega[:, None]), phi.T @ (omega * z), float(z @ (omega * z))
-    powers = np.hstack([np.maximum(index - 1, 0), index > 0])  # of rho and alpha
-    d = powers.shape[1]
-
-    def posterior(t: Array) -> tuple[float, Array, Array]:
-        log_p = powers @ t[:d] + t[d]
-        log_p[0] = np.log(10.0)
-        p, s2 = np.exp(log_p), np.exp(2.0 * t[d + 1])
-        A = G * np.outer(p, p) / s2
-        A[np.diag_indices_from(A)] += 1.0
-        L = cholesky(A, lower=True, check_finite=False)
-        root = solve_triangular(L, np.diag(p), lower=True, check_finite=False)  # Sigma = root' root
-        w = root.T @ (root @ b) / s2
-        value = len(z) * t[d + 1] + float(np.log(np.diag(L)).sum()) + 0.5 * (zz - float(w @ b)) / s2
-        kept = np.einsum("ij,ij->j", root, root) / p**2  # share of the prior's variance that is left
-        slope = 1.0 - kept - (w / p) ** 2
-        slope[0] = 0.0
-        rest = zz - 2.0 * float(w @ b) + float(w @ G @ w)
-        gradient = np.concatenate([powers.T @ slope, [slope.sum()], [len(z) - float((1.0 - kept).sum()) - rest / s2]])
-        return value, gradient, w
-
-    if fixed is None:
-        bounds = [(-5.0, -0.02)] * d + [(-4.0, 3.0), (-8.0, 1.0)]
-        starts = [np.concatenate([np.full(d, r), [0.0, np.log(0.1)]]) for r in STARTS]
-        ends = [minimize(lambda t: posterior(t)[:2], a, jac=True, method="L-BFGS-B", bounds=bounds) for a in starts]
-        t = min(ends, key=lambda end: float(end.fun)).x
-    else:
-        t = np.concatenate(
-            [np.log(fixed.rho), np.log(fixed.alpha), [np.log(fixed.amplitude / scale), np.log(fixed.noise / scale)]]
-        )
-    value, _, w = posterior(t)
-    w = w * scale
-    w[0] += mean
-    rho, alpha = np.exp(t[:d]).reshape(2, -1)
-    noise, amplitude = scale * np.exp(t[d + 1]), scale * np.exp(t[d])
-    return Fit(w, float(noise), rho, alpha, float(amplitude), value + len(z) * np.log(scale))
+PEAK_UNITS = (32, 24)
 
 
 @dataclass(frozen=True)
@@ -160,8 +66,8 @@ class Reduction:
 def reduce(
     samples: Samples,
     name: str,
-    degrees: tuple[int, ...] = DEGREES,
     units: tuple[int, int] = UNITS,
+    peak_units: tuple[int, int] = PEAK_UNITS,
     splines: tuple[tuple[int, ...], tuple[int, ...]] = SPLINES,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Reduction:
@@ -179,29 +85,22 @@ def reduce(
 
     s = samples.of(usable(samples))
     settled = np.flatnonzero(s.phase == 0)
-    work = 1 + len(LAWS) + len(PEAKS) + TRAININGS
+    work = 2 + len(LAWS) + TRAININGS
     found = identify(s, lambda k: tell("regression", k, work), splines)
     coordinates, y = list(found.coordinates), found.y
-    point = np.column_stack([s.point, y])
-    index = multi_indices(degrees)
-    phi = _features(coordinates, index, point)
+    t = scaled(coordinates, SHIFT, np.column_stack([s.point, y]))
     dropped = found.dropped | {
         "windows that slip": int(np.sum(samples.slipping)),
         "runs that did not settle": len(samples.unsettled),
     }
-    laws, peaks = dict(found.laws), []
-    for n, field in enumerate(PEAKS):
-        tell("regression", 1 + len(LAWS) + n, work)
-        law = f"peak.{field}"
-        laws[law], weights = _peak(s, peak(s, field), phi, index)
-        peaks.append(Peak(law, weights))
-
+    tell("regression", 1 + len(LAWS), work)
+    peak_networks, peaks, of_peaks = reduce_peaks({k: peak(s, k) for k in PEAKS}, t, folds(s)[s.run], peak_units)
     fields = reduce_fields(
         {k: s.fields[k] for k in KEPT},
-        scaled(coordinates, SHIFT, point),
+        t,
         s.run,
         units,
-        lambda k, _: tell("regression", 1 + len(LAWS) + len(PEAKS) + k, work),
+        lambda k, _: tell("regression", 2 + len(LAWS) + k, work),
     )
 
     points = scaled(coordinates[:4], SHIFT, s.point[settled])
@@ -214,17 +113,17 @@ def reduce(
         SHIFT,
         found.thrust,
         found.table,
-        index,
-        tuple(peaks),
+        peaks,
         fields.fields,
         points,
         float(np.quantile(apart.min(axis=1), 0.95)),
         fields.networks,
+        peak_networks,
         unit_file=s.texts["unit_file"],
         plan=s.texts["plan"],
         attributes={"campaign_revision": s.texts["revision"], "runs": len(s.names), "windows": len(y)},
     )  # fmt: skip
-    return Reduction(model, s, y, laws, fields, dropped)
+    return Reduction(model, s, y, dict(found.laws) | of_peaks, fields, dropped)
 
 
 def peak(s: Samples, field: str) -> Array:
@@ -235,24 +134,44 @@ def peak(s: Samples, field: str) -> Array:
     return np.asarray(a.max(axis=1))
 
 
-def _features(coordinates: list[Coordinate], index: NDArray[np.int64], point: Array) -> Array:
-    phi = np.ones((len(point), len(index)))
-    for j, t in enumerate(scaled(coordinates, SHIFT, point).T):
-        phi *= np.polynomial.chebyshev.chebvander(t, max(1, int(index[:, j].max())))[:, index[:, j]]
-    return phi
+def reduce_peaks(
+    data: Mapping[str, Array], t: Array, fold: NDArray[np.int64], units: tuple[int, int] = PEAK_UNITS
+) -> tuple[Networks, tuple[Peak, ...], dict[str, Law]]:
+    """Networks and weights for the logarithms of positive data (n,) by name, and laws with their cross-validation.
 
+    Parameters
+    ----------
+    data : mapping
+        Largest magnitudes by the name of the field.
+    t : (n, 5) array
+        Scaled coordinates of the operating points.
+    fold : (n,) array
+        Data of the same number are left out together.
+    units : (int, int)
+        Of the two layers of a network.
+    """
+    values = np.log(np.column_stack(list(data.values())))
+    mean = values.mean(axis=0)
+    size = np.sqrt(values.shape[1]) * np.maximum(values.std(axis=0), np.finfo(float).tiny)
+    target = (values - mean) / size
 
-def _peak(s: Samples, data: Array, phi: Array, index: NDArray[np.int64]) -> tuple[Law, Array]:
-    """Fit, with the predictions for each run by the others, and weights."""
-    values = np.log(data)
-    fit = regress(phi, values, index)
-    crossed = np.empty(len(values))
-    fold = folds(s)[s.run]
-    for k in range(FOLDS):
-        out = fold == k
-        if out.any():
-            crossed[out] = phi[out] @ regress(phi[~out], values[~out], index, None, fit).weights
-    return Law(np.arange(len(values)), data, True, crossed, fit.noise), fit.weights
+    def fitted(rows: NDArray[np.bool_]) -> tuple[Networks, Array]:
+        networks = trained(t[rows], target[rows], units)
+        weights = averaged(networks, t[rows], target[rows]) * size[:, None]
+        weights[:, -1] += mean
+        return networks, weights
+
+    networks, weights = fitted(np.ones(len(t), dtype=bool))
+    noise = np.sqrt(np.mean((networks.hidden(t) @ weights.T - values) ** 2, axis=0))
+    crossed = np.empty_like(values)
+    for k in np.unique(fold):
+        others, w = fitted(fold != k)
+        crossed[fold == k] = others.hidden(t[fold == k]) @ w.T
+    every = np.arange(len(t))
+    laws = {
+        f"peak.{name}": Law(every, a, True, crossed[:, j], float(noise[j])) for j, (name, a) in enumerate(data.items())
+    }
+    return networks, tuple(Peak(name, w) for name, w in zip(laws, weights, strict=True)), laws
 
 
 def _constants(s: Samples, settled: NDArray[np.int64]) -> dict[str, float]:
@@ -358,7 +277,6 @@ def figures_of(reduction: Reduction) -> dict[str, Any]:
     return {
         "runs": len(reduction.samples.names),
         "windows": len(reduction.y),
-        "features": len(reduction.model.index),
         "dropped": dict(reduction.dropped),
         "laws": laws,
         "fields": fields,

@@ -51,7 +51,7 @@ def reduction_page(reduction: Reduction, frames: Sequence[Comparison], heldout: 
     title = f"{reduction.model.name}: reduction of a campaign"
     parts = [
         f"<h1>{text(title)}</h1>\n",
-        f'<p class="lead">{found["runs"]} runs, {found["windows"]} windows, {found["features"]} features. '
+        f'<p class="lead">{found["runs"]} runs, {found["windows"]} windows. '
         "Cross-validated errors are those of runs that had no part in the weights.</p>\n",
         _cards(found, heldout),
         '<h2 id="laws">Laws</h2>\n',

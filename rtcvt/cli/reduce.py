@@ -32,7 +32,7 @@ def reduce(
     Errors are cross-validated: of runs that the regression has not seen. What slips as a whole is left out and
     counted. With --held-out errors are also measured on runs of another plan, and kept in the file.
 
-    [bold]JSON keys:[/] runs, windows, features, dropped; laws: by name data, rms, median, max of the cross-validated
+    [bold]JSON keys:[/] runs, windows, dropped; laws: by name data, rms, median, max of the cross-validated
     error (of the logarithm, but for e), noise; fields: by name modes, kept, projection, error, error_median; heldout:
     errors by their names in docs/reduction.md.
     """

@@ -233,11 +233,11 @@ from rtcvt.variator.layout import (
 )
 from rtcvt.variator.regression import (
     CELLS,
-    combine,
+    FIELD_NETWORKS,
     distance,
-    features,
-    hidden,
     laws,
+    network,
+    peaks,
     reconstruct,
     stage_1,
     stage_2,
@@ -310,7 +310,7 @@ def thrust_law(v, T, p, w):
     phi = w[int(p[PHI]) : int(p[PHI]) + int(p[N_SCRATCH])]
     w[XI] = T * p[COS_D] / (2.0 * p[MU] * w[F_CO]) * smooth_sign(v, p[V_0])
     w[OUTSIDE] = stage_1(p, at, w[I_G], w[XI], p[M_STAR] * v * v / w[F_CO], w[F_CO] / p[F_REF], phi)
-    w[F_EQ] = thrust_ratio(p, at, phi) * w[F_CO]
+    w[F_EQ] = thrust_ratio(phi) * w[F_CO]
 
 
 @kernel
@@ -655,22 +655,30 @@ def contact_outputs(angle, p, y, w):
     phi = w[int(p[PHI]) : int(p[PHI]) + int(p[N_SCRATCH])]
     y[Y_DISTANCE] = math.sqrt(distance(p, at, phi))
     n = int(p[N_PEAKS])
-    features(p, at, phi)
-    combine(p, at, 0, n, phi, y[Y_PEAKS : Y_PEAKS + n])
+    peaks(p, at, n, phi, y[Y_PEAKS : Y_PEAKS + n])
     for k in range(n):
         y[Y_PEAKS + k] *= term(int(p[int(p[PEAK_LIST]) + k]), p[LENGTH], p, w)
-    place = Y_PEAKS + n
-    at = int(p[FIELD_TABLE])
     if p[N_FIELDS] > 0.0:
-        hidden(p, at, phi)
+        field_outputs(angle, p, phi, y, w)
+
+
+@kernel
+def field_outputs(angle, p, phi, y, w):
+    """Fields over the cells, behind the peaks; expects `laws_at` behind."""
+    at = int(p[FIELD_TABLE])
+    cells = int(p[at + CELLS])
+    part = int(p[at + CELLS] / SECTIONS)
+    place = Y_PEAKS + int(p[N_PEAKS])
+    coefficients = network(p, at + int(p[at + FIELD_NETWORKS]), phi)
     for k in range(int(p[N_FIELDS])):
-        reconstruct(p, at, k, phi, y, place)
+        reconstruct(p, at, k, phi, coefficients, y[place : place + cells])
+        kind = int(p[int(p[FIELD_LIST]) + k])
         for section in range(SECTIONS):
-            length = section_length(section, angle, p, w)
-            scale = term(int(p[int(p[FIELD_LIST]) + k]), length, p, w)
-            for _ in range(int(p[at + CELLS] / SECTIONS)):
-                y[place] *= scale
-                place += 1
+            scale = term(kind, section_length(section, angle, p, w), p, w)
+            values = y[place : place + part]
+            for m in range(part):
+                values[m] *= scale
+            place += part
 
 
 @kernel
@@ -923,14 +931,12 @@ def step(t, h, x, u, p, y, work):
         advance(t + k * (h / steps), h / steps, x, u, p, work)
     y_new = work[W_Y : W_Y + n_y]
     output(t + h, x, u, p, y_new, work)
-    good = True
+    bad = 0
     for i in range(n):
-        if not abs(x[i]) < HUGE:
-            good = False
+        bad += 0 if abs(x[i]) < HUGE else 1
     for i in range(n_y):
-        if not abs(y_new[i]) < HUGE * HUGE:
-            good = False
-    if not good:
+        bad += 0 if abs(y_new[i]) < HUGE * HUGE else 1
+    if bad > 0:
         for i in range(n):
             x[i] = work[W_SAVED + i]
         return FAILED

@@ -14,14 +14,16 @@ forces and T the traction at the secondary::
     peak.NAME      largest magnitude of a force over the belt by F_CO, of a force per length times the path's length
 
 Fields have the same number of cells in each of four sections, of equal length within a section: primary arc, push span,
-secondary arc, slack span, in the direction of travel. Their coefficients come from the units of networks. Their terms:
-a force per length times the length of its section, and a force, by F_CO; an offset by l_R F_CO/EA.
+secondary arc, slack span, in the direction of travel. Their coefficients and the logarithms of the peaks come from the
+units of networks. Terms of the fields: a force per length times the length of its section, and a force, by F_CO; an
+offset by l_R F_CO/EA.
 
 File. Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and what the
-reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``laws``: coefficients of the
-splines; ``features``: multi-indices; ``peaks``: names, weights; ``networks``: weights of both layers; ``fields/NAME``:
-weights, modes, singular values; ``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file``
-and ``plan``: texts. Every dataset has ``units`` and ``description``.
+reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``thrust``, ``laws``: coefficients
+of the splines; ``peaks``: names, weights, both layers of their networks; ``networks``: those of the fields;
+``fields/NAME``: weights, modes, singular values; ``campaign``: points of the data in the scaled coordinates;
+``errors``; ``unit_file`` and ``plan``: texts. Every dataset has ``units`` and ``description``. Coefficients, modes and
+weights are stored in single precision.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +61,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 KIND = "reduced model of a variator"
 COORDINATES = ("i", "xi", "kappa", "f", "y")
 LAWS = ("k", "e", "c", "lambda")
@@ -78,8 +80,8 @@ CONSTANTS = {  # unit and description
     "ring_stretch": ("m/N", "l_R/EA: offsets are by this and F_CO"),
 }
 MAPS = ("bilinear", "sigmoid")
-MOST_FEATURES, MOST_PEAKS, MOST_MODES, MOST_CELLS, MOST_POINTS, MOST_DEGREE = 2000, 100, 100, 2048, 10_000, 40
-MOST_UNITS, MOST_SPLINES, MOST_COEFFICIENTS = 2000, 100, 1_000_000
+MOST_PEAKS, MOST_MODES, MOST_CELLS, MOST_POINTS, MOST_DEGREE = 100, 100, 2048, 10_000, 40
+MOST_UNITS, MOST_SPLINES, MOST_COEFFICIENTS = 2000, 100, 2_000_000
 
 
 @dataclass(frozen=True)
@@ -120,21 +122,20 @@ def scaled(coordinates: Sequence[Coordinate], shift: tuple[float, float], z: Arr
 
 
 def sites(n: int) -> Array:
-    """The `n` places in [-1, 1] where `splines_through` has its values: the knots, and a third into the end cells."""
-    third = 2.0 / (3.0 * (n - 3))
-    return np.sort(np.append(np.linspace(-1.0, 1.0, n - 2), [third - 1.0, 1.0 - third]))
+    """The `n` places in [-1, 1] where `splines_through` has its values: the ends, and the middles of the cells."""
+    half = 1.0 / (n - 2)
+    return np.concatenate([[-1.0], np.linspace(half - 1.0, 1.0 - half, n - 2), [1.0]])
 
 
 def splines(n: int, t: Array) -> Array:
-    """The `n` uniform cubic B-splines at places t (m,) in [-1, 1], shape (m, n)."""
-    x = 0.5 * (np.asarray(t) + 1.0) * (n - 3)
-    cell = np.clip(x.astype(int), 0, n - 4)
+    """The `n` uniform quadratic B-splines at places t (m,) in [-1, 1], shape (m, n)."""
+    x = 0.5 * (np.asarray(t) + 1.0) * (n - 2)
+    cell = np.clip(x.astype(int), 0, n - 3)
     r = x - cell
     s = 1.0 - r
     found = np.zeros((len(x), n))
-    four = (s**3, 3.0 * r**3 - 6.0 * r**2 + 4.0, 3.0 * s**3 - 6.0 * s**2 + 4.0, r**3)
-    for k, weight in enumerate(four):
-        found[np.arange(len(x)), cell + k] = weight / 6.0
+    for k, weight in enumerate((0.5 * s**2, 0.5 + r * s, 0.5 * r**2)):
+        found[np.arange(len(x)), cell + k] = weight
     return found
 
 
@@ -165,7 +166,7 @@ _LINKS: dict[str, Callable[[Array], Array]] = {"k": np.exp, "e": _speed_loss, "c
 
 @dataclass(frozen=True)
 class Peak:
-    """Largest magnitude of a force over the belt: its logarithm has weights (N,) of the features."""
+    """Largest magnitude of a force over the belt: its logarithm has weights (units,) of the peaks' units."""
 
     name: str
     weights: Array
@@ -183,7 +184,7 @@ class Networks:
 
     @classmethod
     def none(cls) -> "Networks":
-        """No network: fields that are constant."""
+        """No network: what comes out is constant."""
         return cls(np.zeros((0, 0, len(COORDINATES) + 1)), np.zeros((0, 0, 1)))
 
     @property
@@ -225,9 +226,9 @@ class ReducedModel:
 
     coordinates in the order of `COORDINATES`; shift: a, b of the torque ratio's zero (`regression`); thrust
     (m_1, m_2, m_3, m_4): coefficients of the splines of ln zeta, along t_1 to t_4; laws (n_1, n_2, n_3, n_4, 4 n):
-    those of the n Chebyshev polynomials in t_5 of each of `LAWS`; index (N, 5): multi-indices of the features;
-    networks: of the fields; points (n, 4): scaled coordinates of the campaign's settled states, spacing: typical
-    distance between them; errors: name -> value; texts: unit_file, plan; attributes.
+    those of the n Chebyshev polynomials in t_5 of each of `LAWS`; networks: of the fields, peak_networks: of the peaks;
+    points (n, 4): scaled coordinates of the campaign's settled states, spacing: typical distance between them;
+    errors: name -> value; texts: unit_file, plan; attributes.
     """
 
     name: str
@@ -236,12 +237,12 @@ class ReducedModel:
     shift: tuple[float, float]
     thrust: Array
     laws: Array
-    index: NDArray[np.int64]
     peaks: tuple[Peak, ...]
     fields: tuple[ReducedField, ...]
     points: Array
     spacing: float
     networks: Networks = field(default_factory=Networks.none)
+    peak_networks: Networks = field(default_factory=Networks.none)
     errors: Mapping[str, float] = field(default_factory=dict)
     unit_file: str = ""
     plan: str = ""
@@ -250,7 +251,7 @@ class ReducedModel:
     @property
     def scratch(self) -> int:
         """Length of phi."""
-        return self._units_at + self.networks.first.shape[1] + self.networks.units
+        return self._fields_at + _scratch(self.networks, sum(len(f.modes) for f in self.fields))
 
     @property
     def _in_y(self) -> int:
@@ -258,43 +259,36 @@ class ReducedModel:
         return self.laws.shape[4] // len(LAWS)
 
     @property
-    def _degrees(self) -> int:
-        return max(2, int(self.index.max()) + 1, self._in_y)
+    def _peaks_at(self) -> int:
+        """Place of the peaks' layers in phi."""
+        return regression.IN_Y + self._in_y + 1 + regression.ORDER * self.laws.shape[4]
 
     @property
-    def _units_at(self) -> int:
-        """Place of the networks' first layer and units in phi."""
-        return len(self.index) + len(COORDINATES) * self._degrees + 17 + 4 * self.laws.shape[4]
+    def _fields_at(self) -> int:
+        return self._peaks_at + _scratch(self.peak_networks, len(self.peaks))
 
     def table(self) -> Array:
-        """Laws as the kernels of `regression` read them."""
-        n, degrees = len(self.index), self._degrees
-        tape = np.zeros((n, 2))
-        known = {tuple(m): k for k, m in enumerate(self.index.tolist())}
-        for k, m in enumerate(self.index.tolist()):
-            last = max((j for j in range(len(m)) if m[j]), default=0)
-            before = (*m[:last], 0, *m[last + 1 :])
-            tape[k] = known[before], n + degrees * last + m[last]
+        """Laws and peaks as the kernels of `regression` read them."""
         coordinates = []
         for c in self.coordinates:
             low, high = float(c.mapped(c.low)), float(c.mapped(c.high))
             coordinates.append((MAPS.index(c.map), c.centre, c.low, c.high, low, 2.0 / (high - low)))
+        blocks = -(-len(self.points) // regression.BLOCK)
+        repeated = self.points[np.minimum(np.arange(blocks * regression.BLOCK), len(self.points) - 1)]
+        weights = np.array([peak.weights for peak in self.peaks]).reshape(-1, self.peak_networks.units)
         parts = {
             regression.COORDINATE: np.array(coordinates),
-            regression.TAPE: tape,
-            regression.WEIGHT: np.array([peak.weights for peak in self.peaks]),
-            regression.CENTRE: self.points,
+            regression.CENTRE: repeated.reshape(blocks, regression.BLOCK, 4).transpose(0, 2, 1),
             regression.THRUST: self.thrust,
             regression.LAW_SPLINES: self.laws,
+            regression.PEAKS: _network_table(self.peak_networks, weights, self._peaks_at),
         }
         header = np.zeros(regression.HEADER)
-        header[regression.N], header[regression.DEGREES] = n, degrees
-        header[regression.N_OUT], header[regression.N_CENTRE] = len(self.peaks), len(self.points)
+        header[regression.N_LAW], header[regression.N_BLOCKS] = self._in_y, blocks
         header[regression.SPACING] = 1.0 / self.spacing**2
         header[regression.SHIFT : regression.SHIFT + 2] = self.shift
         header[regression.THRUST + 1 : regression.THRUST + 5] = self.thrust.shape
         header[regression.LAW_SPLINES + 1 : regression.LAW_SPLINES + 5] = self.laws.shape[:4]
-        header[regression.N_LAW] = self._in_y
         at = regression.HEADER
         for place, part in parts.items():
             header[place] = at
@@ -302,32 +296,21 @@ class ReducedModel:
         return np.concatenate([header, *(part.ravel() for part in parts.values())])
 
     def field_table(self) -> Array:
-        """Fields as `regression.hidden` and `regression.reconstruct` read them."""
-        first, second = self.networks.first, self.networks.second
+        """Fields as `regression.network` and `regression.reconstruct` read them."""
         header = np.zeros(regression.FIELD)
         header[regression.CELLS] = self.fields[0].modes.shape[1] if self.fields else 0
-        header[regression.INPUT], header[regression.STRIDE] = len(self.index) + 1, self._degrees
-        header[regression.UNITS] = self._units_at
-        header[regression.NETWORKS] = len(first)
-        header[regression.N_FIRST], header[regression.N_SECOND] = first.shape[1], second.shape[1]
         at = regression.FIELD + regression.PER_FIELD * len(self.fields)
-        header[regression.LAYERS] = at
-        parts = [np.concatenate([a.ravel(), b.ravel()]) for a, b in zip(first, second, strict=True)]
-        at += sum(a.size for a in parts)
+        header[regression.FIELD_NETWORKS] = at
+        weights = np.concatenate([np.zeros((0, self.networks.units)), *(f.weights for f in self.fields)])
+        networks = _network_table(self.networks, weights, self._fields_at)
+        at += networks.size
         places: list[float] = []
+        before = 0
         for f in self.fields:
-            places += [len(f.modes), at, at + f.weights.size, f.positive]
-            parts += [f.weights.ravel(), f.modes.ravel()]
-            at += f.weights.size + f.modes.size
-        return np.concatenate([header, places, *parts])
-
-    def features(self, z: Array) -> Array:
-        """Features (n, N) at operating points (n, 5), clamped to the data."""
-        z = np.atleast_2d(z)
-        phi = np.ones((len(z), len(self.index)))
-        for j, t in enumerate(scaled(self.coordinates, self.shift, z).T):
-            phi *= np.polynomial.chebyshev.chebvander(t, self._degrees - 1)[:, self.index[:, j]]
-        return phi
+            places += [len(f.modes), before, at, f.positive]
+            before += len(f.modes)
+            at += f.modes.size
+        return np.concatenate([header, places, networks, *(f.modes.ravel() for f in self.fields)])
 
     def evaluate(self, z: Array) -> dict[str, Array]:
         """Thrust ratio ``zeta``, all laws and peaks by their names at operating points (n, 5), each (n,)."""
@@ -338,8 +321,8 @@ class ReducedModel:
             name: _LINKS[name](np.einsum("rm,rm->r", part, in_y))
             for name, part in zip(LAWS, np.split(_summed(self.laws, t), len(LAWS), axis=1), strict=True)
         }
-        phi = self.features(z)
-        return found | {peak.name: np.exp(phi @ peak.weights) for peak in self.peaks}
+        units = self.peak_networks.hidden(t)
+        return found | {peak.name: np.exp(units @ peak.weights) for peak in self.peaks}
 
     def field(self, name: str, z: Array) -> Array:
         """A field (n, cells) at operating points (n, 5), dimensionless."""
@@ -347,6 +330,19 @@ class ReducedModel:
         t = scaled(self.coordinates, self.shift, np.atleast_2d(z))
         values = self.networks.hidden(t) @ f.weights.T @ f.modes
         return np.maximum(values, 0.0) if f.positive else np.asarray(values)
+
+
+def _scratch(networks: Networks, n_out: int) -> int:
+    """What networks need of phi."""
+    return networks.first.shape[1] + networks.units - 1 + n_out
+
+
+def _network_table(networks: Networks, weights: Array, place: int) -> Array:
+    """Networks and weights (K, units) of what comes out, as `regression.network` reads them; `place`: in phi."""
+    first, second = networks.first, networks.second
+    header = (len(first), first.shape[1], second.shape[1], len(weights), place)
+    layers = (layer for pair in zip(first, second, strict=True) for layer in pair)
+    return np.concatenate([header, *(np.roll(layer.T, 1, axis=0).ravel() for layer in (*layers, weights))])
 
 
 def write_reduced(model: ReducedModel, path: Path) -> None:
@@ -374,6 +370,9 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
             data.attrs["units"] = unit
             data.attrs["description"] = description
 
+        def single(values: Any) -> NDArray[np.float32]:
+            return np.asarray(values, dtype=np.float32)
+
         for name, value in model.constants.items():
             write(f"constants/{name}", value, *CONSTANTS[name])
         c = model.coordinates
@@ -382,20 +381,24 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
         write("coordinates/centre", [a.centre for a in c], "1", "c of the map")
         write("coordinates/range", [(a.low, a.high) for a in c], "1", "range of the data, to which a point is clamped")
         write("coordinates/shift", model.shift, "1", "a, b of the torque ratio's zero, a q/sqrt(q^2 + b^2)")
-        write("features/index", model.index.astype(np.int16), "1", "degrees of the Chebyshev polynomials by coordinate")
-        write("thrust", model.thrust, "1", "coefficients of the splines along i, xi, kappa and f: ln of F_eq/F_CO")
-        polynomials = "splines along i, xi, kappa, f: polynomials in y of ln k, asinh e, ln c, ln lambda"
-        write("laws", model.laws, "1", polynomials)
+        about = "coefficients of the splines along i, xi, kappa and f"
+        write("thrust", single(model.thrust), "1", f"{about}: ln of F_eq/F_CO")
+        write("laws", single(model.laws), "1", f"{about}: polynomials in y of ln k, asinh e, ln c, ln lambda")
         write("peaks/name", [a.name for a in model.peaks], "1", "forces, of which the largest magnitude over the belt")
-        write("peaks/weights", [a.weights for a in model.peaks], "1", "of the features, a row for each logarithm")
-        write("networks/first", model.networks.first, "1", "of the scaled coordinates and of 1, by network and unit")
-        write("networks/second", model.networks.second, "1", "of the first layer and of 1, by network and unit")
+        weights = single([a.weights for a in model.peaks])
+        write("peaks/weights", weights, "1", "of the units and of 1, a row for each logarithm")
+        for group, networks in (("peaks", model.peak_networks), ("networks", model.networks)):
+            first, second = single(networks.first), single(networks.second)
+            write(f"{group}/first", first, "1", "of the scaled coordinates and of 1, by network and unit")
+            write(f"{group}/second", second, "1", "of the first layer and of 1, by network and unit")
         for order, f in enumerate(model.fields):
-            write(f"fields/{f.name}/modes", f.modes, "1", "a row for each mode, on the cells")
-            write(f"fields/{f.name}/weights", f.weights, "1", "of the units and of 1, a row for each coefficient")
+            write(f"fields/{f.name}/modes", single(f.modes), "1", "a row for each mode, on the cells")
+            weights = single(f.weights)
+            write(f"fields/{f.name}/weights", weights, "1", "of the units and of 1, a row for each coefficient")
             write(f"fields/{f.name}/sigma", f.sigma, "1", "singular values of the snapshots")
-            about = {"units": f.unit, "description": f.description, "order": order, "positive": f.positive}
-            file[f"fields/{f.name}"].attrs.update(about)
+            file[f"fields/{f.name}"].attrs.update(
+                units=f.unit, description=f.description, order=order, positive=f.positive
+            )
         write("campaign/points", model.points, "1", "settled states of the campaign in scaled i, xi, kappa, f")
         write("campaign/spacing", model.spacing, "1", "typical distance between them")
         for name, value in model.errors.items():
@@ -454,7 +457,6 @@ def _read(file: h5py.File) -> ReducedModel:
         (float(file["coordinates/shift"][0]), float(file["coordinates/shift"][1])),
         array("thrust"),
         array("laws"),
-        np.asarray(file["features/index"][()], dtype=np.int64),
         tuple(Peak(n, w) for n, w in peaks),
         tuple(
             ReducedField(
@@ -466,6 +468,7 @@ def _read(file: h5py.File) -> ReducedModel:
         array("campaign/points"),
         float(file["campaign/spacing"][()]),
         Networks(array("networks/first"), array("networks/second")),
+        Networks(array("peaks/first"), array("peaks/second")),
         {name: float(a[()]) for name, a in file["errors"].items()} if "errors" in file else {},
         str(file["unit_file"].asstr()[()]),
         str(file["plan"].asstr()[()]),
@@ -474,7 +477,7 @@ def _read(file: h5py.File) -> ReducedModel:
 
 
 def _require_consistent(m: ReducedModel, path: Path) -> None:
-    """What the kernels rely on: places inside the tables, features whose parts are there, finite numbers."""
+    """What the kernels rely on: places inside the tables, finite numbers."""
 
     def require(fits: bool, key: str, allowed: str) -> None:
         if not fits:
@@ -491,37 +494,22 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         require(c.map == "sigmoid" or c.low > -c.centre, key, "a range above -c")
     fits = all(np.isfinite(m.shift)) and m.shift[1] > 0.0
     require(fits, "coordinates/shift", "finite numbers, the second above 0")
-    n = len(m.index)
-    shape = m.index.ndim == 2 and m.index.shape[1] == len(COORDINATES) and 1 <= n <= MOST_FEATURES
-    require(shape, "features/index", f"1 to {MOST_FEATURES} rows of five degrees")
-    require(bool(m.index.min() >= 0 and m.index.max() <= MOST_DEGREE), "features/index", f"degrees 0 to {MOST_DEGREE}")
-    rows = [tuple(a) for a in m.index.tolist()]
-    known: set[tuple[int, ...]] = set()
-    for a in rows:
-        last = max((j for j in range(len(a)) if a[j]), default=None)
-        first = last is None and not known
-        part = last is not None and (*a[:last], 0, *a[last + 1 :]) in known
-        require(
-            (first or part) and a not in known,
-            "features/index",
-            "1 first, each once, behind the features it is made of",
-        )
-        known.add(a)
     for key, table, d in (("thrust", m.thrust, 4), ("laws", m.laws, 5)):
-        shape = table.ndim == d and all(4 <= k <= MOST_SPLINES for k in table.shape[:4])
+        shape = table.ndim == d and all(regression.ORDER <= k <= MOST_SPLINES for k in table.shape[:4])
         require(shape and table.size <= MOST_COEFFICIENTS, key, "splines along four coordinates")
         require(bool(np.all(np.isfinite(table))), key, "finite numbers")
     in_y = m.laws.shape[4] % len(LAWS) == 0 and 1 <= m.laws.shape[4] // len(LAWS) <= MOST_DEGREE
     require(in_y, "laws", "as many polynomials of each law")
     require(len(m.peaks) <= MOST_PEAKS, "peaks", f"at most {MOST_PEAKS}")
     for peak in m.peaks:
-        fits = peak.weights.shape == (n,) and bool(np.all(np.isfinite(peak.weights)))
-        require(fits, "peaks/weights", "a number for each feature")
-    W_1, W_2 = m.networks.first, m.networks.second
-    fits = W_1.ndim == 3 == W_2.ndim and len(W_1) == len(W_2) and W_1.shape[2] == len(COORDINATES) + 1
-    fits = fits and W_2.shape[2] == W_1.shape[1] + 1 and W_1.shape[1] + m.networks.units <= MOST_UNITS
-    require(fits, "networks", f"both layers of as many networks, at most {MOST_UNITS} units")
-    require(bool(np.all(np.isfinite(W_1)) and np.all(np.isfinite(W_2))), "networks", "finite numbers")
+        fits = peak.weights.shape == (m.peak_networks.units,) and bool(np.all(np.isfinite(peak.weights)))
+        require(fits, "peaks/weights", "a number for each unit and 1")
+    for key, networks in (("peaks", m.peak_networks), ("networks", m.networks)):
+        W_1, W_2 = networks.first, networks.second
+        fits = W_1.ndim == 3 == W_2.ndim and len(W_1) == len(W_2) and W_1.shape[2] == len(COORDINATES) + 1
+        fits = fits and W_2.shape[2] == W_1.shape[1] + 1 and W_1.shape[1] + networks.units <= MOST_UNITS
+        require(fits, key, f"both layers of as many networks, at most {MOST_UNITS} units")
+        require(bool(np.all(np.isfinite(W_1)) and np.all(np.isfinite(W_2))), key, "finite numbers")
     cells = {f.modes.shape[1:] for f in m.fields}
     require(len(cells) <= 1, "fields", "as many cells in all fields")
     for f in m.fields:

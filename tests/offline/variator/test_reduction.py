@@ -17,7 +17,7 @@ from offline.variator.experiment import load_torque
 from offline.variator.fields import KEPT
 from offline.variator.laws import SHIFT, shift_factor, usable
 from offline.variator.process import evidence, fit
-from offline.variator.reduction import errors_on, figures_of, multi_indices, reduce, regress
+from offline.variator.reduction import errors_on, figures_of, reduce, reduce_peaks
 from offline.variator.reduction_report import reduction_page
 from offline.variator.steady_belt import steady_belt
 from rtcvt.cli import app
@@ -29,7 +29,7 @@ BELT = {
     "m_star": 1.7, "l_R": 0.66, "EA": 6e6,
 }  # fmt: skip
 CARRIED = 2.0 * BELT["mu"] / BELT["cos_d"]
-SMALL = {"degrees": (5, 6, 3, 3, 4), "units": (8, 6), "splines": ((10, 16, 6, 5), (9, 16, 5, 4))}
+SMALL = {"units": (8, 6), "peak_units": (6, 4), "splines": ((10, 16, 6, 5), (9, 16, 5, 4))}
 
 
 def laws_at(z):
@@ -91,45 +91,26 @@ def reduced():
     return reduce(samples, "synthetic", **SMALL), z
 
 
-def test_multi_indices_hold_their_parts_and_come_in_order():
-    index = multi_indices((3, 4, 2, 1, 3))
-    known = {tuple(m) for m in index.tolist()}
-    assert len(known) == len(index)
-    assert not index[0].any()
-    for m in known:
-        for j in range(5):
-            assert (*m[:j], 0, *m[j + 1 :]) in known
-    assert np.all(np.diff(index[:, -1] > 0) >= 0)
-    assert index.max(axis=0).tolist() == [3, 4, 2, 1, 3]
-
-
-def test_evidence_is_that_of_a_normal_distribution():
-    """p(y) = N(mean, Phi P Phi' + s^2 Omega^-1), computed without the features' normal equations."""
+def test_peaks_of_left_out_data_are_told_by_the_others():
     rng = np.random.default_rng(3)
-    index = multi_indices((3, 2))
-    phi = rng.normal(size=(25, len(index)))
-    phi[:, 0] = 1.0
-    y, omega = rng.normal(size=25), rng.uniform(0.3, 1.0, 25)
-    fit = regress(phi, y, index, omega)
-    mean = np.sum(omega * y) / omega.sum()
-    scale = np.sqrt(np.sum(omega * (y - mean) ** 2) / omega.sum())
-    p = fit.amplitude * np.prod(np.where(index > 0, fit.alpha * fit.rho ** (index - 1.0), 1.0), axis=1)
-    p[0] = 10.0 * scale
-    cov = (phi * p**2) @ phi.T + fit.noise**2 * np.diag(1.0 / omega)
-    exact = -multivariate_normal(np.full(25, mean), cov).logpdf(y)
-    assert_allclose(fit.evidence + 0.5 * 25 * np.log(2 * np.pi) - 0.5 * np.log(omega).sum(), exact, rtol=1e-9)
-    # and the weights are its conditional mean
-    w = p**2 * (phi.T @ np.linalg.solve(cov, y - mean))
-    w[0] += mean
-    assert_allclose(fit.weights, w, rtol=1e-6, atol=1e-9)
-
-    def perturbed(log_rho):
-        other = fit._replace(rho=np.exp(log_rho))
-        return regress(phi, y, index, omega, other).evidence
-
-    inside = (fit.rho > 0.01) & (fit.rho < 0.97)
-    slope = approx_fprime(np.log(fit.rho), perturbed, 1e-6)
-    assert np.all(np.abs(slope[inside]) < 1e-2)  # it is the largest
+    t = rng.uniform(-1.0, 1.0, (300, 5))
+    data = {
+        "push": np.exp(0.5 * np.tanh(2.0 * t[:, 0]) + 0.3 * t[:, 1]),
+        "flank_normal": 20.0 * np.exp(-0.4 * t[:, 2] * t[:, 4]),
+    }
+    fold = np.arange(300) // 5 % 3
+    networks, peaks, laws = reduce_peaks(data, t, fold, (10, 8))
+    assert [p.name for p in peaks] == list(laws) == ["peak.push", "peak.flank_normal"]
+    for p, law in zip(peaks, laws.values(), strict=True):
+        values = np.log(law.data)
+        assert_allclose(networks.hidden(t) @ p.weights, values, atol=0.05)
+        assert np.sqrt(np.mean((law.crossed - values) ** 2)) < 0.02
+        assert law.noise < 0.01
+    # what is left out has no part
+    data["push"][fold == 1] *= rng.uniform(0.5, 2.0, np.sum(fold == 1))
+    again = reduce_peaks(data, t, fold, (10, 8))[2]["peak.push"]
+    same = np.log(laws["peak.push"].data) * 0.0 + laws["peak.push"].crossed
+    assert np.sqrt(np.mean((again.crossed - same)[fold == 1] ** 2)) < 0.02
 
 
 def matern(x, z, lengths, amplitude):
@@ -182,18 +163,6 @@ def test_steady_belt_is_the_velocity_model_of_a_belt_that_hardly_stretches(i, xi
     assert_allclose(found.zeta, full.F_CI / 1e3, rtol=3e-3)
     assert_allclose(found.share_O * geometry.wrap_O, full.Phi, rtol=0.01)
     assert_allclose(found.share_I * geometry.wrap_I, full.Phi, rtol=0.01)
-
-
-def test_a_coordinate_that_does_not_matter_is_found_out():
-    rng = np.random.default_rng(4)
-    t = rng.uniform(-1.0, 1.0, (150, 2))
-    index = multi_indices((16, 4))  # the function needs degree 15 for its noise
-    phi = np.polynomial.chebyshev.chebvander(t[:, 0], 16)[:, index[:, 0]]
-    phi = phi * np.polynomial.chebyshev.chebvander(t[:, 1], 4)[:, index[:, 1]]
-    y = np.tanh(3.0 * t[:, 0]) + 0.01 * rng.normal(size=150)
-    fit = regress(phi, y, index)
-    assert fit.alpha[1] < 0.1 * fit.alpha[0]
-    assert_allclose(fit.noise, 0.01, rtol=0.3)
 
 
 def test_laws_that_are_known_are_found(reduced):

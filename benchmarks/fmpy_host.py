@@ -6,8 +6,11 @@ import fmpy
 from fmpy.fmi2 import FMU2Slave
 
 
-def measure_do_step(benchmark, folder, step=1e-3):
-    """Benchmark ``fmi2DoStep`` of the FMU extracted to `folder`; returns how long instantiation took [s]."""
+def measure_do_step(benchmark, folder, step=1e-3, inputs=None):
+    """Benchmark ``fmi2DoStep`` of the FMU extracted to `folder` at constant `inputs` by name.
+
+    Returns how long instantiation took [s].
+    """
     description = fmpy.read_model_description(str(folder))
     slave = FMU2Slave(
         guid=description.guid,
@@ -20,6 +23,9 @@ def measure_do_step(benchmark, folder, step=1e-3):
     taken = time.perf_counter() - before
     slave.setupExperiment(startTime=0.0)
     slave.enterInitializationMode()
+    places = {v.name: v.valueReference for v in description.modelVariables}
+    for name, value in (inputs or {}).items():
+        slave.setReal([places[name]], [value])
     slave.exitInitializationMode()
     now = 0.0
 

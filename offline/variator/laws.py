@@ -1,8 +1,8 @@
 """The laws of a reduced variator from the windows of a campaign: thrust ratio, shifting, speed loss and losses.
 
-Each law is found by a Gaussian process (`process`) and kept as a table of its mean: coefficients of cubic splines and
-of polynomials in y (`rtcvt.variator.regression`). So the regression may use whatever explains the data. Its places are
-the scaled coordinates and
+Each law is found by a Gaussian process (`process`) and kept as a table of its mean: coefficients of quadratic splines
+and of polynomials in y (`rtcvt.variator.regression`). So the regression may use whatever explains the data. Its places
+are the scaled coordinates and
 
     h         q/sqrt(q^2 + b^2), q = (i - 1)/(i + 1): the rings' friction turns round at i = 1
     sigma     the torque ratio from its zero on a fine scale, for zeta
@@ -46,7 +46,7 @@ Array = NDArray[np.float64]
 
 FOLDS = 10
 SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
-SPLINES = (24, 40, 14, 6), (12, 26, 9, 6)  # of zeta and of the other laws, along i, xi, kappa, f
+SPLINES = (30, 100, 14, 6), (14, 32, 9, 6)  # of zeta and of the other laws, along i, xi, kappa, f
 IN_Y = 6  # polynomials in y
 FINE = 0.06  # scale of sigma
 FULL = 0.97  # share of a pulley's capacity from which U stays

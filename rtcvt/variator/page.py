@@ -117,7 +117,7 @@ def _range(laws: ReducedModel) -> str:
     about = (
         f"<p>Reduced model {text(laws.name)}: thrust ratio and {len(LAWS)} laws, {len(laws.peaks)} peaks, "
         f"{len(laws.fields)} fields with {sum(len(f.modes) for f in laws.fields)} modes, from {len(laws.points)} "
-        f"operating points of the full model. The laws are cubic splines over this range:</p>\n"
+        f"operating points of the full model. The laws are quadratic splines over this range:</p>\n"
     )
     head = ("coordinate", "meaning", "from", "to")
     return about + table(head, rows, (2, 3)) + f'<p class="muted">SI: {text(constants)}</p>\n'

@@ -37,7 +37,6 @@ primary.w_start = 200.0
 secondary.J = 1.5e-2
 secondary.b = 2e-3
 belt.v_0 = "2 cm/s"
-belt.T_slip = "2 ms"
 belt.l_point = "0.1 m"
 ratio.start = 1.0
 ratio.T = "50 ms"

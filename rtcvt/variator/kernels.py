@@ -25,20 +25,18 @@ forces on an arc form anew as the belt runs through it, so T_f and y_f follow th
 **Shifting.** The running radius creeps like a Maxwell element: ``r_I'/(|omega_I|_0 r_I) = x = k F_CO (y - 1)``, within
 the end stops, which let phi approach them with the time constant T_stop and never push back.
 
-**Hybrid model.** Traction is a spring K with a damper d in parallel, in series with creep, on each pulley P::
+**Hybrid model.** Traction is a spring K with a damper d in parallel, in series with creep and dry friction, on each
+pulley P. e_P is the rate of the spring's length, the rest of s_P slides::
 
     J_I omega_I' = tau_I - b_I omega_I - R_I T_I + tau_rev      s_I = R_I omega_I - v,  R_I = r'_I (1 - e)
     m v'         = T_I - T_O - lambda F_CO sigma(v)
     J_O omega_O' = tau_O - b_O omega_O + R_O T_O                s_O = v - R_O omega_O,  R_O = r'_O
-    S_P' = K e_P
-    T_P = (S_P + d s_P)/(1 + d a), within +-T_max,P,   a = c |v|_0 cos(delta_0)/(4 mu F_CO),
-    T_max,P = xi_max 2 mu F_CP/cos(delta_0)
-    e_P = s_P - a T_P                                           if |S_P| < T_max,P
-    e_P = min(s_P - a T_P, 0) - w_P                             if S_P >= T_max,P; likewise below -T_max,P
-    w_P = (S_P - T_max,P)/(K T_slip) if T_P > 0, else 0
+    S_P' = K e_P,    e_P = (T_P - S_P)/d
+    T_P = (S_P + d s_P)/(1 + d a) within +-T_max,P,   so that s_P - e_P = a T_P within
+    a = c |v|_0 cos(delta_0)/(4 mu F_CO),    T_max,P = xi_max 2 mu F_CP/cos(delta_0)
 
-The first case creeps and holds at standstill; in the second the belt slides as a whole (macro-slip) and the spring
-forgets what is above the capacity.
+Below the capacity the belt creeps and holds at standstill; at the capacity it slides as a whole (macro-slip), and the
+spring goes to T_max,P with the time constant d/K.
 
 **Balance.** Power goes in at the shafts and with the sheaves, ``P_ax = 2 tan(delta_0) (F_CI r_I' + F_CO r_O')``. With
 ``q`` the part of the law's rate that the stops let through, ``0 <= q <= 1``, and ``r_O' = -(pi - phi)/phi r_I'``::
@@ -50,11 +48,9 @@ forgets what is above the capacity.
     tau_I omega_I + tau_O omega_O + P_ax = E' + sum of losses:
         b omega^2,  lambda F_CO |v|_0,  P_shift,  P_stop,  and per pulley  s T - S e = (s - e) T + e (T - S)
 
-No loss is ever negative. r_I' has the sign of F_CI - F_eq, so P_shift and P_stop are not. Let G be T before its limit,
-``G = S + d (s - a G)``. Where |S| < T_max, ``s - e = a T``, and ``e (T - S) = d e^2`` if T = G; if G > T = T_max, then
-``e = s - a T > s - a G = (G - S)/d > 0`` and T > S; likewise below. Where S >= T_max, first e <= 0, since
-``s - a T <= s - a G < 0`` where T < 0, and T <= S: ``e (T - S) >= 0``. Second, ``s - e = max(a T, s) + w`` has the sign
-of T if T > 0, and is a T if T < 0.
+No loss is ever negative. r_I' has the sign of F_CI - F_eq, so P_shift and P_stop are not. Damping loses
+``e (T - S) = d e^2``. Let G be T before its limit, ``G = S + d (s - a G)``. If T = G, then ``s - e = a T``; if
+``G > T = T_max``, then ``s - e = (G - T_max)/d + a G > 0``; likewise below: ``(s - e) T`` is not negative.
 
 **Rigid model.** No creep, no change of radii under load: ``R omega = 0`` with
 ``R = [r'_I, -1, 0; 0, 1, -r'_O]``, so ``Q1 = [1, r'_I, r'_I/r'_O]'`` of ``x1 = omega_I`` and, eq. (10)::
@@ -87,6 +83,7 @@ from rtcvt.variator.layout import (
     CAP_O,
     CONTROL,
     COS_D,
+    CREEP,
     D_A,
     D_BELT,
     D_DRAG,
@@ -169,7 +166,6 @@ from rtcvt.variator.layout import (
     T_I,
     T_O,
     T_RATIO,
-    T_SLIP,
     T_STOP,
     TAN_D,
     TAU_I,
@@ -187,6 +183,7 @@ from rtcvt.variator.layout import (
     U_P_O,
     U_RATIO,
     V_0,
+    W_ACROSS,
     W_I,
     W_O,
     W_SAVED,
@@ -386,50 +383,50 @@ def shifting(omega_I, phi, u, p, w):
 
 
 @kernel
+def given_traction(o, p, w):
+    """Slopes of a traction that is given: the spring alone answers, to its own force."""
+    w[o + 3] = 0.0
+    w[o + 4] = 0.0
+    w[o + 5] = -1.0 / p[D_BELT]
+    w[o + 6] = 0.0
+
+
+@kernel
 def traction(o, S, s, a, p, w):
     """Traction of one pulley from the spring force `S` [N], speed difference `s` and creep `a`: into ``w[o:]``.
 
-    The capacity is at ``w[o]``; behind it go T, e, the slopes of T and of e to S and to s, and 1 if the belt slides.
+    The capacity is at ``w[o]``; behind it go T, e, the slopes of T and of e to S and to s, and the direction in which
+    the belt slides as a whole, 0 if it does not.
     """
     T_max = w[o]
     d = p[D_BELT]
     part = 1.0 / (1.0 + d * a)
     T = (S + d * s) * part
-    T_S = part
-    T_s = d * part
+    w[o + 3] = part
+    w[o + 4] = d * part
+    w[o + 7] = 0.0
     if T_max < T:
         T = T_max
-        T_S = 0.0
-        T_s = 0.0
+        w[o + 7] = 1.0
     elif -T_max > T:
         T = -T_max
-        T_S = 0.0
-        T_s = 0.0
-    e = s - a * T
-    e_S = -a * T_S
-    e_s = 1.0 - a * T_s
-    over = S - T_max
-    sliding = 1.0 if T_S == 0.0 else 0.0
-    if T_max <= S or -T_max >= S:
-        direction = 1.0
-        if S < 0.0:
-            direction = -1.0
-            over = S + T_max
-        if e * direction > 0.0:
-            e = 0.0
-            e_S = 0.0
-            e_s = 0.0
-            sliding = 1.0
-        if T * direction > 0.0:
-            e -= over / (p[K_BELT] * p[T_SLIP])
-            e_S -= 1.0 / (p[K_BELT] * p[T_SLIP])
+        w[o + 7] = -1.0
     w[o + 1] = T
-    w[o + 2] = e
-    w[o + 3] = T_S
-    w[o + 4] = T_s
-    w[o + 5] = e_S
-    w[o + 6] = e_s
-    w[o + 7] = sliding
+    w[o + 2] = s - a * T
+    w[o + 5] = -a * part
+    w[o + 6] = part
+    if w[o + 7] != 0.0:
+        w[o + 2] = (T - S) / d
+        given_traction(o, p, w)
+
+
+@kernel
+def tractions(x, p, w):
+    """Tractions of both pulleys of the hybrid model at the radii, creep and capacities of `evaluate`."""
+    s_I = w[RE_I] * x[OMEGA_I] - x[V]
+    s_O = x[V] - w[RP_O] * x[OMEGA_O]
+    traction(CAP_I, x[S_I], s_I, w[CREEP], p, w)
+    traction(CAP_O, x[S_O], s_O, w[CREEP], p, w)
 
 
 # --- both models ------------------------------------------------------------------------------------------------------
@@ -488,9 +485,8 @@ def evaluate(x, u, p, w):
     w[CAP_O] = capacity * w[F_CO]
     if hybrid:
         w[RE_I] = w[RP_I] * (1.0 - w[LAW_E])
-        a = 0.25 * w[LAW_C] * v * sign * p[COS_D] / (p[MU] * w[F_CO])
-        traction(CAP_I, x[S_I], w[RE_I] * omega_I - v, a, p, w)
-        traction(CAP_O, x[S_O], v - w[RP_O] * omega_O, a, p, w)
+        w[CREEP] = 0.25 * w[LAW_C] * v * sign * p[COS_D] / (p[MU] * w[F_CO])
+        tractions(x, p, w)
 
 
 @kernel
@@ -536,6 +532,12 @@ def rigid_rates(x, p, w, dx):
 def rates(x, u, p, dx, work):
     """Right-hand side."""
     evaluate(x, u, p, work)
+    rates_of(x, u, p, dx, work)
+
+
+@kernel
+def rates_of(x, u, p, dx, work):
+    """Right-hand side; expects `evaluate`."""
     n = N_RIGID
     if p[HYBRID] != 0.0:
         n = N_HYBRID
@@ -619,7 +621,7 @@ def outputs(x, u, p, y, work):
         s_O = v - w[RP_O] * omega_O
         P_I = w[T_I] * w[RE_I] * omega_I
         y[Y_SLIDING] = (s_I - w[E_I]) * w[T_I] + (s_O - w[E_O]) * w[T_O]
-        y[Y_DAMPING] = w[E_I] * (w[T_I] - x[S_I]) + w[E_O] * (w[T_O] - x[S_O])
+        y[Y_DAMPING] = p[D_BELT] * (w[E_I] * w[E_I] + w[E_O] * w[E_O])
         if w[SLIP_I] != 0.0 or w[SLIP_O] != 0.0:
             y[Y_MACRO] = 1.0
     y[Y_EFFICIENCY] = efficiency(P_I, P_O, p[B_I] * omega_I * omega_I, p[B_O] * omega_O * omega_O)
@@ -740,7 +742,8 @@ def start(p, u, x, work):
         T = -u[U_O] / w[RP_O]
     elif p[SPEED_I] == 0.0:
         T = u[U_I] / w[RP_I]
-    T = limited_spring(T, p[XI_MAX] * 2.0 * p[MU] / p[COS_D] * w[F_CO])
+    most = p[XI_MAX] * 2.0 * p[MU] / p[COS_D] * w[F_CO]
+    T = most if most < T else -most if -most > T else T
     x[OMEGA_I] = p[W_START]
     if p[HYBRID] != 0.0:
         x[V] = v
@@ -867,13 +870,108 @@ def traction_jacobian(n, p, w, jac):
 
 
 @kernel
-def limited_spring(S, T_max):
-    """Force of a spring that has forgotten what is above the capacity."""
-    if T_max < S:
-        return T_max
-    if -T_max > S:
-        return -T_max
-    return S
+def piece(w):
+    """Which of its nine linear pieces the traction is on: one number for how both pulleys slide."""
+    return w[SLIP_I] + 3.0 * w[SLIP_O]
+
+
+@kernel
+def step_across(h, x, x_1, u, p, work):
+    """A step of the implicit Euler method from `x` into `x_1`, with laws, radii and shift rate as evaluated last.
+
+    All but the limits of the two tractions is linear, so that ``x_1 = z + Z_I t_I + Z_O t_O`` with the changes t of the
+    tractions, and ``G = g + N t`` before the limits. Of the nine pieces on which the two may end that one is taken
+    which is its own: there is one, since the traction dissipates whatever the speeds are.
+    """
+    n = int(p[N_X])
+    matrix = W_STEP + 4 * MOST_X
+    pivot = matrix + MOST_X * MOST_X
+    z_I = W_ACROSS + MOST_X
+    z_O = z_I + MOST_X
+    x_1[ANGLE] = x[ANGLE] + h * work[PHI_RATE]
+    held_rates(x_1, u, p, work[W_ACROSS : W_ACROSS + n], work)
+    given_traction(CAP_I, p, work)
+    given_traction(CAP_O, p, work)
+    fast_jacobian(x_1, p, work, work[matrix : matrix + n * n])
+    for i in range(n * n):
+        work[matrix + i] *= -h
+    for i in range(n):
+        work[matrix + i * n + i] += 1.0
+        work[W_ACROSS + i] = x[i] + h * work[W_ACROSS + i] - x_1[i]
+        work[z_I + i] = 0.0
+        work[z_O + i] = 0.0
+    work[z_I + OMEGA_I] = -h * work[RE_I] / p[J_I]
+    work[z_I + V] = h / p[M_B]
+    work[z_I + S_I] = h * p[K_BELT] / p[D_BELT]
+    work[z_O + V] = -h / p[M_B]
+    work[z_O + OMEGA_O] = h * work[RP_O] / p[J_O]
+    work[z_O + S_O] = h * p[K_BELT] / p[D_BELT]
+    work[z_O + T_F] = h * following(p, work)
+    lu(n, work, matrix, pivot)
+    lu_solve(n, work, matrix, pivot, W_ACROSS)
+    lu_solve(n, work, matrix, pivot, z_I)
+    lu_solve(n, work, matrix, pivot, z_O)
+    for i in range(n):
+        x_1[i] += work[W_ACROSS + i]
+    T_I_0 = work[T_I]
+    T_O_0 = work[T_O]
+    g_I = unlimited(x_1[S_I], work[RE_I] * x_1[OMEGA_I] - x_1[V], p, work)
+    g_O = unlimited(x_1[S_O], x_1[V] - work[RP_O] * x_1[OMEGA_O], p, work)
+    n_II = unlimited(work[z_I + S_I], work[RE_I] * work[z_I + OMEGA_I] - work[z_I + V], p, work)
+    n_IO = unlimited(work[z_O + S_I], work[RE_I] * work[z_O + OMEGA_I] - work[z_O + V], p, work)
+    n_OI = unlimited(work[z_I + S_O], work[z_I + V] - work[RP_O] * work[z_I + OMEGA_O], p, work)
+    n_OO = unlimited(work[z_O + S_O], work[z_O + V] - work[RP_O] * work[z_O + OMEGA_O], p, work)
+    least = HUGE * HUGE
+    t_I = 0.0
+    t_O = 0.0
+    for one in range(-1, 2):
+        for other in range(-1, 2):
+            a_I = one * work[CAP_I] - T_I_0
+            a_O = other * work[CAP_O] - T_O_0
+            if one == 0 and other == 0:
+                det = (1.0 - n_II) * (1.0 - n_OO) - n_IO * n_OI
+                a_I = ((1.0 - n_OO) * (g_I - T_I_0) + n_IO * (g_O - T_O_0)) / det
+                a_O = ((1.0 - n_II) * (g_O - T_O_0) + n_OI * (g_I - T_I_0)) / det
+            elif one == 0:
+                a_I = (g_I - T_I_0 + n_IO * a_O) / (1.0 - n_II)
+            elif other == 0:
+                a_O = (g_O - T_O_0 + n_OI * a_I) / (1.0 - n_OO)
+            off = beside(one, g_I + n_II * a_I + n_IO * a_O, work[CAP_I])
+            off += beside(other, g_O + n_OI * a_I + n_OO * a_O, work[CAP_O])
+            if off < least:
+                least = off
+                t_I = a_I
+                t_O = a_O
+    for i in range(n):
+        x_1[i] += t_I * work[z_I + i] + t_O * work[z_O + i]
+
+
+@kernel
+def unlimited(S, s, p, w):
+    """Traction [N] before its limit, of spring force and speed difference."""
+    return (S + p[D_BELT] * s) / (1.0 + p[D_BELT] * w[CREEP])
+
+
+@kernel
+def beside(direction, G, T_max):
+    """How far [N] the traction before its limit is from the piece that slides in `direction`, or that does not, 0."""
+    off = abs(G) - T_max
+    if direction != 0:
+        off = T_max - direction * G
+    return off if off > 0.0 else 0.0
+
+
+@kernel
+def held_rates(x, u, p, dx, w):
+    """Right-hand side of the hybrid model with laws, radii and shift rate as they were evaluated last."""
+    sign = smooth_sign(x[V], p[V_0])
+    w[TAU_I] = flange_torque(U_I, p[SPEED_I], N_HYBRID, x, u)
+    w[TAU_O] = flange_torque(U_O, p[SPEED_O], N_HYBRID + 2 * int(p[SPEED_I]), x, u)
+    w[W_I] = x[OMEGA_I]
+    w[W_O] = x[OMEGA_O]
+    w[DRAG] = w[LAW_LAMBDA] * w[F_CO] * sign
+    tractions(x, p, w)
+    rates_of(x, u, p, dx, w)
 
 
 @kernel
@@ -881,8 +979,8 @@ def advance(t, h, x, u, p, work):
     """One internal step in place: ROS2 (Verwer, Spee, Blom and Hundsdorfer 1999), of order 2 with any Jacobian.
 
     ``(I - gamma h A) k_1 = f(x)``, ``(I - gamma h A) k_2 = f(x + h k_1) - 2 k_1``, ``x + 3/2 h k_1 + 1/2 h k_2``,
-    ``gamma = 1 - 1/sqrt(2)``: L-stable if A is df/dx. Springs of a belt that slides lose at once what is above the
-    capacity; their energy only falls.
+    ``gamma = 1 - 1/sqrt(2)``: L-stable if A is df/dx. Where a belt begins or ceases to slide A is not: such a step is
+    made anew by `step_across`.
     """
     n = int(p[N_X])
     k_1 = work[W_STEP : W_STEP + n]
@@ -891,6 +989,7 @@ def advance(t, h, x, u, p, work):
     matrix = W_STEP + 4 * MOST_X
     pivot = matrix + MOST_X * MOST_X
     derivative(t, x, u, p, k_1, work)
+    first = piece(work)
     fast_jacobian(x, p, work, work[matrix : matrix + n * n])
     for i in range(n * n):
         work[matrix + i] *= -GAMMA * h
@@ -905,10 +1004,14 @@ def advance(t, h, x, u, p, work):
         k_2[i] -= 2.0 * k_1[i]
     lu_solve(n, work, matrix, pivot, W_STEP + MOST_X)
     for i in range(n):
-        x[i] += 1.5 * h * k_1[i] + 0.5 * h * k_2[i]
+        x_1[i] = x[i] + 1.5 * h * k_1[i] + 0.5 * h * k_2[i]
     if p[HYBRID] != 0.0:
-        x[S_I] = limited_spring(x[S_I], work[CAP_I])
-        x[S_O] = limited_spring(x[S_O], work[CAP_O])
+        second = piece(work)
+        tractions(x_1, p, work)
+        if first != second or piece(work) != second:
+            step_across(h, x, x_1, u, p, work)
+    for i in range(n):
+        x[i] = x_1[i]
 
 
 @kernel

@@ -67,10 +67,12 @@ from rtcvt.variator.kernels import (
     MOST_STEPS,
     fast_jacobian,
     geometry,
-    limited_spring,
     outputs,
+    piece,
     rates,
     start,
+    step_across,
+    tractions,
 )
 from rtcvt.variator.layout import (
     ANGLE,
@@ -79,8 +81,6 @@ from rtcvt.variator.layout import (
     B_I,
     B_O,
     C_I,
-    CAP_I,
-    CAP_O,
     COS_D,
     D_I,
     DI_G,
@@ -108,8 +108,6 @@ from rtcvt.variator.layout import (
     PHI_RATE,
     RP_I,
     RP_O,
-    S_I,
-    S_O,
     T_RATIO,
     TAU_REV,
     U_F_O,
@@ -417,6 +415,7 @@ def kers_advance(h, x, u, p, work):
     matrix = k + W_MATRIX
     pivot = matrix + n * n
     all_rates(x, u, p, k_1, work)
+    first = piece(work)
     fast_jacobian(x, p, work, work[matrix : matrix + n * n])
     for i in range(n * n):
         work[matrix + i] *= -GAMMA * h
@@ -433,10 +432,14 @@ def kers_advance(h, x, u, p, work):
     lu_solve(n, work, matrix, pivot, k + W_K_2)
     own_solve(h, k_2[n:m], p)
     for i in range(m):
-        x[i] += 1.5 * h * k_1[i] + 0.5 * h * k_2[i]
+        x_1[i] = x[i] + 1.5 * h * k_1[i] + 0.5 * h * k_2[i]
     if p[HYBRID] != 0.0:
-        x[S_I] = limited_spring(x[S_I], work[CAP_I])
-        x[S_O] = limited_spring(x[S_O], work[CAP_O])
+        second = piece(work)
+        tractions(x_1, p, work)
+        if first != second or piece(work) != second:
+            step_across(h, x, x_1, work[k + W_U : k + W_U + N_U], p, work)
+    for i in range(m):
+        x[i] = x_1[i]
 
 
 @kernel

@@ -26,12 +26,12 @@ PHI_MAX = 15
 # p: constants of belt and sheaves, from the reduced model
 D_A, LENGTH, H_OFF, TAN_D, COS_D, MU, M_STAR, M_B, F_REF, XI_MAX, STRETCH = range(16, 27)
 # p: parameters of the unit
-J_I, B_I, W_START, J_O, B_O, K_BELT, D_BELT, V_0, T_SLIP, L_POINT = range(27, 37)
-I_START, T_RATIO, T_STOP, CONTROL, F_MIN, F_MAX, Y_LEAST, Y_MOST = range(37, 45)
-A_I, C_W_I, F_SPRING_I, K_SPRING_I, A_O, C_W_O, F_SPRING_O, K_SPRING_O = range(45, 53)
-C_I, D_I, C_O, D_O = range(53, 57)  # couplings at the flanges
-KERS = 57  # place of the KERS controller's block in p, see `kers`
-TABLES = 58  # the first table begins here
+J_I, B_I, W_START, J_O, B_O, K_BELT, D_BELT, V_0, L_POINT = range(27, 36)
+I_START, T_RATIO, T_STOP, CONTROL, F_MIN, F_MAX, Y_LEAST, Y_MOST = range(36, 44)
+A_I, C_W_I, F_SPRING_I, K_SPRING_I, A_O, C_W_O, F_SPRING_O, K_SPRING_O = range(44, 52)
+C_I, D_I, C_O, D_O = range(52, 56)  # couplings at the flanges
+KERS = 56  # place of the KERS controller's block in p, see `kers`
+TABLES = 57  # the first table begins here
 
 FORCE, PRESSURE, RATIO = range(3)  # kinds of CONTROL
 PER_LENGTH, WHOLE, OFFSET = range(3)  # terms of a field: times length/F_CO, by F_CO, by STRETCH F_CO
@@ -64,9 +64,11 @@ W_I, W_V, W_O, TAU_I, TAU_O, DRAG, D_DRAG, RE_I = range(23, 31)  # speeds, torqu
 CAP_I, T_I, E_I, TT_I, TS_I, EF_I, ES_I, SLIP_I = range(31, 39)  # traction at the primary: see `kernels.traction`
 CAP_O, T_O, E_O, TT_O, TS_O, EF_O, ES_O, SLIP_O = range(39, 47)
 BALANCE = 47  # y = F_CI/F_EQ
-N_Q = 48
+CREEP = 48  # a: speed lost by creep by traction
+N_Q = 49
 
 # work: scratch
 W_STEP = N_Q  # four vectors of the step, its matrix, pivots
 W_SAVED = W_STEP + 4 * MOST_X + MOST_X * MOST_X + MOST_X
-W_Y = W_SAVED + MOST_X  # new outputs; then the scratch of the laws and the cells of a field
+W_ACROSS = W_SAVED + MOST_X  # three vectors of `kernels.step_across`
+W_Y = W_ACROSS + 3 * MOST_X  # new outputs; then the scratch of the laws and the cells of a field

@@ -309,6 +309,32 @@ def test_the_belt_slides_above_its_capacity_and_grips_again():
     assert one.get("belt.slip") < 0.01
 
 
+@pytest.mark.parametrize("h", [1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize("d", [500.0, 3000.0, 20e3])
+def test_a_belt_below_its_capacity_grips_again_at_any_damping_and_step(d, h):
+    """Random points at 99 % of the weaker pulley's capacity, behind 10 ms of overload."""
+    rng = np.random.default_rng(3)
+    for _ in range(8):
+        zeta, F, direction = rng.uniform(0.7, 1.6), rng.uniform(5e3, 30e3), rng.choice([-1.0, 1.0])
+        start = {"ratio__start": rng.uniform(0.5, 2.2), "primary__w_start": rng.uniform(60.0, 500.0)}
+        reduced = constant_laws(zeta, k=1e-13, c=10.0 ** rng.uniform(-3.0, -1.5), d_belt=0.5 * d)
+        one = instance("hybrid", reduced, SPEED, clamp__primary__F=zeta * F, clamp__secondary__F=F, **start)
+        one.set("secondary.b", 0.0)
+        one.p[layout.INTERNAL_STEP] = h
+        w = one.work
+        T = direction * 0.99 * min(w[layout.CAP_I] - w[layout.DRAG], w[layout.CAP_O])
+        tau = -T * w[layout.RP_O]
+        run(one, 0.1, h, primary__w=start["primary__w_start"], secondary__tau=0.5 * tau)
+        assert one.get("status.macro_slip") == 0.0
+        run(one, 0.01, h, secondary__tau=1.3 * tau)
+        assert abs(one.get("belt.slip")) > 0.01
+        run(one, 1.0, h, secondary__tau=tau)
+        for _ in range(10):
+            run(one, h, h)
+            assert one.get("status.macro_slip") == 0.0
+        assert one.get("belt.T_O") == pytest.approx(T, rel=1e-3)
+
+
 def test_a_standing_variator_holds_its_load_and_turns_either_way():
     one = instance(primary__w_start=0.0, reduced=constant_laws(e=0.0), primary__tau=80.0, secondary__tau=-80.0)
     run(one, 1.0)

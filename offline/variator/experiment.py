@@ -5,7 +5,9 @@ Operating point. With the radii r' at the rocking edges, where speeds and torque
     i = r'_O/r'_I,    xi = M_O cos(delta_0)/(2 mu F_O r'_O),    kappa = m* v^2/F_O.
 
 Settling. The end stop holds the primary's groove, F_O, omega_I and M_O are given. The force of the end stop, averaged
-over the last revolutions, is the clamping force F_I,eq that holds the ratio: the thrust ratio is F_I,eq/F_O.
+over the last revolutions, is the clamping force F_I,eq that holds the ratio: the thrust ratio is F_I,eq/F_O. Where the
+push force changes strands the belt has more than one settled state: a run may approach its own from another load, which
+acts for `HELD` revolutions and goes over to that of the run until `APPROACH`.
 
 Branches. The end stop is taken away. Each branch starts from the settled state and goes within its ramp to the forces
 y_I F_I,eq and y_O F_O and to the load of xi, and stays there. An operating point has a branch for each of several
@@ -86,6 +88,7 @@ BEFORE, STEADY = 0, 1  # rows of the windows; branch k has row 1 + k
 COMPLETE, LIMIT, LEFT, RUNAWAY = 0, 1, 2, 3
 ENDS = ("complete", "limit of the ratio", "belt left its place", "slip ran away")
 SLIPPING = 0.1  # speed loss: macroscopic slip ...
+HELD, APPROACH = 2.0, 3.0  # revolutions
 LOST = 1.0  # ... that has run away: the secondary stands still, or is twice as fast as it should
 
 
@@ -111,7 +114,8 @@ class Run:
 
     omega_I [rad/s], F_O [N]; settle, mean: revolutions until the branches, and of a window; limits of the ratio;
     frames per revolution; step [s] and travel [m] bound the step, longest [s] the branches; elements: keep elements
-    and ring; N_E, N_B: None for the unit's.
+    and ring; N_E, N_B: None for the unit's; begin: xi from which the
+    load comes, for xi other than 0; None: xi itself.
     """
 
     name: str
@@ -130,6 +134,7 @@ class Run:
     elements: bool = False
     N_E: int | None = None
     N_B: int | None = None
+    begin: float | None = None
 
 
 class Plot(NamedTuple):
@@ -206,7 +211,7 @@ SUMMARY: dict[str, tuple[str, str]] = {  # unit and description; means over a wi
 
 
 def start_of(b: Belt, s: Sheaves, run: Run) -> tuple[Start, float]:
-    """Start of a run and its load torque [N m].
+    """Start of a run, under the load that it begins with, and its load torque [N m].
 
     Raises
     ------
@@ -214,8 +219,11 @@ def start_of(b: Belt, s: Sheaves, run: Run) -> tuple[Start, float]:
         The belt cannot take this ratio, or would run off the sheaves.
     """
     unloaded = start_state(b, s, Boundary(RATE, 0.0, FORCE, run.F_O, run.omega_I, TORQUE, 0.0), run.ratio, b.h_off)
-    M_O = load_torque(b, run.xi, run.F_O, unloaded.steady.geometry.r_O)
-    return start_state(b, s, Boundary(RATE, 0.0, FORCE, run.F_O, run.omega_I, TORQUE, M_O), run.ratio, b.h_off), M_O
+    M_O, begin = (
+        load_torque(b, xi, run.F_O, unloaded.steady.geometry.r_O)
+        for xi in (run.xi, run.xi if run.begin is None else run.begin)
+    )
+    return start_state(b, s, Boundary(RATE, 0.0, FORCE, run.F_O, run.omega_I, TORQUE, begin), run.ratio, b.h_off), M_O
 
 
 def load_torque(b: Belt, xi: float, F_O: float, r_O: float) -> float:
@@ -256,6 +264,9 @@ def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str 
     x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
 
     held = np.tile([RATE, 0.0, FORCE, run.F_O, run.omega_I, TORQUE, M_O], (plot.frames(run.settle) + 1, 1))
+    if run.begin is not None:
+        way = np.arange(len(held)) / run.frames
+        held[:, 6] *= np.interp(way, (HELD, APPROACH), (run.begin / run.xi, 1.0))
     settled = _advance(m, x, held, plot, run)
     if settled.ended == LEFT:
         raise RuntimeError(f"the belt left its place after {len(settled.inputs) * plot.plot_step:.4g} s of settling")

@@ -12,7 +12,10 @@ where the torque ratio is above `capacity` of what the pulleys hold, 1 on the se
 primary, or where the belt is faster than `belt_speed` or kappa = m* v^2/F_O above `kappa`. The same holds for loads and
 forces at the end of a branch, and F_O stays within its range. A primary that gives way holds less torque: where the
 lowest y_I would exceed `capacity`, all y_I below 1 are drawn nearer to it, in proportion. What slips nevertheless is a
-result.
+result. Points with a `least_load` have at least this share of the capacity.
+
+Where the push force changes strands the belt has two settled states. With `approach` a run reaches its own from a
+torque ratio whose magnitude is larger by this much, as far as `FROM` of the capacity admits (`experiment`).
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +32,7 @@ from scipy.stats import qmc
 
 from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Belt, Boundary, Parameters, Sheaves, belt, sheaves
 from offline.pushbelt.velocity_model import belt_velocity
-from offline.variator.experiment import Branch, Run, load_torque, start_of
+from offline.variator.experiment import APPROACH, Branch, Run, load_torque, start_of
 from rtcvt.errors import InputError
 from rtcvt.unitfile import parse_table, quantity_in, read_toml
 
@@ -38,6 +41,7 @@ __all__ = ["Plan", "Points", "Space", "Transient", "load_plan", "runs_of", "ship
 Array = NDArray[np.float64]
 
 _RANGES = ("ratio", "speed", "torque_ratio", "clamping_force")
+FROM = 0.8  # share of the capacity that an approach begins with at most
 _DRAWS = 200  # times the number of runs: a space with less in it than one point in 200 is refused
 
 
@@ -113,11 +117,12 @@ class Points(_Record):
     duration: Turns = 1.2  # of a branch
     lead: Turns = 0.4  # at its start, in no mean
     elements: Count = 0  # in every so many runs elements and ring are kept; 0: in none
+    least_load: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    approach: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
 
     @model_validator(mode="after")
     def _fits(self) -> "Points":
-        if 2.0 * self.mean > self.settle:
-            raise ValueError("settle: at least twice mean")
+        _settles(self)
         if not self.lead < self.duration:
             raise ValueError("lead: below duration")
         return self
@@ -136,14 +141,19 @@ class Transient(_Record):
     ramp: Annotated[float, Field(ge=0.0)] = 0.2  # revolutions
     duration: Turns = 10.0
     longest: Annotated[float, quantity_in("s", above=0.0)] = 1.0
+    approach: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
 
     @model_validator(mode="after")
     def _fits(self) -> "Transient":
-        if 2.0 * self.mean > self.settle:
-            raise ValueError("settle: at least twice mean")
+        _settles(self)
         if self.force_factor is None and self.clamping_factor is None and self.torque_ratio is None:
             raise ValueError("one of force_factor, clamping_factor, torque_ratio")
         return self
+
+
+def _settles(p: Points | Transient) -> None:
+    if 2.0 * p.mean + (APPROACH if p.approach > 0.0 else 0.0) > p.settle:
+        raise ValueError(f"settle: at least twice mean, and {APPROACH:g} more with an approach")
 
 
 class Plan(_Record):
@@ -206,11 +216,11 @@ def runs_of(plan: Plan, parameters: Parameters) -> list[Run]:
     def points(p: Points) -> Iterator[Run]:
         part = {k: v for k in _RANGES if (v := getattr(p, k)) is not None}
         within = plan.model_copy(update={"space": plan.space.model_copy(update=part)})
-        return _drawn(within, b, s, partial(_point, p=p), p.number, 4 + len(p.force_factors), rng)
+        return _drawn(within, b, s, partial(_point, p=p), p, 4 + len(p.force_factors), rng)
 
     runs = list(points(plan.points))
     for t in plan.transient:
-        runs += _drawn(plan, b, s, partial(_transient, t=t), t.number, 7, rng)
+        runs += _drawn(plan, b, s, partial(_transient, t=t), t, 7, rng)
     for p in plan.refine:
         runs += points(p)
     return runs
@@ -278,17 +288,18 @@ def _drawn(
     b: Belt,
     s: Sheaves,
     make: Callable[[Plan, Array, int], Run],
-    number: int,
+    p: Points | Transient,
     dimensions: int,
     rng: np.random.Generator,
 ) -> Iterator[Run]:
-    """`number` runs at points of the unit cube that can be."""
-    found = 0
+    """The runs of `p` at points of the unit cube that can be."""
+    found, number = 0, p.number
+    least = p.least_load if isinstance(p, Points) else 0.0
     sequence = qmc.Halton(dimensions, scramble=True, rng=rng)
     for u in sequence.random(_DRAWS * number):
         if found == number:
             return
-        run = _possible(plan.space, b, s, make(plan, u, found))
+        run = _possible(plan.space, b, s, make(plan, u, found), least, p.approach)
         if run is not None:
             found += 1
             yield run
@@ -296,8 +307,9 @@ def _drawn(
         raise InputError(plan.source, "space", None, f"more than one point in {_DRAWS} that the belt can take")
 
 
-def _possible(space: Space, b: Belt, s: Sheaves, run: Run) -> Run | None:
-    """The run with force factors that hold, or None if it cannot be."""
+def _possible(space: Space, b: Belt, s: Sheaves, run: Run, least: float, approach: float) -> Run | None:
+    """The run with force factors that hold and where it begins, or None if it cannot be or has less than the `least`
+    share of the capacity."""
     if max(abs(run.xi), *(abs(k.xi / k.y_O) for k in run.branches), 0.0) > space.capacity:
         return None
     try:
@@ -310,16 +322,25 @@ def _possible(space: Space, b: Belt, s: Sheaves, run: Run) -> Run | None:
     if not all(space.clamping_force[0] <= k.y_O * run.F_O <= space.clamping_force[1] for k in run.branches):
         return None
     held = 1.0  # lowest y_I/y_O
+    limits = []  # of |xi|
     for F_O, xi in ((run.F_O, run.xi), *((k.y_O * run.F_O, k.xi / k.y_O) for k in run.branches)):
         M_O = load_torque(b, xi, F_O, geometry.r_O)
         steady = belt_velocity(b, Boundary(RATE, 0.0, FORCE, F_O, run.omega_I, TORQUE, M_O), geometry, b.h_off)
         needed = abs(xi) / space.capacity
-        if not steady.converged or steady.slips or needed > min(1.0, steady.F_CI / F_O):
+        limits.append(min(1.0, steady.F_CI / F_O))
+        if not steady.converged or steady.slips or needed > limits[-1]:
             return None
         held = min(held, 1.0 - needed * F_O / steady.F_CI)
+    if abs(run.xi) < least * limits[0]:
+        return None
+    begin = min(abs(run.xi) + approach, FROM * limits[0])
     lowest = min([1.0, *(k.y_I / k.y_O for k in run.branches)])
     share = min(1.0, held / (1.0 - lowest)) if lowest < 1.0 else 1.0
     branches = (
         replace(k, y_I=k.y_O * (1.0 - share * (1.0 - k.y_I / k.y_O))) if k.y_I < k.y_O else k for k in run.branches
     )
-    return replace(run, branches=tuple(branches))
+    return replace(
+        run,
+        branches=tuple(branches),
+        begin=float(np.copysign(begin, run.xi)) if begin > abs(run.xi) > 0.0 and approach > 0.0 else None,
+    )

@@ -14,8 +14,9 @@ forces at the end of a branch, and F_O stays within its range. A primary that gi
 lowest y_I would exceed `capacity`, all y_I below 1 are drawn nearer to it, in proportion. What slips nevertheless is a
 result. Points with a `least_load` have at least this share of the capacity.
 
-Where the push force changes strands the belt has two settled states. With `approach` a run reaches its own from a
-torque ratio whose magnitude is larger by this much, as far as `FROM` of the capacity admits (`experiment`).
+The belt may have two settled states, where the push force changes strands and, with and without vibrations, next to the
+capacity. With `approach` a run begins (`experiment`) at a torque ratio whose magnitude is larger by this much, but at
+most `FROM` of the capacity, above which the load rises to its own.
 """
 
 from collections.abc import Callable, Iterator
@@ -333,7 +334,7 @@ def _possible(space: Space, b: Belt, s: Sheaves, run: Run, least: float, approac
         held = min(held, 1.0 - needed * F_O / steady.F_CI)
     if abs(run.xi) < least * limits[0]:
         return None
-    begin = min(abs(run.xi) + approach, FROM * limits[0])
+    begin = min(abs(run.xi) + approach, FROM * limits[0]) if approach > 0.0 and run.xi != 0.0 else None
     lowest = min([1.0, *(k.y_I / k.y_O for k in run.branches)])
     share = min(1.0, held / (1.0 - lowest)) if lowest < 1.0 else 1.0
     branches = (
@@ -342,5 +343,5 @@ def _possible(space: Space, b: Belt, s: Sheaves, run: Run, least: float, approac
     return replace(
         run,
         branches=tuple(branches),
-        begin=float(np.copysign(begin, run.xi)) if begin > abs(run.xi) > 0.0 and approach > 0.0 else None,
+        begin=None if begin is None else float(np.copysign(begin, run.xi)),
     )

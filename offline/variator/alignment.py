@@ -48,6 +48,7 @@ VALUES = {
     "thrust": "thrust ratio F_I/F_O",
     "x": "shift rate (dr_I/dt)/(omega_I r_I)",
     "slip": "speed loss 1 - i omega_O/omega_I",
+    "vibration": "root mean square of the secondary's speed about its trend, by its mean",
     "loss": "all losses by F_O v",
     "sliding": "loss of longitudinal sliding on the flanks by F_O v",
     "transmitted": "power given off at the secondary shaft by F_O v",
@@ -55,6 +56,7 @@ VALUES = {
     "loop": "length of the taut path [m]",
     "elastic": "energy stored in joints, ring and flanks by F_O [m]",
     "radius": "r_I/r'_I",
+    "turns": "revolutions of the belt in the window",
 }
 
 
@@ -222,20 +224,24 @@ def _window(file: h5py.File, rows: slice, belt: Mapping[str, float], run: int, p
     radius, length = file["grid/radius"][rows], file["grid/length"][rows]
     F_I, F_O = file["pulleys/clamping_force"][rows].mean(axis=0)
     torque = file["pulleys/belt_torque"][rows].mean(axis=0)
-    omega = file["sheaves/speed"][rows].mean(axis=0)
+    speed = file["sheaves/speed"][rows]
+    omega = speed.mean(axis=0)
     power = file["energy/work"][rows].sum(axis=0) / (n * dt)
     crossings = file["crossings"]
     v = float(crossings[rows.stop - 1] - crossings[rows.start]) * belt["t_R"] / ((n - 1) * dt)
     edge = radius - belt["h_off"]
     i = float(np.mean(edge[:, 1] / edge[:, 0]))
     r_I = float(radius[:, 0].mean())
-    rate = float(np.polyfit(np.arange(n) * dt, radius[:, 0], 1)[0])
+    time: Array = np.arange(n) * dt
+    rate = float(np.polyfit(time, radius[:, 0], 1)[0])
+    trend = np.polyval(np.polyfit(time, speed[:, 1], 1), time)
     unit = F_O * v
     stored = file["energy/stored"][rows].mean(axis=0)
     values = {
         "thrust": F_I / F_O,
         "x": rate / (omega[0] * r_I),
         "slip": 1.0 - i * omega[1] / omega[0],
+        "vibration": float(np.std(speed[:, 1] - trend)) / max(abs(omega[1]), 1e-9),
         "loss": power[len(INPUTS) :].sum() / unit,
         "sliding": power[len(INPUTS) + LOSSES.index("flank longitudinal friction")] / unit,
         "transmitted": torque[1] * omega[1] / unit,
@@ -243,6 +249,7 @@ def _window(file: h5py.File, rows: slice, belt: Mapping[str, float], run: int, p
         "loop": float(length.sum(axis=1).mean()),
         "elastic": float(stored[3:].sum()) / F_O,
         "radius": r_I / (r_I - belt["h_off"]),
+        "turns": n * dt * v / (belt["N_E"] * belt["t_R"]),
     }
     xi = torque[1] * belt["cos_d"] / (2.0 * belt["mu"] * F_O * float(edge[:, 1].mean()))
     point = (i, xi, belt["m_star"] * v**2 / F_O, F_O / F_REF)

@@ -8,6 +8,7 @@ are the scaled coordinates and
     sigma     the torque ratio from its zero on a fine scale, for zeta
     ln kappa  for zeta
     u         share of the wrapped arcs that is active by the belt's velocity model (`steady_belt`), for zeta
+    fronts    where zeta jumps, found with the data (`fronts`), for zeta
     U         -ln(1 - share of a pulley's capacity), |xi|/(zeta y) and |xi|, for the others: near macroscopic slip they
               change several times
 
@@ -24,6 +25,10 @@ Data. The signs that mechanics demands are those of exponentials: ln of zeta, k,
              2 mu c xi^2/cos(delta_0); its logarithm is regressed with that of creep, which is then taken off
 
 Shift rates of the wrong sign, which are small, are left out.
+
+Weights. The laws are those of a belt without vibrations, which may slip four times as much: a window counts less the
+more the secondary's speed vibrates in it or in the settled state before it. A settled state counts for zeta by the
+revolutions that it is a mean of, since where zeta jumps the belt changes sides every few revolutions.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,6 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offline.variator.alignment import Samples
+from offline.variator.fronts import find, fronts_at
 from offline.variator.process import Process, fit
 from offline.variator.steady_belt import steady_belt
 from rtcvt.errors import InputError
@@ -52,7 +58,9 @@ FINE = 0.06  # scale of sigma
 FULL = 0.97  # share of a pulley's capacity from which U stays
 XI_0 = 0.3  # below this torque ratio sliding is not laid to creep
 NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
-SLIP = 0.02  # speed loss above which a window counts less for the losses: macroscopic slip begins
+SLIP = 0.02  # speed loss above which a window counts less for slip and losses: macroscopic slip begins
+VIBRATION = 0.003  # of the secondary's speed, by its mean: likewise, for all laws
+TURNS = 4.0  # revolutions of a settled state that counts in full
 LEAST_LOSS = 0.1  # lambda is at least this share of the loss
 _MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.8), "kappa": ("bilinear", 0.01), "f": ("bilinear", 0.5),
          "y": ("bilinear", 1.0)}  # fmt: skip
@@ -129,10 +137,18 @@ def identify(
     tell(0)
     places, prior = _steady(coordinates, s.point, length, s.belt)
     thrust = np.log(s.values["thrust"][settled])
-    process, crossed = fit(places[settled], thrust - prior[settled], group[settled])
+    calm = _calm(s)
+    weights = calm[settled] * np.minimum(s.values["turns"][settled] / TURNS, 1.0)
+    fronts = find(places[settled], s.point[settled], thrust - prior[settled], weights)
+
+    def known(z: Array) -> tuple[Array, Array]:
+        places, prior = _steady(coordinates, z, length, s.belt)
+        return np.column_stack([places, fronts_at(fronts, z)]), prior
+
+    process, crossed = fit(known(s.point[settled])[0], thrust - prior[settled], group[settled], weights)
 
     def ln_zeta(z: Array) -> Array:
-        places, prior = _steady(coordinates, z, length, s.belt)
+        places, prior = known(z)
         return np.asarray(prior + process.mean(places))
 
     law = ln_zeta(s.point)
@@ -143,7 +159,7 @@ def identify(
     coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
     places = _moving(coordinates, np.column_stack([s.point, y]), law)
     laws = {"zeta": Law(settled, s.values["thrust"][settled], True, prior[settled] + crossed, process.noise)}
-    data, dropped = _data(s, y)
+    data, dropped = _data(s, y, calm)
     found: dict[str, Process] = {}
     creep = np.zeros(len(y))  # c xi
     carried = 2.0 * s.belt["mu"] / s.belt["cos_d"]  # traction by F_O at xi = 1
@@ -186,7 +202,14 @@ class _Data(NamedTuple):
     weights: Array
 
 
-def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
+def _calm(s: Samples) -> Array:
+    """Weights (n,) of windows by their vibrations and those of their runs' settled states."""
+    settled = np.zeros(int(s.run.max()) + 1)
+    settled[s.run[s.phase == 0]] = s.values["vibration"][s.phase == 0]
+    return np.asarray(1.0 / (1.0 + (np.maximum(s.values["vibration"], settled[s.run]) / VIBRATION) ** 2))
+
+
+def _data(s: Samples, y: Array, calm: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     """What is regressed; of lambda with the loss of creep."""
     belt, v = s.belt, s.values
     xi, f = s.point[:, 1], s.point[:, 3]
@@ -197,14 +220,14 @@ def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     rows = moving[ratio[moving] > 0.0]
     share = away[rows] ** 2 / (away[rows] ** 2 + NEAR**2)
     creep = v["sliding"] * belt["cos_d"] / (2.0 * belt["mu"] * (xi**2 + XI_0**2))
-    calm = 1.0 / (1.0 + (v["slip"] / SLIP) ** 2)
+    firm = calm / (1.0 + (v["slip"] / SLIP) ** 2)
     # dr_I/dt by v = x r_I omega_I/(r'_I omega_I)
     shifting = 2.0 * belt["tan_d"] * v["thrust"] * (1.0 - 1.0 / y) * v["x"] * v["radius"]
     return {
         "k": _Data(rows, np.log(ratio[rows]), share),
-        "c": _Data(every, np.log(creep), calm),
-        "e": _Data(every, np.arcsinh(v["slip"] / SMALL), np.ones(len(y))),
-        "lambda": _Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), LEAST_LOSS * v["loss"])), calm),
+        "c": _Data(every, np.log(creep), firm),
+        "e": _Data(every, np.arcsinh(v["slip"] / SMALL), firm),
+        "lambda": _Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), LEAST_LOSS * v["loss"])), firm),
     }, {"shift rates of the wrong sign": int(len(moving) - len(rows))}
 
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, lapack, solve
 from scipy.optimize import minimize
 
-__all__ = ["Process", "evidence", "fit"]
+__all__ = ["Process", "bounds_of", "evidence", "evidence_of_places", "fit"]
 
 Array = NDArray[np.float64]
 
@@ -75,10 +75,9 @@ def fit(
     some = np.random.default_rng(0).permutation(len(y))[:most]
     scale = float(np.std(y[some])) or 1.0
     start = np.append(np.zeros(d), [0.0, np.log(2.0 * LEAST)])
-    bounds = [(-4.0, 4.0)] * d + [(-4.0, 4.0), (np.log(LEAST), 1.0)]
     found = minimize(
         lambda t: evidence(t, x[some], y[some] / scale, omega[some]), start, jac=True, method="L-BFGS-B",
-        bounds=bounds, options={"maxiter": STEPS},
+        bounds=bounds_of(d), options={"maxiter": STEPS},
     ).x  # fmt: skip
     lengths, amplitude, noise = np.exp(found[:d]), scale * float(np.exp(found[d])), scale * float(np.exp(found[d + 1]))
     C = _covariance(_squares(x, x, lengths), amplitude)[0]
@@ -95,8 +94,18 @@ def fit(
     return Process(x, lengths, amplitude, noise, beta, duals), crossed
 
 
+def bounds_of(d: int) -> list[tuple[float, float]]:
+    """Of ln l (d,), ln a and ln s, for data of unit standard deviation."""
+    return [(-4.0, 4.0)] * d + [(-4.0, 4.0), (np.log(LEAST), 1.0)]
+
+
 def evidence(t: Array, x: Array, y: Array, omega: Array) -> tuple[float, Array]:
     """-ln p(y), and its gradient to t = (ln l, ln a, ln s)."""
+    return evidence_of_places(t, x, y, omega)[:2]
+
+
+def evidence_of_places(t: Array, x: Array, y: Array, omega: Array) -> tuple[float, Array, Array]:
+    """-ln p(y), and its gradients to t = (ln l, ln a, ln s) and to the places (n, d)."""
     n, d = x.shape
     lengths, amplitude, s2 = np.exp(t[:d]), float(np.exp(t[d])), np.exp(2.0 * t[d + 1])
     apart = _squares(x, x, lengths)
@@ -110,10 +119,15 @@ def evidence(t: Array, x: Array, y: Array, omega: Array) -> tuple[float, Array]:
     value = half_det + 0.5 * float(y @ duals)
     inverse -= np.outer(duals, duals)  # d value = tr(inverse dC)/2
     by_length = inverse * slope
-    gradient = [float(np.sum(by_length * (x[:, j, None] - x[:, j]) ** 2)) / lengths[j] ** 2 * 0.5 for j in range(d)]
+    gradient, by_place = [], np.empty_like(x)
+    for j in range(d):
+        apart_j = x[:, j, None] - x[:, j]
+        weighed = by_length * apart_j / lengths[j] ** 2
+        by_place[:, j] = -weighed.sum(axis=1)
+        gradient.append(0.5 * float(np.sum(weighed * apart_j)))
     gradient.append(float(np.sum(inverse * smooth) + (LEAST_NOISE * amplitude) ** 2 * np.trace(inverse)))
     gradient.append(float(np.sum(np.diag(inverse) / omega) * s2))
-    return value, np.array(gradient)
+    return value, np.array(gradient), by_place
 
 
 def _squares(x: Array, z: Array, lengths: Array) -> Array:

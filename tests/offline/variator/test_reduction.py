@@ -69,6 +69,7 @@ def synthetic(n=128, seed=1, noise=0.0):
         "thrust": zeta * y * scatter, "x": x, "slip": e + c * xi, "loss": loss, "sliding": sliding,
         "transmitted": CARRIED * xi, "received": CARRIED * xi + loss, "loop": np.full(5 * n, 0.661),
         "elastic": 1e-4 * f + (CARRIED * xi) ** 2 * f * F_REF / (2.0 * 1.5e6), "radius": radius,
+        "vibration": np.full(5 * n, 1e-4), "turns": np.full(5 * n, 2.0),
     }  # fmt: skip
     place = np.linspace(0.0, 1.0, 4 * CELLS)
     shape = np.stack([1.0 + 0.2 * np.sin(np.pi * place), place, np.cos(7.0 * place)])

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 Fronts = Array  # (n, 12): c, ln w of each
 
 WIDTH = 0.04
-STARTS = -0.2, 0.1  # X of the fronts in overrun and under load
+STARTS = -0.25, -0.1, 0.05, 0.15  # X of the fronts
 STEPS = 120
 _TURN = 0.05
 _SLOW = 5e-4  # least kappa that is told apart

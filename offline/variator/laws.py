@@ -52,7 +52,7 @@ Array = NDArray[np.float64]
 
 FOLDS = 10
 SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
-SPLINES = (30, 100, 14, 6), (14, 32, 9, 6)  # of zeta and of the other laws, along i, xi, kappa, f
+SPLINES = (24, 60, 30, 8), (14, 32, 9, 6)  # of zeta and of the other laws, along i, xi, kappa, f
 IN_Y = 6  # polynomials in y
 FINE = 0.06  # scale of sigma
 FULL = 0.97  # share of a pulley's capacity from which U stays

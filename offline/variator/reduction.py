@@ -42,7 +42,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-D_BELT = 2000.0  # N s/m; from the torque in the campaign's transients; with 2500, 1 ms steps can hang at capacity
+D_BELT = 3000.0  # N s/m; from the torque in the campaign's transients
 PEAKS = KEPT[:6]
 PEAK_UNITS = (32, 24)
 

@@ -89,9 +89,8 @@ FLAGS = [
     "-fno-math-errno",
     "-s",
     "-fno-unroll-loops",
-    "-fno-tree-vectorize",
     "-fno-tree-slp-vectorize",
-]  # loops of three or four turns
+]  # most loops have three or four turns
 _ARRAY, _FLOAT = "array", "float64"
 
 

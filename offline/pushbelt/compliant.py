@@ -49,7 +49,7 @@ from offline.pushbelt.compiled import compiled, inlined
 from offline.pushbelt.cyclic import solve_cyclic
 from offline.pushbelt.element_element import Joint, gaps, switching
 from offline.pushbelt.element_ring import Saddle, project
-from offline.pushbelt.flank import Flanks, axis, contact_points, impulse, normal_forces, point_force
+from offline.pushbelt.flank import Flanks, axis, contact_points, impulse, normal_forces, point_force, released
 from offline.pushbelt.hybrid import Frames, Model, Scratch, State
 from offline.pushbelt.maxwell import newton
 from offline.pushbelt.parameters import Belt
@@ -218,7 +218,7 @@ def _work(m: Model) -> Work:
 def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-5, n_p: int = 1) -> tuple[Frames, int]:
     """Run the larger-step scheme over plot steps; arguments and results as `hybrid.run`.
 
-    The memory of the losses in `State` (damper, memory) is not used and left as it is.
+    The memory of the last step in `State` (damper, memory) is not used and cleared.
     """
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out, w = hybrid.frames(m, len(inputs) - 1), hybrid.scratch(m, x, n_p)
@@ -226,6 +226,8 @@ def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-5, n_p: in
         hybrid.directions(x.q, w.cs, w.sn)
         contact_points(m.belt, m.sheaves, x.q, w.cs, w.sn, x.s, w.fl)
         newton(m.belt, m.sheaves, w.fl, w.mx, 20)
+    x.damper[:] = 0.0
+    x.memory[:] = 0.0
     soft = m.belt._replace(d_el=m.belt.d_el + dt * m.belt.c_el)
     done = _run(m, x, w, _work(m), soft, inputs, steps, dt, out)
     return out, int(done)
@@ -427,7 +429,7 @@ def free_elements(belt: Belt, dt: float, u: Any, f: Any, sd: Any, w: Scratch, e:
                 if not fl.N[i, p] > 0.0:
                     continue
                 N = c * (fl.pen[i, p] - fl.w[i, p]) / belt.cos_d - slow * approach(sd, fl, i, p)
-                a, b, g, d, h, o, x, y, z = impulse(belt, dt, N, fl.N[i, p], eta, u[i, 0], u[i, 1], u[i, 2], fl, i, p)
+                a, b, g, d, h, o, x, y, z = impulse(dt, N, eta, fl, i, p)
                 A_00 += a
                 A_01 += b
                 A_02 += g
@@ -1196,8 +1198,12 @@ def flank_forces(belt: Belt, dt: float, x: State, w: Scratch, u_E: Any) -> None:
         u_0 = x.u[i, 0]
         u_1 = x.u[i, 1]
         u_2 = x.u[i, 2]
+        m_0 = 0.5 * (u_E[i, 0] + u_0)
+        m_1 = 0.5 * (u_E[i, 1] + u_1)
+        m_2 = 0.5 * (u_E[i, 2] + u_2)
         for p in range(n_p):
             if not fl.N[i, p] > 0.0:
+                w.flank_power[pulley, 2] += released(c, belt.cos_d, fl, i, p, m_0, m_1, m_2)
                 continue
             v = fl.v[i, p]
             v_x = u_0 - u_2 * fl.arm[i, p, 1] - v[0] - 0.5 * dt * v[3]
@@ -1206,7 +1212,6 @@ def flank_forces(belt: Belt, dt: float, x: State, w: Scratch, u_E: Any) -> None:
             v_n = fl.n[i, p, 0] * v_x + fl.n[i, p, 1] * v_y + fl.n[i, p, 2] * v_z
             fl.N[i, p] = c * (fl.pen[i, p] - fl.w[i, p]) / belt.cos_d - slow * approach(x.sd, fl, i, p) - eta * v_n
             point_force(
-                c, belt.cos_d, 0.5 * dt, a_x, a_y, a_z, fl, i, p, u_0, u_1, u_2,
-                0.5 * (u_E[i, 0] + u_0), 0.5 * (u_E[i, 1] + u_1), 0.5 * (u_E[i, 2] + u_2),
+                c, belt.cos_d, 0.5 * dt, a_x, a_y, a_z, fl, i, p, u_0, u_1, u_2, m_0, m_1, m_2,
                 w.reaction[pulley], w.flank_power[pulley],
             )  # fmt: skip

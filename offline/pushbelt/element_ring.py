@@ -45,7 +45,9 @@ __all__ = [
 ]
 
 _NEAR = 5.0e-6  # [m]
-N_MEMORY = 8  # of saddle and ear each: damper force, gap rate, friction force, slip speed of the last step
+_FAST = 5.0  # [m/s]; saddle and ring do not approach faster
+N_MEMORY = 8  # of saddle and ear each: damper force, gap rate, friction force, slip speed of the last step; of an open
+# saddle, in place of its gap rate, the distance [m] left on the way to the nearer of both contacts
 
 
 class Saddle(NamedTuple):
@@ -154,6 +156,7 @@ def _contact(
         memory[i, o + 3] = v_t
     else:
         memory[i, o] = 0.0
+        memory[i, o + 1] = 0.0
         memory[i, o + 2] = 0.0
     return f_n, f_t, lost_d, lost_t
 
@@ -180,13 +183,19 @@ def unilateral_forces(
     Returns
     -------
     float, float : works of the last step that dampers and friction took [J]
+
+    An element between saddle and ear is not looked at until the nearer of both could have been reached.
     """
     h2 = R.h2
     stop = 1.0 / (dt * p.W)
     rise = p.y_E - p.y_S
+    stride = _FAST * dt
     lost_d = 0.0
     lost_t = 0.0
     for i in range(p.N_E):
+        if memory[i, 1] > stride and memory[i, 0] == 0.0 and memory[i, 2] == 0.0:
+            memory[i, 1] -= stride
+            continue
         c = cs[i]
         s = sn[i]
         q_x = q[i, 0]
@@ -206,8 +215,11 @@ def unilateral_forces(
             )  # fmt: skip
             lost_d += d
             lost_t += t
+        else:
+            memory[i, 1] = 0.0
         # the ear's gap at the saddle's place on the ring; its own differs by less than a micrometre
-        if e_n + rise * (c * t_x + s * t_y) - h2 < _NEAR or memory[i, 4] != 0.0 or memory[i, 6] != 0.0:
+        ear = e_n + rise * (c * t_x + s * t_y) - h2
+        if ear < _NEAR or memory[i, 4] != 0.0 or memory[i, 6] != 0.0:
             x = q_x + c * p.x - s * p.y_E
             y = q_y + s * p.x + c * p.y_E
             s_E, _, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
@@ -222,6 +234,8 @@ def unilateral_forces(
                 f_T += f_t
                 lost_d += d
                 lost_t += t
+        elif gap > _NEAR and memory[i, 0] == 0.0:
+            memory[i, 1] = min(gap, ear) - _NEAR
         N[i, 0] = f_S
         N[i, 1] = f_E
         N[i, 2] = f_T

@@ -30,6 +30,9 @@ Velocity update (secant-implicit): kappa is taken at the old velocity, v_T at th
 a symmetric positive definite 3x3 system per element; the axial forces of its two flanks cancel. Friction then takes
 energy out at every step size. The sheave receives the opposite of the force on one flank.
 
+Energy. A flank that leaves a sheave faster than c (p - w)/d is let go while it is still pressed in: the damper holds
+back the whole elastic force, and takes what the spring still gives (`released`).
+
 The velocities of a step are chords of the path. On an arc a chord that ends at the present place has the radial
 component v omega h/2, one that starts there has -v omega h/2: 3 mm/s at 15 m/s, 400 rad/s and 1e-6 s, more than v_mu.
 Therefore the sheave's velocity is taken as a chord as well, backward against u and forward against u+.
@@ -238,7 +241,7 @@ def normal_forces(belt, dt, u, s, sd, fl):
     s, sd : ndarray, shape (2, 4)
         Sheave positions and rates.
     fl : Flanks
-        Written: N and v where an element is near a sheave.
+        Written: N, v and, where N > 0, kappa at the velocities `u`.
     """
     n_E, n_p = fl.pen.shape
     c = belt.c_el / (n_p * belt.cos_d)
@@ -264,17 +267,20 @@ def normal_forces(belt, dt, u, s, sd, fl):
                 v_x = u[i, 0] - u[i, 2] * fl.arm[i, p, 1] - v[0] + lag * v[3]
                 v_y = u[i, 1] + u[i, 2] * fl.arm[i, p, 0] - v[1] + lag * v[4]
                 v_z = lag * v[5] - v[2]
-                force = c * sunk - d * (n[0] * v_x + n[1] * v_y + n[2] * v_z)
+                v_n = n[0] * v_x + n[1] * v_y + n[2] * v_z
+                force = c * sunk - d * v_n
                 if force > 0.0:
+                    slip = v_x * v_x + v_y * v_y + v_z * v_z - v_n * v_n
                     fl.N[i, p] = force
+                    fl.kappa[i, p] = belt.mu * force / np.sqrt(max(slip, 0.0) + belt.v_mu * belt.v_mu)
 
 
 @inlined
-def impulse(belt, dt, N, N_mu, eta, u_0, u_1, u_2, fl, i, p):
+def impulse(dt, N, eta, fl, i, p):
     """Impulse of both flanks at one point over the step `dt`, linear in the velocity after it: b - A u+.
 
-    The normal force is ``N - eta v_n`` with the normal velocity v_n after the step; friction is that of the normal
-    force `N_mu` at the velocity u_0, u_1, u_2 before it; kappa is left in `fl`.
+    The normal force is ``N - eta v_n`` with the normal velocity v_n after the step, the friction factor that of
+    `normal_forces`.
 
     Returns
     -------
@@ -289,16 +295,9 @@ def impulse(belt, dt, N, N_mu, eta, u_0, u_1, u_2, fl, i, p):
     c_x = 0.5 * dt * v[3]
     c_y = 0.5 * dt * v[4]
     c_z = 0.5 * dt * v[5]
-    v_x = u_0 - u_2 * r_y - v[0] + c_x
-    v_y = u_1 + u_2 * r_x - v[1] + c_y
-    v_z = c_z - v[2]
-    v_n = n_x * v_x + n_y * v_y + n_z * v_z
-    slip = v_x * v_x + v_y * v_y + v_z * v_z - v_n * v_n
-    kappa = belt.mu * N_mu / np.sqrt(max(slip, 0.0) + belt.v_mu * belt.v_mu)
-    fl.kappa[i, p] = kappa
     s_x = v[0] + c_x
     s_y = v[1] + c_y
-    k = 2.0 * dt * kappa
+    k = 2.0 * dt * fl.kappa[i, p]
     h = 2.0 * dt * eta - k
     normal = 2.0 * dt * N + h * (n_x * s_x + n_y * s_y + n_z * (v[2] + c_z))
     b_x = k * s_x + normal * n_x
@@ -325,7 +324,7 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
     s : ndarray, shape (2, 4)
         Sheave positions; their velocities at the contacts are in `fl`.
     fl : Flanks
-        From `contact_points` and `normal_forces`; kappa and force written.
+        From `contact_points` and `normal_forces`; force written.
     reaction : ndarray, shape (2, 4)
         Written: on one sheave of each pulley the axial force [N] (positive: opens), the moments [N m] about x and y
         at the apex, and the torque [N m] about the shaft in the direction of travel.
@@ -358,9 +357,17 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
                 if fl.N[i, p] > 0.0:
                     closed = True
         if not closed:
-            u[i, 0] += free * f[i, 0]
-            u[i, 1] += free * f[i, 1]
-            u[i, 2] += turn * f[i, 2]
+            w_0 = u_0 + free * f[i, 0]
+            w_1 = u_1 + free * f[i, 1]
+            w_2 = u_2 + turn * f[i, 2]
+            u[i, 0] = w_0
+            u[i, 1] = w_1
+            u[i, 2] = w_2
+            if pulley >= 0:
+                for p in range(n_p):
+                    power[pulley, 2] += released(
+                        stiffness, belt.cos_d, fl, i, p, 0.5 * (u_0 + w_0), 0.5 * (u_1 + w_1), 0.5 * (u_2 + w_2)
+                    )
             continue
         b_0 = belt.m_E * u_0 + dt * f[i, 0]
         b_1 = belt.m_E * u_1 + dt * f[i, 1]
@@ -374,7 +381,7 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
         for p in range(n_p):
             if fl.N[i, p] == 0.0:
                 continue
-            a, b, c, d, e, g, x, y, z = impulse(belt, dt, fl.N[i, p], fl.N[i, p], 0.0, u_0, u_1, u_2, fl, i, p)
+            a, b, c, d, e, g, x, y, z = impulse(dt, fl.N[i, p], 0.0, fl, i, p)
             A_00 += a
             A_01 += b
             A_02 += c
@@ -404,6 +411,23 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
                     stiffness, belt.cos_d, 0.5 * dt, a_x, a_y, a_z, fl, i, p, w_0, w_1, w_2,
                     0.5 * (u_0 + w_0), 0.5 * (u_1 + w_1), 0.5 * (u_2 + w_2), reaction[pulley], power[pulley],
                 )  # fmt: skip
+            else:
+                power[pulley, 2] += released(
+                    stiffness, belt.cos_d, fl, i, p, 0.5 * (u_0 + w_0), 0.5 * (u_1 + w_1), 0.5 * (u_2 + w_2)
+                )
+
+
+@inlined
+def released(stiffness, cos_d, fl, i, p, m_0, m_1, m_2):
+    """Power [W] of the dampers of both flanks at a point that is pressed in without force; m: mean velocity."""
+    sunk = fl.pen[i, p] - fl.w[i, p]
+    if not sunk > 0.0:
+        return 0.0
+    v = fl.v[i, p]
+    v_x = m_0 - m_2 * fl.arm[i, p, 1] - v[0]
+    v_y = m_1 + m_2 * fl.arm[i, p, 0] - v[1]
+    v_n = fl.n[i, p, 0] * v_x + fl.n[i, p, 1] * v_y - fl.n[i, p, 2] * v[2]
+    return 2.0 * stiffness * sunk / cos_d * v_n
 
 
 @inlined

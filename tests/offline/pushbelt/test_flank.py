@@ -249,6 +249,24 @@ def test_powers_and_flank_forces_are_those_of_the_point_forces():
     np.testing.assert_allclose(fl.force[:, 1], along, rtol=1e-9, atol=1e-9)
 
 
+def test_damper_takes_what_is_left_in_a_flank_that_is_let_go_while_pressed_in():
+    q, u, s, sd = state(10)
+    fl = found(1, q, s)
+    u[:, :2] += 500.0 * fl.phi[:, 0]  # outwards, faster than c p/d
+    flank.normal_forces(BELT, 1e-6, u, s, sd, fl)
+    reaction, power = np.zeros((2, 4)), np.zeros((2, 3))
+    flank.velocities(BELT, 1e-6, u, np.zeros_like(u), s, fl, reaction, power)
+    expected = np.zeros(2)
+    for i in np.flatnonzero((fl.pulley >= 0) & (fl.pen[:, 0] > 0.0)):
+        opening = fl.n[i, 0] @ slip(u, s, sd, fl, i, 0) / BELT.cos_d
+        expected[fl.pulley[i]] += 2 * BELT.c_el * fl.pen[i, 0] * opening
+    assert not fl.N.any()
+    assert not reaction.any()
+    assert (expected > 0.0).all()
+    np.testing.assert_allclose(power[:, 2], expected, rtol=1e-9)
+    assert not power[:, :2].any()
+
+
 def test_element_that_rides_with_the_sheave_does_not_slip():
     # chords of a circle, as the steps q += dt u make them; a rotating pair has no friction and no normal approach
     dt, omega, r = 1e-5, 400.0, R + BELT.h_S - BELT.y_P

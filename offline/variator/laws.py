@@ -26,9 +26,8 @@ Data. The signs that mechanics demands are those of exponentials: ln of zeta, k,
 
 Shift rates of the wrong sign, which are small, are left out.
 
-Weights. The laws are those of a belt without vibrations, which may slip four times as much: a window counts less the
-more the secondary's speed vibrates in it or in the settled state before it. A settled state counts for zeta by the
-revolutions that it is a mean of, since where zeta jumps the belt changes sides every few revolutions.
+Weights. A settled state counts for zeta by the revolutions that it is a mean of, since where zeta jumps the belt
+changes sides every few revolutions, and less the more the secondary's speed vibrates.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,8 +57,8 @@ FINE = 0.06  # scale of sigma
 FULL = 0.97  # share of a pulley's capacity from which U stays
 XI_0 = 0.3  # below this torque ratio sliding is not laid to creep
 NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
-SLIP = 0.02  # speed loss above which a window counts less for slip and losses: macroscopic slip begins
-VIBRATION = 0.003  # of the secondary's speed, by its mean: likewise, for all laws
+SLIP = 0.02  # speed loss above which a window counts less for the losses: macroscopic slip begins
+VIBRATION = 0.003  # of the secondary's speed, by its mean, above which a settled state counts less for zeta
 TURNS = 4.0  # revolutions of a settled state that counts in full
 LEAST_LOSS = 0.1  # lambda is at least this share of the loss
 _MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.8), "kappa": ("bilinear", 0.01), "f": ("bilinear", 0.5),
@@ -137,8 +136,8 @@ def identify(
     tell(0)
     places, prior = _steady(coordinates, s.point, length, s.belt)
     thrust = np.log(s.values["thrust"][settled])
-    calm = _calm(s)
-    weights = calm[settled] * np.minimum(s.values["turns"][settled] / TURNS, 1.0)
+    weights = np.minimum(s.values["turns"][settled] / TURNS, 1.0)
+    weights = weights / (1.0 + (s.values["vibration"][settled] / VIBRATION) ** 2)
     fronts = find(places[settled], s.point[settled], thrust - prior[settled], weights)
 
     def known(z: Array) -> tuple[Array, Array]:
@@ -159,7 +158,7 @@ def identify(
     coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
     places = _moving(coordinates, np.column_stack([s.point, y]), law)
     laws = {"zeta": Law(settled, s.values["thrust"][settled], True, prior[settled] + crossed, process.noise)}
-    data, dropped = _data(s, y, calm)
+    data, dropped = _data(s, y)
     found: dict[str, Process] = {}
     creep = np.zeros(len(y))  # c xi
     carried = 2.0 * s.belt["mu"] / s.belt["cos_d"]  # traction by F_O at xi = 1
@@ -202,14 +201,7 @@ class _Data(NamedTuple):
     weights: Array
 
 
-def _calm(s: Samples) -> Array:
-    """Weights (n,) of windows by their vibrations and those of their runs' settled states."""
-    settled = np.zeros(int(s.run.max()) + 1)
-    settled[s.run[s.phase == 0]] = s.values["vibration"][s.phase == 0]
-    return np.asarray(1.0 / (1.0 + (np.maximum(s.values["vibration"], settled[s.run]) / VIBRATION) ** 2))
-
-
-def _data(s: Samples, y: Array, calm: Array) -> tuple[dict[str, _Data], dict[str, int]]:
+def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     """What is regressed; of lambda with the loss of creep."""
     belt, v = s.belt, s.values
     xi, f = s.point[:, 1], s.point[:, 3]
@@ -220,13 +212,13 @@ def _data(s: Samples, y: Array, calm: Array) -> tuple[dict[str, _Data], dict[str
     rows = moving[ratio[moving] > 0.0]
     share = away[rows] ** 2 / (away[rows] ** 2 + NEAR**2)
     creep = v["sliding"] * belt["cos_d"] / (2.0 * belt["mu"] * (xi**2 + XI_0**2))
-    firm = calm / (1.0 + (v["slip"] / SLIP) ** 2)
+    firm = 1.0 / (1.0 + (v["slip"] / SLIP) ** 2)
     # dr_I/dt by v = x r_I omega_I/(r'_I omega_I)
     shifting = 2.0 * belt["tan_d"] * v["thrust"] * (1.0 - 1.0 / y) * v["x"] * v["radius"]
     return {
         "k": _Data(rows, np.log(ratio[rows]), share),
         "c": _Data(every, np.log(creep), firm),
-        "e": _Data(every, np.arcsinh(v["slip"] / SMALL), firm),
+        "e": _Data(every, np.arcsinh(v["slip"] / SMALL), np.ones(len(y))),
         "lambda": _Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), LEAST_LOSS * v["loss"])), firm),
     }, {"shift rates of the wrong sign": int(len(moving) - len(rows))}
 

@@ -12,7 +12,7 @@ from offline.variator.experiment import COMPLETE, KIND, SCHEMA_VERSION, SUMMARY,
 
 BELT = {
     "mu": 0.1, "cos_d": np.cos(0.19), "tan_d": np.tan(0.19), "delta_0": 0.19, "d_A": 0.155, "h_off": 2e-3,
-    "m_star": 1.6, "l_R": 0.66, "EA": 6e6, "t_R": 3e-3,
+    "m_star": 1.6, "l_R": 0.66, "EA": 6e6, "t_R": 3e-3, "N_E": 220,
 }  # fmt: skip
 FRAMES = 12  # per revolution
 DT = 2e-3  # of a frame [s]

@@ -11,7 +11,6 @@ from offline.pushbelt.kinematics import closure
 from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
 from offline.pushbelt.snapshots import CELLS, FIELDS
 from offline.pushbelt.velocity_model import belt_velocity
-from offline.variator import reduction as reduction_module
 from offline.variator.alignment import F_REF, VALUES, Samples, dimensionless
 from offline.variator.experiment import load_torque
 from offline.variator.fields import KEPT
@@ -306,7 +305,3 @@ def test_command_refuses_a_folder_without_runs(tmp_path):
         assert result.exit_code != 0
         assert isinstance(result.exception, InputError)
     assert not list(tmp_path.iterdir())
-
-
-def test_prior_widths_start_inside_their_bounds():
-    assert all(-5.0 < start < -0.02 for start in reduction_module.STARTS)

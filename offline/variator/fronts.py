@@ -32,7 +32,7 @@ _FREE = np.append(np.full(11, 0.1), 0.7)  # of the prior
 
 def fronts_at(fronts: Fronts, z: Array) -> Array:
     """Places (m, n) of the process at operating points (m, 4) of i, xi, kappa, f."""
-    return np.column_stack([_front(c, _basis(z), z[:, 1])[0] for c in fronts])
+    return np.array([_front(c, _basis(z), z[:, 1])[0] for c in fronts]).reshape(-1, len(z)).T
 
 
 def find(places: Array, z: Array, y: Array, omega: Array) -> Fronts:

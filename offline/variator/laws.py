@@ -8,7 +8,7 @@ are the scaled coordinates and
     sigma     the torque ratio from its zero on a fine scale, for zeta
     ln kappa  for zeta
     u         share of the wrapped arcs that is active by the belt's velocity model (`steady_belt`), for zeta
-    fronts    where zeta jumps, found with the data (`fronts`), for zeta
+    fronts    where zeta jumps, found with the data (`fronts`), for zeta; only from `FOR_FRONTS` settled states on
     U         -ln(1 - share of a pulley's capacity), |xi|/(zeta y) and |xi|, for the others: near macroscopic slip they
               change several times
 
@@ -60,6 +60,7 @@ NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
 SLIP = 0.02  # speed loss above which a window counts less for the losses: macroscopic slip begins
 VIBRATION = 0.003  # of the secondary's speed, by its mean, above which a settled state counts less for zeta
 TURNS = 4.0  # revolutions of a settled state that counts in full
+FOR_FRONTS = 960  # twenty for each number of the fronts: fewer are followed, not explained
 LEAST_LOSS = 0.1  # lambda is at least this share of the loss
 _MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.8), "kappa": ("bilinear", 0.01), "f": ("bilinear", 0.5),
          "y": ("bilinear", 1.0)}  # fmt: skip
@@ -138,7 +139,9 @@ def identify(
     thrust = np.log(s.values["thrust"][settled])
     weights = np.minimum(s.values["turns"][settled] / TURNS, 1.0)
     weights = weights / (1.0 + (s.values["vibration"][settled] / VIBRATION) ** 2)
-    fronts = find(places[settled], s.point[settled], thrust - prior[settled], weights)
+    fronts = np.empty((0, 0))
+    if len(settled) >= FOR_FRONTS:
+        fronts = find(places[settled], s.point[settled], thrust - prior[settled], weights)
 
     def known(z: Array) -> tuple[Array, Array]:
         places, prior = _steady(coordinates, z, length, s.belt)

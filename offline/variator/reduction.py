@@ -26,7 +26,7 @@ from offline.variator.alignment import F_REF, Samples
 from offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, averaged, reduce_fields, trained
 from offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
 from offline.variator.pod import Basis, projection_error
-from rtcvt.variator.reduced_model import LAWS, Networks, Peak, ReducedModel, counted, scaled
+from rtcvt.variator.reduced_model import LAWS, Networks, Peak, ReducedModel, counted, rounded, scaled
 
 __all__ = [
     "PEAKS",
@@ -123,7 +123,7 @@ def reduce(
         plan=s.texts["plan"],
         attributes={"campaign_revision": s.texts["revision"], "runs": len(s.names), "windows": len(y)},
     )  # fmt: skip
-    return Reduction(model, s, y, dict(found.laws) | of_peaks, fields, dropped)
+    return Reduction(rounded(model), s, y, dict(found.laws) | of_peaks, fields, dropped)
 
 
 def peak(s: Samples, field: str) -> Array:

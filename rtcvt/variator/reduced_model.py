@@ -27,7 +27,7 @@ weights are stored in single precision.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ __all__ = [
     "ReducedModel",
     "counted",
     "read_reduced",
+    "rounded",
     "scaled",
     "sites",
     "splines",
@@ -343,6 +344,27 @@ def _network_table(networks: Networks, weights: Array, place: int) -> Array:
     header = (len(first), first.shape[1], second.shape[1], len(weights), place)
     layers = (layer for pair in zip(first, second, strict=True) for layer in pair)
     return np.concatenate([header, *(np.roll(layer.T, 1, axis=0).ravel() for layer in (*layers, weights))])
+
+
+def rounded(model: ReducedModel) -> ReducedModel:
+    """The model as its file has it: coefficients, modes and weights in single precision."""
+
+    def networks(n: Networks) -> Networks:
+        return Networks(_single(n.first), _single(n.second))
+
+    return replace(
+        model,
+        thrust=_single(model.thrust),
+        laws=_single(model.laws),
+        peaks=tuple(replace(a, weights=_single(a.weights)) for a in model.peaks),
+        peak_networks=networks(model.peak_networks),
+        networks=networks(model.networks),
+        fields=tuple(replace(f, modes=_single(f.modes), weights=_single(f.weights)) for f in model.fields),
+    )
+
+
+def _single(values: Array) -> Array:
+    return values.astype(np.float32).astype(float)
 
 
 def write_reduced(model: ReducedModel, path: Path) -> None:

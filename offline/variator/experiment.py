@@ -114,8 +114,7 @@ class Run:
 
     omega_I [rad/s], F_O [N]; settle, mean: revolutions until the branches, and of a window; limits of the ratio;
     frames per revolution; step [s] and travel [m] bound the step, longest [s] the branches; elements: keep elements
-    and ring; N_E, N_B: None for the unit's; begin: xi from which the
-    load comes, for xi other than 0; None: xi itself.
+    and ring; N_E, N_B: None for the unit's; begin: xi from which the load comes, for xi other than 0, None: xi itself.
     """
 
     name: str

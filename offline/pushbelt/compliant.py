@@ -291,7 +291,7 @@ def step(m: Model, x: State, w: Scratch, k: Work, soft: Belt, b: Any, dt: float,
     work[6] += lost_t
     work[4] += joint_losses(dt, x.u, k, w)
     flank_forces(m.belt, dt, x, w, k.u_E)
-    sheave.advance(m.sheaves, b, dt, x.s, x.sd, w.reaction, w.pulley, w.sheave_power)
+    sheave.advance(m.sheaves, m.damper, b, dt, x.s, x.sd, x.ring, w.reaction, w.pulley, w.sheave_power)
     work[0] += dt * w.sheave_power[0, 0]
     work[1] += dt * w.sheave_power[1, 0]
     work[2] += dt * w.sheave_power[0, 1]

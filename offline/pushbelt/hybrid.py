@@ -38,6 +38,7 @@ from offline.pushbelt.flank import Flanks, contact_points, flanks, normal_forces
 from offline.pushbelt.maxwell import Maxwell, newton
 from offline.pushbelt.parameters import Belt, Sheaves
 from offline.pushbelt.ring import Ring, advance, forces, rate_of, ring, shape_of, turned
+from offline.pushbelt.sheave import Damper
 
 __all__ = [
     "INPUTS",
@@ -86,7 +87,7 @@ class Model(NamedTuple):
     """What does not change during a run.
 
     unilateral: saddle and ear with play, else a bilateral saddle; coupled: elements feel the sheave's deflection under
-    all others, else each feels its own stiffness only.
+    all others, else each feels its own stiffness only; damper: on the shaft of the secondary.
     """
 
     belt: Belt
@@ -96,6 +97,7 @@ class Model(NamedTuple):
     ring: Ring
     unilateral: bool
     coupled: bool
+    damper: Damper
 
 
 class State(NamedTuple):
@@ -104,7 +106,8 @@ class State(NamedTuple):
     q, u (N_E, 3) elements: x, y, phi of the centre of gravity and their rates; q_R, u_R (N_B, 5) ring nodes: x, y, phi,
     c_L, c_R; s_R (N_E) arc coordinate of each saddle on the ring [finite elements]; s, sd (2, 4) sheaves of pulley I
     and O: z, two tilts, rotation; z (2, 2 n_k + 1), r (2) deflection and mean radius of the coupled law; damper
-    (N_E, 6) and memory (N_E, 8) what the losses need of the last step. Lengths in m, angles in rad, SI rates.
+    (N_E, 6) and memory (N_E, 8) what the losses need of the last step; ring (1) speed of the ring of the secondary's
+    damper. Lengths in m, angles in rad, SI rates.
     """
 
     q: Array
@@ -118,6 +121,7 @@ class State(NamedTuple):
     r: Array
     damper: Array
     memory: Array
+    ring: Array
 
 
 class Frames(NamedTuple):
@@ -175,10 +179,12 @@ class Scratch(NamedTuple):
     sheave_power: Array
 
 
-def model(belt: Belt, sheaves: Sheaves, *, unilateral: bool = True, coupled: bool = True) -> Model:
-    """The hybrid model of a belt between sheaves."""
+def model(
+    belt: Belt, sheaves: Sheaves, *, unilateral: bool = True, coupled: bool = True, damper: Damper | None = None
+) -> Model:
+    """The hybrid model of a belt between sheaves; by default without a damper."""
     R = ring(belt)
-    return Model(belt, sheaves, joint(belt), saddle(belt, R), R, unilateral, coupled)
+    return Model(belt, sheaves, joint(belt), saddle(belt, R), R, unilateral, coupled, damper or Damper())
 
 
 def state(q: Array, u: Array, q_R: Array, u_R: Array, s_R: Array, s: Array, sd: Array, n_k: int) -> State:
@@ -195,6 +201,7 @@ def state(q: Array, u: Array, q_R: Array, u_R: Array, s_R: Array, s: Array, sd: 
         r=np.zeros(2),
         damper=np.zeros((N_E, 6)),
         memory=np.zeros((N_E, element_ring.N_MEMORY)),
+        ring=np.array([sd[1, 3]]),
     )
 
 
@@ -336,8 +343,8 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, work: Any) -> None:
     work : (14) works of `INPUTS` and `LOSSES` [J]; added to
     """
     # one look at each record: every access to a field of a large record is dear to compile
-    belt, sheaves, J, p, R, unilateral, coupled = m
-    q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory = x
+    belt, sheaves, J, p, R, unilateral, coupled, shaft = m
+    q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, turning = x
     fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, F_R, tension, N_joint, N_saddle, reaction, loss, pulley, power = w
     move_elements(q, u, cs, sn, dt)
     move_ring(q_R, u_R, cs_R, sn_R, dt)
@@ -362,7 +369,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, work: Any) -> None:
     velocities(belt, dt, u, f, s, fl, reaction, loss)
     p_axial, p_bend = forces(R, shape, rate, load, F_R, tension)
     advance(R, F_R, u_R, dt)
-    sheave.advance(sheaves, b, dt, s, sd, reaction, pulley, power)
+    sheave.advance(sheaves, shaft, b, dt, s, sd, turning, reaction, pulley, power)
     work[0] += dt * power[0, 0]
     work[1] += dt * power[1, 0]
     work[2] += dt * power[0, 1]
@@ -388,8 +395,8 @@ def _copy2(a: Any, b: Any) -> None:
 @compiled
 def frame(m: Model, x: State, w: Scratch, n: int, out: Frames) -> bool:
     """Write frame n; whether the belt is where it should be."""
-    belt, sheaves, J, p, R, unilateral, coupled = m
-    q, u, q_R, u_R, s_R, s, sd, z, _, _, _ = x
+    belt, sheaves, J, p, R, unilateral, coupled, _ = m
+    q, u, q_R, u_R, s_R, s, sd, z, _, _, _, _ = x
     fl, mx, cs, sn, _, _, shape, _, _, _, _, tension, N_joint, N_saddle, _, _, _, _ = w
     _copy2(q, out.q[n])
     _copy2(u, out.u[n])

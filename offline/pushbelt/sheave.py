@@ -6,32 +6,45 @@ flanks leave the axial force R_z, the moments M_x, M_y about the apex and the to
     m z'' + d_z z' = R_z - F_C
     Theta_t alpha'' + d_t alpha' + c_t alpha - J/2 omega beta' = M_x
     Theta_t beta''  + d_t beta'  + c_t beta  + J/2 omega alpha' = M_y
-    J omega' = 2 tau + M_ext
+    J omega' = 2 tau + M_ext - d_V (omega - omega_V),    J_V omega_V' = d_V (omega - omega_V)
 
 z, alpha, beta: position of the apex along the shaft (grows when the groove opens) and tilts about x and y, in the
 inertial frame; omega > 0 in the direction of travel, i.e. clockwise, whence the signs of the gyroscopic terms.
 
 Boundary. The clamping force F_C of the machine acts in full on each mirrored sheave. An end stop prescribes the rate
 at which the whole groove opens; each sheave moves with half of it, and F_C is the force that the stop exerts. The
-primary's speed is prescribed, the secondary has a load torque M_O (M_ext = -M_O) or a prescribed speed.
+primary's speed is prescribed, the secondary has a load torque M_O (M_ext = -M_O) or a prescribed speed. With a load
+torque its shaft may carry a viscous damper: a ring of inertia J_V in a housing on the shaft, with oil between them. It
+takes no mean torque, and counts as part of what is outside: external torque and power of the shaft contain it.
 
 Step: the forces are those at the end of the step (semi-implicit Euler); dampers and gyroscopic terms use the mean of
 old and new rates. The change of kinetic energy is then the sum of the powers at mean rates, to round-off.
 """
 
+from typing import NamedTuple
+
 from offline.pushbelt.compiled import compiled
 
-__all__ = ["advance", "energy"]
+__all__ = ["Damper", "advance", "energy"]
+
+
+class Damper(NamedTuple):
+    """Viscous damper on the shaft of the secondary: d_V [N m s/rad], J_V of its ring [kg m2]."""
+
+    d: float = 0.0
+    J: float = 1.0
 
 
 @compiled
-def advance(sheaves, b, dt, s, sd, reaction, out, power):
+def advance(sheaves, damper, b, dt, s, sd, ring, reaction, out, power):
     """Replace the rates `sd` by those after the step `dt`.
 
     Parameters
     ----------
     sheaves : Sheaves
         m, Theta_t, d_z, c_t, d_t of one sheave, J of the whole pulley.
+    damper : Damper
+        On the secondary; acts only if the load torque is given.
     b : ndarray, shape (7,)
         Boundary values: axial mode and value of pulley I, the same of pulley O (mode 0: clamping force [N], 1: end
         stop, opening rate of the groove [m/s]); speed of I [rad/s]; mode and value of O's shaft (0: load torque
@@ -40,6 +53,8 @@ def advance(sheaves, b, dt, s, sd, reaction, out, power):
         Step [s].
     s, sd : ndarray, shape (2, 4)
         z [m], alpha, beta, rotation [rad] at the end of the step, and their rates; `sd` is replaced.
+    ring : ndarray, shape (1,)
+        omega_V [rad/s]; replaced.
     reaction : ndarray, shape (2, 4)
         From `flank.velocities`.
     out : ndarray, shape (2, 6)
@@ -68,8 +83,11 @@ def advance(sheaves, b, dt, s, sd, reaction, out, power):
             omega_new = b[4]
             external = sheaves.J * (omega_new - omega_old) / dt - torque
         elif b[5] == 0.0:
-            external = -b[6]
-            omega_new = omega_old + dt * (torque + external) / sheaves.J
+            held = damper.d / (1.0 + dt * damper.d / damper.J)  # the ring at the end of the step
+            omega_new = (sheaves.J * omega_old + dt * (torque - b[6] + held * ring[0])) / (sheaves.J + dt * held)
+            drag = held * (omega_new - ring[0])
+            ring[0] += dt * drag / damper.J
+            external = -b[6] - drag
         else:
             omega_new = b[6]
             external = sheaves.J * (omega_new - omega_old) / dt - torque

@@ -9,6 +9,9 @@ over the last revolutions, is the clamping force F_I,eq that holds the ratio: th
 push force changes strands the belt has more than one settled state: a run may approach its own from another load, which
 acts for `HELD` revolutions and goes over to that of the run until `APPROACH`.
 
+Damper. Under a load that is given alone, belt and secondary vibrate against each other in many states, with a slip of
+its own each time. A viscous damper on the shaft of the secondary (`sheave`) keeps them steady, in all phases.
+
 Branches. The end stop is taken away. Each branch starts from the settled state and goes within its ramp to the forces
 y_I F_I,eq and y_O F_O and to the load of xi, and stays there. An operating point has a branch for each of several
 y_I, which give the shift rate
@@ -52,6 +55,7 @@ from offline.pushbelt.hybrid import Frames, Model, State
 from offline.pushbelt.initial import Start, start_state
 from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Belt, Boundary, Parameters, Sheaves, belt, sheaves
 from offline.pushbelt.runs import DATASETS
+from offline.pushbelt.sheave import Damper
 from offline.pushbelt.snapshots import CELLS, FIELDS, SECTIONS, Snapshots, snapshots
 from offline.pushbelt.steady import passages
 from rtcvt import __version__
@@ -114,7 +118,8 @@ class Run:
 
     omega_I [rad/s], F_O [N]; settle, mean: revolutions until the branches, and of a window; limits of the ratio;
     frames per revolution; step [s] and travel [m] bound the step, longest [s] the branches; elements: keep elements
-    and ring; N_E, N_B: None for the unit's; begin: xi from which the load comes, for xi other than 0, None: xi itself.
+    and ring; N_E, N_B: None for the unit's; begin: xi from which the load comes, for xi other than 0, None: xi itself;
+    damper: d_V [N m s/rad] and J_V [kg m2] on the shaft of the secondary, None: without.
     """
 
     name: str
@@ -134,6 +139,7 @@ class Run:
     N_E: int | None = None
     N_B: int | None = None
     begin: float | None = None
+    damper: tuple[float, float] | None = None
 
 
 class Plot(NamedTuple):
@@ -259,7 +265,7 @@ def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str 
     b, s = belt(parameters, N_E=run.N_E, N_B=run.N_B), sheaves(parameters)
     start, M_O = start_of(b, s, run)
     plot, _ = steps_of(b, run, start)
-    m = hybrid.model(b, s)
+    m = hybrid.model(b, s, damper=None if run.damper is None else Damper(*run.damper))
     x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
 
     held = np.tile([RATE, 0.0, FORCE, run.F_O, run.omega_I, TORQUE, M_O], (plot.frames(run.settle) + 1, 1))
@@ -512,7 +518,9 @@ def run_of(file: h5py.File) -> Run:
     """What was run."""
     data = json.loads(file.attrs["run"])
     branches = tuple(Branch(**k) for k in data["branches"])
-    return Run(**{**data, "branches": branches, "limits": tuple(data["limits"])})
+    damper = data.get("damper")
+    fixed = {"branches": branches, "limits": tuple(data["limits"]), "damper": None if damper is None else tuple(damper)}
+    return Run(**{**data, **fixed})
 
 
 def summary(file: h5py.File) -> dict[str, Array]:

@@ -17,6 +17,9 @@ result. Points with a `least_load` have at least this share of the capacity.
 The belt may have two settled states, where the push force changes strands and, with and without vibrations, next to the
 capacity. With `approach` a run begins (`experiment`) at a torque ratio whose magnitude is larger by this much, but at
 most `FROM` of the capacity, above which the load rises to its own.
+
+The damper on the secondary's shaft (`experiment`) takes the torque of the secondary's friction at most,
+2 mu F_O r'_O/cos(delta_0), at a difference of `damper_slip` of its speed; its ring follows within `damper_time`.
 """
 
 from collections.abc import Callable, Iterator
@@ -77,6 +80,8 @@ class Model(_Record):
     step: Annotated[float, quantity_in("s", above=0.0)] = 1e-5  # at most ...
     travel: Annotated[float, quantity_in("m", above=0.0)] = 1e-4  # ... and what the belt moves in a step
     frames: Annotated[int, Field(ge=8, le=1000)] = 48  # per revolution
+    damper_slip: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0  # 0: no damper
+    damper_time: Annotated[float, quantity_in("s", above=0.0)] = 0.01
     N_E: Annotated[int, Field(ge=20, le=2000)] | None = None
     N_B: Annotated[int, Field(ge=12, le=1000)] | None = None
 
@@ -300,7 +305,7 @@ def _drawn(
     for u in sequence.random(_DRAWS * number):
         if found == number:
             return
-        run = _possible(plan.space, b, s, make(plan, u, found), least, p.approach)
+        run = _possible(plan.space, b, s, plan.model, make(plan, u, found), least, p.approach)
         if run is not None:
             found += 1
             yield run
@@ -308,9 +313,9 @@ def _drawn(
         raise InputError(plan.source, "space", None, f"more than one point in {_DRAWS} that the belt can take")
 
 
-def _possible(space: Space, b: Belt, s: Sheaves, run: Run, least: float, approach: float) -> Run | None:
-    """The run with force factors that hold and where it begins, or None if it cannot be or has less than the `least`
-    share of the capacity."""
+def _possible(space: Space, b: Belt, s: Sheaves, m: Model, run: Run, least: float, approach: float) -> Run | None:
+    """The run with force factors that hold, where it begins and its damper, or None if it cannot be or has less than
+    the `least` share of the capacity."""
     if max(abs(run.xi), *(abs(k.xi / k.y_O) for k in run.branches), 0.0) > space.capacity:
         return None
     try:
@@ -340,8 +345,13 @@ def _possible(space: Space, b: Belt, s: Sheaves, run: Run, least: float, approac
     branches = (
         replace(k, y_I=k.y_O * (1.0 - share * (1.0 - k.y_I / k.y_O))) if k.y_I < k.y_O else k for k in run.branches
     )
+    damper = None
+    if m.damper_slip > 0.0:
+        d = load_torque(b, 1.0, run.F_O, geometry.r_O) * run.ratio / (m.damper_slip * run.omega_I)
+        damper = d, d * m.damper_time
     return replace(
         run,
         branches=tuple(branches),
         begin=None if begin is None else float(np.copysign(begin, run.xi)),
+        damper=damper,
     )

@@ -5,18 +5,20 @@ from offline.pushbelt import sheave
 from offline.pushbelt.parameters import load_parameters, sheaves
 
 SHEAVES = sheaves(load_parameters("pushbelt_24mm"))
+NONE = sheave.Damper()
 FREE = SHEAVES._replace(d_z=0.0, d_t=0.0, c_t=0.0)
 CLAMPED = np.array([0.0, 5000.0, 0.0, 8000.0, 200.0, 0.0, 40.0])
 
 
-def run(sh, b, reaction, dt, steps, sd=None, s=None):
+def run(sh, b, reaction, dt, steps, sd=None, s=None, damper=NONE, ring=None):
     s = np.zeros((2, 4)) if s is None else s
     sd = np.zeros((2, 4)) if sd is None else sd
+    ring = np.zeros(1) if ring is None else ring
     out, power = np.zeros((2, 6)), np.zeros((2, 4))
     history = np.empty((steps, 2, 4))
     for k in range(steps):
         s += dt * sd
-        sheave.advance(sh, b, dt, s, sd, reaction, out, power)
+        sheave.advance(sh, damper, b, dt, s, sd, ring, reaction, out, power)
         history[k] = s
     return s, sd, out, power, history
 
@@ -109,7 +111,7 @@ def test_power_balance_of_a_step_is_exact(mode):
         old, dt = sd.copy(), 1e-5
         out, power = np.zeros((2, 6)), np.zeros((2, 4))
         kinetic = sheave.energy(SHEAVES, 0 * s, sd)
-        sheave.advance(SHEAVES, b, dt, s, sd, reaction, out, power)
+        sheave.advance(SHEAVES, NONE, b, dt, s, sd, np.zeros(1), reaction, out, power)
         mean = 0.5 * (old + sd)
         contact = 2.0 * np.sum(reaction * mean)
         spring = 2.0 * SHEAVES.c_t * np.sum(s[:, 1:3] * mean[:, 1:3])
@@ -117,3 +119,22 @@ def test_power_balance_of_a_step_is_exact(mode):
         change = sheave.energy(SHEAVES, 0 * s, sd) - kinetic
         assert change == pytest.approx(work, rel=1e-9)
         assert (power[:, 2:] >= 0.0).all()
+
+
+def test_damper_lets_the_shaft_run_free_and_takes_its_vibration():
+    # against a load that balances the belt: the difference of the speeds decays with d (1/J + 1/J_V)
+    damper = sheave.Damper(5.0, 0.05)
+    sd, ring = np.zeros((2, 4)), np.array([100.0])
+    sd[1, 3] = 101.0
+    reaction = np.zeros((2, 4))
+    reaction[1, 3] = 20.0
+    b = CLAMPED.copy()
+    dt, n = 1e-6, 4000
+    _, sd, out, power, _ = run(FREE, b, reaction, dt, n, sd, damper=damper, ring=ring)
+    J, total = SHEAVES.J, SHEAVES.J + damper.J
+    common = (J * 101.0 + damper.J * 100.0) / total
+    left = np.exp(-damper.d * (1.0 / J + 1.0 / damper.J) * dt * n)
+    assert J * sd[1, 3] + damper.J * ring[0] == pytest.approx(total * common, rel=1e-12)
+    assert sd[1, 3] - ring[0] == pytest.approx(left, rel=2e-3)
+    assert out[1, 3] == pytest.approx(-40.0 - damper.d * (sd[1, 3] - ring[0]), rel=1e-9)
+    assert power[1, 1] == pytest.approx(out[1, 3] * sd[1, 3], rel=1e-4)

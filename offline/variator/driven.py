@@ -1,13 +1,14 @@
 """A variator's real-time models under the boundary values of the full model, and its laws alone, for the check.
 
-Pulleys have the full model's inertia and no bearings. The primary's speed is given, as in the full model, through a
-coupling that is stiffer than the unit's own by `STIFFER`: it follows within a fraction of a millisecond. Inputs are
-held over a step, at their means over it.
+Pulleys have the full model's inertia and no bearings; a damper on the secondary's shaft (`experiment`) is theirs too.
+The primary's speed is given, as in the full model, through a coupling that is stiffer than the unit's own by `STIFFER`:
+it follows within a fraction of a millisecond. Inputs are held over a step, at their means over it.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offline.pushbelt.sheave import Damper
 from offline.pushbelt.snapshots import CELLS
 from offline.variator.experiment import STEADY
 from offline.variator.heldout import HeldRun, Series
@@ -43,6 +44,8 @@ class Player:
         places = [v.index for v in self.model.select("output") if v.name.startswith(f"field.{FIELD}")]
         self._cells = slice(places[0], places[-1] + 1)
         self._settled: Instance | None = None
+        self._damper = Damper()
+        self._ring = 0.0  # speed of the damper's ring [rad/s]
         self._rest = np.empty(0)
         self._time = np.empty(0)
         self._fields = np.empty((0, 4 * CELLS))
@@ -51,14 +54,15 @@ class Player:
     def settle(self, run: HeldRun) -> dict[str, float]:
         """See `check.Driven`."""
         s = {k: float(v[STEADY]) for k, v in run.summary.items()}
+        self._damper = Damper(*(run.run.damper or ()))
+        self._ring = s["omega_O"]
         x = self._instance(2.0, s["ratio"], s["omega_I"])
         x.u[self._u["primary.w"]] = s["omega_I"]
-        x.u[self._u["secondary.tau"]] = -s["M_O"]
         x.u[self._u["clamp.secondary.F"]] = s["F_O"]
         x.u[self._u["ratio.des"]] = s["ratio"]
         x.initialise()
         for _ in range(round(SETTLE / STEP)):
-            self._step(x, run.run.name)
+            self._step(x, -s["M_O"], run.run.name)
         self._settled, self._rest = x, x.y.copy()
         y = {name: float(x.y[k]) for name, k in self._at.items()}
         return {
@@ -81,13 +85,14 @@ class Player:
         n = max(1, int(np.ceil(time[-1] / STEP - 1e-9)))
         grid: Array = np.arange(n + 1.0) * STEP
         u = np.tile(self._settled.u, (n, 1))
-        for name, key, sign in (
+        for name, key, by in (
             ("primary.w", "omega_I", 1.0),
-            ("secondary.tau", "tau_O", -1.0),
             ("clamp.primary.F", "F_I", factor),
             ("clamp.secondary.F", "F_O", 1.0),
         ):
-            u[:, self._u[name]] = sign * _held(grid, time, series[key])
+            u[:, self._u[name]] = by * _held(grid, time, series[key])
+        tau_O = -_held(grid, time, series["tau_O"])
+        self._ring = float(self._rest[self._at["secondary.w"]])
         x.u[:] = u[0]
         x.initialise()
         x.x[:] = self._settled.x
@@ -95,7 +100,7 @@ class Player:
         y[0] = self._rest
         for k in range(n):
             x.u[:] = u[k]
-            self._step(x, f"F_I = {u[k, self._u['clamp.primary.F']]:.4g} N")
+            self._step(x, float(tau_O[k]), f"F_I = {u[k, self._u['clamp.primary.F']]:.4g} N")
             y[k + 1] = x.y
         self._time, self._fields, self._peaks = grid, y[:, self._cells], y[:, self._at[f"peak.{FIELD}"]]
 
@@ -127,16 +132,21 @@ class Player:
         x = self.model.instantiate()
         v = self.model.by_name
         given = {"clamp.control": control, "ratio.start": ratio, "primary.w_start": omega_I, "clamp.F_max": 1e6}
-        given |= {f"{name}.{key}": value for name in FLANGES for key, value in (("J", self._J), ("b", 0.0))}
+        given |= {f"{name}.J": self._J for name in FLANGES}
+        given |= {"primary.b": 0.0, "secondary.b": self._damper.d}
         given |= {"primary.c": STIFFER * x.p[v["primary.c"].index]}
         given |= {"primary.d": np.sqrt(STIFFER) * x.p[v["primary.d"].index]}
         for name, value in given.items():
             x.set(name, value)
         return x
 
-    def _step(self, x: Instance, about: str) -> None:
+    def _step(self, x: Instance, tau_O: float, about: str) -> None:
+        """A step under the torque `tau_O` from outside; the damper's ring turns as it did before."""
+        x.u[self._u["secondary.tau"]] = tau_O + self._damper.d * self._ring
         if x.step(STEP) == FAILED:
             raise InputError(self.model.name, f"step at t = {x.t:g} s", about, "inputs that have a finite solution")
+        follows = -np.expm1(-STEP * self._damper.d / self._damper.J)
+        self._ring += follows * (float(x.y[self._at["secondary.w"]]) - self._ring)
 
 
 def _held(grid: Array, time: Array, values: Array) -> Array:

@@ -45,6 +45,7 @@ seed = 5
 frames = 18
 N_E = 110
 N_B = 52
+damper_slip = 0.05
 [space]
 ratio = [0.8, 1.2]
 speed = ["3000 rpm", "4000 rpm"]
@@ -153,6 +154,17 @@ def test_plans_fill_their_space_more_evenly_than_chance(shipped):
     y = np.array([b.y_I for run in shipped[: len(u)] for b in run.branches])
     assert y.min() < 0.55
     assert y.max() > 1.75
+
+
+def test_dampers_carry_what_the_secondary_can_hold_at_their_slip(tmp_path, parameters):
+    plan = SMALL.replace("damper_slip = 0.05", 'damper_slip = 0.05\ndamper_time = "8 ms"')
+    b = belt(parameters, N_E=110, N_B=52)
+    for run in runs_of(plan_of(tmp_path, plan)[0], parameters):
+        r_O = start_of(b, sheaves(parameters), run)[0].steady.geometry.r_O
+        d, J = run.damper
+        assert d * 0.05 * run.omega_I / run.ratio == pytest.approx(load_torque(b, 1.0, run.F_O, r_O))
+        assert pytest.approx(8e-3) == J / d
+    assert all(r.damper is None for r in runs_of(plan_of(tmp_path, SMALL.replace("0.05", "0.0"))[0], parameters))
 
 
 def test_held_out_runs_are_others_and_the_same_each_time(shipped, held_out, parameters):

@@ -1,6 +1,7 @@
 """Real-time models of a variator under the full model's boundary values, with laws that are constant; the command."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -80,6 +81,7 @@ def held(ratio=0.9, tau_O=60.0, time=0.2, y=1.2, y_O=1.0):
     means |= {
         "ratio": np.full(3, ratio),
         "omega_I": np.full(3, OMEGA),
+        "omega_O": np.full(3, OMEGA / ratio),
         "F_O": np.full(3, F_O),
         "M_O": np.full(3, tau_O),
     }
@@ -138,14 +140,35 @@ def test_branch_shifts_as_the_law_says(unit, reduced, fidelity):
     np.testing.assert_allclose(found["ratio"], expected, atol=0.01 * moved)
 
 
-def test_branch_starts_from_what_settled_and_stays_there(unit, reduced):
+@pytest.mark.parametrize("damper", [None, (20.0, 0.2)])
+def test_branch_starts_from_what_settled_and_stays_there(unit, reduced, damper):
     run = held(y=1.0)
+    run = replace(run, run=replace(run.run, damper=damper))
     player = Player(unit, "hybrid", reduced, 0.0126)
     settled = player.settle(run)
     found = player.play(run.branches[0])
     np.testing.assert_allclose(found["ratio"], 0.9, rtol=1e-4)
     np.testing.assert_allclose(found["tau_I"], settled["tau_I"], rtol=1e-3)
     np.testing.assert_allclose(found["omega_O"], settled["omega_O"], rtol=1e-4)
+
+
+def test_damper_slows_the_secondary_down_together_with_its_ring(unit, reduced):
+    """Under the least clamping forces the belt slips with a constant force: the rest of the load turns the pulley by
+    itself, or with the ring."""
+    d, J_V, J = 5.0, 0.05, 0.0126
+    run = held(y=1.0, time=0.02)
+    series = Series(run.branches[0].columns | {k: np.full(101, 1e-3) for k in ("F_I", "F_O")}, 0)
+    lost = {}
+    for damper in (None, (d, J_V)):
+        player = Player(unit, "hybrid", reduced, J)
+        player.settle(replace(run, run=replace(run.run, damper=damper)))
+        omega = player.play(series)["omega_O"]
+        lost[damper] = omega[0] - omega[-1]
+    torque = lost[None] * J / 0.02
+    assert 40.0 < torque < 60.0
+    tau = 1.0 / (d * (1.0 / J + 1.0 / J_V))
+    slower = torque / (J + J_V) * (0.02 + J_V / J * tau * (1.0 - np.exp(-0.02 / tau)))
+    assert lost[d, J_V] == pytest.approx(slower, rel=0.03)
 
 
 def test_field_has_its_unit(unit, reduced):

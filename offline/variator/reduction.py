@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 
 D_BELT = 3000.0  # N s/m; from the torque in the campaign's transients
 PEAKS = KEPT[:6]
-PEAK_UNITS = (32, 24)
+PEAK_UNITS = (64, 48)
 
 
 @dataclass(frozen=True)

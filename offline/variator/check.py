@@ -310,7 +310,8 @@ def check_heldout(
                     highest[row][name] = model.peak(p.start, p.stop)
             traces["inserted"] = models["hybrid"].play(series, known["hybrid"] / known["full"])
             traces["laws"] = {"ratio": _along(series, laws)}
-            traces["at its ratio"] = _at_ratio(series, traces["hybrid"], held.revolution, J)
+            turning = J if held.run.damper is None else J + held.run.damper[1]
+            traces["at its ratio"] = _at_ratio(series, traces["hybrid"], held.revolution, turning)
             branched.append(Branched(held, j, series, traces))
             for p, flank, top in zip(passages, flanks, highest, strict=True):
                 balance = float(laws.steady(*_point(p.point))["thrust_ratio"]) * known["full"] / known["laws"]
@@ -368,7 +369,7 @@ def _along(series: Series, laws: Laws) -> Array:
 
 
 def _at_ratio(series: Series, own: Mapping[str, Array], revolution: float, J: float) -> dict[str, Array]:
-    """Values of a model at the ratio and shift rate of the full model; `J` of the secondary [kg m2]."""
+    """Values of a model at the ratio and shift rate of the full model; `J` of the secondary and its damper [kg m2]."""
 
     def accelerating(ratio: Array) -> Array:
         rate = np.gradient(smooth(series["time"], 1.0 / ratio, revolution), series["time"])

@@ -2,6 +2,7 @@
 
 energy       what is unaccounted for over a revolution, both schemes, with and without load
 schemes      thrust ratio, tension and peaks of both schemes and of half their steps, means over five revolutions
+ensemble     the same of OD, means over independent starts
 sensitivity  thrust ratio of OD and LOW over one parameter
 threads      cost of dividing work of a few microseconds between two threads
 """
@@ -22,6 +23,7 @@ from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parame
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
 SCHEMES = {"explicit": (hybrid.run, 100), "larger-step": (compliant.run, 10)}
+COLUMNS = "thrust, speed ratio, tension, peaks of flank, push, saddle (I, O), losses"
 
 
 def start(case: str, row: int, **changes: Any) -> tuple[Model, State, NDArray[np.float64], int]:
@@ -80,38 +82,62 @@ def peaks(m: Model, out: Frames, field: NDArray[np.float64]) -> list[float]:
     return found
 
 
+def quantities(scheme: str, finer: int, m: Model, x: State, values: NDArray[np.float64], n: int) -> list[float]:
+    """Thrust ratio, speed ratio, tension, peaks of flank, push and saddle (I, O) and losses over n plot steps."""
+    out = go(scheme, m, x, values, n, finer)
+    speed = out.sd[:, :, 3].mean(axis=0)
+    push = out.joint[..., :3].sum(axis=-1)
+    found = [thrust_ratio(out), speed[0] / speed[1], out.tension.mean()]
+    found += [p for f in (out.flank[..., 0], push, out.saddle[..., 0]) for p in peaks(m, out, f)]
+    return [*found, out.work[:, len(hybrid.INPUTS) :].sum()]
+
+
+def kicked(x: State, seed: int) -> State:
+    """A copy of the state with the elements' velocities changed by 1 mm/s at random."""
+    y = copy(x)
+    y.u[:, :2] += 1e-3 * np.random.default_rng(seed).standard_normal((len(y.u), 2))
+    return y
+
+
 def schemes() -> None:
     """Five revolutions, after two of settling and one that is left out; the standard error is that of their mean."""
-    print("percent of the explicit scheme: thrust, speed ratio, tension, peaks of flank, push, saddle (I, O), losses")
+    print("percent of the explicit scheme:", COLUMNS)
     for case, row in (("MED", 2), ("MED", 3), ("LOW", 0), ("OD", 0)):
         m, x, values, revolution = start(case, row)
         go("explicit", m, x, values, 2 * revolution)
-        kick = 1e-3 * np.random.default_rng(1).standard_normal((m.belt.N_E, 2))
         reference = None
-        for scheme, finer, kicked in (
+        for scheme, finer, again in (
             ("explicit", 1, False),
             ("explicit", 1, True),
             ("explicit", 2, False),
             ("larger-step", 1, False),
             ("larger-step", 2, False),
         ):
-            y = copy(x)
-            y.u[:, :2] += kick if kicked else 0.0
-            rows = []
-            for _ in range(6):
-                out = go(scheme, m, y, values, revolution, finer)
-                speed = out.sd[:, :, 3].mean(axis=0)
-                push = out.joint[..., :3].sum(axis=-1)
-                rows.append(
-                    [thrust_ratio(out), speed[0] / speed[1], out.tension.mean()]
-                    + [p for f in (out.flank[..., 0], push, out.saddle[..., 0]) for p in peaks(m, out, f)]
-                    + [out.work[:, len(hybrid.INPUTS) :].sum()]
-                )
-            table = np.array(rows[1:])
+            y = kicked(x, 1) if again else copy(x)
+            table = np.array([quantities(scheme, finer, m, y, values, revolution) for _ in range(6)][1:])
             mean, error = table.mean(axis=0), table.std(axis=0, ddof=1) / np.sqrt(len(table))
             reference = mean if reference is None else reference
-            name = f"{case} {row} {scheme} / {finer}{' kicked' if kicked else ''}"
+            name = f"{case} {row} {scheme} / {finer}{' kicked' if again else ''}"
             print(name, np.round(100 * (mean / reference - 1), 2), "+-", np.round(100 * error / reference, 2))
+
+
+def ensemble() -> None:
+    """OD from four starts, four revolutions each after two of settling; the standard error is that of the starts."""
+    m, x, values, revolution = start("OD", 0)
+    found: dict[tuple[str, int], list[NDArray[np.float64]]] = {}
+    for seed in range(4):
+        for scheme, finer in (("explicit", 2), ("larger-step", 1), ("explicit", 1), ("larger-step", 2)):
+            y = kicked(x, seed)
+            go(scheme, m, y, values, 2 * revolution, finer)
+            rows = np.array([quantities(scheme, finer, m, y, values, revolution) for _ in range(4)])
+            found.setdefault((scheme, finer), []).append(rows.mean(axis=0))
+            print(f"{scheme} / {finer}, start {seed}:", np.round(found[scheme, finer][-1], 4), flush=True)
+    print("percent of the explicit scheme with half its step:", COLUMNS)
+    reference = np.mean(found["explicit", 2], axis=0)
+    for (scheme, finer), members in found.items():
+        error = np.std(members, axis=0, ddof=1) / np.sqrt(len(members)) / reference
+        mean = np.mean(members, axis=0) / reference - 1
+        print(f"{scheme} / {finer}", np.round(100 * mean, 2), "+-", np.round(100 * error, 2))
 
 
 def sensitivity() -> None:
@@ -174,4 +200,6 @@ def threads() -> None:
 
 
 if __name__ == "__main__":
-    {"energy": energy, "schemes": schemes, "sensitivity": sensitivity, "threads": threads}[sys.argv[1]]()
+    {"energy": energy, "schemes": schemes, "ensemble": ensemble, "sensitivity": sensitivity, "threads": threads}[
+        sys.argv[1]
+    ]()

@@ -230,15 +230,16 @@ def test_unknown_plans_and_impossible_spaces_are_refused(tmp_path, parameters):
 def done(parameters, text, tmp_path_factory):
     """A settled point with a branch at the force that holds it, one up, one down and one until the limit."""
     path = tmp_path_factory.mktemp("run") / "run.h5"
-    branches = tuple(Branch(y, 1.0, 0.4, 0.0, 0.4, 1.2) for y in (1.0, 1.3, 0.75))
+    # the force that holds is the mean of one that fluctuates: it and what follows are averaged over some revolutions
+    branches = tuple(Branch(y, 1.0, 0.4, 0.0, 0.4, d) for y, d in ((1.0, 6.4), (1.3, 1.2), (0.75, 1.2)))
     run = Run(
         name="run",
         ratio=1.0,
         omega_I=320.0,
         xi=0.4,
         F_O=12e3,
-        settle=3.0,
-        mean=1.0,
+        settle=9.0,
+        mean=4.0,
         branches=(*branches, Branch(2.5, 1.0, 0.4, 0.0, 0.4, 12.0)),
         limits=(0.96, 1.05),
         frames=24,

@@ -101,8 +101,9 @@ def test_spinning_sheave_precesses_at_the_two_whirl_frequencies():
     np.testing.assert_allclose(history[:, 0, 2], -1e-4 * np.sin(whirl * time), atol=1e-6)
 
 
+@pytest.mark.parametrize("damper", [NONE, sheave.Damper(50.0, 0.5)])
 @pytest.mark.parametrize("mode", [0.0, 1.0])
-def test_power_balance_of_a_step_is_exact(mode):
+def test_power_balance_of_a_step_is_exact(mode, damper):
     rng = np.random.default_rng(11)
     for _ in range(20):
         s, sd = 1e-3 * rng.normal(size=(2, 4)), rng.normal(size=(2, 4))
@@ -111,7 +112,7 @@ def test_power_balance_of_a_step_is_exact(mode):
         old, dt = sd.copy(), 1e-5
         out, power = np.zeros((2, 6)), np.zeros((2, 4))
         kinetic = sheave.energy(SHEAVES, 0 * s, sd)
-        sheave.advance(SHEAVES, NONE, b, dt, s, sd, np.zeros(1), reaction, out, power)
+        sheave.advance(SHEAVES, damper, b, dt, s, sd, rng.normal(size=1), reaction, out, power)
         mean = 0.5 * (old + sd)
         contact = 2.0 * np.sum(reaction * mean)
         spring = 2.0 * SHEAVES.c_t * np.sum(s[:, 1:3] * mean[:, 1:3])

@@ -180,6 +180,19 @@ def test_run_of_the_compliant_scheme_goes_on_with_the_same_bits(parameters, text
     assert_same_run(tmp_path / "whole.h5", path)
 
 
+def test_resume_refuses_a_run_of_an_older_release(whole, parameters, text, tmp_path):
+    """Its checkpoint lacks what the state has got since."""
+    path = tmp_path / "old.h5"
+    path.write_bytes(whole.read_bytes())
+    with h5py.File(path, "r+") as file:
+        del file["checkpoint/ring"]
+    before = path.read_bytes()
+    with pytest.raises(InputError, match=r"old\.h5.*checkpoint/ring.*this release"):
+        runs.simulate(parameters, SHORT, path, text, resume=True)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
     before = whole.read_bytes()
     for other in ({"law": "decoupled"}, {"N_E": 200}, {"taper": 5e-6}, {"plot_step": 2e-5}):

@@ -35,11 +35,13 @@ from offline.pushbelt.snapshots import CELLS, FIELDS
 from offline.variator.experiment import BEFORE, COMPLETE, LIMIT, STEADY, frames_of, open_run, run_of
 from rtcvt.errors import InputError
 
-__all__ = ["F_REF", "POINT", "VALUES", "Samples", "dimensionless", "load_samples"]
+__all__ = ["F_REF", "POINT", "SLIPPING", "USED", "VALUES", "Samples", "dimensionless", "load_samples"]
 
 Array = NDArray[np.float64]
 
 F_REF = 10e3  # N
+SLIPPING = 0.05  # speed loss: macroscopic slip, which is in no error
+USED = 0.12  # speed loss up to which windows tell the laws how slip goes on, lest they extrapolate below SLIPPING
 LONG = 3.0  # revolutions; a longer branch is cut into single ones
 UNSTEADY_FRAMES = 24  # of the settled window, per run
 
@@ -100,7 +102,7 @@ class Samples(NamedTuple):
 
 
 def load_samples(
-    files: Iterable[Path], progress: Callable[[str, int, int], None] | None = None, slip: float = 0.05
+    files: Iterable[Path], progress: Callable[[str, int, int], None] | None = None, slip: float = SLIPPING
 ) -> Samples:
     """All windows of the runs in `files`.
 
@@ -111,7 +113,7 @@ def load_samples(
     progress : callable, optional
         Called with a name, runs done and runs in all.
     slip : float
-        Speed loss from which a window counts as slipping.
+        Speed loss from which a window counts as slipping; `USED` for windows that laws are made from.
 
     Raises
     ------

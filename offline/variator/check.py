@@ -48,6 +48,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from offline.variator.alignment import SLIPPING
 from offline.variator.experiment import BEFORE, STEADY
 from offline.variator.heldout import HeldOut, HeldRun, Passage, Series
 
@@ -66,7 +67,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-SLIPPING = 0.05  # speed loss: macroscopic slip; what slips more has no part in the laws either (`alignment`)
 LOADED = 0.1  # |xi| from which on there is an efficiency to compare
 STILL = 0.01  # of the ratio at the start: a smaller change is measured against this
 MODELS = ("hybrid", "rigid")

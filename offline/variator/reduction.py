@@ -8,7 +8,8 @@ units.
 
 Fields. See `fields`: networks over the same scaled coordinates.
 
-Windows that slip as a whole (`alignment`) are left out, as are those of runs whose settled state does.
+Windows that slip by more than the samples were loaded for (`alignment.USED`) are left out, as are those of runs whose
+settled state does. Macroscopic slip begins before, at `alignment.SLIPPING`: no law ends where it is measured.
 
 Errors are those of runs that had no part in the weights: cross-validation leaves out a tenth of the runs at a time.
 What the full model itself scatters is the change from the window before the settled one.
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from offline.pushbelt.snapshots import CELLS, FIELDS
-from offline.variator.alignment import F_REF, Samples
+from offline.variator.alignment import F_REF, SLIPPING, Samples
 from offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, averaged, reduce_fields, trained
 from offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
 from offline.variator.pod import Basis, projection_error
@@ -192,7 +193,7 @@ def _constants(s: Samples, settled: NDArray[np.int64]) -> dict[str, float]:
         "F_ref": F_REF,
         "K_belt": 1.0 / compliance,
         "d_belt": D_BELT,
-        "xi_max": float(np.abs(s.point[:, 1]).max()),
+        "xi_max": float(np.abs(s.point[np.abs(s.values["slip"]) <= SLIPPING, 1]).max()),
         "ring_stretch": belt["l_R"] / belt["EA"],
     }
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from offline.pushbelt.snapshots import CELLS, SECTIONS
 from offline.report import _RC, _STYLE, RIGID, _grid, _svg, thin
-from offline.variator.check import LOADED, MODELS, SLIPPING, Branched, Check, Field, Figure, Settled, nrmse
+from offline.variator.alignment import SLIPPING
+from offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse
 from offline.variator.experiment import STEADY
 from rtcvt.diagram import COLOURS
 from rtcvt.documentation import figure, number, page, percent, quantity, table, text

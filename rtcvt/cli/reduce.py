@@ -29,8 +29,8 @@ def reduce(
     ratio, torque ratio, speed, clamping force and force balance: the thrust ratio, the shift rate, slip, losses, the
     largest contact forces, and all belt fields on a basis from proper orthogonal decomposition.
 
-    Errors are cross-validated: of runs that the regression has not seen. What slips as a whole is left out and
-    counted. With --held-out errors are also measured on runs of another plan, and kept in the file.
+    Errors are cross-validated: of runs that the regression has not seen. What slips by more than 12 % is left
+    out and counted. With --held-out errors are also measured on runs of another plan, and kept in the file.
 
     [bold]JSON keys:[/] runs, windows, dropped; laws: by name data, rms, median, max of the cross-validated
     error (of the logarithm, but for e), noise; fields: by name modes, kept, projection, error, error_median; heldout:
@@ -38,7 +38,7 @@ def reduce(
     """
     import numpy as np
 
-    from offline.variator.alignment import load_samples
+    from offline.variator.alignment import USED, load_samples
     from offline.variator.reduction import errors_on, figures_of
     from offline.variator.reduction import reduce as reduced
     from rtcvt.recording import require_writable
@@ -48,7 +48,7 @@ def reduce(
     others = [] if heldout is None else _runs_in(heldout)
     require_writable(output, report, figures)
     with progress_bar() as bar:
-        samples = load_samples(files, bar)
+        samples = load_samples(files, bar, slip=USED)
         reduction = reduced(samples, name or output.stem, progress=bar)
         errors = errors_on(reduction.model, load_samples(others, bar)) if others else {}
     found = figures_of(reduction) | {"heldout": errors}

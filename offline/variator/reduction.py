@@ -9,7 +9,7 @@ units.
 Fields. See `fields`: networks over the same scaled coordinates.
 
 Windows that slip by more than the samples were loaded for (`alignment.USED`) are left out, as are those of runs whose
-settled state does. Macroscopic slip begins before, at `alignment.SLIPPING`: no law ends where it is measured.
+settled state does. Errors count below `alignment.SLIPPING`, so that no law ends where it is measured.
 
 Errors are those of runs that had no part in the weights: cross-validation leaves out a tenth of the runs at a time.
 What the full model itself scatters is the change from the window before the settled one.

@@ -1,17 +1,23 @@
 """Larger-step scheme of the hybrid pushbelt model: flexible contacts and the ring linearly implicit, 1e-5 s.
 
-The laws are those of `hybrid`. What bounds the explicit step there, the springs of joints, saddles, flanks and of the
-ring, is here taken at the end of the step, linearised at its start (a Moreau step with compliant contacts):
+The laws are those of `hybrid`. What bounds the explicit step there, the springs of joints, saddles and of the ring, is
+here taken at the end of the step, linearised at its start (a Moreau step with compliant contacts):
 
     M (u+ - u) = h f(q) + G' L,    q+ = q + h u+
     L = -h (k g + (k h + d) G u+) at closed contacts,  0 at open ones              joints, saddles, ears
-    N = c (p - w)/cos(delta_0) - (c h + d)/cos(delta_0)^2 v_n+                       flanks, `flank.impulse`;
-                                                                  c h without the sheave's own approach
     A u_R+ = M u_R + h F_R(q_R) + ...,  A = M + h^2 K + h D                         ring, K of stretch and bending
 
-with the deflection w of the sheaves, the friction factors kappa and the directions of the start of the step. The
-heavy sheaves themselves take explicit steps: what their springs do over a step may depend on where they are, not on
-where their present velocity will take them, or the tilt (1e5 rad/s on a hundred flanks) becomes unstable.
+with the friction factors kappa and the directions of the start of the step. Flanks and sheaves are those of the
+explicit scheme: elements swing on their flanks at 7 kHz, a fifth of what 1e-5 s would bear, and springs at the end of
+the step would damp that six times as much as the flanks' dampers do, which is felt in the push force.
+
+Friction. A factor of the start misses what the law asks for at the end of the step, where an element that has just met
+a pulley already sticks. What it missed is a force in the next step,
+
+    T = -kappa v_T+ + missed,    missed+ = a (kappa - mu N/sqrt(|v_T+|^2 + v_mu^2)) v_T+,    N of the step
+
+with a = 1 at saddles and ears, whose slip lasts: over two steps the impulse is that of the law. At the flanks slip
+often ends within a step, and all of what was missed would drive the element back by as much as it had slid: a = 1/2.
 
 The three families are solved one after the other, each pair of bodies with one and the same impulse.
 
@@ -60,7 +66,7 @@ __all__ = ["run"]
 Array = NDArray[np.float64]
 
 _NEAR = 5.0e-5  # [m]; a joint contact that is open by more is not reached within a step
-_SLIPLESS = 1.0e12  # 1/kappa of a contact without normal force
+_LEAST = 1.0e-7  # [N s/m]; friction factor of a contact without normal force
 
 
 class Bodies(NamedTuple):
@@ -75,8 +81,8 @@ class Saddles(NamedTuple):
     """Contacts of the ring, the saddle of element i in row 2 i and its ear in row 2 i + 1.
 
     k (n,) finite element or -1; side (n,); gap (n,) [m]; element, ring (n, 2, 3), (n, 2, 8) directions, normal and
-    tangential; S (n, 3): S_nn, S_nt, S_tt; c (n, 2) impulse at rest; L (n, 2) impulse on the element [N s];
-    switched (n,) energy taken by closing or opening on the way here [J].
+    tangential; kappa (n,) friction factor [N s/m]; S (n, 3): S_nn, S_nt, S_tt; c (n, 2) impulse at rest; L (n, 2)
+    impulse on the element [N s]; switched (n,) energy taken by closing or opening on the way here [J].
     """
 
     k: NDArray[np.int64]
@@ -84,6 +90,7 @@ class Saddles(NamedTuple):
     gap: Array
     element: Array
     ring: Array
+    kappa: Array
     S: Array
     c: Array
     L: Array
@@ -168,6 +175,7 @@ def _work(m: Model) -> Work:
             gap=np.zeros(2 * N_E),
             element=np.zeros((2 * N_E, 2, 3)),
             ring=np.zeros((2 * N_E, 2, 8)),
+            kappa=np.zeros(2 * N_E),
             S=np.zeros((2 * N_E, 3)),
             c=np.zeros((2 * N_E, 2)),
             L=np.zeros((2 * N_E, 2)),
@@ -218,7 +226,7 @@ def _work(m: Model) -> Work:
 def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-5, n_p: int = 1) -> tuple[Frames, int]:
     """Run the larger-step scheme over plot steps; arguments and results as `hybrid.run`.
 
-    The memory of the last step in `State` (damper, memory) is not used and cleared.
+    What the explicit scheme keeps of the last step in `State` (damper, memory) is not used and cleared.
     """
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out, w = hybrid.frames(m, len(inputs) - 1), hybrid.scratch(m, x, n_p)
@@ -228,13 +236,12 @@ def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-5, n_p: in
         newton(m.belt, m.sheaves, w.fl, w.mx, 20)
     x.damper[:] = 0.0
     x.memory[:] = 0.0
-    soft = m.belt._replace(d_el=m.belt.d_el + dt * m.belt.c_el)
-    done = _run(m, x, w, _work(m), soft, inputs, steps, dt, out)
+    done = _run(m, x, w, _work(m), inputs, steps, dt, out)
     return out, int(done)
 
 
 @compiled
-def _run(m: Model, x: State, w: Scratch, k: Work, soft: Belt, inputs: Any, steps: int, dt: float, out: Frames) -> int:
+def _run(m: Model, x: State, w: Scratch, k: Work, inputs: Any, steps: int, dt: float, out: Frames) -> int:
     b = np.zeros(7)
     for n in range(inputs.shape[0] - 1):
         hybrid.directions(x.q, w.cs, w.sn)
@@ -243,7 +250,7 @@ def _run(m: Model, x: State, w: Scratch, k: Work, soft: Belt, inputs: Any, steps
             part = (i + 1.0) / steps
             for a in range(7):
                 b[a] = inputs[n, a] + part * (inputs[n + 1, a] - inputs[n, a])
-            step(m, x, w, k, soft, b, dt, out.work[n])
+            step(m, x, w, k, b, dt, out.work[n])
             for p in range(2):
                 for a in range(6):
                     out.pulley[n, p, a] += w.pulley[p, a] / steps
@@ -253,13 +260,12 @@ def _run(m: Model, x: State, w: Scratch, k: Work, soft: Belt, inputs: Any, steps
 
 
 @compiled
-def step(m: Model, x: State, w: Scratch, k: Work, soft: Belt, b: Any, dt: float, work: Any) -> None:
+def step(m: Model, x: State, w: Scratch, k: Work, b: Any, dt: float, work: Any) -> None:
     """One step of the larger-step scheme.
 
     Parameters
     ----------
     m, x, w, k : Model, State (updated), Scratch, Work
-    soft : the belt with d_el + dt c_el for d_el: `flank.normal_forces` then predicts the end of the step
     b : (7) boundary values; dt : step [s]
     work : (14) works of `hybrid.INPUTS` and `hybrid.LOSSES` [J]; added to
     """
@@ -274,19 +280,19 @@ def step(m: Model, x: State, w: Scratch, k: Work, soft: Belt, b: Any, dt: float,
     contact_points(m.belt, m.sheaves, x.q, w.cs, w.sn, x.s, w.fl)
     if m.coupled:
         newton(m.belt, m.sheaves, w.fl, w.mx, 1)
-    normal_forces(soft, dt, x.u, x.s, x.sd, w.fl)
+    normal_forces(m.belt, dt, x.u, x.s, x.sd, w.fl)
     for i in range(m.belt.N_E):
         for a in range(3):
             k.u_E[i, a] = x.u[i, a]
             w.f[i, a] = 0.0
     work[4] += joint_contacts(m.joint, dt, x.q, x.u, w.cs, w.sn, k.joints, w.f)
-    free_elements(m.belt, dt, x.u, w.f, x.sd, w, k.bodies)
+    free_elements(m.belt, dt, x.u, w.f, w.fl, k.bodies)
     saddle_contacts(m, dt, x, w, k.bodies, k.saddles, k.segments)
     solve_ring(m.ring, dt, x.u_R, w, k.segments)
     saddle_impulses(k)
     solve_joints(dt, k.bodies, k.joints, x.u)
     work[10] += ring_losses(m.ring, dt, w, k.segments)
-    lost_d, lost_t = saddle_losses(m.saddle, m.ring.l, dt, x.u, k, w)
+    lost_d, lost_t = saddle_losses(m.saddle, m.ring.l, dt, x, k, w)
     work[5] += lost_d
     work[6] += lost_t
     work[4] += joint_losses(dt, x.u, k, w)
@@ -396,24 +402,10 @@ def joint_contacts(J: Joint, dt: float, q: Any, u: Any, cs: Any, sn: Any, c: Joi
     return lost
 
 
-@inlined
-def approach(sd: Any, fl: Flanks, i: int, p: int) -> float:
-    """Normal velocity that the sheave's translation and tilting give its point; its turning gives none."""
-    k = fl.pulley[i]
-    n = fl.n[i, p]
-    P = fl.P[i, p]
-    tilt = sd[k, 2] * (n[0] * P[2] - n[2] * P[0]) - sd[k, 1] * (n[1] * P[2] - n[2] * P[1])
-    return float(n[2] * sd[k, 0] + tilt)
-
-
 @compiled
-def free_elements(belt: Belt, dt: float, u: Any, f: Any, sd: Any, w: Scratch, e: Bodies) -> None:
+def free_elements(belt: Belt, dt: float, u: Any, f: Any, fl: Flanks, e: Bodies) -> None:
     """Elements with their flanks: b, D^-1, and the velocity u_f under the forces `f` (N_E, 3)."""
-    fl = w.fl
     n_p = fl.pen.shape[1]
-    c = belt.c_el / n_p
-    slow = c * dt / (belt.cos_d * belt.cos_d)
-    eta = slow + belt.d_el / (n_p * belt.cos_d * belt.cos_d)
     for i in range(belt.N_E):
         A_00 = belt.m_E
         A_11 = belt.m_E
@@ -428,8 +420,7 @@ def free_elements(belt: Belt, dt: float, u: Any, f: Any, sd: Any, w: Scratch, e:
             for p in range(n_p):
                 if not fl.N[i, p] > 0.0:
                     continue
-                N = c * (fl.pen[i, p] - fl.w[i, p]) / belt.cos_d - slow * approach(sd, fl, i, p)
-                a, b, g, d, h, o, x, y, z = impulse(dt, N, eta, fl, i, p)
+                a, b, g, d, h, o, x, y, z = impulse(dt, fl, i, p)
                 A_00 += a
                 A_01 += b
                 A_02 += g
@@ -549,9 +540,9 @@ def saddle_contact(
         return
     k_h = p.k * dt + p.d
     f_n = -p.k * gap - k_h * side * v_n
-    kappa = p.mu * abs(f_n) / np.sqrt(v_t * v_t + p.v_mu * p.v_mu)
+    kappa = max(p.mu * abs(f_n) / np.sqrt(v_t * v_t + p.v_mu * p.v_mu), _LEAST)
     A_nn = 1.0 / (dt * k_h)
-    A_tt = 1.0 / (dt * kappa) if kappa > 0.0 else _SLIPLESS
+    A_tt = 1.0 / (dt * kappa)
     v = e.inverse[i]
     n_0 = v[0] * n_x + v[1] * n_y + v[2] * l_n
     n_1 = v[1] * n_x + v[3] * n_y + v[4] * l_n
@@ -568,7 +559,8 @@ def saddle_contact(
     S_nt = -A_nt * det
     S_tt = A_nn * det
     c_n = -side * p.k * gap / k_h - (n_x * e.free[i, 0] + n_y * e.free[i, 1] + l_n * e.free[i, 2])
-    c_t = -(t_x * e.free[i, 0] + t_y * e.free[i, 1] + l_t * e.free[i, 2])
+    c_t = x.missed[i, 6 + o - 2 * i] / kappa - (t_x * e.free[i, 0] + t_y * e.free[i, 1] + l_t * e.free[i, 2])
+    c.kappa[o] = kappa
     c.k[o] = k
     c.side[o] = side
     c.gap[o] = gap
@@ -1121,8 +1113,8 @@ def ring_losses(R: Ring, dt: float, w: Scratch, g: Segments) -> float:
 
 
 @compiled
-def saddle_losses(p: Saddle, l: float, dt: float, u: Any, k: Work, w: Scratch) -> Any:  # noqa: E741
-    """Forces of saddles and ears to `w.N_saddle`; works lost in their dampers and in friction [J]."""
+def saddle_losses(p: Saddle, l: float, dt: float, x: State, k: Work, w: Scratch) -> Any:  # noqa: E741
+    """Forces of saddles and ears to `w.N_saddle`, missed friction; works lost in their dampers and in friction [J]."""
     c = k.saddles
     lost_d = 0.0
     lost_t = 0.0
@@ -1133,19 +1125,25 @@ def saddle_losses(p: Saddle, l: float, dt: float, u: Any, k: Work, w: Scratch) -
         for o in range(2 * i, 2 * i + 2):
             lost_d += c.switched[o]
             f = c.k[o]
+            x.missed[i, 6 + o - 2 * i] = 0.0
             if f < 0:
                 continue
             nodal(w.rate[f], l, y_)
             v_n = 0.0
             v_t = 0.0
+            slip = 0.0
             for a in range(3):
-                mean = 0.5 * (k.u_E[i, a] + u[i, a])
+                mean = 0.5 * (k.u_E[i, a] + x.u[i, a])
                 v_n += c.element[o, 0, a] * mean
                 v_t += c.element[o, 1, a] * mean
+                slip += c.element[o, 1, a] * x.u[i, a]
             for a in range(8):
                 mean = 0.5 * (y_[a] + k.segments.y[f, a])
                 v_n -= c.ring[o, 0, a] * mean
                 v_t -= c.ring[o, 1, a] * mean
+                slip -= c.ring[o, 1, a] * k.segments.y[f, a]
+            kappa = p.mu * abs(c.L[o, 0]) / (dt * np.sqrt(slip * slip + p.v_mu * p.v_mu))
+            x.missed[i, 6 + o - 2 * i] = (c.kappa[o] - kappa) * slip
             elastic = -p.k * c.gap[o]
             if c.gap[o] > 0.0:
                 elastic = 0.0
@@ -1177,12 +1175,10 @@ def joint_losses(dt: float, u: Any, k: Work, w: Scratch) -> float:
 
 @compiled
 def flank_forces(belt: Belt, dt: float, x: State, w: Scratch, u_E: Any) -> None:
-    """Normal forces, reactions on the sheaves and powers of the flanks after the step."""
+    """Reactions on the sheaves, powers and missed friction of the flanks after the step."""
     fl = w.fl
     n_p = fl.pen.shape[1]
     c = belt.c_el / n_p
-    slow = c * dt / (belt.cos_d * belt.cos_d)
-    eta = slow + belt.d_el / (n_p * belt.cos_d * belt.cos_d)
     for p in range(2):
         for a in range(4):
             w.reaction[p, a] = 0.0
@@ -1193,6 +1189,7 @@ def flank_forces(belt: Belt, dt: float, x: State, w: Scratch, u_E: Any) -> None:
             fl.force[i, a] = 0.0
         pulley = fl.pulley[i]
         if pulley < 0:
+            fl.missed[i, :6] = 0.0
             continue
         a_x, a_y, a_z = axis(x.s, pulley)
         u_0 = x.u[i, 0]
@@ -1202,16 +1199,23 @@ def flank_forces(belt: Belt, dt: float, x: State, w: Scratch, u_E: Any) -> None:
         m_1 = 0.5 * (u_E[i, 1] + u_1)
         m_2 = 0.5 * (u_E[i, 2] + u_2)
         for p in range(n_p):
+            missed = fl.missed[i, 3 * p : 3 * p + 3]
             if not fl.N[i, p] > 0.0:
                 w.flank_power[pulley, 2] += released(c, belt.cos_d, fl, i, p, m_0, m_1, m_2)
+                missed[:] = 0.0
                 continue
-            v = fl.v[i, p]
-            v_x = u_0 - u_2 * fl.arm[i, p, 1] - v[0] - 0.5 * dt * v[3]
-            v_y = u_1 + u_2 * fl.arm[i, p, 0] - v[1] - 0.5 * dt * v[4]
-            v_z = -v[2] - 0.5 * dt * v[5]
-            v_n = fl.n[i, p, 0] * v_x + fl.n[i, p, 1] * v_y + fl.n[i, p, 2] * v_z
-            fl.N[i, p] = c * (fl.pen[i, p] - fl.w[i, p]) / belt.cos_d - slow * approach(x.sd, fl, i, p) - eta * v_n
             point_force(
                 c, belt.cos_d, 0.5 * dt, a_x, a_y, a_z, fl, i, p, u_0, u_1, u_2, m_0, m_1, m_2,
                 w.reaction[pulley], w.flank_power[pulley],
             )  # fmt: skip
+            n = fl.n[i, p]
+            v = fl.v[i, p]
+            v_x = u_0 - u_2 * fl.arm[i, p, 1] - v[0] - 0.5 * dt * v[3]
+            v_y = u_1 + u_2 * fl.arm[i, p, 0] - v[1] - 0.5 * dt * v[4]
+            v_z = -v[2] - 0.5 * dt * v[5]
+            v_n = n[0] * v_x + n[1] * v_y + n[2] * v_z
+            slip = max(v_x * v_x + v_y * v_y + v_z * v_z - v_n * v_n, 0.0)
+            excess = 0.5 * (fl.kappa[i, p] - belt.mu * fl.N[i, p] / np.sqrt(slip + belt.v_mu * belt.v_mu))
+            missed[0] = excess * (v_x - n[0] * v_n)
+            missed[1] = excess * (v_y - n[1] * v_n)
+            missed[2] = excess * (v_z - n[2] * v_n)

@@ -28,7 +28,8 @@ Velocity update (secant-implicit): kappa is taken at the old velocity, v_T at th
     (M + 2 h sum kappa G' (1 - n n') G) u+ = M u + h f + 2 h sum G' (N n + kappa (1 - n n') v_sheave),
 
 a symmetric positive definite 3x3 system per element; the axial forces of its two flanks cancel. Friction then takes
-energy out at every step size. The sheave receives the opposite of the force on one flank.
+energy out at every step size. The sheave receives the opposite of the force on one flank. A scheme of larger steps
+gives a step the friction that the one before it `missed`; in the explicit scheme it is zero.
 
 Energy. A flank that leaves a sheave faster than c (p - w)/d is let go while it is still pressed in: the damper holds
 back the whole elastic force, and takes what the spring still gives (`released`).
@@ -58,6 +59,7 @@ class Flanks(NamedTuple):
     per slip speed [N s/m]; phi (N_E, n_p, 2) cosine and sine of the azimuth; arm (N_E, n_p, 2) point from the centre
     of gravity, P (N_E, n_p, 3) from the apex [m], n (N_E, n_p, 3) normal into the element, all in the inertial frame;
     v (N_E, n_p, 6) velocity of the sheave there and what its turning adds to it per second [m/s, m/s^2];
+    missed (N_E, 8) friction besides -kappa v_T [N], of point p in the columns 3 p to 3 p + 2, of the ring in 6 and 7;
     force (N_E, 3) sums per flank on the element [N]: normal, friction in the direction of travel, friction outwards.
     """
 
@@ -72,6 +74,7 @@ class Flanks(NamedTuple):
     P: NDArray[np.float64]
     n: NDArray[np.float64]
     v: NDArray[np.float64]
+    missed: NDArray[np.float64]
     force: NDArray[np.float64]
 
 
@@ -89,6 +92,7 @@ def flanks(N_E: int, n_p: int) -> Flanks:
         P=np.zeros((N_E, n_p, 3)),
         n=np.zeros((N_E, n_p, 3)),
         v=np.zeros((N_E, n_p, 6)),
+        missed=np.zeros((N_E, 8)),
         force=np.zeros((N_E, 3)),
     )
 
@@ -276,11 +280,10 @@ def normal_forces(belt, dt, u, s, sd, fl):
 
 
 @inlined
-def impulse(dt, N, eta, fl, i, p):
+def impulse(dt, fl, i, p):
     """Impulse of both flanks at one point over the step `dt`, linear in the velocity after it: b - A u+.
 
-    The normal force is ``N - eta v_n`` with the normal velocity v_n after the step, the friction factor that of
-    `normal_forces`.
+    Normal force and friction factor are those of `normal_forces`.
 
     Returns
     -------
@@ -298,13 +301,12 @@ def impulse(dt, N, eta, fl, i, p):
     s_x = v[0] + c_x
     s_y = v[1] + c_y
     k = 2.0 * dt * fl.kappa[i, p]
-    h = 2.0 * dt * eta - k
-    normal = 2.0 * dt * N + h * (n_x * s_x + n_y * s_y + n_z * (v[2] + c_z))
-    b_x = k * s_x + normal * n_x
-    b_y = k * s_y + normal * n_y
-    T_xx = k + h * n_x * n_x
-    T_xy = h * n_x * n_y
-    T_yy = k + h * n_y * n_y
+    normal = 2.0 * dt * fl.N[i, p] - k * (n_x * s_x + n_y * s_y + n_z * (v[2] + c_z))
+    b_x = k * s_x + normal * n_x + 2.0 * dt * fl.missed[i, 3 * p]
+    b_y = k * s_y + normal * n_y + 2.0 * dt * fl.missed[i, 3 * p + 1]
+    T_xx = k - k * n_x * n_x
+    T_xy = -k * n_x * n_y
+    T_yy = k - k * n_y * n_y
     g_x = T_xy * r_x - T_xx * r_y
     g_y = T_yy * r_x - T_xy * r_y
     return T_xx, T_xy, g_x, T_yy, g_y, r_x * g_y - r_y * g_x, b_x, b_y, r_x * b_y - r_y * b_x
@@ -381,7 +383,7 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
         for p in range(n_p):
             if fl.N[i, p] == 0.0:
                 continue
-            a, b, c, d, e, g, x, y, z = impulse(dt, fl.N[i, p], 0.0, fl, i, p)
+            a, b, c, d, e, g, x, y, z = impulse(dt, fl, i, p)
             A_00 += a
             A_01 += b
             A_02 += c
@@ -449,9 +451,9 @@ def point_force(stiffness, cos_d, lag, a_x, a_y, a_z, fl, i, p, w_0, w_1, w_2, m
     v_y = w_1 + w_2 * r_x - v[1] - lag * v[4]
     v_z = -v[2] - lag * v[5]
     v_n = n_x * v_x + n_y * v_y + n_z * v_z
-    T_x = -kappa * (v_x - n_x * v_n)
-    T_y = -kappa * (v_y - n_y * v_n)
-    T_z = -kappa * (v_z - n_z * v_n)
+    T_x = fl.missed[i, 3 * p] - kappa * (v_x - n_x * v_n)
+    T_y = fl.missed[i, 3 * p + 1] - kappa * (v_y - n_y * v_n)
+    T_z = fl.missed[i, 3 * p + 2] - kappa * (v_z - n_z * v_n)
     F_x = N * n_x + T_x
     F_y = N * n_y + T_y
     F_z = N * n_z + T_z

@@ -106,8 +106,9 @@ class State(NamedTuple):
     q, u (N_E, 3) elements: x, y, phi of the centre of gravity and their rates; q_R, u_R (N_B, 5) ring nodes: x, y, phi,
     c_L, c_R; s_R (N_E) arc coordinate of each saddle on the ring [finite elements]; s, sd (2, 4) sheaves of pulley I
     and O: z, two tilts, rotation; z (2, 2 n_k + 1), r (2) deflection and mean radius of the coupled law; damper
-    (N_E, 6) and memory (N_E, 8) what the losses need of the last step; ring (1) speed of the ring of the secondary's
-    damper. Lengths in m, angles in rad, SI rates.
+    (N_E, 6) and memory (N_E, 8) what the losses need of the last step, in the explicit scheme; missed (N_E, 8) friction
+    [N] that the last step left out, in the larger-step scheme: on a flank at its first and second point (x, y, z each),
+    at saddle and ear; ring (1) speed of the ring of the secondary's damper. Lengths in m, angles in rad, SI rates.
     """
 
     q: Array
@@ -121,6 +122,7 @@ class State(NamedTuple):
     r: Array
     damper: Array
     memory: Array
+    missed: Array
     ring: Array
 
 
@@ -201,6 +203,7 @@ def state(q: Array, u: Array, q_R: Array, u_R: Array, s_R: Array, s: Array, sd: 
         r=np.zeros(2),
         damper=np.zeros((N_E, 6)),
         memory=np.zeros((N_E, element_ring.N_MEMORY)),
+        missed=np.zeros((N_E, 8)),
         ring=np.array([sd[1, 3]]),
     )
 
@@ -252,7 +255,7 @@ def scratch(m: Model, x: State, n_p: int) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for the extended one."""
     N_E, N_B = m.belt.N_E, m.belt.N_B
     return Scratch(
-        fl=flanks(N_E, n_p),
+        fl=flanks(N_E, n_p)._replace(missed=x.missed),
         mx=maxwell.maxwell((x.z.shape[1] - 1) // 2, N_E * n_p)._replace(z=x.z, r=x.r),
         cs=np.zeros(N_E),
         sn=np.zeros(N_E),
@@ -298,6 +301,7 @@ def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-6, n_p: in
     """
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
+    x.missed[:] = 0.0
     done = _run(m, x, scratch(m, x, n_p), inputs, steps, dt, out)
     return out, int(done)
 
@@ -344,7 +348,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, work: Any) -> None:
     """
     # one look at each record: every access to a field of a large record is dear to compile
     belt, sheaves, J, p, R, unilateral, coupled, shaft = m
-    q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, turning = x
+    q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, _, turning = x
     fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, F_R, tension, N_joint, N_saddle, reaction, loss, pulley, power = w
     move_elements(q, u, cs, sn, dt)
     move_ring(q_R, u_R, cs_R, sn_R, dt)
@@ -396,7 +400,7 @@ def _copy2(a: Any, b: Any) -> None:
 def frame(m: Model, x: State, w: Scratch, n: int, out: Frames) -> bool:
     """Write frame n; whether the belt is where it should be."""
     belt, sheaves, J, p, R, unilateral, coupled, _ = m
-    q, u, q_R, u_R, s_R, s, sd, z, _, _, _, _ = x
+    q, u, q_R, u_R, s_R, s, sd, z, _, _, _, _, _ = x
     fl, mx, cs, sn, _, _, shape, _, _, _, _, tension, N_joint, N_saddle, _, _, _, _ = w
     _copy2(q, out.q[n])
     _copy2(u, out.u[n])

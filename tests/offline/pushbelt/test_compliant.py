@@ -149,6 +149,40 @@ def test_scheme_converges_to_the_explicit_one():
     assert error[2] < 2e-2  # of 11 m/s, while the start still swings
 
 
+def test_friction_that_a_step_missed_is_what_the_law_asks_for_at_its_end():
+    m, x = fresh("MED", 2)
+    b, dt = m.belt, 1e-5
+    values = inputs("MED", 2, 1e-3, 10)
+    compliant.run(m, x, values, 10)
+    w, k = hybrid.scratch(m, x, 1), compliant._work(m)
+    hybrid.directions(x.q, w.cs, w.sn)
+    hybrid.directions(x.q_R, w.cs_R, w.sn_R)
+    before = x.missed.copy()
+    compliant.step(m, x, w, k, values[0], dt, np.zeros(14))
+
+    fl = w.fl
+    pressed = fl.N[:, 0] > 0.0
+    assert 60 < pressed.sum() < 160
+    u, arm, n, v = (a[pressed] for a in (x.u, fl.arm[:, 0], fl.n[:, 0], fl.v[:, 0]))
+    slip = np.stack([u[:, 0] - u[:, 2] * arm[:, 1], u[:, 1] + u[:, 2] * arm[:, 0], np.zeros(len(u))], axis=1)
+    slip -= v[:, :3] + 0.5 * dt * v[:, 3:]
+    slip -= np.sum(n * slip, axis=1, keepdims=True) * n
+    law = -b.mu * fl.N[pressed] * slip / np.sqrt(np.sum(slip**2, axis=1, keepdims=True) + b.v_mu**2)
+    np.testing.assert_allclose(x.missed[pressed, :3], 0.5 * (law + fl.kappa[pressed] * slip), rtol=1e-6, atol=1e-8)
+    assert not x.missed[~pressed, :6].any()
+
+    c = k.saddles
+    closed = np.flatnonzero(c.k >= 0)
+    slip = np.sum(c.element[closed, 1] * x.u[closed // 2], axis=1)
+    slip -= np.sum(c.ring[closed, 1] * k.segments.y[c.k[closed]], axis=1)
+    law = -m.saddle.mu * np.abs(c.L[closed, 0]) / dt * slip / np.sqrt(slip**2 + m.saddle.v_mu**2)
+    missed = x.missed[:, 6:].ravel()
+    np.testing.assert_allclose(missed[closed], law + c.kappa[closed] * slip, rtol=1e-6, atol=1e-8)
+    # friction of the step is -kappa v_t and what the one before missed, but for what the joints change in v_t
+    applied = c.L[closed, 1] / dt - before[:, 6:].ravel()[closed]
+    assert np.median(np.abs(applied + c.kappa[closed] * slip)) < 0.1 * np.median(np.abs(law))
+
+
 def test_runs_repeat_bit_by_bit_and_continue():
     b = inputs("OD", 0, 4e-4, 4)
     m, x = fresh("OD", 0)

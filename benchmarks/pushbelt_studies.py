@@ -2,7 +2,7 @@
 
 energy       what is unaccounted for over a revolution, both schemes, with and without load
 schemes      thrust ratio, tension and peaks of both schemes and of half their steps, MED and LOW, five revolutions
-ensemble     the same in OD, over independent starts
+ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
 sensitivity  thrust ratio of OD and LOW over one parameter
 threads      cost of dividing work of a few microseconds between two threads
 """
@@ -122,22 +122,31 @@ def schemes() -> None:
 
 
 def ensemble() -> None:
-    """OD from four starts, four revolutions each after two of settling; the standard error is that of the starts."""
-    m, x, values, revolution = start("OD", 0)
-    found: dict[tuple[str, int], list[NDArray[np.float64]]] = {}
-    for seed in range(4):
-        for scheme, finer in (("explicit", 2), ("larger-step", 1), ("explicit", 1), ("larger-step", 2)):
+    """OD from eight starts, four revolutions each after two of settling; the standard error is that of the starts."""
+    b = belt(UNIT)
+    damped = {name: 8.0 * getattr(b, name) for name in ("d_R", "d_T", "d_B", "d_PH")}
+    found: dict[str, list[NDArray[np.float64]]] = {}
+    for seed in range(8):
+        for scheme, finer, changes in (
+            ("explicit", 1, {}),
+            ("explicit", 2, {}),
+            ("explicit", 2, damped),
+            ("larger-step", 1, {}),
+            ("larger-step", 2, {}),
+        ):
+            m, x, values, revolution = start("OD", 0, **changes)
             y = kicked(x, seed)
             go(scheme, m, y, values, 2 * revolution, finer)
             rows = np.array([quantities(scheme, finer, m, y, values, revolution) for _ in range(4)])
-            found.setdefault((scheme, finer), []).append(rows.mean(axis=0))
-            print(f"{scheme} / {finer}, start {seed}:", np.round(found[scheme, finer][-1], 4), flush=True)
-    print("percent of the explicit scheme with half its step:", COLUMNS)
-    reference = np.mean(found["explicit", 2], axis=0)
-    for (scheme, finer), members in found.items():
+            name = f"{scheme} / {finer}{', joints damped eightfold' if changes else ''}"
+            found.setdefault(name, []).append(rows.mean(axis=0))
+            print(f"{name}, start {seed}:", np.round(rows.mean(axis=0), 4), "push I", np.round(rows[:, 5]), flush=True)
+    print("percent of the explicit scheme:", COLUMNS)
+    reference = np.mean(found["explicit / 1"], axis=0)
+    for name, members in found.items():
         error = np.std(members, axis=0, ddof=1) / np.sqrt(len(members)) / reference
         mean = np.mean(members, axis=0) / reference - 1
-        print(f"{scheme} / {finer}", np.round(100 * mean, 2), "+-", np.round(100 * error, 2))
+        print(name, np.round(100 * mean, 2), "+-", np.round(100 * error, 2))
 
 
 def sensitivity() -> None:

@@ -191,7 +191,7 @@ def test_runs_repeat_bit_by_bit_and_continue():
     assert done == 4
     compliant.run(m, y, b[:3], 10)
     compliant.run(m, y, b[2:], 10)
-    for one, other in zip(x[:9], y[:9], strict=True):
+    for one, other in zip(x, y, strict=True):
         np.testing.assert_array_equal(one, other)
     assert np.isfinite(out.work).all()
 

@@ -98,7 +98,7 @@ def test_joint_impulses_obey_the_law_and_conserve_momentum(closed_chain):
     hybrid.directions(x.q, w.cs, w.sn)
     c, e = k.joints, k.bodies
     f = np.zeros((N_E, 3))
-    compliant.joint_contacts(m.joint, dt, x.q, x.u, w.cs, w.sn, c, f)
+    compliant.joint_contacts(m.belt, m.joint, dt, x.q, x.u, w.cs, w.sn, c, f)
     n = int(c.n[0])
     rocking = np.flatnonzero(c.kind[:n] == 0)
     c.gap[rocking] -= 2e-5
@@ -125,12 +125,32 @@ def test_joint_impulses_obey_the_law_and_conserve_momentum(closed_chain):
         applied[i] += c.row[a, :3] * c.L[a]
         applied[j] += c.row[a, 3:] * c.L[a]
         rate = c.row[a, :3] @ u[i] + c.row[a, 3:] @ u[j]
-        law = -dt * (c.k[a] * c.gap[a] + (c.k[a] * dt + c.d[a]) * rate)
+        law = -dt * (c.k[a] * c.gap[a] + c.d[a] * rate)
         assert c.L[a] == 0.0 or c.L[a] == pytest.approx(law, rel=1e-6, abs=1e-9)
     np.testing.assert_allclose(momentum, applied, atol=1e-9)
     np.testing.assert_allclose(applied[:, :2].sum(0), 0.0, atol=1e-9)
     turn = x.q[:, 0] * applied[:, 1] - x.q[:, 1] * applied[:, 0] + applied[:, 2]
     assert abs(turn.sum()) < 1e-9 * np.abs(turn).sum() + 1e-12
+
+
+def test_joints_are_implicit_only_where_an_explicit_step_would_not_be_stable():
+    m, x = fresh("MED", 2)
+    b, J = m.belt, m.joint
+    w, k = hybrid.scratch(m, x, 1), compliant._work(m)
+    hybrid.directions(x.q, w.cs, w.sn)
+    c = k.joints
+    for dt in (5e-7, 2e-6, 1e-5):
+        compliant.joint_contacts(b, J, dt, x.q, x.u, w.cs, w.sn, c, np.zeros((b.N_E, 3)))
+        n = int(c.n[0])
+        rocking = np.flatnonzero(c.kind[:n] == 0)
+        assert rocking.size == b.N_E
+        # a chain of N_E such contacts: highest frequency by the inverse masses of the two elements that each one meets
+        M = np.array([1 / b.m_E, 1 / b.m_E, 1 / b.J_E] * 2)
+        z = [2.0 * dt**2 * J.k_R * row @ (M * row) for row in c.row[rocking]]
+        theta = (c.d[rocking] - J.d_R) / (J.k_R * dt)
+        np.testing.assert_allclose(theta, np.maximum(0.0, 1.0 - 2.0 / np.array(z)), atol=1e-9)
+        assert np.all(np.array(z) * (1.0 - 2.0 * theta) < 4.0)  # stable
+        assert (dt > 3e-6) == np.any(theta > 0.0)
 
 
 def test_scheme_converges_to_the_explicit_one():

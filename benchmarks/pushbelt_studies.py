@@ -3,6 +3,7 @@
 energy       what is unaccounted for over a revolution, both schemes, with and without load
 schemes      thrust ratio, tension and peaks of both schemes and of half their steps, MED and LOW, five revolutions
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
+points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
 sensitivity  thrust ratio of OD and LOW over one parameter
 threads      cost of dividing work of a few microseconds between two threads
 """
@@ -18,7 +19,9 @@ from numpy.typing import NDArray
 from offline.pushbelt import compliant, hybrid
 from offline.pushbelt.hybrid import Frames, Model, State
 from offline.pushbelt.initial import start_state
-from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, boundary_at, load_parameters, sheaves
+from offline.pushbelt.snapshots import snapshots
+from offline.variator.experiment import Run, start_of
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
@@ -149,6 +152,44 @@ def ensemble() -> None:
         print(name, np.round(100 * mean, 2), "+-", np.round(100 * error, 2))
 
 
+def points() -> None:
+    """Means over five revolutions after twelve, and over three before; steps of at most 0.1 mm/v, and half of that."""
+    b, s = belt(UNIT), sheaves(UNIT)
+    m = hybrid.model(b, s)
+    for i, rpm, xi, F_O in (
+        (0.47, 6000, 0.3, 15e3),
+        (0.6, 4500, -0.2, 12e3),
+        (1.0, 6000, 0.4, 15e3),
+        (2.0, 6000, 0.4, 20e3),
+        (0.6, 1500, 0.5, 12e3),
+        (1.8, 1500, 0.5, 20e3),
+        (1.6, 900, 0.6, 25e3),
+    ):
+        omega_I = rpm * np.pi / 30
+        where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0, travel=0.0)
+        start, M_O = start_of(b, s, where)
+        values = np.array([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O])
+        v = np.hypot(start.u[:, 0], start.u[:, 1]).mean()
+        revolution = round(b.N_E * b.t_R / v / PLOT)
+        larger = int(np.ceil(v / 10.0))
+        for scheme, finer in (("explicit", 1), ("larger-step", larger), ("larger-step", 2 * larger)):
+            x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
+            rows = []
+            for _ in range(17):
+                out = go(scheme, m, x, values, revolution, finer)
+                radius = snapshots(m, out, PLOT / (finer * SCHEMES[scheme][1])).radius - b.h_off
+                ratio, speed = np.mean(radius[:, 1] / radius[:, 0]), out.sd[:, :, 3].mean(axis=0)
+                loss = out.work[:, len(hybrid.INPUTS) :].sum() / (revolution * PLOT)
+                rows.append([thrust_ratio(out), 1.0 - ratio * speed[1] / speed[0], loss])
+            thrust, slip, loss = np.mean(rows[-5:], axis=0)
+            before, slid, lost = np.mean(rows[-8:-5], axis=0)
+            print(
+                f"i {i}, {v:.1f} m/s, xi {xi}, {F_O / 1e3:.0f} kN, {scheme} / {finer}: thrust ratio {thrust:.4f} "
+                f"({before:.4f} before), slip {slip:.2%} ({slid:.2%}), losses {loss:.0f} W ({lost:.0f})",
+                flush=True,
+            )
+
+
 def sensitivity() -> None:
     """Thrust ratio of three revolutions, the first 0.3 left out."""
     c_el = belt(UNIT).c_el
@@ -209,6 +250,5 @@ def threads() -> None:
 
 
 if __name__ == "__main__":
-    {"energy": energy, "schemes": schemes, "ensemble": ensemble, "sensitivity": sensitivity, "threads": threads}[
-        sys.argv[1]
-    ]()
+    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, threads)}
+    studies[sys.argv[1]]()

@@ -74,8 +74,10 @@ def test_ring_step_equals_the_dense_linearly_implicit_one():
         Y[7, 5 * e + 3 : 5 * e + 5] = 256 / 9, -256 / 9
         stretch = Y[2] + (G4 @ (s[7:11] / l)) @ Y[4:]
         A += dt * (R.EA * dt + R.d_axial) / l * np.outer(stretch, stretch)
-        A += dt * (R.EI * dt + R.d_bend) / l**3 * Y[4:].T @ B4 @ Y[4:]
-        A += dt * dt * w.tension[e] / l * Y[4:].T @ G4 @ Y[4:]
+        bending = max(0.0, 0.5 - 0.9 * R.d_bend / (R.EI * dt))
+        tension = max(0.0, 0.5 - 1.8 * R.m * l / (32.24 * w.tension[e] * dt**2))
+        A += dt * (bending * R.EI * dt + R.d_bend) / l**3 * Y[4:].T @ B4 @ Y[4:]
+        A += tension * dt * dt * w.tension[e] / l * Y[4:].T @ G4 @ Y[4:]
         Z = np.zeros((8, n))  # contacts: in the rates of the nodes
         Z[:3, 5 * e : 5 * e + 3] = Z[3:6, 5 * j : 5 * j + 3] = np.eye(3)
         Z[6:] = Y[6:]
@@ -87,6 +89,45 @@ def test_ring_step_equals_the_dense_linearly_implicit_one():
     compliant.solve_ring(R, dt, x.u_R, w, g)
     np.testing.assert_allclose(x.u_R.ravel(), expected, rtol=1e-6, atol=1e-7)
     np.testing.assert_allclose(g.y[7], maps[7] @ expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("N_B", [52, 104, 208])
+def test_ring_is_implicit_only_where_an_explicit_step_would_not_be_stable(N_B):
+    """A u+ = M u - h K (q + h u), A = M + h D, is stable if 4 M + 2 h D - h^2 K has no negative eigenvalue."""
+    m, st = start("MED", 2, N_B=N_B)
+    R, n = m.ring, 5 * N_B
+    x = hybrid.state(st.q, st.u, st.q_R, st.u_R, st.s_R, st.s, st.sd, len(m.sheaves.A) - 1)
+    w, k = hybrid.scratch(m, x, 1), compliant._work(m)
+
+    def force(q):
+        cs, sn = np.cos(q[:, 2]), np.sin(q[:, 2])
+        ring_model.shape_of(R, q, cs, sn, w.shape)
+        ring_model.forces(R, w.shape, k.rest, w.load, w.F_R, w.tension)
+        return w.F_R.ravel().copy()
+
+    M = np.tile([R.m, R.m, R.J, R.m_c, R.m_c], N_B)
+    scale = 1.0 / np.sqrt(np.outer(M, M))
+    for stretch in (0.0, 0.002):  # a tension of MED, 2 kN, and 14 kN
+        q = x.q_R.copy()
+        q[:, :2] *= 1.0 + stretch
+        K = np.empty((n, n))
+        for a, step in enumerate(np.tile([1e-9, 1e-9, 1e-7, 1e-9, 1e-9], N_B)):
+            ahead, behind = q.copy(), q.copy()
+            ahead.flat[a] += step
+            behind.flat[a] -= step
+            K[a] = (force(behind) - force(ahead)) / (2.0 * step)
+        force(q)
+        for dt in (1e-6, 1e-5):
+            columns = np.empty((n, n))
+            for a in range(n):
+                for part in (k.segments.H, k.segments.r, x.u_R, w.F_R):
+                    part[:] = 0.0
+                w.F_R.flat[a] = 1.0 / dt
+                compliant.solve_ring(R, dt, x.u_R, w, k.segments)
+                columns[a] = x.u_R.ravel()
+            rest = np.diag(2.0 * M) + 2.0 * np.linalg.inv(columns) - dt**2 * K
+            assert np.linalg.eigvalsh(rest * scale)[0] > 0.0, (dt, stretch)
+            assert dt > 1e-6 or compliant.stiff(R, dt, w.tension[0])[1:] == (dt * R.d_bend / R.l**3, 0.0)
 
 
 @pytest.mark.parametrize("closed_chain", [True, False])

@@ -302,7 +302,9 @@ def step(m: Model, x: State, w: Scratch, k: Work, b: Any, dt: float, work: Any) 
     solve_ring(m.ring, dt, x.u_R, w, k.segments)
     saddle_impulses(k)
     solve_joints(dt, k.bodies, k.joints, x.u)
-    work[10] += ring_losses(m.ring, dt, w, k.segments)
+    lost_axial, lost_bending = ring_losses(m.ring, dt, w, k.segments)
+    work[10] += lost_axial
+    work[11] += lost_bending
     lost_d, lost_t = saddle_losses(m.saddle, m.ring.l, dt, x, k, w)
     work[5] += lost_d
     work[6] += lost_t
@@ -1090,9 +1092,10 @@ def substitute(e: Bodies, c: Joints, cut: int, u: Any) -> None:
 
 
 @compiled
-def ring_losses(R: Ring, dt: float, w: Scratch, g: Segments) -> float:
-    """Tension at the end of the step; work lost in the ring [J]."""
-    lost = 0.0
+def ring_losses(R: Ring, dt: float, w: Scratch, g: Segments) -> Any:
+    """Tension at the end of the step; works lost in the ring's stretch and in its bending [J]."""
+    lost_axial = 0.0
+    lost_bending = 0.0
     for k in range(R.N_B):
         shape = w.shape[k]
         rate = w.rate[k]
@@ -1114,18 +1117,18 @@ def ring_losses(R: Ring, dt: float, w: Scratch, g: Segments) -> float:
         m_b = 0.5 * (w_b + rate[8])
         s_ = 0.5 * (d_x + rate[2]) * shape[NY] - 0.5 * (d_y + rate[3]) * shape[NX]
         s_ += gl * m_l + gr * m_r + ga * m_a + gb * m_b
-        lost += ax * s * s_
-        lost += be * (
+        lost_axial += ax * s * s_
+        lost_bending += be * (
             m_l * (4.0 * w_l + 2.0 * w_r) + m_r * (4.0 * w_r + 2.0 * w_l) + 0.8 * m_a * w_a + 4.0 / 7.0 * m_b * w_b
         )
-        lost += (te / R.l) * (
+        lost_bending += (te / R.l) * (
             m_l * (2.0 / 15.0 * w_l - w_r / 30.0 + w_a / 30.0 + w_b / 70.0)
             + m_r * (2.0 / 15.0 * w_r - w_l / 30.0 - w_a / 30.0 + w_b / 70.0)
             + m_a * ((w_l - w_r) / 30.0 + 2.0 / 105.0 * w_a)
             + m_b * ((w_l + w_r) / 70.0 + 2.0 / 315.0 * w_b)
         )
         w.tension[k] += (R.EA * dt + R.d_axial) / R.l * s
-    return lost
+    return lost_axial, lost_bending
 
 
 @compiled

@@ -266,6 +266,7 @@ def test_energy_balance_and_axial_momentum():
     error, losses, throughput = hybrid.residual(out)
     assert abs(error) < 1e-3 * throughput
     assert abs(error) < 0.05 * losses
+    assert np.all(out.work[:, len(hybrid.INPUTS) :].sum(axis=0) >= 0.0)
     # axial: m z'' = contact - clamping - d_z z', over the frames
     change = m.sheaves.m * (out.sd[-1, 1, 0] - out.sd[0, 1, 0])
     impulse = np.sum(out.pulley[1:, 1, 0] - out.pulley[1:, 1, 1]) * 1e-4

@@ -15,10 +15,11 @@ Joints have theta = max(0, 1 - 2/z), z = 2 h^2 k G M^-1 G', the square of a chai
 which an explicit step bears up to 4. What theta adds damps the elements' impacts: with theta = 1 a belt at 45 m/s has,
 even with h = 2.2e-6 s, a thrust ratio 2.7 % too high. Saddles and ears have theta = 1.
 
-Bending of the ring and tension against bending are implicit in the share theta that keeps (1 - 2 theta) h^2 K below
-the dampers' 2 h D (bending) and the masses' 4 M (tension, 32 T/(rhoA l^2) at most): with 104 nodes none of the bending,
-and none of a tension below 11 kN. What theta adds is damping: all of both damps the ring 2.5 times as much as its own
-dampers do, and slow belts next to macro-slip slip half as much as they should; with 0.15 of both a tenth less.
+Bending of the ring and tension against bending have theta = max(0, 1 - 0.75/z), where an explicit step bears z < 1, by
+the ring's dampers z = h EI/(2 d), by its masses z = 8 h^2 T/(rhoA l^2). With 104 nodes bending has none, tension none
+below 9.7 kN. What theta adds is damping: with theta = 1 the ring is damped 2.5 times as much as by its own dampers, and
+slow belts next to macro-slip slip half as much as they should; with theta = 0.15 a tenth less. A theta just large
+enough for stability, (1 - 0.9/z)/2, lets a finer ring rattle: 208 nodes lose a fifth of all that is lost in LOW.
 
 Friction. A factor of the start misses what the law asks for at the end of the step, where an element that has just met
 a pulley already sticks. What it missed is a force in the next step,
@@ -76,7 +77,7 @@ Array = NDArray[np.float64]
 
 _NEAR = 5.0e-5  # [m]; a joint contact that is open by more is not reached within a step
 _STRING = 32.24  # largest square of the frequencies of a string of finite elements, over T/(rhoA l^2)
-_MARGIN = 0.9  # part of the ring's masses and dampers that bear the explicit share of its stiffness
+_EXPLICIT = 0.75  # of the stiffness that the ring's dampers or masses bear in an explicit step
 _LEAST = 1.0e-7  # [N s/m]; friction factor of a contact without normal force
 
 
@@ -634,8 +635,8 @@ def stiff(R: Ring, dt: float, T: float) -> Any:
     """Implicit factors of one finite element: of the stretch rate, of the bending form, of the tension forms."""
     W = max(T, 1.0)
     # the implicit shares theta of bending and tension
-    bending = max(0.0, 0.5 - _MARGIN * R.d_bend / (R.EI * dt))
-    tension = max(0.0, 0.5 - _MARGIN * 2.0 * R.m * R.l / (_STRING * W * dt**2))
+    bending = max(0.0, 1.0 - _EXPLICIT * 2.0 * R.d_bend / (R.EI * dt))
+    tension = max(0.0, 1.0 - _EXPLICIT * 4.0 * R.m * R.l / (_STRING * W * dt**2))
     return (
         dt * (R.EA * dt + R.d_axial) / R.l,
         dt * (bending * R.EI * dt + R.d_bend) / R.l**3,

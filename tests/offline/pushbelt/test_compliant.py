@@ -279,7 +279,9 @@ def test_energy_balance_and_axial_momentum():
     error, losses, throughput = hybrid.residual(out)
     assert abs(error) < 1e-3 * throughput
     assert abs(error) < 0.05 * losses
-    assert np.all(out.work[:, len(hybrid.INPUTS) :].sum(axis=0) >= 0.0)
+    lost = dict(zip(hybrid.LOSSES, out.work[:, len(hybrid.INPUTS) :].sum(axis=0), strict=True))
+    assert min(lost.values()) >= 0.0
+    assert lost["ring bending damping"] > lost["ring axial damping"]  # it bends with every element that passes
     # axial: m z'' = contact - clamping - d_z z', over the frames
     change = m.sheaves.m * (out.sd[-1, 1, 0] - out.sd[0, 1, 0])
     impulse = np.sum(out.pulley[1:, 1, 0] - out.pulley[1:, 1, 1]) * 1e-4

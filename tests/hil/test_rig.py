@@ -229,12 +229,15 @@ from pathlib import Path
 from hil.rig import run_rig
 print("ready", flush=True)
 report = run_rig(Path(sys.argv[1]), 2e-3, 3.0)
-print(json.dumps({key: report.figures[key] for key in ("misses", "late", "stolen_ms")}))
+print(json.dumps({key: report.figures[key] for key in ("misses", "late", "stolen_ms", "histograms")}))
 """
 
 
 def test_misses_of_a_machine_that_stands_still_are_not_the_units(kers, tmp_path):
-    """SIGSTOP does to the process what a hypervisor does to the machine."""
+    """SIGSTOP does to the process what a hypervisor does to the machine.
+
+    One that hits the unit's own step cannot be told from a step that is slow: the misses behind it are the unit's.
+    """
     words = [sys.executable, "-c", STOPPED, str(kers)]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
@@ -245,8 +248,10 @@ def test_misses_of_a_machine_that_stands_still_are_not_the_units(kers, tmp_path)
         time.sleep(0.1)
         process.send_signal(signal.SIGCONT)
     found = json.loads(process.communicate()[0])
+    took, count = np.array(found["histograms"]["from_us"]) / 2e3, np.array(found["histograms"]["step_time"])  # in steps
+    hit = (np.ceil(took * 17 / 16) * count)[took > 1.0].sum()
     assert found["misses"] > 100
-    assert found["late"] > 0.95 * found["misses"]
+    assert found["late"] > 0.95 * (found["misses"] - hit)
     assert found["stolen_ms"] is None or found["stolen_ms"] >= 0
 
 

@@ -280,7 +280,7 @@ def test_memory_is_not_promised_that_is_not_there(probe):
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("parameters", [{}, {"discard_at": 0.0}])
 def test_the_library_and_its_threads_are_gone_afterwards(probe, parameters):
-    threads = len(os.listdir("/proc/self/task"))
+    threads = set(os.listdir("/proc/self/task"))
     run(probe, H, scenario=scenario(parameters=parameters), fast=True)
-    assert len(os.listdir("/proc/self/task")) == threads
+    assert set(os.listdir("/proc/self/task")) <= threads  # others' may have ended
     assert str(tempfile.tempdir) not in Path("/proc/self/maps").read_text()

@@ -5,9 +5,9 @@ and of polynomials in y (`rtcvt.variator.regression`). So the regression may use
 are the scaled coordinates and
 
     h         q/sqrt(q^2 + b^2), q = (i - 1)/(i + 1): the rings' friction turns round at i = 1
-    sigma     the torque ratio from its zero on a fine scale, for zeta
-    ln kappa  for zeta
-    u         share of the wrapped arcs that is active by the belt's velocity model (`steady_belt`), for zeta
+    sigma     the torque ratio from its zero on a fine scale
+    ln kappa
+    u         share of the wrapped arcs that is active by the belt's velocity model (`steady_belt`)
     fronts    where zeta jumps, found with the data (`fronts`), for zeta; only from `FOR_FRONTS` settled states on
     U         -ln(1 - share of a pulley's capacity), |xi|/(zeta y) and |xi|, for the others: near macroscopic slip they
               change several times
@@ -27,7 +27,9 @@ Data. The signs that mechanics demands are those of exponentials: ln of zeta, k,
 Shift rates of the wrong sign, which are small, are left out.
 
 Weights. A settled state counts for zeta by the revolutions that it is a mean of, since where zeta jumps the belt
-changes sides every few revolutions, and less the more the secondary's speed vibrates.
+changes sides every few revolutions, and less the more the secondary's speed vibrates and the more the thrust ratio has
+changed from the window before. For c, e and lambda it counts `SETTLED` times as much as a window that shifts, which is
+shorter.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,7 +47,7 @@ from rtcvt.errors import InputError
 from rtcvt.variator.reduced_model import COORDINATES, LAWS, Coordinate, counted, scaled, sites, splines_through
 from rtcvt.variator.regression import SMALL
 
-__all__ = ["FOLDS", "NEAR", "SHIFT", "Identified", "Law", "folds", "identify", "shift_factor", "usable"]
+__all__ = ["FOLDS", "NEAR", "SHIFT", "Identified", "Law", "certainty", "folds", "identify", "shift_factor", "usable"]
 
 Array = NDArray[np.float64]
 
@@ -54,12 +56,14 @@ SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
 SPLINES = (24, 60, 30, 8), (14, 32, 9, 6)  # of zeta and of the other laws, along i, xi, kappa, f
 IN_Y = 6  # polynomials in y
 FINE = 0.06  # scale of sigma
-FULL = 0.97  # share of a pulley's capacity from which U stays
+FULL = 0.99  # share of a pulley's capacity from which U stays
 XI_0 = 0.3  # below this torque ratio sliding is not laid to creep
 NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
 SLIP = 0.02  # speed loss above which a window counts less for the losses: macroscopic slip begins
 VIBRATION = 0.003  # of the secondary's speed, by its mean, above which a settled state counts less for zeta
+DRIFT = 0.01  # of the thrust ratio since the window before, above which a settled state counts less for zeta
 TURNS = 4.0  # revolutions of a settled state that counts in full
+SETTLED = 4.0  # weight of settled states for c, e and lambda
 FOR_FRONTS = 960  # twenty for each number of the fronts: fewer are followed, not explained
 LEAST_LOSS = 0.1  # lambda is at least this share of the loss
 _MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.8), "kappa": ("bilinear", 0.01), "f": ("bilinear", 0.5),
@@ -110,6 +114,14 @@ def shift_factor(samples: Samples, zeta: Array) -> Array:
     return np.where(samples.phase == 0, 1.0, thrust / (thrust[own] * zeta / zeta[own]))
 
 
+def certainty(s: Samples, settled: NDArray[np.int64]) -> Array:
+    """Weights for zeta of the settled states in the rows `settled` (m,), shape (m,)."""
+    v = {k: s.values[k][settled] for k in ("thrust", "turns", "vibration")}
+    drift = v["thrust"] / s.before[0]["thrust"][s.run[settled]] - 1.0
+    calm = (1.0 + (v["vibration"] / VIBRATION) ** 2) * (1.0 + (drift / DRIFT) ** 2)
+    return np.asarray(np.minimum(v["turns"] / TURNS, 1.0) / calm)
+
+
 def folds(s: Samples) -> NDArray[np.int64]:
     """Fold of each run."""
     return np.random.default_rng(0).permutation(len(s.names)) % FOLDS
@@ -137,8 +149,7 @@ def identify(
     tell(0)
     places, prior = _steady(coordinates, s.point, length, s.belt)
     thrust = np.log(s.values["thrust"][settled])
-    weights = np.minimum(s.values["turns"][settled] / TURNS, 1.0)
-    weights = weights / (1.0 + (s.values["vibration"][settled] / VIBRATION) ** 2)
+    weights = certainty(s, settled)
     fronts = np.empty((0, 0))
     if len(settled) >= FOR_FRONTS:
         fronts = find(places[settled], s.point[settled], thrust - prior[settled], weights)
@@ -159,7 +170,7 @@ def identify(
     if not (low < 1.0 - NEAR and high > 1.0 + NEAR):
         raise InputError("campaign", "branches", f"y = {low:.3g} to {high:.3g}", "branches with y on both sides of 1")
     coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
-    places = _moving(coordinates, np.column_stack([s.point, y]), law)
+    places = _moving(coordinates, np.column_stack([s.point, y]), law, length, s.belt)
     laws = {"zeta": Law(settled, s.values["thrust"][settled], True, prior[settled] + crossed, process.noise)}
     data, dropped = _data(s, y)
     found: dict[str, Process] = {}
@@ -180,7 +191,7 @@ def identify(
     grid = _grid(coordinates, shapes[1])
     t_y = _nodes(coordinates[4])
     grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
-    places = _moving(coordinates, grid, ln_zeta(grid[:, :4]))
+    places = _moving(coordinates, grid, ln_zeta(grid[:, :4]), length, s.belt)
     means = {name: p.mean(places) for name, p in found.items()}
     creep = np.exp(means["c"]) * grid[:, 1]
     means["e"] = np.arcsinh(np.sinh(means["e"]) - creep / SMALL)
@@ -215,13 +226,14 @@ def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     rows = moving[ratio[moving] > 0.0]
     share = away[rows] ** 2 / (away[rows] ** 2 + NEAR**2)
     creep = v["sliding"] * belt["cos_d"] / (2.0 * belt["mu"] * (xi**2 + XI_0**2))
-    firm = 1.0 / (1.0 + (v["slip"] / SLIP) ** 2)
+    known = np.where(s.phase == 0, SETTLED, 1.0)
+    firm = known / (1.0 + (v["slip"] / SLIP) ** 2)
     # dr_I/dt by v = x r_I omega_I/(r'_I omega_I)
     shifting = 2.0 * belt["tan_d"] * v["thrust"] * (1.0 - 1.0 / y) * v["x"] * v["radius"]
     return {
         "k": _Data(rows, np.log(ratio[rows]), share),
         "c": _Data(every, np.log(creep), firm),
-        "e": _Data(every, np.arcsinh(v["slip"] / SMALL), np.ones(len(y))),
+        "e": _Data(every, np.arcsinh(v["slip"] / SMALL), known),
         "lambda": _Data(every, np.log(np.maximum(v["loss"] - np.maximum(shifting, 0.0), LEAST_LOSS * v["loss"])), firm),
     }, {"shift rates of the wrong sign": int(len(moving) - len(rows))}
 
@@ -232,21 +244,19 @@ def _steady(coordinates: list[Coordinate], z: Array, length: float, belt: Mappin
     x = counted(SHIFT, z)[:, 1]
     model = steady_belt(z[:, 0], z[:, 1], length, belt)
     active = np.minimum(np.maximum(model.share_I, model.share_O), 1.0) ** 4
-    more = (_turn(z), x / np.sqrt(x**2 + FINE**2), np.log(np.maximum(z[:, 2], coordinates[2].low)) / 3.0, 2.0 * active)
+    q = (z[:, 0] - 1.0) / (z[:, 0] + 1.0)
+    turn = q / np.sqrt(q**2 + SHIFT[1] ** 2)
+    more = (turn, x / np.sqrt(x**2 + FINE**2), np.log(np.maximum(z[:, 2], coordinates[2].low)) / 3.0, 2.0 * active)
     return np.column_stack([t, *more]), np.log(model.zeta)
 
 
-def _moving(coordinates: list[Coordinate], z: Array, ln_zeta: Array) -> Array:
-    """Places (n, 8) for the other laws at operating points (n, 5)."""
-    t = scaled(coordinates, SHIFT, z)
+def _moving(coordinates: list[Coordinate], z: Array, ln_zeta: Array, length: float, belt: Mapping[str, float]) -> Array:
+    """Places (n, 11) for the other laws at operating points (n, 5)."""
+    places, _ = _steady(coordinates, z[:, :4], length, belt)
     xi = np.abs(z[:, 1])
     shares = (xi / (np.exp(ln_zeta) * z[:, 4]), xi)
-    return np.column_stack([t, _turn(z), *(-np.log1p(-np.minimum(a, FULL)) / 3.0 for a in shares)])
-
-
-def _turn(z: Array) -> Array:
-    q = (z[:, 0] - 1.0) / (z[:, 0] + 1.0)
-    return np.asarray(q / np.sqrt(q**2 + SHIFT[1] ** 2))
+    near = (-np.log1p(-np.minimum(a, FULL)) / 3.0 for a in shares)
+    return np.column_stack([places, coordinates[4].scaled(z[:, 4]), *near])
 
 
 def _nodes(y: Coordinate) -> Array:

@@ -14,7 +14,7 @@ from offline.pushbelt.velocity_model import belt_velocity
 from offline.variator.alignment import F_REF, VALUES, Samples, dimensionless
 from offline.variator.experiment import load_torque
 from offline.variator.fields import KEPT
-from offline.variator.laws import SHIFT, shift_factor, usable
+from offline.variator.laws import SHIFT, certainty, shift_factor, usable
 from offline.variator.process import evidence, fit
 from offline.variator.reduction import errors_on, figures_of, reduce, reduce_peaks
 from offline.variator.reduction_report import reduction_page
@@ -239,6 +239,20 @@ def test_noise_of_the_data_is_found():
     samples, _ = synthetic(128, noise=0.01)
     r = reduce(samples, "noisy", **SMALL)
     assert_allclose(r.laws["zeta"].noise, 0.01, rtol=0.5)
+
+
+def test_a_state_that_is_short_vibrates_or_drifts_counts_less():
+    samples, _ = synthetic(8)
+    settled = np.flatnonzero(samples.phase == 0)
+    values = {k: samples.values[k].copy() for k in ("turns", "vibration", "thrust")}
+    values["turns"][:], values["vibration"][:] = 6.0, 0.0
+    values["turns"][settled[1]] = 1.0
+    values["vibration"][settled[2]] = 0.006
+    values["thrust"][settled[3]] *= 0.98  # since the window before
+    values["thrust"][settled[3] + 1] *= 0.9  # its branch
+    s = samples._replace(values=samples.values | values)
+    assert_allclose(certainty(s, settled), [1.0, 0.25, 0.2, 0.2, 1.0, 1.0, 1.0, 1.0])
+    assert_allclose(certainty(s, settled[2:4]), [0.2, 0.2])
 
 
 def test_what_slips_as_a_whole_has_no_part(reduced):

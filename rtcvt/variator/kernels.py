@@ -806,6 +806,9 @@ def fast_jacobian(x, p, w, jac):
         jac[T_F * n + T_F] = -following(p, w)
         jac[BALANCE_F * n + BALANCE_F] = -following(p, w)
         jac[T_F * n + S_O] = following(p, w) * w[TT_O]
+        jac[T_F * n + V] = following(p, w) * w[TS_O]
+        jac[T_F * n + OMEGA_O] = -following(p, w) * w[TS_O] * w[RP_O]
+        jac[T_F * n + ANGLE] = -following(p, w) * w[TS_O] * w[DR_O] * w[W_O]
     else:
         q = w[RP_I] / w[RP_O]
         L_1 = p[J_I] + p[M_B] * w[RP_I] * w[RP_I] + p[J_O] * q * q

@@ -79,8 +79,8 @@ class Driven(Protocol):
         """Settle at the run's ratio: thrust_ratio, slip, tau_I, omega_O, P_I, P_O, macro_slip, outside."""
 
     def play(self, series: Series, factor: float = 1.0) -> dict[str, Array]:
-        """From what settled last through a branch, F_I times `factor`: at ``series["time"]`` tau_I, omega_O, ratio,
-        and outside, 1 where the operating point is outside the data."""
+        """From what settled last through a branch, F_I times `factor`: at ``series["time"]`` omega_O, ratio, outside,
+        1 where the operating point is outside the data, and tau_I, the mean since the time before."""
 
     def flank_normal(self, start: float, stop: float) -> Array:
         """Mean field [N/m] between two times [s] of what was played last; before 0: of the settled state."""

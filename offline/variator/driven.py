@@ -2,7 +2,8 @@
 
 Pulleys have the full model's inertia and no bearings; a damper on the secondary's shaft (`experiment`) is theirs too.
 The primary's speed is given, as in the full model, through a coupling that is stiffer than the unit's own by `STIFFER`:
-it follows within a fraction of a millisecond. Inputs are held over a step, at their means over it.
+it follows within a fraction of a millisecond. Inputs are held over a step, at their means over it. The primary's torque
+is the mean since the time before, as the full model's is.
 """
 
 import numpy as np
@@ -107,13 +108,9 @@ class Player:
         def at(name: str) -> Array:
             return np.asarray(np.interp(time, grid, y[:, self._at[name]]))
 
-        names = {
-            "tau_I": "primary.tau",
-            "omega_O": "secondary.w",
-            "ratio": "ratio.i",
-            "outside": "status.extrapolating",
-        }
-        return {key: at(name) for key, name in names.items()}
+        names = {"omega_O": "secondary.w", "ratio": "ratio.i", "outside": "status.extrapolating"}
+        tau_I = y[:, self._at["primary.tau"]]
+        return {"tau_I": np.append(tau_I[0], _held(time, grid, tau_I))} | {key: at(name) for key, name in names.items()}
 
     def flank_normal(self, start: float, stop: float) -> Array:
         """See `check.Driven`."""

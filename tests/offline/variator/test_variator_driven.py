@@ -125,6 +125,24 @@ def _r_I(laws, ratio):
     return np.interp(ratio, laws._ratio[::-1], laws._r_I[::-1]) - CONSTANTS["h_off"]
 
 
+def test_torque_is_the_mean_since_the_time_before_as_in_the_full_model(unit, reduced):
+    run = held()
+    player = Player(unit, "hybrid", reduced, 0.0126)
+    player.settle(run)
+    fine = Series({k: np.interp(np.arange(81) * STEP, run.branches[0]["time"], v) for k, v in _ramp(run).items()}, 0)
+    coarse = Series({k: fine[k][::4] for k in COLUMNS}, 0)
+    found, means = (player.play(series)["tau_I"] for series in (fine, coarse))
+    assert np.ptp(found) > 5.0
+    np.testing.assert_allclose(means[1:], found[1:].reshape(-1, 4).mean(axis=1), rtol=1e-9)
+    assert means[0] == found[0]
+
+
+def _ramp(run):
+    """Values of the run's branch, with a load that grows from the start on."""
+    values = {k: run.branches[0][k] for k in COLUMNS}
+    return values | {"tau_O": values["tau_O"] * (1.0 + 10.0 * values["time"])}
+
+
 @pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
 def test_branch_shifts_as_the_law_says(unit, reduced, fidelity):
     run = held()

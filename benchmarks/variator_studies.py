@@ -1,0 +1,113 @@
+"""Studies of the variator's units that `docs/variator.md` and `docs/driving_event.md` quote: variator_studies.py NAME
+
+modes   least damping ratios of `pushbelt_cvt` behind the start, at random operating points, over belt.l_point
+kers    those of the loop of `pushbelt_kers` behind a step of torque, over control.K_theta
+"""
+
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+
+from offline.variator.driven import RecordedLaws
+from rtcvt.build import build_any, load_any
+from rtcvt.model import Instance
+from rtcvt.variator.build import build_variator, reduced_path
+from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.unit import load_variator, with_flange_inputs
+
+STEP = 1e-3  # [s]
+POINTS = 1500
+
+
+def least_damping(one: Instance) -> tuple[float, float]:
+    """Least damping ratio of the modes that swing, and its frequency [Hz]."""
+    modes = np.linalg.eigvals(one.jacobian())
+    modes = modes[np.abs(modes.imag) > 1.0]
+    if len(modes) == 0:
+        return 1.0, 0.0
+    ratios = -modes.real / np.abs(modes)
+    least = int(np.argmin(ratios))
+    return float(ratios[least]), float(abs(modes[least].imag) / (2.0 * np.pi))
+
+
+def swing(values: NDArray[np.float64]) -> float:
+    """Range of a signal about its parabola."""
+    t = np.arange(float(len(values)))
+    return float(np.ptp(values - np.polyval(np.polyfit(t, values, 2), t)))
+
+
+def modes() -> None:
+    unit = load_variator("pushbelt_cvt")
+    reduced = read_reduced(reduced_path(unit))
+    laws, c = RecordedLaws(reduced), reduced.constants
+    model = build_variator(with_flange_inputs(unit, {"primary": "speed"}), "hybrid", reduced=reduced)
+    rng = np.random.default_rng(5)
+    points = rng.uniform([0.5, 80.0, 6e3, -0.3, 0.5], [2.3, 600.0, 3e4, 0.3, 1.8], (POINTS, 5))
+    print(
+        "l_point [m]: growing, below 0.06, median; the four least damped: ratio, Hz, i, omega_I, F_CO, xi, y; and swing"
+    )
+    for l_point in (0.1, 0.05, 0.02, 0.01):
+        found = []
+        for i, omega_I, F_O, xi, y in points:
+            one = model.instantiate()
+            start = {"belt.l_point": l_point, "ratio.start": i, "primary.w_start": omega_I, "primary.w": omega_I}
+            for name, value in start.items():
+                one.set(name, value)
+            one.initialise()
+            r_I = one.get("radius.primary") - c["h_off"]
+            kappa = c["m_star"] * (omega_I * r_I) ** 2 / F_O
+            at = (np.array([a]) for a in (i, xi, kappa, F_O))
+            one.set("clamp.secondary.F", F_O)
+            one.set("clamp.primary.F", y * F_O * float(laws.steady(*at)["thrust_ratio"][0]))
+            one.set("secondary.tau", -xi * 2.0 * c["mu"] * F_O / np.cos(c["delta_0"]) * i * r_I)
+            one.initialise()
+            for _ in range(60):
+                one.step(STEP)
+            found.append((*least_damping(one), one))
+        order = sorted(range(POINTS), key=lambda k: found[k][0])
+        ratios = np.array([f[0] for f in found])
+        print(f"{l_point:g}: {(ratios < 0.0).sum()}, {(ratios < 0.06).sum()}, {np.median(ratios):.2f}")
+        for k in order[:4]:
+            later = np.array([found[k][2].get("secondary.w") for _ in range(3300) if found[k][2].step(STEP) >= 0])
+            point = ", ".join(f"{a:.4g}" for a in (*found[k][:2], *points[k]))
+            print(f"    {point}; {swing(later[-300:]) / abs(later[-1]):.1e} of omega_O")
+
+
+def kers() -> None:
+    unit = load_any("pushbelt_kers")
+    model = build_any(unit, "hybrid")
+    fastest = unit.values()["flywheel.w_max"] / (unit.values()["shaft.i"] * unit.values()["flywheel.i"])
+    print("K_theta: least damped: ratio, Hz, rpm, i, N.m; and swing of the torque [N.m] 3 s later")
+    for K_theta in (1e-3, 7e-4, 5e-4):
+        found = []
+        for rpm in (800, 1500, 2500, 4000):
+            for i in (0.64, 0.8, 1.0, 1.4, 1.9, 2.36):
+                for step in (40.0, -40.0):
+                    omega = rpm * np.pi / 30.0
+                    if omega / i > 0.95 * fastest:
+                        continue
+                    one = model.instantiate()
+                    start = {"control.K_theta": K_theta, "ratio.start": i, "shaft.w_start": omega, "shaft.w": omega}
+                    for name, value in start.items():
+                        one.set(name, value)
+                    one.initialise()
+                    for _ in range(500):
+                        one.step(STEP)
+                    one.set("control.tau_des", step)
+                    for _ in range(300):
+                        one.step(STEP)
+                    ratio, hertz = least_damping(one)
+                    later = np.array([one.get("shaft.tau") for _ in range(3000) if one.step(STEP) >= 0])
+                    found.append((ratio, hertz, rpm, i, step, swing(later[-500:])))
+        found.sort()
+        print(f"{K_theta:g}, {len(found)} points:")
+        for point in found[:6]:
+            print("    " + ", ".join(f"{a:.3g}" for a in point))
+
+
+if __name__ == "__main__":
+    studies = {f.__name__: f for f in (modes, kers)}
+    if len(sys.argv) != 2 or sys.argv[1] not in studies:
+        raise SystemExit(__doc__)
+    studies[sys.argv[1]]()

@@ -297,9 +297,8 @@ def test_stack_at_rest_carries_the_weights_above(law, e):
     masses = np.array([1.0, 100.0, 0.01, 5.0, 20.0, 1.0, 1.0, 50.0])
     run = integrate(column(masses, e), 0.0, np.zeros(8), np.zeros(8), 0.1, 100, law)
     weights = g * np.cumsum(masses[::-1])[::-1]
-    np.testing.assert_allclose(run.impulse[-20:, :, 0] / 1e-3, np.tile(weights, (20, 1)), rtol=1e-5)
-    np.testing.assert_allclose(run.q[-20:], np.tile(run.q[-1], (20, 1)), atol=1e-12)
-    assert np.abs(run.gap[-1]).max() < 8.0 * g * 1e-6
+    np.testing.assert_allclose(run.impulse[1:, :, 0] / 1e-3, np.tile(weights, (100, 1)), rtol=1e-5)
+    np.testing.assert_allclose(run.q, np.zeros((101, 8)), atol=1e-12)
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -31,6 +31,15 @@ def least_damping(one: Instance) -> tuple[float, float]:
     return float(ratios[least]), float(abs(modes[least].imag) / (2.0 * np.pi))
 
 
+def stepped(one: Instance, name: str, steps: int) -> NDArray[np.float64]:
+    """An output behind each of so many steps."""
+    values = np.empty(steps)
+    for k in range(steps):
+        one.step(STEP)
+        values[k] = one.get(name)
+    return values
+
+
 def swing(values: NDArray[np.float64]) -> float:
     """Range of a signal about its parabola."""
     t = np.arange(float(len(values)))
@@ -62,14 +71,13 @@ def modes() -> None:
             one.set("clamp.primary.F", y * F_O * float(laws.steady(*at)["thrust_ratio"][0]))
             one.set("secondary.tau", -xi * 2.0 * c["mu"] * F_O / np.cos(c["delta_0"]) * i * r_I)
             one.initialise()
-            for _ in range(60):
-                one.step(STEP)
+            stepped(one, "secondary.w", 60)
             found.append((*least_damping(one), one))
         order = sorted(range(POINTS), key=lambda k: found[k][0])
         ratios = np.array([f[0] for f in found])
         print(f"{l_point:g}: {(ratios < 0.0).sum()}, {(ratios < 0.06).sum()}, {np.median(ratios):.2f}")
         for k in order[:4]:
-            later = np.array([found[k][2].get("secondary.w") for _ in range(3300) if found[k][2].step(STEP) >= 0])
+            later = stepped(found[k][2], "secondary.w", 3300)
             point = ", ".join(f"{a:.4g}" for a in (*found[k][:2], *points[k]))
             print(f"    {point}; {swing(later[-300:]) / abs(later[-1]):.1e} of omega_O")
 
@@ -92,14 +100,11 @@ def kers() -> None:
                     for name, value in start.items():
                         one.set(name, value)
                     one.initialise()
-                    for _ in range(500):
-                        one.step(STEP)
+                    stepped(one, "shaft.tau", 500)
                     one.set("control.tau_des", step)
-                    for _ in range(300):
-                        one.step(STEP)
+                    stepped(one, "shaft.tau", 300)
                     ratio, hertz = least_damping(one)
-                    later = np.array([one.get("shaft.tau") for _ in range(3000) if one.step(STEP) >= 0])
-                    found.append((ratio, hertz, rpm, i, step, swing(later[-500:])))
+                    found.append((ratio, hertz, rpm, i, step, swing(stepped(one, "shaft.tau", 3000)[-500:])))
         found.sort()
         print(f"{K_theta:g}, {len(found)} points:")
         for point in found[:6]:

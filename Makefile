@@ -15,7 +15,7 @@ demo: .venv/installed
 	@echo "The unit is build/toroidal_kers.fmu; open build/report.html to see how far it is from the full model."
 
 test: .venv/installed
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -m slow

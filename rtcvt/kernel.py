@@ -8,20 +8,43 @@ C compiler elsewhere. Division by zero gives Inf or NaN as in C; ``step`` functi
 Numba's on-disk cache looks only at the file of the function itself, although the machine code of the kernels that
 it calls is inlined. The cache is therefore stamped with the text of all kernels and of the constants (``layout``
 modules) that they read: editing any of them recompiles.
+
+Left alone, numba compiles a kernel once more for each literal integer that another one passes to it, with all that it
+calls. Here a literal is an int64 like any other.
 """
 
 import hashlib
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numba
+import numba.types
+from numba.core import event
 
 __all__ = ["FAILED", "OK", "SATURATED", "digest", "kernel", "stamped"]
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
 FAILED = 2  # not valid; the state is as it was before
+
+
+class _Notice(event.Listener):
+    """Says once in a process that numba compiles, which takes up to a minute or two without a word."""
+
+    said = False
+
+    def on_start(self, event: Any) -> None:
+        if not self.said:
+            self.said = True
+            logging.getLogger("rtcvt").info("compiling for this machine; the machine code is kept for the next time")
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+event.register("numba:compile", _Notice())
 
 
 def digest(files: Iterable[Path], has: tuple[bytes, ...] = (), named: str = "") -> str:
@@ -46,4 +69,8 @@ _STAMP = digest(Path(__file__).parent.rglob("*.py"), (b"@kernel",), "layout.py")
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
-    return stamped(numba.njit(function, cache=True, error_model="numpy", fastmath=False), _STAMP)
+    compiled = stamped(numba.njit(function, cache=True, error_model="numpy", fastmath=False), _STAMP)
+    if hasattr(compiled, "get_call_template"):  # not with NUMBA_DISABLE_JIT
+        template = compiled.get_call_template
+        compiled.get_call_template = lambda args, kws: template([numba.types.unliteral(a) for a in args], kws)
+    return compiled

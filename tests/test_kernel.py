@@ -1,4 +1,4 @@
-"""The disk cache of compiled kernels notices a change of any kernel, not only of the one that is called."""
+"""Compiled kernels: the disk cache notices a change of any kernel, literals do not multiply them, compiling is told."""
 
 import os
 import shutil
@@ -6,7 +6,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 import rtcvt
+from rtcvt.kernel import kernel
 
 SCRIPT = "from rtcvt.elementary import cos; print(cos(0.0), cos.stats.cache_hits.total())"
 
@@ -28,3 +31,28 @@ def test_a_changed_callee_recompiles_its_callers(tmp_path):
     assert hits() == 1
     module.write_text(module.read_text() + "\n# another kernel module changed\n")
     assert hits() == 0
+
+
+@kernel
+def scaled(n, a):
+    return n * a[0]
+
+
+@kernel
+def both(a):
+    return scaled(2, a) + scaled(3, a)
+
+
+def test_a_literal_is_a_number_like_any_other():
+    assert both(np.array([0.5])) == 2.5
+    assert len(scaled.signatures) == 1
+
+
+def test_the_command_line_says_once_that_it_compiles(tmp_path):
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    said = []
+    for _ in range(2):
+        command = [sys.executable, "-c", "import rtcvt.cli\n" + SCRIPT]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
+        said.append(done.stderr.count("compiling"))
+    assert said == [1, 0]

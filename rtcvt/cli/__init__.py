@@ -5,10 +5,12 @@ A module for each command, registered when it is imported. Errors that the user 
 end with exit code 2; a failed check ends with 1.
 """
 
+import logging
 from importlib import import_module
 from typing import Annotated
 
 import typer
+from rich.logging import RichHandler
 
 from rtcvt import __version__
 from rtcvt.cli.console import EXTRAS, app, fail, notes, out
@@ -33,6 +35,11 @@ def _options(
     ] = False,
 ) -> None:
     del version
+
+
+_logger = logging.getLogger("rtcvt")
+_logger.addHandler(RichHandler(console=notes, show_time=False, show_level=False, show_path=False))
+_logger.setLevel(logging.INFO)
 
 
 def main() -> None:

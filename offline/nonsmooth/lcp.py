@@ -17,14 +17,16 @@ r mu_max < 2. Factors with a proof (`relaxation`):
 
 Newton, eqs. (5.44)-(5.48). A step solves A_KK z_K = -b_K on the rows K with z_i - r w_i > 0. After it every row has
 z_i = 0 or w_i = 0, so the next K depends on signs only and r drops out: prox Newton is a method of active sets. Alone
-it can cycle. Three measures, in this order:
+it can cycle. Four measures, in this order:
 
 - once the number of rows of wrong sign has not fallen for some steps, single rows are exchanged, the last one first
   (Murty 1974; Judice and Pires 1994): finite for every P-matrix, but perhaps long;
 - if A_KK is singular, or `FEW` steps were not enough: steps of the proximal point method, with A z+ + b + eps (z+ - z)
   in place of A z + b and falling eps. They converge for every solvable problem with positive semi-definite A
   (Rockafellar 1976). Once K stays, the least change of z_K that gives w_K = 0 ends them exactly;
-- if that fails too (A is not semi-definite): single rows again, up to the limit.
+- if that fails too (A is not semi-definite) and A is symmetric: sweeps of the fixed point, which descend, until their
+  rows with z_i - r w_i > 0 are the set K of a solution; one system ends them exactly;
+- else single rows again, up to the limit.
 """
 
 from dataclasses import dataclass
@@ -40,6 +42,7 @@ from rtcvt.errors import InputError
 __all__ = ["ConvergenceError", "LcpSolution", "fixed_point", "newton", "problem", "relaxation", "residual"]
 
 FEW = 50  # steps after which Newton goes on with a problem that is easier for it
+SWEEPS = 10_000  # of the fixed point, at most, to find where Newton starts
 
 
 class ConvergenceError(RuntimeError):
@@ -284,6 +287,20 @@ def _proximal_point(A, b, tolerance, limit):
     return z, error, steps
 
 
+def _after_descent(A, b, tolerance, limit):
+    """Newton from where sweeps of the fixed point lead; returns z or None, its residual and the number of systems."""
+    r, steps = relaxation(A), 0
+    z, w = np.maximum(-b, 0.0) * r, np.empty_like(b)
+    for coarse in (1e-3, 1e-6):
+        _sweeps(A, b, r, z, w, coarse, SWEEPS)
+        found, more = _active_set(A, b, z - r * (A @ z + b) > 0.0, min(FEW, limit - steps))
+        steps += more
+        error = np.inf if found is None else residual(A, b, found)
+        if error <= tolerance or steps >= limit:
+            break
+    return found, error, steps
+
+
 def newton(
     A: ArrayLike,
     b: ArrayLike,
@@ -296,7 +313,7 @@ def newton(
     Parameters
     ----------
     A, b : array_like, shapes (n, n) and (n,)
-        Problem. Finite for P-matrices; positive semi-definite A converges if a solution exists.
+        Problem. Finite for P-matrices; positive semi-definite and strictly copositive A converges if a solution exists.
     start : array_like, shape (n,), optional
         Guess of z, of which only the signs count; eq. (5.42), i.e. the rows with b_i < 0, if absent.
     tolerance : float
@@ -324,6 +341,9 @@ def newton(
     error = np.inf if z is None else residual(A, b, z)
     if error > tolerance and steps < limit:
         z, error, more = _proximal_point(A, b, tolerance, limit - steps)
+        steps += more
+    if error > tolerance and steps < limit and (A == A.T).all():
+        z, error, more = _after_descent(A, b, tolerance, limit - steps)
         steps += more
     if error > tolerance and steps < limit:
         z, more = _active_set(A, b, b < 0.0, limit - steps)

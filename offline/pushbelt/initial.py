@@ -55,13 +55,14 @@ class Start(NamedTuple):
     steady: BeltVelocity
 
 
-def start_state(belt: Belt, sheaves: Sheaves, boundary: Boundary, ratio: float, depth: float = 0.0) -> Start:
+def start_state(belt: Belt, sheaves: Sheaves, boundary: Boundary, ratio: float | None, depth: float = 0.0) -> Start:
     """Start of a belt under the boundary values at t = 0.
 
     Parameters
     ----------
-    ratio : float
-        (r_O - depth)/(r_I - depth). With both clamping forces given it is where the search for the ratio starts.
+    ratio : float or None
+        (r_O - depth)/(r_I - depth). With both clamping forces given it is where the search for the ratio starts. None,
+        if both speeds are given: omega_I/omega_O at the rocking edges (section 4.1.4), the start without load.
     depth : float
         Where the ratio is taken and the velocity model's belt sticks, below the neutral fibre [m]. At 0 this is the
         ratio (4.1) of the thesis. Speeds are in the ratio at the rocking edges, ``belt.h_off``: 2.25 at the neutral
@@ -74,6 +75,8 @@ def start_state(belt: Belt, sheaves: Sheaves, boundary: Boundary, ratio: float, 
     InputError
         The belt cannot take this ratio, or would run off the sheaves.
     """
+    if ratio is None:
+        ratio, depth = boundary.omega_I / boundary.value_load, belt.h_off
     geometry = closure(belt.l_R, belt.d_A, ratio, depth)
     for _ in range(30):
         steady = belt_velocity(belt, boundary, geometry, depth)

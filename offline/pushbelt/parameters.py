@@ -48,6 +48,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
+MOST_OVER = 3.0  # thicknesses by which the elements may be more than the unloaded ring has room for
 FORCE, RATE = 0, 1  # what acts on the sheaves of a pulley: clamping force, or end stop that moves at a rate
 TORQUE, SPEED = 0, 1  # what acts on the secondary shaft
 
@@ -107,6 +108,10 @@ class Element(_Record):
             raise ValueError("y_F0 < y_P < y_F1 <= height of the outline")
         if not (self.r_P2 < self.r_P1 < self.r_H1 and self.r_H2 < self.r_H1):
             raise ValueError("r_P2 < r_P1 < r_H1 and r_H2 < r_H1: the pin enters the hole")
+        if not self.t_B <= self.t_R:
+            raise ValueError("t_B <= t_R: elements tilt about their rocking edges")
+        if not self.delta_0 < 0.25 * np.pi:
+            raise ValueError("delta_0 < 45 deg")
         return self
 
 
@@ -175,7 +180,7 @@ class Case(_Record):
     name: Name
     description: str = ""
     source: str = ""
-    i_r: Annotated[float, Field(gt=0.1, lt=10.0)]  # geometric ratio r_O/r_I at the start
+    i_r: Annotated[float, Field(gt=0.1, lt=10.0)] | None = None  # ratio r_O/r_I at the start, see `initial.start_state`
     i_s: Annotated[float, Field(gt=0.1, lt=10.0)] | None = None  # speed ratio of the measurement
     N_E0: Annotated[int, Field(ge=20, le=2000)] | None = None
     inputs: dict[str, Signal]
@@ -200,6 +205,8 @@ class Case(_Record):
                 raise ValueError(f"exactly one of inputs.{pair[0]} and inputs.{pair[1]}")
         if {"rate_I", "rate_O"} <= given:
             raise ValueError("an end stop on one pulley needs a clamping force on the other")
+        if self.i_r is None and "omega_O" not in given:
+            raise ValueError("i_r is required, but where both speeds are given")
         if self.xi and len(self.xi) != len(self.M_O):
             raise ValueError(f"as many xi as M_O: {len(self.xi)}, {len(self.M_O)}")
         return self
@@ -224,6 +231,22 @@ class Parameters(_Record):
         names = [c.name for c in self.case]
         if len(names) != len(set(names)):
             raise ValueError("case: names that are used once")
+        return self
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Parameters":
+        e, top = self.element, self.element.h_P + self.ring.layers * self.ring.layer_height
+        if not top < e.h_E:
+            raise ValueError(f"h_P + layers layer_height = {top:g} m < h_E = {e.h_E:g} m: the ring lies below the ears")
+        r = (self.ring.l_R - 2.0 * self.pulleys.d_A) / (2.0 * np.pi)
+        for N_E0 in {e.N_E0, *(c.N_E0 for c in self.case if c.N_E0 is not None)}:
+            b = belt(self, N_E0=N_E0)
+            over = -endplay(b, np.pi, np.pi, r, r) if r > b.h_off else np.inf
+            if not over < MOST_OVER * e.t_R:
+                raise ValueError(
+                    f"N_E0 = {N_E0} elements of t_R = {e.t_R:g} m that have room on l_R = {self.ring.l_R:g} m of ring "
+                    f"around d_A = {self.pulleys.d_A:g} m"
+                )
         return self
 
     def get_case(self, name: str) -> Case:

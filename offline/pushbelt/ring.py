@@ -37,7 +37,8 @@ cost nothing, so they stay.
 
 A finite element is described to its users by a row of `shape` (position level) and of `rate` (velocity level);
 contacts read points with `point` and `velocity` and leave their loads in rows of `load` by `push`. These and `forces`,
-`advance` are all that the rest of the belt knows of the ring, so that another rod can take its place.
+`advance` are all that the explicit scheme's contacts and forces know of the ring, so that another rod can take its
+place; the implicit step of the larger-step scheme (`compliant`), the files of runs and the start name its coordinates.
 """
 
 from typing import Any, NamedTuple

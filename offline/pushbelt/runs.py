@@ -105,13 +105,15 @@ class Settings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: its file, status, frames in the file and those of this call, wall-clock time [s]."""
+    """How a run ended: its file, status, frames in the file and those of this call, wall-clock time [s] and that of a
+    step, the median of the blocks between two writes of the file."""
 
     path: Path
     status: int
     frames: int
     computed: int
     wall: float
+    step: float
 
 
 class History(NamedTuple):
@@ -249,21 +251,23 @@ def simulate(
         raise InputError("output", "", str(partial), "no unfinished run of this name: resume it, or remove the file")
     done = 0 if begun is None else _resumable(begun, run)
     if begun == path and done == run.frames:
-        return Outcome(path, COMPLETE, done, 0, 0.0)
+        return Outcome(path, COMPLETE, done, 0, 0.0, np.nan)
     began, first = clock.perf_counter(), done
     with replaced_on_success(partial) as temporary:
         _create(temporary, begun, done, run, text)
     with h5py.File(partial, "r+", libver=_VERSION) as file, _interruptible() as interrupted:
         file.swmr_mode = True
         data = {name: file[name] for name in (*_series(run.model), *_STATE, "status")}
-        status = RUNNING if done < run.frames else COMPLETE
+        status, cost = RUNNING if done < run.frames else COMPLETE, []
         while status == RUNNING:
             if progress is not None:
                 progress(settings.case, done, run.frames)
             stop = min(done + _block(run.steps), run.frames)
+            since = clock.perf_counter()
             found, valid = run.advance(
                 run.model, run.state, run.inputs[done : stop + 1], run.steps, run.dt, run.settings.flank_points
             )
+            cost.append((clock.perf_counter() - since) / (max(valid, 1) * run.steps))
             kept: Any = [a[:valid] for a in found]
             _append(data, run, done, Frames(*kept))
             if valid < stop - done:
@@ -276,7 +280,8 @@ def simulate(
             _checkpoint(data, run.state, done, status)
             file.flush()
     os.replace(partial, path)
-    return Outcome(path, status, done, done - first, clock.perf_counter() - began)
+    step = float(np.median(cost)) if cost else np.nan
+    return Outcome(path, status, done, done - first, clock.perf_counter() - began, step)
 
 
 @contextmanager

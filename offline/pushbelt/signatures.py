@@ -120,6 +120,12 @@ def _push_rise_secondary(w: "Window") -> float:
     return float(np.nanmax(_part(push_force(w, SECONDARY), 0.05, 0.6)) / before - 1.0)
 
 
+def _push_rise_primary(w: "Window") -> float:
+    """At the end of the primary, from what it is before."""
+    p = push_force(w, PRIMARY)
+    return float(np.nanmean(_part(p, 0.9, 1.0)) / np.nanmean(_part(p, 0.6, 0.8)) - 1.0)
+
+
 def _push_rise_span(w: "Window") -> float:
     """From the end of the primary to the middle of the push span."""
     end = np.nanmean(_part(push_force(w, PRIMARY), 0.9, 1.0))
@@ -171,6 +177,7 @@ QUANTITIES: dict[str, tuple[Callable[["Window"], float], str]] = {
     "push force": (_push_level, "N"),
     "push force starts": (_push_onset, "1"),
     "rise of push force in the secondary": (_push_rise_secondary, "1"),
+    "rise of push force at the end of the primary": (_push_rise_primary, "1"),
     "rise of push force after the primary": (_push_rise_span, "1"),
     "share of top force in the push span": (_top_share, "1"),
     "share of ear force in the straights": (_ear_share, "1"),

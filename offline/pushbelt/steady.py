@@ -231,7 +231,7 @@ def _reduced(case: Case, out: hybrid.Frames) -> dict[str, Array]:
 
 
 def _ring_height(q_R: Array, geometry: Closure, b: Belt) -> Array:
-    """Distance [m] of the ring's top from the axis of the nearer pulley, less that at the start, at the nodes."""
+    """Distance [m] of the ring's top from the axis of the nearer pulley, at the nodes."""
     x, y = q_R[:, :, 0], q_R[:, :, 1]
     c = belt_coordinate(x, y, geometry, b.d_A)
     primary = (c < 1.5) | (c >= 3.5)

@@ -5,8 +5,9 @@ value, a sign or a range. Nothing in it is computed from our results.
 
 What is reported is the mean over the last of two revolutions, see `steady`; u is its change from the one before.
 
-Verdicts. Value: agrees if within 3 % or u, else the difference in percent. Sign and range: agrees, opposite (outside),
-or not resolved if the quantity is smaller than u (the range's nearer end closer than u).
+Verdicts. Value: agrees if within 3 % or u, else the difference in percent. Sign: agrees, opposite, or not resolved if
+the quantity is smaller than u. Range: agrees, not resolved if its nearer end is closer than u, else the difference to
+that end.
 """
 
 import hashlib
@@ -156,7 +157,9 @@ class Verification:
                     "about": f.signature.about,
                     "quantity": f.signature.quantity,
                     "runs": list(f.signature.runs),
-                    "expected": f.signature.value or f.signature.sign or f.signature.range,
+                    "expected": next(
+                        e for e in (f.signature.value, f.signature.sign, f.signature.range) if e is not None
+                    ),
                     "value": f.value,
                     "u": f.u,
                     "unit": f.unit,
@@ -198,7 +201,9 @@ def judge(signature: Signature, value: float, u: float, unit: str) -> Finding:
     low, high = signature.range
     off = max(low - value, value - high)
     verdict = "agrees" if off <= 0.0 else "not resolved" if off <= u else "differs"
-    return Finding(signature, value, u, unit, verdict, verdict)
+    end = low if value < low else high
+    by = f" by {100.0 * (value / end - 1.0):+.1f} %" if end != 0.0 else f" by {value:+.3g} {unit}"
+    return Finding(signature, value, u, unit, verdict, verdict + (by if verdict == "differs" else ""))
 
 
 def _value(v: Verification, s: Signature) -> tuple[float, float, str]:
@@ -317,7 +322,7 @@ def _key(parameters: Parameters, run: Run, revolutions: float) -> str:
 
 _SOURCES = (
     "compiled", "element_element", "element_ring", "flank", "hybrid", "initial", "kinematics", "maxwell", "parameters",
-    "ring", "sheave", "steady", "taper", "velocity_model",
+    "ring", "sheave", "signatures", "steady", "taper", "velocity_model",
 )  # fmt: skip
 
 

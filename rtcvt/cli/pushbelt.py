@@ -36,7 +36,12 @@ def show_pushbelt(unit: str, as_json: bool) -> None:
         out.print(table)
     table = Table("case", "i_r", "load torques [N.m]", "description", box=None)
     for case in parameters.case:
-        table.add_row(case.name, number(case.i_r), ", ".join(map(number, case.M_O)), escape(case.description))
+        table.add_row(
+            case.name,
+            "of the speeds" if case.i_r is None else number(case.i_r),
+            ", ".join(map(number, case.M_O)),
+            escape(case.description),
+        )
     out.print()
     out.print(table)
 
@@ -60,7 +65,7 @@ def simulate_pushbelt(unit: str, run: dict[str, Any], output: Path | None, figur
     with open_run(path) as file:
         found = of_run(file)
     steps = outcome.computed * round(found["plot_step"] / found["step"])
-    cost = {"step_cost_us": 1e6 * outcome.wall / steps} if steps else {}
+    cost = {"step_cost_us": 1e6 * outcome.step} if steps else {}
     found |= {"computed_frames": outcome.computed, "wall_s": outcome.wall} | cost
     write_figures(figures, found)
     title = f"{found['unit']}, {found['case']}: mean of the last fifth of {found['time_s']:g} s"
@@ -78,7 +83,7 @@ def simulate_pushbelt(unit: str, run: dict[str, Any], output: Path | None, figur
         residual = f"{found['residual_of_losses']:.1e} of the losses"
         out.print(f"energy that the scheme does not account for: {residual}", highlight=False)
     if steps:
-        out.print(f"{steps} steps in {outcome.wall:.1f} s, {cost['step_cost_us']:.1f} us each", highlight=False)
+        out.print(f"{steps} steps in {outcome.wall:.1f} s, {cost['step_cost_us']:.1f} us for each", highlight=False)
     say(f"run, {found['status']}: {path} ({path.stat().st_size / 1e6:.0f} MB)")
     if outcome.status == FAILED:
         fail(f"the belt left its place after {found['time_s']:g} s: a smaller --step, or forces that hold it", 1)

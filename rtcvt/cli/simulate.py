@@ -52,7 +52,12 @@ def simulate(
     unit: UnitName,
     model: Model = None,
     scenario: ScenarioName = None,
-    step: Annotated[str | None, typer.Option(help='Communication step, e.g. "1 ms"; default: the unit\'s.')] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            help='Communication step, e.g. "1 ms"; of full models of belts the integration step. Default: the unit\'s.'
+        ),
+    ] = None,
     substeps: Substeps = None,
     settings: Settings = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording (HDF5).")] = None,
@@ -94,7 +99,7 @@ def simulate(
     means over the last fifth of the run, for the primary and the secondary pulley: thrust_ratio, clamping_force_N,
     speed_rad_s, shaft_torque_Nm (driving +), speed_ratio, radius_m (of the ring); tension_N (smallest, largest along
     the belt), push_N (largest); residual_of_losses and residual_of_throughput of the energy balance; computed_frames,
-    wall_s and step_cost_us of this call.
+    wall_s of this call and step_cost_us, the median of its steps without start and files.
 
     [bold]JSON keys of a belt's full model:[/] unit, model (ancf or elements), scenario, status, time_s, frames; means
     over the last fifth: by pulley speed_rad_s and belt_torque_Nm (of the belt on the pulley), by span tension_N;

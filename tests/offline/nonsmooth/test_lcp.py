@@ -105,22 +105,15 @@ def test_semidefinite_problems_have_unique_gaps():
             np.testing.assert_allclose(solution.w, w, atol=1e-4 * np.abs(b).max())
 
 
-def test_strictly_copositive_problems_are_always_solved_by_lemke_and_by_descent():
+def test_strictly_copositive_problems_are_always_solved():
     rng = np.random.default_rng(4)
-    newton_solved = 0
     for n in (2, 5, 10, 30) * 5:
         A, b = copositive(rng, n), rng.normal(size=n)
         assert np.linalg.eigvalsh(copositive(rng, 30))[0] < 0.0
-        for solve in (lemke, fixed_point):
+        for solve in (lemke, fixed_point, newton):
             solution = solve(A, b)
             assert solution.status == "solved"
             assert_solves(A, b, solution.z)
-        try:  # no P-matrix: Newton may cycle, but then says so
-            assert_solves(A, b, newton(A, b, limit=500).z)
-            newton_solved += 1
-        except ConvergenceError:
-            pass
-    assert newton_solved > 0
 
 
 def test_newton_does_not_cycle_on_a_p_matrix():

@@ -223,6 +223,14 @@ def test_ratio_of_the_speeds_where_the_ratio_of_the_thesis_is_given():
         assert abs(st.sd[0, 3] / st.sd[1, 3] - i_s) < 0.03 * i_s
 
 
+def test_a_ratio_that_is_not_given_is_that_of_both_speeds():
+    b = belt(PARAMETERS)
+    st = start_state(b, SHEAVES, Boundary(1, 0.0, 0, 6128.0, 100.0, 1, 200.0), None)
+    r = np.array([st.steady.geometry.r_I, st.steady.geometry.r_O]) - b.h_off
+    assert r[1] / r[0] == pytest.approx(0.5, rel=1e-9)
+    assert abs(st.steady.M_O) < 0.1  # section 4.1.4: then (4.17) has no load
+
+
 def test_end_stop_that_moves_and_a_ratio_off_the_sheaves():
     b = belt(PARAMETERS)
     st = start_state(b, SHEAVES, Boundary(1, 2e-3, 0, 1e4, 100.0, 0, 10.0), 1.0)

@@ -157,6 +157,18 @@ def test_verdicts(expected: dict, value: float, u: float, verdict: str) -> None:
     assert judge(s, value, u, "1").verdict == verdict
 
 
+def test_a_verdict_says_by_how_much() -> None:
+    about = {"section": "7", "about": "", "quantity": "thrust ratio", "runs": ("OD",)}
+    cases = (
+        ({"value": 1.5}, 1.4, "-6.7 %"),
+        ({"range": (1.7, 2.2)}, 1.05, "-38.2 %"),
+        ({"range": (1.7, 2.2)}, 2.42, "+10.0 %"),
+        ({"range": (0.0, 1.0)}, -0.2, "-0.2 1"),
+    )
+    for expected, value, by in cases:
+        assert judge(Signature.model_validate(about | expected), value, 0.0, "1").text == f"differs by {by}"
+
+
 def test_runs_of_chapter_7_exist_in_the_unit() -> None:
     chapter = chapter7()
     for run in chapter.run:

@@ -2,9 +2,12 @@
 
 modes   least damping ratios of `pushbelt_cvt` behind the start, at random operating points, over belt.l_point
 kers    those of the loop of `pushbelt_kers` behind a step of torque, over control.K_theta
+slides  which windows of the full model slip by over 5 %, and of which the laws say so (`status.macro_slip`)
 """
 
+import csv
 import sys
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +16,7 @@ from offline.variator.driven import RecordedLaws
 from rtcvt.build import build_any, load_any
 from rtcvt.model import Instance
 from rtcvt.variator.build import build_variator, reduced_path
+from rtcvt.variator.kernels import MACRO
 from rtcvt.variator.reduced_model import read_reduced
 from rtcvt.variator.unit import load_variator, with_flange_inputs
 
@@ -111,8 +115,30 @@ def kers() -> None:
             print("    " + ", ".join(f"{a:.3g}" for a in point))
 
 
+def slides() -> None:
+    laws = read_reduced(reduced_path(load_variator("pushbelt_cvt")))
+    columns = ("ratio [1]", "xi [1]", "kappa [1]", "F_O [N]", "y [1]", "thrust_ratio [1]", "slip [1]")
+    for name in ("pushbelt_24mm", "heldout"):
+        with open(Path(__file__).parents[1] / "docs" / "campaign" / f"{name}.csv", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        data = np.array([[float(row[c] or "nan") for c in columns] for row in rows])
+        steady = np.array([row["window"] == "steady" for row in rows])
+        data, steady = data[np.isfinite(data).all(axis=1)], steady[np.isfinite(data).all(axis=1)]
+        z = data[:, :5] / [1.0, 1.0, 1.0, laws.constants["F_ref"], 1.0]
+        z[steady, 4] = 1.0
+        found, xi, full = laws.evaluate(z), data[:, 1], np.abs(data[:, 6]) > MACRO
+        at_capacity = np.maximum(np.abs(xi), np.abs(xi) / data[:, 5]) > laws.constants["xi_max"]
+        said = at_capacity | (np.abs(found["e"] + found["c"] * xi) > MACRO)
+        for label, of in (("settled", steady), ("others", ~steady)):
+            print(
+                f"{name}, {label}: {np.sum(full & said & of)} of {np.sum(full & of)} that slide are found, "
+                f"{np.sum(at_capacity & full & of)} by the capacity alone; {np.sum(said & ~full & of)} of "
+                f"{np.sum(~full & of)} others are said to"
+            )
+
+
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (modes, kers)}
+    studies = {f.__name__: f for f in (modes, kers, slides)}
     if len(sys.argv) != 2 or sys.argv[1] not in studies:
         raise SystemExit(__doc__)
     studies[sys.argv[1]]()

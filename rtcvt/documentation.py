@@ -224,8 +224,8 @@ def schematic(unit: Unit, values: Mapping[str, float]) -> str:
     )
 
 
-def error_table(rows: Sequence[ErrorRow]) -> str:
-    """Errors with their share of what is allowed, by scenario if there is more than one."""
+def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
+    """Errors with their share of what is allowed, by scenario if there is more than one; `what` they are."""
     lines: list[Sequence[str]] = []
     several = len({r.scenario for r in rows}) > 1
     before = None
@@ -242,7 +242,7 @@ def error_table(rows: Sequence[ErrorRow]) -> str:
             percent(row.limit),
             quantity(row.peak, row.unit, digits=3),
         ))  # fmt: skip
-    head = ("signal", "RMS error", "share of what is allowed", "allowed", "largest error")
+    head = ("signal", what, "share of what is allowed", "allowed", "largest error")
     return table(head, lines, (1, 3, 4))
 
 

@@ -4,10 +4,11 @@ All models run with the boundary values of the full model: omega_I, F_O and the 
 it settles the ratio that its end stop held, from the release on its F_I. The reduced models settle with their ratio
 control, whose force is the F_I that holds the ratio.
 
-Settled states are compared by their means over a revolution. What the full model loses is what goes in and is not
-stored: P_I + P_O + P_ax - E'; efficiency is that of the power at the secondary with this loss. Each error is split:
+Settled states are compared by their means over the last window of the full model. What the full model loses is what
+goes in and is not stored: P_I + P_O + P_ax - E'; efficiency is that of the power at the secondary with this loss. Each
+error is split:
 
-    full        the revolution before against the last one: what the full model itself scatters
+    full        the window before against the last one: what the full model itself scatters
     laws        the identified laws at the full model's own operating point (i, xi, kappa, F_O, y): the regression
     structure   the hybrid model against the laws: what operating point and structure of the model add
 

@@ -43,7 +43,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-D_BELT = 3000.0  # N s/m; from the torque in the campaign's transients
+D_BELT = 3000.0  # N s/m; assumed: the torque in transients hardly depends on it (docs/reduction.md)
 PEAKS = KEPT[:6]
 PEAK_UNITS = (64, 48)
 

@@ -145,7 +145,7 @@ def _states(settled: Sequence[Settled]) -> str:
         for source, colour, marker, size in (
             ("before", _GREY, "x", 14), ("laws", COLOURS[0], "o", 20), ("hybrid", _HYBRID, "+", 36),
         ):  # fmt: skip
-            label = {"before": "full, revolution before", "laws": "laws alone"}.get(source, source)
+            label = {"before": "full, window before", "laws": "laws alone"}.get(source, source)
             filled: dict[str, Any] = (
                 {"facecolors": "none", "edgecolors": colour} if marker == "o" else {"color": colour}
             )
@@ -362,7 +362,8 @@ def _method(check: Check) -> str:
     return (
         "<p>All models get the full model's boundary values: speed of the primary, clamping forces, load torque. While "
         "it settles the full model's primary stands at its end stop; the reduced models hold the same ratio by their "
-        "ratio control, and their force is the one that holds it. Settled states are means over a revolution. "
+        "ratio control, and their force is the one that holds it. Settled states are means over "
+        "whole revolutions. "
         "Transients are compared by the RMS of the difference over the RMS of the full model's signal; since a ratio "
         "never comes near zero, its error is also given relative to how far it moved. The flank normal force is "
         "compared cell by cell, 64 on each arc. Efficiency is compared where the torque ratio is at least "

@@ -54,7 +54,9 @@ _OUTPUTS = (
     Row("thrust.secondary", "N", "clamping force on the secondary", 0.0, None, 1e4, "kN"),
     Row("thrust.ratio", "1", "clamping force of the primary by that of the secondary", 0.0, None, 1.0),
     Row("thrust.balance", "1", "thrust ratio at which the variator does not shift", 0.0, None, 1.0),
-    Row("belt.margin", "1", "1 - traction by capacity, on the pulley where it is less", None, None, 1.0, "%"),
+    Row(
+        "belt.margin", "1", "least of 1 - traction by a pulley's capacity, 1 - speed loss by 5 %", None, None, 1.0, "%"
+    ),
     Row("storage.E", "J", "energy of pulleys, belt and couplings", 0.0, None, 1e3, "kJ"),
     Row("clamp.P", "W", "power of the clamping forces into the variator", None, None, 100.0),
     Row("loss.sliding", "W", "lost by creep and macro-slip", 0.0, None, 100.0),
@@ -66,7 +68,7 @@ _OUTPUTS = (
     Row("loss.coupling", "W", "lost in the couplings of flanges with given speed", 0.0, None, 1.0),
 )
 _STATUS = (
-    ("status.macro_slip", "the belt slides as a whole on a pulley"),
+    ("status.macro_slip", "the belt slides as a whole: at the capacity of a pulley, or by over 5 % of its speed"),
     ("status.extrapolating", "the operating point is outside the data of the laws"),
     ("status.limited", "an end stop, or a limit of the clamping force, is active"),
 )
@@ -166,7 +168,7 @@ def reduced_path(unit: Variator) -> Path:
     if own.is_file():
         return own
     folder = Path(str(resources.files("rtcvt"))) / "reduced"
-    shipped = {f.stem: f for f in sorted(folder.glob("*.h5"))}
+    shipped = {f.stem: f for f in sorted(folder.glob("*.h5")) if not f.stem.endswith("_heldout")}
     if unit.reduced not in shipped:
         raise InputError(unit.source, "reduced", unit.reduced, f"a file, or a shipped model: {', '.join(shipped)}")
     return shipped[unit.reduced]

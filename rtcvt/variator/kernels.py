@@ -36,7 +36,8 @@ pulley P. e_P is the rate of the spring's length, the rest of s_P slides::
     a = c |v|_0 cos(delta_0)/(4 mu F_CO),    T_max,P = xi_max 2 mu F_CP/cos(delta_0)
 
 Below the capacity the belt creeps and holds at standstill; at the capacity it slides as a whole (macro-slip), and the
-spring goes to T_max,P with the time constant d/K.
+spring goes to T_max,P with the time constant d/K. Before that creep grows steeply: macro-slip begins where the speed
+loss ``|e + c xi|`` is 5 %, and the margin is what is left to there or to the capacity, whichever is less.
 
 **Balance.** Power goes in at the shafts and with the sheaves, ``P_ax = 2 tan(delta_0) (F_CI r_I' + F_CO r_O')``. With
 ``q`` the part of the law's rate that the stops let through, ``0 <= q <= 1``, and ``r_O' = -(pi - phi)/phi r_I'``::
@@ -244,6 +245,7 @@ from rtcvt.variator.regression import (
 __all__ = ["derivative", "evaluate", "initialise", "jacobian", "output", "step"]
 
 HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
+MACRO = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
 MOST_STEPS = 1e6  # internal steps in one communication step
 GAMMA = 1.0 - math.sqrt(0.5)  # of the integrator
 
@@ -608,14 +610,16 @@ def outputs(x, u, p, y, work):
     y[Y_BEARING] = p[B_I] * omega_I * omega_I + p[B_O] * omega_O * omega_O
     margin_I = 1.0 - abs(w[T_I]) / w[CAP_I]
     margin_O = 1.0 - abs(w[T_O]) / w[CAP_O]
-    y[Y_MARGIN] = margin_I if margin_I < margin_O else margin_O
+    margin = margin_I if margin_I < margin_O else margin_O
+    loss = abs(w[LAW_E] + w[LAW_C] * w[XI]) / MACRO
+    y[Y_MARGIN] = margin if margin < 1.0 - loss else 1.0 - loss
     u_I = w[RP_I] * omega_I
     y[Y_SLIP] = (u_I - w[RP_O] * omega_O) * u_I / (u_I * u_I + p[V_0] * p[V_0])
     P_I = w[T_I] * u_I
     P_O = w[T_O] * w[RP_O] * omega_O
     y[Y_SLIDING] = 0.0
     y[Y_DAMPING] = 0.0
-    y[Y_MACRO] = 0.0
+    y[Y_MACRO] = 1.0 if loss > 1.0 else 0.0
     if hybrid:
         s_I = w[RE_I] * omega_I - v
         s_O = v - w[RP_O] * omega_O

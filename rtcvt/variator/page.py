@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt.control import limits
 from rtcvt.diagram import xml_text as text
 from rtcvt.documentation import ErrorRow, error_table, figure, number, page, prose, quantity, table, variable_tables
 from rtcvt.model import Model
 from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import reduced_path
-from rtcvt.variator.reduced_model import LAWS, ReducedModel, read_reduced
+from rtcvt.variator.reduced_model import LAWS, ReducedModel, counted, read_reduced
 from rtcvt.variator.unit import FLANGES, Variator
 
 __all__ = ["line_plot", "variator_page"]
@@ -45,7 +46,7 @@ def variator_page(
     """
     laws = reduced or read_reduced(reduced_path(unit))
     kind = f"{model.fidelity.capitalize()} model"
-    modules = [kernels] if unit.controller is None else [kers, kernels]
+    modules = [kernels] if unit.controller is None else [kers, limits, kernels]
     parts = [
         f"<h1>{text(unit.name)}</h1>\n",
         f'<p class="lead">{text(unit.description)}</p>\n',
@@ -75,7 +76,8 @@ def _use(model: Model, unit: Variator) -> str:
     )
     flags = (
         "<code>status.extrapolating</code> is true where the operating point is outside the data: the laws then stay "
-        "as they are at its border. <code>status.macro_slip</code> is true while the belt slides as a whole; "
+        "as they are at its border. <code>status.macro_slip</code> is true while the belt slides as a whole, by over "
+        "5 % of its speed or at the capacity of a pulley; "
         "<code>status.limited</code> while an end stop or a limit of the force is active. The energy balance "
         "holds in all cases."
     )
@@ -86,6 +88,8 @@ def _use(model: Model, unit: Variator) -> str:
             "The shaft takes a speed and returns a torque through a spring: <code>shaft.tau</code> counts into the "
             "unit, so it is positive while the flywheel is charged. The controller makes it follow "
             "<code>control.tau_des</code> by shifting, and clamps as hard as the torque needs.",
+            "The unit starts at the shaft speed <code>shaft.w_start</code>: give it what <code>shaft.w</code> begins "
+            "with, or the first step is a shock.",
             "<code>control.saturated</code> is true while a limit overrides the demand: ratio, flywheel's speed, "
             "clamping force, or the torque that this can carry, <code>control.tau_max</code>. A feasible demand is "
             "followed again at once.",
@@ -112,7 +116,12 @@ def _use(model: Model, unit: Variator) -> str:
 
 
 def _range(laws: ReducedModel) -> str:
-    rows = [(f"<code>{c.name}</code>", _COORDINATES[c.name], number(c.low), number(c.high)) for c in laws.coordinates]
+    a, b = (number(value) for value in laws.shift)
+    zero = {"xi": f", less {a} q/√(q² + {b}²), q = (i − 1)/(i + 1)"}
+    rows = [
+        (f"<code>{c.name}</code>", _COORDINATES[c.name] + zero.get(c.name, ""), number(c.low), number(c.high))
+        for c in laws.coordinates
+    ]
     constants = ", ".join(f"{name} = {number(value)}" for name, value in laws.constants.items())
     about = (
         f"<p>Reduced model {text(laws.name)}: thrust ratio and {len(LAWS)} laws, {len(laws.peaks)} peaks, "
@@ -130,11 +139,16 @@ def _accuracy(laws: ReducedModel, errors: Sequence[ErrorRow] | None) -> str:
     else:
         parts.append(
             "<p>Against the full model on runs that the reduction has not seen, relative to what the report of the "
-            f"check names.</p>\n{error_table(errors)}"
+            "check names; slip and efficiency in percentage points.</p>\n" + error_table(errors, "error")
         )
     if laws.errors:
         rows = [(f"<code>{text(name)}</code>", number(value)) for name, value in laws.errors.items()]
-        parts.append(f"<p>Errors of the reduction itself:</p>\n{table(('', 'value'), rows, (1,))}")
+        parts.append(
+            "<p>Errors of the reduction itself. <code>crossed</code>: cross-validated on its own runs, of natural "
+            "logarithms but for <code>e</code> and fields; <code>heldout</code>: on other runs, relative, but for slip "
+            "and efficiency; <code>repeat</code>: what the full model itself scatters.</p>\n"
+            + table(("", "value"), rows, (1,))
+        )
     return "".join(parts)
 
 
@@ -146,7 +160,8 @@ def _pictures(laws: ReducedModel) -> str:
     ranges = {c.name: (c.low, c.high) for c in laws.coordinates}
     kappa, f = (float(np.sqrt(max(ranges[n][0], 0.02) * ranges[n][1])) for n in ("kappa", "f"))
     ratios = [i for i in (0.5, 0.7, 1.0, 1.5, 2.2) if ranges["i"][0] <= i <= ranges["i"][1]]
-    xi = np.linspace(*ranges["xi"], 121)
+    zeros = -counted(laws.shift, np.array([[i, 0.0, kappa, f] for i in ratios]))[:, 1]
+    xi = np.linspace(ranges["xi"][0] + zeros.max(), ranges["xi"][1] + zeros.min(), 121)  # within the data for each i
     y = np.linspace(*ranges["y"], 121)
 
     def at(i: float, torque: Array, force: Array) -> dict[str, Array]:

@@ -45,7 +45,14 @@ def test_native_code_has_the_bits_of_the_kernels(folder, fidelity):
     assert validate_fmu(str(path)) == []
     unpacked = Path(fmpy.extract(str(path), str(folder / fidelity)))
     page = (unpacked / "documentation" / "index.html").read_text(encoding="utf-8")
-    for part in ("Torque estimate", "No loss is ever negative", "control.saturated", "thrust ratio"):
+    for part in (
+        "Torque estimate",
+        "bounds on its rate",
+        "shaft.w_start</code>: give it",
+        "No loss is ever negative",
+        "control.saturated",
+        "thrust ratio",
+    ):
         assert part in page
     one = model.instantiate()
     one.set("flywheel.J", 5e-3)  # light enough for these signals

@@ -131,7 +131,14 @@ def test_model_exchange_has_the_rates_of_the_kernels(unpacked, model):
 def test_the_page_is_inside(unpacked):
     page = (unpacked / "documentation" / "index.html").read_text(encoding="utf-8")
     ElementTree.fromstring(page.partition("\n")[2])
-    for part in ("rtcvt", "No loss is ever negative", "status.extrapolating", "thrust ratio", "cells = 4"):
+    for part in (
+        "rtcvt",
+        "q = (i − 1)/(i + 1)",
+        "No loss is ever negative",
+        "status.extrapolating",
+        "thrust ratio",
+        "cells = 4",
+    ):
         assert part in page
 
 

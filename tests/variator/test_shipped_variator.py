@@ -68,6 +68,24 @@ def test_the_belt_slides_and_grips():
     assert abs(result["belt.slip"][-1]) < 0.02
 
 
+@pytest.mark.parametrize(("xi", "slides"), [(-0.87, True), (-0.5, False), (0.5, False)])
+def test_a_belt_that_slid_in_the_full_model_is_said_to_slide(xi, slides):
+    """At i = 0.63, 32 kN and 850 rpm the full model slips by 28 % at xi = -0.87 (calm-080 of the campaign)."""
+    one = build_variator(with_flange_inputs(UNIT, {"primary": "speed"}), "hybrid").instantiate()
+    omega, F = 850.0 * np.pi / 30.0, 32e3
+    for name, value in {"clamp.control": 2.0, "ratio.start": 0.63, "primary.w_start": omega}.items():
+        one.set(name, value)
+    for name, value in {"primary.w": omega, "clamp.secondary.F": F, "ratio.des": 0.63}.items():
+        one.set(name, value)
+    one.initialise()
+    r_O = one.get("radius.secondary") - one.p[layout.H_OFF]
+    one.set("secondary.tau", -xi * 2.0 * one.p[layout.MU] / one.p[layout.COS_D] * F * r_O)
+    for _ in range(1500):
+        assert one.step(1e-3) in (OK, SATURATED)
+    assert one.get("status.macro_slip") == float(slides)
+    assert (one.get("belt.margin") < 0.0) == slides
+
+
 def test_the_variator_turns_both_ways():
     result = simulate(build_variator(UNIT, "hybrid"), get_scenario(UNIT, "standstill and reversal"))
     w = result["primary.w"]

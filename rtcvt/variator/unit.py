@@ -196,11 +196,18 @@ def load_variator(name: str | Path) -> Variator:
 def read_variator(text: str, source: str, folder: Path = Path()) -> Variator:
     """Validate the text of a variator's unit file; `source` names it in messages.
 
+    Scenarios whose flanges take other inputs than this unit's are left out.
+
     Raises
     ------
     InputError
         Not TOML, or not a valid variator.
     """
+    unit = _read(text, source, folder)
+    return unit.model_copy(update={"scenario": _fitting(unit.scenario, unit.flanges)})
+
+
+def _read(text: str, source: str, folder: Path) -> Variator:
     data = parse_toml(text, source)
     unit = parse_table(Variator, {**data, "source": source, "text": text, "folder": folder}, source)
     if unit.ratio.min >= unit.ratio.max:
@@ -209,8 +216,14 @@ def read_variator(text: str, source: str, folder: Path = Path()) -> Variator:
     return unit
 
 
+def _fitting(scenarios: tuple[Scenario, ...], flanges: Flanges) -> tuple[Scenario, ...]:
+    """The scenarios that give no input which these flanges do not have."""
+    gone = {f"{name}.{'tau' if name in flanges.speeds() else 'w'}" for name in FLANGES}
+    return tuple(s for s in scenarios if not gone & set(s.inputs))
+
+
 def with_flange_inputs(unit: Variator, choice: Mapping[str, str], source: str = "flanges") -> Variator:
-    """The unit with other inputs at its flanges (``"torque"`` or ``"speed"``), and the scenarios that still fit.
+    """The unit with other inputs at its flanges (``"torque"`` or ``"speed"``), and the scenarios of its file that fit.
 
     Raises
     ------
@@ -226,6 +239,5 @@ def with_flange_inputs(unit: Variator, choice: Mapping[str, str], source: str = 
         if given not in ("torque", "speed"):
             raise InputError(source, name, given, "what goes into this flange: torque or speed")
     flanges = unit.flanges.model_copy(update=choice)
-    gone = {f"{name}.{'tau' if name in flanges.speeds() else 'w'}" for name in FLANGES}
-    fitting = tuple(s for s in unit.scenario if not gone & set(s.inputs))
-    return unit.model_copy(update={"flanges": flanges, "scenario": fitting})
+    scenarios = _read(unit.text, unit.source, unit.folder).scenario
+    return unit.model_copy(update={"flanges": flanges, "scenario": _fitting(scenarios, flanges)})

@@ -50,6 +50,26 @@ def test_scenarios_run_and_lose_power(model, scenario):
     assert np.all(np.isfinite(result.y))
 
 
+@pytest.mark.parametrize(
+    ("speeds", "name"),
+    [
+        (("primary",), "primary speed given"),
+        (("secondary",), "secondary speed given"),
+        (("primary", "secondary"), "both speeds given"),
+    ],
+)
+def test_a_variant_that_takes_speeds_has_its_scenario(speeds, name):
+    unit = with_flange_inputs(UNIT, dict.fromkeys(speeds, "speed"))
+    assert [s.name for s in unit.scenario] == [name]
+    for fidelity in ("hybrid", "rigid") if len(speeds) == 1 else ("hybrid",):
+        result = simulate(build_variator(unit, fidelity), unit.scenario[0])
+        assert set(np.unique(result.status)) <= {OK, SATURATED}
+        assert result["status.macro_slip"].max() == 0.0
+        assert 20.0 < -result["secondary.tau"][-1] < 150.0
+        assert 0.9 < result["variator.efficiency"][-1] < 1.0
+    assert with_flange_inputs(unit, dict.fromkeys(speeds, "torque")).scenario == UNIT.scenario
+
+
 def test_the_ratio_follows_its_set_point():
     result = simulate(build_variator(UNIT, "hybrid"), get_scenario(UNIT, "ratio sweep"))
     for t, ratio in ((1.0, 1.0), (3.4, 0.6), (6.9, 1.6)):

@@ -73,9 +73,11 @@ def start_state(belt: Belt, sheaves: Sheaves, boundary: Boundary, ratio: float |
     Raises
     ------
     InputError
-        The belt cannot take this ratio, or would run off the sheaves.
+        The belt cannot take this ratio, or would run off the sheaves; or there is none, and a shaft stands.
     """
     if ratio is None:
+        if not boundary.omega_I * boundary.value_load > 0.0:
+            raise InputError("pushbelt", "i_r", None, "a ratio, unless both shafts turn the same way at the start")
         ratio, depth = boundary.omega_I / boundary.value_load, belt.h_off
     geometry = closure(belt.l_R, belt.d_A, ratio, depth)
     for _ in range(30):

@@ -26,7 +26,7 @@ from offline.pushbelt.snapshots import CELLS, FIELDS
 from offline.variator.alignment import F_REF, SLIPPING, Samples
 from offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, averaged, reduce_fields, trained
 from offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
-from offline.variator.pod import Basis, projection_error
+from offline.variator.pod import Basis, pod, projection_error, scales, stacked
 from rtcvt.variator.reduced_model import LAWS, Networks, Peak, ReducedModel, counted, rounded, scaled
 
 __all__ = [
@@ -53,7 +53,8 @@ class Reduction:
     """A reduced model and how it came to be.
 
     samples and y (n,): of the windows used; laws: by name, `zeta` among them; fields: bases, what was kept of them and
-    cross-validated fields; dropped: how many data were not used, and why.
+    cross-validated fields; stack: basis of all kept fields together, each by its scale; dropped: how many data were not
+    used, and why.
     """
 
     model: ReducedModel
@@ -61,6 +62,7 @@ class Reduction:
     y: Array
     laws: Mapping[str, Law]
     fields: FieldReduction
+    stack: tuple[Basis, Mapping[str, float]]
     dropped: Mapping[str, int]
 
 
@@ -124,7 +126,9 @@ def reduce(
         plan=s.texts["plan"],
         attributes={"campaign_revision": s.texts["revision"], "runs": len(s.names), "windows": len(y)},
     )  # fmt: skip
-    return Reduction(rounded(model), s, y, dict(found.laws) | of_peaks, fields, dropped)
+    scale = scales({k: s.fields[k] for k in KEPT})
+    together = pod(stacked(s.fields, scale), np.tile(np.full(4 * CELLS, 1.0 / CELLS), len(KEPT)))
+    return Reduction(rounded(model), s, y, dict(found.laws) | of_peaks, fields, (together, scale), dropped)
 
 
 def peak(s: Samples, field: str) -> Array:
@@ -198,14 +202,17 @@ def _constants(s: Samples, settled: NDArray[np.int64]) -> dict[str, float]:
     }
 
 
-def errors_on(model: ReducedModel, samples: Samples) -> dict[str, float]:
+def errors_on(
+    model: ReducedModel, samples: Samples, stack: tuple[Basis, Mapping[str, float]] | None = None
+) -> dict[str, float]:
     """Errors of a reduced model on runs, and what of the same kind their full model scatters by itself.
 
     Windows that slip as a whole have no part. The largest, the root mean square and the median of: the thrust ratio of
     settled states (relative); their speed loss and efficiency (absolute, efficiency above a torque ratio of 0.1);
     the shift rate (relative to the root mean square of all); of each field the root mean square error by its largest
     magnitude, ``field.NAME``, and the error of that magnitude (relative), ``peak.NAME``, over all windows.
-    ``projection.NAME`` is what the field's modes miss, relative to the norm of all snapshots.
+    ``projection.NAME`` is what the field's modes miss, relative to the norm of all snapshots, ``projection.stacked``
+    what the basis of all fields together misses (`Reduction.stack`).
     ``repeat.*`` are changes from the window before the settled one, divided by sqrt(2). ``inside`` is the share of
     windows within the range of the model's data.
     """
@@ -249,6 +256,8 @@ def errors_on(model: ReducedModel, samples: Samples) -> dict[str, float]:
         errors[f"projection.{field.name}"] = projection_error(basis, a)
         change = fields_before[field.name][runs] - a[rows]
         add(f"repeat.field.{field.name}", half * np.sqrt(np.mean(change**2, axis=1)) / largest[rows])
+    if stack is not None:
+        errors["projection.stacked"] = projection_error(stack[0], stacked(s.fields, stack[1]))
     return errors
 
 

@@ -13,7 +13,7 @@ from offline.report import _RC, _STYLE, RIGID, _grid, _svg
 from offline.variator.alignment import F_REF
 from offline.variator.fields import KEPT
 from offline.variator.material_frame import Comparison, compare_frames
-from offline.variator.pod import modes_for, pod, projection_error, scales, stacked
+from offline.variator.pod import modes_for, pod, projection_error, stacked
 from offline.variator.reduction import Reduction, figures_of
 from rtcvt.diagram import COLOURS
 from rtcvt.documentation import figure, number, page, percent, table, text
@@ -166,11 +166,10 @@ def _fields(r: Reduction, found: Mapping[str, dict[str, dict[str, float]]]) -> s
             f"<code>{name}</code>", *(str(modes_for(sigma, a)) for a in (0.99, 0.999, 0.9999)), str(e["kept"]),
             percent(e["projection"]), percent(e["error"]), percent(e["error_median"]), percent(share), str(of_rest),
         ))  # fmt: skip
-    together = stacked(s.fields, scales({k: s.fields[k] for k in KEPT}))
-    basis = pod(together, np.tile(np.full(4 * CELLS, 1.0 / CELLS), len(KEPT)))
+    basis, scale = r.stack
     rows.append((
-        "all stacked", *(str(modes_for(basis.sigma, a)) for a in (0.99, 0.999, 0.9999)), "",
-        percent(projection_error(basis, together)), "", "", "", "",
+        "all stacked", *(str(modes_for(basis.sigma, a)) for a in (0.99, 0.999, 0.9999)), str(len(basis.modes)),
+        percent(projection_error(basis, stacked(s.fields, scale))), "", "", "", "",
     ))  # fmt: skip
     head = (
         "field", "99 %", "99.9 %", "99.99 %", "kept", "projection", "error", "median", "unsteady part", "its modes 90 %"
@@ -190,6 +189,15 @@ def _mode_pictures(r: Reduction) -> str:
         for n, name in enumerate(_SHOWN):
             sigma = r.fields.bases[name].sigma
             a.semilogy(np.arange(1, 61), sigma[:60] / sigma[0], color=COLOURS[n % len(COLOURS)], lw=1.3, label=name)
+        sigma = r.stack[0].sigma
+        a.semilogy(
+            np.arange(1, 1 + len(sigma[:60])),
+            sigma[:60] / sigma[0],
+            color="#777777",
+            lw=1.3,
+            ls="--",
+            label="all stacked",
+        )
         a.legend(frameon=False, fontsize=7)
         a.set_title("singular values", loc="left", pad=3.0, fontweight="bold")
         a.set_xlabel("mode")

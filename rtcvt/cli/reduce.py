@@ -50,7 +50,7 @@ def reduce(
     with progress_bar() as bar:
         samples = load_samples(files, bar, slip=USED)
         reduction = reduced(samples, name or output.stem, progress=bar)
-        errors = errors_on(reduction.model, load_samples(others, bar)) if others else {}
+        errors = errors_on(reduction.model, load_samples(others, bar), reduction.stack) if others else {}
     found = figures_of(reduction) | {"heldout": errors}
     kept = {f"crossed.{law}.{k}": e[k] for law, e in found["laws"].items() for k in ("rms", "median", "max")}
     kept |= {f"crossed.field.{field}.rms": e["error"] for field, e in found["fields"].items()}

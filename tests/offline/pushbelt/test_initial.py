@@ -229,6 +229,8 @@ def test_a_ratio_that_is_not_given_is_that_of_both_speeds():
     r = np.array([st.steady.geometry.r_I, st.steady.geometry.r_O]) - b.h_off
     assert r[1] / r[0] == pytest.approx(0.5, rel=1e-9)
     assert abs(st.steady.M_O) < 0.1  # section 4.1.4: then (4.17) has no load
+    with pytest.raises(InputError, match="i_r: a ratio, unless both shafts turn"):
+        start_state(b, SHEAVES, Boundary(1, 0.0, 0, 6128.0, 100.0, 1, 0.0), None)
 
 
 def test_end_stop_that_moves_and_a_ratio_off_the_sheaves():

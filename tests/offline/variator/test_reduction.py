@@ -223,12 +223,13 @@ def test_fields_have_as_many_modes_as_the_data_and_are_reconstructed(reduced):
 def test_errors_are_those_of_other_runs(reduced):
     r, _ = reduced
     other, _ = synthetic(32, seed=8)
-    errors = errors_on(r.model, other)
+    errors = errors_on(r.model, other, r.stack)
     assert errors["thrust.rms"] < 0.02
     assert errors["slip.rms"] < 2e-4
     assert errors["efficiency.rms"] < 1e-3
     assert errors["shift.rms"] < 0.1
     assert errors["field.push.rms"] < 0.04
+    assert errors["projection.stacked"] == pytest.approx(0.0, abs=0.04)  # 99.9 % of the energy
     assert errors["repeat.thrust.max"] == 0.0
     assert errors["settled"] == 32
     worse = other._replace(values={**other.values, "thrust": 1.1 * other.values["thrust"]})

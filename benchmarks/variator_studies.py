@@ -123,7 +123,8 @@ def slides() -> None:
             rows = list(csv.DictReader(file))
         data = np.array([[float(row[c] or "nan") for c in columns] for row in rows])
         steady = np.array([row["window"] == "steady" for row in rows])
-        data, steady = data[np.isfinite(data).all(axis=1)], steady[np.isfinite(data).all(axis=1)]
+        known = np.isfinite(data).all(axis=1)
+        data, steady = data[known], steady[known]
         z = data[:, :5] / [1.0, 1.0, 1.0, laws.constants["F_ref"], 1.0]
         z[steady, 4] = 1.0
         found, xi, full = laws.evaluate(z), data[:, 1], np.abs(data[:, 6]) > MACRO

@@ -189,15 +189,9 @@ def _mode_pictures(r: Reduction) -> str:
         for n, name in enumerate(_SHOWN):
             sigma = r.fields.bases[name].sigma
             a.semilogy(np.arange(1, 61), sigma[:60] / sigma[0], color=COLOURS[n % len(COLOURS)], lw=1.3, label=name)
-        sigma = r.stack[0].sigma
-        a.semilogy(
-            np.arange(1, 1 + len(sigma[:60])),
-            sigma[:60] / sigma[0],
-            color="#777777",
-            lw=1.3,
-            ls="--",
-            label="all stacked",
-        )
+        sigma = r.stack[0].sigma[:60]
+        places = np.arange(1, 1 + len(sigma))
+        a.semilogy(places, sigma / sigma[0], color="#777777", lw=1.3, ls="--", label="all stacked")
         a.legend(frameon=False, fontsize=7)
         a.set_title("singular values", loc="left", pad=3.0, fontweight="bold")
         a.set_xlabel("mode")

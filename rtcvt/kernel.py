@@ -9,8 +9,8 @@ Numba's on-disk cache looks only at the file of the function itself, although th
 it calls is inlined. The cache is therefore stamped with the text of all kernels and of the constants (``layout``
 modules) that they read: editing any of them recompiles.
 
-Left alone, numba compiles a kernel once more for each literal integer that another one passes to it, with all that it
-calls. Here a literal is an int64 like any other.
+Left alone, numba compiles a kernel once more for each literal that another one passes to it. Here a literal is an int64
+or bool like any other.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ import numba
 import numba.types
 from numba.core import event
 
-__all__ = ["FAILED", "OK", "SATURATED", "digest", "kernel", "stamped"]
+__all__ = ["FAILED", "OK", "SATURATED", "digest", "kernel", "stamped", "unliteral"]
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
@@ -64,13 +64,17 @@ def stamped(compiled: Any, stamp: str) -> Any:
     return compiled
 
 
+def unliteral(compiled: Any) -> Any:
+    """Let literals be numbers like any other: numba compiles once more for each, with all that is called."""
+    if hasattr(compiled, "get_call_template"):  # not with NUMBA_DISABLE_JIT
+        template = compiled.get_call_template
+        compiled.get_call_template = lambda args, kws: template([numba.types.unliteral(a) for a in args], kws)
+    return compiled
+
+
 _STAMP = digest(Path(__file__).parent.rglob("*.py"), (b"@kernel",), "layout.py")
 
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
-    compiled = stamped(numba.njit(function, cache=True, error_model="numpy", fastmath=False), _STAMP)
-    if hasattr(compiled, "get_call_template"):  # not with NUMBA_DISABLE_JIT
-        template = compiled.get_call_template
-        compiled.get_call_template = lambda args, kws: template([numba.types.unliteral(a) for a in args], kws)
-    return compiled
+    return unliteral(stamped(numba.njit(function, cache=True, error_model="numpy", fastmath=False), _STAMP))

@@ -7,8 +7,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import rtcvt
+from offline.beltdrive.compiled import compiled as beltdrive
+from offline.pushbelt.compiled import compiled as pushbelt
 from rtcvt.kernel import kernel
 
 SCRIPT = "from rtcvt.elementary import cos; print(cos(0.0), cos.stats.cache_hits.total())"
@@ -33,17 +36,16 @@ def test_a_changed_callee_recompiles_its_callers(tmp_path):
     assert hits() == 0
 
 
-@kernel
-def scaled(n, a):
-    return n * a[0]
+@pytest.mark.parametrize("compiled", [kernel, beltdrive, pushbelt])
+def test_a_literal_is_a_number_like_any_other(compiled):
+    @compiled
+    def scaled(n, a):
+        return n * a[0]
 
+    @compiled
+    def both(a):
+        return scaled(2, a) + scaled(3, a)
 
-@kernel
-def both(a):
-    return scaled(2, a) + scaled(3, a)
-
-
-def test_a_literal_is_a_number_like_any_other():
     assert both(np.array([0.5])) == 2.5
     assert len(scaled.signatures) == 1
 

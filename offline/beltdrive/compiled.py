@@ -9,7 +9,7 @@ from typing import Any
 
 import numba
 
-from rtcvt.kernel import digest, stamped
+from rtcvt.kernel import digest, stamped, unliteral
 
 __all__ = ["compiled"]
 
@@ -25,4 +25,4 @@ _STAMP = digest(Path(__file__).with_name(f"{name}.py") for name in _MODULES)
 
 def compiled(function: Any) -> Any:
     """Compile `function` on first call and keep the machine code on disk."""
-    return stamped(numba.njit(function, cache=True, error_model="numpy", fastmath=_RELAXED), _STAMP)
+    return unliteral(stamped(numba.njit(function, cache=True, error_model="numpy", fastmath=_RELAXED), _STAMP))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numba
 
-from rtcvt.kernel import digest, stamped
+from rtcvt.kernel import digest, stamped, unliteral
 
 __all__ = ["compiled", "inlined", "spliced"]
 
@@ -24,12 +24,12 @@ _STAMP = digest(Path(__file__).parent.glob("*.py"), (b"pushbelt.compiled import"
 
 def compiled(function: Any) -> Any:
     """A kernel that is called a few times in a step."""
-    return stamped(numba.njit(function, cache=True, **_OPTIONS), _STAMP)
+    return unliteral(stamped(numba.njit(function, cache=True, **_OPTIONS), _STAMP))
 
 
 def inlined(function: Any) -> Any:
     """A small kernel within a loop over contacts: its machine code is put into its callers."""
-    return stamped(numba.njit(function, cache=True, forceinline=True, **_OPTIONS), _STAMP)
+    return unliteral(stamped(numba.njit(function, cache=True, forceinline=True, **_OPTIONS), _STAMP))
 
 
 def spliced(function: Any) -> Any:

@@ -27,6 +27,7 @@ from offline.variator.experiment import (
     STEADY,
     SUMMARY,
     Run,
+    compile_steps,
     open_run,
     run_of,
     simulate,
@@ -34,7 +35,7 @@ from offline.variator.experiment import (
     steps_of,
 )
 from offline.variator.experiment import summary as summary_of
-from offline.variator.plan import Plan, runs_of
+from offline.variator.plan import Plan, names_of, runs_of
 from rtcvt.errors import InputError
 from rtcvt.recording import replaced_on_success
 
@@ -101,18 +102,26 @@ def run_campaign(
     KeyboardInterrupt
         After Ctrl-C, when the index is written.
     """
-    runs = runs_of(plan, parameters)
-    folder = _folder(folder)
+
+    def show(what: str, done: int, of: int) -> None:
+        if progress is not None:
+            progress(f"{plan.name}: {what}", done, of)
+
+    number = len(names_of(plan))
     b, s = belt(parameters, N_E=plan.model.N_E, N_B=plan.model.N_B), sheaves(parameters)
-    cost = {run.name: steps_of(b, run, start_of(b, s, run)[0])[1] for run in runs}
+    runs, cost = [], {}
+    for run in runs_of(plan, parameters):
+        runs.append(run)
+        cost[run.name] = steps_of(b, run, start_of(b, s, run)[0])[1]
+        show("drawing operating points", len(runs), number)
+    folder = _folder(folder)
     pending = [run for run in runs if not _is_there(folder / f"{run.name}.h5", run, parameters, text)]
     total = sum(cost.values())
     to_do = sum(cost[run.name] for run in pending)
     computed, ended = 0, len(runs) - len(pending)
 
     def report() -> None:
-        if progress is not None:
-            progress(f"{plan.name}: {ended} of {len(runs)} runs", total - to_do + computed, total)
+        show(f"{ended} of {len(runs)} runs", total - to_do + computed, total)
 
     try:
         for run in pending:
@@ -121,6 +130,8 @@ def run_campaign(
                 half.unlink()
         report()
         if pending:
+            if scheduler is None:
+                compile_steps(parameters, pending[0])
             for name, failure in _computed(parameters, text, plan_text, folder, pending, scheduler, workers):
                 computed, ended = computed + cost[name], ended + 1
                 if failure is not None:
@@ -129,13 +140,13 @@ def run_campaign(
                 report()
     finally:
         write_index(folder)
-    return state_of(folder, runs)
+    return state_of(folder, plan)
 
 
-def state_of(folder: Path, runs: list[Run]) -> Campaign:
-    """What is there of these runs."""
+def state_of(folder: Path, plan: Plan) -> Campaign:
+    """What is there of a plan's runs."""
     failed = {p.stem: p.read_text(encoding="utf-8").strip() for p in sorted(folder.glob("*.failed"))}
-    names = [run.name for run in runs]
+    names = names_of(plan)
     done = tuple(n for n in names if (folder / f"{n}.h5").exists())
     return Campaign(done, failed, tuple(n for n in names if n not in failed and n not in done))
 

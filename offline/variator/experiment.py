@@ -74,6 +74,7 @@ __all__ = [
     "SUMMARY",
     "Branch",
     "Run",
+    "compile_steps",
     "frames_of",
     "load_torque",
     "open_run",
@@ -262,13 +263,8 @@ def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str 
     RuntimeError
         The belt left its place before it settled.
     """
-    b, s = belt(parameters, N_E=run.N_E, N_B=run.N_B), sheaves(parameters)
-    start, M_O = start_of(b, s, run)
-    plot, _ = steps_of(b, run, start)
-    m = hybrid.model(b, s, damper=None if run.damper is None else Damper(*run.damper))
-    x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
-
-    held = np.tile([RATE, 0.0, FORCE, run.F_O, run.omega_I, TORQUE, M_O], (plot.frames(run.settle) + 1, 1))
+    m, x, plot, M_O = _begin(parameters, run)
+    held = _held(run, M_O, plot.frames(run.settle))
     if run.begin is not None:
         way = np.arange(len(held)) / run.frames
         held[:, 6] *= np.interp(way, (HELD, APPROACH), (run.begin / run.xi, 1.0))
@@ -282,6 +278,25 @@ def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str 
         inputs = _inputs(branch, run, plot, F_I, M_O)[: 1 if settled.ended == RUNAWAY else None]
         parts.append(_advance(m, State(*(a.copy() for a in x)), inputs, plot, run))
     _write(path, parameters, run, m, plot, parts, F_I, text, plan)
+
+
+def compile_steps(parameters: Parameters, run: Run) -> None:
+    """Have the machine code of the steps on disk before processes start that would each make it."""
+    m, x, plot, M_O = _begin(parameters, run)
+    compliant.run(m, x, _held(run, M_O, 1), 1, plot.step)
+
+
+def _begin(parameters: Parameters, run: Run) -> tuple[Model, State, Plot, float]:
+    """Model and state at the start of a run, its steps, and its load torque [N m]."""
+    b, s = belt(parameters, N_E=run.N_E, N_B=run.N_B), sheaves(parameters)
+    start, M_O = start_of(b, s, run)
+    m = hybrid.model(b, s, damper=None if run.damper is None else Damper(*run.damper))
+    return m, hybrid.state(*start[:7], n_k=len(s.A) - 1), steps_of(b, run, start)[0], M_O
+
+
+def _held(run: Run, M_O: float, frames: int) -> Array:
+    """Boundary values while the end stop holds the ratio."""
+    return np.tile([RATE, 0.0, FORCE, run.F_O, run.omega_I, TORQUE, M_O], (frames + 1, 1))
 
 
 def _inputs(branch: Branch, run: Run, plot: Plot, F_I: float, M_O: float) -> Array:

@@ -40,7 +40,7 @@ from offline.variator.experiment import APPROACH, Branch, Run, load_torque, star
 from rtcvt.errors import InputError
 from rtcvt.unitfile import parse_table, quantity_in, read_toml
 
-__all__ = ["Plan", "Points", "Space", "Transient", "load_plan", "runs_of", "shipped_plans"]
+__all__ = ["Plan", "Points", "Space", "Transient", "load_plan", "names_of", "runs_of", "shipped_plans"]
 
 Array = NDArray[np.float64]
 
@@ -208,7 +208,13 @@ def load_plan(name: str | Path) -> tuple[Plan, str]:
     return parse_table(Plan, {**data, "source": path.name}, path.name), text
 
 
-def runs_of(plan: Plan, parameters: Parameters) -> list[Run]:
+def names_of(plan: Plan) -> list[str]:
+    """Names of the runs of a plan."""
+    groups: list[Points | Transient] = [plan.points, *plan.transient, *plan.refine]
+    return [f"{p.name}-{k:03}" for p in groups for k in range(p.number)]
+
+
+def runs_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
     """The runs of a plan, the same ones at each call; the first ones fill the space as evenly as all do.
 
     Raises
@@ -224,12 +230,11 @@ def runs_of(plan: Plan, parameters: Parameters) -> list[Run]:
         within = plan.model_copy(update={"space": plan.space.model_copy(update=part)})
         return _drawn(within, b, s, partial(_point, p=p), p, 4 + len(p.force_factors), rng)
 
-    runs = list(points(plan.points))
+    yield from points(plan.points)
     for t in plan.transient:
-        runs += _drawn(plan, b, s, partial(_transient, t=t), t, 7, rng)
+        yield from _drawn(plan, b, s, partial(_transient, t=t), t, 7, rng)
     for p in plan.refine:
-        runs += points(p)
-    return runs
+        yield from points(p)
 
 
 def _linear(bounds: tuple[float, float], u: float) -> float:

@@ -34,7 +34,7 @@ def campaign(
     It is the first of the two steps to a real-time model of the variator: rtcvt reduce makes one from the files.
 
     Plans that come along: [bold]small[/], a dozen runs in a few minutes; [bold]pushbelt_24mm[/], the runs behind the
-    shipped reduced model, an hour and a half on two processors; [bold]heldout[/], runs of another seed that tell how
+    shipped reduced model, two to five hours on two processors; [bold]heldout[/], runs of another seed that tell how
     good a reduced model is.
 
     A plan bounds ratio, speed, torque ratio and clamping force, and says how many operating points and transients are
@@ -50,7 +50,7 @@ def campaign(
     """
     from offline.pushbelt.parameters import load_parameters
     from offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
-    from offline.variator.plan import load_plan, runs_of
+    from offline.variator.plan import load_plan
     from rtcvt.recording import require_writable
     from rtcvt.unitfile import find_unit, read_toml
 
@@ -65,7 +65,7 @@ def campaign(
             )
     except KeyboardInterrupt:
         interrupted = True
-        result = state_of(output, runs_of(chosen, parameters))
+        result = state_of(output, chosen)
     rows = list(index(output))
     if summary is not None:
         write_short(summary, rows)

@@ -34,7 +34,7 @@ from offline.variator.experiment import (
     steps_of,
     summary,
 )
-from offline.variator.plan import load_plan, runs_of, shipped_plans
+from offline.variator.plan import load_plan, names_of, runs_of, shipped_plans
 from rtcvt.errors import InputError
 from rtcvt.unitfile import find_unit
 
@@ -89,12 +89,12 @@ def plan_of(folder, text):
 
 @pytest.fixture(scope="module")
 def shipped(parameters):
-    return runs_of(load_plan("pushbelt_24mm")[0], parameters)
+    return list(runs_of(load_plan("pushbelt_24mm")[0], parameters))
 
 
 @pytest.fixture(scope="module")
 def held_out(parameters):
-    return runs_of(load_plan("heldout")[0], parameters)
+    return list(runs_of(load_plan("heldout")[0], parameters))
 
 
 def test_plans_draw_runs_within_their_space_that_the_belt_can_hold(shipped, parameters):
@@ -171,7 +171,7 @@ def test_held_out_runs_are_others_and_the_same_each_time(shipped, held_out, para
     assert sum(r.name.startswith("point-") for r in held_out) >= 20
     assert sum(not r.name.startswith("point-") for r in held_out) >= 10
     assert not {r.ratio for r in shipped} & {r.ratio for r in held_out}
-    assert held_out == runs_of(load_plan("heldout")[0], parameters)
+    assert held_out == list(runs_of(load_plan("heldout")[0], parameters))
 
 
 @pytest.mark.parametrize("name", sorted(shipped_plans()))
@@ -220,7 +220,7 @@ def test_unknown_plans_and_impossible_spaces_are_refused(tmp_path, parameters):
         load_plan("nosuch")
     plan, _ = plan_of(tmp_path, SMALL.replace("[0.1, 0.4]", "[2.0, 3.0]"))
     with pytest.raises(InputError, match="space"):
-        runs_of(plan, parameters)
+        list(runs_of(plan, parameters))
 
 
 # --- one run
@@ -423,8 +423,8 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
     tmp_path, parameters, text, cluster, monkeypatch
 ):
     plan, plan_text = plan_of(tmp_path, SMALL)
-    names = [run.name for run in runs_of(plan, parameters)]
-    assert names == ["point-000", "point-001", "torque-000"]
+    names = names_of(plan)
+    assert names == [run.name for run in runs_of(plan, parameters)] == ["point-000", "point-001", "torque-000"]
 
     def failing(parameters, run, path, *texts):
         if run.name == "point-001":
@@ -439,8 +439,10 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
     assert result.done == ("point-000", "torque-000")
     assert result.failed == {"point-001": "the belt left its place after 1 s of settling"}
     assert result.missing == ()
-    assert seen[0] == ("three: 0 of 3 runs", 0, seen[0][2])
-    assert seen[-1] == ("three: 3 of 3 runs", seen[0][2], seen[0][2])
+    assert seen[:3] == [("three: drawing operating points", k, 3) for k in (1, 2, 3)]
+    steps = seen[3][2]
+    assert seen[3] == ("three: 0 of 3 runs", 0, steps)
+    assert seen[-1] == ("three: 3 of 3 runs", steps, steps)
     assert sorted(p.name for p in folder.iterdir()) == [INDEX, "point-000.h5", "point-001.failed", "torque-000.h5"]
 
     monkeypatch.setattr(campaign, "simulate", experiment.simulate)
@@ -495,7 +497,7 @@ def test_ctrl_c_keeps_what_has_ended(tmp_path, parameters, text, cluster):
     plan, plan_text = plan_of(tmp_path, SMALL)
 
     def stop(about, done, total):
-        if done > 0:
+        if "of 3 runs" in about and done > 0:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -283,7 +283,7 @@ def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str 
 def compile_steps(parameters: Parameters, run: Run) -> None:
     """Have the machine code of the steps on disk before processes start that would each make it."""
     m, x, plot, M_O = _begin(parameters, run)
-    compliant.run(m, x, _held(run, M_O, 1), 1, plot.step)
+    _advance(m, x, _held(run, M_O, 1), plot, run)
 
 
 def _begin(parameters: Parameters, run: Run) -> tuple[Model, State, Plot, float]:

@@ -2,7 +2,7 @@
 
 modes   least damping ratios of `pushbelt_cvt` behind the start, at random operating points, over belt.l_point
 kers    those of the loop of `pushbelt_kers` behind a step of torque, over control.K_theta
-slides  which windows of the full model slip by over 5 %, and of which the laws say so (`status.macro_slip`)
+slides  which windows of the full model slip by over 5 %, of which the laws say so (`status.macro_slip`); and how much
 """
 
 import csv
@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from offline.variator.alignment import USED
 from offline.variator.driven import RecordedLaws
 from rtcvt.build import build_any, load_any
 from rtcvt.model import Instance
@@ -129,13 +130,23 @@ def slides() -> None:
         z[steady, 4] = 1.0
         found, xi, full = laws.evaluate(z), data[:, 1], np.abs(data[:, 6]) > MACRO
         at_capacity = np.maximum(np.abs(xi), np.abs(xi) / data[:, 5]) > laws.constants["xi_max"]
-        said = at_capacity | (np.abs(found["e"] + found["c"] * xi) > MACRO)
+        loss = np.abs(found["e"] + found["c"] * xi)
+        said = at_capacity | (loss > MACRO)
         for label, of in (("settled", steady), ("others", ~steady)):
             print(
                 f"{name}, {label}: {np.sum(full & said & of)} of {np.sum(full & of)} that slide are found, "
                 f"{np.sum(at_capacity & full & of)} by the capacity alone; {np.sum(said & ~full & of)} of "
                 f"{np.sum(~full & of)} others are said to"
             )
+            slip = np.abs(data[:, 6])
+            for least, most in ((MACRO, USED), (USED, 1.0)):
+                has = of & (slip > least) & (slip <= most)
+                if has.any():
+                    medians = [f"{np.median(v[has]):.1%}" for v in (slip, loss, np.abs(loss - slip))]
+                    print(
+                        f"  {np.sum(has)} with a speed loss of {least:.0%} to {most:.0%}: "
+                        "median {}, of the laws {}, error {}".format(*medians)
+                    )
 
 
 if __name__ == "__main__":

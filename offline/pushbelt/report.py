@@ -359,6 +359,6 @@ def _runs(v: Verification) -> str:
         table(head, rows, (1, 2, 3, 4, 5, 6, 7, 8, 10))
         + "<p>Drift: change of the thrust ratio from the revolution before. Slip: 1 − i_r ω_O/ω_I with the ratio at "
         "the rocking edges at the start. Throughput: the larger of what the two shafts carry. Momentum error: what the "
-        "axial forces and torques of a sheave leave over after its inertia and damper, relative to the contact force "
-        f"and torque.</p>\n<p>Revision {text(revision())}.</p>\n"
+        "axial forces, torques and tilting moments of a sheave leave over after inertia, damper and guide, relative "
+        f"to those of the belt.</p>\n<p>Revision {text(revision())}.</p>\n"
     )

@@ -75,7 +75,8 @@ class Window(NamedTuple):
     thrust F_CI/F_CO; torque M_O [N m] and omega [rad/s] (2,) as found; slip 1 - i_r omega_O/omega_I with the ratio at
     the rocking edges; endplay (2,) sum of open gaps at rocking edge and top [m]; profile, ripple (11, 4 BINS): mean
     and standard deviation in each bin of c, NaN where no element was; energy (3,): unaccounted, lost, throughput [J];
-    losses (10,) of `hybrid.LOSSES` [J]; balance (2, 2): of axial forces and torques of each pulley, unaccounted part.
+    losses (10,) of `hybrid.LOSSES` [J]; balance (2, 4): of axial force, torque and the moments about x and y of each
+    pulley, unaccounted part.
     """
 
     t0: float
@@ -300,7 +301,11 @@ def _window(case: Case, data: Mapping[str, Array], time_axis: Array, t0: float, 
     axial = mean[:, 0] - mean[:, 1] - sh.m * rate[:, 0] - sh.d_z * move[:, 0]
     torque = mean[:, 2] + mean[:, 3] - sh.J * rate[:, 3]
     scale = np.maximum(np.abs(mean[:, 2]), 1e-3 * mean[:, 0] * case.start.steady.geometry.r_O)
-    balance = np.stack([axial / mean[:, 0], torque / scale], axis=1)
+    held = np.trapezoid(data["s"][i0 : i1 + 1, :, 1:3], dx=PLOT, axis=0) / span
+    spin = 0.5 * sh.J * data["sd"][i0 : i1 + 1, :, 3].mean(axis=0)[:, None] * move[:, (2, 1)] * (1.0, -1.0)
+    tilt = mean[:, 4:6] - sh.Theta_t * rate[:, 1:3] - sh.d_t * move[:, 1:3] - sh.c_t * held + spin
+    tilt /= np.linalg.norm(mean[:, 4:6], axis=1, keepdims=True)
+    balance = np.column_stack([axial / mean[:, 0], torque / scale, tilt])
 
     inside = (time_axis > t0) & (time_axis <= t1)
     index = np.minimum((data["c"][inside] * BINS).astype(np.int64), 4 * BINS - 1).ravel()

@@ -78,7 +78,7 @@ def check(
     [bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
     case), signatures: section, about, quantity, runs, expected, value, u (its change from the revolution before), unit,
     verdict; runs: thrust_ratio, drift, torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost,
-    throughput), balance (of each pulley: axial force, torque), step_us; step_us (smallest, spread).
+    throughput), balance (of each pulley: force, torque, moments), step_us; step_us (smallest, spread).
 
     A variator's hybrid and rigid model are compared with runs of the full model that its reduced model has not seen:
     operating points, force steps, transients. A table of these runs comes with the reduced model; --fresh makes them

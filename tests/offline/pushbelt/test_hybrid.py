@@ -72,6 +72,28 @@ def test_energy_balance(case: str, row: int, unilateral: bool, coupled: bool) ->
     assert out.active[-1].min() > 50
 
 
+@pytest.mark.parametrize(("case", "row"), [("MED", 3), ("LOW", 0)])
+def test_forces_of_the_elements_are_those_that_move_belt_and_sheaves(case: str, row: int) -> None:
+    m, x, inputs = prepare(case, 30, row)
+    hy.run(m, x, inputs, 100)
+    b, before = m.belt, momentum(m, x)
+    out, _ = hy.run(m, x, inputs[:2], 1)
+    normal, along, radial = out.flank[0].T
+    primary = out.q[0, :, 0] > 0.5 * b.d_A
+    X, Y = out.q[0, :, 0] - np.where(primary, b.d_A, 0.0), out.q[0, :, 1]
+    r = np.hypot(X, Y)
+    # forces at the elements' own place and with the angle of the rigid sheave: that is what the bounds allow
+    for pulley, of in enumerate((primary, ~primary)):
+        axial = np.sum(normal[of] * b.cos_d - radial[of] * b.sin_d)
+        torque = -2.0 * np.sum(along[of] * r[of])
+        assert axial == pytest.approx(out.pulley[0, pulley, 0], rel=5e-4)
+        assert torque == pytest.approx(out.pulley[0, pulley, 2], rel=5e-3)
+    outwards, forwards = 2.0 * (normal * b.sin_d + radial * b.cos_d), 2.0 * along
+    force = np.stack([outwards * X + forwards * Y, outwards * Y - forwards * X]) / r
+    change = (momentum(m, x) - before)[:2] / 1e-6
+    assert np.all(np.abs(force.sum(axis=1) - change) < 5e-3 * np.abs(force).sum(axis=1))
+
+
 def test_energy_error_falls_with_the_step() -> None:
     rest = []
     for steps in (100, 200):

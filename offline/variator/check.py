@@ -15,7 +15,8 @@ error is split:
 Transients are compared over time, by RMS(model - full)/RMS(full) of each run. The RMS of the signal itself is the
 measure: a torque may cross zero and rests at a level that is no error. Of the ratio it hides how little it may have
 moved: `ratio, of its change` divides by RMS(i - i(0)) instead, and by a hundredth of i(0) where it moved less than
-that. Splits of the ratio, RMS over the same:
+that. Of a torque that rests near zero it tells nothing: `primary torque, of the capacity` divides by the RMS of
+2 mu F_O r'_I/cos(delta_0), what the clamping of the secondary holds at most. Splits of the ratio, RMS over the same:
 
     full        what the full model scatters around its means over a revolution
     laws        x of the laws along the full model's own path, integrated: no feedback by the model's own ratio
@@ -120,11 +121,15 @@ class Settled(NamedTuple):
 
 
 class Branched(NamedTuple):
-    """A branch: source (hybrid, rigid, inserted, laws) -> tau_I, omega_O, ratio over the full model's time."""
+    """A branch: source (hybrid, rigid, inserted, laws) -> tau_I, omega_O, ratio over the full model's time.
+
+    capacity [N m]: of the secondary's clamping, at the primary, over time.
+    """
 
     held: HeldRun
     number: int
     full: Series
+    capacity: Array
     traces: dict[str, dict[str, Array]]
 
     @property
@@ -285,7 +290,7 @@ def check_heldout(
         Called with (run, runs done, runs in all).
     """
     settled, branched, fields, unsettled = [], [], [], []
-    J = float(heldout.parameters["sheaves"]["J"])
+    J, belt = float(heldout.parameters["sheaves"]["J"]), heldout.parameters["belt"]
     for n, held in enumerate(heldout.runs):
         if progress is not None:
             progress(held.run.name, n, len(heldout.runs))
@@ -313,7 +318,8 @@ def check_heldout(
             traces["laws"] = {"ratio": _along(series, laws)}
             turning = J if held.run.damper is None else J + held.run.damper[1]
             traces["at its ratio"] = _at_ratio(series, traces["hybrid"], held.revolution, turning)
-            branched.append(Branched(held, j, series, traces))
+            capacity = 2.0 * belt["mu"] / belt["cos_d"] * series["F_O"] * (series["r_I"] - belt["h_off"])
+            branched.append(Branched(held, j, series, capacity, traces))
             for p, flank, top in zip(passages, flanks, highest, strict=True):
                 balance = float(laws.steady(*_point(p.point))["thrust_ratio"]) * known["full"] / known["laws"]
                 y = p.point["F_I"] / (p.point["F_O"] * balance)
@@ -504,6 +510,7 @@ def _transient_figures(branches: list[Branched]) -> list[Figure]:
     for name, key, of, limit in (
         ("primary torque", "tau_I", "signal", 0.03),
         ("primary torque, mean over a revolution", "tau_I", "mean", None),
+        ("primary torque, of the capacity", "tau_I", "capacity", None),
         ("secondary speed", "omega_O", "signal", 0.03),
         ("secondary speed, mean over a revolution", "omega_O", "mean", None),
         ("ratio", "ratio", "signal", 0.03),
@@ -519,7 +526,7 @@ def _transient_figures(branches: list[Branched]) -> list[Figure]:
 
 
 def _branch_errors(b: Branched, key: str, of: str) -> dict[str, float]:
-    """NRMSE of a signal, of its mean over a revolution, or by its change: of the models, then of the parts."""
+    """NRMSE of a signal, of its mean over a revolution, by its change or the capacity: models, then parts."""
     time, full, width = b.full["time"], b.full[key], b.held.revolution
     mean = smooth(time, full, width)
     traces = {m: b.traces[m][key] for m in MODELS}
@@ -529,7 +536,8 @@ def _branch_errors(b: Branched, key: str, of: str) -> dict[str, float]:
         traces["at its ratio"] = b.traces["at its ratio"][key]
     if of == "mean":
         return {source: nrmse(smooth(time, values, width), mean) for source, values in traces.items()}
-    by, least = (full - full[0], STILL * full[0]) if of == "change" else (full, 0.0)
+    by = {"change": full - full[0], "capacity": b.capacity}.get(of, full)
+    least = STILL * full[0] if of == "change" else 0.0
     found = {source: nrmse(values, full, by, least) for source, values in traces.items()}
     later = time > width  # the first revolution has the answer to the step
     if later.any():

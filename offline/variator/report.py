@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from offline.pushbelt.snapshots import CELLS, SECTIONS
 from offline.report import _RC, _STYLE, RIGID, _grid, _svg, thin
 from offline.variator.alignment import SLIPPING
-from offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse
+from offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse, quadratic
 from offline.variator.experiment import STEADY
 from rtcvt.diagram import COLOURS
 from rtcvt.documentation import figure, number, page, percent, quantity, table, text
@@ -273,17 +273,18 @@ def _transients(branches: Sequence[Branched]) -> str:
                 ax.tick_params(labelbottom=True)
             svg = _svg(picture, held.run.name)
         own = [nrmse(b.traces["hybrid"][key], full[key]) for _, key, _, _ in panels]
+        torque = quadratic(b.traces["hybrid"]["tau_I"] - full["tau_I"])
         run = held.run
         outside = float(np.mean(b.traces["hybrid"]["outside"] > 0.5))
         said = ["full model slips macroscopically: not counted"] if b.slipping else []
         said += [f"{percent(outside)} of the time outside the data"] if outside > 0.0 else []
-        rows.append((text(run.name), *(percent(e) for e in own), "; ".join(said)))
+        rows.append((text(run.name), *(percent(e) for e in own), number(torque, 2), "; ".join(said)))
         parts.append(figure(svg, (
             f"{text(run.name)}: ratio {number(run.ratio, 3)}, {number(run.omega_I * 30.0 / np.pi, 4)} rpm, torque "
             f"ratio {number(run.xi, 2)}, {number(1e-3 * run.F_O, 3)} kN at the start."
         )))  # fmt: skip
-    head = ("hybrid, RMS error by RMS", *(title for title, *_ in panels), "")
-    return table(head, rows, (1, 2, 3)) + "".join(parts)
+    head = ("hybrid, RMS error by RMS", *(title for title, *_ in panels), "error of the torque [N·m]", "")
+    return table(head, rows, (1, 2, 3, 4)) + "".join(parts)
 
 
 # --- fields

@@ -212,6 +212,18 @@ def test_a_vibration_of_the_full_model_is_its_own_part():
     assert mean.value["hybrid"] < 0.2 * raw.value["hybrid"]
 
 
+def test_a_torque_near_zero_is_also_measured_by_the_capacity():
+    run = held("b", transient=True)
+    s = run.branches[0]
+    columns = {**s.columns, "tau_I": s["tau_I"] - 49.9 / s["ratio"]}
+    check = checked([replace(run, branches=(Series(columns, 0),))])
+    raw, by = (named(check, f"primary torque{of}").value["hybrid"] for of in ("", ", of the capacity"))
+    assert raw == pytest.approx(499.0)
+    capacity = 2.0 * BELT["mu"] / BELT["cos_d"] * 1e4 * (s["r_I"] - BELT["h_off"])
+    off = 49.9 / s["ratio"]
+    assert by == pytest.approx(np.sqrt(np.mean(off**2) / np.mean(capacity**2)))
+
+
 def test_smoothing_keeps_a_line_and_takes_out_whole_periods():
     time = np.linspace(0.0, 1.0, 1001)
     np.testing.assert_allclose(smooth(time, 2.0 + 3.0 * time, 0.2), 2.0 + 3.0 * time, atol=1e-5)

@@ -235,7 +235,9 @@ def table_of(run, path):
     passage = Passage(0, -0.1, 0.0, point, dict.fromkeys(KEPT, np.ones(4 * CELLS)))
     full = HeldRun(run.run, False, 0.05, means, run.branches,
                    (passage, passage))  # fmt: skip
-    write_heldout(HeldOut("belt", (full,), "", "", {"sheaves": {"J": 0.0126}}, {"revision": "abc"}), path)
+    belt = {"mu": CONSTANTS["mu"], "cos_d": np.cos(CONSTANTS["delta_0"]), "h_off": CONSTANTS["h_off"]}
+    parameters = {"belt": belt, "sheaves": {"J": 0.0126}}
+    write_heldout(HeldOut("belt", (full,), "", "", parameters, {"revision": "abc"}), path)
 
 
 def test_check_writes_report_and_figures_and_says_what_is_missed(folder, monkeypatch, capsys):

@@ -348,17 +348,18 @@ def _runs(v: Verification) -> str:
                 percent(abs(rest) / lost),
                 percent(lost / through),
                 f"{LOSSES[largest]} {percent(s.last.losses[largest] / lost)}",
-                number(float(np.max(np.abs(s.last.balance))), 2),
+                *(number(float(np.max(np.abs(of))), 2) for of in np.hsplit(s.last.balance, 2)),
             )
         )
     head = (
         "run", "revolution [s]", "thrust ratio", "drift", "M_O [N·m]", "slip", "energy error / throughput", "/ loss",
-        "loss / throughput", "largest loss", "momentum error",
+        "loss / throughput", "largest loss", "momentum error", "of tilts",
     )  # fmt: skip
     return (
-        table(head, rows, (1, 2, 3, 4, 5, 6, 7, 8, 10))
+        table(head, rows, (1, 2, 3, 4, 5, 6, 7, 8, 10, 11))
         + "<p>Drift: change of the thrust ratio from the revolution before. Slip: 1 − i_r ω_O/ω_I with the ratio at "
         "the rocking edges at the start. Throughput: the larger of what the two shafts carry. Momentum error: what the "
         "axial forces, torques and tilting moments of a sheave leave over after inertia, damper and guide, relative "
-        f"to those of the belt.</p>\n<p>Revision {text(revision())}.</p>\n"
+        "to those of the belt; the tilts, which vibrate, are known at plot steps only.</p>\n"
+        f"<p>Revision {text(revision())}.</p>\n"
     )

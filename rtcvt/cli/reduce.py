@@ -65,9 +65,9 @@ def reduce(
     for law, e in found["laws"].items():
         table.add_row(escape(law), str(e["data"]), *(f"{e[k]:.4f}" for k in ("rms", "median", "max")))
     out.print(table)
-    table = Table("field", "modes", "projection", "RMS of the largest", title="Fields", title_justify="left")
+    table = Table("field", "modes kept", "these miss", "RMS of the largest", title="Fields", title_justify="left")
     for field, e in found["fields"].items():
-        table.add_row(escape(field), str(e["modes"]), f"{e['projection']:.2%}", f"{e['error']:.2%}")
+        table.add_row(escape(field), str(e["kept"]), f"{e['projection']:.2%}", f"{e['error']:.2%}")
     out.print(table)
     for what, count in reduction.dropped.items():
         if count:

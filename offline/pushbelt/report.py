@@ -189,7 +189,7 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
                 ax.plot(_C, mean(s.last), color=COLOURS[k], lw=1.7 if k == 0 else 1.1, label=run, zorder=3 - 0.1 * k)
             ax.set_title(name, loc="left", pad=3.0, fontweight="bold")
             ax.set_ylabel("N")
-        grid[0, 1].legend(loc="upper right", frameon=False, fontsize=8.5)
+        grid[0, 1].legend(loc="best", frameon=False, fontsize=8.5)
         for ax in grid[-1]:
             ax.tick_params(labelbottom=True)
         svg = _svg(picture, f"forces-{title.replace(' ', '-').replace(',', '').replace('=', '')}")

@@ -5,6 +5,8 @@ schemes      thrust ratio, tension and peaks of both schemes and of half their s
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
 points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
 sensitivity  thrust ratio of OD and LOW over one parameter
+friction     the same over the speed below which friction of the flanks is regularised, coupled and decoupled; and
+             thrust ratio, slip and losses of both schemes at points of the campaign, 2 and 0.1 mm/s
 threads      cost of dividing work of a few microseconds between two threads
 """
 
@@ -152,11 +154,46 @@ def ensemble() -> None:
         print(name, np.round(100 * mean, 2), "+-", np.round(100 * error, 2))
 
 
-def points() -> None:
-    """Means over five revolutions after twelve, and over three before; steps of at most 0.1 mm/v, and half of that."""
+def point(
+    scheme: str,
+    at: tuple[float, float, float, float],
+    finer: int,
+    v_mu: float | None = None,
+    settle: int = 12,
+    mean: int = 5,
+) -> None:
+    """Means over `mean` revolutions after `settle`, and over three before; `finer`: of steps of at most 0.1 mm/v."""
+    i, rpm, xi, F_O = at
     b, s = belt(UNIT), sheaves(UNIT)
+    b = b._replace(v_mu=v_mu or b.v_mu)
     m = hybrid.model(b, s)
-    for i, rpm, xi, F_O in (
+    omega_I = rpm * np.pi / 30
+    where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0, travel=0.0)
+    start, M_O = start_of(b, s, where)
+    values = np.array([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O])
+    v = np.hypot(start.u[:, 0], start.u[:, 1]).mean()
+    revolution = round(b.N_E * b.t_R / v / PLOT)
+    finer *= int(np.ceil(v / 10.0)) if scheme == "larger-step" else 1
+    x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
+    rows = []
+    for _ in range(settle + mean):
+        out = go(scheme, m, x, values, revolution, finer)
+        radius = snapshots(m, out, PLOT / (finer * SCHEMES[scheme][1])).radius - b.h_off
+        ratio, speed = np.mean(radius[:, 1] / radius[:, 0]), out.sd[:, :, 3].mean(axis=0)
+        loss = out.work[:, len(hybrid.INPUTS) :].sum() / (revolution * PLOT)
+        rows.append([thrust_ratio(out), 1.0 - ratio * speed[1] / speed[0], loss])
+    thrust, slip, loss = np.mean(rows[-mean:], axis=0)
+    before, slid, lost = np.mean(rows[-mean - 3 : -mean], axis=0)
+    print(
+        f"i {i}, {v:.1f} m/s, xi {xi}, {F_O / 1e3:.0f} kN, {scheme} / {finer}, {1e3 * b.v_mu:g} mm/s: thrust ratio "
+        f"{thrust:.4f} ({before:.4f} before), slip {slip:.2%} ({slid:.2%}), losses {loss:.0f} W ({lost:.0f})",
+        flush=True,
+    )
+
+
+def points() -> None:
+    """Steps of at most 0.1 mm/v, and half of that."""
+    for at in (
         (0.47, 6000, 0.3, 15e3),
         (0.6, 4500, -0.2, 12e3),
         (1.0, 6000, 0.4, 15e3),
@@ -165,29 +202,33 @@ def points() -> None:
         (1.8, 1500, 0.5, 20e3),
         (1.6, 900, 0.6, 25e3),
     ):
-        omega_I = rpm * np.pi / 30
-        where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0, travel=0.0)
-        start, M_O = start_of(b, s, where)
-        values = np.array([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O])
-        v = np.hypot(start.u[:, 0], start.u[:, 1]).mean()
-        revolution = round(b.N_E * b.t_R / v / PLOT)
-        larger = int(np.ceil(v / 10.0))
-        for scheme, finer in (("explicit", 1), ("larger-step", larger), ("larger-step", 2 * larger)):
-            x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
-            rows = []
-            for _ in range(17):
-                out = go(scheme, m, x, values, revolution, finer)
-                radius = snapshots(m, out, PLOT / (finer * SCHEMES[scheme][1])).radius - b.h_off
-                ratio, speed = np.mean(radius[:, 1] / radius[:, 0]), out.sd[:, :, 3].mean(axis=0)
-                loss = out.work[:, len(hybrid.INPUTS) :].sum() / (revolution * PLOT)
-                rows.append([thrust_ratio(out), 1.0 - ratio * speed[1] / speed[0], loss])
-            thrust, slip, loss = np.mean(rows[-5:], axis=0)
-            before, slid, lost = np.mean(rows[-8:-5], axis=0)
-            print(
-                f"i {i}, {v:.1f} m/s, xi {xi}, {F_O / 1e3:.0f} kN, {scheme} / {finer}: thrust ratio {thrust:.4f} "
-                f"({before:.4f} before), slip {slip:.2%} ({slid:.2%}), losses {loss:.0f} W ({lost:.0f})",
-                flush=True,
-            )
+        for scheme, finer in (("explicit", 1), ("larger-step", 1), ("larger-step", 2)):
+            point(scheme, at, finer)
+
+
+def friction() -> None:
+    """Thrust ratio of two revolutions, the first 0.3 left out; and points, means over three revolutions after eight."""
+    for case in ("OD", "LOW"):
+        for v_mu in (0.01, 2e-3, 5e-4, 1e-4, 2e-5):
+            for coupled in (True, False):
+                m, x, values, revolution = start(case, 0, v_mu=v_mu, compliance=1.0 if coupled else 0.0)
+                m = m._replace(coupled=coupled)
+                go("explicit", m, x, values, round(0.3 * revolution))
+                ratios = [thrust_ratio(go("explicit", m, x, values, revolution)) for _ in range(2)]
+                print(f"{case}, {'coupled' if coupled else 'decoupled'}, {1e3 * v_mu:g} mm/s:", np.round(ratios, 3))
+    for at in (
+        (0.6, 2000, 0.05, 15e3),
+        (1.0, 2000, 0.05, 15e3),
+        (2.0, 2500, 0.05, 20e3),
+        (0.6, 1500, 0.5, 12e3),
+        (1.0, 4000, 0.4, 15e3),
+        (2.0, 4000, 0.4, 20e3),
+        (0.6, 4000, -0.2, 12e3),
+        (1.6, 900, 0.6, 25e3),
+    ):
+        for scheme in SCHEMES:
+            for v_mu in (2e-3, 1e-4):
+                point(scheme, at, 1, v_mu, 8, 3)
 
 
 def sensitivity() -> None:
@@ -250,5 +291,5 @@ def threads() -> None:
 
 
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, threads)}
+    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, friction, threads)}
     studies[sys.argv[1]]()

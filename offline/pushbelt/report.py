@@ -52,7 +52,8 @@ def report_page(v: Verification) -> str:
         '<h2 id="signatures">Signatures of the source</h2>\n',
         "<p>With two runs, the quantity is that of the first less that of the second. u is the change from the "
         f"revolution before. A value agrees within {percent(WITHIN)} or u; a sign is not resolved if the quantity is "
-        "smaller than u.</p>\n",
+        "smaller than u. Friction of the flanks is set-valued in the source; in these runs it is regularised below "
+        f"{1e3 * v.chapter.v_mu:g} mm/s, whatever the unit has.</p>\n",
         _signatures(v),
         '<h2 id="forces">Element contact forces, Figs. 7.2 to 7.4, 7.11 to 7.16, 7.18</h2>\n',
         *(_forces(v, *group) for group in _GROUPS),

@@ -67,6 +67,7 @@ class Run(BaseModel):
     N_B: Annotated[int, Field(ge=12)] | None = None
     steps: Annotated[int, Field(ge=10)] = 100  # per plot step of 1e-4 s
     points: Literal[1, 2] = 1  # contact points per flank
+    rise: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0  # revolutions before, in which the load rises from nothing
 
 
 class Window(NamedTuple):
@@ -125,16 +126,20 @@ class Case(NamedTuple):
 
 
 def prepare(parameters: Parameters, run: Run, revolutions: float) -> Case:
-    """Model, start and inputs of a run that lasts so many revolutions of the belt at its starting speed."""
+    """Model, start and inputs of a run: its rise and so many revolutions of the belt, at the speed of its start."""
     case = parameters.get_case(run.case)
     b = belt(parameters, N_E=run.N_E, N_E0=run.N_E0 or case.N_E0, N_B=run.N_B, taper=1e-6 * run.taper_um)
     s = sheaves(parameters)
     first = Boundary(*boundary_at(case, np.array([0.0]), run.row)[0])
+    if run.rise > 0.0:
+        first = first._replace(value_load=0.0)
     start = start_state(b, s if run.coupled else s._replace(multiplier=0.0), first, case.i_r)
     speed = float(np.mean(np.hypot(start.u[:, 0], start.u[:, 1])))
-    frames = int(np.ceil(revolutions * b.N_E * b.t_R / speed / PLOT))
-    grid: Array = PLOT * np.arange(frames + 1.0)
+    revolution = b.N_E * b.t_R / speed
+    grid: Array = PLOT * np.arange(np.ceil((run.rise + revolutions) * revolution / PLOT) + 1.0)
     inputs = boundary_at(case, grid, run.row)
+    if run.rise > 0.0:
+        inputs[:, Boundary._fields.index("value_load")] *= np.minimum(1.0, grid / (run.rise * revolution))
     state = hybrid.state(start.q, start.u, start.q_R, start.u_R, start.s_R, start.s, start.sd, len(s.A) - 1)
     return Case(hybrid.model(b, s, unilateral=run.unilateral, coupled=run.coupled), state, start, inputs)
 

@@ -3,7 +3,8 @@
 `chapter7.toml` holds the runs and the signatures: a quantity of one or more runs and what the source says of it, a
 value, a sign or a range. Nothing in it is computed from our results.
 
-What is reported is the mean over the last of two revolutions, see `steady`; u is its change from the one before.
+What is reported is the mean over the last of two revolutions, see `steady`; u is its change from the one before. The
+source's friction is set-valued: the flanks' is regularised below `Chapter.v_mu` here, whatever the unit has.
 
 Verdicts. Value: agrees if within 3 % or u, else the difference in percent. Sign: agrees, opposite, or not resolved if
 the quantity is smaller than u. Range: agrees, not resolved if its nearer end is closer than u, else the difference to
@@ -29,7 +30,7 @@ from offline.pushbelt.parameters import Parameters
 from offline.pushbelt.signatures import QUANTITIES
 from offline.pushbelt.steady import PLOT, Run, Steady, prepare, read_steady, simulate, write_steady
 from rtcvt.recording import replaced_on_success
-from rtcvt.unitfile import parse_table
+from rtcvt.unitfile import parse_table, quantity_in
 
 __all__ = ["Chapter", "Finding", "Signature", "Verification", "chapter7", "discretisation", "judge", "verify"]
 
@@ -73,6 +74,7 @@ class Chapter(_Record):
 
     source: str
     revolutions: Annotated[float, Field(ge=2.1)]  # length of a run
+    v_mu: Annotated[float, quantity_in("m/s", above=0.0)]  # of the flanks
     run: tuple[Run, ...]
     signature: tuple[Signature, ...]
 
@@ -256,6 +258,9 @@ def verify(
         Called with (what was run, work done, work in all).
     """
     chapter = chapter or chapter7()
+    parameters = parameters.model_copy(
+        update={"contacts": parameters.contacts.model_copy(update={"v_mu": chapter.v_mu})}
+    )
     folder.mkdir(parents=True, exist_ok=True)
     files = {run.name: folder / f"{run.name}-{_key(parameters, run, chapter.revolutions)}.h5" for run in chapter.run}
     weight = {run.name: _weight(run) for run in chapter.run}
@@ -295,7 +300,7 @@ def verify(
 
 
 def _weight(run: Run) -> int:
-    return round((run.N_E or 220) * run.steps / 220)
+    return round((run.N_E or 220) * run.steps / 220 * (1.0 + 0.4 * run.rise))
 
 
 def _job(parameters: Parameters, run: Run, revolutions: float, file: Path) -> str:

@@ -87,7 +87,8 @@ def campaign(
             table.add_row(escape(label), number(min(values)), number(max(values)))
         out.print(table)
     slipping = len({row.run for row in rows if row.slipping})
-    say(f"{len(result.done)} runs, {slipping} of them with macroscopic slip: {output / INDEX}")
+    where = output / INDEX
+    say(f"{len(result.done)} runs, {slipping} of them with macroscopic slip: {where if where.exists() else output}")
     for name, reason in result.failed.items():
         notes.print(f"[red]failed:[/] {escape(name)}: {escape(reason)}")
     for name in left:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from offline.pushbelt import hybrid, steady, verification
 from offline.pushbelt.initial import start_state
 from offline.pushbelt.kinematics import belt_path, closure, evaluate
-from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from offline.pushbelt.parameters import Boundary, Parameters, belt, boundary_at, load_parameters, sheaves
 from offline.pushbelt.report import report_page
 from offline.pushbelt.signatures import BINS, FIELDS, PRIMARY, PUSH, QUANTITIES, SECONDARY
 from offline.pushbelt.steady import (
@@ -20,6 +20,7 @@ from offline.pushbelt.steady import (
     Window,
     belt_coordinate,
     passages,
+    prepare,
     read_steady,
     simulate,
     write_steady,
@@ -181,13 +182,28 @@ def test_runs_of_chapter_7_exist_in_the_unit() -> None:
     assert printed == tables  # Tables 7.4 to 7.6 and section 7.5
 
 
+def test_a_load_that_rises_acts_on_the_stop_of_the_belt_without_load() -> None:
+    case = UNIT.get_case("OD-SpiRun")
+    without = prepare(UNIT, Run(name="a", case="OD-SpiRun"), 2.3)
+    rising = prepare(UNIT, Run(name="a", case="OD-SpiRun", row=2, rise=2.0), 2.3)
+    np.testing.assert_array_equal(rising.state.s, without.state.s)
+    np.testing.assert_array_equal(rising.state.q, without.state.q)
+    M_O, n = rising.inputs[:, 6], len(without.inputs) - 1
+    assert len(M_O) - 1 == pytest.approx(4.3 / 2.3 * n, abs=1)
+    risen = round(2.0 / 2.3 * n)
+    assert M_O[0] == 0.0
+    np.testing.assert_allclose(M_O[risen + 1 :], case.M_O[2])
+    assert M_O[risen // 2] == pytest.approx(0.5 * case.M_O[2], rel=2.0 / risen)
+    np.testing.assert_array_equal(rising.inputs[:, :6], np.tile(without.inputs[0, :6], (len(M_O), 1)))
+
+
 # --- all runs
 
 
 def small(*names: str) -> Chapter:
     run = tuple(Run(name=name, case="OD") for name in names)
     s = Signature(section="7.2.3, Table 7.4", about="OD", quantity="thrust ratio", runs=(names[0],), value=1.4854)
-    return Chapter(source="test", revolutions=2.3, run=run, signature=(s,))
+    return Chapter(source="test", revolutions=2.3, v_mu=2e-3, run=run, signature=(s,))
 
 
 def test_a_stopped_verification_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -208,6 +224,21 @@ def test_a_stopped_verification_goes_on_where_it_was(tmp_path: Path, monkeypatch
     softer = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"mu": 0.11})})
     verify(softer, tmp_path, small("a"))
     assert made == ["a", "b", "a"]
+
+
+def test_runs_take_the_friction_of_the_chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def fake(parameters: Parameters, run: Run, revolutions: float) -> Steady:
+        seen.append(parameters.contacts.v_mu)
+        return a_run()
+
+    monkeypatch.setattr(verification, "simulate", fake)
+    monkeypatch.setattr(verification, "TIMED", ())
+    chapter = small("a").model_copy(update={"v_mu": 3e-4})
+    assert verify(UNIT, tmp_path, chapter).parameters.contacts.v_mu == 3e-4
+    verify(UNIT, tmp_path, small("a"))
+    assert seen == [3e-4, 2e-3]
 
 
 def test_a_failed_run_is_reported_and_its_signatures_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,9 @@ from offline.pushbelt import hybrid
 from offline.pushbelt.element_element import Joint
 from offline.pushbelt.initial import Start, start_state
 from offline.pushbelt.kinematics import Closure
-from offline.pushbelt.parameters import Belt, Boundary, Parameters, belt, boundary_at, sheaves
+from offline.pushbelt.parameters import SPEED, Belt, Boundary, Parameters, belt, boundary_at, sheaves
 from offline.pushbelt.signatures import BINS, FIELDS
+from rtcvt.errors import InputError
 from rtcvt.recording import replaced_on_success
 
 __all__ = [
@@ -126,12 +127,20 @@ class Case(NamedTuple):
 
 
 def prepare(parameters: Parameters, run: Run, revolutions: float) -> Case:
-    """Model, start and inputs of a run: its rise and so many revolutions of the belt, at the speed of its start."""
+    """Model, start and inputs of a run: its rise and so many revolutions of the belt, at the speed of its start.
+
+    Raises
+    ------
+    InputError
+        A load that rises, where there is none but a speed; or no start, see `start_state`.
+    """
     case = parameters.get_case(run.case)
     b = belt(parameters, N_E=run.N_E, N_E0=run.N_E0 or case.N_E0, N_B=run.N_B, taper=1e-6 * run.taper_um)
     s = sheaves(parameters)
     first = Boundary(*boundary_at(case, np.array([0.0]), run.row)[0])
     if run.rise > 0.0:
+        if first.mode_load == SPEED:
+            raise InputError(f"run '{run.name}'", "rise", run.rise, "0 where the secondary's speed is given")
         first = first._replace(value_load=0.0)
     start = start_state(b, s if run.coupled else s._replace(multiplier=0.0), first, case.i_r)
     speed = float(np.mean(np.hypot(start.u[:, 0], start.u[:, 1])))

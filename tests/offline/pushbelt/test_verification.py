@@ -27,6 +27,7 @@ from offline.pushbelt.steady import (
 )
 from offline.pushbelt.verification import Chapter, Signature, Verification, chapter7, judge, verify
 from rtcvt.cli import app
+from rtcvt.errors import InputError
 
 UNIT = load_parameters("pushbelt_24mm")
 
@@ -195,6 +196,8 @@ def test_a_load_that_rises_acts_on_the_stop_of_the_belt_without_load() -> None:
     np.testing.assert_allclose(M_O[risen + 1 :], case.M_O[2])
     assert M_O[risen // 2] == pytest.approx(0.5 * case.M_O[2], rel=2.0 / risen)
     np.testing.assert_array_equal(rising.inputs[:, :6], np.tile(without.inputs[0, :6], (len(M_O), 1)))
+    with pytest.raises(InputError, match=r"rise = 2\.0: 0 where the secondary's speed is given"):
+        prepare(UNIT, Run(name="a", case="OD-speed", rise=2.0), 2.3)
 
 
 # --- all runs

@@ -19,15 +19,20 @@ takes out what the start decides. Of the modes that hold 99.99 % of the energy t
 predicts.
 
 Errors are those of runs that had no part in the training: cross-validation leaves out a fifth of the runs at a time.
+Trainings run side by side, one on each processor: matrices of these sizes take longer on two than on one.
 """
 
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from offline.pushbelt.snapshots import CELLS, FIELDS
 from offline.variator.pod import Basis, coefficients, pod
@@ -114,23 +119,23 @@ def reduce_fields(
     fold = np.random.default_rng(0).permutation(run.max() + 1)[run] % FOLDS
     done = 0
 
-    def fitted(rows: NDArray[np.bool_]) -> tuple[Networks, dict[str, Array]]:
-        def tell() -> None:
-            nonlocal done
-            if progress is not None:
-                progress(done, TRAININGS)
-            done += 1
+    def tell() -> None:
+        nonlocal done
+        if progress is not None:
+            progress(done, TRAININGS)
+        done += 1
 
-        networks = trained(t[rows], target[rows], units, tell)
-        return networks, {name: averaged(networks, t[rows], a[name][rows] / size[name]) * size[name] for name in KEPT}
+    def last(networks: Networks, rows: NDArray[np.bool_]) -> dict[str, Array]:
+        return {name: averaged(networks, t[rows], a[name][rows] / size[name]) * size[name] for name in KEPT}
 
-    networks, weights = fitted(np.ones(len(t), dtype=bool))
+    every = np.ones(len(t), dtype=bool)
+    networks, *others = trained(t, target, [every, *(fold != k for k in range(FOLDS))], units, tell)
+    weights = last(networks, every)
     crossed = {name: np.empty_like(x) for name, x in a.items()}
-    for k in range(FOLDS):
+    for k, by_others in enumerate(others):
         out = fold == k
-        others, by_name = fitted(~out)
-        h = others.hidden(t[out])
-        for name, w in by_name.items():
+        h = by_others.hidden(t[out])
+        for name, w in last(by_others, ~out).items():
             crossed[name][out] = h @ w.T
     kept, predicted = [], {}
     for name, basis in bases.items():
@@ -151,17 +156,41 @@ def kept_modes(X: Array, basis: Basis, crossed: Array) -> int:
     return int(np.argmax(np.array(errors) <= GAIN**2 * min(errors))) + 1
 
 
-def trained(t: Array, z: Array, units: tuple[int, int], tell: Callable[[], None] = lambda: None) -> Networks:
-    """`NETWORKS` networks from different starts, see `train`; `tell` is called before each."""
-    found = []
-    for seed in range(NETWORKS):
+def trained(
+    t: Array,
+    z: Array,
+    rows: Sequence[NDArray[np.bool_]],
+    units: tuple[int, int],
+    tell: Callable[[], None] = lambda: None,
+) -> list[Networks]:
+    """For each of the masks `rows` (n,) `NETWORKS` networks from different starts; `tell` is called before each."""
+    stop = Event()
+
+    def one(which: NDArray[np.bool_], seed: int) -> tuple[Array, Array]:
         tell()
-        found.append(train(t, z, seed, units))
-    return Networks(*(np.stack(layers) for layers in zip(*found, strict=True)))
+        return train(t[which], z[which], seed, units, stop)
+
+    with threadpool_limits(1), ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            seeds = range(NETWORKS)
+            found = list(pool.map(one, [which for which in rows for _ in seeds], [*seeds] * len(rows)))
+        except BaseException:
+            stop.set()
+            raise
+    each = zip(*[iter(found)] * NETWORKS, strict=True)
+    return [Networks(*(np.stack(layers) for layers in zip(*networks, strict=True))) for networks in each]
 
 
-def train(t: Array, z: Array, seed: int, units: tuple[int, int]) -> tuple[Array, Array]:
-    """Both hidden layers of a network, (n_1, d + 1) and (n_2, n_1 + 1) with the constant last, for targets z (n, K)."""
+def train(t: Array, z: Array, seed: int, units: tuple[int, int], stop: Event | None = None) -> tuple[Array, Array]:
+    """Both hidden layers of a network, (n_1, d + 1) and (n_2, n_1 + 1) with the constant last, for targets z (n, K).
+
+    It ends early once `stop` is set.
+    """
+
+    def ends(intermediate_result: Any) -> None:
+        if stop is not None and stop.is_set():
+            raise StopIteration
+
     rng = np.random.default_rng(seed)
     sizes = ((units[0], t.shape[1]), (units[1], units[0]))
     layers = [
@@ -170,7 +199,7 @@ def train(t: Array, z: Array, seed: int, units: tuple[int, int]) -> tuple[Array,
     ]
     start = np.concatenate([w.ravel() for w in layers])
     options = {"maxiter": ITERATIONS, "maxcor": 30, "maxfun": 10 * ITERATIONS, "ftol": 1e-12, "gtol": 1e-9}
-    end = minimize(loss, start, args=(t, z, units), jac=True, method="L-BFGS-B", options=options)
+    end = minimize(loss, start, args=(t, z, units), jac=True, method="L-BFGS-B", options=options, callback=ends)
     return _split(end.x, t.shape[1], units)
 
 

@@ -160,18 +160,19 @@ def reduce_peaks(
     size = np.sqrt(values.shape[1]) * np.maximum(values.std(axis=0), np.finfo(float).tiny)
     target = (values - mean) / size
 
-    def fitted(rows: NDArray[np.bool_]) -> tuple[Networks, Array]:
-        networks = trained(t[rows], target[rows], units)
+    def last(networks: Networks, rows: NDArray[np.bool_]) -> Array:
         weights = averaged(networks, t[rows], target[rows]) * size[:, None]
         weights[:, -1] += mean
-        return networks, weights
+        return weights
 
-    networks, weights = fitted(np.ones(len(t), dtype=bool))
+    every_row = np.ones(len(t), dtype=bool)
+    parts = [fold == k for k in np.unique(fold)]
+    networks, *others = trained(t, target, [every_row, *(~out for out in parts)], units)
+    weights = last(networks, every_row)
     noise = np.sqrt(np.mean((networks.hidden(t) @ weights.T - values) ** 2, axis=0))
     crossed = np.empty_like(values)
-    for k in np.unique(fold):
-        others, w = fitted(fold != k)
-        crossed[fold == k] = others.hidden(t[fold == k]) @ w.T
+    for out, by_others in zip(parts, others, strict=True):
+        crossed[out] = by_others.hidden(t[out]) @ last(by_others, ~out).T
     every = np.arange(len(t))
     laws = {
         f"peak.{name}": Law(every, a, True, crossed[:, j], float(noise[j])) for j, (name, a) in enumerate(data.items())

@@ -86,12 +86,27 @@ def test_left_out_runs_have_no_part_in_what_is_said_of_them(rng, monkeypatch):
     reduce_fields(fields, t, run, (4, 3))
     assert len(seen) == fields_module.TRAININGS
     left_out = []
-    for rows in seen[fields_module.NETWORKS :: fields_module.NETWORKS]:
+    for rows in seen:
         out = ~(t[:, None] == rows[None]).all(axis=2).any(axis=1)
         assert set(run[out]).isdisjoint(run[~out])
         left_out.append(out)
-    assert_allclose(np.sum(left_out, axis=0), 1)
-    assert len(seen[0]) == 100
+    assert_allclose(np.sum(left_out, axis=0), fields_module.NETWORKS)
+    assert sum(len(rows) == 100 for rows in seen) == fields_module.NETWORKS
+
+
+def test_what_fails_in_a_training_ends_the_others(rng, monkeypatch):
+    fields, t, run = fronts(rng, 100)
+    first = iter([True])
+
+    def failing(*args):
+        if next(first, False):
+            raise KeyboardInterrupt
+        return train(*args)
+
+    monkeypatch.setattr(fields_module, "train", failing)
+    monkeypatch.setattr(fields_module, "ITERATIONS", 10**6)  # would take for ever
+    with pytest.raises(KeyboardInterrupt):
+        reduce_fields(fields, t, run, (4, 3))
 
 
 def test_modes_that_are_not_predicted_are_not_kept(rng):

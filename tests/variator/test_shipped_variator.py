@@ -90,7 +90,7 @@ def test_the_belt_slides_and_grips():
 
 @pytest.mark.parametrize(("xi", "slides"), [(-0.87, True), (-0.5, False), (0.5, False)])
 def test_a_belt_that_slid_in_the_full_model_is_said_to_slide(xi, slides):
-    """At i = 0.63, 32 kN and 850 rpm the full model slips by 28 % at xi = -0.87 (calm-080 of the campaign)."""
+    """At i = 0.63, 32 kN and 850 rpm the full model slips by 28 % at xi = -0.87 (a run of an earlier campaign)."""
     one = build_variator(with_flange_inputs(UNIT, {"primary": "speed"}), "hybrid").instantiate()
     omega, F = 850.0 * np.pi / 30.0, 32e3
     for name, value in {"clamp.control": 2.0, "ratio.start": 0.63, "primary.w_start": omega}.items():

@@ -181,7 +181,10 @@ def _states(settled: Sequence[Settled]) -> str:
             grid[row, 1].set_ylabel(unit)
             if row == 0:
                 for a in grid[0]:
-                    a.legend(loc="lower right", bbox_to_anchor=(1.0, 0.97), ncol=3, frameon=False, fontsize=8)
+                    a.legend(
+                        loc="lower right", bbox_to_anchor=(1.0, 0.97), ncol=3, frameon=False, fontsize=8,
+                        columnspacing=0.8, handletextpad=0.1, borderaxespad=0.2,
+                    )  # fmt: skip
         for ax in grid[-1]:
             ax.set_xlabel("torque ratio of the secondary")
             ax.tick_params(labelbottom=True)
@@ -246,6 +249,7 @@ def _transients(branches: Sequence[Branched]) -> str:
         held = b.held
         with matplotlib.rc_context(_RC):
             picture, grid = _grid(2, 2, 1.45)
+            picture.subplots_adjust(wspace=0.32)  # two scales in between
             ax = grid[0, 0]
             for key, label, colour in (("F_I", "F_I", COLOURS[0]), ("F_O", "F_O", COLOURS[1])):
                 ax.plot(time, 1e-3 * full[key], color=colour, label=label, lw=1.5)

@@ -4,6 +4,8 @@ energy       what is unaccounted for over a revolution, both schemes, with and w
 schemes      thrust ratio, tension and peaks of both schemes and of half their steps, MED and LOW, five revolutions
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
 points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
+damping      what the larger-step scheme adds to the dampers of saddles and joints, added to them at 1e-6 s: slip of two
+             points of the campaign; twenty minutes
 sensitivity  thrust ratio of OD and LOW over one parameter
 friction     the same over the speed below which friction of the flanks is regularised, coupled and decoupled; and
              thrust ratio, slip and losses of both schemes at points of the campaign, 2 and 0.1 mm/s
@@ -22,8 +24,9 @@ from offline.pushbelt import compliant, hybrid
 from offline.pushbelt.hybrid import Frames, Model, State
 from offline.pushbelt.initial import start_state
 from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, boundary_at, load_parameters, sheaves
+from offline.pushbelt.sheave import Damper
 from offline.pushbelt.snapshots import snapshots
-from offline.variator.experiment import Run, start_of
+from offline.variator.experiment import Run, load_torque, start_of
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
@@ -46,7 +49,7 @@ def start(case: str, row: int, **changes: Any) -> tuple[Model, State, NDArray[np
 def go(scheme: str, m: Model, x: State, values: NDArray[np.float64], frames: int, finer: int = 1) -> Frames:
     """So many plot steps, at the step of the scheme divided by `finer`."""
     run, steps = SCHEMES[scheme]
-    out, done = run(m, x, np.tile(values, (frames + 1, 1)), finer * steps, PLOT / (finer * steps))
+    out, done = run(m, x, np.broadcast_to(values, (frames + 1, 7)), finer * steps, PLOT / (finer * steps))
     assert done == frames
     return out
 
@@ -231,6 +234,44 @@ def friction() -> None:
                 point(scheme, at, 1, v_mu, 8, 3)
 
 
+def damping() -> None:
+    """Means over six revolutions after eight, the load from a larger one, with the campaign's damper."""
+    base, h = belt(UNIT), 1e-5
+    saddles = {"d_S": base.d_S + h * base.k_S}
+    stretch = {"d_axial": base.d_axial + h * base.EA}
+    joints = {f"d_{a}": getattr(base, f"d_{a}") + 0.97 * h * getattr(base, f"k_{a}") for a in ("R", "T", "B", "PH")}
+    fine, both = ("larger-step", 10), {**saddles, **joints}
+    for name, i, omega_I, xi, F_O, begin in (
+        ("brake-000", 0.5294, 131.3, -0.2903, 14020.0, -0.5403),
+        ("calm-000", 1.031, 58.26, 0.6388, 7759.0, 0.78),
+    ):
+        where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0, travel=0.0, begin=begin)
+        runs: list[tuple[str, str, int, dict[str, Any]]] = [("", "explicit", 1, {}), ("", "larger-step", 1, {})]
+        more = [("", {}), ("saddles", saddles), ("stretch", stretch), ("joints", joints), ("saddles, joints", both)]
+        runs += [(of, *fine, changes) for of, changes in (more if name == "brake-000" else more[-1:])]
+        for of, scheme, finer, changes in runs:
+            b, s = base._replace(**changes), sheaves(UNIT)
+            start, M_O = start_of(b, s, where)
+            d = load_torque(b, 1.0, F_O, start.steady.geometry.r_O) * i / (0.05 * omega_I)
+            m = hybrid.model(b, s, damper=Damper(d, 0.01 * d))
+            x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
+            revolution = round(b.N_E * b.t_R / np.hypot(start.u[:, 0], start.u[:, 1]).mean() / PLOT)
+            rows = []
+            for n in range(14):
+                values = np.tile([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O], (revolution + 1, 1))
+                values[:, 6] *= np.interp(n + np.arange(revolution + 1.0) / revolution, (2.0, 3.0), (begin / xi, 1.0))
+                out = go(scheme, m, x, values, revolution, finer)
+                radius = snapshots(m, out, PLOT / (finer * SCHEMES[scheme][1])).radius - b.h_off
+                speed = out.sd[:, :, 3].mean(axis=0)
+                loss = out.work[:, len(hybrid.INPUTS) :].sum() / (revolution * PLOT)
+                rows.append([1.0 - np.mean(radius[:, 1] / radius[:, 0]) * speed[1] / speed[0], thrust_ratio(out), loss])
+            slip, thrust, loss = np.mean(rows[-6:], axis=0)
+            about = f"{name}, {scheme}, {PLOT / (finer * SCHEMES[scheme][1]):g} s" + (
+                of and f", {of} damped by h k more"
+            )
+            print(f"{about}: slip {slip:.3%}, thrust ratio {thrust:.4f}, losses {loss:.1f} W", flush=True)
+
+
 def sensitivity() -> None:
     """Thrust ratio of three revolutions, the first 0.3 left out."""
     c_el = belt(UNIT).c_el
@@ -291,5 +332,5 @@ def threads() -> None:
 
 
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, friction, threads)}
+    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, damping, sensitivity, friction, threads)}
     studies[sys.argv[1]]()

@@ -3,19 +3,30 @@
 modes   least damping ratios of `pushbelt_cvt` behind the start, at random operating points, over belt.l_point
 kers    those of the loop of `pushbelt_kers` behind a step of torque, over control.K_theta
 slides  which windows of the full model slip by over 5 %, of which the laws say so (`status.macro_slip`); and how much
+repeats how far the full model is from itself: the held-out runs again, with a load that comes from a fifth nearer and
+        farther, in the errors of `rtcvt check pushbelt_cvt`. Half an hour on two processors, goes on where it was
+        stopped. repeats FOLDER [TABLE]: where to keep the runs; another table of held-out runs
 """
 
 import csv
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from offline.pushbelt.parameters import Parameters
 from offline.variator.alignment import USED
+from offline.variator.check import check_heldout
 from offline.variator.driven import RecordedLaws
+from offline.variator.experiment import STEADY, compile_steps, simulate
+from offline.variator.heldout import HeldRun, Passage, Series, condense, read_heldout
 from rtcvt.build import build_any, load_any
 from rtcvt.model import Instance
+from rtcvt.unitfile import parse_table, parse_toml
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.kernels import MACRO
 from rtcvt.variator.reduced_model import read_reduced
@@ -149,8 +160,84 @@ def slides() -> None:
                     )
 
 
+class Again:
+    """Runs of the full model in place of a reduced model: `check.Driven`."""
+
+    def __init__(self, files: list[Path]) -> None:
+        self._runs = {held.run.name: held for held in condense(files).runs}
+        self._phase = 0
+
+    def settle(self, run: HeldRun) -> dict[str, float]:
+        self._first, self._own, self._phase = run, self._runs[run.run.name], 0
+        s = {k: float(v[STEADY]) for k, v in self._own.summary.items()}
+        lost = s["P_I"] + s["P_O"] + s["P_axial_I"] + s["P_axial_O"] - s["P_stored"]
+        kept = {k: s[k] for k in ("thrust_ratio", "slip", "omega_O", "P_O")}
+        return kept | {"tau_I": s["P_I"] / s["omega_I"], "P_I": lost - s["P_O"], "macro_slip": 0.0, "outside": 0.0}
+
+    def play(self, series: Series, factor: float = 1.0) -> dict[str, NDArray[np.float64]]:
+        branch = next(k for k, s in enumerate(self._first.branches) if s is series)
+        own, self._phase = self._own.branches[branch], 1 + branch
+        return {k: np.interp(series["time"], own["time"], own[k]) for k in ("tau_I", "omega_O", "ratio")}
+
+    def flank_normal(self, start: float, stop: float) -> NDArray[np.float64]:
+        return self._passage(stop).fields["flank_normal"]
+
+    def peak(self, start: float, stop: float) -> float:
+        return float(self._passage(stop).fields["flank_normal"].max())
+
+    def _passage(self, stop: float) -> Passage:
+        passages: Iterator[Passage] = (p for p in self._own.passages if p.phase == self._phase)
+        return min(passages, key=lambda p: abs(p.stop - max(stop, 0.0)))
+
+
+def repeats(folder: str, table: str | None = None) -> None:
+    unit = load_variator("pushbelt_cvt")
+    path = reduced_path(unit)
+    held = read_heldout(path.with_name(f"{path.stem}_heldout.h5") if table is None else Path(table))
+    parameters = parse_table(Parameters, {**parse_toml(held.unit_file, held.unit), "source": held.unit}, held.unit)
+    wanted = []
+    for name, share in (("nearer", 0.8), ("farther", 1.2)):
+        (Path(folder) / name).mkdir(parents=True, exist_ok=True)
+        for one in held.runs:
+            run = one.run
+            begin = None if run.begin is None else run.xi + share * (run.begin - run.xi)
+            file = Path(folder) / name / f"{run.name}.h5"
+            wanted.append((file, replace(run, begin=begin), float(one.summary["F_I"][STEADY])))
+    compile_steps(parameters, wanted[0][1])
+    with ProcessPoolExecutor() as pool:
+        pending = {
+            pool.submit(simulate, parameters, run, file, held.unit_file, held.plan, F_I): file
+            for file, run, F_I in wanted
+            if not file.is_file()
+        }
+        for n, done in enumerate(as_completed(pending), 1):
+            done.result()
+            print(f"{n} of {len(pending)}: {pending[done]}", flush=True)
+    again = {m: Again([f for f, *_ in wanted if f.parent.name == n]) for m, n in _PLACES.items()}
+    found = check_heldout(held, again, RecordedLaws(read_reduced(path)), STEP)
+    print("of the full model from itself, the load comes from: nearer, farther; allowed; worst")
+    for f in found.figures:
+        worst = ", ".join(run for run, _ in f.worst.values())
+        both = ", ".join(f.show(f.value[m]) for m in _PLACES)
+        print(f"{f.name}, {f.statistic}: {both}; {'' if f.limit is None else f.show(f.limit)}; {worst}")
+    states = [s for s in found.settled if abs(s.values["full"]["slip"]) <= MACRO]
+    for key, unit_of in (("thrust_ratio", "relative"), ("slip", "points"), ("efficiency", "points")):
+        print(f"{key}, {unit_of}, states by size of the larger difference:")
+        rows = []
+        for s in states:
+            full, *others = (s.values[m][key] for m in ("full", *_PLACES))
+            off = [a / full - 1.0 if unit_of == "relative" else a - full for a in others]
+            rows.append((max(map(abs, off)), s.held.run.name, full, *others))
+        for _, of, *values in sorted(rows, reverse=True)[:8]:
+            print(f"    {of}: " + ", ".join(f"{v:.4g}" for v in values))
+
+
+_PLACES = {"hybrid": "nearer", "rigid": "farther"}  # where `check_heldout` takes models
+
+
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (modes, kers, slides)}
-    if len(sys.argv) != 2 or sys.argv[1] not in studies:
+    studies = {f.__name__: f for f in (modes, kers, slides, repeats)}
+    needed = {"repeats": (1, 2)}
+    if len(sys.argv) < 2 or sys.argv[1] not in studies or len(sys.argv) - 2 not in needed.get(sys.argv[1], (0,)):
         raise SystemExit(__doc__)
-    studies[sys.argv[1]]()
+    studies[sys.argv[1]](*sys.argv[2:])

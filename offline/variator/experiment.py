@@ -248,13 +248,15 @@ def steps_of(b: Belt, run: Run, start: Start) -> tuple[Plot, int]:
     return plot, steps * frames
 
 
-def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str = "") -> None:
+def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str = "", F_I: float | None = None) -> None:
     """Do a run and write its file.
 
     Parameters
     ----------
     text, plan : str
         Of the unit file and of the plan, which the file keeps.
+    F_I : float, optional
+        What the branches multiply [N], by default F_I,eq.
 
     Raises
     ------
@@ -271,8 +273,8 @@ def simulate(parameters: Parameters, run: Run, path: Path, text: str, plan: str 
     settled = _advance(m, x, held, plot, run)
     if settled.ended == LEFT:
         raise RuntimeError(f"the belt left its place after {len(settled.inputs) * plot.plot_step:.4g} s of settling")
-    n = plot.frames(run.mean)
-    F_I = float(settled.frames.pulley[-n:, 0, 1].mean())
+    if F_I is None:
+        F_I = float(settled.frames.pulley[-plot.frames(run.mean) :, 0, 1].mean())
     parts = [settled]
     for branch in run.branches:
         inputs = _inputs(branch, run, plot, F_I, M_O)[: 1 if settled.ended == RUNAWAY else None]

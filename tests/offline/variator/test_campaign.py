@@ -388,6 +388,17 @@ def test_slip_that_runs_away_ends_the_run_and_is_a_result(parameters, text, tmp_
     assert row.ended == "slip ran away"
 
 
+def test_branches_multiply_a_force_that_is_given(parameters, text, tmp_path):
+    common = {"settle": 1.0, "mean": 0.4, "limits": (0.5, 2.0), "frames": 16, "step": 1e-5, "travel": 2e-4}
+    branches = (Branch(1.1, 1.0, 0.3, 0.0, 0.1, 0.5),)
+    run = Run("run", 1.0, 300.0, 0.3, 8e3, branches=branches, N_E=110, N_B=52, **common)
+    experiment.simulate(parameters, run, tmp_path / "run.h5", text, F_I=9e3)
+    with open_run(tmp_path / "run.h5") as file:
+        s = summary(file)
+        assert s["F_I"][2] == pytest.approx(1.1 * 9e3, rel=1e-12)
+        assert s["y"][1:] == pytest.approx(s["F_I"][1:] / 9e3, rel=1e-12)
+
+
 def test_foreign_files_are_refused(tmp_path):
     (tmp_path / "a.h5").write_text("no")
     with pytest.raises(InputError, match=r"a\.h5"), open_run(tmp_path / "a.h5"):

@@ -161,25 +161,33 @@ def point(
     scheme: str,
     at: tuple[float, float, float, float],
     finer: int,
-    v_mu: float | None = None,
+    changes: dict[str, Any] | None = None,
     settle: int = 12,
     mean: int = 5,
+    begin: float | None = None,
+    about: str = "",
 ) -> None:
-    """Means over `mean` revolutions after `settle`, and over three before; `finer`: of steps of at most 0.1 mm/v."""
+    """Means over `mean` revolutions after `settle`, and over three before; `finer`: of steps of at most 0.1 mm/v.
+
+    `begin`: torque ratio of the first two revolutions, which goes over to that of the point in the third; with the
+    damper of a campaign.
+    """
     i, rpm, xi, F_O = at
-    b, s = belt(UNIT), sheaves(UNIT)
-    b = b._replace(v_mu=v_mu or b.v_mu)
-    m = hybrid.model(b, s)
+    b, s = belt(UNIT)._replace(**(changes or {})), sheaves(UNIT)
     omega_I = rpm * np.pi / 30
-    where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0, travel=0.0)
+    where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0, travel=0.0, begin=begin)
     start, M_O = start_of(b, s, where)
-    values = np.array([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O])
+    d = load_torque(b, 1.0, F_O, start.steady.geometry.r_O) * i / (0.05 * omega_I)
+    m = hybrid.model(b, s, damper=None if begin is None else Damper(d, 0.01 * d))
     v = np.hypot(start.u[:, 0], start.u[:, 1]).mean()
     revolution = round(b.N_E * b.t_R / v / PLOT)
     finer *= int(np.ceil(v / 10.0)) if scheme == "larger-step" else 1
     x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
     rows = []
-    for _ in range(settle + mean):
+    for n in range(settle + mean):
+        values = np.tile([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O], (revolution + 1, 1))
+        if begin is not None:
+            values[:, 6] *= np.interp(n + np.arange(revolution + 1.0) / revolution, (2.0, 3.0), (begin / xi, 1.0))
         out = go(scheme, m, x, values, revolution, finer)
         radius = snapshots(m, out, PLOT / (finer * SCHEMES[scheme][1])).radius - b.h_off
         ratio, speed = np.mean(radius[:, 1] / radius[:, 0]), out.sd[:, :, 3].mean(axis=0)
@@ -188,8 +196,9 @@ def point(
     thrust, slip, loss = np.mean(rows[-mean:], axis=0)
     before, slid, lost = np.mean(rows[-mean - 3 : -mean], axis=0)
     print(
-        f"i {i}, {v:.1f} m/s, xi {xi}, {F_O / 1e3:.0f} kN, {scheme} / {finer}, {1e3 * b.v_mu:g} mm/s: thrust ratio "
-        f"{thrust:.4f} ({before:.4f} before), slip {slip:.2%} ({slid:.2%}), losses {loss:.0f} W ({lost:.0f})",
+        f"i {i}, {v:.1f} m/s, xi {xi}, {F_O / 1e3:.0f} kN, {scheme} / {finer}, {1e3 * b.v_mu:g} mm/s{about}: "
+        f"thrust ratio {thrust:.4f} ({before:.4f} before), "
+        f"slip {slip:.2%} ({slid:.2%}), losses {loss:.1f} W ({lost:.1f})",
         flush=True,
     )
 
@@ -231,45 +240,25 @@ def friction() -> None:
     ):
         for scheme in SCHEMES:
             for v_mu in (2e-3, 1e-4):
-                point(scheme, at, 1, v_mu, 8, 3)
+                point(scheme, at, 1, {"v_mu": v_mu}, 8, 3)
 
 
 def damping() -> None:
-    """Means over six revolutions after eight, the load from a larger one, with the campaign's damper."""
+    """Means over six revolutions after eight, the load from a larger one: brake-000 and calm-000 of a campaign."""
     base, h = belt(UNIT), 1e-5
     saddles = {"d_S": base.d_S + h * base.k_S}
     stretch = {"d_axial": base.d_axial + h * base.EA}
     joints = {f"d_{a}": getattr(base, f"d_{a}") + 0.97 * h * getattr(base, f"k_{a}") for a in ("R", "T", "B", "PH")}
-    fine, both = ("larger-step", 10), {**saddles, **joints}
-    for name, i, omega_I, xi, F_O, begin in (
-        ("brake-000", 0.5294, 131.3, -0.2903, 14020.0, -0.5403),
-        ("calm-000", 1.031, 58.26, 0.6388, 7759.0, 0.78),
+    both = {**saddles, **joints}
+    more = [("", {}), ("saddles", saddles), ("stretch", stretch), ("joints", joints), ("saddles, joints", both)]
+    for at, begin, cases in (
+        ((0.5294, 1253.8, -0.2903, 14020.0), -0.5403, more),
+        ((1.031, 556.3, 0.6388, 7759.0), 0.78, more[-1:]),
     ):
-        where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0, travel=0.0, begin=begin)
-        runs: list[tuple[str, str, int, dict[str, Any]]] = [("", "explicit", 1, {}), ("", "larger-step", 1, {})]
-        more = [("", {}), ("saddles", saddles), ("stretch", stretch), ("joints", joints), ("saddles, joints", both)]
-        runs += [(of, *fine, changes) for of, changes in (more if name == "brake-000" else more[-1:])]
-        for of, scheme, finer, changes in runs:
-            b, s = base._replace(**changes), sheaves(UNIT)
-            start, M_O = start_of(b, s, where)
-            d = load_torque(b, 1.0, F_O, start.steady.geometry.r_O) * i / (0.05 * omega_I)
-            m = hybrid.model(b, s, damper=Damper(d, 0.01 * d))
-            x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
-            revolution = round(b.N_E * b.t_R / np.hypot(start.u[:, 0], start.u[:, 1]).mean() / PLOT)
-            rows = []
-            for n in range(14):
-                values = np.tile([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O], (revolution + 1, 1))
-                values[:, 6] *= np.interp(n + np.arange(revolution + 1.0) / revolution, (2.0, 3.0), (begin / xi, 1.0))
-                out = go(scheme, m, x, values, revolution, finer)
-                radius = snapshots(m, out, PLOT / (finer * SCHEMES[scheme][1])).radius - b.h_off
-                speed = out.sd[:, :, 3].mean(axis=0)
-                loss = out.work[:, len(hybrid.INPUTS) :].sum() / (revolution * PLOT)
-                rows.append([1.0 - np.mean(radius[:, 1] / radius[:, 0]) * speed[1] / speed[0], thrust_ratio(out), loss])
-            slip, thrust, loss = np.mean(rows[-6:], axis=0)
-            about = f"{name}, {scheme}, {PLOT / (finer * SCHEMES[scheme][1]):g} s" + (
-                of and f", {of} damped by h k more"
-            )
-            print(f"{about}: slip {slip:.3%}, thrust ratio {thrust:.4f}, losses {loss:.1f} W", flush=True)
+        for scheme in SCHEMES:
+            point(scheme, at, 1, None, 8, 6, begin)
+        for of, changes in cases:
+            point("larger-step", at, 10, changes, 8, 6, begin, of and f", {of} damped by h k more")
 
 
 def sensitivity() -> None:

@@ -53,12 +53,15 @@ __all__ = [
     "HISTORY",
     "INTERRUPTED",
     "RUNNING",
+    "STEPPED",
     "History",
     "Outcome",
+    "Scheme",
     "Settings",
     "element_history",
     "figures",
     "frames_in",
+    "largest_step",
     "open_run",
     "partial_path",
     "read_frames",
@@ -78,6 +81,7 @@ _MAX_STEPS = 1e9
 Law = Literal["coupled", "decoupled"]
 Contact = Literal["unilateral", "bilateral"]
 Scheme = Literal["explicit", "compliant"]
+STEPPED = {"explicit": hybrid.run, "compliant": compliant.run}
 
 
 @dataclass(frozen=True)
@@ -396,6 +400,11 @@ _STATE = ("checkpoint/frames", *(f"checkpoint/{name}" for name in State._fields)
 _WIDTH = {"q": 3, "u": 3, "q_R": 5, "u_R": 5, "s": 4, "sd": 4, "pulley": 6}
 
 
+def largest_step(scheme: Scheme, N_E: int, N_B: int) -> float:
+    """Step [s] that suits a scheme."""
+    return 1e-5 if scheme == "compliant" else 1e-6 * min(1.0, 220.0 / N_E, 104.0 / N_B)
+
+
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
@@ -424,7 +433,7 @@ def _prepare(parameters: Parameters, settings: Settings) -> _Prepared:
     N_E, N_B = s.N_E or parameters.element.N_E, s.N_B or parameters.ring.N_B
     taper = parameters.element.taper if s.taper is None else s.taper
     if s.step is None:
-        largest = 1e-5 if s.scheme == "compliant" else 1e-6 * min(1.0, 220.0 / N_E, 104.0 / N_B)
+        largest = largest_step(s.scheme, N_E, N_B)
         steps = int(np.ceil(s.plot_step / largest * (1.0 - 1e-9)))
     else:
         steps = _whole(
@@ -452,7 +461,7 @@ def _prepare(parameters: Parameters, settings: Settings) -> _Prepared:
     }
     return _Prepared(
         complete,
-        hybrid.run if s.scheme == "explicit" else compliant.run,
+        STEPPED[s.scheme],
         hybrid.model(b, stiff, unilateral=s.contact == "unilateral", coupled=coupled),
         hybrid.state(*start[:7], n_k=len(stiff.A) - 1),
         inputs,

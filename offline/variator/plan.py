@@ -35,6 +35,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from scipy.stats import qmc
 
 from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Belt, Boundary, Parameters, Sheaves, belt, sheaves
+from offline.pushbelt.runs import Scheme, largest_step
 from offline.pushbelt.velocity_model import belt_velocity
 from offline.variator.experiment import APPROACH, Branch, Run, load_torque, start_of
 from rtcvt.errors import InputError
@@ -75,10 +76,11 @@ class _Record(BaseModel):
 
 
 class Model(_Record):
-    """How the full model runs; None: the unit's number of elements and ring nodes."""
+    """How the full model runs; None: the unit's number of elements and ring nodes, the step that suits the scheme."""
 
-    step: Annotated[float, quantity_in("s", above=0.0)] = 1e-5  # at most ...
-    travel: Annotated[float, quantity_in("m", above=0.0)] = 1e-4  # ... and what the belt moves in a step
+    scheme: Scheme = "compliant"
+    step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # at most ...
+    travel: Annotated[float, quantity_in("m", above=0.0)] = 1e-4  # ... and, compliant, what the belt moves in a step
     frames: Annotated[int, Field(ge=8, le=1000)] = 48  # per revolution
     damper_slip: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0  # 0: no damper
     damper_time: Annotated[float, quantity_in("s", above=0.0)] = 0.01
@@ -228,11 +230,11 @@ def runs_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
     def points(p: Points) -> Iterator[Run]:
         part = {k: v for k in _RANGES if (v := getattr(p, k)) is not None}
         within = plan.model_copy(update={"space": plan.space.model_copy(update=part)})
-        return _drawn(within, b, s, partial(_point, p=p), p, 4 + len(p.force_factors), rng)
+        return _drawn(within, b, s, partial(_point, b=b, p=p), p, 4 + len(p.force_factors), rng)
 
     yield from points(plan.points)
     for t in plan.transient:
-        yield from _drawn(plan, b, s, partial(_transient, t=t), t, 7, rng)
+        yield from _drawn(plan, b, s, partial(_transient, b=b, t=t), t, 7, rng)
     for p in plan.refine:
         yield from points(p)
 
@@ -245,24 +247,26 @@ def _geometric(bounds: tuple[float, float], u: float) -> float:
     return bounds[0] * (bounds[1] / bounds[0]) ** u
 
 
-def _point(plan: Plan, u: Array, k: int, p: Points) -> Run:
+def _point(plan: Plan, u: Array, k: int, b: Belt, p: Points) -> Run:
     xi = _linear(plan.space.torque_ratio, u[2])
     factors = [_geometric(r, a) for r, a in zip(p.force_factors, u[4:], strict=True)]
     branches = tuple(Branch(y_I, 1.0, xi, 0.0, p.lead, p.duration) for y_I in factors)
-    return _run(plan, f"{p.name}-{k:03}", u, xi, p.settle, p.mean, branches, p.elements > 0 and k % p.elements == 0)
+    kept = p.elements > 0 and k % p.elements == 0
+    return _run(plan, b, f"{p.name}-{k:03}", u, xi, p.settle, p.mean, branches, kept)
 
 
-def _transient(plan: Plan, u: Array, k: int, t: Transient) -> Run:
+def _transient(plan: Plan, u: Array, k: int, b: Belt, t: Transient) -> Run:
     y_O = 1.0 if t.clamping_factor is None else _geometric(t.clamping_factor, u[4])
     y_I = 1.0 if t.force_factor is None else _geometric(t.force_factor, u[5])
     xi = _linear(plan.space.torque_ratio, u[2]) if t.torque_ratio is None else _linear(t.torque_ratio, u[6])
     branch = Branch(y_I * y_O, y_O, xi, t.ramp, 0.0, t.duration)
     begin = _linear(plan.space.torque_ratio, u[2])
-    return _run(plan, f"{t.name}-{k:03}", u, begin, t.settle, t.mean, (branch,), False, t.longest)
+    return _run(plan, b, f"{t.name}-{k:03}", u, begin, t.settle, t.mean, (branch,), False, t.longest)
 
 
 def _run(
     plan: Plan,
+    b: Belt,
     name: str,
     u: Array,
     xi: float,
@@ -286,8 +290,9 @@ def _run(
         longest=longest,
         limits=a.limits,
         frames=m.frames,
-        step=m.step,
+        step=largest_step(m.scheme, b.N_E, b.N_B) if m.step is None else m.step,
         travel=m.travel,
+        scheme=m.scheme,
         elements=elements,
         N_E=m.N_E,
         N_B=m.N_B,

@@ -191,6 +191,7 @@ def test_shipped_plans_are_valid_and_named_as_their_file(name):
         ("torque_ratio = [0.0, 0.1]\n", "", "transient", None, "force_factor"),
         ('name = "torque"', 'name = "point"', "", None, "used once"),
         ("seed = 5", "sed = 5", "sed", None, "seed"),
+        ("[model]", '[model]\nscheme = "exact"', "model.scheme", "exact", "'explicit' or 'compliant'"),
     ],
 )
 def test_bad_plans_are_refused_by_key(tmp_path, old, new, key, value, allowed):
@@ -399,6 +400,30 @@ def test_branches_multiply_a_force_that_is_given(parameters, text, tmp_path):
         assert s["y"][1:] == pytest.approx(s["F_I"][1:] / 9e3, rel=1e-12)
 
 
+def test_runs_of_both_schemes_are_of_the_same_belt(parameters, text, tmp_path):
+    common = {"settle": 2.0, "mean": 1.0, "branches": (), "limits": (0.5, 2.0), "frames": 16, "N_E": 110, "N_B": 52}
+    found = {}
+    for scheme, step in (("explicit", 1e-6), ("compliant", 1e-5)):
+        run = Run("run", 1.0, 300.0, 0.5, 8e3, scheme=scheme, step=step, travel=2e-4, **common)
+        experiment.simulate(parameters, run, tmp_path / f"{scheme}.h5", text)
+        with open_run(tmp_path / f"{scheme}.h5") as file:
+            assert file.attrs["scheme"] == run_of(file).scheme == scheme
+            assert 0.9 * step < file.attrs["step"] <= step
+            found[scheme] = {k: v[STEADY] for k, v in summary(file).items()}
+    for name, rel in (("thrust_ratio", 0.02), ("P_I", 0.01), ("v", 1e-3)):
+        assert found["explicit"][name] == pytest.approx(found["compliant"][name], rel=rel), name
+
+
+def test_plans_take_the_step_that_suits_the_scheme(tmp_path, parameters):
+    for text, scheme, step in (
+        (SMALL, "compliant", 1e-5),
+        (SMALL.replace("[model]", '[model]\nscheme = "explicit"'), "explicit", 1e-6),
+        (SMALL.replace("[model]", '[model]\nscheme = "explicit"\nstep = "0.5 us"'), "explicit", 5e-7),
+    ):
+        for run in runs_of(plan_of(tmp_path, text)[0], parameters):
+            assert (run.scheme, run.step) == (scheme, pytest.approx(step, rel=1e-12))
+
+
 def test_foreign_files_are_refused(tmp_path):
     (tmp_path / "a.h5").write_text("no")
     with pytest.raises(InputError, match=r"a\.h5"), open_run(tmp_path / "a.h5"):
@@ -408,13 +433,13 @@ def test_foreign_files_are_refused(tmp_path):
 def test_step_is_bounded_by_time_and_travel(parameters):
     b, s = belt(parameters), sheaves(parameters)
     common = {"xi": 0.2, "F_O": 1e4, "settle": 4.0, "mean": 1.0, "branches": (), "limits": (0.4, 2.5), "frames": 48}
-    for omega, bounded in ((100.0, 1e-5), (600.0, None)):
-        run = Run(name="r", ratio=1.0, omega_I=omega, step=1e-5, travel=1e-4, **common)
+    for omega, scheme, bounded in ((100.0, "compliant", 1e-5), (600.0, "compliant", None), (600.0, "explicit", 1e-5)):
+        run = Run(name="r", ratio=1.0, omega_I=omega, step=1e-5, travel=1e-4, scheme=scheme, **common)
         start = start_of(b, s, run)[0]
         plot, steps = steps_of(b, run, start)
         v = b.N_E * b.t_R / plot.revolution
         assert plot.step == pytest.approx(bounded or 1e-4 / v, rel=0.05)
-        assert plot.step <= min(1e-5, 1e-4 / v)
+        assert plot.step <= (bounded or 1e-4 / v)
         assert steps * plot.step == pytest.approx(4.0 * plot.revolution, rel=1e-9)
 
 

@@ -32,7 +32,7 @@ changed from the window before. For c, e and lambda it counts `SETTLED` times as
 shorter.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -47,23 +47,7 @@ from rtcvt.errors import InputError
 from rtcvt.variator.reduced_model import COORDINATES, LAWS, Coordinate, counted, scaled, sites, splines_through
 from rtcvt.variator.regression import SMALL
 
-__all__ = [
-    "FOLDS",
-    "NEAR",
-    "SHIFT",
-    "Identified",
-    "Law",
-    "certainty",
-    "data_of",
-    "folds",
-    "grid_of",
-    "identify",
-    "moving_places",
-    "shift_factor",
-    "steady_places",
-    "tabulated",
-    "usable",
-]
+__all__ = ["FOLDS", "NEAR", "SHIFT", "Identified", "Law", "certainty", "folds", "identify", "shift_factor", "usable"]
 
 Array = NDArray[np.float64]
 
@@ -163,7 +147,7 @@ def identify(
     length = float(s.values["loop"][settled].mean())
 
     tell(0)
-    places, prior = steady_places(coordinates, s.point, length, s.belt)
+    places, prior = _steady(coordinates, s.point, length, s.belt)
     thrust = np.log(s.values["thrust"][settled])
     weights = certainty(s, settled)
     fronts = np.empty((0, 0))
@@ -171,7 +155,7 @@ def identify(
         fronts = find(places[settled], s.point[settled], thrust - prior[settled], weights)
 
     def known(z: Array) -> tuple[Array, Array]:
-        places, prior = steady_places(coordinates, z, length, s.belt)
+        places, prior = _steady(coordinates, z, length, s.belt)
         return np.column_stack([places, fronts_at(fronts, z)]), prior
 
     process, crossed = fit(known(s.point[settled])[0], thrust - prior[settled], group[settled], weights)
@@ -186,11 +170,12 @@ def identify(
     if not (low < 1.0 - NEAR and high > 1.0 + NEAR):
         raise InputError("campaign", "branches", f"y = {low:.3g} to {high:.3g}", "branches with y on both sides of 1")
     coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
-    places = moving_places(coordinates, np.column_stack([s.point, y]), law, length, s.belt)
+    places = _moving(coordinates, np.column_stack([s.point, y]), law, length, s.belt)
     laws = {"zeta": Law(settled, s.values["thrust"][settled], True, prior[settled] + crossed, process.noise)}
-    data, dropped = data_of(s, y)
+    data, dropped = _data(s, y)
     found: dict[str, Process] = {}
     creep = np.zeros(len(y))  # c xi
+    carried = 2.0 * s.belt["mu"] / s.belt["cos_d"]  # traction by F_O at xi = 1
     for n, name in enumerate(("k", "c", "e", "lambda")):
         tell(1 + n)
         d = data[name]
@@ -203,45 +188,25 @@ def identify(
         if name == "c":
             creep = np.exp(found["c"].mean(places)) * s.point[:, 1]
 
-    def means(z: Array) -> dict[str, Array]:
-        places = moving_places(coordinates, z, ln_zeta(z[:, :4]), length, s.belt)
-        return {name: p.mean(places) for name, p in found.items()}
-
+    grid = _grid(coordinates, shapes[1])
+    t_y = _nodes(coordinates[4])
+    grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
+    places = _moving(coordinates, grid, ln_zeta(grid[:, :4]), length, s.belt)
+    means = {name: p.mean(places) for name, p in found.items()}
+    creep = np.exp(means["c"]) * grid[:, 1]
+    means["e"] = np.arcsinh(np.sinh(means["e"]) - creep / SMALL)
+    loss = np.exp(means["lambda"])
+    means["lambda"] = np.log(np.maximum(loss - carried * creep * grid[:, 1], LEAST_LOSS * loss))
+    polynomials = np.linalg.inv(np.polynomial.chebyshev.chebvander(t_y, IN_Y - 1)).T
+    table = np.concatenate([means[name].reshape(*shapes[1], IN_Y) @ polynomials for name in LAWS], axis=4)
     return Identified(
         tuple(coordinates),
-        splines_through(ln_zeta(grid_of(coordinates, shapes[0])).reshape(shapes[0])),
-        tabulated(coordinates, shapes[1], means, s.belt),
+        splines_through(ln_zeta(_grid(coordinates, shapes[0])).reshape(shapes[0])),
+        splines_through(table),
         y,
         laws,
         dropped,
     )
-
-
-def tabulated(
-    coordinates: Sequence[Coordinate],
-    shape: tuple[int, ...],
-    means: Callable[[Array], Mapping[str, Array]],
-    belt: Mapping[str, float],
-) -> Array:
-    """Coefficients of the splines of all laws.
-
-    Parameters
-    ----------
-    means : callable
-        What is regressed (n,) by the name of the law at operating points (n, 5): ln k, ln c, asinh of the whole speed
-        loss by a small one, ln of lambda and the loss of creep.
-    """
-    grid = grid_of(coordinates, shape)
-    t_y = _nodes(coordinates[4])
-    grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
-    found = dict(means(grid))
-    creep = np.exp(found["c"]) * grid[:, 1]
-    found["e"] = np.arcsinh(np.sinh(found["e"]) - creep / SMALL)
-    loss = np.exp(found["lambda"])
-    carried = 2.0 * belt["mu"] / belt["cos_d"]  # traction by F_O at xi = 1
-    found["lambda"] = np.log(np.maximum(loss - carried * creep * grid[:, 1], LEAST_LOSS * loss))
-    polynomials = np.linalg.inv(np.polynomial.chebyshev.chebvander(t_y, IN_Y - 1)).T
-    return splines_through(np.concatenate([found[name].reshape(*shape, IN_Y) @ polynomials for name in LAWS], axis=4))
 
 
 class _Data(NamedTuple):
@@ -250,7 +215,7 @@ class _Data(NamedTuple):
     weights: Array
 
 
-def data_of(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
+def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     """What is regressed; of lambda with the loss of creep."""
     belt, v = s.belt, s.values
     xi, f = s.point[:, 1], s.point[:, 3]
@@ -273,9 +238,7 @@ def data_of(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     }, {"shift rates of the wrong sign": int(len(moving) - len(rows))}
 
 
-def steady_places(
-    coordinates: Sequence[Coordinate], z: Array, length: float, belt: Mapping[str, float]
-) -> tuple[Array, Array]:
+def _steady(coordinates: list[Coordinate], z: Array, length: float, belt: Mapping[str, float]) -> tuple[Array, Array]:
     """Places (n, 8) for zeta at operating points (n, 4), and the logarithm of the velocity model's thrust ratio."""
     t = scaled(coordinates[:4], SHIFT, z)
     x = counted(SHIFT, z)[:, 1]
@@ -287,11 +250,9 @@ def steady_places(
     return np.column_stack([t, *more]), np.log(model.zeta)
 
 
-def moving_places(
-    coordinates: Sequence[Coordinate], z: Array, ln_zeta: Array, length: float, belt: Mapping[str, float]
-) -> Array:
+def _moving(coordinates: list[Coordinate], z: Array, ln_zeta: Array, length: float, belt: Mapping[str, float]) -> Array:
     """Places (n, 11) for the other laws at operating points (n, 5)."""
-    places, _ = steady_places(coordinates, z[:, :4], length, belt)
+    places, _ = _steady(coordinates, z[:, :4], length, belt)
     xi = np.abs(z[:, 1])
     shares = (xi / (np.exp(ln_zeta) * z[:, 4]), xi)
     near = (-np.log1p(-np.minimum(a, FULL)) / 3.0 for a in shares)
@@ -315,7 +276,7 @@ def _unscaled(c: Coordinate, t: Array) -> Array:
     return np.asarray(c.centre * g / np.sqrt(1.0 - g**2))
 
 
-def grid_of(coordinates: Sequence[Coordinate], shape: tuple[int, ...]) -> Array:
+def _grid(coordinates: list[Coordinate], shape: tuple[int, ...]) -> Array:
     """Operating points (n, 4) at the sites of splines."""
     axes = [_unscaled(c, sites(n)) for c, n in zip(coordinates[:4], shape, strict=True)]
     grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)

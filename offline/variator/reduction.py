@@ -35,7 +35,6 @@ __all__ = [
     "Reduction",
     "errors_on",
     "figures_of",
-    "law_figures",
     "peak",
     "reduce",
     "reduce_peaks",
@@ -265,6 +264,16 @@ def errors_on(
 
 def figures_of(reduction: Reduction) -> dict[str, Any]:
     """Figures of a reduction: counts, cross-validated errors of the laws and fields."""
+    laws = {}
+    for name, q in reduction.laws.items():
+        e = np.abs(q.crossed - (np.log(q.data) if q.log else q.data))
+        laws[name] = {
+            "data": len(e),
+            "rms": float(np.sqrt(np.mean(e**2))),
+            "median": float(np.median(e)),
+            "max": float(e.max()),
+            "noise": q.noise,
+        }
     fields = {}
     for field in reduction.fields.fields:
         name, X = field.name, reduction.samples.fields[field.name]
@@ -280,21 +289,6 @@ def figures_of(reduction: Reduction) -> dict[str, Any]:
         "runs": len(reduction.samples.names),
         "windows": len(reduction.y),
         "dropped": dict(reduction.dropped),
-        "laws": law_figures(reduction.laws),
+        "laws": laws,
         "fields": fields,
     }
-
-
-def law_figures(laws: Mapping[str, Law]) -> dict[str, dict[str, float]]:
-    """Cross-validated errors of laws, of the logarithm where it is one."""
-    found = {}
-    for name, q in laws.items():
-        e = np.abs(q.crossed - (np.log(q.data) if q.log else q.data))
-        found[name] = {
-            "data": len(e),
-            "rms": float(np.sqrt(np.mean(e**2))),
-            "median": float(np.median(e)),
-            "max": float(e.max()),
-            "noise": q.noise,
-        }
-    return found

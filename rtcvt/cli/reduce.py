@@ -21,10 +21,6 @@ def reduce(
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the reduced model; default: that of the file.")] = None,
-    base: Annotated[
-        Path | None,
-        typer.Option("--base", metavar="MODEL.h5", help="Correct the laws of this reduced model by the runs."),
-    ] = None,
     figures: Json = None,
 ) -> None:
     """Make a real-time model of a pushbelt variator from the runs of a campaign.
@@ -36,9 +32,6 @@ def reduce(
     Errors are cross-validated: of runs that the regression has not seen. What slips by more than 12 % is left
     out and counted. With --held-out errors are also measured on runs of another plan, and kept in the file.
 
-    With --base the runs are few and better ones, of the explicit scheme: what their settled states add to thrust ratio,
-    slip and losses of a reduced model is identified; shift rates, peaks and fields stay those of that model.
-
     [bold]JSON keys:[/] runs, windows, dropped; laws: by name data, rms, median, max of the cross-validated
     error (of the logarithm, but for e), noise; fields: by name modes, kept, projection, error, error_median; heldout:
     errors by their names in docs/reduction.md.
@@ -46,34 +39,22 @@ def reduce(
     import numpy as np
 
     from offline.variator.alignment import USED, load_samples
-    from offline.variator.correction import corrected
-    from offline.variator.reduction import errors_on, figures_of, law_figures
+    from offline.variator.reduction import errors_on, figures_of
     from offline.variator.reduction import reduce as reduced
     from rtcvt.recording import require_writable
-    from rtcvt.variator.reduced_model import read_reduced, write_reduced
+    from rtcvt.variator.reduced_model import write_reduced
 
-    if base is not None and report is not None:
-        raise InputError("--report", "", str(report), "nothing beside --base: a report is one of a whole reduction")
     files = _runs_in(campaign)
     others = [] if heldout is None else _runs_in(heldout)
     require_writable(output, report, figures)
-    first = None if base is None else read_reduced(base)
     with progress_bar() as bar:
         samples = load_samples(files, bar, slip=USED)
-        if first is None:
-            reduction = reduced(samples, name or output.stem, progress=bar)
-            model, stack, found = reduction.model, reduction.stack, figures_of(reduction)
-        else:
-            model, laws = corrected(first, samples, name or output.stem, bar)
-            stack = None
-            found = {"runs": len(samples.names), "windows": len(laws["zeta"].data), "dropped": {}}
-            found |= {"laws": law_figures(laws), "fields": {}}
-        errors = errors_on(model, load_samples(others, bar), stack) if others else {}
-    found |= {"heldout": errors}
+        reduction = reduced(samples, name or output.stem, progress=bar)
+        errors = errors_on(reduction.model, load_samples(others, bar), reduction.stack) if others else {}
+    found = figures_of(reduction) | {"heldout": errors}
     kept = {f"crossed.{law}.{k}": e[k] for law, e in found["laws"].items() for k in ("rms", "median", "max")}
     kept |= {f"crossed.field.{field}.rms": e["error"] for field, e in found["fields"].items()}
-    before = {} if first is None else {k: v for k, v in first.errors.items() if k.startswith("crossed.")}
-    model = replace(model, errors=before | kept | {f"heldout.{k}": v for k, v in errors.items()})
+    model = replace(reduction.model, errors=kept | {f"heldout.{k}": v for k, v in errors.items()})
     write_reduced(model, output)
     write_figures(figures, found)
     if report is not None:
@@ -84,12 +65,11 @@ def reduce(
     for law, e in found["laws"].items():
         table.add_row(escape(law), str(e["data"]), *(f"{e[k]:.4f}" for k in ("rms", "median", "max")))
     out.print(table)
-    if found["fields"]:
-        table = Table("field", "modes kept", "these miss", "RMS of the largest", title="Fields", title_justify="left")
-        for field, e in found["fields"].items():
-            table.add_row(escape(field), str(e["kept"]), f"{e['projection']:.2%}", f"{e['error']:.2%}")
-        out.print(table)
-    for what, count in found["dropped"].items():
+    table = Table("field", "modes kept", "these miss", "RMS of the largest", title="Fields", title_justify="left")
+    for field, e in found["fields"].items():
+        table.add_row(escape(field), str(e["kept"]), f"{e['projection']:.2%}", f"{e['error']:.2%}")
+    out.print(table)
+    for what, count in reduction.dropped.items():
         if count:
             say(f"left out: {count} {what}")
     if errors:

@@ -1,7 +1,5 @@
 """Reduction: evidence against the normal distribution, laws that are known, signs, and the aligned fields of a run."""
 
-import json
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -14,7 +12,6 @@ from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, loa
 from offline.pushbelt.snapshots import CELLS, FIELDS
 from offline.pushbelt.velocity_model import belt_velocity
 from offline.variator.alignment import F_REF, VALUES, Samples, dimensionless
-from offline.variator.correction import corrected
 from offline.variator.experiment import load_torque
 from offline.variator.fields import KEPT
 from offline.variator.laws import SHIFT, certainty, identify, shift_factor, usable
@@ -275,85 +272,6 @@ def test_what_slips_as_a_whole_has_no_part(reduced):
     point = np.array([[1.0, 0.3, 0.02, 1.5, 1.0]])
     assert_allclose(r.model.evaluate(point)["zeta"], reduced[0].model.evaluate(point)["zeta"], rtol=5e-3)
     assert not usable(samples._replace(slipping=samples.phase == 0)).any()
-
-
-def better(n=64, seed=11):
-    """Settled states of another scheme, in which slow belts slip more, lose more and need another force."""
-    samples, _ = synthetic(n, seed)
-    s = samples.of(samples.phase == 0)
-    slow = 1.0 / (1.0 + s.point[:, 2] / 0.03)
-    more = {"thrust": 0.08 * slow * np.tanh(3.0 * s.point[:, 1]), "slip": 0.3 * slow, "sliding": 0.3 * slow,
-            "loss": 0.2 * slow}  # fmt: skip
-    return s._replace(values=s.values | {k: s.values[k] * np.exp(a) for k, a in more.items()}), more
-
-
-def test_a_correction_adds_what_better_runs_say(reduced):
-    base = reduced[0].model
-    s, _ = better()
-    model, laws = corrected(base, s, "better")
-    other, more = better(seed=12)
-    z = np.column_stack([other.point, np.ones(len(other.run))])
-    found, before, v = model.evaluate(z), base.evaluate(z), other.values
-    assert np.abs(more["thrust"]).max() > 0.06
-
-    def slip_and_loss(law):
-        return law["e"] + law["c"] * z[:, 1], law["lambda"] + CARRIED * law["c"] * z[:, 1] ** 2
-
-    pairs = [(law["zeta"], *slip_and_loss(law)) for law in (found, before)]
-    for name, new, old in zip(("thrust", "slip", "loss"), *pairs, strict=True):
-        error, was = (np.sqrt(np.mean(np.log(a / v[name]) ** 2)) for a in (new, old))
-        assert error < 0.5 * was, name
-    # what shifts keeps its change from the settled state; shift rates, peaks and fields stay
-    z[:, 4] = 1.3
-    moved, stood = model.evaluate(z), base.evaluate(z)
-    assert_allclose(moved["c"] / stood["c"], found["c"] / before["c"], rtol=1e-4)
-    ratios = [slip_and_loss(new)[1] / slip_and_loss(old)[1] for new, old in ((moved, stood), (found, before))]
-    assert_allclose(*ratios, rtol=1e-3)
-    for name in ("k", "peak.push"):
-        assert_allclose(moved[name], stood[name], rtol=1e-5)
-    assert_allclose(model.field("push", z), base.field("push", z))
-    assert len(model.points) == len(base.points) + len(s.run)
-    assert model.attributes["correction_runs"] == 64
-    for q in laws.values():
-        assert np.sqrt(np.mean((q.crossed - (np.log(q.data) if q.log else q.data)) ** 2)) < 0.08
-
-
-def test_a_correction_by_what_the_model_says_is_none(reduced):
-    base = reduced[0].model
-    samples, _ = synthetic(64, seed=11)
-    model, _ = corrected(base, samples, "same")
-    z = np.column_stack([samples.point, np.ones(len(samples.run))])
-    found, before = model.evaluate(z), base.evaluate(z)
-    assert np.sqrt(np.mean(np.log(found["zeta"] / before["zeta"]) ** 2)) < 0.01
-    for name in ("c", "lambda"):
-        assert np.sqrt(np.mean(np.log(found[name] / before[name]) ** 2)) < 0.03, name
-
-
-def test_corrections_of_another_belt_or_by_few_states_are_refused(reduced):
-    samples, _ = synthetic(32)
-    with pytest.raises(InputError, match="belt of synthetic"):
-        corrected(reduced[0].model, samples._replace(belt=BELT | {"mu": 0.11}), "other")
-    with pytest.raises(InputError, match="at least 20"):
-        corrected(reduced[0].model, samples.of(samples.run < 16), "few")
-
-
-def test_command_corrects_a_model_and_refuses_a_report_of_it(reduced, tmp_path, monkeypatch):
-    s, _ = better(32)
-    (tmp_path / "runs").mkdir()
-    (tmp_path / "runs" / "point-000.h5").touch()
-    write_reduced(reduced[0].model, tmp_path / "base.h5")
-    monkeypatch.setattr("offline.variator.alignment.load_samples", lambda *args, **more: s)
-    call = ["reduce", str(tmp_path / "runs"), "--base", str(tmp_path / "base.h5"), "-o", str(tmp_path / "new.h5")]
-    refused = CliRunner().invoke(app, [*call, "--report", str(tmp_path / "report.html")])
-    assert isinstance(refused.exception, InputError)
-    assert not (tmp_path / "new.h5").exists()
-    result = CliRunner().invoke(app, [*call, "--json", str(tmp_path / "figures.json")])
-    assert result.exit_code == 0, result.output
-    found, figures = read_reduced(tmp_path / "new.h5"), json.loads((tmp_path / "figures.json").read_text())
-    assert found.name == "new"
-    assert figures["laws"]["zeta"]["data"] == figures["windows"] == 32
-    assert found.errors["crossed.zeta.rms"] == figures["laws"]["zeta"]["rms"]
-    assert found.attributes["correction_plan"] == "plan"
 
 
 def test_too_little_is_refused():

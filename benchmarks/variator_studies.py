@@ -6,11 +6,14 @@ slides  which windows of the full model slip by over 5 %, of which the laws say 
 repeats how far the full model is from itself: the held-out runs again, with a load that comes from a fifth nearer and
         farther, in the errors of `rtcvt check pushbelt_cvt`. Half an hour on two processors, goes on where it was
         stopped. repeats FOLDER [TABLE]: where to keep the runs; another table of held-out runs
+schemes how far the larger-step scheme is from the explicit one. schemes FOLDER [TABLE]: runs of the plan `heldout` with
+        scheme = "explicit", by rtcvt campaign (18 minutes on two processors); table of those with the larger step.
+        Only settled states and their fields: branches and transients have forces of their own in both
 """
 
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
@@ -163,8 +166,8 @@ def slides() -> None:
 class Again:
     """Runs of the full model in place of a reduced model: `check.Driven`."""
 
-    def __init__(self, files: list[Path]) -> None:
-        self._runs = {held.run.name: held for held in condense(files).runs}
+    def __init__(self, runs: Iterable[HeldRun]) -> None:
+        self._runs = {held.run.name: held for held in runs}
         self._phase = 0
 
     def settle(self, run: HeldRun) -> dict[str, float]:
@@ -213,7 +216,7 @@ def repeats(folder: str, table: str | None = None) -> None:
         for n, done in enumerate(as_completed(pending), 1):
             done.result()
             print(f"{n} of {len(pending)}: {pending[done]}", flush=True)
-    again = {m: Again([f for f, *_ in wanted if f.parent.name == n]) for m, n in _PLACES.items()}
+    again = {m: Again(condense(f for f, *_ in wanted if f.parent.name == n).runs) for m, n in _PLACES.items()}
     found = check_heldout(held, again, RecordedLaws(read_reduced(path)), STEP)
     print("of the full model from itself, the load comes from: nearer, farther; allowed; worst")
     for f in found.figures:
@@ -232,12 +235,32 @@ def repeats(folder: str, table: str | None = None) -> None:
             print(f"    {of}: " + ", ".join(f"{v:.4g}" for v in values))
 
 
+def schemes(folder: str, table: str | None = None) -> None:
+    path = reduced_path(load_variator("pushbelt_cvt"))
+    larger = read_heldout(path.with_name(f"{path.stem}_heldout.h5") if table is None else Path(table)).runs
+    explicit = condense(Path(folder).glob("[!.]*.h5"))
+    found = check_heldout(explicit, dict.fromkeys(_PLACES, Again(larger)), RecordedLaws(read_reduced(path)), STEP)
+    for f in found.figures:
+        if f.name in ("thrust ratio", "slip", "efficiency") or f.name.endswith("settled"):
+            print(f"{f.name}, {f.statistic}: {f.show(f.value['hybrid'])}; {f.worst['hybrid'][0]}")
+    own = {held.run.name: {k: float(v[STEADY]) for k, v in held.summary.items()} for held in larger}
+    print("kappa, thrust ratio: larger step, explicit, difference; slip: larger step, explicit")
+    rows = []
+    for held in explicit.runs:
+        a, b = own[held.run.name], {k: float(v[STEADY]) for k, v in held.summary.items()}
+        off = a["thrust_ratio"] / b["thrust_ratio"] - 1.0
+        thrust = f"{a['thrust_ratio']:.3f}, {b['thrust_ratio']:.3f}, {off:+.1%}"
+        rows.append((abs(off), f"{held.run.name}: {a['kappa']:.3f}; {thrust}; {a['slip']:.2%}, {b['slip']:.2%}"))
+    for _, row in sorted(rows, reverse=True):
+        print(f"    {row}")
+
+
 _PLACES = {"hybrid": "nearer", "rigid": "farther"}  # where `check_heldout` takes models
 
 
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (modes, kers, slides, repeats)}
-    needed = {"repeats": (1, 2)}
+    studies = {f.__name__: f for f in (modes, kers, slides, repeats, schemes)}
+    needed = {"repeats": (1, 2), "schemes": (1, 2)}
     if len(sys.argv) < 2 or sys.argv[1] not in studies or len(sys.argv) - 2 not in needed.get(sys.argv[1], (0,)):
         raise SystemExit(__doc__)
     studies[sys.argv[1]](*sys.argv[2:])

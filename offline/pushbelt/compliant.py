@@ -14,7 +14,8 @@ the step would damp that six times as much as the flanks' dampers do, which is f
 Joints have theta = max(0, 1 - 2/z), z = 2 h^2 k G M^-1 G', the square of a chain's highest frequency times the step,
 which an explicit step bears up to 4. What theta adds damps the elements' impacts: with theta = 1 a belt at 45 m/s has,
 even with h = 2.2e-6 s, a thrust ratio 2.7 % too high. Saddles and ears have theta = 1. Both damp vibrations above
-3 kHz, which costs some belts up to a third of a slip of half a percent (`docs/pushbelt.md`, "Larger-step scheme").
+3 kHz, which costs some belts up to a third of a slip of half a percent; the thrust ratios of slow belts are off by up
+to 8 % (`docs/pushbelt.md`, "Larger-step scheme").
 
 Bending of the ring and tension against bending have theta = max(0, 1 - 0.75/z), where an explicit step bears z < 1, by
 the ring's dampers z = h EI/(2 d), by its masses z = 8 h^2 T/(rhoA l^2). With 104 nodes bending has none, tension none

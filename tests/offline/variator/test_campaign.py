@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
+from offline.pushbelt import compliant, hybrid
 from offline.pushbelt.kinematics import closure
 from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters, sheaves
 from offline.pushbelt.runs import DATASETS
@@ -400,18 +401,27 @@ def test_branches_multiply_a_force_that_is_given(parameters, text, tmp_path):
         assert s["y"][1:] == pytest.approx(s["F_I"][1:] / 9e3, rel=1e-12)
 
 
-def test_runs_of_both_schemes_are_of_the_same_belt(parameters, text, tmp_path):
-    common = {"settle": 2.0, "mean": 1.0, "branches": (), "limits": (0.5, 2.0), "frames": 16, "N_E": 110, "N_B": 52}
-    found = {}
-    for scheme, step in (("explicit", 1e-6), ("compliant", 1e-5)):
-        run = Run("run", 1.0, 300.0, 0.5, 8e3, scheme=scheme, step=step, travel=2e-4, **common)
-        experiment.simulate(parameters, run, tmp_path / f"{scheme}.h5", text)
-        with open_run(tmp_path / f"{scheme}.h5") as file:
-            assert file.attrs["scheme"] == run_of(file).scheme == scheme
-            assert 0.9 * step < file.attrs["step"] <= step
-            found[scheme] = {k: v[STEADY] for k, v in summary(file).items()}
-    for name, rel in (("thrust_ratio", 0.02), ("P_I", 0.01), ("v", 1e-3)):
-        assert found["explicit"][name] == pytest.approx(found["compliant"][name], rel=rel), name
+@pytest.mark.parametrize(
+    ("scheme", "step", "run_with"), [("explicit", 1e-6, hybrid.run), ("compliant", 1e-5, compliant.run)]
+)
+def test_a_run_is_that_of_its_scheme(parameters, text, tmp_path, scheme, step, run_with):
+    """To the bit: two revolutions later rounding alone changes the torques by a percent."""
+    common = {"settle": 0.5, "mean": 0.2, "branches": (), "limits": (0.5, 2.0), "frames": 16, "N_E": 110, "N_B": 52}
+    run = Run("run", 1.0, 300.0, 0.5, 8e3, scheme=scheme, step=step, travel=2e-4, elements=True, **common)
+    experiment.simulate(parameters, run, tmp_path / "run.h5", text)
+    b, s = belt(parameters, N_E=110, N_B=52), sheaves(parameters)
+    start, _ = start_of(b, s, run)
+    x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
+    with open_run(tmp_path / "run.h5") as file:
+        assert file.attrs["scheme"] == run_of(file).scheme == scheme
+        assert 0.9 * step < file.attrs["step"] <= step
+        inputs, steps = file["inputs"][()], round(file.attrs["plot_step"] / file.attrs["step"])
+        found, _ = run_with(hybrid.model(b, s), x, np.vstack([inputs[:1], inputs]), steps, file.attrs["step"])
+        for name in ("tension", "flank", "pulley"):
+            sources = {k: d for k, d in DATASETS.items() if d.field == name}
+            assert sources
+            for k, d in sources.items():
+                assert np.array_equal(file[k][()], getattr(found, d.field)[(slice(None), *d.part)].astype(d.dtype)), k
 
 
 def test_plans_take_the_step_that_suits_the_scheme(tmp_path, parameters):
@@ -439,7 +449,7 @@ def test_step_is_bounded_by_time_and_travel(parameters):
         plot, steps = steps_of(b, run, start)
         v = b.N_E * b.t_R / plot.revolution
         assert plot.step == pytest.approx(bounded or 1e-4 / v, rel=0.05)
-        assert plot.step <= (bounded or 1e-4 / v)
+        assert plot.step <= (1e-5 if scheme == "explicit" else min(1e-5, 1e-4 / v))
         assert steps * plot.step == pytest.approx(4.0 * plot.revolution, rel=1e-9)
 
 

@@ -12,14 +12,16 @@ import time
 import numpy as np
 import pytest
 
-from offline.pushbelt import compliant, hybrid
+from offline.pushbelt import hybrid
 from offline.pushbelt.initial import start_state
 from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from offline.pushbelt.runs import STEPPED
 
 ROUNDS, FRAMES, STEPS, DT = 20, 10, 100, 1e-6
 VARIANTS = {
     "220 elements": {},
-    "220 elements, compliant": {"scheme": compliant, "dt": 1e-5, "steps": 10},
+    "220 elements, multirate": {"scheme": "multirate", "dt": 2.5e-6, "steps": 40},
+    "220 elements, compliant": {"scheme": "compliant", "dt": 1e-5, "steps": 10},
     "220 elements, bilateral": {"unilateral": False},
     "220 elements, decoupled": {"coupled": False},
     "220 elements, extended flank contact": {"n_p": 2},
@@ -29,7 +31,7 @@ VARIANTS = {
 _cost: dict[str, float] = {}
 
 
-def settled(N_E=None, unilateral=True, coupled=True, n_p=1, dt=DT, steps=STEPS, scheme=hybrid):
+def settled(N_E=None, unilateral=True, coupled=True, n_p=1, dt=DT, steps=STEPS, scheme="explicit"):
     """The scheme's run and its arguments: model, state after 20 frames, inputs, steps, step, contact points."""
     parameters = load_parameters("pushbelt_24mm")
     case = parameters.get_case("MED")
@@ -39,8 +41,8 @@ def settled(N_E=None, unilateral=True, coupled=True, n_p=1, dt=DT, steps=STEPS, 
     m = hybrid.model(b, sh, unilateral=unilateral, coupled=coupled)
     x = hybrid.state(start.q, start.u, start.q_R, start.u_R, start.s_R, start.s, start.sd, len(sh.A) - 1)
     for _ in range(2):
-        scheme.run(m, x, inputs, steps, dt, n_p)
-    return scheme.run, (m, x, inputs, steps, dt, n_p)
+        STEPPED[scheme](m, x, inputs, steps, dt, n_p)
+    return STEPPED[scheme], (m, x, inputs, steps, dt, n_p)
 
 
 @pytest.mark.benchmark(timer=time.thread_time)
@@ -67,6 +69,7 @@ def test_ratios(benchmark):
         "extended over simplified": _cost["220 elements, extended flank contact"] / base,
         "exponent in N_E": exponent,
         "seconds per 0.1 s": base * 0.1,
+        "seconds per 0.1 s, multirate": _cost["220 elements, multirate"] * 0.04,
         "seconds per 0.1 s, compliant": _cost["220 elements, compliant"] * 0.01,
         "peak memory [GiB]": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }

@@ -1,4 +1,4 @@
-"""Hybrid pushbelt model: planar elements and ring between spatial sheaves, explicit scheme (Cebulla 2014, section 6.1).
+"""Hybrid pushbelt model: planar elements and ring between spatial sheaves (Cebulla 2014, section 6.1).
 
 The half-explicit time stepping of the source, section 2.7, eqs. (2.49)-(2.51):
 
@@ -14,6 +14,11 @@ of the elements | of the ring | of the sheaves.
 
 Stability. Stiff are the ring (l_R/N_B sqrt(rhoA/EA): 1.3e-6 s with 104 finite elements) and the joints
 (2/sqrt(2 k_R/m_E + ...)). The thesis' 1e-6 s holds for 220 elements and 104 ring nodes.
+
+Multirate scheme. The ring costs an eighth of a step and bounds it. With n_R = 2 it takes its own steps h = dt/n_R, the
+elements, sheaves and all contacts dt = 2.5e-6 s. Between two evaluations of the contacts the ring keeps their loads in
+the frames of its chords (`ring.to_chords`); what that asks of saddles and ears is in `element_ring`. n_R = 1 is the
+explicit scheme of the source.
 
 Energy. Forces do their work at the mean of old and new velocities, which makes the change of kinetic energy exact.
 Every frame holds the energies stored at its time and the works since the frame before: inputs positive into the belt,
@@ -37,7 +42,7 @@ from offline.pushbelt.element_ring import Saddle, bilateral_forces, saddle, unil
 from offline.pushbelt.flank import Flanks, contact_points, flanks, normal_forces, velocities
 from offline.pushbelt.maxwell import Maxwell, newton
 from offline.pushbelt.parameters import Belt, Sheaves
-from offline.pushbelt.ring import Ring, advance, forces, rate_of, ring, shape_of, turned
+from offline.pushbelt.ring import Ring, advance, forces, from_chords, rate_of, ring, shape_of, to_chords, turned
 from offline.pushbelt.sheave import Damper
 
 __all__ = [
@@ -106,9 +111,10 @@ class State(NamedTuple):
     q, u (N_E, 3) elements: x, y, phi of the centre of gravity and their rates; q_R, u_R (N_B, 5) ring nodes: x, y, phi,
     c_L, c_R; s_R (N_E) arc coordinate of each saddle on the ring [finite elements]; s, sd (2, 4) sheaves of pulley I
     and O: z, two tilts, rotation; z (2, 2 n_k + 1), r (2) deflection and mean radius of the coupled law; damper
-    (N_E, 6) and memory (N_E, 8) what the losses need of the last step, in the explicit scheme; missed (N_E, 8) friction
-    [N] that the last step left out, in the larger-step scheme: on a flank at its first and second point (x, y, z each),
-    at saddle and ear; ring (1) speed of the ring of the secondary's damper. Lengths in m, angles in rad, SI rates.
+    (N_E, 6) and memory (N_E, 12) what joints, saddles and ears need of the last step, but in the compliant scheme;
+    missed (N_E, 8) friction [N] that the last step left out, in the compliant scheme: on a flank at its first and
+    second point (x, y, z each), at saddle and ear; ring (1) speed of the ring of the secondary's damper; held
+    (N_B, 9) load of the ring from the last step (`ring.to_chords`). Lengths in m, angles in rad, SI rates.
     """
 
     q: Array
@@ -124,6 +130,7 @@ class State(NamedTuple):
     memory: Array
     missed: Array
     ring: Array
+    held: Array
 
 
 class Frames(NamedTuple):
@@ -205,6 +212,7 @@ def state(q: Array, u: Array, q_R: Array, u_R: Array, s_R: Array, s: Array, sd: 
         memory=np.zeros((N_E, element_ring.N_MEMORY)),
         missed=np.zeros((N_E, 8)),
         ring=np.array([sd[1, 3]]),
+        held=np.zeros((len(q_R), ring_model.N_LOAD)),
     )
 
 
@@ -276,8 +284,10 @@ def scratch(m: Model, x: State, n_p: int) -> Scratch:
     )
 
 
-def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-6, n_p: int = 1) -> tuple[Frames, int]:
-    """Run the explicit scheme over plot steps.
+def run(
+    m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-6, n_p: int = 1, n_R: int = 1
+) -> tuple[Frames, int]:
+    """Run the explicit or the multirate scheme over plot steps.
 
     Parameters
     ----------
@@ -292,6 +302,8 @@ def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-6, n_p: in
         Integration step [s].
     n_p : int
         Contact points per flank: 1 fixed point (simplified), 2 circles (extended).
+    n_R : int
+        Steps of the ring in each: 1 explicit, 2 multirate.
 
     Returns
     -------
@@ -302,7 +314,7 @@ def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-6, n_p: in
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
     x.missed[:] = 0.0
-    done = _run(m, x, scratch(m, x, n_p), inputs, steps, dt, out)
+    done = _run(m, x, scratch(m, x, n_p), inputs, steps, dt, n_R, out)
     return out, int(done)
 
 
@@ -337,21 +349,32 @@ def move_ring(q: Any, u: Any, c: Any, s: Any, dt: float) -> None:
 
 
 @spliced
-def step(m: Model, x: State, w: Scratch, b: Any, dt: float, work: Any) -> None:
-    """One step of the explicit scheme.
+def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, work: Any) -> None:
+    """One step.
 
     Parameters
     ----------
     m, x, w : Model, State (updated), Scratch
-    b : (7) boundary values; dt : step [s]
+    b : (7) boundary values; dt : step [s], n_R: of them for the ring
     work : (14) works of `INPUTS` and `LOSSES` [J]; added to
     """
     # one look at each record: every access to a field of a large record is dear to compile
     belt, sheaves, J, p, R, unilateral, coupled, shaft = m
-    q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, _, turning = x
+    q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, _, turning, held = x
     fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, F_R, tension, N_joint, N_saddle, reaction, loss, pulley, power = w
     move_elements(q, u, cs, sn, dt)
-    move_ring(q_R, u_R, cs_R, sn_R, dt)
+    h = dt / n_R
+    lead = 0.5 * (dt - h)
+    for _ in range(n_R - 1):
+        move_ring(q_R, u_R, cs_R, sn_R, h)
+        shape_of(R, q_R, cs_R, sn_R, shape)
+        rate_of(R, u_R, shape, rate)
+        from_chords(R, shape, held, load)
+        p_axial, p_bend = forces(R, shape, rate, load, F_R, tension)
+        advance(R, F_R, u_R, h)
+        work[10] += h * p_axial
+        work[11] += h * p_bend
+    move_ring(q_R, u_R, cs_R, sn_R, h)
     for k in range(2):
         for a in range(4):
             s[k, a] += dt * sd[k, a]
@@ -362,17 +385,19 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, work: Any) -> None:
     shape_of(R, q_R, cs_R, sn_R, shape)
     rate_of(R, u_R, shape, rate)
     if unilateral:
-        lost_d, lost_t = unilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, dt)
+        lost_d, lost_t = unilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, dt, lead)
     else:
-        lost_d, lost_t = bilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, dt)
+        lost_d, lost_t = bilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, dt, lead)
     lost_j = joint_forces(J, q, u, cs, sn, f, N_joint, damper, dt)
     contact_points(belt, sheaves, q, cs, sn, s, fl)
     if coupled:
         newton(belt, sheaves, fl, mx, 1)
     normal_forces(belt, dt, u, s, sd, fl)
     velocities(belt, dt, u, f, s, fl, reaction, loss)
+    if n_R > 1:
+        to_chords(R, shape, load, held)
     p_axial, p_bend = forces(R, shape, rate, load, F_R, tension)
-    advance(R, F_R, u_R, dt)
+    advance(R, F_R, u_R, h)
     sheave.advance(sheaves, shaft, b, dt, s, sd, turning, reaction, pulley, power)
     work[0] += dt * power[0, 0]
     work[1] += dt * power[1, 0]
@@ -383,8 +408,8 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, work: Any) -> None:
     work[6] += lost_t
     for a in range(3):
         work[7 + a] += dt * (loss[0, a] + loss[1, a])
-    work[10] += dt * p_axial
-    work[11] += dt * p_bend
+    work[10] += h * p_axial
+    work[11] += h * p_bend
     work[12] += dt * (power[0, 2] + power[1, 2])
     work[13] += dt * (power[0, 3] + power[1, 3])
 
@@ -400,7 +425,7 @@ def _copy2(a: Any, b: Any) -> None:
 def frame(m: Model, x: State, w: Scratch, n: int, out: Frames) -> bool:
     """Write frame n; whether the belt is where it should be."""
     belt, sheaves, J, p, R, unilateral, coupled, _ = m
-    q, u, q_R, u_R, s_R, s, sd, z, _, _, _, _, _ = x
+    q, u, q_R, u_R, s_R, s, sd, z = x[:8]
     fl, mx, cs, sn, _, _, shape, _, _, _, _, tension, N_joint, N_saddle, _, _, _, _ = w
     _copy2(q, out.q[n])
     _copy2(u, out.u[n])
@@ -454,7 +479,7 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames) -> bool:
 
 
 @compiled
-def _run(m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, out: Frames) -> int:
+def _run(m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, n_R: int, out: Frames) -> int:
     if m.coupled and x.r[0] == 0.0 and x.r[1] == 0.0:  # a new state: the deflections that belong to it
         directions(x.q, w.cs, w.sn)
         contact_points(m.belt, m.sheaves, x.q, w.cs, w.sn, x.s, w.fl)
@@ -472,7 +497,7 @@ def _run(m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, out
             part = (i + 1.0) * share
             for a in range(7):
                 b[a] = inputs[n, a] + part * (inputs[n + 1, a] - inputs[n, a])
-            step(m, x, w, b, dt, work)
+            step(m, x, w, b, dt, n_R, work)
             for p in range(2):
                 for a in range(6):
                     mean[n, p, a] += pulley[p, a] * share

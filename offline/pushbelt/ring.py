@@ -60,6 +60,7 @@ __all__ = [
     "angle_of",
     "elastic_energy",
     "forces",
+    "from_chords",
     "kinetic_energy",
     "mobility",
     "point",
@@ -67,6 +68,7 @@ __all__ = [
     "rate_of",
     "ring",
     "shape_of",
+    "to_chords",
     "turned",
     "velocity",
 ]
@@ -327,6 +329,36 @@ def mobility(R: Ring, n: int) -> float:
         G = csr_array(entries, shape=(n, NQ * R.N_B))
         largest = max(largest, float(eigsh(G @ G.T, k=1, v0=start, tol=1e-4, return_eigenvectors=False)[0]))
     return 1.05 * largest
+
+
+@compiled
+def to_chords(R: Ring, shape: Any, load: Any, held: Any) -> None:
+    """Loads in the frames of the chords: what `from_chords` gives back when the ring has moved on.
+
+    A load that keeps its direction while its chord turns works on what the ring only turns: it takes part of the power
+    that the belt carries.
+    """
+    for k in range(R.N_B):
+        c = shape[k, NY]
+        s = -shape[k, NX]
+        for a in (FX, HX):
+            held[k, a] = load[k, a] * c + load[k, a + 1] * s
+            held[k, a + 1] = load[k, a + 1] * c - load[k, a] * s
+        for a in range(QL, N_LOAD):
+            held[k, a] = load[k, a]
+
+
+@compiled
+def from_chords(R: Ring, shape: Any, held: Any, load: Any) -> None:
+    """Loads of `to_chords` in the present directions of the chords."""
+    for k in range(R.N_B):
+        c = shape[k, NY]
+        s = -shape[k, NX]
+        for a in (FX, HX):
+            load[k, a] = held[k, a] * c - held[k, a + 1] * s
+            load[k, a + 1] = held[k, a + 1] * c + held[k, a] * s
+        for a in range(QL, N_LOAD):
+            load[k, a] = held[k, a]
 
 
 @compiled

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -80,8 +81,12 @@ _MAX_STEPS = 1e9
 
 Law = Literal["coupled", "decoupled"]
 Contact = Literal["unilateral", "bilateral"]
-Scheme = Literal["explicit", "compliant"]
-STEPPED = {"explicit": hybrid.run, "compliant": compliant.run}
+Scheme = Literal["explicit", "multirate", "compliant"]
+STEPPED: dict[str, Callable[..., tuple[Frames, int]]] = {
+    "explicit": hybrid.run,
+    "multirate": partial(hybrid.run, n_R=2),
+    "compliant": compliant.run,
+}
 
 
 @dataclass(frozen=True)
@@ -89,7 +94,7 @@ class Settings:
     """What to run. None takes the value of the unit file, and for the step what suits the scheme.
 
     row: number of the load torque in the case's row; N_E: modelled elements; N_B ring nodes; taper t_T - t_R of a real
-    element [m]; law, contact: see `hybrid.Model`; scheme: `hybrid` or `compliant`; step, plot_step [s]; flank_points: 1
+    element [m]; law, contact: see `hybrid.Model`; scheme: `Scheme`; step, plot_step [s]; flank_points: 1
     simplified, 2 extended flank contact.
     """
 
@@ -402,7 +407,9 @@ _WIDTH = {"q": 3, "u": 3, "q_R": 5, "u_R": 5, "s": 4, "sd": 4, "pulley": 6}
 
 def largest_step(scheme: Scheme, N_E: int, N_B: int) -> float:
     """Step [s] that suits a scheme."""
-    return 1e-5 if scheme == "compliant" else 1e-6 * min(1.0, 220.0 / N_E, 104.0 / N_B)
+    if scheme == "compliant":
+        return 1e-5
+    return (2.5e-6 if scheme == "multirate" else 1e-6) * min(1.0, 220.0 / N_E, 104.0 / N_B)
 
 
 def _plain(value: Any) -> Any:

@@ -118,7 +118,7 @@ class Run:
     """One run. Radii of `ratio` are at the rocking edges.
 
     omega_I [rad/s], F_O [N]; settle, mean: revolutions until the branches, and of a window; limits of the ratio;
-    frames per revolution; scheme: `hybrid` or `compliant`; step [s] and travel [m] bound the step, longest [s] the
+    frames per revolution; scheme: `runs.Scheme`; step [s] and travel [m] bound the step, longest [s] the
     branches; elements: keep elements and ring; N_E, N_B: None for the unit's; begin: xi from which the load comes, for
     xi other than 0, None: xi itself; damper: d_V [N m s/rad] and J_V [kg m2] on the shaft of the secondary, None:
     without.
@@ -244,7 +244,7 @@ def steps_of(b: Belt, run: Run, start: Start) -> tuple[Plot, int]:
     v = float(np.mean(np.hypot(start.u[:, 0], start.u[:, 1])))
     revolution = b.N_E * b.t_R / v
     plot_step = revolution / run.frames
-    steps = int(np.ceil(plot_step / (run.step if run.scheme == "explicit" else min(run.step, run.travel / v))))
+    steps = int(np.ceil(plot_step / (min(run.step, run.travel / v) if run.scheme == "compliant" else run.step)))
     plot = Plot(revolution, plot_step / steps, plot_step, steps, run.longest)
     frames = plot.frames(run.settle) + sum(plot.frames_in(k) for k in run.branches)
     return plot, steps * frames

@@ -91,6 +91,23 @@ def test_forces_are_the_gradient_of_the_energy() -> None:
     assert np.all(np.abs(F + gradient) < 1e-6 * scale)
 
 
+def test_held_loads_turn_with_the_ring() -> None:
+    """Their power at a motion that turns with the ring stays, and so do their moments."""
+    R, rng = make(24), np.random.default_rng(8)
+    q, angle = crumpled(R, rng), 0.7
+    q2 = moved(q, angle, (0.3, -0.1))
+    load = rng.standard_normal((24, rg.N_LOAD))
+    held, again, turned = np.zeros_like(load), np.zeros_like(load), np.zeros_like(load)
+    rg.to_chords(R, shape(R, q), load, held)
+    rg.from_chords(R, shape(R, q), held, again)
+    np.testing.assert_allclose(again, load, atol=1e-12)
+    rg.from_chords(R, shape(R, q2), held, turned)
+    c, s = np.cos(angle), np.sin(angle)
+    for a in (rg.FX, rg.HX):
+        np.testing.assert_allclose(turned[:, a : a + 2], load[:, a : a + 2] @ [[c, s], [-s, c]], atol=1e-9)
+    np.testing.assert_array_equal(turned[:, rg.QL :], load[:, rg.QL :])
+
+
 def test_rigid_motion_turns_the_forces_and_damps_nothing() -> None:
     R = make(24, d_axial=5.0, d_bend=1e-4)
     q = crumpled(R, np.random.default_rng(2))

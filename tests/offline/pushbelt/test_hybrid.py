@@ -120,9 +120,9 @@ def test_multirate_scheme_keeps_momentum() -> None:
     out, done = hy.run(m, x, inputs, **STEP2)
     assert done == 2
     assert out.saddle[-1].any()
-    # elements have had the last step's contacts once, the ring once of twice; the rest of it is held
+    # elements and ring exchange 5e-3 of it here; half of the last step's part is still held, and held forces turn
     scale = m.belt.m_E * np.abs(x.u[:, :2]).sum()
-    assert np.all(np.abs(momentum(m, x) - before)[:2] < 1e-3 * scale)
+    assert np.all(np.abs(momentum(m, x) - before) < 1e-4 * scale * np.array([1, 1, 0.1]))
 
 
 def test_multirate_scheme_converges_to_the_explicit_one() -> None:

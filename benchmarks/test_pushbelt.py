@@ -21,7 +21,6 @@ ROUNDS, FRAMES, STEPS, DT = 20, 10, 100, 1e-6
 VARIANTS = {
     "220 elements": {},
     "220 elements, multirate": {"scheme": "multirate", "dt": 2.5e-6, "steps": 40},
-    "220 elements, compliant": {"scheme": "compliant", "dt": 1e-5, "steps": 10},
     "220 elements, bilateral": {"unilateral": False},
     "220 elements, decoupled": {"coupled": False},
     "220 elements, extended flank contact": {"n_p": 2},
@@ -70,7 +69,6 @@ def test_ratios(benchmark):
         "exponent in N_E": exponent,
         "seconds per 0.1 s": base * 0.1,
         "seconds per 0.1 s, multirate": _cost["220 elements, multirate"] * 0.04,
-        "seconds per 0.1 s, compliant": _cost["220 elements, compliant"] * 0.01,
         "peak memory [GiB]": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
     benchmark.extra_info.update(ratios)

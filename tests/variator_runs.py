@@ -34,7 +34,7 @@ def write_run(path, name="point-000", branches=(SHORT, LONG), ended=None, scale=
     Fields are `SHAPE` times `scale` times 1 + number of the phase, and what averages out over a revolution. In the
     branches F_I is y_I times as large and the radius of the primary grows by 1 um in a frame.
     """
-    run = Run(name, 1.0, OMEGA[0], 0.5, F_O, 2.0, 1.0, tuple(branches), (0.4, 2.5), FRAMES, 1e-5, 1e-4,
+    run = Run(name, 1.0, OMEGA[0], 0.5, F_O, 2.0, 1.0, tuple(branches), (0.4, 2.5), FRAMES, 1e-5,
               elements=elements)  # fmt: skip
     n = [2 * FRAMES, *(frames_in(b) for b in branches)]
     phase = np.repeat(np.arange(len(n)), n)

@@ -4,19 +4,37 @@ Numba's cache looks only at the file of the function itself, although the machin
 in it. The cache is therefore stamped with the text of the modules that have kernels or their constants: an edit of any
 recompiles all.
 
-A sum may be reordered by the compiler; the same binary gives the same bits. NaN and Inf keep their meaning.
+A sum may be reordered by the compiler; the same binary gives the same bits. NaN and Inf keep their meaning. The arrays
+that a kernel gets must not overlap: it is compiled so, since otherwise no loop over more than a few arrays would take
+several elements at a time (SIMD).
 """
 
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
+from numba.core.compiler import Compiler
+from numpy.typing import NDArray
 
 from rtcvt.kernel import digest, stamped, unliteral
 
-__all__ = ["compiled", "inlined", "spliced"]
+__all__ = ["columns", "compiled", "inlined", "spliced"]
 
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
+
+class _Distinct(Compiler):
+    """Numba's compiler, told that the arrays of a kernel do not overlap."""
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.noalias = True
+        return super().define_pipelines()
+
+
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract", "nsz"},
+    "pipeline_class": _Distinct,
+}
 
 
 _STAMP = digest(Path(__file__).parent.glob("*.py"), (b"pushbelt.compiled import",), "parameters.py")
@@ -35,3 +53,8 @@ def inlined(function: Any) -> Any:
 def spliced(function: Any) -> Any:
     """A part of one larger kernel: compiled with its caller only, which saves compile time."""
     return numba.njit(function, inline="always", **_OPTIONS)
+
+
+def columns(*shape: int) -> NDArray[np.float64]:
+    """Zeros of a shape (n, ...), contiguous along n: what loops over n need to take several at a time."""
+    return np.zeros(shape, order="F")

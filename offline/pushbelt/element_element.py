@@ -36,8 +36,6 @@ from offline.pushbelt.parameters import Belt
 
 __all__ = ["CONTACTS", "Joint", "gaps", "joint", "joint_energy", "joint_forces", "switching"]
 
-_FAST = 1.0  # [m/s]; contacts do not open faster
-
 CONTACTS = ("rocking", "top", "bottom", "pin_1", "pin_2", "pin_3")
 
 
@@ -161,13 +159,47 @@ def gaps(J: Joint, dx: float, dy: float, c: float, s: float) -> Any:
 
 
 @inlined
-def _law(k: float, d: float, g: float, rate: float) -> float:
+def _contact(k: float, d: float, g: float, rate: float, dt: float) -> Any:
+    """Force of a contact [N], its damper's part of it, and what closing or opening within the step takes [J]."""
     f = -k * g - d * rate
-    return f if f > 0.0 else 0.0
+    f = f if g < 0.0 and f > 0.0 else 0.0
+    return f, f + k * g if g < 0.0 else 0.0, switching(k, g, rate, dt)
 
 
 @compiled
-def joint_forces(J: Joint, q: Any, u: Any, cs: Any, sn: Any, f: Any, N: Any, damper: Any, dt: float) -> float:
+def _pairs(q: Any, u: Any, cs: Any, sn: Any, first: Any, behind: Any, other: Any, pair: Any) -> None:
+    """Elements i from `first` to `behind` in the frames of j from `other` on (unsigned): rows of `pair`.
+
+    The twist of i against j is such that its velocity at the point p of the frame of j is (ax - om p_y, ay + om p_x).
+    """
+    for i in range(first, behind):
+        j = i - first + other
+        ci = cs[i]
+        si = sn[i]
+        cj = cs[j]
+        sj = sn[j]
+        rx = q[i, 0] - q[j, 0]
+        ry = q[i, 1] - q[j, 1]
+        dx = cj * rx + sj * ry
+        dy = cj * ry - sj * rx
+        vx = u[i, 0] - u[j, 0]
+        vy = u[i, 1] - u[j, 1]
+        wi = u[i, 2]
+        pair[i, 0] = dx
+        pair[i, 1] = dy
+        pair[i, 2] = ci * cj + si * sj
+        pair[i, 3] = si * cj - ci * sj
+        pair[i, 4] = cj * vx + sj * vy + wi * dy
+        pair[i, 5] = cj * vy - sj * vx - wi * dx
+        pair[i, 6] = wi - u[j, 2]
+        pair[i, 7] = cj
+        pair[i, 8] = sj
+
+
+@compiled
+def joint_forces(
+    J: Joint, q: Any, u: Any, cs: Any, sn: Any, f: Any, N: Any, damper: Any, pair: Any, wrench: Any, dt: float
+) -> float:
     """Add the forces of all joints to `f`.
 
     Parameters
@@ -178,138 +210,82 @@ def joint_forces(J: Joint, q: Any, u: Any, cs: Any, sn: Any, f: Any, N: Any, dam
     N : (N_E, 6), written: contact forces between i and i + 1 [N], in the order of `CONTACTS`
     damper : (N_E, 6) of the last step: force and moment of a joint's dampers and the twist that they met, both at the
         centre of j in its frame; updated
+    pair, wrench : (N_E, 9), (N_E, 4) scratch
     dt : step [s]
 
     Returns
     -------
     float : work that the dampers took in the last step, and what closing and opening took on the way here [J]
     """
-    N_E = J.N_E
+    last = J.N_E - 1
+    _pairs(q, u, cs, sn, np.uint64(0), np.uint64(last), np.uint64(1), pair)
+    _pairs(q, u, cs, sn, np.uint64(last), np.uint64(J.N_E), np.uint64(0), pair)
+    work = _wrenches(J, N, damper, pair, wrench, dt)
+    f[0, 0] -= wrench[last, 0]
+    f[0, 1] -= wrench[last, 1]
+    f[0, 2] -= wrench[last, 3]
+    for i in range(1, J.N_E):
+        f[i, 0] -= wrench[i - 1, 0]
+        f[i, 1] -= wrench[i - 1, 1]
+        f[i, 2] -= wrench[i - 1, 3]
+    for i in range(J.N_E):
+        f[i, 0] += wrench[i, 0]
+        f[i, 1] += wrench[i, 1]
+        f[i, 2] += wrench[i, 2]
+    return work
+
+
+@compiled
+def _wrenches(J: Joint, N: Any, damper: Any, pair: Any, wrench: Any, dt: float) -> float:
+    """From `pair` the forces N, dampers, and the wrench: force and moments on i and, reversed, on i + 1; see
+    `joint_forces`, of which it is the middle part."""
     work = 0.0
     half = 0.5 * dt
-    near = _FAST * dt
-    for i in range(N_E):
-        j = i + 1 if i + 1 < N_E else 0
-        ci = cs[i]
-        si = sn[i]
-        cj = cs[j]
-        sj = sn[j]
-        c = ci * cj + si * sj
-        s = si * cj - ci * sj
-        rx = q[i, 0] - q[j, 0]
-        ry = q[i, 1] - q[j, 1]
-        dx = cj * rx + sj * ry
-        dy = cj * ry - sj * rx
+    for i in range(J.N_E):
+        dx = pair[i, 0]
+        dy = pair[i, 1]
+        c = pair[i, 2]
+        s = pair[i, 3]
+        ax = pair[i, 4]
+        ay = pair[i, 5]
+        om = pair[i, 6]
         g_R, g_T, g_B, g_1, g_2, g_3, y_R, y_T, y_B, x_1, y_1, x_2, y_2 = gaps(J, dx, dy, c, s)
-        for m in range(6):
-            N[i, m] = 0.0
-        # twist of i against j: at the point p of the frame of j the velocity is (ax - om p_y, ay + om p_x)
-        vx = u[i, 0] - u[j, 0]
-        vy = u[i, 1] - u[j, 1]
-        wi = u[i, 2]
-        om = wi - u[j, 2]
-        ax = cj * vx + sj * vy + wi * dy
-        ay = cj * vy - sj * vx - wi * dx
-        work -= half * (
+        n3x = c * J.sin_b + s * J.cos_b
+        n3y = s * J.sin_b - c * J.cos_b
+        arm_1 = J.sin_a * y_1 - J.cos_a * x_1
+        arm_2 = J.sin_a * y_2 + J.cos_a * x_2
+        arm_3 = n3x * J.y_H2 - n3y * J.x_rear
+        f_R, d_R, w_R = _contact(J.k_R, J.d_R, g_R, om * y_R - ax, dt)
+        f_T, d_T, w_T = _contact(J.k_T, J.d_T, g_T, om * y_T - ax, dt)
+        f_B, d_B, w_B = _contact(J.k_B, J.d_B, g_B, om * y_B - ax, dt)
+        f_1, d_1, w_1 = _contact(J.k_PH, J.d_PH, g_1, arm_1 * om - J.sin_a * ax - J.cos_a * ay, dt)
+        f_2, d_2, w_2 = _contact(J.k_PH, J.d_PH, g_2, arm_2 * om - J.sin_a * ax + J.cos_a * ay, dt)
+        f_3, d_3, w_3 = _contact(J.k_PH, J.d_PH, g_3, arm_3 * om - n3x * ax - n3y * ay, dt)
+        work += w_R + w_T + w_B + w_1 + w_2 + w_3 - half * (
             damper[i, 0] * (damper[i, 3] + ax) + damper[i, 1] * (damper[i, 4] + ay) + damper[i, 2] * (damper[i, 5] + om)
         )
-        Fx = 0.0  # wrench on i at the centre of j, and the dampers' part of it
-        Fy = 0.0
-        M = 0.0
-        Dx = 0.0
-        Dy = 0.0
-        D = 0.0
-        if g_R < near:
-            g_rate = om * y_R - ax
-            work += switching(J.k_R, g_R, g_rate, dt)
-        if g_R < 0.0:
-            n = _law(J.k_R, J.d_R, g_R, g_rate)
-            N[i, 0] = n
-            Fx -= n
-            M += y_R * n
-            n += J.k_R * g_R
-            Dx -= n
-            D += y_R * n
-        if g_T < near:
-            g_rate = om * y_T - ax
-            work += switching(J.k_T, g_T, g_rate, dt)
-        if g_T < 0.0:
-            n = _law(J.k_T, J.d_T, g_T, g_rate)
-            N[i, 1] = n
-            Fx -= n
-            M += y_T * n
-            n += J.k_T * g_T
-            Dx -= n
-            D += y_T * n
-        if g_B < near:
-            g_rate = om * y_B - ax
-            work += switching(J.k_B, g_B, g_rate, dt)
-        if g_B < 0.0:
-            n = _law(J.k_B, J.d_B, g_B, g_rate)
-            N[i, 2] = n
-            Fx -= n
-            M += y_B * n
-            n += J.k_B * g_B
-            Dx -= n
-            D += y_B * n
-        if g_1 < near:
-            arm = J.sin_a * y_1 - J.cos_a * x_1
-            g_rate = arm * om - J.sin_a * ax - J.cos_a * ay
-            work += switching(J.k_PH, g_1, g_rate, dt)
-        if g_1 < 0.0:
-            n = _law(J.k_PH, J.d_PH, g_1, g_rate)
-            N[i, 3] = n
-            Fx -= J.sin_a * n
-            Fy -= J.cos_a * n
-            M += arm * n
-            n += J.k_PH * g_1
-            Dx -= J.sin_a * n
-            Dy -= J.cos_a * n
-            D += arm * n
-        if g_2 < near:
-            arm = J.sin_a * y_2 + J.cos_a * x_2
-            g_rate = arm * om - J.sin_a * ax + J.cos_a * ay
-            work += switching(J.k_PH, g_2, g_rate, dt)
-        if g_2 < 0.0:
-            n = _law(J.k_PH, J.d_PH, g_2, g_rate)
-            N[i, 4] = n
-            Fx -= J.sin_a * n
-            Fy += J.cos_a * n
-            M += arm * n
-            n += J.k_PH * g_2
-            Dx -= J.sin_a * n
-            Dy += J.cos_a * n
-            D += arm * n
-        if g_3 < near:
-            n3x = c * J.sin_b + s * J.cos_b
-            n3y = s * J.sin_b - c * J.cos_b
-            arm = n3x * J.y_H2 - n3y * J.x_rear
-            g_rate = arm * om - n3x * ax - n3y * ay
-            work += switching(J.k_PH, g_3, g_rate, dt)
-        if g_3 < 0.0:
-            n = _law(J.k_PH, J.d_PH, g_3, g_rate)
-            N[i, 5] = n
-            Fx -= n3x * n
-            Fy -= n3y * n
-            M += arm * n
-            n += J.k_PH * g_3
-            Dx -= n3x * n
-            Dy -= n3y * n
-            D += arm * n
-        damper[i, 0] = Dx
-        damper[i, 1] = Dy
-        damper[i, 2] = D
+        N[i, 0] = f_R
+        N[i, 1] = f_T
+        N[i, 2] = f_B
+        N[i, 3] = f_1
+        N[i, 4] = f_2
+        N[i, 5] = f_3
+        damper[i, 0] = -(d_R + d_T + d_B) - J.sin_a * (d_1 + d_2) - n3x * d_3
+        damper[i, 1] = J.cos_a * (d_2 - d_1) - n3y * d_3
+        damper[i, 2] = y_R * d_R + y_T * d_T + y_B * d_B + arm_1 * d_1 + arm_2 * d_2 + arm_3 * d_3
         damper[i, 3] = ax
         damper[i, 4] = ay
         damper[i, 5] = om
-        gx = cj * Fx - sj * Fy
-        gy = sj * Fx + cj * Fy
-        f[i, 0] += gx
-        f[i, 1] += gy
-        f[i, 2] += M - dx * Fy + dy * Fx
-        f[j, 0] -= gx
-        f[j, 1] -= gy
-        f[j, 2] -= M
+        # wrench on i at the centre of j
+        Fx = -(f_R + f_T + f_B) - J.sin_a * (f_1 + f_2) - n3x * f_3
+        Fy = J.cos_a * (f_2 - f_1) - n3y * f_3
+        M = y_R * f_R + y_T * f_T + y_B * f_B + arm_1 * f_1 + arm_2 * f_2 + arm_3 * f_3
+        cj = pair[i, 7]
+        sj = pair[i, 8]
+        wrench[i, 0] = cj * Fx - sj * Fy
+        wrench[i, 1] = sj * Fx + cj * Fy
+        wrench[i, 2] = M - dx * Fy + dy * Fx
+        wrench[i, 3] = M
     return work
 
 

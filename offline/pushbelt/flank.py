@@ -28,15 +28,17 @@ Velocity update (secant-implicit): kappa is taken at the old velocity, v_T at th
     (M + 2 h sum kappa G' (1 - n n') G) u+ = M u + h f + 2 h sum G' (N n + kappa (1 - n n') v_sheave),
 
 a symmetric positive definite 3x3 system per element; the axial forces of its two flanks cancel. Friction then takes
-energy out at every step size. The sheave receives the opposite of the force on one flank. A scheme of larger steps
-gives a step the friction that the one before it `missed`; in the explicit scheme it is zero.
+energy out at every step size. The sheave receives the opposite of the force on one flank.
 
 Energy. A flank that leaves a sheave faster than c (p - w)/d is let go while it is still pressed in: the damper holds
-back the whole elastic force, and takes what the spring still gives (`released`).
+back the whole elastic force, and takes what the spring still gives.
 
 The velocities of a step are chords of the path. On an arc a chord that ends at the present place has the radial
 component v omega h/2, one that starts there has -v omega h/2: 3 mm/s at 15 m/s, 400 rad/s and 1e-6 s, more than v_mu.
 Therefore the sheave's velocity is taken as a chord as well, backward against u and forward against u+.
+
+Loops run over the stretches of the belt that lie at one pulley, without a branch inside and with columns that are
+contiguous in memory, so that the compiler takes several elements at a time.
 """
 
 from typing import NamedTuple
@@ -44,7 +46,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.compiled import compiled, inlined
+from offline.pushbelt.compiled import columns, compiled, inlined
 
 __all__ = ["Flanks", "contact_points", "energy", "flanks", "normal_forces", "velocities"]
 
@@ -54,15 +56,20 @@ _NEAR = 2.0e-4  # [m]; a point outside the cone by more is too far to be reached
 class Flanks(NamedTuple):
     """Contact points on one flank of every element, and what acts there.
 
-    pulley (N_E,): 0 primary, 1 secondary, -1 far from both; per point (N_E, n_p): pen axial penetration of the rigid
-    contours [m], r radius on the cone [m], w deflection of the sheave [m], N normal force [N], kappa friction force
-    per slip speed [N s/m]; phi (N_E, n_p, 2) cosine and sine of the azimuth; arm (N_E, n_p, 2) point from the centre
-    of gravity, P (N_E, n_p, 3) from the apex [m], n (N_E, n_p, 3) normal into the element, all in the inertial frame;
-    v (N_E, n_p, 6) velocity of the sheave there and what its turning adds to it per second [m/s, m/s^2];
-    missed (N_E, 8) friction besides -kappa v_T [N], of point p in the columns 3 p to 3 p + 2, of the ring in 6 and 7;
-    force (N_E, 3) sums per flank on the element [N]: normal, friction in the direction of travel, friction outwards.
+    points (n_p): a tuple, since the compiler knows its length; stretch (N_E, 2): first element of each stretch and the one
+    behind the last, unsigned, since no index is then taken from the end; at (N_E,): its pulley or -1; n_stretch (1,): their number; pulley (N_E,): 0 primary, 1 secondary, -1 far from both;
+    per point (N_E, n_p): pen axial penetration of the rigid contours [m], -inf out of reach, r radius on the cone [m], w
+    deflection of the sheave [m], N normal force [N], kappa friction force per slip speed [N s/m]; phi (N_E, n_p, 2)
+    cosine and sine of the azimuth; arm (N_E, n_p, 2) point from the centre of gravity, P (N_E, n_p, 3) from the apex
+    [m], n (N_E, n_p, 3) normal into the element, all in the inertial frame; v (N_E, n_p, 6) velocity of the sheave there
+    and what its turning adds to it per second [m/s, m/s^2]; force (N_E, 3) sums per flank on the element [N]: normal,
+    friction in the direction of travel, friction outwards.
     """
 
+    points: tuple[int, ...]
+    stretch: NDArray[np.uint64]
+    at: NDArray[np.int64]
+    n_stretch: NDArray[np.int64]
     pulley: NDArray[np.int64]
     pen: NDArray[np.float64]
     r: NDArray[np.float64]
@@ -74,26 +81,28 @@ class Flanks(NamedTuple):
     P: NDArray[np.float64]
     n: NDArray[np.float64]
     v: NDArray[np.float64]
-    missed: NDArray[np.float64]
     force: NDArray[np.float64]
 
 
 def flanks(N_E: int, n_p: int) -> Flanks:
     """Empty contact arrays: `n_p` = 1 for the simplified contact, 2 for the extended one."""
     return Flanks(
+        points=(0,) * n_p,
+        stretch=np.zeros((N_E, 2), dtype=np.uint64),
+        at=np.full(N_E, -1),
+        n_stretch=np.zeros(1, dtype=np.int64),
         pulley=np.full(N_E, -1),
-        pen=np.zeros((N_E, n_p)),
-        r=np.zeros((N_E, n_p)),
-        w=np.zeros((N_E, n_p)),
-        N=np.zeros((N_E, n_p)),
-        kappa=np.zeros((N_E, n_p)),
-        phi=np.zeros((N_E, n_p, 2)),
-        arm=np.zeros((N_E, n_p, 2)),
-        P=np.zeros((N_E, n_p, 3)),
-        n=np.zeros((N_E, n_p, 3)),
-        v=np.zeros((N_E, n_p, 6)),
-        missed=np.zeros((N_E, 8)),
-        force=np.zeros((N_E, 3)),
+        pen=columns(N_E, n_p),
+        r=columns(N_E, n_p),
+        w=columns(N_E, n_p),
+        N=columns(N_E, n_p),
+        kappa=columns(N_E, n_p),
+        phi=columns(N_E, n_p, 2),
+        arm=columns(N_E, n_p, 2),
+        P=columns(N_E, n_p, 3),
+        n=columns(N_E, n_p, 3),
+        v=columns(N_E, n_p, 6),
+        force=columns(N_E, 3),
     )
 
 
@@ -109,30 +118,24 @@ def face(belt, p, n_p):
 
 
 @inlined
-def sheave_velocity(o_x, o_y, o_z, z_rate, P, v):
-    """Velocity of the sheave at `P` from the apex, for the rotation o, and its change by the rotation: (6,) `v`.
-
-    Over a step the point moves on a chord, as the elements do; its velocity is that of the middle of the step,
-    Omega x P +- h/2 Omega x (Omega x P).
-    """
-    v_x = o_y * P[2] - o_z * P[1]
-    v_y = o_z * P[0] - o_x * P[2]
-    v_z = o_x * P[1] - o_y * P[0]
-    v[0] = v_x
-    v[1] = v_y
-    v[2] = v_z + z_rate
-    v[3] = o_y * v_z - o_z * v_y
-    v[4] = o_z * v_x - o_x * v_z
-    v[5] = o_x * v_y - o_y * v_x
-
-
-@inlined
 def axis(s, pulley):
     """Unit vector of the sheave's axis."""
     a_x = s[pulley, 2]
     a_y = -s[pulley, 1]
     a_z = 1.0 / np.sqrt(1.0 + a_x * a_x + a_y * a_y)
     return a_x * a_z, a_y * a_z, a_z
+
+
+@inlined
+def cone(X, Y, Z, a_x, a_y, a_z):
+    """Height h along the axis, radius r and radial unit vector of a point from the apex."""
+    h = X * a_x + Y * a_y + Z * a_z
+    e_x = X - h * a_x
+    e_y = Y - h * a_y
+    e_z = Z - h * a_z
+    r = np.sqrt(e_x * e_x + e_y * e_y + e_z * e_z)
+    inverse = 1.0 / r if r > 0.0 else 0.0
+    return h, r, e_x * inverse, e_y * inverse, e_z * inverse
 
 
 @compiled
@@ -147,87 +150,89 @@ def contact_points(belt, sheaves, q, cs, sn, s, fl):
     s : ndarray, shape (2, 4)
         Sheave positions: apex z [m], alpha, beta, rotation [rad].
     fl : Flanks
-        Written: pulley, and for elements near a pulley pen, r, phi, arm, P, n.
+        Written: stretches, pulley, and for elements near a pulley pen, r, phi, arm, P, n.
     """
-    n_E, n_p = fl.pen.shape
+    n_p = len(fl.points)
     tan_d = belt.tan_d
     cos_d = belt.cos_d
     sin_d = belt.sin_d
     y_E = belt.y_P - belt.h_S
-    I_x, I_y, I_z = axis(s, 0)
-    O_x, O_y, O_z = axis(s, 1)
+    pulleys = fl.pulley
+    stretch = fl.stretch
+    at = fl.at
     reach_I = (belt.z_P - s[0, 0]) / tan_d + belt.t_R + 2.0 * _NEAR / tan_d
     reach_O = (belt.z_P - s[1, 0]) / tan_d + belt.t_R + 2.0 * _NEAR / tan_d
-    for i in range(n_E):
-        pulley = 1 if q[i, 0] < 0.5 * belt.d_A else 0
-        x_c = 0.0 if pulley == 1 else belt.d_A
-        x = q[i, 0] - x_c - sn[i] * y_E
+    near_I = reach_I * reach_I if reach_I > 0.0 else 0.0
+    near_O = reach_O * reach_O if reach_O > 0.0 else 0.0
+    for i in range(pulleys.size):
+        x_O = q[i, 0] - sn[i] * y_E
+        x_I = x_O - belt.d_A
         y = q[i, 1] + cs[i] * y_E
-        reach = reach_I if pulley == 0 else reach_O
-        if not (reach > 0.0 and x * x + y * y < reach * reach):
-            fl.pulley[i] = -1
+        at_O = q[i, 0] < 0.5 * belt.d_A
+        reached = x_O * x_O + y * y < near_O if at_O else x_I * x_I + y * y < near_I
+        pulleys[i] = (1 if at_O else 0) if reached else -1
+    count = -1
+    last = -2
+    for i in range(pulleys.size):
+        if pulleys[i] != last:
+            last = pulleys[i]
+            count += 1
+            stretch[count, 0] = i
+            at[count] = last
+        stretch[count, 1] = i + 1
+    fl.n_stretch[0] = count + 1
+
+    for k in range(count + 1):
+        first, behind, pulley = stretch[k, 0], stretch[k, 1], at[k]
+        if pulley < 0:
             for p in range(n_p):
-                fl.N[i, p] = 0.0
+                for i in range(first, behind):
+                    fl.pen[i, p] = -np.inf
+                    fl.N[i, p] = 0.0
             continue
-        a_x = I_x if pulley == 0 else O_x
-        a_y = I_y if pulley == 0 else O_y
-        a_z = I_z if pulley == 0 else O_z
-        near = False
+        a_x, a_y, a_z = axis(s, pulley)
+        x_c = 0.0 if pulley == 1 else belt.d_A
+        Z_P = belt.z_P - s[pulley, 0]
         for p in range(n_p):
             x_E = face(belt, p, n_p)
-            y_p = y_E
-            Z = belt.z_P - s[pulley, 0]
-            for turn in range(n_p):
+            for i in range(first, behind):
+                Z = Z_P
+                y_p = y_E
+                if n_p > 1:
+                    # the circle's point farthest into the cone, for the normal at P_R
+                    X = q[i, 0] - x_c + cs[i] * x_E - sn[i] * y_E
+                    Y = q[i, 1] + sn[i] * x_E + cs[i] * y_E
+                    h, r, e_x, e_y, e_z = cone(X, Y, Z, a_x, a_y, a_z)
+                    up = sn[i] * (sin_d * e_x - cos_d * a_x) - cs[i] * (sin_d * e_y - cos_d * a_y)
+                    out = cos_d * a_z - sin_d * e_z
+                    rise = belt.r_F * (up / np.sqrt(up * up + out * out) + sin_d)
+                    rise = min(max(rise, belt.y_F0 - belt.y_P), belt.y_F1 - belt.y_P)
+                    up = rise / belt.r_F - sin_d
+                    y_p = y_E + rise
+                    Z = Z_P + belt.r_F * (np.sqrt(1.0 - up * up) - cos_d)
                 r_x = cs[i] * x_E - sn[i] * y_p
                 r_y = sn[i] * x_E + cs[i] * y_p
                 X = q[i, 0] - x_c + r_x
                 Y = q[i, 1] + r_y
-                h = X * a_x + Y * a_y + Z * a_z
-                e_x = X - h * a_x
-                e_y = Y - h * a_y
-                e_z = Z - h * a_z
-                r = np.sqrt(e_x * e_x + e_y * e_y + e_z * e_z)
-                if not r > 0.0:
-                    break
-                inverse = 1.0 / r
-                e_x *= inverse
-                e_y *= inverse
-                e_z *= inverse
-                n_x = sin_d * e_x - cos_d * a_x
-                n_y = sin_d * e_y - cos_d * a_y
-                n_z = sin_d * e_z - cos_d * a_z
-                if turn == n_p - 1:
-                    break
-                # the circle's point farthest into the cone, for the normal at P_R
-                up = -(-sn[i] * n_x + cs[i] * n_y)
-                out = -n_z
-                length = np.sqrt(up * up + out * out)
-                rise = belt.r_F * (up / length + sin_d)
-                rise = min(max(rise, belt.y_F0 - belt.y_P), belt.y_F1 - belt.y_P)
-                up = rise / belt.r_F - sin_d
-                y_p = y_E + rise
-                Z = belt.z_P - s[pulley, 0] + belt.r_F * (np.sqrt(1.0 - up * up) - cos_d)
-            pen = h - r * tan_d
-            if not (sheaves.r_min < r < sheaves.r_max):
-                pen = -np.inf
-            fl.pen[i, p] = pen
-            fl.r[i, p] = r
-            fl.phi[i, p, 0] = e_x
-            fl.phi[i, p, 1] = e_y
-            fl.arm[i, p, 0] = r_x
-            fl.arm[i, p, 1] = r_y
-            fl.P[i, p, 0] = X
-            fl.P[i, p, 1] = Y
-            fl.P[i, p, 2] = Z
-            fl.n[i, p, 0] = n_x
-            fl.n[i, p, 1] = n_y
-            fl.n[i, p, 2] = n_z
-            if pen > -_NEAR:
-                near = True
-        fl.pulley[i] = pulley if near else -1
-        if not near:
-            for p in range(n_p):
-                fl.N[i, p] = 0.0
+                h, r, e_x, e_y, e_z = cone(X, Y, Z, a_x, a_y, a_z)
+                fl.pen[i, p] = h - r * tan_d if sheaves.r_min < r and r < sheaves.r_max else -np.inf
+                fl.r[i, p] = r
+                fl.phi[i, p, 0] = e_x
+                fl.phi[i, p, 1] = e_y
+                fl.arm[i, p, 0] = r_x
+                fl.arm[i, p, 1] = r_y
+                fl.P[i, p, 0] = X
+                fl.P[i, p, 1] = Y
+                fl.P[i, p, 2] = Z
+                fl.n[i, p, 0] = sin_d * e_x - cos_d * a_x
+                fl.n[i, p, 1] = sin_d * e_y - cos_d * a_y
+                fl.n[i, p, 2] = sin_d * e_z - cos_d * a_z
+        for i in range(first, behind):
+            deepest = fl.pen[i, 0] if n_p == 1 else max(fl.pen[i, 0], fl.pen[i, n_p - 1])
+            pulleys[i] = pulley if deepest > -_NEAR else -1
+        for p in range(n_p):
+            for i in range(first, behind):
+                fl.pen[i, p] = fl.pen[i, p] if pulleys[i] >= 0 else -np.inf
 
 
 @compiled
@@ -245,38 +250,53 @@ def normal_forces(belt, dt, u, s, sd, fl):
     s, sd : ndarray, shape (2, 4)
         Sheave positions and rates.
     fl : Flanks
-        Written: N, v and, where N > 0, kappa at the velocities `u`.
+        Written: N, and near a pulley v and kappa at the velocities `u`.
+
+    Over a step a point of the sheave moves on a chord, as the elements do; its velocity is that of the middle of the
+    step, Omega x P +- h/2 Omega x (Omega x P).
     """
-    n_E, n_p = fl.pen.shape
+    n_p = len(fl.points)
     c = belt.c_el / (n_p * belt.cos_d)
     d = belt.d_el / (n_p * belt.cos_d * belt.cos_d)
     lag = 0.5 * dt
-    for k in range(2):
-        a_x, a_y, a_z = axis(s, k)
-        omega = sd[k, 3]
-        o_x = sd[k, 1] - omega * a_x
-        o_y = sd[k, 2] - omega * a_y
+    for k in range(fl.n_stretch[0]):
+        first, behind, pulley = fl.stretch[k, 0], fl.stretch[k, 1], fl.at[k]
+        if pulley < 0:
+            continue
+        a_x, a_y, a_z = axis(s, pulley)
+        omega = sd[pulley, 3]
+        o_x = sd[pulley, 1] - omega * a_x
+        o_y = sd[pulley, 2] - omega * a_y
         o_z = -omega * a_z
-        for i in range(n_E):
-            if fl.pulley[i] != k:
-                continue
-            for p in range(n_p):
-                fl.N[i, p] = 0.0
+        z_rate = sd[pulley, 0]
+        for p in range(n_p):
+            for i in range(first, behind):
+                P_x = fl.P[i, p, 0]
+                P_y = fl.P[i, p, 1]
+                P_z = fl.P[i, p, 2]
+                s_x = o_y * P_z - o_z * P_y
+                s_y = o_z * P_x - o_x * P_z
+                s_z = o_x * P_y - o_y * P_x
+                c_x = o_y * s_z - o_z * s_y
+                c_y = o_z * s_x - o_x * s_z
+                c_z = o_x * s_y - o_y * s_x
+                s_z += z_rate
+                fl.v[i, p, 0] = s_x
+                fl.v[i, p, 1] = s_y
+                fl.v[i, p, 2] = s_z
+                fl.v[i, p, 3] = c_x
+                fl.v[i, p, 4] = c_y
+                fl.v[i, p, 5] = c_z
+                v_x = u[i, 0] - u[i, 2] * fl.arm[i, p, 1] - s_x + lag * c_x
+                v_y = u[i, 1] + u[i, 2] * fl.arm[i, p, 0] - s_y + lag * c_y
+                v_z = lag * c_z - s_z
+                v_n = fl.n[i, p, 0] * v_x + fl.n[i, p, 1] * v_y + fl.n[i, p, 2] * v_z
                 sunk = fl.pen[i, p] - fl.w[i, p]
-                if not sunk > 0.0:
-                    continue
-                v = fl.v[i, p]
-                n = fl.n[i, p]
-                sheave_velocity(o_x, o_y, o_z, sd[k, 0], fl.P[i, p], v)
-                v_x = u[i, 0] - u[i, 2] * fl.arm[i, p, 1] - v[0] + lag * v[3]
-                v_y = u[i, 1] + u[i, 2] * fl.arm[i, p, 0] - v[1] + lag * v[4]
-                v_z = lag * v[5] - v[2]
-                v_n = n[0] * v_x + n[1] * v_y + n[2] * v_z
                 force = c * sunk - d * v_n
-                if force > 0.0:
-                    slip = v_x * v_x + v_y * v_y + v_z * v_z - v_n * v_n
-                    fl.N[i, p] = force
-                    fl.kappa[i, p] = belt.mu * force / np.sqrt(max(slip, 0.0) + belt.v_mu * belt.v_mu)
+                force = force if sunk > 0.0 and force > 0.0 else 0.0
+                slip = v_x * v_x + v_y * v_y + v_z * v_z - v_n * v_n
+                fl.N[i, p] = force
+                fl.kappa[i, p] = belt.mu * force / np.sqrt(max(slip, 0.0) + belt.v_mu * belt.v_mu)
 
 
 @inlined
@@ -294,16 +314,13 @@ def impulse(dt, fl, i, p):
     n_x = fl.n[i, p, 0]
     n_y = fl.n[i, p, 1]
     n_z = fl.n[i, p, 2]
-    v = fl.v[i, p]
-    c_x = 0.5 * dt * v[3]
-    c_y = 0.5 * dt * v[4]
-    c_z = 0.5 * dt * v[5]
-    s_x = v[0] + c_x
-    s_y = v[1] + c_y
+    s_x = fl.v[i, p, 0] + 0.5 * dt * fl.v[i, p, 3]
+    s_y = fl.v[i, p, 1] + 0.5 * dt * fl.v[i, p, 4]
+    s_z = fl.v[i, p, 2] + 0.5 * dt * fl.v[i, p, 5]
     k = 2.0 * dt * fl.kappa[i, p]
-    normal = 2.0 * dt * fl.N[i, p] - k * (n_x * s_x + n_y * s_y + n_z * (v[2] + c_z))
-    b_x = k * s_x + normal * n_x + 2.0 * dt * fl.missed[i, 3 * p]
-    b_y = k * s_y + normal * n_y + 2.0 * dt * fl.missed[i, 3 * p + 1]
+    normal = 2.0 * dt * fl.N[i, p] - k * (n_x * s_x + n_y * s_y + n_z * s_z)
+    b_x = k * s_x + normal * n_x
+    b_y = k * s_y + normal * n_y
     T_xx = k - k * n_x * n_x
     T_xy = -k * n_x * n_y
     T_yy = k - k * n_y * n_y
@@ -334,148 +351,129 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
         Written: power lost per pulley [W], both flanks, in friction along the travel, in the remaining friction and
         in the damper, from the forces of the step and the mean of old and new velocities.
     """
-    n_E, n_p = fl.pen.shape
-    stiffness = belt.c_el / n_p
-    for pulley in range(2):
-        for k in range(4):
-            reaction[pulley, k] = 0.0
-        for k in range(3):
-            power[pulley, k] = 0.0
-    I_x, I_y, I_z = axis(s, 0)
-    O_x, O_y, O_z = axis(s, 1)
+    n_p = len(fl.points)
+    stiffness = belt.c_el / (n_p * belt.cos_d)
+    lag = 0.5 * dt
     free = dt / belt.m_E
     turn = dt / belt.J_E
-    for i in range(n_E):
-        fl.force[i, 0] = 0.0
-        fl.force[i, 1] = 0.0
-        fl.force[i, 2] = 0.0
-        u_0 = u[i, 0]
-        u_1 = u[i, 1]
-        u_2 = u[i, 2]
-        pulley = fl.pulley[i]
-        closed = False
-        if pulley >= 0:
+    for pulley in range(2):
+        for a in range(4):
+            reaction[pulley, a] = 0.0
+        for a in range(3):
+            power[pulley, a] = 0.0
+    for k in range(fl.n_stretch[0]):
+        first, behind, pulley = fl.stretch[k, 0], fl.stretch[k, 1], fl.at[k]
+        if pulley < 0:
+            for i in range(first, behind):
+                u[i, 0] += free * f[i, 0]
+                u[i, 1] += free * f[i, 1]
+                u[i, 2] += turn * f[i, 2]
+                fl.force[i, 0] = 0.0
+                fl.force[i, 1] = 0.0
+                fl.force[i, 2] = 0.0
+            continue
+        a_x, a_y, a_z = axis(s, pulley)
+        R_z = 0.0
+        R_x = 0.0
+        R_y = 0.0
+        R_t = 0.0
+        lost_along = 0.0
+        lost_across = 0.0
+        lost_damper = 0.0
+        for i in range(first, behind):
+            u_0 = u[i, 0]
+            u_1 = u[i, 1]
+            u_2 = u[i, 2]
+            b_0 = belt.m_E * u_0 + dt * f[i, 0]
+            b_1 = belt.m_E * u_1 + dt * f[i, 1]
+            b_2 = belt.J_E * u_2 + dt * f[i, 2]
+            A_00 = belt.m_E
+            A_11 = belt.m_E
+            A_22 = belt.J_E
+            A_01 = 0.0
+            A_02 = 0.0
+            A_12 = 0.0
             for p in range(n_p):
-                if fl.N[i, p] > 0.0:
-                    closed = True
-        if not closed:
-            w_0 = u_0 + free * f[i, 0]
-            w_1 = u_1 + free * f[i, 1]
-            w_2 = u_2 + turn * f[i, 2]
+                a, b, c, d, e, g, x, y, z = impulse(dt, fl, i, p)
+                A_00 += a
+                A_01 += b
+                A_02 += c
+                A_11 += d
+                A_12 += e
+                A_22 += g
+                b_0 += x
+                b_1 += y
+                b_2 += z
+            C_00 = A_11 * A_22 - A_12 * A_12
+            C_01 = A_02 * A_12 - A_01 * A_22
+            C_02 = A_01 * A_12 - A_02 * A_11
+            C_12 = A_01 * A_02 - A_00 * A_12
+            inverse = 1.0 / (A_00 * C_00 + A_01 * C_01 + A_02 * C_02)
+            w_0 = inverse * (C_00 * b_0 + C_01 * b_1 + C_02 * b_2)
+            w_1 = inverse * (C_01 * b_0 + (A_00 * A_22 - A_02 * A_02) * b_1 + C_12 * b_2)
+            w_2 = inverse * (C_02 * b_0 + C_12 * b_1 + (A_00 * A_11 - A_01 * A_01) * b_2)
             u[i, 0] = w_0
             u[i, 1] = w_1
             u[i, 2] = w_2
-            if pulley >= 0:
-                for p in range(n_p):
-                    power[pulley, 2] += released(
-                        stiffness, belt.cos_d, fl, i, p, 0.5 * (u_0 + w_0), 0.5 * (u_1 + w_1), 0.5 * (u_2 + w_2)
-                    )
-            continue
-        b_0 = belt.m_E * u_0 + dt * f[i, 0]
-        b_1 = belt.m_E * u_1 + dt * f[i, 1]
-        b_2 = belt.J_E * u_2 + dt * f[i, 2]
-        A_00 = belt.m_E
-        A_11 = belt.m_E
-        A_22 = belt.J_E
-        A_01 = 0.0
-        A_02 = 0.0
-        A_12 = 0.0
-        for p in range(n_p):
-            if fl.N[i, p] == 0.0:
-                continue
-            a, b, c, d, e, g, x, y, z = impulse(dt, fl, i, p)
-            A_00 += a
-            A_01 += b
-            A_02 += c
-            A_11 += d
-            A_12 += e
-            A_22 += g
-            b_0 += x
-            b_1 += y
-            b_2 += z
-        C_00 = A_11 * A_22 - A_12 * A_12
-        C_01 = A_02 * A_12 - A_01 * A_22
-        C_02 = A_01 * A_12 - A_02 * A_11
-        C_12 = A_01 * A_02 - A_00 * A_12
-        inverse = 1.0 / (A_00 * C_00 + A_01 * C_01 + A_02 * C_02)
-        w_0 = inverse * (C_00 * b_0 + C_01 * b_1 + C_02 * b_2)
-        w_1 = inverse * (C_01 * b_0 + (A_00 * A_22 - A_02 * A_02) * b_1 + C_12 * b_2)
-        w_2 = inverse * (C_02 * b_0 + C_12 * b_1 + (A_00 * A_11 - A_01 * A_01) * b_2)
-        u[i, 0] = w_0
-        u[i, 1] = w_1
-        u[i, 2] = w_2
-        a_x = I_x if pulley == 0 else O_x
-        a_y = I_y if pulley == 0 else O_y
-        a_z = I_z if pulley == 0 else O_z
-        for p in range(n_p):
-            if fl.N[i, p] > 0.0:
-                point_force(
-                    stiffness, belt.cos_d, 0.5 * dt, a_x, a_y, a_z, fl, i, p, w_0, w_1, w_2,
-                    0.5 * (u_0 + w_0), 0.5 * (u_1 + w_1), 0.5 * (u_2 + w_2), reaction[pulley], power[pulley],
-                )  # fmt: skip
-            else:
-                power[pulley, 2] += released(
-                    stiffness, belt.cos_d, fl, i, p, 0.5 * (u_0 + w_0), 0.5 * (u_1 + w_1), 0.5 * (u_2 + w_2)
-                )
-
-
-@inlined
-def released(stiffness, cos_d, fl, i, p, m_0, m_1, m_2):
-    """Power [W] of the dampers of both flanks at a point that is pressed in without force; m: mean velocity."""
-    sunk = fl.pen[i, p] - fl.w[i, p]
-    if not sunk > 0.0:
-        return 0.0
-    v = fl.v[i, p]
-    v_x = m_0 - m_2 * fl.arm[i, p, 1] - v[0]
-    v_y = m_1 + m_2 * fl.arm[i, p, 0] - v[1]
-    v_n = fl.n[i, p, 0] * v_x + fl.n[i, p, 1] * v_y - fl.n[i, p, 2] * v[2]
-    return 2.0 * stiffness * sunk / cos_d * v_n
-
-
-@inlined
-def point_force(stiffness, cos_d, lag, a_x, a_y, a_z, fl, i, p, w_0, w_1, w_2, m_0, m_1, m_2, reaction, power):
-    """Add the force at one point to element, sheave and powers; w: velocity that friction acts against, m: mean.
-
-    `reaction` (4,) and `power` (3,) are the rows of the pulley with the axis a; `lag` is half the step.
-    """
-    N = fl.N[i, p]
-    kappa = fl.kappa[i, p]
-    r_x = fl.arm[i, p, 0]
-    r_y = fl.arm[i, p, 1]
-    n_x = fl.n[i, p, 0]
-    n_y = fl.n[i, p, 1]
-    n_z = fl.n[i, p, 2]
-    P = fl.P[i, p]
-    v = fl.v[i, p]
-    v_x = w_0 - w_2 * r_y - v[0] - lag * v[3]
-    v_y = w_1 + w_2 * r_x - v[1] - lag * v[4]
-    v_z = -v[2] - lag * v[5]
-    v_n = n_x * v_x + n_y * v_y + n_z * v_z
-    T_x = fl.missed[i, 3 * p] - kappa * (v_x - n_x * v_n)
-    T_y = fl.missed[i, 3 * p + 1] - kappa * (v_y - n_y * v_n)
-    T_z = fl.missed[i, 3 * p + 2] - kappa * (v_z - n_z * v_n)
-    F_x = N * n_x + T_x
-    F_y = N * n_y + T_y
-    F_z = N * n_z + T_z
-    M_x = P[2] * F_y - P[1] * F_z
-    M_y = P[0] * F_z - P[2] * F_x
-    reaction[0] -= F_z
-    reaction[1] += M_x
-    reaction[2] += M_y
-    reaction[3] -= a_x * M_x + a_y * M_y + a_z * (P[1] * F_x - P[0] * F_y)
-    c_phi = fl.phi[i, p, 0]
-    s_phi = fl.phi[i, p, 1]
-    T_t = T_x * s_phi - T_y * c_phi
-    fl.force[i, 0] += N
-    fl.force[i, 1] += T_t
-    fl.force[i, 2] += T_x * c_phi + T_y * s_phi
-    v_x = m_0 - m_2 * r_y - v[0]
-    v_y = m_1 + m_2 * r_x - v[1]
-    v_n = n_x * v_x + n_y * v_y - n_z * v[2]
-    along = -2.0 * T_t * (v_x * s_phi - v_y * c_phi)
-    power[0] += along
-    power[1] -= 2.0 * (T_x * v_x + T_y * v_y - T_z * v[2]) + along
-    power[2] -= 2.0 * (N - stiffness * (fl.pen[i, p] - fl.w[i, p]) / cos_d) * v_n
+            m_0 = 0.5 * (u_0 + w_0)
+            m_1 = 0.5 * (u_1 + w_1)
+            m_2 = 0.5 * (u_2 + w_2)
+            normal = 0.0
+            along = 0.0
+            outwards = 0.0
+            for p in range(n_p):
+                N = fl.N[i, p]
+                kappa = fl.kappa[i, p]
+                r_x = fl.arm[i, p, 0]
+                r_y = fl.arm[i, p, 1]
+                n_x = fl.n[i, p, 0]
+                n_y = fl.n[i, p, 1]
+                n_z = fl.n[i, p, 2]
+                P_x = fl.P[i, p, 0]
+                P_y = fl.P[i, p, 1]
+                P_z = fl.P[i, p, 2]
+                s_x = fl.v[i, p, 0]
+                s_y = fl.v[i, p, 1]
+                s_z = fl.v[i, p, 2]
+                v_x = w_0 - w_2 * r_y - s_x - lag * fl.v[i, p, 3]
+                v_y = w_1 + w_2 * r_x - s_y - lag * fl.v[i, p, 4]
+                v_z = -s_z - lag * fl.v[i, p, 5]
+                v_n = n_x * v_x + n_y * v_y + n_z * v_z
+                T_x = -kappa * (v_x - n_x * v_n)
+                T_y = -kappa * (v_y - n_y * v_n)
+                T_z = -kappa * (v_z - n_z * v_n)
+                F_x = N * n_x + T_x
+                F_y = N * n_y + T_y
+                F_z = N * n_z + T_z
+                M_x = P_z * F_y - P_y * F_z
+                M_y = P_x * F_z - P_z * F_x
+                R_z -= F_z
+                R_x += M_x
+                R_y += M_y
+                R_t -= a_x * M_x + a_y * M_y + a_z * (P_y * F_x - P_x * F_y)
+                c_phi = fl.phi[i, p, 0]
+                s_phi = fl.phi[i, p, 1]
+                T_t = T_x * s_phi - T_y * c_phi
+                normal += N
+                along += T_t
+                outwards += T_x * c_phi + T_y * s_phi
+                v_x = m_0 - m_2 * r_y - s_x
+                v_y = m_1 + m_2 * r_x - s_y
+                v_n = n_x * v_x + n_y * v_y - n_z * s_z
+                taken = -2.0 * T_t * (v_x * s_phi - v_y * c_phi)
+                lost_along += taken
+                lost_across -= 2.0 * (T_x * v_x + T_y * v_y - T_z * s_z) + taken
+                lost_damper -= 2.0 * (N - stiffness * max(fl.pen[i, p] - fl.w[i, p], 0.0)) * v_n
+            fl.force[i, 0] = normal
+            fl.force[i, 1] = along
+            fl.force[i, 2] = outwards
+        reaction[pulley, 0] += R_z
+        reaction[pulley, 1] += R_x
+        reaction[pulley, 2] += R_y
+        reaction[pulley, 3] += R_t
+        power[pulley, 0] += lost_along
+        power[pulley, 1] += lost_across
+        power[pulley, 2] += lost_damper
 
 
 @compiled

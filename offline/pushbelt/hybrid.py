@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from offline.pushbelt import element_element, element_ring, flank, maxwell, sheave
 from offline.pushbelt import ring as ring_model
-from offline.pushbelt.compiled import compiled, spliced
+from offline.pushbelt.compiled import columns, compiled, spliced
 from offline.pushbelt.element_element import Joint, joint, joint_energy, joint_forces
 from offline.pushbelt.element_ring import Saddle, bilateral_forces, saddle, unilateral_forces
 from offline.pushbelt.flank import Flanks, contact_points, flanks, normal_forces, velocities
@@ -111,10 +111,9 @@ class State(NamedTuple):
     q, u (N_E, 3) elements: x, y, phi of the centre of gravity and their rates; q_R, u_R (N_B, 5) ring nodes: x, y, phi,
     c_L, c_R; s_R (N_E) arc coordinate of each saddle on the ring [finite elements]; s, sd (2, 4) sheaves of pulley I
     and O: z, two tilts, rotation; z (2, 2 n_k + 1), r (2) deflection and mean radius of the coupled law; damper
-    (N_E, 6) and memory (N_E, 12) what joints, saddles and ears need of the last step, but in the compliant scheme;
-    missed (N_E, 8) friction [N] that the last step left out, in the compliant scheme: on a flank at its first and
-    second point (x, y, z each), at saddle and ear; ring (1) speed of the ring of the secondary's damper; held
-    (N_B, 9) load of the ring from the last step (`ring.to_chords`). Lengths in m, angles in rad, SI rates.
+    (N_E, 6) and memory (N_E, 12) what joints, saddles and ears need of the last step; ring (1) speed of the ring of the
+    secondary's damper; held (N_B, 9) load of the ring from the last step (`ring.to_chords`). Lengths in m, angles in
+    rad, SI rates. Arrays are contiguous along the elements or nodes (`compiled.columns`).
     """
 
     q: Array
@@ -128,7 +127,6 @@ class State(NamedTuple):
     r: Array
     damper: Array
     memory: Array
-    missed: Array
     ring: Array
     held: Array
 
@@ -166,7 +164,8 @@ class Frames(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Arrays of a run that carry nothing from one call to the next, apart from views of the state."""
+    """Arrays of a run that carry nothing from one call to the next, but `mx.z` and `mx.r`, which are those of the state:
+    kernels read and write them here only."""
 
     fl: Flanks
     mx: Maxwell
@@ -181,6 +180,8 @@ class Scratch(NamedTuple):
     F_R: Array
     tension: Array
     N_joint: Array
+    pair: Array
+    wrench: Array
     N_saddle: Array
     reaction: Array
     flank_power: Array
@@ -205,14 +206,15 @@ def state(q: Array, u: Array, q_R: Array, u_R: Array, s_R: Array, s: Array, sd: 
     """
     N_E = len(q)
     return State(
-        *(np.array(a, dtype=float, order="C") for a in (q, u, q_R, u_R, s_R, s, sd)),  # type: ignore[misc]
+        *(np.array(a, dtype=float, order="F") for a in (q, u, q_R, u_R, s_R)),  # type: ignore[misc]
+        s=np.array(s, dtype=float, order="C"),
+        sd=np.array(sd, dtype=float, order="C"),
         z=np.zeros((2, 2 * n_k + 1)),
         r=np.zeros(2),
-        damper=np.zeros((N_E, 6)),
-        memory=np.zeros((N_E, element_ring.N_MEMORY)),
-        missed=np.zeros((N_E, 8)),
+        damper=columns(N_E, 6),
+        memory=columns(N_E, element_ring.N_MEMORY),
         ring=np.array([sd[1, 3]]),
-        held=np.zeros((len(q_R), ring_model.N_LOAD)),
+        held=columns(len(q_R), ring_model.N_LOAD),
     )
 
 
@@ -263,20 +265,22 @@ def scratch(m: Model, x: State, n_p: int) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for the extended one."""
     N_E, N_B = m.belt.N_E, m.belt.N_B
     return Scratch(
-        fl=flanks(N_E, n_p)._replace(missed=x.missed),
+        fl=flanks(N_E, n_p),
         mx=maxwell.maxwell((x.z.shape[1] - 1) // 2, N_E * n_p)._replace(z=x.z, r=x.r),
         cs=np.zeros(N_E),
         sn=np.zeros(N_E),
         cs_R=np.zeros(N_B),
         sn_R=np.zeros(N_B),
-        shape=np.zeros((N_B, ring_model.N_SHAPE)),
-        rate=np.zeros((N_B, ring_model.N_RATE)),
-        load=np.zeros((N_B, ring_model.N_LOAD)),
-        f=np.zeros((N_E, 3)),
-        F_R=np.zeros((N_B, ring_model.NQ)),
+        shape=columns(N_B, ring_model.N_SHAPE),
+        rate=columns(N_B, ring_model.N_RATE),
+        load=columns(N_B, ring_model.N_LOAD),
+        f=columns(N_E, 3),
+        F_R=columns(N_B, ring_model.NQ),
         tension=np.zeros(N_B),
-        N_joint=np.zeros((N_E, len(element_element.CONTACTS))),
-        N_saddle=np.zeros((N_E, 3)),
+        N_joint=columns(N_E, len(element_element.CONTACTS)),
+        pair=columns(N_E, 9),
+        wrench=columns(N_E, 4),
+        N_saddle=columns(N_E, 3),
         reaction=np.zeros((2, 4)),
         flank_power=np.zeros((2, 3)),
         pulley=np.zeros((2, 6)),
@@ -313,7 +317,6 @@ def run(
     """
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
-    x.missed[:] = 0.0
     done = _run(m, x, scratch(m, x, n_p), inputs, steps, dt, n_R, out)
     return out, int(done)
 
@@ -360,8 +363,9 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, work: Any)
     """
     # one look at each record: every access to a field of a large record is dear to compile
     belt, sheaves, J, p, R, unilateral, coupled, shaft = m
-    q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, _, turning, held = x
-    fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, F_R, tension, N_joint, N_saddle, reaction, loss, pulley, power = w
+    q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, turning, held = x
+    fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, F_R, tension, N_joint, pair, wrench = w[:15]
+    N_saddle, reaction, loss, pulley, power = w[15:]
     move_elements(q, u, cs, sn, dt)
     h = dt / n_R
     lead = 0.5 * (dt - h)
@@ -388,7 +392,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, work: Any)
         lost_d, lost_t = unilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, dt, lead)
     else:
         lost_d, lost_t = bilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, dt, lead)
-    lost_j = joint_forces(J, q, u, cs, sn, f, N_joint, damper, dt)
+    lost_j = joint_forces(J, q, u, cs, sn, f, N_joint, damper, pair, wrench, dt)
     contact_points(belt, sheaves, q, cs, sn, s, fl)
     if coupled:
         newton(belt, sheaves, fl, mx, 1)
@@ -425,8 +429,8 @@ def _copy2(a: Any, b: Any) -> None:
 def frame(m: Model, x: State, w: Scratch, n: int, out: Frames) -> bool:
     """Write frame n; whether the belt is where it should be."""
     belt, sheaves, J, p, R, unilateral, coupled, _ = m
-    q, u, q_R, u_R, s_R, s, sd, z = x[:8]
-    fl, mx, cs, sn, _, _, shape, _, _, _, _, tension, N_joint, N_saddle, _, _, _, _ = w
+    q, u, q_R, u_R, s_R, s, sd = x[:7]
+    fl, mx, cs, sn, _, _, shape, _, _, _, _, tension, N_joint, _, _, N_saddle, _, _, _, _ = w
     _copy2(q, out.q[n])
     _copy2(u, out.u[n])
     _copy2(q_R, out.q_R[n])
@@ -436,7 +440,7 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames) -> bool:
     _copy2(N_joint, out.joint[n])
     _copy2(N_saddle, out.saddle[n])
     _copy2(fl.force, out.flank[n])
-    _copy2(z, out.deflection[n])
+    _copy2(mx.z, out.deflection[n])
     places = out.s_R[n]
     for i in range(belt.N_E):
         places[i] = s_R[i]
@@ -480,7 +484,7 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames) -> bool:
 
 @compiled
 def _run(m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, n_R: int, out: Frames) -> int:
-    if m.coupled and x.r[0] == 0.0 and x.r[1] == 0.0:  # a new state: the deflections that belong to it
+    if m.coupled and w.mx.r[0] == 0.0 and w.mx.r[1] == 0.0:  # a new state: the deflections that belong to it
         directions(x.q, w.cs, w.sn)
         contact_points(m.belt, m.sheaves, x.q, w.cs, w.sn, x.s, w.fl)
         newton(m.belt, m.sheaves, w.fl, w.mx, 20)

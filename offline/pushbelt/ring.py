@@ -37,8 +37,8 @@ cost nothing, so they stay.
 
 A finite element is described to its users by a row of `shape` (position level) and of `rate` (velocity level);
 contacts read points with `point` and `velocity` and leave their loads in rows of `load` by `push`. These and `forces`,
-`advance` are all that the explicit scheme's contacts and forces know of the ring, so that another rod can take its
-place; the implicit step of the larger-step scheme (`compliant`), the files of runs and the start name its coordinates.
+`advance` are all that the scheme's contacts and forces know of the ring, so that another rod can take its place; the
+files of runs and the start name its coordinates.
 """
 
 from typing import Any, NamedTuple
@@ -57,7 +57,6 @@ __all__ = [
     "N_SHAPE",
     "Ring",
     "advance",
-    "angle_of",
     "elastic_energy",
     "forces",
     "from_chords",
@@ -146,43 +145,27 @@ def turned(c: float, s: float, angle: float) -> Any:
     return cn * scale, sn * scale
 
 
-_TAIL = 1.0 / 71.6  # last coefficient, which stands for all that follow
+_TAIL = 1.0 / 71.6  # last coefficient of the series, which stands for all that follow
+_SMALL = 0.15  # [rad]
 
 
 @inlined
-def angle_of(s: float, c: float) -> float:
-    """Angle [rad] from its sine and cosine; the series of arcsin below 0.15 rad, where the belt lives."""
-    if c > 0.0 and -0.15 < s < 0.15:
-        x = s * s
-        return s * (
-            1.0
-            + x
-            * (
-                1.0 / 6.0
-                + x
-                * (
-                    3.0 / 40.0
-                    + x * (5.0 / 112.0 + x * (35.0 / 1152.0 + x * (63.0 / 2816.0 + x * (231.0 / 13312.0 + x * _TAIL))))
-                )
-            )
-        )
-    return float(np.arctan2(s, c))
+def _arcsin(s: float) -> float:
+    """Angle [rad] of the sine `s`: the series, exact to rounding below `_SMALL`."""
+    x = s * s
+    series = 1.0 / 6.0 + x * (
+        3.0 / 40.0 + x * (5.0 / 112.0 + x * (35.0 / 1152.0 + x * (63.0 / 2816.0 + x * (231.0 / 13312.0 + x * _TAIL))))
+    )
+    return s + s * x * series
 
 
 @compiled
-def shape_of(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, shape: Any) -> None:
-    """Map (6.2): internal coordinates of all finite elements.
-
-    Parameters
-    ----------
-    R : Ring
-    q_R : (N_B, 5) nodal coordinates [m, m, rad, m, m]; cs_R, sn_R : (N_B) cosine and sine of phi
-    shape : (N_B, 11), written: x_L, y_L, d_x, d_y, n_x, n_y, 1/|d|, l theta_L, l theta_R, a, b
-    """
-    N_B = R.N_B
-    l = R.l  # noqa: E741
-    for k in range(N_B):
-        j = k + 1 if k + 1 < N_B else 0
+def _chords(l: float, q_R: Any, cs_R: Any, sn_R: Any, first: Any, behind: Any, other: Any, shape: Any) -> float:
+    """Rows `first` to `behind` (unsigned) of `shape`, right nodes from `other` on; how many angles are above `_SMALL`."""
+    far = 0.0
+    least = 1.0 - 0.5 * _SMALL * _SMALL
+    for k in range(first, behind):
+        j = k - first + other
         x = q_R[k, 0]
         y = q_R[k, 1]
         dx = q_R[j, 0] - x
@@ -197,10 +180,36 @@ def shape_of(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, shape: Any) -> None:
         shape[k, NX] = -ty
         shape[k, NY] = tx
         shape[k, INV] = inv
-        shape[k, TL] = l * angle_of(tx * sn_R[k] - ty * cs_R[k], tx * cs_R[k] + ty * sn_R[k])
-        shape[k, TR] = l * angle_of(tx * sn_R[j] - ty * cs_R[j], tx * cs_R[j] + ty * sn_R[j])
+        shape[k, TL] = l * _arcsin(tx * sn_R[k] - ty * cs_R[k])
+        shape[k, TR] = l * _arcsin(tx * sn_R[j] - ty * cs_R[j])
         shape[k, A] = 128.0 / 9.0 * (q_R[k, 3] + q_R[k, 4])
         shape[k, B] = 256.0 / 9.0 * (q_R[k, 3] - q_R[k, 4])
+        far += 0.0 if tx * cs_R[k] + ty * sn_R[k] > least else 1.0
+        far += 0.0 if tx * cs_R[j] + ty * sn_R[j] > least else 1.0
+    return far
+
+
+@compiled
+def shape_of(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, shape: Any) -> None:
+    """Map (6.2): internal coordinates of all finite elements.
+
+    Parameters
+    ----------
+    R : Ring
+    q_R : (N_B, 5) nodal coordinates [m, m, rad, m, m]; cs_R, sn_R : (N_B) cosine and sine of phi
+    shape : (N_B, 11), written: x_L, y_L, d_x, d_y, n_x, n_y, 1/|d|, l theta_L, l theta_R, a, b
+    """
+    last = np.uint64(R.N_B - 1)
+    far = _chords(R.l, q_R, cs_R, sn_R, np.uint64(0), last, np.uint64(1), shape)
+    far += _chords(R.l, q_R, cs_R, sn_R, last, np.uint64(R.N_B), np.uint64(0), shape)
+    if far == 0.0:  # where the belt lives
+        return
+    for k in range(R.N_B):
+        j = k + 1 if k + 1 < R.N_B else 0
+        tx = shape[k, NY]
+        ty = -shape[k, NX]
+        shape[k, TL] = R.l * np.arctan2(tx * sn_R[k] - ty * cs_R[k], tx * cs_R[k] + ty * sn_R[k])
+        shape[k, TR] = R.l * np.arctan2(tx * sn_R[j] - ty * cs_R[j], tx * cs_R[j] + ty * sn_R[j])
 
 
 @compiled
@@ -385,11 +394,6 @@ def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any) -> Any:
     p_axial = 0.0
     p_bend = 0.0
     for k in range(N_B):
-        F_R[k, 0] = 0.0
-        F_R[k, 1] = 0.0
-        F_R[k, 2] = 0.0
-    for k in range(N_B):
-        j = k + 1 if k + 1 < N_B else 0
         tl = shape[k, TL]
         tr = shape[k, TR]
         a = shape[k, A]
@@ -426,15 +430,25 @@ def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any) -> Any:
         shear = (load[k, QS] - fl - fr) * inv
         gx = T * ny - shear * nx
         gy = -T * nx - shear * ny
-        F_R[k, 0] += load[k, FX] - load[k, HX] + gx
-        F_R[k, 1] += load[k, FY] - load[k, HY] + gy
-        F_R[k, 2] += fl
+        F_R[k, 0] = load[k, FX] - load[k, HX] + gx
+        F_R[k, 1] = load[k, FY] - load[k, HY] + gy
+        F_R[k, 2] = fl
         F_R[k, 3] = 128.0 / 9.0 * fa + 256.0 / 9.0 * fb
         F_R[k, 4] = 128.0 / 9.0 * fa - 256.0 / 9.0 * fb
-        F_R[j, 0] += load[k, HX] - gx
-        F_R[j, 1] += load[k, HY] - gy
-        F_R[j, 2] += fr
-        for c in range(N_LOAD):
+        # at the right node
+        load[k, HX] -= gx
+        load[k, HY] -= gy
+        load[k, QR] = fr
+    last = N_B - 1
+    F_R[0, 0] += load[last, HX]
+    F_R[0, 1] += load[last, HY]
+    F_R[0, 2] += load[last, QR]
+    for k in range(1, N_B):
+        F_R[k, 0] += load[k - 1, HX]
+        F_R[k, 1] += load[k - 1, HY]
+        F_R[k, 2] += load[k - 1, QR]
+    for c in range(N_LOAD):
+        for k in range(N_B):
             load[k, c] = 0.0
     return p_axial, p_bend
 

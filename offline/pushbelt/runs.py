@@ -37,7 +37,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt import compliant, hybrid
+from offline.pushbelt import hybrid
 from offline.pushbelt.element_element import CONTACTS
 from offline.pushbelt.hybrid import Frames, Model, State
 from offline.pushbelt.initial import start_state
@@ -81,11 +81,10 @@ _MAX_STEPS = 1e9
 
 Law = Literal["coupled", "decoupled"]
 Contact = Literal["unilateral", "bilateral"]
-Scheme = Literal["explicit", "multirate", "compliant"]
+Scheme = Literal["explicit", "multirate"]
 STEPPED: dict[str, Callable[..., tuple[Frames, int]]] = {
     "explicit": hybrid.run,
     "multirate": partial(hybrid.run, n_R=2),
-    "compliant": compliant.run,
 }
 
 
@@ -407,8 +406,6 @@ _WIDTH = {"q": 3, "u": 3, "q_R": 5, "u_R": 5, "s": 4, "sd": 4, "pulley": 6}
 
 def largest_step(scheme: Scheme, N_E: int, N_B: int) -> float:
     """Step [s] that suits a scheme."""
-    if scheme == "compliant":
-        return 1e-5
     return (2.5e-6 if scheme == "multirate" else 1e-6) * min(1.0, 220.0 / N_E, 104.0 / N_B)
 
 

@@ -78,9 +78,8 @@ class _Record(BaseModel):
 class Model(_Record):
     """How the full model runs; None: the unit's number of elements and ring nodes, the step that suits the scheme."""
 
-    scheme: Scheme = "compliant"
-    step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # at most ...
-    travel: Annotated[float, quantity_in("m", above=0.0)] = 1e-4  # ... and, compliant, what the belt moves in a step
+    scheme: Scheme = "multirate"
+    step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # at most
     frames: Annotated[int, Field(ge=8, le=1000)] = 48  # per revolution
     damper_slip: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0  # 0: no damper
     damper_time: Annotated[float, quantity_in("s", above=0.0)] = 0.01
@@ -291,7 +290,6 @@ def _run(
         limits=a.limits,
         frames=m.frames,
         step=largest_step(m.scheme, b.N_E, b.N_B) if m.step is None else m.step,
-        travel=m.travel,
         scheme=m.scheme,
         elements=elements,
         N_E=m.N_E,

@@ -74,7 +74,7 @@ def simulate(
     ] = 1,
     taper: Annotated[str | None, pushbelt_option(metavar="LENGTH", help='Of an element, e.g. "5 um".')] = None,
     scheme: Annotated[
-        str, pushbelt_option(help="explicit (step 1 us), multirate (2.5 us) or compliant (10 us).")
+        str, pushbelt_option(help="explicit (step 1 us) or multirate (2.5 us).")
     ] = "explicit",
     plot_step: Annotated[str, pushbelt_option(help="Time from one recorded frame to the next.")] = "0.1 ms",
     duration: Annotated[

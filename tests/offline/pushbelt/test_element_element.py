@@ -34,10 +34,14 @@ def wreath(J: ee.Joint, rng: np.random.Generator, size: float, gap: float = 0.0,
     return q + size * rng.standard_normal((N, 3)) * [1, 1, turn]
 
 
+def scratch() -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros((N, 9)), np.zeros((N, 4))
+
+
 def forces(J: ee.Joint, q: np.ndarray, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     f, normal, damper = np.zeros((N, 3)), np.zeros((N, 6)), np.zeros((N, 6))
     u = np.zeros_like(q) if u is None else u
-    ee.joint_forces(J, q, u, np.cos(q[:, 2]), np.sin(q[:, 2]), f, normal, damper, 1e-6)
+    ee.joint_forces(J, q, u, np.cos(q[:, 2]), np.sin(q[:, 2]), f, normal, damper, *scratch(), 1e-6)
     return f, normal, damper
 
 
@@ -89,8 +93,8 @@ def test_dampers_take_the_power_of_the_relative_velocity(J: ee.Joint) -> None:
     assert power < 0
     state = np.zeros((N, 3)), np.zeros((N, 6)), np.zeros((N, 6))
     cs, sn = np.cos(q[:, 2]), np.sin(q[:, 2])
-    assert ee.joint_forces(J, q, u, cs, sn, *state, 1e-6) == 0
-    assert ee.joint_forces(J, q, u, cs, sn, *state, 1e-6) == pytest.approx(-power * 1e-6, rel=1e-9)
+    assert ee.joint_forces(J, q, u, cs, sn, *state, *scratch(), 1e-6) == 0
+    assert ee.joint_forces(J, q, u, cs, sn, *state, *scratch(), 1e-6) == pytest.approx(-power * 1e-6, rel=1e-9)
 
 
 def test_no_contact_pulls(J: ee.Joint) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-from offline.pushbelt import compliant, hybrid
+from offline.pushbelt import hybrid
 from offline.pushbelt.kinematics import closure
 from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters, sheaves
 from offline.pushbelt.runs import DATASETS
@@ -192,7 +192,7 @@ def test_shipped_plans_are_valid_and_named_as_their_file(name):
         ("torque_ratio = [0.0, 0.1]\n", "", "transient", None, "force_factor"),
         ('name = "torque"', 'name = "point"', "", None, "used once"),
         ("seed = 5", "sed = 5", "sed", None, "seed"),
-        ("[model]", '[model]\nscheme = "exact"', "model.scheme", "exact", "'explicit', 'multirate' or 'compliant'"),
+        ("[model]", '[model]\nscheme = "exact"', "model.scheme", "exact", "'explicit' or 'multirate'"),
     ],
 )
 def test_bad_plans_are_refused_by_key(tmp_path, old, new, key, value, allowed):
@@ -245,8 +245,7 @@ def done(parameters, text, tmp_path_factory):
         branches=(*branches, Branch(2.5, 1.0, 0.4, 0.0, 0.4, 12.0)),
         limits=(0.96, 1.05),
         frames=24,
-        step=1e-5,
-        travel=2e-4,
+        step=2.5e-6,
         elements=True,
     )
     experiment.simulate(parameters, run, path, text, "the plan")
@@ -372,8 +371,7 @@ def test_slip_that_runs_away_ends_the_run_and_is_a_result(parameters, text, tmp_
         branches=branches,
         limits=(0.5, 2.0),
         frames=16,
-        step=1e-5,
-        travel=2e-4,
+        step=2.5e-6,
         N_E=110,
         N_B=52,
     )
@@ -391,7 +389,7 @@ def test_slip_that_runs_away_ends_the_run_and_is_a_result(parameters, text, tmp_
 
 
 def test_branches_multiply_a_force_that_is_given(parameters, text, tmp_path):
-    common = {"settle": 1.0, "mean": 0.4, "limits": (0.5, 2.0), "frames": 16, "step": 1e-5, "travel": 2e-4}
+    common = {"settle": 1.0, "mean": 0.4, "limits": (0.5, 2.0), "frames": 16, "step": 2.5e-6}
     branches = (Branch(1.1, 1.0, 0.3, 0.0, 0.1, 0.5),)
     run = Run("run", 1.0, 300.0, 0.3, 8e3, branches=branches, N_E=110, N_B=52, **common)
     experiment.simulate(parameters, run, tmp_path / "run.h5", text, F_I=9e3)
@@ -401,13 +399,11 @@ def test_branches_multiply_a_force_that_is_given(parameters, text, tmp_path):
         assert s["y"][1:] == pytest.approx(s["F_I"][1:] / 9e3, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("scheme", "step", "run_with"), [("explicit", 1e-6, hybrid.run), ("compliant", 1e-5, compliant.run)]
-)
-def test_a_run_is_that_of_its_scheme(parameters, text, tmp_path, scheme, step, run_with):
+@pytest.mark.parametrize(("scheme", "step", "n_R"), [("explicit", 1e-6, 1), ("multirate", 2.5e-6, 2)])
+def test_a_run_is_that_of_its_scheme(parameters, text, tmp_path, scheme, step, n_R):
     """To the bit: two revolutions later rounding alone changes the torques by a percent."""
     common = {"settle": 0.5, "mean": 0.2, "branches": (), "limits": (0.5, 2.0), "frames": 16, "N_E": 110, "N_B": 52}
-    run = Run("run", 1.0, 300.0, 0.5, 8e3, scheme=scheme, step=step, travel=2e-4, elements=True, **common)
+    run = Run("run", 1.0, 300.0, 0.5, 8e3, scheme=scheme, step=step, elements=True, **common)
     experiment.simulate(parameters, run, tmp_path / "run.h5", text)
     b, s = belt(parameters, N_E=110, N_B=52), sheaves(parameters)
     start, _ = start_of(b, s, run)
@@ -416,7 +412,8 @@ def test_a_run_is_that_of_its_scheme(parameters, text, tmp_path, scheme, step, r
         assert file.attrs["scheme"] == run_of(file).scheme == scheme
         assert 0.9 * step < file.attrs["step"] <= step
         inputs, steps = file["inputs"][()], round(file.attrs["plot_step"] / file.attrs["step"])
-        found, _ = run_with(hybrid.model(b, s), x, np.vstack([inputs[:1], inputs]), steps, file.attrs["step"])
+        inputs = np.vstack([inputs[:1], inputs])
+        found, _ = hybrid.run(hybrid.model(b, s), x, inputs, steps, file.attrs["step"], n_R=n_R)
         for name in ("tension", "flank", "pulley"):
             sources = {k: d for k, d in DATASETS.items() if d.field == name}
             assert sources
@@ -426,7 +423,7 @@ def test_a_run_is_that_of_its_scheme(parameters, text, tmp_path, scheme, step, r
 
 def test_plans_take_the_step_that_suits_the_scheme(tmp_path, parameters):
     for text, scheme, step in (
-        (SMALL, "compliant", 1e-5),
+        (SMALL, "multirate", 2.5e-6),
         (SMALL.replace("[model]", '[model]\nscheme = "explicit"'), "explicit", 1e-6),
         (SMALL.replace("[model]", '[model]\nscheme = "explicit"\nstep = "0.5 us"'), "explicit", 5e-7),
     ):
@@ -440,16 +437,15 @@ def test_foreign_files_are_refused(tmp_path):
         pass
 
 
-def test_step_is_bounded_by_time_and_travel(parameters):
+def test_steps_are_a_whole_part_of_a_frame(parameters):
     b, s = belt(parameters), sheaves(parameters)
     common = {"xi": 0.2, "F_O": 1e4, "settle": 4.0, "mean": 1.0, "branches": (), "limits": (0.4, 2.5), "frames": 48}
-    for omega, scheme, bounded in ((100.0, "compliant", 1e-5), (600.0, "compliant", None), (600.0, "explicit", 1e-5)):
-        run = Run(name="r", ratio=1.0, omega_I=omega, step=1e-5, travel=1e-4, scheme=scheme, **common)
+    for omega in (100.0, 600.0):
+        run = Run(name="r", ratio=1.0, omega_I=omega, step=2.5e-6, **common)
         start = start_of(b, s, run)[0]
         plot, steps = steps_of(b, run, start)
-        v = b.N_E * b.t_R / plot.revolution
-        assert plot.step == pytest.approx(bounded or 1e-4 / v, rel=0.05)
-        assert plot.step <= (1e-5 if scheme == "explicit" else min(1e-5, 1e-4 / v))
+        assert 0.95 * 2.5e-6 < plot.step <= 2.5e-6
+        assert plot.steps * plot.step == pytest.approx(plot.plot_step, rel=1e-12)
         assert steps * plot.step == pytest.approx(4.0 * plot.revolution, rel=1e-9)
 
 
@@ -530,7 +526,7 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
 def test_belt_that_leaves_its_place_is_a_failure_and_not_a_file(tmp_path, parameters, text, cluster):
     plan, plan_text = plan_of(
         tmp_path,
-        SMALL.replace("frames = 18", 'frames = 18\nstep = "50 us"\ntravel = "10 mm"').split("[[transient]]")[0],
+        SMALL.replace("frames = 18", 'frames = 18\nstep = "50 us"').split("[[transient]]")[0],
     )
     result = run_campaign(parameters, text, plan, plan_text, tmp_path / "runs", scheduler=cluster)
     assert result.done == ()

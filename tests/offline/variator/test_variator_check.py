@@ -33,7 +33,7 @@ CENTRE = 0.155
 
 
 def run(name, branches, xi=0.4, ratio=1.2):
-    return Run(name, ratio, 200.0, xi, 1e4, 3.0, 1.0, branches, (0.4, 2.6), 48, 1e-5, 1e-4)
+    return Run(name, ratio, 200.0, xi, 1e4, 3.0, 1.0, branches, (0.4, 2.6), 48, 1e-5)
 
 
 def other_radius(r_I):

@@ -261,8 +261,19 @@ def _wrenches(J: Joint, N: Any, damper: Any, pair: Any, wrench: Any, dt: float) 
         f_1, d_1, w_1 = _contact(J.k_PH, J.d_PH, g_1, arm_1 * om - J.sin_a * ax - J.cos_a * ay, dt)
         f_2, d_2, w_2 = _contact(J.k_PH, J.d_PH, g_2, arm_2 * om - J.sin_a * ax + J.cos_a * ay, dt)
         f_3, d_3, w_3 = _contact(J.k_PH, J.d_PH, g_3, arm_3 * om - n3x * ax - n3y * ay, dt)
-        work += w_R + w_T + w_B + w_1 + w_2 + w_3 - half * (
-            damper[i, 0] * (damper[i, 3] + ax) + damper[i, 1] * (damper[i, 4] + ay) + damper[i, 2] * (damper[i, 5] + om)
+        work += (
+            w_R
+            + w_T
+            + w_B
+            + w_1
+            + w_2
+            + w_3
+            - half
+            * (
+                damper[i, 0] * (damper[i, 3] + ax)
+                + damper[i, 1] * (damper[i, 4] + ay)
+                + damper[i, 2] * (damper[i, 5] + om)
+            )
         )
         N[i, 0] = f_R
         N[i, 1] = f_T

@@ -39,18 +39,21 @@ counts with the dampers.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from offline.pushbelt.compiled import compiled, inlined
+from offline.pushbelt.compiled import columns, compiled, inlined
 from offline.pushbelt.parameters import Belt
-from offline.pushbelt.ring import Ring, mobility, point, push, velocity
+from offline.pushbelt.ring import INV, N_LOAD, N_RATE, N_SHAPE, Ring, mobility, point, push, velocity
 
 __all__ = [
     "N_MEMORY",
     "Saddle",
+    "Touch",
     "bilateral_energy",
     "bilateral_forces",
     "project",
     "saddle",
+    "touch",
     "unilateral_energy",
     "unilateral_forces",
 ]
@@ -73,6 +76,26 @@ class Saddle(NamedTuple):
     d: float
     mu: float
     v_mu: float
+
+
+class Touch(NamedTuple):
+    """Scratch: finite element k (N_E,) at each saddle, its shape (N_E, 11), rate (N_E, 9) and what the saddle adds to its
+    load (N_E, 9); force (N_E, 4): place on it, deflection, and force on the element;
+    memory (N_E, 6): new columns of the saddle; ear (N_E,) gap of the ear [m], roughly, or inf."""
+
+    k: NDArray[np.int64]
+    shape: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    load: NDArray[np.float64]
+    force: NDArray[np.float64]
+    memory: NDArray[np.float64]
+    ear: NDArray[np.float64]
+
+
+def touch(N_E: int) -> Touch:
+    """Scratch for so many elements."""
+    rows = columns(N_E, N_SHAPE), columns(N_E, N_RATE), columns(N_E, N_LOAD), columns(N_E, 4), columns(N_E, 6)
+    return Touch(np.zeros(N_E, dtype=np.int64), *rows, ear=np.zeros(N_E))
 
 
 def saddle(belt: Belt, R: Ring) -> Saddle:
@@ -102,6 +125,19 @@ def _wrapped(s: float, N_B: int) -> float:
 
 
 @inlined
+def _nearest(shape: Any, row: int, s: float, xi: float, N_B: int, x: float, y: float) -> Any:
+    """Newton step of `project` from the place `xi` in the finite element of row `row`; results without k and xi."""
+    r_x, r_y, g_x, g_y, w, _ = point(shape, row, xi)
+    inv = 1.0 / np.sqrt(g_x * g_x + g_y * g_y)
+    t_x = g_x * inv
+    t_y = g_y * inv
+    e_x = x - r_x
+    e_y = y - r_y
+    e_t = e_x * t_x + e_y * t_y
+    return _wrapped(s + e_t * inv, N_B), e_y * t_x - e_x * t_y, e_t, w, r_x, r_y, t_x, t_y
+
+
+@inlined
 def project(R: Ring, shape: Any, s: float, x: float, y: float) -> Any:
     """One Newton step for the point of the ring that is nearest to (x, y), from arc coordinate `s` in [0, N_B).
 
@@ -113,33 +149,28 @@ def project(R: Ring, shape: Any, s: float, x: float, y: float) -> Any:
     """
     k = int(s)
     xi = s - k
-    r_x, r_y, g_x, g_y, w, _ = point(shape, k, xi)
-    inv = 1.0 / np.sqrt(g_x * g_x + g_y * g_y)
-    t_x = g_x * inv
-    t_y = g_y * inv
-    e_x = x - r_x
-    e_y = y - r_y
-    e_t = e_x * t_x + e_y * t_y
-    return _wrapped(s + e_t * inv, R.N_B), e_y * t_x - e_x * t_y, e_t, k, xi, w, r_x, r_y, t_x, t_y
+    s_new, e_n, e_t, w, r_x, r_y, t_x, t_y = _nearest(shape, k, s, xi, R.N_B, x, y)
+    return s_new, e_n, e_t, k, xi, w, r_x, r_y, t_x, t_y
 
 
 @inlined
 def _contact(
-    p: Saddle, shape: Any, rate: Any, load: Any, f: Any, memory: Any, dt: float, lead: float, stop: float,
+    p: Saddle, shape: Any, rate: Any, memory: Any, dt: float, lead: float,
     i: int, o: int, h: float, gap: float, closed: bool, both: bool,
     q_x: float, q_y: float, u_x: float, u_y: float, u_p: float,
-    k: int, xi: float, w: float, r_x: float, r_y: float, t_x: float, t_y: float,
+    row: int, xi: float, w: float, r_x: float, r_y: float, t_x: float, t_y: float,
 ) -> Any:  # fmt: skip
-    """Force of one contact at the ring's surface r + h n; returns f_n, f_t on the element, works of damper, friction.
+    """Force of one contact at the ring's surface r + h n.
 
-    `o`: first column of `memory`; h < 0: saddle, > 0: ear; `both`: f_n may pull; `stop`: bound of kappa, 1/(dt W);
-    `lead` > 0: the ring's own steps keep the force.
+    Returns the new columns of `memory` but for an open contact's distance, force F_x, F_y and moment on the element, works
+    of damper and friction. `row` of shape and rate is that of its finite element; `o`: first column of `memory`; h < 0: saddle, > 0: ear;
+    `both`: f_n may pull; `lead` > 0: the ring's own steps keep the force. An open contact leaves zeros.
     """
     n_x = -t_y
     n_y = t_x
     a_x = r_x + h * n_x - q_x
     a_y = r_y + h * n_y - q_y
-    v_x, v_y, omega = velocity(shape, rate, k, xi, w)
+    v_x, v_y, omega = velocity(shape, rate, row, xi, w)
     v_x = u_x - u_p * a_y - v_x
     v_y = u_y + u_p * a_x - v_y
     side = 1.0 if h > 0.0 else -1.0  # the gap opens along side n
@@ -148,48 +179,105 @@ def _contact(
     stored = 0.5 * p.k * gap * gap if closed else 0.0
     lost_d = memory[i, o + 4] - stored - 0.5 * dt * memory[i, o] * (memory[i, o + 1] + gap_rate)
     lost_t = -0.5 * dt * memory[i, o + 2] * (memory[i, o + 3] + v_t)
-    memory[i, o + 4] = stored
-    f_n = 0.0
-    f_t = 0.0
-    if closed:
-        f_n = -p.k * gap - (p.d + p.k * lead) * gap_rate
-        if f_n < 0.0 and not both:
-            f_n = 0.0
-        most = p.mu * abs(f_n)
-        kappa = most / np.sqrt(v_t * v_t + p.v_mu * p.v_mu)
-        if lead == 0.0:
-            f_t = -min(kappa, stop) * v_t
-        else:
-            direct = min(kappa, 0.5 * stop)
-            rest = kappa - direct
-            m = 0.0
-            if rest > 0.0:
-                m = memory[i, o + 5]
-                m = min(max(m - min(1.0, 0.25 * stop / rest) * (rest * v_t + m), -most), most)
-            memory[i, o + 5] = m
-            f_t = min(max(m - direct * v_t, -most), most)
-        F_x = side * f_n * n_x + f_t * t_x
-        F_y = side * f_n * n_y + f_t * t_y
+    f_n = -p.k * gap - (p.d + p.k * lead) * gap_rate
+    f_n = f_n if closed and (both or f_n > 0.0) else 0.0
+    most = p.mu * abs(f_n)
+    kappa = most / np.sqrt(v_t * v_t + p.v_mu * p.v_mu)
+    stop = 1.0 / (dt * p.W)
+    direct = min(kappa, stop if lead == 0.0 else 0.5 * stop)
+    rest = kappa - direct if lead > 0.0 else 0.0
+    m = memory[i, o + 5]
+    m -= min(1.0, 0.25 * stop / rest) * (rest * v_t + m)
+    m = min(max(m, -most), most) if rest > 0.0 else 0.0
+    f_t = min(max(m - direct * v_t, -most), most)
+    F_x = side * f_n * n_x + f_t * t_x
+    F_y = side * f_n * n_y + f_t * t_y
+    gap_rate = gap_rate if closed else 0.0
+    return f_n, gap_rate, f_t, v_t, stored, m, F_x, F_y, a_x * F_y - a_y * F_x, lost_d, lost_t
+
+
+@compiled
+def _rows_of(N_E: int, s_R: Any, shape: Any, rate: Any, memory: Any, stride: float, at: Touch) -> None:
+    """Rows of the ring at all saddles that may be closed; others keep those of before. No load."""
+    for i in range(N_E):
+        if memory[i, 1] > stride and memory[i, 4] == 0.0 and at.shape[i, INV] > 0.0:
+            continue
+        k = int(s_R[i])
+        at.k[i] = k
+        for a in range(N_SHAPE):
+            at.shape[i, a] = shape[k, a]
+        for a in range(N_RATE):
+            at.rate[i, a] = rate[k, a]
+    for a in range(N_LOAD):
+        for i in range(N_E):
+            at.load[i, a] = 0.0
+
+
+@compiled
+def _saddles(
+    p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, at: Touch, f: Any, N: Any, memory: Any,
+    dt: float, lead: float, stride: float, both: bool,
+) -> Any:  # fmt: skip
+    """Contacts of all saddles, their loads on the ring in `at`; returns works of dampers and friction."""
+    h2 = R.h2
+    rise = p.y_E - p.y_S
+    lost_d = 0.0
+    lost_t = 0.0
+    for i in range(np.uint64(p.N_E)):
+        left = memory[i, 1] - stride
+        was_open = memory[i, 4] == 0.0
+        apart = left > 0.0 and was_open
+        c = cs[i]
+        s = sn[i]
+        q_x = q[i, 0]
+        q_y = q[i, 1]
+        x = q_x + c * p.x - s * p.y_S
+        y = q_y + s * p.x + c * p.y_S
+        place = s_R[i]
+        xi = place - int(place)
+        s_new, e_n, _, w, r_x, r_y, t_x, t_y = _nearest(at.shape, i, place, xi, R.N_B, x, y)
+        gap = -e_n - h2
+        closed = (both or gap < 0.0) and not apart
+        f_S, gap_rate, f_T, v_t, stored, m, F_x, F_y, M, d, t = _contact(
+            p, at.shape, at.rate, memory, dt, lead, i, 0, -h2, gap, closed, both,
+            q_x, q_y, u[i, 0], u[i, 1], u[i, 2], i, xi, w, r_x, r_y, t_x, t_y,
+        )  # fmt: skip
+        lost_d += d
+        lost_t += t
+        s_R[i] = place if apart else s_new
+        # the ear's gap at the saddle's place on the ring; its own differs by less than a micrometre
+        ear = e_n + rise * (c * t_x + s * t_y) - h2
+        free = min(gap, ear) - _NEAR
+        at.ear[i] = np.inf if apart else ear
         f[i, 0] += F_x
         f[i, 1] += F_y
-        f[i, 2] += a_x * F_y - a_y * F_x
-        push(shape, load, k, xi, w, -F_x, -F_y, -f_t * -h)
-        memory[i, o] = f_n
-        memory[i, o + 1] = gap_rate
-        memory[i, o + 2] = f_t
-        memory[i, o + 3] = v_t
-    else:
-        memory[i, o] = 0.0
-        memory[i, o + 1] = 0.0
-        memory[i, o + 2] = 0.0
-        memory[i, o + 5] = 0.0
-    return f_n, f_t, lost_d, lost_t
+        f[i, 2] += M
+        at.memory[i, 0] = f_S
+        at.memory[i, 1] = left if apart else (free if was_open and free > 0.0 and not both else gap_rate)
+        at.memory[i, 2] = f_T
+        at.memory[i, 3] = v_t
+        at.memory[i, 4] = stored
+        at.memory[i, 5] = m
+        at.force[i, 0] = xi
+        at.force[i, 1] = w
+        at.force[i, 2] = F_x
+        at.force[i, 3] = F_y
+    for a in range(6):
+        for i in range(p.N_E):
+            memory[i, a] = at.memory[i, a]
+    for i in range(np.uint64(p.N_E)):
+        N[i, 0] = memory[i, 0]
+        N[i, 1] = 0.0
+        N[i, 2] = memory[i, 2]
+    for i in range(np.uint64(p.N_E)):
+        push(at.shape, at.load, i, at.force[i, 0], at.force[i, 1], -at.force[i, 2], -at.force[i, 3], -h2 * memory[i, 2])
+    return lost_d, lost_t
 
 
 @compiled
 def unilateral_forces(
     p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any, rate: Any, load: Any, f: Any,
-    N: Any, memory: Any, dt: float, lead: float,
+    N: Any, memory: Any, at: Touch, dt: float, lead: float,
 ) -> Any:  # fmt: skip
     """Saddle and ear of every element, unilateral, with friction.
 
@@ -203,6 +291,7 @@ def unilateral_forces(
     f : (N_E, 3) forces on the elements; added to
     N : (N_E, 3), written: normal force of the saddle, of the ear, friction on the element along the travel [N]
     memory : (N_E, N_MEMORY) of the last step; updated
+    at : Touch, scratch
     dt, lead : step, and how far the forces are taken ahead [s]: 0 if the ring steps with the elements
 
     Returns
@@ -212,84 +301,53 @@ def unilateral_forces(
     An element between saddle and ear is not looked at until the nearer of both could have been reached.
     """
     h2 = R.h2
-    stop = 1.0 / (dt * p.W)
-    rise = p.y_E - p.y_S
     stride = _FAST * dt
-    lost_d = 0.0
-    lost_t = 0.0
+    _rows_of(p.N_E, s_R, shape, rate, memory, stride, at)
+    lost_d, lost_t = _saddles(p, R, q, u, cs, sn, s_R, at, f, N, memory, dt, lead, stride, False)
     for i in range(p.N_E):
-        if memory[i, 1] > stride and memory[i, 4] == 0.0:
-            memory[i, 1] -= stride
-            continue
-        c = cs[i]
-        s = sn[i]
-        q_x = q[i, 0]
-        q_y = q[i, 1]
-        x = q_x + c * p.x - s * p.y_S
-        y = q_y + s * p.x + c * p.y_S
-        s_R[i], e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
-        gap = -e_n - h2
-        closed = gap < 0.0
-        f_S = 0.0
-        f_E = 0.0
-        f_T = 0.0
-        if closed or memory[i, 4] != 0.0:
-            f_S, f_T, d, t = _contact(
-                p, shape, rate, load, f, memory, dt, lead, stop, i, 0, -h2, gap, closed, False,
-                q_x, q_y, u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y,
-            )  # fmt: skip
-            lost_d += d
-            lost_t += t
-        else:
-            memory[i, 1] = 0.0
-        # the ear's gap at the saddle's place on the ring; its own differs by less than a micrometre
-        ear = e_n + rise * (c * t_x + s * t_y) - h2
-        if ear < _NEAR or memory[i, 10] != 0.0:
-            x = q_x + c * p.x - s * p.y_E
-            y = q_y + s * p.x + c * p.y_E
+        if memory[i, 4] != 0.0:
+            k = at.k[i]
+            for a in range(N_LOAD):
+                load[k, a] += at.load[i, a]
+        if at.ear[i] < _NEAR or memory[i, 10] != 0.0:
+            x = q[i, 0] + cs[i] * p.x - sn[i] * p.y_E
+            y = q[i, 1] + sn[i] * p.x + cs[i] * p.y_E
             s_E, _, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
             _, e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_E, x, y)
             gap = e_n - h2
-            closed = gap < 0.0
-            if closed or memory[i, 10] != 0.0:
-                f_E, f_t, d, t = _contact(
-                    p, shape, rate, load, f, memory, dt, lead, stop, i, 6, h2, gap, closed, False,
-                    q_x, q_y, u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y,
-                )  # fmt: skip
-                f_T += f_t
-                lost_d += d
-                lost_t += t
-        elif gap > _NEAR and memory[i, 4] == 0.0:
-            memory[i, 1] = min(gap, ear) - _NEAR
-        N[i, 0] = f_S
-        N[i, 1] = f_E
-        N[i, 2] = f_T
+            f_n, gap_rate, f_t, v_t, stored, m, F_x, F_y, M, d, t = _contact(
+                p, shape, rate, memory, dt, lead, i, 6, h2, gap, gap < 0.0, False,
+                q[i, 0], q[i, 1], u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y,
+            )  # fmt: skip
+            push(shape, load, k, xi, w, -F_x, -F_y, f_t * h2)
+            f[i, 0] += F_x
+            f[i, 1] += F_y
+            f[i, 2] += M
+            memory[i, 6] = f_n
+            memory[i, 7] = gap_rate
+            memory[i, 8] = f_t
+            memory[i, 9] = v_t
+            memory[i, 10] = stored
+            memory[i, 11] = m
+            N[i, 1] = f_n
+            N[i, 2] += f_t
+            lost_d += d
+            lost_t += t
     return lost_d, lost_t
 
 
 @compiled
 def bilateral_forces(
     p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any, rate: Any, load: Any, f: Any,
-    N: Any, memory: Any, dt: float, lead: float,
+    N: Any, memory: Any, at: Touch, dt: float, lead: float,
 ) -> Any:  # fmt: skip
     """Saddle of every element, bilateral, with friction; arguments and result as `unilateral_forces`."""
-    h2 = R.h2
-    stop = 1.0 / (dt * p.W)
-    lost_d = 0.0
-    lost_t = 0.0
+    _rows_of(p.N_E, s_R, shape, rate, memory, np.inf, at)
+    lost_d, lost_t = _saddles(p, R, q, u, cs, sn, s_R, at, f, N, memory, dt, lead, np.inf, True)
     for i in range(p.N_E):
-        q_x = q[i, 0]
-        q_y = q[i, 1]
-        x = q_x + cs[i] * p.x - sn[i] * p.y_S
-        y = q_y + sn[i] * p.x + cs[i] * p.y_S
-        s_R[i], e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
-        N[i, 0], N[i, 2], d, t = _contact(
-            p, shape, rate, load, f, memory, dt, lead, stop, i, 0, -h2, -e_n - h2, True, True,
-            q_x, q_y, u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y,
-        )  # fmt: skip
-        N[i, 1] = 0.0
-        lost_d += d
-        lost_t += t
+        k = at.k[i]
+        for a in range(N_LOAD):
+            load[k, a] += at.load[i, a]
     return lost_d, lost_t
 
 

@@ -38,7 +38,7 @@ from offline.pushbelt import element_element, element_ring, flank, maxwell, shea
 from offline.pushbelt import ring as ring_model
 from offline.pushbelt.compiled import columns, compiled, spliced
 from offline.pushbelt.element_element import Joint, joint, joint_energy, joint_forces
-from offline.pushbelt.element_ring import Saddle, bilateral_forces, saddle, unilateral_forces
+from offline.pushbelt.element_ring import Saddle, Touch, bilateral_forces, saddle, touch, unilateral_forces
 from offline.pushbelt.flank import Flanks, contact_points, flanks, normal_forces, velocities
 from offline.pushbelt.maxwell import Maxwell, newton
 from offline.pushbelt.parameters import Belt, Sheaves
@@ -183,6 +183,7 @@ class Scratch(NamedTuple):
     pair: Array
     wrench: Array
     N_saddle: Array
+    touch: Touch
     reaction: Array
     flank_power: Array
     pulley: Array
@@ -281,6 +282,7 @@ def scratch(m: Model, x: State, n_p: int) -> Scratch:
         pair=columns(N_E, 9),
         wrench=columns(N_E, 4),
         N_saddle=columns(N_E, 3),
+        touch=touch(N_E),
         reaction=np.zeros((2, 4)),
         flank_power=np.zeros((2, 3)),
         pulley=np.zeros((2, 6)),
@@ -365,7 +367,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, work: Any)
     belt, sheaves, J, p, R, unilateral, coupled, shaft = m
     q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, turning, held = x
     fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, F_R, tension, N_joint, pair, wrench = w[:15]
-    N_saddle, reaction, loss, pulley, power = w[15:]
+    N_saddle, at, reaction, loss, pulley, power = w[15:]
     move_elements(q, u, cs, sn, dt)
     h = dt / n_R
     lead = 0.5 * (dt - h)
@@ -389,9 +391,11 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, work: Any)
     shape_of(R, q_R, cs_R, sn_R, shape)
     rate_of(R, u_R, shape, rate)
     if unilateral:
-        lost_d, lost_t = unilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, dt, lead)
+        lost_d, lost_t = unilateral_forces(
+            p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, at, dt, lead
+        )
     else:
-        lost_d, lost_t = bilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, dt, lead)
+        lost_d, lost_t = bilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, at, dt, lead)
     lost_j = joint_forces(J, q, u, cs, sn, f, N_joint, damper, pair, wrench, dt)
     contact_points(belt, sheaves, q, cs, sn, s, fl)
     if coupled:
@@ -430,7 +434,7 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames) -> bool:
     """Write frame n; whether the belt is where it should be."""
     belt, sheaves, J, p, R, unilateral, coupled, _ = m
     q, u, q_R, u_R, s_R, s, sd = x[:7]
-    fl, mx, cs, sn, _, _, shape, _, _, _, _, tension, N_joint, _, _, N_saddle, _, _, _, _ = w
+    fl, mx, cs, sn, _, _, shape, _, _, _, _, tension, N_joint, _, _, N_saddle, _, _, _, _, _ = w
     _copy2(q, out.q[n])
     _copy2(u, out.u[n])
     _copy2(q_R, out.q_R[n])

@@ -73,9 +73,7 @@ def simulate(
         int, pushbelt_option(help="Contact points of a flank: 1 (simplified contact) or 2 (extended contact).")
     ] = 1,
     taper: Annotated[str | None, pushbelt_option(metavar="LENGTH", help='Of an element, e.g. "5 um".')] = None,
-    scheme: Annotated[
-        str, pushbelt_option(help="explicit (step 1 us) or multirate (2.5 us).")
-    ] = "explicit",
+    scheme: Annotated[str, pushbelt_option(help="explicit (step 1 us) or multirate (2.5 us).")] = "explicit",
     plot_step: Annotated[str, pushbelt_option(help="Time from one recorded frame to the next.")] = "0.1 ms",
     duration: Annotated[
         str | None, belt_option(help="Machine time; default: the scenario's, of a pushbelt 0.1 s.")

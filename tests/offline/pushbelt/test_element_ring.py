@@ -68,7 +68,7 @@ class Scene:
         self, law, p: er.Saddle, R: rg.Ring, dt: float = DT, steps: int = 1, still: bool = False, lead: float = 0.0
     ):
         """Forces on elements and on ring nodes (contact only), normal forces, works of the last step."""
-        f, normal, memory = np.zeros((N, 3)), np.zeros((N, 3)), np.zeros((N, er.N_MEMORY))
+        f, normal, memory, at = np.zeros((N, 3)), np.zeros((N, 3)), np.zeros((N, er.N_MEMORY)), er.touch(N)
         u, rate = (0 * self.u, 0 * self.rate) if still else (self.u, self.rate)
         F, S, load = np.zeros((N_B, rg.NQ)), np.zeros(N_B), np.zeros((N_B, rg.N_LOAD))
         rg.forces(R, self.shape, rate, load, F, S)
@@ -76,7 +76,7 @@ class Scene:
         for _ in range(steps):
             f[:], load[:] = 0, 0
             s_R = self.s_R.copy()
-            work = law(p, R, self.q, u, self.cs, self.sn, s_R, self.shape, rate, load, f, normal, memory, dt, lead)
+            work = law(p, R, self.q, u, self.cs, self.sn, s_R, self.shape, rate, load, f, normal, memory, at, dt, lead)
         rg.forces(R, self.shape, rate, load, F, S)
         return f, F - own, normal, work
 

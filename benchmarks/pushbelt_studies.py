@@ -4,8 +4,6 @@ energy       what is unaccounted for over a revolution, both schemes, with and w
 schemes      thrust ratio, tension and peaks of both schemes and of half their steps, MED and LOW, five revolutions
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
 points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
-damping      what the larger-step scheme adds to the dampers of saddles and joints, added to them at 1e-6 s: slip of two
-             points of the campaign; twenty minutes
 sensitivity  thrust ratio of OD and LOW over one parameter
 friction     the same over the speed below which friction of the flanks is regularised, coupled and decoupled; and
              thrust ratio, slip and losses of both schemes at points of the campaign, 2 and 0.1 mm/s
@@ -14,23 +12,23 @@ threads      cost of dividing work of a few microseconds between two threads
 
 import sys
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numba import njit, prange, set_num_threads
 from numpy.typing import NDArray
 
-from offline.pushbelt import compliant, hybrid
+from offline.pushbelt import hybrid
 from offline.pushbelt.hybrid import Frames, Model, State
 from offline.pushbelt.initial import start_state
 from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, boundary_at, load_parameters, sheaves
-from offline.pushbelt.sheave import Damper
 from offline.pushbelt.snapshots import snapshots
-from offline.variator.experiment import Run, load_torque, start_of
+from offline.variator.experiment import Run, start_of
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
-SCHEMES = {"explicit": (hybrid.run, 100), "larger-step": (compliant.run, 10)}
+SCHEMES = {"explicit": (hybrid.run, 100), "multirate": (partial(hybrid.run, n_R=2), 40)}
 COLUMNS = "thrust, speed ratio, tension, peaks of flank, push, saddle (I, O), losses"
 
 
@@ -55,7 +53,7 @@ def go(scheme: str, m: Model, x: State, values: NDArray[np.float64], frames: int
 
 
 def copy(x: State) -> State:
-    return State(*(a.copy() for a in x))
+    return State(*(a.copy("K") for a in x))
 
 
 def thrust_ratio(out: Frames) -> float:
@@ -64,11 +62,11 @@ def thrust_ratio(out: Frames) -> float:
 
 
 def energy() -> None:
-    """Residual over a revolution that follows one revolution of the larger-step scheme."""
+    """Residual over a revolution that follows one revolution of the multirate scheme."""
     cases = [("MED", 0), ("OD", 0), ("OD-SpiRun", 0), ("OD-KpKs", 0), ("LOW-SpiRun", 0), ("LOW", 0), ("MED", 3)]
     for case, row in cases:
         m, x, values, revolution = start(case, row)
-        go("larger-step", m, x, values, revolution)
+        go("multirate", m, x, values, revolution)
         for scheme in SCHEMES:
             y = copy(x)
             go(scheme, m, y, values, 30)
@@ -118,8 +116,8 @@ def schemes() -> None:
             ("explicit", 1, False),
             ("explicit", 1, True),
             ("explicit", 2, False),
-            ("larger-step", 1, False),
-            ("larger-step", 2, False),
+            ("multirate", 1, False),
+            ("multirate", 2, False),
         ):
             y = kicked(x, 1) if again else copy(x)
             table = np.array([quantities(scheme, finer, m, y, values, revolution) for _ in range(6)][1:])
@@ -139,8 +137,8 @@ def ensemble() -> None:
             ("explicit", 1, {}),
             ("explicit", 2, {}),
             ("explicit", 2, damped),
-            ("larger-step", 1, {}),
-            ("larger-step", 2, {}),
+            ("multirate", 1, {}),
+            ("multirate", 2, {}),
         ):
             m, x, values, revolution = start("OD", 0, **changes)
             y = kicked(x, seed)
@@ -164,30 +162,20 @@ def point(
     changes: dict[str, Any] | None = None,
     settle: int = 12,
     mean: int = 5,
-    begin: float | None = None,
-    about: str = "",
 ) -> None:
-    """Means over `mean` revolutions after `settle`, and over three before; `finer`: of steps of at most 0.1 mm/v.
-
-    `begin`: torque ratio of the first two revolutions, which goes over to that of the point in the third; with the
-    damper of a campaign.
-    """
+    """Means over `mean` revolutions after `settle`, and over three before."""
     i, rpm, xi, F_O = at
     b, s = belt(UNIT)._replace(**(changes or {})), sheaves(UNIT)
     omega_I = rpm * np.pi / 30
-    where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0, travel=0.0, begin=begin)
+    where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0)
     start, M_O = start_of(b, s, where)
-    d = load_torque(b, 1.0, F_O, start.steady.geometry.r_O) * i / (0.05 * omega_I)
-    m = hybrid.model(b, s, damper=None if begin is None else Damper(d, 0.01 * d))
+    m = hybrid.model(b, s)
     v = np.hypot(start.u[:, 0], start.u[:, 1]).mean()
     revolution = round(b.N_E * b.t_R / v / PLOT)
-    finer *= int(np.ceil(v / 10.0)) if scheme == "larger-step" else 1
     x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
     rows = []
-    for n in range(settle + mean):
-        values = np.tile([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O], (revolution + 1, 1))
-        if begin is not None:
-            values[:, 6] *= np.interp(n + np.arange(revolution + 1.0) / revolution, (2.0, 3.0), (begin / xi, 1.0))
+    values = np.array([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O])
+    for _ in range(settle + mean):
         out = go(scheme, m, x, values, revolution, finer)
         radius = snapshots(m, out, PLOT / (finer * SCHEMES[scheme][1])).radius - b.h_off
         ratio, speed = np.mean(radius[:, 1] / radius[:, 0]), out.sd[:, :, 3].mean(axis=0)
@@ -196,7 +184,7 @@ def point(
     thrust, slip, loss = np.mean(rows[-mean:], axis=0)
     before, slid, lost = np.mean(rows[-mean - 3 : -mean], axis=0)
     print(
-        f"i {i}, {v:.1f} m/s, xi {xi}, {F_O / 1e3:.0f} kN, {scheme} / {finer}, {1e3 * b.v_mu:g} mm/s{about}: "
+        f"i {i}, {v:.1f} m/s, xi {xi}, {F_O / 1e3:.0f} kN, {scheme} / {finer}, {1e3 * b.v_mu:g} mm/s: "
         f"thrust ratio {thrust:.4f} ({before:.4f} before), "
         f"slip {slip:.2%} ({slid:.2%}), losses {loss:.1f} W ({lost:.1f})",
         flush=True,
@@ -204,7 +192,7 @@ def point(
 
 
 def points() -> None:
-    """Steps of at most 0.1 mm/v, and half of that."""
+    """Fast and slow belts, both schemes, and half the step of the multirate one."""
     for at in (
         (0.47, 6000, 0.3, 15e3),
         (0.6, 4500, -0.2, 12e3),
@@ -214,7 +202,7 @@ def points() -> None:
         (1.8, 1500, 0.5, 20e3),
         (1.6, 900, 0.6, 25e3),
     ):
-        for scheme, finer in (("explicit", 1), ("larger-step", 1), ("larger-step", 2)):
+        for scheme, finer in (("explicit", 1), ("multirate", 1), ("multirate", 2)):
             point(scheme, at, finer)
 
 
@@ -241,24 +229,6 @@ def friction() -> None:
         for scheme in SCHEMES:
             for v_mu in (2e-3, 1e-4):
                 point(scheme, at, 1, {"v_mu": v_mu}, 8, 3)
-
-
-def damping() -> None:
-    """Means over six revolutions after eight, the load from a larger one: brake-000 and calm-000 of a campaign."""
-    base, h = belt(UNIT), 1e-5
-    saddles = {"d_S": base.d_S + h * base.k_S}
-    stretch = {"d_axial": base.d_axial + h * base.EA}
-    joints = {f"d_{a}": getattr(base, f"d_{a}") + 0.97 * h * getattr(base, f"k_{a}") for a in ("R", "T", "B", "PH")}
-    both = {**saddles, **joints}
-    more = [("", {}), ("saddles", saddles), ("stretch", stretch), ("joints", joints), ("saddles, joints", both)]
-    for at, begin, cases in (
-        ((0.5294, 1253.8, -0.2903, 14020.0), -0.5403, more),
-        ((1.031, 556.3, 0.6388, 7759.0), 0.78, more[-1:]),
-    ):
-        for scheme in SCHEMES:
-            point(scheme, at, 1, None, 8, 6, begin)
-        for of, changes in cases:
-            point("larger-step", at, 10, changes, 8, 6, begin, of and f", {of} damped by h k more")
 
 
 def sensitivity() -> None:
@@ -321,5 +291,5 @@ def threads() -> None:
 
 
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, damping, sensitivity, friction, threads)}
+    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, friction, threads)}
     studies[sys.argv[1]]()

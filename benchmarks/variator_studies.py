@@ -6,8 +6,8 @@ slides  which windows of the full model slip by over 5 %, of which the laws say 
 repeats how far the full model is from itself: the held-out runs again, with a load that comes from a fifth nearer and
         farther, in the errors of `rtcvt check pushbelt_cvt`. Half an hour on two processors, goes on where it was
         stopped. repeats FOLDER [TABLE]: where to keep the runs; another table of held-out runs
-schemes how far the larger-step scheme is from the explicit one. schemes FOLDER [TABLE]: runs of the plan `heldout` with
-        scheme = "explicit", by rtcvt campaign (18 minutes on two processors); table of those with the larger step.
+schemes how far the multirate scheme is from the explicit one. schemes FOLDER [TABLE]: runs of the plan `heldout` with
+        scheme = "explicit", by rtcvt campaign; table of those with the multirate scheme.
         Only settled states and their fields: branches and transients have forces of their own in both
 """
 
@@ -237,14 +237,14 @@ def repeats(folder: str, table: str | None = None) -> None:
 
 def schemes(folder: str, table: str | None = None) -> None:
     path = reduced_path(load_variator("pushbelt_cvt"))
-    larger = read_heldout(path.with_name(f"{path.stem}_heldout.h5") if table is None else Path(table)).runs
+    multirate = read_heldout(path.with_name(f"{path.stem}_heldout.h5") if table is None else Path(table)).runs
     explicit = condense(Path(folder).glob("[!.]*.h5"))
-    found = check_heldout(explicit, dict.fromkeys(_PLACES, Again(larger)), RecordedLaws(read_reduced(path)), STEP)
+    found = check_heldout(explicit, dict.fromkeys(_PLACES, Again(multirate)), RecordedLaws(read_reduced(path)), STEP)
     for f in found.figures:
         if f.name in ("thrust ratio", "slip", "efficiency") or f.name.endswith("settled"):
             print(f"{f.name}, {f.statistic}: {f.show(f.value['hybrid'])}; {f.worst['hybrid'][0]}")
-    own = {held.run.name: {k: float(v[STEADY]) for k, v in held.summary.items()} for held in larger}
-    print("kappa, thrust ratio: larger step, explicit, difference; slip: larger step, explicit")
+    own = {held.run.name: {k: float(v[STEADY]) for k, v in held.summary.items()} for held in multirate}
+    print("kappa, thrust ratio: multirate, explicit, difference; slip: multirate, explicit")
     rows = []
     for held in explicit.runs:
         a, b = own[held.run.name], {k: float(v[STEADY]) for k, v in held.summary.items()}

@@ -79,9 +79,10 @@ class Saddle(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """Scratch: finite element k (N_E,) at each saddle, its shape (N_E, 11), rate (N_E, 9) and what the saddle adds to its
-    load (N_E, 9); force (N_E, 4): place on it, deflection, and force on the element;
-    memory (N_E, 6): new columns of the saddle; ear (N_E,) gap of the ear [m], roughly, or inf."""
+    """Scratch. k (N_E,) finite element at each saddle, its shape (N_E, 11), rate (N_E, 9) and what the saddle adds to
+    its load (N_E, 9); force (N_E, 4): place on it, deflection, and force on the element; memory (N_E, 6): new columns
+    of the saddle; ear (N_E,): gap of the ear [m], roughly, or inf.
+    """
 
     k: NDArray[np.int64]
     shape: NDArray[np.float64]
@@ -162,9 +163,9 @@ def _contact(
 ) -> Any:  # fmt: skip
     """Force of one contact at the ring's surface r + h n.
 
-    Returns the new columns of `memory` but for an open contact's distance, force F_x, F_y and moment on the element, works
-    of damper and friction. `row` of shape and rate is that of its finite element; `o`: first column of `memory`; h < 0: saddle, > 0: ear;
-    `both`: f_n may pull; `lead` > 0: the ring's own steps keep the force. An open contact leaves zeros.
+    Returns the six new columns of `memory`, zero where it is open, force F_x, F_y and moment on the element, works of
+    damper and friction. `row` of shape and rate is that of its finite element; `o`: first column of `memory`; h < 0:
+    saddle, > 0: ear; `both`: f_n may pull; `lead` > 0: the ring's own steps keep the force.
     """
     n_x = -t_y
     n_y = t_x
@@ -218,7 +219,10 @@ def _saddles(
     p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, at: Touch, f: Any, N: Any, memory: Any,
     dt: float, lead: float, stride: float, both: bool,
 ) -> Any:  # fmt: skip
-    """Contacts of all saddles, their loads on the ring in `at`; returns works of dampers and friction."""
+    """Contacts of all saddles, their loads on the ring in `at`; returns works of dampers and friction.
+
+    `memory` is written behind the loop: columns that one loop reads and writes the compiler would have to tell apart.
+    """
     h2 = R.h2
     rise = p.y_E - p.y_S
     lost_d = 0.0

@@ -56,14 +56,15 @@ _NEAR = 2.0e-4  # [m]; a point outside the cone by more is too far to be reached
 class Flanks(NamedTuple):
     """Contact points on one flank of every element, and what acts there.
 
-    points (n_p): a tuple, since the compiler knows its length; stretch (N_E, 2): first element of each stretch and the one
-    behind the last, unsigned, since no index is then taken from the end; at (N_E,): its pulley or -1; n_stretch (1,): their number; pulley (N_E,): 0 primary, 1 secondary, -1 far from both;
-    per point (N_E, n_p): pen axial penetration of the rigid contours [m], -inf out of reach, r radius on the cone [m], w
-    deflection of the sheave [m], N normal force [N], kappa friction force per slip speed [N s/m]; phi (N_E, n_p, 2)
-    cosine and sine of the azimuth; arm (N_E, n_p, 2) point from the centre of gravity, P (N_E, n_p, 3) from the apex
-    [m], n (N_E, n_p, 3) normal into the element, all in the inertial frame; v (N_E, n_p, 6) velocity of the sheave there
-    and what its turning adds to it per second [m/s, m/s^2]; force (N_E, 3) sums per flank on the element [N]: normal,
-    friction in the direction of travel, friction outwards.
+    points (n_p): a tuple, since the compiler knows its length. The n_stretch (1,) stretches of the belt: stretch
+    (N_E, 2) first element and the one behind the last, unsigned, so that no index counts from the end, at (N_E,)
+    pulley or -1. pulley (N_E,): 0 primary, 1 secondary, -1 far from both; per point (N_E, n_p): pen axial penetration
+    of the rigid contours [m], -inf out of reach, r radius on the cone [m], w deflection of the sheave [m], N normal
+    force [N], kappa friction force per slip speed [N s/m]; phi (N_E, n_p, 2) cosine and sine of the azimuth; arm
+    (N_E, n_p, 2) point from the centre of gravity, P (N_E, n_p, 3) from the apex [m], n (N_E, n_p, 3) normal into the
+    element, all in the inertial frame; v (N_E, n_p, 6) velocity of the sheave there and what its turning adds to it
+    per second [m/s, m/s^2]; force (N_E, 3) sums per flank on the element [N]: normal, friction in the direction of
+    travel, friction outwards.
     """
 
     points: tuple[int, ...]

@@ -164,7 +164,7 @@ class Frames(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Arrays of a run that carry nothing from one call to the next, but `mx.z` and `mx.r`, which are those of the state:
+    """Arrays of a run that carry nothing from one call to the next, but `mx.z` and `mx.r`: these are the state's, and
     kernels read and write them here only."""
 
     fl: Flanks

@@ -160,8 +160,8 @@ def _arcsin(s: float) -> float:
 
 
 @compiled
-def _chords(l: float, q_R: Any, cs_R: Any, sn_R: Any, first: Any, behind: Any, other: Any, shape: Any) -> float:
-    """Rows `first` to `behind` (unsigned) of `shape`, right nodes from `other` on; how many angles are above `_SMALL`."""
+def _chords(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, first: Any, behind: Any, other: Any, shape: Any) -> float:
+    """Rows `first` to `behind` of `shape`, right nodes from `other` on (unsigned); how many angles are not small."""
     far = 0.0
     least = 1.0 - 0.5 * _SMALL * _SMALL
     for k in range(first, behind):
@@ -180,8 +180,8 @@ def _chords(l: float, q_R: Any, cs_R: Any, sn_R: Any, first: Any, behind: Any, o
         shape[k, NX] = -ty
         shape[k, NY] = tx
         shape[k, INV] = inv
-        shape[k, TL] = l * _arcsin(tx * sn_R[k] - ty * cs_R[k])
-        shape[k, TR] = l * _arcsin(tx * sn_R[j] - ty * cs_R[j])
+        shape[k, TL] = R.l * _arcsin(tx * sn_R[k] - ty * cs_R[k])
+        shape[k, TR] = R.l * _arcsin(tx * sn_R[j] - ty * cs_R[j])
         shape[k, A] = 128.0 / 9.0 * (q_R[k, 3] + q_R[k, 4])
         shape[k, B] = 256.0 / 9.0 * (q_R[k, 3] - q_R[k, 4])
         far += 0.0 if tx * cs_R[k] + ty * sn_R[k] > least else 1.0
@@ -200,8 +200,8 @@ def shape_of(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, shape: Any) -> None:
     shape : (N_B, 11), written: x_L, y_L, d_x, d_y, n_x, n_y, 1/|d|, l theta_L, l theta_R, a, b
     """
     last = np.uint64(R.N_B - 1)
-    far = _chords(R.l, q_R, cs_R, sn_R, np.uint64(0), last, np.uint64(1), shape)
-    far += _chords(R.l, q_R, cs_R, sn_R, last, np.uint64(R.N_B), np.uint64(0), shape)
+    far = _chords(R, q_R, cs_R, sn_R, np.uint64(0), last, np.uint64(1), shape)
+    far += _chords(R, q_R, cs_R, sn_R, last, np.uint64(R.N_B), np.uint64(0), shape)
     if far == 0.0:  # where the belt lives
         return
     for k in range(R.N_B):

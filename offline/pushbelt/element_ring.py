@@ -32,8 +32,13 @@ the rest as a force m that follows its law by a quarter of the bound in a step (
 with stop = 1/(dt W). Both m and f_t stay within mu_R |f_n|.
 
 Work in a step is force times dt times the mean of the velocities before and after the step; the velocity after it is
-met in the next one, at a place that is u dt further on. What the normal force takes and the spring does not store
-counts with the dampers.
+met in the next one. There the normal has turned, the contact has slid on by v_t dt along a ring that turns with omega,
+and the arm a of the element has turned with phi'. Along the normal and at the place of the force the gap rate was
+
+    g' + v.(n_old - n) + (dt - 2 lead) (omega v_t + phi'^2 a.n)
+
+Without these terms 0.6 % of the loss of a belt without load is unaccounted for at 1e-6 s, with them 0.06 %. What the
+normal force takes and the spring does not store counts with the dampers.
 """
 
 from typing import Any, NamedTuple
@@ -60,8 +65,9 @@ __all__ = [
 
 _NEAR = 5.0e-6  # [m]
 _FAST = 5.0  # [m/s]; saddle and ring do not approach faster
-N_MEMORY = 12  # of saddle and ear each: of the last step normal force, gap rate, friction, slip speed; energy of the
-# spring; friction m. Of an open saddle, in place of its gap rate, the distance [m] left to the nearer of both contacts
+N_MEMORY = 16  # of saddle and ear each: of the last step normal force, gap rate, friction, slip speed; energy of the
+# spring; friction m; normal n_x, n_y. Of an open saddle, in place of its gap rate, the distance [m] left to the nearer
+# of both contacts
 
 
 class Saddle(NamedTuple):
@@ -80,7 +86,7 @@ class Saddle(NamedTuple):
 
 class Touch(NamedTuple):
     """Scratch. k (N_E,) finite element at each saddle, its shape (N_E, 11), rate (N_E, 9) and what the saddle adds to
-    its load (N_E, 9); force (N_E, 4): place on it, deflection, and force on the element; memory (N_E, 6): new columns
+    its load (N_E, 9); force (N_E, 4): place on it, deflection, and force on the element; memory (N_E, 8): new columns
     of the saddle; ear (N_E,): gap of the ear [m], roughly, or inf.
     """
 
@@ -95,7 +101,7 @@ class Touch(NamedTuple):
 
 def touch(N_E: int) -> Touch:
     """Scratch for so many elements."""
-    rows = columns(N_E, N_SHAPE), columns(N_E, N_RATE), columns(N_E, N_LOAD), columns(N_E, 4), columns(N_E, 6)
+    rows = columns(N_E, N_SHAPE), columns(N_E, N_RATE), columns(N_E, N_LOAD), columns(N_E, 4), columns(N_E, 8)
     return Touch(np.zeros(N_E, dtype=np.int64), *rows, ear=np.zeros(N_E))
 
 
@@ -163,7 +169,7 @@ def _contact(
 ) -> Any:  # fmt: skip
     """Force of one contact at the ring's surface r + h n.
 
-    Returns the six new columns of `memory`, zero where it is open, force F_x, F_y and moment on the element, works of
+    Returns the eight new columns of `memory`, zero where it is open, force F_x, F_y and moment on the element, works of
     damper and friction. `row` of shape and rate is that of its finite element; `o`: first column of `memory`; h < 0:
     saddle, > 0: ear; `both`: f_n may pull; `lead` > 0: the ring's own steps keep the force.
     """
@@ -178,7 +184,9 @@ def _contact(
     gap_rate = side * (v_x * n_x + v_y * n_y + lead * omega * (u_x * t_x + u_y * t_y))
     v_t = v_x * t_x + v_y * t_y + h * omega
     stored = 0.5 * p.k * gap * gap if closed else 0.0
-    lost_d = memory[i, o + 4] - stored - 0.5 * dt * memory[i, o] * (memory[i, o + 1] + gap_rate)
+    turned = v_x * (memory[i, o + 6] - n_x) + v_y * (memory[i, o + 7] - n_y)
+    turned += (dt - 2.0 * lead) * (omega * v_t + u_p * u_p * (a_x * n_x + a_y * n_y))
+    lost_d = memory[i, o + 4] - stored - 0.5 * dt * memory[i, o] * (memory[i, o + 1] + gap_rate + side * turned)
     lost_t = -0.5 * dt * memory[i, o + 2] * (memory[i, o + 3] + v_t)
     f_n = -p.k * gap - (p.d + p.k * lead) * gap_rate
     f_n = f_n if closed and (both or f_n > 0.0) else 0.0
@@ -194,7 +202,7 @@ def _contact(
     F_x = side * f_n * n_x + f_t * t_x
     F_y = side * f_n * n_y + f_t * t_y
     gap_rate = gap_rate if closed else 0.0
-    return f_n, gap_rate, f_t, v_t, stored, m, F_x, F_y, a_x * F_y - a_y * F_x, lost_d, lost_t
+    return f_n, gap_rate, f_t, v_t, stored, m, n_x, n_y, F_x, F_y, a_x * F_y - a_y * F_x, lost_d, lost_t
 
 
 @compiled
@@ -242,7 +250,7 @@ def _saddles(
         s_new, e_n, _, w, r_x, r_y, t_x, t_y = _nearest(at.shape, i, place, xi, R.N_B, x, y)
         gap = -e_n - h2
         closed = (both or gap < 0.0) and not apart
-        f_S, gap_rate, f_T, v_t, stored, m, F_x, F_y, M, d, t = _contact(
+        f_S, gap_rate, f_T, v_t, stored, m, n_x, n_y, F_x, F_y, M, d, t = _contact(
             p, at.shape, at.rate, memory, dt, lead, i, 0, -h2, gap, closed, both,
             q_x, q_y, u[i, 0], u[i, 1], u[i, 2], i, xi, w, r_x, r_y, t_x, t_y,
         )  # fmt: skip
@@ -262,11 +270,13 @@ def _saddles(
         at.memory[i, 3] = v_t
         at.memory[i, 4] = stored
         at.memory[i, 5] = m
+        at.memory[i, 6] = n_x
+        at.memory[i, 7] = n_y
         at.force[i, 0] = xi
         at.force[i, 1] = w
         at.force[i, 2] = F_x
         at.force[i, 3] = F_y
-    for a in range(6):
+    for a in range(8):
         for i in range(p.N_E):
             memory[i, a] = at.memory[i, a]
     for i in range(np.uint64(p.N_E)):
@@ -313,26 +323,28 @@ def unilateral_forces(
             k = at.k[i]
             for a in range(N_LOAD):
                 load[k, a] += at.load[i, a]
-        if at.ear[i] < _NEAR or memory[i, 10] != 0.0:
+        if at.ear[i] < _NEAR or memory[i, 12] != 0.0:
             x = q[i, 0] + cs[i] * p.x - sn[i] * p.y_E
             y = q[i, 1] + sn[i] * p.x + cs[i] * p.y_E
             s_E, _, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
             _, e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_E, x, y)
             gap = e_n - h2
-            f_n, gap_rate, f_t, v_t, stored, m, F_x, F_y, M, d, t = _contact(
-                p, shape, rate, memory, dt, lead, i, 6, h2, gap, gap < 0.0, False,
+            f_n, gap_rate, f_t, v_t, stored, m, n_x, n_y, F_x, F_y, M, d, t = _contact(
+                p, shape, rate, memory, dt, lead, i, 8, h2, gap, gap < 0.0, False,
                 q[i, 0], q[i, 1], u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y,
             )  # fmt: skip
             push(shape, load, k, xi, w, -F_x, -F_y, f_t * h2)
             f[i, 0] += F_x
             f[i, 1] += F_y
             f[i, 2] += M
-            memory[i, 6] = f_n
-            memory[i, 7] = gap_rate
-            memory[i, 8] = f_t
-            memory[i, 9] = v_t
-            memory[i, 10] = stored
-            memory[i, 11] = m
+            memory[i, 8] = f_n
+            memory[i, 9] = gap_rate
+            memory[i, 10] = f_t
+            memory[i, 11] = v_t
+            memory[i, 12] = stored
+            memory[i, 13] = m
+            memory[i, 14] = n_x
+            memory[i, 15] = n_y
             N[i, 1] = f_n
             N[i, 2] += f_t
             lost_d += d

@@ -111,7 +111,7 @@ class State(NamedTuple):
     q, u (N_E, 3) elements: x, y, phi of the centre of gravity and their rates; q_R, u_R (N_B, 5) ring nodes: x, y, phi,
     c_L, c_R; s_R (N_E) arc coordinate of each saddle on the ring [finite elements]; s, sd (2, 4) sheaves of pulley I
     and O: z, two tilts, rotation; z (2, 2 n_k + 1), r (2) deflection and mean radius of the coupled law; damper
-    (N_E, 6) and memory (N_E, 12) what joints, saddles and ears need of the last step; ring (1) speed of the ring of the
+    (N_E, 6) and memory (N_E, 16) what joints, saddles and ears need of the last step; ring (1) speed of the ring of the
     secondary's damper; held (N_B, 9) load of the ring from the last step (`ring.to_chords`). Lengths in m, angles in
     rad, SI rates. Arrays are contiguous along the elements or nodes (`compiled.columns`).
     """

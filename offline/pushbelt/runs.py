@@ -503,7 +503,7 @@ def _resumable(path: Path, run: _Prepared) -> int:
             )
         slot = int(file["checkpoint/frames"][()].argmax())
         for name, value in run.state._asdict().items():
-            if f"checkpoint/{name}" not in file:
+            if f"checkpoint/{name}" not in file or file[f"checkpoint/{name}"].shape[1:] != value.shape:
                 raise InputError(path, f"checkpoint/{name}", None, "a run begun by this release; begin it anew")
             if done > 0:
                 value[...] = file[f"checkpoint/{name}"][slot]

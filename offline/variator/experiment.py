@@ -533,6 +533,7 @@ def open_run(path: Path) -> Iterator[h5py.File]:
 def run_of(file: h5py.File) -> Run:
     """What was run."""
     data = json.loads(file.attrs["run"])
+    data.pop("travel", None)  # of a scheme that earlier releases had
     branches = tuple(Branch(**k) for k in data["branches"])
     damper = data.get("damper")
     fixed = {"branches": branches, "limits": tuple(data["limits"]), "damper": None if damper is None else tuple(damper)}

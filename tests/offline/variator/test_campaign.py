@@ -7,7 +7,10 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 from scipy.stats import qmc
@@ -253,6 +256,15 @@ def done(parameters, text, tmp_path_factory):
     with open_run(path) as file:
         assert run_of(file) == run
         yield file
+
+
+def test_runs_of_earlier_releases_are_read(done, tmp_path):
+    path = tmp_path / "old.h5"
+    path.write_bytes(Path(done.filename).read_bytes())
+    with h5py.File(path, "r+") as file:
+        file.attrs["run"] = json.dumps({**json.loads(file.attrs["run"]), "scheme": "compliant", "travel": 1e-4})
+    with open_run(path) as file:
+        assert run_of(file) == replace(run_of(done), scheme="compliant")
 
 
 def test_means_are_those_of_the_operating_point(done, parameters):

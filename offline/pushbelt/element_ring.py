@@ -312,7 +312,8 @@ def unilateral_forces(
     -------
     float, float : works of the last step that dampers and friction took [J]
 
-    An element between saddle and ear is not looked at until the nearer of both could have been reached.
+    An element between saddle and ear stays open, with the row of the ring that it had, until the nearer of both could
+    have been reached.
     """
     h2 = R.h2
     stride = _FAST * dt

@@ -22,7 +22,7 @@ Both bodies are loaded at the same point, the ring's surface: no force or moment
 Held forces. In the multirate scheme (`hybrid`) elements take steps dt and the ring shorter ones h within, under the
 forces of the contacts from the last dt. Chord velocities of elements then belong to a time (dt - h)/2 before those of
 the ring. On a ring that turns with omega this is a normal velocity `lead` omega u.t, lead = (dt - h)/2, which the gap
-rate gets: without it a fifth of the loss is unaccounted for at 40 m/s. Springs are taken ahead by `lead`, f_n = -k g -
+rate gets; else the dampers would work on it. Springs are taken ahead by `lead`, f_n = -k g -
 (d + lead k) g', since a force that is held acts late by as much and would bring energy in. Friction that takes all the
 slip of a step out at once excites the ring's axial modes in its own steps: of kappa, half the bound acts at once, and
 the rest as a force m that follows its law by a quarter of the bound in a step (both found by trial),
@@ -31,14 +31,8 @@ the rest as a force m that follows its law by a quarter of the bound in a step (
 
 with stop = 1/(dt W). Both m and f_t stay within mu_R |f_n|.
 
-Work in a step is force times dt times the mean of the velocities before and after the step; the velocity after it is
-met in the next one. There the normal has turned, the contact has slid on by v_t dt along a ring that turns with omega,
-and the arm a of the element has turned with phi'. Along the normal and at the place of the force the gap rate was
-
-    g' + v.(n_old - n) + (dt - 2 lead) (omega v_t + phi'^2 a.n)
-
-Without these terms 0.6 % of the loss of a belt without load is unaccounted for at 1e-6 s, with them 0.06 %. What the
-normal force takes and the spring does not store counts with the dampers.
+Work. Friction takes f_t times the mean of the slip before and after the step, which is met in the next one. All else
+that the forces take from elements and ring and the springs do not store counts with the dampers (`hybrid`).
 """
 
 from typing import Any, NamedTuple
@@ -65,9 +59,10 @@ __all__ = [
 
 _NEAR = 5.0e-6  # [m]
 _FAST = 5.0  # [m/s]; saddle and ring do not approach faster
-N_MEMORY = 16  # of saddle and ear each: of the last step normal force, gap rate, friction, slip speed; energy of the
-# spring; friction m; normal n_x, n_y. Of an open saddle, in place of its gap rate, the distance [m] left to the nearer
-# of both contacts
+N_MEMORY = 9  # of the last step, of saddle and ear each: friction, slip speed, energy of the spring, friction m; and
+# how far [m] an open saddle is from the nearer of both contacts
+_EAR = 4  # first column of the ear
+_LEFT = 8
 
 
 class Saddle(NamedTuple):
@@ -86,8 +81,8 @@ class Saddle(NamedTuple):
 
 class Touch(NamedTuple):
     """Scratch. k (N_E,) finite element at each saddle, its shape (N_E, 11), rate (N_E, 9) and what the saddle adds to
-    its load (N_E, 9); force (N_E, 4): place on it, deflection, and force on the element; memory (N_E, 8): new columns
-    of the saddle; ear (N_E,): gap of the ear [m], roughly, or inf.
+    its load (N_E, 9); force (N_E, 5): normal, place on the ring, deflection, force on the element; memory (N_E, 4): new
+    columns of the saddle; ear (N_E,): gap of the ear [m], roughly, or inf; left (N_E,): new column.
     """
 
     k: NDArray[np.int64]
@@ -97,12 +92,13 @@ class Touch(NamedTuple):
     force: NDArray[np.float64]
     memory: NDArray[np.float64]
     ear: NDArray[np.float64]
+    left: NDArray[np.float64]
 
 
 def touch(N_E: int) -> Touch:
     """Scratch for so many elements."""
-    rows = columns(N_E, N_SHAPE), columns(N_E, N_RATE), columns(N_E, N_LOAD), columns(N_E, 4), columns(N_E, 8)
-    return Touch(np.zeros(N_E, dtype=np.int64), *rows, ear=np.zeros(N_E))
+    rows = columns(N_E, N_SHAPE), columns(N_E, N_RATE), columns(N_E, N_LOAD), columns(N_E, 5), columns(N_E, _EAR)
+    return Touch(np.zeros(N_E, dtype=np.int64), *rows, ear=np.zeros(N_E), left=np.zeros(N_E))
 
 
 def saddle(belt: Belt, R: Ring) -> Saddle:
@@ -169,9 +165,9 @@ def _contact(
 ) -> Any:  # fmt: skip
     """Force of one contact at the ring's surface r + h n.
 
-    Returns the eight new columns of `memory`, zero where it is open, force F_x, F_y and moment on the element, works of
-    damper and friction. `row` of shape and rate is that of its finite element; `o`: first column of `memory`; h < 0:
-    saddle, > 0: ear; `both`: f_n may pull; `lead` > 0: the ring's own steps keep the force.
+    Returns f_n, the four new columns of `memory`, zero where it is open, force F_x, F_y and moment on the element, work
+    of friction. `row` of shape and rate is that of its finite element; `o`: first column of `memory`; h < 0: saddle,
+    > 0: ear; `both`: f_n may pull; `lead` > 0: the ring's own steps keep the force.
     """
     n_x = -t_y
     n_y = t_x
@@ -183,11 +179,7 @@ def _contact(
     side = 1.0 if h > 0.0 else -1.0  # the gap opens along side n
     gap_rate = side * (v_x * n_x + v_y * n_y + lead * omega * (u_x * t_x + u_y * t_y))
     v_t = v_x * t_x + v_y * t_y + h * omega
-    stored = 0.5 * p.k * gap * gap if closed else 0.0
-    turned = v_x * (memory[i, o + 6] - n_x) + v_y * (memory[i, o + 7] - n_y)
-    turned += (dt - 2.0 * lead) * (omega * v_t + u_p * u_p * (a_x * n_x + a_y * n_y))
-    lost_d = memory[i, o + 4] - stored - 0.5 * dt * memory[i, o] * (memory[i, o + 1] + gap_rate + side * turned)
-    lost_t = -0.5 * dt * memory[i, o + 2] * (memory[i, o + 3] + v_t)
+    lost_t = -0.5 * dt * memory[i, o] * (memory[i, o + 1] + v_t)
     f_n = -p.k * gap - (p.d + p.k * lead) * gap_rate
     f_n = f_n if closed and (both or f_n > 0.0) else 0.0
     most = p.mu * abs(f_n)
@@ -195,21 +187,21 @@ def _contact(
     stop = 1.0 / (dt * p.W)
     direct = min(kappa, stop if lead == 0.0 else 0.5 * stop)
     rest = kappa - direct if lead > 0.0 else 0.0
-    m = memory[i, o + 5]
+    m = memory[i, o + 3]
     m -= min(1.0, 0.25 * stop / rest) * (rest * v_t + m)
     m = min(max(m, -most), most) if rest > 0.0 else 0.0
     f_t = min(max(m - direct * v_t, -most), most)
     F_x = side * f_n * n_x + f_t * t_x
     F_y = side * f_n * n_y + f_t * t_y
-    gap_rate = gap_rate if closed else 0.0
-    return f_n, gap_rate, f_t, v_t, stored, m, n_x, n_y, F_x, F_y, a_x * F_y - a_y * F_x, lost_d, lost_t
+    stored = 0.5 * p.k * gap * gap if closed else 0.0
+    return f_n, f_t, v_t, stored, m, F_x, F_y, a_x * F_y - a_y * F_x, lost_t
 
 
 @compiled
 def _rows_of(N_E: int, s_R: Any, shape: Any, rate: Any, memory: Any, stride: float, at: Touch) -> None:
     """Rows of the ring at all saddles that may be closed; others keep those of before. No load."""
     for i in range(N_E):
-        if memory[i, 1] > stride and memory[i, 4] == 0.0 and at.shape[i, INV] > 0.0:
+        if memory[i, _LEFT] > stride and at.shape[i, INV] > 0.0:
             continue
         k = int(s_R[i])
         at.k[i] = k
@@ -227,18 +219,17 @@ def _saddles(
     p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, at: Touch, f: Any, N: Any, memory: Any,
     dt: float, lead: float, stride: float, both: bool,
 ) -> Any:  # fmt: skip
-    """Contacts of all saddles, their loads on the ring in `at`; returns works of dampers and friction.
+    """Contacts of all saddles, their loads on the ring in `at`; returns friction's work and what the springs gained.
 
     `memory` is written behind the loop: columns that one loop reads and writes the compiler would have to tell apart.
     """
     h2 = R.h2
     rise = p.y_E - p.y_S
-    lost_d = 0.0
     lost_t = 0.0
+    gained = 0.0
     for i in range(np.uint64(p.N_E)):
-        left = memory[i, 1] - stride
-        was_open = memory[i, 4] == 0.0
-        apart = left > 0.0 and was_open
+        left = memory[i, _LEFT] - stride
+        apart = left > 0.0
         c = cs[i]
         s = sn[i]
         q_x = q[i, 0]
@@ -250,12 +241,12 @@ def _saddles(
         s_new, e_n, _, w, r_x, r_y, t_x, t_y = _nearest(at.shape, i, place, xi, R.N_B, x, y)
         gap = -e_n - h2
         closed = (both or gap < 0.0) and not apart
-        f_S, gap_rate, f_T, v_t, stored, m, n_x, n_y, F_x, F_y, M, d, t = _contact(
+        f_S, f_T, v_t, stored, m, F_x, F_y, M, t = _contact(
             p, at.shape, at.rate, memory, dt, lead, i, 0, -h2, gap, closed, both,
             q_x, q_y, u[i, 0], u[i, 1], u[i, 2], i, xi, w, r_x, r_y, t_x, t_y,
         )  # fmt: skip
-        lost_d += d
         lost_t += t
+        gained += stored - memory[i, 2]
         s_R[i] = place if apart else s_new
         # the ear's gap at the saddle's place on the ring; its own differs by less than a micrometre
         ear = e_n + rise * (c * t_x + s * t_y) - h2
@@ -264,28 +255,28 @@ def _saddles(
         f[i, 0] += F_x
         f[i, 1] += F_y
         f[i, 2] += M
-        at.memory[i, 0] = f_S
-        at.memory[i, 1] = left if apart else (free if was_open and free > 0.0 and not both else gap_rate)
-        at.memory[i, 2] = f_T
-        at.memory[i, 3] = v_t
-        at.memory[i, 4] = stored
-        at.memory[i, 5] = m
-        at.memory[i, 6] = n_x
-        at.memory[i, 7] = n_y
-        at.force[i, 0] = xi
-        at.force[i, 1] = w
-        at.force[i, 2] = F_x
-        at.force[i, 3] = F_y
-    for a in range(8):
+        at.left[i] = left if apart else (free if free > 0.0 and memory[i, 2] == 0.0 and not both else 0.0)
+        at.memory[i, 0] = f_T
+        at.memory[i, 1] = v_t
+        at.memory[i, 2] = stored
+        at.memory[i, 3] = m
+        at.force[i, 0] = f_S
+        at.force[i, 1] = xi
+        at.force[i, 2] = w
+        at.force[i, 3] = F_x
+        at.force[i, 4] = F_y
+    for a in range(_EAR):
         for i in range(p.N_E):
             memory[i, a] = at.memory[i, a]
+    for i in range(p.N_E):
+        memory[i, _LEFT] = at.left[i]
     for i in range(np.uint64(p.N_E)):
-        N[i, 0] = memory[i, 0]
+        N[i, 0] = at.force[i, 0]
         N[i, 1] = 0.0
-        N[i, 2] = memory[i, 2]
+        N[i, 2] = memory[i, 0]
     for i in range(np.uint64(p.N_E)):
-        push(at.shape, at.load, i, at.force[i, 0], at.force[i, 1], -at.force[i, 2], -at.force[i, 3], -h2 * memory[i, 2])
-    return lost_d, lost_t
+        push(at.shape, at.load, i, at.force[i, 1], at.force[i, 2], -at.force[i, 3], -at.force[i, 4], -h2 * memory[i, 0])
+    return lost_t, gained
 
 
 @compiled
@@ -310,7 +301,7 @@ def unilateral_forces(
 
     Returns
     -------
-    float, float : works of the last step that dampers and friction took [J]
+    float, float : work that friction took in the last step, energy that the springs gained in it [J]
 
     An element between saddle and ear stays open, with the row of the ring that it had, until the nearer of both could
     have been reached.
@@ -318,39 +309,35 @@ def unilateral_forces(
     h2 = R.h2
     stride = _FAST * dt
     _rows_of(p.N_E, s_R, shape, rate, memory, stride, at)
-    lost_d, lost_t = _saddles(p, R, q, u, cs, sn, s_R, at, f, N, memory, dt, lead, stride, False)
+    lost_t, gained = _saddles(p, R, q, u, cs, sn, s_R, at, f, N, memory, dt, lead, stride, False)
     for i in range(p.N_E):
-        if memory[i, 4] != 0.0:
+        if memory[i, 2] != 0.0:
             k = at.k[i]
             for a in range(N_LOAD):
                 load[k, a] += at.load[i, a]
-        if at.ear[i] < _NEAR or memory[i, 12] != 0.0:
+        if at.ear[i] < _NEAR or memory[i, _EAR + 2] != 0.0:
             x = q[i, 0] + cs[i] * p.x - sn[i] * p.y_E
             y = q[i, 1] + sn[i] * p.x + cs[i] * p.y_E
             s_E, _, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_R[i], x, y)
             _, e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_E, x, y)
             gap = e_n - h2
-            f_n, gap_rate, f_t, v_t, stored, m, n_x, n_y, F_x, F_y, M, d, t = _contact(
-                p, shape, rate, memory, dt, lead, i, 8, h2, gap, gap < 0.0, False,
+            f_n, f_t, v_t, stored, m, F_x, F_y, M, t = _contact(
+                p, shape, rate, memory, dt, lead, i, _EAR, h2, gap, gap < 0.0, False,
                 q[i, 0], q[i, 1], u[i, 0], u[i, 1], u[i, 2], k, xi, w, r_x, r_y, t_x, t_y,
             )  # fmt: skip
+            lost_t += t
+            gained += stored - memory[i, _EAR + 2]
             push(shape, load, k, xi, w, -F_x, -F_y, f_t * h2)
             f[i, 0] += F_x
             f[i, 1] += F_y
             f[i, 2] += M
-            memory[i, 8] = f_n
-            memory[i, 9] = gap_rate
-            memory[i, 10] = f_t
-            memory[i, 11] = v_t
-            memory[i, 12] = stored
-            memory[i, 13] = m
-            memory[i, 14] = n_x
-            memory[i, 15] = n_y
+            memory[i, _EAR] = f_t
+            memory[i, _EAR + 1] = v_t
+            memory[i, _EAR + 2] = stored
+            memory[i, _EAR + 3] = m
             N[i, 1] = f_n
             N[i, 2] += f_t
-            lost_d += d
-            lost_t += t
-    return lost_d, lost_t
+    return lost_t, gained
 
 
 @compiled
@@ -360,12 +347,12 @@ def bilateral_forces(
 ) -> Any:  # fmt: skip
     """Saddle of every element, bilateral, with friction; arguments and result as `unilateral_forces`."""
     _rows_of(p.N_E, s_R, shape, rate, memory, np.inf, at)
-    lost_d, lost_t = _saddles(p, R, q, u, cs, sn, s_R, at, f, N, memory, dt, lead, np.inf, True)
+    lost_t, gained = _saddles(p, R, q, u, cs, sn, s_R, at, f, N, memory, dt, lead, np.inf, True)
     for i in range(p.N_E):
         k = at.k[i]
         for a in range(N_LOAD):
             load[k, a] += at.load[i, a]
-    return lost_d, lost_t
+    return lost_t, gained
 
 
 @compiled

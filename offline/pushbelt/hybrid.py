@@ -24,6 +24,8 @@ Energy. Forces do their work at the mean of old and new velocities, which makes 
 Every frame holds the energies stored at its time and the works since the frame before: inputs positive into the belt,
 losses positive. What remains, inputs - losses - change of stored energy, is the error of the scheme: the work of a
 spring over a step is the trapezoidal rule of its potential.
+Saddles and ears work on elements and ring, each in its own steps; of what they take, that which their springs do not
+store and friction does not account for counts with their dampers.
 
 Repetition is bit-identical, also across calls: sines and cosines are turned from step to step and made anew at each
 frame, which is where a call may end and another begin.
@@ -111,7 +113,7 @@ class State(NamedTuple):
     q, u (N_E, 3) elements: x, y, phi of the centre of gravity and their rates; q_R, u_R (N_B, 5) ring nodes: x, y, phi,
     c_L, c_R; s_R (N_E) arc coordinate of each saddle on the ring [finite elements]; s, sd (2, 4) sheaves of pulley I
     and O: z, two tilts, rotation; z (2, 2 n_k + 1), r (2) deflection and mean radius of the coupled law; damper
-    (N_E, 6) and memory (N_E, 16) what joints, saddles and ears need of the last step; ring (1) speed of the ring of the
+    (N_E, 6) and memory (N_E, 9) what joints, saddles and ears need of the last step; ring (1) speed of the ring of the
     secondary's damper; held (N_B, 9) load of the ring from the last step (`ring.to_chords`). Lengths in m, angles in
     rad, SI rates. Arrays are contiguous along the elements or nodes (`compiled.columns`).
     """
@@ -177,6 +179,7 @@ class Scratch(NamedTuple):
     rate: Array
     load: Array
     f: Array
+    f_R: Array
     F_R: Array
     tension: Array
     N_joint: Array
@@ -276,6 +279,7 @@ def scratch(m: Model, x: State, n_p: int) -> Scratch:
         rate=columns(N_B, ring_model.N_RATE),
         load=columns(N_B, ring_model.N_LOAD),
         f=columns(N_E, 3),
+        f_R=columns(N_E, 3),
         F_R=columns(N_B, ring_model.NQ),
         tension=np.zeros(N_B),
         N_joint=columns(N_E, len(element_element.CONTACTS)),
@@ -353,6 +357,15 @@ def move_ring(q: Any, u: Any, c: Any, s: Any, dt: float) -> None:
         c[k], s[k] = turned(c[k], s[k], turn)
 
 
+@compiled
+def advance_ring(R: Ring, shape: Any, held: Any, F_R: Any, u_R: Any, rate: Any, dt: float) -> float:
+    """u_R += dt M^-1 F_R; returns the work [J] of the loads `held` at the mean velocities, whose `rate` it leaves."""
+    advance(R, F_R, u_R, 0.5 * dt)
+    rate_of(R, u_R, shape, rate)
+    advance(R, F_R, u_R, 0.5 * dt)
+    return dt * ring_model.power(R, shape, rate, held)
+
+
 @spliced
 def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, work: Any) -> None:
     """One step.
@@ -366,18 +379,19 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, work: Any)
     # one look at each record: every access to a field of a large record is dear to compile
     belt, sheaves, J, p, R, unilateral, coupled, shaft = m
     q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, turning, held = x
-    fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, F_R, tension, N_joint, pair, wrench = w[:15]
-    N_saddle, at, reaction, loss, pulley, power = w[15:]
+    fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, f_R, F_R, tension, N_joint, pair = w[:15]
+    wrench, N_saddle, at, reaction, loss, pulley, power = w[15:]
     move_elements(q, u, cs, sn, dt)
     h = dt / n_R
     lead = 0.5 * (dt - h)
+    taken = 0.0  # from elements and ring, by the forces between them, negative
     for _ in range(n_R - 1):
         move_ring(q_R, u_R, cs_R, sn_R, h)
         shape_of(R, q_R, cs_R, sn_R, shape)
         rate_of(R, u_R, shape, rate)
         from_chords(R, shape, held, load)
         p_axial, p_bend = forces(R, shape, rate, load, F_R, tension)
-        advance(R, F_R, u_R, h)
+        taken += advance_ring(R, shape, held, F_R, u_R, rate, h)
         work[10] += h * p_axial
         work[11] += h * p_bend
     move_ring(q_R, u_R, cs_R, sn_R, h)
@@ -391,28 +405,32 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, work: Any)
     shape_of(R, q_R, cs_R, sn_R, shape)
     rate_of(R, u_R, shape, rate)
     if unilateral:
-        lost_d, lost_t = unilateral_forces(
+        lost_t, gained = unilateral_forces(
             p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, at, dt, lead
         )
     else:
-        lost_d, lost_t = bilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, at, dt, lead)
+        lost_t, gained = bilateral_forces(p, R, q, u, cs, sn, s_R, shape, rate, load, f, N_saddle, memory, at, dt, lead)
+    for a in range(3):
+        for i in range(cs.size):
+            f_R[i, a] = f[i, a]
+    taken += 0.5 * dt * _power(f_R, u)
     lost_j = joint_forces(J, q, u, cs, sn, f, N_joint, damper, pair, wrench, dt)
     contact_points(belt, sheaves, q, cs, sn, s, fl)
     if coupled:
         newton(belt, sheaves, fl, mx, 1)
     normal_forces(belt, dt, u, s, sd, fl)
     velocities(belt, dt, u, f, s, fl, reaction, loss)
-    if n_R > 1:
-        to_chords(R, shape, load, held)
+    taken += 0.5 * dt * _power(f_R, u)
+    to_chords(R, shape, load, held)
     p_axial, p_bend = forces(R, shape, rate, load, F_R, tension)
-    advance(R, F_R, u_R, h)
+    taken += advance_ring(R, shape, held, F_R, u_R, rate, h)
     sheave.advance(sheaves, shaft, b, dt, s, sd, turning, reaction, pulley, power)
     work[0] += dt * power[0, 0]
     work[1] += dt * power[1, 0]
     work[2] += dt * power[0, 1]
     work[3] += dt * power[1, 1]
     work[4] += lost_j
-    work[5] += lost_d
+    work[5] -= taken + gained + lost_t
     work[6] += lost_t
     for a in range(3):
         work[7 + a] += dt * (loss[0, a] + loss[1, a])
@@ -430,11 +448,20 @@ def _copy2(a: Any, b: Any) -> None:
 
 
 @compiled
+def _power(f: Any, u: Any) -> float:
+    """Power [W] of forces on the elements, (N_E, 3)."""
+    power = 0.0
+    for i in range(f.shape[0]):
+        power += f[i, 0] * u[i, 0] + f[i, 1] * u[i, 1] + f[i, 2] * u[i, 2]
+    return power
+
+
+@compiled
 def frame(m: Model, x: State, w: Scratch, n: int, out: Frames) -> bool:
     """Write frame n; whether the belt is where it should be."""
     belt, sheaves, J, p, R, unilateral, coupled, _ = m
     q, u, q_R, u_R, s_R, s, sd = x[:7]
-    fl, mx, cs, sn, _, _, shape, _, _, _, _, tension, N_joint, _, _, N_saddle, _, _, _, _, _ = w
+    fl, mx, cs, sn, _, _, shape, _, _, _, _, _, tension, N_joint, _, _, N_saddle, _, _, _, _, _ = w
     _copy2(q, out.q[n])
     _copy2(u, out.u[n])
     _copy2(q_R, out.q_R[n])

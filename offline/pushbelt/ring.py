@@ -63,6 +63,7 @@ __all__ = [
     "kinetic_energy",
     "mobility",
     "point",
+    "power",
     "push",
     "rate_of",
     "ring",
@@ -451,6 +452,20 @@ def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any) -> Any:
         for k in range(N_B):
             load[k, c] = 0.0
     return p_axial, p_bend
+
+
+@compiled
+def power(R: Ring, shape: Any, rate: Any, held: Any) -> float:
+    """Power [W] of loads in the frames of the chords, `held` (N_B, 9) from `to_chords`."""
+    power = 0.0
+    for k in range(R.N_B):
+        c = shape[k, NY]
+        s = -shape[k, NX]
+        power += held[k, FX] * (c * rate[k, VX] + s * rate[k, VY]) + held[k, FY] * (c * rate[k, VY] - s * rate[k, VX])
+        power += held[k, HX] * (c * rate[k, WX] + s * rate[k, WY]) + held[k, HY] * (c * rate[k, WY] - s * rate[k, WX])
+        power += held[k, QL] * rate[k, RL] + held[k, QR] * rate[k, RR]
+        power += held[k, QA] * rate[k, RA] + held[k, QB] * rate[k, RB] + held[k, QS] * rate[k, OM]
+    return power
 
 
 @compiled

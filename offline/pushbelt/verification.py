@@ -133,7 +133,7 @@ class Verification:
         found = [f"{name}: {why}" for name, why in self.failed.items()]
         for name, s in self.steady.items():
             rest, lost, through = s.last.energy
-            if through > 2.0 * lost and not abs(rest) <= 1e-3 * through:  # without load the throughput is the loss
+            if not abs(rest) <= 1e-3 * through:
                 found.append(f"{name}: energy of {rest:.3g} J is unaccounted for, throughput {through:.3g} J")
             if not abs(rest) <= 0.05 * lost:
                 found.append(f"{name}: energy of {rest:.3g} J is unaccounted for, loss {lost:.3g} J")

@@ -107,10 +107,8 @@ def test_energy_balance_of_the_multirate_scheme(case: str, row: int, unilateral:
     out = hy.Frames(*[a[20:] for a in out])  # the start swings
     rest, losses, throughput = hy.residual(out)
     assert abs(rest) < 1e-3 * throughput
-    assert abs(rest) < 0.05 * losses
-    lost = dict(zip(hy.LOSSES, out.work[1:, len(hy.INPUTS) :].sum(axis=0), strict=True))
-    assert min(lost.values()) > -0.002 * losses
-    assert lost["ring bending damping"] > 0.0
+    assert abs(rest) < 0.02 * losses
+    assert np.all(out.work[1:, len(hy.INPUTS) :].sum(axis=0) > 0.0)
 
 
 def test_multirate_scheme_keeps_momentum() -> None:

@@ -108,6 +108,18 @@ def test_held_loads_turn_with_the_ring() -> None:
     np.testing.assert_array_equal(turned[:, rg.QL :], load[:, rg.QL :])
 
 
+def test_power_of_held_loads_is_that_of_the_nodes_forces() -> None:
+    R, rng = make(24), np.random.default_rng(9)
+    q, u = crumpled(R, rng), rng.standard_normal((24, rg.NQ))
+    at, rate, load = shape(R, q), np.zeros((24, rg.N_RATE)), rng.standard_normal((24, rg.N_LOAD))
+    held, own, F, S = np.zeros_like(load), np.zeros((24, rg.NQ)), np.zeros((24, rg.NQ)), np.zeros(24)
+    rg.rate_of(R, u, at, rate)
+    rg.to_chords(R, at, load, held)
+    rg.forces(R, at, rate, np.zeros_like(load), own, S)
+    rg.forces(R, at, rate, load, F, S)
+    assert rg.power(R, at, rate, held) == pytest.approx(np.sum((F - own) * u), rel=1e-9)
+
+
 def test_rigid_motion_turns_the_forces_and_damps_nothing() -> None:
     R = make(24, d_axial=5.0, d_bend=1e-4)
     q = crumpled(R, np.random.default_rng(2))

@@ -7,9 +7,10 @@ Car, driveline and driver are those of `rtcvt.vehicle`; outputs are exchanged at
 
 A dog clutch lies between driveline and KERS, since no ratio of these variators brings the shaft to standstill beside a
 turning flywheel. It opens where the ratio ends (theta within a fiftieth of the range of either end, or below the
-least speed), and closes when the shaft runs as fast as the KERS and the driver asks for a torque that it can have.
-While it is open the KERS turns alone: its shaft has the speed of what is behind the spring, no torque is demanded, and
-the driveline has no load. It never slips; the demand comes up within half a second after it has closed.
+least speed), and closes, not before a second has passed, when the shaft runs as fast as the KERS and the driver asks
+for a torque that it can have. While it is open the KERS turns alone: the spring of its shaft unwinds within 5 ms, no
+torque is demanded, and the driveline has no load. It never slips; the demand comes up within half a second after it has
+closed.
 
 Both units move the same flywheel through the same range of ratios on the same shaft (`toroidal`). Energies are those at
 the shaft of the KERS: taken in, given back, and what is left in the store; the power of the clamping forces counts in
@@ -48,7 +49,9 @@ TOP = 100.0 / 3.6  # [m/s]
 RATE = 1.5  # braking and launching [m/s2]
 HOLD, STAND, AFTER = 2.0, 4.0, 4.0  # at the top, at rest, at the top again [s]
 RAMP = 0.5  # in which the demand comes up after the clutch has closed [s]
-LEAST = 33.0 / 3.6  # below, the clutch does not close [m/s]
+UNWOUND = 5e-3  # in which the torque of the shaft's spring falls to 1/e behind an open clutch [s]
+LEAST = 30.0 / 3.6  # below, the clutch does not close [m/s]
+REST = 1.0  # that the clutch stays open at least [s]
 KERS_TORQUE = 750.0  # that the driver asks of the KERS at most, at the wheels [N.m]
 DURATION = HOLD + TOP / RATE + STAND + TOP / RATE + AFTER
 SIGNALS = ("v", "v_des", "tau", "tau_des", "w", "theta", "E", "clamp", "drive", "brake", "closed", "saturated")
@@ -65,6 +68,7 @@ class Kers:
     name: str
     model: Model
     gear: float  # speed of its first state by that of the shaft
+    stiffness: float  # of its shaft [N.m/rad]
     low: float  # end of the ratio with the slow flywheel, theta [rad]
     high: float
 
@@ -123,7 +127,8 @@ def pushbelt(fidelity: str = "hybrid") -> Kers:
         ends.append(one.get("control.theta"))
     start = 0.98 * unit.ratio.max
     model = _started(model, {"ratio.start": start, "shaft.w_start": TOP / 0.3 * 5.0})
-    return Kers(f"pushbelt, {fidelity} model", model, unit.values()["shaft.i"], ends[0], ends[1])
+    values = unit.values()
+    return Kers(f"pushbelt, {fidelity} model", model, values["shaft.i"], values["shaft.K"], ends[0], ends[1])
 
 
 def toroidal() -> Kers:
@@ -146,7 +151,7 @@ def toroidal() -> Kers:
     J = values["secondary.J"] + values["flywheel.i"] ** 2 * values["flywheel.J"]
     settings = {"geometry.r_d": 51.5e-3 * math.sqrt(least * most), "gear.a.J": J, "shaft.K": values["shaft.K"],
                 "control.K_theta": 0.2, "shaft.w_start": TOP / 0.3 * 5.0}  # fmt: skip
-    return Kers("toroidal, rigid model", _started(model, settings), 1.0, -theta, theta)
+    return Kers("toroidal, rigid model", _started(model, settings), 1.0, values["shaft.K"], -theta, theta)
 
 
 def _started(model: Model, settings: dict[str, float]) -> Model:
@@ -195,7 +200,7 @@ def run_event(kers: Kers) -> Event:
     has_clamp = "clamp.P" in kers.model.by_name
     n = round(DURATION / STEP)
     rows = np.empty((n + 1, len(SIGNALS) + len(more)))
-    closed, since = True, RAMP
+    closed, since = True, RAMP  # since it closed, or opened (negative) [s]
     for k in range(n + 1):
         v, theta = car.get("vehicle.v"), unit.get("control.theta")
         own = float(unit.x[0]) / kers.gear
@@ -206,12 +211,14 @@ def run_event(kers: Kers) -> Event:
             closed = not ((ends and k > round(HOLD / STEP)) or v < LEAST)
         else:
             room = theta > kers.low + 0.05 * span if wish < 0.0 else theta < kers.high - 0.05 * span
-            closed = v > LEAST and room and abs(wish) > 1.0 and abs(shaft - own) < 1.0
-        since = since + STEP if closed else 0.0
-        demand = wish * min(since / RAMP, 1.0)
-        unit.set("shaft.w", shaft if closed else own)
+            closed = v > LEAST and room and abs(wish) > 1.0 and abs(shaft - own) < 1.0 and -since > REST
+        since = max(since, 0.0) + STEP if closed else min(since, 0.0) - STEP
+        demand = wish * min(max(since / RAMP, 0.0), 1.0)
+        tau = unit.get("shaft.tau")
+        if not closed:
+            shaft, tau = own - tau / (kers.stiffness * UNWOUND), 0.0
+        unit.set("shaft.w", shaft)
         unit.set("control.tau_des", demand)
-        tau = unit.get("shaft.tau") if closed else 0.0
         line.set("shaft.load", tau)
         line.set("axle.w", car.get("axle.w"))
         car.set("axle.load", line.get("axle.tau"))

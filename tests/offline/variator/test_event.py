@@ -60,18 +60,28 @@ def test_energy_is_kept(event):
     change = event["E"][-1] - event["E"][0]
     found = event.figures()
     taken = found["taken at the shaft while braking"]
-    assert np.sum(power) * STEP == pytest.approx(change, abs=0.01 * taken)
+    assert np.sum(power) * STEP == pytest.approx(change, abs=1e-3 * taken)
     assert found["round-trip efficiency with actuation"] < found["round-trip efficiency"] < 1.0
     assert found["more in the store after braking"] < taken
 
 
 def test_the_torque_is_followed_and_the_belt_does_not_slide(event):
     found = event.figures()
-    assert found["torque error, RMS"] < 0.05 * 150.0
+    assert found["torque error, RMS"] < 0.06 * 150.0  # most of it in the second after the clutch has closed
+    braking = (event["closed"] > 0.5) & (event.time < 20.0)
+    assert np.sqrt(np.mean((event["tau"] - event["tau_des"])[braking] ** 2)) < 0.025 * 150.0
     assert event["status.macro_slip"].max() == 0.0
     assert np.abs(event["v"] - event["v_des"]).max() < 0.5
     assert found["share recovered"] > 0.6
     assert not math.isnan(sum(found.values()))
+
+
+@pytest.mark.parametrize("kers", [pushbelt, toroidal])
+def test_the_clutch_closes_once_and_what_was_stored_comes_back(kers):
+    event = run_event(kers())
+    changes = np.diff(event["closed"])
+    assert np.sum(changes > 0.0) == 1
+    assert 0.6 < event.figures()["round-trip efficiency"] < 1.0
 
 
 def test_the_clutch_is_open_while_the_car_stands(event):

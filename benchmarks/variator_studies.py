@@ -4,8 +4,8 @@ modes   least damping ratios of `pushbelt_cvt` behind the start, at random opera
 kers    those of the loop of `pushbelt_kers` behind a step of torque, over control.K_theta
 slides  which windows of the full model slip by over 5 %, of which the laws say so (`status.macro_slip`); and how much
 repeats how far the full model is from itself: the held-out runs again, with a load that comes from a fifth nearer and
-        farther, in the errors of `rtcvt check pushbelt_cvt`. Half an hour on two processors, goes on where it was
-        stopped. repeats FOLDER [TABLE]: where to keep the runs; another table of held-out runs
+        farther, in the errors of `rtcvt check pushbelt_cvt`. A quarter of an hour on two processors, goes on where it
+        was stopped. repeats FOLDER [TABLE]: where to keep the runs; another table of held-out runs
 schemes how far the multirate scheme is from the explicit one. schemes FOLDER [TABLE]: runs of the plan `heldout` with
         scheme = "explicit", by rtcvt campaign; table of those with the multirate scheme.
         Only settled states and their fields: branches and transients have forces of their own in both

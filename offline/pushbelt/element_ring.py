@@ -22,10 +22,10 @@ Both bodies are loaded at the same point, the ring's surface: no force or moment
 Held forces. In the multirate scheme (`hybrid`) elements take steps dt and the ring shorter ones h within, under the
 forces of the contacts from the last dt. Chord velocities of elements then belong to a time (dt - h)/2 before those of
 the ring. On a ring that turns with omega this is a normal velocity `lead` omega u.t, lead = (dt - h)/2, which the gap
-rate gets; else the dampers would work on it. Springs are taken ahead by `lead`, f_n = -k g -
-(d + lead k) g', since a force that is held acts late by as much and would bring energy in. Friction that takes all the
-slip of a step out at once excites the ring's axial modes in its own steps: of kappa, half the bound acts at once, and
-the rest as a force m that follows its law by a quarter of the bound in a step (both found by trial),
+rate gets; else the dampers would work on it. Springs are taken ahead by `lead`, f_n = -k g - (d + lead k) g', since a
+force that is held acts late by as much and would bring energy in. Friction that takes all the slip of a step out at
+once excites the ring's axial modes in its own steps: of kappa, half the bound acts at once, and the rest as a force m
+that follows its law by a quarter of the bound in a step (both found by trial),
 
     f_t = m - min(kappa, stop/2) v_t,    m += min(1, stop/(4 rest)) (-rest v_t - m),    rest = kappa - stop/2 > 0
 

@@ -34,7 +34,7 @@ def campaign(
     It is the first of the two steps to a real-time model of the variator: rtcvt reduce makes one from the files.
 
     Plans that come along: [bold]small[/], a dozen runs in a few minutes; [bold]pushbelt_24mm[/], the runs behind the
-    shipped reduced model, one to two hours on two processors; [bold]heldout[/], runs of another seed that tell how
+    shipped reduced model, two to three hours on two processors; [bold]heldout[/], runs of another seed that tell how
     good a reduced model is.
 
     A plan bounds ratio, speed, torque ratio and clamping force, and says how many operating points and transients are

@@ -3,7 +3,7 @@ PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 
-.PHONY: demo test test-slow test-interop lint bench clean
+.PHONY: demo test test-slow test-interop lint attack bench docs dist installed clean
 
 demo: .venv/installed
 	mkdir -p build
@@ -27,12 +27,42 @@ test-interop: .venv/installed
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	rm -rf build/types && mkdir -p build/types/rtcvt
+	ln -s $(CURDIR)/rtcvt/* $(addprefix $(CURDIR)/,fmu hil offline) build/types/rtcvt
+	cd build/types && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml
+
+attack: .venv/installed
+	$(BIN)/python tests/attacks.py
 
 bench: .venv/installed
 	$(BIN)/python -m pytest benchmarks --benchmark-only --benchmark-columns=median,min,max,rounds
 
-.venv/installed: pyproject.toml
+docs: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	rm -rf build/docs build/site && mkdir -p build && cp -r docs build/docs
+	$(BIN)/python -m sphinx -b html -q --fail-on-warning --keep-going build/docs build/site
+	@echo "The site is build/site/index.html."
+
+dist: .venv/installed
+	rm -rf build/dist
+	$(BIN)/python -m build --outdir build/dist .
+
+# the main job from an empty environment outside of the checkout, in a folder with files of the packages' former names
+installed: dist
+	rm -rf build/installed && mkdir -p build/installed
+	$(BIN)/python -m venv build/installed/venv
+	build/installed/venv/bin/python -m pip install --quiet --disable-pip-version-check \
+		"$$(ls $(CURDIR)/build/dist/*.whl)[offline,hil,native]"
+	work=$$(mktemp -d) && cd $$work && touch fmu.py hil.py offline.py && \
+	rtcvt=$(CURDIR)/build/installed/venv/bin/rtcvt && \
+	$$rtcvt check toroidal_kers -o report.html --json check.json && \
+	$$rtcvt export toroidal_kers --figures check.json -o toroidal_kers.fmu && \
+	$$rtcvt run toroidal_kers.fmu --duration 2 -o run.h5 && \
+	$$rtcvt simulate pushbelt_cvt && \
+	$(CURDIR)/build/installed/venv/bin/python -c "import rtcvt; print(rtcvt.load('planetary').simulate())" && \
+	ls -l && rm -r $$work
+
+.venv/installed: pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"

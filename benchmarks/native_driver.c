@@ -1,4 +1,4 @@
-/* Cost of a unit from a host in C, on stdout as JSON: instantiation, fmi2DoStep alone, and the whole cycle of setting
+/* Cost of a unit from a host in C, on stdout as JSON: instantiation, reset, fmi2DoStep alone, and the whole cycle of setting
    the inputs, stepping and getting the outputs. These are timed call by call, so they include a reading of the clock;
    loop_ns is the cycle again, at constant inputs, with the clock read once in BATCH cycles. Counts allocations of the
    process while it steps: the functions of the C library are replaced by counting ones here, for the unit as well
@@ -94,6 +94,7 @@ int main(int argc, char **argv)
     LOAD(fmi2SetReal);
     LOAD(fmi2GetReal);
     LOAD(fmi2DoStep);
+    LOAD(fmi2Reset);
     LOAD(fmi2Terminate);
     LOAD(fmi2FreeInstance);
     const char *guid = argv[2];
@@ -123,6 +124,7 @@ int main(int argc, char **argv)
     fmi2CallbackFunctions callbacks = {log_message, calloc, free, NULL, NULL};
 
     double *creation = calloc((size_t)instances, sizeof *creation);
+    double *reset = calloc((size_t)instances, sizeof *reset);
     for (long i = 0; i < instances; i++) {
         double before = now();
         fmi2Component c = fmi2Instantiate("unit", fmi2CoSimulation, guid, resources, &callbacks, fmi2False, fmi2False);
@@ -130,6 +132,9 @@ int main(int argc, char **argv)
         if (!c) {
             return 3;
         }
+        before = now();
+        fmi2Reset(c);
+        reset[i] = now() - before;
         fmi2FreeInstance(c);
     }
     fmi2Component c = fmi2Instantiate("unit", fmi2CoSimulation, guid, resources, &callbacks, fmi2False, fmi2False);
@@ -177,6 +182,7 @@ int main(int argc, char **argv)
     fmi2FreeInstance(c);
     printf("{");
     print_times("instantiate_ns", creation, instances);
+    print_times("reset_ns", reset, instances);
     print_times("do_step_ns", alone, steps);
     print_times("set_and_get_ns", calls, steps);
     print_times("cycle_ns", cycle, steps);

@@ -5,8 +5,9 @@ schemes      thrust ratio, tension and peaks of both schemes and of half their s
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
 points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
 sensitivity  thrust ratio of OD and LOW over one parameter
-friction     the same over the speed below which friction of the flanks is regularised, coupled and decoupled; and
-             thrust ratio, slip and losses of both schemes at points of the campaign, 2 and 0.1 mm/s
+friction     the same over the speed below which friction of the flanks is regularised, coupled and decoupled
+v_mu         thrust ratio, slip and losses at ten points of the operating range over that speed
+steps        thrust ratio of OD, MED and LOW over the step, both schemes
 threads      cost of dividing work of a few microseconds between two threads
 """
 
@@ -19,12 +20,14 @@ import numpy as np
 from numba import njit, prange, set_num_threads
 from numpy.typing import NDArray
 
-from offline.pushbelt import hybrid
-from offline.pushbelt.hybrid import Frames, Model, State
-from offline.pushbelt.initial import start_state
-from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, boundary_at, load_parameters, sheaves
-from offline.pushbelt.snapshots import snapshots
-from offline.variator.experiment import Run, start_of
+from rtcvt.offline.pushbelt import hybrid
+from rtcvt.offline.pushbelt.hybrid import Frames, Model, State
+from rtcvt.offline.pushbelt.initial import start_state
+from rtcvt.offline.pushbelt.maxwell import Coupled, Decoupled
+from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.runs import start_of
+from rtcvt.offline.pushbelt.schedule import Point
+from rtcvt.offline.pushbelt.snapshots import snapshots
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
@@ -167,8 +170,7 @@ def point(
     i, rpm, xi, F_O = at
     b, s = belt(UNIT)._replace(**(changes or {})), sheaves(UNIT)
     omega_I = rpm * np.pi / 30
-    where = Run("", i, omega_I, xi, F_O, 0.0, 0.0, (), (0.43, 2.5), frames=0, step=0.0)
-    start, M_O = start_of(b, s, where)
+    start, M_O = start_of(b, s, Point(i, omega_I, xi, F_O))
     m = hybrid.model(b, s)
     v = np.hypot(start.u[:, 0], start.u[:, 1]).mean()
     revolution = round(b.N_E * b.t_R / v / PLOT)
@@ -207,15 +209,19 @@ def points() -> None:
 
 
 def friction() -> None:
-    """Thrust ratio of two revolutions, the first 0.3 left out; and points, means over three revolutions after eight."""
+    """Thrust ratio of two revolutions, the first 0.3 left out."""
     for case in ("OD", "LOW"):
         for v_mu in (0.01, 2e-3, 5e-4, 1e-4, 2e-5):
             for coupled in (True, False):
                 m, x, values, revolution = start(case, 0, v_mu=v_mu, compliance=1.0 if coupled else 0.0)
-                m = m._replace(coupled=coupled)
+                m = m._replace(deflection=(Coupled if coupled else Decoupled)(m.sheaves))
                 go("explicit", m, x, values, round(0.3 * revolution))
                 ratios = [thrust_ratio(go("explicit", m, x, values, revolution)) for _ in range(2)]
                 print(f"{case}, {'coupled' if coupled else 'decoupled'}, {1e3 * v_mu:g} mm/s:", np.round(ratios, 3))
+
+
+def v_mu() -> None:
+    """Ten points, multirate scheme, means over three revolutions after four."""
     for at in (
         (0.6, 2000, 0.05, 15e3),
         (1.0, 2000, 0.05, 15e3),
@@ -225,10 +231,30 @@ def friction() -> None:
         (2.0, 4000, 0.4, 20e3),
         (0.6, 4000, -0.2, 12e3),
         (1.6, 900, 0.6, 25e3),
+        (1.8, 1500, 0.5, 20e3),
+        (0.47, 6000, 0.3, 15e3),
     ):
-        for scheme in SCHEMES:
-            for v_mu in (2e-3, 1e-4):
-                point(scheme, at, 1, {"v_mu": v_mu}, 8, 3)
+        for speed in (2e-3, 5e-4, 1e-4, 2e-5):
+            point("multirate", at, 1, {"v_mu": speed}, 4, 3)
+
+
+def steps() -> None:
+    """Thrust ratio of a revolution from one start, and its last third."""
+    for case, row in (("OD", 0), ("MED", 3), ("LOW", 0)):
+        for scheme, number, n_R in (
+            ("explicit", 200, 1),
+            ("explicit", 100, 1),
+            ("multirate", 50, 2),
+            ("multirate", 40, 2),
+        ):
+            m, x, values, revolution = start(case, row)
+            out, done = hybrid.run(m, x, np.broadcast_to(values, (revolution + 1, 7)), number, PLOT / number, n_R=n_R)
+            assert done == revolution
+            late = hybrid.Frames(*[a[2 * revolution // 3 :] for a in out])
+            print(
+                f"{case} {scheme} {1e6 * PLOT / number:g} us: {thrust_ratio(out):.4f}, {thrust_ratio(late):.4f}",
+                flush=True,
+            )
 
 
 def sensitivity() -> None:
@@ -291,5 +317,5 @@ def threads() -> None:
 
 
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, friction, threads)}
+    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, friction, v_mu, steps, threads)}
     studies[sys.argv[1]]()

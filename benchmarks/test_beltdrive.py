@@ -11,10 +11,10 @@ import time
 import numpy as np
 import pytest
 
-from offline.beltdrive import rigid_elements
-from offline.beltdrive.drive import build, simulate
-from offline.beltdrive.motion import Numerics
 from rtcvt.belt.unit import load_belt_unit
+from rtcvt.offline.beltdrive import rigid_elements
+from rtcvt.offline.beltdrive.drive import build, simulate
+from rtcvt.offline.beltdrive.motion import Numerics
 
 CASES = {60: 1e-4, 240: 5e-5}  # elements: step [s]
 END = 0.7

@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from fmpy_host import measure_do_step
 
-from fmu.export import export_python
-from fmu.native.export import compile_unit, export_native, write_sources
+from rtcvt.build import build_any, load_any
+from rtcvt.fmu.export import export_python
+from rtcvt.fmu.native.export import compile_unit, export_native, write_sources
 from rtcvt.kernel import kernel
 from rtcvt.model import Model, Variable
-from rtcvt.pog.system import build_model
-from rtcvt.unitfile import load_unit
+from rtcvt.pog.unit import load_gear_system
 
 H = 1e-3
 BACKENDS = {"native": export_native, "python": export_python}
@@ -35,30 +35,30 @@ NATIVE_CYCLE: dict[str, float] = {}  # what set, step and get of the native unit
 def unpacked(tmp_path_factory):
     """Folder of a unit, by backend and fidelity."""
     folder = tmp_path_factory.mktemp("units")
-    unit = load_unit("toroidal_kers")
+    unit = load_gear_system("toroidal_kers")
     return {(backend, fidelity): Path(fmpy.extract(str(export(unit, fidelity, folder / f"{backend}_{fidelity}.fmu")),
                                                    str(folder / f"{backend}_{fidelity}")))
             for backend, export in BACKENDS.items() for fidelity in ("rigid", "full")}  # fmt: skip
 
 
 @kernel
-def lag_initialise(p, u, x, work):
+def lag_initialise(p, data, u, x, work):
     x[0] = u[0]
     return 0
 
 
 @kernel
-def lag_derivative(t, x, u, p, dx, work):
+def lag_derivative(t, x, u, p, data, dx, work):
     dx[0] = u[0] - x[0]
 
 
 @kernel
-def lag_output(t, x, u, p, y, work):
+def lag_output(t, x, u, p, data, y, work):
     y[0] = x[0]
 
 
 @kernel
-def lag_step(t, h, x, u, p, y, work):
+def lag_step(t, h, x, u, p, data, y, work):
     if not abs(u[0]) < 1e12:
         return 2
     x[0] += h * (u[0] - x[0])
@@ -74,13 +74,13 @@ def lag(tmp_path_factory):
         variables=(Variable("u", "input", 0, "1", "", start=0.0), Variable("y", "output", 0, "1", "")),
         description="",
         fidelity="rigid",
-        states=(("x", "1"),),
-        p=np.zeros(1),
+        states=(Variable("x", "state", 0, "1", "nothing", nominal=1.0),),
+        p=np.zeros(0),
+        data=np.zeros(0),
         n_work=1,
         step_size=H,
         initialise=lag_initialise,
         derivative=lag_derivative,
-        jacobian=lag_derivative,
         output=lag_output,
         step=lag_step,
     )
@@ -117,15 +117,15 @@ def host_in_c(benchmark, driver, library, guid, references, steps, rounds=3, res
     return found
 
 
-def kers_references(fidelity):
-    variables = list(enumerate(build_model(load_unit("toroidal_kers"), fidelity).variables))
+def references_of(unit, fidelity):
+    variables = list(enumerate(build_any(load_any(unit), fidelity).variables))
     inputs = [(k, 0.05 * (v.nominal or 1.0)) for k, v in variables if v.causality == "input"]
     return inputs, [k for k, v in variables if v.causality == "output" and not v.boolean]
 
 
 def report(title, found):
     print(f"\n{title}, clock {found['clock_ns']:.0f} ns:")
-    for what in ("do_step_ns", "set_and_get_ns", "cycle_ns", "loop_ns", "instantiate_ns"):
+    for what in ("do_step_ns", "set_and_get_ns", "cycle_ns", "loop_ns", "instantiate_ns", "reset_ns"):
         print(f"  {what:16}" + "  ".join(f"{key} {value:.0f}" for key, value in found[what].items()))
 
 
@@ -143,10 +143,24 @@ def test_host_in_c(benchmark, driver, unpacked, fidelity, steps=100_000):  # noq
     folder = unpacked["native", fidelity]
     (library,) = (folder / "binaries" / "linux64").iterdir()
     guid = fmpy.read_model_description(str(folder)).guid
-    found = host_in_c(benchmark, driver, library, guid, kers_references(fidelity), steps)
+    found = host_in_c(benchmark, driver, library, guid, references_of("toroidal_kers", fidelity), steps)
     assert found["allocations"] == 0
     NATIVE_CYCLE[fidelity] = found["cycle_ns"]["median"]
     report(f"{fidelity}, host in C, {steps} steps of {H * 1e3:g} ms, no allocation", found)
+
+
+@needs_c
+@pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
+def test_pushbelt_from_the_same_host(benchmark, driver, tmp_path, fidelity, steps=20_000):  # noqa: PT028
+    """Its tables have 7.5 MB, which no instance copies."""
+    unit = load_any("pushbelt_cvt").model_copy(update={"scenario": ()})
+    folder = Path(fmpy.extract(str(export_native(unit, fidelity, tmp_path / "unit.fmu")), str(tmp_path / "unit")))
+    (library,) = (folder / "binaries" / "linux64").iterdir()
+    guid = fmpy.read_model_description(str(folder)).guid
+    inputs, outputs = references_of("pushbelt_cvt", fidelity)
+    found = host_in_c(benchmark, driver, library, guid, ([(k, 0.0) for k, _ in inputs], outputs), steps)
+    assert found["allocations"] == 0
+    report(f"pushbelt_cvt {fidelity}, host in C", found)
 
 
 @needs_c
@@ -159,9 +173,12 @@ def test_python_backend_from_the_same_host(benchmark, driver, unpacked, fidelity
     folder = unpacked["python", fidelity]
     library = next((folder / "binaries" / "linux64").glob("*.so"))
     guid = fmpy.read_model_description(str(folder)).guid
-    env = {**os.environ, "LD_PRELOAD": str(shared), "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    path = (
+        f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # there it finds the environment of this one
+    )
+    env = {**os.environ, "LD_PRELOAD": str(shared), "PATH": path}
     resources = (folder / "resources").as_uri()
-    references = kers_references(fidelity)
+    references = references_of("toroidal_kers", fidelity)
     found = host_in_c(benchmark, driver, library, guid, references, steps, 1, resources, 5, env)
     ratio = found["cycle_ns"]["median"] / NATIVE_CYCLE.get(fidelity, float("nan"))
     benchmark.extra_info["python_over_native"] = ratio

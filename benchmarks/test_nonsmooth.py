@@ -11,9 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from offline.nonsmooth import contact
-from offline.nonsmooth.lcp import fixed_point, newton
-from offline.nonsmooth.lemke import lemke
+from rtcvt.offline.nonsmooth import contact
+from rtcvt.offline.nonsmooth.lcp import fixed_point, newton
+from rtcvt.offline.nonsmooth.lemke import lemke
 
 SIZES = (10, 30, 100, 220)
 WEIGHTS = (0.25, 0.59, 0.09, 0.04, 0.03)

@@ -12,10 +12,10 @@ import time
 import numpy as np
 import pytest
 
-from offline.pushbelt import hybrid
-from offline.pushbelt.initial import start_state
-from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
-from offline.pushbelt.runs import STEPPED
+from rtcvt.offline.pushbelt import hybrid
+from rtcvt.offline.pushbelt.initial import start_state
+from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.runs import stepped
 
 ROUNDS, FRAMES, STEPS, DT = 20, 10, 100, 1e-6
 VARIANTS = {
@@ -39,9 +39,10 @@ def settled(N_E=None, unilateral=True, coupled=True, n_p=1, dt=DT, steps=STEPS, 
     start = start_state(b, sh if coupled else sh._replace(multiplier=0.0), Boundary(*inputs[0]), case.i_r)
     m = hybrid.model(b, sh, unilateral=unilateral, coupled=coupled)
     x = hybrid.state(start.q, start.u, start.q_R, start.u_R, start.s_R, start.s, start.sd, len(sh.A) - 1)
+    go = stepped(scheme, m.ring, dt)
     for _ in range(2):
-        STEPPED[scheme](m, x, inputs, steps, dt, n_p)
-    return STEPPED[scheme], (m, x, inputs, steps, dt, n_p)
+        go(m, x, inputs, steps, dt, n_p)
+    return go, (m, x, inputs, steps, dt, n_p)
 
 
 @pytest.mark.benchmark(timer=time.thread_time)

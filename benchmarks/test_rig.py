@@ -17,12 +17,13 @@ import time
 
 import pytest
 
-from fmu.native.export import export_native
-from hil.can_attachment import can_attachment
-from hil.native.build import available
-from hil.rig import run_rig
-from hil.runner import run
-from rtcvt.unitfile import Scenario, load_unit
+from rtcvt.fmu.native.export import export_native
+from rtcvt.hil.can_attachment import can_attachment
+from rtcvt.hil.native.build import available
+from rtcvt.hil.rig import Rig, run_rig
+from rtcvt.hil.runner import run
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux and a C compiler")
 
@@ -33,7 +34,7 @@ BUSY = "while True:\n    pass"
 
 @pytest.fixture(scope="module")
 def kers(tmp_path_factory):
-    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
+    return export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
 def scenario(seconds, **inputs):
@@ -78,6 +79,22 @@ def test_python_against_native_pacing(benchmark, kers):
     for pacing, turns in once(benchmark, measure).items():
         for figures in turns:
             print(f"\n{pacing}: {timing(figures)}", end="")
+
+
+def test_cost_of_isolation(benchmark, kers):
+    """The unit in a process of its own and in the rig's, interleaved: three turns of each, at 1 kHz."""
+
+    def measure():
+        found = {True: [], False: []}
+        for _ in range(3):
+            for isolated, turns in found.items():
+                rig = Rig(isolated=isolated)
+                turns.append(brief(run_rig(kers, 1e-3, None, scenario(SECONDS / 3), rig).figures))
+        return found
+
+    for isolated, turns in once(benchmark, measure).items():
+        for figures in turns:
+            print(f"\n{'isolated' if isolated else 'together'}: {timing(figures)}", end="")
 
 
 def test_cost_of_recording_and_bus(benchmark, kers, tmp_path):

@@ -12,11 +12,12 @@ import fmpy
 import pytest
 from fmpy_host import measure_do_step
 
-from fmu.export import export_python
 from rtcvt.build import build_any, load_any
-from rtcvt.unitfile import load_unit, shipped_units
+from rtcvt.fmu.export import export_python
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.unitfile import shipped_units
 
-UNITS = tuple(shipped_units())
+UNITS = tuple(shipped_units("gear_system"))
 CASES = [(u, f) for u in UNITS for f in ("rigid", "full")]
 CASES += [(u, f) for u in shipped_units("belt") for f in ("rigid", "hybrid")]
 _python: dict[tuple[str, str], float] = {}
@@ -79,6 +80,6 @@ def test_belt_that_slips(benchmark):
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 def test_fmu_do_step(benchmark, tmp_path, fidelity):
-    path = export_python(load_unit("toroidal_kers"), fidelity, tmp_path / "k.fmu")
+    path = export_python(load_gear_system("toroidal_kers"), fidelity, tmp_path / "k.fmu")
     measure_do_step(benchmark, fmpy.extract(str(path), str(tmp_path / "unit")))
     report(benchmark, "toroidal_kers", fidelity)

@@ -11,8 +11,8 @@ import fmpy
 import pytest
 from fmpy_host import measure_do_step
 
-from fmu.native.export import export_native
 from rtcvt.build import build_any, load_any
+from rtcvt.fmu.native.export import export_native
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.reduced_model import read_reduced
 from rtcvt.variator.unit import load_variator
@@ -33,7 +33,7 @@ def measure(benchmark, model, values):
     for name, value in values.items():
         one.set(name, value)
     one.initialise()
-    arguments = (0.0, 1e-3, one.x, one.u, one.p, one.y, one.work)
+    arguments = (0.0, 1e-3, one.x, one.u, one.p, model.data, one.y, one.work)
     for _ in range(1000):
         model.step(*arguments)
     benchmark(model.step, *arguments)

@@ -21,14 +21,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.parameters import Parameters
-from offline.variator.alignment import USED
-from offline.variator.check import check_heldout
-from offline.variator.driven import RecordedLaws
-from offline.variator.experiment import STEADY, compile_steps, simulate
-from offline.variator.heldout import HeldRun, Passage, Series, condense, read_heldout
 from rtcvt.build import build_any, load_any
 from rtcvt.model import Instance
+from rtcvt.offline.pushbelt.parameters import Parameters
+from rtcvt.offline.pushbelt.runs import compile_steps, simulate
+from rtcvt.offline.pushbelt.schedule import Point
+from rtcvt.offline.pushbelt.windows import STEADY
+from rtcvt.offline.variator.alignment import USED
+from rtcvt.offline.variator.check import check_heldout
+from rtcvt.offline.variator.driven import RecordedLaws
+from rtcvt.offline.variator.heldout import HeldRun, Passage, Series, condense, read_heldout
 from rtcvt.unitfile import parse_table, parse_toml
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.kernels import MACRO
@@ -202,14 +204,15 @@ def repeats(folder: str, table: str | None = None) -> None:
     for name, share in (("nearer", 0.8), ("farther", 1.2)):
         (Path(folder) / name).mkdir(parents=True, exist_ok=True)
         for one in held.runs:
-            run = one.run
-            begin = None if run.begin is None else run.xi + share * (run.begin - run.xi)
+            run, at = one.run, one.run.start
+            assert isinstance(at, Point)
+            begin = None if at.begin is None else at.xi + share * (at.begin - at.xi)
             file = Path(folder) / name / f"{run.name}.h5"
-            wanted.append((file, replace(run, begin=begin), float(one.summary["F_I"][STEADY])))
+            wanted.append((file, replace(run, start=replace(at, begin=begin)), float(one.summary["F_I"][STEADY])))
     compile_steps(parameters, wanted[0][1])
     with ProcessPoolExecutor() as pool:
         pending = {
-            pool.submit(simulate, parameters, run, file, held.unit_file, held.plan, F_I): file
+            pool.submit(simulate, parameters, run, file, held.unit_file, plan=held.plan, F_I=F_I, resume=True): file
             for file, run, F_I in wanted
             if not file.is_file()
         }

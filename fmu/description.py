@@ -1,17 +1,21 @@
 """``modelDescription.xml`` of FMI 2.0 for co-simulation, from a model's variable table.
 
-The value reference of a variable is its place in the table. Parameters are fixed, real inputs and outputs continuous,
-booleans discrete; every output depends on everything, which is what a missing ``dependencies`` means. A unit is
+The value reference of a variable is its place in the table. Parameters are fixed or tunable, real inputs and outputs
+continuous, booleans discrete; what depends on what is derived from the kernels (`rtcvt.fmu.dependencies`). A unit is
 defined once by its exponents of the SI base units; a display unit by ``displayed = factor * value``.
 """
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__, quantity
+from rtcvt.fmu.dependencies import Sets, dependencies
 from rtcvt.model import Model, Variable
 
-__all__ = ["LOG_CATEGORIES", "model_description"]
+__all__ = ["LOG_CATEGORIES", "boolean", "define_units", "model_description"]
+
+KINDS = ("parameter", "input", "output", "state", "derivative")
 
 LOG_CATEGORIES = {
     "logStatusDiscard": "Steps that were refused; the state is as it was.",
@@ -21,7 +25,12 @@ LOG_CATEGORIES = {
 
 
 def model_description(
-    model: Model, identifier: str, guid: str, needs_execution_tool: bool, stop_time: float = 1.0
+    model: Model,
+    identifier: str,
+    guid: str,
+    needs_execution_tool: bool,
+    stop_time: float = 1.0,
+    rows: Sequence[tuple[str, Variable]] | None = None,
 ) -> Element:
     """The ``fmiModelDescription`` element of a model.
 
@@ -37,7 +46,11 @@ def model_description(
         Whether the unit needs a Python with rtcvt where it runs.
     stop_time : float
         End of the default experiment [s].
+    rows : sequence of (str, Variable), optional
+        Kind and row of each variable of the unit, if states and derivatives are among them.
     """
+    if rows is None:
+        rows = [(v.causality, v) for v in model.variables]
     root = Element(
         "fmiModelDescription",
         fmiVersion="2.0",
@@ -53,7 +66,7 @@ def model_description(
         root,
         "CoSimulation",
         modelIdentifier=identifier,
-        needsExecutionTool=_boolean(needs_execution_tool),
+        needsExecutionTool=boolean(needs_execution_tool),
         canHandleVariableCommunicationStepSize="true",
         canInterpolateInputs="false",
         canRunAsynchronuously="false",  # the standard's spelling
@@ -63,30 +76,54 @@ def model_description(
         canSerializeFMUstate="true",
         providesDirectionalDerivative="false",
     )
-    _define_units(SubElement(root, "UnitDefinitions"), model)
+    define_units(SubElement(root, "UnitDefinitions"), [v for _, v in rows])
+    _define_enumerations(root, model.variables)
     categories = SubElement(root, "LogCategories")
     for name, text in LOG_CATEGORIES.items():
         SubElement(categories, "Category", name=name, description=text)
     SubElement(root, "DefaultExperiment", startTime="0.0", stopTime=repr(stop_time), stepSize=repr(model.step_size))
     variables = SubElement(root, "ModelVariables")
-    for reference, variable in enumerate(model.variables):
-        variables.append(_scalar_variable(variable, reference))
-    structure = SubElement(root, "ModelStructure")
-    outputs = [str(k) for k, v in enumerate(model.variables, start=1) if v.causality == "output"]
-    for group in ("Outputs", "InitialUnknowns"):
-        unknowns = SubElement(structure, group)
-        for index in outputs:
-            SubElement(unknowns, "Unknown", index=index)
+    places: dict[str, dict[int, int]] = {kind: {} for kind in KINDS}
+    for reference, (kind, variable) in enumerate(rows):
+        variables.append(_scalar_variable(variable, reference, kind))
+        places[kind][variable.index] = reference + 1
+    for place, derivative in places["derivative"].items():
+        variables[derivative - 1][0].set("derivative", str(places["state"][place]))
+    _write_structure(SubElement(root, "ModelStructure"), model, places)
     return root
 
 
-def _boolean(value: bool) -> str:
+def _write_structure(structure: Element, model: Model, places: Mapping[str, Mapping[int, int]]) -> None:
+    """The unknowns and what they depend on; `places` are indices from 1 by kind and place among those of the kind."""
+    found = dependencies(model)
+    n_x, n_u = len(model.states), len(model.select("input"))
+    firsts = {"state": 0, "input": n_x, "parameter": n_x + n_u}
+    index = {first + place: k for kind, first in firsts.items() for place, k in places[kind].items()}
+
+    def group(name: str, *unknowns: tuple[str, Sets]) -> None:
+        rows = {places[kind][i]: s for kind, sets in unknowns if places[kind] for i, s in enumerate(sets)}
+        if not rows:
+            return
+        parent = SubElement(structure, name)
+        for unknown, depends in sorted(rows.items()):
+            on = " ".join(str(k) for k in sorted(index[i] for i in depends if i in index))
+            SubElement(parent, "Unknown", index=str(unknown), dependencies=on)
+
+    group("Outputs", ("output", found.outputs))
+    group("Derivatives", ("derivative", found.derivatives))
+    group("InitialUnknowns", ("output", found.start_outputs), ("state", found.start_states),
+          ("derivative", found.start_derivatives))  # fmt: skip
+
+
+def boolean(value: bool) -> str:
+    """A truth value as XML has it."""
     return "true" if value else "false"
 
 
-def _define_units(definitions: Element, model: Model) -> None:
+def define_units(definitions: Element, variables: Sequence[Variable]) -> None:
+    """``UnitDefinitions``: the units of these variables, by their exponents of the SI base units."""
     units: dict[str, set[str]] = {}
-    for v in model.variables:
+    for v in variables:
         if v.unit != "1":
             units.setdefault(v.unit, set()).update([v.display_unit] if v.display_unit else [])
     for name, display_units in units.items():
@@ -96,16 +133,36 @@ def _define_units(definitions: Element, model: Model) -> None:
             SubElement(unit, "DisplayUnit", name=display, factor=repr(1.0 / quantity.to_si(f"1 {display}", name)))
 
 
-def _scalar_variable(v: Variable, reference: int) -> Element:
-    variability = {"parameter": "fixed"}.get(v.causality, "discrete" if v.boolean else "continuous")
-    scalar = Element("ScalarVariable", name=v.name, valueReference=str(reference), causality=v.causality,
+def _define_enumerations(root: Element, variables: Sequence[Variable]) -> None:
+    """``TypeDefinitions``: a type for each enumeration, called as its variable."""
+    rows = [v for v in variables if v.choices]
+    if not rows:
+        return
+    definitions = SubElement(root, "TypeDefinitions")
+    for v in rows:
+        kind = SubElement(SubElement(definitions, "SimpleType", name=v.name), "Enumeration")
+        for value, name in enumerate(v.choices):
+            SubElement(kind, "Item", name=name, value=str(value))
+
+
+def _scalar_variable(v: Variable, reference: int, row: str) -> Element:
+    variability = "discrete" if v.boolean else "continuous"
+    if v.causality == "parameter":
+        variability = "tunable" if v.tunable else "fixed"
+    causality = "local" if row in ("state", "derivative") else v.causality
+    scalar = Element("ScalarVariable", name=v.name, valueReference=str(reference), causality=causality,
                      variability=variability, description=v.description)  # fmt: skip
     if v.causality != "input":
         scalar.set("initial", "exact" if v.causality == "parameter" else "calculated")
+    if v.choices:
+        kind = SubElement(scalar, "Enumeration", declaredType=v.name)
+        if v.start is not None:
+            kind.set("start", str(int(v.start)))
+        return scalar
     kind = SubElement(scalar, "Boolean" if v.boolean else "Real")
     if v.boolean:
         if v.start is not None:
-            kind.set("start", _boolean(bool(v.start)))
+            kind.set("start", boolean(bool(v.start)))
         return scalar
     if v.unit != "1":
         kind.set("unit", v.unit)

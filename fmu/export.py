@@ -20,10 +20,11 @@ from tempfile import TemporaryDirectory
 
 from pythonfmu.builder import FmuBuilder
 
-from fmu.slave import SETTINGS, UNIT_FILE, with_start_values
 from rtcvt import __version__
-from rtcvt.build import AnyUnit, build_any, files_beside, speed_flanges
+from rtcvt.build import build_any, files_beside, speed_flanges
 from rtcvt.errors import InputError
+from rtcvt.fmu.slave import SETTINGS, UNIT_FILE, with_start_values
+from rtcvt.kind import Unit
 from rtcvt.model import Fidelity
 from rtcvt.recording import replaced_on_success, require_writable
 
@@ -37,7 +38,7 @@ import sys
 ctypes.pythonapi.Py_IncRef(ctypes.py_object(globals()))  # pythonfmu gives back one reference too many
 
 try:
-    from fmu.slave import UnitSlave
+    from rtcvt.fmu.slave import UnitSlave
 except ImportError as error:
     message = f"this unit needs rtcvt in the Python in {{sys.prefix}} ({{error}}): pip install rtcvt=={version}"
     print(message, file=sys.stderr)
@@ -63,7 +64,7 @@ def require_fmu_name(path: Path) -> None:
 
 
 def export_python(
-    unit: AnyUnit,
+    unit: Unit,
     fidelity: Fidelity,
     path: Path,
     substeps: int | None = None,
@@ -74,8 +75,8 @@ def export_python(
 
     Parameters
     ----------
-    unit : Unit or Part
-        The machine.
+    unit : Unit
+        The machine, of any kind.
     fidelity : {"rigid", "hybrid", "full"}
         Which model of it.
     path : Path

@@ -10,7 +10,7 @@ The shared library of pythonfmu 0.7.0 turns what happens here into FMI as follow
 - An exception: fmi2Fatal, its text in the log. There is no way to fmi2Error.
 - The tool sees messages only if it has turned logging on; those of exceptions are written to stderr as well.
 
-Three of its slips are made good here and in the script (see `fmu.export`).
+Three of its slips are made good here and in the script (see `rtcvt.fmu.export`).
 
 - After an exception it gives back its references to the slave, and again when the instance is freed: `UnitSlave` takes
   them once more before it raises.
@@ -26,6 +26,7 @@ which makes the calls two to four times faster.
 """
 
 import ctypes
+import hashlib
 import json
 import os
 import sys
@@ -39,10 +40,10 @@ from xml.etree.ElementTree import Element
 from pythonfmu.enums import Fmi2Status
 from pythonfmu.fmi2slave import Fmi2Slave
 
-from fmu.description import model_description
 from rtcvt import __version__
 from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.errors import InputError
+from rtcvt.fmu.description import model_description
 from rtcvt.kernel import FAILED
 from rtcvt.model import Model
 
@@ -107,10 +108,13 @@ class UnitSlave(Fmi2Slave):
         self._inputs: dict[int, int] = {}
         self._reals: dict[int, tuple[Any, int]] = {}  # memoryview and place: much faster than indexing the array
         self._booleans: dict[int, tuple[Any, int]] = {}
+        self._choices: dict[int, tuple[Any, int]] = {}  # enumerations, also among the reals
         self._u: Any = self.instance.u.data
         for reference, v in enumerate(self.model.variables):
             places = self._booleans if v.boolean else self._reals
             places[reference] = (self.instance.buffer(v).data, v.index)
+            if v.choices:
+                self._choices[reference] = places[reference]
             if v.causality == "input":
                 self._inputs[reference] = v.index
         scratch = self.model.instantiate()  # the first calls of the kernels compile them or load them from disk
@@ -156,8 +160,16 @@ class UnitSlave(Fmi2Slave):
         """Values of boolean variables."""
         return [bool(value) for value in self._get(self._booleans, vrs)]
 
+    def get_integer(self, vrs: list[int]) -> list[int]:
+        """Values of enumerations."""
+        return [int(value) for value in self._get(self._choices, vrs)]
+
+    def set_integer(self, vrs: list[int], values: list[int]) -> None:
+        """Set enumerations until initialisation is over."""
+        self.set_real(vrs, [float(value) for value in values])
+
     def set_real(self, vrs: list[int], values: list[float]) -> None:
-        """Set inputs, and parameters until initialisation is over."""
+        """Set inputs, and parameters; once initialisation is over, tunable ones only."""
         inputs, u = self._inputs, self._u
         for reference, value in zip(vrs, values, strict=True):
             if reference in inputs:
@@ -180,8 +192,9 @@ class UnitSlave(Fmi2Slave):
                 raise InputError(self.model.name, "value reference", reference, "one of a parameter or a real input")
             name = self.model.variables[reference].name
             if self._running:
-                raise InputError(self.model.name, name, value, "a parameter is fixed when initialisation is over")
-            self.instance.set(name, value)
+                self.instance.tune(name, value)
+            else:
+                self.instance.set(name, value)
         except InputError as error:
             self._fail(error)
 
@@ -203,5 +216,28 @@ class UnitSlave(Fmi2Slave):
         return {"instance": self.instance.get_state(), "running": self._running, "stale": self._stale}
 
     def _set_fmu_state(self, state: dict[str, Any]) -> None:
+        if not state:
+            self._fail(InputError(self.model.name, "serialised state", None, "one of this unit, and whole"))
         self.instance.set_state(state["instance"])
         self._running, self._stale = state["running"], state["stale"]
+
+    @classmethod
+    def _fmu_state_to_bytes(cls, state: dict[str, Any]) -> bytes:
+        text = json.dumps(state).encode()
+        return cls._seal(text) + text
+
+    @classmethod
+    def _fmu_state_from_bytes(cls, data: bytes) -> dict[str, Any]:
+        """The state that this unit has written; of others and damaged ones nothing, which `_set_fmu_state` refuses.
+
+        The library calls this on the class: here there is no slave whose references could be held, see `_fail`.
+        """
+        size = hashlib.sha256().digest_size
+        whole = data[:size] == cls._seal(data[size:])
+        state: dict[str, Any] = json.loads(data[size:]) if whole else {}
+        return state
+
+    @classmethod
+    def _seal(cls, text: bytes) -> bytes:
+        """Hash of a state and of the unit, whose guid is part of the name of its class."""
+        return hashlib.sha256(cls.__name__.encode() + text).digest()

@@ -18,9 +18,9 @@ from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from fmu.native.export import PLATFORMS, write_unit
 from rtcvt import __version__, quantity
 from rtcvt.errors import InputError
+from rtcvt.fmu.native.export import PLATFORMS, write_unit
 from rtcvt.model import Variable
 from rtcvt.recording import replaced_on_success
 from rtcvt.system import CoupledSystem
@@ -58,7 +58,7 @@ def export_ssp(coupled: CoupledSystem, path: Path, platforms: Sequence[str] = ("
     path : Path
         The file to write; it is replaced only by a complete one.
     platforms : sequence of str
-        For which the units are compiled, see `fmu.native.export.PLATFORMS`.
+        For which the units are compiled, see `rtcvt.fmu.native.export.PLATFORMS`.
 
     Returns
     -------
@@ -172,6 +172,9 @@ def _type(parent: Element, prefix: str, v: Variable, value: float | None = None)
     if v.boolean:
         attributes = {} if value is None else {"value": "true" if value else "false"}
         SubElement(parent, _name(f"{prefix}:Boolean"), attributes)
+    elif v.choices:
+        attributes = {"name": v.name} if value is None else {"value": v.choices[int(value)]}
+        SubElement(parent, _name(f"{prefix}:Enumeration"), attributes)
     else:
         attributes = {"unit": v.unit} if value is None else {"value": repr(float(value)), "unit": v.unit}
         SubElement(parent, _name(f"{prefix}:Real"), attributes)

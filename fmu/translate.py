@@ -9,17 +9,18 @@ values, nothing is reordered, so a C compiler that neither contracts nor reassoc
 The subset
 ----------
 Types
-    float64, int64, bool and 1-D float64 arrays. A variable has one type for good, a kernel one type of each parameter
-    and of its result; an integer becomes a float only in arithmetic, comparisons and when stored in an array.
+    float64, int64, bool and 1-D float64 arrays, some of which are constant: their elements are only read. A variable
+    has one type for good, a kernel one type of each parameter and of its result; an integer becomes a float only in
+    arithmetic, comparisons and when stored in an array.
 Statements
     assignment to one name or array element, ``+= -= *= /=``, ``if``/``elif``/``else``,
     ``for NAME in range(...)`` with a literal step, ``break``, ``continue``, ``pass``, ``return``, calls. A loop's
     variable is neither assigned in the loop nor used after it.
 Expressions
-    numbers and numeric globals (``math.pi``, ``np.nan`` and their like included); ``+ - *``, ``/`` (always of floats),
-    ``&`` of integers, negation; a single comparison; ``and``, ``or``, ``not`` of conditions; ``a if c else b``;
-    elements ``a[i]`` with ``0 <= i`` and views ``a[i:j]``; ``int``, ``float``, ``abs``, ``math.sqrt``, ``math.floor``
-    and ``math.ceil``; calls of other kernels with positional arguments.
+    numbers and numeric globals, those of modules and enumerations included (``math.pi``, ``Y.V``); ``+ - *``, ``/``
+    (of floats), ``&`` of integers, negation; a single comparison; ``and``, ``or``, ``not`` of conditions;
+    ``a if c else b``; elements ``a[i]`` with ``0 <= i`` and views ``a[i:j]``; ``int``, ``float``, ``abs``,
+    ``math.sqrt``, ``math.floor`` and ``math.ceil``; calls of other kernels with positional arguments.
 Not in it, among others
     ``//``, ``%`` and ``**``, whose meaning differs between Python and C or between C libraries; ``min`` and ``max``
     (their result with NaN depends on the order); chained comparisons; ``while``; recursion; assignment to a slice;
@@ -35,13 +36,22 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import EnumType
 from types import ModuleType
 from typing import Any
 
 __all__ = ["Function", "Program", "TranslationError", "lower", "print_c", "translate"]
 
-INT, FLOAT, BOOL, ARRAY, NOTHING = "int64", "float64", "bool", "array", "nothing"
-_C_TYPES = {INT: "int64_t ", FLOAT: "double ", BOOL: "bool ", ARRAY: "double *", NOTHING: "void "}
+INT, FLOAT, BOOL, ARRAY, CONSTANTS, NOTHING = "int64", "float64", "bool", "array", "constants", "nothing"
+_ARRAYS = (ARRAY, CONSTANTS)
+_C_TYPES = {
+    INT: "int64_t ",
+    FLOAT: "double ",
+    BOOL: "bool ",
+    ARRAY: "double *",
+    CONSTANTS: "const double *",
+    NOTHING: "void ",
+}
 _WIDTH = 120
 _MOST_INT = 2**63 - 1
 
@@ -277,7 +287,8 @@ def lower(entries: Mapping[str, tuple[Any, Sequence[str]]], prefix: str = "rt_")
     Parameters
     ----------
     entries : mapping of str to (kernel, types)
-        Name in C and types of the parameters of each kernel to start from: ``"float64"``, ``"int64"`` or ``"array"``.
+        Name in C and types of the parameters of each kernel to start from: ``"float64"``, ``"int64"``, ``"array"`` or
+        ``"constants"``, an array that is only read.
     prefix : str
         Of the C names of the kernels that these call, and in capitals of the constants.
 
@@ -439,6 +450,8 @@ class _KernelReader:
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
             item = self.expression(node)
             assert isinstance(item, Item)
+            if item.array.type == CONSTANTS:
+                raise self.error(node, f"'{ast.unparse(node.value)}' is constant")
             return item
         if isinstance(node, ast.Subscript):
             raise self.error(node, "assignment to a slice is not in the subset of kernels")
@@ -495,7 +508,7 @@ class _KernelReader:
     def returned(self, node: ast.Return) -> Return:
         value = None if node.value is None else self.expression(node.value)
         kind = NOTHING if value is None else value.type
-        if kind == ARRAY or (self.result is not None and self.result != kind):
+        if kind in _ARRAYS or (self.result is not None and self.result != kind):
             raise self.error(node, f"a result of type {kind}" + (f" and {self.result} before" if self.result else ""))
         self.result = kind
         return Return(value)
@@ -562,10 +575,15 @@ class _KernelReader:
 
     def on_Attribute(self, node: ast.Attribute) -> Expression:
         if isinstance(node.value, ast.Name):
-            module = self.python.__globals__.get(node.value.id)
-            value = getattr(module, node.attr, None)
-            if isinstance(module, ModuleType) and isinstance(value, int | float):
-                return self.literal(node, value)
+            home = self.python.__globals__.get(node.value.id)
+            value = getattr(home, node.attr, None)
+            if isinstance(home, EnumType) and isinstance(value, int):
+                return self.shared.constant(f"{home.__name__}_{node.attr}", int(value), self.place(node))
+            if isinstance(home, ModuleType) and isinstance(value, int | float):
+                literal = self.literal(node, value)
+                if isinstance(value, bool) or home is math or not math.isfinite(value):
+                    return literal
+                return self.shared.constant(node.attr, value, self.place(node))
         raise self.error(node, self.outside(node))
 
     def on_UnaryOp(self, node: ast.UnaryOp) -> Expression:
@@ -609,14 +627,14 @@ class _KernelReader:
 
     def on_Subscript(self, node: ast.Subscript) -> Expression:
         array = self.expression(node.value)
-        if array.type != ARRAY:
+        if array.type not in _ARRAYS:
             raise self.error(node, f"'{ast.unparse(node.value)}' is {array.type}, not an array")
         if isinstance(node.slice, ast.Slice):
             if node.slice.step is not None:
                 raise self.error(node, "a view has no step")
             if node.slice.upper is not None:
                 self.integer(node.slice.upper)
-            return array if node.slice.lower is None else View(array, self.index(node.slice.lower))
+            return array if node.slice.lower is None else View(array, self.index(node.slice.lower), array.type)
         return Item(array, self.index(node.slice))
 
     def index(self, node: ast.expr) -> Expression:
@@ -756,8 +774,10 @@ def print_c(program: Program, title: str, entries: Sequence[str] = (), static: b
         Whether these are static too, for a file that another one includes.
     """
     parts = [_comment(title), _HEAD]
+    parts_of = (part for f in program.functions.values() for s in f.body for part in walk(s))
+    used = {part.name for part in parts_of if isinstance(part, Global)}  # the end of a view is not
     parts.append("\n".join(f"static const {_C_TYPES[INT if isinstance(v, int) else FLOAT]}{k} = {_number(v)};"
-                           for k, v in program.constants.items()) + "\n")  # fmt: skip
+                           for k, v in program.constants.items() if k in used) + "\n")  # fmt: skip
     for function in program.functions.values():
         own = static or function.name not in entries
         prototype = "" if own else _signature(function) + ";\n\n"

@@ -4,14 +4,15 @@ A receiver takes a message only if its CRC is right and its counter goes on: by 
 A repeated counter is refused; after a larger gap the first message is refused and the next ones are taken (as the
 state machine of AUTOSAR's E2E profile 1). What is refused is counted and changes nothing, so a receiver's time-out
 covers it. Messages of a given database without signals ``CRC`` and ``Alive`` are taken as they come. A value that is
-not finite is not sent, nor is its message: the other side's time-out says that it is missing. A message for which the
-interface has no room, since nobody on the bus acknowledges, is lost and counted. Error and remote frames are no
-messages.
+beyond its signal's range is clamped to it. A value that is not finite is not sent, nor is its message: the other side's
+time-out says that it is missing. Both are counted by signal. A message for which the interface has no room, since
+nobody on the bus acknowledges, is lost and counted. Error and remote frames are no messages.
 """
 
 import errno
 import heapq
 import itertools
+import math
 import random
 import socket
 import time
@@ -23,9 +24,10 @@ from typing import Any
 
 import can
 import numpy as np
-from cantools.database.can import Message
+from cantools.database.can import Message, Signal
 
 from rtcvt.errors import InputError
+from rtcvt.hil.multicast import MulticastBus
 from rtcvt.scenario import Fault
 
 __all__ = ["BUS_ERRORS", "Node", "Quantum", "open_bus", "quantum", "require_usable"]
@@ -42,6 +44,8 @@ KEPT = 2**17  # last round trips and gaps that count
 def open_bus(channel: str) -> can.BusABC:
     """A bus from ``INTERFACE:CHANNEL``, e.g. ``socketcan:can0``, ``udp_multicast:239.74.163.2`` or ``virtual:rig``.
 
+    Of ``udp_multicast`` see `rtcvt.hil.multicast`.
+
     Raises
     ------
     InputError
@@ -50,11 +54,12 @@ def open_bus(channel: str) -> can.BusABC:
     interface, _, name = channel.partition(":")
     if interface not in INTERFACES or not name:
         raise InputError("--can", "", channel, f"INTERFACE:CHANNEL with one of {', '.join(INTERFACES)}")
-    more: dict[str, Any] = {"hop_limit": 0} if interface == "udp_multicast" else {}  # not beyond this machine
     if interface == "socketcan":
         _require_up(name, channel)
     try:
-        return can.Bus(interface=interface, channel=name, **more)
+        return MulticastBus(name) if interface == "udp_multicast" else can.Bus(interface=interface, channel=name)
+    except InputError:
+        raise
     except (*BUS_ERRORS, can.CanInterfaceNotImplementedError, ValueError) as error:
         raise InputError("--can", "", channel, f"an interface that can be opened: {error}") from None
 
@@ -149,6 +154,27 @@ def quantum(message: Message, variables: Mapping[str, str]) -> list[Quantum]:
     ]
 
 
+def reach(signal: Signal) -> tuple[float, float]:
+    """Smallest and largest value that a signal takes: what its bits hold, within the range that its database gives."""
+    if signal.is_float:
+        largest = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(float).max)}[signal.length]
+        first, last = -largest, largest
+    elif signal.is_signed:
+        first, last = -(2.0 ** (signal.length - 1)), _below(2 ** (signal.length - 1))
+    else:
+        first, last = 0.0, _below(2**signal.length)
+    scale, offset = float(signal.conversion.scale), float(signal.conversion.offset)
+    low, high = sorted((first * scale + offset, last * scale + offset))
+    if signal.minimum is None or signal.maximum is None or signal.minimum >= signal.maximum:
+        return low, high
+    return max(low, float(signal.minimum)), min(high, float(signal.maximum))
+
+
+def _below(number: int) -> float:
+    """The largest double that is an integer below a power of two."""
+    return min(float(number - 1), math.nextafter(float(number), 0.0))
+
+
 @dataclass
 class Node:
     """One side of the bus.
@@ -165,6 +191,8 @@ class Node:
         Of kind ``drop``, ``delay``, ``duplicate`` and ``corrupt``.
     present : callable
         Time in the scenario [s], for the faults.
+    rare : set of int
+        Identifiers of received messages that have no cycle.
     """
 
     bus: can.BusABC
@@ -173,17 +201,21 @@ class Node:
     variables: Mapping[str, str]
     faults: Sequence[Fault] = ()
     present: Callable[[], float] = lambda: 0.0
+    rare: frozenset[int] = frozenset()
     counts: Counter[str] = field(default_factory=Counter)
     trips: deque[float] = field(
         default_factory=lambda: deque(maxlen=KEPT)
     )  # [s] from sending a counter to seeing its echo
     gaps: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # [s] between messages that were taken
+    clamped: Counter[str] = field(default_factory=Counter)  # values beyond their range, by signal
+    not_finite: Counter[str] = field(default_factory=Counter)  # values that were not sent, by signal
 
     def __post_init__(self) -> None:
         self._by_id = {m.frame_id: m for m in self.received}
         self._alive: dict[int, int] = {}
         self._next = {m.frame_id: 0 for m in self.sent}
         self._names = {m.frame_id: {s.name for s in m.signals} for m in (*self.sent, *self.received)}
+        self._reach = {(m.frame_id, s.name): reach(s) for m in self.sent for s in m.signals if s.name in self.variables}
         self._sent_at: dict[int, float] = {}
         self._echo = NEVER_SENT
         self._taken_at: dict[int, float] = {}
@@ -212,18 +244,18 @@ class Node:
         """
         now = time.monotonic()
         for message in self.sent:
-            data: dict[str, float] = {}
-            for s in message.signals:
-                name = self.variables.get(s.name)
-                if name is not None:
-                    low = -np.inf if s.minimum is None or s.minimum == s.maximum else s.minimum
-                    high = np.inf if s.maximum is None or s.minimum == s.maximum else s.maximum
-                    data[s.name] = float(min(max(values[name], low), high)) if np.isfinite(values[name]) else np.nan
-                else:
-                    data[s.name] = s.conversion.offset  # 0 on the bus
-            if any(np.isnan(v) for v in data.values()):
+            own = {s.name: values[self.variables[s.name]] for s in message.signals if s.name in self.variables}
+            lost = [name for name, value in own.items() if not math.isfinite(value)]
+            if lost:
+                self.not_finite.update(lost)
                 self.counts["not sent"] += 1
                 continue
+            data = {s.name: float(s.conversion.offset) for s in message.signals if s.name not in own}  # 0 on the bus
+            for name, value in own.items():
+                low, high = self._reach[message.frame_id, name]
+                data[name] = min(max(value, low), high)
+                if data[name] != value:
+                    self.clamped[name] += 1
             names = self._names[message.frame_id]
             if "Alive" in names:
                 alive = self._next[message.frame_id]
@@ -286,10 +318,18 @@ class Node:
             return None
         return message.name if message.is_extended_frame == frame.is_extended_id else None
 
+    def counted(self) -> dict[str, int]:
+        """Messages by what became of them; those that could not be read are the bus's to count."""
+        unreadable = getattr(self.bus, "unreadable", 0)
+        return dict(self.counts) | ({"unreadable": unreadable} if unreadable else {})
+
     def figures(self) -> dict[str, Any]:
-        """``counts`` of messages, ``round_trip_ms`` and ``gap_ms``: median and max, null of none."""
+        """``counts`` of messages, of values ``clamped`` and ``not_finite`` by signal, ``round_trip_ms`` and ``gap_ms``:
+        median and max, null of none."""
         return {
-            "counts": dict(self.counts),
+            "counts": self.counted(),
+            "clamped": dict(self.clamped),
+            "not_finite": dict(self.not_finite),
             "round_trip_ms": _summary(self.trips),
             "gap_ms": _summary(self.gaps),
         }
@@ -314,7 +354,7 @@ class Node:
         sent_at = self._sent_at.pop(int(values.get("Echo", NEVER_SENT)), None)
         if sent_at is not None:
             self.trips.append(now - sent_at)
-        if message.frame_id in self._taken_at:
+        if message.frame_id in self._taken_at and message.frame_id not in self.rare:
             self.gaps.append(now - self._taken_at[message.frame_id])
         self._taken_at[message.frame_id] = now
         self.counts["taken"] += 1

@@ -1,35 +1,42 @@
-"""An FMI 2.0 co-simulation FMU as a function of the step's number.
+"""A co-simulation FMU of FMI 2.0 or 3.0 as a function of the step's number.
 
 Inputs are sampled beforehand and outputs kept, in tables with one row per communication point. The FMU reads and
 writes the rows in place: a step allocates no arrays and calls ``fmi2SetXXX``, ``fmi2DoStep`` and ``fmi2GetXXX`` of the
 library directly, once per type of variable, with arguments made beforehand. That costs 1.3 us per step in all for an
-FMU in C with one input and one output; FMPy's own methods cost 3.9 us.
+FMU in C with one input and one output; FMPy's own methods cost 3.9 us. (Measured with FMI 2.0.)
+
+Of FMI 3.0, event mode and early return are not used: the unit handles its events, and a step that ends early fails.
 """
 
 import ctypes
+import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, suppress
-from ctypes import c_double, c_int, c_size_t, c_void_p
+from ctypes import byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_void_p
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import FMU2Slave, defaultCallbacks, fmi2CallbackFunctions, fmi2CallbackLoggerTYPE
+from fmpy.fmi3 import FMU3Slave, fmi3LogMessageCallback
 from numpy.typing import NDArray
 
-from hil.importer import FUNCTIONS, Fmu
-from hil.loop import Loop, Transfer
 from rtcvt.errors import InputError
+from rtcvt.hil.importer import NUMBERS, Fmu
+from rtcvt.hil.loop import Loop, Transfer
 
 __all__ = ["Slave", "fetch_messages", "quoted", "start", "status_name"]
 
 Array = NDArray[np.float64]
-Call = tuple[str, Callable[[int], int]]  # name, and function of the step's number that returns the fmi2Status
+Call = tuple[str, Callable[[int], int]]  # name, and function of the step's number that returns the status
 
-STATUS = ("fmi2OK", "fmi2Warning", "fmi2Discard", "fmi2Error", "fmi2Fatal", "fmi2Pending")
-OK, WARNING, ERROR, FATAL = 0, 1, 3, 4
+STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
+OK, WARNING, DISCARD, ERROR, FATAL = range(5)
+EARLY, NO_STEP = 100, 101  # what fmi3DoStep says by its flags, see ``native/loop.c``
+LAST_SUCCESSFUL_TIME, TERMINATED = 2, 3  # of fmi2StatusKind
 LOG_LENGTH = 20  # last messages that are kept
 
 
@@ -37,10 +44,10 @@ LOG_LENGTH = 20  # last messages that are kept
 class _Group:
     """Variables of one causality that the same functions set or get, and their values."""
 
-    kind: str  # "Real", "Integer" or "Boolean"
+    kind: str  # a key of `NUMBERS`
     columns: list[int]  # places in the table of all inputs or outputs
     references: NDArray[np.uint32]
-    values: NDArray[Any]  # one row per communication point, contiguous, double or int
+    values: NDArray[Any]  # one row per communication point, contiguous
 
 
 class Slave:
@@ -49,17 +56,20 @@ class Slave:
     Attributes
     ----------
     warnings : int
-        Calls in steps that returned fmi2Warning.
+        Calls in steps that returned fmi2Warning or fmi3Warning.
     failure : str
         Why a step failed; empty if none did.
+    terminated_at : float or None
+        When the unit ended the simulation [s], which is no failure.
     log : deque of str
         The last messages of the FMU.
     """
 
-    def __init__(self, fmu: Fmu, instance: FMU2Slave, u: Array, step: float, log: deque[str]):
+    def __init__(self, fmu: Fmu, instance: FMU2Slave | FMU3Slave, u: Array, step: float, log: deque[str]):
         self.log = log
         self.warnings = 0
         self.failure = ""
+        self.terminated_at: float | None = None
         self._fmu = fmu
         self._instance = instance
         self._status = OK
@@ -68,16 +78,10 @@ class Slave:
         self._shape = len(u), len(fmu.interface.select("output"))
         self._inputs = self._groups("input", u)
         self._outputs = self._groups("output", np.zeros(self._shape))
-        do_step = instance.dll["fmi2DoStep"]
-        time, length, never_back = c_double(), c_double(step), c_int(1)
-
-        def advance(k: int) -> int:
-            time.value = k * step
-            return do_step(self._component, time, length, never_back)
-
         setters = [self._transfer("Set", group) for group in self._inputs]
         getters = [self._transfer("Get", group, following=1) for group in self._outputs]
-        self._calls = [*setters, ("fmi2DoStep", advance), *getters]
+        advance = self._step_of_fmi2() if fmu.fmi == 2 else self._step_of_fmi3()
+        self._calls = [*setters, (f"fmi{fmu.fmi}DoStep", advance), *getters]
 
     @property
     def y(self) -> Array:
@@ -87,8 +91,8 @@ class Slave:
             y[:, group.columns] = group.values
         return y
 
-    def initialise(self, parameters: Mapping[str, float], loop: Loop | None = None) -> None:
-        """Set parameters and the first inputs, initialise and get the first outputs; `loop` may hold messages.
+    def initialise(self, starts: Mapping[str, float | str], loop: Loop | None = None) -> None:
+        """Set start values and the first inputs, initialise and get the first outputs; `loop` may hold messages.
 
         Raises
         ------
@@ -97,11 +101,9 @@ class Slave:
         """
         fmu = self._instance
         try:
-            for name, value in parameters.items():
-                scalar = self._fmu.scalars[name]
-                kind = FUNCTIONS[scalar.type]
-                getattr(fmu, f"set{kind}")([scalar.valueReference], [value if kind == "Real" else int(value)])
-            fmu.setupExperiment(startTime=0.0)
+            self._set(starts)
+            if self._fmu.fmi == 2:
+                fmu.setupExperiment(startTime=0.0)
             fmu.enterInitializationMode()
             self._call_once([self._transfer("Set", group) for group in self._inputs])
             fmu.exitInitializationMode()
@@ -109,36 +111,152 @@ class Slave:
         except FMICallException as error:
             self._status = error.status
             fetch_messages(self.log, loop)
-            message = f"the FMU returned {status_name(error.status)}{quoted(self.log)}"
+            message = f"the FMU returned {status_name(error.status, self._fmu.fmi)}{quoted(self.log)}"
             raise InputError(self._fmu.file, error.function, None, message) from None
 
     def transfers(self, verb: str) -> list[Transfer]:
         """Calls that set all inputs (``"Set"``) or get all outputs (``"Get"``), for a loop in C."""
-        dll, groups = self._instance.dll, self._inputs if verb == "Set" else self._outputs
-        return [Transfer(n := f"fmi2{verb}{g.kind}", g.kind, _address(dll[n]), g.references, g.columns) for g in groups]
+        groups, fmi = self._inputs if verb == "Set" else self._outputs, self._fmu.fmi
+        return [
+            Transfer(n := f"fmi{fmi}{verb}{g.kind}", g.kind, self._address(n), g.references, g.columns) for g in groups
+        ]
+
+    def tunes(self, names: Iterable[str]) -> list[Transfer]:
+        """Calls that set one parameter each, for a loop in C."""
+        found = []
+        for place, name in enumerate(names):
+            kind, reference = self._fmu.kind(name), self._references([name])
+            call = f"fmi{self._fmu.fmi}Set{kind}"
+            found.append(Transfer(f"{call} of {name}", kind, self._address(call), reference, [place]))
+        return found
+
+    def schedule(self, changes: Iterable[tuple[int, str, float]]) -> None:
+        """Have parameters change before steps: (step, name, value), in the order of steps."""
+        due = deque(changes)
+
+        def tune(k: int) -> int:
+            while due and due[0][0] <= k:
+                _, name, value = due.popleft()
+                try:
+                    self._set({name: value})
+                except FMICallException as error:
+                    return int(error.status)
+            return OK
+
+        self._calls.insert(0, (f"fmi{self._fmu.fmi}SetXXX of a parameter", tune))
 
     @property
-    def addresses(self) -> tuple[int, int]:
-        """Addresses of the instance and of its ``fmi2DoStep``."""
-        return cast(int, self._component.value), _address(self._instance.dll["fmi2DoStep"])
+    def addresses(self) -> tuple[int, list[int]]:
+        """Addresses of the instance and of its functions, as `Loop.attach` wants them."""
+        found = [0, 0, 0]
+        of_fmi2 = ("fmi2DoStep", "fmi2GetBooleanStatus", "fmi2GetRealStatus")
+        for place, name in enumerate(of_fmi2 if self._fmu.fmi == 2 else ("fmi3DoStep",)):
+            found[place] = self._address(name)
+        return cast(int, self._component.value), found
 
     def failed(self, status: int) -> None:
-        """Note the fmi2Status of a call that others made and that failed; it decides how the instance is freed."""
+        """Note the status of a call that others made and that failed; it decides how the instance is freed."""
         self._status = status
 
     def step(self, k: int) -> bool:
         """Hand over the inputs of row k, step to point k + 1 and fetch the outputs there; False if that failed."""
         for name, call in self._calls:
             status = call(k)
-            if status != OK:
+            if status != OK and not self._terminated(status, k):
                 if status != WARNING:
                     self._status = status
-                    self.failure = (
-                        f"{name} returned {status_name(status)} at t = {k * self._step:g} s{quoted(self.log)}"
-                    )
+                    what = status_name(status, self._fmu.fmi)
+                    self.failure = f"{name} returned {what} at t = {k * self._step:g} s{quoted(self.log)}"
                     return False
                 self.warnings += 1
+        for group in self._outputs:
+            if not np.isfinite(group.values[k + 1]).all():
+                lost = group.columns[int(np.argmin(np.isfinite(group.values[k + 1])))]
+                name = self._fmu.interface.select("output")[lost].name
+                self.failure = f"output {name} was not finite at t = {k * self._step:g} s{quoted(self.log)}"
+                return False
         return True
+
+    def _set(self, given: Mapping[str, float | str]) -> None:
+        """Set parameters and texts; an array is set whole, its other elements to their start values."""
+        fmu, done = self._fmu, set[str]()
+        for name in given:
+            if name in done:
+                continue
+            kind, names = fmu.kind(name), fmu.elements(name)
+            done.update(names)
+            values: Any
+            if kind == "String":
+                values = (c_char_p * 1)(str(given[name]).encode())
+                address = ctypes.addressof(values)
+            else:
+                number = NUMBERS[fmu.fmi][kind]
+                starts = {n: fmu.interface.variable(n, "parameter").start or 0.0 for n in names}
+                values = np.array([given.get(n, starts[n]) for n in names]).astype(number)
+                address = values.ctypes.data
+            references = self._references(names)
+            call, n = f"fmi{fmu.fmi}Set{kind}", len(names)
+            sizes = [c_size_t(n)] if fmu.fmi == 3 else []
+            status = self._instance.dll[call](
+                self._component, c_void_p(references.ctypes.data), c_size_t(len(references)), c_void_p(address), *sizes
+            )
+            if status not in (OK, WARNING):
+                raise FMICallException(call, status)
+
+    def _step_of_fmi2(self) -> Callable[[int], int]:
+        do_step = self._instance.dll["fmi2DoStep"]
+        time, length, never_back = c_double(), c_double(self._step), c_int(1)
+
+        def advance(k: int) -> int:
+            time.value = k * self._step
+            return cast(int, do_step(self._component, time, length, never_back))
+
+        return advance
+
+    def _step_of_fmi3(self) -> Callable[[int], int]:
+        """Function that makes a step and returns its status; its end may be the simulation's."""
+        do_step = self._instance.dll["fmi3DoStep"]
+        time, length, never_back = c_double(), c_double(self._step), c_bool(True)
+        event, terminated, early, end = c_bool(), c_bool(), c_bool(), c_double()
+        results = byref(event), byref(terminated), byref(early), byref(end)
+
+        def advance(k: int) -> int:
+            begin = time.value = end.value = k * self._step
+            event.value = terminated.value = early.value = False
+            status = cast(int, do_step(self._component, time, length, never_back, *results))
+            if status not in (OK, WARNING):
+                return status
+            if terminated.value:
+                if end.value <= begin:
+                    return NO_STEP
+                self.terminated_at = min(end.value, begin + self._step)
+            return EARLY if early.value and not terminated.value else status
+
+        return advance
+
+    def _address(self, name: str) -> int:
+        return cast(int, ctypes.cast(self._instance.dll[name], c_void_p).value)
+
+    def _references(self, names: Iterable[str]) -> NDArray[np.uint32]:
+        """Value references; in FMI 3.0 the elements of an array have one."""
+        references = [self._fmu.scalars[name].valueReference for name in names]
+        return np.array(references if self._fmu.fmi == 2 else list(dict.fromkeys(references)), dtype=np.uint32)
+
+    def _terminated(self, status: int, k: int) -> bool:
+        """Whether a step that was discarded is the end of the simulation: the unit asked for it, and got on until then.
+
+        A unit of pythonfmu says that it is terminated whenever it refuses a step.
+        """
+        if status != DISCARD or self._fmu.fmi != 2:
+            return False
+        terminated, begin = c_int(), k * self._step
+        end, dll = c_double(begin), self._instance.dll
+        if dll["fmi2GetBooleanStatus"](self._component, TERMINATED, byref(terminated)) != OK or not terminated.value:
+            return False
+        dll["fmi2GetRealStatus"](self._component, LAST_SUCCESSFUL_TIME, byref(end))
+        if end.value > begin:
+            self.terminated_at = min(end.value, begin + self._step)
+        return self.terminated_at is not None
 
     def free(self) -> None:
         """Terminate and free the instance, as far as the standard allows it after a failure."""
@@ -146,43 +264,42 @@ class Slave:
             with suppress(FMICallException):
                 self._instance.terminate()
         if self._status != FATAL:
-            self._instance.fmi2FreeInstance(self._instance.component)
+            getattr(self._instance, f"fmi{self._fmu.fmi}FreeInstance")(self._instance.component)
         _release(self._instance, unload=self._status != FATAL)
 
     def _groups(self, causality: str, values: Array) -> list[_Group]:
         groups = []
-        for kind, number in (("Real", np.float64), ("Integer", np.int32), ("Boolean", np.int32)):
-            rows = self._fmu.interface.select(causality)
-            scalars = [(v.index, s) for v in rows if FUNCTIONS[(s := self._fmu.scalars[v.name]).type] == kind]
-            if scalars:
-                columns = [index for index, _ in scalars]
-                references = np.array([s.valueReference for _, s in scalars], dtype=np.uint32)
+        for kind, number in NUMBERS[self._fmu.fmi].items():
+            rows = [v for v in self._fmu.interface.select(causality) if self._fmu.kind(v.name) == kind]
+            if rows:
+                columns, references = [v.index for v in rows], self._references(v.name for v in rows)
                 groups.append(_Group(kind, columns, references, np.array(values[:, columns], dtype=number, order="C")))
         return groups
 
     def _transfer(self, verb: str, group: _Group, following: int = 0) -> Call:
-        """Function that sets or gets row k (+ `following`) of a group in place and returns the fmi2Status; its name."""
-        name = f"fmi2{verb}{group.kind}"
+        """Function that sets or gets row k (+ `following`) of a group in place and returns the status; its name."""
+        name = f"fmi{self._fmu.fmi}{verb}{group.kind}"
         function, component = self._instance.dll[name], self._component
         references, count = c_void_p(group.references.ctypes.data), c_size_t(len(group.references))
         stride = group.values.strides[0]
+        sizes = (c_size_t(group.values.shape[1]),) if self._fmu.fmi == 3 else ()
         address, first = c_void_p(), group.values.ctypes.data + following * stride
 
         def transfer(k: int) -> int:
             address.value = first + k * stride
-            return function(component, references, count, address)
+            return function(component, references, count, address, *sizes)
 
         return name, transfer
 
     def _call_once(self, calls: list[Call]) -> None:
         for name, call in calls:
-            if (status := call(0)) > WARNING:
+            if (status := call(0)) not in (OK, WARNING):
                 raise FMICallException(name, status)
 
 
 @contextmanager
 def start(
-    fmu: Fmu, parameters: Mapping[str, float], u: Array, step: float, loop: Loop | None = None
+    fmu: Fmu, starts: Mapping[str, float | str], u: Array, step: float, loop: Loop | None = None
 ) -> Iterator[Slave]:
     """An initialised instance, freed on leaving.
 
@@ -190,8 +307,8 @@ def start(
     ----------
     fmu : Fmu
         The extracted FMU.
-    parameters : mapping of str to float
-        Set before initialisation.
+    starts : mapping
+        Values of parameters and texts that are set before initialisation, see `Fmu.starts`.
     u : array, shape (n + 1, n_u)
         Inputs; row k is held during step k.
     step : float
@@ -207,23 +324,26 @@ def start(
     log: deque[str] = deque(maxlen=LOG_LENGTH)
     instance = _load(fmu)
     try:
-        instance.instantiate(callbacks=_callbacks(log, loop), loggingOn=True)  # some say why they fail only then
+        if fmu.fmi == 2:
+            instance.instantiate(callbacks=_callbacks(log, loop), loggingOn=True)  # some say why they fail only then
+        else:
+            _instantiate_fmi3(instance, log, loop)
     except Exception:  # FMPy raises nothing more specific
         _release(instance)
         fetch_messages(log, loop)
         raise InputError(fmu.file, "instantiation", None, f"the FMU refused{quoted(log)}") from None
     slave = Slave(fmu, instance, u, step, log)
     try:
-        slave.initialise(parameters, loop)
+        slave.initialise(starts, loop)
         yield slave
     finally:
         slave.free()
 
 
-def _load(fmu: Fmu) -> FMU2Slave:
+def _load(fmu: Fmu) -> FMU2Slave | FMU3Slave:
     try:
         with chdir("."):  # FMPy stays in the library's folder if loading fails
-            return FMU2Slave(
+            return (FMU2Slave if fmu.fmi == 2 else FMU3Slave)(
                 guid=fmu.description.guid,
                 modelIdentifier=fmu.description.coSimulation.modelIdentifier,
                 unzipDirectory=fmu.folder,
@@ -233,7 +353,7 @@ def _load(fmu: Fmu) -> FMU2Slave:
         raise InputError(fmu.file, fmu.library.name, None, f"the library cannot be used here: {error}") from None
 
 
-def _release(instance: FMU2Slave, unload: bool = True) -> None:
+def _release(instance: FMU2Slave | FMU3Slave, unload: bool = True) -> None:
     """Unload the library; that of pythonfmu has to end a thread before, or frees memory twice when the process ends."""
     with suppress(AttributeError):
         instance.dll["finalizePythonInterpreter"]()
@@ -262,19 +382,43 @@ def _callbacks(log: deque[str], loop: Loop | None) -> fmi2CallbackFunctions:
     return callbacks
 
 
+def _instantiate_fmi3(instance: FMU3Slave, log: deque[str], loop: Loop | None) -> None:
+    """Make the instance; without event mode, early return and intermediate variables."""
+
+    def note(_environment: Any, status: int, _category: bytes, message: bytes) -> None:
+        log.append(f"{status_name(status, 3)}: {(message or b'').decode(errors='replace').strip()}")
+
+    environment = 0
+    if loop is None:
+        instance.logMessage = fmi3LogMessageCallback(note)  # kept as long as the instance
+    else:
+        address, environment = loop.logger
+        instance.logMessage = ctypes.cast(address, fmi3LogMessageCallback)
+    make = instance.dll["fmi3InstantiateCoSimulation"]
+    make.restype = c_void_p
+    resources = str(Path(instance.unzipDirectory) / "resources") + os.sep
+    invisible, logging, event_mode, early_return = c_bool(False), c_bool(True), c_bool(False), c_bool(False)
+    name, token = c_char_p(instance.instanceName.encode()), c_char_p(instance.guid.encode())
+    instance.component = make(
+        name, token, c_char_p(resources.encode()), invisible, logging, event_mode, early_return, c_void_p(),
+        c_size_t(0), c_void_p(environment), instance.logMessage, c_void_p()
+    )  # fmt: skip
+    if not instance.component:
+        raise RuntimeError("no instance")
+
+
 def fetch_messages(log: deque[str], loop: Loop | None) -> None:
     """Append what the logger in C took, if there is one."""
     if loop is not None:
-        log.extend(f"{status_name(status)}: {text}" for status, text in loop.messages)
+        log.extend(f"{status_name(status, loop.settings.fmi)}: {text}" for status, text in loop.messages)
 
 
-def status_name(status: int) -> str:
-    """The name of an fmi2Status."""
-    return STATUS[status] if 0 <= status < len(STATUS) else f"the illegal status {status}"
-
-
-def _address(function: Any) -> int:
-    return cast(int, ctypes.cast(function, c_void_p).value)
+def status_name(status: int, fmi: int = 2) -> str:
+    """The name of a status of FMI 2.0 or 3.0, or what the flags of ``fmi3DoStep`` say."""
+    if fmi == 3 and status in (EARLY, NO_STEP):
+        return "early, which was not allowed" if status == EARLY else "without a step, to end the simulation"
+    known = STATUS[: 6 if fmi == 2 else 5]
+    return f"fmi{fmi}{known[status]}" if 0 <= status < len(known) else f"the illegal status {status}"
 
 
 def quoted(log: Sequence[str]) -> str:

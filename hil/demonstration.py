@@ -1,8 +1,8 @@
 """The KERS torque controller on a CAN bus against the same controller inside the unit.
 
-The variator (`toroidal_variator`) runs on the rig, its controller (`hil.ecu`) in a process of its own; they know each
-other by the bus only. The whole unit (`toroidal_kers`) with the same demand is simulated beside. What differs is stated
-next to what must make it differ:
+The variator (`toroidal_variator`) runs on the rig, its controller (`rtcvt.hil.ecu`) in a process of its own; they know
+each other by the bus only. The whole unit (`toroidal_kers`) with the same demand is simulated beside. What differs is
+stated next to what must make it differ:
 
 - a tilt that is D late is off by at most D max|theta'|; D is the longest round trip, the longest gap between messages
   and two steps, one for each hold;
@@ -11,7 +11,7 @@ next to what must make it differ:
 The torque is that of the tilt's rate, so it is off by what the rate changes in D, and by the jitter of the messages
 divided by the time constant of the actuator.
 
-    python -m hil.demonstration -o FOLDER
+    python -m rtcvt.hil.demonstration -o FOLDER
 
 writes the variator's FMU, the bus's database, the recording ``run.mf4``, the figures ``comparison.json`` and the
 picture ``comparison.png`` to the folder.
@@ -27,20 +27,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.can_attachment import can_attachment, database_text
-from hil.importer import open_fmu
-from hil.plot import draw
-from hil.recorder import read
-from hil.rig import run_rig
 from rtcvt.errors import InputError
+from rtcvt.hil.can_attachment import can_attachment, database_text
+from rtcvt.hil.importer import open_fmu
+from rtcvt.hil.multicast import free_group
+from rtcvt.hil.plot import draw
+from rtcvt.hil.recorder import read
+from rtcvt.hil.rig import run_rig
 from rtcvt.pog.system import build_model
+from rtcvt.pog.unit import load_gear_system
 from rtcvt.recording import Recording, Signal, replaced_on_success
+from rtcvt.scenario import Scenario, get_scenario
 from rtcvt.simulate import simulate
-from rtcvt.unitfile import Scenario, get_scenario, load_unit
 
-__all__ = ["CHANNEL", "DEMAND", "compare", "demonstrate"]
+__all__ = ["DEMAND", "compare", "demonstrate"]
 
-CHANNEL = "udp_multicast:239.74.163.7"
 DEMAND = "0.45 + 1.5*(1 - cos(2*pi*t/4))"  # [N.m], a smooth charge every 4 s
 STEP = 5e-3  # [s]
 TIMEOUT = 0.5  # [s], for a machine that others use too
@@ -59,7 +60,7 @@ def compare(tilt: Array, torque: Array, whole_tilt: Array, whole_torque: Array, 
     h : float
         Step [s].
     bus : mapping
-        Figures of the bus, see `hil.can_attachment`.
+        Figures of the bus, see `rtcvt.hil.can_attachment`.
 
     Returns
     -------
@@ -88,31 +89,34 @@ def compare(tilt: Array, torque: Array, whole_tilt: Array, whole_torque: Array, 
     }
 
 
-def demonstrate(folder: Path, duration: float = 8.0, channel: str = CHANNEL) -> dict[str, Any]:
+def demonstrate(folder: Path, duration: float = 8.0, channel: str | None = None) -> dict[str, Any]:
     """Run the variator and its controller on the bus, write what the module's text names, and return the figures.
+
+    The bus is a multicast group that nobody on this machine uses, unless a channel is given.
 
     Returns
     -------
     dict
-        ``comparison``, see `compare`; ``rig``, see `hil.rig.Report`; ``ecu``, see `hil.ecu`.
+        ``comparison``, see `compare`; ``rig``, see `rtcvt.hil.rig.Report`; ``ecu``, see `rtcvt.hil.ecu`.
 
     Raises
     ------
     InputError
         A channel that cannot be opened, or a controller that does not start.
     """
-    from fmu.native.export import export_native
+    from rtcvt.fmu.native.export import export_native
 
+    channel = channel or f"udp_multicast:{free_group()}"
     folder.mkdir(parents=True, exist_ok=True)
-    scenario = get_scenario(load_unit("toroidal_variator"), "on a bus").model_copy(update={"duration": duration})
+    scenario = get_scenario(load_gear_system("toroidal_variator"), "on a bus").model_copy(update={"duration": duration})
     demanded = Scenario(name="demand", duration=duration, inputs={**scenario.inputs, "control.tau_des": DEMAND})
-    whole = simulate(build_model(load_unit("toroidal_kers"), "rigid"), demanded, STEP)
-    unit = export_native(load_unit("toroidal_variator"), "rigid", folder / "toroidal_variator.fmu")
+    whole = simulate(build_model(load_gear_system("toroidal_kers"), "rigid"), demanded, STEP)
+    unit = export_native(load_gear_system("toroidal_variator"), "rigid", folder / "toroidal_variator.fmu")
     database, said, output = folder / "bus.dbc", folder / "ecu.json", folder / "run.mf4"
     with open_fmu(unit) as fmu, replaced_on_success(database) as temporary:
         temporary.write_text(database_text(fmu, scenario, STEP), encoding="utf-8")
     words = ["toroidal_kers", "--can", channel, "--dbc", str(database), "--demand", DEMAND, "--json", str(said)]
-    ecu = subprocess.Popen([sys.executable, "-m", "hil.ecu", *words], stdout=subprocess.PIPE, text=True)
+    ecu = subprocess.Popen([sys.executable, "-P", "-m", "rtcvt.hil.ecu", *words], stdout=subprocess.PIPE, text=True)
     try:
         assert ecu.stdout is not None
         if ecu.stdout.readline().strip() != "ready":
@@ -143,9 +147,9 @@ def demonstrate(folder: Path, duration: float = 8.0, channel: str = CHANNEL) -> 
 
 def main() -> None:
     """The command line of the module."""
-    parser = argparse.ArgumentParser(prog="python -m hil.demonstration", description="The KERS controller on a bus.")
+    parser = argparse.ArgumentParser(prog="python -m rtcvt.hil.demonstration", description="The controller on a bus.")
     parser.add_argument("-o", "--output", type=Path, default=Path("build/bus"), metavar="FOLDER")
-    parser.add_argument("--can", default=CHANNEL, metavar="CHANNEL", help="that two processes share")
+    parser.add_argument("--can", metavar="CHANNEL", help="that two processes share; default: a free multicast group")
     parser.add_argument("--duration", type=float, default=8.0, metavar="SECONDS")
     given = parser.parse_args()
     try:

@@ -22,10 +22,10 @@ After a gap theta_cmd does not jump, and it does not run away from a tilt that s
 unit fails or is late: it leads the measured tilt by what that moves in `LONGEST`, at most.
 Without messages for the time-out the tilt is held: theta' = 0, and the torque falls to that of friction.
 
-    python -m hil.ecu UNIT --can CHANNEL --dbc FILE --demand EXPRESSION-OF-t --json FILE
+    python -m rtcvt.hil.ecu UNIT --can CHANNEL --dbc FILE --demand EXPRESSION-OF-t --json FILE
 
 At its end, by SIGINT or SIGTERM, it says how the bus did from its side: ``answered`` and ``held`` (messages that it
-sent, the latter for want of anything heard), and the counts, round trip and gaps of `hil.bus.Node.figures`.
+sent, the latter for want of anything heard), and the counts, round trip and gaps of `rtcvt.hil.bus.Node.figures`.
 """
 
 import argparse
@@ -43,15 +43,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.bus import BUS_ERRORS, Node, open_bus, require_usable
-from hil.can_attachment import TIMEOUT, read_database
-from hil.dbc import signal_name
-from hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt import expression
 from rtcvt.errors import InputError
+from rtcvt.hil.bus import BUS_ERRORS, Node, open_bus, require_usable
+from rtcvt.hil.can_attachment import TIMEOUT, read_database
+from rtcvt.hil.dbc import signal_name
+from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.pog.system import build_model, matrices
+from rtcvt.pog.unit import GearSystem, load_gear_system
 from rtcvt.recording import replaced_on_success, require_writable
-from rtcvt.unitfile import Unit, load_unit
 
 __all__ = ["Law", "law_of", "serve"]
 
@@ -109,7 +109,7 @@ class Law:
         return self.command
 
 
-def law_of(unit: Unit, T_a: float) -> Law:
+def law_of(unit: GearSystem, T_a: float) -> Law:
     """The controller for a unit with ``[controller.kers]`` whose tilt a position actuator moves in T_a [s].
 
     Raises
@@ -160,7 +160,7 @@ def serve(
 
 def main() -> None:
     """The command line of the module."""
-    parser = argparse.ArgumentParser(prog="python -m hil.ecu", description="The KERS controller on a CAN bus.")
+    parser = argparse.ArgumentParser(prog="python -m rtcvt.hil.ecu", description="The KERS controller on a CAN bus.")
     parser.add_argument("unit", help="unit file or shipped unit with [controller.kers]")
     parser.add_argument("--can", required=True, metavar="CHANNEL")
     parser.add_argument("--dbc", required=True, type=Path, metavar="FILE")
@@ -173,7 +173,7 @@ def main() -> None:
         signal.signal(number, lambda number, _frame: ending.append(number))
     try:
         require_writable(given.json)
-        unit = load_unit(given.unit)
+        unit = load_gear_system(given.unit)
         law = law_of(unit, given.time_constant)
         database = read_database(given.dbc)
         kers = unit.controller.kers
@@ -185,7 +185,7 @@ def main() -> None:
         received = [m for m in database.messages if m not in sent and set(variables) & set(m.signal_tree)]
         for message in (*sent, *received):
             require_usable(message)
-        parsed = expression.parse(given.demand, {"t"})
+        parsed = expression.parse_signal(given.demand)
         bus = open_bus(given.can)
     except (InputError, ValueError) as error:
         sys.exit(f"error: {error}")

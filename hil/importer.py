@@ -2,14 +2,23 @@
 
 The FMU's variables become rows of the project's variable table, so that a scenario means the same for it as for a
 model. A bare number in a scenario is in the unit of the FMU's variable; an input of type Boolean is true from 0.5 on,
-integers and enumerations are rounded. Strings are left at their start values.
+integers are rounded. Enumerations take the name or the value of an item, nothing else. A string input or parameter
+takes one text for a whole run; outputs that are strings are not read.
+
+An array of FMI 3.0 becomes one variable per element, ``NAME[1]``, ``NAME[2]``, ... or ``NAME[1,1]``, ...; the last
+index runs fastest. Structural parameters keep their start values. Elements of parameters do not change during a run.
+Clocks, variables of a clock and binaries are left alone.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from xml.etree import ElementTree
 
 import fmpy
@@ -18,15 +27,24 @@ from fmpy.model_description import ModelDescription, ModelVariable
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
+from rtcvt.files import require_bounded
+from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
-from rtcvt.scenario import parameter_value, sample_inputs
-from rtcvt.unitfile import Scenario
+from rtcvt.scenario import Scenario, parameter_changes, parameter_value, sample_inputs
 
-__all__ = ["FUNCTIONS", "Fmu", "open_fmu"]
+__all__ = ["NUMBERS", "Fmu", "open_fmu"]
 
 Array = NDArray[np.float64]
 
-FUNCTIONS = {"Real": "Real", "Integer": "Integer", "Enumeration": "Integer", "Boolean": "Boolean"}  # fmi2SetXXX by type
+NUMBERS: dict[int, dict[str, Any]] = {  # what fmi2SetXXX and fmi3SetXXX take, by version and XXX
+    2: {"Real": np.float64, "Integer": np.int32, "Boolean": np.int32},
+    3: {"Float64": np.float64, "Float32": np.float32, "Int8": np.int8, "UInt8": np.uint8, "Int16": np.int16,
+        "UInt16": np.uint16, "Int32": np.int32, "UInt32": np.uint32, "Int64": np.int64, "UInt64": np.uint64,
+        "Boolean": np.bool_},
+}  # fmt: skip
+ENUMERATION = {2: "Integer", 3: "Int64"}
+MOST_ELEMENTS = 100_000  # of an array
+VERSIONS = {"2.0": 2, "3.0": 3}
 
 
 @dataclass(frozen=True)
@@ -38,7 +56,23 @@ class Fmu:
     library: Path
     description: ModelDescription
     interface: VariableTable
-    scalars: dict[str, ModelVariable]  # by name, those of the interface
+    scalars: dict[str, ModelVariable]  # by name, those of the interface, and inputs and parameters that are strings
+
+    @property
+    def fmi(self) -> int:
+        """Version of FMI, 2 or 3."""
+        return VERSIONS[self.description.fmiVersion]
+
+    def kind(self, name: str) -> str:
+        """XXX of the ``fmiSetXXX`` of a variable."""
+        return _kind(self.scalars[name], self.fmi)
+
+    def elements(self, name: str) -> list[str]:
+        """The variable, or all elements of its array."""
+        scalar = self.scalars[name]
+        if not scalar.dimensions:
+            return [name]
+        return [n for n, s in self.scalars.items() if s.valueReference == scalar.valueReference]
 
     @property
     def unit_file(self) -> str:
@@ -62,34 +96,80 @@ class Fmu:
         InputError
             The scenario does not fit the FMU.
         """
-        u = sample_inputs(self.interface, scenario, time)
+        numbers = {name: signal for name, signal in scenario.inputs.items() if name not in self._strings("input")}
+        u = sample_inputs(self.interface, scenario.model_copy(update={"inputs": numbers}), time)
         for v in self.interface.select("input"):
             values = u[:, v.index]
             if v.boolean:
                 values[:] = values >= 0.5
-            elif self.scalars[v.name].type != "Real":
+            elif self._whole(v.name):
                 values[:] = np.rint(values)
-                _require_integer(float(values[np.argmax(np.abs(values))]), f"scenario '{scenario.name}'", v.name)
+                for extreme in (values.min(), values.max()):
+                    self._require_integer(float(extreme), f"scenario '{scenario.name}'", v.name)
         return u
 
-    def parameters(self, values: Mapping[str, float | str], source: str) -> dict[str, float]:
-        """Parameters given as numbers or quantities, in the FMU's units.
+    def starts(self, scenario: Scenario) -> dict[str, float | str]:
+        """Values that are set before initialisation: parameters in the FMU's units, and texts of parameters and inputs.
 
         Raises
         ------
         InputError
-            Unknown parameter, wrong unit, or out of range.
+            Unknown parameter, wrong unit, out of range, or no text for a string.
         """
+        source = f"scenario '{scenario.name}'"
+        texts: dict[str, float | str] = {}
+        for causality, given in (("input", scenario.inputs), ("parameter", scenario.parameters)):
+            for name in self._strings(causality) & given.keys():
+                text = given[name]
+                if not isinstance(text, str):
+                    raise InputError(source, name, text, "one text, which holds for the whole run")
+                texts[name] = text
+        return texts | self._parameters({k: v for k, v in scenario.parameters.items() if k not in texts}, source)
+
+    def parameter_values(self, starts: Mapping[str, float | str]) -> dict[str, float]:
+        """Values of all parameters that are numbers at the start, with those of `starts`."""
+        return {v.name: float(starts.get(v.name, v.start or 0.0)) for v in self.interface.select("parameter")}
+
+    def changes(self, scenario: Scenario, step: float) -> list[tuple[int, Variable, float]]:
+        """Changes of tunable parameters, see `rtcvt.scenario.parameter_changes`.
+
+        Raises
+        ------
+        InputError
+            Unknown or fixed parameter, wrong unit, or out of range.
+        """
+        found = parameter_changes(self.interface, scenario, step)
+        for _, v, value in found:
+            if self._whole(v.name):
+                self._require_integer(value, f"scenario '{scenario.name}'", v.name)
+        return found
+
+    def _whole(self, name: str) -> bool:
+        """Whether the variable is no floating-point number."""
+        return not issubclass(NUMBERS[self.fmi][self.kind(name)], np.floating)
+
+    def _require_integer(self, number: float, source: str, key: str) -> None:
+        """Refuse what the variable's type does not hold; of 64 bits, what a double does not."""
+        kind = NUMBERS[self.fmi][self.kind(key)]
+        bits = 8 * np.dtype(kind).itemsize if kind is not np.bool_ else 1
+        signed = issubclass(kind, np.signedinteger)
+        most = min(2 ** (bits - signed) - 1, 2**53)
+        least = -min(2 ** (bits - 1), 2**53) if signed else 0
+        if number != np.rint(number) or not least <= number <= most:
+            unsigned = "" if signed else " and no sign"
+            raise InputError(source, key, number, f"an integer of {bits} bits{unsigned}")
+
+    def _strings(self, causality: str) -> set[str]:
+        """Names of the inputs or parameters that are strings."""
+        return {name for name, s in self.scalars.items() if s.type == "String" and s.causality == causality}
+
+    def _parameters(self, values: Mapping[str, float | str], source: str) -> dict[str, float]:
         numbers = {}
         for name, value in values.items():
             full, number = parameter_value(self.interface, name, value, source)
-            v = self.interface.variable(full, "parameter")
-            low = -np.inf if v.minimum is None else v.minimum
-            high = np.inf if v.maximum is None else v.maximum
-            if not low <= number <= high:
-                raise InputError(source, name, value, f"a number from {low:g} to {high:g} {v.unit}")
-            if self.scalars[full].type != "Real":
-                _require_integer(number, source, name)
+            self.interface.variable(full, "parameter").checked(number, source, value)
+            if self._whole(full):
+                self._require_integer(number, source, full)
             numbers[full] = number
         return numbers
 
@@ -108,15 +188,18 @@ def open_fmu(path: Path) -> Iterator[Fmu]:
     with TemporaryDirectory(prefix="rtcvt-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         try:
+            require_bounded(path)
             fmpy.extract(str(path), folder)
+        except InputError:
+            raise
         except Exception as error:  # from zipfile, zlib and FMPy
             raise InputError(path.name, "", None, f"not an FMU, which is a zip archive: {error}") from None
         if not (folder / "modelDescription.xml").is_file():
             raise InputError(path.name, "", None, "not an FMU: there is no modelDescription.xml in it")
         try:
             version = ElementTree.parse(folder / "modelDescription.xml").getroot().get("fmiVersion")
-            if version != "2.0":
-                raise InputError(path.name, "fmiVersion", version, "2.0; export the FMU for FMI 2.0")
+            if version not in VERSIONS:
+                raise InputError(path.name, "fmiVersion", version, "2.0 or 3.0; export the FMU for one of them")
             description = fmpy.read_model_description(str(folder), validate=False)
             interface, scalars = _interface(description, path.name)
         except InputError:
@@ -129,13 +212,18 @@ def open_fmu(path: Path) -> Iterator[Fmu]:
 def _library(file: str, folder: Path, description: ModelDescription) -> Path:
     """The library for this platform."""
     if description.coSimulation is None:
-        raise InputError(file, "modelDescription.xml", None, "for model exchange only; export it for co-simulation")
+        only = "model exchange" if description.modelExchange else "scheduled execution"
+        kind = f"FMI {description.fmiVersion} for {only} only"
+        raise InputError(file, "modelDescription.xml", None, f"{kind}; export the unit for co-simulation")
     name = description.coSimulation.modelIdentifier + fmpy.sharedLibraryExtension
-    places = [folder / "binaries" / p / name for p in (fmpy.platform_tuple, fmpy.platform)]
+    names = (fmpy.platform_tuple, fmpy.platform)[: 1 if description.fmiVersion == "3.0" else 2]
+    places = [folder / "binaries" / p / name for p in names]
     found = next((p for p in places if p.is_file()), None)
     if found is None:
         there = sorted(p.name for p in folder.glob("binaries/*")) + sorted(p.name for p in folder.glob("sources"))
-        raise InputError(file, "binaries", ", ".join(there) or None, f"no {fmpy.platform}/{name} for this platform")
+        raise InputError(file, "binaries", ", ".join(there) or None, f"no {names[-1]}/{name} for this platform")
+    if lacking := missing(found):
+        raise InputError(file, found.name, None, f"the library cannot be used here: {lacking}")
     return found
 
 
@@ -144,12 +232,35 @@ def _interface(description: ModelDescription, file: str) -> tuple[VariableTable,
     rows: list[Variable] = []
     scalars: dict[str, ModelVariable] = {}
     count = {"parameter": 0, "input": 0, "output": 0}
-    for scalar in description.modelVariables:
-        if scalar.causality in count and scalar.type in FUNCTIONS:
+    fmi = VERSIONS[description.fmiVersion]
+    for scalar in (s for v in description.modelVariables if not v.clocks for s in _elements(v)):
+        if scalar.causality in count and _kind(scalar, fmi) in NUMBERS[fmi]:
             rows.append(_row(scalar, count[scalar.causality]))
             scalars[scalar.name] = scalar
             count[scalar.causality] += 1
+        elif scalar.type == "String" and not scalar.dimensions and scalar.causality in ("parameter", "input"):
+            scalars[scalar.name] = scalar
     return VariableTable(file, tuple(rows)), scalars
+
+
+def _kind(scalar: ModelVariable, fmi: int) -> str:
+    return ENUMERATION[fmi] if scalar.type == "Enumeration" else str(scalar.type)
+
+
+def _elements(variable: ModelVariable) -> Iterator[ModelVariable]:
+    """The variable, or the elements of its array with their names and start values."""
+    if not variable.dimensions:
+        yield variable
+        return
+    if (count := prod(variable.shape)) > MOST_ELEMENTS:
+        raise InputError("modelDescription.xml", variable.name, count, f"at most {MOST_ELEMENTS} elements")
+    starts = (variable.start or "").split()
+    places = product(*(range(1, n + 1) for n in variable.shape))
+    for k, place in enumerate(places):
+        element = copy(variable)
+        element.name = f"{variable.name}[{','.join(map(str, place))}]"
+        element.start = (starts[k] if len(starts) > 1 else starts[0]) if starts else None
+        yield element
 
 
 def _row(scalar: ModelVariable, index: int) -> Variable:
@@ -160,19 +271,19 @@ def _row(scalar: ModelVariable, index: int) -> Variable:
         return None if text is None else float({"true": 1, "false": 0}.get(text, text))
 
     boolean = scalar.type == "Boolean"
+    items = {i.name: int(i.value) for i in getattr(scalar.declaredType, "items", None) or ()}
+    start = number("start")
     return Variable(
         name=scalar.name,
         causality=scalar.causality,
         index=index,
         unit=scalar.unit or getattr(scalar.declaredType, "unit", None) or "1",
         description=scalar.description or "",
-        start=number("start") or 0.0,
+        start=start if start is not None else float(next(iter(items.values()), 0)),
         minimum=0.0 if boolean else number("min"),
         maximum=1.0 if boolean else number("max"),
         boolean=boolean,
+        tunable=scalar.variability == "tunable" and not scalar.dimensions,
+        choices=tuple(items),
+        numbers=tuple(items.values()),
     )
-
-
-def _require_integer(number: float, source: str, key: str) -> None:
-    if number != round(number) or not -(2**31) <= number < 2**31:
-        raise InputError(source, key, number, "an integer of 32 bits")

@@ -2,36 +2,51 @@
 
 A small HTTP server on the loopback interface, in threads beside the loop: ``/`` is the page, ``/events`` a stream of
 server-sent events, `RATE` a second, ``/command`` takes JSON: ``{"set": input, "value": number}``,
-``{"release": input}``, ``{"fault": name, "on": bool}``. The page reads the loop's newest values and its histograms;
-commands take effect at the next step. Requests under any other name than the loopback's are refused, so no other web
-page reaches it.
+``{"release": input}``, ``{"tune": parameter, "value": number}``, ``{"fault": name, "on": bool}``. The page reads the
+loop's newest values and its histograms; commands take effect at the next step. A value beyond its variable's range is
+refused.
+
+Requests under any other name than the loopback's are refused, so no other web page reaches it; none may show it in a
+frame. Commands need the run's token, which only the address holds that is told at the start: other users of the machine
+can look on.
 """
 
 import json
-import math
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from hil.importer import Fmu
-from hil.loop import Command, Ending, bin_edges
-from hil.rig import LOOP_FAULTS, NEVER, Attachment, Running
 from rtcvt.errors import InputError
+from rtcvt.hil.importer import Fmu
+from rtcvt.hil.loop import Command, Ending, bin_edges
+from rtcvt.hil.rig import LOOP_FAULTS, NEVER, Attachment, Running
 from rtcvt.model import Variable
-from rtcvt.scenario import Fault
-from rtcvt.unitfile import Scenario
+from rtcvt.scenario import Fault, Scenario
 
 __all__ = ["live_page"]
 
 PAGE = Path(__file__).with_name("live.html")
 RATE = 25.0  # [1/s]
 LONGEST_COMMAND = 1000  # [bytes]
+SILENT = 10.0  # [s] after which a request that does not go on is dropped
+MOST_STREAMS = 8  # at a time
 LOCAL = ("127.0.0.1", "localhost")
+HEADERS = {
+    "X-Frame-Options": "DENY",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+POLICY = (
+    "default-src 'none'; connect-src 'self'; script-src 'nonce-{0}'; style-src 'nonce-{0}'; frame-ancestors 'none'; "
+    "base-uri 'none'; form-action 'none'"
+)
 
 
 def live_page(port: int, opened: Callable[[str], None]) -> Callable[[Fmu, Scenario | None, float], Attachment]:
@@ -42,25 +57,25 @@ def live_page(port: int, opened: Callable[[str], None]) -> Callable[[Fmu, Scenar
     port : int
         On which it is served; 0 for any that is free.
     opened : callable
-        Gets the page's address before the first step.
+        Gets the page's address, with the token, before the first step.
     """
 
     def make(fmu: Fmu, scenario: Scenario | None, step: float) -> Attachment:
         del scenario
         faults = _faults(fmu, step)
-        served = [0, 0]
+        served = {"events": 0, "commands": 0, "refused": 0}
 
         @contextmanager
         def prepare(running: Running) -> Iterator[None]:
             ended = threading.Event()
+            token = secrets.token_urlsafe(16)
             try:
-                server = ThreadingHTTPServer((LOCAL[0], port), _handler(running, fmu.file, ended, served))
+                server = _Server((LOCAL[0], port), _Page(running, fmu.file, token, ended, served))
             except OSError as error:
                 raise InputError("--live", "", port, f"a port that is free: {error.strerror}") from None
-            server.daemon_threads = True
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
             thread.start()
-            opened(f"http://{LOCAL[0]}:{server.server_address[1]}/")
+            opened(f"http://{LOCAL[0]}:{server.server_address[1]}/?token={token}")
             try:
                 yield
             finally:
@@ -69,7 +84,8 @@ def live_page(port: int, opened: Callable[[str], None]) -> Callable[[Fmu, Scenar
                 thread.join()
                 server.server_close()
 
-        return Attachment("live", {}, False, prepare, lambda: {"events": served[0], "commands": served[1]}, faults)
+        tunable = frozenset(v.name for v in fmu.interface.select("parameter") if v.tunable)
+        return Attachment("live", {}, False, prepare, lambda: dict(served), faults, tunable)
 
     return make
 
@@ -87,89 +103,179 @@ def _faults(fmu: Fmu, step: float) -> tuple[Fault, ...]:
     return tuple(Fault(start=NEVER, duration=step, **f) for f in made)
 
 
-def _handler(running: Running, name: str, ended: threading.Event, served: list[int]) -> type[BaseHTTPRequestHandler]:
-    page = PAGE.read_bytes()
-    inputs = {v.name: v for v in running.inputs}
-    in_loop = [f for f in running.faults if f.kind in LOOP_FAULTS]
-    places = {f.name: k for k, f in enumerate(in_loop)}
+class _Page:
+    """What the page shows of a run, and what it may ask of it."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if not self._local():
-                return
-            if self.path == "/":
-                self._answer(200, page, "text/html; charset=utf-8")
-            elif self.path == "/events":
-                self._stream()
-            else:
-                self._answer(404)
+    def __init__(self, running: Running, name: str, token: str, ended: threading.Event, served: dict[str, int]):
+        self.running, self.name, self.token, self.ended, self.served = running, name, token, ended, served
+        self.text = PAGE.read_text(encoding="utf-8")
+        self.streams = threading.BoundedSemaphore(MOST_STREAMS)
+        self._inputs = {v.name: v for v in running.inputs}
+        self._places = {f.name: k for k, f in enumerate(f for f in running.faults if f.kind in LOOP_FAULTS)}
+        self._tunable = {v.name: k for k, v in enumerate(running.parameters)}
+        self._by_hand: dict[str, bool] = {}  # faults of messages
 
-        def do_POST(self) -> None:
-            if not self._local():
-                return
-            length = self.headers.get("Content-Length", "")
-            if self.path != "/command" or self.headers.get("Content-Type") != "application/json":
-                self._answer(404)
-            elif not length.isdigit() or int(length) > LONGEST_COMMAND:
-                self._answer(413)
-            else:
-                well = self._obey(self.rfile.read(int(length)))
-                served[1] += well
-                self._answer(204 if well else 400)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: the terminal belongs to the run."""
-
-        def _local(self) -> bool:
-            """Whether the request names this machine: a page from elsewhere cannot make a browser do that."""
-            if self.headers.get("Host", "").rpartition(":")[0] in LOCAL:
-                return True
-            self._answer(403)
+    def obey(self, text: bytes) -> bool:
+        """Do what a command asks, unless it is none."""
+        running = self.running
+        try:
+            asked = json.loads(text)
+        except (ValueError, RecursionError):
             return False
+        match asked:
+            case {"set": str(key), "value": int() | float() as value} if key in self._inputs and _within(
+                value, self._inputs[key]
+            ):
+                return running.loop.command(Command.SET_LIVE, self._inputs[key].index, float(value))
+            case {"release": str(key)} if key in self._inputs:
+                return running.loop.command(Command.RELEASE_LIVE, self._inputs[key].index)
+            case {"tune": str(key), "value": int() | float() as value} if key in self._tunable:
+                return not isinstance(value, bool) and running.tune(self._tunable[key], _finite(value))
+            case {"fault": str(key), "on": bool(on)}:
+                return self._switch(key, on)
+        return False
 
-        def _answer(self, status: int, body: bytes = b"", kind: str = "text/plain") -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def _stream(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Type", "text/event-stream")
-            self.send_header("Cache-Control", "no-store")
-            self.end_headers()
-            try:
-                self._event(_about(running, name), "about")
-                while not ended.wait(1.0 / RATE) and running.loop.state is Ending.RUNNING:
-                    self._event(_present(running))
-                    served[0] += 1
-                self._event({}, "ended")
-            except OSError:  # the page was closed
-                pass
-
-        def _event(self, data: dict[str, Any], kind: str = "message") -> None:
-            self.wfile.write(f"event: {kind}\ndata: {json.dumps(data, allow_nan=False)}\n\n".encode())
-            self.wfile.flush()
-
-        def _obey(self, text: bytes) -> bool:
-            try:
-                asked = json.loads(text)
-            except (ValueError, RecursionError):
+    def _switch(self, name: str, on: bool) -> bool:
+        running = self.running
+        if name in self._places:
+            if not running.loop.command(Command.FAULT_ON if on else Command.FAULT_OFF, self._places[name]):
                 return False
-            match asked:
-                case {"set": str(key), "value": int() | float() as value} if key in inputs and math.isfinite(value):
-                    return running.loop.command(Command.SET_LIVE, inputs[key].index, float(value))
-                case {"release": str(key)} if key in inputs:
-                    return running.loop.command(Command.RELEASE_LIVE, inputs[key].index)
-                case {"fault": str(key), "on": bool(on)} if key in places:
-                    return running.loop.command(Command.FAULT_ON if on else Command.FAULT_OFF, places[key])
-                case {"fault": str(key), "on": bool(on)} if key in running.switches:
-                    running.switches[key](on)
-                    return True
+        elif name in running.switches:
+            running.switches[name](on)
+            self._by_hand[name] = on
+        else:
             return False
+        t = float(running.loop.latest()[0]) * running.step
+        lasting = [f for f in running.switched if f["name"] == name and f["to_s"] is None]
+        for fault in lasting:
+            fault["to_s"] = t
+        if on:
+            running.switched.append({"name": name, "from_s": t, "to_s": None})
+        return True
 
-    return Handler
+    def present(self) -> dict[str, Any]:
+        """What the page shows now."""
+        running = self.running
+        row = running.loop.latest()
+        t, counters = float(row[0]) * running.step, running.loop.counters()
+        acting = [name for name, on in zip(self._places, running.loop.faults_on, strict=True) if on]
+        acting += [f.name for f in running.faults if f.name in running.switches
+                   and self._by_hand.get(f.name, f.start <= t < f.start + f.duration)]  # fmt: skip
+        return {
+            "t": t,
+            "values": [float(v) if np.isfinite(v) else None for v in row[1:]],  # parameters last
+            "faults": acting,
+            "histogram": _octaves(running),
+            "troubles": {name: count for counts in running.troubles for name, count in counts().items()},
+            **{key: counters[key] for key in ("misses", "late", "skipped", "lost", "fallbacks")},
+        }
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = SILENT
+
+    @property
+    def page(self) -> "_Page":
+        return cast(_Server, self.server).page
+
+    def do_GET(self) -> None:
+        if not self._local():
+            return
+        if self.path.partition("?")[0] == "/":
+            nonce = secrets.token_urlsafe(16)
+            text = self.page.text.replace("<style>", f'<style nonce="{nonce}">').replace(
+                "<script>", f'<script nonce="{nonce}">'
+            )
+            self._answer(200, text.encode(), "text/html; charset=utf-8", POLICY.format(nonce))
+        elif self.path == "/events":
+            self._stream()
+        else:
+            self._answer(404)
+
+    def do_POST(self) -> None:
+        if not self._local():
+            return
+        length = self.headers.get("Content-Length", "")
+        if self.path != "/command" or self.headers.get("Content-Type") != "application/json":
+            self._answer(404)
+        elif not (length.isascii() and length.isdigit()) or int(length[:9]) > LONGEST_COMMAND:
+            self._answer(413)
+        elif not secrets.compare_digest(self.headers.get("X-Token", "").encode(), self.page.token.encode()):
+            self.page.served["refused"] += 1
+            self._answer(403)
+        else:
+            well = self.page.obey(self.rfile.read(int(length)))
+            self.page.served["commands" if well else "refused"] += 1
+            self._answer(204 if well else 400)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: the terminal belongs to the run."""
+
+    def _local(self) -> bool:
+        """Whether the request names this machine: a page from elsewhere cannot make a browser do that."""
+        if self.headers.get("Host", "").rpartition(":")[0] in LOCAL:
+            return True
+        self._answer(403)
+        return False
+
+    def _begin(self, status: int, kind: str, policy: str, **more: str) -> None:
+        self.send_response(status)
+        for key, value in {"Content-Type": kind, "Content-Security-Policy": policy, **HEADERS, **more}.items():
+            self.send_header(key, value)
+        self.end_headers()
+
+    def _answer(
+        self, status: int, body: bytes = b"", kind: str = "text/plain", policy: str = "default-src 'none'"
+    ) -> None:
+        self._begin(status, kind, policy, **{"Content-Length": str(len(body))})
+        self.wfile.write(body)
+
+    def _stream(self) -> None:
+        if not self.page.streams.acquire(blocking=False):
+            self._answer(503)
+            return
+        try:
+            self._begin(200, "text/event-stream", "default-src 'none'")
+            self._event(_about(self.page.running, self.page.name), "about")
+            while not self.page.ended.wait(1.0 / RATE) and self.page.running.loop.state is Ending.RUNNING:
+                self._event(self.page.present())
+                self.page.served["events"] += 1
+            self._event({}, "ended")
+        except OSError:  # the page was closed
+            pass
+        finally:
+            self.page.streams.release()
+
+    def _event(self, data: dict[str, Any], kind: str = "message") -> None:
+        self.wfile.write(f"event: {kind}\ndata: {json.dumps(data, allow_nan=False)}\n\n".encode())
+        self.wfile.flush()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], page: _Page):
+        super().__init__(address, _Handler)
+        self.page = page
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing: a request that fails is the client's affair, and the terminal belongs to the run."""
+
+
+def _finite(value: float) -> float:
+    """A number as float; NaN if it is too large for one."""
+    return float(value) if abs(value) <= float(np.finfo(float).max) else np.nan
+
+
+def _within(value: float, v: Variable) -> bool:
+    """Whether a value is a finite number in its variable's range, or an item of its enumeration."""
+    if isinstance(value, bool):
+        return False
+    if v.choices:
+        return value in v.items.values()
+    low = -np.finfo(float).max if v.minimum is None else v.minimum
+    high = np.finfo(float).max if v.maximum is None else v.maximum
+    return bool(low <= value <= high)
 
 
 def _about(running: Running, name: str) -> dict[str, Any]:
@@ -189,19 +295,19 @@ def _about(running: Running, name: str) -> dict[str, Any]:
         "step": running.step,
         "signals": [{"name": v.name, "unit": unit(v)} for v in running.inputs + running.outputs],
         "inputs": inputs,
+        "parameters": [
+            {
+                "name": v.name,
+                "unit": unit(v),
+                "text": v.description,
+                "choices": list(v.items.items()),
+                "low": v.minimum,
+                "high": v.maximum,
+            }
+            for v in running.parameters
+        ],
         "faults": [{"name": f.name, "text": f.name} for f in running.faults if f.kind in LOOP_FAULTS],
         "messages": [{"name": name, "text": name} for name in running.switches],
-    }
-
-
-def _present(running: Running) -> dict[str, Any]:
-    row = running.loop.latest()
-    counters = running.loop.counters()
-    return {
-        "t": float(row[0]) * running.step,
-        "values": [float(v) if np.isfinite(v) else None for v in row[1:]],
-        "histogram": _octaves(running),
-        **{key: counters[key] for key in ("misses", "late", "skipped", "lost", "fallbacks")},
     }
 
 

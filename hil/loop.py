@@ -1,13 +1,17 @@
 """The loop of ``native/loop.c`` from Python: its memory, its rings and what it counted.
 
 Everything that the loop touches is taken here, before it starts, and filled with numbers, so that its pages are there.
-The rings are numpy arrays that both sides see; only their counters go through functions of the library, whose atomic
-loads and stores order the accesses.
+It is one shared mapping, so the loop may run in a process that was forked off, see `rtcvt.hil.host`. The rings are
+numpy arrays that both sides see; only their counters go through functions of the library, whose atomic loads and stores
+order the accesses.
 """
 
 import ctypes
+import mmap
 import os
-from collections.abc import Sequence
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from ctypes import POINTER, Structure, addressof, c_char, c_double, c_int, c_int32, c_int64, c_uint64, c_void_p
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -17,8 +21,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.native.build import library
 from rtcvt.errors import InputError
+from rtcvt.hil.importer import NUMBERS
+from rtcvt.hil.native.build import library
 
 __all__ = [
     "HEAD",
@@ -38,7 +43,7 @@ Array = NDArray[np.float64]
 
 HEAD = 5  # columns of a record before the inputs: step number, time [s], step time [s], lateness [s], flags
 BINS, MESSAGE, MESSAGES, COMMANDS = 640, 512, 20, 4096
-TYPES = {"Real": 0, "Integer": 1, "Boolean": 2}
+TYPES = {key: code for code, key in enumerate((fmi, name) for fmi, names in NUMBERS.items() for name in names)}
 SUPPLY_SECONDS, RECORD_SECONDS = 2.0, 4.0  # what the rings hold
 SMALLEST_RING, LARGEST_RING = 64, 2**18  # [rows]
 
@@ -59,6 +64,8 @@ class Ending(IntEnum):
     STOPPED = 2  # by a signal or by this side
     FAILED = 3  # by the unit
     OVERRUN = 4  # by the policy STOP
+    CRASHED = 5  # its process ended, or was ended since a step did not
+    TERMINATED = 6  # by the unit, which asked for the end of the simulation
 
 
 class Flag(IntEnum):
@@ -89,11 +96,16 @@ class Command(IntEnum):
     RELEASE_LIVE = 2
     FAULT_ON = 3
     FAULT_OFF = 4
+    TUNE = 5
+
+
+class _Change(Structure):
+    _fields_ = [("step", c_int64), ("index", c_int64), ("value", c_double)]
 
 
 class _Transfer(Structure):
     _fields_ = [("type", c_int32), ("call", c_int32), ("function", c_void_p), ("references", c_void_p),
-                ("columns", c_void_p), ("values", c_void_p), ("count", c_int64)]  # fmt: skip
+                ("columns", c_void_p), ("values", c_void_p), ("count", c_int64), ("n_references", c_int64)]  # fmt: skip
 
 
 class _Input(Structure):
@@ -117,18 +129,24 @@ class _Log(Structure):
 
 class _Loop(Structure):
     _fields_ = [
-        ("component", c_void_p), ("do_step", c_void_p), ("sets", c_void_p), ("gets", c_void_p),
+        ("component", c_void_p), ("do_step", c_void_p), ("get_boolean_status", c_void_p),
+        ("get_real_status", c_void_p), ("sets", c_void_p), ("gets", c_void_p),
         ("n_sets", c_int64), ("n_gets", c_int64), ("n_u", c_int64), ("n_y", c_int64),
         ("step", c_double), ("period", c_double), ("n_steps", c_int64), ("spin", c_int64),
         ("policy", c_int32), ("priority", c_int32), ("cpu", c_int32), ("wake", c_int32),
+        ("fmi", c_int32), ("unused", c_int32),
         ("inputs", c_void_p), ("y_fallback", c_void_p), ("faults", c_void_p), ("n_faults", c_int64),
+        ("tunes", c_void_p), ("n_p", c_int64), ("p", c_void_p), ("p_wanted", c_void_p), ("changes", c_void_p),
+        ("n_changes", c_int64), ("changed", c_int64),
         ("supply", c_void_p), ("supply_rows", c_int64), ("records", c_void_p), ("record_rows", c_int64),
         ("u", c_void_p), ("y", c_void_p), ("before", c_void_p), ("y_before", c_void_p), ("latest", c_void_p),
         ("commands", c_void_p),
         *((name, c_int64) for name in ("supplied", "taken", "recorded", "consumed", "ordered", "obeyed", "sequence",
                                        "asked_to_stop", "state", "made", "misses", "late", "skipped", "lost", "starved",
-                                       "fallbacks", "warnings", "status", "failed_call", "signal_number",
-                                       "first_began", "last_ended", "max_step_time", "max_lateness", "max_gap",
+                                       "fallbacks", "warnings", "entered", "status", "failed_call",
+                                       "failed_output", "signal_number", "crash")),
+        ("terminated_at", c_double),
+        *((name, c_int64) for name in ("first_began", "last_ended", "max_step_time", "max_lateness", "max_gap",
                                        "scheduler_error", "affinity_error")),
         ("step_times", c_void_p), ("latenesses", c_void_p), ("thread", c_uint64), ("stack", c_void_p),
         ("random", c_uint64),
@@ -137,10 +155,13 @@ class _Loop(Structure):
 
 @dataclass(frozen=True)
 class Transfer:
-    """One call that sets inputs or gets outputs: address of fmi2SetXXX or fmi2GetXXX, references and columns."""
+    """One call that sets inputs or gets outputs: address of fmiSetXXX or fmiGetXXX, references and columns.
+
+    An array of FMI 3.0 has one reference, and a column for each element.
+    """
 
     name: str
-    type: str  # "Real", "Integer" or "Boolean"
+    type: str  # XXX, a key of `rtcvt.hil.importer.NUMBERS`
     function: int
     references: NDArray[np.uint32]
     columns: Sequence[int]
@@ -166,6 +187,7 @@ class Settings:
     cpu: int = -1  # -1 for any
     spin: float = 200e-6  # [s] of watching the clock before a deadline, at most a quarter of the step
     wake: bool = False  # whether `Loop.wait` is used
+    fmi: int = 2  # version of FMI
 
 
 @dataclass
@@ -182,74 +204,108 @@ class Loop:
         Outputs when the unit gives none; NaN holds the last value.
     faults : sequence of (kind, index, first, last, value)
         Of which steps first <= k < last suffer; outputs follow inputs in `index`.
+    parameters : mapping of str to float
+        Those that may change, and their values at the start.
+    changes : sequence of (step, index, value)
+        Of parameters, before these steps, in their order.
     """
 
     settings: Settings
     inputs: Sequence[Input]
     y_fallback: Array
     faults: Sequence[tuple[FaultKind, int, int, int, float]] = ()
+    parameters: Mapping[str, float] = field(default_factory=dict)
+    changes: Sequence[tuple[int, int, float]] = ()
     _kept: list[Any] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         self._c = _functions()
-        s, n_u, n_y = self.settings, len(self.inputs), len(self.y_fallback)
-        self._loop, self._log, self._lock = _Loop(), _Log(), Lock()
+        s, n_u, n_y, n_p = self.settings, len(self.inputs), len(self.y_fallback), len(self.parameters)
+        self.supply_rows, self.record_rows = _ring(SUPPLY_SECONDS / s.step), _ring(RECORD_SECONDS / s.step)
+        self._loop, self._log, self._lock = _shared(_Loop), _shared(_Log), Lock()
         if self._c.loop_size() != ctypes.sizeof(_Loop):
             raise AssertionError("native/loop.c and hil/loop.py disagree on the memory of a loop")
-        self.supply_rows, self.record_rows = _ring(SUPPLY_SECONDS / s.step), _ring(RECORD_SECONDS / s.step)
-        self._supply, self._records = np.zeros((self.supply_rows, n_u)), np.zeros((self.record_rows, HEAD + n_u + n_y))
+        self._supply = _zeros(self.supply_rows, n_u)
+        self._records = _zeros(self.record_rows, HEAD + n_u + n_y + n_p)
         self._supply[:], self._records[:] = 1.0, 1.0  # a write makes the page
-        self._u, self._y, self._before, self._y_before = (np.zeros(n) for n in (n_u, n_y, n_u, n_y))
-        self._latest, self._copy = np.zeros(1 + n_u + n_y), np.zeros(1 + n_u + n_y)
-        self._histograms = np.zeros((2, BINS), dtype=np.int64)
-        self._inputs, self._faults = (_Input * max(n_u, 1))(), (_Fault * max(len(self.faults), 1))()
-        self._commands = (_Command * COMMANDS)()
+        self._u, self._y, self._before, self._y_before = (_zeros(n) for n in (n_u, n_y, n_u, n_y))
+        self._latest = _zeros(1 + n_u + n_y + n_p)
+        self._p, self._p_wanted = _zeros(n_p), _zeros(n_p)
+        self._p[:], self._p_wanted[:] = list(self.parameters.values()), np.nan
+        self._changes = _shared(_Change * max(len(self.changes), 1))
+        self._histograms = _zeros(2, BINS).view(np.int64)
+        self._inputs, self._faults = _shared(_Input * max(n_u, 1)), _shared(_Fault * max(len(self.faults), 1))
+        self._commands = _shared(_Command * COMMANDS)
         ctypes.memset(self._commands, 1, ctypes.sizeof(self._commands))
         for c, given in zip(self._inputs, self.inputs, strict=False):
             c.from_bus, c.hold, c.fallback = given.timeout is not None, given.hold, given.fallback
             c.timeout = 0 if given.timeout is None else round(given.timeout * 1e9)
         for f, (kind, index, first, last, value) in zip(self._faults, self.faults, strict=False):
             f.kind, f.index, f.first, f.last, f.value = int(kind), index, first, last, value
-        self._fallback = np.array(self.y_fallback, dtype=float)
+        for change, (step, index, value) in zip(self._changes, self.changes, strict=False):
+            change.step, change.index, change.value = step, index, value
+        self._fallback = _zeros(n_y)
+        self._fallback[:] = self.y_fallback
         self.wake_handle = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK) if s.wake else -1
         period = s.step * 1e9
         loop = self._loop
         loop.step, loop.period, loop.n_steps = s.step, period, s.n_steps
         loop.spin = int(min(s.spin * 1e9, period / 4))
         loop.policy, loop.priority, loop.cpu, loop.wake = int(s.policy), s.priority, s.cpu, self.wake_handle
-        loop.n_u, loop.n_y, loop.n_faults = n_u, n_y, len(self.faults)
+        loop.fmi = s.fmi
+        loop.n_u, loop.n_y, loop.n_p = n_u, n_y, n_p
+        loop.n_faults, loop.n_changes = len(self.faults), len(self.changes)
+        loop.terminated_at = np.nan
         loop.supply_rows, loop.record_rows, loop.random = self.supply_rows, self.record_rows, 0x9E3779B97F4A7C15
         for name, array in (("supply", self._supply), ("records", self._records), ("u", self._u), ("y", self._y),
                             ("before", self._before), ("y_before", self._y_before), ("latest", self._latest),
-                            ("y_fallback", self._fallback),
+                            ("y_fallback", self._fallback), ("p", self._p), ("p_wanted", self._p_wanted),
                             ("step_times", self._histograms[0]), ("latenesses", self._histograms[1])):  # fmt: skip
             setattr(loop, name, array.ctypes.data)
         loop.inputs, loop.faults = addressof(self._inputs), addressof(self._faults)
-        loop.commands = addressof(self._commands)
+        loop.commands, loop.changes = addressof(self._commands), addressof(self._changes)
 
     @property
     def logger(self) -> tuple[int, int]:
-        """Addresses of a logger for ``fmi2CallbackFunctions`` and of its ``componentEnvironment``."""
-        return cast(int, ctypes.cast(self._c.loop_log, c_void_p).value), addressof(self._log)
+        """Addresses of a logger for the unit and of its environment."""
+        log = self._c.loop_log if self.settings.fmi == 2 else self._c.loop_log_of_fmi3
+        return cast(int, ctypes.cast(log, c_void_p).value), addressof(self._log)
 
     @property
     def messages(self) -> list[tuple[int, str]]:
-        """The last messages of the unit, with their fmi2Status."""
+        """The last messages of the unit, with their status."""
         count = self._log.count
         places = [i % MESSAGES for i in range(max(0, count - MESSAGES), count)]
         return [(self._log.status[i], self._log.text[i].value.decode(errors="replace").strip()) for i in places]
 
     def attach(
-        self, component: int, do_step: int, sets: Sequence[Transfer], gets: Sequence[Transfer], u: Array, y: Array
-    ) -> None:
-        """The unit: addresses of instance and fmi2DoStep, its calls, its inputs and outputs after initialisation."""
-        self._names = ["fmi2DoStep", *(t.name for t in sets), *(t.name for t in gets)]
+        self, component: int, functions: Sequence[int], sets: Sequence[Transfer], gets: Sequence[Transfer],
+        u: Array, y: Array, tunes: Sequence[Transfer] = ()
+    ) -> None:  # fmt: skip
+        """The unit, initialised.
+
+        Parameters
+        ----------
+        component : int
+            Address of the instance.
+        functions : sequence of int
+            Addresses of its ``fmi2DoStep``, ``fmi2GetBooleanStatus`` and ``fmi2GetRealStatus``, or of ``fmi3DoStep``
+            and nothing.
+        sets, gets : sequence of Transfer
+            Its calls before and after a step.
+        u, y : array
+            Its inputs and outputs.
+        tunes : sequence of Transfer
+            One for each of `parameters`.
+        """
         loop = self._loop
-        loop.component, loop.do_step = component, do_step
+        loop.component = component
+        loop.do_step, loop.get_boolean_status, loop.get_real_status = functions
         loop.n_sets, loop.n_gets = len(sets), len(gets)
         loop.sets, loop.gets = self._transfers(sets, 1), self._transfers(gets, 1 + len(sets))
         self._u[:], self._y[:] = u, y
-        self._latest[1:] = np.concatenate([u, y])
+        loop.tunes = self._transfers(tunes, 1 + len(sets) + len(gets))
+        self._latest[1:] = np.concatenate([u, y, self._p])
 
     def start(self) -> None:
         """Start the thread.
@@ -270,6 +326,41 @@ class Loop:
     def stop(self) -> None:
         """Ask the loop to end before its next step."""
         self._c.loop_stop(self._loop)
+
+    @property
+    def asked_to_stop(self) -> bool:
+        """Whether a signal or this side asked for the end."""
+        return bool(self._loop.asked_to_stop)
+
+    def abandon(self) -> None:
+        """End a loop whose process is gone: outputs at their fall-back, state CRASHED."""
+        self._c.loop_abandon(self._loop, 0)
+
+    def guard(self) -> None:
+        """Let crashes and ``exit()`` of this process end the loop. For good: the process should be the loop's own."""
+        self._c.loop_guard(self._loop)
+
+    @contextmanager
+    def watch_signals(self) -> Iterator[list[str]]:
+        """Let the first SIGINT, SIGTERM or SIGHUP end the loop; a second one acts as usual.
+
+        Yields
+        ------
+        list of str
+            After leaving, the name of the signal that came, whether in time for the loop or not.
+        """
+        came: list[str] = []
+        self._c.loop_watch_signals(self._loop)
+        try:
+            yield came
+        finally:
+            number = self._c.loop_leave_signals()
+            came += [signal.Signals(number).name] if number else []
+
+    @property
+    def entered(self) -> int:
+        """When the unit was called that has not returned, on CLOCK_MONOTONIC [ns], or 0."""
+        return int(self._c.loop_entered(self._loop))
 
     def close(self) -> None:
         """Give the handle of `wait` back."""
@@ -293,15 +384,16 @@ class Loop:
         self._c.loop_supply(self._loop, len(rows))
 
     def take(self) -> Array:
-        """All records since the last call, shape (m, HEAD + n_u + n_y)."""
+        """All records since the last call, shape (m, HEAD + n_u + n_y + n_p)."""
         consumed = self._loop.consumed
         count = self._c.loop_recorded(self._loop) - consumed
+        count = min(max(count, 0), self.record_rows)  # whatever a unit writes to memory that is not its own
         rows = self._records[(consumed + np.arange(count)) % self.record_rows]
         self._c.loop_consume(self._loop, count)
         return rows
 
     def latest(self) -> Array:
-        """Number of steps begun, inputs and outputs now, shape (1 + n_u + n_y,); the array is the caller's."""
+        """Number of steps begun, inputs, outputs and parameters now, shape (1 + n_u + n_y + n_p,); the caller's own."""
         row = np.empty_like(self._latest)
         self._c.loop_latest(self._loop, row.ctypes.data)
         return row
@@ -337,9 +429,29 @@ class Loop:
         return 1e-9 * (self._loop.last_ended - self._loop.first_began)
 
     @property
-    def failure(self) -> tuple[str, int]:
-        """Name of the call that failed and its fmi2Status, once `state` is FAILED."""
-        return self._names[self._loop.failed_call], int(self._loop.status)
+    def failure(self) -> tuple[int, int]:
+        """Number of the call that failed, 0 for the step, then those of `attach`, and its status."""
+        return int(self._loop.failed_call), int(self._loop.status)
+
+    @property
+    def terminated_at(self) -> float | None:
+        """When the unit ended the simulation [s], if `state` is TERMINATED."""
+        return None if np.isnan(self._loop.terminated_at) else float(self._loop.terminated_at)
+
+    @property
+    def faults_on(self) -> list[bool]:
+        """Whether each of `faults` acts now."""
+        return [bool(f.on) for f in self._faults[: len(self.faults)]]
+
+    @property
+    def failed_output(self) -> int | None:
+        """Place of the output that was not finite, if that is why `state` is FAILED."""
+        return int(self._loop.failed_output) - 1 if self._loop.failed_output else None
+
+    @property
+    def crash(self) -> int:
+        """Number of the signal of a crash, 0 of none."""
+        return int(self._loop.crash)
 
     @property
     def signal(self) -> int:
@@ -355,12 +467,25 @@ class Loop:
         block = (_Transfer * max(len(transfers), 1))()
         for place, (c, t) in enumerate(zip(block, transfers, strict=False)):
             columns = np.array(t.columns, dtype=np.int32)
-            values = np.ones(len(columns), dtype=np.float64 if t.type == "Real" else np.int32)
-            c.type, c.call, c.function, c.count = TYPES[t.type], first + place, t.function, len(columns)
+            fmi = self.settings.fmi
+            values = np.ones(len(columns), dtype=NUMBERS[fmi][t.type])
+            c.type, c.call, c.function, c.count = TYPES[fmi, t.type], first + place, t.function, len(columns)
+            c.n_references = len(t.references)
             c.references, c.columns, c.values = t.references.ctypes.data, columns.ctypes.data, values.ctypes.data
             self._kept += [t.references, columns, values]
         self._kept.append(block)
         return addressof(block)
+
+
+def _shared(kind: Any) -> Any:
+    """A structure or array of ctypes in memory that processes share, filled with zeros."""
+    return kind.from_buffer(mmap.mmap(-1, ctypes.sizeof(kind)))
+
+
+def _zeros(*shape: int) -> Array:
+    """An array in memory that processes share."""
+    count = int(np.prod(shape))
+    return np.frombuffer(mmap.mmap(-1, max(8 * count, 1)), dtype=np.float64, count=count).reshape(shape)
 
 
 def bin_edges() -> Array:
@@ -378,11 +503,13 @@ def _functions() -> Any:
     pointer = POINTER(_Loop)
     for name, result, *arguments in (
         ("loop_start", c_int), ("loop_join", None), ("loop_stop", None), ("loop_state", c_int64),
-        ("loop_recorded", c_int64), ("loop_consume", None, c_int64), ("loop_taken", c_int64),
+        ("loop_abandon", None, c_int64), ("loop_guard", None), ("loop_watch_signals", None),
+        ("loop_entered", c_int64), ("loop_recorded", c_int64), ("loop_consume", None, c_int64), ("loop_taken", c_int64),
         ("loop_supply", None, c_int64), ("loop_latest", None, c_void_p),
         ("loop_command", c_int, c_int64, c_int64, c_double, c_int64),
     ):  # fmt: skip
         function = getattr(c, name)
         function.restype, function.argtypes = result, [pointer, *arguments]
     c.loop_size.restype = c_int64
+    c.loop_leave_signals.restype = c_int
     return c

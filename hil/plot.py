@@ -1,17 +1,38 @@
-"""A recording as a picture: signals over time, one diagram for each unit."""
+"""A recording as a picture: signals over time in panels.
 
-from collections.abc import Sequence
+Signals of one unit share a panel, those without a unit have one each, since they have nothing in common; what is only
+0 or 1 stands in a panel of bars. A field, NAME[1] to NAME[n], is a map over place and time. A panel has `MOST` lines,
+each in a colour of its own; more go into the next panel. Where a recording says that a fault was injected
+(`flags`, 4), the time is shaded.
+"""
+
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, near
 from rtcvt.recording import Recording, replaced_on_success
 
-__all__ = ["draw"]
+__all__ = ["MOST", "PICTURES", "draw", "draw_on", "panels", "require_picture", "save"]
 
 PICTURES = (".png", ".svg", ".pdf")
 POINTS = 4000  # columns of a diagram: longer signals show the range in each
+MOST = 10  # lines of a panel
+COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b83280", "#6b7a12", "#4a5568", "#d9a400")
+FAULT, _AMBER = 4, "#f6c177"  # bit of `flags`: a fault is injected
+_FIELD = re.compile(r"(.+)\[(\d+)\]")
+_CELLS = 8  # a field has as many at least
+
+
+class Panel(NamedTuple):
+    """What a panel shows: lines of one unit, bars of truth values, or a map of a field."""
+
+    kind: str  # "lines", "bars" or "map"
+    label: str
+    names: list[str]
 
 
 def draw(recording: Recording, path: Path, names: Sequence[str] | None = None, title: str = "") -> None:
@@ -35,28 +56,126 @@ def draw(recording: Recording, path: Path, names: Sequence[str] | None = None, t
     """
     from matplotlib.figure import Figure
 
+    require_picture(path)
+    save(draw_on(Figure, recording, names, title)[0].figure, path)
+
+
+def require_picture(path: Path) -> None:
+    """Refuse a name of another kind of file."""
     if path.suffix.lower() not in PICTURES:
         raise InputError("output", "", str(path), f"a name that ends in {', '.join(PICTURES)}")
-    for name in names or ():
-        if name not in recording.signals:
-            raise InputError("--signal", "", name, f"one of {', '.join(recording.signals)}")
-    if not len(recording.time) or not recording.signals:
-        raise InputError("recording", "", title, "one that holds samples")
-    units: dict[str, list[str]] = {}
-    for name in names or recording.signals:
-        units.setdefault(recording.signals[name].unit, []).append(name)
-    figure = Figure(figsize=(10, 2.2 * len(units) + 0.8), layout="constrained")
-    axes = figure.subplots(len(units), 1, sharex=True, squeeze=False)[:, 0]
-    for ax, (unit, group) in zip(axes, units.items(), strict=True):
-        for name in group:
-            ax.plot(*_thinned(recording.time, recording.signals[name].values), label=name, linewidth=0.9)
-        ax.set_ylabel("" if unit == "1" else unit)
-        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False)
-        ax.grid(True, linewidth=0.3)
-    axes[-1].set_xlabel("time [s]")
-    figure.suptitle(title)
+
+
+def save(figure: Any, path: Path) -> None:
+    """Write a figure; a name that is not a picture's is refused with an InputError."""
+    require_picture(path)
     with replaced_on_success(path) as temporary:
         figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=110)
+
+
+def panels(recording: Recording, names: Sequence[str] | None = None) -> list[Panel]:
+    """The panels of a recording's signals, in the order in which they are drawn."""
+    units: dict[str, list[str]] = {}
+    plain: list[Panel] = []
+    bars: list[str] = []
+    fields: dict[str, list[str]] = {}
+    for name in names or recording.signals:
+        signal, cell = recording.signals[name], _FIELD.fullmatch(name)
+        if cell is not None:
+            fields.setdefault(cell[1], []).append(name)
+        elif signal.unit != "1":
+            units.setdefault(signal.unit, []).append(name)
+        elif np.isin(signal.values, (0.0, 1.0)).all() and name.startswith(("status", "control.", "flags")):
+            bars.append(name)
+        else:
+            plain.append(Panel("lines", name, [name]))
+    for stem, cells in list(fields.items()):
+        if len(cells) < _CELLS:
+            units.setdefault(recording.signals[cells[0]].unit, []).extend(fields.pop(stem))
+    found = [
+        Panel("lines", unit, group[k : k + MOST]) for unit, group in units.items() for k in range(0, len(group), MOST)
+    ]
+    found += plain + ([Panel("bars", "", bars)] if bars else [])
+    number = {name: int(name[name.rindex("[") + 1 : -1]) for cells in fields.values() for name in cells}
+    return found + [Panel("map", stem, sorted(cells, key=number.__getitem__)) for stem, cells in fields.items()]
+
+
+def draw_on(
+    new: Callable[..., Any], recording: Recording, names: Sequence[str] | None = None, title: str = ""
+) -> Sequence[Any]:
+    """Draw signals on a figure that `new` makes, as `draw` says; returns the axes."""
+    for name in names or ():
+        if name not in recording.signals:
+            raise InputError("--signal", "", name, f"one of the signals{near(name, recording.signals)}")
+    if not len(recording.time) or not recording.signals:
+        raise InputError("recording", "", title, "one that holds samples")
+    shown = panels(recording, names)
+    heights = [1.1 if len(p.names) == 1 else 0.25 * len(p.names) + 0.4 if p.kind == "bars" else 2.2 for p in shown]
+    figure = new(figsize=(11, sum(heights) + 0.9), layout="constrained")
+    axes: Sequence[Any] = figure.subplots(len(shown), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    faults = _faults(recording)
+    for ax, panel in zip(axes, shown, strict=True):
+        _DRAWN[panel.kind](ax, recording, panel)
+        for begin, end in faults if panel.kind != "map" else ():
+            ax.axvspan(begin, end, color=_AMBER, alpha=0.35, lw=0, zorder=0)
+    if faults:
+        axes[0].set_title("shaded: a fault is injected", loc="right", fontsize="small", color="#8a5a00")
+    axes[-1].set_xlabel("time [s]")
+    figure.suptitle(title)
+    return axes
+
+
+def _lines(ax: Any, recording: Recording, panel: Panel) -> None:
+    single = len(panel.names) == 1
+    for name, colour in zip(panel.names, COLOURS, strict=False):
+        ax.plot(*_thinned(recording.time, recording.signals[name].values), label=name, color=colour, linewidth=0.9)
+    unit = recording.signals[panel.names[0]].unit
+    ax.set_ylabel("" if unit == "1" else unit)
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0 if not single else 1.1), fontsize="small", frameon=False)
+    ax.grid(True, linewidth=0.3)
+
+
+def _bars(ax: Any, recording: Recording, panel: Panel) -> None:
+    for row, (name, colour) in enumerate(zip(panel.names, COLOURS * len(panel.names), strict=False)):
+        for begin, end in _spans(recording.time, recording.signals[name].values > 0.0):
+            ax.barh(row, end - begin, left=begin, height=0.7, color=colour)
+    ax.set_yticks(range(len(panel.names)), panel.names, fontsize="small")
+    ax.yaxis.tick_right()
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(panel.names) - 0.5, -0.5)
+    ax.grid(True, axis="x", linewidth=0.3)
+
+
+def _map(ax: Any, recording: Recording, panel: Panel) -> None:
+    stride, n = -(-len(recording.time) // 1000), len(panel.names)
+    values = np.stack([recording.signals[name].values[::stride] for name in panel.names])
+    low, high = (float(v) for v in np.percentile(values, (0.1, 99.9)))
+    signed = low < -0.02 * abs(high)
+    most = max(abs(low), abs(high)) or 1.0
+    image = ax.imshow(
+        values, aspect="auto", origin="lower", extent=(recording.time[0], recording.time[-1], 0.5, n + 0.5),
+        cmap="RdBu_r" if signed else "viridis", vmin=-most if signed else min(low, 0.0), vmax=most if signed else high,
+        interpolation="nearest",
+    )  # fmt: skip
+    ax.set_ylabel("cell")
+    ax.set_title(panel.label, loc="left", fontsize="small")
+    ax.figure.colorbar(image, ax=ax, label=recording.signals[panel.names[0]].unit, pad=0.01)
+
+
+_DRAWN: dict[str, Callable[[Any, Recording, Panel], None]] = {"lines": _lines, "bars": _bars, "map": _map}
+
+
+def _faults(recording: Recording) -> list[tuple[float, float]]:
+    """When faults were injected."""
+    flags = recording.signals.get("flags")
+    return [] if flags is None else _spans(recording.time, flags.values.astype(np.int64) & FAULT > 0)
+
+
+def _spans(time: np.ndarray, on: np.ndarray) -> list[tuple[float, float]]:
+    """Begin and end of the stretches in which `on` holds; a value holds until the next."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], on, [False]]).astype(np.int8)))
+    later = np.append(time, time[-1])
+    return [(float(later[a]), float(later[b])) for a, b in edges.reshape(-1, 2)]
 
 
 def _thinned(time: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

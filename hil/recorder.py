@@ -1,14 +1,22 @@
 """Recordings that grow while a run goes on: HDF5 as in `rtcvt.recording`, or ASAM MDF 4; the suffix decides.
 
 A recording grows under the name ``NAME.part.SUFFIX`` and gets its own name when it is finished, so what a killed run
-leaves can be told from a complete one and can be read like it. What was appended more than one append ago is on disk
-whatever happens:
+leaves can be told from a complete one and can be read like it; a new run keeps it as ``NAME.part-1.SUFFIX``. While it
+grows it is locked against a second writer.
+
+A process of its own writes it: HDF5 does not survive a write that fails (quota, limit, full or lost disk), and no disk
+that stalls may hold up the rig. It goes on until it has written what it was given, also if the rig is killed.
 
 - HDF5 is written in its SWMR mode, in which the file can be read at any time. It is not compressed: each append would
   leave the compressed text of an unfinished chunk behind.
 - MDF: asammdf writes a file with all descriptions and no samples. Samples then follow in a data block (##DT) at the
   file's end. After each append the block's length and the number of cycles in the channel group (##CG) are put right,
   in this order, so the file is a finalised MDF 4.10 at any time. Layout of blocks: ASAM MDF 4.1.0, section 6.
+
+Marks, as of `rtcvt.hdf5`. After each append a mark says how many rows count, with the digest of the descriptions and
+of these rows: in the user block of HDF5, before the data block of MDF. At the end the whole file is sealed; in MDF the
+mark then takes what follows the rows, too. Only what a mark confirms is read, and HDF5 that has no seal yet only after
+a process with a time limit has read it.
 
 The run's circumstances are attributes in HDF5 and a comment of the header, in JSON, in MDF; the unit file is the
 dataset ``unit_file`` or the attachment ``unit.toml``.
@@ -17,11 +25,22 @@ dataset ``unit_file`` or the attachment ``unit.toml``.
 import errno
 import json
 import os
-import shutil
+import queue
+import re
+import select
+import signal
+import socket
 import struct
-from collections.abc import Mapping, Sequence
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 from xml.etree import ElementTree
@@ -32,15 +51,32 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
-from rtcvt.recording import SCHEMA_VERSION, Recording, Signal, read_recording, require_writable, revision
+from rtcvt.hdf5 import BLOCK, MARK, hashed, require_bounded, seal
+from rtcvt.recording import (
+    SCHEMA_VERSION,
+    SEAL,
+    Recording,
+    Signal,
+    is_special,
+    put_in_place,
+    read_recording,
+    recording_in,
+    require_writable,
+    revision,
+    write_recording,
+)
 
-__all__ = ["Channel", "Recorder", "open_recorder", "part_name", "read", "write"]
+__all__ = ["Channel", "Recorder", "confirmed_rows", "open_recorder", "part_name", "read", "write"]
 
 Array = NDArray[np.float64]
 
 MDF_SUFFIXES = (".mf4", ".mdf")
-RESERVE = 32 * 2**20  # [bytes] that HDF5 leaves free on the disk
 UNFINISHED = "the recording was not finished"
+GROWING, MDF_GROWING, MDF_DONE = b"rtcvt recording+", b"rtcvt MDF part  ", b"rtcvt MDF done  "
+WHAT = "recording"
+ROWS = 65536  # that are checked at once
+HEADER = 64 * 2**20  # [bytes] of an MDF before its samples, at most
+WAIT, PATIENCE, FINISH = 0.25, 10.0, 600.0  # [s] for one append in turn, for any append, for the end
 
 
 @dataclass(frozen=True)
@@ -52,8 +88,8 @@ class Channel:
     description: str = ""
 
 
-class Recorder(Protocol):
-    """A growing recording."""
+class _Format(Protocol):
+    """A growing file."""
 
     def append(self, rows: Array) -> None:
         """Add samples, shape (m, 1 + number of channels), time [s] first, and hand them to the system."""
@@ -72,7 +108,7 @@ def part_name(path: Path) -> Path:
 
 def open_recorder(
     path: Path, channels: Sequence[Channel], kind: str, attributes: Mapping[str, Any], unit_file: str
-) -> Recorder:
+) -> "Recorder":
     """A new recording.
 
     Parameters
@@ -91,10 +127,19 @@ def open_recorder(
     Raises
     ------
     InputError
-        The file cannot be written.
+        The file cannot be written, or another run writes it.
     """
     require_writable(path)
-    about = {
+    claim = _claim(path)
+    about = _about(kind, attributes)
+    try:
+        return Recorder(claim, lambda: _format(path)(claim, channels, about, unit_file), 1 + len(channels))
+    except OSError as error:
+        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror or error}") from None
+
+
+def _about(kind: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    return {
         "schema_version": SCHEMA_VERSION,
         "kind": kind,
         "rtcvt_version": __version__,
@@ -104,12 +149,67 @@ def open_recorder(
         "completed": False,
         "message": UNFINISHED,
     }
-    make = _Mdf if path.suffix.lower() in MDF_SUFFIXES else _Hdf5
+
+
+def _format(path: Path) -> "type[_Hdf5] | type[_Mdf]":
+    return _Mdf if path.suffix.lower() in MDF_SUFFIXES else _Hdf5
+
+
+@dataclass
+class _Claim:
+    """A file that grows, locked against other runs."""
+
+    path: Path  # its name once it is finished
+    part: Path
+    lock: int  # a handle, or -1 after its release
+    grown: bool = False  # whether there is anything in it
+
+    def release(self) -> None:
+        self.forget()
+        if is_special(self.path):
+            self.part.unlink(missing_ok=True)
+
+    def forget(self) -> None:
+        """Leave it to another process."""
+        if self.lock >= 0:
+            os.close(self.lock)
+            self.lock = -1
+
+
+def _claim(path: Path) -> _Claim:
+    """A new, empty file to grow; what an earlier run left gets another name."""
+    if is_special(path):
+        lock, name = tempfile.mkstemp(prefix="rtcvt-", suffix=path.suffix)
+        return _Claim(path, Path(name), lock)
+    part = part_name(path)
     try:
-        return make(path, channels, about, unit_file)
+        with suppress(FileNotFoundError):
+            old = os.open(part, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                _lock(old)
+                os.rename(part, _free_name(path))
+            finally:
+                os.close(old)
+        lock = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        _lock(lock)
+    except (BlockingIOError, FileExistsError):
+        raise InputError("output", "", str(path), "a file that no other run writes") from None
     except OSError as error:
-        part_name(path).unlink(missing_ok=True)
-        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror or error}") from None
+        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror}") from None
+    return _Claim(path, part, lock)
+
+
+def _lock(handle: int) -> None:
+    """Lock an open file until its handle is closed; HDF5 has locks of another kind, which do not meet this one."""
+    with suppress(ImportError):  # not on Windows
+        import fcntl
+
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.stem}.part-{k}{path.suffix}") for k in count(1))
+    return next(name for name in names if not name.exists())
 
 
 def write(path: Path, recording: Recording, kind: str) -> None:
@@ -120,13 +220,19 @@ def write(path: Path, recording: Recording, kind: str) -> None:
     InputError
         The file cannot be written.
     """
+    require_writable(path)
+    if _format(path) is _Hdf5:
+        write_recording(path, recording, kind)
+        return
     channels = [Channel(name, s.unit, s.description) for name, s in recording.signals.items()]
-    made = open_recorder(path, channels, kind, recording.attributes, recording.unit_file)
+    claim = _claim(path)
     try:
+        made = _Mdf(claim, channels, _about(kind, recording.attributes), recording.unit_file)
         made.append(np.column_stack([recording.time, *(s.values for s in recording.signals.values())]))
         made.finish(recording.attributes)
     except OSError as error:
-        made.abandon()
+        claim.release()
+        claim.part.unlink(missing_ok=True)
         raise InputError("output", "", str(path), f"a file that can be written: {error.strerror or error}") from None
 
 
@@ -136,34 +242,204 @@ def read(path: Path) -> Recording:
     Raises
     ------
     InputError
-        Not a recording.
+        Damaged, or not a recording.
     """
     if not path.is_file():
         raise InputError("recording", "", str(path), "an existing file")
-    if path.suffix.lower() in MDF_SUFFIXES:
+    with path.open("rb") as file:
+        head = file.read(len(GROWING))
+    if head.startswith(b"MDF "):
         return _read_mdf(path)
+    return _read_growing(path) if head == GROWING else read_recording(path)
+
+
+# --- the process
+
+
+class Recorder:
+    """A growing recording: its process, as the rig sees it."""
+
+    def __init__(self, claim: _Claim, make: Callable[[], _Format], width: int):
+        self._socket, other = socket.socketpair()
+        self._sent = self._written = 0  # appends
+        self._since = 0.0  # when the first of those that are not written was sent
+        self._answers = b""
+        self._pid = os.fork()
+        if not self._pid:
+            _serve(other, claim, make, width)
+        other.close()
+        claim.forget()
+        try:
+            self._answer(FINISH)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def append(self, rows: Array) -> None:
+        """Add samples, shape (m, 1 + number of channels), time [s] first; they are written soon.
+
+        Raises
+        ------
+        OSError
+            These or earlier ones could not be written.
+        """
+        if self._sent == self._written:
+            self._since = time.monotonic()
+        self._send(b"A", np.ascontiguousarray(rows, dtype=np.float64).tobytes())
+        self._sent += 1
+        until = time.monotonic() + WAIT
+        while self._written < self._sent and (left := until - time.monotonic()) > 0.0:
+            with suppress(TimeoutError):
+                self._answer(left)
+                self._written += 1
+                self._since = time.monotonic()
+        if self._written < self._sent and time.monotonic() - self._since > PATIENCE:
+            raise OSError(errno.ETIMEDOUT, f"the disk took nothing for {PATIENCE:g} s")
+
+    def finish(self, attributes: Mapping[str, Any]) -> None:
+        """Note how the run ended, close the file and give it its name.
+
+        Raises
+        ------
+        OSError
+            It could not be written.
+        """
+        self._send(b"F", json.dumps(dict(attributes), default=_plain).encode())
+        for _ in range(self._sent - self._written + 1):
+            self._answer(FINISH)
+        self._end(FINISH)
+
+    def abandon(self) -> None:
+        """Close the file as it is."""
+        self._end(PATIENCE)
+
+    def _send(self, kind: bytes, payload: bytes) -> None:
+        try:
+            self._socket.sendall(_FRAME.pack(kind, len(payload)) + payload)
+        except OSError:  # it has ended: its last answer says why
+            self._answer(WAIT)
+
+    def _answer(self, seconds: float) -> None:
+        """The next answer; OSError if it is a complaint or the end, TimeoutError if there is none."""
+        until = time.monotonic() + seconds
+        while b"\n" not in self._answers:
+            if not select.select([self._socket], [], [], max(until - time.monotonic(), 0.0))[0]:
+                raise TimeoutError
+            try:
+                got = self._socket.recv(4096)
+            except OSError:
+                got = b""
+            if not got:
+                raise OSError(errno.EIO, f"its process ended{self._end(WAIT)}")
+            self._answers += got
+        line, _, self._answers = self._answers.partition(b"\n")
+        if line:
+            number, text = json.loads(line)
+            raise OSError(number, text)
+
+    def _end(self, seconds: float) -> str:
+        """Wait for the end of the process; how it ended, to follow another text."""
+        self._socket.close()
+        pid, self._pid = self._pid, 0
+        until = time.monotonic() + seconds
+        while pid:
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                return f" by {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status) else ""
+            if time.monotonic() > until:
+                os.kill(pid, signal.SIGKILL)  # one that waits for a lost disk ends when that answers
+                return ""
+            time.sleep(2e-3)
+        return ""
+
+
+_FRAME = struct.Struct("<cQ")
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else str(value)
+
+
+def _serve(rig: socket.socket, claim: _Claim, make: Callable[[], _Format], width: int) -> None:
+    """The life of the process that writes. Never returns; HDF5 is not closed after a failure."""
+    code = 1
     try:
-        with h5py.File(path, "r"):
-            pass
-    except OSError:
-        return _read_swmr(path)
-    return read_recording(path)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_IGN)  # the rig decides; writes beyond a limit fail by EFBIG
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what h5py says when it closes what is left
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > 2 and int(name) not in (rig.fileno(), claim.lock):
+                with suppress(OSError):
+                    os.close(int(name))
+        frames: queue.SimpleQueue[tuple[bytes, bytes]] = queue.SimpleQueue()
+        made = make()
+        rig.sendall(b"\n")
+        threading.Thread(target=_receive, args=(rig, frames), daemon=True).start()
+        while True:
+            kind, payload = frames.get()
+            if kind == b"A":
+                made.append(np.frombuffer(payload).reshape(-1, width))
+            elif kind == b"F":
+                made.finish(json.loads(payload))
+            else:
+                made.abandon()
+                if not claim.grown:
+                    claim.part.unlink(missing_ok=True)
+                break
+            with suppress(OSError):
+                rig.sendall(b"\n")
+            if kind == b"F":
+                break
+        code = 0
+    except BaseException as error:
+        if is_special(claim.path) or not claim.grown:
+            claim.part.unlink(missing_ok=True)
+        with suppress(OSError):
+            rig.sendall(json.dumps(_reason(error)).encode() + b"\n")
+    finally:
+        os._exit(code)
+
+
+def _reason(error: BaseException) -> tuple[int, str]:
+    """Number and text of an error of the system, which HDF5 quotes."""
+    quoted = re.search(r"errno = (\d+)", str(error))
+    number = int(quoted[1]) if quoted else getattr(error, "errno", None)
+    return (number, os.strerror(number)) if number else (errno.EIO, f"{type(error).__name__}: {error}")
+
+
+def _receive(rig: socket.socket, frames: "queue.SimpleQueue[tuple[bytes, bytes]]") -> None:
+    """Take what the rig sends, so that it never waits for the disk."""
+    with suppress(OSError), rig.makefile("rb") as file:
+        while head := file.read(_FRAME.size):
+            if len(head) < _FRAME.size:
+                break
+            kind, length = _FRAME.unpack(head)
+            payload = file.read(length)
+            if len(payload) < length:
+                break
+            frames.put((kind, payload))
+    frames.put((b"", b""))
+
+
+# --- formats
 
 
 class _Hdf5:
-    def __init__(self, path: Path, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str):
-        self._path, self._part = path, part_name(path)
-        self._file = h5py.File(self._part, "w", libver="latest")
-        try:
-            self._file.attrs.update(about)
-            self._file["unit_file"] = unit_file
-            self._file["unit_file"].attrs["units"] = "1"
-            self._data = [self._series("time", "s", "time")]
-            self._data += [self._series(f"signals/{c.name}", c.unit, c.description) for c in channels]
-            self._file.swmr_mode = True
-        except BaseException:
-            self._file.close()
-            raise
+    def __init__(self, claim: _Claim, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str):
+        self._claim, self._part = claim, claim.part
+        self._order = [0, *(1 + k for k in _sorted(channels))]
+        self._digest, self._rows = _described(channels, unit_file), 0
+        with h5py.File(self._part, "w", libver="latest", userblock_size=BLOCK):
+            pass
+        self._handle = os.open(self._part, os.O_RDWR | os.O_CLOEXEC)
+        self._mark()
+        self._file = h5py.File(self._part, "r+", libver="latest")
+        self._file.attrs.update(about)
+        self._file["unit_file"] = unit_file
+        self._file["unit_file"].attrs["units"] = "1"
+        self._data = [self._series("time", "s", "time")]
+        self._data += [self._series(f"signals/{c.name}", c.unit, c.description) for c in channels]
+        self._file.swmr_mode = True
 
     def _series(self, name: str, unit: str, description: str) -> h5py.Dataset:
         data = self._file.create_dataset(name, (0,), "f8", maxshape=(None,), chunks=(4096,))
@@ -171,30 +447,58 @@ class _Hdf5:
         data.attrs["description"] = description
         return data
 
+    def _mark(self) -> None:
+        _write_at(self._handle, 0, MARK.pack(GROWING, self._rows, self._digest.digest()))
+
     def append(self, rows: Array) -> None:
-        _require_space(self._part)
-        before = len(self._data[0])
+        after = self._rows + len(rows)
         for data, column in zip(self._data, rows.T, strict=True):
-            data.resize((before + len(rows),))
-            data[before:] = column
+            data.resize((after,))
+            data[self._rows :] = column
         self._file.flush()
+        self._digest.update(np.ascontiguousarray(rows[:, self._order]))
+        self._rows = after
+        self._mark()
+        self._claim.grown = True
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
         self._file.close()
-        with h5py.File(self._part, "r+") as file:  # SWMR takes no new attributes
+        with h5py.File(self._part, "r+", libver="latest") as file:  # SWMR takes no new attributes
             file.attrs.update(attributes)
-        os.replace(self._part, self._path)
+        os.close(self._handle)
+        seal(self._part, SEAL)
+        put_in_place(self._part, self._claim.path)
+        self._claim.release()
 
     def abandon(self) -> None:
         self._file.close()
+        self._claim.release()
+
+
+def _sorted(channels: Sequence[Channel]) -> list[int]:
+    """Places of channels in the order of their names."""
+    return sorted(range(len(channels)), key=lambda k: channels[k].name)
+
+
+def _described(channels: Sequence[Channel], unit_file: str) -> Any:
+    """Digest of what an HDF5 file says beside its rows; channels in any order."""
+    texts = sorted([c.name, c.unit, c.description] for c in channels)
+    return hashed(json.dumps([texts, unit_file]).encode())
+
+
+def _write_at(handle: int, place: int, data: bytes) -> None:
+    """All of it, or OSError: a full disk may take a part."""
+    done = 0
+    while done < len(data):
+        done += os.pwrite(handle, data[done:], place + done)
 
 
 class _Mdf:
-    def __init__(self, path: Path, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str):
+    def __init__(self, claim: _Claim, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str):
         from asammdf import MDF
         from asammdf import Signal as Samples
 
-        self._path, self._part, self._about = path, part_name(path), dict(about)
+        self._claim, self._part, self._about = claim, claim.part, dict(about)
         zero = np.zeros(1)
         signals = [Samples(zero, zero, c.unit, c.name, comment=c.description) for c in channels]
         with MDF(version="4.10") as mdf:
@@ -204,24 +508,27 @@ class _Mdf:
                 mdf.attach(unit_file.encode(), file_name="unit.toml", mime="text/plain", compression=False)
             mdf.save(self._part, overwrite=True)
         self._width = 8 * (1 + len(channels))
-        self._handle = os.open(self._part, os.O_RDWR)
+        self._handle = os.open(self._part, os.O_RDWR | os.O_CLOEXEC)
         (group,) = self._links(64, 1)  # of the header block
         _, channel_group = self._links(group, 2)
-        self._cycles_at = channel_group + 24 + 6 * 8 + 8  # after six links and the record's number
-        self._block = -(-os.fstat(self._handle).st_size // 8) * 8
+        self._cycles_at = channel_group + _CYCLES
+        self._mark_at = -(-os.fstat(self._handle).st_size // 8) * 8
+        self._block = self._mark_at + MARK.size
         self._length, self._cycles = 24, 0
         self._write(self._block, struct.pack("<4sIQQ", b"##DT", 0, 24, 0))
         self._write(self._cycles_at, struct.pack("<Q", 0))
         self._write(group + 24 + 2 * 8, struct.pack("<Q", self._block))
+        self._digest = hashed(_unchanging(os.pread(self._handle, self._mark_at, 0), self._cycles_at))
+        self._mark(MDF_GROWING, self._block + self._length)
 
     def _links(self, block: int, count: int) -> tuple[int, ...]:
         return struct.unpack(f"<{count}Q", os.pread(self._handle, 8 * count, block + 24))
 
     def _write(self, place: int, data: bytes) -> None:
-        """All of it, or OSError: a full disk may take a part."""
-        done = 0
-        while done < len(data):
-            done += os.pwrite(self._handle, data[done:], place + done)
+        _write_at(self._handle, place, data)
+
+    def _mark(self, kind: bytes, length: int) -> None:
+        self._write(self._mark_at, MARK.pack(kind, length, self._digest.digest()))
 
     def append(self, rows: Array) -> None:
         data = np.ascontiguousarray(rows, dtype="<f8").tobytes()
@@ -230,6 +537,9 @@ class _Mdf:
         self._cycles += len(rows)
         self._write(self._block + 8, struct.pack("<Q", self._length))
         self._write(self._cycles_at, struct.pack("<Q", self._cycles))
+        self._digest.update(data)
+        self._mark(MDF_GROWING, self._block + self._length)
+        self._claim.grown = True
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
         root = ElementTree.Element("HDcomment")
@@ -237,36 +547,131 @@ class _Mdf:
         text = ElementTree.tostring(root) + b"\0"
         text += b"\0" * (-len(text) % 8)
         place = self._block + self._length
-        self._write(place, struct.pack("<4sIQQ", b"##MD", 0, 24 + len(text), 0) + text)
-        self._write(64 + 24 + 5 * 8, struct.pack("<Q", place))  # the header's sixth link is its comment
+        comment = struct.pack("<4sIQQ", b"##MD", 0, 24 + len(text), 0) + text
+        self._write(place, comment)
+        os.ftruncate(self._handle, place + len(comment))
+        self._write(_COMMENT, struct.pack("<Q", place))
+        self._digest.update(comment + struct.pack("<QQQ", self._cycles, place, self._length))
+        self._mark(MDF_DONE, place + len(comment))
         os.close(self._handle)
-        os.replace(self._part, self._path)
+        put_in_place(self._part, self._claim.path)
+        self._claim.release()
 
     def abandon(self) -> None:
         os.close(self._handle)
+        self._claim.release()
 
 
-def _require_space(path: Path) -> None:
-    """Refuse to go on shortly before the disk is full: HDF5 does not survive a write that fails."""
-    if shutil.disk_usage(path.parent).free < RESERVE:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+_COMMENT = 64 + 24 + 5 * 8  # the header's sixth link is its comment
+_CYCLES = 24 + 6 * 8 + 8  # in a channel group, after six links and the record's number
+_WIDTH = _CYCLES + 16  # bytes of a record
 
 
-def _read_swmr(path: Path) -> Recording:
-    """What a killed run left: datasets may differ by one append."""
+def _unchanging(header: bytes, cycles_at: int) -> bytes:
+    """An MDF's header without what changes while it grows."""
+    found = bytearray(header)
+    found[_COMMENT : _COMMENT + 8] = found[cycles_at : cycles_at + 8] = bytes(8)
+    return bytes(found)
+
+
+# --- reading
+
+
+def confirmed_rows(path: Path) -> int:
+    """Rows of a growing HDF5 recording that its mark confirms.
+
+    Raises
+    ------
+    InputError
+        Damaged, or none.
+    """
     try:
+        with path.open("rb") as raw:
+            kind, n, digest = MARK.unpack(raw.read(MARK.size))
         with h5py.File(path, "r", libver="latest", swmr=True) as file:
-            signals = {
-                k: (v[()], str(v.attrs["units"]), str(v.attrs["description"])) for k, v in file["signals"].items()
-            }
-            n = min([len(file["time"]), *(len(values) for values, *_ in signals.values())])
-            kept = {name: Signal(values[:n], unit, text) for name, (values, unit, text) in signals.items()}
-            return Recording(file["time"][:n], kept, dict(file.attrs), file["unit_file"][()].decode())
-    except (OSError, KeyError) as error:
-        raise InputError(path, "", None, f"an HDF5 recording ({error})") from None
+            require_bounded(file, path)
+            names = sorted(file["signals"]) if "signals" in file else []
+            data = [file["time"], *(file[f"signals/{name}"] for name in names)]
+            channels = [Channel(d.name.rpartition("/")[2], d.attrs["units"], d.attrs["description"]) for d in data[1:]]
+            found = _described(channels, file["unit_file"][()].decode())
+            for first in range(0, n, ROWS):
+                rows = np.column_stack([d[first : min(first + ROWS, n)] for d in data])
+                found.update(np.ascontiguousarray(rows, dtype=np.float64))
+            if kind == GROWING and found.digest() == digest:
+                return int(n)
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError, struct.error) as error:
+        if isinstance(error, InputError):
+            raise
+    raise _damaged(path)
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(path, "", None, f"an undamaged file of a {WHAT}; this is none, or was cut or changed")
+
+
+def _read_growing(path: Path) -> Recording:
+    """What a run has written so far. HDF5 may not survive damages or never return: another process tries it before."""
+    words = [sys.executable, "-P", "-c", "import sys; from pathlib import Path; from rtcvt.hil.recorder import "
+             "confirmed_rows; print(confirmed_rows(Path(sys.argv[1])))", str(path)]  # fmt: skip
+    try:
+        seconds = 20.0 + path.stat().st_size / 20e6
+        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False)
+        if done.returncode == 0:
+            with h5py.File(path, "r", libver="latest", swmr=True) as file:
+                return recording_in(file, path, int(done.stdout))
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError, subprocess.TimeoutExpired) as error:
+        if isinstance(error, InputError):
+            raise
+    raise _damaged(path)
+
+
+def _mdf_rows(path: Path) -> int:
+    """Rows of an MDF recording that its mark confirms."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+
+        def at(place: int, form: str) -> tuple[Any, ...]:
+            file.seek(place)
+            return struct.unpack(form, file.read(struct.calcsize(form)))
+
+        try:
+            (group,) = at(64 + 24, "<Q")
+            _, channel_group, block = at(group + 24, "<3Q")
+            (width,) = at(channel_group + _WIDTH, "<I")
+            (cycles,) = at(channel_group + _CYCLES, "<Q")
+            kind, stop, digest = MARK.unpack(b"".join(at(block - MARK.size, f"{MARK.size}s")))
+            _, _, length, _ = at(block, "<4sIQQ")
+            (comment,) = at(_COMMENT, "<Q")
+            if not MARK.size < block < HEADER or stop > size or width < 8:
+                raise _damaged(path)
+            done = kind == MDF_DONE
+            last = comment if done else stop  # where the rows end
+            rows = (last - block - 24) // width
+            if not done and not (rows <= cycles <= (size - block - 24) // width and 24 + rows * width <= length):
+                raise _damaged(path)
+            file.seek(0)
+            found = hashed(_unchanging(file.read(block - MARK.size), channel_group + _CYCLES))
+            file.seek(block + 24)
+            left = stop - block - 24
+            while left > 0:
+                piece = file.read(min(left, 1 << 20))
+                if not piece:
+                    break
+                found.update(piece)
+                left -= len(piece)
+            if done:
+                found.update(struct.pack("<QQQ", cycles, comment, length))
+        except (struct.error, OSError, ValueError, OverflowError, TypeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise _damaged(path) from None
+    if kind not in (MDF_GROWING, MDF_DONE) or found.digest() != digest or (done and stop != size):
+        raise _damaged(path)
+    return int(rows)
 
 
 def _read_mdf(path: Path) -> Recording:
+    n = _mdf_rows(path)
     from asammdf import MDF
 
     try:
@@ -281,8 +686,11 @@ def _read_mdf(path: Path) -> Recording:
                     unit_file = mdf.extract_attachment(index=place)[0]
     except Exception as error:  # asammdf raises many kinds
         raise InputError(path, "", None, f"an MDF recording ({error})") from None
-    signals = {name: Signal(np.asarray(s.samples, float), s.unit, s.comment or "") for name, s in found.items()
+    signals = {name: Signal(np.asarray(s.samples, float)[:n], s.unit, s.comment or "") for name, s in found.items()
                if len(s.samples) == len(time) and np.asarray(s.samples).ndim == 1}  # fmt: skip
     return Recording(
-        np.asarray(time, float), signals, attributes, unit_file.decode() if isinstance(unit_file, bytes) else unit_file
+        np.asarray(time, float)[:n],
+        signals,
+        attributes,
+        unit_file.decode() if isinstance(unit_file, bytes) else unit_file,
     )

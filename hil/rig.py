@@ -1,16 +1,18 @@
 """A run of an FMU on the rig: the loop in C keeps the clock, this side supplies inputs and takes records.
 
-The unit is instantiated and initialised here; between start and end only the loop's thread calls it. Meanwhile this
-side looks at the loop 50 times a second: it samples the scenario up to two seconds ahead, adds records to the
-statistics and, four times a second, to the recording. Nothing here can delay a step, except of units that run in this
-process's Python, whose interpreter lock both sides need. It has the real-time scheduler too, where permitted, below
-the loop: else a thread of the bus might wait for the lock while other processes keep this side from running.
+The unit and its loop have a process of their own, see `rtcvt.hil.host`; between start and end only the loop's thread
+calls the unit. Meanwhile this side looks at the loop 50 times a second: it samples the scenario up to two seconds
+ahead, adds records to the statistics and, four times a second, to the recording. Nothing here can delay a step. It
+has the real-time scheduler too, where permitted, below the loop: else a thread of the bus might wait for the
+interpreter's lock while other processes keep this side from running.
 
-A step that fails, SIGINT, SIGTERM, a full disk, a lost bus and the overrun policy ``stop`` end the run. Outputs then
-take their fall-back values, and what was recorded is kept. Fall-back values are 0 for torques (unit N.m); all
-others hold their last value, unless the rig is given values by name.
+A step that fails, an output that is not finite, a unit that crashes, exits or does not return, SIGINT, SIGTERM, SIGHUP,
+a lost bus, a recording that cannot be written (unless the rig is told to go on without) and the overrun policy ``stop``
+end the run. Outputs then take their fall-back values, and what was recorded is kept. Fall-back values are 0 for torques
+(unit N.m); all others hold their last value, unless the rig is given values by name.
 """
 
+import json
 import os
 import signal
 import time
@@ -24,25 +26,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.cosimulation import fetch_messages, quoted, start, status_name
-from hil.importer import Fmu, open_fmu
-from hil.loop import HEAD, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
-from hil.pacing import BUS_PRIORITY, PRIORITY, environment, real_time, stolen
-from hil.recorder import Channel, Recorder, open_recorder, part_name
-from hil.runner import duration_of, given
 from rtcvt.errors import InputError
+from rtcvt.hil.cosimulation import fetch_messages, quoted, status_name
+from rtcvt.hil.host import Host, hosted
+from rtcvt.hil.importer import Fmu, open_fmu
+from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
+from rtcvt.hil.pacing import BUS_PRIORITY, PRIORITY, environment, real_time, stolen
+from rtcvt.hil.recorder import Channel, Recorder, open_recorder, part_name
+from rtcvt.hil.runner import duration_of, given
 from rtcvt.model import Variable
-from rtcvt.scenario import Fault
+from rtcvt.scenario import Fault, Scenario
 from rtcvt.simulate import number_of_steps
-from rtcvt.unitfile import Scenario
 
 __all__ = ["NEVER", "Attachment", "Report", "Rig", "Running", "run_rig"]
 
 Array = NDArray[np.float64]
 
+ENDED_WELL = (Ending.DONE, Ending.TERMINATED)
 LOOK = 0.02  # [s] between two looks at the loop
 WRITE = 0.25  # [s] between two appends to the recording
 NEVER = 1e9  # [s] when faults begin that are only to be switched
+LONGEST_OVERLOAD = 3600.0  # [s]
 CHUNK = 8192  # steps of a scenario that are sampled at once
 LOOP_FAULTS = {
     "stuck": FaultKind.STUCK,
@@ -62,6 +66,9 @@ class Rig:
     privileged: bool = True  # real-time scheduler and locked memory, where permitted
     fallback: Mapping[str, float] = field(default_factory=dict)  # by name of input or output, in its unit
     faults: tuple[Fault, ...] = ()
+    isolated: bool = True  # the unit in a process of its own
+    patience: float = 5.0  # [s] after which a step that does not return is given up
+    needs_recording: bool = True  # whether the run ends if the recording cannot be written
 
 
 @dataclass(frozen=True)
@@ -69,13 +76,33 @@ class Running:
     """What an attachment gets to work with: the loop, the variables in its order, and a way to end the run."""
 
     loop: Loop
+    host: Host
     inputs: tuple[Variable, ...]
     outputs: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]  # those that may change, see `tune`
     faults: tuple[Fault, ...]
     step: float
     y_fallback: Array  # NaN: hold
     stop: Callable[[str], None]  # with the reason
     switches: dict[str, Callable[[bool], None]]  # by fault: for those that an attachment injects, put there by it
+    troubles: list[Callable[[], Mapping[str, int]]]  # counts that the live page shows, put there by attachments
+    switched: list[dict[str, Any]] = field(default_factory=list)  # faults by hand: name, from_s, to_s or None
+
+    def tune(self, place: int, value: float) -> bool:
+        """Change one of `parameters` before the next step, if it may have that value."""
+        v = self.parameters[place]
+        try:
+            number = v.checked(_at_bound(v, value), v.name)
+        except InputError:
+            return False
+        whole = not (v.choices or v.boolean) or number == round(number)
+        return whole and self.loop.command(Command.TUNE, place, number)
+
+
+def _at_bound(v: Variable, value: float) -> float:
+    """A value, or the bound that it missed by no more than floats of 32 bits are apart."""
+    near = [b for b in (v.minimum, v.maximum) if b is not None and abs(value - b) <= 1e-6 * abs(b)]
+    return near[0] if near else value
 
 
 @dataclass(frozen=True)
@@ -92,6 +119,7 @@ class Attachment:
     prepare: Callable[[Running], Any]  # context manager
     figures: Callable[[], dict[str, Any]]
     faults: tuple[Fault, ...] = ()  # that are there to be switched on and off
+    parameters: frozenset[str] = frozenset()  # names of those that it may change
 
 
 @dataclass(frozen=True)
@@ -105,18 +133,20 @@ class Report:
     log: tuple[str, ...]
     figures: dict[str, Any]
     """Ready for JSON. ``fmu``, ``guid``, ``scenario``, ``kind``, ``completed``, ``message``, ``step_s``, ``steps``
-    (made by the unit), ``duration_s`` (simulated), ``wall_s``, ``warnings``, ``misses``, ``late`` (of these, that
+    (made by the unit), ``duration_s`` (simulated), ``terminated_s`` (when the unit ended the simulation,
+    else null), ``wall_s``, ``warnings``, ``misses``, ``late`` (of these, that
     the steps themselves did not cause, see ``native/loop.c``), ``longest_gap_us`` (between two readings of the
     clock while the loop watched it), ``stolen_ms`` (of its processor's time by the hypervisor, in ticks of 10 ms;
     null where the system does not say), ``policy``, ``skipped`` (deadlines), ``lost`` (records), ``starved`` (steps
     without new inputs), ``fallbacks`` (steps in which an input had its fall-back), ``step_time_us`` and
     ``lateness_us``: ``median``, ``p99``, ``p99_9`` (to 1/16 octave), ``max``; ``histograms``: ``from_us``,
-    ``step_time``, ``lateness``; ``environment``; ``faults``: one per fault, see `_Statistics.faults`; ``signals``:
+    ``step_time``, ``lateness``; ``environment``; ``faults``: one per fault, see `_Statistics.faults`;
+    ``switched``: faults by hand, see `Running.switched`; ``signals``:
     by name ``unit``, ``final``, ``min``, ``max``, ``rms``; one entry for each attachment."""
 
     @property
     def completed(self) -> bool:
-        """Whether all steps were made."""
+        """Whether all steps were made, or all until the unit ended the simulation."""
         return not self.message
 
 
@@ -129,7 +159,7 @@ def run_rig(
     output: Path | None = None,
     attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]] = (),
 ) -> Report:
-    """Run an FMI 2.0 co-simulation FMU against the clock.
+    """Run a co-simulation FMU of FMI 2.0 or 3.0 against the clock.
 
     Parameters
     ----------
@@ -142,7 +172,7 @@ def run_rig(
     rig : Rig, optional
         How the run is made.
     output : Path, optional
-        Recording, see `hil.recorder`.
+        Recording, see `rtcvt.hil.recorder`.
     attach : sequence of callable
         What else takes part: functions of FMU, scenario and step that give an attachment.
 
@@ -161,46 +191,54 @@ def run_rig(
             del rows
         inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
         attachments = [make(fmu, scenario, h) for make in attach]
+        starts, changes = fmu.starts(source), fmu.changes(source, h)
+        open_ones = {v.name for _, v, _ in changes}.union(*(a.parameters for a in attachments))
+        parameters = tuple(v for v in fmu.interface.select("parameter") if v.name in open_ones)
         scheduled = rig.faults
         rig = replace(rig, faults=scheduled + tuple(f for a in attachments for f in a.faults))
-        loop = _loop(fmu, h, n, rig, attachments)
+        values, places = fmu.parameter_values(starts), [v.name for v in parameters]
+        schedule = [(k, places.index(v.name), value) for k, v, value in changes]
+        loop = _loop(fmu, h, n, rig, attachments, {name: values[name] for name in places}, schedule)
         ended: list[str] = []
 
         def stop(reason: str) -> None:
             ended.append(reason)
             loop.stop()
 
-        running = Running(loop, inputs, outputs, rig.faults, h, loop.y_fallback, stop, {})
-        parameters = fmu.parameters(source.parameters, f"scenario '{source.name}'")
         first = next(_chunks(fmu, source, h, n))[:1].repeat(2, axis=0)
+        attributes = {"fmu": fmu.description.modelName, "guid": fmu.description.guid, "step": h,
+                      "scenario": "" if scenario is None else scenario.name}  # fmt: skip
+        recorded = inputs + outputs + parameters
+        statistics = _Statistics(recorded, scheduled, h)
         try:
-            with start(fmu, parameters, first, h, loop) as slave:
-                loop.attach(*slave.addresses, slave.transfers("Set"), slave.transfers("Get"), first[0], slave.y[0])
-                attributes = {"fmu": fmu.description.modelName, "guid": fmu.description.guid, "step": h,
-                              "scenario": "" if scenario is None else scenario.name}  # fmt: skip
-                statistics = _Statistics(inputs + outputs, scheduled, h)
-                with real_time(rig.privileged, BUS_PRIORITY) as granted:
-                    del granted["scheduler"]  # of this thread; that of the loop's is what counts
-                    about = granted | environment()
-                    stolen_before = stolen(loop.settings.cpu)
-                    recorder = _recorder(output, inputs + outputs, attributes | about, fmu.unit_file)
-                    with _left_alone_if_empty(recorder, output, loop):
-                        _drive(loop, fmu, source, h, n, statistics, recorder, attachments, running)
-                    if loop.state is Ending.FAILED:
-                        slave.failed(loop.failure[1])
+            with (
+                hosted(fmu, starts, first, h, loop, rig.isolated, rig.privileged, rig.patience) as host,
+                loop.watch_signals() as came,
+                real_time(rig.privileged, BUS_PRIORITY) as granted,
+            ):
+                running = Running(loop, host, inputs, outputs, parameters, rig.faults, h, loop.y_fallback, stop, {}, [])
+                del granted["scheduler"]  # of this thread; that of the loop's is what counts
+                about = granted | environment()
+                stolen_before = stolen(loop.settings.cpu)
+                recorder = _recorder(output, recorded, attributes | about, fmu.unit_file)
+                kept = _Kept(recorder, stop if rig.needs_recording else None)
+                with _left_alone_if_empty(kept, output, loop):
+                    _drive(loop, fmu, source, h, n, statistics, kept, attachments, running)
+                host.free()
                 stolen_after = stolen(loop.settings.cpu)
                 about |= _granted(loop)
                 log: deque[str] = deque(maxlen=20)
                 fetch_messages(log, loop)
-                message = _message(loop, ended, tuple(log), h)
+                message = _message(loop, host, outputs, ended, tuple(log), h)
                 counters = loop.counters()
-                if recorder is not None and not any(reason.startswith("recording") for reason in ended):
-                    try:
-                        recorder.finish(about | {"completed": not message, "message": message, **counters})
-                    except OSError as error:
-                        message = message or f"recording: {error.strerror or error}; what is in it can be read"
+                injected = json.dumps([f.model_dump(exclude_none=True) for f in scheduled] + running.switched)
+                kept.finish(about | {"completed": not message, "message": message, "faults": injected, **counters})
+                if kept.failure not in message:
+                    message = "; ".join(text for text in (message, kept.failure) if text)
         finally:
             loop.close()
+    if came and not message:
+        message = f"{came[0]} after the last step"
     figures = {
         **attributes,
         "scenario": None if scenario is None else scenario.name,
@@ -221,15 +259,19 @@ def run_rig(
         "histograms": _histograms(loop),
         "environment": about,
         "faults": statistics.faults(),
+        "switched": running.switched,
         "signals": statistics.signals(),
         **{a.name: a.figures() for a in attachments},
     }
-    figures["duration_s"] = figures["steps"] * h
+    terminated_at = loop.terminated_at
+    figures["duration_s"] = figures["steps"] * h if terminated_at is None else terminated_at
+    figures["terminated_s"] = terminated_at
     figures.pop("step")
     return Report(str(attributes["fmu"]), h, message, about, tuple(log), figures)
 
 
-def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment]) -> Loop:
+def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment], parameters: Mapping[str, float],
+          changes: Sequence[tuple[int, int, float]]) -> Loop:  # fmt: skip
     inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
     for name in rig.fallback:
         fmu.interface.variable(name, "input", "output")
@@ -241,6 +283,7 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
     y_fallback = np.array([rig.fallback.get(v.name, 0.0 if v.unit == "N.m" else np.nan) for v in outputs], dtype=float)
     faults = [_fault(f, fmu, h, len(inputs)) for f in rig.faults if f.kind in LOOP_FAULTS]
     settings = Settings(
+        fmi=fmu.fmi,
         step=h,
         n_steps=n,
         policy=rig.policy,
@@ -248,7 +291,7 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
         cpu=_cpu(rig),
         wake=any(a.wake for a in attachments),
     )
-    return Loop(settings, list(table.values()), y_fallback, faults)
+    return Loop(settings, list(table.values()), y_fallback, faults, parameters, changes)
 
 
 def _input(v: Variable, rig: Rig) -> Input:
@@ -274,6 +317,8 @@ def _fault(f: Fault, fmu: Fmu, h: float, n_u: int) -> tuple[FaultKind, int, int,
         value = f.number(v.unit)
     elif f.kind == "overload":
         value = f.number("s") * 1e9
+        if value > LONGEST_OVERLOAD * 1e9:
+            raise InputError(f"fault '{f.name}'", "value", f.value, f"at most {LONGEST_OVERLOAD:g} s")
     first = round(f.start / h)
     return LOOP_FAULTS[f.kind], index, first, first + max(round(f.duration / h), 1), value
 
@@ -309,7 +354,7 @@ def _free(name: str, variables: Sequence[Variable]) -> str:
 
 
 def _drive(loop: Loop, fmu: Fmu, scenario: Scenario, h: float, n: int, statistics: "_Statistics",
-           recorder: Recorder | None, attachments: Sequence[Attachment], running: Running) -> None:  # fmt: skip
+           recording: "_Kept", attachments: Sequence[Attachment], running: Running) -> None:  # fmt: skip
     """Start the loop and serve it to its end."""
     chunks = _chunks(fmu, scenario, h, n)
     waiting = next(chunks)
@@ -324,55 +369,80 @@ def _drive(loop: Loop, fmu: Fmu, scenario: Scenario, h: float, n: int, statistic
             if not len(waiting):
                 waiting = next(chunks, waiting)
 
-    def store() -> None:
-        nonlocal recorder, written
-        written = time.monotonic()
-        if recorder is not None and kept:
-            try:
-                recorder.append(np.concatenate(kept))
-            except OSError as error:
-                recorder.abandon()
-                recorder = None
-                reason = os.strerror(error.errno) if error.errno else str(error)
-                running.stop(f"recording: {reason}; what is in it can be read")
-            kept.clear()
-
     def take() -> None:
+        nonlocal written
         rows = loop.take()
         if len(rows):
             statistics.add(rows)
-            if recorder is not None:
-                kept.append(rows[:, 1:])
+            kept.append(rows[:, 1:])
         if time.monotonic() - written >= WRITE:
-            store()
+            written = time.monotonic()
+            recording.append(kept)
 
     supply()
     with _entered(attachments, running):
-        loop.start()
+        running.host.start()
         try:
-            while loop.state is Ending.RUNNING:
+            while loop.state is Ending.RUNNING and not loop.asked_to_stop:
                 take()
                 supply()
-                time.sleep(LOOK)
+                running.host.wait(LOOK)
         except BaseException:
             loop.stop()
             raise
         finally:
-            loop.join()
+            running.host.join()
     take()
-    store()
+    recording.append(kept)
+
+
+class _Kept:
+    """The recording of a run, as long as it can be written."""
+
+    def __init__(self, recorder: Recorder | None, stop: Callable[[str], None] | None):
+        self._recorder, self._stop = recorder, stop
+        self.failure = ""
+
+    def append(self, rows: list[Array]) -> None:
+        """Write rows and forget them."""
+        if self._recorder is not None and rows:
+            try:
+                self._recorder.append(np.concatenate(rows))
+            except OSError as error:
+                self._failed(error)
+                if self._stop is not None:
+                    self._stop(self.failure)
+        rows.clear()
+
+    def finish(self, attributes: Mapping[str, Any]) -> None:
+        """Give it its name."""
+        if self._recorder is not None:
+            try:
+                self._recorder.finish(attributes)
+            except OSError as error:
+                self._failed(error)
+
+    def abandon(self) -> None:
+        """Leave it as it is."""
+        if self._recorder is not None:
+            self._recorder.abandon()
+            self._recorder = None
+
+    def _failed(self, error: OSError) -> None:
+        without = "" if self._stop is not None else "; the run went on without it"
+        self.failure = f"recording: {error.strerror or error}; what is in it can be read{without}"
+        self.abandon()
 
 
 @contextmanager
-def _left_alone_if_empty(recorder: Recorder | None, path: Path | None, loop: Loop) -> Iterator[None]:
+def _left_alone_if_empty(kept: _Kept, path: Path | None, loop: Loop) -> Iterator[None]:
     """Close the recording of a run that is broken off, and remove it if the run had not begun."""
     try:
         yield
     except BaseException:
-        if recorder is not None and path is not None:
-            recorder.abandon()
-            if not loop.counters()["made"]:
-                part_name(path).unlink(missing_ok=True)
+        kept.abandon()
+        if path is not None and not loop.counters()["made"]:
+            part_name(path).unlink(missing_ok=True)
         raise
 
 
@@ -398,16 +468,21 @@ def _granted(loop: Loop) -> dict[str, str]:
     return {"scheduler": text, "cpu": where, "pacing": "native"}
 
 
-def _message(loop: Loop, ended: Sequence[str], log: tuple[str, ...], h: float) -> str:
+def _message(loop: Loop, host: Host, outputs: Sequence[Variable], ended: Sequence[str], log: tuple[str, ...],
+             h: float) -> str:  # fmt: skip
     at = f"at t = {loop.counters()['made'] * h:g} s"
+    if loop.state is Ending.FAILED and loop.failed_output is not None:
+        return f"output {outputs[loop.failed_output].name} was not finite {at}{quoted(log)}"
     if loop.state is Ending.FAILED:
-        name, status = loop.failure
-        return f"{name} returned {status_name(status)} {at}{quoted(log)}"
+        call, status = loop.failure
+        return f"{host.calls[call]} returned {status_name(status, loop.settings.fmi)} {at}{quoted(log)}"
     if loop.state is Ending.OVERRUN:
         return f"a step ended after the next deadline {at}, and the overrun policy is 'stop'"
-    if loop.state is Ending.STOPPED:
-        return f"{signal.Signals(loop.signal).name} {at}" if loop.signal else f"{'; '.join(ended)} {at}"
-    return "; ".join(ended)
+    said = [signal.Signals(loop.signal).name] if loop.signal and loop.state not in ENDED_WELL else []
+    said += [*ended, *([host.fate] if host.fate else [])]
+    if loop.state in ENDED_WELL:
+        return "; ".join(said)
+    return f"{'; '.join(said)} {at}{quoted(log) if loop.state is Ending.CRASHED else ''}"
 
 
 def _quantiles(histogram: NDArray[np.int64], largest: float) -> dict[str, float | None]:

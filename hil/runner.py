@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hil.cosimulation import start
-from hil.importer import Fmu, open_fmu
-from hil.pacing import Timing, environment, interruptible, pace, real_time
 from rtcvt.errors import InputError
+from rtcvt.hil.cosimulation import start
+from rtcvt.hil.importer import Fmu, open_fmu
+from rtcvt.hil.pacing import Timing, environment, interruptible, pace, real_time
 from rtcvt.model import Variable
 from rtcvt.recording import Recording, Signal
+from rtcvt.scenario import Scenario, tuned_signals
 from rtcvt.simulate import number_of_steps
-from rtcvt.unitfile import Scenario
 
 __all__ = ["Result", "describe", "duration_of", "given", "run"]
 
@@ -39,16 +39,18 @@ class Result:
     outputs: tuple[Variable, ...]
     u: Array  # (n + 1, n_u), held from each point on
     y: Array  # (n + 1, n_y)
+    tuned: dict[str, Signal]  # parameters that change, by name, (n + 1,)
     timing: Timing
-    warnings: int  # FMI calls that returned fmi2Warning
+    warnings: int  # FMI calls that returned a warning
     message: str  # why the run ended early; empty if it did not
+    terminated_at: float | None  # [s] when the unit ended the simulation
     log: tuple[str, ...]  # last messages of the FMU
     environment: dict[str, str]
     unit_file: str
 
     @property
     def completed(self) -> bool:
-        """Whether all steps were made."""
+        """Whether all steps were made, or all until the unit ended the simulation."""
         return not self.message
 
     @property
@@ -64,7 +66,10 @@ class Result:
     @property
     def time(self) -> Array:
         """Communication points [s], shape (n + 1,)."""
-        return self.step * np.arange(len(self.u), dtype=float)
+        time = self.step * np.arange(len(self.u), dtype=float)
+        if self.terminated_at is not None:
+            time[-1] = self.terminated_at
+        return time
 
     def __getitem__(self, name: str) -> Array:
         """Values of an input or output over time."""
@@ -75,7 +80,8 @@ class Result:
 
         ``fmu``, ``guid``, ``scenario`` (null if inputs kept their start values), ``kind``, ``completed``, ``message``,
         ``step_s``, ``steps`` (made), ``duration_s`` (simulated), ``wall_s`` (from the first step to the end of the
-        last), ``warnings`` (FMI calls that returned fmi2Warning), ``misses`` (steps that ended after the next deadline;
+        last), ``terminated_s`` (when the unit ended the simulation, else null),
+        ``warnings`` (FMI calls that returned a warning), ``misses`` (steps that ended after the next deadline;
         null if unpaced), ``step_time_us`` and ``lateness_us`` (start of a step after its deadline; null if unpaced):
         ``median``, ``p99``, ``p99_9``, ``max``; ``environment``: ``scheduler``, ``memory``, ``garbage_collector``,
         ``system``, ``cpus``, ``governor``, ``python``; ``signals``: by name ``unit``, ``final``, ``min``, ``max``,
@@ -92,7 +98,8 @@ class Result:
             "message": self.message,
             "step_s": self.step,
             "steps": steps,
-            "duration_s": steps * self.step,
+            "duration_s": float(self.time[-1]),
+            "terminated_s": self.terminated_at,
             "wall_s": float(timing.ended[-1] - timing.began[0]) * 1e-9 if steps else 0.0,
             "warnings": self.warnings,
             "misses": timing.misses,
@@ -125,7 +132,8 @@ class Result:
 
     def _signals(self) -> dict[str, Signal]:
         tables = ((self.inputs, self.u), (self.outputs, self.y))
-        return {v.name: Signal(table[:, v.index], v.unit, v.description) for rows, table in tables for v in rows}
+        found = {v.name: Signal(table[:, v.index], v.unit, v.description) for rows, table in tables for v in rows}
+        return found | self.tuned
 
 
 def run(
@@ -135,7 +143,7 @@ def run(
     scenario: Scenario | None = None,
     fast: bool = False,
 ) -> Result:
-    """Run an FMI 2.0 co-simulation FMU at a fixed step.
+    """Run a co-simulation FMU of FMI 2.0 or 3.0 at a fixed step.
 
     Parameters
     ----------
@@ -168,10 +176,14 @@ def run(
             raise InputError(path.name, "step", h, f"fewer steps than {n}, whose values do not fit into 2 GiB")
         source = scenario or Scenario(name="start values", duration=n * h)
         u = fmu.inputs(source, np.linspace(0.0, n * h, n + 1))
-        parameters = fmu.parameters(source.parameters, f"scenario '{source.name}'")
-        with start(fmu, parameters, u, h) as slave:
+        starts, changes = fmu.starts(source), fmu.changes(source, h)
+        with start(fmu, starts, u, h) as slave:
+            if changes:
+                slave.schedule((k, v.name, value) for k, v, value in changes)
             with interruptible() as received, real_time(not fast) as granted:
-                timing = pace(slave.step, n, None if fast else h, lambda: bool(received))
+                timing = pace(
+                    slave.step, n, None if fast else h, lambda: bool(received) or slave.terminated_at is not None
+                )
             points = len(timing.began) + 1
             message = slave.failure
             if received and not message and points <= n:
@@ -185,9 +197,11 @@ def run(
                 outputs=outputs,
                 u=u[:points],
                 y=slave.y[:points],
+                tuned=tuned_signals(changes, fmu.parameter_values(starts), points),
                 timing=timing,
                 warnings=slave.warnings,
                 message=message,
+                terminated_at=slave.terminated_at,
                 log=tuple(slave.log),
                 environment=granted | environment(),
                 unit_file=fmu.unit_file,

@@ -1,6 +1,63 @@
-"""Real-time models of gear systems and variators, derived from full models.
+"""Real-time models of gear systems, belt drives and variators, derived from full models.
 
-See ``README.md`` for the command line and ``rtcvt.pog`` for the theory.
+The names below are the Python interface and stay as they are from release to release; what lies in modules may change::
+
+    unit = rtcvt.load("toroidal_kers")                 # a shipped unit, or a unit file
+    result = unit.simulate(inputs={"shaft.tau": 20.0}, duration=5.0)
+    result["shaft.w"]                                  # an array, in SI units
+    unit.export("kers.fmu")
+
+Importing rtcvt takes a few milliseconds; numpy, numba and the rest come when they are needed.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rtcvt.errors import InputError
+    from rtcvt.interface import (
+        FullRun,
+        Instance,
+        System,
+        Unit,
+        campaign,
+        check,
+        load,
+        load_system,
+        read,
+        reduce,
+        systems,
+        units,
+    )
+    from rtcvt.recording import Recording
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "FullRun",
+    "InputError",
+    "Instance",
+    "Recording",
+    "System",
+    "Unit",
+    "campaign",
+    "check",
+    "load",
+    "load_system",
+    "read",
+    "reduce",
+    "systems",
+    "units",
+]
+
+_ELSEWHERE = {"InputError": "rtcvt.errors", "Recording": "rtcvt.recording"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'rtcvt' has no attribute '{name}'")
+    return getattr(import_module(_ELSEWHERE.get(name, "rtcvt.interface")), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,6 +1,9 @@
 """The one error that a user can cause and mend."""
 
-__all__ = ["InputError"]
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["InputError", "near"]
 
 
 class InputError(ValueError):
@@ -16,10 +19,37 @@ class InputError(ValueError):
         What was found there; ``None`` if there is nothing to quote.
     allowed : str
         What is allowed instead.
+
+    Attributes
+    ----------
+    parts : tuple
+        The arguments.
     """
 
     def __init__(self, source: object, key: str, value: object, allowed: str):
         where = f"{source}: {key}" if key else f"{source}"
         shown = repr(value)
         found = "" if value is None else f" = {shown if len(shown) <= 120 else shown[:117] + '...'}"
+        self.parts = str(source), key, value, allowed
         super().__init__(f"{where}{found}: {allowed}")
+
+
+SHORT, LONG = 15, 40  # names that a message lists beside a guess, and at all
+
+
+def near(name: object, known: Iterable[str]) -> str:
+    """What there is instead of an unknown name, and which of it may have been meant, as the end of a message.
+
+    Names are compared without regard to case, and by what follows their last dot.
+    """
+    names = [str(k) for k in known]
+    folded = {k.lower(): k for k in reversed(names)}
+    found = difflib.get_close_matches(str(name).lower(), folded, n=3, cutoff=0.7)
+    if not found:
+        last = str(name).lower().rpartition(".")[2]
+        found = [k for k in folded if k.rpartition(".")[2] == last][:3]
+    guess = f"; did you mean {' or '.join(folded[k] for k in found)}?" if found else ""
+    if not names or (guess and len(names) > SHORT):
+        return guess
+    more = f" and {len(names) - LONG} more" if len(names) > LONG else ""
+    return f": {', '.join(names[:LONG])}{more}{guess}"

@@ -1,30 +1,41 @@
 """Expressions in unit and scenario files: parsed through a whitelist, never evaluated as code.
 
-Numbers, names, ``pi``, ``+ - * /``, integer powers up to 8, and ``sin``, ``cos``, ``tan``, ``sqrt``. An
-`Expression` is an immutable tree that folds constants while it is built. It evaluates over anything that has
-arithmetic: floats, arrays, symbols.
+Numbers, names, ``pi``, ``+ - * /``, integer powers up to 8, and ``sin``, ``cos``, ``tan``, ``sqrt``; signals over time
+have ``min``, ``max`` and ``clip(x, low, high)``, too, which geometry has not, because it needs derivatives; speeds over
+time have ``engine_order(speed, order, share)``, see `rtcvt.engine_order`. An `Expression` is an immutable tree that
+folds constants while it is built. It evaluates over anything that has arithmetic: floats, arrays, symbols.
 """
 
 import ast
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Expression", "name", "number", "parse"]
+import numpy as np
+
+from rtcvt.engine_order import pulsating
+
+__all__ = ["Expression", "name", "number", "parse", "parse_signal"]
 
 _FUNCTIONS = ("sin", "cos", "tan", "sqrt")
+_LARGEST = 2000  # numbers, names and operations, powers and tan written out
+_BOUNDS = {"min": 2, "max": 2, "clip": 3}  # numbers of arguments
 _ALLOWED = "numbers, names, pi, + - * /, integer powers up to 8, and sin, cos, tan, sqrt"
 _OPERATORS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A node: ``number`` and ``name`` are leaves, the rest has one or two arguments."""
+    """A node: ``number`` and ``name`` are leaves, the rest has one to three arguments."""
 
-    op: str  # number, name, + - * /, neg, sin, cos, sqrt
+    op: str  # number, name, + - * /, neg, sin, cos, sqrt, min, max, engine_order
     args: tuple["Expression", ...] = ()
     leaf: float | str = 0.0
+    size: int = field(init=False, compare=False, repr=False)  # nodes of the tree
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", 1 + sum(a.size for a in self.args))
 
     @property
     def value(self) -> float | None:
@@ -37,6 +48,10 @@ class Expression:
         if self.op == "name":
             return frozenset((str(self.leaf),))
         return frozenset().union(*(a.names for a in self.args))
+
+    def has(self, op: str) -> bool:
+        """Whether an operation occurs."""
+        return self.op == op or any(a.has(op) for a in self.args)
 
     def __add__(self, other: "Expression") -> "Expression":
         if self.value == 0.0:
@@ -82,6 +97,9 @@ class Expression:
             return self.leaf
         if self.op == "name":
             return values[str(self.leaf)]
+        if self.op == "engine_order":
+            speed, order, share = self.args
+            return pulsating(speed, float(order.leaf), float(share.leaf), values["t"])
         a = [arg.evaluate(values, functions) for arg in self.args]
         match self.op:
             case "+":
@@ -94,6 +112,10 @@ class Expression:
                 return a[0] / a[1]
             case "neg":
                 return -a[0]
+            case "min":
+                return np.minimum(a[0], a[1])
+            case "max":
+                return np.maximum(a[0], a[1])
         return getattr(functions, self.op)(a[0])
 
     def __str__(self) -> str:
@@ -109,7 +131,7 @@ class Expression:
                 left = _bracketed(self.args[0], "+-" if tight else "")
                 right = _bracketed(self.args[1], "+-*/" if self.op == "/" else "+-" if self.op in "*-" else "")
                 return f"{left}{self.op}{right}" if tight else f"{left} {self.op} {right}"
-        return f"{self.op}({self.args[0]})"
+        return f"{self.op}({', '.join(map(str, self.args))})"
 
 
 def _bracketed(node: Expression, loose: str) -> str:
@@ -119,7 +141,7 @@ def _bracketed(node: Expression, loose: str) -> str:
 def _binary(op: str, a: Expression, b: Expression) -> Expression:
     node = Expression(op, (a, b))
     if a.value is not None and b.value is not None and not (op == "/" and b.value == 0.0):
-        return number(node.evaluate({}))
+        return number(float(node.evaluate({})))
     return node
 
 
@@ -141,45 +163,95 @@ def parse(text: str, names: Collection[str]) -> Expression:
     ValueError
         With what is allowed.
     """
+    return _parse(text, frozenset(names), {}, _ALLOWED)
+
+
+def parse_signal(text: str, unit: str = "") -> Expression:
+    """Read an expression of the time ``t`` [s], which may have ``min``, ``max`` and ``clip(x, low, high)``.
+
+    With the `unit` rad/s it may have ``engine_order(speed, order, share)``.
+
+    Raises
+    ------
+    ValueError
+        With what is allowed.
+    """
+    functions = {**_BOUNDS, "engine_order": 3} if unit == "rad/s" else _BOUNDS
+    allowed = f"{_ALLOWED}, min, max, clip, and for speeds engine_order(speed, order, share)"
+    return _parse(text, frozenset({"t"}), functions, allowed)
+
+
+def _parse(text: str, names: frozenset[str], functions: Mapping[str, int], allowed: str) -> Expression:
     if len(text) > 500:
         raise ValueError("an expression of at most 500 characters")
     try:
         tree = ast.parse(text.strip(), mode="eval")
-        return _convert(tree.body, frozenset(names))
+        return _Reader(names, functions, allowed).convert(tree.body)
     except (SyntaxError, RecursionError, MemoryError):
-        raise ValueError(f"an expression of {_ALLOWED}") from None
+        raise ValueError(f"an expression of {allowed}") from None
 
 
-def _convert(node: ast.expr, names: frozenset[str]) -> Expression:
-    match node:
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool) and abs(value) < 1e300:
-            return number(float(value))
-        case ast.Name(id="pi"):
-            return number(math.pi)
-        case ast.Name(id=text) if text in names:
-            return name(text)
-        case ast.Name(id=text):
-            known = ", ".join(sorted(names)) or "none"
-            raise ValueError(f"name '{text}' is not known here; allowed names: {known}")
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_convert(operand, names)
-        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _convert(operand, names)
-        case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return _power(_convert(left, names), _convert(right, names).value)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            a, b = _convert(left, names), _convert(right, names)
-            match _OPERATORS[type(op)]:
-                case "+":
-                    return a + b
-                case "-":
-                    return a - b
-                case "*":
-                    return a * b
-            return a / b
-        case ast.Call(func=ast.Name(id=function), args=[argument], keywords=[]) if function in _FUNCTIONS:
-            return _convert(argument, names).apply(function)
-    raise ValueError(f"'{ast.unparse(node)}' is not allowed; an expression has {_ALLOWED}")
+@dataclass(frozen=True)
+class _Reader:
+    """What an expression may have: names, functions of signals with how many arguments, and the words that say so."""
+
+    names: frozenset[str]
+    functions: Mapping[str, int]
+    allowed: str
+
+    def convert(self, node: ast.expr) -> Expression:
+        """The expression of a node of Python's syntax."""
+        found = self._node(node)
+        if found.size > _LARGEST:
+            raise ValueError(f"an expression of at most {_LARGEST} terms, powers and tan written out")
+        return found
+
+    def _node(self, node: ast.expr) -> Expression:
+        match node:
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool) and abs(value) < 1e300:
+                return number(float(value))
+            case ast.Name(id="pi"):
+                return number(math.pi)
+            case ast.Name(id=text) if text in self.names:
+                return name(text)
+            case ast.Name(id=text):
+                known = ", ".join(sorted(self.names)) or "none"
+                raise ValueError(f"name '{text}' is not known here; allowed names: {known}")
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -self.convert(operand)
+            case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+                return self.convert(operand)
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                return _power(self.convert(left), self.convert(right).value)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+                a, b = self.convert(left), self.convert(right)
+                match _OPERATORS[type(op)]:
+                    case "+":
+                        return a + b
+                    case "-":
+                        return a - b
+                    case "*":
+                        return a * b
+                return a / b
+            case ast.Call(func=ast.Name(id=function), args=[argument], keywords=[]) if function in _FUNCTIONS:
+                return self.convert(argument).apply(function)
+            case ast.Call(func=ast.Name(id=f), args=given, keywords=[]) if self.functions.get(f) == len(given):
+                return _of_signals(f, [self.convert(a) for a in given])
+        raise ValueError(f"'{ast.unparse(node)}' is not allowed; an expression has {self.allowed}")
+
+
+def _of_signals(function: str, args: list[Expression]) -> Expression:
+    match function:
+        case "clip":
+            return _binary("min", _binary("max", args[0], args[1]), args[2])
+        case "engine_order":
+            speed, order, share = args
+            if speed.has("engine_order"):
+                raise ValueError("engine_order of a mean speed, which has no engine_order itself")
+            if order.value is None or share.value is None or not (order.value > 0.0 and 0.0 <= share.value <= 1.0):
+                raise ValueError("engine_order with two numbers: an order above 0, a share from 0 to 1")
+            return Expression("engine_order", (speed, order, share))
+    return _binary(function, args[0], args[1])
 
 
 def _power(base: Expression, exponent: float | None) -> Expression:

@@ -5,17 +5,20 @@ bounds, indexing, views ``a[i:j]`` as arguments, and calls to other kernels. It 
 assigns to a slice or calls a library, so that the same text is compiled by numba here and can be compiled by any
 C compiler elsewhere. Division by zero gives Inf or NaN as in C; ``step`` functions turn those into a status.
 
-Numba's on-disk cache looks only at the file of the function itself, although the machine code of the kernels that
-it calls is inlined. The cache is therefore stamped with the text of all kernels and of the constants (``layout``
-modules) that they read: editing any of them recompiles.
+Every kernel of the house is compiled by one policy (`compiler`), the full models' with options of their own.
 
-Left alone, numba compiles a kernel once more for each literal that another one passes to it. Here a literal is an int64
-or bool like any other.
+- Numba's on-disk cache looks only at the file of the function itself, although the machine code of the kernels that
+  it calls is inlined. The cache is therefore stamped with the text of all kernels of the package and of the constants
+  (``layout`` and ``parameters`` modules) that they read: editing any of them recompiles.
+- Real-time kernels do without numba's memory management (``_nrt=False``): counting references to each array that is
+  passed on costs as much as a small model itself, and a kernel that allocates does not compile.
+- Left alone, numba compiles a kernel once more for each literal that another one passes to it. Here a literal, and a
+  member of a table (`rtcvt.table`), is an int64 or bool like any other.
 """
 
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,7 @@ import numba
 import numba.types
 from numba.core import event
 
-__all__ = ["FAILED", "OK", "SATURATED", "digest", "kernel", "stamped", "unliteral"]
+__all__ = ["FAILED", "OK", "SATURATED", "compiler", "digest", "kernel", "stamped", "unliteral"]
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
@@ -31,7 +34,7 @@ FAILED = 2  # not valid; the state is as it was before
 
 
 class _Notice(event.Listener):
-    """Says once in a process that numba compiles, which takes up to a minute or two without a word."""
+    """Tells once in a process that numba compiles: this may take a minute or two, silently."""
 
     said = False
 
@@ -47,12 +50,16 @@ class _Notice(event.Listener):
 event.register("numba:compile", _Notice())
 
 
-def digest(files: Iterable[Path], has: tuple[bytes, ...] = (), named: str = "") -> str:
-    """Digest of the texts of those `files` that contain one of `has` or are `named` so; of all without `has`."""
+_KERNELS = (b"\n@kernel", b"\n@compiled", b"\n@inlined", b"\n@spliced")
+_CONSTANTS = ("layout.py", "parameters.py")
+
+
+def digest(files: Iterable[Path]) -> str:
+    """Digest of the texts of those `files` that have kernels or their constants."""
     found = hashlib.sha256()
     for file in sorted(files):
         text = file.read_bytes()
-        if not has or file.name == named or any(part in text for part in has):
+        if file.name in _CONSTANTS or any(mark in text for mark in _KERNELS):
             found.update(text)
     return found.hexdigest()
 
@@ -68,13 +75,35 @@ def unliteral(compiled: Any) -> Any:
     """Let literals be numbers like any other: numba compiles once more for each, with all that is called."""
     if hasattr(compiled, "get_call_template"):  # not with NUMBA_DISABLE_JIT
         template = compiled.get_call_template
-        compiled.get_call_template = lambda args, kws: template([numba.types.unliteral(a) for a in args], kws)
+        compiled.get_call_template = lambda args, kws: template([_plain(a) for a in args], kws)
     return compiled
 
 
-_STAMP = digest(Path(__file__).parent.rglob("*.py"), (b"@kernel",), "layout.py")
+def _plain(kind: Any) -> Any:
+    return kind.dtype if isinstance(kind, numba.types.IntEnumMember) else numba.types.unliteral(kind)
+
+
+def compiler(folder: Path, **options: Any) -> Callable[[Any], Any]:
+    """The decorator of the kernels below `folder`: no object mode, machine code on disk and stamped.
+
+    Parameters
+    ----------
+    folder : Path
+        The package whose kernels call each other.
+    **options
+        Of `numba.njit`, beside ``cache`` and ``error_model``.
+    """
+    stamp = digest(folder.rglob("*.py"))
+
+    def decorate(function: Any) -> Any:
+        return unliteral(stamped(numba.njit(function, cache=True, error_model="numpy", **options), stamp))
+
+    return decorate
+
+
+_compile = compiler(Path(__file__).parent, fastmath=False, _nrt=False)
 
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
-    return unliteral(stamped(numba.njit(function, cache=True, error_model="numpy", fastmath=False), _STAMP))
+    return _compile(function)

@@ -2,15 +2,17 @@
 
 The kernels work on 1-D float64 arrays, in the order of the model's tables::
 
-    initialise(p, u, x, work) -> status        start state from parameters and inputs; prepares `work`
-    derivative(t, x, u, p, dx, work)           right-hand side of x' = f(x, u), inputs held
-    jacobian(t, x, u, p, jac, work)            df/dx, row-major
-    output(t, x, u, p, y, work)                outputs, contact forces included
-    step(t, h, x, u, p, y, work) -> status     one fixed step: 0 ok, 1 saturated or extrapolating, 2 failed
+    initialise(p, data, u, x, work) -> status      start state from parameters and inputs; prepares `work`
+    derivative(t, x, u, p, data, dx, work)         right-hand side of x' = f(x, u), inputs held
+    output(t, x, u, p, data, y, work)              outputs, contact forces included
+    step(t, h, x, u, p, data, y, work) -> status   one fixed step: 0 ok, 1 saturated or extrapolating, 2 failed
+
+and, where the step needs it exact, ``jacobian(t, x, u, p, data, jac, work)``, which writes df/dx, row-major.
 
 ``step`` is total: any input, NaN and Inf included, gives a status, and a failed step leaves the state as it was.
-`work` is scratch of one instance whose first part `initialise` derives from `p`; it never carries state from step
-to step.
+`p` holds the parameters of an instance; no kernel writes them. `data` holds what is the same in all instances: sizes,
+places, tables. It is read only, and constant in machine code. `work` is scratch of one instance whose first part
+`initialise` derives from `p`; it never carries state from step to step.
 """
 
 from collections.abc import Callable
@@ -21,24 +23,25 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, near
 from rtcvt.kernel import FAILED
 
-__all__ = ["Fidelity", "Instance", "Model", "Variable", "VariableTable"]
+__all__ = ["Causality", "Fidelity", "Instance", "Model", "Variable", "VariableTable"]
 
 Vector = NDArray[np.float64]
 Fidelity = Literal["rigid", "hybrid", "full"]  # gear systems: rigid or full; belts and variators: rigid or hybrid
+Causality = Literal["parameter", "input", "output", "state"]
 
 
 @dataclass(frozen=True)
 class Variable:
     """One row of the variable table, the single source of buffers, FMI description, documentation and tests.
 
-    `index` is the place in the buffer of its causality: ``p``, ``u`` or ``y``.
+    `index` is the place in the buffer of its causality: ``p``, ``u``, ``y`` or ``x``.
     """
 
     name: str
-    causality: Literal["parameter", "input", "output"]
+    causality: Causality
     index: int
     unit: str  # SI, "1" if dimensionless
     description: str
@@ -48,6 +51,46 @@ class Variable:
     nominal: float | None = None
     display_unit: str | None = None
     boolean: bool = False
+    tunable: bool = False  # a parameter that may change between steps
+    choices: tuple[str, ...] = ()  # names of an enumeration's items
+    numbers: tuple[int, ...] = ()  # their values, unless they are 0, 1, ...
+
+    @property
+    def items(self) -> dict[str, int]:
+        """Items of an enumeration: value by name."""
+        return dict(zip(self.choices, self.numbers or range(len(self.choices)), strict=True))
+
+    def choice(self, value: float | str) -> float:
+        """Value of an enumeration, by name or number.
+
+        Raises
+        ------
+        ValueError
+            It is none of the choices.
+        """
+        if isinstance(value, str) and value in self.choices:
+            return float(self.items[value])
+        for number in self.items.values():
+            if str(value) == str(number) or value == number:
+                return float(number)
+        raise ValueError(f"one of {', '.join(f'{name} ({k})' for name, k in self.items.items())}")
+
+    def checked(self, value: float, source: str, given: object = None) -> float:
+        """A value of a parameter, if it may have it; `given` is how it was written.
+
+        Raises
+        ------
+        InputError
+            It is not finite, out of range, or none of the choices.
+        """
+        low = -np.inf if self.minimum is None else self.minimum
+        high = np.inf if self.maximum is None else self.maximum
+        if not low <= value <= high or not abs(value) < np.inf:
+            raise InputError(source, self.name, given or value, f"a number from {low:g} to {high:g} {self.unit}")
+        try:
+            return self.choice(value) if self.choices else value
+        except ValueError as error:
+            raise InputError(source, self.name, given or value, str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -77,8 +120,8 @@ class VariableTable:
         found = self.by_name.get(name)
         if found is None or (causalities and found.causality not in causalities):
             kinds = causalities or ("parameter", "input", "output")
-            known = ", ".join(v.name for v in self.variables if v.causality in kinds)
-            raise InputError(self.name, name, None, f"not one of its {' or '.join(kinds)}s: {known}")
+            known = near(name, (v.name for v in self.variables if v.causality in kinds))
+            raise InputError(self.name, name, None, f"not one of its {' or '.join(kinds)}s{known}")
         return found
 
 
@@ -88,16 +131,20 @@ class Model(VariableTable):
 
     description: str
     fidelity: Fidelity
-    states: tuple[tuple[str, str], ...]  # name and unit
-    p: Vector  # structure and default parameters
+    states: tuple[Variable, ...]
+    p: Vector  # default parameters
+    data: Vector  # sizes, places and tables, which all instances share
     n_work: int
     step_size: float  # [s]
     initialise: Callable[..., int]
     derivative: Callable[..., None]
-    jacobian: Callable[..., None]
     output: Callable[..., None]
     step: Callable[..., int]
+    jacobian: Callable[..., None] | None = None
     source: str = ""  # text of the unit file
+
+    def __post_init__(self) -> None:
+        self.data.flags.writeable = False
 
     def instantiate(self) -> "Instance":
         """Fresh buffers with the start values."""
@@ -137,12 +184,27 @@ class Instance:
             No such parameter or input, or a parameter outside its range.
         """
         v = self.model.variable(name, "parameter", "input")
-        if v.causality == "parameter":
-            low = -np.inf if v.minimum is None else v.minimum
-            high = np.inf if v.maximum is None else v.maximum
-            if not low <= value <= high or not abs(value) < np.inf:
-                raise InputError(self.model.name, name, value, f"a number from {low:g} to {high:g} {v.unit}")
-        self.buffer(v)[v.index] = value
+        self.buffer(v)[v.index] = v.checked(value, self.model.name) if v.causality == "parameter" else value
+
+    def tune(self, name: str, value: float) -> None:
+        """Change a tunable parameter between steps, in SI units; states stay as they are.
+
+        Raises
+        ------
+        InputError
+            No such parameter, one that is fixed, a value outside its range, or one with which there is no finite
+            start state; nothing is changed then.
+        """
+        v = self.model.variable(name, "parameter")
+        if not v.tunable:
+            raise InputError(self.model.name, name, value, "a parameter is fixed when initialisation is over")
+        kept = float(self.p[v.index])
+        self.set(name, value)
+        scratch = np.empty_like(self.x)
+        if self.model.initialise(self.p, self.model.data, self.u, scratch, self.work) == FAILED:
+            self.p[v.index] = kept
+            self.model.initialise(self.p, self.model.data, self.u, scratch, self.work)
+            raise InputError(self.model.name, name, value, "one with which there is a finite start state")
 
     def get(self, name: str) -> float:
         """Value of a variable in SI units."""
@@ -158,9 +220,9 @@ class Instance:
             The parameters admit no start state.
         """
         self.t = t
-        failed = self.model.initialise(self.p, self.u, self.x, self.work) == FAILED
+        failed = self.model.initialise(self.p, self.model.data, self.u, self.x, self.work) == FAILED
         if not failed:
-            self.model.output(t, self.x, self.u, self.p, self.y, self.work)
+            self.model.output(t, self.x, self.u, self.p, self.model.data, self.y, self.work)
         if failed or not np.isfinite(self.y).all():
             raise InputError(
                 self.model.name,
@@ -172,7 +234,7 @@ class Instance:
 
     def step(self, h: float) -> int:
         """Advance by `h` [s]; time moves on unless the step failed."""
-        status = self.model.step(self.t, h, self.x, self.u, self.p, self.y, self.work)
+        status = self.model.step(self.t, h, self.x, self.u, self.p, self.model.data, self.y, self.work)
         if status != FAILED:
             self.t += h
         return status
@@ -180,19 +242,31 @@ class Instance:
     def derivative(self) -> Vector:
         """``x'`` at the present state."""
         dx = np.empty_like(self.x)
-        self.model.derivative(self.t, self.x, self.u, self.p, dx, self.work)
+        self.model.derivative(self.t, self.x, self.u, self.p, self.model.data, dx, self.work)
         return dx
 
     def jacobian(self) -> NDArray[np.float64]:
-        """``df/dx`` at the present state, shape (n, n)."""
+        """``df/dx`` at the present state, shape (n, n); by central differences if the model has none of its own."""
         n = len(self.x)
+        if self.model.jacobian is None:
+            return self._differences()
         jac = np.empty(n * n)
-        self.model.jacobian(self.t, self.x, self.u, self.p, jac, self.work)
+        self.model.jacobian(self.t, self.x, self.u, self.p, self.model.data, jac, self.work)
         return jac.reshape(n, n)
+
+    def _differences(self) -> NDArray[np.float64]:
+        x, columns = self.x.copy(), []
+        for j, d in enumerate(1e-6 * (1.0 + np.abs(x))):
+            self.x[j] = x[j] + d
+            above = self.derivative()
+            self.x[j] = x[j] - d
+            columns.append((above - self.derivative()) / (2.0 * d))
+            self.x[j] = x[j]
+        return np.column_stack(columns)
 
     def outputs(self) -> Vector:
         """The outputs at the present state, as the buffer itself."""
-        self.model.output(self.t, self.x, self.u, self.p, self.y, self.work)
+        self.model.output(self.t, self.x, self.u, self.p, self.model.data, self.y, self.work)
         return self.y
 
     def get_state(self) -> dict[str, Any]:
@@ -204,6 +278,6 @@ class Instance:
         self.t = state["t"]
         for k in ("p", "u"):
             getattr(self, k)[:] = state[k]
-        self.model.initialise(self.p, self.u, self.x, self.work)
+        self.model.initialise(self.p, self.model.data, self.u, self.x, self.work)
         for k in ("x", "y"):
             getattr(self, k)[:] = state[k]

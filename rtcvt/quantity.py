@@ -8,11 +8,41 @@ import re
 from functools import cache
 from typing import Any
 
-__all__ = ["base_exponents", "is_quantity", "si_unit", "to_si"]
+__all__ = ["base_exponents", "factor", "is_quantity", "si_unit", "to_si", "wanted"]
 
 _QUANTITY = re.compile(
     r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?![eE][-+]?\d)(?:1/)?[A-Za-zµ%][A-Za-zµ./*^0-9 -]{0,40})?\s*"
 )
+
+
+KINDS = {  # what is measured in an SI unit, for messages
+    "1": "a number without unit",
+    "m": "a length",
+    "m2": "an area",
+    "rad": "an angle",
+    "s": "a time",
+    "kg": "a mass",
+    "kg.m2": "a moment of inertia",
+    "kg/m3": "a density",
+    "m/s": "a speed",
+    "m/s2": "an acceleration",
+    "rad/s": "an angular speed",
+    "N": "a force",
+    "N.m": "a torque",
+    "N/m": "a stiffness",
+    "N.s/m": "a damping",
+    "N.m/rad": "a torsional stiffness",
+    "N.m.s/rad": "a torsional damping",
+    "Pa": "a pressure",
+    "J": "an energy",
+    "W": "a power",
+}
+
+
+def wanted(unit: str) -> str:
+    """What a quantity in `unit` is, for messages: ``a length in m``."""
+    kind = KINDS.get(unit, "a quantity")
+    return kind if unit == "1" else f"{kind} in {unit}"
 
 
 @cache
@@ -51,24 +81,42 @@ def to_si(value: float | str, unit: str) -> float:
     if isinstance(value, str):
         match = _QUANTITY.fullmatch(value)
         if match is None:
-            raise ValueError(f"a number in {unit}, or a string with a unit of the same kind, such as '1 {unit}'")
+            example = "" if unit == "1" else f": a number, or a text with a unit of that kind, such as '1 {unit}'"
+            raise ValueError(f"{wanted(unit)}{example}")
         number = float(match[1])
         if match[2]:
             if re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", match[2]):  # towers of powers take forever
-                raise ValueError(f"a quantity in {unit}, whose unit has small powers")
+                raise ValueError(f"{wanted(unit)}, whose unit has small powers")
             try:
                 quantity = _registry().Quantity(number, _spelled(match[2]))
                 number = float(quantity.to(_spelled(unit)).magnitude)
             except Exception:  # pint raises a dozen kinds, tokenizer errors among them
-                raise ValueError(f"a quantity in {unit}, or in a unit of the same kind") from None
+                raise ValueError(wanted(unit) + ("" if unit == "1" else ", or in a unit of that kind")) from None
     else:
         try:
             number = float(value)
         except OverflowError:
             number = float("inf")
     if not abs(number) < float("inf"):
-        raise ValueError(f"a finite quantity in {unit}")
+        raise ValueError(f"{wanted(unit)}, finite")
     return number
+
+
+def factor(unit: str, other: str) -> float:
+    """What a value in `unit` is multiplied by to be one in the unit `other`.
+
+    Raises
+    ------
+    ValueError
+        Units of different kinds, or with an offset such as degrees Celsius.
+    """
+    try:
+        zero, one = (_registry().Quantity(v, _spelled(unit)).to(_spelled(other)).magnitude for v in (0.0, 1.0))
+    except Exception:  # pint raises a dozen kinds
+        raise ValueError(f"a unit of the same kind as {unit}") from None
+    if zero != 0.0:
+        raise ValueError(f"a unit without offset, of the same kind as {unit}")
+    return float(one)
 
 
 def si_unit(text: str) -> str:

@@ -2,10 +2,13 @@
 
 Layout: attributes ``schema_version``, ``kind``, ``rtcvt_version``, ``revision`` (git), ``created`` (UTC) and any others
 given; datasets ``time`` and ``signals/NAME``, each with ``units`` and ``description``; ``unit_file`` holds the text of
-the unit file. A file is written under a temporary name and then renamed, so that there is never half of one.
+the unit file. A file is made in memory, sealed (`rtcvt.hdf5`), written under a temporary name, put on the disk and then
+renamed, so that there is never half of one. A device or pipe is written to and never replaced.
 """
 
 import os
+import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -13,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +24,19 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt import __version__
-from rtcvt.errors import InputError
+from rtcvt import __version__, quantity
+from rtcvt.errors import InputError, near
+from rtcvt.hdf5 import BLOCK, MARK, hashed, open_sealed
 
 __all__ = [
+    "SEAL",
     "Recording",
     "Signal",
+    "is_special",
+    "new_hdf5",
+    "put_in_place",
     "read_recording",
+    "recording_in",
     "replaced_on_success",
     "require_writable",
     "revision",
@@ -34,6 +44,8 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+SEAL = b"rtcvt recording "
+_LONGEST = 200  # [bytes] of a name; temporary names are longer
 
 
 @dataclass(frozen=True)
@@ -47,24 +59,139 @@ class Signal:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a recording holds."""
+    """Signals over time, by name and with their units: the result of a simulation or of a run.
+
+    ``recording["shaft.w"]`` is an array [SI]. The optional packages pandas, xarray and matplotlib come with the extra
+    ``data``.
+    """
 
     time: NDArray[np.float64]  # (n,) [s]
     signals: dict[str, Signal]
     attributes: dict[str, Any]
     unit_file: str
 
+    def __repr__(self) -> str:
+        end = f"{self.time[-1]:g} s" if len(self.time) else "nothing"
+        about = self.attributes.get("unit", "")
+        return f"<Recording of {about}: {len(self.signals)} signals, {len(self.time)} points up to {end}>"
+
+    def __getitem__(self, name: str) -> NDArray[np.float64]:
+        """Values of a signal (n,) [SI]."""
+        return self.signal(name).values
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all signals."""
+        return tuple(self.signals)
+
+    def signal(self, name: str) -> Signal:
+        """A signal with its unit and description.
+
+        Raises
+        ------
+        InputError
+            There is none of that name.
+        """
+        if name not in self.signals:
+            raise InputError("recording", name, None, f"not one of its signals{near(name, self.signals)}")
+        return self.signals[name]
+
+    def unit(self, name: str) -> str:
+        """SI unit of a signal, ``"1"`` if it has none."""
+        return self.signal(name).unit
+
+    def converted(self, name: str, unit: str) -> NDArray[np.float64]:
+        """Values of a signal (n,) in another unit, e.g. ``"rpm"``.
+
+        Raises
+        ------
+        InputError
+            No such signal, or a unit of another kind.
+        """
+        signal = self.signal(name)
+        try:
+            return signal.values * quantity.factor(signal.unit, unit)
+        except ValueError as error:
+            raise InputError("recording", name, unit, str(error)) from None
+
+    def to_dataframe(self) -> Any:
+        """A pandas.DataFrame with the time [s] as index and a column for each signal; ``attrs["units"]`` by name."""
+        pandas = _optional("pandas")
+        index = pandas.Index(self.time, name="time")
+        frame = pandas.DataFrame({name: s.values for name, s in self.signals.items()}, index=index)
+        frame.attrs["units"] = {name: s.unit for name, s in self.signals.items()}
+        return frame
+
+    def to_xarray(self) -> Any:
+        """An xarray.Dataset over the coordinate ``time``; each variable has ``units`` and ``long_name``."""
+        xarray = _optional("xarray")
+        found = {
+            name: ("time", s.values, {"units": s.unit, "long_name": s.description}) for name, s in self.signals.items()
+        }
+        time = ("time", self.time, {"units": "s"})
+        return xarray.Dataset(found, {"time": time}, {k: str(v) for k, v in self.attributes.items()})
+
+    def plot(self, *names: str, title: str = "") -> Any:
+        """Draw signals over time with matplotlib, by default all; returns the axes, one for each panel."""
+        pyplot = _optional("matplotlib.pyplot")
+        from rtcvt.hil.plot import draw_on
+
+        return draw_on(pyplot.figure, self, names, title)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the recording (HDF5), which `rtcvt.read` reads back."""
+        write_recording(Path(path), self, str(self.attributes.get("kind", "simulation")))
+        return Path(path)
+
+
+def _optional(package: str) -> Any:
+    """A package of the extra ``data``."""
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as error:
+        name = package.partition(".")[0]
+        raise ModuleNotFoundError(f"this needs {name}: pip install rtcvt[data]", name=error.name) from None
+
 
 @cache
 def revision() -> str:
     """Git revision of the sources, with ``-dirty`` if they were changed; ``unknown`` outside a checkout."""
+    folder = Path(__file__).parents[1]
+    if not (folder / ".git").exists():  # installed, perhaps within a checkout of something else
+        return "unknown"
     try:
-        folder = Path(__file__).parent
         command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
         return done.stdout.strip() or "unknown"
     except (OSError, subprocess.SubprocessError):
         return "unknown"
+
+
+def is_special(path: Path) -> bool:
+    """Whether it is a device or a pipe."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def put_in_place(temporary: Path, path: Path) -> None:
+    """Give a finished file its name once it is on the disk; a device or pipe gets its bytes instead.
+
+    Raises
+    ------
+    OSError
+        It cannot be written.
+    """
+    if is_special(path):
+        with temporary.open("rb") as file, path.open("wb") as special:
+            shutil.copyfileobj(file, special)
+        temporary.unlink()
+        return
+    with temporary.open("r+b") as file:
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
 
 
 def require_writable(*paths: Path | None) -> None:
@@ -73,13 +200,17 @@ def require_writable(*paths: Path | None) -> None:
     Raises
     ------
     InputError
-        A folder, or a file in a folder that does not exist or is not writable.
+        A folder, a name that is too long, or a file in a folder that does not exist or is not writable.
     """
-    given = [path.resolve() for path in paths if path is not None]
+    found = [path for path in paths if path is not None]
+    for path in found:
+        if len(os.fsencode(path.name)) > _LONGEST:
+            raise InputError("output", "", str(path), f"a name of at most {_LONGEST} bytes")
+    given = [path.resolve() for path in found if not is_special(path)]
     if len(set(given)) < len(given):
         raise InputError("output", "", str(given[0]), "a file of its own for each output")
-    for path in paths:
-        if path is not None and (path.is_dir() or not os.access(path.parent, os.W_OK)):
+    for path in found:
+        if not os.access(path if is_special(path) else path.parent, os.W_OK) or path.is_dir():
             raise InputError("output", "", str(path), "a file in an existing, writable folder")
 
 
@@ -94,7 +225,8 @@ def replaced_on_success(path: Path) -> Iterator[Path]:
     """
     require_writable(path)
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+        folder = None if is_special(path) else path.parent
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=folder)
     except OSError as error:
         raise InputError("output", "", str(path), f"a file that can be written: {error.strerror}") from None
     os.close(handle)
@@ -102,9 +234,33 @@ def replaced_on_success(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.chmod(0o644)
-        os.replace(temporary, path)
+        put_in_place(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5py.File]:
+    """An HDF5 file in memory that is written to `path`, sealed as of this `kind`, if the block succeeds: HDF5 does not
+    survive a full disk.
+
+    Raises
+    ------
+    InputError
+        The file cannot be written; nothing is left behind.
+    """
+    require_writable(path)
+    with h5py.File(path.name, "w", driver="core", backing_store=False, userblock_size=BLOCK, libver=libver) as file:
+        yield file
+        file.flush()
+        image = file.id.get_file_image()  # without the user block
+    mark = MARK.pack(kind, BLOCK + len(image), hashed(image).digest())
+    try:
+        with replaced_on_success(path) as temporary, temporary.open("wb") as target:
+            target.write(mark.ljust(BLOCK, b"\0"))
+            target.write(image)
+    except OSError as error:
+        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror}") from None
 
 
 def write_recording(path: Path, recording: Recording, kind: str) -> None:
@@ -115,16 +271,10 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
     InputError
         The file cannot be written; nothing is left behind.
     """
-    with replaced_on_success(path) as temporary, h5py.File(temporary, "w") as file:
+    with new_hdf5(path, SEAL) as file:
         stamp = datetime.now(UTC).isoformat(timespec="seconds")
-        file.attrs.update(
-            schema_version=SCHEMA_VERSION,
-            kind=kind,
-            rtcvt_version=__version__,
-            revision=revision(),
-            created=stamp,
-            **recording.attributes,
-        )
+        own = {"schema_version": SCHEMA_VERSION, "kind": kind, "rtcvt_version": __version__, "revision": revision()}
+        file.attrs.update({**recording.attributes, **own, "created": stamp})
         _write_series(file, "time", Signal(recording.time, "s", "time"))
         for name, signal in recording.signals.items():
             _write_series(file, f"signals/{name}", signal)
@@ -133,7 +283,9 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
 
 
 def _write_series(file: h5py.File, name: str, signal: Signal) -> None:
-    data = file.create_dataset(name, data=signal.values, compression="gzip", compression_opts=1, shuffle=True)
+    data = file.create_dataset(
+        name, data=signal.values, compression="gzip", compression_opts=1, shuffle=True, fletcher32=True
+    )
     data.attrs["units"] = signal.unit
     data.attrs["description"] = signal.description
 
@@ -144,22 +296,26 @@ def read_recording(path: Path) -> Recording:
     Raises
     ------
     InputError
+        Damaged, or not a recording of a schema version that this release knows.
+    """
+    with open_sealed(path, SEAL, "recording") as file:
+        return recording_in(file, path)
+
+
+def recording_in(file: h5py.File, path: Path, rows: int | None = None) -> Recording:
+    """The first `rows` of what an open file holds, all by default.
+
+    Raises
+    ------
+    InputError
         Not a recording of a schema version that this release knows.
     """
-    try:
-        with h5py.File(path, "r") as file:
-            if file.attrs.get("schema_version") != SCHEMA_VERSION or "time" not in file or "signals" not in file:
-                raise InputError(
-                    path,
-                    "schema_version",
-                    str(file.attrs.get("schema_version")),
-                    f"a recording of schema version {SCHEMA_VERSION}",
-                )
-            signals = {
-                name: Signal(data[()], str(data.attrs["units"]), str(data.attrs["description"]))
-                for name, data in file["signals"].items()
-            }
-            text = file["unit_file"][()]
-            return Recording(file["time"][()], signals, dict(file.attrs), text.decode() if text else "")
-    except OSError as error:
-        raise InputError(path, "", None, f"an HDF5 recording ({error})") from None
+    version = file.attrs.get("schema_version")
+    if version != SCHEMA_VERSION or "time" not in file or "signals" not in file:
+        raise InputError(path, "schema_version", str(version), f"a recording of schema version {SCHEMA_VERSION}")
+    signals = {
+        name: Signal(data[:rows] if data.ndim else data[()], str(data.attrs["units"]), str(data.attrs["description"]))
+        for name, data in file["signals"].items()
+    }
+    text = file["unit_file"][()]
+    return Recording(file["time"][:rows], signals, dict(file.attrs), text.decode() if text else "")

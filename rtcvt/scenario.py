@@ -1,31 +1,179 @@
 """Scenarios: inputs over time, sampled at the communication points and held between them.
 
 A signal is a number in SI units, a quantity (``"20 N.m"``), an expression of the time ``t`` [s]
-(``"20*sin(2*pi*t/3)"``, in SI units) or a table ``{ time = [...], value = [...], interpolation = ... }`` with
-``linear`` or ``smooth`` (half a cosine, so without jumps in slope) transitions, or ``previous`` (steps). Before its
-first and after its last time a table keeps the first and last value.
+(``"20*sin(2*pi*t/3)"`` or ``"clip(40*t, 0, 20)"``, in SI units; `rtcvt.expression`) or a table
+``{ time = [...], value = [...], interpolation = ... }`` with ``linear`` or ``smooth`` (half a cosine, so without jumps
+in slope) transitions, or ``previous`` (steps). Before its first and after its last time a table keeps the first and
+last value. A speed [rad/s] may pulsate as that of a crankshaft does: ``"engine_order(clip(400*t, 0, 200), 2, 0.05)"``
+has a second engine order of 5 % of the mean speed (`rtcvt.engine_order`).
+
+Tunable parameters may change while a scenario runs: ``[tune."control.K_theta"]`` has ``time`` and ``value``, the values
+from these times on. States stay as they are.
 
 A scenario file may also hold faults, one table ``[fault.NAME]`` each, that a rig injects while it runs the scenario.
 """
 
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from math import ceil
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rtcvt import expression, quantity
-from rtcvt.errors import InputError
-from rtcvt.model import Instance, VariableTable
-from rtcvt.unitfile import Scenario, Signal, Table, Time, load_scenario, parse_table, read_toml
+from rtcvt.cycle import load_cycle
+from rtcvt.errors import InputError, near
+from rtcvt.unitfile import Duration, Record, Time, is_file, located, parse_table, read_toml
 
-__all__ = ["Fault", "apply_parameters", "load_faults", "parameter_value", "sample_inputs"]
+if TYPE_CHECKING:
+    from rtcvt.model import Instance, Variable, VariableTable
+    from rtcvt.recording import Signal as Recorded
+
+__all__ = [
+    "Change",
+    "Fault",
+    "Limits",
+    "Scenario",
+    "Signal",
+    "Table",
+    "apply_parameters",
+    "chosen_scenario",
+    "get_scenario",
+    "load_faults",
+    "load_scenario",
+    "parameter_changes",
+    "parameter_value",
+    "sample_inputs",
+    "tuned_signals",
+]
 
 Array = NDArray[np.float64]
 
 
-class Fault(BaseModel):
+class Table(Record):
+    """A signal over time through the given points or along a driving cycle."""
+
+    time: tuple[Time, ...] = Field(min_length=1)  # increasing
+    value: tuple[str | float, ...] = Field(min_length=1)  # at these times
+    interpolation: Literal["linear", "smooth", "previous"] = "linear"  # between the points
+    cycle: str = ""  # a driving cycle instead of times and values [m/s]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_cycle(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping) or "cycle" not in data:
+            return data
+        if "time" in data or "value" in data:
+            raise ValueError("either 'cycle' or 'time' and 'value'")
+        cycle = load_cycle(str(data["cycle"]))
+        return {**data, "time": cycle.time.tolist(), "value": [f"{v!r} m/s" for v in cycle.v.tolist()]}
+
+    @model_validator(mode="after")
+    def _increasing(self) -> "Table":
+        _require_points(self.time, self.value)
+        return self
+
+
+def _require_points(time: Sequence[float], value: Sequence[object]) -> None:
+    if len(time) != len(value):
+        raise ValueError(f"as many values as times: {len(time)} times, {len(value)} values")
+    if any(b <= a for a, b in pairwise(time)):
+        raise ValueError("times must increase")
+
+
+class Change(Record):
+    """Values of a tunable parameter over time."""
+
+    time: tuple[Time, ...] = Field(min_length=1)  # increasing
+    value: tuple[str | float, ...] = Field(min_length=1)  # from these times on
+
+    @model_validator(mode="after")
+    def _increasing(self) -> "Change":
+        _require_points(self.time, self.value)
+        return self
+
+
+Signal = float | str | Table  # number, or truth value of a Boolean; quantity or expression of t; table
+
+
+class Limits(Record):
+    """Largest normalised RMS errors of the rigid model against the full one."""
+
+    speed: Annotated[float, Field(gt=0)] = 0.01  # of speeds, 0.01 is 1 %
+    force: Annotated[float, Field(gt=0)] = 0.02  # of forces and torques
+
+
+class Scenario(Record):
+    """Inputs over time. `settle` is the time in which the elastic transient decays, see `rtcvt.offline.pog.check`."""
+
+    name: Annotated[str, Field(min_length=1)]
+    description: str = ""
+    duration: Duration  # of the scenario
+    settle: Time = 0.0  # how long the elastic transient decays
+    inputs: dict[str, Signal] = {}  # signals, by name of the input
+    parameters: dict[str, float | str] = {}  # other values of parameters, by name
+    tune: dict[str, Change] = {}  # changes of tunable parameters, by name
+    limits: Limits = Limits()  # of the check
+
+    @model_validator(mode="after")
+    def _settles(self) -> "Scenario":
+        if self.settle >= self.duration:
+            raise ValueError(f"settle must be less than the duration: {self.settle:g} s, {self.duration:g} s")
+        return self
+
+
+def get_scenario(unit: Any, name: str) -> Scenario:
+    """One of the own scenarios of a unit of any kind.
+
+    Raises
+    ------
+    InputError
+        It has no such scenario.
+    """
+    scenarios: tuple[Scenario, ...] = tuple(unit.scenario)
+    for s in scenarios:
+        if s.name == name:
+            return s
+    names = [s.name for s in scenarios]
+    guess = near(name, names).partition("; did you mean ")[2]
+    known = "; ".join(names) or "none"
+    raise InputError(
+        unit.source, "scenario", name, f"this unit's scenarios are: {known}{guess and f'; did you mean {guess}'}"
+    )
+
+
+def chosen_scenario(unit: Any, name: str | None) -> Scenario:
+    """A scenario of a unit by its name, or of a file that ends in ``.toml``; without a name the unit's first.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    if name is None:
+        if not unit.scenario:
+            raise InputError(unit.source, "scenario", None, "this unit has no scenario; give a file with --scenario")
+        first: Scenario = unit.scenario[0]
+        return first
+    return load_scenario(name) if name.endswith(".toml") else get_scenario(unit, name)
+
+
+def load_scenario(path: str | Path) -> Scenario:
+    """Read a scenario file: the keys of one ``[[scenario]]``, at the top level."""
+    path = Path(path)
+    if not is_file(path):
+        raise InputError("scenario", "", str(path), "a TOML file with the keys of one [[scenario]]")
+    data, text = read_toml(path)
+    try:
+        return parse_table(Scenario, {"name": path.stem, **data}, path.name)
+    except InputError as error:
+        raise located(error, text, path.name) from None
+
+
+class Fault(Record):
     """What goes wrong from `start` on for `duration` [s].
 
     Of a signal: ``stuck`` at the value that it had, ``noise`` of standard deviation `value`, ``nan``. Of the unit:
@@ -33,8 +181,6 @@ class Fault(BaseModel):
     Of messages on the bus, those named `message` or all: ``drop``, ``delay`` by `value`, ``duplicate``, ``corrupt``,
     each hitting a message with probability `share`.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str
     kind: Literal["stuck", "noise", "nan", "overload", "unit_error", "drop", "delay", "duplicate", "corrupt"]
@@ -91,8 +237,13 @@ def load_faults(path: Path) -> tuple[Scenario, tuple[Fault, ...]]:
                            for name, f in faults.items())  # fmt: skip
 
 
-def sample_inputs(model: VariableTable, scenario: Scenario, time: Array) -> Array:
+def sample_inputs(
+    model: "VariableTable", scenario: Scenario, time: Array, more: Mapping[str, Any] | None = None
+) -> Array:
     """Values of all inputs [SI] at `time` [s], shape (len(time), n_u); inputs without a signal keep their start.
+
+    `more` has signals in place of the scenario's: functions of the time, or arrays of a value for each time (the last
+    one, which nothing follows, may be missing).
 
     Raises
     ------
@@ -104,9 +255,11 @@ def sample_inputs(model: VariableTable, scenario: Scenario, time: Array) -> Arra
     for name, signal in scenario.inputs.items():
         variable = model.variable(name, "input")
         try:
-            u[:, variable.index] = _sample(signal, variable.unit, time)
+            u[:, variable.index] = _sample(signal, variable, time)
         except ValueError as error:
             raise InputError(f"scenario '{scenario.name}'", f"inputs.{name}", _shown(signal), str(error)) from None
+    for name, given in (more or {}).items():
+        u[:, model.variable(name, "input").index] = _values(name, given, time)
     if not np.all(np.isfinite(u)):
         k, i = np.argwhere(~np.isfinite(u))[0]
         raise InputError(
@@ -115,10 +268,18 @@ def sample_inputs(model: VariableTable, scenario: Scenario, time: Array) -> Arra
             float(u[k, i]),
             f"a finite value at every time; this is at t = {time[k]:g} s",
         )
+    for variable in (v for v in inputs if v.choices):
+        values, first = np.unique(u[:, variable.index], return_index=True)
+        for value, k in zip(values.tolist(), first, strict=True):
+            try:
+                variable.choice(value)
+            except ValueError as error:
+                allowed = f"{error} at every time; this is at t = {time[k]:g} s"
+                raise InputError(f"scenario '{scenario.name}'", f"inputs.{variable.name}", value, allowed) from None
     return u
 
 
-def apply_parameters(instance: Instance, values: dict[str, float | str], source: str) -> None:
+def apply_parameters(instance: "Instance", values: Mapping[str, float | str], source: str) -> None:
     """Set parameters from quantities, by full name or by the bare name of a geometry parameter.
 
     Raises
@@ -131,29 +292,83 @@ def apply_parameters(instance: Instance, values: dict[str, float | str], source:
         instance.set(full, number)
 
 
-def parameter_value(model: VariableTable, name: str, value: float | str, source: str) -> tuple[str, float]:
+def parameter_value(model: "VariableTable", name: str, value: float | str, source: str) -> tuple[str, float]:
     """Full name and SI value of a parameter given as ``name`` and a number or quantity."""
     full = name if name in model.by_name else f"geometry.{name}"
     if full not in model.by_name:
         full = name
     variable = model.variable(full, "parameter")
     try:
-        return full, quantity.to_si(value, variable.unit)
+        return full, _number(value, variable)
     except ValueError as error:
         raise InputError(source, name, value, str(error)) from None
 
 
-def _sample(signal: Signal, unit: str, time: Array) -> Array:
+def parameter_changes(model: "VariableTable", scenario: Scenario, step: float) -> list[tuple[int, "Variable", float]]:
+    """Changes of tunable parameters in a scenario: before which step [number], of what, to which value [SI].
+
+    A change takes effect at the first communication point that is not before its time.
+
+    Raises
+    ------
+    InputError
+        Unknown or fixed parameter, wrong unit, or out of range.
+    """
+    source = f"scenario '{scenario.name}'"
+    found = []
+    for name, change in scenario.tune.items():
+        for time, given in zip(change.time, change.value, strict=True):
+            full, number = parameter_value(model, name, given, source)
+            v = model.by_name[full]
+            if not v.tunable:
+                raise InputError(source, f"tune.{name}", given, "a tunable parameter; this one is fixed during a run")
+            found.append((ceil(time / step - 1e-9), v, v.checked(number, source, given)))
+    return sorted(found, key=lambda change: change[0])
+
+
+def tuned_signals(
+    changes: "Sequence[tuple[int, Variable, float]]", starts: Mapping[str, float], n: int
+) -> "dict[str, Recorded]":
+    """Values of the parameters that change at n communication points, as of `parameter_changes`."""
+    from rtcvt.recording import Signal as Recorded
+
+    found: dict[str, Recorded] = {}
+    for k, v, value in changes:
+        if v.name not in found:
+            found[v.name] = Recorded(np.full(n, starts[v.name]), v.unit, v.description)
+        found[v.name].values[k:] = value
+    return found
+
+
+def _sample(signal: Signal, variable: "Variable", time: Array) -> Array:
+    unit = variable.unit
     if isinstance(signal, Table):
-        return _interpolate(signal, [quantity.to_si(v, unit) for v in signal.value], time)
-    if isinstance(signal, str) and not quantity.is_quantity(signal):
+        return _interpolate(signal, [_number(v, variable) for v in signal.value], time)
+    if isinstance(signal, str) and signal not in variable.choices and not quantity.is_quantity(signal):
         try:
             with np.errstate(all="ignore"):
-                value = expression.parse(signal, {"t"}).evaluate({"t": time}, np)
+                value = expression.parse_signal(signal, unit).evaluate({"t": time}, np)
         except ArithmeticError:
             raise ValueError("a finite value at every time") from None
         return np.broadcast_to(np.asarray(value, dtype=float), time.shape)
-    return np.full(time.shape, quantity.to_si(signal, unit))
+    return np.full(time.shape, _number(signal, variable))
+
+
+def _number(value: float | str, variable: "Variable") -> float:
+    """SI value of a quantity, or value of an enumeration's item."""
+    return variable.choice(value) if variable.choices else quantity.to_si(value, variable.unit)
+
+
+def _values(name: str, given: Any, time: Array) -> Array:
+    """A function or an array at each time."""
+    if callable(given):
+        return np.array([float(given(t)) for t in time.tolist()])
+    values = np.asarray(given, dtype=float)
+    n = len(time)
+    if values.shape not in ((n,), (n - 1,)):
+        allowed = f"a value for each of the {n} communication points, or a pair (time, value)"
+        raise InputError("inputs", name, f"an array of shape {values.shape}", allowed)
+    return np.append(values, values[-1:])[:n]
 
 
 def _interpolate(table: Table, values: list[float], time: Array) -> Array:

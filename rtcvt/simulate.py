@@ -1,7 +1,9 @@
 """Run a model over a scenario at a fixed communication step, as fast as it goes."""
 
+import json
 import time as clock
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +12,11 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, SATURATED
-from rtcvt.model import Model
-from rtcvt.scenario import apply_parameters, sample_inputs
-from rtcvt.unitfile import Scenario
+from rtcvt.model import Instance, Model, Variable
+from rtcvt.recording import Recording, Signal
+from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs, tuned_signals
 
-__all__ = ["Result", "number_of_steps", "simulate"]
+__all__ = ["Result", "number_of_steps", "require_fitting", "signal_figures", "simulate"]
 
 Array = NDArray[np.float64]
 
@@ -26,7 +28,7 @@ class Result:
     model: Model
     scenario: Scenario
     step: float  # [s]
-    p: Array  # parameters, as the model orders them
+    p: Array  # parameters at the start, as the model orders them
     time: Array  # (n,) [s]
     u: Array  # (n, n_u)
     y: Array  # (n, n_y)
@@ -39,21 +41,23 @@ class Result:
         return (self.u if v.causality == "input" else self.y)[:, v.index]
 
     def parameter(self, name: str) -> float:
-        """Value that a parameter had in the run."""
+        """Value that a parameter had at the start of the run."""
         return float(self.p[self.model.variable(name, "parameter").index])
+
+    def recording(self) -> Recording:
+        """The run as signals by name, with its parameters and the unit file."""
+        rows = self.model.select("input") + self.model.select("output")
+        signals = {v.name: Signal(self[v.name], v.unit, v.description) for v in rows}
+        starts = {v.name: self.parameter(v.name) for v in self.model.select("parameter")}
+        signals |= tuned_signals(parameter_changes(self.model, self.scenario, self.step), starts, len(self.time))
+        signals["status"] = Signal(self.status.astype(float), "1", "of the step: 0 ok, 1 a limit is active")
+        about: dict[str, Any] = {"unit": self.model.name, "model": self.model.fidelity}
+        about |= {"scenario": self.scenario.name, "step": self.step}
+        about["parameters"] = json.dumps(starts)
+        return Recording(self.time, signals, about, self.model.source)
 
     def figures(self) -> dict[str, Any]:
         """What the run amounts to, ready for JSON: see the command's help for the keys."""
-        signals = {}
-        for v in self.model.select("input") + self.model.select("output"):
-            values = self[v.name]
-            signals[v.name] = {
-                "unit": v.unit,
-                "final": float(values[-1]),
-                "min": float(values.min()),
-                "max": float(values.max()),
-                "rms": float(np.sqrt(np.mean(values**2))),
-            }
         return {
             "unit": self.model.name,
             "model": self.model.fidelity,
@@ -66,8 +70,23 @@ class Result:
                 "median": float(np.median(self.step_cost) * 1e6),
                 "p99": float(np.quantile(self.step_cost, 0.99) * 1e6),
             },
-            "signals": signals,
+            "signals": signal_figures(self.recording(), without=("status",)),
         }
+
+
+def signal_figures(recording: Recording, without: Collection[str] = ()) -> dict[str, Any]:
+    """Unit, last value, range and root mean square of each signal."""
+    return {
+        name: {
+            "unit": s.unit,
+            "final": float(s.values[-1]),
+            "min": float(s.values.min()),
+            "max": float(s.values.max()),
+            "rms": float(np.sqrt(np.mean(s.values**2))),
+        }
+        for name, s in recording.signals.items()
+        if name not in without
+    }
 
 
 def number_of_steps(duration: float, step: float, source: str) -> int:
@@ -91,6 +110,7 @@ def simulate(
     step: float | None = None,
     parameters: Mapping[str, float | str] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    inputs: Mapping[str, Any] | None = None,
 ) -> Result:
     """Simulate a scenario.
 
@@ -106,6 +126,9 @@ def simulate(
         Parameters that override those of the scenario.
     progress : callable, optional
         Called with (steps done, steps in all) about a hundred times.
+    inputs : mapping, optional
+        Inputs that take the place of the scenario's: functions of the time [s], or arrays with a value for each
+        communication point.
 
     Raises
     ------
@@ -113,19 +136,20 @@ def simulate(
         The scenario does not fit the model, or a step failed.
     """
     h = model.step_size if step is None else step
-    n = number_of_steps(scenario.duration, h, f"scenario '{scenario.name}'")
-    instance = model.instantiate()
-    apply_parameters(instance, {**scenario.parameters, **(parameters or {})}, f"scenario '{scenario.name}'")
-    time: Array = np.linspace(0.0, n * h, n + 1)
-    u = sample_inputs(model, scenario, time)
+    instance, time, u, changes = _prepared(model, scenario, h, parameters, inputs)
+    n = len(time) - 1
     y = np.empty((n + 1, len(instance.y)))
     status = np.zeros(n + 1, dtype=np.int8)
     cost = np.empty(n)
     instance.u[:] = u[0]
     instance.initialise()
     y[0] = instance.y
+    p = instance.p.copy()
     stride = max(1, n // 100)
     for k in range(n):
+        while changes and changes[0][0] <= k:
+            _, v, value = changes.popleft()
+            instance.tune(v.name, value)
         instance.u[:] = u[k]
         began = clock.perf_counter()
         status[k + 1] = instance.step(h)
@@ -141,4 +165,35 @@ def simulate(
         y[k + 1] = instance.y
         if progress is not None and (k + 1) % stride == 0:
             progress(k + 1, n)
-    return Result(model, scenario, h, instance.p, time, u, y, status, cost)
+    return Result(model, scenario, h, p, time, u, y, status, cost)
+
+
+def require_fitting(
+    model: Model, scenarios: Iterable[Scenario], parameters: Mapping[str, float | str] | None = None
+) -> None:
+    """Refuse scenarios that `simulate` would, before the first of several runs.
+
+    Raises
+    ------
+    InputError
+        A scenario does not fit the model.
+    """
+    for scenario in scenarios:
+        _prepared(model, scenario, model.step_size, parameters, None)
+
+
+def _prepared(
+    model: Model,
+    scenario: Scenario,
+    h: float,
+    parameters: Mapping[str, float | str] | None,
+    inputs: Mapping[str, Any] | None,
+) -> tuple[Instance, Array, Array, deque[tuple[int, Variable, float]]]:
+    """Instance with its parameters set, communication points (n,) [s], inputs (n, n_u), changes of parameters."""
+    source = f"scenario '{scenario.name}'"
+    n = number_of_steps(scenario.duration, h, source)
+    instance = model.instantiate()
+    apply_parameters(instance, {**scenario.parameters, **(parameters or {})}, source)
+    time: Array = np.linspace(0.0, n * h, n + 1)
+    u = sample_inputs(model, scenario, time, inputs)
+    return instance, time, u, deque(parameter_changes(model, scenario, h))

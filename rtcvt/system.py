@@ -28,12 +28,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rtcvt import quantity
 from rtcvt.build import build_any, choose_flanges, load_any
-from rtcvt.errors import InputError
+from rtcvt.errors import InputError, near
 from rtcvt.kernel import FAILED
 from rtcvt.model import Fidelity, Model, Variable
+from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import parameter_value
 from rtcvt.simulate import number_of_steps
-from rtcvt.unitfile import Duration, Name, parse_table, read_toml
+from rtcvt.unitfile import Duration, Name, is_file, located, parse_table, read_toml
 
 __all__ = [
     "Connection",
@@ -43,6 +44,7 @@ __all__ = [
     "System",
     "build_system",
     "direct_loop",
+    "find_system",
     "load_system",
     "shipped_systems",
     "simulate_system",
@@ -128,6 +130,14 @@ def shipped_systems() -> dict[str, Path]:
     return {f.stem: f for f in sorted(folder.glob("*.toml"))}
 
 
+def find_system(name: str | Path) -> Path | None:
+    """File of a system: a path, or the name of a shipped one; None if it is another file or there is none."""
+    path = Path(name)
+    if not is_file(path):
+        return shipped_systems().get(str(name))
+    return path if path.suffix == ".toml" and "components" in read_toml(path)[0] else None
+
+
 def load_system(name: str | Path) -> System:
     """Read a system file, or a shipped system.
 
@@ -136,15 +146,18 @@ def load_system(name: str | Path) -> System:
     InputError
         The file is missing, not TOML, or not a valid system.
     """
-    shipped = shipped_systems()
     path = Path(name)
-    if not path.is_file():
+    if not is_file(path):
+        shipped = shipped_systems()
         if str(name) not in shipped:
-            allowed = f"a TOML file, or one of the shipped systems: {', '.join(shipped)}"
+            allowed = f"a TOML file, or one of the shipped systems{near(name, shipped)}"
             raise InputError("SYSTEM", "", str(name), allowed)
         path = shipped[str(name)]
     data, text = read_toml(path)
-    return parse_table(System, {**data, "source": path.name, "text": text, "folder": path.parent}, path.name)
+    try:
+        return parse_table(System, {**data, "source": path.name, "text": text, "folder": path.parent}, path.name)
+    except InputError as error:
+        raise located(error, text, path.name) from None
 
 
 # --- from records to models -------------------------------------------------------------------------------------------
@@ -286,6 +299,18 @@ class CoupledResult:
 
     def __getitem__(self, port: str) -> Array:
         return self.values[port]
+
+    def recording(self) -> Recording:
+        """The run as signals ``COMPONENT.PORT``; ``COMPONENT.status`` is 1 where a limit was active."""
+        signals = {}
+        for name, model in self.coupled.models.items():
+            for v in model.select("input") + model.select("output"):
+                port = f"{name}.{v.name}"
+                signals[port] = Signal(self.values[port], v.unit, v.description)
+            text = "of the step: 0 ok, 1 a limit is active"
+            signals[f"{name}.status"] = Signal(self.saturated[name].astype(float), "1", text)
+        about = {"unit": self.coupled.system.name, "step": float(self.time[1] - self.time[0])}
+        return Recording(self.time, signals, about, self.coupled.system.text)
 
     def flange_energy(self, flange: Flange) -> tuple[float, float]:
         """Energy through a flange from `a` to `b`, and what the coupling added to it [J]."""

@@ -1,46 +1,41 @@
-"""Unit files: a machine described in TOML, validated into records. Nothing in them is evaluated as code.
+"""Reading of TOML files into records: quantities, tables, messages. Nothing in a file is evaluated as code.
 
-The sections are ``parameters`` and ``variables`` (the geometry's names), ``gears``, ``contacts``, ``frictions``,
-``rigid`` (the independent speeds), ``ports``, ``controller``, ``solver`` and ``[[scenario]]``. Bare numbers are
-SI, strings carry their unit; a coordinate may be an expression of parameters and of the one moving variable.
-Every message names the file, the key, the value and what is allowed.
+Bare numbers are SI, strings carry their unit. Every message names the file, the key, the value and what is allowed.
 """
 
+import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from rtcvt import expression, quantity
-from rtcvt.errors import InputError
-from rtcvt.expression import Expression
-from rtcvt.vehicle.cycle import load_cycle
+from rtcvt import quantity
+from rtcvt.errors import InputError, near
+from rtcvt.files import read_text
 
 __all__ = [
-    "Axis",
-    "Contact",
-    "Gear",
-    "KersController",
-    "Parameter",
-    "Port",
-    "PositionController",
-    "Scenario",
-    "Signal",
+    "Duration",
+    "Name",
+    "Record",
     "Solver",
-    "Unit",
+    "Time",
+    "UnitFile",
     "find_unit",
-    "get_scenario",
-    "load_scenario",
-    "load_unit",
+    "is_file",
+    "key_path",
+    "line_of",
+    "located",
     "parse_table",
     "parse_toml",
+    "parse_unit_file",
     "quantity_in",
     "read_toml",
-    "read_unit",
+    "read_unit_file",
     "shipped_units",
 ]
 
@@ -50,294 +45,72 @@ def quantity_in(unit: str, above: float | None = None, at_least: float | None = 
 
     def convert(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError(f"a quantity in {unit}")
+            raise ValueError(quantity.wanted(unit))
         number = quantity.to_si(value, unit)
         if above is not None and number <= above:
-            raise ValueError(f"a quantity in {unit}, above {above:g}")
+            raise ValueError(f"{quantity.wanted(unit)}, above {above:g}")
         if at_least is not None and number < at_least:
-            raise ValueError(f"a quantity in {unit}, at least {at_least:g}")
+            raise ValueError(f"{quantity.wanted(unit)}, at least {at_least:g}")
         return number
 
     return BeforeValidator(convert)
 
 
-Record = TypeVar("Record", bound=BaseModel)
+class Record(BaseModel):
+    """Base of the tables of a file: no unknown keys, no changes, no infinite numbers."""
 
-Time = Annotated[float, quantity_in("s", at_least=0.0)]
-Duration = Annotated[float, quantity_in("s", above=0.0)]
-Speed = Annotated[float, quantity_in("rad/s")]
-Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
-Torque = Annotated[float, quantity_in("N.m", above=0.0)]
-Friction = Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
-Coordinate = str | float  # an expression of the unit's names, a quantity in m, or a number in m
-Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
-
-
-class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Parameter(_Record):
-    """A named constant of the geometry; its unit is that of its value (``"36 mm"``: m, ``"60 deg"``: rad)."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+AnyRecord = TypeVar("AnyRecord", bound=BaseModel)
 
-    value: float
-    unit: Literal["m", "rad", "1"] = "m"
-    description: str = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_unit(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and isinstance(data.get("value"), str):
-            unit = data.get("unit") or quantity.si_unit(data["value"])
-            return {**data, "value": quantity.to_si(data["value"], unit), "unit": unit}
-        return data
+Time = Annotated[float, quantity_in("s", at_least=0.0)]
+Duration = Annotated[float, quantity_in("s", above=0.0)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
-class Variable(_Record):
-    """Geometry that moves: an angle, with the limits of its actuator."""
-
-    unit: Literal["rad"] = "rad"
-    start: Annotated[float, quantity_in("rad")] = 0.0
-    min: Annotated[float, quantity_in("rad")]
-    max: Annotated[float, quantity_in("rad")]
-    rate_max: Annotated[float, quantity_in("rad/s", above=0.0)]
-    description: str = ""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> "Variable":
-        if not self.min <= self.start <= self.max or self.min == self.max:
-            raise ValueError("min <= start <= max and min < max")
-        return self
-
-
-class Axis(_Record):
-    """A directed axis in the plane: a point on it, and either a direction vector or an angle from +x."""
-
-    through: tuple[Coordinate, Coordinate]
-    direction: tuple[Coordinate, Coordinate] | None = None
-    angle: Coordinate | None = None
-
-    @model_validator(mode="after")
-    def _one_direction(self) -> "Axis":
-        if (self.direction is None) == (self.angle is None):
-            raise ValueError("an axis has either 'direction' or 'angle'")
-        return self
-
-
-class Gear(_Record):
-    """A rigid body that turns about one axis; a carried gear's axis turns with its carrier."""
-
-    inertia: Annotated[float, quantity_in("kg.m2", at_least=0.0)]
-    friction: Friction = 0.0
-    axis: Axis
-    carrier: str | None = None
-    w_max: Rating | None = None
-    description: str = ""
-
-
-class Contact(_Record):
-    """A tangential spring at a point; a positive force goes from the first gear to the second."""
-
-    between: tuple[str, str]
-    point: tuple[Coordinate, Coordinate]
-    stiffness: Annotated[float, quantity_in("N/m", above=0.0)]
-    damping: Annotated[float, quantity_in("N.s/m", at_least=0.0)] = 0.0
-    description: str = ""
-
-
-class RelativeFriction(_Record):
-    """Viscous friction between two gears on parallel axes."""
-
-    between: tuple[str, str]
-    coefficient: Friction
-
-
-class Rigid(_Record):
-    """Speeds kept in the reduced state."""
-
-    independent: tuple[str, ...] = Field(min_length=1)
-
-
-class Port(_Record):
-    """A flange: torque in and speed out, or speed in and torque out through a spring or a stiff coupling.
-
-    `spring` is a shaft of the machine, whose speed goes in; `flange` is what goes in where there is none.
-    """
-
-    gear: str
-    flange: Literal["torque", "speed"] = "torque"
-    spring: Annotated[float, quantity_in("N.m/rad", above=0.0)] | None = None
-    w_start: Speed = 0.0
-    tau_max: Torque | None = None
-    description: str = ""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _gear_alone(cls, data: Any) -> Any:
-        return {"gear": data} if isinstance(data, str) else data
-
-    @property
-    def speed_in(self) -> bool:
-        """Whether a speed goes in and a torque comes out."""
-        return self.spring is not None or self.flange == "speed"
-
-    @property
-    def coupled(self) -> bool:
-        """Whether the speed goes in through the coupling of `rtcvt.pog.flange`."""
-        return self.spring is None and self.flange == "speed"
-
-
-class KersController(_Record):
-    """The torque controller of `rtcvt.control.kers`."""
-
-    acts_on: str
-    port: str
-    storage: str  # the gear that stores the energy; its w_max ends charging
-    K_theta: Annotated[float, quantity_in("rad/(s.N.m)", at_least=0.0)]
-    K_w: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
-    tau_filter: Duration
-    limit_time: Duration = 0.01
-
-
-class PositionController(_Record):
-    """The position actuator of `rtcvt.control.position`."""
-
-    acts_on: str
-    time_constant: Duration
-    limit_time: Duration = 0.01
-
-
-class Controller(_Record):
-    """What moves the variable: one of these."""
-
-    kers: KersController | None = None
-    position: PositionController | None = None
-
-
-class Solver(_Record):
+class Solver(Record):
     """The fixed step of the exported unit."""
 
-    method: Literal["rosenbrock", "rk4"] = "rosenbrock"
-    step: Duration = 1e-3
-    substeps: Annotated[int, Field(ge=1, le=10000)] = 1
+    method: Literal["rosenbrock", "rk4"] = "rosenbrock"  # rosenbrock for stiff models
+    step: Duration = 1e-3  # communication step of the unit
+    substeps: Annotated[int, Field(ge=1, le=10000)] = 1  # internal steps in a step
 
 
-class Table(_Record):
-    """A signal over time through the given points or along a driving cycle, see `rtcvt.scenario`."""
+@dataclass(frozen=True)
+class UnitFile:
+    """A unit file, read and parsed once."""
 
-    time: tuple[Time, ...] = Field(min_length=1)
-    value: tuple[str | float, ...] = Field(min_length=1)
-    interpolation: Literal["linear", "smooth", "previous"] = "linear"
-    cycle: str = ""  # a driving cycle instead of times and values [m/s]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_cycle(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping) or "cycle" not in data:
-            return data
-        if "time" in data or "value" in data:
-            raise ValueError("either 'cycle' or 'time' and 'value'")
-        cycle = load_cycle(str(data["cycle"]))
-        return {**data, "time": cycle.time.tolist(), "value": [f"{v!r} m/s" for v in cycle.v.tolist()]}
-
-    @model_validator(mode="after")
-    def _increasing(self) -> "Table":
-        if len(self.time) != len(self.value):
-            raise ValueError(f"as many values as times: {len(self.time)} times, {len(self.value)} values")
-        if any(b <= a for a, b in zip(self.time, self.time[1:], strict=False)):
-            raise ValueError("times must increase")
-        return self
-
-
-Signal = float | str | Table  # number, or truth value of a Boolean; quantity or expression of t; table
-
-
-class Limits(_Record):
-    """Largest normalised RMS errors of the rigid model against the full one."""
-
-    speed: Annotated[float, Field(gt=0)] = 0.01
-    force: Annotated[float, Field(gt=0)] = 0.02
-
-
-class Scenario(_Record):
-    """Inputs over time. `settle` is the time that the elastic transient takes to decay, see `offline.check`."""
-
-    name: Annotated[str, Field(min_length=1)]
-    description: str = ""
-    duration: Duration
-    settle: Time = 0.0
-    inputs: dict[str, Signal] = {}
-    parameters: dict[str, float | str] = {}
-    limits: Limits = Limits()
-
-    @model_validator(mode="after")
-    def _settles(self) -> "Scenario":
-        if self.settle >= self.duration:
-            raise ValueError(f"settle must be less than the duration: {self.settle:g} s, {self.duration:g} s")
-        return self
-
-
-class Unit(_Record):
-    """A gear system with its ports, controller and scenarios."""
-
-    name: Name
-    kind: Literal["gear_system"]
-    description: str = ""
-    parameters: dict[Name, Parameter] = {}
-    variables: dict[Name, Variable] = {}
-    gears: dict[Name, Gear] = Field(min_length=1)
-    contacts: dict[Name, Contact] = {}
-    frictions: dict[Name, RelativeFriction] = {}
-    rigid: Rigid
-    ports: dict[Name, Port] = Field(min_length=1)
-    controller: Controller = Controller()
-    solver: Solver = Solver()
-    scenario: tuple[Scenario, ...] = ()
-
-    source: Annotated[str, Field(exclude=True)] = ""  # where it was read from, for messages
-    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
+    data: dict[str, Any]
+    text: str
+    source: str  # its name in messages
+    folder: Path = Path()  # in which files that it names are looked for
 
     @property
-    def moving(self) -> str | None:
-        """Name of the moving variable, or None."""
-        return next(iter(self.variables), None)
+    def kind(self) -> str | None:
+        """Kind that the file names, if any."""
+        kind = self.data.get("kind")
+        return kind if isinstance(kind, str) else None
 
-    def coordinate(self, key: str, value: Coordinate) -> Expression:
-        """A coordinate [m or rad] as an expression of the parameters and the moving variable."""
-        try:
-            if not isinstance(value, str):
-                return expression.number(value)
-            if quantity.is_quantity(value):
-                return expression.number(quantity.to_si(value, quantity.si_unit(value)))
-            return expression.parse(value, {*self.parameters, *self.variables})
-        except ValueError as error:
-            raise InputError(self.source, key, value, str(error)) from None
+    def parse(self, record: type[AnyRecord]) -> AnyRecord:
+        """The file as a record; it also gets `source`, `text` and `folder` if it has these fields.
 
-
-def get_scenario(unit: Any, name: str) -> Scenario:
-    """One of the own scenarios of a unit of any kind.
-
-    Raises
-    ------
-    InputError
-        It has no such scenario.
-    """
-    scenarios: tuple[Scenario, ...] = tuple(unit.scenario)
-    for s in scenarios:
-        if s.name == name:
-            return s
-    known = "; ".join(s.name for s in scenarios) or "none"
-    raise InputError(unit.source, "scenario", name, f"this unit's scenarios are: {known}")
+        Raises
+        ------
+        InputError
+            A key is missing, unknown, or its value is not allowed.
+        """
+        about = {"source": self.source, "text": self.text, "folder": self.folder}
+        own = {k: v for k, v in about.items() if k in record.model_fields}
+        return parse_table(record, self.data | own, self.source)
 
 
-def shipped_units(kind: str = "gear_system") -> dict[str, Path]:
-    """Names and files of the units of one kind that come with the package."""
-    return {name: file for name, file in _shipped_files().items() if read_toml(file)[0]["kind"] == kind}
-
-
-def _shipped_files() -> dict[str, Path]:
+def shipped_units(*kinds: str) -> dict[str, Path]:
+    """Names and files of the units that come with the package, of these kinds or of all."""
     folder = Path(str(resources.files("rtcvt"))) / "units"
-    return {f.stem: f for f in sorted(folder.glob("*.toml"))}
+    files = {f.stem: f for f in sorted(folder.glob("*.toml"))}
+    return {name: f for name, f in files.items() if not kinds or read_toml(f)[0]["kind"] in kinds}
 
 
 def find_unit(name: str) -> Path:
@@ -349,24 +122,35 @@ def find_unit(name: str) -> Path:
         There is no such file or unit.
     """
     path = Path(name)
-    if _is_file(path):
+    if is_file(path):
         return path
-    shipped = _shipped_files()
+    shipped = shipped_units()
     if name in shipped:
         return shipped[name]
-    raise InputError("UNIT", "", name, f"a TOML file, or one of the shipped units: {', '.join(shipped)}")
+    raise InputError("UNIT", "", name, f"a TOML file, or one of the shipped units{near(name, shipped)}")
 
 
-def load_unit(name: str | Path) -> Unit:
-    """Read and validate a unit file or a shipped unit.
+def read_unit_file(name: str | Path) -> UnitFile:
+    """Read and parse a unit file or a shipped unit.
 
     Raises
     ------
     InputError
-        The file is missing, not TOML, or not a valid unit.
+        The file is missing, or not TOML.
     """
     path = find_unit(str(name))
-    return read_unit(_read_text(path), path.name)
+    return parse_unit_file(read_text(path), path.name, path.parent)
+
+
+def parse_unit_file(text: str, source: str, folder: Path = Path()) -> UnitFile:
+    """Parse the text of a unit file.
+
+    Raises
+    ------
+    InputError
+        Not TOML.
+    """
+    return UnitFile(parse_toml(text, source), text, source, folder)
 
 
 def read_toml(path: Path) -> tuple[dict[str, Any], str]:
@@ -377,46 +161,16 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
     InputError
         The file cannot be read, or is not TOML.
     """
-    text = _read_text(path)
+    text = read_text(path)
     return parse_toml(text, path.name), text
 
 
-def read_unit(text: str, source: str) -> Unit:
-    """Validate the text of a unit file; `source` names it in messages.
-
-    Raises
-    ------
-    InputError
-        Not TOML, or not a valid unit.
-    """
-    unit = parse_table(Unit, {**parse_toml(text, source), "source": source, "text": text}, source)
-    _check_references(unit)
-    return unit
-
-
-def load_scenario(path: str | Path) -> Scenario:
-    """Read a scenario file: the keys of one ``[[scenario]]``, at the top level."""
-    path = Path(path)
-    if not _is_file(path):
-        raise InputError("scenario", "", str(path), "a TOML file with the keys of one [[scenario]]")
-    data = parse_toml(_read_text(path), path.name)
-    return parse_table(Scenario, {"name": path.stem, **data}, path.name)
-
-
-def _is_file(path: Path) -> bool:
+def is_file(path: Path) -> bool:
+    """Whether there is such a file."""
     try:
         return path.is_file()
     except OSError:  # a name that is too long
         return False
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(path.name, "", None, "not a text file in UTF-8") from None
-    except OSError as error:
-        raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
@@ -425,14 +179,29 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
     Raises
     ------
     InputError
-        Not TOML.
+        Not TOML, or with control characters in a name or a text.
     """
     try:
-        return tomllib.loads(text)
+        data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(source, "", None, f"not valid TOML: {error}") from None
     except (ValueError, RecursionError):
         raise InputError(source, "", None, "not valid TOML: a number with thousands of digits, or too deep") from None
+    _require_printable(data, source, "")
+    return data
+
+
+def _require_printable(value: Any, source: str, at: str) -> None:
+    """Refuse what XML cannot hold in any name or text."""
+    if isinstance(value, str) and _CONTROL.search(value):
+        raise InputError(source, at, value, "a text without control characters")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _require_printable(key, source, at or "key")
+            _require_printable(item, source, f"{at}.{key}" if at else key)
+    elif isinstance(value, list):
+        for item in value:
+            _require_printable(item, source, at)
 
 
 _PLAIN = {  # messages of pydantic in the words of TOML
@@ -447,26 +216,106 @@ _PLAIN = {  # messages of pydantic in the words of TOML
 }
 
 
-def parse_table(record: type[Record], data: Mapping[str, Any], source: str) -> Record:
+def parse_table(record: type[AnyRecord], data: Mapping[str, Any], source: str) -> AnyRecord:
     """Validate a table; the first error becomes an `InputError` that names file, key, value and what is allowed."""
     try:
         return record.model_validate(data)
     except ValidationError as error:
         errors = error.errors(include_url=False)
         unknown = [e for e in errors if e["type"] == "extra_forbidden"]
-        tables = [e for e in errors if any("Table" in str(p) for p in e["loc"]) and isinstance(e["input"], dict | list)]
+        tables = [e for e in errors if _is_table(data, e["loc"])]
         first = [*unknown, *tables, *errors][0]
         place, kind, value = first["loc"], first["type"], first["input"]
         shown = value if isinstance(value, str | int | float | list | tuple) else None
         if kind == "extra_forbidden":
-            allowed = f"unknown key; allowed: {', '.join(_fields(record, place[:-1]))}"
+            fields = _fields(record, place[:-1])
+            guess = near(place[-1], fields).partition("; did you mean ")[2]
+            allowed = f"unknown key; allowed: {', '.join(fields)}{guess and f'; did you mean {guess}'}"
             shown = None
         elif kind == "missing":
             allowed, shown = "this key is required", None
         else:
             allowed = _PLAIN.get(kind) or first["msg"].removeprefix("Value error, ").replace("Input should", "should")
-        path = ".".join(str(p) for p in place if p not in ("[key]", "float", "str") and "Table" not in str(p))
+        path = key_path(data, [p for p in place if p not in ("[key]", "float", "str") and "Table" not in str(p)])
         raise InputError(source, path, shown, allowed) from None
+
+
+def _is_table(data: Any, place: tuple[int | str, ...]) -> bool:
+    """Whether an error is about a table where a number or a text might stand, and a table stands there."""
+    for step in place:
+        if "Table" in str(step):
+            return isinstance(data, Mapping)
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return False
+
+
+def key_path(data: Any, place: Sequence[int | str]) -> str:
+    """A place in nested tables as a dotted key; tables of a list that have a name go by it: ``scenario 'run up'.``"""
+    path = ""
+    for step in place:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            data = None
+        name = data.get("name") if isinstance(data, Mapping) and isinstance(step, int) else None
+        if isinstance(name, str) and len(name) < 60:
+            path += f" '{name}'"
+        else:
+            path += f".{step}" if path else str(step)
+    return path
+
+
+_HEADER = re.compile(r"\s*(\[\[?)([^\]]+)\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"""\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*=""")
+_TEXT = re.compile(r"""=\s*["'](.*?)["']""")
+_PART = re.compile(r"""[A-Za-z0-9_-]+|"[^"]*"|'[^']*'""")
+
+
+def line_of(text: str, key: str) -> int | None:
+    """Line of a file in TOML, from 1, in which a key as of `key_path` stands, or the nearest table around it.
+
+    Keys are read line by line: those of inline tables count for the line on which their table begins.
+    """
+    wanted = key.replace(" '", ".").replace("'", "").split(".")
+    lists: dict[str, tuple[int, str]] = {}  # number and name of the last table, by the name of its list
+    best, line = 0, None
+    table: list[str] = []
+    for number, row in enumerate(text.splitlines(), 1):
+        header, entry = _HEADER.match(row), _KEY.match(row)
+        if header:
+            table = _parts(header[2])
+            if header[1] == "[[":
+                lists[table[0]] = lists.get(table[0], (-1, ""))[0] + 1, ""
+            here = table
+        elif entry:
+            here = [*table, *_parts(entry[1])]
+            if here[1:] == ["name"] and table[0] in lists and (value := _TEXT.search(row)):
+                lists[table[0]] = lists[table[0]][0], value[1]
+        else:
+            continue
+        if here[0] in lists:
+            count, name = lists[here[0]]
+            here = [here[0], str(count) if len(wanted) > 1 and wanted[1].isdigit() else name, *here[1:]]
+        at = ".".join(here).split(".")
+        differ = (k for k, (a, b) in enumerate(zip(at, wanted, strict=False)) if a != b)
+        shared = next(differ, min(len(at), len(wanted)))
+        if shared > best and shared in (len(at), len(wanted)):
+            best, line = shared, number
+    return line
+
+
+def _parts(key: str) -> list[str]:
+    return [p.strip("\"'") for p in _PART.findall(key)]
+
+
+def located(error: InputError, text: str, source: str) -> InputError:
+    """The error with the line of its key, if it is one of this file."""
+    where, key, value, allowed = error.parts
+    line = line_of(text, key) if where == source and key else None
+    return error if line is None else InputError(where, key, value, f"{allowed} (line {line})")
 
 
 def _fields(record: Any, place: tuple[int | str, ...]) -> list[str]:
@@ -482,93 +331,4 @@ def _fields(record: Any, place: tuple[int | str, ...]) -> list[str]:
         options = [a for a in get_args(record) if isinstance(a, type) and issubclass(a, BaseModel)]
         if get_origin(record) in (Union, UnionType) and len(options) == 1:
             record = options[0]
-    return [k for k in getattr(record, "model_fields", {}) if k not in ("source", "text")]
-
-
-def _check_references(unit: Unit) -> None:
-    """Names that point to other sections exist and fit together."""
-    gears = unit.gears
-
-    def require(condition: bool, key: str, value: object, allowed: str) -> None:
-        if not condition:
-            raise InputError(unit.source, key, value, allowed)
-
-    def is_one_of(key: str, value: str, known: Mapping[str, Any], kind: str) -> None:
-        require(value in known, key, value, f"one of the {kind}: {', '.join(known) or 'none'}")
-
-    if len(unit.variables) > 1:
-        raise InputError(unit.source, "variables", list(unit.variables), "at most one moving variable")
-    clash = set(unit.variables) & set(unit.parameters)
-    require(not clash, "variables", next(iter(clash), None), "a name that is not also a parameter")
-    for reserved in ("pi", "sin", "cos", "tan", "sqrt"):
-        require(reserved not in {**unit.parameters, **unit.variables}, "parameters", reserved, "another name")
-    for key, gear in gears.items():
-        if gear.carrier is not None:
-            at = f"gears.{key}.carrier"
-            is_one_of(at, gear.carrier, gears, "gears")
-            require(gear.carrier != key, at, gear.carrier, "another gear")
-            require(gears[gear.carrier].carrier is None, at, gear.carrier, "a gear that is not itself carried")
-    for section, couples in (("contacts", unit.contacts), ("frictions", unit.frictions)):
-        for key, couple in couples.items():
-            at = f"{section}.{key}.between"
-            for gear_name in couple.between:
-                is_one_of(at, gear_name, gears, "gears")
-            require(couple.between[0] != couple.between[1], at, list(couple.between), "two different gears")
-    for i, gear_name in enumerate(unit.rigid.independent):
-        is_one_of("rigid.independent", gear_name, gears, "gears")
-        require(gear_name not in unit.rigid.independent[:i], "rigid.independent", gear_name, "each gear once")
-    driven: dict[str, str] = {}
-    for key, port in unit.ports.items():
-        is_one_of(f"ports.{key}.gear", port.gear, gears, "gears")
-        require(port.gear not in driven, f"ports.{key}.gear", port.gear, "a gear without another port")
-        require(
-            key not in ("gear", "contact", "friction", "geometry", "control", "storage"),
-            f"ports.{key}",
-            key,
-            "a name that is not a group of variables",
-        )
-        driven[port.gear] = key
-        if port.spring is not None:
-            given = port.flange if "flange" in port.model_fields_set else "speed"
-            require(given == "speed", f"ports.{key}.flange", port.flange, "speed, as the port has a spring")
-            require(
-                port.gear in unit.rigid.independent,
-                f"ports.{key}.gear",
-                port.gear,
-                f"a gear in rigid.independent: {', '.join(unit.rigid.independent)}",
-            )
-        else:
-            require(port.w_start == 0.0, f"ports.{key}.w_start", port.w_start, "only with a spring")
-    _check_controller(unit, require, is_one_of)
-    seen: set[str] = set()
-    for scenario in unit.scenario:
-        require(scenario.name not in seen, "scenario.name", scenario.name, "a name that is used once")
-        seen.add(scenario.name)
-
-
-def _check_controller(unit: Unit, require: Callable[..., None], is_one_of: Callable[..., None]) -> None:
-    kers, position = unit.controller.kers, unit.controller.position
-    if unit.moving is None:
-        require(kers is None and position is None, "controller", None, "only with a moving variable in [variables]")
-        return
-    require(
-        (kers is None) != (position is None),
-        "controller",
-        None,
-        "a moving variable needs exactly one of [controller.kers] and [controller.position]",
-    )
-    acting = kers or position
-    assert acting is not None
-    at = f"controller.{'kers' if kers else 'position'}"
-    is_one_of(f"{at}.acts_on", acting.acts_on, unit.variables, "variables")
-    if kers is not None:
-        is_one_of(f"{at}.port", kers.port, unit.ports, "ports")
-        is_one_of(f"{at}.storage", kers.storage, unit.gears, "gears")
-        port = unit.ports[kers.port]
-        require(port.spring is not None, f"{at}.port", kers.port, "a port with a spring")
-        require(
-            unit.rigid.independent == (port.gear,),
-            "rigid.independent",
-            list(unit.rigid.independent),
-            f"the gear of the controlled port alone: {port.gear}",
-        )
+    return [k for k in getattr(record, "model_fields", {}) if k not in ("source", "text", "folder")]

@@ -1,18 +1,23 @@
 """Fixtures that several tests share."""
 
 import faulthandler
+import os
+import signal
 from pathlib import Path
 
 import pytest
+import tools
 from hypothesis import settings
 
 from rtcvt.pog.system import build_model
-from rtcvt.unitfile import load_unit, shipped_units
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.unitfile import shipped_units
 
 settings.register_profile("jit", deadline=None, max_examples=60)  # the first call compiles
-settings.load_profile("jit")
+settings.register_profile("ci", settings.get_profile("jit"), derandomize=True, database=None)  # the same each time
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "jit"))
 
-UNITS = tuple(shipped_units())
+UNITS = tuple(shipped_units("gear_system"))
 # Two workers begin with files whose kernels differ, for neither finds what the other is compiling in the cache; long
 # files come before short ones, so that both end together.
 FIRST = [
@@ -29,15 +34,28 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
+def pytest_configure():
+    # ignored by who started the tests, nohup or a shell's &, they would be ignored by all commands that tests start
+    for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, handler)
+    if tools.unknown():
+        raise pytest.UsageError(f"RTCVT_REQUIRE: no tool: {', '.join(sorted(tools.unknown()))}")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    """Slow tests may take as long as they need; others have the limit of pyproject.toml."""
+    """Tools first. Slow tests may take as long as they need; others have the limit of pyproject.toml."""
+    for mark in item.iter_markers("needs"):
+        tools.require(mark.args)
     if item.get_closest_marker("slow"):
         faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(params=UNITS)
 def unit(request):
-    return load_unit(request.param)
+    return load_gear_system(request.param)
 
 
 @pytest.fixture(params=["rigid", "full"])

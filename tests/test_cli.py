@@ -1,12 +1,17 @@
 """The command line as a user meets it: output, JSON, messages, exit codes, files."""
 
 import json
+import os
+import re
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rtcvt import cli
+from rtcvt import cli, load
 from rtcvt.recording import read_recording
 
 
@@ -66,6 +71,65 @@ def test_simulate_writes_recording_and_figures(rtcvt, tmp_path):
     assert json.loads(recording.attributes["parameters"])["gear.s.J"] == 1e-3
 
 
+def test_simulate_a_system_without_cutting_names_off(rtcvt, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    code, text, _ = rtcvt("simulate", "vehicle_wltc", "--duration", "20 s", "-o", "run.h5", "--json", "run.json")
+    assert code == 0
+    figures = json.loads((tmp_path / "run.json").read_text())
+    recording = read_recording(tmp_path / "run.h5")
+    for name, signal in figures["signals"].items():
+        assert name in text
+        assert recording[name][-1] == signal["final"]
+    code, _, err = rtcvt("simulate", "vehicle_wltc", "--model", "full")
+    assert code == 2
+    assert "--model = 'full': not with vehicle_wltc" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("rtcvt show toro", {"toroidal_kers", "toroidal_variator"}),
+        ("rtcvt simulate toroidal_kers --scenario in", {"infeasible demand"}),
+        ("rtcvt simulate planetary --set gear.p", {"gear.p.J=", "gear.p.b="}),
+        ("rtcvt simulate my_", {"my_gears.toml"}),
+        ("rtcvt campaign pushbelt_24mm --plan qu", {"quick"}),
+        ("rtcvt plot run.h5 --signal sun", {"sun.tau", "sun.w"}),
+        ("rtcvt simulate nothing --scenario in", set()),
+    ],
+)
+def test_completion(tmp_path, line, expected):
+    (tmp_path / "my_gears.toml").touch()
+    load("planetary").simulate("sun drives the carrier, ring braked", duration=1.0).save(tmp_path / "run.h5")
+    shell = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1), "_RTCVT_COMPLETE": "complete_bash"}
+    command = Path(sys.executable).with_name("rtcvt")
+    done = subprocess.run([command], cwd=tmp_path, env=os.environ | shell, capture_output=True, text=True)
+    assert set(done.stdout.split("\n")) - {""} == expected
+
+
+MISTYPED = [
+    (["show", "toroidal_ker"], "did you mean toroidal_kers"),
+    (["simulate", "planetary", "--set", "gear.s.j=1"], "did you mean gear.s.J"),
+    (
+        ["simulate", "planetary", "--scenario", "sun drives the carrier"],
+        "did you mean sun drives the carrier, ring braked",
+    ),
+    (["campaign", "pushbelt_24mm", "--plan", "quik", "-o", "runs"], "did you mean quick"),
+    (["ssp", "vehicle_wltp"], "did you mean vehicle_wltc"),
+    (["simulte", "planetary"], "Did you mean 'simulate'?"),
+    (["show", "typo.toml"], "gears.a.inertai: unknown key; allowed: inertia, .*; did you mean inertia? (line 3)"),
+    (["show", "kind.toml"], "kind = 'gear_sytem': one of the kinds: .*; did you mean gear_system? (line 1)"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), MISTYPED, ids=range(len(MISTYPED)))
+def test_messages_guess_what_was_meant(rtcvt, tmp_path, words, message):
+    (tmp_path / "typo.toml").write_text('name = "x"\nkind = "gear_system"\ngears.a = { inertai = 1 }\n')
+    (tmp_path / "kind.toml").write_text('kind = "gear_sytem"\n')
+    code, _, err = rtcvt(*words)
+    assert code == 2
+    assert re.search(re.escape(message).replace(r"\.\*", ".*"), err)
+
+
 def test_show_of_belts(rtcvt):
     code, text, _ = rtcvt("show", "two_pulley_5pk")
     assert code == 0
@@ -100,9 +164,9 @@ MISTAKES = [
     (["show", "toroidal_kers", "--at", "theta=3"], "--at: theta = '3': an angle from -0.9 to 0.9 rad"),
     (["show", "toroidal_kers", "--set", "r_c"], "--set = 'r_c': KEY=VALUE"),
     (["show", "toroidal_kers", "--set", "r_x=1"], "toroidal_kers: r_x: not one of its parameters"),
-    (["show", "toroidal_kers", "--set", "r_c=3 kg"], "--set: r_c = '3 kg': a quantity in m"),
+    (["show", "toroidal_kers", "--set", "r_c=3 kg"], "--set: r_c = '3 kg': a length in m"),
     (["simulate", "planetary", "--set", "gear.s.J=-1"], "gear.s.J = -1.0: a number from 0"),
-    (["simulate", "planetary", "--step", "soon"], "--step = 'soon': a number in s"),
+    (["simulate", "planetary", "--step", "soon"], "--step = 'soon': a time in s"),
     (["simulate", "planetary", "--step", "20 s"], "step = 20.0: a time above 0 and up to the duration"),
     (["simulate", "planetary", "--scenario", "x"], "scenario = 'x': this unit's scenarios are: sun drives"),
     (["simulate", "planetary", "--scenario", "x.toml"], "scenario = 'x.toml': a TOML file"),
@@ -127,7 +191,7 @@ MISTAKES = [
     ),
     (["export", "pushbelt_24mm"], "kind = 'pushbelt': a kind with a real-time model: gear_system, belt"),
     (["export", "two_pulley_5pk", "--model", "full"], "model = 'full': hybrid or rigid"),
-    (["show", "pushbelt_24mm", "--at", "theta=1"], "--at = 'theta=1': only of gear systems"),
+    (["show", "pushbelt_24mm", "--at", "theta=1"], "--at = ['theta=1']: not with pushbelt_24mm"),
     (["export", "planetary", "--figures", "none.json"], "none.json: a file written by rtcvt check --json"),
     (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),
     (["check", "planetary", "-o", "no/such/f.html"], "output = 'no/such/f.html'"),
@@ -167,7 +231,7 @@ def test_brackets_are_text(rtcvt, tmp_path):
     ],
 )
 def test_a_missing_extra_is_named(rtcvt, monkeypatch, tmp_path, package, extra, words):
-    for name in [m for m in sys.modules if m.partition(".")[0] in (package, "hil", "offline")]:
+    for name in [m for m in sys.modules if f"{m}.".startswith((f"{package}.", "rtcvt.hil.", "rtcvt.offline."))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
     code, _, err = rtcvt(*words)
@@ -200,3 +264,34 @@ def test_native_unit_from_the_command_line(rtcvt, tmp_path):
     ran, simulated = (read_recording(tmp_path / name).signals for name in ("run.h5", "sim.h5"))
     for name in ("sun.w", "ring.w", "contact.pr.F"):
         assert np.array_equal(ran[name].values, simulated[name].values)
+
+
+ENDED = """
+import os, signal, sys, time
+import rtcvt.__main__, rtcvt.cli
+
+def command():
+    try:
+        os.kill(os.getpid(), signal.Signals[sys.argv[1]])
+        time.sleep(5)
+    except BaseException:
+        pass  # as libraries in C do
+    try:
+        time.sleep(5)
+    finally:
+        time.sleep(0.2)
+        print("cleaned", flush=True)
+
+rtcvt.cli.main = command
+rtcvt.__main__.main()
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 1), ("SIGHUP", 1)])
+def test_a_signal_that_a_library_swallows_comes_again(name, code):
+    """It comes until something is being cleaned up, and does not disturb that."""
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", ENDED, name], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (code, "cleaned\n")
+    assert "Traceback" not in done.stderr
+    assert time.monotonic() - began < 5.0

@@ -2,11 +2,12 @@
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rtcvt.expression import parse
+from rtcvt.expression import parse, parse_signal
 
 NAMES = {"x": 0.7, "y": -1.3, "r_b1": 0.05}
 leaf = st.one_of(
@@ -49,3 +50,83 @@ def test_folds_constants():
     assert parse("2*3 + sin(0)", NAMES).value == 6.0
     assert parse("x - x*0", NAMES).names == {"x"}
     assert parse("-(-x)", NAMES) == parse("x", NAMES)
+
+
+@pytest.mark.parametrize("text", ["(" * 20 + "x" + ")**8" * 20, "tan(" * 60 + "x" + ")" * 60])
+def test_what_expands_has_a_limit(text):
+    with pytest.raises(ValueError, match="at most 2000 terms"):
+        parse(text, NAMES)
+
+
+def test_signals_may_be_bounded():
+    t = np.linspace(0.0, 2.0, 41)
+    found = parse_signal("max(clip(20*sin(2*pi*t), -5, 8), 3*t - 5)").evaluate({"t": t}, np)
+    assert np.array_equal(found, np.maximum(np.clip(20 * np.sin(2 * np.pi * t), -5, 8), 3 * t - 5))
+    assert parse_signal("min(2, 3) + t").evaluate({"t": 1.0}) == 3.0
+    assert str(parse_signal("min(t, 2)")) == "min(t, 2)"
+
+
+@pytest.mark.parametrize("text", ["min(t)", "clip(t, 1)", "max(t, 1, 2)", "min(t, x)"])
+def test_signals_refuse_other_bounds(text):
+    with pytest.raises(ValueError, match=r"min, max, clip|not known"):
+        parse_signal(text)
+
+
+@pytest.mark.parametrize("text", ["min(x, y)", "clip(x, 0, 1)"])
+def test_geometry_has_no_bounds(text):
+    with pytest.raises(ValueError, match="not allowed"):
+        parse(text, NAMES)
+
+
+ORDER = 2.0
+SHARE = 0.05
+
+
+@pytest.mark.parametrize(("mean", "speed", "turned"), [
+    ("200", lambda t: 200.0 + 0.0 * t, lambda t: 200.0 * t),
+    ("-40 + 90*t", lambda t: -40.0 + 90.0 * t, lambda t: -40.0 * t + 45.0 * t**2),
+    ("300*(1 - cos(2*t))", lambda t: 300.0 * (1.0 - np.cos(2.0 * t)), lambda t: 300.0 * t - 150.0 * np.sin(2.0 * t)),
+])  # fmt: skip
+def test_an_engine_order_follows_the_angle(mean, speed, turned):
+    t = np.linspace(0.0, 5.0, 1237)
+    found = parse_signal(f"engine_order({mean}, 2, 5/100)", "rad/s").evaluate({"t": t}, np)
+    assert np.allclose(found, speed(t) * (1.0 + SHARE * np.sin(ORDER * turned(t))), rtol=0.0, atol=1e-8)
+
+
+def test_an_engine_order_past_a_kink_keeps_its_phase():
+    t = np.linspace(0.5001, 3.0, 500)  # the run-up ends in the middle of a cell
+    found = parse_signal("engine_order(clip(400*t, 0, 200.2), 4, 0.1)", "rad/s").evaluate({"t": t}, np)
+    turned = 200.2 * t - 0.5 * 200.2**2 / 400.0
+    exact = 200.2 * (1.0 + 0.1 * np.sin(4.0 * turned))
+    assert np.allclose(found[t > 0.501], exact[t > 0.501], rtol=0.0, atol=2e-3)
+
+
+def test_an_engine_order_is_the_same_in_parts():
+    parsed = parse_signal("-engine_order(clip(400*t, 0, 200) + 3*sin(t), 1.5, 0.1)", "rad/s")
+    t = np.arange(20001) * 1e-4
+    whole = parsed.evaluate({"t": t}, np)
+    for size in (1, 7, 1000):
+        some = range(0, len(t), 997 if size == 1 else size)
+        parts = [parsed.evaluate({"t": t[k : k + size]}, np) for k in some]
+        assert np.array_equal(np.concatenate(parts), np.concatenate([whole[k : k + size] for k in some]))
+    assert float(parsed.evaluate({"t": 1.234}, np)) == float(parsed.evaluate({"t": np.array([1.234])}, np)[0])
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("engine_order(200, 2)", "not allowed"),
+    ("engine_order(200, t, 0.05)", "an order above 0"),
+    ("engine_order(200, 0, 0.05)", "an order above 0"),
+    ("engine_order(200, 2, 1.5)", "a share from 0 to 1"),
+    ("engine_order(engine_order(200, 2, 0.05), 4, 0.02)", "no engine_order itself"),
+])  # fmt: skip
+def test_engine_orders_that_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse_signal(text, "rad/s")
+
+
+def test_only_speeds_have_engine_orders():
+    with pytest.raises(ValueError, match="for speeds engine_order"):
+        parse_signal("engine_order(200, 2, 0.05)", "N.m")
+    late = parse_signal("engine_order(200, 2, 0.05)", "rad/s")
+    with pytest.raises(ValueError, match="up to t = 3600 s"):
+        late.evaluate({"t": np.array([0.0, 4000.0])}, np)

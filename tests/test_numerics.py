@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtcvt.elementary import cos, exp, sin
+from rtcvt.elementary import cos, exp, log, power, sin
 from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
 
 
@@ -38,6 +38,22 @@ def test_exponential_outside_of_its_range():
     assert exp(700.1) == exp(np.inf) == np.inf
     assert exp(-700.1) == exp(-np.inf) == 0.0
     assert np.isnan(exp(np.nan))
+
+
+@given(st.floats(-660.0, 690.0), st.floats(0.7, 1.5))
+def test_logarithm(exponent, near_one):
+    for x in (np.exp(exponent), near_one, 2.0 ** np.floor(exponent)):
+        assert abs(log(x) - np.log(x)) <= 2.0 * np.spacing(abs(np.log(x)))
+
+
+@pytest.mark.parametrize("x", [np.nan, np.inf, -1.0, 0.0, 1e-300, 1e301])
+def test_logarithm_outside_of_its_range(x):
+    assert np.isnan(log(x))
+
+
+@given(st.floats(1e-6, 1e12), st.sampled_from([0.2, 2.0 / 3.0, 1.8]))
+def test_power(x, a):
+    assert power(x, a) == pytest.approx(x**a, rel=2e-14)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 10])

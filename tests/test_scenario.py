@@ -5,13 +5,14 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
+from rtcvt.model import Variable, VariableTable
 from rtcvt.pog.system import build_model
+from rtcvt.pog.unit import load_gear_system
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
-from rtcvt.scenario import sample_inputs
+from rtcvt.scenario import Scenario, sample_inputs
 from rtcvt.simulate import simulate
-from rtcvt.unitfile import Scenario, load_unit
 
-MODEL = build_model(load_unit("differential"), "rigid")
+MODEL = build_model(load_gear_system("differential"), "rigid")
 TIME = np.linspace(0.0, 4.0, 401)
 
 
@@ -33,11 +34,23 @@ def test_signals():
     assert np.abs(np.diff(smooth, 2)).max() < 0.01
 
 
+def test_speeds_of_an_engine_are_the_same_in_parts():
+    table = VariableTable("drive", (Variable("crank.w", "input", 0, "rad/s", "", start=0.0),))
+    inputs = {"crank.w": "engine_order(clip(400*t, 0, 200), 2, 0.05)"}
+    scenario = Scenario.model_validate({"name": "s", "duration": 4.0, "inputs": inputs})
+    whole = sample_inputs(table, scenario, TIME)
+    assert np.array_equal(np.concatenate([sample_inputs(table, scenario, t) for t in np.split(TIME, 401)]), whole)
+    late = TIME >= 0.5
+    exact = 200.0 * (1.0 + 0.05 * np.sin(2.0 * 200.0 * (TIME[late] - 0.25)))
+    assert whole[late, 0] == pytest.approx(exact, abs=1e-8)
+
+
 @pytest.mark.parametrize(("signal", "message"), [
-    ("20 N", r"inputs\.left\.tau = '20 N': a quantity in N\.m"),
+    ("20 N", r"inputs\.left\.tau = '20 N': a torque in N\.m"),
     ("20*x", r"name 'x' is not known here; allowed names: t"),
     ("1/t", r"inputs\.left\.tau = .*a finite value at every time; this is at t = 0 s"),
-    ({"time": [0.0], "value": ["3 m"]}, r"a quantity in N\.m"),
+    ("engine_order(20, 2, 0.1)", r"inputs\.left\.tau = .*for speeds engine_order"),
+    ({"time": [0.0], "value": ["3 m"]}, r"a torque in N\.m"),
 ])  # fmt: skip
 def test_mistakes_in_signals(signal, message):
     with pytest.raises(InputError, match=message), np.errstate(all="ignore"):
@@ -61,7 +74,7 @@ def test_parameters_take_units_and_bare_names():
 
 
 def test_simulation_is_the_kernel():
-    scenario = load_unit("differential").scenario[0]
+    scenario = load_gear_system("differential").scenario[0]
     result = simulate(MODEL, scenario)
     instance = MODEL.instantiate()
     instance.set("left.tau", 100.0)
@@ -78,7 +91,7 @@ def test_simulation_is_the_kernel():
 @pytest.mark.parametrize("step", [0.0, -1.0, 30.0, 1e-12, float("nan")])
 def test_bad_steps(step):
     with pytest.raises(InputError, match=r"step = "):
-        simulate(MODEL, load_unit("differential").scenario[0], step)
+        simulate(MODEL, load_gear_system("differential").scenario[0], step)
 
 
 def test_recordings_come_back(tmp_path):
@@ -106,7 +119,7 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
         write_recording(path, Recording(np.zeros(2), {}, {"bad": object()}, ""), "test")
     assert path.read_bytes() == b"precious"
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
-    with pytest.raises(InputError, match=r"an HDF5 recording"):
+    with pytest.raises(InputError, match=r"an undamaged file of a recording"):
         read_recording(path)
     with pytest.raises(InputError, match=r"existing, writable folder"):
         write_recording(tmp_path / "no" / "run.h5", Recording(np.zeros(2), {}, {}, ""), "test")

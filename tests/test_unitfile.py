@@ -6,9 +6,13 @@ import tomllib
 
 import pytest
 
+from rtcvt.build import read_any
 from rtcvt.errors import InputError
 from rtcvt.pog.system import build_model
-from rtcvt.unitfile import find_unit, load_scenario, load_unit
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.quantity import to_si
+from rtcvt.scenario import load_scenario
+from rtcvt.unitfile import find_unit, line_of, parse_unit_file
 
 
 def raw(name="differential"):
@@ -51,8 +55,12 @@ MISTAKES = [
     (("differential", "kind"), "belt", r"kind = 'belt': .*'gear_system'"),
     (("differential", "gears", "a", "colour"), "red", r"gears\.a\.colour: unknown key; allowed: inertia, friction"),
     (("differential", "gears", "a", "inertia"), -1.0, r"gears\.a\.inertia = -1\.0: .*at least 0"),
-    (("differential", "gears", "a", "inertia"), "1 m", r"gears\.a\.inertia = '1 m': a quantity in kg\.m2"),
-    (("differential", "gears", "a", "inertia"), "1 parsnip", r"gears\.a\.inertia = '1 parsnip': a quantity in"),
+    (("differential", "gears", "a", "inertia"), "1 m", r"gears\.a\.inertia = '1 m': a moment of inertia in kg\.m2"),
+    (
+        ("differential", "gears", "a", "inertia"),
+        "1 parsnip",
+        r"gears\.a\.inertia = '1 parsnip': a moment of inertia in",
+    ),
     (("differential", "gears", "a", "inertia"), float("nan"), r"gears\.a\.inertia"),
     (("differential", "gears", "c", "carrier"), "z", r"gears\.c\.carrier = 'z': one of the gears: a, b, c, d, e"),
     (("differential", "gears", "e", "carrier"), "b", r"gears\.c\.carrier = 'e': a gear that is not itself carried"),
@@ -97,31 +105,34 @@ MISTAKES = [
 def test_mistakes(tmp_path, path, value, message):
     file = write(tmp_path, changed(*path, value=value))
     with pytest.raises(InputError) as caught:
-        build_model(load_unit(file), "rigid")
+        build_model(load_gear_system(file), "rigid")
     assert re.match(r"broken\.toml: ", str(caught.value))
     assert re.search(message, str(caught.value)), str(caught.value)
 
 
 def test_missing_key(tmp_path):
     with pytest.raises(InputError, match=r"broken\.toml: gears\.a\.inertia: this key is required"):
-        load_unit(write(tmp_path, changed("differential", "gears", "a", "inertia", remove=True)))
+        load_gear_system(write(tmp_path, changed("differential", "gears", "a", "inertia", remove=True)))
 
 
 def test_not_toml_not_text_not_there(tmp_path):
     file = tmp_path / "unit.toml"
     file.write_text("gears = [", encoding="utf-8")
     with pytest.raises(InputError, match=r"unit\.toml: not valid TOML: "):
-        load_unit(file)
+        load_gear_system(file)
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match=r"unit\.toml: not a text file"):
-        load_unit(file)
+        load_gear_system(file)
     with pytest.raises(InputError, match=r"UNIT = 'nothing': a TOML file, or one of the shipped units: .*differential"):
-        load_unit("nothing")
+        load_gear_system("nothing")
 
 
 def test_angle_and_direction_agree(tmp_path):
     data = changed("toroidal_kers", "gears", "c", "axis", value={"through": [0, "r_b1"], "angle": "theta - pi/2"})
-    a, b = build_model(load_unit(write(tmp_path, data)), "rigid"), build_model(load_unit("toroidal_kers"), "rigid")
+    a, b = (
+        build_model(load_gear_system(write(tmp_path, data)), "rigid"),
+        build_model(load_gear_system("toroidal_kers"), "rigid"),
+    )
     for model in (a, b):
         i = model.instantiate()
         i.initialise()
@@ -147,7 +158,7 @@ def test_angle_and_direction_agree(tmp_path):
             r"s\.toml: inputs\.a.*as many values as times",
         ),
         ("duration = 1\nsettle = 5", r"s\.toml: .*settle must be less than the duration"),
-        ("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a finite quantity in s"),
+        ("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a time in s, finite"),
         ("duration = 1" + 5000 * "0", r"s\.toml: not valid TOML: a number with thousands of digits"),
         ("a = " + 5000 * "[", r"s\.toml: not valid TOML"),
         ("duration = '1 s^9^9^9^9^9'", r"s\.toml: duration = .*small powers"),
@@ -159,3 +170,64 @@ def test_scenario_files(tmp_path, text, message):
     file.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         load_scenario(file)
+
+
+FILE = """# a comment
+name = "x"
+kind = "k"
+
+[gears]
+a = { inertia = 1, axis = { through = [0, 0] } }
+
+[[scenario]]
+name = "first"
+[scenario.inputs."sun.tau"]
+interpolation = "linear"
+
+[[scenario]]
+name = "run v1.2, up"
+duration = "1 s"
+[scenario.inputs."sun.tau"]
+time = [0]
+interpolation = "cubic"
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "line"),
+    [
+        ("name", 2),
+        ("gears.a.axis.through", 6),
+        ("gears.b", 5),
+        ("scenario 'first'.inputs.sun.tau.interpolation", 11),
+        ("scenario 'run v1.2, up'.inputs.sun.tau.interpolation", 18),
+        ("scenario 'run v1.2, up'.duration", 15),
+        ("scenario.1.duration", 15),
+        ("ports", None),
+    ],
+)
+def test_line_of_a_key(key, line):
+    assert line_of(FILE, key) == line
+
+
+def test_interpolation_lists_what_is_allowed():
+    text = find_unit("planetary").read_text().replace('interpolation = "smooth"', 'interpolation = "cubic"', 1)
+    with pytest.raises(InputError, match=r"scenario 'sun.*'.inputs.sun.tau.interpolation = 'cubic': .*'linear'"):
+        read_any(parse_unit_file(text, "x.toml"))
+
+
+@pytest.mark.parametrize("name", ["planetary", "two_pulley_belt", "pushbelt_cvt"])
+def test_scenario_names_are_used_once(name):
+    text = find_unit(name).read_text()
+    scenario = text[text.index("[[scenario]]") :]
+    with pytest.raises(InputError, match=r"scenario.name = .*: a name that is used once"):
+        read_any(parse_unit_file(f"{text}\n{scenario}", "x.toml"))
+
+
+@pytest.mark.parametrize(
+    ("unit", "text"),
+    [("m", "a length in m"), ("1", "a number without unit"), ("kg.m2", "a moment of inertia in kg.m2")],
+)
+def test_messages_say_what_is_measured(unit, text):
+    with pytest.raises(ValueError, match=text):
+        to_si("1 A", unit)

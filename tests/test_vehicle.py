@@ -4,13 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from refusals import refuses_and_keeps_its_state
 
+from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
-from rtcvt.kernel import FAILED, OK
+from rtcvt.kernel import OK
+from rtcvt.scenario import Scenario, load_scenario
 from rtcvt.simulate import simulate
 from rtcvt.system import build_system, load_system, simulate_system
-from rtcvt.unitfile import Scenario, load_scenario, shipped_units
-from rtcvt.vehicle.cycle import load_cycle
+from rtcvt.unitfile import shipped_units
 from rtcvt.vehicle.parts import KINDS, build_part, load_part
 
 PARTS = ("vehicle", "driveline", "driver", "wltc", "kers_lap")
@@ -146,18 +148,7 @@ def test_step_refuses_what_it_cannot_make_and_keeps_the_state(name, bad):
     one.initialise()
     for _ in range(10):
         assert one.step(1e-3) == OK
-    for h in (0.0, -1.0, bad):
-        before = one.get_state()
-        assert one.step(h) == FAILED
-        assert one.get_state() == before
-    for buffer in (one.u, one.x):
-        for k in range(len(buffer)):
-            was, buffer[k] = buffer[k], bad
-            before = one.get_state()
-            assert one.step(1e-3) == FAILED
-            assert str(one.get_state()) == str(before)
-            buffer[k] = was
-    assert one.step(1e-3) == OK
+    refuses_and_keeps_its_state(one, bad)
 
 
 def test_kinds_of_shipped_parts():
@@ -170,7 +161,7 @@ def test_kinds_of_shipped_parts():
     ("old", "new", "message"),
     [
         ('m = "1400 kg"', "", r"bad\.toml: parameters\.m: this key is required: mass \[kg\]"),
-        ('m = "1400 kg"', 'm = "1400 m"', r"parameters\.m = '1400 m': a quantity in kg"),
+        ('m = "1400 kg"', 'm = "1400 m"', r"parameters\.m = '1400 m': a mass in kg"),
         ('m = "1400 kg"', "m = -1", r"parameters\.m = -1.*: at least 1e-09 kg"),
         ('m = "1400 kg"', 'm = "1400 kg"\ncolour = 1', r"parameters\.colour: one of m, J_w, r_w"),
         ('kind = "vehicle"', 'kind = "boat"', r"kind = 'boat': .*'vehicle', 'driveline', 'driver' or 'cycle'"),

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.reduced_model import (
     LAWS,
@@ -42,7 +43,7 @@ ratio.start = 1.0
 ratio.T = "50 ms"
 ratio.T_stop = "10 ms"
 clamp.control = 0
-clamp.F_min = "100 N"
+clamp.F_smooth = "100 N"
 clamp.F_max = "60 kN"
 clamp.y_min = 0.6
 clamp.y_max = 1.6
@@ -55,6 +56,10 @@ clamp.secondary.c_w = "0.01 N.s2/rad2"
 clamp.secondary.F_0 = "2 kN"
 clamp.secondary.k = "30 kN/m"
 """
+SHAFTS = {"primary__bearing__d_m": 0.06, "primary__bearing__f_0": 2.0, "primary__bearing__f_1": 3e-4,
+          "primary__seal__d": 0.04, "primary__sheave__R": 0.07, "primary__sheave__dip": 0.1,
+          "secondary__bearing__d_m": 0.05, "secondary__bearing__f_0": 3.0, "secondary__bearing__f_1": 4e-4,
+          "secondary__seal__d": 0.03, "secondary__sheave__R": 0.08, "secondary__sheave__dip": 0.2}  # fmt: skip
 CONSTANTS = {"d_A": 0.155, "length": 0.6612, "h_off": 1.925e-3, "delta_0": math.radians(11.0), "mu": 0.105,
              "m_star": 1.67, "m_belt": 1.104, "F_ref": 1e4, "K_belt": 2.5e6, "d_belt": 500.0, "xi_max": 0.95,
              "ring_stretch": 1.1e-7}  # fmt: skip
@@ -98,7 +103,7 @@ def constant_laws(zeta=1.3, **values):
 
 def unit(flanges=None, extra=""):
     """The unit; `flanges` as in `with_flange_inputs`, `extra` lines go before its tables."""
-    return with_flange_inputs(read_variator(extra + TEXT, "variator.toml"), flanges or {})
+    return with_flange_inputs(read_variator(parse_unit_file(extra + TEXT, "variator.toml")), flanges or {})
 
 
 def instance(fidelity="hybrid", reduced=None, flanges=None, extra="", **values):

@@ -1,14 +1,18 @@
-"""Files of campaign runs with numbers in closed form, for tests: what `experiment` writes, without a full model."""
+"""Files of campaign runs with numbers in closed form, for tests: what `runs` writes, without a full model."""
 
 import json
+from contextlib import contextmanager
 from dataclasses import asdict
 
 import h5py
 import numpy as np
 
-from offline.pushbelt.hybrid import INPUTS, LOSSES
-from offline.pushbelt.snapshots import CELLS, FIELDS
-from offline.variator.experiment import COMPLETE, KIND, SCHEMA_VERSION, SUMMARY, Branch, Run
+from rtcvt.offline.pushbelt.hybrid import INPUTS, LOSSES
+from rtcvt.offline.pushbelt.runfile import FILE, FORMER, KIND, SCHEMA_VERSION
+from rtcvt.offline.pushbelt.schedule import COMPLETE, Branch, Point, Run, Settings, as_json
+from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.windows import SUMMARY
+from rtcvt.recording import new_hdf5
 
 BELT = {
     "mu": 0.1, "cos_d": np.cos(0.19), "tan_d": np.tan(0.19), "delta_0": 0.19, "d_A": 0.155, "h_off": 2e-3,
@@ -28,14 +32,36 @@ def frames_in(branch):
     return round(branch.duration * FRAMES)
 
 
-def write_run(path, name="point-000", branches=(SHORT, LONG), ended=None, scale=1.0, slip=0.0, elements=False, **attrs):
-    """A run of two revolutions of settling and `branches`.
+@contextmanager
+def former_file(path):
+    """An HDF5 file as earlier releases wrote it, without a mark."""
+    with h5py.File(path, "w") as file:
+        yield file
+
+
+def write_run(
+    path,
+    name="point-000",
+    branches=(SHORT, LONG),
+    ended=None,
+    scale=1.0,
+    slip=0.0,
+    elements=False,
+    former=False,
+    **attrs,
+):
+    """A run of two revolutions of settling and `branches`; `former`: in the form of earlier releases.
 
     Fields are `SHAPE` times `scale` times 1 + number of the phase, and what averages out over a revolution. In the
     branches F_I is y_I times as large and the radius of the primary grows by 1 um in a frame.
     """
-    run = Run(name, 1.0, OMEGA[0], 0.5, F_O, 2.0, 1.0, tuple(branches), (0.4, 2.5), FRAMES, 1e-5,
-              elements=elements)  # fmt: skip
+    flat = {"name": name, "ratio": 1.0, "omega_I": OMEGA[0], "xi": 0.5, "F_O": F_O, "settle": 2.0, "mean": 1.0,
+            "branches": [asdict(b) for b in branches], "limits": [0.4, 2.5], "frames": FRAMES, "step": 1e-5,
+            "elements": elements}  # fmt: skip
+    observe = ("elements", "fields") if elements else ("fields",)
+    run = Run(name, Point(1.0, OMEGA[0], 0.5, F_O), Settings(scheme="multirate", step=1e-5), 2.0, mean=1.0,
+              branches=tuple(branches), limits=(0.4, 2.5), frames=FRAMES, observe=observe)  # fmt: skip
+    kind, version = FORMER if former else (KIND, SCHEMA_VERSION)
     n = [2 * FRAMES, *(frames_in(b) for b in branches)]
     phase = np.repeat(np.arange(len(n)), n)
     first = np.cumsum([0, *n])
@@ -44,10 +70,11 @@ def write_run(path, name="point-000", branches=(SHORT, LONG), ended=None, scale=
     within = np.concatenate([np.arange(k) for k in n])
     wave = np.cos(2.0 * np.pi * within / FRAMES)
     total = len(phase)
-    with h5py.File(path, "w") as file:
+    with former_file(path) if former else new_hdf5(path, FILE) as file:
         file.attrs.update(
             {
-                "kind": KIND, "schema_version": SCHEMA_VERSION, "run": json.dumps(asdict(run)), "plot_step": DT,
+                "kind": kind, "schema_version": version, "run": json.dumps(flat) if former else as_json(run),
+                "plot_step": DT, "revolution": FRAMES * DT, "slipping": False, "unit": "u",
                 "parameters": json.dumps({"belt": BELT}), "revision": "abc", "created": "2024-01-01", **attrs,
             }
         )  # fmt: skip
@@ -60,6 +87,7 @@ def write_run(path, name="point-000", branches=(SHORT, LONG), ended=None, scale=
         force = np.array([1.0, *(b.y_I for b in branches)])[phase] * F_I
         file["pulleys/clamping_force"] = np.column_stack([force, np.full(total, F_O)])
         file["pulleys/belt_torque"] = np.tile([-56.0, M_O], (total, 1))
+        file["sheaves/apex"] = np.zeros((total, 2))
         file["sheaves/speed"] = np.tile([OMEGA[0], OMEGA[1] * (1.0 - slip)], (total, 1))
         work = np.zeros((total, len(INPUTS) + len(LOSSES)))
         work[:, len(INPUTS) + LOSSES.index("flank longitudinal friction")] = 120.0 * DT
@@ -73,6 +101,7 @@ def write_run(path, name="point-000", branches=(SHORT, LONG), ended=None, scale=
         file["window/first"], file["window/behind"] = ([w[k] for w in windows] for k in (1, 2))
         table = np.zeros((len(windows), len(SUMMARY)))
         table[:, list(SUMMARY).index("slip")] = slip
+        table[:, list(SUMMARY).index("F_O")] = F_O
         file["summary"] = table
         file["summary"].attrs["columns"] = list(SUMMARY)
         if elements:

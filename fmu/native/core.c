@@ -1,18 +1,20 @@
-/* FMI 2.0 around a model whose functions work on buffers of fixed size: co-simulation and model exchange in one.
+/* A model whose functions work on buffers of fixed size, as instances that are initialised, stepped and saved. It knows
+   no version of FMI: fmi2.c and fmi3.c are its two faces. A face defines its type Status and the type Host,
+   which the functions report, allocate and release get, and includes this file.
 
    What the model is stands in model.c (sizes, start values, the table VARIABLES, whose index is the value reference)
    and kernels.c (rt_initialise, rt_derivative, rt_output, rt_step and their exact derivatives rt_..._tangent).
 
    Rules that hold throughout:
-   - A call that is refused (fmi2Error: a wrong argument or a wrong moment; fmi2Discard: no finite result) changes
-     nothing. The caller may go on as if it had not made it.
+   - A call that is refused (ERROR: a wrong argument or a wrong moment; DISCARD: no finite result) changes nothing. The
+     caller may go on as if it had not made it.
    - All memory is taken when an instance or a saved state is created. There are no variables outside instances, so
      instances may live in different threads.
    - Until initialisation is over, the start state follows parameters and inputs; it is computed when it is asked for.
-   - Inputs keep the rates of fmi2SetRealInputDerivatives, at first 0, until these are set again. During a step they
-     move on with them, and are where they have come to when it ends.
+   - Inputs keep their rates, at first 0, until these are set again. During a step they move on with them, and are where
+     they have come to when it ends.
    - Co-simulation: outputs are those of the last step. Model exchange: outputs follow time, inputs and states; those
-     that are discrete do so in event mode only. */
+     that are discrete do so in event mode only, and a completed integrator step asks for it when one is due. */
 
 #include <float.h>
 #include <stdarg.h>
@@ -20,14 +22,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fmi2Functions.h"
+#define OK ((Status)0) /* the numbers of FMI 2.0 and 3.0 */
+#define DISCARD ((Status)2)
+#define ERROR ((Status)3)
 
-#if defined(FMI2_FUNCTION_PREFIX) && !defined(FMI2_OVERRIDE_FUNCTION_PREFIX)
-#undef fmi2FullName
-#define RT_PASTE(a, b) a##b
-#define RT_JOIN(a, b) RT_PASTE(a, b)
-#define fmi2FullName(name) RT_JOIN(FMI2_FUNCTION_PREFIX, name)
-#endif
+typedef enum { MODEL_EXCHANGE = 0, CO_SIMULATION = 1 } Interface;
 
 /* Where an instance stands; sets of modes are sums. */
 typedef enum {
@@ -49,7 +48,7 @@ enum {
 /* Categories of messages. */
 enum { LOG_ERROR = 1, LOG_DISCARD = 2, LOG_ALL = LOG_ERROR | LOG_DISCARD };
 
-enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 2 };
+enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 3 };
 
 #define MOST_PIECES 1e6 /* of a step */
 
@@ -66,31 +65,38 @@ typedef struct {
     int64_t has_stop;
     double t;
     double stop;
+    double h;
     double parameters[N_PARAMETERS + 1]; /* those of the table, in its order */
     double u[N_U + 1];
     double u_rate[N_U + 1];
     double x[N_X + 1];
     double y[N_Y + 1];
+    double y_past[N_Y + 1];
 } Snapshot;
 
 typedef struct {
-    const fmi2CallbackFunctions *callbacks;
-    fmi2Type type;
+    Host host;
+    Interface type;
     Mode mode;
     unsigned log;       /* categories that are on */
     bool has_stop;
     bool start_pending; /* start state and outputs are not those of the parameters and inputs */
     bool y_pending;     /* outputs are not those of time, inputs and states (model exchange) */
+    bool event_pending; /* a discrete output is not, which only event mode may change */
     double t;           /* [s] */
     double stop;        /* [s] */
+    double h;           /* [s] of the last step; 0 before the first */
     double p[N_P + 1];
     double u[N_U + 1];
     double u_rate[N_U + 1]; /* of change of the inputs, in co-simulation */
     double x[N_X + 1];
     double y[N_Y + 1];
+    double y_past[N_Y + 1]; /* outputs where the last step began */
     double work[N_WORK + 1];
-    double dx[N_X + 1]; /* scratch from here on */
+    double p_scratch[N_P + 1]; /* from here on */
+    double dx[N_X + 1];
     double u_scratch[N_U + 1];
+    double t_tangent;
     double u_tangent[N_U + 1];
     double x_tangent[N_X + 1];
     double y_tangent[N_Y + 1];
@@ -98,51 +104,31 @@ typedef struct {
     double x_scratch[N_X + 1];
     double y_scratch[N_Y + 1];
     double y_end[N_Y + 1];
+    double y_kept[N_Y + 1];
     double work_scratch[N_WORK + 1];
     double work_tangent[N_WORK + 1];
     char name[]; /* of the instance */
 } Instance;
 
+/* What a face does for the core. The text is plain, not a format. */
+static void report(Host host, const char *name, Status status, const char *text);
+static void *allocate(Host host, size_t size);
+static void release(Host host, void *block);
+
 /* --- messages and checks ------------------------------------------------------------------------------------------ */
 
-static void emit(const fmi2CallbackFunctions *callbacks, const char *name, fmi2Status status, const char *format,
-                 va_list arguments)
-{
-    char text[512];
-    char escaped[2 * sizeof text]; /* the text is a format for the logger: each % twice */
-    size_t n = 0;
-    vsnprintf(text, sizeof text, format, arguments);
-    for (const char *c = text; *c; c++) {
-        escaped[n++] = *c;
-        if (*c == '%') {
-            escaped[n++] = '%';
-        }
-    }
-    escaped[n] = '\0';
-    callbacks->logger(callbacks->componentEnvironment, name, status,
-                      status == fmi2Discard ? "logStatusDiscard" : "logStatusError", escaped);
-}
-
 /* Say why a call is refused; returns the status for the caller. */
-static fmi2Status refuse(const Instance *I, fmi2Status status, const char *format, ...)
+static Status refuse(const Instance *I, Status status, const char *format, ...)
 {
-    if (I->log & (status == fmi2Discard ? LOG_DISCARD : LOG_ERROR)) {
+    if (I->log & (status == DISCARD ? LOG_DISCARD : LOG_ERROR)) {
+        char text[512];
         va_list arguments;
         va_start(arguments, format);
-        emit(I->callbacks, I->name, status, format, arguments);
+        vsnprintf(text, sizeof text, format, arguments);
         va_end(arguments);
+        report(I->host, I->name, status, text);
     }
     return status;
-}
-
-static void complain(const fmi2CallbackFunctions *callbacks, const char *name, const char *format, ...)
-{
-    if (callbacks && callbacks->logger) {
-        va_list arguments;
-        va_start(arguments, format);
-        emit(callbacks, name ? name : "", fmi2Error, format, arguments);
-        va_end(arguments);
-    }
 }
 
 static const char *mode_name(Mode mode)
@@ -166,21 +152,21 @@ static bool allowed(const Instance *I, unsigned modes, const char *function)
     if (I->mode & modes) {
         return true;
     }
-    refuse(I, fmi2Error, "%s is not allowed %s", function, mode_name(I->mode));
+    refuse(I, ERROR, "%s is not allowed %s", function, mode_name(I->mode));
     return false;
 }
 
-/* Begin an FMI function: the instance is I, and the call is refused outside these modes. */
-#define ENTER(modes) \
-    Instance *I = (Instance *)c; \
+/* Begin a function of a face: the instance is I, and the call is refused outside these modes. */
+#define ENTER(instance, modes) \
+    Instance *I = (Instance *)(instance); \
     if (!allowed(I, (modes), __func__)) { \
-        return fmi2Error; \
+        return ERROR; \
     }
 
 /* Refuse a null pointer to n > 0 values. */
 #define REQUIRE(pointer, n) \
     if (!(pointer) && (n) > 0) { \
-        return refuse(I, fmi2Error, "%s: %s is a null pointer", __func__, #pointer); \
+        return refuse(I, ERROR, "%s: %s is a null pointer", __func__, #pointer); \
     }
 
 static bool is_finite(double value)
@@ -207,6 +193,7 @@ static void start_values(Instance *I)
     memset(I->u_rate, 0, sizeof I->u_rate);
     memset(I->x, 0, sizeof I->x);
     memset(I->y, 0, sizeof I->y);
+    memset(I->y_past, 0, sizeof I->y_past);
     memset(I->work, 0, sizeof I->work);
     for (size_t k = 0; k < N_VARIABLES; k++) {
         if (VARIABLES[k].kind == INPUT) {
@@ -216,22 +203,24 @@ static void start_values(Instance *I)
     I->mode = INSTANTIATED;
     I->t = 0.0;
     I->stop = 0.0;
+    I->h = 0.0;
     I->has_stop = false;
     I->start_pending = true;
     I->y_pending = false;
+    I->event_pending = false;
 }
 
 /* Bring the start state up to date; false if parameters and inputs give none. */
 static bool start(Instance *I)
 {
     if (I->start_pending) {
-        if (rt_initialise(I->p, I->u, I->x, I->work) == STATUS_FAILED) {
-            refuse(I, fmi2Error, "these parameters and inputs give no finite start state");
+        if (rt_initialise(I->p, DATA, I->u, I->x, I->work) == STATUS_FAILED) {
+            refuse(I, ERROR, "these parameters and inputs give no finite start state");
             return false;
         }
-        rt_output(I->t, I->x, I->u, I->p, I->y_scratch, I->work);
+        rt_output(I->t, I->x, I->u, I->p, DATA, I->y_scratch, I->work);
         if (!all_finite(I->y_scratch, N_Y)) {
-            refuse(I, fmi2Error, "these parameters and inputs give no finite outputs at the start");
+            refuse(I, ERROR, "these parameters and inputs give no finite outputs at the start");
             return false;
         }
         memcpy(I->y, I->y_scratch, sizeof I->y);
@@ -241,25 +230,28 @@ static bool start(Instance *I)
 }
 
 /* Bring all that can be read up to date. */
-static fmi2Status refresh(Instance *I)
+static Status refresh(Instance *I)
 {
     if (!start(I)) {
-        return fmi2Error;
+        return ERROR;
     }
     if (I->y_pending) {
-        rt_output(I->t, I->x, I->u, I->p, I->y_scratch, I->work);
+        rt_output(I->t, I->x, I->u, I->p, DATA, I->y_scratch, I->work);
         if (!all_finite(I->y_scratch, N_Y)) {
-            return refuse(I, fmi2Discard, "no finite outputs at t = %g s", I->t);
+            return refuse(I, DISCARD, "no finite outputs at t = %g s", I->t);
         }
+        I->event_pending = false;
         for (size_t k = 0; k < N_VARIABLES; k++) {
             const Variable *v = VARIABLES + k;
             if (v->kind == OUTPUT && (v->type == REAL || I->mode == EVENT)) { /* others change at events */
                 I->y[v->index] = I->y_scratch[v->index];
+            } else if (v->kind == OUTPUT && I->y[v->index] != I->y_scratch[v->index]) {
+                I->event_pending = true;
             }
         }
         I->y_pending = false;
     }
-    return fmi2OK;
+    return OK;
 }
 
 /* Time, inputs or states have changed while the model runs. */
@@ -267,75 +259,47 @@ static void outdate(Instance *I)
 {
     if (I->mode & BEFORE_RUN) {
         I->start_pending = true;
-    } else if (I->type == fmi2ModelExchange) {
+    } else if (I->type == MODEL_EXCHANGE) {
         I->y_pending = true;
     }
 }
 
 /* --- life of an instance ------------------------------------------------------------------------------------------ */
 
-const char *fmi2GetTypesPlatform(void)
+/* A new instance, or NULL with a message. The unit's guid is given under the name `what`. */
+static Instance *new_instance(Host host, Interface type, const char *name, const char *what, const char *guid,
+                              bool log)
 {
-    return fmi2TypesPlatform;
-}
-
-const char *fmi2GetVersion(void)
-{
-    return fmi2Version;
-}
-
-fmi2Component fmi2Instantiate(fmi2String instanceName, fmi2Type fmuType, fmi2String fmuGUID,
-                              fmi2String fmuResourceLocation, const fmi2CallbackFunctions *functions,
-                              fmi2Boolean visible, fmi2Boolean loggingOn)
-{
-    (void)fmuResourceLocation;
-    (void)visible;
-    if (!functions || !functions->logger || !functions->allocateMemory || !functions->freeMemory) {
-        complain(functions, instanceName, "the callbacks logger, allocateMemory and freeMemory are needed");
+    if (!name || !name[0]) {
+        report(host, "", ERROR, "an instance needs a name");
         return NULL;
     }
-    if (!instanceName || !instanceName[0]) {
-        complain(functions, instanceName, "an instance needs a name");
+    if (!guid || strcmp(guid, MODEL_GUID) != 0) {
+        char text[512];
+        snprintf(text, sizeof text, "%s = %.200s: %s, that of this unit", what, guid ? guid : "", MODEL_GUID);
+        report(host, name, ERROR, text);
         return NULL;
     }
-    if (!fmuGUID || strcmp(fmuGUID, MODEL_GUID) != 0) {
-        complain(functions, instanceName, "guid = %s: %s, that of this unit", fmuGUID ? fmuGUID : "", MODEL_GUID);
-        return NULL;
-    }
-    if (fmuType != fmi2CoSimulation && fmuType != fmi2ModelExchange) {
-        complain(functions, instanceName, "fmuType = %d: co-simulation or model exchange", (int)fmuType);
-        return NULL;
-    }
-    size_t length = strlen(instanceName) + 1;
-    Instance *I = functions->allocateMemory(1, sizeof(Instance) + length);
+    size_t length = strlen(name) + 1;
+    Instance *I = allocate(host, sizeof(Instance) + length);
     if (!I) {
-        complain(functions, instanceName, "out of memory");
+        report(host, name, ERROR, "out of memory");
         return NULL;
     }
     memset(I, 0, sizeof(Instance));
-    memcpy(I->name, instanceName, length);
-    I->callbacks = functions;
-    I->type = fmuType;
-    I->log = loggingOn ? LOG_ALL : LOG_ERROR;
+    memcpy(I->name, name, length);
+    I->host = host;
+    I->type = type;
+    I->log = log ? LOG_ALL : LOG_ERROR;
     start_values(I);
     return I;
 }
 
-void fmi2FreeInstance(fmi2Component c)
+/* Turn categories of messages on or off: those of these names, or all if there are none. */
+static Status set_logging(Instance *I, bool on, const char *const categories[], size_t n)
 {
-    Instance *I = (Instance *)c;
-    if (I) {
-        I->callbacks->freeMemory(I);
-    }
-}
-
-fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean loggingOn, size_t nCategories,
-                               const fmi2String categories[])
-{
-    ENTER(ANY_MODE)
-    REQUIRE(categories, nCategories)
-    unsigned chosen = nCategories == 0 ? LOG_ALL : 0;
-    for (size_t i = 0; i < nCategories; i++) {
+    unsigned chosen = n == 0 ? LOG_ALL : 0;
+    for (size_t i = 0; i < n; i++) {
         const char *name = categories[i] ? categories[i] : "";
         if (strcmp(name, "logAll") == 0) {
             chosen |= LOG_ALL;
@@ -344,91 +308,96 @@ fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean loggingOn, size_t nC
         } else if (strcmp(name, "logStatusDiscard") == 0) {
             chosen |= LOG_DISCARD;
         } else {
-            return refuse(I, fmi2Error, "category = %s: logAll, logStatusError or logStatusDiscard", name);
+            return refuse(I, ERROR, "category = %s: logAll, logStatusError or logStatusDiscard", name);
         }
     }
-    I->log = loggingOn ? I->log | chosen : I->log & ~chosen;
-    return fmi2OK;
+    I->log = on ? I->log | chosen : I->log & ~chosen;
+    return OK;
 }
 
-fmi2Status fmi2SetupExperiment(fmi2Component c, fmi2Boolean toleranceDefined, fmi2Real tolerance, fmi2Real startTime,
-                               fmi2Boolean stopTimeDefined, fmi2Real stopTime)
+static Status set_experiment(Instance *I, double start_time, bool has_stop, double stop_time)
 {
-    ENTER(INSTANTIATED)
-    (void)toleranceDefined; /* the step is fixed */
-    (void)tolerance;
-    if (!is_finite(startTime)) {
-        return refuse(I, fmi2Error, "startTime = %g: a finite time", startTime);
+    if (!is_finite(start_time)) {
+        return refuse(I, ERROR, "startTime = %g: a finite time", start_time);
     }
-    if (stopTimeDefined && !(is_finite(stopTime) && stopTime >= startTime)) {
-        return refuse(I, fmi2Error, "stopTime = %g: a finite time from %g s on", stopTime, startTime);
+    if (has_stop && !(is_finite(stop_time) && stop_time >= start_time)) {
+        return refuse(I, ERROR, "stopTime = %g: a finite time from %g s on", stop_time, start_time);
     }
-    I->t = startTime;
-    I->has_stop = stopTimeDefined != fmi2False;
-    I->stop = I->has_stop ? stopTime : 0.0;
-    return fmi2OK;
+    I->t = start_time;
+    I->has_stop = has_stop;
+    I->stop = has_stop ? stop_time : 0.0;
+    return OK;
 }
 
-fmi2Status fmi2EnterInitializationMode(fmi2Component c)
+static void enter_initialization(Instance *I)
 {
-    ENTER(INSTANTIATED)
     I->mode = INITIALIZATION;
     I->start_pending = true;
-    return fmi2OK;
 }
 
-fmi2Status fmi2ExitInitializationMode(fmi2Component c)
+static Status exit_initialization(Instance *I)
 {
-    ENTER(INITIALIZATION)
     if (!start(I)) {
-        return fmi2Error;
+        return ERROR;
     }
-    I->mode = I->type == fmi2CoSimulation ? STEP_COMPLETE : EVENT;
-    return fmi2OK;
+    I->mode = I->type == CO_SIMULATION ? STEP_COMPLETE : EVENT;
+    return OK;
 }
 
-fmi2Status fmi2Terminate(fmi2Component c)
+static void terminate(Instance *I)
 {
-    ENTER(RUNNING)
-    (void)refresh(I); /* see fmi2EnterContinuousTimeMode */
+    (void)refresh(I); /* see enter_continuous_time */
     I->mode = TERMINATED;
-    return fmi2OK;
-}
-
-fmi2Status fmi2Reset(fmi2Component c)
-{
-    ENTER(ANY_MODE)
-    start_values(I);
-    return fmi2OK;
 }
 
 /* --- values of variables ------------------------------------------------------------------------------------------ */
 
-static const Variable *variable(const Instance *I, fmi2ValueReference reference, Type type, const char *function)
+/* The variable of a value reference, the first one of an array. */
+static const Variable *variable(const Instance *I, uint32_t reference, Type type, const char *function)
 {
-    if (reference >= N_VARIABLES || VARIABLES[reference].type != type) {
-        refuse(I, fmi2Error, "%s: value reference %u is none of a variable of this type", function, reference);
+    const Variable *v = reference < N_VARIABLES ? VARIABLES + reference : NULL;
+    if (!v || v->length == 0 || v->type != type) {
+        refuse(I, ERROR, "%s: value reference %u is none of a variable of this type", function, (unsigned)reference);
         return NULL;
     }
-    return VARIABLES + reference;
+    return v;
 }
 
-static fmi2Status no_variables(const Instance *I, size_t n, const char *function)
+/* Number of values of variables whose references are right. */
+static size_t count(const uint32_t vr[], size_t n)
 {
-    return n == 0 ? fmi2OK : refuse(I, fmi2Error, "%s: there are no variables of this type", function);
+    size_t values = 0;
+    for (size_t i = 0; i < n; i++) {
+        values += VARIABLES[vr[i]].length;
+    }
+    return values;
+}
+
+/* Whether there are as many values as these variables have. */
+static bool fits(const Instance *I, const uint32_t vr[], size_t n, size_t n_values, const char *function)
+{
+    if (count(vr, n) != n_values) {
+        refuse(I, ERROR, "%s: %lu values, not %lu", function, (unsigned long)count(vr, n), (unsigned long)n_values);
+        return false;
+    }
+    return true;
+}
+
+static Status no_variables(const Instance *I, size_t n, const char *function)
+{
+    return n == 0 ? OK : refuse(I, ERROR, "%s: there are no variables of this type", function);
 }
 
 /* Whether any of these is a derivative, which is then computed. */
-static fmi2Status refresh_derivatives(Instance *I, const fmi2ValueReference vr[], size_t n)
+static Status refresh_derivatives(Instance *I, const uint32_t vr[], size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (VARIABLES[vr[i]].kind == DERIVATIVE) {
-            rt_derivative(I->t, I->x, I->u, I->p, I->dx, I->work);
-            return all_finite(I->dx, N_X) ? fmi2OK
-                                          : refuse(I, fmi2Discard, "no finite derivatives at t = %g s", I->t);
+            rt_derivative(I->t, I->x, I->u, I->p, DATA, I->dx, I->work);
+            return all_finite(I->dx, N_X) ? OK : refuse(I, DISCARD, "no finite derivatives at t = %g s", I->t);
         }
     }
-    return fmi2OK;
+    return OK;
 }
 
 static double *place(Instance *I, const Variable *v)
@@ -439,20 +408,24 @@ static double *place(Instance *I, const Variable *v)
     case OUTPUT: return I->y + v->index;
     case STATE: return I->x + v->index;
     case DERIVATIVE: return I->dx + v->index;
+    case INDEPENDENT: return &I->t;
     }
     return NULL;
 }
 
 /* Check all references and bring their values up to date. */
-static fmi2Status prepare_get(Instance *I, const fmi2ValueReference vr[], size_t n, Type type, const char *function)
+static Status prepare_get(Instance *I, const uint32_t vr[], size_t n, size_t n_values, Type type, const char *function)
 {
     for (size_t i = 0; i < n; i++) {
         if (!variable(I, vr[i], type, function)) {
-            return fmi2Error;
+            return ERROR;
         }
     }
-    fmi2Status status = refresh(I);
-    return status == fmi2OK ? refresh_derivatives(I, vr, n) : status;
+    if (!fits(I, vr, n, n_values, function)) {
+        return ERROR;
+    }
+    Status status = refresh(I);
+    return status == OK ? refresh_derivatives(I, vr, n) : status;
 }
 
 /* Whether a variable may be set to a value now. */
@@ -462,118 +435,99 @@ static bool settable(const Instance *I, const Variable *v, double value)
         return true; /* a step with inputs that are not finite is refused */
     }
     if (v->kind != PARAMETER) {
-        refuse(I, fmi2Error, "%s is computed: parameters and inputs can be set", v->name);
+        refuse(I, ERROR, "%s is computed: parameters and inputs can be set", v->name);
         return false;
     }
-    if (!(I->mode & BEFORE_RUN)) {
-        refuse(I, fmi2Error, "%s = %g %s: a parameter is fixed when initialisation is over", v->name, value, v->unit);
+    if (!(I->mode & BEFORE_RUN) && !(v->tunable && I->mode & (STEP_COMPLETE | EVENT))) {
+        refuse(I, ERROR, "%s = %g %s: a parameter is fixed %s", v->name, value, v->unit,
+               v->tunable ? "outside of event mode" : "when initialisation is over");
         return false;
     }
     if (!(is_finite(value) && value >= v->minimum && value <= v->maximum)) {
-        refuse(I, fmi2Error, "%s = %g %s: a number from %g to %g %s", v->name, value, v->unit, v->minimum, v->maximum,
+        refuse(I, ERROR, "%s = %g %s: a number from %g to %g %s", v->name, value, v->unit, v->minimum, v->maximum,
                v->unit);
+        return false;
+    }
+    if (v->type == INTEGER && value != (double)(int)value) {
+        refuse(I, ERROR, "%s = %g: a whole number from %g to %g", v->name, value, v->minimum, v->maximum);
         return false;
     }
     return true;
 }
 
-fmi2Status fmi2GetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, fmi2Real value[])
+/* Let parameters that were changed while the unit runs count from now on; states stay. If there is no finite start with
+   them, the call is refused and those of before, in p_scratch, stay. */
+static Status tune(Instance *I)
 {
-    ENTER(READABLE)
-    REQUIRE(vr, nvr)
-    REQUIRE(value, nvr)
-    fmi2Status status = prepare_get(I, vr, nvr, REAL, __func__);
-    if (status != fmi2OK) {
-        return status;
+    bool changed = false;
+    for (size_t i = 0; i <= N_P; i++) {
+        changed |= I->p[i] != I->p_scratch[i];
     }
-    for (size_t i = 0; i < nvr; i++) {
-        value[i] = *place(I, VARIABLES + vr[i]);
+    if (!changed || rt_initialise(I->p, DATA, I->u, I->x_scratch, I->work) != STATUS_FAILED) { /* prepares `work` */
+        return OK;
     }
-    return fmi2OK;
+    memcpy(I->p, I->p_scratch, sizeof I->p);
+    rt_initialise(I->p, DATA, I->u, I->x_scratch, I->work);
+    return refuse(I, ERROR, "with these parameters there is no finite start state; they stay as they were");
 }
 
-fmi2Status fmi2GetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, fmi2Boolean value[])
-{
-    ENTER(READABLE)
-    REQUIRE(vr, nvr)
-    REQUIRE(value, nvr)
-    fmi2Status status = prepare_get(I, vr, nvr, BOOLEAN, __func__);
-    if (status != fmi2OK) {
-        return status;
+/* A function `name` that reads the values of variables of a type; `as` is what becomes of a double `value`. */
+#define DEFINE_GET(name, type, value_t, as) \
+    static Status name(Instance *I, const uint32_t vr[], size_t n, value_t values[], size_t n_values, \
+                       const char *function) \
+    { \
+        Status status = prepare_get(I, vr, n, n_values, type, function); \
+        for (size_t i = 0; i < n && status == OK; i++) { \
+            const Variable *v = VARIABLES + vr[i]; \
+            for (size_t k = 0; k < v->length; k++) { \
+                double value = *place(I, v + k); \
+                *values++ = as; \
+            } \
+        } \
+        return status; \
     }
-    for (size_t i = 0; i < nvr; i++) {
-        value[i] = *place(I, VARIABLES + vr[i]) != 0.0 ? fmi2True : fmi2False;
+
+/* A function `name` that sets them; `as` is the double of a `value`. */
+#define DEFINE_SET(name, type, value_t, as) \
+    static Status name(Instance *I, const uint32_t vr[], size_t n, const value_t values[], size_t n_values, \
+                       const char *function) \
+    { \
+        bool tunes = false; \
+        for (size_t i = 0; i < n; i++) { \
+            if (!variable(I, vr[i], type, function)) { \
+                return ERROR; \
+            } \
+        } \
+        if (!fits(I, vr, n, n_values, function)) { \
+            return ERROR; \
+        } \
+        const value_t *next = values; \
+        for (size_t i = 0; i < n; i++) { \
+            const Variable *v = VARIABLES + vr[i]; \
+            for (size_t k = 0; k < v->length; k++) { \
+                value_t value = *next++; \
+                if (!settable(I, v + k, as)) { \
+                    return ERROR; \
+                } \
+            } \
+            tunes |= v->kind == PARAMETER && !(I->mode & BEFORE_RUN); \
+        } \
+        if (tunes) { \
+            memcpy(I->p_scratch, I->p, sizeof I->p); \
+        } \
+        for (size_t i = 0; i < n; i++) { \
+            const Variable *v = VARIABLES + vr[i]; \
+            for (size_t k = 0; k < v->length; k++) { \
+                value_t value = *values++; \
+                *place(I, v + k) = as; \
+            } \
+        } \
+        outdate(I); \
+        return tunes ? tune(I) : OK; \
     }
-    return fmi2OK;
-}
 
-fmi2Status fmi2GetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, fmi2Integer value[])
-{
-    ENTER(READABLE)
-    (void)vr;
-    (void)value;
-    return no_variables(I, nvr, __func__);
-}
-
-fmi2Status fmi2GetString(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, fmi2String value[])
-{
-    ENTER(READABLE)
-    (void)vr;
-    (void)value;
-    return no_variables(I, nvr, __func__);
-}
-
-fmi2Status fmi2SetReal(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, const fmi2Real value[])
-{
-    ENTER(BEFORE_RUN | RUNNING)
-    REQUIRE(vr, nvr)
-    REQUIRE(value, nvr)
-    for (size_t i = 0; i < nvr; i++) {
-        const Variable *v = variable(I, vr[i], REAL, __func__);
-        if (!v || !settable(I, v, value[i])) {
-            return fmi2Error;
-        }
-    }
-    for (size_t i = 0; i < nvr; i++) {
-        *place(I, VARIABLES + vr[i]) = value[i];
-    }
-    outdate(I);
-    return fmi2OK;
-}
-
-fmi2Status fmi2SetBoolean(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, const fmi2Boolean value[])
-{
-    ENTER(BEFORE_RUN | RUNNING)
-    REQUIRE(vr, nvr)
-    REQUIRE(value, nvr)
-    for (size_t i = 0; i < nvr; i++) {
-        const Variable *v = variable(I, vr[i], BOOLEAN, __func__);
-        if (!v || !settable(I, v, value[i] ? 1.0 : 0.0)) {
-            return fmi2Error;
-        }
-    }
-    for (size_t i = 0; i < nvr; i++) {
-        *place(I, VARIABLES + vr[i]) = value[i] ? 1.0 : 0.0;
-    }
-    outdate(I);
-    return fmi2OK;
-}
-
-fmi2Status fmi2SetInteger(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, const fmi2Integer value[])
-{
-    ENTER(BEFORE_RUN | RUNNING)
-    (void)vr;
-    (void)value;
-    return no_variables(I, nvr, __func__);
-}
-
-fmi2Status fmi2SetString(fmi2Component c, const fmi2ValueReference vr[], size_t nvr, const fmi2String value[])
-{
-    ENTER(BEFORE_RUN | RUNNING)
-    (void)vr;
-    (void)value;
-    return no_variables(I, nvr, __func__);
-}
+DEFINE_GET(get_reals, REAL, double, value)
+DEFINE_SET(set_reals, REAL, double, value)
 
 /* --- saved states ------------------------------------------------------------------------------------------------- */
 
@@ -606,6 +560,7 @@ static void save(const Instance *I, Snapshot *s)
     s->has_stop = I->has_stop;
     s->t = I->t;
     s->stop = I->stop;
+    s->h = I->h;
     size_t n = 0;
     for (size_t k = 0; k < N_VARIABLES; k++) {
         if (VARIABLES[k].kind == PARAMETER) {
@@ -616,6 +571,7 @@ static void save(const Instance *I, Snapshot *s)
     memcpy(s->u_rate, I->u_rate, sizeof s->u_rate);
     memcpy(s->x, I->x, sizeof s->x);
     memcpy(s->y, I->y, sizeof s->y);
+    memcpy(s->y_past, I->y_past, sizeof s->y_past);
     s->checksum = checksum(s);
 }
 
@@ -623,16 +579,17 @@ static void save(const Instance *I, Snapshot *s)
 static bool valid(const Instance *I, const Snapshot *s)
 {
     if (s->magic != SNAPSHOT_MAGIC + ((uint64_t)SNAPSHOT_FORMAT << 32) || s->size != sizeof *s) {
-        refuse(I, fmi2Error, "the state is not one of a unit of this format");
+        refuse(I, ERROR, "the state is not one of a unit of this format");
         return false;
     }
     if (s->guid != hash(MODEL_GUID, strlen(MODEL_GUID))) {
-        refuse(I, fmi2Error, "the state is one of another unit");
+        refuse(I, ERROR, "the state is one of another unit");
         return false;
     }
     bool whole = s->checksum == checksum(s) && is_finite(s->t) && is_finite(s->stop);
+    whole = whole && is_finite(s->h) && s->h >= 0.0 && all_finite(s->y_past, N_Y);
     int64_t modes = INSTANTIATED | INITIALIZATION | TERMINATED;
-    modes |= s->type == (int64_t)fmi2CoSimulation ? STEP_COMPLETE : EVENT | CONTINUOUS_TIME;
+    modes |= s->type == (int64_t)CO_SIMULATION ? STEP_COMPLETE : EVENT | CONTINUOUS_TIME;
     whole = whole && (s->mode & modes) == s->mode && s->mode != 0 && (s->mode & (s->mode - 1)) == 0;
     whole = whole && (s->start_pending | 1) == 1 && (s->has_stop | 1) == 1;
     whole = whole && (s->start_pending != 0 || (all_finite(s->x, N_X) && all_finite(s->y, N_Y)));
@@ -644,44 +601,40 @@ static bool valid(const Instance *I, const Snapshot *s)
         }
     }
     if (!whole) {
-        refuse(I, fmi2Error, "the state is damaged");
+        refuse(I, ERROR, "the state is damaged");
         return false;
     }
     if (s->type != (int64_t)I->type) {
-        refuse(I, fmi2Error, "the state is one of the other interface of this unit");
+        refuse(I, ERROR, "the state is one of the other interface of this unit");
         return false;
     }
     return true;
 }
 
-static fmi2Status store(Instance *I, const Snapshot *s, fmi2FMUstate *FMUstate)
+/* Keep a snapshot in a block that is taken if there is none. */
+static Status store(Instance *I, const Snapshot *s, void **state)
 {
-    if (!*FMUstate) {
-        *FMUstate = I->callbacks->allocateMemory(1, sizeof *s);
-        if (!*FMUstate) {
-            return refuse(I, fmi2Error, "out of memory");
+    if (!*state) {
+        *state = allocate(I->host, sizeof *s);
+        if (!*state) {
+            return refuse(I, ERROR, "out of memory");
         }
     }
-    memcpy(*FMUstate, s, sizeof *s);
-    return fmi2OK;
+    memcpy(*state, s, sizeof *s);
+    return OK;
 }
 
-fmi2Status fmi2GetFMUstate(fmi2Component c, fmi2FMUstate *FMUstate)
+static Status get_state(Instance *I, void **state)
 {
-    ENTER(ANY_MODE)
-    REQUIRE(FMUstate, 1)
     Snapshot s;
     save(I, &s);
-    return store(I, &s, FMUstate);
+    return store(I, &s, state);
 }
 
-fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate FMUstate)
+static Status set_state(Instance *I, const Snapshot *s)
 {
-    ENTER(ANY_MODE)
-    REQUIRE(FMUstate, 1)
-    const Snapshot *s = FMUstate;
     if (!valid(I, s)) {
-        return fmi2Error;
+        return ERROR;
     }
     size_t n = 0;
     for (size_t k = 0; k < N_VARIABLES; k++) {
@@ -691,62 +644,46 @@ fmi2Status fmi2SetFMUstate(fmi2Component c, fmi2FMUstate FMUstate)
     }
     memcpy(I->u, s->u, sizeof s->u);
     memcpy(I->u_rate, s->u_rate, sizeof s->u_rate);
-    rt_initialise(I->p, I->u, I->x, I->work); /* prepares `work` for the parameters */
+    rt_initialise(I->p, DATA, I->u, I->x, I->work); /* prepares `work` for the parameters */
     memcpy(I->x, s->x, sizeof s->x);
     memcpy(I->y, s->y, sizeof s->y);
+    memcpy(I->y_past, s->y_past, sizeof s->y_past);
     I->mode = (Mode)s->mode;
     I->start_pending = s->start_pending != 0;
     I->has_stop = s->has_stop != 0;
     I->t = s->t;
     I->stop = s->stop;
-    I->y_pending = I->type == fmi2ModelExchange && !(I->mode & BEFORE_RUN);
-    return fmi2OK;
+    I->h = s->h;
+    I->y_pending = I->type == MODEL_EXCHANGE && !(I->mode & BEFORE_RUN);
+    return OK;
 }
 
-fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate *FMUstate)
+static Status free_state(Instance *I, void **state)
 {
-    ENTER(ANY_MODE)
-    if (FMUstate && *FMUstate) {
-        I->callbacks->freeMemory(*FMUstate);
-        *FMUstate = NULL;
+    if (state && *state) {
+        release(I->host, *state);
+        *state = NULL;
     }
-    return fmi2OK;
+    return OK;
 }
 
-fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate FMUstate, size_t *size)
+static Status serialize(const Instance *I, const void *state, void *bytes, size_t size)
 {
-    ENTER(ANY_MODE)
-    REQUIRE(FMUstate, 1)
-    REQUIRE(size, 1)
-    *size = sizeof(Snapshot);
-    return fmi2OK;
-}
-
-fmi2Status fmi2SerializeFMUstate(fmi2Component c, fmi2FMUstate FMUstate, fmi2Byte serializedState[], size_t size)
-{
-    ENTER(ANY_MODE)
-    REQUIRE(FMUstate, 1)
-    REQUIRE(serializedState, 1)
     if (size < sizeof(Snapshot)) {
-        return refuse(I, fmi2Error, "size = %lu: at least %lu bytes", (unsigned long)size,
-                      (unsigned long)sizeof(Snapshot));
+        return refuse(I, ERROR, "size = %lu: at least %lu bytes", (unsigned long)size, (unsigned long)sizeof(Snapshot));
     }
-    memcpy(serializedState, FMUstate, sizeof(Snapshot));
-    return fmi2OK;
+    memcpy(bytes, state, sizeof(Snapshot));
+    return OK;
 }
 
-fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const fmi2Byte serializedState[], size_t size,
-                                   fmi2FMUstate *FMUstate)
+static Status deserialize(Instance *I, const void *bytes, size_t size, void **state)
 {
-    ENTER(ANY_MODE)
-    REQUIRE(serializedState, 1)
-    REQUIRE(FMUstate, 1)
     Snapshot s;
     if (size != sizeof s) {
-        return refuse(I, fmi2Error, "size = %lu: %lu bytes", (unsigned long)size, (unsigned long)sizeof s);
+        return refuse(I, ERROR, "size = %lu: %lu bytes", (unsigned long)size, (unsigned long)sizeof s);
     }
-    memcpy(&s, serializedState, sizeof s);
-    return valid(I, &s) ? store(I, &s, FMUstate) : fmi2Error;
+    memcpy(&s, bytes, sizeof s);
+    return valid(I, &s) ? store(I, &s, state) : ERROR;
 }
 
 /* --- derivatives -------------------------------------------------------------------------------------------------- */
@@ -756,72 +693,103 @@ static void start_tangents(Instance *I)
 {
     memset(I->x_tangent, 0, sizeof I->x_tangent);
     memset(I->work_tangent, 0, sizeof I->work_tangent);
-    rt_initialise_tangent(I->p, I->u, I->u_tangent, I->x_scratch, I->x_tangent, I->work_scratch, I->work_tangent);
+    rt_initialise_tangent(I->p, DATA, I->u, I->u_tangent, I->x_scratch, I->x_tangent, I->work_scratch,
+                          I->work_tangent);
 }
 
-/* dz = (dz/dv) dv by the tangents of the kernels, so exact to round-off. Unknowns z are outputs and derivatives of
-   states; knowns v are inputs and, once initialisation is over, states. */
-fmi2Status fmi2GetDirectionalDerivative(fmi2Component c, const fmi2ValueReference vUnknown_ref[], size_t nUnknown,
-                                        const fmi2ValueReference vKnown_ref[], size_t nKnown,
-                                        const fmi2Real dvKnown[], fmi2Real dvUnknown[])
+/* Whether these are unknowns (outputs and derivatives of states) and knowns (inputs and, once initialisation is over,
+   states and time). */
+static bool are_unknowns_and_knowns(const Instance *I, const uint32_t unknowns[], size_t n_unknowns,
+                                    const uint32_t knowns[], size_t n_knowns, const char *function)
 {
-    ENTER(INITIALIZATION | RUNNING)
-    REQUIRE(vUnknown_ref, nUnknown)
-    REQUIRE(vKnown_ref, nKnown)
-    REQUIRE(dvKnown, nKnown)
-    REQUIRE(dvUnknown, nUnknown)
     bool running = I->mode != INITIALIZATION;
-    for (size_t i = 0; i < nUnknown; i++) {
-        const Variable *v = variable(I, vUnknown_ref[i], REAL, __func__);
+    for (size_t i = 0; i < n_unknowns; i++) {
+        const Variable *v = variable(I, unknowns[i], REAL, function);
+        if (v && v->kind != OUTPUT && v->kind != DERIVATIVE) {
+            refuse(I, ERROR, "%s is no unknown: outputs and derivatives of states are", v->name);
+            return false;
+        }
         if (!v) {
-            return fmi2Error;
-        }
-        if (v->kind != OUTPUT && v->kind != DERIVATIVE) {
-            return refuse(I, fmi2Error, "%s is no unknown: outputs and derivatives of states are", v->name);
+            return false;
         }
     }
-    for (size_t i = 0; i < nKnown; i++) {
-        const Variable *v = variable(I, vKnown_ref[i], REAL, __func__);
+    for (size_t i = 0; i < n_knowns; i++) {
+        const Variable *v = variable(I, knowns[i], REAL, function);
+        if (v && v->kind != INPUT && !((v->kind == STATE || v->kind == INDEPENDENT) && running)) {
+            refuse(I, ERROR, "%s is no known: inputs are, and states while the unit runs", v->name);
+            return false;
+        }
         if (!v) {
-            return fmi2Error;
-        }
-        if (v->kind != INPUT && !(v->kind == STATE && running)) {
-            return refuse(I, fmi2Error, "%s is no known: inputs are, and states while the unit runs", v->name);
+            return false;
         }
     }
-    if (!start(I)) {
-        return fmi2Error;
+    return true;
+}
+
+/* The entry of the tangents of knowns or of unknowns that belongs to a variable. */
+static double *tangent(Instance *I, const Variable *v)
+{
+    switch (v->kind) {
+    case INPUT: return I->u_tangent + v->index;
+    case STATE: return I->x_tangent + v->index;
+    case INDEPENDENT: return &I->t_tangent;
+    case OUTPUT: return I->y_tangent + v->index;
+    case DERIVATIVE: return I->dx_tangent + v->index;
+    case PARAMETER: break;
     }
+    return NULL;
+}
+
+static void clear_tangents(Instance *I)
+{
     memset(I->u_tangent, 0, sizeof I->u_tangent);
-    for (size_t i = 0; i < nKnown && !running; i++) {
-        I->u_tangent[VARIABLES[vKnown_ref[i]].index] += dvKnown[i];
+    start_tangents(I);
+    memset(I->x_tangent, 0, sizeof I->x_tangent);
+    I->t_tangent = 0.0;
+}
+
+/* From the tangents of knowns those of unknowns. */
+static Status propagate(Instance *I)
+{
+    if (I->mode == INITIALIZATION) { /* the start state follows the inputs */
+        start_tangents(I);
     }
-    start_tangents(I); /* while initialising, the start state follows the inputs */
-    if (running) {
-        memset(I->x_tangent, 0, sizeof I->x_tangent);
-        for (size_t i = 0; i < nKnown; i++) {
-            const Variable *v = VARIABLES + vKnown_ref[i];
-            (v->kind == INPUT ? I->u_tangent : I->x_tangent)[v->index] += dvKnown[i];
-        }
-    }
-    rt_output_tangent(I->t, 0.0, I->x, I->x_tangent, I->u, I->u_tangent, I->p, I->y_scratch, I->y_tangent,
-                      I->work_scratch, I->work_tangent);
-    rt_derivative_tangent(I->t, 0.0, I->x, I->x_tangent, I->u, I->u_tangent, I->p, I->dx, I->dx_tangent,
+    rt_output_tangent(I->t, I->t_tangent, I->x, I->x_tangent, I->u, I->u_tangent, I->p, DATA, I->y_scratch,
+                      I->y_tangent, I->work_scratch, I->work_tangent);
+    rt_derivative_tangent(I->t, I->t_tangent, I->x, I->x_tangent, I->u, I->u_tangent, I->p, DATA, I->dx, I->dx_tangent,
                           I->work_scratch, I->work_tangent);
     if (!all_finite(I->y_tangent, N_Y) || !all_finite(I->dx_tangent, N_X)) {
-        return refuse(I, fmi2Discard, "no finite directional derivatives at t = %g s", I->t);
+        return refuse(I, DISCARD, "no finite directional derivatives at t = %g s", I->t);
     }
-    for (size_t i = 0; i < nUnknown; i++) {
-        const Variable *v = VARIABLES + vUnknown_ref[i];
-        dvUnknown[i] = (v->kind == OUTPUT ? I->y_tangent : I->dx_tangent)[v->index];
+    return OK;
+}
+
+/* dz = (dz/dv) dv by the tangents of the kernels, so exact to round-off; z are unknowns and v knowns. */
+static Status directional_derivative(Instance *I, const uint32_t unknowns[], size_t n_unknowns, const uint32_t knowns[],
+                                     size_t n_knowns, const double dv[], double dz[])
+{
+    if (!start(I)) {
+        return ERROR;
     }
-    return fmi2OK;
+    clear_tangents(I);
+    for (size_t i = 0; i < n_knowns; i++) {
+        for (size_t k = 0; k < VARIABLES[knowns[i]].length; k++) {
+            *tangent(I, VARIABLES + knowns[i] + k) += *dv++;
+        }
+    }
+    Status status = propagate(I);
+    for (size_t i = 0; i < n_unknowns && status == OK; i++) {
+        for (size_t k = 0; k < VARIABLES[unknowns[i]].length; k++) {
+            *dz++ = *tangent(I, VARIABLES + unknowns[i] + k);
+        }
+    }
+    return status;
 }
 
 /* --- co-simulation ------------------------------------------------------------------------------------------------ */
 
 /* Say which inputs a step was refused with. */
-static fmi2Status refuse_step(const Instance *I, double t, double h)
+static Status refuse_step(const Instance *I, double t, double h)
 {
     char inputs[320] = "";
     size_t n = 0;
@@ -838,7 +806,7 @@ static fmi2Status refuse_step(const Instance *I, double t, double h)
             }
         }
     }
-    return refuse(I, fmi2Discard, "no finite step of %g s from t = %g s%s; the state is as it was", h, t, inputs);
+    return refuse(I, DISCARD, "no finite step of %g s from t = %g s%s; the state is as it was", h, t, inputs);
 }
 
 static bool inputs_move(const Instance *I)
@@ -873,11 +841,12 @@ static bool step_with_moving_inputs(Instance *I, double t, double h)
     memcpy(I->x_scratch, I->x, sizeof I->x);
     for (long k = 0; good && k < (long)pieces; k++) {
         move_inputs(I, ((double)k + 0.5) * piece);
-        good = rt_step(t + (double)k * piece, piece, I->x, I->u_scratch, I->p, I->y_scratch, I->work) != STATUS_FAILED;
+        good = rt_step(t + (double)k * piece, piece, I->x, I->u_scratch, I->p, DATA, I->y_scratch, I->work)
+               != STATUS_FAILED;
     }
     if (good) {
         move_inputs(I, h);
-        rt_output(t + h, I->x, I->u_scratch, I->p, I->y_end, I->work);
+        rt_output(t + h, I->x, I->u_scratch, I->p, DATA, I->y_end, I->work);
         good = all_finite(I->u_scratch, N_U) && all_finite(I->y_end, N_Y);
     }
     if (!good) {
@@ -894,269 +863,147 @@ static bool step_with_moving_inputs(Instance *I, double t, double h)
     return true;
 }
 
-fmi2Status fmi2DoStep(fmi2Component c, fmi2Real currentCommunicationPoint, fmi2Real communicationStepSize,
-                      fmi2Boolean noSetFMUStatePriorToCurrentPoint)
+/* One communication step of length h [s] from t [s]. */
+static Status step(Instance *I, double t, double h)
 {
-    ENTER(STEP_COMPLETE)
-    (void)noSetFMUStatePriorToCurrentPoint;
-    double t = currentCommunicationPoint;
-    double h = communicationStepSize;
     if (!(is_finite(h) && h > 0.0)) {
-        return refuse(I, fmi2Error, "communicationStepSize = %g: a finite time above 0 s", h);
+        return refuse(I, ERROR, "communicationStepSize = %g: a finite time above 0 s", h);
     }
     double slack = 1e-3 * h + 1e-9 * fabs(I->t); /* the caller may add up or multiply its steps */
     if (!(fabs(t - I->t) <= slack)) {
-        return refuse(I, fmi2Error, "currentCommunicationPoint = %.17g: %.17g s, where the last step ended", t,
+        return refuse(I, ERROR, "currentCommunicationPoint = %.17g: %.17g s, where the last step ended", t,
                       I->t);
     }
     if (I->has_stop && t + h > I->stop + slack) {
-        return refuse(I, fmi2Error, "a step to %.17g s: the experiment ends at %.17g s", t + h, I->stop);
+        return refuse(I, ERROR, "a step to %.17g s: the experiment ends at %.17g s", t + h, I->stop);
     }
+    memcpy(I->y_kept, I->y, sizeof I->y);
     bool made = inputs_move(I) ? step_with_moving_inputs(I, t, h)
-                               : rt_step(t, h, I->x, I->u, I->p, I->y, I->work) != STATUS_FAILED;
+                               : rt_step(t, h, I->x, I->u, I->p, DATA, I->y, I->work) != STATUS_FAILED;
     if (!made) {
         return refuse_step(I, t, h);
     }
+    memcpy(I->y_past, I->y_kept, sizeof I->y);
     I->t = t + h;
-    return fmi2OK;
+    I->h = h;
+    return OK;
 }
 
-fmi2Status fmi2CancelStep(fmi2Component c)
-{
-    ENTER(0) /* no step ever runs in the background */
-    return fmi2Error;
-}
-
-/* Whether the derivatives of these variables are of order 1 and of variables of this kind. */
-static bool first_derivatives(const Instance *I, const fmi2ValueReference vr[], const fmi2Integer order[], size_t n,
+/* Whether these are derivatives of order 1, of variables of this kind, in co-simulation. */
+static bool first_derivatives(const Instance *I, const uint32_t vr[], const int order[], size_t n,
                               Kind kind, const char *function)
 {
+    if (I->type != CO_SIMULATION) {
+        refuse(I, ERROR, "%s is one of co-simulation", function);
+        return false;
+    }
     for (size_t i = 0; i < n; i++) {
         const Variable *v = variable(I, vr[i], REAL, function);
         if (!v) {
             return false;
         }
         if (v->kind != kind) {
-            refuse(I, fmi2Error, "%s: %s is no %s", function, v->name, kind == INPUT ? "input" : "output");
+            refuse(I, ERROR, "%s: %s is no %s", function, v->name, kind == INPUT ? "input" : "output");
             return false;
         }
         if (order[i] != 1) {
-            refuse(I, fmi2Error, "%s: order = %d of %s: 1", function, order[i], v->name);
+            refuse(I, ERROR, "%s: order = %d of %s: 1", function, order[i], v->name);
             return false;
         }
     }
     return true;
 }
 
-fmi2Status fmi2SetRealInputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                                       const fmi2Integer order[], const fmi2Real value[])
+/* Mean slopes over the last step, (y(t) - y(t - h))/h; 0 before the first. The exact slope at its end is that of what
+   decays within the next step, where a model is stiff, and says nothing of where the output goes. */
+static Status output_derivatives(Instance *I, const uint32_t vr[], size_t n, double values[])
 {
-    ENTER(BEFORE_RUN | STEP_COMPLETE)
-    REQUIRE(vr, nvr)
-    REQUIRE(order, nvr)
-    REQUIRE(value, nvr)
-    if (I->type != fmi2CoSimulation) {
-        return refuse(I, fmi2Error, "%s is one of co-simulation", __func__);
+    for (size_t i = 0; i < N_Y; i++) {
+        I->y_scratch[i] = I->h > 0.0 ? (I->y[i] - I->y_past[i]) / I->h : 0.0;
     }
-    if (!first_derivatives(I, vr, order, nvr, INPUT, __func__)) {
-        return fmi2Error;
+    if (!all_finite(I->y_scratch, N_Y)) {
+        return refuse(I, DISCARD, "no finite slopes of outputs over a step of %g s", I->h);
     }
-    for (size_t i = 0; i < nvr; i++) {
-        I->u_rate[VARIABLES[vr[i]].index] = value[i]; /* a step with rates that are not finite is refused */
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < VARIABLES[vr[i]].length; k++) {
+            *values++ = I->y_scratch[VARIABLES[vr[i]].index + k];
+        }
     }
-    return fmi2OK;
-}
-
-/* dy/dt = (dy/dx) f + (dy/du) du/dt + (partial dy/dt) where the last step ended, by the tangents of the kernels. */
-fmi2Status fmi2GetRealOutputDerivatives(fmi2Component c, const fmi2ValueReference vr[], size_t nvr,
-                                        const fmi2Integer order[], fmi2Real value[])
-{
-    ENTER(STEP_COMPLETE | TERMINATED)
-    REQUIRE(vr, nvr)
-    REQUIRE(order, nvr)
-    REQUIRE(value, nvr)
-    if (I->type != fmi2CoSimulation) {
-        return refuse(I, fmi2Error, "%s is one of co-simulation", __func__);
-    }
-    if (!first_derivatives(I, vr, order, nvr, OUTPUT, __func__)) {
-        return fmi2Error;
-    }
-    memset(I->u_tangent, 0, sizeof I->u_tangent);
-    start_tangents(I);
-    rt_derivative(I->t, I->x, I->u, I->p, I->dx, I->work);
-    memcpy(I->x_tangent, I->dx, sizeof I->dx);
-    memcpy(I->u_tangent, I->u_rate, sizeof I->u_rate);
-    rt_output_tangent(I->t, 1.0, I->x, I->x_tangent, I->u, I->u_tangent, I->p, I->y_scratch, I->y_tangent,
-                      I->work_scratch, I->work_tangent);
-    if (!all_finite(I->y_tangent, N_Y)) {
-        return refuse(I, fmi2Discard, "no finite derivatives of outputs at t = %g s", I->t);
-    }
-    for (size_t i = 0; i < nvr; i++) {
-        value[i] = I->y_tangent[VARIABLES[vr[i]].index];
-    }
-    return fmi2OK;
-}
-
-/* Steps end before fmi2DoStep returns, so there is no pending step to ask about. */
-
-fmi2Status fmi2GetStatus(fmi2Component c, const fmi2StatusKind s, fmi2Status *value)
-{
-    ENTER(STEP_COMPLETE | TERMINATED)
-    (void)value;
-    return refuse(I, fmi2Discard, "%s: there is no status of kind %d", __func__, (int)s);
-}
-
-fmi2Status fmi2GetRealStatus(fmi2Component c, const fmi2StatusKind s, fmi2Real *value)
-{
-    ENTER(STEP_COMPLETE | TERMINATED)
-    REQUIRE(value, 1)
-    if (s != fmi2LastSuccessfulTime) {
-        return refuse(I, fmi2Discard, "%s: there is no status of kind %d", __func__, (int)s);
-    }
-    *value = I->t;
-    return fmi2OK;
-}
-
-fmi2Status fmi2GetIntegerStatus(fmi2Component c, const fmi2StatusKind s, fmi2Integer *value)
-{
-    ENTER(STEP_COMPLETE | TERMINATED)
-    (void)value;
-    return refuse(I, fmi2Discard, "%s: there is no status of kind %d", __func__, (int)s);
-}
-
-fmi2Status fmi2GetBooleanStatus(fmi2Component c, const fmi2StatusKind s, fmi2Boolean *value)
-{
-    ENTER(STEP_COMPLETE | TERMINATED)
-    REQUIRE(value, 1)
-    if (s != fmi2Terminated) {
-        return refuse(I, fmi2Discard, "%s: there is no status of kind %d", __func__, (int)s);
-    }
-    *value = fmi2False; /* a unit never wants to end a simulation */
-    return fmi2OK;
-}
-
-fmi2Status fmi2GetStringStatus(fmi2Component c, const fmi2StatusKind s, fmi2String *value)
-{
-    ENTER(STEP_COMPLETE | TERMINATED)
-    (void)value;
-    return refuse(I, fmi2Discard, "%s: there is no status of kind %d", __func__, (int)s);
+    return OK;
 }
 
 /* --- model exchange ----------------------------------------------------------------------------------------------- */
 
-fmi2Status fmi2EnterEventMode(fmi2Component c)
+static void enter_event(Instance *I)
 {
-    ENTER(EVENT | CONTINUOUS_TIME)
     I->mode = EVENT;
     outdate(I); /* discrete outputs may change now */
-    return fmi2OK;
 }
 
-fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *eventInfo)
+static void enter_continuous_time(Instance *I)
 {
-    ENTER(EVENT)
-    REQUIRE(eventInfo, 1)
-    eventInfo->newDiscreteStatesNeeded = fmi2False;
-    eventInfo->terminateSimulation = fmi2False;
-    eventInfo->nominalsOfContinuousStatesChanged = fmi2False;
-    eventInfo->valuesOfContinuousStatesChanged = fmi2False;
-    eventInfo->nextEventTimeDefined = fmi2False;
-    eventInfo->nextEventTime = 0.0;
-    return fmi2OK;
-}
-
-fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c)
-{
-    ENTER(EVENT)
     (void)refresh(I); /* outputs that change at events only are those of this one, read or not */
     I->mode = CONTINUOUS_TIME;
-    return fmi2OK;
 }
 
-fmi2Status fmi2CompletedIntegratorStep(fmi2Component c, fmi2Boolean noSetFMUStatePriorToCurrentPoint,
-                                       fmi2Boolean *enterEventMode, fmi2Boolean *terminateSimulation)
+static Status complete_step(Instance *I, bool *needs_event)
 {
-    ENTER(CONTINUOUS_TIME)
-    REQUIRE(enterEventMode, 1)
-    REQUIRE(terminateSimulation, 1)
-    (void)noSetFMUStatePriorToCurrentPoint;
-    *enterEventMode = fmi2False;
-    *terminateSimulation = fmi2False;
-    return fmi2OK;
+    Status status = refresh(I);
+    *needs_event = I->event_pending;
+    return status;
 }
 
-fmi2Status fmi2SetTime(fmi2Component c, fmi2Real time)
+static Status set_time(Instance *I, double time)
 {
-    ENTER(EVENT | CONTINUOUS_TIME)
     if (!is_finite(time)) {
-        return refuse(I, fmi2Error, "time = %g: a finite time", time);
+        return refuse(I, ERROR, "time = %g: a finite time", time);
     }
     I->t = time;
     outdate(I);
-    return fmi2OK;
+    return OK;
 }
 
 /* Refuse another number of states than there are. */
 #define REQUIRE_STATES(n) \
     if ((n) != N_X) { \
-        return refuse(I, fmi2Error, "%s: %lu states, not %lu", __func__, (unsigned long)N_X, (unsigned long)(n)); \
+        return refuse(I, ERROR, "%s: %lu states, not %lu", __func__, (unsigned long)N_X, (unsigned long)(n)); \
     }
 
-fmi2Status fmi2SetContinuousStates(fmi2Component c, const fmi2Real x[], size_t nx)
+static Status set_states(Instance *I, const double x[])
 {
-    ENTER(CONTINUOUS_TIME)
-    REQUIRE_STATES(nx)
-    REQUIRE(x, nx)
-    if (!all_finite(x, nx)) {
-        return refuse(I, fmi2Discard, "states that are not finite at t = %g s", I->t);
+    if (!all_finite(x, N_X)) {
+        return refuse(I, DISCARD, "states that are not finite at t = %g s", I->t);
     }
-    memcpy(I->x, x, nx * sizeof(double));
+    memcpy(I->x, x, N_X * sizeof(double));
     outdate(I);
-    return fmi2OK;
+    return OK;
 }
 
-fmi2Status fmi2GetDerivatives(fmi2Component c, fmi2Real derivatives[], size_t nx)
+static Status get_states(Instance *I, double x[])
 {
-    ENTER(INITIALIZATION | EVENT | CONTINUOUS_TIME | TERMINATED)
-    REQUIRE_STATES(nx)
-    REQUIRE(derivatives, nx)
     if (!start(I)) {
-        return fmi2Error;
+        return ERROR;
     }
-    rt_derivative(I->t, I->x, I->u, I->p, I->dx, I->work);
+    memcpy(x, I->x, N_X * sizeof(double));
+    return OK;
+}
+
+static Status get_derivatives(Instance *I, double dx[])
+{
+    if (!start(I)) {
+        return ERROR;
+    }
+    rt_derivative(I->t, I->x, I->u, I->p, DATA, I->dx, I->work);
     if (!all_finite(I->dx, N_X)) {
-        return refuse(I, fmi2Discard, "no finite derivatives at t = %g s", I->t);
+        return refuse(I, DISCARD, "no finite derivatives at t = %g s", I->t);
     }
-    memcpy(derivatives, I->dx, nx * sizeof(double));
-    return fmi2OK;
+    memcpy(dx, I->dx, N_X * sizeof(double));
+    return OK;
 }
 
-fmi2Status fmi2GetEventIndicators(fmi2Component c, fmi2Real eventIndicators[], size_t ni)
+static void get_nominals(double nominals[])
 {
-    ENTER(INITIALIZATION | EVENT | CONTINUOUS_TIME | TERMINATED)
-    (void)eventIndicators;
-    return ni == 0 ? fmi2OK : refuse(I, fmi2Error, "%s: there are no event indicators", __func__);
-}
-
-fmi2Status fmi2GetContinuousStates(fmi2Component c, fmi2Real x[], size_t nx)
-{
-    ENTER(INITIALIZATION | EVENT | CONTINUOUS_TIME | TERMINATED)
-    REQUIRE_STATES(nx)
-    REQUIRE(x, nx)
-    if (!start(I)) {
-        return fmi2Error;
+    for (size_t i = 0; i < N_X; i++) {
+        nominals[i] = VARIABLES[N_PARAMETERS + N_U + N_Y + i].nominal;
     }
-    memcpy(x, I->x, nx * sizeof(double));
-    return fmi2OK;
-}
-
-fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, fmi2Real x_nominal[], size_t nx)
-{
-    ENTER(ANY_MODE)
-    REQUIRE_STATES(nx)
-    REQUIRE(x_nominal, nx)
-    for (size_t i = 0; i < nx; i++) {
-        x_nominal[i] = 1.0;
-    }
-    return fmi2OK;
 }

@@ -1,16 +1,20 @@
-"""Export of a model as an FMI 2.0 unit in machine code: co-simulation and model exchange, no Python on its target.
+"""Export of a model as an FMI unit in machine code: co-simulation and model exchange, no Python on its target.
 
-The kernels are translated to C (`fmu.translate`), differentiated (`fmu.native.tangent`) and compiled together with one
-FMI core that serves every unit (``core.c``). All that differs between units is data in ``model.c``, written from the
-variable table: parameters, inputs and outputs in its order, then the states, then their derivatives; the place of a
-variable is its value reference, as in `fmu.description`.
+The kernels are translated to C (`rtcvt.fmu.translate`), differentiated (`rtcvt.fmu.native.tangent`) and compiled
+together with one core that serves every unit (``core.c``) behind the functions of FMI 2.0 or 3.0 (``fmi2.c``,
+``fmi3.c``). All that differs between units is data in ``model.c``,
+written from the variable table: parameters, inputs and outputs in its order, then the states, then their derivatives;
+the place of a variable is its value reference, as in `rtcvt.fmu.description`. `rtcvt.fmu.native.fmi3` has what FMI 3.0
+describes in another way.
 
 The unit carries its sources, so that targets without a binary compile their own: ``sources/all.c`` is the only file to
-compile. zig, as the PyPI package ``ziglang``, compiles for every platform from any other; without it the C compiler of
-a 64-bit Linux serves ``linux64``. Floating-point contraction is off, so all platforms give the same bits.
+compile. Large tables would be in there once more, as text; a unit that has them leaves its sources out unless they are
+asked for, as one of the platforms. zig, as the PyPI package ``ziglang``, compiles for every platform from any other;
+without it the C compiler of a 64-bit Linux serves ``linux64``. Floating-point contraction is off, so all platforms give
+the same bits.
 
-The unit also carries results that it must reproduce (`fmu.native.reference`) and its diagram: ``model.png``, which
-tools show as its icon, and the same in ``documentation/diagram.svg``.
+The unit also carries results that it must reproduce (`rtcvt.fmu.native.reference`) and its diagram: ``model.png``,
+which tools show as its icon (in FMI 3.0 ``terminalsAndIcons/icon.png``), and the same in ``documentation/diagram.svg``.
 
 The headers of FMI come from the ``fmpy`` package; ``resvg-py``, one wheel without dependencies, makes the picture.
 """
@@ -27,28 +31,31 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from fmu.description import model_description
-from fmu.export import require_fmu_name
-from fmu.native.reference import FOLDER as REFERENCE
-from fmu.native.reference import write_reference
-from fmu.native.tangent import add_tangents
-from fmu.slave import UNIT_FILE, with_start_values
-from fmu.translate import lower, print_c
 from rtcvt import __version__
-from rtcvt.build import AnyUnit, build_any
-from rtcvt.diagram import unit_diagram
+from rtcvt.build import build_any, real_time_kind
 from rtcvt.errors import InputError
+from rtcvt.fmu.description import model_description
+from rtcvt.fmu.export import require_fmu_name
+from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, build_description, fmi3_description, terminals
+from rtcvt.fmu.native.reference import FOLDER as REFERENCE
+from rtcvt.fmu.native.reference import write_reference
+from rtcvt.fmu.native.tangent import add_tangents
+from rtcvt.fmu.slave import UNIT_FILE, with_start_values
+from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
 from rtcvt.kernel import FAILED
+from rtcvt.kind import Unit
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.recording import replaced_on_success
-from rtcvt.unitfile import Scenario, Unit
+from rtcvt.scenario import Scenario
 
 __all__ = [
     "LOG_CATEGORIES",
     "PLATFORMS",
+    "Version",
     "compile_unit",
     "export_native",
     "native_description",
@@ -58,14 +65,28 @@ __all__ = [
     "write_unit",
 ]
 
-PLATFORMS = {  # folder of the binary: zig's name of the target, suffix of a shared library
+PLATFORMS = {  # folder of the binary in FMI 2.0: zig's name of the target, suffix of a shared library
     "linux64": ("x86_64-linux-gnu.2.17", ".so"),
     "win64": ("x86_64-windows-gnu", ".dll"),
     "darwin64": ("x86_64-macos.11.0", ".dylib"),
     "aarch64-linux": ("aarch64-linux-gnu.2.17", ".so"),
     "aarch64-darwin": ("aarch64-macos.11.0", ".dylib"),
+    "linux32": ("x86-linux-gnu.2.17", ".so"),
+    "win32": ("x86-windows-gnu", ".dll"),
 }
-FALLBACKS = {"aarch64-linux": "linux64", "aarch64-darwin": "darwin64"}  # where some importers look on ARM, as FMPy
+SOURCES = "sources"  # asked for like a platform
+LARGE = 100_000  # numbers in the constants from which a unit leaves them out
+FMI3_FOLDERS = {  # others as above
+    "linux64": "x86_64-linux",
+    "win64": "x86_64-windows",
+    "darwin64": "x86_64-darwin",
+    "linux32": "x86-linux",
+    "win32": "x86-windows",
+}
+FALLBACKS = {
+    "aarch64-linux": "linux64",
+    "aarch64-darwin": "darwin64",
+}  # where some look on ARM, as FMPy
 _MACHINES = {
     ("Linux", "x86_64"): "linux64",
     ("Linux", "aarch64"): "aarch64-linux",
@@ -78,50 +99,55 @@ LOG_CATEGORIES = {
     "logStatusError": "Values and calls that are not allowed; they change nothing.",
     "logAll": "All messages.",
 }
-HEADERS = ("fmi2Functions.h", "fmi2FunctionTypes.h", "fmi2TypesPlatform.h")
+Version = Literal[2, 3]
+HEADERS = {2: ("fmi2Functions.h", "fmi2FunctionTypes.h", "fmi2TypesPlatform.h"),
+           3: ("fmi3Functions.h", "fmi3FunctionTypes.h", "fmi3PlatformTypes.h")}  # fmt: skip
 FLAGS = [
     "-std=c99",
     "-O2",
     "-fPIC",
     "-shared",
+    "-DFMI2_OVERRIDE_FUNCTION_PREFIX",
+    "-DFMI3_OVERRIDE_FUNCTION_PREFIX",
     "-fvisibility=hidden",
     "-ffp-contract=off",
     "-fno-math-errno",
     "-s",
-    "-fno-unroll-loops",
-    "-fno-tree-slp-vectorize",
-]  # most loops have three or four turns
-_ARRAY, _FLOAT = "array", "float64"
+]
+FLAGS_32 = ["-msse2", "-mfpmath=sse", "-mstackrealign"]  # doubles of 64 bits, from hosts whose stack is not aligned too
 
 
 def export_native(
-    unit: AnyUnit,
+    unit: Unit,
     fidelity: Fidelity,
     path: Path,
     platforms: Sequence[str] = ("linux64",),
     substeps: int | None = None,
     parameters: Mapping[str, float] | None = None,
     documentation: str | None = None,
+    fmi: Version = 2,
 ) -> Path:
     """Write a unit as an FMU in machine code, with its sources.
 
     Parameters
     ----------
-    unit : Unit or Part
-        The machine.
+    unit : Unit
+        The machine, of any kind.
     fidelity : {"rigid", "hybrid", "full"}
         Which model of it.
     path : Path
         The file to write; it is replaced only by a complete one.
     platforms : sequence of str
-        Of `PLATFORMS`; empty for sources alone. The binary of an ARM platform is also put where `FALLBACKS` says,
-        unless that platform is among them.
+        Of `PLATFORMS`, and "sources" for those of a unit with large tables too; empty for sources alone. The binary of
+        an ARM platform is also put where `FALLBACKS` says, unless that platform is among them.
     substeps : int, optional
         Instead of the unit's own.
     parameters : mapping of str to float, optional
         Start values in SI units instead of the unit's own.
     documentation : str, optional
         ``documentation/index.html``.
+    fmi : {2, 3}
+        Version of FMI: 2.0 or 3.0.
 
     Returns
     -------
@@ -137,12 +163,13 @@ def export_native(
     require_fmu_name(path)
     model = with_start_values(build_any(unit, fidelity, substeps), parameters or {})
     diagram = None
-    if isinstance(unit, Unit):
+    draw = real_time_kind(unit).diagram
+    if draw is not None:
         _require_renderer()
-        diagram = unit_diagram(unit, values={v.name: float(model.p[v.index]) for v in model.select("parameter")})
+        diagram = draw(unit, {v.name: float(model.p[v.index]) for v in model.select("parameter")})
     scenario = unit.scenario[0] if unit.scenario else None
     with replaced_on_success(path) as temporary:
-        write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram)
+        write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram, fmi)
     return path
 
 
@@ -154,6 +181,7 @@ def write_unit(
     scenario: Scenario | None = None,
     documentation: str | None = None,
     diagram: str | None = None,
+    fmi: Version = 2,
 ) -> None:
     """Write a model as an FMU, see `export_native`.
 
@@ -164,31 +192,38 @@ def write_unit(
     path : Path
         The file to write.
     platforms : sequence of str
-        Of `PLATFORMS`; empty for sources alone.
+        As of `export_native`.
     stop_time : float
         Of the default experiment [s], if there is no scenario.
     scenario : Scenario, optional
         Of the reference results and the default experiment.
     documentation, diagram : str, optional
         ``documentation/index.html``, and the unit's picture (SVG).
+    fmi : {2, 3}
+        Version of FMI.
 
     Raises
     ------
     InputError
         There is no compiler for a platform, or it fails.
     """
-    for name in platforms:
+    targets = [name for name in platforms if name != SOURCES]
+    for name in targets:
         _compiler(name)  # this and the next before any work
     _header_folder()
     identifier = f"{model.name}_{model.fidelity}"
     with TemporaryDirectory(prefix="rtcvt-") as folder:
         root = Path(folder)
-        guid = write_sources(model, identifier, root / "sources", model.source)
+        guid = write_sources(model, identifier, root / SOURCES, model.source, fmi)
+        open_source = len(model.data) < LARGE or not targets or SOURCES in platforms
         if scenario is not None:
             stop_time = scenario.duration
-        description = native_description(model, identifier, guid, stop_time)
-        ElementTree.indent(description)
-        ElementTree.ElementTree(description).write(root / "modelDescription.xml", "UTF-8", xml_declaration=True)
+        if fmi == 2:
+            description = native_description(model, identifier, guid, stop_time, open_source)
+        else:
+            rows = unit_variables(model, fmi)
+            description = fmi3_description(model, rows, identifier, guid, LOG_CATEGORIES, stop_time)
+        _write_xml(description, root / "modelDescription.xml")
         (root / "resources").mkdir()
         (root / "resources" / UNIT_FILE).write_text(model.source, encoding="utf-8")
         (root / "documentation").mkdir()
@@ -196,13 +231,33 @@ def write_unit(
             (root / "documentation" / "index.html").write_text(documentation, encoding="utf-8")
         if diagram is not None:
             (root / "documentation" / "diagram.svg").write_text(diagram, encoding="utf-8")
-            (root / "model.png").write_bytes(_picture(diagram))
+            if fmi == 2:
+                (root / "model.png").write_bytes(_picture(diagram))
+        if fmi == 3:
+            _write_terminals(model, root / "terminalsAndIcons", diagram)
         if scenario is not None:
             write_reference(model, scenario, root / REFERENCE)
-        write_binaries(root, identifier, platforms)
+        write_binaries(root, identifier, targets, fmi)
+        if not open_source:
+            shutil.rmtree(root / SOURCES)
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for file in sorted(f for f in root.rglob("*") if f.is_file()):
                 archive.write(file, file.relative_to(root).as_posix())
+
+
+def _write_xml(root: Element, path: Path) -> None:
+    ElementTree.indent(root)
+    ElementTree.ElementTree(root).write(path, "UTF-8", xml_declaration=True)
+
+
+def _write_terminals(model: Model, folder: Path, diagram: str | None) -> None:
+    """``terminalsAndIcons.xml`` of FMI 3.0 and its pictures."""
+    folder.mkdir()
+    _write_xml(terminals(model, diagram is not None), folder / "terminalsAndIcons.xml")
+    pictures = TERMINAL_ICONS if diagram is None else {**TERMINAL_ICONS, "icon": diagram}
+    for name, svg in pictures.items():
+        (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
+        (folder / f"{name}.png").write_bytes(_picture(svg))
 
 
 def own_platform() -> str:
@@ -244,17 +299,20 @@ def _picture(svg: str) -> bytes:
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-def write_sources(model: Model, identifier: str, folder: Path, seed: str = "") -> str:
+def write_sources(model: Model, identifier: str, folder: Path, seed: str = "", fmi: Version = 2) -> str:
     """Write the unit's C sources, the FMI headers among them; returns the guid, a hash of these and of `seed`."""
     folder.mkdir(parents=True, exist_ok=True)
-    own = {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("all.c", "core.c", "model.h")}
-    kernels, body = _kernels(model), _model_body(model, identifier)
+    names = ("all.c", "core.c", f"fmi{fmi}.c", "model.h")
+    own = {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in names}
+    kernels, body = _kernels(model), _model_body(model, fmi)
     settings = json.dumps([__version__, identifier, own, kernels, body, seed], sort_keys=True)
     guid = hashlib.sha256(settings.encode()).hexdigest()[:32]
-    model_c = _MODEL_HEAD.format(identifier=identifier, version=__version__, guid=guid) + body
+    model_c = _MODEL_HEAD.format(identifier=identifier, version=__version__, guid=guid, fmi=fmi) + body
     for name, text in {**own, "kernels.c": kernels, "model.c": model_c}.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    for name in HEADERS:
+    if fmi == 3:
+        _write_xml(build_description(identifier), folder / "buildDescription.xml")
+    for name in HEADERS[fmi]:
         shutil.copyfile(_header_folder() / name, folder / name)
     return guid
 
@@ -269,19 +327,18 @@ def _header_folder() -> Path:
 def _kernels(model: Model) -> str:
     """The model's kernels and their tangents as C."""
     entries = {
-        "rt_initialise": (model.initialise, [_ARRAY] * 4),
-        "rt_derivative": (model.derivative, [_FLOAT] + [_ARRAY] * 5),
-        "rt_output": (model.output, [_FLOAT] + [_ARRAY] * 5),
-        "rt_step": (model.step, [_FLOAT] * 2 + [_ARRAY] * 5),
+        "rt_initialise": (model.initialise, [CONSTANTS] * 2 + [ARRAY] * 3),
+        "rt_derivative": (model.derivative, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
+        "rt_output": (model.output, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
+        "rt_step": (model.step, [FLOAT] * 2 + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
     }
     program = lower(entries)
-    fixed = {name: ["p"] for name in ("rt_initialise", "rt_derivative", "rt_output")}
     title = f"""The equations: kernels of rtcvt {__version__}, translated line by line, and their derivatives.
 
-What stands in the buffers p, x, u, y and work is data of the unit, so this text is the same for all units of a kind.
+What stands in the arrays is data of the unit, so this text is the same for all units of a kind.
 A function NAME_tangent computes what NAME computes and, in the companions NAME_dot of its arguments, the derivative
 along the direction that these give."""
-    return print_c(add_tangents(program, fixed), title)
+    return print_c(add_tangents(program, ["rt_initialise", "rt_derivative", "rt_output"]), title)
 
 
 _MODEL_HEAD = """\
@@ -292,14 +349,23 @@ _MODEL_HEAD = """\
 #include "model.h"
 
 #define MODEL_GUID "{guid}"
+#define FMI_FACE "fmi{fmi}.c"
+
+/* The name of each FMI function begins with this, unless FMI{fmi}_OVERRIDE_FUNCTION_PREFIX says that the unit becomes a
+   shared library; of such a library CMake says {identifier}_EXPORTS. */
+#if !defined(FMI{fmi}_FUNCTION_PREFIX) && !defined({identifier}_EXPORTS)
+#define FMI{fmi}_FUNCTION_PREFIX {identifier}_
+#endif
 
 """
 
 
-def _model_body(model: Model, identifier: str) -> str:
-    table = unit_variables(model)
+def _model_body(model: Model, fmi: Version) -> str:
+    table = unit_variables(model, fmi)
+    lengths = array_lengths(table) if fmi == 3 else [1] * len(table)
     sizes = {
         "N_P": len(model.p),
+        "N_DATA": len(model.data),
         "N_U": len(model.select("input")),
         "N_X": len(model.states),
         "N_Y": len(model.select("output")),
@@ -310,32 +376,43 @@ def _model_body(model: Model, identifier: str) -> str:
     }
     lines = ["enum {", ",\n".join(f"    {name} = {value}" for name, value in sizes.items()), "};", ""]
     lines += [f"static const double STEP_SIZE = {_number(model.step_size)}; /* [s] */", ""]
-    lines.append("static const double P_START[N_P + 1] = {")
-    numbers = [_number(v) for v in model.p]
-    lines += [f"    {', '.join(numbers[i : i + 8])}," for i in range(0, len(numbers), 8)]
-    lines += ["};", "", "static const Variable VARIABLES[N_VARIABLES] = {"]
-    for kind, v in table:
+    for name, size, values in (("P_START", "N_P", model.p), ("DATA", "N_DATA", model.data)):
+        numbers = [_shortest(v) for v in values.tolist()] or ["0.0"]  # C has no empty arrays
+        lines.append(f"static const double {name}[{size} + 1] = {{")
+        lines += [f"    {', '.join(numbers[i : i + 8])}," for i in range(0, len(numbers), 8)]
+        lines += ["};", ""]
+    lines.append("static const Variable VARIABLES[N_VARIABLES] = {")
+    for (kind, v), length in zip(table, lengths, strict=True):
         low = -float("inf") if v.minimum is None else v.minimum
         high = float("inf") if v.maximum is None else v.maximum
-        fields = [_string(v.name), _string(v.unit), kind.upper(), "BOOLEAN" if v.boolean else "REAL", str(v.index)]
-        lines.append(f"    {{{', '.join([*fields, *map(_number, (v.start or 0.0, low, high))])}}},")
+        kind_of_value = "BOOLEAN" if v.boolean else "INTEGER" if v.choices else "REAL"
+        fields = [_string(v.name), _string(v.unit), kind.upper(), kind_of_value, str(v.index), str(length)]
+        of_row = map(_number, (v.start or 0.0, low, high, v.nominal or 1.0))
+        lines.append(f"    {{{', '.join([*fields, *of_row, 'true' if v.tunable else 'false'])}}},")
     return "\n".join([*lines, "};", ""])
 
 
-def unit_variables(model: Model) -> list[tuple[str, Variable]]:
-    """Kind and row of every variable of the unit, states and their derivatives included, by value reference."""
-    table = [(v.causality, v) for v in model.variables]
-    rows: list[tuple[str, Variable]] = [*table]
-    for i, (name, unit) in enumerate(model.states):
-        rows.append(("state", Variable(f"state.{name}", "output", i, unit, f"state {name}")))
-    for i, (name, unit) in enumerate(model.states):
-        rate = f"{unit}2" if unit.endswith("/s") else f"{unit}/s"
-        rows.append(("derivative", Variable(f"der(state.{name})", "output", i, rate, f"rate of state {name}")))
+def unit_variables(model: Model, fmi: Version = 2) -> list[tuple[str, Variable]]:
+    """Kind and row of every variable of the unit, by value reference: states and their derivatives, in FMI 3.0 time."""
+    rows: list[tuple[str, Variable]] = [(v.causality, v) for v in model.variables]
+    rows += [("state", replace(v, name=f"state.{v.name}")) for v in model.states]
+    for v in model.states:
+        rate = f"{v.unit}2" if v.unit.endswith("/s") else f"{v.unit}/s"
+        rows.append(("derivative", Variable(f"der(state.{v.name})", "state", v.index, rate, f"rate of state {v.name}")))
+    if fmi == 3:
+        rows.append(("independent", Variable("time", "state", 0, "s", "time")))
     return rows
 
 
 def _number(value: float) -> str:
     return repr(float(value)).replace("inf", "INFINITY")
+
+
+def _shortest(value: float) -> str:
+    """The shorter of the decimal and the hexadecimal text of a number; both are exact."""
+    decimal, mantissa, exponent = _number(value), *value.hex().partition("p")[::2]
+    hexadecimal = f"{mantissa.rstrip('0')}p{int(exponent)}" if exponent else decimal
+    return min(decimal, hexadecimal, key=len)
 
 
 def _string(text: str) -> str:
@@ -346,51 +423,35 @@ def _string(text: str) -> str:
 # --- description ------------------------------------------------------------------------------------------------------
 
 
-def native_description(model: Model, identifier: str, guid: str, stop_time: float = 1.0) -> Element:
-    """The ``fmiModelDescription`` element: the common one, with states, their derivatives and model exchange."""
-    table = unit_variables(model)
-    extended = replace(model, variables=tuple(v for _, v in table))
-    root = model_description(extended, identifier, guid, needs_execution_tool=False, stop_time=stop_time)
+def native_description(
+    model: Model, identifier: str, guid: str, stop_time: float = 1.0, open_source: bool = True
+) -> Element:
+    """The ``fmiModelDescription`` element: the common one, with states, their derivatives and model exchange.
+
+    `open_source` says whether the unit carries its sources.
+    """
+    root = model_description(model, identifier, guid, False, stop_time, unit_variables(model))
     root.set("numberOfEventIndicators", "0")
     cosimulation = root.find("CoSimulation")
     categories = root.find("LogCategories")
-    variables = root.find("ModelVariables")
-    structure = root.find("ModelStructure")
     assert cosimulation is not None
     assert categories is not None
-    assert variables is not None
-    assert structure is not None
     cosimulation.set("canNotUseMemoryManagementFunctions", "false")
     cosimulation.set("providesDirectionalDerivative", "true")
     cosimulation.set("canInterpolateInputs", "true")
     cosimulation.set("maxOutputDerivativeOrder", "1")
-    exchange = Element("ModelExchange", modelIdentifier=identifier, completedIntegratorStepNotNeeded="true")
+    discrete = any(v.boolean for v in model.select("output"))  # what a completed step finds due
+    exchange = Element("ModelExchange", modelIdentifier=identifier)
+    exchange.set("completedIntegratorStepNotNeeded", "false" if discrete else "true")
     for key in ("needsExecutionTool", "canBeInstantiatedOnlyOncePerProcess", "canNotUseMemoryManagementFunctions",
                 "canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"):  # fmt: skip
         exchange.set(key, cosimulation.get(key, "false"))
     root.insert(list(root).index(cosimulation), exchange)
-    for element in (exchange, cosimulation):
+    for element in (exchange, cosimulation) if open_source else ():
         SubElement(SubElement(element, "SourceFiles"), "File", name="all.c")
     categories.clear()
     for name, text in LOG_CATEGORIES.items():
         SubElement(categories, "Category", name=name, description=text)
-    places: dict[str, list[int]] = {kind: [] for kind in ("parameter", "input", "output", "state", "derivative")}
-    for index, ((kind, _), scalar) in enumerate(zip(table, variables, strict=True), start=1):
-        places[kind].append(index)
-        if kind in ("state", "derivative"):
-            scalar.set("causality", "local")
-    for state, derivative in zip(places["state"], places["derivative"], strict=True):
-        variables[derivative - 1][0].set("derivative", str(state))
-    structure.clear()
-    groups = {
-        "Outputs": places["output"],
-        "Derivatives": places["derivative"],
-        "InitialUnknowns": sorted(places["output"] + places["state"] + places["derivative"]),
-    }
-    for group, indices in groups.items():
-        unknowns = SubElement(structure, group)
-        for index in indices:
-            SubElement(unknowns, "Unknown", index=str(index))
     return root
 
 
@@ -400,26 +461,27 @@ def native_description(model: Model, identifier: str, guid: str, stop_time: floa
 def _compiler(name: str) -> list[str]:
     """Command that compiles for a platform."""
     if name not in PLATFORMS:
-        raise InputError("native export", "platform", name, f"one of {', '.join(PLATFORMS)}")
+        raise InputError("native export", "platform", name, f"one of {', '.join((*PLATFORMS, SOURCES))}")
     if importlib.util.find_spec("ziglang") is not None:
         target = ["-target", PLATFORMS[name][0], "-fno-sanitize=undefined", "-g0"]
-        return [sys.executable, "-m", "ziglang", "cc", *target]
+        return [sys.executable, "-P", "-m", "ziglang", "cc", *target, *(FLAGS_32 if name.endswith("32") else [])]
     own = shutil.which("cc") if (platform.system(), platform.machine()) == ("Linux", "x86_64") else None
     if name == "linux64" and own is not None:
         return [own]
     raise _missing(f"compiler for platform {name}", "ziglang")
 
 
-def write_binaries(root: Path, identifier: str, platforms: Sequence[str]) -> None:
+def write_binaries(root: Path, identifier: str, platforms: Sequence[str], fmi: Version = 2) -> None:
     """Compile the unit in a folder for each platform into ``binaries/``, see `compile_unit` and `FALLBACKS`."""
     for name in platforms:
-        binary = root / "binaries" / name / f"{identifier}{PLATFORMS[name][1]}"
+        folder = FMI3_FOLDERS.get(name, name) if fmi == 3 else name
+        binary = root / "binaries" / folder / f"{identifier}{PLATFORMS[name][1]}"
         binary.parent.mkdir(parents=True)
         compile_unit(root / "sources", binary, name)
         for other in set(binary.parent.iterdir()) - {binary}:  # zig leaves import libraries and symbols
             other.unlink()
         fallback = FALLBACKS.get(name)
-        if fallback is not None and fallback not in platforms:
+        if fmi == 2 and fallback is not None and fallback not in platforms:
             shutil.copytree(binary.parent, root / "binaries" / fallback)
 
 

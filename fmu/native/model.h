@@ -1,12 +1,15 @@
-/* What the core needs to know of a unit. Its model.c defines the sizes N_P, N_U, N_X, N_Y, N_WORK, N_VARIABLES and
-   N_PARAMETERS, STATUS_FAILED, MODEL_GUID, STEP_SIZE, its own step [s], and these two tables:
+/* What the core needs to know of a unit. Its model.c defines the sizes N_P, N_DATA, N_U, N_X, N_Y, N_WORK, N_VARIABLES
+   and N_PARAMETERS, STATUS_FAILED, MODEL_GUID, FMI_FACE, STEP_SIZE, its own step [s], and these tables:
 
-   P_START     the parameter vector: structure of the unit and start values of its parameters
+   P_START     start values of the parameters
+   DATA        constants that all instances share: sizes, places and tables
    VARIABLES   parameters, inputs, outputs, then states, then their derivatives; the index of a variable is its value
                reference */
 
-typedef enum { PARAMETER, INPUT, OUTPUT, STATE, DERIVATIVE } Kind;
-typedef enum { REAL, BOOLEAN } Type;
+#include <stdbool.h>
+
+typedef enum { PARAMETER, INPUT, OUTPUT, STATE, DERIVATIVE, INDEPENDENT } Kind;
+typedef enum { REAL, BOOLEAN, INTEGER } Type;
 
 typedef struct {
     const char *name;
@@ -14,7 +17,10 @@ typedef struct {
     Kind kind;
     Type type;
     size_t index;   /* in the buffer of its kind */
+    size_t length;  /* 1; of the first element of an array their number, of the others 0 */
     double start;   /* of an input */
     double minimum; /* of a parameter */
     double maximum;
+    double nominal; /* of a state */
+    bool tunable;   /* a parameter */
 } Variable;

@@ -5,15 +5,20 @@ the unit runs at its own step, and its outputs at the same times are those of th
 are laid out in ``extra/org.fmi-standard.fmi-ls-ref/`` as the layered standard FMI-LS-REF 1.0.0-beta.1 (Modelica
 Association, 2026) has it::
 
-    fmi-ls-manifest.xml    the files and their roles, with checksums
+    fmi-ls-manifest.xml    the files and their roles
     experiment.exp         the experiment, as the Modelica Association's experiments format (ma-hs-experiments) has it
     inputs.csv             time [s] and inputs
     outputs.csv            time [s] and outputs
     parameters.ssv         parameters that the scenario changes, if there are any (SSP 1.0)
+
+The same experiment, with the unit's own parameters, can also be written beside the unit as the FMI Cross-Check has it::
+
+    UNIT_ref.opt    StartTime, StopTime, StepSize [s] and RelTol [-]
+    UNIT_in.csv     time [s] and inputs, linear between the times; if there are inputs
+    UNIT_ref.csv    time [s] and outputs
 """
 
 import csv
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -26,11 +31,10 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.model import Model, Variable
 from rtcvt.quantity import base_exponents
-from rtcvt.scenario import parameter_value, sample_inputs
+from rtcvt.scenario import Scenario, Table, parameter_value, sample_inputs
 from rtcvt.simulate import number_of_steps, simulate
-from rtcvt.unitfile import Scenario, Table
 
-__all__ = ["FOLDER", "write_reference"]
+__all__ = ["FOLDER", "write_cross_check", "write_reference"]
 
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MOST_INTERVALS = 400
@@ -56,18 +60,8 @@ def write_reference(model: Model, scenario: Scenario, folder: Path) -> None:
         The scenario does not fit the model, or a step of it fails.
     """
     folder.mkdir(parents=True)
-    h = model.step_size
-    steps = number_of_steps(scenario.duration, h, f"scenario '{scenario.name}'")
-    least = math.ceil(steps / MOST_INTERVALS)
-    stride = next((s for s in range(least, 2 * least) if steps % s == 0), least)
-    n = steps // stride
-    time = np.linspace(0.0, n * stride * h, n + 1)
+    time, u, y = _results(model, scenario)
     inputs = model.select("input")
-    u = sample_inputs(model, scenario, time)
-    tables = {v.name: Table(time=tuple(time), value=tuple(u[:, v.index])) for v in inputs}
-    sampled = scenario.model_copy(update={"duration": float(time[-1]), "inputs": tables})
-    y = simulate(model, sampled).y[::stride]
-
     files = [("outputs.csv", "text/csv", "result", "Outputs of the experiment")]
     _write_table(folder / "outputs.csv", model.select("output"), time, y)
     if inputs:
@@ -82,7 +76,49 @@ def write_reference(model: Model, scenario: Scenario, folder: Path) -> None:
     _write(folder / "experiment.exp", _experiment(model, scenario, float(time[-1]), present))
     kind = "application/x-ma-hs-experiments"
     files.insert(0, ("experiment.exp", kind, "experiment/smoke-test", f"Scenario: {scenario.name}"))
-    _write(folder / "fmi-ls-manifest.xml", _manifest(files, folder))
+    _write(folder / "fmi-ls-manifest.xml", _manifest(files))
+
+
+def write_cross_check(model: Model, scenario: Scenario, path: Path) -> list[Path]:
+    """Simulate a scenario and write it beside a unit as the FMI Cross-Check has it; returns the files.
+
+    Parameters
+    ----------
+    model : Model
+        Its start values are those of the unit.
+    scenario : Scenario
+        One that fits it; parameters that it changes keep the values of the unit.
+    path : Path
+        The unit.
+
+    Raises
+    ------
+    InputError
+        The scenario does not fit the model, or a step of it fails.
+    """
+    time, u, y = _results(model, scenario.model_copy(update={"parameters": {}}))
+    files = [path.with_name(f"{path.stem}_{end}") for end in ("ref.opt", "ref.csv", "in.csv")]
+    options = {"StartTime": 0.0, "StopTime": float(time[-1]), "StepSize": model.step_size, "RelTol": 1e-4}
+    files[0].write_text("".join(f"{key}, {value!r}\n" for key, value in options.items()), encoding="utf-8")
+    _write_table(files[1], model.select("output"), time, y)
+    inputs = model.select("input")
+    if inputs:
+        _write_table(files[2], inputs, time, u)
+    return files if inputs else files[:2]
+
+
+def _results(model: Model, scenario: Scenario) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Times of an experiment, shape (n,), its inputs, (n, n_u), linear between the times, and outputs, (n, n_y)."""
+    h = model.step_size
+    steps = number_of_steps(scenario.duration, h, f"scenario '{scenario.name}'")
+    least = math.ceil(steps / MOST_INTERVALS)
+    stride = next((s for s in range(least, 2 * least) if steps % s == 0), least)
+    n = steps // stride
+    time = np.linspace(0.0, n * stride * h, n + 1)
+    u = sample_inputs(model, scenario, time)
+    tables = {v.name: Table(time=tuple(time), value=tuple(u[:, v.index])) for v in model.select("input")}
+    sampled = scenario.model_copy(update={"duration": float(time[-1]), "inputs": tables, "tune": {}})  # it has no place
+    return time, u, simulate(model, sampled).y[::stride]
 
 
 def _write_table(path: Path, variables: Sequence[Variable], time: NDArray[np.float64], values: NDArray) -> None:
@@ -120,6 +156,9 @@ def _parameter_set(model: Model, scenario: Scenario, values: Mapping[str, float]
     listed = SubElement(root, "ssv:Parameters")
     for name, value in values.items():
         parameter = SubElement(listed, "ssv:Parameter", name=name)
+        if model.by_name[name].choices:
+            SubElement(parameter, "ssv:Integer", value=str(int(value)))
+            continue
         real = SubElement(parameter, "ssv:Real", value=repr(value))
         unit = model.by_name[name].unit
         if unit != "1":
@@ -129,12 +168,12 @@ def _parameter_set(model: Model, scenario: Scenario, values: Mapping[str, float]
         listed = SubElement(root, "ssv:Units")
         for unit in units:
             exponents = {base: str(n) for base, n in base_exponents(unit).items()}
-            SubElement(SubElement(listed, "ssv:Unit", name=unit), "ssc:BaseUnit", exponents)
+            SubElement(SubElement(listed, "ssc:Unit", name=unit), "ssc:BaseUnit", exponents)
         root.set("xmlns:ssc", "http://ssp-standard.org/SSP1/SystemStructureCommon")
     return root
 
 
-def _manifest(files: Sequence[tuple[str, str, str, str]], folder: Path) -> Element:
+def _manifest(files: Sequence[tuple[str, str, str, str]]) -> Element:
     root = Element(
         "fmiReferences",
         {
@@ -145,6 +184,5 @@ def _manifest(files: Sequence[tuple[str, str, str, str]], folder: Path) -> Eleme
         },
     )
     for name, kind, role, description in files:
-        checksum = hashlib.sha3_256((folder / name).read_bytes()).hexdigest()
-        SubElement(root, "Related", type=kind, source=name, role=role, description=description, checksum=checksum)
+        SubElement(root, "Related", type=kind, source=name, role=role, description=description)
     return root

@@ -8,12 +8,12 @@ at a kink the derivative is the one of the branch that is taken.
 Two numbers are equal only if their companions are equal too. With this rule a kernel that skips work because a number
 is zero, or as it was at the last call, stays right: it skips only if nothing along the direction depends on it.
 
-Arrays that hold parameters alone (`inactive`) have no companions.
+Constants, arrays that are only read, have no companions.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from fmu.translate import (
+from rtcvt.fmu.translate import (
     ARRAY,
     BOOL,
     FLOAT,
@@ -51,16 +51,16 @@ _ZERO = Literal(0.0, FLOAT)
 _LIBRARY = {"sqrt", "fabs", "floor", "ceil"}
 
 
-def add_tangents(program: Program, entries: Mapping[str, Sequence[str]]) -> Program:
+def add_tangents(program: Program, entries: Sequence[str]) -> Program:
     """The program with a function ``NAME_tangent`` for each kernel in `entries` and for what these call.
 
     Parameters
     ----------
     program : Program
         Translated kernels.
-    entries : mapping of str to sequence of str
-        C name of each kernel to differentiate, and its inactive arrays. In the new function each active array and
-        each float is followed by its companion; a float result's companion goes to a last array.
+    entries : sequence of str
+        C names of the kernels to differentiate. In the new functions each array and each float is followed by its
+        companion; a float result's companion goes to a last array.
 
     Raises
     ------
@@ -68,27 +68,17 @@ def add_tangents(program: Program, entries: Mapping[str, Sequence[str]]) -> Prog
         A kernel calls another one in a way that cannot be differentiated.
     """
     added: dict[str, Function] = {}
-    active: dict[str, frozenset[str]] = {}
     result = Program(dict(program.functions), program.constants)
-    for name, inactive in entries.items():
-        arrays = {p for p, kind in program.functions[name].parameters if kind == ARRAY and p not in inactive}
-        _differentiate(program, name, frozenset(arrays), added, active)
+    for name in entries:
+        _differentiate(program, name, added)
     result.functions.update(added)
     return result
 
 
-def _differentiate(
-    program: Program,
-    name: str,
-    arrays: frozenset[str],
-    added: dict[str, Function],
-    active: dict[str, frozenset[str]],
-) -> Function:
-    """The tangent of one kernel for these active arrays."""
-    if active.setdefault(name, arrays) != arrays:
-        raise TranslationError(f"{name} is called with different arrays active: {sorted(active[name] ^ arrays)}")
+def _differentiate(program: Program, name: str, added: dict[str, Function]) -> Function:
+    """The tangent of one kernel."""
     if name + _SUFFIX not in added:
-        function = _Tangent(program, name, arrays, added, active).function()
+        function = _Tangent(program, name, added).function()
         added[function.name] = function  # after what it calls
     return added[name + _SUFFIX]
 
@@ -96,17 +86,10 @@ def _differentiate(
 class _Tangent:
     """Differentiates one kernel."""
 
-    def __init__(
-        self,
-        program: Program,
-        name: str,
-        arrays: frozenset[str],
-        added: dict[str, Function],
-        active: dict[str, frozenset[str]],
-    ) -> None:
-        self.program, self.added, self.known = program, added, active
+    def __init__(self, program: Program, name: str, added: dict[str, Function]) -> None:
+        self.program, self.added = program, added
         self.original = program.functions[name]
-        self.arrays = set(arrays)
+        self.arrays = {p for p, kind in self.original.parameters if kind == ARRAY}
         self.floats = {p for p, kind in self.original.parameters if kind == FLOAT}
         self.ahead: list[Statement] = []  # calls whose results the present statement needs
         self.calls = 0
@@ -207,9 +190,6 @@ class _Tangent:
                 yield Assign(self.companion(target), "=", self.array_dot(value))
             else:
                 yield from self.chain_rule(target, s.op, value)
-        elif target.type == FLOAT and self.dot(value) is not None:
-            name = next(part.name for part in walk(target) if isinstance(part, Local))
-            raise TranslationError(f"{self.original.name}: {name} has no companion, but what is stored there has")
         yield Assign(target, s.op, value)
 
     def chain_rule(self, target: Local | Item, op: str, value: Expression) -> Iterator[Statement]:
@@ -269,16 +249,14 @@ class _Tangent:
         """The call with companions; a float result goes to a variable ahead unless it is stored to `into` anyway."""
         values = tuple(self.value(a, branch) for a in e.arguments)
         called = self.program.functions[e.function]
-        arrays = frozenset(name for (name, kind), a in zip(called.parameters, values, strict=True)
-                           if kind == ARRAY and self.is_active(a))  # fmt: skip
         dots = [self.dot(a) if a.type == FLOAT else None for a in values]
-        if not arrays and all(d is None for d in dots):
+        if all(d is None for d in dots) and not any(kind == ARRAY for _, kind in called.parameters):
             return Call(e.function, values, e.type)
-        tangent = _differentiate(self.program, e.function, arrays, self.added, self.known)
+        tangent = _differentiate(self.program, e.function, self.added)
         arguments: list[Expression] = []
-        for (name, kind), a, d in zip(called.parameters, values, dots, strict=True):
+        for (_, kind), a, d in zip(called.parameters, values, dots, strict=True):
             arguments.append(a)
-            if kind == ARRAY and name in arrays:
+            if kind == ARRAY:
                 arguments.append(self.array_dot(a))
             elif kind == FLOAT:
                 arguments.append(d or _ZERO)

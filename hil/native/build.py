@@ -66,5 +66,5 @@ def _compiler() -> list[str] | None:
     if own is not None:
         return [own]
     if importlib.util.find_spec("ziglang") is not None:
-        return [sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=undefined"]
+        return [sys.executable, "-P", "-m", "ziglang", "cc", "-fno-sanitize=undefined"]
     return None

@@ -4,6 +4,7 @@
    `spin` before it and then watches the clock. What happens in step k, in this order:
 
      commands   of the other side take effect: values from a bus or a page, faults on or off
+     parameters those that change now, by the scenario or by the other side: fmi2SetXXX
      inputs     row k of the supplied ones, or the bus's if young enough and its fall-back if not; live values; faults;
                 what is not finite becomes its fall-back
      unit       fmi2SetXXX, fmi2DoStep, fmi2GetXXX
@@ -16,15 +17,21 @@
 
    A miss is `late` if the steps themselves were fast enough: had each begun at its deadline, or when the one before
    ended, and taken as long as it did, this one would have been in time. Then the machine kept the thread waiting. The
-   longest gap between two readings of the clock while the thread watches it shows the same where no step is made. */
+   longest gap between two readings of the clock while the thread watches it shows the same where no step is made.
+
+   The memory may be shared with another process that keeps watch. A crash or exit of the unit then takes the outputs to
+   their fall-back and ends the loop from the handler of the signal, before the process is gone; of a process that was
+   killed, or that is in a step for too long, the other one does it (`loop_abandon`). */
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,23 +39,28 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BINS = 640, HEAD = 5, MESSAGE = 512, MESSAGES = 20, COMMANDS = 4096, STACK = 1 << 20 };
+enum { BINS = 640, HEAD = 5, MESSAGE = 512, MESSAGES = 20, COMMANDS = 4096, STACK = 1 << 20, GUARD = 1 << 16 };
+enum { SIGNALS = 3, CRASHES = 5, READS = 10000, LEFT = 99, NAP = 100000000 };
 enum { CATCH_UP, SKIP, STOP };
-enum { REAL, INTEGER, BOOLEAN };
+enum { REAL, INTEGER, BOOLEAN };                            /* of FMI 2.0; those of FMI 3.0 follow */
+enum { FLOAT64 = BOOLEAN + 1, FLOAT32, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, BOOL };
 enum { SUPPLIED, BUS, LIVE };
 enum { STUCK, NOISE, NOT_A_NUMBER, OVERLOAD, UNIT_ERROR };
-enum { RUNNING, DONE, STOPPED, FAILED, OVERRUN };
+enum { RUNNING, DONE, STOPPED, FAILED, OVERRUN, CRASHED, TERMINATED };
 enum { FLAG_MISS = 1, FLAG_FALLBACK = 2, FLAG_FAULT = 4, FLAG_UNIT = 8, FLAG_STARVED = 16 };
-enum { SET_BUS, SET_LIVE, RELEASE_LIVE, FAULT_ON, FAULT_OFF };
+enum { OK, WARNING, DISCARD };                             /* of fmi2Status and fmi3Status */
+enum { EARLY = 100, NO_STEP };                              /* what fmi3DoStep says by its flags */
+enum { LAST_SUCCESSFUL_TIME = 2, FMI_TERMINATED = 3 };      /* of fmi2StatusKind */
+enum { SET_BUS, SET_LIVE, RELEASE_LIVE, FAULT_ON, FAULT_OFF, TUNE };
 
 typedef struct {
-    int32_t type;           /* REAL, INTEGER, BOOLEAN */
+    int32_t type;           /* REAL ... BOOL */
     int32_t call;           /* for messages */
-    void *function;         /* fmi2SetXXX or fmi2GetXXX */
+    void *function;         /* fmiSetXXX or fmiGetXXX */
     const uint32_t *references;
     const int32_t *columns; /* places among all inputs or outputs */
-    void *values;           /* double or int32_t */
-    int64_t count;
+    void *values;           /* of the type */
+    int64_t count, n_references; /* fewer than values if there are arrays */
 } Transfer;
 
 typedef struct {
@@ -69,6 +81,11 @@ typedef struct {
 } Fault;
 
 typedef struct {
+    int64_t step, index;
+    double value;
+} Change;                   /* of a parameter before a step */
+
+typedef struct {
     int64_t kind, index, stamp;
     double value;
 } Command;
@@ -81,27 +98,38 @@ typedef struct {
 
 typedef struct {
     void *component;
-    int (*do_step)(void *, double, double, int);
+    void *do_step;
+    int (*get_boolean_status)(void *, int, int *);
+    int (*get_real_status)(void *, int, double *);
     Transfer *sets, *gets;
     int64_t n_sets, n_gets, n_u, n_y;
     double step, period;    /* [s], [ns] */
     int64_t n_steps, spin;
     int32_t policy, priority, cpu, wake;  /* wake: an eventfd to write to after each step, or -1 */
+    int32_t fmi, unused;    /* version of FMI: 2 or 3 */
     Input *inputs;
     const double *y_fallback; /* NaN: hold */
     Fault *faults;
     int64_t n_faults;
+    Transfer *tunes;        /* one for each parameter that may change */
+    int64_t n_p;
+    double *p, *p_wanted;   /* p_wanted: NaN if nothing is wanted */
+    const Change *changes;  /* in their order */
+    int64_t n_changes, changed;
     double *supply;         /* supply_rows rows of n_u */
     int64_t supply_rows;
-    double *records;        /* record_rows rows of HEAD + n_u + n_y */
+    double *records;        /* record_rows rows of HEAD + n_u + n_y + n_p */
     int64_t record_rows;
-    double *u, *y, *before, *y_before, *latest; /* latest: k, then u, then y */
+    double *u, *y, *before, *y_before, *latest; /* latest: k, then u, y, p */
     Command *commands;      /* COMMANDS of them */
     /* counters of both sides */
     _Atomic int64_t supplied, taken, recorded, consumed, ordered, obeyed, sequence, asked_to_stop;
     /* results */
     _Atomic int64_t state, made, misses, late, skipped, lost, starved, fallbacks, warnings;
-    int64_t status, failed_call, signal_number, first_began, last_ended, max_step_time, max_lateness, max_gap;
+    _Atomic int64_t entered; /* when the unit was called that has not returned [ns], or 0 */
+    int64_t status, failed_call, failed_output, signal_number, crash;
+    double terminated_at;   /* when the unit ended the simulation [s], or NaN */
+    int64_t first_began, last_ended, max_step_time, max_lateness, max_gap;
     int64_t scheduler_error, affinity_error;
     int64_t *step_times, *latenesses; /* BINS each */
     pthread_t thread;
@@ -109,8 +137,13 @@ typedef struct {
     uint64_t random;
 } Loop;
 
-static volatile sig_atomic_t caught;
-static struct sigaction before_int, before_term;
+static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+static const int crashes[CRASHES] = {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL};
+static struct sigaction before[SIGNALS];
+static int always;              /* all signals are noted, not only the first */
+static volatile sig_atomic_t noted;
+static Loop *_Atomic watched;   /* whom signals end */
+static Loop *_Atomic guarded;   /* whom crashes end */
 
 static int64_t now(void)
 {
@@ -142,27 +175,64 @@ static double normal(Loop *s)
     return sum;
 }
 
-static int set(Loop *s, const Transfer *t)
+/* An integer that the type holds; beyond 2^53 a double has no fractions, nor all integers. */
+static double whole(double v, double least, double most)
 {
-    for (int64_t i = 0; i < t->count; i++) {
-        double v = s->u[t->columns[i]];
-        if (t->type == REAL)
-            ((double *)t->values)[i] = v;
-        else if (t->type == BOOLEAN)
-            ((int32_t *)t->values)[i] = v >= 0.5;
-        else
-            ((int32_t *)t->values)[i] = v <= -2147483648.0 ? INT32_MIN : v >= 2147483647.0 ? INT32_MAX : (int32_t)rint(v);
-    }
+    return rint(fmin(fmax(v, least), most));
+}
+
+#define ALL(Type, expression) \
+    for (int64_t i = 0; i < t->count; i++) { \
+        double v = from[t->columns[i]]; \
+        ((Type *)t->values)[i] = (Type)(expression); \
+    } \
+    break;
+#define ALL_OF(n) n(INT8, int8_t, -0x1p7, 0x1p7 - 1.0) n(UINT8, uint8_t, 0.0, 0x1p8 - 1.0) \
+    n(INT16, int16_t, -0x1p15, 0x1p15 - 1.0) n(UINT16, uint16_t, 0.0, 0x1p16 - 1.0) \
+    n(INT32, int32_t, -0x1p31, 0x1p31 - 1.0) n(UINT32, uint32_t, 0.0, 0x1p32 - 1.0) \
+    n(INT64, int64_t, -0x1p53, 0x1p53) n(UINT64, uint64_t, 0.0, 0x1p53) \
+    n(INTEGER, int32_t, -0x1p31, 0x1p31 - 1.0)
+#define PUT(NAME, Type, least, most) case NAME: ALL(Type, whole(v, least, most))
+#define TAKE(NAME, Type, least, most) case NAME: return (double)((const Type *)values)[i];
+
+static int transfer(Loop *s, const Transfer *t)
+{
+    if (s->fmi == 3)
+        return ((int (*)(void *, const uint32_t *, size_t, void *, size_t))t->function)(
+            s->component, t->references, (size_t)t->n_references, t->values, (size_t)t->count);
     return ((int (*)(void *, const uint32_t *, size_t, void *))t->function)(
-        s->component, t->references, (size_t)t->count, t->values);
+        s->component, t->references, (size_t)t->n_references, t->values);
+}
+
+static int set(Loop *s, const Transfer *t, const double *from)
+{
+    switch (t->type) {
+    case REAL:
+    case FLOAT64: ALL(double, v)
+    case FLOAT32: ALL(float, v)
+    case BOOLEAN: ALL(int32_t, v >= 0.5)
+    case BOOL: ALL(bool, v >= 0.5)
+    ALL_OF(PUT)
+    }
+    return transfer(s, t);
+}
+
+static double value(int type, const void *values, int64_t i)
+{
+    switch (type) {
+    case FLOAT32: return ((const float *)values)[i];
+    case BOOLEAN: return ((const int32_t *)values)[i];
+    case BOOL: return ((const bool *)values)[i];
+    ALL_OF(TAKE)
+    }
+    return ((const double *)values)[i];
 }
 
 static int get(Loop *s, const Transfer *t)
 {
-    int status = ((int (*)(void *, const uint32_t *, size_t, void *))t->function)(
-        s->component, t->references, (size_t)t->count, t->values);
-    for (int64_t i = 0; i < t->count && status <= 1; i++)
-        s->y[t->columns[i]] = t->type == REAL ? ((double *)t->values)[i] : ((int32_t *)t->values)[i];
+    int status = transfer(s, t);
+    for (int64_t i = 0; i < t->count && (status == OK || status == WARNING); i++)
+        s->y[t->columns[i]] = value(t->type, t->values, i);
     return status;
 }
 
@@ -180,6 +250,8 @@ static void obey(Loop *s, int64_t k)
             s->inputs[c->index].is_live = 1;
         } else if (c->kind == RELEASE_LIVE) {
             s->inputs[c->index].is_live = 0;
+        } else if (c->kind == TUNE) {
+            s->p_wanted[c->index] = c->value;
         } else if (c->kind == FAULT_ON) {
             s->faults[c->index].first = k;
             s->faults[c->index].last = INT64_MAX;
@@ -255,50 +327,134 @@ static int prepare(Loop *s, int64_t k, int64_t at)
     return flags;
 }
 
+/* Whether a step that was discarded is the end of the simulation: the unit asked for it, and got on until then. (One of
+   pythonfmu says that it is terminated whenever it refuses a step.) */
+static int terminated(Loop *s, int status, double t)
+{
+    int is_terminated = 0;
+    double end = t;
+    if (s->fmi != 2 || status != DISCARD
+        || s->get_boolean_status(s->component, FMI_TERMINATED, &is_terminated) != OK || !is_terminated)
+        return 0;
+    s->get_real_status(s->component, LAST_SUCCESSFUL_TIME, &end);
+    if (!(end > t))
+        return 0;
+    s->terminated_at = fmin(end, t + s->step);
+    return 1;
+}
+
+/* The status of a step by FMI 3.0. It may end the simulation; an early return is a failure, as it was not allowed. */
+static int step_of_fmi3(Loop *s, double t)
+{
+    bool event = false, is_terminated = false, early = false;
+    double end = t;
+    int status = ((int (*)(void *, double, double, bool, bool *, bool *, bool *, double *))s->do_step)(
+        s->component, t, s->step, true, &event, &is_terminated, &early, &end);
+    if (status != OK && status != WARNING)
+        return status;
+    if (is_terminated && end > t)
+        s->terminated_at = fmin(end, t + s->step);
+    else if (is_terminated)
+        return NO_STEP;
+    return early && !is_terminated ? EARLY : status;
+}
+
+static int step(Loop *s, double t)
+{
+    if (s->fmi == 3)
+        return step_of_fmi3(s, t);
+    return ((int (*)(void *, double, double, int))s->do_step)(s->component, t, s->step, 1);
+}
+
 static int call(Loop *s, int status, int name)
 {
-    if (status == 1)
+    if (status == WARNING)
         atomic_fetch_add_explicit(&s->warnings, 1, memory_order_relaxed);
-    if (status <= 1)
+    if (status == OK || status == WARNING)
         return 1;
     s->status = status;
     s->failed_call = name;
     return 0;
 }
 
-static void fall_back(Loop *s)
+/* Set the parameters that are to change before step k; what a unit refuses stays as it was. */
+static int tune(Loop *s, int64_t k)
 {
+    for (; s->changed < s->n_changes && s->changes[s->changed].step <= k; s->changed++)
+        s->p_wanted[s->changes[s->changed].index] = s->changes[s->changed].value;
+    for (int64_t i = 0; i < s->n_p; i++) {
+        double before = s->p[i];
+        if (isnan(s->p_wanted[i]))
+            continue;
+        s->p[i] = s->p_wanted[i];
+        s->p_wanted[i] = NAN;
+        if (!call(s, set(s, &s->tunes[i], s->p), s->tunes[i].call)) {
+            s->p[i] = before;
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The first output that is not finite counts from 1; 0 if all are. */
+static int64_t not_finite(const Loop *s)
+{
+    int bad = 0;
+    for (int64_t i = 0; i < s->n_y; i++)
+        bad |= !(fabs(s->y[i]) <= DBL_MAX);
+    for (int64_t i = 0; bad && i < s->n_y; i++)
+        if (!isfinite(s->y[i]))
+            return i + 1;
+    return 0;
+}
+
+/* What was half fetched does not count: outputs that hold keep the value before the step. */
+static void fall_back(Loop *s, int failed)
+{
+    if (failed)
+        memcpy(s->y, s->y_before, (size_t)s->n_y * sizeof(double));
     for (int64_t i = 0; i < s->n_y; i++)
         if (!isnan(s->y_fallback[i]))
             s->y[i] = s->y_fallback[i];
 }
 
-static int advance(Loop *s, int64_t k, int *flags)
+static int64_t ended_by(Loop *s)
+{
+    return atomic_load_explicit(&s->asked_to_stop, memory_order_acquire) ? STOPPED : RUNNING;
+}
+
+static int advance(Loop *s, int64_t k, int64_t entered, int *flags)
 {
     for (int64_t i = 0; i < s->n_faults; i++) {
         Fault *f = &s->faults[i];
         if (f->kind == OVERLOAD && active(f, k, 0.0)) {
             int64_t until = now() + (int64_t)f->value;
-            while (now() < until)
+            while ((entered = now()) < until && ended_by(s) == RUNNING)
                 ;
             *flags |= FLAG_FAULT;
         }
         if (f->kind == UNIT_ERROR && active(f, k, 0.0)) {
             *flags |= FLAG_FAULT | FLAG_UNIT;
-            fall_back(s);
+            fall_back(s, 0);
             return 1;
         }
     }
+    atomic_store_explicit(&s->entered, entered, memory_order_relaxed);
     int64_t made = atomic_load_explicit(&s->made, memory_order_relaxed);
-    int well = 1;
+    int well = tune(s, k);
     for (int64_t i = 0; i < s->n_sets && well; i++)
-        well = call(s, set(s, &s->sets[i]), s->sets[i].call);
-    well = well && call(s, s->do_step(s->component, (double)made * s->step, s->step, 1), 0);
+        well = call(s, set(s, &s->sets[i], s->u), s->sets[i].call);
+    if (well) {
+        double t = (double)made * s->step;
+        int status = step(s, t);
+        well = terminated(s, status, t) || call(s, status, 0);
+    }
     for (int64_t i = 0; i < s->n_gets && well; i++)
         well = call(s, get(s, &s->gets[i]), s->gets[i].call);
-    if (!well) {
+    atomic_store_explicit(&s->entered, 0, memory_order_relaxed);
+    if (!well || (s->failed_output = not_finite(s))) {
         *flags |= FLAG_UNIT;
-        fall_back(s);
+        fall_back(s, 1);
         return 0;
     }
     atomic_store_explicit(&s->made, made + 1, memory_order_relaxed);
@@ -306,22 +462,32 @@ static int advance(Loop *s, int64_t k, int *flags)
     return 1;
 }
 
-static void record(Loop *s, int64_t k, const double *y, double step_time, double lateness, int flags)
+static void record(Loop *s, int64_t k, double t, const double *y, double step_time, double lateness, int flags)
 {
     int64_t recorded = atomic_load_explicit(&s->recorded, memory_order_relaxed);
     if (recorded - atomic_load_explicit(&s->consumed, memory_order_acquire) >= s->record_rows) {
         atomic_fetch_add_explicit(&s->lost, 1, memory_order_relaxed);
         return;
     }
-    double *row = &s->records[(recorded % s->record_rows) * (HEAD + s->n_u + s->n_y)];
+    double *row = &s->records[(recorded % s->record_rows) * (HEAD + s->n_u + s->n_y + s->n_p)];
     row[0] = (double)k;
-    row[1] = (double)k * s->step;
+    row[1] = t;
     row[2] = step_time;
     row[3] = lateness;
     row[4] = flags;
     memcpy(row + HEAD, s->u, (size_t)s->n_u * sizeof(double));
     memcpy(row + HEAD + s->n_u, y, (size_t)s->n_y * sizeof(double));
+    memcpy(row + HEAD + s->n_u + s->n_y, s->p, (size_t)s->n_p * sizeof(double));
     atomic_store_explicit(&s->recorded, recorded + 1, memory_order_release);
+}
+
+static void wake(const Loop *s)
+{
+    if (s->wake >= 0) {
+        uint64_t one = 1;
+        ssize_t written = write(s->wake, &one, sizeof one);
+        (void)written;
+    }
 }
 
 static void publish(Loop *s, int64_t k)
@@ -332,21 +498,9 @@ static void publish(Loop *s, int64_t k)
     s->latest[0] = (double)k;
     memcpy(s->latest + 1, s->u, (size_t)s->n_u * sizeof(double));
     memcpy(s->latest + 1 + s->n_u, s->y, (size_t)s->n_y * sizeof(double));
+    memcpy(s->latest + 1 + s->n_u + s->n_y, s->p, (size_t)s->n_p * sizeof(double));
     atomic_store_explicit(&s->sequence, sequence + 2, memory_order_release);
-    if (s->wake >= 0) {
-        uint64_t one = 1;
-        ssize_t written = write(s->wake, &one, sizeof one);
-        (void)written;
-    }
-}
-
-static int64_t ended_by(Loop *s)
-{
-    if (caught) {
-        s->signal_number = caught;
-        return STOPPED;
-    }
-    return atomic_load_explicit(&s->asked_to_stop, memory_order_acquire) ? STOPPED : RUNNING;
+    wake(s);
 }
 
 static void sleep_until(int64_t time)
@@ -365,7 +519,7 @@ static void *run(void *argument)
         int64_t due = t_0 + llround((double)due_number * s->period);
         int64_t end = ended_by(s);
         while (end == RUNNING && now() < due - s->spin) {
-            sleep_until(due - s->spin);
+            sleep_until(due - s->spin < now() + NAP ? due - s->spin : now() + NAP);
             end = ended_by(s);
         }
         for (int64_t read = now(), before; end == RUNNING && read < due;) {
@@ -383,7 +537,7 @@ static void *run(void *argument)
         memcpy(y_before, s->y, (size_t)s->n_y * sizeof(double));
         obey(s, k);
         int flags = prepare(s, k, began);
-        int well = advance(s, k, &flags);
+        int well = advance(s, k, began, &flags);
         int64_t ended = now();
         int64_t next_due = t_0 + llround((double)(due_number + 1) * s->period);
         int missed = ended > next_due;
@@ -398,11 +552,16 @@ static void *run(void *argument)
                 s->max_lateness = began - due;
             count(s->step_times, ended - began);
             count(s->latenesses, began - due);
-            record(s, k, y_before, 1e-9 * (double)(ended - began), 1e-9 * (double)(began - due), flags | missed);
+            record(s, k, (double)k * s->step, y_before, 1e-9 * (double)(ended - began), 1e-9 * (double)(began - due), flags | missed);
         }
         publish(s, k + 1);
         if (!well) {
             state = FAILED;
+            break;
+        }
+        if (!isnan(s->terminated_at)) {
+            k++;
+            state = TERMINATED;
             break;
         }
         if (missed) {
@@ -422,49 +581,134 @@ static void *run(void *argument)
     }
     if (state != FAILED)
         prepare(s, k, now());
-    record(s, k, state == FAILED ? y_before : s->y, NAN, NAN, state == FAILED ? FLAG_UNIT : 0);
-    fall_back(s);
+    record(s, k, state == TERMINATED ? s->terminated_at : (double)k * s->step, state == FAILED ? y_before : s->y, NAN,
+           NAN, state == FAILED ? FLAG_UNIT : 0);
+    fall_back(s, 0);
     publish(s, k);
     atomic_store_explicit(&s->state, state, memory_order_release);
+    wake(s);
     return NULL;
 }
 
+/* End a loop whose thread makes no more steps: fall-back outputs, a last record, state CRASHED. */
+void loop_abandon(Loop *s, int64_t crash)
+{
+    int64_t state = atomic_load(&s->state), sequence = atomic_load(&s->sequence), k = (int64_t)s->latest[0];
+    if (state != RUNNING && state != CRASHED)
+        return;
+    fall_back(s, 1);
+    if (sequence % 2)
+        atomic_store(&s->sequence, sequence + 1); /* it ended while it published */
+    if (state == RUNNING) {
+        s->crash = crash;
+        record(s, k, (double)k * s->step, s->y_before, NAN, NAN, FLAG_UNIT);
+    }
+    publish(s, k);
+    atomic_store_explicit(&s->state, CRASHED, memory_order_release);
+    wake(s);
+}
+
+static void crash(int number)
+{
+    Loop *s = atomic_exchange(&guarded, NULL);
+    if (s != NULL)
+        loop_abandon(s, number);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* The unit called exit(): what else would run now is not for this process, which is a copy of another. */
+static void leave(void)
+{
+    Loop *s = atomic_exchange(&guarded, NULL);
+    if (s != NULL)
+        loop_abandon(s, 0);
+    _exit(LEFT);
+}
+
+/* Take care of crashes and of exit() in this process. */
+void loop_guard(Loop *s)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = crash;
+    action.sa_flags = SA_ONSTACK | SA_NODEFER;
+    atomic_store(&guarded, s);
+    always = 1;
+    for (int i = 0; i < CRASHES; i++)
+        sigaction(crashes[i], &action, NULL);
+    atexit(leave);
+}
+
+static void *run_guarded(void *argument)
+{
+    static char room[1 << 14]; /* for handlers, since the stack may be what is used up */
+    stack_t other = {.ss_sp = room, .ss_size = sizeof room};
+    sigaltstack(&other, NULL);
+    return run(argument);
+}
+
+/* SIGINT, SIGTERM and SIGHUP end the loop after its step, unless they were ignored; a second one acts as usual. */
 static void note(int number)
 {
-    caught = number;
-    sigaction(SIGINT, &before_int, NULL); /* a second one acts as usual */
-    sigaction(SIGTERM, &before_term, NULL);
+    Loop *s = atomic_load(&watched);
+    noted = number;
+    if (s != NULL) {
+        s->signal_number = number;
+        atomic_store_explicit(&s->asked_to_stop, 1, memory_order_release);
+    }
+    for (int i = 0; i < SIGNALS && !always; i++)
+        sigaction(signals[i], &before[i], NULL);
+}
+
+void loop_watch_signals(Loop *s)
+{
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = note;
+    noted = 0;
+    atomic_store(&watched, s);
+    for (int i = 0; i < SIGNALS; i++) {
+        sigaction(signals[i], &action, &before[i]);
+        if (before[i].sa_handler == SIG_IGN) /* as nohup has it */
+            sigaction(signals[i], &before[i], NULL);
+    }
+}
+
+/* Put the handlers back; returns the signal that came, or 0. */
+int loop_leave_signals(void)
+{
+    for (int i = 0; i < SIGNALS && !noted; i++)
+        sigaction(signals[i], &before[i], NULL);
+    atomic_store(&watched, NULL);
+    return noted;
 }
 
 /* Start the thread; returns 0 or why it could not. Scheduler and affinity are taken if permitted, and errors noted. */
 int loop_start(Loop *s)
 {
     pthread_attr_t attributes;
-    struct sigaction action;
     cpu_set_t cpus;
-    s->stack = mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    s->stack = mmap(NULL, GUARD + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (s->stack == MAP_FAILED)
         return errno;
-    mlock(s->stack, STACK);
-    caught = 0;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = note;
-    sigaction(SIGINT, &action, &before_int);
-    sigaction(SIGTERM, &action, &before_term);
+    mprotect(s->stack, GUARD, PROT_NONE);
+    char *stack = (char *)s->stack + GUARD;
+    mlock(stack, STACK);
     pthread_attr_init(&attributes);
-    pthread_attr_setstack(&attributes, s->stack, STACK);
+    pthread_attr_setstack(&attributes, stack, STACK);
     int error = 0;
     if (s->priority > 0) {
         struct sched_param parameter = {.sched_priority = s->priority};
         pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
         pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
         pthread_attr_setschedparam(&attributes, &parameter);
-        error = pthread_create(&s->thread, &attributes, run, s);
+        error = pthread_create(&s->thread, &attributes, run_guarded, s);
         s->scheduler_error = error;
     }
     if (s->priority <= 0 || error) {
         pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
-        error = pthread_create(&s->thread, &attributes, run, s);
+        error = pthread_create(&s->thread, &attributes, run_guarded, s);
     }
     pthread_attr_destroy(&attributes);
     if (!error && s->cpu >= 0) {
@@ -472,27 +716,21 @@ int loop_start(Loop *s)
         CPU_SET(s->cpu, &cpus);
         s->affinity_error = pthread_setaffinity_np(s->thread, sizeof cpus, &cpus);
     }
-    if (error) {
-        sigaction(SIGINT, &before_int, NULL);
-        sigaction(SIGTERM, &before_term, NULL);
-        munmap(s->stack, STACK);
-    }
+    if (error)
+        munmap(s->stack, GUARD + STACK);
     return error;
 }
 
-/* Wait for the end of the thread and put the signals' handlers back. */
+/* Wait for the end of the thread. */
 void loop_join(Loop *s)
 {
     pthread_join(s->thread, NULL);
-    if (!caught) {
-        sigaction(SIGINT, &before_int, NULL);
-        sigaction(SIGTERM, &before_term, NULL);
-    }
-    munmap(s->stack, STACK);
+    munmap(s->stack, GUARD + STACK);
 }
 
 void loop_stop(Loop *s) { atomic_store_explicit(&s->asked_to_stop, 1, memory_order_release); }
 int64_t loop_state(Loop *s) { return atomic_load_explicit(&s->state, memory_order_acquire); }
+int64_t loop_entered(Loop *s) { return atomic_load_explicit(&s->entered, memory_order_relaxed); }
 int64_t loop_recorded(Loop *s) { return atomic_load_explicit(&s->recorded, memory_order_acquire); }
 void loop_consume(Loop *s, int64_t n) { atomic_fetch_add_explicit(&s->consumed, n, memory_order_release); }
 int64_t loop_taken(Loop *s) { return atomic_load_explicit(&s->taken, memory_order_acquire); }
@@ -509,16 +747,17 @@ int loop_command(Loop *s, int64_t kind, int64_t index, double value, int64_t sta
     return 1;
 }
 
-/* Copy the newest k, inputs and outputs, all of one step. */
+/* Copy the newest k, inputs, outputs and parameters, all of one step. A thread that stands still while it publishes, as one that was
+   killed does, is not waited for: then they may be of two steps. */
 void loop_latest(Loop *s, double *row)
 {
-    int64_t first, last;
+    int64_t first, last, reads = 0;
     do {
         first = atomic_load_explicit(&s->sequence, memory_order_acquire);
-        memcpy(row, s->latest, (size_t)(1 + s->n_u + s->n_y) * sizeof(double));
+        memcpy(row, s->latest, (size_t)(1 + s->n_u + s->n_y + s->n_p) * sizeof(double));
         atomic_thread_fence(memory_order_acquire);
         last = atomic_load_explicit(&s->sequence, memory_order_relaxed);
-    } while (first != last || first % 2);
+    } while ((first != last || first % 2) && ++reads < READS);
 }
 
 /* Logger of FMI. A message is taken as it is: by the standard it is a format for printf, but some units pass plain
@@ -531,6 +770,11 @@ void loop_log(void *environment, const char *instance, int status, const char *c
     (void)category;
     log->status[place] = status;
     strncpy(log->text[place], message != NULL ? message : "", MESSAGE - 1);
+}
+
+void loop_log_of_fmi3(void *environment, int status, const char *category, const char *message)
+{
+    loop_log(environment, NULL, status, category, message);
 }
 
 int64_t loop_size(void) { return (int64_t)sizeof(Loop); }

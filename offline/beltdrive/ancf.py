@@ -28,7 +28,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.compiled import compiled
 
 __all__ = [
     "Cable",

@@ -17,16 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.beltdrive.ancf import Cable, axial_force, cable, shape
-from offline.beltdrive.motion import N_COUNT, Motion, Numerics, Sheaves, Work, equilibrium, march, motion, work
-from offline.beltdrive.sheave import Contact, segment_forces
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
+from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, shape
+from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, Sheaves, Work, equilibrium, march, motion, work
+from rtcvt.offline.beltdrive.sheave import Contact, segment_forces
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
-from rtcvt.scenario import sample_inputs
-from rtcvt.unitfile import Scenario
+from rtcvt.scenario import Scenario, sample_inputs
 
 __all__ = [
     "Drive",
@@ -45,7 +44,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 CHUNK = 20  # samples between two signs of life
-COUNTS = ("steps", "discontinuous iterations", "Newton iterations", "matrices", "not switched out")
+COUNTS = ("steps", "discontinuous iterations", "Newton iterations", "matrices", "not switched out", "in parts")
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,8 @@ class Run:
     stress : (S, n, n_s, 4) array
         Tangential and normal stress [N/m^2], bristle stretch while sticking and gap [m] of each segment.
     counts : dict
-        Steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number.
+        Steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number, steps made
+        in parts.
     complete : bool
         False: interrupted, the end is missing.
     last : Motion

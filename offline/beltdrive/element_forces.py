@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.compiled import compiled
 
 __all__ = ["ENERGIES", "Drive", "Feed", "Scratch", "load_slope", "rates", "scratch", "stored_energy"]
 

@@ -8,8 +8,8 @@ sticks: the time of a run grows as 1/dv.
 
 import numpy as np
 
-from offline.beltdrive.compiled import compiled
-from offline.beltdrive.element_forces import rates
+from rtcvt.offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.element_forces import rates
 
 __all__ = ["integrate"]
 

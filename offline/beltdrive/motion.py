@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.beltdrive.ancf import Cable, elastic_forces, elastic_tangent
-from offline.beltdrive.compiled import compiled
-from offline.beltdrive.ring_solver import factorise, solve
-from offline.beltdrive.sheave import (
+from rtcvt.offline.beltdrive.ancf import Cable, elastic_forces, elastic_tangent
+from rtcvt.offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.ring_solver import factorise, solve
+from rtcvt.offline.beltdrive.sheave import (
     UNDEFINED,
     Contact,
     contact_forces,
@@ -36,11 +36,11 @@ from offline.beltdrive.sheave import (
     touching,
 )
 
-__all__ = ["Motion", "Numerics", "Sheaves", "Work", "equilibrium", "march", "motion", "work"]
+__all__ = ["Motion", "Numerics", "Sheaves", "Work", "equilibrium", "march", "motion", "newton_matrix", "work"]
 
 Array = NDArray[np.float64]
 
-N_COUNT = 5  # steps, discontinuous iterations, Newton iterations, matrices, steps that met the largest number
+N_COUNT = 6  # steps, discontinuous iterations, Newton iterations, matrices, steps not switched out, steps in parts
 
 
 class Sheaves(NamedTuple):
@@ -89,6 +89,8 @@ class Work(NamedTuple):
     res: Array
     res_w: Array
     start: Array
+    before: Motion
+    given: Array
     pairs: NDArray[np.int64]
     contact: tuple[Array, Array, Array, Array]
 
@@ -114,6 +116,8 @@ def work(n: int, sheaves: int, free: int, segments: int) -> Work:
         res=np.zeros((n, 4)),
         res_w=np.zeros(sheaves),
         start=np.zeros((sheaves, n, segments, 3)),
+        before=motion(np.zeros((n, 4)), sheaves, segments),
+        given=np.zeros(sheaves),
         pairs=np.zeros((sheaves * n, 2), dtype=np.int64),
         contact=scratch(segments),
     )
@@ -176,7 +180,7 @@ def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> f
 
 
 @compiled
-def _matrix(cable: Any, contact: Any, s: Any, x: Any, count: int, cv: float, ca: float, W: Any) -> None:
+def newton_matrix(cable: Any, contact: Any, s: Any, x: Any, count: int, cv: float, ca: float, W: Any) -> None:
     """Newton's matrix, rates weighted by `cv` and accelerations by `ca`, into W.D, G, N, F, S."""
     n = x.q.shape[0]
     border = W.S.shape[1] - 4
@@ -271,7 +275,7 @@ def _newton(
         if not size > goal:
             return size <= goal, fresh
         if not fresh:
-            _matrix(cable, contact, s, x, pairs, cv, ca, W)
+            newton_matrix(cable, contact, s, x, pairs, cv, ca, W)
             factorise(W.D, W.G, W.N, W.F, W.S)
             count[3] += 1
             fresh = True
@@ -284,7 +288,65 @@ def _newton(
 
 
 MOST_NEWTON = 40
+MOST_PARTS = 64  # of a step in which Newton's method fails
 ROUND_OFF = 1e-12  # of the residual, by EA
+
+
+@compiled
+def _copy(a: Any, b: Any) -> None:
+    """Set state `b` to `a`."""
+    b.q[:] = a.q
+    b.v[:] = a.v
+    b.a[:] = a.a
+    b.phi[:] = a.phi
+    b.w[:] = a.w
+    b.alpha[:] = a.alpha
+    b.tau[:] = a.tau
+    b.contact[:] = a.contact
+
+
+@compiled
+def _advance(
+    cable: Any, contact: Any, s: Any, x: Any, numerics: Any, h: float, fresh: bool, W: Any, count: Any
+) -> tuple[bool, bool, bool]:
+    """One step to the speeds and torques in W.given.
+
+    Whether Newton's method converged, whether all segments switched out, and whether its matrix may be used again.
+    """
+    cv = 2.0 / h
+    ca = 4.0 / (h * h)
+    n, m = x.q.shape[0], x.phi.shape[0]
+    W.start[:] = x.contact
+    for e in range(n):
+        for b in range(4):
+            # predictor: no new acceleration
+            x.q[e, b] += h * x.v[e, b] + 0.25 * h * h * x.a[e, b]
+            x.v[e, b] += 0.5 * h * x.a[e, b]
+            x.a[e, b] = 0.0
+    for i in range(m):
+        if s.free[i] >= 0:
+            x.phi[i] += h * x.w[i] + 0.25 * h * h * x.alpha[i]
+            x.w[i] += 0.5 * h * x.alpha[i]
+            x.alpha[i] = 0.0
+            x.tau[i] = W.given[i]
+        else:
+            w = W.given[i]
+            x.phi[i] += 0.5 * h * (x.w[i] + w)
+            x.alpha[i] = 2.0 / h * (w - x.w[i]) - x.alpha[i]
+            x.w[i] = w
+    size = _residual(cable, contact, s, x, touching(x.contact, W.pairs), W)
+    goal = numerics.newton * size + ROUND_OFF * cable.EA
+    error = 0.0
+    for _ in range(numerics.most):
+        done, fresh = _newton(cable, contact, s, x, cv, ca, fresh, size, goal, numerics.contraction, W, count)
+        if not done:
+            return False, False, False
+        count[1] += 1
+        size = -1.0
+        error = post_newton(contact, cable.L, n, x.q, x.v, x.phi, x.w, W.start, x.contact, W.contact[0])
+        if error <= numerics.switching:
+            break
+    return True, error <= numerics.switching, fresh
 
 
 @compiled
@@ -317,49 +379,45 @@ def march(
     stress : (samples, m, n, n_s, 4) array
         See `sheave.segment_forces`.
     count : (N_COUNT,) array of int64
-        Added up: steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number.
+        Added up: steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number,
+        steps made in parts.
 
     Returns
     -------
     int
-        Steps taken; fewer than asked for if Newton's method failed.
+        Steps taken; fewer than asked for if Newton's method failed in the smallest parts of one, too.
     """
-    h = numerics.h
-    cv = 2.0 / h
-    ca = 4.0 / (h * h)
     n, m = x.q.shape[0], x.phi.shape[0]
     fresh = False
     for step in range(w_in.shape[0]):
-        W.start[:] = x.contact
-        for e in range(n):
-            for b in range(4):
-                # predictor: no new acceleration
-                x.q[e, b] += h * x.v[e, b] + 0.25 * h * h * x.a[e, b]
-                x.v[e, b] += 0.5 * h * x.a[e, b]
-                x.a[e, b] = 0.0
-        for i in range(m):
-            if s.free[i] >= 0:
-                x.phi[i] += h * x.w[i] + 0.25 * h * h * x.alpha[i]
-                x.w[i] += 0.5 * h * x.alpha[i]
-                x.alpha[i] = 0.0
-                x.tau[i] = tau_in[step, i]
-            else:
-                w = w_in[step, i]
-                x.phi[i] += 0.5 * h * (x.w[i] + w)
-                x.alpha[i] = 2.0 / h * (w - x.w[i]) - x.alpha[i]
-                x.w[i] = w
-        size = _residual(cable, contact, s, x, touching(x.contact, W.pairs), W)
-        goal = numerics.newton * size + ROUND_OFF * cable.EA
-        for _ in range(numerics.most):
-            done, fresh = _newton(cable, contact, s, x, cv, ca, fresh, size, goal, numerics.contraction, W, count)
-            if not done:
-                return step
-            count[1] += 1
-            size = -1.0
-            error = post_newton(contact, cable.L, n, x.q, x.v, x.phi, x.w, W.start, x.contact, W.contact[0])
-            if error <= numerics.switching:
+        _copy(x, W.before)
+        parts = 1
+        settled = True
+        while True:
+            done = True
+            for part in range(1, parts + 1):
+                for i in range(m):
+                    share = part / parts
+                    W.given[i] = w_in[step, i] if s.free[i] < 0 else tau_in[step, i]
+                    if part < parts:
+                        last = W.before.w[i] if s.free[i] < 0 else W.before.tau[i]
+                        W.given[i] = last + share * (W.given[i] - last)
+                done, still, fresh = _advance(cable, contact, s, x, numerics, numerics.h / parts, fresh, W, count)
+                if not done:
+                    break
+                settled = settled and still
+            if done or parts == MOST_PARTS:
                 break
-        if error > numerics.switching:
+            _copy(W.before, x)
+            parts *= 2
+            fresh = False
+        if not done:
+            _copy(W.before, x)
+            return step
+        if parts > 1:
+            count[5] += 1
+            fresh = False
+        if not settled:
             count[4] += 1
         count[0] += 1
         if (step + 1) % every == 0:
@@ -387,7 +445,7 @@ def _relax(cable: Any, contact: Any, s: Any, x: Any, ca: float, W: Any, count: A
     for e in range(x.q.shape[0]):
         for b in range(4):
             size = max(size, abs(W.res[e, b]))
-    _matrix(cable, contact, s, x, pairs, 0.0, ca, W)
+    newton_matrix(cable, contact, s, x, pairs, 0.0, ca, W)
     last = x.q.shape[0] - 1
     for b in range(4):
         W.D[0, 0, b] = 0.0

@@ -11,14 +11,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from offline.beltdrive import studies
-from offline.beltdrive.results import Result
-from offline.beltdrive.runs import full_model
-from offline.beltdrive.verification import SOURCE, UNITS, Comparison, Verification, capstan_curve
-from offline.report import _RC, _STYLE, RIGID, _grid, _svg, thin
 from rtcvt.belt.unit import BeltUnit
-from rtcvt.diagram import COLOURS
-from rtcvt.documentation import figure, number, page, percent, table, text
+from rtcvt.html import COLOURS, figure, number, page, percent, table, text
+from rtcvt.offline.beltdrive import studies
+from rtcvt.offline.beltdrive.results import Result
+from rtcvt.offline.beltdrive.runs import full_model
+from rtcvt.offline.beltdrive.verification import SOURCE, UNITS, Comparison, Verification, capstan_curve
+from rtcvt.offline.pictures import RC, RIGID, STYLE, axes_grid, inline_svg, thin
 from rtcvt.recording import revision
 
 __all__ = ["report_page"]
@@ -59,7 +58,7 @@ def report_page(v: Verification) -> str:
     elif v.unit.name in SOURCE:
         parts += ['<h2 id="figures">Figures 10 to 17 of the source</h2>\n', *_kubas_figures(v)]
     parts.append(f"<p>Revision {text(revision())}.</p>\n")
-    return page(title, "".join(parts), _STYLE)
+    return page(title, "".join(parts), STYLE)
 
 
 # --- summary
@@ -119,8 +118,8 @@ def _glance(v: Verification) -> str:
 
 def _layout(unit: BeltUnit) -> str:
     path = unit.path()
-    with matplotlib.rc_context(_RC):
-        picture, grid = _grid(1, 1, 3.0)
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(1, 1, 3.0)
         ax = grid[0, 0]
         line = path.at(np.linspace(0.0, path.length, 600))[0]
         ax.plot(*line.T, color=COLOURS[0], lw=1.6)
@@ -134,7 +133,7 @@ def _layout(unit: BeltUnit) -> str:
         ax.set_aspect("equal")
         ax.set_xlabel("x [m]")
         ax.set_ylabel("y [m]")
-        return _svg(picture, "layout")
+        return inline_svg(picture, "layout")
 
 
 def _method(v: Verification) -> str:
@@ -189,8 +188,8 @@ def _comparison(c: Comparison, k: int) -> str:
     kinds = {e.name: e.kind for e in c.errors}
     columns = [[n for n in c.pairs if kinds[n] == kind] for kind in ("speed", "tension", "torque")]
     rows = max(len(column) for column in columns)
-    with matplotlib.rc_context(_RC):
-        picture, grid = _grid(rows, 3, 1.35)
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(rows, 3, 1.35)
         for j, names in enumerate(columns):
             for i in range(rows):
                 ax = grid[i, j]
@@ -205,7 +204,7 @@ def _comparison(c: Comparison, k: int) -> str:
                 ax.set_ylabel(_SHOWN[UNITS[kinds[names[i]]]])
                 ax.tick_params(labelbottom=i == len(names) - 1)
             grid[len(names) - 1, j].set_xlabel("time [s]")
-        svg = _svg(picture, f"case-{k}")
+        svg = inline_svg(picture, f"case-{k}")
     about = c.full.case.scenario.description
     return (
         f'<h3 id="case-{k}">{text(c.title)}</h3>\n'
@@ -231,11 +230,11 @@ def _panels(
     prefix: str, tall: float, panels: Sequence[tuple[str, str, str, Lines]], zones: Sequence[float] = ()
 ) -> str:
     """One panel below the other: title, axes' labels, lines."""
-    with matplotlib.rc_context(_RC):
-        picture, grid = _grid(len(panels), 1, tall)
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(len(panels), 1, tall)
         for ax, (title, across, up, lines) in zip(grid[:, 0], panels, strict=True):
             _panel(ax, title, across, up, lines, zones)
-        return _svg(picture, prefix)
+        return inline_svg(picture, prefix)
 
 
 def _panel(ax: Axes, title: str, across: str, up: str, lines: Lines, zones: Sequence[float]) -> None:

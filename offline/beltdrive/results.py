@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from offline.beltdrive import drive, rigid_elements
-from offline.beltdrive.ancf import axial_force, shape
-from offline.beltdrive.runs import AnyRun, full_model, simulate_full
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.unit import BeltUnit
+from rtcvt.offline.beltdrive import drive, rigid_elements
+from rtcvt.offline.beltdrive.ancf import axial_force, shape
+from rtcvt.offline.beltdrive.runs import AnyRun, full_model, simulate_full
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
-from rtcvt.unitfile import Scenario
+from rtcvt.scenario import Scenario
 
 __all__ = ["Case", "Result", "arc_length", "condense", "result"]
 

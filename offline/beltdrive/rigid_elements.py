@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
-from offline.beltdrive import fehlberg, rosenbrock
-from offline.beltdrive.drive import without_duration
-from offline.beltdrive.element_forces import ENERGIES, Drive, Feed, Scratch, rates, scratch, stored_energy
 from rtcvt.belt.unit import BeltUnit, ElementModel
 from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
+from rtcvt.offline.beltdrive import fehlberg, rosenbrock
+from rtcvt.offline.beltdrive.drive import without_duration
+from rtcvt.offline.beltdrive.element_forces import ENERGIES, Drive, Feed, Scratch, rates, scratch, stored_energy
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
-from rtcvt.scenario import sample_inputs
-from rtcvt.unitfile import Scenario, Table
+from rtcvt.scenario import Scenario, Table, sample_inputs
 
 __all__ = ["Method", "Run", "at_rest", "read_run", "signals", "simulate", "span_tensions", "write_run"]
 

@@ -16,7 +16,7 @@ No pivots are sought outside the border: D_k holds the mass times 4/h^2, or a st
 
 from typing import Any
 
-from offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.compiled import compiled
 
 __all__ = ["factorise", "solve"]
 

@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.beltdrive.compiled import compiled
-from offline.beltdrive.element_forces import load_slope, rates
-from offline.beltdrive.ring_solver import factorise, solve
+from rtcvt.offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.element_forces import load_slope, rates
+from rtcvt.offline.beltdrive.ring_solver import factorise, solve
 
 __all__ = ["Matrices", "integrate", "matrices", "tangent"]
 

@@ -13,11 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from offline.beltdrive import drive, rigid_elements
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
+from rtcvt.offline.beltdrive import drive, rigid_elements
 from rtcvt.recording import Signal
-from rtcvt.unitfile import Scenario, parse_table
+from rtcvt.scenario import Scenario
+from rtcvt.unitfile import parse_table
 
 __all__ = ["Outcome", "changed", "figures", "full_model", "signals", "simulate_full"]
 

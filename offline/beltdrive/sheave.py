@@ -35,8 +35,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.beltdrive.ancf import bounding_box
-from offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.ancf import bounding_box
+from rtcvt.offline.beltdrive.compiled import compiled
 
 __all__ = [
     "STICK",

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 from scipy.sparse.linalg import spsolve
 
-from offline.beltdrive.ancf import Cable, axial_force, cable, elastic_forces, elastic_tangent, shape
-from offline.beltdrive.sheave import Contact, contact_forces, contact_tangent, post_newton, scratch, touching
+from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, elastic_forces, elastic_tangent, shape
+from rtcvt.offline.beltdrive.sheave import Contact, contact_forces, contact_tangent, post_newton, scratch, touching
 
 __all__ = ["SheaveOnCable", "press"]
 

@@ -1,6 +1,6 @@
 """Parameter studies of the ANCF belt drive (Ntarladima, Pieber and Gerstmayr 2023, section 4, Figs. 14-23).
 
-    python -m offline.beltdrive.studies two_pulley_belt elements -o runs
+    python -m rtcvt.offline.beltdrive.studies two_pulley_belt elements -o runs
 
 runs the cases of one study over the unit's first scenario and prints their figures. Results are kept in the folder, so
 that an interrupted study goes on where it was. A study changes one thing of the unit's table [ancf]; contact damping
@@ -15,10 +15,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from offline.beltdrive.results import Case, Progress, Result, result
-from offline.beltdrive.runs import changed
 from rtcvt.belt.unit import BeltUnit, load_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
+from rtcvt.offline.beltdrive.runs import changed
 
 __all__ = ["STUDIES", "cases", "figures", "run_study"]
 

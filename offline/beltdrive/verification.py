@@ -27,16 +27,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.beltdrive import studies
-from offline.beltdrive.results import Case, Progress, Result, result
-from offline.beltdrive.runs import changed, full_model
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import BeltUnit, Load, Pulley, load_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.offline.beltdrive import studies
+from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
+from rtcvt.offline.beltdrive.runs import changed, full_model
 from rtcvt.quantity import to_si
 from rtcvt.recording import revision
-from rtcvt.simulate import simulate
-from rtcvt.unitfile import Scenario, Table
+from rtcvt.scenario import Scenario, Table
+from rtcvt.simulate import require_fitting, simulate
 
 __all__ = [
     "LIMITS",
@@ -152,13 +152,14 @@ def load_cases(unit: BeltUnit) -> list[Case]:
     Raises
     ------
     InputError
-        The unit has no scenario, no full model or no table for the real-time model.
+        The unit has no scenario, one that does not fit it, no full model or no table for the real-time model.
     """
     full_model(unit)
     if not unit.scenario:
         raise InputError(unit.source, "scenario", None, "at least one [[scenario]] to check")
     if unit.hybrid is None:
         raise InputError(unit.source, "hybrid", None, "a table with the friction coefficient mu of the real-time model")
+    require_fitting(build_belt(unit, "hybrid"), unit.scenario)
     hybrid = unit.hybrid
     unit = refined(unit)
     first = unit.scenario[0]

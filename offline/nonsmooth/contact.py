@@ -20,12 +20,12 @@ redundant G is singular and the impulses are not unique; the step of least norm 
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from offline.nonsmooth.lcp import ConvergenceError
-from offline.nonsmooth.proximal import prox_disc, prox_lower, prox_segment
 from rtcvt.errors import InputError
+from rtcvt.offline.nonsmooth.compiled import compiled
+from rtcvt.offline.nonsmooth.lcp import ConvergenceError
+from rtcvt.offline.nonsmooth.proximal import prox_disc, prox_lower, prox_segment
 
 __all__ = ["ContactProblem", "ContactSolution", "contact_problem", "fixed_point", "newton"]
 
@@ -101,7 +101,7 @@ def contact_problem(
     return ContactProblem(G, c, mu, lower, d, speed or 1.0)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _factors(G, d, r):
     """Factors r_N and r_T of each contact into r of shape (k, 2); 1 / max |G| where a block is zero."""
     largest = 0.0
@@ -122,7 +122,7 @@ def _factors(G, d, r):
         r[k, 1] = 1.0 / (tangential if tangential > 1e-14 * largest else largest)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _row(G, c, L, i):
     s = c[i]
     for j in range(L.size):
@@ -130,7 +130,7 @@ def _row(G, c, L, i):
     return s
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _error(G, c, mu, lower, d, r, L):
     """Largest ``|L - prox(L - r gamma)| / r`` [m/s]."""
     worst = 0.0
@@ -151,7 +151,7 @@ def _error(G, c, mu, lower, d, r, L):
     return worst
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _sweep(G, c, mu, lower, d, r, L):
     """One Gauss-Seidel sweep over the contacts, in place."""
     for k in range(mu.size):
@@ -166,7 +166,7 @@ def _sweep(G, c, mu, lower, d, r, L):
             L[i + 1], L[i + 2] = prox_disc(x_1, x_2, radius)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _sweeps(G, c, mu, lower, d, r, L, level, limit):
     """Sweeps until the error [m/s] is at most `level`; returns their number and the error."""
     error = _error(G, c, mu, lower, d, r, L)
@@ -178,7 +178,7 @@ def _sweeps(G, c, mu, lower, d, r, L, level, limit):
     return limit, error
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _linearised(G, c, mu, lower, d, r, L, J, F):
     """Generalised Jacobian J and value F of ``L - prox(L - r gamma)``; J is zero on entry."""
     m = L.size

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.nonsmooth.contact import ContactSolution, contact_problem, newton
+from rtcvt.offline.nonsmooth.contact import ContactSolution, contact_problem, newton
 
 __all__ = ["ImpactLaw", "Restitution", "energy_change", "newton_law", "poisson_law"]
 
@@ -63,7 +63,7 @@ def newton_law(G: Array, before: Array, added: Array, law: Restitution, start: A
     Parameters
     ----------
     G : ndarray, shape (m, m)
-        ``W' M^-1 W``, m = k (1 + d), rows as in `offline.nonsmooth.contact` [1/kg].
+        ``W' M^-1 W``, m = k (1 + d), rows as in `rtcvt.offline.nonsmooth.contact` [1/kg].
     before, added : ndarray, shape (m,)
         Relative velocity before, and its change by smooth forces [m/s].
     law : Restitution

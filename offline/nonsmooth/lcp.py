@@ -33,11 +33,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from offline.nonsmooth.proximal import prox_unilateral
 from rtcvt.errors import InputError
+from rtcvt.offline.nonsmooth.compiled import compiled
+from rtcvt.offline.nonsmooth.proximal import prox_unilateral
 
 __all__ = ["ConvergenceError", "LcpSolution", "fixed_point", "newton", "problem", "relaxation", "residual"]
 
@@ -130,7 +130,7 @@ def relaxation(A: ArrayLike) -> NDArray[np.float64]:
     return np.full(n, mu / np.linalg.norm(A, 2) ** 2)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _sweeps(A, b, r, z, w, tolerance, limit):
     """Sweeps on z in place until the residual, relative to max |b|, is met; returns their number."""
     n = b.size

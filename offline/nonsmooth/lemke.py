@@ -18,17 +18,17 @@ Accuracy. The tableau serves to find the final basis only. z is solved from ``A_
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
-from offline.nonsmooth.lcp import ConvergenceError, LcpSolution, problem, residual
+from rtcvt.offline.nonsmooth.compiled import compiled
+from rtcvt.offline.nonsmooth.lcp import ConvergenceError, LcpSolution, problem, residual
 
 __all__ = ["lemke"]
 
 _SOLVED, _RAY, _LIMIT = 0, 1, 2
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _exchange(T, row, column):
     """Make `column` a unit vector with its one in `row`."""
     n, m = T.shape
@@ -43,7 +43,7 @@ def _exchange(T, row, column):
             T[i, column] = 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _leaving(T, basis, column, tie):
     """Row that leaves the basis when `column` enters it; -1 if none blocks."""
     n = T.shape[0]
@@ -76,7 +76,7 @@ def _leaving(T, basis, column, tie):
     return chosen
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def _path(T, basis, limit):
     """Follow the path on the tableau ``[I | -A | -d | b]``; returns status and number of pivots.
 
@@ -114,7 +114,7 @@ def lemke(A: ArrayLike, b: ArrayLike, tolerance: float = 1e-8, limit: int | None
     A, b : array_like, shapes (n, n) and (n,)
         Problem.
     tolerance : float
-        Largest residual that passes for solved, see `offline.nonsmooth.lcp.residual`. Pivoting ends at rounding
+        Largest residual that passes for solved, see `rtcvt.offline.nonsmooth.lcp.residual`. Pivoting ends at rounding
         errors, so this is a guard and not a target.
     limit : int, optional
         Most pivots; ``50 n + 100`` if absent. Typical problems need one to two per row.

@@ -12,12 +12,12 @@ Sources: Cebulla 2014, eqs. (2.31)-(2.38); Leine and Nijmeijer 2004, chapter 5.
 
 import math
 
-from numba import njit
+from rtcvt.offline.nonsmooth.compiled import compiled
 
 __all__ = ["prox_bilateral", "prox_disc", "prox_lower", "prox_segment", "prox_unilateral"]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def prox_unilateral(x):
     """Nearest non-negative number: the Signorini condition ``0 <= g, 0 <= lam, g lam = 0``, eq. (2.36b).
 
@@ -34,13 +34,13 @@ def prox_unilateral(x):
     return x if x > 0.0 else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def prox_bilateral(x):
     """Nearest real number, i.e. ``x``: a joint that neither opens nor penetrates, eq. (2.37b)."""
     return x
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def prox_lower(x, lower):
     """Nearest number that is at least `lower` [N]: eq. (2.36b) at 0, eq. (2.37b) at minus infinity.
 
@@ -49,7 +49,7 @@ def prox_lower(x, lower):
     return x if x > lower else lower
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def prox_segment(x, radius):
     """Nearest number of ``[-radius, radius]``: planar Coulomb friction with ``radius = mu |lam_N|``, eq. (2.38b).
 
@@ -72,7 +72,7 @@ def prox_segment(x, radius):
     return x
 
 
-@njit(cache=True, error_model="numpy")
+@compiled
 def prox_disc(x_1, x_2, radius):
     """Nearest point of a disc: spatial Coulomb friction with ``radius = mu |lam_N|``, eq. (2.38b).
 

@@ -7,7 +7,7 @@ Half-explicit scheme on velocity level (Foerg 2007; Cebulla 2014, eqs. (2.49)-(2
     q+ = q + T(q) u dt
     J  = {j : g_N,j(t+, q+) <= 1e-6 dt |u|}, and all bilateral contacts; |u|: largest free velocity at the end
     u+ = u + M(q+)^-1 (h(t+, q+, u) dt + W_J(t+, q+) L+)
-    (gamma_J+, L+) obeys the laws of contact and impact                  `offline.nonsmooth.impact`
+    (gamma_J+, L+) obeys the laws of contact and impact                  `rtcvt.offline.nonsmooth.impact`
 
 The source has 0 instead of 1e-6 dt |u|. A contact at rest with gap zero would then lie in J or not by the sign of
 rounding errors, until it has once fallen for a step, and bodies on each other would fall in turns. Gaps are not
@@ -35,9 +35,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offline.nonsmooth.impact import ImpactLaw, Restitution, newton_law
-from offline.nonsmooth.lcp import ConvergenceError
 from rtcvt.errors import InputError
+from rtcvt.offline.nonsmooth.impact import ImpactLaw, Restitution, newton_law
+from rtcvt.offline.nonsmooth.lcp import ConvergenceError
 
 __all__ = ["Contacts", "Step", "System", "Trajectory", "half_explicit_step", "integrate", "integrate_controlled"]
 

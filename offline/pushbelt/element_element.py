@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from offline.pushbelt.compiled import compiled, inlined
-from offline.pushbelt.parameters import Belt
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
+from rtcvt.offline.pushbelt.parameters import Belt
 
 __all__ = ["CONTACTS", "Joint", "gaps", "joint", "joint_energy", "joint_forces", "switching"]
 

@@ -18,17 +18,22 @@ about r_F (x / r)^4, x the distance of the face from the middle. d ends where th
 
 Forces on the element, per flank, from the axial force F = c (p - w) + d p' of a closed contact, F >= 0:
 
-    N = F / cos(delta_0),   T = -kappa v_T,   kappa = mu N / sqrt(|v_T|^2 + v_mu^2),   v_T = (1 - n n') v
+    N = F / cos(delta_0),   T = -kappa v_T,   kappa of the law of friction (`friction`),   v_T = (1 - n n') v
 
 with the relative velocity v of the contours and the deflection w of the sheave (`maxwell`; 0: decoupled law). The
 damper is parallel to the element and the sheave, which keeps its power (F - c (p - w)) p' non-negative.
 
-Velocity update (secant-implicit): kappa is taken at the old velocity, v_T at the new one,
+Velocity update. N follows from the positions, T is sought with the velocity u+ that it leads to,
 
-    (M + 2 h sum kappa G' (1 - n n') G) u+ = M u + h f + 2 h sum G' (N n + kappa (1 - n n') v_sheave),
+    M (u+ - u) = h f + 2 h sum G' (N n + T),    T = -kappa(|v_T|) v_T,    v_T = (1 - n n')(G u+ - v_sheave),
 
-a symmetric positive definite 3x3 system per element; the axial forces of its two flanks cancel. Friction then takes
-energy out at every step size. The sheave receives the opposite of the force on one flank.
+three equations per element; the axial forces of its two flanks cancel. For friction that does not fall with the slip
+they are the minimum of a convex function, so that there is one solution. T is within mu N, friction takes energy out,
+at every step size, and the solution is exact (`EXACT`). The sheave receives the opposite of the force on one flank.
+
+Rounding. The velocities, 15 m/s, are known to 2e-15 m/s, and T = -kappa v_T magnifies that: taken from them, the slip
+of an element that sticks would give u+ an error of 2 h kappa/m as much, 1e-8 m/s at v_mu = 1e-6 m/s and h = 1e-4 s.
+Therefore the search carries the slip along by its changes (`change`), so that its own rounding is relative to itself.
 
 Energy. A flank that leaves a sheave faster than c (p - w)/d is let go while it is still pressed in: the damper holds
 back the whole elastic force, and takes what the spring still gives.
@@ -46,11 +51,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.compiled import columns, compiled, inlined
+from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined
+from rtcvt.offline.pushbelt.friction import secant, tangent
 
-__all__ = ["Flanks", "contact_points", "energy", "flanks", "normal_forces", "velocities"]
+__all__ = ["Flanks", "ahead", "contact_points", "energy", "flanks", "normal_forces", "solve", "velocities"]
 
-_NEAR = 2.0e-4  # [m]; a point outside the cone by more is too far to be reached by its deflection
+MOST = 300  # Newton steps of one element
+EXACT = 1e-10  # error of T, in parts of N ...
+ROUNDING = 1e-13  # ... or of the velocity [m/s]
+NEAR = 2.0e-4  # [m]; a point outside the cone by more is too far to be reached by its deflection
 
 
 class Flanks(NamedTuple):
@@ -60,11 +69,12 @@ class Flanks(NamedTuple):
     (N_E, 2) first element and the one behind the last, unsigned, so that no index counts from the end, at (N_E,)
     pulley or -1. pulley (N_E,): 0 primary, 1 secondary, -1 far from both; per point (N_E, n_p): pen axial penetration
     of the rigid contours [m], -inf out of reach, r radius on the cone [m], w deflection of the sheave [m], N normal
-    force [N], kappa friction force per slip speed [N s/m]; phi (N_E, n_p, 2) cosine and sine of the azimuth; arm
-    (N_E, n_p, 2) point from the centre of gravity, P (N_E, n_p, 3) from the apex [m], n (N_E, n_p, 3) normal into the
-    element, all in the inertial frame; v (N_E, n_p, 6) velocity of the sheave there and what its turning adds to it
-    per second [m/s, m/s^2]; force (N_E, 3) sums per flank on the element [N]: normal, friction in the direction of
-    travel, friction outwards.
+    force [N]; phi (N_E, n_p, 2) cosine and sine of the azimuth; arm (N_E, n_p, 2) point from the centre of gravity, P
+    (N_E, n_p, 3) from the apex [m], n (N_E, n_p, 3) normal into the element, all in the inertial frame; v (N_E, n_p, 6)
+    velocity of the sheave there and what its turning adds to it per second [m/s, m/s^2]; slip (N_E, n_p, 3) v_T after
+    the step [m/s]; T (N_E, n_p, 3) friction [N]; u (N_E, 3) velocities after the step, trial (N_E, 3) where their
+    search ended, far (N_E,) 1 if too early; force (N_E, 3) sums per flank on the element [N]: normal, friction in the
+    direction of travel, friction outwards.
     """
 
     points: tuple[int, ...]
@@ -76,12 +86,16 @@ class Flanks(NamedTuple):
     r: NDArray[np.float64]
     w: NDArray[np.float64]
     N: NDArray[np.float64]
-    kappa: NDArray[np.float64]
     phi: NDArray[np.float64]
     arm: NDArray[np.float64]
     P: NDArray[np.float64]
     n: NDArray[np.float64]
     v: NDArray[np.float64]
+    slip: NDArray[np.float64]
+    T: NDArray[np.float64]
+    u: NDArray[np.float64]
+    trial: NDArray[np.float64]
+    far: NDArray[np.float64]
     force: NDArray[np.float64]
 
 
@@ -97,12 +111,16 @@ def flanks(N_E: int, n_p: int) -> Flanks:
         r=columns(N_E, n_p),
         w=columns(N_E, n_p),
         N=columns(N_E, n_p),
-        kappa=columns(N_E, n_p),
         phi=columns(N_E, n_p, 2),
         arm=columns(N_E, n_p, 2),
         P=columns(N_E, n_p, 3),
         n=columns(N_E, n_p, 3),
         v=columns(N_E, n_p, 6),
+        slip=columns(N_E, n_p, 3),
+        T=columns(N_E, n_p, 3),
+        u=columns(N_E, 3),
+        trial=columns(N_E, 3),
+        far=np.zeros(N_E),
         force=columns(N_E, 3),
     )
 
@@ -139,6 +157,21 @@ def cone(X, Y, Z, a_x, a_y, a_z):
     return h, r, e_x * inverse, e_y * inverse, e_z * inverse
 
 
+@inlined
+def find_stretches(fl):
+    """Stretches of the belt whose elements have the same `fl.pulley`."""
+    count = -1
+    last = -2
+    for i in range(fl.pulley.size):
+        if fl.pulley[i] != last:
+            last = fl.pulley[i]
+            count += 1
+            fl.stretch[count, 0] = i
+            fl.at[count] = last
+        fl.stretch[count, 1] = i + 1
+    fl.n_stretch[0] = count + 1
+
+
 @compiled
 def contact_points(belt, sheaves, q, cs, sn, s, fl):
     """Find the contact points of all elements and their penetrations.
@@ -161,8 +194,8 @@ def contact_points(belt, sheaves, q, cs, sn, s, fl):
     pulleys = fl.pulley
     stretch = fl.stretch
     at = fl.at
-    reach_I = (belt.z_P - s[0, 0]) / tan_d + belt.t_R + 2.0 * _NEAR / tan_d
-    reach_O = (belt.z_P - s[1, 0]) / tan_d + belt.t_R + 2.0 * _NEAR / tan_d
+    reach_I = (belt.z_P - s[0, 0]) / tan_d + belt.t_R + 2.0 * NEAR / tan_d
+    reach_O = (belt.z_P - s[1, 0]) / tan_d + belt.t_R + 2.0 * NEAR / tan_d
     near_I = reach_I * reach_I if reach_I > 0.0 else 0.0
     near_O = reach_O * reach_O if reach_O > 0.0 else 0.0
     for i in range(pulleys.size):
@@ -172,18 +205,9 @@ def contact_points(belt, sheaves, q, cs, sn, s, fl):
         at_O = q[i, 0] < 0.5 * belt.d_A
         reached = x_O * x_O + y * y < near_O if at_O else x_I * x_I + y * y < near_I
         pulleys[i] = (1 if at_O else 0) if reached else -1
-    count = -1
-    last = -2
-    for i in range(pulleys.size):
-        if pulleys[i] != last:
-            last = pulleys[i]
-            count += 1
-            stretch[count, 0] = i
-            at[count] = last
-        stretch[count, 1] = i + 1
-    fl.n_stretch[0] = count + 1
+    find_stretches(fl)
 
-    for k in range(count + 1):
+    for k in range(fl.n_stretch[0]):
         first, behind, pulley = stretch[k, 0], stretch[k, 1], at[k]
         if pulley < 0:
             for p in range(n_p):
@@ -230,7 +254,7 @@ def contact_points(belt, sheaves, q, cs, sn, s, fl):
                 fl.n[i, p, 2] = sin_d * e_z - cos_d * a_z
         for i in range(first, behind):
             deepest = fl.pen[i, 0] if n_p == 1 else max(fl.pen[i, 0], fl.pen[i, n_p - 1])
-            pulleys[i] = pulley if deepest > -_NEAR else -1
+            pulleys[i] = pulley if deepest > -NEAR else -1
         for p in range(n_p):
             for i in range(first, behind):
                 fl.pen[i, p] = fl.pen[i, p] if pulleys[i] >= 0 else -np.inf
@@ -251,7 +275,7 @@ def normal_forces(belt, dt, u, s, sd, fl):
     s, sd : ndarray, shape (2, 4)
         Sheave positions and rates.
     fl : Flanks
-        Written: N, and near a pulley v and kappa at the velocities `u`.
+        Written: N, and near a pulley v.
 
     Over a step a point of the sheave moves on a chord, as the elements do; its velocity is that of the middle of the
     step, Omega x P +- h/2 Omega x (Omega x P).
@@ -294,49 +318,270 @@ def normal_forces(belt, dt, u, s, sd, fl):
                 v_n = fl.n[i, p, 0] * v_x + fl.n[i, p, 1] * v_y + fl.n[i, p, 2] * v_z
                 sunk = fl.pen[i, p] - fl.w[i, p]
                 force = c * sunk - d * v_n
-                force = force if sunk > 0.0 and force > 0.0 else 0.0
-                slip = v_x * v_x + v_y * v_y + v_z * v_z - v_n * v_n
-                fl.N[i, p] = force
-                fl.kappa[i, p] = belt.mu * force / np.sqrt(max(slip, 0.0) + belt.v_mu * belt.v_mu)
+                fl.N[i, p] = force if sunk > 0.0 and force > 0.0 else 0.0
 
 
 @inlined
-def impulse(dt, fl, i, p):
-    """Impulse of both flanks at one point over the step `dt`, linear in the velocity after it: b - A u+.
+def begin(belt, dt, u, f, fl, i, w_0, w_1, w_2):
+    """Slip `fl.slip` of an element if the step `dt` ends with its velocity w_0, w_1, w_2; the impulse that is then
+    missing, but for that of friction [N s, N s, N m s]."""
+    lag = 0.5 * dt
+    h = 2.0 * dt
+    r_0 = belt.m_E * (w_0 - u[i, 0]) - dt * f[i, 0]
+    r_1 = belt.m_E * (w_1 - u[i, 1]) - dt * f[i, 1]
+    r_2 = belt.J_E * (w_2 - u[i, 2]) - dt * f[i, 2]
+    for p in range(len(fl.points)):
+        n_x = fl.n[i, p, 0]
+        n_y = fl.n[i, p, 1]
+        n_z = fl.n[i, p, 2]
+        r_x = fl.arm[i, p, 0]
+        r_y = fl.arm[i, p, 1]
+        v_x = w_0 - w_2 * r_y - fl.v[i, p, 0] - lag * fl.v[i, p, 3]
+        v_y = w_1 + w_2 * r_x - fl.v[i, p, 1] - lag * fl.v[i, p, 4]
+        v_z = -fl.v[i, p, 2] - lag * fl.v[i, p, 5]
+        v_n = n_x * v_x + n_y * v_y + n_z * v_z
+        fl.slip[i, p, 0] = v_x - n_x * v_n
+        fl.slip[i, p, 1] = v_y - n_y * v_n
+        fl.slip[i, p, 2] = v_z - n_z * v_n
+        N = h * fl.N[i, p]
+        r_0 -= N * n_x
+        r_1 -= N * n_y
+        r_2 -= N * (r_x * n_y - r_y * n_x)
+    return r_0, r_1, r_2
 
-    Normal force and friction factor are those of `normal_forces`.
+
+@inlined
+def change(fl, i, d_0, d_1, d_2):
+    """Change the slip of an element by what the change d_0, d_1, d_2 of its velocity makes."""
+    for p in range(len(fl.points)):
+        n_x = fl.n[i, p, 0]
+        n_y = fl.n[i, p, 1]
+        d_x = d_0 - d_2 * fl.arm[i, p, 1]
+        d_y = d_1 + d_2 * fl.arm[i, p, 0]
+        d_n = n_x * d_x + n_y * d_y
+        fl.slip[i, p, 0] += d_x - n_x * d_n
+        fl.slip[i, p, 1] += d_y - n_y * d_n
+        fl.slip[i, p, 2] -= fl.n[i, p, 2] * d_n
+
+
+@inlined
+def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i):
+    """Change of an element's velocity by one Newton step, from its slip and the impulse r_0, r_1, r_2 of `begin`.
+
+    `smooth` [m^2/s^2] is added to the square of the slip in the law, which regularises it more. `full` 1: Newton; 0:
+    with the secant of friction in place of its slope, which always leads nearer (Kacanov).
 
     Returns
     -------
-    A_00, A_01, A_02, A_11, A_12, A_22, b_0, b_1, b_2
+    the change of the three velocities, and the squared error of the impulse before the step [N^2 s^2]
     """
-    r_x = fl.arm[i, p, 0]
-    r_y = fl.arm[i, p, 1]
-    n_x = fl.n[i, p, 0]
-    n_y = fl.n[i, p, 1]
-    n_z = fl.n[i, p, 2]
-    s_x = fl.v[i, p, 0] + 0.5 * dt * fl.v[i, p, 3]
-    s_y = fl.v[i, p, 1] + 0.5 * dt * fl.v[i, p, 4]
-    s_z = fl.v[i, p, 2] + 0.5 * dt * fl.v[i, p, 5]
-    k = 2.0 * dt * fl.kappa[i, p]
-    normal = 2.0 * dt * fl.N[i, p] - k * (n_x * s_x + n_y * s_y + n_z * s_z)
-    b_x = k * s_x + normal * n_x
-    b_y = k * s_y + normal * n_y
-    T_xx = k - k * n_x * n_x
-    T_xy = -k * n_x * n_y
-    T_yy = k - k * n_y * n_y
-    g_x = T_xy * r_x - T_xx * r_y
-    g_y = T_yy * r_x - T_xy * r_y
-    return T_xx, T_xy, g_x, T_yy, g_y, r_x * g_y - r_y * g_x, b_x, b_y, r_x * b_y - r_y * b_x
+    h = 2.0 * dt
+    A_00 = belt.m_E
+    A_11 = belt.m_E
+    A_22 = belt.J_E
+    A_01 = 0.0
+    A_02 = 0.0
+    A_12 = 0.0
+    for p in range(len(fl.points)):
+        v_x = fl.slip[i, p, 0]
+        v_y = fl.slip[i, p, 1]
+        v_z = fl.slip[i, p, 2]
+        r_x = fl.arm[i, p, 0]
+        r_y = fl.arm[i, p, 1]
+        n_x = fl.n[i, p, 0]
+        n_y = fl.n[i, p, 1]
+        N = h * fl.N[i, p]
+        S, e = tangent(law, v_x * v_x + v_y * v_y + v_z * v_z + smooth)
+        c = N * S
+        r_0 += c * v_x
+        r_1 += c * v_y
+        r_2 += c * (r_x * v_y - r_y * v_x)
+        # minus the derivative of the impulse to the velocity of the point
+        e *= full * N
+        K_xx = c - c * n_x * n_x + e * v_x * v_x
+        K_xy = e * v_x * v_y - c * n_x * n_y
+        K_yy = c - c * n_y * n_y + e * v_y * v_y
+        g_x = K_xy * r_x - K_xx * r_y
+        g_y = K_yy * r_x - K_xy * r_y
+        A_00 += K_xx
+        A_01 += K_xy
+        A_11 += K_yy
+        A_02 += g_x
+        A_12 += g_y
+        A_22 += r_x * g_y - r_y * g_x
+    C_00 = A_11 * A_22 - A_12 * A_12
+    C_01 = A_02 * A_12 - A_01 * A_22
+    C_02 = A_01 * A_12 - A_02 * A_11
+    C_12 = A_01 * A_02 - A_00 * A_12
+    inverse = -1.0 / (A_00 * C_00 + A_01 * C_01 + A_02 * C_02)
+    d_0 = inverse * (C_00 * r_0 + C_01 * r_1 + C_02 * r_2)
+    d_1 = inverse * (C_01 * r_0 + (A_00 * A_22 - A_02 * A_02) * r_1 + C_12 * r_2)
+    d_2 = inverse * (C_02 * r_0 + C_12 * r_1 + (A_00 * A_11 - A_01 * A_01) * r_2)
+    error = r_0 * r_0 + r_1 * r_1 + r_2 * r_2 * (belt.m_E / belt.J_E)
+    return d_0, d_1, d_2, error
 
 
 @compiled
-def velocities(belt, dt, u, f, s, fl, reaction, power):
+def settle(belt, law, dt, u, f, fl, i):
+    """Velocity `fl.u` of one element, from `fl.trial`.
+
+    Newton's steps go along with a regularisation that shrinks to 0.8 in each: in the law itself they miss an element
+    that sticks at one point and slides at the other, or hardly sticks. In the end, where a step does not lower the
+    error, the secant's is taken.
+    """
+    x_0 = fl.trial[i, 0]
+    x_1 = fl.trial[i, 1]
+    x_2 = fl.trial[i, 2]
+    r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, x_0, x_1, x_2)
+    y_0, y_1, y_2 = 0.0, 0.0, 0.0  # velocity less the trial
+    d_0, d_1, d_2 = 0.0, 0.0, 0.0
+    smooth = 0.0
+    for p in range(len(fl.points)):
+        smooth = max(smooth, fl.slip[i, p, 0] ** 2 + fl.slip[i, p, 1] ** 2 + fl.slip[i, p, 2] ** 2)
+    before = np.inf
+    for _ in range(MOST):
+        if conclude(belt, law, dt, r_0, r_1, r_2, fl, i, x_0 + y_0, x_1 + y_1, x_2 + y_2) == 0.0:
+            return
+        n_0, n_1, n_2, error = newton_step(belt, law, dt, smooth, 1.0, r_0, r_1, r_2, fl, i)
+        back = smooth == 0.0 and not error < before
+        if back:  # and from there by the secant
+            change(fl, i, -d_0, -d_1, -d_2)
+            y_0, y_1, y_2 = y_0 - d_0, y_1 - d_1, y_2 - d_2
+            r_0, r_1, r_2 = r_0 - belt.m_E * d_0, r_1 - belt.m_E * d_1, r_2 - belt.J_E * d_2
+            n_0, n_1, n_2, _ = newton_step(belt, law, dt, 0.0, 0.0, r_0, r_1, r_2, fl, i)
+        before = np.inf if back or smooth > 0.0 else error
+        smooth = 0.64 * smooth if smooth > 0.1 * law.v_mu * law.v_mu else 0.0
+        d_0, d_1, d_2 = n_0, n_1, n_2
+        change(fl, i, d_0, d_1, d_2)
+        y_0, y_1, y_2 = y_0 + d_0, y_1 + d_1, y_2 + d_2
+        r_0, r_1, r_2 = r_0 + belt.m_E * d_0, r_1 + belt.m_E * d_1, r_2 + belt.J_E * d_2
+
+
+@inlined
+def conclude(belt, law, dt, r_0, r_1, r_2, fl, i, w_0, w_1, w_2):
+    """Friction `fl.T` of an element that slips at its velocity w_0, w_1, w_2, and the velocity `fl.u` that it leads to.
+
+    Returns 0 if both velocities are the same, else 1.
+    """
+    h = 2.0 * dt
+    steepest = 0.0
+    for p in range(len(fl.points)):
+        v_x = fl.slip[i, p, 0]
+        v_y = fl.slip[i, p, 1]
+        v_z = fl.slip[i, p, 2]
+        S = secant(law, v_x * v_x + v_y * v_y + v_z * v_z)
+        steepest = max(steepest, S)
+        S *= fl.N[i, p]
+        fl.T[i, p, 0] = -S * v_x
+        fl.T[i, p, 1] = -S * v_y
+        fl.T[i, p, 2] = -S * v_z
+        r_0 += h * S * v_x
+        r_1 += h * S * v_y
+        r_2 += h * S * (fl.arm[i, p, 0] * v_y - fl.arm[i, p, 1] * v_x)
+    d_0 = r_0 / belt.m_E
+    d_1 = r_1 / belt.m_E
+    d_2 = r_2 / belt.J_E
+    fl.u[i, 0] = w_0 - d_0
+    fl.u[i, 1] = w_1 - d_1
+    fl.u[i, 2] = w_2 - d_2
+    limit = max(EXACT / steepest, 0.1 * ROUNDING)
+    return 0.0 if d_0 * d_0 + d_1 * d_1 + d_2 * d_2 * (belt.J_E / belt.m_E) < limit * limit else 1.0
+
+
+@compiled
+def approach(belt, law, dt, u, f, fl, first, behind):
+    """Velocities `fl.u` of elements at a pulley by a few Newton steps; how many are not exact, with `fl.far` set.
+
+    The first guess is the velocity before the step, turned with the sheave.
+    """
+    far = 0.0
+    m = belt.m_E
+    J = belt.J_E
+    for i in range(first, behind):
+        w_0 = u[i, 0] + dt * fl.v[i, 0, 3]
+        w_1 = u[i, 1] + dt * fl.v[i, 0, 4]
+        w_2 = u[i, 2]
+        r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, w_0, w_1, w_2)
+        # written out: a loop of this length within keeps the compiler from taking several elements at a time
+        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i)
+        change(fl, i, d_0, d_1, d_2)
+        w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
+        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i)
+        change(fl, i, d_0, d_1, d_2)
+        w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
+        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i)
+        change(fl, i, d_0, d_1, d_2)
+        w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
+        missed = conclude(belt, law, dt, r_0, r_1, r_2, fl, i, w_0, w_1, w_2)
+        fl.trial[i, 0] = w_0
+        fl.trial[i, 1] = w_1
+        fl.trial[i, 2] = w_2
+        fl.far[i] = missed
+        far += missed
+    return far
+
+
+@compiled
+def solve(belt, law, dt, u, f, fl):
+    """Velocities `fl.u` of all elements after the step `dt`, in balance with the friction `fl.T` of their flanks.
+
+    Parameters
+    ----------
+    belt : Belt
+    law
+        Of friction (`friction`).
+    dt : float
+        Step [s].
+    u, f : ndarray, shape (N_E, 3)
+        Velocities before the step, and the generalised forces of all other contacts [N, N m].
+    fl : Flanks
+        From `contact_points` and `normal_forces`; u, T written.
+    """
+    free = dt / belt.m_E
+    turn = dt / belt.J_E
+    for k in range(fl.n_stretch[0]):
+        first, behind = fl.stretch[k, 0], fl.stretch[k, 1]
+        if fl.at[k] < 0:
+            for i in range(first, behind):
+                fl.u[i, 0] = u[i, 0] + free * f[i, 0]
+                fl.u[i, 1] = u[i, 1] + free * f[i, 1]
+                fl.u[i, 2] = u[i, 2] + turn * f[i, 2]
+        elif approach(belt, law, dt, u, f, fl, first, behind) > 0.0:
+            for i in range(first, behind):
+                if fl.far[i] > 0.0:
+                    settle(belt, law, dt, u, f, fl, i)
+
+
+@compiled
+def ahead(belt, dt, u, f, f_R, rub, fl, end):
+    """Velocities `end` (N_E, 3) after the step `dt` under the forces f + f_R, the flanks' normal forces and `rub`, the
+    flanks' friction of the last step; all (N_E, 3)."""
+    free = dt / belt.m_E
+    turn = dt / belt.J_E
+    for i in range(u.shape[0]):
+        f_0 = f[i, 0] + f_R[i, 0] + rub[i, 0]
+        f_1 = f[i, 1] + f_R[i, 1] + rub[i, 1]
+        f_2 = f[i, 2] + f_R[i, 2] + rub[i, 2]
+        for p in range(len(fl.points)):
+            F_x = 2.0 * fl.N[i, p] * fl.n[i, p, 0]
+            F_y = 2.0 * fl.N[i, p] * fl.n[i, p, 1]
+            f_0 += F_x
+            f_1 += F_y
+            f_2 += fl.arm[i, p, 0] * F_y - fl.arm[i, p, 1] * F_x
+        end[i, 0] = u[i, 0] + free * f_0
+        end[i, 1] = u[i, 1] + free * f_1
+        end[i, 2] = u[i, 2] + turn * f_2
+
+
+@compiled
+def velocities(belt, law, dt, u, f, s, fl, rub, reaction, power):
     """Replace `u` by the velocities after the step `dt`, with the forces `f` and all flank forces.
 
     Parameters
     ----------
     belt : Belt
+    law
+        Of friction (`friction`).
     dt : float
         Step [s].
     u, f : ndarray, shape (N_E, 3)
@@ -344,7 +589,9 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
     s : ndarray, shape (2, 4)
         Sheave positions; their velocities at the contacts are in `fl`.
     fl : Flanks
-        From `contact_points` and `normal_forces`; force written.
+        From `contact_points` and `normal_forces`; u, T, force written.
+    rub : ndarray, shape (N_E, 3)
+        Written: friction of both flanks on each element [N, N, N m].
     reaction : ndarray, shape (2, 4)
         Written: on one sheave of each pulley the axial force [N] (positive: opens), the moments [N m] about x and y
         at the apex, and the torque [N m] about the shaft in the direction of travel.
@@ -352,11 +599,9 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
         Written: power lost per pulley [W], both flanks, in friction along the travel, in the remaining friction and
         in the damper, from the forces of the step and the mean of old and new velocities.
     """
+    solve(belt, law, dt, u, f, fl)
     n_p = len(fl.points)
     stiffness = belt.c_el / (n_p * belt.cos_d)
-    lag = 0.5 * dt
-    free = dt / belt.m_E
-    turn = dt / belt.J_E
     for pulley in range(2):
         for a in range(4):
             reaction[pulley, a] = 0.0
@@ -366,12 +611,15 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
         first, behind, pulley = fl.stretch[k, 0], fl.stretch[k, 1], fl.at[k]
         if pulley < 0:
             for i in range(first, behind):
-                u[i, 0] += free * f[i, 0]
-                u[i, 1] += free * f[i, 1]
-                u[i, 2] += turn * f[i, 2]
+                u[i, 0] = fl.u[i, 0]
+                u[i, 1] = fl.u[i, 1]
+                u[i, 2] = fl.u[i, 2]
                 fl.force[i, 0] = 0.0
                 fl.force[i, 1] = 0.0
                 fl.force[i, 2] = 0.0
+                rub[i, 0] = 0.0
+                rub[i, 1] = 0.0
+                rub[i, 2] = 0.0
             continue
         a_x, a_y, a_z = axis(s, pulley)
         R_z = 0.0
@@ -385,64 +633,30 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
             u_0 = u[i, 0]
             u_1 = u[i, 1]
             u_2 = u[i, 2]
-            b_0 = belt.m_E * u_0 + dt * f[i, 0]
-            b_1 = belt.m_E * u_1 + dt * f[i, 1]
-            b_2 = belt.J_E * u_2 + dt * f[i, 2]
-            A_00 = belt.m_E
-            A_11 = belt.m_E
-            A_22 = belt.J_E
-            A_01 = 0.0
-            A_02 = 0.0
-            A_12 = 0.0
-            for p in range(n_p):
-                a, b, c, d, e, g, x, y, z = impulse(dt, fl, i, p)
-                A_00 += a
-                A_01 += b
-                A_02 += c
-                A_11 += d
-                A_12 += e
-                A_22 += g
-                b_0 += x
-                b_1 += y
-                b_2 += z
-            C_00 = A_11 * A_22 - A_12 * A_12
-            C_01 = A_02 * A_12 - A_01 * A_22
-            C_02 = A_01 * A_12 - A_02 * A_11
-            C_12 = A_01 * A_02 - A_00 * A_12
-            inverse = 1.0 / (A_00 * C_00 + A_01 * C_01 + A_02 * C_02)
-            w_0 = inverse * (C_00 * b_0 + C_01 * b_1 + C_02 * b_2)
-            w_1 = inverse * (C_01 * b_0 + (A_00 * A_22 - A_02 * A_02) * b_1 + C_12 * b_2)
-            w_2 = inverse * (C_02 * b_0 + C_12 * b_1 + (A_00 * A_11 - A_01 * A_01) * b_2)
-            u[i, 0] = w_0
-            u[i, 1] = w_1
-            u[i, 2] = w_2
+            w_0 = fl.u[i, 0]
+            w_1 = fl.u[i, 1]
+            w_2 = fl.u[i, 2]
             m_0 = 0.5 * (u_0 + w_0)
             m_1 = 0.5 * (u_1 + w_1)
             m_2 = 0.5 * (u_2 + w_2)
             normal = 0.0
             along = 0.0
             outwards = 0.0
+            rub_x = 0.0
+            rub_y = 0.0
+            rub_p = 0.0
             for p in range(n_p):
                 N = fl.N[i, p]
-                kappa = fl.kappa[i, p]
-                r_x = fl.arm[i, p, 0]
-                r_y = fl.arm[i, p, 1]
                 n_x = fl.n[i, p, 0]
                 n_y = fl.n[i, p, 1]
                 n_z = fl.n[i, p, 2]
                 P_x = fl.P[i, p, 0]
                 P_y = fl.P[i, p, 1]
                 P_z = fl.P[i, p, 2]
-                s_x = fl.v[i, p, 0]
-                s_y = fl.v[i, p, 1]
                 s_z = fl.v[i, p, 2]
-                v_x = w_0 - w_2 * r_y - s_x - lag * fl.v[i, p, 3]
-                v_y = w_1 + w_2 * r_x - s_y - lag * fl.v[i, p, 4]
-                v_z = -s_z - lag * fl.v[i, p, 5]
-                v_n = n_x * v_x + n_y * v_y + n_z * v_z
-                T_x = -kappa * (v_x - n_x * v_n)
-                T_y = -kappa * (v_y - n_y * v_n)
-                T_z = -kappa * (v_z - n_z * v_n)
+                T_x = fl.T[i, p, 0]
+                T_y = fl.T[i, p, 1]
+                T_z = fl.T[i, p, 2]
                 F_x = N * n_x + T_x
                 F_y = N * n_y + T_y
                 F_z = N * n_z + T_z
@@ -455,19 +669,28 @@ def velocities(belt, dt, u, f, s, fl, reaction, power):
                 c_phi = fl.phi[i, p, 0]
                 s_phi = fl.phi[i, p, 1]
                 T_t = T_x * s_phi - T_y * c_phi
+                rub_x += 2.0 * T_x
+                rub_y += 2.0 * T_y
+                rub_p += 2.0 * (fl.arm[i, p, 0] * T_y - fl.arm[i, p, 1] * T_x)
                 normal += N
                 along += T_t
                 outwards += T_x * c_phi + T_y * s_phi
-                v_x = m_0 - m_2 * r_y - s_x
-                v_y = m_1 + m_2 * r_x - s_y
-                v_n = n_x * v_x + n_y * v_y - n_z * s_z
-                taken = -2.0 * T_t * (v_x * s_phi - v_y * c_phi)
+                m_x = m_0 - m_2 * fl.arm[i, p, 1] - fl.v[i, p, 0]
+                m_y = m_1 + m_2 * fl.arm[i, p, 0] - fl.v[i, p, 1]
+                m_n = n_x * m_x + n_y * m_y - n_z * s_z
+                taken = -2.0 * T_t * (m_x * s_phi - m_y * c_phi)
                 lost_along += taken
-                lost_across -= 2.0 * (T_x * v_x + T_y * v_y - T_z * s_z) + taken
-                lost_damper -= 2.0 * (N - stiffness * max(fl.pen[i, p] - fl.w[i, p], 0.0)) * v_n
+                lost_across -= 2.0 * (T_x * m_x + T_y * m_y - T_z * s_z) + taken
+                lost_damper -= 2.0 * (N - stiffness * max(fl.pen[i, p] - fl.w[i, p], 0.0)) * m_n
+            u[i, 0] = w_0
+            u[i, 1] = w_1
+            u[i, 2] = w_2
             fl.force[i, 0] = normal
             fl.force[i, 1] = along
             fl.force[i, 2] = outwards
+            rub[i, 0] = rub_x
+            rub[i, 1] = rub_y
+            rub[i, 2] = rub_p
         reaction[pulley, 0] += R_z
         reaction[pulley, 1] += R_x
         reaction[pulley, 2] += R_y

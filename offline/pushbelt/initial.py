@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from offline.pushbelt.kinematics import Closure, Path, belt_path, closure, evaluate
-from offline.pushbelt.parameters import FORCE, SPEED, Belt, Boundary, Sheaves
-from offline.pushbelt.taper import cats_back_radius, tapered_path
-from offline.pushbelt.velocity_model import BeltVelocity, belt_velocity, speed_of
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.kinematics import Closure, Path, belt_path, closure, evaluate
+from rtcvt.offline.pushbelt.parameters import FORCE, SPEED, Belt, Boundary, Sheaves
+from rtcvt.offline.pushbelt.taper import cats_back_radius, tapered_path
+from rtcvt.offline.pushbelt.velocity_model import BeltVelocity, belt_velocity, speed_of
 
 __all__ = ["Start", "elements_on", "ring_on", "sheaves_at", "start_state"]
 

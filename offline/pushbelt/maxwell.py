@@ -29,17 +29,33 @@ the step before. A relative spread e of the radii around it changes C_sh by no m
 
 Tilt. The influence numbers contain the tilting of the loose sheave on its hub. In the hybrid model the tilt is a
 freedom of the sheave with the stiffness c_t, and its share r^2 / (c_t cos(delta_0)^4) is taken out of a_1.
-The two mirrored sheaves of the hybrid model stand for one loose and one fixed sheave: `multiplier` is the mean.
+The two mirrored sheaves of the hybrid model stand for one loose and one fixed sheave: `multiplier` is the mean. A fixed
+sheave does not tilt on a guide; its influence numbers are whole.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from offline.pushbelt.compiled import compiled
+from rtcvt.offline.pushbelt.compiled import by_law, compiled
+from rtcvt.offline.pushbelt.parameters import Sheaves
 
-__all__ = ["Maxwell", "energy", "influence_matrix", "maxwell", "newton"]
+__all__ = ["Coupled", "Decoupled", "Maxwell", "energy", "influence_matrix", "maxwell", "newton"]
+
+
+class Coupled(NamedTuple):
+    """Law of sheaves that deflect under all elements; by pulley: compliance over the mean, and whether it can tilt."""
+
+    sheaves: Sheaves
+    share: tuple[float, float] = (1.0, 1.0)
+    tilting: tuple[float, float] = (1.0, 1.0)
+
+
+class Decoupled(NamedTuple):
+    """Law of rigid sheaves: each element feels its own stiffness only."""
+
+    sheaves: Sheaves
 
 
 class Maxwell(NamedTuple):
@@ -111,13 +127,13 @@ def influence_matrix(phi: ArrayLike, a: ArrayLike) -> NDArray[np.float64]:
 
 
 @compiled
-def compliances(r, sheaves, cos_d, a):
+def compliances(r, sheaves, share, tilting, cos_d, a):
     """Compliances a_k of all harmonics at the mean radius `r`, less the tilt that the sheave does as a body."""
-    c_rad = sheaves.multiplier * (sheaves.a_0 + r * (sheaves.a_1 + r * sheaves.a_2))
+    c_rad = share * sheaves.multiplier * (sheaves.a_0 + r * (sheaves.a_1 + r * sheaves.a_2))
     for k in range(a.size):
         a[k] = c_rad * sheaves.A[k]
     if a.size > 1:
-        a[1] = max(0.0, a[1] - r * r / (sheaves.c_t * cos_d**4))
+        a[1] = max(0.0, a[1] - tilting * r * r / (sheaves.c_t * cos_d**4))
 
 
 @compiled
@@ -266,13 +282,14 @@ def system(c, mx):
         H[i, i] += 1.0
 
 
-@compiled
-def newton(belt, sheaves, fl, mx, n_iter):
-    """Solve the coupled law of both pulleys by at most `n_iter` Newton steps, starting from `mx.z`.
+@by_law
+def newton(law: Any, belt: Any, fl: Any, mx: Any, n_iter: int) -> Any:
+    """Solve the law of both pulleys by at most `n_iter` Newton steps, starting from `mx.z`.
 
     Parameters
     ----------
-    belt, sheaves : Belt, Sheaves
+    law : Coupled or Decoupled
+    belt : Belt
         c_el is the axial stiffness of one flank [N/m]; each of its points has an equal part, eq. (5.56).
     fl : Flanks
         Read: pulley, pen, phi, r. Written: w, the deflection of the sheave at each point [m].
@@ -285,6 +302,18 @@ def newton(belt, sheaves, fl, mx, n_iter):
     int
         Contacts that opened or closed in the last Newton step, both pulleys: 0 means that z is the exact solution.
     """
+
+
+@newton.of(Decoupled)
+@compiled
+def _undeflected(law, belt, fl, mx, n_iter):
+    return 0
+
+
+@newton.of(Coupled)
+@compiled
+def _deflected(law, belt, fl, mx, n_iter):
+    sheaves = law.sheaves
     n_E, n_p = fl.pen.shape
     c = belt.c_el / n_p
     size = mx.y.size
@@ -305,7 +334,7 @@ def newton(belt, sheaves, fl, mx, n_iter):
             if total == 0.0:
                 continue
             mx.r[pulley] = r / total
-        compliances(mx.r[pulley], sheaves, belt.cos_d, mx.a[pulley])
+        compliances(mx.r[pulley], sheaves, law.share[pulley], law.tilting[pulley], belt.cos_d, mx.a[pulley])
         for k in range(n_k + 1):
             root[k] = np.sqrt(mx.a[pulley, k])
         changed = deflect(mx, z, n)
@@ -337,9 +366,20 @@ def newton(belt, sheaves, fl, mx, n_iter):
     return int(flips)
 
 
-@compiled
-def energy(mx):
+@by_law
+def energy(law: Any, mx: Any) -> Any:
     """Energy stored in the deflected sheaves [J]: lambda' C_sh lambda / 2 for each of the four."""
+
+
+@energy.of(Decoupled)
+@compiled
+def _no_energy(law, mx):
+    return 0.0
+
+
+@energy.of(Coupled)
+@compiled
+def _energy(law, mx):
     total = 0.0
     for pulley in range(2):
         for m in range(mx.y.size):

@@ -24,8 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
-from rtcvt.scenario import sample_inputs
-from rtcvt.unitfile import Scenario, Signal, find_unit, parse_table, quantity_in, read_toml
+from rtcvt.scenario import Scenario, Signal, sample_inputs
+from rtcvt.unitfile import UnitFile, quantity_in, read_unit_file
 
 __all__ = [
     "FORCE",
@@ -38,17 +38,22 @@ __all__ = [
     "MassProperties",
     "Parameters",
     "Sheaves",
+    "Spatial",
     "belt",
     "boundary_at",
+    "element_mass",
     "endplay",
     "load_parameters",
     "mass_properties",
+    "read_parameters",
     "sheaves",
 ]
 
 Array = NDArray[np.float64]
 
-MOST_OVER = 3.0  # thicknesses by which the elements may be more than the unloaded ring has room for
+PLAY = 0.3e-3  # [m] of endplay without load that a belt of this class has
+MOST_PLAY = 2e-3  # [m] with which a belt is accepted
+MOST_OVER = 3.0  # thicknesses by which the elements of a case may be more than the unloaded ring has room for
 FORCE, RATE = 0, 1  # what acts on the sheaves of a pulley: clamping force, or end stop that moves at a rate
 TORQUE, SPEED = 0, 1  # what acts on the secondary shaft
 
@@ -61,6 +66,8 @@ Ratio = Annotated[float, Field(ge=0.0, lt=1.0)]  # damping ratio
 Time = Annotated[float, quantity_in("s", at_least=0.0)]
 Velocity = Annotated[float, quantity_in("m/s", above=0.0)]
 Coefficient = Annotated[float, Field(ge=0.0, lt=1.0)]
+Positive = Annotated[float, Field(gt=0.0)]
+Force = Annotated[float, quantity_in("N", at_least=0.0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
@@ -71,13 +78,13 @@ class _Record(BaseModel):
 class Element(_Record):
     """Real element. Heights count from the bottom edge, lengths along the belt from the plane rear side."""
 
-    N_E0: Annotated[int, Field(ge=20, le=2000)]
-    N_E: Annotated[int, Field(ge=20, le=2000)]
+    N_E0: Annotated[int, Field(ge=20, le=2000)]  # elements of the real belt
+    N_E: Annotated[int, Field(ge=20, le=2000)]  # elements of the model; each stands for N_E0/N_E
     t_R: Length  # thickness at the rocking edge
     taper: Play = 0.0  # t_T - t_R
     t_B: Length  # thickness at the bottom edge
     delta_0: Annotated[float, quantity_in("rad", above=0.0)]  # half wedge angle
-    density: Annotated[float, quantity_in("kg/m3", above=0.0)]
+    density: Annotated[float, quantity_in("kg/m3", above=0.0)]  # of the steel
     outline: tuple[tuple[Play, Play], ...] = Field(min_length=2)  # (height, half width), heights do not decrease
     h_R: Length  # rocking edge
     r_R: Length  # radius of its arc
@@ -85,14 +92,14 @@ class Element(_Record):
     h_E: Length  # ear
     h_T: Length  # top contact
     h_H: Length  # axis of pin and hole
-    pin_length: Length
+    pin_length: Length  # of the pin
     t_H: Length  # depth of the hole
     r_P1: Length  # pin at its base, at its tip
-    r_P2: Length
+    r_P2: Length  # radius of the pin at its tip
     r_H1: Length  # hole at its mouth, at its bottom
-    r_H2: Length
+    r_H2: Length  # radius of the hole at its bottom
     y_F0: Play  # flank from, to
-    y_F1: Length
+    y_F1: Length  # flank to
     y_P: Length  # fixed contact point P_R of the simple flank contact
     z_P: Length  # half width of the element there
     r_F: Length  # crown radius of the flank in the extended contact
@@ -118,34 +125,36 @@ class Element(_Record):
 class Ring(_Record):
     """Both ring sets as one beam of twice the width (6.1.1)."""
 
-    N_B: Annotated[int, Field(ge=12, le=1000)]
+    N_B: Annotated[int, Field(ge=12, le=1000)]  # finite elements of the ring
     l_R: Length  # relaxed neutral fibre
-    layers: Annotated[int, Field(ge=1, le=20)]
-    layer_height: Length
+    layers: Annotated[int, Field(ge=1, le=20)]  # of a ring set
+    layer_height: Length  # thickness of a layer
     width: Length  # of one set
-    E: Annotated[float, quantity_in("Pa", above=0.0)]
-    density: Annotated[float, quantity_in("kg/m3", above=0.0)]
+    E: Annotated[float, quantity_in("Pa", above=0.0)]  # Young's modulus
+    density: Annotated[float, quantity_in("kg/m3", above=0.0)]  # of the steel
     bending_factor: Annotated[float, Field(gt=0.0)] = 1.0  # on EI of layers that slide without friction
     axial_time: Time  # damping / stiffness
-    bending_time: Time
+    bending_time: Time  # damping / stiffness
+    rod: Literal["rcm", "cosserat"] = "rcm"  # beam in redundant coordinates (6.1.1), or Cosserat rod (6.2)
+    rotatory_factor: Positive = 1.0  # of the Cosserat rod, on the rotatory inertia of a layer
 
 
 class Pulleys(_Record):
     """Sheaves; all but J are values of each of the two symmetric sheaves of a pulley."""
 
     d_A: Length  # distance of the axes
-    alignment_offset: Offset = 0.0
-    r_min: Length
-    r_max: Length
-    m: Annotated[float, quantity_in("kg", above=0.0)]
+    alignment_offset: Offset = 0.0  # of the pulleys; moves nothing in the planar belt
+    r_min: Length  # radius of the shaft
+    r_max: Length  # radius of the rim
+    m: Annotated[float, quantity_in("kg", above=0.0)]  # mass of a sheave
     J: Annotated[float, quantity_in("kg.m2", above=0.0)]  # of both sheaves and their shaft, about it
     Theta_t: Annotated[float, quantity_in("kg.m2", above=0.0)]  # about a diameter
-    d_z: Annotated[float, quantity_in("N.s/m", at_least=0.0)]
+    d_z: Annotated[float, quantity_in("N.s/m", at_least=0.0)]  # viscous friction of its axial motion
     c_t: Annotated[float, quantity_in("N.m/rad", above=0.0)]  # guide of the sheave on the shaft
-    tilt_damping: Ratio
+    tilt_damping: Ratio  # of the guide, by the critical one
     a: tuple[float, float, float]  # (5.51) [m/N, 1/N, 1/(N m)]
     A: tuple[float, ...] = Field(min_length=1, max_length=12)  # Fourier weights (5.52)
-    multiplier: Annotated[float, Field(ge=0.0)] = 1.0
+    multiplier: Annotated[float, Field(ge=0.0)] = 1.0  # of the sheaves' influence numbers
 
     @model_validator(mode="after")
     def _fits(self) -> "Pulleys":
@@ -165,13 +174,50 @@ class Contacts(_Record):
     k_PH: Stiffness  # pin-hole
     c_el: Stiffness  # element between its flanks, per flank
     k_S: Stiffness  # saddle and ear
-    joint_damping: Ratio
-    flank_damping: Ratio
-    saddle_damping: Ratio
+    joint_damping: Ratio  # of element and element, by the critical one
+    flank_damping: Ratio  # of element and sheave, by the critical one
+    saddle_damping: Ratio  # of element and ring, by the critical one
     mu: Coefficient  # element-sheave
-    v_mu: Velocity
+    mu_0: Coefficient | None = None  # at low slip, if it falls to mu (Stribeck) around the speed v_S
+    v_S: Velocity | None = None  # speed of Stribeck's law
+    v_mu: Velocity  # slip below which the flanks' friction is regularised
     mu_R: Coefficient  # element-ring
-    v_muR: Velocity
+    v_muR: Velocity  # slip below which the ring's friction is regularised
+    mu_L: Annotated[float, Field(gt=0.0, lt=1.0)] | None = (
+        None  # layer on layer; without: the set's section stays plane
+    )
+    v_muL: Velocity = 0.01  # slip below which the layers' friction is regularised
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Contacts":
+        if (self.mu_0 is None) != (self.v_S is None):
+            raise ValueError("mu_0 and v_S: both or neither")
+        if self.mu_0 is not None and not 0.0 < self.mu <= self.mu_0:
+            raise ValueError("0 < mu <= mu_0: friction falls with the slip")
+        return self
+
+
+class Spatial(_Record):
+    """What the spatial model needs beyond the hybrid one; lengths across the belt."""
+
+    z_R: Length  # rocking contacts left and right of the middle
+    w_S: Length  # over both saddles, pillar included
+    w_P: Length  # pillar
+    k_P: Stiffness  # ring against pillar
+    crown: Play = 0.0  # radius of the saddle, 0: flat
+    tracking: tuple[Force, Force] = (0.0, 0.0)  # L, F of (5.3)-(5.11), 0: none
+    camber: Annotated[float, quantity_in("1/m")] = 0.0  # of the relaxed rings, edgewise
+    lateral_time: Time  # damping / stiffness of the rings across their plane
+    compliance: tuple[Positive, Positive] = (1.0, 1.0)  # of loose and fixed sheave, over their mean
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Spatial":
+        if not self.w_P < self.w_S:
+            raise ValueError("w_P < w_S: a saddle beside the pillar")
+        L, F = self.tracking
+        if not (L == F == 0.0 or 0.0 < L < F):
+            raise ValueError("tracking: two forces, 0 < L < F, or 0 and 0 for none")
+        return self
 
 
 class Case(_Record):
@@ -179,11 +225,11 @@ class Case(_Record):
 
     name: Name
     description: str = ""
-    source: str = ""
+    source: str = ""  # where it is from
     i_r: Annotated[float, Field(gt=0.1, lt=10.0)] | None = None  # ratio r_O/r_I at the start, see `initial.start_state`
     i_s: Annotated[float, Field(gt=0.1, lt=10.0)] | None = None  # speed ratio of the measurement
-    N_E0: Annotated[int, Field(ge=20, le=2000)] | None = None
-    inputs: dict[str, Signal]
+    N_E0: Annotated[int, Field(ge=20, le=2000)] | None = None  # elements of the real belt, if others
+    inputs: dict[str, Signal]  # what acts on pulleys and shafts, over time
     M_O: tuple[float, ...] = ()  # row of load torques [N m] ...
     xi: tuple[float, ...] = ()  # ... and the torque ratios (7.1) printed with them
     M_O_max: Annotated[float, quantity_in("N.m", above=0.0)] | None = None  # load torque at xi = 1
@@ -218,13 +264,15 @@ class Parameters(_Record):
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
     kind: Literal["pushbelt"]
     description: str = ""
-    element: Element
-    ring: Ring
-    pulleys: Pulleys
-    contacts: Contacts
-    case: tuple[Case, ...] = ()
+    element: Element  # geometry of an element
+    ring: Ring  # both ring sets
+    pulleys: Pulleys  # sheaves and shafts
+    contacts: Contacts  # stiffness, damping, friction
+    spatial: Spatial | None = None  # what the spatial parts need
+    case: tuple[Case, ...] = ()  # operating points
 
     source: Annotated[str, Field(exclude=True)] = ""
+    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
 
     @model_validator(mode="after")
     def _names_once(self) -> "Parameters":
@@ -239,7 +287,20 @@ class Parameters(_Record):
         if not top < e.h_E:
             raise ValueError(f"h_P + layers layer_height = {top:g} m < h_E = {e.h_E:g} m: the ring lies below the ears")
         r = (self.ring.l_R - 2.0 * self.pulleys.d_A) / (2.0 * np.pi)
-        for N_E0 in {e.N_E0, *(c.N_E0 for c in self.case if c.N_E0 is not None)}:
+        whole = belt(self)
+        play = endplay(whole, np.pi, np.pi, r, r) if r > whole.h_off else -np.inf
+        if not 0.0 <= play <= MOST_PLAY:
+            if play == -np.inf:
+                raise ValueError(
+                    f"ring.l_R = {1e3 * self.ring.l_R:g} mm goes round d_A = {1e3 * self.pulleys.d_A:g} mm"
+                )
+            fits = 1e3 * (self.ring.l_R - play + PLAY)
+            number = e.N_E0 + int(np.floor((play - PLAY) / e.t_R))
+            raise ValueError(
+                f"ring.l_R = {1e3 * self.ring.l_R:g} mm leaves {e.N_E0} elements {1e3 * play:.2f} mm of endplay; 0 to "
+                f'{1e3 * MOST_PLAY:g} mm are allowed: l_R = "{fits:.2f} mm" fits, or N_E0 = {number}'
+            )
+        for N_E0 in {*(c.N_E0 for c in self.case if c.N_E0 is not None)}:
             b = belt(self, N_E0=N_E0)
             over = -endplay(b, np.pi, np.pi, r, r) if r > b.h_off else np.inf
             if not over < MOST_OVER * e.t_R:
@@ -275,8 +336,9 @@ class MassProperties(NamedTuple):
 class Belt(NamedTuple):
     """Belt of N_E elements in SI units, scaled from N_E0 real ones. Names are those of `Element`, `Ring`, `Contacts`.
 
-    ``h_off`` is the height of the ring's neutral fibre on the saddle above the rocking edge, ``h_ring`` the height of
-    the ring set, ``d_align`` the alignment offset, ``m_star`` the mass per length of undeformed belt.
+    ``rise`` is mu_0/mu - 1 at the flanks, 0 without Stribeck's law; ``h_off`` is the height of the ring's neutral fibre
+    on the saddle above the rocking edge, ``h_ring`` the height of the ring set, ``d_align`` the alignment offset,
+    ``m_star`` the mass per length of undeformed belt.
     """
 
     N_E: int
@@ -320,6 +382,8 @@ class Belt(NamedTuple):
     c_el: float
     d_el: float
     mu: float
+    rise: float
+    v_S: float
     v_mu: float
     mu_R: float
     v_muR: float
@@ -337,6 +401,9 @@ class Belt(NamedTuple):
     d_align: float
     h_off: float
     m_star: float
+    layers: int = 1
+    mu_L: float = 0.0  # 0: the set's section stays plane
+    v_muL: float = 0.01
 
 
 class Sheaves(NamedTuple):
@@ -381,11 +448,20 @@ def load_parameters(unit: str | Path) -> Parameters:
     InputError
         Missing file, not TOML, or not a valid unit; names file, key, value and what is allowed.
     """
-    path = find_unit(str(unit))
-    data, _ = read_toml(path)
-    if data.get("kind") != "pushbelt":
-        raise InputError(path.name, "kind", data.get("kind"), "pushbelt")
-    return parse_table(Parameters, {**data, "source": path.name}, path.name)
+    return read_parameters(read_unit_file(unit))
+
+
+def read_parameters(file: UnitFile) -> Parameters:
+    """Validate a pushbelt unit file.
+
+    Raises
+    ------
+    InputError
+        Not a valid unit.
+    """
+    if file.kind != "pushbelt":
+        raise InputError(file.source, "kind", file.kind, "pushbelt")
+    return file.parse(Parameters)
 
 
 def mass_properties(outline: Array, thickness: Array, density: float) -> MassProperties:
@@ -417,6 +493,13 @@ def mass_properties(outline: Array, thickness: Array, density: float) -> MassPro
     return MassProperties(m, mx / m, my / m, (Y + zz, X + zz, X + Y))
 
 
+def element_mass(e: Element, t_R: float, t_T: float, t_B: float) -> MassProperties:
+    """Mass of an element with the outline of `e` and these (scaled) thicknesses [m]."""
+    outline = np.array(e.outline)
+    top = t_R + (t_T - t_R) * (outline[-1, 0] - e.h_R) / (e.h_T - e.h_R)
+    return mass_properties(outline, np.array([(0.0, t_B), (e.h_R, t_R), (outline[-1, 0], top)]), e.density)
+
+
 def belt(
     parameters: Parameters,
     *,
@@ -431,9 +514,7 @@ def belt(
     s = N_E0 / N_E
     t_R, t_B = e.t_R * s, e.t_B * s
     t_T = t_R + (e.taper if taper is None else taper) * s
-    outline = np.array(e.outline)
-    top = t_R + (t_T - t_R) * (outline[-1, 0] - e.h_R) / (e.h_T - e.h_R)
-    mass = mass_properties(outline, np.array([(0.0, t_B), (e.h_R, t_R), (outline[-1, 0], top)]), e.density)
+    mass = element_mass(e, t_R, t_T, t_B)
 
     h_ring = r.layers * r.layer_height
     area = 2.0 * r.width * h_ring
@@ -489,6 +570,8 @@ def belt(
         # ratio to the critical damping of the radial motion on two flanks: 2 c_el tan^2, 2 d_el tan^2
         d_el=c.flank_damping * float(np.sqrt(2.0 * c_el * mass.m)) / tan_d,
         mu=c.mu,
+        rise=0.0 if c.mu_0 is None else c.mu_0 / c.mu - 1.0,
+        v_S=1.0 if c.v_S is None else c.v_S,
         v_mu=c.v_mu,
         mu_R=c.mu_R,
         v_muR=c.v_muR,
@@ -506,6 +589,9 @@ def belt(
         d_align=p.alignment_offset,
         h_off=e.h_P - e.h_R + 0.5 * h_ring,
         m_star=rhoA + N_E * mass.m / r.l_R,
+        layers=r.layers,
+        mu_L=c.mu_L or 0.0,
+        v_muL=c.v_muL,
     )
 
 

@@ -12,13 +12,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from offline.pushbelt.hybrid import LOSSES
-from offline.pushbelt.signatures import BINS, FIELDS, PRIMARY, PUSH, SECONDARY, push_force, section
-from offline.pushbelt.steady import Steady, Window
-from offline.pushbelt.verification import REFINED, STEADY, WITHIN, Finding, Verification, discretisation
-from offline.report import _RC, _STYLE, _grid, _svg
-from rtcvt.diagram import COLOURS
-from rtcvt.documentation import figure, number, page, percent, table, text
+from rtcvt.html import COLOURS, figure, number, page, percent, table, text
+from rtcvt.offline.pictures import RC, STYLE, axes_grid, inline_svg
+from rtcvt.offline.pushbelt.hybrid import LOSSES
+from rtcvt.offline.pushbelt.profiles import Steady, Window
+from rtcvt.offline.pushbelt.signatures import BINS, FIELDS, PRIMARY, PUSH, SECONDARY, push_force, section
+from rtcvt.offline.pushbelt.verification import REFINED, STEADY, WITHIN, Finding, Verification, discretisation
 from rtcvt.quantity import to_si
 from rtcvt.recording import revision
 
@@ -52,7 +51,7 @@ def report_page(v: Verification) -> str:
         '<h2 id="signatures">Signatures of the source</h2>\n',
         "<p>With two runs, the quantity is that of the first less that of the second. u is the change from the "
         f"revolution before. A value agrees within {percent(WITHIN)} or u; a sign is not resolved if the quantity is "
-        "smaller than u. Friction of the flanks is set-valued in the source; in these runs it is regularised below "
+        "smaller than u. The source regularises friction of the flanks at a speed that it does not print; here it is "
         f"{1e3 * v.chapter.v_mu:g} mm/s, whatever the unit has.</p>\n",
         _signatures(v),
         '<h2 id="forces">Element contact forces, Figs. 7.2 to 7.4, 7.11 to 7.16, 7.18</h2>\n',
@@ -70,7 +69,7 @@ def report_page(v: Verification) -> str:
         '<h2 id="runs">Runs: steady state, energy, momentum</h2>\n',
         _runs(v),
     ]
-    return page(title, "".join(parts), _STYLE)
+    return page(title, "".join(parts), STYLE)
 
 
 _GROUPS = (
@@ -178,8 +177,8 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
     runs = _present(v, names)
     if not runs:
         return ""
-    with matplotlib.rc_context(_RC):
-        picture, grid = _grid(3, 2, 1.75)
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(3, 2, 1.75)
         for ax, (name, mean, parts) in zip(grid.T.ravel(), _FORCES, strict=True):
             _sections(ax)
             c, values = runs[0][1].element[:, 0], runs[0][1].element[:, 1:]
@@ -193,7 +192,7 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
         grid[0, 1].legend(loc="best", frameon=False, fontsize=8.5)
         for ax in grid[-1]:
             ax.tick_params(labelbottom=True)
-        svg = _svg(picture, f"forces-{title.replace(' ', '-').replace(',', '').replace('=', '')}")
+        svg = inline_svg(picture, f"forces-{title.replace(' ', '-').replace(',', '').replace('=', '')}")
     caption = (
         f"{title} ({source}). Grey: one element. Normal force and friction on one flank. Longitudinal friction on the "
         "pulley and, of the ring, on the element, positive in the direction of travel; radial friction on the element, "
@@ -215,15 +214,15 @@ def _thrust(v: Verification) -> str:
         ]
     if not rows:
         return ""
-    with matplotlib.rc_context(_RC):
-        picture, grid = _grid(1, 1, 2.8)
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(1, 1, 2.8)
         ax = grid[0, 0]
         for k, (case, x, y) in enumerate(series):
             ax.plot(x, y, "o-", color=COLOURS[k], label=case, lw=1.4, ms=4)
         ax.set_xlabel("torque ratio")
         ax.set_ylabel("thrust ratio")
         ax.legend(frameon=False)
-        svg = _svg(picture, "thrust")
+        svg = inline_svg(picture, "thrust")
     return (
         "<p>The source prints these curves as figures without numbers and calls the agreement with measurements very "
         "good; there is no number to compare with.</p>\n"
@@ -243,8 +242,8 @@ def _spiral(v: Verification) -> str:
         if not runs:
             continue
         xi = v.parameters.get_case(case).xi
-        with matplotlib.rc_context(_RC):
-            picture, grid = _grid(1, 2, 2.6)
+        with matplotlib.rc_context(RC):
+            picture, grid = axes_grid(1, 2, 2.6)
             for ax, where, pulley in ((grid[0, 0], PRIMARY, 0), (grid[0, 1], SECONDARY, 1)):
                 for name, s in runs:
                     k = int(name.split("-")[2])
@@ -260,7 +259,7 @@ def _spiral(v: Verification) -> str:
                 ax.ticklabel_format(axis="y", useOffset=False)
             grid[0, 0].legend(frameon=False, fontsize=8)
             grid[0, 0].set_xlim(auto=True)
-            parts.append(figure(_svg(picture, case), f"{case}, unilateral; dashed: decoupled law."))
+            parts.append(figure(inline_svg(picture, case), f"{case}, unilateral; dashed: decoupled law."))
     return "".join(parts)
 
 
@@ -358,8 +357,8 @@ def _runs(v: Verification) -> str:
     )  # fmt: skip
     return (
         table(head, rows, (1, 2, 3, 4, 5, 6, 7, 8, 10, 11))
-        + "<p>Drift: change of the thrust ratio from the revolution before. Slip: 1 − i_r ω_O/ω_I with the ratio at "
-        "the rocking edges at the start. Throughput: the larger of what the two shafts carry. Momentum error: what the "
+        + "<p>Drift: change of the thrust ratio from the revolution before. Slip: 1 − i ω_O/ω_I with the ratio i at "
+        "the rocking edges. Throughput: the larger of what the two shafts carry. Momentum error: what the "
         "axial forces, torques and tilting moments of a sheave leave over after inertia, damper and guide, relative "
         "to those of the belt; the tilts, which vibrate, are known at plot steps only.</p>\n"
         f"<p>Revision {text(revision())}.</p>\n"

@@ -36,19 +36,20 @@ both), at the same step and 33 us for a step in both. They keep curvature and lo
 cost nothing, so they stay.
 
 A finite element is described to its users by a row of `shape` (position level) and of `rate` (velocity level);
-contacts read points with `point` and `velocity` and leave their loads in rows of `load` by `push`. These and `forces`,
-`advance` are all that the scheme's contacts and forces know of the ring, so that another rod can take its place; the
-files of runs and the start name its coordinates.
+contacts read points with `point` and `velocity` and leave their loads in rows of `load` by `push`. These rows are all
+that contacts know of a ring: another rod takes its place in `ring_set`.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import eigsh
 
-from offline.pushbelt.compiled import compiled, inlined
-from offline.pushbelt.parameters import Belt
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
+from rtcvt.offline.pushbelt.parameters import Belt
 
 __all__ = [
     "NQ",
@@ -57,11 +58,15 @@ __all__ = [
     "N_SHAPE",
     "Ring",
     "advance",
+    "arcsin",
     "elastic_energy",
     "forces",
     "from_chords",
     "kinetic_energy",
+    "largest_mobility",
     "mobility",
+    "move",
+    "nodal",
     "point",
     "power",
     "push",
@@ -146,12 +151,25 @@ def turned(c: float, s: float, angle: float) -> Any:
     return cn * scale, sn * scale
 
 
+@compiled
+def move(R: Ring, q: Any, u: Any, c: Any, s: Any, dt: float) -> None:
+    """q += dt u, (N_B, 5), with cosine and sine of phi."""
+    for k in range(c.size):
+        q[k, 0] += dt * u[k, 0]
+        q[k, 1] += dt * u[k, 1]
+        turn = dt * u[k, 2]
+        q[k, 2] += turn
+        q[k, 3] += dt * u[k, 3]
+        q[k, 4] += dt * u[k, 4]
+        c[k], s[k] = turned(c[k], s[k], turn)
+
+
 _TAIL = 1.0 / 71.6  # last coefficient of the series, which stands for all that follow
 _SMALL = 0.15  # [rad]
 
 
 @inlined
-def _arcsin(s: float) -> float:
+def arcsin(s: float) -> float:
     """Angle [rad] of the sine `s`: the series, exact to rounding below `_SMALL`."""
     x = s * s
     series = 1.0 / 6.0 + x * (
@@ -181,8 +199,8 @@ def _chords(R: Ring, q_R: Any, cs_R: Any, sn_R: Any, first: Any, behind: Any, ot
         shape[k, NX] = -ty
         shape[k, NY] = tx
         shape[k, INV] = inv
-        shape[k, TL] = R.l * _arcsin(tx * sn_R[k] - ty * cs_R[k])
-        shape[k, TR] = R.l * _arcsin(tx * sn_R[j] - ty * cs_R[j])
+        shape[k, TL] = R.l * arcsin(tx * sn_R[k] - ty * cs_R[k])
+        shape[k, TR] = R.l * arcsin(tx * sn_R[j] - ty * cs_R[j])
         shape[k, A] = 128.0 / 9.0 * (q_R[k, 3] + q_R[k, 4])
         shape[k, B] = 256.0 / 9.0 * (q_R[k, 3] - q_R[k, 4])
         far += 0.0 if tx * cs_R[k] + ty * sn_R[k] > least else 1.0
@@ -319,31 +337,41 @@ def mobility(R: Ring, n: int) -> float:
     the straight ring, at the worst of eight positions of the places, and 5 % more for the curved one.
     """
     weight = np.tile([R.m, R.m, R.J, R.m_c, R.m_c], R.N_B) ** -0.5
-    start = np.random.default_rng(0).standard_normal(n)
-    largest = 0.0
-    for shift in np.arange(0.0, 1.0, 0.125):
-        place = np.mod((np.arange(n) + shift) * (R.N_B / n), R.N_B)
-        k = np.minimum(place.astype(np.int64), R.N_B - 1)
-        xi = place - k
+
+    def surface(k: NDArray[np.int64], xi: NDArray[np.float64]) -> Any:
         o, eta, z = 1.0 - xi, xi * (1.0 - xi), 1.0 - 2.0 * xi
         slope_a = 128.0 / 9.0 * 2.0 * eta * z / R.l
         slope_b = 256.0 / 9.0 * 2.0 * eta * (1.0 - 5.0 * eta) / R.l
         left, right = o * (1.0 - 3.0 * xi), -xi * (2.0 - 3.0 * xi)
         chord = (1.0 - left - right) / R.l
         turn = np.stack([-chord, left, slope_a + slope_b, slope_a - slope_b, chord, right])
-        values = np.concatenate([[o, xi], -R.h2 * turn])
         here, next_ = NQ * k, NQ * ((k + 1) % R.N_B)
         # x of both nodes; y, phi, c_L, c_R of the first, y, phi of the second
         columns = np.stack([here, next_, here + 1, here + 2, here + 3, here + 4, next_ + 1, next_ + 2])
-        entries = (values * weight[columns]).ravel(), (np.tile(np.arange(n), 8), columns.ravel())
-        G = csr_array(entries, shape=(n, NQ * R.N_B))
+        return columns, np.concatenate([[o, xi], -R.h2 * turn]) * weight[columns]
+
+    return largest_mobility(surface, R.N_B, weight.size, n)
+
+
+def largest_mobility(surface: Callable[..., Any], N_B: int, size: int, n: int) -> float:
+    """`mobility` of a ring with `size` coordinates.
+
+    `surface` gives for places, finite element and xi (n,), columns and entries (m, n) of G M^-1/2.
+    """
+    start = np.random.default_rng(0).standard_normal(n)
+    largest = 0.0
+    for shift in np.arange(0.0, 1.0, 0.125):
+        place = np.mod((np.arange(n) + shift) * (N_B / n), N_B)
+        k = np.minimum(place.astype(np.int64), N_B - 1)
+        columns, entries = surface(k, place - k)
+        G = csr_array((entries.ravel(), (np.tile(np.arange(n), len(columns)), columns.ravel())), shape=(n, size))
         largest = max(largest, float(eigsh(G @ G.T, k=1, v0=start, tol=1e-4, return_eigenvectors=False)[0]))
     return 1.05 * largest
 
 
 @compiled
 def to_chords(R: Ring, shape: Any, load: Any, held: Any) -> None:
-    """Loads in the frames of the chords: what `from_chords` gives back when the ring has moved on.
+    """Add loads in the frames of the chords: what `from_chords` gives back when the ring has moved on.
 
     A load that keeps its direction while its chord turns works on what the ring only turns: it takes part of the power
     that the belt carries.
@@ -352,10 +380,10 @@ def to_chords(R: Ring, shape: Any, load: Any, held: Any) -> None:
         c = shape[k, NY]
         s = -shape[k, NX]
         for a in (FX, HX):
-            held[k, a] = load[k, a] * c + load[k, a + 1] * s
-            held[k, a + 1] = load[k, a + 1] * c - load[k, a] * s
+            held[k, a] += load[k, a] * c + load[k, a + 1] * s
+            held[k, a + 1] += load[k, a + 1] * c - load[k, a] * s
         for a in range(QL, N_LOAD):
-            held[k, a] = load[k, a]
+            held[k, a] += load[k, a]
 
 
 @compiled
@@ -372,7 +400,7 @@ def from_chords(R: Ring, shape: Any, held: Any, load: Any) -> None:
 
 
 @compiled
-def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any) -> Any:
+def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any, bow: Any = None) -> Any:
     """Generalised forces of the nodes from stretch, bending, damping and the contacts' loads.
 
     Parameters
@@ -381,6 +409,7 @@ def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any) -> Any:
     shape, rate, load : (N_B, 11), (N_B, 9), (N_B, 9); `load` is read and set to zero
     F_R : (N_B, 5), written: force [N, N, N m, N, N]
     S : (N_B), written: tension of each finite element [N], damping included
+    bow : (N_B, 2), optional: mean stretch by motion across the plane and its rate (`spatial.lateral.stretches`)
 
     Returns
     -------
@@ -404,15 +433,17 @@ def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any) -> Any:
         gr = (2.0 / 15.0 * tr - tl / 30.0 - a / 30.0 + b / 70.0) * li
         ga = ((tl - tr) / 30.0 + 2.0 / 105.0 * a) * li
         gb = ((tl + tr) / 70.0 + 2.0 / 315.0 * b) * li
-        inv = shape[k, INV]
         nx = shape[k, NX]
         ny = shape[k, NY]
         wl = rate[k, RL]
         wr = rate[k, RR]
         wa = rate[k, RA]
         wb = rate[k, RB]
-        stretch = (1.0 / inv + 0.5 * (tl * gl + tr * gr + a * ga + b * gb)) * li - 1.0
+        stretch = (1.0 / shape[k, INV] + 0.5 * (tl * gl + tr * gr + a * ga + b * gb)) * li - 1.0
         stretch_d = (rate[k, WX] * ny - rate[k, WY] * nx + wl * gl + wr * gr + wa * ga + wb * gb) * li
+        if bow is not None:
+            stretch += bow[k, 0]
+            stretch_d += bow[k, 1]
         T = EAl * stretch + R.d_axial * stretch_d
         S[k] = T
         p_axial += R.d_axial * stretch_d * stretch_d * l
@@ -421,24 +452,39 @@ def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any) -> Any:
         da = D1 * 0.8 * wa
         db = D1 * (4.0 / 7.0) * wb
         p_bend += dl * wl + dr * wr + da * wa + db * wb
-        fl = load[k, QL] - T * gl - EI1 * (4.0 * tl + 2.0 * tr) - dl
-        fr = load[k, QR] - T * gr - EI1 * (4.0 * tr + 2.0 * tl) - dr
-        fa = load[k, QA] - T * ga - EI1 * 0.8 * a - da
-        fb = load[k, QB] - T * gb - EI1 * (4.0 / 7.0) * b - db
+        load[k, QL] -= T * gl + EI1 * (4.0 * tl + 2.0 * tr) + dl
+        load[k, QR] -= T * gr + EI1 * (4.0 * tr + 2.0 * tl) + dr
+        load[k, QA] -= T * ga + EI1 * 0.8 * a + da
+        load[k, QB] -= T * gb + EI1 * (4.0 / 7.0) * b + db
+        load[k, HX] -= T * ny
+        load[k, HY] += T * nx
+    nodal(R, shape, load, F_R)
+    return p_axial, p_bend
+
+
+@compiled
+def nodal(R: Ring, shape: Any, load: Any, F_R: Any) -> None:
+    """Generalised forces F_R (N_B, 5) of the nodes from the loads of all finite elements, which are set to zero."""
+    N_B = R.N_B
+    l = R.l  # noqa: E741
+    for k in range(N_B):
+        inv = shape[k, INV]
         # l theta = l (phi - phi_S)
-        fl *= l
-        fr *= l
+        fl = load[k, QL] * l
+        fr = load[k, QR] * l
+        fa = load[k, QA]
+        fb = load[k, QB]
         shear = (load[k, QS] - fl - fr) * inv
-        gx = T * ny - shear * nx
-        gy = -T * nx - shear * ny
-        F_R[k, 0] = load[k, FX] - load[k, HX] + gx
-        F_R[k, 1] = load[k, FY] - load[k, HY] + gy
+        right_x = load[k, HX] + shear * shape[k, NX]
+        right_y = load[k, HY] + shear * shape[k, NY]
+        F_R[k, 0] = load[k, FX] - right_x
+        F_R[k, 1] = load[k, FY] - right_y
         F_R[k, 2] = fl
         F_R[k, 3] = 128.0 / 9.0 * fa + 256.0 / 9.0 * fb
         F_R[k, 4] = 128.0 / 9.0 * fa - 256.0 / 9.0 * fb
         # at the right node
-        load[k, HX] -= gx
-        load[k, HY] -= gy
+        load[k, HX] = right_x
+        load[k, HY] = right_y
         load[k, QR] = fr
     last = N_B - 1
     F_R[0, 0] += load[last, HX]
@@ -451,21 +497,24 @@ def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any) -> Any:
     for c in range(N_LOAD):
         for k in range(N_B):
             load[k, c] = 0.0
-    return p_axial, p_bend
 
 
 @compiled
-def power(R: Ring, shape: Any, rate: Any, held: Any) -> float:
-    """Power [W] of loads in the frames of the chords, `held` (N_B, 9) from `to_chords`."""
-    power = 0.0
+def power(R: Ring, shape: Any, rate: Any, held: Any, x_mid: float) -> Any:
+    """Powers [W] of loads in the frames of the chords, `held` (N_B, 9) from `to_chords`: beyond `x_mid` [m], before."""
+    whole = 0.0
+    beyond = 0.0
     for k in range(R.N_B):
+        side = 1.0 if shape[k, X] > x_mid else 0.0
         c = shape[k, NY]
         s = -shape[k, NX]
-        power += held[k, FX] * (c * rate[k, VX] + s * rate[k, VY]) + held[k, FY] * (c * rate[k, VY] - s * rate[k, VX])
+        power = held[k, FX] * (c * rate[k, VX] + s * rate[k, VY]) + held[k, FY] * (c * rate[k, VY] - s * rate[k, VX])
         power += held[k, HX] * (c * rate[k, WX] + s * rate[k, WY]) + held[k, HY] * (c * rate[k, WY] - s * rate[k, WX])
         power += held[k, QL] * rate[k, RL] + held[k, QR] * rate[k, RR]
         power += held[k, QA] * rate[k, RA] + held[k, QB] * rate[k, RB] + held[k, QS] * rate[k, OM]
-    return power
+        whole += power
+        beyond += side * power
+    return beyond, whole - beyond
 
 
 @compiled
@@ -483,8 +532,8 @@ def advance(R: Ring, F_R: Any, u_R: Any, dt: float) -> None:
 
 
 @compiled
-def elastic_energy(R: Ring, shape: Any) -> Any:
-    """Energy stored in stretch and in bending [J] of the finite elements of `shape` (N_B, 11)."""
+def elastic_energy(R: Ring, shape: Any, bow: Any = None) -> Any:
+    """Energy stored in stretch and in bending [J] of the finite elements of `shape` (N_B, 11); `bow` of `forces`."""
     li = 1.0 / R.l
     axial = 0.0
     bending = 0.0
@@ -501,6 +550,8 @@ def elastic_energy(R: Ring, shape: Any) -> Any:
             + 2.0 / 315.0 * b * b
         ) * (li * li)
         stretch = li / shape[k, INV] - 1.0 + 0.5 * slope2
+        if bow is not None:
+            stretch += bow[k, 0]
         axial += 0.5 * R.EA * R.l * stretch * stretch
         bending += R.EI * li**3 * (2.0 * (tl * tl + tl * tr + tr * tr) + 0.4 * a * a + 2.0 / 7.0 * b * b)
     return axial, bending

@@ -1,123 +1,145 @@
-"""Runs of the hybrid model: from a case of the unit file to an HDF5 file that grows while the run goes on.
+"""A run of the full model, from its start to an HDF5 file.
 
-File. Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision`` (git), ``created`` (UTC), ``unit``,
-every entry of `Settings`, the load torque ``M_O`` at the start, ``signals``: the case, and ``parameters``: the scaled
-`Belt` and `Sheaves`, both as JSON. ``unit_file`` holds the text of the unit file. For each plot step, the first at
-t = plot step: ``time``; the datasets of `DATASETS`, which are `hybrid.Frames`; ``grid/length``, ``grid/radius``,
-``elements/sigma`` and ``fields/NAME``, which are `snapshots.Snapshots`. Every dataset has ``units`` and
-``description``, one with several columns ``columns``. Results are stored as float32, where differences or sums matter
-as float64.
+A run is a `schedule.Run`: settings of the model, a start, phases, and what is observed. `simulate` makes model and
+state, advances phase by phase in blocks of frames, lets the observers see each block and writes it into the journal,
+from which a run that was stopped goes on. When the last phase has ended the journal becomes the file, with means over
+its windows:
 
-Kill. The file is PATH.partial until the run ends, then it is renamed. It is written block by block, a few seconds of
-work at most, in HDF5's single-writer mode: at every moment what was flushed can be read, by other programs too
-(``h5py.File(name, "r", swmr=True)``). A block writes its frames, then the state after them into the older of two slots
-of ``checkpoint``, and only when both are flushed the number of frames that this state follows. A run that is killed
-loses the block it was in.
+    Run -> prepare -> blocks of frames -> observers -> journal (runfile) -> HDF5: frames, windows, profiles
 
-``status`` is 1 when all frames are there, 2 after Ctrl-C, 3 when the belt left its place, and 0 before.
+Observers. Always: boundary values, sheaves, pulleys, energies, radii and crossings. ``elements``: elements and ring.
+``fields``: space-fixed belt fields (`snapshots`). ``profiles``: chapter 7's means over the belt coordinate
+(`profiles`).
 
-Resume. The frames up to the last checkpoint are taken over and the run goes on from its state, with the same bits as a
-run that was never stopped (`hybrid`, with the same program and machine). A longer duration extends a run.
+Windows. `windows.measure` gives the operating point of any window, with one speed v of the belt and one threshold of
+macroscopic slip. `rtcvt simulate`, `check`, `campaign`, `reduce` and `plot` read the same file through `open_run`,
+which also takes journals that still grow and campaign files of the form before.
+
+Kill and Ctrl-C. A run that is killed loses the block that it was in, a few seconds of work at most; Ctrl-C ends it
+after that block. Both leave PATH.partial, which `resume` takes up with the same bits as a run that was never stopped
+(with the same program and machine). A longer duration extends a finished run.
 """
 
+import io
 import json
-import os
 import signal
 import threading
 import time as clock
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from math import ceil
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt import hybrid
-from offline.pushbelt.element_element import CONTACTS
-from offline.pushbelt.hybrid import Frames, Model, State
-from offline.pushbelt.initial import start_state
-from offline.pushbelt.parameters import Boundary, Parameters, belt, boundary_at, sheaves
-from offline.pushbelt.snapshots import CELLS, FIELDS, SECTIONS, push_force, revolutions, snapshots
 from rtcvt import __version__
 from rtcvt.errors import InputError
-from rtcvt.recording import replaced_on_success, require_writable, revision
+from rtcvt.offline.pushbelt import hybrid, ledger, ring_set, schedule
+from rtcvt.offline.pushbelt.cosserat import Cosserat
+from rtcvt.offline.pushbelt.hybrid import Frames, Model
+from rtcvt.offline.pushbelt.initial import Start, start_state
+from rtcvt.offline.pushbelt.parameters import (
+    FORCE,
+    RATE,
+    SPEED,
+    TORQUE,
+    Belt,
+    Boundary,
+    Parameters,
+    Sheaves,
+    belt,
+    boundary_at,
+    sheaves,
+)
+from rtcvt.offline.pushbelt.profiles import observe as observe_profiles
+from rtcvt.offline.pushbelt.profiles import write_profiles
+from rtcvt.offline.pushbelt.runfile import (
+    ACROSS,
+    ACROSS_HEAVY,
+    DATASETS,
+    FILE,
+    FORMER,
+    HEAVY,
+    KIND,
+    SCHEMA_VERSION,
+    Arrays,
+    Journal,
+    Writer,
+    arrays_in,
+    is_journal,
+    join,
+)
+from rtcvt.offline.pushbelt.schedule import (
+    APPROACH,
+    COMPLETE,
+    ENDS,
+    HELD,
+    LEFT,
+    LIMIT,
+    OBSERVED,
+    RUNAWAY,
+    Branch,
+    Case,
+    Clock,
+    Contact,
+    Law,
+    Point,
+    Run,
+    Scheme,
+    as_json,
+    from_json,
+)
+from rtcvt.offline.pushbelt.sheave import Damper
+from rtcvt.offline.pushbelt.snapshots import push_force, revolutions, snapshots
+from rtcvt.offline.pushbelt.spatial import model as spatial
+from rtcvt.offline.pushbelt.spatial.start import lift
+from rtcvt.offline.pushbelt.windows import STEADY, edge_ratio, frames_of, passing, summary, write_windows
+from rtcvt.recording import new_hdf5, require_writable, revision
 
 __all__ = [
-    "COMPLETE",
-    "DATASETS",
-    "FAILED",
     "HISTORY",
-    "INTERRUPTED",
-    "RUNNING",
-    "STEPPED",
     "History",
     "Outcome",
-    "Scheme",
-    "Settings",
+    "Prepared",
+    "compile_steps",
+    "element_forces",
     "element_history",
     "figures",
-    "frames_in",
     "largest_step",
+    "load_torque",
     "open_run",
     "partial_path",
-    "read_frames",
+    "prepare",
+    "run_of",
     "simulate",
+    "start_of",
+    "stepped",
 ]
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 1
-KIND = "pushbelt run"
-RUNNING, COMPLETE, INTERRUPTED, FAILED = 0, 1, 2, 3
-_VERSION = ("v110", "v110")  # of the file format: the first with the single-writer mode
 _BLOCK = 50  # frames that are written, and lost, together ...
 _BLOCK_STEPS = 50_000  # ... and how many steps they may take
 _MAX_STEPS = 1e9
-
-Law = Literal["coupled", "decoupled"]
-Contact = Literal["unilateral", "bilateral"]
-Scheme = Literal["explicit", "multirate"]
-STEPPED: dict[str, Callable[..., tuple[Frames, int]]] = {
-    "explicit": hybrid.run,
-    "multirate": partial(hybrid.run, n_R=2),
-}
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What to run. None takes the value of the unit file, and for the step what suits the scheme.
-
-    row: number of the load torque in the case's row; N_E: modelled elements; N_B ring nodes; taper t_T - t_R of a real
-    element [m]; law, contact: see `hybrid.Model`; scheme: `Scheme`; step, plot_step [s]; flank_points: 1
-    simplified, 2 extended flank contact.
-    """
-
-    case: str
-    row: int = 0
-    duration: float = 0.1
-    N_E: int | None = None
-    N_B: int | None = None
-    taper: float | None = None
-    law: Law = "coupled"
-    contact: Contact = "unilateral"
-    scheme: Scheme = "explicit"
-    step: float | None = None
-    plot_step: float = 1e-4
-    flank_points: int = 1
+LOST = 1.0  # speed loss that has run away: the secondary stands still, or is twice as fast as it should
+SIDES = ("left", "right")
+HISTORY = ("flank normal", "flank longitudinal", "flank radial", "push", "ring normal", "ring friction")
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended: its file, status, frames in the file and those of this call, wall-clock time [s] and that of a
-    step, the median of the blocks between two writes of the file."""
+    """How a call ended: the file, whether all phases are there and how the settling ended, frames in the file and those
+    of this call, wall-clock time [s], and processor time of a step [s], the median of the blocks."""
 
     path: Path
-    status: int
+    done: bool
+    ended: int
     frames: int
     computed: int
     wall: float
@@ -132,276 +154,87 @@ class History(NamedTuple):
     forces: Array
 
 
-class Series(NamedTuple):
-    """A dataset with one row per frame: shape of a row, type, unit, description, columns, and where it comes from."""
+class Prepared(NamedTuple):
+    """A run with what it starts from; inputs (frames + 1, 7) of the settling; M_O [N m] that is held; wide: the spatial
+    model, if it is that which runs; `state` is its state then, `model` what observers see of it."""
 
-    shape: tuple[int, ...]
-    dtype: str
-    unit: str
-    description: str
-    columns: tuple[str, ...] = ()
-
-
-class Source(NamedTuple):
-    """A part of `Frames`: its field, index behind the frame's, type, unit, description and columns."""
-
-    field: str
-    part: tuple[Any, ...]
-    dtype: str
-    unit: str
-    description: str
-    columns: tuple[str, ...] = ()
-
-
-_EACH = slice(None)
-_PULLEYS = ("primary", "secondary")
-_XY = ("x", "y")
-DATASETS = {
-    "elements/position": Source("q", (_EACH, slice(2)), "f8", "m", "centres of gravity", _XY),
-    "elements/angle": Source("q", (_EACH, 2), "f8", "rad", "angle of the elements"),
-    "elements/velocity": Source("u", (_EACH, slice(2)), "f4", "m/s", "of the centres of gravity", _XY),
-    "elements/angular_velocity": Source("u", (_EACH, 2), "f4", "rad/s", "of the elements"),
-    "elements/place": Source("s_R", (), "f8", "1", "saddle on the ring, in finite elements"),
-    "elements/joint": Source("joint", (), "f4", "N", "forces between element i and i + 1", CONTACTS),
-    "elements/saddle": Source("saddle", (), "f4", "N", "ring on an element", ("saddle", "ear", "friction")),
-    "elements/flank": Source("flank", (), "f4", "N", "on one flank", ("normal", "longitudinal", "radial")),
-    "ring/position": Source("q_R", (_EACH, slice(2)), "f8", "m", "nodes on the neutral fibre", _XY),
-    "ring/angle": Source("q_R", (_EACH, 2), "f8", "rad", "section at the nodes"),
-    "ring/deflection": Source("q_R", (_EACH, slice(3, 5)), "f8", "m", "c_L, c_R of (6.1)", ("c_L", "c_R")),
-    "ring/velocity": Source("u_R", (_EACH, slice(2)), "f4", "m/s", "of the nodes", _XY),
-    "ring/angular_velocity": Source("u_R", (_EACH, 2), "f4", "rad/s", "of the sections"),
-    "ring/deflection_rate": Source("u_R", (_EACH, slice(3, 5)), "f4", "m/s", "rates of c_L, c_R", ("c_L", "c_R")),
-    "ring/tension": Source("tension", (), "f4", "N", "of the finite elements"),
-    "sheaves/apex": Source("s", (_EACH, 0), "f8", "m", "axial position of the cone's apex", _PULLEYS),
-    "sheaves/tilt": Source("s", (_EACH, slice(1, 3)), "f8", "rad", "about x and y, by pulley", _XY),
-    "sheaves/rotation": Source("s", (_EACH, 3), "f8", "rad", "in the direction of travel", _PULLEYS),
-    "sheaves/axial_velocity": Source("sd", (_EACH, 0), "f8", "m/s", "of one sheave", _PULLEYS),
-    "sheaves/tilt_rate": Source("sd", (_EACH, slice(1, 3)), "f8", "rad/s", "about x and y, by pulley", _XY),
-    "sheaves/speed": Source("sd", (_EACH, 3), "f8", "rad/s", "in the direction of travel", _PULLEYS),
-    "sheaves/deflection": Source("deflection", (), "f8", "m", "Fourier coefficients, by pulley"),
-    "pulleys/contact_force": Source("pulley", (_EACH, 0), "f8", "N", "axial, belt on one sheave, mean", _PULLEYS),
-    "pulleys/clamping_force": Source("pulley", (_EACH, 1), "f8", "N", "or end stop's reaction, mean", _PULLEYS),
-    "pulleys/belt_torque": Source("pulley", (_EACH, 2), "f8", "N.m", "belt on the shaft, mean", _PULLEYS),
-    "pulleys/shaft_torque": Source("pulley", (_EACH, 3), "f8", "N.m", "from outside, driving +, mean", _PULLEYS),
-    "pulleys/tilt_moment": Source("pulley", (_EACH, slice(4, 6)), "f8", "N.m", "by pulley, mean", _XY),
-    "energy/work": Source(
-        "work", (), "f8", "J", "inputs and losses since the frame before", hybrid.INPUTS + hybrid.LOSSES
-    ),
-    "energy/stored": Source("stored", (), "f8", "J", "stored energies", hybrid.STORED),
-    "contacts": Source("active", (), "i8", "1", "closed", ("element-element", "element-ring", "flank")),
-}
-
-HISTORY = ("flank normal", "flank longitudinal", "flank radial", "push", "ring normal", "ring friction")
-
-
-class _Prepared(NamedTuple):
-    """settings without None; the scheme's run; inputs (frames + 1, 7); steps between frames; attributes of the file."""
-
-    settings: Settings
-    advance: Callable[[Model, State, Array, int, float, int], tuple[Frames, int]]
+    run: Run
     model: Model
-    state: State
+    state: hybrid.State | spatial.State
+    start: Start
+    clock: Clock
     inputs: Array
-    frames: int
-    steps: int
-    attributes: dict[str, Any]
+    M_O: float
+    wide: spatial.Model | None = None
 
     @property
-    def dt(self) -> float:
-        """Step [s]."""
-        return self.settings.plot_step / self.steps
-
-
-def partial_path(path: Path) -> Path:
-    """Name of the file of a run that has not ended."""
-    return path.with_name(f"{path.name}.partial")
-
-
-def simulate(
-    parameters: Parameters,
-    settings: Settings,
-    path: Path,
-    text: str,
-    *,
-    resume: bool = False,
-    progress: Callable[[str, int, int], None] | None = None,
-) -> Outcome:
-    """Run a case and write it to `path`.
-
-    Ctrl-C ends the run after the block that it is in and keeps it, with the status INTERRUPTED.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        The unit; may differ from its file.
-    settings : Settings
-        What to run.
-    path : Path
-        HDF5 file; see the module for how it comes to be.
-    text : str
-        Text of the unit file.
-    resume : bool
-        Go on with what is in `path` or its partial file, if there is anything.
-    progress : callable, optional
-        Called with the name of the case, frames done and frames in all.
-
-    Raises
-    ------
-    InputError
-        Settings that the unit does not have, a path that cannot be written, a partial file in the way, or, to be
-        resumed, a file of another run. Nothing is written then.
-    """
-    run = _prepare(parameters, settings)
-    partial = partial_path(path)
-    require_writable(path, partial)
-    begun = next((p for p in (partial, path) if p.exists()), None) if resume else None
-    if begun is None and partial.exists():
-        raise InputError("output", "", str(partial), "no unfinished run of this name: resume it, or remove the file")
-    done = 0 if begun is None else _resumable(begun, run)
-    if begun == path and done == run.frames:
-        return Outcome(path, COMPLETE, done, 0, 0.0, np.nan)
-    began, first = clock.perf_counter(), done
-    with replaced_on_success(partial) as temporary:
-        _create(temporary, begun, done, run, text)
-    with h5py.File(partial, "r+", libver=_VERSION) as file, _interruptible() as interrupted:
-        file.swmr_mode = True
-        data = {name: file[name] for name in (*_series(run.model), *_STATE, "status")}
-        status, cost = RUNNING if done < run.frames else COMPLETE, []
-        while status == RUNNING:
-            if progress is not None:
-                progress(settings.case, done, run.frames)
-            stop = min(done + _block(run.steps), run.frames)
-            since = clock.perf_counter()
-            found, valid = run.advance(
-                run.model, run.state, run.inputs[done : stop + 1], run.steps, run.dt, run.settings.flank_points
-            )
-            cost.append((clock.perf_counter() - since) / (max(valid, 1) * run.steps))
-            kept: Any = [a[:valid] for a in found]
-            _append(data, run, done, Frames(*kept))
-            if valid < stop - done:
-                status = FAILED
-            elif stop == run.frames:
-                status = COMPLETE
-            elif interrupted():
-                status = INTERRUPTED
-            done += valid
-            _checkpoint(data, run.state, done, status)
-            file.flush()
-    os.replace(partial, path)
-    step = float(np.median(cost)) if cost else np.nan
-    return Outcome(path, status, done, done - first, clock.perf_counter() - began, step)
-
-
-@contextmanager
-def open_run(path: Path) -> Iterator[h5py.File]:
-    """A file of a run, also one that is still growing; frames behind `frames_in` may be incomplete.
-
-    Raises
-    ------
-    InputError
-        Not a run of a schema version that this release knows.
-    """
-    try:
-        file = h5py.File(path, "r", libver=_VERSION, swmr=True)
-    except OSError as error:
-        raise InputError(path, "", None, f"an HDF5 file of a pushbelt run ({error})") from None
-    with file:
-        about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
-        if about != (KIND, SCHEMA_VERSION):
-            raise InputError(path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}")
-        yield file
-
-
-def frames_in(file: h5py.File) -> int:
-    """Number of frames that are complete."""
-    return int(file["checkpoint/frames"][()].max())
-
-
-def read_frames(file: h5py.File, start: int = 0, stop: int | None = None) -> Frames:
-    """Frames `start` to `stop` of a run, all of them by default; float32 where the file has it."""
-    rows = slice(*slice(start, stop).indices(frames_in(file)))
-    parts: dict[str, Any] = {}
-    for name, source in DATASETS.items():
-        data = file[name][rows]
-        if source.part:
-            shape = (len(data), data.shape[1], _WIDTH[source.field])
-            parts.setdefault(source.field, np.empty(shape))[(_EACH, *source.part)] = data
-        else:
-            parts[source.field] = data
-    return Frames(**parts)
-
-
-def element_history(file: h5py.File, element: int, revolution: int = -1) -> History:
-    """The six forces on one element over a whole revolution (Cebulla 2014, Figs. 7.2-7.4), from primary entry on.
-
-    Parameters
-    ----------
-    element : int
-        From 0; element i + 1 is in front of i.
-    revolution : int
-        Counts whole revolutions in the run; -1 is the last.
-
-    Raises
-    ------
-    InputError
-        There is no such element or revolution.
-    """
-    n, N_E = frames_in(file), file["elements/sigma"].shape[1]
-    if not 0 <= element < N_E:
-        raise InputError(file.filename, "element", element, f"0 to {N_E - 1}")
-    sigma = file["elements/sigma"][:n, element]
-    whole = revolutions(sigma)
-    if not -len(whole) <= revolution < len(whole):
-        raise InputError(
-            file.filename, "revolution", revolution, f"one of the {len(whole)} whole ones of element {element}"
-        )
-    rows = whole[revolution]
-    flank, saddle = file["elements/flank"][rows, element], file["elements/saddle"][rows, element]
-    push = push_force(file["elements/joint"][rows, element])
-    forces = np.column_stack([flank, push, saddle[:, 0] - saddle[:, 1], saddle[:, 2]])
-    return History(file["time"][rows], sigma[rows], forces)
-
-
-def figures(file: h5py.File) -> dict[str, Any]:
-    """Figures of a run: what it was, means over its last fifth, and its energy balance.
-
-    The keys carry their units. The residual of the balance is what inputs, losses and stored energies leave, relative
-    to the losses and to what the shafts carried.
-    """
-    n = frames_in(file)
-    about = {k: _plain(file.attrs[k]) for k in ("unit", *(f.name for f in fields(Settings)), "M_O")}
-    found = about | {"frames": n, "time_s": n * about["plot_step"], "status": _STATUS[int(file["status"][()])]}
-    if n < 2:
+    def arrays(self) -> Arrays:
+        """The arrays of the state by their names in files."""
+        found: Arrays = {}
+        parts: Any = self.state._asdict()
+        for name, value in parts.items():
+            found |= {f"{name}_{k}": a for k, a in value._asdict().items()} if name in SIDES else {name: value}
         return found
-    last = slice(n - max(1, n // 5), n)
 
-    def mean(name: str) -> Any:
-        return file[name][last].mean(axis=0)
 
-    clamping, speed, torque, radius = (
-        mean(k) for k in ("pulleys/clamping_force", "sheaves/speed", "pulleys/shaft_torque", "grid/radius")
+class _Progress:
+    """What is there of a run: `ended` by phase, frames of the phase under way, clamping forces of the settling."""
+
+    def __init__(self) -> None:
+        self.ended: list[int] = []
+        self.here = 0
+        self.frames = 0
+        self.clamping: list[Array] = []
+        self.state: Arrays = {}
+        self.settled: Arrays = {}
+
+    def take(self, record: Arrays) -> None:
+        """Go on by a record of the journal."""
+        n, phase, end = len(record["passing"]), int(record["phase"]), int(record["ended"])
+        self.here += n
+        self.frames += n
+        self.state = {k.partition("/")[2]: a for k, a in record.items() if k.startswith("state/")}
+        if phase == 0:
+            self.clamping.append(record["pulleys/clamping_force"][:, 0])
+            self.settled = self.state
+        if end >= 0:
+            self.ended.append(end)
+            self.here = 0
+
+    def all_ended(self, run: Run) -> list[int]:
+        """How each phase ended; what never began did as the settling."""
+        stopped = self.ended and self.ended[0] in (LEFT, RUNAWAY)
+        missing = 1 + len(run.branches) - len(self.ended) if stopped else 0
+        return self.ended + self.ended[:1] * missing
+
+
+# --- start
+
+
+def start_of(b: Belt, s: Sheaves, at: Point) -> tuple[Start, float]:
+    """Start at an operating point, under the load that it begins with, and its load torque [N m].
+
+    Raises
+    ------
+    InputError
+        The belt cannot take this ratio, or would run off the sheaves.
+    """
+    unloaded = start_state(b, s, Boundary(RATE, 0.0, FORCE, at.F_O, at.omega_I, TORQUE, 0.0), at.ratio, b.h_off)
+    M_O, begin = (
+        load_torque(b, xi, at.F_O, unloaded.steady.geometry.r_O)
+        for xi in (at.xi, at.xi if at.begin is None else at.begin)
     )
-    none: Any = [np.empty(0)] * len(Frames._fields)
-    rest, losses, throughput = hybrid.residual(
-        Frames(*none)._replace(work=file["energy/work"][:n], stored=file["energy/stored"][:n])
-    )
-    return found | {
-        "thrust_ratio": float(clamping[0] / clamping[1]),
-        "clamping_force_N": clamping.tolist(),
-        "speed_rad_s": speed.tolist(),
-        "shaft_torque_Nm": torque.tolist(),
-        "speed_ratio": float(speed[0] / speed[1]),
-        "radius_m": radius.tolist(),
-        "tension_N": [float(mean("fields/tension").min()), float(mean("fields/tension").max())],
-        "push_N": float(mean("fields/push").max()),
-        "residual_of_losses": rest / losses,
-        "residual_of_throughput": rest / throughput,
-    }
+    return start_state(b, s, Boundary(RATE, 0.0, FORCE, at.F_O, at.omega_I, TORQUE, begin), at.ratio, b.h_off), M_O
 
 
-_STATUS = {RUNNING: "unfinished", COMPLETE: "complete", INTERRUPTED: "interrupted", FAILED: "failed"}
-_STATE = ("checkpoint/frames", *(f"checkpoint/{name}" for name in State._fields))
-_WIDTH = {"q": 3, "u": 3, "q_R": 5, "u_R": 5, "s": 4, "sd": 4, "pulley": 6}
+def load_torque(b: Belt, xi: float, F_O: float, r_O: float) -> float:
+    """Load torque [N m] of the torque ratio xi at the radius `r_O` of the neutral fibre."""
+    return 2.0 * xi * b.mu * F_O * (r_O - b.h_off) / b.cos_d
+
+
+def stepped(scheme: Scheme, ring: Any, step: float) -> Callable[..., tuple[Frames, int]]:
+    """`hybrid.run` with as many steps of the ring in each `step` [s] as scheme and ring need."""
+    return partial(hybrid.run, n_R=max(2, ceil(step / ring_set.largest_step(ring))) if scheme == "multirate" else 1)
 
 
 def largest_step(scheme: Scheme, N_E: int, N_B: int) -> float:
@@ -409,201 +242,398 @@ def largest_step(scheme: Scheme, N_E: int, N_B: int) -> float:
     return (2.5e-6 if scheme == "multirate" else 1e-6) * min(1.0, 220.0 / N_E, 104.0 / N_B)
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+def prepare(parameters: Parameters, run: Run) -> Prepared:
+    """Model, start, clock and boundary values of a run.
 
-
-def _prepare(parameters: Parameters, settings: Settings) -> _Prepared:
-    """Everything that can be refused is refused here."""
-    case = parameters.get_case(settings.case)
-    s = settings
-    source = f"case {case.name}"
-    limits: Mapping[str, tuple[bool, str]] = {
-        "row": (s.row == 0 or bool(case.M_O), "0, the case has one load"),
-        "duration": (0.0 < s.duration < np.inf, "a time above 0 s"),
-        "plot_step": (0.0 < s.plot_step < np.inf, "a time above 0 s"),
-        "step": (s.step is None or 0.0 < s.step < np.inf, "a time above 0 s"),
-        "N_E": (s.N_E is None or 20 <= s.N_E <= 2000, "20 to 2000"),
-        "N_B": (s.N_B is None or 12 <= s.N_B <= 1000, "12 to 1000"),
-        "taper": (s.taper is None or 0.0 <= s.taper <= 1e-4, "0 to 100 um"),
-        "law": (s.law in get_args(Law), " or ".join(get_args(Law))),
-        "contact": (s.contact in get_args(Contact), " or ".join(get_args(Contact))),
-        "scheme": (s.scheme in get_args(Scheme), " or ".join(get_args(Scheme))),
-        "flank_points": (s.flank_points in (1, 2), "1 or 2"),
-    }
-    for key, (fits, allowed) in limits.items():
-        if not fits:
-            raise InputError(source, key, getattr(s, key), allowed)
-    N_E, N_B = s.N_E or parameters.element.N_E, s.N_B or parameters.ring.N_B
-    taper = parameters.element.taper if s.taper is None else s.taper
-    if s.step is None:
-        largest = largest_step(s.scheme, N_E, N_B)
-        steps = int(np.ceil(s.plot_step / largest * (1.0 - 1e-9)))
-    else:
-        steps = _whole(
-            s.plot_step / s.step, source, "step", s.step, f"a whole part of the plot step, {s.plot_step:g} s"
-        )
-    total = steps * s.duration / s.plot_step
-    if total > _MAX_STEPS:
-        raise InputError(source, "duration", s.duration, f"at most {_MAX_STEPS:g} steps; these are {total:g}")
-    frames = _whole(s.duration / s.plot_step, source, "duration", s.duration, f"a multiple of {s.plot_step:g} s")
-    inputs = boundary_at(case, np.arange(frames + 1.0) * s.plot_step, s.row)
-    b = belt(parameters, N_E=N_E, N_E0=case.N_E0, N_B=N_B, taper=taper)
-    stiff = sheaves(parameters)
-    coupled = s.law == "coupled"
-    boundary = Boundary(*inputs[0].tolist())
-    start = start_state(b, stiff if coupled else stiff._replace(multiplier=0.0), boundary, case.i_r)
-    complete = replace(s, N_E=N_E, N_B=N_B, taper=taper, step=s.plot_step / steps)
-    attributes = {
-        "schema_version": SCHEMA_VERSION,
-        "kind": KIND,
-        "unit": parameters.name,
-        **asdict(complete),
-        "M_O": inputs[0, 6] if inputs[0, 5] == 0 else np.nan,
-        "signals": case.model_dump_json(),
-        "parameters": json.dumps({"belt": b._asdict(), "sheaves": stiff._asdict()}),
-    }
-    return _Prepared(
-        complete,
-        STEPPED[s.scheme],
-        hybrid.model(b, stiff, unilateral=s.contact == "unilateral", coupled=coupled),
-        hybrid.state(*start[:7], n_k=len(stiff.A) - 1),
-        inputs,
-        frames,
-        steps,
-        attributes,
+    Raises
+    ------
+    InputError
+        What the unit or the belt cannot do.
+    """
+    case = parameters.get_case(run.start.case) if isinstance(run.start, Case) else None
+    s, source = run.settings, f"run {run.name}" if case is None else f"case {case.name}"
+    _require(source, run, "duration", run.duration is None or 0.0 < run.duration < np.inf, "a time above 0 s")
+    _require(source, run, "plot_step", run.plot_step is None or 0.0 < run.plot_step < np.inf, "a time above 0 s")
+    _require(source, s, "step", s.step is None or 0.0 < s.step < np.inf, "a time above 0 s")
+    _require(source, s, "N_E", s.N_E is None or 20 <= s.N_E <= 2000, "20 to 2000")
+    _require(source, s, "N_B", s.N_B is None or 12 <= s.N_B <= 1000, "12 to 1000")
+    _require(source, s, "taper", s.taper is None or 0.0 <= s.taper <= 1e-4, "0 to 100 um")
+    for key, allowed in (("law", Law), ("contact", Contact), ("scheme", Scheme)):
+        _require(source, s, key, getattr(s, key) in get_args(allowed), " or ".join(get_args(allowed)))
+    _require(source, s, "flank_points", s.flank_points in (1, 2), "1 or 2")
+    _require(source, s, "model", s.model in get_args(schedule.Model), " or ".join(get_args(schedule.Model)))
+    if s.model == "spatial":
+        _require(source, s, "scheme", s.scheme == "explicit", "explicit for the spatial model")
+        _require(source, s, "contact", s.contact == "unilateral", "unilateral for the spatial model")
+        _require(parameters.source, parameters.ring, "rod", parameters.ring.rod == "rcm", "rcm for the spatial model")
+        fixed = "2 for the spatial model: about one fixed point on each flank an element would roll freely"
+        _require(source, s, "flank_points", s.flank_points == 2, fixed)
+    most = 20.0 if s.model == "spatial" else 0.0
+    _require(
+        source, s, "before", 0.0 <= s.before <= most, "0 to 20 revolutions for the spatial model, 0 for the hybrid"
     )
+    _require(source, run, "observe", set(run.observe) <= set(OBSERVED), f"some of {', '.join(OBSERVED)}")
+    fits = not run.branches or (isinstance(run.start, Point) and run.mean is not None)
+    _require(source, run, "branches", fits, "none, but of a point with a mean")
+    b = belt(parameters, N_E=s.N_E, N_E0=s.N_E0 or (case.N_E0 if case else None), N_B=s.N_B, taper=s.taper)
+    stiff, coupled = sheaves(parameters), s.law == "coupled"
+    if isinstance(run.start, Point):
+        start, M_O = start_of(b, stiff if coupled else stiff._replace(multiplier=0.0), run.start)
+    else:
+        assert case is not None
+        row = run.start.row
+        _require(source, run.start, "row", row == 0 or bool(case.M_O), "0, the case has one load")
+        first = Boundary(*boundary_at(case, np.array([0.0]), row)[0].tolist())
+        M_O = first.value_load
+        if run.start.rise > 0.0:
+            rises = first.mode_load != SPEED
+            _require(source, run.start, "rise", rises, "0 where the secondary's speed is given")
+            first = first._replace(value_load=0.0)
+        start = start_state(b, stiff if coupled else stiff._replace(multiplier=0.0), first, case.i_r)
+    r = parameters.ring
+    m = hybrid.model(
+        b, stiff, unilateral=s.contact == "unilateral", coupled=coupled,
+        damper=None if s.damper is None else Damper(*s.damper), ring=r.rod, rotatory=r.rotatory_factor,
+    )  # fmt: skip
+    q_R, u_R = ring_set.placed(m.ring, start)
+    start = start._replace(q_R=q_R, u_R=u_R)
+    ticks = _clock(source, m, run, start)
+    if run.duration is None:
+        n = ticks.frames(run.settle + (run.start.rise if isinstance(run.start, Case) else 0.0))
+    else:
+        total = ticks.steps * run.duration / ticks.plot_step
+        _require(source, run, "duration", total <= _MAX_STEPS, f"at most {_MAX_STEPS:g} steps; these are {total:g}")
+        n = _whole(run.duration / ticks.plot_step, source, run, "duration", f"a multiple of {ticks.plot_step:g} s")
+    grid: Array = np.arange(n + 1.0) * ticks.plot_step
+    if isinstance(run.start, Point):
+        at = run.start
+        inputs = np.tile([RATE, 0.0, FORCE, at.F_O, at.omega_I, TORQUE, M_O], (n + 1, 1))
+        if at.begin is not None:
+            inputs[:, 6] *= np.interp(np.arange(n + 1) / run.frames, (HELD, APPROACH), (at.begin / at.xi, 1.0))
+    else:
+        assert case is not None
+        inputs = boundary_at(case, grid, run.start.row)
+        if run.start.rise > 0.0:
+            inputs[:, 6] *= np.minimum(1.0, grid / (run.start.rise * ticks.revolution))
+    state = hybrid.state(*start[:7], n_k=len(stiff.A) - 1)
+    if s.model == "hybrid":
+        return Prepared(run, m, state, start, ticks, inputs, M_O)
+    wide = spatial.model(parameters, b, stiff, coupled=coupled, damper=m.damper)
+    lift(wide, state)  # what cannot be lifted is refused at once
+    if s.before > 0.0:
+        held = np.tile(inputs[0], (ticks.frames(s.before) + 1, 1))
+        _, valid = hybrid.run(m, state, held, ticks.steps, ticks.step, s.flank_points)
+        _require(source, s, "before", valid == len(held) - 1, "a start at which the belt stays in its place")
+    return Prepared(run, m, lift(wide, state), start, ticks, inputs, M_O, wide)
 
 
-def _whole(ratio: float, source: str, key: str, value: float, allowed: str) -> int:
+def _require(source: str, of: Any, key: str, fits: bool, allowed: str) -> None:
+    if not fits:
+        raise InputError(source, key, getattr(of, key), allowed)
+
+
+def _whole(ratio: float, source: str, of: Any, key: str, allowed: str) -> int:
     n = round(min(ratio, _MAX_STEPS))
-    if n < 1 or abs(ratio - n) > 1e-6 * n:
-        raise InputError(source, key, value, allowed)
+    _require(source, of, key, n >= 1 and abs(ratio - n) <= 1e-6 * n, allowed)
     return n
 
 
-def _block(steps: int) -> int:
-    """Frames of `steps` steps that are written together."""
-    return max(1, min(_BLOCK, _BLOCK_STEPS // steps))
+def _clock(source: str, m: Model, run: Run, start: Start) -> Clock:
+    b, v = m.belt, float(np.mean(np.hypot(start.u[:, 0], start.u[:, 1])))
+    revolution, s = b.N_E * b.t_R / v, run.settings
+    plot_step = revolution / run.frames if run.plot_step is None else run.plot_step
+    bound = np.inf
+    if s.scheme == "explicit" and isinstance(m.ring, Cosserat):
+        bound = ring_set.largest_step(m.ring)
+        _require(source, s, "step", s.step is None or s.step <= bound, f"at most {bound:.2g} s, or scheme multirate")
+    if run.plot_step is not None and s.step is not None:
+        steps = _whole(plot_step / s.step, source, s, "step", f"a whole part of the plot step, {plot_step:g} s")
+    else:
+        largest = s.step or min(largest_step(s.scheme, b.N_E, b.N_B), bound)
+        steps = int(np.ceil(plot_step / largest * (1.0 - (0.0 if s.step else 1e-9))))
+    return Clock(revolution, plot_step / steps, plot_step, steps, run.longest)
 
 
-def _resumable(path: Path, run: _Prepared) -> int:
-    """Number of frames that can be taken over from a file, whose state after them becomes that of the run."""
-    with open_run(path) as file:
-        for key, value in run.attributes.items():
-            if key != "duration" and file.attrs[key] != value and not (value != value and np.isnan(file.attrs[key])):
-                shown = key if key in ("signals", "parameters") else f"{file.attrs[key]}"
-                raise InputError(path, key, value if shown != key else None, f"that of the run to be resumed, {shown}")
-        done = frames_in(file)
-        if file["status"][()] == FAILED:
-            raise InputError(path, "status", "failed", "a run whose belt has not left its place")
-        if done > run.frames:
-            raise InputError(
-                path, "duration", run.settings.duration, f"at least what is there, {file['time'][done - 1]} s"
-            )
-        slot = int(file["checkpoint/frames"][()].argmax())
-        for name, value in run.state._asdict().items():
-            if f"checkpoint/{name}" not in file or file[f"checkpoint/{name}"].shape[1:] != value.shape:
-                raise InputError(path, f"checkpoint/{name}", None, "a run begun by this release; begin it anew")
-            if done > 0:
-                value[...] = file[f"checkpoint/{name}"][slot]
-        return done
+# --- phases
 
 
-def _create(path: Path, begun: Path | None, done: int, run: _Prepared, text: str) -> None:
-    """Write the file's head, and the first `done` frames of an earlier one with the state behind them."""
-    chunk = _block(run.steps)
-    with h5py.File(path, "w", libver=_VERSION) as file:
-        file.attrs.update(run.attributes)
-        file.attrs.update(
-            rtcvt_version=__version__, revision=revision(), created=datetime.now(UTC).isoformat(timespec="seconds")
-        )
-        for name, s in _series(run.model).items():
-            data = file.create_dataset(
-                name, (0, *s.shape), s.dtype, maxshape=(None, *s.shape), chunks=(chunk, *s.shape)
-            )
-            _describe(data, s.unit, s.description, s.columns)
-        cells = np.arange(4 * CELLS)
-        still: dict[str, tuple[Any, str, str, tuple[str, ...]]] = {
-            "unit_file": (text, "1", "text of the unit file", ()),
-            "status": (np.int8(RUNNING), "1", "; ".join(f"{k} {v}" for k, v in _STATUS.items()), ()),
-            "grid/section": (cells // CELLS, "1", "of a cell", SECTIONS),
-            "grid/fraction": (
-                (cells % CELLS + 0.5) / CELLS,
-                "1",
-                "of the section that lies behind the cell's middle",
-                (),
-            ),
-            "checkpoint/frames": (np.zeros(2, dtype=np.int64), "1", "frames before the states of the two slots", ()),
+def _lengths(made: Prepared) -> list[int]:
+    """Frames of each phase, if none ends early."""
+    return [len(made.inputs) - 1, *(made.clock.frames_in(b) for b in made.run.branches)]
+
+
+def steps_of(made: Prepared) -> int:
+    """How many steps a run has, if no phase ends early."""
+    return made.clock.steps * sum(_lengths(made))
+
+
+def _branch_inputs(made: Prepared, branch: Branch, F_I: float) -> Array:
+    """Boundary values of a branch at its start and its frames."""
+    at, ticks, n = made.run.start, made.clock, made.clock.frames_in(branch)
+    assert isinstance(at, Point)
+    time: Array = np.arange(n + 1.0) * ticks.plot_step / ticks.revolution
+    part = np.minimum(time / branch.ramp, 1.0) if branch.ramp > 0.0 else np.ones(n + 1)
+    b = np.tile([FORCE, F_I, FORCE, at.F_O, at.omega_I, TORQUE, made.M_O], (n + 1, 1))
+    b[:, 1] *= 1.0 + part * (branch.y_I - 1.0)
+    b[:, 3] *= 1.0 + part * (branch.y_O - 1.0)
+    if at.xi != 0.0:
+        b[:, 6] *= 1.0 + part * (branch.xi / at.xi - 1.0)
+    return b
+
+
+def _advance(made: Prepared, inputs: Array, done: int) -> tuple[Arrays, int, float]:
+    """Run the next block of a phase: its record without phase and state, how the phase ended or -1, processor time."""
+    run, m, x, ticks, n = made.run, made.model, made.state, made.clock, len(inputs) - 1
+    stop = min(done + max(1, min(_BLOCK, _BLOCK_STEPS // ticks.steps)), n)
+    if isinstance(run.start, Point):  # ratio and slip are looked at once in a revolution
+        stop = min(stop, (done // run.frames + 1) * run.frames)
+    began, across = clock.thread_time(), {}
+    rest = (inputs[done : stop + 1], ticks.steps, ticks.step, run.settings.flank_points)
+    if made.wide is None:
+        found, valid = stepped(run.settings.scheme, m.ring, ticks.step)(m, x, *rest)
+    else:
+        assert isinstance(x, spatial.State)
+        seen, valid = spatial.run(made.wide, x, *rest)
+        found = seen.planar
+        across = {
+            name: getattr(seen, s.field)[(slice(valid), *s.part)].astype(s.dtype)
+            for name, s in ACROSS.items()
+            if "elements" in run.observe or s.field not in ACROSS_HEAVY
         }
-        for name, a in run.state._asdict().items():
-            still[f"checkpoint/{name}"] = (np.zeros((2, *a.shape)), "SI", f"{name} of hybrid.State", ())
-        for name, (value, unit, description, columns) in still.items():
-            file[name] = value
-            _describe(file[name], unit, description, columns)
-        if begun is not None:
-            with open_run(begun) as old:
-                made = str(old.attrs["revision"])
-                file.attrs["revision"] = made if made.endswith(revision()) else f"{made}, {revision()}"
-                file.attrs["created"] = old.attrs["created"]
-                for name in _series(run.model):
-                    file[name].resize(done, axis=0)
-                    for k in range(0, done, chunk):
-                        rows = slice(k, min(k + chunk, done))
-                        file[name][rows] = old[name][rows]
-            _checkpoint(file, run.state, done, RUNNING if done < run.frames else COMPLETE)
+    cost = (clock.thread_time() - began) / (max(valid, 1) * ticks.steps)
+    kept: Any = [a[:valid] for a in found]
+    frames = Frames(*kept)
+    record, ended = _observed(made, frames, inputs[done + 1 : done + 1 + valid]) | across, -1
+    if valid < stop - done:
+        ended = LEFT
+    elif isinstance(run.start, Point) and (stop == n or stop % run.frames == 0):
+        ratio = float(edge_ratio(record["grid/radius"][-1:], m.belt._asdict())[0])
+        omega = frames.sd[-1, :, 3]
+        if not run.limits[0] < ratio < run.limits[1]:
+            ended = LIMIT
+        elif abs(1.0 - ratio * omega[1] / omega[0]) > LOST:
+            ended = RUNAWAY
+    if ended < 0 and stop == n:
+        ended = COMPLETE
+    return record, ended, cost
 
 
-def _describe(data: h5py.Dataset, unit: str, description: str, columns: tuple[str, ...]) -> None:
-    data.attrs["units"] = unit
-    data.attrs["description"] = description
-    if columns:
-        data.attrs["columns"] = list(columns)
-
-
-def _series(m: Model) -> dict[str, Series]:
-    """All datasets that have a row per frame."""
-    template = hybrid.frames(m, 1)
-    found = {
-        "time": Series((), "f8", "s", "time"),
-        "elements/sigma": Series((m.belt.N_E,), "f8", "1", "place of the elements on the taut path, 0 to 4"),
-        "grid/length": Series((4,), "f8", "m", "of the sections", SECTIONS),
-        "grid/radius": Series((2,), "f8", "m", "of the neutral fibre, mean over the arc", _PULLEYS),
-    }
-    for name, s in DATASETS.items():
-        shape = getattr(template, s.field)[(_EACH, *s.part)].shape[1:]
-        found[name] = Series(shape, s.dtype, s.unit, s.description, s.columns)
-    for name, (unit, description) in FIELDS.items():
-        found[f"fields/{name}"] = Series((4 * CELLS,), "f4", unit, description)
-    return found
-
-
-def _append(data: Mapping[str, Any], run: _Prepared, done: int, x: Frames) -> None:
-    """Write the frames `x` behind the first `done` ones."""
-    n = len(x.q)
-    seen = snapshots(run.model, x, run.dt)
-    rows: dict[str, Any] = {
-        "time": np.arange(done + 1, done + n + 1) * run.settings.plot_step,
-        "elements/sigma": seen.sigma,
+def _observed(made: Prepared, x: Frames, inputs: Array) -> Arrays:
+    """What the observers of a run see in frames."""
+    see = made.run.observe
+    seen = snapshots(made.model, x, made.clock.step)
+    record: Arrays = {
+        "inputs": inputs,
+        "passing": passing(seen.sigma),
         "grid/length": seen.length,
         "grid/radius": seen.radius,
     }
-    rows |= {name: getattr(x, s.field)[(_EACH, *s.part)] for name, s in DATASETS.items()}
-    rows |= {f"fields/{name}": values for name, values in seen.fields.items()}
-    for name, values in rows.items():
-        data[name].resize(done + n, axis=0)
-        data[name][done:] = values
+    for name, s in DATASETS.items():
+        if "elements" in see or s.field not in HEAVY:
+            record[name] = getattr(x, s.field)[(slice(None), *s.part)].astype(s.dtype)
+    if "elements" in see:
+        record["elements/sigma"] = seen.sigma
+    if "fields" in see:
+        record |= {f"fields/{name}": values.astype(np.float32) for name, values in seen.fields.items()}
+    if "profiles" in see:
+        found = observe_profiles(made.model, made.start.steady.geometry, x)
+        record |= {f"seen/{name}": values for name, values in found.items()}
+    return record
 
 
-def _checkpoint(data: Mapping[str, Any], state: State, done: int, status: int) -> None:
-    """Write the state behind the first `done` frames, flush it and them, and only then write that it is there."""
-    counts = data["checkpoint/frames"]
-    slot = int(counts[()].argmin())
-    for name, value in state._asdict().items():
-        data[f"checkpoint/{name}"][slot] = value
-    counts.file.flush()
-    counts[slot] = done
-    data["status"][()] = status
+def simulate(
+    parameters: Parameters,
+    run: Run,
+    path: Path,
+    text: str,
+    *,
+    plan: str = "",
+    F_I: float | None = None,
+    resume: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Outcome:
+    """Do a run and write its file.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The unit; may differ from its file.
+    run : Run
+        What to do.
+    path : Path
+        HDF5 file; see `runfile` for how it comes to be.
+    text, plan : str
+        Of the unit file and of the plan, which the file keeps.
+    F_I : float, optional
+        What the branches multiply [N], by default F_I,eq.
+    resume : bool
+        Go on with what is in `path` or its partial file, if there is anything.
+    progress : callable, optional
+        Called with the name of the run, frames done and frames in all.
+
+    Raises
+    ------
+    InputError
+        A run that the unit or the belt cannot do, a path that cannot be written, a partial file in the way, or, to be
+        resumed, a damaged file or one of another run. Nothing is written then.
+    """
+    made, began = prepare(parameters, run), clock.perf_counter()
+    partial = partial_path(path)
+    require_writable(path, partial)
+    attributes = _attributes(parameters, made, F_I)
+    if not partial.exists():
+        head: dict[str, Any] = {"attributes": attributes, "unit_file": text, "plan": plan}
+        finished = _extended(path, made, head) if resume and path.exists() else []
+        if finished is None:
+            with open_run(path) as file:
+                return Outcome(path, True, COMPLETE, len(file["time"]), 0, 0.0, np.nan)
+        head["attributes"] |= _stamp()
+        Journal.create(partial, {"head": np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)}, *finished)
+    elif not resume:
+        raise InputError("output", "", str(partial), "no unfinished run of this name: resume it, or remove the file")
+    lengths = _lengths(made)
+    cost: list[float] = []
+    with Journal(partial, write=True) as journal, _interruptible() as interrupted:
+        there = _replayed(journal, partial, made, attributes)
+        first, total = there.frames, sum(lengths)
+        while len(there.all_ended(run)) < len(lengths):
+            if interrupted():
+                return Outcome(partial, False, COMPLETE, there.frames, there.frames - first,
+                               clock.perf_counter() - began, _median(cost))  # fmt: skip
+            if progress is not None:
+                progress(run.name, there.frames, total)
+            phase = len(there.ended)
+            if there.state:
+                saved = there.settled if phase > 0 and there.here == 0 else there.state
+                for name, value in made.arrays.items():
+                    value[...] = saved[name]
+            inputs = made.inputs
+            if phase > 0:
+                inputs = _branch_inputs(made, run.branches[phase - 1], _holding(made, there, F_I))
+            record, ended, spent = _advance(made, inputs, there.here)
+            cost.append(spent)
+            record |= {"phase": np.array(phase), "ended": np.array(ended)}
+            record |= {f"state/{name}": value.copy("K") for name, value in made.arrays.items()}
+            journal.add(record)
+            there.take(record)
+        with new_hdf5(path, FILE, "v110") as file:
+            write, seen = _joined(file, journal, run, there.all_ended(run), np.nan if F_I is None else F_I)
+            file.attrs["step_cost"] = _median(cost)
+            if "profiles" in run.observe:
+                write_profiles(file, write, seen, made.model.sheaves, made.start.steady.geometry)
+    partial.unlink()
+    wall = clock.perf_counter() - began
+    return Outcome(path, True, there.ended[0], there.frames, there.frames - first, wall, _median(cost))
+
+
+def _median(cost: list[float]) -> float:
+    return float(np.median(cost)) if cost else np.nan
+
+
+def _holding(made: Prepared, there: _Progress, F_I: float | None) -> float:
+    """Force that the branches multiply [N]."""
+    if F_I is not None:
+        return F_I
+    assert made.run.mean is not None
+    return float(np.concatenate(there.clamping)[-made.clock.frames(made.run.mean) :].mean())
+
+
+def _joined(file: h5py.File, journal: Journal, run: Run, ended: list[int], F_I: float) -> tuple[Writer, Arrays]:
+    """Write frames and windows of a run; returns what profiles have seen."""
+    write, seen = join(file, journal, ended)
+    revolution, step, plot_step = (float(file.attrs[k]) for k in ("revolution", "step", "plot_step"))
+    ticks = Clock(revolution, step, plot_step, round(plot_step / step), run.longest)
+    write_windows(file, write, run, ticks, F_I)
+    return write, seen
+
+
+def compile_steps(parameters: Parameters, run: Run) -> float:
+    """Have the machine code of the steps on disk before processes start that would each make it; the processor time of
+    a step [s], measured over a few frames."""
+    made = prepare(parameters, run)
+    _advance(made, made.inputs[:2], 0)
+    return _advance(made, made.inputs[:9], 0)[2]
+
+
+# --- resume
+
+
+def _attributes(parameters: Parameters, made: Prepared, F_I: float | None) -> dict[str, Any]:
+    """What a run is, and what a run must share to be its continuation."""
+    case = parameters.get_case(made.run.start.case).model_dump_json() if isinstance(made.run.start, Case) else ""
+    torque = made.inputs[0, 5] == TORQUE
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": KIND,
+        "unit": parameters.name,
+        "run": as_json(made.run),
+        "case": case,
+        "parameters": json.dumps(
+            {"belt": made.model.belt._asdict(), "sheaves": made.model.sheaves._asdict()}
+            | ({"rod": made.model.ring._asdict()} if isinstance(made.model.ring, Cosserat) else {})
+        ),
+        "scheme": made.run.settings.scheme,
+        "N_E": made.model.belt.N_E,
+        "M_O": made.M_O if torque else np.nan,
+        "F_I": np.nan if F_I is None else F_I,
+        "step": made.clock.step,
+        "plot_step": made.clock.plot_step,
+        "revolution": made.clock.revolution,
+    }
+
+
+def _stamp() -> dict[str, str]:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"rtcvt_version": __version__, "revision": revision(), "created": now}
+
+
+def _require_same(path: Path, found: Any, wanted: dict[str, Any]) -> None:
+    """Refuse a file of another run; the length of the settling may differ."""
+    if (found.get("kind"), found.get("schema_version")) != (KIND, SCHEMA_VERSION):
+        raise InputError(path, "kind, schema_version", None, f"a {KIND} begun by this release; begin it anew")
+    whole = {"settle": 0.0, "duration": None}
+    one, other = (asdict(replace(from_json(str(a["run"])), **whole)) for a in (found, wanted))  # type: ignore[arg-type]
+    for key, value in other.items():
+        if one[key] != value:
+            raise InputError(path, key, None, f"that of the run to be resumed, {one[key]}")
+    for key, value in wanted.items():
+        if key != "run" and found[key] != value and not (value != value and np.isnan(found[key])):
+            shown = key if key in ("case", "parameters") else f"{found[key]}"
+            raise InputError(path, key, value if shown != key else None, f"that of the run to be resumed, {shown}")
+
+
+def _extended(path: Path, made: Prepared, head: dict[str, Any]) -> list[Arrays] | None:
+    """The record that continues a finished run, None if there is nothing to add."""
+    with open_run(path) as file:
+        _require_same(path, file.attrs, head["attributes"])
+        if file["ended"][0] == LEFT:
+            raise InputError(path, "ended", ENDS[LEFT], "a run whose belt has not left its place")
+        done, n = int(np.sum(file["phase"][()] == 0)), len(made.inputs) - 1
+        if done > n:
+            raise InputError(path, "duration", made.run.duration, f"at least what is there, {file['time'][done - 1]} s")
+        if done == n:
+            return None
+        if made.run.branches or "profiles" in made.run.observe:
+            raise InputError(path, "duration", None, "that of the run: one with branches or profiles is not extended")
+        head["attributes"]["created"] = str(file.attrs["created"])
+        record = arrays_in(file)
+        return [record | {"phase": np.array(0), "ended": np.array(-1)}]
+
+
+def _replayed(journal: Journal, path: Path, made: Prepared, wanted: dict[str, Any]) -> _Progress:
+    """What a journal holds of a run."""
+    there = _Progress()
+    _require_same(path, journal.head()["attributes"], wanted)
+    for record in journal.blocks():
+        there.take(record)
+    if there.here > (n := len(made.inputs) - 1) and not there.ended:
+        raise InputError(path, "duration", made.run.duration, f"at least what is there, {there.here} frames of {n}")
+    for name, value in made.arrays.items():
+        if there.state and (name not in there.state or there.state[name].shape != value.shape):
+            raise InputError(path, f"checkpoint/{name}", None, "a run begun by this release; begin it anew")
+    if there.ended and not made.run.branches and there.frames < len(made.inputs) - 1 and there.ended[0] == COMPLETE:
+        there.ended, there.here = [], there.frames
+    return there
 
 
 @contextmanager
@@ -625,3 +655,129 @@ def _interruptible() -> Iterator[Callable[[], bool]]:
         yield lambda: bool(seen)
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+# --- reading
+
+
+def partial_path(path: Path) -> Path:
+    """Name of the journal of a run that has not ended."""
+    return path.with_name(f"{path.name}.partial")
+
+
+@contextmanager
+def open_run(path: Path) -> Iterator[h5py.File]:
+    """A file of a run, or what the journal of one that has not ended holds.
+
+    Raises
+    ------
+    InputError
+        Damaged, or not a run of a schema version that this release knows.
+    """
+    try:
+        file = _grown(path) if is_journal(path) else h5py.File(path, "r")
+    except OSError as error:
+        raise InputError(path, "", None, f"an HDF5 file of a {KIND} ({error})") from None
+    with file:
+        about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
+        if about not in ((KIND, SCHEMA_VERSION), FORMER):
+            raise InputError(path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}")
+        yield file
+
+
+def _grown(path: Path) -> h5py.File:
+    """What a journal holds, in memory; -1: a phase that has not ended."""
+    with Journal(path, write=False) as journal:
+        about = journal.head()["attributes"]
+        run, there = from_json(about["run"]), _Progress()
+        for record in journal.blocks():
+            there.take(record)
+        file = h5py.File(io.BytesIO(), "w")
+        ended = there.all_ended(run)
+        _joined(file, journal, run, ended + [-1] * (1 + len(run.branches) - len(ended)), about["F_I"])
+        return file
+
+
+def run_of(file: h5py.File) -> Run:
+    """What was run."""
+    return from_json(str(file.attrs["run"]))
+
+
+def element_history(file: h5py.File, element: int, revolution: int = -1) -> History:
+    """The six forces on one element over a whole revolution (Cebulla 2014, Figs. 7.2-7.4), from primary entry on.
+
+    Parameters
+    ----------
+    element : int
+        From 0; element i + 1 is in front of i.
+    revolution : int
+        Counts whole revolutions in the run; -1 is the last.
+
+    Raises
+    ------
+    InputError
+        There is no such element or revolution.
+    """
+    N_E = file["elements/sigma"].shape[1]
+    if not 0 <= element < N_E:
+        raise InputError(file.filename, "element", element, f"0 to {N_E - 1}")
+    sigma = file["elements/sigma"][:, element]
+    whole = revolutions(sigma)
+    if not -len(whole) <= revolution < len(whole):
+        raise InputError(
+            file.filename, "revolution", revolution, f"one of the {len(whole)} whole ones of element {element}"
+        )
+    rows = whole[revolution]
+    return History(file["time"][rows], sigma[rows], element_forces(file, element, rows))
+
+
+def element_forces(file: h5py.File, element: int, rows: slice = slice(None)) -> Array:
+    """The six forces on one element by `HISTORY`, (m, 6) [N], over frames."""
+    flank, saddle = file["elements/flank"][rows, element], file["elements/saddle"][rows, element]
+    push = push_force(file["elements/joint"][rows, element])
+    return np.column_stack([flank, push, saddle[:, 0] - saddle[:, 1], saddle[:, 2]])
+
+
+def figures(file: h5py.File) -> dict[str, Any]:
+    """Figures of a run: what it was, means over its window `steady`, and its energy balance.
+
+    The keys carry their units. The residual of the balance is what inputs, losses and stored energies leave, relative
+    to the losses and to what the shafts carried.
+    """
+    run, a, n = run_of(file), file.attrs, len(file["time"])
+    scaled, ended = json.loads(a["parameters"])["belt"], set(file["ended"][()].tolist())
+    dt = float(a["plot_step"])
+    found: dict[str, Any] = {"unit": str(a["unit"]), **asdict(run.start), "duration": run.duration}
+    found |= asdict(run.settings) | {k: scaled[k] for k in ("N_E", "N_B")}
+    found |= {"step": float(a["step"]), "plot_step": dt, "M_O": float(a["M_O"]), "frames": n, "time_s": n * dt}
+    found["status"] = "unfinished" if -1 in ended else "failed" if LEFT in ended else "complete"
+    last, means = frames_of(file, STEADY), {k: float(v[STEADY]) for k, v in summary(file).items()}
+    if not np.isfinite(means["duration"]):
+        return found
+
+    def mean(name: str) -> Any:
+        return file[name][last].mean(axis=0)
+
+    rest, losses, throughput = ledger.residual(file["energy/work"][()], file["energy/stored"][()])
+    if "spatial/margin" in file:
+        margin, z = file["spatial/margin"][last].min(axis=(0, 1)), file["spatial/place"][last].mean(axis=0)
+        found |= {"misalignment_m": float(z[0] - z[1]), "ring_to_pillar_m": margin[0], "ring_to_sheave_m": margin[1]}
+        found["fixed_sheave_N"] = mean("spatial/fixed_force").tolist()
+    return found | {
+        "mean_over_s": means["duration"],
+        "ratio": means["ratio"],
+        "torque_ratio": means["xi"],
+        "kappa": means["kappa"],
+        "slip": means["slip"],
+        "belt_speed_m_s": means["v"],
+        "thrust_ratio": means["thrust_ratio"],
+        "clamping_force_N": [means["F_I"], means["F_O"]],
+        "speed_rad_s": [means["omega_I"], means["omega_O"]],
+        "shaft_torque_Nm": mean("pulleys/shaft_torque").tolist(),
+        "speed_ratio": means["omega_I"] / means["omega_O"],
+        "radius_m": [means["r_I"], means["r_O"]],
+        "tension_N": [float(mean("fields/tension").min()), float(mean("fields/tension").max())],
+        "push_N": float(mean("fields/push").max()),
+        "residual_of_losses": rest / losses,
+        "residual_of_throughput": rest / throughput,
+    }

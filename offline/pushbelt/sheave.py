@@ -23,9 +23,9 @@ old and new rates. The change of kinetic energy is then the sum of the powers at
 
 from typing import NamedTuple
 
-from offline.pushbelt.compiled import compiled
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
 
-__all__ = ["Damper", "advance", "energy"]
+__all__ = ["Damper", "advance", "energy", "shaft"]
 
 
 class Damper(NamedTuple):
@@ -33,6 +33,27 @@ class Damper(NamedTuple):
 
     d: float = 0.0
     J: float = 1.0
+
+
+@inlined
+def shaft(sheaves, damper, dt, b, pulley, omega_old, torque, ring):
+    """New speed of a pulley [rad/s] under the torque of its belt, and the external torque on its shaft [N m].
+
+    Parameters as for `advance`; the speed of the damper's `ring` is replaced.
+    """
+    if pulley == 0:
+        omega_new = b[4]
+        external = sheaves.J * (omega_new - omega_old) / dt - torque
+    elif b[5] == 0.0:
+        held = damper.d / (1.0 + dt * damper.d / damper.J)  # the ring at the end of the step
+        omega_new = (sheaves.J * omega_old + dt * (torque - b[6] + held * ring[0])) / (sheaves.J + dt * held)
+        drag = held * (omega_new - ring[0])
+        ring[0] += dt * drag / damper.J
+        external = -b[6] - drag
+    else:
+        omega_new = b[6]
+        external = sheaves.J * (omega_new - omega_old) / dt - torque
+    return omega_new, external
 
 
 @compiled
@@ -79,18 +100,7 @@ def advance(sheaves, damper, b, dt, s, sd, ring, reaction, out, power):
 
         omega_old = sd[pulley, 3]
         torque = 2.0 * reaction[pulley, 3]
-        if pulley == 0:
-            omega_new = b[4]
-            external = sheaves.J * (omega_new - omega_old) / dt - torque
-        elif b[5] == 0.0:
-            held = damper.d / (1.0 + dt * damper.d / damper.J)  # the ring at the end of the step
-            omega_new = (sheaves.J * omega_old + dt * (torque - b[6] + held * ring[0])) / (sheaves.J + dt * held)
-            drag = held * (omega_new - ring[0])
-            ring[0] += dt * drag / damper.J
-            external = -b[6] - drag
-        else:
-            omega_new = b[6]
-            external = sheaves.J * (omega_new - omega_old) / dt - torque
+        omega_new, external = shaft(sheaves, damper, dt, b, pulley, omega_old, torque, ring)
         sd[pulley, 3] = omega_new
 
         spin = 0.25 * sheaves.J * (omega_old + omega_new)

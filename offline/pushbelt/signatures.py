@@ -1,6 +1,6 @@
 """Quantities that Cebulla 2014, chapter 7, speaks of, as functions of one window of a run.
 
-Arcs and spans are those of the belt coordinate of `steady`, u = 0 to 1 within each. A signature of two runs
+Arcs and spans are those of the belt coordinate of `profiles`, u = 0 to 1 within each. A signature of two runs
 compares: it is the quantity of the first less that of the second.
 
 Words of the source and what stands for them here:
@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from offline.pushbelt.steady import Window
+    from rtcvt.offline.pushbelt.profiles import Window
 
 __all__ = ["BINS", "FIELDS", "PRIMARY", "PUSH", "QUANTITIES", "SECONDARY", "SLACK", "push_force", "section"]
 

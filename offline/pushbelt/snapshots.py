@@ -30,10 +30,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.compiled import compiled
-from offline.pushbelt.hybrid import Frames, Model
-from offline.pushbelt.parameters import Belt
-from offline.pushbelt.ring import N_RATE, N_SHAPE, Ring, point, rate_of, shape_of, velocity
+from rtcvt.offline.pushbelt.compiled import compiled
+from rtcvt.offline.pushbelt.hybrid import Frames, Model
+from rtcvt.offline.pushbelt.parameters import Belt
+from rtcvt.offline.pushbelt.ring import N_RATE, N_SHAPE, Ring, point, rate_of, shape_of, velocity
 
 __all__ = [
     "CELLS",

@@ -29,9 +29,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, Closure, Path, chain
-from offline.pushbelt.parameters import Belt
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, Closure, Path, chain
+from rtcvt.offline.pushbelt.parameters import Belt
 
 __all__ = ["cats_back_centre", "cats_back_radius", "rocking_angle", "tapered_path"]
 

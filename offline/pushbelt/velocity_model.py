@@ -38,9 +38,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.kinematics import Closure, radius_at_one
-from offline.pushbelt.parameters import FORCE, RATE, SPEED, TORQUE, Belt, Boundary
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.kinematics import Closure, radius_at_one
+from rtcvt.offline.pushbelt.parameters import FORCE, RATE, SPEED, TORQUE, Belt, Boundary
 
 __all__ = ["BeltVelocity", "belt_velocity", "sheave_forces", "speed_of", "unloaded_velocity"]
 
@@ -124,14 +124,7 @@ def belt_velocity(belt: Belt, boundary: Boundary, geometry: Closure, offset: flo
     InputError
         Two end stops, a primary that turns backwards, or a clamping force that is not positive.
     """
-    for key, mode, value in (("F_CI", boundary.mode_I, boundary.value_I), ("F_CO", boundary.mode_O, boundary.value_O)):
-        if mode == FORCE and value <= 0.0:
-            raise InputError("pushbelt", key, value, "a clamping force above 0 N")
-    if boundary.omega_I < 0.0 or (boundary.omega_I == 0.0 and boundary.mode_load == SPEED):
-        raise InputError("pushbelt", "omega_I", boundary.omega_I, "not negative; above 0 with a secondary speed")
-
-    if boundary.mode_I == RATE and boundary.mode_O == RATE:
-        raise InputError("pushbelt", "F_CO", None, "an end stop on one pulley needs a clamping force on the other")
+    _require_possible(boundary)
     both = boundary.mode_I == FORCE and boundary.mode_O == FORCE
 
     def split(x: Array) -> tuple[Array, Array, Array]:
@@ -177,18 +170,43 @@ def belt_velocity(belt: Belt, boundary: Boundary, geometry: Closure, offset: flo
         else:
             x, converged = given if both else given[2:], False
         F_CI, F_CO, arc, rho = (float(f) for f in forces(x))
-    if not converged:  # the forces without load are as the wrapped arcs
-        across = (np.pi - geometry.phi) / geometry.phi
-        F_CI = boundary.value_I if boundary.mode_I == FORCE else boundary.value_O * across
-        F_CO = boundary.value_O if boundary.mode_O == FORCE else boundary.value_I / across
     u, r_O, phi = (float(value) for value in split(x))
     solved = geometry
     if both and converged:
         t_L = float(np.hypot(np.sin(phi) * belt.d_A, geometry.d_align))
         solved = Closure(r_O + float(np.cos(phi)) * belt.d_A, r_O, phi, t_L, geometry.d_align)
-    r_omega = (solved.r_I - offset) * boundary.omega_I
+    if not converged:  # the forces without load are as the wrapped arcs
+        across = (np.pi - geometry.phi) / geometry.phi
+        F_CI = boundary.value_I if boundary.mode_I == FORCE else boundary.value_O * across
+        F_CO = boundary.value_O if boundary.mode_O == FORCE else boundary.value_I / across
+    return _described(belt, boundary, solved, offset, (u, rho, F_CI, F_CO, arc), bool(converged))
+
+
+def _require_possible(boundary: Boundary) -> None:
+    for key, mode, value in (("F_CI", boundary.mode_I, boundary.value_I), ("F_CO", boundary.mode_O, boundary.value_O)):
+        if mode == FORCE and value <= 0.0:
+            raise InputError("pushbelt", key, value, "a clamping force above 0 N")
+    if boundary.omega_I < 0.0 or (boundary.omega_I == 0.0 and boundary.mode_load == SPEED):
+        raise InputError("pushbelt", "omega_I", boundary.omega_I, "not negative; above 0 with a secondary speed")
+
+    if boundary.mode_I == RATE and boundary.mode_O == RATE:
+        raise InputError("pushbelt", "F_CO", None, "an end stop on one pulley needs a clamping force on the other")
+
+
+def _described(
+    belt: Belt,
+    boundary: Boundary,
+    geometry: Closure,
+    offset: float,
+    found: tuple[float, float, float, float, float],
+    converged: bool,
+) -> BeltVelocity:
+    """The belt with what was `found`: u, rho, F_CI, F_CO and the active arc."""
+    u, rho, F_CI, F_CO, arc = found
+    phi = geometry.phi
+    r_omega = (geometry.r_I - offset) * boundary.omega_I
     k = belt.m_star * (r_omega * u) ** 2 / belt.EA
-    omega_O = boundary.value_load if boundary.mode_load == SPEED else rho * r_omega / (solved.r_O - offset)
+    omega_O = boundary.value_load if boundary.mode_load == SPEED else rho * r_omega / (geometry.r_O - offset)
     upper, lower = 1.0 / u, rho / u
     if not converged and boundary.mode_load == SPEED:  # the speeds are no ratio of this belt: unloaded
         force, angle = (F_CI, np.pi - phi) if boundary.mode_I == FORCE else (F_CO, phi)
@@ -197,16 +215,16 @@ def belt_velocity(belt: Belt, boundary: Boundary, geometry: Closure, offset: flo
         v0=u * r_omega,
         omega_I=boundary.omega_I,
         omega_O=omega_O,
-        M_O=(upper - lower) * (solved.r_O - offset) * belt.EA,
+        M_O=(upper - lower) * (geometry.r_O - offset) * belt.EA,
         F_CI=F_CI,
         F_CO=F_CO,
         L_upper=belt.EA * (upper - 1.0),
         L_lower=belt.EA * (lower - 1.0),
         K=belt.EA * k / (1.0 - k),
         Phi=abs(arc),
-        geometry=solved,
-        converged=bool(converged),
-        slips=not abs(arc) <= min(solved.wrap_I, solved.wrap_O),
+        geometry=geometry,
+        converged=converged,
+        slips=not abs(arc) <= min(geometry.wrap_I, geometry.wrap_O),
     )
 
 

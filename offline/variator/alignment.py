@@ -1,24 +1,21 @@
 """Runs of a campaign, aligned: operating points, laws and belt fields of all runs in the same dimensionless terms.
 
-Windows. What is averaged is a window of a run (`experiment`): the settled state, each branch behind its lead, and of a
+Windows. What is averaged is a window of a run (`windows`): the settled state, each branch behind its lead, and of a
 long branch, a transient, each single revolution. A mean over whole revolutions is the time-averaged part; what the
 frames of the settled window differ from it is the unsteady part.
 
-Operating point. All of the same window, with radii r' at the rocking edges:
-
-    i = r'_O/r'_I,    xi = M_O cos(delta_0)/(2 mu F_O r'_O),    kappa = m* v^2/F_O,    f = F_O/F_REF
-
-and the thrust ratio F_I/F_O, which decides whether and how fast the ratio shifts.
+Operating point. i, xi, kappa and f of the same window (`windows`), and the thrust ratio F_I/F_O, which decides whether
+and how fast the ratio shifts.
 
 Fields. The four sections of the belt have `CELLS` cells each in every run (`snapshots`), whatever their lengths: arcs
 and spans stay in place when the ratio differs. Values are made dimensionless by what they grow with:
 
-    N/m   force per length    times length of the section, by F_O: its integral over the section is the force by F_O
-    N     force               by F_O
-    m     offset              by the stretch of the ring under F_O, l_R F_O/EA
-    m/s   slip                by v
+    N/m   force per length    times length of the section, over F_O: its mean over the section is the force over F_O
+    N     force               over F_O
+    m     offset              over the stretch of the ring under F_O, l_R F_O/EA
+    m/s   slip                over v
 
-Powers are by F_O v.
+Powers are over F_O v.
 """
 
 import json
@@ -30,33 +27,31 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.hybrid import INPUTS, LOSSES
-from offline.pushbelt.snapshots import CELLS, FIELDS
-from offline.variator.experiment import BEFORE, COMPLETE, LIMIT, STEADY, frames_of, open_run, run_of
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.runs import open_run, run_of
+from rtcvt.offline.pushbelt.schedule import COMPLETE, LIMIT
+from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.windows import BEFORE, SLIPPING, STEADY, frames_of, measure, point_of
 
-__all__ = ["F_REF", "POINT", "SLIPPING", "USED", "VALUES", "Samples", "dimensionless", "load_samples"]
+__all__ = ["USED", "VALUES", "Samples", "dimensionless", "load_samples"]
 
 Array = NDArray[np.float64]
 
-F_REF = 10e3  # N
-SLIPPING = 0.05  # speed loss: macroscopic slip, which is in no error
 USED = 0.12  # speed loss up to which windows tell the laws how slip goes on, lest they extrapolate below SLIPPING
 LONG = 3.0  # revolutions; a longer branch is cut into single ones
 UNSTEADY_FRAMES = 24  # of the settled window, per run
 
-POINT = ("i", "xi", "kappa", "f")
 VALUES = {
     "thrust": "thrust ratio F_I/F_O",
     "x": "shift rate (dr_I/dt)/(omega_I r_I)",
     "slip": "speed loss 1 - i omega_O/omega_I",
-    "vibration": "root mean square of the secondary's speed about its trend, by its mean",
-    "loss": "all losses by F_O v",
-    "sliding": "loss of longitudinal sliding on the flanks by F_O v",
-    "transmitted": "power given off at the secondary shaft by F_O v",
-    "received": "power taken in at the primary shaft by F_O v",
+    "vibration": "root mean square of the secondary's speed about its trend, over its mean",
+    "loss": "all losses over F_O v",
+    "sliding": "loss of longitudinal sliding on the flanks over F_O v",
+    "transmitted": "power given off at the secondary shaft over F_O v",
+    "received": "power taken in at the primary shaft over F_O v",
     "loop": "length of the taut path [m]",
-    "elastic": "energy stored in joints, ring and flanks by F_O [m]",
+    "elastic": "energy stored in joints, ring and flanks over F_O [m]",
     "radius": "r_I/r'_I",
     "turns": "revolutions of the belt in the window",
 }
@@ -65,12 +60,12 @@ VALUES = {
 class Samples(NamedTuple):
     """n windows of all runs.
 
-    run, phase (n,): number of the run, and 0 settled, 1 + k branch k; point (n, 4): `POINT`; values: (n,) by `VALUES`;
-    length (n, 4): of the sections [m]; fields: (n, 4 CELLS) by `FIELDS`, dimensionless; names of the runs; unsettled:
-    of those left out because they did not settle; before: the window before the settled one, a row for each run,
-    values and fields; unsteady: (m, 4 CELLS) by `FIELDS`, differences of frames from the mean of the settled window,
-    and fluctuation: their root mean square for each run, (runs,); slipping (n,): windows that slip as a whole; belt:
-    the scaled belt; texts: unit_file, plan, revision.
+    run, phase (n,): number of the run, and 0 settled, 1 + k branch k; point (n, 4): i, xi, kappa, f; values: (n,) by
+    `VALUES`; length (n, 4): of the sections [m]; fields: (n, 4 CELLS) by `FIELDS`, dimensionless; names of the runs;
+    unsettled: of those left out because they did not settle; before: the window before the settled one, a row for each
+    run, values and fields; unsteady: (m, 4 CELLS) by `FIELDS`, differences of frames from the mean of the settled
+    window, and fluctuation: their root mean square for each run, (runs,); slipping (n,): windows that slip as a whole;
+    belt: the scaled belt; texts: unit_file, plan, revision.
     """
 
     run: NDArray[np.int64]
@@ -109,7 +104,7 @@ def load_samples(
     Parameters
     ----------
     files : iterable of Path
-        Files of runs (`experiment`), in any order.
+        Files of runs, in any order.
     progress : callable, optional
         Called with a name, runs done and runs in all.
     slip : float
@@ -221,50 +216,33 @@ def _branches(file: h5py.File, belt: Mapping[str, float], n: int) -> list[_Windo
 
 def _window(file: h5py.File, rows: slice, belt: Mapping[str, float], run: int, phase: int, mean: int | None) -> _Window:
     """A window over the frames `rows`; `mean`: its number in the file, if the file has means of its fields."""
-    n = rows.stop - rows.start
-    dt = float(file.attrs["plot_step"])
-    radius, length = file["grid/radius"][rows], file["grid/length"][rows]
-    F_I, F_O = file["pulleys/clamping_force"][rows].mean(axis=0)
-    torque = file["pulleys/belt_torque"][rows].mean(axis=0)
-    speed = file["sheaves/speed"][rows]
-    omega = speed.mean(axis=0)
-    power = file["energy/work"][rows].sum(axis=0) / (n * dt)
-    crossings = file["crossings"]
-    v = float(crossings[rows.stop - 1] - crossings[rows.start]) * belt["t_R"] / ((n - 1) * dt)
-    edge = radius - belt["h_off"]
-    i = float(np.mean(edge[:, 1] / edge[:, 0]))
-    r_I = float(radius[:, 0].mean())
-    time: Array = np.arange(n) * dt
-    rate = float(np.polyfit(time, radius[:, 0], 1)[0])
-    trend = np.polyval(np.polyfit(time, speed[:, 1], 1), time)
-    unit = F_O * v
-    stored = file["energy/stored"][rows].mean(axis=0)
+    s, length = measure(file, rows), file["grid/length"][rows].mean(axis=0)
+    time: Array = np.arange(rows.stop - rows.start) * float(file.attrs["plot_step"])
+    speed = file["sheaves/speed"][rows, 1]
+    trend = np.polyval(np.polyfit(time, speed, 1), time)
+    F_O, v, unit = s["F_O"], s["v"], s["F_O"] * s["v"]
     values = {
-        "thrust": F_I / F_O,
-        "x": rate / (omega[0] * r_I),
-        "slip": 1.0 - i * omega[1] / omega[0],
-        "vibration": float(np.std(speed[:, 1] - trend)) / max(abs(omega[1]), 1e-9),
-        "loss": power[len(INPUTS) :].sum() / unit,
-        "sliding": power[len(INPUTS) + LOSSES.index("flank longitudinal friction")] / unit,
-        "transmitted": torque[1] * omega[1] / unit,
-        "received": -torque[0] * omega[0] / unit,
-        "loop": float(length.sum(axis=1).mean()),
-        "elastic": float(stored[3:].sum()) / F_O,
-        "radius": r_I / (r_I - belt["h_off"]),
-        "turns": n * dt * v / (belt["N_E"] * belt["t_R"]),
+        "thrust": s["thrust_ratio"],
+        "x": s["x"],
+        "slip": s["slip"],
+        "vibration": float(np.std(speed - trend)) / max(abs(s["omega_O"]), 1e-9),
+        "loss": s["loss"] / unit,
+        "sliding": s["loss_flank_longitudinal"] / unit,
+        "transmitted": s["M_O"] * s["omega_O"] / unit,
+        "received": -s["M_I"] * s["omega_I"] / unit,
+        "loop": float(length.sum()),
+        "elastic": float(file["energy/stored"][rows].mean(axis=0)[3:].sum()) / F_O,
+        "radius": s["r_I"] / (s["r_I"] - belt["h_off"]),
+        "turns": s["duration"] * v / (belt["N_E"] * belt["t_R"]),
     }
-    xi = torque[1] * belt["cos_d"] / (2.0 * belt["mu"] * F_O * float(edge[:, 1].mean()))
-    point = (i, xi, belt["m_star"] * v**2 / F_O, F_O / F_REF)
     fields = {}
     for name, (of, _) in FIELDS.items():
         if mean is not None:
             a = file[f"mean/{name}"][mean].astype(float)
         else:
             a = file[f"fields/{name}"][rows].mean(axis=0, dtype=np.float64)
-        fields[name] = dimensionless(of, a, length.mean(axis=0), F_O, v, belt)
-    return _Window(
-        run, phase, point, {k: float(a) for k, a in values.items()}, length.mean(axis=0), fields, float(F_O), v
-    )
+        fields[name] = dimensionless(of, a, length, F_O, v, belt)
+    return _Window(run, phase, point_of(s), values, length, fields, F_O, v)
 
 
 def _unsteady(file: h5py.File, settled: _Window, belt: Mapping[str, float]) -> dict[str, Array]:

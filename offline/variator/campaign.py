@@ -1,8 +1,9 @@
 """Runs of a plan on the processors at hand or on a cluster (dask.distributed), and the index of what is there.
 
-A folder holds a campaign: NAME.h5 for each run that has ended, NAME.failed with the reason for each that has not been
-able to, and index.csv. The files are all there is: what is missing is run, what is there is left alone if it is a run
-of this plan and unit, and the index is made anew from the files. A run that failed is tried again at the next start.
+A folder holds a campaign: NAME.h5 for each run that has ended, NAME.h5.partial for each that was stopped, NAME.failed
+with the reason for each that has not been able to, and index.csv. The files are all there is: what is missing is run or
+goes on, what is there is left alone if it is a run of this plan and unit, and the index is made anew from the files. A
+run that failed is tried again at the next start.
 
 Workers write their files themselves; those of a cluster need the folder under the same name.
 """
@@ -11,6 +12,7 @@ import csv
 import io
 import logging
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -18,28 +20,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from offline.pushbelt.parameters import Parameters, belt, sheaves
-from offline.variator.experiment import (
-    BEFORE,
-    ENDS,
-    RUNAWAY,
-    SLIPPING,
-    STEADY,
-    SUMMARY,
-    Run,
-    compile_steps,
-    open_run,
-    run_of,
-    simulate,
-    start_of,
-    steps_of,
-)
-from offline.variator.experiment import summary as summary_of
-from offline.variator.plan import Plan, names_of, runs_of
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.parameters import Parameters
+from rtcvt.offline.pushbelt.runs import compile_steps, open_run, prepare, run_of, simulate, steps_of
+from rtcvt.offline.pushbelt.schedule import ENDS, LEFT, RUNAWAY, Run
+from rtcvt.offline.pushbelt.windows import BEFORE, SLIPPING, STEADY, SUMMARY
+from rtcvt.offline.pushbelt.windows import summary as summary_of
+from rtcvt.offline.variator.plan import Plan, names_of, runs_of
 from rtcvt.recording import replaced_on_success
 
-__all__ = ["INDEX", "Campaign", "Row", "index", "run_campaign", "state_of", "write_index", "write_short"]
+__all__ = ["INDEX", "Campaign", "Row", "cluster_of", "index", "run_campaign", "state_of", "write_index", "write_short"]
+
+_log = logging.getLogger("rtcvt")
 
 INDEX = "index.csv"
 WINDOWS = ("before", "steady")  # names of `BEFORE` and `STEADY`; then come the branches
@@ -108,11 +100,10 @@ def run_campaign(
             progress(f"{plan.name}: {what}", done, of)
 
     number = len(names_of(plan))
-    b, s = belt(parameters, N_E=plan.model.N_E, N_B=plan.model.N_B), sheaves(parameters)
     runs, cost = [], {}
     for run in runs_of(plan, parameters):
         runs.append(run)
-        cost[run.name] = steps_of(b, run, start_of(b, s, run)[0])[1]
+        cost[run.name] = steps_of(prepare(parameters, run))
         show("drawing operating points", len(runs), number)
     folder = _folder(folder)
     pending = [run for run in runs if not _is_there(folder / f"{run.name}.h5", run, parameters, text)]
@@ -123,15 +114,18 @@ def run_campaign(
     def report() -> None:
         show(f"{ended} of {len(runs)} runs", total - to_do + computed, total)
 
+    held = _hold(folder)
     try:
         for run in pending:
             (folder / f"{run.name}.failed").unlink(missing_ok=True)
-            for half in folder.glob(f".{run.name}.*"):  # a worker was killed while it wrote
-                half.unlink()
+            for half in folder.glob(f".{run.name}.*"):
+                if _HALF.fullmatch(half.name.removeprefix(f".{run.name}.")):  # a worker was killed while it wrote
+                    half.unlink()
         report()
         if pending:
             if scheduler is None:
-                compile_steps(parameters, pending[0])
+                processes = min(workers or os.cpu_count() or 1, len(pending))
+                _log.info(_expected(plan.name, len(pending), to_do, compile_steps(parameters, pending[0]), processes))
             for name, failure in _computed(parameters, text, plan_text, folder, pending, scheduler, workers):
                 computed, ended = computed + cost[name], ended + 1
                 if failure is not None:
@@ -140,15 +134,54 @@ def run_campaign(
                 report()
     finally:
         write_index(folder)
+        if held is not None:
+            os.close(held)
     return state_of(folder, plan)
 
 
+def _expected(name: str, runs: int, steps: int, cost: float, processes: int) -> str:
+    """What a campaign will take; `cost` is the processor time of a step [s]."""
+    total = steps * cost
+    long = f"{total / 3600:.1f} h" if total > 7200 else f"{total / 60:.0f} min" if total > 120 else f"{total:.0f} s"
+    each = total / processes
+    wall = f"{each / 3600:.1f} h" if each > 7200 else f"{max(1, round(each / 60))} min"
+    where = f"{processes} of {os.cpu_count()} processors"
+    return (
+        f"{name}: {runs} runs, {steps / 1e6:.3g} million steps of {1e6 * cost:.0f} us, {long} of processor time: about "
+        f"{wall} on {where}"
+    )
+
+
 def state_of(folder: Path, plan: Plan) -> Campaign:
-    """What is there of a plan's runs."""
+    """Which runs of a plan are done, failed and missing."""
     failed = {p.stem: p.read_text(encoding="utf-8").strip() for p in sorted(folder.glob("*.failed"))}
     names = names_of(plan)
     done = tuple(n for n in names if (folder / f"{n}.h5").exists())
     return Campaign(done, failed, tuple(n for n in names if n not in failed and n not in done))
+
+
+_HALF = re.compile(r"(h5|h5\.partial|failed)\.[a-z0-9_]{8}\.(h5|partial|failed)")  # of a temporary file behind the run
+
+
+def _hold(folder: Path) -> int | None:
+    """Keep other campaigns from a folder until the handle is closed; None where the system cannot.
+
+    Raises
+    ------
+    InputError
+        Another one is at it.
+    """
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise InputError("output", "", str(folder), "a folder that no other campaign writes to") from None
+    return handle
 
 
 def _folder(folder: Path) -> Path:
@@ -161,7 +194,7 @@ def _folder(folder: Path) -> Path:
 
 
 def _is_there(path: Path, run: Run, parameters: Parameters, text: str) -> bool:
-    """Whether a run is there; refuses one of the same name that is another."""
+    """Whether this run is there; another run under its name is an error."""
     if not path.exists():
         return False
     with open_run(path) as file:
@@ -173,11 +206,14 @@ def _is_there(path: Path, run: Run, parameters: Parameters, text: str) -> bool:
 
 
 def _compute(parameters: Parameters, run: Run, path: str, text: str, plan: str) -> str | None:
-    """What a worker does; returns why it could not."""
+    """Run in a worker; returns the reason if it failed."""
     try:
-        simulate(parameters, run, Path(path), text, plan)
-    except (RuntimeError, InputError) as error:
+        outcome = simulate(parameters, run, Path(path), text, plan=plan, resume=True)
+    except InputError as error:
         return str(error)
+    if outcome.ended == LEFT:
+        outcome.path.unlink()
+        return f"the belt left its place in frame {outcome.frames + 1} of the settling"
     return None
 
 
@@ -193,7 +229,7 @@ def _computed(
     """Names of runs as they end, and why they failed."""
     from distributed import as_completed
 
-    with _client(scheduler, workers) as client:
+    with cluster_of(scheduler, workers) as client:
         names = {}
         for run in runs:
             path = str(folder / f"{run.name}.h5")
@@ -204,7 +240,7 @@ def _computed(
 
 
 @contextmanager
-def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
+def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
     """A client of the scheduler at this address, or of a cluster of local processes that ends with it."""
     from distributed import Client, LocalCluster
 
@@ -230,7 +266,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Without Ctrl-C."""
+    """Ignore Ctrl-C within the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -8,17 +8,17 @@ Settled states are compared by their means over the last window of the full mode
 goes in and is not stored: P_I + P_O + P_ax - E'; efficiency is that of the power at the secondary with this loss. Each
 error is split:
 
-    full        the window before against the last one: what the full model itself scatters
+    full        the window before against the last one: scatter of the full model
     laws        the identified laws at the full model's own operating point (i, xi, kappa, F_O, y): the regression
     structure   the hybrid model against the laws: what operating point and structure of the model add
 
 Transients are compared over time, by RMS(model - full)/RMS(full) of each run. The RMS of the signal itself is the
-measure: a torque may cross zero and rests at a level that is no error. Of the ratio it hides how little it may have
-moved: `ratio, of its change` divides by RMS(i - i(0)) instead, and by a hundredth of i(0) where it moved less than
-that. Of a torque that rests near zero it tells nothing: `primary torque, of the capacity` divides by the RMS of
-2 mu F_O r'_I/cos(delta_0), what the clamping of the secondary holds at most. Splits of the ratio, RMS over the same:
+measure: a torque may cross zero and rests at a level that is no error. This norm hides small changes of the ratio:
+`ratio, of its change` divides by RMS(i - i(0)) instead, or by a hundredth of i(0) where that is larger. It says nothing
+about a torque near zero: `primary torque, of the capacity` divides by the RMS of 2 mu F_O r'_I/cos(delta_0), the most
+that the clamping of the secondary holds. Splits of the ratio, RMS over the same:
 
-    full        what the full model scatters around its means over a revolution
+    full        scatter of the full model around its means over a revolution
     laws        x of the laws along the full model's own path, integrated: no feedback by the model's own ratio
     inserted    the hybrid model with F_I scaled such that its ratio holds at the full model's own thrust ratio
 
@@ -30,7 +30,7 @@ of torque and speed:
 
 Since such a vibration is no error of a mean, torque and speed are also compared by their means over a revolution.
 
-The flank normal force is compared over its cells, by RMS(model - full)/RMS(full) and by its largest value, in settled
+The flank normal force is compared over its cells, as RMS(model - full)/RMS(full) and by its largest value, in settled
 states, in force steps and in passages of transients:
 
     full        as above
@@ -39,7 +39,7 @@ states, in force steps and in passages of transients:
 
 Over several runs a figure is the quadratic mean of the runs' errors, or the largest. A state in which the full model
 slips macroscopically (|speed loss| > `SLIPPING`) has no thrust ratio or slip to compare: such states are only listed,
-with what the reduced models say of them. What y was in a passage follows from the run's own F_I,eq, moved from the
+with what the reduced models say of them. y during a passage follows from the run's own F_I,eq, moved from the
 settled state to the passage by the law.
 """
 
@@ -50,9 +50,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.variator.alignment import SLIPPING
-from offline.variator.experiment import BEFORE, STEADY
-from offline.variator.heldout import HeldOut, HeldRun, Passage, Series
+from rtcvt.offline.pushbelt.windows import BEFORE, SLIPPING, STEADY
+from rtcvt.offline.variator.heldout import HeldOut, HeldRun, Passage, Series
+from rtcvt.variator.capacity import capacity
 
 __all__ = [
     "Branched",
@@ -81,21 +81,21 @@ class Driven(Protocol):
         """Settle at the run's ratio: thrust_ratio, slip, tau_I, omega_O, P_I, P_O, macro_slip, outside."""
 
     def play(self, series: Series, factor: float = 1.0) -> dict[str, Array]:
-        """From what settled last through a branch, F_I times `factor`: at ``series["time"]`` omega_O, ratio, outside,
+        """Play a branch from the last settled state, F_I times `factor`: at ``series["time"]`` omega_O, ratio, outside,
         1 where the operating point is outside the data, and tau_I, the mean since the time before."""
 
     def flank_normal(self, start: float, stop: float) -> Array:
         """Mean field [N/m] between two times [s] of what was played last; before 0: of the settled state."""
 
     def peak(self, start: float, stop: float) -> float:
-        """Likewise the mean of the output that is its peak [N/m]."""
+        """The same of the output that gives the field's peak [N/m]."""
 
 
 class Laws(Protocol):
     """The identified laws at given operating points, arrays of the same shape; F_O in [N]."""
 
     def steady(self, ratio: Array, xi: Array, kappa: Array, F_O: Array) -> dict[str, Array]:
-        """Without shifting: thrust_ratio, slip, loss: force on the belt that takes the lost power, by F_O."""
+        """Without shifting: thrust_ratio, slip, loss: force on the belt that takes the lost power, over F_O."""
 
     def k(self, ratio: Array, xi: Array, kappa: Array, F_O: Array, y: Array) -> Array:
         """Coefficient of shifting [1/N]."""
@@ -181,7 +181,7 @@ class Figure:
     def cause(self) -> str:
         """What most of the hybrid model's error consists of.
 
-        Errors that would be left without a cause stand for the cause by what they leave of the squares.
+        A cause counts by the squares that are left without it.
         """
         whole = self.value["hybrid"]
         known = {k: v for k, v in self.parts.items() if np.isfinite(v)}
@@ -316,10 +316,10 @@ def check_heldout(
                     highest[row][name] = model.peak(p.start, p.stop)
             traces["inserted"] = models["hybrid"].play(series, known["hybrid"] / known["full"])
             traces["laws"] = {"ratio": _along(series, laws)}
-            turning = J if held.run.damper is None else J + held.run.damper[1]
+            turning = J if held.run.settings.damper is None else J + held.run.settings.damper[1]
             traces["at its ratio"] = _at_ratio(series, traces["hybrid"], held.revolution, turning)
-            capacity = 2.0 * belt["mu"] / belt["cos_d"] * series["F_O"] * (series["r_I"] - belt["h_off"])
-            branched.append(Branched(held, j, series, capacity, traces))
+            most = capacity(belt["mu"], belt["cos_d"], series["F_O"]) * (series["r_I"] - belt["h_off"])
+            branched.append(Branched(held, j, series, most, traces))
             for p, flank, top in zip(passages, flanks, highest, strict=True):
                 balance = float(laws.steady(*_point(p.point))["thrust_ratio"]) * known["full"] / known["laws"]
                 y = p.point["F_I"] / (p.point["F_O"] * balance)
@@ -410,13 +410,13 @@ def _slips(held: HeldRun, window: int) -> bool:
 
 
 def quadratic(errors: Iterable[float]) -> float:
-    """Root of the mean square; NaN of nothing."""
+    """Root mean square; NaN without values."""
     values = np.array([e for e in errors if np.isfinite(e)])
     return float(np.sqrt(np.mean(values**2))) if len(values) else float("nan")
 
 
 def largest(errors: Iterable[float]) -> float:
-    """Largest magnitude; NaN of nothing."""
+    """Largest magnitude; NaN without values."""
     values = np.abs([e for e in errors if np.isfinite(e)])
     return float(values.max()) if len(values) else float("nan")
 
@@ -492,7 +492,7 @@ def _state_errors(states: Iterable[Settled], key: str, relative: bool) -> tuple[
 
 
 def nrmse(model: Array, full: Array, by: Array | None = None, least: float = 0.0) -> float:
-    """RMS(model - full)/RMS(full), or by the RMS of `by`, at least `least`."""
+    """RMS(model - full)/RMS(full), or over the RMS of `by`; the divisor is at least `least`."""
     scale = max(quadratic(full if by is None else by), least)
     return quadratic(model - full) / scale if scale > 0.0 else float("nan")
 
@@ -526,7 +526,7 @@ def _transient_figures(branches: list[Branched]) -> list[Figure]:
 
 
 def _branch_errors(b: Branched, key: str, of: str) -> dict[str, float]:
-    """NRMSE of a signal, of its mean over a revolution, by its change or the capacity: models, then parts."""
+    """NRMSE of a signal's mean over a revolution, relative to its change or the capacity: models, then parts."""
     time, full, width = b.full["time"], b.full[key], b.held.revolution
     mean = smooth(time, full, width)
     traces = {m: b.traces[m][key] for m in MODELS}

@@ -1,24 +1,25 @@
 """A variator's real-time models under the boundary values of the full model, and its laws alone, for the check.
 
-Pulleys have the full model's inertia and no bearings; a damper on the secondary's shaft (`experiment`) is theirs too.
-The primary's speed is given, as in the full model, through a coupling that is stiffer than the unit's own by `STIFFER`:
-it follows within a fraction of a millisecond. Inputs are held over a step, at their means over it. The primary's torque
-is the mean since the time before, as the full model's is.
+Pulleys have the full model's inertia and no bearings, seals or oil; a damper on the shaft of the secondary
+(`schedule.Settings`) is theirs too. The primary's speed is given, as in the full model, through a coupling that is
+stiffer than the unit's own by `STIFFER`: it follows within a fraction of a millisecond. Inputs are held over a step, at
+their means over it. The primary's torque is the mean since the time before, as the full model's is.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.sheave import Damper
-from offline.pushbelt.snapshots import CELLS
-from offline.variator.experiment import STEADY
-from offline.variator.heldout import HeldRun, Series
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Fidelity, Instance
+from rtcvt.offline.pushbelt.sheave import Damper
+from rtcvt.offline.pushbelt.snapshots import CELLS
+from rtcvt.offline.pushbelt.windows import STEADY
+from rtcvt.offline.variator.heldout import HeldRun, Series
 from rtcvt.variator.build import build_variator
+from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import ReducedModel
-from rtcvt.variator.unit import FLANGES, Ratio, Variator, with_flange_inputs
+from rtcvt.variator.unit import FLANGES, Ratio, Variator, belt_alone, with_flange_inputs
 
 __all__ = ["STEP", "Player", "RecordedLaws"]
 
@@ -32,13 +33,13 @@ WIDE = Ratio(min=0.4, max=2.7)  # no end stop in the way of the full model's
 
 
 class Player:
-    """One of the models; its state is that behind what was run last."""
+    """One of the models; its state is that at the end of the last run."""
 
     def __init__(self, unit: Variator, fidelity: Fidelity, reduced: ReducedModel, J: float) -> None:
         """`J`: moment of inertia of a pulley of the full model [kg m2]."""
         self._J = J
         given = with_flange_inputs(unit, {"primary": "speed", "secondary": "torque"})
-        wide = given.model_copy(update={"ratio": WIDE, "fields": (FIELD,), "cells": CELLS})
+        wide = belt_alone(given).model_copy(update={"ratio": WIDE, "fields": (FIELD,), "cells": CELLS})
         self.model = build_variator(wide, fidelity, reduced=reduced)
         self._at = {v.name: v.index for v in self.model.select("output")}
         self._u = {v.name: v.index for v in self.model.select("input")}
@@ -55,7 +56,7 @@ class Player:
     def settle(self, run: HeldRun) -> dict[str, float]:
         """See `check.Driven`."""
         s = {k: float(v[STEADY]) for k, v in run.summary.items()}
-        self._damper = Damper(*(run.run.damper or ()))
+        self._damper = Damper(*(run.run.settings.damper or ()))
         self._ring = s["omega_O"]
         x = self._instance(2.0, s["ratio"], s["omega_I"])
         x.u[self._u["primary.w"]] = s["omega_I"]
@@ -160,7 +161,7 @@ class RecordedLaws:
     def __init__(self, reduced: ReducedModel) -> None:
         self._reduced = reduced
         c = reduced.constants
-        self._force = 2.0 * c["mu"] / np.cos(c["delta_0"])
+        self._force = capacity(c["mu"], np.cos(c["delta_0"]))
         phi = np.linspace(np.pi - 0.4, 0.4, 4001)  # the taut path: Cebulla 2014, section 4.2
         r_O = (c["length"] - 2.0 * c["d_A"] * (np.sin(phi) + (np.pi - phi) * np.cos(phi))) / (2.0 * np.pi)
         r_I = r_O + c["d_A"] * np.cos(phi)

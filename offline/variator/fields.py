@@ -34,8 +34,8 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from offline.pushbelt.snapshots import CELLS, FIELDS
-from offline.variator.pod import Basis, coefficients, pod
+from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
+from rtcvt.offline.variator.pod import Basis, coefficients, pod
 from rtcvt.variator.reduced_model import Networks, ReducedField
 
 __all__ = [
@@ -204,7 +204,7 @@ def train(t: Array, z: Array, seed: int, units: tuple[int, int], stop: Event | N
 
 
 def loss(x: Array, t: Array, z: Array, units: tuple[int, int]) -> tuple[float, Array]:
-    """What the ridge regression on the units leaves, with the penalties, and its gradient in both hidden layers x."""
+    """Residual of the ridge regression on the units, with the penalties, and its gradient in both hidden layers x."""
     n = len(t)
     first, second = _split(x, t.shape[1], units)
     g, slope_1 = _layer(first, t)
@@ -244,7 +244,7 @@ def _ridge(h: Array, z: Array) -> Array:
 
 
 def averaged(networks: Networks, t: Array, z: Array) -> Array:
-    """Weights (K, units) of the mean of what each network gives for targets (n, K) by itself."""
+    """Weights (K, units) of the mean of the networks' own predictions of targets (n, K)."""
     h = networks.hidden(t)[:, :-1]
     each = [_ridge(part, z) / len(networks.first) for part in np.split(h, len(networks.first), axis=1)]
     return np.column_stack([*(w[:, :-1] for w in each), sum(w[:, -1] for w in each)])

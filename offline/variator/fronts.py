@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from offline.variator.process import bounds_of, evidence_of_places
+from rtcvt.offline.variator.process import bounds_of, evidence_of_places
 
 __all__ = ["Fronts", "find", "fronts_at"]
 
@@ -72,7 +72,7 @@ def _basis(z: Array) -> Array:
 
 
 def _front(c: Array, basis: Array, xi: Array) -> tuple[Array, Array]:
-    """A front's places (m,), and their derivative by its c and ln w (m, 12)."""
+    """A front's places (m,), and their derivatives with respect to its c and ln w (m, 12)."""
     w = np.exp(c[-1])
     u = (xi - basis @ c[:-1]) / w
     slope = (1.0 + u**2) ** -1.5

@@ -1,6 +1,6 @@
 """Held-out runs of the full model as one small table, for the check of the reduced models.
 
-Of each run of a campaign (`experiment`) the table keeps
+Of each run the table keeps
 
 - the means of `SUMMARY` over its windows,
 - of each branch the boundary values and what follows from them, over time, `COLUMNS`; its first row is the settled
@@ -14,7 +14,7 @@ half the size. Everything else is stored as float32, too; all of it is far below
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,11 +23,14 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.snapshots import FIELDS
-from offline.variator.experiment import BEFORE, STEADY, SUMMARY, Run, frames_of, open_run, run_of, summary
 from rtcvt import __version__
 from rtcvt.errors import InputError
-from rtcvt.recording import replaced_on_success, revision
+from rtcvt.hdf5 import open_sealed
+from rtcvt.offline.pushbelt.runs import open_run, run_of
+from rtcvt.offline.pushbelt.schedule import Run, as_json
+from rtcvt.offline.pushbelt.snapshots import FIELDS
+from rtcvt.offline.pushbelt.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
+from rtcvt.recording import new_hdf5, revision
 
 __all__ = [
     "COLUMNS",
@@ -44,8 +47,9 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 1 had the runs in the form of earlier releases
 KIND = "held-out runs of a variator"
+SEAL = b"rtcvt heldout 2 "
 KEPT = ("flank_normal", "flank_longitudinal", "flank_radial", "push", "ring_normal", "ring_friction", "tension")
 PASSAGES = 8  # revolutions of a long branch whose fields are kept
 LONG = 3.0  # revolutions: from here on a branch is a transient
@@ -61,7 +65,7 @@ COLUMNS: dict[str, tuple[str, str]] = {  # unit and description
     "omega_O": ("rad/s", "speed of the secondary"),
     "ratio": ("1", "i, of the radii at the rocking edges"),
     "xi": ("1", "torque ratio, of the belt's torque on the secondary and F_O"),
-    "kappa": ("1", "m* v^2/F_O, v that of the secondary's rocking edge"),
+    "kappa": ("1", "m* v^2/F_O, v over a quarter of a revolution"),
     "r_I": ("m", "radius of the neutral fibre, primary"),
 }
 POINT = {"ratio": "1", "xi": "1", "kappa": "1", "F_O": "N", "F_I": "N"}  # operating point of a passage
@@ -168,10 +172,9 @@ def _condensed(file: h5py.File) -> HeldRun:
         end = time[steady.stop - 1]
         fields = {k: file[f"mean/{k}"][window].astype(float) for k in KEPT}
         passages.append(Passage(0, float(time[rows.start] - end), float(time[rows.stop - 1] - end), point, fields))
-    belt = json.loads(file.attrs["parameters"])["belt"]
     for k, branch in enumerate(run.branches):
         frames = np.flatnonzero(phase == 1 + k)
-        branches.append(_series(file, frames, steady, float(means["F_I"][STEADY]), belt, int(file["ended"][1 + k])))
+        branches.append(_series(file, frames, steady, float(means["F_I"][STEADY]), int(file["ended"][1 + k])))
         if len(frames) < run.frames // 2:
             continue
         if branch.duration < LONG:
@@ -182,7 +185,7 @@ def _condensed(file: h5py.File) -> HeldRun:
             parts = [slice(int(max(stop - run.frames, frames[0])), int(stop)) for stop in stops]
         for rows in parts:
             if rows.stop - rows.start > 4:
-                passages.append(_passage(file, 1 + k, rows, frames[0], belt))
+                passages.append(_passage(file, 1 + k, rows, frames[0]))
     return HeldRun(
         run=run,
         slipping=bool(file.attrs["slipping"]),
@@ -193,15 +196,9 @@ def _condensed(file: h5py.File) -> HeldRun:
     )
 
 
-def _edge_ratio(radius: Array, belt: Mapping[str, float]) -> Array:
-    return np.asarray((radius[:, 1] - belt["h_off"]) / (radius[:, 0] - belt["h_off"]))
-
-
-def _columns(file: h5py.File, rows: slice, belt: Mapping[str, float]) -> dict[str, Array]:
+def _columns(file: h5py.File, rows: slice) -> dict[str, Array]:
     """`COLUMNS` at frames, with the time of the file."""
-    given, radius = file["inputs"][rows], file["grid/radius"][rows]
-    speed, M_O = file["sheaves/speed"][rows, 1], file["pulleys/belt_torque"][rows, 1]
-    F_O, edge = file["pulleys/clamping_force"][rows, 1], radius[:, 1] - belt["h_off"]
+    given = file["inputs"][rows]
     return {
         "time": file["time"][rows],
         "F_I": given[:, 1],
@@ -209,38 +206,24 @@ def _columns(file: h5py.File, rows: slice, belt: Mapping[str, float]) -> dict[st
         "omega_I": given[:, 4],
         "tau_O": given[:, 6],
         "tau_I": file["pulleys/shaft_torque"][rows, 0],
-        "omega_O": speed,
-        "ratio": _edge_ratio(radius, belt),
-        "xi": M_O * belt["cos_d"] / (2.0 * belt["mu"] * F_O * edge),
-        "kappa": belt["m_star"] * (speed * edge) ** 2 / F_O,
-        "r_I": radius[:, 0],
+        "omega_O": file["sheaves/speed"][rows, 1],
+        "r_I": file["grid/radius"][rows, 0],
+        **along(file, rows),
     }
 
 
-def _series(file: h5py.File, frames: Any, settled: slice, F_I: float, belt: Mapping[str, float], ended: int) -> Series:
+def _series(file: h5py.File, frames: Any, settled: slice, F_I: float, ended: int) -> Series:
     rows = slice(int(frames[0]), int(frames[-1]) + 1) if len(frames) else slice(0, 0)
-    values, held = _columns(file, rows, belt), _columns(file, settled, belt)
+    values, held = _columns(file, rows), _columns(file, settled)
     values["time"] = values["time"] - held["time"][-1]
     start = {k: float(a.mean()) for k, a in held.items()} | {"time": 0.0, "F_I": F_I}
     return Series({k: np.concatenate([[start[k]], values[k]]).astype(float) for k in COLUMNS}, ended)
 
 
-def _passage(file: h5py.File, phase: int, rows: slice, begin: int, belt: Mapping[str, float]) -> Passage:
-    radius = file["grid/radius"][rows]
-    F = file["pulleys/clamping_force"][rows].mean(axis=0)
-    M_O = float(file["pulleys/belt_torque"][rows, 1].mean())
-    r_O = float(radius[:, 1].mean()) - belt["h_off"]
-    crossings = file["crossings"]
-    step = float(file.attrs["plot_step"])
-    v = float(crossings[rows.stop - 1] - crossings[rows.start]) * belt["t_R"] / ((rows.stop - 1 - rows.start) * step)
-    point = {
-        "ratio": float(_edge_ratio(radius, belt).mean()),
-        "xi": M_O * belt["cos_d"] / (2.0 * belt["mu"] * float(F[1]) * r_O),
-        "kappa": belt["m_star"] * v**2 / float(F[1]),
-        "F_O": float(F[1]),
-        "F_I": float(F[0]),
-    }
+def _passage(file: h5py.File, phase: int, rows: slice, begin: int) -> Passage:
+    means, step = measure(file, rows), float(file.attrs["plot_step"])
     fields = {k: file[f"fields/{k}"][rows].mean(axis=0, dtype=np.float64) for k in KEPT}
+    point = {k: means[k] for k in POINT}
     return Passage(phase, (rows.start - begin) * step, (rows.stop - begin) * step, point, fields)
 
 
@@ -259,7 +242,7 @@ def write_heldout(table: HeldOut, path: Path) -> None:
     InputError
         The file cannot be written; nothing is left behind.
     """
-    with replaced_on_success(path) as temporary, h5py.File(temporary, "w") as file:
+    with new_hdf5(path, SEAL) as file:
         file.attrs.update(table.attributes)
         file.attrs.update(
             schema_version=SCHEMA_VERSION,
@@ -280,7 +263,7 @@ def write_heldout(table: HeldOut, path: Path) -> None:
         write("plan", table.plan, "1", "text of the plan")
         write("unit_file", table.unit_file, "1", "text of the unit file")
         for k, r in enumerate(table.runs):
-            file.create_group(f"runs/{k:04d}").attrs["run"] = json.dumps(asdict(r.run))
+            file.create_group(f"runs/{k:04d}").attrs["run"] = as_json(r.run)
         write("slipping", [r.slipping for r in table.runs], "1", "runs that slip macroscopically")
         write("revolution", [r.revolution for r in table.runs], "s", "time of a revolution at the start")
         rows = np.concatenate([np.column_stack([r.summary[k] for k in SUMMARY]) for r in table.runs])
@@ -308,16 +291,13 @@ def read_heldout(path: Path) -> HeldOut:
     Raises
     ------
     InputError
-        Not such a table, or of a schema version that this release does not know.
+        Damaged, not such a table, or of a schema version that this release does not know.
     """
-    try:
-        with h5py.File(path, "r") as file:
-            about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
-            if about != (KIND, SCHEMA_VERSION):
-                raise InputError(path, "kind, schema_version", str(about), f"{KIND}, schema version {SCHEMA_VERSION}")
-            return _read(file)
-    except (OSError, KeyError) as error:
-        raise InputError(path, "", None, f"an HDF5 file of {KIND} ({error})") from None
+    with open_sealed(path, SEAL, KIND) as file:
+        about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
+        if about not in ((KIND, 1), (KIND, SCHEMA_VERSION)):
+            raise InputError(path, "kind, schema_version", str(about), f"{KIND}, schema version {SCHEMA_VERSION}")
+        return _read(file)
 
 
 def _read(file: h5py.File) -> HeldOut:

@@ -14,7 +14,7 @@ are the scaled coordinates and
 
 Data. The signs that mechanics demands are those of exponentials: ln of zeta, k, c and lambda is regressed.
 
-    zeta     F_I/F_O of settled states by that of the velocity model, which is the law where there are no data
+    zeta     F_I/F_O of settled states over that of the velocity model, which is the law where there are no data
     y        of a window: F_I/(F_O zeta), zeta that of the run's settled state, moved to the window's point by the law
     k        x/(f (y - 1)); what scatters in it grows as 1/|y - 1|, and counts accordingly less
     c        P_slide/(F_O v) cos(delta_0)/(2 mu (xi^2 + xi_0^2)), from the sliding power of the flanks: it is the creep
@@ -39,11 +39,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.variator.alignment import Samples
-from offline.variator.fronts import find, fronts_at
-from offline.variator.process import Process, fit
-from offline.variator.steady_belt import steady_belt
 from rtcvt.errors import InputError
+from rtcvt.offline.variator.alignment import Samples
+from rtcvt.offline.variator.fronts import find, fronts_at
+from rtcvt.offline.variator.process import Process, fit
+from rtcvt.offline.variator.steady_belt import steady_belt
+from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import COORDINATES, LAWS, Coordinate, counted, scaled, sites, splines_through
 from rtcvt.variator.regression import SMALL
 
@@ -56,11 +57,11 @@ SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
 SPLINES = (24, 60, 30, 8), (14, 32, 9, 6)  # of zeta and of the other laws, along i, xi, kappa, f
 IN_Y = 6  # polynomials in y
 FINE = 0.06  # scale of sigma
-FULL = 0.99  # share of a pulley's capacity from which U stays
-XI_0 = 0.3  # below this torque ratio sliding is not laid to creep
+FULL = 0.99  # share of a pulley's capacity above which U is clamped
+XI_0 = 0.3  # below this torque ratio sliding does not count as creep
 NEAR = 0.05  # |y - 1| below which a shift rate is mostly scatter
 SLIP = 0.02  # speed loss above which a window counts less for the losses: macroscopic slip begins
-VIBRATION = 0.003  # of the secondary's speed, by its mean, above which a settled state counts less for zeta
+VIBRATION = 0.003  # of the secondary's speed, over its mean, above which a settled state counts less for zeta
 DRIFT = 0.01  # of the thrust ratio since the window before, above which a settled state counts less for zeta
 TURNS = 4.0  # revolutions of a settled state that counts in full
 SETTLED = 4.0  # weight of settled states for c, e and lambda
@@ -97,7 +98,7 @@ class Identified(NamedTuple):
 
 
 def usable(samples: Samples) -> NDArray[np.bool_]:
-    """Windows (n,) that do not slip as a whole, of runs whose settled state does not."""
+    """Windows (n,) without macroscopic slip, of runs whose settled state has none either."""
     good = ~samples.slipping & np.all(np.isfinite(samples.point), axis=1)
     settles = np.zeros(int(samples.run.max()) + 1, dtype=bool)
     settles[samples.run[good & (samples.phase == 0)]] = True
@@ -175,7 +176,7 @@ def identify(
     data, dropped = _data(s, y)
     found: dict[str, Process] = {}
     creep = np.zeros(len(y))  # c xi
-    carried = 2.0 * s.belt["mu"] / s.belt["cos_d"]  # traction by F_O at xi = 1
+    carried = capacity(s.belt["mu"], s.belt["cos_d"])  # traction over F_O at xi = 1
     for n, name in enumerate(("k", "c", "e", "lambda")):
         tell(1 + n)
         d = data[name]
@@ -216,7 +217,7 @@ class _Data(NamedTuple):
 
 
 def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
-    """What is regressed; of lambda with the loss of creep."""
+    """Data of the regression; those of lambda contain the loss of creep."""
     belt, v = s.belt, s.values
     xi, f = s.point[:, 1], s.point[:, 3]
     every = np.arange(len(y))
@@ -225,10 +226,10 @@ def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     moving = np.flatnonzero((s.phase > 0) & (away > 0.4 * NEAR))
     rows = moving[ratio[moving] > 0.0]
     share = away[rows] ** 2 / (away[rows] ** 2 + NEAR**2)
-    creep = v["sliding"] * belt["cos_d"] / (2.0 * belt["mu"] * (xi**2 + XI_0**2))
+    creep = v["sliding"] / (capacity(belt["mu"], belt["cos_d"]) * (xi**2 + XI_0**2))
     known = np.where(s.phase == 0, SETTLED, 1.0)
     firm = known / (1.0 + (v["slip"] / SLIP) ** 2)
-    # dr_I/dt by v = x r_I omega_I/(r'_I omega_I)
+    # dr_I/dt over v = x r_I omega_I/(r'_I omega_I)
     shifting = 2.0 * belt["tan_d"] * v["thrust"] * (1.0 - 1.0 / y) * v["x"] * v["radius"]
     return {
         "k": _Data(rows, np.log(ratio[rows]), share),
@@ -268,7 +269,7 @@ def _nodes(y: Coordinate) -> Array:
 
 
 def _unscaled(c: Coordinate, t: Array) -> Array:
-    """Where a coordinate has the scaled values t."""
+    """Values of a coordinate from its scaled values t."""
     low, high = float(c.mapped(c.low)), float(c.mapped(c.high))
     g = low + 0.5 * (t + 1.0) * (high - low)
     if c.map == "bilinear":

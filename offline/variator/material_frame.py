@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.snapshots import push_force
-from offline.variator.experiment import STEADY, frames_of, open_run, run_of, summary
-from offline.variator.pod import modes_for, pod
+from rtcvt.offline.pushbelt.runs import open_run, run_of
+from rtcvt.offline.pushbelt.snapshots import push_force
+from rtcvt.offline.pushbelt.windows import SLIPPING, STEADY, frames_of, summary
+from rtcvt.offline.variator.pod import modes_for, pod
 
 __all__ = ["Comparison", "compare_frames"]
 
 Array = NDArray[np.float64]
-SLIP = 0.05  # speed loss of a belt that slips as a whole
 _FIELDS = ("ring_offset", "flank_normal", "flank_longitudinal", "flank_radial", "push", "tension")
 
 
@@ -48,9 +48,9 @@ def compare_frames(files: Iterable[Path]) -> list[Comparison]:
     for path in sorted(files):
         with open_run(path) as file:
             run = run_of(file)
-            if not run.elements or not abs(summary(file)["slip"][STEADY]) < SLIP:
+            if "elements" not in run.observe or not abs(summary(file)["slip"][STEADY]) < SLIPPING:
                 continue
-            rows = frames_of(file, STEADY)
+            rows, F_O = frames_of(file, STEADY), float(summary(file)["F_O"][STEADY])
             flank, n = file["elements/flank"][rows].astype(float), rows.stop - rows.start
             material = {
                 "ring_offset": file["ring/position"][rows].reshape(n, -1),
@@ -65,7 +65,7 @@ def compare_frames(files: Iterable[Path]) -> list[Comparison]:
         for kept, fields in zip(everything, (material, space), strict=True):
             sigmas.append({k: pod(X).sigma for k, X in fields.items()})
             for k, X in fields.items():
-                kept.setdefault(k, []).append(X if k == "ring_offset" else X / run.F_O)
+                kept.setdefault(k, []).append(X if k == "ring_offset" else X / F_O)
         found.append(Comparison(run.name, n, *sigmas))
     if found:
         both = [{k: pod(np.concatenate(X)).sigma for k, X in kept.items()} for kept in everything]

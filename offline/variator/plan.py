@@ -1,7 +1,7 @@
 """Plan of a campaign: which operating points and transients the full model runs through.
 
 A plan is a TOML file. ``[space]`` bounds the operating points: ratio of the radii at the rocking edges, speed of the
-primary, torque ratio and clamping force of the secondary (`experiment`). They are drawn from a scrambled Halton
+primary, torque ratio and clamping force of the secondary (`schedule`). They are drawn from a scrambled Halton
 sequence (`scipy.stats.qmc`), evenly in ln i, ln omega_I, xi and ln F_O. ``[points]`` asks for operating points with a
 branch for each range of force factors y_I, drawn within; each ``[[transient]]`` for runs with one branch, whose y_I,
 clamping factor y_O (of both forces) and torque ratio afterwards are drawn likewise, where they are given; each
@@ -15,10 +15,10 @@ lowest y_I would exceed `capacity`, all y_I below 1 are drawn nearer to it, in p
 result. Points with a `least_load` have at least this share of the capacity.
 
 The belt may have two settled states, where the push force changes strands and, with and without vibrations, next to the
-capacity. With `approach` a run begins (`experiment`) at a torque ratio whose magnitude is larger by this much, but at
+capacity. With `approach` a run begins (`schedule`) at a torque ratio whose magnitude is larger by this much, but at
 most `FROM` of the capacity, above which the load rises to its own.
 
-The damper on the secondary's shaft (`experiment`) takes the torque of the secondary's friction at most,
+The damper on the secondary's shaft (`schedule.Settings`) takes the torque of the secondary's friction at most,
 2 mu F_O r'_O/cos(delta_0), at a difference of `damper_slip` of its speed; its ring follows within `damper_time`.
 """
 
@@ -34,12 +34,12 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from scipy.stats import qmc
 
-from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Belt, Boundary, Parameters, Sheaves, belt, sheaves
-from offline.pushbelt.runs import Scheme, largest_step
-from offline.pushbelt.velocity_model import belt_velocity
-from offline.variator.experiment import APPROACH, Branch, Run, load_torque, start_of
-from rtcvt.errors import InputError
-from rtcvt.unitfile import parse_table, quantity_in, read_toml
+from rtcvt.errors import InputError, near
+from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Belt, Boundary, Parameters, Sheaves, belt, sheaves
+from rtcvt.offline.pushbelt.runs import largest_step, load_torque, start_of
+from rtcvt.offline.pushbelt.schedule import APPROACH, Branch, Point, Run, Scheme, Settings
+from rtcvt.offline.pushbelt.velocity_model import belt_velocity
+from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
 
 __all__ = ["Plan", "Points", "Space", "Transient", "load_plan", "names_of", "runs_of", "shipped_plans"]
 
@@ -187,7 +187,7 @@ class Plan(_Record):
 
 def shipped_plans() -> dict[str, Path]:
     """Names and files of the plans that come with the package."""
-    folder = Path(str(resources.files("offline"))) / "variator"
+    folder = Path(str(resources.files("rtcvt.offline"))) / "variator"
     return {f.stem: f for f in sorted(folder.glob("*.toml"))}
 
 
@@ -203,10 +203,13 @@ def load_plan(name: str | Path) -> tuple[Plan, str]:
     shipped = shipped_plans()
     if not path.is_file():
         if str(name) not in shipped:
-            raise InputError("--plan", "", str(name), f"a TOML file, or one of the shipped plans: {', '.join(shipped)}")
+            raise InputError("--plan", "", str(name), f"a TOML file, or one of the shipped plans{near(name, shipped)}")
         path = shipped[str(name)]
     data, text = read_toml(path)
-    return parse_table(Plan, {**data, "source": path.name}, path.name), text
+    try:
+        return parse_table(Plan, {**data, "source": path.name}, path.name), text
+    except InputError as error:
+        raise located(error, text, path.name) from None
 
 
 def names_of(plan: Plan) -> list[str]:
@@ -279,21 +282,20 @@ def _run(
     a, m = plan.space, plan.model
     return Run(
         name=name,
-        ratio=_geometric(a.ratio, u[0]),
-        omega_I=_geometric(a.speed, u[1]),
-        xi=xi,
-        F_O=_geometric(a.clamping_force, u[3]),
+        start=Point(_geometric(a.ratio, u[0]), _geometric(a.speed, u[1]), xi, _geometric(a.clamping_force, u[3])),
+        settings=Settings(
+            N_E=m.N_E,
+            N_B=m.N_B,
+            scheme=m.scheme,
+            step=largest_step(m.scheme, b.N_E, b.N_B) if m.step is None else m.step,
+        ),
         settle=settle,
         mean=mean,
         branches=branches,
         longest=longest,
         limits=a.limits,
         frames=m.frames,
-        step=largest_step(m.scheme, b.N_E, b.N_B) if m.step is None else m.step,
-        scheme=m.scheme,
-        elements=elements,
-        N_E=m.N_E,
-        N_B=m.N_B,
+        observe=("elements", "fields") if elements else ("fields",),
     )
 
 
@@ -306,7 +308,7 @@ def _drawn(
     dimensions: int,
     rng: np.random.Generator,
 ) -> Iterator[Run]:
-    """The runs of `p` at points of the unit cube that can be."""
+    """Runs of `p` at those points of the unit cube that the belt can hold."""
     found, number = 0, p.number
     least = p.least_load if isinstance(p, Points) else 0.0
     sequence = qmc.Halton(dimensions, scramble=True, rng=rng)
@@ -324,30 +326,32 @@ def _drawn(
 def _possible(space: Space, b: Belt, s: Sheaves, m: Model, run: Run, least: float, approach: float) -> Run | None:
     """The run with force factors that hold, where it begins and its damper, or None if it cannot be or has less than
     the `least` share of the capacity."""
-    if max(abs(run.xi), *(abs(k.xi / k.y_O) for k in run.branches), 0.0) > space.capacity:
+    at = run.start
+    assert isinstance(at, Point)
+    if max(abs(at.xi), *(abs(k.xi / k.y_O) for k in run.branches), 0.0) > space.capacity:
         return None
     try:
-        geometry = start_of(b, s, run)[0].steady.geometry
+        geometry = start_of(b, s, at)[0].steady.geometry
     except InputError:
         return None
-    v = run.omega_I * (geometry.r_I - b.h_off)
-    if v > space.belt_speed or b.m_star * v**2 / run.F_O > space.kappa:
+    v = at.omega_I * (geometry.r_I - b.h_off)
+    if v > space.belt_speed or b.m_star * v**2 / at.F_O > space.kappa:
         return None
-    if not all(space.clamping_force[0] <= k.y_O * run.F_O <= space.clamping_force[1] for k in run.branches):
+    if not all(space.clamping_force[0] <= k.y_O * at.F_O <= space.clamping_force[1] for k in run.branches):
         return None
     held = 1.0  # lowest y_I/y_O
     limits = []  # of |xi|
-    for F_O, xi in ((run.F_O, run.xi), *((k.y_O * run.F_O, k.xi / k.y_O) for k in run.branches)):
+    for F_O, xi in ((at.F_O, at.xi), *((k.y_O * at.F_O, k.xi / k.y_O) for k in run.branches)):
         M_O = load_torque(b, xi, F_O, geometry.r_O)
-        steady = belt_velocity(b, Boundary(RATE, 0.0, FORCE, F_O, run.omega_I, TORQUE, M_O), geometry, b.h_off)
+        steady = belt_velocity(b, Boundary(RATE, 0.0, FORCE, F_O, at.omega_I, TORQUE, M_O), geometry, b.h_off)
         needed = abs(xi) / space.capacity
         limits.append(min(1.0, steady.F_CI / F_O))
         if not steady.converged or steady.slips or needed > limits[-1]:
             return None
         held = min(held, 1.0 - needed * F_O / steady.F_CI)
-    if abs(run.xi) < least * limits[0]:
+    if abs(at.xi) < least * limits[0]:
         return None
-    begin = min(abs(run.xi) + approach, FROM * limits[0]) if approach > 0.0 and run.xi != 0.0 else None
+    begin = min(abs(at.xi) + approach, FROM * limits[0]) if approach > 0.0 and at.xi != 0.0 else None
     lowest = min([1.0, *(k.y_I / k.y_O for k in run.branches)])
     share = min(1.0, held / (1.0 - lowest)) if lowest < 1.0 else 1.0
     branches = (
@@ -355,11 +359,11 @@ def _possible(space: Space, b: Belt, s: Sheaves, m: Model, run: Run, least: floa
     )
     damper = None
     if m.damper_slip > 0.0:
-        d = load_torque(b, 1.0, run.F_O, geometry.r_O) * run.ratio / (m.damper_slip * run.omega_I)
+        d = load_torque(b, 1.0, at.F_O, geometry.r_O) * at.ratio / (m.damper_slip * at.omega_I)
         damper = d, d * m.damper_time
     return replace(
         run,
+        start=replace(at, begin=None if begin is None else float(np.copysign(begin, at.xi))),
+        settings=replace(run.settings, damper=damper),
         branches=tuple(branches),
-        begin=None if begin is None else float(np.copysign(begin, run.xi)),
-        damper=damper,
     )

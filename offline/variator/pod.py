@@ -15,7 +15,7 @@ field's share of the energy does not depend on its unit.
 In material coordinates (6.125) a snapshot is the vector of the degrees of freedom themselves, with unit weights.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -31,7 +31,6 @@ __all__ = [
     "reconstruction",
     "scales",
     "stacked",
-    "unstacked",
 ]
 
 Array = NDArray[np.float64]
@@ -100,9 +99,3 @@ def scales(fields: Mapping[str, Array]) -> dict[str, float]:
 def stacked(fields: Mapping[str, Array], scale: Mapping[str, float]) -> Array:
     """Fields (n, M) one behind the other, each divided by its scale, in the order of `scale`."""
     return np.concatenate([fields[name] / scale[name] for name in scale], axis=1)
-
-
-def unstacked(X: Array, scale: Mapping[str, float], names: Sequence[str] | None = None) -> dict[str, Array]:
-    """Fields of stacked snapshots, by default all of them."""
-    parts = dict(zip(scale, np.split(X, len(scale), axis=1), strict=True))
-    return {name: parts[name] * scale[name] for name in names or scale}

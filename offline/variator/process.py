@@ -44,7 +44,7 @@ class Process:
     duals: Array  # P y
 
     def mean(self, x: Array) -> Array:
-        """What is expected at places (m, d), shape (m,)."""
+        """Expected values at places (m, d), shape (m,)."""
         parts = [
             self.beta + _covariance(_squares(part, self.places, self.lengths), self.amplitude)[0] @ self.duals
             for part in np.array_split(x, len(x) // CHUNK + 1)
@@ -95,7 +95,7 @@ def fit(
 
 
 def bounds_of(d: int) -> list[tuple[float, float]]:
-    """Of ln l (d,), ln a and ln s, for data of unit standard deviation."""
+    """Bounds of ln l (d,), ln a and ln s, for data of unit standard deviation."""
     return [(-4.0, 4.0)] * d + [(-4.0, 4.0), (np.log(LEAST), 1.0)]
 
 

@@ -9,7 +9,7 @@ units.
 Fields. See `fields`: networks over the same scaled coordinates.
 
 Windows that slip by more than the samples were loaded for (`alignment.USED`) are left out, as are those of runs whose
-settled state does. Errors count below `alignment.SLIPPING`, so that no law ends where it is measured.
+settled state does. Errors count below `windows.SLIPPING`, so that no law ends where it is measured.
 
 Errors are those of runs that had no part in the weights: cross-validation leaves out a tenth of the runs at a time.
 What the full model itself scatters is the change from the window before the settled one.
@@ -22,11 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from offline.pushbelt.snapshots import CELLS, FIELDS
-from offline.variator.alignment import F_REF, SLIPPING, Samples
-from offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, averaged, reduce_fields, trained
-from offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
-from offline.variator.pod import Basis, pod, projection_error, scales, stacked
+from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.windows import F_REF, SLIPPING
+from rtcvt.offline.variator.alignment import Samples
+from rtcvt.offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, averaged, reduce_fields, trained
+from rtcvt.offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
+from rtcvt.offline.variator.pod import Basis, pod, projection_error, scales, stacked
+from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import LAWS, Networks, Peak, ReducedModel, counted, rounded, scaled
 
 __all__ = [
@@ -53,8 +55,8 @@ class Reduction:
     """A reduced model and how it came to be.
 
     samples and y (n,): of the windows used; laws: by name, `zeta` among them; fields: bases, what was kept of them and
-    cross-validated fields; stack: basis of all kept fields together, each by its scale; dropped: how many data were not
-    used, and why.
+    cross-validated fields; stack: basis of all kept fields together, each over its scale; dropped: how many data were
+    not used, and why.
     """
 
     model: ReducedModel
@@ -132,7 +134,7 @@ def reduce(
 
 
 def peak(s: Samples, field: str) -> Array:
-    """Largest magnitude of a force over the belt (n,): a force by F_O, a force per length times the loop's by F_O."""
+    """Largest magnitude of a force along the belt (n,): a force over F_O, one per length times the loop's over F_O."""
     a = np.abs(s.fields[field])
     if FIELDS[field][0] == "N/m":
         a = a * np.repeat(s.length.sum(axis=1, keepdims=True) / s.length, CELLS, axis=1)
@@ -182,9 +184,9 @@ def reduce_peaks(
 
 def _constants(s: Samples, settled: NDArray[np.int64]) -> dict[str, float]:
     belt = s.belt
-    # U = U_0 + T^2/(2 K) of the settled states, both by F_O: U/F_O = U_0 + F_O (T/F_O)^2/(2 K)
+    # U = U_0 + T^2/(2 K) of the settled states, both over F_O: U/F_O = U_0 + F_O (T/F_O)^2/(2 K)
     xi, F_O = s.point[settled, 1], s.point[settled, 3] * F_REF
-    carried = (2.0 * belt["mu"] / belt["cos_d"] * xi) ** 2 * F_O
+    carried = (capacity(belt["mu"], belt["cos_d"]) * xi) ** 2 * F_O
     others = np.column_stack([F_O, s.point[settled, 2] ** 2 * F_O, np.log(s.point[settled, 0]) * F_O, 0.5 * carried])
     compliance = float(np.linalg.lstsq(others, s.values["elastic"][settled], rcond=None)[0][-1])
     return {
@@ -206,7 +208,7 @@ def _constants(s: Samples, settled: NDArray[np.int64]) -> dict[str, float]:
 def errors_on(
     model: ReducedModel, samples: Samples, stack: tuple[Basis, Mapping[str, float]] | None = None
 ) -> dict[str, float]:
-    """Errors of a reduced model on runs, and what of the same kind their full model scatters by itself.
+    """Errors of a reduced model on runs, and the scatter of their full model in the same figures.
 
     Windows that slip as a whole have no part. The largest, the root mean square and the median of: the thrust ratio of
     settled states (relative); their speed loss and efficiency (absolute, efficiency above a torque ratio of 0.1);
@@ -234,7 +236,7 @@ def errors_on(
 
     add("thrust", (found["zeta"] / v["thrust"] - 1.0)[settled])
     add("slip", (found["e"] + found["c"] * s.point[:, 1] - v["slip"])[settled])
-    carried = 2.0 * model.constants["mu"] / np.cos(model.constants["delta_0"])
+    carried = capacity(model.constants["mu"], np.cos(model.constants["delta_0"]))
     loss = found["lambda"] + carried * found["c"] * s.point[:, 1] ** 2
     out = np.where(s.point[:, 1] > 0.0, v["transmitted"], -v["received"])
     pulls = settled & (np.abs(s.point[:, 1]) > 0.1) & (out > 0.0)

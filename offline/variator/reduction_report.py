@@ -8,16 +8,16 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from offline.pushbelt.snapshots import CELLS, SECTIONS
-from offline.report import _RC, _STYLE, RIGID, _grid, _svg
-from offline.variator.alignment import F_REF
-from offline.variator.fields import KEPT
-from offline.variator.material_frame import Comparison, compare_frames
-from offline.variator.pod import modes_for, pod, projection_error, stacked
-from offline.variator.reduction import Reduction, figures_of
-from rtcvt.diagram import COLOURS
-from rtcvt.documentation import figure, number, page, percent, table, text
+from rtcvt.html import COLOURS, figure, number, page, percent, table, text
+from rtcvt.offline.pictures import RC, RIGID, STYLE, axes_grid, inline_svg
+from rtcvt.offline.pushbelt.snapshots import CELLS, SECTIONS
+from rtcvt.offline.pushbelt.windows import F_REF
+from rtcvt.offline.variator.fields import KEPT
+from rtcvt.offline.variator.material_frame import Comparison, compare_frames
+from rtcvt.offline.variator.pod import modes_for, pod, projection_error, stacked
+from rtcvt.offline.variator.reduction import Reduction, figures_of
 from rtcvt.recording import replaced_on_success
+from rtcvt.variator.capacity import capacity
 
 __all__ = ["reduction_page", "write_reduction_report"]
 
@@ -68,13 +68,13 @@ def reduction_page(reduction: Reduction, frames: Sequence[Comparison], heldout: 
         '<h2 id="left-out">Left out</h2>\n',
         table(("", "data"), [(text(k), str(v)) for k, v in found["dropped"].items()], (1,)),
     ]
-    return page(title, "".join(parts), _STYLE)
+    return page(title, "".join(parts), STYLE)
 
 
 def _cards(found: Mapping[str, dict[str, dict[str, float]]], heldout: Mapping[str, float]) -> str:
     cards = [
         (percent(found["laws"]["zeta"]["rms"]), "thrust ratio, cross-validated RMS"),
-        (percent(found["fields"]["flank_normal"]["error"]), "flank normal force, cross-validated RMS by its largest"),
+        (percent(found["fields"]["flank_normal"]["error"]), "flank normal force, cross-validated RMS over its largest"),
     ]
     if "thrust.rms" in heldout:
         cards.append((percent(heldout["thrust.rms"]), "thrust ratio, RMS on held-out runs"))
@@ -98,13 +98,13 @@ def _law_pictures(r: Reduction) -> str:
     xi, i = s.point[settled, 1], s.point[settled, 0]
     v = s.values
     line = np.linspace(-0.9, 0.95, 200)
-    with matplotlib.rc_context(_RC):
-        picture, grid = _grid(2, 2, 2.6)
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(2, 2, 2.6)
         panels = [
             ("thrust ratio", v["thrust"][settled], lambda e: e["zeta"]),
             ("speed loss, %", 100.0 * v["slip"][settled], lambda e: 100.0 * (e["e"] + e["c"] * line)),
-            ("loss by F_O v, %", 100.0 * v["loss"][settled], None),
-            ("largest flank normal force by F_O, times length", r.laws["peak.flank_normal"].data[settled],
+            ("loss over F_O v, %", 100.0 * v["loss"][settled], None),
+            ("largest flank normal force over F_O, times length", r.laws["peak.flank_normal"].data[settled],
              lambda e: e["peak.flank_normal"]),
         ]  # fmt: skip
         for ax, (name, data, law) in zip(grid.ravel(), panels, strict=True):
@@ -113,7 +113,7 @@ def _law_pictures(r: Reduction) -> str:
                 z = np.column_stack([np.full(200, ratio), line, np.full(200, 0.02), np.full(200, 1.5), np.ones(200)])
                 e = r.model.evaluate(z)
                 if law is None:
-                    carried = 2.0 * r.model.constants["mu"] / np.cos(r.model.constants["delta_0"])
+                    carried = capacity(r.model.constants["mu"], np.cos(r.model.constants["delta_0"]))
                     values = 100.0 * (e["lambda"] + carried * e["c"] * line**2)
                 else:
                     values = law(e)
@@ -124,7 +124,7 @@ def _law_pictures(r: Reduction) -> str:
                 ax.set_ylim(-1.1 * top if name.startswith("speed") else 0.0, 1.1 * top)
         for ax in grid[-1]:
             ax.set_xlabel("torque ratio")
-        svg = _svg(picture, "laws")
+        svg = inline_svg(picture, "laws")
     return figure(svg, "Settled states (dots, coloured by ratio: dark 0.45, light 2.4) and the laws at i = 0.6, 1 and "
                   "1.8, 15 kN, kappa = 0.02 (lines).")  # fmt: skip
 
@@ -134,8 +134,8 @@ def _shift_pictures(r: Reduction) -> str:
     y, x = r.y[q.rows], s.values["x"][q.rows]
     f = s.point[q.rows, 3]
     crossed = np.exp(q.crossed) * f * (y - 1.0)
-    with matplotlib.rc_context(_RC):
-        picture, grid = _grid(1, 2, 2.9, shared=False)
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(1, 2, 2.9, shared=False)
         a, b = grid[0]
         top = float(np.quantile(np.abs(x), 0.97)) * 1e3
         a.scatter(y, x / f * 1e3, c=s.point[q.rows, 1], cmap="coolwarm", s=6)
@@ -148,7 +148,7 @@ def _shift_pictures(r: Reduction) -> str:
         b.set_ylim(-top, top)
         b.set_xlabel("shift rate of the full model, 1e-3")
         b.set_title("cross-validated", loc="left", pad=3.0, fontweight="bold")
-        svg = _svg(picture, "shift")
+        svg = inline_svg(picture, "shift")
     return figure(svg, f"Shift rate (dr_I/dt)/(omega_I r_I); left by f = F_O/{F_REF / 1e3:g} kN, coloured by torque "
                   "ratio (blue overrun, red drive).")  # fmt: skip
 
@@ -178,13 +178,13 @@ def _fields(r: Reduction, found: Mapping[str, dict[str, dict[str, float]]]) -> s
         "<p>Modes for a share of the energy of all time-averaged snapshots; kept: those that the operating point "
         "predicts. Projection: what these miss, relative to the norm of all snapshots. Error: cross-"
         "validated RMS over the belt by the field's largest magnitude, RMS and median over all windows. Unsteady part: "
-        "RMS of what the frames differ from the mean, by the RMS of the means.</p>\n"
+        "RMS of what the frames differ from the mean, over the RMS of the means.</p>\n"
     )
 
 
 def _mode_pictures(r: Reduction) -> str:
-    with matplotlib.rc_context(_RC):
-        picture, grid = _grid(1, 2, 3.0, shared=False)
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(1, 2, 3.0, shared=False)
         a, b = grid[0]
         for n, name in enumerate(_SHOWN):
             sigma = r.fields.bases[name].sigma
@@ -200,7 +200,7 @@ def _mode_pictures(r: Reduction) -> str:
         b.legend(frameon=False, fontsize=7)
         b.set_title("first modes of the flank normal force", loc="left", pad=3.0, fontweight="bold")
         _sections(b)
-        svg = _svg(picture, "modes")
+        svg = inline_svg(picture, "modes")
     return figure(svg, "Singular values by the first one, and modes on the four sections.")
 
 
@@ -211,8 +211,8 @@ def _field_pictures(r: Reduction) -> str:
     wanted = ((0.6, 0.6), (1.0, -0.4), (1.9, 0.5))
     distance = [np.abs(np.log(s.point[settled, 0] / i)) + np.abs(s.point[settled, 1] - xi) for i, xi in wanted]
     chosen = [int(settled[np.argmin(d)]) for d in distance]
-    with matplotlib.rc_context(_RC):
-        picture, grid = _grid(len(_SHOWN), len(chosen), 1.5)
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(len(_SHOWN), len(chosen), 1.5)
         for row, name in zip(grid, _SHOWN, strict=True):
             for ax, n in zip(row, chosen, strict=True):
                 ax.plot(_places(), s.fields[name][n], color=COLOURS[0], lw=1.6)
@@ -223,9 +223,9 @@ def _field_pictures(r: Reduction) -> str:
         for ax, n in zip(grid[0], chosen, strict=True):
             i, xi, _, f = s.point[n]
             ax.set_title(f"i = {i:.2f}, xi = {xi:.2f}, {f * F_REF / 1e3:.0f} kN", loc="right", pad=3.0, fontsize=8)
-        svg = _svg(picture, "examples")
+        svg = inline_svg(picture, "examples")
     return figure(
-        svg, "Settled fields, by F_O: full model, and dashed what cross-validation predicts from the other runs."
+        svg, "Settled fields, over F_O: full model, and dashed what cross-validation predicts from the other runs."
     )
 
 
@@ -260,6 +260,6 @@ def _heldout(errors: Mapping[str, float]) -> str:
     rows = [(text(_LABEL.get(k, k)), *(percent(errors[f"{k}.{a}"]) for a in ("rms", "median", "max"))) for k in names]
     return (
         f"<p>{errors['windows']:g} windows, {errors['settled']:g} of them settled, {percent(errors['inside'])} within "
-        "the range of the campaign. Thrust ratio relative; speed loss and efficiency absolute; shift rate by the RMS "
+        "the range of the campaign. Thrust ratio relative; speed loss and efficiency absolute; shift rate over the RMS "
         "of all; fields by their largest magnitude.</p>\n"
     ) + table(("", "RMS", "median", "largest"), rows, (1, 2, 3))

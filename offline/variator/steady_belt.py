@@ -1,7 +1,7 @@
 """Thrust ratio of a belt that does not stretch: Sattler's steady belt with Euler-Eytelwein arcs, vectorised.
 
-It is the velocity model (`offline.pushbelt.velocity_model`, Cebulla 2014, section 4.1) with EA infinite. Forces by F_O,
-strands less the centrifugal part m* v^2: a the slack one, a + T the other, T = 2 mu xi/cos(delta_0), mu* =
+It is the velocity model (`rtcvt.offline.pushbelt.velocity_model`, Cebulla 2014, section 4.1) with EA infinite. Forces
+by F_O, strands less the centrifugal part m* v^2: a the slack one, a + T the other, T = 2 mu xi/cos(delta_0), mu* =
 mu/sin(delta_0). The belt creeps over the same active arc Phi on both pulleys:
 
     Phi = |ln((a + T)/a)|/mu*
@@ -17,6 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rtcvt.variator.capacity import capacity
 
 __all__ = ["SteadyBelt", "steady_belt"]
 
@@ -37,7 +39,7 @@ def steady_belt(i: Array, xi: Array, length: float, belt: Mapping[str, float]) -
     """The belt at ratios of the rocking edges and torque ratios (n,), with the taut path's `length` [m]."""
     phi = _angle(i, length, belt)
     mu_star, tan_d = belt["mu"] / np.sin(belt["delta_0"]), np.tan(belt["delta_0"])
-    T = 2.0 * belt["mu"] / np.cos(belt["delta_0"]) * np.asarray(xi)
+    T = capacity(belt["mu"], np.cos(belt["delta_0"])) * np.asarray(xi)
 
     def arc(a: Array) -> Array:
         return np.asarray(np.abs(np.log((a + T) / a)) / mu_star)

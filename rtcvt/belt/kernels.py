@@ -12,9 +12,11 @@ m per such length. What flows in and does not flow out stretches a cell less::
 
 The belt sticks to the rim where it comes from (up: upstream), and slides with the speed s once friction does not hold
 it. As the mass flow ``G = m q`` is constant along the belt, ``T - G v`` grows at most as exp(mu phi) (Euler; with
-inertia Bechtel, Vohra, Jacob and Carlson 2000), here on each face's share of the wrap angle beta::
+inertia Bechtel, Vohra, Jacob and Carlson 2000), here on each face's share of the wrap angle beta, with
+``beta_s = beta r_s/r`` as friction acts at the radius r_s of the belt's surface::
 
-    T_hat = T - m q_m^2 (1 + T/EA),    kappa = exp(mu beta/F) - 1,    P = kappa max(min(T_hat_u, T_hat_d), 0) + 1e-3 T_0
+    T_hat = T - m q_m^2 (1 + T/EA),    kappa = exp(mu beta_s/F) - 1
+    P = kappa max(min(T_hat_u, T_hat_d), 0) + 1e-3 T_0
     s = v_1 (T_hat_d - T_hat_u -+ P)/P_0 where |T_hat_d - T_hat_u| > P, else 0;    P_0 = P at T_hat = T_0
 
 (u, d: the cells before and behind the face; v_1 = 1000 m/s, so that sliding at 1 m/s adds 0.1 % of P_0.) In a steady
@@ -23,10 +25,19 @@ wrap replaced by a sum: the faces at the entry stick and tension is constant the
 limit. If all slide the wrap slips. The mean flow q_m follows those of the faces, ``q_m' = (mean(q) - q_m)/T_q``,
 T_q = 5 ms.
 
-A span damps with a force beside its tension. What comes into it at a speed V sticks somewhere on the wrap before, with
-the stretch lambda_a there, so that (in a steady state nothing is damped) ::
+The ends of a span take up more of the belt the looser it is: its way is L + R(T), and its T, by Newton's method, has ::
 
-    F_d = g D/L (rho_e V_e - rho_s V_s),    rho = lambda/lambda_a where belt comes in, 1 where it goes out
+    l (1 + T/EA) = L + R(T),    E_R = integral of R dT - R T,    x = T/T_rest
+    R = a (x^(-3/2) - 5/2 + 3 x/2) + b (x^(-1/2) - 3/2 + x/2)
+
+so that a and b change neither tension nor stiffness at rest. E_R is added to its energy l e; h stays.
+
+Lengths L, radii r, a, b and the spans' damping d are those of `rtcvt.belt.span_ends`: spans are longer than they look,
+as the belt's bending and its ribs give at their ends. A span damps with a force beside its tension. What comes into it
+at a speed V sticks somewhere on the wrap before, with the stretch lambda_a there, so that (in a steady state nothing is
+damped) ::
+
+    F_d = g d (rho_e V_e - rho_s V_s),    rho = lambda/lambda_a where belt comes in, 1 where it goes out
 
 pulls on the rims by ``rho_s F_d`` and ``-rho_e F_d``. g goes from 1 to 0 where a wrap at one of its ends goes from 90 %
 to all of its limit, as it holds no more. For pulley i, with span i behind it and the share of the belt that lies on it
@@ -36,231 +47,270 @@ and on half of both spans in J::
 
 This is the power-oriented form of Tebaldi and Zanasi 2022, with the rows of R that have -sigma r and sigma r of the
 pulleys at the ends of a span, and the springs between them fed with belt. Power is balanced exactly: the sum of
-``tau omega`` is the rate of ``E = sum l e + sum J omega^2/2`` plus losses, each of which is never negative::
+``tau omega`` is the rate of ``E = sum l e + sum E_R + sum J omega^2/2`` plus losses, each of which is never negative::
 
     face      integral of (q lambda - V) dT from u to d  =  q (h_d - h_u) - V (T_d - T_u)
-    span      g D/L (rho_e V_e - rho_s V_s)^2
+    span      g d (rho_e V_e - rho_s V_s)^2
     bearing   b omega^2
 
 and what the loads take. Neglected: that momentum of the belt changes along a wrap, ``m q^2/EA`` of the force there.
 
 **Steps.** Which faces slide is fixed over an internal step, which is then smooth (`rtcvt.integrators`), and the step is
 made again if it ends with a face that sticks beyond its limit, or if the mean of a sliding speed is against friction.
-These means, integrated with the state, are what is given as slip and loss after a step.
+These means, integrated with the state, are what is given as slip and loss after a step. If the faces do not settle, a
+cell loses its belt, or more energy is found than was put in, the step is made by the implicit Euler method instead,
+with the faces that friction has at its end: ``x = x_0 + h f(x)``, by Newton's method with a line search. As the energy
+is convex in l and omega, and no loss is negative, it makes no energy. Where Newton's method fails it is made in 4, 16,
+... parts. A communication step has a budget of iterations; if that is used up, the belt is held for the rest of the
+step: cells keep what they hold, and torques may only brake. The status tells all this as 1.
 
 **Rigid model.** All rims have the speed v of the belt; the balances of the pulleys give the differences of tension, and
 the belt's length gives their mean::
 
     v' sum J/r^2 = sum sigma/r (tau + tau_load - b omega),    sum T_i (L_i + half of both wraps) = T_0 sum(...)
 
-A flange with a given speed turns its pulley through the coupling of `rtcvt.pog.flange`.
+**Given speeds** are constraints: the pulley's acceleration a is known, and the flange's torque is what its balance
+lacks. A speed arrives at the start of a step; over the step the pulley goes to where two samples in line lead. The
+slope taken onward is at most twice the last one and none if both differ in sign, so that a jump is met without
+overshoot::
+
+    a = (w_k - omega_k)/h + s,   s = minmod(s_k, 2 s_(k-1)),   s_k = (w_k - w_(k-1))/h
+
+The torque is that at the end of the step, where the acceleration is taken as ``s_k + 3/2 (s_k - s_(k-1))``, the second
+term at most as large as the sum of both slopes' sizes.
 """
 
 import math
 
-from rtcvt.belt.layout import (
-    BETA,
-    EA,
-    FACES,
-    FLANGE,
-    GEOMETRY,
-    INTERNAL_STEP,
-    LOAD,
-    N_U,
-    N_X,
-    N_Y,
-    P_B,
-    P_BELT,
-    P_COUPLING,
-    P_J,
-    P_MU,
-    RADIUS,
-    RIGID,
-    ROW,
-    SIGMA,
-    SPAN,
-    SPEED,
-    T_0,
-    T_X,
-    T_Y,
-    TORQUE,
-    V_START,
-    W_CELL,
-    W_FACE,
-    W_GATE,
-    W_INERTIA,
-    W_KAPPA,
-    W_LENGTH,
-    W_MEAN,
-    W_SAVED,
-    W_SLIDE,
-    W_STEP,
-    W_TENSION,
-    X_COUPLING,
-    Y_COUPLING,
-    Y_COUPLING_E,
-    Y_COUPLING_LOSS,
-    Y_CREEP,
-    Y_E,
-    Y_F_X,
-    Y_F_Y,
-    Y_FRICTION,
-    Y_LOAD,
-    Y_N,
-    Y_PULLEY,
-    Y_SLIP,
-    Y_SPAN,
-    Y_TENSION,
-    Y_USE,
-    Y_V,
-    Y_W,
-    D,
-    M,
-    N,
-)
+from rtcvt.belt.layout import N_ARC, N_GIVEN, N_PULLEY, Arc, BeltP, D, Flange, GivenX, PulleyY, Y
 from rtcvt.elementary import exp
 from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
+from rtcvt.linalg import lu_solve
+from rtcvt.stepping import HUGE, enter, leave, start_status
 
 __all__ = ["derivative", "initialise", "jacobian", "output", "step"]
 
-HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
-MOST_STEPS = 1e6  # internal steps in one communication step
 V_1 = 1000.0  # [m/s]
 T_Q = 5e-3  # [s]
 MARGIN = 1e-4  # share of a face's limit within which it may slide
 PASSES = 3  # of one internal step
 FADE = 0.1  # share of a wrap's limit over which a span's damping fades out
 LEAST = 1e-3  # share of T_0 that a face holds without tension
+SPARE = 0.05  # share of the power that a step may seem to make
+ROUND_OFF = 1e-9  # share of the energy, likewise, and of a face's limit by which it may stick beyond it
+NEWTON = 16  # iterations of a step or a part of it
+BUDGET = 80  # of a communication step
+SEARCH = 6  # times that an iteration is halved
+LOOSE = 0.02  # share of the tension at rest below which R is linear
+SOLVE = 60  # iterations for a tension, of which a few are needed
+EXACT = 1e-13  # share of the tension at rest to which it is found
+SMALL = 1e-4  # change of a speed [rad/s] that counts as one of a share of a length
+CONVERGED = 1e-8
 
 
 @kernel
-def rim_radius(i, p):
+def rim_radius(i, data):
     """``sigma r`` of a pulley [m]."""
-    row = int(p[GEOMETRY]) + ROW * i
-    return p[row + SIGMA] * p[row + RADIUS]
+    row = int(data[D.GEOMETRY]) + N_ARC * i
+    return data[row + Arc.SIGMA] * data[row + Arc.RADIUS]
 
 
 @kernel
-def speed(i, x, p):
+def speed(i, x, data):
     """Speed of a pulley in the hybrid model [rad/s]."""
-    return x[int(p[N]) * int(p[FACES]) + i]
+    return x[int(data[D.N]) * int(data[D.FACES]) + i]
 
 
 @kernel
-def load_torque(i, slope, omega, p):
+def load_torque(i, slope, omega, data):
     """Torque of a pulley's load at a speed [N.m], or its slope [N.m.s/rad]."""
-    row = int(p[LOAD]) + 2 * i
-    first = int(p[row])
-    points = int(p[row + 1])
+    row = int(data[D.LOAD]) + 2 * i
+    first = int(data[row])
+    points = int(data[row + 1])
     if points == 0:
         return 0.0
     a = first
     for k in range(1, points - 1):
-        if omega > p[first + 2 * k]:
+        if omega > data[first + 2 * k]:
             a = first + 2 * k
-    gradient = (p[a + 3] - p[a + 1]) / (p[a + 2] - p[a])
-    return gradient if slope == 1 else p[a + 1] + gradient * (omega - p[a])
+    gradient = (data[a + 3] - data[a + 1]) / (data[a + 2] - data[a])
+    return gradient if slope == 1 else data[a + 1] + gradient * (omega - data[a])
 
 
 @kernel
-def flange_torque(i, x, u, p):
-    """Torque at a pulley's flange [N.m]."""
-    row = int(p[FLANGE]) + 3 * i
-    kind = int(p[row])
-    if kind == TORQUE:
-        return u[int(p[row + 1])]
-    if kind == SPEED:
-        at = int(p[X_COUPLING]) + 2 * int(p[row + 2])
-        return x[at] + x[at + 1]
-    return 0.0
+def given_state(i, data):
+    """Place of `GivenX` of a pulley whose speed is given, or -1."""
+    row = int(data[D.FLANGE]) + 3 * i
+    if int(data[row]) != Flange.SPEED:
+        return -1
+    return int(data[D.X_GIVEN]) + N_GIVEN * int(data[row + 2])
 
 
 @kernel
-def coupling_rates(i, omega, x, u, p, dx):
-    """Rates of the two springs of a flange with a given speed, see `rtcvt.pog.flange`."""
-    row = int(p[FLANGE]) + 3 * i
-    if int(p[row]) == SPEED:
-        k = int(p[row + 2])
-        at = int(p[X_COUPLING]) + 2 * k
-        c = p[int(p[P_COUPLING]) + 2 * k]
-        d = p[int(p[P_COUPLING]) + 2 * k + 1]
-        dx[at] = c * (u[int(p[row + 1])] - omega)
-        dx[at + 1] = dx[at] - c / d * x[at + 1]
+def other_torque(i, omega, u, p, data):
+    """Torque on a pulley of all but the belt and a given speed [N.m]."""
+    row = int(data[D.FLANGE]) + 3 * i
+    tau = load_torque(i, 0, omega, data) - p[int(data[D.P_B]) + i] * omega
+    return tau + u[int(data[row + 1])] if int(data[row]) == Flange.TORQUE else tau
 
 
 @kernel
-def prepare(p, work):
+def follow(end, h, x, u, data):
+    """Given speeds over a communication step: accelerations of their pulleys, in the mean or (`end` 1) at its end."""
+    n = int(data[D.N])
+    for i in range(n):
+        at = given_state(i, data)
+        if at >= 0:
+            w = u[int(data[int(data[D.FLANGE]) + 3 * i + 1])]
+            slope = (w - x[at + GivenX.W]) / h
+            last = x[at + GivenX.S]
+            if end == 0:
+                omega = x[0] / rim_radius(i, data)
+                if data[D.RIGID] == 0.0:
+                    omega = speed(i, x, data)
+                ahead = 0.0
+                if slope * last > 0.0:
+                    ahead = slope if abs(slope) < 2.0 * abs(last) else 2.0 * last
+                x[at + GivenX.A] = (w - omega) / h + ahead
+            else:
+                more = 1.5 * (slope - last)
+                most = abs(slope) + abs(last)
+                more = -most if more < -most else (most if more > most else more)
+                x[at + GivenX.A] = slope + more
+                x[at + GivenX.S] = slope
+                x[at + GivenX.W] = w
+
+
+@kernel
+def prepare(p, data, work):
     """What depends on parameters alone: lengths of the cells, inertias, limits of the wraps."""
-    n = int(p[N])
-    F = int(p[FACES])
-    belt = int(p[P_BELT])
-    stretch = 1.0 + p[belt + T_0] / p[belt + EA]
-    length = int(p[W_LENGTH])
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    stretch = 1.0 + p[BeltP.T_0] / p[BeltP.EA]
+    length = int(data[D.W_LENGTH])
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        span = int(p[GEOMETRY]) + ROW * j
-        row = int(p[GEOMETRY]) + ROW * i
-        work[length + j * F] = p[span + SPAN]
+        span = int(data[D.GEOMETRY]) + N_ARC * j
+        row = int(data[D.GEOMETRY]) + N_ARC * i
+        work[length + j * F] = data[span + Arc.REACH]
         for k in range(1, F):
-            work[length + j * F + k] = p[row + RADIUS] * p[row + BETA] / (F - 1)
-        after = int(p[GEOMETRY]) + ROW * i
-        share = p[row + RADIUS] * p[row + BETA] + 0.5 * (p[span + SPAN] + p[after + SPAN])
-        inertia = p[belt + M] * share / stretch * p[row + RADIUS] * p[row + RADIUS]
-        work[int(p[W_INERTIA]) + i] = p[int(p[P_J]) + i] + inertia
-        angle = p[int(p[P_MU]) + i] * p[row + BETA]
-        work[int(p[W_KAPPA]) + i] = exp(angle) - 1.0
-        work[int(p[W_KAPPA]) + n + i] = exp(angle / F) - 1.0
+            work[length + j * F + k] = data[row + Arc.OWN] / (F - 1)
+        after = int(data[D.GEOMETRY]) + N_ARC * i
+        share = data[row + Arc.RADIUS] * data[row + Arc.BETA] + 0.5 * (data[span + Arc.SPAN] + data[after + Arc.SPAN])
+        inertia = p[BeltP.M] * share / stretch * data[row + Arc.RADIUS] * data[row + Arc.RADIUS]
+        work[int(data[D.W_INERTIA]) + i] = p[int(data[D.P_J]) + i] + inertia
+        angle = p[int(data[D.P_MU]) + i] * data[row + Arc.GRIP]
+        work[int(data[D.W_KAPPA]) + i] = exp(angle) - 1.0
+        work[int(data[D.W_KAPPA]) + n + i] = exp(angle / F) - 1.0
+        steepest = (1.5 * data[span + Arc.WAY_3] + 0.5 * data[span + Arc.WAY_1]) / data[D.T_REST]
+        most = 0.5 * data[span + Arc.REACH] / p[BeltP.EA]
+        work[int(data[D.W_WAY]) + j] = most / steepest if steepest > most else 1.0
 
 
 # --- hybrid model -----------------------------------------------------------------------------------------------------
 
 
 @kernel
-def cells(x, p, work):
+def more_way(what, T, j, data, work):
+    """R of span j [m] at a tension, `what` 1: its slope [m/N], 2: E_R [J]; linear below `LOOSE`."""
+    row = int(data[D.GEOMETRY]) + N_ARC * j
+    a = data[row + Arc.WAY_3] * work[int(data[D.W_WAY]) + j]
+    b = data[row + Arc.WAY_1] * work[int(data[D.W_WAY]) + j]
+    T_rest = data[D.T_REST]
+    x = T / T_rest
+    z = x if x > LOOSE else LOOSE
+    root = 1.0 / math.sqrt(z)
+    slope = (1.5 * a * (1.0 - root * root * root / z) + 0.5 * b * (1.0 - root / z)) / T_rest
+    if what == 1:
+        return slope
+    if what == 0:
+        way = a * (root * root * root - 2.5 + 1.5 * z) + b * (root - 1.5 + 0.5 * z)
+        return way + slope * (x - z) * T_rest
+    if x < LOOSE:
+        return -0.5 * slope * T * T
+    low = 1.0 / math.sqrt(LOOSE)
+    steep = 1.5 * a * (1.0 - low * low * low / LOOSE) + 0.5 * b * (1.0 - low / LOOSE)
+    energy = -0.5 * steep * LOOSE * LOOSE
+    energy -= a * (3.0 * (root - low) + 0.75 * (x * x - LOOSE * LOOSE))
+    energy -= b * (1.0 / low - 1.0 / root + 0.25 * (x * x - LOOSE * LOOSE))
+    return T_rest * energy
+
+
+@kernel
+def span_tension(j, l, p, data, work):  # noqa: E741
+    """Tension of span j that holds the length l [N]; 0 if that is more than it needs."""
+    length = work[int(data[D.W_LENGTH]) + j * int(data[D.FACES])]
+    T = p[BeltP.EA] * (length / l - 1.0)
+    if T < 0.0:
+        T = 0.0
+    for _ in range(SOLVE):
+        missing = length + more_way(0, T, j, data, work) - l * (1.0 + T / p[BeltP.EA])
+        change = missing / (l / p[BeltP.EA] - more_way(1, T, j, data, work))
+        T += change
+        if not T > 0.0:
+            return 0.0
+        if abs(change) < EXACT * data[D.T_REST]:
+            return T
+    return T
+
+
+@kernel
+def cells(x, p, data, work):
     """Stretch and tension of all cells, with their derivatives to l."""
-    n = int(p[N])
-    count = n * int(p[FACES])
-    belt = int(p[P_BELT])
-    stiffness = p[belt + EA]
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    stiffness = p[BeltP.EA]
     q_m = x[n + count]
-    flux = p[belt + M] * q_m * q_m
-    a = int(p[W_CELL])
+    flux = p[BeltP.M] * q_m * q_m
+    a = int(data[D.W_CELL])
     for c in range(count):
         l = x[c]  # noqa: E741
-        lam = work[int(p[W_LENGTH]) + c] / l
-        T = stiffness * (lam - 1.0)
-        dT = -stiffness * lam / l
-        if T < 0.0:
+        length = work[int(data[D.W_LENGTH]) + c]
+        by_T = 0.0
+        j = int(c / F)
+        if c == j * F:
+            T = span_tension(j, l, p, data, work)
+            length += more_way(0, T, j, data, work)
+            by_T = more_way(1, T, j, data, work)
+        else:
+            T = stiffness * (length / l - 1.0)
+        lam = length / l
+        dT = -lam / (l / stiffness - by_T)
+        rate = -dT / (stiffness * lam)
+        if not T > 0.0:
             T = 0.0
             dT = 0.0
+            rate = 1.0 / l
         work[a + c] = lam
         work[a + count + c] = T
         work[a + 2 * count + c] = dT
         work[a + 3 * count + c] = T - flux * (1.0 + T / stiffness)
         work[a + 4 * count + c] = dT * (1.0 - flux / stiffness)
+        work[a + 5 * count + c] = rate
 
 
 @kernel
 def limit(kappa, T_hat, p):
     """Largest jump P of T_hat [N] above the smaller of both sides."""
-    least = LEAST * p[int(p[P_BELT]) + T_0]
+    least = LEAST * p[BeltP.T_0]
     return least + kappa * T_hat if T_hat > 0.0 else least
 
 
 @kernel
-def sliding(margin, x, p, work):
+def sliding(margin, x, p, data, work):
     """Which faces slide, and which way (1: the belt is faster than the rim, -1, or 0), into W_SLIDE; expects `cells`.
 
     They do from ``1 - margin`` of the limit on.
     """
-    n = int(p[N])
-    F = int(p[FACES])
+    n = int(data[D.N])
+    F = int(data[D.FACES])
     count = n * F
-    hat = int(p[W_CELL]) + 3 * count
+    hat = int(data[D.W_CELL]) + 3 * count
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        kappa = work[int(p[W_KAPPA]) + n + i]
+        kappa = work[int(data[D.W_KAPPA]) + n + i]
         for k in range(F):
             u = j * F + k
             d = u + 1 if u + 1 < count else 0
@@ -269,31 +319,30 @@ def sliding(margin, x, p, work):
             slide = 0.0
             if abs(jump) > (1.0 - margin) * limit(kappa, low, p):
                 slide = -1.0 if jump < 0.0 else 1.0
-            work[int(p[W_SLIDE]) + u] = slide
+            work[int(data[D.W_SLIDE]) + u] = slide
 
 
 @kernel
-def flows(x, p, work):
+def flows(x, p, data, work):
     """Flow through all faces with its derivatives; expects `cells` and `sliding`."""
-    n = int(p[N])
-    F = int(p[FACES])
+    n = int(data[D.N])
+    F = int(data[D.FACES])
     count = n * F
-    belt = int(p[P_BELT])
     q_m = x[n + count]
-    cell = int(p[W_CELL])
+    cell = int(data[D.W_CELL])
     tension = cell + count
     hat = cell + 3 * count
     slope = cell + 4 * count
-    face = int(p[W_FACE])
+    face = int(data[D.W_FACE])
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        V = rim_radius(i, p) * speed(i, x, p)
-        kappa = work[int(p[W_KAPPA]) + n + i]
-        rate = V_1 / limit(kappa, p[belt + T_0], p)
+        V = rim_radius(i, data) * speed(i, x, data)
+        kappa = work[int(data[D.W_KAPPA]) + n + i]
+        rate = V_1 / limit(kappa, p[BeltP.T_0], p)
         for k in range(F):
             u = j * F + k
             d = u + 1 if u + 1 < count else 0
-            slide = work[int(p[W_SLIDE]) + u]
+            slide = work[int(data[D.W_SLIDE]) + u]
             s = 0.0
             s_u = 0.0
             s_d = 0.0
@@ -307,13 +356,11 @@ def flows(x, p, work):
                 by_d = rate + (by_low if low == d else 0.0)
                 s_u = by_u * work[slope + u]
                 s_d = by_d * work[slope + d]
-                along = by_u * (1.0 + work[tension + u] / p[belt + EA]) + by_d * (
-                    1.0 + work[tension + d] / p[belt + EA]
-                )
-                s_q = -2.0 * p[belt + M] * q_m * along
+                along = by_u * (1.0 + work[tension + u] / p[BeltP.EA]) + by_d * (1.0 + work[tension + d] / p[BeltP.EA])
+                s_q = -2.0 * p[BeltP.M] * q_m * along
             up = u if V + s >= 0.0 else d
             w = 1.0 / work[cell + up]
-            q_up = (V + s) / work[int(p[W_LENGTH]) + up]
+            q_up = (V + s) * w * work[cell + 5 * count + up]
             work[face + u] = (V + s) * w
             work[face + count + u] = s
             work[face + 2 * count + u] = w
@@ -326,23 +373,23 @@ def flows(x, p, work):
 
 
 @kernel
-def gates(x, p, work):
+def gates(x, p, data, work):
     """Use of each wrap's limit and what it leaves of the damping, with its derivatives; expects `cells`."""
-    n = int(p[N])
-    F = int(p[FACES])
+    n = int(data[D.N])
+    F = int(data[D.FACES])
     count = n * F
-    m = p[int(p[P_BELT]) + M]
-    stiffness = p[int(p[P_BELT]) + EA]
+    m = p[BeltP.M]
+    stiffness = p[BeltP.EA]
     q_m = x[n + count]
-    cell = int(p[W_CELL])
+    cell = int(data[D.W_CELL])
     tension = cell + count
     hat = cell + 3 * count
     slope = cell + 4 * count
-    gate = int(p[W_GATE])
+    gate = int(data[D.W_GATE])
     for i in range(n):
         u = (i - 1) * F if i > 0 else count - F
         d = i * F
-        kappa = work[int(p[W_KAPPA]) + i]
+        kappa = work[int(data[D.W_KAPPA]) + i]
         jump = work[hat + d] - work[hat + u]
         low = d if jump < 0.0 else u
         P = limit(kappa, work[hat + low], p)
@@ -365,87 +412,113 @@ def gates(x, p, work):
 
 
 @kernel
-def start_source(j, x, p, work):
+def start_source(j, x, data, work):
     """Cell whose stretch the belt has when it leaves span j's first pulley: the span, if that turns backwards."""
-    F = int(p[FACES])
-    count = int(p[N]) * F
+    F = int(data[D.FACES])
+    count = int(data[D.N]) * F
     c = j * F
-    if rim_radius(j, p) * speed(j, x, p) < 0.0:
+    if rim_radius(j, data) * speed(j, x, data) < 0.0:
         return c
     last = c - 1 if c > 0 else count - 1
     for k in range(F):
-        if work[int(p[W_SLIDE]) + last - k] == 0.0:
+        if work[int(data[D.W_SLIDE]) + last - k] == 0.0:
             return last - k
     return last
 
 
 @kernel
-def end_source(j, i, x, p, work):
+def end_source(j, i, x, data, work):
     """The same where span j comes to pulley i, which sends belt into it if it turns backwards."""
-    F = int(p[FACES])
-    count = int(p[N]) * F
+    F = int(data[D.FACES])
+    count = int(data[D.N]) * F
     c = j * F
-    if rim_radius(i, p) * speed(i, x, p) >= 0.0:
+    if rim_radius(i, data) * speed(i, x, data) >= 0.0:
         return c
     for k in range(F):
-        if work[int(p[W_SLIDE]) + c + k] == 0.0:
+        if work[int(data[D.W_SLIDE]) + c + k] == 0.0:
             return c + k + 1 if c + k + 1 < count else 0
     return c + 1
 
 
 @kernel
-def ratio(cell, source, p, work):
-    """rho: stretch of a span by that of the belt that comes from `source`."""
-    return work[int(p[W_CELL]) + cell] / work[int(p[W_CELL]) + source]
+def ratio(cell, source, data, work):
+    """rho: stretch of a span over that of the belt that comes from `source`."""
+    return work[int(data[D.W_CELL]) + cell] / work[int(data[D.W_CELL]) + source]
 
 
 @kernel
-def start_ratio(j, x, p, work):
+def start_ratio(j, x, data, work):
     """rho_s of span j."""
-    return ratio(j * int(p[FACES]), start_source(j, x, p, work), p, work)
+    return ratio(j * int(data[D.FACES]), start_source(j, x, data, work), data, work)
 
 
 @kernel
-def end_ratio(j, i, x, p, work):
+def end_ratio(j, i, x, data, work):
     """rho_e of span j, which comes to pulley i."""
-    return ratio(j * int(p[FACES]), end_source(j, i, x, p, work), p, work)
+    return ratio(j * int(data[D.FACES]), end_source(j, i, x, data, work), data, work)
 
 
 @kernel
-def stretch_rate(j, i, x, p, work):
+def stretch_rate(j, i, x, data, work):
     """``rho_e V_e - rho_s V_s`` of the span from pulley j to pulley i [m/s]."""
-    V_s = rim_radius(j, p) * speed(j, x, p)
-    V_e = rim_radius(i, p) * speed(i, x, p)
-    return end_ratio(j, i, x, p, work) * V_e - start_ratio(j, x, p, work) * V_s
+    V_s = rim_radius(j, data) * speed(j, x, data)
+    V_e = rim_radius(i, data) * speed(i, x, data)
+    return end_ratio(j, i, x, data, work) * V_e - start_ratio(j, x, data, work) * V_s
 
 
 @kernel
-def span_damping(j, i, p, work):
-    """``g D/L`` of the span from pulley j to pulley i [N.s/m]."""
-    gate = int(p[W_GATE]) + int(p[N])
-    return work[gate + j] * work[gate + i] * p[int(p[P_BELT]) + D] / p[int(p[GEOMETRY]) + ROW * j + SPAN]
+def span_damping(j, i, p, data, work):
+    """``g d`` of the span from pulley j to pulley i [N.s/m]."""
+    gate = int(data[D.W_GATE]) + int(data[D.N])
+    return work[gate + j] * work[gate + i] * whole_damping(j, p, data)
 
 
 @kernel
-def hybrid_derivative(x, u, p, dx, work):
-    """Rates of the hybrid model, faces sliding as in W_SLIDE; expects `cells`."""
-    n = int(p[N])
-    F = int(p[FACES])
-    count = n * F
-    flows(x, p, work)
-    gates(x, p, work)
-    tension = int(p[W_CELL]) + count
-    face = int(p[W_FACE])
+def whole_damping(j, p, data):
+    """d of span j [N.s/m]."""
+    row = int(data[D.GEOMETRY]) + N_ARC * j
+    return data[row + Arc.BY_D] * p[BeltP.D] + data[row + Arc.RIBS]
+
+
+@kernel
+def flange_torques(x, u, p, data, work):
+    """What each pulley is left with, ``J omega'``; where the speed is given, what the flange adds. Expects `gates`."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    tension = int(data[D.W_CELL]) + n * F
     for i in range(n):
         j = i - 1 if i > 0 else n - 1
-        omega = speed(i, x, p)
-        force = work[tension + i * F] - work[tension + j * F]
         after = i + 1 if i + 1 < n else 0
-        force += start_ratio(i, x, p, work) * span_damping(i, after, p, work) * stretch_rate(i, after, x, p, work)
-        force -= end_ratio(j, i, x, p, work) * span_damping(j, i, p, work) * stretch_rate(j, i, x, p, work)
-        tau = flange_torque(i, x, u, p) + load_torque(i, 0, omega, p) - p[int(p[P_B]) + i] * omega
-        dx[count + i] = (tau + rim_radius(i, p) * force) / work[int(p[W_INERTIA]) + i]
-        coupling_rates(i, omega, x, u, p, dx)
+        force = work[tension + i * F] - work[tension + j * F]
+        F_d = span_damping(i, after, p, data, work) * stretch_rate(i, after, x, data, work)
+        force += start_ratio(i, x, data, work) * F_d
+        F_d = span_damping(j, i, p, data, work) * stretch_rate(j, i, x, data, work)
+        force -= end_ratio(j, i, x, data, work) * F_d
+        tau = other_torque(i, speed(i, x, data), u, p, data) + rim_radius(i, data) * force
+        at = given_state(i, data)
+        if at >= 0:
+            tau = work[int(data[D.W_INERTIA]) + i] * x[at + GivenX.A] - tau
+        work[int(data[D.W_FLANGE]) + i] = tau
+
+
+@kernel
+def hybrid_derivative(x, u, p, data, dx, work):
+    """Rates of the hybrid model, faces sliding as in W_SLIDE; expects `cells`."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    flows(x, p, data, work)
+    gates(x, p, data, work)
+    flange_torques(x, u, p, data, work)
+    face = int(data[D.W_FACE])
+    for i in range(n):
+        at = given_state(i, data)
+        if at >= 0:
+            dx[count + i] = x[at + GivenX.A]
+            for k in range(N_GIVEN):
+                dx[at + k] = 0.0
+        else:
+            dx[count + i] = work[int(data[D.W_FLANGE]) + i] / work[int(data[D.W_INERTIA]) + i]
     mean = 0.0
     for c in range(count):
         before = c - 1 if c > 0 else count - 1
@@ -455,29 +528,30 @@ def hybrid_derivative(x, u, p, dx, work):
 
 
 @kernel
-def damping_row(row, scale, rho, j, i, x, p, jac, work):
+def damping_row(row, scale, rho, j, i, x, p, data, jac, work):
     """Add ``scale`` times the derivative of ``rho F_d``, rho held, to a row; F_d is that of the span from j to i."""
-    n = int(p[N])
-    F = int(p[FACES])
+    n = int(data[D.N])
+    F = int(data[D.FACES])
     count = n * F
-    n_x = int(p[N_X])
+    n_x = int(data[D.N_X])
     a = row * n_x
     c = j * F
-    source_s = start_source(j, x, p, work)
-    source_e = end_source(j, i, x, p, work)
-    gate = int(p[W_GATE])
-    V_s = rim_radius(j, p) * speed(j, x, p)
-    V_e = rim_radius(i, p) * speed(i, x, p)
-    rho_s = ratio(c, source_s, p, work)
-    rho_e = ratio(c, source_e, p, work)
-    damping = scale * rho * span_damping(j, i, p, work)
-    jac[a + count + j] -= damping * rho_s * rim_radius(j, p)
-    jac[a + count + i] += damping * rho_e * rim_radius(i, p)
-    jac[a + c] += damping * V_s * rho_s / x[c]
-    jac[a + source_s] -= damping * V_s * rho_s / x[source_s]
-    jac[a + c] -= damping * V_e * rho_e / x[c]
-    jac[a + source_e] += damping * V_e * rho_e / x[source_e]
-    whole = scale * rho * (rho_e * V_e - rho_s * V_s) * p[int(p[P_BELT]) + D] / p[int(p[GEOMETRY]) + ROW * j + SPAN]
+    source_s = start_source(j, x, data, work)
+    source_e = end_source(j, i, x, data, work)
+    gate = int(data[D.W_GATE])
+    rate = int(data[D.W_CELL]) + 5 * count
+    V_s = rim_radius(j, data) * speed(j, x, data)
+    V_e = rim_radius(i, data) * speed(i, x, data)
+    rho_s = ratio(c, source_s, data, work)
+    rho_e = ratio(c, source_e, data, work)
+    damping = scale * rho * span_damping(j, i, p, data, work)
+    jac[a + count + j] -= damping * rho_s * rim_radius(j, data)
+    jac[a + count + i] += damping * rho_e * rim_radius(i, data)
+    jac[a + c] += damping * V_s * rho_s * work[rate + c]
+    jac[a + source_s] -= damping * V_s * rho_s * work[rate + source_s]
+    jac[a + c] -= damping * V_e * rho_e * work[rate + c]
+    jac[a + source_e] += damping * V_e * rho_e * work[rate + source_e]
+    whole = scale * rho * (rho_e * V_e - rho_s * V_s) * whole_damping(j, p, data)
     for end in range(2):
         k = j if end == 0 else i
         other = work[gate + n + (i if end == 0 else j)]
@@ -488,44 +562,58 @@ def damping_row(row, scale, rho, j, i, x, p, jac, work):
 
 
 @kernel
-def hybrid_jacobian(x, p, jac, work):
-    """``df/dx`` of the hybrid model; expects the blocks that its derivative leaves."""
-    n = int(p[N])
-    F = int(p[FACES])
+def pulley_row(i, x, p, data, jac, work):
+    """The row of a pulley that torques move."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
     count = n * F
-    n_x = int(p[N_X])
-    slope = int(p[W_CELL]) + 2 * count
-    face = int(p[W_FACE])
+    slope = int(data[D.W_CELL]) + 2 * count
+    rate = int(data[D.W_CELL]) + 5 * count
+    a = (count + i) * int(data[D.N_X])
+    j = i - 1 if i > 0 else n - 1
+    after = i + 1 if i + 1 < n else 0
+    inverse = 1.0 / work[int(data[D.W_INERTIA]) + i]
+    by_force = rim_radius(i, data) * inverse
+    jac[a + count + i] += (load_torque(i, 1, speed(i, x, data), data) - p[int(data[D.P_B]) + i]) * inverse
+    jac[a + i * F] += by_force * work[slope + i * F]
+    jac[a + j * F] -= by_force * work[slope + j * F]
+    rho_s = start_ratio(i, x, data, work)
+    rho_e = end_ratio(j, i, x, data, work)
+    damping_row(count + i, by_force, rho_s, i, after, x, p, data, jac, work)
+    damping_row(count + i, -by_force, rho_e, j, i, x, p, data, jac, work)
+    F_d = span_damping(i, after, p, data, work) * stretch_rate(i, after, x, data, work)
+    source = start_source(i, x, data, work)
+    jac[a + i * F] -= by_force * F_d * rho_s * work[rate + i * F]
+    jac[a + source] += by_force * F_d * rho_s * work[rate + source]
+    F_d = span_damping(j, i, p, data, work) * stretch_rate(j, i, x, data, work)
+    source = end_source(j, i, x, data, work)
+    jac[a + j * F] += by_force * F_d * rho_e * work[rate + j * F]
+    jac[a + source] -= by_force * F_d * rho_e * work[rate + source]
+
+
+@kernel
+def hybrid_jacobian(x, p, data, jac, work):
+    """``df/dx`` of the hybrid model; expects the blocks that its derivative leaves."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    n_x = int(data[D.N_X])
+    face = int(data[D.W_FACE])
     for k in range(n_x * n_x):
         jac[k] = 0.0
     for i in range(n):
         a = (count + i) * n_x
-        j = i - 1 if i > 0 else n - 1
-        after = i + 1 if i + 1 < n else 0
-        inverse = 1.0 / work[int(p[W_INERTIA]) + i]
-        by_force = rim_radius(i, p) * inverse
-        jac[a + count + i] += (load_torque(i, 1, speed(i, x, p), p) - p[int(p[P_B]) + i]) * inverse
-        jac[a + i * F] += by_force * work[slope + i * F]
-        jac[a + j * F] -= by_force * work[slope + j * F]
-        rho_s = start_ratio(i, x, p, work)
-        rho_e = end_ratio(j, i, x, p, work)
-        damping_row(count + i, by_force, rho_s, i, after, x, p, jac, work)
-        damping_row(count + i, -by_force, rho_e, j, i, x, p, jac, work)
-        F_d = span_damping(i, after, p, work) * stretch_rate(i, after, x, p, work)
-        source = start_source(i, x, p, work)
-        jac[a + i * F] -= by_force * F_d * rho_s / x[i * F]
-        jac[a + source] += by_force * F_d * rho_s / x[source]
-        F_d = span_damping(j, i, p, work) * stretch_rate(j, i, x, p, work)
-        source = end_source(j, i, x, p, work)
-        jac[a + j * F] += by_force * F_d * rho_e / x[j * F]
-        jac[a + source] -= by_force * F_d * rho_e / x[source]
-        coupling_jacobian(i, count + i, inverse, 1.0, p, jac)
+        at = given_state(i, data)
+        if at >= 0:
+            jac[a + at + GivenX.A] = 1.0
+        else:
+            pulley_row(i, x, p, data, jac, work)
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
         for k in range(F):
             u = j * F + k
             d = u + 1 if u + 1 < count else 0
-            by_omega = work[face + 2 * count + u] * rim_radius(i, p)
+            by_omega = work[face + 2 * count + u] * rim_radius(i, data)
             for side in range(3):
                 row = u * n_x if side == 0 else (d * n_x if side == 1 else (n + count) * n_x)
                 sign = -1.0 if side == 0 else (1.0 if side == 1 else 1.0 / (count * T_Q))
@@ -536,143 +624,139 @@ def hybrid_jacobian(x, p, jac, work):
     jac[(n + count) * n_x + n + count] -= 1.0 / T_Q
 
 
-@kernel
-def coupling_jacobian(i, row, by_torque, omega, p, jac):
-    """What the springs of a flange with a given speed do to state `row`, which moves the pulley by `omega`."""
-    flange = int(p[FLANGE]) + 3 * i
-    if int(p[flange]) == SPEED:
-        n_x = int(p[N_X])
-        k = int(p[flange + 2])
-        at = int(p[X_COUPLING]) + 2 * k
-        c = p[int(p[P_COUPLING]) + 2 * k]
-        for s in range(at, at + 2):
-            jac[row * n_x + s] += by_torque
-            jac[s * n_x + row] = -c * omega
-        jac[(at + 1) * n_x + at + 1] = -c / p[int(p[P_COUPLING]) + 2 * k + 1]
-
-
 # --- rigid model ------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def rigid_derivative(x, u, p, dx, work):
-    """Rates of the rigid model."""
+def rigid_derivative(x, u, p, data, dx, work):
+    """Rates of the rigid model, and the torques of all but the belt on its pulleys."""
     force = 0.0
     mass = 0.0
-    for i in range(int(p[N])):
-        R = rim_radius(i, p)
-        omega = x[0] / R
-        tau = flange_torque(i, x, u, p) + load_torque(i, 0, omega, p) - p[int(p[P_B]) + i] * omega
+    driven = -1
+    for i in range(int(data[D.N])):
+        R = rim_radius(i, data)
+        tau = other_torque(i, x[0] / R, u, p, data)
+        work[int(data[D.W_FLANGE]) + i] = tau
         force += tau / R
-        mass += work[int(p[W_INERTIA]) + i] / (R * R)
-        coupling_rates(i, omega, x, u, p, dx)
+        mass += work[int(data[D.W_INERTIA]) + i] / (R * R)
+        if given_state(i, data) >= 0:
+            driven = i
     dx[0] = force / mass
+    if driven >= 0:
+        at = given_state(driven, data)
+        R = rim_radius(driven, data)
+        for k in range(N_GIVEN):
+            dx[at + k] = 0.0
+        dx[0] = R * x[at + GivenX.A]
+        work[int(data[D.W_FLANGE]) + driven] += R * (mass * dx[0] - force)
 
 
 @kernel
-def rigid_jacobian(x, p, jac, work):
+def rigid_jacobian(x, p, data, jac, work):
     """``df/dx`` of the rigid model."""
-    n_x = int(p[N_X])
+    n_x = int(data[D.N_X])
     for k in range(n_x * n_x):
         jac[k] = 0.0
     mass = 0.0
-    for i in range(int(p[N])):
-        R = rim_radius(i, p)
-        mass += work[int(p[W_INERTIA]) + i] / (R * R)
-    for i in range(int(p[N])):
-        R = rim_radius(i, p)
-        jac[0] += (load_torque(i, 1, x[0] / R, p) - p[int(p[P_B]) + i]) / (R * R * mass)
-        coupling_jacobian(i, 0, 1.0 / (R * mass), 1.0 / R, p, jac)
+    driven = -1
+    for i in range(int(data[D.N])):
+        R = rim_radius(i, data)
+        mass += work[int(data[D.W_INERTIA]) + i] / (R * R)
+        if given_state(i, data) >= 0:
+            driven = i
+    if driven >= 0:
+        jac[given_state(driven, data) + GivenX.A] = rim_radius(driven, data)
+    else:
+        for i in range(int(data[D.N])):
+            R = rim_radius(i, data)
+            jac[0] += (load_torque(i, 1, x[0] / R, data) - p[int(data[D.P_B]) + i]) / (R * R * mass)
 
 
 @kernel
-def rigid_tensions(acceleration, x, u, p, work):
-    """Tensions of the spans [N] from the balances of the pulleys and the length of the belt."""
-    n = int(p[N])
-    at = int(p[W_TENSION])
+def rigid_tensions(acceleration, p, data, work):
+    """Tensions of the spans [N] from the torques on the pulleys in W_FLANGE and the length of the belt."""
+    n = int(data[D.N])
+    at = int(data[D.W_TENSION])
     T = 0.0
     total = 0.0
     weight = 0.0
     for i in range(n):
-        row = int(p[GEOMETRY]) + ROW * i
-        after = int(p[GEOMETRY]) + ROW * (i + 1 if i + 1 < n else 0)
-        R = rim_radius(i, p)
-        omega = x[0] / R
+        row = int(data[D.GEOMETRY]) + N_ARC * i
+        after = int(data[D.GEOMETRY]) + N_ARC * (i + 1 if i + 1 < n else 0)
+        R = rim_radius(i, data)
         if i > 0:
-            tau = flange_torque(i, x, u, p) + load_torque(i, 0, omega, p) - p[int(p[P_B]) + i] * omega
-            T += (work[int(p[W_INERTIA]) + i] * acceleration / R - tau) / R
+            T += (work[int(data[D.W_INERTIA]) + i] * acceleration / R - work[int(data[D.W_FLANGE]) + i]) / R
         work[at + i] = T
-        length = p[row + SPAN] + 0.5 * (p[row + RADIUS] * p[row + BETA] + p[after + RADIUS] * p[after + BETA])
+        length = data[row + Arc.SPAN] + 0.5 * (
+            data[row + Arc.RADIUS] * data[row + Arc.BETA] + data[after + Arc.RADIUS] * data[after + Arc.BETA]
+        )
         total += length * T
         weight += length
     for i in range(n):
-        work[at + i] += p[int(p[P_BELT]) + T_0] - total / weight
+        work[at + i] += p[BeltP.T_0] - total / weight
 
 
 # --- outputs ----------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def shared_outputs(v, flux, x, u, p, y, work):
-    """Flanges, bearings, wraps and couplings; expects tensions in W_TENSION and the rest of `y`.
+def shared_outputs(v, flux, x, u, p, data, y, work):
+    """Flanges, bearings and wraps; expects tensions in W_TENSION, torques in W_FLANGE and the rest of `y`.
 
     `v` is the speed of the rims in the rigid model, `flux` is G v per stretch.
     """
-    n = int(p[N])
-    tension = int(p[W_TENSION])
-    rigid = p[RIGID] != 0.0
+    n = int(data[D.N])
+    whole = int(data[D.Y_BELT])
+    tension = int(data[D.W_TENSION])
+    rigid = data[D.RIGID] != 0.0
     friction = 0.0
     load = 0.0
-    after_pulleys = n + Y_TENSION + n + Y_PULLEY * n
     for i in range(n):
         j = i - 1 if i > 0 else n - 1
-        row = int(p[GEOMETRY]) + ROW * i
-        before = int(p[GEOMETRY]) + ROW * j
-        flange = int(p[FLANGE]) + 3 * i
-        omega = v / rim_radius(i, p)
+        row = int(data[D.GEOMETRY]) + N_ARC * i
+        before = int(data[D.GEOMETRY]) + N_ARC * j
+        flange = int(data[D.FLANGE]) + 3 * i
+        omega = v / rim_radius(i, data)
         if not rigid:
-            omega = speed(i, x, p)
-        friction += p[int(p[P_B]) + i] * omega * omega
-        load -= load_torque(i, 0, omega, p) * omega
+            omega = speed(i, x, data)
+        friction += p[int(data[D.P_B]) + i] * omega * omega
+        load -= load_torque(i, 0, omega, data) * omega
         y[i] = omega
-        if int(p[flange]) == SPEED:
-            k = int(p[flange + 2])
-            at = after_pulleys + Y_COUPLING * k
-            first = x[int(p[X_COUPLING]) + 2 * k]
-            second = x[int(p[X_COUPLING]) + 2 * k + 1]
-            y[i] = first + second
-            y[at + Y_W] = omega
-            c = p[int(p[P_COUPLING]) + 2 * k]
-            y[at + Y_COUPLING_E] = 0.5 * (first * first + second * second) / c
-            y[at + Y_COUPLING_LOSS] = second * second / p[int(p[P_COUPLING]) + 2 * k + 1]
-        stiffness = p[int(p[P_BELT]) + EA]
+        if given_state(i, data) >= 0:
+            tau = work[int(data[D.W_FLANGE]) + i]
+            if rigid:
+                tau -= other_torque(i, omega, u, p, data)
+            y[i] = tau
+            y[int(data[D.Y_GIVEN]) + int(data[flange + 2])] = omega
+        stiffness = p[BeltP.EA]
         T_in = work[tension + j] - flux * (1.0 + work[tension + j] / stiffness)
         T_out = work[tension + i] - flux * (1.0 + work[tension + i] / stiffness)
         low = T_in if T_in < T_out else T_out
-        at = n + Y_TENSION + n + Y_PULLEY * i
-        y[n + Y_TENSION + i] = work[tension + i]
-        y[at + Y_USE] = abs(T_out - T_in) / limit(work[int(p[W_KAPPA]) + i], low, p)
-        y[at + Y_F_X] = T_out * p[row + T_X] - T_in * p[before + T_X]
-        y[at + Y_F_Y] = T_out * p[row + T_Y] - T_in * p[before + T_Y]
+        at = int(data[D.Y_PULLEY]) + N_PULLEY * i
+        y[int(data[D.Y_TENSION]) + i] = work[tension + i]
+        y[at + PulleyY.USE] = abs(T_out - T_in) / limit(work[int(data[D.W_KAPPA]) + i], low, p)
+        y[at + PulleyY.F_X] = T_out * data[row + Arc.T_X] - T_in * data[before + Arc.T_X]
+        y[at + PulleyY.F_Y] = T_out * data[row + Arc.T_Y] - T_in * data[before + Arc.T_Y]
         if rigid:
-            y[at + Y_SLIP] = 0.0
-            y[at + Y_N] = 0.5 * (T_in + T_out) * p[row + BETA]
-    y[n + Y_FRICTION] = friction
-    y[n + Y_LOAD] = load
+            y[at + PulleyY.SLIP] = 0.0
+            y[at + PulleyY.N] = 0.5 * (T_in + T_out) * data[row + Arc.BETA]
+    y[whole + Y.FRICTION] = friction
+    y[whole + Y.LOAD] = load
 
 
 @kernel
-def hybrid_output(x, u, p, y, work):
+def hybrid_output(x, u, p, data, y, work):
     """Outputs of the hybrid model; expects `cells` and flows."""
-    n = int(p[N])
-    F = int(p[FACES])
+    n = int(data[D.N])
+    F = int(data[D.FACES])
     count = n * F
-    gates(x, p, work)
-    cell = int(p[W_CELL])
+    gates(x, p, data, work)
+    flange_torques(x, u, p, data, work)
+    cell = int(data[D.W_CELL])
     tension = cell + count
     hat = cell + 3 * count
-    face = int(p[W_FACE])
-    stiffness = p[int(p[P_BELT]) + EA]
+    face = int(data[D.W_FACE])
+    stiffness = p[BeltP.EA]
     energy = 0.0
     creep = 0.0
     span = 0.0
@@ -680,8 +764,8 @@ def hybrid_output(x, u, p, y, work):
     unloaded = 0.0
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        V = rim_radius(i, p) * speed(i, x, p)
-        beta = p[int(p[GEOMETRY]) + ROW * i + BETA]
+        V = rim_radius(i, data) * speed(i, x, data)
+        beta = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.BETA]
         normal = 0.0
         for k in range(F):
             u_ = j * F + k
@@ -696,145 +780,149 @@ def hybrid_output(x, u, p, y, work):
                 beyond += 1.0 - work[cell + up]
             creep += (T_d - T_u) * ((V + s) * beyond / work[cell + up] + s)
             energy += 0.5 * x[u_] * T_u * T_u / stiffness
-            length += work[int(p[W_LENGTH]) + u_]
+            length += work[cell + u_] * x[u_]
             unloaded += x[u_]
             normal += 0.5 * (work[hat + u_] + work[hat + d]) * beta / F
-        rate = stretch_rate(j, i, x, p, work)
-        span += span_damping(j, i, p, work) * rate * rate
-        energy += 0.5 * work[int(p[W_INERTIA]) + i] * speed(i, x, p) * speed(i, x, p)
-        work[int(p[W_TENSION]) + j] = work[tension + j * F]
-        at = n + Y_TENSION + n + Y_PULLEY * i
+        energy += more_way(2, work[tension + j * F], j, data, work)
+        rate = stretch_rate(j, i, x, data, work)
+        span += span_damping(j, i, p, data, work) * rate * rate
+        energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
+        work[int(data[D.W_TENSION]) + j] = work[tension + j * F]
+        at = int(data[D.Y_PULLEY]) + N_PULLEY * i
         last = j * F + F - 1
         exit_face = last if V >= 0.0 else j * F
         exit_span = i * F if V >= 0.0 else j * F
-        y[at + Y_SLIP] = work[face + exit_face] * work[cell + exit_span] - V
-        y[at + Y_N] = normal
-    y[n + Y_V] = x[n + count] * length / unloaded
-    y[n + Y_E] = energy
-    y[n + Y_CREEP] = creep
-    y[n + Y_SPAN] = span
-    shared_outputs(0.0, p[int(p[P_BELT]) + M] * x[n + count] * x[n + count], x, u, p, y, work)
+        y[at + PulleyY.SLIP] = work[face + exit_face] * work[cell + exit_span] - V
+        y[at + PulleyY.N] = normal
+    whole = int(data[D.Y_BELT])
+    y[whole + Y.V] = x[n + count] * length / unloaded
+    y[whole + Y.E] = energy
+    y[whole + Y.CREEP] = creep
+    y[whole + Y.SPAN] = span
+    shared_outputs(0.0, p[BeltP.M] * x[n + count] * x[n + count], x, u, p, data, y, work)
 
 
 @kernel
-def rigid_output(x, u, p, y, work):
+def rigid_output(x, u, p, data, y, work):
     """Outputs of the rigid model."""
-    n = int(p[N])
-    dx = work[int(p[W_STEP]) : int(p[W_STEP]) + int(p[N_X])]
-    rigid_derivative(x, u, p, dx, work)
-    rigid_tensions(dx[0], x, u, p, work)
+    n = int(data[D.N])
+    dx = work[int(data[D.W_STEP]) : int(data[D.W_STEP]) + int(data[D.N_X])]
+    rigid_derivative(x, u, p, data, dx, work)
+    rigid_tensions(dx[0], p, data, work)
     energy = 0.0
     for i in range(n):
-        omega = x[0] / rim_radius(i, p)
-        energy += 0.5 * work[int(p[W_INERTIA]) + i] * omega * omega
-    belt = int(p[P_BELT])
-    q = x[0] / (1.0 + p[belt + T_0] / p[belt + EA])
-    y[n + Y_V] = x[0]
-    y[n + Y_E] = energy
-    y[n + Y_CREEP] = 0.0
-    y[n + Y_SPAN] = 0.0
-    shared_outputs(x[0], p[belt + M] * q * q, x, u, p, y, work)
+        omega = x[0] / rim_radius(i, data)
+        energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * omega * omega
+    q = x[0] / (1.0 + p[BeltP.T_0] / p[BeltP.EA])
+    whole = int(data[D.Y_BELT])
+    y[whole + Y.V] = x[0]
+    y[whole + Y.E] = energy
+    y[whole + Y.CREEP] = 0.0
+    y[whole + Y.SPAN] = 0.0
+    shared_outputs(x[0], p[BeltP.M] * q * q, x, u, p, data, y, work)
 
 
 # --- the model's five functions, see rtcvt.model ----------------------------------------------------------------------
 
 
 @kernel
-def initialise(p, u, x, work):
+def initialise(p, data, u, x, work):
     """Start with one belt speed on all pulleys, the pretension everywhere."""
-    prepare(p, work)
-    n = int(p[N])
-    n_x = int(p[N_X])
-    belt = int(p[P_BELT])
-    stretch = 1.0 + p[belt + T_0] / p[belt + EA]
-    v = p[belt + V_START]
+    prepare(p, data, work)
+    n = int(data[D.N])
+    n_x = int(data[D.N_X])
+    stretch = 1.0 + p[BeltP.T_0] / p[BeltP.EA]
+    v = p[BeltP.V_START]
     for i in range(n_x):
         x[i] = 0.0
-    if p[RIGID] != 0.0:
+    if data[D.RIGID] != 0.0:
         x[0] = v
     else:
-        count = n * int(p[FACES])
+        count = n * int(data[D.FACES])
         for i in range(n):
-            x[count + i] = v / rim_radius(i, p)
+            x[count + i] = v / rim_radius(i, data)
         for c in range(count):
-            x[c] = work[int(p[W_LENGTH]) + c] / stretch
+            x[c] = work[int(data[D.W_LENGTH]) + c] / stretch
+        for j in range(n):
+            x[j * int(data[D.FACES])] += more_way(0, p[BeltP.T_0], j, data, work) / stretch
         x[n + count] = v / stretch
-    dx = work[int(p[W_STEP]) : int(p[W_STEP]) + n_x]
-    derivative(0.0, x, u, p, dx, work)
-    for i in range(n_x):
-        if not (abs(x[i]) < HUGE and abs(dx[i]) < HUGE):
-            return FAILED
-    return OK
+    for i in range(n):
+        at = given_state(i, data)
+        if at >= 0:
+            x[at + GivenX.W] = u[int(data[int(data[D.FLANGE]) + 3 * i + 1])]
+    dx = work[int(data[D.W_STEP]) : int(data[D.W_STEP]) + n_x]
+    derivative(0.0, x, u, p, data, dx, work)
+    return start_status(n_x, x, dx)
 
 
 @kernel
-def derivative(t, x, u, p, dx, work):
+def derivative(t, x, u, p, data, dx, work):
     """Right-hand side of the hybrid or the rigid model."""
-    right_hand_side(1, x, u, p, dx, work)
+    right_hand_side(1, x, u, p, data, dx, work)
 
 
 @kernel
-def right_hand_side(fresh, x, u, p, dx, work):
+def right_hand_side(fresh, x, u, p, data, dx, work):
     """``f(x, u)``; faces slide as they do at `x` (`fresh` 1), or as they did (0)."""
-    if p[RIGID] != 0.0:
-        rigid_derivative(x, u, p, dx, work)
+    if data[D.RIGID] != 0.0:
+        rigid_derivative(x, u, p, data, dx, work)
     else:
-        cells(x, p, work)
+        cells(x, p, data, work)
         if fresh == 1:
-            sliding(0.0, x, p, work)
-        hybrid_derivative(x, u, p, dx, work)
+            sliding(0.0, x, p, data, work)
+        hybrid_derivative(x, u, p, data, dx, work)
 
 
 @kernel
-def linearise(fresh, x, u, p, f, jac, work):
+def linearise(fresh, x, u, p, data, f, jac, work):
     """`right_hand_side` into `f` and its ``df/dx``, row-major."""
-    right_hand_side(fresh, x, u, p, f, work)
-    if p[RIGID] != 0.0:
-        rigid_jacobian(x, p, jac, work)
+    right_hand_side(fresh, x, u, p, data, f, work)
+    if data[D.RIGID] != 0.0:
+        rigid_jacobian(x, p, data, jac, work)
     else:
-        hybrid_jacobian(x, p, jac, work)
+        hybrid_jacobian(x, p, data, jac, work)
 
 
 @kernel
-def jacobian(t, x, u, p, jac, work):
+def jacobian(t, x, u, p, data, jac, work):
     """``df/dx``, row-major, inputs held."""
-    n = int(p[N_X])
-    f = work[int(p[W_STEP]) + n : int(p[W_STEP]) + 2 * n]
-    linearise(1, x, u, p, f, jac, work)
+    n = int(data[D.N_X])
+    f = work[int(data[D.W_STEP]) + n : int(data[D.W_STEP]) + 2 * n]
+    linearise(1, x, u, p, data, f, jac, work)
 
 
 @kernel
-def output(t, x, u, p, y, work):
+def output(t, x, u, p, data, y, work):
     """Flanges, tensions, slip, forces, energy and losses."""
-    write_outputs(1, x, u, p, y, work)
+    write_outputs(1, x, u, p, data, y, work)
 
 
 @kernel
-def write_outputs(fresh, x, u, p, y, work):
+def write_outputs(fresh, x, u, p, data, y, work):
     """Outputs; `fresh` as of `right_hand_side`."""
-    if p[RIGID] != 0.0:
-        rigid_output(x, u, p, y, work)
+    if data[D.RIGID] != 0.0:
+        rigid_output(x, u, p, data, y, work)
     else:
-        cells(x, p, work)
+        cells(x, p, data, work)
         if fresh == 1:
-            sliding(0.0, x, p, work)
-            flows(x, p, work)
+            sliding(0.0, x, p, data, work)
+            flows(x, p, data, work)
         else:
-            flows(x, p, work)
-            mean_flows(x, p, work)
-        hybrid_output(x, u, p, y, work)
+            flows(x, p, data, work)
+            mean_flows(x, data, work)
+        hybrid_output(x, u, p, data, y, work)
 
 
 @kernel
-def slide_stage(stage, h, k, p, work):
+def slide_stage(stage, h, k, data, work):
     """Stage of the distances that the belt slides in the faces, integrated beside the state; expects `flows` there."""
-    n = int(p[N])
-    F = int(p[FACES])
+    n = int(data[D.N])
+    F = int(data[D.FACES])
     count = n * F
-    face = int(p[W_FACE])
-    slope = int(p[W_MEAN]) + count
+    face = int(data[D.W_FACE])
+    slope = int(data[D.W_MEAN]) + count
     a = slope + 3 * count
-    at_l = stage * int(p[N_X])
+    at_l = stage * int(data[D.N_X])
     for u in range(count):
         d = u + 1 if u + 1 < count else 0
         if stage == 0:
@@ -852,14 +940,14 @@ def slide_stage(stage, h, k, p, work):
         work[a + stage * count + u] = 0.5 * h * s + 0.5 * c
         if stage == 3:
             distance = 2.0 * work[a + u] + work[a + 2 * count + u] + work[a + 3 * count + u]
-            work[int(p[W_MEAN]) + u] = distance / h
+            work[int(data[D.W_MEAN]) + u] = distance / h
 
 
 @kernel
-def advance(h, x, u, p, work):
+def advance(h, x, u, p, data, work):
     """One internal step in place, see `rtcvt.integrators`; the faces slide as in W_SLIDE."""
-    n = int(p[N_X])
-    a = int(p[W_STEP]) + n
+    n = int(data[D.N_X])
+    a = int(data[D.W_STEP]) + n
     x_stage = work[a : a + n]
     f = work[a + n : a + 2 * n]
     k = work[a + 2 * n : a + 6 * n]
@@ -867,130 +955,307 @@ def advance(h, x, u, p, work):
     pivot = b + n
     jac = work[pivot + n : pivot + n + n * n]
     matrix = pivot + n + n * n
-    linearise(0, x, u, p, f, jac, work)
+    linearise(0, x, u, p, data, f, jac, work)
     rosenbrock_matrix(n, h, jac, work, matrix, pivot)
     for s in range(STAGES):
         if s >= 2:  # the first two stages are at x
             rosenbrock_stage(s, n, x, k, x_stage)
-            right_hand_side(0, x_stage, u, p, f, work)
+            right_hand_side(0, x_stage, u, p, data, f, work)
         rosenbrock_solve(s, n, h, f, k, work, matrix, pivot, b)
-        if p[RIGID] == 0.0:
-            slide_stage(s, h, k, p, work)
+        if data[D.RIGID] == 0.0:
+            slide_stage(s, h, k, data, work)
     rosenbrock_new(n, x, k)
 
 
 @kernel
-def contradictions(x, p, work):
+def contradictions(x, p, data, work):
     """Correct W_SLIDE after a step; returns how many faces stuck beyond their limit or were slid against friction."""
-    n = int(p[N])
-    F = int(p[FACES])
+    n = int(data[D.N])
+    F = int(data[D.FACES])
     count = n * F
-    hat = int(p[W_CELL]) + 3 * count
+    hat = int(data[D.W_CELL]) + 3 * count
     found = 0
-    cells(x, p, work)
+    cells(x, p, data, work)
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        kappa = work[int(p[W_KAPPA]) + n + i]
+        kappa = work[int(data[D.W_KAPPA]) + n + i]
         for k in range(F):
             u = j * F + k
             d = u + 1 if u + 1 < count else 0
-            slide = work[int(p[W_SLIDE]) + u]
+            slide = work[int(data[D.W_SLIDE]) + u]
             jump = work[hat + d] - work[hat + u]
             low = work[hat + d] if jump < 0.0 else work[hat + u]
             if slide == 0.0:
-                if abs(jump) > limit(kappa, low, p):
-                    work[int(p[W_SLIDE]) + u] = -1.0 if jump < 0.0 else 1.0
+                if abs(jump) > (1.0 + ROUND_OFF) * limit(kappa, low, p):
+                    work[int(data[D.W_SLIDE]) + u] = -1.0 if jump < 0.0 else 1.0
                     found += 1
-            elif slide * work[int(p[W_MEAN]) + u] < 0.0:
-                work[int(p[W_SLIDE]) + u] = 0.0
+            elif slide * work[int(data[D.W_MEAN]) + u] < 0.0:
+                work[int(data[D.W_SLIDE]) + u] = 0.0
                 found += 1
     return found
 
 
 @kernel
-def substep(h, x, u, p, work):
-    """One internal step whose faces slide only where friction is at its limit, and stick elsewhere."""
-    if p[RIGID] != 0.0:
-        advance(h, x, u, p, work)
-        return
-    n = int(p[N_X])
-    start = int(p[W_STEP])
+def stored_energy(x, p, data, work):
+    """Energy of belt and pulleys [J]; expects `cells`."""
+    n = int(data[D.N])
+    count = n * int(data[D.FACES])
+    tension = int(data[D.W_CELL]) + count
+    energy = 0.0
+    for c in range(count):
+        energy += 0.5 * x[c] * work[tension + c] * work[tension + c] / p[BeltP.EA]
     for i in range(n):
-        work[start + i] = x[i]
-    cells(x, p, work)
-    sliding(MARGIN, x, p, work)
-    advance(h, x, u, p, work)
-    for _ in range(PASSES - 1):
-        if contradictions(x, p, work) == 0:
-            return
-        for i in range(n):
-            x[i] = work[start + i]
-        advance(h, x, u, p, work)
+        energy += more_way(2, work[tension + i * int(data[D.FACES])], i, data, work)
+        energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
+    return energy
 
 
 @kernel
-def mean_flows(x, p, work):
+def power_in(x, u, p, data, work):
+    """Power [W] of torques, loads and given speeds, less that of bearings; expects `cells` and faces in W_SLIDE."""
+    n = int(data[D.N])
+    power = 0.0
+    if int(data[D.X_GIVEN]) < int(data[D.N_X]):
+        gates(x, p, data, work)
+        flange_torques(x, u, p, data, work)
+    for i in range(n):
+        omega = speed(i, x, data)
+        tau = other_torque(i, omega, u, p, data)
+        power += (tau + work[int(data[D.W_FLANGE]) + i] if given_state(i, data) >= 0 else tau) * omega
+    return power
+
+
+@kernel
+def given_power(x, data, work):
+    """Power [W] that the spans at pulleys of given speeds carry; expects `cells`."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    tension = int(data[D.W_CELL]) + n * F
+    power = 0.0
+    for i in range(n):
+        j = i - 1 if i > 0 else n - 1
+        if given_state(i, data) >= 0:
+            power += (work[tension + i * F] + work[tension + j * F]) * abs(rim_radius(i, data) * speed(i, x, data))
+    return power
+
+
+@kernel
+def possible(x, data):
+    """Whether all cells hold belt and all states are numbers."""
+    for c in range(int(data[D.N]) * int(data[D.FACES])):
+        if not (x[c] > 0.0):
+            return False
+    good = True
+    for i in range(int(data[D.N_X])):
+        if not abs(x[i]) < HUGE:
+            good = False
+    return good
+
+
+@kernel
+def explicit_faces(h, x, u, p, data, work):
+    """One step whose faces slide as they do at its start, corrected at most `PASSES` times; whether it can be taken.
+
+    It can if no face contradicts friction at its end, and no energy was made.
+    """
+    n = int(data[D.N_X])
+    start = int(data[D.W_STEP])
+    cells(x, p, data, work)
+    sliding(MARGIN, x, p, data, work)
+    energy = stored_energy(x, p, data, work)
+    power = power_in(x, u, p, data, work)
+    for _ in range(PASSES):
+        for i in range(n):
+            x[i] = work[start + i]
+        advance(h, x, u, p, data, work)
+        if not possible(x, data):
+            return False
+        if contradictions(x, p, data, work) == 0:
+            after = power_in(x, u, p, data, work)
+            gained = stored_energy(x, p, data, work) - energy - 0.5 * h * (power + after)
+            size = abs(power) + abs(after) + given_power(x, data, work)
+            return gained <= SPARE * h * size + ROUND_OFF * energy
+    return False
+
+
+@kernel
+def residual(h, x, u, p, data, work):
+    """``h f(x) - (x - x_0)`` into the block of solutions, faces as friction has them at `x`; returns its size [-].
+
+    Lengths count by themselves, speeds by `SMALL` of a length for each [rad/s].
+    """
+    n = int(data[D.N_X])
+    count = int(data[D.N]) * int(data[D.FACES])
+    start = int(data[D.W_STEP])
+    f = work[start + 2 * n : start + 3 * n]
+    b = start + 7 * n
+    right_hand_side(1, x, u, p, data, f, work)
+    size = 0.0
+    for i in range(n):
+        work[b + i] = h * f[i] - (x[i] - work[start + i])
+        if i < count:
+            size += abs(work[b + i]) / x[i]
+        elif i < count + int(data[D.N]):
+            size += SMALL * abs(work[b + i])
+    return size
+
+
+@kernel
+def implicit_faces(h, budget, x, u, p, data, work):
+    """One step of the implicit Euler method, by Newton's method; iterations it took, or -1 if it did not converge.
+
+    ``x = x_0 + h f(x)`` makes no energy, as energy is convex and the losses at x are none of them negative.
+    """
+    n = int(data[D.N_X])
+    count = int(data[D.N]) * int(data[D.FACES])
+    start = int(data[D.W_STEP])
+    last = work[start + n : start + 2 * n]
+    b = start + 7 * n
+    pivot = b + n
+    jac = work[pivot + n : pivot + n + n * n]
+    matrix = pivot + n + n * n
+    size = residual(h, x, u, p, data, work)
+    for k in range(budget):
+        hybrid_jacobian(x, p, data, jac, work)
+        rosenbrock_matrix(n, 2.0 * h, jac, work, matrix, pivot)
+        for i in range(n):
+            work[b + i] = work[b + i] / h
+        lu_solve(n, work, matrix, pivot, b)
+        share = 1.0
+        change = 0.0
+        for i in range(n):
+            last[i] = x[i]
+            work[start + 3 * n + i] = work[b + i]
+            if i < count:
+                change = abs(work[b + i]) / x[i] if abs(work[b + i]) / x[i] > change else change
+                if work[b + i] * share < -0.5 * x[i]:
+                    share = -0.5 * x[i] / work[b + i]
+            elif i < count + int(data[D.N]):
+                change = SMALL * abs(work[b + i]) if SMALL * abs(work[b + i]) > change else change
+        if not change < HUGE:
+            return -1
+        before = size
+        for _ in range(SEARCH):
+            for i in range(n):
+                x[i] = last[i] + share * work[start + 3 * n + i]
+            size = residual(h, x, u, p, data, work)
+            if size < before or change < CONVERGED:
+                break
+            share = 0.5 * share
+        if change < CONVERGED:
+            for u_ in range(count):
+                work[int(data[D.W_MEAN]) + u_] = work[int(data[D.W_FACE]) + count + u_]
+            return k + 1
+    return -1
+
+
+@kernel
+def hold(h, x, u, p, data, work):
+    """Let the belt hold what it holds for a step; given speeds go on, torques may brake."""
+    n = int(data[D.N])
+    count = n * int(data[D.FACES])
+    for i in range(n):
+        omega = speed(i, x, data)
+        at = given_state(i, data)
+        if at >= 0:
+            x[count + i] = omega + h * x[at + GivenX.A]
+        else:
+            change = h * other_torque(i, omega, u, p, data) / work[int(data[D.W_INERTIA]) + i]
+            if change * omega < 0.0:
+                x[count + i] = omega + change if abs(change) < abs(omega) else 0.0
+    for u_ in range(count):
+        work[int(data[D.W_SLIDE]) + u_] = 0.0
+        work[int(data[D.W_MEAN]) + u_] = 0.0
+
+
+@kernel
+def substep(h, budget, x, u, p, data, work):
+    """One internal step whose faces slide only where friction is at its limit, and stick elsewhere.
+
+    Returns what is left of a budget of iterations: of these the implicit Euler method takes some if Rodas3 cannot make
+    the step, in equal parts if need be; where none is left, the belt is held.
+    """
+    if data[D.RIGID] != 0.0:
+        advance(h, x, u, p, data, work)
+        return budget
+    n = int(data[D.N_X])
+    start = int(data[D.W_STEP])
+    for i in range(n):
+        work[start + i] = x[i]
+    if explicit_faces(h, x, u, p, data, work):
+        return budget
+    for i in range(n):
+        x[i] = work[start + i]
+    done = 0
+    parts = 1
+    for _ in range(BUDGET):
+        if done == parts:
+            return budget
+        for i in range(n):
+            work[start + i] = x[i]
+        most = NEWTON if budget > NEWTON else budget
+        used = implicit_faces(h / parts, most, x, u, p, data, work)
+        if used > 0:
+            budget -= used
+            done += 1
+        else:
+            for i in range(n):
+                x[i] = work[start + i]
+            budget -= most
+            parts *= 4
+            done *= 4
+        if budget <= 0 and done < parts:
+            hold(h * (parts - done) / parts, x, u, p, data, work)
+            return 0
+    return budget
+
+
+@kernel
+def mean_flows(x, data, work):
     """Replace sliding speeds by their means over the last internal step, and flows to match; expects `flows`."""
-    n = int(p[N])
-    F = int(p[FACES])
+    n = int(data[D.N])
+    F = int(data[D.FACES])
     count = n * F
-    face = int(p[W_FACE])
+    face = int(data[D.W_FACE])
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        V = rim_radius(i, p) * speed(i, x, p)
+        V = rim_radius(i, data) * speed(i, x, data)
         for k in range(F):
             u = j * F + k
-            s = work[int(p[W_MEAN]) + u]
-            if work[int(p[W_SLIDE]) + u] * s <= 0.0:
+            s = work[int(data[D.W_MEAN]) + u]
+            if work[int(data[D.W_SLIDE]) + u] * s <= 0.0:
                 s = 0.0
             up = u if V + s >= 0.0 else (u + 1 if u + 1 < count else 0)
             work[face + count + u] = s
-            work[face + u] = (V + s) / work[int(p[W_CELL]) + up]
+            work[face + u] = (V + s) / work[int(data[D.W_CELL]) + up]
 
 
 @kernel
-def step(t, h, x, u, p, y, work):
+def step(t, h, x, u, p, data, y, work):
     """One communication step in the fewest equal internal steps that are not above the unit's own.
 
     Saturated: a wrap is at its limit, it slips; the rigid model extrapolates then.
     """
-    n = int(p[N_X])
-    n_y = int(p[N_Y])
-    for i in range(int(p[N_U])):
-        if not abs(u[i]) < HUGE:
-            return FAILED
-    for i in range(n):
-        if not abs(x[i]) < HUGE:
-            return FAILED
-    if not (h > 0.0 and h < MOST_STEPS * p[INTERNAL_STEP]):
+    n = int(data[D.N_X])
+    n_y = int(data[D.N_Y])
+    at = int(data[D.W_SAVED])
+    saved = work[at : at + n]
+    steps = enter(t, h, data[D.INTERNAL_STEP], int(data[D.N_U]), u, n, x, saved)
+    if steps == 0:
         return FAILED
-    saved = int(p[W_SAVED])
-    for i in range(n):
-        work[saved + i] = x[i]
-    steps = math.ceil(h / p[INTERNAL_STEP] * (1.0 - 1e-9))
+    follow(0, h, x, u, data)
+    budget = BUDGET
     for _ in range(steps):
-        substep(h / steps, x, u, p, work)
-    y_new = work[saved + n : saved + n + n_y]
-    write_outputs(0, x, u, p, y_new, work)
-    good = True
-    for i in range(n):
-        if not abs(x[i]) < HUGE:
-            good = False
-    if p[RIGID] == 0.0:
-        for c in range(int(p[N]) * int(p[FACES])):
-            if not x[c] > 0.0:
-                good = False
-    for i in range(n_y):
-        if not abs(y_new[i]) < HUGE * HUGE:
-            good = False
-    if not good:
-        for i in range(n):
-            x[i] = work[saved + i]
+        budget = substep(h / steps, budget, x, u, p, data, work)
+    follow(1, h, x, u, data)
+    y_new = work[at + n : at + n + n_y]
+    write_outputs(0, x, u, p, data, y_new, work)
+    if leave(True, n, x, saved, n_y, y_new, y) == FAILED:
         return FAILED
-    for i in range(n_y):
-        y[i] = y_new[i]
-    first = 2 * int(p[N]) + Y_TENSION + Y_USE
-    for i in range(int(p[N])):
-        if y[first + Y_PULLEY * i] >= 1.0:
+    if budget < BUDGET:
+        return SATURATED
+    first = int(data[D.Y_PULLEY]) + PulleyY.USE
+    for i in range(int(data[D.N])):
+        if y[first + N_PULLEY * i] >= 1.0:
             return SATURATED
     return OK

@@ -1,62 +1,158 @@
-"""Where a belt drive keeps its numbers: places in p, x and y, and in the scratch array.
+"""Table of a belt drive: its constants, parameters, states and outputs, and where they stand in the buffers.
 
 Pulleys count in the order in which the belt visits them. The belt is a ring of cells: span 0, the cells of wrap 1,
 span 1, ..., the cells of wrap 0, that is `FACES` cells from one span to the next. Face g lies between cells g and
 g + 1, on the pulley after span ``g // FACES``. State vectors::
 
-    hybrid  [l (N FACES), omega (N), q,  tau_1 and tau_2 of each coupling]
-    rigid   [v,                          tau_1 and tau_2 of each coupling]
+    hybrid  [l (N FACES), omega (N), q,  `GivenX` of each given speed]
+    rigid   [v,                          `GivenX` of the given speed]
 
-The lengths come first, as elimination then fills little of the step's matrix. Outputs: one of each flange; belt speed,
-stored energy, four losses; tension of each span; five of each pulley; three of each coupling.
+The lengths come first, as elimination then fills little of the step's matrix. Outputs: one of each flange, `Y`, one of
+each span, `PulleyY` of each pulley, the speed of each pulley whose flange's speed is given.
 """
 
-# the header: sizes, then places of tables in p and of blocks in work
-N = 0  # pulleys
-FACES = 1  # of each wrap
-RIGID = 2  # 1: rigid model, 0: hybrid
-N_X = 3
-N_U = 4
-N_Y = 5
-INTERNAL_STEP = 6  # largest internal step [s]
-X_COUPLING = 7  # first state of the couplings
-GEOMETRY = 8  # see below
-FLANGE = 9  # kind, input, number of its coupling
-LOAD = 10  # place of its first point, how many points: speed and torque
-P_BELT = 11  # see below
-P_J = 12  # inertias
-P_B = 13  # frictions
-P_MU = 14  # friction coefficients
-P_COUPLING = 15  # stiffness and damping of each
-W_LENGTH = 16  # of the cells, stretched
-W_INERTIA = 17  # pulleys with their share of the belt
-W_KAPPA = 18  # limits of wraps: exp(mu beta) - 1, then of their faces
-W_CELL = 19  # lambda, T, dT/dl, T_hat, dT_hat/dl: a block of each
-W_FACE = 20  # q, s, dq/dV, dq/dl of both cells, dq/dq_m, ds/dl of both cells, ds/dq_m: a block of each
-W_SLIDE = 25  # -1, 0 or 1 of each face
-W_MEAN = 26  # mean sliding speed over a step, ds/dl of both cells and ds/dq_m at its start, 4 stages: a block of each
-W_GATE = 21  # use, gate, its derivative to l of both spans and to q: a block of each
-W_TENSION = 22  # of the spans
-W_SAVED = 23  # state before a communication step, new outputs
-W_STEP = 24  # state before an internal step; stage state; f; 4 stages; solution; pivots; Jacobian; matrix
-HEADER_SIZE = 27
+from rtcvt.table import Places, Row, Rows
 
-# kinds of flanges
-TORQUE, SPEED, IDLER = range(3)
+TINY = 1e-9  # least value of what must be above zero
 
-# a pulley's row of GEOMETRY: sense of its wrap, radius, wrap, length and direction of the span behind it
-SIGMA, RADIUS, BETA, SPAN, T_X, T_Y = range(6)
-ROW = 6
 
-# parameters of the belt from P_BELT on
-EA, M, D, T_0, V_START = range(5)
+class D(Places):
+    """Header of the constants."""
 
-# outputs behind those of the flanges
-Y_V, Y_E, Y_CREEP, Y_SPAN, Y_FRICTION, Y_LOAD = range(6)
-Y_TENSION = 6
-# of a pulley, behind the tensions
-Y_SLIP, Y_USE, Y_F_X, Y_F_Y, Y_N = range(5)
-Y_PULLEY = 5
-# of a coupling, behind the pulleys
-Y_W, Y_COUPLING_E, Y_COUPLING_LOSS = range(3)
-Y_COUPLING = 3
+    N = "pulleys"
+    FACES = "faces of each wrap"
+    RIGID = "1: rigid model, 0: hybrid"
+    N_X = "states"
+    N_U = "inputs"
+    N_Y = "outputs"
+    INTERNAL_STEP = "largest internal step [s]"
+    T_REST = "tension of the spans at rest, about which R is taken [N]"
+    X_GIVEN = "place in x: `GivenX` of each given speed"
+    GEOMETRY = "table: `Arc` of each pulley"
+    FLANGE = "table: kind, input, number of its given speed for each pulley"
+    LOAD = "table: place of its first point, how many points for each pulley; points: speed and torque"
+    P_J = "place in p: inertias"
+    P_B = "place in p: frictions"
+    P_MU = "place in p: friction coefficients"
+    Y_BELT = "place in y: `Y`"
+    Y_TENSION = "place in y: tensions of the spans"
+    Y_PULLEY = "place in y: `PulleyY` of each pulley"
+    Y_GIVEN = "place in y: speed of each pulley whose flange's speed is given"
+    W_LENGTH = "lengths of the cells, stretched", lambda d: d.N * d.FACES
+    W_INERTIA = "inertias of the pulleys with their share of the belt", lambda d: d.N
+    W_KAPPA = "limits of wraps: exp(mu beta) - 1, then of their faces", lambda d: 2 * d.N
+    W_WAY = "share of R that each span takes", lambda d: d.N
+    W_CELL = "lambda, T, dT/dl, T_hat, dT_hat/dl, -dlambda/dl/lambda: a block of each", lambda d: 6 * d.N * d.FACES
+    W_FACE = (
+        "q, s, dq/dV, dq/dl of both cells, dq/dq_m, ds/dl of both cells, ds/dq_m: a block of each",
+        lambda d: 9 * d.N * d.FACES,
+    )
+    W_SLIDE = "-1, 0 or 1 of each face", lambda d: d.N * d.FACES
+    W_MEAN = (
+        "mean sliding speed over a step, ds/dl of both cells and ds/dq_m at its start, 4 stages: a block of each",
+        lambda d: 8 * d.N * d.FACES,
+    )
+    W_GATE = "use, gate, its derivative to l of both spans and to q: a block of each", lambda d: 5 * d.N
+    W_TENSION = "tensions of the spans", lambda d: d.N
+    W_FLANGE = "torques at the flanges", lambda d: d.N
+    W_SAVED = "state before a communication step, new outputs", lambda d: d.N_X + d.N_Y
+    W_STEP = (
+        "state before an internal step; stage state; f; 4 stages; solution; pivots; Jacobian; matrix",
+        lambda d: 9 * d.N_X + 2 * d.N_X * d.N_X,
+    )
+
+
+class Flange(Places):
+    """Kinds of flanges."""
+
+    TORQUE = "its torque is given"
+    SPEED = "its speed is given"
+    IDLER = "only the belt moves it"
+
+
+class Arc(Places):
+    """A pulley's row of the table."""
+
+    SIGMA = "sense of its wrap"
+    RADIUS = "radius [m]"
+    BETA = "wrap [rad]"
+    GRIP = "wrap, by the radius of the belt's surface over that of its line [rad]"
+    SPAN = "length of the span behind it [m]"
+    REACH = "length of belt that stretches with this span [m]"
+    OWN = "length of belt that the cells of its wrap share [m]"
+    BY_D = "damping of the span behind it by the belt's [1/m]"
+    RIBS = "its damping by all else [N.s/m]"
+    WAY_3 = "its R: factor of (T/T_rest)^(-3/2) [m]"
+    WAY_1 = "factor of (T/T_rest)^(-1/2) [m]"
+    T_X = "direction of this span, x"
+    T_Y = "y"
+
+
+class BeltP(Rows):
+    """Parameters of the belt; J, b and mu of the pulleys follow."""
+
+    EA = Row("belt.EA", "N", "longitudinal stiffness of the belt", TINY, display="kN")
+    M = Row("belt.m", "kg/m", "mass of the belt per length without load", 0.0)
+    D = Row("belt.D", "N.s", "damping of strain", 0.0, tunable=True)
+    T_0 = Row("belt.T_0", "N", "tension of the spans at rest, with which the drive starts", TINY)
+    V_START = Row("belt.v_start", "m/s", "speed of the belt at the start, in the order of the pulleys")
+
+
+PULLEY_J = Row("{pulley}.J", "kg.m2", "moment of inertia of pulley {pulley}", TINY)
+PULLEY_B = Row("{pulley}.b", "N.m.s/rad", "viscous friction of pulley {pulley}", 0.0, tunable=True)
+PULLEY_MU = Row("{pulley}.mu", "1", "friction coefficient of the belt on pulley {pulley}", 1e-3, tunable=True)
+
+TORQUE_IN = Row(
+    "{pulley}.tau", "N.m", "torque into the drive at flange {pulley}{about}: tau w is power in", nominal=10.0
+)
+SPEED_IN = Row(
+    "{pulley}.w", "rad/s", "speed of flange {pulley}{about}, anticlockwise positive", nominal=100.0, display="rpm"
+)
+TORQUE_OUT = Row("{pulley}.tau", "N.m", "torque into the drive at flange {pulley}{about}", nominal=10.0)
+SPEED_OUT = Row(
+    "{pulley}.w", "rad/s", "speed of pulley {pulley}{about}, anticlockwise positive", nominal=100.0, display="rpm"
+)
+TENSION = Row("{pulley}_{after}.F", "N", "elastic tension of the span from {pulley} to {after}")
+
+
+class Y(Rows):
+    """Outputs of the whole drive."""
+
+    V = Row("belt.v", "m/s", "speed of the belt in the order of the pulleys", nominal=10.0)
+    E = Row("storage.E", "J", "energy stored in pulleys and belt", 0.0, nominal=10.0, display="kJ")
+    CREEP = Row("loss.creep", "W", "power lost where the belt creeps and slips on the pulleys", 0.0, nominal=10.0)
+    SPAN = Row("loss.span", "W", "power lost in the damping of the spans", 0.0, nominal=1.0)
+    FRICTION = Row("loss.friction", "W", "power lost in the viscous friction of the pulleys", 0.0, nominal=10.0)
+    LOAD = Row("loss.load", "W", "power that the loads of the unit file take", nominal=100.0)
+
+
+class PulleyY(Rows):
+    """Outputs of a pulley."""
+
+    SLIP = Row("{pulley}.slip", "m/s", "speed of the belt where it leaves {pulley}, less that of the rim", nominal=0.1)
+    USE = Row("{pulley}.use", "1", "force on {pulley} over what friction holds; from 1 on it slips", 0.0, nominal=1.0)
+    F_X = Row("{pulley}.F_x", "N", "force of the belt on {pulley}, x", nominal=1e3)
+    F_Y = Row("{pulley}.F_y", "N", "force of the belt on {pulley}, y", nominal=1e3)
+    N = Row("{pulley}.N", "N", "sum of the normal forces between belt and {pulley} along the wrap", nominal=1e3)
+
+
+GIVEN_SPEED = Row(
+    "{pulley}.w_pulley", "rad/s", "speed of pulley {pulley}, anticlockwise positive", nominal=100.0, display="rpm"
+)
+
+
+class GivenX(Rows):
+    """States of a flange whose speed is given."""
+
+    W = Row("{pulley}.w_in", "rad/s", "speed that was given for flange {pulley} last", nominal=100.0)
+    S = Row("{pulley}.slope", "rad/s2", "rate of the speed given for flange {pulley}", nominal=1e3)
+    A = Row("{pulley}.a", "rad/s2", "acceleration of pulley {pulley}", nominal=1e3)
+
+
+N_ARC, N_PULLEY, N_GIVEN = len(Arc), len(PulleyY), len(GivenX)
+
+SPAN_LENGTH = Row("{pulley}_{after}.l", "m", "length without load of the span from {pulley} to {after}")
+CELL_LENGTH = Row("{after}.l_{k}", "m", "length without load of cell {k} on {after}")
+PULLEY_SPEED = Row("{pulley}.w", "rad/s", "speed of pulley {pulley}", nominal=100.0)
+FLOW = Row("belt.q", "m/s", "mean flow of length without load", nominal=10.0)
+BELT_SPEED = Row("belt.v", "m/s", "speed of the belt", nominal=10.0)

@@ -1,20 +1,17 @@
-"""A belt drive as a real-time `Model`; equations in `kernels`, places in `layout`."""
-
-from collections.abc import Iterable
-
-import numpy as np
+"""A belt drive as a real-time `Model`; equations in `kernels`, variables in `layout`."""
 
 from rtcvt.belt import kernels, layout
+from rtcvt.belt.geometry import BeltPath
+from rtcvt.belt.layout import BeltP, D, Flange, GivenX, PulleyY, Y
+from rtcvt.belt.span_ends import Spans, spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
-from rtcvt.model import Fidelity, Model, Variable
-from rtcvt.pog.flange import coupling
+from rtcvt.model import Fidelity, Model
+from rtcvt.table import Constants, Table
 
 __all__ = ["build_belt"]
 
-_KINDS = {"torque": layout.TORQUE, "speed": layout.SPEED, "none": layout.IDLER}
-_SOFTEST = 1e-6  # least stiffness and damping of a coupling, by their defaults
-_TINY = 1e-9  # least value of what must be above zero
+_KINDS = {"torque": Flange.TORQUE, "speed": Flange.SPEED, "none": Flange.IDLER}
 
 
 def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | None = None) -> Model:
@@ -32,91 +29,37 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     Raises
     ------
     InputError
-        The fidelity is neither, or the unit has no ``hybrid`` table.
+        The fidelity is neither, the unit has no ``hybrid`` table, or more speeds are given than the rigid model can
+        have.
     """
     if fidelity not in ("hybrid", "rigid"):
         raise InputError(unit.source, "model", fidelity, "hybrid or rigid")
     if unit.hybrid is None:
         raise InputError(unit.source, "hybrid", None, "a table with the friction coefficient mu of the real-time model")
-    path, pulleys = unit.path(), list(unit.pulleys.values())
-    n, faces = len(pulleys), unit.hybrid.cells + 1
-    coupled = [name for name, p in unit.pulleys.items() if p.flange == "speed"]
-    states = _states(unit, fidelity, faces, coupled)
-    variables: list[Variable] = []
-    p = [0.0] * layout.HEADER_SIZE
-
-    def tunable(name: str, value: float, si: str, text: str, minimum: float | None = None, shown: str = "") -> None:
-        p.append(value)
-        nominal = abs(value) or None
-        variables.append(
-            Variable(name, "parameter", len(p) - 1, si, text, value, minimum, None, nominal, shown or None)
-        )
-
-    p[layout.P_BELT] = len(p)
-    belt = unit.belt
-    tunable("belt.EA", belt.EA, "N", "longitudinal stiffness of the belt", _TINY, "kN")
-    tunable("belt.m", belt.mass, "kg/m", "mass of the belt per length without load", 0.0)
-    tunable("belt.D", belt.damping, "N.s", "damping of strain", 0.0)
-    tunable("belt.T_0", belt.pretension, "N", "tension of the whole belt at the start", _TINY)
-    tunable("belt.v_start", 0.0, "m/s", "speed of the belt at the start, in the order of the pulleys")
-    rows = (
-        (layout.P_J, "J", "kg.m2", "moment of inertia of pulley", _TINY, [q.inertia for q in pulleys]),
-        (layout.P_B, "b", "N.m.s/rad", "viscous friction of pulley", 0.0, [q.friction for q in pulleys]),
-        (layout.P_MU, "mu", "1", "friction coefficient of the belt on pulley", 1e-3, [unit.hybrid.mu] * n),
-    )
-    for entry, key, si, text, least, values in rows:
-        p[entry] = len(p)
-        for name, value in zip(unit.pulleys, values, strict=True):
-            tunable(f"{name}.{key}", value, si, f"{text} {name}", least)
-    p[layout.P_COUPLING] = len(p)
-    stretch = path.length / unit.rest_length()
-    mass = belt.mass * path.length / stretch + sum(q.inertia / r**2 for q, r in zip(pulleys, path.radius, strict=True))
-    for name in coupled:
-        radius = path.radius[list(unit.pulleys).index(name)]
-        c, d = coupling(float(mass * radius**2), unit.step)
-        about = f"between flange {name} and its pulley"
-        tunable(f"{name}.c", c, "N.m/rad", f"stiffness of each of the two springs {about}", c * _SOFTEST)
-        tunable(f"{name}.d", d, "N.m.s/rad", f"damper in series with one of the springs {about}", d * _SOFTEST)
-
-    p[layout.GEOMETRY] = len(p)
-    for i in range(n):
-        p += [path.sigma[i], path.radius[i], path.wrap[i], path.span[i], *path.direction[i]]
-    p[layout.FLANGE] = len(p)
-    free = 0
-    for name, q in unit.pulleys.items():
-        p += [_KINDS[q.flange], free, coupled.index(name) if name in coupled else 0]
-        free += q.flange != "none"
-    p[layout.LOAD] = len(p)
-    place = len(p) + 2 * n
-    for q in pulleys:
-        points = len(q.load.w) if q.load else 0
-        p += [place, points]
-        place += 2 * points
-    for q in pulleys:
-        if q.load:
-            p += [v for point in zip(q.load.w, q.load.tau, strict=True) for v in point]
-
-    signals = list(_signals(unit, coupled))
-    n_y = sum(v.causality == "output" for v in signals)
-    for entry, number in (
-        (layout.N, n),
-        (layout.FACES, faces),
-        (layout.RIGID, fidelity == "rigid"),
-        (layout.N_X, len(states)),
-        (layout.N_U, free),
-        (layout.N_Y, n_y),
-        (layout.INTERNAL_STEP, unit.step / (substeps or unit.hybrid.substeps)),
-        (layout.X_COUPLING, len(states) - 2 * len(coupled)),
-    ):
-        p[entry] = float(number)
-    n_work = _write_work(p, n, n * faces, len(states), n_y)
+    path, belt = unit.path(), spans(unit)
+    given = [name for name, p in unit.pulleys.items() if p.flange == "speed"]
+    if fidelity == "rigid" and len(given) > 1:
+        allowed = "speed for one pulley at most: in the rigid model all rims have the speed of the belt"
+        raise InputError(unit.source, f"pulleys.{given[1]}.flange", "speed", allowed)
+    data = _constants(unit, path, belt, given)
+    data[D.RIGID] = fidelity == "rigid"
+    data[D.T_REST] = belt.tension
+    data[D.INTERNAL_STEP] = unit.step / (substeps or unit.hybrid.substeps)
+    table = Table()
+    _parameters(table, data, unit, belt)
+    _signals(table, data, unit, belt, given)
+    _states(table, data, unit, belt, given)
+    data[D.N], data[D.FACES] = len(unit.pulleys), unit.hybrid.cells + 1
+    data[D.N_X], data[D.N_U], data[D.N_Y] = (table.size(kind) for kind in ("state", "input", "output"))
+    n_work = data.place_blocks()
     return Model(
         name=unit.name,
         description=unit.description,
         fidelity=fidelity,
-        variables=(*variables, *signals),
-        states=states,
-        p=np.array(p, dtype=float),
+        variables=table.variables,
+        states=table.states,
+        p=table.p,
+        data=data.array(),
         n_work=n_work,
         step_size=unit.step,
         initialise=kernels.initialise,
@@ -128,89 +71,90 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     )
 
 
-def _spans(unit: BeltUnit) -> list[tuple[str, str]]:
-    """The pulleys at the ends of each span."""
+def _named(unit: BeltUnit) -> list[dict[str, str]]:
+    """Each pulley, the one after it, and what it is."""
     names = list(unit.pulleys)
-    return list(zip(names, names[1:] + names[:1], strict=True))
+    about = (f" ({q.description})" if q.description else "" for q in unit.pulleys.values())
+    return [dict(pulley=p, after=q, about=a) for p, q, a in zip(names, names[1:] + names[:1], about, strict=True)]
 
 
-def _states(unit: BeltUnit, fidelity: Fidelity, faces: int, coupled: list[str]) -> tuple[tuple[str, str], ...]:
-    states = [("belt.v", "m/s")]
-    if fidelity == "hybrid":
-        states = []
-        for name, after in _spans(unit):
-            states.append((f"{name}_{after}.l", "m"))
-            states += [(f"{after}.l_{k}", "m") for k in range(1, faces)]
-        states += [(f"{name}.w", "rad/s") for name in unit.pulleys]
-        states.append(("belt.q", "m/s"))
-    states += [(f"{name}.tau_{k}", "N.m") for name in coupled for k in (1, 2)]
-    return tuple(states)
-
-
-def _signals(unit: BeltUnit, coupled: list[str]) -> Iterable[Variable]:
-    """Inputs and outputs, in the order of `layout`."""
+def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, given: list[str]) -> Constants:
+    """Tables of the pulleys."""
+    data = Constants(D)
+    rows = zip(
+        path.sigma,
+        belt.radius,
+        path.wrap,
+        path.wrap * (1.0 - 0.5 * unit.belt.height / path.radius),
+        path.span,
+        belt.length,
+        belt.wrap,
+        belt.by_damping,
+        belt.damping,
+        *belt.way.T,
+        *path.direction.T,
+        strict=True,
+    )
+    data.table(D.GEOMETRY, [number for row in rows for number in row])
+    flanges: list[float] = []
     inputs = 0
     for name, q in unit.pulleys.items():
-        about = f" ({q.description})" if q.description else ""
-        if q.flange == "torque":
-            text = f"torque into the drive at flange {name}{about}: tau w is power in"
-            yield Variable(f"{name}.tau", "input", inputs, "N.m", text, 0.0, nominal=10.0)
-        elif q.flange == "speed":
-            text = f"speed of flange {name}{about}, anticlockwise positive"
-            yield Variable(f"{name}.w", "input", inputs, "rad/s", text, 0.0, nominal=100.0, display_unit="rpm")
+        flanges += [_KINDS[q.flange], inputs, given.index(name) if name in given else 0]
         inputs += q.flange != "none"
-    rows: list[tuple[str, str, str, float | None, float | None]] = []
-    for name, q in unit.pulleys.items():
-        about = f" ({q.description})" if q.description else ""
-        if q.flange == "speed":
-            rows.append((f"{name}.tau", "N.m", f"torque into the drive at flange {name}{about}", None, 10.0))
-        else:
-            rows.append((f"{name}.w", "rad/s", f"speed of pulley {name}{about}, anticlockwise positive", None, 100.0))
-    rows += [
-        ("belt.v", "m/s", "speed of the belt in the order of the pulleys", None, 10.0),
-        ("storage.E", "J", "energy stored in pulleys and belt", 0.0, 10.0),
-        ("loss.creep", "W", "power lost where the belt creeps and slips on the pulleys", 0.0, 10.0),
-        ("loss.span", "W", "power lost in the damping of the spans", 0.0, 1.0),
-        ("loss.friction", "W", "power lost in the viscous friction of the pulleys", 0.0, 10.0),
-        ("loss.load", "W", "power that the loads of the unit file take", None, 100.0),
-    ]
-    for a, b in _spans(unit):
-        rows.append((f"{a}_{b}.F", "N", f"elastic tension of the span from {a} to {b}", None, unit.belt.pretension))
-    for name in unit.pulleys:
-        rows += [
-            (f"{name}.slip", "m/s", f"speed of the belt where it leaves {name}, less that of the rim", None, 0.1),
-            (f"{name}.use", "1", f"force on {name} by what friction holds; from 1 on it slips", 0.0, 1.0),
-            (f"{name}.F_x", "N", f"force of the belt on {name}, x", None, 1e3),
-            (f"{name}.F_y", "N", f"force of the belt on {name}, y", None, 1e3),
-            (f"{name}.N", "N", f"sum of the normal forces between belt and {name} along the wrap", None, 1e3),
-        ]  # fmt: skip
-    for name in coupled:
-        rows += [
-            (f"{name}.w_pulley", "rad/s", f"speed of pulley {name}, anticlockwise positive", None, 100.0),
-            (f"{name}.E", "J", f"energy stored in the coupling at flange {name}", 0.0, 1.0),
-            (f"{name}.loss", "W", f"power lost in the coupling at flange {name}", 0.0, 1.0),
-        ]
-    for k, (name, si, text, least, nominal) in enumerate(rows):
-        shown = {"rad/s": "rpm", "J": "kJ"}.get(si) if nominal != 1.0 else None
-        yield Variable(name, "output", k, si, text, None, least, None, nominal, shown)
+    data.table(D.FLANGE, flanges)
+    place = len(data.numbers) + 2 * len(unit.pulleys)
+    heads: list[float] = []
+    points: list[float] = []
+    for q in unit.pulleys.values():
+        own = [v for point in zip(q.load.w, q.load.tau, strict=True) for v in point] if q.load else []
+        heads += [place + len(points), len(own) // 2]
+        points += own
+    data.table(D.LOAD, heads + points)
+    return data
 
 
-def _write_work(p: list[float], n: int, count: int, n_x: int, n_y: int) -> int:
-    """Places of the scratch blocks; returns the size of ``work``."""
-    place = 0
-    for entry, size in (
-        (layout.W_LENGTH, count),
-        (layout.W_INERTIA, n),
-        (layout.W_KAPPA, 2 * n),
-        (layout.W_CELL, 5 * count),
-        (layout.W_FACE, 9 * count),
-        (layout.W_SLIDE, count),
-        (layout.W_MEAN, 8 * count),
-        (layout.W_GATE, 5 * n),
-        (layout.W_TENSION, n),
-        (layout.W_SAVED, n_x + n_y),
-        (layout.W_STEP, 9 * n_x + 2 * n_x * n_x),
-    ):
-        p[entry] = float(place)
-        place += size
-    return place
+def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> None:
+    pulleys, named = list(unit.pulleys.values()), _named(unit)
+    assert unit.hybrid is not None
+    values = {
+        BeltP.EA: unit.belt.EA,
+        BeltP.M: unit.belt.mass,
+        BeltP.D: unit.belt.damping,
+        BeltP.T_0: belt.tension,
+        BeltP.V_START: 0.0,
+    }
+    for row in BeltP:
+        table.add("parameter", row, values[row])
+    data[D.P_J] = table.parameters(layout.PULLEY_J, [q.inertia for q in pulleys], named)
+    data[D.P_B] = table.parameters(layout.PULLEY_B, [q.friction for q in pulleys], named)
+    data[D.P_MU] = table.parameters(layout.PULLEY_MU, [unit.hybrid.mu] * len(pulleys), named)
+
+
+def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:
+    """Inputs and outputs."""
+    named, flanges = _named(unit), [q.flange for q in unit.pulleys.values()]
+    for fields, flange in zip(named, flanges, strict=True):
+        if flange != "none":
+            table.add("input", layout.SPEED_IN if flange == "speed" else layout.TORQUE_IN, 0.0, fields)
+    for fields, flange in zip(named, flanges, strict=True):
+        table.add("output", layout.TORQUE_OUT if flange == "speed" else layout.SPEED_OUT, fields=fields)
+    data[D.Y_BELT] = table.each("output", Y)
+    data[D.Y_TENSION] = table.each("output", [layout.TENSION._replace(nominal=belt.tension)], named)
+    data[D.Y_PULLEY] = table.each("output", PulleyY, named)
+    data[D.Y_GIVEN] = table.each("output", [layout.GIVEN_SPEED], [{"pulley": name} for name in given])
+
+
+def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:
+    if data[D.RIGID]:
+        table.add("state", layout.BELT_SPEED)
+    else:
+        assert unit.hybrid is not None
+        cells = unit.hybrid.cells
+        for i, fields in enumerate(_named(unit)):
+            table.add("state", layout.SPAN_LENGTH, None, fields, belt.length[i])
+            wrap = belt.wrap[i - len(belt.wrap) + 1]
+            for k in range(1, cells + 1):
+                table.add("state", layout.CELL_LENGTH, None, fields | {"k": k}, wrap / cells)
+        table.each("state", [layout.PULLEY_SPEED], _named(unit))
+        table.add("state", layout.FLOW)
+    data[D.X_GIVEN] = table.each("state", GivenX, [{"pulley": name} for name in given])

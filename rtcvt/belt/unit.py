@@ -9,14 +9,15 @@ models need beside all this, ``ancf`` and ``elements`` what only one of the full
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rtcvt.belt.geometry import BeltPath, belt_path
 from rtcvt.errors import InputError
-from rtcvt.unitfile import Duration, Name, Scenario, find_unit, parse_table, quantity_in, read_toml
+from rtcvt.scenario import Scenario
+from rtcvt.unitfile import Duration, Name, Record, UnitFile, quantity_in, read_unit_file
 
 __all__ = [
     "AncfModel",
@@ -37,20 +38,16 @@ Speed = Annotated[float, quantity_in("rad/s")]
 Torque = Annotated[float, quantity_in("N.m")]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Belt(_Record):
+class Belt(Record):
     """Elastic belt. Its line, where strain is measured, runs at half its height above the pulleys."""
 
-    EA: Annotated[float, quantity_in("N", above=0.0)]
-    EI: Annotated[float, quantity_in("N.m2", at_least=0.0)]
+    EA: Annotated[float, quantity_in("N", above=0.0)]  # axial stiffness
+    EI: Annotated[float, quantity_in("N.m2", at_least=0.0)]  # bending stiffness
     mass: Annotated[float, quantity_in("kg/m", above=0.0)]  # per length without load
     damping: Annotated[float, quantity_in("N.s", at_least=0.0)] = 0.0  # of strain
-    bending_damping: Annotated[float, quantity_in("N.m2.s", at_least=0.0)] = 0.0
-    height: Annotated[float, quantity_in("m", at_least=0.0)] = 0.0
-    width: Length = 1.0
+    bending_damping: Annotated[float, quantity_in("N.m2.s", at_least=0.0)] = 0.0  # of curvature
+    height: Annotated[float, quantity_in("m", at_least=0.0)] = 0.0  # of the section
+    width: Length = 1.0  # of the section
     pretension: Annotated[float, quantity_in("N", above=0.0)] = (
         0.0  # in all spans at rest, without contact forces' share
     )
@@ -65,11 +62,11 @@ class Belt(_Record):
         return self
 
 
-class Load(_Record):
+class Load(Record):
     """Torque on a pulley over its speed, linear between the points and beyond them."""
 
-    w: tuple[Speed, ...] = Field(min_length=2)
-    tau: tuple[Torque, ...] = Field(min_length=2)
+    w: tuple[Speed, ...] = Field(min_length=2)  # speeds, increasing
+    tau: tuple[Torque, ...] = Field(min_length=2)  # torque into the pulley at these speeds
 
     @model_validator(mode="after")
     def _increasing(self) -> "Load":
@@ -80,56 +77,56 @@ class Load(_Record):
         return self
 
 
-class Pulley(_Record):
+class Pulley(Record):
     """A pulley that turns about a fixed centre."""
 
-    center: tuple[Place, Place]
-    radius: Length
-    inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]
-    friction: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)] = 0.0
-    side: Literal["inside", "back"] = "inside"
-    flange: Literal["torque", "speed", "none"] = "torque"
-    load: Load | None = None
+    center: tuple[Place, Place]  # x and y
+    radius: Length  # to the belt's inner side
+    inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]  # with what is fixed to it
+    friction: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)] = 0.0  # viscous, of its bearing
+    side: Literal["inside", "back"] = "inside"  # of the belt that touches it
+    flange: Literal["torque", "speed", "none"] = "torque"  # what goes in; none: an idler
+    load: Load | None = None  # a machine on its shaft
     description: str = ""
 
 
-class HybridModel(_Record):
+class HybridModel(Record):
     """Friction and mesh of the real-time models (`rtcvt.belt.kernels`)."""
 
-    mu: Annotated[float, Field(gt=0.0, le=10.0)]
+    mu: Annotated[float, Field(gt=0.0, le=10.0)]  # friction of belt and pulleys
     cells: Annotated[int, Field(ge=1, le=16)] = 3  # of each wrap
     substeps: Annotated[int, Field(ge=1, le=10000)] = 1  # internal steps in a step
 
 
-class AncfModel(_Record):
+class AncfModel(Record):
     """Contact per area and mesh of the ANCF belt (Ntarladima, Pieber and Gerstmayr 2023)."""
 
-    k_c: Annotated[float, quantity_in("N/m3", above=0.0)]
-    d_c: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0
-    mu: Annotated[float, Field(ge=0.0, le=10.0)]
+    k_c: Annotated[float, quantity_in("N/m3", above=0.0)]  # normal stiffness by area
+    d_c: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0  # normal damping by area
+    mu: Annotated[float, Field(ge=0.0, le=10.0)]  # friction
     mu_k: Annotated[float, quantity_in("N/m3", above=0.0)]  # stiffness of the bristles
     mu_v: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0  # viscosity of the bristles
-    gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81
+    gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81  # in the direction of -y
     hysteresis: Annotated[float, quantity_in("N.s/m4", at_least=0.0)] = 0.0  # Lankarani and Nikravesh's, beside d_c
     point_normals: bool = False  # normals of the segments' points instead of the segments'
     scheme: Literal["a", "b", "c"] = "c"  # integration points of the elements
-    elements: Annotated[int, Field(ge=8, le=100000)] = 240
-    segments: Annotated[int, Field(ge=1, le=16)] = 4
-    step: Duration = 5e-5
+    elements: Annotated[int, Field(ge=8, le=100000)] = 240  # of the belt
+    segments: Annotated[int, Field(ge=1, le=16)] = 4  # of contact in an element
+    step: Duration = 5e-5  # of the integration
 
 
-class ElementModel(_Record):
+class ElementModel(Record):
     """Contact per element and mesh of the belt of rigid elements (Kubas 2017)."""
 
-    c_1: Annotated[float, quantity_in("N/m2", at_least=0.0)]
-    c_2: Annotated[float, quantity_in("N/m", at_least=0.0)]
-    b: Annotated[float, quantity_in("N.s/m", at_least=0.0)]
+    c_1: Annotated[float, quantity_in("N/m2", at_least=0.0)]  # normal stiffness, quadratic part
+    c_2: Annotated[float, quantity_in("N/m", at_least=0.0)]  # normal stiffness, linear part
+    b: Annotated[float, quantity_in("N.s/m", at_least=0.0)]  # normal damping
     p_max: Length  # penetration from which damping acts in full
-    mu: Annotated[float, Field(ge=0.0, le=10.0)]
+    mu: Annotated[float, Field(ge=0.0, le=10.0)]  # friction
     dv: Annotated[float, quantity_in("m/s", above=0.0)]  # sliding speed from which friction acts in full
-    gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81
-    elements: Annotated[int, Field(ge=8, le=100000)] = 150
-    tolerance: Annotated[float, Field(gt=0.0, lt=0.1)] = 1e-5
+    gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81  # in the direction of -y
+    elements: Annotated[int, Field(ge=8, le=100000)] = 150  # of the belt
+    tolerance: Annotated[float, Field(gt=0.0, lt=0.1)] = 1e-5  # of the step control, relative
 
     @model_validator(mode="after")
     def _stiff(self) -> "ElementModel":
@@ -138,18 +135,18 @@ class ElementModel(_Record):
         return self
 
 
-class BeltUnit(_Record):
+class BeltUnit(Record):
     """A belt drive with its scenarios."""
 
     name: Name
     kind: Literal["belt"]
     description: str = ""
-    winding: Literal["anticlockwise", "clockwise"] = "anticlockwise"
-    belt: Belt
-    pulleys: dict[Name, Pulley] = Field(min_length=2)
-    hybrid: HybridModel | None = None
-    ancf: AncfModel | None = None
-    elements: ElementModel | None = None
+    winding: Literal["anticlockwise", "clockwise"] = "anticlockwise"  # direction of the belt's line around the pulleys
+    belt: Belt  # its section and tension
+    pulleys: dict[Name, Pulley] = Field(min_length=2)  # in the order in which the belt meets them, by name
+    hybrid: HybridModel | None = None  # of the real-time models
+    ancf: AncfModel | None = None  # full model: a belt of finite elements
+    elements: ElementModel | None = None  # full model: a belt of rigid elements
     step: Duration = 1e-3  # of the real-time model
     scenario: tuple[Scenario, ...] = ()
 
@@ -196,20 +193,18 @@ def load_belt_unit(name: str | Path) -> BeltUnit:
     InputError
         The file is missing, not TOML, not a belt drive, or describes one that cannot be built.
     """
-    path = find_unit(str(name))
-    data, text = read_toml(path)
-    return read_belt_unit(data, text, path.name)
+    return read_belt_unit(read_unit_file(name))
 
 
-def read_belt_unit(data: dict[str, Any], text: str, source: str) -> BeltUnit:
-    """Validate the tables of a belt drive; `source` names the file in messages.
+def read_belt_unit(file: UnitFile) -> BeltUnit:
+    """Validate the unit file of a belt drive.
 
     Raises
     ------
     InputError
         A key is missing, unknown or out of its range, or no belt fits around the pulleys.
     """
-    unit = parse_table(BeltUnit, {**data, "source": source, "text": text}, source)
+    unit, source = file.parse(BeltUnit), file.source
     taut, belt = unit.path().length, unit.belt
     if belt.length is not None:
         if not 1.0 < taut / belt.length < 1.2:

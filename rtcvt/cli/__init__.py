@@ -1,5 +1,5 @@
-"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot``, ``check``, ``campaign`` and
-``reduce``.
+"""The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot``, ``view``, ``check``,
+``campaign``, ``reduce`` and ``calibrate``.
 
 A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
 end with exit code 2; a failed check ends with 1.
@@ -18,7 +18,17 @@ from rtcvt.errors import InputError
 
 __all__ = ["app", "main"]
 
-for _name in ("show", "simulate", "export", "run", "check", "campaign", "reduce"):  # the order of the help
+for _name in (
+    "show",
+    "simulate",
+    "export",
+    "run",
+    "view",
+    "check",
+    "campaign",
+    "reduce",
+    "calibrate",
+):  # the order of the help
     import_module(f"rtcvt.cli.{_name}")
 
 

@@ -1,24 +1,28 @@
-"""What all commands share: the application, its consoles, options, and how text becomes numbers."""
+"""What all commands share: the application, its consoles, options, and how text becomes numbers.
+
+Kinds of units declare options and help of their own (`rtcvt.kind.Task`); a command `for_kinds` has them all, and takes
+from the command line those of the unit's kind.
+"""
 
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import numpy as np
 import typer
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
+from rtcvt.cli import completion
 from rtcvt.errors import InputError
-
-if TYPE_CHECKING:
-    from rtcvt.build import AnyUnit
-    from rtcvt.unitfile import Scenario
+from rtcvt.kind import Kind, Option, Task, kinds
 
 EXTRAS = {
     "matplotlib": "offline",
@@ -76,23 +80,52 @@ class Fidelity(StrEnum):
     hybrid = "hybrid"
 
 
-UnitName = Annotated[str, typer.Argument(metavar="UNIT", help="A TOML file, or the name of a shipped unit.")]
-
-
-Model = Annotated[
-    Fidelity | None,
-    typer.Option(
-        "--model",
-        "-m",
-        help="Gear systems: rigid (default) or full (elastic); belt drives and variators: hybrid (default) or rigid.",
-    ),
+UnitName = Annotated[
+    str,
+    typer.Argument(metavar="UNIT", help="A TOML file, or the name of a shipped unit.", autocompletion=completion.units),
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="A dask scheduler, e.g. tcp://host:8786, that makes the runs elsewhere."),
+]
+Workers = Annotated[int | None, typer.Option(min=1, max=1024, help="Local processes; default: one for each processor.")]
+
+
+def plan_option(completed: Callable[[str], Iterable[str]]) -> Any:
+    """The option ``--plan``, which completes names of plans."""
+    return typer.Option(
+        "--plan", "-p", metavar="PLAN", help="A TOML file, or the name of a plan that comes along.",
+        autocompletion=completed,
+    )  # fmt: skip
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _models() -> str:
+    """Which models there are, by kind."""
+    titles: dict[str, list[str]] = {}
+    for kind in kinds():
+        named = [name + (f" ({word})" if word else "") for name, word in kind.fidelities.items()]
+        if len(named) > 1:
+            named[0] += " (default)"
+            titles.setdefault(" or ".join(named), []).append(kind.title)
+    text = "; ".join(f"{_listed(who)}: {models}" for models, who in titles.items())
+    return f"{text[0].upper()}{text[1:]}."
+
+
+Model = Annotated[Fidelity | None, typer.Option("--model", "-m", help=_models())]
 
 
 Settings = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="KEY=VALUE", help='A parameter, e.g. geometry.r_c="30 mm" or gear.a.J=0.2. Repeatable.'
+        "--set",
+        metavar="KEY=VALUE",
+        help='A parameter, e.g. geometry.r_c="30 mm" or gear.a.J=0.2. Repeatable.',
+        autocompletion=completion.parameters,
     ),
 ]
 
@@ -102,7 +135,13 @@ Json = Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write
 
 ScenarioName = Annotated[
     str | None,
-    typer.Option("--scenario", "-s", metavar="NAME|FILE", help="A scenario of the unit by name, or a scenario file."),
+    typer.Option(
+        "--scenario",
+        "-s",
+        metavar="NAME|FILE",
+        help="A scenario of the unit by name, or a scenario file.",
+        autocompletion=completion.scenarios,
+    ),
 ]
 
 
@@ -111,12 +150,79 @@ Substeps = Annotated[
 ]
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Register a command whose help is its docstring, paragraph by paragraph."""
-    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
+def command(function: Callable[..., None], more: Iterable[str] = ()) -> Callable[..., None]:
+    """Register a command whose help is its docstring and what follows, paragraph by paragraph."""
+    paragraphs = "\n\n".join([inspect.cleandoc(function.__doc__ or ""), *more]).split("\n\n")
     text = "\n\n".join(" ".join(p.split()) for p in paragraphs)
     text = text.replace("[", r"\[").replace(r"\[bold]", "[bold]").replace(r"\[/]", "[/]")  # units are no markup
     return app.command(help=text)(function)
+
+
+def for_kinds(task_of: Callable[[Kind], Task | None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a command with the options and the help that kinds declare for it; the function gets these options by
+    name."""
+
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        tasks = {kind: task for kind in kinds() if (task := task_of(kind)) is not None}
+        takers: dict[str, list[str]] = {}
+        options: dict[str, Option] = {}
+        for kind, task in tasks.items():
+            for option in task.options:
+                if options.setdefault(option.name, option) != option:
+                    raise ValueError(f"two kinds declare different options '{option.name}'")
+                takers.setdefault(option.name, []).append(kind.title)
+        signature = inspect.signature(function)
+        common = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        own = [_parameter(option, f"Options of {_listed(takers[name])}") for name, option in options.items()]
+        own.sort(key=lambda p: len(takers[p.name]))
+        function.__signature__ = signature.replace(parameters=common + own)  # type: ignore[attr-defined]
+        return command(function, (task.help for task in tasks.values() if task.help))
+
+    return register
+
+
+def _parameter(option: Option, panel: str) -> inspect.Parameter:
+    """An option of a kind as a parameter that typer reads."""
+    about = typer.Option(help=option.help, metavar=option.metavar, min=option.minimum, rich_help_panel=panel)
+    declared = f"--{option.name.replace('_', '-')}"
+    about.param_decls = (declared,)
+    kept: Any = list[str] if option.pairs else option.type
+    annotation = Annotated[kept if option.default is not None else kept | None, about]  # type: ignore[valid-type]
+    place = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(option.name, place, default=option.default, annotation=annotation)
+
+
+def given_to(task: Task, context: typer.Context, values: Mapping[str, Any], *always: str) -> dict[str, Any]:
+    """Options of a task among `values`, in SI units, and those that it `always` gets; no other must be given.
+
+    Raises
+    ------
+    InputError
+        Another option is on the command line, or a quantity is none.
+    """
+    refuse_others(context, {*always, *task.takes, *(option.name for option in task.options)})
+    given = {name: values[name] for name in (*always, *task.takes) if name in values}
+    for option in task.options:
+        value = values[option.name]
+        if option.pairs:
+            value = assignments(value, _flag(option.name))
+        elif option.unit and value is not None:
+            value = in_unit(_flag(option.name), value, option.unit)
+        given[option.name] = value
+    return given
+
+
+def refuse_others(context: typer.Context, taken: Collection[str]) -> None:
+    """Refuse options on the command line that this kind of unit does not take."""
+    for name, value in context.params.items():
+        source = context.get_parameter_source(name)
+        if name not in taken and name != "unit" and source is not None and source.name == "COMMANDLINE":
+            shown = value.value if isinstance(value, StrEnum) else value
+            raise InputError(_flag(name), "", shown, f"not with {context.params['unit']}: see --help")
+
+
+def _flag(name: str) -> str:
+    return {"settings": "--set", "figures": "--json", "report": "--output"}.get(name, f"--{name.replace('_', '-')}")
 
 
 def fail(message: str, code: int) -> NoReturn:
@@ -130,8 +236,11 @@ def say(text: str) -> None:
     out.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
 
 
-def number(value: float) -> str:
-    return "0" if value == 0 else f"{value:.5g}"
+def print_whole(table: Table) -> None:
+    """Print a table without cutting anything off: lines wrap where the terminal is too narrow."""
+    measured = Measurement.get(out, out.options.update(width=1000), table)
+    wide = Console(file=out.file, width=max(measured.maximum, out.width), highlight=False, soft_wrap=True)
+    wide.print(table)
 
 
 def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, float | str]:
@@ -144,56 +253,28 @@ def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, flo
     return values
 
 
-def metres(option: str, text: str | None) -> float | None:
-    from rtcvt.quantity import to_si
-
-    if text is None:
-        return None
-    try:
-        return to_si(text, "m")
-    except ValueError as error:
-        raise InputError(option, "", text, str(error)) from None
-
-
-def seconds(option: str, text: str) -> float:
+def in_unit(option: str, text: str, unit: str) -> float:
+    """A quantity [SI]; a time is above zero."""
     from rtcvt.quantity import to_si
 
     try:
-        value = to_si(text, "s")
+        value = to_si(text, unit)
     except ValueError as error:
         raise InputError(option, "", text, str(error)) from None
-    if value <= 0.0:
+    if unit == "s" and value <= 0.0:
         raise InputError(option, "", text, "a time above 0 s")
     return value
 
 
-def chosen_scenario(unit: "AnyUnit", name: str | None) -> "Scenario":
-    from rtcvt.unitfile import get_scenario, load_scenario
-
-    if name is None:
-        if not unit.scenario:
-            raise InputError(unit.source, "scenario", None, "this unit has no scenario; give a file with --scenario")
-        return unit.scenario[0]
-    return load_scenario(name) if name.endswith(".toml") else get_scenario(unit, name)
+def seconds(option: str, text: str) -> float:
+    """A time above zero [s]."""
+    return in_unit(option, text, "s")
 
 
-def kind_of(unit: str) -> str | None:
-    """What the unit file says of its kind."""
-    from rtcvt.unitfile import find_unit, read_toml
-
-    kind = read_toml(find_unit(unit))[0].get("kind")
-    return kind if isinstance(kind, str) else None
-
-
-def refuse_given(context: typer.Context, *names: str) -> None:
-    """Refuse options that this kind of unit does not take."""
-    for name in names:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = "--set" if name == "settings" else f"--{name.replace('_', '-')}"
-            value = context.params[name]
-            shown = value.value if isinstance(value, StrEnum) else value
-            raise InputError(option, "", shown, f"not with {context.params['unit']}: see --help")
+def show_lines(lines: Iterable[Any]) -> None:
+    """Print text with markup, and tables."""
+    for line in lines:
+        out.print(line, highlight=False)
 
 
 def write_figures(path: Path | None, figures: dict[str, Any]) -> None:

@@ -9,12 +9,13 @@ import numpy as np
 import typer
 from rich.table import Table
 
+from rtcvt.cli import completion
 from rtcvt.cli.console import Json, assignments, command, fail, out, say, seconds, write_figures
 from rtcvt.errors import InputError
+from rtcvt.files import require_bounded
 
 if TYPE_CHECKING:
-    from rtcvt.scenario import Fault
-    from rtcvt.unitfile import Scenario
+    from rtcvt.scenario import Fault, Scenario
 
 
 class Pacing(StrEnum):
@@ -32,9 +33,16 @@ class Overrun(StrEnum):
     stop = "stop"
 
 
+class OnRecordingError(StrEnum):
+    """What follows when the recording cannot be written."""
+
+    stop = "stop"
+    go_on = "continue"
+
+
 @command
 def run(
-    fmu: Annotated[Path, typer.Argument(metavar="FILE.fmu", help="Any FMI 2.0 co-simulation FMU.")],
+    fmu: Annotated[Path, typer.Argument(metavar="FILE.fmu", help="Any co-simulation FMU of FMI 2.0 or 3.0.")],
     step: Annotated[str | None, typer.Option(help='Step, e.g. 1e-3 or "1 ms"; default: the FMU\'s.')] = None,
     duration: Annotated[str | None, typer.Option(help="How long; default: the scenario's, or the FMU's.")] = None,
     scenario: Annotated[
@@ -76,11 +84,18 @@ def run(
     live: Annotated[
         int | None, typer.Option(metavar="PORT", help="Serve a page of the run on this machine; 0 for any free port.")
     ] = None,
+    isolate: Annotated[
+        bool, typer.Option("--isolate/--no-isolate", help="The unit in a process of its own, or in the rig's.")
+    ] = True,
+    patience: Annotated[str, typer.Option(help="After which a step that does not return is given up.")] = "5 s",
     can_timeout: Annotated[str, typer.Option(help="How long a value from the bus holds.")] = "100 ms",
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Recording: ASAM MDF 4 if FILE ends in .mf4, else HDF5."),
     ] = None,
+    on_recording_error: Annotated[
+        OnRecordingError, typer.Option(help="When the recording cannot be written, e.g. on a full disk.")
+    ] = OnRecordingError.stop,
     figures: Json = None,
 ) -> None:
     """Run an FMU at a fixed step against the wall clock.
@@ -88,8 +103,9 @@ def run(
     Deadlines are absolute, so the run does not drift. It says which scheduler, memory locking and processor it got: a
     real-time scheduler needs the privilege for it (Linux: CAP_SYS_NICE). After a step that takes too long the next ones
     follow without waiting until they have caught up (--overrun catch-up), deadlines that have passed are skipped, or
-    the run stops. Exits with code 1 if the run ends early; what was recorded until then is kept, at a kill in
-    NAME.part.SUFFIX.
+    the run stops. The unit has a process of its own: if it crashes, exits or does not return, the rig sends its
+    fall-back outputs, finishes the recording and says why. Exits with code 1 if the run ends early or its recording
+    could not be written; what was recorded until then is kept, then and at a kill in NAME.part.SUFFIX.
 
     On a CAN bus (--can) inputs that the scenario does not drive come from the bus; without a good message for the
     time-out they take their fall-back.
@@ -97,19 +113,22 @@ def run(
     A scenario file may hold faults: [fault.NAME] with kind (stuck, noise, nan, overload, unit_error; on a bus drop,
     delay, duplicate, corrupt), start, duration, signal or message, and value.
 
-    [bold]JSON keys:[/] fmu, guid, scenario, kind, completed, message, step_s, steps, duration_s (simulated), wall_s,
+    [bold]JSON keys:[/] fmu, guid, scenario, kind, completed, message, step_s, steps, duration_s (simulated),
+    terminated_s (when the unit ended the simulation, else null), wall_s,
     warnings (of the FMU), misses (steps that ended after the next deadline), step_time_us and lateness_us (start after
     the deadline): median, p99, p99_9, max; environment: scheduler, memory, garbage_collector, system, cpus, governor,
     python; signals: by name unit, final, min, max, rms. What does not apply is null. With the native loop also late
     (misses that the machine caused, not long steps), longest_gap_us (between two readings of the clock while the loop
     watched it), stolen_ms (by the hypervisor), policy, skipped (deadlines), lost (records), starved (steps without new
-    inputs), fallbacks (steps with an input at its fall-back), histograms, faults, and environment: cpu, pacing; on a
-    bus can: channel, timeout_s, from_bus, quanta (of each variable), overdue (times that outputs fell back on the bus,
-    since a step took too long), scheduler (of its threads), counts (of messages), round_trip_ms, gap_ms (between
-    messages that were taken): median, max.
+    inputs), fallbacks (steps with an input at its fall-back), histograms, faults, switched
+    (faults, on the live page: name, from_s, to_s), and environment: cpu, pacing; on a
+    bus can: channel, timeout_s, from_bus, quanta (of each variable), tunable, load (of the bus at 500 kbit/s, 1 is
+    all of it), overloaded (above 70 %), refused (values of parameters), overdue (times that outputs fell back on the
+    bus, since a step took too long), scheduler (of its threads), counts (of messages), clamped and not_finite (values
+    by signal), round_trip_ms, gap_ms (between messages that were taken): median, max.
     """
-    from hil.native.build import available
-    from hil.runner import describe
+    from rtcvt.hil.native.build import available
+    from rtcvt.hil.runner import describe
     from rtcvt.recording import require_writable
 
     h = None if step is None else seconds("--step", step)
@@ -117,29 +136,37 @@ def run(
     require_writable(output, figures, save_dbc)
     chosen, faults = (None, ()) if scenario is None else _scenario_and_faults(fmu, scenario)
     native = not fast and (available() if pacing is None else pacing is Pacing.native)
-    _require_native(native, overrun, cpu, fallbacks, can, live, faults)
+    _require_native(native, overrun, cpu, fallbacks, can, live, faults, on_recording_error)
     if can is None and (dbc or save_dbc):
         raise InputError("--dbc", "", str(dbc or save_dbc), "only with --can")
     if native:
-        from hil.loop import Policy
-        from hil.rig import Rig, run_rig
+        from rtcvt.hil.loop import Policy
+        from rtcvt.hil.rig import Rig, run_rig
 
         policy = Policy[overrun.name.upper()]
-        rig = Rig(policy, cpu, fallback=numbers(fallbacks, "--fallback"), faults=faults)
+        rig = Rig(
+            policy,
+            cpu,
+            fallback=numbers(fallbacks, "--fallback"),
+            faults=faults,
+            isolated=isolate,
+            patience=seconds("--patience", patience),
+            needs_recording=on_recording_error is OnRecordingError.stop,
+        )
         attach = []
         if can is not None:
-            from hil.can_attachment import can_attachment
+            from rtcvt.hil.can_attachment import can_attachment
 
             attach.append(can_attachment(can, dbc, seconds("--can-timeout", can_timeout), save_dbc))
         if live is not None:
-            from hil.live import live_page
+            from rtcvt.hil.live import live_page
 
             attach.append(live_page(live, lambda address: say(f"live page: {address}")))
         report = run_rig(fmu, h, length, chosen, rig, output, attach)
         found, message = report.figures, report.message
     else:
-        from hil.recorder import write
-        from hil.runner import run as run_fmu
+        from rtcvt.hil.recorder import write
+        from rtcvt.hil.runner import run as run_fmu
 
         result = run_fmu(fmu, h, length, chosen, fast)
         if output is not None:
@@ -152,6 +179,8 @@ def run(
         if found[key] is not None:
             table.add_row(text, *("" if v is None else f"{v:.1f}" for v in found[key].values()))
     out.print(table)
+    if found["terminated_s"] is not None:
+        say(f"the unit ended the simulation at t = {found['terminated_s']:g} s")
     if found["misses"] is not None:
         say(f"deadlines missed: {found['misses']}")
     if found.get("misses") and "late" in found:
@@ -177,11 +206,26 @@ def run(
             f"{'' if hit is None else f', {hit} messages'}; "
             f"{'no undisturbed step after it' if after is None else f'undisturbed {after:g} s after its end'}"
         )
+    for fault in found.get("switched", ()):
+        until = "the end" if fault["to_s"] is None else f"{fault['to_s']:g} s"
+        say(f"fault {fault['name']}, switched on the live page: from {fault['from_s']:g} s to {until}")
     bus = found.get("can", {})
     if bus.get("overdue"):
         say(f"outputs at their fall-back on the bus, since a step took too long: {bus['overdue']} times")
     if bus.get("counts"):
         say(f"bus {bus['channel']}: " + ", ".join(f"{k} {v}" for k, v in bus["counts"].items()))
+    if bus.get("overloaded"):
+        say(
+            f"load of the bus at 500 kbit/s: {bus['load']:.0%}, too much: messages come late or are lost; take a "
+            "longer step or a database with fewer signals"
+        )
+    for key, text in (
+        ("clamped", "clamped to its range"),
+        ("not_finite", "not finite, so its message was not sent"),
+        ("refused", "refused, out of its range"),
+    ):
+        for name, count in bus.get(key, {}).items():
+            say(f"bus: {name} {text}: {count} times")
     for key, text in (("round_trip_ms", "round trip"), ("gap_ms", "between messages")):
         if bus.get(key):
             say(f"{text}: median {bus[key]['median']:.2f} ms, at most {bus[key]['max']:.2f} ms")
@@ -193,36 +237,56 @@ def run(
 
 @command
 def plot(
-    recording: Annotated[Path, typer.Argument(metavar="FILE", help="HDF5 or ASAM MDF 4 (.mf4), also a .part file.")],
+    recording: Annotated[
+        Path, typer.Argument(metavar="FILE", help="HDF5 or ASAM MDF 4 (.mf4), also a .part or .partial file.")
+    ],
     signals: Annotated[
-        list[str] | None, typer.Option("--signal", metavar="NAME", help="Only this one. Repeatable.")
+        list[str] | None,
+        typer.Option("--signal", metavar="NAME", help="Only this one. Repeatable.", autocompletion=completion.signals),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Picture; default: FILE with suffix .png.")
     ] = None,
 ) -> None:
-    """Draw a recording's signals over time, those of one unit in one diagram."""
-    from hil.plot import draw
-    from hil.recorder import read
+    """Draw a recording's signals over time, those of one unit in one diagram, belt fields as maps.
+
+    Of a run of the full pushbelt the picture shows the contact forces over the belt, as its source does, and what the
+    pulleys do over time; with --signal, signals over time. Injected faults are shaded.
+    """
+    from rtcvt.hil.plot import draw, require_picture, save
+    from rtcvt.hil.recorder import read
+    from rtcvt.kind import kinds
 
     path = output or recording.with_suffix(".png")
-    draw(read(recording), path, signals, recording.name)
+    require_picture(path)
+    drawn = (kind.picture(recording) for kind in kinds() if kind.picture is not None and not signals)
+    figure = next((figure for figure in drawn if figure is not None), None)
+    if figure is not None:
+        save(figure, path)
+        say(f"picture: {path}")
+        return
+    found = (kind.recording(recording) for kind in kinds() if kind.recording is not None)
+    draw(next((of for of in found if of is not None), None) or read(recording), path, signals, recording.name)
     say(f"picture: {path}")
 
 
 def _scenario_for(fmu: Path, name: str) -> "Scenario":
     """A scenario file, or a scenario of the unit file inside an FMU that rtcvt made."""
     from rtcvt.build import read_any
-    from rtcvt.unitfile import get_scenario, load_scenario
+    from rtcvt.scenario import get_scenario, load_scenario
+    from rtcvt.unitfile import parse_unit_file
 
     if name.endswith(".toml"):
         return load_scenario(name)
     try:
+        require_bounded(fmu)
         with zipfile.ZipFile(fmu) as archive:
             text = archive.read("resources/unit.toml").decode("utf-8")
+    except InputError:
+        raise
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
-    return get_scenario(read_any(text, fmu.name), name)
+    return get_scenario(read_any(parse_unit_file(text, fmu.name)), name)
 
 
 def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, ...]]":
@@ -240,6 +304,7 @@ def _require_native(
     can: str | None,
     live: int | None,
     faults: object,
+    on_recording_error: OnRecordingError,
 ) -> None:
     """Refuse what only the native loop can do when another one runs."""
     for option, given, value in (
@@ -249,6 +314,7 @@ def _require_native(
         ("--can", can is not None, can),
         ("--live", live is not None, live),
         ("--scenario: fault", bool(faults), None),
+        ("--on-recording-error", on_recording_error is OnRecordingError.go_on, on_recording_error.value),
     ):
         if given and not native:
             raise InputError(option, "", value, "only with --pacing native, without --fast")

@@ -1,6 +1,6 @@
 """``rtcvt simulate``."""
 
-import json
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,7 +8,6 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from rtcvt.cli.belt import simulate_belt
 from rtcvt.cli.console import (
     Fidelity,
     Json,
@@ -18,35 +17,27 @@ from rtcvt.cli.console import (
     Substeps,
     UnitName,
     assignments,
-    chosen_scenario,
-    command,
-    kind_of,
-    metres,
-    number,
+    fail,
+    for_kinds,
+    given_to,
+    notes,
     out,
+    print_whole,
     progress_bar,
-    refuse_given,
+    refuse_others,
     say,
     seconds,
+    show_lines,
     write_figures,
 )
-from rtcvt.cli.pushbelt import simulate_pushbelt
+from rtcvt.kind import Run, Task, Unit, cell, kind_of_file
+from rtcvt.system import find_system
+from rtcvt.unitfile import read_unit_file
 
-BELTS = ("duration", "elements", "resume")  # full models of belt drives and pushbelts
-PUSHBELT = ("case", "row", "nodes", "law", "contact", "flank_points", "taper", "scheme", "plot_step")
-
-
-def pushbelt_option(*names: str, **about: Any) -> Any:
-    """An option that only units of kind pushbelt take."""
-    return typer.Option(*names, rich_help_panel="Options of pushbelt units", **about)
+COMMON = ("model", "scenario", "step", "substeps", "settings", "output", "figures")
 
 
-def belt_option(*names: str, **about: Any) -> Any:
-    """An option of the full models of belt drives and pushbelts."""
-    return typer.Option(*names, rich_help_panel="Options of full models of belts: kinds belt and pushbelt", **about)
-
-
-@command
+@for_kinds(lambda kind: kind.full)
 def simulate(
     context: typer.Context,
     unit: UnitName,
@@ -62,99 +53,68 @@ def simulate(
     settings: Settings = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording (HDF5).")] = None,
     figures: Json = None,
-    case: Annotated[str | None, pushbelt_option(metavar="NAME", help="Operating point of the unit file.")] = None,
-    row: Annotated[int, pushbelt_option(min=0, help="Number of the load torque in the case's row.")] = 0,
-    nodes: Annotated[int | None, pushbelt_option(min=1, help="Nodes of the ring; default: the unit's.")] = None,
-    law: Annotated[
-        str, pushbelt_option(help="Sheaves yield together under all elements (coupled), or decoupled.")
-    ] = "coupled",
-    contact: Annotated[str, pushbelt_option(help="Of elements and ring: unilateral or bilateral.")] = "unilateral",
-    flank_points: Annotated[
-        int, pushbelt_option(help="Contact points of a flank: 1 (simplified contact) or 2 (extended contact).")
-    ] = 1,
-    taper: Annotated[str | None, pushbelt_option(metavar="LENGTH", help='Of an element, e.g. "5 um".')] = None,
-    scheme: Annotated[str, pushbelt_option(help="explicit (step 1 us) or multirate (2.5 us).")] = "explicit",
-    plot_step: Annotated[str, pushbelt_option(help="Time from one recorded frame to the next.")] = "0.1 ms",
-    duration: Annotated[
-        str | None, belt_option(help="Machine time; default: the scenario's, of a pushbelt 0.1 s.")
-    ] = None,
-    elements: Annotated[int | None, belt_option(min=1, help="Modelled elements; default: the unit's.")] = None,
-    resume: Annotated[
-        bool, belt_option("--resume", help="Go on with the run that the file holds, if there is one.")
-    ] = False,
+    **own: Any,
 ) -> None:
-    """Simulate a unit over one of its scenarios, by default the first.
-
-    A unit of kind pushbelt runs its full model on one of its cases instead and takes the options of the second list.
-    Its file grows while it runs, as FILE.partial. Ctrl-C ends the run and keeps it; what was killed goes on with
-    --resume, which also extends a run to a longer duration.
-
-    A unit of kind belt with --model full runs the model of its table: the ANCF belt or the belt of rigid elements. The
-    file is written every minute, at Ctrl-C and at the end; --resume goes on. --step and --elements change the mesh.
+    """Simulate a unit over one of its scenarios, by default the first, or a system of connected units.
 
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
     was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms.
-
-    [bold]JSON keys of a pushbelt:[/] unit, case, row and the other settings (s, m); M_O [N.m], frames, time_s, status;
-    means over the last fifth of the run, for the primary and the secondary pulley: thrust_ratio, clamping_force_N,
-    speed_rad_s, shaft_torque_Nm (driving +), speed_ratio, radius_m (of the ring); tension_N (smallest, largest along
-    the belt), push_N (largest); residual_of_losses and residual_of_throughput of the energy balance; computed_frames,
-    wall_s of this call and step_cost_us, the median of its steps without start and files.
-
-    [bold]JSON keys of a belt's full model:[/] unit, model (ancf or elements), scenario, status, time_s, frames; means
-    over the last fifth: by pulley speed_rad_s and belt_torque_Nm (of the belt on the pulley), by span tension_N;
-    elements, steps; of rigid elements rejected, input_J and unaccounted_J (energy); computed_s and wall_s of this call.
     """
-    if kind_of(unit) == "pushbelt":
-        refuse_given(context, "model", "scenario", "substeps", "settings")
-        run: dict[str, Any] = {"case": case, "row": row, "N_E": elements, "N_B": nodes}
-        run |= {"law": law, "contact": contact, "flank_points": flank_points, "scheme": scheme}
-        run |= {"duration": seconds("--duration", duration or "0.1 s"), "plot_step": seconds("--plot-step", plot_step)}
-        run |= {"step": None if step is None else seconds("--step", step), "taper": metres("--taper", taper)}
-        simulate_pushbelt(unit, run, output, figures, resume)
+    if find_system(unit) is not None:
+        refuse_others(context, ("step", "duration", "output", "figures"))
+        _run_system(unit, step, own["duration"], output, figures)
         return
-    refuse_given(context, *PUSHBELT)
-    if kind_of(unit) == "belt" and model is Fidelity.full:
-        refuse_given(context, "substeps", "settings")
-        change = {"elements": elements, "step": None if step is None else seconds("--step", step)}
-        length = None if duration is None else seconds("--duration", duration)
-        simulate_belt(unit, scenario, change, length, output, figures, resume)
+    file = read_unit_file(unit)
+    kind = kind_of_file(file)
+    common: dict[str, Any] = {
+        "model": model.value if model else None,
+        "scenario": scenario,
+        "output": output,
+        "figures": figures,
+    }
+    common |= {"step": None if step is None else seconds("--step", step)}
+    if kind.full is not None and (kind.build is None or (model is Fidelity.full and model not in kind.fidelities)):
+        _run_full(kind.full, kind.read(file), given_to(kind.full, context, common | own))
         return
-    refuse_given(context, *BELTS)
-    from rtcvt.build import build_any, load_any
-    from rtcvt.recording import Recording, Signal, require_writable, write_recording
-    from rtcvt.simulate import simulate as run_simulation
+    refuse_others(context, COMMON)
+    _run(kind.read(file), common | {"settings": assignments(settings), "substeps": substeps})
 
-    loaded = load_any(unit)
-    chosen = chosen_scenario(loaded, scenario)
-    built = build_any(loaded, model.value if model else None, substeps)
-    h = None if step is None else seconds("--step", step)
-    require_writable(output, figures)
+
+def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
+    """Full model of a unit, offline."""
+    try:
+        with progress_bar() as bar:
+            run: Run = task.run(unit, given, bar)
+    except ArithmeticError as error:
+        fail(str(error), 1)
+    write_figures(given["figures"], run.figures)
+    show_lines(run.lines)
+    say(f"run, {run.figures['status']}: {run.path} ({run.path.stat().st_size / 1e6:.1f} MB)")
+    if run.failure:
+        fail(run.failure, 1)
+    if run.interrupted:
+        notes.print("interrupted; --resume goes on")
+        sys.exit(130)
+
+
+def _run(unit: Unit, given: dict[str, Any]) -> None:
+    """Real-time model of a unit over a scenario."""
+    from rtcvt.build import build_any
+    from rtcvt.recording import require_writable, write_recording
+    from rtcvt.scenario import chosen_scenario
+    from rtcvt.simulate import simulate
+
+    chosen = chosen_scenario(unit, given["scenario"])
+    built = build_any(unit, given["model"], given["substeps"])
+    output: Path | None = given["output"]
+    require_writable(output, given["figures"])
     with progress_bar() as bar:
-        result = run_simulation(built, chosen, h, assignments(settings), lambda k, n: bar(chosen.name, k, n))
+        result = simulate(built, chosen, given["step"], given["settings"], lambda k, n: bar(chosen.name, k, n))
     if output is not None:
-        signals = {
-            v.name: Signal(result[v.name], v.unit, v.description)
-            for v in built.select("input") + built.select("output")
-        }
-        signals["status"] = Signal(result.status.astype(float), "1", "of the step: 0 ok, 1 a limit is active")
-        about = {"unit": built.name, "model": built.fidelity, "scenario": chosen.name, "step": result.step}
-        about["parameters"] = json.dumps({v.name: result.parameter(v.name) for v in built.select("parameter")})
-        write_recording(output, Recording(result.time, signals, about, loaded.text), "simulation")
+        write_recording(output, result.recording(), "simulation")
     found = result.figures()
-    write_figures(figures, found)
-    table = Table(
-        "signal",
-        "unit",
-        "final",
-        "min",
-        "max",
-        "rms",
-        title=escape(f"{built.name}, {built.fidelity} model: {chosen.name}"),
-    )
-    for name, signal in found["signals"].items():
-        table.add_row(name, signal["unit"], *(number(signal[k]) for k in ("final", "min", "max", "rms")))
-    out.print(table)
+    write_figures(given["figures"], found)
+    _print_signals(f"{built.name}, {built.fidelity} model: {chosen.name}", found["signals"])
     cost = found["step_cost_us"]["median"]
     speed = result.step * 1e6 / cost
     out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us: {speed:.0f} times real time")
@@ -162,3 +122,37 @@ def simulate(
         out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps")
     if output is not None:
         say(f"recording: {output}")
+
+
+def _run_system(name: str, step: str | None, duration: str | None, output: Path | None, figures: Path | None) -> None:
+    """A system of connected units over its experiment."""
+    from rtcvt.interface import load_system
+    from rtcvt.recording import require_writable, write_recording
+    from rtcvt.simulate import signal_figures
+
+    system = load_system(name)
+    require_writable(output, figures)
+    with progress_bar() as bar:
+        recording = system.simulate(duration, step, progress=bar)
+    if output is not None:
+        write_recording(output, recording, "simulation")
+    H = recording.attributes["step"]
+    found = {
+        "system": system.name,
+        "components": list(system.components),
+        "step_s": H,
+        "steps": len(recording.time) - 1,
+    }
+    found |= {"duration_s": float(recording.time[-1]), "signals": signal_figures(recording)}
+    write_figures(figures, found)
+    _print_signals(f"{system.name}, {len(system.components)} components", found["signals"])
+    out.print(f"{found['steps']} steps of {H:g} s")
+    if output is not None:
+        say(f"recording: {output}")
+
+
+def _print_signals(title: str, signals: dict[str, Any]) -> None:
+    table = Table("signal", "unit", "final", "min", "max", "rms", title=escape(title), title_justify="left", box=None)
+    for name, signal in signals.items():
+        table.add_row(name, signal["unit"], *(cell(signal[k]) for k in ("final", "min", "max", "rms")))
+    print_whole(table)

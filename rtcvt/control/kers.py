@@ -37,25 +37,25 @@ What a real unit needs beyond the paper, all of it inactive in the paper's range
 from rtcvt.control.limits import D_OMEGA, D_POWER, D_THETA, HIGH, LIMIT_TIME, LOW, RATE, TAU_EST, set_limits
 from rtcvt.kernel import kernel
 
-__all__ = ["K_THETA", "K_W", "OMEGA_0", "STORAGE", "TAU_FILTER", "W_MAX", "kers_law"]
+__all__ = ["KERS_SIZE", "K_THETA", "K_W", "OMEGA_0", "TAU_FILTER", "W_MAX", "kers_law"]
 
-# after the block of limits
+# behind the limits
 K_THETA = 4  # [rad/(s.N.m)]
 K_W = 5  # [N.m.s/rad]
 TAU_FILTER = 6  # T [s]
 W_MAX = 7  # largest speed of the storage gear [rad/s]
 OMEGA_0 = 8  # speed below which the law is continued linearly [rad/s]
-STORAGE = 9  # row of the storage gear in Q1
+KERS_SIZE = 9  # numbers of the controller
 
 
 @kernel
-def kers_law(p, c, omega, theta, power, omega_t, tau_des, damping, d_damping, q, dq, ddq, work, o):
+def kers_law(law, omega, theta, power, omega_t, tau_des, damping, d_damping, q, dq, ddq, work, o):
     """Write ``theta'``, its gradient, its bounds and the torque estimate to ``work[o:]``.
 
     Parameters
     ----------
-    p, c : array of float, int
-        Parameters, and where the controller's block begins.
+    law : array of float
+        The controller's numbers.
     omega, theta, power : float
         Speed of the port's gear [rad/s], tilt [rad], filtered derivative of the energy [W].
     omega_t, tau_des : float
@@ -67,7 +67,7 @@ def kers_law(p, c, omega, theta, power, omega_t, tau_des, damping, d_damping, q,
     work, o : array of float, int
         Where to write, see `rtcvt.control.limits`.
     """
-    w_0 = p[c + OMEGA_0]
+    w_0 = law[OMEGA_0]
     if abs(omega) > w_0:
         inverse = 1.0 / omega
         d_inverse = -inverse * inverse
@@ -79,20 +79,20 @@ def kers_law(p, c, omega, theta, power, omega_t, tau_des, damping, d_damping, q,
         sign = omega / w_0
         d_sign = 1.0 / w_0
     tau_est = power * inverse - damping * omega
-    error = tau_des - tau_est - p[c + K_W] * (omega_t - omega)
-    gain = sign * p[c + K_THETA]
+    error = tau_des - tau_est - law[K_W] * (omega_t - omega)
+    gain = sign * law[K_THETA]
     work[o + RATE] = gain * error
     work[o + TAU_EST] = tau_est
     d_tau_omega = power * d_inverse - damping
-    work[o + D_OMEGA] = gain * (p[c + K_W] - d_tau_omega) + d_sign * p[c + K_THETA] * error
+    work[o + D_OMEGA] = gain * (law[K_W] - d_tau_omega) + d_sign * law[K_THETA] * error
     work[o + D_THETA] = gain * d_damping * omega
     work[o + D_POWER] = -gain * inverse
-    set_limits(p, c, theta, work, o)
+    set_limits(law, theta, work, o)
     side = 1.0 if q * omega_t > 0.0 else -1.0
-    margin = p[c + W_MAX] - side * q * omega_t
+    margin = law[W_MAX] - side * q * omega_t
     closing = side * dq * omega_t
     if closing != 0.0:
-        scale = 1.0 / (p[c + LIMIT_TIME] * closing)
+        scale = 1.0 / (law[LIMIT_TIME] * closing)
         bound = margin * scale
         if bound > work[o + LOW] and bound < work[o + HIGH]:
             at = o + (HIGH if closing > 0.0 else LOW)

@@ -11,7 +11,8 @@ A control law is far faster than its limits, and a fixed step that evaluates the
 chatter between both bounds. A step therefore takes the law as it is (`FREE`) and, if the mean rate over the step
 breaks a bound, is repeated with the rate held there (`HELD`). `CLIPPED` is the limit of this for small steps.
 
-A law with its gradient, the bounds with theirs and the outcome live in `CONTROL_SIZE` entries of a work array.
+The numbers of a controller, some of them parameters and some constants, lie in one block that `gather` fills at the
+start. A law with its gradient, the bounds with theirs and the outcome live in `CONTROL_SIZE` entries of a work array.
 """
 
 from rtcvt.kernel import kernel
@@ -34,6 +35,7 @@ __all__ = [
     "THETA_MAX",
     "THETA_MIN",
     "apply_limits",
+    "gather",
     "set_limits",
 ]
 
@@ -50,7 +52,7 @@ LIMITED = 12
 TAU_EST = 13
 CONTROL_SIZE = 14
 
-# every controller's parameter block begins with
+# every controller's numbers begin with
 THETA_MIN = 0  # [rad]
 THETA_MAX = 1  # [rad]
 RATE_MAX = 2  # [rad/s]
@@ -61,18 +63,29 @@ CLIPPED, FREE, HELD = range(3)
 
 
 @kernel
-def set_limits(p, c, theta, work, o):
-    """Write both bounds that the parameter block ``p[c:]`` sets at `theta` [rad]."""
+def gather(at, n, p, data, block):
+    """Write `n` numbers to `block`: each is a parameter, or a constant.
+
+    ``data[at:]`` holds a pair for each of them: its place in `p`, or -1 and the constant.
+    """
+    for i in range(n):
+        place = int(data[at + 2 * i])
+        block[i] = data[at + 2 * i + 1] if place < 0 else p[place]
+
+
+@kernel
+def set_limits(law, theta, work, o):
+    """Write both bounds that the controller's numbers `law` set at `theta` [rad]."""
     for i in range(LOW, LIMITED):
         work[o + i] = 0.0
-    T_l = p[c + LIMIT_TIME]
-    work[o + LOW] = -p[c + RATE_MAX]
-    work[o + HIGH] = p[c + RATE_MAX]
-    stop = (p[c + THETA_MIN] - theta) / T_l
+    T_l = law[LIMIT_TIME]
+    work[o + LOW] = -law[RATE_MAX]
+    work[o + HIGH] = law[RATE_MAX]
+    stop = (law[THETA_MIN] - theta) / T_l
     if stop > work[o + LOW]:
         work[o + LOW] = stop
         work[o + LOW + D_THETA] = -1.0 / T_l
-    stop = (p[c + THETA_MAX] - theta) / T_l
+    stop = (law[THETA_MAX] - theta) / T_l
     if stop < work[o + HIGH]:
         work[o + HIGH] = stop
         work[o + HIGH + D_THETA] = -1.0 / T_l

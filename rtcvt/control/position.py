@@ -8,15 +8,15 @@ from rtcvt.kernel import kernel
 
 __all__ = ["TIME_CONSTANT", "position_law"]
 
-TIME_CONSTANT = 4  # T_a [s], after the block of limits
+TIME_CONSTANT = 4  # T_a [s], behind the limits
 
 
 @kernel
-def position_law(p, c, theta, theta_des, work, o):
+def position_law(law, theta, theta_des, work, o):
     """Write ``theta'``, its gradient and its bounds to ``work[o:]``."""
-    work[o + RATE] = (theta_des - theta) / p[c + TIME_CONSTANT]
+    work[o + RATE] = (theta_des - theta) / law[TIME_CONSTANT]
     work[o + D_OMEGA] = 0.0
-    work[o + D_THETA] = -1.0 / p[c + TIME_CONSTANT]
+    work[o + D_THETA] = -1.0 / law[TIME_CONSTANT]
     work[o + D_POWER] = 0.0
     work[o + TAU_EST] = 0.0
-    set_limits(p, c, theta, work, o)
+    set_limits(law, theta, work, o)

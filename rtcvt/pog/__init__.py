@@ -13,6 +13,6 @@ With ``K -> inf``, ``R omega = 0`` leaves ``omega = Q1(theta) x1`` and the rigid
     L1 = Q1' J Q1,    N1 = Q1' J dQ1/dt,    A1 = -Q1' B_J Q1,    B1 = Q1'                               (10)
 
 whose contact forces are still known, eq. (11). Modules: `radii` (Algorithm 1) in `normal_form`, `friction`
-(Algorithm 2), `flange` (speeds that are prescribed), `layout` (a unit as one parameter vector), `kernels` (the
+(Algorithm 2), `flange` (speeds that are prescribed), `layout` (a unit as parameters and constants), `kernels` (the
 equations above), `system` (a unit as a `Model`, and its matrices), `energy` (eq. 3).
 """

@@ -6,7 +6,7 @@ With the state ``x = [omega, F]`` the power matrix of eq. (2) gives ``x' A x = -
 
 whose last term vanishes in the rigid model, where ``R omega = 0``. The stored energy ``x' L x / 2`` is the output
 ``storage.E``. Springs at the ports lie outside: power enters at the gears, ``tau omega``. Of the power ``tau w`` at a
-flange with a prescribed speed the coupling (`rtcvt.pog.flange`) keeps the rate of its stored energy, output ``NAME.E``,
+flange with a prescribed speed the coupling (`rtcvt.coupling`) keeps the rate of its stored energy, output ``NAME.E``,
 and turns ``NAME.loss`` into heat; with both, power is balanced at the flanges.
 """
 
@@ -17,19 +17,21 @@ from numpy.typing import NDArray
 
 from rtcvt.pog.friction import friction_signs
 from rtcvt.pog.radii import radii_matrix
-from rtcvt.unitfile import Unit
+from rtcvt.pog.unit import GearSystem
 
 __all__ = ["dissipated_power"]
 
 Array = NDArray[np.float64]
 
 
-def dissipated_power(unit: Unit, parameters: Mapping[str, float], omega: Array, theta: Array | float = 0.0) -> Array:
+def dissipated_power(
+    unit: GearSystem, parameters: Mapping[str, float], omega: Array, theta: Array | float = 0.0
+) -> Array:
     """Power [W] that turns into heat.
 
     Parameters
     ----------
-    unit : Unit
+    unit : GearSystem
         The gear system.
     parameters : mapping
         Values by name, as in the variable table; without contact dampings ``contact.NAME.d`` the model is rigid.

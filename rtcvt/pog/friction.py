@@ -9,12 +9,12 @@ import math
 
 from rtcvt.errors import InputError
 from rtcvt.pog.radii import direction
-from rtcvt.unitfile import Unit
+from rtcvt.pog.unit import GearSystem
 
 __all__ = ["friction_signs"]
 
 
-def friction_signs(unit: Unit) -> dict[str, float]:
+def friction_signs(unit: GearSystem) -> dict[str, float]:
     """``S_ij`` of each relative friction.
 
     Raises

@@ -1,78 +1,172 @@
-"""Where things are in the buffers of a gear system: one kernel serves every unit because the unit is data.
+"""Table of a gear system: its constants, variables and states. One kernel serves every unit because the unit is data.
 
-The parameter vector ``p`` begins with the header below: sizes and places in ``x``, then the places of the tables in
-``p`` and of the scratch blocks in ``work``. State vectors::
+State vectors::
 
     full   [omega (n_J), F (n_K), tau of springs at the ports (n_S), theta, P]
     rigid  [x1 (n_1),             tau of springs at the ports (n_S), theta, P]
 
 with theta only if the geometry moves and the filtered power P only under KERS control. Inputs: one per port, then
-one of the controller. Outputs: one per port; stored energy and loss of each coupling; the controller's (tau_est, theta,
-saturated, or theta, saturated); stored energy; omega; F.
+one of the controller. Outputs: one per port; `CouplingY` of each coupling; the controller's; stored energy; omega; F.
 
 A port whose speed is prescribed has springs between its flange and its gear: one if it is a shaft of the unit file,
-two, the second of them with a damper in series, if they are the coupling of `rtcvt.pog.flange`."""
+two, the second of them with a damper in series, if they are the coupling of `rtcvt.coupling`."""
 
-# instructions of the tape that computes R: register <- operation(first, second)
-CONSTANT, THETA, ADD, SUB, MUL, DIV, NEG, SIN, COS, SQRT = range(10)
+from rtcvt.control.kers import KERS_SIZE
+from rtcvt.control.limits import CONTROL_SIZE
+from rtcvt.table import Places, Row, Rows
 
-# kinds of control
-NO_CONTROL, POSITION, KERS = range(3)
 
-# the header: places of its entries in p
-N_J = 0  # gears
-N_K = 1  # contacts
-N_1 = 2  # independent speeds
-N_S = 3  # springs at the ports
-N_PORT = 4
-N_FRICTION = 5
-N_X = 6  # states
-N_Y = 7  # outputs
-FULL = 8  # 1: full model, 0: rigid
-MOVING = 9  # 1 if the geometry moves
-CONTROL = 10
-METHOD = 11
-INTERNAL_STEP = 12  # largest internal step [s]
-# places in x
-X_SPRING = 13  # torque of the first spring
-X_THETA = 14
-X_POWER = 15
-X_OWN = 16  # speed of the controlled port's gear
-OWN_PORT = 17  # number of the controlled port
-# tables in p
-TAPE = 18  # operation, first, second
-TAPE_FIXED = 19  # instructions that do not depend on theta come first: how many
-TAPE_END = 20  # all instructions: how many
-ENTRY = 21  # row, column, register of each entry of R that is not zero
-ENTRY_FIXED = 22
-ENTRY_END = 23
-FRICTION = 24  # i, j, sign, place of the coefficient in p
-PORT = 25  # gear, number of its first spring, how many
-SPRING = 26  # port, place of the stiffness, place of the damping of a damper in series or -1
-ORDER = 27  # gears: dependent ones first, independent ones last
-START = 28  # places of the independent start speeds in p
-P_J = 29  # inertias
-P_B = 30  # frictions
-P_K = 31  # contact stiffnesses
-P_D = 32  # contact dampings
-P_CONTROL = 33  # block of the controller
-P_THETA_START = 34
-# blocks in work
-W_REGISTER = 35  # value, first and second derivative to theta of each register
-W_R = 36  # R, R': each n_K x n_J
-W_Q = 37  # Q1, Q1', Q1'': each n_J x n_1
-W_RD = 38  # LU of the dependent columns of R, n_K x n_K
-W_RD_PIVOT = 39
-W_L = 40  # L1 and, behind it, its LU: each n_1 x n_1
-W_L_PIVOT = 41
-W_M = 42  # Q1' J dQ1/dtheta and its derivative to theta: each n_1 x n_1
-W_A = 43  # A1 and its derivative to theta: each n_1 x n_1
-W_THETA = 44  # the tilt at which all of these hold, and up to which derivative
-W_CONTROL = 45  # command for theta', see rtcvt.control.limits
-W_TAU = 46  # torques on the gears, n_J
-W_OMEGA = 47  # speeds of the gears, n_J
-W_V = 48  # scratch, n_J
-W_C = 49  # scratch, n_J
-W_SAVED = 50  # state before a communication step, n_x; new outputs, n_y
-W_STEP = 51  # state before an internal step; stage state; scratch; f; 4 stages; solution; pivots; Jacobian; matrix
-HEADER_SIZE = 52
+class Op(Places):
+    """Instructions of the tape that computes R: register <- operation(first, second)."""
+
+    CONSTANT = "from data"
+    PARAMETER = "from p"
+    THETA = "the moving variable"
+    ADD = "+"
+    SUB = "-"
+    MUL = "*"
+    DIV = "/"
+    NEG = "neg"
+    SIN = "sin"
+    COS = "cos"
+    SQRT = "sqrt"
+
+
+class Control(Places):
+    """Kinds of control."""
+
+    NONE = "nothing moves"
+    POSITION = "`rtcvt.control.position`"
+    KERS = "`rtcvt.control.kers`"
+
+
+class D(Places):
+    """Header of the constants."""
+
+    N_J = "gears"
+    N_K = "contacts"
+    N_1 = "independent speeds"
+    N_S = "springs at the ports"
+    N_PORT = "ports"
+    N_FRICTION = "relative frictions"
+    N_X = "states"
+    N_Y = "outputs"
+    N_U = "inputs"
+    FULL = "1: full model, 0: rigid"
+    MOVING = "1 if the geometry moves"
+    CONTROL = "one of `Control`"
+    METHOD = "of `rtcvt.integrators`"
+    INTERNAL_STEP = "largest internal step [s]"
+    X_SPRING = "place in x: torque of the first spring"
+    X_THETA = "place in x: the moving variable"
+    X_POWER = "place in x: filtered power"
+    X_OWN = "place in x: speed of the controlled port's gear"
+    OWN_PORT = "number of the controlled port"
+    U_CONTROL = "place in u: the controller's"
+    Y_COUPLING = "place in y: `CouplingY` of each coupling"
+    Y_TAU_EST = "place in y: estimated torque, with a KERS"
+    Y_THETA = "place in y: the moving variable"
+    Y_LIMITED = "place in y: a limit overrides the controller"
+    Y_E = "place in y: stored energy"
+    Y_GEAR = "place in y: speeds"
+    Y_CONTACT = "place in y: contact forces"
+    TAPE = "table: operation, first, second of each instruction"
+    TAPE_FIXED = "instructions that do not depend on theta come first: how many"
+    TAPE_END = "all instructions: how many"
+    ENTRY = "table: row, column, register of each entry of R that is not zero"
+    ENTRY_FIXED = "entries that do not depend on theta come first: how many"
+    ENTRY_END = "all entries: how many"
+    FRICTION = "table: i, j, sign, place of the coefficient in p"
+    PORT = "table: gear, number of its first spring, how many"
+    SPRING = "table: port, place of the stiffness, place of the damping of a damper in series or -1"
+    ORDER = "table: gears, dependent ones first, independent ones last"
+    START = "table: places of the independent start speeds in p"
+    STORAGE = "row of the storage gear in Q1"
+    LAW = "table: numbers of the controller: place in p or -1, constant"
+    N_LAW = "how many"
+    P_J = "place in p: inertias"
+    P_B = "place in p: frictions"
+    P_K = "place in p: contact stiffnesses"
+    P_D = "place in p: contact dampings"
+    P_THETA_START = "place in p: start of the moving variable"
+    W_REGISTER = "value, first and second derivative to theta of each register", lambda d: 3 * d.TAPE_END
+    W_R = "R, R': each n_K x n_J", lambda d: 2 * d.N_K * d.N_J
+    W_Q = "Q1, Q1', Q1'': each n_J x n_1", lambda d: 3 * d.N_J * d.N_1
+    W_RD = "LU of the dependent columns of R, n_K x n_K", lambda d: d.N_K * d.N_K
+    W_RD_PIVOT = "its pivots", lambda d: d.N_K
+    W_L = "L1 and, behind it, its LU: each n_1 x n_1", lambda d: 2 * d.N_1 * d.N_1
+    W_L_PIVOT = "its pivots", lambda d: d.N_1
+    W_M = "Q1' J dQ1/dtheta and its derivative to theta: each n_1 x n_1", lambda d: 2 * d.N_1 * d.N_1
+    W_A = "A1 and its derivative to theta: each n_1 x n_1", lambda d: 2 * d.N_1 * d.N_1
+    W_THETA = "the tilt at which all of these hold, and up to which derivative", lambda d: 2
+    W_LAW = "numbers of the controller, see rtcvt.control.limits.gather", lambda d: KERS_SIZE
+    W_CONTROL = "command for theta', see rtcvt.control.limits", lambda d: CONTROL_SIZE
+    W_TAU = "torques on the gears, n_J", lambda d: d.N_J
+    W_OMEGA = "speeds of the gears, n_J", lambda d: d.N_J
+    W_V = "scratch, n_J", lambda d: d.N_J
+    W_C = "scratch, n_J", lambda d: d.N_J
+    W_SAVED = "state before a communication step, n_x; new outputs, n_y", lambda d: d.N_X + d.N_Y
+    W_STEP = (
+        "state before an internal step; stage state; scratch; f; 4 stages; solution; pivots; Jacobian; matrix",
+        lambda d: 10 * d.N_X + 2 * d.N_X * d.N_X,
+    )
+
+
+# parameters; units, limits and start values of the geometry are the unit file's
+GEOMETRY = Row("geometry.{name}", "1", "{about}")
+GEAR_J = Row("gear.{name}.J", "kg.m2", "moment of inertia of gear {name}{about}", 0.0)
+GEAR_B = Row("gear.{name}.b", "N.m.s/rad", "viscous friction of gear {name}{about}", 0.0, tunable=True)
+CONTACT_K = Row("contact.{name}.K", "N/m", "tangential stiffness of the contact of {i} and {j}", 0.0)
+CONTACT_D = Row("contact.{name}.d", "N.s/m", "damping of the contact of {i} and {j}", 0.0, tunable=True)
+FRICTION_B = Row("friction.{name}.b", "N.m.s/rad", "relative friction between {i} and {j}", 0.0, tunable=True)
+PORT_K = Row("{name}.K", "N.m/rad", "torsional stiffness between port {name} and gear {gear}", 0.0)
+PORT_START = Row("{name}.w_start", "rad/s", "start speed of port {name}", display="rpm")
+COUPLING_C = Row("{name}.c", "N.m/rad", "stiffness of each of the two springs between flange {name} and gear {gear}")
+COUPLING_D = Row(
+    "{name}.d",
+    "N.m.s/rad",
+    "damper in series with one of the springs between flange {name} and gear {gear}",
+    tunable=True,
+)
+GEAR_START = Row("gear.{name}.w_start", "rad/s", "start speed of gear {name}", display="rpm")
+K_THETA = Row("control.K_theta", "rad/(s.N.m)", "integral gain from torque error to tilt rate", 0.0, tunable=True)
+K_W = Row("control.K_w", "N.m.s/rad", "gain on the speed difference across the port's spring", 0.0, tunable=True)
+TAU_FILTER = Row(
+    "control.tau_filter", "s", "time constant of the filtered derivative of the energy", 1e-6, tunable=True
+)
+TIME_CONSTANT = Row("control.time_constant", "s", "time constant of the actuator", 1e-6, tunable=True)
+THETA_START = Row("control.{name}_start", "rad", "start of {name}", display="deg")
+
+# inputs and outputs; limits and nominal values of speeds and torques are the unit file's
+TORQUE_IN = Row("{name}.tau", "N.m", "torque into the unit at port {name}{about}", nominal=100.0)
+FLANGE_SPEED_IN = Row("{name}.w", "rad/s", "speed of flange {name}{about}", nominal=100.0, display="rpm")
+SHAFT_SPEED_IN = Row("{name}.w", "rad/s", "speed of the shaft at port {name}{about}", nominal=100.0, display="rpm")
+DEMAND = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0)
+SET_POINT = Row("control.{name}_des", "rad", "set point of {about}", display="deg")
+SPEED_OUT = Row("{name}.w", "rad/s", "speed of port {name}{about}", nominal=100.0, display="rpm")
+FLANGE_TORQUE_OUT = Row(
+    "{name}.tau", "N.m", "torque into the unit at flange {name}{about}: tau w is power in", nominal=100.0
+)
+TAU_EST = Row("control.tau_est", "N.m", "estimated torque into the unit", nominal=100.0)
+THETA = Row("control.{name}", "rad", "{about}", display="deg")
+LIMITED = Row(
+    "control.saturated", "1", "a limit of tilt, tilt rate or storage speed overrides the controller", boolean=True
+)
+STORED = Row("storage.E", "J", "energy stored in gears and contacts", 0.0, nominal=1e3, display="kJ")
+GEAR_SPEED = Row("gear.{name}.w", "rad/s", "speed of gear {name}{about}", nominal=100.0, display="rpm")
+CONTACT_FORCE = Row("contact.{name}.F", "N", "tangential force from {i} to {j}", nominal=1e3, display="kN")
+
+
+class CouplingY(Rows):
+    """Outputs of a coupling at a port whose speed is prescribed."""
+
+    E = Row("{name}.E", "J", "energy stored in the coupling at flange {name}", 0.0, nominal=1.0)
+    LOSS = Row("{name}.loss", "W", "power lost in the coupling at flange {name}", 0.0, nominal=1.0)
+
+
+N_COUPLING = len(CouplingY)
+
+# states beside speeds, contact forces and theta, which are outputs too
+SPRING_TORQUE = Row("{name}.tau", "N.m", "torque of the spring at port {name}", nominal=100.0)
+COUPLING_TORQUE = Row("{name}.tau_{k}", "N.m", "torque {k} of the coupling at flange {name}", nominal=100.0)
+POWER = Row("control.power", "W", "filtered derivative of the energy", nominal=1e3)

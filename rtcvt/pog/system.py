@@ -1,6 +1,6 @@
 """A unit as a real-time `Model`, and the matrices of the theory at a tilt.
 
-`build_model` writes the unit into one parameter vector (see `layout`): Algorithm 1 gives each entry of R as an
+`build_model` writes the unit into parameters and constants (see `layout`): Algorithm 1 gives each entry of R as an
 expression, and the expressions become one tape of instructions with common parts computed once.
 """
 
@@ -11,76 +11,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.control import kers, limits, position
+from rtcvt.coupling import SOFTEST, coupling
 from rtcvt.errors import InputError
 from rtcvt.expression import Expression
 from rtcvt.integrators import RK4, ROSENBROCK
-from rtcvt.model import Fidelity, Instance, Model, Variable
+from rtcvt.model import Fidelity, Instance, Model
 from rtcvt.pog import kernels, layout
-from rtcvt.pog.flange import coupling, with_flanges
+from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.friction import friction_signs
+from rtcvt.pog.layout import Control, CouplingY, D, Op
 from rtcvt.pog.radii import radii_matrix
-from rtcvt.unitfile import Port, Unit
+from rtcvt.pog.unit import GearSystem, Port, Variable
+from rtcvt.table import Constants, Row, Table
 
 __all__ = ["Matrices", "build_model", "matrices"]
 
 Matrix = NDArray[np.float64]
 _FIDELITIES = ("rigid", "full")
 
-_OPERATIONS = {
-    "+": layout.ADD,
-    "-": layout.SUB,
-    "*": layout.MUL,
-    "/": layout.DIV,
-    "neg": layout.NEG,
-    "sin": layout.SIN,
-    "cos": layout.COS,
-    "sqrt": layout.SQRT,
-}
+_OPERATIONS = {op.text: op for op in Op}
 _NO_LIMIT = 1e9  # [rad/s], for a storage gear without a rated speed
 _STANDSTILL = 1.0  # omega_0 of the controller [rad/s]
 _GRID = 41  # tilts at which the rank is checked
-_SOFTEST = 1e-6  # least stiffness and damping of a coupling, by their defaults
 
 
-class _Parameters:
-    """The parameter vector while it is written: header, tables, tunable parameters."""
-
-    def __init__(self) -> None:
-        self.values = [0.0] * layout.HEADER_SIZE
-        self.variables: list[Variable] = []
-
-    def table(self, entry: int, values: list[float]) -> None:
-        """Append a table and note its place in the header."""
-        self.values[entry] = len(self.values)
-        self.values += values
-
-    def tunable(
-        self,
-        name: str,
-        value: float,
-        unit: str,
-        description: str,
-        minimum: float | None = None,
-        maximum: float | None = None,
-        display_unit: str | None = None,
-    ) -> int:
-        """Append a parameter of the variable table; returns its place."""
-        self.values.append(value)
-        place = len(self.values) - 1
-        self.variables.append(
-            Variable(
-                name, "parameter", place, unit, description, value, minimum, maximum, abs(value) or None, display_unit
-            )
-        )
-        return place
-
-
-def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> Model:
+def build_model(unit: GearSystem, fidelity: Fidelity, substeps: int | None = None) -> Model:
     """The rigid or the full elastic model of a gear system.
 
     Parameters
     ----------
-    unit : Unit
+    unit : GearSystem
         A gear system.
     fidelity : {"rigid", "full"}
         Eqs. (9)-(11) or eq. (2).
@@ -92,93 +52,30 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
     InputError
         The fidelity is neither, the geometry is not feasible (Remark 2), or the full model has a gear without inertia.
     """
-    if fidelity not in _FIDELITIES:
-        raise InputError(unit.source, "model", fidelity, " or ".join(_FIDELITIES))
-    gears, contacts = list(unit.gears), list(unit.contacts)
-    n_J, n_K, n_1 = len(gears), len(contacts), len(unit.rigid.independent)
-    if n_J - n_K != n_1:
-        raise InputError(
-            unit.source,
-            "rigid.independent",
-            list(unit.rigid.independent),
-            f"{n_J} gears and {n_K} contacts leave {n_J - n_K} independent speeds (Remark 2: more gears than contacts)",
-        )
-    if fidelity == "full":
-        for name, gear in unit.gears.items():
-            if gear.inertia == 0.0:
-                raise InputError(unit.source, f"gears.{name}.inertia", 0.0, "above 0 in the full model")
-    springs = [(name, k) for name, port in unit.ports.items() for k in range(_springs(port))]
-    ports = list(unit.ports)
-    control = layout.KERS if unit.controller.kers else layout.POSITION if unit.controller.position else 0
-    states = _states(unit, fidelity)
-
-    signals = _signals(unit)
-    p = _Parameters()
-    for entry, value in (
-        (layout.N_J, n_J),
-        (layout.N_K, n_K),
-        (layout.N_1, n_1),
-        (layout.N_S, len(springs)),
-        (layout.N_PORT, len(unit.ports)),
-        (layout.N_FRICTION, len(unit.frictions)),
-        (layout.N_X, len(states)),
-        (layout.N_Y, sum(v.causality == "output" for v in signals)),
-        (layout.FULL, fidelity == "full"),
-        (layout.MOVING, unit.moving is not None),
-        (layout.CONTROL, control),
-        (layout.METHOD, RK4 if unit.solver.method == "rk4" else ROSENBROCK),
-        (layout.INTERNAL_STEP, unit.solver.step / (substeps or unit.solver.substeps)),
-        (layout.X_SPRING, n_J + n_K if fidelity == "full" else n_1),
-        (layout.X_THETA, len(states) - 1 - (control == layout.KERS)),
-        (layout.X_POWER, len(states) - 1),
-    ):
-        p.values[entry] = float(value)
-    places = _tunables(p, unit, fidelity)
-    n_register = _write_tape(p, unit, places)
-    independent = list(unit.rigid.independent)
-    order = [g for g in gears if g not in independent] + independent
-    p.table(layout.ORDER, [float(gears.index(g)) for g in order])
-    signs = friction_signs(unit)
-    p.table(
-        layout.FRICTION,
-        [
-            v
-            for name, f in unit.frictions.items()
-            for v in (gears.index(f.between[0]), gears.index(f.between[1]), signs[name], places[f"friction.{name}.b"])
-        ],
-    )
-    first = 0
-    rows: list[float] = []
-    for port in unit.ports.values():
-        rows += [gears.index(port.gear), first, _springs(port)]
-        first += _springs(port)
-    p.table(layout.PORT, rows)
-    p.table(
-        layout.SPRING,
-        [
-            v
-            for name, k in springs
-            for v in (
-                ports.index(name),
-                places[f"{name}.c" if unit.ports[name].coupled else f"{name}.K"],
-                places[f"{name}.d"] if k == 1 else -1,
-            )
-        ],
-    )
-    if unit.controller.kers:
-        p.values[layout.OWN_PORT] = ports.index(unit.controller.kers.port)
-        p.values[layout.X_OWN] = gears.index(unit.ports[unit.controller.kers.port].gear) if fidelity == "full" else 0
-    p.table(layout.START, [float(places[f"{g}|start"]) for g in independent])
-    n_work = _write_work(p, n_J, n_K, n_1, len(states), n_register)
-
+    _require_possible(unit, fidelity)
+    data, table = Constants(D), Table()
+    data[D.N_J], data[D.N_K], data[D.N_1] = len(unit.gears), len(unit.contacts), len(unit.rigid.independent)
+    data[D.N_PORT], data[D.N_FRICTION] = len(unit.ports), len(unit.frictions)
+    data[D.FULL], data[D.MOVING] = fidelity == "full", unit.moving is not None
+    data[D.CONTROL] = _control(unit)
+    data[D.METHOD] = RK4 if unit.solver.method == "rk4" else ROSENBROCK
+    data[D.INTERNAL_STEP] = unit.solver.step / (substeps or unit.solver.substeps)
+    places = _parameters(table, data, unit)
+    _inputs(table, data, unit)
+    _outputs(table, data, unit)
+    _states(table, data, unit)
+    data[D.N_X], data[D.N_Y], data[D.N_U] = (table.size(kind) for kind in ("state", "output", "input"))
+    _write_tape(data, unit, places)
+    _write_tables(data, unit, places)
     model = Model(
         name=unit.name,
         description=unit.description,
         fidelity=fidelity,
-        variables=(*p.variables, *signals),
-        states=states,
-        p=np.array(p.values, dtype=float),
-        n_work=n_work,
+        variables=table.variables,
+        states=table.states,
+        p=table.p,
+        n_work=data.place_blocks(),
+        data=data.array(),
         step_size=unit.solver.step,
         initialise=kernels.initialise,
         derivative=kernels.derivative,
@@ -191,13 +88,64 @@ def build_model(unit: Unit, fidelity: Fidelity, substeps: int | None = None) -> 
     return model
 
 
+def _require_possible(unit: GearSystem, fidelity: str) -> None:
+    if fidelity not in _FIDELITIES:
+        raise InputError(unit.source, "model", fidelity, " or ".join(_FIDELITIES))
+    n_J, n_K, n_1 = len(unit.gears), len(unit.contacts), len(unit.rigid.independent)
+    if n_J - n_K != n_1:
+        raise InputError(
+            unit.source,
+            "rigid.independent",
+            list(unit.rigid.independent),
+            f"{n_J} gears and {n_K} contacts leave {n_J - n_K} independent speeds (Remark 2: more gears than contacts)",
+        )
+    if fidelity == "full":
+        for name, gear in unit.gears.items():
+            if gear.inertia == 0.0:
+                raise InputError(unit.source, f"gears.{name}.inertia", 0.0, "above 0 in the full model")
+
+
+def _control(unit: GearSystem) -> Control:
+    if unit.controller.kers:
+        return Control.KERS
+    return Control.POSITION if unit.controller.position else Control.NONE
+
+
+def _write_tables(data: Constants, unit: GearSystem, places: Mapping[str, int]) -> None:
+    """Order of the speeds, relative frictions, ports with their springs, and where the start speeds are."""
+    gears, ports, independent = list(unit.gears), list(unit.ports), list(unit.rigid.independent)
+    order = [g for g in gears if g not in independent] + independent
+    data.table(D.ORDER, [gears.index(g) for g in order])
+    signs = friction_signs(unit)
+    rows: list[float] = []
+    for name, f in unit.frictions.items():
+        rows += [*(gears.index(g) for g in f.between), signs[name], places[f"friction.{name}.b"]]
+    data.table(D.FRICTION, rows)
+    rows = []
+    springs: list[float] = []
+    for name, port in unit.ports.items():
+        rows += [gears.index(port.gear), len(springs) // 3, _springs(port)]
+        if port.coupled:
+            springs += [ports.index(name), places[f"{name}.c"], -1]
+            springs += [ports.index(name), places[f"{name}.c"], places[f"{name}.d"]]
+        elif port.spring is not None:
+            springs += [ports.index(name), places[f"{name}.K"], -1]
+    data.table(D.PORT, rows)
+    data.table(D.SPRING, springs)
+    data[D.N_S] = len(springs) // 3
+    if unit.controller.kers:
+        data[D.OWN_PORT] = ports.index(unit.controller.kers.port)
+        data[D.X_OWN] = gears.index(unit.ports[unit.controller.kers.port].gear) if data[D.FULL] else 0
+    data.table(D.START, [places[f"{g}|start"] for g in independent])
+
+
 def _springs(port: Port) -> int:
-    """How many springs there are between a port and its gear, see `rtcvt.pog.flange`."""
+    """How many springs there are between a port and its gear, see `rtcvt.coupling`."""
     return 2 if port.coupled else 1 if port.spring is not None else 0
 
 
-def _coupled_inertias(unit: Unit) -> dict[str, float]:
-    """Least inertia [kg.m2] of the rigid model at each port with a coupling, see `rtcvt.pog.flange`."""
+def _coupled_inertias(unit: GearSystem) -> dict[str, float]:
+    """Least inertia [kg.m2] of the rigid model at each port with a coupling, see `rtcvt.coupling`."""
     gears = list(unit.gears)
     coupled = {name: port for name, port in unit.ports.items() if port.coupled}
     if not coupled:
@@ -216,244 +164,162 @@ def _coupled_inertias(unit: Unit) -> dict[str, float]:
     return {name: 1.0 / inverse for name, inverse in largest.items()}
 
 
-def _states(unit: Unit, fidelity: Fidelity) -> tuple[tuple[str, str], ...]:
-    if fidelity == "full":
-        states = [(f"gear.{g}.w", "rad/s") for g in unit.gears] + [(f"contact.{c}.F", "N") for c in unit.contacts]
-    else:
-        states = [(f"gear.{g}.w", "rad/s") for g in unit.rigid.independent]
+def _about(description: str) -> str:
+    return f" ({description})" if description else ""
+
+
+def _gears(unit: GearSystem) -> list[dict[str, str]]:
+    return [{"name": name, "about": _about(gear.description)} for name, gear in unit.gears.items()]
+
+
+def _contacts(unit: GearSystem) -> list[dict[str, str]]:
+    return [{"name": name, "i": contact.between[0], "j": contact.between[1]} for name, contact in unit.contacts.items()]
+
+
+def _theta_row(row: Row, variable: Variable) -> Row:
+    return row._replace(minimum=variable.min, maximum=variable.max, nominal=max(-variable.min, variable.max))
+
+
+def _within(row: Row, most: float | None) -> Row:
+    """The row with the limit that the unit file gives, of either sign."""
+    return row if most is None else row._replace(minimum=-most, maximum=most, nominal=most or row.nominal)
+
+
+def _states(table: Table, data: Constants, unit: GearSystem) -> None:
+    names = list(unit.gears) if data[D.FULL] else unit.rigid.independent
+    for name in names:
+        table.add("state", layout.GEAR_SPEED, None, {"name": name, "about": ""})
+    if data[D.FULL]:
+        table.each("state", [layout.CONTACT_FORCE], _contacts(unit))
+    data[D.X_SPRING] = table.size("state")
     for name, port in unit.ports.items():
-        names = [f"{name}.tau_1", f"{name}.tau_2"] if port.coupled else [f"{name}.tau"] * _springs(port)
-        states += [(n, "N.m") for n in names]
+        if port.coupled:
+            table.each("state", [layout.COUPLING_TORQUE], [{"name": name, "k": k} for k in (1, 2)])
+        elif port.spring is not None:
+            table.add("state", layout.SPRING_TORQUE, None, {"name": name})
     if unit.moving:
-        states.append((f"control.{unit.moving}", "rad"))
+        variable = unit.variables[unit.moving]
+        fields = {"name": unit.moving, "about": variable.description or unit.moving}
+        data[D.X_THETA] = table.add("state", _theta_row(layout.THETA, variable), None, fields)
     if unit.controller.kers:
-        states.append(("control.power", "W"))
-    return tuple(states)
+        data[D.X_POWER] = table.add("state", layout.POWER)
 
 
-def _tunables(p: _Parameters, unit: Unit, fidelity: Fidelity) -> dict[str, int]:
-    """Write the tunable parameters; returns their places, and those of the start speeds as ``GEAR|start``."""
-    places: dict[str, int] = {}
-
-    def add(name: str, *row: object, **limits: object) -> int:
-        places[name] = p.tunable(name, *row, **limits)  # type: ignore[arg-type]
-        return places[name]
-
+def _parameters(table: Table, data: Constants, unit: GearSystem) -> dict[str, int]:
+    """Write the parameters; returns their places by name, and those of the start speeds as ``GEAR|start``."""
+    gears, contacts = _gears(unit), _contacts(unit)
     for name, parameter in unit.parameters.items():
-        display = {"m": "mm", "rad": "deg"}.get(parameter.unit)
-        add(
-            f"geometry.{name}",
-            parameter.value,
-            parameter.unit,
-            parameter.description or f"geometry: {name}",
-            0.0 if parameter.unit == "m" and parameter.value >= 0.0 else None,
-            display_unit=display,
+        row = layout.GEOMETRY._replace(
+            unit=parameter.unit,
+            minimum=0.0 if parameter.unit == "m" and parameter.value >= 0.0 else None,
+            display={"m": "mm", "rad": "deg"}.get(parameter.unit),
         )
-    for entry, key, unit_of, text in (
-        (layout.P_J, "J", "kg.m2", "moment of inertia"),
-        (layout.P_B, "b", "N.m.s/rad", "viscous friction"),
-    ):
-        p.values[entry] = len(p.values)
-        for name, gear in unit.gears.items():
-            about = f" ({gear.description})" if gear.description else ""
-            add(
-                f"gear.{name}.{key}",
-                gear.inertia if key == "J" else gear.friction,
-                unit_of,
-                f"{text} of gear {name}{about}",
-                0.0,
-            )
-    if fidelity == "full":
-        for entry, key, unit_of, text in (
-            (layout.P_K, "K", "N/m", "tangential stiffness"),
-            (layout.P_D, "d", "N.s/m", "damping"),
-        ):
-            p.values[entry] = len(p.values)
-            for name, contact in unit.contacts.items():
-                add(
-                    f"contact.{name}.{key}",
-                    contact.stiffness if key == "K" else contact.damping,
-                    unit_of,
-                    f"{text} of the contact of {' and '.join(contact.between)}",
-                    0.0,
-                )
+        fields = {"name": name, "about": parameter.description or f"geometry: {name}"}
+        table.add("parameter", row, parameter.value, fields)
+    data[D.P_J] = table.parameters(layout.GEAR_J, [g.inertia for g in unit.gears.values()], gears)
+    data[D.P_B] = table.parameters(layout.GEAR_B, [g.friction for g in unit.gears.values()], gears)
+    if data[D.FULL]:
+        data[D.P_K] = table.parameters(layout.CONTACT_K, [c.stiffness for c in unit.contacts.values()], contacts)
+        data[D.P_D] = table.parameters(layout.CONTACT_D, [c.damping for c in unit.contacts.values()], contacts)
     for name, friction in unit.frictions.items():
-        add(
-            f"friction.{name}.b",
-            friction.coefficient,
-            "N.m.s/rad",
-            f"relative friction between {' and '.join(friction.between)}",
-            0.0,
-        )
+        fields = {"name": name, "i": friction.between[0], "j": friction.between[1]}
+        table.add("parameter", layout.FRICTION_B, friction.coefficient, fields)
+    start: dict[str, int] = {}
     for name, port in unit.ports.items():
         if port.spring is not None:
-            add(
-                f"{name}.K",
-                port.spring,
-                "N.m/rad",
-                f"torsional stiffness between port {name} and gear {port.gear}",
-                0.0,
-            )
-            places[f"{port.gear}|start"] = add(
-                f"{name}.w_start", port.w_start, "rad/s", f"start speed of port {name}", display_unit="rpm"
-            )
+            fields = {"name": name, "gear": port.gear}
+            table.add("parameter", layout.PORT_K, port.spring, fields)
+            start[port.gear] = table.add("parameter", layout.PORT_START, port.w_start, fields)
     for name, inertia in _coupled_inertias(unit).items():
-        c, d = coupling(inertia, unit.solver.step)
-        about = f"between flange {name} and gear {unit.ports[name].gear}"
-        add(f"{name}.c", c, "N.m/rad", f"stiffness of each of the two springs {about}", c * _SOFTEST)
-        add(f"{name}.d", d, "N.m.s/rad", f"damper in series with one of the springs {about}", d * _SOFTEST)
-    for gear_name in unit.rigid.independent:
-        if f"{gear_name}|start" not in places:
-            places[f"{gear_name}|start"] = add(
-                f"gear.{gear_name}.w_start", 0.0, "rad/s", f"start speed of gear {gear_name}", display_unit="rpm"
-            )
+        for row, value in zip((layout.COUPLING_C, layout.COUPLING_D), coupling(inertia, unit.solver.step), strict=True):
+            fields = {"name": name, "gear": unit.ports[name].gear}
+            table.add("parameter", row._replace(minimum=value * SOFTEST), value, fields)
+    for name in unit.rigid.independent:
+        if name not in start:
+            start[name] = table.add("parameter", layout.GEAR_START, 0.0, {"name": name})
     if unit.moving:
-        _control_block(p, unit, add)
-    return places
+        _control_block(table, data, unit)
+    return {v.name: v.index for v in table.variables} | {f"{name}|start": place for name, place in start.items()}
 
 
-def _control_block(p: _Parameters, unit: Unit, add: object) -> None:
-    """Write the controller's block: limits, its own tunable parameters, and the start of the moving variable."""
+def _control_block(table: Table, data: Constants, unit: GearSystem) -> None:
+    """Write the controller's numbers: limits, its own parameters, and the start of the moving variable."""
     assert unit.moving is not None
-    assert callable(add)
     variable = unit.variables[unit.moving]
     settings, position_settings = unit.controller.kers, unit.controller.position
     limit_time = settings.limit_time if settings else position_settings.limit_time if position_settings else 0.0
-    slowest = max(limit_time, p.values[layout.INTERNAL_STEP])  # a stop must not be overrun within one step
-    p.table(layout.P_CONTROL, [variable.min, variable.max, variable.rate_max, slowest])
-    assert (limits.THETA_MIN, limits.THETA_MAX, limits.RATE_MAX, limits.LIMIT_TIME) == (0, 1, 2, 3)
+    law = {  # place in p or -1, constant
+        limits.THETA_MIN: (-1.0, variable.min),
+        limits.THETA_MAX: (-1.0, variable.max),
+        limits.RATE_MAX: (-1.0, variable.rate_max),
+        limits.LIMIT_TIME: (-1.0, max(limit_time, data[D.INTERNAL_STEP])),  # no stop is overrun within one step
+    }
     if settings is not None:
-        assert (kers.K_THETA, kers.K_W, kers.TAU_FILTER, kers.W_MAX, kers.OMEGA_0, kers.STORAGE) == (4, 5, 6, 7, 8, 9)
-        add("control.K_theta", settings.K_theta, "rad/(s.N.m)", "integral gain from torque error to tilt rate", 0.0)
-        add("control.K_w", settings.K_w, "N.m.s/rad", "gain on the speed difference across the port's spring", 0.0)
-        add(
-            "control.tau_filter",
-            settings.tau_filter,
-            "s",
-            "time constant of the filtered derivative of the energy",
-            1e-6,
-        )
-        w_max = unit.gears[settings.storage].w_max
-        p.values += [w_max or _NO_LIMIT, _STANDSTILL, float(list(unit.gears).index(settings.storage))]
+        for number, row, value in (
+            (kers.K_THETA, layout.K_THETA, settings.K_theta),
+            (kers.K_W, layout.K_W, settings.K_w),
+            (kers.TAU_FILTER, layout.TAU_FILTER, settings.tau_filter),
+        ):
+            law[number] = (table.add("parameter", row, value), 0.0)
+        law[kers.W_MAX] = (-1.0, unit.gears[settings.storage].w_max or _NO_LIMIT)
+        law[kers.OMEGA_0] = (-1.0, _STANDSTILL)
+        data[D.STORAGE] = list(unit.gears).index(settings.storage)
     elif position_settings is not None:
-        assert position.TIME_CONSTANT == 4
-        add("control.time_constant", position_settings.time_constant, "s", "time constant of the actuator", 1e-6)
-    p.values[layout.P_THETA_START] = add(
-        f"control.{unit.moving}_start",
-        variable.start,
-        "rad",
-        f"start of {unit.moving}",
-        variable.min,
-        variable.max,
-        display_unit="deg",
-    )
+        place = table.add("parameter", layout.TIME_CONSTANT, position_settings.time_constant)
+        law[position.TIME_CONSTANT] = (place, 0.0)
+    data[D.N_LAW] = len(law)
+    data.table(D.LAW, [number for k in range(len(law)) for number in law[k]])
+    row = layout.THETA_START._replace(minimum=variable.min, maximum=variable.max)
+    data[D.P_THETA_START] = table.add("parameter", row, variable.start, {"name": unit.moving})
 
 
-def _signals(unit: Unit) -> list[Variable]:
-    """Inputs and outputs in the order of the layout."""
-    inputs: list[Variable] = []
-    outputs: list[Variable] = []
-
-    def speed(name: str, text: str, w_max: float | None, output: bool = True, start: float | None = None) -> None:
-        kind, rows = ("output", outputs) if output else ("input", inputs)
-        low = None if w_max is None else -w_max
-        rows.append(Variable(name, kind, len(rows), "rad/s", text, start, low, w_max, w_max or 100.0, "rpm"))  # type: ignore[arg-type]
-
-    def torque(name: str, text: str, tau_max: float | None, output: bool = True, start: float | None = None) -> None:
-        kind, rows = ("output", outputs) if output else ("input", inputs)
-        low = None if tau_max is None else -tau_max
-        rows.append(Variable(name, kind, len(rows), "N.m", text, start, low, tau_max, tau_max or 100.0))  # type: ignore[arg-type]
-
+def _inputs(table: Table, data: Constants, unit: GearSystem) -> None:
     for name, port in unit.ports.items():
-        about = f" ({port.description})" if port.description else ""
+        fields = {"name": name, "about": _about(port.description)}
         w_max = unit.gears[port.gear].w_max
         if port.coupled:
-            text = f"speed of flange {name}{about}"
-            speed(f"{name}.w", text, w_max, output=False, start=0.0)
-            torque(f"{name}.tau", f"torque into the unit at flange {name}{about}: tau w is power in", port.tau_max)
+            table.add("input", _within(layout.FLANGE_SPEED_IN, w_max), 0.0, fields)
         elif port.spring is None:
-            torque(f"{name}.tau", f"torque into the unit at port {name}{about}", port.tau_max, output=False, start=0.0)
-            speed(f"{name}.w", f"speed of port {name}{about}", w_max)
+            table.add("input", _within(layout.TORQUE_IN, port.tau_max), 0.0, fields)
         else:
-            speed(f"{name}.w", f"speed of the shaft at port {name}{about}", w_max, output=False, start=port.w_start)
-            torque(f"{name}.tau", f"torque into the unit at port {name}{about}", port.tau_max)
+            table.add("input", _within(layout.SHAFT_SPEED_IN, w_max), port.w_start, fields)
+    if unit.controller.kers:
+        demand = _within(layout.DEMAND, unit.ports[unit.controller.kers.port].tau_max)
+        data[D.U_CONTROL] = table.add("input", demand, 0.0)
+    elif unit.moving:
+        theta = unit.variables[unit.moving]
+        fields = {"name": unit.moving, "about": theta.description or unit.moving}
+        data[D.U_CONTROL] = table.add("input", _theta_row(layout.SET_POINT, theta), theta.start, fields)
+
+
+def _outputs(table: Table, data: Constants, unit: GearSystem) -> None:
     for name, port in unit.ports.items():
+        fields = {"name": name, "about": _about(port.description)}
+        w_max = unit.gears[port.gear].w_max
         if port.coupled:
-            for key, unit_of, text in (("E", "J", "energy stored in"), ("loss", "W", "power lost in")):
-                text = f"{text} the coupling at flange {name}"
-                outputs.append(Variable(f"{name}.{key}", "output", len(outputs), unit_of, text, None, 0.0, nominal=1.0))
+            table.add("output", _within(layout.FLANGE_TORQUE_OUT, port.tau_max), fields=fields)
+        elif port.spring is None:
+            table.add("output", _within(layout.SPEED_OUT, w_max), fields=fields)
+        else:
+            table.add("output", _within(layout.TORQUE_IN, port.tau_max), fields=fields)
+    coupled = [{"name": name} for name, port in unit.ports.items() if port.coupled]
+    data[D.Y_COUPLING] = table.each("output", CouplingY, coupled)
+    if unit.controller.kers:
+        data[D.Y_TAU_EST] = table.add("output", layout.TAU_EST)
     if unit.moving:
         theta = unit.variables[unit.moving]
-        about = theta.description or unit.moving
-        if unit.controller.kers:
-            tau_max = unit.ports[unit.controller.kers.port].tau_max
-            torque("control.tau_des", "demanded torque into the unit", tau_max, output=False, start=0.0)
-            torque("control.tau_est", "estimated torque into the unit", None)
-        else:
-            inputs.append(
-                Variable(
-                    f"control.{unit.moving}_des",
-                    "input",
-                    len(inputs),
-                    "rad",
-                    f"set point of {about}",
-                    theta.start,
-                    theta.min,
-                    theta.max,
-                    max(-theta.min, theta.max),
-                    "deg",
-                )
-            )
-        outputs.append(
-            Variable(
-                f"control.{unit.moving}",
-                "output",
-                len(outputs),
-                "rad",
-                about,
-                None,
-                theta.min,
-                theta.max,
-                max(-theta.min, theta.max),
-                "deg",
-            )
-        )
-        outputs.append(
-            Variable(
-                "control.saturated",
-                "output",
-                len(outputs),
-                "1",
-                "a limit of tilt, tilt rate or storage speed overrides the controller",
-                boolean=True,
-            )
-        )
-    outputs.append(
-        Variable(
-            "storage.E", "output", len(outputs), "J", "energy stored in gears and contacts", None, 0.0, None, 1e3, "kJ"
-        )
-    )
-    for name, gear in unit.gears.items():
-        about = f" ({gear.description})" if gear.description else ""
-        speed(f"gear.{name}.w", f"speed of gear {name}{about}", gear.w_max)
-    for name, contact in unit.contacts.items():
-        i, j = contact.between
-        outputs.append(
-            Variable(
-                f"contact.{name}.F",
-                "output",
-                len(outputs),
-                "N",
-                f"tangential force from {i} to {j}",
-                nominal=1e3,
-                display_unit="kN",
-            )
-        )
-    return [*inputs, *outputs]
+        fields = {"name": unit.moving, "about": theta.description or unit.moving}
+        data[D.Y_THETA] = table.add("output", _theta_row(layout.THETA, theta), fields=fields)
+        data[D.Y_LIMITED] = table.add("output", layout.LIMITED)
+    data[D.Y_E] = table.add("output", layout.STORED)
+    data[D.Y_GEAR] = table.size("output")
+    for fields, gear in zip(_gears(unit), unit.gears.values(), strict=True):
+        table.add("output", _within(layout.GEAR_SPEED, gear.w_max), fields=fields)
+    data[D.Y_CONTACT] = table.each("output", [layout.CONTACT_FORCE], _contacts(unit))
 
 
-def _write_tape(p: _Parameters, unit: Unit, places: Mapping[str, int]) -> int:
-    """Write R's entries as a tape of instructions; returns the number of registers.
+def _write_tape(data: Constants, unit: GearSystem, places: Mapping[str, int]) -> None:
+    """Write R's entries as a tape of instructions.
 
     Instructions that do not depend on the moving variable come first, each common part once.
     """
@@ -476,59 +342,30 @@ def _write_tape(p: _Parameters, unit: Unit, places: Mapping[str, int]) -> int:
     constants: dict[float, int] = {}
     for e in fixed:
         if e.value is not None and e.value not in constants:
-            p.values.append(e.value)
-            constants[e.value] = len(p.values) - 1
+            constants[e.value] = len(data.numbers)
+            data.numbers.append(e.value)
     register = {e: k for k, e in enumerate([*fixed, *varying])}
     tape: list[float] = []
     for e in register:
         if e.value is not None:
-            tape += [layout.CONSTANT, constants[e.value], 0]
+            tape += [Op.CONSTANT, constants[e.value], 0]
         elif e.op == "name":
-            tape += [layout.THETA, 0, 0] if e.leaf == moving else [layout.CONSTANT, places[f"geometry.{e.leaf}"], 0]
+            tape += [Op.THETA, 0, 0] if e.leaf == moving else [Op.PARAMETER, places[f"geometry.{e.leaf}"], 0]
         else:
             tape += [_OPERATIONS[e.op], register[e.args[0]], register[e.args[-1]]]
-    p.table(layout.TAPE, tape)
-    p.values[layout.TAPE_FIXED], p.values[layout.TAPE_END] = len(fixed), len(register)
+    data.table(D.TAPE, tape)
+    data[D.TAPE_FIXED], data[D.TAPE_END] = len(fixed), len(register)
     rows, columns = list(unit.contacts), list(unit.gears)
     ordered = sorted(entries.items(), key=lambda item: moving in item[1].names)
-    p.table(
-        layout.ENTRY,
+    data.table(
+        D.ENTRY,
         [float(v) for (contact, gear), e in ordered for v in (rows.index(contact), columns.index(gear), register[e])],
     )
-    p.values[layout.ENTRY_FIXED] = sum(moving not in e.names for e in entries.values())
-    p.values[layout.ENTRY_END] = len(entries)
-    return len(register)
+    data[D.ENTRY_FIXED] = sum(moving not in e.names for e in entries.values())
+    data[D.ENTRY_END] = len(entries)
 
 
-def _write_work(p: _Parameters, n_J: int, n_K: int, n_1: int, n_x: int, n_register: int) -> int:
-    """Places of the scratch blocks; returns the size of ``work``."""
-    sizes = {
-        layout.W_REGISTER: 3 * n_register,
-        layout.W_R: 2 * n_K * n_J,
-        layout.W_Q: 3 * n_J * n_1,
-        layout.W_RD: n_K * n_K,
-        layout.W_RD_PIVOT: n_K,
-        layout.W_L: 2 * n_1 * n_1,
-        layout.W_L_PIVOT: n_1,
-        layout.W_M: 2 * n_1 * n_1,
-        layout.W_A: 2 * n_1 * n_1,
-        layout.W_THETA: 2,
-        layout.W_CONTROL: limits.CONTROL_SIZE,
-        layout.W_TAU: n_J,
-        layout.W_OMEGA: n_J,
-        layout.W_V: n_J,
-        layout.W_C: n_J,
-        layout.W_SAVED: n_x + int(p.values[layout.N_Y]),
-        layout.W_STEP: 10 * n_x + 2 * n_x * n_x,
-    }
-    place = 0
-    for entry, size in sizes.items():
-        p.values[entry] = place
-        place += size
-    return place
-
-
-def _tilts(unit: Unit) -> list[float]:
+def _tilts(unit: GearSystem) -> list[float]:
     """The range of the moving variable [rad], or 0 if there is none."""
     if unit.moving is None:
         return [0.0]
@@ -536,7 +373,7 @@ def _tilts(unit: Unit) -> list[float]:
     return [float(t) for t in np.linspace(theta.min, theta.max, _GRID)]
 
 
-def _check_feasible(unit: Unit, model: Model) -> None:
+def _check_feasible(unit: GearSystem, model: Model) -> None:
     """Remark 2 over the whole range of the moving variable: R has full rank and the choice of speeds is solvable."""
     instance = model.instantiate()
     rows, columns = list(unit.contacts), list(unit.gears)
@@ -592,32 +429,32 @@ class Matrices:
 
 def matrices(instance: Instance, theta: float = 0.0) -> Matrices:
     """Matrices that the kernels use at `theta` [rad], with the instance's parameters."""
-    p, work = instance.p, instance.work
-    kernels.prepare(p, work)
-    kernels.kinematics(2, theta, p, work)
-    n_J, n_K, n_1 = (int(p[i]) for i in (layout.N_J, layout.N_K, layout.N_1))
+    p, data, work = instance.p, instance.model.data, instance.work
+    kernels.prepare(p, data, work)
+    kernels.kinematics(2, theta, p, data, work)
+    n_J, n_K, n_1 = (int(data[i]) for i in (D.N_J, D.N_K, D.N_1))
 
-    def block(entry: int, rows: int, columns: int, number: int = 0) -> Matrix:
-        start = int(p[entry]) + number * rows * columns
+    def block(entry: D, rows: int, columns: int, number: int = 0) -> Matrix:
+        start = int(data[entry]) + number * rows * columns
         return work[start : start + rows * columns].reshape(rows, columns).copy()
 
-    J = np.diag(p[int(p[layout.P_J]) :][:n_J])
+    J = np.diag(p[int(data[D.P_J]) :][:n_J])
     B_J = np.empty((n_J, n_J))
     for column, speed in zip(B_J.T, np.eye(n_J), strict=True):
         torque = np.empty(n_J)
-        kernels.friction_torques(speed, 1, p, torque)
+        kernels.friction_torques(speed, 1, p, data, torque)
         column[:] = torque
-    Q1 = block(layout.W_Q, n_J, n_1)
+    Q1 = block(D.W_Q, n_J, n_1)
     return Matrices(
-        R=block(layout.W_R, n_K, n_J),
-        dR=block(layout.W_R, n_K, n_J, 1),
+        R=block(D.W_R, n_K, n_J),
+        dR=block(D.W_R, n_K, n_J, 1),
         Q1=Q1,
-        dQ1=block(layout.W_Q, n_J, n_1, 1),
+        dQ1=block(D.W_Q, n_J, n_1, 1),
         J=J,
         B_J=B_J,
-        B_delta_omega=B_J - np.diag(p[int(p[layout.P_B]) :][:n_J]),
-        L1=block(layout.W_L, n_1, n_1),
-        N1=block(layout.W_M, n_1, n_1),
-        A1=block(layout.W_A, n_1, n_1),
+        B_delta_omega=B_J - np.diag(p[int(data[D.P_B]) :][:n_J]),
+        L1=block(D.W_L, n_1, n_1),
+        N1=block(D.W_M, n_1, n_1),
+        A1=block(D.W_A, n_1, n_1),
         B1=Q1.T,
     )

@@ -7,14 +7,14 @@ variator to that of the belt: ``theta = pi/2 - phi`` is the angle between the ta
     omega_d = omega_I/n_I,    omega_F = n_F omega_O,    omega_F/omega_d = n_I n_F/i(theta)
 
 n_I, n_F are fixed gears; omega_t is the speed of the shaft, to which the primary is coupled by a spring (stiffness K_d)
-beside an equal one with a damper in series, as in `rtcvt.pog.flange`. The flywheel with its gear counts into the
+beside an equal one with a damper in series, as in `rtcvt.coupling`. The flywheel with its gear counts into the
 secondary, ``J_O = J_S + n_F^2 J_F``, ``b_O = b_S + n_F^2 b_F``: the gears are rigid.
 
 **Torque estimate**, eq. (23) with the energy of pulleys, belt and flywheel ``E = (J_I omega_I^2 + m v^2 +
-J_O omega_O^2)/2``, its derivative through ``1/(T s + 1)``, and what bearings and drag take less the reversible part of
-the power of the sheaves::
+J_O omega_O^2)/2``, its derivative through ``1/(T s + 1)``, and what shafts (`rtcvt.variator.shafts`) and drag take less
+the reversible part of the power of the sheaves::
 
-    tau_l = n_I (b_I omega_I + b_O omega_O/i + r'_I lambda F_CO sigma(v) - tau_rev)
+    tau_l = n_I (M_I + M_O/i + r'_I lambda F_CO sigma(v) - tau_rev)
     P' = (dE/dt - P)/T,    tau_est = P/omega_d + tau_l
 
 **Rate of the tilt.** With ``L_1`` the inertia of the rigid model at the primary and ``M = (dL_1/dtheta)/2``, N_1 per
@@ -57,14 +57,13 @@ of the variator; these five, which are slow beside it, enter its matrix by their
 
 import math
 
-from rtcvt.control.kers import K_W, OMEGA_0, TAU_FILTER, kers_law
-from rtcvt.control.limits import CLIPPED, CONTROL_SIZE, LIMITED, RATE, TAU_EST, apply_limits
+from rtcvt.control.kers import K_W, KERS_SIZE, OMEGA_0, TAU_FILTER, kers_law
+from rtcvt.control.limits import CLIPPED, CONTROL_SIZE, LIMITED, RATE, TAU_EST, apply_limits, gather
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import lu, lu_solve
+from rtcvt.stepping import enter, leave, start_status
 from rtcvt.variator.kernels import (
     GAMMA,
-    HUGE,
-    MOST_STEPS,
     fast_jacobian,
     geometry,
     outputs,
@@ -75,78 +74,36 @@ from rtcvt.variator.kernels import (
     tractions,
 )
 from rtcvt.variator.layout import (
-    ANGLE,
-    ANGLE_RIGID,
-    AT_LIMIT,
-    B_I,
-    B_O,
-    C_I,
-    COS_D,
-    D_I,
-    DI_G,
-    DR_I,
-    DR_O,
-    DRAG,
-    F_CI,
-    F_CO,
-    F_EQ,
-    F_MAX,
-    HYBRID,
-    I_G,
-    INTERNAL_STEP,
-    J_I,
-    J_O,
-    KERS,
-    M_B,
-    MU,
     N_HYBRID,
+    N_KERS_U,
+    N_KERS_X,
+    N_P,
     N_U,
-    N_X,
-    N_Y,
-    OMEGA_I,
-    OMEGA_O,
-    PHI_RATE,
-    RP_I,
-    RP_O,
-    T_RATIO,
-    TAU_REV,
-    U_F_O,
-    U_I,
-    U_RATIO,
-    W_I,
-    W_O,
-    W_START,
-    XI_MAX,
-    Y_I,
-    Y_OUTSIDE,
-    V,
+    D,
+    KersD,
+    KersP,
+    KersU,
+    KersX,
+    KersY,
+    P,
+    Q,
+    RigidX,
+    U,
+    X,
+    Y,
 )
+from rtcvt.variator.shafts import shaft_torque
 
-__all__ = ["kers_derivative", "kers_initialise", "kers_jacobian", "kers_output", "kers_step"]
+__all__ = ["kers_derivative", "kers_initialise", "kers_output", "kers_step"]
 
-# the controller's block in p: its size and place in work, the block of `kers_law`, its own parameters
-N_ALL = 0  # states
-N_Y_ALL = 1  # outputs
-AT_WORK = 2
-LAW = 3
-N_I, N_F, J_S, B_S, J_F, B_F, K_D, D_D, W_T_START = range(13, 22)
-SAFETY, RESERVE, F_LOW, T_A, T_D = range(22, 27)
-KERS_BLOCK = 27
-
-# u
-U_W, U_TAU = range(2)
-# x, behind the variator's
-RHO, FORCE_O, POWER, SHAFT, DEMAND = range(5)
-N_OWN = 5
-# y, behind the variator's
-Y_TAU, Y_TAU_EST, Y_TAU_MAX, Y_THETA, Y_SATURATED, Y_W_F = range(6)
-N_Y_OWN = 6
-
-# work, behind the variator's: its inputs, the law, quantities of the controller, vectors of the step
-W_U = 0
+# work, behind the variator's: its parameters and inputs, numbers and result of the law, quantities of the controller,
+# vectors of the step
+W_P = 0
+W_NUMBERS = W_P + N_P
+W_U = W_NUMBERS + KERS_SIZE
 W_LAW = W_U + N_U
 TAU_L, TAU_MAX, TAU_D, NEED, OVER = range(W_LAW + CONTROL_SIZE, W_LAW + CONTROL_SIZE + 5)
-MOST_ALL = N_HYBRID + 2 + N_OWN
+MOST_ALL = N_HYBRID + 2 + N_KERS_X
 W_K_1 = OVER + 1
 W_K_2 = W_K_1 + MOST_ALL
 W_X_1 = W_K_2 + MOST_ALL
@@ -156,67 +113,72 @@ W_NEW_Y = W_MATRIX + MOST_ALL * MOST_ALL + MOST_ALL  # new outputs
 
 
 @kernel
-def lumped(p):
-    """Write the inertia and friction behind the gears, the coupling and the flywheel's limit to the variator's p."""
-    c = int(p[KERS])
-    n_I = p[c + N_I]
-    n_F = p[c + N_F]
-    p[J_O] = p[c + J_S] + n_F * n_F * p[c + J_F]
-    p[B_O] = p[c + B_S] + n_F * n_F * p[c + B_F]
-    p[C_I] = p[c + K_D] / (n_I * n_I)
-    p[D_I] = p[c + D_D] / (n_I * n_I)
-    p[W_START] = n_I * p[c + W_T_START]
+def prepare(p, data, w):
+    """The variator's parameters, with inertia and friction behind the gears lumped, and the numbers of the law."""
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    inner = w[k + W_P : k + W_P + N_P]
+    gather(int(data[c + KersD.OF_VARIATOR]), N_P, p, data, inner)
+    gather(int(data[c + KersD.OF_LAW]), KERS_SIZE, p, data, w[k + W_NUMBERS : k + W_NUMBERS + KERS_SIZE])
+    inner[P.J_O] = p[KersP.J_S] + p[KersP.N_F] * p[KersP.N_F] * p[KersP.J_F]
+    inner[P.B_O] = p[KersP.B_S] + p[KersP.N_F] * p[KersP.N_F] * p[KersP.B_F]
+    inner[P.C_I] = p[KersP.K_D] / (p[KersP.N_I] * p[KersP.N_I])
+    inner[P.D_I] = p[KersP.D_D] / (p[KersP.N_I] * p[KersP.N_I])
+    inner[P.W_START] = p[KersP.N_I] * p[KersP.W_T_START]
 
 
 @kernel
-def inner_inputs(x, u, p, w):
+def inner_inputs(x, u, p, data, w):
     """Inputs of the variator: shaft's speed at the primary, force, and the ratio that makes the rate rho."""
-    c = int(p[KERS])
-    k = int(p[c + AT_WORK])
-    n = int(p[N_X])
-    geometry(x[ANGLE] if p[HYBRID] != 0.0 else x[ANGLE_RIGID], p, w)
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    n = int(data[D.N_X])
+    geometry(x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE], data, w)
     for i in range(N_U):
         w[k + W_U + i] = 0.0
-    w[k + W_U + U_I] = p[c + N_I] * u[U_W]
-    w[k + W_U + U_F_O] = x[n + FORCE_O]
-    w[k + W_U + U_RATIO] = w[I_G] - p[T_RATIO] * w[DI_G] * x[n + RHO]
+    w[k + W_U + U.I] = p[KersP.N_I] * u[KersU.W]
+    w[k + W_U + U.F_O] = x[n + KersX.FORCE_O]
+    w[k + W_U + U.RATIO] = w[Q.I_G] - w[k + W_P + P.T_RATIO] * w[Q.DI_G] * x[n + KersX.RHO]
 
 
 @kernel
-def rigid_inertia(p, w):
+def rigid_inertia(inner, data, w):
     """L_1 of the rigid model at the primary [kg.m2]."""
-    q = w[RP_I] / w[RP_O]
-    return p[J_I] + p[M_B] * w[RP_I] * w[RP_I] + p[J_O] * q * q
+    q = w[Q.RP_I] / w[Q.RP_O]
+    return inner[P.J_I] + data[D.M_B] * w[Q.RP_I] * w[Q.RP_I] + inner[P.J_O] * q * q
 
 
 @kernel
-def half_slope(p, w):
+def half_slope(inner, data, w):
     """M, half the derivative of L_1 to theta [kg.m2/rad]."""
-    q = w[RP_I] / w[RP_O]
-    dq = (w[DR_I] - q * w[DR_O]) / w[RP_O]
-    return -(p[M_B] * w[RP_I] * w[DR_I] + p[J_O] * q * dq)
+    q = w[Q.RP_I] / w[Q.RP_O]
+    dq = (w[Q.DR_I] - q * w[Q.DR_O]) / w[Q.RP_O]
+    return -(data[D.M_B] * w[Q.RP_I] * w[Q.DR_I] + inner[P.J_O] * q * dq)
 
 
 @kernel
-def controller(x, u, p, w):
+def controller(x, u, p, data, w):
     """Law, limits, clamping force and torque estimate behind the variator's rates, into ``w``."""
-    c = int(p[KERS])
-    k = int(p[c + AT_WORK])
-    n = int(p[N_X])
-    n_I = p[c + N_I]
-    phi = x[ANGLE] if p[HYBRID] != 0.0 else x[ANGLE_RIGID]
-    omega_d = w[W_I] / n_I
-    i = w[I_G]
-    w[k + TAU_L] = n_I * (p[B_I] * w[W_I] + p[B_O] * w[W_O] / i + w[RP_I] * w[DRAG] - w[TAU_REV])
-    balance = w[F_EQ] / w[F_CO]
-    most = p[F_MAX]  # of the secondary
-    if p[c + RESERVE] * balance > 1.0:
-        most /= p[c + RESERVE] * balance
-    share = n_I * w[RP_I] * 2.0 * p[MU] * p[XI_MAX] / p[COS_D] / p[c + SAFETY]  # torque by clamping force
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    n = int(data[D.N_X])
+    inner = w[k + W_P : k + W_P + N_P]
+    numbers = w[k + W_NUMBERS : k + W_NUMBERS + KERS_SIZE]
+    n_I = p[KersP.N_I]
+    phi = x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE]
+    omega_d = w[Q.W_I] / n_I
+    i = w[Q.I_G]
+    w[k + TAU_L] = n_I * (shaft_torque(0, w) + shaft_torque(1, w) / i + w[Q.RP_I] * w[Q.DRAG] - w[Q.TAU_REV])
+    balance = w[Q.F_EQ] / w[Q.F_CO]
+    most = inner[P.F_MAX]  # of the secondary
+    if p[KersP.RESERVE] * balance > 1.0:
+        most /= p[KersP.RESERVE] * balance
+    # torque by clamping force
+    share = n_I * w[Q.RP_I] * 2.0 * data[D.MU] * data[D.XI_MAX] / data[D.COS_D] / p[KersP.SAFETY]
     w[k + TAU_MAX] = share * most
     if balance < 1.0:
         w[k + TAU_MAX] *= balance
-    tau_d = u[U_TAU]
+    tau_d = u[KersU.TAU]
     w[k + OVER] = 0.0
     if tau_d > w[k + TAU_MAX]:
         tau_d = w[k + TAU_MAX]
@@ -225,22 +187,21 @@ def controller(x, u, p, w):
         tau_d = -w[k + TAU_MAX]
         w[k + OVER] = 1.0
     w[k + TAU_D] = tau_d
-    q = n_I * p[c + N_F] / i
-    dq = q / i * w[DI_G]
+    q = n_I * p[KersP.N_F] / i
+    dq = q / i * w[Q.DI_G]
     law = k + W_LAW
     demand = tau_d - w[k + TAU_L]
-    winding = p[c + LAW + K_W] * (tau_d - x[n + DEMAND]) / p[c + T_A] / p[c + K_D]
+    winding = numbers[K_W] * (tau_d - x[n + KersX.DEMAND]) / p[KersP.T_A] / p[KersP.K_D]
     if winding > 0.1 * w[k + TAU_MAX]:
         winding = 0.1 * w[k + TAU_MAX]
     elif winding < -0.1 * w[k + TAU_MAX]:
         winding = -0.1 * w[k + TAU_MAX]
     kers_law(
-        p,
-        c + LAW,
+        numbers,
         omega_d,
         0.5 * math.pi - phi,
-        x[n + POWER],
-        u[U_W],
+        x[n + KersX.POWER],
+        u[KersU.W],
         demand + winding,
         0.0,
         0.0,
@@ -251,20 +212,20 @@ def controller(x, u, p, w):
         law,
     )
     w[law + TAU_EST] += w[k + TAU_L]
-    w_0 = p[c + LAW + OMEGA_0]
+    w_0 = numbers[OMEGA_0]
     inverse = omega_d / (w_0 * w_0)
     if abs(omega_d) > w_0:
         inverse = 1.0 / omega_d
-    a = (u[U_W] - x[n + SHAFT]) / p[c + T_D]
-    inertial = w[k + TAU_L] + n_I * n_I * rigid_inertia(p, w) * a  # torque that shifting does not make
-    inverse /= n_I * n_I * half_slope(p, w)
+    a = (u[KersU.W] - x[n + KersX.SHAFT]) / p[KersP.T_D]
+    inertial = w[k + TAU_L] + n_I * n_I * rigid_inertia(inner, data, w) * a  # torque that shifting does not make
+    inverse /= n_I * n_I * half_slope(inner, data, w)
     w[law + RATE] += (tau_d - inertial) * inverse
     apply_limits(CLIPPED, 0.0, w, law)
-    most_rate = x[n + RHO] + (w[k + TAU_MAX] - w[law + TAU_EST]) * inverse
-    least_rate = x[n + RHO] - (w[k + TAU_MAX] + w[law + TAU_EST]) * inverse
+    most_rate = x[n + KersX.RHO] + (w[k + TAU_MAX] - w[law + TAU_EST]) * inverse
+    least_rate = x[n + KersX.RHO] - (w[k + TAU_MAX] + w[law + TAU_EST]) * inverse
     if inverse < 0.0:
-        most_rate = x[n + RHO] - (w[k + TAU_MAX] + w[law + TAU_EST]) * inverse
-        least_rate = x[n + RHO] + (w[k + TAU_MAX] - w[law + TAU_EST]) * inverse
+        most_rate = x[n + KersX.RHO] - (w[k + TAU_MAX] + w[law + TAU_EST]) * inverse
+        least_rate = x[n + KersX.RHO] + (w[k + TAU_MAX] - w[law + TAU_EST]) * inverse
     if abs(omega_d) > w_0:
         if w[law + RATE] > most_rate:
             w[law + RATE] = most_rate
@@ -276,204 +237,170 @@ def controller(x, u, p, w):
     if abs(w[law + TAU_EST]) > need:
         need = abs(w[law + TAU_EST])
     force = need / share
-    if w[F_CI] < w[F_CO]:
-        force *= w[F_CO] / w[F_CI]
+    if w[Q.F_CI] < w[Q.F_CO]:
+        force *= w[Q.F_CO] / w[Q.F_CI]
     if force > most:
         force = most
         w[k + OVER] = 1.0
-    if force < p[c + F_LOW]:
-        force = p[c + F_LOW]
+    if force < p[KersP.F_LOW]:
+        force = p[KersP.F_LOW]
     w[k + NEED] = force
 
 
 @kernel
-def all_rates(x, u, p, dx, w):
+def all_rates(x, u, p, data, dx, w):
     """Rates of the variator and of the controller."""
-    c = int(p[KERS])
-    k = int(p[c + AT_WORK])
-    n = int(p[N_X])
-    inner_inputs(x, u, p, w)
-    rates(x, w[k + W_U : k + W_U + N_U], p, dx, w)
-    controller(x, u, p, w)
-    if p[HYBRID] != 0.0:
-        power = p[J_I] * x[OMEGA_I] * dx[OMEGA_I] + p[M_B] * x[V] * dx[V] + p[J_O] * x[OMEGA_O] * dx[OMEGA_O]
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    n = int(data[D.N_X])
+    inner = w[k + W_P : k + W_P + N_P]
+    inner_inputs(x, u, p, data, w)
+    rates(x, w[k + W_U : k + W_U + N_U], inner, data, dx, w)
+    controller(x, u, p, data, w)
+    if data[D.HYBRID] != 0.0:
+        power = (
+            inner[P.J_I] * x[X.OMEGA_I] * dx[X.OMEGA_I]
+            + data[D.M_B] * x[X.V] * dx[X.V]
+            + inner[P.J_O] * x[X.OMEGA_O] * dx[X.OMEGA_O]
+        )
     else:
-        power = x[OMEGA_I] * (rigid_inertia(p, w) * dx[OMEGA_I] - half_slope(p, w) * w[PHI_RATE] * x[OMEGA_I])
-    dx[n + RHO] = (w[k + W_LAW + RATE] - x[n + RHO]) / p[c + T_A]
-    dx[n + FORCE_O] = (w[k + NEED] - x[n + FORCE_O]) / p[c + T_A]
-    dx[n + POWER] = (power - x[n + POWER]) / p[c + LAW + TAU_FILTER]
-    dx[n + SHAFT] = (u[U_W] - x[n + SHAFT]) / p[c + T_D]
-    dx[n + DEMAND] = (w[k + TAU_D] - x[n + DEMAND]) / p[c + T_A]
+        power = x[X.OMEGA_I] * (
+            rigid_inertia(inner, data, w) * dx[X.OMEGA_I] - half_slope(inner, data, w) * w[Q.PHI_RATE] * x[X.OMEGA_I]
+        )
+    dx[n + KersX.RHO] = (w[k + W_LAW + RATE] - x[n + KersX.RHO]) / p[KersP.T_A]
+    dx[n + KersX.FORCE_O] = (w[k + NEED] - x[n + KersX.FORCE_O]) / p[KersP.T_A]
+    dx[n + KersX.POWER] = (power - x[n + KersX.POWER]) / w[k + W_NUMBERS + TAU_FILTER]
+    dx[n + KersX.SHAFT] = (u[KersU.W] - x[n + KersX.SHAFT]) / p[KersP.T_D]
+    dx[n + KersX.DEMAND] = (w[k + TAU_D] - x[n + KersX.DEMAND]) / p[KersP.T_A]
 
 
 @kernel
-def all_outputs(x, u, p, y, w):
+def all_outputs(x, u, p, data, y, w):
     """Outputs of the variator, then those of the unit."""
-    c = int(p[KERS])
-    k = int(p[c + AT_WORK])
-    n = int(p[N_Y])
-    inner_inputs(x, u, p, w)
-    outputs(x, w[k + W_U : k + W_U + N_U], p, y, w)
-    controller(x, u, p, w)
-    y[n + Y_TAU] = p[c + N_I] * y[Y_I]
-    y[n + Y_TAU_EST] = w[k + W_LAW + TAU_EST]
-    y[n + Y_TAU_MAX] = w[k + TAU_MAX]
-    y[n + Y_THETA] = 0.5 * math.pi - (x[ANGLE] if p[HYBRID] != 0.0 else x[ANGLE_RIGID])
-    limited = w[k + W_LAW + LIMITED] != 0.0 or w[AT_LIMIT] != 0.0 or w[k + OVER] != 0.0
-    y[n + Y_SATURATED] = 1.0 if limited else 0.0
-    y[n + Y_W_F] = p[c + N_F] * w[W_O]
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    n = int(data[D.N_Y])
+    inner_inputs(x, u, p, data, w)
+    outputs(x, w[k + W_U : k + W_U + N_U], w[k + W_P : k + W_P + N_P], data, y, w)
+    controller(x, u, p, data, w)
+    y[n + KersY.TAU] = p[KersP.N_I] * y[Y.I]
+    y[n + KersY.TAU_EST] = w[k + W_LAW + TAU_EST]
+    y[n + KersY.TAU_MAX] = w[k + TAU_MAX]
+    y[n + KersY.THETA] = 0.5 * math.pi - (x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE])
+    limited = w[k + W_LAW + LIMITED] != 0.0 or w[Q.AT_LIMIT] != 0.0 or w[k + OVER] != 0.0
+    y[n + KersY.SATURATED] = 1.0 if limited else 0.0
+    y[n + KersY.W_F] = p[KersP.N_F] * w[Q.W_O]
 
 
 # --- the model's five functions, see rtcvt.model ----------------------------------------------------------------------
 
 
 @kernel
-def kers_initialise(p, u, x, work):
+def kers_initialise(p, data, u, x, work):
     """Start at the start ratio and speed without torque; clamped as the demand needs."""
-    lumped(p)
-    c = int(p[KERS])
-    k = int(p[c + AT_WORK])
-    n = int(p[N_X])
+    prepare(p, data, work)
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    n = int(data[D.N_X])
     for i in range(N_U):
         work[k + W_U + i] = 0.0
-    work[k + W_U + U_I] = p[c + N_I] * u[U_W]
-    work[k + W_U + U_F_O] = p[c + F_LOW]
-    work[k + W_U + U_RATIO] = 1.0
-    status = start(p, work[k + W_U : k + W_U + N_U], x, work)
+    work[k + W_U + U.I] = p[KersP.N_I] * u[KersU.W]
+    work[k + W_U + U.F_O] = p[KersP.F_LOW]
+    work[k + W_U + U.RATIO] = 1.0
+    status = start(work[k + W_P : k + W_P + N_P], data, work[k + W_U : k + W_U + N_U], x, work)
     if status != OK:
         return status
-    x[n + RHO] = 0.0
-    x[n + FORCE_O] = p[c + F_LOW]
-    x[n + POWER] = 0.0
-    x[n + SHAFT] = u[U_W]
-    x[n + DEMAND] = 0.0
-    m = int(p[c + N_ALL])
+    x[n + KersX.RHO] = 0.0
+    x[n + KersX.FORCE_O] = p[KersP.F_LOW]
+    x[n + KersX.POWER] = 0.0
+    x[n + KersX.SHAFT] = u[KersU.W]
+    x[n + KersX.DEMAND] = 0.0
+    m = int(data[c + KersD.N_ALL])
     dx = work[k + W_K_1 : k + W_K_1 + m]
-    all_rates(x, u, p, dx, work)
-    x[n + FORCE_O] = work[k + NEED]
-    for i in range(m):
-        if not (abs(x[i]) < HUGE and abs(dx[i]) < HUGE):
-            return FAILED
-    return OK
+    all_rates(x, u, p, data, dx, work)
+    x[n + KersX.FORCE_O] = work[k + NEED]
+    return start_status(m, x, dx)
 
 
 @kernel
-def kers_derivative(t, x, u, p, dx, work):
+def kers_derivative(t, x, u, p, data, dx, work):
     """Right-hand side."""
-    all_rates(x, u, p, dx, work)
+    all_rates(x, u, p, data, dx, work)
 
 
 @kernel
-def kers_jacobian(t, x, u, p, jac, work):
-    """``df/dx``, row-major, by central differences."""
-    c = int(p[KERS])
-    k = int(p[c + AT_WORK])
-    m = int(p[c + N_ALL])
-    moved = work[k + W_X_1 : k + W_X_1 + m]
-    above = work[k + W_K_1 : k + W_K_1 + m]
-    below = work[k + W_K_2 : k + W_K_2 + m]
-    for i in range(m):
-        moved[i] = x[i]
-    for j in range(m):
-        d = 1e-6 * (1.0 + abs(x[j]))
-        moved[j] = x[j] + d
-        all_rates(moved, u, p, above, work)
-        moved[j] = x[j] - d
-        all_rates(moved, u, p, below, work)
-        moved[j] = x[j]
-        for i in range(m):
-            jac[i * m + j] = (above[i] - below[i]) / (2.0 * d)
-
-
-@kernel
-def kers_output(t, x, u, p, y, work):
+def kers_output(t, x, u, p, data, y, work):
     """Outputs."""
-    all_outputs(x, u, p, y, work)
+    all_outputs(x, u, p, data, y, work)
 
 
 @kernel
-def own_solve(h, k, p):
+def own_solve(h, k, p, tau_filter):
     """The controller's part of ``(I - gamma h A) k = k`` in ``k[0:]``, with its time constants in A."""
-    c = int(p[KERS])
-    k[RHO] /= 1.0 + GAMMA * h / p[c + T_A]
-    k[FORCE_O] /= 1.0 + GAMMA * h / p[c + T_A]
-    k[POWER] /= 1.0 + GAMMA * h / p[c + LAW + TAU_FILTER]
-    k[SHAFT] /= 1.0 + GAMMA * h / p[c + T_D]
-    k[DEMAND] /= 1.0 + GAMMA * h / p[c + T_A]
+    k[KersX.RHO] /= 1.0 + GAMMA * h / p[KersP.T_A]
+    k[KersX.FORCE_O] /= 1.0 + GAMMA * h / p[KersP.T_A]
+    k[KersX.POWER] /= 1.0 + GAMMA * h / tau_filter
+    k[KersX.SHAFT] /= 1.0 + GAMMA * h / p[KersP.T_D]
+    k[KersX.DEMAND] /= 1.0 + GAMMA * h / p[KersP.T_A]
 
 
 @kernel
-def kers_advance(h, x, u, p, work):
+def kers_advance(h, x, u, p, data, work):
     """One internal step in place, as in `kernels.advance`."""
-    c = int(p[KERS])
-    k = int(p[c + AT_WORK])
-    n = int(p[N_X])
-    m = int(p[c + N_ALL])
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    n = int(data[D.N_X])
+    m = int(data[c + KersD.N_ALL])
     k_1 = work[k + W_K_1 : k + W_K_1 + m]
     k_2 = work[k + W_K_2 : k + W_K_2 + m]
     x_1 = work[k + W_X_1 : k + W_X_1 + m]
     matrix = k + W_MATRIX
     pivot = matrix + n * n
-    all_rates(x, u, p, k_1, work)
+    inner = work[k + W_P : k + W_P + N_P]
+    tau_filter = work[k + W_NUMBERS + TAU_FILTER]
+    all_rates(x, u, p, data, k_1, work)
     first = piece(work)
-    fast_jacobian(x, p, work, work[matrix : matrix + n * n])
+    fast_jacobian(x, inner, data, work, work[matrix : matrix + n * n])
     for i in range(n * n):
         work[matrix + i] *= -GAMMA * h
     for i in range(n):
         work[matrix + i * n + i] += 1.0
     lu(n, work, matrix, pivot)
     lu_solve(n, work, matrix, pivot, k + W_K_1)
-    own_solve(h, k_1[n:m], p)
+    own_solve(h, k_1[n:m], p, tau_filter)
     for i in range(m):
         x_1[i] = x[i] + h * k_1[i]
-    all_rates(x_1, u, p, k_2, work)
+    all_rates(x_1, u, p, data, k_2, work)
     for i in range(m):
         k_2[i] -= 2.0 * k_1[i]
     lu_solve(n, work, matrix, pivot, k + W_K_2)
-    own_solve(h, k_2[n:m], p)
+    own_solve(h, k_2[n:m], p, tau_filter)
     for i in range(m):
         x_1[i] = x[i] + 1.5 * h * k_1[i] + 0.5 * h * k_2[i]
-    if p[HYBRID] != 0.0:
+    if data[D.HYBRID] != 0.0:
         second = piece(work)
-        tractions(x_1, p, work)
+        tractions(x_1, inner, work)
         if first != second or piece(work) != second:
-            step_across(h, x, x_1, work[k + W_U : k + W_U + N_U], p, work)
+            step_across(h, x, x_1, work[k + W_U : k + W_U + N_U], inner, data, work)
     for i in range(m):
         x[i] = x_1[i]
 
 
 @kernel
-def kers_step(t, h, x, u, p, y, work):
+def kers_step(t, h, x, u, p, data, y, work):
     """One communication step in the fewest equal internal steps that are not above the unit's own."""
-    c = int(p[KERS])
-    k = int(p[c + AT_WORK])
-    m = int(p[c + N_ALL])
-    n_y = int(p[c + N_Y_ALL])
-    if not (abs(u[U_W]) < HUGE and abs(u[U_TAU]) < HUGE):
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    m = int(data[c + KersD.N_ALL])
+    n_y = int(data[c + KersD.N_Y_ALL])
+    saved = work[k + W_OLD : k + W_OLD + m]
+    steps = enter(t, h, data[D.INTERNAL_STEP], N_KERS_U, u, m, x, saved)
+    if steps == 0:
         return FAILED
-    for i in range(m):
-        if not abs(x[i]) < HUGE:
-            return FAILED
-    if not (h > 0.0 and h < MOST_STEPS * p[INTERNAL_STEP] and abs(t) < HUGE):
-        return FAILED
-    for i in range(m):
-        work[k + W_OLD + i] = x[i]
-    steps = math.ceil(h / p[INTERNAL_STEP] * (1.0 - 1e-9))
     for _ in range(steps):
-        kers_advance(h / steps, x, u, p, work)
+        kers_advance(h / steps, x, u, p, data, work)
     y_new = work[k + W_NEW_Y : k + W_NEW_Y + n_y]
-    all_outputs(x, u, p, y_new, work)
-    good = True
-    for i in range(m):
-        if not abs(x[i]) < HUGE:
-            good = False
-    for i in range(n_y):
-        if not abs(y_new[i]) < HUGE * HUGE:
-            good = False
-    if not good:
-        for i in range(m):
-            x[i] = work[k + W_OLD + i]
-        return FAILED
-    for i in range(n_y):
-        y[i] = y_new[i]
-    return SATURATED if y[Y_OUTSIDE] != 0.0 or y[int(p[N_Y]) + Y_SATURATED] != 0.0 else OK
+    all_outputs(x, u, p, data, y_new, work)
+    status = leave(True, m, x, saved, n_y, y_new, y)
+    limited = status != FAILED and (y[Y.OUTSIDE] != 0.0 or y[int(data[D.N_Y]) + KersY.SATURATED] != 0.0)
+    return SATURATED if limited else status

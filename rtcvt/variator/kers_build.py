@@ -1,36 +1,23 @@
 """A pushbelt variator with flywheel and torque controller as a real-time model: `kers` around `build`."""
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
-from rtcvt.control.limits import RATE_MAX, THETA_MAX, THETA_MIN
+from rtcvt.control import kers as law
+from rtcvt.control import limits
 from rtcvt.errors import InputError
-from rtcvt.model import Fidelity, Model, Variable
-from rtcvt.variator import kers, layout
+from rtcvt.model import Fidelity, Model
+from rtcvt.table import Table
+from rtcvt.variator import kers
 from rtcvt.variator.build import build_variator
+from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, D, Given, KersD, KersP, KersU, KersX, KersY, P
 from rtcvt.variator.reduced_model import ReducedModel
-from rtcvt.variator.unit import CYLINDERS, KERS_LAW, KERS_PARAMETERS, NOT_OF_KERS, Flanges, Row, Variator
+from rtcvt.variator.unit import Flanges, Variator
 
-__all__ = ["build_kers", "variator_inside"]
+__all__ = ["build_kers", "build_unit", "variator_inside"]
 
-_OUTPUTS = (  # in the order of `kers`, behind those of the variator
-    Row("shaft.tau", "N.m", "torque into the unit at the shaft: tau w is power in", None, None, 100.0),
-    Row("control.tau_est", "N.m", "estimated torque at the shaft", None, None, 100.0),
-    Row("control.tau_max", "N.m", "torque at the shaft that the clamping forces can carry", 0.0, None, 100.0),
-    Row("control.theta", "rad", "tilt of the belt's spans, sin(theta) = (r_I - r_O)/d_A", None, None, 0.1, "deg"),
-    Row("control.saturated", "1", "a limit of the controller is active"),
-    Row("flywheel.w", "rad/s", "speed of the flywheel", None, None, 1e3, "rpm"),
-)
-_STATES = (
-    ("control.rho", "rad/s"),
-    ("clamp.F_O", "N"),
-    ("control.power", "W"),
-    ("control.w_t", "rad/s"),
-    ("control.tau_d", "N.m"),
-)
 _RENAMED = {"secondary.w": "speed of the secondary pulley", "primary.tau": "torque into the variator at the primary"}
 
 
@@ -43,14 +30,14 @@ def variator_inside(unit: Variator) -> Variator:
         A parameter is missing.
     """
     values = unit.values()
-    for row in KERS_PARAMETERS + KERS_LAW:
-        if row.name not in values:
+    own = {place.row.name: place.row for place in KersP}
+    for name, row in own.items():
+        if name not in values:
             text = f"this key is required: {row.text} [{row.unit}]"
-            raise InputError(unit.source, f"parameters.{row.name}", None, text)
-    own = {row.name for row in KERS_PARAMETERS + KERS_LAW}
+            raise InputError(unit.source, f"parameters.{name}", None, text)
     inner = {name: value for name, value in values.items() if name not in own}
     inner |= {"primary.w_start": values["shaft.i"] * values["shaft.w_start"], "ratio.T": 1.0}
-    inner |= {"clamp.control": layout.RATIO, **dict.fromkeys(CYLINDERS, 0.0)}
+    inner |= {"clamp.control": Given.RATIO, **{place.row.name: 0.0 for place in CYLINDERS}}
     for key in ("J", "b"):
         whole = values[f"secondary.{key}"] + values["flywheel.i"] ** 2 * values[f"flywheel.{key}"]
         inner[f"secondary.{key}"] = whole
@@ -67,63 +54,59 @@ def build_kers(
     """
     values = unit.values()
     model = build_variator(variator_inside(unit), fidelity, substeps, reduced)
-    inner = model.p
-    n_x, n_y = len(model.states), len(model.select("output"))
-    at = len(inner)
-    p = np.concatenate([inner, np.zeros(kers.KERS_BLOCK)])
-    p[layout.KERS] = at
-    p[at + kers.N_ALL], p[at + kers.N_Y_ALL] = n_x + kers.N_OWN, n_y + kers.N_Y_OWN
-    p[at + kers.AT_WORK] = model.n_work
-    law = at + kers.LAW
-    p[law + THETA_MIN] = 0.5 * math.pi - inner[layout.PHI_MAX]
-    p[law + THETA_MAX] = 0.5 * math.pi - inner[layout.PHI_MIN]
-    variables = [*_kept(model)]
-    for place, row in enumerate(KERS_PARAMETERS, at + kers.N_I):
-        p[place] = values[row.name]
-        variables.append(_parameter(row, place, values[row.name]))
-    for place, row in enumerate(KERS_LAW, law + RATE_MAX):
-        p[place] = values[row.name]
-        variables.append(_parameter(row, place, values[row.name]))
-    start = values["shaft.w_start"]
-    variables += [
-        Variable("shaft.w", "input", kers.U_W, "rad/s", "speed of the shaft", start, nominal=100.0, display_unit="rpm"),
-        Variable("control.tau_des", "input", kers.U_TAU, "N.m", "demanded torque into the unit", 0.0, nominal=100.0),
-    ]
-    variables += [v for v in model.variables if v.causality == "output"]
-    for place, row in enumerate(_OUTPUTS, n_y):
-        boolean = row.name == "control.saturated"
-        variables.append(
-            Variable(row.name, "output", place, row.unit, row.text, None, row.minimum, row.maximum, row.nominal,
-                     row.display, boolean)
-        )  # fmt: skip
-    names = {v.name: k for k, v in enumerate(variables)}
-    for name, text in _RENAMED.items():
-        variables[names[name]] = replace(variables[names[name]], description=text)
+    table = Table()
+    for place in KersP:
+        table.add("parameter", place, values[place.row.name])
+    of_law = {  # place in p or -1, constant
+        limits.THETA_MIN: (-1.0, 0.5 * math.pi - model.data[D.PHI_MAX]),
+        limits.THETA_MAX: (-1.0, 0.5 * math.pi - model.data[D.PHI_MIN]),
+        limits.RATE_MAX: (KersP.RATE_MAX, 0.0),
+        limits.LIMIT_TIME: (KersP.LIMIT_TIME, 0.0),
+        law.K_THETA: (KersP.K_THETA, 0.0),
+        law.K_W: (KersP.K_W, 0.0),
+        law.TAU_FILTER: (KersP.TAU_FILTER, 0.0),
+        law.W_MAX: (KersP.W_MAX, 0.0),
+        law.OMEGA_0: (KersP.OMEGA_0, 0.0),
+    }
+    of_variator = [(-1.0, value) for value in model.p.tolist()]
+    kept = set(P) - {P.J_O, P.B_O, P.C_I, P.D_I, *NOT_OF_KERS}
+    for v in model.select("parameter"):
+        if v.index in kept:
+            of_variator[v.index] = (table.take(v), 0.0)
+    table.add("input", KersU.W, values["shaft.w_start"])
+    table.add("input", KersU.TAU, 0.0)
+    for v in model.select("output"):
+        table.take(v, description=_RENAMED.get(v.name, v.description))
+    table.each("output", KersY)
+    for v in model.states:
+        table.take(v)
+    table.each("state", KersX)
+    n_x, n_y = table.size("state"), table.size("output")
+    header, at = np.zeros(len(KersD)), len(model.data)
+    header[KersD.N_ALL], header[KersD.N_Y_ALL], header[KersD.AT_WORK] = n_x, n_y, model.n_work
+    header[KersD.OF_LAW] = at + len(header)
+    header[KersD.OF_VARIATOR] = header[KersD.OF_LAW] + 2 * len(of_law)
+    data = np.concatenate(
+        [model.data, header, np.ravel([of_law[k] for k in range(len(of_law))]), np.ravel(of_variator)]
+    )
+    data[D.KERS] = at
     return replace(
         model,
         name=unit.name,
         description=unit.description,
-        variables=tuple(variables),
-        states=(*model.states, *_STATES),
-        p=p,
-        n_work=model.n_work + kers.W_NEW_Y + n_y + kers.N_Y_OWN,
+        variables=table.variables,
+        states=table.states,
+        p=table.p,
+        data=data,
+        n_work=model.n_work + kers.W_NEW_Y + n_y,
         initialise=kers.kers_initialise,
         derivative=kers.kers_derivative,
-        jacobian=kers.kers_jacobian,
         output=kers.kers_output,
         step=kers.kers_step,
         source=unit.text,
     )
 
 
-def _kept(model: Model) -> Iterator[Variable]:
-    """Parameters of the variator that remain: those of its shafts, gears and cylinders are the unit's."""
-    own = {row.name for row in KERS_PARAMETERS} | {*NOT_OF_KERS, "primary.c", "primary.d"}
-    return (v for v in model.variables if v.causality == "parameter" and v.name not in own)
-
-
-def _parameter(row: Row, place: int, value: float) -> Variable:
-    nominal = row.nominal or abs(value) or None
-    return Variable(
-        row.name, "parameter", place, row.unit, row.text, value, row.minimum, row.maximum, nominal, row.display
-    )
+def build_unit(unit: Variator, fidelity: Fidelity, substeps: int | None = None) -> Model:
+    """The real-time model of a variator, with or without a controller; errors are those of `build_variator`."""
+    return (build_variator if unit.controller is None else build_kers)(unit, fidelity, substeps)

@@ -1,74 +1,409 @@
-"""Where things are in the buffers of a variator: places in p, x, u and y, and in the scratch array.
+"""Table of a variator: its constants, variables, states, and the quantities that its kernels keep at a state.
 
-State vectors, each followed by two torques of the coupling (`rtcvt.pog.flange`) per flange whose speed is given::
+State vectors, each followed by two torques of the coupling (`rtcvt.coupling`) per flange whose speed is given::
 
     hybrid  [omega_I, v, omega_O, S_I, S_O, phi, T_f, y_f]
     rigid   [omega_I, phi, T_f, y_f]
 """
 
-# p: structure
-HYBRID = 0  # 1: hybrid model, 0: rigid
-N_X = 1
-N_Y = 2
-SPEED_I = 3  # 1 if the flange takes a speed
-SPEED_O = 4
-INTERNAL_STEP = 5  # largest internal step [s]
-LAWS = 6  # place of the reduced model's table in p, see `rtcvt.variator.regression`
-PHI = 7  # place of its scratch in work
-N_SCRATCH = 8
-N_PEAKS = 9  # peaks that it has: outputs behind the four laws
-PEAK_LIST = 10  # place of their terms in p
-N_FIELDS = 11  # fields that come out
-FIELD_LIST = 12  # place of their terms in p
-FIELD_TABLE = 13  # place of the fields' table in p
-PHI_MIN = 14  # angles at the end stops [rad]
-PHI_MAX = 15
-# p: constants of belt and sheaves, from the reduced model
-D_A, LENGTH, H_OFF, TAN_D, COS_D, MU, M_STAR, M_B, F_REF, XI_MAX, STRETCH = range(16, 27)
-# p: parameters of the unit
-J_I, B_I, W_START, J_O, B_O, K_BELT, D_BELT, V_0, L_POINT = range(27, 36)
-I_START, T_RATIO, T_STOP, CONTROL, F_MIN, F_MAX, Y_LEAST, Y_MOST = range(36, 44)
-A_I, C_W_I, F_SPRING_I, K_SPRING_I, A_O, C_W_O, F_SPRING_O, K_SPRING_O = range(44, 52)
-C_I, D_I, C_O, D_O = range(52, 56)  # couplings at the flanges
-KERS = 56  # place of the KERS controller's block in p, see `kers`
-TABLES = 57  # the first table begins here
+from rtcvt.table import Places, Row, Rows
 
-FORCE, PRESSURE, RATIO = range(3)  # kinds of CONTROL
-PER_LENGTH, WHOLE, OFFSET = range(3)  # terms of a field: times length/F_CO, by F_CO, by STRETCH F_CO
-SECTIONS = 4
+TINY = 1e-9  # least value of what must be above zero
+FLANGES = ("primary", "secondary")
+SECTIONS = ("primary arc", "push span", "secondary arc", "slack span")
+N_SECTIONS = len(SECTIONS)
 
-# x
-OMEGA_I = 0
-V, OMEGA_O, S_I, S_O, ANGLE, T_F, BALANCE_F = range(1, 8)  # hybrid
-N_HYBRID = 8
-ANGLE_RIGID, T_F_RIGID, BALANCE_F_RIGID = range(1, 4)
-N_RIGID = 4
+
+class D(Places):
+    """Header of the constants."""
+
+    HYBRID = "1: hybrid model, 0: rigid"
+    N_X = "states"
+    N_Y = "outputs"
+    SPEED_I = "1 if the primary's flange takes a speed"
+    SPEED_O = "1 if the secondary's does"
+    INTERNAL_STEP = "largest internal step [s]"
+    N_PEAKS = "peaks of contact forces"
+    N_FIELDS = "fields that come out"
+    PHI = "place in work: scratch of the laws"
+    N_SCRATCH = "its size"
+    PEAK_LIST = "table: a `Term` of each peak"
+    FIELD_LIST = "table: a `Term` of each field"
+    LAWS = "table: `rtcvt.variator.regression`, laws and peaks"
+    FIELD_TABLE = "table: fields"
+    KERS = "table: header of the controller, `rtcvt.variator.kers`"
+    PHI_MIN = "angle phi at the lower end stop [rad]"
+    PHI_MAX = "at the upper one"
+    D_A = "centre distance [m]"
+    LENGTH = "of the belt [m]"
+    H_OFF = "distance of neutral fibre and rocking edge [m]"
+    TAN_D = "tan(delta_0)"
+    COS_D = "cos(delta_0)"
+    MU = "friction coefficient of the flanks"
+    M_STAR = "mass per length for kappa [kg/m]"
+    M_B = "mass of the belt [kg]"
+    F_REF = "clamping force of the laws [N]"
+    XI_MAX = "torque ratio at the capacity"
+    STRETCH = "stretch of the rings by force [m/N]"
+
+
+class Given(Places):
+    """Values of the parameter clamp.control."""
+
+    FORCE = "both forces"
+    PRESSURE = "both pressures"
+    RATIO = "the ratio and the secondary's force"
+
+
+class Term(Places):
+    """Units of a field: its dimensionless value times F_CO over the length of the path, F_CO, or STRETCH F_CO."""
+
+    PER_LENGTH = "N/m"
+    WHOLE = "N"
+    OFFSET = "m"
+
+
+class P(Rows):
+    """Parameters; those of the couplings are variables only where there is one."""
+
+    J_I = Row("primary.J", "kg.m2", "moment of inertia of the primary pulley with its shaft", TINY)
+    B_I = Row("primary.b", "N.m.s/rad", "viscous friction of the primary's bearings", 0.0, tunable=True)
+    W_START = Row("primary.w_start", "rad/s", "speed of the primary at the start", None, None, 100.0, "rpm")
+    J_O = Row("secondary.J", "kg.m2", "moment of inertia of the secondary pulley with its shaft", TINY)
+    B_O = Row("secondary.b", "N.m.s/rad", "viscous friction of the secondary's bearings", 0.0, tunable=True)
+    K_BELT = Row("belt.K", "N/m", "stiffness of the belt between a pulley and its middle", 1.0)
+    D_BELT = Row("belt.d", "N.s/m", "damping of the belt, in parallel with K", 1e-3, tunable=True)
+    V_0 = Row("belt.v_0", "m/s", "speed at which friction has 71 % of its full value", 1e-4, tunable=True)
+    L_POINT = Row(
+        "belt.l_point",
+        "m",
+        "way of the belt in which the operating point follows traction and clamping",
+        1e-4,
+        tunable=True,
+    )
+    I_START = Row("ratio.start", "1", "ratio at the start", TINY)
+    T_RATIO = Row("ratio.T", "s", "time constant with which a given ratio is reached", 1e-3, tunable=True)
+    T_STOP = Row("ratio.T_stop", "s", "time constant of the approach to an end stop", 2e-3, tunable=True)
+    CONTROL = Row(
+        "clamp.control", "1", "what is given: both forces, both pressures, or the ratio and the secondary's force",
+        0.0, 2.0, choices=("forces", "pressures", "ratio"),
+    )  # fmt: skip
+    F_SMOOTH = Row(
+        "clamp.F_smooth",
+        "N",
+        "a clamping force F counts as (F + sqrt(F^2 + F_smooth^2))/2, so none as half of it",
+        1e-3,
+        tunable=True,
+    )
+    F_MAX = Row("clamp.F_max", "N", "greatest clamping force of the primary if the ratio is given", 1.0, tunable=True)
+    Y_LEAST = Row("clamp.y_min", "1", "least F_CI/F_eq if the ratio is given", 0.1, 1.0, tunable=True)
+    Y_MOST = Row("clamp.y_max", "1", "greatest F_CI/F_eq if the ratio is given", 1.0, 10.0, tunable=True)
+    A_I = Row("clamp.primary.A", "m2", "piston area of the primary", 0.0, tunable=True)
+    C_W_I = Row(
+        "clamp.primary.c_w",
+        "N.s2/rad2",
+        "centrifugal force of the primary's oil by the square of the speed",
+        0.0,
+        tunable=True,
+    )
+    F_SPRING_I = Row("clamp.primary.F_0", "N", "spring force of the primary at ratio 1", tunable=True)
+    K_SPRING_I = Row("clamp.primary.k", "N/m", "stiffness of the primary's spring", 0.0, tunable=True)
+    A_O = Row("clamp.secondary.A", "m2", "piston area of the secondary", 0.0, tunable=True)
+    C_W_O = Row(
+        "clamp.secondary.c_w",
+        "N.s2/rad2",
+        "centrifugal force of the secondary's oil by the square of the speed",
+        0.0,
+        tunable=True,
+    )
+    F_SPRING_O = Row("clamp.secondary.F_0", "N", "spring force of the secondary at ratio 1", tunable=True)
+    K_SPRING_O = Row("clamp.secondary.k", "N/m", "stiffness of the secondary's spring", 0.0, tunable=True)
+    NU = Row("oil.nu", "m2/s", "kinematic viscosity of the oil as it is warm", 1e-7, 1.0, tunable=True)
+    RHO = Row("oil.rho", "kg/m3", "density of the oil", 0.0, 1e4, tunable=True)
+    D_M_I = Row("primary.bearing.d_m", "m", "mean diameter of each of the primary's two bearings", 0.0, 1.0)
+    F_0_I = Row("primary.bearing.f_0", "1", "factor of their friction without load", 0.0, 100.0, tunable=True)
+    F_1_I = Row("primary.bearing.f_1", "1", "factor of their friction under load", 0.0, 1.0, tunable=True)
+    D_S_I = Row("primary.seal.d", "m", "diameter of its shaft at its seal; 0: none", 0.0, 1.0, tunable=True)
+    R_S_I = Row("primary.sheave.R", "m", "outer radius of the primary's sheaves", 0.0, 1.0)
+    DIP_I = Row("primary.sheave.dip", "1", "share of their faces that runs in oil", 0.0, 1.0, tunable=True)
+    D_M_O = Row("secondary.bearing.d_m", "m", "mean diameter of each of the secondary's two bearings", 0.0, 1.0)
+    F_0_O = Row("secondary.bearing.f_0", "1", "factor of their friction without load", 0.0, 100.0, tunable=True)
+    F_1_O = Row("secondary.bearing.f_1", "1", "factor of their friction under load", 0.0, 1.0, tunable=True)
+    D_S_O = Row("secondary.seal.d", "m", "diameter of its shaft at its seal; 0: none", 0.0, 1.0, tunable=True)
+    R_S_O = Row("secondary.sheave.R", "m", "outer radius of the secondary's sheaves", 0.0, 1.0)
+    DIP_O = Row("secondary.sheave.dip", "1", "share of their faces that runs in oil", 0.0, 1.0, tunable=True)
+    C_I = Row("primary.c", "N.m/rad", "stiffness of the coupling between flange primary and its pulley", TINY)
+    D_I = Row(
+        "primary.d", "N.m.s/rad", "damping of the coupling between flange primary and its pulley", TINY, tunable=True
+    )
+    C_O = Row("secondary.c", "N.m/rad", "stiffness of the coupling between flange secondary and its pulley", TINY)
+    D_O = Row(
+        "secondary.d",
+        "N.m.s/rad",
+        "damping of the coupling between flange secondary and its pulley",
+        TINY,
+        tunable=True,
+    )
+
+
+N_P = len(P)
+OTHER_CYLINDER = P.A_O - P.A_I  # from a parameter of the primary's cylinder to that of the secondary's
+OTHER_SHAFT = P.D_M_O - P.D_M_I  # from a parameter of the primary's shaft to that of the secondary's
+UNGIVEN = {P.NU: 1e-5, P.RHO: 850.0, **{P(k): 0.0 for k in range(P.D_M_I, P.DIP_O + 1)}}  # if a file names none
+CYLINDERS = (P.A_I, P.C_W_I, P.F_SPRING_I, P.K_SPRING_I, P.A_O, P.C_W_O, P.F_SPRING_O, P.K_SPRING_O)
+COUPLINGS = {"primary": (P.C_I, P.D_I), "secondary": (P.C_O, P.D_O)}
+
+
+class U(Rows):
+    """Inputs; a flange's is its torque or its speed."""
+
+    I = Row("primary.tau", "N.m", "torque into the variator at flange primary", nominal=100.0)  # noqa: E741
+    O = Row("secondary.tau", "N.m", "torque into the variator at flange secondary", nominal=100.0)  # noqa: E741
+    F_I = Row("clamp.primary.F", "N", "clamping force of the primary, for forces", nominal=1e4, display="kN")
+    F_O = Row(
+        "clamp.secondary.F", "N", "clamping force of the secondary, for forces and ratio", nominal=1e4, display="kN"
+    )
+    P_I = Row("clamp.primary.p", "Pa", "pressure in the primary's cylinder, for pressures", nominal=1e6, display="bar")
+    P_O = Row(
+        "clamp.secondary.p", "Pa", "pressure in the secondary's cylinder, for pressures", nominal=1e6, display="bar"
+    )
+    RATIO = Row("ratio.des", "1", "ratio that is wanted, for ratio", nominal=1.0)
+
+
+N_U = len(U)
+
+
+class Y(Rows):
+    """Outputs; a flange's is its speed or its torque. Peaks and fields follow."""
+
+    I = Row("primary.w", "rad/s", "speed of flange primary", nominal=100.0, display="rpm")  # noqa: E741
+    O = Row("secondary.w", "rad/s", "speed of flange secondary", nominal=100.0, display="rpm")  # noqa: E741
+    RATIO = Row("ratio.i", "1", "geometric ratio r'_O/r'_I of the rocking edges' radii", 0.0, None, 1.0)
+    RATE = Row("ratio.rate", "1/s", "rate of ratio.i", None, None, 1.0)
+    R_I = Row("radius.primary", "m", "running radius of the neutral fibre on the primary", 0.0, None, 0.05, "mm")
+    R_O = Row("radius.secondary", "m", "running radius of the neutral fibre on the secondary", 0.0, None, 0.05, "mm")
+    SLIP = Row("belt.slip", "1", "speed loss, 1 - r'_O w_O/(r'_I w_I)", None, None, 0.01, "%")
+    V = Row("belt.v", "m/s", "speed of the belt", None, None, 10.0)
+    T_I = Row("belt.T_I", "N", "traction from the primary to the belt", None, None, 1e3)
+    T_O = Row("belt.T_O", "N", "traction from the belt to the secondary", None, None, 1e3)
+    EFFICIENCY = Row("variator.efficiency", "1", "power out by power in, at the pulleys", 0.0, 1.0, 1.0, "%")
+    F_CI = Row("thrust.primary", "N", "clamping force on the primary", 0.0, None, 1e4, "kN")
+    F_CO = Row("thrust.secondary", "N", "clamping force on the secondary", 0.0, None, 1e4, "kN")
+    THRUST = Row("thrust.ratio", "1", "clamping force of the primary over that of the secondary", 0.0, None, 1.0)
+    BALANCE = Row("thrust.balance", "1", "thrust ratio at which the variator does not shift", 0.0, None, 1.0)
+    MARGIN = Row(
+        "belt.margin", "1", "least of 1 - traction by a pulley's capacity, 1 - speed loss by 5 %", None, None, 1.0, "%"
+    )
+    E = Row("storage.E", "J", "energy of pulleys, belt and couplings", 0.0, None, 1e3, "kJ")
+    AXIAL = Row("clamp.P", "W", "power of the clamping forces into the variator", None, None, 100.0)
+    SLIDING = Row("loss.sliding", "W", "lost by creep and macro-slip", 0.0, None, 100.0)
+    DAMPING = Row("loss.damping", "W", "lost in the belt's damping", 0.0, None, 1.0)
+    BELT = Row("loss.belt", "W", "lost otherwise while the belt runs", 0.0, None, 100.0)
+    SHIFT = Row("loss.shift", "W", "lost by shifting", 0.0, None, 10.0)
+    STOP = Row("loss.stop", "W", "lost in the end stops", 0.0, None, 10.0)
+    BEARING = Row("loss.bearing", "W", "lost in the bearings", 0.0, None, 10.0)
+    SEAL = Row("loss.seal", "W", "lost at the seals of the shafts", 0.0, None, 10.0)
+    OIL = Row("loss.oil", "W", "lost by the drag of oil on the sheaves", 0.0, None, 10.0)
+    COUPLING = Row("loss.coupling", "W", "lost in the couplings of flanges with given speed", 0.0, None, 1.0)
+    MACRO = Row(
+        "status.macro_slip",
+        "1",
+        "the belt slides as a whole: at the capacity of a pulley, or by over 5 % of its speed",
+        boolean=True,
+    )
+    OUTSIDE = Row("status.extrapolating", "1", "the operating point is outside the data of the laws", boolean=True)
+    LIMITED = Row("status.limited", "1", "an end stop, or a limit of the clamping force, is active", boolean=True)
+    DISTANCE = Row(
+        "status.distance", "1",
+        "distance of the operating point from the nearest one of the campaign, 1 is typical between these",
+        0.0, nominal=1.0,
+    )  # fmt: skip
+
+
+Y_PEAKS = len(Y)
+PEAK = Row("peak.{name}", "1", "greatest value around the belt: {about}", nominal=1e3)
+FIELD = Row("field.{name}[{k}]", "1", "{about}: {section}, cell {cell} of {cells}", nominal=1e3)
+
+# instead of the rows above where a flange's speed is given
+SPEED_IN = Row("{flange}.w", "rad/s", "speed of flange {flange}", nominal=100.0, display="rpm")
+TORQUE_OUT = Row("{flange}.tau", "N.m", "torque into the variator at flange {flange}: tau w is power in", nominal=100.0)
+
+_OMEGA_I = Row("primary.w", "rad/s", "speed of the primary", nominal=100.0)
+_PHI = Row("ratio.phi", "rad", "angle phi", nominal=1.0)
+_T_F = Row("belt.T_f", "N", "traction that the operating point follows", nominal=1e3)
+_Y_F = Row("belt.y_f", "1", "balance of forces that it follows", nominal=1.0)
+
+
+class X(Rows):
+    """States of the hybrid model."""
+
+    OMEGA_I = _OMEGA_I
+    V = Row("belt.v", "m/s", "speed of the belt", nominal=10.0)
+    OMEGA_O = Row("secondary.w", "rad/s", "speed of the secondary", nominal=100.0)
+    S_I = Row("belt.S_I", "N", "spring force at the primary", nominal=1e3)
+    S_O = Row("belt.S_O", "N", "spring force at the secondary", nominal=1e3)
+    ANGLE = _PHI
+    T_F = _T_F
+    BALANCE_F = _Y_F
+
+
+class RigidX(Rows):
+    """States of the rigid model, the first as in `X`."""
+
+    OMEGA_I = _OMEGA_I
+    ANGLE = _PHI
+    T_F = _T_F
+    BALANCE_F = _Y_F
+
+
+COUPLING_TORQUE = Row("{flange}.coupling", "N.m", "torque of the coupling's spring at flange {flange}", nominal=100.0)
+COUPLING_D_TORQUE = Row("{flange}.coupling.d", "N.m", "torque of its damper and the spring in series", nominal=100.0)
+N_HYBRID, N_RIGID = len(X), len(RigidX)
 MOST_X = N_HYBRID + 4
 
-# u
-U_I, U_O, U_F_I, U_F_O, U_P_I, U_P_O, U_RATIO = range(7)
-N_U = 7
 
-# y
-Y_I, Y_O, Y_RATIO, Y_RATE, Y_R_I, Y_R_O, Y_SLIP, Y_V, Y_T_I, Y_T_O, Y_EFFICIENCY = range(11)
-Y_F_CI, Y_F_CO, Y_THRUST, Y_BALANCE, Y_MARGIN, Y_E, Y_AXIAL = range(11, 18)
-Y_SLIDING, Y_DAMPING, Y_BELT, Y_SHIFT, Y_STOP, Y_BEARING, Y_COUPLING = range(18, 25)
-Y_MACRO, Y_OUTSIDE, Y_LIMITED, Y_DISTANCE = range(25, 29)
-Y_PEAKS = 29  # then the fields
+class Q(Places):
+    """Quantities at a state, at the beginning of work; those of both tractions are in the same order."""
 
-# work: quantities at a state
-R_I, R_O, DR_I, DR_O, RP_I, RP_O, I_G, DI_G = range(8)  # radii, rocking edges, ratio, with derivatives to phi
-F_CI, F_CO, F_EQ, XI, OUTSIDE, LAW_K, LAW_E, LAW_C, LAW_LAMBDA = range(8, 17)  # clamping and laws
-PHI_RATE, RR_I, TAU_REV, P_SHIFT, P_STOP, AT_LIMIT = range(17, 23)  # shifting
-W_I, W_V, W_O, TAU_I, TAU_O, DRAG, D_DRAG, RE_I = range(23, 31)  # speeds, torques at the flanges, drag, R_I
-CAP_I, T_I, E_I, TT_I, TS_I, EF_I, ES_I, SLIP_I = range(31, 39)  # traction at the primary: see `kernels.traction`
-CAP_O, T_O, E_O, TT_O, TS_O, EF_O, ES_O, SLIP_O = range(39, 47)
-BALANCE = 47  # y = F_CI/F_EQ
-CREEP = 48  # a: speed lost by creep by traction
-N_Q = 49
+    R_I = "r_I [m]"
+    R_O = "r_O [m]"
+    DR_I = "its derivative to phi"
+    DR_O = "its derivative to phi"
+    RP_I = "r'_I [m]"
+    RP_O = "r'_O [m]"
+    I_G = "i"
+    DI_G = "its derivative to phi"
+    F_CI = "F_CI [N]"
+    F_CO = "F_CO [N]"
+    F_EQ = "F_eq [N]"
+    XI = "xi"
+    OUTSIDE = "how far the operating point is outside the laws' data"
+    LAW_K = "k [1/N]; the four laws stand in the order of `rtcvt.variator.regression.laws`"
+    LAW_E = "e"
+    LAW_C = "c"
+    LAW_LAMBDA = "lambda"
+    PHI_RATE = "phi' [rad/s]"
+    RR_I = "r_I' [m/s]"
+    TAU_REV = "tau_rev [N.m]"
+    P_SHIFT = "P_shift [W]"
+    P_STOP = "P_stop [W]"
+    AT_LIMIT = "1 if a limit of force or ratio is active"
+    W_I = "omega_I [rad/s]"
+    W_V = "v [m/s]"
+    W_O = "omega_O [rad/s]"
+    TAU_I = "tau_I [N.m]"
+    TAU_O = "tau_O [N.m]"
+    DRAG = "lambda F_CO sigma(v) [N]"
+    D_DRAG = "its derivative to v"
+    RE_I = "r_eI [m]"
+    CAP_I = "T_max,I [N]"
+    T_I = "T_I [N]"
+    E_I = "e_I [m/s]"
+    TT_I = "derivative of T_I to S_I"
+    TS_I = "of T_I to s_I"
+    EF_I = "of e_I to S_I"
+    ES_I = "of e_I to s_I"
+    SLIP_I = "way in which the belt slides as a whole on the primary, or 0"
+    CAP_O = "T_max,O [N]"
+    T_O = "T_O [N]"
+    E_O = "e_O [m/s]"
+    TT_O = "derivative of T_O to S_O"
+    TS_O = "of T_O to s_O"
+    EF_O = "of e_O to S_O"
+    ES_O = "of e_O to s_O"
+    SLIP_O = "way in which the belt slides as a whole on the secondary, or 0"
+    PULL = "radial load of a shaft [N]"
+    M_BI = "torque of the primary's bearings [N.m]; `shafts.shaft_torque` adds it and the next two"
+    M_SI = "of its seal"
+    M_OI = "of the oil on its sheaves"
+    DM_I = "derivative of their sum to omega_I"
+    M_BO = "torque of the secondary's bearings [N.m]"
+    M_SO = "of its seal"
+    M_OO = "of the oil on its sheaves"
+    DM_O = "derivative of their sum to omega_O"
+    BALANCE = "y"
+    CREEP = "a [m/(N.s)]"
 
-# work: scratch
+
+N_Q = len(Q)
+OTHER_TORQUE = Q.M_BO - Q.M_BI  # from a torque on the primary's shaft to that on the secondary's
+OTHER = Q.CAP_O - Q.CAP_I  # from a quantity of the primary's traction to that of the secondary's
+
+# work behind the quantities
 W_STEP = N_Q  # four vectors of the step, its matrix, pivots
 W_SAVED = W_STEP + 4 * MOST_X + MOST_X * MOST_X + MOST_X
 W_ACROSS = W_SAVED + MOST_X  # three vectors of `kernels.step_across`
 W_Y = W_ACROSS + 3 * MOST_X  # new outputs; then the scratch of the laws and the cells of a field
+
+
+# --- with flywheel and controller, see `kers` -------------------------------------------------------------------------
+
+
+class KersD(Places):
+    """Header of the controller's constants, at ``data[KERS]``."""
+
+    N_ALL = "states"
+    N_Y_ALL = "outputs"
+    AT_WORK = "place in work: the controller's scratch"
+    OF_LAW = "table: numbers of the law, see `rtcvt.control.limits.gather`"
+    OF_VARIATOR = "table: parameters of the variator likewise"
+
+
+class KersP(Rows):
+    """Parameters of the unit; those of the variator that remain follow."""
+
+    N_I = Row("shaft.i", "1", "speed of the primary over that of the shaft", TINY)
+    N_F = Row("flywheel.i", "1", "speed of the flywheel over that of the secondary", TINY)
+    J_S = Row("secondary.J", "kg.m2", "moment of inertia of the secondary pulley with its shaft", 0.0)
+    B_S = Row("secondary.b", "N.m.s/rad", "viscous friction of the secondary's bearings", 0.0, tunable=True)
+    J_F = Row("flywheel.J", "kg.m2", "moment of inertia of the flywheel", TINY)
+    B_F = Row("flywheel.b", "N.m.s/rad", "viscous friction of the flywheel", 0.0, tunable=True)
+    K_D = Row("shaft.K", "N.m/rad", "stiffness between shaft and primary, at the shaft", TINY)
+    D_D = Row("shaft.d", "N.m.s/rad", "damping there, in series with an equal stiffness", TINY, tunable=True)
+    W_T_START = Row("shaft.w_start", "rad/s", "speed of the shaft at the start", None, None, 100.0, "rpm")
+    SAFETY = Row("clamp.S", "1", "safety of the clamping forces against slip", 1.0, tunable=True)
+    RESERVE = Row("clamp.Y", "1", "reserve of the primary's clamping force for shifting", 1.0, tunable=True)
+    F_LOW = Row("clamp.F_low", "N", "least clamping force that the controller sets", 1.0, tunable=True)
+    T_A = Row("control.T_a", "s", "time constant of the clamping forces", 1e-3, tunable=True)
+    T_D = Row("control.T_d", "s", "time constant of the shaft's acceleration", 1e-3, tunable=True)
+    RATE_MAX = Row("control.rate_max", "rad/s", "largest rate of theta", TINY, tunable=True)
+    LIMIT_TIME = Row("control.limit_time", "s", "time constant of the approach to a limit", 1e-3, tunable=True)
+    K_THETA = Row("control.K_theta", "rad/(s.N.m)", "gain from torque to rate", 0.0, tunable=True)
+    K_W = Row("control.K_w", "N.m.s/rad", "gain from speed to torque", 0.0, tunable=True)
+    TAU_FILTER = Row("control.tau_filter", "s", "time constant of the estimated torque", 1e-4, tunable=True)
+    W_MAX = Row("flywheel.w_max", "rad/s", "largest speed of the flywheel", TINY, None, None, "rpm", tunable=True)
+    OMEGA_0 = Row("control.w_0", "rad/s", "speed of the shaft below which the law fades out", 1e-3, tunable=True)
+
+
+class KersU(Rows):
+    """Inputs."""
+
+    W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
+    TAU = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0)
+
+
+class KersX(Rows):
+    """States behind the variator's."""
+
+    RHO = Row("control.rho", "rad/s", "rate of theta that the clamping forces make", nominal=0.1)
+    FORCE_O = Row("clamp.F_O", "N", "clamping force of the secondary", nominal=1e4)
+    POWER = Row("control.power", "W", "filtered derivative of the energy", nominal=1e3)
+    SHAFT = Row("control.w_t", "rad/s", "speed of the shaft, filtered", nominal=100.0)
+    DEMAND = Row("control.tau_d", "N.m", "demand, filtered", nominal=100.0)
+
+
+class KersY(Rows):
+    """Outputs behind the variator's."""
+
+    TAU = Row("shaft.tau", "N.m", "torque into the unit at the shaft: tau w is power in", None, None, 100.0)
+    TAU_EST = Row("control.tau_est", "N.m", "estimated torque at the shaft", None, None, 100.0)
+    TAU_MAX = Row("control.tau_max", "N.m", "torque at the shaft that the clamping forces can carry", 0.0, None, 100.0)
+    THETA = Row(
+        "control.theta", "rad", "tilt of the belt's spans, sin(theta) = (r_I - r_O)/d_A", None, None, 0.1, "deg"
+    )
+    SATURATED = Row("control.saturated", "1", "a limit of the controller is active", boolean=True)
+    W_F = Row("flywheel.w", "rad/s", "speed of the flywheel", None, None, 1e3, "rpm")
+
+
+N_KERS_U, N_KERS_X = len(KersU), len(KersX)
+NOT_OF_KERS = (P.W_START, P.T_RATIO, P.CONTROL, *CYLINDERS)  # what a unit with controller decides itself

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.control import limits
-from rtcvt.diagram import xml_text as text
-from rtcvt.documentation import ErrorRow, error_table, figure, number, page, prose, quantity, table, variable_tables
+from rtcvt.html import ErrorRow, figure, number, render, text
 from rtcvt.model import Model
-from rtcvt.variator import kernels, kers
+from rtcvt.variator import kernels, kers, shafts
 from rtcvt.variator.build import reduced_path
+from rtcvt.variator.diagram import variator_diagram
 from rtcvt.variator.reduced_model import LAWS, ReducedModel, counted, read_reduced
 from rtcvt.variator.unit import FLANGES, Variator
 
@@ -24,7 +24,25 @@ _COORDINATES = {
     "xi": "torque ratio, + drive, − overrun",
     "kappa": "inertia of the belt, m* v²/F<sub>CO</sub>",
     "f": "secondary clamping force by F<sub>ref</sub>",
-    "y": "primary clamping force by that of balance",
+    "y": "primary clamping force over that of balance",
+}
+
+
+SHIPPED = ("pushbelt_24mm",)  # reduced models whose full model is compared with others in docs/validation.md
+_ERRORS = {  # of the reduction, by whether there are other runs
+    True: {
+        "thrust": "thrust ratio",
+        "slip": "slip, in points",
+        "efficiency": "efficiency, in points",
+        "shift": "shift rate, over its RMS",
+    },
+    False: {
+        "zeta": "thrust ratio",
+        "e": "slip, in points",
+        "c": "creep",
+        "lambda": "loss",
+        "k": "shift rate",
+    },
 }
 
 
@@ -45,111 +63,55 @@ def variator_page(
         The laws, instead of those that the unit names.
     """
     laws = reduced or read_reduced(reduced_path(unit))
-    kind = f"{model.fidelity.capitalize()} model"
-    modules = [kernels] if unit.controller is None else [kers, limits, kernels]
-    parts = [
-        f"<h1>{text(unit.name)}</h1>\n",
-        f'<p class="lead">{text(unit.description)}</p>\n',
-        f"<p>{kind}, {len(model.states)} states, {len(model.select('input'))} inputs, "
-        f"{len(model.select('output'))} outputs, step {quantity(model.step_size, 's', 'ms')}.</p>\n",
-        "<h2>How to use it</h2>\n",
-        _use(model, unit),
-        "<h2>Variables</h2>\n",
-        variable_tables(model),
-        "<h2>Equations</h2>\n",
-        *(prose(m.__doc__ or "") for m in modules),
-        "<h2>Laws and their range</h2>\n",
-        _range(laws),
-        _pictures(laws),
-        "<h2>Accuracy</h2>\n",
-        _accuracy(laws, errors),
-        f"<h2>Unit file</h2>\n<pre><code>{text(unit.text)}</code></pre>\n",
-    ]
-    return page(f"{unit.name}: {kind.lower()}", "".join(parts))
-
-
-def _use(model: Model, unit: Variator) -> str:
-    steps = (
-        f"The unit runs at a fixed step of {quantity(model.step_size, 's', 'ms')} inside; a longer communication step "
-        "is divided into equal ones. Inputs are held over a communication step; those of a native unit move, if the "
-        "importing tool gives their derivatives."
+    modules = [kernels, shafts] if unit.controller is None else [kers, limits, kernels, shafts]
+    return render(
+        "rtcvt.variator:page.html",
+        model=model,
+        unit=unit,
+        errors=errors,
+        given=[name for name in FLANGES if name in unit.flanges.speeds()],
+        equations=[m.__doc__ for m in modules],
+        laws=laws,
+        counts=(len(LAWS), sum(len(f.modes) for f in laws.fields)),
+        coordinates=_coordinates(laws),
+        constants=", ".join(f"{name} = {number(value)}" for name, value in laws.constants.items()),
+        pictures=_pictures(laws),
+        own_errors=_own_errors(laws),
+        picture=variator_diagram(unit, {v.name: float(model.p[v.index]) for v in model.select("parameter")}),
+        beyond=laws.beyond(unit.ratio.min, unit.ratio.max),
+        shipped=unit.reduced in SHIPPED,
     )
-    flags = (
-        "<code>status.extrapolating</code> is true where the operating point is outside the data: the laws then stay "
-        "as they are at its border. <code>status.macro_slip</code> is true while the belt slides as a whole, by over "
-        "5 % of its speed or at the capacity of a pulley; "
-        "<code>status.limited</code> while an end stop or a limit of the force is active. The energy balance "
-        "holds in all cases."
-    )
-    refused = "A step is refused, and the state left as it was, if an input is not finite or no finite state follows."
-    if unit.controller == "kers":
-        points = [
-            steps,
-            "The shaft takes a speed and returns a torque through a spring: <code>shaft.tau</code> counts into the "
-            "unit, so it is positive while the flywheel is charged. The controller makes it follow "
-            "<code>control.tau_des</code> by shifting, and clamps as hard as the torque needs.",
-            "The unit starts at the shaft speed <code>shaft.w_start</code>: give it what <code>shaft.w</code> begins "
-            "with, or the first step is a shock.",
-            "<code>control.saturated</code> is true while a limit overrides the demand: ratio, flywheel's speed, "
-            "clamping force, or the torque that this can carry, <code>control.tau_max</code>. A feasible demand is "
-            "followed again at once.",
-            "The variator cannot take the shaft to standstill beside a turning flywheel: a clutch has to.",
-            flags,
-            refused,
-        ]
-        return "<ul>\n" + "".join(f"<li>{p}</li>\n" for p in points) + "</ul>\n"
-    speeds = [f"<code>{name}</code>" for name in FLANGES if name in unit.flanges.speeds()]
-    if speeds:
-        flanges = f"Flange {' and '.join(speeds)} takes a speed and returns a torque through a stiff coupling."
-    else:
-        flanges = "Each flange takes a torque and returns a speed."
-    points = [
-        steps,
-        f"{flanges} Torques count into the unit: power into the unit is positive.",
-        "<code>clamp.control</code> chooses what is given: 0 both clamping forces, 1 both pressures, 2 the ratio and "
-        "the secondary's force; the other inputs are then ignored. With a given ratio the primary's force follows from "
-        "the law of shifting, between <code>clamp.y_min</code> and <code>clamp.y_max</code> times that of balance.",
-        flags,
-        refused,
-    ]
-    return "<ul>\n" + "".join(f"<li>{p}</li>\n" for p in points) + "</ul>\n"
 
 
-def _range(laws: ReducedModel) -> str:
+def _own_errors(laws: ReducedModel) -> list[tuple[str, ...]]:
+    """Errors of the reduction on other runs if there are such, else cross-validated: what, RMS, median, largest."""
+    other = "heldout.thrust.rms" in laws.errors
+    rows: list[tuple[str, ...]] = []
+    for key, about in _ERRORS[other].items():
+        rows.append((about, *_shares(laws, f"{'heldout' if other else 'crossed'}.{key}")))
+    for field in laws.fields:
+        name = text(field.name.replace("_", " "))
+        for key, about in (
+            ("field", f"{name} over the belt, relative to its largest value"),
+            ("peak", f"largest {name}"),
+        ):
+            rows.append((about, *_shares(laws, f"{'heldout' if other else 'crossed'}.{key}.{field.name}")))
+    return [row for row in rows if any(row[1:])]
+
+
+def _shares(laws: ReducedModel, key: str) -> tuple[str, str, str]:
+    rms, median, largest = (laws.errors.get(f"{key}.{k}") for k in ("rms", "median", "max"))
+    return tuple("" if e is None else f"{100.0 * e:.3g} %" for e in (rms, median, largest))  # type: ignore[return-value]
+
+
+def _coordinates(laws: ReducedModel) -> list[tuple[str, str, str, str]]:
+    """Rows of the table of the laws' range."""
     a, b = (number(value) for value in laws.shift)
     zero = {"xi": f", less {a} q/√(q² + {b}²), q = (i − 1)/(i + 1)"}
-    rows = [
+    return [
         (f"<code>{c.name}</code>", _COORDINATES[c.name] + zero.get(c.name, ""), number(c.low), number(c.high))
         for c in laws.coordinates
     ]
-    constants = ", ".join(f"{name} = {number(value)}" for name, value in laws.constants.items())
-    about = (
-        f"<p>Reduced model {text(laws.name)}: thrust ratio and {len(LAWS)} laws, {len(laws.peaks)} peaks, "
-        f"{len(laws.fields)} fields with {sum(len(f.modes) for f in laws.fields)} modes, from {len(laws.points)} "
-        f"operating points of the full model. The laws are quadratic splines over this range:</p>\n"
-    )
-    head = ("coordinate", "meaning", "from", "to")
-    return about + table(head, rows, (2, 3)) + f'<p class="muted">SI: {text(constants)}</p>\n'
-
-
-def _accuracy(laws: ReducedModel, errors: Sequence[ErrorRow] | None) -> str:
-    parts = []
-    if errors is None:
-        parts.append("<p>This model was not checked against the full one.</p>\n")
-    else:
-        parts.append(
-            "<p>Against the full model on runs that the reduction has not seen, relative to what the report of the "
-            "check names; slip and efficiency in percentage points.</p>\n" + error_table(errors, "error")
-        )
-    if laws.errors:
-        rows = [(f"<code>{text(name)}</code>", number(value)) for name, value in laws.errors.items()]
-        parts.append(
-            "<p>Errors of the reduction itself. <code>crossed</code>: cross-validated on its own runs, of natural "
-            "logarithms but for <code>e</code> and fields; <code>heldout</code>: on other runs, relative, but for slip "
-            "and efficiency; <code>repeat</code>: what the full model itself scatters.</p>\n"
-            + table(("", "value"), rows, (1,))
-        )
-    return "".join(parts)
 
 
 # --- pictures of the laws ---------------------------------------------------------------------------------------------

@@ -9,13 +9,13 @@ forces and T the traction at the secondary::
     thrust ratio   zeta = F_eq/F_CO, without y
     k              (dr_I/dt)/(omega_I r_I) = k f (y - 1)
     e, c           speed loss 1 - i omega_O/omega_I = e + c xi: e elastic, of either sign and without loss; c > 0 creep
-    lambda         remaining loss by F_CO v: all losses but 2 tan(delta_0) (F_CI - F_eq) dr_I/dt and those of creep,
+    lambda         remaining loss over F_CO v: all losses but 2 tan(delta_0) (F_CI - F_eq) dr_I/dt and those of creep,
                    2 mu c xi^2/cos(delta_0) F_CO v
-    peak.NAME      largest magnitude of a force over the belt by F_CO, of a force per length times the path's length
+    peak.NAME      largest magnitude of a force along the belt over F_CO, of a force per length times the path's length
 
 Fields have the same number of cells in each of four sections, of equal length within a section: primary arc, push span,
 secondary arc, slack span, in the direction of travel. Their coefficients and the logarithms of the peaks come from the
-units of networks. Terms of the fields: a force per length times the length of its section, and a force, by F_CO; an
+units of networks. Terms of the fields: a force per length times the length of its section, and a force, over F_CO; an
 offset by l_R F_CO/EA.
 
 File. Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and what the
@@ -23,7 +23,7 @@ reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ra
 of the splines; ``peaks``: names, weights, both layers of their networks; ``networks``: those of the fields;
 ``fields/NAME``: weights, modes, singular values; ``campaign``: points of the data in the scaled coordinates;
 ``errors``; ``unit_file`` and ``plan``: texts. Every dataset has ``units`` and ``description``. Coefficients, modes and
-weights are stored in single precision.
+weights are stored in single precision. The file is sealed, see `rtcvt.hdf5`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -38,13 +38,15 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
-from rtcvt.recording import replaced_on_success, revision
+from rtcvt.hdf5 import open_sealed
+from rtcvt.recording import new_hdf5, revision
 from rtcvt.variator import regression
 
 __all__ = [
     "CONSTANTS",
     "COORDINATES",
     "LAWS",
+    "SEAL",
     "Coordinate",
     "Networks",
     "Peak",
@@ -64,6 +66,7 @@ Array = NDArray[np.float64]
 
 SCHEMA_VERSION = 3
 KIND = "reduced model of a variator"
+SEAL = b"rtcvt reduced 3 "
 COORDINATES = ("i", "xi", "kappa", "f", "y")
 LAWS = ("k", "e", "c", "lambda")
 CONSTANTS = {  # unit and description
@@ -313,6 +316,14 @@ class ReducedModel:
             at += f.modes.size
         return np.concatenate([header, places, networks, *(f.modes.ravel() for f in self.fields)])
 
+    def beyond(self, low: float, high: float) -> str:
+        """What there is to say of end stops of the ratio outside the data, or nothing."""
+        data = next(c for c in self.coordinates if c.name == "i")
+        if data.low <= low and high <= data.high:
+            return ""
+        stops, known = f"{low:.3g} to {high:.3g}", f"{data.low:.3g} to {data.high:.3g}"
+        return f"end stops {stops} lie outside of the reduced model's data, {known}; beyond it the laws stay constant"
+
     def evaluate(self, z: Array) -> dict[str, Array]:
         """Thrust ratio ``zeta``, all laws and peaks by their names at operating points (n, 5), each (n,)."""
         t = scaled(self.coordinates, self.shift, np.atleast_2d(z))
@@ -375,7 +386,7 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
     InputError
         The file cannot be written; nothing is left behind.
     """
-    with replaced_on_success(path) as temporary, h5py.File(temporary, "w") as file:
+    with new_hdf5(path, SEAL) as file:
         file.attrs.update(
             schema_version=SCHEMA_VERSION,
             kind=KIND,
@@ -438,20 +449,13 @@ def read_reduced(path: Path) -> ReducedModel:
     Raises
     ------
     InputError
-        Not a reduced model, of a schema version that this release does not know, or not consistent in itself.
+        Damaged, not a reduced model, of a schema version that this release does not know, or not consistent in itself.
     """
-    try:
-        with h5py.File(path, "r") as file:
-            about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
-            if about != (KIND, SCHEMA_VERSION):
-                raise InputError(
-                    path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}"
-                )
-            model = _read(file)
-    except (OSError, KeyError, TypeError, AttributeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(path, "", None, f"an HDF5 file of a {KIND} ({error})") from None
+    with open_sealed(path, SEAL, KIND) as file:
+        about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
+        if about != (KIND, SCHEMA_VERSION):
+            raise InputError(path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}")
+        model = _read(file)
     _require_consistent(model, path)
     return model
 

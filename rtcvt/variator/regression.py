@@ -31,10 +31,10 @@ with the units h of all its networks side by side. A field that cannot be negati
 Outside the data everything stays where it is at the border, and says by how much it is outside. How far a point is from
 data is the distance to the nearest point of the campaign in (t_1, ..., t_4), by a typical distance between these.
 
-The kernels read two flat tables, `ReducedModel.table` and `ReducedModel.field_table`, that begin at ``p[at]`` with the
-headers below; places in a table count from ``at``. ``phi`` is scratch: the coordinates, the splines' weights and sums,
-the polynomials in t_5, distances, and the layers of the networks. Inner loops run over neighbouring numbers without
-reference to each other, which a compiler may take several at a time with the same result.
+The kernels read two flat tables, `ReducedModel.table` and `ReducedModel.field_table`, that begin at ``data[at]`` with
+the headers below; places in a table count from ``at``. ``phi`` is scratch: the coordinates, the splines' weights and
+sums, the polynomials in t_5, distances, and the layers of the networks. Inner loops run over neighbouring numbers
+without reference to each other, which a compiler may take several at a time with the same result.
 """
 
 import math
@@ -87,11 +87,11 @@ IN_Y = NEAREST + BLOCK  # the polynomials in t_5; then the splines' sums of the 
 
 
 @kernel
-def _coordinate(p, at, j, z, phi):
-    """Write t of coordinate `j` at `z`; returns how far z is outside its range, by that range."""
-    c = at + int(p[at + COORDINATE]) + 6 * j
-    low = p[c + 2]
-    high = p[c + 3]
+def _coordinate(data, at, j, z, phi):
+    """Write t of coordinate `j` at `z`; returns how far z is outside its range, as a share of it."""
+    c = at + int(data[at + COORDINATE]) + 6 * j
+    low = data[c + 2]
+    high = data[c + 3]
     excess = 0.0
     if z > high:
         excess = (z - high) / (high - low)
@@ -102,11 +102,11 @@ def _coordinate(p, at, j, z, phi):
     elif not z >= low:  # NaN
         excess = 1.0
         z = low
-    if p[c] == BILINEAR:
-        g = (z - p[c + 1]) / (z + p[c + 1])
+    if data[c] == BILINEAR:
+        g = (z - data[c + 1]) / (z + data[c + 1])
     else:
-        g = z / math.sqrt(z * z + p[c + 1] * p[c + 1])
-    phi[j] = (g - p[c + 4]) * p[c + 5] - 1.0
+        g = z / math.sqrt(z * z + data[c + 1] * data[c + 1])
+    phi[j] = (g - data[c + 4]) * data[c + 5] - 1.0
     return excess
 
 
@@ -129,12 +129,12 @@ def _splines(n, t, at, phi):
 
 
 @kernel
-def _sum_up(p, at, table, many, phi, first):
+def _sum_up(data, at, table, many, phi, first):
     """Write `many` sums of splines to ``phi[first:]`` and use three times as many places; `table`: of their header."""
-    n_1 = int(p[at + table + 2])
-    n_2 = int(p[at + table + 3])
-    n_3 = int(p[at + table + 4])
-    place = _splines(int(p[at + table + 1]), phi[0], WEIGHTS, phi)
+    n_1 = int(data[at + table + 2])
+    n_2 = int(data[at + table + 3])
+    n_3 = int(data[at + table + 4])
+    place = _splines(int(data[at + table + 1]), phi[0], WEIGHTS, phi)
     place = place * n_1 + _splines(n_1, phi[1], WEIGHTS + 3, phi)
     place = place * n_2 + _splines(n_2, phi[2], WEIGHTS + 6, phi)
     place = place * n_3 + _splines(n_3, phi[3], WEIGHTS + 9, phi)
@@ -143,14 +143,14 @@ def _sum_up(p, at, table, many, phi, first):
     for m in range(row):
         total[m] = 0.0
     step = n_3 * many
-    corner = at + int(p[at + table]) + place * many
+    corner = at + int(data[at + table]) + place * many
     for j in range(ORDER):
         for k in range(ORDER):
             w = phi[WEIGHTS + j] * phi[WEIGHTS + 3 + k]
             c = corner + (j * n_1 + k) * n_2 * step
-            row_0 = p[c : c + row]
-            row_1 = p[c + step : c + step + row]
-            row_2 = p[c + 2 * step : c + 2 * step + row]
+            row_0 = data[c : c + row]
+            row_1 = data[c + step : c + step + row]
+            row_2 = data[c + 2 * step : c + 2 * step + row]
             a_0 = w * phi[WEIGHTS + 6]
             a_1 = w * phi[WEIGHTS + 7]
             a_2 = w * phi[WEIGHTS + 8]
@@ -163,13 +163,13 @@ def _sum_up(p, at, table, many, phi, first):
 
 
 @kernel
-def stage_1(p, at, i, xi, kappa, f, phi):
+def stage_1(data, at, i, xi, kappa, f, phi):
     """Write the coordinates without y, and the logarithm of the thrust ratio.
 
     Parameters
     ----------
-    p, at : ndarray, int
-        Parameters, and where in them the table begins.
+    data, at : ndarray, int
+        Constants of the model, and where in them the table begins.
     i, xi, kappa, f : float
         Ratio of the radii at the rocking edges, signed torque ratio, m* v^2/F_CO, F_CO/F_ref.
     phi : ndarray
@@ -177,21 +177,21 @@ def stage_1(p, at, i, xi, kappa, f, phi):
 
     Returns
     -------
-    float : how far the worst of the coordinates is outside the data, by its range; 0 inside
+    float : how far the worst of the coordinates is outside the data, as a share of its range; 0 inside
     """
-    outside = _coordinate(p, at, 0, i, phi)
+    outside = _coordinate(data, at, 0, i, phi)
     q = (i - 1.0) / (i + 1.0)
-    b = p[at + SHIFT + 1]
-    excess = _coordinate(p, at, 1, xi - p[at + SHIFT] * q / math.sqrt(q * q + b * b), phi)
+    b = data[at + SHIFT + 1]
+    excess = _coordinate(data, at, 1, xi - data[at + SHIFT] * q / math.sqrt(q * q + b * b), phi)
     if excess > outside:
         outside = excess
-    excess = _coordinate(p, at, 2, kappa, phi)
+    excess = _coordinate(data, at, 2, kappa, phi)
     if excess > outside:
         outside = excess
-    excess = _coordinate(p, at, 3, f, phi)
+    excess = _coordinate(data, at, 3, f, phi)
     if excess > outside:
         outside = excess
-    _sum_up(p, at, THRUST, 1, phi, LN_ZETA)
+    _sum_up(data, at, THRUST, 1, phi, LN_ZETA)
     return outside
 
 
@@ -202,23 +202,23 @@ def thrust_ratio(phi):
 
 
 @kernel
-def stage_2(p, at, y, phi):
+def stage_2(data, at, y, phi):
     """Write y = F_CI/F_I,eq and its polynomials behind `stage_1`; returns how far it is outside, as there."""
-    outside = _coordinate(p, at, 4, y, phi)
+    outside = _coordinate(data, at, 4, y, phi)
     t = phi[4]
     phi[IN_Y] = 1.0
     phi[IN_Y + 1] = t
-    for m in range(2, int(p[at + N_LAW])):
+    for m in range(2, int(data[at + N_LAW])):
         phi[IN_Y + m] = 2.0 * t * phi[IN_Y + m - 1] - phi[IN_Y + m - 2]
     return outside
 
 
 @kernel
-def laws(p, at, phi, out):
+def laws(data, at, phi, out):
     """Write k, e, c and lambda to `out` behind `stage_2`."""
-    n = int(p[at + N_LAW])
+    n = int(data[at + N_LAW])
     c = IN_Y + n + 1
-    _sum_up(p, at, LAW_SPLINES, N_LAWS * n, phi, c)
+    _sum_up(data, at, LAW_SPLINES, N_LAWS * n, phi, c)
     for k in range(N_LAWS):
         total = 0.0
         for m in range(n):
@@ -231,7 +231,7 @@ def laws(p, at, phi, out):
 
 
 @kernel
-def distance(p, at, phi):
+def distance(data, at, phi):
     """Square of the distance to the nearest point of the campaign, by the square of a typical one, behind `stage_1`."""
     t_0 = phi[0]
     t_1 = phi[1]
@@ -240,12 +240,12 @@ def distance(p, at, phi):
     nearest = phi[NEAREST : NEAREST + BLOCK]
     for m in range(BLOCK):
         nearest[m] = 16.0
-    c = at + int(p[at + CENTRE])
-    for _ in range(int(p[at + N_BLOCKS])):
-        c_0 = p[c : c + BLOCK]
-        c_1 = p[c + BLOCK : c + 2 * BLOCK]
-        c_2 = p[c + 2 * BLOCK : c + 3 * BLOCK]
-        c_3 = p[c + 3 * BLOCK : c + 4 * BLOCK]
+    c = at + int(data[at + CENTRE])
+    for _ in range(int(data[at + N_BLOCKS])):
+        c_0 = data[c : c + BLOCK]
+        c_1 = data[c + BLOCK : c + 2 * BLOCK]
+        c_2 = data[c + 2 * BLOCK : c + 3 * BLOCK]
+        c_3 = data[c + 3 * BLOCK : c + 4 * BLOCK]
         for m in range(BLOCK):
             d_0 = t_0 - c_0[m]
             d_1 = t_1 - c_1[m]
@@ -257,7 +257,7 @@ def distance(p, at, phi):
     least = nearest[0]
     for m in range(1, BLOCK):
         least = nearest[m] if nearest[m] < least else least
-    return least * p[at + SPACING]
+    return least * data[at + SPACING]
 
 
 @kernel
@@ -299,49 +299,49 @@ def _bend(n, a):
 
 
 @kernel
-def network(p, at, phi):
+def network(data, at, phi):
     """Evaluate networks behind `stage_2`; `at` is where theirs begin. Returns the place in `phi` of what comes out."""
-    networks = int(p[at + NETWORKS])
-    n = int(p[at + N_FIRST])
-    m = int(p[at + N_SECOND])
-    n_out = int(p[at + N_OUT])
-    first = int(p[at + PLACE])
+    networks = int(data[at + NETWORKS])
+    n = int(data[at + N_FIRST])
+    m = int(data[at + N_SECOND])
+    n_out = int(data[at + N_OUT])
+    first = int(data[at + PLACE])
     units = first + n
     out = units + networks * m
     g = phi[first : first + n]
     w = at + LAYERS
     for k in range(networks):
         h = phi[units + k * m : units + (k + 1) * m]
-        _layer(COORDINATES, n, phi, p[w : w + (COORDINATES + 1) * n], g)
+        _layer(COORDINATES, n, phi, data[w : w + (COORDINATES + 1) * n], g)
         _bend(n, g)
         w += (COORDINATES + 1) * n
-        _layer(n, m, g, p[w : w + (n + 1) * m], h)
+        _layer(n, m, g, data[w : w + (n + 1) * m], h)
         _bend(m, h)
         w += (n + 1) * m
     whole = networks * m
-    _layer(whole, n_out, phi[units:out], p[w : w + (whole + 1) * n_out], phi[out : out + n_out])
+    _layer(whole, n_out, phi[units:out], data[w : w + (whole + 1) * n_out], phi[out : out + n_out])
     return out
 
 
 @kernel
-def peaks(p, at, n, phi, out):
+def peaks(data, at, n, phi, out):
     """Write the first `n` peaks to `out` behind `stage_2`."""
-    place = network(p, at + int(p[at + PEAKS]), phi)
+    place = network(data, at + int(data[at + PEAKS]), phi)
     for k in range(n):
         out[k] = exp(phi[place + k])
 
 
 @kernel
-def reconstruct(p, at, field, phi, first, values):
+def reconstruct(data, at, field, phi, first, values):
     """Write a field to the cells `values`; `at`: the fields' table, `first`: place that `network` returned for it."""
-    cells = int(p[at + CELLS])
+    cells = int(data[at + CELLS])
     h = at + FIELD + PER_FIELD * field
-    modes = int(p[h])
-    a = first + int(p[h + 1])
-    u = at + int(p[h + 2])
+    modes = int(data[h])
+    a = first + int(data[h + 1])
+    u = at + int(data[h + 2])
     for m in range(cells):
         values[m] = 0.0
-    add_rows(modes, cells, phi[a : a + modes], p[u : u + modes * cells], values)
-    if p[h + 3] == 1.0:
+    add_rows(modes, cells, phi[a : a + modes], data[u : u + modes * cells], values)
+    if data[h + 3] == 1.0:
         for m in range(cells):
             values[m] = 0.0 if values[m] < 0.0 else values[m]

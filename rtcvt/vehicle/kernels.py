@@ -38,103 +38,28 @@ Torques count into the part, except those named ``load``: a load is what the nei
 import math
 
 from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
-from rtcvt.kernel import FAILED, OK, kernel
+from rtcvt.kernel import FAILED, kernel
+from rtcvt.stepping import enter, leave, start_status
 from rtcvt.vehicle.layout import (
-    A_F,
-    AXLE_TAU,
-    AXLE_W,
-    BRAKE,
-    CYCLE,
-    DISTANCE,
-    DRIVE,
-    DRIVELINE,
-    DRIVER,
-    E_BAND,
-    E_FULL,
-    E_KERS,
-    F_R,
-    I_KERS,
-    INTERNAL_STEP,
-    J_W,
-    K_I,
-    K_P,
-    KIND,
-    LOAD,
-    MU,
-    N_U,
-    N_X,
-    N_Y,
-    PHI,
-    POINTS,
-    R_W,
-    RATIO,
-    RHO_CW_A,
-    SHAFT_LOAD,
-    SLOPE,
-    SPACING,
-    T_F,
-    T_H,
-    T_T,
-    TAU_BRAKE,
-    TAU_DRIVE,
-    TAU_HOLD,
-    TAU_KERS,
-    THETA,
-    THETA_BAND,
-    THETA_HIGH,
-    THETA_LOW,
-    V_0,
-    V_DES,
-    V_H,
-    V_IS,
-    V_START,
-    VEHICLE,
-    W_0,
-    W_B,
-    W_F,
-    W_JAC,
-    W_K,
-    W_MATRIX,
-    W_PIVOT,
-    W_SAVED,
-    W_STAGE,
-    W_START,
-    W_Y,
-    Y_A,
-    Y_AXLE_TAU,
-    Y_BRAKE,
-    Y_DRIVE,
-    Y_E,
-    Y_F_AERO,
-    Y_F_BRAKE,
-    Y_F_GRADE,
-    Y_F_ROLL,
-    Y_KERS,
-    Y_LOSS,
-    Y_S,
-    Y_S_DES,
-    Y_SHAFT_E,
-    Y_SHAFT_W,
-    Y_V,
-    Y_V_DES,
-    Y_W,
-    B,
+    CarP,
+    CarU,
+    CarX,
+    CarY,
+    CycleX,
+    CycleY,
     D,
-    G,
-    J,
-    K,
-    M,
-    P,
-    S,
-    V,
-    W,
-    Z,
+    DriverP,
+    DriverU,
+    DriverX,
+    DriverY,
+    Kind,
+    LineP,
+    LineU,
+    LineX,
+    LineY,
 )
 
 __all__ = ["derivative", "initialise", "jacobian", "output", "step"]
-
-HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
-MOST_STEPS = 1e6  # internal steps in one communication step
 
 
 @kernel
@@ -166,32 +91,33 @@ def clip(value, low, high):
 @kernel
 def friction_force(u, p):
     """Brakes and rolling resistance at full speed, without their sign [N]."""
-    return u[BRAKE] / p[R_W] + p[F_R] * p[M] * p[G] / math.sqrt(1.0 + u[SLOPE] * u[SLOPE])
+    slope = u[CarU.SLOPE]
+    return u[CarU.BRAKE] / p[CarP.R_W] + p[CarP.F_R] * p[CarP.M] * p[CarP.G] / math.sqrt(1.0 + slope * slope)
 
 
 @kernel
 def acceleration(x, u, p):
     """v' [m/s2]."""
-    v = x[V]
-    slope = u[SLOPE]
-    F = (u[DRIVE] - u[LOAD]) / p[R_W] - friction_force(u, p) * smooth_sign(v, p[V_0])
-    F -= 0.5 * p[RHO_CW_A] * v * abs(v) + p[M] * p[G] * slope / math.sqrt(1.0 + slope * slope)
-    return F / (p[M] + p[J_W] / (p[R_W] * p[R_W]))
+    v = x[CarX.V]
+    slope = u[CarU.SLOPE]
+    F = (u[CarU.DRIVE] - u[CarU.LOAD]) / p[CarP.R_W] - friction_force(u, p) * smooth_sign(v, p[CarP.V_0])
+    F -= 0.5 * p[CarP.RHO_CW_A] * v * abs(v) + p[CarP.M] * p[CarP.G] * slope / math.sqrt(1.0 + slope * slope)
+    return F / (p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W]))
 
 
 @kernel
 def vehicle_derivative(x, u, p, dx):
     """Rates of v and s."""
-    dx[V] = acceleration(x, u, p)
-    dx[S] = x[V]
+    dx[CarX.V] = acceleration(x, u, p)
+    dx[CarX.S] = x[CarX.V]
 
 
 @kernel
 def vehicle_jacobian(x, u, p, jac):
     """``df/dx``."""
-    v = x[V]
-    F_v = -friction_force(u, p) * smooth_sign_slope(v, p[V_0]) - p[RHO_CW_A] * abs(v)
-    jac[0] = F_v / (p[M] + p[J_W] / (p[R_W] * p[R_W]))
+    v = x[CarX.V]
+    F_v = -friction_force(u, p) * smooth_sign_slope(v, p[CarP.V_0]) - p[CarP.RHO_CW_A] * abs(v)
+    jac[0] = F_v / (p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W]))
     jac[1] = 0.0
     jac[2] = 1.0
     jac[3] = 0.0
@@ -200,19 +126,19 @@ def vehicle_jacobian(x, u, p, jac):
 @kernel
 def vehicle_output(x, u, p, y):
     """Speeds, distance, acceleration, kinetic energy and resistances."""
-    v = x[V]
-    sigma = smooth_sign(v, p[V_0])
-    slope = u[SLOPE]
+    v = x[CarX.V]
+    sigma = smooth_sign(v, p[CarP.V_0])
+    slope = u[CarU.SLOPE]
     cosine = 1.0 / math.sqrt(1.0 + slope * slope)
-    y[Y_W] = v / p[R_W]
-    y[Y_V] = v
-    y[Y_S] = x[S]
-    y[Y_A] = acceleration(x, u, p)
-    y[Y_E] = 0.5 * (p[M] + p[J_W] / (p[R_W] * p[R_W])) * v * v
-    y[Y_F_AERO] = 0.5 * p[RHO_CW_A] * v * abs(v)
-    y[Y_F_ROLL] = p[F_R] * p[M] * p[G] * cosine * sigma
-    y[Y_F_GRADE] = p[M] * p[G] * slope * cosine
-    y[Y_F_BRAKE] = u[BRAKE] / p[R_W] * sigma
+    y[CarY.W] = v / p[CarP.R_W]
+    y[CarY.V] = v
+    y[CarY.S] = x[CarX.S]
+    y[CarY.A] = acceleration(x, u, p)
+    y[CarY.E] = 0.5 * (p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W])) * v * v
+    y[CarY.F_AERO] = 0.5 * p[CarP.RHO_CW_A] * v * abs(v)
+    y[CarY.F_ROLL] = p[CarP.F_R] * p[CarP.M] * p[CarP.G] * cosine * sigma
+    y[CarY.F_GRADE] = p[CarP.M] * p[CarP.G] * slope * cosine
+    y[CarY.F_BRAKE] = u[CarU.BRAKE] / p[CarP.R_W] * sigma
 
 
 # --- driveline --------------------------------------------------------------------------------------------------------
@@ -221,16 +147,16 @@ def vehicle_output(x, u, p, y):
 @kernel
 def axle_torque(x, u, p):
     """Torque of the half-shaft [N.m]."""
-    return p[K] * x[PHI] + p[D] * (u[AXLE_W] - x[W] / p[RATIO])
+    return p[LineP.K] * x[LineX.PHI] + p[LineP.D] * (u[LineU.AXLE_W] - x[LineX.W] / p[LineP.RATIO])
 
 
 @kernel
 def driveline_derivative(x, u, p, dx):
     """Rates of phi and w."""
     tau = axle_torque(x, u, p)
-    carried = (tau - p[MU] * abs(tau) * smooth_sign(x[W], p[W_0])) / p[RATIO]
-    dx[PHI] = u[AXLE_W] - x[W] / p[RATIO]
-    dx[W] = (carried - p[B] * x[W] - u[SHAFT_LOAD]) / p[J]
+    carried = (tau - p[LineP.MU] * abs(tau) * smooth_sign(x[LineX.W], p[LineP.W_0])) / p[LineP.RATIO]
+    dx[LineX.PHI] = u[LineU.AXLE_W] - x[LineX.W] / p[LineP.RATIO]
+    dx[LineX.W] = (carried - p[LineP.B] * x[LineX.W] - u[LineU.LOAD]) / p[LineP.J]
 
 
 @kernel
@@ -238,24 +164,31 @@ def driveline_jacobian(x, u, p, jac):
     """``df/dx``."""
     tau = axle_torque(x, u, p)
     sign = 1.0 if tau > 0.0 else -1.0
-    carried = (1.0 - p[MU] * sign * smooth_sign(x[W], p[W_0])) / p[RATIO]  # per N.m at the axle
+    carried = (1.0 - p[LineP.MU] * sign * smooth_sign(x[LineX.W], p[LineP.W_0])) / p[LineP.RATIO]  # per N.m at the axle
     jac[0] = 0.0
-    jac[1] = -1.0 / p[RATIO]
-    jac[2] = carried * p[K] / p[J]
-    jac[3] = -carried * p[D] / p[RATIO] - p[MU] * abs(tau) * smooth_sign_slope(x[W], p[W_0]) / p[RATIO] - p[B]
-    jac[3] /= p[J]
+    jac[1] = -1.0 / p[LineP.RATIO]
+    jac[2] = carried * p[LineP.K] / p[LineP.J]
+    jac[3] = (
+        -carried * p[LineP.D] / p[LineP.RATIO]
+        - p[LineP.MU] * abs(tau) * smooth_sign_slope(x[LineX.W], p[LineP.W_0]) / p[LineP.RATIO]
+        - p[LineP.B]
+    )
+    jac[3] /= p[LineP.J]
 
 
 @kernel
 def driveline_output(x, u, p, y):
     """Torque at the axle, speed of the shaft, stored energy and lost power."""
     tau = axle_torque(x, u, p)
-    twist = u[AXLE_W] - x[W] / p[RATIO]
-    w = x[W]
-    y[Y_AXLE_TAU] = tau
-    y[Y_SHAFT_W] = w
-    y[Y_SHAFT_E] = 0.5 * p[K] * x[PHI] * x[PHI] + 0.5 * p[J] * w * w
-    y[Y_LOSS] = p[D] * twist * twist + (p[MU] * abs(tau) / p[RATIO] * smooth_sign(w, p[W_0]) + p[B] * w) * w
+    twist = u[LineU.AXLE_W] - x[LineX.W] / p[LineP.RATIO]
+    w = x[LineX.W]
+    y[LineY.AXLE_TAU] = tau
+    y[LineY.W] = w
+    y[LineY.E] = 0.5 * p[LineP.K] * x[LineX.PHI] * x[LineX.PHI] + 0.5 * p[LineP.J] * w * w
+    y[LineY.LOSS] = (
+        p[LineP.D] * twist * twist
+        + (p[LineP.MU] * abs(tau) / p[LineP.RATIO] * smooth_sign(w, p[LineP.W_0]) + p[LineP.B] * w) * w
+    )
 
 
 # --- driver -----------------------------------------------------------------------------------------------------------
@@ -264,44 +197,47 @@ def driveline_output(x, u, p, y):
 @kernel
 def standing(u, p):
     """h: 1 while the vehicle stands and is to stand."""
-    v_h2 = p[V_H] * p[V_H]
-    return v_h2 / (v_h2 + u[V_DES] * u[V_DES] + u[V_IS] * u[V_IS])
+    v_h2 = p[DriverP.V_H] * p[DriverP.V_H]
+    return v_h2 / (v_h2 + u[DriverU.V_DES] * u[DriverU.V_DES] + u[DriverU.V] * u[DriverU.V])
 
 
 @kernel
 def demand(x, u, p):
     """Torque that the driver wants at the wheels [N.m], without limits."""
-    return p[K_P] * (u[V_DES] - u[V_IS]) + x[Z]
+    return p[DriverP.K_P] * (u[DriverU.V_DES] - u[DriverU.V]) + x[DriverX.Z]
 
 
 @kernel
 def driver_derivative(x, u, p, dx):
     """Rates of z and a."""
     tau = demand(x, u, p)
-    dx[Z] = p[K_I] * (u[V_DES] - u[V_IS]) + (clip(tau, -p[TAU_BRAKE], p[TAU_DRIVE]) - tau) / p[T_T]
-    dx[Z] -= standing(u, p) * x[Z] / p[T_H]
-    dx[A_F] = (u[AXLE_TAU] - x[A_F]) / p[T_F]
+    dx[DriverX.Z] = (
+        p[DriverP.K_I] * (u[DriverU.V_DES] - u[DriverU.V])
+        + (clip(tau, -p[DriverP.TAU_BRAKE], p[DriverP.TAU_DRIVE]) - tau) / p[DriverP.T_T]
+    )
+    dx[DriverX.Z] -= standing(u, p) * x[DriverX.Z] / p[DriverP.T_H]
+    dx[DriverX.A] = (u[DriverU.AXLE_TAU] - x[DriverX.A]) / p[DriverP.T_F]
 
 
 @kernel
 def driver_jacobian(x, u, p, jac):
     """``df/dx``."""
     tau = demand(x, u, p)
-    jac[0] = -standing(u, p) / p[T_H]
-    if tau < -p[TAU_BRAKE] or tau > p[TAU_DRIVE]:
-        jac[0] -= 1.0 / p[T_T]
+    jac[0] = -standing(u, p) / p[DriverP.T_H]
+    if tau < -p[DriverP.TAU_BRAKE] or tau > p[DriverP.TAU_DRIVE]:
+        jac[0] -= 1.0 / p[DriverP.T_T]
     jac[1] = 0.0
     jac[2] = 0.0
-    jac[3] = -1.0 / p[T_F]
+    jac[3] = -1.0 / p[DriverP.T_F]
 
 
 @kernel
 def availability(tau, u, p):
     """q: share of a demand `tau` [N.m] at the wheels that is passed on to the KERS."""
     if tau > 0.0:
-        return clip((u[THETA] - p[THETA_LOW]) / p[THETA_BAND], 0.0, 1.0)
-    by_tilt = clip((p[THETA_HIGH] - u[THETA]) / p[THETA_BAND], -1.0, 1.0)
-    by_energy = clip((p[E_FULL] - u[E_KERS]) / p[E_BAND], 0.0, 1.0)
+        return clip((u[DriverU.THETA] - p[DriverP.THETA_LOW]) / p[DriverP.THETA_BAND], 0.0, 1.0)
+    by_tilt = clip((p[DriverP.THETA_HIGH] - u[DriverU.THETA]) / p[DriverP.THETA_BAND], -1.0, 1.0)
+    by_energy = clip((p[DriverP.E_FULL] - u[DriverU.E]) / p[DriverP.E_BAND], 0.0, 1.0)
     return by_tilt if by_tilt < by_energy else by_energy
 
 
@@ -309,54 +245,56 @@ def availability(tau, u, p):
 def driver_output(x, u, p, y):
     """Demands on drive, brake and KERS."""
     h = standing(u, p)
-    tau = clip(demand(x, u, p), -p[TAU_BRAKE], p[TAU_DRIVE])
-    rest = tau + x[A_F]
-    y[Y_DRIVE] = clip(rest, 0.0, p[TAU_DRIVE])
-    y[Y_BRAKE] = clip(-rest, 0.0, p[TAU_BRAKE]) + h * p[TAU_HOLD]
+    tau = clip(demand(x, u, p), -p[DriverP.TAU_BRAKE], p[DriverP.TAU_DRIVE])
+    rest = tau + x[DriverX.A]
+    y[DriverY.DRIVE] = clip(rest, 0.0, p[DriverP.TAU_DRIVE])
+    y[DriverY.BRAKE] = clip(-rest, 0.0, p[DriverP.TAU_BRAKE]) + h * p[DriverP.TAU_HOLD]
     share = (1.0 - h) * availability(tau, u, p)
-    y[Y_KERS] = -share * clip(tau, -p[TAU_KERS], p[TAU_KERS]) / p[I_KERS]
+    y[DriverY.KERS] = -share * clip(tau, -p[DriverP.TAU_KERS], p[DriverP.TAU_KERS]) / p[DriverP.RATIO]
 
 
 # --- cycle ------------------------------------------------------------------------------------------------------------
 
 
 @kernel
-def place_in_cycle(t, p):
+def place_in_cycle(t, data):
     """Time as a number of spacings, within the table."""
-    n = p[POINTS] - 1.0
-    position = t / p[SPACING]
+    n = data[D.POINTS] - 1.0
+    position = t / data[D.SPACING]
     if not position > 0.0:
         return 0.0
     return n if position > n else position
 
 
 @kernel
-def cycle_speed(t, p):
+def cycle_speed(t, data):
     """v_des [m/s] at time t [s]."""
-    position = place_in_cycle(t, p)
+    speeds = int(data[D.SPEEDS])
+    position = place_in_cycle(t, data)
     k = math.floor(position)
-    v = p[P + k]
-    if k < int(p[POINTS]) - 1:
-        v += (position - k) * (p[P + k + 1] - v)
+    v = data[speeds + k]
+    if k < int(data[D.POINTS]) - 1:
+        v += (position - k) * (data[speeds + k + 1] - v)
     return v
 
 
 @kernel
-def cycle_distance(start, end, p):
+def cycle_distance(start, end, data):
     """Integral of v_des [m] from time `start` to `end` [s]; beyond the table the speeds of its ends are kept."""
-    first = place_in_cycle(start, p)
-    last = place_in_cycle(end, p)
+    speeds = int(data[D.SPEEDS])
+    first = place_in_cycle(start, data)
+    last = place_in_cycle(end, data)
     s = 0.0
     for k in range(math.floor(first), math.ceil(last)):
         a = first if first > k else float(k)
         b = last if last < k + 1.0 else k + 1.0
-        s += (b - a) * 0.5 * (cycle_speed(a * p[SPACING], p) + cycle_speed(b * p[SPACING], p))
-    s *= p[SPACING]
-    duration = (p[POINTS] - 1.0) * p[SPACING]
+        s += (b - a) * 0.5 * (cycle_speed(a * data[D.SPACING], data) + cycle_speed(b * data[D.SPACING], data))
+    s *= data[D.SPACING]
+    duration = (data[D.POINTS] - 1.0) * data[D.SPACING]
     if start < 0.0:
-        s += ((end if end < 0.0 else 0.0) - start) * p[P]
+        s += ((end if end < 0.0 else 0.0) - start) * data[speeds]
     if end > duration:
-        s += (end - (start if start > duration else duration)) * p[P + int(p[POINTS]) - 1]
+        s += (end - (start if start > duration else duration)) * data[speeds + int(data[D.POINTS]) - 1]
     return s
 
 
@@ -364,119 +302,96 @@ def cycle_distance(start, end, p):
 
 
 @kernel
-def initialise(p, u, x, work):
+def initialise(p, data, u, x, work):
     """Start at the start speed, nothing twisted, at time zero of the cycle."""
-    for i in range(int(p[N_X])):
+    for i in range(int(data[D.N_X])):
         x[i] = 0.0
-    if int(p[KIND]) == VEHICLE:
-        x[V] = p[V_START]
-    elif int(p[KIND]) == DRIVELINE:
-        x[W] = p[W_START]
-    n = int(p[N_X])
-    dx = work[W_F : W_F + n]
-    derivative(0.0, x, u, p, dx, work)
-    for i in range(n):
-        if not (abs(x[i]) < HUGE and abs(dx[i]) < HUGE):
-            return FAILED
-    return OK
+    if int(data[D.KIND]) == Kind.VEHICLE:
+        x[CarX.V] = p[CarP.V_START]
+    elif int(data[D.KIND]) == Kind.DRIVELINE:
+        x[LineX.W] = p[LineP.W_START]
+    n = int(data[D.N_X])
+    dx = work[int(data[D.W_F]) : int(data[D.W_F]) + n]
+    derivative(0.0, x, u, p, data, dx, work)
+    return start_status(n, x, dx)
 
 
 @kernel
-def derivative(t, x, u, p, dx, work):
+def derivative(t, x, u, p, data, dx, work):
     """Right-hand side of the part."""
-    kind = int(p[KIND])
-    if kind == VEHICLE:
+    kind = int(data[D.KIND])
+    if kind == Kind.VEHICLE:
         vehicle_derivative(x, u, p, dx)
-    elif kind == DRIVELINE:
+    elif kind == Kind.DRIVELINE:
         driveline_derivative(x, u, p, dx)
-    elif kind == DRIVER:
+    elif kind == Kind.DRIVER:
         driver_derivative(x, u, p, dx)
-    elif kind == CYCLE:
-        dx[DISTANCE] = cycle_speed(t, p)
+    elif kind == Kind.CYCLE:
+        dx[CycleX.S] = cycle_speed(t, data)
 
 
 @kernel
-def jacobian(t, x, u, p, jac, work):
+def jacobian(t, x, u, p, data, jac, work):
     """Exact ``df/dx``, row-major, inputs held."""
-    kind = int(p[KIND])
-    if kind == VEHICLE:
+    kind = int(data[D.KIND])
+    if kind == Kind.VEHICLE:
         vehicle_jacobian(x, u, p, jac)
-    elif kind == DRIVELINE:
+    elif kind == Kind.DRIVELINE:
         driveline_jacobian(x, u, p, jac)
-    elif kind == DRIVER:
+    elif kind == Kind.DRIVER:
         driver_jacobian(x, u, p, jac)
-    elif kind == CYCLE:
+    elif kind == Kind.CYCLE:
         jac[0] = 0.0
 
 
 @kernel
-def output(t, x, u, p, y, work):
+def output(t, x, u, p, data, y, work):
     """Outputs of the part."""
-    kind = int(p[KIND])
-    if kind == VEHICLE:
+    kind = int(data[D.KIND])
+    if kind == Kind.VEHICLE:
         vehicle_output(x, u, p, y)
-    elif kind == DRIVELINE:
+    elif kind == Kind.DRIVELINE:
         driveline_output(x, u, p, y)
-    elif kind == DRIVER:
+    elif kind == Kind.DRIVER:
         driver_output(x, u, p, y)
-    elif kind == CYCLE:
-        y[Y_V_DES] = cycle_speed(t, p)
-        y[Y_S_DES] = x[DISTANCE]
+    elif kind == Kind.CYCLE:
+        y[CycleY.V] = cycle_speed(t, data)
+        y[CycleY.S] = x[CycleX.S]
 
 
 @kernel
-def advance(t, h, x, u, p, work):
+def advance(t, h, x, u, p, data, work):
     """One internal step in place, see `rtcvt.integrators`; exact for a cycle."""
-    if int(p[KIND]) == CYCLE:
-        x[DISTANCE] += cycle_distance(t, t + h, p)
+    if int(data[D.KIND]) == Kind.CYCLE:
+        x[CycleX.S] += cycle_distance(t, t + h, data)
         return
-    n = int(p[N_X])
-    f = work[W_F : W_F + n]
-    x_stage = work[W_STAGE : W_STAGE + n]
-    k = work[W_K : W_K + 4 * n]
-    jac = work[W_JAC : W_JAC + n * n]
-    derivative(t, x, u, p, f, work)
-    jacobian(t, x, u, p, jac, work)
-    rosenbrock_matrix(n, h, jac, work, W_MATRIX, W_PIVOT)
+    n = int(data[D.N_X])
+    f = work[int(data[D.W_F]) : int(data[D.W_F]) + n]
+    x_stage = work[int(data[D.W_STAGE]) : int(data[D.W_STAGE]) + n]
+    k = work[int(data[D.W_K]) : int(data[D.W_K]) + 4 * n]
+    jac = work[int(data[D.W_JAC]) : int(data[D.W_JAC]) + n * n]
+    derivative(t, x, u, p, data, f, work)
+    jacobian(t, x, u, p, data, jac, work)
+    rosenbrock_matrix(n, h, jac, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]))
     for s in range(STAGES):
         if s >= 2:  # the first two stages are at x
             rosenbrock_stage(s, n, x, k, x_stage)
-            derivative(t, x_stage, u, p, f, work)
-        rosenbrock_solve(s, n, h, f, k, work, W_MATRIX, W_PIVOT, W_B)
+            derivative(t, x_stage, u, p, data, f, work)
+        rosenbrock_solve(s, n, h, f, k, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), int(data[D.W_B]))
     rosenbrock_new(n, x, k)
 
 
 @kernel
-def step(t, h, x, u, p, y, work):
+def step(t, h, x, u, p, data, y, work):
     """One communication step in the fewest equal internal steps that are not above the part's own."""
-    n = int(p[N_X])
-    n_y = int(p[N_Y])
-    for i in range(int(p[N_U])):
-        if not abs(u[i]) < HUGE:
-            return FAILED
-    for i in range(n):
-        if not abs(x[i]) < HUGE:
-            return FAILED
-    if not (h > 0.0 and h < MOST_STEPS * p[INTERNAL_STEP] and abs(t) < HUGE):
+    n = int(data[D.N_X])
+    n_y = int(data[D.N_Y])
+    saved = work[int(data[D.W_SAVED]) : int(data[D.W_SAVED]) + n]
+    steps = enter(t, h, data[D.INTERNAL_STEP], int(data[D.N_U]), u, n, x, saved)
+    if steps == 0:
         return FAILED
-    for i in range(n):
-        work[W_SAVED + i] = x[i]
-    steps = math.ceil(h / p[INTERNAL_STEP] * (1.0 - 1e-9))
     for k in range(steps):
-        advance(t + k * (h / steps), h / steps, x, u, p, work)
-    y_new = work[W_Y : W_Y + n_y]
-    output(t + h, x, u, p, y_new, work)
-    good = True
-    for i in range(n):
-        if not abs(x[i]) < HUGE:
-            good = False
-    for i in range(n_y):
-        if not abs(y_new[i]) < HUGE * HUGE:
-            good = False
-    if not good:
-        for i in range(n):
-            x[i] = work[W_SAVED + i]
-        return FAILED
-    for i in range(n_y):
-        y[i] = y_new[i]
-    return OK
+        advance(t + k * (h / steps), h / steps, x, u, p, data, work)
+    y_new = work[int(data[D.W_Y]) : int(data[D.W_Y]) + n_y]
+    output(t + h, x, u, p, data, y_new, work)
+    return leave(True, n, x, saved, n_y, y_new, y)

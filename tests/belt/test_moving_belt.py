@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from rtcvt.belt import layout
 from rtcvt.belt.geometry import belt_path
+from rtcvt.belt.layout import D
 from rtcvt.belt.moving_belt import (
     Basis,
     Contact,
@@ -244,8 +244,8 @@ def test_normal_forces_of_the_real_time_model_are_the_integral_of_the_pressure(f
     instance.set("P2.tau", 20.0)
     for _ in range(3000):
         instance.step(1e-3)
-    F = int(instance.p[layout.FACES])
-    block = int(instance.p[layout.W_CELL]) + 2 * F
+    F = int(instance.model.data[D.FACES])
+    block = int(instance.model.data[D.W_CELL]) + 2 * F
     tension = tension_field(flat_belt.path, instance.work[block : block + 2 * F].reshape(2, F), flat_belt.s)
     assert tension.max() == pytest.approx(instance.get("P2_P1.F"))
     normal = []

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from offline.beltdrive import rigid_elements
 from rtcvt.belt.moving_belt import frequencies, lateral_displacement, moving_belt, pod_basis
 from rtcvt.belt.unit import load_belt_unit
 from rtcvt.build import build_any
+from rtcvt.offline.beltdrive import rigid_elements
+from rtcvt.scenario import Table
 from rtcvt.simulate import simulate
-from rtcvt.unitfile import Table
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 
 from rtcvt.belt.unit import load_belt_unit, read_belt_unit
 from rtcvt.errors import InputError
-from rtcvt.unitfile import find_unit
+from rtcvt.unitfile import UnitFile, find_unit
 
 
 def test_shipped_drive_closes_at_its_pretension():
@@ -33,7 +33,7 @@ def change(data, key, value):
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("belt/EA", "-1 N", "belt.EA = '-1 N': a quantity in N, above 0"),
+        ("belt/EA", "-1 N", "belt.EA = '-1 N': a force in N, above 0"),
         ("belt/EA", "1 kg", "belt.EA = '1 kg'"),
         ("belt/EA", "600 N", "a pretension below EA/5"),
         ("belt/pretension", None, "either 'pretension' or 'length'"),
@@ -45,7 +45,7 @@ def change(data, key, value):
         ("pulleys/driven/side", "outside", "pulleys.driven.side = 'outside'"),
         ("pulleys/driven/load/w", ["4 rad/s", "-4 rad/s"], "speeds must increase"),
         ("pulleys/driven/load/tau", ["4 N.m"], "tau"),
-        ("elements/c_2", "-6 N/m", "elements.c_2 = '-6 N/m': a quantity in N/m, at least 0"),
+        ("elements/c_2", "-6 N/m", "elements.c_2 = '-6 N/m': a stiffness in N/m, at least 0"),
         ("elements/elements", 3, "elements.elements = 3"),
         ("winding", "left", "winding = 'left'"),
     ],
@@ -55,7 +55,7 @@ def test_mistakes_name_file_key_value_and_what_is_allowed(key, value, message):
     data = copy.deepcopy(tomllib.loads(path.read_text()))
     change(data, key, value)
     with pytest.raises(InputError) as error:
-        read_belt_unit(data, "", "drive.toml")
+        read_belt_unit(UnitFile(data, "", "drive.toml"))
     assert str(error.value).startswith("drive.toml: ")
     assert message in str(error.value)
 
@@ -64,24 +64,24 @@ def test_untouched_pulley_and_unknown_input_are_named():
     data = tomllib.loads(find_unit("two_pulley_5pk").read_text())
     idler = {"center": ["250 mm", "0 m"], "radius": "10 mm", "inertia": "1e-4 kg.m2"}
     with pytest.raises(InputError, match="would not touch pulley idler"):
-        read_belt_unit({**data, "pulleys": {**data["pulleys"], "idler": idler}}, "", "drive.toml")
+        read_belt_unit(UnitFile({**data, "pulleys": {**data["pulleys"], "idler": idler}}, "", "drive.toml"))
     data["scenario"][0]["inputs"]["driven.w"] = "3 rad/s"
     with pytest.raises(InputError, match=r"scenario.inputs.driven.w = 'driven.w': one of driven.tau, driving.tau"):
-        read_belt_unit(data, "", "drive.toml")
+        read_belt_unit(UnitFile(data, "", "drive.toml"))
 
 
 def test_length_without_load_stands_for_the_pretension():
     data = tomllib.loads(find_unit("two_pulley_5pk").read_text())
     del data["belt"]["pretension"]
     taut = load_belt_unit("two_pulley_5pk").path().length
-    unit = read_belt_unit({**data, "belt": {**data["belt"], "length": "1190 mm"}}, "", "drive.toml")
+    unit = read_belt_unit(UnitFile({**data, "belt": {**data["belt"], "length": "1190 mm"}}, "", "drive.toml"))
     assert unit.belt.pretension == pytest.approx(1.52e5 * (taut / 1.19 - 1.0), rel=1e-12)
     assert unit.rest_length() == pytest.approx(1.19, rel=1e-12)
     for length in ("0.99 m", "1.2 m"):
         with pytest.raises(
             InputError, match=r"drive.toml: belt.length = .*stretched by less than a fifth: 0.9997.* m to"
         ):
-            read_belt_unit({**data, "belt": {**data["belt"], "length": length}}, "", "drive.toml")
+            read_belt_unit(UnitFile({**data, "belt": {**data["belt"], "length": length}}, "", "drive.toml"))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_layouts_that_no_belt_fits_are_named(layout, message):
     data = tomllib.loads(find_unit("two_pulley_5pk").read_text())
     pulleys = {n: {"center": list(map(float, c)), "radius": 0.1, "inertia": 1e-3} for n, c in layout.items()}
     with pytest.raises(InputError, match=f"drive.toml: pulleys = .*: a belt that fits: .*({message})"):
-        read_belt_unit({**data, "pulleys": pulleys, "scenario": []}, "", "drive.toml")
+        read_belt_unit(UnitFile({**data, "pulleys": pulleys, "scenario": []}, "", "drive.toml"))
 
 
 def test_accessory_drive():

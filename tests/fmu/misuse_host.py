@@ -11,6 +11,7 @@ import ctypes
 import json
 import sys
 from ctypes import byref, c_char_p, c_double, c_int, c_size_t, c_uint, c_void_p
+from math import isnan
 
 from fmpy.fmi2 import (
     fmi2CallbackAllocateMemoryTYPE,
@@ -68,9 +69,10 @@ class Component:
         return getattr(self.library, f"fmi2{name}")(self.component, *arguments)
 
     def _time(self):
+        """Of the unit; 0 if it does not tell, as units by pythonfmu, which give NaN."""
         t = c_double(0.0)
         self._plain("GetRealStatus", LAST_TIME, byref(t))
-        return t.value
+        return 0.0 if isnan(t.value) else t.value
 
     def _SetupExperiment(self, start, stop):
         return self._plain(

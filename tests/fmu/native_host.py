@@ -43,9 +43,15 @@ class Hosted:
         def note(_, __, status, category, text):
             self.log.append((status, category.decode(), text.decode()))
 
+        self.allocated: list[int] = []  # bytes
+
+        def allocate(n, size):
+            self.allocated.append(n * size)
+            return fmpy.calloc(n, size)
+
         self.callbacks = fmi2CallbackFunctions(
             logger=fmi2CallbackLoggerTYPE(note),
-            allocateMemory=fmi2CallbackAllocateMemoryTYPE(fmpy.calloc),
+            allocateMemory=fmi2CallbackAllocateMemoryTYPE(allocate),
             freeMemory=fmi2CallbackFreeMemoryTYPE(fmpy.free),
             componentEnvironment=c_void_p(),
         )
@@ -66,7 +72,10 @@ class Hosted:
         return self.variables[name].valueReference
 
     def set(self, name, value):
-        self.fmi.setReal([self.reference(name)], [value])
+        if self.variables[name].type == "Enumeration":
+            self.fmi.setInteger([self.reference(name)], [int(value)])
+        else:
+            self.fmi.setReal([self.reference(name)], [value])
 
     def get(self, name):
         return self.fmi.getReal([self.reference(name)])[0]

@@ -1,7 +1,6 @@
 """Belt drives as units: native code gives the model's bits, and the Python unit the same numbers."""
 
 import math
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,10 +9,10 @@ import pytest
 from fmpy.validation import validate_fmu
 from native_host import H, Hosted
 
-from fmu.export import export_python
-from fmu.native.export import export_native, write_sources
 from rtcvt.belt.page import belt_page
 from rtcvt.build import build_any, load_any
+from rtcvt.fmu.export import export_python
+from rtcvt.fmu.native.export import export_native, write_sources
 
 CASES = {
     "accessory": ("accessory_5pk", "hybrid", {"alternator__mu": 0.15, "belt__v_start": 12.0}),
@@ -69,7 +68,7 @@ def test_a_native_unit_gives_the_same_bits_as_its_model(exported, tmp_path, key)
     assert key == "accessory_rigid" or statuses == {0, 1}  # some wrap has slipped
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.needs("cc")
 def test_the_sources_compile_without_a_warning(tmp_path):
     write_sources(build_any(load_any("accessory_5pk")), "accessory", tmp_path)
     command = ["cc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only"]

@@ -20,12 +20,13 @@ import numpy as np
 import pytest
 from fmpy.validation import validate_fmu
 
-from fmu.export import export_python
-from fmu.native.export import export_native
-from fmu.ssp import export_ssp
+from rtcvt.fmu.export import export_python
+from rtcvt.fmu.native.export import export_native
+from rtcvt.fmu.ssp import export_ssp
 from rtcvt.pog.system import build_model
+from rtcvt.pog.unit import GearSystem, load_gear_system, read_gear_system
 from rtcvt.system import build_system, load_system, simulate_system
-from rtcvt.unitfile import Unit, load_unit, read_unit
+from rtcvt.unitfile import parse_unit_file
 
 H = 1e-3
 STEPS = 1000
@@ -58,11 +59,11 @@ pytestmark = [
 ]
 
 
-def _units() -> dict[str, tuple[Unit, dict[str, float]]]:
-    kers = load_unit("toroidal_kers")
+def _units() -> dict[str, tuple[GearSystem, dict[str, float]]]:
+    kers = load_gear_system("toroidal_kers")
     w = next(v.start for v in build_model(kers, "rigid").variables if v.name == "shaft.w")
-    return {"kers": (kers, {}), "differential": (load_unit("differential"), {}),
-            "load": (read_unit(LOAD, "load"), {"gear.a.w_start": -w})}  # fmt: skip
+    return {"kers": (kers, {}), "differential": (load_gear_system("differential"), {}),
+            "load": (read_gear_system(parse_unit_file(LOAD, "load")), {"gear.a.w_start": -w})}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

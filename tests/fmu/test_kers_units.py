@@ -1,7 +1,6 @@
 """The KERS with a pushbelt as a unit: native code has the bits of the kernels, its page is inside, Python runs it."""
 
 import math
-import shutil
 from pathlib import Path
 
 import fmpy
@@ -11,14 +10,14 @@ import variator_laws as analytic
 from fmpy.validation import validate_fmu
 from native_host import H, Hosted
 
-from fmu.export import export_python
-from fmu.native.export import own_platform, write_unit
 from rtcvt.build import build_any
+from rtcvt.fmu.export import export_python
+from rtcvt.fmu.native.export import own_platform, write_unit
 from rtcvt.variator.page import variator_page
 from rtcvt.variator.reduced_model import write_reduced
 from rtcvt.variator.unit import load_variator
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+pytestmark = pytest.mark.needs("cc")
 
 
 @pytest.fixture(scope="module")

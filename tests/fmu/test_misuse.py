@@ -15,14 +15,15 @@ from pathlib import Path
 
 import fmpy
 import pytest
+import tools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fmu.native.export import write_sources
-from hil.importer import open_fmu
 from rtcvt.errors import InputError
+from rtcvt.fmu.native.export import write_sources
+from rtcvt.hil.importer import open_fmu
 from rtcvt.pog.system import build_model
-from rtcvt.unitfile import load_unit
+from rtcvt.pog.unit import load_gear_system
 
 OK, DISCARD, ERROR = 0, 2, 3
 MODEL_EXCHANGE, CO_SIMULATION = 0, 1
@@ -30,8 +31,8 @@ KEYS = ["kers", "kers_full"]
 HERE = Path(__file__).parent
 H = 1e-3
 
-needs_cc = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-needs_clang = pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang")
+needs_cc = pytest.mark.needs("cc")
+needs_clang = pytest.mark.needs("clang")
 
 
 class Child:
@@ -450,7 +451,7 @@ def build(sources: Path, source: str, program: Path, *flags: str, compiler: str 
     command = [compiler, *strict, "-I", str(sources), str(HERE / source), "-o", str(program), "-lm", "-lpthread"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0 and "sanitize" in " ".join(flags) and "cannot find" in done.stderr:
-        pytest.skip(f"{compiler} cannot link with {flags}")
+        tools.absent("sanitizers", f"{compiler} cannot link with {flags}")
     assert done.returncode == 0, done.stderr
     return program
 
@@ -520,7 +521,7 @@ GEARS = ("differential", "oblique_differential", "planetary", "power_split_ivt",
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 @pytest.mark.parametrize("name", GEARS)
 def test_random_calls_of_every_unit_under_sanitizers(tmp_path, name, fidelity):
-    write_sources(build_model(load_unit(name), fidelity), "unit", tmp_path / "sources")
+    write_sources(build_model(load_gear_system(name), fidelity), "unit", tmp_path / "sources")
     program = build(tmp_path / "sources", "native_sequences.c", tmp_path / "sequences", *ADDRESS)
     for seed in (11, 12, 13):
         assert figures(program, seed, 200_000)["live"] == 0
@@ -594,7 +595,7 @@ BINARY = "binaries/linux64/toroidal_kers_rigid.so"
 @pytest.mark.parametrize("change", [lambda _: None, lambda _: b"", lambda _: b"text", lambda data: data[:100]])
 def test_a_unit_with_a_damaged_binary_is_refused(exported_native, tmp_path, change):
     path = damaged(exported_native["kers"], tmp_path / "unit.fmu", BINARY, change)
-    command = [sys.executable, "-m", "rtcvt.cli", "run", str(path), "--fast", "--duration", "0.01"]
+    command = [sys.executable, "-m", "rtcvt", "run", str(path), "--fast", "--duration", "0.01"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert "unit.fmu" in done.stderr

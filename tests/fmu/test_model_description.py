@@ -8,9 +8,9 @@ import fmpy
 import pytest
 from fmpy.validation import validate_fmu
 
-from fmu.description import model_description
+from rtcvt.fmu.description import model_description
 from rtcvt.pog.system import build_model
-from rtcvt.unitfile import load_unit
+from rtcvt.pog.unit import load_gear_system
 
 GEARS, PINS = "abcd", ("bc", "ac", "db")
 
@@ -28,7 +28,7 @@ KERS = {
 
 @pytest.fixture(scope="module")
 def model():
-    return build_model(load_unit("toroidal_kers"), "rigid")
+    return build_model(load_gear_system("toroidal_kers"), "rigid")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,9 @@ def test_every_variable_says_what_the_table_says(root, model):
         if v.boolean:
             assert (kind.tag, scalar.get("variability")) == ("Boolean", "discrete")
             continue
-        expected = {"parameter": "fixed", "input": "continuous", "output": "continuous"}[v.causality]
+        expected = "continuous"
+        if v.causality == "parameter":
+            expected = "tunable" if v.tunable else "fixed"
         assert (kind.tag, scalar.get("variability")) == ("Real", expected)
         assert kind.get("unit") == (None if v.unit == "1" else v.unit)
         assert kind.get("displayUnit") == v.display_unit
@@ -71,6 +73,17 @@ def test_every_output_is_an_output_and_an_initial_unknown(root, model):
     outputs = [str(k + 1) for k, v in enumerate(model.variables) if v.causality == "output"]
     for group in ("Outputs", "InitialUnknowns"):
         assert [u.get("index") for u in root.find(f"ModelStructure/{group}")] == outputs
+
+
+def test_outputs_say_on_what_they_depend(root, model):
+    names = [v.name for v in model.variables]
+    told = {
+        names[int(u.get("index")) - 1]: {names[int(k) - 1] for k in u.get("dependencies").split()}
+        for u in root.find("ModelStructure/Outputs")
+    }
+    inputs = {v.name for v in model.select("input")}
+    assert set().union(*told.values()) <= inputs
+    assert told["storage.E"] == set()
 
 
 def test_units_are_defined_by_si_base_units_and_factors(root):
@@ -98,7 +111,7 @@ def test_what_is_in_the_archive(exported):
     with zipfile.ZipFile(exported["kers"]) as archive:
         names = archive.namelist()
         assert archive.read("documentation/index.html") == b"<p>About</p>"
-        assert archive.read("resources/unit.toml").decode() == load_unit("toroidal_kers").text
+        assert archive.read("resources/unit.toml").decode() == load_gear_system("toroidal_kers").text
         identifier = ElementTree.fromstring(archive.read("modelDescription.xml"))[0].get("modelIdentifier")
     assert f"binaries/linux64/{identifier}.so" in names
     assert f"binaries/win64/{identifier}.dll" in names

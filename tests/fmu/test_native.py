@@ -16,6 +16,8 @@ from pathlib import Path
 import fmpy
 import numpy as np
 import pytest
+import tools
+from fmpy.build import build_platform_binary
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi2 import (
     FMU2Slave,
@@ -28,20 +30,22 @@ from fmpy.validation import validate_fmu
 from matplotlib.image import imread
 from native_host import DISCARD, ERROR, UNITS, H, Hosted, inputs, reference, run
 
-import fmu.native.export
-from fmu.description import model_description
-from fmu.native.export import FLAGS, PLATFORMS, export_native, native_description, own_platform, write_sources
-from fmu.native.reference import FOLDER
-from rtcvt.diagram import gear_colours, unit_diagram
+import rtcvt.fmu.native.export
+from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
+from rtcvt.fmu.description import model_description
+from rtcvt.fmu.native.export import FLAGS, PLATFORMS, export_native, native_description, own_platform, write_sources
+from rtcvt.fmu.native.reference import FOLDER
+from rtcvt.pog.diagram import gear_colours, unit_diagram
 from rtcvt.pog.system import build_model
-from rtcvt.unitfile import load_unit, shipped_units
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.unitfile import shipped_units
 
 LAST_TIME = 2  # fmi2LastSuccessfulTime
 HERE = Path(__file__).parent
 STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+pytestmark = pytest.mark.needs("cc")
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +75,8 @@ def test_what_is_in_the_archive(exported):
     with zipfile.ZipFile(exported["kers"]) as archive:
         names = set(archive.namelist())
         assert archive.read("documentation/index.html") == b"<p>About</p>"
-        assert archive.read("resources/unit.toml").decode() == load_unit("toroidal_kers").text
-    sources = {f"sources/{f}" for f in ("all.c", "core.c", "kernels.c", "model.c", "model.h")}
+        assert archive.read("resources/unit.toml").decode() == load_gear_system("toroidal_kers").text
+    sources = {f"sources/{f}" for f in ("all.c", "core.c", "fmi2.c", "kernels.c", "model.c", "model.h")}
     sources |= {f"sources/fmi2{f}.h" for f in ("Functions", "FunctionTypes", "TypesPlatform")}
     reference = {f"{FOLDER}/{f}" for f in ("fmi-ls-manifest.xml", "experiment.exp", "inputs.csv", "outputs.csv")}
     assert names == sources | reference | {
@@ -84,19 +88,19 @@ def test_the_icon_is_the_diagram(unpacked, models):
     model = models["kers"]
     values = {v.name: float(model.p[v.index]) for v in model.select("parameter")}
     svg = (unpacked["kers"] / "documentation" / "diagram.svg").read_text()
-    assert svg == unit_diagram(load_unit("toroidal_kers"), values=values)
+    assert svg == unit_diagram(load_gear_system("toroidal_kers"), values=values)
     width, height = (int(x) for x in re.search(r'width="(\d+)" height="(\d+)"', svg).groups())
     pixels = np.rint(255.0 * imread(unpacked["kers"] / "model.png"))
     assert pixels.shape[:2] == (height, width)
     assert (pixels[0, 0] == 255).all()  # white ground
-    for colour in gear_colours(load_unit("toroidal_kers")).values():
+    for colour in gear_colours(load_gear_system("toroidal_kers")).values():
         rgb = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
         assert (np.abs(pixels[..., :3] - rgb).max(axis=2) <= 2).sum() > 20
 
 
+@pytest.mark.needs("zig")
 def test_binaries_for_arm_are_also_where_other_importers_look(tmp_path):
-    pytest.importorskip("ziglang")
-    unit = load_unit("differential")
+    unit = load_gear_system("differential")
     path = export_native(unit, "rigid", tmp_path / "unit.fmu", platforms=["aarch64-linux"])
     with zipfile.ZipFile(path) as archive:
         names = [f"binaries/{p}/differential_rigid.so" for p in ("aarch64-linux", "linux64")]
@@ -129,7 +133,7 @@ def test_value_references_are_those_of_the_common_description(models):
         assert one.attrib == other.attrib
         assert one[0].attrib == other[0].attrib
     names = [v.get("name") for v in own.iter("ScalarVariable")][len(model.variables) :]
-    states = [f"state.{name}" for name, _ in model.states]
+    states = [f"state.{s.name}" for s in model.states]
     assert names == states + [f"der({name})" for name in states]
 
 
@@ -141,7 +145,7 @@ def test_each_derivative_belongs_to_its_state(unpacked):
 
 
 def test_the_same_unit_has_the_same_guid_and_another_one_another(exported, tmp_path):
-    unit = load_unit("toroidal_kers")
+    unit = load_gear_system("toroidal_kers")
     again = export_native(unit, "rigid", tmp_path / "a.fmu", platforms=(), documentation="other words")
     finer = export_native(unit, "rigid", tmp_path / "b.fmu", platforms=(), substeps=4)
     heavier = export_native(unit, "rigid", tmp_path / "c.fmu", platforms=(), parameters={"gear.a.J": 0.3})
@@ -170,7 +174,7 @@ def test_units_are_for_this_machine_unless_another_is_named(monkeypatch):
 def test_a_place_that_cannot_be_written_is_refused(tmp_path, place):
     (tmp_path / "folder.fmu").mkdir()
     with pytest.raises(InputError, match=place):
-        export_native(load_unit("toroidal_kers"), "rigid", tmp_path / place)
+        export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path / place)
 
 
 @pytest.mark.parametrize(
@@ -183,13 +187,13 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path, place):
 )
 def test_bad_options_are_refused_before_anything_is_written(tmp_path, options, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", **options)
+        export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path / "unit.fmu", **options)
     assert not list(tmp_path.iterdir())
 
 
 def test_without_zig_the_compiler_of_the_host_serves_and_other_platforms_ask_for_it(tmp_path, monkeypatch):
     without(monkeypatch, "ziglang")
-    unit = load_unit("differential")
+    unit = load_gear_system("differential")
     with pytest.raises(InputError, match=r"platform win64: ziglang gives it: pip install rtcvt\[native\]"):
         export_native(unit, "rigid", tmp_path / "unit.fmu", platforms=["win64"])
     path = export_native(unit, "rigid", tmp_path / "unit.fmu")
@@ -201,8 +205,8 @@ def test_without_zig_the_compiler_of_the_host_serves_and_other_platforms_ask_for
 
 def without(monkeypatch, package):
     """As if a package were not installed."""
-    find = fmu.native.export.importlib.util.find_spec
-    monkeypatch.setattr(fmu.native.export.importlib.util, "find_spec",
+    find = rtcvt.fmu.native.export.importlib.util.find_spec
+    monkeypatch.setattr(rtcvt.fmu.native.export.importlib.util, "find_spec",
                         lambda name, *rest: None if name == package else find(name, *rest))  # fmt: skip
 
 
@@ -210,23 +214,22 @@ def without(monkeypatch, package):
 def test_a_missing_package_is_named_before_anything_is_written(tmp_path, monkeypatch, package, name):
     without(monkeypatch, package)
     with pytest.raises(InputError, match=rf"{name} gives it: pip install rtcvt\[native\]"):
-        export_native(load_unit("differential"), "rigid", tmp_path / "unit.fmu")
+        export_native(load_gear_system("differential"), "rigid", tmp_path / "unit.fmu")
     assert not list(tmp_path.iterdir())
 
 
 def test_a_failed_export_keeps_the_file_that_was_there(tmp_path, monkeypatch):
     path = tmp_path / "unit.fmu"
     path.write_bytes(b"before")
-    monkeypatch.setattr(fmu.native.export, "FLAGS", ["-no-such-flag"])
+    monkeypatch.setattr(rtcvt.fmu.native.export, "FLAGS", ["-no-such-flag"])
     with pytest.raises(InputError, match="the compiler failed"):
-        export_native(load_unit("differential"), "rigid", path)
+        export_native(load_gear_system("differential"), "rigid", path)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.needs("nm")
 def test_the_library_needs_only_exact_functions_and_no_memory(unpacked):
-    if shutil.which("nm") is None:
-        pytest.skip("needs nm")
     binary = unpacked["kers"] / "binaries" / "linux64" / "toroidal_kers_rigid.so"
     listed = subprocess.run(["nm", "-D", str(binary)], capture_output=True, text=True, check=True).stdout
     symbols = [line.split()[-2:] for line in listed.splitlines()]
@@ -237,6 +240,7 @@ def test_the_library_needs_only_exact_functions_and_no_memory(unpacked):
     assert sum(kind == "T" for kind, _ in symbols) == 44
 
 
+@pytest.mark.needs("nm")
 def test_there_are_no_variables_outside_instances(unpacked, tmp_path):
     command = ["cc", "-c", "-fno-pie", str(unpacked["kers"] / "sources" / "all.c"), "-o", str(tmp_path / "all.o")]
     subprocess.run(command, check=True)
@@ -244,16 +248,25 @@ def test_there_are_no_variables_outside_instances(unpacked, tmp_path):
     assert not [line for line in listed.splitlines() if line.split()[-2] in "bBdDC"]
 
 
-@pytest.mark.parametrize("name", shipped_units())
+@pytest.mark.parametrize("name", shipped_units("gear_system"))
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 def test_the_sources_of_every_unit_compile_without_a_warning(tmp_path, name, fidelity):
-    write_sources(build_model(load_unit(name), fidelity), name, tmp_path)
+    write_sources(build_model(load_gear_system(name), fidelity), name, tmp_path)
     for standard in ("-std=c99", "-std=gnu17"):
         command = ["cc", *STRICT, standard, "-fsyntax-only", str(tmp_path / "all.c")]
         done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("name", ["pushbelt_cvt", "pushbelt_kers", "vehicle", "driver", "wltc", "clutch"])
+def test_so_do_those_of_the_other_kinds(tmp_path, name):
+    write_sources(build_any(load_any(name)), name, tmp_path)
+    command = ["cc", *STRICT, "-fsyntax-only", str(tmp_path / "all.c")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.needs("nm")
 def test_a_prefix_for_tools_that_link_units_together(unpacked, tmp_path):
     sources = unpacked["kers"] / "sources"
     command = ["cc", "-c", "-DFMI2_FUNCTION_PREFIX=Kers_", str(sources / "all.c"), "-o", str(tmp_path / "all.o")]
@@ -264,23 +277,106 @@ def test_a_prefix_for_tools_that_link_units_together(unpacked, tmp_path):
     assert all(name.startswith("Kers_fmi2") for name in defined)
 
 
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="needs cmake")
+TWO_UNITS = """
+#include <stdio.h>
+#include "fmi2FunctionTypes.h"
+#define UNIT(name) \\
+    fmi2InstantiateTYPE name##_fmi2Instantiate; \\
+    fmi2EnterInitializationModeTYPE name##_fmi2EnterInitializationMode; \\
+    fmi2ExitInitializationModeTYPE name##_fmi2ExitInitializationMode; \\
+    fmi2DoStepTYPE name##_fmi2DoStep; \\
+    fmi2GetRealTYPE name##_fmi2GetReal;
+#define RUN(name, guid, output) \\
+    do { \\
+        fmi2Component c = name##_fmi2Instantiate("a", fmi2CoSimulation, guid, "", &callbacks, 0, 0); \\
+        fmi2ValueReference v = output; \\
+        double y; \\
+        name##_fmi2EnterInitializationMode(c); \\
+        name##_fmi2ExitInitializationMode(c); \\
+        for (int k = 0; k < 50; k++) name##_fmi2DoStep(c, 1e-3 * k, 1e-3, fmi2True); \\
+        name##_fmi2GetReal(c, &v, 1, &y); \\
+        printf("%.17g\\n", y); \\
+    } while (0)
+UNIT(one)
+UNIT(two)
+static void log_(void *e, fmi2String n, fmi2Status s, fmi2String c, fmi2String m, ...)
+{ (void)e; (void)n; (void)s; (void)c; (void)m; }
+int main(void)
+{
+    fmi2CallbackFunctions callbacks = {log_, calloc, free, 0, 0};
+    RUN(one, ONE, OUTPUT_ONE);
+    RUN(two, TWO, OUTPUT_TWO);
+    return 0;
+}
+"""
+
+
+@pytest.mark.needs("cc")
+def test_two_units_are_linked_into_one_program_by_their_names(models, tmp_path):
+    objects, words, expected = [], [], []
+    for name, key in (("one", "kers"), ("two", "kers_full")):
+        model = models[key]
+        guid = write_sources(model, name, tmp_path / name)
+        objects.append(str(tmp_path / f"{name}.o"))
+        command = ["cc", "-c", "-O1", "-ffp-contract=off", str(tmp_path / name / "all.c"), "-o", objects[-1]]
+        subprocess.run(command, check=True)
+        table = [v.name for v in model.variables]
+        words += [f'-D{name.upper()}="{guid}"', f"-DOUTPUT_{name.upper()}={table.index('storage.E')}"]
+        instance = model.instantiate()
+        instance.initialise()
+        for _ in range(50):
+            instance.step(1e-3)
+        expected.append(instance.get("storage.E"))
+    (tmp_path / "main.c").write_text("#include <stdlib.h>\n" + TWO_UNITS)
+    command = [
+        "cc",
+        f"-I{tmp_path / 'one'}",
+        *words,
+        str(tmp_path / "main.c"),
+        *objects,
+        "-lm",
+        "-o",
+        str(tmp_path / "main"),
+    ]
+    subprocess.run(command, check=True)
+    done = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True)
+    assert [float(line) for line in done.stdout.split()] == expected
+
+
+@pytest.mark.needs("cmake")
 def test_fmpy_compiles_the_sources_to_the_same_bits(exported, models, tmp_path):
-    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", platforms=())
+    path = export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path / "unit.fmu", platforms=())
     with zipfile.ZipFile(path) as archive:
         assert not [n for n in archive.namelist() if n.startswith("binaries")]
     folder = fmpy.extract(str(path), str(tmp_path / "unit"))
-    pytest.importorskip("fmpy.build").build_platform_binary(folder, all_warnings=True)
+    build_platform_binary(folder, all_warnings=True)
     unit = Hosted(Path(folder))
     assert run(unit.start(), models["kers"], 0, 50) == reference(models["kers"], 50)
     unit.fmi.freeInstance()
 
 
+@pytest.mark.needs("zig")
+def test_units_of_32_bits_stand_where_each_version_of_fmi_looks(tmp_path):
+    unit, names = load_gear_system("differential"), ("linux32", "win32")
+    for fmi, linux, windows in ((2, "linux32", "win32"), (3, "x86-linux", "x86-windows")):
+        path = export_native(unit, "rigid", tmp_path / f"{fmi}.fmu", platforms=names, fmi=fmi)
+        with zipfile.ZipFile(path) as archive:
+            library = archive.read(f"binaries/{linux}/differential_rigid.so")
+            dll = archive.read(f"binaries/{windows}/differential_rigid.dll")
+        assert library[:5] == b"\x7fELF\x01"
+        assert library[18:20] == b"\x03\x00"  # i386
+        header = int.from_bytes(dll[0x3C:0x40], "little")
+        assert dll[header : header + 6] == b"PE\0\0\x4c\x01"  # i386
+        for binary in (library, dll):
+            assert f"\0fmi{fmi}DoStep\0".encode() in binary  # the name as it is: C's calling convention
+
+
 @pytest.mark.slow
+@pytest.mark.needs("zig")
 def test_zig_compiles_for_all_platforms(tmp_path):
-    pytest.importorskip("ziglang")
-    path = export_native(load_unit("toroidal_kers"), "full", tmp_path / "unit.fmu", platforms=tuple(PLATFORMS))
-    magic = {"linux64": b"\x7fELF", "aarch64-linux": b"\x7fELF", "win64": b"MZ",
+    path = export_native(load_gear_system("toroidal_kers"), "full", tmp_path / "unit.fmu", platforms=tuple(PLATFORMS))
+    magic = {"linux64": b"\x7fELF\x02", "aarch64-linux": b"\x7fELF\x02", "linux32": b"\x7fELF\x01",
+             "win64": b"MZ", "win32": b"MZ",
              "darwin64": b"\xcf\xfa\xed\xfe", "aarch64-darwin": b"\xcf\xfa\xed\xfe"}  # fmt: skip
     with zipfile.ZipFile(path) as archive:
         binaries = [n for n in archive.namelist() if n.startswith("binaries/")]
@@ -309,7 +405,7 @@ def test_parameters_of_the_export_and_of_the_host_act_alike(host, models, tmp_pa
     changes = {"gear__a__J": 0.3, "control__theta_start": 0.2}
     found = run(host("kers").start(**changes), models["kers"], 0, 50)
     parameters = {name.replace("__", "."): value for name, value in changes.items()}
-    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters=parameters)
+    path = export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters=parameters)
     other = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
     assert run(other.start(), models["kers"], 0, 50) == found == reference(models["kers"], 50, **changes)
     other.fmi.freeInstance()
@@ -382,13 +478,13 @@ def test_instances_run_in_threads(host, models):
 def test_a_step_with_a_bad_input_is_refused_and_leaves_no_trace(host, models, bad):
     unit = host("kers").start()
     run(unit, models["kers"], 0, 10)
-    before = unit.values() + [unit.get(f"state.{name}") for name, _ in models["kers"].states]
+    before = unit.values() + [unit.get(f"state.{s.name}") for s in models["kers"].states]
     message = unit.refused(unit.step, {"shaft.w": bad}, status=DISCARD)
     assert f"shaft.w = {bad:g} rad/s, control.tau_des = " in message
     assert "0.01 s" in message
     assert unit.fmi.getRealStatus(LAST_TIME) == pytest.approx(0.01)
     unit.set("shaft.w", 100.0)
-    assert unit.values() + [unit.get(f"state.{name}") for name, _ in models["kers"].states] == before
+    assert unit.values() + [unit.get(f"state.{s.name}") for s in models["kers"].states] == before
     assert run(unit, models["kers"], 10, 20) == reference(models["kers"], 20)[10:]
 
 
@@ -480,7 +576,7 @@ WRONG = {  # per place: calls that are not allowed there
         "get": lambda u: u.get("shaft.tau"),
         "exit": lambda u: u.fmi.exitInitializationMode(),
         "terminate": lambda u: u.fmi.terminate(),
-        "rate of an output": lambda u: u.fmi.getRealOutputDerivatives([u.reference("shaft.tau")], [1]),
+        "slope of an output": lambda u: u.fmi.getRealOutputDerivatives([u.reference("shaft.tau")], [1]),
         "derivative": lambda u: u.fmi.getDirectionalDerivative([0], [0], [1.0]),
     },
     "initialising": {
@@ -634,7 +730,9 @@ def test_damaged_states_are_refused(host, models):
 
 
 def test_states_of_another_unit_or_interface_are_refused(host, tmp_path):
-    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters={"gear.a.J": 0.3})
+    path = export_native(
+        load_gear_system("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters={"gear.a.J": 0.3}
+    )
     heavier = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
     one, exchange = host("kers").start(), host("kers", slave=False)
     state = one.fmi.getFMUstate()
@@ -659,7 +757,7 @@ def test_directional_derivatives_of_the_rates_are_the_jacobian(host, models, key
     unit, model = host(key).start(), models[key]
     instance = model.instantiate()
     instance.initialise()
-    states = [f"state.{name}" for name, _ in model.states]
+    states = [f"state.{s.name}" for s in model.states]
     for k in range(60):
         unit.step(inputs(model, k))
         for name, value in inputs(model, k).items():
@@ -683,7 +781,7 @@ def test_directional_derivatives_of_outputs_are_the_limit_of_differences(host, m
             instance.set(name, value)
         instance.step(H)
     outputs = [v for v in model.select("output") if not v.boolean]
-    knowns = [(f"state.{name}", instance.x, i) for i, (name, _) in enumerate(model.states)]
+    knowns = [(f"state.{name}", instance.x, i) for i, name in enumerate(s.name for s in model.states)]
     knowns += [(v.name, instance.u, v.index) for v in model.select("input")]
     exact = jacobian(unit, [v.name for v in outputs], [name for name, _, _ in knowns])
     for column, (_, buffer, i) in zip(exact.T, knowns, strict=True):
@@ -730,6 +828,40 @@ def test_directional_derivatives_while_initialising(host):
     )
 
 
+# --- tunable parameters -----------------------------------------------------------------------------------------------
+
+
+def test_a_native_unit_is_tuned_between_steps(host, models):
+    unit, one = host("kers").start(), models["kers"].instantiate()
+    one.initialise()
+    for k in range(60):
+        if k == 20:
+            unit.set("control.K_theta", 5.0)
+            one.tune("control.K_theta", 5.0)
+        if k == 40:
+            unit.set("gear.a.b", 0.05)
+            one.tune("gear.a.b", 0.05)
+        demand = 3.0 * k
+        unit.set("control.tau_des", demand)
+        one.set("control.tau_des", demand)
+        unit.step(h=H)
+        one.step(H)
+        assert unit.values() == one.y.tolist()
+    assert "a parameter is fixed when initialisation is over" in unit.refused(
+        unit.fmi.setReal, [unit.reference("gear.a.J")], [1.0]
+    )
+
+
+def test_by_model_exchange_in_event_mode_only(host):
+    unit = host("kers", slave=False).start()
+    gain = [unit.reference("control.K_theta")]
+    unit.fmi.setReal(gain, [5.0])
+    assert unit.fmi.getReal(gain) == [5.0]
+    unit.fmi.enterContinuousTimeMode()
+    assert "fixed outside of event mode" in unit.refused(unit.fmi.setReal, gain, [6.0])
+    assert unit.fmi.getReal(gain) == [5.0]
+
+
 # --- model exchange ---------------------------------------------------------------------------------------------------
 
 
@@ -769,7 +901,9 @@ def test_rates_and_outputs_are_those_of_the_model(host, models):
         assert list(dx) == instance.derivative().tolist()
         continuous = [v.index for v in models["kers"].select("output") if not v.boolean]
         assert np.array(unit.values())[continuous].tolist() == instance.outputs()[continuous].tolist()
-        assert unit.fmi.completedIntegratorStep() == (0, 0)
+        discrete = [v.index for v in models["kers"].select("output") if v.boolean]
+        due = np.array(unit.values())[discrete] != instance.outputs()[discrete]
+        assert unit.fmi.completedIntegratorStep() == (due.any(), 0)
 
 
 def test_discrete_outputs_change_at_events_only(host):
@@ -778,8 +912,27 @@ def test_discrete_outputs_change_at_events_only(host):
     saturated = unit.reference("control.saturated")
     unit.set("control.tau_des", 1e6)
     assert unit.fmi.getBoolean([saturated]) == [False]
+    assert unit.fmi.completedIntegratorStep() == (1, 0)  # an event is due
+    assert unit.fmi.getBoolean([saturated]) == [False]
     unit.fmi.enterEventMode()
     assert unit.fmi.getBoolean([saturated]) == [True]
+    unit.fmi.enterContinuousTimeMode()
+    assert unit.fmi.completedIntegratorStep() == (0, 0)
+
+
+def test_an_integrator_of_the_host_sees_a_limit_come_and_go(exported):
+    demand = np.array([(t, 1e4 if 0.1 < t < 0.2 else 0.0) for t in np.arange(0.0, 0.3, 1e-3)],
+                      dtype=[("time", float), ("control.tau_des", float)])  # fmt: skip
+    found = {
+        kind: fmpy.simulate_fmu(str(exported["kers"]), fmi_type=kind, stop_time=0.3, output_interval=1e-3, input=demand,
+                                output=["control.saturated"])
+        for kind in ("ModelExchange", "CoSimulation")
+    }  # fmt: skip
+    told = [
+        [bool(rows["control.saturated"][np.searchsorted(rows["time"], t)]) for t in (0.05, 0.15, 0.29)]
+        for rows in found.values()
+    ]
+    assert told == [[False, True, False]] * 2
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -846,7 +999,7 @@ def test_random_calls_under_sanitizers(unpacked, tmp_path, key):
         "-lm",
     ]
     if subprocess.run(command, capture_output=True).returncode != 0:
-        pytest.skip("needs a compiler with sanitizers")
+        tools.absent("sanitizers")
     for seed in ("1", "2"):
         done = subprocess.run([str(program), seed, "60000"], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

@@ -1,8 +1,9 @@
-"""The same bits everywhere: one scenario on the model itself and on units in machine code of three platforms.
+"""The same bits everywhere: one scenario on the model itself and on units in machine code of five platforms.
 
-On linux64 and win64, the latter under wine, and on aarch64-linux under qemu with a C library for it (Debian's
-``libc6-arm64-cross``), the shared library of the FMU itself runs. Without that C library, aarch64-static takes its
-place: the unit's sources, compiled with the same flags into a static program.
+On linux64, on win64 and win32 under wine (Debian's ``wine32:i386`` for the latter), on linux32 with a C library for it
+(``libc6:i386``) and on aarch64-linux under qemu with one (``libc6-arm64-cross``), the shared library of the FMU itself
+runs. Without that C library, linux32-static or aarch64-static takes its place: the unit's sources, compiled with the
+same flags into a static program. A 64-bit x86 runs programs of 32 bits by itself.
 """
 
 import math
@@ -10,49 +11,42 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import fmpy
 import numpy as np
 import pytest
+from tools import QEMU, SYSROOT, WINE, ZIG, absent, have
 
-from fmu.native.export import FLAGS, PLATFORMS, export_native, unit_variables
+from rtcvt.fmu.native.export import FLAGS, FLAGS_32, PLATFORMS, export_native, unit_variables
 from rtcvt.kernel import FAILED
 from rtcvt.pog.system import build_model
-from rtcvt.unitfile import load_unit
+from rtcvt.pog.unit import load_gear_system
 
 H = 1e-3
 STEPS = 3000
+STATIC = {"linux32-static": "x86-linux-musl", "aarch64-static": "aarch64-linux-musl"}  # zig's names of the targets
 FIDELITIES = ["rigid", "full"]
 HOST = Path(__file__).with_name("platform_host.c")
-SYSROOT = Path("/usr/aarch64-linux-gnu")  # of libc6-arm64-cross
-CROSS = (SYSROOT / "lib").is_dir()
-ZIG = find_spec("ziglang") is not None
-WINE = shutil.which("wine64") or shutil.which("wine")
-QEMU = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
-
-
-def needs(found, what):
-    return pytest.mark.skipif(not found, reason=f"needs {what}")
-
-
-needs_zig = needs(ZIG, "ziglang")
-needs_qemu = needs(QEMU, "qemu-aarch64")
 PLATFORM_CASES = [
-    pytest.param("linux64", id="linux64", marks=needs(ZIG or shutil.which("cc"), "a C compiler")),
-    pytest.param("win64", id="win64", marks=[needs_zig, needs(WINE, "wine")]),
-    pytest.param("aarch64-linux", id="aarch64-linux",
-                 marks=[needs_zig, needs_qemu, needs(CROSS, "libc6-arm64-cross")]),
+    pytest.param("linux64", id="linux64", marks=pytest.mark.needs(*([] if ZIG else ["cc"]))),
+    pytest.param("win64", id="win64", marks=pytest.mark.needs("zig", "wine")),
+    pytest.param("win32", id="win32", marks=pytest.mark.needs("zig", "wine", "wine32")),
+    pytest.param("linux32", id="linux32", marks=pytest.mark.needs("zig", "x86", "i386")),
+    pytest.param("linux32-static", id="linux32-static",
+                 marks=[pytest.mark.needs("zig", "x86"),
+                        pytest.mark.skipif(have("i386"), reason="the library itself can be run")]),
+    pytest.param("aarch64-linux", id="aarch64-linux", marks=pytest.mark.needs("zig", "qemu", "arm")),
     pytest.param("aarch64-static", id="aarch64-static",
-                 marks=[needs_zig, needs_qemu, pytest.mark.skipif(CROSS, reason="the library itself can be run")]),
+                 marks=[pytest.mark.needs("zig", "qemu"),
+                        pytest.mark.skipif(have("arm"), reason="the library itself can be run")]),
 ]  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=FIDELITIES)
 def scenario(request):
     """Fidelity, model, inputs and results: each output, state and rate after each step of the model itself."""
-    model = build_model(load_unit("toroidal_kers"), request.param)
+    model = build_model(load_gear_system("toroidal_kers"), request.param)
     t = H * np.arange(STEPS)
     w, tau = (v.start for v in model.select("input"))
     demand = 8.0 * np.sin(5.0 * t) + np.where((t > 1.0) & (t < 1.5), 90.0, 0.0) - np.where(t > 2.2, 90.0, 0.0)
@@ -76,7 +70,7 @@ def wine(tmp_path_factory):
     environment["WINEDLLOVERRIDES"] = "mscoree,mshtml,winemenubuilder.exe="
     started = subprocess.run([str(WINE), "wineboot", "-i"], env=environment, capture_output=True, timeout=120)
     if started.returncode != 0:
-        pytest.skip("needs a wine that starts")
+        absent("wine", started.stderr.decode(errors="replace")[-300:])
     yield environment
     server = shutil.which("wineserver")
     if server is not None:
@@ -91,16 +85,18 @@ def zig(target):
 def prepare(case, fidelity, folder):
     """The unit and a host for it in `folder`: the command that runs them, but for its other arguments, and the guid."""
     platforms = (case,) if case in PLATFORMS else ()
-    path = export_native(load_unit("toroidal_kers"), fidelity, folder / "unit.fmu", platforms)
+    path = export_native(load_gear_system("toroidal_kers"), fidelity, folder / "unit.fmu", platforms)
     unit = Path(fmpy.extract(str(path), str(folder / "unit")))
-    program = folder / ("host.exe" if case == "win64" else "host")
+    windows = case.startswith("win")
+    program = folder / ("host.exe" if windows else "host")
     sources = ["-I", str(unit / "sources"), str(HOST), "-o", str(program)]
     flags = [f for f in FLAGS if f != "-shared"]  # with other ones zig would compile another C library
-    if case == "aarch64-static":
-        command = [*zig("aarch64-linux-musl"), *flags, "-static", "-DUNIT_SOURCES", *sources]
+    flags += FLAGS_32 if "32" in case else []
+    if case in STATIC:
+        command = [*zig(STATIC[case]), *flags, "-static", "-DUNIT_SOURCES", *sources]
     else:
         compiler = zig(PLATFORMS[case][0]) if ZIG else ["cc"]
-        command = [*compiler, *flags, *sources, *([] if case == "win64" else ["-ldl"])]
+        command = [*compiler, *flags, *sources, *([] if windows else ["-ldl"])]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     library = "-"
@@ -108,15 +104,16 @@ def prepare(case, fidelity, folder):
         (binary,) = (unit / "binaries" / case).iterdir()
         library = f"./{binary.name}"  # wine knows no other folders by their names here
         shutil.copyfile(binary, folder / binary.name)
-    runner = {"linux64": [], "win64": [WINE], "aarch64-linux": [QEMU, "-L", str(SYSROOT)], "aarch64-static": [QEMU]}
+    runner = {"win64": [WINE], "win32": [WINE],
+              "aarch64-linux": [QEMU, "-L", str(SYSROOT)], "aarch64-static": [QEMU]}  # fmt: skip
     guid = fmpy.read_model_description(str(unit)).guid
-    return [*runner[case], f"./{program.name}", library, guid]
+    return [*runner.get(case, []), f"./{program.name}", library, guid]
 
 
 @pytest.mark.parametrize("case", PLATFORM_CASES)
 def test_the_bits_are_those_of_the_model(scenario, case, tmp_path, request):
     fidelity, model, inputs, expected = scenario
-    environment = request.getfixturevalue("wine") if case == "win64" else None
+    environment = request.getfixturevalue("wine") if case.startswith("win") else None
     table = list(enumerate(unit_variables(model)))
     u = [k for k, (kind, _) in table if kind == "input"]
     results = [(f"b{k}" if v.boolean else str(k), v.name)

@@ -7,7 +7,7 @@ import pytest
 from fmpy.fmi1 import FMICallException
 
 from rtcvt.pog.system import build_model
-from rtcvt.unitfile import load_unit
+from rtcvt.pog.unit import load_gear_system
 
 DISCARD, FATAL = 2, 4
 H = 1e-3
@@ -20,7 +20,7 @@ def inputs(k):
 
 @pytest.fixture(scope="module")
 def model():
-    return build_model(load_unit("toroidal_kers"), "rigid")
+    return build_model(load_gear_system("toroidal_kers"), "rigid")
 
 
 def step(unit, k, h=H):
@@ -55,7 +55,7 @@ def test_a_unit_gives_the_same_bits_as_its_model(host, model):
 
 
 def test_the_full_model_too(host):
-    unit, instance = host("kers_full").start(), build_model(load_unit("toroidal_kers"), "full").instantiate()
+    unit, instance = host("kers_full").start(), build_model(load_gear_system("toroidal_kers"), "full").instantiate()
     instance.initialise()
     for k in range(20):
         unit.set("control.tau_des", 5.0)
@@ -196,6 +196,28 @@ def test_a_state_carries_over_to_another_instance(host):
         step(one, k)
         step(other, k)
     assert other.outputs() == one.outputs()
+
+
+@pytest.mark.parametrize("damage", ["cut", "one bit", "nothing", "other unit", "no state"])
+def test_a_damaged_state_is_refused_and_the_process_lives(host, damage):
+    unit, other = host("kers").start(), host("kers_full").start()
+    step(unit, 0)
+    state, foreign = unit.getFMUstate(), other.getFMUstate()
+    data = unit.serializeFMUstate(state)
+    flipped = bytes([*data[:-40], data[-40] ^ 1, *data[-39:]])
+    bad = {"cut": data[: len(data) // 2], "one bit": flipped, "nothing": b"", "no state": b"\xff" * len(data),
+           "other unit": other.serializeFMUstate(foreign)}[damage]  # fmt: skip
+    before = unit.outputs()
+    for _ in range(20):  # each refusal costs the library a few references
+        with pytest.raises(FMICallException):
+            unit.setFMUstate(unit.deSerializeFMUstate(bad))
+        assert "serialised state: one of this unit, and whole" in unit.log[-1][1]
+    assert unit.outputs() == before
+    step(unit, 1)
+    unit.setFMUstate(unit.deSerializeFMUstate(data))
+    assert unit.outputs() == before
+    unit.freeFMUstate(state)
+    other.freeFMUstate(foreign)
 
 
 def test_units_in_one_process_do_not_disturb_each_other(host, model):

@@ -4,33 +4,35 @@ import ctypes
 import importlib.util
 import itertools
 import math
-import shutil
 import subprocess
 import types
+from enum import IntEnum
 
 import numba
 import numpy as np
 import pytest
+import tools
 
-from fmu.translate import TranslationError, lower, translate
 from rtcvt.elementary import cos, exp, sin
+from rtcvt.fmu.translate import TranslationError, lower, translate
 from rtcvt.kernel import FAILED, OK
 from rtcvt.linalg import lu, lu_solve
 from rtcvt.pog import kernels
 from rtcvt.pog.system import build_model
-from rtcvt.unitfile import load_unit, shipped_units
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.unitfile import shipped_units
 
-F, I, A = "float64", "int64", "array"  # noqa: E741
+F, I, A, C = "float64", "int64", "array", "constants"  # noqa: E741
 MODEL = {
-    "rt_initialise": (kernels.initialise, [A] * 4),
-    "rt_derivative": (kernels.derivative, [F] + [A] * 5),
-    "rt_jacobian": (kernels.jacobian, [F] + [A] * 5),
-    "rt_output": (kernels.output, [F] + [A] * 5),
-    "rt_step": (kernels.step, [F, F] + [A] * 5),
+    "rt_initialise": (kernels.initialise, [A, C, A, A, A]),
+    "rt_derivative": (kernels.derivative, [F, A, A, A, C, A, A]),
+    "rt_jacobian": (kernels.jacobian, [F, A, A, A, C, A, A]),
+    "rt_output": (kernels.output, [F, A, A, A, C, A, A]),
+    "rt_step": (kernels.step, [F, F, A, A, A, C, A, A]),
 }
 STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-ffp-contract=off"]
 
-compiles = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+compiles = pytest.mark.needs("cc")
 
 
 def compiled(folder, entries, **results):
@@ -43,7 +45,9 @@ def compiled(folder, entries, **results):
     loaded = ctypes.CDLL(str(library))
     for name, (_, kinds) in entries.items():
         function = getattr(loaded, name)
-        function.argtypes = [{F: ctypes.c_double, I: ctypes.c_int64, A: ctypes.c_void_p}[t] for t in kinds]
+        function.argtypes = [
+            {F: ctypes.c_double, I: ctypes.c_int64, A: ctypes.c_void_p, C: ctypes.c_void_p}[t] for t in kinds
+        ]
         function.restype = results.get(name)
     return loaded
 
@@ -151,6 +155,25 @@ def test_arithmetic_binds_as_in_python(tmp_path):
             c(a, b, d, n, *address(ours))
             precedence(a, b, d, n, theirs)
             assert ours.tobytes() == theirs.tobytes()
+
+
+class Places(IntEnum):
+    FIRST = 0
+    LAST = 3
+
+
+def enumerated(o):
+    o[Places.LAST] = 2.0
+    o[Places.LAST - 1] = o[Places.FIRST] + (Places.LAST * 2)
+
+
+@compiles
+def test_members_of_enumerations_are_integers(tmp_path):
+    c = compiled(tmp_path, {"f": (enumerated, [A])}).f
+    ours, theirs = np.zeros(4), np.zeros(4)
+    c(*address(ours))
+    enumerated(theirs)
+    assert ours.tolist() == theirs.tolist() == [0.0, 0.0, 6.0, 2.0]
 
 
 @compiles
@@ -321,8 +344,7 @@ def make_pair():
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    if shutil.which("cc") is None:
-        pytest.skip("needs a C compiler")
+    tools.require(["cc"])
     status = ctypes.c_int64
     return compiled(tmp_path_factory.mktemp("kernels"), MODEL, rt_initialise=status, rt_step=status)
 
@@ -332,16 +354,16 @@ def same(a, b):
 
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
-@pytest.mark.parametrize("name", shipped_units())
+@pytest.mark.parametrize("name", shipped_units("gear_system"))
 def test_every_unit_gives_the_same_bits_in_c(library, name, fidelity):
-    model = build_model(load_unit(name), fidelity)
+    model = build_model(load_gear_system(name), fidelity)
     one, other = model.instantiate(), model.instantiate()
     nominal = np.array([v.nominal or 1.0 for v in model.select("input")])
     rng = np.random.default_rng(7)
     start = one.u.copy()
     one.initialise()
-    assert library.rt_initialise(*address(other.p, other.u, other.x, other.work)) == OK
-    library.rt_output(0.0, *address(other.x, other.u, other.p, other.y, other.work))
+    assert library.rt_initialise(*address(other.p, model.data, other.u, other.x, other.work)) == OK
+    library.rt_output(0.0, *address(other.x, other.u, other.p, model.data, other.y, other.work))
     assert same(one.x, other.x)
     assert same(one.y, other.y)
     n = len(one.x)
@@ -355,14 +377,14 @@ def test_every_unit_gives_the_same_bits_in_c(library, name, fidelity):
         one.u[:] = other.u[:] = u
         status = one.step(h)
         seen.add(status)
-        found = library.rt_step(0.0, h, *address(other.x, other.u, other.p, other.y, other.work))
+        found = library.rt_step(0.0, h, *address(other.x, other.u, other.p, model.data, other.y, other.work))
         assert found == status
         assert same(one.x, other.x)
         assert same(one.y, other.y)
         if k % 100 == 0 and status != FAILED:
             dx, jac = np.zeros(n), np.zeros(n * n)
-            library.rt_derivative(0.0, *address(other.x, other.u, other.p, dx, other.work))
-            library.rt_jacobian(0.0, *address(other.x, other.u, other.p, jac, other.work))
+            library.rt_derivative(0.0, *address(other.x, other.u, other.p, model.data, dx, other.work))
+            library.rt_jacobian(0.0, *address(other.x, other.u, other.p, model.data, jac, other.work))
             assert same(one.derivative(), dx)
             assert same(one.jacobian().ravel(), jac)
     assert {OK, FAILED} <= seen

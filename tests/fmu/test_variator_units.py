@@ -1,7 +1,6 @@
 """Variators as units: native code has the bits of the kernels, both interfaces run, the page is inside."""
 
 import math
-import shutil
 from ctypes import c_double
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,18 +9,19 @@ import fmpy
 import numpy as np
 import pytest
 import variator_laws as analytic
+from fmpy.fmi3 import FMU3Slave
 from fmpy.validation import validate_fmu
 from native_host import H, Hosted
 
-from fmu.export import export_python
-from fmu.native.export import own_platform, write_unit
 from rtcvt.errors import InputError
+from rtcvt.fmu.export import export_python
+from rtcvt.fmu.native.export import own_platform, write_unit
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.page import variator_page
 from rtcvt.variator.reduced_model import write_reduced
 from rtcvt.variator.unit import load_variator, with_flange_inputs
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+pytestmark = pytest.mark.needs("cc")
 
 
 @pytest.fixture(scope="module")
@@ -108,8 +108,8 @@ def test_model_exchange_has_the_rates_of_the_kernels(unpacked, model):
     one.initialise()
     rng = np.random.default_rng(5)
     n = len(one.x)
-    states = [hosted.reference(f"state.{name}") for name, _ in model.states]
-    rates = [hosted.reference(f"der(state.{name})") for name, _ in model.states]
+    states = [hosted.reference(f"state.{s.name}") for s in model.states]
+    rates = [hosted.reference(f"der(state.{s.name})") for s in model.states]
     for _ in range(20):
         one.x *= 1.0 + 0.05 * rng.normal(size=n)
         hosted.fmi.setContinuousStates((c_double * n)(*one.x), n)
@@ -158,3 +158,40 @@ def test_a_unit_without_its_laws_is_refused(unit, tmp_path):
     with pytest.raises(InputError, match=r"reduced = 'laws\.h5'"):
         export_python(lost, "rigid", tmp_path / "unit.fmu")
     assert not (tmp_path / "unit.fmu").exists()
+
+
+def test_fields_are_arrays_in_fmi_3(folder, model, unpacked):
+    """Each field one variable with its dimension, with the bits of the elements that FMI 2.0 names one by one."""
+    path = folder / "variator3.fmu"
+    write_unit(model, path, [own_platform()], 1.0, fmi=3)
+    assert validate_fmu(str(path)) == []
+    extracted = fmpy.extract(str(path), str(folder / "unpacked3"))
+    description = fmpy.read_model_description(str(path))
+    variables = {v.name: v for v in description.modelVariables}
+    elements = [v.name for v in model.select("output") if v.name.startswith("field.")]
+    fields = {n: v for n, v in variables.items() if n.startswith("field.")}
+    assert set(fields) == {n.partition("[")[0] for n in elements} == {"field.push", "field.flank_normal"}
+    assert all([int(d.start) for d in v.dimensions] == [16] for v in fields.values())
+    assert all(v.description and "cell" not in v.description for v in fields.values())
+
+    unit = FMU3Slave(guid=description.guid, unzipDirectory=extracted, instanceName="unit",
+                     modelIdentifier=description.coSimulation.modelIdentifier)  # fmt: skip
+    unit.instantiate()
+    two = Hosted(unpacked)
+    two.start(**{name.replace(".", "__"): value for name, value in signals(0).items()})
+    u = [variables[name].valueReference for name in signals(0)]
+    y = [v.valueReference for v in fields.values()]
+    unit.enterInitializationMode()
+    unit.setFloat64(u, list(signals(0).values()))
+    unit.exitInitializationMode()
+    for k in range(200):
+        unit.setFloat64(u, list(signals(k).values()))
+        unit.doStep(k * H, H)
+        two.step(signals(k))
+        assert unit.getFloat64(y, 32) == [two.get(name) for name in elements]
+    z, x = y, [v.valueReference for n, v in variables.items() if n.startswith("state.")]
+    seed = np.arange(32.0)
+    jacobian = np.array([unit.getDirectionalDerivative(z, [known], [1.0], 32) for known in x])
+    np.testing.assert_allclose(unit.getAdjointDerivative(z, x, seed.tolist(), len(x)), jacobian @ seed, rtol=1e-12)
+    unit.freeInstance()
+    two.fmi.freeInstance()

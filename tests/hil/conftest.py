@@ -13,7 +13,7 @@ import signal
 
 from pythonfmu import Boolean, DefaultExperiment, Fmi2Causality, Fmi2Slave, Fmi2Variability, Integer, Real
 
-ctypes.pythonapi.Py_IncRef(ctypes.py_object(globals()))  # see fmu.export
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(globals()))  # see rtcvt.fmu.export
 
 
 class Probe(Fmi2Slave):
@@ -23,10 +23,10 @@ class Probe(Fmi2Slave):
         super().__init__(**kwargs)
         self.default_experiment = DefaultExperiment(start_time=0.0, stop_time=0.02, step_size=1e-3)
         start = dict(length=1.0, gear=1, enabled=True, discard_at=9.0, raise_at=9.0, interrupt_at=9.0, start_state=True)
-        start |= dict(tau=0.0, count=0, on=False, impulse=0.0, next_count=0, off=True, strange=0.0)
+        start |= dict(tau=0.0, count=0, on=False, impulse=0.0, next_count=0, off=True, strange=0.0, nan_at=9.0)
         for name, value in start.items():
             setattr(self, name, value)
-        for name in ("length", "discard_at", "raise_at", "interrupt_at"):
+        for name in ("length", "discard_at", "raise_at", "interrupt_at", "nan_at"):
             self.parameter(Real, name)
         self.parameter(Integer, "gear")
         self.parameter(Boolean, "enabled")
@@ -69,7 +69,7 @@ class Probe(Fmi2Slave):
             self.impulse += h * self.tau * self.length * self.gear
         self.next_count = self.count + 1
         self.off = not self.on
-        self.strange = float("nan") if t > 0.0015 else 0.0
+        self.strange = float("nan") if t > self.nan_at else 1e200 if t > 0.0015 else 0.0
         return True
 '''
 

@@ -3,6 +3,7 @@
 import errno
 import itertools
 import json
+import socket
 import threading
 import time
 from pathlib import Path
@@ -10,20 +11,21 @@ from pathlib import Path
 import can
 import numpy as np
 import pytest
+from can.interfaces.udp_multicast.utils import pack_message
 
-from hil.bus import Node, crc8, open_bus, require_usable
-from hil.can_attachment import can_attachment
-from hil.dbc import cycle_time, generate, parse, signal_name
-from hil.demonstration import compare, demonstrate
-from hil.ecu import law_of
-from hil.native.build import available
-from hil.pacing import BUS_PRIORITY, take_fifo
-from hil.recorder import read
-from hil.rig import Rig, run_rig
 from rtcvt.errors import InputError
+from rtcvt.hil.bus import Node, crc8, open_bus, require_usable
+from rtcvt.hil.can_attachment import can_attachment
+from rtcvt.hil.dbc import FROM_RIG, WATCHDOG, cycle_time, generate, parse, signal_name
+from rtcvt.hil.demonstration import compare, demonstrate
+from rtcvt.hil.ecu import law_of
+from rtcvt.hil.multicast import free_group
+from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
+from rtcvt.hil.recorder import read
+from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.model import Variable
-from rtcvt.scenario import Fault
-from rtcvt.unitfile import Scenario, load_unit
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.scenario import Fault, Scenario
 
 TAU = Variable("shaft.tau", "output", 0, "N.m", 'torque "into" it', minimum=-100.0, maximum=100.0)
 ON = Variable("on", "output", 1, "1", "", boolean=True)
@@ -45,8 +47,8 @@ def pair():
     def make(faults=(), present=lambda: 0.0):
         buses = [open_bus(channel), open_bus(channel)]
         opened.extend(buses)
-        out = [m for m in database().messages if m.frame_id >= 0x200]
-        into = [m for m in database().messages if m.frame_id < 0x200]
+        out = [m for m in database().messages if m.frame_id >= FROM_RIG]
+        into = [m for m in database().messages if m.frame_id < WATCHDOG]
         return Node(buses[0], out, into, NAMES, faults, present), Node(buses[1], into, out, NAMES)
 
     yield make
@@ -69,7 +71,8 @@ def test_crc_is_that_of_j1850():
 
 def test_the_database_says_how_variables_travel():
     made = database(5e-3)
-    into, out, other = sorted(made.messages, key=lambda m: m.frame_id)
+    into, watchdog, out, other = sorted(made.messages, key=lambda m: m.frame_id)
+    assert {s.name for s in watchdog.signals} == {"CRC", "Alive", "rig_heartbeat", "rig_state"}
     assert {s.name for s in out.signals} == {"CRC", "Alive", "Echo", "shaft_tau", "on"}
     assert {s.name for s in other.signals} == {"CRC", "Alive", "Echo", "v_1_F"}
     tau = out.get_signal_by_name("shaft_tau")
@@ -256,6 +259,37 @@ def test_messages_that_cannot_be_guarded_are_refused(old, new, key):
         require_usable(drive)
 
 
+NARROW = """VERSION ""
+BS_:
+BU_: A B
+BO_ 512 out: 8 A
+ SG_ shaft_tau : 0|16@1+ (0.01,-5) [0|0] "N.m" B
+ SG_ v_1_F : 16|16@1- (-0.5,1) [-1E+9|1E+9] "N" B
+BO_ 513 wide: 8 A
+ SG_ on : 0|64@1+ (1,0) [0|0] "" B
+"""
+
+
+def test_values_that_a_signal_cannot_hold_are_clamped_and_counted(pair):
+    """What the bits hold counts, whatever range the database gives."""
+    rig, ecu = pair()
+    messages = parse(NARROW).messages
+    rig, ecu = Node(rig.bus, messages, [], NAMES), Node(ecu.bus, [], messages, NAMES)
+    for tau, force, on, expected in (
+        (-50.0, 1e6, 1e30, (-5.0, 1.0 + 16384.0, 2.0**64 - 2048)),
+        (1e9, -1e6, -1.0, (650.35, 1.0 - 0.5 * 32767, 0.0)),
+        (7.0, 3.0, 5.0, (7.0, 3.0, 5.0)),
+    ):
+        rig.send({"shaft.tau": tau, "1.F": force, "on": on})
+        got = everything(ecu)
+        assert (got["shaft.tau"], got["1.F"], got["on"]) == pytest.approx(expected, rel=1e-12)
+    rig.send({"shaft.tau": np.inf, "1.F": 0.0, "on": np.nan})
+    assert everything(ecu) == {}
+    assert rig.clamped == {"shaft_tau": 2, "v_1_F": 2, "on": 2}
+    assert rig.not_finite == {"shaft_tau": 1, "on": 1}
+    assert rig.figures()["clamped"] == rig.clamped
+
+
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
     """A machine with SocketCAN and two interfaces, one of which is up; ``eth0`` is none of CAN."""
@@ -263,8 +297,8 @@ def machine(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
         (tmp_path / name / "type").write_text(f"{kind}\n")
         (tmp_path / name / "flags").write_text(f"{flags}\n")
-    monkeypatch.setattr("hil.bus.INTERFACES_OF_SYSTEM", tmp_path)
-    monkeypatch.setattr("hil.bus.socket.socket", lambda *_: type("Socket", (), {"close": lambda _: None})())
+    monkeypatch.setattr("rtcvt.hil.bus.INTERFACES_OF_SYSTEM", tmp_path)
+    monkeypatch.setattr("rtcvt.hil.bus.socket.socket", lambda *_: type("Socket", (), {"close": lambda _: None})())
 
 
 @pytest.mark.parametrize(
@@ -281,7 +315,7 @@ def test_a_system_without_socketcan_says_so(monkeypatch):
     def refuse(*_):
         raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
 
-    monkeypatch.setattr("hil.bus.socket.socket", refuse)
+    monkeypatch.setattr("rtcvt.hil.bus.socket.socket", refuse)
     with pytest.raises(InputError, match=r"this system has no SocketCAN .*Address family"):
         open_bus("socketcan:can0")
 
@@ -294,14 +328,14 @@ def test_channels_that_cannot_be_opened_are_refused(channel):
 
 # --- on the rig -------------------------------------------------------------------------------------------------------
 
-needs_loop = pytest.mark.skipif(not available(), reason="needs Linux and a C compiler")
+needs_loop = pytest.mark.needs("loop")
 
 
 @pytest.fixture(scope="module")
 def kers(tmp_path_factory):
-    from fmu.native.export import export_native
+    from rtcvt.fmu.native.export import export_native
 
-    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
+    return export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
 class Demander:
@@ -474,6 +508,37 @@ def test_a_bus_that_vanishes_ends_the_run(kers, tmp_path, monkeypatch):
 
 
 @needs_loop
+def test_a_database_that_cannot_hold_the_torque_does_not_silence_the_bus(kers, tmp_path):
+    """The torque of 2 N.m leaves a signal that holds -5 to -4.36 N.m at most: every message is sent, clamped."""
+    dbc, channel = tmp_path / "narrow.dbc", next(channels)
+    dbc.write_text(NARROW.replace("16@1+ (0.01,-5)", "16@1+ (0.00001,-5)"))
+    scenario = Scenario(name="t", duration=0.5, inputs={"shaft.w": "1000 rpm", "control.tau_des": 2.0})
+    report = run_rig(kers, 1e-3, None, scenario, attach=[can_attachment(channel, dbc)])
+    bus = report.figures["can"]
+    assert report.completed
+    assert bus["counts"]["sent"] > 100
+    assert bus["clamped"]["shaft_tau"] == bus["counts"]["sent"]
+
+
+@needs_loop
+@pytest.mark.parametrize("side", ["send", "receive"])
+def test_a_thread_of_the_bus_that_fails_in_any_way_ends_the_run(kers, tmp_path, monkeypatch, side):
+    calls = itertools.count()
+    before = getattr(Node, side)
+
+    def fails(self, given):
+        if next(calls) > 20:
+            raise KeyError("a mistake")
+        return before(self, given)
+
+    monkeypatch.setattr(Node, side, fails)
+    scenario = Scenario(name="t", duration=5.0, inputs={"shaft.w": "1000 rpm"})
+    report = run_rig(kers, 5e-3, None, scenario, attach=[can_attachment(next(channels))])
+    assert f"{side} failed: KeyError: 'a mistake'" in report.message
+    assert report.figures["steps"] < 900
+
+
+@needs_loop
 def test_a_database_without_the_units_variables_is_refused(kers, tmp_path):
     other = tmp_path / "other.dbc"
     other.write_text(generate("other", [DEMAND], [TAU], 1e-3).replace("shaft_tau", "axle_tau"))
@@ -492,11 +557,11 @@ def test_the_law_in_lock_step_is_that_of_the_whole_unit(delay, limit):
 
     h, n, demand = 5e-3, 800, "0.45 + 1.5*(1 - cos(2*pi*t/4))"
     scenario = Scenario(name="w", duration=n * h, inputs={"control.tau_des": demand})
-    whole = simulate(build_model(load_unit("toroidal_kers"), "rigid"), scenario, h)
-    plant = build_model(load_unit("toroidal_variator"), "rigid").instantiate()
+    whole = simulate(build_model(load_gear_system("toroidal_kers"), "rigid"), scenario, h)
+    plant = build_model(load_gear_system("toroidal_variator"), "rigid").instantiate()
     plant.set("shaft.w", 1000 * np.pi / 30)
     plant.initialise()
-    law, line = law_of(load_unit("toroidal_kers"), 0.1), [0.0] * delay
+    law, line = law_of(load_gear_system("toroidal_kers"), 0.1), [0.0] * delay
     theta, tau = np.empty(n + 1), np.empty(n + 1)
     for k in range(n + 1):
         theta[k], tau[k] = plant.get("control.theta"), plant.get("shaft.tau")
@@ -512,7 +577,7 @@ def test_the_law_in_lock_step_is_that_of_the_whole_unit(delay, limit):
 
 def test_the_law_does_not_run_away_from_a_tilt_that_stands_still():
     """As of a unit that is not stepped: it leads by 50 ms of the rate at any time, so it moves on without a jump."""
-    law, w = law_of(load_unit("toroidal_kers"), 0.1), 1000 * np.pi / 30
+    law, w = law_of(load_gear_system("toroidal_kers"), 0.1), 1000 * np.pi / 30
     for k in range(400):
         desired = law.update(5e-3 * k, 5e-3, 0.3, w, 3.0)
         assert law.command is not None
@@ -523,14 +588,78 @@ def test_the_law_does_not_run_away_from_a_tilt_that_stands_still():
 
 def multicast() -> bool:
     try:
-        open_bus("udp_multicast:239.74.163.2").shutdown()
+        open_bus(f"udp_multicast:{free_group()}").shutdown()
     except InputError:
         return False
     return True
 
 
+needs_multicast = pytest.mark.skipif(not multicast(), reason="needs multicast on this machine")
+
+
+@pytest.fixture
+def group():
+    """A group, its bus, and a socket that sends to any group of this machine."""
+    name = free_group()
+    bus = open_bus(f"udp_multicast:{name}")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton("127.0.0.1"))
+        other.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0)
+        yield name, bus, other
+    bus.shutdown()
+
+
+FRAME = can.Message(arbitration_id=0x123, data=bytes(8), is_extended_id=False)
+
+
+@needs_multicast
+def test_a_group_hears_neither_other_groups_nor_other_interfaces(group):
+    name, bus, other = group
+    second = open_bus(f"udp_multicast:{free_group()}")
+    local, port = bus._socket.getsockname()
+    assert local == name
+    second.send(FRAME)
+    other.sendto(pack_message(FRAME), ("127.0.0.1", port))  # a plain datagram to the port
+    assert bus.recv(0.1) is None
+    other.sendto(pack_message(FRAME), (name, port))
+    assert bus.recv(1.0).arbitration_id == 0x123
+    second.shutdown()
+
+
+@needs_multicast
+def test_datagrams_that_are_no_messages_are_counted_and_left_alone(group):
+    name, bus, other = group
+    random = np.random.default_rng(0)
+    good = pack_message(FRAME)
+    bad = [b"", b"\x00", b"\xc1" * 9, b"\x81\xa1x\x01", b"\xdd\xff\xff\xff\xff", good[:-3], good + b"!", bytes(5000)]
+    bad += [random.bytes(int(n)) for n in random.integers(1, 1400, 50)]
+    for data in bad:
+        other.sendto(data, (name, 43113))
+    other.sendto(good, (name, 43113))
+    assert bus.recv(2.0).arbitration_id == 0x123
+    assert bus.unreadable == len(bad)
+    assert Node(bus, [], [], {}).figures()["counts"]["unreadable"] == len(bad)
+
+
+@needs_multicast
+def test_a_group_that_is_used_is_not_free(group, monkeypatch):
+    name, _, _ = group
+    _, _, third, fourth = map(int, name.split("."))
+    numbers = iter([third, fourth, 7, 8, 9, 10])
+    monkeypatch.setattr("rtcvt.hil.multicast.random.randrange", lambda *_: next(numbers))
+    assert free_group() != name
+
+
+@pytest.mark.parametrize(
+    ("channel", "message"), [("10.0.0.1", "GROUP"), ("239.74.163.2@nowhere7", "an interface of this machine: .*lo")]
+)
+def test_groups_and_interfaces_that_are_none_are_refused(channel, message):
+    with pytest.raises(InputError, match=message):
+        open_bus(f"udp_multicast:{channel}")
+
+
 @needs_loop
-@pytest.mark.skipif(not multicast(), reason="needs multicast on this machine")
+@needs_multicast
 def test_the_controller_as_a_process_on_the_bus_equals_the_whole_unit(tmp_path):
     """Within delay and quanta: the tilt differs by no more than it moves in the longest delay that was measured."""
     figures = demonstrate(tmp_path, 4.0)

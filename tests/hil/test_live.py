@@ -1,13 +1,10 @@
 """The page in a browser: values come at 20 Hz or more, the slider and the fault buttons reach the unit."""
 
-import base64
 import http.client
 import json
 import os
 import queue
-import shutil
 import socket
-import subprocess
 import threading
 import time
 from contextlib import contextmanager
@@ -15,29 +12,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from browser import FLAT, Browser, keep
 
-from hil.bus import Node, open_bus
-from hil.can_attachment import can_attachment, read_database
-from hil.live import live_page
-from hil.native.build import available
-from hil.recorder import read
-from hil.rig import Attachment, run_rig
 from rtcvt.errors import InputError
-from rtcvt.unitfile import Scenario, load_unit
+from rtcvt.hil.bus import Node, open_bus
+from rtcvt.hil.can_attachment import can_attachment, read_database
+from rtcvt.hil.live import live_page
+from rtcvt.hil.recorder import read
+from rtcvt.hil.rig import Attachment, run_rig
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.scenario import Scenario
 
-pytestmark = pytest.mark.skipif(not available(), reason="needs Linux and a C compiler")
-
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--mute-audio",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync",
-         "--window-size=1400,1100"]  # fmt: skip
+pytestmark = pytest.mark.needs("loop")
 
 
 @pytest.fixture(scope="module")
 def kers(tmp_path_factory):
-    from fmu.native.export import export_native
+    from rtcvt.fmu.native.export import export_native
 
-    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
+    return export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
 class Run:
@@ -47,7 +40,7 @@ class Run:
         addresses: queue.Queue[str] = queue.Queue()
         self.reports: list = []
         attach = [*bus, live_page(0, addresses.put), lambda *_: Attachment("stop", {}, False, self.kept, dict)]
-        scenario = scenario or load_unit("toroidal_kers").scenario[0]
+        scenario = scenario or load_gear_system("toroidal_kers").scenario[0]
 
         def work():
             self.reports.append(run_rig(fmu, step, duration, scenario, output=output, attach=attach))
@@ -55,7 +48,7 @@ class Run:
         self.thread = threading.Thread(target=work)
         self.thread.start()
         self.address = addresses.get(timeout=60)
-        self.host = self.address.removeprefix("http://").rstrip("/")
+        self.host, _, self.token = self.address.removeprefix("http://").partition("/?token=")
 
     @contextmanager
     def kept(self, running):
@@ -72,7 +65,10 @@ class Run:
         return answer.status, answer.read() if path != "/events" else answer
 
     def command(self, **body):
-        return self.ask("POST", "/command", json.dumps(body), **{"Content-Type": "application/json"})[0]
+        return self.tell(json.dumps(body), self.token)
+
+    def tell(self, text, token):
+        return self.ask("POST", "/command", text, **{"Content-Type": "application/json", "X-Token": token})[0]
 
     def report(self):
         self.thread.join()
@@ -90,13 +86,17 @@ def test_commands_reach_the_unit_and_nobody_else_may_give_them(kers, tmp_path):
     for body in ({"set": "nothing", "value": 1.0}, {"set": "control.tau_des", "value": "1"}, {"fault": "x", "on": True},
                  {"set": "control.tau_des", "value": float("nan")}, {}):  # fmt: skip
         assert run.command(**body) == 400
-    assert run.ask("POST", "/command", "[" * 900, **{"Content-Type": "application/json"})[0] == 400
-    assert run.ask("POST", "/command", "[" * 2000, **{"Content-Type": "application/json"})[0] == 413
+    assert run.tell("[" * 900, run.token) == 400
+    assert run.tell("[" * 2000, run.token) == 413
     time.sleep(0.2)
     assert run.command(fault="unit error", on=True) == 204
     time.sleep(0.2)
     assert run.command(fault="unit error", on=False) == 204
     assert run.command(release="control.tau_des") == 204
+    assert run.command(tune="control.K_theta", value=0.03) == 204
+    for value in (-1.0, True, float("nan"), 10**400, "1"):
+        assert run.command(tune="control.K_theta", value=value) == 400
+    assert run.command(tune="gear.a.J", value=1.0) == 400
     report = run.report()
     kept = read(tmp_path / "run.h5").signals
     demand, flags = kept["control.tau_des"].values, kept["flags"].values.astype(int)
@@ -106,65 +106,37 @@ def test_commands_reach_the_unit_and_nobody_else_may_give_them(kers, tmp_path):
     assert 50 < without.sum() < 1500
     assert (kept["shaft.tau"].values[1:][without[:-1]] == 0.0).all()
     assert report.completed
-    assert report.figures["live"]["commands"] == 4
+    assert kept["control.K_theta"].values[-1] == 0.03
+    assert report.figures["live"]["commands"] == 5
+
+
+def test_no_page_from_elsewhere_can_show_or_command_the_run(kers, tmp_path, capfd):
+    """Headers against frames and foreign scripts; a token that only the address holds; values in their range."""
+    run = Run(kers, 60.0, tmp_path / "run.h5")
+    try:
+        for path in ("/", "/nothing", f"/?token={run.token}"):
+            connection = http.client.HTTPConnection(run.host, timeout=10)
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            assert answer.headers["X-Frame-Options"] == "DENY"
+            assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
+            assert run.token not in answer.read().decode()
+        order = json.dumps({"set": "control.tau_des", "value": 1.0})
+        assert [run.tell(order, token) for token in ("", "x", run.token[:-1], "\xe9", run.token)] == [403] * 4 + [204]
+        for value in ("100.5", "-1e9", "1e999", "1" + "0" * 400, "true", "[1]", "null"):
+            assert run.tell(f'{{"set": "control.tau_des", "value": {value}}}', run.token) == 400
+        for headers in ({"Content-Length": "\xb2"}, {"Content-Length": "-1"}, {"Content-Length": "9" * 5000}):
+            asked = {"Content-Type": "application/json", "X-Token": run.token, **headers}
+            assert run.ask("POST", "/command", "{}", **asked)[0] in (400, 413)
+    finally:
+        run.stop()
+        run.report()
+    assert "Traceback" not in "".join(capfd.readouterr())
 
 
 def test_a_port_that_is_taken_is_refused(kers):
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InputError, match="--live"):
         run_rig(kers, 1e-3, 0.5, attach=[live_page(taken.getsockname()[1], lambda _: None)])
-
-
-class Browser:
-    """Chromium over its debugging pipe: it reads commands from file 3 and writes answers to file 4."""
-
-    def __init__(self, folder: Path):
-        (read_in, self.into), (self.out, write_out) = os.pipe(), os.pipe()
-
-        def join():
-            first, second = os.dup(read_in), os.dup(write_out)  # above 4, should the pipes themselves be 3 or 4
-            os.dup2(first, 3)
-            os.dup2(second, 4)
-
-        assert BROWSER is not None
-        words = [BROWSER, *FLAGS, "--remote-debugging-pipe", f"--user-data-dir={folder}"]
-        self.process = subprocess.Popen(words, preexec_fn=join, close_fds=False, stderr=subprocess.DEVNULL)
-        os.close(read_in)
-        os.close(write_out)
-        self.number, self.buffer, self.session = 0, b"", None
-
-    def call(self, method, **parameters):
-        self.number += 1
-        message = {"id": self.number, "method": method, "params": parameters}
-        if self.session:
-            message["sessionId"] = self.session
-        os.write(self.into, json.dumps(message).encode() + b"\0")
-        while True:
-            while b"\0" not in self.buffer:
-                more = os.read(self.out, 1 << 20)
-                assert more, "the browser ended"
-                self.buffer += more
-            text, _, self.buffer = self.buffer.partition(b"\0")
-            answer = json.loads(text)
-            if answer.get("id") == self.number:
-                assert "result" in answer, answer
-                return answer["result"]
-
-    def open(self, address):
-        target = self.call("Target.createTarget", url=address)["targetId"]
-        self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
-
-    def evaluate(self, expression):
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
-
-    def close(self):
-        self.session = None
-        try:
-            self.call("Browser.close")
-            self.process.wait(timeout=20)
-        finally:
-            self.process.kill()
-            os.close(self.into)
-            os.close(self.out)
 
 
 def frames_of(browser):
@@ -175,11 +147,7 @@ def press(browser, name):
     browser.evaluate(f"document.querySelector('button[name=\"{name}\"]').click()")
 
 
-def keep(browser, path):
-    path.write_bytes(base64.b64decode(browser.call("Page.captureScreenshot", format="png")["data"]))
-
-
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@pytest.mark.needs("chromium")
 def test_faults_of_messages_in_a_browser(kers, tmp_path):
     """Dropped demands make the unit fall back, and messages that come again are taken."""
     dbc, channel = tmp_path / "bus.dbc", "virtual:live"
@@ -196,7 +164,7 @@ def test_faults_of_messages_in_a_browser(kers, tmp_path):
 
     thread = threading.Thread(target=demand)
     thread.start()
-    browser = Browser(tmp_path / "profile")
+    browser = Browser(tmp_path / "profile", FLAT)
     try:
         browser.open(run.address)
         for _ in range(200):
@@ -235,11 +203,11 @@ def test_faults_of_messages_in_a_browser(kers, tmp_path):
     assert report.message.startswith("enough")
 
 
-@pytest.mark.skipif(BROWSER is None, reason="needs Chromium")
+@pytest.mark.needs("chromium")
 def test_the_page_in_a_browser(kers, tmp_path):
     run = Run(kers, 60.0, tmp_path / "run.h5")
     kept_picture = Path(os.environ.get("RTCVT_SCREENSHOT", tmp_path / "live.png"))
-    browser = Browser(tmp_path / "profile")
+    browser = Browser(tmp_path / "profile", FLAT)
     try:
         browser.open(run.address)
         for _ in range(200):
@@ -258,7 +226,16 @@ def test_the_page_in_a_browser(kers, tmp_path):
         rate = (frames_of(browser) - first) / (time.monotonic() - began)
         keep(browser, kept_picture)
         status = browser.evaluate("document.getElementById('status').textContent")
-        rows = browser.evaluate("document.querySelectorAll('.row').length")
+        rows = browser.evaluate("document.querySelectorAll('.row, .parameter').length")
+        browser.evaluate(
+            "{ const f = document.querySelector('[name=\"control.K_theta\"]'); f.value = 0.02; f.onchange(); }"
+        )
+        time.sleep(2.0)
+        lit = browser.evaluate("document.querySelector('button[name=\"unit error\"]').className")
+        browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=2, mobile=True)
+        time.sleep(0.5)
+        wide = browser.evaluate("document.documentElement.scrollWidth")
+        keep(browser, kept_picture.with_stem("live-phone"))
     finally:
         browser.close()
         run.stop()
@@ -271,5 +248,12 @@ def test_the_page_in_a_browser(kers, tmp_path):
     demand = kept["control.tau_des"].values
     assert np.abs(demand - 5.0).min() < 0.1
     assert ((kept["flags"].values.astype(int) & 8) > 0).sum() > 20
-    assert report.figures["live"]["commands"] == 3
+    assert report.figures["live"]["commands"] == 4
+    assert kept["control.K_theta"].values[-1] == 0.02
+    (fault,) = report.figures["switched"]
+    assert fault["name"] == "unit error"
+    assert 0.0 < fault["from_s"] < fault["to_s"]
+    assert json.loads(read(tmp_path / "run.h5").attributes["faults"]) == [fault]
+    assert lit == ""
+    assert wide <= 390
     assert report.message.startswith("enough")

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hil import pacing
-from hil.pacing import environment, interruptible, pace, real_time
+from rtcvt.hil import pacing
+from rtcvt.hil.pacing import environment, interruptible, pace, real_time
 
 TICK = 100  # [ns] what a look at the fake clock costs
 STEP = 1e-3  # [s]

@@ -6,11 +6,12 @@ import sys
 import numpy as np
 import pytest
 import typer
+from matplotlib.figure import Figure
 
-from hil.plot import POINTS, _thinned, draw
-from hil.recorder import write
 from rtcvt.cli import app
 from rtcvt.errors import InputError
+from rtcvt.hil.plot import COLOURS, MOST, POINTS, _thinned, draw, draw_on, panels
+from rtcvt.hil.recorder import write
 from rtcvt.recording import Recording, Signal
 
 
@@ -27,6 +28,41 @@ def test_a_picture_holds_all_signals_or_those_named(tmp_path):
     assert "<!-- a.w -->" not in (tmp_path / "b.svg").read_text()
 
 
+def test_panels_are_by_unit_with_ten_colours_and_what_has_no_unit_stands_alone():
+    t = np.arange(50) * 1e-3
+    signals = {f"w{k}": Signal(t + k, "rad/s") for k in range(23)} | {
+        "slip": Signal(t, "1"),
+        "ratio": Signal(1.0 + t, "1"),
+        "status.limited": Signal((t > 0.02).astype(float), "1"),
+        "status.outside": Signal(0.0 * t, "1"),
+    }
+    order = np.random.default_rng(0).permutation(16) + 1
+    signals |= {f"field.push[{k}]": Signal(np.full(50, float(k)), "N") for k in order}
+    found = panels(Recording(t, signals, {}, ""))
+    assert [len(p.names) for p in found] == [MOST, MOST, 3, 1, 1, 2, 16]
+    assert [p.kind for p in found] == ["lines"] * 5 + ["bars", "map"]
+    assert len(set(COLOURS)) == MOST == 10
+    axes = draw_on(Figure, Recording(t, signals, {}, ""))
+    assert len({line.get_color() for line in axes[0].lines}) == 10
+    image = axes[-1].images[0].get_array()
+    assert (image[:, 0] == np.arange(1.0, 17.0)).all()  # cells in the order of their numbers
+
+
+def test_faults_are_shaded_where_they_were_injected():
+    t = np.arange(100) * 0.01
+    flags = np.zeros(100)
+    flags[20:30] = 4.0 + 1.0
+    flags[50:55] = 8.0  # no result, but no fault
+    made = Recording(t, {"a": Signal(t, "N"), "flags": Signal(flags, "1")}, {}, "")
+    axes = draw_on(Figure, made)
+    for ax in axes:
+        (patch,) = (p for p in ax.patches if p.get_alpha() == 0.35)
+        assert patch.get_x() == pytest.approx(0.2)
+        assert patch.get_x() + patch.get_width() == pytest.approx(0.3)
+    assert "fault" in axes[0].get_title(loc="right")
+    assert not [p for ax in draw_on(Figure, recording()) for p in ax.patches]
+
+
 def test_thinning_keeps_extremes():
     values = np.zeros(100_000)
     values[54_321] = 7.0
@@ -38,7 +74,7 @@ def test_thinning_keeps_extremes():
 
 
 def test_what_cannot_be_drawn_is_refused(tmp_path):
-    with pytest.raises(InputError, match=r"--signal = 'x': one of a\.w"):
+    with pytest.raises(InputError, match=r"--signal = 'x': one of the signals: a\.w"):
         draw(recording(), tmp_path / "a.png", ["x"])
     with pytest.raises(InputError, match=r"ends in \.png"):
         draw(recording(), tmp_path / "a.txt")
@@ -47,7 +83,7 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
 
 
 def command(*words):
-    return subprocess.run([sys.executable, "-m", "rtcvt.cli", *words], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-m", "rtcvt", *words], capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("suffix", ["h5", "mf4"])
@@ -59,8 +95,12 @@ def test_the_command_draws_either_format(tmp_path, suffix):
 
 
 @pytest.mark.parametrize(
-    "words", [["--can", "virtual:x"], ["--overrun", "skip"], ["--cpu", "0"], ["--live", "0"], ["--fallback", "a=1"]]
-)
+    "words",
+    [
+        ["--can", "virtual:x"], ["--overrun", "skip"], ["--cpu", "0"], ["--live", "0"], ["--fallback", "a=1"],
+        ["--on-recording-error", "continue"],
+    ],
+)  # fmt: skip
 def test_what_needs_the_native_loop_is_refused_without_it(probe, words):
     with pytest.raises(InputError, match="only with --pacing native"):
         typer.main.get_command(app)(["run", str(probe), "--fast", *words], standalone_mode=False)

@@ -1,17 +1,26 @@
 """Both formats give back what was put in, at every moment: also after SIGKILL and on a full disk."""
 
+import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
+from pathlib import Path
 
+import faults
+import h5py
 import numpy as np
 import pytest
+from damages import damaged
 
-import hil.recorder
-from hil.recorder import Channel, open_recorder, part_name, read, write
+import rtcvt.hil.recorder
 from rtcvt.errors import InputError
-from rtcvt.recording import Recording, Signal, read_recording
+from rtcvt.hdf5 import BLOCK, seal
+from rtcvt.hil.recorder import Channel, open_recorder, part_name, read, write
+from rtcvt.recording import SEAL, Recording, Signal, is_special, read_recording, write_recording
 
 CHANNELS = (Channel("shaft.tau", "N.m", "torque <into> it"), Channel("shaft.w", "rad/s", "speed"))
 SUFFIXES = ("h5", "mf4")
@@ -62,8 +71,9 @@ def test_a_whole_recording_in_one_go(tmp_path, suffix):
 WRITER = """
 import sys, time
 from pathlib import Path
+import h5py
 import numpy as np
-from hil.recorder import Channel, open_recorder
+from rtcvt.hil.recorder import Channel, open_recorder
 made = open_recorder(Path(sys.argv[1]), [Channel("x", "1")], "real-time run", {}, "")
 print("ready", flush=True)
 for k in range(100_000):
@@ -91,6 +101,16 @@ def test_what_was_appended_survives_sigkill(tmp_path, suffix):
     assert "not finished" in found.attributes["message"]
 
 
+def test_files_in_the_folder_of_the_user_are_not_imported(tmp_path, monkeypatch):
+    """The recording was called damaged: the process that reads it first imported what lay there."""
+    made = open_recorder(tmp_path / "run.h5", CHANNELS, "real-time run", {}, "")
+    made.append(np.zeros((10, 1 + len(CHANNELS))))
+    made.abandon()
+    (tmp_path / "numpy.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(tmp_path)
+    assert len(read(tmp_path / "run.part.h5").time) == 10
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_folder_that_is_not_there_is_refused(tmp_path, suffix):
     with pytest.raises(InputError, match="existing, writable folder"):
@@ -107,44 +127,234 @@ def test_files_that_are_no_recordings_are_refused(tmp_path):
 
 
 FULL = """
-import resource, signal, sys
+import resource, sys
 from pathlib import Path
 import numpy as np
-from hil.recorder import Channel, open_recorder
-made = open_recorder(Path(sys.argv[1]), [Channel("x", "1")], "real-time run", {}, "")
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+from rtcvt.errors import InputError
+from rtcvt.hil.recorder import Channel, open_recorder
+if len(sys.argv) > 2:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 count = 0
 try:
-    while True:
-        made.append(np.random.default_rng(count).random((1000, 2)))
+    made = open_recorder(Path(sys.argv[1]), [Channel(f"x{k}", "1") for k in range(3)], "real-time run", {}, "text")
+    while count < 400_000:
+        made.append(np.random.default_rng(count).random((1000, 4)))
         count += 1000
-except OSError:
+except InputError as error:
+    print(-1, error)
+except OSError as error:
     made.abandon()
-    print(count)
+    print(count, error.strerror)
 """
 
 
-def test_an_mdf_that_cannot_grow_can_be_read(tmp_path):
-    """A limit of the file's size stands for a full disk: both make write() fail half-way."""
-    path = tmp_path / "run.mf4"
-    done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True, env=dict(os.environ))
+def filled(path, *words, **more):
+    """Rows that were written until it failed, -1 if it could not begin, and why."""
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(path), *words], capture_output=True, text=True, timeout=120, **more
+    )
     assert done.returncode == 0, done.stderr[-500:]
-    count = int(done.stdout)
-    assert count > 10_000
+    assert not done.stderr
+    count, _, why = done.stdout.strip().partition(" ")
+    left = list(path.parent.iterdir())
+    if int(count) <= 0:
+        assert left == []
+        return int(count), why
+    assert left == [part_name(path)]
     found = read(part_name(path))
-    assert len(found.time) >= count
-    first = np.random.default_rng(0).random((1000, 2))
-    np.testing.assert_array_equal(found.time[:1000], first[:, 0])
+    assert len(found.time) in (int(count), int(count) + 1000)
+    for first in (0, int(count) - 1000):
+        expected = np.random.default_rng(first).random((1000, 4))
+        np.testing.assert_array_equal(found.signals["x2"].values[first : first + 1000], expected[:, 3])
+    return int(count), why
 
 
-def test_hdf5_stops_before_the_disk_is_full(tmp_path, monkeypatch):
-    """What is written before can be read: HDF5 would not survive a write that fails."""
-    path = tmp_path / "run.h5"
-    made = open_recorder(path, CHANNELS, "real-time run", {}, "")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("limit", [2_000, 400_000])
+def test_a_recording_that_reaches_the_limit_of_a_file_can_be_read(tmp_path, suffix, limit):
+    count, why = filled(tmp_path / f"run.{suffix}", str(limit))
+    assert why.endswith("File too large")
+    assert count == -1 if limit == 2_000 else count > 1000
+
+
+@pytest.fixture(scope="module")
+def failing(tmp_path_factory):
+    return faults.build(tmp_path_factory.mktemp("faults"))
+
+
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize(
+    ("number", "after"),
+    [(errno.EIO, 600_000), (errno.EDQUOT, 450_001), (errno.ENOSPC, 5_000), (errno.ENOSPC, 1_000_003), (errno.EIO, 100)],
+)
+def test_a_disk_that_fails_leaves_what_was_written(tmp_path, failing, suffix, number, after):
+    """Lost, over its quota or full, at any byte: no crash, and a file that can be read."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    _, why = filled(folder / f"run.{suffix}", env=faults.environment(failing, folder, after, number))
+    assert why.endswith(os.strerror(number))
+
+
+def test_a_disk_that_stands_still_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(rtcvt.hil.recorder, "PATIENCE", 0.5)
+    made = open_recorder(tmp_path / "run.h5", CHANNELS, "real-time run", {}, "")
     made.append(rows(0, 1000))
-    monkeypatch.setattr(hil.recorder, "RESERVE", 2**62)
-    with pytest.raises(OSError, match="No space left"):
+    os.kill(made._pid, signal.SIGSTOP)
+    made.append(rows(1000, 2000))
+    time.sleep(0.5)
+    with pytest.raises(OSError, match=r"took nothing for 0\.5 s"):
+        made.append(rows(2000, 3000))
+    made.abandon()
+    assert len(read(part_name(tmp_path / "run.h5")).time) == 1000
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_writer_that_is_killed_is_told(tmp_path, suffix):
+    made = open_recorder(tmp_path / f"run.{suffix}", CHANNELS, "real-time run", {}, "")
+    made.append(rows(0, 1000))
+    os.kill(made._pid, signal.SIGKILL)
+    with pytest.raises(OSError, match="its process ended by SIGKILL"):
         made.append(rows(1000, 2000))
     made.abandon()
-    np.testing.assert_array_equal(read(part_name(path)).time, rows(0, 1000)[:, 0])
+    assert len(read(part_name(tmp_path / f"run.{suffix}")).time) == 1000
+
+
+@pytest.mark.parametrize("ended", [True, False])
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_random_damages_are_refused_or_harmless(tmp_path, suffix, ended):
+    """200 of each finished recording, fewer of those that grow, which take a process each in HDF5."""
+    path = tmp_path / f"run.{suffix}"
+    made = open_recorder(path, CHANNELS, "real-time run", {"step": 1e-3}, 'name = "kers"\n')
+    for k in range(0, 10_000, 1000):
+        made.append(rows(k, k + 1000))
+    if ended:
+        made.finish({"completed": True})
+    else:
+        made.abandon()
+        path = part_name(path)
+    good, rng, refused = path.read_bytes(), np.random.default_rng(7), 0
+    whole = read(path)
+    for k in range(9 if suffix == "h5" and not ended else 200):
+        path.write_bytes(damaged(good, k, rng))
+        found = None
+        with suppress(InputError):
+            found = read(path)
+        if found is None:
+            refused += 1
+            continue
+        np.testing.assert_array_equal(found.time, whole.time)
+        for name, s in whole.signals.items():
+            np.testing.assert_array_equal(found.signals[name].values, s.values)
+            assert (found.signals[name].unit, found.signals[name].description) == (s.unit, s.description)
+        assert found.unit_file == whole.unit_file
+    assert refused > 5 if suffix == "h5" and not ended else refused > 100
+
+
+def forged(path, damage):
+    """A sealed file with something in it that no recording has."""
+    with h5py.File(path, "w", userblock_size=BLOCK) as file:
+        file.attrs["schema_version"] = 1
+        file["unit_file"] = ""
+        file["time"] = np.arange(3.0)
+        file.create_group("signals")
+        damage(file)
+    seal(path, SEAL)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: f.create_dataset("signals/x", (2**40,), "f4", chunks=(1024,)), "at most 4 GiB"),
+        (lambda f: f.__setitem__("signals/x", h5py.ExternalLink("/etc/passwd", "/")), "no link"),
+        (lambda f: f.__setitem__("signals/x", h5py.SoftLink("/time")), "no link"),
+        (lambda f: f.create_dataset("signals/x", (8,), "u1", external=[("/etc/passwd", 0, 8)]), "of this file"),
+        (lambda f: f.create_dataset("signals/x", (2,), h5py.ref_dtype), "numbers or text"),
+        (lambda f: f["signals"].__setitem__("loop", f["signals"]), "recording"),
+        (lambda f: f.__delitem__("unit_file"), "recording"),
+        (lambda f: f.__setitem__("signals/x", np.arange(3.0)), "recording"),
+    ],
+)
+def test_what_a_file_declares_is_checked_before_it_is_read(tmp_path, damage, message):
+    with pytest.raises(InputError, match=message):
+        read(forged(tmp_path / "a.h5", damage))
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_that_is_being_written_is_refused(tmp_path, suffix):
+    path = tmp_path / f"run.{suffix}"
+    first = open_recorder(path, CHANNELS, "real-time run", {}, "")
+    first.append(rows(0, 1000))
+    other = f"""
+from pathlib import Path
+from rtcvt.hil.recorder import open_recorder
+from rtcvt.errors import InputError
+try:
+    open_recorder(Path({str(path)!r}), (), "real-time run", {{}}, "")
+except InputError as error:
+    print(error)
+"""
+    said = subprocess.run([sys.executable, "-c", other], capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "no other run writes" in said
+    first.append(rows(1000, 2000))
+    first.finish({"completed": True})
+    assert len(read(path).time) == 2000
+    open_recorder(path, CHANNELS, "real-time run", {}, "").finish({"completed": True})
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_what_a_run_left_is_kept(tmp_path, suffix):
+    path = tmp_path / f"run.{suffix}"
+    for k in range(3):
+        made = open_recorder(path, CHANNELS, "real-time run", {}, "")
+        made.append(rows(0, 10 + k))
+        made.abandon()
+    kept = [tmp_path / f"run.part-{k}.{suffix}" for k in (1, 2)]
+    assert [len(read(p).time) for p in (*kept, part_name(path))] == [10, 11, 12]
+
+
+def test_a_device_or_pipe_is_written_and_not_replaced(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    given = Recording(np.arange(3.0), {"x": Signal(np.arange(3.0), "1", "")}, {}, "")
+    for make in (write_recording, write):
+        copy = tmp_path / "copy.h5"
+        with copy.open("wb") as file:
+            reader = subprocess.Popen(["cat", str(pipe)], stdout=file)
+            make(pipe, given, "simulation")
+            assert reader.wait(10) == 0
+        assert pipe.is_fifo()
+        np.testing.assert_array_equal(read_recording(copy).time, given.time)
+    assert is_special(Path(os.devnull))  # not tried: a fault would replace it
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    given = Recording(np.arange(3.0), {}, {}, "")
+    for make in (write_recording, write):
+        with pytest.raises(InputError, match="at most 200 bytes"):
+            make(tmp_path / ("x" * 300 + ".h5"), given, "simulation")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "run.h5"
+    write_recording(path, Recording(np.arange(3.0), {}, {}, ""), "simulation")
+    noise = np.random.default_rng(1).random(100_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(InputError, match="can be written: File too large"):
+            write_recording(path, Recording(noise, {}, {}, ""), "simulation")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+    assert len(h5py.File(path)["time"]) == 3
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_recording_may_be_given_up_twice_after_its_lock_is_gone(tmp_path, suffix):
+    made = open_recorder(tmp_path / f"run.{suffix}", CHANNELS, "real-time run", {}, "")
+    made.abandon()
+    made.abandon()

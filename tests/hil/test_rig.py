@@ -1,6 +1,7 @@
 """The loop in C gives the bits of the model, counts what it must, follows its policy, and falls back when it should."""
 
 import ctypes
+import errno
 import json
 import os
 import shutil
@@ -10,22 +11,23 @@ import sys
 import time
 from pathlib import Path
 
+import faults
 import numpy as np
 import pytest
 
-from hil.can_attachment import can_attachment
-from hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, Transfer, bin_edges
-from hil.native.build import available
-from hil.recorder import part_name, read
-from hil.rig import Rig, run_rig
 from rtcvt.errors import InputError
-from rtcvt.scenario import Fault, load_faults
-from rtcvt.unitfile import Scenario, load_unit
+from rtcvt.hil.can_attachment import can_attachment
+from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, Transfer, bin_edges
+from rtcvt.hil.recorder import part_name, read
+from rtcvt.hil.rig import Rig, run_rig
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.scenario import Fault, Scenario, load_faults
 
-pytestmark = pytest.mark.skipif(not available(), reason="needs Linux and a C compiler")
+pytestmark = pytest.mark.needs("loop")
 
 H = 1e-3
 STEP = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_double, ctypes.c_double, ctypes.c_int)
+ASK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
 MOVE = ctypes.CFUNCTYPE(
     ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(ctypes.c_double)
 )
@@ -36,8 +38,9 @@ class Adder:
 
     def __init__(self):
         self.u, self.y, self.status, self.times = 0.0, 0.0, 0, []
-        self._functions = STEP(self.step), MOVE(self.set), MOVE(self.get)
-        self.step_at, self.set_at, self.get_at = (ctypes.cast(f, ctypes.c_void_p).value for f in self._functions)
+        self._functions = STEP(self.step), ASK(lambda *_: 2), MOVE(self.set), MOVE(self.get)
+        step, ask, self.set_at, self.get_at = (ctypes.cast(f, ctypes.c_void_p).value for f in self._functions)
+        self.functions = step, ask, ask
 
     def step(self, _component, t, _h, _go):
         self.times.append(t)
@@ -57,7 +60,7 @@ def adding(n, unit, step=H, given=Input(), fallback=np.nan, faults=(), policy=Po
     loop = Loop(Settings(step, n, policy, priority=0), [given], np.array([fallback]), faults)
     reference = np.zeros(1, dtype=np.uint32)
     one = [Transfer(name, "Real", at, reference, [0]) for name, at in (("set", unit.set_at), ("get", unit.get_at))]
-    loop.attach(0, unit.step_at, one[:1], one[1:], np.zeros(1), np.zeros(1))
+    loop.attach(0, unit.functions, one[:1], one[1:], np.zeros(1), np.zeros(1))
     return loop
 
 
@@ -134,7 +137,7 @@ def test_live_values_override_and_go_again():
     assert np.count_nonzero(np.diff(values)) == 2
 
 
-@pytest.mark.parametrize("status", [2, 3])
+@pytest.mark.parametrize("status", [2, 3, -1, 6])
 def test_a_unit_that_fails_ends_the_loop_with_outputs_at_their_fall_back(status):
     unit = Adder()
     unit.status = status
@@ -142,7 +145,7 @@ def test_a_unit_that_fails_ends_the_loop_with_outputs_at_their_fall_back(status)
     loop.supply(np.ones((21, 1)))
     rows = finished(loop)
     assert loop.state is Ending.FAILED
-    assert loop.failure == ("fmi2DoStep", status)
+    assert loop.failure == (0, status)
     assert len(rows) == 1
     assert rows[0, HEAD + 1] == 0.0
     assert loop.latest()[-1] == -1.0
@@ -226,7 +229,7 @@ def test_misses_of_long_steps_are_not_the_machines():
 STOPPED = """
 import json, sys
 from pathlib import Path
-from hil.rig import run_rig
+from rtcvt.hil.rig import run_rig
 print("ready", flush=True)
 report = run_rig(Path(sys.argv[1]), 2e-3, 3.0)
 print(json.dumps({key: report.figures[key] for key in ("misses", "late", "stolen_ms", "histograms")}))
@@ -234,19 +237,19 @@ print(json.dumps({key: report.figures[key] for key in ("misses", "late", "stolen
 
 
 def test_misses_of_a_machine_that_stands_still_are_not_the_units(kers, tmp_path):
-    """SIGSTOP does to the process what a hypervisor does to the machine.
+    """SIGSTOP does to the processes what a hypervisor does to the machine.
 
     One that hits the unit's own step cannot be told from a step that is slow: the misses behind it are the unit's.
     """
     words = [sys.executable, "-c", STOPPED, str(kers)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout is not None
     process.stdout.readline()
     for _ in range(20):
         time.sleep(0.2)
-        process.send_signal(signal.SIGSTOP)
+        os.killpg(process.pid, signal.SIGSTOP)
         time.sleep(0.1)
-        process.send_signal(signal.SIGCONT)
+        os.killpg(process.pid, signal.SIGCONT)
     found = json.loads(process.communicate()[0])
     took, count = np.array(found["histograms"]["from_us"]) / 2e3, np.array(found["histograms"]["step_time"])  # in steps
     hit = (np.ceil(took * 17 / 16) * count)[took > 1.0].sum()
@@ -265,16 +268,16 @@ def test_bins_hold_what_they_say():
 
 @pytest.fixture(scope="module")
 def kers(tmp_path_factory):
-    from fmu.native.export import export_native
+    from rtcvt.fmu.native.export import export_native
 
-    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
+    return export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
 def test_an_exported_unit_runs_like_its_model(kers, tmp_path):
     from rtcvt.pog.system import build_model
     from rtcvt.simulate import simulate
 
-    unit = load_unit("toroidal_kers")
+    unit = load_gear_system("toroidal_kers")
     trial = unit.scenario[0].model_copy(update={"duration": 0.3})
     report = run_rig(kers, scenario=trial, output=tmp_path / "run.h5")
     expected = simulate(build_model(unit, "rigid"), trial)
@@ -364,13 +367,13 @@ def test_a_cpu_that_is_not_there_is_refused(probe):
         run_rig(probe, H, 0.01, rig=Rig(cpu=4096))
 
 
-def run_command(*words: str) -> subprocess.Popen[str]:
+def run_command(*words: str, environment: dict[str, str] | None = None) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "rtcvt.cli", "run", *words],
+        [sys.executable, "-m", "rtcvt", "run", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=dict(os.environ),
+        env=environment,
     )
 
 
@@ -423,12 +426,29 @@ def test_sigkill_loses_at_most_a_second(kers, tmp_path, suffix):
     np.testing.assert_allclose(np.diff(kept.time), H, rtol=1e-6)
 
 
-def test_a_disk_that_fills_up_ends_the_run_and_says_so(kers, tmp_path, monkeypatch):
-    monkeypatch.setattr("hil.recorder.RESERVE", 2**62)
-    report = run_rig(kers, duration=5.0, output=tmp_path / "run.h5")
-    assert report.message.startswith("recording: No space left on device; what is in it can be read at t = ")
-    assert report.figures["steps"] < 2000
-    assert part_name(tmp_path / "run.h5").exists()
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize(
+    ("suffix", "policy", "number"),
+    [("h5", "stop", errno.ENOSPC), ("mf4", "stop", errno.EIO), ("h5", "continue", errno.EIO),
+     ("mf4", "continue", errno.EDQUOT)],
+)  # fmt: skip
+def test_a_disk_that_fails_is_survived_as_configured(kers, tmp_path, suffix, policy, number):
+    folder, figures = tmp_path / "disk", tmp_path / "run.json"
+    folder.mkdir()
+    path = folder / f"run.{suffix}"
+    environment = faults.environment(faults.build(tmp_path), folder, 2_000_000 if suffix == "h5" else 100_000, number)
+    words = ["--duration", "3", "-o", str(path), "--json", str(figures), "--on-recording-error", policy]
+    process = run_command(str(kers), *words, environment=environment)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "Traceback" not in errors
+    found = json.loads(figures.read_text())
+    assert not found["completed"]
+    assert found["message"].startswith(f"recording: {os.strerror(number)}; what is in it can be read")
+    assert ("the run went on without it" in found["message"]) == (policy == "continue")
+    assert (found["steps"] == 3000) == (policy == "continue")
+    assert list(folder.iterdir()) == [part_name(path)]
+    assert len(read(part_name(path)).time) > 100
 
 
 def test_what_fails_before_the_first_step_leaves_no_file(kers, tmp_path):
@@ -448,7 +468,7 @@ def test_a_scheduler_that_is_refused_is_done_without():
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs privileges to give up")
 def test_missing_privileges_are_said(kers, tmp_path):
     words = ["run", str(kers), "--duration", "0.2", "--json", str(tmp_path / "run.json")]
-    command = ["setpriv", "--bounding-set=-sys_nice,-ipc_lock", sys.executable, "-m", "rtcvt.cli", *words]
+    command = ["setpriv", "--bounding-set=-sys_nice,-ipc_lock", sys.executable, "-m", "rtcvt", *words]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     about = json.loads((tmp_path / "run.json").read_text())["environment"]

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hil.runner import describe, run
 from rtcvt.errors import InputError
+from rtcvt.hil.runner import describe, run
 from rtcvt.model import Model
 from rtcvt.recording import read_recording, write_recording
-from rtcvt.unitfile import Scenario, load_scenario
+from rtcvt.scenario import Scenario, load_scenario
 
 H = 1e-3
 
@@ -91,18 +91,56 @@ def test_step_and_duration_come_from_the_fmu_unless_given(probe, variant):
         run(bare, H)
 
 
+@pytest.fixture
+def modes(variant):
+    """The probe with ``count`` and ``gear`` as enumerations whose items are 2 and 5."""
+    items = '<Item name="low" value="2"/><Item name="high" value="5"/>'
+    types = f'<SimpleType name="Mode"><Enumeration>{items}</Enumeration></SimpleType>'
+    return variant(
+        types=("<ModelVariables>", f"<TypeDefinitions>{types}</TypeDefinitions><ModelVariables>"),
+        count=('<Integer start="0"/>', '<Enumeration declaredType="Mode" start="5"/>'),
+        gear=('<Integer start="1"/>', '<Enumeration declaredType="Mode" start="2"/>'),
+    )
+
+
+def test_enumerations_take_their_items_by_name_or_value(modes):
+    changing = {"time": [0, 0.003, 0.006], "value": ["low", 5, "2"], "interpolation": "previous"}
+    result = run(modes, H, scenario=scenario({"count": changing, "tau": 1.0}, {"gear": "high"}), fast=True)
+    assert result["count"].tolist() == [2, 2, 2, 5, 5, 5, 2, 2, 2, 2, 2]
+    assert result["next_count"].tolist() == [0, 3, 3, 3, 6, 6, 6, 3, 3, 3, 3]
+    np.testing.assert_allclose(result["impulse"][-1], 10 * H * 5, rtol=1e-12)
+    assert run(modes, H, scenario=scenario({"count": "low"}), fast=True)["count"].tolist() == [2] * 11
+    assert run(modes, H, scenario=scenario(), fast=True)["count"].tolist() == [5] * 11
+
+
+@pytest.mark.parametrize(
+    ("inputs", "parameters", "message"),
+    [
+        ({"count": 3}, {}, r"inputs\.count = 3.*: one of low \(2\), high \(5\)"),
+        ({"count": 2.4}, {}, r"inputs\.count = 2\.4: one of low"),
+        ({"count": "2 + 1000*t"}, {}, r"inputs\.count = 3\.0: one of .* at every time; this is at t = 0\.001 s"),
+        ({"count": {"time": [0, 1], "value": ["low", "high"]}}, {}, r"inputs\.count = 2\.\d+: one of low"),
+        ({"count": {"time": [0], "value": ["middle"]}}, {}, r"inputs\.count = \['middle'\]: one of low"),
+        ({}, {"gear": 1}, r"gear = 1.*: one of low \(2\), high \(5\)"),
+    ],
+)
+def test_what_is_no_item_of_an_enumeration_is_refused(modes, inputs, parameters, message):
+    with pytest.raises(InputError, match=message):
+        run(modes, H, scenario=scenario(inputs, parameters))
+
+
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize(
     ("inputs", "parameters", "message"),
     [
         ({"torque": 1.0}, {}, "torque: .*tau, count, on"),
         ({"impulse": 1.0}, {}, "impulse: .*tau, count, on"),
-        ({"tau": "3 kg"}, {}, r"trial.*inputs\.tau = '3 kg': a quantity in N\.m"),
+        ({"tau": "3 kg"}, {}, r"trial.*inputs\.tau = '3 kg': a torque in N\.m"),
         ({"tau": "sqrt(t - 1)"}, {}, r"trial.*inputs\.tau = nan: a finite value"),
         ({"count": 3e9}, {}, "trial.*count = 3000000000.0: an integer of 32 bits"),
         ({}, {"size": 1.0}, "size: .*length"),
         ({}, {"tau": 1.0}, "tau: .*length"),
-        ({}, {"length": "3 s"}, "trial.*length = '3 s': a quantity in m"),
+        ({}, {"length": "3 s"}, "trial.*length = '3 s': a length in m"),
         ({}, {"length": "3 m"}, "trial.*length = '3 m': a number from 0 to 2 m"),
         ({}, {"gear": 1.5}, "trial.*gear = 1.5: an integer"),
     ],
@@ -136,6 +174,14 @@ def test_an_exception_in_the_fmu_ends_the_run_which_is_kept(probe):
     assert "fmi2Fatal at t = 0.005 s" in result.message
     assert "lost 100%s of it" in result.message
     assert result["impulse"][-1] == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_an_output_that_is_not_finite_ends_the_run(probe, fast):
+    result = run(probe, H, scenario=scenario({"tau": 1.0}, {"nan_at": 0.0045}), fast=fast)
+    assert result.message == "output strange was not finite at t = 0.005 s; it gave no message"
+    assert len(result.time) == 6
+    assert np.isfinite(result["strange"]).all()
 
 
 def test_a_first_step_that_fails_leaves_the_start(probe):
@@ -187,7 +233,7 @@ def test_the_recording_holds_signals_timing_and_circumstances(variant, tmp_path)
 def test_figures_are_plain_finite_numbers_or_null(probe):
     result = run(probe, H, scenario=scenario({"tau": 2.0}))
     figures = json.loads(json.dumps(result.figures(), allow_nan=False))
-    assert figures["signals"]["strange"] == {"unit": "1", "final": None, "min": None, "max": None, "rms": None}
+    assert figures["signals"]["strange"] == {"unit": "1", "final": 1e200, "min": 0.0, "max": 1e200, "rms": None}
     assert figures["signals"]["tau"] == {"unit": "N.m", "final": 2.0, "min": 2.0, "max": 2.0, "rms": 2.0}
     for key in ("step_time_us", "lateness_us"):
         q = figures[key]
@@ -224,8 +270,8 @@ def test_a_truncated_fmu_is_refused(probe, tmp_path):
 def test_fmus_that_cannot_run_here_are_refused_with_the_reason(variant):
     with pytest.raises(InputError, match=r"fmiVersion = '1\.0': 2\.0"):
         run(variant(v=('fmiVersion="2.0"', 'fmiVersion="1.0" modelIdentifier="x" numberOfContinuousStates="0"')))
-    with pytest.raises(InputError, match=r"fmiVersion = '3\.0': 2\.0"):
-        run(variant(v=('fmiVersion="2.0"', 'fmiVersion="3.0"')))
+    with pytest.raises(InputError, match=r"fmiVersion = '4\.0': 2\.0 or 3\.0"):
+        run(variant(v=('fmiVersion="2.0"', 'fmiVersion="4.0"')))
     with pytest.raises(InputError, match="model exchange only"):
         run(variant(v=("<CoSimulation", "<ModelExchange")))
     with pytest.raises(InputError, match=r"modelDescription\.xml: cannot be read"):
@@ -249,11 +295,11 @@ def test_a_python_fmu_whose_package_is_missing_is_refused_with_the_reason(varian
 
 @pytest.fixture(scope="session")
 def kers(tmp_path_factory) -> tuple[Path, Model]:
-    from fmu.export import export_python
+    from rtcvt.fmu.export import export_python
     from rtcvt.pog.system import build_model
-    from rtcvt.unitfile import load_unit
+    from rtcvt.pog.unit import load_gear_system
 
-    unit = load_unit("toroidal_kers")
+    unit = load_gear_system("toroidal_kers")
     path = tmp_path_factory.mktemp("export") / "toroidal_kers.fmu"
     export_python(unit, "rigid", path)
     return path, build_model(unit, "rigid")
@@ -261,15 +307,15 @@ def kers(tmp_path_factory) -> tuple[Path, Model]:
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_an_exported_unit_runs_like_its_model(kers, fast):
+    from rtcvt.pog.unit import load_gear_system
     from rtcvt.simulate import simulate
-    from rtcvt.unitfile import load_unit
 
     path, model = kers
-    trial = load_unit("toroidal_kers").scenario[0].model_copy(update={"duration": 0.05})
+    trial = load_gear_system("toroidal_kers").scenario[0].model_copy(update={"duration": 0.05})
     result, expected = run(path, scenario=trial, fast=fast), simulate(model, trial)
     for v in model.select("input") + model.select("output"):
         np.testing.assert_array_equal(result[v.name], expected[v.name], err_msg=v.name)
-    assert load_unit("toroidal_kers").text == result.unit_file
+    assert load_gear_system("toroidal_kers").text == result.unit_file
 
 
 def test_memory_is_not_promised_that_is_not_there(probe):

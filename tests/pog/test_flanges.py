@@ -1,17 +1,20 @@
 """Flanges whose speed is prescribed: power, equality with the torque-driven model, steady states, FMUs."""
 
 import itertools
-from importlib.util import find_spec
 
+import fmpy
 import numpy as np
 import pytest
 
+from rtcvt.coupling import coupling
 from rtcvt.errors import InputError
 from rtcvt.pog.energy import dissipated_power
-from rtcvt.pog.flange import coupling, with_flanges
+from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.system import build_model, matrices
+from rtcvt.pog.unit import GearSystem, load_gear_system, read_gear_system
+from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
-from rtcvt.unitfile import Scenario, Unit, load_unit, parse_table, read_unit
+from rtcvt.unitfile import parse_table, parse_unit_file
 
 CHOICES = [
     ("differential", {"left": "speed", "right": "speed"}),
@@ -27,13 +30,13 @@ FIDELITIES = pytest.mark.parametrize("fidelity", ["rigid", "full"])
 
 
 def flanged(name, choice, fidelity, **solver):
-    unit = load_unit(name)
+    unit = load_gear_system(name)
     data = unit.model_dump(exclude_unset=True) | {"source": unit.source, "text": unit.text}
     if solver:
         data["solver"] = solver
     if "flywheel" in choice:
         data["ports"] = {**data["ports"], "flywheel": {"gear": "a"}}
-    unit = with_flanges(parse_table(Unit, data, unit.source), choice)
+    unit = with_flanges(parse_table(GearSystem, data, unit.source), choice)
     return unit, build_model(unit, fidelity)
 
 
@@ -42,12 +45,12 @@ def started(model, seed):
     rng = np.random.default_rng(seed)
     instance = model.instantiate()
     instance.initialise()
-    for k, (name, _) in enumerate(model.states):
+    for k, name in enumerate(s.name for s in model.states):
         kind = name.rsplit(".", 1)[-1]
         scale = 100.0 if kind == "w" else 500.0 if kind == "F" else 20.0 if kind.startswith("tau") else 0.2
         instance.x[k] = scale * rng.uniform(0.2, 1.0)
     for v in model.select("input"):
-        instance.u[v.index] = instance.x[[n for n, _ in model.states].index("control.theta")] + 0.01 if (
+        instance.u[v.index] = instance.x[[s.name for s in model.states].index("control.theta")] + 0.01 if (
             v.name == "control.theta_des"
         ) else (v.nominal or 1.0) * rng.uniform(0.1, 0.5)  # fmt: skip
     instance.outputs()
@@ -55,7 +58,7 @@ def started(model, seed):
 
 
 def state(instance, name):
-    return instance.x[[n for n, _ in instance.model.states].index(name)]
+    return instance.x[[s.name for s in instance.model.states].index(name)]
 
 
 @FIDELITIES
@@ -64,7 +67,7 @@ def test_power_balance_to_round_off(name, choice, fidelity):
     """d/dt (gears, contacts, couplings) = power at the flanges - friction, dampings and couplings' loss."""
     unit, model = flanged(name, choice, fidelity)
     instance = started(model, 3)
-    names = [n for n, _ in model.states]
+    names = [s.name for s in model.states]
     gears, contacts = list(unit.gears), list(unit.contacts)
     rates = dict(zip(names, instance.derivative(), strict=True))
     theta = state(instance, f"control.{unit.moving}") if unit.moving else 0.0
@@ -171,7 +174,7 @@ output = "b"
 def pair(friction_a, friction_b, fidelity, **choice):
     """Two gears with the ratio 2/3; a port at each."""
     text = PAIR.replace("FRICTION_A", str(friction_a)).replace("FRICTION_B", str(friction_b))
-    return build_model(with_flanges(read_unit(text, "pair.toml"), choice), fidelity)
+    return build_model(with_flanges(read_gear_system(parse_unit_file(text, "pair.toml")), choice), fidelity)
 
 
 @FIDELITIES
@@ -277,12 +280,13 @@ def test_scenarios_give_the_speed(fidelity):
 )
 def test_wrong_choices(name, choice, message):
     with pytest.raises(InputError, match=message):
-        with_flanges(load_unit(name), choice, "--flange")
+        with_flanges(load_gear_system(name), choice, "--flange")
 
 
 def test_the_unit_file_may_choose_too():
     text = PAIR.replace("FRICTION_A", "0.0").replace("FRICTION_B", "0.0")
-    in_file = read_unit(text.replace('output = "b"', 'output = { gear = "b", flange = "speed" }'), "pair.toml")
+    changed = text.replace('output = "b"', 'output = { gear = "b", flange = "speed" }')
+    in_file = read_gear_system(parse_unit_file(changed, "pair.toml"))
     chosen = pair(0.0, 0.0, "rigid", output="speed")
     assert np.array_equal(build_model(in_file, "rigid").p, chosen.p)
     back = build_model(with_flanges(in_file, {"output": "torque"}), "rigid")
@@ -291,7 +295,7 @@ def test_the_unit_file_may_choose_too():
 
 def test_a_flange_without_inertia_is_refused():
     text = PAIR.replace("FRICTION_A", "0.0").replace("FRICTION_B", "0.0").replace("2e-3", "0").replace("5e-3", "0")
-    unit = with_flanges(read_unit(text, "pair.toml"), {"output": "speed"})
+    unit = with_flanges(read_gear_system(parse_unit_file(text, "pair.toml")), {"output": "speed"})
     with pytest.raises(InputError, match=r"pair\.toml: ports\.output\.flange = 'speed': a port that turns an inertia"):
         build_model(unit, "rigid")
 
@@ -321,7 +325,6 @@ def stepped(slave, model, steps):
 @pytest.fixture
 def slave(tmp_path):
     """``slave(path)`` instantiates a unit in FMPy."""
-    fmpy = pytest.importorskip("fmpy")
     made = []
 
     def instantiate(path):
@@ -347,10 +350,10 @@ FMUS = pytest.mark.parametrize(
 )
 
 
-@pytest.mark.skipif(find_spec("ziglang") is None, reason="needs ziglang")
+@pytest.mark.needs("zig")
 @FMUS
 def test_a_native_fmu_gives_the_same_bits(tmp_path, slave, name, choice, fidelity):
-    from fmu.native.export import export_native
+    from rtcvt.fmu.native.export import export_native
 
     unit, model = flanged(name, choice, fidelity)
     unit_in_fmu = slave(export_native(unit, fidelity, tmp_path / "unit.fmu"))
@@ -367,7 +370,7 @@ def test_a_native_fmu_gives_the_same_bits(tmp_path, slave, name, choice, fidelit
 
 @FMUS
 def test_a_python_fmu_gives_the_same_bits(tmp_path, slave, name, choice, fidelity):
-    from fmu.export import export_python
+    from rtcvt.fmu.export import export_python
 
     unit, model = flanged(name, choice, fidelity)
     theirs, ours = stepped(slave(export_python(unit, fidelity, tmp_path / "unit.fmu")), model, 100)

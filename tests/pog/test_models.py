@@ -9,12 +9,13 @@ import sympy as sp
 from rtcvt.errors import InputError
 from rtcvt.pog.energy import dissipated_power
 from rtcvt.pog.system import build_model, matrices
-from rtcvt.unitfile import Unit, load_unit, parse_table
+from rtcvt.pog.unit import GearSystem, load_gear_system
+from rtcvt.unitfile import parse_table
 
 
 def variant(name, **changes):
     """A shipped unit with some of its data replaced."""
-    unit = load_unit(name)
+    unit = load_gear_system(name)
     data = unit.model_dump(exclude_unset=True) | {"source": unit.source, "text": unit.text}
     for key, value in changes.items():
         place = data
@@ -22,7 +23,7 @@ def variant(name, **changes):
         for step in path:
             place = place[step]
         place[last] = value
-    return parse_table(Unit, data, unit.source)
+    return parse_table(GearSystem, data, unit.source)
 
 
 def started(model, seed=0, **values):
@@ -32,7 +33,7 @@ def started(model, seed=0, **values):
     for name, value in values.items():
         instance.set(name, value)
     instance.initialise()
-    for k, (name, _unit) in enumerate(model.states):
+    for k, name in enumerate(s.name for s in model.states):
         scale = {"w": 100.0, "F": 500.0, "tau": 20.0}.get(name.rsplit(".", 1)[-1], 0.2)
         instance.x[k] = scale * rng.uniform(0.2, 1.0)
     for variable in model.select("input"):
@@ -43,7 +44,7 @@ def started(model, seed=0, **values):
 
 def settle_filter(instance):
     """Put the KERS controller where its command is a moderate tilt rate, so that theta moves and no limit is active."""
-    names = [n for n, _ in instance.model.states]
+    names = [s.name for s in instance.model.states]
     if "control.power" not in names:
         return
     omega = instance.x[names.index("gear.d.w")]
@@ -57,12 +58,12 @@ def settle_filter(instance):
 
 def rate(instance):
     """Rate of the moving variable [rad/s]."""
-    names = [n for n, _ in instance.model.states]
+    names = [s.name for s in instance.model.states]
     return next((instance.derivative()[k] for k, n in enumerate(names) if n == "control.theta"), 0.0)
 
 
 def tilt(instance):
-    names = [n for n, _ in instance.model.states]
+    names = [s.name for s in instance.model.states]
     return next((instance.x[k] for k, n in enumerate(names) if n == "control.theta"), 0.0)
 
 
@@ -76,7 +77,7 @@ def matrices_of(instance):
 def gear_torques(unit, instance):
     """External torques on the gears, from inputs and spring ports."""
     tau = np.zeros(len(unit.gears))
-    names = [n for n, _ in instance.model.states]
+    names = [s.name for s in instance.model.states]
     for port, data in unit.ports.items():
         k = list(unit.gears).index(data.gear)
         tau[k] = instance.get(f"{port}.tau") if data.spring is None else instance.x[names.index(f"{port}.tau")]
@@ -159,7 +160,7 @@ def test_contact_forces_are_those_of_eq_11(unit, seed):
 
 def test_rigid_toroidal_model_is_the_extended_lagrange_equation():
     """Eqs. (24) and (25): d/dt(J omega_d) = Q - J' omega_d/2, with J and Q written out from the ratios of eq. (21)."""
-    unit = load_unit("toroidal_kers")
+    unit = load_gear_system("toroidal_kers")
     instance = started(build_model(unit, "rigid"), 5)
     omega_d, tau_d, theta, _z = instance.x
     t = sp.Symbol("t")
@@ -243,7 +244,7 @@ def test_full_model_converges_to_the_rigid_one_with_stiffness(name):
     The full model's force is that of the spring alone. The damper beside it carries d F'/K, which falls as 1/sqrt(K)
     with these dampings; what the deflection F/K does falls as 1/K. The measured rate lies between the two.
     """
-    unit = load_unit(name)
+    unit = load_gear_system(name)
     stiffenings = (10.0, 40.0, 160.0)
     errors = [largest_force_difference(unit, s) for s in stiffenings]
     rates = [np.log(a / b) / np.log(4.0) for a, b in itertools.pairwise(errors)]
@@ -303,7 +304,7 @@ def test_infeasible_choices_are_refused():
 
 def test_dependent_contacts_are_refused():
     """Two contacts between the same coaxial gears at the same radius: R has a rank too low."""
-    unit = load_unit("differential")
+    unit = load_gear_system("differential")
     contacts = {k: c.model_dump() for k, c in unit.contacts.items()}
     contacts["ea"] = {**contacts["ae"], "point": (0.01, "r_e")}
     with pytest.raises(InputError, match=r"R has rank 3, not 4.*Remark 2"):
@@ -326,6 +327,6 @@ def test_opposite_axes_turn_the_sign_of_relative_friction():
 
 
 def test_geometry_parameters_reach_the_kernel():
-    instance = build_model(load_unit("toroidal_kers"), "rigid").instantiate()
+    instance = build_model(load_gear_system("toroidal_kers"), "rigid").instantiate()
     instance.set("geometry.r_c", 0.02)
     assert matrices(instance, 0.1).R[0, 2] == pytest.approx(-0.02)

@@ -5,15 +5,18 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
+from damages import damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rtcvt.errors import InputError
+from rtcvt.hdf5 import seal
 from rtcvt.variator.reduced_model import (
     CONSTANTS,
     COORDINATES,
     LAWS,
+    SEAL,
     Coordinate,
     Networks,
     Peak,
@@ -319,10 +322,27 @@ def test_a_damaged_file_is_refused_by_name(model, tmp_path, damage, key):
     write_reduced(model, path)
     with h5py.File(path, "r+") as file:
         damage(file)
+    seal(path, SEAL)
     with pytest.raises(InputError) as refused:
         read_reduced(path)
     assert str(path) in str(refused.value)
     assert key in str(refused.value)
+
+
+def test_random_damages_are_refused(model, tmp_path):
+    path, rng, refused = tmp_path / "model.h5", np.random.default_rng(5), 0
+    write_reduced(model, path)
+    good = path.read_bytes()
+    for k in range(200):
+        bad = damaged(good, k, rng)
+        path.write_bytes(bad)
+        if bad[:64] == good[:64] and bad[512:] == good[512:]:  # zeros that were zeros, or between mark and HDF5
+            read_reduced(path)
+            continue
+        with pytest.raises(InputError, match=r"model\.h5.*undamaged"):
+            read_reduced(path)
+        refused += 1
+    assert refused > 100
 
 
 def test_what_is_no_file_of_a_model_is_refused(tmp_path):

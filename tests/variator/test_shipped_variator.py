@@ -5,11 +5,12 @@ import pytest
 
 from rtcvt import cli
 from rtcvt.kernel import OK, SATURATED
+from rtcvt.scenario import get_scenario
 from rtcvt.simulate import simulate
 from rtcvt.system import build_system, load_system, simulate_system
-from rtcvt.unitfile import get_scenario
-from rtcvt.variator import kernels, layout
+from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator
+from rtcvt.variator.layout import N_Q, D, P, Q, X
 from rtcvt.variator.unit import load_variator, with_flange_inputs
 
 UNIT = load_variator("pushbelt_cvt")
@@ -45,7 +46,7 @@ def test_scenarios_run_and_lose_power(model, scenario):
     result = simulate(model, get_scenario(UNIT, scenario))
     assert set(np.unique(result.status)) <= {OK, SATURATED}
     losses = [v.name for v in model.select("output") if v.name.startswith("loss.")]
-    assert len(losses) == 7
+    assert len(losses) == 9
     assert min(result[name].min() for name in losses) >= 0.0
     assert np.all(np.isfinite(result.y))
 
@@ -98,8 +99,8 @@ def test_a_belt_that_slid_in_the_full_model_is_said_to_slide(xi, slides):
     for name, value in {"primary.w": omega, "clamp.secondary.F": F, "ratio.des": 0.63}.items():
         one.set(name, value)
     one.initialise()
-    r_O = one.get("radius.secondary") - one.p[layout.H_OFF]
-    one.set("secondary.tau", -xi * 2.0 * one.p[layout.MU] / one.p[layout.COS_D] * F * r_O)
+    r_O = one.get("radius.secondary") - one.model.data[D.H_OFF]
+    one.set("secondary.tau", -xi * 2.0 * one.model.data[D.MU] / one.model.data[D.COS_D] * F * r_O)
     for _ in range(1500):
         assert one.step(1e-3) in (OK, SATURATED)
     assert one.get("status.macro_slip") == float(slides)
@@ -119,21 +120,21 @@ def test_no_oscillation_grows_over_the_range():
     """Eigenvalues of the hybrid model with a given primary speed, at settled points while shifting."""
     one = build_variator(with_flange_inputs(UNIT, {"primary": "speed"}), "hybrid").instantiate()
     rng = np.random.default_rng(1)
-    p, w = one.p, np.zeros(layout.N_Q)
+    p, data, w = one.p, one.model.data, np.zeros(N_Q)
     for _ in range(60):
         i, omega, F = rng.uniform(0.5, 2.3), rng.uniform(80.0, 600.0), rng.uniform(6e3, 3e4)
         xi, y = rng.uniform(-0.3, 0.3), rng.uniform(0.5, 1.8)
-        p[layout.I_START], p[layout.W_START] = i, omega
-        phi = kernels.angle_of(i, p, w)
-        kernels.geometry(phi, p, w)
-        tau = -xi * 2.0 * p[layout.MU] * F / p[layout.COS_D] * w[layout.RP_O]
+        p[P.I_START], p[P.W_START] = i, omega
+        phi = kernels.angle_of(i, data, w)
+        kernels.geometry(phi, data, w)
+        tau = -xi * 2.0 * data[D.MU] * F / data[D.COS_D] * w[Q.RP_O]
         one.u[:] = omega, tau, F, F, 0.0, 0.0, 1.0
         one.initialise()
         one.derivative()
-        one.set("clamp.primary.F", y * one.work[layout.F_EQ])
+        one.set("clamp.primary.F", y * one.work[Q.F_EQ])
         for _ in range(60):
             one.step(1e-3)
-            one.x[layout.ANGLE] = phi
+            one.x[X.ANGLE] = phi
         eigenvalues = np.linalg.eigvals(one.jacobian())
         oscillating = eigenvalues[np.abs(eigenvalues.imag) > 20.0]
         assert oscillating.real.max() < 0.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from offline.beltdrive.ancf import bounding_box, cable, elastic_energy, elastic_forces, elastic_tangent, shape
+from rtcvt.offline.beltdrive.ancf import bounding_box, cable, elastic_energy, elastic_forces, elastic_tangent, shape
 
 SCHEMES = ("a", "b", "c")
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from offline.beltdrive.ancf import shape
-from offline.beltdrive.sheave import (
+from rtcvt.offline.beltdrive.ancf import shape
+from rtcvt.offline.beltdrive.sheave import (
     STICK,
     UNDEFINED,
     Contact,

@@ -6,16 +6,17 @@ import h5py
 import numpy as np
 import pytest
 
-from offline.beltdrive.ancf import axial_force, cable, elastic_energy, elastic_forces
-from offline.beltdrive.drive import build, record, simulate, spans
-from offline.beltdrive.motion import Numerics, Sheaves, march, motion, work
-from offline.beltdrive.results import Case, condense
-from offline.beltdrive.runs import changed, simulate_full
-from offline.beltdrive.sheave import Contact
-from offline.beltdrive.static_sheave import press
-from offline.beltdrive.studies import cases, figures, run_study
 from rtcvt.belt.unit import load_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.offline.beltdrive.ancf import axial_force, cable, elastic_energy, elastic_forces
+from rtcvt.offline.beltdrive.drive import build, record, simulate, spans
+from rtcvt.offline.beltdrive.motion import Numerics, Sheaves, march, motion, work
+from rtcvt.offline.beltdrive.results import Case, condense
+from rtcvt.offline.beltdrive.runs import changed, simulate_full
+from rtcvt.offline.beltdrive.sheave import Contact
+from rtcvt.offline.beltdrive.static_sheave import press
+from rtcvt.offline.beltdrive.studies import cases, figures, run_study
+from rtcvt.scenario import Scenario, Table
 
 DATA = Path(__file__).parents[2] / "data" / "beltdrive"
 
@@ -42,7 +43,7 @@ def free_ring(h, end, d_eps=0.0):
     none = np.zeros((1, 2))
     s = Sheaves(np.ones(1), np.zeros(1), np.zeros(1, dtype=np.int64), none, none, np.zeros(1, dtype=np.int64))
     steps = round(end / h)
-    given, count = np.zeros((steps, 1)), np.zeros(5, dtype=np.int64)
+    given, count = np.zeros((steps, 1)), np.zeros(6, dtype=np.int64)
     out = np.zeros((1, n, 4)), np.zeros((1, n, 4)), np.zeros((1, 1, 4)), np.zeros((1, 1, n, 1, 4))
     done = march(c, far, s, x, Numerics(h, newton=1e-10), given, given, steps, *out, work(n, 1, 1, 1), count)
     assert done == steps
@@ -295,3 +296,19 @@ def test_bad_settings(unit):
         simulate(drive, unit.scenario[0], sample=2.5e-4)
     with pytest.raises(InputError, match=r"two_pulley_5pk\.toml: ancf: a table"):
         build(load_belt_unit("two_pulley_5pk"))
+
+
+def test_a_step_that_newton_cannot_make_is_made_in_parts():
+    """A torque that spins up one pulley through its friction: steps that are too long for it beside short ones."""
+    unit = load_belt_unit(DATA / "serpentine.toml")
+    inputs = {
+        "crank.w": Table(time=(0.0, 0.02), value=(0.0, -40.0)),
+        "alternator.tau": Table(time=(0.02, 0.022), value=(0.0, 60.0)),
+    }
+    scenario = Scenario(name="overload", duration=0.04, inputs=inputs)
+    coarse, fine = (simulate(build(unit, elements=90, step=h), scenario, sample=1e-3) for h in (5e-4, 5e-5))
+    assert coarse.complete
+    assert coarse.counts["in parts"] > 0
+    assert fine.counts["in parts"] < coarse.counts["in parts"]
+    spun = [run.turning[-1, 2, 1] for run in (coarse, fine)]
+    assert spun[0] == pytest.approx(spun[1], rel=0.05)

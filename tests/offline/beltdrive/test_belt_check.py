@@ -6,16 +6,17 @@ import tomllib
 import numpy as np
 import pytest
 
-from offline.beltdrive import rosenbrock, verification
-from offline.beltdrive.report import report_page
-from offline.beltdrive.results import Case, Result
-from offline.beltdrive.verification import capstan_curve, compare, load_cases, passage_mean, verify
 from rtcvt import cli
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import load_belt_unit, read_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.offline.beltdrive import rosenbrock, verification
+from rtcvt.offline.beltdrive.report import report_page
+from rtcvt.offline.beltdrive.results import Case, Result
+from rtcvt.offline.beltdrive.verification import capstan_curve, compare, load_cases, passage_mean, verify
 from rtcvt.recording import read_recording
 from rtcvt.simulate import simulate
+from rtcvt.unitfile import UnitFile
 
 SMALL = """
 name = "small"
@@ -56,7 +57,7 @@ inputs = { "driving.tau" = { time = [0.0, 0.03], value = ["0 N.m", "8 N.m"] } }
 def small(**scenario):
     data = tomllib.loads(SMALL)
     data["scenario"][0] |= scenario
-    return read_belt_unit(data, SMALL, "small.toml")
+    return read_belt_unit(UnitFile(data, SMALL, "small.toml"))
 
 
 def as_full(case, factor=1.0):
@@ -135,6 +136,18 @@ def test_load_cases_change_both_models():
         load_cases(unit.model_copy(update={"scenario": ()}))
     with pytest.raises(InputError, match=r"accessory_5pk\.toml: hybrid: a table"):
         load_cases(unit.model_copy(update={"hybrid": None}))
+
+
+@pytest.mark.parametrize(("inputs", "message"), [
+    ({"driving.tau": "8*x"}, "'late': inputs.driving.tau = .*name 'x' is not known"),
+    ({"driving.tau": "8 N"}, "'late': inputs.driving.tau = .*a torque"),
+])  # fmt: skip
+def test_all_scenarios_are_read_before_the_first_runs(tmp_path, inputs, message):
+    unit = small()
+    late = unit.scenario[0].model_copy(update={"name": "late", "inputs": inputs})
+    with pytest.raises(InputError, match=message):
+        verify(unit.model_copy(update={"scenario": (*unit.scenario, late)}), tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
 
 
 @pytest.fixture
@@ -259,8 +272,8 @@ def test_refusals_on_the_command_line(rtcvt, tmp_path, words, message):
     ("key", "value", "message"),
     [
         ("center", "100 mm", "pulleys = ['driving', 'driven']: a belt that fits: pulleys driving and driven overlap"),
-        ("c_2", "-1 N/m", "elements.c_2 = '-1 N/m': a quantity in N/m, at least 0"),
-        ("EA", "-1e4 N", "belt.EA = '-1e4 N': a quantity in N, above 0"),
+        ("c_2", "-1 N/m", "elements.c_2 = '-1 N/m': a stiffness in N/m, at least 0"),
+        ("EA", "-1e4 N", "belt.EA = '-1e4 N': a force in N, above 0"),
         ("mu", None, "elements.mu: "),
         ("length", "1.3 m", "belt.length = 1.3: a belt that is taut and stretched by less than a fifth"),
     ],

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from offline.beltdrive import element_forces, fehlberg, rosenbrock
-from offline.beltdrive import rigid_elements as model
 from rtcvt.belt.unit import load_belt_unit, read_belt_unit
 from rtcvt.errors import InputError
-from rtcvt.unitfile import Scenario
+from rtcvt.offline.beltdrive import element_forces, fehlberg, rosenbrock
+from rtcvt.offline.beltdrive import rigid_elements as model
+from rtcvt.scenario import Scenario
+from rtcvt.unitfile import UnitFile
 
 # Section 3 of the paper gives belt, contact and inertias; geometry and pretension are not printed, inputs only drawn.
 # Assumed here: two pulleys of 81 mm at 300 mm, 200 N, speed to 12 rad/s and torque to 8 N.m within 0.3 s.
@@ -54,7 +55,7 @@ def section_3(**changes):
     data = tomllib.loads(SECTION_3)
     for key, value in changes.items():
         data["elements" if key in data["elements"] else "belt"][key] = value
-    return read_belt_unit(data, SECTION_3, "section_3.toml")
+    return read_belt_unit(UnitFile(data, SECTION_3, "section_3.toml"))
 
 
 @pytest.fixture(scope="module")
@@ -419,7 +420,7 @@ def test_units_that_this_model_cannot_take():
         model.at_rest(section_3(elements=8))
     del data["elements"]
     with pytest.raises(InputError, match=r"the table \[elements\]"):
-        model.at_rest(read_belt_unit(data, "", "drive.toml"))
+        model.at_rest(read_belt_unit(UnitFile(data, "", "drive.toml")))
 
 
 @pytest.mark.slow

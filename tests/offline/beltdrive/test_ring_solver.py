@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import lil_matrix
 from scipy.sparse.linalg import spsolve
 
-from offline.beltdrive.ring_solver import factorise, solve
+from rtcvt.offline.beltdrive.ring_solver import factorise, solve
 
 
 @pytest.mark.parametrize(("n", "m"), [(3, 0), (3, 2), (8, 1), (61, 3)])

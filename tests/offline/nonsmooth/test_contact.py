@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offline.nonsmooth import contact
-from offline.nonsmooth.contact import contact_problem, fixed_point, newton
-from offline.nonsmooth.lcp import ConvergenceError
-from offline.nonsmooth.lemke import lemke
 from rtcvt.errors import InputError
+from rtcvt.offline.nonsmooth import contact
+from rtcvt.offline.nonsmooth.contact import contact_problem, fixed_point, newton
+from rtcvt.offline.nonsmooth.lcp import ConvergenceError
+from rtcvt.offline.nonsmooth.lemke import lemke
 
 SOLVERS = [fixed_point, newton]
 

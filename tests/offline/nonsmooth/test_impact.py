@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from offline.nonsmooth.impact import Restitution, energy_change, newton_law, poisson_law
+from rtcvt.offline.nonsmooth.impact import Restitution, energy_change, newton_law, poisson_law
 
 LAWS = [newton_law, poisson_law]
 

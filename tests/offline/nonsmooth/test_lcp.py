@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from offline.nonsmooth.lcp import ConvergenceError, fixed_point, newton, relaxation, residual
-from offline.nonsmooth.lemke import lemke
 from rtcvt.errors import InputError
+from rtcvt.offline.nonsmooth.lcp import ConvergenceError, fixed_point, newton, relaxation, residual
+from rtcvt.offline.nonsmooth.lemke import lemke
 
 
 def spd(rng, n):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from offline.nonsmooth.lcp import residual
-from offline.nonsmooth.lemke import lemke
+from rtcvt.offline.nonsmooth.lcp import residual
+from rtcvt.offline.nonsmooth.lemke import lemke
 
 
 def test_all_rows_tie():

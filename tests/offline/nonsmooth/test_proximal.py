@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from offline.nonsmooth.proximal import prox_bilateral, prox_disc, prox_lower, prox_segment, prox_unilateral
+from rtcvt.offline.nonsmooth.proximal import prox_bilateral, prox_disc, prox_lower, prox_segment, prox_unilateral
 
 force = st.floats(-1e6, 1e6)
 radius = st.floats(0.0, 1e6)

@@ -5,10 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from offline.nonsmooth.impact import Restitution, newton_law, poisson_law
-from offline.nonsmooth.lcp import ConvergenceError
-from offline.nonsmooth.time_stepping import Contacts, System, integrate, integrate_controlled
 from rtcvt.errors import InputError
+from rtcvt.offline.nonsmooth.impact import Restitution, newton_law, poisson_law
+from rtcvt.offline.nonsmooth.lcp import ConvergenceError
+from rtcvt.offline.nonsmooth.time_stepping import Contacts, System, integrate, integrate_controlled
 
 g = 9.81
 LAWS = [newton_law, poisson_law]

@@ -1,23 +1,25 @@
 """The explicit hybrid model: momentum, energy, repetition, and what a run that fails does."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from offline.pushbelt import hybrid as hy
-from offline.pushbelt.initial import start_state
-from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt import hybrid as hy
+from rtcvt.offline.pushbelt import ledger
+from rtcvt.offline.pushbelt.initial import start_state
+from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 
 PLOT = 1e-4
 UNIT = load_parameters("pushbelt_24mm")
 
 
 def prepare(
-    case: str, frames: int, row: int = 0, *, unilateral: bool = True, coupled: bool = True
+    case: str, frames: int, row: int = 0, *, unilateral: bool = True, coupled: bool = True, mu_L: float = 0.0
 ) -> tuple[hy.Model, hy.State, np.ndarray]:
     c = UNIT.get_case(case)
-    b, sh = belt(UNIT, N_E0=c.N_E0), sheaves(UNIT)
+    b, sh = belt(UNIT, N_E0=c.N_E0)._replace(mu_L=mu_L), sheaves(UNIT)
     inputs = boundary_at(c, PLOT * np.arange(frames + 1), row)
     start = start_state(b, sh if coupled else sh._replace(multiplier=0.0), Boundary(*inputs[0]), c.i_r)
     state = hy.state(start.q, start.u, start.q_R, start.u_R, start.s_R, start.s, start.sd, len(sh.A) - 1)
@@ -96,7 +98,37 @@ def test_forces_of_the_elements_are_those_that_move_belt_and_sheaves(case: str, 
     assert np.all(np.abs(force.sum(axis=1) - change) < 5e-3 * np.abs(force).sum(axis=1))
 
 
+@pytest.mark.parametrize(("case", "row"), [("MED", 3), ("OD", 0), ("LOW", 0)])
+@pytest.mark.parametrize("v_mu", [2e-3, 1e-4])
+@pytest.mark.parametrize(("n_R", "dt"), [(1, 1e-6), (2, 2.5e-6)])
+def test_flank_friction_never_leaves_the_cone(case: str, row: int, v_mu: float, n_R: int, dt: float) -> None:
+    m, x, inputs = prepare(case, 4, row)
+    m = m._replace(friction=m.friction._replace(v_mu=v_mu))
+    w, out = hy.scratch(m, x, 1), hy.frames(m, 1)
+    books, stocks = ledger.books(out.work), ledger.stocks(out.stored)
+    most = 0.0
+    for k in range(400):
+        assert hy._run(m, x, w, inputs[k // 100 : k // 100 + 1].repeat(2, axis=0), 1, dt, n_R, out, books, stocks) == 1
+        N, T = w.fl.N[:, 0], np.linalg.norm(w.fl.T[:, 0], axis=1)
+        assert (T[w.fl.pulley >= 0] <= m.friction.mu * N[w.fl.pulley >= 0] * (1.0 + 1e-9)).all()
+        most = max(most, (T[N > 10.0] / N[N > 10.0]).max())
+    assert most > 0.99 * m.friction.mu
+
+
 STEP2 = {"steps": 40, "dt": 2.5e-6, "n_R": 2}  # the multirate scheme
+
+
+@pytest.mark.parametrize(("case", "row"), [("MED", 3), ("OD", 0), ("LOW", 0)])
+def test_thrust_ratio_does_not_depend_on_the_step(case: str, row: int) -> None:
+    """Means over 2 to 6 ms, both schemes; later the runs part, since rounding grows."""
+    found = []
+    for steps, n_R in ((200, 1), (100, 1), (50, 2), (40, 2)):
+        m, x, inputs = prepare(case, 60, row)
+        out, done = hy.run(m, x, inputs, steps, PLOT / steps, n_R=n_R)
+        assert done == 60
+        force = out.pulley[20:, :, 1].mean(axis=0)
+        found.append(force[0] / force[1])
+    np.testing.assert_allclose(found, found[0], rtol=3e-3)
 
 
 @pytest.mark.parametrize(("case", "row", "unilateral"), [("MED", 3, True), ("OD-KpKs", 2, True), ("LOW", 0, False)])
@@ -108,7 +140,9 @@ def test_energy_balance_of_the_multirate_scheme(case: str, row: int, unilateral:
     rest, losses, throughput = hy.residual(out)
     assert abs(rest) < 1e-3 * throughput
     assert abs(rest) < 0.02 * losses
-    assert np.all(out.work[1:, len(hy.INPUTS) :].sum(axis=0) > 0.0)
+    lost = dict(zip(hy.LOSSES, ledger.losses_of(out.work[1:]).sum(axis=0), strict=True))
+    assert lost.pop("ring layer friction") == 0.0  # the section of the set stays plane
+    assert min(lost.values()) > 0.0
 
 
 def test_multirate_scheme_keeps_momentum() -> None:
@@ -125,26 +159,184 @@ def test_multirate_scheme_keeps_momentum() -> None:
     assert np.all(np.abs(momentum(m, x) - before) < 1e-4 * scale * np.array([1, 1, 0.1]))
 
 
-def test_multirate_scheme_converges_to_the_explicit_one() -> None:
+@pytest.mark.parametrize(("n_R", "numbers"), [(1, (100, 200, 400)), (2, (40, 80, 160))], ids=["explicit", "multirate"])
+def test_schemes_are_of_first_order(n_R: int, numbers: tuple[int, ...]) -> None:
+    """Velocities of the elements after 0.2 ms against the explicit scheme at 1.25e-7 s. Contacts close and open at
+    other times: the error falls to 0.32 to 0.46 with half the step."""
     m, x, inputs = prepare("MED", 2, 2)
-    hy.run(m, x, inputs, 400, 2.5e-7)
+    hy.run(m, x, inputs, 800, 1.25e-7)
     error = []
-    for steps in (40, 80, 160):
+    for steps in numbers:
         _, y, _ = prepare("MED", 2, 2)
-        _, done = hy.run(m, y, inputs, steps, PLOT / steps, n_R=2)
+        _, done = hy.run(m, y, inputs, steps, PLOT / steps, n_R=n_R)
         assert done == 2
         error.append(np.abs(y.u[:, :2] - x.u[:, :2]).mean())
-    assert error[2] < error[1] < error[0]
-    assert error[0] / error[2] > 2.5  # first order, with contacts that close and open at other times
+    assert np.all(np.log2(np.divide(error[:-1], error[1:])) > 0.95)
 
 
 def test_energy_error_falls_with_the_step() -> None:
     rest = []
-    for steps in (100, 200):
+    for steps in (100, 200, 400):
         m, x, inputs = prepare("LOW", 20)
         out, _ = hy.run(m, x, inputs, steps, PLOT / steps)
         rest.append(abs(hy.residual(out)[0]))
-    assert rest[1] < rest[0]
+    assert np.all(np.log2(np.divide(rest[:-1], rest[1:])) > 0.95)
+
+
+@pytest.mark.parametrize(
+    ("case", "row"),
+    [
+        ("MED", 0),
+        ("MED", 3),
+        *(pytest.param(c, 0, marks=pytest.mark.slow) for c in ("OD", "OD-KpKs", "OD-SpiRun", "LOW-SpiRun", "LOW")),
+    ],
+)
+def test_a_revolution_leaves_a_thousandth_of_throughput_and_a_hundredth_of_loss(case: str, row: int) -> None:
+    """Both schemes, behind one revolution of the multirate one: what docs/pushbelt.md says under "Proof"."""
+    m, x, inputs = prepare(case, 1, row)
+    v = np.hypot(x.u[:, 0], x.u[:, 1]).mean()
+    revolution = round(m.belt.N_E * m.belt.t_R / v / PLOT)
+
+    def go(frames: int, **scheme: Any) -> hy.Frames:
+        out, done = hy.run(m, x, np.broadcast_to(inputs[1], (frames + 1, 7)), **scheme)
+        assert done == frames
+        return out
+
+    go(revolution, **STEP2)
+    for scheme in ({"steps": 100}, STEP2):
+        go(30, **scheme)
+        rest, losses, throughput = hy.residual(go(revolution + 1, **scheme))
+        assert abs(rest) < 1e-3 * throughput
+        assert abs(rest) < 1e-2 * losses
+
+
+def balanced(out: hy.Frames) -> bool:
+    """The limits of the energy balance: of the whole, and of what elements and ring give each other at each pulley."""
+    rest, losses, throughput = hy.residual(out)
+    between = np.abs(out.rest[1:].sum(axis=0)).max()
+    return bool(max(abs(rest), between) < 1e-3 * throughput and abs(rest) < 1e-2 * losses)
+
+
+def stepped(m: hy.Model, x: hy.State, inputs: np.ndarray, steps: int, dt: float, n_R: int) -> hy.Frames:
+    """`hybrid.run` with the step itself in Python: what it calls can be exchanged."""
+    w, out = hy.scratch(m, x, 1), hy.frames(m, len(inputs) - 1)
+    stocks = ledger.stocks(out.stored)
+    for n in range(len(inputs) - 1):
+        hy.directions(x.q, w.cs, w.sn)
+        hy.directions(x.q_R, w.cs_R, w.sn_R)
+        book = SimpleNamespace(**dict.fromkeys((*ledger.INPUTS, *ledger.LOSSES), 0.0))
+        for i in range(steps):
+            b = inputs[n] + (i + 1) / steps * (inputs[n + 1] - inputs[n])
+            hy.step.py_func(m, x, w, b, dt, n_R, book, out.rest[n])
+        out.work[n] = list(vars(book).values())
+        assert hy.frame(m, x, w, n, out, stocks[n])
+    return out
+
+
+def uneven(forces: Any) -> Any:
+    """Ring and elements: action is not reaction, by 2 %."""
+
+    def wrong(*a: Any) -> Any:
+        works = forces(*a)
+        a[10][:] *= 1.02
+        return works
+
+    return wrong
+
+
+def unbooked(forces: Any) -> Any:
+    """Half the work of the ring's friction."""
+
+    def wrong(*a: Any) -> Any:
+        lost_t, lost_n, own_I, own_O = forces(*a)
+        return 0.5 * lost_t, lost_n, own_I, own_O
+
+    return wrong
+
+
+def twisted(forces: Any) -> Any:
+    """Joints: the moment on the element behind is wrong by 2 %."""
+
+    def wrong(J: Any, q: Any, u: Any, cs: Any, sn: Any, f: Any, N: Any, damper: Any, pair: Any, wrench: Any, dt: float):
+        work = forces(J, q, u, cs, sn, f, N, damper, pair, wrench, dt)
+        f[:, 2] += 0.02 * wrench[:, 2]
+        return work
+
+    return wrong
+
+
+def pushed(velocities: Any) -> Any:
+    """The axial force on the primary's sheave is wrong by 2 %."""
+
+    def wrong(*a: Any) -> None:
+        velocities(*a)
+        a[-2][0, 0] *= 1.02
+
+    return wrong
+
+
+MUTATIONS = [("saddle_forces", uneven), ("saddle_forces", unbooked), ("joint_forces", twisted), ("velocities", pushed)]
+
+
+@pytest.mark.parametrize("scheme", [{"steps": 100, "dt": 1e-6, "n_R": 1}, STEP2], ids=["explicit", "multirate"])
+@pytest.mark.parametrize(("case", "row"), [("MED", 3), ("OD-KpKs", 4), ("LOW", 0)])
+def test_energy_balance_fails_where_a_force_or_a_work_is_wrong(
+    case: str, row: int, scheme: Any, monkeypatch: Any
+) -> None:
+    """3 ms in which the groove of the primary closes by 0.05 m/s: sheaves that stand do no work."""
+    m, start, inputs = prepare(case, 20, row)
+    hy.run(m, start, inputs, **STEP2)
+    move = np.repeat(inputs[-1:], 32, axis=0)
+    move[:, 1] = -0.05 * np.minimum(np.arange(32) / 8, 1.0)
+
+    def go() -> hy.Frames:
+        return stepped(m, hy.State(*[a.copy("K") for a in start]), move, **scheme)
+
+    assert balanced(go())
+    for name, mutation in MUTATIONS:
+        with monkeypatch.context() as patch:
+            patch.setattr(hy, name, mutation(getattr(hy, name)))
+            assert not balanced(go()), mutation.__doc__
+
+
+def half_booked(work: Any) -> Any:
+    """Half the work of the layers' friction."""
+
+    def wrong(*a: Any) -> Any:
+        lost, own_I, own_O = work(*a)
+        return 0.5 * lost, own_I, own_O
+
+    return wrong
+
+
+def too_stiff(friction: Any) -> Any:
+    """The layers turn the ring's section by a half more than they rub."""
+
+    def wrong(*a: Any) -> Any:
+        load, before = a[5], a[5].copy()
+        Q = friction(*a)
+        load += 0.5 * (load - before)
+        return Q
+
+    return wrong
+
+
+@pytest.mark.parametrize("scheme", [{"steps": 100, "dt": 1e-6, "n_R": 1}, STEP2], ids=["explicit", "multirate"])
+@pytest.mark.parametrize(("case", "row"), [("OD-KpKs", 4), ("LOW", 0)])
+def test_energy_balance_fails_where_layers_rub_more_or_less_than_they_lose(
+    case: str, row: int, scheme: Any, monkeypatch: Any
+) -> None:
+    m, start, inputs = prepare(case, 20, row, mu_L=0.05)
+    hy.run(m, start, inputs, **STEP2)
+
+    def go() -> hy.Frames:
+        return stepped(m, hy.State(*[a.copy("K") for a in start]), inputs[-1:].repeat(32, axis=0), **scheme)
+
+    assert balanced(go())
+    for name, mutation in (("layer_work", half_booked), ("layer_friction", too_stiff)):
+        with monkeypatch.context() as patch:
+            patch.setattr(hy, name, mutation(getattr(hy, name)))
+            assert not balanced(go()), mutation.__doc__
 
 
 def test_inputs_reach_the_pulleys() -> None:
@@ -246,5 +438,5 @@ def test_multirate_scheme_agrees_with_the_explicit_one_within_three_percent(case
         assert np.all(value > (1.0 - share) * both.min(axis=0)), name
         assert np.all(value < (1.0 + share) * both.max(axis=0)), name
     error, losses, throughput = hy.residual(out)
-    assert abs(error) < 0.05 * losses
-    assert case == "OD" or abs(error) < 1e-3 * throughput  # OD carries no torque
+    assert abs(error) < 1e-2 * losses
+    assert abs(error) < 1e-3 * throughput

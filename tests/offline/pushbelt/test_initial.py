@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from offline.pushbelt.flank import contact_points, flanks
-from offline.pushbelt.initial import elements_on, ring_on, sheaves_at, start_state
-from offline.pushbelt.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate
-from offline.pushbelt.maxwell import influence_matrix
-from offline.pushbelt.parameters import Boundary, belt, boundary_at, endplay, load_parameters, sheaves
-from offline.pushbelt.ring import N_LOAD, N_RATE, N_SHAPE, forces, rate_of, ring, shape_of
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.flank import contact_points, flanks
+from rtcvt.offline.pushbelt.initial import elements_on, ring_on, sheaves_at, start_state
+from rtcvt.offline.pushbelt.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate
+from rtcvt.offline.pushbelt.maxwell import influence_matrix
+from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, endplay, load_parameters, sheaves
+from rtcvt.offline.pushbelt.ring import N_LOAD, N_RATE, N_SHAPE, forces, rate_of, ring, shape_of
 
 PARAMETERS = load_parameters("pushbelt_24mm")
 SHEAVES = sheaves(PARAMETERS)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from offline.pushbelt.kinematics import (
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.kinematics import (
     LOWER,
     PRIMARY,
     SECONDARY,
@@ -17,7 +18,6 @@ from offline.pushbelt.kinematics import (
     misalignment,
     radius_at_one,
 )
-from rtcvt.errors import InputError
 
 LENGTH, D_A = 0.66092, 0.155
 TAN_D = np.tan(np.radians(11.0))

@@ -5,8 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from offline.pushbelt.kinematics import closure
-from offline.pushbelt.parameters import (
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.kinematics import closure
+from rtcvt.offline.pushbelt.parameters import (
     FORCE,
     RATE,
     SPEED,
@@ -18,7 +19,6 @@ from offline.pushbelt.parameters import (
     mass_properties,
     sheaves,
 )
-from rtcvt.errors import InputError
 from rtcvt.unitfile import find_unit, shipped_units
 
 PARAMETERS = load_parameters("pushbelt_24mm")
@@ -34,14 +34,14 @@ def changed(tmp_path, old, new):
 
 def test_the_unit_is_shipped_beside_the_gear_systems():
     assert "pushbelt_24mm" in shipped_units("pushbelt")
-    assert "pushbelt_24mm" not in shipped_units()
+    assert "pushbelt_24mm" not in shipped_units("gear_system")
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('h_R = "6 mm"', 'h_R = "6 kg"', r"mine.toml: element.h_R = '6 kg': a quantity in m"),
-        ('t_H = "1.1 mm"', 't_H = "0 mm"', r"element.t_H = '0 mm': a quantity in m, above 0"),
+        ('h_R = "6 mm"', 'h_R = "6 kg"', r"mine.toml: element.h_R = '6 kg': a length in m"),
+        ('t_H = "1.1 mm"', 't_H = "0 mm"', r"element.t_H = '0 mm': a length in m, above 0"),
         ("N_E = 220", "N_E = 3", r"element.N_E = 3: .*greater than or equal to 20"),
         ("mu_R = 0.05", "mu_S = 0.05", r"contacts.mu_S: unknown key; allowed: k_R, "),
         ("N_B = 104\n", "", r"ring.N_B: this key is required"),
@@ -59,7 +59,10 @@ def test_the_unit_is_shipped_beside_the_gear_systems():
         ('t_B = "0.9 mm"', 't_B = "2.5 mm"', r"t_B <= t_R"),
         ('delta_0 = "11 deg"', 'delta_0 = "95 deg"', r"delta_0 < 45 deg"),
         ('h_P = "7 mm"', 'h_P = "9 mm"', r"h_P \+ layers layer_height = .* < h_E .*: the ring lies below the ears"),
-        ('t_R = "1.5 mm"', 't_R = "1.6 mm"', r"N_E0 = 43. elements of t_R = 0.0016 m that have room on l_R = 0.66092"),
+        ('t_R = "1.5 mm"', 't_R = "1.6 mm"', r"leaves 432 elements -4\d.\d+ mm of endplay; .*N_E0 = 404"),
+        ('l_R = "660.92 mm"', 'l_R = "700 mm"', r"leaves 432 elements 39\.\d+ mm of endplay; 0 to 2 mm .*fits"),
+        ('l_R = "660.92 mm"', 'l_R = "660.5 mm"', r"-0.10 mm of endplay; .*: l_R = \"660.90 mm\" fits"),
+        ('d_A = "155 mm"', 'd_A = "330 mm"', r"ring.l_R = 660.92 mm goes round d_A = 330 mm"),
         ("i_r = 1.0\n", "", r"i_r is required, but where both speeds are given"),
         ("[element]", "[element", r"mine.toml: not valid TOML"),
         ('kind = "pushbelt"', 'kind = "gear_system"', r"mine.toml: kind = 'gear_system': pushbelt"),
@@ -225,3 +228,19 @@ def test_time_tables_of_inputs(tmp_path):
     assert b[:, 3] == pytest.approx([0.0, 0.0, 1e-3, 1e-3])
     assert b[:, 4] == pytest.approx(np.pi / 30 * np.array([1000, 1250, 1500, 2000]))
     assert np.all(b[:, 6] == 0.0)
+
+
+def test_belt_of_the_institute_has_its_numbers():
+    """Masses, EA and l_R of its code, and what follows from them; the endplay is that of the other unit."""
+    unit = load_parameters("pushbelt_24mm_tum")
+    b = belt(unit, N_E=unit.element.N_E0)
+    assert b.m_E == pytest.approx(1.858e-3, rel=1e-3)
+    assert pytest.approx(6.0065e6, rel=1e-4) == b.EA
+    assert b.m_star == pytest.approx(1.46395, rel=1e-3)
+    assert b.rhoA * b.l_R == pytest.approx(0.165, rel=5e-3)
+    assert (b.mu, b.d_A, b.N_E0) == (0.11, 0.155, 432)
+    assert b.l_R == pytest.approx(2.0 * np.pi * (104.4e-3 + 0.5 * b.h_ring), rel=1e-6)
+    r = (b.l_R - 2.0 * b.d_A) / (2.0 * np.pi)
+    assert endplay(b, np.pi, np.pi, r, r) == pytest.approx(0.3e-3, abs=5e-6)
+    assert unit.spatial.w_P + 2.0 * unit.ring.width < unit.spatial.w_S
+    assert unit.case == load_parameters("pushbelt_24mm").case

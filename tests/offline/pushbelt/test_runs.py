@@ -4,20 +4,35 @@ import json
 import multiprocessing
 import os
 import signal
+from dataclasses import replace
 
 import h5py
 import numpy as np
 import pytest
+from damages import damaged
 
-from offline.pushbelt import hybrid, runs
-from offline.pushbelt.initial import start_state
-from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
-from offline.pushbelt.runs import Settings, element_history, figures, frames_in, open_run, partial_path, read_frames
 from rtcvt import cli
 from rtcvt.errors import InputError
+from rtcvt.hdf5 import seal
+from rtcvt.offline.pushbelt import hybrid, runs
+from rtcvt.offline.pushbelt.initial import start_state
+from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.runfile import FILE, Journal, read_frames
+from rtcvt.offline.pushbelt.runs import element_history, figures, open_run, partial_path, run_of
+from rtcvt.offline.pushbelt.schedule import COMPLETE, LEFT, Branch, Case, Point, Run, Settings
+from rtcvt.offline.pushbelt.tasks import recording
+from rtcvt.offline.pushbelt.windows import F_REF
+from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.unitfile import find_unit
 
-SHORT = Settings("OD", duration=2e-3, plot_step=1e-5)  # 200 frames in 4 blocks
+
+def a_case(case="OD", row=0, duration=2e-3, plot_step=1e-5, **settings):
+    """A run of a case that observes everything but profiles."""
+    start, see = Case(case, row), ("elements", "fields")
+    return Run(case, start, Settings(**settings), duration=duration, plot_step=plot_step, observe=see)
+
+
+SHORT = a_case()  # 200 frames in 4 blocks
 FRAMES, BLOCK = 200, 50
 
 
@@ -36,7 +51,7 @@ def whole(parameters, text, tmp_path_factory):
     """A run that nothing disturbed."""
     path = tmp_path_factory.mktemp("whole") / "run.h5"
     outcome = runs.simulate(parameters, SHORT, path, text)
-    assert (outcome.status, outcome.frames, outcome.computed) == (runs.COMPLETE, FRAMES, FRAMES)
+    assert (outcome.done, outcome.ended, outcome.frames, outcome.computed) == (True, COMPLETE, FRAMES, FRAMES)
     assert [p.name for p in path.parent.iterdir()] == ["run.h5"]
     return path
 
@@ -48,29 +63,27 @@ def datasets(file):
 
 
 def assert_same_run(a, b):
-    """The same frames and the same state at the end, bit by bit."""
+    """The same frames, means and state at the end, bit by bit."""
     with open_run(a) as one, open_run(b) as other:
-        n = frames_in(one)
-        assert frames_in(other) == n
-        ends = [int(f["checkpoint/frames"][()].argmax()) for f in (one, other)]
+        assert set(datasets(one)) == set(datasets(other))
         for name, data in datasets(one).items():
-            values = data[()], other[name][()]
-            if name.startswith("checkpoint/"):
-                values = data[ends[0]], other[name][ends[1]]
-            assert np.array_equal(*values), name
+            assert np.array_equal(data[()], other[name][()], equal_nan=data.dtype.kind == "f"), name
 
 
 def test_file_describes_itself(whole, text, parameters):
     with open_run(whole) as file:
-        assert file.attrs["schema_version"] == 1
-        assert {"revision", "created", "rtcvt_version", "unit", "case", "law", "M_O"} <= set(file.attrs)
+        assert file.attrs["schema_version"] == 2
+        assert {"revision", "created", "rtcvt_version", "unit", "case", "run", "M_O"} <= set(file.attrs)
+        assert run_of(file) == SHORT
         assert file["unit_file"].asstr()[()] == text
         scaled = belt(parameters, N_E0=432)
         assert json.loads(file.attrs["parameters"])["belt"] == scaled._asdict()
-        assert file["status"][()] == runs.COMPLETE
+        assert file["ended"][()].tolist() == [COMPLETE]
         for name, data in datasets(file).items():
             assert data.attrs["units"], name
             assert data.attrs["description"], name
+            if data.ndim and name.split("/")[0] in {"elements", "ring", "sheaves", "pulleys", "energy", "fields"}:
+                assert data.fletcher32, name
             if "columns" in data.attrs and name != "grid/section":
                 assert len(data.attrs["columns"]) == data.shape[-1], name
         assert file["time"][()] == pytest.approx(np.arange(1, FRAMES + 1) * 1e-5, rel=1e-12)
@@ -107,32 +120,33 @@ def in_child(function):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("flush", [1, 2, 3])
 def test_killed_run_goes_on_as_if_nothing_had_happened(whole, parameters, text, tmp_path, flush):
-    """SIGKILL when a flush is due; there are two for each block: frames with state, and that they are there."""
+    """SIGKILL when something is to go to the disk, twice for each block: frames with state, and that they are there."""
     path = tmp_path / "run.h5"
-    kept = flush // 2 * BLOCK
+    kept = (flush + 1) // 2 * BLOCK
 
     def run():
-        count = iter(range(100))
-        proper = h5py.File.flush
+        count = iter(range(-2, 100))  # the head
+        proper = Journal._sync
 
-        def killed(file):
+        def killed(journal):
+            journal._file.flush()
             if next(count) == flush:
                 os.kill(os.getpid(), signal.SIGKILL)
-            proper(file)
+            proper(journal)
 
-        h5py.File.flush = killed
+        Journal._sync = killed
         runs.simulate(parameters, SHORT, path, text)
 
     assert in_child(run) == -signal.SIGKILL
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5.partial"]
-    with open_run(partial_path(path)) as file:
-        assert frames_in(file) == kept
-        assert file["status"][()] == runs.RUNNING
-        assert len(read_frames(file).q) == kept
+    if kept:
+        with open_run(partial_path(path)) as file:
+            assert figures(file)["status"] == "unfinished"
+            assert len(read_frames(file).q) == len(file["time"]) == kept
     with pytest.raises(InputError, match="resume"):
         runs.simulate(parameters, SHORT, path, text)
     outcome = runs.simulate(parameters, SHORT, path, text, resume=True)
-    assert (outcome.status, outcome.computed) == (runs.COMPLETE, FRAMES - kept)
+    assert (outcome.done, outcome.computed) == (True, FRAMES - kept)
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
     assert_same_run(whole, path)
 
@@ -146,59 +160,136 @@ def test_interrupted_run_is_kept_and_goes_on(whole, parameters, text, tmp_path):
 
     handler = signal.getsignal(signal.SIGINT)
     outcome = runs.simulate(parameters, SHORT, path, text, progress=press)
-    assert (outcome.status, outcome.frames) == (runs.INTERRUPTED, 2 * BLOCK)
+    assert (outcome.done, outcome.frames, outcome.path) == (False, 2 * BLOCK, partial_path(path))
     assert signal.getsignal(signal.SIGINT) is handler
-    with open_run(path) as file:
-        assert figures(file)["status"] == "interrupted"
+    assert [p.name for p in tmp_path.iterdir()] == ["run.h5.partial"]
+    with open_run(outcome.path) as file:
+        assert figures(file)["status"] == "unfinished"
     assert runs.simulate(parameters, SHORT, path, text, resume=True).computed == 2 * BLOCK
     assert_same_run(whole, path)
     before = path.stat().st_mtime_ns
     again = runs.simulate(parameters, SHORT, path, text, resume=True)
-    assert (again.status, again.computed, path.stat().st_mtime_ns) == (runs.COMPLETE, 0, before)
+    assert (again.done, again.computed, path.stat().st_mtime_ns) == (True, 0, before)
 
 
 def test_run_is_extended(whole, parameters, text, tmp_path):
     path = tmp_path / "run.h5"
-    runs.simulate(parameters, Settings("OD", duration=3e-4, plot_step=1e-5), path, text)
+    runs.simulate(parameters, a_case(duration=3e-4), path, text)
     assert runs.simulate(parameters, SHORT, path, text, resume=True).computed == FRAMES - 30
     assert_same_run(whole, path)
     with pytest.raises(InputError, match="at least what is there"):
-        runs.simulate(parameters, Settings("OD", duration=3e-4, plot_step=1e-5), path, text, resume=True)
+        runs.simulate(parameters, a_case(duration=3e-4), path, text, resume=True)
 
 
 def test_run_of_the_multirate_scheme_goes_on_with_the_same_bits(parameters, text, tmp_path):
-    settings = Settings("OD", duration=2e-3, plot_step=2e-5, scheme="multirate")  # 100 frames in 2 blocks
-    assert runs.simulate(parameters, settings, tmp_path / "whole.h5", text).status == runs.COMPLETE
+    run = a_case(plot_step=2e-5, scheme="multirate")  # 100 frames in 2 blocks
+    assert runs.simulate(parameters, run, tmp_path / "whole.h5", text).done
 
     def press(case, done, total):
         signal.raise_signal(signal.SIGINT)
 
     path = tmp_path / "run.h5"
-    assert runs.simulate(parameters, settings, path, text, progress=press).frames == BLOCK
-    outcome = runs.simulate(parameters, settings, path, text, resume=True)
-    assert (outcome.status, outcome.computed) == (runs.COMPLETE, 50)
+    assert runs.simulate(parameters, run, path, text, progress=press).frames == BLOCK
+    outcome = runs.simulate(parameters, run, path, text, resume=True)
+    assert (outcome.done, outcome.computed) == (True, 50)
     assert_same_run(tmp_path / "whole.h5", path)
 
 
-def test_resume_refuses_a_run_of_an_older_release(whole, parameters, text, tmp_path):
+def test_run_with_branches_goes_on_with_the_same_bits(parameters, text, tmp_path):
+    """Stopped in the settling and before each branch."""
+    branches = tuple(Branch(y, 1.0, 0.3, 0.0, 0.1, 0.3) for y in (1.2, 0.9))
+    settings = Settings(N_E=110, N_B=52, scheme="multirate", damper=(2.0, 0.01))
+    run = Run("r", Point(1.0, 300.0, 0.3, 8e3), settings, 0.8, mean=0.3, branches=branches, frames=100)
+    whole, path = tmp_path / "whole.h5", tmp_path / "run.h5"
+    assert runs.simulate(parameters, run, whole, text, plan="p").done
+    stops = 0
+
+    def press(name, done, total):
+        signal.raise_signal(signal.SIGINT)
+
+    while not runs.simulate(parameters, run, path, text, plan="p", resume=True, progress=press).done:
+        stops += 1
+    assert stops == 3
+    assert_same_run(whole, path)
+
+
+def test_resume_refuses_a_run_of_another_release(parameters, text, tmp_path):
     """Its checkpoint lacks what the state has got since."""
-    path = tmp_path / "old.h5"
-    path.write_bytes(whole.read_bytes())
-    with h5py.File(path, "r+") as file:
-        del file["checkpoint/ring"]
-    before = path.read_bytes()
-    with pytest.raises(InputError, match=r"old\.h5.*checkpoint/ring.*this release"):
+    path = tmp_path / "run.h5"
+    runs.simulate(parameters, a_case(duration=1e-3), path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    partial = partial_path(path)
+    with Journal(partial, write=False) as journal:
+        head, *blocks = journal._records()
+    for block in blocks:
+        del block["state/ring"]
+    partial.unlink()
+    Journal.create(partial, head, *blocks)
+    before = partial.read_bytes()
+    with pytest.raises(InputError, match=r"run\.h5\.partial.*checkpoint/ring.*this release"):
+        runs.simulate(parameters, a_case(duration=1e-3), path, text, resume=True)
+    assert partial.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [partial]
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_damaged_files_are_refused_by_name(parameters, text, tmp_path, ended):
+    """Nothing is read from, and nothing done to, a file in which one bit is not as it was written."""
+    path = tmp_path / "run.h5"
+    run = a_case(duration=1e-3, N_E=110, N_B=52)
+    stop = None if ended else lambda *_: signal.raise_signal(signal.SIGINT)
+    outcome = runs.simulate(parameters, run, path, text, progress=stop)
+    assert outcome.done is ended
+    good, rng, longer = outcome.path.read_bytes(), np.random.default_rng(3), replace(run, duration=2e-3)
+    refused = 0
+    for k in range(75):
+        bad = damaged(good, k, rng)
+        if bad == good:  # zeros that were zeros
+            continue
+        outcome.path.write_bytes(bad)
+        try:
+            with pytest.raises(InputError, match=r"run\.h5"), open_run(outcome.path):
+                pass
+            with pytest.raises(InputError, match=r"run\.h5"):
+                runs.simulate(parameters, longer, path, text, resume=True)
+        except pytest.fail.Exception:
+            assert ended  # within the user block, behind the mark, there is nothing to damage
+            assert bad[512:] == good[512:]
+            assert bad[:64] == good[:64]
+            assert k % 3
+            continue
+        refused += 1
+        assert outcome.path.read_bytes() == bad
+        assert list(tmp_path.iterdir()) == [outcome.path]
+    assert refused >= 50
+    outcome.path.write_bytes(good)
+    assert runs.simulate(parameters, longer, path, text, resume=True).done
+
+
+def test_what_a_kill_left_behind_the_last_block_does_not_count(whole, parameters, text, tmp_path):
+    path = tmp_path / "run.h5"
+    runs.simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    with partial_path(path).open("ab") as file:
+        file.write(b"half a block")
+    assert runs.simulate(parameters, SHORT, path, text, resume=True).computed == FRAMES - BLOCK
+    assert_same_run(whole, path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_two_do_not_write_one_run(parameters, text, tmp_path):
+    path = tmp_path / "run.h5"
+    runs.simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    with (
+        Journal(partial_path(path), write=True),
+        pytest.raises(InputError, match=r"run\.h5\.partial.*no other process"),
+    ):
         runs.simulate(parameters, SHORT, path, text, resume=True)
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
     before = whole.read_bytes()
     for other in ({"law": "decoupled"}, {"N_E": 200}, {"taper": 5e-6}, {"plot_step": 2e-5}):
         with pytest.raises(InputError, match=r"to be resumed|parameters"):
-            runs.simulate(parameters, Settings(**({"case": "OD", "duration": 4e-3, "plot_step": 1e-5} | other)), whole,
-                          text, resume=True)  # fmt: skip
+            runs.simulate(parameters, a_case(**({"duration": 4e-3} | other)), whole, text, resume=True)
     stiffer = parameters.model_copy(update={"contacts": parameters.contacts.model_copy(update={"mu": 0.09})})
     with pytest.raises(InputError, match="parameters"):
         runs.simulate(stiffer, SHORT, whole, text, resume=True)
@@ -231,7 +322,7 @@ def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
 )
 def test_what_does_not_fit_is_refused_and_leaves_nothing(parameters, text, tmp_path, settings, message):
     with pytest.raises(InputError, match=message):
-        runs.simulate(parameters, Settings(**({"case": "OD", "plot_step": 1e-5} | settings)), tmp_path / "run.h5", text)
+        runs.simulate(parameters, a_case(**settings), tmp_path / "run.h5", text)
     with pytest.raises(InputError, match="writable folder"):
         runs.simulate(parameters, SHORT, tmp_path / "nowhere" / "run.h5", text)
     assert list(tmp_path.iterdir()) == []
@@ -239,9 +330,9 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing(parameters, text, tmp_p
 
 def test_belt_that_leaves_its_place_ends_the_run(parameters, text, tmp_path):
     path = tmp_path / "run.h5"
-    wild = Settings("OD", duration=2e-3, plot_step=1e-4, step=1e-5)  # ten times what the explicit scheme bears
+    wild = a_case(plot_step=1e-4, step=1e-5)  # ten times what the explicit scheme bears
     outcome = runs.simulate(parameters, wild, path, text)
-    assert outcome.status == runs.FAILED
+    assert outcome.ended == LEFT
     assert outcome.frames < 20
     with open_run(path) as file:
         assert figures(file)["status"] == "failed"
@@ -256,6 +347,7 @@ def test_history_of_an_element(whole, tmp_path):
     sigma = (3.5 + 0.05 * np.arange(FRAMES)) % 4.0
     with h5py.File(path, "r+") as file:
         file["elements/sigma"][:, 7] = sigma
+    seal(path, FILE)
     with open_run(path) as file:
         history = element_history(file, 7)
         rows = slice(90, 170)
@@ -292,7 +384,8 @@ def test_command(monkeypatch, capsys, tmp_path):
     code, _, _ = rtcvt(*run, "--case", "MED", *extended)
     assert code == 0
     with open_run(tmp_path / "extended.h5") as file:
-        assert (file.attrs["N_B"], file.attrs["flank_points"]) == (52, 2)
+        settings = run_of(file).settings
+        assert (settings.N_B, settings.flank_points) == (52, 2)
         assert file["ring/tension"].shape[1] == 52
     for words, message in (
         ([*run], "--case: one of OD, MED"),
@@ -305,3 +398,51 @@ def test_command(monkeypatch, capsys, tmp_path):
         code, _, error = rtcvt(*words)
         assert code == 2
         assert message in error
+
+
+def test_what_simulate_writes_the_other_commands_read(monkeypatch, capsys, tmp_path):
+    """Also while it grows: plot."""
+
+    def rtcvt(*words):
+        monkeypatch.setattr("sys.argv", ["rtcvt", *words])
+        code = 0
+        try:
+            cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        return code, " ".join(capsys.readouterr().err.split())
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    run = ("simulate", "pushbelt_24mm", "--case", "MED", "--row", "3", "--scheme", "multirate")
+    assert rtcvt(*run, "--duration", "20 ms", "-o", "runs/a.h5", "--json", "a.json")[0] == 0
+    assert rtcvt("plot", "runs/a.h5", "-o", "a.png", "--signal", "pulleys.clamping_force.primary")[0] == 0
+    assert (tmp_path / "a.png").stat().st_size > 5000
+    said = json.loads((tmp_path / "a.json").read_text())
+    samples = load_samples([tmp_path / "runs" / "a.h5"])
+    assert (samples.names, samples.phase.tolist()) == (("MED",), [0])
+    point = [said[k] for k in ("ratio", "torque_ratio", "kappa")]
+    assert samples.point[0] == pytest.approx([*point, said["clamping_force_N"][1] / F_REF], rel=1e-12)
+    assert samples.values["thrust"] == pytest.approx([said["thrust_ratio"]], rel=1e-12)
+    code, error = rtcvt("reduce", "runs", "-o", "r.h5")
+    assert (code, error) == (2, "error: campaign: runs = 1: at least 20 that settle without slipping")
+    code, _ = rtcvt("check", "pushbelt_cvt", "--runs", "runs/*.h5", "-o", "c.html", "--json", "c.json")
+    checked = json.loads((tmp_path / "c.json").read_text())
+    assert code in (0, 1)  # one run within its settling is none to judge by
+    assert checked["settled"]["MED"]["full"]["thrust_ratio"] == pytest.approx(said["thrust_ratio"], rel=1e-12)
+    (tmp_path / "runs" / "a.h5").write_bytes((tmp_path / "runs" / "a.h5").read_bytes()[:-1])
+    check = ("check", "pushbelt_cvt", "--runs", "runs/*.h5")
+    for words in (("reduce", "runs", "-o", "r.h5"), check, ("plot", "runs/a.h5")):
+        code, error = rtcvt(*words)
+        assert code == 2
+        assert "a.h5: an undamaged file" in error
+
+
+def test_a_run_that_grows_is_plotted(parameters, text, tmp_path):
+    path = tmp_path / "run.h5"
+    runs.simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    found = recording(partial_path(path))
+    assert found.time == pytest.approx(np.arange(1, BLOCK + 1) * 1e-5)
+    assert found.signals["pulleys.clamping_force.secondary"].values == pytest.approx(6128.0)
+    assert found.signals["pulleys.belt_torque.primary"].unit == "N.m"
+    assert recording(find_unit("pushbelt_24mm")) is None

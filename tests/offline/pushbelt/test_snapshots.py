@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from offline.pushbelt import hybrid, kinematics
-from offline.pushbelt.initial import start_state
-from offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
-from offline.pushbelt.snapshots import (
+from rtcvt.offline.pushbelt import hybrid, kinematics
+from rtcvt.offline.pushbelt.initial import start_state
+from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.snapshots import (
     CELLS,
     FIELDS,
     TautPath,

@@ -1,13 +1,16 @@
 """Belt velocity: the thesis's equations in their original form, the six settings against each other, limits, signs."""
 
+import csv
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from offline.pushbelt.kinematics import closure
-from offline.pushbelt.parameters import FORCE, RATE, SPEED, TORQUE, Boundary, belt, load_parameters
-from offline.pushbelt.velocity_model import belt_velocity, speed_of, unloaded_velocity
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.kinematics import closure
+from rtcvt.offline.pushbelt.parameters import FORCE, RATE, SPEED, TORQUE, Boundary, belt, load_parameters
+from rtcvt.offline.pushbelt.velocity_model import belt_velocity, speed_of, unloaded_velocity
 
 PARAMETERS = load_parameters("pushbelt_24mm")
 BELT = belt(PARAMETERS)
@@ -53,6 +56,23 @@ def test_equations_in_their_first_form(row):
     # (4.42): the belt sticks where it enters
     assert speed_of(r.L_upper, v0, EA) == pytest.approx(g.r_I * r.omega_I, rel=1e-14)
     assert speed_of(r.L_lower, v0, EA) == pytest.approx(g.r_O * r.omega_O, rel=1e-14)
+
+
+REFERENCE = Path(__file__).parents[2] / "data/pushbelt/velocity_model_reference.csv"  # see README.md beside it
+
+
+@pytest.mark.parametrize("row", list(csv.DictReader(REFERENCE.open(encoding="utf-8"))))
+def test_reference_case_of_the_institute(row):
+    """A case printed by others, and 15 more of the same formulas; what is left is the file's ten digits."""
+    v = {key: float(value) for key, value in row.items() if key not in ("row", "within")}
+    l_R = 2 * np.pi * 55.8944561e-3 + 2 * 0.155  # of their radii at i = 1; m_star of their K
+    theirs = BELT._replace(l_R=l_R, d_A=0.155, EA=185e9 * 9 * 0.185e-3 * 2 * 9.75e-3, m_star=1.46394665, mu=v["mu"])
+    g = closure(theirs.l_R, theirs.d_A, v["i"])
+    r = belt_velocity(theirs, Boundary(RATE, 0.0, FORCE, v["F_CO"], v["omega_I"], TORQUE, v["M_O"]), g)
+    assert r.converged
+    ours = {"r_I_mm": 1e3 * g.r_I, "r_O_mm": 1e3 * g.r_O, "wrap_I": np.degrees(g.wrap_I), "v0": r.v0, "F_CI": r.F_CI}
+    ours |= {"omega_O": r.omega_O, "L_O_in": r.L_lower, "L_I_in": r.L_upper, "K": r.K, "Phi_deg": np.degrees(r.Phi)}
+    assert ours == {key: pytest.approx(v[key], rel=2e-8) for key in ours}
 
 
 @pytest.mark.parametrize("row", ROWS)

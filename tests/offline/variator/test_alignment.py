@@ -21,10 +21,11 @@ from variator_runs import (
     write_run,
 )
 
-from offline.pushbelt.snapshots import CELLS, FIELDS
-from offline.variator.alignment import F_REF, UNSTEADY_FRAMES, VALUES, dimensionless, load_samples
-from offline.variator.experiment import COMPLETE, LEFT, LIMIT
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.schedule import COMPLETE, LEFT, LIMIT
+from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.windows import F_REF
+from rtcvt.offline.variator.alignment import UNSTEADY_FRAMES, VALUES, dimensionless, load_samples
 
 EDGE = np.array(RADIUS) - BELT["h_off"]
 
@@ -35,6 +36,17 @@ def samples(tmp_path_factory):
     return load_samples(
         [write_run(folder / "b.h5", "b", scale=2.0, created="2025-01-01"), write_run(folder / "a.h5", "a")]
     )
+
+
+def test_files_of_the_form_before_say_the_same(samples, tmp_path):
+    former = load_samples([write_run(tmp_path / "a.h5", "a", former=True)])
+    one = samples.of(samples.run == 1)
+    assert former.names == samples.names[:1]
+    assert_allclose(former.point, one.point, rtol=1e-14)
+    for name, values in former.values.items():
+        assert_allclose(values, one.values[name], rtol=1e-14, err_msg=name)
+    for name, values in former.fields.items():
+        assert np.array_equal(values, load_samples([write_run(tmp_path / "b.h5", "a")]).fields[name]), name
 
 
 def test_a_long_branch_gives_a_window_for_each_revolution(samples):

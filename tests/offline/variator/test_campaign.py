@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 
 import h5py
@@ -15,31 +15,21 @@ import numpy as np
 import pytest
 from scipy.stats import qmc
 
-from offline.pushbelt import hybrid
-from offline.pushbelt.kinematics import closure
-from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters, sheaves
-from offline.pushbelt.runs import DATASETS
-from offline.pushbelt.snapshots import FIELDS
-from offline.pushbelt.velocity_model import belt_velocity
-from offline.variator import campaign, experiment
-from offline.variator.campaign import INDEX, index, run_campaign, write_short
-from offline.variator.experiment import (
-    BEFORE,
-    LIMIT,
-    RUNAWAY,
-    STEADY,
-    Branch,
-    Run,
-    frames_of,
-    load_torque,
-    open_run,
-    run_of,
-    start_of,
-    steps_of,
-    summary,
-)
-from offline.variator.plan import load_plan, names_of, runs_of, shipped_plans
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt import hybrid
+from rtcvt.offline.pushbelt.kinematics import closure
+from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters, sheaves
+from rtcvt.offline.pushbelt.runfile import DATASETS, FORMER
+from rtcvt.offline.pushbelt.runs import load_torque, open_run, prepare, run_of, simulate, start_of, steps_of
+from rtcvt.offline.pushbelt.schedule import LIMIT, RUNAWAY, Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.snapshots import FIELDS
+from rtcvt.offline.pushbelt.velocity_model import belt_velocity
+from rtcvt.offline.pushbelt.windows import BEFORE, STEADY, frames_of, summary
+from rtcvt.offline.variator import campaign
+from rtcvt.offline.variator.alignment import load_samples
+from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, write_short
+from rtcvt.offline.variator.heldout import condense
+from rtcvt.offline.variator.plan import load_plan, names_of, runs_of, shipped_plans
 from rtcvt.unitfile import find_unit
 
 SMALL = """
@@ -113,22 +103,22 @@ def test_plans_draw_runs_within_their_space_that_the_belt_can_hold(shipped, para
         assert len(more) == group.number
         for key, of in (("ratio", "ratio"), ("speed", "omega_I"), ("torque_ratio", "xi"), ("clamping_force", "F_O")):
             lower, upper = getattr(group, key) or getattr(plan.space, key)
-            assert all(lower <= getattr(run, of) <= upper for run in more)
+            assert all(lower <= getattr(run.start, of) <= upper for run in more)
     b, s, space = belt(parameters), sheaves(parameters), plan.space
     for run in runs[::3]:
-        assert space.ratio[0] <= run.ratio <= space.ratio[1]
-        assert space.speed[0] <= run.omega_I <= space.speed[1]
-        assert space.torque_ratio[0] <= run.xi <= space.torque_ratio[1]
-        assert space.clamping_force[0] <= run.F_O <= space.clamping_force[1]
-        geometry = start_of(b, s, run)[0].steady.geometry
-        v = run.omega_I * (geometry.r_I - b.h_off)
+        assert space.ratio[0] <= run.start.ratio <= space.ratio[1]
+        assert space.speed[0] <= run.start.omega_I <= space.speed[1]
+        assert space.torque_ratio[0] <= run.start.xi <= space.torque_ratio[1]
+        assert space.clamping_force[0] <= run.start.F_O <= space.clamping_force[1]
+        geometry = start_of(b, s, run.start)[0].steady.geometry
+        v = run.start.omega_I * (geometry.r_I - b.h_off)
         assert v <= space.belt_speed
-        assert b.m_star * v**2 <= space.kappa * run.F_O
+        assert b.m_star * v**2 <= space.kappa * run.start.F_O
         for branch in run.branches:
-            F_O = branch.y_O * run.F_O
+            F_O = branch.y_O * run.start.F_O
             assert space.clamping_force[0] <= F_O <= space.clamping_force[1]
-            M_O = load_torque(b, branch.xi, run.F_O, geometry.r_O)
-            held = Boundary(RATE, 0.0, FORCE, F_O, run.omega_I, TORQUE, M_O)
+            M_O = load_torque(b, branch.xi, run.start.F_O, geometry.r_O)
+            held = Boundary(RATE, 0.0, FORCE, F_O, run.start.omega_I, TORQUE, M_O)
             steady = belt_velocity(b, held, geometry, b.h_off)
             assert not steady.slips
             # torque ratios of both pulleys, the primary's at its own force and radius
@@ -143,10 +133,11 @@ def test_plans_fill_their_space_more_evenly_than_chance(shipped):
     u = np.array(
         [
             (
-                np.log(run.ratio / space.ratio[0]) / np.log(space.ratio[1] / space.ratio[0]),
-                np.log(run.omega_I / space.speed[0]) / np.log(space.speed[1] / space.speed[0]),
-                (run.xi - space.torque_ratio[0]) / (space.torque_ratio[1] - space.torque_ratio[0]),
-                np.log(run.F_O / space.clamping_force[0]) / np.log(space.clamping_force[1] / space.clamping_force[0]),
+                np.log(run.start.ratio / space.ratio[0]) / np.log(space.ratio[1] / space.ratio[0]),
+                np.log(run.start.omega_I / space.speed[0]) / np.log(space.speed[1] / space.speed[0]),
+                (run.start.xi - space.torque_ratio[0]) / (space.torque_ratio[1] - space.torque_ratio[0]),
+                np.log(run.start.F_O / space.clamping_force[0])
+                / np.log(space.clamping_force[1] / space.clamping_force[0]),
             )
             for run in shipped
             if run.name.startswith("point-")
@@ -164,17 +155,19 @@ def test_dampers_carry_what_the_secondary_can_hold_at_their_slip(tmp_path, param
     plan = SMALL.replace("damper_slip = 0.05", 'damper_slip = 0.05\ndamper_time = "8 ms"')
     b = belt(parameters, N_E=110, N_B=52)
     for run in runs_of(plan_of(tmp_path, plan)[0], parameters):
-        r_O = start_of(b, sheaves(parameters), run)[0].steady.geometry.r_O
-        d, J = run.damper
-        assert d * 0.05 * run.omega_I / run.ratio == pytest.approx(load_torque(b, 1.0, run.F_O, r_O))
+        r_O = start_of(b, sheaves(parameters), run.start)[0].steady.geometry.r_O
+        d, J = run.settings.damper
+        assert d * 0.05 * run.start.omega_I / run.start.ratio == pytest.approx(load_torque(b, 1.0, run.start.F_O, r_O))
         assert pytest.approx(8e-3) == J / d
-    assert all(r.damper is None for r in runs_of(plan_of(tmp_path, SMALL.replace("0.05", "0.0"))[0], parameters))
+    assert all(
+        r.settings.damper is None for r in runs_of(plan_of(tmp_path, SMALL.replace("0.05", "0.0"))[0], parameters)
+    )
 
 
 def test_held_out_runs_are_others_and_the_same_each_time(shipped, held_out, parameters):
     assert sum(r.name.startswith("point-") for r in held_out) >= 20
     assert sum(not r.name.startswith("point-") for r in held_out) >= 10
-    assert not {r.ratio for r in shipped} & {r.ratio for r in held_out}
+    assert not {r.start.ratio for r in shipped} & {r.start.ratio for r in held_out}
     assert held_out == list(runs_of(load_plan("heldout")[0], parameters))
 
 
@@ -221,7 +214,7 @@ def test_a_longer_plan_contains_the_shorter_one(tmp_path, parameters):
 
 
 def test_unknown_plans_and_impossible_spaces_are_refused(tmp_path, parameters):
-    with pytest.raises(InputError, match="pushbelt_24mm, small"):
+    with pytest.raises(InputError, match="pushbelt_24mm, quick, small"):
         load_plan("nosuch")
     plan, _ = plan_of(tmp_path, SMALL.replace("[0.1, 0.4]", "[2.0, 3.0]"))
     with pytest.raises(InputError, match="space"):
@@ -239,19 +232,16 @@ def done(parameters, text, tmp_path_factory):
     branches = tuple(Branch(y, 1.0, 0.4, 0.0, 0.4, d) for y, d in ((1.0, 6.4), (1.3, 1.2), (0.75, 1.2)))
     run = Run(
         name="run",
-        ratio=1.0,
-        omega_I=320.0,
-        xi=0.4,
-        F_O=12e3,
+        start=Point(ratio=1.0, omega_I=320.0, xi=0.4, F_O=12e3),
+        settings=Settings(scheme="multirate", step=2.5e-6),
         settle=9.0,
         mean=4.0,
         branches=(*branches, Branch(2.5, 1.0, 0.4, 0.0, 0.4, 12.0)),
         limits=(0.96, 1.05),
         frames=24,
-        step=2.5e-6,
-        elements=True,
+        observe=("elements", "fields"),
     )
-    experiment.simulate(parameters, run, path, text, "the plan")
+    simulate(parameters, run, path, text, plan="the plan")
     assert [p.name for p in path.parent.iterdir()] == ["run.h5"]
     with open_run(path) as file:
         assert run_of(file) == run
@@ -259,30 +249,45 @@ def done(parameters, text, tmp_path_factory):
 
 
 def test_runs_of_earlier_releases_are_read(done, tmp_path):
-    path = tmp_path / "old.h5"
-    path.write_bytes(Path(done.filename).read_bytes())
-    with h5py.File(path, "r+") as file:
-        file.attrs["run"] = json.dumps({**json.loads(file.attrs["run"]), "scheme": "compliant", "travel": 1e-4})
+    run, path = run_of(done), tmp_path / "old.h5"
+    at, settings = run.start, run.settings
+    flat = {"name": "run", "ratio": at.ratio, "omega_I": at.omega_I, "xi": at.xi, "F_O": at.F_O, "begin": None,
+            "settle": run.settle, "mean": run.mean, "branches": [asdict(b) for b in run.branches],
+            "limits": run.limits, "longest": None, "frames": run.frames, "step": settings.step, "elements": True,
+            "N_E": None, "N_B": None, "damper": None, "scheme": "multirate", "travel": 1e-4}  # fmt: skip
+    with h5py.File(path, "w") as file:
+        for name in done:
+            done.copy(name, file)
+        file.attrs.update(dict(done.attrs))
+        file.attrs.update(kind=FORMER[0], schema_version=FORMER[1], run=json.dumps(flat))
     with open_run(path) as file:
-        assert run_of(file) == replace(run_of(done), scheme="compliant")
+        assert run_of(file) == run
+    former, now = load_samples([path]), load_samples([Path(done.filename)])
+    for name, values in now.values.items():
+        assert np.array_equal(values, former.values[name]), name
+    assert np.array_equal(now.point, former.point)
+    one, other = (condense([p]).runs[0] for p in (path, Path(done.filename)))
+    assert one.run == other.run
+    for a, b in zip(one.branches, other.branches, strict=True):
+        assert all(np.array_equal(a[k], b[k]) for k in a.columns)
 
 
 def test_means_are_those_of_the_operating_point(done, parameters):
     b, s = belt(parameters), summary(done)
     run = run_of(done)
-    assert s["omega_I"] == pytest.approx(run.omega_I, rel=1e-12)
-    assert s["F_O"] == pytest.approx(run.F_O, rel=1e-12)
+    assert s["omega_I"] == pytest.approx(run.start.omega_I, rel=1e-12)
+    assert s["F_O"] == pytest.approx(run.start.F_O, rel=1e-12)
     assert s["y"][STEADY] == pytest.approx(1.0, rel=1e-12)
     assert s["y"][2:5] == pytest.approx([k.y_I for k in run.branches[:3]], rel=1e-12)
-    assert s["ratio"][STEADY] == pytest.approx(run.ratio, rel=2e-3)
-    assert s["xi"][STEADY] == pytest.approx(run.xi, rel=0.01)
+    assert s["ratio"][STEADY] == pytest.approx(run.start.ratio, rel=2e-3)
+    assert s["xi"][STEADY] == pytest.approx(run.start.xi, rel=0.01)
     # power of the shafts, from torques and speeds; torque ratio of the primary from its own torque
-    assert s["P_I"][STEADY] == pytest.approx(-s["M_I"][STEADY] * run.omega_I, rel=1e-6)
+    assert s["P_I"][STEADY] == pytest.approx(-s["M_I"][STEADY] * run.start.omega_I, rel=1e-6)
     xi_I = -s["M_I"] * b.cos_d / (2.0 * b.mu * s["F_I"] * (s["r_I"] - b.h_off))
     assert s["xi_I"][:-1] == pytest.approx(xi_I[:-1], rel=1e-12)
     # the elements run at the speed of the rocking edges, but for slip and compression
-    assert s["v"][STEADY] == pytest.approx(run.omega_I * (s["r_I"][STEADY] - b.h_off), rel=5e-3)
-    assert s["kappa"][STEADY] == pytest.approx(b.m_star * s["v"][STEADY] ** 2 / run.F_O, rel=1e-12)
+    assert s["v"][STEADY] == pytest.approx(run.start.omega_I * (s["r_I"][STEADY] - b.h_off), rel=5e-3)
+    assert s["kappa"][STEADY] == pytest.approx(b.m_star * s["v"][STEADY] ** 2 / run.start.F_O, rel=1e-12)
     assert not done.attrs["slipping"]
     # a revolution at the start is the time in which N_E elements pass
     assert done.attrs["revolution"] == pytest.approx(b.N_E * b.t_R / s["v"][STEADY], rel=0.01)
@@ -340,7 +345,16 @@ def test_branches_start_from_the_settled_state_and_end_at_the_limit(done):
         assert moved[0] < (1e-3 * radii[0] if run.branches[k - 1].y_I < 2.0 else moved[1:].mean())
         F_I = summary(done)["F_I"][STEADY]
         assert done["inputs"][rows[-1]] == pytest.approx(
-            [FORCE, run.branches[k - 1].y_I * F_I, FORCE, run.F_O, run.omega_I, TORQUE, done["inputs"][0, 6]], rel=1e-9
+            [
+                FORCE,
+                run.branches[k - 1].y_I * F_I,
+                FORCE,
+                run.start.F_O,
+                run.start.omega_I,
+                TORQUE,
+                done["inputs"][0, 6],
+            ],
+            rel=1e-9,
         )
     assert done["inputs"][0, 0] == RATE
     b = json.loads(done.attrs["parameters"])["belt"]
@@ -372,22 +386,10 @@ def test_file_holds_everything_that_the_run_needs(done, text):
 
 def test_slip_that_runs_away_ends_the_run_and_is_a_result(parameters, text, tmp_path):
     branches = (Branch(1.2, 1.0, 2.0, 0.0, 0.1, 0.5),)
-    run = Run(
-        name="run",
-        ratio=1.0,
-        omega_I=300.0,
-        xi=2.0,
-        F_O=8e3,
-        settle=20.0,
-        mean=0.5,
-        branches=branches,
-        limits=(0.5, 2.0),
-        frames=16,
-        step=2.5e-6,
-        N_E=110,
-        N_B=52,
-    )
-    experiment.simulate(parameters, run, tmp_path / "run.h5", text)
+    settings = Settings(N_E=110, N_B=52, scheme="multirate", step=2.5e-6)
+    at = Point(ratio=1.0, omega_I=300.0, xi=2.0, F_O=8e3)
+    run = Run("run", at, settings, 20.0, mean=0.5, branches=branches, limits=(0.5, 2.0), frames=16)
+    assert simulate(parameters, run, tmp_path / "run.h5", text).ended == RUNAWAY
     with open_run(tmp_path / "run.h5") as file:
         assert file["ended"][()].tolist() == [RUNAWAY, RUNAWAY]
         assert len(file["time"]) < 20 * 16
@@ -401,10 +403,10 @@ def test_slip_that_runs_away_ends_the_run_and_is_a_result(parameters, text, tmp_
 
 
 def test_branches_multiply_a_force_that_is_given(parameters, text, tmp_path):
-    common = {"settle": 1.0, "mean": 0.4, "limits": (0.5, 2.0), "frames": 16, "step": 2.5e-6}
     branches = (Branch(1.1, 1.0, 0.3, 0.0, 0.1, 0.5),)
-    run = Run("run", 1.0, 300.0, 0.3, 8e3, branches=branches, N_E=110, N_B=52, **common)
-    experiment.simulate(parameters, run, tmp_path / "run.h5", text, F_I=9e3)
+    settings = Settings(N_E=110, N_B=52, scheme="multirate", step=2.5e-6)
+    run = Run("run", Point(1.0, 300.0, 0.3, 8e3), settings, 1.0, mean=0.4, branches=branches, frames=16)
+    simulate(parameters, run, tmp_path / "run.h5", text, F_I=9e3)
     with open_run(tmp_path / "run.h5") as file:
         s = summary(file)
         assert s["F_I"][2] == pytest.approx(1.1 * 9e3, rel=1e-12)
@@ -414,14 +416,14 @@ def test_branches_multiply_a_force_that_is_given(parameters, text, tmp_path):
 @pytest.mark.parametrize(("scheme", "step", "n_R"), [("explicit", 1e-6, 1), ("multirate", 2.5e-6, 2)])
 def test_a_run_is_that_of_its_scheme(parameters, text, tmp_path, scheme, step, n_R):
     """To the bit: two revolutions later rounding alone changes the torques by a percent."""
-    common = {"settle": 0.5, "mean": 0.2, "branches": (), "limits": (0.5, 2.0), "frames": 16, "N_E": 110, "N_B": 52}
-    run = Run("run", 1.0, 300.0, 0.5, 8e3, scheme=scheme, step=step, elements=True, **common)
-    experiment.simulate(parameters, run, tmp_path / "run.h5", text)
+    settings, see = Settings(N_E=110, N_B=52, scheme=scheme, step=step), ("elements", "fields")
+    run = Run("run", Point(1.0, 300.0, 0.5, 8e3), settings, 0.5, mean=0.2, frames=16, observe=see)
+    simulate(parameters, run, tmp_path / "run.h5", text)
     b, s = belt(parameters, N_E=110, N_B=52), sheaves(parameters)
-    start, _ = start_of(b, s, run)
+    start, _ = start_of(b, s, run.start)
     x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
     with open_run(tmp_path / "run.h5") as file:
-        assert file.attrs["scheme"] == run_of(file).scheme == scheme
+        assert file.attrs["scheme"] == run_of(file).settings.scheme == scheme
         assert 0.9 * step < file.attrs["step"] <= step
         inputs, steps = file["inputs"][()], round(file.attrs["plot_step"] / file.attrs["step"])
         inputs = np.vstack([inputs[:1], inputs])
@@ -440,7 +442,7 @@ def test_plans_take_the_step_that_suits_the_scheme(tmp_path, parameters):
         (SMALL.replace("[model]", '[model]\nscheme = "explicit"\nstep = "0.5 us"'), "explicit", 5e-7),
     ):
         for run in runs_of(plan_of(tmp_path, text)[0], parameters):
-            assert (run.scheme, run.step) == (scheme, pytest.approx(step, rel=1e-12))
+            assert (run.settings.scheme, run.settings.step) == (scheme, pytest.approx(step, rel=1e-12))
 
 
 def test_foreign_files_are_refused(tmp_path):
@@ -450,15 +452,13 @@ def test_foreign_files_are_refused(tmp_path):
 
 
 def test_steps_are_a_whole_part_of_a_frame(parameters):
-    b, s = belt(parameters), sheaves(parameters)
-    common = {"xi": 0.2, "F_O": 1e4, "settle": 4.0, "mean": 1.0, "branches": (), "limits": (0.4, 2.5), "frames": 48}
+    settings = Settings(scheme="multirate", step=2.5e-6)
     for omega in (100.0, 600.0):
-        run = Run(name="r", ratio=1.0, omega_I=omega, step=2.5e-6, **common)
-        start = start_of(b, s, run)[0]
-        plot, steps = steps_of(b, run, start)
-        assert 0.95 * 2.5e-6 < plot.step <= 2.5e-6
-        assert plot.steps * plot.step == pytest.approx(plot.plot_step, rel=1e-12)
-        assert steps * plot.step == pytest.approx(4.0 * plot.revolution, rel=1e-9)
+        made = prepare(parameters, Run("r", Point(1.0, omega, 0.2, 1e4), settings, 4.0, mean=1.0))
+        ticks = made.clock
+        assert 0.95 * 2.5e-6 < ticks.step <= 2.5e-6
+        assert ticks.steps * ticks.step == pytest.approx(ticks.plot_step, rel=1e-12)
+        assert steps_of(made) * ticks.step == pytest.approx(4.0 * ticks.revolution, rel=1e-9)
 
 
 # --- many runs
@@ -480,10 +480,10 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
     names = names_of(plan)
     assert names == [run.name for run in runs_of(plan, parameters)] == ["point-000", "point-001", "torque-000"]
 
-    def failing(parameters, run, path, *texts):
+    def failing(parameters, run, path, text, **more):
         if run.name == "point-001":
-            raise RuntimeError("the belt left its place after 1 s of settling")
-        experiment.simulate(parameters, run, path, *texts)
+            raise InputError("run", "", None, "another one")
+        return simulate(parameters, run, path, text, **more)
 
     folder, seen = tmp_path / "runs", []
     monkeypatch.setattr(campaign, "simulate", failing)
@@ -491,7 +491,7 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
         parameters, text, plan, plan_text, folder, scheduler=cluster, progress=lambda *a: seen.append(a)
     )
     assert result.done == ("point-000", "torque-000")
-    assert result.failed == {"point-001": "the belt left its place after 1 s of settling"}
+    assert result.failed == {"point-001": "run: another one"}
     assert result.missing == ()
     assert seen[:3] == [("three: drawing operating points", k, 3) for k in (1, 2, 3)]
     steps = seen[3][2]
@@ -499,9 +499,9 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
     assert seen[-1] == ("three: 3 of 3 runs", steps, steps)
     assert sorted(p.name for p in folder.iterdir()) == [INDEX, "point-000.h5", "point-001.failed", "torque-000.h5"]
 
-    monkeypatch.setattr(campaign, "simulate", experiment.simulate)
+    monkeypatch.setattr(campaign, "simulate", simulate)
     before = (folder / "point-000.h5").stat().st_mtime_ns
-    (folder / ".point-001.h5.abc.h5").write_text("half")
+    (folder / ".point-001.h5.abcdefgh.h5").write_text("half")
     result = run_campaign(parameters, text, plan, plan_text, folder, scheduler=cluster)
     assert result.done == tuple(names)
     assert result.failed == {}
@@ -525,7 +525,9 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
         assert summary(file)["thrust_ratio"].tolist() == [r.values["thrust_ratio"] for r in rows[-3:]]
         # a torque step: the load goes to that of the branch
         run = run_of(file)
-        assert file["inputs"][-1, 6] / file["inputs"][0, 6] == pytest.approx(run.branches[0].xi / run.xi, rel=1e-9)
+        assert file["inputs"][-1, 6] / file["inputs"][0, 6] == pytest.approx(
+            run.branches[0].xi / run.start.xi, rel=1e-9
+        )
 
     # another plan, or another unit, is not mixed into it
     other, other_text = plan_of(tmp_path, SMALL.replace("seed = 5", "seed = 6"))
@@ -533,6 +535,28 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
         run_campaign(parameters, text, other, other_text, folder)
     with pytest.raises(InputError, match=r"point-000\.h5: unit_file"):
         run_campaign(parameters, text + "#", plan, plan_text, folder)
+
+
+def test_a_campaign_removes_only_what_its_workers_left(tmp_path, parameters, text, cluster, monkeypatch):
+    plan, plan_text = plan_of(tmp_path, SMALL)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    halves = [".point-000.h5.ab1_cd2e.h5", ".point-001.h5.partial.abcdefgh.partial"]
+    others = [".point-000.notes", ".point-000.h5.backup.h5", ".point-0001.h5.ab1_cd2e.h5"]
+    for name in (*halves, *others):
+        (folder / name).touch()
+
+    def refused(parameters, run, path, text, **more):
+        with pytest.raises(InputError, match="no other campaign writes to"):
+            run_campaign(parameters, text, plan, plan_text, folder, scheduler=cluster)
+        raise InputError("run", "", None, "another one")
+
+    monkeypatch.setattr(campaign, "simulate", refused)
+    result = run_campaign(parameters, text, plan, plan_text, folder, scheduler=cluster)
+    assert set(result.failed.values()) == {"run: another one"}
+    left = {p.name for p in folder.iterdir()}
+    assert left >= set(others)
+    assert not left & set(halves)
 
 
 def test_belt_that_leaves_its_place_is_a_failure_and_not_a_file(tmp_path, parameters, text, cluster):
@@ -571,7 +595,7 @@ def test_no_scheduler_at_the_address(tmp_path, parameters, text):
 
 
 def rtcvt(*arguments, **options):
-    command = [sys.executable, "-m", "rtcvt.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "rtcvt", *map(str, arguments)]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **options
     )
@@ -588,6 +612,20 @@ def test_command_line_teaches_and_refuses(tmp_path):
     assert process.returncode == 2
     assert "nosuch" in err
     assert not (tmp_path / "runs").exists()
+
+
+def test_quick_plan_has_enough_to_reduce_and_takes_minutes():
+    plan, _ = load_plan("quick")
+    parameters = load_parameters("pushbelt_24mm")
+    runs = list(runs_of(plan, parameters))
+    assert len(runs) == 34  # 20 that settle without slipping are needed
+    assert sum(steps_of(prepare(parameters, run)) for run in runs) < 6e6
+
+
+def test_expected_time_is_told():
+    told = campaign._expected("quick", 34, 4_963_940, 19e-6, 1)
+    assert told.startswith("quick: 34 runs, 4.96 million steps of 19 us, 94 s of processor time: about 2 min on 1 of ")
+    assert "4.8 h of processor time: about 2.4 h on 2 of" in campaign._expected("long", 2064, 900_000_000, 19e-6, 2)
 
 
 @pytest.mark.slow

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
-from offline.variator.fronts import find, fronts_at
-from offline.variator.process import evidence_of_places, fit
+from rtcvt.offline.variator.fronts import find, fronts_at
+from rtcvt.offline.variator.process import evidence_of_places, fit
 
 
 def test_evidence_by_places_and_its_slope():

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.testing import assert_allclose
 from variator_runs import FRAMES, SHAPE, write_run
 
-from offline.variator.material_frame import compare_frames
+from rtcvt.offline.variator.material_frame import compare_frames
 
 
 def test_a_standing_pattern_has_one_mode_in_space_and_many_on_the_elements(tmp_path):

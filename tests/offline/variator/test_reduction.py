@@ -7,20 +7,21 @@ from scipy.optimize import approx_fprime
 from scipy.stats import multivariate_normal, qmc
 from typer.testing import CliRunner
 
-from offline.pushbelt.kinematics import closure
-from offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
-from offline.pushbelt.snapshots import CELLS, FIELDS
-from offline.pushbelt.velocity_model import belt_velocity
-from offline.variator.alignment import F_REF, VALUES, Samples, dimensionless
-from offline.variator.experiment import load_torque
-from offline.variator.fields import KEPT
-from offline.variator.laws import SHIFT, certainty, identify, shift_factor, usable
-from offline.variator.process import evidence, fit
-from offline.variator.reduction import errors_on, figures_of, reduce, reduce_peaks
-from offline.variator.reduction_report import reduction_page
-from offline.variator.steady_belt import steady_belt
 from rtcvt.cli import app
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.kinematics import closure
+from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
+from rtcvt.offline.pushbelt.runs import load_torque
+from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.velocity_model import belt_velocity
+from rtcvt.offline.pushbelt.windows import F_REF
+from rtcvt.offline.variator.alignment import VALUES, Samples, dimensionless
+from rtcvt.offline.variator.fields import KEPT
+from rtcvt.offline.variator.laws import SHIFT, certainty, identify, shift_factor, usable
+from rtcvt.offline.variator.process import evidence, fit
+from rtcvt.offline.variator.reduction import errors_on, figures_of, reduce, reduce_peaks
+from rtcvt.offline.variator.reduction_report import reduction_page
+from rtcvt.offline.variator.steady_belt import steady_belt
 from rtcvt.variator.reduced_model import LAWS, counted, read_reduced, write_reduced
 
 BELT = {

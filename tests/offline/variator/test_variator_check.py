@@ -9,11 +9,13 @@ import h5py
 import numpy as np
 import pytest
 
-from offline.pushbelt.snapshots import CELLS
-from offline.variator import experiment
-from offline.variator.check import Check, _at_ratio, check_heldout, nrmse, quadratic, smooth
-from offline.variator.experiment import SUMMARY, Branch, Run
-from offline.variator.heldout import (
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.runfile import FORMER
+from rtcvt.offline.pushbelt.schedule import Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.snapshots import CELLS
+from rtcvt.offline.pushbelt.windows import SUMMARY
+from rtcvt.offline.variator.check import Check, _at_ratio, check_heldout, nrmse, quadratic, smooth
+from rtcvt.offline.variator.heldout import (
     COLUMNS,
     KEPT,
     POINT,
@@ -25,15 +27,15 @@ from offline.variator.heldout import (
     read_heldout,
     write_heldout,
 )
-from offline.variator.report import report_page
-from rtcvt.errors import InputError
+from rtcvt.offline.variator.report import report_page
 
-BELT = {"h_off": 0.004, "t_R": 0.003, "cos_d": 0.98, "mu": 0.1, "m_star": 1.2}
+BELT = {"h_off": 0.004, "t_R": 0.003, "cos_d": 0.98, "tan_d": 0.2, "mu": 0.1, "m_star": 1.2}
 CENTRE = 0.155
 
 
 def run(name, branches, xi=0.4, ratio=1.2):
-    return Run(name, ratio, 200.0, xi, 1e4, 3.0, 1.0, branches, (0.4, 2.6), 48, 1e-5)
+    start = Point(ratio, 200.0, xi, 1e4)
+    return Run(name, start, Settings(step=1e-5), 3.0, mean=1.0, branches=branches, limits=(0.4, 2.6), frames=48)
 
 
 def other_radius(r_I):
@@ -320,14 +322,14 @@ def test_other_files_are_refused(tmp_path):
         read_heldout(tmp_path / "none.h5")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file.attrs["kind"] = "recording"
-    with pytest.raises(InputError, match="kind"):
+    with pytest.raises(InputError, match="undamaged"):
         read_heldout(tmp_path / "other.h5")
     with pytest.raises(InputError, match="at least one file"):
         condense([])
 
 
 def campaign_file(path: Path, branches, unit="belt"):
-    """A run of a campaign as `experiment` writes it, with what the table takes from it; values count the frames."""
+    """A run of a campaign as earlier releases wrote it, with what the table takes from it; values count the frames."""
     n = [144, *(round(48 * b.duration) for b in branches)]
     frames, dt = sum(n), 1e-3
     phase = np.repeat(np.arange(len(n)), n)
@@ -335,10 +337,12 @@ def campaign_file(path: Path, branches, unit="belt"):
     first = np.cumsum([0, *n])
     windows = [(0, 48, 96), (0, 96, 144), *((j + 1, first[j + 1] + 19, first[j + 2]) for j in range(len(branches)))]
     count = np.arange(frames, dtype=float)
+    flat = {"name": path.stem, "ratio": 1.2, "omega_I": 200.0, "xi": 0.4, "F_O": 1e4, "settle": 3.0, "mean": 1.0,
+            "branches": [asdict(b) for b in branches], "limits": [0.4, 2.6], "frames": 48, "step": 1e-5}  # fmt: skip
     with h5py.File(path, "w") as file:
         file.attrs.update(
-            schema_version=experiment.SCHEMA_VERSION, kind=experiment.KIND, unit=unit, revision="abc", slipping=False,
-            revolution=48 * dt, plot_step=dt, run=json.dumps(asdict(run(path.stem, branches))),
+            kind=FORMER[0], schema_version=FORMER[1], unit=unit, revision="abc", slipping=False,
+            revolution=48 * dt, plot_step=dt, run=json.dumps(flat),
             parameters=json.dumps({"belt": BELT}),
         )  # fmt: skip
         file["unit_file"], file["plan"] = "unit text", "plan text"
@@ -348,6 +352,8 @@ def campaign_file(path: Path, branches, unit="belt"):
         )
         file["crossings"] = np.concatenate([np.arange(k, dtype=float) for k in n])
         file["grid/radius"] = np.column_stack([0.05 + 1e-6 * count, 0.06 - 1e-6 * count])
+        file["sheaves/apex"] = np.zeros((frames, 2))
+        file["energy/work"], file["energy/stored"] = np.ones((frames, 14)), np.ones((frames, 9))
         file["sheaves/speed"] = np.column_stack([count * 0 + 200.0, count * 0 + 170.0])
         file["pulleys/clamping_force"] = np.column_stack([2e4 + count, 1e4 + count * 0])
         file["pulleys/belt_torque"] = np.column_stack([-60.0 + 0 * count, 50.0 + 0 * count])

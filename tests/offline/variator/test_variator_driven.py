@@ -6,14 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from offline.pushbelt.snapshots import CELLS
-from offline.variator.driven import STEP, Player, RecordedLaws, _held
-from offline.variator.experiment import SUMMARY, Branch, Run
-from offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, read_heldout, write_heldout
 from rtcvt import cli
-from rtcvt.cli.variator import error_rows
 from rtcvt.errors import InputError
-from rtcvt.unitfile import find_unit
+from rtcvt.interface import error_rows
+from rtcvt.offline.pushbelt.schedule import Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.snapshots import CELLS
+from rtcvt.offline.pushbelt.windows import SUMMARY
+from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws, _held
+from rtcvt.offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, read_heldout, write_heldout
+from rtcvt.unitfile import find_unit, parse_unit_file
 from rtcvt.variator.reduced_model import Coordinate, Peak, ReducedField, ReducedModel, write_reduced
 from rtcvt.variator.regression import SMALL
 from rtcvt.variator.unit import load_variator, read_variator
@@ -66,7 +67,7 @@ def unit_text():
 
 @pytest.fixture(scope="module")
 def unit():
-    return read_variator(unit_text(), "v.toml")
+    return read_variator(parse_unit_file(unit_text(), "v.toml"))
 
 
 def held(ratio=0.9, tau_O=60.0, time=0.2, y=1.2, y_O=1.0):
@@ -85,7 +86,8 @@ def held(ratio=0.9, tau_O=60.0, time=0.2, y=1.2, y_O=1.0):
         "F_O": np.full(3, F_O),
         "M_O": np.full(3, tau_O),
     }
-    run = Run("r", ratio, OMEGA, 0.3, F_O, 3.0, 1.0, (Branch(y, y_O, 0.3, 0.0, 0.4, 8.0),), (0.4, 2.5), 48, 1e-5, 1e-4)
+    branches = (Branch(y, y_O, 0.3, 0.0, 0.4, 8.0),)
+    run = Run("r", Point(ratio, OMEGA, 0.3, F_O), Settings(step=1e-5), 3.0, mean=1.0, branches=branches, frames=48)
     return HeldRun(run, False, 0.05, means, (Series(values, 0),), ())
 
 
@@ -161,7 +163,7 @@ def test_branch_shifts_as_the_law_says(unit, reduced, fidelity):
 @pytest.mark.parametrize("damper", [None, (20.0, 0.2)])
 def test_branch_starts_from_what_settled_and_stays_there(unit, reduced, damper):
     run = held(y=1.0)
-    run = replace(run, run=replace(run.run, damper=damper))
+    run = replace(run, run=replace(run.run, settings=replace(run.run.settings, damper=damper)))
     player = Player(unit, "hybrid", reduced, 0.0126)
     settled = player.settle(run)
     found = player.play(run.branches[0])
@@ -179,7 +181,7 @@ def test_damper_slows_the_secondary_down_together_with_its_ring(unit, reduced):
     lost = {}
     for damper in (None, (d, J_V)):
         player = Player(unit, "hybrid", reduced, J)
-        player.settle(replace(run, run=replace(run.run, damper=damper)))
+        player.settle(replace(run, run=replace(run.run, settings=replace(run.run.settings, damper=damper))))
         omega = player.play(series)["omega_O"]
         lost[damper] = omega[0] - omega[-1]
     torque = lost[None] * J / 0.02
@@ -251,14 +253,14 @@ def test_check_writes_report_and_figures_and_says_what_is_missed(folder, monkeyp
     by_name = {(f["name"], f["statistic"]): f for f in found["figures"]}
     assert by_name["thrust ratio", "largest"]["reached"] is True
     assert by_name["slip", "quadratic mean"]["reached"] is False
-    rows = error_rows(load_variator("v.toml"), "hybrid", folder / "r.json")
+    rows = error_rows(load_variator("v.toml"), "hybrid", {}, folder / "r.json", lambda *_: None)
     assert [r.signal for r in rows][:2] == ["thrust ratio, quadratic mean", "thrust ratio, largest"]
     slip = next(r for r in rows if r.signal.startswith("slip"))
     assert (slip.nrms, slip.limit) == (by_name["slip", "quadratic mean"]["value"]["hybrid"], 0.001)
 
 
 def test_a_reduced_model_without_held_out_runs(folder, monkeypatch, capsys):
-    assert error_rows(load_variator("v.toml"), "hybrid", None) is None
+    assert error_rows(load_variator("v.toml"), "hybrid", {}, None, lambda *_: None) is None
     assert rtcvt(monkeypatch, "check", "v.toml") == 2
     assert "--fresh" in capsys.readouterr().err
     assert not (folder / "report.html").exists()
@@ -267,10 +269,10 @@ def test_a_reduced_model_without_held_out_runs(folder, monkeypatch, capsys):
 def test_figures_of_another_unit_are_refused(folder):
     (folder / "f.json").write_text('{"unit": "w", "runs": 1, "figures": []}', encoding="utf-8")
     with pytest.raises(InputError, match="a check of v"):
-        error_rows(load_variator("v.toml"), "hybrid", folder / "f.json")
+        error_rows(load_variator("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None)
     (folder / "f.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="check --json"):
-        error_rows(load_variator("v.toml"), "hybrid", folder / "f.json")
+        error_rows(load_variator("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None)
 
 
 @pytest.mark.parametrize("option", [("--set", "primary.J=1"), ("--scenario", "x")])
@@ -283,7 +285,7 @@ def test_options_that_a_variator_does_not_take(folder, monkeypatch, capsys, opti
 @pytest.mark.parametrize("unit", ["planetary", "two_pulley_belt"])
 def test_what_is_for_variators_alone(folder, monkeypatch, capsys, unit, option):
     assert rtcvt(monkeypatch, "check", unit, *option) == 2
-    assert "only with a variator" in capsys.readouterr().err
+    assert "not with" in capsys.readouterr().err
 
 
 def test_check_against_chosen_runs(folder, monkeypatch, capsys):
@@ -296,7 +298,8 @@ def test_check_against_chosen_runs(folder, monkeypatch, capsys):
     (folder / "point-000.h5").touch()
     asked = []
     monkeypatch.setattr(
-        "offline.variator.heldout.condense", lambda files: asked.extend(files) or read_heldout(folder / "table.h5")
+        "rtcvt.offline.variator.heldout.condense",
+        lambda files: asked.extend(files) or read_heldout(folder / "table.h5"),
     )
     assert rtcvt(monkeypatch, "check", "v.toml", "--runs", "sweep-*.h5", "-o", "chosen.html") == 1
     assert [f.name for f in asked] == ["sweep-000.h5"]

@@ -1,0 +1,551 @@
+"""Pages of the site that are made from the sources: reference of the unit files, commands, modules, notebooks, gallery.
+
+Keys of the unit files come from their pydantic records: a key's meaning is the comment behind it in the source, its
+unit and bounds are those of its validator. Nothing is run but the reading of the shipped units.
+"""
+
+import ast
+import inspect
+import io
+import json
+import re
+import textwrap
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator
+from pydantic_core import PydanticUndefined
+
+try:  # what only the site needs
+    from docutils.nodes import SkipNode
+    from latex2mathml.converter import convert
+except ModuleNotFoundError:
+    pass
+
+from rtcvt.kind import Kind, kinds
+from rtcvt.unitfile import read_unit_file, shipped_units
+
+COMMON = {
+    "name": "of the unit, as in messages and files",
+    "kind": "of machine",
+    "description": "one line for people",
+    "scenario": "inputs over time that come with the unit",
+    "solver": "step of the exported unit",
+}
+PAGES = {  # of the API: title, modules
+    "interface": ("Python interface", ("rtcvt.interface", "rtcvt.recording")),
+    "models": (
+        "Models and kernels",
+        ("rtcvt.model", "rtcvt.kernel", "rtcvt.table", "rtcvt.integrators", "rtcvt.stepping", "rtcvt.coupling"),
+    ),
+    "files": (
+        "Files and units of measurement",
+        (
+            "rtcvt.unitfile",
+            "rtcvt.scenario",
+            "rtcvt.quantity",
+            "rtcvt.expression",
+            "rtcvt.engine_order",
+            "rtcvt.cycle",
+            "rtcvt.errors",
+        ),
+    ),
+    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.build", "rtcvt.simulate", "rtcvt.system", "rtcvt.view")),
+    "gears": (
+        "Gear systems",
+        ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.pog.energy", "rtcvt.control.kers", "rtcvt.control.limits"),
+    ),
+    "belts": ("Belt drives", ("rtcvt.belt.geometry", "rtcvt.belt.moving_belt", "rtcvt.offline.beltdrive.runs")),
+    "variators": (
+        "Variators",
+        ("rtcvt.variator.reduced_model", "rtcvt.variator.regression", "rtcvt.variator.capacity"),
+    ),
+    "pushbelt": (
+        "The full pushbelt",
+        (
+            "rtcvt.offline.pushbelt.hybrid",
+            "rtcvt.offline.pushbelt.runs",
+            "rtcvt.offline.pushbelt.runfile",
+            "rtcvt.offline.pushbelt.windows",
+            "rtcvt.offline.pushbelt.snapshots",
+            "rtcvt.offline.pushbelt.kinematics",
+            "rtcvt.offline.pushbelt.element_element",
+            "rtcvt.offline.pushbelt.element_ring",
+            "rtcvt.offline.pushbelt.flank",
+            "rtcvt.offline.pushbelt.sheave",
+        ),
+    ),
+    "reduction": (
+        "Reduction",
+        ("rtcvt.offline.variator.pod", "rtcvt.offline.variator.fields", "rtcvt.offline.variator.process"),
+    ),
+}
+
+
+def write_all(folder: Path, root: Path) -> None:
+    """Write all generated pages under the folder of the site; `root` is that of the sources."""
+    reference, gallery, notebooks = folder / "reference", folder / "gallery", folder / "examples"
+    for made in (reference, gallery, notebooks):
+        made.mkdir(exist_ok=True)
+    _write(reference / "unit_files.md", unit_files())
+    _write(reference / "commands.md", commands())
+    for name, (title, modules) in PAGES.items():
+        _write(reference / f"api_{name}.md", api(title, modules))
+    _write(gallery / "index.md", pictures(gallery))
+    for name in ("CONTRIBUTING", "CHANGELOG"):
+        text = (root / f"{name}.md").read_text(encoding="utf-8")
+        _write(folder / f"{name.lower()}.md", text.replace("](docs/", "]("))
+    for file in sorted((root / "examples").glob("*.ipynb")):
+        _write(notebooks / f"{file.stem}.md", notebook(file))
+
+
+def _write(path: Path, text: str) -> None:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+# --- unit files -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def comments(record: type[BaseModel]) -> dict[str, str]:
+    """The comment behind each field of a record in its source."""
+    found: dict[str, str] = {}
+    for base in reversed(record.__mro__):
+        if not issubclass(base, BaseModel) or base is BaseModel:
+            continue
+        source = textwrap.dedent(inspect.getsource(base))
+        said = {
+            token.start[0]: token.string[1:].strip()
+            for token in tokenize.generate_tokens(io.StringIO(source).readline)
+            if token.type == tokenize.COMMENT and not token.string.startswith("# fmt")
+        }
+        tree = ast.parse(source).body[0]
+        assert isinstance(tree, ast.ClassDef)
+        for node in tree.body:
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.end_lineno:
+                lines = range(node.lineno, node.end_lineno + 1)
+                found[node.target.id] = "; ".join(said[k] for k in lines if k in said)
+    return found
+
+
+def meaning(record: type[BaseModel], key: str) -> str:
+    """What a key says; empty if the source says nothing."""
+    return comments(record).get(key) or COMMON.get(key, "")
+
+
+def keys(record: type[BaseModel]) -> Iterator[str]:
+    """Keys of a table that a file may have."""
+    return (name for name, field in record.model_fields.items() if not field.exclude)
+
+
+def roots() -> dict[str, tuple[Kind, type[BaseModel]]]:
+    """The record of each kind's unit files, by the names that files give to the kind."""
+    found: dict[str, tuple[Kind, type[BaseModel]]] = {}
+    for kind in kinds():
+        for name in kind.names:
+            for unit in shipped_units(name):
+                found[name] = (kind, type(kind.read(read_unit_file(unit))))
+                break
+    return found
+
+
+def parts(annotation: Any) -> Iterator[Any]:
+    """All that an annotation is made of."""
+    yield annotation
+    for argument in get_args(annotation):
+        yield from parts(argument)
+
+
+def tables(record: type[BaseModel], seen: list[type[BaseModel]] | None = None) -> list[type[BaseModel]]:
+    """A record and the records within it, each once."""
+    seen = [] if seen is None else seen
+    if record not in seen:
+        seen.append(record)
+        for name in keys(record):
+            for part in parts(record.model_fields[name].annotation):
+                if isinstance(part, type) and issubclass(part, BaseModel):
+                    tables(part, seen)
+    return seen
+
+
+def _quantity(metadata: Any) -> str:
+    """Unit and bound of a validator made by `unitfile.quantity_in`."""
+    for item in metadata:
+        if isinstance(item, BeforeValidator):
+            held = inspect.getclosurevars(item.func).nonlocals
+            bound = "".join(
+                f", {word} {held[key]:g}" for key, word in (("above", "above"), ("at_least", "at least"))
+                if held.get(key) is not None
+            )  # fmt: skip
+            unit = held.get("unit", "")
+            return (f"quantity in {unit}" if unit != "1" else "number") + bound
+    return ""
+
+
+def kind_of_value(annotation: Any, metadata: Any = ()) -> str:
+    """What may stand behind a key, in words."""
+    said, arguments = _quantity(metadata), get_args(annotation)
+    if said:
+        return said
+    origin = get_origin(annotation)
+    if origin is not None and hasattr(annotation, "__metadata__"):
+        return kind_of_value(arguments[0], annotation.__metadata__)
+    bounds = _bounds(metadata)
+    if origin is Literal:
+        return " or ".join(f"`{a!r}`".replace("'", '"') for a in arguments)
+    if origin in (Union, UnionType):
+        words = [kind_of_value(a) for a in arguments if a is not NoneType]
+        return " or ".join(dict.fromkeys(words)) + bounds
+    if origin is dict:
+        return f"tables by name: {kind_of_value(arguments[1])}"
+    if origin in (tuple, list):
+        if arguments[-1] is Ellipsis:
+            return f"list: {kind_of_value(arguments[0])}" + bounds
+        return f"list of {len(arguments)}: {kind_of_value(arguments[0])}"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return f"table [{annotation.__name__}](#{_anchor(annotation)})"
+    names = {float: "number", int: "whole number", bool: "true or false", str: "text", Any: "value"}
+    return names.get(annotation, str(getattr(annotation, "__name__", annotation))) + bounds
+
+
+def _bounds(metadata: Any) -> str:
+    words = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most", "pattern": "of the form"}
+    words |= {"min_length": "at least", "max_length": "at most"}
+    found = []
+    for item in metadata:
+        for part in (item, *getattr(item, "metadata", ())):
+            for key, word in words.items():
+                value = getattr(part, key, None)
+                if value is not None and key == "pattern":
+                    found.append("letters, digits and _")
+                elif value is not None:
+                    found.append(f"{word} {value:g}" + (" long" if "length" in key else ""))
+    return "".join(f", {f}" for f in dict.fromkeys(found))
+
+
+def _anchor(record: type[BaseModel]) -> str:
+    return f"{record.__module__}-{record.__name__}".replace(".", "-").replace("_", "-").lower()
+
+
+def _default(field: Any) -> str:
+    if field.is_required():
+        return "**required**"
+    value = field.default
+    if value is None or value is PydanticUndefined or value in ((), {}, "") or isinstance(value, BaseModel):
+        return ""
+    if isinstance(value, float):
+        return f"{value:g}"
+    return f"`{value!r}`".replace("'", '"') if not isinstance(value, bool) else str(value).lower()
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def unit_files() -> str:
+    """The page of all keys."""
+    out = [
+        "# Keys of unit files\n",
+        "Every key of every kind of unit file, made from the records that read them. Bare numbers are SI; text carries "
+        'its unit: `"36 mm"`. A key that is not here is refused. Anything wrong is told with file, key, value and what '
+        "is allowed.\n",
+    ]
+    done: list[type[BaseModel]] = []
+    for names, (kind, record) in _by_record().items():
+        out.append(f'## {kind.title.capitalize()}: `kind = "{names}"`\n')
+        for table in tables(record):
+            if table not in done:
+                done.append(table)
+                out.append(table_of(table, top=table is record))
+            elif table is not record:
+                out.append(f"Also the table [{table.__name__}](#{_anchor(table)}).\n")
+        out += [parameters_of(name) for name in names.split('" or "')]
+    return "\n".join(out)
+
+
+def _by_record() -> dict[str, tuple[Kind, type[BaseModel]]]:
+    """Names that share a record together."""
+    found: dict[int, list[str]] = {}
+    known = roots()
+    for name, (_, record) in known.items():
+        found.setdefault(id(record), []).append(name)
+    return {'" or "'.join(names): known[names[0]] for names in found.values()}
+
+
+def table_of(record: type[BaseModel], top: bool) -> str:
+    """One table of a file."""
+    about = inspect.cleandoc(record.__doc__ or "").replace("\n", " ")
+    about = re.sub(r"``?([^`]+)``?", r"`\1`", about)
+    lines = [f"({_anchor(record)})=", f"### {record.__name__}{' (the file itself)' if top else ''}\n", f"{about}\n"]
+    lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
+    for name in keys(record):
+        field = record.model_fields[name]
+        value = kind_of_value(field.annotation, field.metadata)
+        row = (f"`{field.alias or name}`", value, _default(field), meaning(record, name))
+        lines.append("| " + " | ".join(map(_cell, row)) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def parameters_of(kind_name: str) -> str:
+    """Parameters of the first shipped unit of a kind whose file gives them by name in one table."""
+    from rtcvt.build import build_any
+
+    kind, record = roots()[kind_name]
+    annotation = record.model_fields["parameters"].annotation if "parameters" in record.model_fields else None
+    if (
+        kind.build is None
+        or annotation is None
+        or any(isinstance(p, type) and issubclass(p, BaseModel) for p in parts(annotation))
+    ):
+        return ""
+    unit = next(iter(shipped_units(kind_name)))
+    rows = build_any(kind.read(read_unit_file(unit))).select("parameter")
+    if not rows:
+        return ""
+    lines = [f'#### Parameters of `kind = "{kind_name}"`\n', f"Keys of `[parameters]`, with the values of `{unit}`.\n"]
+    lines += ["| key | unit | here | meaning |", "|---|---|---|---|"]
+    for v in rows:
+        start = "" if v.start is None else f"{float(v.start):g}"
+        lines.append("| " + " | ".join(map(_cell, (f"`{v.name}`", v.unit, start, v.description))) + " |")
+    return "\n".join(lines) + "\n"
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+def _plain(text: str) -> str:
+    """Help without rich's markup."""
+    text = re.sub(r"(?<!\\)\[/?(?:bold)?\]", "**", text).replace("\\[", "[")
+    return re.sub(r"\*\*\s*\*\*", "", text)
+
+
+def commands() -> str:
+    """The page of the command line."""
+    import typer
+
+    from rtcvt.cli import app
+
+    group: Any = typer.main.get_command(app)
+    out = ["# Commands\n", "What `rtcvt COMMAND --help` prints.\n"]
+    for name, command in group.commands.items():
+        out.append(f"## rtcvt {name}\n")
+        out += [f"{_plain(p)}\n" for p in (command.help or "").split("\n\n")]
+        out += ["| | |", "|---|---|"]
+        for p in command.params:
+            label = ", ".join(p.opts) if p.param_type_name == "option" else (p.metavar or p.name or "").upper()
+            value = "" if p.param_type_name != "option" or p.is_flag else f" {p.metavar or 'VALUE'}"
+            default = (
+                f" Default: {p.default}."
+                if p.param_type_name == "option" and p.default not in (None, False, [])
+                else ""
+            )
+            out.append(f"| `{_cell(label + value)}` | {_cell(_plain(getattr(p, 'help', '') or ''))}{_cell(default)} |")
+        out.append("")
+    return "\n".join(out)
+
+
+# --- modules ----------------------------------------------------------------------------------------------------------
+
+
+def api(title: str, modules: tuple[str, ...]) -> str:
+    """A page of modules, with their equations and public names."""
+    out = [f"# {title}\n"]
+    for name in modules:
+        out += [f"## {name}\n", "```{eval-rst}", f".. automodule:: {name}", "```\n"]
+    return "\n".join(out)
+
+
+_SPECIAL = re.compile(r"([*|])")
+
+
+def as_rst(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Docstrings as reStructuredText: indented blocks of a module are its equations, as they stand; stars are stars."""
+    del app, name, obj, options
+    if what != "module":
+        lines[:] = [_escaped(line) for line in lines]
+        return
+    out: list[str] = []
+    block = False
+    for line in lines:
+        indented = line.startswith("    ") and bool(line.strip())
+        if indented and not block:
+            if out and out[-1].strip():
+                out.append("")
+            before = next((o for o in reversed(out) if o.strip()), "")
+            out += [" " * (len(before) - len(before.lstrip())) + "::", ""]
+            block = True
+        elif line.strip() and not indented:
+            if block and out[-1].strip():
+                out.append("")
+            block = False
+        out.append(line if block else re.sub(r"::$", ":", _escaped(line)))
+    lines[:] = out
+
+
+def _escaped(line: str) -> str:
+    """A line whose stars, bars and trailing underscores mean nothing, outside of backticks."""
+    pieces = re.split(r"(``[^`]*``|`[^`]*`)", line)
+    for k in range(0, len(pieces), 2):
+        pieces[k] = re.sub(r"(\w)_(?=\W|$)", r"\1\\_", _SPECIAL.sub(r"\\\1", pieces[k]))
+    return "".join(pieces)
+
+
+def skipped(app: Any, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what pydantic and named tuples bring along."""
+    del app, what, options
+    brought = (getattr(obj, "__doc__", None) or "").startswith("Alias for field number")
+    return True if skip or brought or name in ("model_config", "model_post_init") else None
+
+
+def inline_math(translator: Any, node: Any) -> None:
+    """Math within a line as MathML, which browsers draw without a network."""
+    translator.body.append(convert(node.astext()))
+    raise SkipNode
+
+
+def display_math(translator: Any, node: Any) -> None:
+    """An equation of its own, with the number that its source gives it."""
+    text = node.astext()
+    tag = re.search(r"\\tag\{(.+?)\}", text)
+    number = f'<span class="tag">({tag[1]})</span>' if tag else ""
+    drawn = convert(re.sub(r"\\tag\{.+?\}", "", text), display="block")
+    translator.body.append(f'<div class="equation">{drawn}{number}</div>')
+    raise SkipNode
+
+
+def in_site(app: Any, document: str, source: list[str]) -> None:
+    """Links of a page to files outside of the folder of the pages, as they are within the site."""
+    del app, document
+    source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.ipynb\)", r"](examples/\1.md)", source[0])
+    source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
+
+
+def notebook(file: Path) -> str:
+    """A notebook as a page: its texts and its code."""
+    out = []
+    for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"]).strip()
+        out.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
+    return "\n\n".join([*out, f"The notebook is `examples/{file.name}`; it runs with every test."]) + "\n"
+
+
+# --- gallery ----------------------------------------------------------------------------------------------------------
+
+
+def pictures(folder: Path) -> str:
+    """The page of all shipped units, and their pictures."""
+    out = ["# Gallery\n", "All units that come along, drawn from their files when this site was built.\n"]
+    for kind in kinds():
+        out.append(f"## {kind.title.capitalize()}\n")
+        for name in shipped_units(*kind.names):
+            unit = kind.read(read_unit_file(name))
+            _write(folder / f"{name}.svg", picture(kind, unit))
+            out += [f"### {name}\n", f"{unit.description}\n", f"![{name}]({name}.svg)\n"]
+    return "\n".join(out)
+
+
+def picture(kind: Kind, unit: Any) -> str:
+    """A unit as SVG: its kind's own diagram, its belt, or its ports."""
+    if kind.diagram is not None:
+        from rtcvt.build import build_any
+
+        model = build_any(unit)
+        return kind.diagram(unit, {v.name: v.start for v in model.select("parameter")})
+    if hasattr(unit, "path"):
+        return _belt_drive(unit)
+    if hasattr(unit, "pulleys"):
+        return _pushbelt(unit)
+    return _ports(unit)
+
+
+_INK, _BELT, _METAL = "#1f2933", "#2b6cb0", "#c3cad2"
+
+
+def _figure(width: float, height: float) -> Any:
+    import matplotlib
+
+    matplotlib.rcParams["svg.hashsalt"] = "rtcvt"
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    ax = figure.subplots()
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    return figure, ax
+
+
+def _svg(figure: Any) -> str:
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
+
+
+def _belt_drive(unit: Any) -> str:
+    from matplotlib.patches import Circle
+
+    figure, ax = _figure(7.0, 4.2)
+    path = unit.path()
+    points, _, _ = path.at(np.linspace(0.0, path.length, 800))
+    ax.plot(*points.T, color=_BELT, lw=2.2)
+    for name, p in unit.pulleys.items():
+        ax.add_patch(Circle(p.center, p.radius, facecolor=_METAL, edgecolor=_INK, lw=0.8))
+        ax.annotate(name, p.center, ha="center", va="center", fontsize=9, color=_INK)
+    return _svg(figure)
+
+
+def _pushbelt(unit: Any) -> str:
+    from matplotlib.patches import Circle, Polygon
+
+    from rtcvt.offline.pushbelt.kinematics import belt_path, closure, evaluate
+
+    figure, ax = _figure(8.0, 3.6)
+    d = unit.pulleys.d_A
+    for i, style in ((0.5, "-"), (2.0, "--")):
+        path = belt_path(closure(unit.ring.l_R, d, i), d)
+        p = evaluate(path, np.linspace(0.0, path.length, 600))
+        ax.plot(p.x, p.y, color=_BELT, lw=1.8, ls=style, label=f"ratio {i:g}")
+    for x, name in ((0.0, "secondary"), (d, "primary")):
+        ax.add_patch(Circle((x, 0.0), unit.pulleys.r_max, facecolor="#eceff3", edgecolor=_INK, lw=0.8, zorder=0))
+        ax.add_patch(Circle((x, 0.0), unit.pulleys.r_min, facecolor=_METAL, edgecolor=_INK, lw=0.8))
+        ax.annotate(name, (x, 0.0), ha="center", va="center", fontsize=9)
+    half = np.array([(b, y) for y, b in unit.element.outline])
+    size, at = 4.0, np.array([d + unit.pulleys.r_max + 0.06, -0.025])
+    whole = np.vstack([half, half[::-1] * (-1.0, 1.0)]) * size + at
+    ax.add_patch(Polygon(whole, facecolor=_METAL, edgecolor=_INK, lw=0.9))
+    ax.annotate("element, larger", at - (0.0, 0.012), ha="center", va="top", fontsize=9)
+    ax.legend(frameon=False, fontsize=8, loc="upper left")
+    ax.autoscale_view()
+    return _svg(figure)
+
+
+def _ports(unit: Any) -> str:
+    from matplotlib.patches import FancyBboxPatch
+
+    from rtcvt.build import build_any
+
+    model = build_any(unit)
+    left = [v.name for v in model.select("input")]
+    right = [v.name for v in model.select("output") if not v.name.startswith(("field.", "peak.", "loss."))]
+    more = len(right) - 12
+    right = right[:12] + ([f"and {more} more"] if more > 0 else [])
+    n = max(len(left), len(right), 1)
+    figure, ax = _figure(7.0, 0.32 * n + 0.5)
+    ax.add_patch(FancyBboxPatch((0, -n), 8, n, boxstyle="round,pad=0.1", facecolor="#eef3f9", edgecolor=_BELT))
+    ax.annotate(unit.name, (4, -0.5 * n), ha="center", va="center", fontsize=11, color=_INK, fontweight="bold")
+    for side, names in ((0, left), (1, right)):
+        for k, name in enumerate(names):
+            y, x = -(k + 0.5) * n / len(names), 8.1 * side - 0.1 * (1 - side)
+            ends = ((x - 1.2, y), (x, y)) if side == 0 else ((x, y), (x + 1.2, y))
+            if not name.startswith("and "):
+                ax.annotate("", ends[1], ends[0], arrowprops={"arrowstyle": "->", "color": _INK, "lw": 0.9})
+            text, align = (ends[0][0] - 0.2, "right") if side == 0 else (ends[1][0] + 0.2, "left")
+            ax.annotate(name, (text, y), ha=align, va="center", fontsize=9)
+    ax.set_xlim(-7.5, 15.5)
+    ax.set_ylim(-n - 0.4, 0.4)
+    return _svg(figure)

@@ -1,0 +1,247 @@
+"""The description files of FMI 3.0 units: of the model, of its build and of its terminals.
+
+``modelDescription.xml`` has the variables of `rtcvt.fmu.native.export.unit_variables`, whose places are their value
+references as in FMI 2.0, and the time after them. Inputs, outputs and parameters that are called ``NAME[k]`` and follow
+each other become one array; its value reference is that of its first element. Their number is fixed: it is a size of
+the kernels' buffers, so there is no structural parameter for it.
+
+``buildDescription.xml`` says how the sources compile.
+
+``terminalsAndIcons.xml`` has a terminal for each flange, with the torque ``tau``, counted into the unit, as inflow and
+the speed ``w``; one of them is an input, the other an output. Other inputs that share a prefix, as force and pressure
+of a clamping cylinder, are a bus of that name.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from xml.etree.ElementTree import Element, SubElement
+
+from rtcvt import __version__
+from rtcvt.fmu.dependencies import Sets, dependencies
+from rtcvt.fmu.description import boolean, define_units
+from rtcvt.model import Model, Variable
+
+__all__ = ["TERMINAL_ICONS", "array_lengths", "build_description", "fmi3_description", "terminals"]
+
+Rows = Sequence[tuple[str, Variable]]
+
+TERMINAL_ICONS = {  # SVG by base name
+    "flange": '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
+    '<circle cx="20" cy="20" r="18" fill="#c0c0c0" stroke="#303030" stroke-width="3"/></svg>',
+    "bus": '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
+    '<path d="M3 3L37 20L3 37Z" fill="#2a4d8f"/></svg>',
+}
+
+
+def array_lengths(rows: Rows) -> list[int]:
+    """Number of elements that begin at each row: 1, that of the array at its first element, 0 at its others."""
+    lengths: list[int] = []
+    base, first = "", 0
+    for k, (kind, v) in enumerate(rows):
+        match = re.fullmatch(r"(.*)\[(\d+)\]", v.name) if kind in ("parameter", "input", "output") else None
+        joins = match is not None and match[1] == base
+        if joins:
+            before = rows[k - 1][1]
+            joins = (kind, v.unit, v.index) == (rows[k - 1][0], before.unit, before.index + 1)
+        if joins:
+            lengths[first] += 1
+            lengths.append(0)
+        else:
+            base, first = match[1] if match else "", k
+            lengths.append(1)
+    return lengths
+
+
+def fmi3_description(
+    model: Model,
+    rows: Rows,
+    identifier: str,
+    token: str,
+    categories: Mapping[str, str],
+    stop_time: float = 1.0,
+) -> Element:
+    """The ``fmiModelDescription`` element of a native unit.
+
+    Parameters
+    ----------
+    model : Model
+        Its start values become those of the unit.
+    rows : sequence of (str, Variable)
+        Kind and row of each variable, by value reference; the last is the time.
+    identifier : str
+        ``modelIdentifier``, a C identifier: the name of the binaries.
+    token : str
+        ``instantiationToken``: what tells this unit from any other.
+    categories : mapping of str to str
+        Categories of messages and their descriptions.
+    stop_time : float
+        End of the default experiment [s].
+    """
+    root = Element(
+        "fmiModelDescription",
+        fmiVersion="3.0",
+        modelName=model.name,
+        instantiationToken=token,
+        description=f"{model.description or model.name} ({model.fidelity})",
+        version=__version__,
+        generationTool=f"rtcvt {__version__}",
+        generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        variableNamingConvention="structured",
+    )
+    abilities = {"modelIdentifier": identifier} | dict.fromkeys(
+        ("canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives",
+         "providesAdjointDerivatives"), "true",
+    )  # fmt: skip
+    discrete = any(v.boolean for v in model.select("output"))  # what a completed step finds due
+    SubElement(root, "ModelExchange", abilities, needsCompletedIntegratorStep=boolean(discrete))
+    SubElement(root, "CoSimulation", abilities, canHandleVariableCommunicationStepSize="true",
+               maxOutputDerivativeOrder="1")  # fmt: skip
+    define_units(SubElement(root, "UnitDefinitions"), [v for _, v in rows])
+    _define_enumerations(root, model.variables)
+    listed = SubElement(root, "LogCategories")
+    for name, text in categories.items():
+        SubElement(listed, "Category", name=name, description=text)
+    SubElement(root, "DefaultExperiment", startTime="0.0", stopTime=repr(stop_time), stepSize=repr(model.step_size))
+    variables = SubElement(root, "ModelVariables")
+    lengths = array_lengths(rows)
+    states = {v.index: k for k, (kind, v) in enumerate(rows) if kind == "state"}
+    for reference, (kind, v) in enumerate(rows):
+        if lengths[reference]:
+            elements = [v for _, v in rows[reference : reference + lengths[reference]]]
+            variable = _variable(elements, reference, kind)
+            if kind == "derivative":
+                variable.set("derivative", str(states[v.index]))
+            variables.append(variable)
+    _write_structure(SubElement(root, "ModelStructure"), model, rows, lengths)
+    return root
+
+
+def _define_enumerations(root: Element, variables: Sequence[Variable]) -> None:
+    """``TypeDefinitions``: a type for each enumeration, called as its variable."""
+    rows = [v for v in variables if v.choices]
+    definitions = SubElement(root, "TypeDefinitions") if rows else None
+    for v in rows:
+        assert definitions is not None
+        kind = SubElement(definitions, "EnumerationType", name=v.name)
+        for value, name in enumerate(v.choices):
+            SubElement(kind, "Item", name=name, value=str(value))
+
+
+def _variable(elements: Sequence[Variable], reference: int, row: str) -> Element:
+    v = elements[0]
+    about = {"name": v.name, "valueReference": str(reference), "description": v.description}
+    if len(elements) > 1:
+        about["name"] = v.name.rpartition("[")[0]
+        about["description"] = v.description.rpartition(":")[0]  # which element it is
+    variability = "discrete" if v.boolean else "continuous"
+    if row == "parameter":
+        variability = "tunable" if v.tunable else "fixed"
+    about["causality"] = "local" if row in ("state", "derivative") else row
+    about["variability"] = variability
+    if row not in ("input", "independent"):
+        about["initial"] = "exact" if row == "parameter" else "calculated"
+    kind = "Enumeration" if v.choices else "Boolean" if v.boolean else "Float64"
+    element = Element(kind, about)
+    if kind == "Enumeration":
+        element.set("declaredType", v.name)
+    if kind == "Float64":
+        if v.unit != "1":
+            element.set("unit", v.unit)
+            if v.display_unit:
+                element.set("displayUnit", v.display_unit)
+        for key, value in (("min", v.minimum), ("max", v.maximum), ("nominal", v.nominal)):
+            if value is not None:
+                element.set(key, repr(float(value)))
+    starts = [e.start for e in elements if e.start is not None]
+    if starts:
+        text = {"Boolean": lambda x: boolean(bool(x)), "Enumeration": lambda x: str(int(x))}.get(kind, _real)
+        element.set("start", " ".join(map(text, starts)))
+    if len(elements) > 1:
+        SubElement(element, "Dimension", start=str(len(elements)))
+    return element
+
+
+def _real(value: float) -> str:
+    return repr(float(value))
+
+
+def _write_structure(structure: Element, model: Model, rows: Rows, lengths: Sequence[int]) -> None:
+    """The unknowns and what they depend on, by value reference."""
+    found = dependencies(model)
+    n_x, n_u = len(model.states), len(model.select("input"))
+    firsts = {"state": 0, "input": n_x, "parameter": n_x + n_u}
+    places: dict[str, dict[int, int]] = {}
+    first = 0
+    for k, (kind, v) in enumerate(rows):
+        first = k if lengths[k] else first
+        places.setdefault(kind, {})[v.index] = first
+    known = {begin + place: k for kind, begin in firsts.items() for place, k in places.get(kind, {}).items()}
+
+    def write(name: str, *unknowns: tuple[str, Sets]) -> None:
+        depends: dict[int, set[int]] = {}
+        for kind, sets in unknowns:
+            for i, s in enumerate(sets):
+                depends.setdefault(places[kind][i], set()).update(known[j] for j in s if j in known)
+        for unknown in sorted(depends):
+            on = " ".join(map(str, sorted(depends[unknown])))
+            SubElement(structure, name, valueReference=str(unknown), dependencies=on)
+
+    write("Output", ("output", found.outputs))
+    write("ContinuousStateDerivative", ("derivative", found.derivatives))
+    write("InitialUnknown", ("output", found.start_outputs), ("state", found.start_states),
+          ("derivative", found.start_derivatives))  # fmt: skip
+
+
+def build_description(identifier: str) -> Element:
+    """The ``fmiBuildDescription`` element: what compiles the sources into a shared library."""
+    root = Element("fmiBuildDescription", fmiVersion="3.0")
+    files = SubElement(SubElement(root, "BuildConfiguration", modelIdentifier=identifier), "SourceFileSet")
+    files.set("language", "C99")
+    SubElement(files, "SourceFile", name="all.c")
+    SubElement(files, "PreprocessorDefinition", name="FMI3_OVERRIDE_FUNCTION_PREFIX")
+    return root
+
+
+def terminals(model: Model, icon: bool) -> Element:
+    """The ``fmiTerminalsAndIcons`` element; `icon` says whether the unit has a picture."""
+    root = Element("fmiTerminalsAndIcons", fmiVersion="3.0")
+    graphics = SubElement(root, "GraphicalRepresentation")
+    corners = {"x1": "-100", "y1": "-100", "x2": "100", "y2": "100"}
+    SubElement(graphics, "CoordinateSystem", corners, suggestedScalingFactorTo_mm="0.1")
+    if icon:
+        SubElement(graphics, "Icon", corners)
+    ports = _ports(model)
+    if not ports:
+        return root
+    listed = SubElement(root, "Terminals")
+    for k, (name, members) in enumerate(ports.items()):
+        flange = set(members) == {"tau", "w"}
+        base, rule = ("flange", "plug") if flange else ("bus", "bus")
+        terminal = SubElement(listed, "Terminal", name=name, matchingRule=rule)
+        if flange:
+            terminal.set("description", f"flange {name}: the torque is counted into the unit")
+        for member in members:
+            SubElement(terminal, "TerminalMemberVariable", variableName=f"{name}.{member}", memberName=member,
+                       variableKind="inflow" if flange and member == "tau" else "signal")  # fmt: skip
+        x, y = (-100 if k % 2 == 0 else 100), 80 - 160 * (k // 2 + 0.5) / ((len(ports) + 1) // 2)
+        SubElement(terminal, "TerminalGraphicalRepresentation", iconBaseName=base, x1=f"{x - 10}", y1=f"{y - 10:g}",
+                   x2=f"{x + 10}", y2=f"{y + 10:g}", defaultConnectionColor="48 48 48")  # fmt: skip
+    return root
+
+
+def _ports(model: Model) -> dict[str, list[str]]:
+    """Members of each terminal, flanges first."""
+    causality = {v.name: v.causality for v in model.variables}
+    groups: dict[str, list[str]] = {}
+    for v in model.select("input"):
+        base, _, member = v.name.rpartition(".")
+        groups.setdefault(base, []).append(member)
+    flanges, buses = {}, {}
+    for base, members in groups.items():
+        pair = sorted((causality.get(f"{base}.tau", ""), causality.get(f"{base}.w", "")))
+        if pair == ["input", "output"]:
+            flanges[base] = ["tau", "w"]
+        elif base and len(members) > 1:
+            buses[base] = members
+    return flanges | buses

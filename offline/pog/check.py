@@ -1,0 +1,241 @@
+"""How far a unit's rigid model is from its full elastic model, on the unit's own scenarios.
+
+Three runs with the same inputs, held over each communication step: the rigid model as it runs in real time, the full
+model at the same step, and the full model at a quarter of it, the reference. For every speed and contact force
+
+    e = RMS(rigid - reference) / max|reference|,
+
+counted where the elastic transient has decayed: not within `settle` of the start, nor of a moment at which a limit of
+the controller takes hold or lets go. A rigid model has no elastic transient; how large it was is reported beside.
+A signal that hardly moves is measured against a hundredth of the largest of its kind.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.errors import InputError
+from rtcvt.model import Model
+from rtcvt.pog.energy import dissipated_power
+from rtcvt.pog.system import build_model
+from rtcvt.pog.unit import GearSystem
+from rtcvt.recording import revision
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import Result, require_fitting, simulate
+
+__all__ = ["Check", "ScenarioCheck", "SignalError", "check_unit", "elastic_modes", "energy_residual", "settled"]
+
+Array = NDArray[np.float64]
+
+REFINEMENT = 4  # internal steps of the reference in one of the real-time model
+SMALL = 0.01  # of the largest signal of a kind: below, errors are relative to this
+
+
+@dataclass(frozen=True)
+class SignalError:
+    """Error of one speed or contact force of the rigid model."""
+
+    name: str
+    unit: str
+    nrms: float  # RMS(rigid - full)/scale where settled
+    peak: float  # max|rigid - full| where settled [unit]
+    transient: float  # max|rigid - full| elsewhere [unit]
+    scale: float  # max|full| [unit]
+    limit: float  # of nrms
+
+
+@dataclass(frozen=True)
+class ScenarioCheck:
+    """One scenario: the runs and what they say."""
+
+    scenario: Scenario
+    full: Result  # the reference
+    rigid: Result
+    settled: NDArray[np.bool_]  # samples that count
+    errors: tuple[SignalError, ...]
+    discretisation: float  # largest normalised RMS change of the full model from its reference to the unit's step
+    energy_residual: dict[str, float]  # by model: energy that is not accounted for, relative to the throughput
+    step_cost: dict[str, float]  # by model: median wall-clock time of a step [us]
+
+
+@dataclass(frozen=True)
+class Check:
+    """All scenarios of a unit."""
+
+    unit: GearSystem
+    scenarios: tuple[ScenarioCheck, ...]
+    modes: tuple[tuple[float, float], ...]  # natural frequency [Hz] and damping ratio of the full model's modes
+    parameters: Mapping[str, float | str]  # what was set, beside the scenarios' own
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Every limit that is exceeded, in words."""
+        return tuple(
+            f"scenario '{s.scenario.name}': {e.name} is off by {e.nrms:.3g}, allowed {e.limit:.3g}"
+            for s in self.scenarios
+            for e in s.errors
+            if not e.nrms <= e.limit
+        )
+
+    @property
+    def passed(self) -> bool:
+        """Whether all errors are within their limits."""
+        return not self.failures
+
+    def figures(self) -> dict[str, Any]:
+        """Everything in numbers, ready for JSON: see the command's help for the keys."""
+        return {
+            "unit": self.unit.name,
+            "revision": revision(),
+            "parameters": dict(self.parameters),
+            "passed": self.passed,
+            "failures": list(self.failures),
+            "modes": [{"frequency_Hz": f, "damping_ratio": d} for f, d in self.modes],
+            "scenarios": [
+                {
+                    "name": s.scenario.name,
+                    "duration_s": s.scenario.duration,
+                    "step_s": s.rigid.step,
+                    "settled_share": float(np.mean(s.settled)),
+                    "discretisation": s.discretisation,
+                    "energy_residual": s.energy_residual,
+                    "step_cost_us": s.step_cost,
+                    "errors": [
+                        {"signal": e.name, "unit": e.unit, "nrms": e.nrms, "peak": e.peak, "transient": e.transient,
+                         "scale": e.scale, "limit": e.limit}
+                        for e in s.errors
+                    ],
+                }
+                for s in self.scenarios
+            ],
+        }  # fmt: skip
+
+
+def check_unit(
+    unit: GearSystem,
+    parameters: Mapping[str, float | str] | None = None,
+    scenarios: tuple[Scenario, ...] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Check:
+    """Run the rigid and the full model over the unit's scenarios and compare them.
+
+    Parameters
+    ----------
+    unit : GearSystem
+        What to check.
+    parameters : mapping, optional
+        Parameters for both models, over those of the scenarios.
+    scenarios : tuple of Scenario, optional
+        Instead of the unit's own.
+    progress : callable, optional
+        Called with (what runs, steps done, steps in all).
+
+    Raises
+    ------
+    InputError
+        The unit has no scenario, a scenario does not fit it, or it has no full model.
+    """
+    chosen = unit.scenario if scenarios is None else scenarios
+    if not chosen:
+        raise InputError(unit.source, "scenario", None, "at least one [[scenario]] to check")
+    rigid = build_model(unit, "rigid")
+    full = build_model(unit, "full")
+    reference = build_model(unit, "full", substeps=REFINEMENT * unit.solver.substeps)
+    for model in (rigid, full):
+        require_fitting(model, chosen, parameters)
+    done = tuple(_check_scenario(unit, s, rigid, full, reference, parameters, progress) for s in chosen)
+    return Check(unit, done, elastic_modes(full), dict(parameters or {}))
+
+
+def _check_scenario(unit: GearSystem, scenario: Scenario, rigid: Model, full: Model, reference: Model,
+                    parameters: Mapping[str, float | str] | None,
+                    progress: Callable[[str, int, int], None] | None) -> ScenarioCheck:  # fmt: skip
+    def run(model: Model, label: str) -> Result:
+        report = None if progress is None else lambda k, n: progress(f"{scenario.name}: {label}", k, n)
+        return simulate(model, scenario, parameters=parameters, progress=report)
+
+    a = run(rigid, "rigid model")
+    b = run(full, "full model at the same step")
+    c = run(reference, "full model, reference")
+    counted = settled(c, scenario.settle)
+    errors = []
+    change = 0.0
+    for kind, prefix, limit in (("w", "gear.", scenario.limits.speed), ("F", "contact.", scenario.limits.force)):
+        names = [v.name for v in rigid.select("output") if v.name.startswith(prefix) and v.name.endswith(f".{kind}")]
+        largest = max((float(np.max(np.abs(c[n]))) for n in names), default=0.0)
+        for name in names:
+            difference = np.abs(a[name] - c[name])
+            scale = max(float(np.max(np.abs(c[name]))), SMALL * largest, 1e-12)
+            errors.append(SignalError(
+                name=name, unit=rigid.by_name[name].unit,
+                nrms=float(np.sqrt(np.mean(difference[counted] ** 2)) / scale),
+                peak=float(difference[counted].max()),
+                transient=float(difference[~counted].max(initial=0.0)),
+                scale=scale, limit=limit,
+            ))  # fmt: skip
+            change = max(change, float(np.sqrt(np.mean((b[name] - c[name])[counted] ** 2)) / scale))
+    return ScenarioCheck(
+        scenario, c, a, counted, tuple(errors), change,
+        {"rigid": energy_residual(unit, a), "full": energy_residual(unit, c)},
+        {"rigid": float(np.median(a.step_cost) * 1e6), "full": float(np.median(b.step_cost) * 1e6)},
+    )  # fmt: skip
+
+
+def settled(result: Result, settle: float) -> NDArray[np.bool_]:
+    """Samples that are later than `settle` [s] after the start and after each change of the limits' activity.
+
+    Raises
+    ------
+    InputError
+        None are left.
+    """
+    changes = np.flatnonzero(np.diff(result.status[1:])) + 2
+    counted = result.time >= settle
+    for k in changes:
+        counted &= (result.time < result.time[k]) | (result.time >= result.time[k] + settle)
+    if not counted.any():
+        raise InputError(f"scenario '{result.scenario.name}'", "settle", settle,
+                         "less time, or inputs that run into the limits less often: no sample counts")  # fmt: skip
+    return counted
+
+
+def elastic_modes(model: Model) -> tuple[tuple[float, float], ...]:
+    """Natural frequency [Hz] and damping ratio of the oscillations of a full model, tilt at rest at its start."""
+    instance = model.instantiate()
+    instance.initialise()
+    n = sum(name.endswith((".w", ".F", ".tau")) for name in (s.name for s in model.states))
+    poles = np.linalg.eigvals(instance.jacobian()[:n, :n])
+    oscillating = poles[poles.imag > 1e-6]
+    modes = [(float(abs(p)) / (2.0 * np.pi), float(-p.real / abs(p))) for p in oscillating]
+    return tuple(sorted(modes))
+
+
+def energy_residual(unit: GearSystem, result: Result) -> float:
+    """``|E(T) - E(0) - input + losses|`` over the run, relative to the energy that went in and out and was lost.
+
+    The powers are those of eq. (3), integrated by the trapezoidal rule over the samples.
+    """
+    gears = list(unit.gears)
+    omega = np.stack([result[f"gear.{g}.w"] for g in gears], axis=1)
+    dt = result.step
+
+    def trapezoid(power: Array) -> Array:
+        return dt * 0.5 * (power[1:] + power[:-1])
+
+    supplied = np.zeros(len(result.time) - 1)
+    for name, port in unit.ports.items():
+        speed = omega[:, gears.index(port.gear)]
+        if not port.speed_in:
+            supplied += dt * result[f"{name}.tau"][:-1] * 0.5 * (speed[1:] + speed[:-1])
+        else:
+            supplied += trapezoid(result[f"{name}.tau"] * speed)
+    parameters = {v.name: result.parameter(v.name) for v in result.model.select("parameter")}
+    theta = result[f"control.{unit.moving}"] if unit.moving else 0.0
+    lost = trapezoid(dissipated_power(unit, parameters, omega, theta))
+    stored = result["storage.E"]
+    throughput = np.sum(np.abs(supplied)) + np.sum(lost)
+    residual = stored[-1] - stored[0] - np.sum(supplied) + np.sum(lost)
+    return float(abs(residual) / max(throughput, 1e-12))

@@ -1,0 +1,96 @@
+"""Pushbelts declare themselves: they have a full model only, which the reduced models of variators are made from."""
+
+from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
+
+__all__ = ["KIND"]
+
+_SHOW = "Of a pushbelt its numbers and cases are printed."
+
+_SIMULATE = """A unit of kind pushbelt runs its full model on one of its cases instead, by default for 0.1 s. Its file
+grows while it runs, as FILE.partial. Ctrl-C ends the run and keeps this; --resume goes on with it, also after a kill,
+and extends a run to a longer duration.
+
+[bold]JSON keys of a pushbelt:[/] unit, case, row and the other settings (s, m); M_O [N.m], frames, time_s, status;
+means over mean_over_s, the last passage of the belt, or the last fifth of a run without two of them: ratio,
+torque_ratio, kappa, slip, belt_speed_m_s, thrust_ratio, speed_ratio; for the primary and the secondary pulley
+clamping_force_N, speed_rad_s, shaft_torque_Nm (driving +), radius_m (of the ring); tension_N (smallest, largest along
+the belt), push_N (largest); residual_of_losses and residual_of_throughput of the energy balance; computed_frames,
+wall_s of this call and step_cost_us, the median of its steps without start and files. With --belt spatial also
+misalignment_m of the belt on the primary against the secondary, ring_to_pillar_m and ring_to_sheave_m, the least room
+of the rings, and fixed_sheave_N, the axial forces on the fixed sheaves; other figures are means of both sides."""
+
+_CHECK = """A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
+model, about ten minutes on two processors. They are kept in a folder beside the report, so that a stopped check goes
+on where it was. Friction of the flanks is regularised below 0.1 mm/s in these runs, whatever v_mu the unit has. Exits
+with code 1 if energy or momentum of a run do not balance; what differs from the source is in the report.
+
+[bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
+case), signatures: section, about, quantity, runs, expected, value, u (its change from the revolution before), unit,
+verdict; runs: thrust_ratio, drift, torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost,
+throughput), balance (of each pulley: force, torque, moments), step_us; step_us (smallest, spread)."""
+
+_CAMPAIGN = """Plans that come along for pushbelts: [bold]quick[/], the first reduced model of a belt of your own in
+minutes (docs/own_belt.md); [bold]small[/], a dozen runs to look at, too few to reduce; [bold]pushbelt_24mm[/], the runs
+behind the shipped reduced model, two to three hours on two processors; [bold]heldout[/], runs of another seed that tell
+how good a reduced model is. The expected time and the number of processors are printed before the runs start.
+
+A plan of a pushbelt bounds ratio, speed, torque ratio and clamping force, and says how many operating points and
+transients are drawn from them. What the belt cannot do is drawn again. At each operating point the run settles with the
+ratio held, which gives the thrust ratio, slip, losses and all contact forces; then it is let go under several clamping
+forces, which gives the shift rate. Transients are ratio sweeps, torque steps and clamping steps. A belt that leaves its
+place counts as a failed run."""
+
+_REDUCE = """From runs of a pushbelt a model for variators is identified, over ratio, torque ratio, speed, clamping
+force and force balance: the thrust ratio, the shift rate, slip, losses, the largest contact forces, and all belt fields
+on a basis from proper orthogonal decomposition. What slips by more than 12 % is left out and counted.
+
+[bold]JSON keys of a pushbelt:[/] runs, windows, dropped; laws: by name data, rms, median, max of the cross-validated
+error (of the logarithm, but for e), noise; fields: by name modes, kept, projection, error, error_median; heldout:
+errors by their names in docs/reduction.md."""
+
+_CALIBRATE = """The plan [bold]thesis[/] comes along for pushbelts: ten parameters of sheaves, contacts and friction,
+from Tables 7.4 and 7.6 of Cebulla 2014 and the speed ratio of LOW; Table 7.5, section 7.5 and the signs are held out.
+With its sizes it takes an hour of processor time; docs/identification.md has a result of a smaller one.
+
+[bold]Keys of calibration.json:[/] plan, members (begun, left), parameters: prior, posterior (5, 50, 95 %), gained
+(share of the variance); directions of ln x by what the data identify: gain, parameters; observables and heldout: about,
+printed, prior, posterior, right (share of members with the printed sign)."""
+
+KIND = Kind(
+    names=("pushbelt",),
+    title="pushbelts",
+    read=lazily("rtcvt.offline.pushbelt.parameters:read_parameters"),
+    show=Task(lazily("rtcvt.offline.pushbelt.tasks:show"), help=_SHOW),
+    full=Task(
+        lazily("rtcvt.offline.pushbelt.tasks:simulate"),
+        takes=("step", "output", "figures"),
+        options=(
+            Option("case", "Operating point of the unit file.", metavar="NAME"),
+            Option("row", "Number of the load torque in the case's row.", int, 0, minimum=0),
+            Option("nodes", "Nodes of the ring; default: the unit's.", int, minimum=1),
+            Option("belt", "hybrid: planar; spatial: six freedoms, two ring sets.", default="hybrid"),
+            Option("before", "Revolutions of the hybrid model that a spatial run starts from.", float, 0.0),
+            Option("law", "Sheaves yield together under all elements (coupled), or decoupled.", default="coupled"),
+            Option("contact", "Of elements and ring: unilateral or bilateral.", default="unilateral"),
+            Option(
+                "flank_points",
+                "Contact points of a flank: 1 (simplified; default of hybrid) or 2 (extended; spatial).",
+                int,
+            ),
+            Option("taper", 'Of an element, e.g. "5 um".', metavar="LENGTH", unit="m"),
+            Option("scheme", "explicit (step 1 us) or multirate (2.5 us).", default="explicit"),
+            Option("plot_step", "Time from one recorded frame to the next.", default="0.1 ms", unit="s"),
+            DURATION,
+            ELEMENTS,
+            RESUME,
+        ),
+        help=_SIMULATE,
+    ),
+    check=Task(lazily("rtcvt.offline.pushbelt.tasks:check"), help=_CHECK),
+    campaign=Task(lazily("rtcvt.offline.variator.tasks:campaign"), help=_CAMPAIGN),
+    reduce=Task(lazily("rtcvt.offline.variator.tasks:reduce"), help=_REDUCE),
+    calibrate=Task(lazily("rtcvt.offline.variator.calibration.task:calibrate"), help=_CALIBRATE),
+    recording=lazily("rtcvt.offline.pushbelt.tasks:recording"),
+    picture=lazily("rtcvt.offline.pushbelt.picture:picture"),
+    view=lazily("rtcvt.offline.pushbelt.scene:scene"),
+)

@@ -1,0 +1,88 @@
+"""The energy ledger of the full model: what is put in, lost and stored, each under its name.
+
+A new loss is one line in `LOSSES` and one line where it is booked: ``book.NAME += ...`` in a kernel. Works are sums
+over the steps since the last frame [J], inputs positive into the machine, losses positive; stores are energies at the
+time of the frame [J].
+
+Kernels get a record (`books`), files and evaluations the same numbers as columns of a table, in the order of `WORKS`
+and `STORES`.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["INPUTS", "LOSSES", "STORES", "WORKS", "books", "inputs_of", "losses_of", "residual", "stocks"]
+
+Array = NDArray[np.float64]
+
+INPUTS = {  # name in a kernel: name in files and reports
+    "clamping_I": "clamping_I",
+    "clamping_O": "clamping_O",
+    "shaft_I": "shaft_I",
+    "shaft_O": "shaft_O",
+}
+LOSSES = {
+    "joint_damping": "element-element damping",
+    "saddle_damping": "element-ring damping",
+    "saddle_friction": "element-ring friction",
+    "flank_longitudinal": "flank longitudinal friction",
+    "flank_radial": "flank radial friction",
+    "flank_damping": "flank damping",
+    "ring_axial": "ring axial damping",
+    "ring_bending": "ring bending damping",
+    "sheave_axial": "sheave axial damping",
+    "sheave_tilt": "sheave tilt damping",
+    "layer_friction": "ring layer friction",
+}
+STORES = {
+    "elements": "elements kinetic",
+    "ring": "ring kinetic",
+    "sheaves": "sheaves kinetic and tilt",
+    "ring_axial": "ring axial",
+    "ring_bending": "ring bending",
+    "joints": "element-element",
+    "saddles": "element-ring",
+    "flanks": "flank",
+    "deflection": "sheave deflection",
+}
+WORKS = (*INPUTS.values(), *LOSSES.values())
+_BOOK = np.dtype([(name, np.float64) for name in (*INPUTS, *LOSSES)])
+_STOCK = np.dtype([(name, np.float64) for name in STORES])
+
+
+def books(work: Array) -> NDArray[np.void]:
+    """A table (n, len(`WORKS`)) of works as n records; both share their memory."""
+    return work.view(_BOOK)[:, 0]
+
+
+def stocks(stored: Array) -> NDArray[np.void]:
+    """A table (n, len(`STORES`)) of stored energies as n records; both share their memory."""
+    return stored.view(_STOCK)[:, 0]
+
+
+def inputs_of(work: Array) -> Array:
+    """The inputs' columns of a table of works (..., len(`WORKS`))."""
+    return work[..., : len(INPUTS)]
+
+
+def losses_of(work: Array) -> Array:
+    """The losses' columns of a table of works (..., len(`WORKS`))."""
+    return work[..., len(INPUTS) :]
+
+
+def residual(work: Array, stored: Array) -> tuple[float, float, float]:
+    """Energy balance over frames, of which there are at least two: it begins at the first.
+
+    Parameters
+    ----------
+    work, stored : (n, len(`WORKS`)), (n, len(`STORES`)) arrays [J]
+
+    Returns
+    -------
+    float, float, float : inputs - losses - change of stored energy [J]; losses [J]; throughput [J], the largest of what
+        the two shafts and the two clamping forces carry
+    """
+    total = work[1:].sum(axis=0)
+    losses = losses_of(total).sum()
+    inputs = inputs_of(total)
+    return inputs.sum() - losses - (stored[-1].sum() - stored[0].sum()), losses, np.abs(inputs).max()

@@ -1,0 +1,1 @@
+"""Parts of a fully spatial pushbelt, each tested alone; not assembled yet (docs/spatial.md)."""

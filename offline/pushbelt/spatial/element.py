@@ -1,0 +1,142 @@
+"""An element in space: a rigid body with six freedoms (Cebulla 2014, section 3.2.1).
+
+Columns 0 to 2 are those of the planar element, 3 to 5 what space adds:
+
+    q = (x, y, phi | z, roll, yaw),    u = (v_x, v_y, omega_z | v_z, omega_x, omega_y)
+
+The centre of gravity in the inertial frame, Cardan angles in the reversed sequence of (4.142), phi about z, then yaw
+about y, then roll about x, and the angular velocity in the element's own frame (x along the travel, y outwards):
+
+    R = R_z(phi) R_y(yaw) R_x(roll),   v = r',
+    phi' = (omega_z cos roll + omega_y sin roll)/cos yaw,
+    yaw' = omega_y cos roll - omega_z sin roll,   roll' = omega_x + phi' sin yaw
+
+    m v' = F,    Theta omega' = M + (Theta omega) x omega                        Theta = diag, about the principal axes
+
+The gyroscopic moment (Theta omega) x omega is taken at the mean of old and new omega, with Theta omega of the start:
+
+    (Theta - dt/2 H) (omega+ - omega) = dt H omega,   H a = (Theta omega) x a
+
+H is skew, so that it does no work over a step, to rounding; the step is of first order. An element that neither rolls
+nor yaws keeps the planar numbers to the bit.
+
+Mirrored view. A side sigma = -1 is seen in the mirror z -> -z: z, roll, yaw, v_z, omega_x, omega_y and the entries of R
+with one index z change their sign, and so do F_z, M_x, M_y. One set of kernels then does both sides.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
+from rtcvt.offline.pushbelt.ring import turned
+
+__all__ = ["Body", "frames_of", "gyrate", "kinetic_energy", "move"]
+
+
+class Body(NamedTuple):
+    """N_E equal elements: mass [kg], inertia [kg m^2] about the axes of travel (roll), height (yaw) and width (phi)."""
+
+    N_E: int
+    m: float
+    Theta_x: float
+    Theta_y: float
+    Theta_z: float
+
+
+@compiled
+def frames_of(q: Any, cs: Any, sn: Any, R: Any) -> None:
+    """Rotation matrices of all elements, row by row in `R` (N_E, 9), from q (N_E, 6) and cosine and sine of phi."""
+    far = 0.0
+    for i in range(cs.size):  # series, exact to rounding where the belt lives
+        a = q[i, 4]
+        b = q[i, 5]
+        a2 = a * a
+        b2 = b * b
+        far += 1.0 if a2 + b2 > 0.01 else 0.0
+        sa = a * (1.0 - a2 / 6.0 * (1.0 - a2 / 20.0 * (1.0 - a2 / 42.0 * (1.0 - a2 / 72.0))))
+        sb = b * (1.0 - b2 / 6.0 * (1.0 - b2 / 20.0 * (1.0 - b2 / 42.0 * (1.0 - b2 / 72.0))))
+        ca = 1.0 - a2 / 2.0 * (1.0 - a2 / 12.0 * (1.0 - a2 / 30.0 * (1.0 - a2 / 56.0 * (1.0 - a2 / 90.0))))
+        cb = 1.0 - b2 / 2.0 * (1.0 - b2 / 12.0 * (1.0 - b2 / 30.0 * (1.0 - b2 / 56.0 * (1.0 - b2 / 90.0))))
+        _matrix(R, i, cs[i], sn[i], sa, ca, sb, cb)
+    if far > 0.0:
+        for i in range(cs.size):
+            _matrix(R, i, cs[i], sn[i], np.sin(q[i, 4]), np.cos(q[i, 4]), np.sin(q[i, 5]), np.cos(q[i, 5]))
+
+
+@inlined
+def _matrix(R: Any, i: int, c: float, s: float, sa: float, ca: float, sb: float, cb: float) -> None:
+    """Row i of `frames_of` from cosines and sines of phi, roll, yaw."""
+    R[i, 0] = c * cb
+    R[i, 1] = c * sb * sa - s * ca
+    R[i, 2] = c * sb * ca + s * sa
+    R[i, 3] = s * cb
+    R[i, 4] = s * sb * sa + c * ca
+    R[i, 5] = s * sb * ca - c * sa
+    R[i, 6] = -sb
+    R[i, 7] = cb * sa
+    R[i, 8] = cb * ca
+
+
+@compiled
+def move(q: Any, u: Any, cs: Any, sn: Any, R: Any, dt: float) -> None:
+    """q (N_E, 6) over the step `dt` [s] at velocities u, with cosine and sine of phi, and `R` (N_E, 9) renewed."""
+    for a in (0, 1, 3):
+        for i in range(cs.size):
+            q[i, a] += dt * u[i, a]
+    for i in range(cs.size):
+        # sines and cosines of roll and yaw at the start are in R
+        sb = -R[i, 6]
+        cb = np.sqrt(R[i, 7] * R[i, 7] + R[i, 8] * R[i, 8])
+        sa = R[i, 7] / cb
+        ca = R[i, 8] / cb
+        rate = (u[i, 2] * ca + u[i, 5] * sa) / cb
+        turn = dt * rate
+        q[i, 2] += turn
+        cs[i], sn[i] = turned(cs[i], sn[i], turn)
+        q[i, 4] += dt * (u[i, 4] + rate * sb)
+        q[i, 5] += dt * (u[i, 5] * ca - u[i, 2] * sa)
+    frames_of(q, cs, sn, R)
+
+
+@compiled
+def gyrate(B: Body, u: Any, dt: float) -> None:
+    """Angular velocities after the gyroscopic moments of a step `dt` [s]; kinetic energy stays."""
+    h = 0.5 * dt
+    for i in range(B.N_E):
+        x = u[i, 4]
+        y = u[i, 5]
+        z = u[i, 2]
+        Hx = B.Theta_x * x
+        Hy = B.Theta_y * y
+        Hz = B.Theta_z * z
+        # (Theta - h H^) delta = dt H^ omega by Cramer's rule; rows (T, h Hz, -h Hy), (-h Hz, T, h Hx), (h Hy, -h Hx, T)
+        bx = dt * (Hy * z - Hz * y)
+        by = dt * (Hz * x - Hx * z)
+        bz = dt * (Hx * y - Hy * x)
+        X = h * Hx
+        Y = h * Hy
+        Z = h * Hz
+        c00 = B.Theta_y * B.Theta_z + X * X
+        c01 = X * Y + Z * B.Theta_z
+        c02 = X * Z - Y * B.Theta_y
+        inverse = 1.0 / (B.Theta_x * c00 + Z * c01 - Y * c02)
+        c10 = X * Y - Z * B.Theta_z
+        c11 = B.Theta_x * B.Theta_z + Y * Y
+        c12 = Y * Z + X * B.Theta_x
+        c20 = X * Z + Y * B.Theta_y
+        c21 = Y * Z - X * B.Theta_x
+        c22 = B.Theta_x * B.Theta_y + Z * Z
+        u[i, 4] = x + inverse * (c00 * bx + c10 * by + c20 * bz)
+        u[i, 5] = y + inverse * (c01 * bx + c11 * by + c21 * bz)
+        u[i, 2] = z + inverse * (c02 * bx + c12 * by + c22 * bz)
+
+
+@compiled
+def kinetic_energy(B: Body, u: Any) -> float:
+    """Kinetic energy [J] of all elements at velocities u (N_E, 6)."""
+    energy = 0.0
+    for i in range(B.N_E):
+        energy += B.m * (u[i, 0] ** 2 + u[i, 1] ** 2 + u[i, 3] ** 2)
+        energy += B.Theta_x * u[i, 4] ** 2 + B.Theta_y * u[i, 5] ** 2 + B.Theta_z * u[i, 2] ** 2
+    return 0.5 * energy

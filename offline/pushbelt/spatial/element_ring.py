@@ -1,0 +1,669 @@
+"""Contacts of the elements with one ring set in space (Cebulla 2014, sections 3.2.2 and 5.1).
+
+One side at a time, in the mirrored view of `element`: z counts outwards. The ring's neutral fibre has the planar frame
+t, n, b = e_z and, from `lateral`, its place z_r, slope z' along the arc and the roll alpha of its section. At the place
+s nearest in the plane to the element's saddle (or ear), with P the point of the saddle's line at the lateral place
+z_s = z_r -+ alpha h/2 of the ring's inner (outer) surface,
+
+    saddle   g = (r - P).n - h/2,     ear   g = (P - r).n - h/2,     m = n.R e_z/R_zz slope of the saddle's line
+    pillar   g = z_r - w_R/2 - (z of the pillar's plane at r)
+
+    crown    g = g + c^2/(2 R_c) - eta (alpha + m),   c = R_c (alpha + m),   eta = c - x
+
+f_n = max(0, -k g - d g'). The flat saddle touches the ring at the middle of its width, as in the source, whatever its
+roll. A crowned saddle, of radius R_c across the travel, touches where both slopes are equal, eta from the ring's middle
+and c from the saddle's, but not beyond the edges of either: it turns the ring's section, and the section's bending on
+the pulley (`lateral`) makes the ring run. x is the ring's offset from the saddle's middle; `tracking` is the source's
+law over it, instead of a crown. Both are chosen by numbers: R_c = 0 is flat, F = 0 without tracking.
+
+All forces derive from their potentials: a lateral force F_z has the component -F_z z' along the ring, which slides
+lengthwise past the element.
+
+Friction acts in the surface, along t and across, with one coefficient. It is that of the slip v at the end of the step,
+sought as in the planar `element_ring`: the step is first taken with the friction f_0 of the step before, and from the
+slips v_0 that it ends with
+
+    c = v_0 - G f_0,    s = c + G f,    f = -mu_R f_n s/sqrt(s^2 + v_muR^2)
+
+one proximal step leads to f, along c and in the cone at all times. G = dt W is at least what one unit of friction at
+all contacts of a side does to their slips within the step, whichever way it acts.
+
+Forces on both bodies act at the same point. Works are booked from each force and its own velocity, the mean of two
+steps; switching as in `element_element`. Loops over all saddles are without a branch, on copies of the ring's rows;
+ears and pillars, of which few are closed, follow one by one.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined
+from rtcvt.offline.pushbelt.element_element import switching
+from rtcvt.offline.pushbelt.element_ring import proximal, wrapped
+from rtcvt.offline.pushbelt.parameters import Belt
+from rtcvt.offline.pushbelt.ring import INV, N_LOAD, N_RATE, N_SHAPE, Ring, point, push, velocity
+from rtcvt.offline.pushbelt.spatial.tracking import Tracking, tracking_energy, tracking_force
+
+__all__ = ["MEMORY", "Guide", "Touch", "guide", "ring_energy", "ring_forces", "ring_friction", "touch"]
+
+_NEAR = 5.0e-6  # [m]
+_SADDLE, _EAR = -1.0, 1.0  # the gap opens along -n, along n
+# Of the last step, of saddle and ear: friction along and across, slips, damper, rate of the gap; damper, rate: of the
+# pillar
+MEMORY = 14
+_OF_EAR, _OF_PILLAR = 6, 12
+# Columns of `Touch.at`: tangent, point from the centre of gravity, slope and roll of the ring, Theta.n, change of the
+# gap with the lateral place of the surface, place across from the ring's middle, gap, deflection
+T_X, T_Y, A_X, A_Y, A_Z, SLOPE, ROLL, BETA, ACROSS, ETA, GAP, W = range(12)
+# Columns of `Touch.seen`: next place, gap of the ear (roughly) and of the pillar, offset from the saddle's middle
+PLACE, EAR, PILLAR, OFF = range(4)
+# Columns of `Touch.force`: normal, friction along and across, slips, damper, rate of the gap, tracking
+PRESS, RUB_T, RUB_L, V_T, V_L, DAMPER, RATE, HOLD = range(8)
+
+
+class Guide(NamedTuple):
+    """Saddle, ear and pillar of one side in the element's frame [m]; one ring set; SI units.
+
+    z_S: middle of the saddle, half_S: half its width; z_P: pillar; half_R: half the ring's width; crown: radius of the
+    saddle across the travel, 0: flat; W: inverse mass against friction; k_P, d_P: pillar.
+    """
+
+    N_E: int
+    x: float
+    y_S: float
+    y_E: float
+    z_S: float
+    half_S: float
+    z_P: float
+    half_R: float
+    crown: float
+    tracking: Tracking
+    W: float
+    k: float
+    d: float
+    k_P: float
+    d_P: float
+    mu: float
+    v_mu: float
+
+
+class Touch(NamedTuple):
+    """Scratch of the contacts of one side, at saddles or at ears.
+
+    k, xi (N_E,): finite element and place in it. Of the ring there: shape (N_E, 11), rate (N_E, 9), load (N_E, 9) that
+    the contact adds; across (N_E, 4): z, its step to the next node, Theta_x, Theta_y; turning (N_E, 3): rates of z,
+    Theta_x, Theta_y. at (N_E, 12), seen (N_E, 4), force (N_E, 8): by the columns above; works (N_E, 2): of friction, of
+    damper and switching [J]; give (N_E, 6): what the ring gets, F_x, F_y, moment on the section, F_z, T_x, T_y; wrench
+    (N_E, 6): what the element gets, in the order of its velocities.
+    """
+
+    k: NDArray[np.int64]
+    xi: NDArray[np.float64]
+    shape: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    load: NDArray[np.float64]
+    across: NDArray[np.float64]
+    turning: NDArray[np.float64]
+    at: NDArray[np.float64]
+    seen: NDArray[np.float64]
+    force: NDArray[np.float64]
+    works: NDArray[np.float64]
+    give: NDArray[np.float64]
+    wrench: NDArray[np.float64]
+
+
+def touch(N_E: int) -> Touch:
+    """Scratch for so many elements."""
+    widths = (N_SHAPE, N_RATE, N_LOAD, 4, 3, 12, 4, 8, 2, 6, 6)
+    return Touch(np.zeros(N_E, dtype=np.int64), np.zeros(N_E), *(columns(N_E, width) for width in widths))
+
+
+def guide(
+    belt: Belt, R: Ring, *, w_S: float, w_P: float, w_R: float, crown: float, law: Tracking, W: float, k_P: float
+) -> Guide:
+    """One side's saddle, ear and pillar.
+
+    Parameters
+    ----------
+    belt, R : Belt, Ring
+        The belt as a whole; one ring set.
+    w_S, w_P, w_R : float
+        Widths of both saddles together with the pillar, of the pillar, of one ring set [m].
+    crown : float
+        Radius [m], 0 for a flat saddle.
+    law : Tracking
+    W : float
+        Largest inverse mass against friction at one side's contacts [1/kg].
+    k_P : float
+        Stiffness of the pillar [N/m]; its damping has the ratio of the saddle's.
+    """
+    return Guide(
+        N_E=belt.N_E,
+        x=0.5 * belt.t_R - belt.t_S,
+        y_S=belt.h_P - belt.h_S,
+        y_E=belt.h_E - belt.h_S,
+        z_S=0.25 * (w_S + w_P),
+        half_S=0.25 * (w_S - w_P),
+        z_P=0.5 * w_P,
+        half_R=0.5 * w_R,
+        crown=crown,
+        tracking=law,
+        W=W,
+        k=0.5 * belt.k_S,
+        d=0.5 * belt.d_S,
+        k_P=k_P,
+        d_P=0.5 * belt.d_S * float(np.sqrt(k_P / (0.5 * belt.k_S))),
+        mu=belt.mu_R,
+        v_mu=belt.v_muR,
+    )
+
+
+# --- the ring at an element
+
+
+@inlined
+def _between(N_B: int, k: int, xi: float) -> Any:
+    """Finite elements between whose middles `xi` of k lies, and the share of the second."""
+    if xi < 0.5:
+        return k - 1 if k > 0 else N_B - 1, k, xi + 0.5
+    return k, k + 1 if k + 1 < N_B else 0, xi - 0.5
+
+
+@inlined
+def _position(R: Ring, place: float, shape: Any, q_L: Any, at: Touch, i: int) -> None:
+    """Rows of the ring at `place`."""
+    k = int(place)
+    xi = place - k
+    at.k[i] = k
+    at.xi[i] = xi
+    for c in range(N_SHAPE):
+        at.shape[i, c] = shape[k, c]
+    j = k + 1 if k + 1 < R.N_B else 0
+    a, b, share = _between(R.N_B, k, xi)
+    step = q_L[j, 0] - q_L[k, 0]
+    at.across[i, 0] = q_L[k, 0] + xi * step
+    at.across[i, 1] = step
+    at.across[i, 2] = q_L[a, 1] + share * (q_L[b, 1] - q_L[a, 1])
+    at.across[i, 3] = q_L[a, 2] + share * (q_L[b, 2] - q_L[a, 2])
+
+
+@inlined
+def _rates(R: Ring, rate: Any, u_L: Any, at: Touch, i: int) -> None:
+    """Rates of the rows of the ring."""
+    k = at.k[i]
+    xi = at.xi[i]
+    for c in range(N_RATE):
+        at.rate[i, c] = rate[k, c]
+    j = k + 1 if k + 1 < R.N_B else 0
+    a, b, share = _between(R.N_B, k, xi)
+    at.turning[i, 0] = u_L[k, 0] + xi * (u_L[j, 0] - u_L[k, 0])
+    at.turning[i, 1] = u_L[a, 1] + share * (u_L[b, 1] - u_L[a, 1])
+    at.turning[i, 2] = u_L[a, 2] + share * (u_L[b, 2] - u_L[a, 2])
+
+
+@inlined
+def _load(R: Ring, at: Touch, i: int, load: Any, F_L: Any) -> None:
+    """Load the ring with what the contact of element i gives."""
+    k = at.k[i]
+    xi = at.xi[i]
+    for c in range(N_LOAD):
+        load[k, c] += at.load[i, c]
+    j = k + 1 if k + 1 < R.N_B else 0
+    a, b, share = _between(R.N_B, k, xi)
+    F_z = at.give[i, 3]
+    T_x = at.give[i, 4]
+    T_y = at.give[i, 5]
+    F_L[k, 0] += (1.0 - xi) * F_z
+    F_L[j, 0] += xi * F_z
+    F_L[a, 1] += (1.0 - share) * T_x
+    F_L[a, 2] += (1.0 - share) * T_y
+    F_L[b, 1] += share * T_x
+    F_L[b, 2] += share * T_y
+
+
+@inlined
+def _push(at: Touch, i: int) -> None:
+    """Load of the row of element i, which is zero before, from `at.give`."""
+    push(at.shape, at.load, i, at.xi[i], at.at[i, W], at.give[i, 0], at.give[i, 1], at.give[i, 2])
+
+
+# --- one contact
+
+
+@inlined
+def _frame(R_E: Any, sigma: float, i: int) -> Any:
+    """Rotation matrix of element i in the view of a side."""
+    return (
+        R_E[i, 0],
+        R_E[i, 1],
+        sigma * R_E[i, 2],
+        R_E[i, 3],
+        R_E[i, 4],
+        sigma * R_E[i, 5],
+        sigma * R_E[i, 6],
+        sigma * R_E[i, 7],
+        R_E[i, 8],
+    )
+
+
+@inlined
+def _twist(u: Any, A: Any, sigma: float, i: int) -> Any:
+    """Velocity and angular velocity of element i in the inertial directions, in the view of a side."""
+    x = sigma * u[i, 4]
+    y = sigma * u[i, 5]
+    z = u[i, 2]
+    return (u[i, 0], u[i, 1], sigma * u[i, 3]), (
+        A[0] * x + A[1] * y + A[2] * z,
+        A[3] * x + A[4] * y + A[5] * z,
+        A[6] * x + A[7] * y + A[8] * z,
+    )
+
+
+@inlined
+def _gap(p: Guide, side: float, h: float, e_n: float, m: float, roll: float, x: float) -> Any:
+    """Gap of saddle or ear, its derivative with the lateral place of the surface, and eta."""
+    if side == _EAR:
+        return e_n - h, m, 0.0
+    g = -e_n + h
+    if p.crown == 0.0:
+        return g, -m, 0.0
+    lean = roll + m
+    low = max(-p.half_S, x - p.half_R)
+    high = min(p.half_S, x + p.half_R)
+    c = p.crown * lean
+    across = roll
+    if c > high:
+        across = roll if high == p.half_S else high / p.crown - m
+        c = high
+    elif c < low:
+        across = roll if low == -p.half_S else low / p.crown - m
+        c = low
+    eta = c - x
+    return g + 0.5 * c * c / p.crown - eta * lean, across, eta
+
+
+@inlined
+def _meet(p: Guide, R: Ring, side: float, sigma: float, q: Any, R_E: Any, at: Touch, i: int) -> None:
+    """Where saddle or ear of element i meets the row of the ring: `at.at`, `at.seen`."""
+    A = _frame(R_E, sigma, i)
+    c_x = q[i, 0]
+    c_y = q[i, 1]
+    c_z = sigma * q[i, 3]
+    h = side * R.h2
+    y = p.y_E if side == _EAR else p.y_S
+    r_x, r_y, g_x, g_y, w, _ = point(at.shape, i, at.xi[i])
+    inv = 1.0 / np.sqrt(g_x * g_x + g_y * g_y)
+    t_x = g_x * inv
+    t_y = g_y * inv
+    n_x = -t_y
+    n_y = t_x
+    z_r = at.across[i, 0]
+    roll = at.across[i, 2] * t_x + at.across[i, 3] * t_y
+    # the point of the element's line at the lateral place of the ring's surface
+    zeta = (z_r + h * roll - c_z - A[6] * p.x - A[7] * y) / A[8]
+    e_x = c_x + A[0] * p.x + A[1] * y + A[2] * zeta - r_x
+    e_y = c_y + A[3] * p.x + A[4] * y + A[5] * zeta - r_y
+    e_n = e_x * n_x + e_y * n_y
+    m = (n_x * A[2] + n_y * A[5]) / A[8]
+    g, across, eta = _gap(p, side, h, e_n, m, roll, zeta - p.z_S)
+    at.at[i, T_X] = t_x
+    at.at[i, T_Y] = t_y
+    at.at[i, A_X] = r_x + h * n_x - c_x
+    at.at[i, A_Y] = r_y + h * n_y - c_y
+    at.at[i, A_Z] = z_r + h * roll + eta - c_z
+    at.at[i, SLOPE] = at.across[i, 1] * at.shape[i, INV]
+    at.at[i, ROLL] = roll
+    at.at[i, BETA] = at.across[i, 3] * t_x - at.across[i, 2] * t_y
+    at.at[i, ACROSS] = across
+    at.at[i, ETA] = eta
+    at.at[i, GAP] = g
+    at.at[i, W] = w
+    at.seen[i, PLACE] = wrapped(at.k[i] + at.xi[i] + (e_x * t_x + e_y * t_y) * inv, R.N_B)
+    at.seen[i, EAR] = e_n + (p.y_E - p.y_S) * (A[1] * n_x + A[4] * n_y) - R.h2
+    at.seen[i, PILLAR] = z_r - p.half_R - c_z - (p.z_P - A[2] * (r_x - c_x) - A[5] * (r_y - c_y)) / A[8]
+    at.seen[i, OFF] = zeta - p.z_S
+
+
+@inlined
+def _slip(R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int) -> Any:
+    """Velocity of the element against the ring's surface: along, across, and rate of the gap."""
+    v, o = _twist(u, _frame(R_E, sigma, i), sigma, i)
+    h = side * R.h2
+    t_x = at.at[i, T_X]
+    t_y = at.at[i, T_Y]
+    arm_x = at.at[i, A_X]
+    arm_y = at.at[i, A_Y]
+    arm_z = at.at[i, A_Z]
+    across = at.at[i, ACROSS]
+    eta = at.at[i, ETA]
+    w_x, w_y, omega = velocity(at.shape, at.rate, i, at.xi[i], at.at[i, W])
+    turn_x = at.turning[i, 1]
+    turn_y = at.turning[i, 2]
+    roll_d = turn_x * t_x + turn_y * t_y + omega * at.at[i, BETA]
+    d_x = v[0] + o[1] * arm_z - o[2] * arm_y - w_x
+    d_y = v[1] + o[2] * arm_x - o[0] * arm_z - w_y
+    d_z = v[2] + o[0] * arm_y - o[1] * arm_x - at.turning[i, 0] - h * roll_d
+    v_t = d_x * t_x + d_y * t_y + h * omega - eta * (turn_y * t_x - turn_x * t_y - omega * at.at[i, ROLL])
+    v_n = d_y * t_x - d_x * t_y + eta * roll_d
+    return v_t, d_z + side * across * v_n, side * v_n - across * (d_z - at.at[i, SLOPE] * v_t)
+
+
+@inlined
+def _press(
+    p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int, memory: Any, o: int, dt: float
+) -> None:
+    """Force of a contact, with the friction of the last step; `o`: its first column of `memory`."""
+    v_t, v_l, gap_rate = _slip(R, side, sigma, u, R_E, at, i)
+    g = at.at[i, GAP]
+    f_n = -p.k * g - p.d * gap_rate
+    f_n = f_n if g < 0.0 and f_n > 0.0 else 0.0
+    f_t = memory[i, o]
+    f_l = memory[i, o + 1]
+    lost_t = f_t * (memory[i, o + 2] + v_t) + f_l * (memory[i, o + 3] + v_l)
+    lost_n = memory[i, o + 4] * (memory[i, o + 5] + gap_rate)
+    at.works[i, 0] = -0.5 * dt * lost_t
+    at.works[i, 1] = switching(p.k, g, gap_rate, dt) - 0.5 * dt * lost_n
+    most = p.mu * f_n
+    held = np.sqrt(f_t * f_t + f_l * f_l)
+    share = most / held if held > most else 1.0
+    at.force[i, PRESS] = f_n
+    at.force[i, RUB_T] = share * f_t
+    at.force[i, RUB_L] = share * f_l
+    at.force[i, V_T] = v_t
+    at.force[i, V_L] = v_l
+    at.force[i, DAMPER] = f_n + p.k * g if g < 0.0 else 0.0
+    at.force[i, RATE] = gap_rate
+
+
+@inlined
+def _remember(at: Touch, i: int, memory: Any, o: int) -> None:
+    """What the next step needs of a contact, but its friction."""
+    memory[i, o + 2] = at.force[i, V_T]
+    memory[i, o + 3] = at.force[i, V_L]
+    memory[i, o + 4] = at.force[i, DAMPER]
+    memory[i, o + 5] = at.force[i, RATE]
+
+
+@inlined
+def _give(
+    R: Ring, side: float, sigma: float, R_E: Any, at: Touch, i: int, f_n: float, f_t: float, f_l: float, hold: float
+) -> None:
+    """Forces of a contact on the element, `at.wrench`, and on the ring, `at.give`; hold: of tracking, inwards."""
+    h = side * R.h2
+    across = at.at[i, ACROSS]
+    slope = at.at[i, SLOPE]
+    eta = at.at[i, ETA]
+    t_x = at.at[i, T_X]
+    t_y = at.at[i, T_Y]
+    # on the element, along n, b and t
+    E_n = side * (f_n + across * f_l)
+    E_z = f_l - across * f_n - hold
+    E_t = f_t + slope * (across * f_n + hold)
+    F_x = E_t * t_x - E_n * t_y
+    F_y = E_n * t_x + E_t * t_y
+    # on the ring, h n + eta b from the fibre
+    T_t = eta * E_n - h * E_z
+    T_n = -eta * E_t
+    at.give[i, 0] = -F_x
+    at.give[i, 1] = -F_y
+    at.give[i, 2] = h * E_t + T_t * at.at[i, BETA] - T_n * at.at[i, ROLL]
+    at.give[i, 3] = -E_z
+    at.give[i, 4] = T_t * t_x - T_n * t_y
+    at.give[i, 5] = T_t * t_y + T_n * t_x
+    arm = (at.at[i, A_X], at.at[i, A_Y], at.at[i, A_Z])
+    _on_element(sigma, _frame(R_E, sigma, i), arm, (F_x, F_y, E_z), 0.0, at, i)
+
+
+@inlined
+def _on_element(sigma: float, A: Any, arm: Any, F: Any, M: float, at: Touch, i: int) -> None:
+    """`at.wrench` from a force at `arm` and a moment about b."""
+    M_x = arm[1] * F[2] - arm[2] * F[1]
+    M_y = arm[2] * F[0] - arm[0] * F[2]
+    M_z = arm[0] * F[1] - arm[1] * F[0] + M
+    at.wrench[i, 0] = F[0]
+    at.wrench[i, 1] = F[1]
+    at.wrench[i, 2] = A[2] * M_x + A[5] * M_y + A[8] * M_z
+    at.wrench[i, 3] = sigma * F[2]
+    at.wrench[i, 4] = sigma * (A[0] * M_x + A[3] * M_y + A[6] * M_z)
+    at.wrench[i, 5] = sigma * (A[1] * M_x + A[4] * M_y + A[7] * M_z)
+
+
+@inlined
+def _hand_over(R: Ring, at: Touch, i: int, load: Any, F_L: Any, f: Any) -> None:
+    """Forces of one contact, `at.give` and `at.wrench`, to ring and element."""
+    for c in range(N_LOAD):
+        at.load[i, c] = 0.0
+    _push(at, i)
+    _load(R, at, i, load, F_L)
+    for c in range(6):
+        f[i, c] += at.wrench[i, c]
+
+
+# --- all contacts
+
+
+@compiled
+def _saddles(
+    p: Guide, R: Ring, sigma: float, q: Any, u: Any, R_E: Any, at: Touch, f: Any, N: Any, memory: Any, dt: float
+) -> Any:
+    """Contacts of all saddles and tracking, their loads on the ring in `at`; works of friction and of dampers."""
+    n = np.uint64(p.N_E)
+    lost_t = 0.0
+    lost_n = 0.0
+    for i in range(n):
+        _meet(p, R, _SADDLE, sigma, q, R_E, at, i)
+    for i in range(n):
+        at.force[i, HOLD] = tracking_force(p.tracking, at.seen[i, OFF]) / R_E[i, 8]
+    for i in range(n):
+        _press(p, R, _SADDLE, sigma, u, R_E, at, i, memory, 0, dt)
+    for i in range(n):
+        f_n = at.force[i, PRESS]
+        _give(R, _SADDLE, sigma, R_E, at, i, f_n, at.force[i, RUB_T], at.force[i, RUB_L], at.force[i, HOLD])
+    for c in range(N_LOAD):
+        for i in range(n):
+            at.load[i, c] = 0.0
+    for i in range(n):
+        _push(at, i)
+    for c in range(6):
+        for i in range(n):
+            f[i, c] += at.wrench[i, c]
+    for i in range(n):
+        lost_t += at.works[i, 0]
+        lost_n += at.works[i, 1]
+    for i in range(n):
+        _remember(at, i, memory, 0)
+    for i in range(n):
+        N[i, 0] = at.force[i, PRESS]
+        N[i, 1] = 0.0
+        N[i, 4] = 0.0
+        N[i, 5] = -at.force[i, HOLD]
+    return lost_t, lost_n
+
+
+@compiled
+def _pillar(p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, at: Touch, i: int, memory: Any, dt: float) -> Any:
+    """Force of the pillar of element i on the ring [N] and works of damper and switching [J]; `at.give`, `at.wrench`.
+
+    Across it acts in the height of the fibre, along in that of the saddle's surface.
+    """
+    A = _frame(R_E, sigma, i)
+    v, o = _twist(u, A, sigma, i)
+    h = -R.h2
+    t_x = at.at[i, T_X]
+    t_y = at.at[i, T_Y]
+    n_x = -t_y
+    n_y = t_x
+    arm_x = at.at[i, A_X]
+    arm_y = at.at[i, A_Y]
+    arm_z = at.at[i, A_Z] - h * at.at[i, ROLL] - at.at[i, ETA]
+    up_x = arm_x - h * n_x
+    up_y = arm_y - h * n_y
+    slope = at.at[i, SLOPE]
+    m = (n_x * A[2] + n_y * A[5]) / A[8]
+    g = at.seen[i, PILLAR]
+    w_x, w_y, omega = velocity(at.shape, at.rate, i, at.xi[i], at.at[i, W])
+    d_x = v[0] + o[1] * arm_z - w_x
+    d_y = v[1] - o[0] * arm_z - w_y
+    along = (d_x - o[2] * arm_y) * t_x + (d_y + o[2] * arm_x) * t_y + h * omega
+    away = (d_x - o[2] * up_y) * n_x + (d_y + o[2] * up_x) * n_y
+    gap_rate = slope * along - m * away + at.turning[i, 0] - (v[2] + o[0] * up_y - o[1] * up_x)
+    f_n = -p.k_P * g - p.d_P * gap_rate
+    f_n = f_n if g < 0.0 and f_n > 0.0 else 0.0
+    lost = switching(p.k_P, g, gap_rate, dt)
+    lost -= 0.5 * dt * memory[i, _OF_PILLAR] * (memory[i, _OF_PILLAR + 1] + gap_rate)
+    memory[i, _OF_PILLAR] = f_n + p.k_P * g if g < 0.0 else 0.0
+    memory[i, _OF_PILLAR + 1] = gap_rate
+    F_x = f_n * (slope * t_x - m * n_x)
+    F_y = f_n * (slope * t_y - m * n_y)
+    at.give[i, 0] = -F_x
+    at.give[i, 1] = -F_y
+    at.give[i, 2] = h * slope * f_n
+    at.give[i, 3] = f_n
+    at.give[i, 4] = 0.0
+    at.give[i, 5] = 0.0
+    _on_element(sigma, A, (up_x, up_y, arm_z), (F_x, F_y, -f_n), -h * slope * f_n, at, i)
+    return f_n, lost
+
+
+@compiled
+def ring_forces(
+    p: Guide, R: Ring, sigma: float, q: Any, u: Any, R_E: Any, s_R: Any, shape: Any, rate: Any, load: Any,
+    q_L: Any, u_L: Any, F_L: Any, f: Any, N: Any, memory: Any, at: Touch, ear: Touch, dt: float,
+) -> Any:  # fmt: skip
+    """Saddle, ear and pillar of every element with the ring of one side, with the friction of the last step.
+
+    Parameters
+    ----------
+    p, R : Guide, Ring
+        Of this side.
+    sigma : float
+        1: the side of z > 0, -1: the other, seen in the mirror.
+    q, u, R_E : (N_E, 6), (N_E, 6), (N_E, 9) as in `element`
+    s_R : (N_E) arc coordinate of the saddle's projection [finite elements]; updated
+    shape, rate, load : (N_B, 11), (N_B, 9), (N_B, 9) of `ring`, load added to
+    q_L, u_L, F_L : (N_B, 3) of `lateral`, in the side's view, F_L added to
+    f : (N_E, 6) forces on the elements as in `joint`; added to
+    N : (N_E, 6), written but for friction: saddle, ear, friction along, friction across (outwards), pillar, tracking,
+        on the element [N]
+    memory : (N_E, MEMORY) of the last step; updated but for friction
+    at, ear : Touch of saddles and ears; written: what `ring_friction` needs
+    dt : step [s]
+
+    Returns
+    -------
+    float, float : work that friction took in the last step, and that dampers and switching took [J]
+    """
+    for i in range(p.N_E):
+        _position(R, s_R[i], shape, q_L, at, i)
+        _rates(R, rate, u_L, at, i)
+    lost_t, lost_n = _saddles(p, R, sigma, q, u, R_E, at, f, N, memory, dt)
+    for i in range(p.N_E):
+        s_R[i] = at.seen[i, PLACE]
+        _load(R, at, i, load, F_L)
+    for i in range(p.N_E):
+        if at.seen[i, PILLAR] < 0.0 or memory[i, _OF_PILLAR] != 0.0:
+            N[i, 4], lost = _pillar(p, R, sigma, u, R_E, at, i, memory, dt)
+            lost_n += lost
+            _hand_over(R, at, i, load, F_L, f)
+        ear.force[i, PRESS] = 0.0
+        if at.seen[i, EAR] < _NEAR or memory[i, _OF_EAR] != 0.0 or memory[i, _OF_EAR + 4] != 0.0:
+            # once more, for it is not where the saddle is
+            _position(R, s_R[i], shape, q_L, ear, i)
+            _meet(p, R, _EAR, sigma, q, R_E, ear, i)
+            _position(R, ear.seen[i, PLACE], shape, q_L, ear, i)
+            _rates(R, rate, u_L, ear, i)
+            _meet(p, R, _EAR, sigma, q, R_E, ear, i)
+            _press(p, R, _EAR, sigma, u, R_E, ear, i, memory, _OF_EAR, dt)
+            _remember(ear, i, memory, _OF_EAR)
+            N[i, 1] = ear.force[i, PRESS]
+            _give(R, _EAR, sigma, R_E, ear, i, N[i, 1], ear.force[i, RUB_T], ear.force[i, RUB_L], 0.0)
+            _hand_over(R, ear, i, load, F_L, f)
+            lost_t += ear.works[i, 0]
+            lost_n += ear.works[i, 1]
+    return lost_t, lost_n
+
+
+@inlined
+def _rub(p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int, G: float) -> None:
+    """Friction of a contact, in `at.seen`, and what changes by it, `at.give` and `at.wrench`."""
+    v_t, v_l, _ = _slip(R, side, sigma, u, R_E, at, i)
+    f_t = at.force[i, RUB_T]
+    f_l = at.force[i, RUB_L]
+    c_t = v_t - G * f_t
+    c_l = v_l - G * f_l
+    c = np.sqrt(c_t * c_t + c_l * c_l)
+    f = proximal(p.mu * at.force[i, PRESS], G, p.v_mu, c)
+    share = -f / c if c > 0.0 else 0.0
+    at.seen[i, 0] = share * c_t
+    at.seen[i, 1] = share * c_l
+    _give(R, side, sigma, R_E, at, i, 0.0, share * c_t - f_t, share * c_l - f_l, 0.0)
+
+
+@compiled
+def ring_friction(
+    p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, rate: Any, load: Any, u_L: Any, F_L: Any, f: Any, N: Any,
+    memory: Any, at: Touch, ear: Touch, dt: float,
+) -> None:  # fmt: skip
+    """Friction of all contacts of one side: from that of the last step, which `ring_forces` left, to that of this.
+
+    Parameters
+    ----------
+    u, rate, u_L : velocities of elements and ring at the end of the step, with the friction of the last step
+    load, F_L, f : what friction changes is added
+    N : its columns of friction are written; memory : its friction is written
+
+    Others as for `ring_forces`.
+    """
+    n = np.uint64(p.N_E)
+    G = dt * p.W
+    for i in range(p.N_E):
+        _rates(R, rate, u_L, at, i)
+    for i in range(n):
+        _rub(p, R, _SADDLE, sigma, u, R_E, at, i, G)
+    for c in range(N_LOAD):
+        for i in range(n):
+            at.load[i, c] = 0.0
+    for i in range(n):
+        _push(at, i)
+    for c in range(6):
+        for i in range(n):
+            f[i, c] += at.wrench[i, c]
+    for c in range(2):
+        for i in range(n):
+            memory[i, c] = at.seen[i, c]
+            N[i, 2 + c] = at.seen[i, c]
+            memory[i, _OF_EAR + c] = 0.0
+    for i in range(p.N_E):
+        if at.force[i, PRESS] > 0.0:
+            _load(R, at, i, load, F_L)
+        if ear.force[i, PRESS] > 0.0:
+            _rates(R, rate, u_L, ear, i)
+            _rub(p, R, _EAR, sigma, u, R_E, ear, i, G)
+            _hand_over(R, ear, i, load, F_L, f)
+            for c in range(2):
+                memory[i, _OF_EAR + c] = ear.seen[i, c]
+                N[i, 2 + c] += ear.seen[i, c]
+
+
+@compiled
+def ring_energy(
+    p: Guide, R: Ring, sigma: float, q: Any, R_E: Any, s_R: Any, shape: Any, q_L: Any, at: Touch
+) -> float:  # fmt: skip
+    """Energy stored in saddle, ear, pillar and tracking of one side [J]; arguments as for `ring_forces`."""
+    energy = 0.0
+    for i in range(p.N_E):
+        place = s_R[i]
+        for _ in range(3):
+            _position(R, place, shape, q_L, at, i)
+            _meet(p, R, _SADDLE, sigma, q, R_E, at, i)
+            place = at.seen[i, PLACE]
+        energy += 0.5 * p.k * min(at.at[i, GAP], 0.0) ** 2
+        energy += 0.5 * p.k_P * min(at.seen[i, PILLAR], 0.0) ** 2 + tracking_energy(p.tracking, at.seen[i, OFF])
+        place = s_R[i]
+        for _ in range(3):
+            _position(R, place, shape, q_L, at, i)
+            _meet(p, R, _EAR, sigma, q, R_E, at, i)
+            place = at.seen[i, PLACE]
+        energy += 0.5 * p.k * min(at.at[i, GAP], 0.0) ** 2
+    return energy

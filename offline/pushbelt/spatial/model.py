@@ -1,0 +1,584 @@
+"""The spatial pushbelt: elements with six freedoms, two ring sets, four sheaves (Cebulla 2014, chapters 3 and 5).
+
+It is the hybrid model (`hybrid`) without its symmetry, on the same mesh, with the same explicit scheme, (2.49)-(2.51):
+
+    q+ = q + dt u,    u+ = u + M^-1 (h(u, q+) dt + W Lambda)
+
+A step:  positions | ring shapes | element-ring, both sides | element-element | flank points, Maxwell, normal forces of
+both sides | new velocities of the rings, friction on them | of the elements | gyroscopic moments | of the sheaves.
+
+A side is what lies at z > 0 (left) or z < 0 (right): a ring set, the saddles, pillars and flanks that it meets, two of
+the four sheaves and their deflection. The right one is seen in the mirror (`element`); the same kernels do both.
+
+Flanks need two points (`flank`, front and rear arc): the crowned arcs roll on the cones, and their ends hold an element
+upright. About one fixed point on each side it rolls freely, and the belt leaves its place within a revolution.
+
+Sheaves. Crosswise: a loose sheave on the left of the primary and on the right of the secondary, fixed ones opposite, at
+the places that align the belt at ratio 1 but for the assembly offset (`sheave`). Mirrored: four loose ones, the hybrid
+model's pulleys; then the belt stays in its plane, and the run is the hybrid one to rounding, but for the laws below.
+
+Where laws differ from the hybrid model's: friction of ring and element counts slip across too; the ring's stretch
+contains what it moves across.
+
+Energy as in `hybrid`, with the same books; each spring, damper and friction is booked from its own force and velocity.
+Lateral bending, shear and torsion of the rings count as bending, their motion with the ring's.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt import hybrid, ledger, maxwell
+from rtcvt.offline.pushbelt import ring as planar_ring
+from rtcvt.offline.pushbelt.compiled import columns, compiled, spliced
+from rtcvt.offline.pushbelt.element_ring import saddle
+from rtcvt.offline.pushbelt.friction import flank_friction
+from rtcvt.offline.pushbelt.hybrid import directions
+from rtcvt.offline.pushbelt.maxwell import Coupled, Maxwell, newton
+from rtcvt.offline.pushbelt.parameters import Belt, Parameters, Sheaves, element_mass
+from rtcvt.offline.pushbelt.ring import Ring, rate_of, shape_of
+from rtcvt.offline.pushbelt.sheave import Damper
+from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, sheave
+from rtcvt.offline.pushbelt.spatial.element import Body
+from rtcvt.offline.pushbelt.spatial.element_ring import Guide, Touch, touch
+from rtcvt.offline.pushbelt.spatial.flank import Flanks
+from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joint, joint, joint_energy, joint_forces
+from rtcvt.offline.pushbelt.spatial.lateral import Lateral
+from rtcvt.offline.pushbelt.spatial.tracking import tracking
+
+__all__ = ["SIDES", "Frames", "Half", "Model", "State", "model", "run"]
+
+Array = NDArray[np.float64]
+
+SIDES = (1.0, -1.0)
+
+
+class Model(NamedTuple):
+    """What does not change during a run. ring, lateral, guide: of one side; left, right: law of deflection of its
+    sheaves (`maxwell`)."""
+
+    belt: Belt
+    sheaves: Sheaves
+    body: Body
+    joint: Joint
+    ring: Ring
+    lateral: Lateral
+    guide: Guide
+    friction: Any
+    left: Any
+    right: Any
+    damper: Damper
+    mirrored: bool
+
+
+class Half(NamedTuple):
+    """State of one side, in its view: q_R, u_R, s_R, z, r as in `hybrid.State`, for its ring set and its sheaves; q_L,
+    u_L (N_B, 3) as in `lateral`; memory (N_E, 14) of `element_ring`."""
+
+    q_R: Array
+    u_R: Array
+    q_L: Array
+    u_L: Array
+    s_R: Array
+    memory: Array
+    z: Array
+    r: Array
+
+
+class State(NamedTuple):
+    """State of belt and sheaves, updated in place; enough to continue a run bit by bit.
+
+    q, u (N_E, 6) as in `element`; s, sd (2, 2, 4) sheaves by side and pulley; damper (N_E, 12) of `joint`; ring (1) as
+    in `hybrid.State`; rub (N_E, 6) friction of the flanks in the last step, as forces in `joint`; left, right: the
+    sides.
+    """
+
+    q: Array
+    u: Array
+    s: Array
+    sd: Array
+    damper: Array
+    ring: Array
+    rub: Array
+    left: Half
+    right: Half
+
+
+class Frames(NamedTuple):
+    """Results at n plot steps: those of `hybrid.Frames`, and what they leave out.
+
+    planar: the mean of both sides, their sum for the ring (joint: rocking is the sum of both edges, pin_1 the pin,
+    pin_2 nothing, pin_3 the mouth; s_R: left).
+    q, u (n, N_E, 3): z, roll, yaw of the elements and v_z, omega_x, omega_y;
+    ring (n, 2, N_B, 3): lateral coordinates of each ring set, in its view;
+    joint (n, N_E, 6): by `joint.CONTACTS` [N]; saddle (n, 2, N_E, 6): by side as in `element_ring`;
+    flank (n, 2, N_E, 4): by side, normal, along, outwards, axial (in the side's view) [N];
+    s, sd (n, 2, 2, 4): sheaves by side and pulley; pulley (n, 2, 7): of `sheave.advance`, mean since the last frame;
+    margin (n, 2, 2): by side, least room of the ring to a pillar and to a sheave [m];
+    place (n, 2): by pulley, mean z of the elements that touch it [m].
+    """
+
+    planar: hybrid.Frames
+    q: Array
+    u: Array
+    ring: Array
+    joint: Array
+    saddle: Array
+    flank: Array
+    s: Array
+    sd: Array
+    pulley: Array
+    margin: Array
+    place: Array
+
+
+class Work(NamedTuple):
+    """Scratch of one side."""
+
+    fl: Flanks
+    mx: Maxwell
+    cs_R: Array
+    sn_R: Array
+    shape: Array
+    rate: Array
+    load: Array
+    F_R: Array
+    F_L: Array
+    tension: Array
+    twist: Array
+    bow: Array
+    N: Array
+    at: Touch
+    ear: Touch
+
+
+class Scratch(NamedTuple):
+    """Arrays of a run that carry nothing from one call to the next, but `mx.z` and `mx.r` of both sides."""
+
+    left: Work
+    right: Work
+    cs: Array
+    sn: Array
+    R: Array
+    f: Array
+    N_joint: Array
+    old: Array
+    end: Array
+    trial: Array
+    pair: Array
+    wrench: Array
+    before: Array
+    reaction: Array
+    flank_power: Array
+    pulley: Array
+    sheave_power: Array
+
+
+def model(
+    parameters: Parameters,
+    belt: Belt,
+    sheaves: Sheaves,
+    *,
+    coupled: bool = True,
+    damper: Damper | None = None,
+    mirrored: bool = False,
+) -> Model:
+    """The spatial model of a belt between sheaves.
+
+    Parameters
+    ----------
+    parameters : Parameters
+        The unit that `belt` and `sheaves` are of.
+    coupled, damper : as for `hybrid.model`
+    mirrored : bool
+        Four loose sheaves.
+
+    Raises
+    ------
+    InputError
+        The unit has no table `spatial`, or a ring that its saddles do not take.
+    """
+    more = parameters.spatial
+    if more is None:
+        raise InputError(parameters.source, "spatial", None, "a table with what the spatial model needs")
+    e, r, scale = parameters.element, parameters.ring, belt.N_E0 / belt.N_E
+    gap = 0.25 * (more.w_S - more.w_P) - 0.5 * r.width
+    if not gap > 0.0:
+        most = 0.5 * (more.w_S - more.w_P)
+        raise InputError(parameters.source, "ring.width", r.width, f"a ring narrower than its saddle, {most:g} m")
+    Theta = element_mass(e, belt.t_R, belt.t_T, belt.t_B).Theta
+    whole = planar_ring.ring(belt)
+    names = ("EA", "EI", "d_axial", "d_bend", "m", "J", "m_c")
+    half = whole._replace(**{name: 0.5 * getattr(whole, name) for name in names})
+    across = lateral.lateral(
+        N_B=belt.N_B, length=belt.l_R, width=r.width, layers=r.layers, layer_height=r.layer_height, E=r.E,
+        density=r.density, time=more.lateral_time, camber=more.camber,
+    )  # fmt: skip
+    # friction of both sides pushes or, in opposite directions, turns the element; `mobility` has a margin of 5 %.
+    # Where the first is larger the friction's steps are those of the hybrid model
+    plane, z_S = saddle(belt, whole), 0.25 * (more.w_S + more.w_P)
+    turned = max(z_S**2 / Theta[1], 1.0 / belt.m_E + plane.y_S**2 / Theta[0])
+    W = 2.0 * max(plane.W_E + plane.W_R, plane.W_R / 1.05 + turned)
+    L, F = (scale * force for force in more.tracking)
+    guide = element_ring.guide(
+        belt, half, w_S=more.w_S, w_P=more.w_P, w_R=r.width, crown=more.crown, law=tracking(gap, L, F), W=W,
+        k_P=scale * more.k_P,
+    )  # fmt: skip
+    loose, fixed = more.compliance
+    left: Any = maxwell.Decoupled(sheaves) if not coupled else Coupled(sheaves)
+    right = left
+    if coupled and not mirrored:
+        left, right = Coupled(sheaves, (loose, fixed), (1.0, 0.0)), Coupled(sheaves, (fixed, loose), (0.0, 1.0))
+    body = Body(belt.N_E, belt.m_E, Theta[0], Theta[1], belt.J_E)
+    return Model(
+        belt, sheaves, body, joint(belt, more.z_R), half, across, guide, flank_friction(belt), left, right,
+        damper or Damper(), mirrored,
+    )  # fmt: skip
+
+
+def frames(m: Model, n: int) -> Frames:
+    """Empty results for `n` plot steps."""
+    N_E, N_B, n_z = m.belt.N_E, m.belt.N_B, 2 * len(m.sheaves.A) - 1
+    planar = hybrid.Frames(
+        q=np.zeros((n, N_E, 3)),
+        u=np.zeros((n, N_E, 3)),
+        q_R=np.zeros((n, N_B, planar_ring.NQ)),
+        u_R=np.zeros((n, N_B, planar_ring.NQ)),
+        s_R=np.zeros((n, N_E)),
+        s=np.zeros((n, 2, 4)),
+        sd=np.zeros((n, 2, 4)),
+        joint=np.zeros((n, N_E, 6)),
+        saddle=np.zeros((n, N_E, 3)),
+        flank=np.zeros((n, N_E, 3)),
+        tension=np.zeros((n, N_B)),
+        pulley=np.zeros((n, 2, 6)),
+        deflection=np.zeros((n, 2, n_z)),
+        work=np.zeros((n, len(ledger.WORKS))),
+        stored=np.zeros((n, len(ledger.STORES))),
+        rest=np.zeros((n, 2)),
+        active=np.zeros((n, 3), dtype=np.int64),
+    )
+    return Frames(
+        planar,
+        q=np.zeros((n, N_E, 3)),
+        u=np.zeros((n, N_E, 3)),
+        ring=np.zeros((n, 2, N_B, lateral.NL)),
+        joint=np.zeros((n, N_E, len(CONTACTS))),
+        saddle=np.zeros((n, 2, N_E, 6)),
+        flank=np.zeros((n, 2, N_E, 4)),
+        s=np.zeros((n, 2, 2, 4)),
+        sd=np.zeros((n, 2, 2, 4)),
+        pulley=np.zeros((n, 2, 7)),
+        margin=np.zeros((n, 2, 2)),
+        place=np.zeros((n, 2)),
+    )
+
+
+def scratch(m: Model, x: State, n_p: int = 2) -> Scratch:
+    """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for front and rear arc."""
+    N_E, N_B = m.belt.N_E, m.belt.N_B
+    sides = [
+        Work(
+            fl=flank.flanks(N_E, n_p),
+            mx=maxwell.maxwell((half.z.shape[1] - 1) // 2, N_E * n_p)._replace(z=half.z, r=half.r),
+            cs_R=np.zeros(N_B),
+            sn_R=np.zeros(N_B),
+            shape=columns(N_B, planar_ring.N_SHAPE),
+            rate=columns(N_B, planar_ring.N_RATE),
+            load=columns(N_B, planar_ring.N_LOAD),
+            F_R=columns(N_B, planar_ring.NQ),
+            F_L=columns(N_B, lateral.NL),
+            tension=np.zeros(N_B),
+            twist=columns(N_B, 4),
+            bow=columns(N_B, 2),
+            N=columns(N_E, 6),
+            at=touch(N_E),
+            ear=touch(N_E),
+        )
+        for half in (x.left, x.right)
+    ]
+    return Scratch(
+        left=sides[0],
+        right=sides[1],
+        cs=np.zeros(N_E),
+        sn=np.zeros(N_E),
+        R=columns(N_E, 9),
+        f=columns(N_E, 6),
+        N_joint=columns(N_E, len(CONTACTS)),
+        old=columns(N_E, 6),
+        end=columns(N_E, 6),
+        trial=columns(N_E, 7),
+        pair=columns(N_E, N_PAIR),
+        wrench=columns(N_E, N_WRENCH),
+        before=columns(N_E, 2 * len(CONTACTS)),
+        reaction=np.zeros((2, 2, 4)),
+        flank_power=np.zeros((2, 3)),
+        pulley=np.zeros((2, 7)),
+        sheave_power=np.zeros((2, 4)),
+    )
+
+
+def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-6, n_p: int = 2) -> tuple[Frames, int]:
+    """Run the explicit scheme over plot steps.
+
+    Parameters
+    ----------
+    m : Model
+    x : State
+        Start; holds the end afterwards.
+    inputs, steps, dt, n_p : as for `hybrid.run`
+
+    Returns
+    -------
+    Frames, int
+        Results at the n plot steps, and how many are valid: fewer than n if the belt left its place.
+    """
+    inputs = np.ascontiguousarray(inputs, dtype=float)
+    out = frames(m, len(inputs) - 1)
+    books, stocks = ledger.books(out.planar.work), ledger.stocks(out.planar.stored)
+    done = int(_run(m, x, scratch(m, x, n_p), inputs, steps, dt, out, books, stocks))
+    _rooms(m, out)
+    return out, done
+
+
+@compiled
+def _touch(m: Model, sigma: float, x: Half, w: Work, q: Any, u: Any, R: Any, f: Any, dt: float) -> Any:
+    """One side moves on, and its ring touches the elements; works of `element_ring.ring_forces`."""
+    planar_ring.move(m.ring, x.q_R, x.u_R, w.cs_R, w.sn_R, dt)
+    for a in range(lateral.NL):
+        for k in range(m.belt.N_B):
+            x.q_L[k, a] += dt * x.u_L[k, a]
+            w.F_L[k, a] = 0.0
+    shape_of(m.ring, x.q_R, w.cs_R, w.sn_R, w.shape)
+    rate_of(m.ring, x.u_R, w.shape, w.rate)
+    return element_ring.ring_forces(
+        m.guide, m.ring, sigma, q, u, R, x.s_R, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L, f, w.N, x.memory,
+        w.at, w.ear, dt,
+    )  # fmt: skip
+
+
+@compiled
+def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
+    """New velocities of one ring set, with the friction of the last step; works [J] that axial damping and all other
+    damping took."""
+    lateral.stretches(m.lateral, x.q_L, x.u_L, x.u_R, w.cs_R, w.sn_R, w.twist, w.bow)
+    p_axial, p_bend = planar_ring.forces(m.ring, w.shape, w.rate, w.load, w.F_R, w.tension, w.bow)
+    p_across = lateral.forces(
+        m.lateral, x.q_L, x.u_L, w.shape, w.rate, w.cs_R, w.sn_R, w.twist, w.tension, w.F_L, w.F_R
+    )
+    planar_ring.advance(m.ring, w.F_R, x.u_R, dt)
+    lateral.advance(m.lateral, w.F_L, x.u_L, dt)
+    rate_of(m.ring, x.u_R, w.shape, w.rate)
+    return dt * p_axial, dt * (p_bend + p_across)
+
+
+@compiled
+def _rub_ring(m: Model, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float) -> None:
+    """Friction of one ring set at the velocities `u_end` of the elements, and what it changes of those of the ring."""
+    for a in range(lateral.NL):
+        for k in range(m.belt.N_B):
+            w.F_L[k, a] = 0.0
+    element_ring.ring_friction(
+        m.guide, m.ring, sigma, u_end, R, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear, dt
+    )
+    planar_ring.nodal(m.ring, w.shape, w.load, w.F_R)
+    planar_ring.advance(m.ring, w.F_R, x.u_R, dt)
+    lateral.advance(m.lateral, w.F_L, x.u_L, dt)
+
+
+@spliced
+def step(m: Model, x: State, w: Scratch, b: Any, dt: float, book: Any) -> None:
+    """One step; parameters as for `hybrid.step`."""
+    belt, sheaves, body, J, _, _, _, friction, law_left, law_right, shaft, mirrored = m
+    q, u, s, sd, damper, turning, rub, left, right = x
+    on_left, on_right, cs, sn, R, f, N_joint, old, end, trial, pair, wrench, before, reaction, loss, pulley, power = w
+    element.move(q, u, cs, sn, R, dt)
+    for side in range(2):
+        for k in range(2):
+            for a in range(4):
+                s[side, k, a] += dt * sd[side, k, a]
+    for a in range(6):
+        for i in range(cs.size):
+            f[i, a] = 0.0
+    t_left, n_left = _touch(m, 1.0, left, on_left, q, u, R, f, dt)
+    t_right, n_right = _touch(m, -1.0, right, on_right, q, u, R, f, dt)
+    lost_j = joint_forces(J, q, u, R, f, N_joint, damper, pair, wrench, before, dt)
+    flank.contact_points(belt, sheaves, 1.0, q, R, s[0], on_left.fl)
+    flank.contact_points(belt, sheaves, -1.0, q, R, s[1], on_right.fl)
+    newton(law_left, belt, on_left.fl, on_left.mx, 1)
+    newton(law_right, belt, on_right.fl, on_right.mx, 1)
+    flank.normal_forces(belt, dt, 1.0, u, R, s[0], sd[0], on_left.fl)
+    flank.normal_forces(belt, dt, -1.0, u, R, s[1], sd[1], on_right.fl)
+    a_left, b_left = _advance_ring(m, left, on_left, dt)
+    a_right, b_right = _advance_ring(m, right, on_right, dt)
+    flank.ahead(body, dt, u, f, rub, R, on_left.fl, on_right.fl, end)
+    _rub_ring(m, 1.0, left, on_left, end, R, f, dt)
+    _rub_ring(m, -1.0, right, on_right, end, R, f, dt)
+    flank.velocities(belt, body, friction, dt, u, f, R, s, on_left.fl, on_right.fl, rub, old, trial, reaction, loss)
+    element.gyrate(body, u, dt)
+    sheave.advance(sheaves, shaft, mirrored, b, dt, s, sd, turning, reaction, pulley, power)
+    book.clamping_I += dt * power[0, 0]
+    book.clamping_O += dt * power[1, 0]
+    book.shaft_I += dt * power[0, 1]
+    book.shaft_O += dt * power[1, 1]
+    book.joint_damping += lost_j
+    book.saddle_damping += n_left + n_right
+    book.saddle_friction += t_left + t_right
+    book.flank_longitudinal += dt * (loss[0, 0] + loss[1, 0])
+    book.flank_radial += dt * (loss[0, 1] + loss[1, 1])
+    book.flank_damping += dt * (loss[0, 2] + loss[1, 2])
+    book.ring_axial += a_left + a_right
+    book.ring_bending += b_left + b_right
+    book.sheave_axial += dt * (power[0, 2] + power[1, 2])
+    book.sheave_tilt += dt * (power[0, 3] + power[1, 3])
+
+
+@compiled
+def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
+    """Stored energies of a frame."""
+    stock.elements = element.kinetic_energy(m.body, x.u)
+    stock.sheaves = sheave.energy(m.sheaves, m.mirrored, x.s, x.sd)
+    stock.joints = joint_energy(m.joint, x.q, w.R)
+    for side in range(2):
+        half = x.left if side == 0 else x.right
+        work = w.left if side == 0 else w.right
+        sigma = 1.0 if side == 0 else -1.0
+        # the lateral beam's books are those of the velocities after the step
+        lateral.stretches(m.lateral, half.q_L, half.u_L, half.u_R, work.cs_R, work.sn_R, work.twist, work.bow)
+        axial, bending = planar_ring.elastic_energy(m.ring, work.shape, work.bow)
+        shear, torsion, across = lateral.elastic_energy(m.lateral, half.q_L, work.shape, work.twist)
+        stock.ring += planar_ring.kinetic_energy(m.ring, half.u_R) + lateral.kinetic_energy(m.lateral, half.u_L)
+        stock.ring_axial += axial
+        stock.ring_bending += bending + shear + torsion + across
+        stock.saddles += element_ring.ring_energy(
+            m.guide, m.ring, sigma, x.q, w.R, half.s_R, work.shape, half.q_L, work.at
+        )
+        stock.flanks += flank.energy(m.belt, work.fl)
+    stock.deflection = 0.5 * (maxwell.energy(m.left, w.left.mx) + maxwell.energy(m.right, w.right.mx))
+
+
+@compiled
+def _side_frame(x: Half, w: Work, n: int, side: int, out: Frames) -> None:
+    """What one side adds to frame n."""
+    flat = out.planar
+    for k in range(x.q_R.shape[0]):
+        for a in range(5):
+            flat.q_R[n, k, a] += 0.5 * x.q_R[k, a]
+            flat.u_R[n, k, a] += 0.5 * x.u_R[k, a]
+        for a in range(3):
+            out.ring[n, side, k, a] = x.q_L[k, a]
+        flat.tension[n, k] += w.tension[k]
+    for i in range(x.s_R.size):
+        if side == 0:
+            flat.s_R[n, i] = x.s_R[i]
+        for a in range(6):
+            out.saddle[n, side, i, a] = w.N[i, a]
+        for a in range(3):
+            flat.saddle[n, i, a] += w.N[i, a]
+            flat.flank[n, i, a] += 0.5 * w.fl.force[i, a]
+        for a in range(4):
+            out.flank[n, side, i, a] = w.fl.force[i, a]
+        if w.N[i, 0] != 0.0 or w.N[i, 1] != 0.0:
+            flat.active[n, 1] += 1
+        for p in range(w.fl.N.shape[1]):
+            if w.fl.pulley[i] >= 0 and w.fl.N[i, p] > 0.0:
+                flat.active[n, 2] += 1
+    for pulley in range(2):
+        for a in range(w.mx.z.shape[1]):
+            flat.deflection[n, pulley, a] += 0.5 * w.mx.z[pulley, a]
+
+
+@compiled
+def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bool:
+    """Write frame n; whether the belt is where it should be."""
+    flat = out.planar
+    for i in range(m.belt.N_E):
+        for a in range(3):
+            flat.q[n, i, a] = x.q[i, a]
+            flat.u[n, i, a] = x.u[i, a]
+            out.q[n, i, a] = x.q[i, a + 3]
+            out.u[n, i, a] = x.u[i, a + 3]
+        N = w.N_joint[i]
+        flat.joint[n, i, 0] = N[0] + N[1]
+        flat.joint[n, i, 1] = N[2]
+        flat.joint[n, i, 2] = N[3]
+        flat.joint[n, i, 3] = N[4]
+        flat.joint[n, i, 5] = N[5]
+        for a in range(6):
+            out.joint[n, i, a] = N[a]
+            if N[a] > 0.0:
+                flat.active[n, 0] += 1
+    _side_frame(x.left, w.left, n, 0, out)
+    _side_frame(x.right, w.right, n, 1, out)
+    for side in range(2):
+        for pulley in range(2):
+            for a in range(4):
+                out.s[n, side, pulley, a] = x.s[side, pulley, a]
+                out.sd[n, side, pulley, a] = x.sd[side, pulley, a]
+                flat.s[n, pulley, a] += 0.5 * x.s[side, pulley, a]
+                flat.sd[n, pulley, a] += 0.5 * x.sd[side, pulley, a]
+    _stocks(m, x, w, stock)
+    reach = 2.0 * m.belt.d_A
+    well = True
+    for i in range(m.belt.N_E):
+        well = well and abs(x.q[i, 0]) < reach and abs(x.q[i, 1]) < reach and abs(x.q[i, 3]) < reach
+    return well
+
+
+@compiled
+def _run(
+    m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, out: Frames, books: Any, stocks: Any
+) -> int:
+    left = x.left
+    right = x.right
+    if left.r[0] == 0.0 and left.r[1] == 0.0:  # a new state: the deflections that belong to it
+        directions(x.q, w.cs, w.sn)
+        element.frames_of(x.q, w.cs, w.sn, w.R)
+        flank.contact_points(m.belt, m.sheaves, 1.0, x.q, w.R, x.s[0], w.left.fl)
+        flank.contact_points(m.belt, m.sheaves, -1.0, x.q, w.R, x.s[1], w.right.fl)
+        newton(m.left, m.belt, w.left.fl, w.left.mx, 20)
+        newton(m.right, m.belt, w.right.fl, w.right.mx, 20)
+    b = np.zeros(7)
+    share = 1.0 / steps
+    for n in range(inputs.shape[0] - 1):
+        directions(x.q, w.cs, w.sn)
+        element.frames_of(x.q, w.cs, w.sn, w.R)
+        directions(left.q_R, w.left.cs_R, w.left.sn_R)
+        directions(right.q_R, w.right.cs_R, w.right.sn_R)
+        book = books[n]
+        for i in range(steps):
+            part = (i + 1.0) * share
+            for a in range(7):
+                b[a] = inputs[n, a] + part * (inputs[n + 1, a] - inputs[n, a])
+            step(m, x, w, b, dt, book)
+            for p in range(2):
+                for a in range(7):
+                    out.pulley[n, p, a] += w.pulley[p, a] * share
+        for p in range(2):
+            for a in range(6):
+                out.planar.pulley[n, p, a] = out.pulley[n, p, a]
+        if not _frame(m, x, w, n, out, stocks[n]):
+            return n
+    return inputs.shape[0] - 1
+
+
+def _rooms(m: Model, out: Frames) -> None:
+    """Room of the rings to pillars and sheaves, of first order in the angles of the elements; place of the belt."""
+    g, b, flat = m.guide, m.belt, out.planar
+    place = flat.s_R.astype(int) % b.N_B
+    xi = flat.s_R - place
+    x_c = np.array([b.d_A, 0.0])
+    for side, sigma in enumerate(SIDES):
+        z = out.ring[:, side, :, 0]
+        here, ahead = (np.take_along_axis(z, k, axis=1) for k in (place, (place + 1) % b.N_B))
+        pillar = sigma * (out.q[..., 0] + (g.y_S + m.ring.h2) * out.q[..., 1] - g.x * out.q[..., 2]) + g.z_P
+        out.margin[:, side, 0] = np.min((1.0 - xi) * here + xi * ahead - g.half_R - pillar, axis=1)
+        apex = out.s[:, side, :, 0][:, :, None]
+        r = np.hypot(flat.q_R[:, None, :, 0] - x_c[:, None], flat.q_R[:, None, :, 1]) - m.ring.h2
+        out.margin[:, side, 1] = np.min(apex + r * b.tan_d - z[:, None, :] - g.half_R, axis=(1, 2)) * b.cos_d
+    closed = flat.flank[..., 0] > 0.0
+    for pulley, there in enumerate((flat.q[..., 0] > 0.5 * b.d_A, flat.q[..., 0] <= 0.5 * b.d_A)):
+        weight = (closed & there).astype(float)
+        out.place[:, pulley] = (weight * out.q[..., 0]).sum(axis=1) / np.maximum(weight.sum(axis=1), 1.0)

@@ -1,0 +1,105 @@
+"""Four sheaves, two of each pulley (Cebulla 2014, section 3.2.1, Fig. 3.6).
+
+By side (0: z > 0, 1: z < 0, in the mirrored view of `element`) and pulley (0: primary, 1: secondary):
+
+    crosswise   the loose sheave of the primary is on side 0, that of the secondary on side 1; the others are fixed
+    mirrored    all four are loose: the hybrid model's pulleys
+
+A loose sheave moves along the shaft and tilts on its guide, with the equations of `sheave`; both sheaves of a pulley
+turn with its shaft. The clamping force acts on loose sheaves. An end stop that opens the groove at a rate moves a
+crosswise loose sheave by all of it, mirrored ones by half each.
+
+A fixed sheave stands where the belt is aligned at ratio 1, but for an assembly offset on the primary: with the apex of
+the cones at z_P - r_1P tan(delta_0) on the secondary and the offset less on the primary, the belt's mid plane on the
+primary is at z = offset + tan(delta_0) (2 r_1 - r_I - r_O), `kinematics.misalignment`, from that on the secondary.
+"""
+
+from rtcvt.offline.pushbelt.compiled import compiled
+from rtcvt.offline.pushbelt.sheave import shaft
+
+__all__ = ["advance", "energy"]
+
+
+@compiled
+def advance(sheaves, damper, mirrored, b, dt, s, sd, ring, reaction, out, power):
+    """Replace the rates `sd` by those after the step `dt`.
+
+    Parameters
+    ----------
+    sheaves, damper, b, dt, ring : as for `sheave.advance`
+    mirrored : bool
+        All four sheaves are loose.
+    s, sd : (2, 2, 4)
+        By side and pulley: z [m], alpha, beta, rotation [rad] at the end of the step, and their rates, replaced.
+    reaction : (2, 2, 4)
+        From `flank.velocities`.
+    out : (2, 7)
+        Written per pulley: axial contact force on the loose sheave (mirrored: on one) [N], clamping force or force of
+        the end stop [N], torque of the belt on the pulley [N m], external torque on the shaft [N m], contact moments
+        about x and y on the loose sheave [N m], axial contact force on the fixed sheave (mirrored: on the other) [N].
+    power : (2, 4)
+        Written per pulley [W]: input by the clamping force, input at the shaft, loss in the axial dampers, loss in the
+        tilt dampers.
+    """
+    for pulley in range(2):
+        loose = 0 if mirrored else pulley
+        omega_old = sd[0, pulley, 3]
+        torque = reaction[0, pulley, 3] + reaction[1, pulley, 3]
+        omega_new, external = shaft(sheaves, damper, dt, b, pulley, omega_old, torque, ring)
+        spin = 0.25 * sheaves.J * (omega_old + omega_new)
+        for a in range(4):
+            power[pulley, a] = 0.0
+        power[pulley, 1] = 0.5 * external * (omega_old + omega_new)
+        for side in range(2):
+            sd[side, pulley, 3] = omega_new
+            if not mirrored and side != loose:
+                continue
+            R = reaction[side, pulley, 0]
+            z_old = sd[side, pulley, 0]
+            if b[2 * pulley] == 0.0:
+                F_C = b[2 * pulley + 1]
+                z_new = (sheaves.m * z_old + dt * (R - F_C - 0.5 * sheaves.d_z * z_old)) / (
+                    sheaves.m + 0.5 * dt * sheaves.d_z
+                )
+            else:
+                z_new = (0.5 if mirrored else 1.0) * b[2 * pulley + 1]
+                F_C = R - sheaves.m * (z_new - z_old) / dt - 0.5 * sheaves.d_z * (z_new + z_old)
+            sd[side, pulley, 0] = z_new
+            a_old = sd[side, pulley, 1]
+            b_old = sd[side, pulley, 2]
+            e = sheaves.Theta_t / dt + 0.5 * sheaves.d_t
+            g = 0.5 * spin
+            e_old = sheaves.Theta_t / dt - 0.5 * sheaves.d_t
+            f_x = e_old * a_old + g * b_old + reaction[side, pulley, 1] - sheaves.c_t * s[side, pulley, 1]
+            f_y = e_old * b_old - g * a_old + reaction[side, pulley, 2] - sheaves.c_t * s[side, pulley, 2]
+            det = e * e + g * g
+            a_new = (e * f_x + g * f_y) / det
+            b_new = (e * f_y - g * f_x) / det
+            sd[side, pulley, 1] = a_new
+            sd[side, pulley, 2] = b_new
+            z_mean = 0.5 * (z_old + z_new)
+            power[pulley, 0] -= F_C * z_mean
+            power[pulley, 2] += sheaves.d_z * z_mean * z_mean
+            power[pulley, 3] += 0.25 * sheaves.d_t * ((a_old + a_new) ** 2 + (b_old + b_new) ** 2)
+            if side == loose:
+                out[pulley, 0] = R
+                out[pulley, 1] = F_C
+                out[pulley, 4] = reaction[side, pulley, 1]
+                out[pulley, 5] = reaction[side, pulley, 2]
+        out[pulley, 2] = torque
+        out[pulley, 3] = external
+        out[pulley, 6] = reaction[1 - loose, pulley, 0]
+
+
+@compiled
+def energy(sheaves, mirrored, s, sd):
+    """Kinetic energy of both pulleys and energy of the tilt bearings of their loose sheaves [J]."""
+    total = 0.0
+    for pulley in range(2):
+        total += 0.5 * sheaves.J * sd[0, pulley, 3] ** 2
+        for side in range(2):
+            if mirrored or side == pulley:
+                total += 0.5 * sheaves.m * sd[side, pulley, 0] ** 2
+                total += 0.5 * sheaves.Theta_t * (sd[side, pulley, 1] ** 2 + sd[side, pulley, 2] ** 2)
+                total += 0.5 * sheaves.c_t * (s[side, pulley, 1] ** 2 + s[side, pulley, 2] ** 2)
+    return total

@@ -1,0 +1,126 @@
+"""Start of the spatial model from a state of the hybrid model on the same mesh.
+
+The state may be a fresh one or that behind a run of the hybrid model, the planar pre-integration of Cebulla 2014,
+section 4.3. Since both models have the same planar coordinates nothing is interpolated.
+
+Sheaves. Mirrored ones stay where they are. Crosswise, the fixed ones stand at their places (`sheave`) and do not tilt;
+the belt comes to where it is as deep in them as in the hybrid model's sheaves, the loose ones to the same depth.
+
+Belt. Between the pulleys it follows a cubic without slope at both ends, with the elements' yaw; the rings take the
+shape of least energy under their tension (`lateral.resting`), held softly to that line. All move along it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt import hybrid
+from rtcvt.offline.pushbelt import ring as planar_ring
+from rtcvt.offline.pushbelt.compiled import columns
+from rtcvt.offline.pushbelt.kinematics import radius_at_one
+from rtcvt.offline.pushbelt.maxwell import Coupled
+from rtcvt.offline.pushbelt.snapshots import TautPath, place_on, taut_path
+from rtcvt.offline.pushbelt.spatial import element_ring, lateral
+from rtcvt.offline.pushbelt.spatial.model import SIDES, Half, Model, State
+
+__all__ = ["HOLD", "STEEPEST", "lift"]
+
+Array = NDArray[np.float64]
+
+HOLD = 1e5  # [N/m]; of a node of the ring, so soft that a bend is some ten elements long
+STEEPEST = 0.03  # slope of a strand; what is of second order in angles is left out
+
+
+def lift(m: Model, x: hybrid.State) -> State:
+    """The state of the spatial model that a state of the hybrid model is, on the same mesh.
+
+    Raises
+    ------
+    InputError
+        The layers of the ring sets slide on each other, or the pulleys hold the belt so far out of line that a strand
+        is steeper than `STEEPEST`.
+    """
+    b, N_E, N_B = m.belt, m.belt.N_E, m.belt.N_B
+    if b.mu_L > 0.0:
+        raise InputError("pushbelt", "contacts.mu_L", b.mu_L, "none: the spatial model's ring sets have plane sections")
+    s, sd = np.tile(x.s, (2, 1, 1)), np.tile(x.sd, (2, 1, 1))
+    deflection = np.tile(x.z, (2, 1, 1))
+    path = taut_path(x.q_R[None, :, :2], b.d_A)
+    z_I, z_O = (0.0, 0.0) if m.mirrored else _crosswise(m, x, path, s, sd, deflection)
+    span = float(path.d_A * np.sin(path.phi[0]))
+    if not abs(z_I - z_O) <= STEEPEST * span:
+        most = f"one that leaves the belt within {STEEPEST * span:g} m of its line at this ratio, {z_I - z_O:g} m"
+        raise InputError("pushbelt", "pulleys.alignment_offset", b.d_align, most)
+
+    def laid(points: Array) -> tuple[Array, Array, Array]:
+        """z, its slope and curvature along the belt."""
+        sigma, _ = place_on(path, points[None, :, :2])
+        section, t = np.minimum(sigma[0].astype(int), 3), sigma[0] % 1.0
+        ahead, behind = np.array([z_I, z_O, z_O, z_I])[section], np.array([z_I, z_I, z_O, z_O])[section]
+        step = ahead - behind
+        z = behind + step * t * t * (3.0 - 2.0 * t)
+        return z, step * 6.0 * t * (1.0 - t) / span, step * (6.0 - 12.0 * t) / span**2
+
+    z, slope, bend = laid(x.q)
+    speed = np.hypot(x.u[:, 0], x.u[:, 1])
+    q, u = columns(N_E, 6), columns(N_E, 6)
+    q[:, :3], u[:, :3] = x.q, x.u
+    q[:, 3], q[:, 5] = z, -slope
+    u[:, 3], u[:, 5] = speed * slope, -speed * bend
+    u[:, 4] = x.u[:, 2] * slope
+
+    cs_R, sn_R = np.cos(x.q_R[:, 2]), np.sin(x.q_R[:, 2])
+    shape, rate, load, F_R, tension = columns(N_B, 11), columns(N_B, 9), columns(N_B, 9), columns(N_B, 5), np.zeros(N_B)
+    planar_ring.shape_of(m.ring, x.q_R, cs_R, sn_R, shape)
+    planar_ring.rate_of(m.ring, x.u_R, shape, rate)
+    planar_ring.forces(m.ring, shape, rate, load, F_R, tension)
+    ring = lateral.resting(m.lateral, shape, cs_R, sn_R, tension, np.full(N_B, HOLD), laid(x.q_R)[0])
+    along = (np.hypot(x.u_R[:, 0], x.u_R[:, 1]) / m.lateral.l)[:, None]
+    moved = 0.5 * along * (np.roll(ring, -1, axis=0) - np.roll(ring, 1, axis=0))
+
+    memory = columns(N_E, element_ring.MEMORY)
+    for of, column in ((0, 0), (6, 5)):  # saddle, ear: friction, slip, damper, rate of the gap
+        memory[:, [of, of + 4]] = 0.5 * x.memory[:, [column, column + 3]]
+        memory[:, [of + 2, of + 5]] = x.memory[:, [column + 1, column + 4]]
+    rub = columns(N_E, 6)
+    rub[:, :3] = x.rub
+    halves = []
+    for side, sigma in enumerate(SIDES):
+        q_L, u_L = columns(N_B, lateral.NL), columns(N_B, lateral.NL)
+        q_L[:], u_L[:] = sigma * ring, sigma * moved
+        q_L[:, 0] += m.guide.z_S
+        arrays = (x.q_R.copy("F"), x.u_R.copy("F"), q_L, u_L, x.s_R.copy(), memory.copy("F"))
+        halves.append(Half(*arrays, z=deflection[side].copy(), r=x.r.copy() if m.mirrored else np.zeros(2)))
+    return State(q, u, s, sd, columns(N_E, 12), x.ring.copy(), rub, *halves)
+
+
+def _crosswise(
+    m: Model, x: hybrid.State, path: TautPath, s: Array, sd: Array, deflection: Array
+) -> tuple[float, float]:
+    """Loose and fixed sheaves about a belt that feels the same forces; where it is on the primary and secondary.
+
+    s, sd, deflection (2, 2, ...): by side and pulley, of mirrored sheaves; changed. Of what the more or less compliant
+    sheave yields else, the belt and the loose sheave make up the mean over the arc.
+    """
+    b, laws = m.belt, (m.left, m.right)
+    depth = b.h_P + 0.5 * b.h_ring - b.y_P
+    aligned = b.z_P - (radius_at_one(b.l_R, b.d_A, b.d_align) - depth) * b.tan_d
+    half, k = (np.pi - path.phi[0], path.phi[0]), np.arange(len(m.sheaves.A))
+    z = [0.0, 0.0]
+    for pulley, apex in enumerate((aligned - b.d_align, aligned)):
+        loose, fixed = pulley, 1 - pulley
+        of_loose, of_fixed = (laws[a].share[pulley] if isinstance(laws[a], Coupled) else 1.0 for a in (loose, fixed))
+        weight = np.sinc(k * half[pulley] / np.pi) * np.where(pulley == 0, 1.0, (-1.0) ** k)
+        w = x.z[pulley, 0] + float(weight[1:] @ x.z[pulley, 1::2])
+        z[pulley] = SIDES[fixed] * (apex - x.s[pulley, 0] - (1.0 - of_fixed) * w)
+        s[loose, pulley, 0] = x.s[pulley, 0] + (1.0 - of_loose) * w - SIDES[fixed] * z[pulley]
+        sd[loose, pulley, 0] = 2.0 * x.sd[pulley, 0]
+        s[fixed, pulley, :3] = apex, 0.0, 0.0
+        sd[fixed, pulley, :3] = 0.0
+        # what it would yield by its tilt it yields by its deflection
+        if deflection.shape[2] > 1:
+            deflection[fixed, pulley, 1] -= x.s[pulley, 2] * x.r[pulley] / b.cos_d**2
+            deflection[fixed, pulley, 2] += x.s[pulley, 1] * x.r[pulley] / b.cos_d**2
+        deflection[loose, pulley] *= of_loose
+        deflection[fixed, pulley] *= of_fixed
+    return z[0], z[1]

@@ -1,0 +1,168 @@
+"""What the commands do with units of kind pushbelt."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from rtcvt.errors import InputError
+from rtcvt.kind import Checked, Progress, Run, Shown, cell
+from rtcvt.offline.pushbelt.parameters import Belt, Parameters, Sheaves, belt, endplay, sheaves
+from rtcvt.recording import Recording, require_writable
+
+__all__ = ["check", "recording", "show", "simulate"]
+
+
+def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
+    """Numbers of a pushbelt as its kernels see them, and its cases."""
+    b, s = belt(parameters), sheaves(parameters)
+    groups = {"belt": b._asdict(), "sheaves": s._asdict()}
+    fit = _fit(b, s, parameters.source)
+    cases = {c.name: c.model_dump() for c in parameters.case}
+    lines: list[Any] = [f"[bold]{parameters.name}[/], a pushbelt: {escape(parameters.description)}"]
+    low, high = fit["ratio"]
+    lines.append(f"\nendplay without load {1e3 * fit['endplay_m']:.2f} mm; ratio {low:.3g} to {high:.3g}")
+    held = ", ".join(f"{ratio:.3g}: {torque:.0f} N.m" for ratio, torque in fit["torque_N_m"].items())
+    lines.append(f"torque at the primary before the belt slips, 20 kN on the secondary, by ratio: {held}")
+    for group, values in groups.items():
+        lines.append(f"\n[bold]{group}[/], SI" + (f", scaled to {values['N_E']} elements" if group == "belt" else ""))
+        text = [
+            f"{k} = {', '.join(cell(float(x)) for x in v) if isinstance(v, tuple) else cell(float(v))}"
+            for k, v in values.items()
+        ]
+        table = Table(*[""] * 4, box=None, show_header=False)
+        for i in range(0, len(text), 4):
+            table.add_row(*text[i : i + 4])
+        lines.append(table)
+    table = Table("case", "i_r", "load torques [N.m]", "description", box=None)
+    for case in parameters.case:
+        table.add_row(
+            case.name,
+            "of the speeds" if case.i_r is None else cell(case.i_r),
+            ", ".join(map(cell, case.M_O)),
+            escape(case.description),
+        )
+    return Shown({"unit": parameters.name, **groups, **fit, "cases": cases}, [*lines, "", table])
+
+
+def _fit(b: Belt, s: Sheaves, source: str) -> dict[str, Any]:
+    """Endplay [m], range of the ratio, and by ratio the primary's torque [N m] at which the secondary slips at 20 kN.
+
+    The flanks stay between shaft and rim; the capacity is 2 mu F r'/cos(delta_0) there (xi = 1).
+    """
+    from rtcvt.offline.pushbelt.kinematics import Closure, closure
+    from rtcvt.offline.pushbelt.runs import load_torque
+
+    def at(ratio: float) -> Closure | None:
+        """The belt at this ratio, None if its flanks leave the sheaves or it does not close."""
+        try:
+            found = closure(b.l_R, b.d_A, ratio, b.h_off)
+        except InputError:
+            return None
+        depth = b.h_P + 0.5 * b.h_ring - b.y_P
+        return found if all(s.r_min < r - depth < s.r_max for r in (found.r_I, found.r_O)) else None
+
+    def last(towards: float) -> float:
+        """The ratio next to `towards` that the belt can have, from one that it can."""
+        inside, outside = start, towards
+        for _ in range(60):
+            middle = (inside * outside) ** 0.5
+            inside, outside = (middle, outside) if at(middle) else (inside, middle)
+        return inside
+
+    ratios = (1.0, *(k**sign for k in (1.1, 1.2, 1.5, 2.0) for sign in (1, -1)))
+    start = next((ratio for ratio in ratios if at(ratio)), 0.0)
+    if not start:
+        allowed = f"sheaves on which the flanks of a belt of {1e3 * b.l_R:g} mm stay at a ratio of 0.5 to 2"
+        raise InputError(source, "pulleys", [s.r_min, s.r_max], allowed)
+    low, high = last(0.05), last(20.0)
+    torque = {}
+    for ratio in (low, 1.0, high):
+        found = at(ratio)
+        if found is not None:
+            torque[ratio] = load_torque(b, 1.0, 20e3, found.r_O) / ratio
+    one = closure(b.l_R, b.d_A, 1.0, b.h_off)
+    play = endplay(b, one.wrap_I, one.wrap_O, one.r_I, one.r_O)
+    return {"endplay_m": play, "ratio": (low, high), "torque_N_m": torque}
+
+
+_SETTINGS = {  # by the names of the options
+    "elements": "N_E", "nodes": "N_B", "law": "law", "contact": "contact", "flank_points": "flank_points",
+    "scheme": "scheme", "step": "step", "taper": "taper", "belt": "model", "before": "before",
+}  # fmt: skip
+
+
+def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Run:
+    """Full model of a pushbelt on one of its cases."""
+    from rtcvt.offline.pushbelt import runs, schedule
+
+    if given["case"] is None:
+        raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
+    path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(given['case']).name}.h5")
+    require_writable(path, given["figures"])
+    points = given["flank_points"] or (2 if given["belt"] == "spatial" else 1)
+    chosen = {key: given[name] for name, key in _SETTINGS.items()} | {"flank_points": points}
+    settings = schedule.Settings(**chosen)
+    run = schedule.Run(
+        name=given["case"],
+        start=schedule.Case(given["case"], given["row"]),
+        settings=settings,
+        duration=0.1 if given["duration"] is None else given["duration"],
+        plot_step=given["plot_step"],
+        observe=("elements", "fields"),
+    )
+    resume = given["resume"]
+    outcome = runs.simulate(parameters, run, path, parameters.text, resume=resume, progress=progress)
+    with runs.open_run(outcome.path) as file:
+        found = runs.figures(file)
+    steps = outcome.computed * round(found["plot_step"] / found["step"])
+    cost = {"step_cost_us": 1e6 * outcome.step} if steps else {}
+    found |= {"computed_frames": outcome.computed, "wall_s": outcome.wall} | cost
+    span = f"mean of the last {found.get('mean_over_s', 0.0):.3g} of {found['time_s']:g} s"
+    title = f"{found['unit']}, {found['case']}: {span}"
+    table = Table("", "primary", "secondary", title=escape(title))
+    for name, label in (
+        ("clamping_force_N", "clamping force [N]"),
+        ("speed_rad_s", "speed [rad/s]"),
+        ("shaft_torque_Nm", "shaft torque [N.m]"),
+        ("radius_m", "radius of the ring [m]"),
+    ):
+        table.add_row(escape(label), *(cell(v) for v in found.get(name, ())))
+    lines: list[Any] = [table]
+    if "thrust_ratio" in found:
+        lines.append(f"thrust ratio {found['thrust_ratio']:.4f}, speed ratio {found['speed_ratio']:.4f}")
+        residual = f"{found['residual_of_losses']:.1e} of the losses"
+        lines.append(f"energy that the scheme does not account for: {residual}")
+    if steps:
+        lines.append(f"{steps} steps in {outcome.wall:.1f} s, {cost['step_cost_us']:.1f} us for each")
+    left = f"the belt left its place after {found['time_s']:g} s: a smaller --step, or forces that hold it"
+    failure = left if outcome.ended == schedule.LEFT else ""
+    return Run(outcome.path, found, lines, failure, interrupted=not outcome.done)
+
+
+def recording(path: Path) -> Recording | None:
+    """What a run's file holds over time, also one that still grows; None: a file of another kind."""
+    from rtcvt.offline.pushbelt import runfile, runs
+
+    if not runfile.is_run(path):
+        return None
+    with runs.open_run(path) as file:
+        return runfile.recording_of(file)
+
+
+def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """Chapter 7 of Cebulla 2014 with the full model."""
+    from collections import Counter
+
+    from rtcvt.offline.pushbelt.report import report_page
+    from rtcvt.offline.pushbelt.verification import verify
+
+    report: Path = given["report"]
+    result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
+    lines = [
+        f"{count} signatures of {result.chapter.source}: {verdict}"
+        for verdict, count in Counter(f.verdict for f in result.findings).most_common()
+    ]
+    return Checked(report_page(result), result.figures(), lines, result.failures)

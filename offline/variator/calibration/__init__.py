@@ -1,0 +1,1 @@
+"""Identification of the pushbelt's unknown parameters from printed results."""

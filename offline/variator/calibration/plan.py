@@ -1,0 +1,210 @@
+"""Plan of a calibration, a TOML file: unknown parameters with priors, runs, what is fitted, what is held out.
+
+A parameter is x = above + (median - above) exp(spread z), z standard normal. `PARAMETERS` says what x is and puts it
+into a unit. An observable is a quantity of one run, or of the first run less that of the second; its `error` is the
+standard deviation of measurement, scatter and what is wrong with the model (discrepancy), as a share of the printed
+value. What is held out is never fitted.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from rtcvt.errors import InputError, near
+from rtcvt.offline.pushbelt.parameters import Parameters
+from rtcvt.offline.pushbelt.schedule import Scheme
+from rtcvt.offline.pushbelt.verification import ChapterRun
+from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
+
+__all__ = [
+    "PARAMETERS",
+    "CalibrationPlan",
+    "Observable",
+    "Unknown",
+    "changed",
+    "load_calibration",
+    "shipped_calibrations",
+]
+
+Quantity = Literal["thrust ratio", "speed ratio", "torque"]
+
+
+def _contact(name: str) -> Callable[[Parameters, float], Parameters]:
+    def put(p: Parameters, x: float) -> Parameters:
+        return p.model_copy(update={"contacts": p.contacts.model_copy(update={name: x})})
+
+    return put
+
+
+def _pulleys(p: Parameters, **values: Any) -> Parameters:
+    return p.model_copy(update={"pulleys": p.pulleys.model_copy(update=values)})
+
+
+def _compliance(p: Parameters, x: float) -> Parameters:
+    return _pulleys(p, multiplier=p.pulleys.multiplier * x)
+
+
+def _exponent(p: Parameters, x: float) -> Parameters:
+    """c_rad(r) = c (r/r_m)^x as the parabola next to it, with the value of before in the middle r_m of the sheave."""
+    s = p.pulleys
+    r = np.linspace(s.r_min, s.r_max, 50)
+    r_m = 0.5 * (s.r_min + s.r_max)
+    a_2, a_1, a_0 = np.polyfit(r, np.polyval(s.a[::-1], r_m) * (r / r_m) ** x, 2)
+    return _pulleys(p, a=(float(a_0), float(a_1), float(a_2)))
+
+
+def _weights(p: Parameters, first: float, higher: float) -> Parameters:
+    A = np.array(p.pulleys.A)
+    A[1] *= first
+    A[2:] *= higher
+    return _pulleys(p, A=tuple((A / A.sum()).tolist()))
+
+
+def _saddle(p: Parameters, x: float) -> Parameters:
+    """The ring keeps its endplay and its play below the ears."""
+    rise = x - (p.element.h_P - p.element.h_R)
+    element = p.element.model_copy(update={"h_P": p.element.h_P + rise, "h_E": p.element.h_E + rise})
+    ring = p.ring.model_copy(update={"l_R": p.ring.l_R + 2.0 * np.pi * rise})
+    return p.model_copy(update={"element": element, "ring": ring})
+
+
+PARAMETERS: dict[str, tuple[Callable[[Parameters, float], Parameters], str]] = {
+    "compliance": (_compliance, "of the sheaves, times the unit's"),
+    "radial_exponent": (_exponent, "of the sheaves' compliance over the radius"),
+    "first_harmonic": (lambda p, x: _weights(p, x, 1.0), "A_1 to A_0, times the unit's"),
+    "higher_harmonics": (lambda p, x: _weights(p, 1.0, x), "A_2 and above to A_0, times the unit's"),
+    "saddle_height": (_saddle, "h_P - h_R [m]"),
+    "c_el": (_contact("c_el"), "stiffness of an element between its flanks [N/m]"),
+    "k_R": (_contact("k_R"), "stiffness of the rocking edge [N/m]"),
+    "mu": (_contact("mu"), "friction of element and sheave"),
+    "mu_R": (_contact("mu_R"), "friction of element and ring"),
+    "v_mu": (_contact("v_mu"), "speed of the flanks' regularisation [m/s]"),
+}
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Unknown(_Record):
+    """A parameter with its prior."""
+
+    name: str
+    median: Annotated[float, Field(gt=0.0)]
+    spread: Annotated[float, Field(gt=0.0, le=3.0)]
+    above: Annotated[float, Field(ge=0.0)] = 0.0
+
+    @model_validator(mode="after")
+    def _known(self) -> "Unknown":
+        if self.name not in PARAMETERS:
+            raise ValueError(f"name: one of {', '.join(PARAMETERS)}")
+        if not self.above < self.median:
+            raise ValueError("above < median")
+        return self
+
+    def value(self, z: Any) -> Any:
+        """x of a standard normal z."""
+        return self.above + (self.median - self.above) * np.exp(self.spread * z)
+
+
+class Observable(_Record):
+    """A printed value, or the sign of one."""
+
+    about: str
+    quantity: Quantity
+    runs: tuple[str, ...] = Field(min_length=1, max_length=2)
+    value: float | None = None
+    sign: Literal["positive", "negative"] | None = None
+    error: Annotated[float, Field(gt=0.0)] = 0.05
+
+    @model_validator(mode="after")
+    def _one(self) -> "Observable":
+        if (self.value is None) == (self.sign is None):
+            raise ValueError("exactly one of value and sign")
+        return self
+
+    def of(self, found: Mapping[str, Mapping[str, float]]) -> float:
+        """Of the results of runs by name and quantity."""
+        first, *others = (found[run][self.quantity] for run in self.runs)
+        return float(first - sum(others))
+
+
+class CalibrationPlan(_Record):
+    """A plan."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+    description: str = ""
+    seed: Annotated[int, Field(ge=0)] = 0
+    members: Annotated[int, Field(ge=3, le=10000)]
+    steps: Annotated[int, Field(ge=1, le=20)]  # Kalman steps
+    scheme: Scheme = "multirate"
+    step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # default: what suits the scheme
+    N_E: Annotated[int, Field(ge=20, le=2000)] | None = None  # modelled elements, for runs that do not say
+    N_B: Annotated[int, Field(ge=12, le=1000)] | None = None  # ring nodes, likewise
+    settle: Annotated[float, Field(gt=0.0, le=50.0)] = 0.3  # revolutions before the mean
+    mean: Annotated[float, Field(gt=0.0, le=50.0)] = 1.0  # revolutions
+    parameter: tuple[Unknown, ...] = Field(min_length=1)
+    run: tuple[ChapterRun, ...] = Field(min_length=1)
+    observable: tuple[Observable, ...] = Field(min_length=1)
+    heldout: tuple[Observable, ...] = ()
+
+    source: Annotated[str, Field(exclude=True)] = ""
+
+    @model_validator(mode="after")
+    def _fits(self) -> "CalibrationPlan":
+        for what, names in (("parameter", [p.name for p in self.parameter]), ("run", [r.name for r in self.run])):
+            if len(names) != len(set(names)):
+                raise ValueError(f"{what}: names that are used once")
+        if not self.members > len(self.parameter):
+            raise ValueError("members: more than there are parameters")
+        runs = {r.name for r in self.run}
+        for o in (*self.observable, *self.heldout):
+            if missing := set(o.runs) - runs:
+                raise ValueError(f"'{o.about}': no run '{min(missing)}'")
+        if any(o.value is None for o in self.observable):
+            raise ValueError("observable: a value; signs are held out")
+        return self
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """Names of the runs that observables need."""
+        return tuple(r.name for r in self.run if any(r.name in o.runs for o in self.observable))
+
+
+def changed(parameters: Parameters, plan: CalibrationPlan, z: Any) -> Parameters:
+    """The unit with the parameters of a member z (d,)."""
+    for unknown, at in zip(plan.parameter, z, strict=True):
+        parameters = PARAMETERS[unknown.name][0](parameters, float(unknown.value(at)))
+    return parameters
+
+
+def shipped_calibrations() -> dict[str, Path]:
+    """Names and files of the plans that come with the package."""
+    folder = Path(str(resources.files("rtcvt.offline"))) / "variator" / "calibration"
+    return {f.stem: f for f in sorted(folder.glob("*.toml"))}
+
+
+def load_calibration(name: str | Path) -> tuple[CalibrationPlan, str]:
+    """A plan from a file, or a shipped one by name, and its text.
+
+    Raises
+    ------
+    InputError
+        Missing file, not TOML, or not a valid plan; names file, key, value and what is allowed.
+    """
+    path, shipped = Path(name), shipped_calibrations()
+    if not path.is_file():
+        if str(name) not in shipped:
+            raise InputError(
+                "--plan", "", str(name), f"a TOML file, or one of the shipped plans{near(str(name), shipped)}"
+            )
+        path = shipped[str(name)]
+    data, text = read_toml(path)
+    try:
+        return parse_table(CalibrationPlan, {**data, "source": path.name}, path.name), text
+    except InputError as error:
+        raise located(error, text, path.name) from None

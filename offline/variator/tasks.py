@@ -1,0 +1,131 @@
+"""What the commands ``campaign`` and ``reduce`` do with pushbelts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.markup import escape
+from rich.table import Table
+
+from rtcvt.kind import Campaigned, Progress, Shown, cell
+from rtcvt.offline.pushbelt.parameters import Parameters
+from rtcvt.offline.variator.alignment import USED, load_samples
+from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
+from rtcvt.offline.variator.plan import load_plan
+from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
+from rtcvt.offline.variator.reduction import reduce as reduction_of
+from rtcvt.recording import require_writable
+from rtcvt.variator.reduced_model import write_reduced
+
+__all__ = ["campaign", "reduce", "reduced"]
+
+_RANGES = {
+    "ratio": "ratio",
+    "thrust_ratio": "thrust ratio F_I/F_O",
+    "xi": "torque ratio",
+    "slip": "speed loss",
+    "loss": "loss [W]",
+    "v": "belt speed [m/s]",
+}
+_HELD = {
+    "thrust": "thrust ratio",
+    "slip": "slip",
+    "efficiency": "efficiency",
+    "shift": "shift rate",
+    "field.flank_normal": "flank normal force",
+}
+
+
+def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Campaigned:
+    """Run what is missing of a plan."""
+    plan, text = load_plan(given["plan"])
+    folder: Path = given["output"]
+    require_writable(given["summary"])
+    interrupted = False
+    try:
+        state = run_campaign(
+            parameters,
+            parameters.text,
+            plan,
+            text,
+            folder,
+            scheduler=given["scheduler"],
+            workers=given["workers"],
+            progress=progress,
+        )
+    except KeyboardInterrupt:
+        interrupted = True
+        state = state_of(folder, plan)
+    rows = list(index(folder))
+    if given["summary"] is not None:
+        write_short(given["summary"], rows)
+    lines: list[Any] = []
+    steady = [row for row in rows if row.window == "steady" and not row.slipping]
+    if steady:
+        title = escape(f"{parameters.name}, {plan.name}")
+        table = Table("settled, without slipping ones", "least", "largest", title=title)
+        for key, label in _RANGES.items():
+            values = [row.values[key] for row in steady]
+            table.add_row(escape(label), cell(min(values)), cell(max(values)))
+        lines.append(table)
+    slipping = len({row.run for row in rows if row.slipping})
+    where = folder / INDEX if (folder / INDEX).exists() else folder
+    lines.append(escape(f"{len(state.done)} runs, {slipping} of them with macroscopic slip: {where}"))
+    failures = [f"{name}: {reason}" for name, reason in state.failed.items()]
+    left = sorted({row.run for row in rows if row.ended == "belt left its place"})
+    failures += [f"{name}: the belt left its place in a branch" for name in left]
+    return Campaigned(lines, failures, len(state.missing), interrupted)
+
+
+def reduced(
+    files: Sequence[Path], name: str, heldout: Sequence[Path] = (), progress: Progress | None = None
+) -> tuple[Reduction, dict[str, Any]]:
+    """A reduced model from runs, which carries its errors, and the figures of ``rtcvt reduce --json``.
+
+    Parameters
+    ----------
+    files : sequence of Path
+        The runs.
+    name : str
+        Of the model.
+    heldout : sequence of Path
+        Runs of another plan, to measure errors on.
+    progress : callable, optional
+        See `rtcvt.kind.Progress`.
+
+    Raises
+    ------
+    InputError
+        Too few runs that settle, or runs of different belts.
+    """
+    found = reduction_of(load_samples(files, progress, slip=USED), name, progress=progress)
+    errors = errors_on(found.model, load_samples(heldout, progress), found.stack) if heldout else {}
+    figures = figures_of(found) | {"heldout": errors}
+    kept = {f"crossed.{law}.{k}": e[k] for law, e in figures["laws"].items() for k in ("rms", "median", "max")}
+    kept |= {f"crossed.field.{field}.rms": e["error"] for field, e in figures["fields"].items()}
+    kept |= {f"heldout.{k}": v for k, v in errors.items()}
+    return replace(found, model=replace(found.model, errors=kept)), figures
+
+
+def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) -> Shown:
+    """Make and write a reduced model, and a report if one is asked for."""
+    output, report, heldout = given["output"], given["report"], given["heldout"]
+    found, figures = reduced(files, given["name"] or output.stem, heldout, progress)
+    write_reduced(found.model, output)
+    if report is not None:
+        from rtcvt.offline.variator.reduction_report import write_reduction_report
+
+        write_reduction_report(found, files, figures["heldout"], report)
+    laws = Table("output", "data", "RMS", "median", "largest", title="Cross-validated errors", title_justify="left")
+    for law, e in figures["laws"].items():
+        laws.add_row(escape(law), str(e["data"]), *(f"{e[k]:.4f}" for k in ("rms", "median", "max")))
+    fields = Table("field", "modes kept", "these miss", "RMS of the largest", title="Fields", title_justify="left")
+    for field, e in figures["fields"].items():
+        fields.add_row(escape(field), str(e["kept"]), f"{e['projection']:.2%}", f"{e['error']:.2%}")
+    lines = [laws, fields, *(escape(f"left out: {count} {what}") for what, count in found.dropped.items() if count)]
+    for key, about in _HELD.items() if figures["heldout"] else ():
+        rms, median, most = (figures["heldout"].get(f"{key}.{k}", np.nan) for k in ("rms", "median", "max"))
+        lines.append(f"held-out runs, {about}: RMS {rms:.2%}, median {median:.2%}, largest {most:.2%}")
+    return Shown(figures, lines)

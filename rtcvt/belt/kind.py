@@ -1,0 +1,51 @@
+"""Belt drives declare themselves."""
+
+from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
+
+__all__ = ["KIND"]
+
+_SHOW = "Of a belt drive its taut belt is printed."
+
+_SIMULATE = """A unit of kind belt with --model full runs the model of its table: the ANCF belt or the belt of rigid
+elements. The file is written every minute, at Ctrl-C and at the end; --resume goes on. --step and --elements change
+the mesh.
+
+[bold]JSON keys of a belt's full model:[/] unit, model (ancf or elements), scenario, status, time_s, frames; means
+over the last fifth: by pulley speed_rad_s and belt_torque_Nm (of the belt on the pulley), by span tension_N;
+elements, steps; of rigid elements rejected, input_J and unaccounted_J (energy); computed_s and wall_s of this call."""
+
+_CHECK = """A unit of kind belt is checked on its scenarios and two changed belts: its real-time model against the full
+one, of which one second takes about 30 s (rigid elements) or 10 s (ANCF, 240 elements) of processor time. Of shipped
+drives the report also shows the source's figures and numbers; two_pulley_belt adds its parameter studies. Runs are
+kept in a folder beside the report, so that a stopped check goes on where it was. Exits with code 1 if a speed is off
+by more than 1 %, a tension or torque by more than 3 %.
+
+[bold]JSON keys of a belt:[/] unit, revision, full_model, passed, failures, load_cases: name, duration_s,
+full_wall_s, step_us (real-time), errors: signal, kind, nrms, smooth (of means over the passage of an element, held
+against the limit), ripple (of the full model), scale, limit; studies: by what they change the values at the end;
+source: section, about, printed, ours, agrees."""
+
+KIND = Kind(
+    names=("belt",),
+    title="belt drives",
+    read=lazily("rtcvt.belt.unit:read_belt_unit"),
+    fidelities={"hybrid": "", "rigid": ""},
+    build=lazily("rtcvt.belt.model:build_belt"),
+    page=lazily("rtcvt.belt.page:belt_page"),
+    show=Task(lazily("rtcvt.belt.tasks:show"), help=_SHOW),
+    full=Task(
+        lazily("rtcvt.belt.tasks:simulate"),
+        takes=("model", "scenario", "step", "output", "figures"),
+        options=(DURATION, ELEMENTS, RESUME),
+        help=_SIMULATE,
+    ),
+    check=Task(
+        lazily("rtcvt.belt.tasks:check"),
+        options=(
+            Option("elements", "Mesh of the full model; default: the unit's.", int, minimum=1),
+            Option("step", "Of the ANCF model; default: the unit's.", unit="s"),
+        ),
+        help=_CHECK,
+    ),
+    errors=lazily("rtcvt.belt.tasks:errors"),
+)

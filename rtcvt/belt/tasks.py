@@ -1,0 +1,106 @@
+"""What the commands do with belt drives."""
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from rtcvt.belt.unit import BeltUnit
+from rtcvt.errors import InputError
+from rtcvt.html import ErrorRow
+from rtcvt.kind import Checked, Progress, Run, Shown, cell
+from rtcvt.recording import require_writable
+from rtcvt.scenario import chosen_scenario
+
+__all__ = ["check", "errors", "show", "simulate"]
+
+
+def show(drive: BeltUnit, given: Mapping[str, Any]) -> Shown:
+    """Taut belt of a drive: where it leaves each pulley, its wraps and spans."""
+    path = drive.path()
+    rows = [
+        {"pulley": name, "side": pulley.side, "radius": float(path.radius[i]), "wrap": float(path.wrap[i]),
+         "leaves_at": path.leaving(i).tolist(), "span": float(path.span[i])}
+        for i, (name, pulley) in enumerate(drive.pulleys.items())
+    ]  # fmt: skip
+    found = {"unit": drive.name, "kind": drive.kind, "length": path.length, "rest_length": drive.rest_length()}
+    table = Table("pulley", "side", "radius, m", "wrap, deg", "leaves at, m", "span to the next, m", box=None)
+    for row in rows:
+        x, y = row["leaves_at"]
+        table.add_row(row["pulley"], row["side"], cell(row["radius"]), f"{math.degrees(row['wrap']):.2f}",
+                      f"({cell(x)}, {cell(y)})", cell(row["span"]))  # fmt: skip
+    title = f"[bold]{drive.name}[/], a belt drive: {escape(drive.description)}"
+    about = f"belt of {path.length:.6g} m, {drive.rest_length():.6g} m without load, round {drive.winding}"
+    return Shown({**found, "pulleys": rows}, [title, about, table])
+
+
+def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:
+    """Full model of a belt drive over one of its scenarios."""
+    from rtcvt.offline.beltdrive.runs import changed, figures, full_model, simulate_full
+
+    full_model(drive)
+    chosen = chosen_scenario(drive, given["scenario"])
+    if given["duration"] is not None:
+        chosen = chosen.model_copy(update={"duration": given["duration"]})
+    drive = changed(drive, elements=given["elements"], step=given["step"])
+    path = given["output"] or Path(f"{drive.name}_{chosen.name}.h5".replace(" ", "_"))
+    require_writable(path, given["figures"])
+    last = round(1e3 * chosen.duration)
+    outcome = simulate_full(
+        drive,
+        chosen,
+        path,
+        resume=given["resume"],
+        progress=lambda t, _: progress(chosen.name, round(1e3 * t), last),
+    )
+    found = figures(outcome)
+    title = (
+        f"{drive.name}, full model ({found['model']}): {chosen.name}, mean of the last fifth of {found['time_s']:g} s"
+    )
+    table = Table(
+        "pulley", "speed, rad/s", "torque of the belt, N.m", "tension of the span after it, N", title=escape(title)
+    )
+    for name, tension in zip(drive.pulleys, found["tension_N"].values(), strict=True):
+        table.add_row(name, cell(found["speed_rad_s"][name]), cell(found["belt_torque_Nm"][name]), cell(tension))
+    lines: list[Any] = [table]
+    if "unaccounted_J" in found:
+        share = abs(found["unaccounted_J"]) / max(abs(found["input_J"]), 1e-300)
+        lines.append(f"energy that is not accounted for: {share:.1e} of the work put in")
+    lines.append(f"{found['computed_s']:g} s computed in {found['wall_s']:.1f} s, {found['steps']} steps in all")
+    return Run(path, found, lines, interrupted=found["status"] == "partial")
+
+
+def check(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """The real-time model against the full one, and the full one against its source."""
+    from rtcvt.offline.beltdrive.report import report_page
+    from rtcvt.offline.beltdrive.runs import changed
+    from rtcvt.offline.beltdrive.verification import verify
+
+    drive = changed(drive, elements=given["elements"], step=given["step"])
+    report: Path = given["report"]
+    result = verify(drive, report.with_name(f"{report.stem}_runs"), progress=progress)
+    lines = []
+    for c in result.comparisons:
+        table = Table("signal", "RMS error", "allowed", title=escape(f"{drive.name}: {c.title}"), title_justify="left")
+        for e in c.errors:
+            colour = "green" if e.smooth <= e.limit else "red"
+            table.add_row(e.name, f"[{colour}]{e.smooth:.3%}[/]", f"{e.limit:.1%}")
+        lines.append(table)
+    return Checked(report_page(result), result.figures(), lines, result.failures)
+
+
+def errors(drive: BeltUnit, fidelity: str, settings: Mapping[str, Any], found: dict[str, Any]) -> list[ErrorRow]:
+    """The check's errors for the page."""
+    if fidelity != "hybrid":
+        raise InputError("--figures", "model", fidelity, "hybrid: the check of a belt drive measures no other model")
+    if settings:
+        raise InputError("--figures", "--set", next(iter(settings)), "none: the check was made with the unit's values")
+    units = {"speed": "rad/s", "tension": "N", "torque": "N.m"}
+    return [
+        ErrorRow(case["name"], e["signal"], units[e["kind"]], float(e["smooth"]), float(e["limit"]), float(e["scale"]))
+        for case in found["load_cases"]
+        for e in case["errors"]
+    ]

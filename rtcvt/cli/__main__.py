@@ -1,3 +1,0 @@
-from rtcvt.cli import main
-
-main()

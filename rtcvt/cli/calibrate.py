@@ -1,0 +1,42 @@
+"""``rtcvt calibrate``."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rtcvt.cli import completion
+from rtcvt.cli.console import Scheduler, UnitName, Workers, for_kinds, given_to, plan_option, progress_bar, show_lines
+from rtcvt.errors import InputError
+from rtcvt.kind import Shown, kind_of_file, kinds, names_of
+from rtcvt.unitfile import read_unit_file
+
+
+@for_kinds(lambda kind: kind.calibrate)
+def calibrate(
+    context: typer.Context,
+    unit: UnitName,
+    plan: Annotated[str, plan_option(completion.calibrations)],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder of the results.")],
+    scheduler: Scheduler = None,
+    workers: Workers = None,
+    **own: Any,
+) -> None:
+    """Identify unknown parameters of a unit from printed or measured results of its machine.
+
+    An ensemble of units with parameters from their priors goes through the full model and Kalman steps. What is held
+    out in the plan is predicted, not fitted.
+
+    DIR gets runs.jsonl, a line for each run that has ended, and calibration.json with all figures. Ctrl-C or a kill
+    loses the runs that are under way: the same command goes on with what is missing.
+    """
+    file = read_unit_file(unit)
+    task = kind_of_file(file).calibrate
+    if task is None:
+        allowed = f"a kind whose full model can be calibrated: {names_of(k for k in kinds() if k.calibrate)}"
+        raise InputError(unit, "kind", file.kind, allowed)
+    common = {"plan": plan, "output": output, "scheduler": scheduler, "workers": workers}
+    given = given_to(task, context, common | own, *common)
+    with progress_bar() as bar:
+        result: Shown = task.run(kind_of_file(file).read(file), given, bar)
+    show_lines(result.lines)

@@ -1,0 +1,91 @@
+"""What the shell completes: units, scenarios, parameters, signals, plans (``rtcvt --install-completion``)."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import typer
+
+from rtcvt.errors import InputError
+
+__all__ = ["calibrations", "parameters", "plans", "scenarios", "signals", "systems", "units"]
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> Iterator[str]:
+    return (name for name in names if name.startswith(incomplete))
+
+
+def _files(incomplete: str, *suffixes: str) -> Iterator[str]:
+    """Files and folders that a path may go on with."""
+    with suppress(OSError):
+        for path in sorted(Path().glob(f"{incomplete}*")):
+            if path.is_dir():
+                yield f"{path}/"
+            elif path.suffix in suffixes:
+                yield str(path)
+
+
+def _given(ctx: typer.Context, name: str) -> str:
+    """The argument of a command, which stands unparsed where the line breaks off after an option."""
+    return str(ctx.params.get(name) or ctx.args[0])
+
+
+def units(incomplete: str) -> list[str]:
+    """Shipped units, and TOML files."""
+    from rtcvt.unitfile import shipped_units
+
+    return [*_beginning(shipped_units(), incomplete), *_files(incomplete, ".toml")]
+
+
+def systems(incomplete: str) -> list[str]:
+    """Shipped systems, and TOML files."""
+    from rtcvt.system import shipped_systems
+
+    return [*_beginning(shipped_systems(), incomplete), *_files(incomplete, ".toml")]
+
+
+def scenarios(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Scenarios of the unit on the command line, and scenario files."""
+    found: list[str] = []
+    with suppress(InputError, IndexError):
+        from rtcvt.build import load_any
+
+        found = [s.name for s in load_any(_given(ctx, "unit")).scenario]
+    return [*_beginning(found, incomplete), *_files(incomplete, ".toml")]
+
+
+def parameters(ctx: typer.Context, incomplete: str) -> list[str]:
+    """``NAME=`` of the parameters of the unit on the command line."""
+    with suppress(InputError, IndexError):
+        from rtcvt.build import build_any, load_any
+
+        rows = build_any(load_any(_given(ctx, "unit"))).select("parameter")
+        return list(_beginning((f"{v.name}=" for v in rows), incomplete))
+    return []
+
+
+def signals(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Signals of the recording on the command line."""
+    with suppress(InputError, IndexError):
+        from rtcvt.interface import read
+
+        return list(_beginning(read(_given(ctx, "recording")).names, incomplete))
+    return []
+
+
+def calibrations(incomplete: str) -> list[str]:
+    """Plans of calibrations that come along, and TOML files."""
+    with suppress(ModuleNotFoundError):
+        from rtcvt.offline.variator.calibration.plan import shipped_calibrations
+
+        return [*_beginning(shipped_calibrations(), incomplete), *_files(incomplete, ".toml")]
+    return []
+
+
+def plans(incomplete: str) -> list[str]:
+    """Plans that come along, and TOML files."""
+    with suppress(ModuleNotFoundError):
+        from rtcvt.offline.variator.plan import shipped_plans
+
+        return [*_beginning(shipped_plans(), incomplete), *_files(incomplete, ".toml")]
+    return []

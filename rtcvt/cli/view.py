@@ -1,0 +1,46 @@
+"""``rtcvt view``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rtcvt.cli.console import command, say, seconds
+
+
+@command
+def view(
+    recording: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A run of a full pushbelt, also a .partial one, or a recording.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The page; default: FILE with suffix .html.")
+    ] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help='Begin there, e.g. "40 ms".')] = None,
+    stop: Annotated[str | None, typer.Option("--to", metavar="TIME", help="End there.")] = None,
+    frames: Annotated[int, typer.Option(min=2, max=5000, help="As many at the most, evenly spread.")] = 600,
+) -> None:
+    """Show a belt in three dimensions: one page that any browser opens, without a network.
+
+    Of a run of the full pushbelt the page shows elements, rings and sheaves, with any contact force or gap as colour
+    and as a curve along the belt. Of a recording of a pushbelt variator with [bold]fields[/] in its unit file it shows
+    these along the belt. The page plays the run, has cameras, and draws the forces on an element over time when it is
+    clicked.
+    """
+    from rtcvt.errors import InputError
+    from rtcvt.kind import kinds, names_of
+    from rtcvt.recording import replaced_on_success, require_writable
+    from rtcvt.view import view_page
+
+    path = output or recording.with_suffix(".html")
+    require_writable(path)
+    span = [None if t is None else seconds(option, t) for option, t in (("--from", start), ("--to", stop))]
+    viewers = [kind for kind in kinds() if kind.view is not None]
+    found = (kind.view(recording, *span, frames) for kind in viewers if kind.view is not None)
+    scene = next((s for s in found if s is not None), None)
+    if scene is None:
+        raise InputError(recording, "", None, f"a run or recording of one of the kinds {names_of(viewers)}")
+    page = view_page(scene)
+    with replaced_on_success(path) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    say(f"page: {path} ({len(scene.time)} frames, {len(page) / 1e6:.1f} MB)")

@@ -1,0 +1,176 @@
+"""Controller of a clutch between a driveline and a KERS, as real-time kernels.
+
+No ratio of a variator brings the shaft to standstill beside a turning flywheel. So the clutch opens where the ratio
+ends while the demand would take it further, and where the vehicle is too slow. It closes while the vehicle is fast
+enough, at equal speeds, when the driver asks for a torque that the ratio leaves room for::
+
+    open:   v < v_min,  or  theta > theta_high - d_open and tau > tau_min,
+                        or  theta < theta_low + d_open and tau < -tau_min
+    close:  v > v_min,  |w_a - w_b| < w_sync,  and
+            theta < theta_high - d_close and tau > tau_min,  or  theta > theta_low + d_close and tau < -tau_min
+
+The actuation s is its own memory: above one half it stays until a reason to open comes, below it stays away until there
+is one to close. The share r of the torque that is passed on comes up over T_r behind it; open, the clutch rests until r
+has gone down over T_o::
+
+    s' = (s_des - s)/T_s,    s_des = 1 if s > 1/2 and not open, or s <= 1/2, r = 0 and close, otherwise 0
+    r' = 1/T_r if s > 1/2 and r < 1,  -1/T_o if s <= 1/2 and r > 0,  otherwise 0
+    tau_des = r tau if s > 1/2, otherwise 0
+
+A reason to close must last ``T_s log 2``. It is never a reason to open at once, since d_close is above d_open.
+"""
+
+from rtcvt.kernel import FAILED, kernel
+from rtcvt.stepping import enter, leave, start_status
+from rtcvt.table import Row, Rows
+
+__all__ = ["P", "U", "X", "Y", "derivative", "initialise", "output", "step"]
+
+TINY = 1e-9  # least value of what must be above zero
+
+
+class P(Rows):
+    """Parameters."""
+
+    V_MIN = Row(
+        "control.v_min", "m/s", "speed of the vehicle below which the clutch is open", display="km/h", tunable=True
+    )
+    W_SYNC = Row("control.w_sync", "rad/s", "difference of the speeds below which it may close", TINY, tunable=True)
+    TAU_MIN = Row("control.tau_min", "N.m", "least torque that counts as a demand", 0.0, tunable=True)
+    THETA_LOW = Row("control.theta_low", "rad", "end of the tilt at which the KERS is empty", tunable=True)
+    THETA_HIGH = Row("control.theta_high", "rad", "end of the tilt at which the KERS is full", tunable=True)
+    D_OPEN = Row("control.d_open", "rad", "distance from an end at which the clutch opens", 0.0, tunable=True)
+    D_CLOSE = Row(
+        "control.d_close", "rad", "distance from an end beyond which it may close, above d_open", 0.0, tunable=True
+    )
+    T_S = Row("control.T_s", "s", "time constant of the actuation", 1e-3, tunable=True)
+    T_R = Row("control.T_r", "s", "time in which the torque comes up behind it", 1e-3, tunable=True)
+    T_O = Row("control.T_o", "s", "time that it stays open at least", 1e-3, tunable=True)
+    START = Row("control.start", "1", "1: closed at the start; 0: open", 0.0, 1.0, 1.0)
+
+
+class U(Rows):
+    """Inputs."""
+
+    V = Row("control.v", "m/s", "speed of the vehicle", nominal=30.0, display="km/h")
+    THETA = Row("control.theta", "rad", "tilt of the KERS", nominal=1.0, display="deg")
+    TAU = Row("control.tau", "N.m", "torque into the KERS that the driver asks for", nominal=100.0)
+    A_W = Row("a.w", "rad/s", "speed of the shaft that drives", nominal=100.0, display="rpm")
+    B_W = Row("b.w", "rad/s", "speed of the hub", nominal=100.0, display="rpm")
+
+
+class X(Rows):
+    """States."""
+
+    S = Row("control.s", "1", "actuation", nominal=1.0)
+    R = Row("control.r", "1", "share of the torque that is passed on", nominal=1.0)
+
+
+class Y(Rows):
+    """Outputs."""
+
+    ACTUATION = Row("clutch.u", "1", "actuation of the clutch", 0.0, 1.0, 1.0)
+    TAU_DES = Row("control.tau_des", "N.m", "torque that the KERS is to take", nominal=100.0)
+    CLOSED = Row("control.closed", "1", "the clutch is to be closed", boolean=True)
+
+
+N_X, N_U, N_Y = len(X), len(U), len(Y)
+INTERNAL_STEP = 0  # of data [s]
+ARRIVED = 1e-9  # of the actuation
+
+# places in work
+W_SAVED = 0
+W_DX = W_SAVED + N_X
+W_Y = W_DX + N_X
+N_WORK = W_Y + N_Y
+
+
+@kernel
+def must_open(u, p):
+    """Whether there is a reason to open."""
+    if u[U.V] < p[P.V_MIN]:
+        return True
+    if u[U.TAU] > p[P.TAU_MIN]:
+        return u[U.THETA] > p[P.THETA_HIGH] - p[P.D_OPEN]
+    return u[U.TAU] < -p[P.TAU_MIN] and u[U.THETA] < p[P.THETA_LOW] + p[P.D_OPEN]
+
+
+@kernel
+def may_close(u, p):
+    """Whether there is a reason to close."""
+    if not (u[U.V] > p[P.V_MIN] and abs(u[U.A_W] - u[U.B_W]) < p[P.W_SYNC]):
+        return False
+    if u[U.TAU] > p[P.TAU_MIN]:
+        return u[U.THETA] < p[P.THETA_HIGH] - p[P.D_CLOSE]
+    return u[U.TAU] < -p[P.TAU_MIN] and u[U.THETA] > p[P.THETA_LOW] + p[P.D_CLOSE]
+
+
+@kernel
+def wanted(x, u, p):
+    """s_des: 1 to close, 0 to open."""
+    closed = not must_open(u, p) if x[X.S] > 0.5 else x[X.R] <= 0.0 and may_close(u, p)
+    return 1.0 if closed else 0.0
+
+
+@kernel
+def all_rates(x, u, p, dx):
+    """Rates of s and r."""
+    dx[X.S] = (wanted(x, u, p) - x[X.S]) / p[P.T_S]
+    if x[X.S] > 0.5:
+        dx[X.R] = 1.0 / p[P.T_R] if x[X.R] < 1.0 else 0.0
+    else:
+        dx[X.R] = -1.0 / p[P.T_O] if x[X.R] > 0.0 else 0.0
+
+
+@kernel
+def advance(h, x, u, p):
+    """One internal step in place, s by the implicit Euler scheme, r exactly; both arrive and go no further."""
+    s_des = wanted(x, u, p)
+    if x[X.S] > 0.5:
+        x[X.R] = x[X.R] + h / p[P.T_R] if x[X.R] + h / p[P.T_R] < 1.0 else 1.0
+    else:
+        x[X.R] = x[X.R] - h / p[P.T_O] if x[X.R] - h / p[P.T_O] > 0.0 else 0.0
+    x[X.S] += (s_des - x[X.S]) * h / (p[P.T_S] + h)
+    if abs(x[X.S] - s_des) < ARRIVED:
+        x[X.S] = s_des
+
+
+# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
+
+
+@kernel
+def initialise(p, data, u, x, work):
+    """Start open or closed, with the full torque if closed."""
+    x[X.S] = p[P.START]
+    x[X.R] = p[P.START]
+    dx = work[W_DX : W_DX + N_X]
+    all_rates(x, u, p, dx)
+    return start_status(N_X, x, dx)
+
+
+@kernel
+def derivative(t, x, u, p, data, dx, work):
+    """Right-hand side."""
+    all_rates(x, u, p, dx)
+
+
+@kernel
+def output(t, x, u, p, data, y, work):
+    """Actuation, demand on the KERS, and whether the clutch counts as closed."""
+    y[Y.ACTUATION] = x[X.S]
+    y[Y.TAU_DES] = x[X.R] * u[U.TAU] if x[X.S] > 0.5 else 0.0
+    y[Y.CLOSED] = 1.0 if x[X.S] > 0.5 else 0.0
+
+
+@kernel
+def step(t, h, x, u, p, data, y, work):
+    """One communication step in the fewest equal internal steps that are not above the controller's own."""
+    saved = work[W_SAVED : W_SAVED + N_X]
+    steps = enter(t, h, data[INTERNAL_STEP], N_U, u, N_X, x, saved)
+    if steps == 0:
+        return FAILED
+    for _ in range(steps):
+        advance(h / steps, x, u, p)
+    y_new = work[W_Y : W_Y + N_Y]
+    output(t + h, x, u, p, data, y_new, work)
+    return leave(True, N_X, x, saved, N_Y, y_new, y)

@@ -1,0 +1,255 @@
+"""Friction clutch with the torsion damper of its disc, as real-time kernels.
+
+The shaft a turns the friction faces through a spring K beside a damper d; the hub with the shaft b is an inertia J.
+With the twist phi, what the damper would carry if the faces stuck, and Coulomb's law with the capacity C (Karnopp 1985;
+faces with uniform pressure, Shigley, *Mechanical Engineering Design*, ch. 16)::
+
+    e = K phi + d (w_a - w),          tau = min(max(e, -C), C),         phi' = (tau - K phi)/d
+    C = mu z r_m F,                   r_m = 2/3 (r_o^3 - r_i^3)/(r_o^2 - r_i^2),    F' = (u F_max - F)/T_a
+    J w' = tau - b w - tau_load,      w_slip = w_a - w - phi',          Q' = tau w_slip
+
+The faces stick where ``|e| <= C``: then phi' = w_a - w and w_slip is zero, not small. Where they slip, tau = C sign(e),
+and ``tau w_slip >= 0`` since e lies beyond C. There is one coefficient of friction, for sticking and slipping; the
+right-hand side is continuous, so nothing chatters and no speed regularises the sign. Power is balanced::
+
+    tau w_a = tau_load w + d/dt (J w^2 + K phi^2)/2 + tau w_slip + d phi'^2 + b w^2
+
+Q is the friction work, that is the heat of the faces. The actuation u goes from 0 to 1; outside, it is limited and the
+step says so.
+"""
+
+from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.kernel import FAILED, OK, SATURATED, kernel
+from rtcvt.stepping import enter, leave, start_status
+from rtcvt.table import Row, Rows
+
+__all__ = ["P", "U", "X", "Y", "derivative", "initialise", "jacobian", "output", "step"]
+
+TINY = 1e-9  # least value of what must be above zero
+
+
+class P(Rows):
+    """Parameters."""
+
+    MU = Row("clutch.mu", "1", "coefficient of friction of the faces", TINY, tunable=True)
+    Z = Row("clutch.z", "1", "number of friction faces", 1.0)
+    R_O = Row("clutch.r_o", "m", "outer radius of the faces", TINY)
+    R_I = Row("clutch.r_i", "m", "inner radius of the faces, below the outer one", 0.0)
+    F_MAX = Row("clutch.F_max", "N", "normal force on the faces at full actuation", TINY, tunable=True)
+    T_A = Row("clutch.T_a", "s", "time constant of the actuator", 1e-4, tunable=True)
+    K = Row("clutch.K", "N.m/rad", "stiffness of the torsion damper", TINY)
+    D = Row("clutch.d", "N.m.s/rad", "damping of the torsion damper", TINY)
+    J = Row("clutch.J", "kg.m2", "moment of inertia of the hub with its shaft", TINY)
+    B = Row("clutch.b", "N.m.s/rad", "viscous friction of the hub", 0.0, tunable=True)
+    W_START = Row("clutch.w_start", "rad/s", "speed of the hub at the start", nominal=100.0, display="rpm")
+
+
+class U(Rows):
+    """Inputs."""
+
+    A_W = Row("a.w", "rad/s", "speed of the shaft that drives", nominal=100.0, display="rpm")
+    LOAD = Row("b.load", "N.m", "torque that the unit behind the hub takes", nominal=100.0)
+    ACTUATION = Row("clutch.u", "1", "actuation: open at 0, full normal force at 1", 0.0, 1.0, 1.0)
+
+
+class X(Rows):
+    """States."""
+
+    PHI = Row("clutch.phi", "rad", "twist of the torsion damper", nominal=0.01)
+    W = Row("clutch.w", "rad/s", "speed of the hub", nominal=100.0)
+    F = Row("clutch.F", "N", "normal force on the faces", nominal=1e3)
+    Q = Row("clutch.Q", "J", "heat of the faces since the start", nominal=1e4)
+
+
+class Y(Rows):
+    """Outputs."""
+
+    A_TAU = Row("a.tau", "N.m", "torque into the clutch, and through it", nominal=100.0)
+    B_W = Row("b.w", "rad/s", "speed of the hub", nominal=100.0, display="rpm")
+    SLIP = Row(
+        "clutch.w_slip", "rad/s", "slip of the faces; exactly zero while they stick", nominal=100.0, display="rpm"
+    )
+    CAPACITY = Row("clutch.C", "N.m", "torque capacity", 0.0, nominal=100.0)
+    STUCK = Row("clutch.stuck", "1", "the faces are pressed and stick", boolean=True)
+    HEAT = Row("clutch.Q", "J", "heat of the faces since the start", nominal=1e4, display="kJ")
+    STORED = Row("storage.E", "J", "energy of hub and torsion damper", 0.0, nominal=1e3, display="kJ")
+    FRICTION = Row("loss.friction", "W", "power lost at the faces", nominal=1e3, display="kW")
+    DAMPER = Row("loss.damper", "W", "power lost in the torsion damper", 0.0, nominal=1e3, display="kW")
+    BEARING = Row("loss.bearing", "W", "power lost in the bearing of the hub", 0.0, nominal=1e3, display="kW")
+
+
+N_X, N_U, N_Y = len(X), len(U), len(Y)
+INTERNAL_STEP = 0  # of data [s]
+ARRIVED = 1e-9  # share of the normal force
+
+# places in work
+W_F = 0  # right-hand side
+W_STAGE = W_F + N_X
+W_K = W_STAGE + N_X  # derivatives of the four stages
+W_B = W_K + 4 * N_X
+W_PIVOT = W_B + N_X
+W_MATRIX = W_PIVOT + N_X
+W_JAC = W_MATRIX + N_X * N_X
+W_SAVED = W_JAC + N_X * N_X
+W_Y = W_SAVED + N_X
+N_WORK = W_Y + N_Y
+
+
+@kernel
+def torque_per_force(p):
+    """Capacity over normal force, C/F [m]."""
+    r_o = p[P.R_O]
+    r_i = p[P.R_I]
+    r_m = 2.0 / 3.0 * (r_o * r_o + r_o * r_i + r_i * r_i) / (r_o + r_i)
+    return p[P.MU] * p[P.Z] * r_m
+
+
+@kernel
+def capacity(x, p):
+    """C: torque capacity [N.m]."""
+    return torque_per_force(p) * x[X.F] if x[X.F] > 0.0 else 0.0
+
+
+@kernel
+def normal_force(u, p):
+    """Target of the normal force [N]."""
+    if u[U.ACTUATION] < 0.0:
+        return 0.0
+    return p[P.F_MAX] if u[U.ACTUATION] > 1.0 else u[U.ACTUATION] * p[P.F_MAX]
+
+
+@kernel
+def stuck_torque(x, u, p):
+    """e: what the damper would carry if the faces stuck [N.m]."""
+    return p[P.K] * x[X.PHI] + p[P.D] * (u[U.A_W] - x[X.W])
+
+
+@kernel
+def transmitted(x, u, p):
+    """tau: torque through the clutch [N.m]."""
+    e = stuck_torque(x, u, p)
+    C = capacity(x, p)
+    if e > C:
+        return C
+    return -C if e < -C else e
+
+
+@kernel
+def twist_rate(x, u, p):
+    """phi' [rad/s]; the difference of the speeds itself where the faces stick."""
+    if abs(stuck_torque(x, u, p)) <= capacity(x, p):
+        return u[U.A_W] - x[X.W]
+    return (transmitted(x, u, p) - p[P.K] * x[X.PHI]) / p[P.D]
+
+
+@kernel
+def all_rates(x, u, p, dx):
+    """Rates of phi, w, F and Q."""
+    tau = transmitted(x, u, p)
+    dx[X.PHI] = twist_rate(x, u, p)
+    dx[X.W] = (tau - p[P.B] * x[X.W] - u[U.LOAD]) / p[P.J]
+    dx[X.F] = (normal_force(u, p) - x[X.F]) / p[P.T_A]
+    dx[X.Q] = tau * (u[U.A_W] - x[X.W] - dx[X.PHI])
+
+
+# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
+
+
+@kernel
+def initialise(p, data, u, x, work):
+    """Start at the start speed, nothing twisted, with the normal force of the actuation."""
+    if not p[P.R_O] > p[P.R_I]:
+        return FAILED
+    x[X.PHI] = 0.0
+    x[X.W] = p[P.W_START]
+    x[X.F] = normal_force(u, p)
+    x[X.Q] = 0.0
+    dx = work[W_F : W_F + N_X]
+    all_rates(x, u, p, dx)
+    return start_status(N_X, x, dx)
+
+
+@kernel
+def derivative(t, x, u, p, data, dx, work):
+    """Right-hand side."""
+    all_rates(x, u, p, dx)
+
+
+@kernel
+def jacobian(t, x, u, p, data, jac, work):
+    """Exact ``df/dx``, row-major, inputs held."""
+    for i in range(N_X * N_X):
+        jac[i] = 0.0
+    e = stuck_torque(x, u, p)
+    tau = transmitted(x, u, p)
+    per_force = torque_per_force(p) if x[X.F] > 0.0 else 0.0
+    if abs(e) <= capacity(x, p):
+        jac[X.PHI * N_X + X.W] = -1.0
+        jac[X.W * N_X + X.PHI] = p[P.K] / p[P.J]
+        jac[X.W * N_X + X.W] = -(p[P.D] + p[P.B]) / p[P.J]
+    else:
+        tau_F = per_force if e > 0.0 else -per_force
+        slip = u[U.A_W] - x[X.W] - twist_rate(x, u, p)
+        jac[X.PHI * N_X + X.PHI] = -p[P.K] / p[P.D]
+        jac[X.PHI * N_X + X.F] = tau_F / p[P.D]
+        jac[X.W * N_X + X.W] = -p[P.B] / p[P.J]
+        jac[X.W * N_X + X.F] = tau_F / p[P.J]
+        jac[X.Q * N_X + X.PHI] = tau * p[P.K] / p[P.D]
+        jac[X.Q * N_X + X.W] = -tau
+        jac[X.Q * N_X + X.F] = tau_F * slip - tau * tau_F / p[P.D]
+    jac[X.F * N_X + X.F] = -1.0 / p[P.T_A]
+
+
+@kernel
+def output(t, x, u, p, data, y, work):
+    """Torque, speeds, capacity, heat, stored energy and losses."""
+    tau = transmitted(x, u, p)
+    rate = twist_rate(x, u, p)
+    slip = u[U.A_W] - x[X.W] - rate
+    y[Y.A_TAU] = tau
+    y[Y.B_W] = x[X.W]
+    y[Y.SLIP] = slip
+    y[Y.CAPACITY] = capacity(x, p)
+    y[Y.STUCK] = 1.0 if abs(stuck_torque(x, u, p)) <= y[Y.CAPACITY] and y[Y.CAPACITY] > 0.0 else 0.0
+    y[Y.HEAT] = x[X.Q]
+    y[Y.STORED] = 0.5 * p[P.J] * x[X.W] * x[X.W] + 0.5 * p[P.K] * x[X.PHI] * x[X.PHI]
+    y[Y.FRICTION] = tau * slip
+    y[Y.DAMPER] = p[P.D] * rate * rate
+    y[Y.BEARING] = p[P.B] * x[X.W] * x[X.W]
+
+
+@kernel
+def advance(h, x, u, p, data, work):
+    """One internal step in place, see `rtcvt.integrators`; the normal force reaches its target exactly."""
+    f = work[W_F : W_F + N_X]
+    x_stage = work[W_STAGE : W_STAGE + N_X]
+    k = work[W_K : W_K + 4 * N_X]
+    jac = work[W_JAC : W_JAC + N_X * N_X]
+    all_rates(x, u, p, f)
+    jacobian(0.0, x, u, p, data, jac, work)
+    rosenbrock_matrix(N_X, h, jac, work, W_MATRIX, W_PIVOT)
+    for s in range(STAGES):
+        if s >= 2:  # the first two stages are at x
+            rosenbrock_stage(s, N_X, x, k, x_stage)
+            all_rates(x_stage, u, p, f)
+        rosenbrock_solve(s, N_X, h, f, k, work, W_MATRIX, W_PIVOT, W_B)
+    rosenbrock_new(N_X, x, k)
+    F_des = normal_force(u, p)
+    if abs(x[X.F] - F_des) < ARRIVED * p[P.F_MAX]:
+        x[X.F] = F_des
+
+
+@kernel
+def step(t, h, x, u, p, data, y, work):
+    """One communication step in the fewest equal internal steps that are not above the clutch's own."""
+    saved = work[W_SAVED : W_SAVED + N_X]
+    steps = enter(t, h, data[INTERNAL_STEP], N_U, u, N_X, x, saved)
+    if steps == 0:
+        return FAILED
+    for _ in range(steps):
+        advance(h / steps, x, u, p, data, work)
+    y_new = work[W_Y : W_Y + N_Y]
+    output(t + h, x, u, p, data, y_new, work)
+    status = leave(True, N_X, x, saved, N_Y, y_new, y)
+    limited = u[U.ACTUATION] < 0.0 or u[U.ACTUATION] > 1.0
+    return SATURATED if status == OK and limited else status

@@ -1,0 +1,14 @@
+"""Clutches and their controllers declare themselves."""
+
+from rtcvt.kind import Kind, lazily
+
+__all__ = ["KIND"]
+
+KIND = Kind(
+    names=("clutch", "clutch_control"),
+    title="clutches",
+    read=lazily("rtcvt.clutch.unit:read"),
+    fidelities={"rigid": ""},
+    build=lazily("rtcvt.clutch.unit:build"),
+    page=lazily("rtcvt.clutch.unit:page"),
+)

@@ -1,0 +1,102 @@
+"""Driving cycles: tables of speed over time in CSV files.
+
+Lines that begin with ``#`` say where the numbers are from. Then follow a header with units, ``t [s],v [km/h]``, and one
+line per point. Times begin at zero and are equally spaced.
+"""
+
+import csv
+import math
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt import quantity
+from rtcvt.errors import InputError
+from rtcvt.files import read_text
+from rtcvt.unitfile import is_file
+
+__all__ = ["DrivingCycle", "load_cycle", "shipped_cycles"]
+
+
+@dataclass(frozen=True)
+class DrivingCycle:
+    """Speeds at equal spacing, linear in between."""
+
+    name: str
+    spacing: float  # [s]
+    v: NDArray[np.float64]  # (n,) [m/s]
+    source: str  # the comment lines of its file
+
+    @property
+    def time(self) -> NDArray[np.float64]:
+        """Times of the points [s], shape (n,)."""
+        return np.linspace(0.0, self.duration, len(self.v))
+
+    @property
+    def duration(self) -> float:
+        """[s]"""
+        return self.spacing * (len(self.v) - 1)
+
+    @property
+    def distance(self) -> float:
+        """[m]"""
+        return float(np.trapezoid(self.v) * self.spacing)
+
+
+def shipped_cycles() -> dict[str, Path]:
+    """Names and files of the driving cycles that come with the package."""
+    folder = Path(str(resources.files("rtcvt"))) / "cycles"
+    return {f.stem: f for f in sorted(folder.glob("*.csv"))}
+
+
+def load_cycle(name: str | Path) -> DrivingCycle:
+    """Read a driving cycle: a CSV file, or the name of a shipped one.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it is not a table as above.
+    """
+    shipped = shipped_cycles()
+    path = shipped.get(str(name), Path(name))
+    if not is_file(path):
+        allowed = f"a CSV file, or one of the shipped cycles: {', '.join(shipped)}"
+        raise InputError("cycle", "", str(name), allowed)
+    lines = read_text(path).splitlines()
+    comments = [line.lstrip("# ") for line in lines if line.startswith("#")]
+    rows = [(k, row) for k, row in enumerate(csv.reader(lines), start=1) if row and not row[0].startswith("#")]
+    if not rows:
+        raise InputError(path.name, "", None, "a header 't [s],v [km/h]' and at least two points")
+    factors = _header(path.name, *rows[0])
+    points = [_point(path.name, k, row, factors) for k, row in rows[1:]]
+    if len(points) < 2:
+        raise InputError(path.name, "", None, "at least two points")
+    t, v = np.array(points).T
+    spacing = (t[-1] - t[0]) / (len(t) - 1)
+    if t[0] != 0.0 or not spacing > 0.0 or not np.allclose(np.diff(t), spacing, rtol=1e-6):
+        raise InputError(path.name, "t", None, "equally spaced times that begin at 0")
+    return DrivingCycle(path.stem, float(spacing), v, "\n".join(comments))
+
+
+def _header(source: str, line: int, row: list[str]) -> tuple[float, float]:
+    """Factors from the units of both columns to SI."""
+    try:
+        (first, of_time), (second, of_speed) = (cell.strip().rstrip("]").split(" [") for cell in row)
+        if (first, second) != ("t", "v"):
+            raise ValueError
+        return quantity.to_si(f"1 {of_time}", "s"), quantity.to_si(f"1 {of_speed}", "m/s")
+    except ValueError:
+        raise InputError(source, f"line {line}", ",".join(row), "a header such as 't [s],v [km/h]'") from None
+
+
+def _point(source: str, line: int, row: list[str], factors: tuple[float, float]) -> tuple[float, float]:
+    try:
+        t, v = (float(cell) * factor for cell, factor in zip(row, factors, strict=True))
+    except ValueError:
+        t, v = math.nan, math.nan
+    if not (math.isfinite(t) and 0.0 <= v < 1e3):
+        raise InputError(source, f"line {line}", ",".join(row), "a time and a speed, not negative, below 1000 m/s")
+    return t, v

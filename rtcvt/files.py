@@ -1,0 +1,65 @@
+"""Reading of files that others wrote: regular files only, up to a largest size."""
+
+import stat
+import zipfile
+from pathlib import Path
+
+from rtcvt.errors import InputError
+
+__all__ = ["read_text", "require_bounded", "require_regular"]
+
+LARGEST = 16 * 2**20  # [bytes] of a text
+EXTRACTED = 512 * 2**20  # [bytes] of an archive's files together
+MEMBERS = 10_000  # files of an archive
+
+
+def require_regular(path: Path) -> None:
+    """Refuse what is not a file of a bounded size: a pipe would wait and a device never end.
+
+    Raises
+    ------
+    InputError
+        There is none, it is a device, pipe or folder, or too large.
+    """
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        raise InputError(path.name, "", None, f"cannot be read: {getattr(error, 'strerror', error)}") from None
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(path.name, "", None, "cannot be read: not a regular file")
+    if found.st_size > LARGEST:
+        raise InputError(path.name, "", f"{found.st_size} bytes", f"a file of at most {LARGEST >> 20} MiB")
+
+
+def read_text(path: Path) -> str:
+    """Text of a regular file in UTF-8.
+
+    Raises
+    ------
+    InputError
+        See `require_regular`; or not a text.
+    """
+    require_regular(path)
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError(path.name, "", None, "not a text file in UTF-8") from None
+    except OSError as error:
+        raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
+
+
+def require_bounded(path: Path) -> None:
+    """Refuse a zip archive that grows too much: its declared sizes, which its extraction never exceeds.
+
+    Raises
+    ------
+    InputError
+        Too many files, or too large ones.
+    zipfile.BadZipFile
+        Not an archive.
+    """
+    with zipfile.ZipFile(path) as archive:
+        sizes = [member.file_size for member in archive.infolist()]
+    if len(sizes) > MEMBERS or sum(sizes) > EXTRACTED:
+        found = f"{len(sizes)} files, {sum(sizes) / 2**20:.0f} MiB"
+        raise InputError(path.name, "archive", found, f"at most {MEMBERS} files and {EXTRACTED >> 20} MiB, extracted")

@@ -1,0 +1,271 @@
+"""Pages in HTML: pieces for what is a number or a table, templates (jinja2) for the rest.
+
+A page inside an FMU fills the blocks of ``unit.html``, a report those of ``page.html``; both are read as
+``PACKAGE:FILE``. Everything is plain HTML that is also well-formed XML, without scripts and without anything to load.
+Pieces are ready HTML: texts inside are escaped, cells of a table are taken as they are.
+"""
+
+import inspect
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache, wraps
+from html import escape
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from rtcvt import __version__
+from rtcvt.model import Model, Variable
+from rtcvt.quantity import to_si
+from rtcvt.recording import revision
+
+__all__ = [
+    "COLOURS",
+    "ErrorRow",
+    "block",
+    "error_table",
+    "figure",
+    "macro",
+    "matrix",
+    "number",
+    "page",
+    "percent",
+    "prose",
+    "quantity",
+    "render",
+    "table",
+    "text",
+    "unit_page",
+    "unit_symbol",
+    "variable_tables",
+]
+
+COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b83280", "#6b7a12", "#4a5568")
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+
+
+class ErrorRow(NamedTuple):
+    """Error of one signal of the rigid model on one scenario."""
+
+    scenario: str
+    signal: str
+    unit: str  # of `peak`
+    nrms: float  # RMS error relative to the signal's largest value
+    limit: float  # of `nrms`
+    peak: float
+
+
+# --- templates --------------------------------------------------------------------------------------------------------
+
+
+def _printed(value: Any) -> Any:
+    """What a template prints: ready HTML as it is, other texts without what XML cannot hold; jinja2 escapes them."""
+    return value if isinstance(value, Markup) else _NOT_XML.sub("\ufffd", str(value))
+
+
+def _source(name: str) -> str:
+    package, _, file = name.partition(":")
+    return (resources.files(package) / file).read_text(encoding="utf-8")
+
+
+def _ready(piece: Callable[..., str]) -> Callable[..., Markup]:
+    """A piece as templates call it: its HTML is not escaped again."""
+
+    @wraps(piece)
+    def call(*values: Any, **named: Any) -> Markup:
+        return Markup(piece(*values, **named))
+
+    return call
+
+
+@cache
+def _templates() -> Environment:
+    found = Environment(
+        autoescape=True,
+        finalize=_printed,
+        loader=FunctionLoader(_source),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    pieces = (block, error_table, figure, matrix, number, percent, prose, quantity, table, unit_symbol, variable_tables)
+    found.globals |= {piece.__name__: _ready(piece) for piece in pieces}
+    found.globals |= {"revision": revision, "version": __version__}
+    return found
+
+
+def render(template: str, **values: Any) -> str:
+    """A template, ``"PACKAGE:FILE"``, filled in."""
+    return _templates().get_template(template).render(**values)
+
+
+def macro(template: str, name: str) -> Callable[..., str]:
+    """A macro of a template as a function."""
+
+    def call(*values: Any, **named: Any) -> str:
+        return str(getattr(_templates().get_template(template).module, name)(*values, **named))
+
+    return call
+
+
+def page(title: str, body: str, style: str = "") -> str:
+    """A complete page around `body`, which is ready HTML."""
+    return render("rtcvt.html:page.html", title=title, body=Markup(body), style=Markup(style))
+
+
+def unit_page(model: Model, unit: Any, errors: Sequence[ErrorRow] | None = None) -> str:
+    """The page inside an FMU: how to use the unit, its variables, accuracy and unit file."""
+    return render("rtcvt.html:unit.html", model=model, unit=unit, errors=errors)
+
+
+# --- pieces -----------------------------------------------------------------------------------------------------------
+
+
+def text(value: object) -> str:
+    """Any text, escaped for XML and HTML; what XML cannot hold is replaced."""
+    return escape(_NOT_XML.sub("\ufffd", str(value)))
+
+
+def number(value: float | None, digits: int = 4) -> str:
+    """A number as engineers write it: plain where that is short, else with a power of ten."""
+    if value is None:
+        return ""
+    if value == 0.0 or 1e-3 <= abs(value) < 1e5:
+        plain = f"{value:.{digits}g}"
+        if "e" in plain:
+            plain = f"{value:.0f}"
+        return plain.replace("-", "−")
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    if not exponent:  # Inf, NaN
+        return mantissa
+    mantissa = mantissa.rstrip("0").rstrip(".").replace("-", "−")
+    return f"{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def percent(value: float) -> str:
+    """A share in percent with three digits, down to a thousandth of a percent."""
+    return "&lt; 0.001 %" if 0.0 <= value < 1e-5 else f"{number(100.0 * value, 3)} %"
+
+
+def unit_symbol(unit: str) -> str:
+    """A unit with products and powers as they are printed; a dash if dimensionless."""
+    if unit in ("", "1"):
+        return "–"
+    return text(re.sub(r"(?<=[a-z])\^?(\d)", lambda m: m[1].translate(_SUPERSCRIPTS), unit).replace(".", "·"))
+
+
+def quantity(value: float | None, unit: str, shown: str | None = None, digits: int = 4) -> str:
+    """A value with its unit, in unit `shown` if that is given; nothing for None."""
+    if value is None:
+        return ""
+    if shown and shown != unit:
+        value, unit = value / _factor(shown, unit), shown
+    return number(value, digits) + ("" if unit in ("", "1") else f" {unit_symbol(unit)}")
+
+
+@cache
+def _factor(shown: str, unit: str) -> float:
+    return to_si(f"1 {shown}", unit)
+
+
+def prose(docstring: str) -> str:
+    """A docstring as HTML: paragraphs with their code and headings, indented blocks as they are."""
+    parts = []
+    for block in inspect.cleandoc(docstring).split("\n\n"):
+        if block.startswith("    "):
+            parts.append(f"<pre>{text(textwrap.dedent(block))}</pre>\n")
+            continue
+        words = text(" ".join(block.split()).removesuffix("::"))
+        words = re.sub(r"`{1,2}([^`]+)`{1,2}", r"<code>\1</code>", words)
+        words = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", words)
+        parts.append(f"<p>{words}{':' if block.endswith('::') else ''}</p>\n")
+    return "".join(parts)
+
+
+def figure(picture: str, caption: str) -> str:
+    """An inline picture with a caption (HTML)."""
+    return f"<figure>\n{picture}\n<figcaption>{caption}</figcaption>\n</figure>\n"
+
+
+_TABLE, _MATRIX, _BLOCK = (macro("rtcvt.html:pieces.html", name) for name in ("table", "matrix", "block"))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] = ()) -> str:
+    """A table of ready HTML cells.
+
+    Parameters
+    ----------
+    head : sequence of str
+        Headings; without any text there is no heading.
+    rows : iterable of sequence of str
+        Cells; a row of one cell is the heading of a group. Columns without any content are left out.
+    numbers : sequence of int
+        Columns that are set flush right.
+    """
+    lines = list(rows)
+    shown = [i for i in range(len(head)) if any(len(row) > 1 and row[i] for row in lines)] or list(range(len(head)))
+    return _TABLE(head, lines, shown, numbers)
+
+
+def matrix(values: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], factor: float = 1.0) -> str:
+    """A matrix of numbers, times `factor`, with its rows' and columns' names (HTML); zeros are dimmed."""
+    return _MATRIX([[number(factor * v) for v in line] for line in values], rows, columns)
+
+
+def block(cells: Sequence[Sequence[str]]) -> str:
+    """A matrix of ready HTML cells in square brackets, for use in an equation."""
+    return _BLOCK(cells)
+
+
+def error_table(rows: Sequence[ErrorRow], what: str = "RMS error") -> str:
+    """Errors with their share of what is allowed, by scenario if there is more than one; `what` they are."""
+    lines: list[Sequence[str]] = []
+    several = len({r.scenario for r in rows}) > 1
+    before = None
+    for row in rows:
+        if several and row.scenario != before:
+            lines.append((text(row.scenario),))
+            before = row.scenario
+        good = row.nrms <= row.limit
+        share = min(max(row.nrms / row.limit, 0.0), 1.25) if row.nrms == row.nrms else 1.25
+        lines.append((
+            f"<code>{text(row.signal)}</code>",
+            percent(row.nrms) if good else f'<span class="bad">{percent(row.nrms)}</span>',
+            f'<span class="bar{"" if good else " bad"}"><i style="width:{80.0 * share:.1f}%"></i><b></b></span>',
+            percent(row.limit),
+            quantity(row.peak, row.unit, digits=3),
+        ))  # fmt: skip
+    head = ("signal", what, "share of what is allowed", "allowed", "largest error")
+    return table(head, lines, (1, 3, 4))
+
+
+def variable_tables(model: Model) -> str:
+    """All variables by causality."""
+    parts = []
+    for causality in ("input", "output", "parameter"):
+        chosen = model.select(causality)
+        if not chosen:
+            continue
+        head = ("name", "unit", "start", "min", "max", "description")
+        rows = [_variable_row(v, model) for v in chosen]
+        parts.append(f"<h3>{causality.capitalize()}s</h3>\n{table(head, rows, (2, 3, 4))}")
+    return "".join(parts)
+
+
+def _variable_row(v: Variable, model: Model) -> Sequence[str]:
+    start = v.start if v.causality != "parameter" else float(model.p[v.index])
+
+    def cell(value: float | None) -> str:
+        if value is None:
+            return ""
+        shown = f' <span class="muted">({quantity(value, v.unit, v.display_unit)})</span>' if v.display_unit else ""
+        return number(value) + (shown if value else "")
+
+    unit = "boolean" if v.boolean else " | ".join(v.choices) if v.choices else unit_symbol(v.unit)
+    return f"<code>{text(v.name)}</code>", unit, cell(start), cell(v.minimum), cell(v.maximum), text(v.description)

@@ -1,0 +1,859 @@
+"""The Python interface: units, systems, instances under a control law of one's own, runs of full models.
+
+A unit is loaded by the name of a shipped one or from its file. Inputs of a simulation are given by name, each as
+
+- a number (SI), a quantity (``"20 N.m"``) or an expression of the time (``"20*sin(2*pi*t)"``),
+- a function of the time [s],
+- an array with a value for each communication point,
+- a pair ``(time, value)`` of arrays, linear between them, or a table as in a unit file.
+
+Every result is a `rtcvt.Recording`: signals by name, with their units.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rtcvt import build, quantity
+from rtcvt import kind as kinds
+from rtcvt.errors import InputError
+from rtcvt.files import read_text
+from rtcvt.kernel import FAILED, SATURATED
+from rtcvt.kind import Checked, Progress, Run, Task, kind_of_file
+from rtcvt.model import Fidelity, Model, Variable
+from rtcvt.model import Instance as Buffers
+from rtcvt.recording import Recording, Signal
+from rtcvt.scenario import Scenario, Table, apply_parameters, chosen_scenario
+from rtcvt.simulate import simulate
+from rtcvt.system import build_system, shipped_systems, simulate_system
+from rtcvt.system import load_system as read_system
+from rtcvt.unitfile import parse_table, read_toml, read_unit_file, shipped_units
+
+if TYPE_CHECKING:
+    from rtcvt.html import ErrorRow
+    from rtcvt.offline.variator.campaign import Campaign
+    from rtcvt.offline.variator.reduction import Reduction
+
+__all__ = [
+    "FullRun",
+    "Input",
+    "Instance",
+    "System",
+    "Unit",
+    "campaign",
+    "check",
+    "load",
+    "load_system",
+    "read",
+    "reduce",
+    "systems",
+    "units",
+]
+
+Array = NDArray[np.float64]
+Quantity = float | str  # a number in SI units, or a text with a unit: "20 N.m"
+Input = (
+    float | str | Table | Mapping[str, Any] | Callable[[float], float] | ArrayLike | tuple[ArrayLike, ArrayLike]
+)  # see the module
+
+
+# --- what there is ----------------------------------------------------------------------------------------------------
+
+
+def units(*kinds: str) -> dict[str, str]:
+    """Names and descriptions of the units that come with rtcvt, of these kinds or of all."""
+    return {name: str(read_toml(path)[0]["description"]) for name, path in shipped_units(*kinds).items()}
+
+
+def systems() -> dict[str, str]:
+    """Names and descriptions of the systems that come with rtcvt."""
+    return {name: str(read_toml(path)[0]["description"]) for name, path in shipped_systems().items()}
+
+
+def load(name: str | Path) -> "Unit":
+    """A unit: a shipped one by name, or a unit file.
+
+    Raises
+    ------
+    InputError
+        There is none, or it is not valid: the message names file, key, value and what is allowed.
+    """
+    file = read_unit_file(name)
+    return Unit(kind_of_file(file).read(file))
+
+
+def load_system(name: str | Path) -> "System":
+    """A system of connected units: a shipped one by name, or a system file.
+
+    Raises
+    ------
+    InputError
+        There is none, or it is not valid.
+    """
+    return System(read_system(name))
+
+
+def read(path: str | Path) -> Recording:
+    """What a file holds over time: a simulation, a run on a rig (HDF5 or MDF 4), a run of a full model.
+
+    Raises
+    ------
+    InputError
+        It is none of these.
+    """
+    from rtcvt.hil.recorder import read as read_any
+
+    for kind in kinds.kinds():
+        found: Recording | None = None if kind.recording is None else kind.recording(Path(path))
+        if found is not None:
+            return found
+    return read_any(Path(path))
+
+
+# --- a unit -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A machine: a gear train, a belt drive, a variator, a part of a vehicle, a pushbelt.
+
+    Attributes
+    ----------
+    record : object
+        Its file, validated.
+    """
+
+    record: Any
+
+    def __repr__(self) -> str:
+        return f"<Unit {self.name}, {self.kind}: {self.description}>"
+
+    @property
+    def name(self) -> str:
+        """Name of the unit."""
+        return str(self.record.name)
+
+    @property
+    def kind(self) -> str:
+        """Kind of machine, as in its file."""
+        return str(self.record.kind)
+
+    @property
+    def description(self) -> str:
+        """One line."""
+        return str(self.record.description)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Its real-time models, the default one first."""
+        return tuple(kinds.kind_named(self.kind).fidelities)
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """Names of its scenarios."""
+        return tuple(s.name for s in getattr(self.record, "scenario", ()))
+
+    def variables(self, model: Fidelity | None = None) -> dict[str, Variable]:
+        """Parameters, inputs and outputs by name: causality, unit, start value, range, description."""
+        return build.build_any(self.record, model).by_name
+
+    def with_flanges(self, choice: Mapping[str, str]) -> "Unit":
+        """The unit with other causalities of its flanges: what goes in, ``"torque"`` or ``"speed"``, by name.
+
+        Raises
+        ------
+        InputError
+            There is no such flange, or no choice.
+        """
+        return Unit(build.choose_flanges(self.record, choice, "flanges"))
+
+    def instance(
+        self,
+        model: Fidelity | None = None,
+        *,
+        parameters: Mapping[str, Quantity] | None = None,
+        inputs: Mapping[str, Quantity] | None = None,
+        step: Quantity | None = None,
+        substeps: int | None = None,
+        record: bool = False,
+    ) -> "Instance":
+        """One running unit, for a control law of one's own.
+
+        Parameters
+        ----------
+        model : {"rigid", "hybrid", "full"}, optional
+            Which of `models`.
+        parameters, inputs : mapping, optional
+            Values by name, where they are not the unit's own; inputs at the start.
+        step : float or str, optional
+            Communication step [s]; by default the unit's.
+        substeps : int, optional
+            Steps of the integrator for each step of the unit.
+        record : bool
+            Keep all inputs and outputs, for `Instance.result`.
+
+        Raises
+        ------
+        InputError
+            A name or a value that the model does not have or take.
+        """
+        built = build.build_any(self.record, model, substeps)
+        return Instance(built, parameters or {}, inputs or {}, _seconds("step", step, built.step_size), record)
+
+    def simulate(
+        self,
+        scenario: "str | Scenario | None" = None,
+        *,
+        inputs: Mapping[str, Input] | None = None,
+        duration: Quantity | None = None,
+        step: Quantity | None = None,
+        parameters: Mapping[str, Quantity] | None = None,
+        model: Fidelity | None = None,
+        substeps: int | None = None,
+        progress: Progress | None = None,
+    ) -> Recording:
+        """Simulate a real-time model at a fixed communication step.
+
+        Parameters
+        ----------
+        scenario : str or Scenario, optional
+            One of `scenarios` by name, or a scenario file. Without it and without inputs the unit's first.
+        inputs : mapping, optional
+            Inputs by name (see the module); they take the place of the scenario's.
+        duration, step : float or str, optional
+            [s]; by default those of the scenario and of the unit.
+        parameters : mapping, optional
+            Parameters by name, over those of the scenario.
+        model : {"rigid", "hybrid", "full"}, optional
+            Which of `models`; by default the first.
+        substeps : int, optional
+            Steps of the integrator for each step of the unit.
+        progress : callable, optional
+            Called with a text, steps done and steps in all.
+
+        Returns
+        -------
+        Recording
+            All inputs and outputs, and ``status`` of each step: 0, or 1 where a limit is active.
+
+        Raises
+        ------
+        InputError
+            A name or a value that the model does not have or take, or a step failed.
+        """
+        built = build.build_any(self.record, model, substeps)
+        h = _seconds("step", step, built.step_size)
+        chosen, more = self._scenario(scenario, inputs, duration)
+
+        def tell(done: int, of: int) -> None:
+            if progress is not None:
+                progress(chosen.name, done, of)
+
+        return simulate(built, chosen, h, parameters, tell, more).recording()
+
+    def _scenario(
+        self, scenario: "str | Scenario | None", inputs: Mapping[str, Input] | None, duration: Quantity | None
+    ) -> tuple[Scenario, dict[str, Any]]:
+        """The scenario with what replaces it, and the inputs that no scenario can hold: functions and arrays."""
+        signals, more = _split(inputs or {})
+        if scenario is None and inputs is not None:
+            if duration is None:
+                ends = [float(np.max(s["time"])) for s in signals.values() if isinstance(s, dict) and "time" in s]
+                if not ends:
+                    raise InputError(self.name, "duration", None, "a time above 0 s: these inputs have no end")
+                duration = max(ends)
+            data: dict[str, Any] = {"name": "inputs", "duration": duration, "inputs": signals}
+            return parse_table(Scenario, data, self.name), more
+        base = scenario if isinstance(scenario, Scenario) else chosen_scenario(self.record, scenario)
+        if duration is None and not signals:
+            return base, more
+        data = {"name": base.name, "duration": base.duration if duration is None else duration, "inputs": signals}
+        new = parse_table(Scenario, data, self.name)
+        kept = {name: s for name, s in base.inputs.items() if name not in more}
+        changes: dict[str, Any] = {"duration": new.duration, "inputs": {**kept, **new.inputs}}
+        return base.model_copy(update=changes), more
+
+    def simulate_full(
+        self, output: str | Path | None = None, *, progress: Progress | None = None, **options: Any
+    ) -> "FullRun":
+        """Run the full model of a belt drive or a pushbelt, offline, into a file.
+
+        Parameters
+        ----------
+        output : path, optional
+            File of the run (HDF5); by default named after unit and scenario or case.
+        progress : callable, optional
+            Called with a text, steps done and steps in all.
+        options
+            Those of ``rtcvt simulate UNIT --help`` with underscores, such as ``case``, ``row``, ``duration``,
+            ``elements``, ``scenario``, ``resume``.
+
+        Raises
+        ------
+        InputError
+            The unit has no such model, an option that it does not take, or a value that it does not allow.
+        RuntimeError
+            The run ended early; its file is kept.
+        """
+        kind = kinds.kind_named(self.kind)
+        if kind.full is None:
+            allowed = f"a kind with a full model of its own: {kinds.names_of(k for k in kinds.kinds() if k.full)}"
+            raise InputError(self.name, "kind", self.kind, allowed)
+        always = {"output": None if output is None else Path(output), "figures": None}
+        given = _options(kind.full, options, self.name) | {k: v for k, v in always.items() if k in kind.full.takes}
+        run: Run = kind.full.run(self.record, given, progress or _silent)
+        if run.failure:
+            raise RuntimeError(run.failure)
+        return FullRun(run.path, run.figures)
+
+    def export(
+        self,
+        path: str | Path | None = None,
+        *,
+        model: Fidelity | None = None,
+        backend: Literal["native", "python"] = "native",
+        platforms: Sequence[str] = (),
+        parameters: Mapping[str, Quantity] | None = None,
+        substeps: int | None = None,
+        errors: bool | str | Path = True,
+        fmi: Literal[2, 3] = 2,
+        progress: Progress | None = None,
+    ) -> Path:
+        """Write the unit as an FMU.
+
+        Parameters
+        ----------
+        path : path, optional
+            By default ``NAME.fmu``.
+        model : {"rigid", "hybrid", "full"}, optional
+            Which of `models`.
+        backend : {"native", "python"}
+            Machine code with its C sources, or a unit that runs in the importing tool's Python.
+        platforms : sequence of str
+            Of a native unit, e.g. ``["linux64", "win64"]``; by default this machine's.
+        parameters : mapping, optional
+            Start values by name.
+        substeps : int, optional
+            Steps of the integrator for each step of the unit.
+        errors : bool or path
+            Whether the page inside says how far the model is from the full one, which takes a check, or the figures of
+            an earlier check (``rtcvt check --json``).
+        fmi : {2, 3}
+            Version of FMI: 2.0, or 3.0 with the native backend.
+        progress : callable, optional
+            Called with a text, steps done and steps in all.
+
+        Raises
+        ------
+        InputError
+            A name or a value that is not allowed, no compiler for a platform, or a file that cannot be written.
+        """
+        from rtcvt.fmu.export import export_python, require_fmu_name
+        from rtcvt.fmu.slave import with_start_values
+        from rtcvt.scenario import parameter_value
+
+        built = build.build_any(self.record, model, substeps)
+        given = dict(parameters or {})
+        values = dict(parameter_value(built, k, v, "parameters") for k, v in given.items())
+        file = Path(f"{self.name}.fmu") if path is None else Path(path)
+        require_fmu_name(file)
+        if platforms and backend != "native":
+            raise InputError("platforms", "", platforms[0], "only with the native backend")
+        if fmi == 3 and backend != "native":
+            raise InputError("fmi", "", fmi, "2 with the python backend")
+        started = with_start_values(built, values)
+        rows = None
+        if errors is not False:
+            path_of = None if errors is True else Path(errors)
+            rows = error_rows(self.record, built.fidelity, given, path_of, progress or _silent)
+        page = build.real_time_kind(self.record).page(started, self.record, rows)
+        if backend == "python":
+            return export_python(self.record, built.fidelity, file, substeps, values, page)
+        from rtcvt.fmu.native.export import export_native, own_platform
+
+        return export_native(
+            self.record, built.fidelity, file, platforms or [own_platform()], substeps, values, page, fmi
+        )  # fmt: skip
+
+
+def error_rows(
+    unit: Any, fidelity: str, settings: Mapping[str, Quantity], path: Path | None, progress: Progress
+) -> "list[ErrorRow] | None":
+    """The check's errors of one model of a unit's record, from a file or from a new check; None if there is nothing to
+    check against."""
+    kind = build.real_time_kind(unit)
+    if kind.errors is None:
+        return None
+    found = None
+    if path is None:
+        if kind.figures is not None:
+            found = kind.figures(unit, settings, progress)
+        if found is None:
+            return None
+    else:
+        try:
+            found = json.loads(read_text(path))
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(path, "", None, f"a file written by rtcvt check --json ({error})") from None
+    try:
+        about = found["unit"]
+        rows: list[ErrorRow] = kind.errors(unit, fidelity, settings, found)
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(path or "check", "", None, f"a file written by rtcvt check --json (no {error})") from None
+    if about != unit.name:
+        raise InputError(path or "check", "unit", about, f"a check of {unit.name}")
+    return rows
+
+
+def check(
+    unit: "str | Path | Unit", report: str | Path | None = None, progress: Progress | None = None, **options: Any
+) -> Checked:
+    """Compare the real-time model of a unit with its full model.
+
+    Parameters
+    ----------
+    unit : Unit, str or path
+        A unit, the name of a shipped one, or a unit file.
+    report : path, optional
+        Where the report (HTML) goes; the runs of a belt's full model are kept in a folder beside it.
+    progress : callable, optional
+        Called with a text, steps done and steps in all.
+    options
+        Those of ``rtcvt check UNIT --help`` with underscores; ``settings`` are parameters by name.
+
+    Returns
+    -------
+    Checked
+        `passed`, `failures`, `figures` (as of ``--json``) and `page`, the report.
+
+    Raises
+    ------
+    InputError
+        There is nothing to compare, or an option that the unit's check does not take.
+    """
+    from rtcvt.recording import replaced_on_success, require_writable
+
+    given = unit if isinstance(unit, Unit) else load(unit)
+    kind = kinds.kind_named(given.kind)
+    if kind.check is None:
+        allowed = f"a kind with models to compare: {kinds.names_of(k for k in kinds.kinds() if k.check)}"
+        raise InputError(given.name, "kind", given.kind, allowed)
+    always: dict[str, Any] = {"settings": {}, "scenario": None} | _options(kind.check, options, given.name)
+    with TemporaryDirectory(prefix="rtcvt-") as folder:
+        path = Path(folder) / "report.html" if report is None else Path(report)
+        require_writable(path)
+        result: Checked = kind.check.run(given.record, always | {"report": path, "figures": None}, progress or _silent)
+        with replaced_on_success(path) as temporary:
+            temporary.write_text(result.page, encoding="utf-8")
+    return result
+
+
+# --- a unit that runs -------------------------------------------------------------------------------------------------
+
+
+class Instance:
+    """One running unit: set its inputs, step, read its outputs. Made by `Unit.instance`.
+
+    Attributes
+    ----------
+    model : Model
+        What runs: tables of variables and states.
+    step_size : float
+        Communication step [s].
+    limited : bool
+        Whether a limit was active, or the model extrapolated, in the last step.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        parameters: Mapping[str, Quantity],
+        inputs: Mapping[str, Quantity],
+        step: float,
+        record: bool,
+    ):
+        self.model, self.step_size, self.limited = model, step, False
+        self._parameters, self._inputs = dict(parameters), dict(inputs)
+        self._buffers: Buffers
+        self._kept: list[tuple[float, Array, Array, int]] | None = [] if record else None
+        self.reset()
+
+    def __repr__(self) -> str:
+        return f"<Instance of {self.model.name}, {self.model.fidelity} model, at t = {self.t:g} s>"
+
+    @property
+    def t(self) -> float:
+        """Time [s]."""
+        return self._buffers.t
+
+    def reset(self) -> None:
+        """Back to the start, with the parameters and inputs that the instance was made with."""
+        self._buffers = self.model.instantiate()
+        apply_parameters(self._buffers, self._parameters, "parameters")
+        for name, value in self._inputs.items():
+            self.set(name, value)
+        self._buffers.initialise()
+        self.limited = False
+        if self._kept is not None:
+            self._kept.clear()
+        self._keep(0)
+
+    def set(self, name: str, value: Quantity) -> None:
+        """Set an input: a number in SI units, or a quantity. It holds until it is set again.
+
+        Raises
+        ------
+        InputError
+            No such input, or another unit.
+        """
+        v = self.model.variable(name, "input")
+        try:
+            self._buffers.u[v.index] = quantity.to_si(value, v.unit)
+        except ValueError as error:
+            raise InputError(self.model.name, name, value, str(error)) from None
+
+    def get(self, name: str) -> float:
+        """Value of a variable [SI]."""
+        return self._buffers.get(name)
+
+    __getitem__ = get
+    __setitem__ = set
+
+    def step(self, h: Quantity | None = None) -> None:
+        """Advance by `h` [s], by default by `step_size`.
+
+        Raises
+        ------
+        InputError
+            There is no finite solution from here; the instance stays as it was.
+        """
+        self._keep_inputs()
+        status = self._buffers.step(_seconds("step", h, self.step_size))
+        if status == FAILED:
+            values = ", ".join(f"{v.name} = {self._buffers.u[v.index]:g}" for v in self.model.select("input"))
+            allowed = f"inputs from which there is a finite solution; they were {values}"
+            raise InputError(self.model.name, f"step at t = {self.t:g} s", None, allowed)
+        self.limited = status == SATURATED
+        self._keep(status)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that `restore` needs to go on from here with the same bits."""
+        return self._buffers.get_state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a `state` of the same model; what was recorded behind it is dropped."""
+        self._buffers.set_state(state)
+        if self._kept is not None:
+            self._kept[:] = [row for row in self._kept if row[0] <= self.t]
+
+    def result(self) -> Recording:
+        """What was recorded since the start.
+
+        Raises
+        ------
+        InputError
+            The instance was made without ``record=True``.
+        """
+        if self._kept is None:
+            raise InputError(self.model.name, "record", False, "an instance made with record=True")
+        time, u, y, status = (np.array(column) for column in zip(*self._kept, strict=True))
+        signals = {
+            v.name: Signal((u if v.causality == "input" else y)[:, v.index], v.unit, v.description)
+            for v in self.model.select("input") + self.model.select("output")
+        }
+        signals["status"] = Signal(status.astype(float), "1", "of the step: 0 ok, 1 a limit is active")
+        about = {"unit": self.model.name, "model": self.model.fidelity, "step": self.step_size}
+        return Recording(time.astype(float), signals, about, self.model.source)
+
+    def _keep(self, status: int) -> None:
+        if self._kept is not None:
+            self._kept.append((self.t, self._buffers.u.copy(), self._buffers.y.copy(), status))
+
+    def _keep_inputs(self) -> None:
+        """What is held from the last point on."""
+        if self._kept:
+            t, _, y, status = self._kept[-1]
+            self._kept[-1] = (t, self._buffers.u.copy(), y, status)
+
+
+# --- a system ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class System:
+    """Units connected port by port.
+
+    Attributes
+    ----------
+    record : rtcvt.system.System
+        Its file, validated.
+    """
+
+    record: Any
+
+    def __repr__(self) -> str:
+        return f"<System {self.name}: {', '.join(self.components)}>"
+
+    @property
+    def name(self) -> str:
+        """Name of the system."""
+        return str(self.record.name)
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Names of its components."""
+        return tuple(self.record.components)
+
+    def simulate(
+        self,
+        duration: Quantity | None = None,
+        step: Quantity | None = None,
+        *,
+        parameters: Mapping[str, Quantity] | None = None,
+        progress: Progress | None = None,
+    ) -> Recording:
+        """Co-simulate the system at a fixed communication step, inputs held over each.
+
+        Parameters
+        ----------
+        duration, step : float or str, optional
+            [s]; by default those of its experiment.
+        parameters : mapping, optional
+            Values by ``COMPONENT.PARAMETER``, e.g. ``{"car.vehicle.m": "1600 kg"}``.
+        progress : callable, optional
+            Called with a text, steps done and steps in all.
+
+        Returns
+        -------
+        Recording
+            Signals ``COMPONENT.PORT``.
+
+        Raises
+        ------
+        InputError
+            A parameter that no component has, or a step failed.
+        """
+
+        def tell(done: int, of: int) -> None:
+            if progress is not None:
+                progress(self.name, done, of)
+
+        coupled = build_system(self._with(parameters or {}))
+        experiment = self.record.experiment
+        T, H = _seconds("duration", duration, experiment.duration), _seconds("step", step, experiment.step)
+        return simulate_system(coupled, T, H, tell).recording()
+
+    def export(self, path: str | Path | None = None, platforms: Sequence[str] = ()) -> Path:
+        """Write the system as an SSP 1.0 archive of native units.
+
+        Parameters
+        ----------
+        path : path, optional
+            By default ``NAME.ssp``.
+        platforms : sequence of str
+            As of `Unit.export`.
+        """
+        from rtcvt.fmu.native.export import own_platform
+        from rtcvt.fmu.ssp import export_ssp
+
+        file = Path(f"{self.name}.ssp") if path is None else Path(path)
+        return export_ssp(build_system(self.record), file, platforms or [own_platform()])
+
+    def _with(self, parameters: Mapping[str, Quantity]) -> Any:
+        components = dict(self.record.components)
+        for name, value in parameters.items():
+            owner, _, own = name.partition(".")
+            if owner not in components or not own:
+                raise InputError(self.name, name, value, f"COMPONENT.PARAMETER of {', '.join(components)}")
+            changed = {**components[owner].parameters, own: value}
+            components[owner] = components[owner].model_copy(update={"parameters": changed})
+        return self.record.model_copy(update={"components": components})
+
+
+# --- full models and reduction ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FullRun:
+    """A run of a full model.
+
+    Attributes
+    ----------
+    path : Path
+        Its file (HDF5), which `rtcvt.offline` reads in full.
+    figures : dict
+        What it amounts to, as of ``rtcvt simulate --json``.
+    """
+
+    path: Path
+    figures: dict[str, Any]
+
+    def recording(self) -> Recording:
+        """What the run does over time: pulleys, forces, energies."""
+        return read(self.path)
+
+    def fields(self) -> dict[str, Signal]:
+        """Fields of a pushbelt by name: values (frames, places) on the grid of `rtcvt.offline.pushbelt.snapshots`."""
+        from rtcvt.offline.pushbelt.runfile import is_run
+        from rtcvt.offline.pushbelt.runs import open_run
+
+        if not is_run(self.path):
+            return {}
+        with open_run(self.path) as file:
+            return {
+                name: Signal(data[()].reshape(len(data), -1).astype(float), *map(str, _about(data)))
+                for name, data in file["fields"].items()
+            }
+
+
+def campaign(
+    unit: "str | Path | Unit",
+    plan: str | Path,
+    folder: str | Path,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> "Campaign":
+    """Run the full model of a pushbelt over a plan of operating points and transients; see ``rtcvt campaign --help``.
+
+    Parameters
+    ----------
+    unit : Unit, str or path
+        A pushbelt.
+    plan : str or path
+        A shipped plan by name, or a TOML file.
+    folder : path
+        Where the runs go; what is there is left alone.
+    scheduler : str, optional
+        Address of a dask scheduler; by default `workers` processes run here.
+    workers : int, optional
+        Number of processes; by default one for each processor.
+    progress : callable, optional
+        Called with a text, steps done and steps in all.
+
+    Returns
+    -------
+    Campaign
+        Names of the runs that are `done`, `failed` (and why) and `missing`.
+
+    Raises
+    ------
+    InputError
+        A plan or unit that cannot be, or a folder with runs of another one.
+    """
+    from rtcvt.offline.variator.campaign import run_campaign
+    from rtcvt.offline.variator.plan import load_plan
+
+    given = unit if isinstance(unit, Unit) else load(unit)
+    if given.kind != "pushbelt":
+        raise InputError(given.name, "kind", given.kind, "pushbelt")
+    chosen, text = load_plan(plan)
+    return run_campaign(
+        given.record,
+        given.record.text,
+        chosen,
+        text,
+        Path(folder),
+        scheduler=scheduler,
+        workers=workers,
+        progress=progress,
+    )
+
+
+def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None = None) -> "Reduction":
+    """Make a reduced model of a pushbelt variator from the runs of a campaign; see ``rtcvt reduce --help``.
+
+    Parameters
+    ----------
+    folder : path
+        Of the runs.
+    output : path
+        File of the reduced model (HDF5), which the key ``reduced`` of a variator's unit file names.
+    progress : callable, optional
+        Called with a text, steps done and steps in all.
+
+    Returns
+    -------
+    Reduction
+        The model and how it came to be: laws with their cross-validated errors, fields with their modes.
+
+    Raises
+    ------
+    InputError
+        Too few runs that settle, or runs of different belts.
+    """
+    from rtcvt.offline.variator.tasks import reduced
+    from rtcvt.recording import require_writable
+    from rtcvt.variator.reduced_model import write_reduced
+
+    path = Path(output)
+    require_writable(path)
+    found, _ = reduced(sorted(Path(folder).glob("*.h5")), path.stem, progress=progress)
+    write_reduced(found.model, path)
+    return found
+
+
+# --- values -----------------------------------------------------------------------------------------------------------
+
+
+def _silent(text: str, done: int, of: int) -> None:
+    del text, done, of
+
+
+def _about(data: Any) -> tuple[Any, Any]:
+    return data.attrs["units"], data.attrs["description"]
+
+
+def _seconds(key: str, value: Quantity | None, default: float) -> float:
+    if value is None:
+        return default
+    try:
+        found = quantity.to_si(value, "s")
+    except ValueError as error:
+        raise InputError(key, "", value, str(error)) from None
+    if found <= 0.0:
+        raise InputError(key, "", value, "a time above 0 s")
+    return found
+
+
+def _options(task: Task, given: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Options of a task by name in SI units, those that are not given at their default."""
+    own = {option.name: option for option in task.options}
+    for name in given:
+        if name not in own and name not in task.takes:
+            known = sorted({*own, *task.takes} - {"output", "figures"})
+            raise InputError(source, name, None, f"not one of the options: {', '.join(known)}")
+    values: dict[str, Any] = {name: given.get(name) for name in task.takes if name not in ("output", "figures")}
+    for name, option in own.items():
+        value = given.get(name, option.default)
+        if option.unit and value is not None:
+            try:
+                value = quantity.to_si(value, option.unit)
+            except ValueError as error:
+                raise InputError(source, name, value, str(error)) from None
+        values[name] = value
+    return values
+
+
+def _split(inputs: Mapping[str, Input]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Inputs that a scenario can hold, and functions and arrays."""
+    signals: dict[str, Any] = {}
+    more: dict[str, Any] = {}
+    for name, value in inputs.items():
+        if isinstance(value, tuple) and len(value) == 2:
+            t, x = (np.asarray(v, dtype=float) for v in value)
+            signals[name] = {"time": t.ravel().tolist(), "value": x.ravel().tolist()}
+        elif isinstance(value, Mapping):
+            signals[name] = dict(value)
+        elif callable(value) or np.ndim(value) > 0:  # type: ignore[arg-type]
+            more[name] = value
+        else:
+            signals[name] = value.item() if isinstance(value, np.generic) else value
+    return signals, more

@@ -1,0 +1,352 @@
+"""Kinds of machines. One package per kind declares itself by one record; everything else asks the record.
+
+The record of a kind is ``KIND`` in the module ``kind`` of its package. It says how a unit file is read, which models
+there are, and what the commands do with its units. Command line, exporters and documentation know no kind by name.
+Kinds of other distributions are found by their entry points in the group ``rtcvt.kinds``.
+
+Records are small: what they name is imported when it is called (`lazily`), since full models and checks need more
+packages than a real-time model does.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rtcvt.errors import InputError, near
+from rtcvt.unitfile import UnitFile, located
+
+if TYPE_CHECKING:
+    from rtcvt.model import Fidelity
+    from rtcvt.scenario import Scenario
+
+__all__ = [
+    "DURATION",
+    "ELEMENTS",
+    "RESUME",
+    "Campaigned",
+    "Checked",
+    "Kind",
+    "Option",
+    "Progress",
+    "Run",
+    "Shown",
+    "Task",
+    "Unit",
+    "cell",
+    "kind_named",
+    "kind_of_file",
+    "kinds",
+    "lazily",
+    "names_of",
+    "register",
+]
+
+PACKAGES = (
+    "rtcvt.pog",
+    "rtcvt.belt",
+    "rtcvt.variator",
+    "rtcvt.vehicle",
+    "rtcvt.clutch",
+    "rtcvt.offline.pushbelt",
+)  # in the order of lists
+GROUP = "rtcvt.kinds"
+
+Progress = Callable[[str, int, int], None]  # what is under way, done, in all
+
+
+class Unit(Protocol):
+    """What the units of all kinds with a real-time model have."""
+
+    @property
+    def name(self) -> str:
+        """Name of the unit, a C identifier."""
+
+    @property
+    def kind(self) -> str:
+        """Kind, as in its file."""
+
+    @property
+    def description(self) -> str:
+        """One line."""
+
+    @property
+    def scenario(self) -> "tuple[Scenario, ...]":
+        """Its scenarios."""
+
+    @property
+    def source(self) -> str:
+        """Name of its file in messages."""
+
+    @property
+    def text(self) -> str:
+        """The file as it was read."""
+
+
+def lazily(place: str) -> Callable[..., Any]:
+    """The function at ``"module:name"``, imported when it is called."""
+    module, _, name = place.partition(":")
+
+    def call(*values: Any, **named: Any) -> Any:
+        return getattr(import_module(module), name)(*values, **named)
+
+    return call
+
+
+# --- what the commands do with units of a kind ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option of a command for units of some kinds. Kinds that share one declare it alike."""
+
+    name: str
+    help: str
+    type: Any = str
+    default: Any = None
+    metavar: str | None = None
+    minimum: int | None = None
+    unit: str = ""  # of a quantity: the task receives it in SI units
+    pairs: bool = False  # KEY=VALUE, repeatable: the task receives a dict
+
+
+# shared by full models that run offline
+DURATION = Option("duration", "Machine time; default: the scenario's, if there is one.", unit="s")
+ELEMENTS = Option("elements", "Modelled elements; default: the unit's.", int, minimum=1)
+RESUME = Option("resume", "Go on with the run that the file holds, if there is one.", bool, False)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one command does with units of a kind.
+
+    `run` receives the unit (for ``reduce`` the files of its runs), the values of the options by name, and, but for
+    ``show``, a `Progress` to call. It gives a `Shown` for ``show``, ``reduce`` and ``calibrate``, a `Run` for
+    ``simulate``, a `Checked` for ``check``, a `Campaigned` for ``campaign``.
+    """
+
+    run: Callable[..., Any]
+    takes: tuple[str, ...] = ()  # of the options that the command has for all kinds
+    options: tuple[Option, ...] = ()  # for this kind
+    help: str = ""  # paragraphs for the help of the command
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A unit, or what a command found, in print: for JSON, and as lines of text in rich's markup and rich's tables."""
+
+    data: dict[str, Any]
+    lines: Sequence[Any]
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a full model that has ended; `figures` are those of ``--json``."""
+
+    path: Path  # of its file
+    figures: dict[str, Any]
+    lines: Sequence[Any]  # as of `Shown`
+    failure: str = ""  # why it ended early
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Outcome of a check; `figures` are those of ``--json``."""
+
+    page: str  # the report, HTML
+    figures: dict[str, Any]
+    lines: Sequence[Any]  # as of `Shown`
+    failures: Sequence[str] = ()
+    verdict: str = "failed"  # what is said of each failure
+
+    @property
+    def passed(self) -> bool:
+        """Whether no limit is exceeded."""
+        return not self.failures
+
+
+@dataclass(frozen=True)
+class Campaigned:
+    """State of a campaign; `missing` runs have not been made yet."""
+
+    lines: Sequence[Any]  # as of `Shown`
+    failures: Sequence[str] = ()
+    missing: int = 0
+    interrupted: bool = False
+
+
+def cell(value: float) -> str:
+    """A number in a table."""
+    return "0" if value == 0 else f"{value:.5g}"
+
+
+# --- the record -------------------------------------------------------------------------------------------------------
+
+
+_plain_page = lazily("rtcvt.html:unit_page")
+
+
+def _no_choice(unit: Unit, choice: Mapping[str, str], source: str) -> Any:
+    name, given = next(iter(choice.items()))
+    raise InputError(source, name, given, f"no choice in a unit of kind '{unit.kind}'")
+
+
+def _read(read: Callable[[UnitFile], Any], file: UnitFile) -> Any:
+    """The record of a unit file; its errors tell the line, and names of scenarios are used once."""
+    try:
+        unit = read(file)
+        names: list[str] = []
+        for scenario in getattr(unit, "scenario", ()):
+            if scenario.name in names:
+                raise InputError(file.source, "scenario.name", scenario.name, "a name that is used once")
+            names.append(scenario.name)
+    except InputError as error:
+        raise located(error, file.text, file.source) from None
+    return unit
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of machine.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What unit files call it, ``kind = "..."``.
+    title : str
+        What its units are in messages and help, in the plural.
+    read : callable
+        ``read(file: UnitFile) -> unit``: the validated record of a unit file.
+    fidelities : mapping
+        The real-time models, the default one first, with a word on each or ``""``.
+    build : callable, optional
+        ``build(unit, fidelity, substeps) -> Model``; None if there is no real-time model.
+    page : callable
+        ``page(model, unit, errors) -> str``: the page inside the FMU; `errors` are rows of `rtcvt.html.ErrorRow`, or
+        None.
+    choose_flanges : callable
+        ``choose_flanges(unit, choice, source) -> unit`` with other causalities of its flanges, ``"torque"`` or
+        ``"speed"`` by name.
+    speed_flanges : callable
+        ``speed_flanges(unit) -> dict``: the choice that makes those flanges speeds that are.
+    files_beside : callable
+        ``files_beside(unit) -> list[Path]``: files of its own folder that the unit needs.
+    diagram : callable, optional
+        ``diagram(unit, values) -> str``: its picture (SVG) with parameters by name [SI].
+    show : Task, optional
+        Of ``rtcvt show``, which else prints the variables.
+    full : Task, optional
+        Of ``rtcvt simulate``: a full model that is no real-time one.
+    check : Task, optional
+        Of ``rtcvt check``.
+    campaign, reduce : Task, optional
+        Of ``rtcvt campaign``, which runs the full model over a plan, and of ``rtcvt reduce``, which makes a reduced
+        model from these runs.
+    calibrate : Task, optional
+        Of ``rtcvt calibrate``, which identifies parameters with the full model.
+    recording : callable, optional
+        ``recording(path) -> Recording | None``: what a file of its full model holds over time; None: another file.
+    picture : callable, optional
+        ``picture(path) -> matplotlib Figure | None``: what ``rtcvt plot`` draws of a file of its full model; None:
+        another file.
+    view : callable, optional
+        ``view(path, start, stop, most) -> rtcvt.view.Scene | None``: what a file shows in three dimensions, from
+        `start` to `stop` [s] or None with `most` frames; None: another file.
+    figures : callable, optional
+        ``figures(unit, settings, progress) -> dict | None``: a check with these parameters, short enough for every
+        export; None if there is nothing to check against. Without it the errors come from a file alone.
+    errors : callable, optional
+        ``errors(unit, fidelity, settings, figures) -> list[ErrorRow]``: what figures of a check say of one model.
+    """
+
+    names: tuple[str, ...]
+    title: str
+    read: Callable[[UnitFile], Any]
+    fidelities: "Mapping[Fidelity, str]" = field(default_factory=dict)
+    build: Callable[..., Any] | None = None
+    page: Callable[..., str] = _plain_page
+    choose_flanges: Callable[..., Any] = _no_choice
+    speed_flanges: Callable[[Any], dict[str, str]] = lambda unit: {}
+    files_beside: Callable[[Any], list[Path]] = lambda unit: []
+    diagram: Callable[..., str] | None = None
+    show: Task | None = None
+    full: Task | None = None
+    check: Task | None = None
+    campaign: Task | None = None
+    reduce: Task | None = None
+    calibrate: Task | None = None
+    recording: Callable[[Path], Any] | None = None
+    picture: Callable[[Path], Any] | None = None
+    view: Callable[..., Any] | None = None
+    figures: Callable[..., dict[str, Any] | None] | None = None
+    errors: Callable[..., Any] | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "read", partial(_read, self.read))
+
+
+@cache
+def _registry() -> dict[str, Kind]:
+    found: dict[str, Kind] = {}
+    for package in PACKAGES:
+        _add(found, import_module(f"{package}.kind").KIND)
+    for entry in entry_points(group=GROUP):
+        _add(found, entry.load())
+    return found
+
+
+def _add(registry: dict[str, Kind], kind: Kind) -> None:
+    for name in kind.names:
+        if registry.setdefault(name, kind) is not kind:
+            raise ValueError(f"two kinds are called '{name}'")
+
+
+def register(kind: Kind) -> None:
+    """Make a kind known to this process.
+
+    Raises
+    ------
+    ValueError
+        Another one has its name.
+    """
+    _add(_registry(), kind)
+
+
+def kinds() -> tuple[Kind, ...]:
+    """All kinds, in the order of lists."""
+    return tuple(dict.fromkeys(_registry().values()))
+
+
+def names_of(some: Iterable[Kind]) -> str:
+    """What unit files call these kinds, as text."""
+    return ", ".join(name for kind in some for name in kind.names)
+
+
+def kind_named(name: str) -> Kind:
+    """The kind that unit files call so.
+
+    Raises
+    ------
+    KeyError
+        There is none.
+    """
+    return _registry()[name]
+
+
+def kind_of_file(file: UnitFile) -> Kind:
+    """The kind of a unit file.
+
+    Raises
+    ------
+    InputError
+        It names none, or an unknown one.
+    """
+    kind = _registry().get(file.kind or "")
+    if kind is None:
+        allowed = f"one of the kinds{near(file.kind or '', _registry())}"
+        raise located(InputError(file.source, "kind", file.data.get("kind"), allowed), file.text, file.source)
+    return kind

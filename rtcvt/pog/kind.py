@@ -1,0 +1,42 @@
+"""Gear systems declare themselves."""
+
+from rtcvt.kind import Kind, Option, Task, lazily
+
+__all__ = ["KIND"]
+
+_SHOW = """R is the radii matrix of Algorithm 1, Q1 gives all speeds from the independent ones, L1, N1, A1 and B1 are
+the matrices of the rigid model L1 x1' + N1 x1 = A1 x1 + B1 tau; N1 is per rad/s of the moving variable.
+
+[bold]JSON keys of a gear system:[/] unit, gears, springs, frictions, independent; R [m], Q1, B_delta_omega
+[N.m.s/rad], L1 [kg.m2], N1, A1, B1: matrices as lists of rows in the unit's order; at: where the moving variable
+is."""
+
+_CHECK = """Of a gear system the rigid model is compared with the elastic one on the unit's scenarios. Exits with code
+1 if an error exceeds the limit that the unit's scenario sets.
+
+[bold]JSON keys of a gear system:[/] unit, revision, parameters (as set), passed, failures, modes (frequency_Hz,
+damping_ratio of the full model), scenarios: name, duration_s, step_s, settled_share (of the samples that count),
+discretisation (change of the full model from a quarter of the step to the step), energy_residual (rigid, full),
+step_cost_us (rigid, full), errors: signal, unit, nrms (RMS error over the largest value), limit (of nrms), peak,
+transient, scale [in the signal's unit]."""
+
+KIND = Kind(
+    names=("gear_system",),
+    title="gear systems",
+    read=lazily("rtcvt.pog.unit:read_gear_system"),
+    fidelities={"rigid": "", "full": "elastic"},
+    build=lazily("rtcvt.pog.system:build_model"),
+    page=lazily("rtcvt.pog.page:gear_page"),
+    choose_flanges=lazily("rtcvt.pog.flange:with_flanges"),
+    speed_flanges=lambda unit: {name: "speed" for name, port in unit.ports.items() if port.coupled},
+    diagram=lazily("rtcvt.pog.tasks:picture"),
+    show=Task(
+        lazily("rtcvt.pog.tasks:show"),
+        takes=("settings",),
+        options=(Option("at", "Where the moving variable is, e.g. theta=0.1.", metavar="KEY=VALUE", pairs=True),),
+        help=_SHOW,
+    ),
+    check=Task(lazily("rtcvt.pog.tasks:check"), takes=("settings", "scenario"), help=_CHECK),
+    figures=lazily("rtcvt.pog.tasks:figures"),
+    errors=lazily("rtcvt.pog.tasks:errors"),
+)

@@ -1,0 +1,122 @@
+"""What the commands do with gear systems."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from rich.markup import escape
+from rich.table import Table
+
+from rtcvt.errors import InputError
+from rtcvt.html import ErrorRow
+from rtcvt.kind import Checked, Progress, Shown, cell
+from rtcvt.pog.diagram import unit_diagram
+from rtcvt.pog.system import build_model, matrices
+from rtcvt.pog.unit import GearSystem
+from rtcvt.quantity import to_si
+from rtcvt.scenario import apply_parameters, chosen_scenario
+
+__all__ = ["check", "errors", "figures", "picture", "show"]
+
+Settings = Mapping[str, float | str]
+
+
+def picture(unit: GearSystem, values: Mapping[str, float]) -> str:
+    """Plane schematic (SVG) with parameters by full name [SI]."""
+    return unit_diagram(unit, values=values)
+
+
+def show(unit: GearSystem, given: Mapping[str, Any]) -> Shown:
+    """Sets and matrices at a place of the moving variable."""
+    instance = build_model(unit, "rigid").instantiate()
+    apply_parameters(instance, given["settings"], "--set")
+    tilt = _tilt(unit, given["at"])
+    m = matrices(instance, tilt)
+    if not all(np.all(np.isfinite(matrix)) for matrix in vars(m).values()):
+        allowed = "parameters with finite matrices: these make a radius zero"
+        raise InputError("--set", "", [f"{k}={v}" for k, v in given["settings"].items()], allowed)
+    gears, springs, independent = list(unit.gears), list(unit.contacts), list(unit.rigid.independent)
+    frictions = ["".join(f.between) for f in unit.frictions.values()]
+    shown = [
+        ("R", m.R, springs, gears, "radii matrix [m]"),
+        ("Q1", m.Q1, gears, independent, "speeds from the independent ones"),
+        ("B_delta_omega", m.B_delta_omega, gears, gears, "relative friction [N.m.s/rad]"),
+        ("L1", m.L1, independent, independent, "inertia of the rigid model [kg.m2]"),
+        ("N1", m.N1, independent, independent, f"per rad/s of {unit.moving} [kg.m2]" if unit.moving else "[kg.m2]"),
+        ("A1", m.A1, independent, independent, "damping of the rigid model, negative [N.m.s/rad]"),
+        ("B1", m.B1, independent, gears, "torques on the independent speeds"),
+    ]
+    data: dict[str, Any] = {"unit": unit.name, "gears": gears, "springs": springs, "frictions": frictions}
+    data |= {"independent": independent, "at": {unit.moving: tilt} if unit.moving else {}}
+    data |= {name: matrix.tolist() for name, matrix, *_ in shown}
+    where = f" at {unit.moving} = {tilt:g} rad" if unit.moving else ""
+    lines: list[Any] = [f"[bold]{unit.name}[/]{where}: {escape(unit.description)}"]
+    for text, names in (("gears N_J", gears), ("springs N_K", springs), ("frictions N_B", frictions)):
+        lines.append(f"{text} = {{{', '.join(names)}}}, n = {len(names)}")
+    for name, matrix, rows, columns, text in shown:
+        lines.append(f"\n[bold]{name}[/]  {escape(text)}")
+        table = Table("", *columns, box=None)
+        for row, values in zip(rows, matrix, strict=True):
+            table.add_row(f"[bold]{row}[/]", *(cell(v) for v in values))
+        lines.append(table)
+    return Shown(data, lines)
+
+
+def _tilt(unit: GearSystem, at: Settings) -> float:
+    """Where the moving variable is [rad]."""
+    place = unit.variables[unit.moving].start if unit.moving else 0.0
+    for key, value in at.items():
+        if key != unit.moving:
+            raise InputError("--at", key, value, f"the moving variable: {unit.moving or 'this unit has none'}")
+        variable = unit.variables[key]
+        try:
+            place = to_si(value, "rad")
+        except ValueError as error:
+            raise InputError("--at", key, value, str(error)) from None
+        if not variable.min <= place <= variable.max:
+            raise InputError("--at", key, value, f"an angle from {variable.min:g} to {variable.max:g} rad")
+    return place
+
+
+def check(unit: GearSystem, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """The rigid model against the elastic one."""
+    from rtcvt.offline.pog.check import check_unit
+    from rtcvt.offline.pog.report import report_page
+
+    name = given["scenario"]
+    scenarios = None if name is None else (chosen_scenario(unit, name),)
+    result = check_unit(unit, given["settings"], scenarios, progress)
+    lines = []
+    for s in result.scenarios:
+        title = f"{unit.name}, rigid against full model: {s.scenario.name}"
+        table = Table("signal", "RMS error", "allowed", "largest", title=escape(title), title_justify="left")
+        for e in s.errors:
+            colour = "green" if e.nrms <= e.limit else "red"
+            share = f"[{colour}]{e.nrms:.3%}[/]"
+            table.add_row(e.name, share, f"{e.limit:.1%}", f"{e.peak:.3g} {e.unit}")
+        lines.append(table)
+    return Checked(report_page(result), result.figures(), lines, result.failures)
+
+
+def figures(unit: GearSystem, settings: Settings, progress: Progress) -> dict[str, Any] | None:
+    """Figures of the check with these parameters; None if the unit has no scenario."""
+    from rtcvt.offline.pog.check import check_unit
+
+    return check_unit(unit, _shared(unit, settings), progress=progress).figures() if unit.scenario else None
+
+
+def errors(unit: GearSystem, fidelity: str, settings: Settings, found: dict[str, Any]) -> list[ErrorRow]:
+    """The check's errors for the page."""
+    if found["parameters"] != _shared(unit, settings):
+        raise InputError("--figures", "parameters", found["parameters"], "a check with the same --set")
+    return [
+        ErrorRow(s["name"], e["signal"], e["unit"], float(e["nrms"]), float(e["limit"]), float(e["peak"]))
+        for s in found["scenarios"]
+        for e in s["errors"]
+    ]
+
+
+def _shared(unit: GearSystem, settings: Settings) -> dict[str, float | str]:
+    """Parameters that both models have: not those of the couplings, which depend on the causality that is exported."""
+    couplings = {f"{name}.{key}" for name in unit.ports for key in "cd"}
+    return {name: value for name, value in settings.items() if name not in couplings}

@@ -1,0 +1,348 @@
+"""Unit files of gear systems.
+
+The sections are ``parameters`` and ``variables`` (the geometry's names), ``gears``, ``contacts``, ``frictions``,
+``rigid`` (the independent speeds), ``ports``, ``controller``, ``solver`` and ``[[scenario]]``. A coordinate may be an
+expression of parameters and of the one moving variable.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from rtcvt import expression, quantity
+from rtcvt.errors import InputError
+from rtcvt.expression import Expression
+from rtcvt.scenario import Scenario
+from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, quantity_in, read_unit_file
+
+__all__ = [
+    "Axis",
+    "Contact",
+    "Gear",
+    "GearSystem",
+    "KersController",
+    "Parameter",
+    "Port",
+    "PositionController",
+    "load_gear_system",
+    "read_gear_system",
+]
+
+Speed = Annotated[float, quantity_in("rad/s")]
+Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
+Torque = Annotated[float, quantity_in("N.m", above=0.0)]
+Friction = Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
+Coordinate = str | float  # an expression of the unit's names, a quantity in m, or a number in m
+
+
+class Parameter(Record):
+    """A named constant of the geometry; its unit is that of its value (``"36 mm"``: m, ``"60 deg"``: rad)."""
+
+    value: float  # number or quantity
+    unit: Literal["m", "rad", "1"] = "m"  # of a bare number
+    description: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_unit(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and isinstance(data.get("value"), str):
+            unit = data.get("unit") or quantity.si_unit(data["value"])
+            return {**data, "value": quantity.to_si(data["value"], unit), "unit": unit}
+        return data
+
+
+class Variable(Record):
+    """Geometry that moves: an angle, with the limits of its actuator."""
+
+    unit: Literal["rad"] = "rad"  # an angle
+    start: Annotated[float, quantity_in("rad")] = 0.0  # at the start
+    min: Annotated[float, quantity_in("rad")]  # end of the actuator's way
+    max: Annotated[float, quantity_in("rad")]  # the other end
+    rate_max: Annotated[float, quantity_in("rad/s", above=0.0)]  # of the actuator
+    description: str = ""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> "Variable":
+        if not self.min <= self.start <= self.max or self.min == self.max:
+            raise ValueError("min <= start <= max and min < max")
+        return self
+
+
+class Axis(Record):
+    """A directed axis in the plane: a point on it, and either a direction vector or an angle from +x."""
+
+    through: tuple[Coordinate, Coordinate]  # a point on it, x and y
+    direction: tuple[Coordinate, Coordinate] | None = None  # vector along it, x and y
+    angle: Coordinate | None = None  # from the x axis, instead of a direction
+
+    @model_validator(mode="after")
+    def _one_direction(self) -> "Axis":
+        if (self.direction is None) == (self.angle is None):
+            raise ValueError("an axis has either 'direction' or 'angle'")
+        return self
+
+
+class Gear(Record):
+    """A rigid body that turns about one axis; a carried gear's axis turns with its carrier."""
+
+    inertia: Annotated[float, quantity_in("kg.m2", at_least=0.0)]  # about its axis
+    friction: Friction = 0.0  # viscous, of its bearings
+    axis: Axis  # that it turns about
+    carrier: str | None = None  # the gear that takes its axis along
+    w_max: Rating | None = None  # largest speed; a limit of the KERS controller
+    radius: Coordinate | None = None  # asserted: that of all its contacts
+    teeth: Annotated[int, Field(ge=3, le=10_000)] | None = None  # asserted, with the module
+    module: Annotated[float, quantity_in("m", above=0.0)] | None = None  # pitch diameter by teeth
+    stepped: bool = False  # it has several radii
+    description: str = ""
+
+    @model_validator(mode="after")
+    def _one_radius(self) -> "Gear":
+        if (self.teeth is None) != (self.module is None):
+            raise ValueError("teeth and module: both or neither")
+        if (self.radius is not None) + (self.teeth is not None) + self.stepped > 1:
+            raise ValueError("one of radius, teeth with module, and stepped = true")
+        return self
+
+    @property
+    def fixed_radius(self) -> bool:
+        """Whether a radius is declared."""
+        return self.radius is not None or self.teeth is not None
+
+
+class Contact(Record):
+    """A tangential spring at a point; a positive force goes from the first gear to the second."""
+
+    between: tuple[str, str]  # two gears
+    point: tuple[Coordinate, Coordinate]  # where they touch, x and y
+    stiffness: Annotated[float, quantity_in("N/m", above=0.0)]  # tangential
+    damping: Annotated[float, quantity_in("N.s/m", at_least=0.0)] = 0.0  # tangential, in parallel
+    description: str = ""
+
+
+class RelativeFriction(Record):
+    """Viscous friction between two gears on parallel axes."""
+
+    between: tuple[str, str]  # two gears
+    coefficient: Friction  # torque by difference of speeds
+
+
+class Rigid(Record):
+    """Speeds kept in the reduced state."""
+
+    independent: tuple[str, ...] = Field(min_length=1)  # gears, as many as there are less contacts
+
+
+class Port(Record):
+    """A flange: torque in and speed out, or speed in and torque out through a spring or a stiff coupling.
+
+    `spring` is a shaft of the machine, whose speed goes in; `flange` is what goes in where there is none.
+    """
+
+    gear: str  # that the flange is on
+    flange: Literal["torque", "speed"] = "torque"  # what goes in
+    spring: Annotated[float, quantity_in("N.m/rad", above=0.0)] | None = None  # of a shaft whose speed goes in
+    w_start: Speed = 0.0  # speed at the start
+    tau_max: Torque | None = None  # largest torque in use, for scales
+    description: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gear_alone(cls, data: Any) -> Any:
+        return {"gear": data} if isinstance(data, str) else data
+
+    @property
+    def speed_in(self) -> bool:
+        """Whether a speed goes in and a torque comes out."""
+        return self.spring is not None or self.flange == "speed"
+
+    @property
+    def coupled(self) -> bool:
+        """Whether the speed goes in through the coupling of `rtcvt.coupling`."""
+        return self.spring is None and self.flange == "speed"
+
+
+class KersController(Record):
+    """The torque controller of `rtcvt.control.kers`."""
+
+    acts_on: str  # the variable
+    port: str  # the flange whose torque is controlled
+    storage: str  # the gear that stores the energy; its w_max ends charging
+    K_theta: Annotated[float, quantity_in("rad/(s.N.m)", at_least=0.0)]  # gain of the torque's error
+    K_w: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]  # gain of the tilt's rate
+    tau_filter: Duration  # time constant of the estimated torque
+    limit_time: Duration = 0.01  # time constant of the approach to a limit
+
+
+class PositionController(Record):
+    """The position actuator of `rtcvt.control.position`."""
+
+    acts_on: str  # the variable
+    time_constant: Duration  # with which it follows its set point
+    limit_time: Duration = 0.01  # time constant of the approach to a limit
+
+
+class Controller(Record):
+    """What moves the variable: one of these."""
+
+    kers: KersController | None = None  # torque controller of a KERS
+    position: PositionController | None = None  # actuator that follows a set point
+
+
+class GearSystem(Record):
+    """A gear system with its ports, controller and scenarios."""
+
+    name: Name
+    kind: Literal["gear_system"]
+    description: str = ""
+    parameters: dict[Name, Parameter] = {}  # constants of the geometry, by name
+    variables: dict[Name, Variable] = {}  # geometry that moves, by name; one at most
+    gears: dict[Name, Gear] = Field(min_length=1, max_length=100)  # by name
+    contacts: dict[Name, Contact] = {}  # of gears, by name
+    frictions: dict[Name, RelativeFriction] = {}  # between gears on parallel axes, by name
+    rigid: Rigid  # what the rigid model keeps
+    ports: dict[Name, Port] = Field(min_length=1)  # flanges of the unit, by name
+    controller: Controller = Controller()  # what moves the variable
+    solver: Solver = Solver()
+    scenario: tuple[Scenario, ...] = ()
+
+    source: Annotated[str, Field(exclude=True)] = ""  # where it was read from, for messages
+    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
+
+    @property
+    def moving(self) -> str | None:
+        """Name of the moving variable, or None."""
+        return next(iter(self.variables), None)
+
+    def coordinate(self, key: str, value: Coordinate) -> Expression:
+        """A coordinate [m or rad] as an expression of the parameters and the moving variable."""
+        try:
+            if not isinstance(value, str):
+                return expression.number(value)
+            if quantity.is_quantity(value):
+                return expression.number(quantity.to_si(value, quantity.si_unit(value)))
+            return expression.parse(value, {*self.parameters, *self.variables})
+        except ValueError as error:
+            raise InputError(self.source, key, value, str(error)) from None
+
+
+def load_gear_system(name: str | Path) -> GearSystem:
+    """Read and validate the unit file of a gear system, or a shipped one.
+
+    Raises
+    ------
+    InputError
+        The file is missing, not TOML, or not a valid unit.
+    """
+    return read_gear_system(read_unit_file(name))
+
+
+def read_gear_system(file: UnitFile) -> GearSystem:
+    """Validate a unit file.
+
+    Raises
+    ------
+    InputError
+        Not a valid unit.
+    """
+    from rtcvt.pog.radii import check_radii
+
+    unit = file.parse(GearSystem)
+    _check_references(unit)
+    check_radii(unit)
+    return unit
+
+
+def _check_references(unit: GearSystem) -> None:
+    """Names that point to other sections exist and fit together."""
+    gears = unit.gears
+
+    def require(condition: bool, key: str, value: object, allowed: str) -> None:
+        if not condition:
+            raise InputError(unit.source, key, value, allowed)
+
+    def is_one_of(key: str, value: str, known: Mapping[str, Any], kind: str) -> None:
+        require(value in known, key, value, f"one of the {kind}: {', '.join(known) or 'none'}")
+
+    if len(unit.variables) > 1:
+        raise InputError(unit.source, "variables", list(unit.variables), "at most one moving variable")
+    clash = set(unit.variables) & set(unit.parameters)
+    require(not clash, "variables", next(iter(clash), None), "a name that is not also a parameter")
+    for reserved in ("pi", "sin", "cos", "tan", "sqrt"):
+        require(reserved not in {**unit.parameters, **unit.variables}, "parameters", reserved, "another name")
+    for key, p in unit.parameters.items():
+        radius = p.unit == "m" and (key == "r" or key.startswith("r_"))
+        allowed = "a radius above 0 m; a length that may be negative has a name that does not begin with r_"
+        require(not radius or p.value > 0.0, f"parameters.{key}", p.value, allowed)
+    for key, gear in gears.items():
+        if gear.carrier is not None:
+            at = f"gears.{key}.carrier"
+            is_one_of(at, gear.carrier, gears, "gears")
+            require(gear.carrier != key, at, gear.carrier, "another gear")
+            require(gears[gear.carrier].carrier is None, at, gear.carrier, "a gear that is not itself carried")
+    for section, couples in (("contacts", unit.contacts), ("frictions", unit.frictions)):
+        for key, couple in couples.items():
+            at = f"{section}.{key}.between"
+            for gear_name in couple.between:
+                is_one_of(at, gear_name, gears, "gears")
+            require(couple.between[0] != couple.between[1], at, list(couple.between), "two different gears")
+    for i, gear_name in enumerate(unit.rigid.independent):
+        is_one_of("rigid.independent", gear_name, gears, "gears")
+        require(gear_name not in unit.rigid.independent[:i], "rigid.independent", gear_name, "each gear once")
+    driven: dict[str, str] = {}
+    for key, port in unit.ports.items():
+        is_one_of(f"ports.{key}.gear", port.gear, gears, "gears")
+        require(port.gear not in driven, f"ports.{key}.gear", port.gear, "a gear without another port")
+        require(
+            key not in ("gear", "contact", "friction", "geometry", "control", "storage"),
+            f"ports.{key}",
+            key,
+            "a name that is not a group of variables",
+        )
+        driven[port.gear] = key
+        if port.spring is not None:
+            given = port.flange if "flange" in port.model_fields_set else "speed"
+            require(given == "speed", f"ports.{key}.flange", port.flange, "speed, as the port has a spring")
+            require(
+                port.gear in unit.rigid.independent,
+                f"ports.{key}.gear",
+                port.gear,
+                f"a gear in rigid.independent: {', '.join(unit.rigid.independent)}",
+            )
+        else:
+            require(port.w_start == 0.0, f"ports.{key}.w_start", port.w_start, "only with a spring")
+    _check_controller(unit, require, is_one_of)
+    seen: set[str] = set()
+    for scenario in unit.scenario:
+        require(scenario.name not in seen, "scenario.name", scenario.name, "a name that is used once")
+        seen.add(scenario.name)
+
+
+def _check_controller(unit: GearSystem, require: Callable[..., None], is_one_of: Callable[..., None]) -> None:
+    kers, position = unit.controller.kers, unit.controller.position
+    if unit.moving is None:
+        require(kers is None and position is None, "controller", None, "only with a moving variable in [variables]")
+        return
+    require(
+        (kers is None) != (position is None),
+        "controller",
+        None,
+        "a moving variable needs exactly one of [controller.kers] and [controller.position]",
+    )
+    acting = kers or position
+    assert acting is not None
+    at = f"controller.{'kers' if kers else 'position'}"
+    is_one_of(f"{at}.acts_on", acting.acts_on, unit.variables, "variables")
+    if kers is not None:
+        is_one_of(f"{at}.port", kers.port, unit.ports, "ports")
+        is_one_of(f"{at}.storage", kers.storage, unit.gears, "gears")
+        port = unit.ports[kers.port]
+        require(port.spring is not None, f"{at}.port", kers.port, "a port with a spring")
+        require(
+            unit.rigid.independent == (port.gear,),
+            "rigid.independent",
+            list(unit.rigid.independent),
+            f"the gear of the controlled port alone: {port.gear}",
+        )

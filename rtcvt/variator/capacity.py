@@ -1,0 +1,16 @@
+"""What clamping forces carry: the scale of every torque ratio xi.
+
+A pulley's two sheaves, pressed with the force F each, hold the belt with the normal force F/cos(delta_0) each and thus
+the traction 2 mu F/cos(delta_0). The torque ratio xi of a traction T is its share of what the secondary's force
+carries.
+The real-time kernels have the same expression with their parameters (`kernels`).
+"""
+
+from typing import Any
+
+__all__ = ["capacity"]
+
+
+def capacity(mu: float, cos_d: float, F: Any = 1.0) -> Any:
+    """Largest traction [N] between belt and pulley under the clamping force `F` [N], float or array."""
+    return 2.0 * mu / cos_d * F

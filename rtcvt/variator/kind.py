@@ -1,0 +1,68 @@
+"""Variators declare themselves."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from rtcvt.kind import Kind, Option, Task, lazily
+
+__all__ = ["KIND"]
+
+_CHECK = """A variator's hybrid and rigid model are compared with runs of the full model that its reduced model has not
+seen: operating points, force steps, transients. A table of these runs comes with the reduced model; --fresh makes them
+anew, about 20 minutes on two processors, kept in a folder beside the report and resumed. --runs takes others, such as
+the transients of a campaign, on which choices may be made. Exits with code 1 if the hybrid model exceeds a limit; of
+what its error consists is in the report.
+
+[bold]JSON keys of a variator:[/] unit, runs (how many), unsettled (names), failures, figures: name, statistic,
+limit, value (by model), parts (of the hybrid model's error), worst (by model: run, value), within (how many runs
+keep the limit, of how many), reached, cause; settled: by run and by model or part, thrust_ratio, slip, efficiency,
+loss [W], others."""
+
+
+def _files_beside(unit: Any) -> list[Path]:
+    """A reduced model of its own."""
+    own: Path = unit.folder / unit.reduced
+    return [own] if own.is_file() else []
+
+
+def _build(unit: Any, fidelity: Any, substeps: int | None) -> Any:
+    """The model; what it cannot answer for is told once."""
+    from rtcvt.variator.build import build_variator, reduced_path
+    from rtcvt.variator.kers_build import build_kers
+    from rtcvt.variator.reduced_model import read_reduced
+
+    laws = read_reduced(reduced_path(unit))
+    model = (build_variator if unit.controller is None else build_kers)(unit, fidelity, substeps, laws)
+    beyond = laws.beyond(unit.ratio.min, unit.ratio.max)
+    if beyond and (unit.source, beyond) not in _TOLD:
+        _TOLD.add((unit.source, beyond))
+        logging.getLogger("rtcvt").warning("%s: ratio: %s", unit.source, beyond)
+    return model
+
+
+_TOLD: set[tuple[str, str]] = set()
+
+KIND = Kind(
+    names=("variator",),
+    title="variators",
+    read=lazily("rtcvt.variator.unit:read_variator"),
+    fidelities={"hybrid": "", "rigid": ""},
+    build=_build,
+    page=lazily("rtcvt.variator.page:variator_page"),
+    diagram=lazily("rtcvt.variator.diagram:variator_diagram"),
+    choose_flanges=lazily("rtcvt.variator.unit:with_flange_inputs"),
+    speed_flanges=lambda unit: unit.flanges.speeds(),
+    files_beside=_files_beside,
+    check=Task(
+        lazily("rtcvt.variator.tasks:check"),
+        options=(
+            Option("fresh", "Run the full model anew, in a folder beside the report.", bool, False),
+            Option("runs", "Against these runs of a campaign, e.g. 'runs/sweep-*.h5'.", metavar="PATTERN"),
+        ),
+        help=_CHECK,
+    ),
+    view=lazily("rtcvt.offline.variator.scene:scene"),
+    figures=lazily("rtcvt.variator.tasks:figures"),
+    errors=lazily("rtcvt.variator.tasks:errors"),
+)

@@ -1,0 +1,31 @@
+"""Parts of a vehicle declare themselves."""
+
+from pathlib import Path
+from typing import Any
+
+from rtcvt.kind import Kind, lazily
+
+__all__ = ["KIND"]
+
+
+def _files_beside(part: Any) -> list[Path]:
+    """A driving cycle of its own."""
+    own: Path | None = None if part.cycle is None else part.folder / part.cycle
+    return [own] if own is not None and own.is_file() else []
+
+
+def _build(part: Any, fidelity: str, substeps: int | None) -> Any:
+    from rtcvt.vehicle.parts import build_part
+
+    return build_part(part, substeps)
+
+
+KIND = Kind(
+    names=("vehicle", "driveline", "driver", "cycle"),
+    title="parts of a vehicle",
+    read=lazily("rtcvt.vehicle.parts:read_part"),
+    fidelities={"rigid": ""},
+    build=_build,
+    page=lazily("rtcvt.vehicle.page:part_page"),
+    files_beside=_files_beside,
+)

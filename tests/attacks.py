@@ -1,0 +1,336 @@
+"""Attacks on recordings, disks, units and the command, as often as asked, and what came of them.
+
+    make attack
+
+runs all of them for about an hour and prints the figures of ``docs/reliability.md``; the tests run each a few times.
+An attack returns how often it was made and a text for each time that something was lost or crashed.
+"""
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import h5py
+import numpy as np
+from damages import damaged
+
+from rtcvt.errors import InputError
+from rtcvt.hdf5 import seal
+from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
+from rtcvt.recording import Recording
+from rtcvt.variator.build import reduced_path
+from rtcvt.variator.reduced_model import SEAL, read_reduced
+from rtcvt.variator.unit import load_variator
+
+sys.path += [str(Path(__file__).parent / folder) for folder in ("hil", "fmu")]
+import faults
+import hostile
+
+__all__ = ["ATTACKS", "disks", "kills", "misdeeds", "mutations", "recordings", "reduced_models", "signals"]
+
+Outcome = tuple[int, list[str]]
+CHANNELS = (Channel("shaft.tau", "N.m", "torque"), Channel("shaft.w", "rad/s", "speed"))
+
+
+def same(one: Recording, other: Recording) -> bool:
+    """Whether two recordings hold the same."""
+    if one.unit_file != other.unit_file or one.signals.keys() != other.signals.keys():
+        return False
+    pairs = [(one.signals[k], other.signals[k]) for k in one.signals]
+    return np.array_equal(one.time, other.time) and all(
+        np.array_equal(a.values, b.values) and (a.unit, a.description) == (b.unit, b.description) for a, b in pairs
+    )
+
+
+def grown(path: Path, ended: bool) -> Path:
+    """A recording of 10 000 rows, finished or as a kill leaves it."""
+    made = open_recorder(path, CHANNELS, "real-time run", {"step": 1e-3}, 'name = "kers"\n')
+    for first in range(0, 10_000, 1000):
+        k = np.arange(first, first + 1000.0)
+        made.append(np.column_stack([1e-3 * k, k**2, -k]))
+    if ended:
+        made.finish({"completed": True})
+        return path
+    made.abandon()
+    return part_name(path)
+
+
+def recordings(count: int, folder: Path, suffix: str = "h5", ended: bool = True) -> Outcome:
+    """Recordings that are cut, zeroed in part or have a bit flipped are refused, or read as they were."""
+    path, rng, bad = grown(folder / f"run.{suffix}", ended), np.random.default_rng(7), []
+    good, whole = path.read_bytes(), read(path)
+    for k in range(count):
+        path.write_bytes(damaged(good, k, rng))
+        with suppress(InputError):
+            if not same(read(path), whole):
+                bad.append(f"damage {k} of {path.name} was read")
+    return count, bad
+
+
+def reduced_models(count: int, folder: Path) -> Outcome:
+    """The same of a reduced model."""
+    good = reduced_path(load_variator("pushbelt_cvt")).read_bytes()
+    path, rng, bad = folder / "model.h5", np.random.default_rng(5), []
+    for k in range(count):
+        changed = damaged(good, k, rng)
+        path.write_bytes(changed)
+        with suppress(InputError):
+            read_reduced(path)
+            if (changed[:64], changed[512:]) != (good[:64], good[512:]):
+                bad.append(f"damage {k} of a reduced model was read")
+    return count, bad
+
+
+VALUES = (np.nan, np.inf, -1.0, 0.0, 1e300, "text", np.zeros(0), np.zeros((3, 1)), np.arange(7), True, 1j, b"\xff\xfe",
+          np.array(["a", "b"], "S1"), 2**63, [[1.0], [2.0]])  # fmt: skip
+
+
+def mutated(file: h5py.File, rng: np.random.Generator) -> None:
+    """Change one thing in a file that keeps its form."""
+    found: list[str] = []
+    file.visit(found.append)
+    name = found[rng.integers(len(found))]
+    item, kind = file[name], rng.integers(5)
+    value = VALUES[rng.integers(len(VALUES))]
+    if kind == 0 and len(item.attrs):
+        key = list(item.attrs)[rng.integers(len(item.attrs))]
+        del item.attrs[key]
+        if rng.integers(2):
+            item.attrs[key] = value
+    elif kind == 1:
+        key = list(file.attrs)[rng.integers(len(file.attrs))]
+        file.attrs[key] = value
+    elif kind == 2 and isinstance(item, h5py.Dataset) and item.ndim and item.dtype.kind == "f":
+        data = item[()]
+        data.flat[rng.integers(data.size)] = [np.nan, np.inf, -1.0, 1e30, 0.0][rng.integers(5)]
+        item[...] = data
+    elif kind == 3 and isinstance(item, h5py.Dataset) and item.ndim:
+        data = item[()]
+        del file[name]
+        file[name] = data[:-1] if rng.integers(2) else data.reshape(-1)[: rng.integers(1, 9)]
+    else:
+        del file[name]
+        if rng.integers(3):
+            file[name] = value
+        elif rng.integers(2):
+            file.create_group(name)
+
+
+def mutations(count: int, folder: Path) -> Outcome:
+    """Reduced models with wrong contents are refused by name, or make a unit; no other exception."""
+    good = reduced_path(load_variator("pushbelt_cvt")).read_bytes()
+    path, rng, bad = folder / "model.h5", np.random.default_rng(11), []
+    for k in range(count):
+        path.write_bytes(good)
+        with h5py.File(path, "r+") as file, suppress(TypeError, ValueError, OSError, KeyError):  # what HDF5 has not
+            mutated(file, rng)
+        seal(path, SEAL)
+        try:
+            read_reduced(path).table()
+        except InputError:
+            pass
+        except Exception as error:
+            bad.append(f"mutation {k}: {type(error).__name__}: {error}")
+    return count, bad
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from rtcvt.errors import InputError
+from rtcvt.hil.recorder import Channel, open_recorder
+count = 0
+try:
+    made = open_recorder(Path(sys.argv[1]), [Channel(f"x{k}", "1") for k in range(3)], "real-time run", {}, "text")
+    while count < 60_000:
+        made.append(np.random.default_rng(count).random((1000, 4)))
+        count += 1000
+    made.finish({"completed": True})
+    print(count)
+except InputError:
+    print(-1)
+except OSError:
+    made.abandon()
+    print(count)
+"""
+
+
+def disks(count: int, folder: Path) -> Outcome:
+    """Disks that are full, over their quota, lost or too small from any byte on: what was written is read."""
+    library, rng, bad = faults.build(folder), np.random.default_rng(13), []
+    for k in range(count):
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            disk = Path(name)
+            path = disk / ("run.h5" if k % 2 else "run.mf4")
+            number = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)[k % 4]
+            words = [sys.executable, "-c", WRITER, str(path)]
+            environment = faults.environment(library, disk, int(10 ** rng.uniform(0.0, 7.0)), number)
+            done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=300)
+            try:
+                written = int(done.stdout)
+                for file in disk.iterdir():
+                    rows = len(read(file).time)
+                    if not written <= rows <= written + 1000:
+                        bad.append(f"disk {k}: {rows} rows of {written}")
+                if written > 0 and not list(disk.iterdir()):
+                    bad.append(f"disk {k}: no file")
+            except (ValueError, InputError) as error:
+                bad.append(f"disk {k}: {error} {done.returncode} {done.stderr[-200:]}")
+    return count, bad
+
+
+def command(fmu: Path, scenario: Path, path: Path, home: Path, *words: str) -> subprocess.Popen[str]:
+    """``rtcvt run`` with a folder of its own for temporary files, as the leader of its group."""
+    words = ("run", str(fmu), "--scenario", str(scenario), "-o", str(path), *words)
+    return subprocess.Popen(
+        [sys.executable, "-m", "rtcvt", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"TMPDIR": str(home), "PYTHONFAULTHANDLER": "1"}, start_new_session=True,
+    )  # fmt: skip
+
+
+def scenario_file(folder: Path, misdeed: str, seconds: float, fault: str = "") -> Path:
+    """A scenario in which the unit misbehaves from 0.3 s on."""
+    file = folder / "scenario.toml"
+    inputs = f"[inputs]\nu = 1.0\n[parameters]\nmode = {hostile.MISDEEDS[misdeed]}\nat = 0.3\n"
+    file.write_text(f'duration = "{seconds} s"\n{inputs}{fault}')
+    return file
+
+
+SIGNALLED = (0.15, 5.0)  # [s] after the start of the command: before, Python has not begun
+OVERLOAD = '[fault.slow]\nkind = "overload"\nvalue = "50 s"\nstart = "0.2 s"\nduration = "1 s"\n'
+
+
+def signals(count: int, folder: Path) -> Outcome:
+    """A signal at any time of the command, to it or its group, while the unit runs, hangs or is overloaded: it ends
+    within a second and says so, its recording can be read and is finished, and no temporary file is left."""
+    fmu, rng, bad = hostile.build(folder), np.random.default_rng(17), []
+    for k in range(count):
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            place, home = Path(name), Path(name) / "temporary"
+            home.mkdir()
+            state = ("nothing", "hang", "overload")[k % 3]
+            file = scenario_file(
+                place, state.replace("overload", "nothing"), 30, OVERLOAD if state == "overload" else ""
+            )
+            path, figures = place / ("run.h5" if k % 2 else "run.mf4"), place / "run.json"
+            process = command(fmu, file, path, home, "--patience", "50 s", "--json", str(figures))
+            number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[int(rng.integers(3))]
+            time.sleep(float(rng.uniform(*SIGNALLED)))
+            (os.killpg if rng.integers(2) else os.kill)(process.pid, number)
+            sent = time.monotonic()
+            try:
+                _, errors = process.communicate(timeout=30)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGABRT)
+                _, errors = process.communicate(timeout=30)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                bad.append(f"signal {k} ({number.name}, {state}) was lost: {errors[:3000]}")
+                continue
+            took = time.monotonic() - sent
+            wrong = []
+            if process.returncode == -number and not path.exists() and "Traceback" not in errors:
+                continue  # Python had not begun
+            if process.returncode != (130 if number == signal.SIGINT else 1):
+                wrong.append(f"code {process.returncode}")
+            if "Traceback" in errors:
+                wrong.append(errors[-600:])
+            if took > 5.0:  # on a machine that others load, with the interpreter's end
+                wrong.append(f"took {took:.1f} s")
+            if list(home.iterdir()):
+                wrong.append("temporary files are left")
+            if part_name(path).exists():
+                wrong.append("the recording was not finished")
+            if path.exists() and not read(path).attributes["message"].startswith(number.name):
+                wrong.append("the recording does not say so")
+            if wrong:
+                bad.append(f"signal {k} ({number.name}, {state}): {'; '.join(wrong)}")
+    return count, bad
+
+
+def kills(count: int, folder: Path) -> Outcome:
+    """SIGKILL of the rig, or of all its processes, at any time: what it wrote is read, without a gap."""
+    fmu, rng, bad = hostile.build(folder), np.random.default_rng(19), []
+    for k in range(count):
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            place = Path(name)
+            path = place / ("run.h5" if k % 2 else "run.mf4")
+            process = command(fmu, scenario_file(place, "nothing", 30), path, place)
+            for _ in range(1000):
+                if part_name(path).exists():
+                    break
+                time.sleep(0.02)
+            time.sleep(float(rng.uniform(0.8, 2.5)))
+            (os.killpg if k % 3 == 0 else os.kill)(process.pid, signal.SIGKILL)
+            process.communicate()
+            time.sleep(0.5)
+            try:
+                found = read(part_name(path))
+                if len(found.time) < 20 or not np.allclose(np.diff(found.time), 5e-3):
+                    bad.append(f"kill {k}: {len(found.time)} rows")
+            except InputError as error:
+                bad.append(f"kill {k}: {error}")
+    return count, bad
+
+
+def misdeeds(count: int, folder: Path) -> Outcome:
+    """Units that crash, exit, hang or give nonsense: the rig says why, with figures and a finished recording."""
+    fmu, bad = hostile.build(folder), []
+    names = [*hostile.DEADLY, "hang", "sleep", "not_a_number", "infinite", "status_7", "at_start", "at_end"]
+    names.remove("memory")  # takes all that a process may have
+    for k in range(count):
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            place, misdeed = Path(name), names[k % len(names)]
+            path, figures = place / "run.h5", place / "run.json"
+            file = scenario_file(place, misdeed, 0.6)
+            process = command(fmu, file, path, place, "--patience", "0.5 s", "--json", str(figures))
+            _, errors = process.communicate(timeout=120)
+            refused = misdeed == "at_start"
+            if process.returncode != (2 if refused else 1) or "Traceback" in errors:
+                bad.append(f"{misdeed}: code {process.returncode} {errors[-300:]}")
+            elif not refused and json.loads(figures.read_text())["message"] != read(path).attributes["message"]:
+                bad.append(f"{misdeed}: figures and recording differ")
+    return count, bad
+
+
+ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is said of it: how often, and which
+    "damaged HDF5 recordings": (200, recordings),
+    "damaged HDF5 recordings that grow": (200, lambda n, f: recordings(n, f, "h5", False)),
+    "damaged MDF recordings": (200, lambda n, f: recordings(n, f, "mf4")),
+    "damaged MDF recordings that grow": (200, lambda n, f: recordings(n, f, "mf4", False)),
+    "damaged reduced models": (200, reduced_models),
+    "mutated reduced models": (545, mutations),
+    "disks that fail": (200, disks),
+    "signals": (200, signals),
+    "SIGKILL": (50, kills),
+    "misdeeds of units": (64, misdeeds),
+}
+
+
+def main() -> None:
+    """Make all attacks; exit code 1 if anything was lost."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, by this process and those that it makes
+    share = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
+    lost = 0
+    for name, (count, attack) in ATTACKS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            began = time.monotonic()
+            made, bad = attack(max(1, round(share * count)), Path(folder))
+            print(f"| {name} | {made} | {len(bad)} | {time.monotonic() - began:.0f} s |", flush=True)
+            lost += len(bad)
+            for text in bad:
+                print(f"    {text}", flush=True)
+    sys.exit(1 if lost else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""The clutch: balance of power, sticking, slipping, capacity; its controller."""
+
+import math
+
+import numpy as np
+import pytest
+from refusals import refuses_and_keeps_its_state
+
+from rtcvt.build import build_any, load_any
+from rtcvt.errors import InputError
+from rtcvt.kernel import OK, SATURATED
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import simulate
+
+NAMES = ("clutch", "clutch_control")
+CAPACITY = 0.1 * 6 * 2.0 / 3.0 * (0.08**3 - 0.06**3) / (0.08**2 - 0.06**2) * 7e3  # full, of the shipped clutch [N.m]
+
+
+def instance(name="clutch", step=1e-3, **parameters):
+    unit = load_any(name)
+    unit = unit.model_copy(update={"solver": unit.solver.model_copy(update={"step": step})})
+    one = build_any(unit).instantiate()
+    for key, value in parameters.items():
+        one.set(f"{'clutch' if name == 'clutch' else 'control'}.{key}", value)
+    return one
+
+
+def started(actuation, w_a, load=0.0, step=1e-3, **parameters):
+    one = instance(step=step, **parameters)
+    for name, value in (("clutch.u", actuation), ("a.w", w_a), ("b.load", load)):
+        one.set(name, value)
+    one.initialise()
+    return one
+
+
+def random_state(one, random):
+    """Sticking and slipping, either way."""
+    one.x[:] = random.uniform((-0.03, -5.0, 0.0, 0.0), (0.03, 5.0, 7e3, 1e4))
+    one.u[:] = random.uniform((-5.0, -300.0, 0.0), (5.0, 300.0, 1.0))
+
+
+# --- equations --------------------------------------------------------------------------------------------------------
+
+
+def test_power_is_balanced_at_every_state_and_friction_never_gives_power():
+    one, random, sticking = instance(), np.random.default_rng(1), 0
+    one.initialise()
+    K, J = one.get("clutch.K"), one.get("clutch.J")
+    for _ in range(500):
+        random_state(one, random)
+        one.outputs()
+        rates = one.derivative()
+        stored = K * one.x[0] * rates[0] + J * one.x[1] * rates[1]
+        lost = [one.get(f"loss.{name}") for name in ("friction", "damper", "bearing")]
+        into = one.get("a.tau") * one.get("a.w") - one.get("b.load") * one.get("b.w")
+        assert into == pytest.approx(stored + sum(lost), abs=1e-10 * abs(np.array([into, stored, *lost])).max())
+        assert min(lost) >= 0.0
+        assert rates[3] == lost[0]
+        stuck = one.get("clutch.stuck") == 1.0
+        sticking += stuck
+        assert (one.get("clutch.w_slip") == 0.0) == stuck
+        assert abs(one.get("a.tau")) <= one.get("clutch.C") * (1.0 + 1e-15)
+    assert 100 < sticking < 400
+
+
+def test_jacobian_is_exact():
+    one, random = instance(), np.random.default_rng(2)
+    one.initialise()
+    for _ in range(50):
+        random_state(one, random)
+        exact = one.jacobian()
+        assert exact == pytest.approx(one._differences(), rel=1e-5, abs=1e-6 * np.abs(exact).max())
+
+
+def test_capacity_is_that_of_uniform_pressure():
+    """``mu z 2 pi p integral r^2 dr`` with ``p = F/A``, by a fine sum over rings."""
+    r = np.linspace(0.06, 0.08, 20001)
+    middle = 0.5 * (r[1:] + r[:-1])
+    area = math.pi * (0.08**2 - 0.06**2)
+    expected = 0.1 * 6 * np.sum(2.0 * math.pi * middle**2 * np.diff(r)) * 7e3 * 0.4 / area
+    assert started(0.4, 0.0).get("clutch.C") == pytest.approx(expected, rel=1e-8)
+
+
+# --- sticking and slipping --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [1e-4, 1e-3, 5e-3])
+def test_faces_that_stick_do_not_creep(step):
+    """Under a load just below the capacity not a joule of friction in a minute, and the twist is that of the spring."""
+    load = 0.99 * CAPACITY * 0.5
+    one = started(0.5, 100.0, step=step, b=0.0, w_start=100.0)
+    for k in range(round(60.0 / step)):
+        one.set("b.load", load * min(1.0, k * step))
+        assert one.step(step) == OK
+        assert one.get("clutch.w_slip") == 0.0
+        assert one.get("clutch.stuck") == 1.0
+    assert one.get("clutch.Q") == 0.0
+    assert one.get("b.w") == pytest.approx(100.0, rel=1e-12)
+    assert one.get("a.tau") == pytest.approx(load, rel=1e-10)
+    assert one.x[0] == pytest.approx(load / one.get("clutch.K"), rel=1e-10)
+
+
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_slipping_faces_bring_the_hub_up_at_their_capacity(way):
+    """``w = (C - load) t/J`` until the speeds meet; the faces take ``C (integral of the slip)``."""
+    C, load, J, w_a = 0.5 * CAPACITY, 40.0, 0.1, 100.0
+    one = started(0.5, way * w_a, way * load, b=0.0)
+    together = w_a * J / (C - load)
+    n = int(0.9 * together / 1e-3)
+    for _ in range(n):
+        assert one.step(1e-3) == OK
+    t = n * 1e-3
+    assert one.get("a.tau") == pytest.approx(way * C, rel=1e-12)
+    assert one.get("b.w") == pytest.approx(way * (C - load) * t / J, rel=1e-9)
+    twist = C / one.get("clutch.K") * (1.0 - math.exp(-t * one.get("clutch.K") / one.get("clutch.d")))
+    heat = C * (w_a * t - 0.5 * (C - load) * t * t / J - twist)
+    assert one.get("clutch.Q") == pytest.approx(heat, rel=1e-4)
+    for _ in range(1000):
+        one.step(1e-3)
+    assert one.get("clutch.stuck") == 1.0
+    assert one.get("b.w") == pytest.approx(way * w_a, rel=1e-9)
+    assert one.get("clutch.Q") == pytest.approx(C * 0.5 * w_a * together, rel=0.01)  # but for the spring
+
+
+def test_an_engagement_locks_once_and_does_not_chatter():
+    found, turns = [], []
+    for step in (1e-3, 1e-4):
+        one, stuck, torque = started(0.5, 150.0, 40.0, step), [], []
+        for _ in range(round(1.0 / step)):
+            one.step(step)
+            stuck.append(one.get("clutch.stuck"))
+            torque.append(one.get("a.tau"))
+        assert np.sum(np.diff(stuck) > 0.0) == 1
+        assert np.sum(np.diff(stuck) < 0.0) == 0
+        after = np.array(torque[stuck.index(1.0) :]) - one.get("a.tau")
+        turns.append(np.sum(np.diff(np.sign(after[np.abs(after) > 1e-3])) != 0))
+        found.append(one.get("clutch.Q"))
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
+    assert turns[0] == pytest.approx(turns[1], abs=1)  # the hub swings on its torsion damper, 48 Hz and dying out:
+    assert turns[1] == pytest.approx(math.log(108.0 / 1e-3) / 100.0 * 300.0 / math.pi, abs=2)
+
+
+def test_energy_is_kept_while_the_load_goes_beyond_the_capacity_and_back():
+    residuals = []
+    for step in (1e-3, 2.5e-4):
+        r = simulate(build_any(load_any("clutch")), load_any("clutch").scenario[0], step)
+        tau, w, load = r["a.tau"], r["b.w"], r["b.load"]
+        work = np.sum(0.5 * step * r["a.w"][:-1] * (tau[:-1] + tau[1:]))
+        work -= np.sum(0.5 * step * load[:-1] * (w[:-1] + w[1:]))
+        lost = r["clutch.Q"][-1] + sum(np.trapezoid(r[f"loss.{name}"], dx=step) for name in ("damper", "bearing"))
+        residuals.append(abs(r["storage.E"][-1] - r["storage.E"][0] + lost - work) / lost)
+        slips = np.diff(r["clutch.stuck"])
+        assert np.sum(slips > 0.0) == 2
+        assert np.sum(slips < 0.0) == 1
+    assert residuals[0] < 3e-3
+    assert residuals[1] < 0.3 * residuals[0]
+
+
+def test_an_open_clutch_carries_nothing():
+    one = started(1.0, 100.0, w_start=100.0)
+    one.set("clutch.u", 0.0)
+    for _ in range(1000):
+        one.step(1e-3)
+    one.set("a.w", -300.0)
+    one.step(1e-3)
+    assert one.get("clutch.C") == one.get("a.tau") == one.get("loss.friction") == one.get("clutch.stuck") == 0.0
+    assert one.get("b.w") == pytest.approx(100.0, rel=1e-2)
+
+
+# --- controller -------------------------------------------------------------------------------------------------------
+
+
+def control(inputs, duration):
+    scenario = Scenario(name="test", duration=duration, inputs={"control.v": 15.0} | inputs)
+    return simulate(build_any(load_any("clutch_control")), scenario)
+
+
+def test_controller_closes_at_equal_speeds_and_brings_the_torque_up():
+    shaft = {"a.w": {"time": [0, 1], "value": [150, 170]}, "b.w": 160.0, "control.tau": -80.0}
+    r = control(shaft, 1.0)
+    first = int(np.argmax(r["control.closed"]))
+    assert abs(r["a.w"][first] - 160.0) < 2.0
+    assert r["clutch.u"][: first - 6].max() == 0.0
+    share = r["control.tau_des"] / -80.0
+    assert share[:first].max() == 0.0
+    assert np.diff(share[first:]).max() == pytest.approx(2e-3)  # over half a second
+    assert control(shaft | {"control.v": 5.0}, 1.0)["clutch.u"].max() == 0.0
+    assert control(shaft | {"control.tau": 0.5}, 1.0)["clutch.u"].max() == 0.0
+    assert control(shaft | {"control.theta": -0.26}, 1.0)["clutch.u"].max() == 0.0  # empty
+    assert control(shaft | {"control.theta": -0.26, "control.tau": 80.0}, 1.0)["clutch.u"].max() == 1.0
+
+
+def test_controller_opens_at_the_end_of_the_ratio_and_rests():
+    """At the end it opens; the demand that changes sign at once closes it again after a second, not before."""
+    demand = {"time": [0, 1.5, 1.501], "value": [80, 80, -80]}
+    tilt = {"time": [0, 1, 1.5, 2], "value": [0, 0, 0.25, 0.25]}
+    r = control({"control.tau": demand, "control.theta": tilt}, 4.0)
+    changes = np.nonzero(np.diff(r["control.closed"]))[0]
+    times = r.time[changes + 1]
+    assert len(times) == 3
+    assert r["control.theta"][changes[1]] == pytest.approx(0.2592 - 0.0108, abs=2e-3)
+    assert times[2] - times[1] == pytest.approx(1.0, abs=0.01)
+    assert r["control.tau_des"][changes[1] + 1] == 0.0
+
+
+# --- units ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e300])
+def test_step_refuses_what_it_cannot_make_and_keeps_the_state(name, bad):
+    one = instance(name)
+    one.initialise()
+    refuses_and_keeps_its_state(one, bad)
+
+
+def test_actuation_beyond_its_range_is_limited_and_said():
+    one = started(2.0, 10.0)
+    assert one.step(1e-3) == SATURATED
+    assert one.get("clutch.C") == pytest.approx(CAPACITY)
+    with pytest.raises(InputError, match="no finite start"):
+        started(1.0, 0.0, r_i=0.09)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            "mu = 0.1",
+            "",
+            r"bad\.toml: parameters\.mu: this key is required: coefficient of friction of the faces \[1\]",
+        ),
+        ("z = 6", "z = 0", r"parameters\.z = 0.*: at least 1 1"),
+        ('J = "0.1 kg.m2"', 'J = "1 kg"', r"parameters\.J = '1 kg': a moment of inertia in kg.m2"),
+        ("mu = 0.1", "mu = 0.1\ncolour = 1", r"parameters\.colour: one of mu, z, r_o"),
+        ('step = "1 ms"', 'step = "1 ms"\nmethod = "rk4"', r"solver\.method = 'rk4': 'rosenbrock'"),
+    ],
+)
+def test_mistakes_in_a_file_are_named(tmp_path, old, new, message):
+    text = load_any("clutch").text
+    assert old in text
+    (tmp_path / "bad.toml").write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=message):
+        build_any(load_any(tmp_path / "bad.toml"))

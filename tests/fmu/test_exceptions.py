@@ -1,0 +1,54 @@
+"""Units in machine code: no floating-point exception in normal operation, which a host may trap; no step refused.
+
+Hostile inputs are those of `hostile_inputs`. There the torque controllers of the KERS may raise flags.
+"""
+
+import platform
+
+import numpy as np
+import pytest
+from hostile_inputs import KINDS, hostile_inputs
+from steps_host import NativeUnit
+
+from rtcvt.build import build_any, load_any
+from rtcvt.kind import kinds
+from rtcvt.scenario import apply_parameters, sample_inputs
+from rtcvt.unitfile import shipped_units
+
+pytestmark = [
+    pytest.mark.needs("cc"),
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="needs x86_64, whose flags are these"),
+]
+
+LONGEST = 60.0  # of a scenario [s]
+FAST = {("pushbelt_cvt", "hybrid"), ("pushbelt_cvt", "rigid"), ("toroidal_kers", "rigid")}
+UNITS = [
+    pytest.param(name, fidelity, marks=() if (name, fidelity) in FAST else pytest.mark.slow)
+    for kind in kinds()
+    if kind.build is not None
+    for kind_name in kind.names
+    for name in shipped_units(kind_name)
+    for fidelity in kind.fidelities
+]
+
+
+@pytest.mark.parametrize(("name", "fidelity"), UNITS)
+def test_no_exception_in_any_scenario_and_no_hostile_step_refused(tmp_path, name, fidelity):
+    unit = load_any(name)
+    model = build_any(unit, fidelity)
+    native, h = NativeUnit(model, tmp_path), model.step_size
+    for scenario in unit.scenario:
+        instance = model.instantiate()
+        apply_parameters(instance, scenario.parameters, scenario.name)
+        changed = {v.name: instance.p[v.index] for v in model.select("parameter")
+                   if instance.p[v.index] != model.p[v.index]}  # fmt: skip
+        time = h * np.arange(1 + round(min(scenario.duration, LONGEST) / h))
+        u = sample_inputs(model, scenario, time)
+        native.start(u[0], changed).run(u, h)
+        assert (native.raised, native.refused) == ("", 0), scenario.name
+    start = np.array([v.start for v in model.select("input")], dtype=float)
+    for kind in KINDS:
+        for step in (1e-3, 20e-3):
+            native.start(start).run(hostile_inputs(model, kind, 0, 300, np.random.default_rng(3)), step)
+            assert native.refused == 0, kind
+    native.close()

@@ -1,0 +1,310 @@
+"""Units of FMI 3.0: valid, with the bits of FMI 2.0, terminals, adjoint derivatives, and sources that compile."""
+
+import math
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import fmpy
+import numpy as np
+import pytest
+from fmpy.build import build_platform_binary
+from fmpy.fmi1 import FMICallException
+from fmpy.fmi2 import FMU2Model, FMU2Slave
+from fmpy.fmi3 import FMU3Model, FMU3Slave
+from fmpy.validation import validate_fmu
+from lxml import etree
+
+from rtcvt.build import build_any, load_any
+from rtcvt.errors import InputError
+from rtcvt.fmu.native.export import export_native, write_sources, write_unit
+from rtcvt.interface import load
+from rtcvt.unitfile import shipped_units
+
+pytestmark = pytest.mark.needs("cc")
+
+H = 1e-3
+UNITS = ["toroidal_kers", "accessory_5pk", "pushbelt_cvt", "clutch", "differential"]
+SCHEMAS = Path(fmpy.__file__).parent / "schema" / "fmi3"
+STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("fmi3")
+
+
+@pytest.fixture(scope="module", params=UNITS)
+def pair(request, folder):
+    """One unit in both versions of FMI: its model, and the extracted units by version."""
+    unit, found = load_any(request.param), {}
+    model = build_any(unit)
+    for fmi in (2, 3):
+        path = export_native(unit, model.fidelity, folder / f"{request.param}_{fmi}.fmu", fmi=fmi)
+        found[fmi] = Path(fmpy.extract(str(path), str(folder / f"{request.param}_{fmi}")))
+    return SimpleNamespace(model=model, folders=found, path=path)
+
+
+def hosted(folder, kind):
+    """An instance of a unit in FMPy, and its variables by name."""
+    description = fmpy.read_model_description(str(folder))
+    unit = kind(guid=description.guid, unzipDirectory=str(folder), instanceName="unit",
+                modelIdentifier=description.coSimulation.modelIdentifier)  # fmt: skip
+    unit.instantiate()
+    return unit, {v.name: v for v in description.modelVariables}
+
+
+def moving(model, k):
+    """Inputs that move all the time."""
+    return [v.start + 0.1 * (v.nominal or 1.0) * math.sin((3.0 + 2.0 * i) * k * H)
+            for i, v in enumerate(model.select("input"))]  # fmt: skip
+
+
+def references(variables, rows):
+    return [variables[v.name].valueReference for v in rows]
+
+
+@pytest.fixture(params=UNITS[:1])
+def kers(request, folder):
+    path = folder / "toroidal_kers_3.fmu"
+    if not path.exists():
+        export_native(load_any("toroidal_kers"), "rigid", path, fmi=3)
+    extracted = Path(fmpy.extract(str(path), str(folder / "kers")))
+    slave, variables = hosted(extracted, FMU3Slave)
+    yield slave, variables
+    slave.freeInstance()
+
+
+# --- descriptions -----------------------------------------------------------------------------------------------------
+
+
+def test_a_unit_is_valid(pair):
+    assert validate_fmu(str(pair.path)) == []
+    for name, file in (("fmi3TerminalsAndIcons", "terminalsAndIcons/terminalsAndIcons.xml"),
+                       ("fmi3BuildDescription", "sources/buildDescription.xml"),
+                       ("fmi3ModelDescription", "modelDescription.xml")):  # fmt: skip
+        written = pair.folders[3] / file
+        if written.exists() or name != "fmi3BuildDescription":
+            etree.XMLSchema(file=str(SCHEMAS / f"{name}.xsd")).assertValid(etree.parse(str(written)))
+    assert [p.parent.name for p in pair.folders[3].glob("binaries/*/*")] == ["x86_64-linux"]
+
+
+def test_value_references_are_those_of_fmi_2_and_then_the_time(pair):
+    _, two = hosted(pair.folders[2], FMU2Slave)
+    _, three = hosted(pair.folders[3], FMU3Slave)
+    assert {n: v.valueReference for n, v in two.items()} == {
+        n: v.valueReference for n, v in three.items() if n != "time"
+    }
+    assert three["time"].valueReference == len(two)
+
+
+def test_terminals_of_flanges_have_a_torque_and_a_speed(pair):
+    tree = etree.parse(str(pair.folders[3] / "terminalsAndIcons" / "terminalsAndIcons.xml"))
+    causality = {v.name: v.causality for v in pair.model.variables}
+    flanges = {n.removesuffix(".tau") for n in causality
+               if {causality[n], causality.get(n.removesuffix(".tau") + ".w")} == {"input", "output"}}  # fmt: skip
+    found = {}
+    for terminal in tree.iter("Terminal"):
+        members = {m.get("memberName"): (m.get("variableName"), m.get("variableKind")) for m in terminal
+                   if m.tag == "TerminalMemberVariable"}  # fmt: skip
+        assert all(name in causality for name, _ in members.values())
+        icon = terminal.find("TerminalGraphicalRepresentation").get("iconBaseName")
+        assert (pair.folders[3] / "terminalsAndIcons" / f"{icon}.png").is_file()
+        if terminal.get("matchingRule") == "plug":
+            found[terminal.get("name")] = members
+    assert set(found) == flanges
+    for name, members in found.items():
+        assert members == {"tau": (f"{name}.tau", "inflow"), "w": (f"{name}.w", "signal")}
+
+
+def test_clamping_ports_are_terminals(folder):
+    unit = load_any("pushbelt_cvt")
+    write_unit(build_any(unit), folder / "cvt.fmu", [], 1.0, fmi=3)
+    extracted = Path(fmpy.extract(str(folder / "cvt.fmu")))
+    tree = etree.parse(str(extracted / "terminalsAndIcons" / "terminalsAndIcons.xml"))
+    names = {t.get("name"): [m.get("memberName") for m in t.iter("TerminalMemberVariable")]
+             for t in tree.iter("Terminal") if t.get("matchingRule") == "bus"}  # fmt: skip
+    assert names == {"clamp.primary": ["F", "p"], "clamp.secondary": ["F", "p"]}
+
+
+# --- the same bits ----------------------------------------------------------------------------------------------------
+
+
+def test_co_simulation_has_the_bits_of_fmi_2(pair):
+    model, found = pair.model, {}
+    outputs = [v for v in model.select("output") if not v.boolean]
+    for fmi, kind in ((2, FMU2Slave), (3, FMU3Slave)):
+        unit, variables = hosted(pair.folders[fmi], kind)
+        put, get, truth = ((unit.setReal, unit.getReal, unit.getBoolean) if fmi == 2 else
+                           (unit.setFloat64, unit.getFloat64, unit.getBoolean))  # fmt: skip
+        u, y = references(variables, model.select("input")), references(variables, outputs)
+        x = [v.valueReference for v in variables.values() if v.causality == "local"]
+        b = references(variables, [v for v in model.select("output") if v.boolean])
+        if fmi == 2:
+            unit.setupExperiment(startTime=0.0)
+        unit.enterInitializationMode()
+        put(u, moving(model, 0))
+        unit.exitInitializationMode()
+        rows = [get(y) + get(x)]
+        for k in range(300):
+            put(u, moving(model, k))
+            unit.doStep(k * H, H)
+            rows.append(get(y) + get(x) + [float(f) for f in (truth(b) if b else [])])
+        slopes = unit.getRealOutputDerivatives(y, [1] * len(y)) if fmi == 2 else unit.getOutputDerivatives(
+            y, [1] * len(y))  # fmt: skip
+        unit.terminate()
+        unit.freeInstance()
+        found[fmi] = [*rows, list(slopes)]
+    assert found[2] == found[3]
+
+
+def test_model_exchange_has_the_bits_of_fmi_2(pair):
+    model, found = pair.model, {}
+    n = len(model.states)
+    for fmi, kind in ((2, FMU2Model), (3, FMU3Model)):
+        unit, variables = hosted(pair.folders[fmi], kind)
+        put, get = (unit.setReal, unit.getReal) if fmi == 2 else (unit.setFloat64, unit.getFloat64)
+        u = references(variables, model.select("input"))
+        y = references(variables, [v for v in model.select("output") if not v.boolean])
+        if fmi == 2:
+            unit.setupExperiment(startTime=0.0)
+        unit.enterInitializationMode()
+        put(u, moving(model, 0))
+        unit.exitInitializationMode()
+        unit.enterContinuousTimeMode()
+        x, dx = np.zeros(n), np.zeros(n)
+        pointers = [a.ctypes.data_as(fmpy.fmi2.POINTER(fmpy.fmi2.c_double)) for a in (x, dx)]
+        slope = unit.getDerivatives if fmi == 2 else unit.getContinuousStateDerivatives
+        unit.getContinuousStates(pointers[0], n)
+        rows = []
+        for k in range(100):
+            unit.setTime(k * H)
+            put(u, moving(model, k))
+            unit.setContinuousStates(pointers[0], n)
+            slope(pointers[1], n)
+            rows.append(get(y) + dx.tolist())
+            x += 1e-6 * dx
+        unit.freeInstance()
+        found[fmi] = rows
+    assert found[2] == found[3]
+
+
+# --- derivatives ------------------------------------------------------------------------------------------------------
+
+
+def test_adjoint_derivatives_are_the_transposed_jacobian(pair):
+    model = pair.model
+    unit, variables = hosted(pair.folders[3], FMU3Slave)
+    unit.enterInitializationMode()
+    unit.exitInitializationMode()
+    for k in range(20):
+        unit.setFloat64(references(variables, model.select("input")), moving(model, k))
+        unit.doStep(k * H, H)
+    z = references(variables, [v for v in model.select("output") if not v.boolean])
+    z += [v.valueReference for v in variables.values() if v.derivative is not None]
+    v = references(variables, model.select("input"))
+    v += [variables[f"state.{s.name}"].valueReference for s in model.states]
+    jacobian = np.array([unit.getDirectionalDerivative(z, [known], [1.0], len(z)) for known in v]).T
+    rng = np.random.default_rng(3)
+    for _ in range(5):
+        seed = rng.normal(size=len(z))
+        adjoint = np.array(unit.getAdjointDerivative(z, v, seed.tolist(), len(v)))
+        np.testing.assert_allclose(adjoint, jacobian.T @ seed, rtol=1e-9, atol=1e-9 * np.abs(adjoint).max())
+    assert np.abs(jacobian).max() > 0.0
+    unit.freeInstance()
+
+
+# --- states, wrong calls ----------------------------------------------------------------------------------------------
+
+
+def test_a_state_goes_through_bytes_and_back(kers):
+    unit, variables = kers
+    y = [v.valueReference for v in variables.values() if v.causality == "output" and v.type == "Float64"]
+    unit.enterInitializationMode()
+    unit.exitInitializationMode()
+    unit.doStep(0.0, H)
+    state = unit.getFMUState()
+    text = unit.serializeFMUState(state)
+    unit.doStep(H, H)
+    after = unit.getFloat64(y)
+    unit.freeFMUState(state)
+    again = unit.deserializeFMUState(text)
+    unit.setFMUState(again)
+    assert unit.getFloat64([variables["time"].valueReference]) == [H]
+    unit.doStep(H, H)
+    assert unit.getFloat64(y) == after
+    damaged = bytearray(text)
+    damaged[-20] ^= 1
+    with pytest.raises(FMICallException):
+        unit.deserializeFMUState(bytes(damaged))
+    unit.freeFMUState(again)
+
+
+WRONG = {  # before initialisation, and while the unit runs
+    "get": (lambda u, r: u.getFloat64([r("shaft.tau")]), True, False),
+    "another type": (lambda u, r: u.setInt64([r("control.tau_des")], [1]), True, True),
+    "a type of none": (lambda u, r: u.setFloat32([r("control.tau_des")], [1.0]), True, True),
+    "no variable": (lambda u, r: u.setFloat64([9999], [1.0]), True, True),
+    "the time": (lambda u, r: u.setFloat64([r("time")], [1.0]), True, True),
+    "an output": (lambda u, r: u.setFloat64([r("shaft.tau")], [1.0]), True, True),
+    "too many values": (lambda u, r: u.setFloat64([r("shaft.w")], [1.0, 2.0]), True, True),
+    "a fixed parameter": (lambda u, r: u.setFloat64([r("gear.a.J")], [1.0]), False, True),
+    "step": (lambda u, r: u.doStep(0.0, H), True, False),
+    "step elsewhere": (lambda u, r: u.doStep(5.0, H), True, True),
+    "step of no length": (lambda u, r: u.doStep(0.0, 0.0), True, True),
+    "event mode": (lambda u, r: u.enterEventMode(), True, True),
+    "step mode": (lambda u, r: u.enterStepMode(), True, True),
+    "configuration": (lambda u, r: u.enterConfigurationMode(), True, True),
+    "exit": (lambda u, r: u.exitInitializationMode(), True, True),
+    "terminate": (lambda u, r: u.terminate(), True, False),
+    "clock": (lambda u, r: u.getClock([0]), True, True),
+    "seed": (lambda u, r: u.getAdjointDerivative([r("shaft.tau")], [r("shaft.w")], [1.0, 2.0], 1), True, True),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_calls_are_refused_and_change_nothing(kers, name):
+    unit, variables = kers
+    call, before, running = WRONG[name]
+    y = [v.valueReference for v in variables.values() if v.causality == "output" and v.type == "Float64"]
+
+    def reference(name):
+        return variables[name].valueReference
+
+    if before:
+        with pytest.raises(FMICallException):
+            call(unit, reference)
+    unit.enterInitializationMode()
+    unit.exitInitializationMode()
+    kept = unit.getFloat64(y)
+    if running:
+        with pytest.raises(FMICallException):
+            call(unit, reference)
+    assert unit.getFloat64(y) == kept
+    if name not in ("step", "terminate"):
+        unit.doStep(0.0, H)
+
+
+# --- sources ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [n for n in shipped_units() if n in UNITS])
+def test_the_sources_compile_without_a_warning(name, tmp_path):
+    write_sources(build_any(load_any(name)), name, tmp_path, fmi=3)
+    done = subprocess.run(["cc", *STRICT, "-fsyntax-only", str(tmp_path / "all.c")], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_importer_compiles_the_sources(folder, tmp_path):
+    path = export_native(load_any("toroidal_kers"), "rigid", tmp_path / "unit.fmu", platforms=(), fmi=3)
+    extracted = Path(fmpy.extract(str(path), str(tmp_path / "unit")))
+    assert not (extracted / "binaries").exists()
+    build_platform_binary(extracted)
+    result = fmpy.simulate_fmu(str(extracted), stop_time=0.01, step_size=H, output_interval=H)
+    assert np.isfinite(result["shaft.tau"]).all()
+
+
+def test_python_units_are_of_fmi_2(tmp_path):
+    with pytest.raises(InputError, match="2 with the python backend"):
+        load("toroidal_kers").export(tmp_path / "unit.fmu", backend="python", fmi=3, errors=False)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,302 @@
+"""A unit may crash, exit, hang or take all memory: the rig lives, the bus gets the fall-back, the recording its end."""
+
+import itertools
+import json
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hostile import DEADLY, MISDEEDS, build
+
+from rtcvt.errors import InputError
+from rtcvt.hil.bus import open_bus
+from rtcvt.hil.can_attachment import can_attachment
+from rtcvt.hil.dbc import FALLEN, OVER, RUNNING, WATCHDOG
+from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
+from rtcvt.hil.recorder import part_name, read
+from rtcvt.hil.rig import Rig, run_rig
+from rtcvt.scenario import Fault, Scenario
+
+pytestmark = pytest.mark.needs("loop", "cc")
+
+H = 5e-3
+channels = (f"virtual:host{i}" for i in itertools.count())
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """For temporary files; nothing may be left in it."""
+    made = tmp_path / "temporary"
+    made.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(made))
+    monkeypatch.setenv("TMPDIR", str(made))
+    yield made
+    assert list(made.iterdir()) == []
+
+
+class Ear:
+    """What is heard on a bus: when [s], and the bytes after those that guard the message."""
+
+    def __init__(self, channel):
+        self.bus, self.heard, self.ended = open_bus(channel), [], threading.Event()
+        self.thread = threading.Thread(target=self.listen)
+
+    def listen(self):
+        take_fifo(BUS_PRIORITY)  # where permitted: who listens has a processor
+        while not self.ended.is_set():
+            got = self.bus.recv(0.05)
+            if got is not None:
+                self.heard.append((time.monotonic(), got.arbitration_id, bytes(got.data[2:])))
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        time.sleep(0.1)
+        self.ended.set()
+        self.thread.join()
+        self.bus.shutdown()
+
+
+def scenario(misdeed, duration=1.0, at=0.3, **more):
+    return Scenario(
+        name="t", duration=duration, inputs={"u": 1.0}, parameters={"mode": MISDEEDS[misdeed], "at": at}, **more
+    )
+
+
+def torques(ear):
+    """Times [s] and values [N.m] of the output."""
+    found = [(t, np.frombuffer(data[:4], "<f4")[0]) for t, identifier, data in ear.heard if identifier == 0x200]
+    return np.array(found).T
+
+
+@pytest.mark.parametrize("misdeed", DEADLY)
+def test_a_unit_that_dies_leaves_the_rig_alive(hostile, folder, tmp_path, monkeypatch, misdeed):
+    monkeypatch.setattr("rtcvt.hil.host.MEMORY", 2**28)
+    channel = next(channels)
+    with Ear(channel) as ear:
+        began = time.monotonic()
+        report = run_rig(hostile, H, None, scenario(misdeed), None, tmp_path / "run.h5", [can_attachment(channel)])
+        took = time.monotonic() - began
+    assert DEADLY[misdeed] in report.message
+    assert report.message.startswith("the unit")
+    assert " at t = 0.3 s" in report.message
+    assert report.figures["steps"] == 60
+    assert not report.completed
+    assert took < 6.0
+    json.dumps(report.figures, allow_nan=False)
+    kept = read(tmp_path / "run.h5")
+    assert kept.attributes["message"] == report.message
+    assert kept.signals["y"].values.tolist() == [0.0] + [7.0] * 60
+    when, torque = torques(ear)
+    fallen = np.flatnonzero(torque == 0.0)
+    fallen = fallen[fallen > 30]  # the first message may be that of the start
+    assert len(fallen) >= 4
+    assert (torque[fallen[0] :] == 0.0).all()
+    slow = (
+        0.3 if misdeed in ("memory", "killed", "exit_at_once") else 0.0
+    )  # until the process is gone, or out of memory
+    assert when[fallen[0]] - when[fallen[0] - 1] < 3 * H + slow
+    assert not part_name(tmp_path / "run.h5").exists()
+
+
+def test_the_heartbeat_stands_still_while_no_step_is_made(hostile, folder, tmp_path):
+    """The fall-back outputs are sent all the same: who watches the heartbeat knows."""
+    channel = next(channels)
+    with Ear(channel) as ear:
+        run_rig(hostile, H, None, scenario("hang", 10.0), Rig(patience=1.0), None, [can_attachment(channel)])
+    found = [(t, *struct.unpack("<HB", data[:3])) for t, identifier, data in ear.heard if identifier == WATCHDOG]
+    when, beat, state = np.array(found).T
+    running, fallen = state == RUNNING, state == FALLEN
+    assert set(np.diff(beat[running])) <= {0.0, 1.0, 2.0, 3.0}  # a reader is not always in time
+    assert beat[running][-1] == 60
+    assert len(beat[fallen]) > 10
+    assert (beat[fallen] == 60).all()
+    assert when[fallen][-1] - when[fallen][0] > 0.5
+    assert (state[-3:] == OVER).all()
+    assert (torques(ear)[1][-3:] == 0.0).all()
+
+
+@pytest.mark.parametrize("misdeed", ["hang", "sleep"])
+def test_a_unit_that_hangs_is_given_up(hostile, folder, tmp_path, misdeed):
+    channel = next(channels)
+    with Ear(channel) as ear:
+        report = run_rig(
+            hostile,
+            H,
+            None,
+            scenario(misdeed, 10.0),
+            Rig(patience=0.8),
+            tmp_path / "run.mf4",
+            [can_attachment(channel)],
+        )
+    assert (
+        report.message == "the unit was given up: a step did not return within 0.8 s at t = 0.3 s; it gave no message"
+    )
+    assert len(read(tmp_path / "run.mf4").time) == 61
+    when, torque = torques(ear)
+    silent = when[30:][torque[30:] == 0.0]
+    assert silent[0] - when[30:][torque[30:] != 0.0][-1] < 0.3  # the time-out of the bus is 0.1 s
+
+
+@pytest.mark.parametrize(
+    ("misdeed", "message"),
+    [
+        ("not_a_number", "output y was not finite at t = 0.3 s"),
+        ("infinite", "output y was not finite at t = 0.3 s"),
+        ("status_7", "fmi2DoStep returned the illegal status 7 at t = 0.3 s"),
+        ("status_minus_1", "fmi2DoStep returned the illegal status -1 at t = 0.3 s"),
+    ],
+)
+def test_a_result_that_is_none_is_a_failure(hostile, folder, tmp_path, misdeed, message):
+    report = run_rig(hostile, H, None, scenario(misdeed), None, tmp_path / "run.h5")
+    assert report.message.startswith(message)
+    assert np.isfinite(read(tmp_path / "run.h5").signals["y"].values).all()
+
+
+def test_a_unit_that_does_not_survive_its_initialisation_is_refused(hostile, folder, tmp_path):
+    with pytest.raises(InputError, match=r"hostile\.fmu: instantiation: a unit that survives .*SIGSEGV"):
+        run_rig(hostile, H, None, scenario("at_start"), None, tmp_path / "run.h5")
+    assert not (tmp_path / "run.h5").exists()
+
+
+def test_a_unit_that_crashes_when_it_is_freed_is_told(hostile, folder, tmp_path):
+    report = run_rig(hostile, H, None, scenario("at_end", 0.1), None, tmp_path / "run.h5")
+    assert report.message == "the unit's process was ended by SIGSEGV"
+    assert len(read(tmp_path / "run.h5").time) == 21
+
+
+def test_the_processes_of_unit_and_recording_end_with_the_rigs(hostile, tmp_path):
+    process = command(hostile, tmp_path, scenario_file(tmp_path, "nothing"))
+    wait_for(part_name(tmp_path / "run.h5"))
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert len(children) == 2
+    process.kill()
+    process.wait()
+    for _ in range(100):
+        if not any(Path(f"/proc/{child}").exists() for child in children):
+            break
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{child}").exists() for child in children)
+
+
+def scenario_file(folder, misdeed, fault="", duration=60):
+    file = folder / "scenario.toml"
+    file.write_text(
+        f'duration = "{duration} s"\n[inputs]\nu = 1.0\n[parameters]\nmode = {MISDEEDS[misdeed]}\nat = 0.3\n{fault}'
+    )
+    return file
+
+
+def command(fmu, folder, scenario, *words):
+    words = ["run", str(fmu), "--scenario", str(scenario), "-o", str(folder / "run.h5"), "--json",
+             str(folder / "run.json"), *words]  # fmt: skip
+    return subprocess.Popen(
+        [sys.executable, "-m", "rtcvt", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def wait_for(path):
+    for _ in range(600):
+        if path.exists():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"no {path.name}")
+
+
+@pytest.mark.parametrize("misdeed", ["exit", "segfault", "not_a_number"])
+def test_the_command_fails_and_writes_its_figures(hostile, folder, tmp_path, misdeed):
+    process = command(hostile, tmp_path, scenario_file(tmp_path, misdeed))
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "error:" in errors
+    assert "Traceback" not in errors
+    assert not json.loads((tmp_path / "run.json").read_text())["completed"]
+
+
+OVERLOAD = '[fault.slow]\nkind = "overload"\nvalue = "50 s"\nstart = "0.2 s"\nduration = "1 s"\n'
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("state", ["running", "hang", "overload"])
+def test_signals_end_the_run_within_a_second(hostile, folder, tmp_path, number, state):
+    """In a step, in one that does not return and in an overload; the recording is finished, the figures are written."""
+    file = scenario_file(tmp_path, "hang" if state == "hang" else "nothing", OVERLOAD if state == "overload" else "")
+    process = command(hostile, tmp_path, file, "--patience", "50 s")
+    wait_for(part_name(tmp_path / "run.h5"))
+    time.sleep(0.8)
+    process.send_signal(number)
+    sent = time.monotonic()
+    wait_for(tmp_path / "run.h5")
+    took = time.monotonic() - sent
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == (130 if number == signal.SIGINT else 1)
+    assert number.name in errors
+    assert took < 1.0
+    said = json.loads((tmp_path / "run.json").read_text())["message"]
+    assert said.startswith(number.name)
+    assert ("was given up" in said) == (state == "hang")
+    assert read(tmp_path / "run.h5").attributes["message"] == said
+
+
+@pytest.mark.parametrize("ended_by", ["patience", "signal"])
+def test_a_unit_that_hangs_in_this_process_is_given_up(hostile, folder, tmp_path, ended_by):
+    """The recording is finished, the figures are written, the command ends."""
+    file = scenario_file(tmp_path, "hang")
+    process = command(
+        hostile, tmp_path, file, "--no-isolate", "--patience", "1 s" if ended_by == "patience" else "50 s"
+    )
+    if ended_by == "signal":
+        wait_for(part_name(tmp_path / "run.h5"))
+        time.sleep(0.8)
+        process.send_signal(signal.SIGTERM)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1, errors
+    said = json.loads((tmp_path / "run.json").read_text())["message"]
+    assert "the unit was given up: " in said
+    assert said.startswith("SIGTERM") == (ended_by == "signal")
+    kept = read(tmp_path / "run.h5")
+    assert kept.attributes["message"] == said
+    assert kept.signals["y"].values.tolist() == [0.0] + [7.0] * 60
+    assert not part_name(tmp_path / "run.h5").exists()
+
+
+def test_a_signal_that_is_ignored_does_not_end_the_run(hostile, folder, tmp_path):
+    """A run that was begun with nohup goes on when its terminal is closed."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process = command(hostile, tmp_path, scenario_file(tmp_path, "nothing", duration=3))
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    wait_for(part_name(tmp_path / "run.h5"))
+    time.sleep(0.5)
+    process.send_signal(signal.SIGHUP)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert read(tmp_path / "run.h5").attributes["completed"]
+
+
+def test_an_overload_that_nobody_can_wait_for_is_refused(hostile, folder):
+    fault = Fault(name="f", kind="overload", value=1e300, start=0.1, duration=0.1)
+    with pytest.raises(InputError, match=r"fault 'f': value = .*: at most 3600 s"):
+        run_rig(hostile, H, 1.0, rig=Rig(faults=(fault,)))
+
+
+def test_a_unit_in_this_process_does_the_same_steps(hostile, folder, tmp_path):
+    for isolated in (True, False):
+        run_rig(hostile, H, None, scenario("nothing", 0.1), Rig(isolated=isolated), tmp_path / f"{isolated}.h5")
+    one, two = (read(tmp_path / f"{isolated}.h5").signals for isolated in (True, False))
+    np.testing.assert_array_equal(one["y"].values, two["y"].values)

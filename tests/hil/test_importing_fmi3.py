@@ -1,0 +1,315 @@
+"""Units of FMI 3.0 run as those of FMI 2.0 do; one in C has arrays, all types, and flags that a step sets."""
+
+import re
+import shutil
+import subprocess
+import zipfile
+
+import fmpy
+import numpy as np
+import pytest
+from fmpy.fmi3 import FMU3Slave
+
+from rtcvt.build import load_any
+from rtcvt.errors import InputError
+from rtcvt.fmu.native.export import export_native
+from rtcvt.hil.recorder import read
+from rtcvt.hil.rig import run_rig
+from rtcvt.hil.runner import run
+from rtcvt.scenario import Scenario, get_scenario
+
+H = 5e-3
+NUMBERS = {"Float64": "double", "Float32": "float", "Int8": "int8_t", "UInt8": "uint8_t", "Int16": "int16_t",
+           "UInt16": "uint16_t", "Int32": "int32_t", "UInt32": "uint32_t", "Int64": "int64_t",
+           "UInt64": "uint64_t", "Boolean": "bool"}  # fmt: skip
+
+# Each type T has an input T (reference 2 i) and an output T_out (2 i + 1) that follows it; Float64 has arrays instead,
+# of 2 x 2 (u, y = p u) and 2 (parameter p), and the scalars `mode` and `at`.
+SOURCE = r"""
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { NOTHING, EARLY, EARLY_END, ENDS, STUCK, ERROR, EVENT };
+static struct { double u[4], y[4], p[2], mode, at; size_t length; } unit;
+typedef void (*Log)(void *, int, const char *, const char *);
+static void *environment;
+static Log report;
+
+void *fmi3InstantiateCoSimulation(const char *n, const char *token, const char *r, bool v, bool l, bool events,
+                                  bool early, const uint32_t *needed, size_t n_needed, void *e, Log log, void *update)
+{
+    environment = e;
+    report = log;
+    if (strcmp(token, "{right}") || events || early || n_needed || r[strlen(r) - 1] != '/') {
+        log(e, 3, "logStatusError", "100%s wrong");
+        return NULL;
+    }
+    unit.p[0] = unit.p[1] = 1.0;
+    unit.at = 0.05;
+    return &unit;
+}
+void fmi3FreeInstance(void *c) {}
+int fmi3EnterInitializationMode(void *c, bool d, double e, double t, bool s, double f) { return t == 0.0 ? 0 : 3; }
+int fmi3ExitInitializationMode(void *c) { return 0; }
+int fmi3Terminate(void *c) { return 0; }
+int fmi3SetString(void *c, const uint32_t *r, size_t n, const char *const v[], size_t m)
+{
+    unit.length = strlen(v[0]);
+    return n == 1 && m == 1 ? 0 : 3;
+}
+static double *place(uint32_t r, size_t *n)
+{
+    *n = r < 102 ? 4 : r == 102 ? 2 : 1;
+    return r == 100 ? unit.u : r == 101 ? unit.y : r == 102 ? unit.p : r == 103 ? &unit.mode : &unit.at;
+}
+int fmi3SetFloat64(void *c, const uint32_t *r, size_t n, const double *v, size_t m)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < n; i++, v += size, m -= size) {
+        double *to = place(r[i], &size);
+        memcpy(to, v, size * sizeof(double));
+    }
+    return m == 0 ? 0 : 3;
+}
+int fmi3GetFloat64(void *c, const uint32_t *r, size_t n, double *v, size_t m)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < n; i++, v += size, m -= size) {
+        double *from = place(r[i], &size);
+        memcpy(v, from, size * sizeof(double));
+    }
+    return m == 0 ? 0 : 3;
+}
+int fmi3DoStep(void *c, double t, double h, bool never, bool *event, bool *terminate, bool *early, double *end)
+{
+    int mode = t >= unit.at - 0.5 * h ? (int)unit.mode : NOTHING;
+    for (int i = 0; i < 4; i++)
+        unit.y[i] = unit.p[i / 2] * unit.u[i] + unit.length;
+    *event = mode == EVENT;
+    *terminate = mode == ENDS || mode == EARLY_END || mode == STUCK;
+    *early = mode == EARLY || mode == EARLY_END;
+    *end = mode == STUCK ? t : mode == NOTHING || mode == EVENT || mode == ENDS ? t + h : t + 0.4 * h;
+    if (mode == ERROR)
+        report(environment, 3, "logStatusError", "lost 100%s of it");
+    return mode == ERROR ? 3 : 0;
+}
+""" + "".join(
+    f"""
+static {c} value_of_{name};
+int fmi3Set{name}(void *c, const uint32_t *r, size_t n, const {c} *v, size_t m)
+{{
+    value_of_{name} = v[0];
+    return n == 1 && m == 1 ? 0 : 3;
+}}
+int fmi3Get{name}(void *c, const uint32_t *r, size_t n, {c} *v, size_t m)
+{{
+    v[0] = value_of_{name};
+    return n == 1 && m == 1 ? 0 : 3;
+}}
+"""
+    for name, c in NUMBERS.items()
+    if name != "Float64"
+)
+
+DESCRIPTION = (
+    """<?xml version="1.0" encoding="UTF-8"?>
+<fmiModelDescription fmiVersion="3.0" modelName="foreign" instantiationToken="{right}">
+<CoSimulation modelIdentifier="foreign" canHandleVariableCommunicationStepSize="true"
+    canReturnEarlyAfterIntermediateUpdate="true"/>
+<DefaultExperiment startTime="0" stopTime="0.1" stepSize="0.005"/>
+<ModelVariables>
+<UInt64 name="rows" valueReference="99" causality="structuralParameter" variability="fixed" start="2"/>
+<Float64 name="u" valueReference="100" causality="input" start="1 2 3 4">
+<Dimension valueReference="99"/><Dimension start="2"/></Float64>
+<Float64 name="y" valueReference="101" causality="output">
+<Dimension valueReference="99"/><Dimension start="2"/></Float64>
+<Float64 name="p" valueReference="102" causality="parameter" variability="tunable" start="1">
+<Dimension start="2"/></Float64>
+<Float64 name="mode" valueReference="103" causality="parameter" variability="tunable" start="0"/>
+<Float64 name="at" valueReference="104" causality="parameter" variability="fixed" start="0.05"/>
+<String name="text" valueReference="105" causality="parameter" variability="fixed"><Start value=""/></String>
+<Binary name="blob" valueReference="106" causality="input"/>
+<Clock name="tick" valueReference="107" causality="input" intervalVariability="triggered"/>
+<Float64 name="sampled" valueReference="108" causality="input" variability="discrete" clocks="107" start="0"/>
+"""
+    + "".join(
+        f'<{name} name="{name}" valueReference="{2 * i}" causality="input" variability="discrete" '
+        f'start="{"false" if name == "Boolean" else 0}"/>\n'
+        f'<{name} name="{name}_out" valueReference="{2 * i + 1}" causality="output" variability="discrete"/>\n'
+        for i, name in enumerate(NUMBERS)
+        if name != "Float64"
+    )
+    + """</ModelVariables>
+<ModelStructure><Output valueReference="101"/></ModelStructure>
+</fmiModelDescription>
+"""
+)
+MODES = ("nothing", "early", "early_end", "ends", "stuck", "error", "event")
+EXTREMES = {
+    "Float32": 0.25, "Int8": -128.0, "UInt8": 255.0, "Int16": -32768.0, "UInt16": 65535.0, "Int32": -(2.0**31),
+    "UInt32": 2.0**32 - 1.0, "Int64": -(2.0**53), "UInt64": 2.0**53, "Boolean": 1.0,
+}  # fmt: skip
+
+
+def described(fmu, path, *texts):
+    """The unit with texts of its description replaced."""
+    with zipfile.ZipFile(fmu) as source, zipfile.ZipFile(path, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            for old, new in texts if name == "modelDescription.xml" else ():
+                assert old.encode() in content
+                content = content.replace(old.encode(), new.encode())
+            target.writestr(name, content)
+    return path
+
+
+@pytest.fixture(scope="module")
+def foreign(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("foreign")
+    source, library, fmu = folder / "foreign.c", folder / "foreign.so", folder / "foreign.fmu"
+    others = {name for kind in FMU3Slave.__mro__ for name in vars(kind) if re.fullmatch("fmi3[A-Z].*", name)}
+    others = {name for name in others if f"{name}(" not in SOURCE} | {"fmi3EnterStepMode", "fmi3GetOutputDerivatives"}
+    source.write_text(SOURCE + "".join(f"int {name}(void) {{ return 3; }}\n" for name in sorted(others)))
+    compiler = shutil.which("cc") or "cc"
+    subprocess.run([compiler, "-O1", "-w", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
+    with zipfile.ZipFile(fmu, "w") as archive:
+        archive.writestr("modelDescription.xml", DESCRIPTION)
+        archive.write(library, f"binaries/{fmpy.platform_tuple}/foreign.so")
+        archive.writestr("resources/nothing", "")
+    return fmu
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """One unit of ours in both versions."""
+    folder = tmp_path_factory.mktemp("pair")
+    return {n: export_native(load_any("toroidal_kers"), "rigid", folder / f"{n}.fmu", fmi=n) for n in (2, 3)}
+
+
+def scenario(mode="nothing", inputs=None, **parameters):
+    return Scenario(name="t", duration=0.1, inputs=inputs or {}, parameters={"mode": MODES.index(mode), **parameters})
+
+
+@pytest.fixture(params=["python", pytest.param("native", marks=pytest.mark.needs("loop"))])
+def recorded(request, tmp_path):
+    """Function that runs a unit one way and gives its message, the end it asked for, its times and its signals."""
+
+    def native(fmu, scenario, step=H):
+        report = run_rig(fmu, step, None, scenario, output=tmp_path / "run.h5")
+        kept = read(tmp_path / "run.h5")
+        return report.message, report.figures["terminated_s"], kept.time, {n: s.values for n, s in kept.signals.items()}
+
+    def python(fmu, scenario, step=H):
+        result = run(fmu, step, scenario=scenario, fast=True)
+        signals = {n: s.values for n, s in result.recording().signals.items()}
+        return result.message, result.terminated_at, result.time, signals
+
+    return native if request.param == "native" else python
+
+
+@pytest.mark.needs("cc")
+def test_a_unit_has_the_bits_of_fmi2(pair, recorded):
+    unit = load_any("toroidal_kers")
+    ours = get_scenario(unit, "infeasible demand").model_copy(update={"duration": 0.5})
+    (said, _, time, first), (said_3, _, time_3, second) = (recorded(pair[n], ours, 1e-3) for n in (2, 3))
+    assert (said, said_3) == ("", "")
+    assert np.array_equal(time, time_3)
+    assert list(first) == list(second)
+    compared = [name for name in first if name not in ("step_time", "lateness", "flags")]
+    assert any(np.ptp(first[name]) > 0.0 for name in compared)
+    for name in compared:
+        assert first[name].tobytes() == second[name].tobytes(), name
+
+
+@pytest.mark.needs("cc")
+def test_arrays_have_a_column_for_each_element(foreign, recorded):
+    """y = p u by rows; what is not given keeps its start value; a string of three adds 3."""
+    given = scenario(inputs={"u[2,1]": "10*t"}, text="abc", **{"p[2]": 5.0})
+    said, _, time, signals = recorded(foreign, given)
+    assert said == ""
+    places = [f"[{i},{k}]" for i in (1, 2) for k in (1, 2)]
+    assert [n for n in signals if "[" in n] == [f"{n}{place}" for n in "uy" for place in places]
+    for name, values in {"y[1,1]": 4.0, "y[1,2]": 5.0, "y[2,1]": 50.0 * time[:-1] + 3.0, "y[2,2]": 23.0}.items():
+        np.testing.assert_allclose(signals[name][1:], values, rtol=1e-14)
+    assert not {"blob", "tick", "sampled"} & signals.keys()
+
+
+@pytest.mark.needs("cc")
+def test_all_types_pass_through(foreign, recorded):
+    said, _, _, signals = recorded(foreign, scenario(inputs=dict(EXTREMES)))
+    assert said == ""
+    assert {name: signals[f"{name}_out"][-1] for name in EXTREMES} == EXTREMES
+
+
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize(("name", "value"), [("Int8", 128.0), ("UInt8", -1.0), ("UInt16", 65536.0), ("Int64", 1e16)])
+def test_what_a_type_does_not_hold_is_refused(foreign, recorded, name, value):
+    with pytest.raises(InputError, match=rf"{name} = .*an integer of \d+ bits"):
+        recorded(foreign, scenario(inputs={name: value}))
+
+
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize(("mode", "end"), [("early_end", 0.052), ("ends", 0.055)])
+def test_a_unit_may_end_the_simulation(foreign, recorded, mode, end):
+    said, terminated, time, _ = recorded(foreign, scenario(mode))
+    assert said == ""
+    assert terminated == pytest.approx(end)
+    np.testing.assert_allclose(time, [*(H * np.arange(11)), end])
+
+
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize(("mode", "message"), [
+    ("early", "fmi3DoStep returned early, which was not allowed at t = 0.05 s"),
+    ("stuck", "fmi3DoStep returned without a step, to end the simulation at t = 0.05 s"),
+    ("error", "fmi3DoStep returned fmi3Error at t = 0.05 s; its messages: fmi3Error: lost 100%s of it"),
+])  # fmt: skip
+def test_a_step_that_fails_is_told(foreign, recorded, mode, message):
+    said, terminated, _, _ = recorded(foreign, scenario(mode))
+    assert terminated is None
+    assert said.startswith(message)
+
+
+@pytest.mark.needs("cc")
+def test_the_unit_handles_its_events(foreign, recorded):
+    assert recorded(foreign, scenario("event"))[0] == ""
+
+
+@pytest.mark.needs("cc")
+def test_parameters_change_during_a_run_but_arrays_do_not(foreign, recorded):
+    for name, values, outcome in (("mode", [MODES.index("ends")], None), ("p[1]", [2.0], "fixed during a run")):
+        tuned = Scenario(name="t", duration=0.1, tune={name: {"time": [0.03], "value": values}})
+        if outcome is None:
+            assert recorded(foreign, tuned)[1] == pytest.approx(0.055)
+        else:
+            with pytest.raises(InputError, match=outcome):
+                recorded(foreign, tuned)
+
+
+@pytest.mark.needs("cc")
+def test_a_wrong_token_is_refused(foreign, pair, recorded, tmp_path):
+    wrong = described(foreign, tmp_path / "wrong.fmu", ("{right}", "{wrong}"))
+    with pytest.raises(InputError, match=r"the FMU refused; its messages: fmi3Error: 100%s wrong"):
+        recorded(wrong, scenario())
+    with zipfile.ZipFile(pair[3]) as archive:
+        token = archive.read("modelDescription.xml").decode().partition('instantiationToken="')[2].partition('"')[0]
+    ours = described(pair[3], tmp_path / "ours.fmu", (token, "{wrong}"))
+    with pytest.raises(InputError, match=r"the FMU refused; its messages: fmi3Error: .*instantiationToken"):
+        recorded(ours, None)
+
+
+@pytest.mark.needs("cc")
+@pytest.mark.parametrize("kind", ["ModelExchange", "ScheduledExecution"])
+def test_what_is_no_unit_for_co_simulation_is_refused(foreign, recorded, tmp_path, kind):
+    name = {"ModelExchange": "model exchange", "ScheduledExecution": "scheduled execution"}[kind]
+    with pytest.raises(InputError, match=rf"FMI 3\.0 for {name} only"):
+        recorded(described(foreign, tmp_path / "me.fmu", ("<CoSimulation", f"<{kind}")), scenario())
+
+
+@pytest.mark.needs("cc")
+def test_an_array_without_end_is_refused(foreign, recorded, tmp_path):
+    longer = ('start="1">\n<Dimension start="2"', 'start="1">\n<Dimension start="99999999"')
+    huge = described(foreign, tmp_path / "huge.fmu", longer)
+    with pytest.raises(InputError, match="p = 99999999: at most 100000 elements"):
+        recorded(huge, scenario())

@@ -1,0 +1,53 @@
+"""Natural modes of the hybrid model beside those of the ANCF belt, and the drive as it runs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rtcvt.belt.span_ends import spans
+from rtcvt.belt.unit import load_belt_unit
+from rtcvt.offline.beltdrive.drive import build, simulate
+from rtcvt.offline.beltdrive.drive import spans as span_values
+from rtcvt.offline.beltdrive.modes import ancf_modes, hybrid_modes
+from rtcvt.offline.beltdrive.runs import changed
+from rtcvt.scenario import Scenario, Table
+
+SERPENTINE = Path(__file__).parents[2] / "data" / "beltdrive" / "serpentine.toml"
+
+
+def check_modes(unit, frequency, damping):
+    """All modes below 200 Hz, by share of the frequency and by difference of damping."""
+    own = [m for m in hybrid_modes(unit) if m.frequency < 200.0]
+    full = [m for m in ancf_modes(unit, [m.frequency for m in own]) if m.frequency < 200.0]
+    assert len(own) == len(full)
+    for a, b in zip(own, full, strict=True):
+        assert a.frequency == pytest.approx(b.frequency, rel=frequency)
+        assert a.damping == pytest.approx(b.damping, abs=damping)
+
+
+def test_modes_of_a_flat_belt():
+    """Measured: 0.2 % and 0.03 points."""
+    check_modes(load_belt_unit("two_pulley_belt"), 5e-3, 1e-3)
+
+
+def test_modes_of_a_serpentine_drive():
+    """Measured: 3.0 %, 1.0 % and 2.5 %, and 0.4 points; spans as long as they look give 64, 124 and 215 Hz."""
+    check_modes(load_belt_unit(SERPENTINE), 0.031, 0.01)
+
+
+@pytest.mark.slow
+def test_a_drive_that_runs_has_other_radii_and_less_tension():
+    """Speeds as of the radii within 0.1 %, and the tension of the spans within 2 %, of an ANCF run at 40 rad/s."""
+    unit = changed(load_belt_unit(SERPENTINE), step=1e-4)
+    ramp = Table(time=(0.0, 0.1), value=(0.0, -40.0), interpolation="smooth")
+    run = simulate(build(unit), Scenario(name="slow", duration=0.3, inputs={"crank.w": ramp}))
+    late = slice(-50, None)
+    given, path = spans(unit), unit.path()
+    w = run.turning[late, :, 1].mean(axis=0)
+    expected = w[0] * path.sigma[0] * given.radius[0] / (path.sigma * given.radius)
+    np.testing.assert_allclose(w, expected, rtol=1e-3)
+    assert np.abs(path.radius / given.radius - 1.0).max() > 8e-3
+    tension = span_values(run).tension
+    assert tension[late].mean() == pytest.approx(given.tension, rel=0.02)
+    assert tension[0].mean() > 1.05 * given.tension

@@ -1,0 +1,163 @@
+"""The report says what the check found, in one file that needs nothing else."""
+
+import re
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtcvt.html import ErrorRow, number, percent, prose, quantity
+from rtcvt.offline.pictures import thin
+from rtcvt.offline.pog.check import check_unit
+from rtcvt.offline.pog.report import report_page
+from rtcvt.pog.page import gear_page
+from rtcvt.pog.system import build_model
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.scenario import Scenario
+
+HOSTILE = "</td><script>alert('x')</script> & \"$\\frac\""
+
+
+def scenario(**changes):
+    loose = {"speed": 1.0, "force": 1.0}
+    given = {"name": "short", "duration": 1.0, "settle": 0.3, "inputs": {"control.tau_des": 60.0}, "limits": loose}
+    return Scenario.model_validate(given | changes)
+
+
+@pytest.fixture(scope="module")
+def check():
+    """A second of charging the KERS unit, in which the tilt reaches its stop."""
+    return check_unit(load_gear_system("toroidal_kers"), scenarios=(scenario(), scenario(name="idle", inputs={})))
+
+
+@pytest.fixture(scope="module")
+def failed(check):
+    first = check.scenarios[0]
+    errors = (replace(first.errors[0], limit=first.errors[0].nrms / 2.0), *first.errors[1:])
+    return replace(check, scenarios=(replace(first, errors=errors), *check.scenarios[1:]))
+
+
+def read(page):
+    return "".join(ElementTree.fromstring(page.partition("\n")[2]).itertext())
+
+
+def is_self_contained(page):
+    loads = re.findall(r'(?:src|href)\s*=\s*"(?!#)([^"]*)"|url\((?!#)([^)]*)\)|@import', page)
+    return not loads and "<script" not in page
+
+
+def test_names_every_error_and_the_verdict(check, failed):
+    text = read(report_page(failed))
+    assert "FAILED" in text
+    assert failed.failures[0] in text
+    for s in failed.scenarios:
+        assert s.scenario.name in text
+        for e in s.errors:
+            assert e.name in text
+            assert number(e.peak, 3) in text
+    assert "a limit is active" in text
+
+
+def test_the_banner_names_the_largest_transient_that_does_not_count(check, failed):
+    share, name = max((e.transient / e.scale, e.name) for s in check.scenarios for e in s.errors)
+    for page in (report_page(check), report_page(failed)):
+        banner = page[page.index('<div class="verdict') :].partition("</div>")[0]
+        assert ("Elastic transients do not count; the largest is" in banner) == (share > 0.0)
+        assert name in banner or share == 0.0
+        assert "backlash" in banner
+
+
+def test_holds_the_machine(check):
+    text = read(report_page(check))
+    unit = check.unit
+    assert "PASSED" in text
+    for name, gear in unit.gears.items():
+        assert name in text
+        assert gear.description in text
+    for part in (*unit.contacts, *unit.ports, *unit.parameters, "34.3 mm", "400 kN/m", "30000 N·m/rad", "µs", "Hz"):
+        assert part in text
+
+
+def test_is_one_page_of_sane_size(check):
+    page = report_page(check)
+    assert is_self_contained(page)
+    assert len(page) < 2e6
+    assert "/home/" not in page
+
+
+def test_ids_are_unique(check):
+    ids = re.findall(r'\sid="([^"]*)"', report_page(check))
+    assert len(ids) == len(set(ids))
+
+
+def test_hostile_text_stays_text():
+    unit = load_gear_system("differential")
+    gears = {k: g.model_copy(update={"description": HOSTILE}) for k, g in unit.gears.items()}
+    unit = unit.model_copy(update={"description": HOSTILE, "gears": gears, "text": HOSTILE})
+    hostile = Scenario.model_validate(
+        {"name": HOSTILE, "description": HOSTILE, "duration": 0.1, "inputs": {"left.tau": 1.0}}
+    )
+    page = report_page(check_unit(unit, scenarios=(hostile,)))
+    model = build_model(unit, "rigid")
+    docs = gear_page(model, unit, [ErrorRow(HOSTILE, HOSTILE, HOSTILE, 1.0, 0.5, 1.0)])
+    for text in (page, docs):
+        assert "<script" not in text
+        assert read(text).count(HOSTILE) >= 2
+
+
+@given(n=st.integers(1, 5000), intervals=st.integers(1, 300), seed=st.integers(0, 99))
+def test_thinning_keeps_order_ends_and_extremes(n, intervals, seed):
+    time = np.arange(float(n))
+    values = np.random.default_rng(seed).normal(size=n)
+    t, v = thin(time, values, intervals)
+    assert len(t) <= 2 * intervals + 2
+    assert np.all(np.diff(t) > 0)
+    assert np.array_equal(values[t.astype(int)], v)
+    assert (v[0], v[-1], v.min(), v.max()) == (values[0], values[-1], values.min(), values.max())
+
+
+def test_documentation_holds_every_variable(model, unit):
+    page = gear_page(model, unit)
+    text = read(page)
+    assert is_self_contained(page)
+    assert "was not checked" in text
+    for v in model.variables:
+        assert v.name in text
+        assert v.description in text
+    for tag in ("(9)", "(11)") if model.fidelity == "rigid" else ("(2)",):
+        assert tag in text
+
+
+def test_documentation_shows_the_errors_it_is_given():
+    unit = load_gear_system("differential")
+    row = ErrorRow("a drive", "contact.cb.F", "N", 0.0123, 0.02, 4.5)
+    good = read(gear_page(build_model(unit, "rigid"), unit, [row]))
+    bad = read(gear_page(build_model(unit, "rigid"), unit, [row._replace(nrms=0.03)]))
+    assert "1.23 %" in good
+    assert "within their limits" in good
+    assert "exceed their limits" in bad
+
+
+def test_numbers_read_as_engineers_write_them():
+    assert number(0.0) == "0"
+    assert number(-1234.56) == "−1235"
+    assert number(2e-4) == "2·10⁻⁴"
+    assert number(50e6) == "5·10⁷"
+    assert number(float("nan")) == "nan"
+    assert percent(0.0123) == "1.23 %"
+    assert percent(1e-7) == "&lt; 0.001 %"
+    assert quantity(0.036, "m", "mm") == "36 mm"
+    assert quantity(104.71975511965977, "rad/s", "rpm") == "1000 rpm"
+    assert quantity(0.2, "N.m.s/rad") == "0.2 N·m·s/rad"
+    assert quantity(0.5, "1") == "0.5"
+
+
+def test_docstrings_become_prose():
+    found = prose("With **bold** & ``a < b``.\n\n    Its law, see `module`::\n\n        x = y\n          + z\n    ")
+    assert found == (
+        "<p>With <b>bold</b> &amp; <code>a &lt; b</code>.</p>\n"
+        "<p>Its law, see <code>module</code>:</p>\n<pre>x = y\n  + z</pre>\n"
+    )

@@ -1,0 +1,75 @@
+"""Runs of the spatial model through files: what they hold, that they go on with the same bits, what is refused."""
+
+import signal
+
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt import runs
+from rtcvt.offline.pushbelt.parameters import Parameters, load_parameters
+from rtcvt.offline.pushbelt.runfile import ACROSS, read_frames
+from rtcvt.offline.pushbelt.runs import figures, open_run, partial_path, prepare
+from rtcvt.offline.pushbelt.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.tasks import recording
+
+UNIT = load_parameters("pushbelt_24mm")
+
+
+def a_run(duration: float = 1.5e-3, **settings: object) -> Run:
+    chosen = Settings(**{"model": "spatial", "before": 0.02, "flank_points": 2, **settings})  # type: ignore[arg-type]
+    return Run("MED", Case("MED", 3), chosen, duration=duration, plot_step=1e-5, observe=("elements", "fields"))
+
+
+def test_file_holds_both_sides_and_goes_on_with_the_same_bits(tmp_path) -> None:
+    whole, other = tmp_path / "whole.h5", tmp_path / "other.h5"
+    runs.simulate(UNIT, a_run(), whole, UNIT.text)
+    stopped = runs.simulate(UNIT, a_run(), other, UNIT.text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    assert not stopped.done
+    growing = recording(partial_path(other))
+    assert growing is not None
+    assert growing.signals["spatial.margin.right.to_pillar"].values.min() > 0.0
+    assert growing.signals["spatial.tilt.left.primary.x"].values.any()
+    runs.simulate(UNIT, a_run(), other, UNIT.text, resume=True)
+    with open_run(whole) as one, open_run(other) as two:
+        for name, source in ACROSS.items():
+            assert np.array_equal(one[name][()], two[name][()]), name
+            assert one[name].attrs["units"] == source.unit
+            assert one[name].attrs["description"]
+        flank = one["spatial/flank"][()]
+        assert np.allclose(flank[..., :3].mean(axis=1), one["elements/flank"][()], rtol=1e-5, atol=1e-3)
+        assert np.array_equal(one["checkpoint/right_q_L"][()], two["checkpoint/right_q_L"][()])
+        assert len(read_frames(one).q) == 150
+        found = figures(one)
+    made = prepare(UNIT, a_run())
+    placed = made.state.q[:, 3]
+    assert found["misalignment_m"] == pytest.approx(placed.min() - placed.max(), abs=5e-5)
+    assert found["ring_to_pillar_m"] > 1e-4
+    assert found["fixed_sheave_N"][1] == pytest.approx(found["clamping_force_N"][1], rel=0.05)
+    assert abs(found["residual_of_throughput"]) < 1e-3
+
+
+def _moved(**tables: dict[str, object]) -> Parameters:
+    data = UNIT.model_dump() | {"text": UNIT.text}
+    for table, values in tables.items():
+        data[table] = {**data[table], **values}
+    return Parameters(**data, source="unit.toml")
+
+
+def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_path) -> None:
+    refused: list[tuple[Parameters, Run, str]] = [
+        (UNIT, a_run(model="flat"), "hybrid or spatial"),
+        (UNIT, a_run(scheme="multirate"), "explicit"),
+        (UNIT, a_run(flank_points=1), "2 for the spatial"),
+        (UNIT, a_run(contact="bilateral"), "unilateral"),
+        (UNIT, a_run(before=-1.0), "0 to 20"),
+        (UNIT, a_run(before=float("nan")), "0 to 20"),
+        (UNIT, a_run(model="hybrid", before=1.0), "before"),
+        (UNIT.model_copy(update={"spatial": None}), a_run(), "spatial"),
+        (_moved(pulleys={"alignment_offset": 8e-3}), a_run(), "alignment_offset"),
+        (_moved(ring={"width": 9.4e-3}), a_run(), r"ring\.width"),
+    ]
+    for unit, run, message in refused:
+        with pytest.raises(InputError, match=message):
+            runs.simulate(unit, run, tmp_path / "run.h5", UNIT.text)
+    assert list(tmp_path.iterdir()) == []

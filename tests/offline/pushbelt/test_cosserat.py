@@ -1,0 +1,205 @@
+"""The ring set as a Cosserat rod: against `rods.planar`, virtual power and the belt's balances; largest steps."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt import cosserat as co
+from rtcvt.offline.pushbelt import hybrid as hy
+from rtcvt.offline.pushbelt import ring as rg
+from rtcvt.offline.pushbelt import ring_set
+from rtcvt.offline.pushbelt.initial import start_state
+from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.runs import prepare
+from rtcvt.offline.pushbelt.schedule import Case, Run, Settings
+from rtcvt.offline.rods import planar as pl
+
+UNIT = load_parameters("pushbelt_24mm")
+BELT = belt(UNIT, N_E0=432)
+Array = np.ndarray
+
+
+def circle(R: co.Cosserat, rng: np.random.Generator | None = None) -> Array:
+    q = pl.circle(co.planar(R), 1.0005).reshape(-1, 3)
+    if rng is not None:
+        q[:, :2] += 1e-5 * rng.standard_normal((R.N_B, 2))
+        q[:, 2] += 0.02 * rng.standard_normal(R.N_B)
+    return q
+
+
+def rows(R: Any, q: Array, u: Array) -> tuple[Array, Array]:
+    shape, rate = np.zeros((R.N_B, rg.N_SHAPE)), np.zeros((R.N_B, rg.N_RATE))
+    ring_set.shape_of(R, q, np.cos(q[:, 2]), np.sin(q[:, 2]), shape)
+    ring_set.rate_of(R, u, shape, rate)
+    return shape, rate
+
+
+def force(R: Any, q: Array, u: Array, load: Array | None = None) -> tuple[Array, Array, tuple[float, float]]:
+    F, S = np.zeros_like(q), np.zeros(R.N_B)
+    load = np.zeros((R.N_B, rg.N_LOAD)) if load is None else load
+    power = ring_set.forces(R, q, u, np.cos(q[:, 2]), np.sin(q[:, 2]), *rows(R, q, u), load, F, S)
+    return F, S, power
+
+
+def test_forces_and_energies_are_those_of_the_planar_rod() -> None:
+    R, rng = co.cosserat(BELT, 3.0), np.random.default_rng(1)
+    q, u = circle(R, rng), rng.standard_normal((R.N_B, 3))
+    rod, F = co.planar(R), np.zeros(3 * R.N_B)
+    undamped = R._replace(d_axial=0.0, d_shear=0.0, d_bend=0.0)
+    pl.forces(rod, q.ravel(), u.ravel(), F)
+    np.testing.assert_allclose(force(undamped, q, u)[0].ravel(), F, atol=1e-9 * np.abs(F).max())
+    strain, bending, _, kinetic = pl.energies(rod, q.ravel(), u.ravel())
+    found = ring_set.elastic_energy(R, q, np.cos(q[:, 2]), np.sin(q[:, 2]), rows(R, q, u)[0])
+    assert (*found, ring_set.kinetic_energy(R, u)) == pytest.approx((strain, bending, kinetic), rel=1e-10)
+    damped = rod._replace(c_0=0.5 * R.d_axial, c_1=0.5 * R.d_shear)
+    power = pl.forces(damped, q.ravel(), u.ravel(), F)
+    F_d, _, (p_strain, _) = force(R._replace(d_bend=0.0), q, u)
+    np.testing.assert_allclose(F_d.ravel(), F, atol=1e-9 * np.abs(F).max())
+    assert p_strain == pytest.approx(power, rel=1e-10)
+
+
+def test_damping_books_its_power_and_spares_rigid_motion() -> None:
+    R, rng = co.cosserat(BELT), np.random.default_rng(2)
+    q, u = circle(R, rng), rng.standard_normal((R.N_B, 3))
+    F, _, power = force(R, q, u)
+    assert np.sum((F - force(R, q, 0 * u)[0]) * u) == pytest.approx(-sum(power), rel=1e-9)
+    rigid = np.column_stack([3.0 - 70.0 * q[:, 1], -8.0 + 70.0 * q[:, 0], np.full(R.N_B, 70.0)])
+    assert sum(force(R, q, rigid)[2]) < 1e-12 * sum(power)
+
+
+def test_points_velocities_and_loads_belong_to_one_contour() -> None:
+    R, rng, h = co.cosserat(BELT), np.random.default_rng(3), 1e-6
+    q, u = circle(R, rng), rng.standard_normal((R.N_B, 3)) * [1.0, 1.0, 0.0]
+    shape, rate = rows(R, q, u)
+    load, power = np.zeros((R.N_B, rg.N_LOAD)), 0.0
+    for k, xi in ((0, 0.2), (5, 0.75), (R.N_B - 1, 0.9)):
+        at = rg.point(shape, k, xi)
+        after, before = (np.array(rg.point(rows(R, q + s * h * u, u)[0], k, xi)) for s in (1, -1))
+        v = rg.velocity(shape, rate, k, xi, at[4])
+        assert np.allclose(v[:2], (after - before)[:2] / (2 * h), atol=1e-6)
+        Fx, Fy, M = rng.standard_normal(3) * [1.0, 1.0, 1e-3]
+        rg.push(shape, load, k, xi, at[4], Fx, Fy, M)
+        power += Fx * v[0] + Fy * v[1] + M * v[2]
+    held, F = load.copy(), np.zeros_like(q)
+    ring_set.nodal(R, shape, load, F)
+    assert np.sum(F * u) == pytest.approx(power, rel=1e-9)
+    assert not load.any()
+    np.testing.assert_allclose(force(R, q, u, held)[0] - force(R, q, u)[0], F, atol=1e-8)
+    # tangents meet at the vertices, and the beam of the same nodes has the same contour
+    ends = [np.arctan2(*rg.point(shape, k, xi)[3:1:-1]) for k, xi in ((7, 1.0), (8, 0.0))]
+    assert ends[0] == pytest.approx(ends[1], abs=1e-5)  # chords stretch, slopes do not
+    q_R, u_R = np.zeros((R.N_B, 5)), np.zeros((R.N_B, 5))
+    ring_set.nodes(R, q, u, np.cos(q[:, 2]), np.sin(q[:, 2]), shape, rate, q_R, u_R)
+    same, rates = rows(rg.ring(BELT)._replace(l=R.l), q_R, u_R)
+    np.testing.assert_allclose(same, shape, atol=1e-12)
+    np.testing.assert_allclose(rates, rate, atol=1e-8)
+
+
+def test_mobility_is_the_largest_answer_to_forces_on_the_surface() -> None:
+    R, n = co.cosserat(BELT), 220
+    q = circle(R)
+    shape, _ = rows(R, q, 0 * q)
+    points = []
+    for s in (np.arange(n) + 0.4) * R.N_B / n:
+        k, xi = int(s), s - int(s)
+        _, _, gx, gy, w, _ = rg.point(shape, k, xi)
+        points.append((k, xi, w, *np.array([gx, gy]) / np.hypot(gx, gy)))
+    W = np.zeros((n, n))
+    for j, (k, xi, w, tx, ty) in enumerate(points):
+        load, F = np.zeros((R.N_B, rg.N_LOAD)), np.zeros_like(q)
+        rg.push(shape, load, k, xi, w, tx, ty, R.h2)
+        ring_set.nodal(R, shape, load, F)
+        answer = rows(R, q, F / ring_set.mass(R))[1]
+        for i, (k_i, xi_i, w_i, tx_i, ty_i) in enumerate(points):
+            ax, ay, alpha = rg.velocity(shape, answer, k_i, xi_i, w_i)
+            W[i, j] = ax * tx_i + ay * ty_i + alpha * R.h2
+    np.testing.assert_allclose(W, W.T, atol=1e-6 * W.max())
+    assert 0.92 * co.mobility(R, n) < np.linalg.eigvalsh(W)[-1] < co.mobility(R, n)  # of eight places the worst
+
+
+@pytest.mark.parametrize(
+    ("kind", "rotatory"), [("rcm", 1.0), ("cosserat", 1.0), ("cosserat", 30.0), ("cosserat", -1.0)]
+)
+def test_largest_step_and_the_mode_that_bounds_it(kind: str, rotatory: float) -> None:
+    """Eigenvalues of the linearised ring, the formula of the straight one, and the scheme itself on both sides."""
+    small = BELT._replace(N_B=26)
+    rotatory = co.balanced(small) if rotatory < 0.0 else rotatory
+    R = ring_set.made(small, kind, rotatory)
+    case = UNIT.get_case("MED")
+    start = start_state(small, sheaves(UNIT), Boundary(*boundary_at(case, np.array([0.0]), 3)[0]), case.i_r)
+    q, _ = ring_set.placed(R, start)
+    found = ring_set.spectrum(R, q)
+    assert found.step == pytest.approx(ring_set.largest_step(R), rel=0.03)
+    share = dict(zip(("along", "across", "rotation", "deflection"), found.share[found.bounding], strict=True))
+    np.testing.assert_allclose(found.share.sum(axis=1), 1.0, atol=0.05)  # corners share their tangent
+    bounding = "along" if kind == "rcm" else "rotation"
+    assert share[bounding] > {"rcm": 0.85, "cosserat": 0.4 if rotatory > 100.0 else 0.95}[kind]
+    if kind == "cosserat" and rotatory < 100.0:
+        assert found.omega[found.bounding] == pytest.approx(np.sqrt(R.GA * R.l / R.J), rel=0.02)
+    assert f"{1e6 * found.step:.3f} us" in str(found)
+    assert not found.omega[3:].min() < -1e3  # none unstable but what a relaxed span does slowly
+    for part, stable in ((0.97, True), (1.03, False)):
+        x, u = q.copy(), 1e-6 * np.random.default_rng(4).standard_normal(q.shape)
+        rest = force(R, q, 0 * q)[0]
+        with np.errstate(all="ignore"):
+            for _ in range(400):
+                ring_set.advance(R, force(R, x, u)[0] - rest, u, part * found.step)
+                x += part * found.step * u
+        assert (np.abs(u).max() < 1e-3) == stable
+
+
+def in_the_belt(case: str, row: int, frames: int) -> tuple[hy.Model, hy.State, Array]:
+    c = UNIT.get_case(case)
+    b, sh = belt(UNIT, N_E0=c.N_E0), sheaves(UNIT)
+    inputs = boundary_at(c, 1e-4 * np.arange(frames + 1), row)
+    start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
+    m = hy.model(b, sh, ring="cosserat", rotatory=co.balanced(b))
+    start = start._replace(**dict(zip(("q_R", "u_R"), ring_set.placed(m.ring, start), strict=True)))
+    return m, hy.state(*start[:7], n_k=len(sh.A) - 1), inputs
+
+
+@pytest.mark.parametrize(("case", "row"), [("OD", 0), ("MED", 3), ("LOW", 0)])
+def test_energy_balance_in_the_belt(case: str, row: int) -> None:
+    m, x, inputs = in_the_belt(case, row, 60)
+    out, done = hy.run(m, x, inputs, 100)
+    assert done == 60
+    rest, losses, throughput = hy.residual(out)
+    assert abs(rest) < 1e-3 * throughput
+    assert abs(rest) < 0.01 * losses
+    assert np.abs(out.rest[1:].sum(axis=0)).max() < 0.005 * losses
+    assert np.all(out.work[1:, len(hy.INPUTS) :].sum(axis=0) >= 0)
+
+
+def test_a_belt_that_no_sheave_touches_keeps_its_momentum() -> None:
+    m, x, inputs = in_the_belt("MED", 3, 2)
+    x.s[:, 0] += 0.02
+    inputs[:, [0, 2]], inputs[:, [1, 3]] = 1, 0
+
+    def momentum() -> Array:
+        b, R = m.belt, m.ring
+        spin = np.sum(b.m_E * (x.q[:, 0] * x.u[:, 1] - x.q[:, 1] * x.u[:, 0]) + b.J_E * x.u[:, 2])
+        spin += np.sum(R.m * (x.q_R[:, 0] * x.u_R[:, 1] - x.q_R[:, 1] * x.u_R[:, 0]) + R.J * x.u_R[:, 2])
+        return np.array([*(b.m_E * x.u[:, :2].sum(axis=0) + R.m * x.u_R[:, :2].sum(axis=0)), spin])
+
+    before = momentum()
+    out, done = hy.run(m, x, inputs, 100)
+    assert done == 2
+    assert out.saddle[-1].any()
+    assert np.all(np.abs(momentum() - before) < 1e-11 * m.belt.m_E * np.abs(x.u[:, :2]).sum())
+
+
+def test_the_unit_chooses_the_rod() -> None:
+    unit = UNIT.model_copy(update={"ring": UNIT.ring.model_copy(update={"rod": "cosserat"})})
+    run = Run("one", Case("MED", 3), Settings(scheme="multirate"), duration=1e-3, plot_step=1e-4)
+    made = prepare(unit, run)
+    assert isinstance(made.model.ring, co.Cosserat)
+    assert made.state.q_R.shape == (104, 3)
+    bound = ring_set.largest_step(made.model.ring)
+    explicit = prepare(unit, replace(run, settings=Settings()))
+    assert explicit.clock.step <= bound < 0.1 * prepare(UNIT, replace(run, settings=Settings())).clock.step
+    for settings, key in ((Settings(step=1e-6), "step"), (Settings(model="spatial", flank_points=2), "rod")):
+        with pytest.raises(InputError, match=key):
+            prepare(unit, replace(run, settings=settings))

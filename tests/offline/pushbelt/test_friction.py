@@ -1,0 +1,68 @@
+"""Laws of friction: their limits, their choice, and that the model runs with the one that is chosen."""
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from rtcvt.offline.pushbelt import hybrid
+from rtcvt.offline.pushbelt.friction import Coulomb, Stribeck, flank_friction, secant, tangent
+from rtcvt.offline.pushbelt.initial import start_state
+from rtcvt.offline.pushbelt.parameters import Boundary, Contacts, belt, boundary_at, load_parameters, sheaves
+
+UNIT = load_parameters("pushbelt_24mm")
+LAWS = [Coulomb(0.1, 1e-3), Stribeck(0.1, 0.4, 0.02, 1e-3)]
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_force_stays_in_the_cone_and_grows_in_proportion_to_small_slip(law):
+    v = np.logspace(-9, 2, 200)
+    force = v * [secant(law, x * x) for x in v]
+    most = law.mu * (1.0 + getattr(law, "rise", 0.0))
+    assert (force > 0.0).all()
+    assert (force < most).all()
+    assert force[-1] == pytest.approx(law.mu, rel=1e-6)
+    assert force[0] == pytest.approx(most * v[0] / law.v_mu, rel=1e-9)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_tangent_is_the_derivative(law):
+    for v2 in (0.0, 1e-7, 1e-6, 4e-4, 1.0):
+        h = 1e-4 * (v2 + law.v_mu**2)
+        S, slope = tangent(law, v2)
+        assert pytest.approx(secant(law, v2), rel=1e-14) == S
+        assert slope == pytest.approx((secant(law, v2 + h) - secant(law, v2 - h)) / h, rel=1e-6)
+
+
+def test_stribeck_falls_around_its_speed_and_is_coulomb_without_rise():
+    law = LAWS[1]
+    assert law.v_S * secant(law, law.v_S**2) == pytest.approx(0.12 * law.v_S / np.hypot(law.v_S, law.v_mu))
+    for v in (1e-4, 0.02, 3.0):
+        assert secant(law._replace(rise=0.0), v * v) == pytest.approx(secant(LAWS[0], v * v), rel=1e-14)
+
+
+def test_a_belt_has_the_law_of_its_unit_file():
+    assert flank_friction(belt(UNIT)) == Coulomb(UNIT.contacts.mu, UNIT.contacts.v_mu)
+    other = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"mu_0": 0.126, "v_S": 0.05})})
+    assert flank_friction(belt(other)) == pytest.approx(Stribeck(UNIT.contacts.mu, 0.2, 0.05, UNIT.contacts.v_mu))
+
+
+@pytest.mark.parametrize("given", [{"mu_0": 0.2}, {"v_S": 0.1}, {"mu_0": 0.01, "v_S": 0.1}])
+def test_parameters_of_stribeck_that_make_no_law_are_refused(given):
+    with pytest.raises(ValidationError, match="mu"):
+        Contacts.model_validate(UNIT.contacts.model_dump(exclude_none=True) | given)
+
+
+def test_a_belt_with_more_friction_at_low_slip_has_more_in_its_flanks():
+    """Over 1 ms at the load of the largest torque; the start is the same."""
+    case = UNIT.get_case("MED")
+    inputs = boundary_at(case, 1e-4 * np.arange(11), 5)
+    mobilised = []
+    for rise in (0.0, 0.3):
+        b, sh = belt(UNIT, N_E0=case.N_E0)._replace(rise=rise, v_S=0.1), sheaves(UNIT)
+        x = hybrid.state(*start_state(b, sh, Boundary(*inputs[0]), case.i_r)[:7], len(sh.A) - 1)
+        out, done = hybrid.run(hybrid.model(b, sh), x, inputs, 100)
+        assert done == 10
+        normal, along, outwards = out.flank[-1].T
+        assert (np.hypot(along, outwards / b.cos_d) <= b.mu * (1.0 + rise) * normal * (1.0 + 1e-6)).all()
+        mobilised.append(np.hypot(along, outwards)[normal > 50.0] / normal[normal > 50.0])
+    assert np.percentile(mobilised[1], 95) > 1.05 * np.percentile(mobilised[0], 95)

@@ -1,0 +1,121 @@
+"""Layers of the ring set: bands over two pulleys, band by band, and the loss in the full model."""
+
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt import hybrid as hy
+from rtcvt.offline.pushbelt import layers as ly
+from rtcvt.offline.pushbelt import ledger
+from rtcvt.offline.pushbelt.initial import start_state
+from rtcvt.offline.pushbelt.parameters import (
+    Belt,
+    Boundary,
+    belt,
+    boundary_at,
+    load_parameters,
+    read_parameters,
+    sheaves,
+)
+from rtcvt.unitfile import parse_unit_file
+
+UNIT = load_parameters("pushbelt_24mm")
+PLOT = 1e-4
+
+
+def layered(mu_L: float = 0.05, v_muL: float = 0.01, N_E0: int = 432) -> Belt:
+    return belt(UNIT, N_E0=N_E0)._replace(mu_L=mu_L, v_muL=v_muL)
+
+
+def turned_round(p: ly.Layers, N: np.ndarray, omega: np.ndarray) -> float:
+    """Omega_L once it rests."""
+    Omega = 0.0
+    for _ in range(200):
+        Omega = ly.balanced(p, N, omega, 0.0, Omega, 1e-4)
+    return Omega
+
+
+def test_bands_over_two_pulleys_slide_on_the_smaller_one() -> None:
+    """v_rel of neighbours is t_L v (1/r - 1/r_L), and the loss the sum of mu_L N v_rel over joints and saddles."""
+    b = layered(v_muL=1e-6)
+    p, n, t = ly.layers(b), b.layers, b.h_ring / b.layers
+    v, r_small, r_large = 15.0, 0.035, 0.075
+    N = np.r_[np.full(40, 120.0), np.full(90, 110.0)]  # of the saddles: the larger arc presses more as a whole
+    omega = v / np.r_[np.full(40, r_small), np.full(90, r_large)]
+    Omega = turned_round(p, N, omega)
+    v_rel = t * (omega - Omega)
+    assert v_rel[:40] == pytest.approx(t * v * (1.0 / r_small - 1.0 / r_large), rel=1e-4)
+    assert np.abs(v_rel[40:]).max() < 1e-5
+    by_joint = sum(b.mu_L * (n - j) / n * N[:40].sum() * v_rel[0] for j in range(1, n))
+    s = Omega - omega
+    assert np.sum(p.c * N * s**2 / np.hypot(s, p.omega_0)) == pytest.approx(by_joint, rel=1e-3)
+
+
+def test_each_joint_alone_is_in_balance_at_the_same_round_run() -> None:
+    rng = np.random.default_rng(5)
+    N, omega = rng.uniform(0.0, 200.0, 160), -rng.uniform(150.0, 500.0, 160)
+    b = layered()
+    p, n, t = ly.layers(b), b.layers, b.h_ring / b.layers
+    Omega = turned_round(p, N, omega)
+    for j in range(1, n):
+        v_rel = t * (Omega - omega)
+        friction = b.mu_L * (n - j) / n * N * v_rel / np.hypot(v_rel, b.v_muL)
+        assert abs(friction.sum()) < 1e-6 * np.abs(friction).sum()
+
+
+def test_energy_of_the_round_run_is_that_of_the_bands() -> None:
+    b = layered()
+    n, t, Omega = b.layers, b.h_ring / b.layers, 300.0
+    speeds = 15.0 - t * (np.arange(n) - 0.5 * (n - 1)) * Omega
+    m = b.rhoA * b.l_R
+    kinetic = 0.5 * m / n * np.sum(speeds**2)
+    assert 0.5 * ly.layers(b).I * Omega**2 == pytest.approx(kinetic - 0.5 * m * 15.0**2, rel=1e-9)
+
+
+def loses(case: str, row: int, mu_L: float) -> tuple[hy.Model, hy.Frames, dict[str, float]]:
+    """A run of 20 ms, and the mean losses [W] of its second half."""
+    c = UNIT.get_case(case)
+    b, sh = layered(mu_L, N_E0=c.N_E0), sheaves(UNIT)
+    inputs = boundary_at(c, PLOT * np.arange(201), row)
+    start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
+    m, x = hy.model(b, sh), hy.state(*start[:7], len(sh.A) - 1)
+    out, done = hy.run(m, x, inputs, 40, 2.5e-6, n_R=2)
+    assert done == 200
+    out = hy.Frames(*[a[100:] for a in out])
+    rest, losses, _ = hy.residual(out)
+    assert abs(rest) < 3e-3 * losses
+    power = ledger.losses_of(out.work).mean(axis=0) / PLOT
+    return m, out, dict(zip(hy.LOSSES, power, strict=True))
+
+
+@pytest.mark.parametrize(("case", "row"), [("LOW", 0), ("OD-KpKs", 4)])
+def test_the_full_model_loses_what_bands_on_two_pulleys_do(case: str, row: int) -> None:
+    """Two arcs by their means: force of the saddles, speed of the elements, radius of the ring."""
+    m, out, lost = loses(case, row, 0.05)
+    b = m.belt
+    primary = out.q[:, :, 0] > 0.5 * b.d_A
+    r = np.hypot(out.q[:, :, 0] - np.where(primary, b.d_A, 0.0), out.q[:, :, 1])
+    N = np.maximum(out.saddle[:, :, 0], 0.0)
+    speed = np.hypot(out.u[:, :, 0], out.u[:, :, 1]).mean()
+    pressed = np.array([np.sum(N * on, axis=1).mean() for on in (primary, ~primary)])
+    radii = np.array([np.sum(N * r * on) / np.sum(N * on) for on in (primary, ~primary)])
+    omega = speed / (radii + b.h_P - b.h_S + 0.5 * b.h_ring)
+    p = ly.layers(b)
+    s = turned_round(p, pressed, omega) - omega
+    assert lost["ring layer friction"] == pytest.approx(np.sum(p.c * pressed * s**2 / np.hypot(s, p.omega_0)), rel=0.05)
+
+
+def test_a_plane_section_loses_at_the_saddle_what_layers_lose_among_each_other() -> None:
+    """For mu_L = mu_R."""
+    _, _, plane = loses("LOW", 0, 0.0)
+    _, _, sliding = loses("LOW", 0, UNIT.contacts.mu_R)
+    assert plane["ring layer friction"] == 0.0
+    assert sliding["ring layer friction"] > 0.2 * plane["element-ring friction"]
+    whole = sliding["ring layer friction"] + sliding["element-ring friction"]
+    assert whole == pytest.approx(plane["element-ring friction"], rel=0.08)
+
+
+def test_frictionless_layers_are_no_unit() -> None:
+    text = UNIT.text.replace("mu_R = 0.05", "mu_L = 0.0\nmu_R = 0.05")
+    with pytest.raises(InputError, match="mu_L"):
+        read_parameters(parse_unit_file(text, "belt.toml"))

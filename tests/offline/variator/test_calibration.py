@@ -1,0 +1,158 @@
+"""Calibration: known parameters recovered, exact posterior of a linear model, resuming, plans that are refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.parameters import belt, endplay, load_parameters
+from rtcvt.offline.variator.calibration.calibrate import FIGURES, JOURNAL, calibrate
+from rtcvt.offline.variator.calibration.inversion import assimilate, directions
+from rtcvt.offline.variator.calibration.plan import PARAMETERS, CalibrationPlan, changed, load_calibration
+
+UNIT = load_parameters("pushbelt_24mm")
+
+
+def test_ensemble_ends_in_the_posterior_of_a_linear_model():
+    rng = np.random.default_rng(0)
+    A, sigma = rng.normal(size=(3, 4)), np.array([0.3, 0.5, 0.2])
+    y = rng.normal(size=3)
+    covariance = np.linalg.inv(np.eye(4) + A.T @ np.diag(sigma**-2) @ A)
+    mean = covariance @ A.T @ (y / sigma**2)
+    z = rng.standard_normal((4, 20_000))
+    first = directions(z, A @ z, sigma)
+    for _ in range(4):
+        z = assimilate(z, A @ z, y, sigma, 4.0, rng)
+    np.testing.assert_allclose(z.mean(axis=1), mean, atol=0.03)
+    np.testing.assert_allclose(np.cov(z), covariance, atol=0.03)
+    # three data identify three directions, and the gains are those of the exact posterior
+    exact = 1.0 - np.sort(np.linalg.eigvalsh(covariance))
+    np.testing.assert_allclose(first.gain, exact, atol=1e-9)
+    assert first.gain[3] < 1e-12
+
+
+def plan_of(**changes):
+    data = {
+        "name": "synthetic",
+        "members": 60,
+        "steps": 4,
+        "parameter": [
+            {"name": "compliance", "median": 1.0, "spread": 0.5},
+            {"name": "mu", "median": 0.105, "spread": 0.4, "above": 0.096},
+            {"name": "mu_R", "median": 0.05, "spread": 0.4},
+        ],
+        "run": [{"name": "OD", "case": "OD"}, {"name": "MED", "case": "MED"}, {"name": "LOW", "case": "LOW"}],
+        "observable": [
+            {"about": run, "quantity": quantity, "runs": [run], "value": 1.0, "error": 0.005}
+            for run in ("OD", "LOW")
+            for quantity in ("thrust ratio", "speed ratio")
+        ],
+        "heldout": [{"about": "MED", "quantity": "thrust ratio", "runs": ["MED"], "value": 1.0}],
+    }
+    return CalibrationPlan.model_validate(data | changes)
+
+
+def emulated(parameters, plan, name, z):
+    """A belt whose thrust ratio and slip follow compliance and frictions by power laws, other ones in each run."""
+    p = changed(parameters, plan, z)
+    a, b = {"OD": (-0.2, 0.3), "MED": (0.1, 0.1), "LOW": (0.4, -0.1)}[name]
+    c, mu, mu_R = p.pulleys.multiplier, p.contacts.mu / 0.1, p.contacts.mu_R / 0.05
+    return {"thrust ratio": c**a * mu_R**b, "speed ratio": c**b * mu ** (a - b), "torque": 1.0}
+
+
+def synthetic():
+    """A plan whose values are those of known parameters."""
+    plan, truth = plan_of(), np.array([0.8, -0.6, 0.9])
+    observed = [o.model_dump() | {"value": emulated(UNIT, plan, o.runs[0], truth)[o.quantity]} for o in plan.observable]
+    return plan_of(observable=observed), truth
+
+
+def test_known_parameters_are_recovered_and_predict_what_is_held_out(tmp_path):
+    plan, truth = synthetic()
+    found = calibrate(UNIT, plan, "text", tmp_path, workers=0, model=emulated)
+    for p, z in zip(plan.parameter, truth, strict=True):
+        low, middle, high = found["parameters"][p.name]["posterior"]
+        assert low <= p.value(z) <= high
+        assert middle == pytest.approx(p.value(z), rel=0.05)
+        assert found["parameters"][p.name]["gained"] > 0.6
+    low, _, high = found["heldout"][0]["posterior"]
+    assert low <= emulated(UNIT, plan, "MED", truth)["thrust ratio"] <= high
+    assert json.loads((tmp_path / FIGURES).read_text(encoding="utf-8")) == found
+
+
+def test_a_calibration_that_was_stopped_goes_on_to_the_same_result(tmp_path):
+    plan, _ = synthetic()
+    whole = calibrate(UNIT, plan, "text", tmp_path / "whole", workers=0, model=emulated)
+    made = []
+
+    def stops(*arguments):
+        if len(made) == 200:
+            raise KeyboardInterrupt
+        made.append(1)
+        return emulated(*arguments)
+
+    with pytest.raises(KeyboardInterrupt):
+        calibrate(UNIT, plan, "text", tmp_path / "cut", workers=0, model=stops)
+    with (tmp_path / "cut" / JOURNAL).open("a", encoding="utf-8") as file:
+        file.write('[1, 3, "O')  # killed while it wrote
+    again = []
+
+    def counted(*arguments):
+        again.append(1)
+        return emulated(*arguments)
+
+    assert calibrate(UNIT, plan, "text", tmp_path / "cut", workers=0, model=counted) == whole
+    assert len(made) + len(again) == plan.members * (plan.steps * 2 + 3)
+    with pytest.raises(InputError, match="a calibration of this unit and plan"):
+        calibrate(UNIT, plan, "another text", tmp_path / "cut", workers=0, model=emulated)
+
+
+def test_members_whose_belt_fails_are_left_out(tmp_path):
+    plan, _ = synthetic()
+
+    def fails(parameters, plan, name, z):
+        return None if z[0] < -1.5 else emulated(parameters, plan, name, z)
+
+    members = calibrate(UNIT, plan, "text", tmp_path / "some", workers=0, model=fails)["members"]
+    assert 40 < members[1] < members[0] == 60
+    with pytest.raises(InputError, match="members = 60: more: in 60 the belt failed"):
+        calibrate(UNIT, plan, "text", tmp_path / "all", workers=0, model=lambda *_: None)
+
+
+def test_parameters_change_what_they_say():
+    plan, _ = load_calibration("thesis")
+    assert {p.name for p in plan.parameter} == set(PARAMETERS)
+    put = {name: change for name, (change, _) in PARAMETERS.items()}
+    r = np.array([0.03, 0.07])
+    flat = np.polyval(put["radial_exponent"](UNIT, 1e-6).pulleys.a[::-1], r)
+    assert flat[1] / flat[0] == pytest.approx(1.0, abs=1e-5)
+    steep = np.polyval(put["radial_exponent"](UNIT, 2.0).pulleys.a[::-1], r)
+    assert steep[1] / steep[0] == pytest.approx((7 / 3) ** 2, rel=1e-6)
+    A = put["first_harmonic"](UNIT, 2.0).pulleys.A
+    assert sum(A) == pytest.approx(1.0)
+    assert A[1] / A[0] == pytest.approx(2.0 * UNIT.pulleys.A[1] / UNIT.pulleys.A[0])
+    play = []
+    for p in (UNIT, put["saddle_height"](UNIT, 1.3e-3)):
+        b = belt(p)
+        R = (b.l_R - 2.0 * b.d_A) / (2.0 * np.pi)
+        play.append(endplay(b, np.pi, np.pi, R, R))
+    assert p.element.h_P - p.element.h_R == pytest.approx(1.3e-3)
+    assert play[1] == pytest.approx(play[0], abs=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"members": 3}, "more than there are parameters"),
+        ({"parameter": [{"name": "colour", "median": 1.0, "spread": 0.1}]}, "name: one of compliance"),
+        ({"heldout": [{"about": "x", "quantity": "torque", "runs": ["X"], "value": 1.0}]}, "no run 'X'"),
+        (
+            {"observable": [{"about": "x", "quantity": "torque", "runs": ["OD"], "sign": "positive"}]},
+            "signs are held out",
+        ),
+    ],
+)
+def test_plans_that_cannot_be_are_refused(changes, said):
+    with pytest.raises(ValueError, match=said):
+        plan_of(**changes)

@@ -1,0 +1,202 @@
+"""Errors that the checks of shipped units had when they were recorded, and whether new ones are worse.
+
+    PYTHONPATH=examples python -m tests.recorded_checks [NAME ...]
+
+runs the checks, all or those whose name contains a NAME, and writes ``tests/data/checks.json``: by unit the value of
+each figure. `rtcvt check` prints the same figures; those of the KERS event are those of
+``examples/kers_event.py``. Belt drives are checked against the runs of their full models in
+``tests/data/beltdrive/full_runs.h5``;
+
+    python -m tests.recorded_checks full FOLDER
+
+makes these runs (minutes), which stay in FOLDER and are taken from there, and writes that file.
+
+    rtcvt check pushbelt_24mm --json FIGURES
+    python -m tests.recorded_checks verdicts FIGURES
+
+writes the verdicts on chapter 7 of the full pushbelt's source.
+"""
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import h5py
+import numpy as np
+from kers_event import Event, pushbelt, run_event
+
+from rtcvt.belt.unit import load_belt_unit
+from rtcvt.offline.beltdrive.results import Result, result
+from rtcvt.offline.beltdrive.verification import Comparison, compare, load_cases
+from rtcvt.offline.pog.check import Check as GearCheck
+from rtcvt.offline.pog.check import check_unit
+from rtcvt.offline.variator.check import Check, check_heldout
+from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
+from rtcvt.offline.variator.heldout import HeldOut, read_heldout
+from rtcvt.pog.unit import load_gear_system
+from rtcvt.recording import revision
+from rtcvt.unitfile import shipped_units
+from rtcvt.variator.build import reduced_path
+from rtcvt.variator.reduced_model import ReducedModel, read_reduced
+from rtcvt.variator.unit import load_variator
+
+DATA = Path(__file__).parent / "data"
+FILE, FULL = DATA / "checks.json", DATA / "beltdrive" / "full_runs.h5"
+ALLOWED = 1.1  # of the recorded value
+BELTS = ("accessory_5pk", "two_pulley_belt")
+CAR = "kinetic energy of the car at 100 km/h"
+
+Figures = dict[str, float]
+
+
+def recorded(name: str) -> Figures:
+    """The figures of a check as they were."""
+    return json.loads(FILE.read_text(encoding="utf-8"))["checks"][name]
+
+
+def verdict_key(section: str, about: str, quantity: str) -> str:
+    """Name of a signature of chapter 7."""
+    return f"{section}: {about}, {quantity}"
+
+
+def recorded_verdicts() -> dict[str, str]:
+    """The verdicts on chapter 7 as they were."""
+    return json.loads(FILE.read_text(encoding="utf-8"))["verdicts"]
+
+
+def write_verdicts(figures: Path) -> None:
+    """Write those that a check has found."""
+    data = json.loads(FILE.read_text(encoding="utf-8"))
+    found = json.loads(figures.read_text(encoding="utf-8"))["signatures"]
+    data["verdicts"] = {verdict_key(s["section"], s["about"], s["quantity"]): s["verdict"] for s in found}
+    FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def worse(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
+    """The errors that have grown by more than a tenth of themselves, that are no numbers, or are gone."""
+    return [f"{name}: {found.get(name, np.nan):.4g}, recorded {value:.4g}" for name, value in before.items()
+            if not found.get(name, np.nan) <= ALLOWED * value]  # fmt: skip
+
+
+def moved(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
+    """Figures of the event that have changed.
+
+    Errors of the torque count as in `worse`; what an efficiency leaves may change by a twentieth of itself, an energy
+    by a hundredth of the car's, the energy of actuation by a tenth of itself, in either direction.
+    """
+    changed = worse(found, {name: value for name, value in before.items() if name.startswith("torque error")})
+    for name, value in before.items():
+        allowed = 0.01 * before[CAR]
+        if "efficiency" in name or "share" in name:
+            allowed = 0.05 * (1.0 - value)
+        elif name == "actuation":
+            allowed = 0.1 * value
+        if not name.startswith("torque error") and not abs(found.get(name, np.nan) - value) <= allowed:
+            changed.append(f"{name}: {found.get(name, np.nan):.6g}, recorded {value:.6g}, may change by {allowed:.2g}")
+    return changed
+
+
+def heldout_runs() -> HeldOut:
+    """The held-out runs that are shipped."""
+    path = reduced_path(load_variator("pushbelt_cvt"))
+    return read_heldout(path.with_name(f"{path.stem}_heldout.h5"))
+
+
+def check_variator(runs: HeldOut, reduced: ReducedModel | None = None) -> Check:
+    """The check of `pushbelt_cvt` on `runs`; with another reduced model than the shipped one if it is given."""
+    unit = load_variator("pushbelt_cvt")
+    reduced = reduced or read_reduced(reduced_path(unit))
+    J = float(runs.parameters["sheaves"]["J"])
+    models = {name: Player(unit, name, reduced, J) for name in ("hybrid", "rigid")}
+    return check_heldout(runs, models, RecordedLaws(reduced), STEP)
+
+
+def of_variator(check: Check) -> Figures:
+    """Every figure of both models."""
+    return {
+        f"{f.name}, {f.statistic}, {model}": float(value) for f in check.figures for model, value in f.value.items()
+    }
+
+
+def of_event(event: Event) -> Figures:
+    """Every figure."""
+    return event.figures()
+
+
+def of_gears(check: GearCheck) -> Figures:
+    """Every signal of every scenario."""
+    return {f"{s.scenario.name}: {e.name}": e.nrms for s in check.scenarios for e in s.errors}
+
+
+def full_runs(name: str) -> list[Result]:
+    """Results of a drive's full model over its load cases, as the file has them: single precision, no fields."""
+    found = []
+    with h5py.File(FULL) as file:
+        for case in load_cases(load_belt_unit(name)):
+            group = file[name][case.name]
+            series = {key: group[key][()].astype(float) for key in group if key != "time"}
+            found.append(Result(case, group["time"][()], series, {}, 0.0))
+    return found
+
+
+def write_full_runs(folder: Path) -> None:
+    """Make and write the runs: of each series what a comparison needs."""
+    runs = {name: [result(case, folder) for case in load_cases(load_belt_unit(name))] for name in BELTS}
+    with h5py.File(FULL, "w") as file:
+        file.attrs["command"], file.attrs["revision"] = "python -m tests.recorded_checks full FOLDER", revision()
+        for name, found in runs.items():
+            pulleys = list(load_belt_unit(name).pulleys)
+            spans = [f"{a}_{b}.F" for a, b in zip(pulleys, pulleys[1:] + pulleys[:1], strict=True)]
+            for full in found:
+                group = file.create_group(f"{name}/{full.case.name}")
+                group["time"] = full.time
+                for key in (*spans, *(f"{pulley}.{q}" for pulley in pulleys for q in "wM")):
+                    group.create_dataset(key, data=full.series[key], dtype="f4", compression="gzip", shuffle=True)
+
+
+def compare_belt(runs: Iterable[Result]) -> list[Comparison]:
+    """The real-time model beside full runs."""
+    return [compare(full.case, full, full.case.name) for full in runs]
+
+
+def of_belt(comparisons: Iterable[Comparison]) -> Figures:
+    """Every signal of every load case, as it is held against its limit."""
+    return {f"{c.title}: {e.name}": e.smooth for c in comparisons for e in c.errors}
+
+
+def run(name: str) -> Figures:
+    """The figures of a check as they are."""
+    if name == "pushbelt_cvt":
+        return of_variator(check_variator(heldout_runs()))
+    if name.startswith("pushbelt_kers"):
+        return of_event(run_event(name, pushbelt(name.split()[1])))
+    if name in BELTS:
+        return of_belt(compare_belt(full_runs(name)))
+    return of_gears(check_unit(load_gear_system(name)))
+
+
+def main(chosen: Iterable[str]) -> None:
+    """Write the figures of the checks whose names contain one of `chosen`, of all without."""
+    data = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {"checks": {}}
+    for name in (
+        *sorted(shipped_units("gear_system")),
+        "pushbelt_cvt",
+        "pushbelt_kers hybrid",
+        "pushbelt_kers rigid",
+        *BELTS,
+    ):
+        if not chosen or any(part in name for part in chosen):
+            data["checks"][name] = run(name)
+            print(name)
+    data |= {"command": "python -m tests.recorded_checks", "revision": revision()}
+    FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["full"]:
+        write_full_runs(Path(sys.argv[2]))
+    elif sys.argv[1:2] == ["verdicts"]:
+        write_verdicts(Path(sys.argv[2]))
+    else:
+        main(sys.argv[1:])

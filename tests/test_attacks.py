@@ -1,0 +1,19 @@
+"""Attacks of ``make attack``, a few of each."""
+
+import attacks
+import pytest
+
+pytestmark = [pytest.mark.needs("loop", "cc")]
+
+SHORT = {
+    "damaged HDF5 recordings that grow": 3, "mutated reduced models": 20, "disks that fail": 4, "signals": 4,
+    "SIGKILL": 2, "misdeeds of units": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", attacks.ATTACKS)
+def test_nothing_is_lost(tmp_path, name):
+    count, attack = attacks.ATTACKS[name]
+    made, bad = attack(SHORT.get(name, min(count, 60)), tmp_path)
+    assert made > 0
+    assert bad == []

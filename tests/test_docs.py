@@ -1,0 +1,115 @@
+"""Pages: every key of every kind has a meaning in the reference, links lead somewhere, README's commands exist."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from rtcvt.cli import app
+from rtcvt.kind import kinds
+from rtcvt.system import shipped_systems
+from rtcvt.unitfile import shipped_units
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(scope="module")
+def generate():
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs/generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_key_of_every_kind_is_in_the_reference_with_its_meaning(generate):
+    page = generate.unit_files()
+    roots = generate.roots()
+    assert set(roots) == {name for kind in kinds() for name in kind.names}
+    silent, keys = [], 0
+    for name, (_, record) in roots.items():
+        for table in generate.tables(record):
+            assert f"### {table.__name__}" in page
+            for key in generate.keys(table):
+                keys += 1
+                if not generate.meaning(table, key):
+                    silent.append(f"{name}: {table.__name__}.{key}")
+                assert f"| `{key}` |" in page
+    assert keys > 200
+    assert not silent, "a comment behind the field says what it means"
+    rows = [row for row in page.splitlines() if row.startswith("| `")]
+    assert all(len(re.split(r"(?<!\\)\|", row)) == 6 for row in rows)
+
+
+def test_the_reference_says_what_the_records_allow(generate):
+    page = generate.unit_files()
+    for row in (
+        "| `stiffness` | quantity in N/m, above 0 | **required** | tangential |",
+        '| `method` | `"rosenbrock"` or `"rk4"` | `"rosenbrock"` | rosenbrock for stiff models |',
+        "| `substeps` | whole number, at least 1, at most 10000 | `1` | internal steps in a step |",
+        "| `N_B` | whole number, at least 12, at most 1000 | **required** |",
+    ):
+        assert row in page
+    assert "| `clamp.F_max` |" in page  # parameters by name, from the model's variables
+    assert "(rtcvt-pog-unit-gear)=" in page
+    for target in re.findall(r"\]\(#([\w-]+)\)", page):
+        assert f"({target})=" in page
+
+
+def test_all_commands_and_units_are_shown(generate, tmp_path):
+    page = generate.commands()
+    shown = ("show", "simulate", "export", "ssp", "run", "plot", "view", "check", "campaign", "reduce", "calibrate")
+    for command in shown:
+        assert f"## rtcvt {command}\n" in page
+    assert "[bold]" not in page
+    gallery = generate.pictures(tmp_path)
+    for name in shipped_units():
+        assert f"### {name}\n" in gallery
+        drawn = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+        assert "<svg" in drawn
+        assert len(drawn) > 1000
+
+
+def anchors(page):
+    """Anchors of the headings of a page, as GitHub and the site make them."""
+    found = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S), re.M)
+    return {re.sub(r"[^\w -]", "", re.sub(r"`", "", h)).strip().lower().replace(" ", "-") for h in found}
+
+
+GENERATED = {"unit_files.md", "commands.md", "index.md", "contributing.md", "changelog.md"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http:", "https:", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        if found.name in GENERATED or found.name.startswith("api_"):  # `make docs` looks at these
+            continue
+        assert found.exists(), f"{page.name}: {target}"
+        if anchor and found.suffix == ".md":
+            assert anchor in anchors(found), f"{page.name}: {target}"
+
+
+def test_readme_is_short_and_its_commands_exist():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 120
+    known = typer.main.get_command(app).commands
+    used = re.findall(r"rtcvt ([a-z]+) ([a-z_0-9]+)?", "\n".join(re.findall(r"`[^`]+`|^    .+$", text, re.M)))
+    assert {command for command, _ in used} <= set(known)
+    assert len({command for command, _ in used}) >= 8
+    units = {unit for _, unit in used if unit and "_" in unit}
+    assert units <= set(shipped_units()) | set(shipped_systems())
+    make = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"^    make ([a-z]+)|`make ([a-z]+)`", text, re.M):
+        assert f"\n{''.join(target)}:" in make
+
+
+def test_site_is_built_where_all_is_tested():
+    assert re.search(r"^make docs$", (ROOT / ".ci/run").read_text(encoding="utf-8"), re.M)
+    assert "--fail-on-warning" in (ROOT / "Makefile").read_text(encoding="utf-8")

@@ -1,0 +1,75 @@
+"""Input of others is bounded: regular files of a largest size, no control characters, archives that do not explode."""
+
+import os
+import zipfile
+
+import pytest
+
+from rtcvt.build import load_any
+from rtcvt.cycle import load_cycle
+from rtcvt.errors import InputError
+from rtcvt.files import LARGEST
+from rtcvt.hil.can_attachment import read_database
+from rtcvt.hil.importer import open_fmu
+from rtcvt.scenario import load_scenario
+from rtcvt.unitfile import parse_toml, read_toml, read_unit_file
+
+READERS = {read_toml: "toml", load_scenario: "toml", load_cycle: "csv", read_database: "dbc"}
+readers = pytest.mark.parametrize("reader", READERS)
+
+
+@readers
+def test_a_pipe_is_refused_without_waiting(tmp_path, reader):
+    path = tmp_path / f"pipe.{READERS[reader]}"
+    os.mkfifo(path)
+    with pytest.raises(InputError):
+        reader(path)
+
+
+@pytest.mark.parametrize("reader", [*READERS, read_unit_file])
+def test_a_file_that_is_too_large_is_refused(tmp_path, reader):
+    path = tmp_path / f"large.{READERS.get(reader, 'toml')}"
+    with path.open("wb") as file:
+        file.truncate(LARGEST + 1)
+    with pytest.raises(InputError, match="at most 16 MiB"):
+        reader(path)
+
+
+@pytest.mark.parametrize("text", [r'description = "a\u0001b"', r'[gears."a\u0000"]', r'a = [{b = "\u001b[2J"}]'])
+def test_control_characters_are_refused(text):
+    with pytest.raises(InputError, match="control characters"):
+        parse_toml(text, "unit.toml")
+
+
+def test_lines_and_accents_are_allowed():
+    assert parse_toml('description = """β\n\tü"""', "unit.toml") == {"description": "β\n\tü"}
+
+
+def test_an_archive_that_explodes_is_refused_before_it_is_extracted(tmp_path):
+    path = tmp_path / "bomb.fmu"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        zeros = bytes(2**20)
+        with archive.open("resources/zeros", "w", force_zip64=True) as member:
+            for _ in range(513):
+                member.write(zeros)
+    assert path.stat().st_size < 2**20
+    with pytest.raises(InputError, match="at most 10000 files and 512 MiB"), open_fmu(path):
+        pass
+
+
+def test_an_archive_of_too_many_files_is_refused(tmp_path):
+    path = tmp_path / "many.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        for k in range(10_001):
+            archive.writestr(str(k), b"")
+    with pytest.raises(InputError, match="10001 files"), open_fmu(path):
+        pass
+
+
+def test_too_many_gears_are_refused(tmp_path):
+    text = read_unit_file("planetary").text
+    gear = "inertia = 1.0\naxis = { through = [0.0, 0.0], angle = 0.0 }\n"
+    path = tmp_path / "many.toml"
+    path.write_text(text + "".join(f"\n[gears.x{k}]\n{gear}" for k in range(10_000)))
+    with pytest.raises(InputError, match=r"gears.*at most 100 items"):
+        load_any(path)

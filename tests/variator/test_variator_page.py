@@ -1,0 +1,105 @@
+"""What the page and the build of a variator say: range of the data, errors in words, the picture."""
+
+import html
+import logging
+import math
+import re
+
+import numpy as np
+import pytest
+
+import rtcvt
+from rtcvt.build import build_any, load_any
+from rtcvt.errors import InputError
+from rtcvt.unitfile import find_unit
+from rtcvt.variator.build import reduced_path
+from rtcvt.variator.diagram import radii_at, variator_diagram
+from rtcvt.variator.page import variator_page
+from rtcvt.variator.reduced_model import read_reduced
+
+
+@pytest.fixture(scope="module")
+def unit():
+    return load_any("pushbelt_cvt")
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """The shipped variator with end stops that no run has seen."""
+    path = tmp_path / "wide.toml"
+    path.write_text(find_unit("pushbelt_cvt").read_text().replace("max = 2.4", "max = 2.6"))
+    return load_any(path)
+
+
+def test_end_stops_outside_of_the_data_are_told(unit, wide, caplog):
+    with caplog.at_level(logging.WARNING, "rtcvt"):
+        build_any(unit)
+        assert not caplog.records
+        model = build_any(wide)
+        build_any(wide)
+    (record,) = caplog.records  # once
+    told = "end stops 0.45 to 2.6 lie outside of the reduced model's data, 0.4 to 2.48"
+    assert f"wide.toml: ratio: {told}" in record.getMessage()
+    assert told in html.unescape(variator_page(model, wide))
+    assert "lie outside" not in variator_page(build_any(unit), unit)
+
+
+def test_errors_are_few_and_in_words(unit):
+    page = variator_page(build_any(unit), unit)
+    accuracy = page[page.index("<h2>Accuracy</h2>") : page.index("<h2>Unit file</h2>")]
+    assert "heldout." not in accuracy
+    assert accuracy.count("<tr>") < 25
+    assert re.search(r"thrust ratio</td><td[^>]*>3.1 %</td>", accuracy)
+    assert "69 of 100 findings" in accuracy
+    assert "estimates" in accuracy
+
+
+@pytest.mark.parametrize("ratio", [0.45, 1.0, 2.4])
+def test_radii_of_the_picture_close_the_belt(unit, ratio):
+    c = read_reduced(reduced_path(unit)).constants
+    r_I, r_O, phi = radii_at(ratio, c["length"], c["d_A"], c["h_off"])
+    assert (r_O - c["h_off"]) / (r_I - c["h_off"]) == pytest.approx(ratio)
+    length = 2 * (math.pi - phi) * r_I + 2 * phi * r_O + 2 * c["d_A"] * math.sin(phi)
+    assert length == pytest.approx(c["length"])
+    assert f"r = {1e3 * r_I:.1f} mm" in variator_diagram(unit, {"ratio.start": ratio})
+
+
+@pytest.mark.parametrize("model", ["hybrid", "rigid"])
+def test_start_values_hold_the_torque_that_the_page_names(unit, model):
+    variator = rtcvt.load("pushbelt_cvt")
+    assert "−95 N·m" in variator_page(build_any(unit), unit)
+    for ratio in (0.6, 1.0, 1.5):
+        start = {"ratio.start": ratio, "primary.w_start": "2000 rpm"}
+        torque = {"primary.tau": 100.0, "secondary.tau": -95.0 * ratio, "ratio.des": ratio}
+        result = variator.simulate(inputs=torque, duration=3.0, parameters=start, model=model)
+        assert np.abs(result["ratio.i"] / ratio - 1.0).max() < 1e-3
+        assert not result["status.macro_slip"].any()
+        assert not result["status.extrapolating"].any()
+        assert result["belt.margin"].min() > 0.3
+        gained = np.ptp(result["primary.w"]) * (1.26e-2 + 1.26e-2 / ratio**2)  # by 5 N.m at most
+        assert gained < 5.0 * 3.0
+
+
+def test_first_run_of_the_page_does_not_run_away():
+    result = rtcvt.load("pushbelt_cvt").simulate(inputs={"primary.tau": 100.0, "secondary.tau": -95.0}, duration=10.0)
+    assert result["primary.w"].max() < 1e2 + 10.0 * 5.0 / (2 * 1.26e-2)
+    assert not result["status.macro_slip"].any()
+    assert result["ratio.i"] == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(("given", "number"), [("forces", 0), ("pressures", 1), ("ratio", 2), (2, 2), ("1", 1)])
+def test_clamp_control_is_an_enumeration(given, number):
+    assert rtcvt.load("pushbelt_cvt").instance(parameters={"clamp.control": given}).get("clamp.control") == number
+
+
+@pytest.mark.parametrize("given", [1.5, 3, -1, "1.5", "force"])
+def test_what_is_no_choice_is_refused(given, tmp_path):
+    with pytest.raises(InputError, match=r"clamp.control = .*one of forces \(0\), pressures \(1\), ratio \(2\)"):
+        rtcvt.load("pushbelt_cvt").instance(parameters={"clamp.control": given})
+    path = tmp_path / "mine.toml"
+    value = f'"{given}"' if isinstance(given, str) else given
+    path.write_text(
+        find_unit("pushbelt_cvt").read_text().replace('clamp.control = "ratio"', f"clamp.control = {value}")
+    )
+    with pytest.raises(InputError, match=r"parameters.clamp.control = .*one of forces \(0\)"):
+        rtcvt.load(path)

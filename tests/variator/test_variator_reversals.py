@@ -1,0 +1,53 @@
+"""The shipped variator under torques that turn over: whatever the speed, no step makes energy."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rtcvt.build import build_any, load_any
+from rtcvt.kernel import FAILED
+
+STEPS, TORQUE = 3000, 400.0  # [N.m]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return build_any(load_any("pushbelt_cvt"), "rigid")
+
+
+def made(model, inner, period, forces, sign):
+    """Largest energy above what there was and went in [J], and what went through; inputs held for `inner` steps."""
+    places = {v.name: v.index for v in model.select("output")}
+    one = model.instantiate()
+    one.set("clamp.primary.F", forces[0])
+    one.set("clamp.secondary.F", forces[1])
+    one.initialise()
+    before, start, work, through, worst = one.y.copy(), one.get("storage.E"), 0.0, 0.0, 0.0
+    tan = 2.0 * math.tan(math.radians(11.0))
+    for k in range(STEPS):
+        torque = TORQUE if k // period % 2 else -TORQUE
+        one.set("primary.tau", torque)
+        one.set("secondary.tau", sign * torque)
+        for _ in range(inner):
+            assert one.step(1e-3) != FAILED
+            mean = 0.5e-3 * (one.y + before)
+            parts = [torque * mean[places["primary.w"]], sign * torque * mean[places["secondary.w"]]]
+            for pulley in ("primary", "secondary"):
+                way = one.y[places[f"radius.{pulley}"]] - before[places[f"radius.{pulley}"]]
+                parts.append(tan * before[places[f"thrust.{pulley}"]] * way)
+            work += sum(parts)
+            through += sum(abs(part) for part in parts)
+            worst = max(worst, one.get("storage.E") - start - work)
+            before[:] = one.y
+    assert np.isfinite(one.y).all()
+    return worst, through
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("forces", [(15e3, 15e3), (0.0, 0.0), (500.0, 40e3)])
+@pytest.mark.parametrize(("inner", "period"), [(1, 1), (1, 3000), (20, 7), (20, 100), (20, 3000)])
+def test_reversals_at_any_speed_make_no_energy(model, inner, period, forces, sign):
+    """It made 1e19 J where 1e15 J went through, before the balance of a step was kept."""
+    worst, through = made(model, inner, period, forces, sign)
+    assert worst <= 1e-6 * through

@@ -33,8 +33,16 @@ def kers(tmp_path_factory):
     return export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
+def until(condition, limit=60.0):
+    """Wait for a condition, however loaded the machine is."""
+    end = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 class Run:
-    """A run with its page, in the background."""
+    """A run with its page, in the background, after its first step."""
 
     def __init__(self, fmu: Path, duration: float, output: Path, scenario=None, step=1e-3, bus=()):
         addresses: queue.Queue[str] = queue.Queue()
@@ -45,10 +53,12 @@ class Run:
         def work():
             self.reports.append(run_rig(fmu, step, duration, scenario, output=output, attach=attach))
 
+        self.running = None
         self.thread = threading.Thread(target=work)
         self.thread.start()
         self.address = addresses.get(timeout=60)
         self.host, _, self.token = self.address.removeprefix("http://").partition("/?token=")
+        until(lambda: self.running is not None and self.running.loop.latest()[0] > 1)
 
     @contextmanager
     def kept(self, running):

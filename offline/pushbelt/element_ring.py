@@ -241,7 +241,7 @@ def proximal(most: float, G: float, v_mu: float, y: float) -> float:
     b = G * most
     e2 = v_mu * v_mu
     x = max(y * v_mu / (v_mu + b), y - b)
-    for _ in range(3):
+    for _ in range(4):
         D = x * x + e2
         root = np.sqrt(D)
         rise = b * e2 / (root * D)

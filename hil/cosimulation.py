@@ -239,8 +239,8 @@ class Slave:
 
     def _references(self, names: Iterable[str]) -> NDArray[np.uint32]:
         """Value references; in FMI 3.0 the elements of an array have one."""
-        references = [self._fmu.scalars[name].valueReference for name in names]
-        return np.array(references if self._fmu.fmi == 2 else list(dict.fromkeys(references)), dtype=np.uint32)
+        owners = dict.fromkeys(self._fmu.owner(name) for name in names)
+        return np.array([reference for _, reference in owners], dtype=np.uint32)
 
     def _terminated(self, status: int, k: int) -> bool:
         """Whether a step that was discarded is the end of the simulation: the unit asked for it, and got on until then.

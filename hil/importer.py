@@ -7,7 +7,8 @@ takes one text for a whole run; outputs that are strings are not read.
 
 An array of FMI 3.0 becomes one variable per element, ``NAME[1]``, ``NAME[2]``, ... or ``NAME[1,1]``, ...; the last
 index runs fastest. Structural parameters keep their start values. Elements of parameters do not change during a run.
-Clocks, variables of a clock and binaries are left alone.
+Clocks, variables of a clock and binaries are left alone. Of an alias set of FMI 3.0 all outputs are read; inputs and
+parameters are set by the variable's own name only.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,10 +70,13 @@ class Fmu:
 
     def elements(self, name: str) -> list[str]:
         """The variable, or all elements of its array."""
+        of = self.owner(name)
+        return [n for n in self.scalars if self.owner(n) == of]
+
+    def owner(self, name: str) -> tuple[str, int]:
+        """Name and value reference of the variable, or of the array that it is an element of."""
         scalar = self.scalars[name]
-        if not scalar.dimensions:
-            return [name]
-        return [n for n, s in self.scalars.items() if s.valueReference == scalar.valueReference]
+        return name.rpartition("[")[0] if scalar.dimensions else name, scalar.valueReference
 
     @property
     def unit_file(self) -> str:
@@ -233,7 +237,8 @@ def _interface(description: ModelDescription, file: str) -> tuple[VariableTable,
     scalars: dict[str, ModelVariable] = {}
     count = {"parameter": 0, "input": 0, "output": 0}
     fmi = VERSIONS[description.fmiVersion]
-    for scalar in (s for v in description.modelVariables if not v.clocks for s in _elements(v)):
+    own = (v for v in description.modelVariables if not v.clocks and (v.causality == "output" or not _is_alias(v)))
+    for scalar in (s for v in own for s in _elements(v)):
         if scalar.causality in count and _kind(scalar, fmi) in NUMBERS[fmi]:
             rows.append(_row(scalar, count[scalar.causality]))
             scalars[scalar.name] = scalar
@@ -241,6 +246,11 @@ def _interface(description: ModelDescription, file: str) -> tuple[VariableTable,
         elif scalar.type == "String" and not scalar.dimensions and scalar.causality in ("parameter", "input"):
             scalars[scalar.name] = scalar
     return VariableTable(file, tuple(rows)), scalars
+
+
+def _is_alias(variable: ModelVariable) -> bool:
+    """Whether FMPy made the variable from an element Alias."""
+    return any(a.name == variable.name for a in getattr(variable, "aliases", None) or ())
 
 
 def _kind(scalar: ModelVariable, fmi: int) -> str:

@@ -237,6 +237,17 @@ def test_arrays_have_a_column_for_each_element(foreign, recorded):
 
 
 @pytest.mark.needs("cc")
+def test_of_aliases_outputs_are_read_and_inputs_are_left_alone(foreign, recorded, tmp_path):
+    array = '<Dimension valueReference="99"/><Dimension start="2"/>'
+    aliased = described(foreign, tmp_path / "alias.fmu", (array, f'{array}<Alias name="other"/>'))  # one of u, one of y
+    said, _, _, signals = recorded(aliased, scenario(inputs={"u[1,1]": 7.0}))
+    assert said == ""
+    for place in ("[1,1]", "[1,2]", "[2,1]", "[2,2]"):
+        assert signals[f"other{place}"].tobytes() == signals[f"y{place}"].tobytes()
+    assert signals["y[1,1]"][-1] == 7.0
+
+
+@pytest.mark.needs("cc")
 def test_all_types_pass_through(foreign, recorded):
     said, _, _, signals = recorded(foreign, scenario(inputs=dict(EXTREMES)))
     assert said == ""

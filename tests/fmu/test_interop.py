@@ -18,11 +18,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fmpy import read_model_description, simulate_fmu
 from fmpy.validation import validate_fmu
 
+from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
 from rtcvt.fmu.ssp import export_ssp
+from rtcvt.hil import runner
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem, load_gear_system, read_gear_system
 from rtcvt.system import build_system, load_system, simulate_system
@@ -31,6 +34,7 @@ from rtcvt.unitfile import parse_unit_file
 H = 1e-3
 STEPS = 1000
 IMPORTERS_FILE = Path(__file__).with_name("interop_importers.py")
+OTHERS = "String", "Binary", "Clock"  # types of outputs that are not recorded
 MARKS = "<!-- measured -->", "<!-- end of what is measured -->"
 
 # The unit at the other end of the KERS's shaft. Its equal gears turn against each other, so the torque that the KERS
@@ -114,6 +118,35 @@ def test_a_checker_that_the_environment_names_finds_no_error(unit_file, variable
     assert done.returncode == 0, report
     assert "rror:" not in report
     assert "[FATAL]" not in report
+
+
+# --- units of others --------------------------------------------------------------------------------------------------
+
+
+def _reference_units() -> list[Path]:
+    """FMUs below the folder that the environment variable names, for example of Reference-FMUs as it builds them."""
+    folder = os.environ.get("RTCVT_REFERENCE_FMUS")
+    return sorted(Path(folder).rglob("*.fmu")) if folder else []
+
+
+@pytest.mark.parametrize("path", _reference_units(), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_a_reference_unit_runs_here_as_in_fmpy(path):
+    description = read_model_description(str(path))
+    if description.coSimulation is None:
+        with pytest.raises(InputError, match="export the unit for co-simulation"):
+            runner.run(path, H)
+        return
+    end = min(float(description.defaultExperiment.stopTime), 3.0)
+    step = float(description.defaultExperiment.stepSize or 0.01)
+    ours = runner.run(path, step, end, fast=True).recording().signals
+    outputs = [v.name for v in description.modelVariables if v.causality == "output" and v.type not in OTHERS]
+    theirs = simulate_fmu(str(path), stop_time=end, output_interval=step, fmi_type="CoSimulation", output=outputs)
+    assert outputs
+    for name in outputs:
+        mine = np.column_stack([s.values for n, s in ours.items() if n == name or n.startswith(f"{name}[")])
+        same = theirs[name].reshape(len(theirs), -1).astype(float)
+        # the last bits of times, which differ, decide on how many steps Roberts makes within one of ours
+        np.testing.assert_allclose(mine[: len(same)], same, rtol=1e-6, atol=1e-12, err_msg=name)
 
 
 # --- importers --------------------------------------------------------------------------------------------------------

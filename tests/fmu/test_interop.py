@@ -146,7 +146,7 @@ def test_a_reference_unit_runs_here_as_in_fmpy(path):
         mine = np.column_stack([s.values for n, s in ours.items() if n == name or n.startswith(f"{name}[")])
         same = theirs[name].reshape(len(theirs), -1).astype(float)
         # the last bits of times, which differ, decide on how many steps Roberts makes within one of ours
-        np.testing.assert_allclose(mine[: len(same)], same, rtol=1e-6, atol=1e-12, err_msg=name)
+        np.testing.assert_allclose(mine[: len(same)], same, rtol=0, atol=1e-5 * np.abs(same).max(), err_msg=name)
 
 
 # --- importers --------------------------------------------------------------------------------------------------------

@@ -14,8 +14,9 @@ demo: .venv/installed
 	@echo
 	@echo "The unit is build/toroidal_kers.fmu; open build/report.html to see how far it is from the full model."
 
+# one thread for linear algebra: two workers with two each would wait for one another
 test: .venv/installed
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -m slow

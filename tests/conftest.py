@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import tools
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import load_gear_system
@@ -18,13 +19,12 @@ settings.register_profile("ci", settings.get_profile("jit"), derandomize=True, d
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "jit"))
 
 UNITS = tuple(shipped_units("gear_system"))
-# Two workers begin with files whose kernels differ, for neither finds what the other is compiling in the cache; long
-# files come before short ones, so that both end together.
+KERNELS = ("offline/pushbelt/", "offline/variator/test_campaign.py", "test_examples.py", "test_view.py")
+# Long files come before short ones, so that two workers end together.
 FIRST = [
-    "fmu/test_native.py", "offline/pushbelt/test_runs.py", "variator/test_variator.py",
-    "offline/variator/test_campaign.py", "offline/variator/test_reduction.py", "fmu/test_misuse.py",
-    "fmu/test_platforms.py", "hil/test_bus.py", "offline/beltdrive/test_ancf_drive.py",
-    "offline/beltdrive/test_belt_check.py", "belt/test_belt_model.py",
+    "offline/pushbelt/test_runs.py", "fmu/test_native.py", "variator/test_variator.py",
+    "offline/variator/test_reduction.py", "fmu/test_misuse.py", "fmu/test_platforms.py", "hil/test_bus.py",
+    "offline/beltdrive/test_ancf_drive.py", "offline/beltdrive/test_belt_check.py", "belt/test_belt_model.py",
 ]  # fmt: skip
 
 
@@ -32,6 +32,20 @@ def pytest_collection_modifyitems(items):
     folder = Path(__file__).parent
     rank = {folder / name: k for k, name in enumerate(FIRST)}
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
+
+
+class _ByFile(LoadFileScheduling):
+    """Each file has one worker, and all that compile the pushbelt have the same: none finds in the cache what the other
+    is still compiling."""
+
+    def _split_scope(self, nodeid):
+        file = nodeid.split("::")[0]
+        return "pushbelt" if file.removeprefix("tests/").startswith(KERNELS) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return _ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_configure():

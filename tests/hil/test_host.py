@@ -227,7 +227,7 @@ def test_the_command_fails_and_writes_its_figures(hostile, folder, tmp_path, mis
     assert not json.loads((tmp_path / "run.json").read_text())["completed"]
 
 
-OVERLOAD = '[fault.slow]\nkind = "overload"\nvalue = "50 s"\nstart = "0.2 s"\nduration = "1 s"\n'
+OVERLOAD = '[fault.slow]\nkind = "overload"\nvalue = "50 s"\nstart = "0.2 s"\nduration = "1 ms"\n'
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

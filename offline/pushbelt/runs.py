@@ -116,6 +116,7 @@ __all__ = [
     "open_run",
     "partial_path",
     "prepare",
+    "ring_steps",
     "run_of",
     "simulate",
     "start_of",
@@ -237,7 +238,12 @@ def load_torque(b: Belt, xi: float, F_O: float, r_O: float) -> float:
 
 def stepped(scheme: Scheme, ring: Any, step: float) -> Callable[..., tuple[Frames, int]]:
     """`hybrid.run` with as many steps of the ring in each `step` [s] as scheme and ring need."""
-    return partial(hybrid.run, n_R=max(2, ceil(step / ring_set.largest_step(ring))) if scheme == "multirate" else 1)
+    return partial(hybrid.run, n_R=ring_steps(scheme, ring, step))
+
+
+def ring_steps(scheme: Scheme, ring: Any, step: float) -> int:
+    """Steps of the ring in each `step` [s]."""
+    return max(2, ceil(step / ring_set.largest_step(ring))) if scheme == "multirate" else 1
 
 
 def largest_step(scheme: Scheme, N_E: int, N_B: int) -> float:
@@ -266,7 +272,6 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     _require(source, s, "flank_points", s.flank_points in (1, 2), "1 or 2")
     _require(source, s, "model", s.model in get_args(schedule.Model), " or ".join(get_args(schedule.Model)))
     if s.model != "hybrid":
-        _require(source, s, "scheme", s.scheme == "explicit", "explicit for the spatial model")
         _require(source, s, "contact", s.contact == "unilateral", "unilateral for the spatial model")
         _require(parameters.source, parameters.ring, "rod", parameters.ring.rod == "rcm", "rcm for the spatial model")
         fixed = "2 for the spatial model: about one fixed point on each flank an element would roll freely"
@@ -337,7 +342,8 @@ def started(made: Prepared) -> Prepared:
         return made
     s, ticks = made.run.settings, made.clock
     held = np.tile(made.inputs[0], (ticks.frames(s.before) + 1, 1))
-    _, valid = hybrid.run(made.model, made.planar, held, ticks.steps, ticks.step, s.flank_points)
+    run = stepped(s.scheme, made.model.ring, ticks.step)
+    _, valid = run(made.model, made.planar, held, ticks.steps, ticks.step, s.flank_points)
     there = valid == len(held) - 1
     _require(f"run {made.run.name}", s, "before", there, "a start at which the belt stays in its place")
     return made._replace(state=lift(made.wide, made.planar), planar=None)
@@ -409,7 +415,7 @@ def _advance(made: Prepared, inputs: Array, done: int) -> tuple[Arrays, int, flo
         found, valid = stepped(run.settings.scheme, m.ring, ticks.step)(m, x, *rest)
     else:
         assert isinstance(x, spatial.State)
-        seen, valid = spatial.run(made.wide, x, *rest)
+        seen, valid = spatial.run(made.wide, x, *rest, n_R=ring_steps(run.settings.scheme, m.ring, ticks.step))
         found = seen.planar
         across = {
             name: getattr(seen, s.field)[(slice(valid), *s.part)].astype(s.dtype)

@@ -101,6 +101,7 @@ class Twin(_Record):
     name: Name
     belt: Fidelity
     step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # as in `Model`
+    settle: Turns | None = None  # revolutions, by default those of the points
 
 
 class Space(_Record):
@@ -202,14 +203,17 @@ class Plan(_Record):
         if len({t.name for t in self.twin}) != len(self.twin):
             raise ValueError("twin: names that are used once")
         m, belts = self.model, {self.model.belt, *(t.belt for t in self.twin)}
-        if "spatial" in belts and (m.scheme, m.flank_points) != ("explicit", 2):
-            raise ValueError("model: a spatial belt needs scheme = 'explicit' and flank_points = 2")
+        if "spatial" in belts and m.flank_points != 2:
+            raise ValueError("model: a spatial belt needs flank_points = 2")
         if m.before > 0.0 and "spatial" not in belts:
             raise ValueError("model: before is for a spatial belt")
         each: list[Points | Transient] = [self.points, *self.transient, *self.refine]
         for p in each:
-            if m.before > 0.0 and (p.approach > 0.0 or 2.0 * p.mean + m.before > p.settle):
+            least = min((p.settle, *(t.settle for t in self.twin if t.settle is not None)))
+            if m.before > 0.0 and (p.approach > 0.0 or 2.0 * p.mean + m.before > least):
                 raise ValueError("model: with before, points without approach and settle >= 2 mean + before")
+            if 2.0 * p.mean > least:
+                raise ValueError("twin: settle at least twice mean")
         return self
 
 
@@ -259,8 +263,9 @@ def runs_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
     for run in _points_of(plan, parameters):
         yield _with(run, plan.model.belt, plan.model.before)
         for t in plan.twin:
-            step = run.settings.step if t.step is None else t.step
-            twin = replace(run, name=f"{run.name}-{t.name}", settings=replace(run.settings, step=step))
+            settings = replace(run.settings, step=run.settings.step if t.step is None else t.step)
+            settle = run.settle if t.settle is None else t.settle
+            twin = replace(run, name=f"{run.name}-{t.name}", settings=settings, settle=settle)
             yield _with(twin, t.belt, plan.model.before)
 
 

@@ -45,11 +45,11 @@ def report_page(v: Result) -> str:
         _groups(v, "mirrored"),
         _growth(v),
         '<h2 id="planar">Planar phenomena: between loose and fixed sheaves, crosswise</h2>\n',
-        "<p>Means of two revolutions. Hybrid: two runs from steps that differ by 2 %; their scatter is the range of "
-        "their four revolutions. A quantity agrees if the spatial belt differs by no more.</p>\n",
+        "<p>Means of the last two of four revolutions. Hybrid: two runs from steps that differ by 2.5 %; their scatter "
+        "is the range of their four revolutions. A quantity agrees if the spatial belt differs by no more.</p>\n",
         _groups(v, "spatial"),
         *(_forces(v, name) for name in PLANAR),
-        f'<h2 id="alignment">Out of line</h2>\n<p>Ratio held, {text(at)}; the second of two revolutions.</p>\n',
+        f'<h2 id="alignment">Out of line</h2>\n<p>Ratio held, {text(at)}; the last of four revolutions.</p>\n',
         _alignment(v),
         '<h2 id="rings">Rings: tracking, left and right</h2>\n',
         _rings(v),

@@ -59,7 +59,6 @@ def _moved(**tables: dict[str, object]) -> Parameters:
 def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_path) -> None:
     refused: list[tuple[Parameters, Run, str]] = [
         (UNIT, a_run(model="flat"), "hybrid or spatial"),
-        (UNIT, a_run(scheme="multirate"), "explicit"),
         (UNIT, a_run(flank_points=1), "2 for the spatial"),
         (UNIT, a_run(contact="bilateral"), "unilateral"),
         (UNIT, a_run(before=-1.0), "0 to 20"),

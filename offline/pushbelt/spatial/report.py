@@ -14,6 +14,7 @@ from rtcvt.offline.pushbelt.spatial.check import (
     ENDS,
     ENERGY,
     FORCES,
+    IDLE,
     OFFSETS,
     PLANAR,
     POINT,
@@ -205,5 +206,8 @@ def _cost(v: Result) -> str:
 
 
 def _energy(v: Result) -> str:
-    rows = [(text(name), f"{e:.1e}", _mark(abs(e) <= ENERGY)) for name, e in v.energy.items()]
+    rows = [
+        (text(name), f"{e:.1e}", _mark(abs(e) <= (ENERGY if loaded else IDLE)))
+        for name, (e, loaded) in v.energy.items()
+    ]
     return table(("run", "residual over throughput", ""), rows, (1,)) + f"<p>Revision {text(revision())}.</p>\n"

@@ -62,7 +62,7 @@ def test_short_runs_are_kept_judged_and_reported(tmp_path: Path, monkeypatch: py
     apart = result.profiles("LOW", "mirrored")
     assert all(0.0 < difference < 1.0 for difference, _ in apart.values())
     # a belt that takes energy from nowhere fails the check
-    bad = check.Result(**{**vars(result), "energy": {**result.energy, "LOW-spatial": 2e-3}})
+    bad = check.Result(**{**vars(result), "energy": {**result.energy, "LOW-spatial": (2e-3, True)}})
     assert bad.failures == ("energy: LOW-spatial: 0.002 of the throughput",)
 
     files = {f: f.stat().st_mtime_ns for f in (tmp_path / "runs").iterdir()}

@@ -8,7 +8,7 @@ A step:  positions | ring shapes | element-ring, both sides | element-element | 
 both sides | new velocities of the rings, friction on them | of the elements | gyroscopic moments | of the sheaves.
 
 Multirate scheme, as in `hybrid`: with n_R > 1 the rings take n_R steps in each of the others. Between two evaluations
-of the contacts they keep the loads, planar ones in the frames of their chords, lateral ones as they are.
+of the contacts they keep the loads, forces and torques in the frames of their chords.
 
 A side is what lies at z > 0 (left) or z < 0 (right): a ring set, the saddles, pillars and flanks that it meets, two of
 the four sheaves and their deflection. The right one is seen in the mirror (`element`); the same kernels do both.
@@ -368,9 +368,12 @@ def _move_ring(m: Model, x: Half, w: Work, h: float) -> None:
 def _hold(m: Model, x: Half, w: Work) -> None:
     """Keep the loads of the contacts, which are added to what is held."""
     to_chords(m.ring, w.shape, w.load, x.held)
-    for a in range(lateral.NL):
-        for k in range(m.belt.N_B):
-            x.held_L[k, a] += w.F_L[k, a]
+    for k in range(m.belt.N_B):
+        c = w.shape[k, planar_ring.NY]
+        s = -w.shape[k, planar_ring.NX]
+        x.held_L[k, 0] += w.F_L[k, 0]
+        x.held_L[k, 1] += w.F_L[k, 1] * c + w.F_L[k, 2] * s
+        x.held_L[k, 2] += w.F_L[k, 2] * c - w.F_L[k, 1] * s
 
 
 @compiled
@@ -378,9 +381,12 @@ def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
     """A step of one ring set alone, under the loads that it holds; works of `_advance_ring`."""
     _move_ring(m, x, w, h)
     from_chords(m.ring, w.shape, x.held, w.load)
-    for a in range(lateral.NL):
-        for k in range(m.belt.N_B):
-            w.F_L[k, a] = x.held_L[k, a]
+    for k in range(m.belt.N_B):
+        c = w.shape[k, planar_ring.NY]
+        s = -w.shape[k, planar_ring.NX]
+        w.F_L[k, 0] = x.held_L[k, 0]
+        w.F_L[k, 1] = x.held_L[k, 1] * c - x.held_L[k, 2] * s
+        w.F_L[k, 2] = x.held_L[k, 2] * c + x.held_L[k, 1] * s
     return _advance_ring(m, x, w, h)
 
 

@@ -67,6 +67,7 @@ def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_pa
         (UNIT.model_copy(update={"spatial": None}), a_run(), "spatial"),
         (_moved(pulleys={"alignment_offset": 8e-3}), a_run(), "alignment_offset"),
         (_moved(ring={"width": 9.4e-3}), a_run(), r"ring\.width"),
+        (_moved(spatial={"crown": 0.5}), a_run(scheme="multirate"), "crown.*flat saddle"),
     ]
     for unit, run, message in refused:
         with pytest.raises(InputError, match=message):

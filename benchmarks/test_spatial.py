@@ -23,11 +23,13 @@ VARIANTS = {
     "spatial, 220 elements": {},
     "spatial, 110 elements": {"N_E": 110},
     "spatial, 432 elements": {"N_E": 432, "dt": 5e-7},
+    "hybrid, multirate": {"wide": False, "dt": 2.5e-6, "n_R": 2},
+    "spatial, multirate": {"dt": 2.5e-6, "n_R": 2},
 }
 _cost: dict[str, float] = {}
 
 
-def settled(N_E=220, dt=1e-6, wide=True, n_p=2):
+def settled(N_E=220, dt=1e-6, wide=True, n_p=2, n_R=1):
     """The run and its arguments."""
     parameters = load_parameters("pushbelt_24mm")
     case = parameters.get_case("MED")
@@ -36,11 +38,11 @@ def settled(N_E=220, dt=1e-6, wide=True, n_p=2):
     start = start_state(b, sh, Boundary(*inputs[0]), case.i_r)
     m, x = hybrid.model(b, sh), hybrid.state(*start[:7], n_k=len(sh.A) - 1)
     for _ in range(2):
-        hybrid.run(m, x, inputs, steps, dt, n_p)
+        hybrid.run(m, x, inputs, steps, dt, n_p, n_R)
     if not wide:
-        return hybrid.run, (m, x, inputs, steps, dt, n_p)
+        return hybrid.run, (m, x, inputs, steps, dt, n_p, n_R)
     m = spatial.model(parameters, b, sh)
-    return spatial.run, (m, lift(m, x), inputs, steps, dt, n_p)
+    return spatial.run, (m, lift(m, x), inputs, steps, dt, n_p, n_R)
 
 
 @pytest.mark.benchmark(timer=time.thread_time)
@@ -64,6 +66,8 @@ def test_ratios(benchmark):
         "spatial over hybrid": base / _cost["hybrid, 220 elements"],
         "exponent in N_E": exponent,
         "seconds per 0.1 s": base * 0.1,
+        "seconds per 0.1 s, multirate": _cost["spatial, multirate"] * 0.04,
+        "spatial over hybrid, multirate": _cost["spatial, multirate"] / _cost["hybrid, multirate"],
         "peak memory [GiB]": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
     benchmark.extra_info.update(ratios)

@@ -19,7 +19,13 @@ wall_s of this call and step_cost_us, the median of its steps without start and 
 misalignment_m of the belt on the primary against the secondary, ring_to_pillar_m and ring_to_sheave_m, the least room
 of the rings, and fixed_sheave_N, the axial forces on the fixed sheaves; other figures are means of both sides."""
 
-_CHECK = """A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
+_CHECK = """With [bold]--belt spatial[/] the spatial belt is checked against the hybrid one: some forty runs, about
+half an hour on two processors; a belt in line, planar phenomena, misalignment at three ratios, rings with and without
+tracking, cost. [bold]JSON keys:[/] unit, failures; claims: about, value, limit, unit, needed, holds; phenomena: group,
+quantity, unit, hybrid, spatial, scatter, verdict; profiles: by run and force, difference and scatter; across: by
+operating point; energy: residual over throughput; growth of a disturbance; step_us.
+
+A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
 model, about ten minutes on two processors. They are kept in a folder beside the report, so that a stopped check goes
 on where it was. Friction of the flanks is regularised below 0.1 mm/s in these runs, whatever v_mu the unit has. Exits
 with code 1 if energy or momentum of a run do not balance; what differs from the source is in the report.
@@ -32,7 +38,9 @@ throughput), balance (of each pulley: force, torque, moments), step_us; step_us 
 _CAMPAIGN = """Plans that come along for pushbelts: [bold]quick[/], the first reduced model of a belt of your own in
 minutes (docs/own_belt.md); [bold]small[/], a dozen runs to look at, too few to reduce; [bold]pushbelt_24mm[/], the runs
 behind the shipped reduced model, two to three hours on two processors; [bold]heldout[/], runs of another seed that tell
-how good a reduced model is. The expected time and the number of processors are printed before the runs start.
+how good a reduced model is; [bold]spatial_24mm[/], points with the spatial belt and twice with the hybrid one, which
+are compared in print and in DIR/twins.json. The expected time and the number of processors are printed before the runs
+start.
 
 A plan of a pushbelt bounds ratio, speed, torque ratio and clamping force, and says how many operating points and
 transients are drawn from them. What the belt cannot do is drawn again. At each operating point the run settles with the
@@ -56,6 +64,7 @@ With its sizes it takes an hour of processor time; docs/identification.md has a 
 (share of the variance); directions of ln x by what the data identify: gain, parameters; observables and heldout: about,
 printed, prior, posterior, right (share of members with the printed sign)."""
 
+
 KIND = Kind(
     names=("pushbelt",),
     title="pushbelts",
@@ -68,7 +77,11 @@ KIND = Kind(
             Option("case", "Operating point of the unit file.", metavar="NAME"),
             Option("row", "Number of the load torque in the case's row.", int, 0, minimum=0),
             Option("nodes", "Nodes of the ring; default: the unit's.", int, minimum=1),
-            Option("belt", "hybrid: planar; spatial: six freedoms, two ring sets.", default="hybrid"),
+            Option(
+                "belt",
+                "hybrid: planar; spatial: six freedoms, two ring sets; mirrored: spatial, aligned.",
+                default="hybrid",
+            ),
             Option("before", "Revolutions of the hybrid model that a spatial run starts from.", float, 0.0),
             Option("law", "Sheaves yield together under all elements (coupled), or decoupled.", default="coupled"),
             Option("contact", "Of elements and ring: unilateral or bilateral.", default="unilateral"),
@@ -86,7 +99,11 @@ KIND = Kind(
         ),
         help=_SIMULATE,
     ),
-    check=Task(lazily("rtcvt.offline.pushbelt.tasks:check"), help=_CHECK),
+    check=Task(
+        lazily("rtcvt.offline.pushbelt.tasks:check"),
+        options=(Option("belt", "hybrid: against chapter 7; spatial: against the hybrid belt.", default="hybrid"),),
+        help=_CHECK,
+    ),
     campaign=Task(lazily("rtcvt.offline.variator.tasks:campaign"), help=_CAMPAIGN),
     reduce=Task(lazily("rtcvt.offline.variator.tasks:reduce"), help=_REDUCE),
     calibrate=Task(lazily("rtcvt.offline.variator.calibration.task:calibrate"), help=_CALIBRATE),

@@ -116,9 +116,11 @@ __all__ = [
     "open_run",
     "partial_path",
     "prepare",
+    "ring_steps",
     "run_of",
     "simulate",
     "start_of",
+    "started",
     "stepped",
 ]
 
@@ -156,7 +158,8 @@ class History(NamedTuple):
 
 class Prepared(NamedTuple):
     """A run with what it starts from; inputs (frames + 1, 7) of the settling; M_O [N m] that is held; wide: the spatial
-    model, if it is that which runs; `state` is its state then, `model` what observers see of it."""
+    model, if it is that which runs; `state` is its state then, `model` what observers see of it; planar: the state of
+    the hybrid model that goes on before (`started`)."""
 
     run: Run
     model: Model
@@ -166,6 +169,7 @@ class Prepared(NamedTuple):
     inputs: Array
     M_O: float
     wide: spatial.Model | None = None
+    planar: hybrid.State | None = None
 
     @property
     def arrays(self) -> Arrays:
@@ -234,7 +238,12 @@ def load_torque(b: Belt, xi: float, F_O: float, r_O: float) -> float:
 
 def stepped(scheme: Scheme, ring: Any, step: float) -> Callable[..., tuple[Frames, int]]:
     """`hybrid.run` with as many steps of the ring in each `step` [s] as scheme and ring need."""
-    return partial(hybrid.run, n_R=max(2, ceil(step / ring_set.largest_step(ring))) if scheme == "multirate" else 1)
+    return partial(hybrid.run, n_R=ring_steps(scheme, ring, step))
+
+
+def ring_steps(scheme: Scheme, ring: Any, step: float) -> int:
+    """Steps of the ring in each `step` [s]."""
+    return max(2, ceil(step / ring_set.largest_step(ring))) if scheme == "multirate" else 1
 
 
 def largest_step(scheme: Scheme, N_E: int, N_B: int) -> float:
@@ -262,13 +271,15 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
         _require(source, s, key, getattr(s, key) in get_args(allowed), " or ".join(get_args(allowed)))
     _require(source, s, "flank_points", s.flank_points in (1, 2), "1 or 2")
     _require(source, s, "model", s.model in get_args(schedule.Model), " or ".join(get_args(schedule.Model)))
-    if s.model == "spatial":
-        _require(source, s, "scheme", s.scheme == "explicit", "explicit for the spatial model")
+    if s.model != "hybrid":
         _require(source, s, "contact", s.contact == "unilateral", "unilateral for the spatial model")
         _require(parameters.source, parameters.ring, "rod", parameters.ring.rod == "rcm", "rcm for the spatial model")
+        if parameters.spatial is not None and s.scheme == "multirate":
+            flat = "0, a flat saddle, with the multirate scheme: a ring that rolls on a crown needs the explicit one"
+            _require(parameters.source, parameters.spatial, "crown", parameters.spatial.crown == 0.0, flat)
         fixed = "2 for the spatial model: about one fixed point on each flank an element would roll freely"
         _require(source, s, "flank_points", s.flank_points == 2, fixed)
-    most = 20.0 if s.model == "spatial" else 0.0
+    most = 0.0 if s.model == "hybrid" else 20.0
     _require(
         source, s, "before", 0.0 <= s.before <= most, "0 to 20 revolutions for the spatial model, 0 for the hybrid"
     )
@@ -318,13 +329,27 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     state = hybrid.state(*start[:7], n_k=len(stiff.A) - 1)
     if s.model == "hybrid":
         return Prepared(run, m, state, start, ticks, inputs, M_O)
-    wide = spatial.model(parameters, b, stiff, coupled=coupled, damper=m.damper)
-    lift(wide, state)  # what cannot be lifted is refused at once
-    if s.before > 0.0:
-        held = np.tile(inputs[0], (ticks.frames(s.before) + 1, 1))
-        _, valid = hybrid.run(m, state, held, ticks.steps, ticks.step, s.flank_points)
-        _require(source, s, "before", valid == len(held) - 1, "a start at which the belt stays in its place")
-    return Prepared(run, m, lift(wide, state), start, ticks, inputs, M_O, wide)
+    wide = spatial.model(parameters, b, stiff, coupled=coupled, damper=m.damper, mirrored=s.model == "mirrored")
+    return Prepared(run, m, lift(wide, state), start, ticks, inputs, M_O, wide, state if s.before > 0.0 else None)
+
+
+def started(made: Prepared) -> Prepared:
+    """What was prepared, behind the revolutions of the hybrid model that it starts with.
+
+    Raises
+    ------
+    InputError
+        The belt leaves its place in them.
+    """
+    if made.planar is None or made.wide is None:
+        return made
+    s, ticks = made.run.settings, made.clock
+    held = np.tile(made.inputs[0], (ticks.frames(s.before) + 1, 1))
+    run = stepped(s.scheme, made.model.ring, ticks.step)
+    _, valid = run(made.model, made.planar, held, ticks.steps, ticks.step, s.flank_points)
+    there = valid == len(held) - 1
+    _require(f"run {made.run.name}", s, "before", there, "a start at which the belt stays in its place")
+    return made._replace(state=lift(made.wide, made.planar), planar=None)
 
 
 def _require(source: str, of: Any, key: str, fits: bool, allowed: str) -> None:
@@ -393,7 +418,7 @@ def _advance(made: Prepared, inputs: Array, done: int) -> tuple[Arrays, int, flo
         found, valid = stepped(run.settings.scheme, m.ring, ticks.step)(m, x, *rest)
     else:
         assert isinstance(x, spatial.State)
-        seen, valid = spatial.run(made.wide, x, *rest)
+        seen, valid = spatial.run(made.wide, x, *rest, n_R=ring_steps(run.settings.scheme, m.ring, ticks.step))
         found = seen.planar
         across = {
             name: getattr(seen, s.field)[(slice(valid), *s.part)].astype(s.dtype)
@@ -487,6 +512,7 @@ def simulate(
         if finished is None:
             with open_run(path) as file:
                 return Outcome(path, True, COMPLETE, len(file["time"]), 0, 0.0, np.nan)
+        made = made if finished else started(made)
         head["attributes"] |= _stamp()
         Journal.create(partial, {"head": np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)}, *finished)
     elif not resume:
@@ -495,6 +521,7 @@ def simulate(
     cost: list[float] = []
     with Journal(partial, write=True) as journal, _interruptible() as interrupted:
         there = _replayed(journal, partial, made, attributes)
+        made = made if there.frames else started(made)
         first, total = there.frames, sum(lengths)
         while len(there.all_ended(run)) < len(lengths):
             if interrupted():

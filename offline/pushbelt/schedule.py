@@ -45,7 +45,7 @@ __all__ = [
     "from_json",
 ]
 
-Model = Literal["hybrid", "spatial"]
+Model = Literal["hybrid", "spatial", "mirrored"]
 Law = Literal["coupled", "decoupled"]
 Contact = Literal["unilateral", "bilateral"]
 Scheme = Literal["explicit", "multirate"]
@@ -59,11 +59,11 @@ OBSERVED = ("elements", "fields", "profiles")
 class Settings:
     """How the model is made and stepped. None takes the value of unit and case, and for the step what suits the scheme.
 
-    N_E: modelled elements, standing for N_E0 real ones; N_B: ring nodes; taper t_T - t_R of a real element [m];
-    model: `hybrid` or `spatial`; before: revolutions of the hybrid model at the first boundary values that a
-    spatial run starts from; law, contact: see `hybrid.Model`; flank_points: 1 simplified, 2 extended flank contact;
-    step [s], at most; damper: d_V [N m s/rad] and J_V [kg m2] on the shaft of the secondary, which keeps belt and
-    secondary from vibrating against each other.
+    N_E: modelled elements, standing for N_E0 real ones; N_B: ring nodes; taper t_T - t_R of a real element [m]; model:
+    `hybrid`, `spatial`, or `mirrored`, the spatial belt between four loose sheaves; before: revolutions of the hybrid
+    model at the first boundary values that a spatial run starts from; law, contact: see `hybrid.Model`; flank_points: 1
+    simplified, 2 extended flank contact; step [s], at most; damper: d_V [N m s/rad] and J_V [kg m2] on the shaft of the
+    secondary, which keeps belt and secondary from vibrating against each other.
     """
 
     N_E: int | None = None

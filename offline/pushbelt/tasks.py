@@ -102,7 +102,7 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
         raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(given['case']).name}.h5")
     require_writable(path, given["figures"])
-    points = given["flank_points"] or (2 if given["belt"] == "spatial" else 1)
+    points = given["flank_points"] or (1 if given["belt"] == "hybrid" else 2)
     chosen = {key: given[name] for name, key in _SETTINGS.items()} | {"flank_points": points}
     settings = schedule.Settings(**chosen)
     run = schedule.Run(
@@ -153,9 +153,13 @@ def recording(path: Path) -> Recording | None:
 
 
 def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:
-    """Chapter 7 of Cebulla 2014 with the full model."""
+    """Chapter 7 of Cebulla 2014 with the full model, or the spatial belt against the hybrid one."""
     from collections import Counter
 
+    if given["belt"] not in ("hybrid", "spatial"):
+        raise InputError("--belt", "", given["belt"], "hybrid or spatial")
+    if given["belt"] == "spatial":
+        return _check_spatial(parameters, given["report"], progress)
     from rtcvt.offline.pushbelt.report import report_page
     from rtcvt.offline.pushbelt.verification import verify
 
@@ -165,4 +169,17 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
         f"{count} signatures of {result.chapter.source}: {verdict}"
         for verdict, count in Counter(f.verdict for f in result.findings).most_common()
     ]
+    return Checked(report_page(result), result.figures(), lines, result.failures)
+
+
+def _check_spatial(parameters: Parameters, report: Path, progress: Progress) -> Checked:
+    from collections import Counter
+
+    from rtcvt.offline.pushbelt.spatial.check import verify
+    from rtcvt.offline.pushbelt.spatial.report import report_page
+
+    result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
+    counts = Counter((p.group.rpartition("-")[2], p.verdict) for p in result.phenomena)
+    lines = [f"{n} planar quantities, {belt} belt: {verdict}" for (belt, verdict), n in counts.items()]
+    lines += [f"{c.about}: {c.value:.3g} {c.unit}" for c in result.claims if not c.needed]
     return Checked(report_page(result), result.figures(), lines, result.failures)

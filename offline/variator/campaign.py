@@ -17,6 +17,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -194,15 +195,18 @@ def _folder(folder: Path) -> Path:
 
 
 def _is_there(path: Path, run: Run, parameters: Parameters, text: str) -> bool:
-    """Whether this run is there; another run under its name is an error."""
+    """Whether this run is there, as long as it is wanted (without branches it goes on); another run under its name is
+    an error."""
     if not path.exists():
         return False
     with open_run(path) as file:
-        if run_of(file) != run:
+        there = run_of(file)
+        shorter = there.settle < run.settle and not run.branches
+        if replace(there, settle=run.settle if shorter else there.settle) != run:
             raise InputError(path, "run", None, "a run of this plan and seed, or another folder")
         if file.attrs["unit"] != parameters.name or file["unit_file"].asstr()[()] != text:
             raise InputError(path, "unit_file", file.attrs["unit"], "the same unit, or another folder")
-    return True
+    return not shorter
 
 
 def _compute(parameters: Parameters, run: Run, path: str, text: str, plan: str) -> str | None:

@@ -18,6 +18,10 @@ The belt may have two settled states, where the push force changes strands and, 
 capacity. With `approach` a run begins (`schedule`) at a torque ratio whose magnitude is larger by this much, but at
 most `FROM` of the capacity, above which the load rises to its own.
 
+A model `spatial` starts behind `before` revolutions of the hybrid model, which count as settling. A `[[twin]]` has the
+same points once more with another model or step: what two models make of a point is compared (`twins`), and, where the
+step alone differs, how far the starts of one model scatter.
+
 The damper on the secondary's shaft (`schedule.Settings`) takes the torque of the secondary's friction at most,
 2 mu F_O r'_O/cos(delta_0), at a difference of `damper_slip` of its speed; its ring follows within `damper_time`.
 """
@@ -27,7 +31,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +42,7 @@ from rtcvt.errors import InputError, near
 from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Belt, Boundary, Parameters, Sheaves, belt, sheaves
 from rtcvt.offline.pushbelt.runs import largest_step, load_torque, start_of
 from rtcvt.offline.pushbelt.schedule import APPROACH, Branch, Point, Run, Scheme, Settings
+from rtcvt.offline.pushbelt.schedule import Model as Fidelity
 from rtcvt.offline.pushbelt.velocity_model import belt_velocity
 from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
 
@@ -85,6 +90,18 @@ class Model(_Record):
     damper_time: Annotated[float, quantity_in("s", above=0.0)] = 0.01
     N_E: Annotated[int, Field(ge=20, le=2000)] | None = None
     N_B: Annotated[int, Field(ge=12, le=1000)] | None = None
+    belt: Fidelity = "hybrid"
+    before: Annotated[float, Field(ge=0.0, le=20.0)] = 0.0  # revolutions of the hybrid model, of a spatial belt
+    flank_points: Literal[1, 2] = 1
+
+
+class Twin(_Record):
+    """The points once more, with another belt or step."""
+
+    name: Name
+    belt: Fidelity
+    step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # as in `Model`
+    settle: Turns | None = None  # revolutions, by default those of the points
 
 
 class Space(_Record):
@@ -174,6 +191,7 @@ class Plan(_Record):
     points: Points
     transient: tuple[Transient, ...] = ()
     refine: tuple[Points, ...] = ()
+    twin: tuple[Twin, ...] = ()
 
     source: Annotated[str, Field(exclude=True)] = ""
 
@@ -182,6 +200,20 @@ class Plan(_Record):
         names = [self.points.name, *(t.name for t in self.transient), *(p.name for p in self.refine)]
         if len(names) != len(set(names)):
             raise ValueError("names of points, transient and refine that are used once")
+        if len({t.name for t in self.twin}) != len(self.twin):
+            raise ValueError("twin: names that are used once")
+        m, belts = self.model, {self.model.belt, *(t.belt for t in self.twin)}
+        if "spatial" in belts and m.flank_points != 2:
+            raise ValueError("model: a spatial belt needs flank_points = 2")
+        if m.before > 0.0 and "spatial" not in belts:
+            raise ValueError("model: before is for a spatial belt")
+        each: list[Points | Transient] = [self.points, *self.transient, *self.refine]
+        for p in each:
+            least = min((p.settle, *(t.settle for t in self.twin if t.settle is not None)))
+            if m.before > 0.0 and (p.approach > 0.0 or 2.0 * p.mean + m.before > least):
+                raise ValueError("model: with before, points without approach and settle >= 2 mean + before")
+            if 2.0 * p.mean > least:
+                raise ValueError("twin: settle at least twice mean")
         return self
 
 
@@ -215,17 +247,37 @@ def load_plan(name: str | Path) -> tuple[Plan, str]:
 def names_of(plan: Plan) -> list[str]:
     """Names of the runs of a plan."""
     groups: list[Points | Transient] = [plan.points, *plan.transient, *plan.refine]
-    return [f"{p.name}-{k:03}" for p in groups for k in range(p.number)]
+    ends = ("", *(f"-{t.name}" for t in plan.twin))
+    return [f"{p.name}-{k:03}{end}" for p in groups for k in range(p.number) for end in ends]
 
 
 def runs_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
-    """The runs of a plan, the same ones at each call; the first ones fill the space as evenly as all do.
+    """The runs of a plan, the same ones at each call, each followed by its twins; the first ones fill the space as
+    evenly as all do.
 
     Raises
     ------
     InputError
         Hardly any point of the space can be.
     """
+    for run in _points_of(plan, parameters):
+        yield _with(run, plan.model.belt, plan.model.before)
+        for t in plan.twin:
+            settings = replace(run.settings, step=run.settings.step if t.step is None else t.step)
+            settle = run.settle if t.settle is None else t.settle
+            twin = replace(run, name=f"{run.name}-{t.name}", settings=settings, settle=settle)
+            yield _with(twin, t.belt, plan.model.before)
+
+
+def _with(run: Run, belt: Fidelity, before: float) -> Run:
+    if belt == "hybrid":
+        return run
+    settings = replace(run.settings, model=belt, before=before)
+    return replace(run, settings=settings, settle=run.settle - before)
+
+
+def _points_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
+    """The runs of a plan with the hybrid belt."""
     b, s = belt(parameters, N_E=plan.model.N_E, N_B=plan.model.N_B), sheaves(parameters)
     rng = np.random.default_rng(plan.seed)
 
@@ -286,6 +338,7 @@ def _run(
         settings=Settings(
             N_E=m.N_E,
             N_B=m.N_B,
+            flank_points=m.flank_points,
             scheme=m.scheme,
             step=largest_step(m.scheme, b.N_E, b.N_B) if m.step is None else m.step,
         ),

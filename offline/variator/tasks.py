@@ -1,5 +1,6 @@
 """What the commands ``campaign`` and ``reduce`` do with pushbelts."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,11 @@ from rtcvt.kind import Campaigned, Progress, Shown, cell
 from rtcvt.offline.pushbelt.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
-from rtcvt.offline.variator.plan import load_plan
+from rtcvt.offline.variator.plan import Plan, load_plan
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
-from rtcvt.recording import require_writable
+from rtcvt.offline.variator.twins import figures, load_twins
+from rtcvt.recording import replaced_on_success, require_writable
 from rtcvt.variator.reduced_model import write_reduced
 
 __all__ = ["campaign", "reduce", "reduced"]
@@ -71,12 +73,33 @@ def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progres
             table.add_row(escape(label), cell(min(values)), cell(max(values)))
         lines.append(table)
     slipping = len({row.run for row in rows if row.slipping})
+    if len(plan.twin) == 2 and state.done and not interrupted:
+        lines += _compared(folder, plan)
     where = folder / INDEX if (folder / INDEX).exists() else folder
     lines.append(escape(f"{len(state.done)} runs, {slipping} of them with macroscopic slip: {where}"))
     failures = [f"{name}: {reason}" for name, reason in state.failed.items()]
     left = sorted({row.run for row in rows if row.ended == "belt left its place"})
     failures += [f"{name}: the belt left its place in a branch" for name in left]
     return Campaigned(lines, failures, len(state.missing), interrupted)
+
+
+def _compared(folder: Path, plan: Plan) -> list[Any]:
+    """What the twins of a plan say, which is also written to ``twins.json``."""
+    twins = load_twins(folder, plan)
+    if not twins.names:
+        return []
+    found = figures(twins)
+    with replaced_on_success(folder / "twins.json") as temporary:
+        temporary.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    first, other = plan.model.belt, plan.twin[0].belt
+    title = f"{first} less {other}, {found['points']} points"
+    table = Table("quantity", "mean", "RMS", "median", "scatter", "above it", title=title, title_justify="left")
+    for d in found["differences"]:
+        table.add_row(d["quantity"], *(cell(d[k]) for k in ("mean", "rms", "median", "scatter")), str(d["above"]))
+    law = Table("law of the difference", "held out, without", "with it", "crossed", title_justify="left")
+    for row in found["laws"]:
+        law.add_row(row["quantity"], *(cell(row[k]) for k in ("without", "heldout", "crossed")))
+    return [table, law] if found["laws"] else [table]
 
 
 def reduced(

@@ -40,6 +40,10 @@ spring goes to T_max,P with the time constant d/K. M_I, M_O are what bearings, s
 (`rtcvt.variator.shafts`). Before that creep grows steeply: macro-slip begins where the speed
 loss ``|e + c xi|`` is 5 %, and the margin is what is left to there or to the capacity, whichever is less.
 
+**Misalignment.** The fixed sheaves stand crosswise: with r_1, both radii at i = 1, and the assembly offset a, the belt
+on the primary is ``a + tan(delta_0) (2 r_1 - r_I - r_O)`` out of line with that on the secondary (Cebulla 2014, section
+4.2.2).
+
 **Balance.** Power goes in at the shafts and with the sheaves, ``P_ax = 2 tan(delta_0) (F_CI r_I' + F_CO r_O')``. With
 ``q`` the part of the law's rate that the stops let through, ``0 <= q <= 1``, and ``r_O' = -(pi - phi)/phi r_I'``::
 
@@ -153,11 +157,17 @@ def cylinder(u_p, omega, closing, side, p):
 
 
 @kernel
+def radius_at_one(data):
+    """Running radius [m] of both pulleys at i = 1."""
+    return data[D.LENGTH] / (2.0 * math.pi) - data[D.D_A] / math.pi
+
+
+@kernel
 def clamping(omega_I, omega_O, u, p, data, w):
     """Clamping forces [N] from forces or pressures; the primary's is left to `shifting` if the ratio is given."""
     control = int(p[P.CONTROL])
     if control == Given.PRESSURE:
-        r_1 = data[D.LENGTH] / (2.0 * math.pi) - data[D.D_A] / math.pi  # of both at i = 1
+        r_1 = radius_at_one(data)
         F_I = cylinder(u[U.P_I], omega_I, 2.0 * data[D.TAN_D] * (w[Q.R_I] - r_1), 0, p)
         F_O = cylinder(u[U.P_O], omega_O, 2.0 * data[D.TAN_D] * (w[Q.R_O] - r_1), OTHER_CYLINDER, p)
     else:
@@ -467,6 +477,7 @@ def outputs(x, u, p, data, y, work):
     y[Y.RATE] = w[Q.DI_G] * w[Q.PHI_RATE]
     y[Y.R_I] = w[Q.R_I]
     y[Y.R_O] = w[Q.R_O]
+    y[Y.MISALIGNMENT] = p[P.OFFSET] + data[D.TAN_D] * (2.0 * radius_at_one(data) - w[Q.R_I] - w[Q.R_O])
     y[Y.V] = v
     y[Y.T_I] = w[Q.T_I]
     y[Y.T_O] = w[Q.T_O]

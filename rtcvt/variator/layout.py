@@ -132,6 +132,10 @@ class P(Rows):
     D_S_O = Row("secondary.seal.d", "m", "diameter of its shaft at its seal; 0: none", 0.0, 1.0, tunable=True)
     R_S_O = Row("secondary.sheave.R", "m", "outer radius of the secondary's sheaves", 0.0, 1.0)
     DIP_O = Row("secondary.sheave.dip", "1", "share of their faces that runs in oil", 0.0, 1.0, tunable=True)
+    OFFSET = Row(
+        "belt.offset", "m", "assembly offset: belt on the primary against that on the secondary at ratio 1",
+        nominal=1e-3, display="mm", tunable=True,
+    )  # fmt: skip
     C_I = Row("primary.c", "N.m/rad", "stiffness of the coupling between flange primary and its pulley", TINY)
     D_I = Row(
         "primary.d", "N.m.s/rad", "damping of the coupling between flange primary and its pulley", TINY, tunable=True
@@ -149,7 +153,7 @@ class P(Rows):
 N_P = len(P)
 OTHER_CYLINDER = P.A_O - P.A_I  # from a parameter of the primary's cylinder to that of the secondary's
 OTHER_SHAFT = P.D_M_O - P.D_M_I  # from a parameter of the primary's shaft to that of the secondary's
-UNGIVEN = {P.NU: 1e-5, P.RHO: 850.0, **{P(k): 0.0 for k in range(P.D_M_I, P.DIP_O + 1)}}  # if a file names none
+UNGIVEN = {P.NU: 1e-5, P.RHO: 850.0, **{P(k): 0.0 for k in range(P.D_M_I, P.OFFSET + 1)}}  # if a file names none
 CYLINDERS = (P.A_I, P.C_W_I, P.F_SPRING_I, P.K_SPRING_I, P.A_O, P.C_W_O, P.F_SPRING_O, P.K_SPRING_O)
 COUPLINGS = {"primary": (P.C_I, P.D_I), "secondary": (P.C_O, P.D_O)}
 
@@ -194,6 +198,10 @@ class Y(Rows):
     MARGIN = Row(
         "belt.margin", "1", "least of 1 - traction by a pulley's capacity, 1 - speed loss by 5 %", None, None, 1.0, "%"
     )
+    MISALIGNMENT = Row(
+        "belt.misalignment", "m", "place of the belt on the primary against that on the secondary, along the axes",
+        nominal=1e-3, display="mm",
+    )  # fmt: skip
     E = Row("storage.E", "J", "energy of pulleys, belt and couplings", 0.0, None, 1e3, "kJ")
     AXIAL = Row("clamp.P", "W", "power of the clamping forces into the variator", None, None, 100.0)
     SLIDING = Row("loss.sliding", "W", "lost by creep and macro-slip", 0.0, None, 100.0)

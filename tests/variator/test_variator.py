@@ -10,6 +10,7 @@ from variator_laws import CONSTANTS, SHAFTS, constant_laws, instance, laws, unit
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
+from rtcvt.offline.pushbelt.kinematics import closure, misalignment, radius_at_one
 from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator
@@ -53,6 +54,16 @@ def test_radii_close_the_belt():
         assert w[Q.R_I] - w[Q.R_O] == pytest.approx(d * math.cos(phi), abs=1e-16)
         for value, slope in ((Q.R_I, Q.DR_I), (Q.R_O, Q.DR_O), (Q.I_G, Q.DI_G)):
             assert w[slope] == pytest.approx((above[value] - below[value]) / (2.0 * eps), rel=1e-7)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 2.3])
+def test_misalignment_is_that_of_the_pulleys_geometry(ratio):
+    one = instance(ratio__start=ratio, belt__offset=-0.4e-3)
+    one.step(1e-3)
+    c = CONSTANTS
+    found = closure(c["length"], c["d_A"], one.get("ratio.i"), c["h_off"])
+    expected = misalignment(found.r_I, found.r_O, radius_at_one(c["length"], c["d_A"]), TAN, -0.4e-3)
+    assert one.get("belt.misalignment") == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("fidelity", FIDELITIES)

@@ -28,6 +28,8 @@ slips v_0 that it ends with
 one proximal step leads to f, along c and in the cone at all times. G = dt W is at least what one unit of friction at
 all contacts of a side does to their slips within the step, whichever way it acts.
 
+With held forces (`lead`, `pushbelt.element_ring`) the gap's rate and the springs are taken ahead as there.
+
 Forces on both bodies act at the same point. Works are booked from each force and its own velocity, the mean of two
 steps; switching as in `element_element`. Loops over all saddles are without a branch, on copies of the ring's rows;
 ears and pillars, of which few are closed, follow one by one.
@@ -66,7 +68,8 @@ class Guide(NamedTuple):
     """Saddle, ear and pillar of one side in the element's frame [m]; one ring set; SI units.
 
     z_S: middle of the saddle, half_S: half its width; z_P: pillar; half_R: half the ring's width; crown: radius of the
-    saddle across the travel, 0: flat; W: inverse mass against friction; k_P, d_P: pillar.
+    saddle across the travel, 0: flat; W: inverse mass against friction, W_E: the part that elements have in it; k_P,
+    d_P: pillar.
     """
 
     N_E: int
@@ -80,6 +83,7 @@ class Guide(NamedTuple):
     crown: float
     tracking: Tracking
     W: float
+    W_E: float
     k: float
     d: float
     k_P: float
@@ -120,8 +124,9 @@ def touch(N_E: int) -> Touch:
 
 
 def guide(
-    belt: Belt, R: Ring, *, w_S: float, w_P: float, w_R: float, crown: float, law: Tracking, W: float, k_P: float
-) -> Guide:
+    belt: Belt, R: Ring, *, w_S: float, w_P: float, w_R: float, crown: float, law: Tracking, W: float, W_E: float,
+    k_P: float,
+) -> Guide:  # fmt: skip
     """One side's saddle, ear and pillar.
 
     Parameters
@@ -135,6 +140,8 @@ def guide(
     law : Tracking
     W : float
         Largest inverse mass against friction at one side's contacts [1/kg].
+    W_E : float
+        The part of it that elements have.
     k_P : float
         Stiffness of the pillar [N/m]; its damping has the ratio of the saddle's.
     """
@@ -150,6 +157,7 @@ def guide(
         crown=crown,
         tracking=law,
         W=W,
+        W_E=W_E,
         k=0.5 * belt.k_S,
         d=0.5 * belt.d_S,
         k_P=k_P,
@@ -327,7 +335,8 @@ def _meet(p: Guide, R: Ring, side: float, sigma: float, q: Any, R_E: Any, at: To
 
 @inlined
 def _slip(R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int) -> Any:
-    """Velocity of the element against the ring's surface: along, across, and rate of the gap."""
+    """Velocity of the element against the ring's surface: along, across, rate of the gap, and what the turning of the
+    ring adds to it per second of lead."""
     v, o = _twist(u, _frame(R_E, sigma, i), sigma, i)
     h = side * R.h2
     t_x = at.at[i, T_X]
@@ -346,17 +355,21 @@ def _slip(R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: in
     d_z = v[2] + o[0] * arm_y - o[1] * arm_x - at.turning[i, 0] - h * roll_d
     v_t = d_x * t_x + d_y * t_y + h * omega - eta * (turn_y * t_x - turn_x * t_y - omega * at.at[i, ROLL])
     v_n = d_y * t_x - d_x * t_y + eta * roll_d
-    return v_t, d_z + side * across * v_n, side * v_n - across * (d_z - at.at[i, SLOPE] * v_t)
+    gap_rate = side * v_n - across * (d_z - at.at[i, SLOPE] * v_t)
+    turning = side * omega * ((d_x + w_x) * t_x + (d_y + w_y) * t_y)
+    return v_t, d_z + side * across * v_n, gap_rate, turning
 
 
 @inlined
 def _press(
-    p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int, memory: Any, o: int, dt: float
-) -> None:
+    p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int, memory: Any, o: int, dt: float,
+    lead: float,
+) -> None:  # fmt: skip
     """Force of a contact, with the friction of the last step; `o`: its first column of `memory`."""
-    v_t, v_l, gap_rate = _slip(R, side, sigma, u, R_E, at, i)
+    v_t, v_l, gap_rate, turning = _slip(R, side, sigma, u, R_E, at, i)
+    gap_rate += lead * turning
     g = at.at[i, GAP]
-    f_n = -p.k * g - p.d * gap_rate
+    f_n = -p.k * g - (p.d + lead * p.k) * gap_rate
     f_n = f_n if g < 0.0 and f_n > 0.0 else 0.0
     f_t = memory[i, o]
     f_l = memory[i, o + 1]
@@ -445,8 +458,9 @@ def _hand_over(R: Ring, at: Touch, i: int, load: Any, F_L: Any, f: Any) -> None:
 
 @compiled
 def _saddles(
-    p: Guide, R: Ring, sigma: float, q: Any, u: Any, R_E: Any, at: Touch, f: Any, N: Any, memory: Any, dt: float
-) -> Any:
+    p: Guide, R: Ring, sigma: float, q: Any, u: Any, R_E: Any, at: Touch, f: Any, N: Any, memory: Any, dt: float,
+    lead: float,
+) -> Any:  # fmt: skip
     """Contacts of all saddles and tracking, their loads on the ring in `at`; works of friction and of dampers."""
     n = np.uint64(p.N_E)
     lost_t = 0.0
@@ -456,7 +470,7 @@ def _saddles(
     for i in range(n):
         at.force[i, HOLD] = tracking_force(p.tracking, at.seen[i, OFF]) / R_E[i, 8]
     for i in range(n):
-        _press(p, R, _SADDLE, sigma, u, R_E, at, i, memory, 0, dt)
+        _press(p, R, _SADDLE, sigma, u, R_E, at, i, memory, 0, dt, lead)
     for i in range(n):
         f_n = at.force[i, PRESS]
         _give(R, _SADDLE, sigma, R_E, at, i, f_n, at.force[i, RUB_T], at.force[i, RUB_L], at.force[i, HOLD])
@@ -482,7 +496,9 @@ def _saddles(
 
 
 @compiled
-def _pillar(p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, at: Touch, i: int, memory: Any, dt: float) -> Any:
+def _pillar(
+    p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, at: Touch, i: int, memory: Any, dt: float, lead: float
+) -> Any:
     """Force of the pillar of element i on the ring [N] and works of damper and switching [J]; `at.give`, `at.wrench`.
 
     Across it acts in the height of the fibre, along in that of the saddle's surface.
@@ -508,7 +524,7 @@ def _pillar(p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, at: Touch, i: int
     along = (d_x - o[2] * arm_y) * t_x + (d_y + o[2] * arm_x) * t_y + h * omega
     away = (d_x - o[2] * up_y) * n_x + (d_y + o[2] * up_x) * n_y
     gap_rate = slope * along - m * away + at.turning[i, 0] - (v[2] + o[0] * up_y - o[1] * up_x)
-    f_n = -p.k_P * g - p.d_P * gap_rate
+    f_n = -p.k_P * g - (p.d_P + lead * p.k_P) * gap_rate
     f_n = f_n if g < 0.0 and f_n > 0.0 else 0.0
     lost = switching(p.k_P, g, gap_rate, dt)
     lost -= 0.5 * dt * memory[i, _OF_PILLAR] * (memory[i, _OF_PILLAR + 1] + gap_rate)
@@ -529,7 +545,7 @@ def _pillar(p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, at: Touch, i: int
 @compiled
 def ring_forces(
     p: Guide, R: Ring, sigma: float, q: Any, u: Any, R_E: Any, s_R: Any, shape: Any, rate: Any, load: Any,
-    q_L: Any, u_L: Any, F_L: Any, f: Any, N: Any, memory: Any, at: Touch, ear: Touch, dt: float,
+    q_L: Any, u_L: Any, F_L: Any, f: Any, N: Any, memory: Any, at: Touch, ear: Touch, dt: float, lead: float = 0.0,
 ) -> Any:  # fmt: skip
     """Saddle, ear and pillar of every element with the ring of one side, with the friction of the last step.
 
@@ -548,7 +564,7 @@ def ring_forces(
         on the element [N]
     memory : (N_E, MEMORY) of the last step; updated but for friction
     at, ear : Touch of saddles and ears; written: what `ring_friction` needs
-    dt : step [s]
+    dt, lead : step, and how far the forces are taken ahead [s]: 0 if the ring steps with the elements
 
     Returns
     -------
@@ -557,13 +573,13 @@ def ring_forces(
     for i in range(p.N_E):
         _position(R, s_R[i], shape, q_L, at, i)
         _rates(R, rate, u_L, at, i)
-    lost_t, lost_n = _saddles(p, R, sigma, q, u, R_E, at, f, N, memory, dt)
+    lost_t, lost_n = _saddles(p, R, sigma, q, u, R_E, at, f, N, memory, dt, lead)
     for i in range(p.N_E):
         s_R[i] = at.seen[i, PLACE]
         _load(R, at, i, load, F_L)
     for i in range(p.N_E):
         if at.seen[i, PILLAR] < 0.0 or memory[i, _OF_PILLAR] != 0.0:
-            N[i, 4], lost = _pillar(p, R, sigma, u, R_E, at, i, memory, dt)
+            N[i, 4], lost = _pillar(p, R, sigma, u, R_E, at, i, memory, dt, lead)
             lost_n += lost
             _hand_over(R, at, i, load, F_L, f)
         ear.force[i, PRESS] = 0.0
@@ -574,7 +590,7 @@ def ring_forces(
             _position(R, ear.seen[i, PLACE], shape, q_L, ear, i)
             _rates(R, rate, u_L, ear, i)
             _meet(p, R, _EAR, sigma, q, R_E, ear, i)
-            _press(p, R, _EAR, sigma, u, R_E, ear, i, memory, _OF_EAR, dt)
+            _press(p, R, _EAR, sigma, u, R_E, ear, i, memory, _OF_EAR, dt, lead)
             _remember(ear, i, memory, _OF_EAR)
             N[i, 1] = ear.force[i, PRESS]
             _give(R, _EAR, sigma, R_E, ear, i, N[i, 1], ear.force[i, RUB_T], ear.force[i, RUB_L], 0.0)
@@ -587,7 +603,7 @@ def ring_forces(
 @inlined
 def _rub(p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Touch, i: int, G: float) -> None:
     """Friction of a contact, in `at.seen`, and what changes by it, `at.give` and `at.wrench`."""
-    v_t, v_l, _ = _slip(R, side, sigma, u, R_E, at, i)
+    v_t, v_l, _, _ = _slip(R, side, sigma, u, R_E, at, i)
     f_t = at.force[i, RUB_T]
     f_l = at.force[i, RUB_L]
     c_t = v_t - G * f_t
@@ -603,7 +619,7 @@ def _rub(p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Tou
 @compiled
 def ring_friction(
     p: Guide, R: Ring, sigma: float, u: Any, R_E: Any, rate: Any, load: Any, u_L: Any, F_L: Any, f: Any, N: Any,
-    memory: Any, at: Touch, ear: Touch, dt: float,
+    memory: Any, at: Touch, ear: Touch, G: float,
 ) -> None:  # fmt: skip
     """Friction of all contacts of one side: from that of the last step, which `ring_forces` left, to that of this.
 
@@ -612,11 +628,11 @@ def ring_friction(
     u, rate, u_L : velocities of elements and ring at the end of the step, with the friction of the last step
     load, F_L, f : what friction changes is added
     N : its columns of friction are written; memory : its friction is written
+    G : what one unit of friction does to the slips at most [m/s/N]: dt W, in the multirate scheme with more of W_E
 
     Others as for `ring_forces`.
     """
     n = np.uint64(p.N_E)
-    G = dt * p.W
     for i in range(p.N_E):
         _rates(R, rate, u_L, at, i)
     for i in range(n):

@@ -7,6 +7,9 @@ It is the hybrid model (`hybrid`) without its symmetry, on the same mesh, with t
 A step:  positions | ring shapes | element-ring, both sides | element-element | flank points, Maxwell, normal forces of
 both sides | new velocities of the rings, friction on them | of the elements | gyroscopic moments | of the sheaves.
 
+Multirate scheme, as in `hybrid`: with n_R > 1 the rings take n_R steps in each of the others. Between two evaluations
+of the contacts they keep the loads, forces and torques in the frames of their chords.
+
 A side is what lies at z > 0 (left) or z < 0 (right): a ring set, the saddles, pillars and flanks that it meets, two of
 the four sheaves and their deflection. The right one is seen in the mirror (`element`); the same kernels do both.
 
@@ -38,7 +41,7 @@ from rtcvt.offline.pushbelt.friction import flank_friction
 from rtcvt.offline.pushbelt.hybrid import directions
 from rtcvt.offline.pushbelt.maxwell import Coupled, Maxwell, newton
 from rtcvt.offline.pushbelt.parameters import Belt, Parameters, Sheaves, element_mass
-from rtcvt.offline.pushbelt.ring import Ring, rate_of, shape_of
+from rtcvt.offline.pushbelt.ring import Ring, from_chords, rate_of, shape_of, to_chords
 from rtcvt.offline.pushbelt.sheave import Damper
 from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, sheave
 from rtcvt.offline.pushbelt.spatial.element import Body
@@ -75,7 +78,8 @@ class Model(NamedTuple):
 
 class Half(NamedTuple):
     """State of one side, in its view: q_R, u_R, s_R, z, r as in `hybrid.State`, for its ring set and its sheaves; q_L,
-    u_L (N_B, 3) as in `lateral`; memory (N_E, 14) of `element_ring`."""
+    u_L (N_B, 3) as in `lateral`; memory (N_E, 14) of `element_ring`; held (N_B, 9), held_L (N_B, 3) loads of the ring
+    from the last step, in the multirate scheme."""
 
     q_R: Array
     u_R: Array
@@ -83,6 +87,8 @@ class Half(NamedTuple):
     u_L: Array
     s_R: Array
     memory: Array
+    held: Array
+    held_L: Array
     z: Array
     r: Array
 
@@ -221,9 +227,10 @@ def model(
     plane, z_S = saddle(belt, whole), 0.25 * (more.w_S + more.w_P)
     turned = max(z_S**2 / Theta[1], 1.0 / belt.m_E + plane.y_S**2 / Theta[0])
     W = 2.0 * max(plane.W_E + plane.W_R, plane.W_R / 1.05 + turned)
+    W_E = 2.0 * max(plane.W_E, turned)
     L, F = (scale * force for force in more.tracking)
     guide = element_ring.guide(
-        belt, half, w_S=more.w_S, w_P=more.w_P, w_R=r.width, crown=more.crown, law=tracking(gap, L, F), W=W,
+        belt, half, w_S=more.w_S, w_P=more.w_P, w_R=r.width, crown=more.crown, law=tracking(gap, L, F), W=W, W_E=W_E,
         k_P=scale * more.k_P,
     )  # fmt: skip
     loose, fixed = more.compliance
@@ -320,15 +327,17 @@ def scratch(m: Model, x: State, n_p: int = 2) -> Scratch:
     )
 
 
-def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-6, n_p: int = 2) -> tuple[Frames, int]:
-    """Run the explicit scheme over plot steps.
+def run(
+    m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-6, n_p: int = 2, n_R: int = 1
+) -> tuple[Frames, int]:
+    """Run the explicit or the multirate scheme over plot steps.
 
     Parameters
     ----------
     m : Model
     x : State
         Start; holds the end afterwards.
-    inputs, steps, dt, n_p : as for `hybrid.run`
+    inputs, steps, dt, n_p, n_R : as for `hybrid.run`
 
     Returns
     -------
@@ -338,25 +347,67 @@ def run(m: Model, x: State, inputs: Array, steps: int, dt: float = 1e-6, n_p: in
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
     books, stocks = ledger.books(out.planar.work), ledger.stocks(out.planar.stored)
-    done = int(_run(m, x, scratch(m, x, n_p), inputs, steps, dt, out, books, stocks))
+    done = int(_run(m, x, scratch(m, x, n_p), inputs, steps, dt, n_R, out, books, stocks))
     _rooms(m, out)
     return out, done
 
 
 @compiled
-def _touch(m: Model, sigma: float, x: Half, w: Work, q: Any, u: Any, R: Any, f: Any, dt: float) -> Any:
-    """One side moves on, and its ring touches the elements; works of `element_ring.ring_forces`."""
-    planar_ring.move(m.ring, x.q_R, x.u_R, w.cs_R, w.sn_R, dt)
+def _move_ring(m: Model, x: Half, w: Work, h: float) -> None:
+    """One ring set moves on; shape and rates."""
+    planar_ring.move(m.ring, x.q_R, x.u_R, w.cs_R, w.sn_R, h)
     for a in range(lateral.NL):
         for k in range(m.belt.N_B):
-            x.q_L[k, a] += dt * x.u_L[k, a]
+            x.q_L[k, a] += h * x.u_L[k, a]
             w.F_L[k, a] = 0.0
     shape_of(m.ring, x.q_R, w.cs_R, w.sn_R, w.shape)
     rate_of(m.ring, x.u_R, w.shape, w.rate)
-    return element_ring.ring_forces(
+
+
+@compiled
+def _hold(m: Model, x: Half, w: Work) -> None:
+    """Keep the loads of the contacts, which are added to what is held."""
+    to_chords(m.ring, w.shape, w.load, x.held)
+    for k in range(m.belt.N_B):
+        c = w.shape[k, planar_ring.NY]
+        s = -w.shape[k, planar_ring.NX]
+        x.held_L[k, 0] += w.F_L[k, 0]
+        x.held_L[k, 1] += w.F_L[k, 1] * c + w.F_L[k, 2] * s
+        x.held_L[k, 2] += w.F_L[k, 2] * c - w.F_L[k, 1] * s
+
+
+@compiled
+def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
+    """A step of one ring set alone, under the loads that it holds; works of `_advance_ring`."""
+    _move_ring(m, x, w, h)
+    from_chords(m.ring, w.shape, x.held, w.load)
+    for k in range(m.belt.N_B):
+        c = w.shape[k, planar_ring.NY]
+        s = -w.shape[k, planar_ring.NX]
+        w.F_L[k, 0] = x.held_L[k, 0]
+        w.F_L[k, 1] = x.held_L[k, 1] * c - x.held_L[k, 2] * s
+        w.F_L[k, 2] = x.held_L[k, 2] * c + x.held_L[k, 1] * s
+    return _advance_ring(m, x, w, h)
+
+
+@compiled
+def _touch(m: Model, sigma: float, x: Half, w: Work, q: Any, u: Any, R: Any, f: Any, dt: float, n_R: int) -> Any:
+    """One side moves on, and its ring touches the elements; works of `element_ring.ring_forces`."""
+    h = dt / n_R
+    _move_ring(m, x, w, h)
+    works = element_ring.ring_forces(
         m.guide, m.ring, sigma, q, u, R, x.s_R, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L, f, w.N, x.memory,
-        w.at, w.ear, dt,
+        w.at, w.ear, dt, 0.5 * (dt - h),
     )  # fmt: skip
+    if n_R > 1:
+        for a in range(x.held.shape[1]):
+            for k in range(m.belt.N_B):
+                x.held[k, a] = 0.0
+        for a in range(lateral.NL):
+            for k in range(m.belt.N_B):
+                x.held_L[k, a] = 0.0
+        _hold(m, x, w)
+    return works
 
 
 @compiled
@@ -375,26 +426,35 @@ def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
 
 
 @compiled
-def _rub_ring(m: Model, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float) -> None:
+def _rub_ring(m: Model, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float, n_R: int) -> None:
     """Friction of one ring set at the velocities `u_end` of the elements, and what it changes of those of the ring."""
     for a in range(lateral.NL):
         for k in range(m.belt.N_B):
             w.F_L[k, a] = 0.0
     element_ring.ring_friction(
-        m.guide, m.ring, sigma, u_end, R, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear, dt
-    )
+        m.guide, m.ring, sigma, u_end, R, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear,
+        dt * (m.guide.W + (n_R - 1) * m.guide.W_E),
+    )  # fmt: skip
+    if n_R > 1:
+        _hold(m, x, w)
     planar_ring.nodal(m.ring, w.shape, w.load, w.F_R)
-    planar_ring.advance(m.ring, w.F_R, x.u_R, dt)
-    lateral.advance(m.lateral, w.F_L, x.u_L, dt)
+    planar_ring.advance(m.ring, w.F_R, x.u_R, dt / n_R)
+    lateral.advance(m.lateral, w.F_L, x.u_L, dt / n_R)
 
 
 @spliced
-def step(m: Model, x: State, w: Scratch, b: Any, dt: float, book: Any) -> None:
+def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any) -> None:
     """One step; parameters as for `hybrid.step`."""
     belt, sheaves, body, J, _, _, _, friction, law_left, law_right, shaft, mirrored = m
     q, u, s, sd, damper, turning, rub, left, right = x
     on_left, on_right, cs, sn, R, f, N_joint, old, end, trial, pair, wrench, before, reaction, loss, pulley, power = w
     element.move(q, u, cs, sn, R, dt)
+    h = dt / n_R
+    for _ in range(n_R - 1):
+        a_left, b_left = _drift(m, left, on_left, h)
+        a_right, b_right = _drift(m, right, on_right, h)
+        book.ring_axial += a_left + a_right
+        book.ring_bending += b_left + b_right
     for side in range(2):
         for k in range(2):
             for a in range(4):
@@ -402,8 +462,8 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, book: Any) -> None:
     for a in range(6):
         for i in range(cs.size):
             f[i, a] = 0.0
-    t_left, n_left = _touch(m, 1.0, left, on_left, q, u, R, f, dt)
-    t_right, n_right = _touch(m, -1.0, right, on_right, q, u, R, f, dt)
+    t_left, n_left = _touch(m, 1.0, left, on_left, q, u, R, f, dt, n_R)
+    t_right, n_right = _touch(m, -1.0, right, on_right, q, u, R, f, dt, n_R)
     lost_j = joint_forces(J, q, u, R, f, N_joint, damper, pair, wrench, before, dt)
     flank.contact_points(belt, sheaves, 1.0, q, R, s[0], on_left.fl)
     flank.contact_points(belt, sheaves, -1.0, q, R, s[1], on_right.fl)
@@ -411,11 +471,11 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, book: Any) -> None:
     newton(law_right, belt, on_right.fl, on_right.mx, 1)
     flank.normal_forces(belt, dt, 1.0, u, R, s[0], sd[0], on_left.fl)
     flank.normal_forces(belt, dt, -1.0, u, R, s[1], sd[1], on_right.fl)
-    a_left, b_left = _advance_ring(m, left, on_left, dt)
-    a_right, b_right = _advance_ring(m, right, on_right, dt)
+    a_left, b_left = _advance_ring(m, left, on_left, h)
+    a_right, b_right = _advance_ring(m, right, on_right, h)
     flank.ahead(body, dt, u, f, rub, R, on_left.fl, on_right.fl, end)
-    _rub_ring(m, 1.0, left, on_left, end, R, f, dt)
-    _rub_ring(m, -1.0, right, on_right, end, R, f, dt)
+    _rub_ring(m, 1.0, left, on_left, end, R, f, dt, n_R)
+    _rub_ring(m, -1.0, right, on_right, end, R, f, dt, n_R)
     flank.velocities(belt, body, friction, dt, u, f, R, s, on_left.fl, on_right.fl, rub, old, trial, reaction, loss)
     element.gyrate(body, u, dt)
     sheave.advance(sheaves, shaft, mirrored, b, dt, s, sd, turning, reaction, pulley, power)
@@ -529,7 +589,7 @@ def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> b
 
 @compiled
 def _run(
-    m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, out: Frames, books: Any, stocks: Any
+    m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, n_R: int, out: Frames, books: Any, stocks: Any
 ) -> int:
     left = x.left
     right = x.right
@@ -552,7 +612,7 @@ def _run(
             part = (i + 1.0) * share
             for a in range(7):
                 b[a] = inputs[n, a] + part * (inputs[n + 1, a] - inputs[n, a])
-            step(m, x, w, b, dt, book)
+            step(m, x, w, b, dt, n_R, book)
             for p in range(2):
                 for a in range(7):
                     out.pulley[n, p, a] += w.pulley[p, a] * share

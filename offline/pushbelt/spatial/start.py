@@ -89,8 +89,10 @@ def lift(m: Model, x: hybrid.State) -> State:
         q_L, u_L = columns(N_B, lateral.NL), columns(N_B, lateral.NL)
         q_L[:], u_L[:] = sigma * ring, sigma * moved
         q_L[:, 0] += m.guide.z_S
-        arrays = (x.q_R.copy("F"), x.u_R.copy("F"), q_L, u_L, x.s_R.copy(), memory.copy("F"))
-        halves.append(Half(*arrays, z=deflection[side].copy(), r=x.r.copy() if m.mirrored else np.zeros(2)))
+        held, held_L = columns(N_B, planar_ring.N_LOAD), columns(N_B, lateral.NL)
+        r = x.r.copy() if m.mirrored else np.zeros(2)
+        arrays = (x.q_R.copy("F"), x.u_R.copy("F"), q_L, u_L, x.s_R.copy(), memory.copy("F"), held, held_L)
+        halves.append(Half(*arrays, z=deflection[side].copy(), r=r))
     return State(q, u, s, sd, columns(N_E, 12), x.ring.copy(), rub, *halves)
 
 

@@ -25,7 +25,7 @@ W = 3.0e4
 
 def guide(crown: float = 0.0, law: Tracking | None = None) -> er.Guide:
     widths = {"w_S": 23.2e-3, "w_P": 4.6e-3, "w_R": 8.7e-3}
-    return er.guide(BELT, RING, **widths, crown=crown, law=law or tracking(GAP, 0.0, 0.0), W=W, k_P=1e7)
+    return er.guide(BELT, RING, **widths, crown=crown, law=law or tracking(GAP, 0.0, 0.0), W=W, W_E=0.5 * W, k_P=1e7)
 
 
 class Bodies(NamedTuple):
@@ -73,7 +73,7 @@ def evaluate(p: er.Guide, x: Bodies, sigma: float = 1.0, dt: float = 1e-6) -> Fo
         er.ring_forces(
             p, RING, sigma, x.q, x.u, R_E, s_R, shape, rate, load, x.q_L, x.u_L, F_L, f, N, memory, at, ear, dt
         )
-        er.ring_friction(p, RING, sigma, x.u, R_E, rate, load, x.u_L, F_L, f, N, memory, at, ear, dt)
+        er.ring_friction(p, RING, sigma, x.u, R_E, rate, load, x.u_L, F_L, f, N, memory, at, ear, dt * p.W)
     F_R, none = np.zeros((N_B, 5)), RING._replace(EA=0.0, EI=0.0, d_axial=0.0, d_bend=0.0)
     ring_model.forces(none, shape, rate, load, F_R, np.zeros(N_B))
     return Found(f, F_R, F_L, N, memory, er.ring_energy(p, RING, sigma, x.q, R_E, s_R, shape, x.q_L, at))

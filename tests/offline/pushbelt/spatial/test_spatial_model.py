@@ -118,6 +118,38 @@ def test_energy_balance_between_fixed_and_loose_sheaves(case: str, row: int, off
     assert out.margin[..., 1].min() > 0.0
 
 
+def test_rings_that_step_by_themselves_keep_momentum_across_but_for_what_they_still_hold() -> None:
+    _, x, m, inputs = prepare("MED", 3, 2)
+    y, h = lift(m, x), 1.25e-6
+    y.s[:, :, 0] += 0.02  # wide open
+    inputs[:, [0, 2]], inputs[:, [1, 3]] = 1, 0  # and kept there
+    y.u[:] += 0.05 * np.random.default_rng(1).standard_normal(y.u.shape) * [1, 1, 100, 1, 100, 100]
+    before = momentum(m, y)[2]
+    out, done = sp.run(m, y, inputs, 40, 2.5e-6, 2, 2)
+    assert done == 2
+    assert np.abs(out.saddle[-1, ..., 3]).max() > 0.1
+    held = [half.held_L[:, 0].sum() for half in (y.left, y.right)]
+    assert h * max(map(abs, held)) > 1e-7
+    assert abs(momentum(m, y)[2] + h * (held[0] - held[1]) - before) < 1e-12
+
+
+@pytest.mark.parametrize(("case", "row", "offset"), [("MED", 3, 1e-3), ("LOW", 0, None)])
+def test_multirate_scheme_is_the_explicit_one_at_larger_steps(case: str, row: int, offset: float | None) -> None:
+    _, x, m, inputs = prepare(case, row, 40, before=20, offset=offset)
+    one, _ = sp.run(m, lift(m, x), inputs, 100)
+    two, done = sp.run(m, lift(m, x), inputs, 40, 2.5e-6, 2, 2)
+    assert done == 40
+    rest, losses, throughput = hy.residual(two.planar)
+    assert abs(rest) < 1e-3 * throughput
+    assert abs(rest) < 1e-2 * losses
+    # a step and a bit behind: as long as motion has not parted, within a few newtons of forces of hundreds
+    assert np.abs(two.planar.tension[0] - one.planar.tension[0]).max() < 0.01 * one.planar.tension[0].mean()
+    for name in ("tension", "saddle", "flank"):
+        a, b = (getattr(f.planar, name)[20:] for f in (one, two))
+        mean = a.mean(axis=(0, 1))
+        assert np.allclose(b.mean(axis=(0, 1)), mean, atol=0.02 * np.abs(mean).max()), name
+
+
 @pytest.mark.parametrize(("compliance", "apart"), [((1.0, 1.0), 0.003), ((1.15, 0.85), 0.05)])
 def test_the_belt_starts_where_the_pulleys_hold_it(compliance: tuple[float, float], apart: float) -> None:
     offset = 0.7e-3

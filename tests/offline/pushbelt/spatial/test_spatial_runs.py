@@ -59,7 +59,6 @@ def _moved(**tables: dict[str, object]) -> Parameters:
 def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_path) -> None:
     refused: list[tuple[Parameters, Run, str]] = [
         (UNIT, a_run(model="flat"), "hybrid or spatial"),
-        (UNIT, a_run(scheme="multirate"), "explicit"),
         (UNIT, a_run(flank_points=1), "2 for the spatial"),
         (UNIT, a_run(contact="bilateral"), "unilateral"),
         (UNIT, a_run(before=-1.0), "0 to 20"),
@@ -68,6 +67,7 @@ def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_pa
         (UNIT.model_copy(update={"spatial": None}), a_run(), "spatial"),
         (_moved(pulleys={"alignment_offset": 8e-3}), a_run(), "alignment_offset"),
         (_moved(ring={"width": 9.4e-3}), a_run(), r"ring\.width"),
+        (_moved(spatial={"crown": 0.5}), a_run(scheme="multirate"), "crown.*flat saddle"),
     ]
     for unit, run, message in refused:
         with pytest.raises(InputError, match=message):

@@ -20,14 +20,17 @@ misalignment_m of the belt on the primary against the secondary, ring_to_pillar_
 of the rings, and fixed_sheave_N, the axial forces on the fixed sheaves; other figures are means of both sides."""
 
 _CHECK = """A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
-model, about ten minutes on two processors. They are kept in a folder beside the report, so that a stopped check goes
-on where it was. Friction of the flanks is regularised below 0.1 mm/s in these runs, whatever v_mu the unit has. Exits
-with code 1 if energy or momentum of a run do not balance; what differs from the source is in the report.
+model, most of them from four disturbed starts, half an hour of processor time. They are kept in a folder beside the
+report, so that a stopped check goes on where it was. Friction of the flanks is regularised below 0.1 mm/s in these
+runs, whatever v_mu the unit has. Exits with code 1 if energy or momentum of a run do not balance; what differs from the
+source is in the report.
 
 [bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
-case), signatures: section, about, quantity, runs, expected, value, u (its change from the revolution before), unit,
-verdict; runs: thrust_ratio, drift, torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost,
-throughput), balance (of each pulley: force, torque, moments), step_us; step_us (smallest, spread)."""
+case), counts (of verdicts, all and firm, by kind: number, sign, cost), signatures: section, about, quantity, runs,
+kind, expected, value (mean of the starts), u (what the mean of as many other starts differs by), unit, verdict, firm
+(the same for all values within u); runs: starts, thrust_ratio (of each), drift (from the revolution before), and of the
+first start torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost, throughput), balance (of each
+pulley: force, torque, moments), step_us; step_us (smallest, spread)."""
 
 _CAMPAIGN = """Plans that come along for pushbelts: [bold]quick[/], the first reduced model of a belt of your own in
 minutes (docs/own_belt.md); [bold]small[/], a dozen runs to look at, too few to reduce; [bold]pushbelt_24mm[/], the runs

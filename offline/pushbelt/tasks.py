@@ -154,15 +154,14 @@ def recording(path: Path) -> Recording | None:
 
 def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:
     """Chapter 7 of Cebulla 2014 with the full model."""
-    from collections import Counter
-
     from rtcvt.offline.pushbelt.report import report_page
     from rtcvt.offline.pushbelt.verification import verify
 
     report: Path = given["report"]
     result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
     lines = [
-        f"{count} signatures of {result.chapter.source}: {verdict}"
-        for verdict, count in Counter(f.verdict for f in result.findings).most_common()
+        f"{what} of {result.chapter.source}: "
+        + ", ".join(f"{n} {verdict} ({firm} firmly)" for verdict, (n, firm) in result.count(kind).items() if n)
+        for kind, what in (("number", "printed numbers"), ("sign", "signs and ranges"), ("cost", "costs of a step"))
     ]
     return Checked(report_page(result), result.figures(), lines, result.failures)

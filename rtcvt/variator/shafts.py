@@ -17,7 +17,7 @@ belt pulls at one pulley it pulls at the other.
 
     M_S = 3.737 N d_S sigma
 
-**Oil.** Two sheaves of radius R_S are discs that run in oil with the share `dip` of their faces (both faces of one disc,
+**Oil.** Two sheaves of radius R_S are discs that run in oil with the share `dip` of their faces (both faces of a disc,
 laminar after von Karman 1921, turbulent with the 1/7 power law; the larger one holds)::
 
     M_O = dip rho C R_S^5 omega |omega|,    C = max(3.87 Re^-1/2, 0.146 Re^-1/5),    Re = |omega| R_S^2/nu

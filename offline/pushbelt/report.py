@@ -213,10 +213,10 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
     return f"<h3>{text(title)}</h3>\n" + figure(svg, caption)
 
 
-def _thrusts(v: Verification, name: str) -> tuple[float, float]:
-    """Thrust ratio of a run, mean of its starts, and u."""
+def _thrusts(v: Verification, name: str) -> tuple[float, float | None]:
+    """Thrust ratio of a run, mean of its starts, and u if there are several."""
     values = v.values(name, lambda w: w.thrust)
-    return float(values.mean()), band(values)
+    return float(values.mean()), band(values) if len(values) > 1 else None
 
 
 def _thrust(v: Verification) -> str:

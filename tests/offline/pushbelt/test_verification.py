@@ -386,6 +386,19 @@ def complete() -> Verification:
     return Verification(UNIT, chapter, results, dict.fromkeys(verification.TIMED, (30.0, 0.5)), {})
 
 
+@pytest.mark.parametrize(
+    ("energy", "failed"),
+    [((0.9e-2, 1.0, 100.0), ""), ((1.1e-2, 1.0, 100.0), "loss"), ((-1.1e-3, 10.0, 1.0), "throughput")],
+)
+def test_a_run_that_loses_energy_fails(energy: tuple[float, float, float], failed: str) -> None:
+    """A hundredth of the loss, a thousandth of the throughput; in any start."""
+    good = a_run()
+    bad = good._replace(last=good.last._replace(energy=np.array(energy)))
+    found = Verification(UNIT, small("a"), {"a": (good, bad)}, {}, {}).failures
+    assert len(found) == bool(failed)
+    assert not failed or re.match(rf"a: energy of .* is unaccounted for, {failed}", found[0])
+
+
 def test_report_of_all_runs_is_complete_and_self_contained() -> None:
     v = complete()
     found = report_page(v)

@@ -216,6 +216,7 @@ def points() -> None:
 
 SPEEDS = (2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5)  # m/s
 CHOSEN = SPEEDS[3]
+STARTS = 3
 
 
 def friction() -> None:
@@ -253,12 +254,12 @@ POINTS = (
 
 def v_mu(file: str) -> None:
     """Multirate scheme. A point settles for three revolutions at 0.2 mm/s; from there each speed, kicked, for two, and
-    means are taken over three; 0.2 mm/s with half the step as well."""
-    path, starts = Path(file), 3
+    means are taken over three; one start of 0.2 mm/s with half the step."""
+    path = Path(file)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     found: dict[str, list[float]] = dict(json.loads(line) for line in lines)
-    runs = [(v, 1, seed) for seed in range(starts) for v in SPEEDS]
-    runs += [(CHOSEN, 2, seed) for seed in range(starts)]
+    runs = [(v, 1, seed) for seed in range(STARTS) for v in SPEEDS]
+    runs.append((CHOSEN, 2, 0))
     for finer in (1, 2):
         for at in POINTS:
             missing = [r for r in runs if r[1] == finer and f"{at} {r}" not in found]
@@ -275,18 +276,19 @@ def v_mu(file: str) -> None:
                 found[f"{at} {run}"] = [*np.mean(rows, axis=0).tolist(), cost]
                 with path.open("a", encoding="utf-8") as out:
                     out.write(json.dumps([f"{at} {run}", found[f"{at} {run}"]]) + "\n")
-    told(found, starts)
+    told(found)
 
 
-def told(found: dict[str, list[float]], starts: int) -> None:
+def told(found: dict[str, list[float]]) -> None:
     """Thrust ratio, slip and losses of each point over v_mu: mean and standard error of the starts."""
     print("i, rpm, xi, F_O | v_mu [mm/s], step divided by | thrust ratio | slip [%] | losses [W] | step [us]")
     for at in POINTS:
         for finer in (1, 2):
             for v in SPEEDS:
-                rows = [found[k] for seed in range(starts) if (k := f"{at} {(v, finer, seed)}") in found]
+                rows = [found[k] for seed in range(STARTS) if (k := f"{at} {(v, finer, seed)}") in found]
                 if rows:
-                    mean, error = np.mean(rows, axis=0), np.std(rows, axis=0, ddof=1) / np.sqrt(len(rows))
+                    mean = np.mean(rows, axis=0)
+                    error = np.std(rows, axis=0, ddof=min(1, len(rows) - 1)) / np.sqrt(len(rows))
                     cells = [
                         f"{scale * a:.{n}f} +- {scale * e:.{n}f}"
                         for a, e, scale, n in zip(mean, error, (1, 100, 1), (4, 3, 1), strict=False)

@@ -5,9 +5,8 @@ schemes      thrust ratio, tension and peaks of both schemes and of half their s
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
 points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
 sensitivity  thrust ratio of OD and LOW over one parameter
-friction     the same over the speed below which friction of the flanks is regularised, coupled and decoupled
-v_mu FILE    thrust ratio, slip and losses at ten points of the operating range over that speed, disturbed starts, two
-             steps; FILE keeps a line for each run, from which the same command goes on
+v_mu FILE    thrust ratio, slip and losses at ten points of the operating range over the speed below which friction of the
+             flanks is regularised; FILE keeps a line for each run, from which the same command goes on
 steps        thrust ratio of OD, MED and LOW over the step, both schemes
 threads      cost of dividing work of a few microseconds between two threads
 """
@@ -26,7 +25,6 @@ from numpy.typing import NDArray
 from rtcvt.offline.pushbelt import hybrid
 from rtcvt.offline.pushbelt.hybrid import Frames, Model, State
 from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.maxwell import Coupled, Decoupled
 from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.pushbelt.runs import start_of
 from rtcvt.offline.pushbelt.schedule import Point
@@ -219,25 +217,6 @@ CHOSEN = SPEEDS[3]
 STARTS = 3
 
 
-def friction() -> None:
-    """Thrust ratio of the second revolution after 0.3, multirate scheme, three disturbed starts: mean and standard
-    error."""
-    for case in ("OD", "LOW"):
-        for v_mu in SPEEDS:
-            for coupled in (True, False):
-                ratios = []
-                for seed in range(3):
-                    m, x, values, revolution = start(case, 0, v_mu=v_mu, compliance=1.0 if coupled else 0.0)
-                    m, x = m._replace(deflection=(Coupled if coupled else Decoupled)(m.sheaves)), kicked(x, seed)
-                    go("multirate", m, x, values, round(1.3 * revolution))
-                    ratios.append(thrust_ratio(go("multirate", m, x, values, revolution)))
-                print(
-                    f"{case}, {'coupled' if coupled else 'decoupled'}, {1e3 * v_mu:g} mm/s: "
-                    f"{np.mean(ratios):.4f} +- {np.std(ratios, ddof=1) / np.sqrt(3):.4f}",
-                    flush=True,
-                )
-
-
 POINTS = (
     (0.6, 2000, 0.05, 15e3),
     (1.0, 2000, 0.05, 15e3),
@@ -375,5 +354,5 @@ def threads() -> None:
 
 
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, friction, v_mu, steps, threads)}
+    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads)}
     studies[sys.argv[1]](*sys.argv[2:])

@@ -5,8 +5,8 @@ schemes      thrust ratio, tension and peaks of both schemes and of half their s
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
 points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
 sensitivity  thrust ratio of OD and LOW over one parameter
-v_mu FILE    thrust ratio, slip and losses at ten points of the operating range over the speed below which friction of the
-             flanks is regularised; FILE keeps a line for each run, from which the same command goes on
+v_mu FILE    thrust ratio, slip and losses at ten points of the operating range over the speed below which friction of
+             the flanks is regularised; FILE keeps a line for each run, from which the same command goes on
 steps        thrust ratio of OD, MED and LOW over the step, both schemes
 threads      cost of dividing work of a few microseconds between two threads
 """

@@ -5,15 +5,17 @@ schemes      thrust ratio, tension and peaks of both schemes and of half their s
 ensemble     the same in OD, over independent starts; explicit also with joints damped eightfold
 points       thrust ratio, slip and losses of both schemes at fast belts and at slow ones next to macro-slip
 sensitivity  thrust ratio of OD and LOW over one parameter
-friction     the same over the speed below which friction of the flanks is regularised, coupled and decoupled
-v_mu         thrust ratio, slip and losses at ten points of the operating range over that speed
+v_mu FILE    thrust ratio, slip and losses at ten points of the operating range over the speed below which friction of
+             the flanks is regularised; FILE keeps a line for each run, from which the same command goes on
 steps        thrust ratio of OD, MED and LOW over the step, both schemes
 threads      cost of dividing work of a few microseconds between two threads
 """
 
+import json
 import sys
 import time
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,6 @@ from numpy.typing import NDArray
 from rtcvt.offline.pushbelt import hybrid
 from rtcvt.offline.pushbelt.hybrid import Frames, Model, State
 from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.maxwell import Coupled, Decoupled
 from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.pushbelt.runs import start_of
 from rtcvt.offline.pushbelt.schedule import Point
@@ -158,35 +159,38 @@ def ensemble() -> None:
         print(name, np.round(100 * mean, 2), "+-", np.round(100 * error, 2))
 
 
-def point(
-    scheme: str,
-    at: tuple[float, float, float, float],
-    finer: int,
-    changes: dict[str, Any] | None = None,
-    settle: int = 12,
-    mean: int = 5,
-) -> None:
-    """Means over `mean` revolutions after `settle`, and over three before."""
+def at_point(
+    at: tuple[float, float, float, float], changes: dict[str, Any]
+) -> tuple[Model, State, NDArray[np.float64], int]:
+    """As `start`, of i, speed of the primary [rpm], xi and F_O [N]."""
     i, rpm, xi, F_O = at
-    b, s = belt(UNIT)._replace(**(changes or {})), sheaves(UNIT)
+    b, s = belt(UNIT)._replace(**changes), sheaves(UNIT)
     omega_I = rpm * np.pi / 30
-    start, M_O = start_of(b, s, Point(i, omega_I, xi, F_O))
-    m = hybrid.model(b, s)
-    v = np.hypot(start.u[:, 0], start.u[:, 1]).mean()
-    revolution = round(b.N_E * b.t_R / v / PLOT)
-    x = hybrid.state(*start[:7], n_k=len(s.A) - 1)
-    rows = []
+    begin, M_O = start_of(b, s, Point(i, omega_I, xi, F_O))
+    v = np.hypot(begin.u[:, 0], begin.u[:, 1]).mean()
     values = np.array([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O])
-    for _ in range(settle + mean):
-        out = go(scheme, m, x, values, revolution, finer)
-        radius = snapshots(m, out, PLOT / (finer * SCHEMES[scheme][1])).radius - b.h_off
-        ratio, speed = np.mean(radius[:, 1] / radius[:, 0]), out.sd[:, :, 3].mean(axis=0)
-        loss = out.work[:, len(hybrid.INPUTS) :].sum() / (revolution * PLOT)
-        rows.append([thrust_ratio(out), 1.0 - ratio * speed[1] / speed[0], loss])
-    thrust, slip, loss = np.mean(rows[-mean:], axis=0)
-    before, slid, lost = np.mean(rows[-mean - 3 : -mean], axis=0)
+    return hybrid.model(b, s), hybrid.state(*begin[:7], n_k=len(s.A) - 1), values, round(b.N_E * b.t_R / v / PLOT)
+
+
+def revolution_of(
+    scheme: str, m: Model, x: State, values: NDArray[np.float64], revolution: int, finer: int
+) -> list[float]:
+    """Thrust ratio, slip and losses [W] over one revolution."""
+    out = go(scheme, m, x, values, revolution, finer)
+    radius = snapshots(m, out, PLOT / (finer * SCHEMES[scheme][1])).radius - m.belt.h_off
+    ratio, speed = np.mean(radius[:, 1] / radius[:, 0]), out.sd[:, :, 3].mean(axis=0)
+    loss = out.work[:, len(hybrid.INPUTS) :].sum() / (revolution * PLOT)
+    return [thrust_ratio(out), float(1.0 - ratio * speed[1] / speed[0]), float(loss)]
+
+
+def point(scheme: str, at: tuple[float, float, float, float], finer: int) -> None:
+    """Means over five revolutions after twelve, and over three before."""
+    m, x, values, revolution = at_point(at, {})
+    rows = [revolution_of(scheme, m, x, values, revolution, finer) for _ in range(17)]
+    thrust, slip, loss = np.mean(rows[-5:], axis=0)
+    before, slid, lost = np.mean(rows[-8:-5], axis=0)
     print(
-        f"i {i}, {v:.1f} m/s, xi {xi}, {F_O / 1e3:.0f} kN, {scheme} / {finer}, {1e3 * b.v_mu:g} mm/s: "
+        f"i {at[0]}, {at[1]} rpm, xi {at[2]}, {at[3] / 1e3:.0f} kN, {scheme} / {finer}: "
         f"thrust ratio {thrust:.4f} ({before:.4f} before), "
         f"slip {slip:.2%} ({slid:.2%}), losses {loss:.1f} W ({lost:.1f})",
         flush=True,
@@ -208,34 +212,67 @@ def points() -> None:
             point(scheme, at, finer)
 
 
-def friction() -> None:
-    """Thrust ratio of two revolutions, the first 0.3 left out."""
-    for case in ("OD", "LOW"):
-        for v_mu in (0.01, 2e-3, 5e-4, 1e-4, 2e-5):
-            for coupled in (True, False):
-                m, x, values, revolution = start(case, 0, v_mu=v_mu, compliance=1.0 if coupled else 0.0)
-                m = m._replace(deflection=(Coupled if coupled else Decoupled)(m.sheaves))
-                go("explicit", m, x, values, round(0.3 * revolution))
-                ratios = [thrust_ratio(go("explicit", m, x, values, revolution)) for _ in range(2)]
-                print(f"{case}, {'coupled' if coupled else 'decoupled'}, {1e3 * v_mu:g} mm/s:", np.round(ratios, 3))
+SPEEDS = (2e-3, 1e-3, 5e-4, 2e-4, 1e-4, 5e-5, 2e-5)  # m/s
+CHOSEN = SPEEDS[3]
+STARTS = 3
 
 
-def v_mu() -> None:
-    """Ten points, multirate scheme, means over three revolutions after four."""
-    for at in (
-        (0.6, 2000, 0.05, 15e3),
-        (1.0, 2000, 0.05, 15e3),
-        (2.0, 2500, 0.05, 20e3),
-        (0.6, 1500, 0.5, 12e3),
-        (1.0, 4000, 0.4, 15e3),
-        (2.0, 4000, 0.4, 20e3),
-        (0.6, 4000, -0.2, 12e3),
-        (1.6, 900, 0.6, 25e3),
-        (1.8, 1500, 0.5, 20e3),
-        (0.47, 6000, 0.3, 15e3),
-    ):
-        for speed in (2e-3, 5e-4, 1e-4, 2e-5):
-            point("multirate", at, 1, {"v_mu": speed}, 4, 3)
+POINTS = (
+    (0.6, 2000, 0.05, 15e3),
+    (1.0, 2000, 0.05, 15e3),
+    (2.0, 2500, 0.05, 20e3),
+    (0.6, 1500, 0.5, 12e3),
+    (1.0, 4000, 0.4, 15e3),
+    (2.0, 4000, 0.4, 20e3),
+    (0.6, 4000, -0.2, 12e3),
+    (1.6, 900, 0.6, 25e3),
+    (1.8, 1500, 0.5, 20e3),
+    (0.47, 6000, 0.3, 15e3),
+)
+
+
+def v_mu(file: str) -> None:
+    """Multirate scheme. A point settles for three revolutions at 0.2 mm/s; from there each speed, kicked, for two, and
+    means are taken over three; one start of 0.2 mm/s with half the step."""
+    path = Path(file)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    found: dict[str, list[float]] = dict(json.loads(line) for line in lines)
+    runs = [(v, 1, seed) for seed in range(STARTS) for v in SPEEDS]
+    runs.append((CHOSEN, 2, 0))
+    for finer in (1, 2):
+        for at in POINTS:
+            missing = [r for r in runs if r[1] == finer and f"{at} {r}" not in found]
+            if not missing:
+                continue
+            m, x, values, revolution = at_point(at, {"v_mu": CHOSEN})
+            go("multirate", m, x, values, 3 * revolution)
+            for run in missing:
+                n = m._replace(friction=m.friction._replace(v_mu=run[0]))
+                y = kicked(x, run[2])
+                began = time.process_time()
+                rows = [revolution_of("multirate", n, y, values, revolution, finer) for _ in range(5)][2:]
+                cost = 1e6 * (time.process_time() - began) / (5 * revolution * finer * SCHEMES["multirate"][1])
+                found[f"{at} {run}"] = [*np.mean(rows, axis=0).tolist(), cost]
+                with path.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps([f"{at} {run}", found[f"{at} {run}"]]) + "\n")
+    told(found)
+
+
+def told(found: dict[str, list[float]]) -> None:
+    """Thrust ratio, slip and losses of each point over v_mu: mean and standard error of the starts."""
+    print("i, rpm, xi, F_O | v_mu [mm/s], step divided by | thrust ratio | slip [%] | losses [W] | step [us]")
+    for at in POINTS:
+        for finer in (1, 2):
+            for v in SPEEDS:
+                rows = [found[k] for seed in range(STARTS) if (k := f"{at} {(v, finer, seed)}") in found]
+                if rows:
+                    mean = np.mean(rows, axis=0)
+                    error = np.std(rows, axis=0, ddof=min(1, len(rows) - 1)) / np.sqrt(len(rows))
+                    cells = [
+                        f"{scale * a:.{n}f} +- {scale * e:.{n}f}"
+                        for a, e, scale, n in zip(mean, error, (1, 100, 1), (4, 3, 1), strict=False)
+                    ]
+                    print(at, "|", 1e3 * v, finer, "|", " | ".join(cells), "|", f"{np.min(rows, axis=0)[3]:.1f}")
 
 
 def steps() -> None:
@@ -317,5 +354,5 @@ def threads() -> None:
 
 
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, friction, v_mu, steps, threads)}
-    studies[sys.argv[1]]()
+    studies = {f.__name__: f for f in (energy, schemes, ensemble, points, sensitivity, v_mu, steps, threads)}
+    studies[sys.argv[1]](*sys.argv[2:])

@@ -21,6 +21,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -60,8 +61,8 @@ def verdict_key(section: str, about: str, quantity: str) -> str:
     return f"{section}: {about}, {quantity}"
 
 
-def recorded_verdicts() -> dict[str, str]:
-    """The verdicts on chapter 7 as they were."""
+def recorded_verdicts() -> dict[str, dict[str, Any]]:
+    """The verdicts on chapter 7 as they were: verdict, firm, value and u by `verdict_key`; no cost of a step."""
     return json.loads(FILE.read_text(encoding="utf-8"))["verdicts"]
 
 
@@ -69,7 +70,11 @@ def write_verdicts(figures: Path) -> None:
     """Write those that a check has found."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
     found = json.loads(figures.read_text(encoding="utf-8"))["signatures"]
-    data["verdicts"] = {verdict_key(s["section"], s["about"], s["quantity"]): s["verdict"] for s in found}
+    data["verdicts"] = {
+        verdict_key(s["section"], s["about"], s["quantity"]): {k: s[k] for k in ("verdict", "firm", "value", "u")}
+        for s in found
+        if s["kind"] != "cost"
+    }
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -19,21 +19,24 @@ wall_s of this call and step_cost_us, the median of its steps without start and 
 misalignment_m of the belt on the primary against the secondary, ring_to_pillar_m and ring_to_sheave_m, the least room
 of the rings, and fixed_sheave_N, the axial forces on the fixed sheaves; other figures are means of both sides."""
 
-_CHECK = """With [bold]--belt spatial[/] the spatial belt is checked against the hybrid one: some forty runs, about
+_CHECK = """A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
+model, most of them from four disturbed starts, half an hour of processor time. They are kept in a folder beside the
+report, so that a stopped check goes on where it was. Friction of the flanks is regularised below 0.2 mm/s in these
+runs, whatever v_mu the unit has. Exits with code 1 if energy or momentum of a run do not balance; what differs from the
+source is in the report.
+
+With [bold]--belt spatial[/] the spatial belt is checked against the hybrid one: some forty runs, about
 half an hour on two processors; a belt in line, planar phenomena, misalignment at three ratios, rings with and without
 tracking, cost. [bold]JSON keys:[/] unit, failures; claims: about, value, limit, unit, needed, holds; phenomena: group,
 quantity, unit, hybrid, spatial, scatter, verdict; profiles: by run and force, difference and scatter; across: by
 operating point; energy: residual over throughput; growth of a disturbance; step_us.
 
-A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
-model, about ten minutes on two processors. They are kept in a folder beside the report, so that a stopped check goes
-on where it was. Friction of the flanks is regularised below 0.1 mm/s in these runs, whatever v_mu the unit has. Exits
-with code 1 if energy or momentum of a run do not balance; what differs from the source is in the report.
-
 [bold]JSON keys of a pushbelt:[/] unit, source, failures, unsteady (runs), discretisation (of the thrust ratio, by
-case), signatures: section, about, quantity, runs, expected, value, u (its change from the revolution before), unit,
-verdict; runs: thrust_ratio, drift, torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost,
-throughput), balance (of each pulley: force, torque, moments), step_us; step_us (smallest, spread)."""
+case), counts (of verdicts, all and firm, by kind: number, sign, cost), signatures: section, about, quantity, runs,
+kind, expected, value (mean of the starts), u (what the mean of as many other starts differs by), unit, verdict, firm
+(the same for all values within u); runs: starts, thrust_ratio (of each), drift (from the revolution before), and of the
+first start torque_N_m, slip, endplay_m (rocking edge, top), energy_J (unaccounted, lost, throughput), balance (of each
+pulley: force, torque, moments), step_us; step_us (smallest, spread)."""
 
 _CAMPAIGN = """Plans that come along for pushbelts: [bold]quick[/], the first reduced model of a belt of your own in
 minutes (docs/own_belt.md); [bold]small[/], a dozen runs to look at, too few to reduce; [bold]pushbelt_24mm[/], the runs
@@ -58,11 +61,12 @@ errors by their names in docs/reduction.md."""
 
 _CALIBRATE = """The plan [bold]thesis[/] comes along for pushbelts: ten parameters of sheaves, contacts and friction,
 from Tables 7.4 and 7.6 of Cebulla 2014 and the speed ratio of LOW; Table 7.5, section 7.5 and the signs are held out.
-With its sizes it takes an hour of processor time; docs/identification.md has a result of a smaller one.
+With its sizes it takes half an hour of processor time; docs/identification.md has its result.
 
 [bold]Keys of calibration.json:[/] plan, members (begun, left), parameters: prior, posterior (5, 50, 95 %), gained
 (share of the variance); directions of ln x by what the data identify: gain, parameters; observables and heldout: about,
-printed, prior, posterior, right (share of members with the printed sign)."""
+printed, prior, posterior, right (share of members with the printed sign); points: by name the posterior's thrust ratio,
+slip and efficiency (5, 50, 95 %)."""
 
 
 KIND = Kind(

@@ -4,7 +4,6 @@ Figures are drawn over the belt coordinate (primary arc, push span, secondary ar
 same width. Lines are means over one revolution, thin grey lines are what one element meets on its way.
 """
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 import matplotlib
@@ -17,7 +16,7 @@ from rtcvt.offline.pictures import RC, STYLE, axes_grid, inline_svg
 from rtcvt.offline.pushbelt.hybrid import LOSSES
 from rtcvt.offline.pushbelt.profiles import Steady, Window
 from rtcvt.offline.pushbelt.signatures import BINS, FIELDS, PRIMARY, PUSH, SECONDARY, push_force, section
-from rtcvt.offline.pushbelt.verification import REFINED, STEADY, WITHIN, Finding, Verification, discretisation
+from rtcvt.offline.pushbelt.verification import REFINED, STEADY, WITHIN, Finding, Verification, band, discretisation
 from rtcvt.quantity import to_si
 from rtcvt.recording import revision
 
@@ -48,12 +47,16 @@ def report_page(v: Verification) -> str:
         f'<p class="lead">{text(v.parameters.description)}</p>\n',
         _verdict(v),
         _summary(v),
-        '<h2 id="signatures">Signatures of the source</h2>\n',
-        "<p>With two runs, the quantity is that of the first less that of the second. u is the change from the "
-        f"revolution before. A value agrees within {percent(WITHIN)} or u; a sign is not resolved if the quantity is "
-        "smaller than u. The source regularises friction of the flanks at a speed that it does not print; here it is "
-        f"{1e3 * v.chapter.v_mu:g} mm/s, whatever the unit has.</p>\n",
-        _signatures(v),
+        '<h2 id="numbers">Printed numbers</h2>\n',
+        f"<p>Mean of {v.chapter.starts} starts that differ by a disturbance; the mean of as many others, on another "
+        "machine, is within ± u in 19 of 20 cases. A verdict is firm if it is the same for all values within u. A "
+        f"number agrees within {percent(WITHIN)}. The source regularises friction of the flanks at a speed that it "
+        f"does not print; here it is {1e3 * v.chapter.v_mu:g} mm/s, whatever the unit has.</p>\n",
+        _signatures(v, "number"),
+        '<h2 id="signatures">Signs and ranges</h2>\n',
+        "<p>With two runs, the quantity is that of the first less that of the second; with several, the least of what "
+        "each gives, or changes from the one before. A sign is not resolved if the quantity is smaller than u.</p>\n",
+        _signatures(v, "sign"),
         '<h2 id="forces">Element contact forces, Figs. 7.2 to 7.4, 7.11 to 7.16, 7.18</h2>\n',
         *(_forces(v, *group) for group in _GROUPS),
         '<h2 id="thrust">Thrust ratio over torque ratio, Table 7.2 and Fig. 7.5</h2>\n',
@@ -63,6 +66,7 @@ def report_page(v: Verification) -> str:
         '<h2 id="taper">Tapered elements and their number, Figs. 7.8 to 7.10</h2>\n',
         _endplay(v),
         '<h2 id="cost">Cost of a step</h2>\n',
+        _signatures(v, "cost"),
         _cost(v),
         '<h2 id="convergence">Convergence</h2>\n',
         _convergence(v),
@@ -95,7 +99,7 @@ def _verdict(v: Verification) -> str:
                      f"runs fail.<ul>{listed}</ul></div>\n")  # fmt: skip
     else:
         parts.append(f'<div class="verdict"><b class="good">PASSED</b> energy and momentum balance of all '
-                     f"{len(v.steady)} runs.</div>\n")  # fmt: skip
+                     f"{sum(map(len, v.starts.values()))} runs.</div>\n")  # fmt: skip
     if unsteady:
         parts.append(f"<p>Thrust ratio changes by more than {percent(STEADY)} between the last two revolutions: "
                      f"{text(', '.join(unsteady))}.</p>\n")  # fmt: skip
@@ -103,8 +107,14 @@ def _verdict(v: Verification) -> str:
 
 
 def _summary(v: Verification) -> str:
-    count = Counter(f.verdict for f in v.findings)
-    cards = [(str(count[k]), f"signatures: {k}") for k in ("agrees", "differs", "opposite", "not resolved")]
+    cards = []
+    for kind, what in (("number", "printed numbers"), ("sign", "signs and ranges")):
+        count = v.count(kind)
+        total = sum(n for n, _ in count.values())
+        n, firm = count["agrees"]
+        cards.append((f"{n} of {total}", f"{what} agree, {firm} of them firmly"))
+        others = ", ".join(f"{n} {verdict} ({firm})" for verdict, (n, firm) in count.items() if verdict != "agrees")
+        cards.append((str(total - n), f"{what} do not: {others}"))
     errors = discretisation(v)
     if errors:
         worst = max(errors, key=lambda name: errors[name][1])
@@ -133,20 +143,22 @@ def _in(value: float, unit: str) -> str:
     return number(value if shown == unit else value / to_si(f"1 {shown}", unit), 4)
 
 
-def _signatures(v: Verification) -> str:
+def _signatures(v: Verification, kind: str) -> str:
     rows: list[Sequence[str]] = []
     chapter = ""
-    for f in v.findings:
+    for f in (f for f in v.findings if f.signature.kind == kind):
         if f.signature.section.split(",")[0] != chapter:
             chapter = f.signature.section.split(",")[0]
             rows.append((f"<b>Section {text(chapter)}</b>",))
-        kind = _COLOUR.get(f.verdict, "muted")
+        colour = _COLOUR.get(f.verdict, "muted")
         place = f.signature.section.partition(", ")[2]
         name = f"{text(f.signature.about)}<br/><span class='muted'>{text(f.signature.quantity)}: "
-        name += f"{text(' − '.join(f.signature.runs))}</span>"
+        between = {"difference": " − ", "each": ", ", "steps": " → "}[f.signature.of]
+        name += f"{text(between.join(f.signature.runs))}</span>"
         ours = f"{_in(f.value, f.unit)} {_unit(f.unit)}"
-        rows.append((text(place), name, _expected(f), ours, _in(f.u, f.unit), f'<span class="{kind}">{f.text}</span>'))
-    return table(("", "source", "expected", "ours", "u", "verdict"), rows, (2, 3, 4))
+        said = f'<span class="{colour}">{f.text}</span>' + (", firm" if f.firm else "")
+        rows.append((text(place), name, _expected(f), ours, _in(f.u, f.unit), said))
+    return table(("", "source", "expected", "ours", "u", "verdict"), rows, (2, 3, 4)) if rows else ""
 
 
 # --- figures
@@ -201,17 +213,24 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
     return f"<h3>{text(title)}</h3>\n" + figure(svg, caption)
 
 
+def _thrusts(v: Verification, name: str) -> tuple[float, float | None]:
+    """Thrust ratio of a run, mean of its starts, and u if there are several."""
+    values = v.values(name, lambda w: w.thrust)
+    return float(values.mean()), band(values) if len(values) > 1 else None
+
+
 def _thrust(v: Verification) -> str:
     rows, series = [], []
     for case in ("OD-KpKs", "MED"):
         c = v.parameters.get_case(case)
-        found = [(xi, M, v.steady.get(f"{case}-{k}")) for k, (xi, M) in enumerate(zip(c.xi, c.M_O, strict=True))]
-        kept = [(xi, M, s) for xi, M, s in found if s is not None]
-        series.append((case, [xi for xi, _, _ in kept], [s.last.thrust for _, _, s in kept]))
+        found = [(xi, M, f"{case}-{k}") for k, (xi, M) in enumerate(zip(c.xi, c.M_O, strict=True))]
+        kept = [at for at in found if at[2] in v.starts]
+        series.append((case, [xi for xi, _, _ in kept], [_thrusts(v, name)[0] for _, _, name in kept]))
         rows += [
-            (case, number(xi), number(M), number(s.last.thrust), percent(s.drift), percent(s.last.slip))
-            for xi, M, s in kept
-        ]
+            (case, number(xi), number(M), *map(number, _thrusts(v, name)), percent(v.drift(name)),
+             percent(float(v.values(name, lambda w: w.slip).mean())))
+            for xi, M, name in kept
+        ]  # fmt: skip
     if not rows:
         return ""
     with matplotlib.rc_context(RC):
@@ -227,7 +246,7 @@ def _thrust(v: Verification) -> str:
         "<p>The source prints these curves as figures without numbers and calls the agreement with measurements very "
         "good; there is no number to compare with.</p>\n"
         + figure(svg, "Thrust ratio over torque ratio, unilateral, coupled.")
-        + table(("case", "torque ratio", "M_O [N·m]", "thrust ratio", "drift", "slip"), rows, (1, 2, 3, 4, 5))
+        + table(("case", "torque ratio", "M_O [N·m]", "thrust ratio", "u", "drift", "slip"), rows, (1, 2, 3, 4, 5, 6))
     )
 
 
@@ -281,12 +300,11 @@ def _endplay(v: Verification) -> str:
                 number(1e3 * s.last.endplay[1], 4),
                 number(1e6 * (s.last.endplay[1] - base), 3),
                 number(float(np.mean(push_force(s.last, PUSH))), 3),
-                number(s.last.thrust),
-                percent(s.drift),
+                *map(number, _thrusts(v, name)),
             )
             for name, s in runs
         ]
-        head = (title, "rocking edge [mm]", "top [mm]", "top, change [µm]", "push force [N]", "thrust ratio", "drift")
+        head = (title, "rocking edge [mm]", "top [mm]", "top, change [µm]", "push force [N]", "thrust ratio", "u")
         parts.append(table(head, rows, range(1, 7)))
     about = (
         "<p>Endplay is the sum of the open gaps at the rocking edges or at the tops; at the tops it holds the angle "
@@ -333,12 +351,12 @@ def _convergence(v: Verification) -> str:
 
 def _runs(v: Verification) -> str:
     rows = []
-    for name, s in v.steady.items():
+    for name, k, s in ((name, k, s) for name, of in v.starts.items() for k, s in enumerate(of)):
         rest, lost, through = s.last.energy
         largest = int(np.argmax(s.last.losses))
         rows.append(
             (
-                name,
+                f"{name}, {k + 1}",
                 f"{number(s.last.t1 - s.last.t0, 3)}",
                 number(s.last.thrust),
                 percent(s.drift),
@@ -352,8 +370,8 @@ def _runs(v: Verification) -> str:
             )
         )
     head = (
-        "run", "revolution [s]", "thrust ratio", "drift", "M_O [N·m]", "slip", "energy error / throughput", "/ loss",
-        "loss / throughput", "largest loss", "momentum error", "of tilts",
+        "run, start", "revolution [s]", "thrust ratio", "drift", "M_O [N·m]", "slip", "energy error / throughput",
+        "/ loss", "loss / throughput", "largest loss", "momentum error", "of tilts",
     )  # fmt: skip
     return (
         table(head, rows, (1, 2, 3, 4, 5, 6, 7, 8, 10, 11))

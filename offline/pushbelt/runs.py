@@ -80,6 +80,7 @@ from rtcvt.offline.pushbelt.schedule import (
     COMPLETE,
     ENDS,
     HELD,
+    KICK,
     LEFT,
     LIMIT,
     OBSERVED,
@@ -327,6 +328,9 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
         if run.start.rise > 0.0:
             inputs[:, 6] *= np.minimum(1.0, grid / (run.start.rise * ticks.revolution))
     state = hybrid.state(*start[:7], n_k=len(stiff.A) - 1)
+    if isinstance(run.start, Case) and run.start.seed:
+        _require(source, run.start, "seed", run.start.seed > 0, "0 or more")
+        state.u[:, :2] += KICK * np.random.default_rng(run.start.seed).standard_normal((b.N_E, 2))
     if s.model == "hybrid":
         return Prepared(run, m, state, start, ticks, inputs, M_O)
     wide = spatial.model(parameters, b, stiff, coupled=coupled, damper=m.damper, mirrored=s.model == "mirrored")

@@ -27,6 +27,7 @@ __all__ = [
     "COMPLETE",
     "ENDS",
     "HELD",
+    "KICK",
     "LEFT",
     "LIMIT",
     "OBSERVED",
@@ -52,6 +53,7 @@ Scheme = Literal["explicit", "multirate"]
 COMPLETE, LIMIT, LEFT, RUNAWAY = 0, 1, 2, 3
 ENDS = ("complete", "limit of the ratio", "belt left its place", "slip ran away")
 HELD, APPROACH = 2.0, 3.0  # revolutions
+KICK = 1e-3  # m/s, standard deviation in x and y
 OBSERVED = ("elements", "fields", "profiles")
 
 
@@ -82,11 +84,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Case:
-    """A case of the unit file; row: number of its load torque; rise: revolutions in which the load rises from zero."""
+    """A case of the unit file; row: number of its load torque; rise: revolutions in which the load rises from zero;
+    seed: other than 0, the elements start with velocities that `KICK` has changed at random."""
 
     case: str
     row: int = 0
     rise: float = 0.0
+    seed: int = 0
 
 
 @dataclass(frozen=True)

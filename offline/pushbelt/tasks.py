@@ -154,8 +154,6 @@ def recording(path: Path) -> Recording | None:
 
 def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:
     """Chapter 7 of Cebulla 2014 with the full model, or the spatial belt against the hybrid one."""
-    from collections import Counter
-
     if given["belt"] not in ("hybrid", "spatial"):
         raise InputError("--belt", "", given["belt"], "hybrid or spatial")
     if given["belt"] == "spatial":
@@ -166,8 +164,9 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
     report: Path = given["report"]
     result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
     lines = [
-        f"{count} signatures of {result.chapter.source}: {verdict}"
-        for verdict, count in Counter(f.verdict for f in result.findings).most_common()
+        f"{what} of {result.chapter.source}: "
+        + ", ".join(f"{n} {verdict} ({firm} firmly)" for verdict, (n, firm) in result.count(kind).items() if n)
+        for kind, what in (("number", "printed numbers"), ("sign", "signs and ranges"), ("cost", "costs of a step"))
     ]
     return Checked(report_page(result), result.figures(), lines, result.failures)
 

@@ -3,32 +3,48 @@
 `chapter7.toml` holds the runs and the signatures: a quantity of one or more runs and what the source says of it, a
 value, a sign or a range. Nothing in it is computed from our results.
 
-What is reported is the mean over the last of two passages of the belt, see `windows`; u is its change from the one
-before. The source regularises friction of the flanks (6.1.2) at a speed that it does not print: here it is
-`Chapter.v_mu`, whatever the unit has.
+What is reported is the mean over the last of two passages of the belt, see `windows`, and over K starts. The source
+regularises friction of the flanks (6.1.2) at a speed that it does not print: here it is `Chapter.v_mu`, whatever the
+unit has.
 
-Verdicts. Value: agrees if within 3 % or u, else the difference in percent. Sign: agrees, opposite, or not resolved if
-the quantity is smaller than u. Range: agrees, not resolved if its nearer end is closer than u, else the difference to
-that end.
+Uncertainty. Rounding grows in a belt, so that another machine, which adds in another order, is another start. The
+starts of a run differ by a disturbance (`schedule.KICK`); s is the standard deviation between them, and
+
+    u = t_0.975(K - 1) s sqrt(2/K)
+
+what the mean of K other starts differs from ours by in 19 of 20 cases. A verdict is firm if it is the same for all
+values within u: another machine finds it too. One that is not firm may be "not resolved" elsewhere.
+
+Verdicts. Value: agrees if within 3 %; not resolved if that limit is closer than u, else the difference in percent.
+Sign: agrees, opposite, or not resolved if the quantity is smaller than u. Range: agrees, not resolved if its nearer end
+is closer than u, else the difference to that end.
+
+A run balances energy to a thousandth of the throughput and a hundredth of the loss, and momentum to `BALANCE`.
 """
 
+import ast
 import hashlib
 import json
 import time
 import tomllib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from scipy.stats import t as student
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.parameters import Parameters
-from rtcvt.offline.pushbelt.profiles import Steady, steady_of
+from rtcvt.offline.pushbelt.profiles import Steady, Window, steady_of
 from rtcvt.offline.pushbelt.runs import open_run, prepare, simulate, stepped
 from rtcvt.offline.pushbelt.schedule import LEFT, Case, Run, Settings
 from rtcvt.offline.pushbelt.signatures import QUANTITIES
@@ -42,17 +58,23 @@ __all__ = [
     "Finding",
     "Signature",
     "Verification",
+    "band",
     "chapter7",
     "discretisation",
     "judge",
+    "sources",
     "verify",
 ]
 
+Array = NDArray[np.float64]
+
 PLOT = 1e-4  # s, plot step of the thesis
+VERDICTS = ("agrees", "differs", "opposite", "not resolved")
 
 WITHIN = 0.03  # of a value: agrees
 STEADY = 0.01  # of the thrust ratio: largest change between the two windows
 BALANCE = (1e-3, 1e-3, 1e-2, 1e-2)  # of axial force, torque and moments; the tilts, which vibrate, are sampled
+OF_THROUGHPUT, OF_LOSS = 1e-3, 1e-2  # energy that a run leaves unaccounted for, at most
 COST_RATIO = "cost ratio"
 REFINED = ("dt", "52", "156", "N110", "N432")  # suffixes of the runs with another step, ring, chain
 TIMED = ("OD", "OD-bilateral", "OD-decoupled", "OD-extended", "LOW", "LOW-bilateral")  # timed against each other
@@ -66,12 +88,14 @@ class _Record(BaseModel):
 
 
 class Signature(_Record):
-    """What the source says of a quantity of some runs."""
+    """What the source says of a quantity of some runs; of: the first less the others, each run, or each less the one
+    before it. Of several values, the one that is least so counts."""
 
     section: str
     about: str
     quantity: str
     runs: tuple[str, ...] = Field(min_length=1)
+    of: Literal["difference", "each", "steps"] = "difference"
     value: float | None = None
     sign: Literal["positive", "negative"] | None = None
     range: tuple[float, float] | None = None
@@ -82,7 +106,20 @@ class Signature(_Record):
             raise ValueError("exactly one of value, sign, range")
         if self.quantity not in {*QUANTITIES, COST_RATIO}:
             raise ValueError(f"quantity: one of {', '.join(QUANTITIES)}, {COST_RATIO}")
+        if self.of != "difference" and (self.sign is None or len(self.runs) < 2):
+            raise ValueError(f"of = {self.of}: a sign of several runs")
         return self
+
+    @property
+    def kind(self) -> Literal["number", "sign", "cost"]:
+        """Printed number, sign or range of a quantity, or cost of a step, which depends on the machine."""
+        return "cost" if self.quantity == COST_RATIO else "sign" if self.value is None else "number"
+
+    def of_runs(self, each: Array) -> Array:
+        """Values (n, K) of what `each` run gives (runs, K)."""
+        if self.of == "difference":
+            return np.asarray(each[:1] - each[1:].sum(axis=0))
+        return each if self.of == "each" else np.diff(each, axis=0)
 
 
 class ChapterRun(_Record):
@@ -99,10 +136,11 @@ class ChapterRun(_Record):
     N_B: Annotated[int, Field(ge=12)] | None = None
     steps: Annotated[int, Field(ge=10)] = 100  # per plot step of 1e-4 s
     points: Literal[1, 2] = 1  # contact points per flank
+    starts: Annotated[int, Field(ge=1)] | None = None
     rise: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0  # revolutions before, in which the load rises from nothing
 
-    def run(self, revolutions: float) -> Run:
-        """So many revolutions of it, after the rise, with profiles."""
+    def run(self, revolutions: float, seed: int = 0) -> Run:
+        """So many revolutions of it, after the rise, with profiles; `seed` of its start."""
         settings = Settings(
             N_E=self.N_E,
             N_E0=self.N_E0,
@@ -113,7 +151,7 @@ class ChapterRun(_Record):
             flank_points=self.points,
             step=PLOT / self.steps,
         )
-        start = Case(self.case, self.row, self.rise)
+        start = Case(self.case, self.row, self.rise, seed)
         return Run(self.name, start, settings, settle=revolutions, plot_step=PLOT, observe=("profiles",))
 
 
@@ -122,6 +160,7 @@ class Chapter(_Record):
 
     source: str
     revolutions: Annotated[float, Field(ge=2.1)]  # length of a run
+    starts: Annotated[int, Field(ge=1, le=100)]  # of runs that do not say
     v_mu: Annotated[float, quantity_in("m/s", above=0.0)]  # of the flanks
     run: tuple[ChapterRun, ...]
     signature: tuple[Signature, ...]
@@ -148,7 +187,7 @@ def chapter7() -> Chapter:
 
 @dataclass(frozen=True)
 class Finding:
-    """A signature beside ours: `value` in the last window, `u` its change from the window before."""
+    """A signature beside ours, `value` +- `u`."""
 
     signature: Signature
     value: float
@@ -157,6 +196,12 @@ class Finding:
     verdict: str  # "agrees", "differs", "opposite", "not resolved"
     text: str
 
+    @property
+    def firm(self) -> bool:
+        """Whether the verdict is the same for all values within u."""
+        others = (judge(self.signature, self.value + d, self.u, self.unit) for d in (-self.u, self.u))
+        return self.verdict != "not resolved" and all(f.verdict == self.verdict for f in others)
+
 
 @dataclass(frozen=True)
 class Verification:
@@ -164,26 +209,43 @@ class Verification:
 
     parameters: Parameters
     chapter: Chapter
-    steady: Mapping[str, Steady]
+    starts: Mapping[str, tuple[Steady, ...]]  # by run
     step_us: Mapping[str, tuple[float, float]]  # processor time of a step: smallest, spread of the three smallest [us]
     failed: Mapping[str, str]  # runs without a result, and why
 
     @property
+    def steady(self) -> dict[str, Steady]:
+        """The first start of each run."""
+        return {name: of[0] for name, of in self.starts.items()}
+
+    def values(self, name: str, function: Callable[[Window], float]) -> Array:
+        """Of each start (K,) of a run, in the last window."""
+        return np.array([function(s.last) for s in self.starts[name]])
+
+    @property
     def findings(self) -> tuple[Finding, ...]:
-        """All signatures whose runs have a result."""
-        return tuple(
+        """All signatures whose runs have a result: numbers first, then signs, then cost."""
+        found = [
             judge(s, *_value(self, s)) for s in self.chapter.signature if not any(r in self.failed for r in s.runs)
-        )
+        ]
+        order = ("number", "sign", "cost")
+        return tuple(sorted(found, key=lambda f: order.index(f.signature.kind)))
+
+    def count(self, kind: str) -> dict[str, tuple[int, int]]:
+        """How many signatures of a kind have each verdict, and how many of them firmly."""
+        found = [f for f in self.findings if f.signature.kind == kind]
+        all_of, firm = Counter(f.verdict for f in found), Counter(f.verdict for f in found if f.firm)
+        return {verdict: (all_of[verdict], firm[verdict]) for verdict in VERDICTS}
 
     @property
     def failures(self) -> tuple[str, ...]:
         """Runs that do not hold what a run must: energy, momentum, steady state. Not what differs from the source."""
         found = [f"{name}: {why}" for name, why in self.failed.items()]
-        for name, s in self.steady.items():
+        for name, s in ((name, s) for name, of in self.starts.items() for s in of):
             rest, lost, through = s.last.energy
-            if not abs(rest) <= 1e-3 * through:
+            if not abs(rest) <= OF_THROUGHPUT * through:
                 found.append(f"{name}: energy of {rest:.3g} J is unaccounted for, throughput {through:.3g} J")
-            if not abs(rest) <= 0.05 * lost:
+            if not abs(rest) <= OF_LOSS * lost:
                 found.append(f"{name}: energy of {rest:.3g} J is unaccounted for, loss {lost:.3g} J")
             if not np.max(np.abs(s.last.balance) / BALANCE) <= 1.0:
                 found.append(f"{name}: momentum of a sheave is off by {np.max(np.abs(s.last.balance)):.2g}")
@@ -191,8 +253,13 @@ class Verification:
 
     @property
     def unsteady(self) -> tuple[str, ...]:
-        """Runs whose thrust ratio still changes from one revolution to the next by more than 1 %."""
-        return tuple(name for name, s in self.steady.items() if not s.drift <= STEADY)
+        """Runs whose thrust ratio still changes from one revolution to the next by more than 1 %, in the mean of the
+        starts."""
+        return tuple(name for name in self.starts if not abs(self.drift(name)) <= STEADY)
+
+    def drift(self, name: str) -> float:
+        """Relative change of the thrust ratio between the windows, mean of the starts."""
+        return float(np.mean([s.last.thrust / s.before.thrust - 1.0 for s in self.starts[name]]))
 
     def figures(self) -> dict[str, Any]:
         """Everything in numbers, ready for JSON: see the command's help for the keys."""
@@ -202,12 +269,17 @@ class Verification:
             "failures": list(self.failures),
             "unsteady": list(self.unsteady),
             "discretisation": {name: error for name, (_, error) in discretisation(self).items()},
+            "counts": {
+                kind: {verdict: {"all": n, "firm": firm} for verdict, (n, firm) in self.count(kind).items()}
+                for kind in ("number", "sign", "cost")
+            },
             "signatures": [
                 {
                     "section": f.signature.section,
                     "about": f.signature.about,
                     "quantity": f.signature.quantity,
                     "runs": list(f.signature.runs),
+                    "kind": f.signature.kind,
                     "expected": next(
                         e for e in (f.signature.value, f.signature.sign, f.signature.range) if e is not None
                     ),
@@ -215,13 +287,15 @@ class Verification:
                     "u": f.u,
                     "unit": f.unit,
                     "verdict": f.verdict,
+                    "firm": f.firm,
                 }
                 for f in self.findings
             ],
             "runs": {
                 name: {
-                    "thrust_ratio": s.last.thrust,
-                    "drift": s.drift,
+                    "starts": len(self.starts[name]),
+                    "thrust_ratio": self.values(name, lambda w: w.thrust).tolist(),
+                    "drift": self.drift(name),
                     "torque_N_m": s.last.torque,
                     "slip": s.last.slip,
                     "endplay_m": s.last.endplay.tolist(),
@@ -241,9 +315,10 @@ def judge(signature: Signature, value: float, u: float, unit: str) -> Finding:
         return Finding(signature, value, u, unit, "not resolved", "not a number")
     if signature.value is not None:
         off = value / signature.value - 1.0
-        good = abs(value - signature.value) <= max(WITHIN * abs(signature.value), u)
-        verdict, text = ("agrees" if good else "differs"), f"differs by {100.0 * off:+.1f} %"
-        return Finding(signature, value, u, unit, verdict, f"agrees, {100.0 * off:+.1f} %" if good else text)
+        beyond = abs(value - signature.value) - WITHIN * abs(signature.value)
+        verdict = "agrees" if beyond <= 0.0 else "not resolved" if beyond <= u else "differs"
+        text = f"differs by {100.0 * off:+.1f} %" if verdict == "differs" else f"{verdict}, {100.0 * off:+.1f} %"
+        return Finding(signature, value, u, unit, verdict, text)
     if signature.sign is not None:
         towards = value if signature.sign == "positive" else -value
         verdict = "not resolved" if abs(value) <= u else "agrees" if towards > 0.0 else "opposite"
@@ -262,11 +337,16 @@ def _value(v: Verification, s: Signature) -> tuple[float, float, str]:
         (a, da), (b, db) = (v.step_us[name] for name in s.runs)
         return a / b, a / b * (da / a + db / b), "1"
     function, unit = QUANTITIES[s.quantity]
-    values = []
-    for of in ("before", "last"):
-        each = [function(getattr(v.steady[name], of)) for name in s.runs]
-        values.append(each[0] - sum(each[1:]))
-    return values[1], abs(values[1] - values[0]), unit
+    values = s.of_runs(np.array([v.values(name, function) for name in s.runs]))
+    means = values.mean(axis=1)
+    least = int(np.argmin(means if s.sign == "positive" else -means))
+    return float(means[least]), band(values[least]), unit
+
+
+def band(values: Array) -> float:
+    """u of the mean of K values, infinite for one."""
+    K = len(values)
+    return float(student.ppf(0.975, K - 1) * values.std(ddof=1) * np.sqrt(2.0 / K)) if K > 1 else np.inf
 
 
 def discretisation(v: Verification) -> dict[str, tuple[dict[str, float], float]]:
@@ -278,7 +358,7 @@ def discretisation(v: Verification) -> dict[str, tuple[dict[str, float], float]]
     for name in ("OD", "MED-3", "LOW"):
         runs = {"": name} | {key: f"{name}-{key}" for key in REFINED}
         if all(r in v.steady for r in runs.values()):
-            k = {key: v.steady[r].last.thrust for key, r in runs.items()}
+            k = {key: float(v.values(r, lambda w: w.thrust).mean()) for key, r in runs.items()}
             found[name] = (k, sum(abs(k[key] / k[""] - 1.0) for key in ("dt", "156", "N432")))
     return found
 
@@ -301,7 +381,7 @@ def verify(
     chapter : Chapter, optional
         Instead of `chapter7`.
     processes : int
-        Runs at a time.
+        Runs at a time; 1: in this process.
     progress : callable, optional
         Called with (what was run, work done, work in all).
     """
@@ -310,43 +390,50 @@ def verify(
         update={"contacts": parameters.contacts.model_copy(update={"v_mu": chapter.v_mu})}
     )
     folder.mkdir(parents=True, exist_ok=True)
-    files = {run.name: folder / f"{run.name}-{_key(parameters, run, chapter.revolutions)}.h5" for run in chapter.run}
-    weight = {run.name: _weight(run) for run in chapter.run}
-    total, done = sum(weight.values()), 0
+    starts = [(run, seed) for run in chapter.run for seed in range(run.starts or chapter.starts)]
+    files = {
+        (run.name, seed): folder / f"{run.name}-{seed}-{_key(parameters, run, chapter.revolutions)}.h5"
+        for run, seed in starts
+    }
+    total, done = sum(_weight(run) for run, _ in starts), 0
     failed: dict[str, str] = {}
 
-    def note(name: str) -> None:
+    def told(job: tuple[ChapterRun, int], why: str) -> None:
         nonlocal done
-        done += weight[name]
-        if progress is not None:
-            progress(name, done, total)
-
-    missing = [run for run in chapter.run if not files[run.name].exists()]
-    for run in chapter.run:
-        if run not in missing:
-            note(run.name)
-
-    def told(run: ChapterRun, why: str) -> None:
+        run, seed = job
         if why:
             failed[run.name] = why
-        note(run.name)
+        done += _weight(run)
+        if progress is not None:
+            progress(f"{run.name}, start {seed + 1}", done, total)
 
-    for run in missing[:1]:
-        told(run, _make(parameters, run, chapter.revolutions, files[run.name]))  # compiles, for all
-    if len(missing) > 1:
+    def make(job: tuple[ChapterRun, int]) -> tuple[Any, ...]:
+        run, seed = job
+        return parameters, run, chapter.revolutions, files[run.name, seed], seed
+
+    missing = [(run, seed) for run, seed in starts if not files[run.name, seed].exists()]
+    for job in starts:
+        if job not in missing:
+            told(job, "")
+    here = missing if processes == 1 else missing[:1]  # the first compiles, for all
+    for job in here:
+        told(job, _make(*make(job)))
+    if missing[len(here) :]:
         pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
         try:
-            jobs = {
-                pool.submit(_make, parameters, run, chapter.revolutions, files[run.name]): run for run in missing[1:]
-            }
-            for job in as_completed(jobs):
-                told(jobs[job], job.result())
+            jobs = {pool.submit(_make, *make(job)): job for job in missing[1:]}
+            for future in as_completed(jobs):
+                told(jobs[future], future.result())
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
-    steady = {name: read_steady(file) for name, file in files.items() if name not in failed}
+    found = {
+        run.name: tuple(read_steady(files[run.name, k]) for k in range(run.starts or chapter.starts))
+        for run in chapter.run
+        if run.name not in failed
+    }
     timed = {run.name: run for run in chapter.run if run.name in TIMED}
     step_us = _timed(parameters, timed, chapter.revolutions, folder, progress)
-    return Verification(parameters, chapter, steady, step_us, failed)
+    return Verification(parameters, chapter, found, step_us, failed)
 
 
 def read_steady(file: Path) -> Steady:
@@ -365,10 +452,10 @@ def _weight(run: ChapterRun) -> int:
     return round((run.N_E or 220) * run.steps / 220 * (1.0 + 0.4 * run.rise))
 
 
-def _make(parameters: Parameters, run: ChapterRun, revolutions: float, file: Path) -> str:
+def _make(parameters: Parameters, run: ChapterRun, revolutions: float, file: Path, seed: int = 0) -> str:
     """Do a run; why there is no result, if so."""
     try:
-        outcome = simulate(parameters, run.run(revolutions), file, "", resume=True)
+        outcome = simulate(parameters, run.run(revolutions, seed), file, "", resume=True)
     except InputError as error:
         return str(error)
     if outcome.done and outcome.ended == LEFT:
@@ -383,16 +470,38 @@ def _make(parameters: Parameters, run: ChapterRun, revolutions: float, file: Pat
 
 def _key(parameters: Parameters, run: ChapterRun, revolutions: float) -> str:
     """What a result depends on, in eight digits: unit, run, and the sources of the model."""
-    found = hashlib.sha256(f"{revolutions} {run.model_dump_json()} {parameters.model_dump_json()}".encode())
-    for name in sorted(_SOURCES):
-        found.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    what = run.model_dump_json(exclude={"starts"})
+    found = hashlib.sha256(f"{revolutions} {what} {parameters.model_dump_json()}".encode())
+    for file in sources():
+        found.update(file.read_bytes())
     return found.hexdigest()[:8]
 
 
-_SOURCES = (
-    "compiled", "element_element", "element_ring", "flank", "hybrid", "initial", "kinematics", "maxwell", "parameters",
-    "profiles", "ring", "runs", "sheave", "signatures", "snapshots", "taper", "velocity_model", "windows",
-)  # fmt: skip
+@cache
+def sources() -> tuple[Path, ...]:
+    """Files of all modules of rtcvt that `runs` imports when it is loaded, directly or not."""
+    found: dict[str, Path] = {}
+    todo = ["rtcvt.offline.pushbelt.runs"]
+    while todo:
+        name = todo.pop()
+        spec = find_spec(name) if name not in found else None
+        if spec is None or spec.origin is None:
+            continue
+        found[name] = Path(spec.origin)
+        for node in ast.parse(found[name].read_bytes()).body:
+            if isinstance(node, ast.Import):
+                todo += [a.name for a in node.names if a.name.startswith("rtcvt.")]
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "rtcvt":
+                todo += [f"{node.module}", *_modules(f"{node.module}", [a.name for a in node.names])]
+    return tuple(found[name] for name in sorted(found))
+
+
+def _modules(package: str, names: Sequence[str]) -> list[str]:
+    """Which names are modules of the package."""
+    spec = find_spec(package)
+    if spec is None or spec.submodule_search_locations is None:
+        return []
+    return [f"{package}.{name}" for name in names if find_spec(f"{package}.{name}") is not None]
 
 
 def _timed(

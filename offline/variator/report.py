@@ -45,7 +45,7 @@ def report_page(check: Check) -> str:
         f"{len(check.settled) - transient} operating points with force steps and {transient} transients.</p>\n",
         _verdict(check),
         "<p>The full model has errors of its own, which come on top. Most stiffnesses, dampings and frictions of the "
-        "24 mm belt that comes along are estimates; it repeats 69 of 100 findings of its source. Both sides "
+        "24 mm belt that comes along are estimates; it meets one of 12 numbers that its source prints. Both sides "
         "are the belt alone, without bearings, seals and oil (docs/validation.md).</p>\n",
         _unsettled(check),
         '<h2 id="errors">Errors and what they consist of</h2>\n',

@@ -2,7 +2,7 @@
 
 Torques [N.m] against the speed omega [rad/s]; ``sigma`` is the smooth sign of omega, ``nu`` the kinematic viscosity.
 
-**Bearings** (Palmgren 1957, as in ISO/TR 14179-1): two equal ones share the radial load R [N] of the belt. With n in
+**Bearings** (Palmgren 1957): two equal ones share the radial load R [N] of the belt. With n in
 rpm, nu in mm2/s and d_m in mm each takes M_0 + M_1 [N.mm]::
 
     M_0 = 1e-7 f_0 max(nu n, 2000)^(2/3) d_m^3,    M_1 = f_1 R/2 d_m
@@ -17,8 +17,8 @@ belt pulls at one pulley it pulls at the other.
 
     M_S = 3.737 N d_S sigma
 
-**Oil.** Two sheaves of radius R_S are discs that run in oil with the share `dip` of their faces (Schlichting,
-Boundary-Layer Theory: both faces of one disc, laminar and turbulent; the larger one holds)::
+**Oil.** Two sheaves of radius R_S are discs that run in oil with the share `dip` of their faces (both faces of a disc,
+laminar after von Karman 1921, turbulent with the 1/7 power law; the larger one holds)::
 
     M_O = dip rho C R_S^5 omega |omega|,    C = max(3.87 Re^-1/2, 0.146 Re^-1/5),    Re = |omega| R_S^2/nu
 

@@ -49,6 +49,36 @@ def test_sheaves_are_discs(omega, C):
     assert torques(omega)[2] == pytest.approx(0.1 * 2.0 * one_disc, rel=1e-12)
 
 
+def test_the_laminar_disc_is_von_karmans():
+    """The flow above a rotating plane has a similarity solution; both faces take C_M = -2 pi G'(0) Re^-1/2."""
+    from scipy.integrate import solve_bvp
+
+    def flow(z, y):  # H = r component, G = azimuthal, F = axial, of z = height sqrt(omega/nu)
+        H, dH, G, dG, F = y
+        return np.array([dH, H * H - G * G + F * dH, dG, 2.0 * H * G + F * dG, -2.0 * H])
+
+    def ends(a, b):
+        return np.array([a[0], a[2] - 1.0, a[4], b[0], b[2]])
+
+    z = np.linspace(0.0, 15.0, 200)
+    guess = np.array([0.2 * z * np.exp(-z), 0.5 * np.exp(-z), np.exp(-z), -np.exp(-z), -0.9 * (1.0 - np.exp(-z))])
+    found = solve_bvp(flow, ends, z, guess, tol=1e-8)
+    assert found.success
+    assert -2.0 * math.pi * found.sol(0.0)[3] == pytest.approx(3.87, rel=1e-3)
+
+
+def test_the_load_takes_what_a_catalogue_says_of_cylindrical_rollers():
+    """Koyo's catalogue: coefficient of friction 0.0008 to 0.0012 on the bore, 40 mm of d_m = 60 mm."""
+    loaded, free = instance(**SHAFTS), instance(**SHAFTS)
+    w = np.zeros(N_Q)
+    torque = []
+    for one, R in ((loaded, PULL), (free, 0.0)):
+        w[Q.PULL] = R
+        shafts.shaft_friction(0, 200.0, 0.0, W_0, one.p, w)
+        torque.append(w[Q.M_BI])
+    assert 0.0008 < (torque[0] - torque[1]) / (PULL * 0.02) < 0.0012
+
+
 def test_both_laws_of_a_disc_meet():
     border = shafts.TURBULENT * NU / 0.07**2
     below, above = (torques(border * (1.0 + d))[2] for d in (-1e-9, 1e-9))

@@ -20,8 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt import hybrid
 from rtcvt.offline.pushbelt.parameters import Parameters
 from rtcvt.offline.pushbelt.runs import prepare, stepped
+from rtcvt.offline.pushbelt.schedule import Point, Run
+from rtcvt.offline.pushbelt.snapshots import snapshots
+from rtcvt.offline.pushbelt.windows import edge_ratio
 from rtcvt.offline.variator.calibration.inversion import assimilate, directions
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import cluster_of
@@ -30,25 +34,36 @@ from rtcvt.recording import replaced_on_success
 __all__ = ["FIGURES", "JOURNAL", "calibrate", "forward"]
 
 Array = NDArray[np.float64]
-Found = dict[str, float] | None  # thrust ratio, speed ratio and torque of a run; None: the belt left its place
+Found = dict[str, float] | None  # results of a run, see `forward`; None: the belt left its place
 Forward = Callable[[Parameters, CalibrationPlan, str, Any], Found]
 JOURNAL, FIGURES = "runs.jsonl", "calibration.json"
+POINT = ("thrust ratio", "slip", "efficiency")  # at operating points
 BAND = (5.0, 50.0, 95.0)  # percentiles
 
 
 def forward(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) -> Found:
-    """Thrust ratio F_CI/F_CO, speed ratio omega_I/omega_O and torque M_O [N m] of a run with the parameters z (d,)."""
-    chapter = next(r for r in plan.run if r.name == name).run(plan.settle + plan.mean)
-    s = chapter.settings
+    """Thrust ratio F_CI/F_CO, speed ratio omega_I/omega_O and torque M_O [N m] of a run with the parameters z (d,).
+
+    Of an operating point slip 1 - i omega_O/omega_I and efficiency as well.
+    """
+    unit = changed(parameters, plan, z)
+    point = next((p for p in plan.point if p.name == name), None)
+    if point is None:
+        mean = plan.mean
+        whole = next(r for r in plan.run if r.name == name).run(plan.settle + mean)
+    else:
+        mean, xi = plan.point_mean, point.xi * parameters.contacts.mu / unit.contacts.mu
+        whole = Run(name, Point(point.ratio, point.omega_I, xi, point.F_O), settle=plan.point_settle + mean)
+    s = whole.settings
     s = replace(s, scheme=plan.scheme, step=plan.step, N_E=s.N_E or plan.N_E, N_B=s.N_B or plan.N_B)
-    run = replace(chapter, settings=s, plot_step=None)
+    run = replace(whole, settings=s, plot_step=None)
     try:
-        made = prepare(changed(parameters, plan, z), run)
+        made = prepare(unit, run)
     except InputError:
         return None
     ticks = made.clock
     go = stepped(s.scheme, made.model.ring, ticks.step)
-    n = len(made.inputs) - 1 - ticks.frames(plan.mean)
+    n = len(made.inputs) - 1 - ticks.frames(mean)
     for part in (made.inputs[: n + 1], made.inputs[n:]):
         out, done = go(made.model, made.state, part, ticks.steps, ticks.step, s.flank_points)
         if done < len(part) - 1:
@@ -56,6 +71,10 @@ def forward(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) ->
     force, torque = out.pulley[:, :, 1].mean(axis=0), float(out.pulley[:, 1, 2].mean())
     speed = out.sd[:, :, 3].mean(axis=0)
     found = {"thrust ratio": force[0] / force[1], "speed ratio": speed[0] / speed[1], "torque": abs(torque)}
+    if point is not None:
+        i = edge_ratio(snapshots(made.model, out, ticks.step).radius, made.model.belt._asdict()).mean()
+        _, lost, through = hybrid.residual(out)
+        found |= {"slip": 1.0 - i * speed[1] / speed[0], "efficiency": 1.0 - lost / through}
     return {k: float(v) for k, v in found.items()} if np.isfinite(list(found.values())).all() else None
 
 
@@ -107,11 +126,13 @@ def calibrate(
     y = np.array([o.value for o in plan.observable], dtype=float)
     sigma = np.abs(y) * [o.error for o in plan.observable]
     everything = [r.name for r in plan.run if any(r.name in o.runs for o in (*plan.observable, *plan.heldout))]
-    total = plan.members * (plan.steps * len(plan.fitted) + len(everything))
+    everything += [p.name for p in plan.point]
+    total = plan.members * plan.steps * len(plan.fitted) + (plan.predict or plan.members) * len(everything)
     first: tuple[Array, Array] | None = None
+    last = plan.members
 
     def evaluate(step: int, names: Iterable[str]) -> list[dict[str, Found]]:
-        jobs = [(step, j, name) for j in range(z.shape[1]) for name in names]
+        jobs = [(step, j, name) for j in range(last if step == plan.steps else z.shape[1]) for name in names]
         missing = [job for job in jobs if job not in journal.found]
 
         def keep(job: tuple[int, int, str], found: Found) -> None:
@@ -120,7 +141,8 @@ def calibrate(
                 progress(f"{plan.name}, step {step + 1} of {plan.steps + 1}", len(journal.found), total)
 
         _run(partial(model, parameters, plan), z, missing, keep, scheduler, workers)
-        return [{name: journal.found[step, j, name] for name in names} for j in range(z.shape[1])]
+        done = dict.fromkeys(j for _, j, _ in jobs)
+        return [{name: journal.found[step, j, name] for name in names} for j in done]
 
     for step in range(plan.steps):
         found = evaluate(step, plan.fitted)
@@ -131,6 +153,7 @@ def calibrate(
         z = z[:, good]
         first = (z, G) if first is None else first
         z = assimilate(z, G, y, sigma, float(plan.steps), rng)
+    last = min(plan.predict or plan.members, z.shape[1])
     found = evaluate(plan.steps, everything)
     assert first is not None
     figures = _figures(plan, prior, z, found, first, sigma)
@@ -228,4 +251,10 @@ def _figures(
         ],
         "observables": [row(o) | {"prior": _band(b)} for o, b in zip(plan.observable, first[1], strict=True)],
         "heldout": [row(o) for o in plan.heldout],
+        "points": {p.name: {key: _band([v[key] for v in _of(found, p.name)]) for key in POINT} for p in plan.point},
     }
+
+
+def _of(found: list[dict[str, Found]], name: str) -> list[dict[str, float]]:
+    """Results of a run, without those in which the belt failed."""
+    return [values for runs in found if (values := runs[name]) is not None]

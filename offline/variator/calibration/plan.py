@@ -1,4 +1,4 @@
-"""Plan of a calibration, a TOML file: unknown parameters with priors, runs, what is fitted, what is held out.
+"""Plan of a calibration, a TOML file: unknown parameters with priors, runs, what is fitted, what is held out, points.
 
 A parameter is x = above + (median - above) exp(spread z), z standard normal. `PARAMETERS` says what x is and puts it
 into a unit. An observable is a quantity of one run, or of the first run less that of the second; its `error` is the
@@ -24,6 +24,7 @@ __all__ = [
     "PARAMETERS",
     "CalibrationPlan",
     "Observable",
+    "OperatingPoint",
     "Unknown",
     "changed",
     "load_calibration",
@@ -133,6 +134,19 @@ class Observable(_Record):
         return float(first - sum(others))
 
 
+class OperatingPoint(_Record):
+    """At which the result predicts: ratio at the rocking edges, speed of the primary, clamping force, and torque.
+
+    The torque is that of `xi` with the unit's mu, the same for all members.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9.-]*$")]
+    ratio: Annotated[float, Field(gt=0.0)]
+    omega_I: Annotated[float, quantity_in("rad/s", above=0.0)]
+    xi: Annotated[float, Field(gt=-1.0, lt=1.0)]
+    F_O: Annotated[float, quantity_in("N", above=0.0)]
+
+
 class CalibrationPlan(_Record):
     """A plan."""
 
@@ -147,16 +161,21 @@ class CalibrationPlan(_Record):
     N_B: Annotated[int, Field(ge=12, le=1000)] | None = None  # ring nodes, likewise
     settle: Annotated[float, Field(gt=0.0, le=50.0)] = 0.3  # revolutions before the mean
     mean: Annotated[float, Field(gt=0.0, le=50.0)] = 1.0  # revolutions
+    predict: Annotated[int, Field(ge=1, le=10000)] | None = None  # members of the posterior that are run; default: all
+    point_settle: Annotated[float, Field(gt=0.0, le=50.0)] = 3.0  # as settle, at operating points
+    point_mean: Annotated[float, Field(gt=0.0, le=50.0)] = 2.0
     parameter: tuple[Unknown, ...] = Field(min_length=1)
     run: tuple[ChapterRun, ...] = Field(min_length=1)
     observable: tuple[Observable, ...] = Field(min_length=1)
     heldout: tuple[Observable, ...] = ()
+    point: tuple[OperatingPoint, ...] = ()
 
     source: Annotated[str, Field(exclude=True)] = ""
 
     @model_validator(mode="after")
     def _fits(self) -> "CalibrationPlan":
-        for what, names in (("parameter", [p.name for p in self.parameter]), ("run", [r.name for r in self.run])):
+        runs_and_points = [r.name for r in self.run] + [p.name for p in self.point]
+        for what, names in (("parameter", [p.name for p in self.parameter]), ("run, point", runs_and_points)):
             if len(names) != len(set(names)):
                 raise ValueError(f"{what}: names that are used once")
         if not self.members > len(self.parameter):

@@ -7,7 +7,7 @@ import pytest
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.parameters import belt, endplay, load_parameters
-from rtcvt.offline.variator.calibration.calibrate import FIGURES, JOURNAL, calibrate
+from rtcvt.offline.variator.calibration.calibrate import FIGURES, JOURNAL, calibrate, forward
 from rtcvt.offline.variator.calibration.inversion import assimilate, directions
 from rtcvt.offline.variator.calibration.plan import PARAMETERS, CalibrationPlan, changed, load_calibration
 
@@ -106,6 +106,39 @@ def test_a_calibration_that_was_stopped_goes_on_to_the_same_result(tmp_path):
     assert len(made) + len(again) == plan.members * (plan.steps * 2 + 3)
     with pytest.raises(InputError, match="a calibration of this unit and plan"):
         calibrate(UNIT, plan, "another text", tmp_path / "cut", workers=0, model=emulated)
+
+
+def test_some_members_predict_operating_points(tmp_path):
+    plan, _ = synthetic()
+    point = {"name": "one", "ratio": 1.0, "omega_I": 300.0, "xi": 0.5, "F_O": 1e4}
+    plan = plan_of(observable=[o.model_dump() for o in plan.observable], point=[point], predict=7)
+    made = []
+
+    def at_points(parameters, plan, name, z):
+        made.append(name)
+        if name != "one":
+            return emulated(parameters, plan, name, z)
+        return {"thrust ratio": 1.0 + 0.1 * z[0], "slip": 0.01, "efficiency": 0.98}
+
+    found = calibrate(UNIT, plan, "text", tmp_path, workers=0, model=at_points)
+    assert made.count("one") == 7
+    assert len(made) == plan.members * plan.steps * 2 + 7 * 4
+    low, _, high = found["points"]["one"]["thrust ratio"]
+    assert low < high
+    assert found["points"]["one"]["slip"] == [0.01] * 3
+
+
+def test_a_point_has_the_same_torque_for_all_members():
+    """A run of the full model, short and coarse: another mu, the same torque at the secondary."""
+    point = {"name": "one", "ratio": 1.0, "omega_I": 300.0, "xi": 0.4, "F_O": 1e4}
+    sizes = {"N_E": 110, "N_B": 52, "point_settle": 0.3, "point_mean": 0.2}
+    plan = plan_of(point=[point], **sizes)
+    a, b = (forward(UNIT, plan, "one", np.array([0.0, z, 0.0])) for z in (0.0, 2.0))
+    assert a["torque"] == pytest.approx(b["torque"], rel=0.05)
+    assert a["thrust ratio"] != b["thrust ratio"]
+    for values in (a, b):
+        assert -0.02 < values["slip"] < 0.05
+        assert 0.9 < values["efficiency"] < 1.0
 
 
 def test_members_whose_belt_fails_are_left_out(tmp_path):

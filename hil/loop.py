@@ -44,7 +44,7 @@ Array = NDArray[np.float64]
 HEAD = 5  # columns of a record before the inputs: step number, time [s], step time [s], lateness [s], flags
 BINS, MESSAGE, MESSAGES, COMMANDS = 640, 512, 20, 4096
 TYPES = {key: code for code, key in enumerate((fmi, name) for fmi, names in NUMBERS.items() for name in names)}
-SUPPLY_SECONDS, RECORD_SECONDS = 2.0, 4.0  # what the rings hold
+RING_SECONDS = 8.0  # what each ring holds: a machine may stand still that long, and its steps be caught up at once
 SMALLEST_RING, LARGEST_RING = 64, 2**18  # [rows]
 
 
@@ -221,7 +221,7 @@ class Loop:
     def __post_init__(self) -> None:
         self._c = _functions()
         s, n_u, n_y, n_p = self.settings, len(self.inputs), len(self.y_fallback), len(self.parameters)
-        self.supply_rows, self.record_rows = _ring(SUPPLY_SECONDS / s.step), _ring(RECORD_SECONDS / s.step)
+        self.supply_rows = self.record_rows = _ring(RING_SECONDS / s.step)
         self._loop, self._log, self._lock = _shared(_Loop), _shared(_Log), Lock()
         if self._c.loop_size() != ctypes.sizeof(_Loop):
             raise AssertionError("native/loop.c and hil/loop.py disagree on the memory of a loop")

@@ -22,10 +22,13 @@ import h5py
 import numpy as np
 from damages import damaged
 
+from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
 from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
+from rtcvt.kind import kinds
 from rtcvt.recording import Recording
+from rtcvt.unitfile import shipped_units
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import SEAL, read_reduced
 from rtcvt.variator.unit import load_variator
@@ -33,8 +36,12 @@ from rtcvt.variator.unit import load_variator
 sys.path += [str(Path(__file__).parent / folder) for folder in ("hil", "fmu")]
 import faults
 import hostile
+from hostile_inputs import KINDS, hostile_inputs
+from steps_host import NativeUnit
 
-__all__ = ["ATTACKS", "disks", "kills", "misdeeds", "mutations", "recordings", "reduced_models", "signals"]
+__all__ = [
+    "ATTACKS", "disks", "hostile_runs", "kills", "misdeeds", "mutations", "recordings", "reduced_models", "signals"
+]  # fmt: skip
 
 Outcome = tuple[int, list[str]]
 CHANNELS = (Channel("shaft.tau", "N.m", "torque"), Channel("shaft.w", "rad/s", "speed"))
@@ -302,6 +309,41 @@ def misdeeds(count: int, folder: Path) -> Outcome:
     return count, bad
 
 
+HOSTILE_STEPS, ROWS = 100_000, 10_000  # steps of a run, and of those that are made at once
+PAIRS = [
+    (name, fidelity)
+    for kind in kinds()
+    if kind.build is not None
+    for kind_name in kind.names
+    for name in shipped_units(kind_name)
+    for fidelity in kind.fidelities
+]
+RUNS = [(pair, kind, step) for pair in PAIRS for kind in KINDS for step in (1e-3, 20e-3)]
+
+
+def hostile_runs(count: int, folder: Path) -> Outcome:
+    """Runs of shipped units in machine code with hostile inputs: no step is refused, and all outputs are finite."""
+    bad, built, native = [], None, None
+    for pair, kind, step in RUNS[:count]:
+        if pair != built:
+            place = folder / "_".join(pair)
+            place.mkdir()
+            model = build_any(load_any(pair[0]), pair[1])
+            outputs = [v.name for v in model.select("output")]
+            built, native = pair, NativeUnit(model, place)
+        rng = np.random.default_rng(3)
+        native.start(np.array([v.start for v in model.select("input")], dtype=float))
+        for first in range(0, HOSTILE_STEPS, ROWS):
+            y = native.run(hostile_inputs(model, kind, first, ROWS, rng), step, outputs)
+            if native.refused or not np.isfinite(y).all():
+                wrong = sorted({outputs[j] for j in np.flatnonzero(~np.isfinite(y).all(axis=0))})
+                bad.append(f"{pair} {kind} {step} s, from step {first}: {native.refused} refused, not finite: {wrong}")
+                break
+    if native is not None:
+        native.close()
+    return min(count, len(RUNS)), bad
+
+
 ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is said of it: how often, and which
     "damaged HDF5 recordings": (200, recordings),
     "damaged HDF5 recordings that grow": (200, lambda n, f: recordings(n, f, "h5", False)),
@@ -313,6 +355,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "signals": (200, signals),
     "SIGKILL": (50, kills),
     "misdeeds of units": (64, misdeeds),
+    "hostile inputs, 100 000 steps": (len(RUNS), hostile_runs),
 }
 
 

@@ -7,7 +7,7 @@ pytestmark = [pytest.mark.needs("loop", "cc")]
 
 SHORT = {
     "damaged HDF5 recordings that grow": 3, "mutated reduced models": 20, "disks that fail": 4, "signals": 4,
-    "SIGKILL": 2, "misdeeds of units": 3,
+    "SIGKILL": 2, "misdeeds of units": 3, "hostile inputs, 100 000 steps": 7,
 }  # fmt: skip
 
 

@@ -100,6 +100,17 @@ def test_inputs_that_do_not_come_are_held_and_counted():
     assert (rows[5:20, 4].astype(int) & 16 > 0).all()
 
 
+def test_a_loop_that_nobody_serves_for_seconds_misses_nothing():
+    """So is one whose machine stood still: it makes all steps that were due at once, before Python looks."""
+    loop = adding(3000, Adder(), step=1e-3)
+    u = np.arange(3001.0)
+    loop.supply(u[: loop.room, None])
+    loop.start()
+    loop.join()
+    np.testing.assert_array_equal(loop.take()[:, HEAD], u)
+    assert (loop.counters()["starved"], loop.counters()["lost"]) == (0, 0)
+
+
 def test_records_that_are_not_taken_are_lost_and_counted():
     loop = adding(9000, Adder(), step=5e-5)
     loop.record_rows = loop._loop.record_rows = 64

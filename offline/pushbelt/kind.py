@@ -61,7 +61,7 @@ errors by their names in docs/reduction.md."""
 
 _CALIBRATE = """The plan [bold]thesis[/] comes along for pushbelts: ten parameters of sheaves, contacts and friction,
 from Tables 7.4 and 7.6 of Cebulla 2014 and the speed ratio of LOW; Table 7.5, section 7.5 and the signs are held out.
-With its sizes it takes half an hour of processor time; docs/identification.md has its result.
+With its sizes it takes half an hour of processor time; docs/identification.md has a result.
 
 [bold]Keys of calibration.json:[/] plan, members (begun, left), parameters: prior, posterior (5, 50, 95 %), gained
 (share of the variance); directions of ln x by what the data identify: gain, parameters; observables and heldout: about,

@@ -98,6 +98,66 @@ def test_one_warm_started_step_follows_a_moving_belt():
     assert worst < 1e-9
 
 
+def faces(phi: Any, pen: Any, sh: Any = SHEAVES, r: Any = 0.055) -> Any:
+    """Forces on rear and front points and deflections there (n, 2), memory of the law; phi and pen (n, 2)."""
+    fl = flank.flanks(len(phi), 2)
+    fl.pulley[:] = 0
+    fl.pen[:] = pen
+    fl.r[:] = r
+    fl.phi[..., 0], fl.phi[..., 1] = np.cos(phi), np.sin(phi)
+    mx = maxwell.maxwell(len(sh.A) - 1, fl.w.size)
+    assert maxwell.newton(maxwell.Coupled(sh), BELT, fl, mx, 30) == 0
+    return 0.5 * BELT.c_el * np.maximum(0.0, fl.pen - fl.w), np.array(fl.w), mx
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rear_and_front_points_are_coupled_through_the_sheave_as_lemke_has_it(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 45))
+    phi = np.sort(rng.uniform(-1.9, 1.9, n))[:, None] + np.array([-0.014, 0.014])
+    pen = rng.uniform(-2e-5, 6e-5, (n, 2))
+    force, _, mx = faces(phi, pen)
+    C = maxwell.influence_matrix(phi.ravel(), mx.a[0]) + 2.0 * np.eye(2 * n) / BELT.c_el
+    exact = lemke(C, -pen.ravel()).z
+    np.testing.assert_allclose(force.ravel(), exact, atol=1e-9 * max(1.0, exact.max()))
+
+
+def test_equal_loads_of_rear_and_front_are_the_law_of_one_point():
+    rng = np.random.default_rng(9)
+    phi, pen = np.linspace(-1.5, 1.5, 50), rng.uniform(-2e-5, 6e-5, 50)
+    force, _, _ = faces(np.stack([phi, phi], axis=1), np.stack([pen, pen], axis=1))
+    one = solved(phi, pen)[0]
+    np.testing.assert_allclose(force[:, 0], force[:, 1], rtol=1e-12)
+    np.testing.assert_allclose(force.sum(axis=1), one, atol=1e-9 * one.max())
+
+
+def test_works_of_two_loads_on_each_others_deflections_are_equal():
+    # Betti: in one case the front points are pressed in further, in the other the rear points; some are open in each
+    rng = np.random.default_rng(10)
+    phi = np.linspace(-1.5, 1.5, 30)[:, None] + np.array([-0.014, 0.014])
+    wave = rng.uniform(0.0, 1e-5, (30, 1))
+    F_a, w_a, of_a = faces(phi, 4e-5 + wave * np.array([0.0, 1.0]))
+    F_b, w_b, of_b = faces(phi, 4e-5 + wave[::-1] * np.array([1.0, 0.0]))
+    np.testing.assert_allclose(of_a.a[0], of_b.a[0], rtol=1e-14)
+    assert np.sum(F_a * w_b) == pytest.approx(np.sum(F_b * w_a), rel=1e-12)
+    assert abs(np.sum(F_a * w_b) / np.sum(F_a * w_a) - 1.0) > 1e-4  # the two cases differ
+
+
+def test_ones_of_the_source_leave_all_force_of_an_element_to_one_of_its_points():
+    # eq. (5.55) has a block of ones per element: 2 n points, and a rank of n + 2 n_k + 1 at the most
+    n, n_z = 40, 2 * len(SHEAVES.A) - 1
+    phi = np.linspace(-1.5, 1.5, n)[:, None] + np.array([-0.014, 0.014])
+    pen = 5e-5 + np.random.default_rng(11).uniform(-2e-6, 2e-6, (n, 2))
+    C_sh = maxwell.influence_matrix(phi.ravel(), 3.4e-9 * np.array(SHEAVES.A))
+    ones = C_sh + np.kron(np.eye(n), np.ones((2, 2))) / BELT.c_el
+    own = C_sh + 2.0 * np.eye(2 * n) / BELT.c_el  # eq. (5.56)
+    assert np.linalg.matrix_rank(ones) <= n + n_z < 2 * n
+    assert np.linalg.matrix_rank(own) == 2 * n
+    on_both = [int(np.sum((lemke(C, -pen.ravel()).z.reshape(n, 2) > 0.0).all(axis=1))) for C in (ones, own)]
+    assert on_both[0] <= n_z
+    assert on_both[1] > 3 * n_z
+
+
 def test_axisymmetric_load_deflects_the_mean_harmonic_only():
     n, p = 64, 5e-5
     force, _, mx = solved(2 * np.pi * np.arange(n) / n, np.full(n, p))

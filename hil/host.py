@@ -38,9 +38,11 @@ __all__ = ["Host", "hosted"]
 Array = NDArray[np.float64]
 
 GRACE = 0.4  # [s] for a unit to return once the run is to end, and then to be freed
+FREEING = 5.0  # [s] to be freed after a run that ended by itself
 MEMORY = 2 * 2**30  # [bytes] that a unit may take
 GIVEN_UP = "the unit was given up: "
 LATE, STAYED = "a step did not return within {:g} s", "it did not return from its step when the run was to end"
+KEPT = f"it was not freed within {FREEING:g} s after the run"
 LEFT = 99  # exit code of a process whose unit called exit(), as in native/loop.c
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4  # <linux/prctl.h>
 
@@ -225,7 +227,10 @@ class _Outside:
             self._kill(STAYED)
 
     def free(self) -> None:
-        self._wait_for_end(GRACE)
+        if self._loop.asked_to_stop:  # that is reason enough
+            self._wait_for_end(GRACE)
+        elif not self._ended_within(FREEING):
+            self._kill(KEPT)
 
     @property
     def fate(self) -> str:

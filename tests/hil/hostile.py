@@ -18,7 +18,7 @@ SOURCE = r"""
 #include <unistd.h>
 
 enum { NOTHING, SEGFAULT, ABORT, BUS_ERROR, OVERFLOW, DIVIDE, ILLEGAL, EXIT, EXIT_AT_ONCE, KILLED, MEMORY, HANG, SLEEP,
-       NOT_A_NUMBER, INFINITE, STATUS_7, STATUS_MINUS_1, AT_START, AT_END, TERMINATES };
+       NOT_A_NUMBER, INFINITE, STATUS_7, STATUS_MINUS_1, AT_START, AT_END, HANG_AT_END, TERMINATES };
 
 static struct { int mode, is_over; double at, u, y, t; size_t length; } unit;
 static volatile double sink;
@@ -81,6 +81,7 @@ int fmi2ExitInitializationMode(C c)
 int fmi2Terminate(C c)
 {
     if (unit.mode == AT_END) { unit.mode = SEGFAULT; return misbehave(); }
+    if (unit.mode == HANG_AT_END) { unit.mode = HANG; return misbehave(); }
     return 0;
 }
 int fmi2Reset(C c) { return 0; }
@@ -145,7 +146,7 @@ DESCRIPTION = """<?xml version="1.0" encoding="UTF-8"?>
 _NAMES = (
     "nothing", "segfault", "abort", "bus_error", "overflow", "divide", "illegal", "exit", "exit_at_once", "killed",
     "memory", "hang", "sleep", "not_a_number", "infinite", "status_7", "status_minus_1", "at_start", "at_end",
-    "terminates",
+    "hang_at_end", "terminates",
 )  # fmt: skip
 MISDEEDS = {name: number for number, name in enumerate(_NAMES)}
 DEADLY = {  # what the rig should say

@@ -179,6 +179,13 @@ def test_a_unit_that_crashes_when_it_is_freed_is_told(hostile, folder, tmp_path)
     assert len(read(tmp_path / "run.h5").time) == 21
 
 
+def test_a_unit_that_hangs_when_it_is_freed_is_told(hostile, folder, tmp_path):
+    report = run_rig(hostile, H, None, scenario("hang_at_end", 0.1), None, tmp_path / "run.h5")
+    assert report.message == "the unit was given up: it was not freed within 5 s after the run"
+    assert not report.completed
+    assert len(read(tmp_path / "run.h5").time) == 21
+
+
 def test_the_processes_of_unit_and_recording_end_with_the_rigs(hostile, tmp_path):
     process = command(hostile, tmp_path, scenario_file(tmp_path, "nothing"))
     wait_for(part_name(tmp_path / "run.h5"))

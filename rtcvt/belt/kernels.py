@@ -524,7 +524,10 @@ def stretch_rate(j, i, x, data, work):
     V_s = rim_radius(j, data) * speed(j, x, data)
     V_e = rim_radius(i, data) * speed(i, x, data)
     rate = end_ratio(j, i, x, data, work) * V_e - start_ratio(j, x, data, work) * V_s
-    return rate + way_rate(j, x, data, work) if arm_of_span(j, data) >= 0 else rate
+    if arm_of_span(j, data) >= 0:
+        way = way_rate(j, x, data, work)
+        rate += way
+    return rate
 
 
 @kernel

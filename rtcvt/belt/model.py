@@ -163,7 +163,7 @@ def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> N
     data[D.P_MU] = table.parameters(layout.PULLEY_MU, [unit.hybrid.mu] * len(pulleys), named)
     data[D.P_ARM] = table.size("parameter")
     for i, arm in unit.arms.items():
-        given = {
+        values_of_arm = {
             ArmP.J: arm.inertia,
             ArmP.K: arm.stiffness,
             ArmP.M_0: preload(unit, i),
@@ -173,8 +173,8 @@ def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> N
             ArmP.K_S: arm.stop_stiffness,
             ArmP.C_S: arm.stop_damping,
         }
-        for row in ArmP:
-            table.add("parameter", row, given[row], named[i])
+        for constant in ArmP:
+            table.add("parameter", constant, values_of_arm[constant], named[i])
 
 
 def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:

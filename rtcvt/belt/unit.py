@@ -33,6 +33,7 @@ __all__ = [
     "load_belt_unit",
     "place",
     "read_belt_unit",
+    "require_arms",
 ]
 
 

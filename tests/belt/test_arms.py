@@ -117,10 +117,15 @@ def test_power_is_stored_or_lost_and_no_loss_is_negative():
 
 
 def test_the_arm_stands_where_spring_and_belt_are_in_balance():
-    """Without bending: M_0 - K theta = T dL/dtheta, T = EA (L/l - 1), solved by the belt's geometry alone."""
+    """Without bending: M_0 - K theta = T dL/dtheta, T = EA (L/l - 1), solved by the belt's geometry alone.
+
+    The belt runs slowly, as wraps at rest would hold their tension.
+    """
     unit = tensioned(plain=True, friction=0.0, damping=1.0)
+    for name, pulley in unit.pulleys.items():
+        unit.pulleys[name] = pulley.model_copy(update={"friction": 0.0})
     instance = started(unit)
-    T_0, EA, K, M_0 = unit.belt.pretension, unit.belt.EA, unit.pulleys["idler"].arm.stiffness, None
+    T_0, EA, K = unit.belt.pretension, unit.belt.EA, unit.pulleys["idler"].arm.stiffness
     assert instance.get("idler.theta") == pytest.approx(0.0, abs=1e-9)
     M_0 = T_0 * lever(unit, IDLER)[0]
     more = M_0 + 6.0
@@ -135,9 +140,11 @@ def test_the_arm_stands_where_spring_and_belt_are_in_balance():
 
     angle = brentq(missing, -0.1, 0.1)
     instance.p[instance.model.variable("idler.arm.M_0").index] = more
-    for _ in range(3000):
+    instance.set("crank.w", -10.0)
+    for _ in range(4000):
         instance.step(1e-3)
-    assert instance.get("idler.theta") == pytest.approx(angle, abs=2e-6)
+    assert angle > 5e-3
+    assert instance.get("idler.theta") == pytest.approx(angle, abs=1e-5)
     for span in ("crank_idler", "ac_crank", "pump_ac"):
         assert instance.get(f"{span}.F") == pytest.approx(tension(angle), rel=2e-3)
 
@@ -176,7 +183,7 @@ def test_frequencies_are_those_of_pulleys_and_arm_on_springs():
 
 
 def test_dry_friction_holds_the_arm_and_does_not_creep():
-    """A little more preload than friction holds nothing moves; beyond it the arm goes to another place."""
+    """The same load, come to from either side, leaves the arm at two places, and at neither does it move on."""
     instance = started(tensioned(plain=True, friction=4.0, damping=0.5))
     place = instance.model.variable("idler.arm.M_0").index
     start, angles = instance.p[place], []
@@ -189,7 +196,7 @@ def test_dry_friction_holds_the_arm_and_does_not_creep():
             instance.step(1e-3)
         assert instance.get("idler.theta") == pytest.approx(angles[-1], abs=1e-7)
         assert abs(instance.get("idler.M_friction")) <= 4.0
-    assert 0.0 < angles[0] < 0.5 * angles[2] < angles[1]
+    assert 0.0 < 1.3 * angles[0] < angles[2] < 0.5 * angles[1]
 
 
 def test_an_end_stop_holds_the_arm_and_energy_is_balanced():
@@ -200,16 +207,20 @@ def test_an_end_stop_holds_the_arm_and_energy_is_balanced():
     instance.p[place] = -30.0
     instance.outputs()
     first, lost, lowest = instance.get("storage.E"), 0.0, 0.0
-    for _ in range(8000):
+    for _ in range(10000):
         before = sum(instance.get(k) for k in LOSSES)
-        instance.step(5e-5)
-        lost += 0.5 * 5e-5 * (before + sum(instance.get(k) for k in LOSSES))
+        instance.step(2e-6)
+        lost += 0.5 * 2e-6 * (before + sum(instance.get(k) for k in LOSSES))
         lowest = min(lowest, instance.get("idler.theta"))
+    left = instance.get("storage.E")
+    for _ in range(300):
+        instance.step(1e-3)
     low = unit.pulleys["idler"].arm.stops[0]
     assert low - 0.02 < lowest < low
     assert instance.get("idler.theta") == pytest.approx(low, abs=0.003)
     assert instance.get("idler.M_stop") > 5.0
-    assert lost == pytest.approx(first - instance.get("storage.E"), rel=0.01)
+    assert lost > 5.0
+    assert lost == pytest.approx(first - left, rel=3e-3)
 
 
 @pytest.mark.parametrize("steps", [400, pytest.param(6000, marks=pytest.mark.slow)])
@@ -239,9 +250,8 @@ def test_no_step_is_refused(steps):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"pivot": ["-99 mm", "-50 mm"]}, "arm.pivot"),
         ({"stops": ["1 deg", "5 deg"]}, "stops before and behind the drawn place"),
-        ({"stops": ["-5 deg", "120 deg"]}, "arm.stops = 2.09.*an angle at which a belt fits"),
+        ({"stops": ["-5 deg", "170 deg"]}, "arm.stops = 2.9.*an angle at which a belt fits"),
         ({"stiffness": "0 N.m/rad"}, "arm.stiffness"),
         ({"preload": "20 N.m"}, "either 'pretension' or 'length' or the preload of one arm"),
         ({"colour": "red"}, "unknown key"),
@@ -266,6 +276,16 @@ def test_arms_that_no_model_knows_are_refused():
         read_belt_unit(UnitFile(data, "", "drive.toml"))
     with pytest.raises(InputError, match=r"pulleys.idler.arm: no arm with the rigid model"):
         build_any(load_belt_unit(FILE), "rigid")
+
+
+def test_an_arm_along_the_force_of_the_belt_is_refused():
+    data, unit = tomllib.loads(FILE.read_text()), load_belt_unit(FILE)
+    path = unit.path()
+    force = path.direction[IDLER] - path.direction[IDLER - 1]
+    pivot = path.center[IDLER] + 0.07 * force / np.hypot(*force)
+    data["pulleys"]["idler"]["arm"]["pivot"] = pivot.tolist()
+    with pytest.raises(InputError, match=r"arm.pivot = .*a pivot about which the arm lengthens the belt's way"):
+        read_belt_unit(UnitFile(data, "", "drive.toml"))
 
 
 def test_the_preload_gives_the_pretension():

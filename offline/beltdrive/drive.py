@@ -23,7 +23,8 @@ from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, shape
 from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, Sheaves, Work, equilibrium, march, motion, work
-from rtcvt.offline.beltdrive.sheave import Contact, segment_forces
+from rtcvt.offline.beltdrive.sheave import Contact, segment_forces, standing
+from rtcvt.offline.beltdrive.tensioner import arms, place_arms
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.scenario import Scenario, sample_inputs
 
@@ -74,6 +75,8 @@ class Run:
     turning : (S, m, 4) array
         Angle [rad], speed [rad/s], external torque and torque of the belt [N m] of each pulley. Where a kink of a given
         speed makes the constraint's torque alternate from step to step (see `motion`), so does the third.
+    carried : (S, k, 4) array
+        Angle [rad], speed [rad/s], acceleration [rad/s^2] and dry friction [N m] of each arm.
     stress : (S, n, n_s, 4) array
         Tangential and normal stress [N/m^2], bristle stretch while sticking and gap [m] of each segment.
     counts : dict
@@ -90,6 +93,7 @@ class Run:
     q: Array
     v: Array
     turning: Array
+    carried: Array
     stress: NDArray[np.float32]
     counts: dict[str, int]
     complete: bool
@@ -151,7 +155,9 @@ def build(
     )
     area = contact_area(unit, path, n, n_s)
     S, dS, _ = shape(np.linspace(0.0, L, n_s + 1), L)
-    pulleys = list(unit.pulleys.values())
+    pulleys, sheaves = list(unit.pulleys.values()), _sheaves(unit)
+    speed, by_angle, arm = standing(len(pulleys))
+    arm[sheaves.arms.sheave] = np.sum(sheaves.free >= 0) + np.arange(sheaves.arms.sheave.size)
     contact = Contact(
         np.array([p.center for p in pulleys]),
         np.array([p.radius for p in pulleys]),
@@ -166,10 +172,12 @@ def build(
         model.mu_k * area,
         model.mu_v * area,
         model.point_normals,
+        speed,
+        by_angle,
+        arm,
     )
-    sheaves = _sheaves(unit)
     r, t, _ = path.at(L * np.arange(n, dtype=np.float64))
-    rest = motion(np.hstack([r, t]), len(pulleys), n_s)
+    rest = motion(np.hstack([r, t]), len(pulleys), n_s, sheaves.arms.sheave.size)
     residual = equilibrium(element, contact, sheaves, rest, _work(rest, sheaves))
     return Drive(unit, path, element, contact, sheaves, rest, step or model.step, residual)
 
@@ -189,12 +197,13 @@ def _sheaves(unit: BeltUnit) -> Sheaves:
         w,
         tau,
         loads,
+        arms(unit),
     )
 
 
 def _work(x: Motion, s: Sheaves) -> Work:
     m, n, n_s, _ = x.contact.shape
-    return work(n, m, int(np.sum(s.free >= 0)), n_s)
+    return work(n, m, int(np.sum(s.free >= 0)), n_s, s.arms.sheave.size)
 
 
 def _inputs(unit: BeltUnit, scenario: Scenario, time: Array) -> tuple[Array, Array]:
@@ -259,12 +268,16 @@ def simulate(
     samples = round(scenario.duration / sample)
     q, v = np.empty((samples + 1, n, 4)), np.empty((samples + 1, n, 4))
     turning, stress = np.zeros((samples + 1, m, 4)), np.zeros((samples + 1, n, n_s, 4), dtype=np.float32)
+    carried = np.zeros((samples + 1, *x.arms.shape))
+    contact = drive.contact._replace(center=drive.contact.center.copy(), speed=np.zeros((m, 2)))
+    place_arms(drive.sheaves.arms, x.arms, contact)
     scratch, count = _work(x, drive.sheaves), np.zeros(N_COUNT, dtype=np.int64)
     area = contact_area(drive.unit, drive.path, n, n_s)
     per_segment = np.array([1.0 / area, 1.0 / area, 1.0, 1.0])
     block = np.empty((CHUNK, m, n, n_s, 4))
     if start is None:
-        segment_forces(drive.contact, drive.cable.L, x.q, x.v, x.phi, x.w, x.contact, n, scratch.contact[0], block[0])
+        segment_forces(contact, drive.cable.L, x.q, x.v, x.phi, x.w, x.contact, n, scratch.contact[0], block[0])
+        carried[0] = x.arms
         q[0], v[0], stress[0] = x.q, x.v, block[0].sum(axis=0) * per_segment
         done = 0
     else:
@@ -273,7 +286,7 @@ def simulate(
             allowed = f"at least {done * sample:g} s, which are done"
             raise InputError(f"scenario '{scenario.name}'", "duration", scenario.duration, allowed)
         q[: done + 1], v[: done + 1], turning[: done + 1] = start.q, start.v, start.turning
-        stress[: done + 1] = start.stress
+        stress[: done + 1], carried[: done + 1] = start.stress, start.carried
         count[:] = list(start.counts.values())
     last, complete = x, True
     try:
@@ -283,7 +296,7 @@ def simulate(
             part = slice(done + 1, done + 1 + size)
             steps = march(
                 drive.cable,
-                drive.contact,
+                contact,
                 drive.sheaves,
                 x,
                 numerics,
@@ -293,6 +306,7 @@ def simulate(
                 q[part],
                 v[part],
                 turning[part],
+                carried[part],
                 block,
                 scratch,
                 count,
@@ -313,6 +327,7 @@ def simulate(
         q[kept],
         v[kept],
         turning[kept],
+        carried[kept],
         stress[kept],
         dict(zip(COUNTS, count.tolist(), strict=True)),
         complete,
@@ -351,6 +366,9 @@ def signals(run: Run) -> dict[str, Signal]:
     for i, name in enumerate(names):
         for k, (key, si, text) in enumerate(_PULLEY):
             found[f"{name}.{key}"] = Signal(run.turning[:, i, k], si, text)
+    for k, i in enumerate(unit.arms):
+        for m, (key, si, text) in enumerate(_ARM):
+            found[f"{names[i]}.{key}"] = Signal(run.carried[:, k, m], si, text)
     for i, name in enumerate(names):
         span = f"{name}_{names[(i + 1) % len(names)]}"
         found[f"{span}.F"] = Signal(means.tension[:, i], "N", "tension in the middle half of the span")
@@ -367,6 +385,12 @@ _PULLEY = (
     ("w", "rad/s", "speed"),
     ("tau", "N.m", "external torque"),
     ("M", "N.m", "torque of the belt on the pulley"),
+)
+_ARM = (
+    ("theta", "rad", "angle of the arm from its drawn place"),
+    ("w_arm", "rad/s", "speed of the arm"),
+    ("a_arm", "rad/s2", "acceleration of the arm"),
+    ("M_friction", "N.m", "dry friction torque of the arm"),
 )
 _SEGMENT = (
     ("q_t", "N/m2", "tangential stress"),
@@ -422,13 +446,18 @@ def read_run(file: Path, drive: Drive, scenario: Scenario) -> Run:
     turning = np.stack(
         [np.stack([found[f"{name}.{key}"].values for key, *_ in _PULLEY], axis=-1) for name in unit.pulleys], axis=1
     )
+    names = list(unit.pulleys)
+    carried = np.array([[found[f"{names[i]}.{key}"].values for key, *_ in _ARM] for i in unit.arms])
+    carried = np.moveaxis(carried.reshape(-1, len(_ARM), recording.time.size), -1, 0).copy()
     stress = np.stack([found[f"contact.{key}"].values for key, *_ in _SEGMENT], axis=-1).astype(np.float32)
     q, v = found["belt.q"].values, found["belt.v"].values
     state = {key: found[f"state.{key}"].values for key in _STATE}
     phi, w, tau = (turning[-1, :, k].copy() for k in range(3))
-    last = Motion(q[-1].copy(), v[-1].copy(), state["a"], phi, w, state["alpha"], tau, state["contact"])
+    last = Motion(
+        q[-1].copy(), v[-1].copy(), state["a"], phi, w, state["alpha"], tau, state["contact"], carried[-1].copy()
+    )
     counts = {key: int(about[f"count {key}"]) for key in COUNTS}
-    return Run(drive, recording.time, q, v, turning, stress, counts, bool(about["complete"]), last)
+    return Run(drive, recording.time, q, v, turning, carried, stress, counts, bool(about["complete"]), last)
 
 
 def without_duration(text: str) -> str:

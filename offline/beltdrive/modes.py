@@ -4,8 +4,8 @@ The ANCF belt's equations are linearised about rest, where all segments that tou
 
     M x'' + D x' + K x = 0,    x = exp(lambda t),    f = |lambda|/(2 pi),    zeta = -Re lambda/|lambda|
 
-Pulleys whose speed is given stand still. Of its modes those count in which the pulleys turn: they have more than a
-third of the kinetic energy; the rest is vibration of spans across themselves. Those of the hybrid model are the
+Pulleys whose speed is given stand still. Of its modes those count in which the pulleys and arms turn: they have more
+than a third of the kinetic energy; the rest is vibration of spans across themselves. Those of the hybrid model are the
 eigenvalues of its Jacobian, without the speeds that are given.
 """
 
@@ -63,8 +63,7 @@ def ancf_modes(unit: BeltUnit, about: list[float], elements: int | None = None) 
     drive = build(unit, elements=elements)
     s, x = drive.sheaves, drive.rest
     m, n, n_s, _ = x.contact.shape
-    border = int(np.sum(s.free >= 0))
-    W = work(n, m, border, n_s)
+    W = work(n, m, int(np.sum(s.free >= 0)), n_s, x.arms.shape[0])
     pairs = touching(x.contact, W.pairs)
     sums = []
     for rate, acceleration in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
@@ -74,7 +73,7 @@ def ancf_modes(unit: BeltUnit, about: list[float], elements: int | None = None) 
     D, M = sums[1] - K, sums[2] - K
     one = sparse.identity(K.shape[0])
     A, B = sparse.bmat([[None, one], [-K, -D]], "csc"), sparse.bmat([[one, None], [None, M]], "csc")
-    inertia = s.I[s.free >= 0]
+    inertia = np.concatenate([s.I[s.free >= 0], s.arms.J])
     found: list[complex] = []
     for frequency in about:
         values, vectors = eigs(A, _EACH, B, sigma=2j * np.pi * frequency)

@@ -3,15 +3,16 @@
     M q_tt + f_el(q, q_t) + f_con(q, q_t, phi, w, state) = weight
     I_i phi_i_tt + d_i w_i - T_i(w_i) - r_i sum f_t = tau_i            sheaves that a torque moves
     w_i = w_i(t), tau_i the multiplier of that constraint              sheaves of given speed
+    arms that carry sheaves                                            see `tensioner`
 
 Trapezoidal rule with index 2, that is with the constraint at velocity level:
 
     q_1 = q_0 + h q_t0 + h^2/4 (q_tt0 + q_tt1),   q_t1 = q_t0 + h/2 (q_tt0 + q_tt1)
 
 Newton's method corrects q by dq, q_t by 2/h dq and q_tt by 4/h^2 dq; its matrix is the ring of `ring_solver` bordered
-by the free sheaves. It is kept as long as the residual falls fast enough. A speed's constraint is solved beforehand,
-phi_tt1 = 2 (w_1 - w_0)/h - phi_tt0: after a kink of w(t) the multiplier alternates from step to step about its mean, by
-the inertia times the jump of the slope, for the rule has no damping.
+by the free sheaves and the arms. It is kept as long as the residual falls fast enough. A speed's constraint is solved
+beforehand, phi_tt1 = 2 (w_1 - w_0)/h - phi_tt0: after a kink of w(t) the multiplier alternates from step to step about
+its mean, by the inertia times the jump of the slope, for the rule has no damping.
 
 Discontinuous iteration: Newton's method, then the post-Newton step of all segments; repeated until the sum of its
 switching errors is below a tolerance, or the largest number of iterations is reached, from where the step is accepted.
@@ -35,6 +36,7 @@ from rtcvt.offline.beltdrive.sheave import (
     segment_forces,
     touching,
 )
+from rtcvt.offline.beltdrive.tensioner import Arms, arm_moment, arm_slope, carrier, place_arms, start_dry
 
 __all__ = ["Motion", "Numerics", "Sheaves", "Work", "equilibrium", "march", "motion", "newton_matrix", "work"]
 
@@ -52,6 +54,7 @@ class Sheaves(NamedTuple):
     load_w: Array  # (m, k) speeds [rad/s] of the load's points
     load_tau: Array  # (m, k) torques [N m] there
     loads: NDArray[np.int64]  # (m,) number of points; 0 for none
+    arms: Arms
 
 
 class Motion(NamedTuple):
@@ -65,6 +68,7 @@ class Motion(NamedTuple):
     alpha: Array  # (m,)
     tau: Array  # (m,) external torque, or that of the constraint
     contact: Array  # (m, n, n_s, 3) see sheave.contact_forces
+    arms: Array  # (k, 4) angle, speed, acceleration and dry friction of each arm
 
 
 class Numerics(NamedTuple):
@@ -88,6 +92,9 @@ class Work(NamedTuple):
     c: Array
     res: Array
     res_w: Array
+    res_arm: Array
+    pull: Array
+    dry: Array
     start: Array
     before: Motion
     given: Array
@@ -95,28 +102,32 @@ class Work(NamedTuple):
     contact: tuple[Array, Array, Array, Array]
 
 
-def motion(q: Array, sheaves: int, segments: int) -> Motion:
+def motion(q: Array, sheaves: int, segments: int, arms: int = 0) -> Motion:
     """State of rest at `q` (n, 4), without contact."""
     n = q.shape[0]
     contact = np.zeros((sheaves, n, segments, 3))
     contact[..., 0], contact[..., 1] = 1.0, UNDEFINED
     phi, w, alpha, tau = np.zeros((4, sheaves))
-    return Motion(q.copy(), np.zeros((n, 4)), np.zeros((n, 4)), phi, w, alpha, tau, contact)
+    return Motion(q.copy(), np.zeros((n, 4)), np.zeros((n, 4)), phi, w, alpha, tau, contact, np.zeros((arms, 4)))
 
 
-def work(n: int, sheaves: int, free: int, segments: int) -> Work:
+def work(n: int, sheaves: int, free: int, segments: int, arms: int = 0) -> Work:
     """Scratch for n elements."""
+    border = free + arms
     return Work(
         D=np.zeros((n, 4, 4)),
-        G=np.zeros((n, 4, 8 + free)),
+        G=np.zeros((n, 4, 8 + border)),
         N=np.zeros((n, 4, 4)),
-        F=np.zeros((n, 4 + free, 4)),
-        S=np.zeros((5 + free, 4 + free)),
-        c=np.zeros(4 + free),
+        F=np.zeros((n, 4 + border, 4)),
+        S=np.zeros((5 + border, 4 + border)),
+        c=np.zeros(4 + border),
         res=np.zeros((n, 4)),
         res_w=np.zeros(sheaves),
+        res_arm=np.zeros(arms),
+        pull=np.zeros((sheaves, 2)),
+        dry=np.zeros((arms, 2)),
         start=np.zeros((sheaves, n, segments, 3)),
-        before=motion(np.zeros((n, 4)), sheaves, segments),
+        before=motion(np.zeros((n, 4)), sheaves, segments, arms),
         given=np.zeros(sheaves),
         pairs=np.zeros((sheaves * n, 2), dtype=np.int64),
         contact=scratch(segments),
@@ -163,10 +174,21 @@ def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> f
     elastic_forces(cable, x.q, x.v, n, res)
     for i in range(x.phi.shape[0]):
         W.res_w[i] = 0.0
-    contact_forces(contact, cable.L, x.q, x.v, x.phi, x.w, x.contact, W.pairs, count, W.contact[0], res, W.res_w)
+        W.pull[i, 0] = 0.0
+        W.pull[i, 1] = 0.0
+    place_arms(s.arms, x.arms, contact)
+    contact_forces(
+        contact, cable.L, x.q, x.v, x.phi, x.w, x.contact, W.pairs, count, W.contact[0], res, W.res_w, W.pull
+    )
     total = 0.0
     for i in range(x.phi.shape[0]):
         W.res_w[i] = s.I[i] * x.alpha[i] + s.d[i] * x.w[i] - _load(s, i, x.w[i])[0] - W.res_w[i]
+    for k in range(x.arms.shape[0]):
+        i = s.arms.sheave[k]
+        bearing = s.d[i] * x.arms[k, 1]
+        W.res_w[i] -= bearing
+        W.res_arm[k] = arm_moment(s.arms, x.arms, W.dry, k, W.pull, contact) + bearing - s.d[i] * x.w[i]
+        total += W.res_arm[k] * W.res_arm[k]
     for i in range(x.phi.shape[0]):
         if s.free[i] >= 0:
             W.res_w[i] -= x.tau[i]
@@ -207,6 +229,15 @@ def newton_matrix(cable: Any, contact: Any, s: Any, x: Any, count: int, cv: floa
             for k in range(border):
                 W.S[4 + j, 4 + k] = 0.0
             W.S[4 + j, 4 + j] = s.I[i] * ca + (s.d[i] - _load(s, i, x.w[i])[1]) * cv
+    for k in range(x.arms.shape[0]):
+        i = s.arms.sheave[k]
+        j = contact.arm[i]
+        for b in range(border):
+            W.S[4 + j, 4 + b] = 0.0
+        W.S[4 + j, 4 + j] = arm_slope(s.arms, x.arms, W.dry, k, cv, ca, W.pull, contact) + s.d[i] * cv
+        if s.free[i] >= 0:
+            W.S[4 + s.free[i], 4 + j] -= s.d[i] * cv
+            W.S[4 + j, 4 + s.free[i]] -= s.d[i] * cv
     contact_tangent(
         contact,
         cable.L,
@@ -234,6 +265,9 @@ def _correct(s: Any, x: Any, cv: float, ca: float, W: Any) -> None:
     for i in range(x.phi.shape[0]):
         if s.free[i] >= 0:
             W.c[4 + s.free[i]] = W.res_w[i]
+    first = W.S.shape[1] - x.arms.shape[0]
+    for k in range(x.arms.shape[0]):
+        W.c[first + k] = W.res_arm[k]
     solve(W.D, W.G, W.N, W.F, W.S, W.res, W.c)
     for e in range(x.q.shape[0]):
         for b in range(4):
@@ -247,6 +281,11 @@ def _correct(s: Any, x: Any, cv: float, ca: float, W: Any) -> None:
             x.phi[i] -= d
             x.w[i] -= cv * d
             x.alpha[i] -= ca * d
+    for k in range(x.arms.shape[0]):
+        d = W.c[first + k]
+        x.arms[k, 0] -= d
+        x.arms[k, 1] -= cv * d
+        x.arms[k, 2] -= ca * d
 
 
 @compiled
@@ -303,6 +342,7 @@ def _copy(a: Any, b: Any) -> None:
     b.alpha[:] = a.alpha
     b.tau[:] = a.tau
     b.contact[:] = a.contact
+    b.arms[:] = a.arms
 
 
 @compiled
@@ -334,6 +374,11 @@ def _advance(
             x.phi[i] += 0.5 * h * (x.w[i] + w)
             x.alpha[i] = 2.0 / h * (w - x.w[i]) - x.alpha[i]
             x.w[i] = w
+    start_dry(s.arms, x.arms, h, W.dry)
+    for k in range(x.arms.shape[0]):
+        x.arms[k, 0] += h * x.arms[k, 1] + 0.25 * h * h * x.arms[k, 2]
+        x.arms[k, 1] += 0.5 * h * x.arms[k, 2]
+        x.arms[k, 2] = 0.0
     size = _residual(cable, contact, s, x, touching(x.contact, W.pairs), W)
     goal = numerics.newton * size + ROUND_OFF * cable.EA
     error = 0.0
@@ -362,6 +407,7 @@ def march(
     q: Any,
     v: Any,
     turning: Any,
+    carried: Any,
     stress: Any,
     W: Any,
     count: Any,
@@ -376,6 +422,8 @@ def march(
     q, v : (samples, n, 4) arrays
     turning : (samples, m, 4) array
         Filled with phi, w, tau and the torque of the belt on each sheave.
+    carried : (samples, k, 4) array
+        Filled with angle, speed, acceleration and dry friction of each arm.
     stress : (samples, m, n, n_s, 4) array
         See `sheave.segment_forces`.
     count : (N_COUNT,) array of int64
@@ -424,18 +472,20 @@ def march(
             o = (step + 1) // every - 1
             q[o] = x.q
             v[o] = x.v
+            carried[o] = x.arms
             for i in range(m):
                 turning[o, i, 0] = x.phi[i]
                 turning[o, i, 1] = x.w[i]
                 turning[o, i, 2] = x.tau[i]
-                turning[o, i, 3] = s.I[i] * x.alpha[i] + s.d[i] * x.w[i] - _load(s, i, x.w[i])[0] - x.tau[i]
+                friction = s.d[i] * (x.w[i] - carrier(s.arms, x.arms, i))
+                turning[o, i, 3] = s.I[i] * x.alpha[i] + friction - _load(s, i, x.w[i])[0] - x.tau[i]
             segment_forces(contact, cable.L, x.q, x.v, x.phi, x.w, x.contact, n, W.contact[0], stress[o])
     return w_in.shape[0]
 
 
 @compiled
 def _relax(cable: Any, contact: Any, s: Any, x: Any, ca: float, W: Any, count: Any) -> tuple[float, float, float]:
-    """One step of Newton's method at rest with all sheaves and x of node 0 held; residual, correction and switching."""
+    """One step of Newton's method at rest, x of node 0 and sheaves' turns held; residual, correction and switching."""
     pairs = touching(x.contact, W.pairs)
     _residual(cable, contact, s, x, pairs, W)
     W.res[0, 0] = 0.0
@@ -453,7 +503,11 @@ def _relax(cable: Any, contact: Any, s: Any, x: Any, ca: float, W: Any, count: A
     for b in range(W.G.shape[2]):
         W.G[0, 0, b] = 0.0
     W.D[0, 0, 0] = 1.0
-    for j in range(W.S.shape[1] - 4):
+    for k in range(x.arms.shape[0]):
+        size = max(size, abs(W.res_arm[k]))
+    for j in range(W.S.shape[1] - 4 - x.arms.shape[0]):
+        for k in range(W.S.shape[1] - 4):
+            W.S[4 + j, 4 + k] = 0.0
         W.S[4 + j, 4 + j] = 1.0
         for e in range(x.q.shape[0]):
             for a in range(4):
@@ -464,6 +518,9 @@ def _relax(cable: Any, contact: Any, s: Any, x: Any, ca: float, W: Any, count: A
     for e in range(x.q.shape[0]):
         for b in range(4):
             move = max(move, abs(W.res[e, b]))
+    first = W.S.shape[1] - x.arms.shape[0]
+    for k in range(x.arms.shape[0]):
+        move = max(move, abs(W.c[first + k]))
     return size, move, post_newton(contact, cable.L, last + 1, x.q, x.v, x.phi, x.w, x.contact, x.contact, W.contact[0])
 
 
@@ -472,7 +529,7 @@ def _look(contact: Contact, cable: Cable, x: Motion, start: Array, W: Work) -> N
 
 
 def equilibrium(cable: Cable, contact: Contact, s: Sheaves, x: Motion, W: Work) -> float:
-    """Bring `x` to rest without friction, x of node 0 and all sheaves held; the largest residual left [N, N m].
+    """Bring `x` to rest without friction, x of node 0 and turns of all sheaves held; the largest residual [N, N m].
 
     From there on segments that touch stick.
 
@@ -482,6 +539,7 @@ def equilibrium(cable: Cable, contact: Contact, s: Sheaves, x: Motion, W: Work) 
         Newton's method did not converge.
     """
     smooth = contact._replace(mu=0.0, mu_k=0.0, mu_v=0.0)
+    s = s._replace(arms=s.arms._replace(M_F=0.0 * s.arms.M_F))
     count = np.zeros(N_COUNT, dtype=np.int64)
     _look(smooth, cable, x, x.contact, W)
     scale = 1e-3 * cable.EA / (cable.L * cable.mass[0, 0])

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 SOURCES = {
-    "ancf": ("ancf", "compiled", "drive", "motion", "ring_solver", "sheave"),
+    "ancf": ("ancf", "compiled", "drive", "motion", "ring_solver", "sheave", "tensioner"),
     "elements": ("compiled", "element_forces", "rigid_elements", "ring_solver", "rosenbrock"),
 }
 

@@ -49,6 +49,7 @@ __all__ = [
     "scratch",
     "segment_forces",
     "segment_gap",
+    "standing",
     "touching",
 ]
 
@@ -75,6 +76,14 @@ class Contact(NamedTuple):
     mu_k: float  # [N/m]
     mu_v: float  # [N s/m]
     at_points: bool  # normals of the points instead of the segment's
+    speed: Array  # (m, 2) of the centres [m/s]
+    lever: Array  # (m, 2) derivative of a centre by the angle of the arm that carries it [m]
+    arm: NDArray[np.int64]  # (m,) this arm's place in the border of Newton's matrix, or -1
+
+
+def standing(m: int) -> tuple[Array, Array, NDArray[np.int64]]:
+    """The last entries of a `Contact` whose m centres do not move."""
+    return np.zeros((m, 2)), np.zeros((m, 2)), np.full(m, -1, dtype=np.int64)
 
 
 def scratch(segments: int) -> tuple[Array, Array, Array, Array]:
@@ -193,8 +202,8 @@ def _segment(
     """rho, d, n, sigma, f_n, f_t, v_n, v, x_cur."""
     rho, d, nx, ny, sigma = _locate(P, j, c.center[i, 0], c.center[i, 1])
     r = c.radius[i]
-    vx = (1.0 - rho) * P[j, 2] + rho * P[j + 1, 2]
-    vy = (1.0 - rho) * P[j, 3] + rho * P[j + 1, 3]
+    vx = (1.0 - rho) * P[j, 2] + rho * P[j + 1, 2] - c.speed[i, 0]
+    vy = (1.0 - rho) * P[j, 3] + rho * P[j + 1, 3] - c.speed[i, 1]
     v_n = vx * nx + vy * ny
     g = d - r
     f_n = c.k_c * g + (c.d_c + c.d_h * abs(g)) * v_n
@@ -211,9 +220,21 @@ def _segment(
 
 @compiled
 def contact_forces(
-    c: Any, L: float, q: Any, v: Any, phi: Any, w: Any, state: Any, pairs: Any, count: int, P: Any, f: Any, torque: Any
+    c: Any,
+    L: float,
+    q: Any,
+    v: Any,
+    phi: Any,
+    w: Any,
+    state: Any,
+    pairs: Any,
+    count: int,
+    P: Any,
+    f: Any,
+    torque: Any,
+    pull: Any,
 ) -> None:
-    """Add the forces of sheaves on elements to `f`, and to `torque` what acts on the sheaves.
+    """Add the forces of sheaves on elements to `f`, and to `torque` and `pull` what acts on the sheaves.
 
     Parameters
     ----------
@@ -234,6 +255,8 @@ def contact_forces(
         Resisting forces.
     torque : (m,) array
         [N m]
+    pull : (m, 2) array
+        [N]
     """
     for at in range(count):
         i = pairs[at, 0]
@@ -270,6 +293,8 @@ def contact_forces(
         for p in range(n_s + 1):
             gx = P[p, 7]
             gy = P[p, 8]
+            pull[i, 0] += gx
+            pull[i, 1] += gy
             # the offset's arm: dp/dr' = -(o/l) t (R t)'
             arm = -o * (P[p, 4] * gx + P[p, 5] * gy) / P[p, 6]
             hx = -arm * P[p, 5]
@@ -335,6 +360,30 @@ def contact_tangent(
                 F[e, border, a] -= V[5, a]
                 F[k, border, a] -= V[5, 4 + a]
             S[border, border] -= turning
+        if c.arm[i] >= 0:
+            _arm_tangent(4 + c.arm[i], border, e, k, c.lever[i, 0], c.lever[i, 1], K, V, G, F, S)
+
+
+@compiled
+def _arm_tangent(
+    arm: int, border: int, e: int, k: int, x: float, y: float, K: Any, V: Any, G: Any, F: Any, S: Any
+) -> None:
+    """Row and column of an arm that moves a centre along (x, y): as if the element moved the other way.
+
+    The arm's balance counts the force on the sheave with a minus.
+    """
+    for a in range(4):
+        G[e, a, 4 + arm] -= (K[a, 0] + K[a, 4]) * x + (K[a, 1] + K[a, 5]) * y
+        G[k, a, 4 + arm] -= (K[4 + a, 0] + K[4 + a, 4]) * x + (K[4 + a, 1] + K[4 + a, 5]) * y
+        F[e, arm, a] -= (K[0, a] + K[4, a]) * x + (K[1, a] + K[5, a]) * y
+        F[k, arm, a] -= (K[0, 4 + a] + K[4, 4 + a]) * x + (K[1, 4 + a] + K[5, 4 + a]) * y
+    xx = K[0, 0] + K[0, 4] + K[4, 0] + K[4, 4]
+    xy = K[0, 1] + K[0, 5] + K[4, 1] + K[4, 5] + K[1, 0] + K[1, 4] + K[5, 0] + K[5, 4]
+    yy = K[1, 1] + K[1, 5] + K[5, 1] + K[5, 5]
+    S[arm, arm] += xx * x * x + xy * x * y + yy * y * y
+    if border >= 4:
+        S[arm, border] -= (V[4, 0] + V[4, 4]) * x + (V[4, 1] + V[4, 5]) * y
+        S[border, arm] += (V[5, 0] + V[5, 4]) * x + (V[5, 1] + V[5, 5]) * y
 
 
 @compiled
@@ -542,8 +591,8 @@ def _post_newton(
         if gap > 0.0:
             state[i, e, j, 1] = UNDEFINED
             continue
-        vx = (1.0 - rho) * P[j, 2] + rho * P[j + 1, 2]
-        vy = (1.0 - rho) * P[j, 3] + rho * P[j + 1, 3]
+        vx = (1.0 - rho) * P[j, 2] + rho * P[j + 1, 2] - c.speed[i, 0]
+        vy = (1.0 - rho) * P[j, 3] + rho * P[j + 1, 3] - c.speed[i, 1]
         v_n = vx * nx + vy * ny
         f_n = c.k_c * gap + (c.d_c + c.d_h * abs(gap)) * v_n
         x = c.radius[i] * (np.arctan2(ny, nx) - phi) + sigma * rho * c.L_seg

@@ -16,7 +16,15 @@ from scipy.sparse import csc_array
 from scipy.sparse.linalg import spsolve
 
 from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, elastic_forces, elastic_tangent, shape
-from rtcvt.offline.beltdrive.sheave import Contact, contact_forces, contact_tangent, post_newton, scratch, touching
+from rtcvt.offline.beltdrive.sheave import (
+    Contact,
+    contact_forces,
+    contact_tangent,
+    post_newton,
+    scratch,
+    standing,
+    touching,
+)
 
 __all__ = ["SheaveOnCable", "press"]
 
@@ -77,6 +85,7 @@ def press(
         k_c * L / segments,
         *5 * (0.0,),
         False,
+        *standing(1),
     )
     q = np.zeros((n + 1, 4))
     q[:, 0], q[:, 2] = np.linspace(-0.5 * length, 0.5 * length, n + 1), 1.0
@@ -117,7 +126,9 @@ def _balance(
         count = touching(state, pairs)
         f_el, f_con = np.zeros_like(q), np.zeros_like(q)
         elastic_forces(c, q, zero, n, f_el)
-        contact_forces(con, c.L, q, zero, still, still, state, pairs, count, work[0], f_con, np.zeros(1))
+        contact_forces(
+            con, c.L, q, zero, still, still, state, pairs, count, work[0], f_con, np.zeros(1), np.zeros((1, 2))
+        )
         y = con.center[0, 1]
         residual = np.append((f_el + f_con).ravel(), spring * (y - y_0) - load - f_con[:, 1].sum())
         if np.max(np.abs(residual[free])) < 1e-9 * c.EA and switching == 0.0:

@@ -82,8 +82,41 @@ term at most as large as the sum of both slopes' sizes.
 
 import math
 
-from rtcvt.belt.layout import N_ARC, N_GIVEN, N_PULLEY, Arc, BeltP, D, Flange, GivenX, PulleyY, Y
-from rtcvt.elementary import exp
+from rtcvt.belt.arms import (
+    arm_energy,
+    arm_inertia,
+    arm_loss,
+    arm_of_pulley,
+    arm_of_span,
+    arm_rates,
+    arm_row,
+    arm_state,
+    kappa_by_angle,
+    lever_by_angle,
+    place_arms,
+    start_arms,
+    stop_torque,
+    way_lever,
+    way_rate,
+)
+from rtcvt.belt.layout import (
+    N_ARC,
+    N_ARM_D,
+    N_ARM_Y,
+    N_GIVEN,
+    N_PULLEY,
+    Arc,
+    ArmD,
+    ArmX,
+    ArmY,
+    BeltP,
+    D,
+    Flange,
+    GivenX,
+    PulleyY,
+    Y,
+)
+from rtcvt.elementary import cos, exp, sin
 from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import lu_solve
@@ -258,6 +291,8 @@ def span_tension(j, l, p, data, work):  # noqa: E741
 @kernel
 def cells(x, p, data, work):
     """Stretch and tension of all cells, with their derivatives to l."""
+    if data[D.ARMS] > 0.0:
+        place_arms(x, p, data, work)
     n = int(data[D.N])
     F = int(data[D.FACES])
     count = n * F
@@ -370,6 +405,28 @@ def flows(x, p, data, work):
             work[face + 6 * count + u] = s_u
             work[face + 7 * count + u] = s_d
             work[face + 8 * count + u] = s_q
+    if data[D.ARMS] > 0.0:
+        flows_by_kappa(p, data, work)
+
+
+@kernel
+def flows_by_kappa(p, data, work):
+    """ds/dkappa of the faces."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    hat = int(data[D.W_CELL]) + 3 * count
+    for j in range(n):
+        i = j + 1 if j + 1 < n else 0
+        P_0 = limit(work[int(data[D.W_KAPPA]) + n + i], p[BeltP.T_0], p)
+        for k in range(F):
+            u = j * F + k
+            d = u + 1 if u + 1 < count else 0
+            slide = work[int(data[D.W_SLIDE]) + u]
+            low = work[hat + d] if slide < 0.0 else work[hat + u]
+            by = -slide * V_1 * low if low > 0.0 else 0.0
+            by -= work[int(data[D.W_FACE]) + count + u] * p[BeltP.T_0]
+            work[int(data[D.W_BY_ARM]) + n + u] = by / P_0
 
 
 @kernel
@@ -409,6 +466,9 @@ def gates(x, p, data, work):
             work[gate + 3 * n + i] = by_d * work[slope + d]
             along = by_u + by_d + (by_u * work[tension + u] + by_d * work[tension + d]) / stiffness
             work[gate + 4 * n + i] = -2.0 * m * q_m * along
+        if data[D.ARMS] > 0.0:
+            by_kappa = use * work[hat + low] / (P * FADE) if work[hat + low] > 0.0 else 0.0
+            work[int(data[D.W_BY_ARM]) + i] = by_kappa if g > 0.0 and g < 1.0 else 0.0
 
 
 @kernel
@@ -460,10 +520,14 @@ def end_ratio(j, i, x, data, work):
 
 @kernel
 def stretch_rate(j, i, x, data, work):
-    """``rho_e V_e - rho_s V_s`` of the span from pulley j to pulley i [m/s]."""
+    """``rho_e V_e - rho_s V_s`` of the span from pulley j to pulley i, and the rate of its way [m/s]."""
     V_s = rim_radius(j, data) * speed(j, x, data)
     V_e = rim_radius(i, data) * speed(i, x, data)
-    return end_ratio(j, i, x, data, work) * V_e - start_ratio(j, x, data, work) * V_s
+    rate = end_ratio(j, i, x, data, work) * V_e - start_ratio(j, x, data, work) * V_s
+    if arm_of_span(j, data) >= 0:
+        way = way_rate(j, x, data, work)
+        rate += way
+    return rate
 
 
 @kernel
@@ -495,10 +559,46 @@ def flange_torques(x, u, p, data, work):
         F_d = span_damping(j, i, p, data, work) * stretch_rate(j, i, x, data, work)
         force -= end_ratio(j, i, x, data, work) * F_d
         tau = other_torque(i, speed(i, x, data), u, p, data) + rim_radius(i, data) * force
+        if data[D.ARMS] > 0.0:
+            way = way_rate(i, x, data, work) + way_rate(j, x, data, work)
+            tau -= 0.5 * rim_radius(i, data) * p[BeltP.M] * x[n + n * F] * way
+            tau += p[int(data[D.P_B]) + i] * carrier_speed(i, x, data)
         at = given_state(i, data)
         if at >= 0:
             tau = work[int(data[D.W_INERTIA]) + i] * x[at + GivenX.A] - tau
         work[int(data[D.W_FLANGE]) + i] = tau
+
+
+@kernel
+def carrier_speed(i, x, data):
+    """Speed of what carries pulley i, an arm or nothing that moves [rad/s]."""
+    m = arm_of_pulley(i, data)
+    return x[arm_state(m, data) + ArmX.W] if m >= 0 else 0.0
+
+
+@kernel
+def arm_torque(m, x, p, data, work):
+    """Torque [N.m] of belt and bearing on an arm; expects `gates`."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    tension = int(data[D.W_CELL]) + n * F
+    i = int(data[int(data[D.ARM]) + N_ARM_D * m + ArmD.PULLEY])
+    torque = p[int(data[D.P_B]) + i] * (speed(i, x, data) - carrier_speed(i, x, data))
+    for j in range(n):
+        if arm_of_span(j, data) == m:
+            after = j + 1 if j + 1 < n else 0
+            force = work[tension + j * F]
+            force += span_damping(j, after, p, data, work) * stretch_rate(j, after, x, data, work)
+            torque -= way_lever(j, data, work) * (force - inertia_force(j, after, x, p, data))
+    return torque
+
+
+@kernel
+def inertia_force(j, i, x, p, data):
+    """``m q (V_s + V_e)/2`` of the span from pulley j to pulley i [N]."""
+    n = int(data[D.N])
+    V = rim_radius(j, data) * speed(j, x, data) + rim_radius(i, data) * speed(i, x, data)
+    return 0.5 * p[BeltP.M] * x[n + n * int(data[D.FACES])] * V
 
 
 @kernel
@@ -519,6 +619,8 @@ def hybrid_derivative(x, u, p, data, dx, work):
                 dx[at + k] = 0.0
         else:
             dx[count + i] = work[int(data[D.W_FLANGE]) + i] / work[int(data[D.W_INERTIA]) + i]
+    for m in range(int(data[D.ARMS])):
+        arm_rates(m, arm_torque(m, x, p, data, work), x, p, data, dx)
     mean = 0.0
     for c in range(count):
         before = c - 1 if c > 0 else count - 1
@@ -551,7 +653,11 @@ def damping_row(row, scale, rho, j, i, x, p, data, jac, work):
     jac[a + source_s] -= damping * V_s * rho_s * work[rate + source_s]
     jac[a + c] -= damping * V_e * rho_e * work[rate + c]
     jac[a + source_e] += damping * V_e * rho_e * work[rate + source_e]
-    whole = scale * rho * (rho_e * V_e - rho_s * V_s) * whole_damping(j, p, data)
+    if arm_of_span(j, data) >= 0:
+        at = arm_state(arm_of_span(j, data), data)
+        jac[a + at + ArmX.W] += damping * way_lever(j, data, work)
+        jac[a + at + ArmX.THETA] += damping * lever_by_angle(j, data, work) * x[at + ArmX.W]
+    whole = scale * rho * (rho_e * V_e - rho_s * V_s + way_rate(j, x, data, work)) * whole_damping(j, p, data)
     for end in range(2):
         k = j if end == 0 else i
         other = work[gate + n + (i if end == 0 else j)]
@@ -559,6 +665,9 @@ def damping_row(row, scale, rho, j, i, x, p, data, jac, work):
         jac[a + up] += whole * other * work[gate + 2 * n + k]
         jac[a + k * F] += whole * other * work[gate + 3 * n + k]
         jac[a + count + n] += whole * other * work[gate + 4 * n + k]
+        for m in range(int(data[D.ARMS])):
+            by_kappa = work[int(data[D.W_BY_ARM]) + k] * kappa_by_angle(0, k, m, data, work)
+            jac[a + arm_state(m, data) + ArmX.THETA] += whole * other * by_kappa
 
 
 @kernel
@@ -589,6 +698,110 @@ def pulley_row(i, x, p, data, jac, work):
     source = end_source(j, i, x, data, work)
     jac[a + j * F] += by_force * F_d * rho_e * work[rate + j * F]
     jac[a + source] -= by_force * F_d * rho_e * work[rate + source]
+    if data[D.ARMS] > 0.0:
+        pulley_row_of_arms(i, j, by_force, inverse, x, p, data, jac, work)
+
+
+@kernel
+def pulley_row_of_arms(i, j, by_force, inverse, x, p, data, jac, work):
+    """What arms add to the row of pulley i, which span j comes to."""
+    n = int(data[D.N])
+    count = n * int(data[D.FACES])
+    a = (count + i) * int(data[D.N_X])
+    m = arm_of_pulley(i, data)
+    if m >= 0:
+        jac[a + arm_state(m, data) + ArmX.W] += p[int(data[D.P_B]) + i] * inverse
+    for end in range(2):
+        span = i if end == 0 else j
+        m = arm_of_span(span, data)
+        if m >= 0:
+            at = arm_state(m, data)
+            by_way = -0.5 * by_force * p[BeltP.M]
+            jac[a + n + count] += by_way * way_rate(span, x, data, work)
+            by_way *= x[n + count]
+            jac[a + at + ArmX.W] += by_way * way_lever(span, data, work)
+            jac[a + at + ArmX.THETA] += by_way * lever_by_angle(span, data, work) * x[at + ArmX.W]
+
+
+@kernel
+def arm_rows(m, x, p, data, jac, work):
+    """The rows of an arm, the way of the cells held."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    at = arm_state(m, data)
+    row = at + ArmX.W
+    a = row * int(data[D.N_X])
+    inverse = 1.0 / arm_inertia(m, p, data)
+    arm_row(m, x, p, data, jac)
+    i = int(data[int(data[D.ARM]) + N_ARM_D * m + ArmD.PULLEY])
+    bearing = p[int(data[D.P_B]) + i] * inverse
+    jac[a + count + i] += bearing
+    jac[a + row] -= bearing
+    for j in range(n):
+        if arm_of_span(j, data) == m:
+            after = j + 1 if j + 1 < n else 0
+            lever = way_lever(j, data, work) * inverse
+            force = work[int(data[D.W_CELL]) + count + j * F] - inertia_force(j, after, x, p, data)
+            force += span_damping(j, after, p, data, work) * stretch_rate(j, after, x, data, work)
+            jac[a + at + ArmX.THETA] -= lever_by_angle(j, data, work) * inverse * force
+            jac[a + j * F] -= lever * work[int(data[D.W_CELL]) + 2 * count + j * F]
+            V = rim_radius(j, data) * speed(j, x, data) + rim_radius(after, data) * speed(after, x, data)
+            jac[a + n + count] += 0.5 * lever * p[BeltP.M] * V
+            jac[a + count + j] += 0.5 * lever * p[BeltP.M] * x[n + count] * rim_radius(j, data)
+            jac[a + count + after] += 0.5 * lever * p[BeltP.M] * x[n + count] * rim_radius(after, data)
+            damping_row(row, -lever, 1.0, j, after, x, p, data, jac, work)
+
+
+@kernel
+def angle_columns(m, data, jac, work):
+    """Add what comes of the spans' lengths and the wraps' limits to the column of an arm's angle; all else stands.
+
+    A cell's stretch changes with its length L as with -L/lambda of what it holds.
+    """
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    n_x = int(data[D.N_X])
+    face = int(data[D.W_FACE])
+    theta = arm_state(m, data) + ArmX.THETA
+    for j in range(n):
+        if arm_of_span(j, data) == m:
+            by_length = -way_lever(j, data, work) / work[int(data[D.W_CELL]) + j * F]
+            for row in range(n_x):
+                jac[row * n_x + theta] += by_length * jac[row * n_x + j * F]
+    for j in range(n):
+        i = j + 1 if j + 1 < n else 0
+        by_kappa = kappa_by_angle(1, i, m, data, work)
+        for k in range(F):
+            u = j * F + k
+            d = u + 1 if u + 1 < count else 0
+            q = work[face + 2 * count + u] * work[int(data[D.W_BY_ARM]) + n + u] * by_kappa
+            jac[u * n_x + theta] -= q
+            jac[d * n_x + theta] += q
+            jac[(n + count) * n_x + theta] += q / (count * T_Q)
+
+
+@kernel
+def slides_by_angle(m, data, work):
+    """ds/dtheta of all faces, of the angle of an arm; expects ds/dl and ds/dkappa."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    face = int(data[D.W_FACE])
+    for j in range(n):
+        i = j + 1 if j + 1 < n else 0
+        by_kappa = kappa_by_angle(1, i, m, data, work)
+        for k in range(F):
+            u = j * F + k
+            by = work[int(data[D.W_BY_ARM]) + n + u] * by_kappa
+            for end in range(2):
+                c = u + end if u + end < count else 0
+                span = int(c / F)
+                if c == span * F and arm_of_span(span, data) == m:
+                    by_length = -way_lever(span, data, work) / work[int(data[D.W_CELL]) + c]
+                    by += by_length * work[face + (6 + end) * count + u]
+            work[int(data[D.W_BY_ARM]) + n + (1 + m) * count + u] = by
 
 
 @kernel
@@ -622,6 +835,10 @@ def hybrid_jacobian(x, p, data, jac, work):
                 jac[row + d] += sign * work[face + 4 * count + u]
                 jac[row + n + count] += sign * work[face + 5 * count + u]
     jac[(n + count) * n_x + n + count] -= 1.0 / T_Q
+    for m in range(int(data[D.ARMS])):
+        arm_rows(m, x, p, data, jac, work)
+    for m in range(int(data[D.ARMS])):
+        angle_columns(m, data, jac, work)
 
 
 # --- rigid model ------------------------------------------------------------------------------------------------------
@@ -719,7 +936,10 @@ def shared_outputs(v, flux, x, u, p, data, y, work):
         omega = v / rim_radius(i, data)
         if not rigid:
             omega = speed(i, x, data)
-        friction += p[int(data[D.P_B]) + i] * omega * omega
+        turning = omega
+        if data[D.ARMS] > 0.0:
+            turning = omega - carrier_speed(i, x, data)
+        friction += p[int(data[D.P_B]) + i] * turning * turning
         load -= load_torque(i, 0, omega, data) * omega
         y[i] = omega
         if given_state(i, data) >= 0:
@@ -740,8 +960,53 @@ def shared_outputs(v, flux, x, u, p, data, y, work):
         if rigid:
             y[at + PulleyY.SLIP] = 0.0
             y[at + PulleyY.N] = 0.5 * (T_in + T_out) * data[row + Arc.BETA]
+        if data[D.ARMS] > 0.0:
+            turned_force(i, j, T_in, T_out, data, y, work)
     y[whole + Y.FRICTION] = friction
     y[whole + Y.LOAD] = load
+
+
+@kernel
+def turned_force(i, j, T_in, T_out, data, y, work):
+    """Force of the belt on pulley i, which span j comes to, with the spans as arms turn them."""
+    turn = int(data[D.W_SPAN_ARM]) + 2 * int(data[D.N])
+    at = int(data[D.Y_PULLEY]) + N_PULLEY * i
+    y[at + PulleyY.F_X] = 0.0
+    y[at + PulleyY.F_Y] = 0.0
+    for end in range(2):
+        span = i if end == 0 else j
+        force = T_out if end == 0 else -T_in
+        row = int(data[D.GEOMETRY]) + N_ARC * span
+        c = cos(work[turn + span])
+        s = sin(work[turn + span])
+        y[at + PulleyY.F_X] += force * (c * data[row + Arc.T_X] - s * data[row + Arc.T_Y])
+        y[at + PulleyY.F_Y] += force * (s * data[row + Arc.T_X] + c * data[row + Arc.T_Y])
+
+
+@kernel
+def wrap_angle(i, data, work):
+    """Angle [rad] of pulley i's wrap."""
+    beta = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.BETA]
+    if data[D.ARMS] > 0.0:
+        turn = int(data[D.W_SPAN_ARM]) + 2 * int(data[D.N])
+        j = i - 1 if i > 0 else int(data[D.N]) - 1
+        sigma = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.SIGMA]
+        beta += sigma * (work[turn + i] - work[turn + j])
+    return beta
+
+
+@kernel
+def arm_outputs(x, p, data, y):
+    """Outputs of the arms."""
+    at = int(data[D.Y_ARM])
+    for m in range(int(data[D.ARMS])):
+        a = arm_state(m, data)
+        y[at + ArmY.THETA] = x[a + ArmX.THETA]
+        y[at + ArmY.W] = x[a + ArmX.W]
+        y[at + ArmY.M] = x[a + ArmX.M]
+        y[at + ArmY.M_S] = stop_torque(0, m, x[a + ArmX.THETA], x[a + ArmX.W], p, data)
+        at += N_ARM_Y
+    y[at] = arm_loss(x, p, data)
 
 
 @kernel
@@ -765,7 +1030,7 @@ def hybrid_output(x, u, p, data, y, work):
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
         V = rim_radius(i, data) * speed(i, x, data)
-        beta = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.BETA]
+        beta = wrap_angle(i, data, work)
         normal = 0.0
         for k in range(F):
             u_ = j * F + k
@@ -796,6 +1061,9 @@ def hybrid_output(x, u, p, data, y, work):
         y[at + PulleyY.N] = normal
     whole = int(data[D.Y_BELT])
     y[whole + Y.V] = x[n + count] * length / unloaded
+    if data[D.ARMS] > 0.0:
+        energy += arm_energy(x, p, data)
+        arm_outputs(x, p, data, y)
     y[whole + Y.E] = energy
     y[whole + Y.CREEP] = creep
     y[whole + Y.SPAN] = span
@@ -841,6 +1109,9 @@ def initialise(p, data, u, x, work):
         count = n * int(data[D.FACES])
         for i in range(n):
             x[count + i] = v / rim_radius(i, data)
+        if data[D.ARMS] > 0.0:
+            start_arms(p, data, x)
+            place_arms(x, p, data, work)
         for c in range(count):
             x[c] = work[int(data[D.W_LENGTH]) + c] / stretch
         for j in range(n):
@@ -930,6 +1201,9 @@ def slide_stage(stage, h, k, data, work):
                 work[slope + i * count + u] = work[face + (6 + i) * count + u]
         s = work[face + count + u] + work[slope + u] * k[at_l + u] + work[slope + count + u] * k[at_l + d]
         s += work[slope + 2 * count + u] * k[at_l + count + n]
+        for m in range(int(data[D.ARMS])):
+            by_angle = work[int(data[D.W_BY_ARM]) + n + (1 + m) * count + u]
+            s += by_angle * k[at_l + arm_state(m, data) + ArmX.THETA]
         c = 0.0
         if stage == 1:
             c = 4.0 * work[a + u]
@@ -956,6 +1230,8 @@ def advance(h, x, u, p, data, work):
     jac = work[pivot + n : pivot + n + n * n]
     matrix = pivot + n + n * n
     linearise(0, x, u, p, data, f, jac, work)
+    for m in range(int(data[D.ARMS])):
+        slides_by_angle(m, data, work)
     rosenbrock_matrix(n, h, jac, work, matrix, pivot)
     for s in range(STAGES):
         if s >= 2:  # the first two stages are at x
@@ -1007,7 +1283,7 @@ def stored_energy(x, p, data, work):
     for i in range(n):
         energy += more_way(2, work[tension + i * int(data[D.FACES])], i, data, work)
         energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
-    return energy
+    return energy + arm_energy(x, p, data) if data[D.ARMS] > 0.0 else energy
 
 
 @kernel
@@ -1022,7 +1298,10 @@ def power_in(x, u, p, data, work):
         omega = speed(i, x, data)
         tau = other_torque(i, omega, u, p, data)
         power += (tau + work[int(data[D.W_FLANGE]) + i] if given_state(i, data) >= 0 else tau) * omega
-    return power
+        if data[D.ARMS] > 0.0:
+            carrier = carrier_speed(i, x, data)
+            power += p[int(data[D.P_B]) + i] * carrier * (2.0 * omega - carrier)
+    return power - arm_loss(x, p, data) if data[D.ARMS] > 0.0 else power
 
 
 @kernel
@@ -1097,6 +1376,9 @@ def residual(h, x, u, p, data, work):
             size += abs(work[b + i]) / x[i]
         elif i < count + int(data[D.N]):
             size += SMALL * abs(work[b + i])
+    for m in range(int(data[D.ARMS])):
+        at = arm_state(m, data)
+        size += abs(work[b + at + ArmX.THETA]) + SMALL * abs(work[b + at + ArmX.W])
     return size
 
 
@@ -1132,6 +1414,10 @@ def implicit_faces(h, budget, x, u, p, data, work):
                     share = -0.5 * x[i] / work[b + i]
             elif i < count + int(data[D.N]):
                 change = SMALL * abs(work[b + i]) if SMALL * abs(work[b + i]) > change else change
+        for m in range(int(data[D.ARMS])):
+            at = arm_state(m, data)
+            turn = abs(work[b + at + ArmX.THETA]) + SMALL * abs(work[b + at + ArmX.W])
+            change = turn if turn > change else change
         if not change < HUGE:
             return -1
         before = size
@@ -1163,6 +1449,8 @@ def hold(h, x, u, p, data, work):
             change = h * other_torque(i, omega, u, p, data) / work[int(data[D.W_INERTIA]) + i]
             if change * omega < 0.0:
                 x[count + i] = omega + change if abs(change) < abs(omega) else 0.0
+    for m in range(int(data[D.ARMS])):
+        x[arm_state(m, data) + ArmX.W] = 0.0
     for u_ in range(count):
         work[int(data[D.W_SLIDE]) + u_] = 0.0
         work[int(data[D.W_MEAN]) + u_] = 0.0

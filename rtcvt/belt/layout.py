@@ -4,11 +4,12 @@ Pulleys count in the order in which the belt visits them. The belt is a ring of 
 span 1, ..., the cells of wrap 0, that is `FACES` cells from one span to the next. Face g lies between cells g and
 g + 1, on the pulley after span ``g // FACES``. State vectors::
 
-    hybrid  [l (N FACES), omega (N), q,  `GivenX` of each given speed]
+    hybrid  [l (N FACES), omega (N), q,  `GivenX` of each given speed,  `ArmX` of each arm]
     rigid   [v,                          `GivenX` of the given speed]
 
 The lengths come first, as elimination then fills little of the step's matrix. Outputs: one of each flange, `Y`, one of
-each span, `PulleyY` of each pulley, the speed of each pulley whose flange's speed is given.
+each span, `PulleyY` of each pulley, the speed of each pulley whose flange's speed is given, `ArmY` of each arm, and the
+loss of arms if there is one.
 """
 
 from rtcvt.table import Places, Row, Rows
@@ -31,6 +32,12 @@ class D(Places):
     GEOMETRY = "table: `Arc` of each pulley"
     FLANGE = "table: kind, input, number of its given speed for each pulley"
     LOAD = "table: place of its first point, how many points for each pulley; points: speed and torque"
+    ARMS = "arms of tensioners"
+    ARM = "table: `ArmD` of each arm"
+    SPAN_ARM = "table: `SpanD` of each span, if there are arms"
+    X_ARM = "place in x: `ArmX` of each arm"
+    P_ARM = "place in p: `ArmP` of each arm"
+    Y_ARM = "place in y: `ArmY` of each arm, the loss of all"
     P_J = "place in p: inertias"
     P_B = "place in p: frictions"
     P_MU = "place in p: friction coefficients"
@@ -53,6 +60,14 @@ class D(Places):
         lambda d: 8 * d.N * d.FACES,
     )
     W_GATE = "use, gate, its derivative to l of both spans and to q: a block of each", lambda d: 5 * d.N
+    W_SPAN_ARM = (
+        "of each span P', P'', turn and its derivative; of each wrap dkappa/dbeta, that of its faces: a block of each",
+        lambda d: 6 * d.N if d.ARMS else 0,
+    )
+    W_BY_ARM = (
+        "of each wrap dgate/dkappa; of each face ds/dkappa, then ds/dtheta of each arm: a block of each",
+        lambda d: d.N + (d.ARMS + 1) * d.N * d.FACES if d.ARMS else 0,
+    )
     W_TENSION = "tensions of the spans", lambda d: d.N
     W_FLANGE = "torques at the flanges", lambda d: d.N
     W_SAVED = "state before a communication step, new outputs", lambda d: d.N_X + d.N_Y
@@ -88,6 +103,25 @@ class Arc(Places):
     T_Y = "y"
 
 
+class ArmD(Places):
+    """An arm's row of the table."""
+
+    PULLEY = "number of its pulley"
+    LOW = "angle of one stop [rad]"
+    HIGH = "angle of the other [rad]"
+    FIRST = "angle at which the tables of its spans begin [rad]"
+    WIDTH = "their interval [rad]"
+    INTERVALS = "their intervals"
+    BELT = "inertia of the belt that it moves, by the belt's mass per stretched length [m3]"
+
+
+class SpanD(Places):
+    """A span's row of the table."""
+
+    ARM = "number of the arm that moves one of its ends, or -1"
+    TABLE = "place of its table over the angle: P, P', turn and its derivative at each"
+
+
 class BeltP(Rows):
     """Parameters of the belt; J, b and mu of the pulleys follow."""
 
@@ -96,6 +130,19 @@ class BeltP(Rows):
     D = Row("belt.D", "N.s", "damping of strain", 0.0, tunable=True)
     T_0 = Row("belt.T_0", "N", "tension of the spans at rest, with which the drive starts", TINY)
     V_START = Row("belt.v_start", "m/s", "speed of the belt at the start, in the order of the pulleys")
+
+
+class ArmP(Rows):
+    """Parameters of an arm."""
+
+    J = Row("{pulley}.arm.J", "kg.m2", "moment of inertia of the arm of {pulley} about its pivot", TINY)
+    K = Row("{pulley}.arm.K", "N.m/rad", "stiffness of its spring", TINY)
+    M_0 = Row("{pulley}.arm.M_0", "N.m", "torque of its spring at the drawn place, anticlockwise positive")
+    C = Row("{pulley}.arm.C", "N.m.s/rad", "its viscous friction", 0.0, tunable=True)
+    M_F = Row("{pulley}.arm.M_F", "N.m", "its dry friction", 0.0, tunable=True)
+    K_F = Row("{pulley}.arm.K_F", "N.m/rad", "stiffness of the arm that sticks", TINY)
+    K_S = Row("{pulley}.arm.K_S", "N.m/rad", "stiffness of its end stops", 0.0)
+    C_S = Row("{pulley}.arm.C_S", "s/rad", "damping of its end stops: share of their torque by speed", 0.0)
 
 
 PULLEY_J = Row("{pulley}.J", "kg.m2", "moment of inertia of pulley {pulley}", TINY)
@@ -149,7 +196,29 @@ class GivenX(Rows):
     A = Row("{pulley}.a", "rad/s2", "acceleration of pulley {pulley}", nominal=1e3)
 
 
+class ArmX(Rows):
+    """States of an arm."""
+
+    THETA = Row("{pulley}.arm.theta", "rad", "angle of the arm of {pulley} from its drawn place", nominal=0.1)
+    W = Row("{pulley}.arm.w", "rad/s", "speed of the arm of {pulley}", nominal=1.0)
+    M = Row("{pulley}.arm.M", "N.m", "dry friction torque of the arm of {pulley}", nominal=1.0)
+
+
+class ArmY(Rows):
+    """Outputs of an arm."""
+
+    THETA = Row(
+        "{pulley}.theta", "rad", "angle of the arm of {pulley} from its drawn place", nominal=0.1, display="deg"
+    )
+    W = Row("{pulley}.w_arm", "rad/s", "speed of the arm of {pulley}", nominal=1.0)
+    M = Row("{pulley}.M_friction", "N.m", "dry friction torque of the arm of {pulley}", nominal=1.0)
+    M_S = Row("{pulley}.M_stop", "N.m", "torque of the stops on the arm of {pulley}", nominal=1.0)
+
+
+ARM_LOSS = Row("loss.arm", "W", "power lost in friction and stops of the tensioners' arms", 0.0, nominal=1.0)
+
 N_ARC, N_PULLEY, N_GIVEN = len(Arc), len(PulleyY), len(GivenX)
+N_ARM_D, N_ARM_P, N_ARM_X, N_ARM_Y = len(ArmD), len(ArmP), len(ArmX), len(ArmY)
 
 SPAN_LENGTH = Row("{pulley}_{after}.l", "m", "length without load of the span from {pulley} to {after}")
 CELL_LENGTH = Row("{after}.l_{k}", "m", "length without load of cell {k} on {after}")

@@ -1,8 +1,11 @@
-"""A belt drive as a real-time `Model`; equations in `kernels`, variables in `layout`."""
+"""A belt drive as a real-time `Model`; equations in `kernels` and `arms`, variables in `layout`."""
+
+import numpy as np
 
 from rtcvt.belt import kernels, layout
+from rtcvt.belt.arm_geometry import INTERVALS, nodes, over_angle, preload
 from rtcvt.belt.geometry import BeltPath
-from rtcvt.belt.layout import BeltP, D, Flange, GivenX, PulleyY, Y
+from rtcvt.belt.layout import ArmP, ArmX, ArmY, BeltP, D, Flange, GivenX, PulleyY, Y
 from rtcvt.belt.span_ends import Spans, spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
@@ -29,8 +32,8 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     Raises
     ------
     InputError
-        The fidelity is neither, the unit has no ``hybrid`` table, or more speeds are given than the rigid model can
-        have.
+        The fidelity is neither, the unit has no ``hybrid`` table, more speeds are given than the rigid model can have,
+        or it has an arm, which the rigid model does not know.
     """
     if fidelity not in ("hybrid", "rigid"):
         raise InputError(unit.source, "model", fidelity, "hybrid or rigid")
@@ -41,6 +44,9 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     if fidelity == "rigid" and len(given) > 1:
         allowed = "speed for one pulley at most: in the rigid model all rims have the speed of the belt"
         raise InputError(unit.source, f"pulleys.{given[1]}.flange", "speed", allowed)
+    if fidelity == "rigid" and unit.arms:
+        key = f"pulleys.{list(unit.pulleys)[next(iter(unit.arms))]}.arm"
+        raise InputError(unit.source, key, None, "no arm with the rigid model, whose belt has one length; use hybrid")
     data = _constants(unit, path, belt, given)
     data[D.RIGID] = fidelity == "rigid"
     data[D.T_REST] = belt.tension
@@ -110,7 +116,34 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, given: list[str]) ->
         heads += [place + len(points), len(own) // 2]
         points += own
     data.table(D.LOAD, heads + points)
+    _arms(data, unit, path)
     return data
+
+
+def _arms(data: Constants, unit: BeltUnit, path: BeltPath) -> None:
+    """Tables of the arms over their angles."""
+    data[D.ARMS] = len(unit.arms)
+    if not unit.arms:
+        return
+    arms: list[float] = []
+    n = len(unit.pulleys)
+    of_span = {j: (-1.0, 0.0) for j in range(n)}
+    tables: list[float] = []
+    first = len(data.numbers) + len(unit.arms) * len(layout.ArmD) + 2 * n
+    for m, (i, arm) in enumerate(unit.arms.items()):
+        angle = nodes(unit, i)
+        moved = 0.0
+        for span in over_angle(unit, i):
+            of_span[span.span] = (m, first + len(tables))
+            tables += np.stack([span.way, span.lever, span.turn, span.by_angle], axis=-1).ravel().tolist()
+            across = np.interp(0.0, angle, span.by_angle) * path.span[span.span]
+            moved += float(across**2 * path.span[span.span] / 3.0)
+        pivot = np.hypot(*np.subtract(list(unit.pulleys.values())[i].center, arm.pivot))
+        moved += float(pivot**2 * path.radius[i] * path.wrap[i])
+        arms += [i, *arm.stops, angle[0], (angle[-1] - angle[0]) / INTERVALS, INTERVALS, moved]
+    data.table(D.ARM, arms)
+    data.table(D.SPAN_ARM, [v for j in range(n) for v in of_span[j]])
+    data.numbers += tables
 
 
 def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> None:
@@ -128,6 +161,20 @@ def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> N
     data[D.P_J] = table.parameters(layout.PULLEY_J, [q.inertia for q in pulleys], named)
     data[D.P_B] = table.parameters(layout.PULLEY_B, [q.friction for q in pulleys], named)
     data[D.P_MU] = table.parameters(layout.PULLEY_MU, [unit.hybrid.mu] * len(pulleys), named)
+    data[D.P_ARM] = table.size("parameter")
+    for i, arm in unit.arms.items():
+        values_of_arm = {
+            ArmP.J: arm.inertia,
+            ArmP.K: arm.stiffness,
+            ArmP.M_0: preload(unit, i),
+            ArmP.C: arm.damping,
+            ArmP.M_F: arm.friction,
+            ArmP.K_F: arm.friction_stiffness,
+            ArmP.K_S: arm.stop_stiffness,
+            ArmP.C_S: arm.stop_damping,
+        }
+        for constant in ArmP:
+            table.add("parameter", constant, values_of_arm[constant], named[i])
 
 
 def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:
@@ -142,6 +189,9 @@ def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: 
     data[D.Y_TENSION] = table.each("output", [layout.TENSION._replace(nominal=belt.tension)], named)
     data[D.Y_PULLEY] = table.each("output", PulleyY, named)
     data[D.Y_GIVEN] = table.each("output", [layout.GIVEN_SPEED], [{"pulley": name} for name in given])
+    data[D.Y_ARM] = table.each("output", ArmY, [named[i] for i in unit.arms])
+    if unit.arms:
+        table.add("output", layout.ARM_LOSS)
 
 
 def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:
@@ -158,3 +208,4 @@ def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: l
         table.each("state", [layout.PULLEY_SPEED], _named(unit))
         table.add("state", layout.FLOW)
     data[D.X_GIVEN] = table.each("state", GivenX, [{"pulley": name} for name in given])
+    data[D.X_ARM] = table.each("state", ArmX, [_named(unit)[i] for i in unit.arms])

@@ -53,6 +53,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt.belt.arm_geometry import lever
 from rtcvt.belt.unit import BeltUnit
 
 __all__ = ["Line", "Ribs", "SpanEnd", "Spans", "compliance", "ribs", "running", "span_end", "spans", "whole_wrap"]
@@ -386,6 +387,7 @@ def _on_spans(unit: BeltUnit, c: Array, c_b: Array) -> Array:
 def spans(unit: BeltUnit) -> Spans:
     """Lengths and damping of a drive's spans and wraps, the radii on which its belt runs, and its tension.
 
+    Arms, linear about the drawn place, give way to the tension by ``(sum P')^2/(K + T sum P'')`` of length.
     The pretension of the ANCF belt is that of the taut line, of which bending and ribs take their share; that of rigid
     elements is the free spans' own.
     """
@@ -403,13 +405,17 @@ def spans(unit: BeltUnit) -> Spans:
         c = alike + share * more
         return np.asarray(1.0 / (path.span / complex(belt.EA, omega * D) + c + np.roll(c, -1)))
 
+    gives = sum(lever(unit, i)[0] ** 2 / (arm.stiffness + lever(unit, i)[1] * belt.pretension)
+                for i, arm in unit.arms.items())  # fmt: skip
     T, omega = belt.pretension, _first(_modes(unit, np.diag(path.span / belt.EA))[0])
     if unit.ancf is not None:
         rest = unit.rest_length()
         for _ in range(3):
             found = ends(T, omega)
             way = path.length + 2.0 * sum(e.longer for e in found)
-            T += (way - rest * (1.0 + T / belt.EA)) / (path.span.sum() / belt.EA + 2.0 * sum(map(whole_wrap, found)))
+            way -= gives * (T - belt.pretension)
+            slack = path.span.sum() / belt.EA + 2.0 * sum(map(whole_wrap, found)) + gives
+            T += (way - rest * (1.0 + T / belt.EA)) / slack
     found = ends(T, omega)
     for _ in range(2):
         c, c_b = np.array([compliance(e, 0.0, omega) for e in found]).real.T
@@ -422,7 +428,7 @@ def spans(unit: BeltUnit) -> Spans:
     own = slow - c - share * c_b
     b, content = np.array([running(e) for e in found]).T
     if unit.ancf is not None:
-        T -= float(content.sum() / (path.span.sum() / belt.EA + 2.0 * slow.sum()))
+        T -= float(content.sum() / (path.span.sum() / belt.EA + 2.0 * slow.sum() + gives))
     loose = np.array([_way(e, T) for e in found])
     return Spans(
         T,

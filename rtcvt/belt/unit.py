@@ -3,10 +3,12 @@
 ``belt`` is the belt by itself, with its pretension or its length without load; ``pulleys`` are listed in the order in
 which the belt visits them, ``winding`` says whether that order goes round anticlockwise. A pulley is moved by a torque
 or by a prescribed speed (``flange``), given over time by a scenario as ``NAME.tau`` or ``NAME.w``, or only by the belt;
-``load`` adds a torque over speed. Angles, speeds and torques count anticlockwise. ``hybrid`` holds what the real-time
-models need beside all this, ``ancf`` and ``elements`` what only one of the full models needs: contact laws and meshes.
+``load`` adds a torque over speed. A pulley with an ``arm`` is carried by a tensioner's arm, which turns about a pivot.
+Angles, speeds and torques count anticlockwise. ``hybrid`` holds what the real-time models need beside all this,
+``ancf`` and ``elements`` what only one of the full models needs: contact laws and meshes.
 """
 
+from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Literal
@@ -21,6 +23,7 @@ from rtcvt.unitfile import Duration, Name, Record, UnitFile, quantity_in, read_u
 
 __all__ = [
     "AncfModel",
+    "Arm",
     "Belt",
     "BeltUnit",
     "ElementModel",
@@ -28,7 +31,9 @@ __all__ = [
     "Load",
     "Pulley",
     "load_belt_unit",
+    "place",
     "read_belt_unit",
+    "require_arms",
 ]
 
 
@@ -36,6 +41,7 @@ Length = Annotated[float, quantity_in("m", above=0.0)]
 Place = Annotated[float, quantity_in("m")]
 Speed = Annotated[float, quantity_in("rad/s")]
 Torque = Annotated[float, quantity_in("N.m")]
+Angle = Annotated[float, quantity_in("rad")]
 
 
 class Belt(Record):
@@ -55,7 +61,7 @@ class Belt(Record):
 
     @model_validator(mode="after")
     def _stretches_little(self) -> "Belt":
-        if ("pretension" in self.model_fields_set) == (self.length is not None):
+        if "pretension" in self.model_fields_set and self.length is not None:
             raise ValueError("either 'pretension' or 'length'")
         if self.pretension >= 0.2 * self.EA:
             raise ValueError(f"a pretension below EA/5 = {0.2 * self.EA:g} N")
@@ -77,8 +83,29 @@ class Load(Record):
         return self
 
 
+class Arm(Record):
+    """Arm of a tensioner, which carries a pulley; its angle counts anticlockwise from where the pulley is drawn."""
+
+    pivot: tuple[Place, Place]  # x and y
+    inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]  # about the pivot, with the mass of the pulley
+    stiffness: Annotated[float, quantity_in("N.m/rad", above=0.0)]  # of its spring
+    preload: Annotated[float, quantity_in("N.m", above=0.0)] | None = None  # of the spring, at the drawn place
+    damping: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)] = 0.0  # viscous
+    friction: Annotated[float, quantity_in("N.m", at_least=0.0)] = 0.0  # dry
+    friction_stiffness: Annotated[float, quantity_in("N.m/rad", above=0.0)] = 500.0  # of the arm that sticks
+    stops: tuple[Angle, Angle]  # angles of the end stops
+    stop_stiffness: Annotated[float, quantity_in("N.m/rad", above=0.0)] = 2e4
+    stop_damping: Annotated[float, quantity_in("s/rad", at_least=0.0)] = 0.2  # share of the stop's torque by speed
+
+    @model_validator(mode="after")
+    def _stands_between(self) -> "Arm":
+        if not self.stops[0] < 0.0 < self.stops[1]:
+            raise ValueError("stops before and behind the drawn place: an angle below 0 and one above 0")
+        return self
+
+
 class Pulley(Record):
-    """A pulley that turns about a fixed centre."""
+    """A pulley that turns about a fixed centre, or on an arm."""
 
     center: tuple[Place, Place]  # x and y
     radius: Length  # to the belt's inner side
@@ -87,6 +114,7 @@ class Pulley(Record):
     side: Literal["inside", "back"] = "inside"  # of the belt that touches it
     flange: Literal["torque", "speed", "none"] = "torque"  # what goes in; none: an idler
     load: Load | None = None  # a machine on its shaft
+    arm: Arm | None = None  # of a tensioner
     description: str = ""
 
 
@@ -158,8 +186,18 @@ class BeltUnit(Record):
         """Radii of the belt's line on the pulleys [m]."""
         return tuple(p.radius + 0.5 * self.belt.height for p in self.pulleys.values())
 
-    def path(self) -> BeltPath:
+    @property
+    def arms(self) -> dict[int, Arm]:
+        """Arms by the places of their pulleys."""
+        return {i: p.arm for i, p in enumerate(self.pulleys.values()) if p.arm is not None}
+
+    def path(self, angles: Mapping[int, float] | None = None) -> BeltPath:
         """The taut belt.
+
+        Parameters
+        ----------
+        angles : mapping of int to float, optional
+            Angles [rad] of arms by the places of their pulleys, 0 where there is none.
 
         Raises
         ------
@@ -169,7 +207,7 @@ class BeltUnit(Record):
         pulleys = list(self.pulleys.values())
         try:
             return belt_path(
-                np.array([p.center for p in pulleys]),
+                np.array([place(p, (angles or {}).get(i, 0.0)) for i, p in enumerate(pulleys)]),
                 np.array(self.line_radius),
                 np.array([p.side == "inside" for p in pulleys]),
                 1 if self.winding == "anticlockwise" else -1,
@@ -183,6 +221,15 @@ class BeltUnit(Record):
     def rest_length(self) -> float:
         """Length of the belt without load [m]: taut length / (1 + pretension/EA)."""
         return self.path().length / (1.0 + self.belt.pretension / self.belt.EA)
+
+
+def place(pulley: Pulley, angle: float) -> tuple[float, float]:
+    """Centre (x, y) [m] of a pulley whose arm has turned by `angle` [rad]."""
+    if pulley.arm is None or angle == 0.0:
+        return pulley.center
+    (x, y), (a, b) = pulley.center, pulley.arm.pivot
+    c, s = float(np.cos(angle)), float(np.sin(angle))
+    return a + c * (x - a) - s * (y - b), b + s * (x - a) + c * (y - b)
 
 
 def load_belt_unit(name: str | Path) -> BeltUnit:
@@ -205,13 +252,16 @@ def read_belt_unit(file: UnitFile) -> BeltUnit:
         A key is missing, unknown or out of its range, or no belt fits around the pulleys.
     """
     unit, source = file.parse(BeltUnit), file.source
-    taut, belt = unit.path().length, unit.belt
+    taut = unit.path().length
+    unit = _with_arms(unit)
+    belt = unit.belt
     if belt.length is not None:
         if not 1.0 < taut / belt.length < 1.2:
             allowed = f"a belt that is taut and stretched by less than a fifth: {taut / 1.2:g} m to {taut:g} m"
             raise InputError(source, "belt.length", belt.length, allowed)
         tight = belt.model_copy(update={"pretension": belt.EA * (taut / belt.length - 1.0)})
         unit = unit.model_copy(update={"belt": tight})
+    require_arms(unit)
     for reserved in ("belt", "storage", "loss"):
         if reserved in unit.pulleys:
             raise InputError(source, f"pulleys.{reserved}", None, "a name that is not a group of variables")
@@ -226,3 +276,60 @@ def read_belt_unit(file: UnitFile) -> BeltUnit:
             if key not in inputs:
                 raise InputError(source, f"scenario.inputs.{key}", key, f"one of {', '.join(sorted(inputs))}")
     return unit
+
+
+def _with_arms(unit: BeltUnit) -> BeltUnit:
+    """The unit with the pretension that the preload of an arm gives, if it is this that is given."""
+    from rtcvt.belt.arm_geometry import lever
+
+    source, belt = unit.source, unit.belt
+    loaded = [(i, arm.preload) for i, arm in unit.arms.items() if arm.preload is not None]
+    if ("pretension" in belt.model_fields_set) + (belt.length is not None) + len(loaded) != 1:
+        allowed = "either 'pretension' or 'length'" + (" or the preload of one arm" if unit.arms else "")
+        raise InputError(source, "belt", None, allowed)
+    if not loaded:
+        return unit
+    ((i, preload),) = loaded
+    by_angle = abs(lever(unit, i)[0])
+    if not preload < 0.2 * belt.EA * by_angle:
+        key = f"pulleys.{list(unit.pulleys)[i]}.arm.preload"
+        allowed = f"a torque that tensions the belt by less than EA/5 = {0.2 * belt.EA:g} N"
+        raise InputError(source, key, preload, allowed)
+    return unit.model_copy(update={"belt": belt.model_copy(update={"pretension": preload / by_angle})})
+
+
+def require_arms(unit: BeltUnit) -> None:
+    """Refuse arms with which the models cannot do.
+
+    Raises
+    ------
+    InputError
+        A driven pulley or two neighbours on arms, an arm that does not tension the belt or does not stand by itself,
+        stops between which the belt does not fit, or a belt of rigid elements.
+    """
+    from rtcvt.belt.arm_geometry import BEYOND, lever
+
+    names, source = list(unit.pulleys), unit.source
+    for i, arm in unit.arms.items():
+        key, pulley = f"pulleys.{names[i]}.arm", unit.pulleys[names[i]]
+        if unit.elements is not None:
+            raise InputError(
+                source, key, None, "no table [elements]: pulleys of that model have fixed centres; use [ancf]"
+            )
+        if pulley.flange != "none" or pulley.load is not None:
+            raise InputError(source, key, None, 'an idler: flange = "none" and no load')
+        if len({(i - 1) % len(names), (i + 1) % len(names)} & unit.arms.keys()):
+            raise InputError(source, key, None, "neighbours with fixed centres")
+        by_angle, bend = lever(unit, i)
+        if abs(by_angle) < 0.1 * float(np.hypot(*np.subtract(pulley.center, arm.pivot))):
+            raise InputError(source, f"{key}.pivot", arm.pivot, "a pivot about which the arm lengthens the belt's way")
+        T = unit.belt.pretension
+        if arm.stiffness + bend * T <= 0.0:
+            allowed = f"above {-bend * T:g} N.m/rad, or the belt pulls the arm over"
+            raise InputError(source, f"{key}.stiffness", arm.stiffness, allowed)
+        for end, beyond in zip(arm.stops, (-BEYOND, BEYOND), strict=True):
+            for angle in np.linspace(0.0, end + beyond, 9)[1:]:
+                try:
+                    unit.path({i: float(angle)})
+                except InputError as error:
+                    raise InputError(source, f"{key}.stops", end, f"an angle at which a belt fits: {error}") from None

@@ -37,6 +37,9 @@ def contact(**changed):
         mu_k=700.0,
         mu_v=2.0,
         at_points=False,
+        speed=np.zeros((1, 2)),
+        lever=np.zeros((1, 2)),
+        arm=np.array([-1]),
     )
     return base._replace(**changed)
 
@@ -62,7 +65,7 @@ def states(c, q, v, phi, w, slip=None):
 def loads(c, q, v, phi, w, state):
     pairs, f, torque = np.zeros((2, 2), dtype=np.int64), np.zeros((3, 4)), np.zeros(1)
     count = touching(state, pairs)
-    contact_forces(c, L, q, v, phi, w, state, pairs, count, scratch(N_S)[0], f, torque)
+    contact_forces(c, L, q, v, phi, w, state, pairs, count, scratch(N_S)[0], f, torque, np.zeros((1, 2)))
     return f, torque[0]
 
 

@@ -13,9 +13,10 @@ from rtcvt.offline.beltdrive.drive import build, record, simulate, spans
 from rtcvt.offline.beltdrive.motion import Numerics, Sheaves, march, motion, work
 from rtcvt.offline.beltdrive.results import Case, condense
 from rtcvt.offline.beltdrive.runs import changed, simulate_full
-from rtcvt.offline.beltdrive.sheave import Contact
+from rtcvt.offline.beltdrive.sheave import Contact, standing
 from rtcvt.offline.beltdrive.static_sheave import press
 from rtcvt.offline.beltdrive.studies import cases, figures, run_study
+from rtcvt.offline.beltdrive.tensioner import no_arms
 from rtcvt.scenario import Scenario, Table
 
 DATA = Path(__file__).parents[2] / "data" / "beltdrive"
@@ -39,12 +40,16 @@ def free_ring(h, end, d_eps=0.0):
     x.a[:] = -np.linalg.solve(M, f.ravel()).reshape(n, 4)
 
     shapes = np.zeros((2, 4))
-    far = Contact(np.array([[50.0, 0.0]]), np.ones(1), np.zeros(1), shapes, shapes, L, 1.0, *5 * (0.0,), False)
+    far = Contact(
+        np.array([[50.0, 0.0]]), np.ones(1), np.zeros(1), shapes, shapes, L, 1.0, *5 * (0.0,), False, *standing(1)
+    )
     none = np.zeros((1, 2))
-    s = Sheaves(np.ones(1), np.zeros(1), np.zeros(1, dtype=np.int64), none, none, np.zeros(1, dtype=np.int64))
+    s = Sheaves(
+        np.ones(1), np.zeros(1), np.zeros(1, dtype=np.int64), none, none, np.zeros(1, dtype=np.int64), no_arms()
+    )
     steps = round(end / h)
     given, count = np.zeros((steps, 1)), np.zeros(6, dtype=np.int64)
-    out = np.zeros((1, n, 4)), np.zeros((1, n, 4)), np.zeros((1, 1, 4)), np.zeros((1, 1, n, 1, 4))
+    out = np.zeros((1, n, 4)), np.zeros((1, n, 4)), np.zeros((1, 1, 4)), np.zeros((1, 0, 4)), np.zeros((1, 1, n, 1, 4))
     done = march(c, far, s, x, Numerics(h, newton=1e-10), given, given, steps, *out, work(n, 1, 1, 1), count)
     assert done == steps
     p = (M @ x.v.ravel()).reshape(n, 4)

@@ -1,0 +1,282 @@
+"""Kernels of tensioner arms: the way of the spans over the arm's angle, spring, friction and end stops.
+
+An arm at the angle theta from its drawn place, turning with W, has (`rtcvt.belt.arm_geometry`: P, P'; span j with the
+tension T and damping force F_d) ::
+
+    J W' = M_0 - K theta - C W - M - M_s - sum P_j' (T_j + F_d,j - m q (V_s + V_e)/2) + b (omega - W)
+    M' = K_F (1 - sign(W) M/M_F) W                            dry friction (Dahl 1968, exponent 1)
+    M_s = +-K_S z (1 +- C_S W), at least 0                    a stop that is passed by the angle z (Hunt, Crossley 1975)
+
+A friction torque that gives way before it slides is what belt tensioners show (Bastien, Michon, Manin and Dufour 2007);
+it does not creep under a load that stands, and loses ``M^2 |W|/M_F``, never less than nothing. The belt's momentum
+changes with its way: the rims at both ends of a span are held by ``m q P_j' W/2`` each, which is the power that the arm
+gains by it, as the circulation of a ring that grows stays. Energy: ``J W^2/2 + (M_0 - K theta)^2/(2 K) + M^2/(2 K_F) +
+K_S z^2/2``.
+
+P, P', the turn of the spans and its derivative come from cubic Hermite interpolation of tables, whose derivative P'
+is: so that the energy balance is exact. Beyond the tables, a little behind the stops, the way is constant.
+"""
+
+from rtcvt.belt.layout import N_ARC, N_ARM_D, N_ARM_P, N_ARM_X, Arc, ArmD, ArmP, ArmX, BeltP, D, SpanD
+from rtcvt.elementary import exp
+from rtcvt.kernel import kernel
+
+__all__ = [
+    "arm_energy",
+    "arm_inertia",
+    "arm_loss",
+    "arm_of_pulley",
+    "arm_of_span",
+    "arm_rates",
+    "arm_row",
+    "arm_state",
+    "kappa_by_angle",
+    "lever_by_angle",
+    "place_arms",
+    "start_arms",
+    "stop_torque",
+    "way_lever",
+    "way_rate",
+]
+
+
+@kernel
+def arm_of_span(j, data):
+    """Number of the arm that moves an end of span j, or -1."""
+    if data[D.ARMS] == 0.0:
+        return -1
+    return int(data[int(data[D.SPAN_ARM]) + 2 * j + SpanD.ARM])
+
+
+@kernel
+def arm_of_pulley(i, data):
+    """Number of the arm that carries pulley i, or -1."""
+    for m in range(int(data[D.ARMS])):
+        if int(data[int(data[D.ARM]) + N_ARM_D * m + ArmD.PULLEY]) == i:
+            return m
+    return -1
+
+
+@kernel
+def arm_state(m, data):
+    """Place of `ArmX` of arm m."""
+    return int(data[D.X_ARM]) + N_ARM_X * m
+
+
+@kernel
+def arm_inertia(m, p, data):
+    """Moment of inertia of an arm about its pivot with its share of the belt [kg.m2]."""
+    belt = data[int(data[D.ARM]) + N_ARM_D * m + ArmD.BELT] * p[BeltP.M] / (1.0 + p[BeltP.T_0] / p[BeltP.EA])
+    return p[int(data[D.P_ARM]) + N_ARM_P * m + ArmP.J] + belt
+
+
+@kernel
+def way_lever(j, data, work):
+    """P' of span j [m]; expects `place_arms`."""
+    return work[int(data[D.W_SPAN_ARM]) + j]
+
+
+@kernel
+def lever_by_angle(j, data, work):
+    """P'' of span j [m]."""
+    return work[int(data[D.W_SPAN_ARM]) + int(data[D.N]) + j]
+
+
+@kernel
+def way_rate(j, x, data, work):
+    """Rate of P of span j [m/s]."""
+    m = arm_of_span(j, data)
+    if m < 0:
+        return 0.0
+    return way_lever(j, data, work) * x[arm_state(m, data) + ArmX.W]
+
+
+@kernel
+def interpolate(what, derivative, m, j, theta, data):
+    """P (`what` 0) or turn (2) of span j at an angle of arm m, or its first or second derivative; constant beyond."""
+    row = int(data[D.ARM]) + N_ARM_D * m
+    width = data[row + ArmD.WIDTH]
+    count = int(data[row + ArmD.INTERVALS])
+    along = (theta - data[row + ArmD.FIRST]) / width
+    inside = 1.0
+    if not along > 0.0:
+        along = 0.0
+        inside = 0.0
+    if along > count:
+        along = 1.0 * count
+        inside = 0.0
+    k = int(along)
+    k = count - 1 if k >= count else k
+    s = along - k
+    at = int(data[int(data[D.SPAN_ARM]) + 2 * j + SpanD.TABLE]) + 4 * k + what
+    a = data[at]
+    b = data[at + 4]
+    da = width * data[at + 1]
+    db = width * data[at + 5]
+    c_2 = 3.0 * (b - a) - 2.0 * da - db
+    c_3 = 2.0 * (a - b) + da + db
+    if derivative == 0:
+        return a + s * (da + s * (c_2 + s * c_3))
+    if derivative == 1:
+        return inside * (da + s * (2.0 * c_2 + 3.0 * s * c_3)) / width
+    return inside * (2.0 * c_2 + 6.0 * s * c_3) / (width * width)
+
+
+@kernel
+def place_arms(x, p, data, work):
+    """Lengths of the spans, their levers and turns, and the limits of the wraps at the angles of the arms."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    block = int(data[D.W_SPAN_ARM])
+    for j in range(n):
+        m = arm_of_span(j, data)
+        if m >= 0:
+            theta = x[arm_state(m, data) + ArmX.THETA]
+            reach = data[int(data[D.GEOMETRY]) + N_ARC * j + Arc.REACH]
+            work[int(data[D.W_LENGTH]) + j * F] = reach + interpolate(0, 0, m, j, theta, data)
+            work[block + j] = interpolate(0, 1, m, j, theta, data)
+            work[block + n + j] = interpolate(0, 2, m, j, theta, data)
+            work[block + 2 * n + j] = interpolate(2, 0, m, j, theta, data)
+            work[block + 3 * n + j] = interpolate(2, 1, m, j, theta, data)
+    for i in range(n):
+        j = i - 1 if i > 0 else n - 1
+        if arm_of_span(i, data) >= 0 or arm_of_span(j, data) >= 0:
+            row = int(data[D.GEOMETRY]) + N_ARC * i
+            turn = data[row + Arc.SIGMA] * (work[block + 2 * n + i] - work[block + 2 * n + j])
+            by_angle = p[int(data[D.P_MU]) + i] * data[row + Arc.GRIP] / data[row + Arc.BETA]
+            grip = by_angle * (data[row + Arc.BETA] + turn)
+            grip = 0.0 if grip < 0.0 else grip
+            work[int(data[D.W_KAPPA]) + i] = exp(grip) - 1.0
+            work[int(data[D.W_KAPPA]) + n + i] = exp(grip / F) - 1.0
+            work[block + 4 * n + i] = by_angle * exp(grip)
+            work[block + 5 * n + i] = by_angle / F * exp(grip / F)
+
+
+@kernel
+def kappa_by_angle(face, i, m, data, work):
+    """Derivative of the limit kappa of pulley i's wrap, or of each of its faces (`face` 1), to the angle of arm m."""
+    n = int(data[D.N])
+    block = int(data[D.W_SPAN_ARM])
+    j = i - 1 if i > 0 else n - 1
+    turn = 0.0
+    if arm_of_span(i, data) == m:
+        turn += work[block + 3 * n + i]
+    if arm_of_span(j, data) == m:
+        turn -= work[block + 3 * n + j]
+    sigma = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.SIGMA]
+    return sigma * turn * work[block + (5 if face == 1 else 4) * n + i]
+
+
+@kernel
+def stop_torque(what, m, theta, W, p, data):
+    """Torque of an arm's stops [N.m]; `what` 1, 2: its derivative to angle or speed, 3: energy [J], 4: loss [W]."""
+    row = int(data[D.ARM]) + N_ARM_D * m
+    a = int(data[D.P_ARM]) + N_ARM_P * m
+    side = 0.0
+    z = 0.0
+    if theta > data[row + ArmD.HIGH]:
+        side = 1.0
+        z = theta - data[row + ArmD.HIGH]
+    elif theta < data[row + ArmD.LOW]:
+        side = -1.0
+        z = data[row + ArmD.LOW] - theta
+    K = p[a + ArmP.K_S]
+    more = 1.0 + p[a + ArmP.C_S] * side * W
+    if what == 3:
+        return 0.5 * K * z * z
+    if what == 4:
+        return K * z * ((more if more > 0.0 else 0.0) - 1.0) * side * W
+    if side == 0.0 or not more > 0.0:
+        return 0.0
+    if what == 0:
+        return -side * K * z * more
+    return -K * more if what == 1 else -K * z * p[a + ArmP.C_S]
+
+
+@kernel
+def arm_rates(m, torque, x, p, data, dx):
+    """Rates of an arm on which belt and pulley act by a torque [N.m]."""
+    at = arm_state(m, data)
+    a = int(data[D.P_ARM]) + N_ARM_P * m
+    theta = x[at + ArmX.THETA]
+    W = x[at + ArmX.W]
+    M = x[at + ArmX.M]
+    spring = p[a + ArmP.M_0] - p[a + ArmP.K] * theta - p[a + ArmP.C] * W - M
+    dx[at + ArmX.THETA] = W
+    dx[at + ArmX.W] = (torque + spring + stop_torque(0, m, theta, W, p, data)) / arm_inertia(m, p, data)
+    dx[at + ArmX.M] = 0.0
+    if p[a + ArmP.M_F] > 0.0:
+        dx[at + ArmX.M] = p[a + ArmP.K_F] * (W - abs(W) * M / p[a + ArmP.M_F])
+
+
+@kernel
+def arm_row(m, x, p, data, jac):
+    """Add the derivatives of `arm_rates`, torque held, to the rows of an arm."""
+    n_x = int(data[D.N_X])
+    at = arm_state(m, data)
+    a = int(data[D.P_ARM]) + N_ARM_P * m
+    theta = x[at + ArmX.THETA]
+    W = x[at + ArmX.W]
+    inverse = 1.0 / arm_inertia(m, p, data)
+    jac[(at + ArmX.THETA) * n_x + at + ArmX.W] += 1.0
+    row = (at + ArmX.W) * n_x
+    jac[row + at + ArmX.THETA] += (stop_torque(1, m, theta, W, p, data) - p[a + ArmP.K]) * inverse
+    jac[row + at + ArmX.W] += (stop_torque(2, m, theta, W, p, data) - p[a + ArmP.C]) * inverse
+    jac[row + at + ArmX.M] -= inverse
+    if p[a + ArmP.M_F] > 0.0:
+        row = (at + ArmX.M) * n_x
+        sign = 1.0 if W > 0.0 else (-1.0 if W < 0.0 else 0.0)
+        jac[row + at + ArmX.W] += p[a + ArmP.K_F] * (1.0 - sign * x[at + ArmX.M] / p[a + ArmP.M_F])
+        jac[row + at + ArmX.M] -= p[a + ArmP.K_F] * abs(W) / p[a + ArmP.M_F]
+
+
+@kernel
+def arm_energy(x, p, data):
+    """Energy of all arms [J]."""
+    energy = 0.0
+    for m in range(int(data[D.ARMS])):
+        at = arm_state(m, data)
+        a = int(data[D.P_ARM]) + N_ARM_P * m
+        W = x[at + ArmX.W]
+        spring = p[a + ArmP.M_0] - p[a + ArmP.K] * x[at + ArmX.THETA]
+        energy += 0.5 * arm_inertia(m, p, data) * W * W + 0.5 * spring * spring / p[a + ArmP.K]
+        energy += 0.5 * x[at + ArmX.M] * x[at + ArmX.M] / p[a + ArmP.K_F]
+        energy += stop_torque(3, m, x[at + ArmX.THETA], W, p, data)
+    return energy
+
+
+@kernel
+def arm_loss(x, p, data):
+    """Power that all arms lose in damping, dry friction and stops [W]."""
+    loss = 0.0
+    for m in range(int(data[D.ARMS])):
+        at = arm_state(m, data)
+        a = int(data[D.P_ARM]) + N_ARM_P * m
+        W = x[at + ArmX.W]
+        loss += p[a + ArmP.C] * W * W + stop_torque(4, m, x[at + ArmX.THETA], W, p, data)
+        if p[a + ArmP.M_F] > 0.0:
+            loss += x[at + ArmX.M] * x[at + ArmX.M] * abs(W) / p[a + ArmP.M_F]
+    return loss
+
+
+@kernel
+def start_arms(p, data, x):
+    """Angles at which the springs hold the belt at its tension at the start."""
+    for m in range(int(data[D.ARMS])):
+        at = arm_state(m, data)
+        a = int(data[D.P_ARM]) + N_ARM_P * m
+        theta = 0.0
+        for _ in range(50):
+            pull = 0.0
+            bend = 0.0
+            for j in range(int(data[D.N])):
+                if arm_of_span(j, data) == m:
+                    pull += interpolate(0, 1, m, j, theta, data)
+                    bend += interpolate(0, 2, m, j, theta, data)
+            missing = p[a + ArmP.M_0] - p[a + ArmP.K] * theta - p[BeltP.T_0] * pull
+            missing += stop_torque(0, m, theta, 0.0, p, data)
+            slope = p[a + ArmP.K] + p[BeltP.T_0] * bend - stop_torque(1, m, theta, 0.0, p, data)
+            if slope < p[a + ArmP.K]:
+                slope = 0.5 * (slope + p[a + ArmP.K]) if slope > 0.0 else p[a + ArmP.K]
+            theta += missing / slope
+        x[at + ArmX.THETA] = theta

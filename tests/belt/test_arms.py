@@ -1,0 +1,296 @@
+"""Tensioner arms in the real-time model: equilibrium, frequencies, energy, friction, end stops, and what is refused."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import brentq
+
+from rtcvt.belt.arm_geometry import lever, nodes, over_angle
+from rtcvt.belt.layout import BeltP, D
+from rtcvt.belt.unit import load_belt_unit, read_belt_unit
+from rtcvt.build import build_any
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED
+from rtcvt.offline.beltdrive.modes import hybrid_modes
+from rtcvt.unitfile import UnitFile
+
+FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "tensioned.toml"
+IDLER = 1
+LOSSES = ("loss.creep", "loss.span", "loss.friction", "loss.arm")
+
+
+def tensioned(torque_driven=False, plain=False, **arm):
+    """The drive; `plain`: its belt does not resist bending, and its ribs do not yield."""
+    unit = load_belt_unit(FILE)
+    pulleys = dict(unit.pulleys)
+    idler = pulleys["idler"]
+    pulleys["idler"] = idler.model_copy(update={"arm": idler.arm.model_copy(update=arm)})
+    if torque_driven:
+        pulleys["crank"] = pulleys["crank"].model_copy(update={"flange": "torque"})
+    unit = unit.model_copy(update={"pulleys": pulleys})
+    if plain:
+        belt = unit.belt.model_copy(update={"EI": 0.0, "damping": 0.0})
+        unit = unit.model_copy(update={"belt": belt, "ancf": None})
+    return unit
+
+
+def started(unit, **parameters):
+    instance = build_any(unit).instantiate()
+    for key, value in parameters.items():
+        instance.set(key.replace("__", "."), value)
+    instance.initialise()
+    return instance
+
+
+def random_state(instance, rng):
+    """Slack and tight cells, pulleys of either sense, the arm between and behind its stops."""
+    p, data, n = instance.p, instance.model.data, int(instance.model.data[D.N])
+    count, at = n * int(data[D.FACES]), int(data[D.X_ARM])
+    instance.u[:] = rng.normal(scale=20.0, size=instance.u.size)
+    tension = p[BeltP.T_0] * rng.uniform(-0.3, 3.0, size=count)
+    instance.x[:count] = instance.work[int(data[D.W_LENGTH]) :][:count] / (1.0 + tension / p[BeltP.EA])
+    instance.x[count : count + n] = rng.normal(scale=30.0, size=n)
+    instance.x[count + n] = rng.normal(scale=10.0)
+    instance.x[count + n + 1 : at] = rng.normal(scale=20.0, size=at - count - n - 1)
+    instance.x[at:] = rng.uniform(-0.3, 0.3), rng.normal(scale=3.0), rng.uniform(-2.0, 2.0)
+
+
+# --- geometry ---------------------------------------------------------------------------------------------------------
+
+
+def test_levers_are_the_derivatives_of_the_belts_length():
+    unit, e = load_belt_unit(FILE), 1e-4
+    length = [unit.path({IDLER: a}).length for a in (-e, 0.0, e)]
+    by_angle, bend = lever(unit, IDLER)
+    assert by_angle == pytest.approx((length[2] - length[0]) / (2.0 * e), rel=1e-6)
+    assert bend == pytest.approx((length[2] - 2.0 * length[1] + length[0]) / e**2, rel=1e-4)
+    both = over_angle(unit, IDLER)
+    whole = [unit.path({IDLER: float(a)}).length - unit.path().length for a in nodes(unit, IDLER)]
+    np.testing.assert_allclose(sum(s.way for s in both), whole, atol=1e-12)
+
+
+# --- equations --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("torque_driven", [False, True])
+def test_the_jacobian_is_that_of_the_rates(torque_driven):
+    rng = np.random.default_rng(3)
+    instance = started(tensioned(torque_driven))
+    for _ in range(15):
+        random_state(instance, rng)
+        exact, x = instance.jacobian(), instance.x.copy()
+        for j in range(x.size):
+            h = 1e-7 * max(abs(x[j]), 0.01)
+            rates = []
+            for sign in (1.0, -1.0):
+                instance.x[:] = x
+                instance.x[j] += sign * h
+                rates.append(instance.derivative())
+            instance.x[:] = x
+            scale = np.abs(exact).max(axis=1) + 1.0
+            np.testing.assert_allclose(exact[:, j] / scale, (rates[0] - rates[1]) / (2.0 * h) / scale, atol=2e-5)
+
+
+def test_power_is_stored_or_lost_and_no_loss_is_negative():
+    rng = np.random.default_rng(5)
+    instance = started(tensioned())
+    for _ in range(200):
+        random_state(instance, rng)
+        x, dx = instance.x.copy(), instance.derivative()
+        step = 1e-6 / np.max(np.abs(dx) / (np.abs(x) + 1e-3))
+        energy = []
+        for sign in (1.0, -1.0):
+            instance.x[:] = x + sign * step * dx
+            instance.outputs()
+            energy.append(instance.get("storage.E"))
+        instance.x[:] = x
+        instance.outputs()
+        rate = (energy[0] - energy[1]) / (2.0 * step)
+        power = instance.get("crank.w_pulley") * instance.get("crank.tau")
+        power += sum(instance.u[v.index] * instance.get(f"{v.name.removesuffix('.tau')}.w")
+                     for v in instance.model.select("input") if v.name.endswith(".tau"))  # fmt: skip
+        lost = [instance.get(k) for k in LOSSES]
+        assert min(lost) >= 0.0
+        assert abs(power - rate - sum(lost)) < 2e-6 * (abs(power) + abs(rate) + sum(lost))
+
+
+def test_the_arm_stands_where_spring_and_belt_are_in_balance():
+    """Without bending: M_0 - K theta = T dL/dtheta, T = EA (L/l - 1), solved by the belt's geometry alone.
+
+    The belt runs slowly, as wraps at rest would hold their tension.
+    """
+    unit = tensioned(plain=True, friction=0.0, damping=1.0)
+    for name, pulley in unit.pulleys.items():
+        unit.pulleys[name] = pulley.model_copy(update={"friction": 0.0})
+    instance = started(unit)
+    T_0, EA, K = unit.belt.pretension, unit.belt.EA, unit.pulleys["idler"].arm.stiffness
+    assert instance.get("idler.theta") == pytest.approx(0.0, abs=1e-9)
+    M_0 = T_0 * lever(unit, IDLER)[0]
+    more = M_0 + 6.0
+
+    def tension(angle):
+        return EA * (unit.path({IDLER: angle}).length / unit.rest_length() - 1.0)
+
+    def missing(angle):
+        e = 1e-6
+        by_angle = (unit.path({IDLER: angle + e}).length - unit.path({IDLER: angle - e}).length) / (2.0 * e)
+        return more - K * angle - tension(angle) * by_angle
+
+    angle = brentq(missing, -0.1, 0.1)
+    instance.p[instance.model.variable("idler.arm.M_0").index] = more
+    instance.set("crank.w", -10.0)
+    for _ in range(4000):
+        instance.step(1e-3)
+    assert angle > 5e-3
+    assert instance.get("idler.theta") == pytest.approx(angle, abs=1e-5)
+    for span in ("crank_idler", "ac_crank", "pump_ac"):
+        assert instance.get(f"{span}.F") == pytest.approx(tension(angle), rel=2e-3)
+
+
+def test_frequencies_are_those_of_pulleys_and_arm_on_springs():
+    """M q'' + K q = 0 with the pulleys' angles and the arm's: springs EA/L, arm K + T d2L/dtheta2; undamped."""
+    unit = tensioned(plain=True, friction=0.0, damping=0.0)
+    for name in ("idler", "alternator", "pump", "ac"):
+        unit.pulleys[name] = unit.pulleys[name].model_copy(update={"friction": 0.0})
+    path, T, EA, m = unit.path(), unit.belt.pretension, unit.belt.EA, unit.belt.mass
+    n, R = len(unit.pulleys), path.sigma * path.radius
+    stretch = np.zeros((n, n + 1))  # of the spans by the turns and the angle
+    for j in range(n):
+        i = (j + 1) % n
+        stretch[j, i] += R[i]
+        stretch[j, j] -= R[j]
+    for span in over_angle(unit, IDLER):
+        stretch[span.span, n] = np.interp(0.0, nodes(unit, IDLER), span.lever)
+    K = stretch.T @ np.diag(EA / path.span) @ stretch
+    K[n, n] += unit.pulleys["idler"].arm.stiffness + T * lever(unit, IDLER)[1]
+    share = path.radius * path.wrap + 0.5 * (path.span + np.roll(path.span, 1))
+    arm = np.hypot(*np.subtract(unit.pulleys["idler"].center, unit.pulleys["idler"].arm.pivot))
+    across = [np.interp(0.0, nodes(unit, IDLER), s.by_angle) * path.span[s.span] for s in over_angle(unit, IDLER)]
+    belt = arm**2 * path.radius[IDLER] * path.wrap[IDLER]
+    belt += sum(a**2 * path.span[s.span] / 3.0 for a, s in zip(across, over_angle(unit, IDLER), strict=True))
+    M = [p.inertia + m * path.radius[i] ** 2 * share[i] for i, p in enumerate(unit.pulleys.values())]
+    M = np.append(M, unit.pulleys["idler"].arm.inertia + m * belt)
+    free = np.arange(1, n + 1)  # the crank's speed is given
+    values = np.linalg.eigvals(K[np.ix_(free, free)] / M[free][:, None]).real
+    expected = np.sqrt(np.sort(values)) / (2.0 * np.pi)
+    found = [mode.frequency for mode in hybrid_modes(unit)]
+    np.testing.assert_allclose(found, expected, rtol=3e-3)
+
+
+# --- friction and stops -----------------------------------------------------------------------------------------------
+
+
+def test_dry_friction_holds_the_arm_and_does_not_creep():
+    """The same load, come to from either side, leaves the arm at two places, and at neither does it move on."""
+    instance = started(tensioned(plain=True, friction=4.0, damping=0.5))
+    place = instance.model.variable("idler.arm.M_0").index
+    start, angles = instance.p[place], []
+    for more in (1.0, 12.0, 1.0):
+        instance.p[place] = start + more
+        for _ in range(2000):
+            instance.step(1e-3)
+        angles.append(instance.get("idler.theta"))
+        for _ in range(2000):
+            instance.step(1e-3)
+        assert instance.get("idler.theta") == pytest.approx(angles[-1], abs=1e-7)
+        assert abs(instance.get("idler.M_friction")) <= 4.0
+    assert 0.0 < 1.3 * angles[0] < angles[2] < 0.5 * angles[1]
+
+
+def test_an_end_stop_holds_the_arm_and_energy_is_balanced():
+    """The belt goes slack as the spring is let go; the arm strikes its stop, bounces and lies there."""
+    unit = tensioned(torque_driven=True, friction=0.5, damping=0.02)
+    instance = started(unit)
+    place = instance.model.variable("idler.arm.M_0").index
+    instance.p[place] = -30.0
+    instance.outputs()
+    first, lost, lowest = instance.get("storage.E"), 0.0, 0.0
+    for _ in range(10000):
+        before = sum(instance.get(k) for k in LOSSES)
+        instance.step(2e-6)
+        lost += 0.5 * 2e-6 * (before + sum(instance.get(k) for k in LOSSES))
+        lowest = min(lowest, instance.get("idler.theta"))
+    left = instance.get("storage.E")
+    for _ in range(300):
+        instance.step(1e-3)
+    low = unit.pulleys["idler"].arm.stops[0]
+    assert low - 0.02 < lowest < low
+    assert instance.get("idler.theta") == pytest.approx(low, abs=0.003)
+    assert instance.get("idler.M_stop") > 5.0
+    assert lost > 5.0
+    assert lost == pytest.approx(first - left, rel=3e-3)
+
+
+@pytest.mark.parametrize("steps", [400, pytest.param(6000, marks=pytest.mark.slow)])
+def test_no_step_is_refused(steps):
+    """Torques up to 1000 N.m, speeds of 400 rad/s and reversals at once; and none makes energy of nothing."""
+    for k, torque_driven in enumerate((False, True)):
+        rng = np.random.default_rng(k)
+        instance = started(tensioned(torque_driven))
+        goal, made = np.zeros(instance.u.size), 0.0
+        speeds = np.array([v.name.endswith(".w") for v in instance.model.select("input")])
+        energy = instance.get("storage.E")
+        for j in range(steps):
+            if j % 20 == 0:
+                off = rng.integers(3) == 0
+                goal = np.where(speeds, 400.0, 10.0 ** rng.uniform(-1.0, 3.0)) * rng.normal(size=goal.size)
+            instance.u[:] = 0.0 if off else instance.u + 0.2 * (goal - instance.u)
+            assert instance.step(1e-3) != FAILED
+            before, energy = energy, instance.get("storage.E")
+            if off and torque_driven and j % 20:
+                made = max(made, energy / before - 1.0)
+        assert made < 1e-3
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"stops": ["1 deg", "5 deg"]}, "stops before and behind the drawn place"),
+        ({"stops": ["-5 deg", "170 deg"]}, "arm.stops = 2.9.*an angle at which a belt fits"),
+        ({"stiffness": "0 N.m/rad"}, "arm.stiffness"),
+        ({"preload": "20 N.m"}, "either 'pretension' or 'length' or the preload of one arm"),
+        ({"colour": "red"}, "unknown key"),
+    ],
+)
+def test_mistakes_are_named(changes, message):
+    data = tomllib.loads(FILE.read_text())
+    data["pulleys"]["idler"]["arm"] |= changes
+    with pytest.raises(InputError, match=message):
+        read_belt_unit(UnitFile(data, "", "drive.toml"))
+
+
+def test_arms_that_no_model_knows_are_refused():
+    data = tomllib.loads(FILE.read_text())
+    data["pulleys"]["pump"]["arm"] = {"pivot": ["0 m", "0.2 m"], "inertia": 1e-3, "stiffness": 30.0,
+                                      "stops": [-0.1, 0.1]}  # fmt: skip
+    with pytest.raises(InputError, match=r"pulleys.pump.arm: an idler"):
+        read_belt_unit(UnitFile(data, "", "drive.toml"))
+    data["pulleys"]["alternator"]["arm"] = data["pulleys"]["pump"].pop("arm")
+    data["pulleys"]["alternator"]["flange"] = "none"
+    with pytest.raises(InputError, match=r"pulleys.idler.arm: neighbours with fixed centres"):
+        read_belt_unit(UnitFile(data, "", "drive.toml"))
+    with pytest.raises(InputError, match=r"pulleys.idler.arm: no arm with the rigid model"):
+        build_any(load_belt_unit(FILE), "rigid")
+
+
+def test_an_arm_along_the_force_of_the_belt_is_refused():
+    data, unit = tomllib.loads(FILE.read_text()), load_belt_unit(FILE)
+    path = unit.path()
+    force = path.direction[IDLER] - path.direction[IDLER - 1]
+    pivot = path.center[IDLER] + 0.07 * force / np.hypot(*force)
+    data["pulleys"]["idler"]["arm"]["pivot"] = pivot.tolist()
+    with pytest.raises(InputError, match=r"arm.pivot = .*a pivot about which the arm lengthens the belt's way"):
+        read_belt_unit(UnitFile(data, "", "drive.toml"))
+
+
+def test_the_preload_gives_the_pretension():
+    data = tomllib.loads(FILE.read_text())
+    del data["belt"]["pretension"]
+    data["pulleys"]["idler"]["arm"]["preload"] = "30 N.m"
+    unit = read_belt_unit(UnitFile(data, "", "drive.toml"))
+    assert unit.belt.pretension * abs(lever(unit, IDLER)[0]) == pytest.approx(30.0, rel=1e-12)

@@ -96,7 +96,7 @@ def test_a_unit_that_dies_leaves_the_rig_alive(hostile, folder, tmp_path, monkey
     assert " at t = 0.3 s" in report.message
     assert report.figures["steps"] == 60
     assert not report.completed
-    assert took < 6.0
+    assert took < 30.0  # with its start; it does not wait for a unit that is gone
     json.dumps(report.figures, allow_nan=False)
     kept = read(tmp_path / "run.h5")
     assert kept.attributes["message"] == report.message

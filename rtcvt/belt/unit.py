@@ -94,7 +94,7 @@ class Arm(Record):
     friction: Annotated[float, quantity_in("N.m", at_least=0.0)] = 0.0  # dry
     friction_stiffness: Annotated[float, quantity_in("N.m/rad", above=0.0)] = 500.0  # of the arm that sticks
     stops: tuple[Angle, Angle]  # angles of the end stops
-    stop_stiffness: Annotated[float, quantity_in("N.m/rad", above=0.0)] = 2e4
+    stop_stiffness: Annotated[float, quantity_in("N.m/rad", above=0.0)] = 2e4  # of an end stop that is passed
     stop_damping: Annotated[float, quantity_in("s/rad", at_least=0.0)] = 0.2  # share of the stop's torque by speed
 
     @model_validator(mode="after")

@@ -182,57 +182,59 @@ def run_rig(
         No FMU that can run here, a scenario or fault that does not fit it, initialisation failed, or the recording
         cannot be begun.
     """
-    rig = rig or Rig()
     with open_fmu(path) as fmu:
-        h = given(step, fmu.default("stepSize"), path.name, "step")
-        n = number_of_steps(duration_of(duration, scenario, fmu, path.name), h, path.name)
-        source = scenario or Scenario(name="start values", duration=n * h)
-        for rows in _chunks(fmu, source, h, n):  # what is wrong anywhere is said before the first step
-            del rows
-        inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
-        attachments = [make(fmu, scenario, h) for make in attach]
-        starts, changes = fmu.starts(source), fmu.changes(source, h)
-        open_ones = {v.name for _, v, _ in changes}.union(*(a.parameters for a in attachments))
-        parameters = tuple(v for v in fmu.interface.select("parameter") if v.name in open_ones)
-        scheduled = rig.faults
-        rig = replace(rig, faults=scheduled + tuple(f for a in attachments for f in a.faults))
-        values, places = fmu.parameter_values(starts), [v.name for v in parameters]
-        schedule = [(k, places.index(v.name), value) for k, v, value in changes]
-        loop = _loop(fmu, h, n, rig, attachments, {name: values[name] for name in places}, schedule)
+        job = _job(fmu, path.name, step, duration, scenario, rig or Rig(), attach)
+        loop, h = job.loop, job.step
         ended: list[str] = []
 
         def stop(reason: str) -> None:
             ended.append(reason)
             loop.stop()
 
-        first = next(_chunks(fmu, source, h, n))[:1].repeat(2, axis=0)
+        first = next(_chunks(fmu, job.source, h, job.steps))[:1].repeat(2, axis=0)
         attributes = {"fmu": fmu.description.modelName, "guid": fmu.description.guid, "step": h,
                       "scenario": "" if scenario is None else scenario.name}  # fmt: skip
-        recorded = inputs + outputs + parameters
-        statistics = _Statistics(recorded, scheduled, h)
+        recorded = job.inputs + job.outputs + job.parameters
+        statistics = _Statistics(recorded, job.scheduled, h)
+        privileged = job.rig.privileged
         try:
             with (
-                hosted(fmu, starts, first, h, loop, rig.isolated, rig.privileged, rig.patience) as host,
+                hosted(fmu, job.starts, first, h, loop, job.rig.isolated, privileged, job.rig.patience) as host,
                 loop.watch_signals() as came,
-                real_time(rig.privileged, BUS_PRIORITY) as granted,
+                real_time(privileged, BUS_PRIORITY) as granted,
             ):
-                running = Running(loop, host, inputs, outputs, parameters, rig.faults, h, loop.y_fallback, stop, {}, [])
+                running = Running(
+                    loop,
+                    host,
+                    job.inputs,
+                    job.outputs,
+                    job.parameters,
+                    job.rig.faults,
+                    h,
+                    loop.y_fallback,
+                    stop,
+                    {},
+                    [],
+                )
                 del granted["scheduler"]  # of this thread; that of the loop's is what counts
                 about = granted | environment()
                 stolen_before = stolen(loop.settings.cpu)
                 recorder = _recorder(output, recorded, attributes | about, fmu.unit_file)
-                kept = _Kept(recorder, stop if rig.needs_recording else None)
+                kept = _Kept(recorder, stop if job.rig.needs_recording else None)
                 with _left_alone_if_empty(kept, output, loop):
-                    _drive(loop, fmu, source, h, n, statistics, kept, attachments, running)
+                    _drive(job, statistics, kept, running)
                 host.free()
                 stolen_after = stolen(loop.settings.cpu)
                 about |= _granted(loop)
                 log: deque[str] = deque(maxlen=20)
                 fetch_messages(log, loop)
-                message = _message(loop, host, outputs, ended, tuple(log), h)
-                counters = loop.counters()
-                injected = json.dumps([f.model_dump(exclude_none=True) for f in scheduled] + running.switched)
-                kept.finish(about | {"completed": not message, "message": message, "faults": injected, **counters})
+                message = _message(loop, host, job.outputs, ended, tuple(log), h)
+                injected = [f.model_dump(exclude_none=True) for f in job.scheduled] + running.switched
+                kept.finish(
+                    about
+                    | {"completed": not message, "message": message, "faults": json.dumps(injected)}
+                    | loop.counters()
+                )
                 if kept.failure not in message:
                     message = "; ".join(text for text in (message, kept.failure) if text)
         finally:
@@ -240,34 +242,81 @@ def run_rig(
     if came and not message:
         message = f"{came[0]} after the last step"
     figures = {
-        **attributes,
+        "fmu": attributes["fmu"],
+        "guid": attributes["guid"],
         "scenario": None if scenario is None else scenario.name,
         "kind": "real-time run",
         "completed": not message,
         "message": message,
         "step_s": h,
-        "steps": counters.pop("made"),
-        **counters,
-        "policy": rig.policy.name.lower().replace("_", "-"),
-        "wall_s": loop.wall,
-        "longest_gap_us": loop.gap * 1e6,
+        **_figures(loop),
         "stolen_ms": None
         if stolen_before is None or stolen_after is None
         else round((stolen_after - stolen_before) * 1e3),
-        "step_time_us": _quantiles(loop.histograms[0], loop.largest[0]),
-        "lateness_us": _quantiles(loop.histograms[1], loop.largest[1]),
-        "histograms": _histograms(loop),
         "environment": about,
         "faults": statistics.faults(),
         "switched": running.switched,
         "signals": statistics.signals(),
-        **{a.name: a.figures() for a in attachments},
+        **{a.name: a.figures() for a in job.attachments},
     }
-    terminated_at = loop.terminated_at
-    figures["duration_s"] = figures["steps"] * h if terminated_at is None else terminated_at
-    figures["terminated_s"] = terminated_at
-    figures.pop("step")
     return Report(str(attributes["fmu"]), h, message, about, tuple(log), figures)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What a run is to do, checked to its end."""
+
+    fmu: Fmu
+    source: Scenario
+    step: float  # [s]
+    steps: int
+    inputs: tuple[Variable, ...]
+    outputs: tuple[Variable, ...]
+    parameters: tuple[Variable, ...]  # that may change
+    starts: Any  # see `Fmu.starts`
+    attachments: tuple[Attachment, ...]
+    scheduled: tuple[Fault, ...]
+    rig: Rig  # with the faults of the attachments
+    loop: Loop
+
+
+def _job(fmu: Fmu, name: str, step: float | None, duration: float | None, scenario: Scenario | None, rig: Rig,
+         attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]]) -> _Job:  # fmt: skip
+    h = given(step, fmu.default("stepSize"), name, "step")
+    n = number_of_steps(duration_of(duration, scenario, fmu, name), h, name)
+    source = scenario or Scenario(name="start values", duration=n * h)
+    for rows in _chunks(fmu, source, h, n):  # what is wrong anywhere is said before the first step
+        del rows
+    attachments = tuple(make(fmu, scenario, h) for make in attach)
+    starts, changes = fmu.starts(source), fmu.changes(source, h)
+    open_ones = {v.name for _, v, _ in changes}.union(*(a.parameters for a in attachments))
+    parameters = tuple(v for v in fmu.interface.select("parameter") if v.name in open_ones)
+    scheduled = rig.faults
+    rig = replace(rig, faults=scheduled + tuple(f for a in attachments for f in a.faults))
+    values, places = fmu.parameter_values(starts), [v.name for v in parameters]
+    schedule = [(k, places.index(v.name), value) for k, v, value in changes]
+    loop = _loop(fmu, h, n, rig, attachments, {name: values[name] for name in places}, schedule)
+    inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
+    return _Job(fmu, source, h, n, inputs, outputs, parameters, starts, attachments, scheduled, rig, loop)
+
+
+def _figures(loop: Loop) -> dict[str, Any]:
+    """What the loop itself counted and timed."""
+    counters = loop.counters()
+    steps = counters.pop("made")
+    at = loop.terminated_at
+    return {
+        "steps": steps,
+        "duration_s": steps * loop.settings.step if at is None else at,
+        "terminated_s": at,
+        **counters,
+        "policy": loop.settings.policy.name.lower().replace("_", "-"),
+        "wall_s": loop.wall,
+        "longest_gap_us": loop.gap * 1e6,
+        "step_time_us": _quantiles(loop.histograms[0], loop.largest[0]),
+        "lateness_us": _quantiles(loop.histograms[1], loop.largest[1]),
+        "histograms": _histograms(loop),
+    }
 
 
 def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment], parameters: Mapping[str, float],
@@ -353,10 +402,10 @@ def _free(name: str, variables: Sequence[Variable]) -> str:
     return name
 
 
-def _drive(loop: Loop, fmu: Fmu, scenario: Scenario, h: float, n: int, statistics: "_Statistics",
-           recording: "_Kept", attachments: Sequence[Attachment], running: Running) -> None:  # fmt: skip
+def _drive(job: _Job, statistics: "_Statistics", recording: "_Kept", running: Running) -> None:
     """Start the loop and serve it to its end."""
-    chunks = _chunks(fmu, scenario, h, n)
+    loop = job.loop
+    chunks = _chunks(job.fmu, job.source, job.step, job.steps)
     waiting = next(chunks)
     kept: list[Array] = []
     written = time.monotonic()
@@ -380,7 +429,7 @@ def _drive(loop: Loop, fmu: Fmu, scenario: Scenario, h: float, n: int, statistic
             recording.append(kept)
 
     supply()
-    with _entered(attachments, running):
+    with _entered(job.attachments, running):
         running.host.start()
         try:
             while loop.state is Ending.RUNNING and not loop.asked_to_stop:

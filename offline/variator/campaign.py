@@ -15,6 +15,7 @@ import os
 import re
 import signal
 import threading
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -204,7 +205,7 @@ def _is_there(path: Path, run: Run, parameters: Parameters, text: str) -> bool:
         shorter = there.settle < run.settle and not run.branches
         if replace(there, settle=run.settle if shorter else there.settle) != run:
             raise InputError(path, "run", None, "a run of this plan and seed, or another folder")
-        if file.attrs["unit"] != parameters.name or file["unit_file"].asstr()[()] != text:
+        if file.attrs["unit"] != parameters.name or tomllib.loads(file["unit_file"].asstr()[()]) != tomllib.loads(text):
             raise InputError(path, "unit_file", file.attrs["unit"], "the same unit, or another folder")
     return not shorter
 

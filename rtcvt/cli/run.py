@@ -3,7 +3,7 @@
 import zipfile
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -128,7 +128,6 @@ def run(
     by signal), round_trip_ms, gap_ms (between messages that were taken): median, max.
     """
     from rtcvt.hil.native.build import available
-    from rtcvt.hil.runner import describe
     from rtcvt.recording import require_writable
 
     h = None if step is None else seconds("--step", step)
@@ -173,6 +172,19 @@ def run(
             write(output, result.recording(), result.kind)
         found, message = result.figures(), result.message
     write_figures(figures, found)
+    _say_timing(found)
+    _say_faults(found)
+    _say_bus(found.get("can", {}))
+    if output is not None and output.exists():
+        say(f"recording: {output}")
+    if message:
+        fail(message, 130 if message.startswith("SIGINT") else 1)
+
+
+def _say_timing(found: dict[str, Any]) -> None:
+    """What kept the clock, step times, and steps that were late, lost or without inputs."""
+    from rtcvt.hil.runner import describe
+
     say(f"{found['fmu']}: {describe(found['environment'])}")
     table = Table("us", "median", "p99", "p99.9", "max", title=f"{found['steps']} steps of {found['step_s']:g} s")
     for key, text in (("step_time_us", "step time"), ("lateness_us", "lateness")):
@@ -197,6 +209,9 @@ def run(
     ):
         if found.get(key):
             say(f"{text}: {found[key]}")
+
+
+def _say_faults(found: dict[str, Any]) -> None:
     for fault in found.get("faults", ()):
         after = fault["recovered_after_s"]
         hit = found.get("can", {}).get("counts", {}).get(f"fault {fault['name']}")
@@ -209,7 +224,9 @@ def run(
     for fault in found.get("switched", ()):
         until = "the end" if fault["to_s"] is None else f"{fault['to_s']:g} s"
         say(f"fault {fault['name']}, switched on the live page: from {fault['from_s']:g} s to {until}")
-    bus = found.get("can", {})
+
+
+def _say_bus(bus: dict[str, Any]) -> None:
     if bus.get("overdue"):
         say(f"outputs at their fall-back on the bus, since a step took too long: {bus['overdue']} times")
     if bus.get("counts"):
@@ -229,10 +246,6 @@ def run(
     for key, text in (("round_trip_ms", "round trip"), ("gap_ms", "between messages")):
         if bus.get(key):
             say(f"{text}: median {bus[key]['median']:.2f} ms, at most {bus[key]['max']:.2f} ms")
-    if output is not None and output.exists():
-        say(f"recording: {output}")
-    if message:
-        fail(message, 130 if message.startswith("SIGINT") else 1)
 
 
 @command

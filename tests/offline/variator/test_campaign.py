@@ -534,7 +534,10 @@ def test_campaign_lists_failures_tries_them_again_and_keeps_what_is_there(
     with pytest.raises(InputError, match=r"point-000\.h5: run"):
         run_campaign(parameters, text, other, other_text, folder)
     with pytest.raises(InputError, match=r"point-000\.h5: unit_file"):
-        run_campaign(parameters, text + "#", plan, plan_text, folder)
+        run_campaign(parameters, text.replace("mu = 0.105", "mu = 0.106"), plan, plan_text, folder)
+    assert run_campaign(parameters, text + "# a comment changes no unit\n", plan, plan_text, folder).done == tuple(
+        names
+    )
 
 
 def test_a_campaign_removes_only_what_its_workers_left(tmp_path, parameters, text, cluster, monkeypatch):

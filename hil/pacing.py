@@ -28,6 +28,7 @@ import gc
 import os
 import platform
 import signal
+import socket
 import time
 from array import array
 from collections.abc import Callable, Iterator
@@ -45,6 +46,7 @@ __all__ = [
     "Timing",
     "environment",
     "interruptible",
+    "own_processor",
     "pace",
     "real_time",
     "stolen",
@@ -167,6 +169,29 @@ def _take_scheduler(undo: ExitStack, priority: int) -> str:
     if before is not None and got.startswith("SCHED_FIFO"):
         undo.callback(os.sched_setscheduler, 0, *before)
     return got
+
+
+@contextmanager
+def own_processor(wanted: int | None, privileged: bool) -> Iterator[int]:
+    """A processor for the loop: the one that is asked for, else the last that no other rig of this machine has; the
+    last one if they have all; -1 for any, if there is but one or a held one would not help (not privileged).
+
+    A rig has its processor as long as it runs, however it ends: on Linux its name is an abstract socket's.
+    """
+    allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    if wanted is None and (not privileged or len(allowed) < 2):
+        yield -1
+        return
+    choice = allowed[::-1] if wanted is None else [wanted]
+    with ExitStack() as held:
+        for cpu in choice:
+            claim = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+            with suppress(OSError):
+                claim.bind(f"\0rtcvt-processor-{cpu}")
+                break
+        else:
+            cpu = choice[0]
+        yield cpu
 
 
 def take_fifo(priority: int) -> str:

@@ -31,7 +31,7 @@ from rtcvt.hil.cosimulation import fetch_messages, quoted, status_name
 from rtcvt.hil.host import Host, hosted
 from rtcvt.hil.importer import Fmu, open_fmu
 from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
-from rtcvt.hil.pacing import BUS_PRIORITY, PRIORITY, environment, real_time, stolen
+from rtcvt.hil.pacing import BUS_PRIORITY, PRIORITY, environment, own_processor, real_time, stolen
 from rtcvt.hil.recorder import Channel, Recorder, open_recorder, part_name
 from rtcvt.hil.runner import duration_of, given
 from rtcvt.model import Variable
@@ -62,7 +62,7 @@ class Rig:
     """How a run is made."""
 
     policy: Policy = Policy.CATCH_UP
-    cpu: int | None = None  # where the loop's thread runs; by default on the last one that this process may use
+    cpu: int | None = None  # where the loop's thread runs; by default the last one that no other rig has
     privileged: bool = True  # real-time scheduler and locked memory, where permitted
     fallback: Mapping[str, float] = field(default_factory=dict)  # by name of input or output, in its unit
     faults: tuple[Fault, ...] = ()
@@ -182,8 +182,12 @@ def run_rig(
         No FMU that can run here, a scenario or fault that does not fit it, initialisation failed, or the recording
         cannot be begun.
     """
-    with open_fmu(path) as fmu:
-        job = _job(fmu, path.name, step, duration, scenario, rig or Rig(), attach)
+    rig = rig or Rig()
+    allowed = sorted(os.sched_getaffinity(0))
+    if rig.cpu is not None and rig.cpu not in allowed:
+        raise InputError("--cpu", "", rig.cpu, f"one of {', '.join(map(str, allowed))}")
+    with open_fmu(path) as fmu, own_processor(rig.cpu, rig.privileged) as cpu:
+        job = _job(fmu, path.name, step, duration, scenario, rig, attach, cpu)
         loop, h = job.loop, job.step
         ended: list[str] = []
 
@@ -281,7 +285,7 @@ class _Job:
 
 
 def _job(fmu: Fmu, name: str, step: float | None, duration: float | None, scenario: Scenario | None, rig: Rig,
-         attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]]) -> _Job:  # fmt: skip
+         attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]], cpu: int) -> _Job:  # fmt: skip
     h = given(step, fmu.default("stepSize"), name, "step")
     n = number_of_steps(duration_of(duration, scenario, fmu, name), h, name)
     source = scenario or Scenario(name="start values", duration=n * h)
@@ -295,7 +299,7 @@ def _job(fmu: Fmu, name: str, step: float | None, duration: float | None, scenar
     rig = replace(rig, faults=scheduled + tuple(f for a in attachments for f in a.faults))
     values, places = fmu.parameter_values(starts), [v.name for v in parameters]
     schedule = [(k, places.index(v.name), value) for k, v, value in changes]
-    loop = _loop(fmu, h, n, rig, attachments, {name: values[name] for name in places}, schedule)
+    loop = _loop(fmu, h, n, rig, attachments, {name: values[name] for name in places}, schedule, cpu)
     inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
     return _Job(fmu, source, h, n, inputs, outputs, parameters, starts, attachments, scheduled, rig, loop)
 
@@ -320,7 +324,7 @@ def _figures(loop: Loop) -> dict[str, Any]:
 
 
 def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment], parameters: Mapping[str, float],
-          changes: Sequence[tuple[int, int, float]]) -> Loop:  # fmt: skip
+          changes: Sequence[tuple[int, int, float]], cpu: int) -> Loop:  # fmt: skip
     inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
     for name in rig.fallback:
         fmu.interface.variable(name, "input", "output")
@@ -337,7 +341,7 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
         n_steps=n,
         policy=rig.policy,
         priority=PRIORITY if rig.privileged else 0,
-        cpu=_cpu(rig),
+        cpu=cpu,
         wake=any(a.wake for a in attachments),
     )
     return Loop(settings, list(table.values()), y_fallback, faults, parameters, changes)
@@ -347,15 +351,6 @@ def _input(v: Variable, rig: Rig) -> Input:
     if v.name in rig.fallback:
         return Input(rig.fallback[v.name])
     return Input(0.0) if v.unit == "N.m" else Input(v.start or 0.0, hold=True)
-
-
-def _cpu(rig: Rig) -> int:
-    allowed = sorted(os.sched_getaffinity(0))
-    if rig.cpu is not None and rig.cpu not in allowed:
-        raise InputError("--cpu", "", rig.cpu, f"one of {', '.join(map(str, allowed))}")
-    if rig.cpu is not None:
-        return rig.cpu
-    return allowed[-1] if rig.privileged and len(allowed) > 1 else -1
 
 
 def _fault(f: Fault, fmu: Fmu, h: float, n_u: int) -> tuple[FaultKind, int, int, int, float]:

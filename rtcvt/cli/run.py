@@ -58,7 +58,9 @@ def run(
     overrun: Annotated[Overrun, typer.Option(help="After a step that ended after the next deadline.")] = (
         Overrun.catch_up
     ),
-    cpu: Annotated[int | None, typer.Option(help="Processor for the native loop; default: the last one.")] = None,
+    cpu: Annotated[
+        int | None, typer.Option(help="Processor for the native loop; default: the last that is free.")
+    ] = None,
     fallbacks: Annotated[
         list[str] | None,
         typer.Option(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtcvt.hil import pacing
-from rtcvt.hil.pacing import environment, interruptible, pace, real_time
+from rtcvt.hil.pacing import environment, interruptible, own_processor, pace, real_time
 
 TICK = 100  # [ns] what a look at the fake clock costs
 STEP = 1e-3  # [s]
@@ -128,6 +128,20 @@ def test_a_refused_scheduler_is_said_and_does_not_matter(monkeypatch):
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     with real_time(True) as got:
         assert got["scheduler"].startswith("the default; no SCHED_FIFO: Operation not permitted")
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processors have no names on this platform")
+def test_rigs_of_one_machine_share_no_processor_until_all_are_taken(monkeypatch):
+    # numbers that no machine has: the names of claims are the machine's, and its rigs may be running
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {900_001, 900_002})
+    with own_processor(None, True) as a, own_processor(None, True) as b, own_processor(None, True) as c:
+        assert (a, b, c) == (900_002, 900_001, 900_002)
+        with own_processor(900_001, True) as d:  # who asks for one gets it
+            assert d == 900_001
+    with own_processor(None, True) as a:  # given back
+        assert a == 900_002
+    with own_processor(None, False) as a:
+        assert a == -1
 
 
 def test_memory_that_cannot_be_locked_is_said(monkeypatch):

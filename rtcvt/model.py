@@ -142,6 +142,7 @@ class Model(VariableTable):
     step: Callable[..., int]
     jacobian: Callable[..., None] | None = None
     source: str = ""  # text of the unit file
+    internal_step: float | None = None  # [s] largest of those that `step` is a sequence of; None if it is more than that
 
     def __post_init__(self) -> None:
         self.data.flags.writeable = False

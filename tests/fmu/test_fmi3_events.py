@@ -10,11 +10,14 @@ from types import SimpleNamespace
 import fmpy
 import numpy as np
 import pytest
+from c_programs import ADDRESS, build, figures
 from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
+from fmpy.validation import validate_fmu
+from lxml import etree
 
 from rtcvt.build import build_any, load_any
-from rtcvt.fmu.native.export import export_native
+from rtcvt.fmu.native.export import export_native, write_sources
 from rtcvt.scenario import get_scenario, sample_inputs
 
 pytestmark = pytest.mark.needs("cc")
@@ -158,6 +161,48 @@ def changes(case, points=None):
             found.append((t, last, now))
             last = now
     return found
+
+
+# --- what units say ---------------------------------------------------------------------------------------------------
+
+ABILITIES = {"clutch": (True, True), "driver": (False, True), "kers_lap": (False, False)}  # events, updates
+
+
+@pytest.mark.parametrize("name", ABILITIES)
+def test_a_unit_offers_what_it_has(name, folder):
+    unit = load_any(name)
+    path = export_native(unit, build_any(unit).fidelity, folder / f"abilities_{name}.fmu", fmi=3)
+    assert validate_fmu(str(path)) == []
+    extracted = fmpy.extract(str(path), str(folder / f"abilities_{name}"))
+    has_events, cut = ABILITIES[name]
+    description = fmpy.read_model_description(extracted)
+    cosimulation = description.coSimulation
+    assert cosimulation.hasEventMode == has_events
+    assert (cosimulation.providesIntermediateUpdate, cosimulation.mightReturnEarlyFromDoStep) == (cut, cut)
+    outputs = [v for v in description.modelVariables if v.causality == "output"]
+    assert has_events == any(v.type == "Boolean" for v in outputs)
+    tree = etree.parse(str(Path(extracted) / "modelDescription.xml"))
+    shown = {v.get("name") for v in tree.iter() if v.get("intermediateUpdate") == "true"}
+    assert shown == {v.name for v in outputs if cut and v.type == "Float64"}
+    called = []
+    asked = {"eventModeUsed": has_events, "earlyReturnAllowed": True,
+             "intermediateUpdate": lambda *given: called.append(given[1])}  # fmt: skip
+    host = Host(extracted, **asked)
+    host.enterInitializationMode()
+    host.exitInitializationMode()
+    if has_events:
+        host.enterStepMode()
+    host.doStep(0.0, 0.002)
+    host.freeInstance()
+    assert called == ([0.001, 0.002] if cut else [])
+    first = next(v.valueReference for v in outputs if v.type == "Float64")
+    state = next(v.valueReference for v in description.modelVariables if v.causality == "local")
+    for wrong in ({"eventModeUsed": True} if not has_events else {"requiredIntermediateVariables": [state]},
+                  {"requiredIntermediateVariables": [9999]},
+                  {} if cut else {"requiredIntermediateVariables": [first]}):  # fmt: skip
+        if wrong:
+            with pytest.raises(Exception, match="Failed to instantiate"):
+                Host(extracted, **wrong)
 
 
 # --- events -----------------------------------------------------------------------------------------------------------
@@ -436,11 +481,10 @@ def test_within_a_step_nothing_else_can_be_done(case, plain):
 
     def decide(t, host):
         for what, call in REFUSED.items():
-            try:
+            with pytest.raises(FMICallException) as error:
                 call(host)
-            except FMICallException as error:
-                assert error.status == 3
-                refused.append(what)
+            assert error.value.status == 3
+            refused.append(what)
         host.fmi3FreeInstance(host.component)
         refused.append("freed" if "FreeInstance" in host.messages[-1] else "silent")
 
@@ -477,3 +521,21 @@ def test_a_step_that_fails_within_leaves_all_as_it_was(case):
     assert host.row() == reference.row()
     host.freeInstance()
     reference.freeInstance()
+
+
+# --- any sequence -----------------------------------------------------------------------------------------------------
+
+
+SEQUENCES = ["clutch", *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != "clutch")]
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_random_steps_have_the_bits_of_a_twin_without_events(name, tmp_path):
+    """And no call at a wrong moment, none within a step, and no forged state does harm."""
+    write_sources(build_any(load_any(name), None, 2), name, tmp_path / "sources", fmi=3)
+    program = build(tmp_path / "sources", "event_sequences.c", tmp_path / "sequences", *ADDRESS)
+    for seed in (1, 2, 3):
+        found = figures(program, seed, 4000)
+        assert found["made"] > 3500
+        assert min(found["events"], found["returns"], found["updates"], found["refused"]) > 50
+        assert found["accepted"] > 20

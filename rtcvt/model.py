@@ -142,6 +142,7 @@ class Model(VariableTable):
     step: Callable[..., int]
     jacobian: Callable[..., None] | None = None
     source: str = ""  # text of the unit file
+    internal_step: float | None = None  # [s] longest of those that a step is made of; None if it is more than these
 
     def __post_init__(self) -> None:
         self.data.flags.writeable = False

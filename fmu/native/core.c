@@ -14,7 +14,12 @@
    - Inputs keep their rates, at first 0, until these are set again. During a step they move on with them, and are where
      they have come to when it ends.
    - Co-simulation: outputs are those of the last step. Model exchange: outputs follow time, inputs and states; those
-     that are discrete do so in event mode only, and a completed integrator step asks for it when one is due. */
+     that are discrete do so in event mode only, and a completed integrator step asks for it when one is due.
+   - Co-simulation with event mode: discrete outputs take the values of a step in the event mode that has to follow it.
+     Other outputs follow inputs there.
+   - Between the internal steps of a communication step a host may read outputs, and the step may end. If the next one
+     ends where that one was to end, it makes the internal steps that are left, so that all bits are those of one step.
+     */
 
 #include <float.h>
 #include <stdarg.h>
@@ -35,7 +40,8 @@ typedef enum {
     STEP_COMPLETE = 4,
     EVENT = 8,
     CONTINUOUS_TIME = 16,
-    TERMINATED = 32
+    TERMINATED = 32,
+    INTERMEDIATE = 64 /* within a step */
 } Mode;
 
 enum {
@@ -48,7 +54,7 @@ enum {
 /* Categories of messages. */
 enum { LOG_ERROR = 1, LOG_DISCARD = 2, LOG_ALL = LOG_ERROR | LOG_DISCARD };
 
-enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 3 };
+enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 4 };
 
 #define MOST_PIECES 1e6 /* of a step */
 
@@ -62,7 +68,12 @@ typedef struct {
     int64_t type;
     int64_t mode;
     int64_t start_pending;
+    int64_t y_pending;
+    int64_t event_pending;
     int64_t has_stop;
+    int64_t cut_done;
+    double cut_begin;
+    double cut_length;
     double t;
     double stop;
     double h;
@@ -72,6 +83,7 @@ typedef struct {
     double x[N_X + 1];
     double y[N_Y + 1];
     double y_past[N_Y + 1];
+    double y_due[N_Y + 1];
 } Snapshot;
 
 typedef struct {
@@ -79,10 +91,16 @@ typedef struct {
     Interface type;
     Mode mode;
     unsigned log;       /* categories that are on */
+    bool has_events;    /* co-simulation with event mode */
+    bool may_return;    /* a step may end before its time */
+    bool has_updates;   /* the host is called after each internal step */
     bool has_stop;
     bool start_pending; /* start state and outputs are not those of the parameters and inputs */
-    bool y_pending;     /* outputs are not those of time, inputs and states (model exchange) */
-    bool event_pending; /* a discrete output is not, which only event mode may change */
+    bool y_pending;     /* outputs are not those of time, inputs and states (model exchange, event mode) */
+    bool event_pending; /* a discrete output is not what it should be, which only event mode may change */
+    int64_t cut_done;   /* internal steps made of a communication step that ended before its time; 0 if it did not */
+    double cut_begin;   /* [s] of it */
+    double cut_length;  /* [s] that it was to have */
     double t;           /* [s] */
     double stop;        /* [s] */
     double h;           /* [s] of the last step; 0 before the first */
@@ -92,7 +110,9 @@ typedef struct {
     double x[N_X + 1];
     double y[N_Y + 1];
     double y_past[N_Y + 1]; /* outputs where the last step began */
+    double y_due[N_Y + 1];  /* of these the discrete ones are those of the pending event, in co-simulation */
     double work[N_WORK + 1];
+    bool intermediate[N_VARIABLES]; /* outputs that the host wants to read within steps */
     double p_scratch[N_P + 1]; /* from here on */
     double dx[N_X + 1];
     double u_scratch[N_U + 1];
@@ -105,6 +125,7 @@ typedef struct {
     double y_scratch[N_Y + 1];
     double y_end[N_Y + 1];
     double y_kept[N_Y + 1];
+    double y_past_kept[N_Y + 1];
     double work_scratch[N_WORK + 1];
     double work_tangent[N_WORK + 1];
     char name[]; /* of the instance */
@@ -114,6 +135,10 @@ typedef struct {
 static void report(Host host, const char *name, Status status, const char *text);
 static void *allocate(Host host, size_t size);
 static void release(Host host, void *block);
+
+/* An internal step has ended at the time of the instance, whose mode is INTERMEDIATE: let the host look. Returns whether
+   the host wants the communication step to end, which `can_return` says is possible, and when, in `end` [s]. */
+static bool update(Instance *I, bool can_return, double *end);
 
 /* --- messages and checks ------------------------------------------------------------------------------------------ */
 
@@ -140,6 +165,7 @@ static const char *mode_name(Mode mode)
     case EVENT: return "in event mode";
     case CONTINUOUS_TIME: return "in continuous-time mode";
     case TERMINATED: return "after termination";
+    case INTERMEDIATE: return "during an intermediate update";
     }
     return "in an unknown mode";
 }
@@ -194,6 +220,7 @@ static void start_values(Instance *I)
     memset(I->x, 0, sizeof I->x);
     memset(I->y, 0, sizeof I->y);
     memset(I->y_past, 0, sizeof I->y_past);
+    memset(I->y_due, 0, sizeof I->y_due);
     memset(I->work, 0, sizeof I->work);
     for (size_t k = 0; k < N_VARIABLES; k++) {
         if (VARIABLES[k].kind == INPUT) {
@@ -208,6 +235,9 @@ static void start_values(Instance *I)
     I->start_pending = true;
     I->y_pending = false;
     I->event_pending = false;
+    I->cut_done = 0;
+    I->cut_begin = 0.0;
+    I->cut_length = 0.0;
 }
 
 /* Bring the start state up to date; false if parameters and inputs give none. */
@@ -240,12 +270,13 @@ static Status refresh(Instance *I)
         if (!all_finite(I->y_scratch, N_Y)) {
             return refuse(I, DISCARD, "no finite outputs at t = %g s", I->t);
         }
-        I->event_pending = false;
+        bool exchanged = I->type == MODEL_EXCHANGE; /* in co-simulation discrete outputs are those of steps */
+        I->event_pending = I->event_pending && !exchanged;
         for (size_t k = 0; k < N_VARIABLES; k++) {
             const Variable *v = VARIABLES + k;
-            if (v->kind == OUTPUT && (v->type == REAL || I->mode == EVENT)) { /* others change at events */
+            if (v->kind == OUTPUT && (v->type == REAL || (exchanged && I->mode == EVENT))) { /* others at events */
                 I->y[v->index] = I->y_scratch[v->index];
-            } else if (v->kind == OUTPUT && I->y[v->index] != I->y_scratch[v->index]) {
+            } else if (v->kind == OUTPUT && exchanged && I->y[v->index] != I->y_scratch[v->index]) {
                 I->event_pending = true;
             }
         }
@@ -259,7 +290,7 @@ static void outdate(Instance *I)
 {
     if (I->mode & BEFORE_RUN) {
         I->start_pending = true;
-    } else if (I->type == MODEL_EXCHANGE) {
+    } else if (I->type == MODEL_EXCHANGE || I->mode == EVENT) {
         I->y_pending = true;
     }
 }
@@ -340,13 +371,13 @@ static Status exit_initialization(Instance *I)
     if (!start(I)) {
         return ERROR;
     }
-    I->mode = I->type == CO_SIMULATION ? STEP_COMPLETE : EVENT;
+    I->mode = I->type == CO_SIMULATION && !I->has_events ? STEP_COMPLETE : EVENT;
     return OK;
 }
 
 static void terminate(Instance *I)
 {
-    (void)refresh(I); /* see enter_continuous_time */
+    (void)refresh(I); /* see leave_event */
     I->mode = TERMINATED;
 }
 
@@ -413,11 +444,22 @@ static double *place(Instance *I, const Variable *v)
     return NULL;
 }
 
+/* Whether a variable may be read now: within a step those that were named before. */
+static bool open_to_reading(const Instance *I, uint32_t reference, const char *function)
+{
+    if (I->mode == INTERMEDIATE && !I->intermediate[reference]) {
+        refuse(I, ERROR, "%s: %s is not one of the required intermediate variables", function,
+               VARIABLES[reference].name);
+        return false;
+    }
+    return true;
+}
+
 /* Check all references and bring their values up to date. */
 static Status prepare_get(Instance *I, const uint32_t vr[], size_t n, size_t n_values, Type type, const char *function)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!variable(I, vr[i], type, function)) {
+        if (!variable(I, vr[i], type, function) || !open_to_reading(I, vr[i], function)) {
             return ERROR;
         }
     }
@@ -557,7 +599,12 @@ static void save(const Instance *I, Snapshot *s)
     s->type = (int64_t)I->type;
     s->mode = (int64_t)I->mode;
     s->start_pending = I->start_pending;
+    s->y_pending = I->y_pending;
+    s->event_pending = I->event_pending;
     s->has_stop = I->has_stop;
+    s->cut_done = I->cut_done;
+    s->cut_begin = I->cut_begin;
+    s->cut_length = I->cut_length;
     s->t = I->t;
     s->stop = I->stop;
     s->h = I->h;
@@ -572,6 +619,7 @@ static void save(const Instance *I, Snapshot *s)
     memcpy(s->x, I->x, sizeof s->x);
     memcpy(s->y, I->y, sizeof s->y);
     memcpy(s->y_past, I->y_past, sizeof s->y_past);
+    memcpy(s->y_due, I->y_due, sizeof s->y_due);
     s->checksum = checksum(s);
 }
 
@@ -589,9 +637,12 @@ static bool valid(const Instance *I, const Snapshot *s)
     bool whole = s->checksum == checksum(s) && is_finite(s->t) && is_finite(s->stop);
     whole = whole && is_finite(s->h) && s->h >= 0.0 && all_finite(s->y_past, N_Y);
     int64_t modes = INSTANTIATED | INITIALIZATION | TERMINATED;
-    modes |= s->type == (int64_t)CO_SIMULATION ? STEP_COMPLETE : EVENT | CONTINUOUS_TIME;
+    modes |= s->type == (int64_t)CO_SIMULATION ? STEP_COMPLETE | EVENT : EVENT | CONTINUOUS_TIME;
     whole = whole && (s->mode & modes) == s->mode && s->mode != 0 && (s->mode & (s->mode - 1)) == 0;
     whole = whole && (s->start_pending | 1) == 1 && (s->has_stop | 1) == 1;
+    whole = whole && (s->y_pending | 1) == 1 && (s->event_pending | 1) == 1 && all_finite(s->y_due, N_Y);
+    whole = whole && s->cut_done >= 0 && s->cut_done < (int64_t)MOST_PIECES && is_finite(s->cut_begin);
+    whole = whole && is_finite(s->cut_length) && s->cut_length >= 0.0;
     whole = whole && (s->start_pending != 0 || (all_finite(s->x, N_X) && all_finite(s->y, N_Y)));
     size_t n = 0;
     for (size_t k = 0; k < N_VARIABLES && whole; k++) {
@@ -606,6 +657,10 @@ static bool valid(const Instance *I, const Snapshot *s)
     }
     if (s->type != (int64_t)I->type) {
         refuse(I, ERROR, "the state is one of the other interface of this unit");
+        return false;
+    }
+    if (I->type == CO_SIMULATION && !I->has_events && (s->mode == (int64_t)EVENT || s->event_pending != 0)) {
+        refuse(I, ERROR, "the state is one at an event, and this instance has no event mode");
         return false;
     }
     return true;
@@ -648,13 +703,18 @@ static Status set_state(Instance *I, const Snapshot *s)
     memcpy(I->x, s->x, sizeof s->x);
     memcpy(I->y, s->y, sizeof s->y);
     memcpy(I->y_past, s->y_past, sizeof s->y_past);
+    memcpy(I->y_due, s->y_due, sizeof s->y_due);
     I->mode = (Mode)s->mode;
     I->start_pending = s->start_pending != 0;
     I->has_stop = s->has_stop != 0;
     I->t = s->t;
     I->stop = s->stop;
     I->h = s->h;
-    I->y_pending = I->type == MODEL_EXCHANGE && !(I->mode & BEFORE_RUN);
+    I->cut_done = s->cut_done;
+    I->cut_begin = s->cut_begin;
+    I->cut_length = s->cut_length;
+    I->y_pending = I->type == MODEL_EXCHANGE ? !(I->mode & BEFORE_RUN) : s->y_pending != 0;
+    I->event_pending = s->event_pending != 0;
     return OK;
 }
 
@@ -863,9 +923,90 @@ static bool step_with_moving_inputs(Instance *I, double t, double h)
     return true;
 }
 
+/* Hold discrete outputs where they were before a step, in `y_kept`, until event mode; whether one has changed. */
+static bool postpone(Instance *I)
+{
+    I->event_pending = false;
+    for (size_t k = 0; k < N_Y; k++) {
+        const Variable *v = VARIABLES + N_PARAMETERS + N_U + k;
+        if (v->type != REAL) {
+            I->y_due[v->index] = I->y[v->index];
+            I->y[v->index] = I->y_kept[v->index];
+            I->event_pending |= I->y_due[v->index] != I->y[v->index];
+        }
+    }
+    return I->event_pending;
+}
+
+/* Call the host after an internal step; returns when the communication step is to end at the latest [s]. */
+static double intermediate_update(Instance *I, bool last, double end)
+{
+    double asked = I->t;
+    I->mode = INTERMEDIATE;
+    bool wanted = update(I, I->may_return && !last, &asked);
+    I->mode = STEP_COMPLETE;
+    return wanted && I->may_return ? asked : end;
+}
+
+/* The communication step in internal steps, those that rt_step makes of it, so that the host can look after each and the
+   step can end before its time: at an event, or where the host wants it. It goes on with one that did. */
+static bool step_in_parts(Instance *I, double t, double h)
+{
+    double slack = 1e-6 * STEP_SIZE + 1e-12 * fabs(t);
+    double t_kept = I->t, h_kept = I->h;
+    bool pending_kept = I->y_pending;
+    double begin = t, length = h;
+    int64_t done = 0;
+    if (I->cut_done > 0 && fabs(t + h - (I->cut_begin + I->cut_length)) <= slack) {
+        begin = I->cut_begin;
+        length = I->cut_length;
+        done = I->cut_done;
+    }
+    double parts = fmax(ceil(length / INTERNAL_STEP * (1.0 - 1e-9)), 1.0); /* as `enter` of rtcvt/stepping.py */
+    if (!(parts <= MOST_PIECES && (double)done < parts)) {
+        return false;
+    }
+    double part = length / parts, end = INFINITY;
+    bool good = true, last = false, ends = false;
+    I->y_pending = false;
+    memcpy(I->x_scratch, I->x, sizeof I->x);
+    memcpy(I->y_past_kept, I->y_past, sizeof I->y);
+    memcpy(I->y_past, I->y_kept, sizeof I->y);
+    while (good && !ends) {
+        good = rt_step(begin + (double)done * part, part, I->x, I->u, I->p, DATA, I->y, I->work) != STATUS_FAILED;
+        if (good) {
+            last = (double)++done >= parts;
+            I->t = last ? begin + length : begin + (double)done * part;
+            I->h = I->t - t_kept;
+            ends = (I->has_events && postpone(I) && I->may_return) || last;
+            if (I->has_updates) {
+                end = intermediate_update(I, last, end);
+            }
+            ends = ends || !(I->t + part <= end + 1e-6 * part);
+        }
+    }
+    if (!good) {
+        memcpy(I->x, I->x_scratch, sizeof I->x);
+        memcpy(I->y, I->y_kept, sizeof I->y);
+        memcpy(I->y_past, I->y_past_kept, sizeof I->y);
+        I->t = t_kept;
+        I->h = h_kept;
+        I->y_pending = pending_kept;
+        I->event_pending = false; /* or there was no step */
+        return false;
+    }
+    I->cut_done = last ? 0 : done;
+    I->cut_begin = begin;
+    I->cut_length = length;
+    return true;
+}
+
 /* One communication step of length h [s] from t [s]. */
 static Status step(Instance *I, double t, double h)
 {
+    if (I->event_pending) {
+        return refuse(I, ERROR, "a step from %.17g s: an event is due there, event mode comes first", t);
+    }
     if (!(is_finite(h) && h > 0.0)) {
         return refuse(I, ERROR, "communicationStepSize = %g: a finite time above 0 s", h);
     }
@@ -878,14 +1019,25 @@ static Status step(Instance *I, double t, double h)
         return refuse(I, ERROR, "a step to %.17g s: the experiment ends at %.17g s", t + h, I->stop);
     }
     memcpy(I->y_kept, I->y, sizeof I->y);
-    bool made = inputs_move(I) ? step_with_moving_inputs(I, t, h)
-                               : rt_step(t, h, I->x, I->u, I->p, DATA, I->y, I->work) != STATUS_FAILED;
-    if (!made) {
-        return refuse_step(I, t, h);
+    if (I->has_updates || (I->has_events && I->may_return)) {
+        if (!step_in_parts(I, t, h)) {
+            return refuse_step(I, t, h);
+        }
+    } else {
+        bool made = inputs_move(I) ? step_with_moving_inputs(I, t, h)
+                                   : rt_step(t, h, I->x, I->u, I->p, DATA, I->y, I->work) != STATUS_FAILED;
+        if (!made) {
+            return refuse_step(I, t, h);
+        }
+        if (I->has_events) {
+            (void)postpone(I);
+        }
+        memcpy(I->y_past, I->y_kept, sizeof I->y);
+        I->t = t + h;
+        I->h = h;
+        I->cut_done = 0;
     }
-    memcpy(I->y_past, I->y_kept, sizeof I->y);
-    I->t = t + h;
-    I->h = h;
+    I->y_pending = false;
     return OK;
 }
 
@@ -899,7 +1051,7 @@ static bool first_derivatives(const Instance *I, const uint32_t vr[], const int 
     }
     for (size_t i = 0; i < n; i++) {
         const Variable *v = variable(I, vr[i], REAL, function);
-        if (!v) {
+        if (!v || !open_to_reading(I, vr[i], function)) {
             return false;
         }
         if (v->kind != kind) {
@@ -914,7 +1066,7 @@ static bool first_derivatives(const Instance *I, const uint32_t vr[], const int 
     return true;
 }
 
-/* Mean slopes over the last step, (y(t) - y(t - h))/h; 0 before the first. The exact slope at its end is that of what
+/* Mean slopes over the last step, (y(t) - y(t - h))/h, within one since its beginning; 0 before the first. The exact slope at its end is that of what
    decays within the next step, where a model is stiff, and says nothing of where the output goes. */
 static Status output_derivatives(Instance *I, const uint32_t vr[], size_t n, double values[])
 {
@@ -932,19 +1084,31 @@ static Status output_derivatives(Instance *I, const uint32_t vr[], size_t n, dou
     return OK;
 }
 
-/* --- model exchange ----------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------------------------- */
 
 static void enter_event(Instance *I)
 {
     I->mode = EVENT;
-    outdate(I); /* discrete outputs may change now */
+    if (I->type == MODEL_EXCHANGE) {
+        outdate(I); /* discrete outputs may change now */
+        return;
+    }
+    for (size_t k = 0; k < N_Y && I->event_pending; k++) {
+        const Variable *v = VARIABLES + N_PARAMETERS + N_U + k;
+        if (v->type != REAL) {
+            I->y[v->index] = I->y_due[v->index];
+        }
+    }
+    I->event_pending = false;
 }
 
-static void enter_continuous_time(Instance *I)
+static void leave_event(Instance *I)
 {
     (void)refresh(I); /* outputs that change at events only are those of this one, read or not */
-    I->mode = CONTINUOUS_TIME;
+    I->mode = I->type == MODEL_EXCHANGE ? CONTINUOUS_TIME : STEP_COMPLETE;
 }
+
+/* --- model exchange ----------------------------------------------------------------------------------------------- */
 
 static Status complete_step(Instance *I, bool *needs_event)
 {

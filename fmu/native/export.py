@@ -22,6 +22,7 @@ The headers of FMI come from the ``fmpy`` package; ``resvg-py``, one wheel witho
 import hashlib
 import importlib.util
 import json
+import math
 import platform
 import shutil
 import subprocess
@@ -375,7 +376,9 @@ def _model_body(model: Model, fmi: Version) -> str:
         "STATUS_FAILED": FAILED,
     }
     lines = ["enum {", ",\n".join(f"    {name} = {value}" for name, value in sizes.items()), "};", ""]
-    lines += [f"static const double STEP_SIZE = {_number(model.step_size)}; /* [s] */", ""]
+    inner = math.inf if model.internal_step is None else model.internal_step
+    lines += [f"static const double STEP_SIZE = {_number(model.step_size)}; /* [s] */"]
+    lines += [f"static const double INTERNAL_STEP = {_number(inner)}; /* [s] */", ""]
     for name, size, values in (("P_START", "N_P", model.p), ("DATA", "N_DATA", model.data)):
         numbers = [_shortest(v) for v in values.tolist()] or ["0.0"]  # C has no empty arrays
         lines.append(f"static const double {name}[{size} + 1] = {{")

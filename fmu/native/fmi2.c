@@ -44,6 +44,15 @@ static void release(Host host, void *block)
     host->freeMemory(block);
 }
 
+/* FMI 2.0 has no intermediate updates. */
+static bool update(Instance *I, bool can_return, double *end)
+{
+    (void)I;
+    (void)can_return;
+    (void)end;
+    return false;
+}
+
 /* --- life of an instance ------------------------------------------------------------------------------------------ */
 
 const char *fmi2GetTypesPlatform(void)
@@ -361,7 +370,7 @@ fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo *eventInfo)
 fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c)
 {
     ENTER(c, EVENT)
-    enter_continuous_time(I);
+    leave_event(I);
     return fmi2OK;
 }
 

@@ -1,5 +1,5 @@
-/* FMI 3.0 for co-simulation and model exchange: a face of core.c. Event mode in co-simulation, intermediate updates,
-   clocks and structural parameters are not offered. */
+/* FMI 3.0 for co-simulation and model exchange: a face of core.c. Clocks and structural parameters are not offered, nor
+   inputs that are set within a step. */
 
 #include "fmi3Functions.h"
 
@@ -7,6 +7,7 @@ typedef fmi3Status Status;
 typedef struct {
     fmi3InstanceEnvironment environment;
     fmi3LogMessageCallback log;
+    fmi3IntermediateUpdateCallback update;
 } Host;
 
 #include "core.c"
@@ -36,6 +37,13 @@ static void release(Host host, void *block)
     free(block);
 }
 
+static bool update(Instance *I, bool can_return, double *end)
+{
+    fmi3Boolean wanted = fmi3False;
+    I->host.update(I->host.environment, I->t, fmi3False, fmi3True, fmi3True, can_return, &wanted, end);
+    return wanted;
+}
+
 /* --- life of an instance ------------------------------------------------------------------------------------------ */
 
 const char *fmi3GetVersion(void)
@@ -48,10 +56,36 @@ fmi3Instance fmi3InstantiateModelExchange(fmi3String instanceName, fmi3String in
                                           fmi3InstanceEnvironment instanceEnvironment,
                                           fmi3LogMessageCallback logMessage)
 {
-    Host host = {instanceEnvironment, logMessage};
+    Host host = {instanceEnvironment, logMessage, NULL};
     (void)resourcePath;
     (void)visible;
     return new_instance(host, MODEL_EXCHANGE, instanceName, "instantiationToken", instantiationToken, loggingOn);
+}
+
+static bool has_discrete_outputs(void)
+{
+    for (size_t k = 0; k < N_VARIABLES; k++) {
+        if (VARIABLES[k].kind == OUTPUT && VARIABLES[k].type != REAL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Note which variables the host wants to read within steps. */
+static Status require_intermediate(Instance *I, const fmi3ValueReference vr[], size_t n)
+{
+    if (n > 0 && !is_finite(INTERNAL_STEP)) {
+        return refuse(I, ERROR, "requiredIntermediateVariables: this unit has no intermediate updates");
+    }
+    for (size_t i = 0; i < n; i++) {
+        const Variable *v = vr ? variable(I, vr[i], REAL, "requiredIntermediateVariables") : NULL;
+        if (!v || v->kind != OUTPUT) {
+            return refuse(I, ERROR, "requiredIntermediateVariables: %s is no continuous output", v ? v->name : "one");
+        }
+        I->intermediate[vr[i]] = true;
+    }
+    return OK;
 }
 
 fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String instantiationToken,
@@ -63,17 +97,25 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String ins
                                          fmi3LogMessageCallback logMessage,
                                          fmi3IntermediateUpdateCallback intermediateUpdate)
 {
-    Host host = {instanceEnvironment, logMessage};
+    Host host = {instanceEnvironment, logMessage, intermediateUpdate};
     (void)resourcePath;
     (void)visible;
-    (void)earlyReturnAllowed; /* steps end where they are to end */
-    (void)requiredIntermediateVariables;
-    (void)intermediateUpdate;
-    if (eventModeUsed || nRequiredIntermediateVariables > 0) {
-        report(host, "", ERROR, "event mode in co-simulation and intermediate variables are not offered");
+    if (eventModeUsed && !has_discrete_outputs()) {
+        report(host, "", ERROR, "eventModeUsed = true: false, no output of this unit changes at events");
         return NULL;
     }
-    return new_instance(host, CO_SIMULATION, instanceName, "instantiationToken", instantiationToken, loggingOn);
+    Instance *I =
+        new_instance(host, CO_SIMULATION, instanceName, "instantiationToken", instantiationToken, loggingOn);
+    if (I && require_intermediate(I, requiredIntermediateVariables, nRequiredIntermediateVariables) != OK) {
+        free(I);
+        return NULL;
+    }
+    if (I) {
+        I->has_events = eventModeUsed;
+        I->may_return = earlyReturnAllowed;
+        I->has_updates = intermediateUpdate && is_finite(INTERNAL_STEP);
+    }
+    return I;
 }
 
 fmi3Instance fmi3InstantiateScheduledExecution(fmi3String instanceName, fmi3String instantiationToken,
@@ -83,7 +125,7 @@ fmi3Instance fmi3InstantiateScheduledExecution(fmi3String instanceName, fmi3Stri
                                                fmi3LockPreemptionCallback lockPreemption,
                                                fmi3UnlockPreemptionCallback unlockPreemption)
 {
-    Host host = {instanceEnvironment, logMessage};
+    Host host = {instanceEnvironment, logMessage, NULL};
     (void)instanceName;
     (void)instantiationToken;
     (void)resourcePath;
@@ -98,7 +140,9 @@ fmi3Instance fmi3InstantiateScheduledExecution(fmi3String instanceName, fmi3Stri
 
 void fmi3FreeInstance(fmi3Instance instance)
 {
-    free(instance);
+    if (allowed(instance, ANY_MODE, __func__)) { /* not within a step, which goes on after the callback */
+        free(instance);
+    }
 }
 
 fmi3Status fmi3SetDebugLogging(fmi3Instance instance, fmi3Boolean loggingOn, size_t nCategories,
@@ -149,7 +193,7 @@ fmi3Status fmi3Reset(fmi3Instance instance)
     fmi3Status fmi3Get##Type(fmi3Instance instance, const fmi3ValueReference valueReferences[], \
                              size_t nValueReferences, fmi3##Type values[], size_t nValues) \
     { \
-        ENTER(instance, READABLE) \
+        ENTER(instance, READABLE | INTERMEDIATE) \
         REQUIRE(valueReferences, nValueReferences) \
         REQUIRE(values, nValues) \
         return get(I, valueReferences, nValueReferences, values, nValues, __func__); \
@@ -366,7 +410,7 @@ fmi3Status fmi3GetOutputDerivatives(fmi3Instance instance, const fmi3ValueRefere
                                     size_t nValueReferences, const fmi3Int32 orders[], fmi3Float64 values[],
                                     size_t nValues)
 {
-    ENTER(instance, STEP_COMPLETE | TERMINATED)
+    ENTER(instance, STEP_COMPLETE | INTERMEDIATE | TERMINATED)
     REQUIRE(valueReferences, nValueReferences)
     REQUIRE(orders, nValueReferences)
     REQUIRE(values, nValues)
@@ -379,11 +423,6 @@ fmi3Status fmi3GetOutputDerivatives(fmi3Instance instance, const fmi3ValueRefere
 
 /* --- co-simulation ------------------------------------------------------------------------------------------------ */
 
-fmi3Status fmi3EnterStepMode(fmi3Instance instance)
-{
-    NOT_OFFERED("events in co-simulation")
-}
-
 fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 currentCommunicationPoint, fmi3Float64 communicationStepSize,
                       fmi3Boolean noSetFMUStatePriorToCurrentPoint, fmi3Boolean *eventHandlingNeeded,
                       fmi3Boolean *terminateSimulation, fmi3Boolean *earlyReturn, fmi3Float64 *lastSuccessfulTime)
@@ -395,18 +434,21 @@ fmi3Status fmi3DoStep(fmi3Instance instance, fmi3Float64 currentCommunicationPoi
     REQUIRE(lastSuccessfulTime, 1)
     (void)noSetFMUStatePriorToCurrentPoint;
     fmi3Status status = step(I, currentCommunicationPoint, communicationStepSize);
-    *eventHandlingNeeded = fmi3False;
+    *eventHandlingNeeded = I->event_pending;
     *terminateSimulation = fmi3False;
-    *earlyReturn = fmi3False;
+    *earlyReturn = status == fmi3OK && I->cut_done > 0;
     *lastSuccessfulTime = I->t;
     return status;
 }
 
-/* --- model exchange ----------------------------------------------------------------------------------------------- */
+/* --- events ------------------------------------------------------------------------------------------------------- */
 
 fmi3Status fmi3EnterEventMode(fmi3Instance instance)
 {
-    ENTER(instance, EVENT | CONTINUOUS_TIME)
+    ENTER(instance, STEP_COMPLETE | EVENT | CONTINUOUS_TIME)
+    if (I->type == CO_SIMULATION && !I->has_events) {
+        return refuse(I, ERROR, "%s: the instance was made with eventModeUsed = false", __func__);
+    }
     enter_event(I);
     return fmi3OK;
 }
@@ -438,12 +480,30 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *discrete
     return fmi3OK;
 }
 
+/* Refuse what is not of the interface of the instance. */
+#define REQUIRE_TYPE(wanted) \
+    if (I->type != (wanted)) { \
+        return refuse(I, ERROR, "%s is one of %s", __func__, \
+                      (wanted) == MODEL_EXCHANGE ? "model exchange" : "co-simulation"); \
+    }
+
+fmi3Status fmi3EnterStepMode(fmi3Instance instance)
+{
+    ENTER(instance, EVENT)
+    REQUIRE_TYPE(CO_SIMULATION)
+    leave_event(I);
+    return fmi3OK;
+}
+
 fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance instance)
 {
     ENTER(instance, EVENT)
-    enter_continuous_time(I);
+    REQUIRE_TYPE(MODEL_EXCHANGE)
+    leave_event(I);
     return fmi3OK;
 }
+
+/* --- model exchange ----------------------------------------------------------------------------------------------- */
 
 fmi3Status fmi3CompletedIntegratorStep(fmi3Instance instance, fmi3Boolean noSetFMUStatePriorToCurrentPoint,
                                        fmi3Boolean *enterEventMode, fmi3Boolean *terminateSimulation)
@@ -459,6 +519,7 @@ fmi3Status fmi3CompletedIntegratorStep(fmi3Instance instance, fmi3Boolean noSetF
 fmi3Status fmi3SetTime(fmi3Instance instance, fmi3Float64 time)
 {
     ENTER(instance, EVENT | CONTINUOUS_TIME)
+    REQUIRE_TYPE(MODEL_EXCHANGE)
     return set_time(I, time);
 }
 
@@ -475,6 +536,7 @@ fmi3Status fmi3GetContinuousStateDerivatives(fmi3Instance instance, fmi3Float64 
                                              size_t nContinuousStates)
 {
     ENTER(instance, INITIALIZATION | EVENT | CONTINUOUS_TIME | TERMINATED)
+    REQUIRE_TYPE(MODEL_EXCHANGE)
     REQUIRE_STATES(nContinuousStates)
     REQUIRE(derivatives, nContinuousStates)
     return get_derivatives(I, derivatives);
@@ -483,6 +545,7 @@ fmi3Status fmi3GetContinuousStateDerivatives(fmi3Instance instance, fmi3Float64 
 fmi3Status fmi3GetEventIndicators(fmi3Instance instance, fmi3Float64 eventIndicators[], size_t nEventIndicators)
 {
     ENTER(instance, INITIALIZATION | EVENT | CONTINUOUS_TIME | TERMINATED)
+    REQUIRE_TYPE(MODEL_EXCHANGE)
     (void)eventIndicators;
     return nEventIndicators == 0 ? OK : refuse(I, ERROR, "%s: there are no event indicators", __func__);
 }
@@ -490,6 +553,7 @@ fmi3Status fmi3GetEventIndicators(fmi3Instance instance, fmi3Float64 eventIndica
 fmi3Status fmi3GetContinuousStates(fmi3Instance instance, fmi3Float64 continuousStates[], size_t nContinuousStates)
 {
     ENTER(instance, INITIALIZATION | EVENT | CONTINUOUS_TIME | TERMINATED)
+    REQUIRE_TYPE(MODEL_EXCHANGE)
     REQUIRE_STATES(nContinuousStates)
     REQUIRE(continuousStates, nContinuousStates)
     return get_states(I, continuousStates);

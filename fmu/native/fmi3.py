@@ -95,8 +95,10 @@ def fmi3_description(
     )  # fmt: skip
     discrete = any(v.boolean for v in model.select("output"))  # what a completed step finds due
     SubElement(root, "ModelExchange", abilities, needsCompletedIntegratorStep=boolean(discrete))
+    cut = boolean(model.internal_step is not None)
     SubElement(root, "CoSimulation", abilities, canHandleVariableCommunicationStepSize="true",
-               maxOutputDerivativeOrder="1")  # fmt: skip
+               maxOutputDerivativeOrder="1", providesIntermediateUpdate=cut, mightReturnEarlyFromDoStep=cut,
+               canReturnEarlyAfterIntermediateUpdate=cut, hasEventMode=boolean(discrete))  # fmt: skip
     define_units(SubElement(root, "UnitDefinitions"), [v for _, v in rows])
     _define_enumerations(root, model.variables)
     listed = SubElement(root, "LogCategories")
@@ -110,6 +112,8 @@ def fmi3_description(
         if lengths[reference]:
             elements = [v for _, v in rows[reference : reference + lengths[reference]]]
             variable = _variable(elements, reference, kind)
+            if kind == "output" and variable.tag == "Float64" and model.internal_step is not None:
+                variable.set("intermediateUpdate", "true")
             if kind == "derivative":
                 variable.set("derivative", str(states[v.index]))
             variables.append(variable)

@@ -1,5 +1,6 @@
 /* What the core needs to know of a unit. Its model.c defines the sizes N_P, N_DATA, N_U, N_X, N_Y, N_WORK, N_VARIABLES
-   and N_PARAMETERS, STATUS_FAILED, MODEL_GUID, FMI_FACE, STEP_SIZE, its own step [s], and these tables:
+   and N_PARAMETERS, STATUS_FAILED, MODEL_GUID, FMI_FACE, STEP_SIZE, its own step [s], INTERNAL_STEP, the largest step [s] of
+   those that rt_step makes of a longer one, INFINITY if it cannot be cut into them, and these tables:
 
    P_START     start values of the parameters
    DATA        constants that all instances share: sizes, places and tables

@@ -66,6 +66,7 @@ def build(unit: Clutch, fidelity: str = "rigid", substeps: int | None = None) ->
         table.add("input", declared, 0.0)
     table.each("output", kind.Y)
     table.each("state", kind.X)
+    internal_step = unit.solver.step / (substeps or unit.solver.substeps)
     return Model(
         name=unit.name,
         description=unit.description,
@@ -73,9 +74,10 @@ def build(unit: Clutch, fidelity: str = "rigid", substeps: int | None = None) ->
         variables=table.variables,
         states=table.states,
         p=table.p,
-        data=np.array([unit.solver.step / (substeps or unit.solver.substeps)]),
+        data=np.array([internal_step]),
         n_work=kind.N_WORK,
         step_size=unit.solver.step,
+        internal_step=internal_step,
         initialise=kind.initialise,
         derivative=kind.derivative,
         jacobian=getattr(kind, "jacobian", None),

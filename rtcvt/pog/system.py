@@ -77,6 +77,7 @@ def build_model(unit: GearSystem, fidelity: Fidelity, substeps: int | None = Non
         n_work=data.place_blocks(),
         data=data.array(),
         step_size=unit.solver.step,
+        internal_step=data[D.INTERNAL_STEP],
         initialise=kernels.initialise,
         derivative=kernels.derivative,
         jacobian=kernels.jacobian,

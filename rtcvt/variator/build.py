@@ -93,6 +93,7 @@ def build_variator(
         data=data.array(),
         n_work=layout.W_Y + table.size("output") + laws.scratch,
         step_size=unit.solver.step,
+        internal_step=data[D.INTERNAL_STEP],
         initialise=kernels.initialise,
         derivative=kernels.derivative,
         output=kernels.output,

@@ -101,6 +101,7 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
         n_work=data.place_blocks(),
         data=data.array(),
         step_size=part.solver.step,
+        internal_step=data[D.INTERNAL_STEP] if part.cycle is None else None,  # of a cycle outputs follow time
         initialise=kernels.initialise,
         derivative=kernels.derivative,
         jacobian=kernels.jacobian,

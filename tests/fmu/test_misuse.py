@@ -15,7 +15,7 @@ from pathlib import Path
 
 import fmpy
 import pytest
-import tools
+from c_programs import ADDRESS, build, figures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -443,27 +443,6 @@ def test_steps_and_inputs_of_any_size_in_python(in_python, data):
 
 
 # --- in C, with sanitizers --------------------------------------------------------------------------------------------
-
-
-def build(sources: Path, source: str, program: Path, *flags: str, compiler: str = "cc") -> Path:
-    """A program with the unit's sources inside; skips if the compiler lacks a sanitizer."""
-    strict = ["-std=gnu99", "-g", "-Wall", "-Wextra", "-Wshadow", "-Werror", *flags]
-    command = [compiler, *strict, "-I", str(sources), str(HERE / source), "-o", str(program), "-lm", "-lpthread"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0 and "sanitize" in " ".join(flags) and "cannot find" in done.stderr:
-        tools.absent("sanitizers", f"{compiler} cannot link with {flags}")
-    assert done.returncode == 0, done.stderr
-    return program
-
-
-def figures(*command) -> dict:
-    """What a program prints; it ends well."""
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
-
-
-ADDRESS = ["-O1", "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"]
 
 
 @needs_cc

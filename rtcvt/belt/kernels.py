@@ -32,10 +32,27 @@ The ends of a span take up more of the belt the looser it is: its way is L + R(T
 
 so that a and b change neither tension nor stiffness at rest. E_R is added to its energy l e; h stays.
 
-Lengths L, radii r, a, b and the spans' damping d are those of `rtcvt.belt.span_ends`: spans are longer than they look,
-as the belt's bending and its ribs give at their ends. A span damps with a force beside its tension. What comes into it
-at a speed V sticks somewhere on the wrap before, with the stretch lambda_a there, so that (in a steady state nothing is
-damped) ::
+**Inertia lifts the belt** off its ribs. ``T - phi``, ``phi = m V^2`` with V of the rim, presses on a pulley, and bends
+the belt at a span's ends (phi: the mean of both rims). So the ways of a span and of a wrap are ::
+
+    L + R(T - phi),    L + A phi
+
+where A is the length by which a wrap gives way to a newton: the faster a belt runs, the more tension it has. By W each
+way is longer than with T_0 at rest::
+
+    W = R(T - phi) or -A (T - phi - T_0),    U = l e + E_R(T - phi) - phi R(T - phi) or l e - A phi (T_0 + phi/2)
+    dU = -h dl - W dphi
+
+Power is balanced with U in place of the energy of a cell if the rims carry ``W phi'``, which is inertia::
+
+    J -> J - m r^2 (2 W of the wrap + W of both spans)
+
+(less than 1e-4 of it; that the belt's momentum changes with its way is neglected beside it).
+
+Lengths L, radii r, a, b, A and the spans' damping d are those of `rtcvt.belt.span_ends`: spans are longer than they
+look, as the belt's bending and its ribs give at their ends. A span damps with a force beside its tension. What comes
+into it at a speed V sticks somewhere on the wrap before, with the stretch lambda_a there, so that (in a steady state
+nothing is damped) ::
 
     F_d = g d (rho_e V_e - rho_s V_s),    rho = lambda/lambda_a where belt comes in, 1 where it goes out
 
@@ -47,7 +64,7 @@ and on half of both spans in J::
 
 This is the power-oriented form of Tebaldi and Zanasi 2022, with the rows of R that have -sigma r and sigma r of the
 pulleys at the ends of a span, and the springs between them fed with belt. Power is balanced exactly: the sum of
-``tau omega`` is the rate of ``E = sum l e + sum E_R + sum J omega^2/2`` plus losses, each of which is never negative::
+``tau omega`` is the rate of ``E = sum U + sum J omega^2/2`` plus losses, each of which is never negative::
 
     face      integral of (q lambda - V) dT from u to d  =  q (h_d - h_u) - V (T_d - T_u)
     span      g d (rho_e V_e - rho_s V_s)^2
@@ -271,15 +288,15 @@ def more_way(what, T, j, data, work):
 
 
 @kernel
-def span_tension(j, l, p, data, work):  # noqa: E741
-    """Tension of span j that holds the length l [N]; 0 if that is more than it needs."""
+def span_tension(j, l, phi, p, data, work):  # noqa: E741
+    """Tension of span j that holds the length l [N], with the inertia phi; 0 if that is more than it needs."""
     length = work[int(data[D.W_LENGTH]) + j * int(data[D.FACES])]
     T = p[BeltP.EA] * (length / l - 1.0)
     if T < 0.0:
         T = 0.0
     for _ in range(SOLVE):
-        missing = length + more_way(0, T, j, data, work) - l * (1.0 + T / p[BeltP.EA])
-        change = missing / (l / p[BeltP.EA] - more_way(1, T, j, data, work))
+        missing = length + more_way(0, T - phi, j, data, work) - l * (1.0 + T / p[BeltP.EA])
+        change = missing / (l / p[BeltP.EA] - more_way(1, T - phi, j, data, work))
         T += change
         if not T > 0.0:
             return 0.0
@@ -297,6 +314,11 @@ def cells(x, p, data, work):
     F = int(data[D.FACES])
     count = n * F
     stiffness = p[BeltP.EA]
+    lift = int(data[D.W_LIFT])
+    by = lift + 2 * n
+    for i in range(n):
+        V = rim_radius(i, data) * speed(i, x, data)
+        work[lift + i] = p[BeltP.M] * V * V
     q_m = x[n + count]
     flux = p[BeltP.M] * q_m * q_m
     a = int(data[D.W_CELL])
@@ -305,12 +327,24 @@ def cells(x, p, data, work):
         length = work[int(data[D.W_LENGTH]) + c]
         by_T = 0.0
         j = int(c / F)
+        i = j + 1 if j + 1 < n else 0
         if c == j * F:
-            T = span_tension(j, l, p, data, work)
-            length += more_way(0, T, j, data, work)
-            by_T = more_way(1, T, j, data, work)
+            phi = 0.5 * (work[lift + j] + work[lift + i])
+            T = span_tension(j, l, phi, p, data, work)
+            length += more_way(0, T - phi, j, data, work)
+            by_T = more_way(1, T - phi, j, data, work)
+            gives = -by_T
+            work[by + c] = -by_T * p[BeltP.M] * rim_radius(j, data) * rim_radius(j, data) * speed(j, x, data)
+            work[by + count + c] = -by_T * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
         else:
+            gives = cell_lift(i, data)
+            length += gives * work[lift + i]
             T = stiffness * (length / l - 1.0)
+            work[by + c] = 0.0
+            work[by + count + c] = (
+                2.0 * gives * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
+            )
+        work[by + 2 * count + c] = gives
         lam = length / l
         dT = -lam / (l / stiffness - by_T)
         rate = -dT / (stiffness * lam)
@@ -324,6 +358,46 @@ def cells(x, p, data, work):
         work[a + 3 * count + c] = T - flux * (1.0 + T / stiffness)
         work[a + 4 * count + c] = dT * (1.0 - flux / stiffness)
         work[a + 5 * count + c] = rate
+    lifted_inertias(x, p, data, work)
+
+
+@kernel
+def cell_lift(i, data):
+    """A of each cell on pulley i [m/N]."""
+    return data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.LIFT] / (data[D.FACES] - 1.0)
+
+
+@kernel
+def lifted_inertias(x, p, data, work):
+    """Inertias of the pulleys less what the belt's way takes [kg.m2]."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    cell = int(data[D.W_CELL])
+    tension = cell + n * F
+    lift = int(data[D.W_LIFT])
+    for i in range(n):
+        work[lift + n + i] = work[int(data[D.W_INERTIA]) + i]
+    for j in range(n):
+        i = j + 1 if j + 1 < n else 0
+        mass = p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data)
+        for k in range(1, F):
+            hat = work[tension + j * F + k] - work[lift + i] - p[BeltP.T_0]
+            work[lift + n + i] += 2.0 * mass * cell_lift(i, data) * hat
+        way = work[cell + j * F] * x[j * F] - work[int(data[D.W_LENGTH]) + j * F]
+        work[lift + n + i] -= mass * way
+        work[lift + n + j] -= p[BeltP.M] * rim_radius(j, data) * rim_radius(j, data) * way
+
+
+@kernel
+def ends_energy(j, p, data, work):
+    """``U - l e`` of span j and of the wrap behind it [J]; expects `cells`."""
+    n = int(data[D.N])
+    i = j + 1 if j + 1 < n else 0
+    at = int(data[D.W_LIFT])
+    phi = 0.5 * (work[at + j] + work[at + i])
+    hat = work[int(data[D.W_CELL]) + n * int(data[D.FACES]) + j * int(data[D.FACES])] - phi
+    energy = more_way(2, hat, j, data, work) - phi * more_way(0, hat, j, data, work)
+    return energy - cell_lift(i, data) * (data[D.FACES] - 1.0) * work[at + i] * (p[BeltP.T_0] + 0.5 * work[at + i])
 
 
 @kernel
@@ -565,7 +639,7 @@ def flange_torques(x, u, p, data, work):
             tau += p[int(data[D.P_B]) + i] * carrier_speed(i, x, data)
         at = given_state(i, data)
         if at >= 0:
-            tau = work[int(data[D.W_INERTIA]) + i] * x[at + GivenX.A] - tau
+            tau = work[int(data[D.W_LIFT]) + n + i] * x[at + GivenX.A] - tau
         work[int(data[D.W_FLANGE]) + i] = tau
 
 
@@ -618,7 +692,7 @@ def hybrid_derivative(x, u, p, data, dx, work):
             for k in range(N_GIVEN):
                 dx[at + k] = 0.0
         else:
-            dx[count + i] = work[int(data[D.W_FLANGE]) + i] / work[int(data[D.W_INERTIA]) + i]
+            dx[count + i] = work[int(data[D.W_FLANGE]) + i] / work[int(data[D.W_LIFT]) + n + i]
     for m in range(int(data[D.ARMS])):
         arm_rates(m, arm_torque(m, x, p, data, work), x, p, data, dx)
     mean = 0.0
@@ -681,7 +755,7 @@ def pulley_row(i, x, p, data, jac, work):
     a = (count + i) * int(data[D.N_X])
     j = i - 1 if i > 0 else n - 1
     after = i + 1 if i + 1 < n else 0
-    inverse = 1.0 / work[int(data[D.W_INERTIA]) + i]
+    inverse = 1.0 / work[int(data[D.W_LIFT]) + n + i]
     by_force = rim_radius(i, data) * inverse
     jac[a + count + i] += (load_torque(i, 1, speed(i, x, data), data) - p[int(data[D.P_B]) + i]) * inverse
     jac[a + i * F] += by_force * work[slope + i * F]
@@ -698,8 +772,49 @@ def pulley_row(i, x, p, data, jac, work):
     source = end_source(j, i, x, data, work)
     jac[a + j * F] += by_force * F_d * rho_e * work[rate + j * F]
     jac[a + source] -= by_force * F_d * rho_e * work[rate + source]
+    by_way = (
+        work[int(data[D.W_FLANGE]) + i] * inverse * inverse * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data)
+    )
+    way_columns(a, by_way, i * F, data, jac, work)
+    way_columns(a, by_way, j * F, data, jac, work)
+    for k in range(1, F):
+        way_columns(a, 2.0 * by_way, j * F + k, data, jac, work)
     if data[D.ARMS] > 0.0:
         pulley_row_of_arms(i, j, by_force, inverse, x, p, data, jac, work)
+
+
+@kernel
+def way_columns(a, scale, c, data, jac, work):
+    """Add `scale` times the derivative of W of cell c to a row that begins at `a`; what its tension does not change."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    j = int(c / F)
+    by = int(data[D.W_LIFT]) + 2 * n
+    jac[a + c] -= scale * work[by + 2 * count + c] * work[int(data[D.W_CELL]) + 2 * count + c]
+    jac[a + count + j] += scale * work[by + c]
+    jac[a + count + (j + 1 if j + 1 < n else 0)] += scale * work[by + count + c]
+
+
+@kernel
+def speed_columns(data, jac, work):
+    """Add what comes of the cells' ways to the columns of the speeds, as `angle_columns` does for angles."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    n_x = int(data[D.N_X])
+    by = int(data[D.W_LIFT]) + 2 * n
+    for c in range(count):
+        j = int(c / F)
+        i = j + 1 if j + 1 < n else 0
+        inverse = 1.0 / work[int(data[D.W_CELL]) + c]
+        before = work[by + c] * inverse
+        after = work[by + count + c] * inverse
+        for row in range(n_x):
+            value = jac[row * n_x + c]
+            if value != 0.0:
+                jac[row * n_x + count + j] -= before * value
+                jac[row * n_x + count + i] -= after * value
 
 
 @kernel
@@ -837,6 +952,7 @@ def hybrid_jacobian(x, p, data, jac, work):
     jac[(n + count) * n_x + n + count] -= 1.0 / T_Q
     for m in range(int(data[D.ARMS])):
         arm_rows(m, x, p, data, jac, work)
+    speed_columns(data, jac, work)
     for m in range(int(data[D.ARMS])):
         angle_columns(m, data, jac, work)
 
@@ -1048,7 +1164,7 @@ def hybrid_output(x, u, p, data, y, work):
             length += work[cell + u_] * x[u_]
             unloaded += x[u_]
             normal += 0.5 * (work[hat + u_] + work[hat + d]) * beta / F
-        energy += more_way(2, work[tension + j * F], j, data, work)
+        energy += ends_energy(j, p, data, work)
         rate = stretch_rate(j, i, x, data, work)
         span += span_damping(j, i, p, data, work) * rate * rate
         energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
@@ -1192,14 +1308,25 @@ def slide_stage(stage, h, k, data, work):
     count = n * F
     face = int(data[D.W_FACE])
     slope = int(data[D.W_MEAN]) + count
-    a = slope + 3 * count
+    way = slope + 3 * count
+    a = way + 2 * count
     at_l = stage * int(data[D.N_X])
     for u in range(count):
-        d = u + 1 if u + 1 < count else 0
         if stage == 0:
             for i in range(3):
                 work[slope + i * count + u] = work[face + (6 + i) * count + u]
+            for i in range(2):
+                by = work[int(data[D.W_LIFT]) + 2 * n + i * count + u]
+                work[way + i * count + u] = by / work[int(data[D.W_CELL]) + u]
+    for u in range(count):
+        d = u + 1 if u + 1 < count else 0
         s = work[face + count + u] + work[slope + u] * k[at_l + u] + work[slope + count + u] * k[at_l + d]
+        for end in range(2):
+            cell = u if end == 0 else d
+            j = int(cell / F)
+            longer = work[way + cell] * k[at_l + count + j]
+            longer += work[way + count + cell] * k[at_l + count + (j + 1 if j + 1 < n else 0)]
+            s -= work[slope + end * count + u] * longer
         s += work[slope + 2 * count + u] * k[at_l + count + n]
         for m in range(int(data[D.ARMS])):
             by_angle = work[int(data[D.W_BY_ARM]) + n + (1 + m) * count + u]
@@ -1281,7 +1408,7 @@ def stored_energy(x, p, data, work):
     for c in range(count):
         energy += 0.5 * x[c] * work[tension + c] * work[tension + c] / p[BeltP.EA]
     for i in range(n):
-        energy += more_way(2, work[tension + i * int(data[D.FACES])], i, data, work)
+        energy += ends_energy(i, p, data, work)
         energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
     return energy + arm_energy(x, p, data) if data[D.ARMS] > 0.0 else energy
 

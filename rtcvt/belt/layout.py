@@ -56,8 +56,14 @@ class D(Places):
     )
     W_SLIDE = "-1, 0 or 1 of each face", lambda d: d.N * d.FACES
     W_MEAN = (
-        "mean sliding speed over a step, ds/dl of both cells and ds/dq_m at its start, 4 stages: a block of each",
-        lambda d: 8 * d.N * d.FACES,
+        "mean sliding speed over a step; at its start ds/dl of both cells, ds/dq_m, and by lambda what the way of each "
+        "cell gains by both speeds; 4 stages: a block of each",
+        lambda d: 10 * d.N * d.FACES,
+    )
+    W_LIFT = (
+        "of each rim m V^2, inertia that the belt's way leaves; of each cell what its way gains by the speeds of the "
+        "pulleys before and after, and loses by its tension but for strain: a block of each",
+        lambda d: 2 * d.N + 3 * d.N * d.FACES,
     )
     W_GATE = "use, gate, its derivative to l of both spans and to q: a block of each", lambda d: 5 * d.N
     W_SPAN_ARM = (
@@ -99,6 +105,7 @@ class Arc(Places):
     RIBS = "its damping by all else [N.s/m]"
     WAY_3 = "its R: factor of (T/T_rest)^(-3/2) [m]"
     WAY_1 = "factor of (T/T_rest)^(-1/2) [m]"
+    LIFT = "length that its wrap's way gains by the belt's inertia m V^2 [m/N]"
     T_X = "direction of this span, x"
     T_Y = "y"
 

@@ -98,6 +98,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, given: list[str]) ->
         belt.by_damping,
         belt.damping,
         *belt.way.T,
+        belt.lift,
         *path.direction.T,
         strict=True,
     )

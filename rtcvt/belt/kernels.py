@@ -116,10 +116,24 @@ from rtcvt.belt.arms import (
     way_lever,
     way_rate,
 )
+from rtcvt.belt.decoupler import (
+    clutch_torque,
+    decoupler_columns,
+    decoupler_energy,
+    decoupler_loss,
+    decoupler_of,
+    decoupler_outputs,
+    decoupler_rates,
+    decoupler_rows,
+    decoupler_state,
+    switch_clutches,
+)
 from rtcvt.belt.layout import (
     N_ARC,
     N_ARM_D,
     N_ARM_Y,
+    N_DECOUPLER_D,
+    N_DECOUPLER_P,
     N_GIVEN,
     N_PULLEY,
     Arc,
@@ -128,6 +142,9 @@ from rtcvt.belt.layout import (
     ArmY,
     BeltP,
     D,
+    DecouplerD,
+    DecouplerP,
+    DecouplerX,
     Flange,
     GivenX,
     PulleyY,
@@ -632,7 +649,11 @@ def flange_torques(x, u, p, data, work):
         force += start_ratio(i, x, data, work) * F_d
         F_d = span_damping(j, i, p, data, work) * stretch_rate(j, i, x, data, work)
         force -= end_ratio(j, i, x, data, work) * F_d
-        tau = other_torque(i, speed(i, x, data), u, p, data) + rim_radius(i, data) * force
+        if data[D.DECOUPLERS] > 0.0 and decoupler_of(i, data) >= 0:
+            tau = rim_radius(i, data) * force
+            tau -= clutch_torque(decoupler_of(i, data), speed(i, x, data), x, p, data, work)
+        else:
+            tau = other_torque(i, speed(i, x, data), u, p, data) + rim_radius(i, data) * force
         if data[D.ARMS] > 0.0:
             way = way_rate(i, x, data, work) + way_rate(j, x, data, work)
             tau -= 0.5 * rim_radius(i, data) * p[BeltP.M] * x[n + n * F] * way
@@ -641,6 +662,19 @@ def flange_torques(x, u, p, data, work):
         if at >= 0:
             tau = work[int(data[D.W_LIFT]) + n + i] * x[at + GivenX.A] - tau
         work[int(data[D.W_FLANGE]) + i] = tau
+
+
+@kernel
+def shaft_speed(i, x, data):
+    """Speed of the shaft of pulley i, that of the pulley unless a decoupler is between them [rad/s]."""
+    m = decoupler_of(i, data)
+    return x[decoupler_state(m, data) + DecouplerX.W] if m >= 0 else speed(i, x, data)
+
+
+@kernel
+def decoupled(m, data):
+    """Pulley of decoupler m."""
+    return int(data[int(data[D.DECOUPLER]) + N_DECOUPLER_D * m + DecouplerD.PULLEY])
 
 
 @kernel
@@ -695,6 +729,10 @@ def hybrid_derivative(x, u, p, data, dx, work):
             dx[count + i] = work[int(data[D.W_FLANGE]) + i] / work[int(data[D.W_LIFT]) + n + i]
     for m in range(int(data[D.ARMS])):
         arm_rates(m, arm_torque(m, x, p, data, work), x, p, data, dx)
+    for m in range(int(data[D.DECOUPLERS])):
+        i = decoupled(m, data)
+        torque = other_torque(i, shaft_speed(i, x, data), u, p, data)
+        decoupler_rates(m, torque, speed(i, x, data), x, p, data, dx, work)
     mean = 0.0
     for c in range(count):
         before = c - 1 if c > 0 else count - 1
@@ -757,7 +795,10 @@ def pulley_row(i, x, p, data, jac, work):
     after = i + 1 if i + 1 < n else 0
     inverse = 1.0 / work[int(data[D.W_LIFT]) + n + i]
     by_force = rim_radius(i, data) * inverse
-    jac[a + count + i] += (load_torque(i, 1, speed(i, x, data), data) - p[int(data[D.P_B]) + i]) * inverse
+    if data[D.DECOUPLERS] > 0.0 and decoupler_of(i, data) >= 0:
+        decoupler_columns(decoupler_of(i, data), i, count + i, -inverse, p, data, jac, work)
+    else:
+        jac[a + count + i] += (load_torque(i, 1, speed(i, x, data), data) - p[int(data[D.P_B]) + i]) * inverse
     jac[a + i * F] += by_force * work[slope + i * F]
     jac[a + j * F] -= by_force * work[slope + j * F]
     rho_s = start_ratio(i, x, data, work)
@@ -952,6 +993,10 @@ def hybrid_jacobian(x, p, data, jac, work):
     jac[(n + count) * n_x + n + count] -= 1.0 / T_Q
     for m in range(int(data[D.ARMS])):
         arm_rows(m, x, p, data, jac, work)
+    for m in range(int(data[D.DECOUPLERS])):
+        i = decoupled(m, data)
+        slope = load_torque(i, 1, shaft_speed(i, x, data), data) - p[int(data[D.P_B]) + i]
+        decoupler_rows(m, slope, p, data, jac, work)
     speed_columns(data, jac, work)
     for m in range(int(data[D.ARMS])):
         angle_columns(m, data, jac, work)
@@ -1052,6 +1097,8 @@ def shared_outputs(v, flux, x, u, p, data, y, work):
         omega = v / rim_radius(i, data)
         if not rigid:
             omega = speed(i, x, data)
+        if data[D.DECOUPLERS] > 0.0:
+            omega = shaft_speed(i, x, data)
         turning = omega
         if data[D.ARMS] > 0.0:
             turning = omega - carrier_speed(i, x, data)
@@ -1180,6 +1227,9 @@ def hybrid_output(x, u, p, data, y, work):
     if data[D.ARMS] > 0.0:
         energy += arm_energy(x, p, data)
         arm_outputs(x, p, data, y)
+    if data[D.DECOUPLERS] > 0.0:
+        energy += decoupler_energy(x, p, data)
+        decoupler_outputs(x, p, data, y, work)
     y[whole + Y.E] = energy
     y[whole + Y.CREEP] = creep
     y[whole + Y.SPAN] = span
@@ -1225,6 +1275,8 @@ def initialise(p, data, u, x, work):
         count = n * int(data[D.FACES])
         for i in range(n):
             x[count + i] = v / rim_radius(i, data)
+        for m in range(int(data[D.DECOUPLERS])):
+            x[decoupler_state(m, data) + DecouplerX.W] = v / rim_radius(decoupled(m, data), data)
         if data[D.ARMS] > 0.0:
             start_arms(p, data, x)
             place_arms(x, p, data, work)
@@ -1257,6 +1309,7 @@ def right_hand_side(fresh, x, u, p, data, dx, work):
         cells(x, p, data, work)
         if fresh == 1:
             sliding(0.0, x, p, data, work)
+            switch_clutches(x, p, data, work)
         hybrid_derivative(x, u, p, data, dx, work)
 
 
@@ -1291,6 +1344,7 @@ def write_outputs(fresh, x, u, p, data, y, work):
         rigid_output(x, u, p, data, y, work)
     else:
         cells(x, p, data, work)
+        switch_clutches(x, p, data, work)
         if fresh == 1:
             sliding(0.0, x, p, data, work)
             flows(x, p, data, work)
@@ -1410,6 +1464,8 @@ def stored_energy(x, p, data, work):
     for i in range(n):
         energy += ends_energy(i, p, data, work)
         energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
+    if data[D.DECOUPLERS] > 0.0:
+        energy += decoupler_energy(x, p, data)
     return energy + arm_energy(x, p, data) if data[D.ARMS] > 0.0 else energy
 
 
@@ -1423,11 +1479,15 @@ def power_in(x, u, p, data, work):
         flange_torques(x, u, p, data, work)
     for i in range(n):
         omega = speed(i, x, data)
+        if data[D.DECOUPLERS] > 0.0:
+            omega = shaft_speed(i, x, data)
         tau = other_torque(i, omega, u, p, data)
         power += (tau + work[int(data[D.W_FLANGE]) + i] if given_state(i, data) >= 0 else tau) * omega
         if data[D.ARMS] > 0.0:
             carrier = carrier_speed(i, x, data)
             power += p[int(data[D.P_B]) + i] * carrier * (2.0 * omega - carrier)
+    if data[D.DECOUPLERS] > 0.0:
+        power -= decoupler_loss(x, p, data, work)
     return power - arm_loss(x, p, data) if data[D.ARMS] > 0.0 else power
 
 
@@ -1468,6 +1528,7 @@ def explicit_faces(h, x, u, p, data, work):
     start = int(data[D.W_STEP])
     cells(x, p, data, work)
     sliding(MARGIN, x, p, data, work)
+    switch_clutches(x, p, data, work)
     energy = stored_energy(x, p, data, work)
     power = power_in(x, u, p, data, work)
     for _ in range(PASSES):
@@ -1506,6 +1567,9 @@ def residual(h, x, u, p, data, work):
     for m in range(int(data[D.ARMS])):
         at = arm_state(m, data)
         size += abs(work[b + at + ArmX.THETA]) + SMALL * abs(work[b + at + ArmX.W])
+    for m in range(int(data[D.DECOUPLERS])):
+        at = decoupler_state(m, data)
+        size += abs(work[b + at + DecouplerX.TWIST]) + SMALL * abs(work[b + at + DecouplerX.W])
     return size
 
 
@@ -1545,6 +1609,10 @@ def implicit_faces(h, budget, x, u, p, data, work):
             at = arm_state(m, data)
             turn = abs(work[b + at + ArmX.THETA]) + SMALL * abs(work[b + at + ArmX.W])
             change = turn if turn > change else change
+        for m in range(int(data[D.DECOUPLERS])):
+            at = decoupler_state(m, data)
+            turn = abs(work[b + at + DecouplerX.TWIST]) + SMALL * abs(work[b + at + DecouplerX.W])
+            change = turn if turn > change else change
         if not change < HUGE:
             return -1
         before = size
@@ -1567,12 +1635,18 @@ def hold(h, x, u, p, data, work):
     """Let the belt hold what it holds for a step; given speeds go on, torques may brake."""
     n = int(data[D.N])
     count = n * int(data[D.FACES])
+    for m in range(int(data[D.DECOUPLERS])):
+        at = decoupler_state(m, data) + DecouplerX.W
+        row = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
+        change = h * other_torque(decoupled(m, data), x[at], u, p, data) / p[row + DecouplerP.J]
+        if change * x[at] < 0.0:
+            x[at] = x[at] + change if abs(change) < abs(x[at]) else 0.0
     for i in range(n):
         omega = speed(i, x, data)
         at = given_state(i, data)
         if at >= 0:
             x[count + i] = omega + h * x[at + GivenX.A]
-        else:
+        elif data[D.DECOUPLERS] == 0.0 or decoupler_of(i, data) < 0:
             change = h * other_torque(i, omega, u, p, data) / work[int(data[D.W_INERTIA]) + i]
             if change * omega < 0.0:
                 x[count + i] = omega + change if abs(change) < abs(omega) else 0.0

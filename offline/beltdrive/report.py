@@ -42,9 +42,10 @@ def report_page(v: Verification) -> str:
         _glance(v),
         '<h2 id="errors">Real-time against full model</h2>\n',
         _method(v),
-        _errors(v),
+        _errors(v.comparisons),
         _discretisation(v),
         *(_comparison(c, k) for k, c in enumerate(v.comparisons, 1)),
+        *_drawn(v),
     ]
     if v.quotes:
         parts += [f'<h2 id="source">{text(SOURCE[v.unit.name])}: printed and ours</h2>\n', _quotes(v)]
@@ -65,8 +66,9 @@ def report_page(v: Verification) -> str:
 
 
 def _verdict(v: Verification) -> str:
-    count = sum(len(c.errors) for c in v.comparisons)
-    cases = f"{len(v.comparisons)} load cases"
+    every = (*v.comparisons, *v.drawn)
+    count = sum(len(c.errors) for c in every)
+    cases = f"{len(every)} load cases"
     if not v.failures:
         return (f'<div class="verdict"><b class="good">PASSED</b> all {count} errors on {cases} are within their '
                 "limits.</div>\n")  # fmt: skip
@@ -78,7 +80,7 @@ def _verdict(v: Verification) -> str:
 def _cards(v: Verification) -> str:
     cards = []
     for kind in UNITS:
-        rows = [(e.smooth, e.name, c.title) for c in v.comparisons for e in c.errors if e.kind == kind]
+        rows = [(e.smooth, e.name, c.title) for c in (*v.comparisons, *v.drawn) for e in c.errors if e.kind == kind]
         if rows:
             nrms, name, title = max(rows)
             cards.append((percent(nrms), f"largest RMS error of a {kind}: {name}, {title}"))
@@ -150,9 +152,24 @@ def _method(v: Verification) -> str:
     )
 
 
-def _errors(v: Verification) -> str:
-    names = list(dict.fromkeys(e.name for c in v.comparisons for e in c.errors))
-    found = {(e.name, k): e for k, c in enumerate(v.comparisons) for e in c.errors}
+def _drawn(v: Verification) -> list[str]:
+    """Errors on drawn layouts and load cases, with a figure of each."""
+    if not v.drawn:
+        return []
+    first = len(v.comparisons) + 1
+    return [
+        f'<h2 id="drawn">Layouts and load cases drawn by seed {v.seed}</h2>\n',
+        "<p>Around the unit; nothing was tuned on them. Allowed: speeds 1 %, tensions 3 %, torques 5 %; in overload "
+        "2, 5 and 10 %.</p>\n",
+        _errors(v.drawn, first),
+        *(_comparison(c, k) for k, c in enumerate(v.drawn, first)),
+    ]
+
+
+def _errors(comparisons: Sequence[Comparison], first: int = 1) -> str:
+    """Tables of errors and of costs; `first` is the number of the first case in the report."""
+    names = list(dict.fromkeys(e.name for c in comparisons for e in c.errors))
+    found = {(e.name, k): e for k, c in enumerate(comparisons) for e in c.errors}
 
     def cell(name: str, k: int) -> str:
         e = found.get((name, k))
@@ -163,10 +180,10 @@ def _errors(v: Verification) -> str:
             shown += f" ({100.0 * e.nrms:.1f}; {100.0 * e.ripple:.1f})"
         return shown if e.smooth <= e.limit else f'<span class="bad">{shown}</span>'
 
-    head = ("signal", *(f'<a href="#case-{k}">{text(c.title)}</a>' for k, c in enumerate(v.comparisons, 1)))
-    rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(v.comparisons)))) for n in names]
+    head = ("signal", *(f'<a href="#case-{k}">{text(c.title)}</a>' for k, c in enumerate(comparisons, first)))
+    rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(comparisons)))) for n in names]
     cost = [(text(c.title), number(float(c.full.time[-1])), number(c.full.cost, 3), number(c.real_time_us, 3))
-            for c in v.comparisons]  # fmt: skip
+            for c in comparisons]  # fmt: skip
     return table(head, rows, range(1, len(head))) + table(
         ("load case", "machine time [s]", "full run [s, wall clock]", "real-time step [µs]"), cost, (1, 2, 3)
     )

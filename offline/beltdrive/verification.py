@@ -15,6 +15,9 @@ the comparison take half the unit's length, with contact constants, which are pe
 judged by their means over the passage of an element (`smooth`); the error with the ripple (`nrms`) and the ripple's
 size stand beside, and what half the length changes of the first run.
 
+Drawn drives. An ANCF belt is also run on layouts and load cases that are drawn around the unit by seed (`drawn`), with
+limits of their own.
+
 Sources: what Ntarladima, Pieber and Gerstmayr (2023, section 4) and Kubas (2017, sections 4 and 5) print as numbers,
 beside ours, for the shipped drives.
 """
@@ -30,7 +33,7 @@ from numpy.typing import NDArray
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import BeltUnit, Load, Pulley, load_belt_unit
 from rtcvt.errors import InputError
-from rtcvt.offline.beltdrive import studies
+from rtcvt.offline.beltdrive import drawn, studies
 from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
 from rtcvt.offline.beltdrive.runs import changed, full_model
 from rtcvt.quantity import to_si
@@ -107,13 +110,15 @@ class Verification:
     runs: Mapping[str, Result]  # full runs that the figures show: "run-up" of rigid elements by unit, "nominal"
     studies: Mapping[str, Mapping[str, Result]]
     quotes: tuple[Quote, ...]
+    drawn: tuple[Comparison, ...] = ()  # of layouts and load cases drawn by `seed`
+    seed: int = 0
 
     @property
     def failures(self) -> tuple[str, ...]:
         """Every bound that is exceeded, in words."""
         return tuple(
             f"{c.title}: {e.name} is off by {e.smooth:.3g}, allowed {e.limit:.3g}"
-            for c in self.comparisons
+            for c in (*self.comparisons, *self.drawn)
             for e in c.errors
             if not e.smooth <= e.limit
         )
@@ -126,24 +131,28 @@ class Verification:
             "full_model": full_model(self.unit),
             "passed": not self.failures,
             "failures": list(self.failures),
-            "load_cases": [
-                {
-                    "name": c.title,
-                    "duration_s": float(c.full.time[-1]),
-                    "full_wall_s": c.full.cost,
-                    "step_us": c.real_time_us,
-                    "errors": [
-                        {"signal": e.name, "kind": e.kind, "nrms": e.nrms, "smooth": e.smooth, "ripple": e.ripple,
-                         "scale": e.scale, "limit": e.limit}
-                        for e in c.errors
-                    ],
-                }
-                for c in self.comparisons
-            ],
+            "load_cases": [_figures(c) for c in self.comparisons],
+            "seed": self.seed,
+            "drawn_cases": [_figures(c) for c in self.drawn],
             "discretisation": dict(self.discretisation),
             "studies": {k: {label: studies.figures(r) for label, r in v.items()} for k, v in self.studies.items()},
             "source": [vars(q) for q in self.quotes],
-        }  # fmt: skip
+        }
+
+
+def _figures(c: Comparison) -> dict[str, Any]:
+    return {
+        "name": c.title,
+        "about": c.full.case.scenario.description,
+        "duration_s": float(c.full.time[-1]),
+        "full_wall_s": c.full.cost,
+        "step_us": c.real_time_us,
+        "errors": [
+            {"signal": e.name, "kind": e.kind, "nrms": e.nrms, "smooth": e.smooth, "ripple": e.ripple,
+             "scale": e.scale, "limit": e.limit}
+            for e in c.errors
+        ],
+    }  # fmt: skip
 
 
 def load_cases(unit: BeltUnit) -> list[Case]:
@@ -207,7 +216,7 @@ def _mirrored(unit: BeltUnit) -> list[Case]:
     return [Case(name, u, scenario, (), ("alternator", 0.4)) for name, u in given]
 
 
-def compare(case: Case, full: Result, title: str) -> Comparison:
+def compare(case: Case, full: Result, title: str, limits: Mapping[str, float] = LIMITS) -> Comparison:
     """Run the real-time model over a case and compare it with the full one."""
     unit = case.unit
     model = build_belt(unit, "hybrid")
@@ -240,7 +249,7 @@ def compare(case: Case, full: Result, title: str) -> Comparison:
         nrms, smooth, size = (
             float(np.sqrt(np.nanmean(x[1:] ** 2))) / scale for x in (a - b, mean_a - mean_b, a - mean_a)
         )
-        errors.append(SignalError(name, kind, nrms, smooth, size, scale, LIMITS[kind]))
+        errors.append(SignalError(name, kind, nrms, smooth, size, scale, limits[kind]))
     cost = float(np.median(fast.step_cost) * 1e6)
     return Comparison(title, full, pairs, tuple(errors), cost)
 
@@ -299,8 +308,8 @@ def discretisation(coarse: Result, fine: Result) -> dict[str, float]:
     return found
 
 
-def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None) -> Verification:
-    """Make the full runs that `folder` does not hold yet, and compare.
+def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None, seed: int = 1) -> Verification:
+    """Make the full runs that `folder` does not hold yet, and compare; `seed` draws further ones around an ANCF unit.
 
     Raises
     ------
@@ -319,10 +328,13 @@ def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None) -> Ve
     changes: dict[str, float] = {}
     if full_model(unit) == "ancf":
         runs[unit.name] = comparisons[0].full
-        found = {study: studies.run_study(unit, study, folder, progress) for study in studies.STUDIES}
         if unit.name in SOURCE:
+            found = {study: studies.run_study(unit, study, folder, progress) for study in studies.STUDIES}
             quotes += _section_4_ancf(runs[unit.name], found)
-        return Verification(unit, tuple(comparisons), changes, runs, found, tuple(quotes))
+        others = tuple(
+            compare(d.case, drawn.run(d.case, folder, progress), d.case.name, d.limits) for d in drawn.cases(unit, seed)
+        )
+        return Verification(unit, tuple(comparisons), changes, runs, found, tuple(quotes), others, seed)
     for name in {unit.name, "two_pulley_5pk"} if unit.name == "accessory_5pk" else {unit.name}:
         drive = unit if name == unit.name else load_belt_unit(name)
         runs[name] = result(_case("own mesh", drive, drive.scenario[0]), folder, progress)

@@ -32,10 +32,27 @@ The ends of a span take up more of the belt the looser it is: its way is L + R(T
 
 so that a and b change neither tension nor stiffness at rest. E_R is added to its energy l e; h stays.
 
-Lengths L, radii r, a, b and the spans' damping d are those of `rtcvt.belt.span_ends`: spans are longer than they look,
-as the belt's bending and its ribs give at their ends. A span damps with a force beside its tension. What comes into it
-at a speed V sticks somewhere on the wrap before, with the stretch lambda_a there, so that (in a steady state nothing is
-damped) ::
+**Inertia lifts the belt** off its ribs. ``T - phi``, ``phi = m V^2`` with V of the rim, presses on a pulley, and bends
+the belt at a span's ends (phi: the mean of both rims). So the ways of a span and of a wrap are ::
+
+    L + R(T - phi),    L + A phi
+
+where A is the length by which a wrap gives way to a newton: the faster a belt runs, the more tension it has. By W each
+way is longer than with T_0 at rest::
+
+    W = R(T - phi) or -A (T - phi - T_0),    U = l e + E_R(T - phi) - phi R(T - phi) or l e - A phi (T_0 + phi/2)
+    dU = -h dl - W dphi
+
+Power is balanced with U in place of the energy of a cell if the rims carry ``W phi'``, which is inertia::
+
+    J -> J - m r^2 (2 W of the wrap + W of both spans)
+
+(less than 1e-4 of it; that the belt's momentum changes with its way is neglected beside it).
+
+Lengths L, radii r, a, b, A and the spans' damping d are those of `rtcvt.belt.span_ends`: spans are longer than they
+look, as the belt's bending and its ribs give at their ends. A span damps with a force beside its tension. What comes
+into it at a speed V sticks somewhere on the wrap before, with the stretch lambda_a there, so that (in a steady state
+nothing is damped) ::
 
     F_d = g d (rho_e V_e - rho_s V_s),    rho = lambda/lambda_a where belt comes in, 1 where it goes out
 
@@ -47,7 +64,7 @@ and on half of both spans in J::
 
 This is the power-oriented form of Tebaldi and Zanasi 2022, with the rows of R that have -sigma r and sigma r of the
 pulleys at the ends of a span, and the springs between them fed with belt. Power is balanced exactly: the sum of
-``tau omega`` is the rate of ``E = sum l e + sum E_R + sum J omega^2/2`` plus losses, each of which is never negative::
+``tau omega`` is the rate of ``E = sum U + sum J omega^2/2`` plus losses, each of which is never negative::
 
     face      integral of (q lambda - V) dT from u to d  =  q (h_d - h_u) - V (T_d - T_u)
     span      g d (rho_e V_e - rho_s V_s)^2
@@ -99,10 +116,24 @@ from rtcvt.belt.arms import (
     way_lever,
     way_rate,
 )
+from rtcvt.belt.decoupler import (
+    clutch_torque,
+    decoupler_columns,
+    decoupler_energy,
+    decoupler_loss,
+    decoupler_of,
+    decoupler_outputs,
+    decoupler_rates,
+    decoupler_rows,
+    decoupler_state,
+    switch_clutches,
+)
 from rtcvt.belt.layout import (
     N_ARC,
     N_ARM_D,
     N_ARM_Y,
+    N_DECOUPLER_D,
+    N_DECOUPLER_P,
     N_GIVEN,
     N_PULLEY,
     Arc,
@@ -111,6 +142,9 @@ from rtcvt.belt.layout import (
     ArmY,
     BeltP,
     D,
+    DecouplerD,
+    DecouplerP,
+    DecouplerX,
     Flange,
     GivenX,
     PulleyY,
@@ -271,15 +305,15 @@ def more_way(what, T, j, data, work):
 
 
 @kernel
-def span_tension(j, l, p, data, work):  # noqa: E741
-    """Tension of span j that holds the length l [N]; 0 if that is more than it needs."""
+def span_tension(j, l, phi, p, data, work):  # noqa: E741
+    """Tension of span j that holds the length l [N], with the inertia phi; 0 if that is more than it needs."""
     length = work[int(data[D.W_LENGTH]) + j * int(data[D.FACES])]
     T = p[BeltP.EA] * (length / l - 1.0)
     if T < 0.0:
         T = 0.0
     for _ in range(SOLVE):
-        missing = length + more_way(0, T, j, data, work) - l * (1.0 + T / p[BeltP.EA])
-        change = missing / (l / p[BeltP.EA] - more_way(1, T, j, data, work))
+        missing = length + more_way(0, T - phi, j, data, work) - l * (1.0 + T / p[BeltP.EA])
+        change = missing / (l / p[BeltP.EA] - more_way(1, T - phi, j, data, work))
         T += change
         if not T > 0.0:
             return 0.0
@@ -297,6 +331,11 @@ def cells(x, p, data, work):
     F = int(data[D.FACES])
     count = n * F
     stiffness = p[BeltP.EA]
+    lift = int(data[D.W_LIFT])
+    by = lift + 2 * n
+    for i in range(n):
+        V = rim_radius(i, data) * speed(i, x, data)
+        work[lift + i] = p[BeltP.M] * V * V
     q_m = x[n + count]
     flux = p[BeltP.M] * q_m * q_m
     a = int(data[D.W_CELL])
@@ -305,12 +344,24 @@ def cells(x, p, data, work):
         length = work[int(data[D.W_LENGTH]) + c]
         by_T = 0.0
         j = int(c / F)
+        i = j + 1 if j + 1 < n else 0
         if c == j * F:
-            T = span_tension(j, l, p, data, work)
-            length += more_way(0, T, j, data, work)
-            by_T = more_way(1, T, j, data, work)
+            phi = 0.5 * (work[lift + j] + work[lift + i])
+            T = span_tension(j, l, phi, p, data, work)
+            length += more_way(0, T - phi, j, data, work)
+            by_T = more_way(1, T - phi, j, data, work)
+            gives = -by_T
+            work[by + c] = -by_T * p[BeltP.M] * rim_radius(j, data) * rim_radius(j, data) * speed(j, x, data)
+            work[by + count + c] = -by_T * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
         else:
+            gives = cell_lift(i, data)
+            length += gives * work[lift + i]
             T = stiffness * (length / l - 1.0)
+            work[by + c] = 0.0
+            work[by + count + c] = (
+                2.0 * gives * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
+            )
+        work[by + 2 * count + c] = gives
         lam = length / l
         dT = -lam / (l / stiffness - by_T)
         rate = -dT / (stiffness * lam)
@@ -324,6 +375,46 @@ def cells(x, p, data, work):
         work[a + 3 * count + c] = T - flux * (1.0 + T / stiffness)
         work[a + 4 * count + c] = dT * (1.0 - flux / stiffness)
         work[a + 5 * count + c] = rate
+    lifted_inertias(x, p, data, work)
+
+
+@kernel
+def cell_lift(i, data):
+    """A of each cell on pulley i [m/N]."""
+    return data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.LIFT] / (data[D.FACES] - 1.0)
+
+
+@kernel
+def lifted_inertias(x, p, data, work):
+    """Inertias of the pulleys less what the belt's way takes [kg.m2]."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    cell = int(data[D.W_CELL])
+    tension = cell + n * F
+    lift = int(data[D.W_LIFT])
+    for i in range(n):
+        work[lift + n + i] = work[int(data[D.W_INERTIA]) + i]
+    for j in range(n):
+        i = j + 1 if j + 1 < n else 0
+        mass = p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data)
+        for k in range(1, F):
+            hat = work[tension + j * F + k] - work[lift + i] - p[BeltP.T_0]
+            work[lift + n + i] += 2.0 * mass * cell_lift(i, data) * hat
+        way = work[cell + j * F] * x[j * F] - work[int(data[D.W_LENGTH]) + j * F]
+        work[lift + n + i] -= mass * way
+        work[lift + n + j] -= p[BeltP.M] * rim_radius(j, data) * rim_radius(j, data) * way
+
+
+@kernel
+def ends_energy(j, p, data, work):
+    """``U - l e`` of span j and of the wrap behind it [J]; expects `cells`."""
+    n = int(data[D.N])
+    i = j + 1 if j + 1 < n else 0
+    at = int(data[D.W_LIFT])
+    phi = 0.5 * (work[at + j] + work[at + i])
+    hat = work[int(data[D.W_CELL]) + n * int(data[D.FACES]) + j * int(data[D.FACES])] - phi
+    energy = more_way(2, hat, j, data, work) - phi * more_way(0, hat, j, data, work)
+    return energy - cell_lift(i, data) * (data[D.FACES] - 1.0) * work[at + i] * (p[BeltP.T_0] + 0.5 * work[at + i])
 
 
 @kernel
@@ -558,15 +649,32 @@ def flange_torques(x, u, p, data, work):
         force += start_ratio(i, x, data, work) * F_d
         F_d = span_damping(j, i, p, data, work) * stretch_rate(j, i, x, data, work)
         force -= end_ratio(j, i, x, data, work) * F_d
-        tau = other_torque(i, speed(i, x, data), u, p, data) + rim_radius(i, data) * force
+        if data[D.DECOUPLERS] > 0.0 and decoupler_of(i, data) >= 0:
+            tau = rim_radius(i, data) * force
+            tau -= clutch_torque(decoupler_of(i, data), speed(i, x, data), x, p, data, work)
+        else:
+            tau = other_torque(i, speed(i, x, data), u, p, data) + rim_radius(i, data) * force
         if data[D.ARMS] > 0.0:
             way = way_rate(i, x, data, work) + way_rate(j, x, data, work)
             tau -= 0.5 * rim_radius(i, data) * p[BeltP.M] * x[n + n * F] * way
             tau += p[int(data[D.P_B]) + i] * carrier_speed(i, x, data)
         at = given_state(i, data)
         if at >= 0:
-            tau = work[int(data[D.W_INERTIA]) + i] * x[at + GivenX.A] - tau
+            tau = work[int(data[D.W_LIFT]) + n + i] * x[at + GivenX.A] - tau
         work[int(data[D.W_FLANGE]) + i] = tau
+
+
+@kernel
+def shaft_speed(i, x, data):
+    """Speed of the shaft of pulley i, that of the pulley unless a decoupler is between them [rad/s]."""
+    m = decoupler_of(i, data)
+    return x[decoupler_state(m, data) + DecouplerX.W] if m >= 0 else speed(i, x, data)
+
+
+@kernel
+def decoupled(m, data):
+    """Pulley of decoupler m."""
+    return int(data[int(data[D.DECOUPLER]) + N_DECOUPLER_D * m + DecouplerD.PULLEY])
 
 
 @kernel
@@ -618,9 +726,13 @@ def hybrid_derivative(x, u, p, data, dx, work):
             for k in range(N_GIVEN):
                 dx[at + k] = 0.0
         else:
-            dx[count + i] = work[int(data[D.W_FLANGE]) + i] / work[int(data[D.W_INERTIA]) + i]
+            dx[count + i] = work[int(data[D.W_FLANGE]) + i] / work[int(data[D.W_LIFT]) + n + i]
     for m in range(int(data[D.ARMS])):
         arm_rates(m, arm_torque(m, x, p, data, work), x, p, data, dx)
+    for m in range(int(data[D.DECOUPLERS])):
+        i = decoupled(m, data)
+        torque = other_torque(i, shaft_speed(i, x, data), u, p, data)
+        decoupler_rates(m, torque, speed(i, x, data), x, p, data, dx, work)
     mean = 0.0
     for c in range(count):
         before = c - 1 if c > 0 else count - 1
@@ -681,9 +793,12 @@ def pulley_row(i, x, p, data, jac, work):
     a = (count + i) * int(data[D.N_X])
     j = i - 1 if i > 0 else n - 1
     after = i + 1 if i + 1 < n else 0
-    inverse = 1.0 / work[int(data[D.W_INERTIA]) + i]
+    inverse = 1.0 / work[int(data[D.W_LIFT]) + n + i]
     by_force = rim_radius(i, data) * inverse
-    jac[a + count + i] += (load_torque(i, 1, speed(i, x, data), data) - p[int(data[D.P_B]) + i]) * inverse
+    if data[D.DECOUPLERS] > 0.0 and decoupler_of(i, data) >= 0:
+        decoupler_columns(decoupler_of(i, data), i, count + i, -inverse, p, data, jac, work)
+    else:
+        jac[a + count + i] += (load_torque(i, 1, speed(i, x, data), data) - p[int(data[D.P_B]) + i]) * inverse
     jac[a + i * F] += by_force * work[slope + i * F]
     jac[a + j * F] -= by_force * work[slope + j * F]
     rho_s = start_ratio(i, x, data, work)
@@ -698,8 +813,49 @@ def pulley_row(i, x, p, data, jac, work):
     source = end_source(j, i, x, data, work)
     jac[a + j * F] += by_force * F_d * rho_e * work[rate + j * F]
     jac[a + source] -= by_force * F_d * rho_e * work[rate + source]
+    by_way = (
+        work[int(data[D.W_FLANGE]) + i] * inverse * inverse * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data)
+    )
+    way_columns(a, by_way, i * F, data, jac, work)
+    way_columns(a, by_way, j * F, data, jac, work)
+    for k in range(1, F):
+        way_columns(a, 2.0 * by_way, j * F + k, data, jac, work)
     if data[D.ARMS] > 0.0:
         pulley_row_of_arms(i, j, by_force, inverse, x, p, data, jac, work)
+
+
+@kernel
+def way_columns(a, scale, c, data, jac, work):
+    """Add `scale` times the derivative of W of cell c to a row that begins at `a`; what its tension does not change."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    j = int(c / F)
+    by = int(data[D.W_LIFT]) + 2 * n
+    jac[a + c] -= scale * work[by + 2 * count + c] * work[int(data[D.W_CELL]) + 2 * count + c]
+    jac[a + count + j] += scale * work[by + c]
+    jac[a + count + (j + 1 if j + 1 < n else 0)] += scale * work[by + count + c]
+
+
+@kernel
+def speed_columns(data, jac, work):
+    """Add what comes of the cells' ways to the columns of the speeds, as `angle_columns` does for angles."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    n_x = int(data[D.N_X])
+    by = int(data[D.W_LIFT]) + 2 * n
+    for c in range(count):
+        j = int(c / F)
+        i = j + 1 if j + 1 < n else 0
+        inverse = 1.0 / work[int(data[D.W_CELL]) + c]
+        before = work[by + c] * inverse
+        after = work[by + count + c] * inverse
+        for row in range(n_x):
+            value = jac[row * n_x + c]
+            if value != 0.0:
+                jac[row * n_x + count + j] -= before * value
+                jac[row * n_x + count + i] -= after * value
 
 
 @kernel
@@ -837,6 +993,11 @@ def hybrid_jacobian(x, p, data, jac, work):
     jac[(n + count) * n_x + n + count] -= 1.0 / T_Q
     for m in range(int(data[D.ARMS])):
         arm_rows(m, x, p, data, jac, work)
+    for m in range(int(data[D.DECOUPLERS])):
+        i = decoupled(m, data)
+        slope = load_torque(i, 1, shaft_speed(i, x, data), data) - p[int(data[D.P_B]) + i]
+        decoupler_rows(m, slope, p, data, jac, work)
+    speed_columns(data, jac, work)
     for m in range(int(data[D.ARMS])):
         angle_columns(m, data, jac, work)
 
@@ -936,6 +1097,8 @@ def shared_outputs(v, flux, x, u, p, data, y, work):
         omega = v / rim_radius(i, data)
         if not rigid:
             omega = speed(i, x, data)
+        if data[D.DECOUPLERS] > 0.0:
+            omega = shaft_speed(i, x, data)
         turning = omega
         if data[D.ARMS] > 0.0:
             turning = omega - carrier_speed(i, x, data)
@@ -1048,7 +1211,7 @@ def hybrid_output(x, u, p, data, y, work):
             length += work[cell + u_] * x[u_]
             unloaded += x[u_]
             normal += 0.5 * (work[hat + u_] + work[hat + d]) * beta / F
-        energy += more_way(2, work[tension + j * F], j, data, work)
+        energy += ends_energy(j, p, data, work)
         rate = stretch_rate(j, i, x, data, work)
         span += span_damping(j, i, p, data, work) * rate * rate
         energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
@@ -1064,6 +1227,9 @@ def hybrid_output(x, u, p, data, y, work):
     if data[D.ARMS] > 0.0:
         energy += arm_energy(x, p, data)
         arm_outputs(x, p, data, y)
+    if data[D.DECOUPLERS] > 0.0:
+        energy += decoupler_energy(x, p, data)
+        decoupler_outputs(x, p, data, y, work)
     y[whole + Y.E] = energy
     y[whole + Y.CREEP] = creep
     y[whole + Y.SPAN] = span
@@ -1109,6 +1275,8 @@ def initialise(p, data, u, x, work):
         count = n * int(data[D.FACES])
         for i in range(n):
             x[count + i] = v / rim_radius(i, data)
+        for m in range(int(data[D.DECOUPLERS])):
+            x[decoupler_state(m, data) + DecouplerX.W] = v / rim_radius(decoupled(m, data), data)
         if data[D.ARMS] > 0.0:
             start_arms(p, data, x)
             place_arms(x, p, data, work)
@@ -1141,6 +1309,7 @@ def right_hand_side(fresh, x, u, p, data, dx, work):
         cells(x, p, data, work)
         if fresh == 1:
             sliding(0.0, x, p, data, work)
+            switch_clutches(x, p, data, work)
         hybrid_derivative(x, u, p, data, dx, work)
 
 
@@ -1175,6 +1344,7 @@ def write_outputs(fresh, x, u, p, data, y, work):
         rigid_output(x, u, p, data, y, work)
     else:
         cells(x, p, data, work)
+        switch_clutches(x, p, data, work)
         if fresh == 1:
             sliding(0.0, x, p, data, work)
             flows(x, p, data, work)
@@ -1192,14 +1362,25 @@ def slide_stage(stage, h, k, data, work):
     count = n * F
     face = int(data[D.W_FACE])
     slope = int(data[D.W_MEAN]) + count
-    a = slope + 3 * count
+    way = slope + 3 * count
+    a = way + 2 * count
     at_l = stage * int(data[D.N_X])
     for u in range(count):
-        d = u + 1 if u + 1 < count else 0
         if stage == 0:
             for i in range(3):
                 work[slope + i * count + u] = work[face + (6 + i) * count + u]
+            for i in range(2):
+                by = work[int(data[D.W_LIFT]) + 2 * n + i * count + u]
+                work[way + i * count + u] = by / work[int(data[D.W_CELL]) + u]
+    for u in range(count):
+        d = u + 1 if u + 1 < count else 0
         s = work[face + count + u] + work[slope + u] * k[at_l + u] + work[slope + count + u] * k[at_l + d]
+        for end in range(2):
+            cell = u if end == 0 else d
+            j = int(cell / F)
+            longer = work[way + cell] * k[at_l + count + j]
+            longer += work[way + count + cell] * k[at_l + count + (j + 1 if j + 1 < n else 0)]
+            s -= work[slope + end * count + u] * longer
         s += work[slope + 2 * count + u] * k[at_l + count + n]
         for m in range(int(data[D.ARMS])):
             by_angle = work[int(data[D.W_BY_ARM]) + n + (1 + m) * count + u]
@@ -1281,8 +1462,10 @@ def stored_energy(x, p, data, work):
     for c in range(count):
         energy += 0.5 * x[c] * work[tension + c] * work[tension + c] / p[BeltP.EA]
     for i in range(n):
-        energy += more_way(2, work[tension + i * int(data[D.FACES])], i, data, work)
+        energy += ends_energy(i, p, data, work)
         energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
+    if data[D.DECOUPLERS] > 0.0:
+        energy += decoupler_energy(x, p, data)
     return energy + arm_energy(x, p, data) if data[D.ARMS] > 0.0 else energy
 
 
@@ -1296,11 +1479,15 @@ def power_in(x, u, p, data, work):
         flange_torques(x, u, p, data, work)
     for i in range(n):
         omega = speed(i, x, data)
+        if data[D.DECOUPLERS] > 0.0:
+            omega = shaft_speed(i, x, data)
         tau = other_torque(i, omega, u, p, data)
         power += (tau + work[int(data[D.W_FLANGE]) + i] if given_state(i, data) >= 0 else tau) * omega
         if data[D.ARMS] > 0.0:
             carrier = carrier_speed(i, x, data)
             power += p[int(data[D.P_B]) + i] * carrier * (2.0 * omega - carrier)
+    if data[D.DECOUPLERS] > 0.0:
+        power -= decoupler_loss(x, p, data, work)
     return power - arm_loss(x, p, data) if data[D.ARMS] > 0.0 else power
 
 
@@ -1341,6 +1528,7 @@ def explicit_faces(h, x, u, p, data, work):
     start = int(data[D.W_STEP])
     cells(x, p, data, work)
     sliding(MARGIN, x, p, data, work)
+    switch_clutches(x, p, data, work)
     energy = stored_energy(x, p, data, work)
     power = power_in(x, u, p, data, work)
     for _ in range(PASSES):
@@ -1379,6 +1567,9 @@ def residual(h, x, u, p, data, work):
     for m in range(int(data[D.ARMS])):
         at = arm_state(m, data)
         size += abs(work[b + at + ArmX.THETA]) + SMALL * abs(work[b + at + ArmX.W])
+    for m in range(int(data[D.DECOUPLERS])):
+        at = decoupler_state(m, data)
+        size += abs(work[b + at + DecouplerX.TWIST]) + SMALL * abs(work[b + at + DecouplerX.W])
     return size
 
 
@@ -1418,6 +1609,10 @@ def implicit_faces(h, budget, x, u, p, data, work):
             at = arm_state(m, data)
             turn = abs(work[b + at + ArmX.THETA]) + SMALL * abs(work[b + at + ArmX.W])
             change = turn if turn > change else change
+        for m in range(int(data[D.DECOUPLERS])):
+            at = decoupler_state(m, data)
+            turn = abs(work[b + at + DecouplerX.TWIST]) + SMALL * abs(work[b + at + DecouplerX.W])
+            change = turn if turn > change else change
         if not change < HUGE:
             return -1
         before = size
@@ -1440,12 +1635,18 @@ def hold(h, x, u, p, data, work):
     """Let the belt hold what it holds for a step; given speeds go on, torques may brake."""
     n = int(data[D.N])
     count = n * int(data[D.FACES])
+    for m in range(int(data[D.DECOUPLERS])):
+        at = decoupler_state(m, data) + DecouplerX.W
+        row = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
+        change = h * other_torque(decoupled(m, data), x[at], u, p, data) / p[row + DecouplerP.J]
+        if change * x[at] < 0.0:
+            x[at] = x[at] + change if abs(change) < abs(x[at]) else 0.0
     for i in range(n):
         omega = speed(i, x, data)
         at = given_state(i, data)
         if at >= 0:
             x[count + i] = omega + h * x[at + GivenX.A]
-        else:
+        elif data[D.DECOUPLERS] == 0.0 or decoupler_of(i, data) < 0:
             change = h * other_torque(i, omega, u, p, data) / work[int(data[D.W_INERTIA]) + i]
             if change * omega < 0.0:
                 x[count + i] = omega + change if abs(change) < abs(omega) else 0.0

@@ -16,14 +16,16 @@ elements, steps; of rigid elements rejected, input_J and unaccounted_J (energy);
 
 _CHECK = """A unit of kind belt is checked on its scenarios and two changed belts: its real-time model against the full
 one, of which one second takes about 30 s (rigid elements) or 10 s (ANCF, 240 elements) of processor time. Of shipped
-drives the report also shows the source's figures and numbers; two_pulley_belt adds its parameter studies. Runs are
-kept in a folder beside the report, so that a stopped check goes on where it was. Exits with code 1 if a speed is off
-by more than 1 %, a tension or torque by more than 3 %.
+drives the report also shows the source's figures and numbers; two_pulley_belt adds its parameter studies. Around a
+unit with an ANCF model three layouts are drawn by --seed, with four load cases each: engine order, load step, overload,
+reversal. Runs are kept in a folder beside the report, so that a stopped check goes on where it was. Exits with code 1
+if a speed is off by more than 1 %, a tension or torque by more than 3 %; of drawn cases 1, 3 and 5 %, in overload 2, 5
+and 10 %.
 
 [bold]JSON keys of a belt:[/] unit, revision, full_model, passed, failures, load_cases: name, duration_s,
 full_wall_s, step_us (real-time), errors: signal, kind, nrms, smooth (of means over the passage of an element, held
-against the limit), ripple (of the full model), scale, limit; studies: by what they change the values at the end;
-source: section, about, printed, ours, agrees."""
+against the limit), ripple (of the full model), scale, limit; seed; drawn_cases: alike; studies: by what they change
+the values at the end; source: section, about, printed, ours, agrees."""
 
 KIND = Kind(
     names=("belt",),
@@ -44,6 +46,7 @@ KIND = Kind(
         options=(
             Option("elements", "Mesh of the full model; default: the unit's.", int, minimum=1),
             Option("step", "Of the ANCF model; default: the unit's.", unit="s"),
+            Option("seed", "Of layouts and load cases drawn around a unit with an ANCF model.", int, 1, minimum=0),
         ),
         help=_CHECK,
     ),

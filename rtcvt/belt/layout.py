@@ -4,12 +4,13 @@ Pulleys count in the order in which the belt visits them. The belt is a ring of 
 span 1, ..., the cells of wrap 0, that is `FACES` cells from one span to the next. Face g lies between cells g and
 g + 1, on the pulley after span ``g // FACES``. State vectors::
 
-    hybrid  [l (N FACES), omega (N), q,  `GivenX` of each given speed,  `ArmX` of each arm]
+    hybrid  [l (N FACES), omega (N), q,  `GivenX` of each given speed,  `ArmX` of each arm,
+             `DecouplerX` of each decoupler]
     rigid   [v,                          `GivenX` of the given speed]
 
 The lengths come first, as elimination then fills little of the step's matrix. Outputs: one of each flange, `Y`, one of
 each span, `PulleyY` of each pulley, the speed of each pulley whose flange's speed is given, `ArmY` of each arm, and the
-loss of arms if there is one.
+loss of arms if there is one; `DecouplerY` of each decoupler, and the loss of these.
 """
 
 from rtcvt.table import Places, Row, Rows
@@ -38,6 +39,11 @@ class D(Places):
     X_ARM = "place in x: `ArmX` of each arm"
     P_ARM = "place in p: `ArmP` of each arm"
     Y_ARM = "place in y: `ArmY` of each arm, the loss of all"
+    DECOUPLERS = "decouplers"
+    DECOUPLER = "table: `DecouplerD` of each decoupler"
+    X_DECOUPLER = "place in x: `DecouplerX` of each decoupler"
+    P_DECOUPLER = "place in p: `DecouplerP` of each decoupler"
+    Y_DECOUPLER = "place in y: `DecouplerY` of each decoupler, the loss of all"
     P_J = "place in p: inertias"
     P_B = "place in p: frictions"
     P_MU = "place in p: friction coefficients"
@@ -56,8 +62,14 @@ class D(Places):
     )
     W_SLIDE = "-1, 0 or 1 of each face", lambda d: d.N * d.FACES
     W_MEAN = (
-        "mean sliding speed over a step, ds/dl of both cells and ds/dq_m at its start, 4 stages: a block of each",
-        lambda d: 8 * d.N * d.FACES,
+        "mean sliding speed over a step; at its start ds/dl of both cells, ds/dq_m, and by lambda what the way of each "
+        "cell gains by both speeds; 4 stages: a block of each",
+        lambda d: 10 * d.N * d.FACES,
+    )
+    W_LIFT = (
+        "of each rim m V^2, inertia that the belt's way leaves; of each cell what its way gains by the speeds of the "
+        "pulleys before and after, and loses by its tension but for strain: a block of each",
+        lambda d: 2 * d.N + 3 * d.N * d.FACES,
     )
     W_GATE = "use, gate, its derivative to l of both spans and to q: a block of each", lambda d: 5 * d.N
     W_SPAN_ARM = (
@@ -68,6 +80,7 @@ class D(Places):
         "of each wrap dgate/dkappa; of each face ds/dkappa, then ds/dtheta of each arm: a block of each",
         lambda d: d.N + (d.ARMS + 1) * d.N * d.FACES if d.ARMS else 0,
     )
+    W_CLUTCH = "1 or 0 of each decoupler: its clutch is locked", lambda d: d.DECOUPLERS
     W_TENSION = "tensions of the spans", lambda d: d.N
     W_FLANGE = "torques at the flanges", lambda d: d.N
     W_SAVED = "state before a communication step, new outputs", lambda d: d.N_X + d.N_Y
@@ -99,6 +112,7 @@ class Arc(Places):
     RIBS = "its damping by all else [N.s/m]"
     WAY_3 = "its R: factor of (T/T_rest)^(-3/2) [m]"
     WAY_1 = "factor of (T/T_rest)^(-1/2) [m]"
+    LIFT = "length that its wrap's way gains by the belt's inertia m V^2 [m/N]"
     T_X = "direction of this span, x"
     T_Y = "y"
 
@@ -120,6 +134,13 @@ class SpanD(Places):
 
     ARM = "number of the arm that moves one of its ends, or -1"
     TABLE = "place of its table over the angle: P, P', turn and its derivative at each"
+
+
+class DecouplerD(Places):
+    """A decoupler's row of the table."""
+
+    PULLEY = "number of its pulley"
+    SENSE = "in which the pulley drives its shaft: 1 anticlockwise, -1 clockwise"
 
 
 class BeltP(Rows):
@@ -145,6 +166,17 @@ class ArmP(Rows):
     C_S = Row("{pulley}.arm.C_S", "s/rad", "damping of its end stops: share of their torque by speed", 0.0)
 
 
+class DecouplerP(Rows):
+    """Parameters of a decoupler."""
+
+    J = Row("{pulley}.shaft.J", "kg.m2", "moment of inertia of the shaft behind the decoupler of {pulley}", TINY)
+    K = Row("{pulley}.decoupler.k", "N.m/rad", "stiffness of its spring", TINY)
+    C = Row("{pulley}.decoupler.c", "N.m.s/rad", "damping beside the spring", TINY)
+    M_D = Row(
+        "{pulley}.decoupler.M_D", "N.m", "torque by which its clutch drags as the shaft overruns", 0.0, tunable=True
+    )
+
+
 PULLEY_J = Row("{pulley}.J", "kg.m2", "moment of inertia of pulley {pulley}", TINY)
 PULLEY_B = Row("{pulley}.b", "N.m.s/rad", "viscous friction of pulley {pulley}", 0.0, tunable=True)
 PULLEY_MU = Row("{pulley}.mu", "1", "friction coefficient of the belt on pulley {pulley}", 1e-3, tunable=True)
@@ -159,6 +191,10 @@ TORQUE_OUT = Row("{pulley}.tau", "N.m", "torque into the drive at flange {pulley
 SPEED_OUT = Row(
     "{pulley}.w", "rad/s", "speed of pulley {pulley}{about}, anticlockwise positive", nominal=100.0, display="rpm"
 )
+SHAFT_OUT = Row(
+    "{pulley}.w", "rad/s", "speed of the shaft behind the decoupler of {pulley}{about}, anticlockwise positive",
+    nominal=100.0, display="rpm",
+)  # fmt: skip
 TENSION = Row("{pulley}_{after}.F", "N", "elastic tension of the span from {pulley} to {after}")
 
 
@@ -215,10 +251,41 @@ class ArmY(Rows):
     M_S = Row("{pulley}.M_stop", "N.m", "torque of the stops on the arm of {pulley}", nominal=1.0)
 
 
+class DecouplerX(Rows):
+    """States of a decoupler."""
+
+    W = Row("{pulley}.shaft.w", "rad/s", "speed of the shaft behind the decoupler of {pulley}", nominal=100.0)
+    TWIST = Row(
+        "{pulley}.decoupler.twist", "rad", "by which the spring of the decoupler of {pulley} is wound up", nominal=0.1
+    )
+
+
+class DecouplerY(Rows):
+    """Outputs of a decoupler."""
+
+    W = Row(
+        "{pulley}.w_pulley", "rad/s", "speed of pulley {pulley}, anticlockwise positive", nominal=100.0, display="rpm"
+    )
+    TWIST = Row(
+        "{pulley}.twist",
+        "rad",
+        "by which the spring of the decoupler of {pulley} is wound up",
+        nominal=0.1,
+        display="deg",
+    )
+    M = Row(
+        "{pulley}.M_decoupler", "N.m", "torque of the decoupler of {pulley}, above 0: the pulley drives", nominal=10.0
+    )
+
+
+DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches of the decouplers", 0.0, nominal=1.0)
 ARM_LOSS = Row("loss.arm", "W", "power lost in friction and stops of the tensioners' arms", 0.0, nominal=1.0)
 
 N_ARC, N_PULLEY, N_GIVEN = len(Arc), len(PulleyY), len(GivenX)
 N_ARM_D, N_ARM_P, N_ARM_X, N_ARM_Y = len(ArmD), len(ArmP), len(ArmX), len(ArmY)
+N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (
+    len(DecouplerD), len(DecouplerP), len(DecouplerX), len(DecouplerY)
+)  # fmt: skip
 
 SPAN_LENGTH = Row("{pulley}_{after}.l", "m", "length without load of the span from {pulley} to {after}")
 CELL_LENGTH = Row("{after}.l_{k}", "m", "length without load of cell {k} on {after}")

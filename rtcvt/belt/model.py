@@ -5,7 +5,20 @@ import numpy as np
 from rtcvt.belt import kernels, layout
 from rtcvt.belt.arm_geometry import INTERVALS, nodes, over_angle, preload
 from rtcvt.belt.geometry import BeltPath
-from rtcvt.belt.layout import ArmP, ArmX, ArmY, BeltP, D, Flange, GivenX, PulleyY, Y
+from rtcvt.belt.layout import (
+    ArmP,
+    ArmX,
+    ArmY,
+    BeltP,
+    D,
+    DecouplerP,
+    DecouplerX,
+    DecouplerY,
+    Flange,
+    GivenX,
+    PulleyY,
+    Y,
+)
 from rtcvt.belt.span_ends import Spans, spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
@@ -33,7 +46,7 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     ------
     InputError
         The fidelity is neither, the unit has no ``hybrid`` table, more speeds are given than the rigid model can have,
-        or it has an arm, which the rigid model does not know.
+        or it has an arm or a decoupler, which the rigid model does not know.
     """
     if fidelity not in ("hybrid", "rigid"):
         raise InputError(unit.source, "model", fidelity, "hybrid or rigid")
@@ -47,6 +60,9 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     if fidelity == "rigid" and unit.arms:
         key = f"pulleys.{list(unit.pulleys)[next(iter(unit.arms))]}.arm"
         raise InputError(unit.source, key, None, "no arm with the rigid model, whose belt has one length; use hybrid")
+    if fidelity == "rigid" and unit.decouplers:
+        key = f"pulleys.{list(unit.pulleys)[next(iter(unit.decouplers))]}.decoupler"
+        raise InputError(unit.source, key, None, "no decoupler with the rigid model; use hybrid")
     data = _constants(unit, path, belt, given)
     data[D.RIGID] = fidelity == "rigid"
     data[D.T_REST] = belt.tension
@@ -98,6 +114,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, given: list[str]) ->
         belt.by_damping,
         belt.damping,
         *belt.way.T,
+        belt.lift,
         *path.direction.T,
         strict=True,
     )
@@ -117,6 +134,9 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, given: list[str]) ->
         points += own
     data.table(D.LOAD, heads + points)
     _arms(data, unit, path)
+    data[D.DECOUPLERS] = len(unit.decouplers)
+    turns = {"anticlockwise": 1.0, "clockwise": -1.0}
+    data.table(D.DECOUPLER, [v for i, q in unit.decouplers.items() for v in (i, turns[q.direction])])
     return data
 
 
@@ -175,6 +195,16 @@ def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> N
         }
         for constant in ArmP:
             table.add("parameter", constant, values_of_arm[constant], named[i])
+    data[D.P_DECOUPLER] = table.size("parameter")
+    for i, q in unit.decouplers.items():
+        values_of = {
+            DecouplerP.J: q.inertia,
+            DecouplerP.K: q.stiffness,
+            DecouplerP.C: q.damping,
+            DecouplerP.M_D: q.drag,
+        }
+        for place in DecouplerP:
+            table.add("parameter", place, values_of[place], named[i])
 
 
 def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:
@@ -183,8 +213,9 @@ def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: 
     for fields, flange in zip(named, flanges, strict=True):
         if flange != "none":
             table.add("input", layout.SPEED_IN if flange == "speed" else layout.TORQUE_IN, 0.0, fields)
-    for fields, flange in zip(named, flanges, strict=True):
-        table.add("output", layout.TORQUE_OUT if flange == "speed" else layout.SPEED_OUT, fields=fields)
+    for i, (fields, flange) in enumerate(zip(named, flanges, strict=True)):
+        out = layout.SHAFT_OUT if i in unit.decouplers else layout.SPEED_OUT
+        table.add("output", layout.TORQUE_OUT if flange == "speed" else out, fields=fields)
     data[D.Y_BELT] = table.each("output", Y)
     data[D.Y_TENSION] = table.each("output", [layout.TENSION._replace(nominal=belt.tension)], named)
     data[D.Y_PULLEY] = table.each("output", PulleyY, named)
@@ -192,6 +223,9 @@ def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: 
     data[D.Y_ARM] = table.each("output", ArmY, [named[i] for i in unit.arms])
     if unit.arms:
         table.add("output", layout.ARM_LOSS)
+    data[D.Y_DECOUPLER] = table.each("output", DecouplerY, [named[i] for i in unit.decouplers])
+    if unit.decouplers:
+        table.add("output", layout.DECOUPLER_LOSS)
 
 
 def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:
@@ -209,3 +243,4 @@ def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: l
         table.add("state", layout.FLOW)
     data[D.X_GIVEN] = table.each("state", GivenX, [{"pulley": name} for name in given])
     data[D.X_ARM] = table.each("state", ArmX, [_named(unit)[i] for i in unit.arms])
+    data[D.X_DECOUPLER] = table.each("state", DecouplerX, [_named(unit)[i] for i in unit.decouplers])

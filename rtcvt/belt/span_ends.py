@@ -43,6 +43,10 @@ strain differs by e from that of the spans, until friction holds no more::
 which gives b. The pulley turns as one of the radius ``(r - p)(1 + b)``, p the depth away from the ends, and the
 integral of e is length that the spans have more, or less, than at rest.
 
+**Inertia** takes ``m v^2`` off the tension that bends the belt and presses it on its ribs. By each newton of it the way
+of a wrap gains what it gives to a tension that changes slowly, without friction and the belt's own strain, and the
+integral of e changes by its derivative to that tension.
+
 Elements cubic in w and linear in u, graded from the end of the wrap.
 """
 
@@ -155,6 +159,7 @@ class Spans:
     by_damping: Array  # damping of each span by that of the belt [1/m]
     damping: Array  # its damping by all else [N.s/m]
     radius: Array  # on which the belt runs [m]
+    lift: Array  # length that each wrap's way gains by each newton of m v^2 [m/N]
     way: Array  # (spans, 2): factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2) in R [m]
 
 
@@ -427,6 +432,8 @@ def spans(unit: BeltUnit) -> Spans:
     slow = np.array([whole_wrap(e) for e in found])
     own = slow - c - share * c_b
     b, content = np.array([running(e) for e in found]).T
+    lower, upper = (np.array([running(e)[1] for e in ends(x * T, omega)]) for x in (0.9, 1.1))
+    held = (upper - lower) / (0.2 * T)
     if unit.ancf is not None:
         T -= float(content.sum() / (path.span.sum() / belt.EA + 2.0 * slow.sum() + gives))
     loose = np.array([_way(e, T) for e in found])
@@ -437,5 +444,6 @@ def spans(unit: BeltUnit) -> Spans:
         by,
         without.imag / omega,
         (path.radius - np.array([e.p for e in found])) * (1.0 + b),
+        np.zeros(b.size) if contact is None else 2.0 * slow - wrapped / belt.EA + held,
         loose + np.roll(loose, -1, axis=0),
     )

@@ -81,9 +81,9 @@ def check(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Chec
 
     drive = changed(drive, elements=given["elements"], step=given["step"])
     report: Path = given["report"]
-    result = verify(drive, report.with_name(f"{report.stem}_runs"), progress=progress)
+    result = verify(drive, report.with_name(f"{report.stem}_runs"), progress=progress, seed=given["seed"])
     lines = []
-    for c in result.comparisons:
+    for c in (*result.comparisons, *result.drawn):
         table = Table("signal", "RMS error", "allowed", title=escape(f"{drive.name}: {c.title}"), title_justify="left")
         for e in c.errors:
             colour = "green" if e.smooth <= e.limit else "red"
@@ -101,6 +101,6 @@ def errors(drive: BeltUnit, fidelity: str, settings: Mapping[str, Any], found: d
     units = {"speed": "rad/s", "tension": "N", "torque": "N.m"}
     return [
         ErrorRow(case["name"], e["signal"], units[e["kind"]], float(e["smooth"]), float(e["limit"]), float(e["scale"]))
-        for case in found["load_cases"]
+        for case in (*found["load_cases"], *found.get("drawn_cases", ()))
         for e in case["errors"]
     ]

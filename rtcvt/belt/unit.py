@@ -3,7 +3,8 @@
 ``belt`` is the belt by itself, with its pretension or its length without load; ``pulleys`` are listed in the order in
 which the belt visits them, ``winding`` says whether that order goes round anticlockwise. A pulley is moved by a torque
 or by a prescribed speed (``flange``), given over time by a scenario as ``NAME.tau`` or ``NAME.w``, or only by the belt;
-``load`` adds a torque over speed. A pulley with an ``arm`` is carried by a tensioner's arm, which turns about a pivot.
+``load`` adds a torque over speed. A pulley with an ``arm`` is carried by a tensioner's arm, which turns about a pivot;
+one with a ``decoupler`` drives its shaft by a spring and a one-way clutch.
 Angles, speeds and torques count anticlockwise. ``hybrid`` holds what the real-time models need beside all this,
 ``ancf`` and ``elements`` what only one of the full models needs: contact laws and meshes.
 """
@@ -26,6 +27,7 @@ __all__ = [
     "Arm",
     "Belt",
     "BeltUnit",
+    "Decoupler",
     "ElementModel",
     "HybridModel",
     "Load",
@@ -34,6 +36,7 @@ __all__ = [
     "place",
     "read_belt_unit",
     "require_arms",
+    "require_decouplers",
 ]
 
 
@@ -104,6 +107,18 @@ class Arm(Record):
         return self
 
 
+class Decoupler(Record):
+    """A spring and a one-way clutch between a pulley and its shaft (`rtcvt.belt.decoupler`)."""
+
+    inertia: Annotated[float, quantity_in("kg.m2", above=0.0)]  # of the shaft with its machine
+    stiffness: Annotated[
+        float, quantity_in("N.m/rad", above=0.0)
+    ]  # of the spring, or of the clutch where there is none
+    damping: Annotated[float, quantity_in("N.m.s/rad", above=0.0)]  # beside the spring
+    drag: Annotated[float, quantity_in("N.m", at_least=0.0)] = 0.0  # of the clutch, as the shaft overruns
+    direction: Literal["anticlockwise", "clockwise"]  # in which the pulley drives its shaft
+
+
 class Pulley(Record):
     """A pulley that turns about a fixed centre, or on an arm."""
 
@@ -115,6 +130,7 @@ class Pulley(Record):
     flange: Literal["torque", "speed", "none"] = "torque"  # what goes in; none: an idler
     load: Load | None = None  # a machine on its shaft
     arm: Arm | None = None  # of a tensioner
+    decoupler: Decoupler | None = None  # before its shaft, which has the friction, the load and the flange then
     description: str = ""
 
 
@@ -191,6 +207,11 @@ class BeltUnit(Record):
         """Arms by the places of their pulleys."""
         return {i: p.arm for i, p in enumerate(self.pulleys.values()) if p.arm is not None}
 
+    @property
+    def decouplers(self) -> dict[int, Decoupler]:
+        """Decouplers by the places of their pulleys."""
+        return {i: p.decoupler for i, p in enumerate(self.pulleys.values()) if p.decoupler is not None}
+
     def path(self, angles: Mapping[int, float] | None = None) -> BeltPath:
         """The taut belt.
 
@@ -262,6 +283,7 @@ def read_belt_unit(file: UnitFile) -> BeltUnit:
         tight = belt.model_copy(update={"pretension": belt.EA * (taut / belt.length - 1.0)})
         unit = unit.model_copy(update={"belt": tight})
     require_arms(unit)
+    require_decouplers(unit)
     for reserved in ("belt", "storage", "loss"):
         if reserved in unit.pulleys:
             raise InputError(source, f"pulleys.{reserved}", None, "a name that is not a group of variables")
@@ -333,3 +355,22 @@ def require_arms(unit: BeltUnit) -> None:
                     unit.path({i: float(angle)})
                 except InputError as error:
                     raise InputError(source, f"{key}.stops", end, f"an angle at which a belt fits: {error}") from None
+
+
+def require_decouplers(unit: BeltUnit) -> None:
+    """Refuse decouplers with which the models cannot do.
+
+    Raises
+    ------
+    InputError
+        One on a pulley whose speed is given or on an arm, or with a belt of rigid elements.
+    """
+    for i in unit.decouplers:
+        name, pulley = list(unit.pulleys.items())[i]
+        key = f"pulleys.{name}.decoupler"
+        if unit.elements is not None:
+            raise InputError(unit.source, key, None, "no table [elements]: that model has none; use [ancf]")
+        if pulley.flange == "speed":
+            raise InputError(unit.source, key, None, 'flange = "torque" or "none": the shaft turns as its torques say')
+        if pulley.arm is not None:
+            raise InputError(unit.source, key, None, "no arm: a pulley on an arm has no shaft")

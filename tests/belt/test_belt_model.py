@@ -20,6 +20,7 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import UnitFile
 
 UNITS = ("accessory_5pk", "two_pulley_5pk", "two_pulley_belt")
+SERPENTINE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
 LOSSES = ("loss.creep", "loss.span", "loss.friction")
 
 
@@ -47,7 +48,7 @@ def started(built, **parameters):
     return instance
 
 
-def random_state(instance, rng):
+def random_state(instance, rng, speed=30.0):
     """Speeds of either sign, tensions from slack to three times the pretension, any inputs."""
     p, data, n = instance.p, instance.model.data, int(instance.model.data[D.N])
     instance.u[:] = rng.normal(scale=20.0, size=instance.u.size)
@@ -59,7 +60,7 @@ def random_state(instance, rng):
         tension = p[BeltP.T_0] * rng.uniform(-0.3, 3.0, size=count)
         length = instance.work[int(data[D.W_LENGTH]) :][:count]
         instance.x[:count] = length / (1.0 + tension / p[BeltP.EA])
-        instance.x[count : count + n] = rng.normal(scale=30.0, size=n)
+        instance.x[count : count + n] = rng.normal(scale=speed, size=n)
         instance.x[n + count] = rng.normal(scale=10.0)
         given = n + count + 1
     instance.x[given:] = rng.normal(scale=20.0, size=instance.x.size - given)
@@ -68,13 +69,17 @@ def random_state(instance, rng):
 # --- the equations ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
-@pytest.mark.parametrize("name", UNITS)
-def test_the_jacobian_is_that_of_the_rates(name, fidelity):
+STATES = [(name, fidelity, 30.0) for name in UNITS for fidelity in ("hybrid", "rigid")] + [
+    (SERPENTINE, "hybrid", 400.0)
+]
+
+
+@pytest.mark.parametrize(("name", "fidelity", "speed"), STATES)
+def test_the_jacobian_is_that_of_the_rates(name, fidelity, speed):
     rng = np.random.default_rng(7)
-    instance = started(model(name, fidelity))
+    instance = started(model(load_any(name), fidelity))
     for _ in range(10):
-        random_state(instance, rng)
+        random_state(instance, rng, speed)
         exact = instance.jacobian()
         x = instance.x.copy()
         for j in range(x.size):
@@ -121,14 +126,13 @@ def power_balance(instance):
     return power - rate - taken, abs(power) + abs(rate) + sum(map(abs, losses))
 
 
-@pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
-@pytest.mark.parametrize("name", UNITS)
-def test_power_is_stored_or_lost_and_no_loss_is_negative(name, fidelity):
-    """At any state: slack cells, sliding faces, pulleys that turn against each other."""
+@pytest.mark.parametrize(("name", "fidelity", "speed"), STATES)
+def test_power_is_stored_or_lost_and_no_loss_is_negative(name, fidelity, speed):
+    """At any state: slack cells, sliding faces, pulleys that turn against each other, inertia that lifts the belt."""
     rng = np.random.default_rng(11)
-    instance = started(model(name, fidelity))
+    instance = started(model(load_any(name), fidelity))
     for _ in range(300):
-        random_state(instance, rng)
+        random_state(instance, rng, speed)
         rest, size = power_balance(instance)
         assert abs(rest) < 2e-5 * size
 
@@ -160,8 +164,7 @@ def test_the_belt_keeps_its_length():
 
 def test_a_span_has_the_tension_at_which_its_belt_fills_its_way():
     """Slack, loose, tight: l (1 + T/EA) = L + R(T), R zero with its slope at rest; T falls as l grows."""
-    data = Path(__file__).parents[1] / "data" / "beltdrive"
-    instance = started(model(load_any(data / "serpentine.toml")))
+    instance = started(model(load_any(SERPENTINE)))
     d, p = instance.model.data, instance.p
     T_0, EA, row = p[BeltP.T_0], p[BeltP.EA], int(d[D.GEOMETRY])
     length, a, b = instance.work[int(d[D.W_LENGTH])], d[row + Arc.WAY_3], d[row + Arc.WAY_1]
@@ -176,6 +179,31 @@ def test_a_span_has_the_tension_at_which_its_belt_fills_its_way():
     instance.x[0] = 2.0 * length
     instance.outputs()
     assert instance.get("crank_idler.F") == 0.0
+
+
+@pytest.mark.parametrize("v", [10.0, 30.0])
+def test_inertia_lifts_the_belt_off_its_ribs(v):
+    """Two pulleys, ribs f' = 5e7 N/m2, no bending: l (1 + T/EA) = L - sum beta (T - m v^2)/(r f'), l as at rest.
+
+    At 30 m/s the tension is 6 % above that at rest.
+    """
+    unit = load_any("two_pulley_5pk")
+    slope, T_0, EA, m = 5e7, unit.belt.pretension, unit.belt.EA, unit.belt.mass
+    per = unit.elements.elements / unit.rest_length()
+    elements = unit.elements.model_copy(update={"c_1": 0.0, "c_2": slope / per})
+    unit = unit.model_copy(update={"belt": unit.belt.model_copy(update={"EI": 0.0}), "elements": elements})
+    free = {"load": None, "friction": 0.0}
+    unit = unit.model_copy(update={"pulleys": {k: q.model_copy(update=free) for k, q in unit.pulleys.items()}})
+    instance = started(model(unit), belt__v_start=v)
+    for _ in range(300):
+        assert instance.step(1e-3) != FAILED
+    path = unit.path()
+    gives = float(np.sum(path.wrap / path.radius)) / slope
+    rest = (path.length - gives * T_0) / (1.0 + T_0 / EA)
+    flow = m * (instance.get("belt.v") / (1.0 + T_0 / EA)) ** 2
+    expected = (path.length - rest + gives * flow * (1.0 + T_0 / EA)) / (rest / EA + gives)
+    for span in ("driving_driven.F", "driven_driving.F"):
+        assert instance.get(span) == pytest.approx(expected, abs=0.02 * (expected - T_0))
 
 
 # --- friction ---------------------------------------------------------------------------------------------------------
@@ -426,8 +454,7 @@ def violent(built, steps, seed):
 
 def drives():
     """Shipped drives, the serpentine one, and drives drawn around them; with few and with many cells."""
-    data = Path(__file__).parents[1] / "data" / "beltdrive"
-    for name in (*UNITS, data / "serpentine.toml", data / "three_pulley.toml"):
+    for name in (*UNITS, SERPENTINE, SERPENTINE.with_name("three_pulley.toml")):
         unit = load_any(name)
         for drawn in (unit, *islice(layouts(unit, 5), 2)):
             for cells in (None, 8):

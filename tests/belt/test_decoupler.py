@@ -1,0 +1,216 @@
+"""Decouplers in the real-time model: locked and free, natural frequency, energy, steps, and what is refused."""
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rtcvt.belt.layout import BeltP, D
+from rtcvt.belt.unit import Decoupler, load_belt_unit, read_belt_unit
+from rtcvt.build import build_any
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED
+from rtcvt.offline.beltdrive.modes import hybrid_modes
+from rtcvt.unitfile import UnitFile
+
+FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
+GIVEN = {"inertia": 3e-3, "stiffness": 20.0, "damping": 0.02, "direction": "clockwise"}  # as the drive turns
+LOSSES = ("loss.creep", "loss.span", "loss.friction", "loss.decoupler")
+
+
+def decoupled(torque_driven=False, pulley=4e-4, **decoupler):
+    """The serpentine drive, its alternator behind a decoupler."""
+    unit = load_belt_unit(FILE)
+    given = Decoupler(**(GIVEN | decoupler))
+    changes = {"alternator": {"decoupler": given, "inertia": pulley}}
+    if torque_driven:
+        changes["crank"] = {"flange": "torque"}
+    changed = {k: unit.pulleys[k].model_copy(update=v) for k, v in changes.items()}
+    return unit.model_copy(update={"pulleys": unit.pulleys | changed})
+
+
+def started(unit, substeps=None, **parameters):
+    instance = build_any(unit, "hybrid", substeps).instantiate()
+    for key, value in parameters.items():
+        instance.set(key.replace("__", "."), value)
+    instance.initialise()
+    return instance
+
+
+def random_state(instance, rng):
+    """Slack and tight cells, pulleys of either sense, the spring wound either way."""
+    p, data, n = instance.p, instance.model.data, int(instance.model.data[D.N])
+    count, at = n * int(data[D.FACES]), int(data[D.X_DECOUPLER])
+    instance.u[:] = rng.normal(scale=20.0, size=instance.u.size)
+    tension = p[BeltP.T_0] * rng.uniform(-0.3, 3.0, size=count)
+    instance.x[:count] = instance.work[int(data[D.W_LENGTH]) :][:count] / (1.0 + tension / p[BeltP.EA])
+    instance.x[count : count + n] = rng.normal(scale=30.0, size=n)
+    instance.x[count + n] = rng.normal(scale=10.0)
+    instance.x[count + n + 1 : at] = rng.normal(scale=20.0, size=at - count - n - 1)
+    instance.x[at:] = rng.normal(scale=30.0), rng.uniform(-0.2, 0.2)
+
+
+# --- equations --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("torque_driven", [False, True])
+def test_the_jacobian_is_that_of_the_rates(torque_driven):
+    rng = np.random.default_rng(3)
+    instance = started(decoupled(torque_driven, damping=0.3, drag=0.4))
+    clutches = []
+    for _ in range(15):
+        random_state(instance, rng)
+        exact, x = instance.jacobian(), instance.x.copy()
+        clutches.append(instance.work[int(instance.model.data[D.W_CLUTCH])])
+        for j in range(x.size):
+            h = 1e-7 * max(abs(x[j]), 0.01)
+            rates = []
+            for sign in (1.0, -1.0):
+                instance.x[:] = x
+                instance.x[j] += sign * h
+                rates.append(instance.derivative())
+            instance.x[:] = x
+            scale = np.abs(exact).max(axis=1) + 1.0
+            np.testing.assert_allclose(exact[:, j] / scale, (rates[0] - rates[1]) / (2.0 * h) / scale, atol=2e-5)
+    assert set(clutches) == {0.0, 1.0}
+
+
+def test_power_is_stored_or_lost_and_no_loss_is_negative():
+    rng = np.random.default_rng(5)
+    instance = started(decoupled(damping=0.3, drag=0.4))
+    for _ in range(200):
+        random_state(instance, rng)
+        x, dx = instance.x.copy(), instance.derivative()
+        step = 1e-6 / np.max(np.abs(dx) / (np.abs(x) + 1e-3))
+        energy = []
+        for sign in (1.0, -1.0):
+            instance.x[:] = x + sign * step * dx
+            instance.outputs()
+            energy.append(instance.get("storage.E"))
+        instance.x[:] = x
+        instance.outputs()
+        rate = (energy[0] - energy[1]) / (2.0 * step)
+        power = instance.get("crank.w_pulley") * instance.get("crank.tau")
+        power += sum(instance.u[v.index] * instance.get(f"{v.name.removesuffix('.tau')}.w")
+                     for v in instance.model.select("input") if v.name.endswith(".tau"))  # fmt: skip
+        lost = [instance.get(k) for k in LOSSES]
+        assert min(lost) >= 0.0
+        assert abs(power - rate - sum(lost)) < 2e-6 * (abs(power) + abs(rate) + sum(lost))
+
+
+def run_up(instance, w, steps=400):
+    """The crankshaft to a speed within half of some steps of 1 ms."""
+    for k in range(steps):
+        instance.set("crank.w", w * min(2.0 * k / steps, 1.0))
+        assert instance.step(1e-3) != FAILED
+
+
+def test_locked_the_spring_carries_the_load():
+    """M = tau_load + b w, wound up by M/k, both sides at one speed."""
+    instance = started(decoupled(damping=0.3))
+    instance.set("alternator.tau", 4.0)
+    run_up(instance, -80.0, 1500)
+    w, b = instance.get("alternator.w"), 2e-3
+    assert w == pytest.approx(instance.get("alternator.w_pulley"), rel=1e-6)
+    assert instance.get("alternator.M_decoupler") == pytest.approx(4.0 + b * abs(w), rel=1e-5)
+    assert instance.get("alternator.twist") == pytest.approx((4.0 + b * abs(w)) / 20.0, rel=1e-5)
+
+
+@pytest.mark.parametrize("drag", [0.0, 0.3])
+def test_free_the_shaft_runs_on_by_itself(drag):
+    """J w' = -b w - M_D, while the crankshaft stops within 20 ms; then the clutch locks the shaft no more."""
+    instance = started(decoupled(drag=drag, damping=0.3))
+    run_up(instance, -80.0, 1000)
+    b, J = 2e-3, 3e-3
+    for k in range(1, 21):
+        instance.set("crank.w", -80.0 * (1.0 - k / 20.0))
+        instance.step(1e-3)
+    for _ in range(60):
+        instance.step(1e-3)
+    start = instance.get("alternator.w")
+    for _ in range(300):
+        instance.step(1e-3)
+    assert abs(instance.get("alternator.w_pulley")) < 0.1  # swings on the belt without a bearing
+    decay = np.exp(-b / J * 0.3)
+    assert instance.get("alternator.w") == pytest.approx(start * decay + drag / b * (1.0 - decay), rel=1e-4)
+    assert instance.get("alternator.M_decoupler") == pytest.approx(-drag, abs=1e-9)
+    assert instance.get("alternator.twist") == pytest.approx(-drag / 20.0, abs=1e-6)
+
+
+def test_the_shaft_swings_on_its_spring():
+    """Pulley held by its inertia: sqrt(k/J)/(2 pi) and (c + b)/(2 sqrt(k J))."""
+    k, J, c, b = 20.0, 3e-3, 0.02, 2e-3
+    modes = hybrid_modes(decoupled(pulley=1e4))
+    frequency = np.sqrt(k / J) / (2.0 * np.pi)
+    found = min(modes, key=lambda m: abs(m.frequency - frequency))
+    assert found.frequency == pytest.approx(frequency, rel=1e-5)
+    assert found.damping == pytest.approx((c + b) / (2.0 * np.sqrt(k * J)), rel=1e-5)
+
+
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stiffness", [20.0, 3e3])
+def test_one_millisecond_is_a_small_step(stiffness):
+    """Engine order of 30 Hz, by which the clutch opens at every swing, against fifty steps in place of one."""
+    ends, freed = [], 0
+    for substeps in (1, 50):
+        instance = started(decoupled(stiffness=stiffness, damping=0.05), substeps)
+        w = []
+        for k in range(600):
+            t = 1e-3 * (k + 1)
+            instance.set("crank.w", -90.0 * min(t / 0.2, 1.0) * (1.0 + 0.03 * np.sin(60.0 * np.pi * t)))
+            instance.step(1e-3)
+            w.append((instance.get("alternator.w"), instance.get("alternator.w_pulley")))
+            freed += instance.get("alternator.M_decoupler") == 0.0
+        ends.append(np.array(w))
+    assert freed > 100
+    scale = np.abs(ends[1]).max(axis=0)
+    error = np.sqrt(np.mean((ends[0] - ends[1]) ** 2, axis=0)) / scale
+    assert error[0] < 2e-3
+    assert error[1] < 1e-2
+
+
+@pytest.mark.parametrize("steps", [400, pytest.param(6000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stiffness", [20.0, 2e4])
+def test_no_step_is_refused(steps, stiffness):
+    """Torques up to 1000 N.m, speeds of 400 rad/s and reversals at once; and none makes energy of nothing."""
+    for k, torque_driven in enumerate((False, True)):
+        rng = np.random.default_rng(k)
+        instance = started(decoupled(torque_driven, stiffness=stiffness, damping=1e-3, drag=0.2))
+        goal, made = np.zeros(instance.u.size), 0.0
+        speeds = np.array([v.name.endswith(".w") for v in instance.model.select("input")])
+        energy = instance.get("storage.E")
+        for j in range(steps):
+            if j % 20 == 0:
+                off = rng.integers(3) == 0
+                goal = np.where(speeds, 400.0, 10.0 ** rng.uniform(-1.0, 3.0)) * rng.normal(size=goal.size)
+            instance.u[:] = 0.0 if off else instance.u + 0.2 * (goal - instance.u)
+            assert instance.step(1e-3) != FAILED
+            before, energy = energy, instance.get("storage.E")
+            if off and torque_driven and j % 20:
+                made = max(made, energy / before - 1.0)
+        assert made < 1e-8
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_mistakes_are_named():
+    def read(pulley, **changes):
+        data = tomllib.loads(FILE.read_text())
+        data["pulleys"][pulley]["decoupler"] = GIVEN | changes
+        return read_belt_unit(UnitFile(data, "", "drive.toml"))
+
+    assert read("alternator").decouplers[2].stiffness == 20.0
+    for pulley, changes, message in (
+        ("alternator", {"damping": 0.0}, r"decoupler.damping = 0"),
+        ("alternator", {"direction": "left"}, r"decoupler.direction = 'left'"),
+        ("alternator", {"colour": "red"}, "unknown key"),
+        ("crank", {}, r'pulleys.crank.decoupler: flange = "torque" or "none"'),
+    ):
+        with pytest.raises(InputError, match=message):
+            read(pulley, **changes)
+    with pytest.raises(InputError, match=r"pulleys.alternator.decoupler: no decoupler with the rigid model"):
+        build_any(decoupled(), "rigid")

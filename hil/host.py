@@ -5,7 +5,8 @@ process stays there: after a crash, ``exit()``, ``abort()`` or an overflow of it
 takes the outputs to their fall-back (``native/loop.c``); a process that is killed, or a step that does not return, is
 found here. A unit that a stop does not reach within `GRACE`, or whose step takes longer than `patience`, is killed.
 Its process may take half of the machine's memory, at most `MEMORY`; it is the first that the system kills if memory
-runs out, and it ends when this process does, whatever ends that.
+runs out, and it ends when this process does, whatever ends that. A real-time thread that has not slept for `patience`
+and `UNWATCHED` is ended by the system: where all processors are held by such threads, nobody here could.
 """
 
 import ctypes
@@ -39,6 +40,7 @@ Array = NDArray[np.float64]
 
 GRACE = 0.4  # [s] for a unit to return once the run is to end, and then to be freed
 FREEING = 5.0  # [s] to be freed after a run that ended by itself
+UNWATCHED = 2.0  # [s] after its patience, for this process to find a unit that hangs
 MEMORY = 2 * 2**30  # [bytes] that a unit may take
 GIVEN_UP = "the unit was given up: "
 LATE, STAYED = "a step did not return within {:g} s", "it did not return from its step when the run was to end"
@@ -190,7 +192,7 @@ class _Outside:
         if not self._pid:
             os.close(told)
             os.close(self._go)
-            _live(unit, self._loop, privileged, parent, tell, go)
+            _live(unit, self._loop, privileged, parent, tell, go, self._patience)
         os.close(tell)
         os.close(go)
         self.handle = os.pidfd_open(self._pid)
@@ -283,11 +285,11 @@ class _Outside:
         )
 
 
-def _live(unit: Any, loop: Loop, privileged: bool, parent: int, tell: int, go: int) -> None:
+def _live(unit: Any, loop: Loop, privileged: bool, parent: int, tell: int, go: int, patience: float) -> None:
     """The life of the unit's process."""
     code = 1
     try:
-        _confine(parent)
+        _confine(parent, patience)
         loop.guard()
         with unit() as calls, real_time(privileged) as granted:
             del granted["scheduler"]  # of this thread
@@ -312,7 +314,7 @@ def _left_to_the_rig(number: int, frame: Any) -> None:
     """Before and after the loop the rig's process decides what a signal means."""
 
 
-def _confine(parent: int) -> None:
+def _confine(parent: int, patience: float) -> None:
     """Limits of the unit's process, and its end with that of the rig."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -330,3 +332,5 @@ def _confine(parent: int) -> None:
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = taken + min(MEMORY, pages // 2)
     resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    spinning = int(min((max(patience, FREEING) + UNWATCHED) * 1e6, 2**62))
+    resource.setrlimit(resource.RLIMIT_RTTIME, (spinning, spinning))

@@ -173,8 +173,9 @@ def _take_scheduler(undo: ExitStack, priority: int) -> str:
 
 @contextmanager
 def own_processor(wanted: int | None, privileged: bool) -> Iterator[int]:
-    """A processor for the loop: the one that is asked for, else the last that no other rig of this machine has; the
-    last one if they have all; -1 for any, if there is but one or a held one would not help (not privileged).
+    """A processor for the loop: the one that is asked for, else the last that no other rig of this machine has, but not
+    the first, which is left to those that watch over them. The last one, if there is no such; -1 for any, if there is
+    but one or a held one would not help (not privileged).
 
     A rig has its processor as long as it runs, however it ends: on Linux its name is an abstract socket's.
     """
@@ -182,7 +183,7 @@ def own_processor(wanted: int | None, privileged: bool) -> Iterator[int]:
     if wanted is None and (not privileged or len(allowed) < 2):
         yield -1
         return
-    choice = allowed[::-1] if wanted is None else [wanted]
+    choice = allowed[:0:-1] if wanted is None else [wanted]
     with ExitStack() as held:
         for cpu in choice:
             claim = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))

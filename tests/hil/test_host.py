@@ -16,6 +16,7 @@ import pytest
 from hostile import DEADLY, MISDEEDS, build
 
 from rtcvt.errors import InputError
+from rtcvt.hil import host
 from rtcvt.hil.bus import open_bus
 from rtcvt.hil.can_attachment import can_attachment
 from rtcvt.hil.dbc import FALLEN, OVER, RUNNING, WATCHDOG
@@ -150,6 +151,21 @@ def test_a_unit_that_hangs_is_given_up(hostile, folder, tmp_path, misdeed):
     when, torque = torques(ear)
     silent = when[30:][torque[30:] == 0.0]
     assert silent[0] - when[30:][torque[30:] != 0.0][-1] < 0.3  # the time-out of the bus is 0.1 s
+
+
+def test_the_system_ends_a_unit_that_hangs_while_nobody_can_look_after_it(hostile, folder, tmp_path, monkeypatch):
+    """As when units that hang hold all processors with a higher priority than the rig has."""
+    if "no SCHED_FIFO" in run_rig(hostile, H, 0.05).environment["scheduler"]:
+        pytest.skip("no real-time scheduler here")
+    monkeypatch.setattr(host._Outside, "wait", lambda self, seconds: self._ended_within(seconds))
+    monkeypatch.setattr(host, "FREEING", 0.2)
+    monkeypatch.setattr(host, "UNWATCHED", 0.5)
+    report = run_rig(hostile, H, None, scenario("hang", 10.0), Rig(patience=0.5), tmp_path / "run.h5")
+    assert report.message == "the unit's process was ended by SIGKILL at t = 0.3 s; it gave no message"
+    assert read(tmp_path / "run.h5").signals["y"].values[-1] == 7.0
+    # a loop that is behind all the time is no such unit
+    overload = Fault(name="slow", kind="overload", start=0.0, duration=10.0, value=6e-3)
+    assert run_rig(hostile, H, 2.0, rig=Rig(patience=0.5, faults=(overload,))).completed
 
 
 @pytest.mark.parametrize(

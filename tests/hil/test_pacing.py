@@ -133,7 +133,7 @@ def test_a_refused_scheduler_is_said_and_does_not_matter(monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processors have no names on this platform")
 def test_rigs_of_one_machine_share_no_processor_until_all_are_taken(monkeypatch):
     # numbers that no machine has: the names of claims are the machine's, and its rigs may be running
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {900_001, 900_002})
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {900_000, 900_001, 900_002})  # the first is nobody's
     with own_processor(None, True) as a, own_processor(None, True) as b, own_processor(None, True) as c:
         assert (a, b, c) == (900_002, 900_001, 900_002)
         with own_processor(900_001, True) as d:  # who asks for one gets it

@@ -668,7 +668,9 @@ def flange_torques(x, u, p, data, work):
 def shaft_speed(i, x, data):
     """Speed of the shaft of pulley i, that of the pulley unless a decoupler is between them [rad/s]."""
     m = decoupler_of(i, data)
-    return x[decoupler_state(m, data) + DecouplerX.W] if m >= 0 else speed(i, x, data)
+    if m >= 0:
+        return x[decoupler_state(m, data) + DecouplerX.W]
+    return speed(i, x, data)
 
 
 @kernel
@@ -970,13 +972,12 @@ def hybrid_jacobian(x, p, data, jac, work):
     face = int(data[D.W_FACE])
     for k in range(n_x * n_x):
         jac[k] = 0.0
-    for i in range(n):
-        a = (count + i) * n_x
-        at = given_state(i, data)
+    for pulley in range(n):
+        at = given_state(pulley, data)
         if at >= 0:
-            jac[a + at + GivenX.A] = 1.0
+            jac[(count + pulley) * n_x + at + GivenX.A] = 1.0
         else:
-            pulley_row(i, x, p, data, jac, work)
+            pulley_row(pulley, x, p, data, jac, work)
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
         for k in range(F):

@@ -1,5 +1,6 @@
 """Rigid saddles and ears: a mass on a moving ring, the laws at every step of the belt, springs that become rigid."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ from rtcvt.offline.pushbelt.schedule import Case, Run, Settings
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
+STORES = list(ledger.STORES.values())
 
 
 def made(case: str, row: int = 0, **settings: Any) -> runs.Prepared:
@@ -205,3 +207,47 @@ def test_the_laws_hold_at_every_step(case: str, row: int) -> None:
     assert w.press.found[0] <= rd.LEVEL
     assert w.press.found[1] == 0
     assert min(seen.values()) > 100
+
+
+def thrust(case: str, row: int, steps: int, k: float = 1.0, v: float = 1.0, **settings: Any) -> tuple[float, Any]:
+    """Thrust ratio and energy balance over 2 to 6 ms; k_S and v_muR times `k` and `v`."""
+    start = made(case, row, **settings)
+    p = start.model.saddle
+    m = start.model._replace(saddle=p._replace(k=k * p.k, d=np.sqrt(k) * p.d, v_mu=v * p.v_mu))
+    out, done = hy.run(m, start.state, start.inputs[1:].repeat(61, axis=0), steps, PLOT / steps)
+    assert done == 60
+    out = hy.Frames(*(a[20:] for a in out))
+    force = out.pulley[:, :, 1].mean(axis=0)
+    return force[0] / force[1], hy.residual(out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("case", "row", "taper"), [("MED", 3, None), ("OD", 0, None), ("LOW", 0, None), ("LOW", 0, 8e-6)]
+)
+def test_springs_that_stiffen_and_friction_that_steepens_become_the_rigid_law(case: str, row: int, taper: Any) -> None:
+    """Thrust ratio: the unit's saddles 0.6 to 1.6 % off, 16 k_S and v_muR/100 at most 0.15 %, half the step 0.1 %."""
+    rigid, (rest, losses, throughput) = thrust(case, row, 100, scheme="set-valued", taper=taper)
+    finer, _ = thrust(case, row, 200, scheme="set-valued", taper=taper)
+    unit, _ = thrust(case, row, 100, taper=taper)
+    stiff, _ = thrust(case, row, 400, 16.0, 0.01, taper=taper)
+    assert abs(rest) < 2e-3 * losses
+    assert abs(rest) < 1e-4 * throughput
+    assert finer == pytest.approx(rigid, rel=2e-3)
+    assert stiff == pytest.approx(rigid, rel=2e-3)
+    assert abs(unit - rigid) > 3.0 * abs(stiff - rigid)
+
+
+@pytest.mark.slow
+def test_a_run_is_a_file_like_any_other_and_goes_on_with_the_same_bits(tmp_path: Any) -> None:
+    run = Run("LOW", Case("LOW"), Settings(scheme="set-valued"), duration=2e-3, plot_step=2e-5, observe=("fields",))
+    whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
+    runs.simulate(UNIT, run, whole, UNIT.text)
+    runs.simulate(UNIT, replace(run, duration=1e-3), parts, UNIT.text)
+    runs.simulate(UNIT, run, parts, UNIT.text, resume=True)
+    with runs.open_run(whole) as a, runs.open_run(parts) as b:
+        assert a.attrs["scheme"] == "set-valued"
+        for name in ("pulleys/clamping_force", "energy/work", "energy/rest", "fields/tension"):
+            assert np.array_equal(a[name][()], b[name][()])
+        assert (a["energy/stored"][:, STORES.index("element-ring")] == 0.0).all()
+        assert np.abs(a["energy/rest"][()]).max() < 1e-12

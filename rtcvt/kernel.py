@@ -83,17 +83,17 @@ def _plain(kind: Any) -> Any:
     return kind.dtype if isinstance(kind, numba.types.IntEnumMember) else numba.types.unliteral(kind)
 
 
-def compiler(folder: Path, **options: Any) -> Callable[[Any], Any]:
-    """The decorator of the kernels below `folder`: no object mode, machine code on disk and stamped.
+def compiler(*folders: Path, **options: Any) -> Callable[[Any], Any]:
+    """The decorator of the kernels below a folder: no object mode, machine code on disk and stamped.
 
     Parameters
     ----------
-    folder : Path
-        The package whose kernels call each other.
+    *folders : Path
+        The package whose kernels call each other, and others whose kernels they call.
     **options
         Of `numba.njit`, beside ``cache`` and ``error_model``.
     """
-    stamp = digest(folder.rglob("*.py"))
+    stamp = digest(file for folder in folders for file in folder.rglob("*.py"))
 
     def decorate(function: Any) -> Any:
         return unliteral(stamped(numba.njit(function, cache=True, error_model="numpy", **options), stamp))

@@ -12,14 +12,22 @@ Fixed point: Gauss-Seidel over the contacts with ``r_N = 1 / G_NN`` and ``r_T = 
 block. Without friction it converges for every solvable problem, since G is symmetric positive semi-definite (Luo and
 Tseng 1992). With friction it is a contraction for small mu only; in practice it converges far beyond.
 
+Sparse matrices. In a chain of bodies a contact feels its neighbours only. `Rows` keeps what is not zero of each row of
+G; sweeps, error and Jacobian are the same code for both (`newton_rows`). Newton's systems are banded then, also for a
+closed chain: contacts count from one place in both directions in turn, 0, n - 1, 1, n - 2, ... They are solved without
+exchange of rows, since J differs from a positive definite matrix by what slips only, of the order mu.
+
 Newton: generalised Jacobian of ``L - prox(L - r gamma)``, as in eqs. (5.45)-(5.48), and with friction as in Alart and
 Curnier 1991. A step that does not lower the residual is replaced by sweeps of the fixed point. Where contacts are
 redundant G is singular and the impulses are not unique; the step of least norm is taken then.
 """
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 from numpy.typing import ArrayLike, NDArray
 
 from rtcvt.errors import InputError
@@ -27,9 +35,83 @@ from rtcvt.offline.nonsmooth.compiled import compiled
 from rtcvt.offline.nonsmooth.lcp import ConvergenceError
 from rtcvt.offline.nonsmooth.proximal import prox_disc, prox_lower, prox_segment
 
-__all__ = ["ContactProblem", "ContactSolution", "contact_problem", "fixed_point", "newton"]
+__all__ = [
+    "ContactProblem",
+    "ContactSolution",
+    "Rows",
+    "Work",
+    "contact_problem",
+    "fixed_point",
+    "newton",
+    "newton_rows",
+    "work",
+]
 
 Array = NDArray[np.float64]
+
+
+class Rows(NamedTuple):
+    """A sparse matrix G, m = k (1 + d) rows: of row i the first ``entries[i]`` of ``value[i]`` (m, w), in the columns
+    ``column[i]`` (m, w). The first 1 + d are the contact's own; all rows of a contact have the same columns."""
+
+    entries: NDArray[np.int64]
+    column: NDArray[np.int64]
+    value: Array
+
+
+class Work(NamedTuple):
+    """Scratch of `newton_rows` for at most m rows of w entries and a band of h to each side: r (m, 2), J (m, w), band
+    (m, 2 h + 1), F, trial (m,)."""
+
+    r: Array
+    J: Array
+    band: Array
+    F: Array
+    trial: Array
+
+
+def work(m: int, w: int, h: int) -> Work:
+    """Scratch of `newton_rows`."""
+    return Work(np.zeros((m, 2)), np.zeros((m, w)), np.zeros((m, 2 * h + 1)), np.zeros(m), np.zeros(m))
+
+
+# How the solvers read G: dense (m, m) or `Rows`; the place of column `own` + b among the entries of a row is `_slot`.
+
+
+def _values(G: Any) -> Any:
+    return G.value if isinstance(G, Rows) else G
+
+
+def _width(G: Any, i: int) -> Any:
+    return G.entries[i] if isinstance(G, Rows) else G.shape[1]
+
+
+def _column(G: Any, i: int, a: int) -> Any:
+    return G.column[i, a] if isinstance(G, Rows) else a
+
+
+def _slot(G: Any, own: int, b: int) -> Any:
+    return b if isinstance(G, Rows) else own + b
+
+
+@overload(_values, inline="always")
+def _values_of(G):
+    return (lambda G: G.value) if isinstance(G, types.BaseTuple) else (lambda G: G)
+
+
+@overload(_width, inline="always")
+def _width_of(G, i):
+    return (lambda G, i: G.entries[i]) if isinstance(G, types.BaseTuple) else (lambda G, i: G.shape[1])
+
+
+@overload(_column, inline="always")
+def _column_of(G, i, a):
+    return (lambda G, i, a: G.column[i, a]) if isinstance(G, types.BaseTuple) else (lambda G, i, a: a)
+
+
+@overload(_slot, inline="always")
+def _slot_of(G, own, b):
+    return (lambda G, own, b: b) if isinstance(G, types.BaseTuple) else (lambda G, own, b: own + b)
 
 
 @dataclass(frozen=True)
@@ -104,19 +186,22 @@ def contact_problem(
 @compiled
 def _factors(G, d, r):
     """Factors r_N and r_T of each contact into r of shape (k, 2); 1 / max |G| where a block is zero."""
+    V = _values(G)
     largest = 0.0
-    for i in range(G.shape[0]):
-        largest = max(largest, G[i, i])
+    for k in range(r.shape[0]):
+        i = k * (1 + d)
+        for b in range(1 + d):
+            largest = max(largest, V[i + b, _slot(G, i, b)])
     if largest == 0.0:
         largest = 1.0
     for k in range(r.shape[0]):
         i = k * (1 + d)
-        normal = G[i, i]
+        normal = V[i, _slot(G, i, 0)]
         tangential = 0.0
         if d == 1:
-            tangential = G[i + 1, i + 1]
+            tangential = V[i + 1, _slot(G, i, 1)]
         elif d == 2:
-            a, b, e = G[i + 1, i + 1], G[i + 1, i + 2], G[i + 2, i + 2]
+            a, b, e = V[i + 1, _slot(G, i, 1)], V[i + 1, _slot(G, i, 2)], V[i + 2, _slot(G, i, 2)]
             tangential = 0.5 * (a + e) + np.hypot(0.5 * (a - e), b)
         r[k, 0] = 1.0 / (normal if normal > 1e-14 * largest else largest)
         r[k, 1] = 1.0 / (tangential if tangential > 1e-14 * largest else largest)
@@ -124,9 +209,10 @@ def _factors(G, d, r):
 
 @compiled
 def _row(G, c, L, i):
+    V = _values(G)
     s = c[i]
-    for j in range(L.size):
-        s += G[i, j] * L[j]
+    for a in range(_width(G, i)):
+        s += V[i, a] * L[_column(G, i, a)]
     return s
 
 
@@ -180,18 +266,18 @@ def _sweeps(G, c, mu, lower, d, r, L, level, limit):
 
 @compiled
 def _linearised(G, c, mu, lower, d, r, L, J, F):
-    """Generalised Jacobian J and value F of ``L - prox(L - r gamma)``; J is zero on entry."""
-    m = L.size
+    """Generalised Jacobian J and value F of ``L - prox(L - r gamma)``; J, with the columns of G, is zero on entry."""
+    V = _values(G)
     for k in range(mu.size):
         i = k * (1 + d)
         gamma = _row(G, c, L, i)
         if L[i] - r[k, 0] * gamma > lower[k]:
             F[i] = r[k, 0] * gamma
-            for j in range(m):
-                J[i, j] = r[k, 0] * G[i, j]
+            for j in range(_width(G, i)):
+                J[i, j] = r[k, 0] * V[i, j]
         else:
             F[i] = L[i] - lower[k]
-            J[i, i] = 1.0
+            J[i, _slot(G, i, 0)] = 1.0
         if d == 0:
             continue
         radius = mu[k] * abs(L[i])
@@ -204,26 +290,138 @@ def _linearised(G, c, mu, lower, d, r, L, J, F):
         if length <= radius and radius > 0.0:
             for a in range(1, 1 + d):
                 F[i + a] = r[k, 1] * (g_1 if a == 1 else g_2)
-                for j in range(m):
-                    J[i + a, j] = r[k, 1] * G[i + a, j]
+                for j in range(_width(G, i)):
+                    J[i + a, j] = r[k, 1] * V[i + a, j]
             continue
         n_1 = x_1 / length if length > 0.0 else 0.0
         n_2 = x_2 / length if length > 0.0 else 0.0
         F[i + 1] = L[i + 1] - radius * n_1
-        J[i + 1, i + 1] = 1.0
-        J[i + 1, i] = -slope * n_1
+        J[i + 1, _slot(G, i, 1)] = 1.0
+        J[i + 1, _slot(G, i, 0)] = -slope * n_1
         if d == 2:
             F[i + 2] = L[i + 2] - radius * n_2
-            J[i + 2, i + 2] = 1.0
-            J[i + 2, i] = -slope * n_2
+            J[i + 2, _slot(G, i, 2)] = 1.0
+            J[i + 2, _slot(G, i, 0)] = -slope * n_2
             # The derivative of x / |x| is the projector across x, over |x|.
             share = radius / length if length > 0.0 else 0.0
-            for j in range(m):
-                dx_1 = (1.0 if j == i + 1 else 0.0) - r[k, 1] * G[i + 1, j]
-                dx_2 = (1.0 if j == i + 2 else 0.0) - r[k, 1] * G[i + 2, j]
+            for j in range(_width(G, i)):
+                at = _column(G, i, j)
+                dx_1 = (1.0 if at == i + 1 else 0.0) - r[k, 1] * V[i + 1, j]
+                dx_2 = (1.0 if at == i + 2 else 0.0) - r[k, 1] * V[i + 2, j]
                 along = n_1 * dx_1 + n_2 * dx_2
                 J[i + 1, j] -= share * (dx_1 - n_1 * along)
                 J[i + 2, j] -= share * (dx_2 - n_2 * along)
+
+
+@compiled
+def _folded(i, m, d):
+    """Row `i` of m when contacts count from one place of a closed chain in both directions in turn."""
+    n = m // (1 + d)
+    k = i // (1 + d)
+    return (2 * k if 2 * k < n else 2 * (n - 1 - k) + 1) * (1 + d) + i % (1 + d)
+
+
+@compiled
+def _half_width(G, m, d):
+    """Half the width of the folded band."""
+    most = 0
+    for i in range(m):
+        here = _folded(i, m, d)
+        for a in range(_width(G, i)):
+            most = max(most, abs(here - _folded(_column(G, i, a), m, d)))
+    return most
+
+
+@compiled
+def _solve_band(G, J, F, d, h, band, y):
+    """Replace y by ``J^-1 F``, J (m, w) with the columns of G, without exchange of rows; whether it could be done."""
+    m = F.size
+    for i in range(m):
+        row = _folded(i, m, d)
+        for a in range(2 * h + 1):
+            band[row, a] = 0.0
+        for a in range(_width(G, i)):
+            band[row, _folded(_column(G, i, a), m, d) - row + h] = J[i, a]
+        y[row] = F[i]
+    for p in range(m):
+        pivot = band[p, h]
+        if not abs(pivot) > 1e-12:  # rows are of the order 1
+            return False
+        for q in range(p + 1, min(p + h + 1, m)):
+            share = band[q, p - q + h] / pivot
+            if share != 0.0:
+                o = p - q + h
+                for a in range(1, h + 1):
+                    band[q, o + a] -= share * band[p, h + a]
+                y[q] -= share * y[p]
+    for p in range(m - 1, -1, -1):
+        t = y[p]
+        for a in range(1, min(h, m - 1 - p) + 1):
+            t -= band[p, h + a] * y[p + a]
+        y[p] = t / band[p, h]
+    for i in range(m):
+        F[i] = y[_folded(i, m, d)]
+    for i in range(m):
+        y[i] = F[i]
+    return True
+
+
+@compiled
+def newton_rows(G, c, mu, lower, d, L, level, limit, w):
+    """`newton` for a sparse matrix, within other kernels: no checks, no allocation.
+
+    Parameters
+    ----------
+    G : Rows
+    c, L : ndarray, shape (m,)
+        Relative velocities without impulses [m/s], impulses [N s]: a guess, replaced.
+    mu, lower : ndarray, shape (k,)
+        See `ContactProblem`.
+    d : int
+    level : float
+        Error to reach, the largest ``|L - prox(L - r gamma)| / r`` [m/s].
+    limit : int
+        Most steps.
+    w : Work
+        Scratch for these sizes.
+
+    Returns
+    -------
+    float, int, float
+        Error of the guess, steps, and the error that is left.
+    """
+    m = L.size
+    r, F, trial = w.r[: mu.size], w.F[:m], w.trial[:m]
+    _factors(G, d, r)
+    for k in range(mu.size):
+        i = k * (1 + d)
+        L[i] = prox_lower(L[i], lower[k])
+    error = _error(G, c, mu, lower, d, r, L)
+    first = error
+    h = _half_width(G, m, d)
+    steps = 0
+    while not error <= level and steps < limit and error < np.inf:
+        steps += 1
+        for i in range(m):
+            for a in range(_width(G, i)):
+                w.J[i, a] = 0.0
+        _linearised(G, c, mu, lower, d, r, L, w.J, F)
+        accepted = 2 * h + 1 <= w.band.shape[1] and _solve_band(G, w.J, F, d, h, w.band, trial)
+        if accepted:
+            for i in range(m):
+                trial[i] = L[i] - trial[i]
+            for k in range(mu.size):
+                i = k * (1 + d)
+                trial[i] = prox_lower(trial[i], lower[k])
+            found = _error(G, c, mu, lower, d, r, trial)
+            accepted = found < 0.9 * error
+            if accepted:
+                error = found
+                for i in range(m):
+                    L[i] = trial[i]
+        if not accepted:
+            _, error = _sweeps(G, c, mu, lower, d, r, L, level, 50)
+    return first, steps, error
 
 
 def _start(problem: ContactProblem, start: ArrayLike | None) -> tuple[Array, Array]:

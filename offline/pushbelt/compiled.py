@@ -31,9 +31,11 @@ class _Distinct(Compiler):
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}, "pipeline_class": _Distinct}
 _HERE = Path(__file__).parent
+_CALLED = _HERE.parent / "nonsmooth"
 
-compiled = compiler(_HERE, **_OPTIONS)  # a kernel that is called a few times in a step
-inlined = compiler(_HERE, forceinline=True, **_OPTIONS)  # a small one within a loop: its code is put into its callers
+compiled = compiler(_HERE, _CALLED, **_OPTIONS)  # a kernel that is called a few times in a step
+# a small one within a loop: its code is put into its callers
+inlined = compiler(_HERE, _CALLED, forceinline=True, **_OPTIONS)
 
 
 def spliced(function: Any) -> Any:

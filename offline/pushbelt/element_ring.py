@@ -454,15 +454,15 @@ def _bilateral(
     return works
 
 
-@compiled
+@by_law
 def saddle_friction(
-    p: Saddle, R: Ring, u: Any, shape: Any, rate: Any, load: Any, f: Any, N: Any, memory: Any, at: Touch, G: float
+    law: Saddle, R: Ring, u: Any, shape: Any, rate: Any, load: Any, f: Any, N: Any, memory: Any, at: Touch, G: float
 ) -> None:
     """Friction of all contacts with the ring: from that of the last step, which `saddle_forces` left, to that of this.
 
     Parameters
     ----------
-    p, R : Saddle, Ring
+    law, R : Unilateral or Bilateral, Ring
     u, rate : (N_E, 3), (N_B, 9) velocities of the elements and rates of the ring at the end of the step, with the
         friction of the last step
     shape : (N_B, 11) of the ring
@@ -472,6 +472,13 @@ def saddle_friction(
     at : Touch of `saddle_forces`
     G : inverse mass times the step [s/kg]
     """
+
+
+@saddle_friction.of(Unilateral, Bilateral)
+@compiled
+def _friction(
+    p: Saddle, R: Ring, u: Any, shape: Any, rate: Any, load: Any, f: Any, N: Any, memory: Any, at: Touch, G: float
+) -> None:
     h2 = R.h2
     layered = 1.0 - p.plane
     for i in range(p.N_E):

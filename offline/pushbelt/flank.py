@@ -54,7 +54,17 @@ from numpy.typing import NDArray
 from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined
 from rtcvt.offline.pushbelt.friction import secant, tangent
 
-__all__ = ["Flanks", "ahead", "contact_points", "energy", "flanks", "normal_forces", "solve", "velocities"]
+__all__ = [
+    "Flanks",
+    "ahead",
+    "contact_points",
+    "energy",
+    "flanks",
+    "mobilities",
+    "normal_forces",
+    "solve",
+    "velocities",
+]
 
 MOST = 300  # Newton steps of one element
 EXACT = 1e-10  # error of T, in parts of N ...
@@ -365,6 +375,27 @@ def change(fl, i, d_0, d_1, d_2):
 
 
 @inlined
+def slope(law, h, smooth, full, fl, i, p):
+    """Friction of point `p` of an element over its velocity: secant c of the impulse, and minus the derivative of the
+    impulse to the velocity of the point (K_xx, K_xy, K_yy) and to the rotation (g_x, g_y); see `newton_step`."""
+    v_x = fl.slip[i, p, 0]
+    v_y = fl.slip[i, p, 1]
+    v_z = fl.slip[i, p, 2]
+    r_x = fl.arm[i, p, 0]
+    r_y = fl.arm[i, p, 1]
+    n_x = fl.n[i, p, 0]
+    n_y = fl.n[i, p, 1]
+    N = h * fl.N[i, p]
+    S, e = tangent(law, v_x * v_x + v_y * v_y + v_z * v_z + smooth)
+    c = N * S
+    e *= full * N
+    K_xx = c - c * n_x * n_x + e * v_x * v_x
+    K_xy = e * v_x * v_y - c * n_x * n_y
+    K_yy = c - c * n_y * n_y + e * v_y * v_y
+    return c, K_xx, K_xy, K_yy, K_xy * r_x - K_xx * r_y, K_yy * r_x - K_xy * r_y
+
+
+@inlined
 def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i):
     """Change of an element's velocity by one Newton step, from its slip and the impulse r_0, r_1, r_2 of `begin`.
 
@@ -385,24 +416,12 @@ def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i):
     for p in range(len(fl.points)):
         v_x = fl.slip[i, p, 0]
         v_y = fl.slip[i, p, 1]
-        v_z = fl.slip[i, p, 2]
         r_x = fl.arm[i, p, 0]
         r_y = fl.arm[i, p, 1]
-        n_x = fl.n[i, p, 0]
-        n_y = fl.n[i, p, 1]
-        N = h * fl.N[i, p]
-        S, e = tangent(law, v_x * v_x + v_y * v_y + v_z * v_z + smooth)
-        c = N * S
+        c, K_xx, K_xy, K_yy, g_x, g_y = slope(law, h, smooth, full, fl, i, p)
         r_0 += c * v_x
         r_1 += c * v_y
         r_2 += c * (r_x * v_y - r_y * v_x)
-        # minus the derivative of the impulse to the velocity of the point
-        e *= full * N
-        K_xx = c - c * n_x * n_x + e * v_x * v_x
-        K_xy = e * v_x * v_y - c * n_x * n_y
-        K_yy = c - c * n_y * n_y + e * v_y * v_y
-        g_x = K_xy * r_x - K_xx * r_y
-        g_y = K_yy * r_x - K_xy * r_y
         A_00 += K_xx
         A_01 += K_xy
         A_11 += K_yy
@@ -550,6 +569,45 @@ def solve(belt, law, dt, u, f, fl):
             for i in range(first, behind):
                 if fl.far[i] > 0.0:
                     settle(belt, law, dt, u, f, fl, i)
+
+
+@compiled
+def mobilities(belt, law, dt, fl, inverse):
+    """What an impulse changes in the velocity of an element while its flanks rub, behind `solve`.
+
+    Parameters
+    ----------
+    belt, law, dt, fl : as for `solve`
+    inverse : ndarray, shape (N_E, 6)
+        Written: entries 00, 01, 02, 11, 12, 22 of the symmetric matrix d u/d(impulse) [1/kg, 1/(kg m), 1/(kg m^2)].
+    """
+    h = 2.0 * dt
+    for i in range(inverse.shape[0]):
+        A_00 = belt.m_E
+        A_11 = belt.m_E
+        A_22 = belt.J_E
+        A_01 = 0.0
+        A_02 = 0.0
+        A_12 = 0.0
+        if fl.pulley[i] >= 0:
+            for p in range(len(fl.points)):
+                _, K_xx, K_xy, K_yy, g_x, g_y = slope(law, h, 0.0, 1.0, fl, i, p)
+                A_00 += K_xx
+                A_01 += K_xy
+                A_11 += K_yy
+                A_02 += g_x
+                A_12 += g_y
+                A_22 += fl.arm[i, p, 0] * g_y - fl.arm[i, p, 1] * g_x
+        C_00 = A_11 * A_22 - A_12 * A_12
+        C_01 = A_02 * A_12 - A_01 * A_22
+        C_02 = A_01 * A_12 - A_02 * A_11
+        one = 1.0 / (A_00 * C_00 + A_01 * C_01 + A_02 * C_02)
+        inverse[i, 0] = one * C_00
+        inverse[i, 1] = one * C_01
+        inverse[i, 2] = one * C_02
+        inverse[i, 3] = one * (A_00 * A_22 - A_02 * A_02)
+        inverse[i, 4] = one * (A_01 * A_02 - A_00 * A_12)
+        inverse[i, 5] = one * (A_00 * A_11 - A_01 * A_01)
 
 
 @compiled

@@ -4,10 +4,10 @@ The half-explicit time stepping of the source, section 2.7, eqs. (2.49)-(2.51):
 
     q+ = q + dt u,    active set {j: g_j(q+) <= 0},    u+ = u + M^-1 (h(u, q+) dt + W Lambda)
 
-All contact laws here are flexible and regularised, so that Lambda = dt lambda(u, q+) is explicit, with two exceptions
-that make the step independent of the steepness of friction: that of elements and ring is that of the slip at the end of
-the step (`element_ring`), that of elements and sheaves is solved with u+ for each element (`flank`). The coupled law of
-the sheaves needs the positions only. Mass matrices are constant; the ring's is lumped.
+All contact laws here but `rigid` are flexible and regularised, so that Lambda = dt lambda(u, q+) is explicit, with two
+exceptions that make the step independent of the steepness of friction: that of elements and ring is that of the slip at
+the end of the step (`element_ring`), that of elements and sheaves is solved with u+ for each element (`flank`). The
+coupled law of the sheaves needs the positions only. Mass matrices are constant; the ring's is lumped.
 
 A step:  positions | ring shape | element-ring | element-element | flank points, Maxwell, normal forces | new velocities
 of the ring, friction on it | new velocities of the elements | of the sheaves.
@@ -19,6 +19,9 @@ Multirate scheme. The ring costs an eighth of a step and bounds it. With n_R = 2
 elements, sheaves and all contacts dt = 2.5e-6 s. Between two evaluations of the contacts the ring keeps their loads in
 the frames of its chords (`ring.to_chords`); what that asks of saddles and ears is in `element_ring`. n_R = 1 is the
 explicit scheme of the source. A stiffer ring takes more steps (`ring_set.largest_step`).
+
+Set-valued scheme. With `rigid.Rigid` saddles and ears are rigid, as the source has them, and their Lambda is found at
+the end of the step; the rest is the explicit scheme.
 
 Energy. Forces do their work at the mean of old and new velocities, which makes the change of kinetic energy exact.
 Every frame holds the energies stored at its time and the works since the frame before: inputs positive into the belt,
@@ -56,6 +59,7 @@ from rtcvt.offline.pushbelt.friction import flank_friction
 from rtcvt.offline.pushbelt.layers import Layers, layer_friction, layer_work, layers
 from rtcvt.offline.pushbelt.maxwell import Coupled, Decoupled, Maxwell, newton
 from rtcvt.offline.pushbelt.parameters import Belt, Sheaves
+from rtcvt.offline.pushbelt.rigid import WRONG, Press, Rigid, press, rigid_contacts, rigid_work
 from rtcvt.offline.pushbelt.ring import from_chords, to_chords, turned
 from rtcvt.offline.pushbelt.ring_set import (
     advance,
@@ -96,9 +100,9 @@ STORED = tuple(ledger.STORES.values())
 class Model(NamedTuple):
     """What does not change during a run; the laws of contact are chosen here, by their types, and compiled in.
 
-    ring: `ring.Ring` or `cosserat.Cosserat`; saddle: `element_ring.Unilateral` or `Bilateral`; friction: of the flanks,
-    `friction.Coulomb` or `Stribeck`; deflection: of the sheaves, `maxwell.Coupled` or `Decoupled`; damper: on the shaft
-    of the secondary.
+    ring: `ring.Ring` or `cosserat.Cosserat`; saddle: `element_ring.Unilateral`, `Bilateral` or `rigid.Rigid`; friction:
+    of the flanks, `friction.Coulomb` or `Stribeck`; deflection: of the sheaves, `maxwell.Coupled` or `Decoupled`;
+    damper: on the shaft of the secondary.
     """
 
     belt: Belt
@@ -206,6 +210,7 @@ class Scratch(NamedTuple):
     sheave_power: Array
     u_end: Array
     u_R0: Array
+    press: Press
 
 
 def model(
@@ -217,6 +222,7 @@ def model(
     damper: Damper | None = None,
     ring: str = "rcm",
     rotatory: float = 1.0,
+    rigid: bool = False,
 ) -> Model:
     """The hybrid model of a belt between sheaves; by default without a damper.
 
@@ -231,9 +237,12 @@ def model(
         On the shaft of the secondary.
     ring, rotatory : str, float
         `rcm` or `cosserat`, and the factor of the latter's rotatory inertia (`cosserat`).
+    rigid : bool
+        Saddle and ear are rigid and their friction set-valued (`rigid`), with play, on a ring `rcm` without layers.
     """
     R = made(belt, ring, rotatory)
-    touching = (Unilateral if unilateral else Bilateral)(*saddle(belt, R))
+    law = Rigid if rigid else Unilateral if unilateral else Bilateral
+    touching = law(*saddle(belt, R))
     deflection = (Coupled if coupled else Decoupled)(sheaves)
     return Model(
         belt, sheaves, joint(belt), R, touching, flank_friction(belt), deflection, damper or Damper(), layers(belt)
@@ -332,6 +341,7 @@ def scratch(m: Model, x: State, n_p: int) -> Scratch:
         sheave_power=np.zeros((2, 4)),
         u_end=columns(N_E, 3),
         u_R0=columns(N_B, coordinates(m.ring)),
+        press=press(m.saddle, m.belt),
     )
 
 
@@ -360,7 +370,7 @@ def run(
     -------
     Frames, int
         Results at the n plot steps, and how many are valid: fewer than n if the belt left its place (a step that is too
-        large, or clamping forces that do not hold the belt).
+        large, or clamping forces that do not hold the belt), or if rigid contacts were not solved (`rigid.WRONG`).
     """
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
@@ -410,7 +420,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     belt, sheaves, J, R, touching, friction, deflection, shaft, bands = m
     q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, turning, held, rub, turn = x
     fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, f_R, F_R, tension, N_joint, pair = w[:15]
-    wrench, N_saddle, at, reaction, loss, pulley, power, u_end, u_R0 = w[15:]
+    wrench, N_saddle, at, reaction, loss, pulley, power, u_end, u_R0, pressed = w[15:]
     move_elements(q, u, cs, sn, dt)
     h = dt / n_R
     lead = 0.5 * (dt - h)
@@ -454,6 +464,9 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     ahead(belt, dt, u, f, f_R, rub, fl, u_end)
     resist = dt * (n_R * touching.W_E + touching.W_R)
     saddle_friction(touching, R, u_end, shape, rate, load, f_R, N_saddle, memory, at, resist)
+    rigid_contacts(
+        touching, R, belt, friction, dt, q, u, cs, sn, s_R, shape, rate, load, f, f_R, fl, N_saddle, memory, pressed
+    )
     if bands.I > 0.0:
         layer_friction(bands, touching, R, shape, rate, load, N_saddle, memory, at, turn, dt)
     to_chords(R, shape, load, held)
@@ -478,6 +491,11 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
         book.layer_friction += dt * lost
         own_I += dt * P_bands_I
         own_O += dt * P_bands_O
+    rubbed, struck, P_rigid_I, P_rigid_O = rigid_work(touching, shape, rate, u_end, memory, pressed)
+    lost_t += dt * rubbed
+    lost_n += dt * struck
+    own_I += dt * P_rigid_I
+    own_O += dt * P_rigid_O
     rest[0] -= given_I + h * P_I + own_I
     rest[1] -= given_O + h * P_O + own_O
     sheave.advance(sheaves, shaft, b, dt, s, sd, turning, reaction, pulley, power)
@@ -536,7 +554,7 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     """Write frame n; whether the belt is where it should be."""
     belt, sheaves, J, R, touching, _, deflection, _, bands = m
     q, u, q_R, u_R, s_R, s, sd = x[:7]
-    fl, mx, cs, sn, _, _, shape, _, _, _, _, _, tension, N_joint, _, _, N_saddle, _, _, _, _, _, _, _ = w
+    fl, mx, cs, sn, _, _, shape, _, _, _, _, _, tension, N_joint, _, _, N_saddle, _, _, _, _, _, _, _, _ = w
     _copy2(q, out.q[n])
     _copy2(u, out.u[n])
     nodes(R, q_R, u_R, w.cs_R, w.sn_R, shape, w.rate, out.q_R[n], out.u_R[n])
@@ -569,7 +587,7 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
     near = fl.pulley
     N_flank = fl.N
     reach = 2.0 * belt.d_A
-    well = True
+    well = not w.press.found[0] > WRONG
     for i in range(belt.N_E):
         for a in range(N_joint.shape[1]):
             if N_joint[i, a] > 0.0:

@@ -95,7 +95,11 @@ KIND = Kind(
                 int,
             ),
             Option("taper", 'Of an element, e.g. "5 um".', metavar="LENGTH", unit="m"),
-            Option("scheme", "explicit (step 1 us) or multirate (2.5 us).", default="explicit"),
+            Option(
+                "scheme",
+                "explicit (step 1 us), multirate (2.5 us), set-valued (rigid saddles and ears; 1 us, slow).",
+                default="explicit",
+            ),
             Option("plot_step", "Time from one recorded frame to the next.", default="0.1 ms", unit="s"),
             DURATION,
             ELEMENTS,

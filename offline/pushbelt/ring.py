@@ -60,6 +60,7 @@ __all__ = [
     "advance",
     "arcsin",
     "elastic_energy",
+    "ends",
     "forces",
     "from_chords",
     "kinetic_energy",
@@ -462,26 +463,36 @@ def forces(R: Ring, shape: Any, rate: Any, load: Any, F_R: Any, S: Any, bow: Any
     return p_axial, p_bend
 
 
+@inlined
+def ends(l: float, shape: Any, load: Any, k: int) -> Any:  # noqa: E741
+    """Generalised forces of row `k` of the loads: x, y, phi, c_L, c_R of its finite element, x, y, phi of the next."""
+    # l theta = l (phi - phi_S)
+    fl = load[k, QL] * l
+    fr = load[k, QR] * l
+    fa = load[k, QA]
+    fb = load[k, QB]
+    shear = (load[k, QS] - fl - fr) * shape[k, INV]
+    right_x = load[k, HX] + shear * shape[k, NX]
+    right_y = load[k, HY] + shear * shape[k, NY]
+    left_x = load[k, FX] - right_x
+    left_y = load[k, FY] - right_y
+    f_L = 128.0 / 9.0 * fa + 256.0 / 9.0 * fb
+    f_R = 128.0 / 9.0 * fa - 256.0 / 9.0 * fb
+    return left_x, left_y, fl, f_L, f_R, right_x, right_y, fr
+
+
 @compiled
 def nodal(R: Ring, shape: Any, load: Any, F_R: Any) -> None:
     """Generalised forces F_R (N_B, 5) of the nodes from the loads of all finite elements, which are set to zero."""
     N_B = R.N_B
     l = R.l  # noqa: E741
     for k in range(N_B):
-        inv = shape[k, INV]
-        # l theta = l (phi - phi_S)
-        fl = load[k, QL] * l
-        fr = load[k, QR] * l
-        fa = load[k, QA]
-        fb = load[k, QB]
-        shear = (load[k, QS] - fl - fr) * inv
-        right_x = load[k, HX] + shear * shape[k, NX]
-        right_y = load[k, HY] + shear * shape[k, NY]
-        F_R[k, 0] = load[k, FX] - right_x
-        F_R[k, 1] = load[k, FY] - right_y
+        left_x, left_y, fl, f_L, f_R, right_x, right_y, fr = ends(l, shape, load, k)
+        F_R[k, 0] = left_x
+        F_R[k, 1] = left_y
         F_R[k, 2] = fl
-        F_R[k, 3] = 128.0 / 9.0 * fa + 256.0 / 9.0 * fb
-        F_R[k, 4] = 128.0 / 9.0 * fa - 256.0 / 9.0 * fb
+        F_R[k, 3] = f_L
+        F_R[k, 4] = f_R
         # at the right node
         load[k, HX] = right_x
         load[k, HY] = right_y

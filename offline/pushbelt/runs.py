@@ -270,6 +270,12 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     _require(source, s, "taper", s.taper is None or 0.0 <= s.taper <= 1e-4, "0 to 100 um")
     for key, allowed in (("law", Law), ("contact", Contact), ("scheme", Scheme)):
         _require(source, s, key, getattr(s, key) in get_args(allowed), " or ".join(get_args(allowed)))
+    if s.scheme == "set-valued":
+        _require(source, s, "contact", s.contact == "unilateral", "unilateral with the scheme set-valued")
+        _require(source, s, "model", s.model == "hybrid", "hybrid with the scheme set-valued")
+        r, c = parameters.ring, parameters.contacts
+        _require(parameters.source, r, "rod", r.rod == "rcm", "rcm with the scheme set-valued")
+        _require(parameters.source, c, "mu_L", c.mu_L is None, "none with the scheme set-valued: no layers that slide")
     _require(source, s, "flank_points", s.flank_points in (1, 2), "1 or 2")
     _require(source, s, "model", s.model in get_args(schedule.Model), " or ".join(get_args(schedule.Model)))
     if s.model != "hybrid":
@@ -306,6 +312,7 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     m = hybrid.model(
         b, stiff, unilateral=s.contact == "unilateral", coupled=coupled,
         damper=None if s.damper is None else Damper(*s.damper), ring=r.rod, rotatory=r.rotatory_factor,
+        rigid=s.scheme == "set-valued",
     )  # fmt: skip
     q_R, u_R = ring_set.placed(m.ring, start)
     start = start._replace(q_R=q_R, u_R=u_R)

@@ -7,7 +7,7 @@ import pytest
 
 from rtcvt.errors import InputError
 from rtcvt.offline.nonsmooth import contact
-from rtcvt.offline.nonsmooth.contact import contact_problem, fixed_point, newton
+from rtcvt.offline.nonsmooth.contact import Rows, contact_problem, fixed_point, newton, newton_rows, work
 from rtcvt.offline.nonsmooth.lcp import ConvergenceError
 from rtcvt.offline.nonsmooth.lemke import lemke
 
@@ -209,3 +209,34 @@ def test_bad_data_is_refused():
         contact_problem(np.eye(2), np.ones(2), [-0.1], [0.0])
     with pytest.raises(InputError, match="finite"):
         contact_problem(np.eye(2), [np.nan, 1.0], [0.1], [0.0])
+
+
+def chain(rng, n, d, mu):
+    """A closed chain of n bodies, each in contact with a ground that its two neighbours on either side feel as well:
+    the problem, and its matrix by rows."""
+    m, W = n * (1 + d), np.zeros((4 * n, n * (1 + d)))
+    for k in range(n):
+        for o in range(-2, 3):
+            j = (k + o) % n
+            W[4 * j : 4 * j + 4, k * (1 + d) : (k + 1) * (1 + d)] = rng.normal(size=(4, 1 + d)) / (1 + abs(o))
+    G = W.T @ W
+    around = (0, -4, -3, -2, -1, 1, 2, 3, 4)
+    near = [[(k + o) % n * (1 + d) + b for o in around for b in range(1 + d)] for k in range(n)]
+    column = np.repeat(np.array(near), 1 + d, axis=0)
+    sparse = Rows(np.full(m, column.shape[1]), column, np.take_along_axis(G, column, axis=1))
+    return contact_problem(G, rng.normal(size=m), np.full(n, mu), np.zeros(n)), sparse
+
+
+@pytest.mark.parametrize("d", [0, 1, 2])
+@pytest.mark.parametrize(("mu", "band"), [(0.05, 60), (0.3, 60), (0.3, 1)])
+def test_sparse_rows_give_what_the_dense_matrix_gives(d, mu, band):
+    """With a band that is too narrow sweeps do it alone."""
+    p, sparse = chain(np.random.default_rng(d), 30, d, mu)
+    L, w = np.zeros(p.c.size), work(p.c.size, sparse.column.shape[1], band)
+    first, steps, error = newton_rows(sparse, p.c, p.mu, p.lower, d, L, 1e-11, 100, w)
+    assert first > 0.1
+    assert error <= 1e-11
+    assert steps < (12 if band > 1 else 30)
+    np.testing.assert_allclose(L, newton(p, tolerance=1e-12).L, atol=1e-9)
+    assert newton_rows(sparse, p.c, p.mu, p.lower, d, L, 1e-11, 100, w)[1] == 0
+    assert (L[:: 1 + d] > 0.0).sum() in range(5, 30)

@@ -10,6 +10,7 @@ from rtcvt.offline.pushbelt import hybrid as hy
 from rtcvt.offline.pushbelt import ledger
 from rtcvt.offline.pushbelt.initial import start_state
 from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.rigid import Rigid
 
 PLOT = 1e-4
 UNIT = load_parameters("pushbelt_24mm")
@@ -275,28 +276,62 @@ def pushed(velocities: Any) -> Any:
     return wrong
 
 
+def uneven_rigid(contacts: Any) -> Any:
+    """Ring and elements, rigid: action is not reaction, by 2 %."""
+
+    def wrong(*a: Any) -> None:
+        contacts(*a)
+        a[12][:] *= 1.02
+
+    return wrong
+
+
 MUTATIONS = [("saddle_forces", uneven), ("saddle_forces", unbooked), ("joint_forces", twisted), ("velocities", pushed)]
+RIGID = [("rigid_contacts", uneven_rigid), ("rigid_work", unbooked), *MUTATIONS[2:]]
+ONE = {"steps": 100, "dt": 1e-6, "n_R": 1}
 
 
-@pytest.mark.parametrize("scheme", [{"steps": 100, "dt": 1e-6, "n_R": 1}, STEP2], ids=["explicit", "multirate"])
-@pytest.mark.parametrize(("case", "row"), [("MED", 3), ("OD-KpKs", 4), ("LOW", 0)])
-def test_energy_balance_fails_where_a_force_or_a_work_is_wrong(
-    case: str, row: int, scheme: Any, monkeypatch: Any
+def assert_balance_fails_with(
+    mutations: Any, m: hy.Model, start: hy.State, inputs: np.ndarray, frames: int, patch: Any, **scheme: Any
 ) -> None:
-    """3 ms in which the groove of the primary closes by 0.05 m/s: sheaves that stand do no work."""
-    m, start, inputs = prepare(case, 20, row)
-    hy.run(m, start, inputs, **STEP2)
-    move = np.repeat(inputs[-1:], 32, axis=0)
-    move[:, 1] = -0.05 * np.minimum(np.arange(32) / 8, 1.0)
+    """So many plot steps in which the groove of the primary closes by 0.05 m/s: sheaves that stand do no work."""
+    move = np.repeat(inputs[-1:], frames, axis=0)
+    move[:, 1] = -0.05 * np.minimum(np.arange(frames) / 8, 1.0)
 
     def go() -> hy.Frames:
         return stepped(m, hy.State(*[a.copy("K") for a in start]), move, **scheme)
 
     assert balanced(go())
-    for name, mutation in MUTATIONS:
-        with monkeypatch.context() as patch:
-            patch.setattr(hy, name, mutation(getattr(hy, name)))
+    for name, mutation in mutations:
+        with patch.context() as wrong:
+            wrong.setattr(hy, name, mutation(getattr(hy, name)))
             assert not balanced(go()), mutation.__doc__
+
+
+@pytest.mark.parametrize("scheme", [ONE, STEP2], ids=["explicit", "multirate"])
+@pytest.mark.parametrize(("case", "row"), [("MED", 3), ("OD-KpKs", 4), ("LOW", 0)])
+def test_energy_balance_fails_where_a_force_or_a_work_is_wrong(
+    case: str, row: int, scheme: Any, monkeypatch: Any
+) -> None:
+    m, start, inputs = prepare(case, 20, row)
+    hy.run(m, start, inputs, **STEP2)
+    assert_balance_fails_with(MUTATIONS, m, start, inputs, 32, monkeypatch, **scheme)
+
+
+@pytest.mark.parametrize(
+    ("case", "row", "frames"),
+    [
+        ("LOW", 0, 10),
+        *(pytest.param(*c, 32, marks=pytest.mark.slow) for c in (("MED", 3), ("OD-KpKs", 4), ("LOW", 0))),
+    ],
+)
+def test_energy_balance_of_rigid_saddles_fails_where_a_force_or_a_work_is_wrong(
+    case: str, row: int, frames: int, monkeypatch: Any
+) -> None:
+    m, start, inputs = prepare(case, 20, row)
+    hy.run(m, start, inputs, **STEP2)
+    m = m._replace(saddle=Rigid(*m.saddle))
+    assert_balance_fails_with(RIGID, m, start, inputs, frames, monkeypatch, **ONE)
 
 
 def half_booked(work: Any) -> Any:

@@ -317,7 +317,9 @@ def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
         ({"taper": -1e-6}, "0 to 100 um"),
         ({"law": "loose"}, "coupled or decoupled"),
         ({"contact": "glued"}, "unilateral or bilateral"),
-        ({"scheme": "magic"}, "explicit or multirate"),
+        ({"scheme": "magic"}, "explicit or multirate or set-valued"),
+        ({"scheme": "set-valued", "contact": "bilateral"}, "unilateral with the scheme set-valued"),
+        ({"scheme": "set-valued", "model": "spatial", "flank_points": 2}, "hybrid with the scheme set-valued"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_leaves_nothing(parameters, text, tmp_path, settings, message):

@@ -188,7 +188,7 @@ def test_shipped_plans_are_valid_and_named_as_their_file(name):
         ("torque_ratio = [0.0, 0.1]\n", "", "transient", None, "force_factor"),
         ('name = "torque"', 'name = "point"', "", None, "used once"),
         ("seed = 5", "sed = 5", "sed", None, "seed"),
-        ("[model]", '[model]\nscheme = "exact"', "model.scheme", "exact", "'explicit' or 'multirate'"),
+        ("[model]", '[model]\nscheme = "exact"', "model.scheme", "exact", "'explicit', 'multirate' or 'set-valued'"),
     ],
 )
 def test_bad_plans_are_refused_by_key(tmp_path, old, new, key, value, allowed):

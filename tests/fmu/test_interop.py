@@ -26,6 +26,8 @@ from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
 from rtcvt.fmu.ssp import export_ssp
 from rtcvt.hil import runner
+from rtcvt.hil.cosimulation import start
+from rtcvt.hil.importer import open_fmu
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem, load_gear_system, read_gear_system
 from rtcvt.system import build_system, load_system, simulate_system
@@ -147,6 +149,31 @@ def test_a_reference_unit_runs_here_as_in_fmpy(path):
         same = theirs[name].reshape(len(theirs), -1).astype(float)
         # the last bits of times, which differ, decide on how many steps Roberts makes within one of ours
         np.testing.assert_allclose(mine[: len(same)], same, rtol=0, atol=1e-5 * np.abs(same).max(), err_msg=name)
+
+
+@pytest.mark.parametrize("path", _reference_units(), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_a_reference_unit_has_the_events_of_fmpy_in_event_mode(path):
+    """Also where it does not need it; at each communication point what FMPy has there last."""
+    cosimulation = read_model_description(str(path)).coSimulation
+    if cosimulation is None or not getattr(cosimulation, "hasEventMode", False):
+        pytest.skip("no event mode")
+    if path.stem == "Roberts":
+        pytest.skip("it says that it has event mode, and refuses it")
+    with open_fmu(path) as fmu:
+        step, end = fmu.default("stepSize") or 0.01, min(fmu.default("stopTime") or 1.0, 3.0)
+        n = round(end / step)
+        u = np.tile([v.start or 0.0 for v in fmu.interface.select("input")], (n + 1, 1))
+        with start(fmu, {}, u, step, events=True) as slave:
+            assert all(slave.step(k) for k in range(n)), slave.failure
+            mine = slave.y
+        outputs = [v for v in fmu.description.modelVariables if v.causality == "output" and v.type not in OTHERS]
+    theirs = simulate_fmu(
+        str(path), stop_time=n * step, output_interval=step, fmi_type="CoSimulation", output=[v.name for v in outputs],
+        use_event_mode=True, early_return_allowed=True,
+    )  # fmt: skip
+    last = [np.flatnonzero(np.isclose(theirs["time"], k * step, atol=1e-6))[-1] for k in range(n + 1)]
+    same = np.column_stack([theirs[v.name][last].reshape(n + 1, -1).astype(float) for v in outputs])
+    assert (np.abs(mine - same) <= 1e-5 * np.abs(same).max(axis=0)).all()
 
 
 # --- importers --------------------------------------------------------------------------------------------------------

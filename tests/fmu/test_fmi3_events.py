@@ -98,7 +98,9 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("events")
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(
+    scope="module", params=["toroidal_kers", "clutch", pytest.param("pushbelt_cvt", marks=pytest.mark.slow)]
+)
 def case(request, folder):
     """A unit, its inputs at communication points, and what its kernels make of them one internal step at a time."""
     scenario, duration, substeps, flag = CASES[request.param]

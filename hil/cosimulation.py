@@ -5,7 +5,10 @@ writes the rows in place: a step allocates no arrays and calls ``fmi2SetXXX``, `
 library directly, once per type of variable, with arguments made beforehand. That costs 1.3 us per step in all for an
 FMU in C with one input and one output; FMPy's own methods cost 3.9 us. (Measured with FMI 2.0.)
 
-Of FMI 3.0, event mode and early return are not used: the unit handles its events, and a step that ends early fails.
+Of FMI 3.0, event mode is used if a unit needs it: one that has clocks, or that refuses to be without. Inputs, which
+jump from step to step, and parameters are then set in it, and each step is made in as many parts as it has events.
+Other units handle their events, and a step of theirs that ends early fails. Clocks that the importer would have to
+tick are refused.
 """
 
 import ctypes
@@ -35,7 +38,14 @@ Call = tuple[str, Callable[[int], int]]  # name, and function of the step's numb
 
 STATUS = ("OK", "Warning", "Discard", "Error", "Fatal", "Pending")
 OK, WARNING, DISCARD, ERROR, FATAL = range(5)
-EARLY, NO_STEP = 100, 101  # what fmi3DoStep says by its flags, see ``native/loop.c``
+EARLY, NO_STEP, ENDLESS = 100, 101, 102  # what fmi3DoStep says by its flags, see ``native/loop.c``
+IN_EVENT_MODE = 200  # added to the status of a call there
+MOST_EVENTS = 1000  # in a step, and iterations of one
+SAID = {
+    EARLY: "early, which was not allowed",
+    NO_STEP: "without a step, to end the simulation",
+    ENDLESS: f"with more than {MOST_EVENTS} events in a step",
+}
 LAST_SUCCESSFUL_TIME, TERMINATED = 2, 3  # of fmi2StatusKind
 LOG_LENGTH = 20  # last messages that are kept
 
@@ -63,10 +73,16 @@ class Slave:
         When the unit ended the simulation [s], which is no failure.
     log : deque of str
         The last messages of the FMU.
+    next_event : float
+        Time of the next event that the FMU knows of [s], if event mode is used.
     """
 
-    def __init__(self, fmu: Fmu, instance: FMU2Slave | FMU3Slave, u: Array, step: float, log: deque[str]):
+    def __init__(
+        self, fmu: Fmu, instance: FMU2Slave | FMU3Slave, u: Array, step: float, log: deque[str], events: bool = False
+    ):
         self.log = log
+        self.next_event = np.inf
+        self._events = events
         self.warnings = 0
         self.failure = ""
         self.terminated_at: float | None = None
@@ -82,6 +98,8 @@ class Slave:
         getters = [self._transfer("Get", group, following=1) for group in self._outputs]
         advance = self._step_of_fmi2() if fmu.fmi == 2 else self._step_of_fmi3()
         self._calls = [*setters, (f"fmi{fmu.fmi}DoStep", advance), *getters]
+        if events:
+            self._calls.insert(0, ("fmi3DoStep", lambda k: self._begin_event()))
 
     @property
     def y(self) -> Array:
@@ -107,6 +125,10 @@ class Slave:
             fmu.enterInitializationMode()
             self._call_once([self._transfer("Set", group) for group in self._inputs])
             fmu.exitInitializationMode()
+            if self._events:
+                status, ends = self._end_event()
+                if ends or status not in (OK, WARNING):
+                    raise FMICallException("fmi3UpdateDiscreteStates", NO_STEP if ends else status)
             self._call_once([self._transfer("Get", group) for group in self._outputs])
         except FMICallException as error:
             self._status = error.status
@@ -143,20 +165,20 @@ class Slave:
                     return int(error.status)
             return OK
 
-        self._calls.insert(0, (f"fmi{self._fmu.fmi}SetXXX of a parameter", tune))
+        self._calls.insert(1 if self._events else 0, (f"fmi{self._fmu.fmi}SetXXX of a parameter", tune))
 
     @property
     def addresses(self) -> tuple[int, list[int]]:
         """Addresses of the instance and of its functions, as `Loop.attach` wants them."""
-        found = [0, 0, 0]
-        of_fmi2 = ("fmi2DoStep", "fmi2GetBooleanStatus", "fmi2GetRealStatus")
-        for place, name in enumerate(of_fmi2 if self._fmu.fmi == 2 else ("fmi3DoStep",)):
-            found[place] = self._address(name)
-        return cast(int, self._component.value), found
+        of_fmi2 = ("fmi2DoStep", "fmi2GetBooleanStatus", "fmi2GetRealStatus", "", "", "")
+        of_events = ("fmi3EnterEventMode", "fmi3UpdateDiscreteStates", "fmi3EnterStepMode")
+        of_fmi3 = ("fmi3DoStep", "", "", *(of_events if self._events else ("", "", "")))
+        names = of_fmi2 if self._fmu.fmi == 2 else of_fmi3
+        return cast(int, self._component.value), [self._address(name) if name else 0 for name in names]
 
     def failed(self, status: int) -> None:
         """Note the status of a call that others made and that failed; it decides how the instance is freed."""
-        self._status = status
+        self._status = status % IN_EVENT_MODE
 
     def step(self, k: int) -> bool:
         """Hand over the inputs of row k, step to point k + 1 and fetch the outputs there; False if that failed."""
@@ -164,7 +186,7 @@ class Slave:
             status = call(k)
             if status != OK and not self._terminated(status, k):
                 if status != WARNING:
-                    self._status = status
+                    self.failed(status)
                     what = status_name(status, self._fmu.fmi)
                     self.failure = f"{name} returned {what} at t = {k * self._step:g} s{quoted(self.log)}"
                     return False
@@ -214,25 +236,82 @@ class Slave:
         return advance
 
     def _step_of_fmi3(self) -> Callable[[int], int]:
-        """Function that makes a step and returns its status; its end may be the simulation's."""
+        """Function that makes a step and returns its status; its end may be the simulation's.
+
+        With event mode it begins there, and the step is made in parts that end at events.
+        """
         do_step = self._instance.dll["fmi3DoStep"]
         time, length, never_back = c_double(), c_double(self._step), c_bool(True)
         event, terminated, early, end = c_bool(), c_bool(), c_bool(), c_double()
         results = byref(event), byref(terminated), byref(early), byref(end)
 
-        def advance(k: int) -> int:
-            begin = time.value = end.value = k * self._step
+        def part(begin: float, h: float) -> int:
+            time.value = end.value = begin
+            length.value = h
             event.value = terminated.value = early.value = False
-            status = cast(int, do_step(self._component, time, length, never_back, *results))
+            return cast(int, do_step(self._component, time, length, never_back, *results))
+
+        def last(begin: float, status: int) -> int:
+            if end.value <= begin:
+                return NO_STEP
+            self.terminated_at = min(end.value, begin + self._step)
+            return status
+
+        def advance(k: int) -> int:
+            begin = k * self._step
+            status = part(begin, self._step)
             if status not in (OK, WARNING):
                 return status
-            if terminated.value:
-                if end.value <= begin:
-                    return NO_STEP
-                self.terminated_at = min(end.value, begin + self._step)
-            return EARLY if early.value and not terminated.value else status
+            return last(begin, status) if terminated.value else EARLY if early.value else status
 
-        return advance
+        def advance_with_events(k: int) -> int:
+            begin, slack = k * self._step, 1e-9 * self._step
+            t, stop = begin, begin + self._step
+            worst, ends = self._end_event()
+            if ends or worst > WARNING:
+                return NO_STEP if ends else worst
+            for _ in range(MOST_EVENTS):
+                until = self.next_event if self.next_event < stop - slack else stop
+                status = part(t, self._step if t == begin and until == stop else until - t)
+                if status > WARNING:
+                    return status
+                worst = max(worst, status)
+                if not terminated.value and (event.value or self.next_event <= end.value + slack):
+                    status = self._begin_event()
+                    if status <= WARNING:
+                        status, terminated.value = self._end_event()
+                    if status > WARNING:
+                        return status
+                if terminated.value:
+                    return last(begin, worst)
+                if end.value >= stop - slack or (not early.value and until == stop):
+                    return worst
+                t = end.value
+            return ENDLESS
+
+        return advance_with_events if self._events else advance
+
+    def _begin_event(self) -> int:
+        status = cast(int, self._instance.dll["fmi3EnterEventMode"](self._component))
+        return status + IN_EVENT_MODE if status > WARNING else status
+
+    def _end_event(self) -> tuple[int, bool]:
+        """Update until nothing changes any more and leave event mode; status, and whether the unit ends."""
+        again, ends, nominals, values, defined, at = c_bool(True), *(c_bool() for _ in range(4)), c_double()
+        dll, status = self._instance.dll, OK
+        results = [byref(value) for value in (again, ends, nominals, values, defined, at)]
+        for _ in range(MOST_EVENTS):
+            status = cast(int, dll["fmi3UpdateDiscreteStates"](self._component, *results))
+            if status > WARNING:
+                return status + IN_EVENT_MODE, False
+            if ends.value or not again.value:
+                break
+        else:
+            return ENDLESS, False
+        self.next_event = at.value if defined.value else np.inf
+        if not ends.value:
+            status = cast(int, dll["fmi3EnterStepMode"](self._component))
+        return (status + IN_EVENT_MODE if status > WARNING else status), ends.value
 
     def _address(self, name: str) -> int:
         return cast(int, ctypes.cast(self._instance.dll[name], c_void_p).value)
@@ -299,7 +378,12 @@ class Slave:
 
 @contextmanager
 def start(
-    fmu: Fmu, starts: Mapping[str, float | str], u: Array, step: float, loop: Loop | None = None
+    fmu: Fmu,
+    starts: Mapping[str, float | str],
+    u: Array,
+    step: float,
+    loop: Loop | None = None,
+    events: bool | None = None,
 ) -> Iterator[Slave]:
     """An initialised instance, freed on leaving.
 
@@ -315,6 +399,8 @@ def start(
         Communication step [s].
     loop : Loop, optional
         Whose logger, in C, takes the FMU's messages; by default one in Python does.
+    events : bool, optional
+        Whether event mode is used (FMI 3.0); by default if the FMU needs it.
 
     Raises
     ------
@@ -322,17 +408,19 @@ def start(
         The library cannot be loaded, or the FMU refuses instantiation or initialisation; with what it logged.
     """
     log: deque[str] = deque(maxlen=LOG_LENGTH)
+    _require_no_ticks(fmu)
     instance = _load(fmu)
+    used = False
     try:
         if fmu.fmi == 2:
             instance.instantiate(callbacks=_callbacks(log, loop), loggingOn=True)  # some say why they fail only then
         else:
-            _instantiate_fmi3(instance, log, loop)
+            used = _instantiate_fmi3(instance, log, loop, _event_modes(fmu) if events is None else [events])
     except Exception:  # FMPy raises nothing more specific
         _release(instance)
         fetch_messages(log, loop)
         raise InputError(fmu.file, "instantiation", None, f"the FMU refused{quoted(log)}") from None
-    slave = Slave(fmu, instance, u, step, log)
+    slave = Slave(fmu, instance, u, step, log, used)
     try:
         slave.initialise(starts, loop)
         yield slave
@@ -382,8 +470,23 @@ def _callbacks(log: deque[str], loop: Loop | None) -> fmi2CallbackFunctions:
     return callbacks
 
 
-def _instantiate_fmi3(instance: FMU3Slave, log: deque[str], loop: Loop | None) -> None:
-    """Make the instance; without event mode, early return and intermediate variables."""
+def _require_no_ticks(fmu: Fmu) -> None:
+    for v in fmu.description.modelVariables:
+        if v.type == "Clock" and v.causality == "input" and v.intervalVariability != "triggered":
+            raise InputError(
+                fmu.file, v.name, v.intervalVariability, "no clock that ticks by time: rtcvt sets no clocks"
+            )
+
+
+def _event_modes(fmu: Fmu) -> list[bool]:
+    """Whether to use event mode, in the order in which to try it."""
+    if not fmu.description.coSimulation.hasEventMode:
+        return [False]
+    return [True] if any(v.type == "Clock" for v in fmu.description.modelVariables) else [False, True]
+
+
+def _instantiate_fmi3(instance: FMU3Slave, log: deque[str], loop: Loop | None, modes: Iterable[bool]) -> bool:
+    """Make the instance, without intermediate variables; returns whether with event mode and early return."""
 
     def note(_environment: Any, status: int, _category: bytes, message: bytes) -> None:
         log.append(f"{status_name(status, 3)}: {(message or b'').decode(errors='replace').strip()}")
@@ -397,14 +500,16 @@ def _instantiate_fmi3(instance: FMU3Slave, log: deque[str], loop: Loop | None) -
     make = instance.dll["fmi3InstantiateCoSimulation"]
     make.restype = c_void_p
     resources = str(Path(instance.unzipDirectory) / "resources") + os.sep
-    invisible, logging, event_mode, early_return = c_bool(False), c_bool(True), c_bool(False), c_bool(False)
+    invisible, logging = c_bool(False), c_bool(True)
     name, token = c_char_p(instance.instanceName.encode()), c_char_p(instance.guid.encode())
-    instance.component = make(
-        name, token, c_char_p(resources.encode()), invisible, logging, event_mode, early_return, c_void_p(),
-        c_size_t(0), c_void_p(environment), instance.logMessage, c_void_p()
-    )  # fmt: skip
-    if not instance.component:
-        raise RuntimeError("no instance")
+    for events in modes:
+        instance.component = make(
+            name, token, c_char_p(resources.encode()), invisible, logging, c_bool(events), c_bool(events), c_void_p(),
+            c_size_t(0), c_void_p(environment), instance.logMessage, c_void_p()
+        )  # fmt: skip
+        if instance.component:
+            return events
+    raise RuntimeError("no instance")
 
 
 def fetch_messages(log: deque[str], loop: Loop | None) -> None:
@@ -415,8 +520,10 @@ def fetch_messages(log: deque[str], loop: Loop | None) -> None:
 
 def status_name(status: int, fmi: int = 2) -> str:
     """The name of a status of FMI 2.0 or 3.0, or what the flags of ``fmi3DoStep`` say."""
-    if fmi == 3 and status in (EARLY, NO_STEP):
-        return "early, which was not allowed" if status == EARLY else "without a step, to end the simulation"
+    if fmi == 3 and status in SAID:
+        return SAID[status]
+    if status >= IN_EVENT_MODE:
+        return f"{status_name(status - IN_EVENT_MODE, fmi)} in event mode"
     known = STATUS[: 6 if fmi == 2 else 5]
     return f"fmi{fmi}{known[status]}" if 0 <= status < len(known) else f"the illegal status {status}"
 

@@ -124,7 +124,7 @@ def _attached(
             if not np.isfinite(y[v.index]):
                 raise InputError(fmu.file, v.name, float(y[v.index]), "a finite output after initialisation")
         tunes = slave.tunes(loop.parameters)
-        loop.attach(*slave.addresses, sets, gets, first[0], y, tunes)
+        loop.attach(*slave.addresses, sets, gets, first[0], y, tunes, slave.next_event)
         yield [f"fmi{fmu.fmi}DoStep", *(t.name for t in (*sets, *gets, *tunes))]
         if loop.state is Ending.FAILED:
             slave.failed(loop.failure[1])

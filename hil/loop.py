@@ -130,7 +130,8 @@ class _Log(Structure):
 class _Loop(Structure):
     _fields_ = [
         ("component", c_void_p), ("do_step", c_void_p), ("get_boolean_status", c_void_p),
-        ("get_real_status", c_void_p), ("sets", c_void_p), ("gets", c_void_p),
+        ("get_real_status", c_void_p), ("enter_event_mode", c_void_p), ("update_discrete_states", c_void_p),
+        ("enter_step_mode", c_void_p), ("next_event", c_double), ("sets", c_void_p), ("gets", c_void_p),
         ("n_sets", c_int64), ("n_gets", c_int64), ("n_u", c_int64), ("n_y", c_int64),
         ("step", c_double), ("period", c_double), ("n_steps", c_int64), ("spin", c_int64),
         ("policy", c_int32), ("priority", c_int32), ("cpu", c_int32), ("wake", c_int32),
@@ -280,7 +281,7 @@ class Loop:
 
     def attach(
         self, component: int, functions: Sequence[int], sets: Sequence[Transfer], gets: Sequence[Transfer],
-        u: Array, y: Array, tunes: Sequence[Transfer] = ()
+        u: Array, y: Array, tunes: Sequence[Transfer] = (), next_event: float = np.inf
     ) -> None:  # fmt: skip
         """The unit, initialised.
 
@@ -289,18 +290,22 @@ class Loop:
         component : int
             Address of the instance.
         functions : sequence of int
-            Addresses of its ``fmi2DoStep``, ``fmi2GetBooleanStatus`` and ``fmi2GetRealStatus``, or of ``fmi3DoStep``
-            and nothing.
+            Addresses of its ``fmi2DoStep``, ``fmi2GetBooleanStatus`` and ``fmi2GetRealStatus``, or of ``fmi3DoStep``,
+            and, if it needs event mode, of ``fmi3EnterEventMode``, ``fmi3UpdateDiscreteStates`` and
+            ``fmi3EnterStepMode``; 0 for what is not used.
         sets, gets : sequence of Transfer
             Its calls before and after a step.
         u, y : array
             Its inputs and outputs.
         tunes : sequence of Transfer
             One for each of `parameters`.
+        next_event : float
+            Time of the next event that the unit knows of [s].
         """
         loop = self._loop
-        loop.component = component
-        loop.do_step, loop.get_boolean_status, loop.get_real_status = functions
+        loop.component, loop.next_event = component, next_event
+        loop.do_step, loop.get_boolean_status, loop.get_real_status = functions[:3]
+        loop.enter_event_mode, loop.update_discrete_states, loop.enter_step_mode = functions[3:]
         loop.n_sets, loop.n_gets = len(sets), len(gets)
         loop.sets, loop.gets = self._transfers(sets, 1), self._transfers(gets, 1 + len(sets))
         self._u[:], self._y[:] = u, y

@@ -112,7 +112,8 @@ typedef struct {
     double y_past[N_Y + 1]; /* outputs where the last step began */
     double y_due[N_Y + 1];  /* of these the discrete ones are those of the pending event, in co-simulation */
     double work[N_WORK + 1];
-    bool intermediate[N_VARIABLES]; /* outputs that the host wants to read within steps */
+    bool intermediate[N_VARIABLES]; /* outputs that the host wants to read within steps, inputs that it wants to set */
+    bool takes_inputs;              /* within a step: these can be set now */
     double p_scratch[N_P + 1]; /* from here on */
     double dx[N_X + 1];
     double u_scratch[N_U + 1];
@@ -136,8 +137,9 @@ static void report(Host host, const char *name, Status status, const char *text)
 static void *allocate(Host host, size_t size);
 static void release(Host host, void *block);
 
-/* An internal step has ended at the time of the instance, whose mode is INTERMEDIATE: let the host look. Returns whether
-   the host wants the communication step to end, which `can_return` says is possible, and when, in `end` [s]. */
+/* An internal step has ended at the time of the instance, whose mode is INTERMEDIATE: let the host look, and set inputs
+   for those that follow. Returns whether the host wants the communication step to end, which `can_return` says is
+   possible, and when, in `end` [s]. */
 static bool update(Instance *I, bool can_return, double *end);
 
 /* --- messages and checks ------------------------------------------------------------------------------------------ */
@@ -394,6 +396,17 @@ static const Variable *variable(const Instance *I, uint32_t reference, Type type
     return v;
 }
 
+/* Whether a variable may be read or set now: within a step those that were named before. */
+static bool accessible(const Instance *I, uint32_t reference, const char *function)
+{
+    if (I->mode == INTERMEDIATE && !I->intermediate[reference]) {
+        refuse(I, ERROR, "%s: %s is not one of the required intermediate variables", function,
+               VARIABLES[reference].name);
+        return false;
+    }
+    return true;
+}
+
 /* Number of values of variables whose references are right. */
 static size_t count(const uint32_t vr[], size_t n)
 {
@@ -444,22 +457,11 @@ static double *place(Instance *I, const Variable *v)
     return NULL;
 }
 
-/* Whether a variable may be read now: within a step those that were named before. */
-static bool open_to_reading(const Instance *I, uint32_t reference, const char *function)
-{
-    if (I->mode == INTERMEDIATE && !I->intermediate[reference]) {
-        refuse(I, ERROR, "%s: %s is not one of the required intermediate variables", function,
-               VARIABLES[reference].name);
-        return false;
-    }
-    return true;
-}
-
 /* Check all references and bring their values up to date. */
 static Status prepare_get(Instance *I, const uint32_t vr[], size_t n, size_t n_values, Type type, const char *function)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!variable(I, vr[i], type, function) || !open_to_reading(I, vr[i], function)) {
+        if (!variable(I, vr[i], type, function) || !accessible(I, vr[i], function)) {
             return ERROR;
         }
     }
@@ -473,8 +475,12 @@ static Status prepare_get(Instance *I, const uint32_t vr[], size_t n, size_t n_v
 /* Whether a variable may be set to a value now. */
 static bool settable(const Instance *I, const Variable *v, double value)
 {
-    if (v->kind == INPUT) {
+    if (v->kind == INPUT && (I->mode != INTERMEDIATE || I->takes_inputs)) {
         return true; /* a step with inputs that are not finite is refused */
+    }
+    if (v->kind == INPUT) {
+        refuse(I, ERROR, "%s: at the end of a step inputs are set after it", v->name);
+        return false;
     }
     if (v->kind != PARAMETER) {
         refuse(I, ERROR, "%s is computed: parameters and inputs can be set", v->name);
@@ -536,7 +542,7 @@ static Status tune(Instance *I)
     { \
         bool tunes = false; \
         for (size_t i = 0; i < n; i++) { \
-            if (!variable(I, vr[i], type, function)) { \
+            if (!variable(I, vr[i], type, function) || !accessible(I, vr[i], function)) { \
                 return ERROR; \
             } \
         } \
@@ -943,6 +949,7 @@ static double intermediate_update(Instance *I, bool last, double end)
 {
     double asked = I->t;
     I->mode = INTERMEDIATE;
+    I->takes_inputs = !last;
     bool wanted = update(I, I->may_return && !last, &asked);
     I->mode = STEP_COMPLETE;
     return wanted && I->may_return ? asked : end;
@@ -970,6 +977,7 @@ static bool step_in_parts(Instance *I, double t, double h)
     bool good = true, last = false, ends = false;
     I->y_pending = false;
     memcpy(I->x_scratch, I->x, sizeof I->x);
+    memcpy(I->u_scratch, I->u, sizeof I->u);
     memcpy(I->y_past_kept, I->y_past, sizeof I->y);
     memcpy(I->y_past, I->y_kept, sizeof I->y);
     while (good && !ends) {
@@ -987,6 +995,7 @@ static bool step_in_parts(Instance *I, double t, double h)
     }
     if (!good) {
         memcpy(I->x, I->x_scratch, sizeof I->x);
+        memcpy(I->u, I->u_scratch, sizeof I->u);
         memcpy(I->y, I->y_kept, sizeof I->y);
         memcpy(I->y_past, I->y_past_kept, sizeof I->y);
         I->t = t_kept;
@@ -1051,7 +1060,7 @@ static bool first_derivatives(const Instance *I, const uint32_t vr[], const int 
     }
     for (size_t i = 0; i < n; i++) {
         const Variable *v = variable(I, vr[i], REAL, function);
-        if (!v || !open_to_reading(I, vr[i], function)) {
+        if (!v || !accessible(I, vr[i], function)) {
             return false;
         }
         if (v->kind != kind) {

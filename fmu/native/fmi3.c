@@ -1,5 +1,4 @@
-/* FMI 3.0 for co-simulation and model exchange: a face of core.c. Clocks and structural parameters are not offered, nor
-   inputs that are set within a step. */
+/* FMI 3.0 for co-simulation and model exchange: a face of core.c. Clocks and structural parameters are not offered. */
 
 #include "fmi3Functions.h"
 
@@ -39,8 +38,11 @@ static void release(Host host, void *block)
 
 static bool update(Instance *I, bool can_return, double *end)
 {
-    fmi3Boolean wanted = fmi3False;
-    I->host.update(I->host.environment, I->t, fmi3False, fmi3True, fmi3True, can_return, &wanted, end);
+    fmi3Boolean wanted = fmi3False, inputs = fmi3False;
+    for (size_t k = 0; k < N_U; k++) {
+        inputs = inputs || (I->takes_inputs && I->intermediate[N_PARAMETERS + k]);
+    }
+    I->host.update(I->host.environment, I->t, inputs, fmi3True, fmi3True, can_return, &wanted, end);
     return wanted;
 }
 
@@ -72,7 +74,7 @@ static bool has_discrete_outputs(void)
     return false;
 }
 
-/* Note which variables the host wants to read within steps. */
+/* Note which variables the host wants to read or set within steps. */
 static Status require_intermediate(Instance *I, const fmi3ValueReference vr[], size_t n)
 {
     if (n > 0 && !is_finite(INTERNAL_STEP)) {
@@ -80,8 +82,9 @@ static Status require_intermediate(Instance *I, const fmi3ValueReference vr[], s
     }
     for (size_t i = 0; i < n; i++) {
         const Variable *v = vr ? variable(I, vr[i], REAL, "requiredIntermediateVariables") : NULL;
-        if (!v || v->kind != OUTPUT) {
-            return refuse(I, ERROR, "requiredIntermediateVariables: %s is no continuous output", v ? v->name : "one");
+        if (!v || (v->kind != OUTPUT && v->kind != INPUT)) {
+            return refuse(I, ERROR, "requiredIntermediateVariables: %s is no continuous input or output",
+                          v ? v->name : "one");
         }
         I->intermediate[vr[i]] = true;
     }
@@ -201,7 +204,7 @@ fmi3Status fmi3Reset(fmi3Instance instance)
     fmi3Status fmi3Set##Type(fmi3Instance instance, const fmi3ValueReference valueReferences[], \
                              size_t nValueReferences, const fmi3##Type values[], size_t nValues) \
     { \
-        ENTER(instance, BEFORE_RUN | RUNNING) \
+        ENTER(instance, BEFORE_RUN | RUNNING | INTERMEDIATE) \
         REQUIRE(valueReferences, nValueReferences) \
         REQUIRE(values, nValues) \
         return set(I, valueReferences, nValueReferences, values, nValues, __func__); \

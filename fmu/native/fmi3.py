@@ -112,7 +112,7 @@ def fmi3_description(
         if lengths[reference]:
             elements = [v for _, v in rows[reference : reference + lengths[reference]]]
             variable = _variable(elements, reference, kind)
-            if kind == "output" and variable.tag == "Float64" and model.internal_step is not None:
+            if kind in ("input", "output") and variable.tag == "Float64" and model.internal_step is not None:
                 variable.set("intermediateUpdate", "true")
             if kind == "derivative":
                 variable.set("derivative", str(states[v.index]))

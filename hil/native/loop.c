@@ -7,7 +7,8 @@
      parameters those that change now, by the scenario or by the other side: fmi2SetXXX
      inputs     row k of the supplied ones, or the bus's if young enough and its fall-back if not; live values; faults;
                 what is not finite becomes its fall-back
-     unit       fmi2SetXXX, fmi2DoStep, fmi2GetXXX
+     unit       fmi2SetXXX, fmi2DoStep, fmi2GetXXX; if it needs event mode (FMI 3.0), parameters and inputs are set in it,
+                and the step is made in as many parts as it has events
      outputs    faults; the fall-back if the unit failed
      record     one row into the ring, the present values into `latest`
 
@@ -49,7 +50,9 @@ enum { STUCK, NOISE, NOT_A_NUMBER, OVERLOAD, UNIT_ERROR };
 enum { RUNNING, DONE, STOPPED, FAILED, OVERRUN, CRASHED, TERMINATED };
 enum { FLAG_MISS = 1, FLAG_FALLBACK = 2, FLAG_FAULT = 4, FLAG_UNIT = 8, FLAG_STARVED = 16 };
 enum { OK, WARNING, DISCARD };                             /* of fmi2Status and fmi3Status */
-enum { EARLY = 100, NO_STEP };                              /* what fmi3DoStep says by its flags */
+enum { EARLY = 100, NO_STEP, ENDLESS };                     /* what fmi3DoStep says by its flags */
+enum { IN_EVENT_MODE = 200 };                               /* added to the status of a call there */
+enum { MOST_EVENTS = 1000 };                                /* in a step, and iterations of one */
 enum { LAST_SUCCESSFUL_TIME = 2, FMI_TERMINATED = 3 };      /* of fmi2StatusKind */
 enum { SET_BUS, SET_LIVE, RELEASE_LIVE, FAULT_ON, FAULT_OFF, TUNE };
 
@@ -101,6 +104,10 @@ typedef struct {
     void *do_step;
     int (*get_boolean_status)(void *, int, int *);
     int (*get_real_status)(void *, int, double *);
+    int (*enter_event_mode)(void *); /* NULL: event mode is not used */
+    int (*update_discrete_states)(void *, bool *, bool *, bool *, bool *, bool *, double *);
+    int (*enter_step_mode)(void *);
+    double next_event;      /* [s], or infinity */
     Transfer *sets, *gets;
     int64_t n_sets, n_gets, n_u, n_y;
     double step, period;    /* [s], [ns] */
@@ -343,20 +350,74 @@ static int terminated(Loop *s, int status, double t)
     return 1;
 }
 
-/* The status of a step by FMI 3.0. It may end the simulation; an early return is a failure, as it was not allowed. */
+static int begin_event(Loop *s)
+{
+    int status = s->enter_event_mode(s->component);
+    return status > WARNING ? IN_EVENT_MODE + status : status;
+}
+
+/* Update until nothing changes any more, note the next event in time, and leave event mode, unless the unit ends. */
+static int end_event(Loop *s, bool *ends)
+{
+    bool again = true, nominals, values, defined = false;
+    double next = INFINITY;
+    for (int k = 0; again && !*ends; k++) {
+        if (k == MOST_EVENTS)
+            return ENDLESS;
+        again = false;
+        int status = s->update_discrete_states(s->component, &again, ends, &nominals, &values, &defined, &next);
+        if (status > WARNING)
+            return IN_EVENT_MODE + status;
+    }
+    s->next_event = defined ? next : INFINITY;
+    int status = *ends ? OK : s->enter_step_mode(s->component);
+    return status > WARNING ? IN_EVENT_MODE + status : status;
+}
+
+/* Note that the unit ends the simulation at a time within the step from t, or fail if it made none. */
+static int end_at(Loop *s, double end, double t, int status)
+{
+    if (!(end > t))
+        return NO_STEP;
+    s->terminated_at = fmin(end, t + s->step);
+    return status;
+}
+
+/* The status of a step by FMI 3.0. It may end the simulation. Without event mode an early return is a failure, as it was
+   not allowed; with it events end parts of the step. See `Slave` in hil/cosimulation.py, which does the same. */
 static int step_of_fmi3(Loop *s, double t)
 {
-    bool event = false, is_terminated = false, early = false;
-    double end = t;
-    int status = ((int (*)(void *, double, double, bool, bool *, bool *, bool *, double *))s->do_step)(
-        s->component, t, s->step, true, &event, &is_terminated, &early, &end);
-    if (status != OK && status != WARNING)
-        return status;
-    if (is_terminated && end > t)
-        s->terminated_at = fmin(end, t + s->step);
-    else if (is_terminated)
-        return NO_STEP;
-    return early && !is_terminated ? EARLY : status;
+    double begin = t, stop = t + s->step, slack = 1e-9 * s->step;
+    bool ends = false;
+    int worst = s->enter_event_mode ? end_event(s, &ends) : OK;
+    if (worst > WARNING || ends)
+        return ends ? NO_STEP : worst;
+    for (int k = 0; k < MOST_EVENTS; k++) {
+        bool event = false, early = false;
+        double end = begin, until = s->next_event < stop - slack ? s->next_event : stop;
+        double length = begin == t && until == stop ? s->step : until - begin;
+        int status = ((int (*)(void *, double, double, bool, bool *, bool *, bool *, double *))s->do_step)(
+            s->component, begin, length, true, &event, &ends, &early, &end);
+        if (status > WARNING)
+            return status;
+        worst = status > worst ? status : worst;
+        if (ends)
+            return end_at(s, end, t, worst);
+        if (!s->enter_event_mode)
+            return early ? EARLY : worst;
+        if (event || s->next_event <= end + slack) {
+            status = begin_event(s);
+            status = status > WARNING ? status : end_event(s, &ends);
+            if (status > WARNING)
+                return status;
+            if (ends)
+                return end_at(s, end, t, worst);
+        }
+        if (end >= stop - slack || (!early && until == stop))
+            return worst;
+        begin = end;
+    }
+    return ENDLESS;
 }
 
 static int step(Loop *s, double t)
@@ -441,7 +502,8 @@ static int advance(Loop *s, int64_t k, int64_t entered, int *flags)
     }
     atomic_store_explicit(&s->entered, entered, memory_order_relaxed);
     int64_t made = atomic_load_explicit(&s->made, memory_order_relaxed);
-    int well = tune(s, k);
+    int well = !s->enter_event_mode || call(s, begin_event(s), 0);
+    well = well && tune(s, k);
     for (int64_t i = 0; i < s->n_sets && well; i++)
         well = call(s, set(s, &s->sets[i], s->u), s->sets[i].call);
     if (well) {

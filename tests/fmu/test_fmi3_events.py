@@ -98,7 +98,9 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("events")
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(
+    scope="module", params=["toroidal_kers", "clutch", pytest.param("pushbelt_cvt", marks=pytest.mark.slow)]
+)
 def case(request, folder):
     """A unit, its inputs at communication points, and what its kernels make of them one internal step at a time."""
     scenario, duration, substeps, flag = CASES[request.param]
@@ -183,7 +185,8 @@ def test_a_unit_offers_what_it_has(name, folder):
     assert has_events == any(v.type == "Boolean" for v in outputs)
     tree = etree.parse(str(Path(extracted) / "modelDescription.xml"))
     shown = {v.get("name") for v in tree.iter() if v.get("intermediateUpdate") == "true"}
-    assert shown == {v.name for v in outputs if cut and v.type == "Float64"}
+    ports = [v for v in description.modelVariables if v.causality in ("input", "output")]
+    assert shown == {v.name for v in ports if cut and v.type == "Float64"}
     called = []
     asked = {"eventModeUsed": has_events, "earlyReturnAllowed": True,
              "intermediateUpdate": lambda *given: called.append(given[1])}  # fmt: skip
@@ -353,7 +356,7 @@ class Watched:
     """A unit that is watched from within its steps: what it gives there, by time."""
 
     def __init__(self, case, names, decide=None, **options):
-        self.case, self.seen, self.decide, self.errors = case, [], decide, []
+        self.case, self.seen, self.decide, self.errors, self.takes_inputs = case, [], decide, [], False
         self.host = Host.__new__(Host)
         variables = {v.name: v.valueReference for v in fmpy.read_model_description(str(case.folder)).modelVariables}
         self.required = [variables[name] for name in names]
@@ -362,9 +365,12 @@ class Watched:
 
     def update(self, _environment, t, set_requested, get_allowed, finished, can_return, requested, until):
         try:
-            assert (set_requested, get_allowed, finished) == (False, True, True)
+            at_end = bool(np.isclose(t / H, round(t / H)))
+            assert (set_requested, get_allowed, finished) == (self.takes_inputs and not at_end, True, True)
             values = self.host.getFloat64(self.required)
-            slopes = self.host.getOutputDerivatives(self.required, [1] * len(self.required))
+            slopes = (
+                [] if self.takes_inputs else self.host.getOutputDerivatives(self.required, [1] * len(self.required))
+            )
             self.seen.append((t, can_return, values, slopes))
             if self.decide is not None:
                 wanted = self.decide(t, self.host)
@@ -456,6 +462,51 @@ def test_events_and_updates_together(case, plain):
     assert watched.errors == []
     assert seen == changes(case)
     assert [t for t, *_ in watched.seen] == case.fine.times
+
+
+def test_inputs_set_within_a_step_give_the_bits_of_internal_steps(case):
+    """A host that moves inputs on within steps, and one whose communication steps are the internal ones."""
+    rows, inputs = smooth(case), case.model.select("input")
+
+    def moved(t):
+        k = min(int(t / H), case.n - 1)
+        share = t / H - k
+        return ((1.0 - share) * case.u[k] + share * case.u[k + 1]).tolist()
+
+    fine = Host(case.folder).start(case.model, case.u[0])
+    expected, part = [], H / case.fine.parts
+    watched = Watched(case, [v.name for v in (*rows, *inputs)], None)
+    references = watched.required[len(rows) :]
+
+    def decide(t, host):
+        if not np.isclose(t / H, round(t / H)):
+            host.setFloat64(references, moved(t))
+        else:
+            with pytest.raises(FMICallException):  # it is the end of the step
+                host.setFloat64(references, moved(t))
+
+    watched.decide, watched.takes_inputs = decide, True
+    host = watched.host.start(case.model, case.u[0])
+    for k in range(30):
+        host.setFloat64(host.u, moved(k * H))
+        host.doStep(k * H, part * case.fine.parts)
+        assert host.getFloat64(host.u) == moved(k * H + (case.fine.parts - 1) * part)
+        for i in range(case.fine.parts):
+            fine.setFloat64(fine.u, moved(k * H + i * part))
+            fine.doStep(k * H + i * part, part)
+            expected.append(fine.getFloat64(fine.y))
+        assert host.row() == fine.row()
+    assert watched.errors == []
+    assert [values[: len(rows)] for _, _, values, _ in watched.seen] == expected
+    host.setFloat64(host.u, moved(30 * H))
+    watched.decide = lambda t, host: host.setFloat64(references, [float("nan")] * len(references))
+    kept = host.row()
+    with pytest.raises(FMICallException):
+        host.doStep(30 * H, H)
+    assert host.row() == kept  # inputs too
+    assert host.getFloat64(host.u) == moved(30 * H)
+    host.freeInstance()
+    fine.freeInstance()
 
 
 REFUSED = {

@@ -13,6 +13,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -21,13 +22,17 @@ import pytest
 from fmpy import read_model_description, simulate_fmu
 from fmpy.validation import validate_fmu
 
+from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
 from rtcvt.fmu.ssp import export_ssp
 from rtcvt.hil import runner
+from rtcvt.hil.cosimulation import start
+from rtcvt.hil.importer import open_fmu
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem, load_gear_system, read_gear_system
+from rtcvt.scenario import get_scenario, sample_inputs
 from rtcvt.system import build_system, load_system, simulate_system
 from rtcvt.unitfile import parse_unit_file
 
@@ -70,6 +75,9 @@ def _units() -> dict[str, tuple[GearSystem, dict[str, float]]]:
             "load": (read_gear_system(parse_unit_file(LOAD, "load")), {"gear.a.w_start": -w})}  # fmt: skip
 
 
+BACKENDS = {"native": export_native, "native3": partial(export_native, fmi=3), "python": export_python}
+
+
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory) -> dict[tuple[str, str, str], Path]:
     """Files by unit, fidelity and backend."""
@@ -78,14 +86,14 @@ def exported(tmp_path_factory) -> dict[tuple[str, str, str], Path]:
         (name, fidelity, backend): export(unit, fidelity, folder / f"{name}_{fidelity}_{backend}.fmu", parameters=start)
         for name, (unit, start) in _units().items()
         for fidelity in ("rigid", "full")
-        for backend, export in (("native", export_native), ("python", export_python))
+        for backend, export in BACKENDS.items()
     }
 
 
 # --- checkers ---------------------------------------------------------------------------------------------------------
 
 KINDS = [(unit, fidelity, backend) for unit in ("kers", "differential") for fidelity in ("rigid", "full")
-         for backend in ("native", "python")]  # fmt: skip
+         for backend in BACKENDS]  # fmt: skip
 
 
 @pytest.fixture(params=KINDS, ids="-".join)
@@ -97,12 +105,16 @@ def test_fmpy_validates_it(unit_file):
     assert validate_fmu(str(unit_file)) == []
 
 
+def version_of(unit_file: Path) -> str:
+    return str(read_model_description(str(unit_file)).fmiVersion)
+
+
 def test_fmutool_finds_no_error(unit_file):
     pytest.importorskip("fmu_manipulation_toolbox")
     tool = Path(sys.executable).with_name("fmutool")
     done = subprocess.run([str(tool), "-input", str(unit_file), "-check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
-    assert "compliant with FMI-2.0" in done.stdout
+    assert f"compliant with FMI-{version_of(unit_file)}" in done.stdout
     assert "No semantic error" in done.stdout
 
 
@@ -113,6 +125,8 @@ def test_a_checker_that_the_environment_names_finds_no_error(unit_file, variable
     tool = os.environ.get(variable)
     if not tool:
         pytest.skip(f"{variable} names no checker")
+    if version_of(unit_file) != "2.0":
+        pytest.skip("a checker of FMI 2.0")
     done = subprocess.run([tool, *options, str(unit_file)], capture_output=True, text=True)
     report = done.stdout + done.stderr
     assert done.returncode == 0, report
@@ -147,6 +161,68 @@ def test_a_reference_unit_runs_here_as_in_fmpy(path):
         same = theirs[name].reshape(len(theirs), -1).astype(float)
         # the last bits of times, which differ, decide on how many steps Roberts makes within one of ours
         np.testing.assert_allclose(mine[: len(same)], same, rtol=0, atol=1e-5 * np.abs(same).max(), err_msg=name)
+
+
+@pytest.mark.parametrize("path", _reference_units(), ids=lambda path: f"{path.parent.parent.name}-{path.stem}")
+def test_a_reference_unit_has_the_events_of_fmpy_in_event_mode(path):
+    """Also where it does not need it; at each communication point what FMPy has there last."""
+    cosimulation = read_model_description(str(path)).coSimulation
+    if cosimulation is None or not getattr(cosimulation, "hasEventMode", False):
+        pytest.skip("no event mode")
+    if path.stem == "Roberts":
+        pytest.skip("it says that it has event mode, and refuses it")
+    with open_fmu(path) as fmu:
+        step, end = fmu.default("stepSize") or 0.01, min(fmu.default("stopTime") or 1.0, 3.0)
+        n = round(end / step)
+        u = np.tile([v.start or 0.0 for v in fmu.interface.select("input")], (n + 1, 1))
+        with start(fmu, {}, u, step, events=True) as slave:
+            assert all(slave.step(k) for k in range(n)), slave.failure
+            mine = slave.y
+        outputs = [v for v in fmu.description.modelVariables if v.causality == "output" and v.type not in OTHERS]
+    theirs = simulate_fmu(
+        str(path), stop_time=n * step, output_interval=step, fmi_type="CoSimulation", output=[v.name for v in outputs],
+        use_event_mode=True, early_return_allowed=True,
+    )  # fmt: skip
+    last = [np.flatnonzero(np.isclose(theirs["time"], k * step, atol=1e-6))[-1] for k in range(n + 1)]
+    same = np.column_stack([theirs[v.name][last].reshape(n + 1, -1).astype(float) for v in outputs])
+    assert (np.abs(mine - same) <= 1e-5 * np.abs(same).max(axis=0)).all()
+
+
+# --- the runner of Reference-FMUs -------------------------------------------------------------------------------------
+
+
+def test_fmusim_has_the_same_bits_with_events_and_without(tmp_path):
+    """Its runner before 2026, in C: with event mode, early return and intermediate updates, at communication points."""
+    tool = os.environ.get("RTCVT_FMUSIM")
+    if not tool:
+        pytest.skip("RTCVT_FMUSIM names no fmusim")
+    unit = load_any("clutch")
+    model = build_any(unit)
+    step, n, names = 0.01, 240, [v.name for v in model.select("input")]
+    closing = sample_inputs(model, get_scenario(unit, "launch and overload"), np.array([0.6]))[0]
+    inputs = tmp_path / "in.csv"
+    rows = [["time", *names], *([repr(t), *map(repr, closing.tolist())] for t in (0.0, n * step))]
+    inputs.write_text("".join(",".join(row) + "\n" for row in rows))
+    outputs = [v.name for v in model.select("output") if not v.boolean]
+    found = {}
+    options = {"plain 2": [], "plain": [], "events": ["--event-mode-used", "--early-return-allowed"],
+               "updates": ["--record-intermediate-values"]}  # fmt: skip
+    options["both"] = [*options["events"], *options["updates"]]
+    for name, given in options.items():
+        path = export_native(unit, model.fidelity, tmp_path / f"{name}.fmu", fmi=2 if "2" in name else 3)
+        command = [tool, "--interface-type", "cs", "--stop-time", repr(n * step), "--output-interval", repr(step)]
+        command += ["--input-file", str(inputs), "--output-file", str(tmp_path / "out.csv"), *given]
+        command += [text for output in outputs for text in ("--output-variable", output)]
+        done = subprocess.run([*command, str(path)], capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+        table = np.genfromtxt(tmp_path / "out.csv", delimiter=",", skip_header=1)
+        found[name] = {round(row[0] / step, 9): row[1:].tolist() for row in table}
+    points = found["plain 2"]
+    assert len(points) == n + 1
+    for name, rows in found.items():
+        assert {k: rows[k] for k in points} == points, name
+    assert len(found["updates"]) == 10 * n + 1
+    assert len(found["events"]) > n + 1
 
 
 # --- importers --------------------------------------------------------------------------------------------------------
@@ -189,18 +265,20 @@ class Importer:
     order: str = "together"
     clock: Callable[[int], Clock] = added_up
     first_inputs_zero: bool = False  # initialises units in a loop with zeros on their inputs
+    fmi3: bool = True  # takes units of FMI 3.0
+    event_mode: bool = False  # uses that of FMI 3.0: outputs after an event are those for the inputs set in it
 
 
 IMPORTERS = {
     "fmpy_simulation": Importer("fmpy", "fmpy", "FMPy, `simulate_fmu`", systems=("kers", "differential"),
                                 clock=differences),
     "ecospy": Importer("ecospy", "ecospy", "ecospy"),
-    "libcosimpy": Importer("libcosimpy", "libcosimpy", "libcosimpy", clock=nanoseconds),
+    "libcosimpy": Importer("libcosimpy", "libcosimpy", "libcosimpy", clock=nanoseconds, fmi3=False),
     "fmucontainer": Importer("fmu-manipulation-toolbox", "fmu_manipulation_toolbox", "fmucontainer in FMPy",
-                             clock=multiplied, first_inputs_zero=True),
+                             clock=multiplied, first_inputs_zero=True, event_mode=True),
     "fmucontainer_in_turn": Importer("fmu-manipulation-toolbox", "fmu_manipulation_toolbox",
                                      "fmucontainer `-sequential` in FMPy", ("kers + load",), "fmucontainer", "in turn",
-                                     clock=multiplied, first_inputs_zero=True),
+                                     clock=multiplied, first_inputs_zero=True, event_mode=True),
 }  # fmt: skip
 DRIVEN = {"kers": "control.tau_des", "differential": "left.tau"}
 
@@ -276,7 +354,8 @@ def measured() -> Iterator[list[tuple[str, ...]]]:
 
 def write_table(path: Path, rows: list[tuple[str, ...]]) -> None:
     """Put the rows between the marks of a file."""
-    head = [("importer", "version", "system", "model", "native unit", "Python unit"), ("---",) * 6]
+    columns = ("importer", "version", "system", "model", "native, FMI 2.0", "native, FMI 3.0", "Python, FMI 2.0")
+    head = [columns, ("---",) * len(columns)]
     table = "\n".join(f"| {' | '.join(row)} |" for row in [*head, *rows])
     before, _, rest = path.read_text(encoding="utf-8").partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
@@ -296,20 +375,25 @@ def test_an_importer_gives_the_trajectory_of_the_reference(
         pytest.skip(f"needs {known.package}")
     reference = expected(system, fidelity)
     exact = expected(system, fidelity, known.order, known.clock)
-    first = 1 if known.first_inputs_zero and len(SYSTEMS[system]) > 1 else 0
+    coupled = len(SYSTEMS[system]) > 1
     differences = []
-    for backend in ("native", "python"):
+    for backend in BACKENDS if known.fmi3 else ("native", "python"):
+        first = 1 if known.first_inputs_zero and coupled else 0
+        if backend == "native3" and known.event_mode and coupled:
+            first = 2  # the first step has an event: the controller is no longer saturated
         task = system_of(SYSTEMS[system], fidelity, backend, exported, known.order)
         found = run(known.program or importer, task, tmp_path)
         assert len(found) == STEPS + 1
         told = ~np.isnan(found).any(axis=1)
         told[:first] = False
-        assert told[1:].all()
+        assert told[max(first, 1) :].all()
         np.testing.assert_array_equal(found[told], exact[told])  # bits
         differences.append(relative(found[told], reference[told]))
     assert max(differences) < (1e-11 if known.order == "together" else 1e-2)
-    measured.append((known.label, importlib.metadata.version(known.package), system, fidelity,
-                     *map(stated, differences)))  # fmt: skip
+    columns = [stated(d) for d in differences]
+    if not known.fmi3:
+        columns.insert(1, "")
+    measured.append((known.label, importlib.metadata.version(known.package), system, fidelity, *columns))
 
 
 # --- SSP --------------------------------------------------------------------------------------------------------------
@@ -372,7 +456,7 @@ def test_an_importer_gives_the_lap_of_the_reference(importer, lap_task, lap, mea
     difference = relative(found[1:], lap[1:])
     assert difference < 1e-6
     measured.append((known.label, importlib.metadata.version(known.package), "vehicle_kers", "rigid",
-                     stated(difference), ""))  # fmt: skip
+                     stated(difference), "", ""))  # fmt: skip
 
 
 # --- what the comparisons are worth -----------------------------------------------------------------------------------

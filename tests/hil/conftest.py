@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from pythonfmu.builder import FmuBuilder
 
+from rtcvt.hil.recorder import read
+from rtcvt.hil.rig import run_rig
+from rtcvt.hil.runner import run
+
 PROBE = '''
 import ctypes
 import signal
@@ -101,3 +105,20 @@ def variant(probe: Path, tmp_path: Path) -> Callable[..., Path]:
         return path
 
     return make
+
+
+@pytest.fixture(params=["python", pytest.param("native", marks=pytest.mark.needs("loop"))])
+def recorded(request, tmp_path):
+    """Function that runs a unit one way and gives its message, the end it asked for, its times and its signals."""
+
+    def native(fmu, scenario, step=5e-3):
+        report = run_rig(fmu, step, None, scenario, output=tmp_path / "run.h5")
+        kept = read(tmp_path / "run.h5")
+        return report.message, report.figures["terminated_s"], kept.time, {n: s.values for n, s in kept.signals.items()}
+
+    def python(fmu, scenario, step=5e-3):
+        result = run(fmu, step, scenario=scenario, fast=True)
+        signals = {n: s.values for n, s in result.recording().signals.items()}
+        return result.message, result.terminated_at, result.time, signals
+
+    return native if request.param == "native" else python

@@ -13,9 +13,6 @@ from fmpy.fmi3 import FMU3Slave
 from rtcvt.build import load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native
-from rtcvt.hil.recorder import read
-from rtcvt.hil.rig import run_rig
-from rtcvt.hil.runner import run
 from rtcvt.scenario import Scenario, get_scenario
 
 H = 5e-3
@@ -190,23 +187,6 @@ def pair(tmp_path_factory):
 
 def scenario(mode="nothing", inputs=None, **parameters):
     return Scenario(name="t", duration=0.1, inputs=inputs or {}, parameters={"mode": MODES.index(mode), **parameters})
-
-
-@pytest.fixture(params=["python", pytest.param("native", marks=pytest.mark.needs("loop"))])
-def recorded(request, tmp_path):
-    """Function that runs a unit one way and gives its message, the end it asked for, its times and its signals."""
-
-    def native(fmu, scenario, step=H):
-        report = run_rig(fmu, step, None, scenario, output=tmp_path / "run.h5")
-        kept = read(tmp_path / "run.h5")
-        return report.message, report.figures["terminated_s"], kept.time, {n: s.values for n, s in kept.signals.items()}
-
-    def python(fmu, scenario, step=H):
-        result = run(fmu, step, scenario=scenario, fast=True)
-        signals = {n: s.values for n, s in result.recording().signals.items()}
-        return result.message, result.terminated_at, result.time, signals
-
-    return native if request.param == "native" else python
 
 
 @pytest.mark.needs("cc")

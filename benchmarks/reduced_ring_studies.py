@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rod_studies import FRAME, STEP, Drive, Setting, main, measured
 
+from rtcvt.offline.pushbelt import cosserat as co
 from rtcvt.offline.pushbelt import hybrid, ring_set
 from rtcvt.offline.pushbelt import projected as pj
+from rtcvt.offline.pushbelt import scaled as sc
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
@@ -156,21 +158,48 @@ def full(t: Training) -> Result:
     return base
 
 
+def others(t: Training) -> dict[str, tuple[object, float]]:
+    """What competes, from the same state, and the largest step of each."""
+    b, layer = t.drive.m.belt, co.cosserat(t.drive.m.belt)
+    return {
+        "inertia of a layer": (layer, ring_set.largest_step(layer)),
+        "extension and shear implicit": (sc.scaled(b, 1.06 * STEP), STEP),
+    }
+
+
+def costs(t: Training, rings: dict[str, tuple[object, float]]) -> None:
+    """Processor time of a step, the least of five runs of 3 ms in turns."""
+    least = dict.fromkeys(rings, np.inf)
+    for _ in range(5):
+        for name, (ring, limit) in rings.items():
+            least[name] = min(least[name], go(t, ring, max(1, int(np.ceil(STEP / limit))), 30)[2])
+    for name, cost in least.items():
+        print(f"  {name}: {cost:.1f} us a step, {cost * 0.1 / STEP * 1e-6:.2f} s for 0.1 s")
+
+
 def modes(out: Path) -> None:
-    """MED: the frames, the number of modes, few elements."""
+    """MED: the frames, the number of modes, few elements, other ways to a larger step; what they cost."""
     t = trained("MED", 3)
+    R = t.drive.m.ring
     base, rows = full(t), []
+    timed: dict[str, tuple[object, float]] = {"full": (R, ring_set.largest_step(R))} | others(t)
+    for name, (ring, limit) in others(t).items():
+        show(name, t, base, ring, limit)
     for k in (5, 10, 20, 40, 60):
         V = deviations(t, k)
         P = pj.projected(t.drive.m.ring, space(t, V), True)
         rows.append((k, fast(t, P), show(f"POD fixed in space, {k}", t, base, P, fast(t, P))))
+        timed[f"POD fixed in space, {k}"] = P, fast(t, P)
         if k in (10, 20, 40):
             for name, P in sampled(t, V).items():
-                show(f"    {name}", t, base, P, fast(t, P))
+                show(f"{k} modes, {name}", t, base, P, fast(t, P))
+                if k == 20:
+                    timed[f"{k} modes, {name}"] = P, fast(t, P)
     lines = []
     for k in (10, 20, 40, 60, 100, 200):
         P = material(t, k)
         lines.append((k, fast(t, P), show(f"POD material, {k}", t, base, P, 0.95 * fast(t, P))))
+    costs(t, timed)
     figure, ax = plt.subplots(1, 3, figsize=(12, 3.6))
     for label, some in (("fixed in space", rows), ("material", lines)):
         ks = [r[0] for r in some]

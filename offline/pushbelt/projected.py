@@ -82,6 +82,8 @@ class Projected(NamedTuple):
     part: Array
     even: Array
     odd: Array
+    cosine: Array
+    sine: Array
 
 
 def flat(R: Cosserat) -> PlanarRod:
@@ -158,6 +160,8 @@ def projected(R: Cosserat, reduced: Reduced, flow: bool = False, whole: bool = T
         flown=np.zeros(2),
         even=np.zeros(N // 2 + 1),
         odd=np.zeros(N // 2 + 1),
+        cosine=np.ones(N // 2 - 1),
+        sine=np.zeros(N // 2 - 1),
         **{name: np.zeros((3, J)) for name in ("field", "slope", "turned")},
         **{name: np.zeros(3 * N) for name in ("sampled", "rates", "part")},
     )
@@ -194,13 +198,25 @@ def placed_on(P: Projected, q: Array, u: Array, way: float = 0.0) -> tuple[Array
 
 
 @compiled
-def _spread(P: Projected, y: float, field: Any, out: Any) -> None:
-    """out (N_B, 3) = values of the series `field` (3, J) at the nodes, y further on."""
+def _phase(P: Projected, y: float) -> None:
+    """Cosine and sine of all waves over the way y, by the angles' sums."""
+    c = np.cos(P.waves[0] * y)
+    s = np.sin(P.waves[0] * y)
+    P.cosine[0] = c
+    P.sine[0] = s
+    for w in range(1, P.waves.size):
+        P.cosine[w] = P.cosine[w - 1] * c - P.sine[w - 1] * s
+        P.sine[w] = P.sine[w - 1] * c + P.cosine[w - 1] * s
+
+
+@compiled
+def _spread(P: Projected, field: Any, out: Any) -> None:
+    """out (N_B, 3) = values of the series `field` (3, J) at the nodes, further on by the way of `_phase`."""
     series = P.turned
-    for w in range(P.waves.size):
-        c = np.cos(P.waves[w] * y)
-        s = np.sin(P.waves[w] * y)
-        for k in range(3):
+    for k in range(3):
+        for w in range(P.waves.size):
+            c = P.cosine[w]
+            s = P.sine[w]
             A = field[k, 2 * w + 1]
             B = field[k, 2 * w + 2]
             series[k, 2 * w + 1] = A * c + B * s
@@ -223,7 +239,7 @@ def _spread(P: Projected, y: float, field: Any, out: Any) -> None:
 
 
 @compiled
-def _gather(P: Projected, y: float, F: Any) -> None:
+def _gather(P: Projected, F: Any) -> None:
     """P.turned (3, J) = the adjoint of `_spread` of forces F (N_B, 3)."""
     series = P.turned
     half = P.N_B // 2
@@ -244,10 +260,10 @@ def _gather(P: Projected, y: float, F: Any) -> None:
                 B += P.odd[n] * P.E[2 * w + 2, n]
             series[k, 2 * w + 1] = A
             series[k, 2 * w + 2] = B
-    for w in range(P.waves.size):
-        c = np.cos(P.waves[w] * y)
-        s = np.sin(P.waves[w] * y)
-        for k in range(3):
+    for k in range(3):
+        for w in range(P.waves.size):
+            c = P.cosine[w]
+            s = P.sine[w]
             A = series[k, 2 * w + 1]
             B = series[k, 2 * w + 2]
             series[k, 2 * w + 1] = A * c - B * s
@@ -287,7 +303,7 @@ def _velocity_in_space(P: Projected, u: Any) -> None:
         for j in range(P.field.shape[1]):
             P.field[c, j] = v * P.slope[c, j]
     _series(P, P.b, 1.0, P.field)
-    _spread(P, P.flown[0], P.field, u)
+    _spread(P, P.field, u)
 
 
 @compiled
@@ -371,7 +387,8 @@ def move(P: Projected, q: Any, u: Any, cs: Any, sn: Any, dt: float) -> None:
     y = P.flown[0]
     for k in range(P.N_B):
         u[k, 0] = q[k, 2]
-    _spread(P, y, P.field, q)
+    _phase(P, y)
+    _spread(P, P.field, q)
     for k in range(P.N_B):
         q[k, 2] += P.rod.turn * ((k + 0.5) + y / P.l) / P.N_B
         cs[k], sn[k] = turned(cs[k], sn[k], q[k, 2] - u[k, 0])
@@ -461,7 +478,7 @@ def advance(P: Projected, F: Any, u: Any, dt: float) -> None:
                     x += V[3 * n + c, i] * g[i]
                 u[n, c] += dt * x
         return
-    _gather(P, P.flown[0], F)
+    _gather(P, F)
     along = 0.0
     for c in range(3):
         for j in range(P.turned.shape[1]):

@@ -112,8 +112,9 @@ def test_fields_move_along_the_ring() -> None:
     np.testing.assert_allclose(at.q, q, atol=1e-12)
     np.testing.assert_allclose(at.u, u, atol=1e-9)
     F, field, out = np.random.default_rng(1).standard_normal((P.N_B, 3)), P.field.copy(), np.zeros((P.N_B, 3))
-    pj._spread(P, 0.123, field, out)
-    pj._gather(P, 0.123, F)
+    pj._phase(P, 0.123)
+    pj._spread(P, field, out)
+    pj._gather(P, F)
     assert np.sum(P.turned * field) == pytest.approx(np.sum(F * out), rel=1e-12)
     P.flown[1] = 10.0
     for _ in range(2000):

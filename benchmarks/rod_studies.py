@@ -9,6 +9,7 @@ share     cost of a step of either ring within a step of the belt
 
 import argparse
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -292,12 +293,12 @@ class Drive:
         if kick:
             self.x.u[:, :2] += 1e-3 * np.random.default_rng(kick).standard_normal((b.N_E, 2))
 
-    def go(self, frames: int, rings: int | None = None) -> tuple[hybrid.Frames, int, float]:
-        """Frames, how many are valid, and processor time [us] of a step."""
-        begin, n = time.thread_time(), round(FRAME / STEP)
-        steps = rings or max(2, int(np.ceil(STEP / ring_set.largest_step(self.m.ring))))
+    def go(self, frames: int, rings: int | None = None, dt: float = STEP) -> tuple[hybrid.Frames, int, float]:
+        """Frames, how many are valid, and processor time [us] of a step `dt` [s]."""
+        begin, n = time.thread_time(), round(FRAME / dt)
+        steps = rings or max(2, int(np.ceil(dt / ring_set.largest_step(self.m.ring))))
         inputs = np.broadcast_to(self.values[1], (frames + 1, 7))
-        out, done = hybrid.run(self.m, self.x, inputs, n, STEP, n_R=steps)
+        out, done = hybrid.run(self.m, self.x, inputs, n, dt, n_R=steps)
         return out, done, (time.thread_time() - begin) / (frames * n) * 1e6
 
 
@@ -306,6 +307,11 @@ def figures_of(d: Drive, frames: int) -> tuple[dict[str, float], dict[str, Array
     d.go(d.revolution)
     out, done, cost = d.go(frames)
     assert done == frames
+    return *measured(d.m, out), cost
+
+
+def measured(m: hybrid.Model, out: hybrid.Frames) -> tuple[dict[str, float], dict[str, Array]]:
+    """Figures and mean fields of frames."""
     force, rest = out.pulley[:, :, 1].mean(axis=0), hybrid.residual(out)
     found = {
         "thrust": force[0] / force[1],
@@ -314,12 +320,12 @@ def figures_of(d: Drive, frames: int) -> tuple[dict[str, float], dict[str, Array
     }
     push = out.joint[..., :3].sum(axis=-1)
     for name, f in (("flank", out.flank[..., 0]), ("push", push), ("saddle", out.saddle[..., 0])):
-        found |= {f"{name} {p}": value for p, value in zip("IO", peaks(d.m, out, f), strict=True)}
+        found |= {f"{name} {p}": value for p, value in zip("IO", peaks(m, out, f), strict=True)}
     found["longitudinal friction"] = out.work[1:, list(hybrid.ledger.WORKS).index("flank longitudinal friction")].sum()
     found["losses"] = rest[1]
     found["rest/losses"] = rest[0] / rest[1]
-    fields = snapshots(d.m, out, STEP).fields
-    return found, {k: fields[k].mean(axis=0) for k in ("tension", "push", "flank_normal", "ring_normal")}, cost
+    fields = snapshots(m, out, STEP).fields
+    return found, {k: fields[k].mean(axis=0) for k in ("tension", "push", "flank_normal", "ring_normal")}
 
 
 RINGS = {
@@ -368,14 +374,20 @@ def share(out: Path) -> None:
 
 STUDIES = {"spectrum": spectrum, "rubber": rubber, "ring": ring, "belt": in_belt, "share": share}
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(STUDIES))
+
+def main(studies: dict[str, Callable[[Path], None]], about: str | None) -> None:
+    """The command of a file of studies: those that are named, or all."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(studies))
     parser.add_argument("-o", "--output", type=Path, default=Path(), metavar="DIR", help="folder of the plots")
     arguments = parser.parse_args()
-    if unknown := set(arguments.names) - set(STUDIES):
-        parser.error(f"{', '.join(sorted(unknown))}: one of {', '.join(STUDIES)}")
+    if unknown := set(arguments.names) - set(studies):
+        parser.error(f"{', '.join(sorted(unknown))}: one of {', '.join(studies)}")
     arguments.output.mkdir(parents=True, exist_ok=True)
-    for name in arguments.names or STUDIES:
+    for name in arguments.names or studies:
         print(f"-- {name}")
-        STUDIES[name](arguments.output)
+        studies[name](arguments.output)
+
+
+if __name__ == "__main__":
+    main(STUDIES, __doc__)

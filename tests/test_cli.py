@@ -13,6 +13,7 @@ import pytest
 
 from rtcvt import cli, load
 from rtcvt.recording import read_recording
+from rtcvt.unitfile import shipped_units
 
 
 @pytest.fixture
@@ -142,6 +143,30 @@ def test_show_of_belts(rtcvt):
     assert "pushbelt_24mm" in rtcvt("show")[1]
 
 
+def test_show_modes_of_a_ring(rtcvt, tmp_path):
+    """Both rods: what bounds the step, by name; the mode that bounds it has the smallest step of all."""
+    unit = shipped_units("pushbelt")["pushbelt_24mm"].read_text()
+    (tmp_path / "rod.toml").write_text(unit.replace("[ring]", '[ring]\nrod = "cosserat"'))
+    for name, rod, step, motion in (
+        ("pushbelt_24mm", "rcm", 1.27e-6, "along"),
+        ("rod.toml", "cosserat", 3.6e-8, "rotation"),
+    ):
+        code, text, _ = rtcvt("show", name, "--modes", "MED", "--json")
+        found = json.loads(text)["ring_modes"]
+        assert code == 0
+        assert found["rod"] == rod
+        assert found["largest_step_s"] == pytest.approx(step, rel=0.02)
+        k = found["bounding"]
+        assert found["shares"][motion][k] > 0.95
+        omega, zeta = found["omega_rad_s"], found["damping_ratio"]
+        assert omega == sorted(omega)
+        steps = [2 / w * ((1 + z * z) ** 0.5 - z) for w, z in zip(omega, zeta, strict=True) if w > 1]
+        assert min(steps) == pytest.approx(found["largest_step_s"], rel=1e-12)
+    text = rtcvt("show", "pushbelt_24mm", "--modes", "MED")[1]
+    assert "the fastest of 520 modes" in text
+    assert "bounded by" in text
+
+
 def test_check_passes_and_fails(rtcvt, tmp_path):
     code, text, _ = rtcvt("check", "planetary", "-o", "r.html", "--json", "c.json")
     assert code == 0
@@ -195,6 +220,7 @@ MISTAKES = [
     (["export", "planetary", "--figures", "none.json"], "none.json: a file written by rtcvt check --json"),
     (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),
     (["check", "planetary", "-o", "no/such/f.html"], "output = 'no/such/f.html'"),
+    (["show", "pushbelt_24mm", "--modes", "FAST"], "case = 'FAST': one of OD, MED"),
     (["show", "a" * 300], "a TOML file, or one of the shipped units"),
     (["show", "toroidal_kers", "--set", "geometry.r_c=0", "--json"], "parameters with finite matrices"),
     (["check", "planetary", "-o", "same", "--json", "same"], "a file of its own for each output"),

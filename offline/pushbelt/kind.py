@@ -4,7 +4,10 @@ from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
 
 __all__ = ["KIND"]
 
-_SHOW = "Of a pushbelt its numbers and cases are printed."
+_SHOW = """Of a pushbelt its numbers and cases are printed. With --modes also the modes of the ring set, linearised
+about its start in a case: the fastest ones, the largest step that all bear, and the motion that bounds it.
+[bold]JSON key ring_modes:[/] case, rod; by mode, slowest first: omega_rad_s (negative: unstable), damping_ratio, shares
+of the kinetic energy; largest_step_s, bounding (number of the mode)."""
 
 _SIMULATE = """A unit of kind pushbelt runs its full model on one of its cases instead, by default for 0.1 s. Its file
 grows while it runs, as FILE.partial. Ctrl-C ends the run and keeps this; --resume goes on with it, also after a kill,
@@ -73,7 +76,11 @@ KIND = Kind(
     names=("pushbelt",),
     title="pushbelts",
     read=lazily("rtcvt.offline.pushbelt.parameters:read_parameters"),
-    show=Task(lazily("rtcvt.offline.pushbelt.tasks:show"), help=_SHOW),
+    show=Task(
+        lazily("rtcvt.offline.pushbelt.tasks:show"),
+        options=(Option("modes", "Print the modes of the ring at the start of this case.", metavar="CASE"),),
+        help=_SHOW,
+    ),
     full=Task(
         lazily("rtcvt.offline.pushbelt.tasks:simulate"),
         takes=("step", "output", "figures"),

@@ -29,8 +29,10 @@ from rtcvt.offline.pushbelt.parameters import Belt
 from rtcvt.offline.pushbelt.ring import Ring
 
 __all__ = [
+    "MOTIONS",
     "Spectrum",
     "advance",
+    "bounds",
     "coordinates",
     "elastic_energy",
     "forces",
@@ -214,6 +216,8 @@ nodes.of(Cosserat)(rod.nodes)
 
 # --- linearised ring
 
+MOTIONS = ("along", "across", "rotation", "deflection")
+
 
 class Spectrum(NamedTuple):
     """Modes of a ring about a state, slowest first.
@@ -230,8 +234,8 @@ class Spectrum(NamedTuple):
     bounding: int
 
     def __str__(self) -> str:
-        k, words = self.bounding, ("along", "across", "rotation", "deflection")
-        share = ", ".join(f"{w} {s:.3f}" for w, s in zip(words, self.share[k], strict=True) if s > 5e-4)
+        k = self.bounding
+        share = ", ".join(f"{w} {s:.3f}" for w, s in zip(MOTIONS, self.share[k], strict=True) if s > 5e-4)
         return (
             f"{self.omega.size} modes; largest step {1e6 * self.step:.3f} us, bounded by {self.omega[k]:.3g} rad/s "
             f"with damping ratio {self.zeta[k]:.3f}, kinetic energy {share}"
@@ -254,6 +258,11 @@ def _linear(R: Any, q: Array) -> Callable[[Array, Array], Array]:
     return force
 
 
+def bounds(omega: Array, zeta: Array) -> Array:
+    """Largest stable step [s] of each mode; modes that do not swing have one of 2 s."""
+    return np.asarray(2.0 / np.maximum(omega, 1.0) * (np.sqrt(1.0 + zeta**2) - zeta))
+
+
 def spectrum(R: Any, q: Array) -> Spectrum:
     """Modes of a ring without contacts, linearised at rest about the coordinates `q` (N_B, n).
 
@@ -269,7 +278,7 @@ def spectrum(R: Any, q: Array) -> Spectrum:
     omega = np.sign(square) * np.sqrt(np.abs(square))
     half = 0.5 * np.einsum("ik,ij,jk->k", V, root[:, None] * D * root, V, optimize=True)
     zeta = np.maximum(half, 0.0) / np.maximum(np.abs(omega), 1.0)
-    limit = 2.0 / np.maximum(omega, 1.0) * (np.sqrt(1.0 + zeta**2) - zeta)
+    limit = bounds(omega, zeta)
     bounding = int(limit.argmin())
     part = V.reshape(*q.shape, -1)
     d = np.roll(q[:, :2], -1, axis=0) - np.roll(q[:, :2], 1, axis=0)

@@ -44,7 +44,41 @@ def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
             ", ".join(map(cell, case.M_O)),
             escape(case.description),
         )
-    return Shown({"unit": parameters.name, **groups, **fit, "cases": cases}, [*lines, "", table])
+    data = {"unit": parameters.name, **groups, **fit, "cases": cases}
+    lines += ["", table]
+    if given["modes"] is not None:
+        data["ring_modes"], more = _ring_modes(parameters, given["modes"])
+        lines += more
+    return Shown(data, lines)
+
+
+_FASTEST = 12  # modes that are printed
+
+
+def _ring_modes(parameters: Parameters, name: str) -> tuple[dict[str, Any], list[Any]]:
+    """Modes of the ring set without contacts, linearised about the start of a case: for JSON, and as lines."""
+    from rtcvt.offline.pushbelt import ring_set, runs, schedule
+
+    run = schedule.Run(name, schedule.Case(name), schedule.Settings(), duration=1e-3, plot_step=1e-3)
+    made = runs.prepare(parameters, run)
+    state: Any = made.state  # of the hybrid model
+    found = ring_set.spectrum(made.model.ring, state.q_R)
+    limits = ring_set.bounds(found.omega, found.zeta)
+    words = ring_set.MOTIONS
+    title = f"ring at the start of {name}: the fastest of {found.omega.size} modes, shares of the kinetic energy"
+    table = Table("rad/s", "damping ratio", "largest step [us]", *words, box=None, title=escape(title))
+    for k in reversed(range(max(found.omega.size - _FASTEST, 0), found.omega.size)):
+        table.add_row(*(cell(float(v)) for v in (found.omega[k], found.zeta[k], 1e6 * limits[k], *found.share[k])))
+    data = {
+        "case": name,
+        "rod": parameters.ring.rod,
+        "omega_rad_s": found.omega.tolist(),
+        "damping_ratio": found.zeta.tolist(),
+        "shares": {word: found.share[:, i].tolist() for i, word in enumerate(words)},
+        "largest_step_s": found.step,
+        "bounding": found.bounding,
+    }
+    return data, ["", table, f"ring of kind {parameters.ring.rod}: {found}"]
 
 
 def _fit(b: Belt, s: Sheaves, source: str) -> dict[str, Any]:

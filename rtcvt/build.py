@@ -12,6 +12,7 @@ __all__ = [
     "build_any",
     "choose_flanges",
     "default_fidelity",
+    "fidelities",
     "files_beside",
     "load_any",
     "read_any",
@@ -91,6 +92,12 @@ def default_fidelity(unit: Unit) -> Fidelity:
         The unit has no real-time model.
     """
     return next(iter(real_time_kind(unit).fidelities))
+
+
+def fidelities(unit: Unit) -> tuple[Fidelity, ...]:
+    """The real-time models that a unit has, the default one first; none if its kind has none."""
+    kind = kind_named(unit.kind)
+    return tuple(f for f in kind.fidelities if kind.has(unit, f))
 
 
 def build_any(unit: Unit, fidelity: Fidelity | None = None, substeps: int | None = None) -> Model:

@@ -152,7 +152,7 @@ class Unit:
     @property
     def models(self) -> tuple[str, ...]:
         """Its real-time models, the default one first."""
-        return tuple(kinds.kind_named(self.kind).fidelities)
+        return build.fidelities(self.record)
 
     @property
     def scenarios(self) -> tuple[str, ...]:

@@ -223,6 +223,8 @@ class Kind:
         ``read(file: UnitFile) -> unit``: the validated record of a unit file.
     fidelities : mapping
         The real-time models, the default one first, with a word on each or ``""``.
+    has : callable
+        ``has(unit, fidelity) -> bool``: whether a unit has one of these models; all have the default one.
     build : callable, optional
         ``build(unit, fidelity, substeps) -> Model``; None if there is no real-time model.
     page : callable
@@ -267,6 +269,7 @@ class Kind:
     title: str
     read: Callable[[UnitFile], Any]
     fidelities: "Mapping[Fidelity, str]" = field(default_factory=dict)
+    has: Callable[[Any, str], bool] = lambda unit, fidelity: True
     build: Callable[..., Any] | None = None
     page: Callable[..., str] = _plain_page
     choose_flanges: Callable[..., Any] = _no_choice

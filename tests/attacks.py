@@ -22,7 +22,7 @@ import h5py
 import numpy as np
 from damages import damaged
 
-from rtcvt.build import build_any, load_any
+from rtcvt.build import build_any, fidelities, load_any
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
 from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
@@ -317,7 +317,7 @@ PAIRS = [
     if kind.build is not None
     for kind_name in kind.names
     for name in shipped_units(kind_name)
-    for fidelity in kind.fidelities
+    for fidelity in fidelities(load_any(name))
 ]
 RUNS = [(pair, kind, step) for pair in PAIRS for kind in KINDS for step in (1e-3, 20e-3)]
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rtcvt.build import build_any, load_any, real_time_kind
+from rtcvt.build import build_any, fidelities, load_any
 from rtcvt.kernel import kernel
 from rtcvt.kind import kinds
 from rtcvt.table import Constants, Places, Row, Rows, Table
@@ -70,7 +70,7 @@ def test_kernels_index_with_rows():
 @pytest.mark.parametrize("name", REAL_TIME)
 def test_variables_are_numbered_in_their_order(name):
     unit = load_any(name)
-    for fidelity in real_time_kind(unit).fidelities:
+    for fidelity in fidelities(unit):
         model = build_any(unit, fidelity)
         for rows in (model.select("input"), model.select("output"), model.states):
             assert [v.index for v in rows] == list(range(len(rows)))

@@ -136,7 +136,8 @@ class _Loads:
         self.sense = path.sigma
         self.ratio = path.radius[d] / path.radius  # speeds by that of the driving pulley
         self.holds = 2.0 * unit.belt.pretension * path.radius * np.tanh(0.5 * unit.ancf.mu * path.wrap)
-        J = np.array([p.inertia for p in pulleys])
+        J = np.array([p.inertia + (p.decoupler.inertia if p.decoupler else 0.0) for p in pulleys])
+        self.inertia = J
         self.J = float(np.sum(np.delete(J * self.ratio**2, d)))
         self.J += unit.belt.mass * path.length * float(path.radius[d]) ** 2
         self.d = d
@@ -205,7 +206,7 @@ class _Loads:
         w = float(rng.uniform(0.3, 0.6)) * self.fastest
         up, (name, i) = self._ramp(w, rng), self._draw(rng)
         tau = float(rng.uniform(1.2, 1.6) * self.holds[i])
-        slows = 0.5 * w * float(self.ratio[i]) * list(self.unit.pulleys.values())[i].inertia
+        slows = 0.5 * w * float(self.ratio[i] * self.inertia[i])
         on = up + 0.1
         off = on + 0.01 + min(0.1, slows / (tau - float(self.holds[i])))
         load = Table(

@@ -23,6 +23,7 @@ from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, shape
 from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, Sheaves, Work, equilibrium, march, motion, work
+from rtcvt.offline.beltdrive.shafts import shafts
 from rtcvt.offline.beltdrive.sheave import Contact, segment_forces, standing
 from rtcvt.offline.beltdrive.tensioner import arms, place_arms
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
@@ -76,7 +77,8 @@ class Run:
         Angle [rad], speed [rad/s], external torque and torque of the belt [N m] of each pulley. Where a kink of a given
         speed makes the constraint's torque alternate from step to step (see `motion`), so does the third.
     carried : (S, k, 4) array
-        Angle [rad], speed [rad/s], acceleration [rad/s^2] and dry friction [N m] of each arm.
+        Angle [rad], speed [rad/s], acceleration [rad/s^2] and dry friction [N m] of each arm; then speed [rad/s] and
+        acceleration [rad/s^2] of each shaft behind a decoupler, twist [rad] of its spring and its rate [rad/s].
     stress : (S, n, n_s, 4) array
         Tangential and normal stress [N/m^2], bristle stretch while sticking and gap [m] of each segment.
     counts : dict
@@ -177,7 +179,7 @@ def build(
         arm,
     )
     r, t, _ = path.at(L * np.arange(n, dtype=np.float64))
-    rest = motion(np.hstack([r, t]), len(pulleys), n_s, sheaves.arms.sheave.size)
+    rest = motion(np.hstack([r, t]), len(pulleys), n_s, sheaves.arms.sheave.size, sheaves.shafts.sheave.size)
     residual = equilibrium(element, contact, sheaves, rest, _work(rest, sheaves))
     return Drive(unit, path, element, contact, sheaves, rest, step or model.step, residual)
 
@@ -198,12 +200,13 @@ def _sheaves(unit: BeltUnit) -> Sheaves:
         tau,
         loads,
         arms(unit),
+        shafts(unit),
     )
 
 
 def _work(x: Motion, s: Sheaves) -> Work:
     m, n, n_s, _ = x.contact.shape
-    return work(n, m, int(np.sum(s.free >= 0)), n_s, s.arms.sheave.size)
+    return work(n, m, int(np.sum(s.free >= 0)), n_s, s.arms.sheave.size, s.shafts.sheave.size)
 
 
 def _inputs(unit: BeltUnit, scenario: Scenario, time: Array) -> tuple[Array, Array]:
@@ -268,7 +271,7 @@ def simulate(
     samples = round(scenario.duration / sample)
     q, v = np.empty((samples + 1, n, 4)), np.empty((samples + 1, n, 4))
     turning, stress = np.zeros((samples + 1, m, 4)), np.zeros((samples + 1, n, n_s, 4), dtype=np.float32)
-    carried = np.zeros((samples + 1, *x.arms.shape))
+    carried = np.zeros((samples + 1, x.arms.shape[0] + x.shafts.shape[0], 4))
     contact = drive.contact._replace(center=drive.contact.center.copy(), speed=np.zeros((m, 2)))
     place_arms(drive.sheaves.arms, x.arms, contact)
     scratch, count = _work(x, drive.sheaves), np.zeros(N_COUNT, dtype=np.int64)
@@ -277,7 +280,7 @@ def simulate(
     block = np.empty((CHUNK, m, n, n_s, 4))
     if start is None:
         segment_forces(contact, drive.cable.L, x.q, x.v, x.phi, x.w, x.contact, n, scratch.contact[0], block[0])
-        carried[0] = x.arms
+        carried[0] = np.concatenate([x.arms, x.shafts])
         q[0], v[0], stress[0] = x.q, x.v, block[0].sum(axis=0) * per_segment
         done = 0
     else:
@@ -369,6 +372,12 @@ def signals(run: Run) -> dict[str, Signal]:
     for k, i in enumerate(unit.arms):
         for m, (key, si, text) in enumerate(_ARM):
             found[f"{names[i]}.{key}"] = Signal(run.carried[:, k, m], si, text)
+    for k, i in enumerate(unit.decouplers, len(unit.arms)):
+        given = unit.decouplers[i]
+        for m, (key, si, text) in enumerate(_SHAFT):
+            found[f"{names[i]}.{key}"] = Signal(run.carried[:, k, m], si, text)
+        M = given.stiffness * run.carried[:, k, 2] + given.damping * run.carried[:, k, 3]
+        found[f"{names[i]}.M_decoupler"] = Signal(M, "N.m", "torque of the decoupler")
     for i, name in enumerate(names):
         span = f"{name}_{names[(i + 1) % len(names)]}"
         found[f"{span}.F"] = Signal(means.tension[:, i], "N", "tension in the middle half of the span")
@@ -391,6 +400,12 @@ _ARM = (
     ("w_arm", "rad/s", "speed of the arm"),
     ("a_arm", "rad/s2", "acceleration of the arm"),
     ("M_friction", "N.m", "dry friction torque of the arm"),
+)
+_SHAFT = (
+    ("w_shaft", "rad/s", "speed of the shaft behind the decoupler"),
+    ("a_shaft", "rad/s2", "acceleration of this shaft"),
+    ("twist", "rad", "by which the spring of the decoupler is wound up"),
+    ("twist_rate", "rad/s", "its rate"),
 )
 _SEGMENT = (
     ("q_t", "N/m2", "tangential stress"),
@@ -447,15 +462,15 @@ def read_run(file: Path, drive: Drive, scenario: Scenario) -> Run:
         [np.stack([found[f"{name}.{key}"].values for key, *_ in _PULLEY], axis=-1) for name in unit.pulleys], axis=1
     )
     names = list(unit.pulleys)
-    carried = np.array([[found[f"{names[i]}.{key}"].values for key, *_ in _ARM] for i in unit.arms])
+    keys = [(i, _ARM) for i in unit.arms] + [(i, _SHAFT) for i in unit.decouplers]
+    carried = np.array([[found[f"{names[i]}.{key}"].values for key, *_ in of] for i, of in keys])
     carried = np.moveaxis(carried.reshape(-1, len(_ARM), recording.time.size), -1, 0).copy()
     stress = np.stack([found[f"contact.{key}"].values for key, *_ in _SEGMENT], axis=-1).astype(np.float32)
     q, v = found["belt.q"].values, found["belt.v"].values
     state = {key: found[f"state.{key}"].values for key in _STATE}
     phi, w, tau = (turning[-1, :, k].copy() for k in range(3))
-    last = Motion(
-        q[-1].copy(), v[-1].copy(), state["a"], phi, w, state["alpha"], tau, state["contact"], carried[-1].copy()
-    )
+    on_arms, hung = carried[-1, : len(unit.arms)].copy(), carried[-1, len(unit.arms) :].copy()
+    last = Motion(q[-1].copy(), v[-1].copy(), state["a"], phi, w, state["alpha"], tau, state["contact"], on_arms, hung)
     counts = {key: int(about[f"count {key}"]) for key in COUNTS}
     return Run(drive, recording.time, q, v, turning, carried, stress, counts, bool(about["complete"]), last)
 

@@ -18,6 +18,7 @@ from scipy.sparse.linalg import eigs
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import BeltUnit
+from rtcvt.errors import InputError
 from rtcvt.offline.beltdrive.drive import build
 from rtcvt.offline.beltdrive.motion import newton_matrix, work
 from rtcvt.offline.beltdrive.sheave import touching
@@ -59,7 +60,15 @@ def ancf_modes(unit: BeltUnit, about: list[float], elements: int | None = None) 
         Frequencies [Hz] near which modes are looked for.
     elements : int, optional
         Instead of the unit's.
+
+    Raises
+    ------
+    InputError
+        A pulley has a decoupler.
     """
+    if unit.decouplers:
+        key = f"pulleys.{list(unit.pulleys)[next(iter(unit.decouplers))]}.decoupler"
+        raise InputError(unit.source, key, None, "no decoupler: its shaft has no row in the ANCF belt's matrix")
     drive = build(unit, elements=elements)
     s, x = drive.sheaves, drive.rest
     m, n, n_s, _ = x.contact.shape

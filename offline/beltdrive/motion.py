@@ -4,6 +4,7 @@
     I_i phi_i_tt + d_i w_i - T_i(w_i) - r_i sum f_t = tau_i            sheaves that a torque moves
     w_i = w_i(t), tau_i the multiplier of that constraint              sheaves of given speed
     arms that carry sheaves                                            see `tensioner`
+    shafts behind decouplers                                           see `shafts`
 
 Trapezoidal rule with index 2, that is with the constraint at velocity level:
 
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from rtcvt.offline.beltdrive.ancf import Cable, elastic_forces, elastic_tangent
 from rtcvt.offline.beltdrive.compiled import compiled
 from rtcvt.offline.beltdrive.ring_solver import factorise, solve
+from rtcvt.offline.beltdrive.shafts import Shafts, shaft_of, shaft_torque, start_shafts
 from rtcvt.offline.beltdrive.sheave import (
     UNDEFINED,
     Contact,
@@ -55,6 +57,7 @@ class Sheaves(NamedTuple):
     load_tau: Array  # (m, k) torques [N m] there
     loads: NDArray[np.int64]  # (m,) number of points; 0 for none
     arms: Arms
+    shafts: Shafts
 
 
 class Motion(NamedTuple):
@@ -69,6 +72,7 @@ class Motion(NamedTuple):
     tau: Array  # (m,) external torque, or that of the constraint
     contact: Array  # (m, n, n_s, 3) see sheave.contact_forces
     arms: Array  # (k, 4) angle, speed, acceleration and dry friction of each arm
+    shafts: Array  # (k, 4) speed and acceleration of each shaft behind a decoupler, twist of its spring and its rate
 
 
 class Numerics(NamedTuple):
@@ -95,6 +99,7 @@ class Work(NamedTuple):
     res_arm: Array
     pull: Array
     dry: Array
+    hung: Array
     start: Array
     before: Motion
     given: Array
@@ -102,16 +107,17 @@ class Work(NamedTuple):
     contact: tuple[Array, Array, Array, Array]
 
 
-def motion(q: Array, sheaves: int, segments: int, arms: int = 0) -> Motion:
+def motion(q: Array, sheaves: int, segments: int, arms: int = 0, shafts: int = 0) -> Motion:
     """State of rest at `q` (n, 4), without contact."""
     n = q.shape[0]
     contact = np.zeros((sheaves, n, segments, 3))
     contact[..., 0], contact[..., 1] = 1.0, UNDEFINED
     phi, w, alpha, tau = np.zeros((4, sheaves))
-    return Motion(q.copy(), np.zeros((n, 4)), np.zeros((n, 4)), phi, w, alpha, tau, contact, np.zeros((arms, 4)))
+    none, own = np.zeros((arms, 4)), np.zeros((shafts, 4))
+    return Motion(q.copy(), np.zeros((n, 4)), np.zeros((n, 4)), phi, w, alpha, tau, contact, none, own)
 
 
-def work(n: int, sheaves: int, free: int, segments: int, arms: int = 0) -> Work:
+def work(n: int, sheaves: int, free: int, segments: int, arms: int = 0, shafts: int = 0) -> Work:
     """Scratch for n elements."""
     border = free + arms
     return Work(
@@ -126,8 +132,9 @@ def work(n: int, sheaves: int, free: int, segments: int, arms: int = 0) -> Work:
         res_arm=np.zeros(arms),
         pull=np.zeros((sheaves, 2)),
         dry=np.zeros((arms, 2)),
+        hung=np.zeros((shafts, 3)),
         start=np.zeros((sheaves, n, segments, 3)),
-        before=motion(np.zeros((n, 4)), sheaves, segments, arms),
+        before=motion(np.zeros((n, 4)), sheaves, segments, arms, shafts),
         given=np.zeros(sheaves),
         pairs=np.zeros((sheaves * n, 2), dtype=np.int64),
         contact=scratch(segments),
@@ -145,6 +152,15 @@ def _load(s: Any, i: int, w: float) -> tuple[float, float]:
         k += 1
     slope = (s.load_tau[i, k + 1] - s.load_tau[i, k]) / (s.load_w[i, k + 1] - s.load_w[i, k])
     return s.load_tau[i, k] + slope * (w - s.load_w[i, k]), slope
+
+
+@compiled
+def _hung(s: Any, x: Any, k: int, W: Any) -> tuple[float, float]:
+    """`shaft_torque` of shaft k with its bearing, load and external torque."""
+    i = s.shafts.sheave[k]
+    load, slope = _load(s, i, x.shafts[k, 0])
+    torque = load - slope * x.shafts[k, 0] + x.tau[i]
+    return shaft_torque(s.shafts, x.shafts, W.hung, k, x.w[i], torque, slope - s.d[i])
 
 
 @compiled
@@ -182,7 +198,11 @@ def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> f
     )
     total = 0.0
     for i in range(x.phi.shape[0]):
-        W.res_w[i] = s.I[i] * x.alpha[i] + s.d[i] * x.w[i] - _load(s, i, x.w[i])[0] - W.res_w[i]
+        j = shaft_of(s.shafts, i)
+        if j >= 0:
+            W.res_w[i] = s.I[i] * x.alpha[i] + _hung(s, x, j, W)[0] - W.res_w[i]
+        else:
+            W.res_w[i] = s.I[i] * x.alpha[i] + s.d[i] * x.w[i] - _load(s, i, x.w[i])[0] - W.res_w[i]
     for k in range(x.arms.shape[0]):
         i = s.arms.sheave[k]
         bearing = s.d[i] * x.arms[k, 1]
@@ -191,7 +211,8 @@ def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> f
         total += W.res_arm[k] * W.res_arm[k]
     for i in range(x.phi.shape[0]):
         if s.free[i] >= 0:
-            W.res_w[i] -= x.tau[i]
+            if shaft_of(s.shafts, i) < 0:
+                W.res_w[i] -= x.tau[i]
             total += W.res_w[i] * W.res_w[i]
         else:
             x.tau[i] = W.res_w[i]
@@ -228,7 +249,11 @@ def newton_matrix(cable: Any, contact: Any, s: Any, x: Any, count: int, cv: floa
         if j >= 0:
             for k in range(border):
                 W.S[4 + j, 4 + k] = 0.0
-            W.S[4 + j, 4 + j] = s.I[i] * ca + (s.d[i] - _load(s, i, x.w[i])[1]) * cv
+            k = shaft_of(s.shafts, i)
+            if k >= 0:
+                W.S[4 + j, 4 + j] = s.I[i] * ca + _hung(s, x, k, W)[1] * cv
+            else:
+                W.S[4 + j, 4 + j] = s.I[i] * ca + (s.d[i] - _load(s, i, x.w[i])[1]) * cv
     for k in range(x.arms.shape[0]):
         i = s.arms.sheave[k]
         j = contact.arm[i]
@@ -343,6 +368,7 @@ def _copy(a: Any, b: Any) -> None:
     b.tau[:] = a.tau
     b.contact[:] = a.contact
     b.arms[:] = a.arms
+    b.shafts[:] = a.shafts
 
 
 @compiled
@@ -375,6 +401,7 @@ def _advance(
             x.alpha[i] = 2.0 / h * (w - x.w[i]) - x.alpha[i]
             x.w[i] = w
     start_dry(s.arms, x.arms, h, W.dry)
+    start_shafts(x.shafts, h, W.hung)
     for k in range(x.arms.shape[0]):
         x.arms[k, 0] += h * x.arms[k, 1] + 0.25 * h * h * x.arms[k, 2]
         x.arms[k, 1] += 0.5 * h * x.arms[k, 2]
@@ -423,7 +450,7 @@ def march(
     turning : (samples, m, 4) array
         Filled with phi, w, tau and the torque of the belt on each sheave.
     carried : (samples, k, 4) array
-        Filled with angle, speed, acceleration and dry friction of each arm.
+        Filled with angle, speed, acceleration and dry friction of each arm, then as `Motion` has them the shafts.
     stress : (samples, m, n, n_s, 4) array
         See `sheave.segment_forces`.
     count : (N_COUNT,) array of int64
@@ -472,13 +499,18 @@ def march(
             o = (step + 1) // every - 1
             q[o] = x.q
             v[o] = x.v
-            carried[o] = x.arms
+            carried[o, : x.arms.shape[0]] = x.arms
+            carried[o, x.arms.shape[0] :] = x.shafts
             for i in range(m):
                 turning[o, i, 0] = x.phi[i]
                 turning[o, i, 1] = x.w[i]
                 turning[o, i, 2] = x.tau[i]
                 friction = s.d[i] * (x.w[i] - carrier(s.arms, x.arms, i))
                 turning[o, i, 3] = s.I[i] * x.alpha[i] + friction - _load(s, i, x.w[i])[0] - x.tau[i]
+                j = shaft_of(s.shafts, i)
+                if j >= 0:
+                    spring = s.shafts.K[j] * x.shafts[j, 2] + s.shafts.C[j] * x.shafts[j, 3]
+                    turning[o, i, 3] = s.I[i] * x.alpha[i] + s.shafts.sense[j] * spring
             segment_forces(contact, cable.L, x.q, x.v, x.phi, x.w, x.contact, n, W.contact[0], stress[o])
     return w_in.shape[0]
 

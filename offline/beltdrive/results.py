@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 SOURCES = {
-    "ancf": ("ancf", "compiled", "drive", "motion", "ring_solver", "sheave", "tensioner"),
+    "ancf": ("ancf", "compiled", "drive", "motion", "ring_solver", "shafts", "sheave", "tensioner"),
     "elements": ("compiled", "element_forces", "rigid_elements", "ring_solver", "rosenbrock"),
 }
 

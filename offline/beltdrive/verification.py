@@ -7,7 +7,7 @@ of five quarters of the pretension. No parameter of the real-time model is fitte
 
 over all samples of 1 ms, max|full| at least a hundredth of the largest of its kind. Signals are speeds of pulleys that
 torques or the belt move, tensions of spans, and torques: of the shaft where the speed is given, else of the belt on the
-pulley, by the pulley's balance.
+pulley, by the pulley's balance. Behind a decoupler there are the speeds of pulley and shaft.
 
 Rigid elements run onto a pulley like a chain's links. They slide as they do so, and make speeds and tensions ripple,
 and torques the more. Both are no properties of the belt and fall with the square of the elements' length: full runs for
@@ -229,7 +229,17 @@ def compare(case: Case, full: Result, title: str, limits: Mapping[str, float] = 
     pairs: dict[str, tuple[Array, Array]] = {}
     kinds: dict[str, str] = {}
     for name, pulley in unit.pulleys.items():
-        if pulley.flange != "speed":
+        if pulley.decoupler is not None:
+            shaft, sheave, spring = f"{name}.w", f"{name}.w_pulley", f"{name}.M_decoupler"
+            sense = 1.0 if pulley.decoupler.direction == "anticlockwise" else -1.0
+            pairs[shaft], kinds[shaft] = (full.series[f"{name}.w_shaft"][used], fast[shaft][at]), "speed"
+            pairs[sheave], kinds[sheave] = (full.series[f"{name}.w"][used], fast[sheave][at]), "speed"
+            M, own = (
+                pulley.inertia * np.gradient(w, full.time[used]) + sense * passed
+                for w, passed in zip(pairs[sheave], (full.series[spring][used], fast[spring][at]), strict=True)
+            )
+            pairs[f"{name}.M"], kinds[f"{name}.M"] = (M, own), "torque"
+        elif pulley.flange != "speed":
             pairs[f"{name}.w"], kinds[f"{name}.w"] = (full.series[f"{name}.w"][used], fast[f"{name}.w"][at]), "speed"
             given = fast[f"{name}.tau"][at] if pulley.flange == "torque" else 0.0
             M, own = (_belt_torque(pulley, w, given, full.time[used]) for w in pairs[f"{name}.w"])

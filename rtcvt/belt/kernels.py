@@ -649,9 +649,10 @@ def flange_torques(x, u, p, data, work):
         force += start_ratio(i, x, data, work) * F_d
         F_d = span_damping(j, i, p, data, work) * stretch_rate(j, i, x, data, work)
         force -= end_ratio(j, i, x, data, work) * F_d
-        if data[D.DECOUPLERS] > 0.0 and decoupler_of(i, data) >= 0:
+        own = decoupler_of(i, data)
+        if own >= 0:
             tau = rim_radius(i, data) * force
-            tau -= clutch_torque(decoupler_of(i, data), speed(i, x, data), x, p, data, work)
+            tau -= clutch_torque(own, speed(i, x, data), x, p, data, work)
         else:
             tau = other_torque(i, speed(i, x, data), u, p, data) + rim_radius(i, data) * force
         if data[D.ARMS] > 0.0:
@@ -732,9 +733,9 @@ def hybrid_derivative(x, u, p, data, dx, work):
     for m in range(int(data[D.ARMS])):
         arm_rates(m, arm_torque(m, x, p, data, work), x, p, data, dx)
     for m in range(int(data[D.DECOUPLERS])):
-        i = decoupled(m, data)
-        torque = other_torque(i, shaft_speed(i, x, data), u, p, data)
-        decoupler_rates(m, torque, speed(i, x, data), x, p, data, dx, work)
+        own = decoupled(m, data)
+        torque = other_torque(own, shaft_speed(own, x, data), u, p, data)
+        decoupler_rates(m, torque, speed(own, x, data), x, p, data, dx, work)
     mean = 0.0
     for c in range(count):
         before = c - 1 if c > 0 else count - 1
@@ -797,8 +798,9 @@ def pulley_row(i, x, p, data, jac, work):
     after = i + 1 if i + 1 < n else 0
     inverse = 1.0 / work[int(data[D.W_LIFT]) + n + i]
     by_force = rim_radius(i, data) * inverse
-    if data[D.DECOUPLERS] > 0.0 and decoupler_of(i, data) >= 0:
-        decoupler_columns(decoupler_of(i, data), i, count + i, -inverse, p, data, jac, work)
+    own = decoupler_of(i, data)
+    if own >= 0:
+        decoupler_columns(own, i, count + i, -inverse, p, data, jac, work)
     else:
         jac[a + count + i] += (load_torque(i, 1, speed(i, x, data), data) - p[int(data[D.P_B]) + i]) * inverse
     jac[a + i * F] += by_force * work[slope + i * F]
@@ -995,8 +997,8 @@ def hybrid_jacobian(x, p, data, jac, work):
     for m in range(int(data[D.ARMS])):
         arm_rows(m, x, p, data, jac, work)
     for m in range(int(data[D.DECOUPLERS])):
-        i = decoupled(m, data)
-        slope = load_torque(i, 1, shaft_speed(i, x, data), data) - p[int(data[D.P_B]) + i]
+        own = decoupled(m, data)
+        slope = load_torque(own, 1, shaft_speed(own, x, data), data) - p[int(data[D.P_B]) + own]
         decoupler_rows(m, slope, p, data, jac, work)
     speed_columns(data, jac, work)
     for m in range(int(data[D.ARMS])):
@@ -1645,9 +1647,10 @@ def hold(h, x, u, p, data, work):
     for i in range(n):
         omega = speed(i, x, data)
         at = given_state(i, data)
+        own = decoupler_of(i, data)
         if at >= 0:
             x[count + i] = omega + h * x[at + GivenX.A]
-        elif data[D.DECOUPLERS] == 0.0 or decoupler_of(i, data) < 0:
+        elif own < 0:
             change = h * other_torque(i, omega, u, p, data) / work[int(data[D.W_INERTIA]) + i]
             if change * omega < 0.0:
                 x[count + i] = omega + change if abs(change) < abs(omega) else 0.0

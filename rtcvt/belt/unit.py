@@ -32,6 +32,7 @@ __all__ = [
     "HybridModel",
     "Load",
     "Pulley",
+    "has_model",
     "load_belt_unit",
     "place",
     "read_belt_unit",
@@ -242,6 +243,11 @@ class BeltUnit(Record):
     def rest_length(self) -> float:
         """Length of the belt without load [m]: taut length / (1 + pretension/EA)."""
         return self.path().length / (1.0 + self.belt.pretension / self.belt.EA)
+
+
+def has_model(unit: BeltUnit, fidelity: str) -> bool:
+    """Whether a drive has a real-time model: the rigid one has neither arms nor decouplers."""
+    return fidelity != "rigid" or not (unit.arms or unit.decouplers)
 
 
 def place(pulley: Pulley, angle: float) -> tuple[float, float]:

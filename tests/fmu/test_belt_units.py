@@ -17,6 +17,7 @@ from rtcvt.fmu.native.export import export_native, write_sources
 CASES = {
     "accessory": ("accessory_5pk", "hybrid", {"alternator__mu": 0.15, "belt__v_start": 12.0}),
     "accessory_rigid": ("accessory_5pk", "rigid", {}),
+    "decoupled": ("accessory_6pk", "hybrid", {}),
     "speed": ("two_pulley_belt", "hybrid", {"P2__mu": 0.2}),
 }
 

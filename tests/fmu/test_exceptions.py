@@ -10,7 +10,7 @@ import pytest
 from hostile_inputs import KINDS, hostile_inputs
 from steps_host import NativeUnit
 
-from rtcvt.build import build_any, load_any
+from rtcvt.build import build_any, fidelities, load_any
 from rtcvt.kind import kinds
 from rtcvt.scenario import apply_parameters, sample_inputs
 from rtcvt.unitfile import shipped_units
@@ -28,7 +28,7 @@ UNITS = [
     if kind.build is not None
     for kind_name in kind.names
     for name in shipped_units(kind_name)
-    for fidelity in kind.fidelities
+    for fidelity in fidelities(load_any(name))
 ]
 
 

@@ -13,6 +13,7 @@ from rtcvt.offline.beltdrive.drive import build, record, simulate, spans
 from rtcvt.offline.beltdrive.motion import Numerics, Sheaves, march, motion, work
 from rtcvt.offline.beltdrive.results import Case, condense
 from rtcvt.offline.beltdrive.runs import changed, simulate_full
+from rtcvt.offline.beltdrive.shafts import no_shafts
 from rtcvt.offline.beltdrive.sheave import Contact, standing
 from rtcvt.offline.beltdrive.static_sheave import press
 from rtcvt.offline.beltdrive.studies import cases, figures, run_study
@@ -44,9 +45,8 @@ def free_ring(h, end, d_eps=0.0):
         np.array([[50.0, 0.0]]), np.ones(1), np.zeros(1), shapes, shapes, L, 1.0, *5 * (0.0,), False, *standing(1)
     )
     none = np.zeros((1, 2))
-    s = Sheaves(
-        np.ones(1), np.zeros(1), np.zeros(1, dtype=np.int64), none, none, np.zeros(1, dtype=np.int64), no_arms()
-    )
+    still = np.zeros(1, dtype=np.int64)
+    s = Sheaves(np.ones(1), np.zeros(1), still, none, none, still, no_arms(), no_shafts())
     steps = round(end / h)
     given, count = np.zeros((steps, 1)), np.zeros(6, dtype=np.int64)
     out = np.zeros((1, n, 4)), np.zeros((1, n, 4)), np.zeros((1, 1, 4)), np.zeros((1, 0, 4)), np.zeros((1, 1, n, 1, 4))

@@ -170,10 +170,11 @@ class Slave:
     @property
     def addresses(self) -> tuple[int, list[int]]:
         """Addresses of the instance and of its functions, as `Loop.attach` wants them."""
-        of_fmi2 = ("fmi2DoStep", "fmi2GetBooleanStatus", "fmi2GetRealStatus", "", "", "")
-        of_events = ("fmi3EnterEventMode", "fmi3UpdateDiscreteStates", "fmi3EnterStepMode")
-        of_fmi3 = ("fmi3DoStep", "", "", *(of_events if self._events else ("", "", "")))
-        names = of_fmi2 if self._fmu.fmi == 2 else of_fmi3
+        names = ["fmi3DoStep", "", ""]
+        if self._fmu.fmi == 2:
+            names = ["fmi2DoStep", "fmi2GetBooleanStatus", "fmi2GetRealStatus"]
+        elif self._events:
+            names += ["fmi3EnterEventMode", "fmi3UpdateDiscreteStates", "fmi3EnterStepMode"]
         return cast(int, self._component.value), [self._address(name) if name else 0 for name in names]
 
     def failed(self, status: int) -> None:

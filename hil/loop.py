@@ -290,9 +290,9 @@ class Loop:
         component : int
             Address of the instance.
         functions : sequence of int
-            Addresses of its ``fmi2DoStep``, ``fmi2GetBooleanStatus`` and ``fmi2GetRealStatus``, or of ``fmi3DoStep``,
-            and, if it needs event mode, of ``fmi3EnterEventMode``, ``fmi3UpdateDiscreteStates`` and
-            ``fmi3EnterStepMode``; 0 for what is not used.
+            Addresses of its ``fmi2DoStep``, ``fmi2GetBooleanStatus`` and ``fmi2GetRealStatus``, or of ``fmi3DoStep``
+            and nothing, twice 0; if it needs event mode, then of ``fmi3EnterEventMode``, ``fmi3UpdateDiscreteStates``
+            and ``fmi3EnterStepMode``.
         sets, gets : sequence of Transfer
             Its calls before and after a step.
         u, y : array
@@ -305,7 +305,8 @@ class Loop:
         loop = self._loop
         loop.component, loop.next_event = component, next_event
         loop.do_step, loop.get_boolean_status, loop.get_real_status = functions[:3]
-        loop.enter_event_mode, loop.update_discrete_states, loop.enter_step_mode = functions[3:]
+        events = functions[3:] or (0, 0, 0)
+        loop.enter_event_mode, loop.update_discrete_states, loop.enter_step_mode = events
         loop.n_sets, loop.n_gets = len(sets), len(gets)
         loop.sets, loop.gets = self._transfers(sets, 1), self._transfers(gets, 1 + len(sets))
         self._u[:], self._y[:] = u, y

@@ -278,8 +278,10 @@ def _elements(fl: Any, P: Press) -> None:
             for b in range(max(a - 1, 0), min(a + 2, n)):  # itself, or the ear next to a saddle
                 if P.of[b] == i:
                     o = 0
-                    while P.column[row, o] != 2 * b:
+                    while o < P.entries[row] and P.column[row, o] != 2 * b:
                         o += 2
+                    if o == P.entries[row]:  # a belt that falls apart
+                        continue
                     for y in range(2):
                         G = g_0 * P.E[b, y, 0] + g_1 * P.E[b, y, 1] + g_2 * P.E[b, y, 2]
                         P.value[row, o + y] += G

@@ -171,7 +171,8 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
         lines.append(f"energy that the scheme does not account for: {residual}")
     if steps:
         lines.append(f"{steps} steps in {outcome.wall:.1f} s, {cost['step_cost_us']:.1f} us for each")
-    left = f"the belt left its place after {found['time_s']:g} s: a smaller --step, or forces that hold it"
+    what = "the belt left its place" + (", or its contacts were not solved," if settings.scheme == "set-valued" else "")
+    left = f"{what} after {found['time_s']:g} s: a smaller --step, or forces that hold it"
     failure = left if outcome.ended == schedule.LEFT else ""
     return Run(outcome.path, found, lines, failure, interrupted=not outcome.done)
 

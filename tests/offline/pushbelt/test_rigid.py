@@ -251,3 +251,14 @@ def test_a_run_is_a_file_like_any_other_and_goes_on_with_the_same_bits(tmp_path:
             assert np.array_equal(a[name][()], b[name][()])
         assert (a["energy/stored"][:, STORES.index("element-ring")] == 0.0).all()
         assert np.abs(a["energy/rest"][()]).max() < 1e-12
+
+
+@pytest.mark.slow
+def test_a_run_that_diverges_ends_early_and_a_state_of_nan_at_once() -> None:
+    start = made("MED", 3, scheme="set-valued")
+    inputs = start.inputs[1:].repeat(21, axis=0)
+    assert hy.run(start.model, start.state, inputs, 20, 5e-6)[1] < 20
+    start = made("MED", 3, scheme="set-valued")
+    start.state.q[7] = np.nan
+    start.state.q_R[11] = np.nan
+    assert hy.run(start.model, start.state, inputs, 10)[1] == 0

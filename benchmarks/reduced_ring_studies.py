@@ -99,12 +99,12 @@ def material(t: Training, k: int) -> pj.Projected:
 
 
 def sampled(t: Training, V: Array) -> dict[str, pj.Projected]:
-    """ECSW, Q-DEIM and DEIM in the basis, fixed in space; trained on states within it."""
+    """All elements at fixed places, and ECSW, Q-DEIM and DEIM in the basis; trained on states within it."""
     R, m, none, k = t.drive.m.ring, pl.mass(pj.flat(t.drive.m.ring)), 0.0 * t.path, V.shape[1]
     one = pj.flat(R)
     inside = t.path + (t.Q - t.path) * m @ V @ V.T
     F = rd.force_snapshots(one, inside)
-    found = {f"ECSW {e:g}": rd.ecsw(one, t.path, V, none, inside[::20], e) for e in (1e-2, 1e-3)}
+    found = {"all": space(t, V)} | {f"ECSW {e:g}": rd.ecsw(one, t.path, V, none, inside[::20], e) for e in (1e-2, 1e-3)}
     for name, points in (("2 k", 2 * k), ("4 k", 4 * k)):
         found[f"Q-DEIM {name}"] = rd.deim(one, t.path, V, none, F, points)
     found["DEIM 4 k"] = rd.deim(one, t.path, V, none, F, 4 * k, pivoted=False)

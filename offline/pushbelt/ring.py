@@ -68,6 +68,7 @@ __all__ = [
     "mobility",
     "move",
     "nodal",
+    "normal_mobility",
     "point",
     "power",
     "push",
@@ -350,6 +351,24 @@ def mobility(R: Ring, n: int) -> float:
         # x of both nodes; y, phi, c_L, c_R of the first, y, phi of the second
         columns = np.stack([here, next_, here + 1, here + 2, here + 3, here + 4, next_ + 1, next_ + 2])
         return columns, np.concatenate([[o, xi], -R.h2 * turn]) * weight[columns]
+
+    return largest_mobility(surface, R.N_B, weight.size, n)
+
+
+def normal_mobility(R: Ring, n: int) -> float:
+    """Largest inverse mass [1/kg] against normal forces at `n` evenly spread places of the straight ring, as
+    `mobility`."""
+    weight = np.tile([R.m, R.m, R.J, R.m_c, R.m_c], R.N_B) ** -0.5
+
+    def surface(k: NDArray[np.int64], xi: NDArray[np.float64]) -> Any:
+        o, eta, z = 1.0 - xi, xi * (1.0 - xi), 1.0 - 2.0 * xi
+        left, right = eta * o, -eta * xi
+        a, b = 128.0 / 9.0 * eta**2, 256.0 / 9.0 * eta**2 * z
+        here, next_ = NQ * k, NQ * ((k + 1) % R.N_B)
+        # y, phi, c_L, c_R of the first node, y, phi of the second
+        columns = np.stack([here + 1, here + 2, here + 3, here + 4, next_ + 1, next_ + 2])
+        entries = np.stack([o + left + right, R.l * left, a + b, a - b, xi - left - right, R.l * right])
+        return columns, entries * weight[columns]
 
     return largest_mobility(surface, R.N_B, weight.size, n)
 

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import hybrid, ledger, ring_set, schedule
+from rtcvt.offline.pushbelt import element_ring, hybrid, ledger, ring_set, schedule
 from rtcvt.offline.pushbelt.cosserat import Cosserat
 from rtcvt.offline.pushbelt.hybrid import Frames, Model
 from rtcvt.offline.pushbelt.initial import Start, start_state
@@ -59,6 +59,7 @@ from rtcvt.offline.pushbelt.parameters import (
 )
 from rtcvt.offline.pushbelt.profiles import observe as observe_profiles
 from rtcvt.offline.pushbelt.profiles import write_profiles
+from rtcvt.offline.pushbelt.ring import Ring
 from rtcvt.offline.pushbelt.runfile import (
     ACROSS,
     ACROSS_HEAVY,
@@ -382,6 +383,10 @@ def _clock(source: str, m: Model, run: Run, start: Start) -> Clock:
     if s.scheme == "explicit" and isinstance(m.ring, Cosserat):
         bound = ring_set.largest_step(m.ring)
         _require(source, s, "step", s.step is None or s.step <= bound, f"at most {bound:.2g} s, or scheme multirate")
+    if s.scheme == "multirate" and isinstance(m.ring, Ring):
+        bound = element_ring.largest_step(b, m.ring)
+        allowed = f"at most {bound:.2g} s: saddles on {b.N_B} pieces of the ring bear no more"
+        _require(source, s, "step", s.step is None or s.step <= bound, allowed)
     if run.plot_step is not None and s.step is not None:
         steps = _whole(plot_step / s.step, source, s, "step", f"a whole part of the plot step, {plot_step:g} s")
     else:

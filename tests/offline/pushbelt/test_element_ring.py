@@ -315,3 +315,43 @@ def test_arc_coordinates_wrap_and_survive_nan(p: er.Saddle, R: rg.Ring) -> None:
     for s in (-1e-9, N_B - 1e-12, float(N_B), np.nan, np.inf):
         assert 0 <= er.project(R, scene.shape, s, *scene.q[0, :2])[0] < N_B
     assert 0 <= er.project(R, scene.shape, 3.0, np.nan, 0.0)[0] < N_B
+
+
+@pytest.mark.parametrize("n_R", [1, 2, 3, 7])
+@pytest.mark.parametrize("dt", [1e-6, 2.5e-6])
+def test_largest_step_of_a_held_spring(n_R: int, dt: float) -> None:
+    """Eigenvalues of the map of a step, position and velocity of one point, on both sides of the bound."""
+    b = belt(load_parameters("pushbelt_24mm"), N_B=N_B)
+    bound, h = 4.0 / (b.k_S * dt**2 + 2.0 * b.d_S * dt), dt / n_R
+    damping = b.d_S + b.k_S * 0.5 * (dt - h)
+    for part, stable in ((0.99, True), (1.01, False)):
+        force, push = np.array([-b.k_S, -damping]), part * bound
+        position, velocity = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+        for _ in range(n_R):  # the force is that of the start
+            velocity = velocity + h * push * force
+            position = position + h * velocity
+        radius = np.abs(np.linalg.eigvals(np.array([position, velocity]))).max()
+        assert (radius < 1.0) == stable
+    R = rg.ring(b)
+    W = rg.normal_mobility(R, b.N_E) + 1.0 / b.m_E + (0.5 * b.t_R - b.t_S) ** 2 / b.J_E
+    step = er.largest_step(b, R) / er._SAFE
+    assert pytest.approx(4.0 / W, rel=1e-9) == b.k_S * step**2 + 2.0 * b.d_S * step
+
+
+def test_normal_mobility_is_the_largest_answer_to_normal_forces() -> None:
+    """Of many places on the ring, by its own kernels; the library takes the worst of eight positions, and 5 % more."""
+    R, n = rg.ring(belt(load_parameters("pushbelt_24mm"), N_B=26)), 40
+    q = np.zeros((26, rg.NQ))
+    q[:, 0] = R.l * np.arange(26)  # straight; the last piece, which closes it, is left alone
+    shape, rate = np.zeros((26, rg.N_SHAPE)), np.zeros((26, rg.N_RATE))
+    rg.shape_of(R, q, np.cos(q[:, 2]), np.sin(q[:, 2]), shape)
+    places = [(int(s), s - int(s)) for s in np.arange(n) * 26 / n + 0.4 if 1 <= s < 24]
+    W, mass = np.zeros((len(places), len(places))), np.array([R.m, R.m, R.J, R.m_c, R.m_c])
+    for j, (k, xi) in enumerate(places):
+        load, F = np.zeros((26, rg.N_LOAD)), np.zeros((26, rg.NQ))
+        rg.push(shape, load, k, xi, 0.0, 0.0, 1.0, 0.0)
+        rg.nodal(R, shape, load, F)
+        rg.rate_of(R, F / mass, shape, rate)
+        W[:, j] = [rg.velocity(shape, rate, *at, 0.0)[1] for at in places]
+    np.testing.assert_allclose(W, W.T, atol=1e-9 * W.max())
+    assert 0.9 * rg.normal_mobility(R, n) < np.linalg.eigvalsh(W)[-1] < rg.normal_mobility(R, n)

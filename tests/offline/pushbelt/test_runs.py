@@ -14,7 +14,7 @@ from damages import damaged
 from rtcvt import cli
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
-from rtcvt.offline.pushbelt import hybrid, runs
+from rtcvt.offline.pushbelt import element_ring, hybrid, runs
 from rtcvt.offline.pushbelt.initial import start_state
 from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.pushbelt.runfile import FILE, Journal, read_frames
@@ -448,3 +448,24 @@ def test_a_run_that_grows_is_plotted(parameters, text, tmp_path):
     assert found.signals["pulleys.clamping_force.secondary"].values == pytest.approx(6128.0)
     assert found.signals["pulleys.belt_torque.primary"].unit == "N.m"
     assert recording(find_unit("pushbelt_24mm")) is None
+
+
+@pytest.mark.parametrize(("settings", "most"), [({"N_B": 208}, 1.68e-6), ({"N_E": 110}, 1.68e-6)])
+def test_multirate_steps_keep_the_energy_of_fine_rings_and_few_elements(parameters, settings, most):
+    """Saddles bound the belt's step: below, the balance is kept; above, they would feed the bending of the pieces."""
+    run = a_case("MED", 3, duration=6e-3, plot_step=1e-4, scheme="multirate", **settings)
+    made = runs.prepare(parameters, run)
+    bound = element_ring.largest_step(made.model.belt, made.model.ring)
+    assert made.clock.step <= bound == pytest.approx(most, rel=0.01)
+    with pytest.raises(InputError, match="saddles on"):
+        runs.prepare(parameters, replace(run, settings=replace(run.settings, step=2.5e-6)))
+    left = []
+    for step in (1e-4 / 60, 2.5e-6):
+        x = hybrid.State(*[a.copy("K") for a in made.state])
+        steps = runs.ring_steps("multirate", made.model.ring, step)
+        out, done = hybrid.run(made.model, x, made.inputs, round(1e-4 / step), step, n_R=steps)
+        assert done == 60
+        rest, losses, _ = hybrid.residual(hybrid.Frames(*[a[20:] for a in out]))
+        left.append(abs(rest) / losses)
+    assert left[0] < 0.01
+    assert left[1] > 0.5

@@ -42,6 +42,13 @@ static void read_outputs(fmi3Instance c)
     }
 }
 
+static fmi3Status step_now(fmi3Instance c)
+{
+    bool b[3];
+    double last;
+    return fmi3DoStep(c, ((Instance *)c)->t, 1e-3, false, b, b + 1, b + 2, &last);
+}
+
 /* Calls that are not allowed within a step, or at the moment that `mode` says. */
 static void misuse(fmi3Instance c, Mode mode)
 {
@@ -51,7 +58,7 @@ static void misuse(fmi3Instance c, Mode mode)
     bool due = ((Instance *)c)->event_pending;
     fmi3Status s = fmi3Error;
     switch (any(12)) {
-    case 0: s = mode == STEP_COMPLETE && !due ? s : fmi3DoStep(c, 0.0, 1e-3, false, b, b + 1, b + 2, d); break;
+    case 0: s = mode == STEP_COMPLETE && !due ? s : step_now(c); break;
     case 1: s = mode == EVENT ? s : fmi3EnterStepMode(c); break;
     case 2: s = mode == EVENT ? s : fmi3UpdateDiscreteStates(c, b, b + 1, b + 2, b + 3, b + 4, d); break;
     case 3: s = fmi3EnterContinuousTimeMode(c); break;

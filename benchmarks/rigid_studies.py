@@ -48,7 +48,7 @@ LAWS = {
     "16 k_S, v_muR/100": Law("explicit", 16.0, 0.01, 400),
     "64 k_S, v_muR/100": Law("explicit", 64.0, 0.01, 1000),
 }
-REVOLUTION = ("set-valued", "explicit", "multirate")
+REVOLUTION = ("set-valued", "explicit", "multirate", "16 k_S, v_muR/100")
 BELTS = {  # case, row, taper
     "OD": ("OD", 0, None),
     "LOW": ("LOW", 0, None),

@@ -10,8 +10,8 @@ Lambda of these contacts at its end, from the proximal form and Newton's method 
 
 Contacts. All within `REACH` of closing take part. The normal law is that of the gap which u+ leads to, g + dt g_N'
 (Stewart and Trinkle 1996). The source has g_N' alone, for contacts with g <= 0. Gaps are then what is left of it: on a
-pulley velocities are chords, and those of centre of gravity and fibre, millimetres apart, differ by half of
-(r_R - r_S) omega^2 dt along the normal, which opens or closes a gap by 2 um in half a turn (400 rad/s, 3 mm, 1e-6 s).
+pulley velocities are chords, and those of centre of gravity and fibre, 1.9 mm apart, differ by half of
+(r_R - r_S) omega^2 dt along the normal, which opens or closes a gap by 0.6 um in half a turn (209 rad/s, 1e-6 s).
 What is closed too far, as at a start from springs, is taken back at `BACK` at the most. Impacts are plastic: e = 0.
 
 Flanks are flexible, with regularised friction T solved with u+ for each element (`flank`), as the source has them in

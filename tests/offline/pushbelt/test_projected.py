@@ -227,9 +227,9 @@ def test_elements_at_weight_one_are_the_whole() -> None:
 
 
 @pytest.mark.slow
-def test_the_belt_with_ten_modes() -> None:
+def test_the_belt_with_forty_modes() -> None:
     """MED, 10 ms behind a revolution of the full rod, a step of the ring in each of the belt: the thrust ratio within
-    1 % and the tension within 0.5 % of the full rod's, the balance as of any ring. A basis of all that the ring can do:
+    2 % and the tension within 1 % of the full rod's, the balance as of any ring. A basis of all that the ring can do:
     the full rod's velocities within 2 % over 0.1 ms."""
     c = UNIT.get_case("MED")
     b, sh = belt(UNIT, N_E0=c.N_E0), sheaves(UNIT)
@@ -240,8 +240,8 @@ def test_the_belt_with_ten_modes() -> None:
     start = start._replace(**dict(zip(("q_R", "u_R"), ring_set.placed(R, start), strict=True)))
     x = hy.state(*start[:7], n_k=len(sh.A) - 1)
 
-    def go(ring: Any, x: hy.State, frames: int, n_R: int, steps: int = 40) -> hy.Frames:
-        out, done = hy.run(m._replace(ring=ring), x, np.tile(values, (frames + 1, 1)), steps, 2.5e-6, n_R=n_R)
+    def go(ring: Any, x: hy.State, frames: int, n_R: int) -> hy.Frames:
+        out, done = hy.run(m._replace(ring=ring), x, np.tile(values, (frames + 1, 1)), 40, 2.5e-6, n_R=n_R)
         assert done == frames
         return out
 
@@ -254,17 +254,17 @@ def test_the_belt_with_ten_modes() -> None:
     q_0, way = pj.smooth(R, start.q_R.reshape(1, -1))[0], v * 1e-4 * (574 + np.arange(1, 301.0))
     Q = pj.smooth(R, tr.shifted(one, np.array(q), tr.followed(one, np.array(q), way, q_0)))
 
-    def reduced_run(V: Array, frames: int, n_R: int, steps: int = 40) -> tuple[hy.Frames, hy.State]:
+    def reduced_run(V: Array, frames: int, n_R: int) -> tuple[hy.Frames, hy.State]:
         P = pj.projected(R, rd.galerkin(one, q_0, V, 0.0 * q_0), True)
         y = hy.State(*[a.copy("K") for a in first])
         y.q_R[:], y.u_R[:] = pj.placed_on(P, y.q_R, y.u_R, float(way[0]))
-        return go(P, y, frames, n_R, steps), y
+        return go(P, y, frames, n_R), y
 
-    out, _ = reduced_run(rd.basis(Q, q_0, pl.mass(one), 10), 100, 1)
+    out, _ = reduced_run(rd.basis(Q, q_0, pl.mass(one), 40), 100, 1)
     full = go(R, hy.State(*[a.copy("K") for a in first]), 100, 3)
     thrust = [o.pulley[:, 0, 1].mean() / o.pulley[:, 1, 1].mean() for o in (out, full)]
-    assert thrust[0] == pytest.approx(thrust[1], rel=0.01)
-    assert out.tension.mean() == pytest.approx(full.tension.mean(), rel=0.005)
+    assert thrust[0] == pytest.approx(thrust[1], rel=0.02)
+    assert out.tension.mean() == pytest.approx(full.tension.mean(), rel=0.01)
     rest, losses, throughput = hy.residual(out)
     assert abs(rest) < min(1e-2 * losses, 1e-3 * throughput)
     _, y = reduced_run(complete(R, q_0, True), 1, 3)

@@ -59,7 +59,7 @@ from rtcvt.offline.pushbelt.parameters import (
 )
 from rtcvt.offline.pushbelt.profiles import observe as observe_profiles
 from rtcvt.offline.pushbelt.profiles import write_profiles
-from rtcvt.offline.pushbelt.ring import Ring
+from rtcvt.offline.pushbelt.ring import Ring, ring
 from rtcvt.offline.pushbelt.runfile import (
     ACROSS,
     ACROSS_HEAVY,
@@ -248,9 +248,10 @@ def ring_steps(scheme: Scheme, ring: Any, step: float) -> int:
     return max(2, ceil(step / ring_set.largest_step(ring))) if scheme == "multirate" else 1
 
 
-def largest_step(scheme: Scheme, N_E: int, N_B: int) -> float:
+def largest_step(scheme: Scheme, b: Belt) -> float:
     """Step [s] that suits a scheme."""
-    return (2.5e-6 if scheme == "multirate" else 1e-6) * min(1.0, 220.0 / N_E, 104.0 / N_B)
+    finer = min(1.0, 220.0 / b.N_E, 104.0 / b.N_B)
+    return min(2.5e-6 * finer, element_ring.largest_step(b, ring(b))) if scheme == "multirate" else 1e-6 * finer
 
 
 def prepare(parameters: Parameters, run: Run) -> Prepared:
@@ -390,7 +391,7 @@ def _clock(source: str, m: Model, run: Run, start: Start) -> Clock:
     if run.plot_step is not None and s.step is not None:
         steps = _whole(plot_step / s.step, source, s, "step", f"a whole part of the plot step, {plot_step:g} s")
     else:
-        largest = s.step or min(largest_step(s.scheme, b.N_E, b.N_B), bound)
+        largest = s.step or min(largest_step(s.scheme, b), bound)
         steps = int(np.ceil(plot_step / largest * (1.0 - (0.0 if s.step else 1e-9))))
     return Clock(revolution, plot_step / steps, plot_step, steps, run.longest)
 

@@ -340,7 +340,7 @@ def _run(
             N_B=m.N_B,
             flank_points=m.flank_points,
             scheme=m.scheme,
-            step=largest_step(m.scheme, b.N_E, b.N_B) if m.step is None else m.step,
+            step=largest_step(m.scheme, b) if m.step is None else m.step,
         ),
         settle=settle,
         mean=mean,

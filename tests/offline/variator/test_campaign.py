@@ -565,7 +565,7 @@ def test_a_campaign_removes_only_what_its_workers_left(tmp_path, parameters, tex
 def test_belt_that_leaves_its_place_is_a_failure_and_not_a_file(tmp_path, parameters, text, cluster):
     plan, plan_text = plan_of(
         tmp_path,
-        SMALL.replace("frames = 18", 'frames = 18\nstep = "50 us"').split("[[transient]]")[0],
+        SMALL.replace("frames = 18", 'frames = 18\nscheme = "explicit"\nstep = "50 us"').split("[[transient]]")[0],
     )
     result = run_campaign(parameters, text, plan, plan_text, tmp_path / "runs", scheduler=cluster)
     assert result.done == ()

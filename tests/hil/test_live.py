@@ -214,6 +214,25 @@ def test_faults_of_messages_in_a_browser(kers, tmp_path):
 
 
 @pytest.mark.needs("chromium")
+def test_a_fault_is_switched_off_before_the_loop_says_that_it_is_on(kers, tmp_path):
+    run = Run(kers, 60.0, tmp_path / "run.h5", step=1.0)
+    browser = Browser(tmp_path / "profile", FLAT)
+    try:
+        browser.open(run.address)
+        until(lambda: frames_of(browser) > 5)
+        for _ in range(2):
+            press(browser, "unit error")
+            time.sleep(0.2)
+        until(lambda: run.running.switched and run.running.switched[0]["to_s"] is not None)
+    finally:
+        browser.close()
+        run.stop()
+    report = run.report()
+    assert report.figures["live"]["commands"] == 2
+    assert [f["name"] for f in report.figures["switched"]] == ["unit error"]
+
+
+@pytest.mark.needs("chromium")
 def test_the_page_in_a_browser(kers, tmp_path):
     run = Run(kers, 60.0, tmp_path / "run.h5")
     kept_picture = Path(os.environ.get("RTCVT_SCREENSHOT", tmp_path / "live.png"))

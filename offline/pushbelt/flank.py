@@ -31,6 +31,14 @@ three equations per element; the axial forces of its two flanks cancel. For fric
 they are the minimum of a convex function, so that there is one solution. T is within mu N, friction takes energy out,
 at every step size, and the solution is exact (`EXACT`). The sheave receives the opposite of the force on one flank.
 
+With one point per flank the slip speed v is one scalar equation. With the slip a without friction, B = (1 - n n') G
+M^-1 G' (1 - n n'), which has two eigenvalues b_j in the tangent plane, and the parts a_j of a along their eigenvectors,
+
+    v_T = (1 + k B)^-1 a,    k = 2 h N kappa(v)/N:    sum (a_j/(v + 2 h N b_j (kappa v)/N))^2 = 1.
+
+Its left side to the power -1/2 is concave and rises with v for friction that rises and is concave, so that Newton's
+method from below goes up to the root, quadratically. With kappa known the rest is linear (`settle`).
+
 Rounding. The velocities, 15 m/s, are known to 2e-15 m/s, and T = -kappa v_T magnifies that: taken from them, the slip
 of an element that sticks would give u+ an error of 2 h kappa/m as much, 1e-8 m/s at v_mu = 1e-6 m/s and h = 1e-4 s.
 Therefore the search carries the slip along by its changes (`change`), so that its own rounding is relative to itself.
@@ -440,13 +448,62 @@ def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i):
     return d_0, d_1, d_2, error
 
 
+@inlined
+def slip_of_one(belt, law, h, r_0, r_1, r_2, fl, i):
+    """Square of the slip [m^2/s^2] after the step of an element with one point per flank, from `begin`."""
+    N = h * fl.N[i, 0]
+    n_x = fl.n[i, 0, 0]
+    n_y = fl.n[i, 0, 1]
+    n_z = fl.n[i, 0, 2]
+    r_x = fl.arm[i, 0, 0]
+    r_y = fl.arm[i, 0, 1]
+    free = 1.0 / belt.m_E
+    turn = 1.0 / belt.J_E
+    d_x = -free * r_0 + turn * r_2 * r_y
+    d_y = -free * r_1 - turn * r_2 * r_x
+    d_n = n_x * d_x + n_y * d_y
+    a_x = fl.slip[i, 0, 0] + d_x - n_x * d_n
+    a_y = fl.slip[i, 0, 1] + d_y - n_y * d_n
+    a_z = fl.slip[i, 0, 2] - n_z * d_n
+    # eigenvalues of B by its trace and the product of the two, parts of a along its eigenvectors by a.a and a.B a
+    a_r = a_y * r_x - a_x * r_y
+    n_r = n_y * r_x - n_x * r_y
+    reach = r_x * r_x + r_y * r_y
+    middle = 0.5 * (free * (1.0 + n_z * n_z) + turn * (reach - n_r * n_r))
+    apart = np.sqrt(max(middle * middle - n_z * n_z * free * (free + turn * reach), 0.0))
+    k_1 = N * (middle + apart)
+    k_2 = N * (middle - apart)
+    total = a_x * a_x + a_y * a_y + a_z * a_z
+    along = free * (a_x * a_x + a_y * a_y) + turn * a_r * a_r
+    part_1 = 0.5 * (along - (middle - apart) * total) / apart if apart > 1e-9 * middle else total
+    part_1 = min(max(part_1, 0.0), total)
+    part_2 = total - part_1
+    S, e = tangent(law, 0.0)
+    v = np.sqrt(part_1 / (1.0 + k_1 * S) ** 2 + part_2 / (1.0 + k_2 * S) ** 2)
+    if v == 0.0:
+        return 0.0
+    for _ in range(MOST):
+        S, e = tangent(law, v * v)
+        rise = S + v * v * e
+        x_1 = v + k_1 * S * v
+        x_2 = v + k_2 * S * v
+        w_1 = part_1 / (x_1 * x_1)
+        w_2 = part_2 / (x_2 * x_2)
+        w = w_1 + w_2
+        step = w * (np.sqrt(w) - 1.0) / (w_1 * (1.0 + k_1 * rise) / x_1 + w_2 * (1.0 + k_2 * rise) / x_2)
+        v += step
+        if not abs(step) > 1e-14 * v:
+            break
+    return v * v
+
+
 @compiled
 def settle(belt, law, dt, u, f, fl, i):
     """Velocity `fl.u` of one element, from `fl.trial`.
 
-    Newton's steps go along with a regularisation that shrinks to 0.8 in each: in the law itself they miss an element
-    that sticks at one point and slides at the other, or hardly sticks. In the end, where a step does not lower the
-    error, the secant's is taken.
+    With one point per flank the secant step at the slip of `slip_of_one` is exact. With two, Newton's steps go along
+    with a regularisation that shrinks to 0.8 in each: in the law itself they miss an element that sticks at one point
+    and slides at the other, or hardly sticks. In the end, where a step does not lower the error, the secant's is taken.
     """
     x_0 = fl.trial[i, 0]
     x_1 = fl.trial[i, 1]
@@ -457,19 +514,24 @@ def settle(belt, law, dt, u, f, fl, i):
     smooth = 0.0
     for p in range(len(fl.points)):
         smooth = max(smooth, fl.slip[i, p, 0] ** 2 + fl.slip[i, p, 1] ** 2 + fl.slip[i, p, 2] ** 2)
+    full = 1.0
+    if len(fl.points) == 1:
+        smooth = slip_of_one(belt, law, 2.0 * dt, r_0, r_1, r_2, fl, i) - smooth
+        full = 0.0
     before = np.inf
     for _ in range(MOST):
         if conclude(belt, law, dt, r_0, r_1, r_2, fl, i, x_0 + y_0, x_1 + y_1, x_2 + y_2) == 0.0:
             return
-        n_0, n_1, n_2, error = newton_step(belt, law, dt, smooth, 1.0, r_0, r_1, r_2, fl, i)
+        n_0, n_1, n_2, error = newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i)
         back = smooth == 0.0 and not error < before
         if back:  # and from there by the secant
             change(fl, i, -d_0, -d_1, -d_2)
             y_0, y_1, y_2 = y_0 - d_0, y_1 - d_1, y_2 - d_2
             r_0, r_1, r_2 = r_0 - belt.m_E * d_0, r_1 - belt.m_E * d_1, r_2 - belt.J_E * d_2
             n_0, n_1, n_2, _ = newton_step(belt, law, dt, 0.0, 0.0, r_0, r_1, r_2, fl, i)
-        before = np.inf if back or smooth > 0.0 else error
-        smooth = 0.64 * smooth if smooth > 0.1 * law.v_mu * law.v_mu else 0.0
+        before = np.inf if back or smooth != 0.0 else error
+        smooth = 0.64 * smooth if full == 1.0 and smooth > 0.1 * law.v_mu * law.v_mu else 0.0
+        full = 1.0
         d_0, d_1, d_2 = n_0, n_1, n_2
         change(fl, i, d_0, d_1, d_2)
         y_0, y_1, y_2 = y_0 + d_0, y_1 + d_1, y_2 + d_2

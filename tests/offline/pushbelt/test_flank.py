@@ -177,6 +177,25 @@ def test_velocities_solve_the_implicit_system_with_spatial_coulomb_friction(n_p,
         np.testing.assert_allclose(M * (new[i] - u[i]), impulse, rtol=0.0, atol=1e-9 * scale)
 
 
+@pytest.mark.parametrize("b", BELTS)
+@pytest.mark.parametrize("v_mu", [1e-6, 2e-4, 1e-1])
+def test_slip_of_one_point_is_that_of_the_whole_solve(b, v_mu):
+    """From any trial velocity, far or near, and for no slip."""
+    b = b._replace(v_mu=v_mu)
+    law, dt = flank_friction(b), 2.5e-6
+    _, u, _, _, f, fl, new, _, _ = stepped(1, 3, dt, b)
+    assert len(points(fl)) >= 5
+    for i, _ in points(fl):
+        after = fl.slip[i, 0] @ fl.slip[i, 0]
+        for trial in (u[i], new[i], new[i] + [0.1, -0.2, 30.0]):
+            r = flank.begin(b, dt, u, f, fl, i, *trial)
+            v2 = flank.slip_of_one(b, law, 2 * dt, *r, fl, i)
+            assert np.sqrt(v2) == pytest.approx(np.sqrt(after), rel=1e-9, abs=1e-13)
+    i, _ = points(fl)[0]
+    fl.slip[i] = 0.0
+    assert flank.slip_of_one(b, law, 2 * dt, 0.0, 0.0, 0.0, fl, i) == 0.0
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**31),

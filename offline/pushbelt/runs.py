@@ -100,6 +100,7 @@ from rtcvt.offline.pushbelt.schedule import (
 from rtcvt.offline.pushbelt.sheave import Damper
 from rtcvt.offline.pushbelt.snapshots import push_force, revolutions, snapshots
 from rtcvt.offline.pushbelt.spatial import model as spatial
+from rtcvt.offline.pushbelt.spatial import stability
 from rtcvt.offline.pushbelt.spatial.start import lift
 from rtcvt.offline.pushbelt.windows import STEADY, edge_ratio, frames_of, passing, summary, write_windows
 from rtcvt.recording import new_hdf5, require_writable, revision
@@ -318,7 +319,10 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     )  # fmt: skip
     q_R, u_R = ring_set.placed(m.ring, start)
     start = start._replace(q_R=q_R, u_R=u_R)
-    ticks = _clock(source, m, run, start)
+    wide = None
+    if s.model != "hybrid":
+        wide = spatial.model(parameters, b, stiff, coupled=coupled, damper=m.damper, mirrored=s.model == "mirrored")
+    ticks = _clock(source, m, wide, run, start)
     if run.duration is None:
         n = ticks.frames(run.settle + (run.start.rise if isinstance(run.start, Case) else 0.0))
     else:
@@ -340,9 +344,8 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     if isinstance(run.start, Case) and run.start.seed:
         _require(source, run.start, "seed", run.start.seed > 0, "0 or more")
         state.u[:, :2] += KICK * np.random.default_rng(run.start.seed).standard_normal((b.N_E, 2))
-    if s.model == "hybrid":
+    if wide is None:
         return Prepared(run, m, state, start, ticks, inputs, M_O)
-    wide = spatial.model(parameters, b, stiff, coupled=coupled, damper=m.damper, mirrored=s.model == "mirrored")
     return Prepared(run, m, lift(wide, state), start, ticks, inputs, M_O, wide, state if s.before > 0.0 else None)
 
 
@@ -376,7 +379,7 @@ def _whole(ratio: float, source: str, of: Any, key: str, allowed: str) -> int:
     return n
 
 
-def _clock(source: str, m: Model, run: Run, start: Start) -> Clock:
+def _clock(source: str, m: Model, wide: spatial.Model | None, run: Run, start: Start) -> Clock:
     b, v = m.belt, float(np.mean(np.hypot(start.u[:, 0], start.u[:, 1])))
     revolution, s = b.N_E * b.t_R / v, run.settings
     plot_step = revolution / run.frames if run.plot_step is None else run.plot_step
@@ -388,6 +391,11 @@ def _clock(source: str, m: Model, run: Run, start: Start) -> Clock:
         bound = element_ring.largest_step(b, m.ring)
         allowed = f"at most {bound:.2g} s: saddles on {b.N_B} pieces of the ring bear no more"
         _require(source, s, "step", s.step is None or s.step <= bound, allowed)
+    if wide is not None:
+        most = stability.largest_step(b, wide.body, wide.sheaves)
+        allowed = f"at most {most:.3g} s: flanks with this contacts.flank_damping bear no more"
+        _require(source, s, "step", s.step is None or s.step <= most, allowed)
+        bound = min(bound, most)
     if run.plot_step is not None and s.step is not None:
         steps = _whole(plot_step / s.step, source, s, "step", f"a whole part of the plot step, {plot_step:g} s")
     else:

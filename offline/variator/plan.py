@@ -261,18 +261,19 @@ def runs_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
         Hardly any point of the space can be.
     """
     for run in _points_of(plan, parameters):
-        yield _with(run, plan.model.belt, plan.model.before)
+        yield _with(run, plan.model.belt, plan.model.before, plan.model.step)
         for t in plan.twin:
             settings = replace(run.settings, step=run.settings.step if t.step is None else t.step)
             settle = run.settle if t.settle is None else t.settle
             twin = replace(run, name=f"{run.name}-{t.name}", settings=settings, settle=settle)
-            yield _with(twin, t.belt, plan.model.before)
+            yield _with(twin, t.belt, plan.model.before, plan.model.step if t.step is None else t.step)
 
 
-def _with(run: Run, belt: Fidelity, before: float) -> Run:
+def _with(run: Run, belt: Fidelity, before: float, step: float | None) -> Run:
+    """The run with a belt; a spatial one without a given step takes the one that suits it."""
     if belt == "hybrid":
         return run
-    settings = replace(run.settings, model=belt, before=before)
+    settings = replace(run.settings, model=belt, before=before, step=step)
     return replace(run, settings=settings, settle=run.settle - before)
 
 

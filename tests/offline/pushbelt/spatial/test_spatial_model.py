@@ -13,8 +13,10 @@ from rtcvt.offline.pushbelt.kinematics import misalignment, radius_at_one
 from rtcvt.offline.pushbelt.parameters import Boundary, Parameters, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.pushbelt.snapshots import taut_path
 from rtcvt.offline.pushbelt.spatial import element as el
+from rtcvt.offline.pushbelt.spatial import flank as fk
 from rtcvt.offline.pushbelt.spatial import lateral as lat
 from rtcvt.offline.pushbelt.spatial import model as sp
+from rtcvt.offline.pushbelt.spatial import stability as st
 from rtcvt.offline.pushbelt.spatial.start import lift
 
 PLOT = 1e-4
@@ -148,6 +150,62 @@ def test_multirate_scheme_is_the_explicit_one_at_larger_steps(case: str, row: in
         a, b = (getattr(f.planar, name)[20:] for f in (one, two))
         mean = a.mean(axis=(0, 1))
         assert np.allclose(b.mean(axis=(0, 1)), mean, atol=0.02 * np.abs(mean).max()), name
+
+
+@pytest.mark.parametrize("damping", [0.05, 0.2])
+def test_multirate_scheme_is_the_explicit_one_at_any_damping_of_the_flanks(
+    damping: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the largest step that the dampers bear; above it the thrust ratio would be a seventh too large."""
+    unit = _changed(contacts={"flank_damping": damping})
+    monkeypatch.setitem(globals(), "UNIT", unit)
+    _, x, m, inputs = prepare("LOW", 0, 40, before=20)
+    bound = min(2.5e-6, st.largest_step(m.belt, m.body, m.sheaves))
+    values = []
+    for dt, n_R in ((1e-6, 1), (bound, 2)) if damping < 0.1 else ((1e-6, 1), (bound, 2), (2.5e-6, 2)):
+        steps = round(np.ceil(PLOT / dt - 1e-9))
+        out, done = sp.run(m, lift(m, x), inputs, steps, PLOT / steps, 2, n_R)
+        assert done == 40
+        rest, _, throughput = hy.residual(out.planar)
+        F = out.planar.pulley[20:, :, 1].mean(axis=0)
+        assert abs(rest) < 1e-3 * throughput
+        values.append([F[0] / F[1], out.planar.tension[20:].mean()])
+    assert values[1] == pytest.approx(values[0], rel=2e-3)
+    if damping > 0.1:
+        assert bound == pytest.approx(1.95e-6, rel=0.01)
+        assert values[2][0] > 1.1 * values[0][0]
+
+
+def test_mobility_of_the_flanks_is_the_largest_answer_to_their_normal_forces() -> None:
+    """Of an element without a sheave by its own kernels, of a pressed arc with its loose sheave by its whole matrix."""
+    _, x, m, _ = prepare("MED", 3, 1)
+    y, b, B, s = lift(m, x), m.belt, m.body, m.sheaves
+    rigid = s._replace(m=np.inf, Theta_t=np.inf)
+    R, n_p = np.zeros((b.N_E, 9)), 2
+    el.frames_of(y.q, np.cos(y.q[:, 2]), np.sin(y.q[:, 2]), R)
+    sides = [fk.flanks(b.N_E, n_p) for _ in range(2)]
+    for side, (sigma, fl) in enumerate(zip(sp.SIDES, sides, strict=True)):
+        fk.contact_points(b, s, sigma, y.q, R, y.s[side], fl)
+    at = np.flatnonzero((sides[0].pulley == 0) & (sides[1].pulley == 0))
+    n, rows, inverse = len(at), [], np.tile([B.m, B.m, B.m, B.Theta_x, B.Theta_y, B.Theta_z], len(at)) ** -1.0
+    for sigma, fl in zip(sp.SIDES, sides, strict=True):
+        for k, i in enumerate(at):
+            for p in range(n_p):
+                row, mirror = np.zeros(6 * n + 3), [1, 1, sigma]
+                normal, arm = fl.n[i, p] * mirror, fl.arm[i, p] * mirror
+                row[6 * k : 6 * k + 3] = normal
+                row[6 * k + 3 : 6 * k + 6] = np.cross(arm, R[i].reshape(3, 3).T @ normal)
+                if sigma > 0:  # the loose sheave of the primary
+                    row[-3:] = -normal[2], *-np.cross(fl.P[i, p], normal)[:2]
+                rows.append(row)
+    G = np.array(rows)
+    alone, whole = (
+        np.linalg.eigvalsh(G * [*inverse, *more] @ G.T)[-1] for more in ((0, 0, 0), (1 / s.m, *2 * (1 / s.Theta_t,)))
+    )
+    assert alone < st.mobility(b, B, rigid) < 1.05 * alone
+    assert whole < st.mobility(b, B, s) < 1.25 * whole
+    c, d, step = b.c_el / (2 * b.cos_d), b.d_el / (2 * b.cos_d**2), st.largest_step(b, B, s)
+    assert c * step**2 + 2 * d * step == pytest.approx(4 / st.mobility(b, B, s), rel=1e-12)
 
 
 @pytest.mark.parametrize(("compliance", "apart"), [((1.0, 1.0), 0.003), ((1.15, 0.85), 0.05)])

@@ -69,6 +69,9 @@ def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_pa
         (_moved(ring={"width": 9.4e-3}), a_run(), r"ring\.width"),
         (_moved(spatial={"crown": 0.5}), a_run(scheme="multirate"), "crown.*flat saddle"),
     ]
+    damped = _moved(contacts={"flank_damping": 0.2})
+    refused.append((damped, a_run(scheme="multirate", step=2.5e-6), r"step = 2\.5e-06.*1\.95e-06.*flank_damping"))
+    assert prepare(damped, a_run(scheme="multirate")).clock.step == pytest.approx(1e-5 / 6)
     for unit, run, message in refused:
         with pytest.raises(InputError, match=message):
             runs.simulate(unit, run, tmp_path / "run.h5", UNIT.text)

@@ -1,0 +1,47 @@
+"""Largest step that the flanks of spatial elements bear.
+
+Normal forces of the flanks are those of place and velocity before the step (`flank`). A spring c with a damper d, at a
+point of inverse mass W that takes steps dt, is stable while
+
+    c dt^2 + 2 d dt < 4/W
+
+W is largest for an element that rolls as it goes across, pressed by both sheaves: 1070 /kg for a 24 mm element, and up
+to a fifth more with the loose sheave under all its points. The radial motion, which alone the hybrid model has, feels
+a flank by sin(delta_0) only, 17 /kg. A flank's damper, given as a fraction of the critical one of the radial motion, is
+therefore what bounds the step of the spatial model, whatever steps the rings take within it.
+"""
+
+import numpy as np
+
+from rtcvt.offline.pushbelt.flank import face
+from rtcvt.offline.pushbelt.parameters import Belt, Sheaves
+from rtcvt.offline.pushbelt.spatial.element import Body
+
+__all__ = ["largest_step", "mobility"]
+
+POINTS = 2  # of a flank
+
+
+def mobility(belt: Belt, body: Body, sheaves: Sheaves) -> float:
+    """Inverse mass [1/kg] against the normal forces of all points of an element, wherever on their arcs, and the most
+    that a loose sheave under half the belt adds."""
+    inverse = 1.0 / np.array([body.m, body.m, body.m, body.Theta_x, body.Theta_y, body.Theta_z])
+
+    def pressed(rise: float) -> float:
+        up = rise / belt.r_F - belt.sin_d
+        y, z = belt.y_P - belt.h_S + rise, belt.z_P + belt.r_F * (np.sqrt(1.0 - up * up) - belt.cos_d)
+        sides = [sigma for sigma in (1.0, -1.0) for _ in range(POINTS)]
+        normals = [(0.0, belt.sin_d, -sigma * belt.cos_d) for sigma in sides]
+        arms = [(face(belt, k % POINTS, POINTS), y, sigma * z) for k, sigma in enumerate(sides)]
+        G = np.hstack([normals, np.cross(arms, normals)])
+        return float(np.linalg.eigvalsh(G * inverse @ G.T)[-1])
+
+    element = max(pressed(y - belt.y_P) for y in (belt.y_F0, belt.y_P, belt.y_F1))
+    tilt = (sheaves.r_max / belt.cos_d) ** 2 / (2.0 * sheaves.Theta_t)
+    return element + 0.5 * POINTS * body.N_E * max(belt.cos_d**2 / sheaves.m, tilt)
+
+
+def largest_step(belt: Belt, body: Body, sheaves: Sheaves) -> float:
+    """Largest step [s] of elements and sheaves that springs and dampers of the flanks bear."""
+    c, d = belt.c_el / (POINTS * belt.cos_d), belt.d_el / (POINTS * belt.cos_d**2)
+    return float((np.sqrt(d * d + 4.0 * c / mobility(belt, body, sheaves)) - d) / c)

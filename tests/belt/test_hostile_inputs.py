@@ -1,9 +1,9 @@
 """Belt drives under hostile torques: no step makes energy, however it is made.
 
-The work of a torque that is held over a step is the torque times the angle that the pulley turns. That is the integral of
-its speed: what RODAS3 gives for it as a further state, or, in a step of the implicit Euler method, the step times the speed
-at its end (`tests/pog/test_hostile_inputs.py` says why no other rule will do). Of a step that was made in parts the
-larger of both ends counts.
+The work of a torque that is held over a step is the torque times the angle that the pulley turns. That is the integral
+of its speed: what RODAS3 gives for it as a further state, or, in a step of the implicit Euler method, the step times
+the speed at its end (`tests/pog/test_hostile_inputs.py` says why no other rule will do). Of a step that was made in
+parts the larger of both ends counts.
 """
 
 import numpy as np

@@ -255,8 +255,8 @@ def signals(count: int, folder: Path) -> Outcome:
                 wrong.append(errors[-600:])
             if took > 5.0:  # on a machine that others load, with the interpreter's end
                 wrong.append(f"took {took:.1f} s")
-            if list(home.iterdir()):
-                wrong.append("temporary files are left")
+            if left := sorted(str(p.relative_to(home)) for p in home.rglob("*")):
+                wrong.append(f"temporary files are left: {left}")
             if part_name(path).exists():
                 wrong.append("the recording was not finished")
             if path.exists() and not read(path).attributes["message"].startswith(number.name):

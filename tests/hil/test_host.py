@@ -204,9 +204,13 @@ def test_a_unit_that_hangs_when_it_is_freed_is_told(hostile, folder, tmp_path):
 
 def test_the_processes_of_unit_and_recording_end_with_the_rigs(hostile, tmp_path):
     process = command(hostile, tmp_path, scenario_file(tmp_path, "nothing"))
-    wait_for(part_name(tmp_path / "run.h5"))
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for _ in range(600):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        if len(children) == 2:
+            break
+        time.sleep(0.05)
     assert len(children) == 2
+    wait_for(part_name(tmp_path / "run.h5"))
     process.kill()
     process.wait()
     for _ in range(100):

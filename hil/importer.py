@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from xml.etree import ElementTree
 
@@ -28,7 +27,7 @@ from fmpy.model_description import ModelDescription, ModelVariable
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files import require_bounded
+from rtcvt.files import require_bounded, temporary_folder
 from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
 from rtcvt.scenario import Scenario, parameter_changes, parameter_value, sample_inputs
@@ -189,8 +188,7 @@ def open_fmu(path: Path) -> Iterator[Fmu]:
     """
     if not path.is_file():
         raise InputError("FMU", "", str(path), "an existing FMU file")
-    with TemporaryDirectory(prefix="rtcvt-", ignore_cleanup_errors=True) as name:
-        folder = Path(name).resolve()
+    with temporary_folder() as folder:
         try:
             require_bounded(path)
             fmpy.extract(str(path), folder)

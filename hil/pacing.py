@@ -172,27 +172,32 @@ def _take_scheduler(undo: ExitStack, priority: int) -> str:
 
 
 @contextmanager
-def own_processor(wanted: int | None, privileged: bool) -> Iterator[int]:
+def own_processor(wanted: int | None, privileged: bool) -> Iterator[tuple[int, bool]]:
     """A processor for the loop: the one that is asked for, else the last that no other rig of this machine has, but not
     the first, which is left to those that watch over them. The last one, if there is no such; -1 for any, if there is
     but one or a held one would not help (not privileged).
 
-    A rig has its processor as long as it runs, however it ends: on Linux its name is an abstract socket's.
+    The second is whether another rig has it, too: then the steps of one wait for those of the other. A rig has its
+    processor as long as it runs, however it ends: on Linux its name is an abstract socket's.
     """
     allowed = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     if wanted is None and (not privileged or len(allowed) < 2):
-        yield -1
+        yield -1, False
         return
     choice = allowed[:0:-1] if wanted is None else [wanted]
     with ExitStack() as held:
-        for cpu in choice:
-            claim = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
-            with suppress(OSError):
-                claim.bind(f"\0rtcvt-processor-{cpu}")
-                break
-        else:
-            cpu = choice[0]
-        yield cpu
+        free = next((cpu for cpu in choice if _claimed(cpu, held)), None)
+        yield (choice[0], True) if free is None else (free, False)
+
+
+def _claimed(cpu: int, held: ExitStack) -> bool:
+    """Whether no other rig had a processor, which is now this one's until `held` is closed."""
+    claim = held.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+    try:
+        claim.bind(f"\0rtcvt-processor-{cpu}")
+    except OSError:
+        return False
+    return True
 
 
 def take_fifo(priority: int) -> str:

@@ -186,7 +186,7 @@ def run_rig(
     allowed = sorted(os.sched_getaffinity(0))
     if rig.cpu is not None and rig.cpu not in allowed:
         raise InputError("--cpu", "", rig.cpu, f"one of {', '.join(map(str, allowed))}")
-    with open_fmu(path) as fmu, own_processor(rig.cpu, rig.privileged) as cpu:
+    with open_fmu(path) as fmu, own_processor(rig.cpu, rig.privileged) as (cpu, shared):
         job = _job(fmu, path.name, step, duration, scenario, rig, attach, cpu)
         loop, h = job.loop, job.step
         ended: list[str] = []
@@ -229,7 +229,7 @@ def run_rig(
                     _drive(job, statistics, kept, running)
                 host.free()
                 stolen_after = stolen(loop.settings.cpu)
-                about |= _granted(loop)
+                about |= _granted(loop, shared)
                 log: deque[str] = deque(maxlen=20)
                 fetch_messages(log, loop)
                 message = _message(loop, host, job.outputs, ended, tuple(log), h)
@@ -499,8 +499,8 @@ def _entered(attachments: Sequence[Attachment], running: Running) -> Iterator[No
         yield
 
 
-def _granted(loop: Loop) -> dict[str, str]:
-    """Scheduler and affinity of the loop's thread, and why not better ones."""
+def _granted(loop: Loop, shared: bool) -> dict[str, str]:
+    """Scheduler and affinity of the loop's thread, and why not better ones; `shared`: with the loop of another rig."""
     s, (scheduler, affinity) = loop.settings, loop.refused
     if s.priority == 0:
         text = "the default"
@@ -509,6 +509,7 @@ def _granted(loop: Loop) -> dict[str, str]:
     else:
         text = f"SCHED_FIFO, priority {s.priority}"
     where = "any" if s.cpu < 0 else f"not held on {s.cpu}: {os.strerror(affinity)}" if affinity else f"held on {s.cpu}"
+    where += ", which another rig has, too" if shared else ""
     return {"scheduler": text, "cpu": where, "pacing": "native"}
 
 

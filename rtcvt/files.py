@@ -1,12 +1,18 @@
-"""Reading of files that others wrote: regular files only, up to a largest size."""
+"""Files that others wrote: regular ones only, up to a largest size; and folders that are not left behind."""
 
+import signal
 import stat
+import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from rtcvt.errors import InputError
 
-__all__ = ["read_text", "require_bounded", "require_regular"]
+__all__ = ["read_text", "require_bounded", "require_regular", "temporary_folder"]
 
 LARGEST = 16 * 2**20  # [bytes] of a text
 EXTRACTED = 512 * 2**20  # [bytes] of an archive's files together
@@ -63,3 +69,40 @@ def require_bounded(path: Path) -> None:
     if len(sizes) > MEMBERS or sum(sizes) > EXTRACTED:
         found = f"{len(sizes)} files, {sum(sizes) / 2**20:.0f} MiB"
         raise InputError(path.name, "archive", found, f"at most {MEMBERS} files and {EXTRACTED >> 20} MiB, extracted")
+
+
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM") if hasattr(signal, name)]
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is removed on leaving. An exception that a signal's handler raises waits until it is there in full,
+    or gone."""
+    folder = None
+    try:
+        with _signals_wait():
+            folder = TemporaryDirectory(prefix="rtcvt-", ignore_cleanup_errors=True)
+        yield Path(folder.name).resolve()
+    finally:
+        if folder is not None:
+            with _signals_wait():
+                folder.cleanup()
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Handlers in Python are called at the end of the block; outside the main thread none is called anyway."""
+    came: list[int] = []
+    before: dict[int, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                if callable(handler := signal.getsignal(number)):
+                    before[number] = handler
+                    signal.signal(number, lambda number, _: came.append(number))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in dict.fromkeys(came):
+            signal.raise_signal(number)

@@ -1,6 +1,7 @@
 """Fixtures that several tests share."""
 
 import faulthandler
+import importlib
 import os
 import signal
 from pathlib import Path
@@ -48,7 +49,8 @@ def pytest_xdist_make_scheduler(config, log):
     return _ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
-def pytest_configure():
+def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: holds a processor with real-time priority, so no rig runs beside it")
     # ignored by who started the tests, nohup or a shell's &, they would be ignored by all commands that tests start
     for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
         number = getattr(signal, name, None)
@@ -65,6 +67,24 @@ def pytest_runtest_setup(item):
         tools.require(mark.args)
     if item.get_closest_marker("slow"):
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.fixture(autouse=True)
+def _turn(request):
+    """Who holds a processor with real-time priority takes turns with all others that keep time, of any suite on this
+    machine: what these found would be true, but of a machine that stood still."""
+    alone = request.node.get_closest_marker("alone") is not None
+    if not alone and not any("loop" in mark.args for mark in request.node.iter_markers("needs")):
+        yield
+        return
+    fcntl = importlib.import_module("fcntl")  # not on Windows, where no loop is
+    handle = os.open("/", os.O_RDONLY)  # what all suites have
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+    finally:
+        fcntl.flock(handle, fcntl.LOCK_UN)  # processes that were forked off have it, too
+        os.close(handle)
 
 
 @pytest.fixture(params=UNITS)

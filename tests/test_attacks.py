@@ -7,11 +7,14 @@ pytestmark = [pytest.mark.needs("loop", "cc")]
 
 SHORT = {
     "damaged HDF5 recordings that grow": 3, "mutated reduced models": 20, "disks that fail": 4, "signals": 4,
-    "SIGKILL": 2, "misdeeds of units": 3, "hostile inputs, 100 000 steps": 7,
+    "SIGKILL": 2, "misdeeds of units": 3, "hostile inputs": 7,
 }  # fmt: skip
+ALONE = {"signals", "SIGKILL", "misdeeds of units"}
 
 
-@pytest.mark.parametrize("name", attacks.ATTACKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.alone if n in ALONE else ()) for n in attacks.ATTACKS]
+)
 def test_nothing_is_lost(tmp_path, name):
     count, attack = attacks.ATTACKS[name]
     made, bad = attack(SHORT.get(name, min(count, 60)), tmp_path)

@@ -1,6 +1,9 @@
-"""Input of others is bounded: regular files of a largest size, no control characters, archives that do not explode."""
+"""Input of others is bounded: regular files of a largest size, no control characters, archives that do not explode.
+Temporary folders are not left behind."""
 
 import os
+import signal
+import tempfile
 import zipfile
 
 import pytest
@@ -8,7 +11,7 @@ import pytest
 from rtcvt.build import load_any
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
-from rtcvt.files import LARGEST
+from rtcvt.files import LARGEST, temporary_folder
 from rtcvt.hil.can_attachment import read_database
 from rtcvt.hil.importer import open_fmu
 from rtcvt.scenario import load_scenario
@@ -73,3 +76,31 @@ def test_too_many_gears_are_refused(tmp_path):
     path.write_text(text + "".join(f"\n[gears.x{k}]\n{gear}" for k in range(10_000)))
     with pytest.raises(InputError, match=r"gears.*at most 100 items"):
         load_any(path)
+
+
+class EndedError(Exception):
+    """What the handler of a signal raises."""
+
+
+@pytest.mark.parametrize(("module", "name"), [(tempfile, "mkdtemp"), (os, "unlink")])
+def test_a_signal_while_a_folder_is_made_or_removed_leaves_none(tmp_path, monkeypatch, module, name):
+    real = getattr(module, name)
+
+    def end(number, frame):
+        raise EndedError
+
+    def signalled(*given, **named):
+        found = real(*given, **named)
+        signal.raise_signal(signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(module, name, signalled)
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        with pytest.raises(EndedError), temporary_folder() as folder:
+            (folder / "file").touch()
+        assert signal.getsignal(signal.SIGINT) is end
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert list(tmp_path.iterdir()) == []

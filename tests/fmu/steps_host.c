@@ -44,14 +44,16 @@ int host_start(Host *h, unsigned first, long n_u, const double *u)
     return status;
 }
 
-/* Hold each of n rows of inputs for `inner` steps [s]; `y` gets a row of outputs after each step. */
-void host_run(Host *h, double step, long inner, long n, unsigned first, long n_u, const double *u, long n_y,
-              const unsigned *references, double *y)
+/* Hold each of n rows of inputs for `inner` steps [s]; `y` gets a row of outputs after each step. Returns whether any
+   value could not be set or got. */
+int host_run(Host *h, double step, long inner, long n, unsigned first, long n_u, const double *u, long n_y,
+             const unsigned *references, double *y)
 {
+    int bad = 0;
     for (long k = 0; k < n; k++) {
         for (long i = 0; i < n_u; i++) {
             unsigned reference = first + (unsigned)i;
-            h->set(h->unit, &reference, 1, u + k * n_u + i);
+            bad |= h->set(h->unit, &reference, 1, u + k * n_u + i) != fmi2OK;
         }
         for (long j = 0; j < inner; j++) {
             if (h->step(h->unit, h->t, step, fmi2True) == fmi2OK) {
@@ -59,10 +61,11 @@ void host_run(Host *h, double step, long inner, long n, unsigned first, long n_u
             } else {
                 h->refused++;
             }
-            h->get(h->unit, references, (size_t)n_y, y);
+            bad |= n_y > 0 && h->get(h->unit, references, (size_t)n_y, y) != fmi2OK;
             y += n_y;
             note(h);
             h->made++;
         }
     }
+    return bad;
 }

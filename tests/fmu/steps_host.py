@@ -75,7 +75,7 @@ class NativeUnit:
         )
         rows = u.ctypes.data_as(c_void_p), c_long(len(outputs)), places, y.ctypes.data_as(c_void_p)
         steps = c_double(h), c_long(inner), c_long(len(u)), self._n_p, c_long(self._n_u)
-        self._c.host_run(byref(self._host), *steps, *rows)
+        assert self._c.host_run(byref(self._host), *steps, *rows) == 0
         return y
 
     @property

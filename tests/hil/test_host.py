@@ -25,7 +25,7 @@ from rtcvt.hil.recorder import part_name, read
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.scenario import Fault, Scenario
 
-pytestmark = pytest.mark.needs("loop", "cc")
+pytestmark = [pytest.mark.needs("loop", "cc"), pytest.mark.alone]
 
 H = 5e-3
 channels = (f"virtual:host{i}" for i in itertools.count())
@@ -159,8 +159,7 @@ def test_the_system_ends_a_unit_that_hangs_while_nobody_can_look_after_it(hostil
     if "no SCHED_FIFO" in run_rig(hostile, H, 0.05).environment["scheduler"]:
         pytest.skip("no real-time scheduler here")
     monkeypatch.setattr(host._Outside, "wait", lambda self, seconds: self._ended_within(seconds))
-    monkeypatch.setattr(host, "FREEING", 0.2)
-    monkeypatch.setattr(host, "UNWATCHED", 0.5)
+    monkeypatch.setattr(host, "UNWATCHED", 1.0 - host.FREEING)  # after a second
     report = run_rig(hostile, H, None, scenario("hang", 10.0), Rig(patience=0.5), tmp_path / "run.h5")
     assert report.message == "the unit's process was ended by SIGKILL at t = 0.3 s; it gave no message"
     assert read(tmp_path / "run.h5").signals["y"].values[-1] == 7.0
@@ -205,9 +204,13 @@ def test_a_unit_that_hangs_when_it_is_freed_is_told(hostile, folder, tmp_path):
 
 def test_the_processes_of_unit_and_recording_end_with_the_rigs(hostile, tmp_path):
     process = command(hostile, tmp_path, scenario_file(tmp_path, "nothing"))
-    wait_for(part_name(tmp_path / "run.h5"))
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    for _ in range(600):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        if len(children) == 2:
+            break
+        time.sleep(0.05)
     assert len(children) == 2
+    wait_for(part_name(tmp_path / "run.h5"))
     process.kill()
     process.wait()
     for _ in range(100):

@@ -135,13 +135,13 @@ def test_rigs_of_one_machine_share_no_processor_until_all_are_taken(monkeypatch)
     # numbers that no machine has: the names of claims are the machine's, and its rigs may be running
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {900_000, 900_001, 900_002})  # the first is nobody's
     with own_processor(None, True) as a, own_processor(None, True) as b, own_processor(None, True) as c:
-        assert (a, b, c) == (900_002, 900_001, 900_002)
+        assert (a, b, c) == ((900_002, False), (900_001, False), (900_002, True))
         with own_processor(900_001, True) as d:  # who asks for one gets it
-            assert d == 900_001
+            assert d == (900_001, True)
     with own_processor(None, True) as a:  # given back
-        assert a == 900_002
+        assert a == (900_002, False)
     with own_processor(None, False) as a:
-        assert a == -1
+        assert a == (-1, False)
 
 
 def test_memory_that_cannot_be_locked_is_said(monkeypatch):

@@ -18,6 +18,7 @@ import pytest
 from rtcvt.errors import InputError
 from rtcvt.hil.can_attachment import can_attachment
 from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, Transfer, bin_edges
+from rtcvt.hil.pacing import own_processor
 from rtcvt.hil.recorder import part_name, read
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.pog.unit import load_gear_system
@@ -205,6 +206,7 @@ def test_a_unit_error_holds_time_and_outputs_fall_back():
     np.testing.assert_allclose(np.diff(unit.times), H, rtol=1e-9)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("policy", Policy)
 def test_what_follows_an_overrun(policy):
     loop = adding(100, Adder(), policy=policy, step=5e-3, faults=[(FaultKind.OVERLOAD, 0, 20, 21, 42e6)])
@@ -227,6 +229,7 @@ def test_what_follows_an_overrun(policy):
         assert rows[21, 3] > 0.03  # late by what the overload took
 
 
+@pytest.mark.alone
 def test_misses_of_long_steps_are_not_the_machines():
     """An overload takes 42 ms and the step itself is late for none of it; what follows is late since it was long."""
     loop = adding(60, Adder(), step=5e-3, faults=[(FaultKind.OVERLOAD, 0, 20, 21, 42e6)])
@@ -247,6 +250,7 @@ print(json.dumps({key: report.figures[key] for key in ("misses", "late", "stolen
 """
 
 
+@pytest.mark.alone
 def test_misses_of_a_machine_that_stands_still_are_not_the_units(kers, tmp_path):
     """SIGSTOP does to the processes what a hypervisor does to the machine.
 
@@ -474,6 +478,12 @@ def test_a_scheduler_that_is_refused_is_done_without():
     loop.supply(np.zeros((11, 1)))
     assert len(finished(loop)) == 11
     assert loop.refused[0] != 0
+
+
+def test_a_report_says_whether_another_rig_has_its_processor(probe):
+    cpu = sorted(os.sched_getaffinity(0))[-1]
+    with own_processor(cpu, True):  # as that of another rig, or shared with one
+        assert "which another rig has, too" in run_rig(probe, H, 0.01, rig=Rig(cpu=cpu)).environment["cpu"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs privileges to give up")

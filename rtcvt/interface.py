@@ -323,6 +323,7 @@ class Unit:
         substeps: int | None = None,
         errors: bool | str | Path = True,
         fmi: Literal[2, 3] = 2,
+        clock: float | None = None,
         progress: Progress | None = None,
     ) -> Path:
         """Write the unit as an FMU.
@@ -346,6 +347,8 @@ class Unit:
             an earlier check (``rtcvt check --json``).
         fmi : {2, 3}
             Version of FMI: 2.0, or 3.0 with the native backend.
+        clock : float, optional
+            Interval of a clock [s], at whose ticks the unit takes what its controller is to follow; in FMI 3.0.
         progress : callable, optional
             Called with a text, steps done and steps in all.
 
@@ -367,6 +370,8 @@ class Unit:
             raise InputError("platforms", "", platforms[0], "only with the native backend")
         if fmi == 3 and backend != "native":
             raise InputError("fmi", "", fmi, "2 with the python backend")
+        if clock is not None and fmi != 3:
+            raise InputError("clock", "", clock, "only with fmi = 3")
         started = with_start_values(built, values)
         rows = None
         if errors is not False:
@@ -378,7 +383,7 @@ class Unit:
         from rtcvt.fmu.native.export import export_native, own_platform
 
         return export_native(
-            self.record, built.fidelity, file, platforms or [own_platform()], substeps, values, page, fmi
+            self.record, built.fidelity, file, platforms or [own_platform()], substeps, values, page, fmi, clock
         )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from rtcvt.cli.console import (
     command,
     progress_bar,
     say,
+    seconds,
 )
 from rtcvt.errors import InputError
 
@@ -42,6 +43,13 @@ def export(
         Backend, typer.Option(help="native: machine code; python: needs rtcvt in the importing tool's Python.")
     ] = Backend.native,
     fmi: Annotated[Fmi, typer.Option(help="Version of FMI: 2.0, or 3.0 with the native backend.")] = Fmi.two,
+    clock: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INTERVAL",
+            help='With --fmi 3: interval of a clock at which the controller takes what it is to follow, e.g. "2 ms".',
+        ),
+    ] = None,
     platforms: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,7 +89,8 @@ def export(
     python backend makes co-simulation units that run in the importing tool's Python.
 
     Units of FMI 3.0 have the same bits, and more in their description: belt fields as arrays, terminals for flanges and
-    clamping ports, adjoint derivatives, a build description.
+    clamping ports, adjoint derivatives, a build description. With --clock they have an input clock: they take the
+    torque, ratio or angle that their controller is to follow when the importer lets it tick, and hold it in between.
 
     The documentation holds the equations, the unit's diagram, all variables and how far the model is from the full one:
     of gear systems on the unit's scenarios, of variators on held-out runs; --no-check skips the runs that this takes.
@@ -109,6 +118,9 @@ def export(
     version: Literal[2, 3] = 3 if fmi is Fmi.three else 2
     if version == 3 and backend is not Backend.native:
         raise InputError("--fmi", "", "3", "2 with --backend python")
+    interval = None if clock is None else seconds("--clock", clock)
+    if interval is not None and version != 3:
+        raise InputError("--clock", "", clock, "only with --fmi 3")
     started = with_start_values(built, values)
     if cross_check and not chosen.scenario:
         raise InputError(loaded.name, "scenario", None, "at least one for --cross-check")
@@ -121,7 +133,8 @@ def export(
         from rtcvt.fmu.native.export import export_native, own_platform
 
         kinds = "co-simulation and model exchange"
-        export_native(chosen, built.fidelity, path, platforms or [own_platform()], substeps, values, page, version)
+        targets = platforms or [own_platform()]
+        export_native(chosen, built.fidelity, path, targets, substeps, values, page, version, interval)
     else:
         kinds = "co-simulation"
         export_python(chosen, built.fidelity, path, substeps, values, page)

@@ -654,8 +654,8 @@ class System:
         T, H = _seconds("duration", duration, experiment.duration), _seconds("step", step, experiment.step)
         return simulate_system(coupled, T, H, tell).recording()
 
-    def export(self, path: str | Path | None = None, platforms: Sequence[str] = ()) -> Path:
-        """Write the system as an SSP 1.0 archive of native units.
+    def export(self, path: str | Path | None = None, platforms: Sequence[str] = (), ssp: Literal[1, 2] = 1) -> Path:
+        """Write the system as an SSP archive of native units.
 
         Parameters
         ----------
@@ -663,12 +663,14 @@ class System:
             By default ``NAME.ssp``.
         platforms : sequence of str
             As of `Unit.export`.
+        ssp : {1, 2}
+            Version of SSP: 1.0, with units of FMI 2.0, or 2.0, with units of FMI 3.0.
         """
         from rtcvt.fmu.native.export import own_platform
         from rtcvt.fmu.ssp import export_ssp
 
         file = Path(f"{self.name}.ssp") if path is None else Path(path)
-        return export_ssp(build_system(self.record), file, platforms or [own_platform()])
+        return export_ssp(build_system(self.record), file, platforms or [own_platform()], ssp)
 
     def _with(self, parameters: Mapping[str, Quantity]) -> Any:
         components = dict(self.record.components)

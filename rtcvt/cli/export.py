@@ -28,6 +28,13 @@ class Backend(StrEnum):
     native = "native"
 
 
+class Ssp(StrEnum):
+    """Version of SSP."""
+
+    one = "1"
+    two = "2"
+
+
 class Fmi(StrEnum):
     """Version of FMI."""
 
@@ -157,9 +164,12 @@ def ssp(
         list[str] | None,
         typer.Option("--platform", metavar="NAME", help="As of export. Repeatable; default: this machine's."),
     ] = None,
+    version: Annotated[
+        Ssp, typer.Option("--ssp", help="Version of SSP: 1.0 with units of FMI 2.0, or 2.0 with units of FMI 3.0.")
+    ] = Ssp.one,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: SYSTEM.ssp")] = None,
 ) -> None:
-    """Export a system of connected units as an SSP 1.0 archive, with native units inside.
+    """Export a system of connected units as an SSP archive, with native units inside.
 
     A system file names its components (a unit, its parameters), their connections ("car.axle.w -> gear.axle.w") and an
     experiment (duration, step). Every importer exchanges the outputs at the communication points, so a system is as
@@ -172,9 +182,9 @@ def ssp(
     coupled = build_system(load_system(system))
     path = output or Path(f"{coupled.system.name}.ssp")
     require_ssp_name(path)
-    export_ssp(coupled, path, platforms or [own_platform()])
+    export_ssp(coupled, path, platforms or [own_platform()], 1 if version is Ssp.one else 2)
     loop = direct_loop(coupled)
     if loop:
         say(f"algebraic loop, which the communication step delays: {' <- '.join(loop)}")
     about = f"{len(coupled.models)} components, {len(coupled.connections)} connections"
-    say(f"{coupled.system.name}, SSP 1.0, {about}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+    say(f"{coupled.system.name}, SSP {version}.0, {about}: {path} ({path.stat().st_size / 1e3:.0f} kB)")

@@ -1,4 +1,7 @@
-"""Export of a system (`rtcvt.system`) as an SSP 1.0 archive: native units, connections and parameters in one file.
+"""Export of a system (`rtcvt.system`) as an SSP archive: native units, connections and parameters in one file.
+
+Archives of SSP 1.0 hold units of FMI 2.0, those of SSP 2.0 units of FMI 3.0, whose belt fields are connectors with a
+dimension. SSP 2.0 knows no terminals: a flange is connected by its speed and its torque in both.
 
 ``SystemStructure.ssd`` describes the system, ``resources/COMPONENT.fmu`` are its units. What several importers read
 differently, or not at all, is avoided:
@@ -6,7 +9,7 @@ differently, or not at all, is avoided:
 - Only components have connectors: all their outputs, and the inputs that are connected.
 - The parameters are the start values of the units as well as a parameter set in the description.
 - Connections carry no factors. Signs are right as they are, see `rtcvt.vehicle`.
-- SSP 1.0 has no place for the step size. It stands in the annotation of the Open Simulation Platform, which its
+- SSP has no place for the step size. It stands in the annotation of the Open Simulation Platform, which its
   importer reads, and in the description.
 """
 
@@ -15,13 +18,15 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__, quantity
 from rtcvt.errors import InputError
-from rtcvt.fmu.native.export import PLATFORMS, write_unit
-from rtcvt.model import Variable
+from rtcvt.fmu.native.export import PLATFORMS, Version, unit_variables, write_unit
+from rtcvt.fmu.native.fmi3 import array_lengths
+from rtcvt.model import Model, Variable
 from rtcvt.recording import replaced_on_success
 from rtcvt.system import CoupledSystem
 
@@ -48,7 +53,9 @@ def require_ssp_name(path: Path) -> None:
         raise InputError("output", "", str(path), "a file name that ends in .ssp")
 
 
-def export_ssp(coupled: CoupledSystem, path: Path, platforms: Sequence[str] = ("linux64",)) -> Path:
+def export_ssp(
+    coupled: CoupledSystem, path: Path, platforms: Sequence[str] = ("linux64",), ssp: Literal[1, 2] = 1
+) -> Path:
     """Write a system as an SSP archive.
 
     Parameters
@@ -59,6 +66,8 @@ def export_ssp(coupled: CoupledSystem, path: Path, platforms: Sequence[str] = ("
         The file to write; it is replaced only by a complete one.
     platforms : sequence of str
         For which the units are compiled, see `rtcvt.fmu.native.export.PLATFORMS`.
+    ssp : {1, 2}
+        Version of SSP: 1.0, with units of FMI 2.0, or 2.0, with units of FMI 3.0.
 
     Returns
     -------
@@ -68,7 +77,8 @@ def export_ssp(coupled: CoupledSystem, path: Path, platforms: Sequence[str] = ("
     Raises
     ------
     InputError
-        There is no compiler for a platform, or the file cannot be written.
+        There is no compiler for a platform, an element of an array is connected in SSP 2.0, or the file cannot be
+        written.
     """
     require_ssp_name(path)
     for name in platforms:
@@ -76,7 +86,8 @@ def export_ssp(coupled: CoupledSystem, path: Path, platforms: Sequence[str] = ("
             raise InputError("SSP export", "platform", name, f"one of {', '.join(PLATFORMS)}")
     with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder:
         root = Path(folder)
-        description = system_description(coupled)
+        description = system_description(coupled, ssp)
+        fmi: Version = 2 if ssp == 1 else 3
         ElementTree.indent(description)
         tree = ElementTree.ElementTree(description)
         tree.write(root / "SystemStructure.ssd", "UTF-8", xml_declaration=True)
@@ -85,7 +96,7 @@ def export_ssp(coupled: CoupledSystem, path: Path, platforms: Sequence[str] = ("
         (root / "resources").mkdir()
         for name, model in coupled.models.items():
             stop_time = coupled.system.experiment.duration
-            write_unit(model, root / "resources" / f"{name}.fmu", platforms, stop_time)
+            write_unit(model, root / "resources" / f"{name}.fmu", platforms, stop_time, fmi=fmi)
         _pack(root, temporary)
     return path
 
@@ -104,15 +115,15 @@ def _name(prefixed: str) -> str:
     return f"{{{_SPACES[prefix]}}}{name}"
 
 
-def system_description(coupled: CoupledSystem) -> Element:
-    """The ``SystemStructureDescription`` element of a system."""
+def system_description(coupled: CoupledSystem, ssp: Literal[1, 2] = 1) -> Element:
+    """The ``SystemStructureDescription`` element of a system, of SSP 1.0 or 2.0."""
     for prefix, space in _SPACES.items():
         ElementTree.register_namespace(prefix, space)
     system = coupled.system
     step = system.experiment.step
     root = Element(
         _name("ssd:SystemStructureDescription"),
-        version="1.0",
+        version=f"{ssp}.0",
         name=system.name,
         description=f"{system.description or system.name}; communication step {step:g} s",
         generationTool=f"rtcvt {__version__}",
@@ -124,6 +135,7 @@ def system_description(coupled: CoupledSystem) -> Element:
     for name, model in coupled.models.items():
         connected = {c.input.name for c in coupled.connections if c.end == name}
         ports = [v for v in model.variables if v.causality == "output" or v.name in connected]
+        lengths = _lengths(model, ssp)
         component = SubElement(
             elements,
             _name("ssd:Component"),
@@ -134,15 +146,23 @@ def system_description(coupled: CoupledSystem) -> Element:
         )
         connectors = SubElement(component, _name("ssd:Connectors"))
         for v in ports:
-            connector = SubElement(connectors, _name("ssd:Connector"), name=v.name, kind=v.causality)
-            _type(connector, "ssc", v)
+            if length := lengths[v.name]:
+                label = v.name if length == 1 else v.name.rpartition("[")[0]
+                connector = SubElement(connectors, _name("ssd:Connector"), name=label, kind=v.causality)
+                _type(connector, "ssc", v, ssp)
+                if length > 1:
+                    SubElement(connector, _name("ssc:Dimension"), size=str(length))
         given = [v for v in model.variables if v.causality == "parameter"]
         given += [v for v in model.select("input") if v.name not in connected]
         if given:
-            _parameter_set(component, name, given)
+            _parameter_set(component, name, given, ssp)
         used |= {v.unit: v for v in [*ports, *given] if not v.boolean}
     connections = SubElement(whole, _name("ssd:Connections"))
     for c in coupled.connections:
+        for name, v in ((c.start, c.output), (c.end, c.input)):
+            if _lengths(coupled.models[name], ssp)[v.name] != 1:
+                raise InputError(system.name, f"{name}.{v.name}", None, "no element of an array in SSP 2.0, which does "
+                                 "not say where its indices begin; choose SSP 1.0")  # fmt: skip
         SubElement(
             connections,
             _name("ssd:Connection"),
@@ -167,7 +187,14 @@ def system_description(coupled: CoupledSystem) -> Element:
     return root
 
 
-def _type(parent: Element, prefix: str, v: Variable, value: float | None = None) -> None:
+def _lengths(model: Model, ssp: int) -> dict[str, int]:
+    """Number of elements that begin at each variable, see `array_lengths`; SSP 1.0 has no arrays."""
+    rows = unit_variables(model)
+    lengths = array_lengths(rows) if ssp == 2 else [1] * len(rows)
+    return {v.name: length for (_, v), length in zip(rows, lengths, strict=True)}
+
+
+def _type(parent: Element, prefix: str, v: Variable, ssp: int, value: float | None = None) -> None:
     """The type of a connector or the value of a parameter."""
     if v.boolean:
         attributes = {} if value is None else {"value": "true" if value else "false"}
@@ -177,15 +204,15 @@ def _type(parent: Element, prefix: str, v: Variable, value: float | None = None)
         SubElement(parent, _name(f"{prefix}:Enumeration"), attributes)
     else:
         attributes = {"unit": v.unit} if value is None else {"value": repr(float(value)), "unit": v.unit}
-        SubElement(parent, _name(f"{prefix}:Real"), attributes)
+        SubElement(parent, _name(f"{prefix}:{'Real' if ssp == 1 else 'Float64'}"), attributes)
 
 
-def _parameter_set(component: Element, name: str, given: Sequence[Variable]) -> None:
+def _parameter_set(component: Element, name: str, given: Sequence[Variable], ssp: int) -> None:
     binding = SubElement(SubElement(component, _name("ssd:ParameterBindings")), _name("ssd:ParameterBinding"))
     values = SubElement(binding, _name("ssd:ParameterValues"))
     parameters = SubElement(
-        SubElement(values, _name("ssv:ParameterSet"), version="1.0", name=f"{name} as exported"),
+        SubElement(values, _name("ssv:ParameterSet"), version=f"{ssp}.0", name=f"{name} as exported"),
         _name("ssv:Parameters"),
     )
     for v in given:
-        _type(SubElement(parameters, _name("ssv:Parameter"), name=v.name), "ssv", v, v.start or 0.0)
+        _type(SubElement(parameters, _name("ssv:Parameter"), name=v.name), "ssv", v, ssp, v.start or 0.0)

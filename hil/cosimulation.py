@@ -7,8 +7,8 @@ FMU in C with one input and one output; FMPy's own methods cost 3.9 us. (Measure
 
 Of FMI 3.0, event mode is used if a unit needs it: one that has clocks, or that refuses to be without. Inputs, which
 jump from step to step, and parameters are then set in it, and each step is made in as many parts as it has events.
-Other units handle their events, and a step of theirs that ends early fails. Clocks that the importer would have to
-tick are refused.
+Other units handle their events, and a step of theirs that ends early fails. Constant clocks tick between steps, and
+inputs that belong to them are set then; other clocks that the importer would have to tick are refused.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, suppress
 from ctypes import byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ from fmpy.fmi3 import FMU3Slave, fmi3LogMessageCallback
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.hil.importer import NUMBERS, Fmu
+from rtcvt.hil.importer import NUMBERS, Fmu, Ticks
 from rtcvt.hil.loop import Loop, Transfer
 
 __all__ = ["Slave", "fetch_messages", "quoted", "start", "status_name"]
@@ -58,6 +58,7 @@ class _Group:
     columns: list[int]  # places in the table of all inputs or outputs
     references: NDArray[np.uint32]
     values: NDArray[Any]  # one row per communication point, contiguous
+    ticks: Ticks | None = None  # of the clock that inputs belong to
 
 
 class Slave:
@@ -92,9 +93,11 @@ class Slave:
         self._step = step
         self._component = c_void_p(instance.component)
         self._shape = len(u), len(fmu.interface.select("output"))
+        self._ticks = fmu.ticks(step) if fmu.fmi == 3 else []
         self._inputs = self._groups("input", u)
         self._outputs = self._groups("output", np.zeros(self._shape))
-        setters = [self._transfer("Set", group) for group in self._inputs]
+        setters = [self._tick(ticks) for ticks in self._ticks]
+        setters += [self._transfer("Set", group) for group in self._inputs]
         getters = [self._transfer("Get", group, following=1) for group in self._outputs]
         advance = self._step_of_fmi2() if fmu.fmi == 2 else self._step_of_fmi3()
         self._calls = [*setters, (f"fmi{fmu.fmi}DoStep", advance), *getters]
@@ -123,9 +126,10 @@ class Slave:
             if self._fmu.fmi == 2:
                 fmu.setupExperiment(startTime=0.0)
             fmu.enterInitializationMode()
-            self._call_once([self._transfer("Set", group) for group in self._inputs])
+            self._call_once([self._transfer("Set", replace(group, ticks=None)) for group in self._inputs])
             fmu.exitInitializationMode()
             if self._events:
+                self._call_once(self._first_ticks())
                 status, ends = self._end_event()
                 if ends or status not in (OK, WARNING):
                     raise FMICallException("fmi3UpdateDiscreteStates", NO_STEP if ends else status)
@@ -139,9 +143,17 @@ class Slave:
     def transfers(self, verb: str) -> list[Transfer]:
         """Calls that set all inputs (``"Set"``) or get all outputs (``"Get"``), for a loop in C."""
         groups, fmi = self._inputs if verb == "Set" else self._outputs, self._fmu.fmi
-        return [
-            Transfer(n := f"fmi{fmi}{verb}{g.kind}", g.kind, self._address(n), g.references, g.columns) for g in groups
+        calls = [
+            Transfer(n := f"fmi{fmi}{verb}{g.kind}", g.kind, self._address(n), g.references, g.columns, g.ticks)
+            for g in groups
         ]
+        if verb == "Get":
+            return calls
+        set_clock = self._address("fmi3SetClock") if self._ticks else 0
+        ticks = [
+            Transfer("fmi3SetClock", "Clock", set_clock, np.array([t.reference], np.uint32), [], t) for t in self._ticks
+        ]
+        return ticks + calls
 
     def tunes(self, names: Iterable[str]) -> list[Transfer]:
         """Calls that set one parameter each, for a loop in C."""
@@ -348,13 +360,33 @@ class Slave:
         _release(self._instance, unload=self._status != FATAL)
 
     def _groups(self, causality: str, values: Array) -> list[_Group]:
-        groups = []
-        for kind, number in NUMBERS[self._fmu.fmi].items():
-            rows = [v for v in self._fmu.interface.select(causality) if self._fmu.kind(v.name) == kind]
-            if rows:
-                columns, references = [v.index for v in rows], self._references(v.name for v in rows)
-                groups.append(_Group(kind, columns, references, np.array(values[:, columns], dtype=number, order="C")))
+        groups, fmu = [], self._fmu
+        for kind, number in NUMBERS[fmu.fmi].items():
+            of_kind = [v for v in fmu.interface.select(causality) if fmu.kind(v.name) == kind]
+            for ticks in (None, *self._ticks):
+                clock = None if ticks is None else ticks.reference
+                rows = [v for v in of_kind if fmu.clock(v.name) == clock]
+                if rows:
+                    columns, references = [v.index for v in rows], self._references(v.name for v in rows)
+                    held = np.array(values[:, columns], dtype=number, order="C")
+                    groups.append(_Group(kind, columns, references, held, ticks))
         return groups
+
+    def _first_ticks(self) -> list[Call]:
+        """Calls in the event mode behind the initialisation: ticks at the start, and inputs that belong to them."""
+        now = [ticks for ticks in self._ticks if ticks.first == 0]
+        of_them = [replace(group, ticks=None) for group in self._inputs if group.ticks in now]
+        return [self._tick(ticks, at_start=True) for ticks in now] + [self._transfer("Set", g) for g in of_them]
+
+    def _tick(self, ticks: Ticks, at_start: bool = False) -> Call:
+        """Function that activates a clock before step k, if it ticks there; its name."""
+        function, component = self._instance.dll["fmi3SetClock"], self._component
+        reference, active = np.array([ticks.reference], dtype=np.uint32), c_bool(True)
+
+        def tick(k: int) -> int:
+            return cast(int, function(component, c_void_p(reference.ctypes.data), c_size_t(1), byref(active)))
+
+        return "fmi3SetClock", tick if at_start else _at_ticks(ticks, tick)
 
     def _transfer(self, verb: str, group: _Group, following: int = 0) -> Call:
         """Function that sets or gets row k (+ `following`) of a group in place and returns the status; its name."""
@@ -369,7 +401,7 @@ class Slave:
             address.value = first + k * stride
             return function(component, references, count, address, *sizes)
 
-        return name, transfer
+        return name, transfer if group.ticks is None else _at_ticks(group.ticks, transfer)
 
     def _call_once(self, calls: list[Call]) -> None:
         for name, call in calls:
@@ -409,7 +441,8 @@ def start(
         The library cannot be loaded, or the FMU refuses instantiation or initialisation; with what it logged.
     """
     log: deque[str] = deque(maxlen=LOG_LENGTH)
-    _require_no_ticks(fmu)
+    if fmu.fmi == 3:
+        fmu.ticks(step)  # refused before the library is loaded
     instance = _load(fmu)
     used = False
     try:
@@ -471,12 +504,13 @@ def _callbacks(log: deque[str], loop: Loop | None) -> fmi2CallbackFunctions:
     return callbacks
 
 
-def _require_no_ticks(fmu: Fmu) -> None:
-    for v in fmu.description.modelVariables:
-        if v.type == "Clock" and v.causality == "input" and v.intervalVariability != "triggered":
-            raise InputError(
-                fmu.file, v.name, v.intervalVariability, "no clock that ticks by time: rtcvt sets no clocks"
-            )
+def _at_ticks(ticks: Ticks, call: Callable[[int], int]) -> Callable[[int], int]:
+    """A call that is made before steps at which a clock ticks; its tick at the start follows the initialisation."""
+
+    def call_if_due(k: int) -> int:
+        return call(k) if k >= max(ticks.first, 1) and (k - ticks.first) % ticks.every == 0 else OK
+
+    return call_if_due
 
 
 def _event_modes(fmu: Fmu) -> list[bool]:

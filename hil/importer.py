@@ -32,7 +32,7 @@ from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
 from rtcvt.scenario import Scenario, parameter_changes, parameter_value, sample_inputs
 
-__all__ = ["NUMBERS", "Fmu", "open_fmu"]
+__all__ = ["NUMBERS", "Fmu", "Ticks", "open_fmu"]
 
 Array = NDArray[np.float64]
 
@@ -45,6 +45,15 @@ NUMBERS: dict[int, dict[str, Any]] = {  # what fmi2SetXXX and fmi3SetXXX take, b
 ENUMERATION = {2: "Integer", 3: "Int64"}
 MOST_ELEMENTS = 100_000  # of an array
 VERSIONS = {"2.0": 2, "3.0": 3}
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """A clock that ticks before step `first` and every `every` steps from there on."""
+
+    reference: int
+    first: int
+    every: int
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,40 @@ class Fmu:
         """Name and value reference of the variable, or of the array that it is an element of."""
         scalar = self.scalars[name]
         return name.rpartition("[")[0] if scalar.dimensions else name, scalar.valueReference
+
+    def clock(self, name: str) -> int | None:
+        """Value reference of the clock that an input belongs to."""
+        clocks = self.scalars[name].clocks
+        return clocks[0].valueReference if clocks else None
+
+    def ticks(self, step: float) -> list[Ticks]:
+        """The clocks that are to tick by time, on a grid of steps [s].
+
+        Raises
+        ------
+        InputError
+            One is not constant, or does not tick between steps.
+        """
+        found = []
+        for v in ElementTree.parse(self.folder / "modelDescription.xml").iterfind("ModelVariables/Clock"):
+            name, variability = v.get("name", ""), v.get("intervalVariability")
+            if v.get("causality") != "input" or variability == "triggered":
+                continue
+            if variability != "constant":
+                raise InputError(self.file, name, variability, "no clock that ticks by time but is not constant")
+            places = []
+            for key in ("shiftDecimal", "intervalDecimal"):
+                try:
+                    time = float(v.get(key, "0"))
+                    place = round(time / step)
+                except (ValueError, OverflowError):
+                    raise InputError(self.file, name, v.get(key), f"{key}: a finite number of seconds") from None
+                if place < (key == "intervalDecimal") or abs(place * step - time) > 1e-9 * time:
+                    raise InputError(self.file, name, f"{time:g} s", f"{key}: whole steps of {step:g} s, "
+                                     "so that the clock ticks between steps")  # fmt: skip
+                places.append(place)
+            found.append(Ticks(int(v.get("valueReference", "")), *places))
+        return found
 
     @property
     def unit_file(self) -> str:
@@ -235,7 +278,8 @@ def _interface(description: ModelDescription, file: str) -> tuple[VariableTable,
     scalars: dict[str, ModelVariable] = {}
     count = {"parameter": 0, "input": 0, "output": 0}
     fmi = VERSIONS[description.fmiVersion]
-    own = (v for v in description.modelVariables if not v.clocks and (v.causality == "output" or not _is_alias(v)))
+    known = (v for v in description.modelVariables if not v.clocks or _is_ticked(v))
+    own = (v for v in known if v.causality == "output" or not _is_alias(v))
     for scalar in (s for v in own for s in _elements(v)):
         if scalar.causality in count and _kind(scalar, fmi) in NUMBERS[fmi]:
             rows.append(_row(scalar, count[scalar.causality]))
@@ -244,6 +288,12 @@ def _interface(description: ModelDescription, file: str) -> tuple[VariableTable,
         elif scalar.type == "String" and not scalar.dimensions and scalar.causality in ("parameter", "input"):
             scalars[scalar.name] = scalar
     return VariableTable(file, tuple(rows)), scalars
+
+
+def _is_ticked(variable: ModelVariable) -> bool:
+    """Whether the variable is an input with one clock that ticks at constant intervals."""
+    clocks = [(c.causality, c.intervalVariability) for c in variable.clocks]
+    return variable.causality == "input" and clocks == [("input", "constant")]
 
 
 def _is_alias(variable: ModelVariable) -> bool:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.hil.importer import NUMBERS
+from rtcvt.hil.importer import NUMBERS, Ticks
 from rtcvt.hil.native.build import library
 
 __all__ = [
@@ -44,6 +44,7 @@ Array = NDArray[np.float64]
 HEAD = 5  # columns of a record before the inputs: step number, time [s], step time [s], lateness [s], flags
 BINS, MESSAGE, MESSAGES, COMMANDS = 640, 512, 20, 4096
 TYPES = {key: code for code, key in enumerate((fmi, name) for fmi, names in NUMBERS.items() for name in names)}
+TYPES[3, "Clock"] = len(TYPES)
 RING_SECONDS = 8.0  # what each ring holds: a machine may stand still that long, and its steps be caught up at once
 SMALLEST_RING, LARGEST_RING = 64, 2**18  # [rows]
 
@@ -105,7 +106,8 @@ class _Change(Structure):
 
 class _Transfer(Structure):
     _fields_ = [("type", c_int32), ("call", c_int32), ("function", c_void_p), ("references", c_void_p),
-                ("columns", c_void_p), ("values", c_void_p), ("count", c_int64), ("n_references", c_int64)]  # fmt: skip
+                ("columns", c_void_p), ("values", c_void_p), ("count", c_int64), ("n_references", c_int64),
+                ("first", c_int64), ("every", c_int64)]  # fmt: skip
 
 
 class _Input(Structure):
@@ -162,10 +164,11 @@ class Transfer:
     """
 
     name: str
-    type: str  # XXX, a key of `rtcvt.hil.importer.NUMBERS`
+    type: str  # XXX, a key of `rtcvt.hil.importer.NUMBERS`, or Clock
     function: int
     references: NDArray[np.uint32]
     columns: Sequence[int]
+    ticks: Ticks | None = None  # only then
 
 
 @dataclass(frozen=True)
@@ -474,8 +477,9 @@ class Loop:
         for place, (c, t) in enumerate(zip(block, transfers, strict=False)):
             columns = np.array(t.columns, dtype=np.int32)
             fmi = self.settings.fmi
-            values = np.ones(len(columns), dtype=NUMBERS[fmi][t.type])
+            values = np.ones(max(len(columns), len(t.references)), dtype=NUMBERS[fmi].get(t.type, np.bool_))
             c.type, c.call, c.function, c.count = TYPES[fmi, t.type], first + place, t.function, len(columns)
+            c.first, c.every = (0, 0) if t.ticks is None else (t.ticks.first, t.ticks.every)
             c.n_references = len(t.references)
             c.references, c.columns, c.values = t.references.ctypes.data, columns.ctypes.data, values.ctypes.data
             self._kept += [t.references, columns, values]

@@ -323,6 +323,7 @@ class Unit:
         substeps: int | None = None,
         errors: bool | str | Path = True,
         fmi: Literal[2, 3] = 2,
+        clock: float | None = None,
         progress: Progress | None = None,
     ) -> Path:
         """Write the unit as an FMU.
@@ -346,6 +347,8 @@ class Unit:
             an earlier check (``rtcvt check --json``).
         fmi : {2, 3}
             Version of FMI: 2.0, or 3.0 with the native backend.
+        clock : float, optional
+            Interval of a clock [s], at whose ticks the unit takes what its controller is to follow; in FMI 3.0.
         progress : callable, optional
             Called with a text, steps done and steps in all.
 
@@ -367,6 +370,8 @@ class Unit:
             raise InputError("platforms", "", platforms[0], "only with the native backend")
         if fmi == 3 and backend != "native":
             raise InputError("fmi", "", fmi, "2 with the python backend")
+        if clock is not None and fmi != 3:
+            raise InputError("clock", "", clock, "only with fmi = 3")
         started = with_start_values(built, values)
         rows = None
         if errors is not False:
@@ -378,7 +383,7 @@ class Unit:
         from rtcvt.fmu.native.export import export_native, own_platform
 
         return export_native(
-            self.record, built.fidelity, file, platforms or [own_platform()], substeps, values, page, fmi
+            self.record, built.fidelity, file, platforms or [own_platform()], substeps, values, page, fmi, clock
         )  # fmt: skip
 
 
@@ -649,8 +654,8 @@ class System:
         T, H = _seconds("duration", duration, experiment.duration), _seconds("step", step, experiment.step)
         return simulate_system(coupled, T, H, tell).recording()
 
-    def export(self, path: str | Path | None = None, platforms: Sequence[str] = ()) -> Path:
-        """Write the system as an SSP 1.0 archive of native units.
+    def export(self, path: str | Path | None = None, platforms: Sequence[str] = (), ssp: Literal[1, 2] = 1) -> Path:
+        """Write the system as an SSP archive of native units.
 
         Parameters
         ----------
@@ -658,12 +663,14 @@ class System:
             By default ``NAME.ssp``.
         platforms : sequence of str
             As of `Unit.export`.
+        ssp : {1, 2}
+            Version of SSP: 1.0, with units of FMI 2.0, or 2.0, with units of FMI 3.0.
         """
         from rtcvt.fmu.native.export import own_platform
         from rtcvt.fmu.ssp import export_ssp
 
         file = Path(f"{self.name}.ssp") if path is None else Path(path)
-        return export_ssp(build_system(self.record), file, platforms or [own_platform()])
+        return export_ssp(build_system(self.record), file, platforms or [own_platform()], ssp)
 
     def _with(self, parameters: Mapping[str, Quantity]) -> Any:
         components = dict(self.record.components)

@@ -54,6 +54,7 @@ class Variable:
     tunable: bool = False  # a parameter that may change between steps
     choices: tuple[str, ...] = ()  # names of an enumeration's items
     numbers: tuple[int, ...] = ()  # their values, unless they are 0, 1, ...
+    set_point: bool = False  # an input that a controller follows
 
     @property
     def items(self) -> dict[str, int]:
@@ -143,6 +144,7 @@ class Model(VariableTable):
     jacobian: Callable[..., None] | None = None
     source: str = ""  # text of the unit file
     internal_step: float | None = None  # [s] longest of those that a step is made of; None if it is more than these
+    clock: float | None = None  # [s] interval at which a unit of FMI 3.0 takes its set points; None: at any time
 
     def __post_init__(self) -> None:
         self.data.flags.writeable = False

@@ -43,6 +43,7 @@ class Row(NamedTuple):
     boolean: bool = False
     tunable: bool = False  # a parameter that may change while the unit runs
     choices: tuple[str, ...] = ()
+    set_point: bool = False  # an input that a controller follows
 
 
 class Places(IntEnum):
@@ -146,7 +147,7 @@ class Table:
         nominal = nominal or row.nominal or abs(start or 0.0) or None
         rows.append(
             Variable(name, causality, len(rows), row.unit, text, start, row.minimum, row.maximum, nominal, row.display,
-                     row.boolean, row.tunable, row.choices)
+                     row.boolean, row.tunable, row.choices, set_point=row.set_point)
         )  # fmt: skip
         return len(rows) - 1
 

@@ -17,6 +17,7 @@
      that are discrete do so in event mode only, and a completed integrator step asks for it when one is due.
    - Co-simulation with event mode: discrete outputs take the values of a step in the event mode that has to follow it.
      Other outputs follow inputs there.
+   - Inputs with a clock are set while it ticks, in event mode, and held until it does so again.
    - Between the internal steps of a communication step a host may read outputs, and the step may end. If the next one
      ends where that one was to end, it makes the internal steps that are left, so that all bits are those of one step.
      */
@@ -51,10 +52,13 @@ enum {
     ANY_MODE = INSTANTIATED | READABLE
 };
 
+/* The clock in event mode, in which it ticks once at most. */
+typedef enum { INACTIVE = 0, ACTIVE = 1, TICKED = 2 } Clock;
+
 /* Categories of messages. */
 enum { LOG_ERROR = 1, LOG_DISCARD = 2, LOG_ALL = LOG_ERROR | LOG_DISCARD };
 
-enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 4 };
+enum { SNAPSHOT_MAGIC = 0x72746376, SNAPSHOT_FORMAT = 5 };
 
 #define MOST_PIECES 1e6 /* of a step */
 
@@ -70,6 +74,7 @@ typedef struct {
     int64_t start_pending;
     int64_t y_pending;
     int64_t event_pending;
+    int64_t clock;
     int64_t has_stop;
     int64_t cut_done;
     double cut_begin;
@@ -98,6 +103,7 @@ typedef struct {
     bool start_pending; /* start state and outputs are not those of the parameters and inputs */
     bool y_pending;     /* outputs are not those of time, inputs and states (model exchange, event mode) */
     bool event_pending; /* a discrete output is not what it should be, which only event mode may change */
+    Clock clock;
     int64_t cut_done;   /* internal steps made of a communication step that ended before its time; 0 if it did not */
     double cut_begin;   /* [s] of it */
     double cut_length;  /* [s] that it was to have */
@@ -237,6 +243,7 @@ static void start_values(Instance *I)
     I->start_pending = true;
     I->y_pending = false;
     I->event_pending = false;
+    I->clock = INACTIVE;
     I->cut_done = 0;
     I->cut_begin = 0.0;
     I->cut_length = 0.0;
@@ -380,6 +387,7 @@ static Status exit_initialization(Instance *I)
 static void terminate(Instance *I)
 {
     (void)refresh(I); /* see leave_event */
+    I->clock = INACTIVE;
     I->mode = TERMINATED;
 }
 
@@ -396,12 +404,17 @@ static const Variable *variable(const Instance *I, uint32_t reference, Type type
     return v;
 }
 
-/* Whether a variable may be read or set now: within a step those that were named before. */
+/* Whether a variable may be read or set now: within a step those that were named before, with a clock when it ticks and
+   before the run. */
 static bool accessible(const Instance *I, uint32_t reference, const char *function)
 {
     if (I->mode == INTERMEDIATE && !I->intermediate[reference]) {
         refuse(I, ERROR, "%s: %s is not one of the required intermediate variables", function,
                VARIABLES[reference].name);
+        return false;
+    }
+    if (VARIABLES[reference].clocked && !(I->mode & BEFORE_RUN) && I->clock != ACTIVE) {
+        refuse(I, ERROR, "%s: the clock of %s is not active", function, VARIABLES[reference].name);
         return false;
     }
     return true;
@@ -453,6 +466,7 @@ static double *place(Instance *I, const Variable *v)
     case STATE: return I->x + v->index;
     case DERIVATIVE: return I->dx + v->index;
     case INDEPENDENT: return &I->t;
+    case CLOCK: break; /* has no value of this sort */
     }
     return NULL;
 }
@@ -607,6 +621,7 @@ static void save(const Instance *I, Snapshot *s)
     s->start_pending = I->start_pending;
     s->y_pending = I->y_pending;
     s->event_pending = I->event_pending;
+    s->clock = (int64_t)I->clock;
     s->has_stop = I->has_stop;
     s->cut_done = I->cut_done;
     s->cut_begin = I->cut_begin;
@@ -647,6 +662,8 @@ static bool valid(const Instance *I, const Snapshot *s)
     whole = whole && (s->mode & modes) == s->mode && s->mode != 0 && (s->mode & (s->mode - 1)) == 0;
     whole = whole && (s->start_pending | 1) == 1 && (s->has_stop | 1) == 1;
     whole = whole && (s->y_pending | 1) == 1 && (s->event_pending | 1) == 1 && all_finite(s->y_due, N_Y);
+    whole = whole && (s->clock == INACTIVE || s->clock == ACTIVE || s->clock == TICKED);
+    whole = whole && (s->clock == INACTIVE || (CLOCK_INTERVAL > 0.0 && s->mode == (int64_t)EVENT));
     whole = whole && s->cut_done >= 0 && s->cut_done < (int64_t)MOST_PIECES && is_finite(s->cut_begin);
     whole = whole && is_finite(s->cut_length) && s->cut_length >= 0.0;
     whole = whole && (s->start_pending != 0 || (all_finite(s->x, N_X) && all_finite(s->y, N_Y)));
@@ -721,6 +738,7 @@ static Status set_state(Instance *I, const Snapshot *s)
     I->cut_length = s->cut_length;
     I->y_pending = I->type == MODEL_EXCHANGE ? !(I->mode & BEFORE_RUN) : s->y_pending != 0;
     I->event_pending = s->event_pending != 0;
+    I->clock = (Clock)s->clock;
     return OK;
 }
 
@@ -801,7 +819,8 @@ static double *tangent(Instance *I, const Variable *v)
     case INDEPENDENT: return &I->t_tangent;
     case OUTPUT: return I->y_tangent + v->index;
     case DERIVATIVE: return I->dx_tangent + v->index;
-    case PARAMETER: break;
+    case PARAMETER:
+    case CLOCK: break;
     }
     return NULL;
 }
@@ -1114,6 +1133,7 @@ static void enter_event(Instance *I)
 static void leave_event(Instance *I)
 {
     (void)refresh(I); /* outputs that change at events only are those of this one, read or not */
+    I->clock = INACTIVE;
     I->mode = I->type == MODEL_EXCHANGE ? CONTINUOUS_TIME : STEP_COMPLETE;
 }
 

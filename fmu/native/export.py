@@ -61,6 +61,7 @@ __all__ = [
     "export_native",
     "native_description",
     "own_platform",
+    "with_clock",
     "write_binaries",
     "write_sources",
     "write_unit",
@@ -127,6 +128,7 @@ def export_native(
     parameters: Mapping[str, float] | None = None,
     documentation: str | None = None,
     fmi: Version = 2,
+    clock: float | None = None,
 ) -> Path:
     """Write a unit as an FMU in machine code, with its sources.
 
@@ -149,6 +151,8 @@ def export_native(
         ``documentation/index.html``.
     fmi : {2, 3}
         Version of FMI: 2.0 or 3.0.
+    clock : float, optional
+        Interval of a clock [s], at whose ticks the unit takes what its controller is to follow; in FMI 3.0.
 
     Returns
     -------
@@ -158,11 +162,13 @@ def export_native(
     Raises
     ------
     InputError
-        The unit cannot be built, a parameter is not one of the model's or out of range, there is no compiler for a
-        platform, or the file cannot be written.
+        The unit cannot be built, a parameter is not one of the model's or out of range, it can have no clock, there is
+        no compiler for a platform, or the file cannot be written.
     """
     require_fmu_name(path)
     model = with_start_values(build_any(unit, fidelity, substeps), parameters or {})
+    if clock is not None:
+        model = with_clock(model, clock, fmi)
     diagram = None
     draw = real_time_kind(unit).diagram
     if draw is not None:
@@ -172,6 +178,23 @@ def export_native(
     with replaced_on_success(path) as temporary:
         write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram, fmi)
     return path
+
+
+def with_clock(model: Model, interval: float, fmi: Version = 3) -> Model:
+    """The model whose unit of FMI 3.0 takes its set points at the ticks of a clock.
+
+    Raises
+    ------
+    InputError
+        The interval [s] is not a finite time above 0, the unit has no controller, or FMI has no clocks.
+    """
+    if fmi != 3:
+        raise InputError("clock", model.name, interval, "only in a unit of FMI 3.0")
+    if not (interval > 0.0 and math.isfinite(interval)):
+        raise InputError("clock", model.name, interval, "a finite time above 0 s")
+    if not any(v.set_point for v in model.select("input")):
+        raise InputError("clock", model.name, interval, "only in a unit with a controller that follows an input")
+    return replace(model, clock=interval)
 
 
 def write_unit(
@@ -378,7 +401,10 @@ def _model_body(model: Model, fmi: Version) -> str:
     lines = ["enum {", ",\n".join(f"    {name} = {value}" for name, value in sizes.items()), "};", ""]
     inner = math.inf if model.internal_step is None else model.internal_step
     lines += [f"static const double STEP_SIZE = {_number(model.step_size)}; /* [s] */"]
-    lines += [f"static const double INTERNAL_STEP = {_number(inner)}; /* [s] */", ""]
+    lines += [f"static const double INTERNAL_STEP = {_number(inner)}; /* [s] */"]
+    has_clock = any(kind == "clock" for kind, _ in table)
+    interval = model.clock if has_clock and model.clock else 0.0
+    lines += [f"static const double CLOCK_INTERVAL = {_number(interval)}; /* [s] */", ""]
     for name, size, values in (("P_START", "N_P", model.p), ("DATA", "N_DATA", model.data)):
         numbers = [_shortest(v) for v in values.tolist()] or ["0.0"]  # C has no empty arrays
         lines.append(f"static const double {name}[{size} + 1] = {{")
@@ -388,15 +414,20 @@ def _model_body(model: Model, fmi: Version) -> str:
     for (kind, v), length in zip(table, lengths, strict=True):
         low = -float("inf") if v.minimum is None else v.minimum
         high = float("inf") if v.maximum is None else v.maximum
-        kind_of_value = "BOOLEAN" if v.boolean else "INTEGER" if v.choices else "REAL"
+        kind_of_value = "BOOLEAN" if v.boolean else "INTEGER" if v.choices else "TICK" if kind == "clock" else "REAL"
+        clocked = has_clock and kind == "input" and v.set_point
         fields = [_string(v.name), _string(v.unit), kind.upper(), kind_of_value, str(v.index), str(length)]
         of_row = map(_number, (v.start or 0.0, low, high, v.nominal or 1.0))
-        lines.append(f"    {{{', '.join([*fields, *of_row, 'true' if v.tunable else 'false'])}}},")
+        flags = ("true" if flag else "false" for flag in (v.tunable, clocked))
+        lines.append(f"    {{{', '.join([*fields, *of_row, *flags])}}},")
     return "\n".join([*lines, "};", ""])
 
 
 def unit_variables(model: Model, fmi: Version = 2) -> list[tuple[str, Variable]]:
-    """Kind and row of every variable of the unit, by value reference: states and their derivatives, in FMI 3.0 time."""
+    """Kind and row of every variable of the unit, by value reference.
+
+    Behind the model's are states and their derivatives, in FMI 3.0 time and the clock, if the model has one.
+    """
     rows: list[tuple[str, Variable]] = [(v.causality, v) for v in model.variables]
     rows += [("state", replace(v, name=f"state.{v.name}")) for v in model.states]
     for v in model.states:
@@ -404,6 +435,10 @@ def unit_variables(model: Model, fmi: Version = 2) -> list[tuple[str, Variable]]
         rows.append(("derivative", Variable(f"der(state.{v.name})", "state", v.index, rate, f"rate of state {v.name}")))
     if fmi == 3:
         rows.append(("independent", Variable("time", "state", 0, "s", "time")))
+        if model.clock is not None:
+            name = next(v.name for v in model.select("input") if v.set_point).rpartition(".")[0]
+            about = "ticks when the controller takes what it is to follow"
+            rows.append(("clock", Variable(f"{name}.clock", "state", 0, "s", about)))
     return rows
 
 

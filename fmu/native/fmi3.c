@@ -1,4 +1,5 @@
-/* FMI 3.0 for co-simulation and model exchange: a face of core.c. Clocks and structural parameters are not offered. */
+/* FMI 3.0 for co-simulation and model exchange: a face of core.c. A unit may have one clock, a constant input clock.
+   Structural parameters and scheduled execution are not offered. */
 
 #include "fmi3Functions.h"
 
@@ -64,8 +65,12 @@ fmi3Instance fmi3InstantiateModelExchange(fmi3String instanceName, fmi3String in
     return new_instance(host, MODEL_EXCHANGE, instanceName, "instantiationToken", instantiationToken, loggingOn);
 }
 
-static bool has_discrete_outputs(void)
+/* Whether there is something for event mode: a clock, or outputs that change at events. */
+static bool has_event_mode(void)
 {
+    if (CLOCK_INTERVAL > 0.0) {
+        return true;
+    }
     for (size_t k = 0; k < N_VARIABLES; k++) {
         if (VARIABLES[k].kind == OUTPUT && VARIABLES[k].type != REAL) {
             return true;
@@ -82,7 +87,7 @@ static Status require_intermediate(Instance *I, const fmi3ValueReference vr[], s
     }
     for (size_t i = 0; i < n; i++) {
         const Variable *v = vr ? variable(I, vr[i], REAL, "requiredIntermediateVariables") : NULL;
-        if (!v || (v->kind != OUTPUT && v->kind != INPUT)) {
+        if (!v || (v->kind != OUTPUT && v->kind != INPUT) || v->clocked) {
             return refuse(I, ERROR, "requiredIntermediateVariables: %s is no continuous input or output",
                           v ? v->name : "one");
         }
@@ -103,8 +108,12 @@ fmi3Instance fmi3InstantiateCoSimulation(fmi3String instanceName, fmi3String ins
     Host host = {instanceEnvironment, logMessage, intermediateUpdate};
     (void)resourcePath;
     (void)visible;
-    if (eventModeUsed && !has_discrete_outputs()) {
+    if (eventModeUsed && !has_event_mode()) {
         report(host, "", ERROR, "eventModeUsed = true: false, no output of this unit changes at events");
+        return NULL;
+    }
+    if (!eventModeUsed && CLOCK_INTERVAL > 0.0) {
+        report(host, "", ERROR, "eventModeUsed = false: true, this unit has a clock");
         return NULL;
     }
     Instance *I =
@@ -480,6 +489,7 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance instance, fmi3Boolean *discrete
     *valuesOfContinuousStatesChanged = fmi3False;
     *nextEventTimeDefined = fmi3False;
     *nextEventTime = 0.0;
+    I->clock = I->clock == ACTIVE ? TICKED : I->clock;
     return fmi3OK;
 }
 
@@ -589,31 +599,101 @@ fmi3Status fmi3GetNumberOfContinuousStates(fmi3Instance instance, size_t *nConti
 
 /* --- clocks ------------------------------------------------------------------------------------------------------- */
 
-#define NO_CLOCKS \
-    (void)valueReferences; \
-    (void)nValueReferences; \
-    NOT_OFFERED("clocks")
+/* Whether these are clocks. */
+static bool are_clocks(const Instance *I, const uint32_t vr[], size_t n, const char *function)
+{
+    if (!(CLOCK_INTERVAL > 0.0)) {
+        refuse(I, ERROR, "%s: there are no clocks", function);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!variable(I, vr[i], TICK, function)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Begin a function of clocks, with an array of values for each of them. */
+#define ENTER_CLOCKS(modes, values) \
+    ENTER(instance, modes) \
+    REQUIRE(valueReferences, nValueReferences) \
+    REQUIRE(values, nValueReferences) \
+    if (!are_clocks(I, valueReferences, nValueReferences, __func__)) { \
+        return fmi3Error; \
+    }
 
 fmi3Status fmi3GetClock(fmi3Instance instance, const fmi3ValueReference valueReferences[], size_t nValueReferences,
                         fmi3Clock values[])
 {
-    (void)values;
-    NO_CLOCKS
+    ENTER_CLOCKS(EVENT, values)
+    for (size_t i = 0; i < nValueReferences; i++) {
+        values[i] = I->clock == ACTIVE;
+    }
+    return fmi3OK;
 }
 
 fmi3Status fmi3SetClock(fmi3Instance instance, const fmi3ValueReference valueReferences[], size_t nValueReferences,
                         const fmi3Clock values[])
 {
-    (void)values;
-    NO_CLOCKS
+    ENTER_CLOCKS(EVENT, values)
+    bool active = false;
+    for (size_t i = 0; i < nValueReferences; i++) {
+        active = active || values[i];
+        if (values[i] && I->clock == TICKED) {
+            return refuse(I, ERROR, "%s: the clock has ticked in this event mode", __func__);
+        }
+        if (!values[i] && I->clock == ACTIVE) {
+            return refuse(I, ERROR, "%s: the clock cannot be deactivated", __func__);
+        }
+    }
+    I->clock = active ? ACTIVE : I->clock;
+    return fmi3OK;
 }
 
 fmi3Status fmi3GetIntervalDecimal(fmi3Instance instance, const fmi3ValueReference valueReferences[],
                                   size_t nValueReferences, fmi3Float64 intervals[], fmi3IntervalQualifier qualifiers[])
 {
+    ENTER_CLOCKS(INITIALIZATION | EVENT, intervals)
+    REQUIRE(qualifiers, nValueReferences)
+    for (size_t i = 0; i < nValueReferences; i++) {
+        intervals[i] = CLOCK_INTERVAL;
+        qualifiers[i] = fmi3IntervalUnchanged;
+    }
+    return fmi3OK;
+}
+
+fmi3Status fmi3GetShiftDecimal(fmi3Instance instance, const fmi3ValueReference valueReferences[],
+                               size_t nValueReferences, fmi3Float64 shifts[])
+{
+    ENTER_CLOCKS(INITIALIZATION, shifts)
+    for (size_t i = 0; i < nValueReferences; i++) {
+        shifts[i] = 0.0;
+    }
+    return fmi3OK;
+}
+
+/* Refuse to change a clock, or what needs supportsFraction. */
+#define NOT_OF_CLOCKS(why) \
+    ENTER(instance, ANY_MODE) \
+    REQUIRE(valueReferences, nValueReferences) \
+    if (!are_clocks(I, valueReferences, nValueReferences, __func__)) { \
+        return fmi3Error; \
+    } \
+    return refuse(I, ERROR, "%s: %s", __func__, why);
+
+fmi3Status fmi3SetIntervalDecimal(fmi3Instance instance, const fmi3ValueReference valueReferences[],
+                                  size_t nValueReferences, const fmi3Float64 intervals[])
+{
     (void)intervals;
-    (void)qualifiers;
-    NO_CLOCKS
+    NOT_OF_CLOCKS("the interval of the clock is constant")
+}
+
+fmi3Status fmi3SetShiftDecimal(fmi3Instance instance, const fmi3ValueReference valueReferences[],
+                               size_t nValueReferences, const fmi3Float64 shifts[])
+{
+    (void)shifts;
+    NOT_OF_CLOCKS("the clock begins to tick at the start")
 }
 
 fmi3Status fmi3GetIntervalFraction(fmi3Instance instance, const fmi3ValueReference valueReferences[],
@@ -623,14 +703,7 @@ fmi3Status fmi3GetIntervalFraction(fmi3Instance instance, const fmi3ValueReferen
     (void)counters;
     (void)resolutions;
     (void)qualifiers;
-    NO_CLOCKS
-}
-
-fmi3Status fmi3GetShiftDecimal(fmi3Instance instance, const fmi3ValueReference valueReferences[],
-                               size_t nValueReferences, fmi3Float64 shifts[])
-{
-    (void)shifts;
-    NO_CLOCKS
+    NOT_OF_CLOCKS("supportsFraction is false")
 }
 
 fmi3Status fmi3GetShiftFraction(fmi3Instance instance, const fmi3ValueReference valueReferences[],
@@ -638,14 +711,7 @@ fmi3Status fmi3GetShiftFraction(fmi3Instance instance, const fmi3ValueReference 
 {
     (void)counters;
     (void)resolutions;
-    NO_CLOCKS
-}
-
-fmi3Status fmi3SetIntervalDecimal(fmi3Instance instance, const fmi3ValueReference valueReferences[],
-                                  size_t nValueReferences, const fmi3Float64 intervals[])
-{
-    (void)intervals;
-    NO_CLOCKS
+    NOT_OF_CLOCKS("supportsFraction is false")
 }
 
 fmi3Status fmi3SetIntervalFraction(fmi3Instance instance, const fmi3ValueReference valueReferences[],
@@ -653,14 +719,7 @@ fmi3Status fmi3SetIntervalFraction(fmi3Instance instance, const fmi3ValueReferen
 {
     (void)counters;
     (void)resolutions;
-    NO_CLOCKS
-}
-
-fmi3Status fmi3SetShiftDecimal(fmi3Instance instance, const fmi3ValueReference valueReferences[],
-                               size_t nValueReferences, const fmi3Float64 shifts[])
-{
-    (void)shifts;
-    NO_CLOCKS
+    NOT_OF_CLOCKS("supportsFraction is false")
 }
 
 fmi3Status fmi3SetShiftFraction(fmi3Instance instance, const fmi3ValueReference valueReferences[],
@@ -668,7 +727,7 @@ fmi3Status fmi3SetShiftFraction(fmi3Instance instance, const fmi3ValueReference 
 {
     (void)counters;
     (void)resolutions;
-    NO_CLOCKS
+    NOT_OF_CLOCKS("supportsFraction is false")
 }
 
 fmi3Status fmi3ActivateModelPartition(fmi3Instance instance, fmi3ValueReference clockReference,
@@ -676,5 +735,5 @@ fmi3Status fmi3ActivateModelPartition(fmi3Instance instance, fmi3ValueReference 
 {
     (void)clockReference;
     (void)activationTime;
-    NOT_OFFERED("clocks")
+    NOT_OFFERED("model partitions of scheduled execution")
 }

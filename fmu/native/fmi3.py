@@ -94,11 +94,12 @@ def fmi3_description(
          "providesAdjointDerivatives"), "true",
     )  # fmt: skip
     discrete = any(v.boolean for v in model.select("output"))  # what a completed step finds due
+    clock = next((k for k, (kind, _) in enumerate(rows) if kind == "clock"), None)
     SubElement(root, "ModelExchange", abilities, needsCompletedIntegratorStep=boolean(discrete))
-    cut = boolean(model.internal_step is not None)
+    cut, has_events = boolean(model.internal_step is not None), boolean(discrete or clock is not None)
     SubElement(root, "CoSimulation", abilities, canHandleVariableCommunicationStepSize="true",
                maxOutputDerivativeOrder="1", providesIntermediateUpdate=cut, mightReturnEarlyFromDoStep=cut,
-               canReturnEarlyAfterIntermediateUpdate=cut, hasEventMode=boolean(discrete))  # fmt: skip
+               canReturnEarlyAfterIntermediateUpdate=cut, hasEventMode=has_events)  # fmt: skip
     define_units(SubElement(root, "UnitDefinitions"), [v for _, v in rows])
     _define_enumerations(root, model.variables)
     listed = SubElement(root, "LogCategories")
@@ -111,8 +112,14 @@ def fmi3_description(
     for reference, (kind, v) in enumerate(rows):
         if lengths[reference]:
             elements = [v for _, v in rows[reference : reference + lengths[reference]]]
+            if kind == "clock":
+                variables.append(_clock(v, reference, model.clock or 0.0))
+                continue
             variable = _variable(elements, reference, kind)
-            if kind in ("input", "output") and variable.tag == "Float64" and model.internal_step is not None:
+            if kind == "input" and v.set_point and clock is not None:
+                variable.set("variability", "discrete")
+                variable.set("clocks", str(clock))
+            elif kind in ("input", "output") and variable.tag == "Float64" and model.internal_step is not None:
                 variable.set("intermediateUpdate", "true")
             if kind == "derivative":
                 variable.set("derivative", str(states[v.index]))
@@ -164,6 +171,11 @@ def _variable(elements: Sequence[Variable], reference: int, row: str) -> Element
     if len(elements) > 1:
         SubElement(element, "Dimension", start=str(len(elements)))
     return element
+
+
+def _clock(v: Variable, reference: int, interval: float) -> Element:
+    return Element("Clock", name=v.name, valueReference=str(reference), description=v.description, causality="input",
+                   intervalVariability="constant", intervalDecimal=_real(interval))  # fmt: skip
 
 
 def _real(value: float) -> str:

@@ -1,16 +1,17 @@
 /* What the core needs to know of a unit. Its model.c defines the sizes N_P, N_DATA, N_U, N_X, N_Y, N_WORK, N_VARIABLES
    and N_PARAMETERS, STATUS_FAILED, MODEL_GUID, FMI_FACE, STEP_SIZE, its own step [s], INTERNAL_STEP, the largest step [s] of
-   those that rt_step makes of a longer one, INFINITY if it cannot be cut into them, and these tables:
+   those that rt_step makes of a longer one, INFINITY if it cannot be cut into them, CLOCK_INTERVAL [s], 0 if there is no
+   clock, and these tables:
 
    P_START     start values of the parameters
    DATA        constants that all instances share: sizes, places and tables
-   VARIABLES   parameters, inputs, outputs, then states, then their derivatives; the index of a variable is its value
-               reference */
+   VARIABLES   parameters, inputs, outputs, then states, then their derivatives, in FMI 3.0 time and clock; the index of a
+               variable is its value reference */
 
 #include <stdbool.h>
 
-typedef enum { PARAMETER, INPUT, OUTPUT, STATE, DERIVATIVE, INDEPENDENT } Kind;
-typedef enum { REAL, BOOLEAN, INTEGER } Type;
+typedef enum { PARAMETER, INPUT, OUTPUT, STATE, DERIVATIVE, INDEPENDENT, CLOCK } Kind;
+typedef enum { REAL, BOOLEAN, INTEGER, TICK } Type;
 
 typedef struct {
     const char *name;
@@ -24,4 +25,5 @@ typedef struct {
     double maximum;
     double nominal; /* of a state */
     bool tunable;   /* a parameter */
+    bool clocked;   /* an input that is there at ticks of the clock only */
 } Variable;

@@ -44,7 +44,7 @@ enum { BINS = 640, HEAD = 5, MESSAGE = 512, MESSAGES = 20, COMMANDS = 4096, STAC
 enum { SIGNALS = 3, CRASHES = 5, READS = 10000, LEFT = 99, NAP = 100000000 };
 enum { CATCH_UP, SKIP, STOP };
 enum { REAL, INTEGER, BOOLEAN };                            /* of FMI 2.0; those of FMI 3.0 follow */
-enum { FLOAT64 = BOOLEAN + 1, FLOAT32, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, BOOL };
+enum { FLOAT64 = BOOLEAN + 1, FLOAT32, INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64, BOOL, CLOCK };
 enum { SUPPLIED, BUS, LIVE };
 enum { STUCK, NOISE, NOT_A_NUMBER, OVERLOAD, UNIT_ERROR };
 enum { RUNNING, DONE, STOPPED, FAILED, OVERRUN, CRASHED, TERMINATED };
@@ -64,6 +64,7 @@ typedef struct {
     const int32_t *columns; /* places among all inputs or outputs */
     void *values;           /* of the type */
     int64_t count, n_references; /* fewer than values if there are arrays */
+    int64_t first, every;   /* of a clock: the step before which it ticks first, and steps between; every 0: before each */
 } Transfer;
 
 typedef struct {
@@ -204,15 +205,18 @@ static double whole(double v, double least, double most)
 
 static int transfer(Loop *s, const Transfer *t)
 {
-    if (s->fmi == 3)
+    if (s->fmi == 3 && t->type != CLOCK)
         return ((int (*)(void *, const uint32_t *, size_t, void *, size_t))t->function)(
             s->component, t->references, (size_t)t->n_references, t->values, (size_t)t->count);
     return ((int (*)(void *, const uint32_t *, size_t, void *))t->function)(
         s->component, t->references, (size_t)t->n_references, t->values);
 }
 
-static int set(Loop *s, const Transfer *t, const double *from)
+/* Before step k; the tick at the start is behind the initialisation. */
+static int set(Loop *s, int64_t k, const Transfer *t, const double *from)
 {
+    if (t->every > 0 && (k < 1 || k < t->first || (k - t->first) % t->every))
+        return OK;
     switch (t->type) {
     case REAL:
     case FLOAT64: ALL(double, v)
@@ -449,7 +453,7 @@ static int tune(Loop *s, int64_t k)
             continue;
         s->p[i] = s->p_wanted[i];
         s->p_wanted[i] = NAN;
-        if (!call(s, set(s, &s->tunes[i], s->p), s->tunes[i].call)) {
+        if (!call(s, set(s, k, &s->tunes[i], s->p), s->tunes[i].call)) {
             s->p[i] = before;
             return 0;
         }
@@ -505,7 +509,7 @@ static int advance(Loop *s, int64_t k, int64_t entered, int *flags)
     int well = !s->enter_event_mode || call(s, begin_event(s), 0);
     well = well && tune(s, k);
     for (int64_t i = 0; i < s->n_sets && well; i++)
-        well = call(s, set(s, &s->sets[i], s->u), s->sets[i].call);
+        well = call(s, set(s, made, &s->sets[i], s->u), s->sets[i].call);
     if (well) {
         double t = (double)made * s->step;
         int status = step(s, t);

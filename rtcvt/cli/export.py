@@ -16,6 +16,7 @@ from rtcvt.cli.console import (
     command,
     progress_bar,
     say,
+    seconds,
 )
 from rtcvt.errors import InputError
 
@@ -25,6 +26,13 @@ class Backend(StrEnum):
 
     python = "python"
     native = "native"
+
+
+class Ssp(StrEnum):
+    """Version of SSP."""
+
+    one = "1"
+    two = "2"
 
 
 class Fmi(StrEnum):
@@ -42,6 +50,13 @@ def export(
         Backend, typer.Option(help="native: machine code; python: needs rtcvt in the importing tool's Python.")
     ] = Backend.native,
     fmi: Annotated[Fmi, typer.Option(help="Version of FMI: 2.0, or 3.0 with the native backend.")] = Fmi.two,
+    clock: Annotated[
+        str | None,
+        typer.Option(
+            metavar="INTERVAL",
+            help='With --fmi 3: interval of a clock at which the controller takes what it is to follow, e.g. "2 ms".',
+        ),
+    ] = None,
     platforms: Annotated[
         list[str] | None,
         typer.Option(
@@ -81,7 +96,8 @@ def export(
     python backend makes co-simulation units that run in the importing tool's Python.
 
     Units of FMI 3.0 have the same bits, and more in their description: belt fields as arrays, terminals for flanges and
-    clamping ports, adjoint derivatives, a build description.
+    clamping ports, adjoint derivatives, a build description. With --clock they have an input clock: they take the
+    torque, ratio or angle that their controller is to follow when the importer lets it tick, and hold it in between.
 
     The documentation holds the equations, the unit's diagram, all variables and how far the model is from the full one:
     of gear systems on the unit's scenarios, of variators on held-out runs; --no-check skips the runs that this takes.
@@ -109,6 +125,9 @@ def export(
     version: Literal[2, 3] = 3 if fmi is Fmi.three else 2
     if version == 3 and backend is not Backend.native:
         raise InputError("--fmi", "", "3", "2 with --backend python")
+    interval = None if clock is None else seconds("--clock", clock)
+    if interval is not None and version != 3:
+        raise InputError("--clock", "", clock, "only with --fmi 3")
     started = with_start_values(built, values)
     if cross_check and not chosen.scenario:
         raise InputError(loaded.name, "scenario", None, "at least one for --cross-check")
@@ -121,7 +140,8 @@ def export(
         from rtcvt.fmu.native.export import export_native, own_platform
 
         kinds = "co-simulation and model exchange"
-        export_native(chosen, built.fidelity, path, platforms or [own_platform()], substeps, values, page, version)
+        targets = platforms or [own_platform()]
+        export_native(chosen, built.fidelity, path, targets, substeps, values, page, version, interval)
     else:
         kinds = "co-simulation"
         export_python(chosen, built.fidelity, path, substeps, values, page)
@@ -144,9 +164,12 @@ def ssp(
         list[str] | None,
         typer.Option("--platform", metavar="NAME", help="As of export. Repeatable; default: this machine's."),
     ] = None,
+    version: Annotated[
+        Ssp, typer.Option("--ssp", help="Version of SSP: 1.0 with units of FMI 2.0, or 2.0 with units of FMI 3.0.")
+    ] = Ssp.one,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: SYSTEM.ssp")] = None,
 ) -> None:
-    """Export a system of connected units as an SSP 1.0 archive, with native units inside.
+    """Export a system of connected units as an SSP archive, with native units inside.
 
     A system file names its components (a unit, its parameters), their connections ("car.axle.w -> gear.axle.w") and an
     experiment (duration, step). Every importer exchanges the outputs at the communication points, so a system is as
@@ -159,9 +182,9 @@ def ssp(
     coupled = build_system(load_system(system))
     path = output or Path(f"{coupled.system.name}.ssp")
     require_ssp_name(path)
-    export_ssp(coupled, path, platforms or [own_platform()])
+    export_ssp(coupled, path, platforms or [own_platform()], 1 if version is Ssp.one else 2)
     loop = direct_loop(coupled)
     if loop:
         say(f"algebraic loop, which the communication step delays: {' <- '.join(loop)}")
     about = f"{len(coupled.models)} components, {len(coupled.connections)} connections"
-    say(f"{coupled.system.name}, SSP 1.0, {about}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+    say(f"{coupled.system.name}, SSP {version}.0, {about}: {path} ({path.stat().st_size / 1e3:.0f} kB)")

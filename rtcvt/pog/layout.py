@@ -141,8 +141,8 @@ THETA_START = Row("control.{name}_start", "rad", "start of {name}", display="deg
 TORQUE_IN = Row("{name}.tau", "N.m", "torque into the unit at port {name}{about}", nominal=100.0)
 FLANGE_SPEED_IN = Row("{name}.w", "rad/s", "speed of flange {name}{about}", nominal=100.0, display="rpm")
 SHAFT_SPEED_IN = Row("{name}.w", "rad/s", "speed of the shaft at port {name}{about}", nominal=100.0, display="rpm")
-DEMAND = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0)
-SET_POINT = Row("control.{name}_des", "rad", "set point of {about}", display="deg")
+DEMAND = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0, set_point=True)
+SET_POINT = Row("control.{name}_des", "rad", "set point of {about}", display="deg", set_point=True)
 SPEED_OUT = Row("{name}.w", "rad/s", "speed of port {name}{about}", nominal=100.0, display="rpm")
 FLANGE_TORQUE_OUT = Row(
     "{name}.tau", "N.m", "torque into the unit at flange {name}{about}: tau w is power in", nominal=100.0

@@ -171,7 +171,7 @@ class U(Rows):
     P_O = Row(
         "clamp.secondary.p", "Pa", "pressure in the secondary's cylinder, for pressures", nominal=1e6, display="bar"
     )
-    RATIO = Row("ratio.des", "1", "ratio that is wanted, for ratio", nominal=1.0)
+    RATIO = Row("ratio.des", "1", "ratio that is wanted, for ratio", nominal=1.0, set_point=True)
 
 
 N_U = len(U)
@@ -387,7 +387,7 @@ class KersU(Rows):
     """Inputs."""
 
     W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
-    TAU = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0)
+    TAU = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0, set_point=True)
 
 
 class KersX(Rows):

@@ -218,7 +218,7 @@ int main(int argc, char **argv)
     CHECK(argc == 3);
     seed = (uint64_t)atol(argv[1]);
     long steps = atol(argv[2]), made = 0, discarded = 0;
-    bool has_events = has_discrete_outputs();
+    bool has_events = has_event_mode();
     fmi3Instance one = NULL, twin = NULL;
     fmi3FMUState state = NULL;
     double t = 0.0, u[N_U + 1];

@@ -16,17 +16,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from fmpy import read_model_description, simulate_fmu
 from fmpy.validation import validate_fmu
+from lxml import etree
 
 from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
-from rtcvt.fmu.ssp import export_ssp
+from rtcvt.fmu.ssp import export_ssp, system_description
 from rtcvt.hil import runner
 from rtcvt.hil.cosimulation import start
 from rtcvt.hil.importer import open_fmu
@@ -132,6 +134,20 @@ def test_a_checker_that_the_environment_names_finds_no_error(unit_file, variable
     assert done.returncode == 0, report
     assert "rror:" not in report
     assert "[FATAL]" not in report
+
+
+@pytest.mark.parametrize("name", ["vehicle_kers", "vehicle_wltc"])
+def test_ssp_2_is_valid_by_the_schemas_that_the_environment_names(name):
+    folder = os.environ.get("RTCVT_SSP_SCHEMAS")
+    if not folder:
+        pytest.skip("RTCVT_SSP_SCHEMAS names no schemas of SSP 2.0")
+    root = etree.fromstring(ElementTree.tostring(system_description(build_system(load_system(name)), 2)))
+    etree.XMLSchema(file=str(Path(folder) / "SystemStructureDescription.xsd")).assertValid(root)
+    values = etree.XMLSchema(file=str(Path(folder) / "SystemStructureParameterValues.xsd"))
+    sets = list(root.iter("{http://ssp-standard.org/SSP1/SystemStructureParameterValues}ParameterSet"))
+    assert sets
+    for element in sets:  # of no type in a description
+        values.assertValid(etree.fromstring(etree.tostring(element)))
 
 
 # --- units of others --------------------------------------------------------------------------------------------------

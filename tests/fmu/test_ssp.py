@@ -10,10 +10,13 @@ import pytest
 from fmpy.ssp.simulation import simulate_ssp
 from fmpy.ssp.ssd import read_ssd
 from fmpy.validation import validate_fmu
+from lxml import etree
+from test_fmi3_events import Host
 
 from rtcvt import cli
 from rtcvt.errors import InputError
-from rtcvt.fmu.ssp import export_ssp
+from rtcvt.fmu.ssp import export_ssp, system_description
+from rtcvt.model import Variable
 from rtcvt.system import CoupledSystem, build_system, direct_loop, load_system, shipped_systems, simulate_system
 
 pytestmark = pytest.mark.needs("cc")
@@ -112,6 +115,103 @@ def test_command(monkeypatch, capsys, tmp_path):
     assert code == 2
     assert "one of the shipped systems: vehicle_kers, vehicle_wltc" in message
     assert [f.name for f in tmp_path.iterdir()] == ["vehicle_wltc.ssp"]
+
+
+# --- SSP 2.0 ----------------------------------------------------------------------------------------------------------
+
+SPACES = {k: f"http://ssp-standard.org/SSP1/SystemStructure{v}"
+          for k, v in (("ssd", "Description"), ("ssc", "Common"), ("ssv", "ParameterValues"))}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def second(coupled, tmp_path_factory):
+    """An archive of SSP 2.0, extracted, and its description."""
+    folder = tmp_path_factory.mktemp("ssp2")
+    with zipfile.ZipFile(export_ssp(coupled, folder / "vehicle_kers.ssp", ssp=2)) as archive:
+        archive.extractall(folder)
+    return folder, etree.parse(str(folder / "SystemStructure.ssd")).getroot()
+
+
+def test_units_of_ssp_2_are_of_fmi_3_and_have_the_connectors(coupled, second):
+    folder, root = second
+    assert root.get("version") == "2.0"
+    assert {s.get("version") for s in root.iterfind(".//ssv:ParameterSet", SPACES)} == {"2.0"}
+    kinds = {e.tag.rpartition("}")[2] for c in root.iterfind(".//ssd:Connector", SPACES) for e in c}
+    assert kinds == {"Float64", "Boolean"}
+    for component in root.iterfind(".//ssd:Component", SPACES):
+        file = str(folder / component.get("source"))
+        assert validate_fmu(file) == []
+        description = fmpy.read_model_description(file)
+        assert description.fmiVersion == "3.0"
+        known = {(v.name, v.causality, v.type, v.unit) for v in description.modelVariables}
+        for connector in component.iterfind("ssd:Connectors/ssd:Connector", SPACES):
+            (kind,) = connector
+            unit = None if kind.get("unit") == "1" else kind.get("unit")
+            assert (connector.get("name"), connector.get("kind"), kind.tag.rpartition("}")[2], unit) in known
+    assert len(root.findall(".//ssd:Connection", SPACES)) == len(coupled.connections)
+
+
+def test_what_ssp_2_says_gives_the_same_bits(coupled, second, tmp_path):
+    """Units, start values and connections are those of its file; nothing else is known."""
+    folder, root = second
+    hosts = {}
+    for component in root.iterfind(".//ssd:Component", SPACES):
+        host = Host(fmpy.extract(str(folder / component.get("source")), str(tmp_path / component.get("name"))))
+        for parameter in component.iterfind(".//ssv:Parameter", SPACES):
+            reference, (value,) = host.variables[parameter.get("name")].valueReference, parameter
+            assert value.tag.endswith("Float64")
+            host.setFloat64([reference], [float(value.get("value"))])
+        host.enterInitializationMode()
+        hosts[component.get("name")] = host
+    wires = [
+        [(host := hosts[c.get(f"{end}Element")], host.variables[c.get(f"{end}Connector")].valueReference)
+         for end in ("start", "end")]
+        for c in root.iterfind(".//ssd:Connection", SPACES)
+    ]  # fmt: skip
+
+    def exchange():
+        for (source, output), (target, given) in wires:
+            target.setFloat64([given], source.getFloat64([output]))
+
+    for _ in hosts:  # a start value may pass through all components
+        exchange()
+    for host in hosts.values():
+        host.exitInitializationMode()
+    duration = 12.0
+    own = simulate_system(coupled, duration)
+    exchange()
+    t = 0.0
+    for _ in range(round(duration / STEP)):
+        for host in hosts.values():
+            host.doStep(t, STEP)
+        exchange()
+        t += STEP
+    assert own["kers.storage.E"].max() > 2e3
+    for name, host in hosts.items():
+        for v in coupled.models[name].select("output"):
+            get = host.getBoolean if v.boolean else host.getFloat64
+            assert get(host.references([v]))[0] == own[f"{name}.{v.name}"][-1], v.name
+        host.freeInstance()
+
+
+def test_fields_are_connectors_with_a_dimension(coupled):
+    """And no element of one is connected, since the standard does not say where indices begin."""
+    kers = coupled.models["kers"]
+    field = tuple(Variable(f"belt.T[{k}]", "output", k, "N", f"tension: {k}") for k in range(3))
+    models = {
+        **coupled.models,
+        "kers": replace(kers, variables=(*kers.select("parameter"), *kers.select("input"), *field)),
+    }
+    others = tuple(c for c in coupled.connections if c.start != "kers")
+    root = system_description(CoupledSystem(coupled.system, models, others), 2)
+    found = {c.get("name"): c.findall("ssc:Dimension", SPACES) for c in root.iterfind(".//ssd:Connector", SPACES)}
+    assert [d.get("size") for d in found["belt.T"]] == ["3"]
+    assert not any(name.startswith("belt.T[") for name in found)
+    wrong = next(c for c in coupled.connections if c.start == "kers")._replace(output=field[1])
+    with pytest.raises(InputError, match=r"kers\.belt\.T\[1\]: no element of an array in SSP 2.0"):
+        system_description(CoupledSystem(coupled.system, models, (*others, wrong)), 2)
+    first = system_description(CoupledSystem(coupled.system, models, (*others, wrong)))
+    assert "belt.T[1]" in {c.get("name") for c in first.iterfind(".//ssd:Connector", SPACES)}
 
 
 # --- co-simulation ----------------------------------------------------------------------------------------------------

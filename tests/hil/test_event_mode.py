@@ -11,6 +11,8 @@ import pytest
 from fmpy.fmi3 import FMU3Slave
 
 from rtcvt.errors import InputError
+from rtcvt.fmu.native.export import export_native
+from rtcvt.pog.unit import load_gear_system
 from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.needs("cc")
@@ -217,8 +219,39 @@ def test_clocks_ask_for_event_mode_and_those_that_tick_by_time_are_refused(event
     told = changed(eventful, tmp_path / "told.fmu", b"</ModelVariables>", clock % (b"output", b"triggered"))
     assert recorded(told, scenario())[0] == ""
     timed = clock.replace(b"/></", b' intervalDecimal="0.1"/></') % (b"input", b"constant")
-    with pytest.raises(InputError, match="tick = 'constant': no clock that ticks by time"):
-        recorded(changed(eventful, tmp_path / "timed.fmu", b"</ModelVariables>", timed), scenario())
+    other = changed(eventful, tmp_path / "timed.fmu", b"</ModelVariables>", timed.replace(b"constant", b"fixed"))
+    with pytest.raises(InputError, match="tick = 'fixed': no clock that ticks by time"):
+        recorded(other, scenario())
+    for interval, text in (("0.012", "whole steps"), ("0", "whole steps"), ("nan", "a finite"), ("soon", "a finite")):
+        odd = timed.replace(b"0.1", interval.encode())
+        file = changed(eventful, tmp_path / f"{interval}.fmu", b"</ModelVariables>", odd)
+        with pytest.raises(InputError, match=f"tick = .*: intervalDecimal: {text}"):
+            recorded(file, scenario())
+
+
+@pytest.fixture(scope="module")
+def clocked(tmp_path_factory):
+    """A unit whose controller ticks every 4 ms, and the same one without a clock."""
+    folder, unit = tmp_path_factory.mktemp("clocked"), load_gear_system("toroidal_kers")
+    return [export_native(unit, "rigid", folder / f"{clock}.fmu", fmi=3, clock=clock) for clock in (4e-3, None)]
+
+
+@pytest.mark.parametrize("step", [4e-3, 1e-3])
+def test_a_constant_clock_ticks_between_steps(clocked, recorded, step):
+    """What belongs to it is held between ticks: as without a clock, if the demand changes at ticks only."""
+    grid = 4e-3 * np.arange(26)
+    demand = {"time": [0.0, 0.1], "value": [5.0, 60.0]}
+    held = {"time": grid.tolist(), "value": (5.0 + 550.0 * grid).tolist(), "interpolation": "previous"}
+    found = []
+    for file, tau in zip(clocked, (demand, held), strict=True):
+        given = Scenario(name="t", duration=0.1, inputs={"control.tau_des": tau, "shaft.w": 110.0})
+        said, _, time, signals = recorded(file, given, step)
+        assert said == ""
+        found.append(signals)
+    assert len(time) == round(0.1 / step) + 1
+    for name in ("shaft.tau", "control.tau_est", "control.theta", "storage.E"):
+        np.testing.assert_allclose(found[0][name], found[1][name], rtol=1e-12)
+    assert np.ptp(found[0]["control.theta"]) > 1e-3
 
 
 def test_a_unit_without_event_mode_is_not_asked_for_it(eventful, recorded, tmp_path):

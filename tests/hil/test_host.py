@@ -202,7 +202,8 @@ def test_a_unit_that_hangs_when_it_is_freed_is_told(hostile, folder, tmp_path):
     assert len(read(tmp_path / "run.h5").time) == 21
 
 
-def test_the_processes_of_unit_and_recording_end_with_the_rigs(hostile, tmp_path):
+def test_the_processes_of_unit_and_recording_end_with_the_rigs(hostile, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # of the unit's folder, which nobody removes
     process = command(hostile, tmp_path, scenario_file(tmp_path, "nothing"))
     for _ in range(600):
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()

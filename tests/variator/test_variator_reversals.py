@@ -1,9 +1,13 @@
-"""The shipped variator under torques that turn over: whatever the speed, no step makes energy."""
+"""The shipped variator under torques that turn over, and under hostile inputs: no run makes energy.
+
+What goes in is torque times angle, and thrust times way of the sheaves, which is that of the inputs of the step.
+"""
 
 import math
 
 import numpy as np
 import pytest
+from hostile_inputs import KINDS, hostile_inputs
 
 from rtcvt.build import build_any, load_any
 from rtcvt.kernel import FAILED
@@ -51,3 +55,30 @@ def test_reversals_at_any_speed_make_no_energy(model, inner, period, forces, sig
     """It made 1e19 J where 1e15 J went through, before the balance of a step was kept."""
     worst, through = made(model, inner, period, forces, sign)
     assert worst <= 1e-6 * through
+
+
+@pytest.mark.parametrize("held", [1, 20])
+@pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
+def test_hostile_inputs_make_no_energy(fidelity, held):
+    """Clamping forces and ratio, too, and steps of 20 ms as 20 of one, between which the outputs are known."""
+    model = build_any(load_any("pushbelt_cvt"), fidelity)
+    place = {v.name: v.index for v in (*model.select("input"), *model.select("output"))}
+    tan = 2.0 * math.tan(math.radians(11.0))
+    for kind in KINDS:
+        one = model.instantiate()
+        one.initialise()
+        before, net, through, worst = one.y.copy(), 0.0, 0.0, 0.0
+        for u in hostile_inputs(model, kind, 0, 1000 // held, np.random.default_rng(3)):
+            one.u[:] = u
+            for _ in range(held):
+                assert one.step(1e-3) != FAILED
+                parts = []
+                for pulley in ("primary", "secondary"):
+                    speed, radius = place[f"{pulley}.w"], place[f"radius.{pulley}"]
+                    parts.append(0.5e-3 * u[place[f"{pulley}.tau"]] * (one.y[speed] + before[speed]))
+                    parts.append(tan * one.y[place[f"thrust.{pulley}"]] * (one.y[radius] - before[radius]))
+                net += one.y[place["storage.E"]] - before[place["storage.E"]] - sum(parts)
+                through += sum(map(abs, parts))
+                worst = max(worst, net)
+                before[:] = one.y
+        assert worst <= 1e-6 * through, kind

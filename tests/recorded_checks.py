@@ -7,9 +7,10 @@ each figure. `rtcvt check` prints the same figures; those of the KERS event are 
 ``examples/kers_event.py``. Belt drives are checked against the runs of their full models in
 ``tests/data/beltdrive/full_runs.h5``;
 
-    python -m tests.recorded_checks full FOLDER
+    python -m tests.recorded_checks full FOLDER [NAME ...]
 
-makes these runs (minutes), which stay in FOLDER and are taken from there, and writes that file.
+makes these runs (minutes), of all drives or of those named, which stay in FOLDER and are taken from there, and writes
+that file.
 
     rtcvt check pushbelt_24mm --json FIGURES
     python -m tests.recorded_checks verdicts FIGURES
@@ -145,12 +146,14 @@ def full_runs(name: str) -> list[Result]:
     return found
 
 
-def write_full_runs(folder: Path) -> None:
-    """Make and write the runs: of each series what a comparison needs."""
-    runs = {name: [result(case, folder) for case in load_cases(load_belt_unit(name))] for name in BELTS}
-    with h5py.File(FULL, "w") as file:
+def write_full_runs(folder: Path, names: Iterable[str] = BELTS) -> None:
+    """Make and write the runs of some drives: of each series what a comparison needs."""
+    runs = {name: [result(case, folder) for case in load_cases(load_belt_unit(name))] for name in names}
+    with h5py.File(FULL, "a") as file:
         file.attrs["command"], file.attrs["revision"] = "python -m tests.recorded_checks full FOLDER", revision()
         for name, found in runs.items():
+            if name in file:
+                del file[name]
             pulleys = list(load_belt_unit(name).pulleys)
             spans = [f"{a}_{b}.F" for a, b in zip(pulleys, pulleys[1:] + pulleys[:1], strict=True)]
             for full in found:
@@ -200,7 +203,7 @@ def main(chosen: Iterable[str]) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["full"]:
-        write_full_runs(Path(sys.argv[2]))
+        write_full_runs(Path(sys.argv[2]), sys.argv[3:] or BELTS)
     elif sys.argv[1:2] == ["verdicts"]:
         write_verdicts(Path(sys.argv[2]))
     else:

@@ -356,29 +356,64 @@ def elastic_tangent(c: Any, q: Any, v: Any, elements: int, cv: float, K: Any, D:
 
 
 @compiled
-def elastic_energy(c: Any, q: Any, elements: int) -> float:
-    """Energy [J] of strain and curvature, summed at the integration points."""
+def _stretched(c: Any, x: float, y: float, xt: float, yt: float) -> tuple[float, float]:
+    """Energy and viscous power per length by the slope and its rate."""
+    norm = np.sqrt(x * x + y * y)
+    strain = norm - 1.0 - c.eps_ref
+    rate = (x * xt + y * yt) / norm
+    return 0.5 * c.EA * strain * strain, c.d_eps * rate * rate
+
+
+@compiled
+def elastic_energy(c: Any, q: Any, v: Any, elements: int) -> tuple[float, float, float]:
+    """Energy [J] of strain and curvature, and what axial and bending viscosity take [W], summed as the forces are."""
     V = 0.0
-    for e in range(q.shape[0]):
-        norm = np.sqrt(q[e, 2] * q[e, 2] + q[e, 3] * q[e, 3])
-        w = _end_weight(c.w_end, e, q.shape[0], elements)
-        V += 0.5 * w * c.EA * (norm - 1.0 - c.eps_ref) ** 2
+    axial = 0.0
+    bending = 0.0
+    if c.w_end > 0.0:
+        for e in range(q.shape[0]):
+            w = _end_weight(c.w_end, e, q.shape[0], elements)
+            stored, lost = _stretched(c, q[e, 2], q[e, 3], v[e, 2], v[e, 3])
+            V += w * stored
+            axial += w * lost
     for e in range(elements):
-        k = (e + 1) % q.shape[0]
+        k = e + 1 if e + 1 < q.shape[0] else 0
         for i in range(c.wa.shape[0]):
-            s = c.Sa[i]
-            x = s[0] * q[e, 0] + s[1] * q[e, 2] + s[2] * q[k, 0] + s[3] * q[k, 2]
-            y = s[0] * q[e, 1] + s[1] * q[e, 3] + s[2] * q[k, 1] + s[3] * q[k, 3]
-            V += 0.5 * c.wa[i] * c.EA * (np.sqrt(x * x + y * y) - 1.0 - c.eps_ref) ** 2
+            s0 = c.Sa[i, 0]
+            s1 = c.Sa[i, 1]
+            s2 = c.Sa[i, 2]
+            s3 = c.Sa[i, 3]
+            x = s0 * q[e, 0] + s1 * q[e, 2] + s2 * q[k, 0] + s3 * q[k, 2]
+            y = s0 * q[e, 1] + s1 * q[e, 3] + s2 * q[k, 1] + s3 * q[k, 3]
+            xt = s0 * v[e, 0] + s1 * v[e, 2] + s2 * v[k, 0] + s3 * v[k, 2]
+            yt = s0 * v[e, 1] + s1 * v[e, 3] + s2 * v[k, 1] + s3 * v[k, 3]
+            stored, lost = _stretched(c, x, y, xt, yt)
+            V += c.wa[i] * stored
+            axial += c.wa[i] * lost
         for i in range(c.wb.shape[0]):
-            s = c.Sb[i, 0]
-            b = c.Sb[i, 1]
-            x = s[0] * q[e, 0] + s[1] * q[e, 2] + s[2] * q[k, 0] + s[3] * q[k, 2]
-            y = s[0] * q[e, 1] + s[1] * q[e, 3] + s[2] * q[k, 1] + s[3] * q[k, 3]
-            X = b[0] * q[e, 0] + b[1] * q[e, 2] + b[2] * q[k, 0] + b[3] * q[k, 2]
-            Y = b[0] * q[e, 1] + b[1] * q[e, 3] + b[2] * q[k, 1] + b[3] * q[k, 3]
-            V += 0.5 * c.wb[i] * c.EI * ((x * Y - y * X) / (x * x + y * y)) ** 2
-    return V
+            s0 = c.Sb[i, 0, 0]
+            s1 = c.Sb[i, 0, 1]
+            s2 = c.Sb[i, 0, 2]
+            s3 = c.Sb[i, 0, 3]
+            b0 = c.Sb[i, 1, 0]
+            b1 = c.Sb[i, 1, 1]
+            b2 = c.Sb[i, 1, 2]
+            b3 = c.Sb[i, 1, 3]
+            x = s0 * q[e, 0] + s1 * q[e, 2] + s2 * q[k, 0] + s3 * q[k, 2]
+            y = s0 * q[e, 1] + s1 * q[e, 3] + s2 * q[k, 1] + s3 * q[k, 3]
+            X = b0 * q[e, 0] + b1 * q[e, 2] + b2 * q[k, 0] + b3 * q[k, 2]
+            Y = b0 * q[e, 1] + b1 * q[e, 3] + b2 * q[k, 1] + b3 * q[k, 3]
+            r = 1.0 / (x * x + y * y)
+            K = (x * Y - y * X) * r
+            V += 0.5 * c.wb[i] * c.EI * K * K
+            if c.d_K > 0.0:
+                xt = s0 * v[e, 0] + s1 * v[e, 2] + s2 * v[k, 0] + s3 * v[k, 2]
+                yt = s0 * v[e, 1] + s1 * v[e, 3] + s2 * v[k, 1] + s3 * v[k, 3]
+                Xt = b0 * v[e, 0] + b1 * v[e, 2] + b2 * v[k, 0] + b3 * v[k, 2]
+                Yt = b0 * v[e, 1] + b1 * v[e, 3] + b2 * v[k, 1] + b3 * v[k, 3]
+                rate = ((Y - 2.0 * K * x) * xt - (X + 2.0 * K * y) * yt - y * Xt + x * Yt) * r
+                bending += c.wb[i] * c.d_K * rate * rate
+    return V, axial, bending
 
 
 def axial_force(c: Cable, q: Array, v: Array, xi: float) -> tuple[Array, Array, Array]:

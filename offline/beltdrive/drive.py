@@ -22,6 +22,7 @@ from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, shape
+from rtcvt.offline.beltdrive.audit import ALLOWED, STORED, WORKS, book, columns, strayed
 from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, Sheaves, Work, equilibrium, march, motion, work
 from rtcvt.offline.beltdrive.shafts import shafts
 from rtcvt.offline.beltdrive.sheave import Contact, segment_forces, standing
@@ -40,6 +41,7 @@ __all__ = [
     "signals",
     "simulate",
     "spans",
+    "warnings",
     "without_duration",
 ]
 
@@ -81,6 +83,8 @@ class Run:
         acceleration [rad/s^2] of each shaft behind a decoupler, twist [rad] of its spring and its rate [rad/s].
     stress : (S, n, n_s, 4) array
         Tangential and normal stress [N/m^2], bristle stretch while sticking and gap [m] of each segment.
+    energy : (S, 17) array
+        `audit.STORED` and `audit.WORKS` [J].
     counts : dict
         Steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number, steps made
         in parts.
@@ -97,6 +101,7 @@ class Run:
     turning: Array
     carried: Array
     stress: NDArray[np.float32]
+    energy: Array
     counts: dict[str, int]
     complete: bool
     last: Motion
@@ -271,6 +276,7 @@ def simulate(
     samples = round(scenario.duration / sample)
     q, v = np.empty((samples + 1, n, 4)), np.empty((samples + 1, n, 4))
     turning, stress = np.zeros((samples + 1, m, 4)), np.zeros((samples + 1, n, n_s, 4), dtype=np.float32)
+    energy = np.zeros((samples + 1, len(STORED) + len(WORKS)))
     carried = np.zeros((samples + 1, x.arms.shape[0] + x.shafts.shape[0], 4))
     contact = drive.contact._replace(center=drive.contact.center.copy(), speed=np.zeros((m, 2)))
     place_arms(drive.sheaves.arms, x.arms, contact)
@@ -282,6 +288,8 @@ def simulate(
         segment_forces(contact, drive.cable.L, x.q, x.v, x.phi, x.w, x.contact, n, scratch.contact[0], block[0])
         carried[0] = np.concatenate([x.arms, x.shafts])
         q[0], v[0], stress[0] = x.q, x.v, block[0].sum(axis=0) * per_segment
+        book(drive.cable, contact, drive.sheaves, x, 0.0, scratch.account, scratch.contact[0])
+        energy[0, : len(STORED)] = scratch.account.stored
         done = 0
     else:
         done = start.time.size - 1
@@ -289,7 +297,8 @@ def simulate(
             allowed = f"at least {done * sample:g} s, which are done"
             raise InputError(f"scenario '{scenario.name}'", "duration", scenario.duration, allowed)
         q[: done + 1], v[: done + 1], turning[: done + 1] = start.q, start.v, start.turning
-        stress[: done + 1], carried[: done + 1] = start.stress, start.carried
+        stress[: done + 1], carried[: done + 1], energy[: done + 1] = start.stress, start.carried, start.energy
+        scratch.account.work[:] = energy[done, len(STORED) :]
         count[:] = list(start.counts.values())
     last, complete = x, True
     try:
@@ -311,6 +320,7 @@ def simulate(
                 turning[part],
                 carried[part],
                 block,
+                energy[part],
                 scratch,
                 count,
             )
@@ -332,6 +342,7 @@ def simulate(
         turning[kept],
         carried[kept],
         stress[kept],
+        energy[kept],
         dict(zip(COUNTS, count.tolist(), strict=True)),
         complete,
         last,
@@ -361,6 +372,19 @@ def _in_span(path: BeltPath, i: int, r: Array) -> NDArray[np.bool_]:
     return (along >= 0.25) & (along <= 0.75) & (np.abs(across) < 0.2 * path.span[i])
 
 
+def warnings(run: Run) -> list[str]:
+    """What makes a run doubtful, and the remedy; nothing if its energy balance is kept."""
+    share = strayed(run.energy)
+    if share <= ALLOWED:
+        return []
+    steps, loose = run.counts["steps"], run.counts["not switched out"]
+    return [
+        f"{share:.1%} of the work put in comes and goes unaccounted for (allowed {ALLOWED:.1%}), and the contact of "
+        f"{loose} of {steps} steps did not settle: where wraps slip, forces alternate from step to step; "
+        f"take a step below {run.drive.step:g} s"
+    ]
+
+
 def signals(run: Run) -> dict[str, Signal]:
     """All results over time: pulleys, spans (A_B from A to B), and the fields of the belt as arrays."""
     unit, means = run.drive.unit, spans(run)
@@ -384,6 +408,8 @@ def signals(run: Run) -> dict[str, Signal]:
         found[f"{span}.v"] = Signal(means.velocity[:, i], "m/s", "belt speed there, in the order of the pulleys")
     found["belt.q"] = Signal(run.q, "1", "nodes: x [m], y [m], slopes")
     found["belt.v"] = Signal(run.v, "1/s", "rates of belt.q")
+    for k, key in enumerate(columns()):
+        found[key] = Signal(run.energy[:, k], "J", _ENERGY[key.split(".")[1]])
     for k, (key, si, text) in enumerate(_SEGMENT):
         found[f"contact.{key}"] = Signal(run.stress[..., k].astype(np.float64), si, text)
     return found
@@ -413,6 +439,11 @@ _SEGMENT = (
     ("slip", "m", "bristle"),
     ("gap", "m", ""),
 )
+_ENERGY = dict.fromkeys(WORKS, "taken since the start") | {
+    "stored": "stored",
+    "input": "work of the torques that drive pulleys, since the start",
+    "output": "work that pulleys do against their torques, since the start",
+}
 _STATE = ("a", "alpha", "contact")  # of Motion, not among the signals
 
 
@@ -458,6 +489,8 @@ def read_run(file: Path, drive: Drive, scenario: Scenario) -> Run:
     for key, value in expected.items():
         if key not in held or held[key] != value:
             raise InputError(file, key, None, f"a run of {unit.name} with the same unit file, scenario and mesh")
+    if "energy.input" not in found:
+        raise InputError(file, "energy.input", None, "a run with its energy, as this version of rtcvt makes them")
     turning = np.stack(
         [np.stack([found[f"{name}.{key}"].values for key, *_ in _PULLEY], axis=-1) for name in unit.pulleys], axis=1
     )
@@ -466,13 +499,14 @@ def read_run(file: Path, drive: Drive, scenario: Scenario) -> Run:
     carried = np.array([[found[f"{names[i]}.{key}"].values for key, *_ in of] for i, of in keys])
     carried = np.moveaxis(carried.reshape(-1, len(_ARM), recording.time.size), -1, 0).copy()
     stress = np.stack([found[f"contact.{key}"].values for key, *_ in _SEGMENT], axis=-1).astype(np.float32)
+    energy = np.stack([found[key].values for key in columns()], axis=-1)
     q, v = found["belt.q"].values, found["belt.v"].values
     state = {key: found[f"state.{key}"].values for key in _STATE}
     phi, w, tau = (turning[-1, :, k].copy() for k in range(3))
     on_arms, hung = carried[-1, : len(unit.arms)].copy(), carried[-1, len(unit.arms) :].copy()
     last = Motion(q[-1].copy(), v[-1].copy(), state["a"], phi, w, state["alpha"], tau, state["contact"], on_arms, hung)
     counts = {key: int(about[f"count {key}"]) for key in COUNTS}
-    return Run(drive, recording.time, q, v, turning, carried, stress, counts, bool(about["complete"]), last)
+    return Run(drive, recording.time, q, v, turning, carried, stress, energy, counts, bool(about["complete"]), last)
 
 
 def without_duration(text: str) -> str:

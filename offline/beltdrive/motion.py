@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.beltdrive.ancf import Cable, elastic_forces, elastic_tangent
+from rtcvt.offline.beltdrive.audit import STORED, WORKS, Ledger, book, ledger
 from rtcvt.offline.beltdrive.compiled import compiled
 from rtcvt.offline.beltdrive.ring_solver import factorise, solve
-from rtcvt.offline.beltdrive.shafts import Shafts, shaft_of, shaft_torque, start_shafts
+from rtcvt.offline.beltdrive.shafts import Shafts, load_torque, shaft_of, shaft_torque, start_shafts
 from rtcvt.offline.beltdrive.sheave import (
     UNDEFINED,
     Contact,
@@ -105,6 +106,8 @@ class Work(NamedTuple):
     given: Array
     pairs: NDArray[np.int64]
     contact: tuple[Array, Array, Array, Array]
+    account: Ledger
+    booked: Array
 
 
 def motion(q: Array, sheaves: int, segments: int, arms: int = 0, shafts: int = 0) -> Motion:
@@ -138,27 +141,16 @@ def work(n: int, sheaves: int, free: int, segments: int, arms: int = 0, shafts: 
         given=np.zeros(sheaves),
         pairs=np.zeros((sheaves * n, 2), dtype=np.int64),
         contact=scratch(segments),
+        account=ledger(sheaves, n, segments),
+        booked=np.zeros(len(WORKS)),
     )
-
-
-@compiled
-def _load(s: Any, i: int, w: float) -> tuple[float, float]:
-    """Torque over speed and its slope."""
-    n = s.loads[i]
-    if n == 0:
-        return 0.0, 0.0
-    k = 0
-    while k < n - 2 and w > s.load_w[i, k + 1]:
-        k += 1
-    slope = (s.load_tau[i, k + 1] - s.load_tau[i, k]) / (s.load_w[i, k + 1] - s.load_w[i, k])
-    return s.load_tau[i, k] + slope * (w - s.load_w[i, k]), slope
 
 
 @compiled
 def _hung(s: Any, x: Any, k: int, W: Any) -> tuple[float, float]:
     """`shaft_torque` of shaft k with its bearing, load and external torque."""
     i = s.shafts.sheave[k]
-    load, slope = _load(s, i, x.shafts[k, 0])
+    load, slope = load_torque(s, i, x.shafts[k, 0])
     torque = load - slope * x.shafts[k, 0] + x.tau[i]
     return shaft_torque(s.shafts, x.shafts, W.hung, k, x.w[i], torque, slope - s.d[i])
 
@@ -202,7 +194,7 @@ def _residual(cable: Any, contact: Any, s: Any, x: Any, count: int, W: Any) -> f
         if j >= 0:
             W.res_w[i] = s.I[i] * x.alpha[i] + _hung(s, x, j, W)[0] - W.res_w[i]
         else:
-            W.res_w[i] = s.I[i] * x.alpha[i] + s.d[i] * x.w[i] - _load(s, i, x.w[i])[0] - W.res_w[i]
+            W.res_w[i] = s.I[i] * x.alpha[i] + s.d[i] * x.w[i] - load_torque(s, i, x.w[i])[0] - W.res_w[i]
     for k in range(x.arms.shape[0]):
         i = s.arms.sheave[k]
         bearing = s.d[i] * x.arms[k, 1]
@@ -253,7 +245,7 @@ def newton_matrix(cable: Any, contact: Any, s: Any, x: Any, count: int, cv: floa
             if k >= 0:
                 W.S[4 + j, 4 + j] = s.I[i] * ca + _hung(s, x, k, W)[1] * cv
             else:
-                W.S[4 + j, 4 + j] = s.I[i] * ca + (s.d[i] - _load(s, i, x.w[i])[1]) * cv
+                W.S[4 + j, 4 + j] = s.I[i] * ca + (s.d[i] - load_torque(s, i, x.w[i])[1]) * cv
     for k in range(x.arms.shape[0]):
         i = s.arms.sheave[k]
         j = contact.arm[i]
@@ -436,6 +428,7 @@ def march(
     turning: Any,
     carried: Any,
     stress: Any,
+    energy: Any,
     W: Any,
     count: Any,
 ) -> int:
@@ -453,6 +446,8 @@ def march(
         Filled with angle, speed, acceleration and dry friction of each arm, then as `Motion` has them the shafts.
     stress : (samples, m, n, n_s, 4) array
         See `sheave.segment_forces`.
+    energy : (samples, 17) array
+        Filled with `audit.STORED` and with `audit.WORKS`, which are counted on from W.account.work [J].
     count : (N_COUNT,) array of int64
         Added up: steps, discontinuous iterations, Newton iterations, matrices, steps accepted at the largest number,
         steps made in parts.
@@ -464,12 +459,15 @@ def march(
     """
     n, m = x.q.shape[0], x.phi.shape[0]
     fresh = False
+    _open_account(cable, contact, s, x, W)
     for step in range(w_in.shape[0]):
         _copy(x, W.before)
+        W.booked[:] = W.account.work
         parts = 1
         settled = True
         while True:
             done = True
+            settled = True
             for part in range(1, parts + 1):
                 for i in range(m):
                     share = part / parts
@@ -480,10 +478,13 @@ def march(
                 done, still, fresh = _advance(cable, contact, s, x, numerics, numerics.h / parts, fresh, W, count)
                 if not done:
                     break
+                book(cable, contact, s, x, numerics.h / parts, W.account, W.contact[0])
                 settled = settled and still
             if done or parts == MOST_PARTS:
                 break
             _copy(W.before, x)
+            W.account.work[:] = W.booked
+            _open_account(cable, contact, s, x, W)
             parts *= 2
             fresh = False
         if not done:
@@ -506,13 +507,22 @@ def march(
                 turning[o, i, 1] = x.w[i]
                 turning[o, i, 2] = x.tau[i]
                 friction = s.d[i] * (x.w[i] - carrier(s.arms, x.arms, i))
-                turning[o, i, 3] = s.I[i] * x.alpha[i] + friction - _load(s, i, x.w[i])[0] - x.tau[i]
+                turning[o, i, 3] = s.I[i] * x.alpha[i] + friction - load_torque(s, i, x.w[i])[0] - x.tau[i]
                 j = shaft_of(s.shafts, i)
                 if j >= 0:
                     spring = s.shafts.K[j] * x.shafts[j, 2] + s.shafts.C[j] * x.shafts[j, 3]
                     turning[o, i, 3] = s.I[i] * x.alpha[i] + s.shafts.sense[j] * spring
             segment_forces(contact, cable.L, x.q, x.v, x.phi, x.w, x.contact, n, W.contact[0], stress[o])
+            energy[o, : len(STORED)] = W.account.stored
+            energy[o, len(STORED) :] = W.account.work
     return w_in.shape[0]
+
+
+@compiled
+def _open_account(cable: Any, contact: Any, s: Any, x: Any, W: Any) -> None:
+    """What the next step's entry needs of its start."""
+    place_arms(s.arms, x.arms, contact)
+    book(cable, contact, s, x, 0.0, W.account, W.contact[0])
 
 
 @compiled

@@ -182,10 +182,18 @@ def _errors(comparisons: Sequence[Comparison], first: int = 1) -> str:
 
     head = ("signal", *(f'<a href="#case-{k}">{text(c.title)}</a>' for k, c in enumerate(comparisons, first)))
     rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(comparisons)))) for n in names]
-    cost = [(text(c.title), number(float(c.full.time[-1])), number(c.full.cost, 3), number(c.real_time_us, 3))
-            for c in comparisons]  # fmt: skip
+    cost = [(text(c.title), number(float(c.full.time[-1])), number(c.full.cost, 3), number(c.real_time_us, 3),
+             "" if c.full.strayed is None else percent(c.full.strayed)) for c in comparisons]  # fmt: skip
     return table(head, rows, range(1, len(head))) + table(
-        ("load case", "machine time [s]", "full run [s, wall clock]", "real-time step [µs]"), cost, (1, 2, 3)
+        (
+            "load case",
+            "machine time [s]",
+            "full run [s, wall clock]",
+            "real-time step [µs]",
+            "energy of the full run unaccounted for, of the work put in",
+        ),
+        cost,
+        (1, 2, 3, 4),
     )
 
 

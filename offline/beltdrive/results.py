@@ -19,7 +19,7 @@ from scipy.spatial import cKDTree
 
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.unit import BeltUnit
-from rtcvt.offline.beltdrive import drive, rigid_elements
+from rtcvt.offline.beltdrive import audit, drive, rigid_elements
 from rtcvt.offline.beltdrive.ancf import axial_force, shape
 from rtcvt.offline.beltdrive.runs import AnyRun, full_model, simulate_full
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 SOURCES = {
-    "ancf": ("ancf", "compiled", "drive", "motion", "ring_solver", "shafts", "sheave", "tensioner"),
+    "ancf": ("ancf", "audit", "compiled", "drive", "motion", "ring_solver", "shafts", "sheave", "tensioner"),
     "elements": ("compiled", "element_forces", "rigid_elements", "ring_solver", "rosenbrock"),
 }
 
@@ -79,7 +79,8 @@ class Result:
     time : (m,) array
         [s]
     series : dict
-        ``NAME.w`` [rad/s], ``NAME.M`` [N m], ``A_B.F`` [N]; of the ANCF belt ``NAME.tau`` [N m] and ``A_B.v`` [m/s]; of
+        ``NAME.w`` [rad/s], ``NAME.M`` [N m], ``A_B.F`` [N]; of the ANCF belt ``NAME.tau`` [N m], ``A_B.v`` [m/s] and
+        ``energy.*`` [J] of `audit.columns`; of
         rigid elements ``NAME.peak`` [N], the largest normal force on one of them, ``energy.*`` [J] and, of the followed
         element, ``trace.F`` (joint before it), ``trace.NAME.N`` and ``trace.NAME.T`` [N]. (m,) arrays.
     fields : dict
@@ -94,6 +95,13 @@ class Result:
     series: dict[str, Array]
     fields: dict[str, Array]
     cost: float
+
+    @property
+    def strayed(self) -> float | None:
+        """Energy of an ANCF run that comes and goes unaccounted for, by the work put in; None if it was not booked."""
+        if not all(key in self.series for key in audit.columns()):
+            return None
+        return audit.strayed(np.stack([self.series[key] for key in audit.columns()], axis=-1))
 
 
 def result(case: Case, folder: Path, progress: Progress | None = None) -> Result:

@@ -16,6 +16,7 @@ import numpy as np
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.offline.beltdrive import drive, rigid_elements
+from rtcvt.offline.beltdrive.audit import strayed, unaccounted
 from rtcvt.recording import Signal
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import parse_table
@@ -167,7 +168,11 @@ def figures(outcome: Outcome) -> dict[str, Any]:
         "tension_N": {s[:-2]: float(found[s].values[late].mean()) for s in spans},
     }
     if isinstance(run, drive.Run):
+        rest, put_in = float(unaccounted(run.energy)[-1]), float(found["energy.input"].values[-1])
         values |= {"elements": run.q.shape[1], "steps": run.counts["steps"]}
+        values |= {"unaccounted_J": rest, "input_J": put_in, "strayed": strayed(run.energy)}
+        values |= {"unsettled": run.counts["not switched out"], "in_parts": run.counts["in parts"]}
+        values |= {"warnings": drive.warnings(run)}
     else:
         work, *lost = (float(run.state[-1, i - 7]) for i in range(7))
         stored = np.sum([found[f"energy.{k}"].values for k in ("kinetic", "joints", "contacts", "height")], axis=0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.offline.beltdrive.compiled import compiled
 
-__all__ = ["Shafts", "no_shafts", "shaft_of", "shaft_torque", "shafts", "start_shafts"]
+__all__ = ["Shafts", "load_torque", "no_shafts", "shaft_of", "shaft_torque", "shafts", "start_shafts"]
 
 Array = NDArray[np.float64]
 
@@ -48,6 +48,19 @@ def shafts(unit: BeltUnit) -> Shafts:
 def no_shafts() -> Shafts:
     """None."""
     return Shafts(np.zeros(0, dtype=np.int64), *5 * (np.zeros(0),))
+
+
+@compiled
+def load_torque(s: Any, i: int, w: float) -> tuple[float, float]:
+    """Torque over speed of the load on sheave i or its shaft, linear between its points and beyond, and its slope."""
+    n = s.loads[i]
+    if n == 0:
+        return 0.0, 0.0
+    k = 0
+    while k < n - 2 and w > s.load_w[i, k + 1]:
+        k += 1
+    slope = (s.load_tau[i, k + 1] - s.load_tau[i, k]) / (s.load_w[i, k + 1] - s.load_w[i, k])
+    return s.load_tau[i, k] + slope * (w - s.load_w[i, k]), slope
 
 
 @compiled

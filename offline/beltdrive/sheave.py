@@ -17,7 +17,7 @@ d_h = 3 k_c (1 - e^2)/(4 v_0) for a coefficient of restitution e at the approach
 bristle's stretch dx:
 
     stick   f_t = mu_v v_t + mu_k dx                            (20)
-    slip    f_t = mu |f_n| x_slip                               (21, 30)
+    slip    f_t = mu |f_n| x_slip                               (21, 30), x_slip the sign of what sticking would give
     dx      = x_cur - x_ref, reduced to [-pi r, pi r]           (25, 26)
     x_cur   = r (angle(n) - phi) + sigma rho L_seg              (22-24), sigma = +1 where the sheave lies on the right
 
@@ -43,12 +43,15 @@ __all__ = [
     "UNDEFINED",
     "Contact",
     "bristle",
+    "bristle_stretch",
     "contact_forces",
     "contact_tangent",
     "post_newton",
     "scratch",
+    "segment",
     "segment_forces",
     "segment_gap",
+    "segment_points",
     "standing",
     "touching",
 ]
@@ -108,7 +111,8 @@ def touching(state: Any, pairs: Any) -> int:
 
 
 @compiled
-def _points(c: Any, L: float, q: Any, v: Any, i: int, e: int, P: Any) -> None:
+def segment_points(c: Any, L: float, q: Any, v: Any, i: int, e: int, P: Any) -> None:
+    """Points of element e's surface that faces sheave i: place, velocity, tangent and |r'| into `P`."""
     k = e + 1 if e + 1 < q.shape[0] else 0
     o = c.offset[i]
     for j in range(c.S.shape[0]):
@@ -165,7 +169,8 @@ def segment_gap(p0: Any, p1: Any, center: Any, radius: float) -> float:
 
 
 @compiled
-def _stretch(x: float, ref: float, period: float) -> float:
+def bristle_stretch(x: float, ref: float, period: float) -> float:
+    """Way from `ref` to `x`, full turns left out (eq. 26)."""
     dx = x - ref
     return dx - np.floor(dx / period + 0.5) * period
 
@@ -177,10 +182,11 @@ def bristle(
     """New x_slip, x_ref and the excess |f_t| - mu |f_n| of sticking (section 2.4, Fig. 5).
 
     `slip0` and `ref0` are those of the start of the step: sticking goes on from there, slipping lets the bristle follow
-    at the length that it can hold.
+    at the length that it can hold. Its sign is that of the whole of (20), as (21) says: with the sign of the stretch
+    alone a segment that runs on and slides is held by mu_v v_t without limit, and one that turns back is driven on.
     """
     ref = x if slip0 == UNDEFINED else ref0
-    dx = _stretch(x, ref, period) if mu_k > 0.0 else v_t
+    dx = bristle_stretch(x, ref, period) if mu_k > 0.0 else v_t
     f_t = mu_v * v_t
     if mu_k > 0.0:
         f_t += mu_k * dx
@@ -188,15 +194,14 @@ def bristle(
     excess = abs(f_t) - most
     slip = STICK
     if excess > 0.0:
-        if dx != 0.0:
-            slip = np.copysign(1.0, dx)
+        slip = np.copysign(1.0, f_t)
         if mu_k > 0.0:
-            ref = x - np.copysign(most / mu_k, dx)
+            ref = x - slip * most / mu_k
     return slip, ref, excess
 
 
 @compiled
-def _segment(
+def segment(
     c: Any, P: Any, j: int, i: int, phi: float, w: float, slip: float, ref: float
 ) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
     """rho, d, n, sigma, f_n, f_t, v_n, v, x_cur."""
@@ -214,7 +219,7 @@ def _segment(
         f_t = c.mu_v * (vy * nx - vx * ny - r * w)
         if slip == STICK and c.mu_k > 0.0:
             x = r * (np.arctan2(ny, nx) - phi) + sigma * rho * c.L_seg
-            f_t += c.mu_k * _stretch(x, ref, 2.0 * np.pi * r)
+            f_t += c.mu_k * bristle_stretch(x, ref, 2.0 * np.pi * r)
     return rho, d, nx, ny, sigma, f_n, f_t, v_n, vx, vy, x
 
 
@@ -261,7 +266,7 @@ def contact_forces(
     for at in range(count):
         i = pairs[at, 0]
         e = pairs[at, 1]
-        _points(c, L, q, v, i, e, P)
+        segment_points(c, L, q, v, i, e, P)
         k = e + 1 if e + 1 < q.shape[0] else 0
         o = c.offset[i]
         n_s = c.S.shape[0] - 1
@@ -271,7 +276,7 @@ def contact_forces(
         for j in range(n_s):
             if state[i, e, j, 0] > 0.0:
                 continue
-            rho, _, nx, ny, _, f_n, f_t, _, _, _, _ = _segment(
+            rho, _, nx, ny, _, f_n, f_t, _, _, _, _ = segment(
                 c, P, j, i, phi[i], w[i], state[i, e, j, 1], state[i, e, j, 2]
             )
             torque[i] += c.radius[i] * f_t
@@ -406,7 +411,7 @@ def _pair_tangent(
     """Add to `K` d(f)/d(q), to V[4] d(f)/d(phi), to V[5] d(torque)/d(q); returned is d(torque)/d(phi)."""
     D, A, R, T = V[0], V[1], V[2], V[3]  # derivatives by the segment's points: d, turn of n, rho, tangent displacement
     column, row, J, F = V[4], V[5], V[6:10], V[10]
-    _points(c, L, q, v, i, e, P)
+    segment_points(c, L, q, v, i, e, P)
     o = c.offset[i]
     r = c.radius[i]
     for p in range(c.S.shape[0]):
@@ -425,7 +430,7 @@ def _pair_tangent(
         if state[i, e, j, 0] > 0.0:
             continue
         slip = state[i, e, j, 1]
-        rho, d, nx, ny, sigma, f_n, f_t, v_n, vx, vy, _ = _segment(c, P, j, i, phi, w, slip, state[i, e, j, 2])
+        rho, d, nx, ny, sigma, f_n, f_t, v_n, vx, vy, _ = segment(c, P, j, i, phi, w, slip, state[i, e, j, 2])
         ex = P[j + 1, 0] - P[j, 0]
         ey = P[j + 1, 1] - P[j, 1]
         norm = np.sqrt(ex * ex + ey * ey)
@@ -580,7 +585,7 @@ def _post_newton(
     n_s = c.S.shape[0] - 1
     cx = c.center[i, 0]
     cy = c.center[i, 1]
-    _points(c, L, q, v, i, e, P)
+    segment_points(c, L, q, v, i, e, P)
     error = 0.0
     for j in range(n_s):
         rho, d, nx, ny, sigma = _locate(P, j, cx, cy)
@@ -621,17 +626,17 @@ def segment_forces(
     """Fill `out` (m, elements, n_s, 4): f_t and f_n [N], the bristle's stretch while sticking and the gap [m]."""
     for i in range(c.radius.shape[0]):
         for e in range(elements):
-            _points(c, L, q, v, i, e, P)
+            segment_points(c, L, q, v, i, e, P)
             for j in range(c.S.shape[0] - 1):
                 for m in range(4):
                     out[i, e, j, m] = 0.0
                 if state[i, e, j, 0] > 0.0:
                     continue
-                _, d, _, _, _, f_n, f_t, _, _, _, x = _segment(
+                _, d, _, _, _, f_n, f_t, _, _, _, x = segment(
                     c, P, j, i, phi[i], w[i], state[i, e, j, 1], state[i, e, j, 2]
                 )
                 out[i, e, j, 0] = f_t
                 out[i, e, j, 1] = f_n
                 if state[i, e, j, 1] == STICK:
-                    out[i, e, j, 2] = _stretch(x, state[i, e, j, 2], 2.0 * np.pi * c.radius[i])
+                    out[i, e, j, 2] = bristle_stretch(x, state[i, e, j, 2], 2.0 * np.pi * c.radius[i])
                 out[i, e, j, 3] = d - c.radius[i]

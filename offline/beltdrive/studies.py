@@ -70,7 +70,9 @@ def run_study(unit: BeltUnit, study: str, folder: Path, progress: Progress | Non
 def figures(r: Result) -> dict[str, float]:
     """Speeds, torques, tensions and creep, means over the last 4 % of the run, which waves in the spans do not change.
 
-    Creep is (v_max - v_min)/v_max over the spans; ``from strain`` takes the stretches instead of the speeds.
+    Creep is (v_max - v_min)/v_max over the spans. ``from strain`` takes the stretches instead of the speeds; ``from
+    tension`` is (T_max - T_min)/EA with the paper's EA, that of the taut belt, which leaves out by how much the tight
+    span is longer.
     """
     unit, late = r.case.unit, r.time >= 0.96 * r.time[-1]
     values = {}
@@ -88,6 +90,7 @@ def figures(r: Result) -> dict[str, float]:
         values[f"{s}.F [N]"] = force
     values["creep"] = (max(v) - min(v)) / max(v)
     values["from strain"] = (max(T) - min(T)) / (max(T) + unit.belt.EA)
+    values["from tension"] = (max(T) - min(T)) / (unit.belt.EA * unit.path().length / unit.rest_length())
     return values
 
 

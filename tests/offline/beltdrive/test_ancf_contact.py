@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
 
 from rtcvt.offline.beltdrive.ancf import shape
+from rtcvt.offline.beltdrive.lugre import bristles, lugre
 from rtcvt.offline.beltdrive.sheave import (
     STICK,
     UNDEFINED,
@@ -166,49 +166,6 @@ def test_switching_states_and_errors():
     assert (slip, excess) == (STICK, pytest.approx(-most))  # full turns do not count
 
 
-def lugre(sigma_0, end, times):
-    """Mass of 1 kg on LuGre friction, drawn by a spring of 2 N/m at 0.1 m/s (Canudas de Wit et al. 1995)."""
-    sigma_1, F_c, F_s, v_s = np.sqrt(sigma_0), 1.0, 1.5, 1e-3
-
-    def friction(v, z):
-        level = F_c + (F_s - F_c) * np.exp(-((v / v_s) ** 2))
-        rate = v - sigma_0 * abs(v) * z / level
-        return rate, sigma_0 * z + sigma_1 * rate
-
-    def f(t, y):
-        rate, force = friction(y[1], y[2])
-        return [y[1], 2.0 * (0.1 * t - y[0]) - force, rate]
-
-    y = solve_ivp(f, (0.0, end), np.zeros(3), method="LSODA", t_eval=times, rtol=1e-7, atol=1e-10, max_step=5e-3).y
-    return y[0], y[1], friction(y[1], y[2])[1]
-
-
-def bristles(mu_k, end, h):
-    """The same with the bristle of section 2.4, trapezoidal rule and discontinuous iteration, and LuGre's level."""
-    mu_v, steps = np.sqrt(mu_k), round(end / h)
-    x = v = a = ref = 0.0
-    slip = STICK
-    out = np.zeros((steps + 1, 3))
-    for k in range(steps):
-        t = (k + 1) * h
-        slip0, ref0 = slip, ref
-        level = 1.0 + 0.5 * np.exp(-((v / 1e-3) ** 2))
-        x0, v0 = x + h * v + h * h / 4 * a, v + h / 2 * a
-        for _ in range(5):
-            c, cv = 4.0 / h**2, 2.0 / h
-            stick = slip == STICK
-            K = c + 2.0 + (mu_k + cv * mu_v if stick else 0.0)
-            force = mu_k * (x0 - ref) + mu_v * v0 if stick else level * slip
-            d = (2.0 * (0.1 * t - x0) - force) / K
-            x, v, a = x0 + d, v0 + cv * d, c * d
-            old = slip
-            slip, ref, excess = bristle(-1.0, v, x, slip0, ref0, level, mu_k, mu_v, 1e6)
-            if slip == old or abs(excess) < 1e-6:
-                break
-        out[k + 1] = x, v, level * slip if slip != STICK else mu_k * (x - ref) + mu_v * v
-    return out.T
-
-
 def test_lugre_tends_to_the_bristles_as_it_stiffens():
     """Figs. 6 and 7: displacement, velocity and force; LuGre breaks away ever closer to the static level of 1.5 N."""
     h, end = 1e-3, 20.0
@@ -218,7 +175,7 @@ def test_lugre_tends_to_the_bristles_as_it_stiffens():
     assert times[np.argmax(F)] == pytest.approx(7.5, abs=2e-3)  # 2 N/m * 0.1 m/s * 7.5 s
     breakaway = []
     for sigma_0, most_x, most_v in ((1e5, 0.025, 0.1), (1e6, 0.005, 0.02)):
-        X, V, G = lugre(sigma_0, end, times)
+        X, V, G = lugre(sigma_0, times)
         assert np.sqrt(np.mean((x - X) ** 2)) < most_x * X.max()
         assert np.sqrt(np.mean((v - V) ** 2)) < most_v * V.max()
         breakaway.append(G.max())

@@ -1,6 +1,7 @@
 """The belt of rigid elements against its printed equations, SciPy, statics, energy and the figures of Kubas 2017."""
 
 import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,42 +14,7 @@ from rtcvt.offline.beltdrive import rigid_elements as model
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import UnitFile
 
-# Section 3 of the paper gives belt, contact and inertias; geometry and pretension are not printed, inputs only drawn.
-# Assumed here: two pulleys of 81 mm at 300 mm, 200 N, speed to 12 rad/s and torque to 8 N.m within 0.3 s.
-SECTION_3 = """
-name = "section_3"
-kind = "belt"
-[belt]
-EA = "1e4 N"
-EI = "0.0208 N.m2"
-mass = "1.036 kg/m"
-damping = "0.5 N.s"
-pretension = "200 N"
-[pulleys.driving]
-center = ["0 m", "0 m"]
-radius = "81.25 mm"
-inertia = "0.02 kg.m2"
-flange = "speed"
-[pulleys.driven]
-center = ["300 mm", "0 m"]
-radius = "81.25 mm"
-inertia = "0.02 kg.m2"
-[elements]
-c_1 = 0.0
-c_2 = "5e6 N/m"
-b = "300 N.s/m"
-p_max = "1 mm"
-mu = 1.0
-dv = "2e-3 m/s"
-elements = 50
-tolerance = 1e-6
-[[scenario]]
-name = "run-up"
-duration = "1.2 s"
-[scenario.inputs]
-"driving.w" = { time = [0.0, 0.3], value = ["0 rad/s", "12 rad/s"] }
-"driven.tau" = { time = [0.0, 0.3], value = ["0 N.m", "-8 N.m"] }
-"""
+SECTION_3 = (Path(__file__).parents[2] / "data" / "beltdrive" / "section_3.toml").read_text(encoding="utf-8")
 
 
 def section_3(**changes):

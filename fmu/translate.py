@@ -35,7 +35,7 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import EnumType
 from types import ModuleType
 from typing import Any
@@ -225,6 +225,7 @@ class Function:
     parameters: tuple[tuple[str, str], ...]  # name and type
     result: str
     body: tuple[Statement, ...]
+    of_rows: bool = False  # see `rtcvt.kernel.kernel_of_rows`
 
 
 @dataclass
@@ -387,7 +388,8 @@ class _KernelReader:
         module = self.python.__module__.removeprefix("rtcvt.")
         text = inspect.getdoc(self.python) or ""
         comment = f"{module}.{self.tree.name}{': ' + text if text else ''}"
-        function = Function(name, comment, self.parameters, self.result or NOTHING, body)
+        of_rows = getattr(self.python, "of_rows", False)
+        function = Function(name, comment, self.parameters, self.result or NOTHING, body, of_rows)
         self.check_loop_names(function)
         return function
 
@@ -757,6 +759,38 @@ _HEAD = """\
 #include <stdbool.h>
 #include <stdint.h>
 """
+_ROWS = r"""/* Functions NAME_any go through rows of numbers. NAME is one of two that are made of each: for any
+   processor, and for those with vectors of 256 bits; which one is decided when the unit is loaded. The bits are the
+   same, since no sum is reordered or contracted. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ONE_FOR_ALL
+#elif !(defined(__x86_64__) && defined(__ELF__) && defined(__GLIBC__) && defined(__GNUC__))
+#define ONE_FOR_ALL
+#endif
+#ifdef ONE_FOR_ALL
+#define ROWS
+#define OF_ROWS(result, name, parameters, arguments, give) \
+    static result name parameters { give name##_any arguments; }
+#else
+#include <cpuid.h>
+#define ROWS inline __attribute__((always_inline))
+#define OF_ROWS(result, name, parameters, arguments, give) \
+    static result name##_narrow parameters { give name##_any arguments; } \
+    static __attribute__((target("avx2"))) result name##_wide parameters { give name##_any arguments; } \
+    static result (*name##_here(void)) parameters { return wide_vectors() ? name##_wide : name##_narrow; } \
+    static result name parameters __attribute__((ifunc(#name "_here")));
+
+static bool wide_vectors(void)
+{
+    unsigned a, b, c, d, low, high;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & 0x18000000u) != 0x18000000u) {
+        return false; /* AVX, and a system that says what it saves of it */
+    }
+    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & 6u) == 6u && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & 0x20u);
+}
+#endif
+"""
 
 
 def print_c(program: Program, title: str, entries: Sequence[str] = (), static: bool = True) -> str:
@@ -778,11 +812,28 @@ def print_c(program: Program, title: str, entries: Sequence[str] = (), static: b
     used = {part.name for part in parts_of if isinstance(part, Global)}  # the end of a view is not
     parts.append("\n".join(f"static const {_C_TYPES[INT if isinstance(v, int) else FLOAT]}{k} = {_number(v)};"
                            for k, v in program.constants.items() if k in used) + "\n")  # fmt: skip
+    if any(f.of_rows for f in program.functions.values()):
+        parts.append(_ROWS)
     for function in program.functions.values():
         own = static or function.name not in entries
         prototype = "" if own else _signature(function) + ";\n\n"
-        parts.append(f"{_comment(function.comment)}\n{prototype}{'static ' if own else ''}{_Printer(function).text()}")
+        if function.of_rows and own:
+            text = _of_rows(function)
+        else:
+            text = f"{prototype}{'static ' if own else ''}{_Printer(function).text()}"
+        parts.append(f"{_comment(function.comment)}\n{text}")
     return "\n".join(parts)
+
+
+def _of_rows(function: Function) -> str:
+    """A function, and what makes of it the two of which one is taken."""
+    body = _Printer(replace(function, name=f"{function.name}_any")).text()
+    parameters = ", ".join(f"{_C_TYPES[t]}{name}" for name, t in function.parameters)
+    arguments = ", ".join(name for name, _ in function.parameters)
+    result = _C_TYPES[function.result].strip()
+    give = "" if function.result == NOTHING else "return"
+    made = f"OF_ROWS({result}, {function.name}, ({parameters}), ({arguments}), {give})"
+    return "\n".join([f"static ROWS {body}", *_wrapped(made, 0), ""])
 
 
 def translate(

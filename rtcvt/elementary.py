@@ -97,11 +97,12 @@ def exp(x):
     k = int(abs(n))
     factor = 2.0 if n > 0.0 else 0.5
     for _ in range(10):
+        if k == 0:
+            break
         if k & 1 == 1:
             y *= factor
         k = int(0.5 * k)
-        if k > 0:
-            factor *= factor
+        factor *= factor
     return y
 
 
@@ -113,7 +114,12 @@ def log(x):
     n = 0.0
     scale = 1.3407807929942597e154  # 2^512
     k = 512.0
-    for _ in range(10):
+    rounds = 10
+    if x >= 3.0517578125e-05 and x < 65536.0:  # 2^-15, 2^16: the first six would change nothing
+        scale = 256.0
+        k = 8.0
+        rounds = 4
+    for _ in range(rounds):
         if x >= scale:
             x /= scale
             n += k

@@ -26,7 +26,7 @@ import numba
 import numba.types
 from numba.core import event
 
-__all__ = ["FAILED", "OK", "SATURATED", "compiler", "digest", "kernel", "stamped", "unliteral"]
+__all__ = ["FAILED", "OK", "SATURATED", "compiler", "digest", "kernel", "kernel_of_rows", "stamped", "unliteral"]
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
@@ -106,4 +106,13 @@ _compile = compiler(Path(__file__).parent, fastmath=False, _nrt=False)
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
+    return _compile(function)
+
+
+def kernel_of_rows(function: Any) -> Any:
+    """A kernel whose time goes into loops over neighbouring numbers, without reference to each other.
+
+    C compilers make it once more for the wide vectors that some processors have, see `rtcvt.fmu.translate`.
+    """
+    function.of_rows = True
     return _compile(function)

@@ -279,8 +279,8 @@ def prepare(p, data, work):
 
 
 @kernel
-def more_way(what, T, j, data, work):
-    """R of span j [m] at a tension, `what` 1: its slope [m/N], 2: E_R [J]; linear below `LOOSE`."""
+def more_way(T, j, data, work):
+    """R of span j [m] at a tension, linear below `LOOSE`; writes its slope [m/N] too, to ``work[data[D.W_SLOPE]]``."""
     row = int(data[D.GEOMETRY]) + N_ARC * j
     a = data[row + Arc.WAY_3] * work[int(data[D.W_WAY]) + j]
     b = data[row + Arc.WAY_1] * work[int(data[D.W_WAY]) + j]
@@ -289,13 +289,22 @@ def more_way(what, T, j, data, work):
     z = x if x > LOOSE else LOOSE
     root = 1.0 / math.sqrt(z)
     slope = (1.5 * a * (1.0 - root * root * root / z) + 0.5 * b * (1.0 - root / z)) / T_rest
-    if what == 1:
-        return slope
-    if what == 0:
-        way = a * (root * root * root - 2.5 + 1.5 * z) + b * (root - 1.5 + 0.5 * z)
-        return way + slope * (x - z) * T_rest
+    work[int(data[D.W_SLOPE])] = slope
+    way = a * (root * root * root - 2.5 + 1.5 * z) + b * (root - 1.5 + 0.5 * z)
+    return way + slope * (x - z) * T_rest
+
+
+@kernel
+def way_energy(T, j, data, work):
+    """E_R of span j [J] behind `more_way` at that tension."""
+    row = int(data[D.GEOMETRY]) + N_ARC * j
+    a = data[row + Arc.WAY_3] * work[int(data[D.W_WAY]) + j]
+    b = data[row + Arc.WAY_1] * work[int(data[D.W_WAY]) + j]
+    T_rest = data[D.T_REST]
+    x = T / T_rest
     if x < LOOSE:
-        return -0.5 * slope * T * T
+        return -0.5 * work[int(data[D.W_SLOPE])] * T * T
+    root = 1.0 / math.sqrt(x)
     low = 1.0 / math.sqrt(LOOSE)
     steep = 1.5 * a * (1.0 - low * low * low / LOOSE) + 0.5 * b * (1.0 - low / LOOSE)
     energy = -0.5 * steep * LOOSE * LOOSE
@@ -305,21 +314,48 @@ def more_way(what, T, j, data, work):
 
 
 @kernel
-def span_tension(j, l, phi, p, data, work):  # noqa: E741
-    """Tension of span j that holds the length l [N], with the inertia phi; 0 if that is more than it needs."""
-    length = work[int(data[D.W_LENGTH]) + j * int(data[D.FACES])]
-    T = p[BeltP.EA] * (length / l - 1.0)
-    if T < 0.0:
-        T = 0.0
+def span_inertia(j, data, work):
+    """phi of span j [N], from the lifts of the rims at its ends."""
+    lift = int(data[D.W_LIFT])
+    return 0.5 * (work[lift + j] + work[lift + (j + 1 if j + 1 < int(data[D.N]) else 0)])
+
+
+@kernel
+def span_tensions(x, p, data, work):
+    """Tensions of all spans that hold their lengths [N], to ``work[data[D.W_SOLVE]:]``; 0 if they need no tension.
+
+    An iteration is made for all spans, one after the other: they do not wait for one another.
+    """
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    at = int(data[D.W_SOLVE])
+    length = int(data[D.W_LENGTH])
+    for j in range(n):
+        T = p[BeltP.EA] * (work[length + j * F] / x[j * F] - 1.0)
+        work[at + j] = 0.0 if T < 0.0 else T
+        work[at + n + j] = 1.0
     for _ in range(SOLVE):
-        missing = length + more_way(0, T - phi, j, data, work) - l * (1.0 + T / p[BeltP.EA])
-        change = missing / (l / p[BeltP.EA] - more_way(1, T - phi, j, data, work))
-        T += change
-        if not T > 0.0:
-            return 0.0
-        if abs(change) < EXACT * data[D.T_REST]:
-            return T
-    return T
+        left = 0
+        for j in range(n):
+            if work[at + n + j] == 0.0:
+                continue
+            T = work[at + j]
+            l = x[j * F]  # noqa: E741
+            way = more_way(T - span_inertia(j, data, work), j, data, work)
+            missing = work[length + j * F] + way - l * (1.0 + T / p[BeltP.EA])
+            change = missing / (l / p[BeltP.EA] - work[int(data[D.W_SLOPE])])
+            T += change
+            if not T > 0.0:
+                work[at + j] = 0.0
+                work[at + n + j] = 0.0
+                continue
+            work[at + j] = T
+            if abs(change) < EXACT * data[D.T_REST]:
+                work[at + n + j] = 0.0
+            else:
+                left += 1
+        if left == 0:
+            break
 
 
 @kernel
@@ -339,6 +375,7 @@ def cells(x, p, data, work):
     q_m = x[n + count]
     flux = p[BeltP.M] * q_m * q_m
     a = int(data[D.W_CELL])
+    span_tensions(x, p, data, work)
     for c in range(count):
         l = x[c]  # noqa: E741
         length = work[int(data[D.W_LENGTH]) + c]
@@ -346,10 +383,9 @@ def cells(x, p, data, work):
         j = int(c / F)
         i = j + 1 if j + 1 < n else 0
         if c == j * F:
-            phi = 0.5 * (work[lift + j] + work[lift + i])
-            T = span_tension(j, l, phi, p, data, work)
-            length += more_way(0, T - phi, j, data, work)
-            by_T = more_way(1, T - phi, j, data, work)
+            T = work[int(data[D.W_SOLVE]) + j]
+            length += more_way(T - span_inertia(j, data, work), j, data, work)
+            by_T = work[int(data[D.W_SLOPE])]
             gives = -by_T
             work[by + c] = -by_T * p[BeltP.M] * rim_radius(j, data) * rim_radius(j, data) * speed(j, x, data)
             work[by + count + c] = -by_T * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
@@ -411,9 +447,10 @@ def ends_energy(j, p, data, work):
     n = int(data[D.N])
     i = j + 1 if j + 1 < n else 0
     at = int(data[D.W_LIFT])
-    phi = 0.5 * (work[at + j] + work[at + i])
+    phi = span_inertia(j, data, work)
     hat = work[int(data[D.W_CELL]) + n * int(data[D.FACES]) + j * int(data[D.FACES])] - phi
-    energy = more_way(2, hat, j, data, work) - phi * more_way(0, hat, j, data, work)
+    way = more_way(hat, j, data, work)
+    energy = way_energy(hat, j, data, work) - phi * way
     return energy - cell_lift(i, data) * (data[D.FACES] - 1.0) * work[at + i] * (p[BeltP.T_0] + 0.5 * work[at + i])
 
 
@@ -1286,7 +1323,7 @@ def initialise(p, data, u, x, work):
         for c in range(count):
             x[c] = work[int(data[D.W_LENGTH]) + c] / stretch
         for j in range(n):
-            x[j * int(data[D.FACES])] += more_way(0, p[BeltP.T_0], j, data, work) / stretch
+            x[j * int(data[D.FACES])] += more_way(p[BeltP.T_0], j, data, work) / stretch
         x[n + count] = v / stretch
     for i in range(n):
         at = given_state(i, data)

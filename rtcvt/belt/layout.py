@@ -55,6 +55,8 @@ class D(Places):
     W_INERTIA = "inertias of the pulleys with their share of the belt", lambda d: d.N
     W_KAPPA = "limits of wraps: exp(mu beta) - 1, then of their faces", lambda d: 2 * d.N
     W_WAY = "share of R that each span takes", lambda d: d.N
+    W_SLOPE = "slope of R where it was evaluated last", lambda d: 1
+    W_SOLVE = "of each span the tension that is solved for, 1 until it is found: a block of each", lambda d: 2 * d.N
     W_CELL = "lambda, T, dT/dl, T_hat, dT_hat/dl, -dlambda/dl/lambda: a block of each", lambda d: 6 * d.N * d.FACES
     W_FACE = (
         "q, s, dq/dV, dq/dl of both cells, dq/dq_m, ds/dl of both cells, ds/dq_m: a block of each",

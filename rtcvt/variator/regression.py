@@ -40,7 +40,7 @@ without reference to each other, which a compiler may take several at a time wit
 import math
 
 from rtcvt.elementary import exp
-from rtcvt.kernel import kernel
+from rtcvt.kernel import kernel, kernel_of_rows
 
 __all__ = ["add_rows", "distance", "laws", "network", "peaks", "reconstruct", "stage_1", "stage_2", "thrust_ratio"]
 
@@ -63,7 +63,8 @@ THRUST = 7  # place of the splines' coefficients of ln zeta; then the number of 
 LAW_SPLINES = 12  # likewise of the laws, with the polynomials in t_5 of each law
 PEAKS = 17  # place of the peaks' networks
 HEADER = 18
-BLOCK = 64
+HALVINGS = 6
+BLOCK = 2**HALVINGS
 
 # the header of networks, behind which W_1, W_2 of each network and W follow: the row of b, then one for each weight
 NETWORKS = 0
@@ -128,7 +129,7 @@ def _splines(n, t, at, phi):
     return cell
 
 
-@kernel
+@kernel_of_rows
 def _sum_up(data, at, table, many, phi, first):
     """Write `many` sums of splines to ``phi[first:]`` and use three times as many places; `table`: of their header."""
     n_1 = int(data[at + table + 2])
@@ -230,7 +231,7 @@ def laws(data, at, phi, out):
             out[k] = growth
 
 
-@kernel
+@kernel_of_rows
 def distance(data, at, phi):
     """Square of the distance to the nearest point of the campaign, by the square of a typical one, behind `stage_1`."""
     t_0 = phi[0]
@@ -254,13 +255,16 @@ def distance(data, at, phi):
             d = d_0 * d_0 + d_1 * d_1 + d_2 * d_2 + d_3 * d_3
             nearest[m] = d if d < nearest[m] else nearest[m]
         c += 4 * BLOCK
-    least = nearest[0]
-    for m in range(1, BLOCK):
-        least = nearest[m] if nearest[m] < least else least
-    return least * data[at + SPACING]
+    width = BLOCK
+    for _ in range(HALVINGS):
+        width = int(0.5 * width)
+        others = nearest[width : 2 * width]
+        for m in range(width):
+            nearest[m] = others[m] if others[m] < nearest[m] else nearest[m]
+    return nearest[0] * data[at + SPACING]
 
 
-@kernel
+@kernel_of_rows
 def add_rows(n, m, a, w, out):
     """Add ``sum_j a_j w_j`` to the `m` numbers of `out`; w_j are the `n` rows of `w`. Four rows are taken at a time."""
     whole = n - (n & 3)
@@ -291,7 +295,7 @@ def _layer(n, m, a, w, out):
     add_rows(n, m, a, w[m : m + n * m], out)
 
 
-@kernel
+@kernel_of_rows
 def _bend(n, a):
     """a/sqrt(1 + a^2) in place."""
     for j in range(n):

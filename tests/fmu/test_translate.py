@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 import tools
 
-from rtcvt.elementary import cos, exp, sin
-from rtcvt.fmu.translate import TranslationError, lower, translate
+from rtcvt.elementary import cos, exp, log, sin
+from rtcvt.fmu.translate import TranslationError, lower, print_c, translate
 from rtcvt.kernel import FAILED, OK
 from rtcvt.linalg import lu, lu_solve
 from rtcvt.pog import kernels
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import load_gear_system
 from rtcvt.unitfile import shipped_units
+from rtcvt.variator.regression import add_rows
 
 F, I, A, C = "float64", "int64", "array", "constants"  # noqa: E741
 MODEL = {
@@ -388,3 +389,68 @@ def test_every_unit_gives_the_same_bits_in_c(library, name, fidelity):
             assert same(one.derivative(), dx)
             assert same(one.jacobian().ravel(), jac)
     assert {OK, FAILED} <= seen
+
+
+# --- rows of numbers --------------------------------------------------------------------------------------------------
+
+ROWS = """
+#include "kernels.c"
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    static double w[41 * 37], a[41], out[4][37];
+    unsigned long long seed = 1;
+    int differ = 0, wide = 0;
+    for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < 41 * 37 + 41; i++) {
+            seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+            (i < 41 ? a : w)[i < 41 ? i : i - 41] = ((double)(seed >> 11) * 0x1p-53 - 0.5) * (i % 7 ? 1.0 : 1e9);
+        }
+        int n = round % 42, m = round % 38;
+        memset(out, 0, sizeof out);
+        rt_add_rows_any(n, m, a, w, out[0]);
+        rt_add_rows(n, m, a, w, out[1]);
+        memcpy(out[2], out[0], sizeof out[0]);
+        memcpy(out[3], out[0], sizeof out[0]);
+#ifndef ONE_FOR_ALL
+        memset(out[2], 0, 2 * sizeof out[0]);
+        rt_add_rows_narrow(n, m, a, w, out[2]);
+        wide = wide_vectors();
+        (wide ? rt_add_rows_wide : rt_add_rows_narrow)(n, m, a, w, out[3]);
+#endif
+        for (int k = 1; k < 4; k++) {
+            differ += memcmp(out[0], out[k], sizeof out[0]) != 0;
+        }
+    }
+    printf("%d %d", differ, wide);
+    return 0;
+}
+"""
+
+
+@compiles
+@pytest.mark.parametrize("flags", [["-O2"], ["-O3"], ["-O3", "-fsanitize=address"]])
+def test_both_forms_of_a_kernel_of_rows_have_the_same_bits(flags, tmp_path):
+    program = lower({"rt_add_rows": (add_rows, [I, I, A, C, A])})
+    assert program.functions["rt_add_rows"].of_rows
+    (tmp_path / "kernels.c").write_text(print_c(program, "Rows."))
+    (tmp_path / "main.c").write_text(ROWS)
+    command = ["cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-ffp-contract=off", *flags]
+    built = subprocess.run([*command, str(tmp_path / "main.c"), "-o", str(tmp_path / "rows"), "-lm"],
+                           capture_output=True, text=True)  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    done = subprocess.run([str(tmp_path / "rows")], capture_output=True, text=True)
+    assert (done.returncode, done.stdout.split()[:1]) == (0, ["0"]), done.stderr
+
+
+def test_logarithm_and_exponential_shift_by_whole_powers_of_two():
+    """Whatever the number of their rounds: ln and exp of 2^k x differ from those of x by what k says, on both sides of
+    where the rounds change."""
+    for k in (-300, -17, -16, -15, -14, -2, -1, 0, 1, 14, 15, 16, 17, 300):
+        for x in (1.0, 1.0 + 2**-52, 1.4142135623730951, 1.7, 2.0 - 2**-52):
+            exact = math.log(x * 2.0**k)
+            assert log(x * 2.0**k) == pytest.approx(exact, rel=1e-15, abs=1e-16)
+    for x in np.linspace(-690.0, 690.0, 2001):
+        assert exp(x) == pytest.approx(math.exp(x), rel=3e-16)

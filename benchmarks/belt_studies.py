@@ -99,11 +99,13 @@ def draw_fig_16(folder: Path) -> None:
     picture = Figure(figsize=(9.0, 4.6))
     axes = picture.subplots(2, 1, sharex=True)
     for ax, name in zip(axes, ("run-up", "mirrored layout"), strict=True):
-        scenario = next(s for s in unit.scenario if s.name == name).model_copy(update={"duration": 0.5})
+        scenario = next(s for s in unit.scenario if s.name == name).model_copy(update={"duration": 2.0})
         found = rigid_elements.signals(run := rigid_elements.simulate(unit, scenario), unit)
         N = {pulley: found[f"contact.{pulley}.N"].values for pulley in unit.pulleys}
-        peak = {pulley: float(values.max()) for pulley, values in N.items()}
-        print(name, {k: round(v) for k, v in peak.items()}, f"ratio {peak['alternator'] / peak['tensioner']:.3f}")
+        for end in (0.5, 2.0):
+            peak = {pulley: float(values[run.time <= end].max()) for pulley, values in N.items()}
+            ratio = peak["alternator"] / peak["tensioner"]
+            print(f"{name}, up to {end:g} s", {k: round(v) for k, v in peak.items()}, f"ratio {ratio:.3f}")
         e = int(np.unravel_index(N["alternator"].argmax(), N["alternator"].shape)[1])
         for k, (pulley, values) in enumerate(N.items()):
             ax.plot(*thin(run.time, values[:, e]), color=COLOURS[k], lw=1.1, label=pulley)

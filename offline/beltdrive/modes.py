@@ -4,9 +4,9 @@ The ANCF belt's equations are linearised about rest, where all segments that tou
 
     M x'' + D x' + K x = 0,    x = exp(lambda t),    f = |lambda|/(2 pi),    zeta = -Re lambda/|lambda|
 
-Pulleys whose speed is given stand still. Of its modes those count in which the pulleys and arms turn: they have more
-than a third of the kinetic energy; the rest is vibration of spans across themselves. Those of the hybrid model are the
-eigenvalues of its Jacobian, without the speeds that are given.
+Pulleys whose speed is given stand still, and clutches of decouplers are locked. Of its modes those count in which
+pulleys, arms and shafts turn: they have more than a third of the kinetic energy; the rest is vibration of spans across
+themselves. Those of the hybrid model are the eigenvalues of its Jacobian, without the speeds that are given.
 """
 
 from typing import NamedTuple
@@ -18,9 +18,9 @@ from scipy.sparse.linalg import eigs
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import BeltUnit
-from rtcvt.errors import InputError
 from rtcvt.offline.beltdrive.drive import build
-from rtcvt.offline.beltdrive.motion import newton_matrix, work
+from rtcvt.offline.beltdrive.motion import Sheaves, newton_matrix, work
+from rtcvt.offline.beltdrive.shafts import load_torque
 from rtcvt.offline.beltdrive.sheave import touching
 
 __all__ = ["Mode", "ancf_modes", "hybrid_modes"]
@@ -60,29 +60,20 @@ def ancf_modes(unit: BeltUnit, about: list[float], elements: int | None = None) 
         Frequencies [Hz] near which modes are looked for.
     elements : int, optional
         Instead of the unit's.
-
-    Raises
-    ------
-    InputError
-        A pulley has a decoupler.
     """
-    if unit.decouplers:
-        key = f"pulleys.{list(unit.pulleys)[next(iter(unit.decouplers))]}.decoupler"
-        raise InputError(unit.source, key, None, "no decoupler: its shaft has no row in the ANCF belt's matrix")
     drive = build(unit, elements=elements)
     s, x = drive.sheaves, drive.rest
     m, n, n_s, _ = x.contact.shape
-    W = work(n, m, int(np.sum(s.free >= 0)), n_s, x.arms.shape[0])
+    W = work(n, m, int(np.sum(s.free >= 0)), n_s, x.arms.shape[0], x.shafts.shape[0])
     pairs = touching(x.contact, W.pairs)
     sums = []
     for rate, acceleration in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
         newton_matrix(drive.cable, drive.contact, s, x, pairs, rate, acceleration, W)
         sums.append(_sparse(W.D, W.G, W.N, W.F, W.S))
-    K = sums[0]
-    D, M = sums[1] - K, sums[2] - K
+    K, D, M = _with_shafts(s, 4 * n, sums[0], sums[1] - sums[0], sums[2] - sums[0])
     one = sparse.identity(K.shape[0])
     A, B = sparse.bmat([[None, one], [-K, -D]], "csc"), sparse.bmat([[one, None], [None, M]], "csc")
-    inertia = np.concatenate([s.I[s.free >= 0], s.arms.J])
+    inertia = np.concatenate([s.I[s.free >= 0], s.arms.J, s.shafts.J])
     found: list[complex] = []
     for frequency in about:
         values, vectors = eigs(A, _EACH, B, sigma=2j * np.pi * frequency)
@@ -92,6 +83,24 @@ def ancf_modes(unit: BeltUnit, about: list[float], elements: int | None = None) 
             if turning > _TURNING * float(np.real(np.vdot(shape, M @ shape))):
                 found.append(complex(value))
     return _modes(np.array(found))
+
+
+def _with_shafts(s: Sheaves, first: int, *sums: sparse.csc_matrix) -> tuple[sparse.csc_matrix, ...]:
+    """K, D, M with rows of the shafts behind decouplers, whose clutches are locked at rest.
+
+    Newton's matrix holds these shafts: of K and D it has the damper at the sheave alone. `first` is the sheaves' place.
+    """
+    k, size = s.shafts.J.size, sums[0].shape[0]
+    K, D, M = (sparse.block_diag([A, sparse.csc_matrix((k, k))], "lil") for A in sums)
+    for b, i in enumerate(s.shafts.sheave):
+        shaft, sheave = size + b, first + s.free[i]
+        K[sheave, sheave] += s.shafts.K[b]
+        K[shaft, shaft] = s.shafts.K[b]
+        D[shaft, shaft] = s.shafts.C[b] + s.d[i] - load_torque(s, i, 0.0)[1]
+        M[shaft, shaft] = s.shafts.J[b]
+        for A, joint in ((K, s.shafts.K[b]), (D, s.shafts.C[b])):
+            A[sheave, shaft] = A[shaft, sheave] = -joint
+    return K.tocsc(), D.tocsc(), M.tocsc()
 
 
 def _modes(values: NDArray[np.complex128]) -> list[Mode]:

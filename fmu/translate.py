@@ -762,7 +762,13 @@ _HEAD = """\
 _ROWS = r"""/* Functions NAME_any go through rows of numbers. NAME is one of two that are made of each: for any
    processor, and for those with vectors of 256 bits; which one is decided when the unit is loaded. The bits are the
    same, since no sum is reordered or contracted. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define ONE_FOR_ALL
+#endif
+#endif
+#if defined(ONE_FOR_ALL) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#undef ONE_FOR_ALL
 #define ONE_FOR_ALL
 #elif !(defined(__x86_64__) && defined(__ELF__) && defined(__GLIBC__) && defined(__GNUC__))
 #define ONE_FOR_ALL

@@ -277,18 +277,17 @@ class ReducedModel:
         for c in self.coordinates:
             low, high = float(c.mapped(c.low)), float(c.mapped(c.high))
             coordinates.append((MAPS.index(c.map), c.centre, c.low, c.high, low, 2.0 / (high - low)))
-        blocks = -(-len(self.points) // regression.BLOCK)
-        repeated = self.points[np.minimum(np.arange(blocks * regression.BLOCK), len(self.points) - 1)]
+        blocks = _blocks(self.points, regression.BLOCK)
         weights = np.array([peak.weights for peak in self.peaks]).reshape(-1, self.peak_networks.units)
         parts = {
             regression.COORDINATE: np.array(coordinates),
-            regression.CENTRE: repeated.reshape(blocks, regression.BLOCK, 4).transpose(0, 2, 1),
+            regression.CENTRE: np.array([np.concatenate([b.min(0), b.max(0), b.T.ravel()]) for b in blocks]),
             regression.THRUST: self.thrust,
             regression.LAW_SPLINES: self.laws,
             regression.PEAKS: _network_table(self.peak_networks, weights, self._peaks_at),
         }
         header = np.zeros(regression.HEADER)
-        header[regression.N_LAW], header[regression.N_BLOCKS] = self._in_y, blocks
+        header[regression.N_LAW], header[regression.N_BLOCKS] = self._in_y, len(blocks)
         header[regression.SPACING] = 1.0 / self.spacing**2
         header[regression.SHIFT : regression.SHIFT + 2] = self.shift
         header[regression.THRUST + 1 : regression.THRUST + 5] = self.thrust.shape
@@ -342,6 +341,18 @@ class ReducedModel:
         t = scaled(self.coordinates, self.shift, np.atleast_2d(z))
         values = self.networks.hidden(t) @ f.weights.T @ f.modes
         return np.maximum(values, 0.0) if f.positive else np.asarray(values)
+
+
+def _blocks(points: Array, size: int) -> list[Array]:
+    """Points (n, d) in blocks (size, d) that lie together, by halves across where they reach farthest.
+
+    What the last block lacks is its last point.
+    """
+    if len(points) <= size:
+        return [points[np.minimum(np.arange(size), len(points) - 1)]]
+    along = np.argsort(points[:, np.argmax(np.ptp(points, axis=0))], kind="stable")
+    half = max(len(points) // size // 2, 1) * size
+    return _blocks(points[along[:half]], size) + _blocks(points[along[half:]], size)
 
 
 def _scratch(networks: Networks, n_out: int) -> int:

@@ -54,9 +54,9 @@ ORDER = 3  # splines that do not vanish at a place
 
 # the header of the laws
 N_LAW = 0  # polynomials in t_5 of a law
-N_BLOCKS = 1  # blocks of points of the campaign; the last point is repeated in the last block
+N_BLOCKS = 1  # blocks of points of the campaign that lie together; the last point is repeated in the last block
 COORDINATE = 2  # place of (map, c, low, high, g(low), 2/(g(high) - g(low))) of each coordinate
-CENTRE = 3  # place of the points of the campaign, by blocks: BLOCK times t_1, then t_2, t_3, t_4
+CENTRE = 3  # place of their blocks: least t_1 to t_4, largest ones, then BLOCK times t_1, then t_2, t_3, t_4
 SPACING = 4  # 1/(typical distance between them)^2
 SHIFT = 5  # a, b of the torque ratio's zero
 THRUST = 7  # place of the splines' coefficients of ln zeta; then the number of splines along t_1 to t_4
@@ -65,6 +65,8 @@ PEAKS = 17  # place of the peaks' networks
 HEADER = 18
 HALVINGS = 6
 BLOCK = 2**HALVINGS
+PER_BLOCK = 8 + 4 * BLOCK
+FAR = 16.0  # square of the largest distance
 
 # the header of networks, behind which W_1, W_2 of each network and W follow: the row of b, then one for each weight
 NETWORKS = 0
@@ -231,37 +233,70 @@ def laws(data, at, phi, out):
             out[k] = growth
 
 
-@kernel_of_rows
+@kernel
+def _outside(data, c, t):
+    """Square of the distance from `t` to the bounds at ``data[c]``; never above that to a point within."""
+    total = 0.0
+    for j in range(4):
+        d = data[c + j] - t[j]
+        above = t[j] - data[c + 4 + j]
+        if above > d:
+            d = above
+        if d > 0.0:
+            total += d * d
+    return total
+
+
+@kernel
 def distance(data, at, phi):
-    """Square of the distance to the nearest point of the campaign, by the square of a typical one, behind `stage_1`."""
+    """Square of the distance to the nearest point of the campaign, by the square of a typical one, behind `stage_1`.
+
+    It is at most 16. The block whose bounds are nearest comes first, others only if their bounds are nearer than all
+    points so far.
+    """
+    c = at + int(data[at + CENTRE])
+    first = 0
+    least = FAR
+    for k in range(int(data[at + N_BLOCKS])):
+        outside = _outside(data, c + k * PER_BLOCK, phi)
+        if outside < least:
+            least = outside
+            first = k
+    least = _nearest(data, c + first * PER_BLOCK + 8, phi)
+    for k in range(int(data[at + N_BLOCKS])):
+        outside = _outside(data, c + k * PER_BLOCK, phi)
+        if k != first and outside < least:
+            d = _nearest(data, c + k * PER_BLOCK + 8, phi)
+            least = d if d < least else least
+    return least * data[at + SPACING]
+
+
+@kernel_of_rows
+def _nearest(data, c, phi):
+    """Square of the distance to the nearest of the points at ``data[c]``, at most `FAR`."""
     t_0 = phi[0]
     t_1 = phi[1]
     t_2 = phi[2]
     t_3 = phi[3]
     nearest = phi[NEAREST : NEAREST + BLOCK]
+    c_0 = data[c : c + BLOCK]
+    c_1 = data[c + BLOCK : c + 2 * BLOCK]
+    c_2 = data[c + 2 * BLOCK : c + 3 * BLOCK]
+    c_3 = data[c + 3 * BLOCK : c + 4 * BLOCK]
     for m in range(BLOCK):
-        nearest[m] = 16.0
-    c = at + int(data[at + CENTRE])
-    for _ in range(int(data[at + N_BLOCKS])):
-        c_0 = data[c : c + BLOCK]
-        c_1 = data[c + BLOCK : c + 2 * BLOCK]
-        c_2 = data[c + 2 * BLOCK : c + 3 * BLOCK]
-        c_3 = data[c + 3 * BLOCK : c + 4 * BLOCK]
-        for m in range(BLOCK):
-            d_0 = t_0 - c_0[m]
-            d_1 = t_1 - c_1[m]
-            d_2 = t_2 - c_2[m]
-            d_3 = t_3 - c_3[m]
-            d = d_0 * d_0 + d_1 * d_1 + d_2 * d_2 + d_3 * d_3
-            nearest[m] = d if d < nearest[m] else nearest[m]
-        c += 4 * BLOCK
+        d_0 = t_0 - c_0[m]
+        d_1 = t_1 - c_1[m]
+        d_2 = t_2 - c_2[m]
+        d_3 = t_3 - c_3[m]
+        d = d_0 * d_0 + d_1 * d_1 + d_2 * d_2 + d_3 * d_3
+        nearest[m] = d if d < FAR else FAR
     width = BLOCK
     for _ in range(HALVINGS):
         width = int(0.5 * width)
         others = nearest[width : 2 * width]
         for m in range(width):
             nearest[m] = others[m] if others[m] < nearest[m] else nearest[m]
-    return nearest[0] * data[at + SPACING]
+    return nearest[0]
 
 
 @kernel_of_rows

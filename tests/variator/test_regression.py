@@ -169,6 +169,23 @@ def test_distance_is_that_to_the_nearest_point_of_the_campaign(model):
         assert_allclose(run(model, z)[3], nearest / model.spacing**2, rtol=1e-10)
 
 
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 129, 1000])
+def test_blocks_that_are_left_out_do_not_change_the_distance(model, n):
+    """To the last bit that of all points, one after the other, also where they lie twice and far outside of them."""
+    rng = np.random.default_rng(n)
+    centres = np.repeat(rng.normal(0.0, 0.4, (n // 5 + 1, 4)), 5, axis=0)[:n]
+    many = replace(
+        model, points=np.clip(centres + rng.choice([0.0, 0.02], (n, 1)) * rng.normal(size=(n, 4)), -1.0, 1.0)
+    )
+    table = np.concatenate([np.full(AT, np.nan), many.table()])
+    phi = np.full(many.scratch, np.nan)
+    for t in (*rng.uniform(-1.0, 1.0, (200, 4)), *many.points[:20], 8.0 * np.ones(4)):
+        phi[:4] = t
+        d = t - many.points
+        squares = d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2] + d[:, 3] * d[:, 3]
+        assert distance(table, AT, phi) == min(16.0, squares.min()) * (1.0 / many.spacing**2)
+
+
 @pytest.mark.parametrize("j", range(5))
 def test_outside_its_range_a_coordinate_stays_at_the_border_and_says_so(model, j):
     low, high = RANGES[j]

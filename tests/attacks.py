@@ -379,7 +379,8 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
 
 def main() -> None:
     """Make all attacks; exit code 1 if anything was lost."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, by this process and those that it makes
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, by this process and those that it makes,
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # and a shell's & this one
     share, beginnings = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0, tuple(sys.argv[2:]) or ("",)
     chosen = {name: attack for name, attack in ATTACKS.items() if name.startswith(beginnings)}
     if not chosen:

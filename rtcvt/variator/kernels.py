@@ -856,7 +856,7 @@ def keep_balance(h, E, F_I, F_O, r_I, r_O, q, x, x_1, p, data, w):
     excess = 0.5 * J * x_1[X.OMEGA_I] * x_1[X.OMEGA_I] - E - before - M * x_1[X.OMEGA_I] - way
     if excess > 1e-12 * E + 1e-7 * (abs(before) + abs(M * x_1[X.OMEGA_I]) + abs(way)):
         root = M * M + 2.0 * J * (E + before + way)
-        root = math.sqrt(root) if root > 0.0 else 0.0
+        root = math.sqrt(root if root > 0.0 else 0.0)  # a compiler may take a root before it asks for the sign
         x_1[X.OMEGA_I] = (M + root if x_1[X.OMEGA_I] > 0.0 else M - root) / J
 
 

@@ -1,6 +1,7 @@
 """Units in machine code: no floating-point exception in normal operation, which a host may trap; no step refused.
 
-Hostile inputs are those of `hostile_inputs`. There the torque controllers of the KERS may raise flags.
+Hostile inputs are those of `hostile_inputs`. There the torque controllers of the KERS may raise flags; the variator
+may not, nor where its speed turns over within a step.
 """
 
 import platform
@@ -22,6 +23,7 @@ pytestmark = [
 
 LONGEST = 60.0  # of a scenario [s]
 FAST = {("pushbelt_cvt", "hybrid"), ("pushbelt_cvt", "rigid"), ("toroidal_kers", "rigid")}
+QUIET = {("pushbelt_cvt", "hybrid"), ("pushbelt_cvt", "rigid")}  # in any case
 UNITS = [
     pytest.param(name, fidelity, marks=() if (name, fidelity) in FAST else pytest.mark.slow)
     for kind in kinds()
@@ -47,8 +49,11 @@ def test_no_exception_in_any_scenario_and_no_hostile_step_refused(tmp_path, name
         native.start(u[0], changed).run(u, h)
         assert (native.raised, native.refused) == ("", 0), scenario.name
     start = np.array([v.start for v in model.select("input")], dtype=float)
+    quiet = (name, fidelity) in QUIET
     for kind in KINDS:
         for step in (1e-3, 20e-3):
-            native.start(start).run(hostile_inputs(model, kind, 0, 300, np.random.default_rng(3)), step)
+            u = hostile_inputs(model, kind, 0, 3000 if quiet else 300, np.random.default_rng(3))
+            native.start(start).run(u, step)
             assert native.refused == 0, kind
+            assert not (quiet and native.raised), kind
     native.close()

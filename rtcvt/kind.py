@@ -125,7 +125,7 @@ class Task:
 
     `run` receives the unit (for ``reduce`` the files of its runs), the values of the options by name, and, but for
     ``show``, a `Progress` to call. It gives a `Shown` for ``show``, ``reduce`` and ``calibrate``, a `Run` for
-    ``simulate``, a `Checked` for ``check``, a `Campaigned` for ``campaign``.
+    ``simulate``, a `Checked` for ``check`` and ``map``, a `Campaigned` for ``campaign``.
     """
 
     run: Callable[..., Any]
@@ -250,6 +250,8 @@ class Kind:
         model from these runs.
     calibrate : Task, optional
         Of ``rtcvt calibrate``, which identifies parameters with the full model.
+    map : Task, optional
+        Of ``rtcvt map``: what the real-time model does over its speeds.
     recording : callable, optional
         ``recording(path) -> Recording | None``: what a file of its full model holds over time; None: another file.
     picture : callable, optional
@@ -282,6 +284,7 @@ class Kind:
     campaign: Task | None = None
     reduce: Task | None = None
     calibrate: Task | None = None
+    map: Task | None = None
     recording: Callable[[Path], Any] | None = None
     picture: Callable[[Path], Any] | None = None
     view: Callable[..., Any] | None = None

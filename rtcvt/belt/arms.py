@@ -17,6 +17,7 @@ P, P', the turn of the spans and its derivative come from cubic Hermite interpol
 is: so that the energy balance is exact. Beyond the tables, a little behind the stops, the way is constant.
 """
 
+from rtcvt.belt.friction import friction
 from rtcvt.belt.layout import N_ARC, N_ARM_D, N_ARM_P, N_ARM_X, Arc, ArmD, ArmP, ArmX, BeltP, D, SpanD
 from rtcvt.elementary import exp
 from rtcvt.kernel import kernel
@@ -143,7 +144,7 @@ def place_arms(x, p, data, work):
         if arm_of_span(i, data) >= 0 or arm_of_span(j, data) >= 0:
             row = int(data[D.GEOMETRY]) + N_ARC * i
             turn = data[row + Arc.SIGMA] * (work[block + 2 * n + i] - work[block + 2 * n + j])
-            by_angle = p[int(data[D.P_MU]) + i] * data[row + Arc.GRIP] / data[row + Arc.BETA]
+            by_angle = friction(i, x, p, data) * data[row + Arc.GRIP] / data[row + Arc.BETA]
             grip = by_angle * (data[row + Arc.BETA] + turn)
             grip = 0.0 if grip < 0.0 else grip
             work[int(data[D.W_KAPPA]) + i] = exp(grip) - 1.0

@@ -19,11 +19,11 @@ inertia Bechtel, Vohra, Jacob and Carlson 2000), here on each face's share of th
     P = kappa max(min(T_hat_u, T_hat_d), 0) + 1e-3 T_0
     s = v_1 (T_hat_d - T_hat_u -+ P)/P_0 where |T_hat_d - T_hat_u| > P, else 0;    P_0 = P at T_hat = T_0
 
-(u, d: the cells before and behind the face; v_1 = 1000 m/s, so that sliding at 1 m/s adds 0.1 % of P_0.) In a steady
-state this is creep theory (Reynolds 1874; Johnson, *Contact Mechanics*, 1985, section 8.4) with its integral along the
-wrap replaced by a sum: the faces at the entry stick and tension is constant there, those at the exit slide at the
-limit. If all slide the wrap slips. The mean flow q_m follows those of the faces, ``q_m' = (mean(q) - q_m)/T_q``,
-T_q = 5 ms.
+(mu: `rtcvt.belt.friction`; u, d: the cells before and behind the face; v_1 = 1000 m/s, so that sliding at 1 m/s adds
+0.1 % of P_0.) In a steady state this is creep theory (Reynolds 1874; Johnson, *Contact Mechanics*, 1985, section 8.4)
+with its integral along the wrap replaced by a sum: the faces at the entry stick and tension is constant there, those at
+the exit slide at the limit. If all slide the wrap slips. The mean flow q_m follows those of the faces,
+``q_m' = (mean(q) - q_m)/T_q``, T_q = 5 ms.
 
 The ends of a span take up more of the belt the looser it is: its way is L + R(T), and its T, by Newton's method, has ::
 
@@ -128,6 +128,7 @@ from rtcvt.belt.decoupler import (
     decoupler_state,
     switch_clutches,
 )
+from rtcvt.belt.friction import note_sliding, set_limits
 from rtcvt.belt.layout import (
     N_ARC,
     N_ARM_D,
@@ -150,7 +151,8 @@ from rtcvt.belt.layout import (
     PulleyY,
     Y,
 )
-from rtcvt.elementary import cos, exp, sin
+from rtcvt.belt.resonance import span_outputs
+from rtcvt.elementary import cos, sin
 from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import lu_solve
@@ -251,7 +253,7 @@ def follow(end, h, x, u, data):
 
 @kernel
 def prepare(p, data, work):
-    """What depends on parameters alone: lengths of the cells, inertias, limits of the wraps."""
+    """What depends on parameters alone: lengths of the cells, inertias, the spans' share of R."""
     n = int(data[D.N])
     F = int(data[D.FACES])
     stretch = 1.0 + p[BeltP.T_0] / p[BeltP.EA]
@@ -267,9 +269,6 @@ def prepare(p, data, work):
         share = data[row + Arc.RADIUS] * data[row + Arc.BETA] + 0.5 * (data[span + Arc.SPAN] + data[after + Arc.SPAN])
         inertia = p[BeltP.M] * share / stretch * data[row + Arc.RADIUS] * data[row + Arc.RADIUS]
         work[int(data[D.W_INERTIA]) + i] = p[int(data[D.P_J]) + i] + inertia
-        angle = p[int(data[D.P_MU]) + i] * data[row + Arc.GRIP]
-        work[int(data[D.W_KAPPA]) + i] = exp(angle) - 1.0
-        work[int(data[D.W_KAPPA]) + n + i] = exp(angle / F) - 1.0
         steepest = (1.5 * data[span + Arc.WAY_3] + 0.5 * data[span + Arc.WAY_1]) / data[D.T_REST]
         most = 0.5 * data[span + Arc.REACH] / p[BeltP.EA]
         work[int(data[D.W_WAY]) + j] = most / steepest if steepest > most else 1.0
@@ -361,6 +360,8 @@ def span_tensions(x, p, data, work):
 @kernel
 def cells(x, p, data, work):
     """Stretch and tension of all cells, with their derivatives to l."""
+    if data[D.N_SLIDING] > 0.0:
+        set_limits(x, p, data, work)
     if data[D.ARMS] > 0.0:
         place_arms(x, p, data, work)
     n = int(data[D.N])
@@ -773,6 +774,9 @@ def hybrid_derivative(x, u, p, data, dx, work):
         own = decoupled(m, data)
         torque = other_torque(own, shaft_speed(own, x, data), u, p, data)
         decoupler_rates(m, torque, speed(own, x, data), x, p, data, dx, work)
+    if data[D.N_SLIDING] > 0.0:
+        for i in range(n):
+            dx[int(data[D.X_SLIDING]) + i] = 0.0
     mean = 0.0
     for c in range(count):
         before = c - 1 if c > 0 else count - 1
@@ -1274,6 +1278,7 @@ def hybrid_output(x, u, p, data, y, work):
     y[whole + Y.CREEP] = creep
     y[whole + Y.SPAN] = span
     shared_outputs(0.0, p[BeltP.M] * x[n + count] * x[n + count], x, u, p, data, y, work)
+    span_outputs(x[n + count], shaft_speed(int(data[D.DRIVER]), x, data), p, data, y, work)
 
 
 @kernel
@@ -1294,6 +1299,7 @@ def rigid_output(x, u, p, data, y, work):
     y[whole + Y.CREEP] = 0.0
     y[whole + Y.SPAN] = 0.0
     shared_outputs(x[0], p[BeltP.M] * q * q, x, u, p, data, y, work)
+    span_outputs(q, x[0] / rim_radius(int(data[D.DRIVER]), data), p, data, y, work)
 
 
 # --- the model's five functions, see rtcvt.model ----------------------------------------------------------------------
@@ -1309,6 +1315,7 @@ def initialise(p, data, u, x, work):
     v = p[BeltP.V_START]
     for i in range(n_x):
         x[i] = 0.0
+    set_limits(x, p, data, work)
     if data[D.RIGID] != 0.0:
         x[0] = v
     else:
@@ -1777,6 +1784,8 @@ def step(t, h, x, u, p, data, y, work):
     budget = BUDGET
     for _ in range(steps):
         budget = substep(h / steps, budget, x, u, p, data, work)
+        if data[D.N_SLIDING] > 0.0 and data[D.RIGID] == 0.0:
+            note_sliding(h / steps, x, data, work)
     follow(1, h, x, u, data)
     y_new = work[at + n : at + n + n_y]
     write_outputs(0, x, u, p, data, y_new, work)

@@ -27,6 +27,13 @@ full_wall_s, step_us (real-time), errors: signal, kind, nrms, smooth (of means o
 against the limit), ripple (of the full model), scale, limit; seed; drawn_cases: alike; studies: by what they change
 the values at the end; source: section, about, printed, ours, agrees."""
 
+_MAP = """A unit of kind belt: slip, use of friction, hub loads and losses of its hybrid model over the speed of the
+driving shaft, and its spans across: first frequencies, engine orders that meet them, how far they swing as arms and
+tensions move their ends. Orders are those of the unit's table [[resonance]], or 2.
+
+[bold]JSON keys of a belt:[/] unit, driver, orders; speed_rad_s of the windows; by pulley slip, use, hub_N; loss_W by
+kind; by span tension_N, f_1_Hz, swing_m (orders by windows); meetings: span, order, speed, frequency."""
+
 KIND = Kind(
     names=("belt",),
     title="belt drives",
@@ -50,6 +57,16 @@ KIND = Kind(
             Option("seed", "Of layouts and load cases drawn around a unit with an ANCF model.", int, 1, minimum=0),
         ),
         help=_CHECK,
+    ),
+    map=Task(
+        lazily("rtcvt.belt.tasks:map_speeds"),
+        options=(
+            Option("low", "Lowest speed; default: 700 rpm.", unit="rad/s"),
+            Option("high", "Highest speed; default: 6000 rpm.", unit="rad/s"),
+            Option("time", "Of the run between them; default: 20 s.", unit="s"),
+            Option("share", "By which the speed pulsates with the first order; default: 0.02.", float),
+        ),
+        help=_MAP,
     ),
     errors=lazily("rtcvt.belt.tasks:errors"),
 )

@@ -5,12 +5,13 @@ span 1, ..., the cells of wrap 0, that is `FACES` cells from one span to the nex
 g + 1, on the pulley after span ``g // FACES``. State vectors::
 
     hybrid  [l (N FACES), omega (N), q,  `GivenX` of each given speed,  `ArmX` of each arm,
-             `DecouplerX` of each decoupler]
+             `DecouplerX` of each decoupler,  v (N) if friction goes with the sliding speed]
     rigid   [v,                          `GivenX` of the given speed]
 
 The lengths come first, as elimination then fills little of the step's matrix. Outputs: one of each flange, `Y`, one of
 each span, `PulleyY` of each pulley, the speed of each pulley whose flange's speed is given, `ArmY` of each arm, and the
-loss of arms if there is one; `DecouplerY` of each decoupler, and the loss of these.
+loss of arms if there is one; `DecouplerY` of each decoupler, and the loss of these; the first frequency of each span,
+and `ResonanceY` of each if engine orders are given.
 """
 
 from rtcvt.table import Places, Row, Rows
@@ -44,6 +45,19 @@ class D(Places):
     X_DECOUPLER = "place in x: `DecouplerX` of each decoupler"
     P_DECOUPLER = "place in p: `DecouplerP` of each decoupler"
     Y_DECOUPLER = "place in y: `DecouplerY` of each decoupler, the loss of all"
+    ACROSS = "table: `Across` of each span"
+    EI = "bending stiffness of the belt [N.m2]"
+    D_I = "its damping of bending [N.m2.s]"
+    N_ORDERS = "engine orders that are watched"
+    ORDERS = "table: these orders"
+    DRIVER = "pulley whose turns they count"
+    BAND = "share of a span's frequency within which an order meets it"
+    Z_0 = "share of critical damping of the spans across, beside that of ribs and bending"
+    Y_FREQUENCY = "place in y: first frequencies of the spans across"
+    Y_RESONANCE = "place in y: `ResonanceY` of each span, if there are orders"
+    N_SLIDING = "points of friction over the sliding speed, 0: it does not go with it"
+    SLIDING = "table: these speeds [m/s] and shares of friction"
+    X_SLIDING = "place in x: sliding speeds with which friction goes"
     P_J = "place in p: inertias"
     P_B = "place in p: frictions"
     P_MU = "place in p: friction coefficients"
@@ -117,6 +131,14 @@ class Arc(Places):
     LIFT = "length that its wrap's way gains by the belt's inertia m V^2 [m/N]"
     T_X = "direction of this span, x"
     T_Y = "y"
+
+
+class Across(Places):
+    """A span's row of the table for its vibration across."""
+
+    LONGER = "length that its ends add [m]"
+    DELAY = "their damping, as a time by length [m.s]"
+    OFFSET = "length that it gains by its turn [m/rad]"
 
 
 class ArmD(Places):
@@ -280,15 +302,36 @@ class DecouplerY(Rows):
     )
 
 
+FREQUENCY = Row(
+    "{pulley}_{after}.f_1", "Hz", "first natural frequency of the span from {pulley} to {after} across itself", 0.0,
+    nominal=100.0,
+)  # fmt: skip
+
+
+class ResonanceY(Rows):
+    """Outputs of a span that engine orders may meet."""
+
+    ORDER = Row(
+        "{pulley}_{after}.order", "1", "engine order that meets the first frequency of the span; 0: none", 0.0,
+        nominal=1.0,
+    )  # fmt: skip
+    GAIN = Row(
+        "{pulley}_{after}.gain", "1", "largest swing of the span by that of an end that moves across with an order",
+        1.0, nominal=1.0,
+    )  # fmt: skip
+
+
 DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches of the decouplers", 0.0, nominal=1.0)
 ARM_LOSS = Row("loss.arm", "W", "power lost in friction and stops of the tensioners' arms", 0.0, nominal=1.0)
 
 N_ARC, N_PULLEY, N_GIVEN = len(Arc), len(PulleyY), len(GivenX)
+N_ACROSS, N_RESONANCE = len(Across), len(ResonanceY)
 N_ARM_D, N_ARM_P, N_ARM_X, N_ARM_Y = len(ArmD), len(ArmP), len(ArmX), len(ArmY)
 N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (
     len(DecouplerD), len(DecouplerP), len(DecouplerX), len(DecouplerY)
 )  # fmt: skip
 
+SLIDING_SPEED = Row("{pulley}.v_slide", "m/s", "sliding speed with which friction on {pulley} goes", 0.0, nominal=1.0)
 SPAN_LENGTH = Row("{pulley}_{after}.l", "m", "length without load of the span from {pulley} to {after}")
 CELL_LENGTH = Row("{after}.l_{k}", "m", "length without load of cell {k} on {after}")
 PULLEY_SPEED = Row("{pulley}.w", "rad/s", "speed of pulley {pulley}", nominal=100.0)

@@ -134,10 +134,29 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, given: list[str]) ->
         points += own
     data.table(D.LOAD, heads + points)
     _arms(data, unit, path)
+    _resonance(data, unit, path, belt)
+    sliding = unit.hybrid.sliding if unit.hybrid else None
+    if sliding is not None:
+        data[D.N_SLIDING] = len(sliding.v)
+        data.table(D.SLIDING, [number for point in zip(sliding.v, sliding.share, strict=True) for number in point])
     data[D.DECOUPLERS] = len(unit.decouplers)
     turns = {"anticlockwise": 1.0, "clockwise": -1.0}
     data.table(D.DECOUPLER, [v for i, q in unit.decouplers.items() for v in (i, turns[q.direction])])
     return data
+
+
+def _resonance(data: Constants, unit: BeltUnit, path: BeltPath, belt: Spans) -> None:
+    """What the spans' vibration across needs."""
+    turned = path.sigma * path.radius
+    rows = zip(belt.longer, belt.delay, np.roll(turned, -1) - turned, strict=True)
+    data.table(D.ACROSS, [number for row in rows for number in row])
+    data[D.EI], data[D.D_I] = unit.belt.EI, unit.belt.bending_damping
+    watched = unit.resonance
+    if watched is not None:
+        data[D.N_ORDERS] = len(watched.orders)
+        data.table(D.ORDERS, watched.orders)
+        data[D.DRIVER] = list(unit.pulleys).index(unit.driver)
+        data[D.BAND], data[D.Z_0] = watched.band, watched.damping
 
 
 def _arms(data: Constants, unit: BeltUnit, path: BeltPath) -> None:
@@ -180,7 +199,7 @@ def _parameters(table: Table, data: Constants, unit: BeltUnit, belt: Spans) -> N
         table.add("parameter", row, values[row])
     data[D.P_J] = table.parameters(layout.PULLEY_J, [q.inertia for q in pulleys], named)
     data[D.P_B] = table.parameters(layout.PULLEY_B, [q.friction for q in pulleys], named)
-    data[D.P_MU] = table.parameters(layout.PULLEY_MU, [unit.hybrid.mu] * len(pulleys), named)
+    data[D.P_MU] = table.parameters(layout.PULLEY_MU, unit.friction, named)
     data[D.P_ARM] = table.size("parameter")
     for i, arm in unit.arms.items():
         values_of_arm = {
@@ -226,6 +245,8 @@ def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: 
     data[D.Y_DECOUPLER] = table.each("output", DecouplerY, [named[i] for i in unit.decouplers])
     if unit.decouplers:
         table.add("output", layout.DECOUPLER_LOSS)
+    data[D.Y_FREQUENCY] = table.each("output", [layout.FREQUENCY], named)
+    data[D.Y_RESONANCE] = table.each("output", layout.ResonanceY, named if unit.resonance else [])
 
 
 def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:
@@ -244,3 +265,5 @@ def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: l
     data[D.X_GIVEN] = table.each("state", GivenX, [{"pulley": name} for name in given])
     data[D.X_ARM] = table.each("state", ArmX, [_named(unit)[i] for i in unit.arms])
     data[D.X_DECOUPLER] = table.each("state", DecouplerX, [_named(unit)[i] for i in unit.decouplers])
+    some = data[D.N_SLIDING] > 0 and not data[D.RIGID]
+    data[D.X_SLIDING] = table.each("state", [layout.SLIDING_SPEED], _named(unit) if some else [])

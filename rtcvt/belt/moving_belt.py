@@ -19,11 +19,12 @@ Matrices are integrals along the belt by Gauss' rule between the ends of spans a
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.belt.geometry import BeltPath
+from rtcvt.belt.geometry import BeltPath, belt_path
 
 __all__ = [
     "Basis",
@@ -37,6 +38,8 @@ __all__ = [
     "lateral_displacement",
     "moving_belt",
     "pod_basis",
+    "sine_basis",
+    "span_frequencies",
     "spline_basis",
     "steady",
     "tension_field",
@@ -93,6 +96,18 @@ def spline_basis(length: float, n: int, degree: int = 4) -> Basis:
         return np.where(x < degree + 1, found, 0.0) / (math.factorial(power) * h**order)
 
     return Basis(h * np.arange(n + 1, dtype=np.float64), values)
+
+
+def sine_basis(length: float, n: int) -> Basis:
+    """The lowest `n` sines of the first span of a belt, of `length` [m]: ends are held and carry no moment."""
+    k = math.pi * np.arange(1, n + 1) / length
+
+    def values(s: Array, order: int) -> Array:
+        x = np.asarray(s, dtype=float)[:, None]
+        shape = (np.sin, np.cos, lambda a: -np.sin(a), lambda a: -np.cos(a))[order]
+        return np.where((x >= 0.0) & (x <= length), shape(k * x) * k**order, 0.0)
+
+    return Basis(np.linspace(0.0, length, 2 * n + 1), values)
 
 
 def pod_basis(length: float, snapshots: Array, modes: int, degree: int = 4) -> tuple[Basis, Array]:
@@ -278,6 +293,31 @@ def frequencies(belt: MovingBelt, v: float, tension: float) -> Array:
     values = np.linalg.eigvals(system)
     oscillating = np.abs(values.real) < 1e-6 * np.abs(values).max()
     return np.sort(values.imag[oscillating & (values.imag > 0.0)])
+
+
+@lru_cache(maxsize=64)
+def _span(length: float, m: float, EI: float, sines: int) -> MovingBelt:
+    """A belt of which only its first span moves."""
+    radius = 0.1 * length
+    path = belt_path(np.array([[0.0, 0.0], [length, 0.0]]), np.array([radius, radius]), np.array([True, True]))
+    return moving_belt(path, sine_basis(length, sines), m=m, EA=1.0, EI=EI, F_0=1.0)
+
+
+def span_frequencies(length: float, m: float, EI: float, v: float, tension: float, sines: int = 40) -> Array:
+    """Natural frequencies [rad/s] of a span whose ends are held, increasing; see `frequencies`.
+
+    Parameters
+    ----------
+    length : float
+        Of the span [m].
+    m, EI : float
+        Mass per length [kg/m] and bending stiffness [N m^2].
+    v, tension : float
+        Transport speed [m/s] and tension [N].
+    sines : int
+        Shapes; the lowest half of the frequencies is good.
+    """
+    return frequencies(_span(length, m, EI, sines), v, tension)
 
 
 @dataclass(frozen=True)

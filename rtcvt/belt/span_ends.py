@@ -34,6 +34,11 @@ its pulleys, ::
 with the length L_s of the same belt and the damping d. What a whole wrap gives to a tension that changes slowly,
 without friction, is the length that is left for its own cells and for its ends.
 
+**Across.** A force across the end of the span turns it there by w'. With u free, w(end) is ``(s + delta) w'``: the span
+swings across as one that is longer by delta at this end. As the ribs' damping makes delta complex, the span loses by
+``-Im delta/omega`` (`rtcvt.belt.resonance`). The end moves along by u as it turns; so it moves across, outwards, by
+``u/(T w')`` with each newton of the span's tension.
+
 **Running.** Belt that runs on sticks before it has its final depth and curvature. Its ribs then shear by u_b, and its
 strain differs by e from that of the spans, until friction holds no more::
 
@@ -60,7 +65,19 @@ from numpy.typing import NDArray
 from rtcvt.belt.arm_geometry import lever
 from rtcvt.belt.unit import BeltUnit
 
-__all__ = ["Line", "Ribs", "SpanEnd", "Spans", "compliance", "ribs", "running", "span_end", "spans", "whole_wrap"]
+__all__ = [
+    "Line",
+    "Ribs",
+    "SpanEnd",
+    "Spans",
+    "compliance",
+    "end_correction",
+    "ribs",
+    "running",
+    "span_end",
+    "spans",
+    "whole_wrap",
+]
 
 Array = NDArray[np.float64]
 
@@ -161,6 +178,9 @@ class Spans:
     radius: Array  # on which the belt runs [m]
     lift: Array  # length that each wrap's way gains by each newton of m v^2 [m/N]
     way: Array  # (spans, 2): factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2) in R [m]
+    longer: Array  # by which each span is longer as it swings across [m]
+    delay: Array  # -Im delta/omega of both its ends [m s]
+    outwards: Array  # (spans, 2): by which its start and its end move across, off their pulleys, with tension [m/N]
 
 
 def ribs(unit: BeltUnit) -> Ribs | None:
@@ -264,8 +284,8 @@ def span_end(line: Line, ribs: Ribs | None, r: float, wrap: float, T: float, ome
     return SpanEnd(line, ribs, r, wrap, T, rigid, s, w, on, off, longer)
 
 
-def _swing(end: SpanEnd, D: float, omega: float, held: bool, middle: bool) -> complex:
-    """u at the end of the span per force there, less that of the span; `middle`: that of the wrap does not move."""
+def _linear(end: SpanEnd, D: float, omega: float, held: bool) -> NDArray[np.complex128]:
+    """Stiffness of an end about rest: w, its slope and u of each node; `held`: friction holds."""
     line, contact, s = end.line, end.ribs, end.s
     weight, kappa, (N, d, dd), (w_0, w_1, _) = _points(s, end.r, end.w)
     touching = (kappa > 0.0) & (w_0 < 0.0)
@@ -282,10 +302,28 @@ def _swing(end: SpanEnd, D: float, omega: float, held: bool, middle: bool) -> co
     terms: list[tuple[Array, Any]] = [(strain, EA), (turn, end.T), (bend, line.EI + 1j * omega * line.D_I)]
     terms += [(across, k_n), (surface, k_t if held else 0.0 * k_t)]
     dof = 3 * np.arange(s.size - 1)[:, None] + np.array([0, 1, 3, 4, 2, 5])
-    keep = np.setdiff1d(np.arange(3 * s.size), [1, 3 * s.size - 2, *([2] if middle else [])])
+    return _matrix(terms, weight, dof)
+
+
+def _swing(end: SpanEnd, D: float, omega: float, held: bool, middle: bool) -> complex:
+    """u at the end of the span per force there, less that of the span; `middle`: that of the wrap does not move."""
+    n = 3 * end.s.size
+    keep = np.setdiff1d(np.arange(n), [1, n - 2, *([2] if middle else [])])
     pull = np.zeros(keep.size)
     pull[-1] = 1.0
-    return complex(np.linalg.solve(_matrix(terms, weight, dof)[np.ix_(keep, keep)], pull)[-1] - end.off / EA)
+    moved = complex(np.linalg.solve(_linear(end, D, omega, held)[np.ix_(keep, keep)], pull)[-1])
+    return complex(moved - end.off / (end.line.EA + 1j * omega * D))
+
+
+@lru_cache(maxsize=1024)
+def end_correction(end: SpanEnd, omega: float) -> tuple[complex, float]:
+    """delta [m] of a span that swings across at omega [rad/s], and the way outwards of its end with tension [m/N]."""
+    n = 3 * end.s.size
+    keep = np.setdiff1d(np.arange(n), [1, 2])
+    push = np.zeros(n)
+    push[n - 3] = end.T
+    found = np.linalg.solve(_linear(end, 0.0, omega, True)[np.ix_(keep, keep)], push[keep])
+    return complex(found[-3] / found[-2] - end.off), float((found[-1] / found[-2]).real / end.T)
 
 
 @lru_cache(maxsize=1024)
@@ -437,6 +475,13 @@ def spans(unit: BeltUnit) -> Spans:
     if unit.ancf is not None:
         T -= float(content.sum() / (path.span.sum() / belt.EA + 2.0 * slow.sum() + gives))
     loose = np.array([_way(e, T) for e in found])
+    c = np.sqrt(T * (1.0 + T / belt.EA) / belt.mass)
+    both, swings = ends(T, omega), np.pi * c / path.span
+    corrections = [
+        [end_correction(e, float(w)) for e, w in zip(side, swings, strict=True)]
+        for side in (both, (*both[1:], both[0]))
+    ]
+    ahead = np.array([[delta for delta, _ in side] for side in corrections]).sum(axis=0)
     return Spans(
         T,
         belt.EA / without.real,
@@ -446,4 +491,7 @@ def spans(unit: BeltUnit) -> Spans:
         (path.radius - np.array([e.p for e in found])) * (1.0 + b),
         np.zeros(b.size) if contact is None else 2.0 * slow - wrapped / belt.EA + held,
         loose + np.roll(loose, -1, axis=0),
+        ahead.real,
+        -ahead.imag / swings,
+        np.array([[by for _, by in side] for side in corrections]).T,
     )

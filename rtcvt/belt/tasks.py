@@ -8,14 +8,14 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from rtcvt.belt.unit import BeltUnit
+from rtcvt.belt.unit import BeltUnit, require_one_friction
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Checked, Progress, Run, Shown, cell
 from rtcvt.recording import require_writable
 from rtcvt.scenario import chosen_scenario
 
-__all__ = ["check", "errors", "show", "simulate"]
+__all__ = ["check", "errors", "map_speeds", "show", "simulate"]
 
 
 def show(drive: BeltUnit, given: Mapping[str, Any]) -> Shown:
@@ -41,6 +41,7 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
     """Full model of a belt drive over one of its scenarios."""
     from rtcvt.offline.beltdrive.runs import changed, figures, full_model, simulate_full
 
+    require_one_friction(drive)
     full_model(drive)
     chosen = chosen_scenario(drive, given["scenario"])
     if given["duration"] is not None:
@@ -79,6 +80,7 @@ def check(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Chec
     from rtcvt.offline.beltdrive.runs import changed
     from rtcvt.offline.beltdrive.verification import verify
 
+    require_one_friction(drive)
     drive = changed(drive, elements=given["elements"], step=given["step"])
     report: Path = given["report"]
     result = verify(drive, report.with_name(f"{report.stem}_runs"), progress=progress, seed=given["seed"])
@@ -90,6 +92,22 @@ def check(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Chec
             table.add_row(e.name, f"[{colour}]{e.smooth:.3%}[/]", f"{e.limit:.1%}")
         lines.append(table)
     return Checked(report_page(result), result.figures(), lines, result.failures)
+
+
+def map_speeds(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """Map of a drive over the speed of its driving shaft."""
+    from rtcvt.offline.speed_map import map_page, speed_map
+
+    rpm = math.pi / 30.0
+    values = {"low": 700.0 * rpm, "high": 6000.0 * rpm, "time": 20.0, "share": 0.02}
+    values |= {k: given[k] for k in values if given[k] is not None}
+    progress(drive.name, 0, 1)
+    found = speed_map(drive, values["low"], values["high"], duration=values["time"], share=values["share"])
+    progress(drive.name, 1, 1)
+    lines = Table("span", "engine order", "at, rpm", "first frequency, Hz", box=None)
+    for m in found.meetings:
+        lines.add_row(m.span, f"{m.order:g}", f"{m.speed / rpm:.0f}", f"{m.frequency:.1f}")
+    return Checked(map_page(found), found.figures(), [lines])
 
 
 def errors(drive: BeltUnit, fidelity: str, settings: Mapping[str, Any], found: dict[str, Any]) -> list[ErrorRow]:

@@ -4,7 +4,7 @@
 which the belt visits them, ``winding`` says whether that order goes round anticlockwise. A pulley is moved by a torque
 or by a prescribed speed (``flange``), given over time by a scenario as ``NAME.tau`` or ``NAME.w``, or only by the belt;
 ``load`` adds a torque over speed. A pulley with an ``arm`` is carried by a tensioner's arm, which turns about a pivot;
-one with a ``decoupler`` drives its shaft by a spring and a one-way clutch.
+one with a ``decoupler`` drives its shaft by a spring and a one-way clutch. ``resonance`` names engine orders.
 Angles, speeds and torques count anticlockwise. ``hybrid`` holds what the real-time models need beside all this,
 ``ancf`` and ``elements`` what only one of the full models needs: contact laws and meshes.
 """
@@ -32,12 +32,15 @@ __all__ = [
     "HybridModel",
     "Load",
     "Pulley",
+    "Resonance",
+    "Sliding",
     "has_model",
     "load_belt_unit",
     "place",
     "read_belt_unit",
     "require_arms",
     "require_decouplers",
+    "require_one_friction",
 ]
 
 
@@ -132,13 +135,33 @@ class Pulley(Record):
     load: Load | None = None  # a machine on its shaft
     arm: Arm | None = None  # of a tensioner
     decoupler: Decoupler | None = None  # before its shaft, which has the friction, the load and the flange then
+    mu: Annotated[float, Field(gt=0.0, le=10.0)] | None = None  # of the belt on it, in the real-time model alone
     description: str = ""
+
+
+class Sliding(Record):
+    """Friction over the sliding speed, linear between the points and constant beyond (`rtcvt.belt.friction`)."""
+
+    v: tuple[Annotated[float, quantity_in("m/s", at_least=0.0)], ...] = Field(min_length=2)  # from 0, increasing
+    share: tuple[Annotated[float, Field(gt=0.0, le=10.0)], ...] = Field(min_length=2)  # of mu, there; the first is 1
+
+    @model_validator(mode="after")
+    def _increasing(self) -> "Sliding":
+        if len(self.v) != len(self.share):
+            raise ValueError(f"as many shares as speeds: {len(self.v)} speeds, {len(self.share)} shares")
+        if self.v[0] != 0.0 or any(b <= a for a, b in pairwise(self.v)):
+            raise ValueError("speeds that begin with 0 and increase")
+        if self.share[0] != 1.0:
+            raise ValueError("a first share of 1: mu is that of a belt that begins to slide")
+        return self
 
 
 class HybridModel(Record):
     """Friction and mesh of the real-time models (`rtcvt.belt.kernels`)."""
 
     mu: Annotated[float, Field(gt=0.0, le=10.0)]  # friction of belt and pulleys
+    mu_back: Annotated[float, Field(gt=0.0, le=10.0)] | None = None  # of the belt's back; default: mu
+    sliding: Sliding | None = None  # what sliding makes of both
     cells: Annotated[int, Field(ge=1, le=16)] = 3  # of each wrap
     substeps: Annotated[int, Field(ge=1, le=10000)] = 1  # internal steps in a step
 
@@ -180,6 +203,15 @@ class ElementModel(Record):
         return self
 
 
+class Resonance(Record):
+    """Engine orders that may meet the spans as they swing across (`rtcvt.belt.resonance`)."""
+
+    driver: Name | None = None  # pulley whose turns the orders count; default: that which drives
+    orders: tuple[Annotated[float, Field(gt=0.0, le=100.0)], ...] = Field(min_length=1, max_length=20)
+    band: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1  # share of a span's frequency within which an order meets it
+    damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # of the spans, beside that of ribs and bending; of critical
+
+
 class BeltUnit(Record):
     """A belt drive with its scenarios."""
 
@@ -192,6 +224,7 @@ class BeltUnit(Record):
     hybrid: HybridModel | None = None  # of the real-time models
     ancf: AncfModel | None = None  # full model: a belt of finite elements
     elements: ElementModel | None = None  # full model: a belt of rigid elements
+    resonance: Resonance | None = None  # what the real-time model watches
     step: Duration = 1e-3  # of the real-time model
     scenario: tuple[Scenario, ...] = ()
 
@@ -212,6 +245,23 @@ class BeltUnit(Record):
     def decouplers(self) -> dict[int, Decoupler]:
         """Decouplers by the places of their pulleys."""
         return {i: p.decoupler for i, p in enumerate(self.pulleys.values()) if p.decoupler is not None}
+
+    @property
+    def friction(self) -> tuple[float, ...]:
+        """Coefficient of each pulley in the real-time models: its own, that of the back, or that of the ribs."""
+        hybrid = self.hybrid
+        assert hybrid is not None
+        back = hybrid.mu if hybrid.mu_back is None else hybrid.mu_back
+        sides = {"inside": hybrid.mu, "back": back}
+        return tuple(sides[p.side] if p.mu is None else p.mu for p in self.pulleys.values())
+
+    @property
+    def driver(self) -> str:
+        """Pulley that drives: that of ``resonance``, or the first that a speed, else a torque moves, else the first."""
+        if self.resonance is not None and self.resonance.driver is not None:
+            return self.resonance.driver
+        moved = [n for kind in ("speed", "torque") for n, p in self.pulleys.items() if p.flange == kind]
+        return moved[0] if moved else next(iter(self.pulleys))
 
     def path(self, angles: Mapping[int, float] | None = None) -> BeltPath:
         """The taut belt.
@@ -290,6 +340,8 @@ def read_belt_unit(file: UnitFile) -> BeltUnit:
         unit = unit.model_copy(update={"belt": tight})
     require_arms(unit)
     require_decouplers(unit)
+    if unit.driver not in unit.pulleys:
+        raise InputError(source, "resonance.driver", unit.driver, f"one of {', '.join(unit.pulleys)}")
     for reserved in ("belt", "storage", "loss"):
         if reserved in unit.pulleys:
             raise InputError(source, f"pulleys.{reserved}", None, "a name that is not a group of variables")
@@ -380,3 +432,22 @@ def require_decouplers(unit: BeltUnit) -> None:
             raise InputError(unit.source, key, None, 'flange = "torque" or "none": the shaft turns as its torques say')
         if pulley.arm is not None:
             raise InputError(unit.source, key, None, "no arm: a pulley on an arm has no shaft")
+
+
+def require_one_friction(unit: BeltUnit) -> None:
+    """Refuse friction that goes by pulley, side or sliding speed, of which the full models know nothing.
+
+    Raises
+    ------
+    InputError
+        There is some.
+    """
+    allowed = "one coefficient for all pulleys and speeds, which is what the full models have"
+    given = {f"pulleys.{name}.mu": p.mu for name, p in unit.pulleys.items()}
+    if unit.hybrid is not None:
+        sliding = unit.hybrid.sliding
+        given["hybrid.mu_back"] = unit.hybrid.mu_back
+        given["hybrid.sliding"] = None if sliding is None else sliding.share[-1]
+    for key, value in given.items():
+        if value is not None:
+            raise InputError(unit.source, key, value, allowed)

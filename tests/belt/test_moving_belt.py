@@ -17,6 +17,7 @@ from rtcvt.belt.moving_belt import (
     lateral_displacement,
     moving_belt,
     pod_basis,
+    sine_basis,
     spline_basis,
     steady,
     tension_field,
@@ -25,18 +26,6 @@ from rtcvt.build import build_any, load_any
 
 PATH = belt_path(np.array([[0.0, 0.0], [0.4, 0.0]]), np.array([0.1, 0.1]), np.array([True, True]))
 SPAN = 0.4
-
-
-def sines(count, length=SPAN):
-    """Functions that vanish outside the first span, and at its ends with their second derivatives."""
-    k = math.pi * np.arange(1, count + 1) / length
-
-    def values(s, order):
-        x = np.asarray(s)[:, None]
-        f = (np.sin, np.cos, lambda a: -np.sin(a), lambda a: -np.cos(a))[order]
-        return np.where((x >= 0.0) & (x <= length), f(k * x) * k**order, 0.0)
-
-    return Basis(np.linspace(0.0, length, 2 * count + 1), values)
 
 
 def three_pulleys():
@@ -63,7 +52,7 @@ def test_splines_sum_to_one_and_their_derivatives_are_derivatives(degree):
 
 def test_matrices_of_sines_in_a_span_are_their_integrals():
     """``integral of sin sin = L/2``; products with one derivative are antisymmetric, those with kappa vanish."""
-    belt = moving_belt(PATH, sines(5), m=1.0, EA=1e4, EI=1.0, F_0=100.0)
+    belt = moving_belt(PATH, sine_basis(SPAN, 5), m=1.0, EA=1e4, EI=1.0, F_0=100.0)
     k = math.pi * np.arange(1, 6) / SPAN
     np.testing.assert_allclose(belt.C[0], np.eye(5) * SPAN / 2.0, atol=1e-12)
     np.testing.assert_allclose(belt.C[2], np.diag(k**2) * SPAN / 2.0, atol=1e-8)
@@ -118,7 +107,7 @@ def test_a_travelling_string_vibrates_at_its_frequencies(share):
     """``omega_n = n pi (c^2 - v^2)/(c L)`` (Skutsch 1897), with c^2 = F/m, up to the critical speed c."""
     m, F = 0.1, 400.0
     c = math.sqrt(F / m)
-    belt = moving_belt(PATH, sines(80), m=m, EA=1e4, F_0=F)
+    belt = moving_belt(PATH, sine_basis(SPAN, 80), m=m, EA=1e4, F_0=F)
     found = frequencies(belt, share * c, F)[:3]
     exact = np.arange(1, 4) * math.pi * c * (1.0 - share**2) / SPAN
     np.testing.assert_allclose(found, exact, rtol=2e-5)
@@ -151,7 +140,7 @@ def test_a_travelling_beam_vibrates_at_its_frequencies(share):
     """Against the equation ``m (w_tt + 2 v w_st + v^2 w_ss) - F w_ss + EI w_ssss = 0`` with pinned ends."""
     m, F, EI = 0.1, 400.0, 0.5
     critical = math.sqrt((F + EI * (math.pi / SPAN) ** 2) / m)
-    belt = moving_belt(PATH, sines(40), m=m, EA=1e4, EI=EI, F_0=F)
+    belt = moving_belt(PATH, sine_basis(SPAN, 40), m=m, EA=1e4, EI=EI, F_0=F)
     found = frequencies(belt, share * critical, F)[:3]
     for omega in found:
         assert omega == pytest.approx(beam_frequency(omega, m, F, EI, share * critical, SPAN), rel=1e-6)
@@ -162,7 +151,7 @@ def test_a_travelling_beam_diverges_at_its_critical_speed():
     """``m v^2 = F + EI (pi/L)^2``: the lowest frequency falls to zero there, and is no frequency beyond."""
     m, F, EI = 0.1, 400.0, 0.5
     critical = math.sqrt((F + EI * (math.pi / SPAN) ** 2) / m)
-    belt = moving_belt(PATH, sines(20), m=m, EA=1e4, EI=EI, F_0=F)
+    belt = moving_belt(PATH, sine_basis(SPAN, 20), m=m, EA=1e4, EI=EI, F_0=F)
     rest = frequencies(belt, 0.0, F)[0]
     assert frequencies(belt, (1.0 - 1e-5) * critical, F)[0] < 0.01 * rest
     assert frequencies(belt, (1.0 - 1e-5) * critical, F).size == 20

@@ -1,0 +1,300 @@
+"""Map of a belt drive over its speed: slip, hub loads, losses, and the spans' vibration across, by its hybrid model.
+
+The driving pulley, whose speed pulsates with an engine order, runs up slowly. Windows of equal length along this run
+give means, and amplitudes of the tensions and of the arms' angles at each order m (Hann's window h, the shaft's angle
+phi)::
+
+    x_m = 2 sum h x exp(-i m phi)/sum h
+
+The ends of a span move across as arms carry them and as its tension moves them (`rtcvt.belt.resonance`); from that
+follows how far the span swings at each order. An order meets a span where it passes its first frequency.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from rtcvt.belt.layout import BeltP
+from rtcvt.belt.model import build_belt
+from rtcvt.belt.resonance import swing
+from rtcvt.belt.span_ends import spans
+from rtcvt.belt.unit import BeltUnit
+from rtcvt.errors import InputError
+from rtcvt.html import COLOURS, figure, number, page, table, text
+from rtcvt.offline.pictures import RC, STYLE, axes_grid, inline_svg
+from rtcvt.scenario import Scenario
+from rtcvt.simulate import Result, simulate
+
+__all__ = ["Meeting", "SpeedMap", "map_page", "order_amplitude", "speed_map"]
+
+Array = NDArray[np.float64]
+
+START, SETTLE = 1.0, 0.5  # run-up to the lowest speed, and then [s]
+LEAST = 1e-6  # share of critical damping of a span at least
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """An engine order at the first frequency of a span."""
+
+    span: str
+    order: float
+    speed: float  # of the driving shaft [rad/s]
+    frequency: float  # [Hz]
+
+
+@dataclass(frozen=True)
+class SpeedMap:
+    """What a drive does over the speed of its driving shaft; arrays over (windows,) unless said."""
+
+    unit: BeltUnit
+    orders: tuple[float, ...]
+    speed: Array  # [rad/s]
+    slip: dict[str, Array]  # of each pulley, share of the belt's speed, mean
+    use: dict[str, Array]  # largest
+    hub: dict[str, Array]  # load of each pulley [N], largest
+    loss: dict[str, Array]  # by kind [W], mean
+    tension: dict[str, Array]  # of each span, mean [N]
+    frequency: dict[str, Array]  # first one of each span [Hz], mean
+    swing: dict[str, Array]  # largest of each span at each order [m], (orders, windows)
+    meetings: tuple[Meeting, ...]
+    time: Array  # of the run, without its start [s]
+    shaft: Array  # speed of the driving shaft there [rad/s]
+    traces: dict[str, Array]  # tensions of the spans there [N]
+    step: float  # [s]
+
+    def figures(self) -> dict[str, Any]:
+        """All of it in numbers, ready for JSON."""
+        found: dict[str, Any] = {"unit": self.unit.name, "driver": self.unit.driver, "orders": list(self.orders)}
+        found["speed_rad_s"] = self.speed.tolist()
+        for key, name in (("slip", "slip"), ("use", "use"), ("hub_N", "hub"), ("loss_W", "loss"),
+                          ("tension_N", "tension"), ("f_1_Hz", "frequency"), ("swing_m", "swing")):  # fmt: skip
+            found[key] = {k: v.tolist() for k, v in getattr(self, name).items()}
+        return found | {"meetings": [vars(m) for m in self.meetings]}
+
+
+def order_amplitude(values: Array, angle: Array, order: float) -> complex:
+    """Complex amplitude of a signal at an order of an angle [rad], by Hann's window; its mean is taken off."""
+    window = np.hanning(values.size + 2)[1:-1]
+    mean = float(window @ values / window.sum())
+    return complex(2.0 * (window @ ((values - mean) * np.exp(-1j * order * angle))) / window.sum())
+
+
+def speed_map(
+    unit: BeltUnit, low: float, high: float, *, duration: float = 20.0, windows: int = 40, share: float = 0.02
+) -> SpeedMap:
+    """Run a drive from one speed to another.
+
+    Parameters
+    ----------
+    unit : BeltUnit
+        With a ``hybrid`` table; torques of its flanges are zero, loads of the unit file act.
+    low, high : float
+        Speeds of the driving shaft [rad/s], without sign.
+    duration : float
+        Of the run between them [s].
+    windows : int
+        How many.
+    share : float
+        By which the speed pulsates, with the first of the unit's orders, or twice a turn.
+
+    Raises
+    ------
+    InputError
+        Speeds that do not increase from above zero, or windows too short for the orders.
+    """
+    if not 0.0 < low < high:
+        raise InputError("--low", "speed", low, f"above 0 and below --high, {high:g} rad/s")
+    driver = unit.driver
+    orders = unit.resonance.orders if unit.resonance else (2.0,)
+    length = duration / windows
+    if length * low * min(orders) < 4.0 * 2.0 * math.pi:
+        raise InputError("--time", "time", duration, f"four periods of order {min(orders):g} in each window")
+    pulley = unit.pulleys[driver].model_copy(update={"flange": "speed"})
+    unit = unit.model_copy(update={"pulleys": unit.pulleys | {driver: pulley}})
+    path, index = unit.path(), list(unit.pulleys).index(driver)
+    forward = float(path.sigma[index])
+    began = START + SETTLE
+    mean = f"({forward * low!r})*min(t/{START!r}, 1) + ({forward * (high - low) / duration!r})*max(t - {began!r}, 0)"
+    scenario = Scenario(
+        name="map",
+        duration=began + duration,
+        inputs={f"{driver}.w": f"engine_order({mean}, {orders[0]!r}, {share!r})"},
+    )
+    run = simulate(build_belt(unit, "hybrid"), scenario)
+    return _evaluated(unit, run, orders, windows, began)
+
+
+def _evaluated(unit: BeltUnit, run: Result, orders: tuple[float, ...], windows: int, began: float) -> SpeedMap:
+    names = list(unit.pulleys)
+    pairs = [f"{a}_{b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
+    after = run.time >= began - 0.5 * run.step
+    w = np.abs(run[f"{unit.driver}.w"])[after]
+    angle = np.concatenate([[0.0], np.cumsum(0.5 * (w[1:] + w[:-1])) * run.step])
+    parts = np.array_split(np.arange(w.size), windows)
+
+    def signal(name: str) -> Array:
+        return run[name][after]
+
+    def each(values: Array, take: Any) -> Array:
+        return np.array([take(values[part]) for part in parts])
+
+    speed = each(w, np.mean)
+    v = each(signal("belt.v"), np.mean)
+    losses = [x.name for x in run.model.select("output") if x.name.startswith("loss.")]
+    tension = {s: each(signal(f"{s}.F"), np.mean) for s in pairs}
+    frequency = {s: each(signal(f"{s}.f_1"), np.mean) for s in pairs}
+    motions = _ends(unit, run, after)
+    swings = {s: np.zeros((len(orders), windows)) for s in pairs}
+    given = spans(unit)
+    extra = unit.resonance.damping if unit.resonance else 0.0
+    for j, s in enumerate(pairs):
+        for k, part in enumerate(parts):
+            c = math.sqrt(tension[s][k] * (1.0 + tension[s][k] / run.p[BeltP.EA]) / run.p[BeltP.M])
+            for m, order in enumerate(orders):
+                start, end = (order_amplitude(x[part], angle[part], order) for x in motions[j])
+                if frequency[s][k] > 0.0:
+                    r = order * speed[k] / (2.0 * math.pi * frequency[s][k])
+                    zeta = 2.0 * math.pi * frequency[s][k] * given.delay[j] / float(unit.path().span[j]) + extra
+                    swings[s][m, k] = np.abs(swing(start, end, r, v[k] / c, max(zeta, LEAST))).max()
+    return SpeedMap(
+        unit,
+        orders,
+        speed,
+        {n: each(signal(f"{n}.slip"), np.mean) / v for n in names},
+        {n: each(signal(f"{n}.use"), np.max) for n in names},
+        {n: each(np.hypot(signal(f"{n}.F_x"), signal(f"{n}.F_y")), np.max) for n in names},
+        {x[5:]: each(signal(x), np.mean) for x in losses},
+        tension,
+        frequency,
+        swings,
+        _meetings(pairs, orders, speed, frequency),
+        run.time[after] - began,
+        w,
+        {s: signal(f"{s}.F") for s in pairs},
+        run.step,
+    )
+
+
+def _ends(unit: BeltUnit, run: Result, after: Any) -> list[tuple[Array, Array]]:
+    """Motion across of both ends of each span [m] over the run, by the normal to the left of its direction."""
+    names, path, given = list(unit.pulleys), unit.path(), spans(unit)
+    n = len(names)
+    found = []
+    for j in range(n):
+        i = (j + 1) % n
+        T = run[f"{names[j]}_{names[i]}.F"][after]
+        ends = [-float(path.sigma[k] * by) * T for k, by in zip((j, i), given.outwards[j], strict=True)]
+        for end, k in enumerate((j, i)):
+            if k in unit.arms:
+                pulley = unit.pulleys[names[k]]
+                assert pulley.arm is not None
+                x, y = np.subtract(pulley.center, pulley.arm.pivot)
+                t = path.direction[j]
+                ends[end] = ends[end] + float(t[1] * y + t[0] * x) * run[f"{names[k]}.theta"][after]
+        found.append((ends[0], ends[1]))
+    return found
+
+
+def _meetings(
+    pairs: list[str], orders: tuple[float, ...], speed: Array, frequency: dict[str, Array]
+) -> tuple[Meeting, ...]:
+    """Where orders pass first frequencies, in the order of speeds."""
+    found = []
+    for s in pairs:
+        for order in orders:
+            above = order * speed / (2.0 * math.pi) - frequency[s]
+            for k in np.flatnonzero(np.sign(above[1:]) * np.sign(above[:-1]) < 0.0).tolist():
+                share = above[k] / (above[k] - above[k + 1])
+                w = float(speed[k] + share * (speed[k + 1] - speed[k]))
+                found.append(Meeting(s, order, w, order * w / (2.0 * math.pi)))
+    return tuple(sorted(found, key=lambda m: m.speed))
+
+
+# --- page
+
+
+def map_page(found: SpeedMap) -> str:
+    """The map as a self-contained HTML page."""
+    rpm = found.speed * 30.0 / math.pi
+    title = f"{found.unit.name}: map over speed"
+    loudest = max(found.traces, key=lambda s: float(np.ptp(found.traces[s])))
+    rows = [
+        (f"<code>{text(m.span)}</code>", number(m.order), number(m.speed * 30.0 / math.pi), number(m.frequency))
+        for m in found.meetings
+    ]
+    swings = {
+        f"{s} × {order:g}": 1e3 * values[m] for s, values in found.swing.items() for m, order in enumerate(found.orders)
+    }
+    largest = sorted(swings, key=lambda k: -float(swings[k].max()))[: len(COLOURS)]
+    pictures = (
+        ("swing", "Swing of the spans", "mm", {k: swings[k] for k in largest},
+         "Largest swing of spans across themselves, by the motion of their ends, × engine order; linear, so that large "
+         "swings, which stretch the belt, are smaller in fact."),
+        ("slip", "Slip", "%", {k: 100.0 * v for k, v in found.slip.items()},
+         "Speed of the belt where it leaves a pulley, less that of the rim, by the belt's."),
+        ("use", "Use of friction", "-", found.use, "Largest force on a pulley by what friction holds; 1: it slips."),
+        ("hub", "Hub loads", "N", found.hub, "Largest force of the belt on each pulley."),
+        ("loss", "Losses", "W", found.loss, "Mean losses by kind; load: what the machines take."),
+    )  # fmt: skip
+    parts = [
+        f"<h1>{text(title)}</h1>\n",
+        f'<p class="lead">{text(found.unit.description)}</p>\n',
+        f"<p>Hybrid model, speed of {text(found.unit.driver)} from {number(rpm[0])} to {number(rpm[-1])} rpm within "
+        f"{number(float(found.time[-1]))} s.</p>\n",
+        figure(_campbell(found, loudest), f"Order analysis: spectrum of the tension of the span {text(loudest)} (dark: "
+               "large, by its own maximum, 60 dB), engine orders (dashed), first frequencies of the spans across."),
+        table(("span", "engine order", "at [rpm]", "its first frequency [Hz]"), rows, (1, 2, 3)),
+        *(figure(_lines(key, head, unit, rpm, lines), about) for key, head, unit, lines, about in pictures),
+    ]  # fmt: skip
+    return page(title, "".join(parts), STYLE)
+
+
+def _campbell(found: SpeedMap, span: str) -> str:
+    """Spectrum of a span's tension over the speed, with orders and first frequencies."""
+    parts = np.array_split(np.arange(found.time.size), found.speed.size)
+    size = min(part.size for part in parts)
+    window = np.hanning(size)
+    spectra = np.array(
+        [np.abs(np.fft.rfft((x - x.mean()) * window)) for x in (found.traces[span][p[:size]] for p in parts)]
+    )
+    level = 20.0 * np.log10(np.maximum(spectra / spectra.max(), 1e-3))
+    frequencies = np.fft.rfftfreq(size, found.step)
+    rpm = found.speed * 30.0 / math.pi
+    top = min(1.15 * max(float(f.max()) for f in found.frequency.values()), float(frequencies[-1]))
+    with matplotlib.rc_context(RC | {"axes.grid": False}):
+        picture, grid = axes_grid(1, 1, 4.2)
+        ax = grid[0, 0]
+        box = (float(rpm[0]), float(rpm[-1]), 0.0, float(frequencies[-1]))
+        ax.imshow(level.T, origin="lower", aspect="auto", extent=box, cmap="Greys", interpolation="nearest")
+        for order in found.orders:
+            ax.plot(rpm, order * found.speed / (2.0 * math.pi), color="#1f2933", lw=1.0, ls=(0, (5, 3)))
+        for k, (name, f) in enumerate(found.frequency.items()):
+            ax.plot(rpm, f, color=COLOURS[k % len(COLOURS)], lw=1.6, label=name)
+        for m in found.meetings:
+            ax.plot(m.speed * 30.0 / math.pi, m.frequency, "o", color="#c81e1e", ms=5.0)
+        ax.set_xlim(rpm[0], rpm[-1])
+        ax.set_ylim(0.0, top)
+        _named(ax, f"Order analysis of {span}", "Hz")
+        return inline_svg(picture, "orders")
+
+
+def _lines(key: str, head: str, unit: str, rpm: Array, lines: dict[str, Array]) -> str:
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(1, 1, 2.3)
+        for k, (name, values) in enumerate(lines.items()):
+            grid[0, 0].plot(rpm, values, color=COLOURS[k % len(COLOURS)], lw=1.4, label=name)
+        _named(grid[0, 0], head, unit)
+        return inline_svg(picture, key)
+
+
+def _named(ax: Axes, head: str, unit: str) -> None:
+    ax.set_title(head, loc="left", pad=3.0, fontweight="bold", parse_math=False)
+    ax.set_xlabel("speed of the driving shaft [rpm]")
+    ax.set_ylabel(unit)
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8.0, handlelength=1.4)

@@ -1,0 +1,173 @@
+"""Kernels of the spans' vibration across: first natural frequency, and what an engine order makes of it.
+
+A span of length L under the tension T, through which the belt (mass m' per stretched length) runs at v, is a travelling
+beam (Lorenz, Offner, Sopouch and Ertl 2014, eq. (6); `rtcvt.belt.moving_belt`)::
+
+    m' (w_tt + 2 v w_st + v^2 w_ss) - T w_ss + EI w_ssss = 0
+
+Its ends are those of `rtcvt.belt.span_ends`: bending and ribs that yield make it longer by delta. With ``k = pi/(L +
+delta)``, ``C^2 = (T + EI k^2)/m'``, ``nu = v/C``, ``e^2 = EI k^2/(T + EI k^2)`` its lowest frequency is ::
+
+    omega_1 = k C sqrt((1 - nu^2) (1 - s nu^2)),    s = sum over m = 2, 4, ... of a_m/(1 + e^2 m^2)
+
+with a_m as ``m^2/(m^2 - 1)^3``, 1 in sum. It is exact without bending (s = 1; Skutsch 1897), at rest, and at the
+critical speed C, where it is zero. Between, s is that of perturbation theory to the second order in nu, by the sines
+that the Coriolis force couples with the first one: within 0.3 % up to nu = 0.7 and 0.9 % up to 0.95.
+
+The share of critical damping is that of the ribs (tau, the delay of both ends), of bending (D_I), and zeta_0 of the
+unit file for all else. Each of the two waves of a string is damped by its own wave number k (1 +- nu)::
+
+    zeta = omega_1 tau/(L + delta) + D_I k^4 (1 + 10 nu^2 + 5 nu^4)/(2 m' omega_1) + zeta_0
+
+An end that moves across by A cos(Omega t) makes the span swing by G A. With ``r = Omega/omega_1``, for the string ::
+
+    w = A Re exp(i Omega (t + s v/(C^2 - v^2))) sin(pi r (1 - s/L))/sin(pi r),    r -> r (1 - i zeta)
+    G = 1/sqrt(sin^2(pi r) + sinh^2(pi r zeta)),    and 1 below r = 1/2, where the largest swing is that of the end
+
+An engine order meets the span where r is within a band about 1. `swing` has both ends move, as arms carry them and as
+they rise with the span's tension.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.belt.layout import N_ACROSS, N_ARC, N_RESONANCE, Across, Arc, BeltP, D, ResonanceY
+from rtcvt.elementary import exp, sin
+from rtcvt.kernel import kernel
+
+__all__ = ["gain", "span_damping_ratio", "span_frequency", "span_length", "span_outputs", "swing"]
+
+SUM = 4.0 / 27.0 + 16.0 / 3375.0 + 36.0 / 42875.0 + 64.0 / 250047.0  # of m^2/(m^2 - 1)^3, m = 2, 4, 6, 8
+STIFFEST = 50.0  # pi r zeta from where nothing swings
+
+
+def swing(
+    start: complex, end: complex, r: float, nu: float, zeta: float = 0.0, places: int = 401
+) -> NDArray[np.complex128]:
+    """Complex amplitudes of a span whose ends move across, ``Re(w exp(i Omega t))``, at equal steps along it.
+
+    Parameters
+    ----------
+    start, end : complex
+        Amplitudes of its ends [m], by the same normal.
+    r : float
+        ``Omega/omega_1``.
+    nu : float
+        Transport speed by that of waves in the belt.
+    zeta : float
+        Share of critical damping.
+    places : int
+
+    Returns
+    -------
+    (places,) array
+        [m].
+    """
+    x = np.linspace(0.0, 1.0, places)
+    k = np.pi * r * (1.0 - 1j * zeta)
+    from_start, from_end = np.exp(1j * k.real * nu * x), np.exp(-1j * k.real * nu * (1.0 - x))
+    found = start * from_start * np.sin(k * (1.0 - x)) + end * from_end * np.sin(k * x)
+    return np.asarray(found / np.sin(k), dtype=np.complex128)
+
+
+@kernel
+def span_length(j, data, work):
+    """Length [m] of span j between its points of tangency, as arms have moved them."""
+    length = data[int(data[D.GEOMETRY]) + N_ARC * j + Arc.SPAN]
+    if data[D.ARMS] > 0.0:
+        n = int(data[D.N])
+        reach = data[int(data[D.GEOMETRY]) + N_ARC * j + Arc.REACH]
+        turn = work[int(data[D.W_SPAN_ARM]) + 2 * n + j]
+        length += work[int(data[D.W_LENGTH]) + j * int(data[D.FACES])] - reach
+        length += data[int(data[D.ACROSS]) + N_ACROSS * j + Across.OFFSET] * turn
+    return length
+
+
+@kernel
+def wave_number(j, data, work):
+    """k of span j [1/m]."""
+    return math.pi / (span_length(j, data, work) + data[int(data[D.ACROSS]) + N_ACROSS * j + Across.LONGER])
+
+
+@kernel
+def coriolis_share(stiff):
+    """s at e^2."""
+    total = 0.0
+    for half in range(1, 5):
+        square = 4.0 * half * half
+        one_less = square - 1.0
+        total += square / (one_less * one_less * one_less * (1.0 + stiff * square))
+    return total / SUM
+
+
+@kernel
+def span_frequency(j, q, T, p, data, work):
+    """omega_1 [rad/s] of span j under the tension T as the belt flows by q (length without load); 0 from C on."""
+    k = wave_number(j, data, work)
+    stretch = 1.0 + T / p[BeltP.EA]
+    bending = data[D.EI] * k * k
+    force = T + bending
+    if not force > 0.0 or not p[BeltP.M] > 0.0:
+        return 0.0
+    square = p[BeltP.M] * q * q * stretch / force
+    if not square < 1.0:
+        return 0.0
+    share = (1.0 - square) * (1.0 - coriolis_share(bending / force) * square)
+    return k * math.sqrt(force * stretch / p[BeltP.M] * share)
+
+
+@kernel
+def span_damping_ratio(j, q, T, omega, p, data, work):
+    """zeta of span j, whose first frequency is `omega` [rad/s]."""
+    k = wave_number(j, data, work)
+    stretch = 1.0 + T / p[BeltP.EA]
+    square = p[BeltP.M] * q * q * stretch / (T + data[D.EI] * k * k)
+    ends = omega * data[int(data[D.ACROSS]) + N_ACROSS * j + Across.DELAY] * k / math.pi
+    waves = 1.0 + square * (10.0 + 5.0 * square)
+    bending = 0.5 * data[D.D_I] * k * k * k * k * waves * stretch / (p[BeltP.M] * omega)
+    return ends + bending + data[D.Z_0]
+
+
+@kernel
+def gain(r, zeta):
+    """G at ``Omega/omega_1 = r``."""
+    if r < 0.5:
+        return 1.0
+    loss = math.pi * r * zeta
+    if loss > STIFFEST:
+        return 0.0
+    grows = exp(loss)
+    grows = 0.5 * (grows - 1.0 / grows)
+    s = sin(math.pi * r)
+    return 1.0 / math.sqrt(s * s + grows * grows)
+
+
+@kernel
+def span_outputs(q, turning, p, data, y, work):
+    """First frequencies, and what engine orders of a shaft that turns with `turning` [rad/s] make; expects W_TENSION.
+
+    `q` is the flow of length without load.
+    """
+    at = int(data[D.Y_RESONANCE])
+    orders = int(data[D.ORDERS])
+    for j in range(int(data[D.N])):
+        T = work[int(data[D.W_TENSION]) + j]
+        omega = span_frequency(j, q, T, p, data, work)
+        y[int(data[D.Y_FREQUENCY]) + j] = omega / (2.0 * math.pi)
+        if data[D.N_ORDERS] > 0.0:
+            met = 0.0
+            nearest = data[D.BAND]
+            largest = 1.0
+            if omega > 0.0:
+                zeta = span_damping_ratio(j, q, T, omega, p, data, work)
+                for m in range(int(data[D.N_ORDERS])):
+                    r = data[orders + m] * abs(turning) / omega
+                    if abs(r - 1.0) <= nearest:
+                        nearest = abs(r - 1.0)
+                        met = data[orders + m]
+                    swing = gain(r, zeta)
+                    largest = swing if swing > largest else largest
+            y[at + N_RESONANCE * j + ResonanceY.ORDER] = met
+            y[at + N_RESONANCE * j + ResonanceY.GAIN] = largest

@@ -1,0 +1,190 @@
+"""Friction by pulley, side and sliding speed in the real-time model of belt drives."""
+
+import math
+import shutil
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from rtcvt.belt.layout import Arc, BeltP, D
+from rtcvt.belt.unit import Sliding, read_belt_unit
+from rtcvt.build import build_any, load_any
+from rtcvt.cli import app
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED
+from rtcvt.scenario import Scenario, Table
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import UnitFile
+
+SERPENTINE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
+IDLER = 1
+FALLS = Sliding(v=(0.0, 0.5, 3.0), share=(1.0, 0.7, 0.4))
+
+
+def with_friction(unit, hybrid=None, pulleys=None):
+    """A unit with other keys of [hybrid] and of its pulleys."""
+    changed = {n: p.model_copy(update=(pulleys or {}).get(n, {})) for n, p in unit.pulleys.items()}
+    return unit.model_copy(update={"hybrid": unit.hybrid.model_copy(update=hybrid or {}), "pulleys": changed})
+
+
+def slipping(hybrid, factor=0.5, pulley=None):
+    """The serpentine drive whose idler is held at a share of its speed: it slips; the run, and the model."""
+    unit = with_friction(load_any(SERPENTINE), hybrid, {"idler": {"flange": "speed"} | (pulley or {})})
+    model = build_any(unit)
+    ratio = unit.line_radius[0] / unit.line_radius[IDLER]
+    ramp = Table(time=(0.0, 0.2), value=(0.0, -60.0), interpolation="smooth")
+    held = Table(time=(0.0, 0.2, 0.3), value=(0.0, 60.0 * ratio, 60.0 * ratio * factor), interpolation="smooth")
+    return simulate(model, Scenario(name="held", duration=0.8, inputs={"crank.w": ramp, "idler.w": held}))
+
+
+def capstan(run):
+    """``ln(T_hat_out/T_hat_in)`` of the idler over the wrap's angle at the belt's surface, and how much of it is more.
+
+    Beside Euler and Eytelwein each face holds 1e-3 T_0, and as much of P_0 for each m/s of sliding.
+    """
+    data, p = run.model.data, run.p
+    grip = data[int(data[D.GEOMETRY]) + len(Arc) * IDLER + Arc.GRIP]
+    T = [run[f"{span}.F"][-1] for span in ("crank_idler", "idler_alternator")]
+    flux = p[BeltP.M] * run["belt.v"][-1] ** 2
+    low, high = sorted(t - flux / (1.0 + t / p[BeltP.EA]) for t in T)
+    least = 1e-3 * p[BeltP.T_0] * float(data[D.FACES]) / (0.5 * (low + high)) / grip
+    return math.log(high / low) / grip, least
+
+
+@pytest.mark.parametrize("mu", [0.15, 0.3, 0.9])
+def test_an_idler_on_the_back_slips_as_its_own_coefficient_says(mu):
+    """Euler and Eytelwein with the back's coefficient, within 1 %; the ribs have 0.9."""
+    run = slipping({"mu_back": mu})
+    assert run["idler.use"][-1] > 1.0
+    found, least = capstan(run)
+    assert found - least == pytest.approx(mu, rel=1e-2)
+    assert least < 0.01
+    own = slipping({}, pulley={"mu": mu})
+    for v in run.model.select("output"):
+        assert (run[v.name] == own[v.name]).all()
+
+
+@pytest.mark.parametrize("factor", [0.9, 0.5, 0.1])
+def test_a_pulley_slips_as_friction_at_its_sliding_speed_says(factor):
+    """``ln(T_out/T_in) = mu S(v) beta`` at the speed by which belt and rim differ, within 1 %."""
+    run = slipping({"mu_back": 0.3, "sliding": FALLS}, factor)
+    slip = abs(run["idler.slip"][-1])
+    found, least = capstan(run)
+    assert found - least == pytest.approx(0.3 * np.interp(slip, FALLS.v, FALLS.share), rel=0.01)
+    assert np.ptp(run["idler.slip"][-100:]) < 0.01 * slip
+
+
+def test_creep_lowers_the_limit_of_a_wrap():
+    """In steady creep a wrap's use is that of its limit at its sliding speed ``v (T_out - T_in)/EA``."""
+    falls = Sliding(v=(0.0, 0.02), share=(1.0, 0.5))
+    unit = with_friction(load_any(SERPENTINE), {"sliding": falls})
+    scenario = Scenario(name="load", duration=1.0, inputs={
+        "crank.w": Table(time=(0.0, 0.3), value=(0.0, -60.0), interpolation="smooth"),
+        "alternator.tau": Table(time=(0.3, 0.5), value=(0.0, 8.0), interpolation="smooth"),
+    })  # fmt: skip
+    run = simulate(build_any(unit), scenario)
+    before, after = run["idler_alternator.F"][-1], run["alternator_pump.F"][-1]
+    low, high = sorted((before, after))
+    flux = run.p[BeltP.M] * run["belt.v"][-1] ** 2
+    slip = abs(run["alternator.slip"][-1])
+    assert slip == pytest.approx(run["belt.v"][-1] * (high - low) / run.p[BeltP.EA], rel=0.05)
+    data = run.model.data
+    grip = data[int(data[D.GEOMETRY]) + 2 * len(Arc) + Arc.GRIP]
+    mu = unit.hybrid.mu * np.interp(slip, falls.v, falls.share)
+    limit = (low - flux) * math.expm1(mu * grip) + 1e-3 * run.p[BeltP.T_0]
+    assert run["alternator.use"][-1] == pytest.approx((high - low) / limit, rel=0.02)
+    assert 0.2 < run["alternator.use"][-1] < 0.9
+    assert mu < 0.9 * unit.hybrid.mu
+
+
+def test_no_friction_over_speed_is_that_of_a_share_of_one():
+    same = Sliding(v=(0.0, 1.0), share=(1.0, 1.0))
+    a, b = slipping({"mu_back": 0.3}), slipping({"mu_back": 0.3, "sliding": same})
+    for v in a.model.select("output"):
+        np.testing.assert_allclose(a[v.name], b[v.name], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("source", [SERPENTINE, "accessory_6pk"])
+def test_falling_friction_refuses_no_step_and_makes_no_energy(source):
+    """Random torques, speeds, jumps; then left alone, a drive has no more energy than before."""
+    rng = np.random.default_rng(3)
+    steep = Sliding(v=(0.0, 0.1), share=(1.0, 0.2))
+    unit = with_friction(load_any(source), {"sliding": steep, "mu_back": 0.4})
+    free = {n: {"flange": "torque"} for n, p in unit.pulleys.items() if p.flange == "speed"}
+    for u, moved in ((unit, True), (with_friction(unit, {}, free), False)):
+        instance = build_any(u).instantiate()
+        instance.initialise()
+        instance.set("belt.v_start", 20.0)
+        instance.initialise()
+        lost = 0
+        for k in range(1500):
+            if moved or k < 50:
+                instance.u[:] = rng.normal(scale=150.0, size=instance.u.size)
+            else:
+                instance.u[:] = 0.0
+            before = instance.get("storage.E")
+            assert instance.step(1e-3) != FAILED
+            if not moved and k > 50 and not any(p.load for p in u.pulleys.values()):
+                assert instance.get("storage.E") <= before * (1.0 + 1e-8)
+            lost += instance.get("loss.creep") < -1e-9
+        assert lost == 0
+
+
+def test_the_native_unit_has_the_same_bits(tmp_path):
+    """Friction over speed, the back's coefficient and engine orders, by the exported unit."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    import fmpy
+    from fmpy import simulate_fmu
+
+    text = SERPENTINE.read_text().replace("cells = 4", "cells = 4\nmu_back = 0.3")
+    text = text.replace("[ancf]", '[hybrid.sliding]\nv = ["0 m/s", "0.5 m/s"]\nshare = [1.0, 0.5]\n\n[ancf]')
+    text += "\n[resonance]\norders = [2.0, 4.0]\nband = 0.05\ndamping = 0.01\n"
+    path, fmu = tmp_path / "drive.toml", tmp_path / "drive.fmu"
+    path.write_text(text)
+    done = CliRunner().invoke(app, ["export", str(path), "-o", str(fmu)])
+    assert done.exit_code == 0, done.output
+    unit = load_any(path)
+    scenario = unit.scenario[0].model_copy(update={"duration": 0.3})
+    own = simulate(build_any(unit), scenario)
+    names = [v.name for v in own.model.select("output")]
+    signal = np.array([(t, u) for t, u in zip(own.time, own["crank.w"], strict=True)],
+                      dtype=[("time", float), ("crank.w", float)])  # fmt: skip
+    found = simulate_fmu(str(fmu), stop_time=0.3, step_size=1e-3, output_interval=1e-3, input=signal, output=names)
+    del fmpy
+    for name in names:
+        np.testing.assert_allclose(found[name][1:], own[name][1:], rtol=1e-6, atol=1e-6)
+
+
+def test_the_full_models_refuse_what_they_do_not_know(tmp_path):
+    for text, key in (
+        ("mu_back = 0.3", "hybrid.mu_back"),
+        ('sliding = { v = ["0 m/s", "1 m/s"], share = [1.0, 0.5] }', "hybrid.sliding"),
+    ):
+        path = tmp_path / "drive.toml"
+        path.write_text(SERPENTINE.read_text().replace("cells = 4", f"cells = 4\n{text}"))
+        for command in ("check", "simulate"):
+            more = ["--model", "full"] if command == "simulate" else []
+            done = CliRunner().invoke(app, [command, str(path), *more, "-o", str(tmp_path / "out")])
+            assert isinstance(done.exception, InputError)
+            assert key in str(done.exception)
+            assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mu_back = 0.0", "hybrid.mu_back"),
+        ('sliding = { v = ["0 m/s", "1 m/s"], share = [1.0] }', "hybrid.sliding"),
+        ('sliding = { v = ["0.1 m/s", "1 m/s"], share = [1.0, 0.5] }', "begin with 0"),
+        ('sliding = { v = ["0 m/s", "1 m/s"], share = [0.9, 0.5] }', "first share of 1"),
+        ('sliding = { v = ["0 m/s", "0 m/s"], share = [1.0, 0.5] }', "increase"),
+    ],
+)
+def test_bad_friction_is_refused(text, message):
+    given = SERPENTINE.read_text().replace("cells = 4", f"cells = 4\n{text}")
+    with pytest.raises(InputError, match=message):
+        read_belt_unit(UnitFile(tomllib.loads(given), given, "drive.toml"))

@@ -14,8 +14,8 @@ right-hand side is continuous, so nothing chatters and no speed regularises the 
 
     tau w_a = tau_load w + d/dt (J w^2 + K phi^2)/2 + tau w_slip + d phi'^2 + b w^2
 
-Q is the friction work, that is the heat of the faces. The actuation u goes from 0 to 1; outside, it is limited and the
-step says so.
+Q is the friction work, that is the heat of the faces, counted up to 1e11 J. The actuation u goes from 0 to 1. Beyond
+either they are limited, and the step says so.
 """
 
 from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
@@ -26,6 +26,7 @@ from rtcvt.table import Row, Rows
 __all__ = ["P", "U", "X", "Y", "derivative", "initialise", "jacobian", "output", "step"]
 
 TINY = 1e-9  # least value of what must be above zero
+MOST_HEAT = 1e11  # [J]
 
 
 class P(Rows):
@@ -246,10 +247,13 @@ def step(t, h, x, u, p, data, y, work):
     steps = enter(t, h, data[INTERNAL_STEP], N_U, u, N_X, x, saved)
     if steps == 0:
         return FAILED
+    limited = u[U.ACTUATION] < 0.0 or u[U.ACTUATION] > 1.0
     for _ in range(steps):
         advance(h / steps, x, u, p, data, work)
+        if x[X.Q] > MOST_HEAT:
+            x[X.Q] = MOST_HEAT
+            limited = True
     y_new = work[W_Y : W_Y + N_Y]
     output(t + h, x, u, p, data, y_new, work)
     status = leave(True, N_X, x, saved, N_Y, y_new, y)
-    limited = u[U.ACTUATION] < 0.0 or u[U.ACTUATION] > 1.0
     return SATURATED if status == OK and limited else status

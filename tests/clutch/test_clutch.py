@@ -7,6 +7,7 @@ import pytest
 from refusals import refuses_and_keeps_its_state
 
 from rtcvt.build import build_any, load_any
+from rtcvt.clutch.kernels import MOST_HEAT, X
 from rtcvt.errors import InputError
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.scenario import Scenario
@@ -220,6 +221,17 @@ def test_actuation_beyond_its_range_is_limited_and_said():
     assert one.get("clutch.C") == pytest.approx(CAPACITY)
     with pytest.raises(InputError, match="no finite start"):
         started(1.0, 0.0, r_i=0.09)
+
+
+def test_heat_that_no_clutch_gets_is_limited_and_said():
+    """Faces that slip for ever reached 1e12 J, which is no state, and the clutch refused all further steps."""
+    one, other = started(1.0, 1000.0), started(1.0, 1000.0)
+    one.x[X.Q] = MOST_HEAT - 1.0
+    assert (one.step(1e-3), other.step(1e-3)) == (SATURATED, OK)
+    assert one.get("clutch.Q") == MOST_HEAT
+    assert other.get("clutch.Q") > 1.0
+    for name in ("b.w", "a.tau", "storage.E", "loss.friction"):
+        assert one.get(name) == other.get(name)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,9 @@ from rtcvt.vehicle.layout import (
 
 __all__ = ["derivative", "initialise", "jacobian", "output", "step"]
 
+ROUND_OFF = 1e-9  # share of the energy that a step may seem to make
+BISECTIONS = 60
+
 
 @kernel
 def smooth_sign(v, v_0):
@@ -103,6 +106,34 @@ def acceleration(x, u, p):
     F = (u[CarU.DRIVE] - u[CarU.LOAD]) / p[CarP.R_W] - friction_force(u, p) * smooth_sign(v, p[CarP.V_0])
     F -= 0.5 * p[CarP.RHO_CW_A] * v * abs(v) + p[CarP.M] * p[CarP.G] * slope / math.sqrt(1.0 + slope * slope)
     return F / (p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W]))
+
+
+@kernel
+def keep_from_reversing(h, v, s, x, u, p):
+    """Make a step from `v` and `s` to `x` anew, by the implicit Euler method, if it made energy.
+
+    A brake far beyond those of vehicles, near standstill, would throw it back. The sign of friction is that of the new
+    speed here, and friction grows with it, so there is one: between the old speed and that without friction, or zero.
+    """
+    slope = u[CarU.SLOPE]
+    mass = p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W])
+    F = (u[CarU.DRIVE] - u[CarU.LOAD]) / p[CarP.R_W]
+    F -= p[CarP.M] * p[CarP.G] * slope / math.sqrt(1.0 + slope * slope)
+    before = 0.5 * mass * v * v
+    after = 0.5 * mass * x[CarX.V] * x[CarX.V]
+    work = F * (x[CarX.S] - s)
+    if after - before - work <= ROUND_OFF * (before + after + abs(work)):
+        return
+    free = v + h * F / mass
+    low = free if free < 0.0 else 0.0
+    high = free if free > 0.0 else 0.0
+    for _ in range(BISECTIONS):
+        x[CarX.V] = 0.5 * (low + high)
+        if x[CarX.V] - v > h * acceleration(x, u, p):
+            high = x[CarX.V]
+        else:
+            low = x[CarX.V]
+    x[CarX.S] = s + h * x[CarX.V]
 
 
 @kernel
@@ -378,7 +409,11 @@ def advance(t, h, x, u, p, data, work):
             rosenbrock_stage(s, n, x, k, x_stage)
             derivative(t, x_stage, u, p, data, f, work)
         rosenbrock_solve(s, n, h, f, k, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), int(data[D.W_B]))
+    v = x[CarX.V]
+    s_0 = x[CarX.S]
     rosenbrock_new(n, x, k)
+    if int(data[D.KIND]) == Kind.VEHICLE:
+        keep_from_reversing(h, v, s_0, x, u, p)
 
 
 @kernel

@@ -3,6 +3,7 @@
 alignment    belts -1.5 to 1.5 mm out of line (MED, 74.58 N m): forces across the belt, yaw, losses; draws
              FOLDER/alignment.png, by default docs/spatial
 start        transients of a spatial run with and without a run of the hybrid model before it: OD, MED, LOW
+settings     the same in MED, 74.58 N m, with all six boundary settings and with tapered elements, over a revolution
 disturbance  growth of a small motion across the plane, by section of the belt
 """
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from rtcvt.offline.pushbelt import hybrid
 from rtcvt.offline.pushbelt.initial import start_state
 from rtcvt.offline.pushbelt.kinematics import misalignment, radius_at_one
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.parameters import FORCE, RATE, SPEED, Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.pushbelt.snapshots import SECTIONS, snapshots, taut_path
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial.start import lift
@@ -30,11 +31,13 @@ Array = NDArray[np.float64]
 class Case:
     """A case of the unit: hybrid model and state at its start, boundary values, frames of a revolution."""
 
-    def __init__(self, name: str, row: int, offset: float | None = None) -> None:
+    def __init__(
+        self, name: str, row: int, offset: float | None = None, taper: float | None = None, values: Array | None = None
+    ) -> None:
         c = UNIT.get_case(name)
-        b, self.sheaves = belt(UNIT, N_E0=c.N_E0), sheaves(UNIT)
+        b, self.sheaves = belt(UNIT, N_E0=c.N_E0, taper=taper), sheaves(UNIT)
         self.belt = b if offset is None else b._replace(d_align=offset)
-        self.values = boundary_at(c, np.array([0.0]), row)[0]
+        self.values = boundary_at(c, np.array([0.0]), row)[0] if values is None else values
         start = start_state(self.belt, self.sheaves, Boundary(*self.values), c.i_r)
         self.model = hybrid.model(self.belt, self.sheaves)
         self.state = hybrid.state(*start[:7], n_k=len(self.sheaves.A) - 1)
@@ -122,6 +125,34 @@ def start(_: Path) -> None:
             print(f"{name:4s} {revolutions} | {ratio} | {peaks}", flush=True)
 
 
+def settings(_: Path) -> None:
+    case = Case("MED", 3)
+    out = case.before(case.revolution)
+    F_I, omega_O = out.pulley[-50:, 0, 0].mean(), out.sd[-50:, 1, 3].mean()
+    end_stop, press, load = case.values[:2], case.values[2:4], case.values[5:]
+    axial = {"I": (*end_stop, *press), "O": (FORCE, F_I, RATE, 0.0), "none": (FORCE, F_I, *press)}
+    print(
+        "end stop, secondary, revolutions before | F_I/F_O by quarters | speed ratio at the end | largest flank, saddle"
+    )
+    for stop, forces in axial.items():
+        for shaft, given in (("torque", load), ("speed", (SPEED, omega_O)), ("tapered", load)):
+            if shaft == "tapered" and stop != "I":
+                continue
+            for revolutions in (0, 1):
+                values, taper = np.array([*forces, case.values[4], *given]), 8e-6 if shaft == "tapered" else None
+                one = Case("MED", 3, taper=taper, values=values)
+                one.before(1 + revolutions * one.revolution)
+                wide, _m = one.across(one.revolution)
+                flat, quarter = wide.planar, one.revolution // 4
+                parts = [slice(k * quarter, (k + 1) * quarter) for k in range(4)]
+                ratio = " ".join(f"{(flat.pulley[p, 0, 0] / flat.pulley[p, 1, 0]).mean():.3f}" for p in parts)
+                peaks = " ".join(
+                    f"{wide.flank[p, :, :, 0].max():.0f}/{wide.saddle[p, ..., 0].max():.0f}" for p in parts
+                )
+                speeds = flat.sd[-quarter:, 0, 3].mean() / flat.sd[-quarter:, 1, 3].mean()
+                print(f"{stop:4s} {shaft:7s} {revolutions} | {ratio} | {speeds:.4f} | {peaks}", flush=True)
+
+
 def disturbance(_: Path) -> None:
     noise = np.random.default_rng(1).standard_normal((220, 3)) * [1, 100, 100]
     case = Case("MED", 3)
@@ -142,7 +173,7 @@ def disturbance(_: Path) -> None:
 
 
 if __name__ == "__main__":
-    studies = {"alignment": alignment, "start": start, "disturbance": disturbance}
+    studies = {"alignment": alignment, "start": start, "settings": settings, "disturbance": disturbance}
     if len(sys.argv) < 2 or sys.argv[1] not in studies:
         sys.exit(__doc__)
     studies[sys.argv[1]](Path(sys.argv[2]) if len(sys.argv) > 2 else Path(__file__).parent.parent / "docs" / "spatial")

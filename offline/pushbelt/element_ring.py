@@ -271,12 +271,12 @@ def proximal(most: float, G: float, v_mu: float, y: float) -> float:
     e2 = v_mu * v_mu
     x = max(y * v_mu / (v_mu + b), y - b)
     for _ in range(4):
-        D = x * x + e2
-        root = np.sqrt(D)
-        rise = b * e2 / (root * D)
-        value = x + b * x / root - y
+        inverse = 1.0 / np.sqrt(x * x + e2)
+        square = inverse * inverse
+        rise = b * e2 * (inverse * square)
+        value = x + b * (x * inverse) - y
         slope = 1.0 + rise
-        x -= 2.0 * value * slope / (2.0 * slope * slope + 3.0 * value * rise * x / D)
+        x -= 2.0 * value * slope / (2.0 * slope * slope + 3.0 * value * rise * (x * square))
     return most * x / np.sqrt(x * x + e2)
 
 

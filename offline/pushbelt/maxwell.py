@@ -167,19 +167,22 @@ def solve_spd(H, y):
 @compiled
 def gather(fl, pulley, mx):
     """Contacts near a pulley into the arrays of `mx`, with the multiples of their angles; returns their number."""
-    n_E, n_p = fl.pen.shape
     cosine = mx.cos[1]
     sine = mx.sin[1]
-    n = 0
-    for p in range(n_p):
-        for i in range(n_E):
-            if fl.pulley[i] == pulley:
-                cosine[n] = fl.phi[i, p, 0]
-                sine[n] = fl.phi[i, p, 1]
-                mx.pen[n] = fl.pen[i, p]
-                mx.radius[n] = fl.r[i, p]
-                mx.w[n] = fl.w[i, p]
-                n += 1
+    n = np.uint64(0)
+    for p in range(fl.pen.shape[1]):
+        for k in range(fl.n_stretch[0]):
+            if fl.at[k] != pulley:
+                continue
+            first, behind = fl.stretch[k, 0], fl.stretch[k, 1]
+            for i in range(first, behind):
+                a = n + i - first
+                cosine[a] = fl.phi[i, p, 0]
+                sine[a] = fl.phi[i, p, 1]
+                mx.pen[a] = fl.pen[i, p]
+                mx.radius[a] = fl.r[i, p]
+                mx.w[a] = fl.w[i, p]
+            n += behind - first
     for m in range(2, mx.cos.shape[0]):
         c = mx.cos[m - 1]
         s = mx.sin[m - 1]
@@ -292,7 +295,7 @@ def newton(law: Any, belt: Any, fl: Any, mx: Any, n_iter: int) -> Any:
     belt : Belt
         c_el is the axial stiffness of one flank [N/m]; each of its points has an equal part, eq. (5.56).
     fl : Flanks
-        Read: pulley, pen, phi, r. Written: w, the deflection of the sheave at each point [m].
+        Read: stretches, pen, phi, r. Written: w, the deflection of the sheave at each point [m].
     mx : Maxwell
         z is warm start and result; a and r are renewed.
     n_iter : int
@@ -314,7 +317,7 @@ def _undeflected(law, belt, fl, mx, n_iter):
 @compiled
 def _deflected(law, belt, fl, mx, n_iter):
     sheaves = law.sheaves
-    n_E, n_p = fl.pen.shape
+    n_p = fl.pen.shape[1]
     c = belt.c_el / n_p
     size = mx.y.size
     n_k = (size - 1) // 2
@@ -356,12 +359,15 @@ def _deflected(law, belt, fl, mx, n_iter):
             moment += mx.sunk[a] * mx.radius[a]
         if force > 0.0:
             mx.r[pulley] = moment / force
-        n = 0
+        at = np.uint64(0)
         for p in range(n_p):
-            for i in range(n_E):
-                if fl.pulley[i] == pulley:
-                    fl.w[i, p] = mx.w[n]
-                    n += 1
+            for k in range(fl.n_stretch[0]):
+                if fl.at[k] != pulley:
+                    continue
+                first, behind = fl.stretch[k, 0], fl.stretch[k, 1]
+                for i in range(first, behind):
+                    fl.w[i, p] = mx.w[at + i - first]
+                at += behind - first
         flips += changed
     return int(flips)
 

@@ -41,8 +41,8 @@ spring goes to T_max,P with the time constant d/K. M_I, M_O are what bearings, s
 loss ``|e + c xi|`` is 5 %, and the margin is what is left to there or to the capacity, whichever is less.
 
 **Misalignment.** The fixed sheaves stand crosswise: with r_1, both radii at i = 1, and the assembly offset a, the belt
-on the primary is ``a + tan(delta_0) (2 r_1 - r_I - r_O)`` out of line with that on the secondary (Cebulla 2014, section
-4.2.2).
+on the primary is ``a + tan(delta_0) (2 r_1 - r_I - r_O) - c (F_CI + F_CO)`` out of line with that on the secondary: by
+geometry (Cebulla 2014, section 4.2.2), less what belt and fixed sheaves give way, on opposite sides of the two pulleys.
 
 **Balance.** Power goes in at the shafts and with the sheaves, ``P_ax = 2 tan(delta_0) (F_CI r_I' + F_CO r_O')``. With
 ``q`` the part of the law's rate that the stops let through, ``0 <= q <= 1``, and ``r_O' = -(pi - phi)/phi r_I'``::
@@ -478,6 +478,7 @@ def outputs(x, u, p, data, y, work):
     y[Y.R_I] = w[Q.R_I]
     y[Y.R_O] = w[Q.R_O]
     y[Y.MISALIGNMENT] = p[P.OFFSET] + data[D.TAN_D] * (2.0 * radius_at_one(data) - w[Q.R_I] - w[Q.R_O])
+    y[Y.MISALIGNMENT] -= p[P.YIELD] * (w[Q.F_CI] + w[Q.F_CO])
     y[Y.V] = v
     y[Y.T_I] = w[Q.T_I]
     y[Y.T_O] = w[Q.T_O]

@@ -136,6 +136,10 @@ class P(Rows):
         "belt.offset", "m", "assembly offset: belt on the primary against that on the secondary at ratio 1",
         nominal=1e-3, display="mm", tunable=True,
     )  # fmt: skip
+    YIELD = Row(
+        "belt.yield", "m/N", "what belt and fixed sheaves give way across by the clamping forces", 0.0, nominal=1e-9,
+        tunable=True,
+    )  # fmt: skip
     C_I = Row("primary.c", "N.m/rad", "stiffness of the coupling between flange primary and its pulley", TINY)
     D_I = Row(
         "primary.d", "N.m.s/rad", "damping of the coupling between flange primary and its pulley", TINY, tunable=True
@@ -153,7 +157,7 @@ class P(Rows):
 N_P = len(P)
 OTHER_CYLINDER = P.A_O - P.A_I  # from a parameter of the primary's cylinder to that of the secondary's
 OTHER_SHAFT = P.D_M_O - P.D_M_I  # from a parameter of the primary's shaft to that of the secondary's
-UNGIVEN = {P.NU: 1e-5, P.RHO: 850.0, **{P(k): 0.0 for k in range(P.D_M_I, P.OFFSET + 1)}}  # if a file names none
+UNGIVEN = {P.NU: 1e-5, P.RHO: 850.0, **{P(k): 0.0 for k in range(P.D_M_I, P.YIELD + 1)}}  # if a file names none
 CYLINDERS = (P.A_I, P.C_W_I, P.F_SPRING_I, P.K_SPRING_I, P.A_O, P.C_W_O, P.F_SPRING_O, P.K_SPRING_O)
 COUPLINGS = {"primary": (P.C_I, P.D_I), "secondary": (P.C_O, P.D_O)}
 

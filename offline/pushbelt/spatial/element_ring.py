@@ -295,6 +295,7 @@ def _gap(p: Guide, side: float, h: float, e_n: float, m: float, roll: float, x: 
 def _meet(p: Guide, R: Ring, side: float, sigma: float, q: Any, R_E: Any, at: Touch, i: int) -> None:
     """Where saddle or ear of element i meets the row of the ring: `at.at`, `at.seen`."""
     A = _frame(R_E, sigma, i)
+    upright = 1.0 / A[8]
     c_x = q[i, 0]
     c_y = q[i, 1]
     c_z = sigma * q[i, 3]
@@ -309,11 +310,11 @@ def _meet(p: Guide, R: Ring, side: float, sigma: float, q: Any, R_E: Any, at: To
     z_r = at.across[i, 0]
     roll = at.across[i, 2] * t_x + at.across[i, 3] * t_y
     # the point of the element's line at the lateral place of the ring's surface
-    zeta = (z_r + h * roll - c_z - A[6] * p.x - A[7] * y) / A[8]
+    zeta = (z_r + h * roll - c_z - A[6] * p.x - A[7] * y) * upright
     e_x = c_x + A[0] * p.x + A[1] * y + A[2] * zeta - r_x
     e_y = c_y + A[3] * p.x + A[4] * y + A[5] * zeta - r_y
     e_n = e_x * n_x + e_y * n_y
-    m = (n_x * A[2] + n_y * A[5]) / A[8]
+    m = (n_x * A[2] + n_y * A[5]) * upright
     g, across, eta = _gap(p, side, h, e_n, m, roll, zeta - p.z_S)
     at.at[i, T_X] = t_x
     at.at[i, T_Y] = t_y
@@ -329,7 +330,7 @@ def _meet(p: Guide, R: Ring, side: float, sigma: float, q: Any, R_E: Any, at: To
     at.at[i, W] = w
     at.seen[i, PLACE] = wrapped(at.k[i] + at.xi[i] + (e_x * t_x + e_y * t_y) * inv, R.N_B)
     at.seen[i, EAR] = e_n + (p.y_E - p.y_S) * (A[1] * n_x + A[4] * n_y) - R.h2
-    at.seen[i, PILLAR] = z_r - p.half_R - c_z - (p.z_P - A[2] * (r_x - c_x) - A[5] * (r_y - c_y)) / A[8]
+    at.seen[i, PILLAR] = z_r - p.half_R - c_z - (p.z_P - A[2] * (r_x - c_x) - A[5] * (r_y - c_y)) * upright
     at.seen[i, OFF] = zeta - p.z_S
 
 

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt import hybrid, ledger, maxwell
 from rtcvt.offline.pushbelt import ring as planar_ring
-from rtcvt.offline.pushbelt.compiled import columns, compiled, spliced
+from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined, spliced
 from rtcvt.offline.pushbelt.element_ring import saddle
 from rtcvt.offline.pushbelt.friction import flank_friction
 from rtcvt.offline.pushbelt.hybrid import directions
@@ -352,7 +352,11 @@ def run(
     return out, done
 
 
-@compiled
+# Model, state and scratch are 900 numbers and addresses to hand on: functions that only pass parts of them to others
+# are put into their callers.
+
+
+@inlined
 def _move_ring(m: Model, x: Half, w: Work, h: float) -> None:
     """One ring set moves on; shape and rates."""
     planar_ring.move(m.ring, x.q_R, x.u_R, w.cs_R, w.sn_R, h)
@@ -364,7 +368,7 @@ def _move_ring(m: Model, x: Half, w: Work, h: float) -> None:
     rate_of(m.ring, x.u_R, w.shape, w.rate)
 
 
-@compiled
+@inlined
 def _hold(m: Model, x: Half, w: Work) -> None:
     """Keep the loads of the contacts, which are added to what is held."""
     to_chords(m.ring, w.shape, w.load, x.held)
@@ -376,7 +380,7 @@ def _hold(m: Model, x: Half, w: Work) -> None:
         x.held_L[k, 2] += w.F_L[k, 2] * c - w.F_L[k, 1] * s
 
 
-@compiled
+@inlined
 def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
     """A step of one ring set alone, under the loads that it holds; works of `_advance_ring`."""
     _move_ring(m, x, w, h)
@@ -390,7 +394,7 @@ def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
     return _advance_ring(m, x, w, h)
 
 
-@compiled
+@inlined
 def _touch(m: Model, sigma: float, x: Half, w: Work, q: Any, u: Any, R: Any, f: Any, dt: float, n_R: int) -> Any:
     """One side moves on, and its ring touches the elements; works of `element_ring.ring_forces`."""
     h = dt / n_R
@@ -410,7 +414,7 @@ def _touch(m: Model, sigma: float, x: Half, w: Work, q: Any, u: Any, R: Any, f: 
     return works
 
 
-@compiled
+@inlined
 def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
     """New velocities of one ring set, with the friction of the last step; works [J] that axial damping and all other
     damping took."""
@@ -425,7 +429,7 @@ def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
     return dt * p_axial, dt * (p_bend + p_across)
 
 
-@compiled
+@inlined
 def _rub_ring(m: Model, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float, n_R: int) -> None:
     """Friction of one ring set at the velocities `u_end` of the elements, and what it changes of those of the ring."""
     for a in range(lateral.NL):
@@ -440,6 +444,28 @@ def _rub_ring(m: Model, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: A
     planar_ring.nodal(m.ring, w.shape, w.load, w.F_R)
     planar_ring.advance(m.ring, w.F_R, x.u_R, dt / n_R)
     lateral.advance(m.lateral, w.F_L, x.u_L, dt / n_R)
+
+
+@compiled
+def _meet_sheaves(
+    belt: Any,
+    sheaves: Any,
+    law: Any,
+    sigma: float,
+    q: Any,
+    u: Any,
+    R: Any,
+    s: Any,
+    sd: Any,
+    fl: Any,
+    mx: Any,
+    dt: float,
+) -> None:
+    """Contact points, deflection and normal forces of one side; apart from `step`, which has too many arrays for the
+    compiler to tell them apart."""
+    flank.contact_points(belt, sheaves, sigma, q, R, s, fl)
+    newton(law, belt, fl, mx, 1)
+    flank.normal_forces(belt, dt, sigma, u, R, s, sd, fl)
 
 
 @spliced
@@ -465,12 +491,8 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any)
     t_left, n_left = _touch(m, 1.0, left, on_left, q, u, R, f, dt, n_R)
     t_right, n_right = _touch(m, -1.0, right, on_right, q, u, R, f, dt, n_R)
     lost_j = joint_forces(J, q, u, R, f, N_joint, damper, pair, wrench, before, dt)
-    flank.contact_points(belt, sheaves, 1.0, q, R, s[0], on_left.fl)
-    flank.contact_points(belt, sheaves, -1.0, q, R, s[1], on_right.fl)
-    newton(law_left, belt, on_left.fl, on_left.mx, 1)
-    newton(law_right, belt, on_right.fl, on_right.mx, 1)
-    flank.normal_forces(belt, dt, 1.0, u, R, s[0], sd[0], on_left.fl)
-    flank.normal_forces(belt, dt, -1.0, u, R, s[1], sd[1], on_right.fl)
+    _meet_sheaves(belt, sheaves, law_left, 1.0, q, u, R, s[0], sd[0], on_left.fl, on_left.mx, dt)
+    _meet_sheaves(belt, sheaves, law_right, -1.0, q, u, R, s[1], sd[1], on_right.fl, on_right.mx, dt)
     a_left, b_left = _advance_ring(m, left, on_left, h)
     a_right, b_right = _advance_ring(m, right, on_right, h)
     flank.ahead(body, dt, u, f, rub, R, on_left.fl, on_right.fl, end)

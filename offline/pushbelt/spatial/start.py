@@ -7,7 +7,12 @@ Sheaves. Mirrored ones stay where they are. Crosswise, the fixed ones stand at t
 the belt comes to where it is as deep in them as in the hybrid model's sheaves, the loose ones to the same depth.
 
 Belt. Between the pulleys it follows a cubic without slope at both ends, with the elements' yaw; the rings take the
-shape of least energy under their tension (`lateral.resting`), held softly to that line. All move along it.
+shape of least energy under their tension (`lateral.resting`), held softly to that line. All move along it. (4.74) is
+linear in the arc length; its kinks at the pulleys would bend the rings.
+
+Length. A strand that is out of line is longer than its projection, (4.75) and (4.76), but where the belt enters a
+pulley it is not: the rings would start with a wave of tension. They slide along the belt until each of their finite
+elements has the same part of what the two strands are longer; that part stays, as in the source.
 """
 
 import numpy as np
@@ -75,6 +80,7 @@ def lift(m: Model, x: hybrid.State) -> State:
     planar_ring.rate_of(m.ring, x.u_R, shape, rate)
     planar_ring.forces(m.ring, shape, rate, load, F_R, tension)
     ring = lateral.resting(m.lateral, shape, cs_R, sn_R, tension, np.full(N_B, HOLD), laid(x.q_R)[0])
+    q_R, u_R, s_R = _evened(m, x, ring, cs_R, sn_R)
     along = (np.hypot(x.u_R[:, 0], x.u_R[:, 1]) / m.lateral.l)[:, None]
     moved = 0.5 * along * (np.roll(ring, -1, axis=0) - np.roll(ring, 1, axis=0))
 
@@ -91,9 +97,26 @@ def lift(m: Model, x: hybrid.State) -> State:
         q_L[:, 0] += m.guide.z_S
         held, held_L = columns(N_B, planar_ring.N_LOAD), columns(N_B, lateral.NL)
         r = x.r.copy() if m.mirrored else np.zeros(2)
-        arrays = (x.q_R.copy("F"), x.u_R.copy("F"), q_L, u_L, x.s_R.copy(), memory.copy("F"), held, held_L)
+        arrays = (q_R.copy("F"), u_R.copy("F"), q_L, u_L, s_R.copy(), memory.copy("F"), held, held_L)
         halves.append(Half(*arrays, z=deflection[side].copy(), r=r))
     return State(q, u, s, sd, columns(N_E, 12), x.ring.copy(), rub, *halves)
+
+
+def _evened(m: Model, x: hybrid.State, ring: Array, cs_R: Array, sn_R: Array) -> tuple[Array, Array, Array]:
+    """Planar coordinates, rates and saddles' places of a ring that slid along itself until `ring` (N_B, 3), its lateral
+    coordinates, stretches all its finite elements alike."""
+    l, N_B = m.lateral.l, len(ring)  # noqa: E741
+    twist, bow = columns(N_B, 4), columns(N_B, 2)
+    lateral.stretches(m.lateral, ring.copy("F"), columns(N_B, lateral.NL), x.u_R, cs_R, sn_R, twist, bow)
+    longer = l * (bow[:, 0] - bow[:, 0].mean())
+    slid = -np.concatenate([[0.0], np.cumsum(longer)[:-1]])
+    slid -= slid.mean()
+    bend = np.angle(np.exp(1j * (np.roll(x.q_R[:, 2], -1) - np.roll(x.q_R[:, 2], 1)))) / (2.0 * l)
+    turn, q_R, u_R = slid * bend, x.q_R.copy("F"), x.u_R.copy("F")
+    q_R[:, :3] += np.column_stack([slid * cs_R, slid * sn_R, turn])
+    u_R[:, :2] += np.column_stack([-turn * x.u_R[:, 1], turn * x.u_R[:, 0]])
+    here = np.interp(x.s_R, np.arange(N_B + 1.0), np.append(slid, slid[0]))
+    return q_R, u_R, np.mod(x.s_R - here / l, N_B)
 
 
 def _crosswise(

@@ -18,6 +18,7 @@ def contacts(phi: Any, pen: Any, r: Any = 0.055, pulley: int = 0) -> flank.Flank
     phi, pen = np.asarray(phi, float), np.asarray(pen, float)
     fl = flank.flanks(phi.size, 1)
     fl.pulley[:] = pulley
+    flank.find_stretches(fl)
     fl.pen[:, 0] = pen
     fl.r[:, 0] = r
     fl.phi[:, 0, 0] = np.cos(phi)
@@ -89,7 +90,6 @@ def test_one_warm_started_step_follows_a_moving_belt():
         fl.pen[:, 0] = pen
         fl.r[:] = r
         fl.phi[:, 0, 0], fl.phi[:, 0, 1] = np.cos(phi), np.sin(phi)
-        fl.pulley[:] = 0
         maxwell.newton(maxwell.Coupled(SHEAVES), BELT, fl, mx, 30 if step == 0 else 1)
         if step % 40 == 0:
             force = BELT.c_el * np.maximum(0.0, pen - fl.w[:, 0])
@@ -102,6 +102,7 @@ def faces(phi: Any, pen: Any, sh: Any = SHEAVES, r: Any = 0.055) -> Any:
     """Forces on rear and front points and deflections there (n, 2), memory of the law; phi and pen (n, 2)."""
     fl = flank.flanks(len(phi), 2)
     fl.pulley[:] = 0
+    flank.find_stretches(fl)
     fl.pen[:] = pen
     fl.r[:] = r
     fl.phi[..., 0], fl.phi[..., 1] = np.cos(phi), np.sin(phi)
@@ -215,6 +216,7 @@ def test_forces_turn_with_the_belt_and_pulleys_are_independent():
     np.testing.assert_allclose(solved(phi + 2.345, pen)[0], force, atol=1e-8)
     fl = contacts(np.tile(phi, 2), np.concatenate([pen, 2 * pen]))
     fl.pulley[50:] = 1
+    flank.find_stretches(fl)
     mx = maxwell.maxwell(4, 100)
     assert maxwell.newton(maxwell.Coupled(SHEAVES), BELT, fl, mx, 30) == 0
     both = BELT.c_el * np.maximum(0.0, fl.pen[:, 0] - fl.w[:, 0])

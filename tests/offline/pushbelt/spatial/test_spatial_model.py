@@ -10,7 +10,18 @@ from rtcvt.offline.pushbelt import hybrid as hy
 from rtcvt.offline.pushbelt import ring as planar_ring
 from rtcvt.offline.pushbelt.initial import start_state
 from rtcvt.offline.pushbelt.kinematics import misalignment, radius_at_one
-from rtcvt.offline.pushbelt.parameters import Boundary, Parameters, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.parameters import (
+    FORCE,
+    RATE,
+    SPEED,
+    TORQUE,
+    Boundary,
+    Parameters,
+    belt,
+    boundary_at,
+    load_parameters,
+    sheaves,
+)
 from rtcvt.offline.pushbelt.snapshots import taut_path
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import flank as fk
@@ -58,7 +69,7 @@ def test_mirrored_sheaves_keep_the_belt_in_its_plane_where_it_is_the_hybrid_mode
     for name, scale in (("flank", 500), ("saddle", 100), ("tension", 1000), ("pulley", 1e4)):
         assert np.abs(getattr(flat, name) - getattr(one, name)).max() < 1e-8 * scale
     pins = one.joint[..., 3] + one.joint[..., 4]  # one of them can be closed
-    assert np.abs(flat.joint[..., :3] - one.joint[..., :3]).max() < 1e-4
+    assert np.abs(flat.joint[..., :3] - one.joint[..., :3]).max() < 2e-4
     assert np.abs(flat.joint[..., 3] - pins).max() < 1e-4
     assert np.abs(flat.stored - one.stored).max() < 1e-9
     # closing and opening of saddles is booked by themselves here, as a remainder there; losses are some 0.1 J
@@ -229,6 +240,49 @@ def test_the_belt_starts_where_the_pulleys_hold_it(compliance: tuple[float, floa
     left, right = out.flank[0, 0, :, 0], out.flank[0, 1, :, 0]
     assert np.abs(left - right).mean() < apart * left.max()
     assert left.sum() == pytest.approx(right.sum(), rel=apart)
+
+
+@pytest.mark.parametrize("taper", [None, 8e-6])
+@pytest.mark.parametrize("mode", [TORQUE, SPEED])
+@pytest.mark.parametrize("stop", ["primary", "secondary", "none"])
+def test_the_belt_starts_in_all_settings(stop: str, mode: int, taper: float | None) -> None:
+    """Table 4.1 of the source, tapered elements as well: forces go on where the hybrid model had them."""
+    c = UNIT.get_case("MED")
+    b, sh = belt(UNIT, N_E0=c.N_E0, taper=taper), sheaves(UNIT)
+    values = boundary_at(c, np.array([0.0]), 3)[0]
+    steady = start_state(b, sh, Boundary(*values), c.i_r).steady
+    if stop != "primary":
+        values[:2] = FORCE, steady.F_CI
+    if stop == "secondary":
+        values[2:4] = RATE, 0.0
+    if mode == SPEED:
+        values[5:] = SPEED, steady.omega_O
+    inputs = np.tile(values, (11, 1))
+    start = start_state(b, sh, Boundary(*values), c.i_r)
+    m, x = hy.model(b, sh), hy.state(*start[:7], n_k=len(sh.A) - 1)
+    hy.run(m, x, inputs, 100, n_p=2)
+    wide = sp.model(UNIT, b, sh)
+    y = lift(wide, x)
+    one, _ = hy.run(m, x, inputs, 100, n_p=2)
+    two, done = sp.run(wide, y, inputs, 100)
+    assert done == 10
+    flat = two.planar
+    assert flat.tension.mean() == pytest.approx(one.tension.mean(), rel=0.02)
+    assert flat.pulley[:, :, 0].mean(axis=0) == pytest.approx(one.pulley[:, :, 0].mean(axis=0), rel=0.03)
+    assert flat.flank[..., 0].max() < 1.3 * one.flank[..., 0].max()
+    assert flat.sd[-1, :, 3] == pytest.approx(one.sd[-1, :, 3], rel=1e-3)
+
+
+def test_a_belt_out_of_line_starts_without_a_wave_of_tension() -> None:
+    """What its strands are longer by is spread over the rings; else a strand would have 600 N more than the arcs."""
+    m, x, wide, inputs = prepare("MED", 3, 1, before=30, offset=2e-3)
+    y = lift(wide, x)
+    assert np.ptp(y.q[:, 3]) > 1.4e-3
+    one, _ = hy.run(m, x, inputs, 1, 1e-6, 2)
+    two, _ = sp.run(wide, y, inputs, 1, 1e-6)
+    more = two.planar.tension[0] - one.tension[0]
+    assert 150 < more.mean() < 350
+    assert np.abs(more - more.mean()).max() < 10
 
 
 def test_a_resting_ring_is_in_balance_with_what_holds_it() -> None:

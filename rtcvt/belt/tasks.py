@@ -70,6 +70,7 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
     if "unaccounted_J" in found:
         share = abs(found["unaccounted_J"]) / max(abs(found["input_J"]), 1e-300)
         lines.append(f"energy that is not accounted for: {share:.1e} of the work put in")
+    lines += [f"[yellow]{escape(w)}[/]" for w in found.get("warnings", ())]
     lines.append(f"{found['computed_s']:g} s computed in {found['wall_s']:.1f} s, {found['steps']} steps in all")
     return Run(path, found, lines, interrupted=found["status"] == "partial")
 

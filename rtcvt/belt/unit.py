@@ -203,11 +203,14 @@ class ElementModel(Record):
         return self
 
 
+Order = Annotated[float, Field(gt=0.0, le=100.0)]
+
+
 class Resonance(Record):
     """Engine orders that may meet the spans as they swing across (`rtcvt.belt.resonance`)."""
 
     driver: Name | None = None  # pulley whose turns the orders count; default: that which drives
-    orders: tuple[Annotated[float, Field(gt=0.0, le=100.0)], ...] = Field(min_length=1, max_length=20)
+    orders: tuple[Order, ...] = Field(min_length=1, max_length=20)  # of the engine, as 2 for twice a turn
     band: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1  # share of a span's frequency within which an order meets it
     damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # of the spans, beside that of ribs and bending; of critical
 

@@ -1,10 +1,12 @@
-"""Pictures of `docs/beltdrive.md`: python benchmarks/belt_studies.py NAME [FOLDER], by default into docs/beltdrive
+"""Pictures and a table of `docs/beltdrive.md`: python benchmarks/belt_studies.py NAME [FOLDER], by default into
+docs/beltdrive
 
 bristles   a mass on friction, drawn by a spring: LuGre and the contact's bristles (Ntarladima et al. 2023, Figs. 6, 7)
 pressed    a sheave pressed against a cable: errors over elements and segments (the same, Fig. 10)
 section_3  run-up of two pulleys with a given speed (Kubas 2017, section 3, Fig. 7)
 fig_16     normal force on the element that each pulley of the accessory drive presses most, layout as shipped and
            mirrored (the same, Fig. 16)
+slipping   errors of the hybrid model on the serpentine drive of the tests; runs of the ANCF belt are kept in FOLDER
 """
 
 import sys
@@ -18,8 +20,12 @@ from rtcvt.belt.unit import load_belt_unit
 from rtcvt.html import COLOURS
 from rtcvt.offline.beltdrive import rigid_elements
 from rtcvt.offline.beltdrive.lugre import bristles, lugre
+from rtcvt.offline.beltdrive.results import Case, result
+from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.static_sheave import press
+from rtcvt.offline.beltdrive.verification import compare
 from rtcvt.offline.pictures import RC, thin
+from rtcvt.scenario import Scenario, Table
 
 ROOT = Path(__file__).parents[1]
 
@@ -116,12 +122,44 @@ def draw_fig_16(folder: Path) -> None:
     keep(picture, folder, "fig_16")
 
 
+def run_slipping(folder: Path) -> None:
+    unit = changed(load_belt_unit(ROOT / "tests" / "data" / "beltdrive" / "serpentine.toml"), step=1e-4)
+
+    def speed(times: tuple[float, ...], values: tuple[float, ...]) -> Table:
+        return Table(time=times, value=values, interpolation="smooth")
+
+    run_up = speed((0.0, 0.2), (0.0, -120.0))
+    cases = {
+        "run-up": (0.6, {
+            "crank.w": run_up,
+            "alternator.tau": Table(time=(0.3, 0.31, 0.45, 0.46), value=(0.0, 3.0, 3.0, 0.0)),
+            "ac.tau": Table(time=(0.35, 0.36), value=(0.0, 8.0)),
+        }),
+        "reversal": (0.9, {"crank.w": speed((0.0, 0.2, 0.4, 0.6), (0.0, -120.0, -120.0, 120.0))}),
+        "350 rad/s": (0.7, {"crank.w": speed((0.0, 0.4), (0.0, -350.0))}),
+        "engine order": (0.6, {"crank.w": "-157*min(t/0.2, 1)*(1 + 0.05*sin(50*pi*t))"}),
+        "overload": (0.6, {
+            "crank.w": run_up,
+            "alternator.tau": Table(time=(0.3, 0.31, 0.38, 0.39), value=(0.0, 25.0, 25.0, 0.0)),
+        }),
+    }  # fmt: skip
+    for name, (duration, inputs) in cases.items():
+        case = Case(name, unit, Scenario(name=name, duration=duration, inputs=inputs))
+        errors = compare(case, result(case, folder), name).errors
+        worst = {kind: max(e.nrms for e in errors if e.kind == kind) for kind in ("speed", "tension", "torque")}
+        print(name, ", ".join(f"{kind} {100.0 * e:.2f} %" for kind, e in worst.items()), flush=True)
+
+
 def main() -> None:
     name, *rest = sys.argv[1:]
     with matplotlib.rc_context(RC | {"svg.hashsalt": "rtcvt"}):
-        {"bristles": draw_bristles, "pressed": draw_pressed, "section_3": draw_section_3, "fig_16": draw_fig_16}[name](
-            Path(rest[0]) if rest else ROOT / "docs" / "beltdrive"
-        )
+        {
+            "bristles": draw_bristles,
+            "pressed": draw_pressed,
+            "section_3": draw_section_3,
+            "fig_16": draw_fig_16,
+            "slipping": run_slipping,
+        }[name](Path(rest[0]) if rest else ROOT / "docs" / "beltdrive")
 
 
 if __name__ == "__main__":

@@ -12,14 +12,14 @@ import fmpy
 import pytest
 from fmpy_host import measure_do_step
 
-from rtcvt.build import build_any, load_any
+from rtcvt.build import build_any, fidelities, load_any
 from rtcvt.fmu.export import export_python
 from rtcvt.pog.unit import load_gear_system
 from rtcvt.unitfile import shipped_units
 
 UNITS = tuple(shipped_units("gear_system"))
 CASES = [(u, f) for u in UNITS for f in ("rigid", "full")]
-CASES += [(u, f) for u in shipped_units("belt") for f in ("rigid", "hybrid")]
+CASES += [(u, f) for u in shipped_units("belt") for f in fidelities(load_any(u))]
 _python: dict[tuple[str, str], float] = {}
 
 

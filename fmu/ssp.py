@@ -132,10 +132,10 @@ def system_description(coupled: CoupledSystem, ssp: Literal[1, 2] = 1) -> Elemen
     whole = SubElement(root, _name("ssd:System"), name=system.name)
     elements = SubElement(whole, _name("ssd:Elements"))
     used: dict[str, Variable] = {}
+    lengths = {name: _lengths(model, ssp) for name, model in coupled.models.items()}
     for name, model in coupled.models.items():
         connected = {c.input.name for c in coupled.connections if c.end == name}
         ports = [v for v in model.variables if v.causality == "output" or v.name in connected]
-        lengths = _lengths(model, ssp)
         component = SubElement(
             elements,
             _name("ssd:Component"),
@@ -146,7 +146,7 @@ def system_description(coupled: CoupledSystem, ssp: Literal[1, 2] = 1) -> Elemen
         )
         connectors = SubElement(component, _name("ssd:Connectors"))
         for v in ports:
-            if length := lengths[v.name]:
+            if length := lengths[name][v.name]:
                 label = v.name if length == 1 else v.name.rpartition("[")[0]
                 connector = SubElement(connectors, _name("ssd:Connector"), name=label, kind=v.causality)
                 _type(connector, "ssc", v, ssp)
@@ -160,7 +160,7 @@ def system_description(coupled: CoupledSystem, ssp: Literal[1, 2] = 1) -> Elemen
     connections = SubElement(whole, _name("ssd:Connections"))
     for c in coupled.connections:
         for name, v in ((c.start, c.output), (c.end, c.input)):
-            if _lengths(coupled.models[name], ssp)[v.name] != 1:
+            if lengths[name][v.name] != 1:
                 raise InputError(system.name, f"{name}.{v.name}", None, "no element of an array in SSP 2.0, which does "
                                  "not say where its indices begin; choose SSP 1.0")  # fmt: skip
         SubElement(

@@ -36,7 +36,7 @@ __all__ = ["NUMBERS", "Fmu", "Ticks", "open_fmu"]
 
 Array = NDArray[np.float64]
 
-NUMBERS: dict[int, dict[str, Any]] = {  # what fmi2SetXXX and fmi3SetXXX take, by version and XXX
+NUMBERS: dict[int, dict[str, Any]] = {  # what setters take, by version of FMI and type name: fmi2SetReal
     2: {"Real": np.float64, "Integer": np.int32, "Boolean": np.int32},
     3: {"Float64": np.float64, "Float32": np.float32, "Int8": np.int8, "UInt8": np.uint8, "Int16": np.int16,
         "UInt16": np.uint16, "Int32": np.int32, "UInt32": np.uint32, "Int64": np.int64, "UInt64": np.uint64,
@@ -73,7 +73,7 @@ class Fmu:
         return VERSIONS[self.description.fmiVersion]
 
     def kind(self, name: str) -> str:
-        """XXX of the ``fmiSetXXX`` of a variable."""
+        """Type name in the setter of a variable, as in ``fmi3SetFloat64``."""
         return _kind(self.scalars[name], self.fmi)
 
     def elements(self, name: str) -> list[str]:

@@ -158,13 +158,13 @@ class _Loop(Structure):
 
 @dataclass(frozen=True)
 class Transfer:
-    """One call that sets inputs or gets outputs: address of fmiSetXXX or fmiGetXXX, references and columns.
+    """One call that sets inputs or gets outputs: address of a setter or getter of FMI, references and columns.
 
     An array of FMI 3.0 has one reference, and a column for each element.
     """
 
     name: str
-    type: str  # XXX, a key of `rtcvt.hil.importer.NUMBERS`, or Clock
+    type: str  # in the name of the function: a key of `rtcvt.hil.importer.NUMBERS`, or Clock
     function: int
     references: NDArray[np.uint32]
     columns: Sequence[int]

@@ -4,10 +4,10 @@
    `spin` before it and then watches the clock. What happens in step k, in this order:
 
      commands   of the other side take effect: values from a bus or a page, faults on or off
-     parameters those that change now, by the scenario or by the other side: fmi2SetXXX
+     parameters those that change now, by the scenario or by the other side
      inputs     row k of the supplied ones, or the bus's if young enough and its fall-back if not; live values; faults;
                 what is not finite becomes its fall-back
-     unit       fmi2SetXXX, fmi2DoStep, fmi2GetXXX; if it needs event mode (FMI 3.0), parameters and inputs are set in it,
+     unit       setters, fmi2DoStep, getters; if it needs event mode (FMI 3.0), parameters and inputs are set in it,
                 and the step is made in as many parts as it has events
      outputs    faults; the fall-back if the unit failed
      record     one row into the ring, the present values into `latest`
@@ -59,7 +59,7 @@ enum { SET_BUS, SET_LIVE, RELEASE_LIVE, FAULT_ON, FAULT_OFF, TUNE };
 typedef struct {
     int32_t type;           /* REAL ... BOOL */
     int32_t call;           /* for messages */
-    void *function;         /* fmiSetXXX or fmiGetXXX */
+    void *function;         /* a setter or getter of FMI */
     const uint32_t *references;
     const int32_t *columns; /* places among all inputs or outputs */
     void *values;           /* of the type */

@@ -7,23 +7,9 @@
 #include <stdlib.h>
 
 #include "all.c"
+#include "random_calls.h"
 
-#define CHECK(truth) \
-    do { \
-        if (!(truth)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #truth); \
-            abort(); \
-        } \
-    } while (0)
-
-static uint64_t seed;
 static long events, returns, updates, refused, accepted;
-
-static unsigned any(unsigned n) /* 0 to n - 1 */
-{
-    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (unsigned)(seed >> 33) % n;
-}
 
 static void listen(fmi3InstanceEnvironment environment, fmi3Status status, fmi3String category, fmi3String message)
 {

@@ -7,14 +7,7 @@
 #include <stdlib.h>
 
 #include "all.c"
-
-#define CHECK(truth) \
-    do { \
-        if (!(truth)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #truth); \
-            abort(); \
-        } \
-    } while (0)
+#include "random_calls.h"
 
 enum { PATTERNS = 8, MOST_THREADS = 64 }; /* PATTERNS of inputs */
 

@@ -8,14 +8,7 @@
 #include <stdlib.h>
 
 #include "all.c"
-
-#define CHECK(truth) \
-    do { \
-        if (!(truth)) { \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #truth); \
-            abort(); \
-        } \
-    } while (0)
+#include "random_calls.h"
 
 static long live; /* blocks of memory */
 static long accepted, refused, results, withheld;
@@ -156,14 +149,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 #ifndef FUZZER
-
-static uint64_t seed;
-
-static unsigned any(unsigned n) /* 0 to n - 1 */
-{
-    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (unsigned)(seed >> 33) % n;
-}
 
 static void put_any(uint8_t *entry)
 {

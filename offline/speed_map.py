@@ -17,6 +17,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rtcvt.belt.layout import BeltP
@@ -268,8 +269,7 @@ def _campbell(found: SpeedMap, span: str) -> str:
     rpm = found.speed * 30.0 / math.pi
     top = min(1.15 * max(float(f.max()) for f in found.frequency.values()), float(frequencies[-1]))
     with matplotlib.rc_context(RC | {"axes.grid": False}):
-        picture, grid = axes_grid(1, 1, 4.2)
-        ax = grid[0, 0]
+        picture, ax = _panel(4.2)
         box = (float(rpm[0]), float(rpm[-1]), 0.0, float(frequencies[-1]))
         ax.imshow(level.T, origin="lower", aspect="auto", extent=box, cmap="Greys", interpolation="nearest")
         for order in found.orders:
@@ -286,11 +286,18 @@ def _campbell(found: SpeedMap, span: str) -> str:
 
 def _lines(key: str, head: str, unit: str, rpm: Array, lines: dict[str, Array]) -> str:
     with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(1, 1, 2.3)
+        picture, ax = _panel(2.3)
         for k, (name, values) in enumerate(lines.items()):
-            grid[0, 0].plot(rpm, values, color=COLOURS[k % len(COLOURS)], lw=1.4, label=name)
-        _named(grid[0, 0], head, unit)
+            ax.plot(rpm, values, color=COLOURS[k % len(COLOURS)], lw=1.4, label=name)
+        _named(ax, head, unit)
         return inline_svg(picture, key)
+
+
+def _panel(tall: float) -> tuple[Figure, Axes]:
+    """A panel of `tall` inches, with room for names of spans and orders."""
+    picture, grid = axes_grid(1, 1, tall)
+    picture.subplots_adjust(right=0.81)
+    return picture, grid[0, 0]
 
 
 def _named(ax: Axes, head: str, unit: str) -> None:

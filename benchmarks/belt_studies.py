@@ -68,7 +68,8 @@ def draw_pressed(folder: Path) -> None:
         for ax, name in zip(axes, ("y", "N"), strict=True):
             errors = [abs(getattr(r, name) - getattr(finest, name)) for r in found]
             print(segments, name, " ".join(f"{e:.2e}" for e in errors))
-            ax.loglog(counts, errors, "o-", ms=3.5, lw=1.2, color=COLOURS[k], label=f"{segments} segment{'s' * (segments > 1)}")
+            label = f"{segments} segments" if segments > 1 else "1 segment"
+            ax.loglog(counts, errors, "o-", ms=3.5, lw=1.2, color=COLOURS[k], label=label)
     for ax, about in zip(axes, ("error of the centre's y [m]", "error of the axial force [N]"), strict=True):
         ax.set_xlabel("elements")
         ax.set_ylabel(about)

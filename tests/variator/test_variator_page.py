@@ -1,9 +1,11 @@
 """What the page and the build of a variator say: range of the data, errors in words, the picture."""
 
 import html
+import json
 import logging
 import math
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -52,6 +54,25 @@ def test_errors_are_few_and_in_words(unit):
     assert re.search(r"thrust ratio</td><td[^>]*>3.1 %</td>", accuracy)
     assert "one of 12 numbers" in accuracy
     assert "estimates" in accuracy
+
+
+def test_bands_of_a_calibration_beside_the_reduced_model(unit, tmp_path):
+    shutil.copy(reduced_path(unit), tmp_path / "own.h5")
+    path = tmp_path / "own.toml"
+    path.write_text(find_unit("pushbelt_cvt").read_text().replace('reduced = "pushbelt_24mm"', 'reduced = "own.h5"'))
+    own = load_any(path)
+    model = build_any(own)
+    assert "±" not in variator_page(model, own)
+    bands = {"thrust ratio": [1.0, 1.25, 1.5], "slip": [0.004, 0.005, 0.008], "efficiency": [0.95, 0.97, 0.98]}
+    calibration = tmp_path / "own_calibration.json"
+    at = {"ratio": 1.6, "omega_I": 209.44, "xi": 0.5, "F_O": 17e3}
+    calibration.write_text(json.dumps({"points": {"middle": at | bands}}))
+    cells = [re.sub("<.*?>", "", c) for c in re.findall(r"<td.*?</td>", variator_page(model, own)) if "±" in c]
+    assert cells == ["± 20", "± 0.2", "± 1.5"]
+    assert "2000 rpm" in variator_page(model, own)
+    calibration.write_text('{"points": {"middle": {}}}')
+    with pytest.raises(InputError, match="own_calibration.json.*points"):
+        variator_page(model, own)
 
 
 @pytest.mark.parametrize("ratio", [0.45, 1.0, 2.4])

@@ -288,7 +288,7 @@ def campaign(folder: str) -> None:
 
     y, xi, F_O, x = (value[k] for k in ("y", "xi", "F_O", "x"))
     of = branch & ~transient & (np.abs(y - 1.0) > 0.08) & ~slides
-    k = x / (F_O * (y - 1.0))
+    k = np.divide(x, F_O * (y - 1.0), out=np.full_like(x, np.nan), where=of)
     print("torque ratio: thrust ratio, least and largest; slip, loss over power; k [1e-7/N], i smaller; k, i larger")
     for least, most in ((-0.9, -0.5), (-0.5, -0.2), (-0.2, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95)):
         at = steady & (xi >= least) & (xi < most) & ~slides

@@ -6,7 +6,7 @@ belt does not fit, or would wrap a pulley by less than 20 degrees, are drawn aga
 
 Load cases go by what friction holds. Both spans of a wrap have 2 T in sum, so that it carries ::
 
-    M_i = 2 T r_i tanh(mu beta_i/2)
+    M_i = 2 T r_i tanh(mu_i beta_i/2)
 
 The driving pulley, the first whose speed is given, or else the first that a torque moves, has a given speed; the
 others' inertia is J about it and M_d what it carries. The largest speed w is that at which bearings and loads take 0.3
@@ -135,7 +135,8 @@ class _Loads:
         path, d, pulleys = unit.path(), self.names.index(given[0]), list(unit.pulleys.values())
         self.sense = path.sigma
         self.ratio = path.radius[d] / path.radius  # speeds by that of the driving pulley
-        self.holds = 2.0 * unit.belt.pretension * path.radius * np.tanh(0.5 * unit.ancf.mu * path.wrap)
+        mu = np.array(unit.friction_of(unit.ancf.mu))
+        self.holds = 2.0 * unit.belt.pretension * path.radius * np.tanh(0.5 * mu * path.wrap)
         J = np.array([p.inertia + (p.decoupler.inertia if p.decoupler else 0.0) for p in pulleys])
         self.inertia = J
         self.J = float(np.sum(np.delete(J * self.ratio**2, d)))

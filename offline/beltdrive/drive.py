@@ -23,6 +23,7 @@ from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, shape
 from rtcvt.offline.beltdrive.audit import ALLOWED, STORED, WORKS, book, columns, strayed
+from rtcvt.offline.beltdrive.friction import place_friction, sliding
 from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, Sheaves, Work, equilibrium, march, motion, work
 from rtcvt.offline.beltdrive.shafts import shafts
 from rtcvt.offline.beltdrive.sheave import Contact, segment_forces, standing
@@ -165,6 +166,8 @@ def build(
     pulleys, sheaves = list(unit.pulleys.values()), _sheaves(unit)
     speed, by_angle, arm = standing(len(pulleys))
     arm[sheaves.arms.sheave] = np.sum(sheaves.free >= 0) + np.arange(sheaves.arms.sheave.size)
+    slides = unit.hybrid.sliding if unit.hybrid else None
+    mu, law = sliding(unit.friction_of(model.mu), *((slides.v, slides.share) if slides else ()))
     contact = Contact(
         np.array([p.center for p in pulleys]),
         np.array([p.radius for p in pulleys]),
@@ -175,16 +178,18 @@ def build(
         model.k_c * area,
         model.d_c * area,
         model.hysteresis * area,
-        model.mu,
+        mu,
         model.mu_k * area,
         model.mu_v * area,
         model.point_normals,
+        law,
         speed,
         by_angle,
         arm,
     )
     r, t, _ = path.at(L * np.arange(n, dtype=np.float64))
-    rest = motion(np.hstack([r, t]), len(pulleys), n_s, sheaves.arms.sheave.size, sheaves.shafts.sheave.size)
+    arms_, shafts_ = sheaves.arms.sheave.size, sheaves.shafts.sheave.size
+    rest = motion(np.hstack([r, t]), len(pulleys), n_s, arms_, shafts_, mu.shape[1])
     residual = equilibrium(element, contact, sheaves, rest, _work(rest, sheaves))
     return Drive(unit, path, element, contact, sheaves, rest, step or model.step, residual)
 
@@ -211,7 +216,8 @@ def _sheaves(unit: BeltUnit) -> Sheaves:
 
 def _work(x: Motion, s: Sheaves) -> Work:
     m, n, n_s, _ = x.contact.shape
-    return work(n, m, int(np.sum(s.free >= 0)), n_s, s.arms.sheave.size, s.shafts.sheave.size)
+    free, directions = int(np.sum(s.free >= 0)), x.sliding.shape[1]
+    return work(n, m, free, n_s, s.arms.sheave.size, s.shafts.sheave.size, directions)
 
 
 def _inputs(unit: BeltUnit, scenario: Scenario, time: Array) -> tuple[Array, Array]:
@@ -278,8 +284,10 @@ def simulate(
     turning, stress = np.zeros((samples + 1, m, 4)), np.zeros((samples + 1, n, n_s, 4), dtype=np.float32)
     energy = np.zeros((samples + 1, len(STORED) + len(WORKS)))
     carried = np.zeros((samples + 1, x.arms.shape[0] + x.shafts.shape[0], 4))
-    contact = drive.contact._replace(center=drive.contact.center.copy(), speed=np.zeros((m, 2)))
+    center, mu = drive.contact.center.copy(), drive.contact.mu.copy()
+    contact = drive.contact._replace(center=center, speed=np.zeros((m, 2)), mu=mu)
     place_arms(drive.sheaves.arms, x.arms, contact)
+    place_friction(contact.sliding, x.sliding, contact.mu)
     scratch, count = _work(x, drive.sheaves), np.zeros(N_COUNT, dtype=np.int64)
     area = contact_area(drive.unit, drive.path, n, n_s)
     per_segment = np.array([1.0 / area, 1.0 / area, 1.0, 1.0])
@@ -444,7 +452,11 @@ _ENERGY = dict.fromkeys(WORKS, "taken since the start") | {
     "input": "work of the torques that drive pulleys, since the start",
     "output": "work that pulleys do against their torques, since the start",
 }
-_STATE = ("a", "alpha", "contact")  # of Motion, not among the signals
+
+
+def _state(drive: Drive) -> list[str]:
+    """Parts of Motion that are not among the signals."""
+    return ["a", "alpha", "contact"] + (["sliding"] if drive.contact.sliding.v.size else [])
 
 
 def record(run: Run, file: Path, scenario: Scenario) -> None:
@@ -467,7 +479,7 @@ def record(run: Run, file: Path, scenario: Scenario) -> None:
         **{f"count {key}": value for key, value in run.counts.items()},
     }
     found = signals(run)
-    for key in _STATE:
+    for key in _state(run.drive):
         found[f"state.{key}"] = Signal(getattr(run.last, key), "1", "at the end, SI units")
     write_recording(file, Recording(run.time, found, attributes, unit.text), "belt drive, full model")
 
@@ -501,10 +513,11 @@ def read_run(file: Path, drive: Drive, scenario: Scenario) -> Run:
     stress = np.stack([found[f"contact.{key}"].values for key, *_ in _SEGMENT], axis=-1).astype(np.float32)
     energy = np.stack([found[key].values for key in columns()], axis=-1)
     q, v = found["belt.q"].values, found["belt.v"].values
-    state = {key: found[f"state.{key}"].values for key in _STATE}
+    state = {"sliding": drive.rest.sliding.copy()} | {key: found[f"state.{key}"].values for key in _state(drive)}
     phi, w, tau = (turning[-1, :, k].copy() for k in range(3))
     on_arms, hung = carried[-1, : len(unit.arms)].copy(), carried[-1, len(unit.arms) :].copy()
-    last = Motion(q[-1].copy(), v[-1].copy(), state["a"], phi, w, state["alpha"], tau, state["contact"], on_arms, hung)
+    motions = state["a"], phi, w, state["alpha"], tau, state["contact"], on_arms, hung, state["sliding"]
+    last = Motion(q[-1].copy(), v[-1].copy(), *motions)
     counts = {key: int(about[f"count {key}"]) for key in COUNTS}
     return Run(drive, recording.time, q, v, turning, carried, stress, energy, counts, bool(about["complete"]), last)
 

@@ -51,7 +51,7 @@ class Drive(NamedTuple):
     c_2: float  # [N/m]
     b: float  # [N s/m]
     p_max: float  # [m]
-    mu: float
+    mu: Array  # (n_k,)
     dv: float  # [m/s]
     P_k: Array  # (n_k, 2) [m]
     r_k: Array  # (n_k,) [m]
@@ -210,7 +210,7 @@ def rates(t, y, dy, d, feed, w):
                 elastic = (d.c_1 * p + d.c_2) * p
                 N = max(elastic + _delta(p, d.p_max) * d.b * closing, 0.0)
                 v = w_k * r - (vz[i] * nx - vx[i] * ny)
-                T = _friction(v, d.mu, d.dv) * N
+                T = _friction(v, d.mu[j], d.dv) * N
                 w.N[j, i] = N
                 w.T[j, i] = T
                 w.ax[i] += N * nx - T * ny

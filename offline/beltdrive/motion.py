@@ -3,6 +3,7 @@
     M q_tt + f_el(q, q_t) + f_con(q, q_t, phi, w, state) = weight
     I_i phi_i_tt + d_i w_i - T_i(w_i) - r_i sum f_t = tau_i            sheaves that a torque moves
     w_i = w_i(t), tau_i the multiplier of that constraint              sheaves of given speed
+    coefficients of friction                                           see `friction`
     arms that carry sheaves                                            see `tensioner`
     shafts behind decouplers                                           see `shafts`
 
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from rtcvt.offline.beltdrive.ancf import Cable, elastic_forces, elastic_tangent
 from rtcvt.offline.beltdrive.audit import STORED, WORKS, Ledger, book, ledger
 from rtcvt.offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.friction import place_friction
 from rtcvt.offline.beltdrive.ring_solver import factorise, solve
 from rtcvt.offline.beltdrive.shafts import Shafts, load_torque, shaft_of, shaft_torque, start_shafts
 from rtcvt.offline.beltdrive.sheave import (
@@ -34,6 +36,7 @@ from rtcvt.offline.beltdrive.sheave import (
     Contact,
     contact_forces,
     contact_tangent,
+    follow_sliding,
     post_newton,
     scratch,
     segment_forces,
@@ -74,6 +77,7 @@ class Motion(NamedTuple):
     contact: Array  # (m, n, n_s, 3) see sheave.contact_forces
     arms: Array  # (k, 4) angle, speed, acceleration and dry friction of each arm
     shafts: Array  # (k, 4) speed and acceleration of each shaft behind a decoupler, twist of its spring and its rate
+    sliding: Array  # (m, 1 or more) sliding speeds [m/s] that friction goes by, see `friction`
 
 
 class Numerics(NamedTuple):
@@ -108,19 +112,21 @@ class Work(NamedTuple):
     contact: tuple[Array, Array, Array, Array]
     account: Ledger
     booked: Array
+    slides: Array
 
 
-def motion(q: Array, sheaves: int, segments: int, arms: int = 0, shafts: int = 0) -> Motion:
-    """State of rest at `q` (n, 4), without contact."""
+def motion(q: Array, sheaves: int, segments: int, arms: int = 0, shafts: int = 0, directions: int = 1) -> Motion:
+    """State of rest at `q` (n, 4), without contact; friction goes by the sliding speed at so many directions."""
     n = q.shape[0]
     contact = np.zeros((sheaves, n, segments, 3))
     contact[..., 0], contact[..., 1] = 1.0, UNDEFINED
     phi, w, alpha, tau = np.zeros((4, sheaves))
     none, own = np.zeros((arms, 4)), np.zeros((shafts, 4))
-    return Motion(q.copy(), np.zeros((n, 4)), np.zeros((n, 4)), phi, w, alpha, tau, contact, none, own)
+    slides = np.zeros((sheaves, directions))
+    return Motion(q.copy(), np.zeros((n, 4)), np.zeros((n, 4)), phi, w, alpha, tau, contact, none, own, slides)
 
 
-def work(n: int, sheaves: int, free: int, segments: int, arms: int = 0, shafts: int = 0) -> Work:
+def work(n: int, sheaves: int, free: int, segments: int, arms: int = 0, shafts: int = 0, directions: int = 1) -> Work:
     """Scratch for n elements."""
     border = free + arms
     return Work(
@@ -137,12 +143,13 @@ def work(n: int, sheaves: int, free: int, segments: int, arms: int = 0, shafts: 
         dry=np.zeros((arms, 2)),
         hung=np.zeros((shafts, 3)),
         start=np.zeros((sheaves, n, segments, 3)),
-        before=motion(np.zeros((n, 4)), sheaves, segments, arms, shafts),
+        before=motion(np.zeros((n, 4)), sheaves, segments, arms, shafts, directions),
         given=np.zeros(sheaves),
         pairs=np.zeros((sheaves * n, 2), dtype=np.int64),
         contact=scratch(segments),
         account=ledger(sheaves, n, segments),
         booked=np.zeros(len(WORKS)),
+        slides=np.zeros((sheaves, directions, 2)),
     )
 
 
@@ -361,6 +368,7 @@ def _copy(a: Any, b: Any) -> None:
     b.contact[:] = a.contact
     b.arms[:] = a.arms
     b.shafts[:] = a.shafts
+    b.sliding[:] = a.sliding
 
 
 @compiled
@@ -479,6 +487,7 @@ def march(
                 if not done:
                     break
                 book(cable, contact, s, x, numerics.h / parts, W.account, W.contact[0])
+                _follow(cable, contact, x, numerics.h / parts, W)
                 settled = settled and still
             if done or parts == MOST_PARTS:
                 break
@@ -522,7 +531,14 @@ def march(
 def _open_account(cable: Any, contact: Any, s: Any, x: Any, W: Any) -> None:
     """What the next step's entry needs of its start."""
     place_arms(s.arms, x.arms, contact)
+    place_friction(contact.sliding, x.sliding, contact.mu)
     book(cable, contact, s, x, 0.0, W.account, W.contact[0])
+
+
+@compiled
+def _follow(cable: Any, contact: Any, x: Any, h: float, W: Any) -> None:
+    """`follow_sliding` over a step of h [s]."""
+    follow_sliding(contact, cable.L, x.q, x.v, x.phi, x.w, x.contact, h, W.contact[0], W.slides, x.sliding)
 
 
 @compiled
@@ -580,7 +596,7 @@ def equilibrium(cable: Cable, contact: Contact, s: Sheaves, x: Motion, W: Work) 
     ArithmeticError
         Newton's method did not converge.
     """
-    smooth = contact._replace(mu=0.0, mu_k=0.0, mu_v=0.0)
+    smooth = contact._replace(mu=0.0 * contact.mu, mu_k=0.0, mu_v=0.0)
     s = s._replace(arms=s.arms._replace(M_F=0.0 * s.arms.M_F))
     count = np.zeros(N_COUNT, dtype=np.int64)
     _look(smooth, cable, x, x.contact, W)

@@ -31,7 +31,18 @@ Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
 SOURCES = {
-    "ancf": ("ancf", "audit", "compiled", "drive", "motion", "ring_solver", "shafts", "sheave", "tensioner"),
+    "ancf": (
+        "ancf",
+        "audit",
+        "compiled",
+        "drive",
+        "friction",
+        "motion",
+        "ring_solver",
+        "shafts",
+        "sheave",
+        "tensioner",
+    ),
     "elements": ("compiled", "element_forces", "rigid_elements", "ring_solver", "rosenbrock"),
 }
 
@@ -63,7 +74,9 @@ class Case:
         model = full_model(self.unit)
         unit = self.unit.model_dump(mode="json", exclude={"scenario", "description", "hybrid", "step"})
         scenario = self.scenario.model_dump(mode="json", exclude={"description"})
-        given = json.dumps([unit, scenario, self.instants, self.trace])
+        hybrid = self.unit.hybrid
+        friction = hybrid.model_dump(mode="json", include={"mu_back", "sliding"}) if hybrid else {}
+        given = json.dumps([unit, scenario, self.instants, self.trace, friction])
         found = hashlib.sha256(given.encode())
         for name in SOURCES[model]:
             found.update(Path(__file__).with_name(f"{name}.py").read_bytes())

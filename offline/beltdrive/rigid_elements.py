@@ -56,7 +56,7 @@ def _drive(unit: BeltUnit, length: float) -> Drive:
         c_2=e.c_2,
         b=e.b,
         p_max=e.p_max,
-        mu=e.mu,
+        mu=np.array(unit.friction_of(e.mu)),
         dv=e.dv,
         P_k=np.array([p.center for p in pulleys]),
         r_k=np.array(unit.line_radius),
@@ -109,7 +109,7 @@ def _settle(d: Drive, y: Array) -> Scratch:
     """Move the elements of state `y` to their equilibrium without friction; the forces there."""
     n, k = d.n, len(d.r_k)
     o = 3 * n + k
-    still = d._replace(mu=0.0)
+    still = d._replace(mu=0.0 * d.mu)
     w, dy, feed = scratch(d), np.empty_like(y), Feed(0.0, np.zeros(k), np.zeros(k))
     inertia = np.repeat([d.m, d.m, d.I_z], n)
     y[o:] = 0.0

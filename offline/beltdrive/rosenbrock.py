@@ -167,11 +167,11 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
                 continue
             v = w_k * r - vt
             s = v / d.dv
-            mu, mu_v = d.mu, 0.0
+            mu, mu_v = d.mu[j], 0.0
             if s <= -1.0:
-                mu = -d.mu
+                mu = -d.mu[j]
             elif s < 1.0:
-                mu, mu_v = 0.5 * d.mu * s * (3.0 - s * s), 1.5 * d.mu * (1.0 - s * s) / d.dv
+                mu, mu_v = 0.5 * d.mu[j] * s * (3.0 - s * s), 1.5 * d.mu[j] * (1.0 - s * s) / d.dv
             T = mu * N
             N_rn = -(2.0 * d.c_1 * p + d.c_2 - growth * d.b * vn)
             N_rt = -delta * d.b * vt / r

@@ -17,7 +17,8 @@ d_h = 3 k_c (1 - e^2)/(4 v_0) for a coefficient of restitution e at the approach
 bristle's stretch dx:
 
     stick   f_t = mu_v v_t + mu_k dx                            (20)
-    slip    f_t = mu |f_n| x_slip                               (21, 30), x_slip the sign of what sticking would give
+    slip    f_t = mu |f_n| x_slip                               (21, 30), x_slip the sign of what sticking would give,
+                                                                mu that of the sheave, see `friction`
     dx      = x_cur - x_ref, reduced to [-pi r, pi r]           (25, 26)
     x_cur   = r (angle(n) - phi) + sigma rho L_seg              (22-24), sigma = +1 where the sheave lies on the right
 
@@ -37,6 +38,7 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.beltdrive.ancf import bounding_box
 from rtcvt.offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.friction import Sliding, approach, coefficient, direction, place_friction
 
 __all__ = [
     "STICK",
@@ -46,6 +48,7 @@ __all__ = [
     "bristle_stretch",
     "contact_forces",
     "contact_tangent",
+    "follow_sliding",
     "post_newton",
     "scratch",
     "segment",
@@ -75,10 +78,11 @@ class Contact(NamedTuple):
     k_c: float  # [N/m]
     d_c: float  # [N s/m]
     d_h: float  # [N s/m^2]
-    mu: float
+    mu: Array  # (m, 1 or more) coefficients of friction, by direction about the sheave where sliding changes them
     mu_k: float  # [N/m]
     mu_v: float  # [N s/m]
     at_points: bool  # normals of the points instead of the segment's
+    sliding: Sliding  # where mu is from
     speed: Array  # (m, 2) of the centres [m/s]
     lever: Array  # (m, 2) derivative of a centre by the angle of the arm that carries it [m]
     arm: NDArray[np.int64]  # (m,) this arm's place in the border of Newton's matrix, or -1
@@ -214,7 +218,7 @@ def segment(
     f_n = c.k_c * g + (c.d_c + c.d_h * abs(g)) * v_n
     x = 0.0
     if slip == 1.0 or slip == -1.0:
-        f_t = c.mu * abs(f_n) * slip
+        f_t = coefficient(c.mu, i, nx, ny) * abs(f_n) * slip
     else:
         f_t = c.mu_v * (vy * nx - vx * ny - r * w)
         if slip == STICK and c.mu_k > 0.0:
@@ -467,7 +471,7 @@ def _pair_tangent(
         slipping = slip == 1.0 or slip == -1.0
         mu_k = c.mu_k if slip == STICK else 0.0
         ft_phi = 0.0 if slipping else -r * (mu_k + cv * c.mu_v)
-        ft_fn = c.mu * slip * np.copysign(1.0, f_n)
+        ft_fn = coefficient(c.mu, i, nx, ny) * slip * np.copysign(1.0, f_n)
         for m in range(4):
             fn = kn * D[m] + dn * (cv * D[m] + jump_n * R[m] + along * A[m])
             if slipping:
@@ -607,7 +611,7 @@ def _post_newton(
             x,
             start[i, e, j, 1],
             start[i, e, j, 2],
-            c.mu,
+            coefficient(c.mu, i, nx, ny),
             c.mu_k,
             c.mu_v,
             2.0 * np.pi * c.radius[i],
@@ -640,3 +644,38 @@ def segment_forces(
                 if state[i, e, j, 1] == STICK:
                     out[i, e, j, 2] = bristle_stretch(x, state[i, e, j, 2], 2.0 * np.pi * c.radius[i])
                 out[i, e, j, 3] = d - c.radius[i]
+
+
+@compiled
+def follow_sliding(
+    c: Any, L: float, q: Any, v: Any, phi: Any, w: Any, state: Any, h: float, P: Any, slides: Any, speed: Any
+) -> None:
+    """Let the sliding speeds `speed` (m, B) [m/s] follow a step of h [s], and `c.mu` these.
+
+    `slides` (m, B, 2) is scratch. Nothing to do where friction does not depend on speed.
+    """
+    if c.sliding.v.shape[0] == 0:
+        return
+    B = speed.shape[1]
+    slides[:] = 0.0
+    for i in range(state.shape[0]):
+        for e in range(state.shape[1]):
+            touches = False
+            for j in range(state.shape[2]):
+                touches = touches or state[i, e, j, 0] <= 0.0
+            if not touches:
+                continue
+            segment_points(c, L, q, v, i, e, P)
+            for j in range(state.shape[2]):
+                if state[i, e, j, 0] > 0.0:
+                    continue
+                _, _, nx, ny, _, f_n, _, _, vx, vy, _ = segment(c, P, j, i, phi[i], w[i], UNDEFINED, 0.0)
+                v_t = abs(vy * nx - vx * ny - c.radius[i] * w[i])
+                a, b, s = direction(B, nx, ny)
+                weight = max(-f_n, 0.0)
+                slides[i, a, 0] += (1.0 - s) * weight
+                slides[i, a, 1] += (1.0 - s) * weight * v_t
+                slides[i, b, 0] += s * weight
+                slides[i, b, 1] += s * weight * v_t
+    approach(h, slides, speed)
+    place_friction(c.sliding, speed, c.mu)

@@ -16,6 +16,7 @@ from scipy.sparse import csc_array
 from scipy.sparse.linalg import spsolve
 
 from rtcvt.offline.beltdrive.ancf import Cable, axial_force, cable, elastic_forces, elastic_tangent, shape
+from rtcvt.offline.beltdrive.friction import sliding
 from rtcvt.offline.beltdrive.sheave import (
     Contact,
     contact_forces,
@@ -75,6 +76,7 @@ def press(
     n, L = elements, length / elements
     c = cable(L, EA, EI, 1.0)
     S, dS, _ = shape(np.linspace(0.0, L, segments + 1), L)
+    mu, law = sliding([0.0])
     con = Contact(
         np.array([[0.0, radius]]),
         np.array([radius]),
@@ -83,8 +85,13 @@ def press(
         dS,
         L / segments,
         k_c * L / segments,
-        *5 * (0.0,),
+        0.0,
+        0.0,
+        mu,
+        0.0,
+        0.0,
         False,
+        law,
         *standing(1),
     )
     q = np.zeros((n + 1, 4))

@@ -177,19 +177,25 @@ def load_cases(unit: BeltUnit) -> list[Case]:
     if unit.hybrid is None:
         raise InputError(unit.source, "hybrid", None, "a table with the friction coefficient mu of the real-time model")
     require_fitting(build_belt(unit, "hybrid"), unit.scenario)
-    hybrid = unit.hybrid
     unit = refined(unit)
     first = unit.scenario[0]
     found = [_case(s.name, unit, s) for s in unit.scenario]
-    changes: dict[str, Any] = {"hybrid": hybrid.model_copy(update={"mu": 2.0 * hybrid.mu})}
-    for key in ("ancf", "elements"):
-        table = getattr(unit, key)
-        if table is not None:
-            changes[key] = table.model_copy(update={"mu": 2.0 * table.mu})
-    found.append(_case("twice the friction", unit.model_copy(update=changes), first))
+    found.append(_case("twice the friction", _rough(unit), first))
     tight = unit.belt.model_copy(update={"pretension": 1.25 * unit.belt.pretension})
     found.append(_case("five quarters of the pretension", unit.model_copy(update={"belt": tight}), first))
     return found
+
+
+def _rough(unit: BeltUnit) -> BeltUnit:
+    """The unit with twice the friction, of both sides and all pulleys."""
+
+    def twice(table: Any, *keys: str) -> Any:
+        given = {key: getattr(table, key, None) for key in keys}
+        return table and table.model_copy(update={k: 2.0 * mu for k, mu in given.items() if mu is not None})
+
+    tables = {key: twice(getattr(unit, key), "mu", "mu_back") for key in ("hybrid", "ancf", "elements")}
+    pulleys = {name: twice(p, "mu") for name, p in unit.pulleys.items()}
+    return unit.model_copy(update=tables | {"pulleys": pulleys})
 
 
 def refined(unit: BeltUnit) -> BeltUnit:

@@ -183,16 +183,16 @@ class Spans:
     outwards: Array  # (spans, 2): by which its start and its end move across, off their pulleys, with tension [m/N]
 
 
-def ribs(unit: BeltUnit) -> Ribs | None:
-    """Contact of the unit's full model, per length of the belt; None if it has none: then ribs do not yield."""
+def ribs(unit: BeltUnit) -> list[Ribs | None]:
+    """Contact of the unit's full model on each pulley, per length of the belt; None if it has none: no rib yields."""
     if unit.ancf is not None:
         a, b = unit.ancf, unit.belt.width
-        return Ribs(0.0, a.k_c * b, a.d_c * b, a.mu_k * b, a.mu_v * b, a.mu)
+        return [Ribs(0.0, a.k_c * b, a.d_c * b, a.mu_k * b, a.mu_v * b, mu) for mu in unit.friction_of(a.mu)]
     if unit.elements is not None:
         e = unit.elements
         per = 1.0 / (unit.rest_length() / e.elements)
-        return Ribs(e.c_1 * per, e.c_2 * per, mu=e.mu, creep=1.5 * e.mu / e.dv)
-    return None
+        return [Ribs(e.c_1 * per, e.c_2 * per, mu=mu, creep=1.5 * mu / e.dv) for mu in unit.friction_of(e.mu)]
+    return [None] * len(unit.pulleys)
 
 
 def _mesh(wrap: float, span: float, fine: float) -> Array:
@@ -435,12 +435,13 @@ def spans(unit: BeltUnit) -> Spans:
     elements is the free spans' own.
     """
     path, belt = unit.path(), unit.belt
-    line, contact = Line(belt.EA, belt.EI, 0.0, belt.bending_damping, 0.5 * belt.height), ribs(unit)
+    line, contacts = Line(belt.EA, belt.EI, 0.0, belt.bending_damping, 0.5 * belt.height), ribs(unit)
     wrapped = path.radius * path.wrap
 
     def ends(T: float, omega: float) -> list[SpanEnd]:
         return [
-            span_end(line, contact, float(r), float(a), T, omega) for r, a in zip(path.radius, wrapped, strict=True)
+            span_end(line, contact, float(r), float(a), T, omega)
+            for contact, r, a in zip(contacts, path.radius, wrapped, strict=True)
         ]
 
     def stiffness(D: float, omega: float, share: Array) -> NDArray[np.complex128]:
@@ -489,7 +490,7 @@ def spans(unit: BeltUnit) -> Spans:
         by,
         without.imag / omega,
         (path.radius - np.array([e.p for e in found])) * (1.0 + b),
-        np.zeros(b.size) if contact is None else 2.0 * slow - wrapped / belt.EA + held,
+        np.zeros(b.size) if contacts[0] is None else 2.0 * slow - wrapped / belt.EA + held,
         loose + np.roll(loose, -1, axis=0),
         ahead.real,
         -ahead.imag / swings,

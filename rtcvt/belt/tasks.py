@@ -8,7 +8,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from rtcvt.belt.unit import BeltUnit, require_one_friction
+from rtcvt.belt.unit import BeltUnit, require_still_friction
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Checked, Progress, Run, Shown, cell
@@ -41,7 +41,7 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
     """Full model of a belt drive over one of its scenarios."""
     from rtcvt.offline.beltdrive.runs import changed, figures, full_model, simulate_full
 
-    require_one_friction(drive)
+    require_still_friction(drive)
     full_model(drive)
     chosen = chosen_scenario(drive, given["scenario"])
     if given["duration"] is not None:
@@ -81,7 +81,7 @@ def check(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Chec
     from rtcvt.offline.beltdrive.runs import changed
     from rtcvt.offline.beltdrive.verification import verify
 
-    require_one_friction(drive)
+    require_still_friction(drive)
     drive = changed(drive, elements=given["elements"], step=given["step"])
     report: Path = given["report"]
     result = verify(drive, report.with_name(f"{report.stem}_runs"), progress=progress, seed=given["seed"])

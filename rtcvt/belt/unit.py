@@ -40,7 +40,7 @@ __all__ = [
     "read_belt_unit",
     "require_arms",
     "require_decouplers",
-    "require_one_friction",
+    "require_still_friction",
 ]
 
 
@@ -135,7 +135,7 @@ class Pulley(Record):
     load: Load | None = None  # a machine on its shaft
     arm: Arm | None = None  # of a tensioner
     decoupler: Decoupler | None = None  # before its shaft, which has the friction, the load and the flange then
-    mu: Annotated[float, Field(gt=0.0, le=10.0)] | None = None  # of the belt on it, in the real-time model alone
+    mu: Annotated[float, Field(gt=0.0, le=10.0)] | None = None  # friction of the belt on it; default: that of the side
     description: str = ""
 
 
@@ -157,7 +157,7 @@ class Sliding(Record):
 
 
 class HybridModel(Record):
-    """Friction and mesh of the real-time models (`rtcvt.belt.kernels`)."""
+    """Friction and mesh of the real-time models (`rtcvt.belt.kernels`); the full ones take back and sliding from it."""
 
     mu: Annotated[float, Field(gt=0.0, le=10.0)]  # friction of belt and pulleys
     mu_back: Annotated[float, Field(gt=0.0, le=10.0)] | None = None  # of the belt's back; default: mu
@@ -251,11 +251,14 @@ class BeltUnit(Record):
 
     @property
     def friction(self) -> tuple[float, ...]:
-        """Coefficient of each pulley in the real-time models: its own, that of the back, or that of the ribs."""
-        hybrid = self.hybrid
-        assert hybrid is not None
-        back = hybrid.mu if hybrid.mu_back is None else hybrid.mu_back
-        sides = {"inside": hybrid.mu, "back": back}
+        """Coefficient of each pulley in the real-time models."""
+        assert self.hybrid is not None
+        return self.friction_of(self.hybrid.mu)
+
+    def friction_of(self, mu: float) -> tuple[float, ...]:
+        """Coefficient of each pulley: its own, that of the belt's back if there is one, or `mu`, that of the ribs."""
+        back = mu if self.hybrid is None or self.hybrid.mu_back is None else self.hybrid.mu_back
+        sides = {"inside": mu, "back": back}
         return tuple(sides[p.side] if p.mu is None else p.mu for p in self.pulleys.values())
 
     @property
@@ -437,20 +440,14 @@ def require_decouplers(unit: BeltUnit) -> None:
             raise InputError(unit.source, key, None, "no arm: a pulley on an arm has no shaft")
 
 
-def require_one_friction(unit: BeltUnit) -> None:
-    """Refuse friction that goes by pulley, side or sliding speed, of which the full models know nothing.
+def require_still_friction(unit: BeltUnit) -> None:
+    """Refuse friction over the sliding speed with a belt of rigid elements, whose friction has a law of its own.
 
     Raises
     ------
     InputError
-        There is some.
+        There is such a law, and rigid elements are the unit's full model.
     """
-    allowed = "one coefficient for all pulleys and speeds, which is what the full models have"
-    given = {f"pulleys.{name}.mu": p.mu for name, p in unit.pulleys.items()}
-    if unit.hybrid is not None:
-        sliding = unit.hybrid.sliding
-        given["hybrid.mu_back"] = unit.hybrid.mu_back
-        given["hybrid.sliding"] = None if sliding is None else sliding.share[-1]
-    for key, value in given.items():
-        if value is not None:
-            raise InputError(unit.source, key, value, allowed)
+    if unit.ancf is None and unit.elements is not None and unit.hybrid is not None and unit.hybrid.sliding is not None:
+        allowed = "none with [elements], where friction goes with the sliding speed below dv only; use [ancf]"
+        raise InputError(unit.source, "hybrid.sliding", unit.hybrid.sliding.share[-1], allowed)

@@ -159,21 +159,6 @@ def test_the_native_unit_has_the_same_bits(tmp_path):
         np.testing.assert_allclose(found[name][1:], own[name][1:], rtol=1e-6, atol=1e-6)
 
 
-def test_the_full_models_refuse_what_they_do_not_know(tmp_path):
-    for text, key in (
-        ("mu_back = 0.3", "hybrid.mu_back"),
-        ('sliding = { v = ["0 m/s", "1 m/s"], share = [1.0, 0.5] }', "hybrid.sliding"),
-    ):
-        path = tmp_path / "drive.toml"
-        path.write_text(SERPENTINE.read_text().replace("cells = 4", f"cells = 4\n{text}"))
-        for command in ("check", "simulate"):
-            more = ["--model", "full"] if command == "simulate" else []
-            done = CliRunner().invoke(app, [command, str(path), *more, "-o", str(tmp_path / "out")])
-            assert isinstance(done.exception, InputError)
-            assert key in str(done.exception)
-            assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [

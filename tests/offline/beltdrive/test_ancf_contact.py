@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rtcvt.offline.beltdrive.ancf import shape
+from rtcvt.offline.beltdrive.friction import sliding
 from rtcvt.offline.beltdrive.lugre import bristles, lugre
 from rtcvt.offline.beltdrive.sheave import (
     STICK,
@@ -23,6 +24,7 @@ L, N_S = 0.2, 4
 
 def contact(**changed):
     S, dS, _ = shape(np.linspace(0.0, L, N_S + 1), L)
+    mu, law = sliding([0.3])
     base = Contact(
         center=np.array([[0.05, -0.97]]),
         radius=np.array([1.0]),
@@ -33,10 +35,11 @@ def contact(**changed):
         k_c=400.0,
         d_c=3.0,
         d_h=0.0,
-        mu=0.3,
+        mu=mu,
         mu_k=700.0,
         mu_v=2.0,
         at_points=False,
+        sliding=law,
         speed=np.zeros((1, 2)),
         lever=np.zeros((1, 2)),
         arm=np.array([-1]),

@@ -10,6 +10,7 @@ from rtcvt.belt.unit import load_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.offline.beltdrive.ancf import axial_force, cable, elastic_energy, elastic_forces
 from rtcvt.offline.beltdrive.drive import build, record, simulate, spans
+from rtcvt.offline.beltdrive.friction import sliding
 from rtcvt.offline.beltdrive.motion import Numerics, Sheaves, march, motion, work
 from rtcvt.offline.beltdrive.results import Case, condense
 from rtcvt.offline.beltdrive.runs import changed, simulate_full
@@ -41,9 +42,9 @@ def free_ring(h, end, d_eps=0.0):
     x.a[:] = -np.linalg.solve(M, f.ravel()).reshape(n, 4)
 
     shapes = np.zeros((2, 4))
-    far = Contact(
-        np.array([[50.0, 0.0]]), np.ones(1), np.zeros(1), shapes, shapes, L, 1.0, *5 * (0.0,), False, *standing(1)
-    )
+    mu, law = sliding([0.0])
+    place = np.array([[50.0, 0.0]]), np.ones(1), np.zeros(1)
+    far = Contact(*place, shapes, shapes, L, 1.0, 0.0, 0.0, mu, 0.0, 0.0, False, law, *standing(1))
     none = np.zeros((1, 2))
     still = np.zeros(1, dtype=np.int64)
     s = Sheaves(np.ones(1), np.zeros(1), still, none, none, still, no_arms(), no_shafts())

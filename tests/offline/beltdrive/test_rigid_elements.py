@@ -81,7 +81,7 @@ def printed(t, y, d, feed):
                 N = d.c_1 * p**2 + d.c_2 * p + u**2 * (3 - 2 * u) * d.b * (-V[i] @ rhat)
                 s = np.clip((np.cross(theta_t[j] * Z, r) @ tau - V[i] @ tau) / d.dv, -1.0, 1.0)
                 up = 0.5 * (s + 1.0)
-                T = d.mu * (2.0 * up**2 * (3.0 - 2.0 * up) - 1.0) * N * tau
+                T = d.mu[j] * (2.0 * up**2 * (3.0 - 2.0 * up) - 1.0) * N * tau
                 force[i] = force[i] + N * rhat + T
                 torque[j] -= np.cross(r, T) @ Z
     a = np.array(force)[:, :2].T / d.m
@@ -319,7 +319,7 @@ def test_all_energy_is_accounted_for(moving):
 
 def test_without_dampers_energy_is_kept(moving):
     d, y, _ = moving
-    d = d._replace(b_wzd=0.0, b_skr=0.0, b=0.0, mu=0.0, d_k=np.zeros(2), load_start=np.zeros(3, np.int64))
+    d = d._replace(b_wzd=0.0, b_skr=0.0, b=0.0, mu=np.zeros(2), d_k=np.zeros(2), load_start=np.zeros(3, np.int64))
     y = y.copy()
     y[-9] = 0.0  # pulley 0 at rest
     before = sum(element_forces.stored_energy(y, d))

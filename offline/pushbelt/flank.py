@@ -75,6 +75,7 @@ __all__ = [
 ]
 
 MOST = 300  # Newton steps of one element
+LANES = 8  # numbers that a processor takes at a time, at most
 EXACT = 1e-10  # error of T, in parts of N ...
 ROUNDING = 1e-13  # ... or of the velocity [m/s]
 NEAR = 2.0e-4  # [m]; a point outside the cone by more is too far to be reached by its deflection
@@ -188,6 +189,15 @@ def find_stretches(fl):
             fl.at[count] = last
         fl.stretch[count, 1] = i + 1
     fl.n_stretch[0] = count + 1
+
+
+@inlined
+def whole(first, behind, n):
+    """The end of a stretch of the n elements, made a whole number of vectors: it is solved together with those behind
+    it, on which no sheave acts (N = 0) or which are solved again. The few that are left over would take as long as two
+    or three vectors."""
+    lanes = np.uint64(LANES)
+    return min(first + (behind - first + lanes - np.uint64(1)) // lanes * lanes, n)
 
 
 @compiled
@@ -645,6 +655,7 @@ def solve(belt, law, dt, u, f, fl):
     """
     free = dt / belt.m_E
     turn = dt / belt.J_E
+    n = np.uint64(fl.pulley.size)
     for k in range(fl.n_stretch[0]):
         first, behind = fl.stretch[k, 0], fl.stretch[k, 1]
         if fl.at[k] < 0:
@@ -652,7 +663,7 @@ def solve(belt, law, dt, u, f, fl):
                 fl.u[i, 0] = u[i, 0] + free * f[i, 0]
                 fl.u[i, 1] = u[i, 1] + free * f[i, 1]
                 fl.u[i, 2] = u[i, 2] + turn * f[i, 2]
-        elif approach(belt, law, dt, u, f, fl, first, behind) > 0.0:
+        elif approach(belt, law, dt, u, f, fl, first, whole(first, behind, n)) > 0.0:
             for i in range(first, behind):
                 if fl.far[i] > 0.0:
                     settle(belt, law, dt, u, f, fl, i)

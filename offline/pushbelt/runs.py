@@ -282,7 +282,6 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     _require(source, s, "flank_points", s.flank_points in (1, 2), "1 or 2")
     _require(source, s, "model", s.model in get_args(schedule.Model), " or ".join(get_args(schedule.Model)))
     if s.model != "hybrid":
-        _require(source, s, "contact", s.contact == "unilateral", "unilateral for the spatial model")
         _require(parameters.source, parameters.ring, "rod", parameters.ring.rod == "rcm", "rcm for the spatial model")
         if parameters.spatial is not None and s.scheme == "multirate":
             flat = "0, a flat saddle, with the multirate scheme: a ring that rolls on a crown needs the explicit one"
@@ -321,7 +320,10 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     start = start._replace(q_R=q_R, u_R=u_R)
     wide = None
     if s.model != "hybrid":
-        wide = spatial.model(parameters, b, stiff, coupled=coupled, damper=m.damper, mirrored=s.model == "mirrored")
+        wide = spatial.model(
+            parameters, b, stiff, unilateral=s.contact == "unilateral", coupled=coupled, damper=m.damper,
+            mirrored=s.model == "mirrored",
+        )  # fmt: skip
     ticks = _clock(source, m, wide, run, start)
     if run.duration is None:
         n = ticks.frames(run.settle + (run.start.rise if isinstance(run.start, Case) else 0.0))

@@ -41,6 +41,7 @@ def prepare(
     *,
     before: int = 1,
     offset: float | None = None,
+    unilateral: bool = True,
     **settings: Any,
 ) -> tuple[hy.Model, hy.State, sp.Model, np.ndarray]:
     """Hybrid model, its state after `before` plot steps, the spatial model, and inputs of `frames` plot steps."""
@@ -49,19 +50,23 @@ def prepare(
     b = b if offset is None else b._replace(d_align=offset)
     inputs = boundary_at(c, PLOT * np.arange(frames + 1), row)
     start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
-    m, x = hy.model(b, sh), hy.state(*start[:7], n_k=len(sh.A) - 1)
+    m, x = hy.model(b, sh, unilateral=unilateral), hy.state(*start[:7], n_k=len(sh.A) - 1)
     hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100, n_p=2)
-    return m, x, sp.model(UNIT, b, sh, **settings), inputs
+    return m, x, sp.model(UNIT, b, sh, unilateral=unilateral, **settings), inputs
 
 
+@pytest.mark.parametrize("unilateral", [True, False])
 @pytest.mark.parametrize(("case", "row"), [("MED", 3), ("OD", 0), ("LOW", 0)])
-def test_mirrored_sheaves_keep_the_belt_in_its_plane_where_it_is_the_hybrid_model(case: str, row: int) -> None:
-    m, x, wide, inputs = prepare(case, row, 3, mirrored=True)
+def test_mirrored_sheaves_keep_the_belt_in_its_plane_where_it_is_the_hybrid_model(
+    case: str, row: int, unilateral: bool
+) -> None:
+    m, x, wide, inputs = prepare(case, row, 3, mirrored=True, unilateral=unilateral)
     y = lift(wide, x)
     one, done = hy.run(m, x, inputs, 100, n_p=2)
     two, also = sp.run(wide, y, inputs, 100)
     assert (done, also) == (3, 3)
     flat = two.planar
+    assert (one.saddle[..., 0].min() < -1.0) == (not unilateral)  # a bilateral saddle pulls
     # rounding of positions of 0.2 m and angles of 7 rad, times stiffnesses of up to 1e9 N/m
     assert np.abs(flat.q - one.q).max() < 5e-10
     assert np.abs(flat.q_R - one.q_R).max() < 1e-10
@@ -129,6 +134,22 @@ def test_energy_balance_between_fixed_and_loose_sheaves(case: str, row: int, off
     assert np.all(out.planar.work[1:, len(hy.INPUTS) :].sum(axis=0) >= 0)
     assert out.planar.active[-1].min() > 50
     assert out.margin[..., 1].min() > 0.0
+
+
+@pytest.mark.parametrize("multirate", [False, True])
+def test_energy_balance_with_saddles_that_hold_the_rings(multirate: bool) -> None:
+    _, x, m, inputs = prepare("OD", 0, 40, before=20, offset=1e-3, unilateral=False)
+    out, done = sp.run(m, lift(m, x), inputs, *((40, 2.5e-6, 2, 2) if multirate else (100,)))
+    assert done == 40
+    rest, losses, throughput = hy.residual(out.planar)
+    assert abs(rest) < 1e-3 * throughput
+    assert abs(rest) < (1e-2 if multirate else 2e-3) * losses
+    # all saddles hold, with either sign; no ear does
+    assert np.all(out.planar.active[:, 1] == 2 * m.belt.N_E)
+    assert out.saddle[..., 0].min() < -1.0
+    assert not out.saddle[..., 1].any()
+    f, N = np.hypot(out.saddle[..., 2], out.saddle[..., 3]), np.abs(out.saddle[..., 0])
+    assert np.all(f <= m.belt.mu_R * N * (1 + 1e-9) + 1e-12)
 
 
 def test_rings_that_step_by_themselves_keep_momentum_across_but_for_what_they_still_hold() -> None:
@@ -316,9 +337,14 @@ def test_what_the_spatial_model_cannot_take_is_named() -> None:
         sp.model(UNIT.model_copy(update={"spatial": None}), b, sh)
     with pytest.raises(InputError, match=r"ring\.width.*0\.0093"):
         sp.model(_changed(ring={"width": 9.5e-3}), b, sh)
-    for values in ({"w_P": 0.03}, {"tracking": (2.0, 1.0)}, {"tracking": (0.0, 1.0)}, {"crown": -1.0}):
-        with pytest.raises(ValueError, match=r"w_P|tracking|crown"):
+    for values in (
+        {"w_P": 0.03}, {"tracking": (2.0, 1.0)}, {"tracking": (0.0, 1.0)}, {"crown": -1.0},
+        {"ring_friction": (-0.1, 1.0)}, {"ring_friction": (1.0, 21.0)}, {"ring_friction": (1.0,)},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"w_P|tracking|crown|ring_friction"):
             _changed(spatial=values)
+    with pytest.raises(InputError, match=r"spatial\.crown = 0\.5.*bilateral"):
+        sp.model(_changed(spatial={"crown": 0.5}), b, sh, unilateral=False)
     _, x, m, _ = prepare("MED", 3, 1, offset=6e-3)
     with pytest.raises(InputError, match=r"alignment_offset.*0\.006"):
         lift(m, x)

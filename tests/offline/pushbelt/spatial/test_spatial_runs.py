@@ -82,7 +82,8 @@ def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_pa
     refused: list[tuple[Parameters, Run, str]] = [
         (UNIT, a_run(model="flat"), "hybrid or spatial"),
         (UNIT, a_run(flank_points=1), "2 for the spatial"),
-        (UNIT, a_run(contact="bilateral"), "unilateral"),
+        (UNIT, a_run(contact="glued"), "unilateral or bilateral"),
+        (_moved(spatial={"crown": 0.5}), a_run(contact="bilateral"), r"spatial\.crown.*bilateral"),
         (UNIT, a_run(before=-1.0), "0 to 20"),
         (UNIT, a_run(before=float("nan")), "0 to 20"),
         (UNIT, a_run(model="hybrid", before=1.0), "before"),

@@ -263,6 +263,53 @@ def test_the_belt_starts_where_the_pulleys_hold_it(compliance: tuple[float, floa
     assert left.sum() == pytest.approx(right.sum(), rel=apart)
 
 
+def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LOW: the rings slide on the primary and stick on the secondary, each by its own friction. Capstan: ln of the
+    tensions of the strands, less rho A v^2, is mu times the arc; slip is what the radii make it, so the loss goes
+    with mu."""
+    shares = np.array([1.5, 0.5])
+    monkeypatch.setitem(globals(), "UNIT", _changed(spatial={"ring_friction": shares.tolist()}))
+    _, x, m, inputs = prepare("LOW", 0, 160, before=20)
+    assert [g.mu for g in m.guides] == pytest.approx(m.belt.mu_R * shares, rel=1e-12)
+    assert m.guides[0]._replace(mu=0.0) == m.guides[1]._replace(mu=0.0)
+    y, b = lift(m, x), m.belt
+    sp.run(m, y, inputs[:61], 40, 2.5e-6, 2, 2)
+    frames, power, slip = [], np.zeros(2), np.zeros(2)
+    for k in range(60, 160):
+        out, done = sp.run(m, y, inputs[k : k + 2], 40, 2.5e-6, 2, 2)
+        assert done == 1
+        frames.append(out)
+        pressed = out.planar.q[0, :, 0] > b.d_A  # on the arc of the primary
+        for side, half in enumerate((y.left, y.right)):
+            f, v = half.memory[:, :2], half.memory[:, 2:4]
+            power[side] -= np.sum((f * v)[pressed])
+            slip[side] += np.abs(v[pressed & (out.saddle[0, side, :, 0] > 10.0), 0]).mean() / 100
+    kept = sp.Frames(hy.Frames(*(np.concatenate(a) for a in zip(*(o.planar for o in frames), strict=True))),
+                     *(np.concatenate(a) for a in zip(*(o[1:] for o in frames), strict=True)))  # fmt: skip
+    # the cone of each
+    force = np.hypot(kept.saddle[..., 2], kept.saddle[..., 3]).max(axis=(0, 2))
+    most = b.mu_R * shares[:, None] * (kept.saddle[..., 0] + kept.saddle[..., 1]).transpose(1, 0, 2).reshape(2, -1)
+    used = np.hypot(kept.saddle[..., 2], kept.saddle[..., 3]).transpose(1, 0, 2).reshape(2, -1)
+    assert np.all(used <= most * (1 + 1e-9) + 1e-9)
+    assert force[0] > 2.0 * force[1]
+    # capstan
+    x_R, y_R = kept.planar.q_R[..., 0], kept.planar.q_R[..., 1]
+    middle = np.abs(x_R - 0.5 * b.d_A) < 0.2 * b.d_A
+    T = np.array([[kept.tension[:, side][middle & at].mean() for at in (y_R > 0, y_R < 0)] for side in range(2)])
+    v = np.hypot(kept.planar.u_R[..., 0], kept.planar.u_R[..., 1]).mean()
+    path = taut_path(kept.planar.q_R[-1:, :, :2], b.d_A)
+    wrap = 2.0 * (np.pi - path.phi[0])
+    rise = np.log((T - 0.5 * b.rhoA * v**2)[:, 0] / (T - 0.5 * b.rhoA * v**2)[:, 1])
+    assert np.abs(rise) == pytest.approx(b.mu_R * shares * wrap, rel=0.1)
+    # the mean of both is that of one length: alike
+    assert T[0].mean() == pytest.approx(T[1].mean(), rel=0.02)
+    assert slip[0] == pytest.approx(slip[1], rel=0.05)
+    assert power[0] / power[1] == pytest.approx(3.0, rel=0.1)
+    rest, losses, throughput = hy.residual(kept.planar)
+    assert abs(rest) < 1e-3 * throughput
+    assert abs(rest) < 1e-2 * losses
+
+
 @pytest.mark.parametrize("taper", [None, 8e-6])
 @pytest.mark.parametrize("mode", [TORQUE, SPEED])
 @pytest.mark.parametrize("stop", ["primary", "secondary", "none"])

@@ -75,6 +75,7 @@ __all__ = [
 ]
 
 MOST = 300  # Newton steps of one element
+LANES = 8  # numbers that a processor takes at a time, at most
 EXACT = 1e-10  # error of T, in parts of N ...
 ROUNDING = 1e-13  # ... or of the velocity [m/s]
 NEAR = 2.0e-4  # [m]; a point outside the cone by more is too far to be reached by its deflection
@@ -188,6 +189,15 @@ def find_stretches(fl):
             fl.at[count] = last
         fl.stretch[count, 1] = i + 1
     fl.n_stretch[0] = count + 1
+
+
+@inlined
+def whole(first, behind, n):
+    """The end of a stretch of the n elements, made a whole number of vectors: it is solved together with those behind
+    it, on which no sheave acts (N = 0) or which are solved again. The few that are left over would take as long as two
+    or three vectors."""
+    lanes = np.uint64(LANES)
+    return min(first + (behind - first + lanes - np.uint64(1)) // lanes * lanes, n)
 
 
 @compiled
@@ -340,9 +350,26 @@ def normal_forces(belt, dt, u, s, sd, fl):
 
 
 @inlined
+def slip_at(fl, lag, i, p, w_0, w_1, w_2):
+    """Slip velocity v_T of point `p` of an element at its velocity w_0, w_1, w_2, `lag` before the end of the step."""
+    n_x = fl.n[i, p, 0]
+    n_y = fl.n[i, p, 1]
+    n_z = fl.n[i, p, 2]
+    v_x = w_0 - w_2 * fl.arm[i, p, 1] - fl.v[i, p, 0] - lag * fl.v[i, p, 3]
+    v_y = w_1 + w_2 * fl.arm[i, p, 0] - fl.v[i, p, 1] - lag * fl.v[i, p, 4]
+    v_z = -fl.v[i, p, 2] - lag * fl.v[i, p, 5]
+    v_n = n_x * v_x + n_y * v_y + n_z * v_z
+    return v_x - n_x * v_n, v_y - n_y * v_n, v_z - n_z * v_n
+
+
+@inlined
 def begin(belt, dt, u, f, fl, i, w_0, w_1, w_2):
-    """Slip `fl.slip` of an element if the step `dt` ends with its velocity w_0, w_1, w_2; the impulse that is then
-    missing, but for that of friction [N s, N s, N m s]."""
+    """Slip of an element if the step `dt` ends with its velocity w_0, w_1, w_2, and the impulse that is then missing,
+    but for that of friction [N s, N s, N m s].
+
+    Slip is a pair, of both points or twice the one: on its way through the loops it stays out of memory, since the
+    compiler would not know that one column of an array is not another.
+    """
     lag = 0.5 * dt
     h = 2.0 * dt
     r_0 = belt.m_E * (w_0 - u[i, 0]) - dt * f[i, 0]
@@ -351,44 +378,38 @@ def begin(belt, dt, u, f, fl, i, w_0, w_1, w_2):
     for p in range(len(fl.points)):
         n_x = fl.n[i, p, 0]
         n_y = fl.n[i, p, 1]
-        n_z = fl.n[i, p, 2]
-        r_x = fl.arm[i, p, 0]
-        r_y = fl.arm[i, p, 1]
-        v_x = w_0 - w_2 * r_y - fl.v[i, p, 0] - lag * fl.v[i, p, 3]
-        v_y = w_1 + w_2 * r_x - fl.v[i, p, 1] - lag * fl.v[i, p, 4]
-        v_z = -fl.v[i, p, 2] - lag * fl.v[i, p, 5]
-        v_n = n_x * v_x + n_y * v_y + n_z * v_z
-        fl.slip[i, p, 0] = v_x - n_x * v_n
-        fl.slip[i, p, 1] = v_y - n_y * v_n
-        fl.slip[i, p, 2] = v_z - n_z * v_n
         N = h * fl.N[i, p]
         r_0 -= N * n_x
         r_1 -= N * n_y
-        r_2 -= N * (r_x * n_y - r_y * n_x)
-    return r_0, r_1, r_2
+        r_2 -= N * (fl.arm[i, p, 0] * n_y - fl.arm[i, p, 1] * n_x)
+    v = slip_at(fl, lag, i, 0, w_0, w_1, w_2)
+    other = slip_at(fl, lag, i, 1, w_0, w_1, w_2) if len(fl.points) == 2 else v
+    return (v, other), r_0, r_1, r_2
 
 
 @inlined
-def change(fl, i, d_0, d_1, d_2):
-    """Change the slip of an element by what the change d_0, d_1, d_2 of its velocity makes."""
-    for p in range(len(fl.points)):
-        n_x = fl.n[i, p, 0]
-        n_y = fl.n[i, p, 1]
-        d_x = d_0 - d_2 * fl.arm[i, p, 1]
-        d_y = d_1 + d_2 * fl.arm[i, p, 0]
-        d_n = n_x * d_x + n_y * d_y
-        fl.slip[i, p, 0] += d_x - n_x * d_n
-        fl.slip[i, p, 1] += d_y - n_y * d_n
-        fl.slip[i, p, 2] -= fl.n[i, p, 2] * d_n
+def changed_at(fl, i, p, v, d_0, d_1, d_2):
+    """Slip v of a point after the change d_0, d_1, d_2 of its element's velocity."""
+    n_x = fl.n[i, p, 0]
+    n_y = fl.n[i, p, 1]
+    d_x = d_0 - d_2 * fl.arm[i, p, 1]
+    d_y = d_1 + d_2 * fl.arm[i, p, 0]
+    d_n = n_x * d_x + n_y * d_y
+    return v[0] + (d_x - n_x * d_n), v[1] + (d_y - n_y * d_n), v[2] - fl.n[i, p, 2] * d_n
 
 
 @inlined
-def slope(law, h, smooth, full, fl, i, p):
+def change(fl, i, slip, d_0, d_1, d_2):
+    """The slip of an element, changed by what the change d_0, d_1, d_2 of its velocity makes."""
+    v = changed_at(fl, i, 0, slip[0], d_0, d_1, d_2)
+    return v, changed_at(fl, i, 1, slip[1], d_0, d_1, d_2) if len(fl.points) == 2 else v
+
+
+@inlined
+def slope(law, h, smooth, full, fl, i, p, v):
     """Friction of point `p` of an element over its velocity: secant c of the impulse, and minus the derivative of the
     impulse to the velocity of the point (K_xx, K_xy, K_yy) and to the rotation (g_x, g_y); see `newton_step`."""
-    v_x = fl.slip[i, p, 0]
-    v_y = fl.slip[i, p, 1]
-    v_z = fl.slip[i, p, 2]
+    v_x, v_y, v_z = v
     r_x = fl.arm[i, p, 0]
     r_y = fl.arm[i, p, 1]
     n_x = fl.n[i, p, 0]
@@ -404,7 +425,26 @@ def slope(law, h, smooth, full, fl, i, p):
 
 
 @inlined
-def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i):
+def add_slope(law, h, smooth, full, fl, i, p, v, S):
+    """Entries 00, 01, 02, 11, 12, 22 of the matrix and the impulse in the sums S, with those of point `p`."""
+    r_x = fl.arm[i, p, 0]
+    r_y = fl.arm[i, p, 1]
+    c, K_xx, K_xy, K_yy, g_x, g_y = slope(law, h, smooth, full, fl, i, p, v)
+    return (
+        S[0] + K_xx,
+        S[1] + K_xy,
+        S[2] + g_x,
+        S[3] + K_yy,
+        S[4] + g_y,
+        S[5] + (r_x * g_y - r_y * g_x),
+        S[6] + c * v[0],
+        S[7] + c * v[1],
+        S[8] + c * (r_x * v[1] - r_y * v[0]),
+    )
+
+
+@inlined
+def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i, slip):
     """Change of an element's velocity by one Newton step, from its slip and the impulse r_0, r_1, r_2 of `begin`.
 
     `smooth` [m^2/s^2] is added to the square of the slip in the law, which regularises it more. `full` 1: Newton; 0:
@@ -415,27 +455,11 @@ def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i):
     the change of the three velocities, and the squared error of the impulse before the step [N^2 s^2]
     """
     h = 2.0 * dt
-    A_00 = belt.m_E
-    A_11 = belt.m_E
-    A_22 = belt.J_E
-    A_01 = 0.0
-    A_02 = 0.0
-    A_12 = 0.0
-    for p in range(len(fl.points)):
-        v_x = fl.slip[i, p, 0]
-        v_y = fl.slip[i, p, 1]
-        r_x = fl.arm[i, p, 0]
-        r_y = fl.arm[i, p, 1]
-        c, K_xx, K_xy, K_yy, g_x, g_y = slope(law, h, smooth, full, fl, i, p)
-        r_0 += c * v_x
-        r_1 += c * v_y
-        r_2 += c * (r_x * v_y - r_y * v_x)
-        A_00 += K_xx
-        A_01 += K_xy
-        A_11 += K_yy
-        A_02 += g_x
-        A_12 += g_y
-        A_22 += r_x * g_y - r_y * g_x
+    S = (belt.m_E, 0.0, 0.0, belt.m_E, 0.0, belt.J_E, r_0, r_1, r_2)
+    S = add_slope(law, h, smooth, full, fl, i, 0, slip[0], S)
+    if len(fl.points) == 2:
+        S = add_slope(law, h, smooth, full, fl, i, 1, slip[1], S)
+    A_00, A_01, A_02, A_11, A_12, A_22, r_0, r_1, r_2 = S
     C_00 = A_11 * A_22 - A_12 * A_12
     C_01 = A_02 * A_12 - A_01 * A_22
     C_02 = A_01 * A_12 - A_02 * A_11
@@ -449,8 +473,9 @@ def newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i):
 
 
 @inlined
-def slip_of_one(belt, law, h, r_0, r_1, r_2, fl, i):
-    """Square of the slip [m^2/s^2] after the step of an element with one point per flank, from `begin`."""
+def slip_of_one(belt, law, h, r_0, r_1, r_2, fl, i, v):
+    """Square of the slip [m^2/s^2] after the step of an element with one point per flank, from its
+    slip v and the impulse of `begin`."""
     N = h * fl.N[i, 0]
     n_x = fl.n[i, 0, 0]
     n_y = fl.n[i, 0, 1]
@@ -462,9 +487,9 @@ def slip_of_one(belt, law, h, r_0, r_1, r_2, fl, i):
     d_x = -free * r_0 + turn * r_2 * r_y
     d_y = -free * r_1 - turn * r_2 * r_x
     d_n = n_x * d_x + n_y * d_y
-    a_x = fl.slip[i, 0, 0] + d_x - n_x * d_n
-    a_y = fl.slip[i, 0, 1] + d_y - n_y * d_n
-    a_z = fl.slip[i, 0, 2] - n_z * d_n
+    a_x = v[0] + d_x - n_x * d_n
+    a_y = v[1] + d_y - n_y * d_n
+    a_z = v[2] - n_z * d_n
     # eigenvalues of B by its trace and the product of the two, parts of a along its eigenvectors by a.a and a.B a
     a_r = a_y * r_x - a_x * r_y
     n_r = n_y * r_x - n_x * r_y
@@ -508,57 +533,67 @@ def settle(belt, law, dt, u, f, fl, i):
     x_0 = fl.trial[i, 0]
     x_1 = fl.trial[i, 1]
     x_2 = fl.trial[i, 2]
-    r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, x_0, x_1, x_2)
+    slip, r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, x_0, x_1, x_2)
     y_0, y_1, y_2 = 0.0, 0.0, 0.0  # velocity less the trial
     d_0, d_1, d_2 = 0.0, 0.0, 0.0
-    smooth = 0.0
-    for p in range(len(fl.points)):
-        smooth = max(smooth, fl.slip[i, p, 0] ** 2 + fl.slip[i, p, 1] ** 2 + fl.slip[i, p, 2] ** 2)
+    smooth = max(square(slip[0]), square(slip[1]))
     full = 1.0
     if len(fl.points) == 1:
-        smooth = slip_of_one(belt, law, 2.0 * dt, r_0, r_1, r_2, fl, i) - smooth
+        smooth = slip_of_one(belt, law, 2.0 * dt, r_0, r_1, r_2, fl, i, slip[0]) - smooth
         full = 0.0
     before = np.inf
     for _ in range(MOST):
-        if conclude(belt, law, dt, r_0, r_1, r_2, fl, i, x_0 + y_0, x_1 + y_1, x_2 + y_2) == 0.0:
+        if conclude(belt, law, dt, r_0, r_1, r_2, fl, i, slip, x_0 + y_0, x_1 + y_1, x_2 + y_2) == 0.0:
             return
-        n_0, n_1, n_2, error = newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i)
+        n_0, n_1, n_2, error = newton_step(belt, law, dt, smooth, full, r_0, r_1, r_2, fl, i, slip)
         back = smooth == 0.0 and not error < before
         if back:  # and from there by the secant
-            change(fl, i, -d_0, -d_1, -d_2)
+            slip = change(fl, i, slip, -d_0, -d_1, -d_2)
             y_0, y_1, y_2 = y_0 - d_0, y_1 - d_1, y_2 - d_2
             r_0, r_1, r_2 = r_0 - belt.m_E * d_0, r_1 - belt.m_E * d_1, r_2 - belt.J_E * d_2
-            n_0, n_1, n_2, _ = newton_step(belt, law, dt, 0.0, 0.0, r_0, r_1, r_2, fl, i)
+            n_0, n_1, n_2, _ = newton_step(belt, law, dt, 0.0, 0.0, r_0, r_1, r_2, fl, i, slip)
         before = np.inf if back or smooth != 0.0 else error
         smooth = 0.64 * smooth if full == 1.0 and smooth > 0.1 * law.v_mu * law.v_mu else 0.0
         full = 1.0
         d_0, d_1, d_2 = n_0, n_1, n_2
-        change(fl, i, d_0, d_1, d_2)
+        slip = change(fl, i, slip, d_0, d_1, d_2)
         y_0, y_1, y_2 = y_0 + d_0, y_1 + d_1, y_2 + d_2
         r_0, r_1, r_2 = r_0 + belt.m_E * d_0, r_1 + belt.m_E * d_1, r_2 + belt.J_E * d_2
 
 
 @inlined
-def conclude(belt, law, dt, r_0, r_1, r_2, fl, i, w_0, w_1, w_2):
+def square(v):
+    """v.v of a slip."""
+    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
+
+
+@inlined
+def rub(law, h, fl, i, p, v, r_0, r_1, r_2, steepest):
+    """Friction `fl.T` of a point with the slip v; the impulse with it, and the largest secant."""
+    v_x, v_y, v_z = v
+    S = secant(law, v_x * v_x + v_y * v_y + v_z * v_z)
+    steepest = max(steepest, S)
+    S *= fl.N[i, p]
+    fl.slip[i, p, 0] = v_x
+    fl.slip[i, p, 1] = v_y
+    fl.slip[i, p, 2] = v_z
+    fl.T[i, p, 0] = -S * v_x
+    fl.T[i, p, 1] = -S * v_y
+    fl.T[i, p, 2] = -S * v_z
+    r_2 += h * S * (fl.arm[i, p, 0] * v_y - fl.arm[i, p, 1] * v_x)
+    return r_0 + h * S * v_x, r_1 + h * S * v_y, r_2, steepest
+
+
+@inlined
+def conclude(belt, law, dt, r_0, r_1, r_2, fl, i, slip, w_0, w_1, w_2):
     """Friction `fl.T` of an element that slips at its velocity w_0, w_1, w_2, and the velocity `fl.u` that it leads to.
 
     Returns 0 if both velocities are the same, else 1.
     """
     h = 2.0 * dt
-    steepest = 0.0
-    for p in range(len(fl.points)):
-        v_x = fl.slip[i, p, 0]
-        v_y = fl.slip[i, p, 1]
-        v_z = fl.slip[i, p, 2]
-        S = secant(law, v_x * v_x + v_y * v_y + v_z * v_z)
-        steepest = max(steepest, S)
-        S *= fl.N[i, p]
-        fl.T[i, p, 0] = -S * v_x
-        fl.T[i, p, 1] = -S * v_y
-        fl.T[i, p, 2] = -S * v_z
-        r_0 += h * S * v_x
-        r_1 += h * S * v_y
-        r_2 += h * S * (fl.arm[i, p, 0] * v_y - fl.arm[i, p, 1] * v_x)
+    r_0, r_1, r_2, steepest = rub(law, h, fl, i, 0, slip[0], r_0, r_1, r_2, 0.0)
+    if len(fl.points) == 2:
+        r_0, r_1, r_2, steepest = rub(law, h, fl, i, 1, slip[1], r_0, r_1, r_2, steepest)
     d_0 = r_0 / belt.m_E
     d_1 = r_1 / belt.m_E
     d_2 = r_2 / belt.J_E
@@ -582,18 +617,18 @@ def approach(belt, law, dt, u, f, fl, first, behind):
         w_0 = u[i, 0] + dt * fl.v[i, 0, 3]
         w_1 = u[i, 1] + dt * fl.v[i, 0, 4]
         w_2 = u[i, 2]
-        r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, w_0, w_1, w_2)
+        slip, r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, w_0, w_1, w_2)
         # written out: a loop of this length within keeps the compiler from taking several elements at a time
-        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i)
-        change(fl, i, d_0, d_1, d_2)
+        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i, slip)
+        slip = change(fl, i, slip, d_0, d_1, d_2)
         w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
-        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i)
-        change(fl, i, d_0, d_1, d_2)
+        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i, slip)
+        slip = change(fl, i, slip, d_0, d_1, d_2)
         w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
-        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i)
-        change(fl, i, d_0, d_1, d_2)
+        d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i, slip)
+        slip = change(fl, i, slip, d_0, d_1, d_2)
         w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2
-        missed = conclude(belt, law, dt, r_0, r_1, r_2, fl, i, w_0, w_1, w_2)
+        missed = conclude(belt, law, dt, r_0, r_1, r_2, fl, i, slip, w_0, w_1, w_2)
         fl.trial[i, 0] = w_0
         fl.trial[i, 1] = w_1
         fl.trial[i, 2] = w_2
@@ -620,6 +655,7 @@ def solve(belt, law, dt, u, f, fl):
     """
     free = dt / belt.m_E
     turn = dt / belt.J_E
+    n = np.uint64(fl.pulley.size)
     for k in range(fl.n_stretch[0]):
         first, behind = fl.stretch[k, 0], fl.stretch[k, 1]
         if fl.at[k] < 0:
@@ -627,7 +663,7 @@ def solve(belt, law, dt, u, f, fl):
                 fl.u[i, 0] = u[i, 0] + free * f[i, 0]
                 fl.u[i, 1] = u[i, 1] + free * f[i, 1]
                 fl.u[i, 2] = u[i, 2] + turn * f[i, 2]
-        elif approach(belt, law, dt, u, f, fl, first, behind) > 0.0:
+        elif approach(belt, law, dt, u, f, fl, first, whole(first, behind, n)) > 0.0:
             for i in range(first, behind):
                 if fl.far[i] > 0.0:
                     settle(belt, law, dt, u, f, fl, i)
@@ -653,7 +689,8 @@ def mobilities(belt, law, dt, fl, inverse):
         A_12 = 0.0
         if fl.pulley[i] >= 0:
             for p in range(len(fl.points)):
-                _, K_xx, K_xy, K_yy, g_x, g_y = slope(law, h, 0.0, 1.0, fl, i, p)
+                v = (fl.slip[i, p, 0], fl.slip[i, p, 1], fl.slip[i, p, 2])
+                _, K_xx, K_xy, K_yy, g_x, g_y = slope(law, h, 0.0, 1.0, fl, i, p, v)
                 A_00 += K_xx
                 A_01 += K_xy
                 A_11 += K_yy

@@ -20,7 +20,8 @@ clamping_force_N, speed_rad_s, shaft_torque_Nm (driving +), radius_m (of the rin
 the belt), push_N (largest); residual_of_losses and residual_of_throughput of the energy balance; computed_frames,
 wall_s of this call and step_cost_us, the median of its steps without start and files. With --belt spatial also
 misalignment_m of the belt on the primary against the secondary, ring_to_pillar_m and ring_to_sheave_m, the least room
-of the rings, and fixed_sheave_N, the axial forces on the fixed sheaves; other figures are means of both sides."""
+of the rings, fixed_sheave_N, the axial forces on the fixed sheaves, and exit_force_N, the mean axial force of both
+sheaves on an element in the last 8 % of its arc; other figures are means of both sides."""
 
 _CHECK = """A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
 model, most of them from four disturbed starts, half an hour of processor time. They are kept in a folder beside the

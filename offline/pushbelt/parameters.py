@@ -67,6 +67,7 @@ Time = Annotated[float, quantity_in("s", at_least=0.0)]
 Velocity = Annotated[float, quantity_in("m/s", above=0.0)]
 Coefficient = Annotated[float, Field(ge=0.0, lt=1.0)]
 Positive = Annotated[float, Field(gt=0.0)]
+Share = Annotated[float, Field(ge=0.0)]
 Force = Annotated[float, quantity_in("N", at_least=0.0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
@@ -209,6 +210,7 @@ class Spatial(_Record):
     camber: Annotated[float, quantity_in("1/m")] = 0.0  # of the relaxed rings, edgewise
     lateral_time: Time  # damping / stiffness of the rings across their plane
     compliance: tuple[Positive, Positive] = (1.0, 1.0)  # of loose and fixed sheave, over their mean
+    ring_friction: tuple[Share, Share] = (1.0, 1.0)  # of left and right ring set, over mu_R
 
     @model_validator(mode="after")
     def _fits(self) -> "Spatial":
@@ -286,6 +288,9 @@ class Parameters(_Record):
         e, top = self.element, self.element.h_P + self.ring.layers * self.ring.layer_height
         if not top < e.h_E:
             raise ValueError(f"h_P + layers layer_height = {top:g} m < h_E = {e.h_E:g} m: the ring lies below the ears")
+        if self.spatial is not None and not self.contacts.mu_R * max(self.spatial.ring_friction) < 1.0:
+            shares = list(self.spatial.ring_friction)
+            raise ValueError(f"spatial.ring_friction = {shares} times contacts.mu_R = {self.contacts.mu_R:g} below 1")
         r = (self.ring.l_R - 2.0 * self.pulleys.d_A) / (2.0 * np.pi)
         whole = belt(self)
         play = endplay(whole, np.pi, np.pi, r, r) if r > whole.h_off else -np.inf

@@ -16,8 +16,8 @@ load torque [N m]; ``revolution``, ``step``, ``plot_step`` [s]; ``step_cost``: p
 `schedule.ENDS`. Per frame: ``time`` (that of a branch continues that of the settling), ``phase``, ``crossings`` (since
 the phase's first frame), ``inputs``, the datasets of `DATASETS` (those of elements and ring if observed),
 ``grid/length``, ``grid/radius`` and ``fields/NAME``, which are `snapshots.Snapshots`. A spatial model has the datasets
-of `ACROSS` too, and means of both sides in the others. Per window: see `windows`. ``profiles/*``: see `profiles`.
-``checkpoint/*``: the state behind the last frame. Every dataset has ``units`` and
+of `ACROSS` and ``spatial/exit_force`` too, and means of both sides in the others. Per window: see `windows`.
+``profiles/*``: see `profiles`. ``checkpoint/*``: the state behind the last frame. Every dataset has ``units`` and
 ``description``, one with several columns ``columns``, and a checksum for each chunk. Results are stored as float32,
 where differences or sums matter as float64.
 """
@@ -151,6 +151,7 @@ _OTHER: dict[str, tuple[str, str, tuple[str, ...]]] = {  # unit, description, co
     "inputs": ("SI", "boundary values", Boundary._fields),
     "passing": ("1", "place of the middle of the push span between the elements", ()),
     "elements/sigma": ("1", "place of the elements on the taut path, 0 to 4", ()),
+    "spatial/exit_force": ("N", "axial, both sheaves on an element at the end of its arc, mean", _PULLEYS),
     "grid/length": ("m", "of the sections", SECTIONS),
     "grid/radius": ("m", "of the neutral fibre, mean over the arc", _PULLEYS),
     **{f"fields/{name}": (unit, about, ()) for name, (unit, about) in FIELDS.items()},
@@ -331,6 +332,8 @@ def join(file: h5py.File, journal: Journal, ended: list[int]) -> tuple[Writer, A
     phases: list[int] = []
     state: Arrays = {}
     for record in journal.blocks():
+        if "spatial/place" in record and "spatial/exit_force" not in record:  # of an earlier release
+            record["spatial/exit_force"] = np.full(record["spatial/place"].shape, np.nan)
         phase = int(record["phase"])
         phases += [phase] * len(record["passing"])
         state = {}

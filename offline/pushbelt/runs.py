@@ -98,7 +98,7 @@ from rtcvt.offline.pushbelt.schedule import (
     from_json,
 )
 from rtcvt.offline.pushbelt.sheave import Damper
-from rtcvt.offline.pushbelt.snapshots import push_force, revolutions, snapshots
+from rtcvt.offline.pushbelt.snapshots import exit_force, push_force, revolutions, snapshots
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial import stability
 from rtcvt.offline.pushbelt.spatial.start import lift
@@ -282,7 +282,6 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     _require(source, s, "flank_points", s.flank_points in (1, 2), "1 or 2")
     _require(source, s, "model", s.model in get_args(schedule.Model), " or ".join(get_args(schedule.Model)))
     if s.model != "hybrid":
-        _require(source, s, "contact", s.contact == "unilateral", "unilateral for the spatial model")
         _require(parameters.source, parameters.ring, "rod", parameters.ring.rod == "rcm", "rcm for the spatial model")
         if parameters.spatial is not None and s.scheme == "multirate":
             flat = "0, a flat saddle, with the multirate scheme: a ring that rolls on a crown needs the explicit one"
@@ -321,7 +320,10 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
     start = start._replace(q_R=q_R, u_R=u_R)
     wide = None
     if s.model != "hybrid":
-        wide = spatial.model(parameters, b, stiff, coupled=coupled, damper=m.damper, mirrored=s.model == "mirrored")
+        wide = spatial.model(
+            parameters, b, stiff, unilateral=s.contact == "unilateral", coupled=coupled, damper=m.damper,
+            mirrored=s.model == "mirrored",
+        )  # fmt: skip
     ticks = _clock(source, m, wide, run, start)
     if run.duration is None:
         n = ticks.frames(run.settle + (run.start.rise if isinstance(run.start, Case) else 0.0))
@@ -437,14 +439,14 @@ def _advance(made: Prepared, inputs: Array, done: int) -> tuple[Arrays, int, flo
     stop = min(done + max(1, min(_BLOCK, _BLOCK_STEPS // ticks.steps)), n)
     if isinstance(run.start, Point):  # ratio and slip are looked at once in a revolution
         stop = min(stop, (done // run.frames + 1) * run.frames)
-    began, across = clock.thread_time(), {}
+    began, across, flank = clock.thread_time(), {}, None
     rest = (inputs[done : stop + 1], ticks.steps, ticks.step, run.settings.flank_points)
     if made.wide is None:
         found, valid = stepped(run.settings.scheme, m.ring, ticks.step)(m, x, *rest)
     else:
         assert isinstance(x, spatial.State)
         seen, valid = spatial.run(made.wide, x, *rest, n_R=ring_steps(run.settings.scheme, m.ring, ticks.step))
-        found = seen.planar
+        found, flank = seen.planar, seen.flank
         across = {
             name: getattr(seen, s.field)[(slice(valid), *s.part)].astype(s.dtype)
             for name, s in ACROSS.items()
@@ -453,7 +455,7 @@ def _advance(made: Prepared, inputs: Array, done: int) -> tuple[Arrays, int, flo
     cost = (clock.thread_time() - began) / (max(valid, 1) * ticks.steps)
     kept: Any = [a[:valid] for a in found]
     frames = Frames(*kept)
-    record, ended = _observed(made, frames, inputs[done + 1 : done + 1 + valid]) | across, -1
+    record, ended = _observed(made, frames, inputs[done + 1 : done + 1 + valid], flank) | across, -1
     if valid < stop - done:
         ended = LEFT
     elif isinstance(run.start, Point) and (stop == n or stop % run.frames == 0):
@@ -468,8 +470,8 @@ def _advance(made: Prepared, inputs: Array, done: int) -> tuple[Arrays, int, flo
     return record, ended, cost
 
 
-def _observed(made: Prepared, x: Frames, inputs: Array) -> Arrays:
-    """What the observers of a run see in frames."""
+def _observed(made: Prepared, x: Frames, inputs: Array, flank: Array | None = None) -> Arrays:
+    """What the observers of a run see in frames; `flank` of a spatial belt."""
     see = made.run.observe
     seen = snapshots(made.model, x, made.clock.step)
     record: Arrays = {
@@ -478,6 +480,8 @@ def _observed(made: Prepared, x: Frames, inputs: Array) -> Arrays:
         "grid/length": seen.length,
         "grid/radius": seen.radius,
     }
+    if flank is not None:
+        record["spatial/exit_force"] = exit_force(seen.sigma, flank[: len(seen.sigma)])
     for name, s in DATASETS.items():
         if "elements" in see or s.field not in HEAVY:
             record[name] = getattr(x, s.field)[(slice(None), *s.part)].astype(s.dtype)
@@ -815,6 +819,8 @@ def figures(file: h5py.File) -> dict[str, Any]:
         margin, z = file["spatial/margin"][last].min(axis=(0, 1)), file["spatial/place"][last].mean(axis=0)
         found |= {"misalignment_m": float(z[0] - z[1]), "ring_to_pillar_m": margin[0], "ring_to_sheave_m": margin[1]}
         found["fixed_sheave_N"] = mean("spatial/fixed_force").tolist()
+        if "spatial/exit_force" in file:  # not in files of earlier releases
+            found["exit_force_N"] = mean("spatial/exit_force").tolist()
     return found | {
         "mean_over_s": means["duration"],
         "ratio": means["ratio"],

@@ -41,6 +41,8 @@ __all__ = [
     "SECTIONS",
     "Snapshots",
     "TautPath",
+    "at_ends",
+    "exit_force",
     "flank_slip",
     "interpolated",
     "line_density",
@@ -54,6 +56,7 @@ __all__ = [
 Array = NDArray[np.float64]
 
 SECTIONS = ("primary arc", "push span", "secondary arc", "slack span")
+END = 0.08  # of an arc
 CELLS = 64  # per section; a cell is about as long as one of 220 elements
 _PER_ELEMENT = 4  # points of the ring in a finite element
 
@@ -346,6 +349,24 @@ def snapshots(m: Model, x: Frames, dt: float) -> Snapshots:
         "slip_ring": values[..., 3],
     }
     return Snapshots(sigma, np.stack([path.r_I, path.r_O], axis=-1), length, fields)
+
+
+def at_ends(sigma: Array) -> NDArray[np.bool_]:
+    """Which elements are in the first, in the last `END` of the primary arc, of the secondary one: (4, ...)."""
+    return np.array([(sigma >= a) & (sigma < a + END) for a in (0.0, 1.0 - END, 2.0, 3.0 - END)])
+
+
+def exit_force(sigma: Array, flank: Array) -> Array:
+    """Force across the belt [N] at the ends of both arcs, mean over the elements there, (n, 2).
+
+    Parameters
+    ----------
+    sigma : (n, N_E) place of the elements
+    flank : (n, 2, N_E, 4) of `spatial.model.Frames`
+    """
+    there = at_ends(sigma)[1::2]
+    axial = np.where(there, flank[:, 0, :, 3] - flank[:, 1, :, 3], 0.0)
+    return np.asarray((axial.sum(axis=-1) / np.maximum(there.sum(axis=-1), 1)).T)
 
 
 def revolutions(sigma: Array) -> list[slice]:

@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 CHANCE = 0.01
 HELD_OUT = 4  # every so many points
 LEAST = 12  # points of a law
-ACROSS = {"misalignment": "m", "ring_to_pillar": "m"}
+ACROSS = {"misalignment": "m", "ring_to_pillar": "m", "exit_force_I": "N", "exit_force_O": "N"}
 
 
 class Twins(NamedTuple):
@@ -105,13 +105,16 @@ def load_twins(folder: Path, plan: Plan) -> Twins:
     return Twins(tuple(used), of[0].point, values, fields, across, len(kept) - len(used))
 
 
-def _across(path: Path) -> tuple[float, float]:
+def _across(path: Path) -> tuple[float, ...]:
+    """Of the last window by `ACROSS`; NaN: not in a file."""
     with open_run(path) as file:
         if "spatial/margin" not in file:
-            return np.nan, np.nan
+            return (np.nan,) * len(ACROSS)
         rows = frames_of(file, STEADY)
         place, margin = file["spatial/place"][rows].mean(axis=0), file["spatial/margin"][rows]
-    return float(place[0] - place[1]), float(margin[..., 0].min())
+        known = "spatial/exit_force" in file  # since this release
+        force = file["spatial/exit_force"][rows].mean(axis=0) if known else np.full(2, np.nan)
+    return float(place[0] - place[1]), float(margin[..., 0].min()), *force.tolist()
 
 
 def differences(t: Twins) -> list[Difference]:
@@ -171,5 +174,5 @@ def figures(t: Twins) -> dict[str, Any]:
         "differences": [d._asdict() for d in differences(t)],
         "laws": [law._asdict() for law in laws(t)],
         "across": {name: {"mean": float(v.mean()), "least": float(v.min()), "largest": float(v.max())}
-                   for name, v in t.across.items()},
+                   for name, v in t.across.items() if np.isfinite(v).all()},
     }  # fmt: skip

@@ -43,6 +43,7 @@ from rtcvt.offline.pushbelt.runs import figures, load_torque, open_run, prepare,
 from rtcvt.offline.pushbelt.schedule import LEFT, Case, Law, Point, Run, Settings
 from rtcvt.offline.pushbelt.schedule import Model as Fidelity
 from rtcvt.offline.pushbelt.signatures import FIELDS, QUANTITIES
+from rtcvt.offline.pushbelt.snapshots import at_ends
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial.start import lift
 from rtcvt.offline.pushbelt.windows import STEADY as LAST
@@ -74,7 +75,6 @@ OFFSETS = (-1.5e-3, -0.75e-3, 0.0, 0.75e-3, 1.5e-3)  # of the belt on the primar
 POINT = {"omega_I": 260.0, "xi": 0.5, "F_O": 12e3}
 DAMPER = (0.05, 0.01)  # slip and time of the secondary's damper, as in a campaign
 ENDS = ("entry of primary", "exit of primary", "entry of secondary", "exit of secondary")
-_SHARE = 0.08  # of an arc: its ends
 FORCES = {  # profiles that make up a force of the element
     "element-pulley, normal": ("normal",),
     "element-pulley, longitudinal": ("longitudinal",),
@@ -450,7 +450,7 @@ def _across(path: Path) -> Across:
         margin = file["spatial/margin"][rows]
         s = dict(zip(file["summary"].attrs["columns"], file["summary"][LAST], strict=True))
     force = flank[:, 0, :, 3].astype(float) - flank[:, 1, :, 3]
-    ends = [(sigma >= a) & (sigma < a + _SHARE) for a in (0.0, 1.0 - _SHARE, 2.0, 3.0 - _SHARE)]
+    ends = at_ends(sigma)
     where = np.clip((sigma * 24).astype(int), 0, 95).ravel()
     count = np.maximum(np.bincount(where, minlength=96), 1)
     cells = np.array([np.bincount(where, v.ravel(), minlength=96) / count for v in (force, yaw, z)])

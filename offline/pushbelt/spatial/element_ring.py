@@ -10,10 +10,11 @@ z_s = z_r -+ alpha h/2 of the ring's inner (outer) surface,
 
     crown    g = g + c^2/(2 R_c) - eta (alpha + m),   c = R_c (alpha + m),   eta = c - x
 
-f_n = max(0, -k g - d g'). The flat saddle touches the ring at the middle of its width, as in the source, whatever its
-roll. A crowned saddle, of radius R_c across the travel, touches where both slopes are equal, eta from the ring's middle
-and c from the saddle's, but not beyond the edges of either: it turns the ring's section, and the section's bending on
-the pulley (`lateral`) makes the ring run. x is the ring's offset from the saddle's middle; `tracking` is the source's
+f_n = max(0, -k g - d g'). A bilateral saddle has f_n = -k g - d g' of either sign, and no ear; it is flat. The flat
+saddle touches the ring at the middle of its width, as in the source, whatever its roll. A crowned saddle, of radius R_c
+across the travel, touches where both slopes are equal, eta from the ring's middle and c from the saddle's, but not
+beyond the edges of either: it turns the ring's section, and the section's bending on the pulley (`lateral`) makes the
+ring run. x is the ring's offset from the saddle's middle; `tracking` is the source's
 law over it, instead of a crown. Both are chosen by numbers: R_c = 0 is flat, F = 0 without tracking.
 
 All forces derive from their potentials: a lateral force F_z has the component -F_z z' along the ring, which slides
@@ -23,7 +24,7 @@ Friction acts in the surface, along t and across, with one coefficient. It is th
 sought as in the planar `element_ring`: the step is first taken with the friction f_0 of the step before, and from the
 slips v_0 that it ends with
 
-    c = v_0 - G f_0,    s = c + G f,    f = -mu_R f_n s/sqrt(s^2 + v_muR^2)
+    c = v_0 - G f_0,    s = c + G f,    f = -mu_R |f_n| s/sqrt(s^2 + v_muR^2)
 
 one proximal step leads to f, along c and in the cone at all times. G = dt W is at least what one unit of friction at
 all contacts of a side does to their slips within the step, whichever way it acts.
@@ -69,7 +70,7 @@ class Guide(NamedTuple):
 
     z_S: middle of the saddle, half_S: half its width; z_P: pillar; half_R: half the ring's width; crown: radius of the
     saddle across the travel, 0: flat; W: inverse mass against friction, W_E: the part that elements have in it; k_P,
-    d_P: pillar.
+    d_P: pillar; bilateral: the saddle holds the ring in both directions.
     """
 
     N_E: int
@@ -90,6 +91,7 @@ class Guide(NamedTuple):
     d_P: float
     mu: float
     v_mu: float
+    bilateral: bool
 
 
 class Touch(NamedTuple):
@@ -125,7 +127,7 @@ def touch(N_E: int) -> Touch:
 
 def guide(
     belt: Belt, R: Ring, *, w_S: float, w_P: float, w_R: float, crown: float, law: Tracking, W: float, W_E: float,
-    k_P: float,
+    k_P: float, bilateral: bool = False,
 ) -> Guide:  # fmt: skip
     """One side's saddle, ear and pillar.
 
@@ -144,6 +146,8 @@ def guide(
         The part of it that elements have.
     k_P : float
         Stiffness of the pillar [N/m]; its damping has the ratio of the saddle's.
+    bilateral : bool
+        A saddle that holds the ring in both directions, and no ear.
     """
     return Guide(
         N_E=belt.N_E,
@@ -164,6 +168,7 @@ def guide(
         d_P=0.5 * belt.d_S * float(np.sqrt(k_P / (0.5 * belt.k_S))),
         mu=belt.mu_R,
         v_mu=belt.v_muR,
+        bilateral=bilateral,
     )
 
 
@@ -371,14 +376,15 @@ def _press(
     gap_rate += lead * turning
     g = at.at[i, GAP]
     f_n = -p.k * g - (p.d + lead * p.k) * gap_rate
-    f_n = f_n if g < 0.0 and f_n > 0.0 else 0.0
+    closed = p.bilateral or g < 0.0
+    f_n = f_n if p.bilateral or (g < 0.0 and f_n > 0.0) else 0.0
     f_t = memory[i, o]
     f_l = memory[i, o + 1]
     lost_t = f_t * (memory[i, o + 2] + v_t) + f_l * (memory[i, o + 3] + v_l)
     lost_n = memory[i, o + 4] * (memory[i, o + 5] + gap_rate)
     at.works[i, 0] = -0.5 * dt * lost_t
-    at.works[i, 1] = switching(p.k, g, gap_rate, dt) - 0.5 * dt * lost_n
-    most = p.mu * f_n
+    at.works[i, 1] = (0.0 if p.bilateral else switching(p.k, g, gap_rate, dt)) - 0.5 * dt * lost_n
+    most = p.mu * abs(f_n)
     held = np.sqrt(f_t * f_t + f_l * f_l)
     share = most / held if held > most else 1.0
     at.force[i, PRESS] = f_n
@@ -386,7 +392,7 @@ def _press(
     at.force[i, RUB_L] = share * f_l
     at.force[i, V_T] = v_t
     at.force[i, V_L] = v_l
-    at.force[i, DAMPER] = f_n + p.k * g if g < 0.0 else 0.0
+    at.force[i, DAMPER] = f_n + p.k * g if closed else 0.0
     at.force[i, RATE] = gap_rate
 
 
@@ -584,6 +590,8 @@ def ring_forces(
             lost_n += lost
             _hand_over(R, at, i, load, F_L, f)
         ear.force[i, PRESS] = 0.0
+        if p.bilateral:
+            continue
         if at.seen[i, EAR] < _NEAR or memory[i, _OF_EAR] != 0.0 or memory[i, _OF_EAR + 4] != 0.0:
             # once more, for it is not where the saddle is
             _position(R, s_R[i], shape, q_L, ear, i)
@@ -610,7 +618,7 @@ def _rub(p: Guide, R: Ring, side: float, sigma: float, u: Any, R_E: Any, at: Tou
     c_t = v_t - G * f_t
     c_l = v_l - G * f_l
     c = np.sqrt(c_t * c_t + c_l * c_l)
-    f = proximal(p.mu * at.force[i, PRESS], G, p.v_mu, c)
+    f = proximal(p.mu * abs(at.force[i, PRESS]), G, p.v_mu, c)
     share = -f / c if c > 0.0 else 0.0
     at.seen[i, 0] = share * c_t
     at.seen[i, 1] = share * c_l
@@ -652,7 +660,7 @@ def ring_friction(
             N[i, 2 + c] = at.seen[i, c]
             memory[i, _OF_EAR + c] = 0.0
     for i in range(p.N_E):
-        if at.force[i, PRESS] > 0.0:
+        if at.force[i, PRESS] != 0.0:
             _load(R, at, i, load, F_L)
         if ear.force[i, PRESS] > 0.0:
             _rates(R, rate, u_L, ear, i)
@@ -675,8 +683,10 @@ def ring_energy(
             _position(R, place, shape, q_L, at, i)
             _meet(p, R, _SADDLE, sigma, q, R_E, at, i)
             place = at.seen[i, PLACE]
-        energy += 0.5 * p.k * min(at.at[i, GAP], 0.0) ** 2
+        energy += 0.5 * p.k * (at.at[i, GAP] if p.bilateral else min(at.at[i, GAP], 0.0)) ** 2
         energy += 0.5 * p.k_P * min(at.seen[i, PILLAR], 0.0) ** 2 + tracking_energy(p.tracking, at.seen[i, OFF])
+        if p.bilateral:
+            continue
         place = s_R[i]
         for _ in range(3):
             _position(R, place, shape, q_L, at, i)

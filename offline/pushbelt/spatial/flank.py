@@ -14,7 +14,8 @@ steps solve a symmetric positive definite system each, by L D L'; T is within mu
 moments on the sheaves are the opposite of those on the flanks, about all axes.
 
 Loops run over the stretches of the belt that lie at one pulley, without a branch inside; a side that no sheave touches
-has N = 0 there.
+has N = 0 there. The Newton steps take whole vectors (`flank.whole`). Where many elements are not exact behind them, as
+in large steps, all take three more; those that still are not are done one by one.
 """
 
 from typing import NamedTuple
@@ -23,11 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined
-from rtcvt.offline.pushbelt.flank import EXACT, MOST, NEAR, ROUNDING, axis, cone, face, find_stretches
+from rtcvt.offline.pushbelt.flank import EXACT, MOST, NEAR, ROUNDING, axis, cone, face, find_stretches, whole
 from rtcvt.offline.pushbelt.flank import energy as of_both_flanks
 from rtcvt.offline.pushbelt.friction import secant, tangent
 
 __all__ = ["Flanks", "ahead", "contact_points", "energy", "flanks", "normal_forces", "velocities"]
+
+_FEW = 6  # elements to be done one by one; for more the Newton steps of all are cheaper
 
 
 class Flanks(NamedTuple):
@@ -530,26 +533,30 @@ def _conclude(body, law, dt, R, left, right, i, rest, w, u):
 
 
 @compiled
-def _approach(body, law, dt, old, f, R, left, right, first, behind, u, trial):
-    """Velocities `u` of elements at a pulley by a few Newton steps; how many are not exact, told by `trial`.
+def _guess(dt, old, R, left, first, behind, trial):
+    """First guess of the velocities of elements at a pulley, in `trial`: those before the step, turned with the sheave.
 
-    The first guess is the velocity before the step, turned with the sheave. `trial` (N_E, 7): the velocity of the
-    last step in the element's frame, and whether `u` is another one.
+    `trial` (N_E, 7): velocity in the element's frame, and whether it is not that which it leads to (`_approach`).
     """
-    far = 0.0
     for i in range(first, behind):
-        rest = _free(body, dt, old, f, R, i)
         x = old[i, 0] + dt * left.v[i, 0, 3]
         y = old[i, 1] + dt * left.v[i, 0, 4]
         z = old[i, 3] + dt * left.v[i, 0, 5]
-        w = (
-            R[i, 0] * x + R[i, 3] * y + R[i, 6] * z,
-            R[i, 1] * x + R[i, 4] * y + R[i, 7] * z,
-            old[i, 2],
-            R[i, 2] * x + R[i, 5] * y + R[i, 8] * z,
-            old[i, 4],
-            old[i, 5],
-        )
+        trial[i, 0] = R[i, 0] * x + R[i, 3] * y + R[i, 6] * z
+        trial[i, 1] = R[i, 1] * x + R[i, 4] * y + R[i, 7] * z
+        trial[i, 2] = old[i, 2]
+        trial[i, 3] = R[i, 2] * x + R[i, 5] * y + R[i, 8] * z
+        trial[i, 4] = old[i, 4]
+        trial[i, 5] = old[i, 5]
+
+
+@compiled
+def _approach(body, law, dt, old, f, R, left, right, first, behind, u, trial):
+    """Velocities `u` of elements at a pulley by a few Newton steps from `trial`; how many are not exact."""
+    far = 0.0
+    for i in range(first, behind):
+        rest = _free(body, dt, old, f, R, i)
+        w = (trial[i, 0], trial[i, 1], trial[i, 2], trial[i, 3], trial[i, 4], trial[i, 5])
         # written out: a loop of this length within keeps the compiler from taking several elements at a time
         w, _ = _newton(body, law, dt, 1.0, left, right, i, rest, w)
         w, _ = _newton(body, law, dt, 1.0, left, right, i, rest, w)
@@ -771,16 +778,22 @@ def velocities(belt, body, law, dt, u, f, R, s, left, right, rub, old, trial, re
             behind += np.uint64(1)
         if not held:
             for i in range(first, behind):
-                u[i, 0] += dt / body.m * f[i, 0]
-                u[i, 1] += dt / body.m * f[i, 1]
-                u[i, 2] += dt / body.Theta_z * f[i, 2]
-                u[i, 3] += dt / body.m * f[i, 3]
-                u[i, 4] += dt / body.Theta_x * f[i, 4]
-                u[i, 5] += dt / body.Theta_y * f[i, 5]
-        elif _approach(body, law, dt, old, f, R, left, right, first, behind, u, trial) > 0.0:
-            for i in range(first, behind):
-                if trial[i, 6] > 0.0:
-                    _settle(body, law, dt, old, f, R, left, right, i, u, trial)
+                u[i, 0] = old[i, 0] + dt / body.m * f[i, 0]
+                u[i, 1] = old[i, 1] + dt / body.m * f[i, 1]
+                u[i, 2] = old[i, 2] + dt / body.Theta_z * f[i, 2]
+                u[i, 3] = old[i, 3] + dt / body.m * f[i, 3]
+                u[i, 4] = old[i, 4] + dt / body.Theta_x * f[i, 4]
+                u[i, 5] = old[i, 5] + dt / body.Theta_y * f[i, 5]
+        else:
+            end = whole(first, behind, n)
+            _guess(dt, old, R, left, first, end, trial)
+            far = _approach(body, law, dt, old, f, R, left, right, first, end, u, trial)
+            if far > _FEW:
+                far = _approach(body, law, dt, old, f, R, left, right, first, end, u, trial)
+            if far > 0.0:
+                for i in range(first, behind):
+                    if trial[i, 6] > 0.0:
+                        _settle(body, law, dt, old, f, R, left, right, i, u, trial)
         first = behind
     for a in range(6):
         for i in range(body.N_E):

@@ -59,8 +59,8 @@ SIDES = (1.0, -1.0)
 
 
 class Model(NamedTuple):
-    """What does not change during a run. ring, lateral, guide: of one side; left, right: law of deflection of its
-    sheaves (`maxwell`)."""
+    """What does not change during a run. ring, lateral: of one side; guides: by side, alike but for friction; left,
+    right: law of deflection of its sheaves (`maxwell`)."""
 
     belt: Belt
     sheaves: Sheaves
@@ -68,7 +68,7 @@ class Model(NamedTuple):
     joint: Joint
     ring: Ring
     lateral: Lateral
-    guide: Guide
+    guides: tuple[Guide, Guide]
     friction: Any
     left: Any
     right: Any
@@ -119,6 +119,7 @@ class Frames(NamedTuple):
     pin_2 nothing, pin_3 the mouth; s_R: left).
     q, u (n, N_E, 3): z, roll, yaw of the elements and v_z, omega_x, omega_y;
     ring (n, 2, N_B, 3): lateral coordinates of each ring set, in its view;
+    tension (n, 2, N_B): of each ring set [N];
     joint (n, N_E, 6): by `joint.CONTACTS` [N]; saddle (n, 2, N_E, 6): by side as in `element_ring`;
     flank (n, 2, N_E, 4): by side, normal, along, outwards, axial (in the side's view) [N];
     s, sd (n, 2, 2, 4): sheaves by side and pulley; pulley (n, 2, 7): of `sheave.advance`, mean since the last frame;
@@ -130,6 +131,7 @@ class Frames(NamedTuple):
     q: Array
     u: Array
     ring: Array
+    tension: Array
     joint: Array
     saddle: Array
     flank: Array
@@ -187,6 +189,7 @@ def model(
     belt: Belt,
     sheaves: Sheaves,
     *,
+    unilateral: bool = True,
     coupled: bool = True,
     damper: Damper | None = None,
     mirrored: bool = False,
@@ -197,18 +200,20 @@ def model(
     ----------
     parameters : Parameters
         The unit that `belt` and `sheaves` are of.
-    coupled, damper : as for `hybrid.model`
+    unilateral, coupled, damper : as for `hybrid.model`
     mirrored : bool
         Four loose sheaves.
 
     Raises
     ------
     InputError
-        The unit has no table `spatial`, or a ring that its saddles do not take.
+        The unit has no table `spatial`, a ring that its saddles do not take, or crowned saddles that would pull.
     """
     more = parameters.spatial
     if more is None:
         raise InputError(parameters.source, "spatial", None, "a table with what the spatial model needs")
+    if not (unilateral or more.crown == 0.0):
+        raise InputError(parameters.source, "spatial.crown", more.crown, "0, a flat saddle, with the contact bilateral")
     e, r, scale = parameters.element, parameters.ring, belt.N_E0 / belt.N_E
     gap = 0.25 * (more.w_S - more.w_P) - 0.5 * r.width
     if not gap > 0.0:
@@ -231,8 +236,9 @@ def model(
     L, F = (scale * force for force in more.tracking)
     guide = element_ring.guide(
         belt, half, w_S=more.w_S, w_P=more.w_P, w_R=r.width, crown=more.crown, law=tracking(gap, L, F), W=W, W_E=W_E,
-        k_P=scale * more.k_P,
+        k_P=scale * more.k_P, bilateral=not unilateral,
     )  # fmt: skip
+    guides = guide._replace(mu=more.ring_friction[0] * guide.mu), guide._replace(mu=more.ring_friction[1] * guide.mu)
     loose, fixed = more.compliance
     left: Any = maxwell.Decoupled(sheaves) if not coupled else Coupled(sheaves)
     right = left
@@ -240,7 +246,7 @@ def model(
         left, right = Coupled(sheaves, (loose, fixed), (1.0, 0.0)), Coupled(sheaves, (fixed, loose), (0.0, 1.0))
     body = Body(belt.N_E, belt.m_E, Theta[0], Theta[1], belt.J_E)
     return Model(
-        belt, sheaves, body, joint(belt, more.z_R), half, across, guide, flank_friction(belt), left, right,
+        belt, sheaves, body, joint(belt, more.z_R), half, across, guides, flank_friction(belt), left, right,
         damper or Damper(), mirrored,
     )  # fmt: skip
 
@@ -272,6 +278,7 @@ def frames(m: Model, n: int) -> Frames:
         q=np.zeros((n, N_E, 3)),
         u=np.zeros((n, N_E, 3)),
         ring=np.zeros((n, 2, N_B, lateral.NL)),
+        tension=np.zeros((n, 2, N_B)),
         joint=np.zeros((n, N_E, len(CONTACTS))),
         saddle=np.zeros((n, 2, N_E, 6)),
         flank=np.zeros((n, 2, N_E, 4)),
@@ -395,12 +402,14 @@ def _drift(m: Model, x: Half, w: Work, h: float) -> Any:
 
 
 @inlined
-def _touch(m: Model, sigma: float, x: Half, w: Work, q: Any, u: Any, R: Any, f: Any, dt: float, n_R: int) -> Any:
+def _touch(
+    m: Model, guide: Guide, sigma: float, x: Half, w: Work, q: Any, u: Any, R: Any, f: Any, dt: float, n_R: int
+) -> Any:
     """One side moves on, and its ring touches the elements; works of `element_ring.ring_forces`."""
     h = dt / n_R
     _move_ring(m, x, w, h)
     works = element_ring.ring_forces(
-        m.guide, m.ring, sigma, q, u, R, x.s_R, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L, f, w.N, x.memory,
+        guide, m.ring, sigma, q, u, R, x.s_R, w.shape, w.rate, w.load, x.q_L, x.u_L, w.F_L, f, w.N, x.memory,
         w.at, w.ear, dt, 0.5 * (dt - h),
     )  # fmt: skip
     if n_R > 1:
@@ -430,14 +439,16 @@ def _advance_ring(m: Model, x: Half, w: Work, dt: float) -> Any:
 
 
 @inlined
-def _rub_ring(m: Model, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float, n_R: int) -> None:
+def _rub_ring(
+    m: Model, guide: Guide, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float, n_R: int
+) -> None:
     """Friction of one ring set at the velocities `u_end` of the elements, and what it changes of those of the ring."""
     for a in range(lateral.NL):
         for k in range(m.belt.N_B):
             w.F_L[k, a] = 0.0
     element_ring.ring_friction(
-        m.guide, m.ring, sigma, u_end, R, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear,
-        dt * (m.guide.W + (n_R - 1) * m.guide.W_E),
+        guide, m.ring, sigma, u_end, R, w.rate, w.load, x.u_L, w.F_L, f, w.N, x.memory, w.at, w.ear,
+        dt * (guide.W + (n_R - 1) * guide.W_E),
     )  # fmt: skip
     if n_R > 1:
         _hold(m, x, w)
@@ -471,7 +482,7 @@ def _meet_sheaves(
 @spliced
 def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any) -> None:
     """One step; parameters as for `hybrid.step`."""
-    belt, sheaves, body, J, _, _, _, friction, law_left, law_right, shaft, mirrored = m
+    belt, sheaves, body, J, _, _, guides, friction, law_left, law_right, shaft, mirrored = m
     q, u, s, sd, damper, turning, rub, left, right = x
     on_left, on_right, cs, sn, R, f, N_joint, old, end, trial, pair, wrench, before, reaction, loss, pulley, power = w
     element.move(q, u, cs, sn, R, dt)
@@ -488,16 +499,16 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any)
     for a in range(6):
         for i in range(cs.size):
             f[i, a] = 0.0
-    t_left, n_left = _touch(m, 1.0, left, on_left, q, u, R, f, dt, n_R)
-    t_right, n_right = _touch(m, -1.0, right, on_right, q, u, R, f, dt, n_R)
+    t_left, n_left = _touch(m, guides[0], 1.0, left, on_left, q, u, R, f, dt, n_R)
+    t_right, n_right = _touch(m, guides[1], -1.0, right, on_right, q, u, R, f, dt, n_R)
     lost_j = joint_forces(J, q, u, R, f, N_joint, damper, pair, wrench, before, dt)
     _meet_sheaves(belt, sheaves, law_left, 1.0, q, u, R, s[0], sd[0], on_left.fl, on_left.mx, dt)
     _meet_sheaves(belt, sheaves, law_right, -1.0, q, u, R, s[1], sd[1], on_right.fl, on_right.mx, dt)
     a_left, b_left = _advance_ring(m, left, on_left, h)
     a_right, b_right = _advance_ring(m, right, on_right, h)
     flank.ahead(body, dt, u, f, rub, R, on_left.fl, on_right.fl, end)
-    _rub_ring(m, 1.0, left, on_left, end, R, f, dt, n_R)
-    _rub_ring(m, -1.0, right, on_right, end, R, f, dt, n_R)
+    _rub_ring(m, guides[0], 1.0, left, on_left, end, R, f, dt, n_R)
+    _rub_ring(m, guides[1], -1.0, right, on_right, end, R, f, dt, n_R)
     flank.velocities(belt, body, friction, dt, u, f, R, s, on_left.fl, on_right.fl, rub, old, trial, reaction, loss)
     element.gyrate(body, u, dt)
     sheave.advance(sheaves, shaft, mirrored, b, dt, s, sd, turning, reaction, pulley, power)
@@ -535,7 +546,7 @@ def _stocks(m: Model, x: State, w: Scratch, stock: Any) -> None:
         stock.ring_axial += axial
         stock.ring_bending += bending + shear + torsion + across
         stock.saddles += element_ring.ring_energy(
-            m.guide, m.ring, sigma, x.q, w.R, half.s_R, work.shape, half.q_L, work.at
+            m.guides[0], m.ring, sigma, x.q, w.R, half.s_R, work.shape, half.q_L, work.at
         )
         stock.flanks += flank.energy(m.belt, work.fl)
     stock.deflection = 0.5 * (maxwell.energy(m.left, w.left.mx) + maxwell.energy(m.right, w.right.mx))
@@ -552,6 +563,7 @@ def _side_frame(x: Half, w: Work, n: int, side: int, out: Frames) -> None:
         for a in range(3):
             out.ring[n, side, k, a] = x.q_L[k, a]
         flat.tension[n, k] += w.tension[k]
+        out.tension[n, side, k] = w.tension[k]
     for i in range(x.s_R.size):
         if side == 0:
             flat.s_R[n, i] = x.s_R[i]
@@ -648,7 +660,7 @@ def _run(
 
 def _rooms(m: Model, out: Frames) -> None:
     """Room of the rings to pillars and sheaves, of first order in the angles of the elements; place of the belt."""
-    g, b, flat = m.guide, m.belt, out.planar
+    g, b, flat = m.guides[0], m.belt, out.planar
     place = flat.s_R.astype(int) % b.N_B
     xi = flat.s_R - place
     x_c = np.array([b.d_A, 0.0])

@@ -94,7 +94,7 @@ def lift(m: Model, x: hybrid.State) -> State:
     for side, sigma in enumerate(SIDES):
         q_L, u_L = columns(N_B, lateral.NL), columns(N_B, lateral.NL)
         q_L[:], u_L[:] = sigma * ring, sigma * moved
-        q_L[:, 0] += m.guide.z_S
+        q_L[:, 0] += m.guides[0].z_S
         held, held_L = columns(N_B, planar_ring.N_LOAD), columns(N_B, lateral.NL)
         r = x.r.copy() if m.mirrored else np.zeros(2)
         arrays = (q_R.copy("F"), u_R.copy("F"), q_L, u_L, s_R.copy(), memory.copy("F"), held, held_L)

@@ -188,12 +188,11 @@ def test_slip_of_one_point_is_that_of_the_whole_solve(b, v_mu):
     for i, _ in points(fl):
         after = fl.slip[i, 0] @ fl.slip[i, 0]
         for trial in (u[i], new[i], new[i] + [0.1, -0.2, 30.0]):
-            r = flank.begin(b, dt, u, f, fl, i, *trial)
-            v2 = flank.slip_of_one(b, law, 2 * dt, *r, fl, i)
+            slip, *r = flank.begin(b, dt, u, f, fl, i, *trial)
+            v2 = flank.slip_of_one(b, law, 2 * dt, *r, fl, i, slip[0])
             assert np.sqrt(v2) == pytest.approx(np.sqrt(after), rel=1e-9, abs=1e-13)
     i, _ = points(fl)[0]
-    fl.slip[i] = 0.0
-    assert flank.slip_of_one(b, law, 2 * dt, 0.0, 0.0, 0.0, fl, i) == 0.0
+    assert flank.slip_of_one(b, law, 2 * dt, 0.0, 0.0, 0.0, fl, i, (0.0, 0.0, 0.0)) == 0.0
 
 
 @settings(max_examples=60, deadline=None)

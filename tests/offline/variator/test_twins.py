@@ -12,7 +12,7 @@ from rtcvt.offline.pushbelt.runs import open_run, run_of
 from rtcvt.offline.variator import campaign as engine
 from rtcvt.offline.variator import tasks
 from rtcvt.offline.variator.plan import load_plan, names_of, runs_of
-from rtcvt.offline.variator.twins import ACROSS, LEAST, Twins, differences, laws, load_twins
+from rtcvt.offline.variator.twins import ACROSS, LEAST, Twins, _across, differences, laws, load_twins
 
 UNIT = load_parameters("pushbelt_24mm")
 PLAN = """
@@ -124,7 +124,11 @@ def test_a_campaign_of_twins_is_compared_and_goes_on_when_it_settles_longer(tmp_
     assert made == names_of(plan)
     t = load_twins(folder, plan)
     assert t.names == ("point-000",)
-    assert np.isfinite(t.across["misalignment"]).all()
+    assert all(np.isfinite(v).all() for v in t.across.values())
+    with open_run(folder / "point-000.h5") as file:
+        last = file["spatial/exit_force"][-9:].mean(axis=0)  # a quarter of 36 frames
+    assert [t.across[f"exit_force_{p}"][0] for p in "IO"] == pytest.approx(last, rel=1e-9)
+    assert all(np.isnan(_across(folder / "point-000-hybrid.h5")))
     assert np.abs(t.values["thrust ratio"]).max() < 1.0
     given = {"plan": tmp_path / "plan.toml", "output": folder, "summary": None, "scheduler": None, "workers": 1}
     found = tasks.campaign(UNIT, given, lambda *a: None)
@@ -132,6 +136,7 @@ def test_a_campaign_of_twins_is_compared_and_goes_on_when_it_settles_longer(tmp_
     assert len(found.lines) == 3
     kept = json.loads((folder / "twins.json").read_text())
     assert kept["points"] == 1
+    assert set(kept["across"]) == set(ACROSS)
     assert {d["quantity"] for d in kept["differences"]} >= {"thrust ratio", "losses", "speed loss", "field push"}
 
     longer, text = plan_of(tmp_path, PLAN.replace("settle = 0.65", "settle = 0.85"))

@@ -23,9 +23,12 @@ GAP = 3e-4
 W = 3.0e4
 
 
-def guide(crown: float = 0.0, law: Tracking | None = None) -> er.Guide:
+def guide(crown: float = 0.0, law: Tracking | None = None, bilateral: bool = False) -> er.Guide:
     widths = {"w_S": 23.2e-3, "w_P": 4.6e-3, "w_R": 8.7e-3}
-    return er.guide(BELT, RING, **widths, crown=crown, law=law or tracking(GAP, 0.0, 0.0), W=W, W_E=0.5 * W, k_P=1e7)
+    law = law or tracking(GAP, 0.0, 0.0)
+    return er.guide(
+        BELT, RING, **widths, crown=crown, law=law, W=W, W_E=0.5 * W, k_P=1e7, bilateral=bilateral
+    )  # fmt: skip
 
 
 class Bodies(NamedTuple):
@@ -94,11 +97,13 @@ LAWS = {
     "flat": guide(),
     "tracking": guide(law=tracking(GAP, 5.0, 100.0)),
     "crown": guide(crown=0.3),
+    "bilateral": guide(bilateral=True),
 }
 
 
 @pytest.mark.parametrize(
-    ("name", "k_P", "bound"), [("flat", 0, 2e-3), ("tracking", 0, 2e-3), ("crown", 0, 2e-2), ("flat", 1e7, 2e-2)]
+    ("name", "k_P", "bound"),
+    [("flat", 0, 2e-3), ("tracking", 0, 2e-3), ("crown", 0, 2e-2), ("flat", 1e7, 2e-2), ("bilateral", 0, 2e-3)],
 )
 def test_forces_are_the_gradient_of_the_energy(name: str, k_P: float, bound: float) -> None:
     """But for terms of second order in angles of 0.01: roll that changes along the ring, yaw of the ring's edge."""
@@ -152,9 +157,10 @@ def test_action_is_reaction(name: str, sigma: float) -> None:
     assert np.abs(moment[:, :2].sum(axis=0) + ring[:2]).max() < 2e-3 * scale.max()
 
 
-def test_in_the_plane_it_is_the_planar_law_without_friction_for_half_of_the_element() -> None:
-    x = bodies(3, 0.0)
-    p = guide(law=tracking(GAP, 5.0, 100.0), crown=0.3)._replace(mu=0.0)
+@pytest.mark.parametrize("kind", [planar.Unilateral, planar.Bilateral])
+def test_in_the_plane_it_is_the_planar_law_without_friction_for_half_of_the_element(kind: type) -> None:
+    x, both = bodies(3, 0.0), kind is planar.Bilateral
+    p = guide(law=tracking(GAP, 5.0, 100.0), crown=0.0 if both else 0.3, bilateral=both)._replace(mu=0.0)
     found = evaluate(p, x)
     cs, sn, cs_R, sn_R = np.cos(x.q[:, 2]), np.sin(x.q[:, 2]), np.cos(x.q_R[:, 2]), np.sin(x.q_R[:, 2])
     shape, rate = np.zeros((N_B, 11)), np.zeros((N_B, 9))
@@ -171,7 +177,7 @@ def test_in_the_plane_it_is_the_planar_law_without_friction_for_half_of_the_elem
             np.zeros((N_E, planar.N_MEMORY)),
         )
         planar.saddle_forces(
-            planar.Unilateral(*flat),
+            kind(*flat),
             RING,
             x.q[:, :3].copy(),
             x.u[:, :3].copy(),
@@ -191,18 +197,20 @@ def test_in_the_plane_it_is_the_planar_law_without_friction_for_half_of_the_elem
     F_R, none = np.zeros((N_B, 5)), RING._replace(EA=0.0, EI=0.0, d_axial=0.0, d_bend=0.0)
     ring_model.forces(none, shape, rate, load, F_R, np.zeros(N_B))
     assert np.count_nonzero(N[:, 0]) > 100
+    assert (N[:, 0].min() < -1.0) == both
     np.testing.assert_allclose(found.N[:, :3], N, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(found.f[:, :3], f, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(found.F_R, F_R, rtol=1e-8, atol=1e-8)
     assert not found.N[:, 3:].any()
 
 
-def test_friction_takes_energy_and_stays_in_the_cone_along_and_across() -> None:
+@pytest.mark.parametrize("name", ["flat", "bilateral"])
+def test_friction_takes_energy_and_stays_in_the_cone_along_and_across(name: str) -> None:
     x = bodies(4, 1.0)
-    found = evaluate(LAWS["flat"], x, dt=1e-9)  # no bound
+    found = evaluate(LAWS[name], x, dt=1e-9)  # no bound
     f_t, f_l, v_t, v_l = found.memory[:, :4].T
     assert np.sum(f_t * v_t + f_l * v_l) < 0
-    assert np.all(np.hypot(f_t, f_l) <= BELT.mu_R * found.N[:, 0] * (1 + 1e-12))
+    assert np.all(np.hypot(f_t, f_l) <= BELT.mu_R * np.abs(found.N[:, 0]) * (1 + 1e-12))
     assert np.abs(found.N[:, 3]).max() > 1
 
 

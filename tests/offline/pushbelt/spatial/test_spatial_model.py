@@ -41,6 +41,7 @@ def prepare(
     *,
     before: int = 1,
     offset: float | None = None,
+    unilateral: bool = True,
     **settings: Any,
 ) -> tuple[hy.Model, hy.State, sp.Model, np.ndarray]:
     """Hybrid model, its state after `before` plot steps, the spatial model, and inputs of `frames` plot steps."""
@@ -49,19 +50,23 @@ def prepare(
     b = b if offset is None else b._replace(d_align=offset)
     inputs = boundary_at(c, PLOT * np.arange(frames + 1), row)
     start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
-    m, x = hy.model(b, sh), hy.state(*start[:7], n_k=len(sh.A) - 1)
+    m, x = hy.model(b, sh, unilateral=unilateral), hy.state(*start[:7], n_k=len(sh.A) - 1)
     hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100, n_p=2)
-    return m, x, sp.model(UNIT, b, sh, **settings), inputs
+    return m, x, sp.model(UNIT, b, sh, unilateral=unilateral, **settings), inputs
 
 
+@pytest.mark.parametrize("unilateral", [True, False])
 @pytest.mark.parametrize(("case", "row"), [("MED", 3), ("OD", 0), ("LOW", 0)])
-def test_mirrored_sheaves_keep_the_belt_in_its_plane_where_it_is_the_hybrid_model(case: str, row: int) -> None:
-    m, x, wide, inputs = prepare(case, row, 3, mirrored=True)
+def test_mirrored_sheaves_keep_the_belt_in_its_plane_where_it_is_the_hybrid_model(
+    case: str, row: int, unilateral: bool
+) -> None:
+    m, x, wide, inputs = prepare(case, row, 3, mirrored=True, unilateral=unilateral)
     y = lift(wide, x)
     one, done = hy.run(m, x, inputs, 100, n_p=2)
     two, also = sp.run(wide, y, inputs, 100)
     assert (done, also) == (3, 3)
     flat = two.planar
+    assert (one.saddle[..., 0].min() < -1.0) == (not unilateral)  # a bilateral saddle pulls
     # rounding of positions of 0.2 m and angles of 7 rad, times stiffnesses of up to 1e9 N/m
     assert np.abs(flat.q - one.q).max() < 5e-10
     assert np.abs(flat.q_R - one.q_R).max() < 1e-10
@@ -129,6 +134,22 @@ def test_energy_balance_between_fixed_and_loose_sheaves(case: str, row: int, off
     assert np.all(out.planar.work[1:, len(hy.INPUTS) :].sum(axis=0) >= 0)
     assert out.planar.active[-1].min() > 50
     assert out.margin[..., 1].min() > 0.0
+
+
+@pytest.mark.parametrize("multirate", [False, True])
+def test_energy_balance_with_saddles_that_hold_the_rings(multirate: bool) -> None:
+    _, x, m, inputs = prepare("OD", 0, 40, before=20, offset=1e-3, unilateral=False)
+    out, done = sp.run(m, lift(m, x), inputs, *((40, 2.5e-6, 2, 2) if multirate else (100,)))
+    assert done == 40
+    rest, losses, throughput = hy.residual(out.planar)
+    assert abs(rest) < 1e-3 * throughput
+    assert abs(rest) < (1e-2 if multirate else 2e-3) * losses
+    # all saddles hold, with either sign; no ear does
+    assert np.all(out.planar.active[:, 1] == 2 * m.belt.N_E)
+    assert out.saddle[..., 0].min() < -1.0
+    assert not out.saddle[..., 1].any()
+    f, N = np.hypot(out.saddle[..., 2], out.saddle[..., 3]), np.abs(out.saddle[..., 0])
+    assert np.all(f <= m.belt.mu_R * N * (1 + 1e-9) + 1e-12)
 
 
 def test_rings_that_step_by_themselves_keep_momentum_across_but_for_what_they_still_hold() -> None:
@@ -242,6 +263,53 @@ def test_the_belt_starts_where_the_pulleys_hold_it(compliance: tuple[float, floa
     assert left.sum() == pytest.approx(right.sum(), rel=apart)
 
 
+def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LOW: the rings slide on the primary and stick on the secondary, each by its own friction. Capstan: ln of the
+    tensions of the strands, less rho A v^2, is mu times the arc; slip is what the radii make it, so the loss goes
+    with mu."""
+    shares = np.array([1.5, 0.5])
+    monkeypatch.setitem(globals(), "UNIT", _changed(spatial={"ring_friction": shares.tolist()}))
+    _, x, m, inputs = prepare("LOW", 0, 160, before=20)
+    assert [g.mu for g in m.guides] == pytest.approx(m.belt.mu_R * shares, rel=1e-12)
+    assert m.guides[0]._replace(mu=0.0) == m.guides[1]._replace(mu=0.0)
+    y, b = lift(m, x), m.belt
+    sp.run(m, y, inputs[:61], 40, 2.5e-6, 2, 2)
+    frames, power, slip = [], np.zeros(2), np.zeros(2)
+    for k in range(60, 160):
+        out, done = sp.run(m, y, inputs[k : k + 2], 40, 2.5e-6, 2, 2)
+        assert done == 1
+        frames.append(out)
+        pressed = out.planar.q[0, :, 0] > b.d_A  # on the arc of the primary
+        for side, half in enumerate((y.left, y.right)):
+            f, v = half.memory[:, :2], half.memory[:, 2:4]
+            power[side] -= np.sum((f * v)[pressed])
+            slip[side] += np.abs(v[pressed & (out.saddle[0, side, :, 0] > 10.0), 0]).mean() / 100
+    kept = sp.Frames(hy.Frames(*(np.concatenate(a) for a in zip(*(o.planar for o in frames), strict=True))),
+                     *(np.concatenate(a) for a in zip(*(o[1:] for o in frames), strict=True)))  # fmt: skip
+    # the cone of each
+    force = np.hypot(kept.saddle[..., 2], kept.saddle[..., 3]).max(axis=(0, 2))
+    most = b.mu_R * shares[:, None] * (kept.saddle[..., 0] + kept.saddle[..., 1]).transpose(1, 0, 2).reshape(2, -1)
+    used = np.hypot(kept.saddle[..., 2], kept.saddle[..., 3]).transpose(1, 0, 2).reshape(2, -1)
+    assert np.all(used <= most * (1 + 1e-9) + 1e-9)
+    assert force[0] > 2.0 * force[1]
+    # capstan
+    x_R, y_R = kept.planar.q_R[..., 0], kept.planar.q_R[..., 1]
+    middle = np.abs(x_R - 0.5 * b.d_A) < 0.2 * b.d_A
+    T = np.array([[kept.tension[:, side][middle & at].mean() for at in (y_R > 0, y_R < 0)] for side in range(2)])
+    v = np.hypot(kept.planar.u_R[..., 0], kept.planar.u_R[..., 1]).mean()
+    path = taut_path(kept.planar.q_R[-1:, :, :2], b.d_A)
+    wrap = 2.0 * (np.pi - path.phi[0])
+    rise = np.log((T - 0.5 * b.rhoA * v**2)[:, 0] / (T - 0.5 * b.rhoA * v**2)[:, 1])
+    assert np.abs(rise) == pytest.approx(b.mu_R * shares * wrap, rel=0.1)
+    # the mean of both is that of one length: alike
+    assert T[0].mean() == pytest.approx(T[1].mean(), rel=0.02)
+    assert slip[0] == pytest.approx(slip[1], rel=0.05)
+    assert power[0] / power[1] == pytest.approx(3.0, rel=0.1)
+    rest, losses, throughput = hy.residual(kept.planar)
+    assert abs(rest) < 1e-3 * throughput
+    assert abs(rest) < 1e-2 * losses
+
+
 @pytest.mark.parametrize("taper", [None, 8e-6])
 @pytest.mark.parametrize("mode", [TORQUE, SPEED])
 @pytest.mark.parametrize("stop", ["primary", "secondary", "none"])
@@ -316,9 +384,14 @@ def test_what_the_spatial_model_cannot_take_is_named() -> None:
         sp.model(UNIT.model_copy(update={"spatial": None}), b, sh)
     with pytest.raises(InputError, match=r"ring\.width.*0\.0093"):
         sp.model(_changed(ring={"width": 9.5e-3}), b, sh)
-    for values in ({"w_P": 0.03}, {"tracking": (2.0, 1.0)}, {"tracking": (0.0, 1.0)}, {"crown": -1.0}):
-        with pytest.raises(ValueError, match=r"w_P|tracking|crown"):
+    for values in (
+        {"w_P": 0.03}, {"tracking": (2.0, 1.0)}, {"tracking": (0.0, 1.0)}, {"crown": -1.0},
+        {"ring_friction": (-0.1, 1.0)}, {"ring_friction": (1.0, 21.0)}, {"ring_friction": (1.0,)},
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"w_P|tracking|crown|ring_friction"):
             _changed(spatial=values)
+    with pytest.raises(InputError, match=r"spatial\.crown = 0\.5.*bilateral"):
+        sp.model(_changed(spatial={"crown": 0.5}), b, sh, unilateral=False)
     _, x, m, _ = prepare("MED", 3, 1, offset=6e-3)
     with pytest.raises(InputError, match=r"alignment_offset.*0\.006"):
         lift(m, x)

@@ -39,14 +39,36 @@ def test_file_holds_both_sides_and_goes_on_with_the_same_bits(tmp_path) -> None:
         flank = one["spatial/flank"][()]
         assert np.allclose(flank[..., :3].mean(axis=1), one["elements/flank"][()], rtol=1e-5, atol=1e-3)
         assert np.array_equal(one["checkpoint/right_q_L"][()], two["checkpoint/right_q_L"][()])
+        sigma, axial = one["elements/sigma"][-1], flank[-1, 0, :, 3] - flank[-1, 1, :, 3]
+        ends = [axial[(sigma > arc - 0.08) & (sigma < arc)].mean() for arc in (1, 3)]
+        assert np.abs(ends).max() > 0.1
+        assert one["spatial/exit_force"][-1] == pytest.approx(ends, abs=1e-3)
+        assert np.array_equal(one["spatial/exit_force"][()], two["spatial/exit_force"][()])
         assert len(read_frames(one).q) == 150
         found = figures(one)
     made = prepare(UNIT, a_run())
     placed = made.state.q[:, 3]
     assert found["misalignment_m"] == pytest.approx(placed.min() - placed.max(), abs=5e-5)
     assert found["ring_to_pillar_m"] > 1e-4
+    assert np.abs(found["exit_force_N"]).max() < 30
     assert found["fixed_sheave_N"][1] == pytest.approx(found["clamping_force_N"][1], rel=0.05)
     assert abs(found["residual_of_throughput"]) < 1e-3
+
+
+def test_a_file_of_before_goes_on_without_the_force_across_that_it_does_not_hold(tmp_path, monkeypatch) -> None:
+    file, observed = tmp_path / "run.h5", runs._observed
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "_observed", lambda made, x, inputs, flank=None: observed(made, x, inputs))
+        runs.simulate(UNIT, a_run(2e-4), file, UNIT.text)
+    with open_run(file) as found:
+        assert "spatial/exit_force" not in found
+        assert "exit_force_N" not in figures(found)
+    runs.simulate(UNIT, a_run(3e-4), file, UNIT.text, resume=True)
+    with open_run(file) as found:
+        kept = found["spatial/exit_force"][()]
+    assert kept.shape == (30, 2)
+    assert np.isnan(kept[:20]).all()
+    assert np.isfinite(kept[20:]).all()
 
 
 def _moved(**tables: dict[str, object]) -> Parameters:
@@ -60,7 +82,8 @@ def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_pa
     refused: list[tuple[Parameters, Run, str]] = [
         (UNIT, a_run(model="flat"), "hybrid or spatial"),
         (UNIT, a_run(flank_points=1), "2 for the spatial"),
-        (UNIT, a_run(contact="bilateral"), "unilateral"),
+        (UNIT, a_run(contact="glued"), "unilateral or bilateral"),
+        (_moved(spatial={"crown": 0.5}), a_run(contact="bilateral"), r"spatial\.crown.*bilateral"),
         (UNIT, a_run(before=-1.0), "0 to 20"),
         (UNIT, a_run(before=float("nan")), "0 to 20"),
         (UNIT, a_run(model="hybrid", before=1.0), "before"),

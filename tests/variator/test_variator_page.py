@@ -71,7 +71,7 @@ def test_bands_of_a_calibration_beside_the_reduced_model(unit, tmp_path):
     assert cells == ["± 20", "± 0.2", "± 1.5"]
     assert "2000 rpm" in variator_page(model, own)
     calibration.write_text('{"points": {"middle": {}}}')
-    with pytest.raises(InputError, match="own_calibration.json.*points"):
+    with pytest.raises(InputError, match=r"own_calibration\.json.*points"):
         variator_page(model, own)
 
 

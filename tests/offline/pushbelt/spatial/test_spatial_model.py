@@ -137,12 +137,12 @@ def test_energy_balance_between_fixed_and_loose_sheaves(case: str, row: int, off
 
 
 def test_energy_balance_with_saddles_that_hold_the_rings() -> None:
-    _, x, m, inputs = prepare("OD", 0, 40, before=20, offset=1e-3, unilateral=False)
+    _, x, m, inputs = prepare("MED", 3, 40, before=20, offset=1e-3, unilateral=False)
     out, done = sp.run(m, lift(m, x), inputs, 100)
     assert done == 40
     rest, losses, throughput = hy.residual(out.planar)
     assert abs(rest) < 1e-3 * throughput
-    assert abs(rest) < 2e-3 * losses
+    assert abs(rest) < 1e-2 * losses
     # all saddles hold, with either sign; no ear does
     assert np.all(out.planar.active[:, 1] == 2 * m.belt.N_E)
     assert out.saddle[..., 0].min() < -1.0

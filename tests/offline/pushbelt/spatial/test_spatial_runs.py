@@ -10,7 +10,7 @@ from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
 from rtcvt.offline.pushbelt import runs
 from rtcvt.offline.pushbelt.parameters import Parameters, load_parameters
-from rtcvt.offline.pushbelt.runfile import ACROSS, SEAL, read_frames
+from rtcvt.offline.pushbelt.runfile import ACROSS, FILE, read_frames
 from rtcvt.offline.pushbelt.runs import figures, open_run, partial_path, prepare
 from rtcvt.offline.pushbelt.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.tasks import recording
@@ -62,7 +62,7 @@ def test_a_file_of_before_goes_on_without_the_force_across_that_it_does_not_hold
     runs.simulate(UNIT, a_run(2e-4), file, UNIT.text)
     with h5py.File(file, "a") as old:
         del old["spatial/exit_force"]
-    seal(file, SEAL)
+    seal(file, FILE)
     with open_run(file) as found:
         assert "exit_force_N" not in figures(found)
     runs.simulate(UNIT, a_run(3e-4), file, UNIT.text, resume=True)

@@ -9,6 +9,8 @@ repeats how far the full model is from itself: the held-out runs again, with a l
 schemes how far the multirate scheme is from the explicit one. schemes FOLDER [TABLE]: runs of the plan `heldout` with
         scheme = "explicit", by rtcvt campaign; table of those with the multirate scheme.
         Only settled states and their fields: branches and transients have forces of their own in both
+campaign what the windows of a campaign say: how many, how settled, by torque ratio, laws of the shift rate. campaign
+        FOLDER: that of the runs, with its index.csv
 """
 
 import csv
@@ -20,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from rtcvt.build import build_any, load_any
 from rtcvt.model import Instance
@@ -37,6 +40,7 @@ from rtcvt.variator.kernels import MACRO
 from rtcvt.variator.reduced_model import read_reduced
 from rtcvt.variator.unit import load_variator, with_flange_inputs
 
+Array = NDArray[np.float64]
 STEP = 1e-3  # [s]
 POINTS = 1500
 
@@ -258,12 +262,80 @@ def schemes(folder: str, table: str | None = None) -> None:
         print(f"    {row}")
 
 
+def campaign(folder: str) -> None:
+    with (Path(folder) / "index.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    value = {k.split(" [")[0]: np.array([float(r[k] or "nan") for r in rows]) for k in rows[0] if k.endswith("]")}
+    window, ended = np.array([r["window"] for r in rows]), np.array([r["ended"] for r in rows])
+    slides = np.abs(value["slip"]) > MACRO
+    branch, steady = np.char.startswith(window, "branch"), window == "steady"
+    transient = np.array([r["run"].rstrip("0123456789-") in _TRANSIENTS for r in rows])
+    for label, of in (("settled", steady), ("branches", branch & ~transient), ("transients", branch & transient)):
+        limit = np.sum(ended[of] == "limit of the ratio")
+        print(f"{label}: {np.sum(of)}, {np.sum(slides[of])} slip as a whole, {limit} ended at a limit of the ratio")
+    missing = np.abs(value["unaccounted"] / value["loss"])[steady]
+    print(f"not accounted for: {np.median(missing):.2%} of the loss in the median, {np.max(missing):.2%} at most")
+
+    settled = {r["run"]: k for k, r in enumerate(rows) if r["window"] == "steady" and not slides[k]}
+    earlier = [k for k, r in enumerate(rows) if r["window"] == "before" and r["run"] in settled]
+    later = [settled[rows[k]["run"]] for k in earlier]
+    print("change from the window before: median, 90 %, RMS, largest")
+    for name in ("thrust_ratio", "slip", "loss"):
+        first, last = value[name][earlier], value[name][later]
+        change = np.abs(last - first) / (1.0 if name == "slip" else np.abs(first))
+        ranks = (*np.quantile(change, (0.5, 0.9)), np.sqrt(np.mean(change**2)), change.max())
+        print(f"    {name}: " + ", ".join(f"{a:.3%}" for a in ranks))
+
+    y, xi, F_O, x = (value[k] for k in ("y", "xi", "F_O", "x"))
+    of = branch & ~transient & (np.abs(y - 1.0) > 0.08) & ~slides
+    k = np.divide(x, F_O * (y - 1.0), out=np.full_like(x, np.nan), where=of)
+    print("torque ratio: thrust ratio, least and largest; slip, loss over power; k [1e-7/N], i smaller; k, i larger")
+    for least, most in ((-0.9, -0.5), (-0.5, -0.2), (-0.2, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95)):
+        at = steady & (xi >= least) & (xi < most) & ~slides
+        thrust, slip = value["thrust_ratio"][at], np.median(value["slip"][at])
+        share = np.median(value["loss"][at] / np.maximum(np.abs(value["P_I"][at]), np.abs(value["P_O"][at])))
+        rates = []
+        for side in (y > 1.0, y < 1.0):
+            inside = k[of & side & (xi >= least) & (xi < most)] * 1e7
+            rates.append("{1:.1f} ({0:.1f} to {2:.1f})".format(*np.quantile(inside, (0.1, 0.5, 0.9))))
+        both = f"{thrust.min():.2f}, {thrust.max():.2f}"
+        print(f"    {least:g} to {most:g}: {both}; {slip:.2%}, {share:.1%}; {'; '.join(rates)}")
+    _shift_laws(y[of], xi[of], F_O[of], value["thrust_ratio"][of], x[of])
+
+
+def _shift_laws(y: Array, xi: Array, F_O: Array, thrust: Array, x: Array) -> None:
+    """Pooled laws of the shift rate: least sum of absolute deviations of x relative to x."""
+    bent = xi * np.sign(y - 1.0)
+    laws = {
+        "c ln y": [np.log(y)],
+        "c (F_I - F_I,eq)/F_O": [thrust / y * (y - 1.0)],
+        "k F_O ln y": [F_O * np.log(y)],
+        "k F_O (y - 1)": [F_O * (y - 1.0)],
+        "k F_O (y - 1) (1 + a xi)": [F_O * (y - 1.0), F_O * (y - 1.0) * xi],
+        "k F_O (y - 1) (1 + a xi^2 + b xi sign(y - 1))": [
+            F_O * (y - 1.0), F_O * (y - 1.0) * xi**2, F_O * (y - 1.0) * bent],
+    }  # fmt: skip
+    print(f"laws of the shift rate over {len(x)} branches: median and 90 % of the error")
+    for name, terms in laws.items():
+        a = np.column_stack(terms) / x[:, None]
+        scale = np.abs(a).mean(axis=0)
+        a /= scale
+        n, m = a.shape  # least absolute deviations as a linear program
+        cost = np.concatenate([np.zeros(m), np.ones(2 * n)])
+        found = linprog(cost, A_eq=np.hstack([a, np.eye(n), -np.eye(n)]), b_eq=np.ones(n),
+                        bounds=[(None, None)] * m + [(0, None)] * (2 * n))  # fmt: skip
+        error, coefficients = np.abs(a @ found.x[:m] - 1.0), found.x[:m] / scale
+        others = ", ".join(f"{c / coefficients[0]:.2g}" for c in coefficients[1:])
+        print(f"    x = {name}: {np.median(error):.0%}, {np.quantile(error, 0.9):.0%}; {coefficients[0]:.3g}; {others}")
+
+
+_TRANSIENTS = {"sweep", "torque", "clamping"}
 _PLACES = {"hybrid": "nearer", "rigid": "farther"}  # where `check_heldout` takes models
 
 
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (modes, kers, slides, repeats, schemes)}
-    needed = {"repeats": (1, 2), "schemes": (1, 2)}
+    studies = {f.__name__: f for f in (modes, kers, slides, repeats, schemes, campaign)}
+    needed = {"repeats": (1, 2), "schemes": (1, 2), "campaign": (1,)}
     if len(sys.argv) < 2 or sys.argv[1] not in studies or len(sys.argv) - 2 not in needed.get(sys.argv[1], (0,)):
         raise SystemExit(__doc__)
     studies[sys.argv[1]](*sys.argv[2:])

@@ -286,6 +286,8 @@ def prepare(parameters: Parameters, run: Run) -> Prepared:
         if parameters.spatial is not None and s.scheme == "multirate":
             flat = "0, a flat saddle, with the multirate scheme: a ring that rolls on a crown needs the explicit one"
             _require(parameters.source, parameters.spatial, "crown", parameters.spatial.crown == 0.0, flat)
+            loose = "unilateral with the spatial model's multirate scheme: pulling saddles need the explicit one"
+            _require(source, s, "contact", s.contact == "unilateral", loose)
         fixed = "2 for the spatial model: about one fixed point on each flank an element would roll freely"
         _require(source, s, "flank_points", s.flank_points == 2, fixed)
     most = 0.0 if s.model == "hybrid" else 20.0

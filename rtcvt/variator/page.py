@@ -1,11 +1,14 @@
 """The documentation page inside the FMU of a variator: equations, range of validity, errors, pictures of the laws."""
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.control import limits
+from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, figure, number, render, text
 from rtcvt.model import Model
 from rtcvt.variator import kernels, kers, shafts
@@ -61,8 +64,14 @@ def variator_page(
         What the check against the full model found.
     reduced : ReducedModel, optional
         The laws, instead of those that the unit names.
+
+    Raises
+    ------
+    InputError
+        There is no reduced model, or a calibration beside it that has no operating points.
     """
-    laws = reduced or read_reduced(reduced_path(unit))
+    path = reduced_path(unit)
+    laws = reduced or read_reduced(path)
     modules = [kernels, shafts] if unit.controller is None else [kers, limits, kernels, shafts]
     return render(
         "rtcvt.variator:page.html",
@@ -77,6 +86,7 @@ def variator_page(
         constants=", ".join(f"{name} = {number(value)}" for name, value in laws.constants.items()),
         pictures=_pictures(laws),
         own_errors=_own_errors(laws),
+        uncertainty=_uncertainty(path.with_name(f"{path.stem}_calibration.json")) if reduced is None else [],
         picture=variator_diagram(unit, {v.name: float(model.p[v.index]) for v in model.select("parameter")}),
         beyond=laws.beyond(unit.ratio.min, unit.ratio.max),
         shipped=unit.reduced in SHIPPED,
@@ -97,6 +107,23 @@ def _own_errors(laws: ReducedModel) -> list[tuple[str, ...]]:
         ):
             rows.append((about, *_shares(laws, f"{'heldout' if other else 'crossed'}.{key}.{field.name}")))
     return [row for row in rows if any(row[1:])]
+
+
+def _uncertainty(path: Path) -> list[tuple[str, ...]]:
+    """Bands of a calibration's posterior at its operating points, half of 5 to 95 %; none without the file."""
+    if not path.is_file():
+        return []
+    rows = []
+    try:
+        for point in json.loads(path.read_text(encoding="utf-8"))["points"].values():
+            low, middle, high = point["thrust ratio"]
+            halves = [0.5 * (high - low) / middle, *(0.5 * (point[k][2] - point[k][0]) for k in ("slip", "efficiency"))]
+            rpm, kN = point["omega_I"] * 30.0 / np.pi, 1e-3 * point["F_O"]
+            at = (f"{point['ratio']:g}", f"{rpm:.0f} rpm", f"{point['xi']:g}", f"{kN:g} kN")
+            rows.append((*at, *(f"± {100.0 * half:.2g}" for half in halves)))
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(path, "points", None, "operating points with bands, as rtcvt calibrate writes them") from None
+    return rows
 
 
 def _shares(laws: ReducedModel, key: str) -> tuple[str, str, str]:

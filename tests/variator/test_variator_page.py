@@ -1,9 +1,11 @@
 """What the page and the build of a variator say: range of the data, errors in words, the picture."""
 
 import html
+import json
 import logging
 import math
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -38,7 +40,7 @@ def test_end_stops_outside_of_the_data_are_told(unit, wide, caplog):
         model = build_any(wide)
         build_any(wide)
     (record,) = caplog.records  # once
-    told = "end stops 0.45 to 2.6 lie outside of the reduced model's data, 0.4 to 2.48"
+    told = "end stops 0.45 to 2.6 lie outside of the reduced model's data, 0.399 to 2.48"
     assert f"wide.toml: ratio: {told}" in record.getMessage()
     assert told in html.unescape(variator_page(model, wide))
     assert "lie outside" not in variator_page(build_any(unit), unit)
@@ -48,10 +50,30 @@ def test_errors_are_few_and_in_words(unit):
     page = variator_page(build_any(unit), unit)
     accuracy = page[page.index("<h2>Accuracy</h2>") : page.index("<h2>Unit file</h2>")]
     assert "heldout." not in accuracy
-    assert accuracy.count("<tr>") < 25
-    assert re.search(r"thrust ratio</td><td[^>]*>3.1 %</td>", accuracy)
+    assert accuracy.count("<tr>") < 31
+    assert re.search(r"thrust ratio</td><td[^>]*>2.53 %</td>", accuracy)
     assert "one of 12 numbers" in accuracy
+    assert re.search(r"2000 rpm</td><td[^>]*>0.5</td><td[^>]*>20 kN</td><td[^>]*>± 2.8</td>", accuracy)  # calibration
     assert "estimates" in accuracy
+
+
+def test_bands_of_a_calibration_beside_the_reduced_model(unit, tmp_path):
+    shutil.copy(reduced_path(unit), tmp_path / "own.h5")
+    path = tmp_path / "own.toml"
+    path.write_text(find_unit("pushbelt_cvt").read_text().replace('reduced = "pushbelt_24mm"', 'reduced = "own.h5"'))
+    own = load_any(path)
+    model = build_any(own)
+    assert "±" not in variator_page(model, own)
+    bands = {"thrust ratio": [1.0, 1.25, 1.5], "slip": [0.004, 0.005, 0.008], "efficiency": [0.95, 0.97, 0.98]}
+    calibration = tmp_path / "own_calibration.json"
+    at = {"ratio": 1.6, "omega_I": 209.44, "xi": 0.5, "F_O": 17e3}
+    calibration.write_text(json.dumps({"points": {"middle": at | bands}}))
+    cells = [re.sub("<.*?>", "", c) for c in re.findall(r"<td.*?</td>", variator_page(model, own)) if "±" in c]
+    assert cells == ["± 20", "± 0.2", "± 1.5"]
+    assert "2000 rpm" in variator_page(model, own)
+    calibration.write_text('{"points": {"middle": {}}}')
+    with pytest.raises(InputError, match=r"own_calibration\.json.*points"):
+        variator_page(model, own)
 
 
 @pytest.mark.parametrize("ratio", [0.45, 1.0, 2.4])

@@ -251,7 +251,10 @@ def _figures(
         ],
         "observables": [row(o) | {"prior": _band(b)} for o, b in zip(plan.observable, first[1], strict=True)],
         "heldout": [row(o) for o in plan.heldout],
-        "points": {p.name: {key: _band([v[key] for v in _of(found, p.name)]) for key in POINT} for p in plan.point},
+        "points": {
+            p.name: p.model_dump(exclude={"name"}) | {key: _band([v[key] for v in _of(found, p.name)]) for key in POINT}
+            for p in plan.point
+        },
     }
 
 

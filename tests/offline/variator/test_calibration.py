@@ -126,6 +126,7 @@ def test_some_members_predict_operating_points(tmp_path):
     low, _, high = found["points"]["one"]["thrust ratio"]
     assert low < high
     assert found["points"]["one"]["slip"] == [0.01] * 3
+    assert found["points"]["one"].items() >= {"ratio": 1.0, "omega_I": 300.0, "xi": 0.5, "F_O": 1e4}.items()
 
 
 def test_a_point_has_the_same_torque_for_all_members():

@@ -12,7 +12,7 @@ from pydantic import Field
 from rtcvt.clutch import engagement, kernels
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, render
-from rtcvt.model import Model
+from rtcvt.model import Coupling, Model
 from rtcvt.scenario import Scenario
 from rtcvt.table import Table, given_values
 from rtcvt.unitfile import Name, Record, Solver, UnitFile
@@ -81,6 +81,7 @@ def build(unit: Clutch, fidelity: str = "rigid", substeps: int | None = None) ->
         initialise=kind.initialise,
         derivative=kind.derivative,
         jacobian=getattr(kind, "jacobian", None),
+        coupling=Coupling(kind.linearise, kind.port, kind.piece) if unit.kind == "clutch" else None,
         output=kind.output,
         step=kind.step,
         source=unit.text,

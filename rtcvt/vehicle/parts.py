@@ -11,7 +11,7 @@ from pydantic import Field
 
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
-from rtcvt.model import Model
+from rtcvt.model import Coupling, Model
 from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Table, given_values
 from rtcvt.unitfile import Name, Record, Solver, UnitFile, read_unit_file
@@ -105,6 +105,7 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
         initialise=kernels.initialise,
         derivative=kernels.derivative,
         jacobian=kernels.jacobian,
+        coupling=Coupling(kernels.linearise, kernels.port, kernels.piece),
         output=kernels.output,
         step=kernels.step,
         source=part.text,

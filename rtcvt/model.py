@@ -29,7 +29,7 @@ from rtcvt.kernel import FAILED
 __all__ = ["Causality", "Coupling", "Fidelity", "Instance", "Model", "Variable", "VariableTable"]
 
 Vector = NDArray[np.float64]
-Fidelity = Literal["rigid", "hybrid", "full"]  # gear systems: rigid or full; belts and variators: rigid or hybrid
+Fidelity = Literal["rigid", "hybrid", "full", "system"]  # gear systems: rigid or full; belts and variators: rigid or hybrid
 Causality = Literal["parameter", "input", "output", "state"]
 
 
@@ -129,23 +129,30 @@ class VariableTable:
 class Coupling(NamedTuple):
     """Kernels of a model whose flanges can be connected, see `rtcvt.network`; all evaluate at ``x, u``.
 
+    A flange is named by `k`, the place of its torque or speed among the inputs.
+
     Attributes
     ----------
     linearise : callable
         ``linearise(t, x, u, p, data, f, jac, work)``: x' and df/dx, row-major. Where x' has kinks, that of the piece
         at `x`; what is slow beside a step may be left out of df/dx.
     port : callable
-        ``port(k, x, u, p, data, row, column, work) -> d``: of the flange whose torque or speed is input `k`, how its
-        output follows from x (``row``), x' from the input (``column``), and the output from the input (d). Comes
-        behind `linearise` at the same point.
+        ``port(k, x, u, p, data, row, column, work) -> d``: how the output of flange `k` follows from x (``row``), x'
+        from its input (``column``), and its output from its input (d). Comes behind `linearise` at the same point.
+    flange : callable
+        ``flange(k, x, u, p, data, work) -> y``: the output of flange `k`; comes behind `derivative` or `linearise`.
     piece : callable
         ``piece(x, u, p, data, work) -> number``: which of its smooth pieces x' is on; comes behind `derivative`,
         `linearise` or `output`.
+    limits : tuple of str
+        Boolean outputs that tell that a limit is active.
     """
 
     linearise: Callable[..., None]
     port: Callable[..., float]
+    flange: Callable[..., float]
     piece: Callable[..., float]
+    limits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

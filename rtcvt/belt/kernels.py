@@ -158,7 +158,7 @@ from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import lu_solve
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
-__all__ = ["coupled_linearise", "derivative", "initialise", "jacobian", "output", "piece", "port", "step"]
+__all__ = ["coupled_linearise", "derivative", "flange", "initialise", "jacobian", "output", "piece", "port", "step"]
 
 V_1 = 1000.0  # [m/s]
 T_Q = 5e-3  # [s]
@@ -1385,6 +1385,26 @@ def coupled_linearise(t, x, u, p, data, f, jac, work):
 
 
 @kernel
+def flanged(k, data):
+    """The pulley whose torque is input `k`."""
+    pulley = 0
+    for i in range(int(data[D.N])):
+        at = int(data[D.FLANGE]) + 3 * i
+        if int(data[at]) == Flange.TORQUE and int(data[at + 1]) == k:
+            pulley = i
+    return pulley
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of the shaft on which a torque acts, see `rtcvt.model.Coupling`."""
+    pulley = flanged(k, data)
+    if data[D.RIGID] != 0.0:
+        return x[0] / rim_radius(pulley, data)
+    return shaft_speed(pulley, x, data)
+
+
+@kernel
 def port(k, x, u, p, data, row, column, work):
     """See `rtcvt.model.Coupling`: a pulley on which a torque acts, or its shaft behind a decoupler."""
     n = int(data[D.N])
@@ -1392,13 +1412,10 @@ def port(k, x, u, p, data, row, column, work):
         row[i] = 0.0
         column[i] = 0.0
     mass = 0.0
-    pulley = 0
     for i in range(n):
         R = rim_radius(i, data)
         mass += work[int(data[D.W_INERTIA]) + i] / (R * R)
-        at = int(data[D.FLANGE]) + 3 * i
-        if int(data[at]) == Flange.TORQUE and int(data[at + 1]) == k:
-            pulley = i
+    pulley = flanged(k, data)
     if data[D.RIGID] != 0.0:
         row[0] = 1.0 / rim_radius(pulley, data)
         column[0] = row[0] / mass

@@ -23,7 +23,21 @@ from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Row, Rows
 
-__all__ = ["P", "U", "X", "Y", "derivative", "initialise", "jacobian", "linearise", "output", "piece", "port", "step"]
+__all__ = [
+    "P",
+    "U",
+    "X",
+    "Y",
+    "derivative",
+    "flange",
+    "initialise",
+    "jacobian",
+    "linearise",
+    "output",
+    "piece",
+    "port",
+    "step",
+]
 
 TINY = 1e-9  # least value of what must be above zero
 MOST_HEAT = 1e11  # [J]
@@ -206,6 +220,12 @@ def linearise(t, x, u, p, data, f, jac, work):
     """Right-hand side and ``df/dx``."""
     all_rates(x, u, p, f)
     jacobian(t, x, u, p, data, jac, work)
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of a flange that takes a torque, torque of one that takes a speed."""
+    return x[X.W] if k == U.LOAD else transmitted(x, u, p)
 
 
 @kernel

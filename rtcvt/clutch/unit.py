@@ -81,7 +81,7 @@ def build(unit: Clutch, fidelity: str = "rigid", substeps: int | None = None) ->
         initialise=kind.initialise,
         derivative=kind.derivative,
         jacobian=getattr(kind, "jacobian", None),
-        coupling=Coupling(kind.linearise, kind.port, kind.piece) if unit.kind == "clutch" else None,
+        coupling=Coupling(kind.linearise, kind.port, kind.flange, kind.piece) if kind is kernels else None,
         output=kind.output,
         step=kind.step,
         source=unit.text,

@@ -49,8 +49,8 @@ from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
 from rtcvt.pog.layout import N_COUPLING, Control, CouplingY, D, Op
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
-__all__ = ["coupled_linearise", "coupled_piece", "coupled_port", "derivative", "friction_torques", "initialise", "jacobian",
-           "kinematics", "output", "prepare", "step"]  # fmt: skip
+__all__ = ["coupled_flange", "coupled_linearise", "coupled_piece", "coupled_port", "derivative", "friction_torques",
+           "initialise", "jacobian", "kinematics", "output", "prepare", "step"]  # fmt: skip
 
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 MOST_MADE = 0.1  # share of the stored energy that a step may have made and is taken out again
@@ -684,6 +684,19 @@ def jacobian(t, x, u, p, data, jac, work):
 def coupled_linearise(t, x, u, p, data, f, jac, work):
     """Right-hand side and ``df/dx``, see `rtcvt.model.Coupling`."""
     linearise(CLIPPED, 0.0, x, u, p, data, f, jac, work)
+
+
+@kernel
+def coupled_flange(k, x, u, p, data, work):
+    """Speed of a gear, or torque of the spring before it, see `rtcvt.model.Coupling`."""
+    place = int(data[D.PORT]) + 3 * k
+    if data[place + 2] == 0.0:
+        return gear_speed(0, int(data[place]), x, data, work)
+    tau = 0.0
+    first = int(data[D.X_SPRING]) + int(data[place + 1])
+    for i in range(first, first + int(data[place + 2])):
+        tau += x[i]
+    return tau
 
 
 @kernel

@@ -112,7 +112,7 @@ from rtcvt.variator.regression import (
 )
 from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 
-__all__ = ["coupled_piece", "derivative", "evaluate", "initialise", "linearise", "output", "port", "step"]
+__all__ = ["coupled_piece", "derivative", "evaluate", "flange", "initialise", "linearise", "output", "port", "step"]
 
 MACRO = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
 GAMMA = 1.0 - math.sqrt(0.5)  # of the integrator
@@ -739,6 +739,14 @@ def linearise(t, x, u, p, data, f, jac, work):
     """Right-hand side and the stiff part of ``df/dx``, see `rtcvt.model.Coupling`."""
     rates(x, u, p, data, f, work)
     fast_jacobian(x, p, data, work, jac)
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of a pulley, or torque of the coupling before it, see `rtcvt.model.Coupling`."""
+    if k == U.I:
+        return work[Q.TAU_I] if data[D.SPEED_I] != 0.0 else work[Q.W_I]
+    return work[Q.TAU_O] if data[D.SPEED_O] != 0.0 else work[Q.W_O]
 
 
 @kernel

@@ -95,7 +95,15 @@ from rtcvt.variator.layout import (
 )
 from rtcvt.variator.shafts import shaft_torque
 
-__all__ = ["kers_derivative", "kers_initialise", "kers_linearise", "kers_output", "kers_port", "kers_step"]
+__all__ = [
+    "kers_derivative",
+    "kers_flange",
+    "kers_initialise",
+    "kers_linearise",
+    "kers_output",
+    "kers_port",
+    "kers_step",
+]
 
 # work, behind the variator's: its parameters and inputs, numbers and result of the law, quantities of the controller,
 # vectors of the step
@@ -349,6 +357,12 @@ def kers_linearise(t, x, u, p, data, f, jac, work):
     jac[at * m + at] = -1.0 / work[k + W_NUMBERS + TAU_FILTER]
     at = n + KersX.SHAFT
     jac[at * m + at] = -1.0 / p[KersP.T_D]
+
+
+@kernel
+def kers_flange(k, x, u, p, data, work):
+    """Torque at the shaft, see `rtcvt.model.Coupling`."""
+    return p[KersP.N_I] * work[Q.TAU_I]
 
 
 @kernel

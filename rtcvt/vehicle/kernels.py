@@ -59,7 +59,7 @@ from rtcvt.vehicle.layout import (
     LineY,
 )
 
-__all__ = ["derivative", "initialise", "jacobian", "linearise", "output", "piece", "port", "step"]
+__all__ = ["derivative", "flange", "initialise", "jacobian", "linearise", "output", "piece", "port", "step"]
 
 ROUND_OFF = 1e-9  # share of the energy that a step may seem to make
 BISECTIONS = 60
@@ -380,6 +380,14 @@ def linearise(t, x, u, p, data, f, jac, work):
     """Right-hand side and ``df/dx``."""
     derivative(t, x, u, p, data, f, work)
     jacobian(t, x, u, p, data, jac, work)
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of a flange that takes a torque, torque of one that takes a speed."""
+    if int(data[D.KIND]) == Kind.VEHICLE:
+        return x[CarX.V] / p[CarP.R_W]
+    return x[LineX.W] if k == LineU.LOAD else axle_torque(x, u, p)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The local cluster of campaigns and calibrations: nobody else reaches it, and a worker that dies costs its run alone."""
+"""The local cluster of campaigns and calibrations: nobody else reaches it; a worker that dies costs its run alone."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Pictures and a table of `docs/beltdrive.md`: python benchmarks/belt_studies.py NAME [FOLDER], by default into
+"""Pictures and a table of `docs/beltdrive.md`: python -m studies.beltdrive NAME [FOLDER], by default into
 docs/beltdrive
 
 bristles   a mass on friction, drawn by a spring: LuGre and the contact's bristles (Ntarladima et al. 2023, Figs. 6, 7)

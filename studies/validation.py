@@ -1,4 +1,4 @@
-"""The full pushbelt model against what is published about measured ones: validation_studies.py [-o FOLDER]
+"""The full pushbelt model against what is published about measured ones: studies/validation.py [-o FOLDER]
 
 Reads the windows of the campaign (docs/campaign/pushbelt_24mm.csv), prints the figures of `docs/validation.md` and
 draws its pictures. Nothing was fitted to these figures, but the sheaves' compliance to the groove's deformation.

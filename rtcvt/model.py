@@ -29,7 +29,9 @@ from rtcvt.kernel import FAILED
 __all__ = ["Causality", "Coupling", "Fidelity", "Instance", "Model", "Variable", "VariableTable"]
 
 Vector = NDArray[np.float64]
-Fidelity = Literal["rigid", "hybrid", "full", "system"]  # gear systems: rigid or full; belts and variators: rigid or hybrid
+Fidelity = Literal[
+    "rigid", "hybrid", "full", "system"
+]  # gear systems: rigid or full; belts and variators: rigid or hybrid
 Causality = Literal["parameter", "input", "output", "state"]
 
 

@@ -3,6 +3,9 @@
 The text of `rtcvt.network.kernels` is the pattern: between its two rules stands one function for each thing that a part
 does, which here calls the kernel of the part's kind. The module that results is the same for all networks of these
 kinds; its text stands in a file too, beside which numba keeps the machine code. The file is never read back.
+
+The step is compiled. What runs once, `initialise`, `derivative` and `output`, is left to Python between the compiled
+kernels of the parts: machine code of each would hold that of all parts once more.
 """
 
 import hashlib
@@ -15,12 +18,13 @@ from tempfile import gettempdir
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 from numba.core import config
 
 from rtcvt.model import Model
 from rtcvt.network import kernels as pattern
 
-__all__ = ["KernelSet", "kernel_set", "kernels_of"]
+__all__ = ["Interpreted", "KernelSet", "kernel_set", "kernels_of"]
 
 KernelSet = tuple[tuple[str, Any], ...]  # what of a part, and the kernel that does it
 
@@ -44,9 +48,21 @@ def kernel_set(model: Model, coupled: bool) -> KernelSet:
     return (*always, *((what, getattr(owner, what)) for what in own))
 
 
+class Interpreted:
+    """A kernel of a network as Python, between compiled kernels of the parts."""
+
+    def __init__(self, function: Any, compiled: Any) -> None:
+        self._function = function
+        self.py_func = compiled.py_func
+
+    def __call__(self, *arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return self._function(*arguments)
+
+
 @cache
-def kernels_of(sets: tuple[KernelSet, ...]) -> ModuleType:
-    """The module whose functions `initialise`, `derivative`, `output` and `step` are those of a network.
+def kernels_of(sets: tuple[KernelSet, ...]) -> dict[str, Any]:
+    """`initialise`, `derivative`, `output` and `step` of a network by name.
 
     Parameters
     ----------
@@ -59,14 +75,18 @@ def kernels_of(sets: tuple[KernelSet, ...]) -> ModuleType:
     text = f"{head}{rule}\n\n\n" + "\n\n".join(_functions(sets)) + f"\n\n{tail}"
     named = [f"{name} {k.py_func.__module__}.{k.py_func.__qualname__}" for name, k in given.items()]
     digest = hashlib.sha256("\n".join([text, *named]).encode()).hexdigest()[:16]
-    module = ModuleType(f"rtcvt.network.of_{digest}", "Kernels of networks of these parts: " + ", ".join(named))
     file = _written(f"of_{digest}.py", text)
+    module = ModuleType(f"rtcvt.network.of_{digest}", "Kernels of networks of these parts: " + ", ".join(named))
     module.__file__ = file
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     sys.modules[module.__name__] = module  # where numba looks for what it has kept
     vars(module).update(given)
     exec(compile(text, file, "exec"), vars(module))
-    return module
+    plain = {"__name__": module.__name__, **given}
+    exec(compile(text.replace("\n@kernel", "\n").replace("\n@inlined", "\n"), file, "exec"), plain)
+    interpreted = ("initialise", "derivative", "output")
+    found: dict[str, Any] = {name: Interpreted(plain[name], vars(module)[name]) for name in interpreted}
+    return {**found, "step": vars(module)["step"]}
 
 
 def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:

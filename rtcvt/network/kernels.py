@@ -4,16 +4,16 @@ This file is a pattern. What stands between the two rules below is written anew 
 of a network have (`rtcvt.network.generate`).
 """
 
-from rtcvt.kernel import FAILED, OK, SATURATED, kernel
+from rtcvt.kernel import FAILED, OK, SATURATED, inlined, kernel
 from rtcvt.linalg import lu, lu_solve
-from rtcvt.network.layout import D, End, Op, Part
+from rtcvt.network.layout import D, End, Op, Part, Shaft, ShaftP, ShaftY
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
 __all__ = ["derivative", "initialise", "output", "step"]
 
 GAMMA = 0.2928932188134524  # 1 - 1/sqrt(2)
-NEWTON = 12  # iterations of an implicit step
-SEARCH = 5  # times that an iteration is halved
+NEWTON = 30  # evaluations in an implicit step
+LEAST_PART = 0.05  # of a change of Newton's method
 CONVERGED = 1e-10  # share of typical values
 MOST_PARTS = 16  # into which an implicit step is cut
 BRIEF = 1e-4  # share of an internal step, in which the start is made consistent
@@ -69,7 +69,7 @@ def part_piece(kernels, x, u, p, data, work):
 # --- nodes ------------------------------------------------------------------------------------------------------------
 
 
-@kernel
+@inlined
 def close(x, data, work):
     """Inputs at the connected flanges, from the torques and speeds of the nodes in `x`."""
     for e in range(int(data[D.ENDS])):
@@ -98,8 +98,17 @@ def len_end():
 
 
 @kernel
+def len_shaft():
+    """Entries of `Shaft`."""
+    return Shaft.P + 1
+
+
+@kernel
 def at_nodes(x, p, data, r, work):
-    """Residuals at the nodes into `r`: speeds of flanges and nodes differ by, torques sum up to. Expects rates."""
+    """Residuals at the nodes into `r`: by what speeds of flanges and nodes differ, to what torques sum up.
+
+    Those of shafts count; rates of their twists are written too. Expects the rates of the parts.
+    """
     for i in range(int(data[D.N_D]), int(data[D.N_Z])):
         r[i] = 0.0
     for e in range(int(data[D.ENDS])):
@@ -122,6 +131,55 @@ def at_nodes(x, p, data, r, work):
                 r[w] += x[z]
         elif w >= 0:
             r[w] += y
+    for s in range(int(data[D.SHAFTS])):
+        a = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.A])
+        b = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.B])
+        tau = shaft_torque(s, x, p, data)
+        r[int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.X])] = twist_rate(s, x, data)
+        if a >= 0:
+            r[a] += tau
+        if b >= 0:
+            r[b] -= tau
+
+
+@kernel
+def twist_rate(s, x, data):
+    """Rate of the twist of a shaft [rad/s]."""
+    a = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.A])
+    b = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.B])
+    rate = x[a] if a >= 0 else 0.0
+    if b >= 0:
+        rate -= x[b]
+    return rate
+
+
+@kernel
+def shaft_torque(s, x, p, data):
+    """Torque of a shaft [N.m], into it at its first end."""
+    shaft = int(data[D.SHAFT]) + s * len_shaft()
+    at = int(data[shaft + Shaft.P])
+    return p[at + ShaftP.K] * x[int(data[shaft + Shaft.X])] + p[at + ShaftP.D] * twist_rate(s, x, data)
+
+
+@inlined
+def shaft_entries(s, p, data, work):
+    """Derivatives of a shaft, into W_A."""
+    n = int(data[D.N_Z])
+    A = int(data[D.W_A])
+    shaft = int(data[D.SHAFT]) + s * len_shaft()
+    phi = int(data[shaft + Shaft.X])
+    K = p[int(data[shaft + Shaft.P]) + ShaftP.K]
+    d = p[int(data[shaft + Shaft.P]) + ShaftP.D]
+    for end in range(2):
+        own = int(data[shaft + Shaft.A]) if end == 0 else int(data[shaft + Shaft.B])
+        other = int(data[shaft + Shaft.B]) if end == 0 else int(data[shaft + Shaft.A])
+        sign = 1.0 if end == 0 else -1.0
+        if own >= 0:
+            work[A + phi * n + own] += sign
+            work[A + own * n + phi] += sign * K
+            work[A + own * n + own] += d
+            if other >= 0:
+                work[A + own * n + other] -= d
 
 
 @kernel
@@ -143,7 +201,7 @@ def rates(t, x, p, data, dx, work):
     at_nodes(x, p, data, dx, work)
 
 
-@kernel
+@inlined
 def piece_of(c, x, p, data, work):
     """Smooth piece that a part is on, behind its rates or outputs."""
     i = int(data[D.PART]) + c * len_part()
@@ -197,10 +255,12 @@ def linearise(t, x, p, data, dx, work):
                 work[A + (first + r) * n + first + s] = work[jac + r * size + s]
     for e in range(int(data[D.ENDS])):
         join(e, x, p, data, work)
+    for s in range(int(data[D.SHAFTS])):
+        shaft_entries(s, p, data, work)
     at_nodes(x, p, data, dx, work)
 
 
-@kernel
+@inlined
 def join(e, x, p, data, work):
     """Derivatives at a connected flange, into W_A."""
     n = int(data[D.N_Z])
@@ -242,7 +302,7 @@ def join(e, x, p, data, work):
 # --- a step of the block ----------------------------------------------------------------------------------------------
 
 
-@kernel
+@inlined
 def factor(h, data, work):
     """Factor the matrix of an implicit step: ``1 - h A`` of the states, the residuals' derivative as it is."""
     n = int(data[D.N_Z])
@@ -257,7 +317,7 @@ def factor(h, data, work):
     lu(n, work, matrix, int(data[D.W_PIVOT]))
 
 
-@kernel
+@inlined
 def rosenbrock(t, h, x, p, data, work):
     """One step of ROS2 in place; whether all parts stayed on their pieces up to the second stage, with finite states.
 
@@ -287,7 +347,7 @@ def rosenbrock(t, h, x, p, data, work):
     return same
 
 
-@kernel
+@inlined
 def defect(h, x, data, dx, work):
     """What an implicit Euler step from W_START misses at `x`, in place of the rates `dx`; returns its size [-]."""
     n_d = int(data[D.N_D])
@@ -301,43 +361,44 @@ def defect(h, x, data, dx, work):
     return size
 
 
-@kernel
+@inlined
 def newton(t, h, x, p, data, work):
     """One step of the implicit Euler method from W_START in place, by Newton's method; whether it converged."""
     n = int(data[D.N_Z])
     dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + n]
     last = int(data[D.W_K])
     change = last + n
-    linearise(t, x, p, data, dx, work)
-    size = defect(h, x, data, dx, work)
+    size = 0.0
+    moved = 0.0
+    part = 0.0  # of the change that is taken, 0 before the first
     for _ in range(NEWTON):
-        factor(h, data, work)
-        for i in range(n):
-            work[change + i] = -dx[i]
-            work[last + i] = x[i]
-        lu_solve(n, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), change)
-        moved = 0.0
-        for i in range(n):
-            share = abs(work[change + i]) / (data[int(data[D.SCALE]) + i] + abs(x[i]))
-            if not share < HUGE:
-                return False
-            moved = share if share > moved else moved
         before = size
-        part = 1.0
-        for _s in range(SEARCH):
+        linearise(t, x, p, data, dx, work)
+        size = defect(h, x, data, dx, work)
+        if part > LEAST_PART and moved >= CONVERGED and not size < before:
+            part *= 0.5
+            size = before
+        else:
+            if part == 1.0 and moved < CONVERGED:
+                return True
+            part = 1.0
+            factor(h, data, work)
             for i in range(n):
-                x[i] = work[last + i] + part * work[change + i]
-            linearise(t, x, p, data, dx, work)
-            size = defect(h, x, data, dx, work)
-            if size < before or moved < CONVERGED:
-                break
-            part = 0.5 * part
-        if moved < CONVERGED:
-            return True
+                work[change + i] = -dx[i]
+                work[last + i] = x[i]
+            lu_solve(n, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), change)
+            moved = 0.0
+            for i in range(n):
+                share = abs(work[change + i]) / (data[int(data[D.SCALE]) + i] + abs(x[i]))
+                if not share < HUGE:
+                    return False
+                moved = share if share > moved else moved
+        for i in range(n):
+            x[i] = work[last + i] + part * work[change + i]
     return False
 
 
-@kernel
+@inlined
 def implicit(t, h, x, p, data, work):
     """An internal step by the implicit Euler method, in parts if need be; 1 if the block is held for some of it."""
     n = int(data[D.N_Z])
@@ -364,7 +425,7 @@ def implicit(t, h, x, p, data, work):
 # --- signals ----------------------------------------------------------------------------------------------------------
 
 
-@kernel
+@inlined
 def outputs_of(c, t, x, p, data, y, work):
     """Outputs of a part, at their places in `y`."""
     i = int(data[D.PART]) + c * len_part()
@@ -391,12 +452,21 @@ def all_outputs(t, x, p, data, y, work):
         else:
             work[int(data[D.W_IN]) + int(data[op + 2])] = y[int(data[op + 1])]
     at = int(data[D.N_Y_PARTS])
-    for k in range(int(data[D.N_Y]) - at):
-        end = int(data[D.END]) + int(data[int(data[D.MORE]) + k]) * len_end()
+    for s in range(int(data[D.SHAFTS])):
+        shaft = int(data[D.SHAFT]) + s * len_shaft()
+        phi = x[int(data[shaft + Shaft.X])]
+        parameters = int(data[shaft + Shaft.P])
+        y[at + ShaftY.TAU] = shaft_torque(s, x, p, data)
+        y[at + ShaftY.PHI] = phi
+        y[at + ShaftY.E] = 0.5 * p[parameters + ShaftP.K] * phi * phi
+        y[at + ShaftY.LOSS] = p[parameters + ShaftP.D] * twist_rate(s, x, data) * twist_rate(s, x, data)
+        at += ShaftY.LOSS + 1
+    for e in range(int(data[D.ENDS])):
+        end = int(data[D.END]) + e * len_end()
         place = int(data[end + End.W])
         if data[end + End.SIGN] != 0.0:
             place = int(data[end + End.Z])
-        y[at + k] = x[place] if place >= 0 else 0.0
+        y[at + e] = x[place] if place >= 0 else 0.0
 
 
 @kernel
@@ -492,7 +562,7 @@ def output(t, x, u, p, data, y, work):
     all_outputs(t, x, p, data, y, work)
 
 
-@kernel
+@inlined
 def step_others(t, h, x, p, data, y, work):
     """A step of the parts without connected flanges, with their signals held; the worst status of these."""
     worst = OK
@@ -513,7 +583,7 @@ def step_others(t, h, x, p, data, y, work):
     return worst
 
 
-@kernel
+@inlined
 def substep(t, h, x, p, data, y, work):
     """One internal step of all parts, and their outputs behind it; its status."""
     n = int(data[D.N_Z])

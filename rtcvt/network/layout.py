@@ -1,12 +1,13 @@
 """Table of a network: what of its parts stands where.
 
-State vector: states of the parts with connected flanges, then the unknowns of the nodes (the torque into each flange
-that gives its speed, then the speed of each node that is not ground), then states of the other parts. Parameters,
-constants and outputs are those of the parts, one behind the other; outputs at the flanges follow. Inputs of the parts
-stand in ``work``, since some of them are those of the network, others come from a node or from a signal.
+State vector: states of the parts with connected flanges; twists of the shafts; the unknowns of the nodes, that is the
+torque into each flange that gives its speed, then the speed of each node that is not ground; states of the other parts.
+Parameters, constants and outputs are those of the parts, one behind the other; those of the shafts and outputs at the
+flanges follow. Inputs of the parts stand in ``work``, since some of them are those of the network, others come from a
+node or from a signal.
 """
 
-from rtcvt.table import Places
+from rtcvt.table import Places, Row, Rows
 
 
 class D(Places):
@@ -14,7 +15,7 @@ class D(Places):
 
     PARTS = "parts"
     COUPLED = "those with connected flanges, which come first"
-    N_D = "their states"
+    N_D = "their states and those of the shafts"
     N_Z = "these and the unknowns of the nodes"
     N_X = "states"
     N_U = "inputs"
@@ -25,11 +26,11 @@ class D(Places):
     PART = "table: `Part` of each"
     ENDS = "connected flanges"
     END = "table: `End` of each"
-    NODES = "nodes that are not ground"
+    SHAFTS = "shafts"
+    SHAFT = "table: `Shaft` of each"
     INPUT = "table: place in work of the part's input, for each input"
     OPS = "operations that carry the signals"
     OP = "table: `Op`, two places"
-    MORE = "table: end of each flange's output behind those of the parts, 0 for its speed or 1 for its torque"
     SCALE = "table: typical value of each state of the block, and of each equation"
     LIMITS = "Boolean outputs that tell of a limit"
     LIMIT = "table: their places"
@@ -79,8 +80,39 @@ class End(Places):
     W = "place of its node's speed in the state vector, or -1 at ground"
 
 
+class Shaft(Places):
+    """A shaft, a spring with a damper."""
+
+    X = "place of its twist"
+    A = "place of the speed of its first node in the state vector, or -1 at ground"
+    B = "of its second node"
+    P = "place of its stiffness; its damping follows"
+
+
 class Op(Places):
     """What a signal needs."""
 
     OUTPUT = "outputs of a part"
     COPY = "from an output to an input"
+
+
+class ShaftP(Rows):
+    """Parameters of a shaft."""
+
+    K = Row("{shaft}.K", "N.m/rad", "stiffness of shaft {shaft}", 1e-9)
+    D = Row("{shaft}.d", "N.m.s/rad", "damping of shaft {shaft}", 0.0, tunable=True)
+
+
+class ShaftX(Rows):
+    """States of a shaft."""
+
+    PHI = Row("{shaft}.phi", "rad", "twist of shaft {shaft}", nominal=0.1)
+
+
+class ShaftY(Rows):
+    """Outputs of a shaft."""
+
+    TAU = Row("{shaft}.tau", "N.m", "torque of shaft {shaft}, into it at its first end", nominal=100.0)
+    PHI = Row("{shaft}.phi", "rad", "twist of shaft {shaft}", nominal=0.1)
+    E = Row("{shaft}.E", "J", "energy stored in shaft {shaft}", 0.0, nominal=10.0)
+    LOSS = Row("{shaft}.loss", "W", "power lost in shaft {shaft}", 0.0, nominal=10.0)

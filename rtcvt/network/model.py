@@ -2,6 +2,7 @@
 
 import graphlib
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -9,9 +10,10 @@ from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.errors import InputError
 from rtcvt.model import Model, Variable
 from rtcvt.network.file import Component, Flange, Graph, System, flanges_of, follows, graph_of, with_values
-from rtcvt.network.generate import kernel_set, kernels_of
-from rtcvt.network.layout import D, End, Op, Part
-from rtcvt.table import Constants
+from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
+from rtcvt.network.layout import D, End, Op, Part, ShaftP, ShaftX, ShaftY
+from rtcvt.network.layout import Shaft as ShaftD
+from rtcvt.table import Constants, Table
 
 __all__ = ["build_system", "components_of"]
 
@@ -62,22 +64,19 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
     order = sorted(graph.models, key=lambda name: not graph.joined(name))  # those with connected flanges first
     data = Constants(D)
     writer = _Writer(system, graph, order, data, substeps)
-    module = writer.write()
+    kernels = writer.write()
     return Model(
         name=system.name,
         description=system.description,
         fidelity="system",
         variables=tuple(writer.variables),
         states=tuple(writer.states),
-        p=np.concatenate([graph.models[name].p for name in order]),
+        p=np.concatenate([*(graph.models[name].p for name in order), writer.shafts.p]),
         n_work=writer.n_work,
         data=data.array(),
         step_size=system.solver.step,
         internal_step=None,
-        initialise=module.initialise,
-        derivative=module.derivative,
-        output=module.output,
-        step=module.step,
+        **kernels,
         source=system.text,
     )
 
@@ -95,22 +94,30 @@ class _Writer:
         steps = [m.internal_step or m.step_size for m in self.models]
         self.step = min([*steps, system.solver.step / (substeps or system.solver.substeps)])
         self.rows: list[dict[Part, float]] = []
+        self.shafts = Table()
+        for name, shaft in system.shafts.items():
+            self.shafts.parameters(ShaftP.K, [shaft.K], [{"shaft": name}])
+            self.shafts.parameters(ShaftP.D, [shaft.d], [{"shaft": name}])
+        names = [{"shaft": name} for name in system.shafts]
+        self.shafts.each("output", ShaftY, names)
+        self.shafts.each("state", ShaftX, names)
 
-    def write(self):
-        """Fill the tables; returns the module with the kernels."""
+    def write(self) -> dict[str, Any]:
+        """Fill the tables; returns the kernels."""
         data, models = self.data, self.models
         sets = [kernel_set(m, coupled) for m, coupled in zip(models, self.coupled, strict=True)]
         distinct = tuple(dict.fromkeys(sets))
         data[D.PARTS], data[D.COUPLED] = len(models), sum(self.coupled)
-        data[D.N_D] = sum(len(m.states) for m, coupled in zip(models, self.coupled, strict=True) if coupled)
+        shafts = len(self.system.shafts)
+        data[D.N_D] = shafts + sum(len(m.states) for m, c in zip(models, self.coupled, strict=True) if c)
         ends = [f for node in self.graph.nodes for f in node]
         givers = [f for f in ends if f.sign != 0.0]
         speeds = [k for k, grounded in enumerate(self.graph.grounded) if not grounded]
         data[D.N_Z] = data[D.N_D] + len(givers) + len(speeds)
-        data[D.N_X] = sum(len(m.states) for m in models) + len(givers) + len(speeds)
+        data[D.N_X] = shafts + sum(len(m.states) for m in models) + len(givers) + len(speeds)
         data[D.N_IN] = sum(len(m.select("input")) for m in models)
         data[D.N_Y_PARTS] = sum(len(m.select("output")) for m in models)
-        data[D.N_Y] = data[D.N_Y_PARTS] + len(ends)
+        data[D.N_Y] = data[D.N_Y_PARTS] + shafts * len(ShaftY) + len(ends)
         data[D.N_PARTS_WORK] = sum(m.n_work for m in models)
         data[D.INTERNAL_STEP] = self.step
         self.n_work = data.place_blocks()
@@ -120,7 +127,7 @@ class _Writer:
         self._variables(ends, givers, speeds)
         return kernels_of(distinct)
 
-    def _parts(self, sets, distinct) -> None:
+    def _parts(self, sets: list[KernelSet], distinct: tuple[KernelSet, ...]) -> None:
         data, at = self.data, dict.fromkeys(("x", "in", "p", "data", "y", "work"), 0)
         at["data"] = len(data.numbers) + len(Part) * len(self.models)
         at["work"] = int(data[D.W_PARTS])
@@ -149,10 +156,19 @@ class _Writer:
             row = {End.PART: self.order.index(f.component), End.K: f.input.index, End.Y: f.output.index,
                    End.SIGN: f.sign, End.Z: self.z.get(f.path, 0), End.W: self.w.get(node_of[f.path], -1)}  # fmt: skip
             table += [row[entry] for entry in End]
-        data[D.ENDS], data[D.NODES] = len(ends), len(speeds)
+        data[D.ENDS] = len(ends)
         data.table(D.END, table)
-        data.table(D.MORE, range(len(ends)))
+        shafts = self.graph.shafts.values()
+        first_p = sum(len(m.p) for m in self.models)
+        data[D.SHAFTS] = len(shafts)
+        table = []
+        for k, (a, b) in enumerate(shafts):
+            row = {ShaftD.X: first - len(shafts) + k, ShaftD.A: self.w.get(a, -1), ShaftD.B: self.w.get(b, -1),
+                   ShaftD.P: first_p + k * len(ShaftP)}  # fmt: skip
+            table += [row[entry] for entry in ShaftD]
+        data.table(D.SHAFT, table)
         states = [s.nominal or 1.0 for m, c in zip(self.models, self.coupled, strict=True) if c for s in m.states]
+        states += [0.1] * len(shafts)
         torques = [100.0] * len(givers)
         data.table(D.SCALE, [*states, *torques, *[100.0] * len(speeds), *states, *torques, *[100.0] * len(speeds)])
 
@@ -210,11 +226,14 @@ class _Writer:
                 elif (name, v.name) not in driven:
                     kept["input"].append(replace(named, index=len(inputs)))
                     inputs.append(row[Part.IN] + v.index)
+        for v in self.shafts.variables:
+            first = sum(len(m.p) for m in self.models) if v.causality == "parameter" else int(data[D.N_Y_PARTS])
+            kept[v.causality].append(replace(v, index=first + v.index))
         for f in ends:
             known = f.input
             quantity = "tau" if f.sign != 0.0 else "w"
             text = "torque into the component" if f.sign != 0.0 else "speed of the flange"
-            index = int(data[D.N_Y_PARTS]) + len(kept["output"]) - int(data[D.N_Y_PARTS])
+            index = len(kept["output"])
             kept["output"].append(
                 replace(known, name=f"{f.path}.{quantity}", causality="output", index=index, start=None, minimum=None,
                         maximum=None, set_point=False, description=f"{text} at flange {f.name}")
@@ -231,5 +250,5 @@ class _Writer:
         for k in speeds:
             f = self.graph.nodes[k][0]
             unknowns.append(replace(f.input, name=f"{f.path}.w", causality="state", unit="rad/s", nominal=100.0))
-        states = [*coupled, *unknowns, *others]
+        states = [*coupled, *self.shafts.states, *unknowns, *others]
         self.states = [replace(s, index=k, start=None) for k, s in enumerate(states)]

@@ -28,7 +28,7 @@ from rtcvt.offline.pushbelt.snapshots import snapshots
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
-from rtcvt.offline.rods.start import planar_start
+from studies.rod_start import planar_start
 from rtcvt.offline.rods.statics import frequencies
 from studies.pushbelt import peaks
 

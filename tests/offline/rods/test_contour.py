@@ -8,7 +8,7 @@ from rtcvt.offline.pushbelt.kinematics import belt_path, closure, evaluate
 from rtcvt.offline.rods import contour as ct
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import spatial as sp
-from rtcvt.offline.rods.start import planar_start, spatial_start
+from studies.rod_start import planar_start, spatial_start
 
 
 def rod(N: int, closed: bool = True) -> pl.PlanarRod:

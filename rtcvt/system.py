@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from rtcvt import quantity
-from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.errors import InputError, near
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import parameter_value
@@ -191,12 +191,12 @@ def _model(system: System, name: str, component: Component) -> Model:
     key = f"components.{name}"
     own = system.folder / component.unit
     try:
-        unit = load_any(own if own.is_file() else component.unit)
+        unit = load_unit(own if own.is_file() else component.unit)
     except InputError as error:
         raise _located(system, f"{key}.unit", component.unit, error) from None
-    unit = choose_flanges(unit, component.flanges, f"{system.source}: {key}.flanges")
+    unit = unit.with_flanges(component.flanges, f"{system.source}: {key}.flanges")
     try:
-        model = build_any(unit, component.model, component.substeps)
+        model = unit.build(component.model, component.substeps)
     except InputError as error:
         raise _located(system, key, None, error) from None
     instance = model.instantiate()

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_modes import hybrid_modes
 from scipy.optimize import brentq
 
 from rtcvt.belt.arm_geometry import lever, nodes, over_angle
@@ -12,7 +13,6 @@ from rtcvt.belt.layout import BeltP, D
 from rtcvt.belt.unit import load_belt_unit, read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
-from rtcvt.offline.beltdrive.modes import hybrid_modes
 from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "tensioned.toml"

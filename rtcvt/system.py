@@ -61,7 +61,7 @@ class Component(_Record):
     """A unit in a system."""
 
     unit: str
-    model: Fidelity | None = None  # by default as `rtcvt.build.default_fidelity`
+    model: Fidelity | None = None  # by default the first of the unit's
     substeps: Annotated[int, Field(ge=1, le=10000)] | None = None  # instead of the unit's own
     flanges: dict[str, Literal["torque", "speed"]] = {}  # what goes in, see `rtcvt.pog.flange`
     parameters: dict[str, float | str] = {}

@@ -423,6 +423,7 @@ def in_site(app: Any, document: str, source: list[str]) -> None:
     """Links of a page to files outside of the folder of the pages, as they are within the site."""
     del app, document
     source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.ipynb\)", r"](examples/\1.md)", source[0])
+    source[0] = re.sub(r"\[([^]]*)\]\((?:\.\./)?(studies/\w+\.md)[^)]*\)", r"\1 (`\2`)", source[0])
     source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
 
 

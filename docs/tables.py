@@ -3,8 +3,8 @@
     python docs/tables.py            write them into the pages
     python docs/tables.py --check    say which are not what the record says; exit code 1
 
-A page has a table between ``<!-- table NAME -->`` and ``<!-- end -->``; NAME is a function of `TABLES`. `make docs` and
-``tests/test_docs.py`` fail where a page says something else. On record are
+A page has a table between ``<!-- table NAME -->`` and ``<!-- end -->``; NAME is a function here, marked `in_pages`.
+`make docs` and ``tests/test_docs.py`` fail where a page says something else. On record are
 
     tests/data/checks.json                         `rtcvt check`, step times (tests/recorded_checks.py says how)
     rtcvt/reduced/pushbelt_24mm.h5                 errors of the reduction (`rtcvt reduce`)
@@ -29,9 +29,18 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 if not (ROOT / "rtcvt").is_dir():  # the copy that the site is built from
     ROOT = ROOT.parent
-BLOCK = re.compile(r"(<!-- table ([a-z0-9_]+) -->\n\n).*?(\n<!-- end -->)", re.S)
+BLOCK = re.compile(r"<!-- table ([a-z0-9_]+) -->\n(?:(?!<!-- ).)*<!-- end -->", re.S)
 FORCES = ("flank_normal", "flank_longitudinal", "flank_radial", "push", "ring_normal", "ring_friction")
 FIELDS = (*FORCES, "tension", "element_offset")
+
+
+TABLES: dict[str, Callable[[], str]] = {}
+
+
+def in_pages(made: Callable[[], str]) -> Callable[[], str]:
+    """A table that pages may have, by the name of its function."""
+    TABLES[made.__name__] = made
+    return made
 
 
 def pages() -> list[Path]:
@@ -41,7 +50,7 @@ def pages() -> list[Path]:
 
 def fill(text: str) -> str:
     """A page with its tables as the record has them."""
-    return BLOCK.sub(lambda found: found[1] + TABLES[found[2]]() + found[3], text)
+    return BLOCK.sub(lambda found: f"<!-- table {found[1]} -->\n\n{TABLES[found[1]]()}\n<!-- end -->", text)
 
 
 def stale() -> list[Path]:
@@ -50,8 +59,9 @@ def stale() -> list[Path]:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(cells) + " |\n" for cells in lines)
+    """Lines of a table."""
+    first, *others = ("| " + " | ".join(cells) + " |\n" for cells in (head, *rows))
+    return first + "|---" * len(head) + "|\n" + "".join(others)
 
 
 @cache
@@ -97,7 +107,7 @@ def points(value: float) -> str:
     return f"{100.0 * value:.2g} points"
 
 
-# --- the real-time models beside the full ones --------------------------------------------------------------------------
+# --- the real-time models beside the full ones ------------------------------------------------------------------------
 
 GEARS = ("differential", "oblique_differential", "planetary", "power_split_ivt", "ravigneaux", "toroidal_kers")
 
@@ -112,6 +122,7 @@ def _step(name: str) -> str:
     return f"{record('step_us')[name]:.1f} us"
 
 
+@in_pages
 def gears() -> str:
     """Gear systems: worst errors and steps."""
     return table(
@@ -150,6 +161,7 @@ def _belt(unit: str) -> str:
     )
 
 
+@in_pages
 def accessory_5pk() -> str:
     """Load cases of the drive of rigid elements."""
     return _belt("accessory_5pk")
@@ -160,6 +172,7 @@ def accessory_6pk() -> str:
     return _belt("accessory_6pk")
 
 
+@in_pages
 def two_pulley_belt() -> str:
     """Load cases of the ANCF belt."""
     return _belt("two_pulley_belt")
@@ -184,6 +197,7 @@ VARIATOR = {  # figure: name in the pages, number of percentage points or percen
 }
 
 
+@in_pages
 def variator() -> str:
     """Errors of the variator's models on the held-out runs."""
     found, limits = record("checks")["pushbelt_cvt"], record("limits")["pushbelt_cvt"]
@@ -203,6 +217,7 @@ def variator() -> str:
     return table(("error", "hybrid", "limit", "runs within", "rigid"), rows)
 
 
+@in_pages
 def kers_event() -> str:
     """A car that brakes and launches."""
     checks = record("checks")
@@ -222,7 +237,9 @@ def kers_event() -> str:
         "given back while launching": energy("given back at the shaft while launching"),
         "store at the end against the start": energy("store at the end against the start"),
         "round-trip efficiency": share("round-trip efficiency"),
-        "clamping forces: energy taken": lambda e: f"{1e-3 * e['actuation']:.2f} kJ" if e["actuation"] else "not modelled",
+        "clamping forces: energy taken": lambda e: (
+            f"{1e-3 * e['actuation']:.2f} kJ" if e["actuation"] else "not modelled"
+        ),
         "heat of the clutch": lambda e: f"{e['heat of the clutch']:.2f} J",
         "torque error, RMS (99 % below)": lambda e: (
             f"{e['torque error, RMS']:.1f} ({e['torque error, 99 % below']:.1f}) N.m"
@@ -232,6 +249,7 @@ def kers_event() -> str:
     return table(head, [(said, *(show(e) for e in events)) for said, show in rows.items()])
 
 
+@in_pages
 def steps() -> str:
     """Time of a step of 1 ms of belt drives and variators."""
     rows = []
@@ -246,13 +264,14 @@ def steps() -> str:
 READ = ("accessory_5pk", "accessory_6pk", "two_pulley_5pk", "two_pulley_belt", "pushbelt_cvt", "pushbelt_kers")
 
 
+@in_pages
 def readme() -> str:
     """What README says of errors and speed."""
     rows = []
     for unit in ("differential", "toroidal_kers", "power_split_ivt"):
         error = f"speeds {percent(_worst(unit, 'w'))}, forces {percent(_worst(unit, 'F'))}"
         rows.append((f"`{unit}`", error, _step(f"{unit} rigid")))
-    for unit in ("accessory_5pk", "two_pulley_belt", "accessory_6pk"):
+    for unit in ("accessory_5pk", "two_pulley_belt"):
         kinds = {"speeds": "w", "tensions": "F", "torques": "M tau"}
         error = ", ".join(f"{kind} {percent(_worst(unit, ends))}" for kind, ends in kinds.items())
         rows.append((f"`{unit}`", error, _step(f"{unit} hybrid")))
@@ -266,24 +285,31 @@ def readme() -> str:
     return table(("unit", "error to the full model", "one step of 1 ms"), rows)
 
 
+MISSED = {  # figure: name in README, what it means to a user
+    "thrust ratio, quadratic mean": ("thrust ratio, typical", "clamping forces need a reserve of some 5 %"),
+    "thrust ratio, largest": (
+        "thrust ratio, worst",
+        "more where the push force changes strands, at little torque",
+    ),
+    "slip, quadratic mean": ("slip", "right trend for a slip controller; not its value next to macro-slip"),
+    "efficiency, largest": ("efficiency, worst", "variants that differ by less than a point are alike"),
+    "primary torque, quadratic mean": ("torque in transients", "size and time of a jerk, not its shape"),
+    "peak of the flank normal force, largest": ("largest flank force, worst", "a quarter of reserve for durability"),
+}
+
+
+@in_pages
 def readme_limits() -> str:
     """Limits of the check that the pushbelt misses, and what that means."""
     found, limits = record("checks")["pushbelt_cvt"], record("limits")["pushbelt_cvt"]
     rows = []
-    for name, said, means in (
-        ("thrust ratio, quadratic mean", "thrust ratio, typical", "clamping pressures need a reserve of some 5 %"),
-        ("thrust ratio, largest", "thrust ratio, worst", "single states, where the push force changes strands"),
-        ("slip, quadratic mean", "slip", "a slip controller sees the right trend, not the right value next to macro-slip"),
-        ("efficiency, largest", "efficiency, worst", "compare variants by more than one point"),
-        ("primary torque, quadratic mean", "torque in fast transients", "peaks of jerk are estimates; means over 0.1 s are better"),
-        ("peak of the flank normal force, largest", "largest flank force, worst", "for durability keep a reserve of a quarter"),
-    ):  # fmt: skip
+    for name, (said, means) in MISSED.items():
         show = points if name.startswith(("slip", "efficiency")) else percent
         rows.append((said, show(found[f"{name}, hybrid"]), show(limits[name][0]), means))
     return table(("", "error", "allowed", "what that means to you"), rows)
 
 
-# --- the full pushbelt beside its source --------------------------------------------------------------------------------
+# --- the full pushbelt beside its source ------------------------------------------------------------------------------
 
 
 @cache
@@ -299,13 +325,20 @@ def _chapter7() -> list[dict[str, Any]]:
     return found
 
 
+@in_pages
 def chapter7_numbers() -> str:
     """Printed numbers."""
     rows = []
     for s in _chapter7():
         if "printed" in s:
             off = 100.0 * (s["value"] / s["printed"] - 1.0)
-            row = (f"{s['section']}: {s['about']}", f"{s['printed']:g}", f"{s['value']:.3f}", f"{s['u']:.3f}", f"{off:+.1f} %")
+            row = (
+                f"{s['section']}: {s['about']}",
+                f"{s['printed']:g}",
+                f"{s['value']:.3f}",
+                f"{s['u']:.3f}",
+                f"{off:+.1f} %",
+            )
             rows.append(row)
     return table(("", "source", "model", "u", "difference"), rows)
 
@@ -335,34 +368,45 @@ def chapter7_picture(path: Path) -> None:
 VERDICTS = ("agrees", "opposite", "differs", "not resolved")
 
 
+@in_pages
 def chapter7_verdicts() -> str:
     """How many statements hold, by section of the source."""
     count: dict[str, dict[str, int]] = {}
     for s in _chapter7():
         kind = "printed numbers" if "printed" in s else f"signs and ranges, {s['section'].split(',')[0]}"
         count.setdefault(kind, dict.fromkeys(VERDICTS, 0))[s["verdict"]] += 1
-    rows = [(kind, str(sum(found.values())), *(str(found[v]) for v in VERDICTS)) for kind, found in sorted(count.items())]
+    rows = [
+        (kind, str(sum(found.values())), *(str(found[v]) for v in VERDICTS)) for kind, found in sorted(count.items())
+    ]
     return table(("", "statements", *VERDICTS), rows)
 
 
+@in_pages
 def chapter7_missed() -> str:
     """Signs and ranges that do not hold."""
     rows = []
     for s in _chapter7():
         if "printed" not in s and s["verdict"] != "agrees":
             said = s.get("sign") or " to ".join(f"{v:g}" for v in s["range"])
-            rows.append((s["section"], s["about"], s["quantity"], said, f"{s['value']:.3g}", f"{s['u']:.2g}", s["verdict"]))
+            rows.append(
+                (s["section"], s["about"], s["quantity"], said, f"{s['value']:.3g}", f"{s['u']:.2g}", s["verdict"])
+            )
     return table(("section", "statement", "quantity", "source", "model", "u", ""), rows)
 
 
-# --- reduction ----------------------------------------------------------------------------------------------------------
+# --- reduction --------------------------------------------------------------------------------------------------------
 
 LAWS = {
-    "zeta": "thrust ratio", "k": "k", "e": "speed loss e + c xi (absolute)", "c": "c", "lambda": "loss but for shifting",
+    "zeta": "thrust ratio",
+    "k": "k",
+    "e": "speed loss e + c xi (absolute)",
+    "c": "c",
+    "lambda": "loss but for shifting",
     **{f"peak.{name}": f"peak: {name.replace('_', ' ')}" for name in FORCES},
-}  # fmt: skip
+}
 
 
+@in_pages
 def reduction_laws() -> str:
     """Cross-validated errors of the laws."""
     e = reduction()
@@ -374,6 +418,7 @@ def reduction_laws() -> str:
     return table(("law", "RMS", "median", "largest"), rows)
 
 
+@in_pages
 def reduction_fields() -> str:
     """Modes of the fields, and errors on the runs."""
     e = reduction()
@@ -391,10 +436,21 @@ def reduction_fields() -> str:
             *(f"{100 * e[f'heldout.field.{name}.{part}']:.1f} %" for part in ("rms", "median", "max")),
             f"{100 * e[f'heldout.repeat.field.{name}.rms']:.1f} %",
         ))  # fmt: skip
-    head = ("field", "modes for 99 / 99.9 %", "kept", "they miss", "error, crossed", "held out", "median", "largest", "full model itself")
+    head = (
+        "field",
+        "modes for 99 / 99.9 %",
+        "kept",
+        "they miss",
+        "error, crossed",
+        "held out",
+        "median",
+        "largest",
+        "full model itself",
+    )
     return table(head, rows)
 
 
+@in_pages
 def reduction_heldout() -> str:
     """Errors of the laws on the held-out runs."""
     e = reduction()
@@ -412,13 +468,14 @@ def reduction_heldout() -> str:
     return table(("", "RMS", "median", "largest", "full model itself, RMS"), rows)
 
 
-# --- calibration --------------------------------------------------------------------------------------------------------
+# --- calibration ------------------------------------------------------------------------------------------------------
 
 
 def _band(values: Iterable[float], digits: str = ".3f", scale: float = 1.0) -> str:
     return ", ".join(f"{scale * v:{digits}}" for v in values)
 
 
+@in_pages
 def calibration_parameters() -> str:
     """Prior, posterior and what the data took away."""
     found = sorted(calibration()["parameters"].items(), key=lambda item: -item[1]["gained"])
@@ -429,12 +486,17 @@ def calibration_parameters() -> str:
     return table(("parameter", "prior", "posterior", "variance gone"), rows)
 
 
+@in_pages
 def calibration_fitted() -> str:
     """Results that were fitted."""
-    rows = [(o["about"], f"{o['printed']:.3f}", _band(o["prior"]), _band(o["posterior"])) for o in calibration()["observables"]]
+    rows = [
+        (o["about"], f"{o['printed']:.3f}", _band(o["prior"]), _band(o["posterior"]))
+        for o in calibration()["observables"]
+    ]
     return table(("fitted", "printed", "prior", "posterior"), rows)
 
 
+@in_pages
 def calibration_heldout() -> str:
     """Results that were not."""
     rows = []
@@ -449,20 +511,24 @@ def calibration_heldout() -> str:
     return table(("held out", "printed", "posterior", "right sign"), rows)
 
 
+@in_pages
 def calibration_points() -> str:
     """What the parameters leave open at operating points."""
     rows = []
     for p in calibration()["points"].values():
         point = f"{p['ratio']:g}, {p['omega_I'] * 30.0 / np.pi:.0f} rpm, {p['xi']:g}, {p['F_O'] / 1e3:g} kN"
-        rows.append((point, _band(p["thrust ratio"]), _band(p["slip"], ".2f", 100.0), _band(p["efficiency"], ".1f", 100.0)))
+        rows.append(
+            (point, _band(p["thrust ratio"]), _band(p["slip"], ".2f", 100.0), _band(p["efficiency"], ".1f", 100.0))
+        )
     return table(("ratio, speed, torque ratio, clamping", "thrust ratio", "slip [%]", "efficiency [%]"), rows)
 
 
-# --- campaign -----------------------------------------------------------------------------------------------------------
+# --- campaign ---------------------------------------------------------------------------------------------------------
 
 LOADS = ((-0.9, -0.5), (-0.5, -0.2), (-0.2, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95))
 
 
+@in_pages
 def campaign_load() -> str:
     """Settled belts and force steps by torque ratio."""
     steady = {w["run"]: w for w in windows("pushbelt_24mm") if w["window"] == "steady"}
@@ -487,10 +553,18 @@ def campaign_load() -> str:
             f"{low:g} to {high:g}", str(len(here)), f"{min(ratio):.2f}, {max(ratio):.2f}", f"{100 * slip:.2f}",
             some(use & (y > 1.0)), some(use & (y < 1.0)),
         ))  # fmt: skip
-    head = ("xi", "belts", "thrust ratio, least and largest", "slip [%], median", "k [1e-7/N], i getting smaller", "k, i getting larger")
+    head = (
+        "xi",
+        "belts",
+        "thrust ratio, least and largest",
+        "slip [%], median",
+        "k [1e-7/N], i getting smaller",
+        "k, i getting larger",
+    )
     return table(head, rows)
 
 
+@in_pages
 def campaign_counts() -> str:
     """Runs, belts that slip, and belts at the limits of the ratio."""
     rows = []
@@ -506,7 +580,7 @@ def campaign_counts() -> str:
     return table(("", "number", "slip as a whole (above 5 %)", "ended at a limit of the ratio"), rows)
 
 
-# --- beside measurements ------------------------------------------------------------------------------------------------
+# --- beside measurements ----------------------------------------------------------------------------------------------
 
 
 @cache
@@ -515,6 +589,7 @@ def validation() -> Any:
     return json.loads((ROOT / "docs/validation/figures.json").read_text(encoding="utf-8"))
 
 
+@in_pages
 def validation_efficiency() -> str:
     """Median efficiency of belt and contacts."""
     found = validation()["efficiency"]
@@ -522,6 +597,7 @@ def validation_efficiency() -> str:
     return table(("i \\ xi", *next(iter(found.values()))), rows)
 
 
+@in_pages
 def validation_losses() -> str:
     """Losses of the real-time unit at ten points."""
     parts = ("sliding", "belt", "layers", "bearing", "seal", "oil")
@@ -530,10 +606,23 @@ def validation_losses() -> str:
         point = (f"{p['i']:g}", f"{p['rpm']:g} rpm", f"{p['torque']:.0f} N.m", f"{p['F_O'] / 1e3:.1f} kN")
         shares = [f"{100 * p[name]:.1f} %" for name in ("efficiency", "efficiency of the belt")]
         rows.append((*point, f"{p['power'] / 1e3:.1f} kW", *(f"{p[part]:.0f} W" for part in parts), *shares))
-    head = ("i", "speed", "torque in", "clamping", "power in", "sliding", "other belt", "of it layers", "bearings", "seals", "oil")
+    head = (
+        "i",
+        "speed",
+        "torque in",
+        "clamping",
+        "power in",
+        "sliding",
+        "other belt",
+        "of it layers",
+        "bearings",
+        "seals",
+        "oil",
+    )
     return table((*head, "efficiency", "of the belt alone"), rows)
 
 
+@in_pages
 def validation_speed() -> str:
     """Efficiency and lost torque of the real-time unit over speed."""
     rows = []
@@ -542,18 +631,6 @@ def validation_speed() -> str:
         rows.append((f"{p['i']:g}", *eta, f"{p['growth']:.2g} N.m", f"{p['growth of the belt']:.2g} N.m"))
     head = [f"{rpm:g} rpm" for rpm in validation()["over speed"][0]["rpm"]]
     return table(("i", *head, "lost torque grows, per 1000 rpm", "of it belt"), rows)
-
-
-TABLES: dict[str, Callable[[], str]] = {
-    f.__name__: f
-    for f in (
-        gears, accessory_5pk, accessory_6pk, two_pulley_belt, variator, kers_event, steps, readme, readme_limits, chapter7_numbers, chapter7_verdicts,
-        chapter7_missed,
-        reduction_laws, reduction_fields, reduction_heldout, calibration_parameters, calibration_fitted,
-        calibration_heldout, calibration_points, campaign_load, campaign_counts, validation_efficiency, validation_losses,
-        validation_speed,
-    )
-}  # fmt: skip
 
 
 def main(arguments: list[str]) -> int:

@@ -100,7 +100,7 @@ def write_drive(figures: Path) -> None:
 
 
 def write_steps(figures: Path) -> None:
-    """Write the median times of a step of 1 ms [us] by unit, model and, of variators with fields, cells on a section."""
+    """Write the median times of a step of 1 ms [us] by unit, model and, with fields, cells on a section."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
     steps = {}
     for b in json.loads(figures.read_text(encoding="utf-8"))["benchmarks"]:

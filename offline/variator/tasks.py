@@ -140,7 +140,7 @@ def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) 
     if report is not None:
         from rtcvt.offline.variator.reduction_report import write_reduction_report
 
-        write_reduction_report(found, files, figures["heldout"], report)
+        write_reduction_report(found, figures["heldout"], report)
     laws = Table("output", "data", "RMS", "median", "largest", title="Cross-validated errors", title_justify="left")
     for law, e in figures["laws"].items():
         laws.add_row(escape(law), str(e["data"]), *(f"{e[k]:.4f}" for k in ("rms", "median", "max")))

@@ -304,7 +304,7 @@ def test_figures_count_what_was_used(reduced):
 
 
 def test_report_shows_laws_and_fields(reduced):
-    html = reduction_page(reduced[0], (), {})
+    html = reduction_page(reduced[0], {})
     assert html.count("<svg") >= 4
     assert all(f"<code>{name}</code>" in html for name in KEPT)
 

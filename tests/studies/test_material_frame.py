@@ -1,10 +1,13 @@
 """Modes in material and space-fixed frame: of a pattern that stands in space while the elements pass it."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 from variator_runs import FRAMES, SHAPE, write_run
 
-from rtcvt.offline.variator.material_frame import compare_frames
+from studies.material_frame import compare_frames
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_standing_pattern_has_one_mode_in_space_and_many_on_the_elements(tmp_path):

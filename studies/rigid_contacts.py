@@ -1,6 +1,6 @@
 """Rigid saddles and ears with set-valued friction (`pushbelt.rigid`) against springs with regularised friction.
 
-python benchmarks/rigid_studies.py NAME FILE: both tell means of the thrust ratio and of losses; FILE keeps a line for
+python -m studies.rigid_contacts NAME FILE: both tell means of the thrust ratio and of losses; FILE keeps a line for
 each run, from which the same command goes on. v_mu of the flanks is that of chapter 7, 0.2 mm/s.
 
 short        over 2 to 6 ms, from one start

@@ -1,4 +1,4 @@
-"""Studies of the rods that `docs/rods.md` quotes: python benchmarks/rod_studies.py [NAME ...] [-o DIR]
+"""Studies of the rods that `docs/rods.md` quotes: python -m studies.rods [NAME ...] [-o DIR]
 
 spectrum  natural frequencies of the pushbelt's ring, as it is and as a Cosserat rod, and the largest stable step
 rubber    swinging rubber rod: POD-Galerkin, Q-DEIM, ECSW over the number of modes; plot of error and step
@@ -16,7 +16,6 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
-from pushbelt_studies import peaks
 
 from rtcvt.offline.pushbelt import cosserat as co
 from rtcvt.offline.pushbelt import hybrid, ring_set
@@ -31,6 +30,7 @@ from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
 from rtcvt.offline.rods.start import planar_start
 from rtcvt.offline.rods.statics import frequencies
+from studies.pushbelt import peaks
 
 Array = NDArray[np.float64]
 BELT = belt(load_parameters("pushbelt_24mm"), N_E0=432)

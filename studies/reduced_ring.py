@@ -1,4 +1,4 @@
-"""A reduced ring in the belt, for `docs/rods.md`: python benchmarks/reduced_ring_studies.py [NAME ...] [-o DIR]
+"""A reduced ring in the belt, for `docs/rods.md`: python -m studies.reduced_ring [NAME ...] [-o DIR]
 
 modes   MED: POD over the number of modes in both frames, ECSW and DEIM, against the full rod; plot
 points  bases of other operating points: of OD in LOW, of ten points at an eleventh
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
-from rod_studies import FRAME, STEP, Drive, Setting, main, measured
 
 from rtcvt.offline.pushbelt import cosserat as co
 from rtcvt.offline.pushbelt import hybrid, ring_set
@@ -19,6 +18,7 @@ from rtcvt.offline.pushbelt import scaled as sc
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
+from studies.rods import FRAME, STEP, Drive, Setting, main, measured
 
 Array = NDArray[np.float64]
 WINDOW = 200  # frames that are compared

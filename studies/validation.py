@@ -1,7 +1,8 @@
-"""The full pushbelt model against what is published about measured ones: validation_studies.py [-o FOLDER]
+"""The full pushbelt model against what is published about measured ones: studies/validation.py [-o FOLDER]
 
-Reads the windows of the campaign (docs/campaign/pushbelt_24mm.csv), prints the figures of `docs/validation.md`, draws its
-pictures and writes figures.json, of which its tables are made. Nothing was fitted to these figures, but the sheaves' compliance to the groove's deformation.
+Reads the windows of the campaign (docs/campaign/pushbelt_24mm.csv), prints the figures of `docs/validation.md`, draws
+its pictures and writes figures.json, of which its tables are made. Nothing was fitted to these figures, but the
+sheaves' compliance to the groove's deformation.
 
 shifting     ds/dt = omega_I Delta K g(s) (ln S - ln S_eq), K = (1 + cos^2 beta)/sin(2 beta): Carbone, Mangialardi,
              Bonsen, Tursi and Veenhuizen, Mechanism and Machine Theory 42 (2007) 409-428. s = r_I/r_O, S = F_CI/F_CO
@@ -264,7 +265,7 @@ def main() -> None:
             folder.mkdir(parents=True, exist_ok=True)
             figure.savefig(folder / f"{name}.png", dpi=100)
     if folder is not None:
-        text = json.dumps({"command": "validation_studies.py -o docs/validation", **FIGURES}, indent=1) + "\n"
+        text = json.dumps({"command": "python -m studies.validation -o docs/validation", **FIGURES}, indent=1) + "\n"
         (folder / "figures.json").write_text(text, encoding="utf-8")
 
 

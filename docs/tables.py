@@ -315,7 +315,7 @@ def readme_limits() -> str:
 @cache
 def _chapter7() -> list[dict[str, Any]]:
     """Statements of the source with what was found; no costs."""
-    stated = tomllib.loads((ROOT / "offline/pushbelt/chapter7.toml").read_text(encoding="utf-8"))["signature"]
+    stated = tomllib.loads((ROOT / "offline/pushbelt/checks/chapter7.toml").read_text(encoding="utf-8"))["signature"]
     verdicts = record("verdicts")
     found = []
     for s in stated:

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.runs import open_run, run_of
-from rtcvt.offline.pushbelt.snapshots import push_force
-from rtcvt.offline.pushbelt.windows import SLIPPING, STEADY, frames_of, summary
+from rtcvt.offline.pushbelt.run.runs import open_run, run_of
+from rtcvt.offline.pushbelt.run.snapshots import push_force
+from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY, frames_of, summary
 from rtcvt.offline.variator.pod import modes_for, pod
 
 __all__ = ["Comparison", "compare_frames"]

@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
-from rtcvt.offline.pushbelt.parameters import Parameters
-from rtcvt.offline.pushbelt.runs import compile_steps, open_run, prepare, run_of, simulate, steps_of
-from rtcvt.offline.pushbelt.schedule import ENDS, LEFT, RUNAWAY, Run
-from rtcvt.offline.pushbelt.windows import BEFORE, SLIPPING, STEADY, SUMMARY
-from rtcvt.offline.pushbelt.windows import summary as summary_of
+from rtcvt.offline.pushbelt.run.runs import compile_steps, open_run, prepare, run_of, simulate, steps_of
+from rtcvt.offline.pushbelt.run.schedule import ENDS, LEFT, RUNAWAY, Run
+from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, SUMMARY
+from rtcvt.offline.pushbelt.run.windows import summary as summary_of
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.plan import Plan, names_of, runs_of
 from rtcvt.recording import replaced_on_success
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, figure, number, page, percent, table, text
 from rtcvt.offline.pictures import RC, RIGID, STYLE, axes_grid, inline_svg
-from rtcvt.offline.pushbelt.snapshots import CELLS, SECTIONS
-from rtcvt.offline.pushbelt.windows import F_REF
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
+from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.fields import KEPT
 from rtcvt.offline.variator.pod import modes_for, pod, projection_error, stacked
 from rtcvt.offline.variator.reduction import Reduction, figures_of

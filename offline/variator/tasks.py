@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.kind import Campaigned, Progress, Shown, cell
-from rtcvt.offline.pushbelt.parameters import Parameters
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
 from rtcvt.offline.variator.plan import Plan, load_plan

@@ -16,13 +16,14 @@ Here a file becomes a `Graph`: which flanges meet in which node, and which outpu
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from rtcvt import quantity
 from rtcvt.errors import InputError, near
+from rtcvt.kind import Unit
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.scenario import Scenario, parameter_value
 from rtcvt.unitfile import Name, Record, Solver, UnitFile, quantity_in
@@ -50,20 +51,16 @@ class Shaft(Record):
     d: Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)] = 0.0  # damping
 
 
-class System(Record):
+class System(Unit):
     """A system file."""
 
-    name: Name
-    kind: Annotated[str, Field(pattern="^system$")] = "system"
-    description: str = ""
+    kind: Literal["system"]
     connect: tuple[str, ...] = ()
     components: dict[Name, Component] = Field(min_length=1)
     shafts: dict[Name, Shaft] = {}
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
 
-    source: Annotated[str, Field(exclude=True)] = ""  # where it was read from, for messages
-    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
     folder: Annotated[Path, Field(exclude=True)] = Path()  # in which unit files are looked for
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.model import Model, Variable
 from rtcvt.network.file import Component, Flange, Graph, System, flanges_of, follows, graph_of, with_values
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
@@ -34,16 +34,16 @@ def _model(system: System, name: str, component: Component) -> Model:
     key = f"components.{name}"
     own = system.folder / component.unit
     try:
-        unit = load_any(own if own.is_file() else component.unit)
+        unit = load_unit(own if own.is_file() else component.unit)
         if unit.kind == "system":
             raise InputError(system.source, f"{key}.unit", component.unit, "a unit, not a system")
-        model = build_any(unit, component.model, component.substeps)
+        model = unit.build(component.model, component.substeps)
         for flange in [f for f in flanges_of(name, model).values() if f.sign == 0.0]:
             try:
-                unit = choose_flanges(unit, {flange.name: "torque"}, key)
+                unit = unit.with_flanges({flange.name: "torque"}, key)
             except InputError:
                 continue  # it has a shaft of its own
-            model = build_any(unit, component.model, component.substeps)
+            model = unit.build(component.model, component.substeps)
     except InputError as error:
         if error.parts[0] == system.source:
             raise

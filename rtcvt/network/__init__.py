@@ -11,8 +11,8 @@ and a shaft between two nodes carries ``tau = K phi + d phi'``, ``phi' = w_a - w
 of the constraints: with w they are unknowns beside the states, and nothing needs an inertia or a spring of its own.
 Power that leaves a unit at a node enters others there, at every instant: ``w sum(tau) = 0``.
 
-**Step.** For ``M z' = F(z)`` with z = (x, tau, w), ``M = diag(1, 0)`` and the block Jacobian A, ROS2 (Verwer, Spee, Blom
-and Hundsdorfer 1999), of order 2 whatever of df/dx is left out, L-stable where nothing is::
+**Step.** For ``M z' = F(z)`` with z = (x, tau, w), ``M = diag(1, 0)`` and the block Jacobian A, ROS2 (Verwer, Spee,
+Blom and Hundsdorfer 1999), of order 2 whatever of df/dx is left out, L-stable where nothing is::
 
     (M - gamma h A) k_1 = h F(z),    (M - gamma h A) k_2 = h F(z + k_1) - 2 M k_1,    z + 3/2 k_1 + 1/2 k_2
 
@@ -28,6 +28,6 @@ status tells.
 internal step, so that none is late, and held over it. Parts without connected flanges make their own steps. A loop
 of signals in which each follows the one before at once is refused.
 
-A network is a model like any other (`rtcvt.model`): its kernels are the pattern `kernels`, written for the kernels of its
-parts (`generate`).
+A network is a model like any other (`rtcvt.model`): its kernels are the pattern `kernels`, written for the kernels of
+its parts (`generate`).
 """

@@ -213,7 +213,7 @@ def _require_flange(
         own = [f.name for f in flanges.values() if f.component == component]
         if name in models[component].by_name:
             raise InputError(system.source, key, end, "a flange; a signal is connected by an arrow: OUTPUT -> INPUT")
-        allowed = f"one of the flanges of {component}: {', '.join(own) or 'it has none'}{near(name, own)}"
+        allowed = f"one of the flanges of {component}{near(name, own) if own else ': it has none'}"
         raise InputError(system.source, key, end, allowed)
     if models[component].coupling is None:
         raise InputError(system.source, key, end, "a flange of a kind that gives the derivatives at its flanges")
@@ -256,7 +256,7 @@ def _signal(system: System, models: Mapping[str, Model], key: str, text: str) ->
 def _variable(system: System, models: Mapping[str, Model], key: str, text: str, causality: str) -> tuple[str, Variable]:
     name, _, port = text.partition(".")
     if name not in models:
-        raise InputError(system.source, key, name, f"one of the components: {', '.join(models)}{near(name, models)}")
+        raise InputError(system.source, key, name, f"one of the components{near(name, models)}")
     try:
         return name, models[name].variable(port, causality)
     except InputError as error:

@@ -24,7 +24,7 @@ from numba.core import config
 from rtcvt.model import Model
 from rtcvt.network import kernels as pattern
 
-__all__ = ["Interpreted", "KernelSet", "kernel_set", "kernels_of"]
+__all__ = ["Interpreted", "KernelSet", "interpret", "kernel_set", "kernels_of", "text_of"]
 
 KernelSet = tuple[tuple[str, Any], ...]  # what of a part, and the kernel that does it
 
@@ -53,7 +53,7 @@ class Interpreted:
 
     def __init__(self, function: Any, compiled: Any) -> None:
         self._function = function
-        self.py_func = compiled.py_func
+        self.py_func = getattr(compiled, "py_func", function)
 
     def __call__(self, *arguments: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -69,24 +69,41 @@ def kernels_of(sets: tuple[KernelSet, ...]) -> dict[str, Any]:
     sets : tuple of KernelSet
         Kernels of the parts, each once; a part names its own by the place here.
     """
-    given = {f"{what}_{k}": kernel for k, chosen in enumerate(sets) for what, kernel in chosen}
-    head, rule, rest = Path(pattern.__file__).read_text(encoding="utf-8").partition("# --- parts ---")
-    tail = rest[rest.index("# --- nodes ---") :]
-    text = f"{head}{rule}\n\n\n" + "\n\n".join(_functions(sets)) + f"\n\n{tail}"
-    named = [f"{name} {k.py_func.__module__}.{k.py_func.__qualname__}" for name, k in given.items()]
+    text = text_of(sets)
+    named = [f"{name} {k.py_func.__module__}.{k.py_func.__qualname__}" for name, k in _given(sets).items()]
     digest = hashlib.sha256("\n".join([text, *named]).encode()).hexdigest()[:16]
     file = _written(f"of_{digest}.py", text)
     module = ModuleType(f"rtcvt.network.of_{digest}", "Kernels of networks of these parts: " + ", ".join(named))
     module.__file__ = file
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     sys.modules[module.__name__] = module  # where numba looks for what it has kept
-    vars(module).update(given)
+    vars(module).update(_given(sets))
     exec(compile(text, file, "exec"), vars(module))
-    plain = {"__name__": module.__name__, **given}
-    exec(compile(text.replace("\n@kernel", "\n").replace("\n@inlined", "\n"), file, "exec"), plain)
+    plain = interpret(sets, text)
     interpreted = ("initialise", "derivative", "output")
     found: dict[str, Any] = {name: Interpreted(plain[name], vars(module)[name]) for name in interpreted}
     return {**found, "step": vars(module)["step"]}
+
+
+def text_of(sets: Sequence[KernelSet]) -> str:
+    """The pattern with the functions of these parts."""
+    head, rule, rest = Path(pattern.__file__).read_text(encoding="utf-8").partition("# --- parts ---")
+    tail = rest[rest.index("# --- nodes ---") :]
+    return f"{head}{rule}\n\n\n" + "\n\n".join(_functions(sets)) + f"\n\n{tail}"
+
+
+def interpret(sets: Sequence[KernelSet], text: str) -> dict[str, Any]:
+    """Functions of a text of `text_of` as Python, between compiled kernels of the parts."""
+    for word in ("kernel", "inlined"):
+        text = text.replace(f"\n@{word}\n", "\n\n")
+    plain = {"__name__": "rtcvt.network.interpreted", **_given(sets)}
+    exec(compile(text, "<network>", "exec"), plain)
+    return plain
+
+
+def _given(sets: Sequence[KernelSet]) -> dict[str, Any]:
+    """The kernels of the parts as the text calls them."""
+    return {f"{what}_{k}": kernel for k, chosen in enumerate(sets) for what, kernel in chosen}
 
 
 def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:

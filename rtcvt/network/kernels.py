@@ -16,7 +16,7 @@ NEWTON = 30  # evaluations in an implicit step
 LEAST_PART = 0.05  # of a change of Newton's method
 CONVERGED = 1e-10  # share of typical values
 MOST_PARTS = 16  # into which an implicit step is cut
-BRIEF = 1e-4  # share of an internal step, in which the start is made consistent
+BRIEF = 1e-6  # share of an internal step, in which the start is made consistent
 
 # --- parts ------------------------------------------------------------------------------------------------------------
 
@@ -527,6 +527,17 @@ def initialise(p, data, u, x, work):
             if again == 1 or apart < CONVERGED:
                 for i in range(n_d):
                     x[i] = work[start + i]
+        for restore in range(2):  # the speeds as they were, then the torques that go with these
+            rates(0.0, x, p, data, dx, work)
+            for e in range(int(data[D.ENDS])):
+                end = int(data[D.END]) + e * len_end()
+                w = int(data[end + End.W])
+                if data[end + End.SIGN] != 0.0 and w >= 0:
+                    if restore == 0:
+                        x[w] = work[start + w]
+                    else:
+                        x[int(data[end + End.Z])] -= dx[w]
+                        dx[w] = 0.0
         all_outputs(0.0, x, p, data, y, work)
     derivative(0.0, x, u, p, data, dx, work)
     return start_status(int(data[D.N_X]), x, dx)

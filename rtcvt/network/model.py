@@ -81,6 +81,11 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
     )
 
 
+def _names(chosen: KernelSet) -> list[str]:
+    """Names of kernels, by which sets are ordered, so that the same kinds give the same network."""
+    return [f"{what} {kernel.py_func.__module__}.{kernel.py_func.__qualname__}" for what, kernel in chosen]
+
+
 class _Writer:
     """Tables of a network while they are written."""
 
@@ -106,7 +111,7 @@ class _Writer:
         """Fill the tables; returns the kernels."""
         data, models = self.data, self.models
         sets = [kernel_set(m, coupled) for m, coupled in zip(models, self.coupled, strict=True)]
-        distinct = tuple(dict.fromkeys(sets))
+        distinct = tuple(sorted(set(sets), key=_names))
         data[D.PARTS], data[D.COUPLED] = len(models), sum(self.coupled)
         shafts = len(self.system.shafts)
         data[D.N_D] = shafts + sum(len(m.states) for m, c in zip(models, self.coupled, strict=True) if c)

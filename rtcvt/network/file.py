@@ -39,7 +39,7 @@ class Component(Record):
     unit: str  # a shipped unit, or a file beside this one
     model: Fidelity | None = None  # by default the unit's first
     substeps: Annotated[int, Field(ge=1, le=10000)] | None = None  # instead of the unit's own
-    parameters: dict[str, float | str] = {}
+    parameters: dict[str, float | str] = {}  # other values of its parameters
     inputs: dict[str, float | str] = {}  # start values of inputs that are not connected
 
 
@@ -55,9 +55,9 @@ class System(Unit):
     """A system file."""
 
     kind: Literal["system"]
-    connect: tuple[str, ...] = ()
-    components: dict[Name, Component] = Field(min_length=1)
-    shafts: dict[Name, Shaft] = {}
+    connect: tuple[str, ...] = ()  # flanges, "A.F - B.G", and signals, "A.Y -> B.U"
+    components: dict[Name, Component] = Field(min_length=1)  # units by the names that they have here
+    shafts: dict[Name, Shaft] = {}  # springs with dampers between flanges
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
 

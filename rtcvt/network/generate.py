@@ -122,8 +122,9 @@ def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:
 def _written(name: str, text: str) -> str:
     """Path of a file with this text, in the first folder that takes it."""
     folders = [Path(__file__).parent / "__pycache__", Path.home() / ".cache" / "rtcvt", Path(gettempdir())]
-    if config.CACHE_DIR:
-        folders.insert(0, Path(config.CACHE_DIR))
+    chosen = getattr(config, "CACHE_DIR", "")
+    if chosen:
+        folders.insert(0, Path(chosen))
     for folder in folders:
         path = folder / name
         try:

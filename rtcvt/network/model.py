@@ -158,7 +158,7 @@ class _Writer:
         node_of = {f.path: k for k, node in enumerate(self.graph.nodes) for f in node}
         table: list[float] = []
         for f in ends:
-            row = {End.PART: self.order.index(f.component), End.K: f.input.index, End.Y: f.output.index,
+            row: dict[End, float] = {End.PART: self.order.index(f.component), End.K: f.input.index, End.Y: f.output.index,
                    End.SIGN: f.sign, End.Z: self.z.get(f.path, 0), End.W: self.w.get(node_of[f.path], -1)}  # fmt: skip
             table += [row[entry] for entry in End]
         data[D.ENDS] = len(ends)
@@ -168,9 +168,9 @@ class _Writer:
         data[D.SHAFTS] = len(shafts)
         table = []
         for k, (a, b) in enumerate(shafts):
-            row = {ShaftD.X: first - len(shafts) + k, ShaftD.A: self.w.get(a, -1), ShaftD.B: self.w.get(b, -1),
+            places: dict[ShaftD, float] = {ShaftD.X: first - len(shafts) + k, ShaftD.A: self.w.get(a, -1), ShaftD.B: self.w.get(b, -1),
                    ShaftD.P: first_p + k * len(ShaftP)}  # fmt: skip
-            table += [row[entry] for entry in ShaftD]
+            table += [places[entry] for entry in ShaftD]
         data.table(D.SHAFT, table)
         states = [s.nominal or 1.0 for m, c in zip(self.models, self.coupled, strict=True) if c for s in m.states]
         states += [0.1] * len(shafts)
@@ -248,7 +248,8 @@ class _Writer:
         data.table(D.INPUT, inputs)
         data[D.LIMITS] = len(limits)
         data.table(D.LIMIT, limits)
-        coupled, others = [], []
+        coupled: list[Variable] = []
+        others: list[Variable] = []
         for name, m, is_coupled in zip(self.order, self.models, self.coupled, strict=True):
             (coupled if is_coupled else others).extend(replace(s, name=f"{name}.{s.name}") for s in m.states)
         unknowns = [replace(f.input, name=f"{f.path}.tau", causality="state") for f in givers]

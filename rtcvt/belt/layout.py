@@ -342,7 +342,8 @@ class ResonanceY(Rows):
         0.0, nominal=1.0,
     )  # fmt: skip
     GAIN = Row(
-        "{pulley}_{after}.gain", "1", "transverse amplitude of the span divided by that of an end that moves with an order",
+        "{pulley}_{after}.gain", "1",
+        "transverse amplitude of the span divided by that of its end that moves with an order",
         1.0, nominal=1.0,
     )  # fmt: skip
 

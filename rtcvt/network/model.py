@@ -11,8 +11,7 @@ from rtcvt.kind import load_unit
 from rtcvt.model import Model, Variable
 from rtcvt.network.file import Component, Flange, Graph, System, flanges_of, follows, graph_of, with_values
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
-from rtcvt.network.layout import D, End, Op, Part, ShaftP, ShaftX, ShaftY
-from rtcvt.network.layout import Shaft as ShaftD
+from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.table import Constants, Table
 
 __all__ = ["build_system", "components_of"]
@@ -158,9 +157,8 @@ class _Writer:
         node_of = {f.path: k for k, node in enumerate(self.graph.nodes) for f in node}
         table: list[float] = []
         for f in ends:
-            row: dict[End, float] = {End.PART: self.order.index(f.component), End.K: f.input.index, End.Y: f.output.index,
-                   End.SIGN: f.sign, End.Z: self.z.get(f.path, 0), End.W: self.w.get(node_of[f.path], -1)}  # fmt: skip
-            table += [row[entry] for entry in End]
+            w = self.w.get(node_of[f.path], -1)
+            table += [self.order.index(f.component), f.input.index, f.output.index, f.sign, self.z.get(f.path, 0), w]
         data[D.ENDS] = len(ends)
         data.table(D.END, table)
         shafts = self.graph.shafts.values()
@@ -168,9 +166,7 @@ class _Writer:
         data[D.SHAFTS] = len(shafts)
         table = []
         for k, (a, b) in enumerate(shafts):
-            places: dict[ShaftD, float] = {ShaftD.X: first - len(shafts) + k, ShaftD.A: self.w.get(a, -1), ShaftD.B: self.w.get(b, -1),
-                   ShaftD.P: first_p + k * len(ShaftP)}  # fmt: skip
-            table += [places[entry] for entry in ShaftD]
+            table += [first - len(shafts) + k, self.w.get(a, -1), self.w.get(b, -1), first_p + k * len(ShaftP)]
         data.table(D.SHAFT, table)
         states = [s.nominal or 1.0 for m, c in zip(self.models, self.coupled, strict=True) if c for s in m.states]
         states += [0.1] * len(shafts)

@@ -56,6 +56,7 @@ class Interpreted:
         self.py_func = getattr(compiled, "py_func", function)
 
     def __call__(self, *arguments: Any) -> Any:
+        """Call it; divisions by zero give Inf or NaN as in compiled kernels."""
         with np.errstate(all="ignore"):
             return self._function(*arguments)
 

@@ -15,6 +15,7 @@ that the deflection at angle theta under it is
 Elements are those of scikit-fem: quadratic quadrilaterals, in a library that needs numpy and scipy alone.
 """
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -69,7 +70,7 @@ def body(profile: Profile, mesh: Mesh, tan_d: float) -> Body:
 def _strain(u, x, k):
     """Strains rr, tt, zz, rz, rt, zt of a displacement of harmonic `k`."""
     r = x[0]
-    U, V, W = u.value
+    U, V, W = u
     (U_r, U_z), (V_r, V_z), (W_r, W_z) = u.grad
     return U_r, (U + k * V) / r, W_z, U_z + W_r, V_r - (V + k * U) / r, V_z - k * W / r
 
@@ -96,7 +97,7 @@ def stiffness(body: Body, k: int) -> csr_matrix:
 
 @BilinearForm
 def _spring(u, v, w):
-    return (u.value[0] * v.value[0] + u.value[1] * v.value[1]) * w.x[0]
+    return (u[0] * v[0] + u[1] * v[1]) * w.x[0]
 
 
 def _facets(body: Body, on: str, span: tuple[float, float]):
@@ -129,7 +130,7 @@ def line(body: Body, on: str, span: tuple[float, float]) -> Array:
 
     @BilinearForm
     def product(u, v, w):
-        return u.value[2] * v.value[2] * w.x[0]
+        return u[2] * v[2] * w.x[0]
 
     row = product.assemble(basis) @ body.rigid[0]
     return row / float(row @ body.rigid[0])
@@ -143,7 +144,7 @@ def point_rows(body: Body, r: Array, height: float, nodes: int = 32) -> tuple[Ar
     p, facets = body.mesh.quads.p, body.mesh.quads.facets
     corner = body.mesh.flank
     edge = {tuple(sorted(pair)): number for number, pair in enumerate(facets.T)}
-    middle = np.array([edge[tuple(sorted(pair))] for pair in zip(corner[:-1], corner[1:], strict=True)])
+    middle = np.array([edge[tuple(sorted(pair))] for pair in pairwise(corner)])
     radius = p[0, corner]
     x, weight = np.polynomial.legendre.leggauss(nodes)
     radial, axial = (np.zeros((len(r), body.basis.N)) for _ in range(2))

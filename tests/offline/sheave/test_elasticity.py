@@ -68,13 +68,19 @@ class ThickPlate:
         n = 4 if k == 0 else 6
         w, p, q, M, T, Q = range(6)
         keep = [w, p, M, Q] if k == 0 else [w, p, q, M, T, Q]
-        inner, outer, at = self.rows(a), self.rows(b), self.rows(c)
+        inside, outside = self.parts = (a, c), (c, b)
+        inner, outer, before, behind = (
+            self.rows(a, inside),
+            self.rows(b, outside),
+            self.rows(c, inside),
+            self.rows(c, outside),
+        )
         zero = np.zeros((n // 2, n))
         A = np.vstack(
             [
                 np.hstack([inner[[w, p] if k == 0 else [w, p, q]], zero]),
                 np.hstack([zero, outer[[M, Q] if k == 0 else [M, T, Q]]]),
-                np.hstack([at[keep], -at[keep]]),
+                np.hstack([before[keep], -behind[keep]]),
             ]
         )
         rhs = np.zeros(2 * n)
@@ -82,8 +88,8 @@ class ThickPlate:
         size = np.abs(A).max(1)
         self.constants = np.linalg.lstsq(A / size[:, None], rhs / size, rcond=None)[0].reshape(2, n)
 
-    def rows(self, r):
-        """w, psi_r, psi_theta, M_rr, M_rt, Q_r of each solution at a radius, shape (6, solutions)."""
+    def rows(self, r, part):
+        """w, psi_r, psi_theta, M_rr, M_rt, Q_r of each solution at a radius of a part, shape (6, solutions)."""
         k, D, alpha = self.k, self.D, self.alpha
         x = r / self.scale
         powers = {0: [(0, 0), (2, 0), (0, 1), (2, 1)], 1: [(1, 0), (3, 0), (-1, 0), (1, 1)]}.get(
@@ -107,8 +113,8 @@ class ThickPlate:
             T = D * (1.0 - NU) * (-k * F1 / r + k * F / r**2)
             out.append([-F + D / self.S * lap, psi_r, psi_t, M, T, D * lap1])
         if k:
-            for scaled, sign in ((ive, 1.0), (kve, -1.0)):
-                edge = np.exp(sign * alpha * (r - self.c))
+            for scaled, sign, edge in ((ive, 1.0, part[1]), (kve, -1.0, part[0])):
+                edge = np.exp(sign * alpha * (r - edge))  # 1 at the edge where it is largest
                 H = edge * scaled(k, alpha * r)
                 H1 = sign * edge * alpha * 0.5 * (scaled(k - 1, alpha * r) + scaled(k + 1, alpha * r))
                 H2 = alpha**2 * H - H1 / r + k * k * H / r**2
@@ -119,7 +125,8 @@ class ThickPlate:
         return np.array(out).T
 
     def w(self, r):
-        return np.array([self.rows(x)[0] @ self.constants[int(x > self.c)] for x in np.atleast_1d(r)])
+        side = (np.asarray(r) > self.c).astype(int)
+        return np.array([self.rows(x, self.parts[i])[0] @ self.constants[i] for x, i in zip(r, side, strict=True)])
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 5, 8])

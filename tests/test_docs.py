@@ -13,7 +13,12 @@ from rtcvt.system import shipped_systems
 from rtcvt.unitfile import shipped_units
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "studies").glob("*.md")),
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,177 @@
+"""Pictures and a table of `docs/beltdrive.md`: python -m studies.beltdrive NAME [FOLDER], by default into
+docs/beltdrive
+
+bristles   a mass on friction, drawn by a spring: LuGre and the contact's bristles (Ntarladima et al. 2023, Figs. 6, 7)
+pressed    a sheave pressed against a cable: errors over elements and segments (the same, Fig. 10)
+section_3  run-up of two pulleys with a given speed (Kubas 2017, section 3, Fig. 7)
+fig_16     normal force on the element that each pulley of the accessory drive presses most, layout as shipped and
+           mirrored (the same, Fig. 16)
+slipping   errors of the hybrid model on the serpentine drive of the tests; runs of the ANCF belt are kept in FOLDER
+parameters figures of two_pulley_belt over one key of [ancf] (Ntarladima, section 4); runs are kept in FOLDER
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from rtcvt.belt.unit import load_belt_unit
+from rtcvt.html import COLOURS
+from rtcvt.offline.beltdrive import rigid_elements
+from rtcvt.offline.beltdrive.results import Case, result
+from rtcvt.offline.beltdrive.runs import changed
+from rtcvt.offline.beltdrive.studies import STUDIES, figures, run_study
+from rtcvt.offline.beltdrive.verification import compare
+from rtcvt.offline.pictures import RC, thin
+from rtcvt.scenario import Scenario, Table
+from studies.lugre import bristles, lugre
+from studies.static_sheave import press
+
+ROOT = Path(__file__).parents[1]
+
+
+def keep(picture: Figure, folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    picture.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+
+
+def draw_bristles(folder: Path) -> None:
+    times = np.linspace(0.0, 20.0, 20001)
+    found = {"bristles, mu_k = 1e5 N/m": bristles(1e5, 20.0, 1e-3)}
+    found |= {f"LuGre, sigma_0 = {s:.0e} N/m".replace("+0", ""): lugre(s, times) for s in (1e5, 1e6)}
+    picture = Figure(figsize=(9.0, 6.0))
+    axes = picture.subplots(3, 1, sharex=True)
+    for k, (label, series) in enumerate(found.items()):
+        print(f"{label}: largest friction {series[2].max():.4f} N at {times[series[2].argmax()]:.3f} s")
+        for ax, values in zip(axes, series, strict=True):
+            ax.plot(
+                *thin(times, values),
+                color=COLOURS[k],
+                lw=2.0 - 0.5 * k,
+                ls="-" if k == 0 else (0, (4, 1 + k)),
+                label=label,
+            )
+    for ax, about in zip(axes, ("displacement [m]", "velocity [m/s]", "friction [N]"), strict=True):
+        ax.set_ylabel(about)
+    axes[0].legend(frameon=False)
+    axes[2].set_xlabel("time [s]")
+    keep(picture, folder, "bristles")
+
+
+def draw_pressed(folder: Path) -> None:
+    finest = press(128, 12)
+    counts = (4, 8, 16, 32, 64)
+    picture = Figure(figsize=(9.0, 3.4))
+    axes = picture.subplots(1, 2)
+    for k, segments in enumerate((1, 2, 4, 8)):
+        found = [press(n, segments) for n in counts]
+        for ax, name in zip(axes, ("y", "N"), strict=True):
+            errors = [abs(getattr(r, name) - getattr(finest, name)) for r in found]
+            print(segments, name, " ".join(f"{e:.2e}" for e in errors))
+            label = f"{segments} segments" if segments > 1 else "1 segment"
+            ax.loglog(counts, errors, "o-", ms=3.5, lw=1.2, color=COLOURS[k], label=label)
+    for ax, about in zip(axes, ("error of the centre's y [m]", "error of the axial force [N]"), strict=True):
+        ax.set_xlabel("elements")
+        ax.set_ylabel(about)
+        ax.set_xticks(counts, [str(n) for n in counts], minor=False)
+        ax.minorticks_off()
+    axes[0].legend(frameon=False)
+    picture.tight_layout()
+    keep(picture, folder, "pressed")
+
+
+def draw_section_3(folder: Path) -> None:
+    unit = load_belt_unit(ROOT / "tests" / "data" / "beltdrive" / "section_3.toml")
+    run = rigid_elements.simulate(unit, unit.scenario[0])
+    found = rigid_elements.signals(run, unit)
+    picture = Figure(figsize=(9.0, 4.6))
+    axes = picture.subplots(2, 1)
+    driving, driven = (found[f"{name}.w"].values for name in unit.pulleys)
+    late = run.time > 1.0
+    T = [found[key].values[late].mean() for key in ("driving_driven.F", "driven_driving.F")]
+    creep = abs(T[0] - T[1]) / (unit.belt.EA + max(T))
+    print(f"slip {1.0 - driven[late].mean() / 12.0:.4%}, (T_1 - T_2)/(EA + T_1) {creep:.4%}")
+    for ax in axes:
+        ax.plot(run.time, driving, color=COLOURS[1], lw=1.2, label="driving")
+        ax.plot(run.time, driven, color=COLOURS[0], lw=1.2, label="driven")
+        ax.set_ylabel("rad/s")
+    axes[1].set_xlim(0.25, 0.8)
+    axes[1].set_ylim(11.2, 12.6)
+    axes[0].legend(frameon=False)
+    axes[1].set_xlabel("time [s]")
+    keep(picture, folder, "section_3")
+
+
+def draw_fig_16(folder: Path) -> None:
+    unit = load_belt_unit("accessory_5pk")
+    picture = Figure(figsize=(9.0, 4.6))
+    axes = picture.subplots(2, 1, sharex=True)
+    for ax, name in zip(axes, ("run-up", "mirrored layout"), strict=True):
+        scenario = next(s for s in unit.scenario if s.name == name).model_copy(update={"duration": 0.5})
+        found = rigid_elements.signals(run := rigid_elements.simulate(unit, scenario), unit)
+        N = {pulley: found[f"contact.{pulley}.N"].values for pulley in unit.pulleys}
+        peak = {pulley: float(values.max()) for pulley, values in N.items()}
+        print(name, {k: round(v) for k, v in peak.items()}, f"ratio {peak['alternator'] / peak['tensioner']:.3f}")
+        for k, (pulley, values) in enumerate(N.items()):
+            one = values[:, int(values.max(axis=0).argmax())]
+            ax.plot(*thin(run.time, np.where(one > 0.0, one, np.nan)), color=COLOURS[k], lw=1.2, label=pulley)
+        ax.set_xlim(0.0, 0.5)
+        ax.set_title(name, loc="left", fontweight="bold")
+        ax.set_ylabel("N")
+    axes[0].legend(frameon=False, loc="upper left")
+    axes[1].set_xlabel("time [s]")
+    keep(picture, folder, "fig_16")
+
+
+def run_slipping(folder: Path) -> None:
+    unit = changed(load_belt_unit(ROOT / "tests" / "data" / "beltdrive" / "serpentine.toml"), step=1e-4)
+
+    def speed(times: tuple[float, ...], values: tuple[float, ...]) -> Table:
+        return Table(time=times, value=values, interpolation="smooth")
+
+    run_up = speed((0.0, 0.2), (0.0, -120.0))
+    cases = {
+        "run-up": (0.6, {
+            "crank.w": run_up,
+            "alternator.tau": Table(time=(0.3, 0.31, 0.45, 0.46), value=(0.0, 3.0, 3.0, 0.0)),
+            "ac.tau": Table(time=(0.35, 0.36), value=(0.0, 8.0)),
+        }),
+        "reversal": (0.9, {"crank.w": speed((0.0, 0.2, 0.4, 0.6), (0.0, -120.0, -120.0, 120.0))}),
+        "350 rad/s": (0.7, {"crank.w": speed((0.0, 0.4), (0.0, -350.0))}),
+        "engine order": (0.6, {"crank.w": "-157*min(t/0.2, 1)*(1 + 0.05*sin(50*pi*t))"}),
+        "overload": (0.6, {
+            "crank.w": run_up,
+            "alternator.tau": Table(time=(0.3, 0.31, 0.38, 0.39), value=(0.0, 25.0, 25.0, 0.0)),
+        }),
+    }  # fmt: skip
+    for name, (duration, inputs) in cases.items():
+        case = Case(name, unit, Scenario(name=name, duration=duration, inputs=inputs))
+        errors = compare(case, result(case, folder), name).errors
+        worst = {kind: max(e.nrms for e in errors if e.kind == kind) for kind in ("speed", "tension", "torque")}
+        print(name, ", ".join(f"{kind} {100.0 * e:.2f} %" for kind, e in worst.items()), flush=True)
+
+
+def run_parameters(folder: Path) -> None:
+    unit = load_belt_unit("two_pulley_belt")
+    for study in STUDIES:
+        for label, r in run_study(unit, study, folder).items():
+            print(study, label, ", ".join(f"{k} {v:.5g}" for k, v in figures(r).items()), sep=": ", flush=True)
+
+
+def main() -> None:
+    name, *rest = sys.argv[1:]
+    with matplotlib.rc_context(RC | {"svg.hashsalt": "rtcvt"}):
+        {
+            "bristles": draw_bristles,
+            "pressed": draw_pressed,
+            "section_3": draw_section_3,
+            "fig_16": draw_fig_16,
+            "slipping": run_slipping,
+            "parameters": run_parameters,
+        }[name](Path(rest[0]) if rest else ROOT / "docs" / "beltdrive")
+
+
+if __name__ == "__main__":
+    main()

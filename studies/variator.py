@@ -1,0 +1,341 @@
+"""Studies of the variator's units that `docs/variator.md` and `docs/driving_event.md` quote: studies/variator.py NAME
+
+modes   least damping ratios of `pushbelt_cvt` behind the start, at random operating points, over belt.l_point
+kers    those of the loop of `pushbelt_kers` behind a step of torque, over control.K_theta
+slides  which windows of the full model slip by over 5 %, of which the laws say so (`status.macro_slip`); and how much
+repeats how far the full model is from itself: the held-out runs again, with a load that comes from a fifth nearer and
+        farther, in the errors of `rtcvt check pushbelt_cvt`. A quarter of an hour on two processors, goes on where it
+        was stopped. repeats FOLDER [TABLE]: where to keep the runs; another table of held-out runs
+schemes how far the multirate scheme is from the explicit one. schemes FOLDER [TABLE]: runs of the plan `heldout` with
+        scheme = "explicit", by rtcvt campaign; table of those with the multirate scheme.
+        Only settled states and their fields: branches and transients have forces of their own in both
+campaign what the windows of a campaign say: how many, how settled, by torque ratio, laws of the shift rate. campaign
+        FOLDER: that of the runs, with its index.csv
+"""
+
+import csv
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from rtcvt.build import build_any, load_any
+from rtcvt.model import Instance
+from rtcvt.offline.pushbelt.run.runs import compile_steps, simulate
+from rtcvt.offline.pushbelt.run.schedule import Point
+from rtcvt.offline.pushbelt.run.windows import STEADY
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
+from rtcvt.offline.variator.alignment import USED
+from rtcvt.offline.variator.check import check_heldout
+from rtcvt.offline.variator.driven import RecordedLaws
+from rtcvt.offline.variator.heldout import HeldRun, Passage, Series, condense, read_heldout
+from rtcvt.unitfile import parse_table, parse_toml
+from rtcvt.variator.build import build_variator, reduced_path
+from rtcvt.variator.kernels import MACRO
+from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.unit import load_variator, with_flange_inputs
+
+Array = NDArray[np.float64]
+STEP = 1e-3  # [s]
+POINTS = 1500
+
+
+def least_damping(one: Instance) -> tuple[float, float]:
+    """Least damping ratio of the modes that swing, and its frequency [Hz]."""
+    modes = np.linalg.eigvals(one.jacobian())
+    modes = modes[np.abs(modes.imag) > 1.0]
+    if len(modes) == 0:
+        return 1.0, 0.0
+    ratios = -modes.real / np.abs(modes)
+    least = int(np.argmin(ratios))
+    return float(ratios[least]), float(abs(modes[least].imag) / (2.0 * np.pi))
+
+
+def stepped(one: Instance, name: str, steps: int) -> NDArray[np.float64]:
+    """An output behind each of so many steps."""
+    values = np.empty(steps)
+    for k in range(steps):
+        one.step(STEP)
+        values[k] = one.get(name)
+    return values
+
+
+def swing(values: NDArray[np.float64]) -> float:
+    """Range of a signal about its parabola."""
+    t = np.arange(float(len(values)))
+    return float(np.ptp(values - np.polyval(np.polyfit(t, values, 2), t)))
+
+
+def modes() -> None:
+    unit = load_variator("pushbelt_cvt")
+    reduced = read_reduced(reduced_path(unit))
+    laws, c = RecordedLaws(reduced), reduced.constants
+    model = build_variator(with_flange_inputs(unit, {"primary": "speed"}), "hybrid", reduced=reduced)
+    rng = np.random.default_rng(5)
+    points = rng.uniform([0.5, 80.0, 6e3, -0.3, 0.5], [2.3, 600.0, 3e4, 0.3, 1.8], (POINTS, 5))
+    print(
+        "l_point [m]: growing, below 0.06, median; the four least damped: ratio, Hz, i, omega_I, F_CO, xi, y; and swing"
+    )
+    for l_point in (0.1, 0.05, 0.02, 0.01):
+        found = []
+        for i, omega_I, F_O, xi, y in points:
+            one = model.instantiate()
+            start = {"belt.l_point": l_point, "ratio.start": i, "primary.w_start": omega_I, "primary.w": omega_I}
+            for name, value in start.items():
+                one.set(name, value)
+            one.initialise()
+            r_I = one.get("radius.primary") - c["h_off"]
+            kappa = c["m_star"] * (omega_I * r_I) ** 2 / F_O
+            at = (np.array([a]) for a in (i, xi, kappa, F_O))
+            one.set("clamp.secondary.F", F_O)
+            one.set("clamp.primary.F", y * F_O * float(laws.steady(*at)["thrust_ratio"][0]))
+            one.set("secondary.tau", -xi * 2.0 * c["mu"] * F_O / np.cos(c["delta_0"]) * i * r_I)
+            one.initialise()
+            stepped(one, "secondary.w", 60)
+            found.append((*least_damping(one), one))
+        order = sorted(range(POINTS), key=lambda k: found[k][0])
+        ratios = np.array([f[0] for f in found])
+        print(f"{l_point:g}: {(ratios < 0.0).sum()}, {(ratios < 0.06).sum()}, {np.median(ratios):.2f}")
+        for k in order[:4]:
+            later = stepped(found[k][2], "secondary.w", 3300)
+            point = ", ".join(f"{a:.4g}" for a in (*found[k][:2], *points[k]))
+            print(f"    {point}; {swing(later[-300:]) / abs(later[-1]):.1e} of omega_O")
+
+
+def kers() -> None:
+    unit = load_any("pushbelt_kers")
+    model = build_any(unit, "hybrid")
+    fastest = unit.values()["flywheel.w_max"] / (unit.values()["shaft.i"] * unit.values()["flywheel.i"])
+    print("K_theta: least damped: ratio, Hz, rpm, i, N.m; and swing of the torque [N.m] 3 s later")
+    for K_theta in (1e-3, 7e-4, 5e-4):
+        found = []
+        for rpm in (800, 1500, 2500, 4000):
+            for i in (0.64, 0.8, 1.0, 1.4, 1.9, 2.36):
+                for step in (40.0, -40.0):
+                    omega = rpm * np.pi / 30.0
+                    if omega / i > 0.95 * fastest:
+                        continue
+                    one = model.instantiate()
+                    start = {"control.K_theta": K_theta, "ratio.start": i, "shaft.w_start": omega, "shaft.w": omega}
+                    for name, value in start.items():
+                        one.set(name, value)
+                    one.initialise()
+                    stepped(one, "shaft.tau", 500)
+                    one.set("control.tau_des", step)
+                    stepped(one, "shaft.tau", 300)
+                    ratio, hertz = least_damping(one)
+                    found.append((ratio, hertz, rpm, i, step, swing(stepped(one, "shaft.tau", 3000)[-500:])))
+        found.sort()
+        print(f"{K_theta:g}, {len(found)} points:")
+        for point in found[:6]:
+            print("    " + ", ".join(f"{a:.3g}" for a in point))
+
+
+def slides() -> None:
+    laws = read_reduced(reduced_path(load_variator("pushbelt_cvt")))
+    columns = ("ratio [1]", "xi [1]", "kappa [1]", "F_O [N]", "y [1]", "thrust_ratio [1]", "slip [1]")
+    for name in ("pushbelt_24mm", "heldout"):
+        with open(Path(__file__).parents[1] / "docs" / "campaign" / f"{name}.csv", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        data = np.array([[float(row[c] or "nan") for c in columns] for row in rows])
+        steady = np.array([row["window"] == "steady" for row in rows])
+        known = np.isfinite(data).all(axis=1)
+        data, steady = data[known], steady[known]
+        z = data[:, :5] / [1.0, 1.0, 1.0, laws.constants["F_ref"], 1.0]
+        z[steady, 4] = 1.0
+        found, xi, full = laws.evaluate(z), data[:, 1], np.abs(data[:, 6]) > MACRO
+        at_capacity = np.maximum(np.abs(xi), np.abs(xi) / data[:, 5]) > laws.constants["xi_max"]
+        loss = np.abs(found["e"] + found["c"] * xi)
+        said = at_capacity | (loss > MACRO)
+        for label, of in (("settled", steady), ("others", ~steady)):
+            print(
+                f"{name}, {label}: {np.sum(full & said & of)} of {np.sum(full & of)} that slide are found, "
+                f"{np.sum(at_capacity & full & of)} by the capacity alone; {np.sum(said & ~full & of)} of "
+                f"{np.sum(~full & of)} others are said to"
+            )
+            slip = np.abs(data[:, 6])
+            for least, most in ((MACRO, USED), (USED, 1.0)):
+                has = of & (slip > least) & (slip <= most)
+                if has.any():
+                    medians = [f"{np.median(v[has]):.1%}" for v in (slip, loss, np.abs(loss - slip))]
+                    print(
+                        f"  {np.sum(has)} with a speed loss of {least:.0%} to {most:.0%}: "
+                        "median {}, of the laws {}, error {}".format(*medians)
+                    )
+
+
+class Again:
+    """Runs of the full model in place of a reduced model: `check.Driven`."""
+
+    def __init__(self, runs: Iterable[HeldRun]) -> None:
+        self._runs = {held.run.name: held for held in runs}
+        self._phase = 0
+
+    def settle(self, run: HeldRun) -> dict[str, float]:
+        self._first, self._own, self._phase = run, self._runs[run.run.name], 0
+        s = {k: float(v[STEADY]) for k, v in self._own.summary.items()}
+        lost = s["P_I"] + s["P_O"] + s["P_axial_I"] + s["P_axial_O"] - s["P_stored"]
+        kept = {k: s[k] for k in ("thrust_ratio", "slip", "omega_O", "P_O")}
+        return kept | {"tau_I": s["P_I"] / s["omega_I"], "P_I": lost - s["P_O"], "macro_slip": 0.0, "outside": 0.0}
+
+    def play(self, series: Series, factor: float = 1.0) -> dict[str, NDArray[np.float64]]:
+        branch = next(k for k, s in enumerate(self._first.branches) if s is series)
+        own, self._phase = self._own.branches[branch], 1 + branch
+        return {k: np.interp(series["time"], own["time"], own[k]) for k in ("tau_I", "omega_O", "ratio")}
+
+    def flank_normal(self, start: float, stop: float) -> NDArray[np.float64]:
+        return self._passage(stop).fields["flank_normal"]
+
+    def peak(self, start: float, stop: float) -> float:
+        return float(self._passage(stop).fields["flank_normal"].max())
+
+    def _passage(self, stop: float) -> Passage:
+        passages: Iterator[Passage] = (p for p in self._own.passages if p.phase == self._phase)
+        return min(passages, key=lambda p: abs(p.stop - max(stop, 0.0)))
+
+
+def repeats(folder: str, table: str | None = None) -> None:
+    unit = load_variator("pushbelt_cvt")
+    path = reduced_path(unit)
+    held = read_heldout(path.with_name(f"{path.stem}_heldout.h5") if table is None else Path(table))
+    parameters = parse_table(Parameters, {**parse_toml(held.unit_file, held.unit), "source": held.unit}, held.unit)
+    wanted = []
+    for name, share in (("nearer", 0.8), ("farther", 1.2)):
+        (Path(folder) / name).mkdir(parents=True, exist_ok=True)
+        for one in held.runs:
+            run, at = one.run, one.run.start
+            assert isinstance(at, Point)
+            begin = None if at.begin is None else at.xi + share * (at.begin - at.xi)
+            file = Path(folder) / name / f"{run.name}.h5"
+            wanted.append((file, replace(run, start=replace(at, begin=begin)), float(one.summary["F_I"][STEADY])))
+    compile_steps(parameters, wanted[0][1])
+    with ProcessPoolExecutor() as pool:
+        pending = {
+            pool.submit(simulate, parameters, run, file, held.unit_file, plan=held.plan, F_I=F_I, resume=True): file
+            for file, run, F_I in wanted
+            if not file.is_file()
+        }
+        for n, done in enumerate(as_completed(pending), 1):
+            done.result()
+            print(f"{n} of {len(pending)}: {pending[done]}", flush=True)
+    again = {m: Again(condense(f for f, *_ in wanted if f.parent.name == n).runs) for m, n in _PLACES.items()}
+    found = check_heldout(held, again, RecordedLaws(read_reduced(path)), STEP)
+    print("of the full model from itself, the load comes from: nearer, farther; allowed; worst")
+    for f in found.figures:
+        worst = ", ".join(run for run, _ in f.worst.values())
+        both = ", ".join(f.show(f.value[m]) for m in _PLACES)
+        print(f"{f.name}, {f.statistic}: {both}; {'' if f.limit is None else f.show(f.limit)}; {worst}")
+    states = [s for s in found.settled if abs(s.values["full"]["slip"]) <= MACRO]
+    for key, unit_of in (("thrust_ratio", "relative"), ("slip", "points"), ("efficiency", "points")):
+        print(f"{key}, {unit_of}, states by size of the larger difference:")
+        rows = []
+        for s in states:
+            full, *others = (s.values[m][key] for m in ("full", *_PLACES))
+            off = [a / full - 1.0 if unit_of == "relative" else a - full for a in others]
+            rows.append((max(map(abs, off)), s.held.run.name, full, *others))
+        for _, of, *values in sorted(rows, reverse=True)[:8]:
+            print(f"    {of}: " + ", ".join(f"{v:.4g}" for v in values))
+
+
+def schemes(folder: str, table: str | None = None) -> None:
+    path = reduced_path(load_variator("pushbelt_cvt"))
+    multirate = read_heldout(path.with_name(f"{path.stem}_heldout.h5") if table is None else Path(table)).runs
+    explicit = condense(Path(folder).glob("[!.]*.h5"))
+    found = check_heldout(explicit, dict.fromkeys(_PLACES, Again(multirate)), RecordedLaws(read_reduced(path)), STEP)
+    for f in found.figures:
+        if f.name in ("thrust ratio", "slip", "efficiency") or f.name.endswith("settled"):
+            print(f"{f.name}, {f.statistic}: {f.show(f.value['hybrid'])}; {f.worst['hybrid'][0]}")
+    own = {held.run.name: {k: float(v[STEADY]) for k, v in held.summary.items()} for held in multirate}
+    print("kappa, thrust ratio: multirate, explicit, difference; slip: multirate, explicit")
+    rows = []
+    for held in explicit.runs:
+        a, b = own[held.run.name], {k: float(v[STEADY]) for k, v in held.summary.items()}
+        off = a["thrust_ratio"] / b["thrust_ratio"] - 1.0
+        thrust = f"{a['thrust_ratio']:.3f}, {b['thrust_ratio']:.3f}, {off:+.1%}"
+        rows.append((abs(off), f"{held.run.name}: {a['kappa']:.3f}; {thrust}; {a['slip']:.2%}, {b['slip']:.2%}"))
+    for _, row in sorted(rows, reverse=True):
+        print(f"    {row}")
+
+
+def campaign(folder: str) -> None:
+    with (Path(folder) / "index.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    value = {k.split(" [")[0]: np.array([float(r[k] or "nan") for r in rows]) for k in rows[0] if k.endswith("]")}
+    window, ended = np.array([r["window"] for r in rows]), np.array([r["ended"] for r in rows])
+    slides = np.abs(value["slip"]) > MACRO
+    branch, steady = np.char.startswith(window, "branch"), window == "steady"
+    transient = np.array([r["run"].rstrip("0123456789-") in _TRANSIENTS for r in rows])
+    for label, of in (("settled", steady), ("branches", branch & ~transient), ("transients", branch & transient)):
+        limit = np.sum(ended[of] == "limit of the ratio")
+        print(f"{label}: {np.sum(of)}, {np.sum(slides[of])} slip as a whole, {limit} ended at a limit of the ratio")
+    missing = np.abs(value["unaccounted"] / value["loss"])[steady]
+    print(f"not accounted for: {np.median(missing):.2%} of the loss in the median, {np.max(missing):.2%} at most")
+
+    settled = {r["run"]: k for k, r in enumerate(rows) if r["window"] == "steady" and not slides[k]}
+    earlier = [k for k, r in enumerate(rows) if r["window"] == "before" and r["run"] in settled]
+    later = [settled[rows[k]["run"]] for k in earlier]
+    print("change from the window before: median, 90 %, RMS, largest")
+    for name in ("thrust_ratio", "slip", "loss"):
+        first, last = value[name][earlier], value[name][later]
+        change = np.abs(last - first) / (1.0 if name == "slip" else np.abs(first))
+        ranks = (*np.quantile(change, (0.5, 0.9)), np.sqrt(np.mean(change**2)), change.max())
+        print(f"    {name}: " + ", ".join(f"{a:.3%}" for a in ranks))
+
+    y, xi, F_O, x = (value[k] for k in ("y", "xi", "F_O", "x"))
+    of = branch & ~transient & (np.abs(y - 1.0) > 0.08) & ~slides
+    k = np.divide(x, F_O * (y - 1.0), out=np.full_like(x, np.nan), where=of)
+    print("torque ratio: thrust ratio, least and largest; slip, loss over power; k [1e-7/N], i smaller; k, i larger")
+    for least, most in ((-0.9, -0.5), (-0.5, -0.2), (-0.2, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95)):
+        at = steady & (xi >= least) & (xi < most) & ~slides
+        thrust, slip = value["thrust_ratio"][at], np.median(value["slip"][at])
+        share = np.median(value["loss"][at] / np.maximum(np.abs(value["P_I"][at]), np.abs(value["P_O"][at])))
+        rates = []
+        for side in (y > 1.0, y < 1.0):
+            inside = k[of & side & (xi >= least) & (xi < most)] * 1e7
+            rates.append("{1:.1f} ({0:.1f} to {2:.1f})".format(*np.quantile(inside, (0.1, 0.5, 0.9))))
+        both = f"{thrust.min():.2f}, {thrust.max():.2f}"
+        print(f"    {least:g} to {most:g}: {both}; {slip:.2%}, {share:.1%}; {'; '.join(rates)}")
+    _shift_laws(y[of], xi[of], F_O[of], value["thrust_ratio"][of], x[of])
+
+
+def _shift_laws(y: Array, xi: Array, F_O: Array, thrust: Array, x: Array) -> None:
+    """Pooled laws of the shift rate: least sum of absolute deviations of x relative to x."""
+    bent = xi * np.sign(y - 1.0)
+    laws = {
+        "c ln y": [np.log(y)],
+        "c (F_I - F_I,eq)/F_O": [thrust / y * (y - 1.0)],
+        "k F_O ln y": [F_O * np.log(y)],
+        "k F_O (y - 1)": [F_O * (y - 1.0)],
+        "k F_O (y - 1) (1 + a xi)": [F_O * (y - 1.0), F_O * (y - 1.0) * xi],
+        "k F_O (y - 1) (1 + a xi^2 + b xi sign(y - 1))": [
+            F_O * (y - 1.0), F_O * (y - 1.0) * xi**2, F_O * (y - 1.0) * bent],
+    }  # fmt: skip
+    print(f"laws of the shift rate over {len(x)} branches: median and 90 % of the error")
+    for name, terms in laws.items():
+        a = np.column_stack(terms) / x[:, None]
+        scale = np.abs(a).mean(axis=0)
+        a /= scale
+        n, m = a.shape  # least absolute deviations as a linear program
+        cost = np.concatenate([np.zeros(m), np.ones(2 * n)])
+        found = linprog(cost, A_eq=np.hstack([a, np.eye(n), -np.eye(n)]), b_eq=np.ones(n),
+                        bounds=[(None, None)] * m + [(0, None)] * (2 * n))  # fmt: skip
+        error, coefficients = np.abs(a @ found.x[:m] - 1.0), found.x[:m] / scale
+        others = ", ".join(f"{c / coefficients[0]:.2g}" for c in coefficients[1:])
+        print(f"    x = {name}: {np.median(error):.0%}, {np.quantile(error, 0.9):.0%}; {coefficients[0]:.3g}; {others}")
+
+
+_TRANSIENTS = {"sweep", "torque", "clamping"}
+_PLACES = {"hybrid": "nearer", "rigid": "farther"}  # where `check_heldout` takes models
+
+
+if __name__ == "__main__":
+    studies = {f.__name__: f for f in (modes, kers, slides, repeats, schemes, campaign)}
+    needed = {"repeats": (1, 2), "schemes": (1, 2), "campaign": (1,)}
+    if len(sys.argv) < 2 or sys.argv[1] not in studies or len(sys.argv) - 2 not in needed.get(sys.argv[1], (0,)):
+        raise SystemExit(__doc__)
+    studies[sys.argv[1]](*sys.argv[2:])

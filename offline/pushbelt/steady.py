@@ -2,9 +2,9 @@
 
 Per pulley, along theta in the direction of travel, r the radius of the rocking edges, all per radian and flank:
 
-    radial        2 n (sin d + rho cos d) = T - P - K             n normal force, rho n friction along the flank, outwards
+    radial        2 n (sin d + rho cos d) = T - P - K             n normal force, rho n friction of a flank, outwards
     tangential    P' = 2 f + q (1 + h_s/r),   T' = q r_s/r_n      f friction of a flank, q that of the ring, forwards
-    groove        n cos d = c_el (r/t) ((R_0 - r) tan d - w),     w = sum_k a_k int cos k(theta - theta') n cos d dtheta'
+    groove        n cos d = c_el (r/t) ((R_0 - r) tan d - w),   w = sum_k a_k int cos k(theta - theta') n cos d dtheta'
     friction      (f, rho n) = -mu n (s, u)/sqrt(s^2 + u^2 + v_mu^2),   s = v - omega r,   u = v r'/r cos d
     ring          q = -mu_R (T - K_R) s_R/sqrt(s_R^2 + v_muR^2),  s_R = v (1 + h_s/r) - v_R (1 + (T - T_0)/EA) r_s/r_n
     elements      v = nu (t + (r_R/2 - t/12) (t/r)^2 - P/k_R)     where they push; where they do not, f balances q
@@ -14,11 +14,11 @@ with K = m v^2, r_s = r + h_s (saddle), r_n = r_s + h/2 (neutral fibre). These a
 Cebulla 2014, eqs. (5.49) to (5.54). F = int (n cos d - rho n sin d) dtheta is the clamping force of a sheave.
 
 On the driving pulley (the secondary in overrun) the chain is open up to theta_* and closed behind; its gaps there are
-the endplay. The driven one is closed, and P = 0 at its end. If the arc is too short for the endplay, the rest of the gaps
-is in the strands and nothing pushes; if there is no endplay, the chain is closed and pushes in both strands. Given are omega_I, F_O, the torque M_O or the speed omega_O,
-and the ratio of the mean radii; the two tensions, speeds, theta_*, the grooves R_0 and the Fourier coefficients of both
-deflections are found by Newton's method, on a path of falling v_mu. Nothing is shared with the multibody model but the
-numbers of the belt.
+the endplay. The driven one is closed, and P = 0 at its end. If the arc is too short for the endplay, the other gaps lie
+in the strands and nothing pushes; if there is no endplay, the chain is closed and pushes in both strands. Given are
+omega_I, F_O, the torque M_O and the ratio of the mean radii; the two tensions, speeds, theta_*, the grooves R_0 and the
+Fourier coefficients of both deflections are found by Newton's method, on a path of falling v_mu. Nothing is shared with
+the multibody model but the numbers of the belt.
 """
 
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq, root
 
 from rtcvt.offline.pushbelt.compiled import compiled
-from rtcvt.offline.pushbelt.parameters import Belt, Sheaves
+from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves, influence_numbers
 
-__all__ = ["COLUMNS", "NotConverged", "Point", "Steady", "steady"]
+__all__ = ["COLUMNS", "NoSteadyStateError", "Point", "Steady", "steady"]
 
 Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ _STARTS = (0.1, 0.3, 0.02, 5e-3)  # [m/s]
 GOOD = 1e-5  # residual of a solution
 
 
-class NotConverged(ArithmeticError):
+class NoSteadyStateError(ArithmeticError):
     """No steady state was found: the belt slips, or Newton's method does not reach it."""
 
 
@@ -238,10 +238,6 @@ class _Problem:
         angle = float(np.arcsin((i - 1.0) * r_I / b.d_A))
         return (r_I, i * r_I), (np.pi - 2.0 * angle, np.pi + 2.0 * angle), b.d_A * float(np.cos(angle))
 
-    def compliances(self, r: float) -> Array:
-        s = self.law
-        return s.multiplier * (s.a_0 + r * (s.a_1 + r * s.a_2)) * self.A if s else self.A
-
     def read(self, x: Array):
         """Tension, radii, speeds and deflections from the unknowns."""
         b, p = self.belt, self.point
@@ -276,7 +272,7 @@ class _Problem:
             self.F.append(float(np.sum(axial - o[:, _RHO] * o[:, _N] * b.sin_d) * h))
             self.M.append(float(-2.0 * np.sum(o[:, _F] * o[:, _R]) * h))
             if self.n_z:
-                a = self.compliances(float(o[:, _R].mean()))
+                a = influence_numbers(self.law, float(o[:, _R].mean()))
                 k_theta = np.arange(1, len(a))[:, None] * o[:, _TH]
                 sums = np.array([np.cos(k_theta) @ axial, np.sin(k_theta) @ axial]).T * a[1:, None]
                 own.append(h * np.concatenate([[a[0] * axial.sum()], sums.ravel()]))
@@ -310,7 +306,7 @@ class _Problem:
             w = np.zeros(1)
             if self.n_z:
                 harmonic = np.arange(len(self.A))
-                z = self.compliances(radii[k]) * p.F_O * np.sinc(harmonic * wraps[k] / (2.0 * np.pi))
+                z = influence_numbers(self.law, radii[k]) * p.F_O * np.sinc(harmonic * wraps[k] / (2.0 * np.pi))
                 middle = harmonic * wraps[k] / 2.0
                 z_k = np.concatenate([z[:1], np.array([z * np.cos(middle), z * np.sin(middle)]).T[1:].ravel()])
                 x[_GLOBALS + k * self.n_z : _GLOBALS + (k + 1) * self.n_z] = 1e4 * z_k
@@ -401,7 +397,7 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
 
     Raises
     ------
-    NotConverged
+    NoSteadyStateError
         The belt slips, or no steady state was found.
     """
     left = np.inf
@@ -410,12 +406,12 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
         x, left = _follow(problem, steps)
         if left < GOOD and problem.push >= 0.0:
             return _state(problem, x, left)
-    raise NotConverged(f"no steady state found: {point}, residual {left:.1e}")
+    raise NoSteadyStateError(f"no steady state found: {point}, residual {left:.1e}")
 
 
 def _state(problem: _Problem, x: Array, left: float) -> Steady:
     _, radii, wraps, _, omega, *_ = problem.read(x)
-    p, b = problem.point, problem.belt
+    p = problem.point
     losses = {"flank friction along": 0.0, "flank friction across": 0.0, "ring friction": 0.0}
     for k, o in enumerate(problem.out):
         h = wraps[k] / len(o)

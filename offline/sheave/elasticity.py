@@ -24,9 +24,10 @@ from scipy.sparse import csc_matrix, csr_matrix
 from scipy.sparse.linalg import splu
 from skfem import Basis, BilinearForm, ElementQuad2, ElementVector, FacetBasis
 
-from rtcvt.offline.sheave.profile import BODY, Mesh, Profile, Support
+from rtcvt.offline.sheave.mesh import BODY, Mesh
+from rtcvt.offline.sheave.profile import Profile, Support
 
-__all__ = ["Body", "body", "line", "point_rows", "solver", "stiffness"]
+__all__ = ["Body", "body", "inertia", "line", "point_rows", "solver", "stiffness"]
 
 Array = NDArray[np.float64]
 
@@ -93,6 +94,15 @@ def stiffness(body: Body, k: int) -> csr_matrix:
     ribs = np.where(body.mesh.kind == BODY, 0.0, share)[:, None]
     ribs = np.broadcast_to(ribs, body.basis.dx.shape)
     return _work.assemble(body.basis, k=k, E=body.profile.E, nu=body.profile.nu, ribs=ribs).tocsr()
+
+
+def inertia(body: Body) -> tuple[float, float]:
+    """Mass [kg] and moment of inertia about the shaft [kg m2]; ribs count by their share."""
+    share = body.profile.ribs.share if body.profile.ribs else 0.0
+    full = np.where(body.mesh.kind == BODY, 1.0, share)[:, None]
+    r = np.asarray(body.basis.global_coordinates())[0]
+    ring = 2.0 * np.pi * body.profile.density * full * r * body.basis.dx
+    return float(ring.sum()), float((ring * r**2).sum())
 
 
 @BilinearForm

@@ -23,13 +23,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.sheave.elasticity import Body, line, point_rows, solver, springs
+from rtcvt.offline.sheave.elasticity import Body, inertia, line, point_rows, solver, springs
+from rtcvt.offline.sheave.profile import HARMONICS
 
-__all__ = ["HARMONICS", "Influence", "Separable", "influence", "separable"]
+__all__ = ["Influence", "Separable", "influence", "separable"]
 
 Array = NDArray[np.float64]
-
-HARMONICS = 8  # the largest; local pressing, which higher ones have, belongs to the elements' own stiffness
 
 
 @dataclass(frozen=True)
@@ -48,6 +47,8 @@ class Influence:
         Moment over tilt on the supports [N m/rad].
     z_t : float
         Where a force across the shaft makes no tilt [m].
+    m, J : float
+        Mass [kg] and moment of inertia about the shaft [kg m2].
     tan_d : float
         Tangent of the flank's angle.
     """
@@ -57,6 +58,8 @@ class Influence:
     tilt: Array
     c_t: float
     z_t: float
+    m: float
+    J: float
     tan_d: float
 
     @property
@@ -104,12 +107,15 @@ def influence(body: Body, r: Array, height: float, harmonics: int = HARMONICS) -
     S = np.pi * (R @ (K @ R.T))
     lever = R @ (axial - body.tan_d * radial).T
     yields = np.linalg.inv(S)
+    m, J = inertia(body)
     return Influence(
         r=np.asarray(r),
         G=G,
         tilt=lever.T @ yields @ lever,
         c_t=1.0 / yields[1, 1],
         z_t=float(S[0, 1] / -S[0, 0]) if S[0, 0] else 0.0,
+        m=m,
+        J=J,
         tan_d=body.tan_d,
     )
 

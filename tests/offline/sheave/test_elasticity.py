@@ -19,7 +19,8 @@ from skfem import (
 from skfem.helpers import ddot, eye, sym_grad, trace
 
 from rtcvt.offline.sheave.elasticity import body, point_rows, springs, stiffness
-from rtcvt.offline.sheave.profile import Profile, mesh
+from rtcvt.offline.sheave.mesh import mesh
+from rtcvt.offline.sheave.profile import Profile
 
 E, NU = 2.1e11, 0.3
 

@@ -6,7 +6,8 @@ from pydantic import ValidationError
 
 from rtcvt.offline.sheave.elasticity import body
 from rtcvt.offline.sheave.influence import influence, separable
-from rtcvt.offline.sheave.profile import Profile, mesh
+from rtcvt.offline.sheave.mesh import mesh
+from rtcvt.offline.sheave.profile import Profile
 
 TAN = np.tan(np.deg2rad(11.0))
 LOOSE = {
@@ -48,6 +49,17 @@ def test_tilt_is_that_of_a_rigid_body_on_two_springs(loose):
     assert loose.z_t == pytest.approx(32e-3, rel=1e-9)
     lever = RADII / np.cos(np.deg2rad(11.0)) ** 2 - loose.z_t * TAN
     assert np.diag(loose.tilt) == pytest.approx(lever**2 / loose.c_t + TAN**2 / 2e9, rel=1e-6)
+
+
+def test_mass_is_that_of_its_rings():
+    ring = LOOSE | {
+        "disc": [["25 mm", "30 mm"], ["60 mm", "30 mm"]],
+        "reaction": {"on": "back", "span": ["35 mm", "50 mm"]},
+    }
+    made = of(ring, radii=RADII[:1])
+    rings = ((0.017, 0.025, 0.058), (0.025, 0.060, 0.030))
+    assert made.m == pytest.approx(7850.0 * np.pi * sum((b**2 - a**2) * t for a, b, t in rings), rel=1e-9)
+    assert pytest.approx(7850.0 * np.pi / 2.0 * sum((b**4 - a**4) * t for a, b, t in rings), rel=1e-9) == made.J
 
 
 def test_softer_guides_add_their_tilt_alone(loose):

@@ -23,7 +23,7 @@ WRAP = np.pi
 
 
 def groove(sheave: Influence, index: int, theta: Array) -> Array:
-    """Deflection [m] over the angle [rad] from the middle of a half turn that `FORCE` presses evenly, at radius no. i."""
+    """Deflection [m] at angles [rad] from the middle of a half turn at radius no. `index`, evenly under `FORCE`."""
     k = np.arange(len(sheave.C))
     weight = sheave.at_radius[:, index] * FORCE * np.sinc(k * WRAP / (2.0 * np.pi))
     return np.cos(theta[:, None] * k) @ weight
@@ -38,8 +38,8 @@ def report_page(name: str, drawing: Drawing, found: Drawn, tan_d: float, used: t
             ),
             figure(
                 inline_svg(_compliance(found, used), "c"),
-                "Left: C_k(r, r), mean of both sheaves, and the polynomials that the belt takes (dashed). Right: how far "
-                "a sheave opens along the shaft under a half turn of belt of 20 kN.",
+                "Left: C_k(r, r), mean of both sheaves, and the polynomials that the belt takes (dashed). Right: how "
+                "far a sheave opens along the shaft under a half turn of belt of 20 kN.",
             ),
         ]
     return page(f"Sheaves of {name}", "\n".join([*body, _numbers(found)]))

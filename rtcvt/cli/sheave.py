@@ -17,5 +17,5 @@ def sheave(
     **own: Any,
 ) -> None:
     """Compute what the sheaves of a unit yield under the belt, from their drawing, and write a page."""
-    write_page(unit, lambda kind: kind.sheave, "drawn sheaves", context, {"report": report, "figures": figures} | own)
+    write_page(unit, "sheave", context, {"report": report, "figures": figures} | own)
     say(f"page: {report}")

@@ -91,6 +91,7 @@ def sheave(parameters: Parameters, given: Mapping[str, Any], progress: Progress)
         "a = [" + ", ".join(f"{x:.6g}" for x in form.a) + "]",
         "A = [" + ", ".join(f"{x:.4g}" for x in form.A) + "]",
     ]
+    assert parameters.sheaves is not None  # `drawn_sheaves` has found it
     page = report_page(parameters.name, parameters.sheaves, found, b.tan_d, used)
     return Checked(page, {"unit": parameters.name, **figures(found), "c_rad_used": numbers if used else None}, lines)
 

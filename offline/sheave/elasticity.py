@@ -15,6 +15,7 @@ that the deflection at angle theta under it is
 Elements are those of scikit-fem: quadratic quadrilaterals, in a library that needs numpy and scipy alone.
 """
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -110,7 +111,7 @@ def _spring(u, v, w):
     return (u[0] * v[0] + u[1] * v[1]) * w.x[0]
 
 
-def _facets(body: Body, on: str, span: tuple[float, float]):
+def _facets(body: Body, on: str, span: tuple[float, float]) -> NDArray[np.intp]:
     """Facets of a surface: of the first ring over z (bore, shaft), or of the disc's back over r."""
     first = body.profile.rings[0]
 
@@ -170,7 +171,7 @@ def point_rows(body: Body, r: Array, height: float, nodes: int = 32) -> tuple[Ar
     return radial, axial
 
 
-def solver(body: Body, k: int, held: Array):
+def solver(body: Body, k: int, held: Array) -> Callable[[Array], Array]:
     """Solution of K_k with the supports, the axial shift held at `held` (`line`); a function of right-hand sides."""
     K = stiffness(body, k)
     free = np.ones(body.basis.N, dtype=bool)

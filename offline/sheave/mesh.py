@@ -93,5 +93,5 @@ def mesh(profile: Profile, tan_d: float, size: float) -> Mesh:
     _, first, same = np.unique(np.round(p / NEAR).astype(np.int64), axis=1, return_index=True, return_inverse=True)
     p = p[:, first]
     t = np.asarray(same).ravel()[np.concatenate(quads, axis=1)]
-    on = np.flatnonzero((np.abs(p[1] - p[0] * tan_d) < 10.0 * NEAR) & (p[0] > root - NEAR))
-    return Mesh(MeshQuad(p, t), np.concatenate(kind), on[np.argsort(p[0, on])])
+    flank = np.flatnonzero((np.abs(p[1] - p[0] * tan_d) < 10.0 * NEAR) & (p[0] > root - NEAR))
+    return Mesh(MeshQuad(p, t), np.concatenate(kind), flank[np.argsort(p[0, flank])])

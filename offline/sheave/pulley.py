@@ -60,16 +60,16 @@ def drawn(drawing: Drawing, flank: Flank) -> Drawn:
     """Influence numbers of drawn sheaves under the elements of a belt."""
     r = np.linspace(flank.r_min, flank.r_max, RADII)
     tan_d = float(np.tan(flank.delta_0))
-    both = [
+    loose, fixed = (
         influence(body(p, mesh(p, tan_d, drawing.mesh), tan_d), r - flank.depth, flank.height)
         for p in (drawing.loose, drawing.fixed)
-    ]
-    mean = 0.5 * (both[0].at_radius + both[1].at_radius)
+    )
+    mean = 0.5 * (loose.at_radius + fixed.at_radius)
     scale = float(r.max())
     powers = np.vander(r / scale, DEGREE + 1, increasing=True)
     taken = mean[: drawing.harmonics + 1]
     fits = [np.linalg.lstsq(powers / c[:, None], np.ones_like(c), rcond=None)[0] for c in taken]
     a = [tuple(map(float, fit / scale ** np.arange(DEGREE + 1))) for fit in fits]
     total = mean.sum()
-    compliance = (float(both[0].at_radius.sum() / total), float(both[1].at_radius.sum() / total))
-    return Drawn(r, *both, tuple(a), separable(r, taken, DEGREE), compliance)
+    compliance = (float(loose.at_radius.sum() / total), float(fixed.at_radius.sum() / total))
+    return Drawn(r, loose, fixed, tuple(a), separable(r, taken, DEGREE), compliance)

@@ -44,7 +44,7 @@ class Ribs(Record):
     """Radial ribs on the back of the disc."""
 
     r: tuple[Size, Size]  # from, to
-    height: Size
+    height: Size  # along the shaft
     share: Annotated[float, Field(gt=0.0, le=1.0)]  # of the circumference that they fill
 
 
@@ -59,7 +59,7 @@ class Support(Record):
 class Reaction(Record):
     """Where the axial force of the belt is taken up, evenly: its mean displacement is the sheave's position."""
 
-    on: Literal["back", "bore", "shaft"]
+    on: Literal["back", "bore", "shaft"]  # the back of the disc, or the inner or outer surface of the first ring
     span: tuple[Place, Place]  # of radii on the back, else of z
 
 
@@ -68,12 +68,12 @@ class Profile(Record):
 
     E: Annotated[float, quantity_in("Pa", above=0.0)]  # Young's modulus
     nu: Annotated[float, Field(ge=0.0, lt=0.5)]  # Poisson's ratio
-    density: Annotated[float, quantity_in("kg/m3", above=0.0)] = 7850.0
-    rings: tuple[Ring, ...] = Field(min_length=1)
+    density: Annotated[float, quantity_in("kg/m3", above=0.0)] = 7850.0  # for its mass and inertia in print
+    rings: tuple[Ring, ...] = Field(min_length=1)  # shaft and hub, from the bore outwards
     disc: tuple[tuple[Size, Size], ...] = Field(min_length=2)  # radius, thickness along the shaft; linear between
-    ribs: Ribs | None = None
-    supports: tuple[Support, ...] = Field(min_length=1)
-    reaction: Reaction
+    ribs: Ribs | None = None  # on the back of the disc
+    supports: tuple[Support, ...] = Field(min_length=1)  # springs across the shaft: guide or bearings
+    reaction: Reaction  # where the axial force is taken up
 
     @model_validator(mode="after")
     def _fits(self) -> "Profile":
@@ -106,7 +106,7 @@ class Profile(Record):
 class Drawing(Record):
     """Profiles of the loose and the fixed sheave, alike on both pulleys."""
 
-    loose: Profile
-    fixed: Profile
+    loose: Profile  # sheave that slides on the shaft
+    fixed: Profile  # sheave that is one piece with the shaft
     harmonics: Annotated[int, Field(ge=1, le=HARMONICS)] = 4  # that the belt's law takes
     mesh: Size = 4e-3  # largest side of a finite element

@@ -133,7 +133,8 @@ def export(
         from rtcvt.fmu.native.reference import write_cross_check
 
         write_cross_check(built, chosen.scenario[0], path)
-    kinds = "co-simulation and model exchange" if backend is Backend.native else "co-simulation"
+    both = backend is Backend.native and not built.algebraic
+    kinds = "co-simulation and model exchange" if both else "co-simulation"
     say(f"{built.name}, {built.fidelity} model, FMI {version}.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 
 

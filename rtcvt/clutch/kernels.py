@@ -225,7 +225,9 @@ def linearise(t, x, u, p, data, f, jac, work):
 @kernel
 def flange(k, x, u, p, data, work):
     """Speed of a flange that takes a torque, torque of one that takes a speed."""
-    return x[X.W] if k == U.LOAD else transmitted(x, u, p)
+    if k == U.LOAD:
+        return x[X.W]
+    return transmitted(x, u, p)
 
 
 @kernel

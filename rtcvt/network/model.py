@@ -75,6 +75,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
         data=data.array(),
         step_size=system.solver.step,
         internal_step=None,
+        algebraic=True,
         **kernels,
         source=system.text,
     )

@@ -21,20 +21,13 @@ import numba
 import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 
-__all__ = ["stamped"]
+__all__ = ["StampedCache", "StampedFiles"]
 
 _LIBRARIES = {"builtins", "math", "numba", "numpy", "typing"}  # their version is numba's concern
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def stamped(compiled: Any) -> Any:
-    """Tie the machine code that numba keeps on disk to all that it was made from."""
-    if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT
-        compiled._cache = _Cache(compiled)
-    return compiled
-
-
-class _Files(CompileResultCacheImpl):
+class StampedFiles(CompileResultCacheImpl):
     """Files that are named after the function, wherever in its module it stands."""
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
@@ -42,10 +35,10 @@ class _Files(CompileResultCacheImpl):
         return base if "<locals>" in fullname else base.replace(f"-{self._lineno}.py", ".py")
 
 
-class _Cache(FunctionCache):
+class StampedCache(FunctionCache):
     """Numba's cache of one function, with a key of its own: a digest, in which no class can be missing."""
 
-    _impl_class = _Files
+    _impl_class = StampedFiles
 
     def __init__(self, compiled: Any) -> None:
         super().__init__(compiled.py_func)

@@ -72,6 +72,8 @@ PUSHBELT += [
     "--case MED --flank-points 2",
     "--case LOW --flank-points 2 --law decoupled --contact bilateral",
     "--case OD --taper 5e-6",
+    "--case MED --belt spatial",
+    "--case MED --scheme set-valued",
 ]
 FULL = [("pushbelt_24mm", f"{options} --duration 2e-4") for options in PUSHBELT]
 FULL += [

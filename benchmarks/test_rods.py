@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numba import njit
 
-from rtcvt.offline.pushbelt import ring as rcm
-from rtcvt.offline.pushbelt.initial import ring_on
-from rtcvt.offline.pushbelt.kinematics import belt_path, closure
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
+from rtcvt.offline.pushbelt.ring import ring as rcm
+from rtcvt.offline.pushbelt.unit.initial import ring_on
+from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import spatial as sp

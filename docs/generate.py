@@ -68,16 +68,16 @@ PAGES = {  # of the API: title, modules
     "pushbelt": (
         "The full pushbelt",
         (
-            "rtcvt.offline.pushbelt.hybrid",
-            "rtcvt.offline.pushbelt.runs",
-            "rtcvt.offline.pushbelt.runfile",
-            "rtcvt.offline.pushbelt.windows",
-            "rtcvt.offline.pushbelt.snapshots",
-            "rtcvt.offline.pushbelt.kinematics",
-            "rtcvt.offline.pushbelt.element_element",
-            "rtcvt.offline.pushbelt.element_ring",
-            "rtcvt.offline.pushbelt.flank",
-            "rtcvt.offline.pushbelt.sheave",
+            "rtcvt.offline.pushbelt.planar.model",
+            "rtcvt.offline.pushbelt.run.runs",
+            "rtcvt.offline.pushbelt.run.runfile",
+            "rtcvt.offline.pushbelt.run.windows",
+            "rtcvt.offline.pushbelt.run.snapshots",
+            "rtcvt.offline.pushbelt.unit.kinematics",
+            "rtcvt.offline.pushbelt.contact.element_element",
+            "rtcvt.offline.pushbelt.contact.element_ring",
+            "rtcvt.offline.pushbelt.contact.flank",
+            "rtcvt.offline.pushbelt.contact.sheave",
         ),
     ),
     "reduction": (
@@ -423,7 +423,7 @@ def in_site(app: Any, document: str, source: list[str]) -> None:
     """Links of a page to files outside of the folder of the pages, as they are within the site."""
     del app, document
     source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.ipynb\)", r"](examples/\1.md)", source[0])
-    source[0] = re.sub(r"\[([^]]*)\]\(\.\./(studies/\w+\.md)[^)]*\)", r"\1 (`\2`)", source[0])
+    source[0] = re.sub(r"\[([^]]*)\]\((?:\.\./)?(studies/\w+\.md)[^)]*\)", r"\1 (`\2`)", source[0])
     source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
 
 
@@ -503,7 +503,7 @@ def _belt_drive(unit: Any) -> str:
 def _pushbelt(unit: Any) -> str:
     from matplotlib.patches import Circle, Polygon
 
-    from rtcvt.offline.pushbelt.kinematics import belt_path, closure, evaluate
+    from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure, evaluate
 
     figure, ax = _figure(8.0, 3.6)
     d = unit.pulleys.d_A

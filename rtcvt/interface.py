@@ -706,9 +706,9 @@ class FullRun:
         return read(self.path)
 
     def fields(self) -> dict[str, Signal]:
-        """Fields of a pushbelt by name: values (frames, places) on the grid of `rtcvt.offline.pushbelt.snapshots`."""
-        from rtcvt.offline.pushbelt.runfile import is_run
-        from rtcvt.offline.pushbelt.runs import open_run
+        """Fields of a pushbelt by name, (frames, places) on the grid of `rtcvt.offline.pushbelt.run.snapshots`."""
+        from rtcvt.offline.pushbelt.run.runfile import is_run
+        from rtcvt.offline.pushbelt.run.runs import open_run
 
         if not is_run(self.path):
             return {}

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.model import Instance
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import SECTIONS
 from rtcvt.variator.unit import load_variator, with_flange_inputs

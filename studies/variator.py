@@ -26,10 +26,10 @@ from scipy.optimize import linprog
 
 from rtcvt.build import build_any, load_any
 from rtcvt.model import Instance
-from rtcvt.offline.pushbelt.parameters import Parameters
-from rtcvt.offline.pushbelt.runs import compile_steps, simulate
-from rtcvt.offline.pushbelt.schedule import Point
-from rtcvt.offline.pushbelt.windows import STEADY
+from rtcvt.offline.pushbelt.run.runs import compile_steps, simulate
+from rtcvt.offline.pushbelt.run.schedule import Point
+from rtcvt.offline.pushbelt.run.windows import STEADY
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED
 from rtcvt.offline.variator.check import check_heldout
 from rtcvt.offline.variator.driven import RecordedLaws

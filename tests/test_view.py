@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 from rtcvt import view
 from rtcvt.cli import app
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import runs
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
-from rtcvt.offline.pushbelt.runfile import read_frames
+from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.runfile import read_frames
+from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.scene import contact_gaps
 from rtcvt.offline.pushbelt.scene import scene as scene_of
-from rtcvt.offline.pushbelt.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.recording import Recording, Signal, write_recording
 from rtcvt.unitfile import shipped_units
 from rtcvt.view import Channel, Scene, view_page

@@ -76,7 +76,7 @@ slip and efficiency (5, 50, 95 %)."""
 KIND = Kind(
     names=("pushbelt",),
     title="pushbelts",
-    read=lazily("rtcvt.offline.pushbelt.parameters:read_parameters"),
+    read=lazily("rtcvt.offline.pushbelt.unit.parameters:read_parameters"),
     show=Task(
         lazily("rtcvt.offline.pushbelt.tasks:show"),
         options=(Option("modes", "Print the modes of the ring at the start of this case.", metavar="CASE"),),

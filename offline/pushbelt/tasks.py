@@ -9,7 +9,7 @@ from rich.table import Table
 
 from rtcvt.errors import InputError
 from rtcvt.kind import Checked, Progress, Run, Shown, cell
-from rtcvt.offline.pushbelt.parameters import Belt, Parameters, Sheaves, belt, endplay, sheaves
+from rtcvt.offline.pushbelt.unit.parameters import Belt, Parameters, Sheaves, belt, endplay, sheaves
 from rtcvt.recording import Recording, require_writable
 
 __all__ = ["check", "recording", "show", "simulate"]
@@ -57,7 +57,8 @@ _FASTEST = 12  # modes that are printed
 
 def _ring_modes(parameters: Parameters, name: str) -> tuple[dict[str, Any], list[Any]]:
     """Modes of the ring set without contacts, linearised about the start of a case: for JSON, and as lines."""
-    from rtcvt.offline.pushbelt import ring_set, runs, schedule
+    from rtcvt.offline.pushbelt.ring import ring_set
+    from rtcvt.offline.pushbelt.run import runs, schedule
 
     run = schedule.Run(name, schedule.Case(name), schedule.Settings(), duration=1e-3, plot_step=1e-3)
     made = runs.prepare(parameters, run)
@@ -86,8 +87,8 @@ def _fit(b: Belt, s: Sheaves, source: str) -> dict[str, Any]:
 
     The flanks stay between shaft and rim; the capacity is 2 mu F r'/cos(delta_0) there (xi = 1).
     """
-    from rtcvt.offline.pushbelt.kinematics import Closure, closure
-    from rtcvt.offline.pushbelt.runs import load_torque
+    from rtcvt.offline.pushbelt.run.runs import load_torque
+    from rtcvt.offline.pushbelt.unit.kinematics import Closure, closure
 
     def at(ratio: float) -> Closure | None:
         """The belt at this ratio, None if its flanks leave the sheaves or it does not close."""
@@ -130,7 +131,7 @@ _SETTINGS = {  # by the names of the options
 
 def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Run:
     """Full model of a pushbelt on one of its cases."""
-    from rtcvt.offline.pushbelt import runs, schedule
+    from rtcvt.offline.pushbelt.run import runs, schedule
 
     if given["case"] is None:
         raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
@@ -179,7 +180,7 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
 
 def recording(path: Path) -> Recording | None:
     """What a run's file holds over time, also one that still grows; None: a file of another kind."""
-    from rtcvt.offline.pushbelt import runfile, runs
+    from rtcvt.offline.pushbelt.run import runfile, runs
 
     if not runfile.is_run(path):
         return None
@@ -193,8 +194,8 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
         raise InputError("--belt", "", given["belt"], "hybrid or spatial")
     if given["belt"] == "spatial":
         return _check_spatial(parameters, given["report"], progress)
-    from rtcvt.offline.pushbelt.report import report_page
-    from rtcvt.offline.pushbelt.verification import verify
+    from rtcvt.offline.pushbelt.checks.chapter7 import verify
+    from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
 
     report: Path = given["report"]
     result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
@@ -209,8 +210,8 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
 def _check_spatial(parameters: Parameters, report: Path, progress: Progress) -> Checked:
     from collections import Counter
 
-    from rtcvt.offline.pushbelt.spatial.check import verify
-    from rtcvt.offline.pushbelt.spatial.report import report_page
+    from rtcvt.offline.pushbelt.checks.spatial import verify
+    from rtcvt.offline.pushbelt.checks.spatial_report import report_page
 
     result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
     counts = Counter((p.group.rpartition("-")[2], p.verdict) for p in result.phenomena)

@@ -16,7 +16,7 @@ too: (6.119) has the sign of its y component turned, and does not continue (6.11
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.kinematics import LOWER, UPPER, Path, evaluate
+from rtcvt.offline.pushbelt.unit.kinematics import LOWER, UPPER, Path, evaluate
 
 __all__ = ["planar_start", "spatial_start"]
 

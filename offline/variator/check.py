@@ -50,7 +50,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.windows import BEFORE, SLIPPING, STEADY
+from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY
 from rtcvt.offline.variator.heldout import HeldOut, HeldRun, Passage, Series
 from rtcvt.variator.capacity import capacity
 

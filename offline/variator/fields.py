@@ -34,7 +34,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.variator.pod import Basis, coefficients, pod
 from rtcvt.variator.reduced_model import Networks, ReducedField
 

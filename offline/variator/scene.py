@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from rtcvt.build import read_any
 from rtcvt.errors import InputError
 from rtcvt.kind import kind_of_file
-from rtcvt.offline.pushbelt import parameters as full
-from rtcvt.offline.pushbelt.runfile import is_run
+from rtcvt.offline.pushbelt.run.runfile import is_run
+from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.scene import field_channels, sheave_geometry, taut_apex
-from rtcvt.offline.pushbelt.snapshots import FIELDS
+from rtcvt.offline.pushbelt.unit import parameters as full
 from rtcvt.recording import Recording
 from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator.build import reduced_path

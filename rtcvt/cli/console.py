@@ -28,6 +28,7 @@ from rtcvt.unitfile import read_unit_file
 EXTRAS = {
     "matplotlib": "offline",
     "scipy": "offline",
+    "cryptography": "offline",
     "distributed": "offline",
     "fmpy": "hil",
     "asammdf": "hil",
@@ -87,7 +88,11 @@ UnitName = Annotated[
 ]
 Scheduler = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="A dask scheduler, e.g. tcp://host:8786, that makes the runs elsewhere."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="A dask scheduler, e.g. tls://host:8786, that makes the runs elsewhere. It runs what anyone sends who "
+        "reaches it, unless it has certificates: dask's configuration distributed.comm.tls.",
+    ),
 ]
 Workers = Annotated[int | None, typer.Option(min=1, max=1024, help="Local processes; default: one for each processor.")]
 

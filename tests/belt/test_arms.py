@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_modes import hybrid_modes
 from scipy.optimize import brentq
 
 from rtcvt.belt.arm_geometry import lever, nodes, over_angle
@@ -13,7 +14,6 @@ from rtcvt.belt.unit import load_belt_unit, read_belt_unit
 from rtcvt.build import build_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
-from rtcvt.offline.beltdrive.modes import hybrid_modes
 from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "tensioned.toml"

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_modes import hybrid_modes
 
 from rtcvt.belt.layout import BeltP, D
 from rtcvt.belt.unit import Decoupler, load_belt_unit, read_belt_unit
 from rtcvt.build import build_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
-from rtcvt.offline.beltdrive.modes import hybrid_modes
 from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"

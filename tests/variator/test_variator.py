@@ -10,7 +10,7 @@ from variator_laws import CONSTANTS, SHAFTS, constant_laws, instance, laws, unit
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
-from rtcvt.offline.pushbelt.kinematics import closure, misalignment, radius_at_one
+from rtcvt.offline.pushbelt.unit.kinematics import closure, misalignment, radius_at_one
 from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator

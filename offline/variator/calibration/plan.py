@@ -15,9 +15,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rtcvt.errors import InputError, near
-from rtcvt.offline.pushbelt.parameters import Parameters
-from rtcvt.offline.pushbelt.schedule import Scheme
-from rtcvt.offline.pushbelt.verification import ChapterRun
+from rtcvt.offline.pushbelt.checks.chapter7 import ChapterRun
+from rtcvt.offline.pushbelt.run.schedule import Scheme
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
 
 __all__ = [

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.flank import contact_points, flanks
-from rtcvt.offline.pushbelt.initial import elements_on, ring_on, sheaves_at, start_state
-from rtcvt.offline.pushbelt.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate
-from rtcvt.offline.pushbelt.maxwell import influence_matrix
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, endplay, load_parameters, sheaves
-from rtcvt.offline.pushbelt.ring import N_LOAD, N_RATE, N_SHAPE, forces, rate_of, ring, shape_of
+from rtcvt.offline.pushbelt.contact.flank import contact_points, flanks
+from rtcvt.offline.pushbelt.contact.maxwell import influence_matrix
+from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, forces, rate_of, ring, shape_of
+from rtcvt.offline.pushbelt.unit.initial import elements_on, ring_on, sheaves_at, start_state
+from rtcvt.offline.pushbelt.unit.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, endplay, load_parameters, sheaves
 
 PARAMETERS = load_parameters("pushbelt_24mm")
 SHEAVES = sheaves(PARAMETERS)

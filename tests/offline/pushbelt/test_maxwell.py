@@ -5,8 +5,8 @@ import pytest
 
 from rtcvt.offline.nonsmooth import lcp
 from rtcvt.offline.nonsmooth.lemke import lemke
-from rtcvt.offline.pushbelt import flank, maxwell
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters, sheaves
+from rtcvt.offline.pushbelt.contact import flank, maxwell
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters, sheaves
 
 UNIT = load_parameters("pushbelt_24mm")
 BELT = belt(UNIT)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.kinematics import closure
-from rtcvt.offline.pushbelt.parameters import (
+from rtcvt.offline.pushbelt.unit.kinematics import closure
+from rtcvt.offline.pushbelt.unit.parameters import (
     FORCE,
     RATE,
     SPEED,

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import cosserat as co
-from rtcvt.offline.pushbelt import ring as rg
-from rtcvt.offline.pushbelt import ring_set
-from rtcvt.offline.pushbelt import scaled as sc
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
+from rtcvt.offline.pushbelt.ring import cosserat as co
+from rtcvt.offline.pushbelt.ring import ring as rg
+from rtcvt.offline.pushbelt.ring import ring_set
+from rtcvt.offline.pushbelt.ring import scaled as sc
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.offline.rods import planar as pl
 
 BELT = belt(load_parameters("pushbelt_24mm"), N_E0=432)._replace(N_B=26)

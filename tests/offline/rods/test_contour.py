@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.kinematics import belt_path, closure, evaluate
+from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure, evaluate
 from rtcvt.offline.rods import contour as ct
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import spatial as sp

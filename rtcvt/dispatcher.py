@@ -110,11 +110,13 @@ class Dispatcher(CPUDispatcher):
                 return entry
             cres = self.overloads[tuple(numba.core.sigutils.normalize_signature(sig)[0])]
             if not cres.library.native:
+                kept = cres.library._compiled_object is not None  # on disk
                 entry = self.targetctx.get_executable(cres.library, cres.fndesc, cres.environment)
                 cres = cres._replace(entry_point=entry)
                 self.targetctx.insert_user_function(entry, cres.fndesc, [cres.library])
                 self.add_overload(cres)
-                self._cache.save_overload(sig, cres)
+                if not kept:
+                    self._cache.save_overload(sig, cres)
             for environment in cres._find_referenced_environments():
                 cres.library.codegen.set_env(environment.env_name, environment)
             return entry

@@ -11,12 +11,13 @@
 from typing import Any
 
 import numba.types
+from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
-from rtcvt.stamp import StampedCache, StampedFiles
+from rtcvt.stamp import stamped
 
 __all__ = ["Dispatcher", "KernelCompiler"]
 
@@ -62,13 +63,16 @@ class KernelCompiler(Compiler):
     """Numba's compiler of one function, into a library of ours."""
 
     def define_pipelines(self) -> Any:
+        """Numba's passes."""
         if self.state.library is None:
             self.state.library = _Library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
             self.state.library.enable_object_caching()
         return super().define_pipelines()
 
 
-class _Files(StampedFiles):
+class _Kept(CompileResultCacheImpl):
+    """What is on disk becomes a library of ours again."""
+
     def rebuild(self, target_context: Any, reduced_data: Any) -> Any:
         codegen = target_context.codegen()
         codegen._library_class = _Library
@@ -78,15 +82,12 @@ class _Files(StampedFiles):
             del codegen._library_class
 
 
-class _Cache(StampedCache):
-    _impl_class = _Files
-
-
 class Dispatcher(CPUDispatcher):
     """A compiled function."""
 
     def enable_caching(self) -> None:
-        self._cache = _Cache(self)
+        """Keep machine code on disk."""
+        stamped(self, _Kept)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Of a call in another kernel."""
@@ -98,12 +99,14 @@ class Dispatcher(CPUDispatcher):
             _floors -= 1
 
     def add_overload(self, cres: CompileResult) -> None:
+        """Know what was compiled; what Python can call, numba's fast way from Python finds."""
         if cres.library.native:
             super().add_overload(cres)
         else:
-            self.overloads[tuple(cres.signature.args)] = cres  # Python's calls come to `compile`
+            self.overloads[tuple(cres.signature.args)] = cres  # Python's first call comes to `compile`
 
     def compile(self, sig: Any) -> Any:
+        """Compile for a signature; the function that Python calls, with machine code."""
         with global_compiler_lock:
             entry = super().compile(sig)
             if _floors:

@@ -62,6 +62,7 @@ class LawFunction:
             return call
 
     def __call__(self, law: Any, *args: Any) -> Any:
+        """What the kernel of the law's type gives."""
         return self.kernels[type(law)](law, *args)
 
     def of(self, *laws: type) -> Callable[[Any], Any]:

@@ -66,7 +66,7 @@ installed: dist
 .venv/demo: pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline,hil]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline,hil,native]"
 	@touch $@
 
 .venv/installed: .venv/demo

@@ -13,7 +13,7 @@ from typing import Any
 import numba.types
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, CompileResult
+from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 
@@ -85,6 +85,8 @@ class _Kept(CompileResultCacheImpl):
 class Dispatcher(CPUDispatcher):
     """A compiled function."""
 
+    _cache: Any
+
     def enable_caching(self) -> None:
         """Keep machine code on disk."""
         stamped(self, _Kept)
@@ -98,7 +100,7 @@ class Dispatcher(CPUDispatcher):
         finally:
             _floors -= 1
 
-    def add_overload(self, cres: CompileResult) -> None:
+    def add_overload(self, cres: Any) -> None:
         """Know what was compiled; what Python can call, numba's fast way from Python finds."""
         if cres.library.native:
             super().add_overload(cres)
@@ -111,7 +113,7 @@ class Dispatcher(CPUDispatcher):
             entry = super().compile(sig)
             if _floors:
                 return entry
-            cres = self.overloads[tuple(numba.core.sigutils.normalize_signature(sig)[0])]
+            cres: Any = self.overloads[tuple(numba.core.sigutils.normalize_signature(sig)[0])]
             if not cres.library.native:
                 kept = cres.library._compiled_object is not None  # on disk
                 entry = self.targetctx.get_executable(cres.library, cres.fndesc, cres.environment)

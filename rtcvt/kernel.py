@@ -16,8 +16,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-import numba
-from numba.core import event
+from numba.core import config, event
 
 from rtcvt.dispatcher import Dispatcher, KernelCompiler
 
@@ -50,7 +49,7 @@ def compiler(pipeline_class: type[KernelCompiler] = KernelCompiler, **options: A
     options = {"nopython": True, "boundscheck": None, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
 
     def decorate(function: Any) -> Any:
-        if numba.config.DISABLE_JIT:
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]
             return function
         made = Dispatcher(function, targetoptions=options, pipeline_class=pipeline_class)
         made.enable_caching()

@@ -20,7 +20,7 @@ from numba.core import config, event
 
 from rtcvt.dispatcher import Dispatcher, KernelCompiler
 
-__all__ = ["FAILED", "OK", "SATURATED", "compiler", "kernel", "kernel_of_rows"]
+__all__ = ["FAILED", "OK", "SATURATED", "compiler", "inlined", "kernel", "kernel_of_rows"]
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
@@ -59,11 +59,17 @@ def compiler(pipeline_class: type[KernelCompiler] = KernelCompiler, **options: A
 
 
 _compile = compiler(fastmath=False, _nrt=False)
+_inline = compiler(fastmath=False, _nrt=False, inline="always")
 
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
     return _compile(function)
+
+
+def inlined(function: Any) -> Any:
+    """A kernel that becomes part of those that call it: for what is called once and would else be compiled twice."""
+    return _inline(function)
 
 
 def kernel_of_rows(function: Any) -> Any:

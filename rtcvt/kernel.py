@@ -24,7 +24,7 @@ from numba.core import event
 
 from rtcvt.stamp import stamped
 
-__all__ = ["FAILED", "OK", "SATURATED", "compiler", "kernel", "kernel_of_rows", "unliteral"]
+__all__ = ["FAILED", "OK", "SATURATED", "compiler", "inlined", "kernel", "kernel_of_rows", "unliteral"]
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
@@ -70,11 +70,17 @@ def compiler(**options: Any) -> Callable[[Any], Any]:
 
 
 _compile = compiler(fastmath=False, _nrt=False)
+_inline = compiler(fastmath=False, _nrt=False, inline="always")
 
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
     return _compile(function)
+
+
+def inlined(function: Any) -> Any:
+    """A kernel that becomes part of those that call it: for what is called once and would else be compiled twice."""
+    return _inline(function)
 
 
 def kernel_of_rows(function: Any) -> Any:

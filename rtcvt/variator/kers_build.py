@@ -8,11 +8,11 @@ import numpy as np
 from rtcvt.control import kers as law
 from rtcvt.control import limits
 from rtcvt.errors import InputError
-from rtcvt.model import Fidelity, Model
+from rtcvt.model import Coupling, Fidelity, Model
 from rtcvt.table import Table
-from rtcvt.variator import kers
+from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, D, Given, KersD, KersP, KersU, KersX, KersY, P
+from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, D, Given, KersD, KersP, KersU, KersX, KersY, P, Y
 from rtcvt.variator.reduced_model import ReducedModel
 from rtcvt.variator.unit import Flanges, Variator
 
@@ -101,6 +101,13 @@ def build_kers(
         n_work=model.n_work + kers.W_NEW_Y + n_y,
         initialise=kers.kers_initialise,
         derivative=kers.kers_derivative,
+        coupling=Coupling(
+            kers.kers_linearise,
+            kers.kers_port,
+            kers.kers_flange,
+            kernels.coupled_piece,
+            (Y.OUTSIDE.row.name, KersY.SATURATED.row.name),
+        ),
         output=kers.kers_output,
         step=kers.kers_step,
         source=unit.text,

@@ -132,7 +132,7 @@ def drawing(
 
     That is the picture as SVG, or a figure with a caption (ready HTML). `prefix` as for `inline_svg`.
     """
-    found = []
+    found: list[str] = []
 
     def shown(caption: str = "") -> str:
         return figure(found[0], caption) if caption else found[0]

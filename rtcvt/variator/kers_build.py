@@ -16,7 +16,7 @@ from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, D, Given, KersD, KersP
 from rtcvt.variator.reduced_model import ReducedModel
 from rtcvt.variator.unit import Flanges, Variator
 
-__all__ = ["build_kers", "build_unit", "variator_inside"]
+__all__ = ["build_kers", "variator_inside"]
 
 _RENAMED = {"secondary.w": "speed of the secondary pulley", "primary.tau": "torque into the variator at the primary"}
 
@@ -112,8 +112,3 @@ def build_kers(
         step=kers.kers_step,
         source=unit.text,
     )
-
-
-def build_unit(unit: Variator, fidelity: Fidelity, substeps: int | None = None) -> Model:
-    """The real-time model of a variator, with or without a controller; errors are those of `build_variator`."""
-    return (build_variator if unit.controller is None else build_kers)(unit, fidelity, substeps)

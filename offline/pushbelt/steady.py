@@ -3,7 +3,8 @@
 Per pulley, along theta in the direction of travel, r the radius of the rocking edges, all per radian and flank:
 
     radial        2 n (sin d + rho cos d) = T - P - K             n normal force, rho n friction of a flank, outwards
-    tangential    P' = 2 f + q (1 + h_s/r),   T' = q r_s/r_n      f friction of a flank, q that of the ring, forwards
+    along         P' = 2 f + q (1 + h_s/r) + (T - P - K) r'/r     f friction of a flank, q that of the ring, forwards,
+                  T' = q r_s/r_n                                  and the flanks' radial force along a path that climbs
     groove        n cos d = c_el (r/t) ((R_0 - r) tan d - w),   w = sum_k a_k int cos k(theta - theta') n cos d dtheta'
     friction      (f, rho n) = -mu n (s, u)/sqrt(s^2 + u^2 + v_mu^2),   s = v - omega r,   u = v r'/r cos d
     ring          q = -mu_R (T - K_R) s_R/sqrt(s_R^2 + v_muR^2),  s_R = v (1 + h_s/r) - v_R (1 + (T - T_0)/EA) r_s/r_n
@@ -126,6 +127,7 @@ def march(belt, cot, v_mu, wrap, R_0, z, omega, nu, v_R, T_0, P_0, T_in, open_to
         w += z[2 * k - 1]
     r = R_0 - w * cot
     v = omega * r
+    slope = 0.0  # r'/r: where the flanks carry no push force, that of the step before
     for j in range(steps):
         is_open = j < before
         if is_open:
@@ -144,7 +146,7 @@ def march(belt, cot, v_mu, wrap, R_0, z, omega, nu, v_R, T_0, P_0, T_in, open_to
         r_n = r_s + 0.5 * belt.h_ring
         s_R = v * (1.0 + h_s / r) - v_R * (1.0 + (T - T_0) / belt.EA) * r_s / r_n
         q = -belt.mu_R * (T - K_R) * s_R / np.sqrt(s_R * s_R + belt.v_muR**2)
-        bears = -0.5 * q * (1.0 + h_s / r)
+        bears = -0.5 * (q * (1.0 + h_s / r) + (T - P - K) * slope)
         s = v - omega * r
         above = R_0 - w * cot
         n_of = belt.c_el * r / t * tan_d / cos_d
@@ -156,6 +158,7 @@ def march(belt, cot, v_mu, wrap, R_0, z, omega, nu, v_R, T_0, P_0, T_in, open_to
         if is_open:
             x = min(force / (belt.mu * n), 0.999)
             s = np.sqrt((u * u + v_mu * v_mu) / (1.0 - x * x)) * (-x if bears > 0.0 else x)
+        slope = (new - r) / (r * h)
         r = new
         root = np.sqrt(s * s + u * u + v_mu * v_mu)
         rho, f = -belt.mu * u / root, -belt.mu * n * s / root
@@ -163,7 +166,7 @@ def march(belt, cot, v_mu, wrap, R_0, z, omega, nu, v_R, T_0, P_0, T_in, open_to
             v = omega * r + s
             gaps += r * h * (1.0 - nu * pitch / v)
         else:
-            P += h * (2.0 * f + q * (1.0 + h_s / r))
+            P += h * (2.0 * f + q * (1.0 + h_s / r) + (T - P - K) * slope)
             pressed += r * h / pitch * P / belt.k_R
         T += h * q * r_s / r_n
         row = out[j]
@@ -261,8 +264,10 @@ class _Problem:
         P, T_1, gaps, pressed = march(
             b, self.cot, self.v_mu, wraps[d], R_0[d], z[d], omega[d], nu, v_R, T, P_0, T, open_to, self.out[d]
         )
+        rolls = [1.0 + (0.5 * b.r_R - b.t_R / 12.0) * b.t_R / r**2 for r in radii]  # a bent chain over a straight one
+        P *= rolls[d]  # in the strand: what bends or straightens the chain takes no power
         P_2, T_2, _, pressed_2 = march(
-            b, self.cot, self.v_mu, wraps[e], R_0[e], z[e], omega[e], nu, v_R, T, P, T_1, 0.0, self.out[e]
+            b, self.cot, self.v_mu, wraps[e], R_0[e], z[e], omega[e], nu, v_R, T, P / rolls[e], T_1, 0.0, self.out[e]
         )
         self.F, self.M, own = [], [], []
         for k in range(2):
@@ -411,12 +416,15 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
 def _state(problem: _Problem, x: Array, left: float) -> Steady:
     _, radii, _, _, omega, *_ = problem.read(x)
     p = problem.point
-    losses = {"flank friction along": 0.0, "flank friction across": 0.0, "ring friction": 0.0}
+    b = problem.belt
+    losses = {"flank friction along": 0.0, "flank friction across": 0.0, "ring friction": 0.0, "exits": 0.0}
     for o in problem.out:
         h = o[:, _H]
         losses["flank friction along"] -= 2.0 * float((o[:, _F] * o[:, _S]) @ h)
         losses["flank friction across"] -= 2.0 * float((o[:, _RHO] * o[:, _N] * o[:, _U]) @ h)
         losses["ring friction"] -= float((o[:, _Q] * o[:, _SR]) @ h)
+        last = o[-1]  # elements leave the groove compressed
+        losses["exits"] += (last[_N] * b.cos_d) ** 2 / (b.c_el * last[_R] / b.t_R) * last[_V] / last[_R]
     given, taken = -problem.M[0] * omega[0], problem.M[1] * omega[1]
     into, out = (given, taken) if problem.driver == 0 else (-taken, -given)
     return Steady(

@@ -26,12 +26,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, root
+from scipy.optimize import root
 
 from rtcvt.offline.pushbelt.compiled import compiled
+from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves, influence_numbers
 
-__all__ = ["COLUMNS", "NoSteadyStateError", "Point", "Steady", "steady"]
+__all__ = ["COLUMNS", "NoSteadyStateError", "Point", "Steady", "mean", "steady"]
 
 Array = NDArray[np.float64]
 
@@ -188,10 +189,11 @@ class Steady:
         By pulley: clamping force [N] and torque of the belt on it [N m].
     omega : tuple of float
         Speeds of primary and secondary [rad/s].
-    thrust_ratio, slip, efficiency : float
-        F_I/F_O; 1 - omega_O r_O/(omega_I r_I); power given off over power taken in.
+    thrust_ratio, slip, loss : float
+        F_I/F_O; 1 - omega_O r_O/(omega_I r_I); power of both shafts into the belt [W].
     losses : dict
-        Power [W] of the flanks' friction along the belt and across it, and of the ring's.
+        Where it goes [W]: friction of the flanks along the belt and across it, that of the ring, and the compression
+        with which elements leave the grooves.
     open_to : float
         Share of the driving pulley's arc without push force.
     residual : float
@@ -204,11 +206,16 @@ class Steady:
     omega: tuple[float, float]
     thrust_ratio: float
     slip: float
-    efficiency: float
+    loss: float
     losses: dict[str, float]
     radii: tuple[float, float]
     open_to: float
     residual: float
+
+
+def mean(arc: Array, column: str) -> float:
+    """Mean of a column of `COLUMNS` over an arc, by angle."""
+    return float(arc[:, COLUMNS.index(column)] @ arc[:, _H] / arc[:, _H].sum())
 
 
 class _Problem:
@@ -228,17 +235,9 @@ class _Problem:
 
     def geometry(self, T: float) -> tuple[tuple[float, float], tuple[float, float], float]:
         """Radii of the rocking edges and wraps under a tension [N], and the length of a strand."""
-        b, i = self.belt, self.point.ratio
-        length = b.l_R * (1.0 + T / b.EA)
-
-        def over(r_I: float) -> float:
-            angle = np.arcsin((i - 1.0) * r_I / b.d_A)
-            arcs = (r_I + b.h_off) * (np.pi - 2.0 * angle) + (i * r_I + b.h_off) * (np.pi + 2.0 * angle)
-            return 2.0 * b.d_A * float(np.cos(angle)) + float(arcs) - length
-
-        r_I = brentq(over, 0.1 * b.d_A / (1.0 + i), min(b.d_A, 0.999 * b.d_A / max(abs(i - 1.0), 1e-9)))
-        angle = float(np.arcsin((i - 1.0) * r_I / b.d_A))
-        return (r_I, i * r_I), (np.pi - 2.0 * angle, np.pi + 2.0 * angle), b.d_A * float(np.cos(angle))
+        b = self.belt
+        at = closure(b.l_R * (1.0 + T / b.EA), b.d_A, self.point.ratio, b.h_off)
+        return (at.r_I - b.h_off, at.r_O - b.h_off), (at.wrap_I, at.wrap_O), at.t_L
 
     def read(self, x: Array):
         """Tension, radii, speeds and deflections from the unknowns."""
@@ -404,13 +403,11 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
     NoSteadyStateError
         The belt slips, or no steady state was found.
     """
-    left = np.inf
-    for driver in (0, 1) if point.M_O >= 0.0 else (1, 0):
-        problem = _Problem(belt, sheaves, point, driver, _COARSE)
-        x, left = _follow(problem, steps)
-        if left < GOOD and problem.push >= 0.0:
-            return _state(problem, x, left)
-    raise NoSteadyStateError(f"no steady state found: {point}, residual {left:.1e}")
+    problem = _Problem(belt, sheaves, point, int(point.M_O < 0.0), _COARSE)
+    x, left = _follow(problem, steps)
+    if not left < GOOD or problem.push < 0.0:
+        raise NoSteadyStateError(f"no steady state found: {point}, residual {left:.1e}")
+    return _state(problem, x, left)
 
 
 def _state(problem: _Problem, x: Array, left: float) -> Steady:
@@ -426,7 +423,6 @@ def _state(problem: _Problem, x: Array, left: float) -> Steady:
         last = o[-1]  # elements leave the groove compressed
         losses["exits"] += (last[_N] * b.cos_d) ** 2 / (b.c_el * last[_R] / b.t_R) * last[_V] / last[_R]
     given, taken = -problem.M[0] * omega[0], problem.M[1] * omega[1]
-    into, out = (given, taken) if problem.driver == 0 else (-taken, -given)
     return Steady(
         arcs=(problem.out[0], problem.out[1]),
         F=(problem.F[0], problem.F[1]),
@@ -434,7 +430,7 @@ def _state(problem: _Problem, x: Array, left: float) -> Steady:
         omega=omega,
         thrust_ratio=problem.F[0] / problem.F[1],
         slip=1.0 - omega[1] * radii[1] / (p.omega_I * radii[0]),
-        efficiency=out / into if into > 0.0 else 0.0,
+        loss=given - taken,
         losses=losses,
         radii=radii,
         open_to=problem.open_to,

@@ -1,8 +1,8 @@
 """Decorators of the pushbelt's kernels: numba, no object mode, machine code kept on disk.
 
 A sum may be reordered by the compiler; the same binary gives the same bits. NaN and Inf keep their meaning. The arrays
-that a kernel gets must not overlap: it is compiled so, since otherwise no loop over more than a few arrays would take
-several elements at a time (SIMD).
+that a kernel gets must not overlap: it is compiled so, since otherwise no loop over more than a few arrays would be
+vectorised (SIMD).
 """
 
 from collections.abc import Callable
@@ -80,5 +80,5 @@ def by_law(contract: Callable[..., Any]) -> LawFunction:
 
 
 def columns(*shape: int) -> NDArray[np.float64]:
-    """Zeros of a shape (n, ...), contiguous along n: what loops over n need to take several at a time."""
+    """Zeros of a shape (n, ...), contiguous along n: what loops over n need to be vectorised."""
     return np.zeros(shape, order="F")

@@ -8,8 +8,8 @@ section 6.1.2.
     Coulomb      mu(v) = mu
     Stribeck     mu(v) = mu (1 + rise/(1 + (v/v_S)^2))        falls from (1 + rise) mu to mu around the speed v_S
 
-A law gives kappa/N and its slope as functions of v^2, without an exponential, so that loops over contacts take several
-at a time.
+A law gives kappa/N and its slope as functions of v^2, without an exponential, so that loops over contacts are
+vectorised.
 """
 
 from typing import Any, NamedTuple

@@ -35,9 +35,9 @@ import numpy as np
 from fmpy.fmi2 import FMU2Slave
 from typer.testing import CliRunner
 
-from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.cli import app
 from rtcvt.fmu.native.export import export_native
+from rtcvt.kind import load_unit
 from rtcvt.model import Model
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
@@ -92,7 +92,7 @@ class Unit:
     def __init__(self, name: str, fidelity: str, flanges: dict[str, str], fields: tuple[str, ...], folder: Path):
         self.title = " ".join([name, *(f"{flange}={given}" for flange, given in flanges.items()), fidelity])
         self.fidelity = fidelity
-        self.unit = choose_flanges(load_any(name), flanges, name)
+        self.unit = load_unit(name).with_flanges(flanges, name)
         if fields:
             self.unit = self.unit.model_copy(update={"fields": fields})
         self.scenarios = [s.model_copy(update={"duration": min(s.duration, LONGEST)}) for s in self.unit.scenario]
@@ -100,7 +100,7 @@ class Unit:
 
     @cached_property
     def model(self) -> Model:
-        return build_any(self.unit, self.fidelity)
+        return self.unit.build(self.fidelity)
 
     @cached_property
     def exported(self) -> Path:

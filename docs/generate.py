@@ -55,7 +55,7 @@ PAGES = {  # of the API: title, modules
             "rtcvt.errors",
         ),
     ),
-    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.build", "rtcvt.simulate", "rtcvt.system", "rtcvt.view")),
+    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.simulate", "rtcvt.system", "rtcvt.view")),
     "gears": (
         "Gear systems",
         ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.pog.energy", "rtcvt.control.kers", "rtcvt.control.limits"),
@@ -297,7 +297,6 @@ def table_of(record: type[BaseModel], top: bool) -> str:
 
 def parameters_of(kind_name: str) -> str:
     """Parameters of the first shipped unit of a kind whose file gives them by name in one table."""
-    from rtcvt.build import build_any
 
     kind, record = roots()[kind_name]
     annotation = record.model_fields["parameters"].annotation if "parameters" in record.model_fields else None
@@ -308,7 +307,7 @@ def parameters_of(kind_name: str) -> str:
     ):
         return ""
     unit = next(iter(shipped_units(kind_name)))
-    rows = build_any(kind.read(read_unit_file(unit))).select("parameter")
+    rows = kind.read(read_unit_file(unit)).build().select("parameter")
     if not rows:
         return ""
     lines = [f'#### Parameters of `kind = "{kind_name}"`\n', f"Keys of `[parameters]`, with the values of `{unit}`.\n"]
@@ -468,9 +467,7 @@ def pictures(folder: Path) -> str:
 def picture(kind: Kind, unit: Any) -> str:
     """A unit as SVG: its kind's own diagram, its belt, or its ports."""
     if kind.diagram is not None:
-        from rtcvt.build import build_any
-
-        model = build_any(unit)
+        model = unit.build()
         return kind.diagram(unit, {v.name: v.start for v in model.select("parameter")})
     if hasattr(unit, "path"):
         return _belt_drive(unit)
@@ -542,9 +539,7 @@ def _pushbelt(unit: Any) -> str:
 def _ports(unit: Any) -> str:
     from matplotlib.patches import FancyBboxPatch
 
-    from rtcvt.build import build_any
-
-    model = build_any(unit)
+    model = unit.build()
     left = [v.name for v in model.select("input")]
     right = [v.name for v in model.select("output") if not v.name.startswith(("field.", "peak.", "loss."))]
     more = len(right) - 12

@@ -64,7 +64,7 @@ def compiler(**options: Any) -> Callable[[Any], Any]:
     """The decorator of kernels with `options` of `numba.njit`: no object mode, machine code on disk and stamped."""
 
     def decorate(function: Any) -> Any:
-        return unliteral(stamped(numba.njit(function, cache=True, error_model="numpy", **options)))
+        return unliteral(stamped(numba.njit(function, error_model="numpy", **options)))
 
     return decorate
 

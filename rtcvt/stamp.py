@@ -4,11 +4,12 @@ Numba looks only at the file of the function itself, although the machine code o
 Here the machine code is stamped with all that numba freezes in it: the bytecode and options of the kernel and of the
 kernels that it reaches, constants by value, places of an enumeration, fields of records, and, for a function whose
 kernel is chosen by the type of an argument, the kernels of the types that occur. An edit of anything else recompiles
-nothing. Nothing is read when modules are imported.
+nothing. Nothing is read when modules are imported. The files are those of `rtcvt.machine_code`.
 """
 
 import hashlib
 import inspect
+import pickle
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -19,7 +20,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.caching import CompileResultCacheImpl, NullCache
+from numba.core.serialize import dumps
+
+from rtcvt.machine_code import Files, tell
 
 __all__ = ["stamped"]
 
@@ -28,32 +32,49 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def stamped(compiled: Any) -> Any:
-    """Tie the machine code that numba keeps on disk to all that it was made from."""
+    """Keep the machine code of a kernel on disk, tied to all that it was made from."""
     if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT
-        compiled._cache = _Cache(compiled)
+        try:
+            compiled._cache = _Cache(compiled)
+        except RuntimeError as error:  # no folder can be written
+            tell("machine code cannot be kept and is compiled each time: %s", error)
     return compiled
 
 
-class _Files(CompileResultCacheImpl):
-    """Files that are named after the function, wherever in its module it stands."""
-
-    def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        base = super().get_filename_base(fullname, abiflags)
-        return base if "<locals>" in fullname else base.replace(f"-{self._lineno}.py", ".py")
-
-
-class _Cache(FunctionCache):
-    """Numba's cache of one function, with a key of its own: a digest, in which no class can be missing."""
-
-    _impl_class = _Files
+class _Cache(NullCache):
+    """What numba asks for machine code, of one kernel."""
 
     def __init__(self, compiled: Any) -> None:
-        super().__init__(compiled.py_func)
         self._compiled = compiled
+        self._impl = CompileResultCacheImpl(compiled.py_func)
+        base = self._impl.filename_base
+        if "<locals>" not in compiled.py_func.__qualname__:  # wherever in its module it stands
+            base = base.replace(f"-{compiled.py_func.__code__.co_firstlineno}.py", ".py")
+        self._files = Files(Path(self.cache_path), base)
 
-    def _index_key(self, sig: Any, codegen: Any) -> str:
-        self._cache_file._source_stamp = _Graph(self._compiled, []).digest()  # machine code of others is dropped
-        return _Graph(self._compiled, sig).digest(_ADDRESS.sub("", str(sig)), repr(codegen.magic_tuple()))
+    @property
+    def cache_path(self) -> str:
+        return str(self._impl.locator.get_cache_path())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        target_context.refresh()
+        key = self._key(sig, target_context.codegen())
+        data = self._files.load(key)
+        if data is not None:
+            try:
+                return self._impl.rebuild(target_context, pickle.loads(data))
+            except Exception:  # of another library, for one
+                self._files.refuse(key)
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if self._impl.check_cachable(data):
+            key, stamp = self._key(sig, data.codegen), _Graph(self._compiled, []).digest()
+            self._files.save(key, stamp, dumps(self._impl.reduce(data)))
+
+    def _key(self, sig: Any, codegen: Any) -> str:
+        made_of = _Graph(self._compiled, sig).digest(_ADDRESS.sub("", str(sig)), repr(codegen.magic_tuple()))
+        return hashlib.sha256(f"{numba.__version__} {made_of}".encode()).hexdigest()
 
 
 class _Graph:

@@ -1,7 +1,8 @@
 """The full pushbelt model against what is published about measured ones: studies/validation.py [-o FOLDER]
 
-Reads the windows of the campaign (docs/campaign/pushbelt_24mm.csv), prints the figures of `docs/validation.md` and
-draws its pictures. Nothing was fitted to these figures, but the sheaves' compliance to the groove's deformation.
+Reads the windows of the campaign (docs/campaign/pushbelt_24mm.csv), prints the figures of `docs/validation.md`, draws
+its pictures and writes figures.json, of which its tables are made. Nothing was fitted to these figures, but the
+sheaves' compliance to the groove's deformation.
 
 shifting     ds/dt = omega_I Delta K g(s) (ln S - ln S_eq), K = (1 + cos^2 beta)/sin(2 beta): Carbone, Mangialardi,
              Bonsen, Tursi and Veenhuizen, Mechanism and Machine Theory 42 (2007) 409-428. s = r_I/r_O, S = F_CI/F_CO
@@ -13,8 +14,10 @@ losses       of the real-time unit `pushbelt_cvt`, each by itself, at ten points
 
 import argparse
 import csv
+import json
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,6 +34,7 @@ TABLE = Path(__file__).parents[1] / "docs/campaign/pushbelt_24mm.csv"
 BELT = belt(load_parameters("pushbelt_24mm"))
 K = (1.0 + BELT.cos_d**2) / (2.0 * BELT.sin_d * BELT.cos_d)
 RPM = np.pi / 30.0  # [rad/s]
+FIGURES: dict[str, Any] = {}  # what the tables of the page are made of
 SAFETY, LEAST = 1.5, 8e3  # of the clamping force against slip; its least value [N]
 POINTS = (  # ratio, speed [rpm] and torque [N.m] of the primary
     (2.2, 1500, 60), (2.2, 3000, 60), (1.6, 2000, 100), (1.6, 4000, 50), (1.0, 1500, 60),
@@ -134,9 +138,13 @@ def efficiency(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None:
     print("efficiency of the belt and its contacts, driving: median by ratio and xi")
     loads = ((0.05, 0.15), (0.15, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9))
     print("  i \\ xi      " + "  ".join(f"{a:g}-{b:g}" for a, b in loads))
+    FIGURES["efficiency"] = {}
     for low, high in ((0.45, 0.6), (0.6, 0.85), (0.85, 1.2), (1.2, 1.7), (1.7, 2.4)):
         cells = [(ratio >= low) & (ratio < high) & (xi >= a) & (xi < b) for a, b in loads]
-        print(f"  {low:g}-{high:<5g}  " + "  ".join(f"{100 * np.median(eta[c]):6.2f}" for c in cells))
+        found = FIGURES["efficiency"][f"{low:g}-{high:g}"] = {
+            f"{a:g}-{b:g}": float(np.median(eta[c])) for (a, b), c in zip(loads, cells, strict=True)
+        }
+        print(f"  {low:g}-{high:<5g}  " + "  ".join(f"{100 * e:6.2f}" for e in found.values()))
     drag = loss / omega  # [N.m] at the input
     print("lost torque at the input, |xi| < 0.1, per 10 kN of F_CO: a + b omega_I; growth b for 1000 rpm")
     for low, high in ((0.45, 0.7), (0.7, 1.1), (1.1, 1.7), (1.7, 2.4)):
@@ -207,12 +215,16 @@ def unit_losses(axes: plt.Axes) -> None:
 
     names = ("sliding", "belt", "bearing", "seal", "oil")
     print("losses of pushbelt_cvt [W] (of belt: among layers), efficiency with and without shafts")
+    FIGURES["losses"], FIGURES["over speed"] = [], []
     for ratio, rpm, torque in POINTS:
         one = settle(ratio, rpm, torque)
         lost = {name: one.get(f"loss.{name}") for name in names}
         into = one.get("primary.tau") * rpm * RPM
         shafts = sum(lost[name] for name in names[2:])
         alone = sum(lost[name] for name in names[:2])
+        point = {"i": ratio, "rpm": rpm, "torque": into / rpm / RPM, "F_O": one.get("thrust.secondary"), "power": into}
+        found = {**point, **lost, "layers": layers_lose(one, unit.cells), "efficiency": one.get("variator.efficiency")}
+        FIGURES["losses"].append({**found, "efficiency of the belt": 1.0 - alone / (into - shafts)})
         cells = "  ".join(f"{name} {value:5.1f}" for name, value in lost.items())
         print(
             f"  i {ratio} {rpm} rpm {into / rpm / RPM:5.1f} N.m {1e-3 * one.get('thrust.secondary'):4.1f} kN "
@@ -228,6 +240,8 @@ def unit_losses(axes: plt.Axes) -> None:
         belts = np.array([sum(one.get(f"loss.{name}") for name in names[:2]) for one in ones]) / (speeds * RPM)
         growth, of_belt = (np.polyfit(speeds[1:] / 1e3, torque[1:], 1)[0] for torque in (whole, belts))
         print(f"  i {ratio}: {np.round(100 * eta, 1)}; {growth:.2f}, belt {of_belt:.2f}; lost {np.round(whole, 2)} N.m")
+        torques = {"lost torque": whole.tolist(), "growth": float(growth), "growth of the belt": float(of_belt)}
+        FIGURES["over speed"].append({"i": ratio, "rpm": speeds.tolist(), "efficiency": eta.tolist(), **torques})
         axes.plot(speeds, 100.0 * eta, "o-", label=f"i = {ratio}")
     axes.set(xlabel="speed of the primary [rpm]", ylabel="efficiency [%]", ylim=(80.0, 100.0))
     axes.legend()
@@ -250,6 +264,9 @@ def main() -> None:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             figure.savefig(folder / f"{name}.png", dpi=100)
+    if folder is not None:
+        text = json.dumps({"command": "python -m studies.validation -o docs/validation", **FIGURES}, indent=1) + "\n"
+        (folder / "figures.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from rtcvt.build import build_any, load_any
+from rtcvt.kind import load_unit
 from rtcvt.model import Instance
 from rtcvt.offline.pushbelt.run.schedule import Point
 from rtcvt.offline.pushbelt.run.simulate import compile_steps, simulate
@@ -108,8 +108,8 @@ def modes() -> None:
 
 
 def kers() -> None:
-    unit = load_any("pushbelt_kers")
-    model = build_any(unit, "hybrid")
+    unit = load_unit("pushbelt_kers")
+    model = unit.build("hybrid")
     fastest = unit.values()["flywheel.w_max"] / (unit.values()["shaft.i"] * unit.values()["flywheel.i"])
     print("K_theta: least damped: ratio, Hz, rpm, i, N.m; and swing of the torque [N.m] 3 s later")
     for K_theta in (1e-3, 7e-4, 5e-4):

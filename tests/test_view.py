@@ -174,14 +174,14 @@ def test_a_run_without_elements_shows_its_fields(tmp_path):
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    from rtcvt.build import build_any, read_any
+    from rtcvt.kind import load_unit
     from rtcvt.simulate import simulate
     from rtcvt.unitfile import parse_unit_file
 
     text = shipped_units("variator")["pushbelt_cvt"].read_text(encoding="utf-8")
     text = text.replace('# fields = ["flank_normal", "push"]', 'fields = ["flank_normal", "push"]')
-    unit = read_any(parse_unit_file(text.replace("# cells = 16", "cells = 16"), "cvt"))
-    model = build_any(unit)
+    unit = load_unit(parse_unit_file(text.replace("# cells = 16", "cells = 16"), "cvt"))
+    model = unit.build()
     result = simulate(model, unit.scenario[0], 0.02)
     signals = {v.name: Signal(result[v.name], v.unit) for v in model.select("input") + model.select("output")}
     path = tmp_path_factory.mktemp("cvt") / "cvt.h5"

@@ -22,8 +22,7 @@ from rich.table import Table
 
 from rtcvt.cli import completion
 from rtcvt.errors import InputError
-from rtcvt.kind import Checked, Kind, Option, Task, kind_of_file, kinds, names_of
-from rtcvt.unitfile import read_unit_file
+from rtcvt.kind import Checked, Kind, Option, Task, kinds, load_unit
 
 EXTRAS = {
     "matplotlib": "offline",
@@ -277,24 +276,16 @@ def seconds(option: str, text: str) -> float:
     return in_unit(option, text, "s")
 
 
-def write_page(
-    unit: str, task_of: Callable[[Kind], Task | None], with_it: str, context: typer.Context, values: Mapping[str, Any]
-) -> Checked:
+def write_page(unit: str, command: str, context: typer.Context, values: Mapping[str, Any]) -> Checked:
     """Run a kind's task that makes a page; write the page and its figures, and print its lines.
 
-    `values` are the command's options by name, with `report` and `figures`; `with_it` says what kinds with it have.
+    `values` are the command's options by name, with `report` and `figures`.
     """
     from rtcvt.recording import replaced_on_success, require_writable
 
-    file = read_unit_file(unit)
-    kind = kind_of_file(file)
-    task = task_of(kind)
-    if task is None:
-        raise InputError(
-            unit, "kind", file.kind, f"a kind with {with_it}: {names_of(k for k in kinds() if task_of(k))}"
-        )
+    loaded = load_unit(unit)
+    task = loaded.task(command)
     given = given_to(task, context, values, "report", "figures")
-    loaded = kind.read(file)
     require_writable(values["report"], values["figures"])
     with progress_bar() as bar:
         made: Checked = task.run(loaded, given, bar)

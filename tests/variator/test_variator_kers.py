@@ -10,7 +10,6 @@ import pytest
 import variator_laws as analytic
 from numba.core.runtime import _nrt_python, rtsys
 
-from rtcvt.build import build_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
 from rtcvt.model import Instance
@@ -96,7 +95,7 @@ def test_a_braking_shaft_is_followed():
 @pytest.mark.parametrize("fidelity", FIDELITIES)
 def test_shipped_scenario_is_tracked(fidelity):
     scenario = get_scenario(UNIT, "charge, hold, discharge")
-    result = simulate(build_any(UNIT, fidelity), scenario)
+    result = simulate(UNIT.build(fidelity), scenario)
     late = result.time > 0.5
     error = (result["shaft.tau"] - result["control.tau_des"])[late]
     assert np.sqrt(np.mean(error**2)) < 0.4 * TRACKING[fidelity] * 60.0

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rtcvt.errors import InputError
+from rtcvt.kind import Unit
 from rtcvt.model import Variable, VariableTable
 from rtcvt.scenario import Scenario, Signal, sample_inputs
 from rtcvt.unitfile import UnitFile, quantity_in, read_unit_file
@@ -260,21 +261,16 @@ class Case(_Record):
         return self
 
 
-class Parameters(_Record):
+class Parameters(Unit):
     """A unit of kind ``pushbelt``."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
     kind: Literal["pushbelt"]
-    description: str = ""
     element: Element  # geometry of an element
     ring: Ring  # both ring sets
     pulleys: Pulleys  # sheaves and shafts
     contacts: Contacts  # stiffness, damping, friction
     spatial: Spatial | None = None  # what the spatial parts need
     case: tuple[Case, ...] = ()  # operating points
-
-    source: Annotated[str, Field(exclude=True)] = ""
-    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
 
     @model_validator(mode="after")
     def _names_once(self) -> "Parameters":

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rtcvt.kernel import compiler
 
-__all__ = ["LawFunction", "by_law", "columns", "compiled", "inlined", "spliced"]
+__all__ = ["Contract", "LawFunction", "by_law", "columns", "compiled", "inlined", "spliced"]
 
 
 class _Distinct(Compiler):
@@ -52,9 +52,10 @@ class LawFunction:
 
         @overload(self, jit_options={"forceinline": True})
         def choose(law: Any, *args: Any) -> Any:
-            kernel = self.kernels.get(getattr(law, "instance_class", None))  # type: ignore[arg-type]
-            if kernel is None:
+            kind = getattr(law, "instance_class", None)
+            if kind is None:
                 return None
+            kernel = self._kernel_of(kind)
 
             def call(law: Any, *args: Any) -> Any:
                 return kernel(law, *args)
@@ -62,7 +63,12 @@ class LawFunction:
             return call
 
     def __call__(self, law: Any, *args: Any) -> Any:
-        return self.kernels[type(law)](law, *args)
+        return self._kernel_of(type(law))(law, *args)
+
+    def _kernel_of(self, law: type) -> Any:
+        if law not in self.kernels:
+            raise TypeError(f"{law.__name__} lacks {self.__name__}")  # type: ignore[attr-defined]
+        return self.kernels[law]
 
     def of(self, *laws: type) -> Callable[[Any], Any]:
         """Decorator: the kernel of `laws`."""
@@ -77,6 +83,35 @@ class LawFunction:
 def by_law(contract: Callable[..., Any]) -> LawFunction:
     """Make a function of contact laws from its contract: a signature and a docstring, without a body."""
     return LawFunction(contract)
+
+
+class Contract:
+    """All that is asked of a law of one contact: ``CONTRACT.register(LAW)`` stands behind the kernels of the law.
+
+    Parameters
+    ----------
+    *functions : LawFunction
+        Each of which a law must have.
+    """
+
+    def __init__(self, *functions: LawFunction) -> None:
+        self.functions = functions
+
+    def register(self, *laws: type) -> None:
+        """Hold laws to the contract.
+
+        Raises
+        ------
+        TypeError
+            A law lacks a function: its name, and all that are asked for.
+        """
+        names = {f: f"{f.__module__.rpartition('.')[2]}.{f.__name__}" for f in self.functions}  # type: ignore[attr-defined]
+        for law in laws:
+            lacks = [name for f, name in names.items() if law not in f.kernels]
+            if lacks:
+                raise TypeError(
+                    f"{law.__name__} lacks {', '.join(lacks)}; this contact asks for {', '.join(names.values())}"
+                )
 
 
 def columns(*shape: int) -> NDArray[np.float64]:

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtcvt.offline.pushbelt.compiled import by_law, inlined
+from rtcvt.offline.pushbelt.compiled import Contract, by_law, inlined
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["Coulomb", "Stribeck", "flank_friction", "secant", "tangent"]
+__all__ = ["FLANK_FRICTION", "Coulomb", "Stribeck", "flank_friction", "secant", "tangent"]
 
 
 class Coulomb(NamedTuple):
@@ -76,6 +76,10 @@ def _stribeck_tangent(law: Stribeck, v2: float) -> Any:
     fall = 1.0 / (law.v_S * law.v_S + v2)
     rise = law.rise * law.v_S * law.v_S * fall
     return law.mu * (1.0 + rise) * root, -law.mu * ((1.0 + rise) * root * root + 2.0 * rise * fall) * root
+
+
+FLANK_FRICTION = Contract(secant, tangent)
+FLANK_FRICTION.register(Coulomb, Stribeck)
 
 
 def flank_friction(belt: Belt) -> Coulomb | Stribeck:

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rtcvt.offline.pushbelt.compiled import by_law, compiled
+from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
 from rtcvt.offline.pushbelt.unit.parameters import Sheaves
 
 __all__ = ["Coupled", "Decoupled", "Maxwell", "energy", "influence_matrix", "maxwell", "newton"]
@@ -393,3 +393,7 @@ def _energy(law, mx):
             if a > 0.0:
                 total += mx.z[pulley, m] ** 2 / a
     return total
+
+
+DEFLECTION = Contract(newton, energy)
+DEFLECTION.register(Coupled, Decoupled)

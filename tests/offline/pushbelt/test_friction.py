@@ -1,16 +1,37 @@
 """Laws of friction: their limits, their choice, and that the model runs with the one that is chosen."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from rtcvt.offline.pushbelt.contact.friction import Coulomb, Stribeck, flank_friction, secant, tangent
+from rtcvt.offline.pushbelt.contact.friction import FLANK_FRICTION, Coulomb, Stribeck, flank_friction, secant, tangent
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.parameters import Boundary, Contacts, belt, boundary_at, load_parameters, sheaves
 
 UNIT = load_parameters("pushbelt_24mm")
 LAWS = [Coulomb(0.1, 1e-3), Stribeck(0.1, 0.4, 0.02, 1e-3)]
+
+
+class Viscous(NamedTuple):
+    """A law that only the test has: its kernels are added one by one."""
+
+    c: float
+
+
+def test_a_law_that_lacks_a_function_is_refused_by_name():
+    with pytest.raises(TypeError, match=r"Viscous lacks friction\.secant, friction\.tangent; this contact asks for"):
+        FLANK_FRICTION.register(Viscous)
+    secant.of(Viscous)(lambda law, v2: law.c)
+    with pytest.raises(TypeError, match=r"Viscous lacks friction\.tangent"):
+        FLANK_FRICTION.register(Viscous)
+    with pytest.raises(TypeError, match="Viscous lacks tangent"):
+        tangent(Viscous(1.0), 0.0)
+    tangent.of(Viscous)(lambda law, v2: (law.c, 0.0))
+    FLANK_FRICTION.register(Viscous)
+    assert tangent(Viscous(2.0), 0.0) == (2.0, 0.0)
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -16,7 +16,7 @@ from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import spatial as sp
-from rtcvt.offline.rods.start import planar_start, spatial_start
+from studies.rod_start import planar_start, spatial_start
 
 BELT = belt(load_parameters("pushbelt_24mm"), N_E0=432)
 PATH = belt_path(closure(BELT.l_R, BELT.d_A, 1.0), BELT.d_A)

@@ -82,6 +82,20 @@ PAGES = {  # of the API: title, modules
             "rtcvt.offline.pushbelt.contact.sheave",
         ),
     ),
+    "nonsmooth": (
+        "Non-smooth dynamics",
+        tuple(
+            f"rtcvt.offline.nonsmooth.{name}"
+            for name in ("proximal", "lcp", "lemke", "contact", "impact", "time_stepping")
+        ),
+    ),
+    "rods": (
+        "Rods",
+        tuple(
+            f"rtcvt.offline.rods.{name}"
+            for name in ("planar", "spatial", "statics", "contour", "slider", "reduction", "transport")
+        ),
+    ),
     "reduction": (
         "Reduction",
         ("rtcvt.offline.variator.pod", "rtcvt.offline.variator.fields", "rtcvt.offline.variator.process"),

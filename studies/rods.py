@@ -29,9 +29,9 @@ from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, 
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
-from rtcvt.offline.rods.start import planar_start
 from rtcvt.offline.rods.statics import frequencies
 from studies.pushbelt import peaks
+from studies.rod_start import planar_start
 
 Array = NDArray[np.float64]
 BELT = belt(load_parameters("pushbelt_24mm"), N_E0=432)

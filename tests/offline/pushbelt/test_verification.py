@@ -247,7 +247,7 @@ def test_a_result_depends_on_all_modules_of_the_model() -> None:
         if re.search(r"^@(compiled|inlined|spliced)", file.read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert {"friction.py", "layers.py", "ledger.py", "cosserat.py", "ring_set.py"} < names
-    assert kernels - {"scene.py", "projected.py", "scaled.py"} <= names  # the last two: rings of studies only
+    assert kernels - {"scene.py", "projected.py"} <= names  # the latter is trained, no unit names it
     assert not names & {"chapter7_report.py", "spatial_report.py", "tasks.py", "kind.py", "picture.py", "scene.py"}
 
 

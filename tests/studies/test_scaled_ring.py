@@ -8,10 +8,11 @@ import pytest
 from rtcvt.offline.pushbelt.ring import cosserat as co
 from rtcvt.offline.pushbelt.ring import ring as rg
 from rtcvt.offline.pushbelt.ring import ring_set
-from rtcvt.offline.pushbelt.ring import scaled as sc
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.offline.rods import planar as pl
+from studies import scaled_ring as sc
 
+pytestmark = pytest.mark.slow
 BELT = belt(load_parameters("pushbelt_24mm"), N_E0=432)._replace(N_B=26)
 Array = np.ndarray
 

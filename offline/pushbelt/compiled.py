@@ -92,10 +92,13 @@ class Contract:
     ----------
     *functions : LawFunction
         Each of which a law must have.
+    fields : tuple of str
+        Parameters of a law that others read.
     """
 
-    def __init__(self, *functions: LawFunction) -> None:
+    def __init__(self, *functions: LawFunction, fields: tuple[str, ...] = ()) -> None:
         self.functions = functions
+        self.fields = fields
 
     def register(self, *laws: type) -> None:
         """Hold laws to the contract.
@@ -103,7 +106,7 @@ class Contract:
         Raises
         ------
         TypeError
-            A law lacks a function: its name, and all that are asked for.
+            A law lacks a function or a field: its name, and all that are asked for.
         """
         names = {f: f"{f.__module__.rpartition('.')[2]}.{f.__name__}" for f in self.functions}  # type: ignore[attr-defined]
         for law in laws:

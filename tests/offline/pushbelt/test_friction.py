@@ -22,7 +22,7 @@ class Viscous(NamedTuple):
 
 
 def test_a_law_that_lacks_a_function_is_refused_by_name():
-    with pytest.raises(TypeError, match=r"Viscous lacks friction\.secant, friction\.tangent; this contact asks for"):
+    with pytest.raises(TypeError, match=r"Viscous lacks friction\.secant, friction\.tangent, the field v_mu; this contact asks for"):
         FLANK_FRICTION.register(Viscous)
     secant.of(Viscous)(lambda law, v2: law.c)
     with pytest.raises(TypeError, match=r"Viscous lacks friction\.tangent"):

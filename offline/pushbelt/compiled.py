@@ -108,13 +108,13 @@ class Contract:
         TypeError
             A law lacks a function or a field: its name, and all that are asked for.
         """
-        names = {f: f"{f.__module__.rpartition('.')[2]}.{f.__name__}" for f in self.functions}  # type: ignore[attr-defined]
+        named = {f"{f.__module__.rpartition('.')[2]}.{f.__name__}": f for f in self.functions}  # type: ignore[attr-defined]
+        asked = [*named, *(f"the field {name}" for name in self.fields)]
         for law in laws:
-            lacks = [name for f, name in names.items() if law not in f.kernels]
+            has = [*(law in f.kernels for f in named.values()), *(hasattr(law, name) for name in self.fields)]
+            lacks = [name for name, there in zip(asked, has, strict=True) if not there]
             if lacks:
-                raise TypeError(
-                    f"{law.__name__} lacks {', '.join(lacks)}; this contact asks for {', '.join(names.values())}"
-                )
+                raise TypeError(f"{law.__name__} lacks {', '.join(lacks)}; this contact asks for {', '.join(asked)}")
 
 
 def columns(*shape: int) -> NDArray[np.float64]:

@@ -142,7 +142,10 @@ class Unit:
         unit.instantiate()
         unit.setupExperiment(startTime=0.0)
         for v in self.model.select("parameter"):
-            unit.setReal([place[v.name]], [found.parameter(v.name)])
+            if v.choices:
+                unit.setInteger([place[v.name]], [int(found.parameter(v.name))])
+            else:
+                unit.setReal([place[v.name]], [found.parameter(v.name)])
         feed(0)
         unit.enterInitializationMode()
         unit.exitInitializationMode()

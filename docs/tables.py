@@ -589,6 +589,45 @@ def validation() -> Any:
     return json.loads((ROOT / "docs/validation/figures.json").read_text(encoding="utf-8"))
 
 
+def _of(values: Iterable[float], digits: int = 2) -> str:
+    """A value and its band, or both ends of a band."""
+    return " +- ".join(f"{value:.{digits}f}" for value in values)
+
+
+@in_pages
+def validation_published() -> str:
+    """Published laws, trends and numbers beside the model's."""
+    v = validation()
+    law, rest, drag = v["shifting"], v["equilibrium"], [d["for 1000 rpm"] for d in v["drag"]]
+    unit = [p["growth"] for p in v["over speed"]]
+    belt = [100 * e for by_load in v["efficiency"].values() for e in by_load.values()]
+    whole = [100 * e for p in v["over speed"] for e in p["efficiency"]] + [100 * p["efficiency"] for p in v["losses"]]
+    low, high = v["traction"]["mu_eff"]
+    slips = " to ".join(f"{s:.1f}" for s in v["traction"]["slip"])
+    rows = [
+        ("shift rate over ln(F_CI/F_CO)", "linear [1]",
+         f"R2 {law['R2'][1]:.2f} in the median of {law['belts']} belts, below {law['R2'][0]:.2f} for one in twenty",
+         "agrees roughly"),
+        ("shift rate over speed", "proportional to omega_I [1]",
+         f"omega_I^({_of(law['all']['speed'])}); without load omega_I^({_of(law['|xi| < 0.1']['speed'])})", "agrees"),
+        ("shift rate over force", "F^0.3 to F^0.5 at 20 to 30 kN [1]", f"F^({_of(law['all']['force'])})", "stronger"),
+        ("its size g", "of order 1; no curve g(s) found",
+         "{1:.1f} in the median without load ({0:.2f} to {2:.2f})".format(*law["g"]), "agrees in order"),
+        ("equilibrium without load", "one curve ln S_eq(ln s) [1]",
+         f"{rest['belts']} belts, {rest['RMS']:.2f} (RMS) around a cubic, {rest['largest']:.2f} at most",
+         "a band, no curve"),
+        ("efficiency", "falls towards overdrive and at low load [2]; peaks of about 97 % are usually quoted",
+         f"both trends; at most {max(belt):.1f} %, of the unit with its shafts {max(whole):.1f} %",
+         "trends agree, level too high"),
+        ("growth of the lost torque with speed", "0.7 to 3.5 N.m per 1000 rpm, a variator less its final drive",
+         f"belt {min(drag):.2f} to {max(drag):.2f} N.m without load; unit with its shafts {min(unit):.2f} to "
+         f"{max(unit):.1f} N.m", "belt **far too small**, unit half of it"),
+        ("traction", "0.08 to 0.10 at 1 to 4 % of slip is usually quoted, **no source** was found",
+         f"{low:.3f} to {high:.3f} at {slips} % of slip", "level agrees, slip smaller"),
+    ]  # fmt: skip
+    return table(("", "published", "model", "verdict"), rows)
+
+
 @in_pages
 def validation_efficiency() -> str:
     """Median efficiency of belt and contacts."""

@@ -10,6 +10,8 @@ A unit is loaded by the name of a shipped one or from its file. Inputs of a simu
 Every result is a `rtcvt.Recording`: signals by name, with their units.
 """
 
+from __future__ import annotations  # so that help() prints names of types, not what they stand for
+
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +78,7 @@ def systems() -> dict[str, str]:
     return {name: str(read_toml(path)[0]["description"]) for name, path in shipped_systems().items()}
 
 
-def load(name: str | Path) -> "Unit":
+def load(name: str | Path) -> Unit:
     """A unit: a shipped one by name, or a unit file.
 
     Raises
@@ -87,7 +89,7 @@ def load(name: str | Path) -> "Unit":
     return Unit(load_unit(name))
 
 
-def load_system(name: str | Path) -> "System":
+def load_system(name: str | Path) -> System:
     """A system of connected units: a shipped one by name, or a system file.
 
     Raises
@@ -162,7 +164,7 @@ class Unit:
         """Parameters, inputs and outputs by name: causality, unit, start value, range, description."""
         return self.record.build(model).by_name
 
-    def with_flanges(self, choice: Mapping[str, str]) -> "Unit":
+    def with_flanges(self, choice: Mapping[str, str]) -> Unit:
         """The unit with other causalities of its flanges: what goes in, ``"torque"`` or ``"speed"``, by name.
 
         Raises
@@ -181,7 +183,7 @@ class Unit:
         step: Quantity | None = None,
         substeps: int | None = None,
         record: bool = False,
-    ) -> "Instance":
+    ) -> Instance:
         """One running unit, for a control law of one's own.
 
         Parameters
@@ -207,7 +209,7 @@ class Unit:
 
     def simulate(
         self,
-        scenario: "str | Scenario | None" = None,
+        scenario: str | Scenario | None = None,
         *,
         inputs: Mapping[str, Input] | None = None,
         duration: Quantity | None = None,
@@ -257,7 +259,7 @@ class Unit:
         return simulate(built, chosen, h, parameters, tell, more).recording()
 
     def _scenario(
-        self, scenario: "str | Scenario | None", inputs: Mapping[str, Input] | None, duration: Quantity | None
+        self, scenario: str | Scenario | None, inputs: Mapping[str, Input] | None, duration: Quantity | None
     ) -> tuple[Scenario, dict[str, Any]]:
         """The scenario with what replaces it, and the inputs that no scenario can hold: functions and arrays."""
         signals, more = _split(inputs or {})
@@ -280,7 +282,7 @@ class Unit:
 
     def simulate_full(
         self, output: str | Path | None = None, *, progress: Progress | None = None, **options: Any
-    ) -> "FullRun":
+    ) -> FullRun:
         """Run the full model of a belt drive or a pushbelt, offline, into a file.
 
         Parameters
@@ -380,7 +382,7 @@ class Unit:
 
 def error_rows(
     unit: Record, fidelity: str, settings: Mapping[str, Quantity], path: Path | None, progress: Progress
-) -> "list[ErrorRow] | None":
+) -> list[ErrorRow] | None:
     """The check's errors of one model of a unit's record, from a file or from a new check; None if there is nothing to
     check against."""
     kind = unit.kind_record
@@ -408,7 +410,7 @@ def error_rows(
 
 
 def check(
-    unit: "str | Path | Unit", report: str | Path | None = None, progress: Progress | None = None, **options: Any
+    unit: str | Path | Unit, report: str | Path | None = None, progress: Progress | None = None, **options: Any
 ) -> Checked:
     """Compare the real-time model of a unit with its full model.
 
@@ -708,14 +710,14 @@ class FullRun:
 
 
 def campaign(
-    unit: "str | Path | Unit",
+    unit: str | Path | Unit,
     plan: str | Path,
     folder: str | Path,
     *,
     scheduler: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> "Campaign":
+) -> Campaign:
     """Run the full model of a pushbelt over a plan of operating points and transients; see ``rtcvt campaign --help``.
 
     Parameters
@@ -763,7 +765,7 @@ def campaign(
     )
 
 
-def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None = None) -> "Reduction":
+def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None = None) -> Reduction:
     """Make a reduced model of a pushbelt variator from the runs of a campaign; see ``rtcvt reduce --help``.
 
     Parameters

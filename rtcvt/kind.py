@@ -56,6 +56,7 @@ PACKAGES = (
     "rtcvt.vehicle",
     "rtcvt.clutch",
     "rtcvt.offline.pushbelt",
+    "rtcvt.network",
 )  # in the order of lists
 GROUP = "rtcvt.kinds"
 TASKS = {
@@ -350,6 +351,8 @@ class Kind:
         Of ``rtcvt calibrate``, which identifies parameters with the full model.
     map : Task, optional
         Of ``rtcvt map``: what the real-time model does over its speeds.
+    sheave : Task, optional
+        Of ``rtcvt sheave``: what the sheaves that a unit file draws yield under the belt.
     recording : callable, optional
         ``recording(path) -> Recording | None``: what a file of its full model holds over time; None: another file.
     picture : callable, optional
@@ -383,6 +386,7 @@ class Kind:
     reduce: Task | None = None
     calibrate: Task | None = None
     map: Task | None = None
+    sheave: Task | None = None
     recording: Callable[[Path], Any] | None = None
     picture: Callable[[Path], Any] | None = None
     view: Callable[..., Any] | None = None

@@ -86,6 +86,7 @@ def shifting(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None:
     s, omega, F, xi, slope, R2, g = np.array(found).T
     print(f"shifting: {len(s)} belts with three or more forces; R2 of x over ln S: 5, 25, 50 %", end=" ")
     print(np.round(np.quantile(R2, (0.05, 0.25, 0.5)), 3))
+    said = FIGURES["shifting"] = {"belts": len(s), "R2": [float(np.quantile(R2, q)) for q in (0.05, 0.5)]}
     for name, use in (("all", slope > 0.0), ("|xi| < 0.1", (slope > 0.0) & (abs(xi) < 0.1))):
         basis = [np.ones(use.sum()), np.log(omega[use]), np.log(F[use]), xi[use], xi[use] ** 2]
         basis += [np.log(s[use]) ** k for k in (1, 2, 3)]
@@ -93,12 +94,14 @@ def shifting(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None:
         c, *_ = np.linalg.lstsq(A, np.log(slope[use]), rcond=None)
         left = np.log(slope[use]) - A @ c
         error = np.sqrt(np.diag(np.linalg.inv(A.T @ A))) * left.std(ddof=A.shape[1])
+        said[name] = {"speed": (1.0 + c[1], 2 * error[1]), "force": (c[2], 2 * error[2])}
         print(
             f"  {name} ({use.sum()}): dr_I/dt goes with omega_I^({1.0 + c[1]:.2f} +- {2 * error[1]:.2f}) and "
             f"F_O^({c[2]:.2f} +- {2 * error[2]:.2f}); left over {left.std():.2f} of ln"
         )
     inside = (F > 2e4) & (F < 3e4) & (abs(xi) < 0.1)
-    print(f"  g(s) at 20 to 30 kN, |xi| < 0.1: 10, 50, 90 % {np.round(np.quantile(g[inside], (0.1, 0.5, 0.9)), 2)}")
+    said["g"] = np.quantile(g[inside], (0.1, 0.5, 0.9)).tolist()
+    print(f"  g(s) at 20 to 30 kN, |xi| < 0.1: 10, 50, 90 % {np.round(said['g'], 2)}")
     points = axes.scatter(s, g, c=F / 1e3, s=6, cmap="viridis")
     axes.set(xlabel="s = r_I/r_O [1]", ylabel="g = (ds/dt)/(omega_I Delta K d ln S) [1]", xscale="log", ylim=(0.0, 4.0))
     axes.figure.colorbar(points, label="F_CO [kN]")
@@ -112,6 +115,7 @@ def equilibrium(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None
     c = np.polyfit(ln_s, ln_S, 3)
     left = ln_S - np.polyval(c, ln_s)
     wraps = np.log((np.pi - phi) / phi)
+    FIGURES["equilibrium"] = {"belts": len(steady), "RMS": float(left.std()), "largest": float(abs(left).max())}
     print(
         f"equilibrium: {len(steady)} belts with |xi| < 0.03; ln S_eq = {c[2]:.3f} ln s + {c[3]:.3f} near s = 1,",
         end=" ",
@@ -147,10 +151,12 @@ def efficiency(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None:
         print(f"  {low:g}-{high:<5g}  " + "  ".join(f"{100 * e:6.2f}" for e in found.values()))
     drag = loss / omega  # [N.m] at the input
     print("lost torque at the input, |xi| < 0.1, per 10 kN of F_CO: a + b omega_I; growth b for 1000 rpm")
+    FIGURES["drag"] = []
     for low, high in ((0.45, 0.7), (0.7, 1.1), (1.1, 1.7), (1.7, 2.4)):
         use = (ratio >= low) & (ratio < high) & (abs(xi) < 0.1)
         A = np.stack([F[use] / 1e4, omega[use] / (1000.0 * RPM)], axis=1)
         (a, b), *_ = np.linalg.lstsq(A, drag[use], rcond=None)
+        FIGURES["drag"].append({"i": (low, high), "for 10 kN": a, "for 1000 rpm": b})
         print(f"  i {low:g}-{high:g} ({use.sum()}): {a:.2f} N.m for 10 kN, {b:+.3f} N.m for 1000 rpm")
     points = axes.scatter(xi[shown], 100.0 * eta[shown], c=np.log10(ratio[shown]), s=5, cmap="coolwarm")
     axes.set(xlabel="xi [1]", ylabel="efficiency [%]", ylim=(90.0, 100.0))
@@ -166,6 +172,8 @@ def traction(axes: plt.Axes) -> None:
     ratio = np.array([float(row["ratio [1]"]) for row in rows])
     held = slip < 0.05
     top = np.argsort(mu[held])[-20:]
+    slips = [float(100 * edge) for edge in (slip[held][top].min(), slip[held][top].max())]
+    FIGURES["traction"] = {"mu_eff": [float(edge) for edge in (mu[held][top].min(), mu[held].max())], "slip": slips}
     print(f"traction: mu = {BELT.mu:g}; largest mu_eff of a belt that slips below 5 %: {mu[held].max():.4f};", end=" ")
     print(f"the 20 largest at slips of {100 * slip[held][top].min():.2f} to {100 * slip[held][top].max():.2f} %")
     for low, high in ((0.0, 0.0025), (0.0025, 0.005), (0.005, 0.01), (0.01, 0.02), (0.02, 0.05)):

@@ -11,16 +11,16 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.compiler import Compiler
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from rtcvt.dispatcher import KernelCompiler
 from rtcvt.kernel import compiler
 
 __all__ = ["Contract", "LawFunction", "by_law", "columns", "compiled", "inlined", "spliced"]
 
 
-class _Distinct(Compiler):
+class _Distinct(KernelCompiler):
     """Numba's compiler, told that the arrays of a kernel do not overlap."""
 
     def define_pipelines(self) -> Any:
@@ -63,6 +63,7 @@ class LawFunction:
             return call
 
     def __call__(self, law: Any, *args: Any) -> Any:
+        """What the kernel of the law's type gives."""
         return self._kernel_of(type(law))(law, *args)
 
     def _kernel_of(self, law: type) -> Any:

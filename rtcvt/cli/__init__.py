@@ -1,5 +1,5 @@
 """The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot``, ``view``, ``check``,
-``map``, ``campaign``, ``reduce`` and ``calibrate``.
+``map``, ``sheave``, ``campaign``, ``reduce`` and ``calibrate``.
 
 A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
 end with exit code 2; a failed check ends with 1.
@@ -28,6 +28,7 @@ for _name in (
     "view",
     "check",
     "map",
+    "sheave",
     "campaign",
     "reduce",
     "calibrate",

@@ -79,6 +79,7 @@ class Fidelity(StrEnum):
     rigid = "rigid"
     full = "full"
     hybrid = "hybrid"
+    system = "system"
 
 
 UnitName = Annotated[
@@ -231,6 +232,7 @@ def _flag(name: str) -> str:
 
 
 def fail(message: str, code: int) -> NoReturn:
+    """Print an error and exit with this code."""
     notes.print("[red]error:[/] ", end="")
     notes.print(message, markup=False, highlight=False, emoji=False, soft_wrap=True)
     sys.exit(code)
@@ -249,6 +251,7 @@ def print_whole(table: Table) -> None:
 
 
 def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, float | str]:
+    """Texts ``KEY=VALUE`` of an option as a dictionary; `InputError` if one is none."""
     values: dict[str, float | str] = {}
     for pair in pairs or []:
         key, sign, value = pair.partition("=")
@@ -303,6 +306,7 @@ def show_lines(lines: Iterable[Any]) -> None:
 
 
 def write_figures(path: Path | None, figures: dict[str, Any]) -> None:
+    """Write figures as JSON, if there is a path; numbers of numpy become plain ones."""
     from rtcvt.recording import replaced_on_success
 
     if path is not None:

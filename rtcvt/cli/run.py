@@ -336,6 +336,7 @@ def _require_native(
 
 
 def numbers(pairs: list[str] | None, option: str) -> dict[str, float]:
+    """Texts ``NAME=NUMBER`` of an option as numbers, each in its variable's unit; `InputError` if one is none."""
     values = {}
     for name, text in assignments(pairs, option).items():
         try:

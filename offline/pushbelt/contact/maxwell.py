@@ -2,7 +2,9 @@
 
     g = C lambda + g~,   0 <= g _|_ lambda >= 0                                 Cebulla 2014, eqs. (5.18)-(5.23)
     C = C_sh + 1/c E,    C_sh_ij = sum_k a_k cos k (phi_i - phi_j)              eqs. (5.54), (5.56), (5.57)
-    a_k = c_rad(r) A_k,  c_rad(r) = a_0 + a_1 r + a_2 r^2                       eqs. (5.51)-(5.53)
+    a_k = c_rad(r) A_k,  c_rad(r) = a_0 + a_1 r + ... + a_m r^m                 eqs. (5.51)-(5.53)
+
+or a polynomial of its own for each harmonic, as the finite elements of a sheave give (`rtcvt.offline.sheave`).
 
 Everything is counted along the pulley's axis: lambda is the axial force N cos(delta_0), g~ = -p the rigid gap, p the
 penetration of the rigid contours, and w = C_sh lambda the deflection of the sheave, eq. (5.49). The product of axial
@@ -36,12 +38,12 @@ sheave does not tilt on a guide; its influence numbers are whole.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
 from rtcvt.offline.pushbelt.unit.parameters import Sheaves
 
-__all__ = ["Coupled", "Decoupled", "Maxwell", "energy", "influence_matrix", "maxwell", "newton"]
+__all__ = ["Coupled", "Decoupled", "Maxwell", "energy", "maxwell", "newton"]
 
 
 class Coupled(NamedTuple):
@@ -105,33 +107,15 @@ def maxwell(n_k: int, contacts: int) -> Maxwell:
     )
 
 
-def influence_matrix(phi: ArrayLike, a: ArrayLike) -> NDArray[np.float64]:
-    """Influence matrix C_sh of one sheave, Cebulla 2014, eq. (5.54).
-
-    Parameters
-    ----------
-    phi : array_like, shape (n,)
-        Angles of the contacts [rad].
-    a : array_like, shape (n_k + 1,)
-        Compliances of the harmonics, ``c_rad(r) A_k`` [m/N].
-
-    Returns
-    -------
-    ndarray, shape (n, n)
-        Axial deflection at contact i per axial force at contact j [m/N].
-    """
-    angle = np.asarray(phi, dtype=float)
-    weight = np.asarray(a, dtype=float)
-    harmonics = np.arange(weight.size)
-    return np.cos((angle[:, None] - angle[None, :])[..., None] * harmonics) @ weight
-
-
 @compiled
 def compliances(r, sheaves, share, tilting, cos_d, a):
     """Compliances a_k of all harmonics at the mean radius `r`, less the tilt that the sheave does as a body."""
-    c_rad = share * sheaves.multiplier * (sheaves.a_0 + r * (sheaves.a_1 + r * sheaves.a_2))
     for k in range(a.size):
-        a[k] = c_rad * sheaves.A[k]
+        row = sheaves.a[k]
+        c_rad = row[len(row) - 1]
+        for m in range(len(row) - 1, 0, -1):
+            c_rad = row[m - 1] + r * c_rad
+        a[k] = share * sheaves.multiplier * c_rad * sheaves.A[k]
     if a.size > 1:
         a[1] = max(0.0, a[1] - tilting * r * r / (sheaves.c_t * cos_d**4))
 

@@ -28,7 +28,7 @@ from scipy.optimize import brentq
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.unit.kinematics import Closure, Path, belt_path, closure, evaluate
-from rtcvt.offline.pushbelt.unit.parameters import FORCE, SPEED, Belt, Boundary, Sheaves
+from rtcvt.offline.pushbelt.unit.parameters import FORCE, SPEED, Belt, Boundary, Sheaves, influence_numbers
 from rtcvt.offline.pushbelt.unit.taper import cats_back_radius, tapered_path
 from rtcvt.offline.pushbelt.unit.velocity_model import BeltVelocity, belt_velocity, speed_of
 
@@ -185,12 +185,10 @@ def sheaves_at(belt: Belt, sheaves: Sheaves, geometry: Closure, F_CI: float, F_C
     )
     for k, (r, wrap, F, side) in enumerate(pulleys):
         r_P = r - depth
-        spread = np.sinc(np.arange(len(sheaves.A)) * wrap / (2.0 * np.pi)) ** 2
-        weight = np.array(sheaves.A)
-        c_rad = sheaves.multiplier * (sheaves.a_0 + r_P * (sheaves.a_1 + r_P * sheaves.a_2))
+        spread = np.sinc(np.arange(len(sheaves.a)) * wrap / (2.0 * np.pi)) ** 2
         tilt = r_P**2 / (sheaves.c_t * belt.cos_d**4)
-        compliance = c_rad * weight
-        if len(weight) > 1:
+        compliance = influence_numbers(sheaves, r_P)
+        if len(compliance) > 1:
             compliance[1] = max(0.0, compliance[1] - tilt)
         in_contact = wrap * (r - belt.h_off) / belt.t_R
         sunk = F * (

@@ -16,7 +16,7 @@ along it, rolling less chord; r_R becomes r_R/s + (s - 1/s) t_R/6, which keeps t
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.model import Variable, VariableTable
+from rtcvt.offline.sheave.profile import Drawing
 from rtcvt.scenario import Scenario, Signal, sample_inputs
 from rtcvt.unitfile import UnitFile, quantity_in, read_unit_file
+
+if TYPE_CHECKING:
+    from rtcvt.offline.sheave.pulley import Drawn
 
 __all__ = [
     "FORCE",
@@ -42,8 +46,10 @@ __all__ = [
     "Spatial",
     "belt",
     "boundary_at",
+    "drawn_sheaves",
     "element_mass",
     "endplay",
+    "influence_numbers",
     "load_parameters",
     "mass_properties",
     "read_parameters",
@@ -83,7 +89,7 @@ class Element(_Record):
     N_E0: Annotated[int, Field(ge=20, le=2000)]  # elements of the real belt
     N_E: Annotated[int, Field(ge=20, le=2000)]  # elements of the model; each stands for N_E0/N_E
     t_R: Length  # thickness at the rocking edge
-    taper: Play = 0.0  # t_T - t_R
+    taper: Play = 0.0  # t_T - t_R: elements that are thinner or thicker at the top edge
     t_B: Length  # thickness at the bottom edge
     delta_0: Annotated[float, quantity_in("rad", above=0.0)]  # half wedge angle
     density: Annotated[float, quantity_in("kg/m3", above=0.0)]  # of the steel
@@ -134,11 +140,14 @@ class Ring(_Record):
     width: Length  # of one set
     E: Annotated[float, quantity_in("Pa", above=0.0)]  # Young's modulus
     density: Annotated[float, quantity_in("kg/m3", above=0.0)]  # of the steel
-    bending_factor: Annotated[float, Field(gt=0.0)] = 1.0  # on EI of layers that slide without friction
+    bending_factor: Annotated[float, Field(gt=0.0)] = 1.0  # on EI of layers that slide freely, to see its effect
     axial_time: Time  # damping / stiffness
     bending_time: Time  # damping / stiffness
-    rod: Literal["rcm", "cosserat"] = "rcm"  # beam in redundant coordinates (6.1.1), or Cosserat rod (6.2)
-    rotatory_factor: Positive = 1.0  # of the Cosserat rod, on the rotatory inertia of a layer
+    rod: Literal["rcm", "cosserat"] = "rcm"  # beam of (6.1.1), or Cosserat rod of (6.2), to compare them
+    rotatory_factor: Positive = 1.0  # of the Cosserat rod, on a layer's rotatory inertia: bears larger steps
+
+
+Polynomial = Annotated[tuple[float, ...], Field(min_length=1, max_length=9)]  # the constant first
 
 
 class Pulleys(_Record):
@@ -154,9 +163,11 @@ class Pulleys(_Record):
     d_z: Annotated[float, quantity_in("N.s/m", at_least=0.0)]  # viscous friction of its axial motion
     c_t: Annotated[float, quantity_in("N.m/rad", above=0.0)]  # guide of the sheave on the shaft
     tilt_damping: Ratio  # of the guide, by the critical one
-    a: tuple[float, float, float]  # (5.51) [m/N, 1/N, 1/(N m)]
-    A: tuple[float, ...] = Field(min_length=1, max_length=12)  # Fourier weights (5.52)
-    multiplier: Annotated[float, Field(ge=0.0)] = 1.0  # of the sheaves' influence numbers
+    a: Polynomial | Annotated[tuple[Polynomial, ...], Field(min_length=1, max_length=12)] | None = (
+        None  # (5.51) [m/N, 1/N, 1/(N m), ...], of any degree; or one polynomial for each harmonic; without: as drawn
+    )
+    A: tuple[float, ...] = Field((), max_length=12)  # Fourier weights (5.52); without: 1 each
+    multiplier: Annotated[float, Field(ge=0.0)] = 1.0  # of the sheaves' influence numbers, to see their effect
 
     @model_validator(mode="after")
     def _fits(self) -> "Pulleys":
@@ -164,7 +175,26 @@ class Pulleys(_Record):
             raise ValueError("r_min < r_max < d_A - r_min")
         if any(a <= 0.0 for a in self.A):
             raise ValueError("A: weights above 0, else the influence matrix is not positive")
+        if self.a is None:
+            if self.A:
+                raise ValueError("A: goes with a")
+            return self
+        each = isinstance(self.a[0], tuple)
+        if not (self.A or each):
+            raise ValueError("A: the Fourier weights, unless a has a polynomial for each harmonic")
+        if self.A and each and len(self.A) != len(self.a):
+            raise ValueError("A: as many weights as a has polynomials")
+        r = np.linspace(self.r_min, self.r_max, 1000)
+        lowest = min(float(np.polyval(row[::-1], r).min()) for row in _rows(self))
+        if lowest < 0.0:
+            raise ValueError(f"a: c_rad(r) at least 0 from r_min to r_max; its smallest value is {lowest:.3g} m/N")
         return self
+
+
+def _rows(pulleys: Pulleys) -> tuple[tuple[float, ...], ...]:
+    """A polynomial for each harmonic."""
+    a: Any = pulleys.a
+    return a if isinstance(a[0], tuple) else (a,) * len(pulleys.A)
 
 
 class Contacts(_Record):
@@ -181,12 +211,12 @@ class Contacts(_Record):
     saddle_damping: Ratio  # of element and ring, by the critical one
     mu: Coefficient  # element-sheave
     mu_0: Coefficient | None = None  # at low slip, if it falls to mu (Stribeck) around the speed v_S
-    v_S: Velocity | None = None  # speed of Stribeck's law
+    v_S: Velocity | None = None  # of Stribeck's law, for oils whose friction falls with slip
     v_mu: Velocity  # slip below which the flanks' friction is regularised
     mu_R: Coefficient  # element-ring
     v_muR: Velocity  # slip below which the ring's friction is regularised
     mu_L: Annotated[float, Field(gt=0.0, lt=1.0)] | None = (
-        None  # layer on layer; without: the set's section stays plane
+        None  # layer on layer, for what the set loses within; without: its section stays plane
     )
     v_muL: Velocity = 0.01  # slip below which the layers' friction is regularised
 
@@ -206,12 +236,12 @@ class Spatial(_Record):
     w_S: Length  # over both saddles, pillar included
     w_P: Length  # pillar
     k_P: Stiffness  # ring against pillar
-    crown: Play = 0.0  # radius of the saddle, 0: flat
+    crown: Play = 0.0  # radius of the saddle, 0: flat; guides the rings by their roll, explicit scheme only
     tracking: tuple[Force, Force] = (0.0, 0.0)  # L, F of (5.3)-(5.11), 0: none
-    camber: Annotated[float, quantity_in("1/m")] = 0.0  # of the relaxed rings, edgewise
+    camber: Annotated[float, quantity_in("1/m")] = 0.0  # of the relaxed rings, edgewise: rings that are not straight
     lateral_time: Time  # damping / stiffness of the rings across their plane
     compliance: tuple[Positive, Positive] = (1.0, 1.0)  # of loose and fixed sheave, over their mean
-    ring_friction: tuple[Share, Share] = (1.0, 1.0)  # of left and right ring set, over mu_R
+    ring_friction: tuple[Share, Share] = (1.0, 1.0)  # of left and right ring set, over mu_R: sets that differ
 
     @model_validator(mode="after")
     def _fits(self) -> "Spatial":
@@ -269,6 +299,7 @@ class Parameters(Unit):
     ring: Ring  # both ring sets
     pulleys: Pulleys  # sheaves and shafts
     contacts: Contacts  # stiffness, damping, friction
+    sheaves: Drawing | None = None  # profiles of the sheaves; pulleys.a, where given, holds instead
     spatial: Spatial | None = None  # what the spatial parts need
     case: tuple[Case, ...] = ()  # operating points
 
@@ -287,6 +318,8 @@ class Parameters(Unit):
         if self.spatial is not None and not self.contacts.mu_R * max(self.spatial.ring_friction) < 1.0:
             shares = list(self.spatial.ring_friction)
             raise ValueError(f"spatial.ring_friction = {shares} times contacts.mu_R = {self.contacts.mu_R:g} below 1")
+        if self.pulleys.a is None and self.sheaves is None:
+            raise ValueError("pulleys.a and A, or the tables sheaves.loose and sheaves.fixed")
         r = (self.ring.l_R - 2.0 * self.pulleys.d_A) / (2.0 * np.pi)
         whole = belt(self)
         play = endplay(whole, np.pi, np.pi, r, r) if r > whole.h_off else -np.inf
@@ -408,7 +441,7 @@ class Belt(NamedTuple):
 
 
 class Sheaves(NamedTuple):
-    """One of the two symmetric sheaves of a pulley, but J of the whole; a_0 to A: influence, (5.51), (5.52)."""
+    """One of the two symmetric sheaves of a pulley, but J of the whole; a (by harmonic), A: (5.51), (5.52)."""
 
     m: float
     J: float
@@ -418,9 +451,7 @@ class Sheaves(NamedTuple):
     d_t: float
     r_min: float
     r_max: float
-    a_0: float
-    a_1: float
-    a_2: float
+    a: tuple[tuple[float, ...], ...]
     A: tuple[float, ...]
     multiplier: float
 
@@ -597,8 +628,9 @@ def belt(
 
 
 def sheaves(parameters: Parameters) -> Sheaves:
-    """One of the two symmetric sheaves of a pulley."""
+    """One of the two symmetric sheaves of a pulley; what the file draws is computed from its finite elements."""
     p = parameters.pulleys
+    a = drawn_sheaves(parameters).a if p.a is None else _rows(p)
     return Sheaves(
         m=p.m,
         J=p.J,
@@ -608,12 +640,35 @@ def sheaves(parameters: Parameters) -> Sheaves:
         d_t=2.0 * p.tilt_damping * float(np.sqrt(p.c_t * p.Theta_t)),
         r_min=p.r_min,
         r_max=p.r_max,
-        a_0=p.a[0],
-        a_1=p.a[1],
-        a_2=p.a[2],
-        A=p.A,
+        a=a,
+        A=p.A or (1.0,) * len(a),
         multiplier=p.multiplier,
     )
+
+
+def influence_numbers(s: Sheaves, r: float) -> Array:
+    """C_k(r, r) of each harmonic, multiplier included [m/N], (5.53)."""
+    return s.multiplier * np.array([np.polyval(row[::-1], r) * A for row, A in zip(s.a, s.A, strict=True)])
+
+
+def drawn_sheaves(parameters: Parameters) -> "Drawn":
+    """Influence of the sheaves that the file draws, under the flanks of its elements.
+
+    Raises
+    ------
+    InputError
+        The file draws none, or one whose disc stands beside its hub.
+    """
+    from rtcvt.offline.sheave.pulley import Flank, drawn
+
+    if parameters.sheaves is None:
+        raise InputError(parameters.source, "sheaves", None, "tables loose and fixed: profiles of the sheaves")
+    e, p = parameters.element, parameters.pulleys
+    depth = e.y_P - 0.5 * (e.y_F0 + e.y_F1)
+    try:
+        return drawn(parameters.sheaves, Flank(e.delta_0, e.y_F1 - e.y_F0, depth, p.r_min + e.y_P, p.r_max))
+    except ValueError as error:
+        raise InputError(parameters.source, "sheaves", None, str(error)) from None
 
 
 def endplay(

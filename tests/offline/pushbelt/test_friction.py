@@ -39,7 +39,7 @@ def test_a_law_that_lacks_a_function_is_refused_by_name():
         FLANK_FRICTION.register(Viscous)
 
 
-@pytest.mark.parametrize(("law", "mu"), zip(LAWS, MU, strict=True))
+@pytest.mark.parametrize(("law", "mu"), [*zip(LAWS, MU, strict=True)])
 def test_force_stays_in_the_cone_and_grows_in_proportion_to_small_slip(law, mu):
     v = np.logspace(-9, 2, 200)
     force = v * [secant(law, x * x) for x in v]

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
+from rtcvt.hdf5 import open_sealed, refused
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.run.progress import Progress, joined
-from rtcvt.offline.pushbelt.run.runfile import FORMER, KIND, SCHEMA_VERSION, Journal, is_journal
+from rtcvt.offline.pushbelt.run.runfile import FILE, FORMER, KIND, SCHEMA_VERSION, Journal, is_journal
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Run, from_json
 from rtcvt.offline.pushbelt.run.snapshots import push_force, revolutions
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of, summary
@@ -57,11 +58,11 @@ def open_run(path: Path) -> Iterator[h5py.File]:
     InputError
         Damaged, or not a run of a schema version that this release knows.
     """
-    try:
-        file = _grown(path) if is_journal(path) else h5py.File(path, "r")
-    except OSError as error:
-        raise InputError(path, "", None, f"an HDF5 file of a {KIND} ({error})") from None
-    with file:
+    if is_journal(path):
+        with refused(path, f"an unfinished {KIND}"), _grown(path) as file:
+            yield file
+        return
+    with open_sealed(path, FILE, KIND, unmarked=True) as file:
         about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
         if about not in ((KIND, SCHEMA_VERSION), FORMER):
             raise InputError(path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}")

@@ -23,6 +23,7 @@ the multibody model but the numbers of the belt.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -239,7 +240,7 @@ class _Problem:
         at = closure(b.l_R * (1.0 + T / b.EA), b.d_A, self.point.ratio, b.h_off)
         return (at.r_I - b.h_off, at.r_O - b.h_off), (at.wrap_I, at.wrap_O), at.t_L
 
-    def read(self, x: Array):
+    def read(self, x: Array) -> tuple[Any, ...]:
         """Tension, radii, speeds and deflections from the unknowns."""
         b, p = self.belt, self.point
         T = 1e3 * x[0]
@@ -275,7 +276,7 @@ class _Problem:
             axial = o[:, _N] * b.cos_d * h
             self.F.append(float(axial.sum() - (o[:, _RHO] * o[:, _N]) @ h * b.sin_d))
             self.M.append(-2.0 * float((o[:, _F] * o[:, _R]) @ h))
-            if self.n_z:
+            if self.law:
                 a = influence_numbers(self.law, float(o[:, _R] @ h / wraps[k]))
                 k_theta = np.arange(1, len(a))[:, None] * o[:, _TH]
                 sums = np.array([np.cos(k_theta) @ axial, np.sin(k_theta) @ axial]).T * a[1:, None]
@@ -307,7 +308,7 @@ class _Problem:
         x[3] = 100.0 * (1.0 + b.h_off / max(radii)) * (1.0 - 1e-2 * x[1]) - 100.0  # the ring goes with the larger arc
         for k in range(2):
             w = np.zeros(1)
-            if self.n_z:
+            if self.law:
                 harmonic = np.arange(len(self.A))
                 z = influence_numbers(self.law, radii[k]) * p.F_O * np.sinc(harmonic * wraps[k] / (2.0 * np.pi))
                 middle = harmonic * wraps[k] / 2.0

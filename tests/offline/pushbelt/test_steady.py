@@ -66,7 +66,7 @@ def test_given_forces_and_torques_are_met(med):
 
 
 def test_a_sliding_arc_follows_eytelwein():
-    """Rigid grooves without ring friction: ln(T - P - K)' = (f/n)/(sin d + rho cos d), mu/sin d where all is sliding."""
+    """Rigid grooves, no ring friction: ln(T - P - K)' = (f/n)/(sin d + rho cos d), mu/sin d where all slides."""
     rigid = of(0.02)._replace(mu_R=1e-6, c_el=1e9)
     arc = steady(rigid, None, replace(MED, M_O=105.0), steps=400).arcs[1]
     columns = dict(zip(COLUMNS, arc.T, strict=True))

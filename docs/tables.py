@@ -167,6 +167,7 @@ def accessory_5pk() -> str:
     return _belt("accessory_5pk")
 
 
+@in_pages
 def accessory_6pk() -> str:
     """Load cases of the engine's drive."""
     return _belt("accessory_6pk")
@@ -271,7 +272,7 @@ def readme() -> str:
     for unit in ("differential", "toroidal_kers", "power_split_ivt"):
         error = f"speeds {percent(_worst(unit, 'w'))}, forces {percent(_worst(unit, 'F'))}"
         rows.append((f"`{unit}`", error, _step(f"{unit} rigid")))
-    for unit in ("accessory_5pk", "two_pulley_belt"):
+    for unit in ("accessory_5pk", "two_pulley_belt", "accessory_6pk"):
         kinds = {"speeds": "w", "tensions": "F", "torques": "M tau"}
         error = ", ".join(f"{kind} {percent(_worst(unit, ends))}" for kind, ends in kinds.items())
         rows.append((f"`{unit}`", error, _step(f"{unit} hybrid")))
@@ -526,6 +527,19 @@ def calibration_points() -> str:
 # --- campaign ---------------------------------------------------------------------------------------------------------
 
 LOADS = ((-0.9, -0.5), (-0.5, -0.2), (-0.2, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 0.95))
+
+
+@in_pages
+def campaign_space() -> str:
+    """Range of the shipped plan's operating points."""
+    plan = tomllib.loads((ROOT / "offline/variator/pushbelt_24mm.toml").read_text(encoding="utf-8"))["space"]
+    names = {
+        "ratio": "ratio i at the rocking edges",
+        "speed": "speed of the primary",
+        "torque_ratio": "torque ratio xi",
+        "clamping_force": "clamping force F_O",
+    }
+    return table(("", "from", "to"), [(said, *map(str, plan[key])) for key, said in names.items()])
 
 
 @in_pages

@@ -35,9 +35,9 @@ import numpy as np
 from fmpy.fmi2 import FMU2Slave
 from typer.testing import CliRunner
 
-from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.cli import app
 from rtcvt.fmu.native.export import export_native
+from rtcvt.kind import load_unit
 from rtcvt.model import Model
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
@@ -72,6 +72,8 @@ PUSHBELT += [
     "--case MED --flank-points 2",
     "--case LOW --flank-points 2 --law decoupled --contact bilateral",
     "--case OD --taper 5e-6",
+    "--case MED --belt spatial",
+    "--case MED --scheme set-valued",
 ]
 FULL = [("pushbelt_24mm", f"{options} --duration 2e-4") for options in PUSHBELT]
 FULL += [
@@ -90,7 +92,7 @@ class Unit:
     def __init__(self, name: str, fidelity: str, flanges: dict[str, str], fields: tuple[str, ...], folder: Path):
         self.title = " ".join([name, *(f"{flange}={given}" for flange, given in flanges.items()), fidelity])
         self.fidelity = fidelity
-        self.unit = choose_flanges(load_any(name), flanges, name)
+        self.unit = load_unit(name).with_flanges(flanges, name)
         if fields:
             self.unit = self.unit.model_copy(update={"fields": fields})
         self.scenarios = [s.model_copy(update={"duration": min(s.duration, LONGEST)}) for s in self.unit.scenario]
@@ -98,7 +100,7 @@ class Unit:
 
     @cached_property
     def model(self) -> Model:
-        return build_any(self.unit, self.fidelity)
+        return self.unit.build(self.fidelity)
 
     @cached_property
     def exported(self) -> Path:
@@ -140,7 +142,10 @@ class Unit:
         unit.instantiate()
         unit.setupExperiment(startTime=0.0)
         for v in self.model.select("parameter"):
-            unit.setReal([place[v.name]], [found.parameter(v.name)])
+            if v.choices:
+                unit.setInteger([place[v.name]], [int(found.parameter(v.name))])
+            else:
+                unit.setReal([place[v.name]], [found.parameter(v.name)])
         feed(0)
         unit.enterInitializationMode()
         unit.exitInitializationMode()

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 from fmpy_host import measure_do_step
 
-from rtcvt.build import build_any, load_any
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import compile_unit, export_native, write_sources
 from rtcvt.kernel import kernel
+from rtcvt.kind import load_unit
 from rtcvt.model import Model, Variable
 from rtcvt.pog.unit import load_gear_system
 
@@ -118,7 +118,7 @@ def host_in_c(benchmark, driver, library, guid, references, steps, rounds=3, res
 
 
 def references_of(unit, fidelity):
-    variables = list(enumerate(build_any(load_any(unit), fidelity).variables))
+    variables = list(enumerate(load_unit(unit).build(fidelity).variables))
     inputs = [(k, 0.05 * (v.nominal or 1.0)) for k, v in variables if v.causality == "input"]
     return inputs, [k for k, v in variables if v.causality == "output" and not v.boolean]
 
@@ -153,7 +153,7 @@ def test_host_in_c(benchmark, driver, unpacked, fidelity, steps=100_000):  # noq
 @pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
 def test_pushbelt_from_the_same_host(benchmark, driver, tmp_path, fidelity, steps=20_000):  # noqa: PT028
     """Its tables have 7.5 MB, which no instance copies."""
-    unit = load_any("pushbelt_cvt").model_copy(update={"scenario": ()})
+    unit = load_unit("pushbelt_cvt").model_copy(update={"scenario": ()})
     folder = Path(fmpy.extract(str(export_native(unit, fidelity, tmp_path / "unit.fmu")), str(tmp_path / "unit")))
     (library,) = (folder / "binaries" / "linux64").iterdir()
     guid = fmpy.read_model_description(str(folder)).guid

@@ -12,10 +12,10 @@ import time
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import hybrid
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
-from rtcvt.offline.pushbelt.runs import stepped
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.runs import stepped
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 
 ROUNDS, FRAMES, STEPS, DT = 20, 10, 100, 1e-6
 VARIANTS = {

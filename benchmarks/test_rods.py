@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from numba import njit
 
-from rtcvt.offline.pushbelt import ring as rcm
-from rtcvt.offline.pushbelt.initial import ring_on
-from rtcvt.offline.pushbelt.kinematics import belt_path, closure
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
+from rtcvt.offline.pushbelt.ring import ring as rcm
+from rtcvt.offline.pushbelt.unit.initial import ring_on
+from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import spatial as sp
-from rtcvt.offline.rods.start import planar_start, spatial_start
+from studies.rod_start import planar_start, spatial_start
 
 BELT = belt(load_parameters("pushbelt_24mm"), N_E0=432)
 PATH = belt_path(closure(BELT.l_R, BELT.d_A, 1.0), BELT.d_A)

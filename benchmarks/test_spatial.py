@@ -11,11 +11,11 @@ import time
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import hybrid
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial.start import lift
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 
 ROUNDS, FRAMES, PLOT = 20, 10, 1e-4
 VARIANTS = {

@@ -12,14 +12,14 @@ import fmpy
 import pytest
 from fmpy_host import measure_do_step
 
-from rtcvt.build import build_any, fidelities, load_any
 from rtcvt.fmu.export import export_python
+from rtcvt.kind import load_unit
 from rtcvt.pog.unit import load_gear_system
 from rtcvt.unitfile import shipped_units
 
 UNITS = tuple(shipped_units("gear_system"))
 CASES = [(u, f) for u in UNITS for f in ("rigid", "full")]
-CASES += [(u, f) for u in shipped_units("belt") for f in fidelities(load_any(u))]
+CASES += [(u, f) for u in shipped_units("belt") for f in load_unit(u).models]
 _python: dict[tuple[str, str], float] = {}
 
 
@@ -29,8 +29,8 @@ def python_step_seconds(unit, fidelity, steps=30):
     if key not in _python:
         code = (
             "import statistics, time\n"
-            "from rtcvt.build import build_any, load_any\n"
-            f"i = build_any(load_any({unit!r}), {fidelity!r}).instantiate()\n"
+            "from rtcvt.kind import load_unit\n"
+            f"i = load_unit({unit!r}).build({fidelity!r}).instantiate()\n"
             "i.initialise()\n"
             "t = []\n"
             f"for _ in range({steps}):\n"
@@ -53,7 +53,7 @@ def report(benchmark, unit, fidelity):
 
 @pytest.mark.parametrize(("unit", "fidelity"), CASES)
 def test_kernel(benchmark, unit, fidelity):
-    instance = build_any(load_any(unit), fidelity).instantiate()
+    instance = load_unit(unit).build(fidelity).instantiate()
     instance.initialise()
     instance.step(1e-3)
     benchmark(instance.step, 1e-3)
@@ -62,7 +62,7 @@ def test_kernel(benchmark, unit, fidelity):
 
 def test_belt_that_slips(benchmark):
     """Steps of the accessory drive while its alternator is braked until the belt slips on it, again and again."""
-    instance = build_any(load_any("accessory_5pk")).instantiate()
+    instance = load_unit("accessory_5pk").build().instantiate()
     instance.set("belt.v_start", 10.0)
     instance.set("alternator.mu", 0.3)
     instance.initialise()

@@ -11,8 +11,8 @@ import fmpy
 import pytest
 from fmpy_host import measure_do_step
 
-from rtcvt.build import build_any, load_any
 from rtcvt.fmu.native.export import export_native
+from rtcvt.kind import load_unit
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.reduced_model import read_reduced
 from rtcvt.variator.unit import load_variator
@@ -48,7 +48,7 @@ def test_step(benchmark, fidelity, cells, control):
 
 @pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
 def test_step_of_the_kers(benchmark, fidelity):
-    model = build_any(load_any("pushbelt_kers"), fidelity)
+    model = load_unit("pushbelt_kers").build(fidelity)
     measure(benchmark, model, {"shaft.w": 260.0, "shaft.w_start": 260.0, "control.tau_des": 40.0})
 
 

@@ -7,6 +7,8 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import generate  # noqa: E402
+import tables  # noqa: E402
+from sphinx.errors import ExtensionError  # noqa: E402
 
 import rtcvt  # noqa: E402
 
@@ -37,6 +39,11 @@ numpydoc_class_members_toctree = False
 
 def setup(app):
     """Make the pages that come from the sources, and read docstrings as they are written."""
+    stale = tables.stale()
+    if stale:
+        raise ExtensionError(
+            f"tables are not what the record says, run python docs/tables.py: {', '.join(map(str, stale))}"
+        )
     generate.write_all(HERE, HERE.parents[1])
     app.connect("source-read", generate.in_site)
     app.connect("autodoc-process-docstring", generate.as_rst, priority=100)

@@ -55,7 +55,7 @@ PAGES = {  # of the API: title, modules
             "rtcvt.errors",
         ),
     ),
-    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.build", "rtcvt.simulate", "rtcvt.system", "rtcvt.view")),
+    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.simulate", "rtcvt.system", "rtcvt.view")),
     "gears": (
         "Gear systems",
         ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.pog.energy", "rtcvt.control.kers", "rtcvt.control.limits"),
@@ -68,16 +68,30 @@ PAGES = {  # of the API: title, modules
     "pushbelt": (
         "The full pushbelt",
         (
-            "rtcvt.offline.pushbelt.hybrid",
-            "rtcvt.offline.pushbelt.runs",
-            "rtcvt.offline.pushbelt.runfile",
-            "rtcvt.offline.pushbelt.windows",
-            "rtcvt.offline.pushbelt.snapshots",
-            "rtcvt.offline.pushbelt.kinematics",
-            "rtcvt.offline.pushbelt.element_element",
-            "rtcvt.offline.pushbelt.element_ring",
-            "rtcvt.offline.pushbelt.flank",
-            "rtcvt.offline.pushbelt.sheave",
+            "rtcvt.offline.pushbelt.planar.model",
+            "rtcvt.offline.pushbelt.run.runs",
+            "rtcvt.offline.pushbelt.run.runfile",
+            "rtcvt.offline.pushbelt.run.windows",
+            "rtcvt.offline.pushbelt.run.snapshots",
+            "rtcvt.offline.pushbelt.unit.kinematics",
+            "rtcvt.offline.pushbelt.contact.element_element",
+            "rtcvt.offline.pushbelt.contact.element_ring",
+            "rtcvt.offline.pushbelt.contact.flank",
+            "rtcvt.offline.pushbelt.contact.sheave",
+        ),
+    ),
+    "nonsmooth": (
+        "Non-smooth dynamics",
+        tuple(
+            f"rtcvt.offline.nonsmooth.{name}"
+            for name in ("proximal", "lcp", "lemke", "contact", "impact", "time_stepping")
+        ),
+    ),
+    "rods": (
+        "Rods",
+        tuple(
+            f"rtcvt.offline.rods.{name}"
+            for name in ("planar", "spatial", "statics", "contour", "slider", "reduction", "transport")
         ),
     ),
     "reduction": (
@@ -294,7 +308,6 @@ def table_of(record: type[BaseModel], top: bool) -> str:
 
 def parameters_of(kind_name: str) -> str:
     """Parameters of the first shipped unit of a kind whose file gives them by name in one table."""
-    from rtcvt.build import build_any
 
     kind, record = roots()[kind_name]
     annotation = record.model_fields["parameters"].annotation if "parameters" in record.model_fields else None
@@ -305,7 +318,7 @@ def parameters_of(kind_name: str) -> str:
     ):
         return ""
     unit = next(iter(shipped_units(kind_name)))
-    rows = build_any(kind.read(read_unit_file(unit))).select("parameter")
+    rows = kind.read(read_unit_file(unit)).build().select("parameter")
     if not rows:
         return ""
     lines = [f'#### Parameters of `kind = "{kind_name}"`\n', f"Keys of `[parameters]`, with the values of `{unit}`.\n"]
@@ -423,7 +436,7 @@ def in_site(app: Any, document: str, source: list[str]) -> None:
     """Links of a page to files outside of the folder of the pages, as they are within the site."""
     del app, document
     source[0] = re.sub(r"\]\(\.\./examples/(\w+)\.ipynb\)", r"](examples/\1.md)", source[0])
-    source[0] = re.sub(r"\[([^]]*)\]\(\.\./(studies/\w+\.md)[^)]*\)", r"\1 (`\2`)", source[0])
+    source[0] = re.sub(r"\[([^]]*)\]\((?:\.\./)?(studies/\w+\.md)[^)]*\)", r"\1 (`\2`)", source[0])
     source[0] = source[0].replace("](../CONTRIBUTING.md)", "](contributing.md)")
 
 
@@ -454,9 +467,7 @@ def pictures(folder: Path) -> str:
 def picture(kind: Kind, unit: Any) -> str:
     """A unit as SVG: its kind's own diagram, its belt, or its ports."""
     if kind.diagram is not None:
-        from rtcvt.build import build_any
-
-        model = build_any(unit)
+        model = unit.build()
         return kind.diagram(unit, {v.name: v.start for v in model.select("parameter")})
     if hasattr(unit, "path"):
         return _belt_drive(unit)
@@ -503,7 +514,7 @@ def _belt_drive(unit: Any) -> str:
 def _pushbelt(unit: Any) -> str:
     from matplotlib.patches import Circle, Polygon
 
-    from rtcvt.offline.pushbelt.kinematics import belt_path, closure, evaluate
+    from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure, evaluate
 
     figure, ax = _figure(8.0, 3.6)
     d = unit.pulleys.d_A
@@ -528,9 +539,7 @@ def _pushbelt(unit: Any) -> str:
 def _ports(unit: Any) -> str:
     from matplotlib.patches import FancyBboxPatch
 
-    from rtcvt.build import build_any
-
-    model = build_any(unit)
+    model = unit.build()
     left = [v.name for v in model.select("input")]
     right = [v.name for v in model.select("output") if not v.name.startswith(("field.", "peak.", "loss."))]
     more = len(right) - 12

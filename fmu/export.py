@@ -21,12 +21,12 @@ from tempfile import TemporaryDirectory
 from pythonfmu.builder import FmuBuilder
 
 from rtcvt import __version__
-from rtcvt.build import build_any, files_beside, speed_flanges
 from rtcvt.errors import InputError
-from rtcvt.fmu.slave import SETTINGS, UNIT_FILE, with_start_values
+from rtcvt.fmu.slave import SETTINGS, UNIT_FILE
 from rtcvt.kind import Unit
 from rtcvt.model import Fidelity
 from rtcvt.recording import replaced_on_success, require_writable
+from rtcvt.scenario import parameter_value
 
 __all__ = ["export_python", "require_fmu_name"]
 
@@ -68,7 +68,7 @@ def export_python(
     fidelity: Fidelity,
     path: Path,
     substeps: int | None = None,
-    parameters: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float | str] | None = None,
     documentation: str | None = None,
 ) -> Path:
     """Write a unit as an FMU that runs in Python.
@@ -83,8 +83,8 @@ def export_python(
         The file to write; it is replaced only by a complete one.
     substeps : int, optional
         Instead of the unit's own.
-    parameters : mapping of str to float, optional
-        Start values in SI units instead of the unit's own.
+    parameters : mapping, optional
+        Start values by name, in SI units or with a unit, instead of the unit's own.
     documentation : str, optional
         ``documentation/index.html``.
 
@@ -99,11 +99,12 @@ def export_python(
         The unit cannot be built, a parameter is not one of the model's or out of range, or the file cannot be written.
     """
     require_fmu_name(path)
-    with_start_values(build_any(unit, fidelity, substeps), parameters or {})  # before anything is written
+    model = unit.build(fidelity, substeps, parameters)  # before anything is written
+    values = dict(parameter_value(model, name, value, "parameters") for name, value in (parameters or {}).items())
     identifier = f"{unit.name}_{fidelity}"
     settings = {"rtcvt": __version__, "identifier": identifier, "fidelity": fidelity, "substeps": substeps,
-                "parameters": dict(parameters or {}),
-                "flanges": speed_flanges(unit)}  # fmt: skip
+                "parameters": values,
+                "flanges": unit.speed_flanges}  # fmt: skip
     guid = hashlib.sha256(json.dumps([settings, unit.text], sort_keys=True).encode()).hexdigest()[:32]
     name = f"{identifier}_{guid[:8]}"
     with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder, _imports_restored(name):
@@ -115,7 +116,7 @@ def export_python(
         (work / "documentation").mkdir()
         if documentation is not None:
             (work / "documentation" / "index.html").write_text(documentation, encoding="utf-8")
-        FmuBuilder.build_FMU(script, temporary, [unit_file, settings_file, *files_beside(unit)], work / "documentation")
+        FmuBuilder.build_FMU(script, temporary, [unit_file, settings_file, *unit.files_beside], work / "documentation")
     return path
 
 

@@ -30,8 +30,6 @@ import hashlib
 import json
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -41,32 +39,15 @@ from pythonfmu.enums import Fmi2Status
 from pythonfmu.fmi2slave import Fmi2Slave
 
 from rtcvt import __version__
-from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.description import model_description
 from rtcvt.kernel import FAILED
-from rtcvt.model import Model
+from rtcvt.kind import load_unit
 
-__all__ = ["SETTINGS", "UNIT_FILE", "UnitSlave", "with_start_values"]
+__all__ = ["SETTINGS", "UNIT_FILE", "UnitSlave"]
 
 UNIT_FILE = "unit.toml"
 SETTINGS = "unit.json"
-
-
-def with_start_values(model: Model, parameters: Mapping[str, float]) -> Model:
-    """The model with other default parameters.
-
-    Raises
-    ------
-    InputError
-        No such parameter, or a value outside its range.
-    """
-    instance = model.instantiate()
-    for name, value in parameters.items():
-        model.variable(name, "parameter")
-        instance.set(name, value)
-    variables = (replace(v, start=instance.get(v.name)) if v.causality == "parameter" else v for v in model.variables)
-    return replace(model, p=instance.p, variables=tuple(variables))
 
 
 @cache
@@ -96,10 +77,9 @@ class UnitSlave(Fmi2Slave):
             message += f"pip install rtcvt=={needed}, or export the unit again"
             print(message, file=sys.stderr)
             raise ImportError(message)
-        unit = choose_flanges(load_any(resources / UNIT_FILE), self.settings["flanges"], UNIT_FILE)
-        model = build_any(unit, self.settings["fidelity"], self.settings["substeps"])
+        unit = load_unit(resources / UNIT_FILE).with_flanges(self.settings["flanges"], UNIT_FILE)
         self.modelName = self.settings["identifier"]  # pythonfmu names the binaries so
-        self.model = with_start_values(model, self.settings["parameters"])
+        self.model = unit.build(*(self.settings[key] for key in ("fidelity", "substeps", "parameters")))
         self.stop_time = unit.scenario[0].duration if unit.scenario else 1.0
         self.instance = self.model.instantiate()
         self._attached = False  # the thread that steps keeps its Python thread state

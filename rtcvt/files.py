@@ -1,5 +1,7 @@
 """Files that others wrote: regular ones only, up to a largest size; and folders that are not left behind."""
 
+import os
+import secrets
 import signal
 import stat
 import threading
@@ -12,7 +14,7 @@ from typing import Any
 
 from rtcvt.errors import InputError
 
-__all__ = ["read_text", "require_bounded", "require_regular", "temporary_folder"]
+__all__ = ["new_beside", "read_text", "require_bounded", "require_regular", "temporary_folder"]
 
 LARGEST = 16 * 2**20  # [bytes] of a text
 EXTRACTED = 512 * 2**20  # [bytes] of an archive's files together
@@ -69,6 +71,18 @@ def require_bounded(path: Path) -> None:
     if len(sizes) > MEMBERS or sum(sizes) > EXTRACTED:
         found = f"{len(sizes)} files, {sum(sizes) / 2**20:.0f} MiB"
         raise InputError(path.name, "archive", found, f"at most {MEMBERS} files and {EXTRACTED >> 20} MiB, extracted")
+
+
+def new_beside(path: Path) -> tuple[int, Path]:
+    """Handle and path of a new file in the same folder, with the rights that the user's umask leaves.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{path.suffix}")
+    return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | getattr(os, "O_BINARY", 0), 0o666), temporary
 
 
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM") if hasattr(signal, name)]

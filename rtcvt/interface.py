@@ -10,6 +10,8 @@ A unit is loaded by the name of a shipped one or from its file. Inputs of a simu
 Every result is a `rtcvt.Recording`: signals by name, with their units.
 """
 
+from __future__ import annotations  # so that help() prints names of types, not what they stand for
+
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rtcvt import build, quantity
-from rtcvt import kind as kinds
+from rtcvt import quantity
 from rtcvt.errors import InputError
 from rtcvt.files import read_text
 from rtcvt.kernel import FAILED, SATURATED
-from rtcvt.kind import Checked, Progress, Run, Task, kind_of_file
+from rtcvt.kind import Checked, Progress, Run, Task, kinds, load_unit
+from rtcvt.kind import Unit as Record
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.model import Instance as Buffers
 from rtcvt.recording import Recording, Signal
@@ -33,7 +35,7 @@ from rtcvt.scenario import Scenario, Table, apply_parameters, chosen_scenario
 from rtcvt.simulate import simulate
 from rtcvt.system import build_system, shipped_systems, simulate_system
 from rtcvt.system import load_system as read_system
-from rtcvt.unitfile import parse_table, read_toml, read_unit_file, shipped_units
+from rtcvt.unitfile import parse_table, read_toml, shipped_units
 
 if TYPE_CHECKING:
     from rtcvt.html import ErrorRow
@@ -76,7 +78,7 @@ def systems() -> dict[str, str]:
     return {name: str(read_toml(path)[0]["description"]) for name, path in shipped_systems().items()}
 
 
-def load(name: str | Path) -> "Unit":
+def load(name: str | Path) -> Unit:
     """A unit: a shipped one by name, or a unit file.
 
     Raises
@@ -84,11 +86,10 @@ def load(name: str | Path) -> "Unit":
     InputError
         There is none, or it is not valid: the message names file, key, value and what is allowed.
     """
-    file = read_unit_file(name)
-    return Unit(kind_of_file(file).read(file))
+    return Unit(load_unit(name))
 
 
-def load_system(name: str | Path) -> "System":
+def load_system(name: str | Path) -> System:
     """A system of connected units: a shipped one by name, or a system file.
 
     Raises
@@ -109,7 +110,7 @@ def read(path: str | Path) -> Recording:
     """
     from rtcvt.hil.recorder import read as read_any
 
-    for kind in kinds.kinds():
+    for kind in kinds():
         found: Recording | None = None if kind.recording is None else kind.recording(Path(path))
         if found is not None:
             return found
@@ -125,11 +126,11 @@ class Unit:
 
     Attributes
     ----------
-    record : object
+    record : rtcvt.kind.Unit
         Its file, validated.
     """
 
-    record: Any
+    record: Record
 
     def __repr__(self) -> str:
         return f"<Unit {self.name}, {self.kind}: {self.description}>"
@@ -152,7 +153,7 @@ class Unit:
     @property
     def models(self) -> tuple[str, ...]:
         """Its real-time models, the default one first."""
-        return build.fidelities(self.record)
+        return self.record.models
 
     @property
     def scenarios(self) -> tuple[str, ...]:
@@ -161,9 +162,9 @@ class Unit:
 
     def variables(self, model: Fidelity | None = None) -> dict[str, Variable]:
         """Parameters, inputs and outputs by name: causality, unit, start value, range, description."""
-        return build.build_any(self.record, model).by_name
+        return self.record.build(model).by_name
 
-    def with_flanges(self, choice: Mapping[str, str]) -> "Unit":
+    def with_flanges(self, choice: Mapping[str, str]) -> Unit:
         """The unit with other causalities of its flanges: what goes in, ``"torque"`` or ``"speed"``, by name.
 
         Raises
@@ -171,7 +172,7 @@ class Unit:
         InputError
             There is no such flange, or no choice.
         """
-        return Unit(build.choose_flanges(self.record, choice, "flanges"))
+        return Unit(self.record.with_flanges(choice, "flanges"))
 
     def instance(
         self,
@@ -182,7 +183,7 @@ class Unit:
         step: Quantity | None = None,
         substeps: int | None = None,
         record: bool = False,
-    ) -> "Instance":
+    ) -> Instance:
         """One running unit, for a control law of one's own.
 
         Parameters
@@ -203,12 +204,12 @@ class Unit:
         InputError
             A name or a value that the model does not have or take.
         """
-        built = build.build_any(self.record, model, substeps)
+        built = self.record.build(model, substeps)
         return Instance(built, parameters or {}, inputs or {}, _seconds("step", step, built.step_size), record)
 
     def simulate(
         self,
-        scenario: "str | Scenario | None" = None,
+        scenario: str | Scenario | None = None,
         *,
         inputs: Mapping[str, Input] | None = None,
         duration: Quantity | None = None,
@@ -247,7 +248,7 @@ class Unit:
         InputError
             A name or a value that the model does not have or take, or a step failed.
         """
-        built = build.build_any(self.record, model, substeps)
+        built = self.record.build(model, substeps)
         h = _seconds("step", step, built.step_size)
         chosen, more = self._scenario(scenario, inputs, duration)
 
@@ -258,7 +259,7 @@ class Unit:
         return simulate(built, chosen, h, parameters, tell, more).recording()
 
     def _scenario(
-        self, scenario: "str | Scenario | None", inputs: Mapping[str, Input] | None, duration: Quantity | None
+        self, scenario: str | Scenario | None, inputs: Mapping[str, Input] | None, duration: Quantity | None
     ) -> tuple[Scenario, dict[str, Any]]:
         """The scenario with what replaces it, and the inputs that no scenario can hold: functions and arrays."""
         signals, more = _split(inputs or {})
@@ -281,7 +282,7 @@ class Unit:
 
     def simulate_full(
         self, output: str | Path | None = None, *, progress: Progress | None = None, **options: Any
-    ) -> "FullRun":
+    ) -> FullRun:
         """Run the full model of a belt drive or a pushbelt, offline, into a file.
 
         Parameters
@@ -301,13 +302,10 @@ class Unit:
         RuntimeError
             The run ended early; its file is kept.
         """
-        kind = kinds.kind_named(self.kind)
-        if kind.full is None:
-            allowed = f"a kind with a full model of its own: {kinds.names_of(k for k in kinds.kinds() if k.full)}"
-            raise InputError(self.name, "kind", self.kind, allowed)
+        task = self.record.task("full")
         always = {"output": None if output is None else Path(output), "figures": None}
-        given = _options(kind.full, options, self.name) | {k: v for k, v in always.items() if k in kind.full.takes}
-        run: Run = kind.full.run(self.record, given, progress or _silent)
+        given = _options(task, options, self.name) | {k: v for k, v in always.items() if k in task.takes}
+        run: Run = task.run(self.record, given, progress or _silent)
         if run.failure:
             raise RuntimeError(run.failure)
         return FullRun(run.path, run.figures)
@@ -358,12 +356,8 @@ class Unit:
             A name or a value that is not allowed, no compiler for a platform, or a file that cannot be written.
         """
         from rtcvt.fmu.export import export_python, require_fmu_name
-        from rtcvt.fmu.slave import with_start_values
-        from rtcvt.scenario import parameter_value
 
-        built = build.build_any(self.record, model, substeps)
-        given = dict(parameters or {})
-        values = dict(parameter_value(built, k, v, "parameters") for k, v in given.items())
+        built = self.record.build(model, substeps, parameters)
         file = Path(f"{self.name}.fmu") if path is None else Path(path)
         require_fmu_name(file)
         if platforms and backend != "native":
@@ -372,27 +366,26 @@ class Unit:
             raise InputError("fmi", "", fmi, "2 with the python backend")
         if clock is not None and fmi != 3:
             raise InputError("clock", "", clock, "only with fmi = 3")
-        started = with_start_values(built, values)
         rows = None
         if errors is not False:
             path_of = None if errors is True else Path(errors)
-            rows = error_rows(self.record, built.fidelity, given, path_of, progress or _silent)
-        page = build.real_time_kind(self.record).page(started, self.record, rows)
+            rows = error_rows(self.record, built.fidelity, parameters or {}, path_of, progress or _silent)
+        page = self.record.kind_record.page(built, self.record, rows)
         if backend == "python":
-            return export_python(self.record, built.fidelity, file, substeps, values, page)
+            return export_python(self.record, built.fidelity, file, substeps, parameters, page)
         from rtcvt.fmu.native.export import export_native, own_platform
 
         return export_native(
-            self.record, built.fidelity, file, platforms or [own_platform()], substeps, values, page, fmi, clock
+            self.record, built.fidelity, file, platforms or [own_platform()], substeps, parameters, page, fmi, clock
         )  # fmt: skip
 
 
 def error_rows(
-    unit: Any, fidelity: str, settings: Mapping[str, Quantity], path: Path | None, progress: Progress
-) -> "list[ErrorRow] | None":
+    unit: Record, fidelity: str, settings: Mapping[str, Quantity], path: Path | None, progress: Progress
+) -> list[ErrorRow] | None:
     """The check's errors of one model of a unit's record, from a file or from a new check; None if there is nothing to
     check against."""
-    kind = build.real_time_kind(unit)
+    kind = unit.kind_record
     if kind.errors is None:
         return None
     found = None
@@ -417,7 +410,7 @@ def error_rows(
 
 
 def check(
-    unit: "str | Path | Unit", report: str | Path | None = None, progress: Progress | None = None, **options: Any
+    unit: str | Path | Unit, report: str | Path | None = None, progress: Progress | None = None, **options: Any
 ) -> Checked:
     """Compare the real-time model of a unit with its full model.
 
@@ -445,15 +438,12 @@ def check(
     from rtcvt.recording import replaced_on_success, require_writable
 
     given = unit if isinstance(unit, Unit) else load(unit)
-    kind = kinds.kind_named(given.kind)
-    if kind.check is None:
-        allowed = f"a kind with models to compare: {kinds.names_of(k for k in kinds.kinds() if k.check)}"
-        raise InputError(given.name, "kind", given.kind, allowed)
-    always: dict[str, Any] = {"settings": {}, "scenario": None} | _options(kind.check, options, given.name)
+    task = given.record.task("check")
+    always: dict[str, Any] = {"settings": {}, "scenario": None} | _options(task, options, given.name)
     with TemporaryDirectory(prefix="rtcvt-") as folder:
         path = Path(folder) / "report.html" if report is None else Path(report)
         require_writable(path)
-        result: Checked = kind.check.run(given.record, always | {"report": path, "figures": None}, progress or _silent)
+        result: Checked = task.run(given.record, always | {"report": path, "figures": None}, progress or _silent)
         with replaced_on_success(path) as temporary:
             temporary.write_text(result.page, encoding="utf-8")
     return result
@@ -706,9 +696,9 @@ class FullRun:
         return read(self.path)
 
     def fields(self) -> dict[str, Signal]:
-        """Fields of a pushbelt by name: values (frames, places) on the grid of `rtcvt.offline.pushbelt.snapshots`."""
-        from rtcvt.offline.pushbelt.runfile import is_run
-        from rtcvt.offline.pushbelt.runs import open_run
+        """Fields of a pushbelt by name, (frames, places) on the grid of `rtcvt.offline.pushbelt.run.snapshots`."""
+        from rtcvt.offline.pushbelt.run.runfile import is_run
+        from rtcvt.offline.pushbelt.run.runs import open_run
 
         if not is_run(self.path):
             return {}
@@ -720,14 +710,14 @@ class FullRun:
 
 
 def campaign(
-    unit: "str | Path | Unit",
+    unit: str | Path | Unit,
     plan: str | Path,
     folder: str | Path,
     *,
     scheduler: str | None = None,
     workers: int | None = None,
     progress: Progress | None = None,
-) -> "Campaign":
+) -> Campaign:
     """Run the full model of a pushbelt over a plan of operating points and transients; see ``rtcvt campaign --help``.
 
     Parameters
@@ -762,9 +752,10 @@ def campaign(
     if given.kind != "pushbelt":
         raise InputError(given.name, "kind", given.kind, "pushbelt")
     chosen, text = load_plan(plan)
+    record: Any = given.record
     return run_campaign(
-        given.record,
-        given.record.text,
+        record,
+        record.text,
         chosen,
         text,
         Path(folder),
@@ -774,7 +765,7 @@ def campaign(
     )
 
 
-def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None = None) -> "Reduction":
+def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None = None) -> Reduction:
     """Make a reduced model of a pushbelt variator from the runs of a campaign; see ``rtcvt reduce --help``.
 
     Parameters

@@ -7,26 +7,24 @@ C compiler elsewhere. Division by zero gives Inf or NaN as in C; ``step`` functi
 
 Every kernel of the house is compiled by one policy (`compiler`), the full models' with options of their own.
 
-- Numba's on-disk cache looks only at the file of the function itself, although the machine code of the kernels that
-  it calls is inlined. The cache is therefore stamped with the text of all kernels of the package and of the constants
-  (``layout`` and ``parameters`` modules) that they read: editing any of them recompiles.
+- Machine code on disk is stamped with all that is frozen in it (`rtcvt.stamp`): an edit recompiles what it reaches.
 - Real-time kernels do without numba's memory management (``_nrt=False``): counting references to each array that is
   passed on costs as much as a small model itself, and a kernel that allocates does not compile.
 - Left alone, numba compiles a kernel once more for each literal that another one passes to it. Here a literal, and a
   member of a table (`rtcvt.table`), is an int64 or bool like any other.
 """
 
-import hashlib
 import logging
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numba
 import numba.types
 from numba.core import event
 
-__all__ = ["FAILED", "OK", "SATURATED", "compiler", "digest", "kernel", "kernel_of_rows", "stamped", "unliteral"]
+from rtcvt.stamp import stamped
+
+__all__ = ["FAILED", "OK", "SATURATED", "compiler", "kernel", "kernel_of_rows", "unliteral"]
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
@@ -50,27 +48,6 @@ class _Notice(event.Listener):
 event.register("numba:compile", _Notice())
 
 
-_KERNELS = (b"\n@kernel", b"\n@compiled", b"\n@inlined", b"\n@spliced")
-_CONSTANTS = ("layout.py", "parameters.py")
-
-
-def digest(files: Iterable[Path]) -> str:
-    """Digest of the texts of those `files` that have kernels or their constants."""
-    found = hashlib.sha256()
-    for file in sorted(files):
-        text = file.read_bytes()
-        if file.name in _CONSTANTS or any(mark in text for mark in _KERNELS):
-            found.update(text)
-    return found.hexdigest()
-
-
-def stamped(compiled: Any, stamp: str) -> Any:
-    """Tie the machine code that numba keeps on disk to `stamp`."""
-    if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT
-        compiled._cache._cache_file._source_stamp = stamp
-    return compiled
-
-
 def unliteral(compiled: Any) -> Any:
     """Let literals be numbers like any other: numba compiles once more for each, with all that is called."""
     if hasattr(compiled, "get_call_template"):  # not with NUMBA_DISABLE_JIT
@@ -83,25 +60,16 @@ def _plain(kind: Any) -> Any:
     return kind.dtype if isinstance(kind, numba.types.IntEnumMember) else numba.types.unliteral(kind)
 
 
-def compiler(*folders: Path, **options: Any) -> Callable[[Any], Any]:
-    """The decorator of the kernels below a folder: no object mode, machine code on disk and stamped.
-
-    Parameters
-    ----------
-    *folders : Path
-        The package whose kernels call each other, and others whose kernels they call.
-    **options
-        Of `numba.njit`, beside ``cache`` and ``error_model``.
-    """
-    stamp = digest(file for folder in folders for file in folder.rglob("*.py"))
+def compiler(**options: Any) -> Callable[[Any], Any]:
+    """The decorator of kernels with `options` of `numba.njit`: no object mode, machine code on disk and stamped."""
 
     def decorate(function: Any) -> Any:
-        return unliteral(stamped(numba.njit(function, cache=True, error_model="numpy", **options), stamp))
+        return unliteral(stamped(numba.njit(function, error_model="numpy", **options)))
 
     return decorate
 
 
-_compile = compiler(Path(__file__).parent, fastmath=False, _nrt=False)
+_compile = compiler(fastmath=False, _nrt=False)
 
 
 def kernel(function: Any) -> Any:

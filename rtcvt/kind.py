@@ -9,18 +9,20 @@ packages than a real-time model does.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from rtcvt.errors import InputError, near
-from rtcvt.unitfile import UnitFile, located
+from rtcvt.unitfile import Name, Record, UnitFile, located, read_unit_file
 
 if TYPE_CHECKING:
-    from rtcvt.model import Fidelity
+    from rtcvt.model import Fidelity, Model
     from rtcvt.scenario import Scenario
 
 __all__ = [
@@ -40,7 +42,9 @@ __all__ = [
     "kind_named",
     "kind_of_file",
     "kinds",
+    "lacking",
     "lazily",
+    "load_unit",
     "names_of",
     "register",
 ]
@@ -54,36 +58,130 @@ PACKAGES = (
     "rtcvt.offline.pushbelt",
 )  # in the order of lists
 GROUP = "rtcvt.kinds"
+TASKS = {
+    "full": "a full model of its own",
+    "check": "models to compare",
+    "map": "a map",
+    "campaign": "a full model that has campaigns",
+    "reduce": "a full model that can be reduced",
+    "calibrate": "a full model that can be calibrated",
+}  # what a kind has that has this task
 
 Progress = Callable[[str, int, int], None]  # what is under way, done, in all
 
 
-class Unit(Protocol):
-    """What the units of all kinds with a real-time model have."""
+class Unit(Record):
+    """A unit of any kind: the base of the records of unit files, with what its kind makes of it."""
+
+    name: Name
+    kind: str
+    description: str = ""
+
+    source: Annotated[str, Field(exclude=True)] = ""  # name of its file in messages
+    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
+
+    if TYPE_CHECKING:
+        scenario: "tuple[Scenario, ...]"  # of kinds with a real-time model
 
     @property
-    def name(self) -> str:
-        """Name of the unit, a C identifier."""
+    def kind_record(self) -> "Kind":
+        """The record of its kind."""
+        return kind_named(self.kind)
 
     @property
-    def kind(self) -> str:
-        """Kind, as in its file."""
+    def models(self) -> "tuple[Fidelity, ...]":
+        """Its real-time models, the default one first; none if its kind has none."""
+        kind = self.kind_record
+        return tuple(f for f in kind.fidelities if kind.has(self, f))
+
+    def build(
+        self,
+        fidelity: "Fidelity | None" = None,
+        substeps: int | None = None,
+        parameters: Mapping[str, float | str] | None = None,
+        source: str = "parameters",
+    ) -> "Model":
+        """A real-time model, by default the first that its kind names.
+
+        Parameters
+        ----------
+        fidelity : {"rigid", "hybrid", "full"}, optional
+            Which of `models`.
+        substeps : int, optional
+            Steps of the integrator for each step of the unit, instead of the unit's own.
+        parameters : mapping, optional
+            Start values by name, in SI units or with a unit; `source` names them in messages.
+
+        Raises
+        ------
+        InputError
+            The unit has no such model, or it cannot be built; a parameter is not one of the model's, or out of range.
+        """
+        kind = self.kind_record
+        if kind.build is None:
+            raise lacking(self.source, self.kind, "a real-time model", lambda k: k.build)
+        chosen = fidelity or next(iter(kind.fidelities))
+        if chosen not in kind.fidelities:
+            raise InputError(self.source, "model", chosen, " or ".join(kind.fidelities))
+        model: Model = kind.build(self, chosen, substeps)
+        return with_start_values(model, parameters, source) if parameters else model
+
+    def task(self, command: str) -> "Task":
+        """What a command does with it: ``full``, ``check``, ``map``, ``campaign`` or ``calibrate``.
+
+        Raises
+        ------
+        InputError
+            Nothing; the message names the kinds for which there is something.
+        """
+        task: Task | None = getattr(self.kind_record, command)
+        if task is None:
+            raise lacking(self.source, self.kind, TASKS[command], lambda kind: getattr(kind, command))
+        return task
+
+    def with_flanges(self, choice: Mapping[str, str], source: str = "flanges") -> "Unit":
+        """The unit with other causalities of its flanges: ``"torque"`` or ``"speed"`` by name.
+
+        Raises
+        ------
+        InputError
+            There is no such flange, or no choice; `source` names the choice.
+        """
+        chosen: Unit = self.kind_record.choose_flanges(self, choice, source) if choice else self
+        return chosen
 
     @property
-    def description(self) -> str:
-        """One line."""
+    def speed_flanges(self) -> dict[str, str]:
+        """The flanges into which a speed goes, as a choice for `with_flanges`."""
+        return self.kind_record.speed_flanges(self)
 
     @property
-    def scenario(self) -> "tuple[Scenario, ...]":
-        """Its scenarios."""
+    def files_beside(self) -> list[Path]:
+        """Files of its own folder that it needs: a reduced model, a driving cycle."""
+        return self.kind_record.files_beside(self)
 
-    @property
-    def source(self) -> str:
-        """Name of its file in messages."""
 
-    @property
-    def text(self) -> str:
-        """The file as it was read."""
+def load_unit(unit: str | Path | UnitFile) -> Unit:
+    """A unit of any kind: a shipped one by name, a unit file by its path, or one that has been read.
+
+    Raises
+    ------
+    InputError
+        The file is missing, not TOML, or not a valid unit of a kind that there is.
+    """
+    file = unit if isinstance(unit, UnitFile) else read_unit_file(unit)
+    loaded: Unit = kind_of_file(file).read(file)
+    return loaded
+
+
+def with_start_values(model: "Model", parameters: Mapping[str, float | str], source: str) -> "Model":
+    """The model with other start values of parameters, see `Unit.build`."""
+    from rtcvt.scenario import apply_parameters
+
+    instance = model.instantiate()
+    apply_parameters(instance, parameters, source)
+    variables = (replace(v, start=instance.get(v.name)) if v.causality == "parameter" else v for v in model.variables)
+    return replace(model, p=instance.p, variables=tuple(variables))
 
 
 def lazily(place: str) -> Callable[..., Any]:
@@ -252,6 +350,8 @@ class Kind:
         Of ``rtcvt calibrate``, which identifies parameters with the full model.
     map : Task, optional
         Of ``rtcvt map``: what the real-time model does over its speeds.
+    sheave : Task, optional
+        Of ``rtcvt sheave``: what the sheaves that a unit file draws yield under the belt.
     recording : callable, optional
         ``recording(path) -> Recording | None``: what a file of its full model holds over time; None: another file.
     picture : callable, optional
@@ -285,6 +385,7 @@ class Kind:
     reduce: Task | None = None
     calibrate: Task | None = None
     map: Task | None = None
+    sheave: Task | None = None
     recording: Callable[[Path], Any] | None = None
     picture: Callable[[Path], Any] | None = None
     view: Callable[..., Any] | None = None
@@ -330,6 +431,11 @@ def kinds() -> tuple[Kind, ...]:
 def names_of(some: Iterable[Kind]) -> str:
     """What unit files call these kinds, as text."""
     return ", ".join(name for kind in some for name in kind.names)
+
+
+def lacking(source: str, kind: object, what: str, having: Callable[[Kind], Any]) -> InputError:
+    """The error that a unit is of a kind without `what`; `having` finds it in the record of a kind that has it."""
+    return InputError(source, "kind", kind, f"a kind with {what}: {names_of(k for k in kinds() if having(k))}")
 
 
 def kind_named(name: str) -> Kind:

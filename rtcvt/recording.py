@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__, quantity
 from rtcvt.errors import InputError, near
+from rtcvt.files import new_beside
 from rtcvt.hdf5 import BLOCK, MARK, hashed, open_sealed
 from rtcvt.names import mapped
 
@@ -226,22 +227,30 @@ def replaced_on_success(path: Path) -> Iterator[Path]:
     Raises
     ------
     InputError
-        See `require_writable`.
+        See `require_writable`, or what the system says against it.
     """
     require_writable(path)
+    with _written(path):
+        if is_special(path):
+            handle, name = tempfile.mkstemp(suffix=path.suffix)
+            temporary = Path(name)
+        else:
+            handle, temporary = new_beside(path)
+        os.close(handle)
+        try:
+            yield temporary
+            put_in_place(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """What the system says against writing a file, as bad input: disk full, no rights, a name that is too long."""
     try:
-        folder = None if is_special(path) else path.parent
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=folder)
+        yield
     except OSError as error:
-        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror}") from None
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(0o644)
-        put_in_place(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -260,12 +269,9 @@ def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5p
         file.flush()
         image = file.id.get_file_image()  # without the user block
     mark = MARK.pack(kind, BLOCK + len(image), hashed(image).digest())
-    try:
-        with replaced_on_success(path) as temporary, temporary.open("wb") as target:
-            target.write(mark.ljust(BLOCK, b"\0"))
-            target.write(image)
-    except OSError as error:
-        raise InputError("output", "", str(path), f"a file that can be written: {error.strerror}") from None
+    with replaced_on_success(path) as temporary, temporary.open("wb") as target:
+        target.write(mark.ljust(BLOCK, b"\0"))
+        target.write(image)
 
 
 def write_recording(path: Path, recording: Recording, kind: str) -> None:

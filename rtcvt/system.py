@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from rtcvt import quantity
-from rtcvt.build import build_any, choose_flanges, load_any
 from rtcvt.errors import InputError, near
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import parameter_value
@@ -61,7 +61,7 @@ class Component(_Record):
     """A unit in a system."""
 
     unit: str
-    model: Fidelity | None = None  # by default as `rtcvt.build.default_fidelity`
+    model: Fidelity | None = None  # by default the first of the unit's
     substeps: Annotated[int, Field(ge=1, le=10000)] | None = None  # instead of the unit's own
     flanges: dict[str, Literal["torque", "speed"]] = {}  # what goes in, see `rtcvt.pog.flange`
     parameters: dict[str, float | str] = {}
@@ -191,12 +191,12 @@ def _model(system: System, name: str, component: Component) -> Model:
     key = f"components.{name}"
     own = system.folder / component.unit
     try:
-        unit = load_any(own if own.is_file() else component.unit)
+        unit = load_unit(own if own.is_file() else component.unit)
     except InputError as error:
         raise _located(system, f"{key}.unit", component.unit, error) from None
-    unit = choose_flanges(unit, component.flanges, f"{system.source}: {key}.flanges")
+    unit = unit.with_flanges(component.flanges, f"{system.source}: {key}.flanges")
     try:
-        model = build_any(unit, component.model, component.substeps)
+        model = unit.build(component.model, component.substeps)
     except InputError as error:
         raise _located(system, key, None, error) from None
     instance = model.instantiate()

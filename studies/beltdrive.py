@@ -7,6 +7,7 @@ section_3  run-up of two pulleys with a given speed (Kubas 2017, section 3, Fig.
 fig_16     normal force on the element that each pulley of the accessory drive presses most, layout as shipped and
            mirrored (the same, Fig. 16)
 slipping   errors of the hybrid model on the serpentine drive of the tests; runs of the ANCF belt are kept in FOLDER
+parameters figures of two_pulley_belt over one key of [ancf] (Ntarladima, section 4); runs are kept in FOLDER
 """
 
 import sys
@@ -19,13 +20,14 @@ from matplotlib.figure import Figure
 from rtcvt.belt.unit import load_belt_unit
 from rtcvt.html import COLOURS
 from rtcvt.offline.beltdrive import rigid_elements
-from rtcvt.offline.beltdrive.lugre import bristles, lugre
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.runs import changed
-from rtcvt.offline.beltdrive.static_sheave import press
+from rtcvt.offline.beltdrive.studies import STUDIES, figures, run_study
 from rtcvt.offline.beltdrive.verification import compare
 from rtcvt.offline.pictures import RC, thin
 from rtcvt.scenario import Scenario, Table
+from studies.lugre import bristles, lugre
+from studies.static_sheave import press
 
 ROOT = Path(__file__).parents[1]
 
@@ -151,6 +153,13 @@ def run_slipping(folder: Path) -> None:
         print(name, ", ".join(f"{kind} {100.0 * e:.2f} %" for kind, e in worst.items()), flush=True)
 
 
+def run_parameters(folder: Path) -> None:
+    unit = load_belt_unit("two_pulley_belt")
+    for study in STUDIES:
+        for label, r in run_study(unit, study, folder).items():
+            print(study, label, ", ".join(f"{k} {v:.5g}" for k, v in figures(r).items()), sep=": ", flush=True)
+
+
 def main() -> None:
     name, *rest = sys.argv[1:]
     with matplotlib.rc_context(RC | {"svg.hashsalt": "rtcvt"}):
@@ -160,6 +169,7 @@ def main() -> None:
             "section_3": draw_section_3,
             "fig_16": draw_fig_16,
             "slipping": run_slipping,
+            "parameters": run_parameters,
         }[name](Path(rest[0]) if rest else ROOT / "docs" / "beltdrive")
 
 

@@ -22,13 +22,22 @@ import numpy as np
 from numba import njit, prange, set_num_threads
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt import hybrid
-from rtcvt.offline.pushbelt.hybrid import Frames, Model, State
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, boundary_at, load_parameters, sheaves
-from rtcvt.offline.pushbelt.runs import start_of
-from rtcvt.offline.pushbelt.schedule import Point
-from rtcvt.offline.pushbelt.snapshots import snapshots
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.planar.model import Frames, Model, State
+from rtcvt.offline.pushbelt.run.runs import start_of
+from rtcvt.offline.pushbelt.run.schedule import Point
+from rtcvt.offline.pushbelt.run.snapshots import snapshots
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import (
+    FORCE,
+    RATE,
+    TORQUE,
+    Boundary,
+    belt,
+    boundary_at,
+    load_parameters,
+    sheaves,
+)
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4

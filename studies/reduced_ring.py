@@ -11,13 +11,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt import cosserat as co
-from rtcvt.offline.pushbelt import hybrid, ring_set
-from rtcvt.offline.pushbelt import projected as pj
-from rtcvt.offline.pushbelt import scaled as sc
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.ring import cosserat as co
+from rtcvt.offline.pushbelt.ring import projected as pj
+from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
+from studies import scaled_ring as sc
 from studies.rods import FRAME, STEP, Drive, Setting, main, measured
 
 Array = NDArray[np.float64]

@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rtcvt.offline.pushbelt import hybrid, ledger
-from rtcvt.offline.pushbelt.parameters import load_parameters
-from rtcvt.offline.pushbelt.runs import prepare
-from rtcvt.offline.pushbelt.schedule import Case, Run, Scheme, Settings
-from rtcvt.offline.pushbelt.verification import band
+from rtcvt.offline.pushbelt.checks.chapter7 import band
+from rtcvt.offline.pushbelt.contact import ledger
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.runs import prepare
+from rtcvt.offline.pushbelt.run.schedule import Case, Run, Scheme, Settings
+from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 
 PLOT = 1e-4
 UNIT = load_parameters("pushbelt_24mm")

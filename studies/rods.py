@@ -17,20 +17,21 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt import cosserat as co
-from rtcvt.offline.pushbelt import hybrid, ring_set
-from rtcvt.offline.pushbelt import ring as rcm
-from rtcvt.offline.pushbelt.initial import ring_on, start_state
-from rtcvt.offline.pushbelt.kinematics import Path as Course
-from rtcvt.offline.pushbelt.kinematics import belt_path, closure
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
-from rtcvt.offline.pushbelt.snapshots import snapshots
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.ring import cosserat as co
+from rtcvt.offline.pushbelt.ring import ring as rcm
+from rtcvt.offline.pushbelt.ring import ring_set
+from rtcvt.offline.pushbelt.run.snapshots import snapshots
+from rtcvt.offline.pushbelt.unit.initial import ring_on, start_state
+from rtcvt.offline.pushbelt.unit.kinematics import Path as Course
+from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
-from rtcvt.offline.rods.start import planar_start
 from rtcvt.offline.rods.statics import frequencies
 from studies.pushbelt import peaks
+from studies.rod_start import planar_start
 
 Array = NDArray[np.float64]
 BELT = belt(load_parameters("pushbelt_24mm"), N_E0=432)

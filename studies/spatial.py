@@ -15,13 +15,23 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt import hybrid
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.kinematics import misalignment, radius_at_one
-from rtcvt.offline.pushbelt.parameters import FORCE, RATE, SPEED, Boundary, belt, boundary_at, load_parameters, sheaves
-from rtcvt.offline.pushbelt.snapshots import SECTIONS, snapshots, taut_path
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.snapshots import SECTIONS, snapshots
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial.start import lift
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.kinematics import misalignment, radius_at_one
+from rtcvt.offline.pushbelt.unit.parameters import (
+    FORCE,
+    RATE,
+    SPEED,
+    Boundary,
+    belt,
+    boundary_at,
+    load_parameters,
+    sheaves,
+)
+from rtcvt.offline.pushbelt.unit.taut_path import taut_path
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT, STEPS = 1e-4, 100

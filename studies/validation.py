@@ -1,7 +1,8 @@
 """The full pushbelt model against what is published about measured ones: studies/validation.py [-o FOLDER]
 
-Reads the windows of the campaign (docs/campaign/pushbelt_24mm.csv), prints the figures of `docs/validation.md` and
-draws its pictures. Nothing was fitted to these figures, but the sheaves' compliance to the groove's deformation.
+Reads the windows of the campaign (docs/campaign/pushbelt_24mm.csv), prints the figures of `docs/validation.md`, draws
+its pictures and writes figures.json, of which its tables are made. Nothing was fitted to these figures, but the
+sheaves' compliance to the groove's deformation.
 
 shifting     ds/dt = omega_I Delta K g(s) (ln S - ln S_eq), K = (1 + cos^2 beta)/sin(2 beta): Carbone, Mangialardi,
              Bonsen, Tursi and Veenhuizen, Mechanism and Machine Theory 42 (2007) 409-428. s = r_I/r_O, S = F_CI/F_CO
@@ -13,15 +14,17 @@ losses       of the real-time unit `pushbelt_cvt`, each by itself, at ten points
 
 import argparse
 import csv
+import json
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.model import Instance
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import SECTIONS
 from rtcvt.variator.unit import load_variator, with_flange_inputs
@@ -31,6 +34,7 @@ TABLE = Path(__file__).parents[1] / "docs/campaign/pushbelt_24mm.csv"
 BELT = belt(load_parameters("pushbelt_24mm"))
 K = (1.0 + BELT.cos_d**2) / (2.0 * BELT.sin_d * BELT.cos_d)
 RPM = np.pi / 30.0  # [rad/s]
+FIGURES: dict[str, Any] = {}  # what the tables of the page are made of
 SAFETY, LEAST = 1.5, 8e3  # of the clamping force against slip; its least value [N]
 POINTS = (  # ratio, speed [rpm] and torque [N.m] of the primary
     (2.2, 1500, 60), (2.2, 3000, 60), (1.6, 2000, 100), (1.6, 4000, 50), (1.0, 1500, 60),
@@ -82,6 +86,7 @@ def shifting(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None:
     s, omega, F, xi, slope, R2, g = np.array(found).T
     print(f"shifting: {len(s)} belts with three or more forces; R2 of x over ln S: 5, 25, 50 %", end=" ")
     print(np.round(np.quantile(R2, (0.05, 0.25, 0.5)), 3))
+    said = FIGURES["shifting"] = {"belts": len(s), "R2": [float(np.quantile(R2, q)) for q in (0.05, 0.5)]}
     for name, use in (("all", slope > 0.0), ("|xi| < 0.1", (slope > 0.0) & (abs(xi) < 0.1))):
         basis = [np.ones(use.sum()), np.log(omega[use]), np.log(F[use]), xi[use], xi[use] ** 2]
         basis += [np.log(s[use]) ** k for k in (1, 2, 3)]
@@ -89,12 +94,14 @@ def shifting(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None:
         c, *_ = np.linalg.lstsq(A, np.log(slope[use]), rcond=None)
         left = np.log(slope[use]) - A @ c
         error = np.sqrt(np.diag(np.linalg.inv(A.T @ A))) * left.std(ddof=A.shape[1])
+        said[name] = {"speed": (1.0 + c[1], 2 * error[1]), "force": (c[2], 2 * error[2])}
         print(
             f"  {name} ({use.sum()}): dr_I/dt goes with omega_I^({1.0 + c[1]:.2f} +- {2 * error[1]:.2f}) and "
             f"F_O^({c[2]:.2f} +- {2 * error[2]:.2f}); left over {left.std():.2f} of ln"
         )
     inside = (F > 2e4) & (F < 3e4) & (abs(xi) < 0.1)
-    print(f"  g(s) at 20 to 30 kN, |xi| < 0.1: 10, 50, 90 % {np.round(np.quantile(g[inside], (0.1, 0.5, 0.9)), 2)}")
+    said["g"] = np.quantile(g[inside], (0.1, 0.5, 0.9)).tolist()
+    print(f"  g(s) at 20 to 30 kN, |xi| < 0.1: 10, 50, 90 % {np.round(said['g'], 2)}")
     points = axes.scatter(s, g, c=F / 1e3, s=6, cmap="viridis")
     axes.set(xlabel="s = r_I/r_O [1]", ylabel="g = (ds/dt)/(omega_I Delta K d ln S) [1]", xscale="log", ylim=(0.0, 4.0))
     axes.figure.colorbar(points, label="F_CO [kN]")
@@ -108,6 +115,7 @@ def equilibrium(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None
     c = np.polyfit(ln_s, ln_S, 3)
     left = ln_S - np.polyval(c, ln_s)
     wraps = np.log((np.pi - phi) / phi)
+    FIGURES["equilibrium"] = {"belts": len(steady), "RMS": float(left.std()), "largest": float(abs(left).max())}
     print(
         f"equilibrium: {len(steady)} belts with |xi| < 0.03; ln S_eq = {c[2]:.3f} ln s + {c[3]:.3f} near s = 1,",
         end=" ",
@@ -134,15 +142,21 @@ def efficiency(runs: dict[str, list[dict[str, float]]], axes: plt.Axes) -> None:
     print("efficiency of the belt and its contacts, driving: median by ratio and xi")
     loads = ((0.05, 0.15), (0.15, 0.3), (0.3, 0.5), (0.5, 0.7), (0.7, 0.9))
     print("  i \\ xi      " + "  ".join(f"{a:g}-{b:g}" for a, b in loads))
+    FIGURES["efficiency"] = {}
     for low, high in ((0.45, 0.6), (0.6, 0.85), (0.85, 1.2), (1.2, 1.7), (1.7, 2.4)):
         cells = [(ratio >= low) & (ratio < high) & (xi >= a) & (xi < b) for a, b in loads]
-        print(f"  {low:g}-{high:<5g}  " + "  ".join(f"{100 * np.median(eta[c]):6.2f}" for c in cells))
+        found = FIGURES["efficiency"][f"{low:g}-{high:g}"] = {
+            f"{a:g}-{b:g}": float(np.median(eta[c])) for (a, b), c in zip(loads, cells, strict=True)
+        }
+        print(f"  {low:g}-{high:<5g}  " + "  ".join(f"{100 * e:6.2f}" for e in found.values()))
     drag = loss / omega  # [N.m] at the input
     print("lost torque at the input, |xi| < 0.1, per 10 kN of F_CO: a + b omega_I; growth b for 1000 rpm")
+    FIGURES["drag"] = []
     for low, high in ((0.45, 0.7), (0.7, 1.1), (1.1, 1.7), (1.7, 2.4)):
         use = (ratio >= low) & (ratio < high) & (abs(xi) < 0.1)
         A = np.stack([F[use] / 1e4, omega[use] / (1000.0 * RPM)], axis=1)
         (a, b), *_ = np.linalg.lstsq(A, drag[use], rcond=None)
+        FIGURES["drag"].append({"i": (low, high), "for 10 kN": a, "for 1000 rpm": b})
         print(f"  i {low:g}-{high:g} ({use.sum()}): {a:.2f} N.m for 10 kN, {b:+.3f} N.m for 1000 rpm")
     points = axes.scatter(xi[shown], 100.0 * eta[shown], c=np.log10(ratio[shown]), s=5, cmap="coolwarm")
     axes.set(xlabel="xi [1]", ylabel="efficiency [%]", ylim=(90.0, 100.0))
@@ -158,6 +172,8 @@ def traction(axes: plt.Axes) -> None:
     ratio = np.array([float(row["ratio [1]"]) for row in rows])
     held = slip < 0.05
     top = np.argsort(mu[held])[-20:]
+    slips = [float(100 * edge) for edge in (slip[held][top].min(), slip[held][top].max())]
+    FIGURES["traction"] = {"mu_eff": [float(edge) for edge in (mu[held][top].min(), mu[held].max())], "slip": slips}
     print(f"traction: mu = {BELT.mu:g}; largest mu_eff of a belt that slips below 5 %: {mu[held].max():.4f};", end=" ")
     print(f"the 20 largest at slips of {100 * slip[held][top].min():.2f} to {100 * slip[held][top].max():.2f} %")
     for low, high in ((0.0, 0.0025), (0.0025, 0.005), (0.005, 0.01), (0.01, 0.02), (0.02, 0.05)):
@@ -207,12 +223,16 @@ def unit_losses(axes: plt.Axes) -> None:
 
     names = ("sliding", "belt", "bearing", "seal", "oil")
     print("losses of pushbelt_cvt [W] (of belt: among layers), efficiency with and without shafts")
+    FIGURES["losses"], FIGURES["over speed"] = [], []
     for ratio, rpm, torque in POINTS:
         one = settle(ratio, rpm, torque)
         lost = {name: one.get(f"loss.{name}") for name in names}
         into = one.get("primary.tau") * rpm * RPM
         shafts = sum(lost[name] for name in names[2:])
         alone = sum(lost[name] for name in names[:2])
+        point = {"i": ratio, "rpm": rpm, "torque": into / rpm / RPM, "F_O": one.get("thrust.secondary"), "power": into}
+        found = {**point, **lost, "layers": layers_lose(one, unit.cells), "efficiency": one.get("variator.efficiency")}
+        FIGURES["losses"].append({**found, "efficiency of the belt": 1.0 - alone / (into - shafts)})
         cells = "  ".join(f"{name} {value:5.1f}" for name, value in lost.items())
         print(
             f"  i {ratio} {rpm} rpm {into / rpm / RPM:5.1f} N.m {1e-3 * one.get('thrust.secondary'):4.1f} kN "
@@ -228,6 +248,8 @@ def unit_losses(axes: plt.Axes) -> None:
         belts = np.array([sum(one.get(f"loss.{name}") for name in names[:2]) for one in ones]) / (speeds * RPM)
         growth, of_belt = (np.polyfit(speeds[1:] / 1e3, torque[1:], 1)[0] for torque in (whole, belts))
         print(f"  i {ratio}: {np.round(100 * eta, 1)}; {growth:.2f}, belt {of_belt:.2f}; lost {np.round(whole, 2)} N.m")
+        torques = {"lost torque": whole.tolist(), "growth": float(growth), "growth of the belt": float(of_belt)}
+        FIGURES["over speed"].append({"i": ratio, "rpm": speeds.tolist(), "efficiency": eta.tolist(), **torques})
         axes.plot(speeds, 100.0 * eta, "o-", label=f"i = {ratio}")
     axes.set(xlabel="speed of the primary [rpm]", ylabel="efficiency [%]", ylim=(80.0, 100.0))
     axes.legend()
@@ -250,6 +272,9 @@ def main() -> None:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             figure.savefig(folder / f"{name}.png", dpi=100)
+    if folder is not None:
+        text = json.dumps({"command": "python -m studies.validation -o docs/validation", **FIGURES}, indent=1) + "\n"
+        (folder / "figures.json").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

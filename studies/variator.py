@@ -24,12 +24,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from rtcvt.build import build_any, load_any
+from rtcvt.kind import load_unit
 from rtcvt.model import Instance
-from rtcvt.offline.pushbelt.parameters import Parameters
-from rtcvt.offline.pushbelt.runs import compile_steps, simulate
-from rtcvt.offline.pushbelt.schedule import Point
-from rtcvt.offline.pushbelt.windows import STEADY
+from rtcvt.offline.pushbelt.run.runs import compile_steps, simulate
+from rtcvt.offline.pushbelt.run.schedule import Point
+from rtcvt.offline.pushbelt.run.windows import STEADY
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED
 from rtcvt.offline.variator.check import check_heldout
 from rtcvt.offline.variator.driven import RecordedLaws
@@ -108,8 +108,8 @@ def modes() -> None:
 
 
 def kers() -> None:
-    unit = load_any("pushbelt_kers")
-    model = build_any(unit, "hybrid")
+    unit = load_unit("pushbelt_kers")
+    model = unit.build("hybrid")
     fastest = unit.values()["flywheel.w_max"] / (unit.values()["shaft.i"] * unit.values()["flywheel.i"])
     print("K_theta: least damped: ratio, Hz, rpm, i, N.m; and swing of the torque [N.m] 3 s later")
     for K_theta in (1e-3, 7e-4, 5e-4):

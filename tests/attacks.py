@@ -23,11 +23,10 @@ import h5py
 import numpy as np
 from damages import damaged
 
-from rtcvt.build import build_any, fidelities, load_any
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
 from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
-from rtcvt.kind import kinds
+from rtcvt.kind import kinds, load_unit
 from rtcvt.recording import Recording
 from rtcvt.unitfile import shipped_units
 from rtcvt.variator.build import reduced_path
@@ -320,7 +319,7 @@ PAIRS = [
     if kind.build is not None
     for kind_name in kind.names
     for name in shipped_units(kind_name)
-    for fidelity in fidelities(load_any(name))
+    for fidelity in load_unit(name).models
 ]
 RUNS = [(pair, kind, step) for pair in PAIRS for kind in KINDS for step in (1e-3, 20e-3)]
 
@@ -348,7 +347,7 @@ def hostile_runs(count: int, folder: Path) -> Outcome:
         if pair != built:
             place = folder / "_".join(pair)
             place.mkdir()
-            built, native = pair, NativeUnit(build_any(load_any(pair[0]), pair[1]), place)
+            built, native = pair, NativeUnit(load_unit(pair[0]).build(pair[1]), place)
         assert native is not None
         wrong = hostile_run(native, kind, step, HOSTILE_STEPS // 5 if pair in SLOW else HOSTILE_STEPS)
         if wrong:

@@ -15,7 +15,17 @@ that file.
     rtcvt check pushbelt_24mm --json FIGURES
     python -m tests.recorded_checks verdicts FIGURES
 
-writes the verdicts on chapter 7 of the full pushbelt's source.
+writes the verdicts on chapter 7 of the full pushbelt's source,
+
+    rtcvt check accessory_6pk --json FIGURES
+    python -m tests.recorded_checks drive FIGURES
+
+errors of a drive whose full runs are not kept, and
+
+    pytest benchmarks/test_step_cost.py benchmarks/test_variator.py --benchmark-only --benchmark-json FIGURES
+    python -m tests.recorded_checks steps FIGURES
+
+the median time of a step. The tables of the pages are made from this record (`docs/tables.py`).
 """
 
 import json
@@ -26,7 +36,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from kers_event import Event, pushbelt, run_event
+from kers_event import Event, pushbelt, run_event, toroidal
 
 from rtcvt.belt.unit import load_belt_unit
 from rtcvt.offline.beltdrive.results import Result, result
@@ -79,6 +89,30 @@ def write_verdicts(figures: Path) -> None:
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
+def write_drive(figures: Path) -> None:
+    """Write the errors of a drive's load cases, as they are held against their limits."""
+    data = json.loads(FILE.read_text(encoding="utf-8"))
+    found = json.loads(figures.read_text(encoding="utf-8"))
+    data["checks"][found["unit"]] = {
+        f"{case['name']}: {e['signal']}": e["smooth"] for case in found["load_cases"] for e in case["errors"]
+    }
+    FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def write_steps(figures: Path) -> None:
+    """Write the median times of a step of 1 ms [us] by unit, model and, with fields, cells on a section."""
+    data = json.loads(FILE.read_text(encoding="utf-8"))
+    steps = {}
+    for b in json.loads(figures.read_text(encoding="utf-8"))["benchmarks"]:
+        test, p = b["name"].split("[")[0], b["params"] or {}
+        unit = {"test_step": "pushbelt_cvt", "test_step_of_the_kers": "pushbelt_kers"}.get(test, p.get("unit"))
+        if unit is not None and not p.get("control"):
+            cells = f" {p['cells']}" if p.get("cells") else ""
+            steps[f"{unit} {p['fidelity']}{cells}"] = 1e6 * b["stats"]["median"]
+    data["step_us"] = steps
+    FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def worse(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
     """The errors that have grown by more than a tenth of themselves, that are no numbers, or are gone."""
     return [f"{name}: {found.get(name, np.nan):.4g}, recorded {value:.4g}" for name, value in before.items()
@@ -123,6 +157,11 @@ def of_variator(check: Check) -> Figures:
     return {
         f"{f.name}, {f.statistic}, {model}": float(value) for f in check.figures for model, value in f.value.items()
     }
+
+
+def limits_of_variator(check: Check) -> dict[str, tuple[float, int, int]]:
+    """Limits of the hybrid model, and how many runs of how many keep them by themselves."""
+    return {f"{f.name}, {f.statistic}": (f.limit, *f.within) for f in check.figures if f.limit is not None}
 
 
 def of_event(event: Event) -> Figures:
@@ -179,6 +218,8 @@ def run(name: str) -> Figures:
         return of_variator(check_variator(heldout_runs()))
     if name.startswith("pushbelt_kers"):
         return of_event(run_event(name, pushbelt(name.split()[1])))
+    if name == "toroidal_kers event":
+        return of_event(run_event(name, toroidal()))
     if name in BELTS:
         return of_belt(compare_belt(full_runs(name)))
     return of_gears(check_unit(load_gear_system(name)))
@@ -192,10 +233,13 @@ def main(chosen: Iterable[str]) -> None:
         "pushbelt_cvt",
         "pushbelt_kers hybrid",
         "pushbelt_kers rigid",
+        "toroidal_kers event",
         *BELTS,
     ):
         if not chosen or any(part in name for part in chosen):
             data["checks"][name] = run(name)
+            if name == "pushbelt_cvt":
+                data["limits"] = {name: limits_of_variator(check_variator(heldout_runs()))}
             print(name)
     data |= {"command": "python -m tests.recorded_checks", "revision": revision()}
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -206,5 +250,9 @@ if __name__ == "__main__":
         write_full_runs(Path(sys.argv[2]), sys.argv[3:] or BELTS)
     elif sys.argv[1:2] == ["verdicts"]:
         write_verdicts(Path(sys.argv[2]))
+    elif sys.argv[1:2] == ["drive"]:
+        write_drive(Path(sys.argv[2]))
+    elif sys.argv[1:2] == ["steps"]:
+        write_steps(Path(sys.argv[2]))
     else:
         main(sys.argv[1:])

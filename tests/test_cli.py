@@ -203,7 +203,7 @@ MISTAKES = [
     (["export", "planetary", "-o", "unit.zip"], "output = 'unit.zip': a file name that ends in .fmu"),
     (
         ["export", "planetary", "--backend", "python", "--platform", "win64"],
-        "--platform = 'win64': only with --backend native",
+        "platforms = 'win64': only with the native backend",
     ),
     (
         ["export", "planetary", "--backend", "native", "--no-check", "--platform", "vax"],

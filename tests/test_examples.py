@@ -10,7 +10,13 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
 
 
 def test_there_are_notebooks():
-    assert {p.stem for p in NOTEBOOKS} == {"gear_train", "ratio_control", "full_model"}
+    assert {p.stem for p in NOTEBOOKS} == {
+        "gear_train",
+        "ratio_control",
+        "full_model",
+        "slider_on_a_rod",
+        "reduced_rod",
+    }
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)

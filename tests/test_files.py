@@ -8,12 +8,12 @@ import zipfile
 
 import pytest
 
-from rtcvt.build import load_any
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
 from rtcvt.files import LARGEST, temporary_folder
 from rtcvt.hil.can_attachment import read_database
 from rtcvt.hil.importer import open_fmu
+from rtcvt.kind import load_unit
 from rtcvt.scenario import load_scenario
 from rtcvt.unitfile import parse_toml, read_toml, read_unit_file
 
@@ -75,7 +75,7 @@ def test_too_many_gears_are_refused(tmp_path):
     path = tmp_path / "many.toml"
     path.write_text(text + "".join(f"\n[gears.x{k}]\n{gear}" for k in range(10_000)))
     with pytest.raises(InputError, match=r"gears.*at most 100 items"):
-        load_any(path)
+        load_unit(path)
 
 
 class EndedError(Exception):

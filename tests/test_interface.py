@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rtcvt
-from rtcvt.build import build_any, load_any
+from rtcvt.kind import load_unit
 from rtcvt.scenario import chosen_scenario
 from rtcvt.simulate import simulate
 from rtcvt.system import build_system, load_system, simulate_system
@@ -51,8 +51,8 @@ def test_units_are_found_by_name():
 
 
 def test_scenario_by_name_is_that_of_the_command(gears):
-    unit = load_any("planetary")
-    expected = simulate(build_any(unit), chosen_scenario(unit, None))
+    unit = load_unit("planetary")
+    expected = simulate(unit.build(), chosen_scenario(unit, None))
     result = gears.simulate()
     assert np.array_equal(result["sun.w"], expected["sun.w"])
     assert result.unit("sun.w") == "rad/s"

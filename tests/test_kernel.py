@@ -1,68 +1,117 @@
-"""Compiled kernels: the disk cache notices a change of any kernel, literals do not multiply them, compiling is told."""
+"""Compiled kernels: an edit recompiles what it reaches, literals do not multiply them, compiling is told."""
 
+import importlib
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numba.core.errors import NumbaError
 
-import rtcvt
 from rtcvt.kernel import kernel
 from rtcvt.offline.beltdrive.compiled import compiled as beltdrive
 from rtcvt.offline.nonsmooth.compiled import compiled as nonsmooth
 from rtcvt.offline.pushbelt.compiled import compiled as pushbelt
 
 SCRIPT = "from rtcvt.elementary import cos; print(cos(0.0), cos.stats.cache_hits.total())"
-CONTACT = """
-import numpy as np
-from rtcvt.offline.nonsmooth.contact import contact_problem, fixed_point, _sweeps as kernel
-found = fixed_point(contact_problem(np.eye(2), np.array([-1.0, 0.5]), np.array([0.2]), np.zeros(1)))
-print(found.L[1], kernel.stats.cache_hits.total())
-"""
+# a caller, and in modules of their own what it reaches
+MODULES = {
+    "places": """
+from enum import IntEnum
+class X(IntEnum):
+    A = 0
+    B = 1
+LIMIT = 10.0
+""",
+    "called": """
+from rtcvt.kernel import kernel
+import places
+@kernel
+def part(a):
+    return min(a, places.LIMIT)
+@kernel
+def other(a):
+    return 3.0 * a
+""",
+    "contract": """
+from typing import NamedTuple
+from rtcvt.offline.pushbelt.compiled import by_law
+class Law(NamedTuple):
+    a: float
+    b: float
+class Other(NamedTuple):
+    a: float
+@by_law
+def force(law, v):
+    '''Force.'''
+""",
+    "law": """
+from rtcvt.offline.pushbelt.compiled import compiled
+from contract import Law, force
+@compiled
+def factor():
+    return 2.0
+@force.of(Law)
+@compiled
+def of_law(law, v):
+    return law.a * factor() * v
+""",
+    "other_law": """
+from rtcvt.offline.pushbelt.compiled import compiled
+from contract import Other, force
+@force.of(Other)
+@compiled
+def of_other(law, v):
+    return law.a + v
+""",
+    "caller": """
+from rtcvt.offline.pushbelt.compiled import compiled
+from contract import force
+from called import part
+from places import X
+@compiled
+def total(law, x):
+    return part(x[X.B]) + force(law, x[X.A])
+""",
+}
+EDITS = {  # module, text, its replacement, the value of `total` after it; None: the machine code is still that of it
+    "a kernel that is called": ("called", "min(a,", "0.5 * min(a,", 9.0),
+    "one that is not": ("called", "3.0 * a", "4.0 * a", None),
+    "a comment": ("called", "import places", "import places  # of numbers\n\n", None),
+    "its place in its module": ("caller", "@compiled", "\n\n@compiled", None),
+    "a constant that a called kernel reads": ("places", "10.0", "3.0", 7.0),
+    "a place": ("places", "A = 0\n    B = 1", "B = 0\n    A = 1", 42.0),
+    "the kernel of a law": ("law", "* v", "* v + 1.0", 15.0),
+    "what that calls": ("law", "2.0", "5.0", 20.0),
+    "fields of a law": ("contract", "a: float\n    b: float", "b: float\n    a: float", 20.0),
+    "an option of the compiler": ("law", "import compiled", "import inlined as compiled", 14.0),
+    "another law": ("other_law", "law.a + v", "law.a - v", None),
+}
 
 
-def copied(tmp_path, *packages):
-    """Copies of packages that a fresh interpreter imports before the installed ones, and its environment."""
-    for package in packages:
-        source = Path(package.__file__).parent
-        shutil.copytree(
-            source, tmp_path.joinpath(*package.__name__.split(".")), ignore=shutil.ignore_patterns("__pycache__")
-        )
-    return {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+def total(monkeypatch):
+    """The number that the caller gives when all modules are read anew, and whether its machine code was on disk."""
+    for name in MODULES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    importlib.invalidate_caches()
+    caller, contract, _, _ = map(importlib.import_module, ("caller", "contract", "law", "other_law"))
+    value = caller.total(contract.Law(1.0, 2.5), np.array([2.0, 20.0]))
+    return value, caller.total.stats.cache_hits.total() == 1
 
 
-def ran(script, environment, tmp_path):
-    """The two numbers that a script prints: a result, and how often its kernel came from disk."""
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=tmp_path)
-    value, hits = done.stdout.split()
-    return float(value), int(hits)
-
-
-def test_a_changed_callee_recompiles_its_callers(tmp_path):
-    environment = copied(tmp_path, rtcvt)
-    module = tmp_path / "rtcvt" / "linalg.py"
-    assert ran(SCRIPT, environment, tmp_path) == (1.0, 0)
-    assert ran(SCRIPT, environment, tmp_path) == (1.0, 1)
-    module.write_text(module.read_text() + "\n# another kernel module changed\n")
-    assert ran(SCRIPT, environment, tmp_path) == (1.0, 0)
-
-
-def test_a_changed_law_of_friction_never_runs_as_it_was(tmp_path):
-    environment = copied(tmp_path, rtcvt, rtcvt.offline)
-    module = tmp_path / "rtcvt" / "offline" / "nonsmooth" / "proximal.py"
-    law, _ = ran(CONTACT, environment, tmp_path)
-    assert law == pytest.approx(-0.2)  # friction coefficient times the normal impulse
-    assert ran(CONTACT, environment, tmp_path) == (law, 1)
-    text = module.read_text()
-    assert "        return -radius\n" in text
-    module.write_text(text.replace("        return -radius\n", "        return -0.5 * radius\n"))
-    changed, hits = ran(CONTACT, environment, tmp_path)
-    assert (changed, hits) == (pytest.approx(-0.1), 0)
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_recompiles_what_it_reaches_and_nothing_else(tmp_path, monkeypatch, edit):
+    module, text, replacement, value = EDITS[edit]
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    for name, lines in MODULES.items():
+        (tmp_path / f"{name}.py").write_text(lines)
+    assert total(monkeypatch) == (14.0, False)
+    assert total(monkeypatch) == (14.0, True)
+    assert text in MODULES[module]
+    (tmp_path / f"{module}.py").write_text(MODULES[module].replace(text, replacement))
+    assert total(monkeypatch) == ((14.0, True) if value is None else (value, False))
 
 
 @pytest.mark.parametrize("compiled", [kernel, beltdrive, nonsmooth, pushbelt])

@@ -23,36 +23,30 @@ from pydantic import Field
 
 from rtcvt import cli
 from rtcvt import kind as registry
-from rtcvt.build import build_any, load_any
 from rtcvt.html import ErrorRow, error_table, page, variable_tables
 from rtcvt.integrators import STAGES, rk4_new, rk4_stage
 from rtcvt.kernel import FAILED, kernel
-from rtcvt.kind import Checked, Kind, Task, kind_named, kinds, register
+from rtcvt.kind import Checked, Kind, Task, Unit, kind_named, kinds, load_unit, register
 from rtcvt.model import Model
 from rtcvt.recording import read_recording, write_recording
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Constants, Places, Row, Rows, Table
-from rtcvt.unitfile import Name, Record, quantity_in
+from rtcvt.unitfile import quantity_in
 
 # --- schema
 
 
-class Train(Record):
+class Train(Unit):
     """A unit file of this kind."""
 
-    name: Name
     kind: Literal["spring_mass"]
-    description: str = ""
     masses: tuple[Annotated[float, quantity_in("kg", above=0.0)], ...] = Field(min_length=2)
     stiffness: Annotated[float, quantity_in("N/m", above=0.0)]
     damping: Annotated[float, quantity_in("N.s/m", at_least=0.0)] = 0.0
     step: Annotated[float, quantity_in("s", above=0.0)] = 1e-3
     scenario: tuple[Scenario, ...] = ()
-
-    source: str = ""
-    text: str = ""
 
 
 # --- tables
@@ -187,7 +181,7 @@ def exact(masses, k, force, time):
 
 def train_figures(unit, settings, progress):
     scenario = unit.scenario[0]
-    result = simulate(build_any(unit), scenario, parameters=settings)
+    result = simulate(unit.build(), scenario, parameters=settings)
     names = [f"mass_{i}" for i in range(1, len(unit.masses) + 1)]
     masses, k = [result.parameter(f"{name}.m") for name in names], result.parameter("train.k")
     errors = {}
@@ -240,7 +234,7 @@ def train(tmp_path, monkeypatch):
     register(TRAIN)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.toml").write_text(TEXT, encoding="utf-8")
-    yield load_any("train.toml")
+    yield load_unit("train.toml")
     registry._registry().clear()
     registry._registry().update(known)
 
@@ -370,9 +364,9 @@ def test_export_native(train, rtcvt, tmp_path):
         (["simulate", "train.toml", "--model", "hybrid"], "train.toml: model = 'hybrid': rigid"),
         (["simulate", "train.toml", "--resume"], "--resume = True: not with train.toml"),
         (["export", "train.toml", "--flange", "a=speed"], "--flange: a = 'speed': no choice in a unit of kind 's"),
-        (["campaign", "train.toml", "-p", "small", "-o", "runs"], "a kind whose full model has campaigns: pushbelt"),
+        (["campaign", "train.toml", "-p", "small", "-o", "runs"], "with a full model that has campaigns: pushbelt"),
         (["reduce", "runs", "-o", "r.h5"], "campaign = 'runs': a folder of runs, from rtcvt campaign"),
-        (["reduce", "folder", "-o", "r.h5"], "kind = 'spring_mass': runs of a kind that can be reduced: pushbelt"),
+        (["reduce", "folder", "-o", "r.h5"], "with a full model that can be reduced: pushbelt"),
         (["check", "train.toml", "-o", "nowhere/r.html"], "existing, writable folder"),
         (["show", "other.toml"], "other.toml: kind = 'ship': one of the kinds: gear_system, belt, variator, vehicle"),
         (["show", "bad.toml"], "bad.toml: masses.0 = '1 m': a mass in kg"),

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from rtcvt.build import build_any, fidelities, load_any
 from rtcvt.kernel import kernel
-from rtcvt.kind import kinds
+from rtcvt.kind import kinds, load_unit
 from rtcvt.table import Constants, Places, Row, Rows, Table
 from rtcvt.unitfile import shipped_units
 
@@ -69,9 +68,9 @@ def test_kernels_index_with_rows():
 
 @pytest.mark.parametrize("name", REAL_TIME)
 def test_variables_are_numbered_in_their_order(name):
-    unit = load_any(name)
-    for fidelity in fidelities(unit):
-        model = build_any(unit, fidelity)
+    unit = load_unit(name)
+    for fidelity in unit.models:
+        model = unit.build(fidelity)
         for rows in (model.select("input"), model.select("output"), model.states):
             assert [v.index for v in rows] == list(range(len(rows)))
         places = [v.index for v in model.select("parameter")]

@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
-from rtcvt.build import read_any
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import load_gear_system
 from rtcvt.quantity import to_si
@@ -213,7 +213,7 @@ def test_line_of_a_key(key, line):
 def test_interpolation_lists_what_is_allowed():
     text = find_unit("planetary").read_text().replace('interpolation = "smooth"', 'interpolation = "cubic"', 1)
     with pytest.raises(InputError, match=r"scenario 'sun.*'.inputs.sun.tau.interpolation = 'cubic': .*'linear'"):
-        read_any(parse_unit_file(text, "x.toml"))
+        load_unit(parse_unit_file(text, "x.toml"))
 
 
 @pytest.mark.parametrize("name", ["planetary", "two_pulley_belt", "pushbelt_cvt"])
@@ -221,7 +221,7 @@ def test_scenario_names_are_used_once(name):
     text = find_unit(name).read_text()
     scenario = text[text.index("[[scenario]]") :]
     with pytest.raises(InputError, match=r"scenario.name = .*: a name that is used once"):
-        read_any(parse_unit_file(f"{text}\n{scenario}", "x.toml"))
+        load_unit(parse_unit_file(f"{text}\n{scenario}", "x.toml"))
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,12 @@ from typer.testing import CliRunner
 from rtcvt import view
 from rtcvt.cli import app
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import runs
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
-from rtcvt.offline.pushbelt.runfile import read_frames
+from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.runfile import read_frames
+from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.scene import contact_gaps
 from rtcvt.offline.pushbelt.scene import scene as scene_of
-from rtcvt.offline.pushbelt.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.recording import Recording, Signal, write_recording
 from rtcvt.unitfile import shipped_units
 from rtcvt.view import Channel, Scene, view_page
@@ -173,14 +173,14 @@ def test_a_run_without_elements_shows_its_fields(tmp_path):
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    from rtcvt.build import build_any, read_any
+    from rtcvt.kind import load_unit
     from rtcvt.simulate import simulate
     from rtcvt.unitfile import parse_unit_file
 
     text = shipped_units("variator")["pushbelt_cvt"].read_text(encoding="utf-8")
     text = text.replace('# fields = ["flank_normal", "push"]', 'fields = ["flank_normal", "push"]')
-    unit = read_any(parse_unit_file(text.replace("# cells = 16", "cells = 16"), "cvt"))
-    model = build_any(unit)
+    unit = load_unit(parse_unit_file(text.replace("# cells = 16", "cells = 16"), "cvt"))
+    model = unit.build()
     result = simulate(model, unit.scenario[0], 0.02)
     signals = {v.name: Signal(result[v.name], v.unit) for v in model.select("input") + model.select("output")}
     path = tmp_path_factory.mktemp("cvt") / "cvt.h5"

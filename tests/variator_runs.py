@@ -7,11 +7,11 @@ from dataclasses import asdict
 import h5py
 import numpy as np
 
-from rtcvt.offline.pushbelt.hybrid import INPUTS, LOSSES
-from rtcvt.offline.pushbelt.runfile import FILE, FORMER, KIND, SCHEMA_VERSION
-from rtcvt.offline.pushbelt.schedule import COMPLETE, Branch, Point, Run, Settings, as_json
-from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
-from rtcvt.offline.pushbelt.windows import SUMMARY
+from rtcvt.offline.pushbelt.planar.model import INPUTS, LOSSES
+from rtcvt.offline.pushbelt.run.runfile import FILE, FORMER, KIND, SCHEMA_VERSION
+from rtcvt.offline.pushbelt.run.schedule import COMPLETE, Branch, Point, Run, Settings, as_json
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.run.windows import SUMMARY
 from rtcvt.recording import new_hdf5
 
 BELT = {

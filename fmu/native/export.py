@@ -37,7 +37,6 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__
-from rtcvt.build import build_any, real_time_kind
 from rtcvt.errors import InputError
 from rtcvt.fmu.description import model_description
 from rtcvt.fmu.export import require_fmu_name
@@ -45,7 +44,7 @@ from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, build_descripti
 from rtcvt.fmu.native.reference import FOLDER as REFERENCE
 from rtcvt.fmu.native.reference import write_reference
 from rtcvt.fmu.native.tangent import add_tangents
-from rtcvt.fmu.slave import UNIT_FILE, with_start_values
+from rtcvt.fmu.slave import UNIT_FILE
 from rtcvt.fmu.translate import ARRAY, CONSTANTS, FLOAT, lower, print_c
 from rtcvt.kernel import FAILED
 from rtcvt.kind import Unit
@@ -125,7 +124,7 @@ def export_native(
     path: Path,
     platforms: Sequence[str] = ("linux64",),
     substeps: int | None = None,
-    parameters: Mapping[str, float] | None = None,
+    parameters: Mapping[str, float | str] | None = None,
     documentation: str | None = None,
     fmi: Version = 2,
     clock: float | None = None,
@@ -145,8 +144,8 @@ def export_native(
         an ARM platform is also put where `FALLBACKS` says, unless that platform is among them.
     substeps : int, optional
         Instead of the unit's own.
-    parameters : mapping of str to float, optional
-        Start values in SI units instead of the unit's own.
+    parameters : mapping, optional
+        Start values by name, in SI units or with a unit, instead of the unit's own.
     documentation : str, optional
         ``documentation/index.html``.
     fmi : {2, 3}
@@ -166,11 +165,11 @@ def export_native(
         no compiler for a platform, or the file cannot be written.
     """
     require_fmu_name(path)
-    model = with_start_values(build_any(unit, fidelity, substeps), parameters or {})
+    model = unit.build(fidelity, substeps, parameters)
     if clock is not None:
         model = with_clock(model, clock, fmi)
     diagram = None
-    draw = real_time_kind(unit).diagram
+    draw = unit.kind_record.diagram
     if draw is not None:
         _require_renderer()
         diagram = draw(unit, {v.name: float(model.p[v.index]) for v in model.select("parameter")})

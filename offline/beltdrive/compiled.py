@@ -1,9 +1,7 @@
 """The decorator of the belt drives' kernels: sums may be contracted and reordered; NaN and Inf keep their meaning."""
 
-from pathlib import Path
-
 from rtcvt.kernel import compiler
 
 __all__ = ["compiled"]
 
-compiled = compiler(Path(__file__).parent, fastmath={"contract", "reassoc", "arcp", "nsz"})
+compiled = compiler(fastmath={"contract", "reassoc", "arcp", "nsz"})

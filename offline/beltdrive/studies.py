@@ -1,21 +1,16 @@
 """Parameter studies of the ANCF belt drive (Ntarladima, Pieber and Gerstmayr 2023, section 4, Figs. 14-23).
 
-    python -m rtcvt.offline.beltdrive.studies two_pulley_belt elements -o runs
-
-runs the cases of one study over the unit's first scenario and prints their figures. Results are kept in the folder, so
-that an interrupted study goes on where it was. A study changes one thing of the unit's table [ancf]; contact damping
-goes with k_c and bristle viscosity with the root of mu_k, as in the paper.
+`rtcvt check two_pulley_belt` runs them over the unit's first scenario. Results are kept in its folder, so that an
+interrupted study goes on where it was. A study changes one thing of the unit's table [ancf]; contact damping goes with
+k_c and bristle viscosity with the root of mu_k, as in the paper.
 """
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
-from rich.console import Console
-from rich.table import Table
 
-from rtcvt.belt.unit import BeltUnit, load_belt_unit
+from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
 from rtcvt.offline.beltdrive.runs import changed
@@ -92,34 +87,3 @@ def figures(r: Result) -> dict[str, float]:
     values["from strain"] = (max(T) - min(T)) / (max(T) + unit.belt.EA)
     values["from tension"] = (max(T) - min(T)) / (unit.belt.EA * unit.path().length / unit.rest_length())
     return values
-
-
-def main(
-    unit: Annotated[str, typer.Argument(help="a belt drive's file, or a shipped one")],
-    study: Annotated[str, typer.Argument(help=f"one of {', '.join(STUDIES)}")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="folder of the results")] = Path(),
-) -> None:
-    """Run one parameter study of an ANCF belt drive."""
-    from rtcvt.cli.console import progress_bar
-
-    try:
-        with progress_bar() as bar:
-            found = run_study(load_belt_unit(unit), study, output, bar)
-    except InputError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
-    except KeyboardInterrupt:
-        typer.echo("interrupted; the same command goes on", err=True)
-        raise typer.Exit(130) from None
-    rows = {label: figures(r) for label, r in found.items()}
-    table = Table(title=f"{unit}: {study}")
-    table.add_column("case")
-    for key in next(iter(rows.values())):
-        table.add_column(key, justify="right")
-    for label, row in rows.items():
-        table.add_row(label, *(f"{v:.5g}" for v in row.values()))
-    Console().print(table)
-
-
-if __name__ == "__main__":
-    typer.run(main)

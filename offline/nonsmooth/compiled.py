@@ -1,9 +1,7 @@
 """The decorator of the set-valued laws and their solvers: every operation as it is written."""
 
-from pathlib import Path
-
 from rtcvt.kernel import compiler
 
 __all__ = ["compiled"]
 
-compiled = compiler(Path(__file__).parent, fastmath=False)
+compiled = compiler(fastmath=False)

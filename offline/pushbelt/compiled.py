@@ -7,7 +7,6 @@ several elements at a time (SIMD).
 
 from collections.abc import Callable
 from functools import update_wrapper
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -30,12 +29,10 @@ class _Distinct(Compiler):
 
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}, "pipeline_class": _Distinct}
-_HERE = Path(__file__).parent
-_CALLED = _HERE.parent / "nonsmooth"
 
-compiled = compiler(_HERE, _CALLED, **_OPTIONS)  # a kernel that is called a few times in a step
+compiled = compiler(**_OPTIONS)  # a kernel that is called a few times in a step
 # a small one within a loop: its code is put into its callers
-inlined = compiler(_HERE, _CALLED, forceinline=True, **_OPTIONS)
+inlined = compiler(forceinline=True, **_OPTIONS)
 
 
 def spliced(function: Any) -> Any:
@@ -65,6 +62,7 @@ class LawFunction:
             return call
 
     def __call__(self, law: Any, *args: Any) -> Any:
+        """What the kernel of the law's type gives."""
         return self.kernels[type(law)](law, *args)
 
     def of(self, *laws: type) -> Callable[[Any], Any]:

@@ -72,11 +72,18 @@ With its sizes it takes half an hour of processor time; docs/identification.md h
 printed, prior, posterior, right (share of members with the printed sign); points: by name the posterior's thrust ratio,
 slip and efficiency (5, 50, 95 %)."""
 
+_SHEAVE = """Linear elastic finite elements of the profiles in [sheaves.loose] and [sheaves.fixed] give what a sheave
+yields under an element: C_k(r, r) by harmonic around the shaft, and the numbers a and A of the source's separable form,
+which can stand under [pulleys] instead of the profiles. Profiles hold where pulleys.a is not given.
+
+[bold]JSON keys:[/] unit; r_m; C_m_per_N, tilt_m_per_N (rigid on its supports), c_t_N_m, m_kg, J_kg_m2 by sheave; a, a
+polynomial for each harmonic; separable: a, A, left; compliance of both over their mean; c_rad_used by the file."""
+
 
 KIND = Kind(
     names=("pushbelt",),
     title="pushbelts",
-    read=lazily("rtcvt.offline.pushbelt.parameters:read_parameters"),
+    read=lazily("rtcvt.offline.pushbelt.unit.parameters:read_parameters"),
     show=Task(
         lazily("rtcvt.offline.pushbelt.tasks:show"),
         options=(Option("modes", "Print the modes of the ring at the start of this case.", metavar="CASE"),),
@@ -123,6 +130,7 @@ KIND = Kind(
     campaign=Task(lazily("rtcvt.offline.variator.tasks:campaign"), help=_CAMPAIGN),
     reduce=Task(lazily("rtcvt.offline.variator.tasks:reduce"), help=_REDUCE),
     calibrate=Task(lazily("rtcvt.offline.variator.calibration.task:calibrate"), help=_CALIBRATE),
+    sheave=Task(lazily("rtcvt.offline.pushbelt.tasks:sheave"), help=_SHEAVE),
     recording=lazily("rtcvt.offline.pushbelt.tasks:recording"),
     picture=lazily("rtcvt.offline.pushbelt.picture:picture"),
     view=lazily("rtcvt.offline.pushbelt.scene:scene"),

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
-from rtcvt.offline.pushbelt import runfile, runs
-from rtcvt.offline.pushbelt.snapshots import CELLS, SECTIONS
-from rtcvt.offline.pushbelt.windows import STEADY, belt_of, edge_ratio
+from rtcvt.offline.pushbelt.run import runfile, runs
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
+from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, edge_ratio
 
 __all__ = ["picture"]
 

@@ -19,14 +19,14 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt import parameters as unit
-from rtcvt.offline.pushbelt import runfile, runs
 from rtcvt.offline.pushbelt.compiled import compiled
-from rtcvt.offline.pushbelt.element_element import gaps, joint
-from rtcvt.offline.pushbelt.element_ring import project, saddle
-from rtcvt.offline.pushbelt.parameters import Belt, Element, Sheaves
-from rtcvt.offline.pushbelt.ring import N_SHAPE, ring, shape_of
-from rtcvt.offline.pushbelt.snapshots import FIELDS, push_force
+from rtcvt.offline.pushbelt.contact.element_element import gaps, joint
+from rtcvt.offline.pushbelt.contact.element_ring import project, saddle
+from rtcvt.offline.pushbelt.ring.ring import N_SHAPE, ring, shape_of
+from rtcvt.offline.pushbelt.run import runfile, runs
+from rtcvt.offline.pushbelt.run.snapshots import FIELDS, push_force
+from rtcvt.offline.pushbelt.unit import parameters as unit
+from rtcvt.offline.pushbelt.unit.parameters import Belt, Element, Sheaves
 from rtcvt.unitfile import parse_unit_file
 from rtcvt.view import Channel, Scene, chosen_frames
 
@@ -98,7 +98,7 @@ def contact_gaps(b: Belt, q: Array, q_R: Array, s_R: Array) -> dict[str, Array]:
 
     Parameters
     ----------
-    q : (n, N_E, 3); q_R : (n, N_B, 5); s_R : (n, N_E), see `hybrid.State`
+    q : (n, N_E, 3); q_R : (n, N_B, 5); s_R : (n, N_E), see `planar.model.State`
     """
     R = ring(b)
     found = np.empty((len(GAPS), *s_R.shape))

@@ -4,15 +4,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
 from rtcvt.kind import Checked, Progress, Run, Shown, cell
-from rtcvt.offline.pushbelt.parameters import Belt, Parameters, Sheaves, belt, endplay, sheaves
+from rtcvt.offline.pushbelt.unit.parameters import (
+    Belt,
+    Parameters,
+    Sheaves,
+    belt,
+    drawn_sheaves,
+    endplay,
+    influence_numbers,
+    sheaves,
+)
 from rtcvt.recording import Recording, require_writable
 
-__all__ = ["check", "recording", "show", "simulate"]
+__all__ = ["check", "recording", "sheave", "show", "simulate"]
 
 
 def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
@@ -28,10 +38,7 @@ def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
     lines.append(f"torque at the primary before the belt slips, 20 kN on the secondary, by ratio: {held}")
     for group, values in groups.items():
         lines.append(f"\n[bold]{group}[/], SI" + (f", scaled to {values['N_E']} elements" if group == "belt" else ""))
-        text = [
-            f"{k} = {', '.join(cell(float(x)) for x in v) if isinstance(v, tuple) else cell(float(v))}"
-            for k, v in values.items()
-        ]
+        text = [f"{k} = {_cells(v)}" for k, v in values.items()]
         table = Table(*[""] * 4, box=None, show_header=False)
         for i in range(0, len(text), 4):
             table.add_row(*text[i : i + 4])
@@ -52,12 +59,50 @@ def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
     return Shown(data, lines)
 
 
+def _cells(value: Any) -> str:
+    return ", ".join(map(_cells, dict.fromkeys(value))) if isinstance(value, tuple) else cell(float(value))
+
+
+def sheave(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """Influence numbers of the sheaves that a unit file draws, and a page of them."""
+    from rtcvt.offline.sheave.report import figures, report_page
+
+    progress("finite elements", 0, 1)
+    found = drawn_sheaves(parameters)
+    progress("finite elements", 1, 1)
+    b, s = belt(parameters), sheaves(parameters)
+    numbers = [float(influence_numbers(s, r).sum()) for r in found.r]
+    used = None if parameters.pulleys.a is None else (found.r, np.array(numbers))
+    table = Table("", "loose", "fixed", box=None)
+    table.add_row("mass [kg]", cell(found.loose.m), cell(found.fixed.m))
+    table.add_row("J about the shaft [kg.m2]", cell(found.loose.J), cell(found.fixed.J))
+    table.add_row("tilt stiffness on its supports [N.m/rad]", cell(found.loose.c_t), cell(found.fixed.c_t))
+    table.add_row("compliance over the mean of both", *map(cell, found.compliance))
+    by_radius = Table("radius of the rocking edges [mm]", *(f"{1e3 * r:.1f}" for r in found.r), box=None)
+    by_radius.add_row("drawn: c_rad [nm/N]", *(f"{1e9 * c:.2f}" for c in found.mean.sum(0)))
+    if used is not None:
+        by_radius.add_row("numbers of the file", *(f"{1e9 * c:.2f}" for c in numbers))
+    form = found.separable
+    lines = [
+        f"[bold]{parameters.name}[/]: sheaves from their drawing",
+        table,
+        by_radius,
+        f"separable form (5.50), which leaves {100 * form.left:.1f} % of C_k(r, r):",
+        "a = [" + ", ".join(f"{x:.6g}" for x in form.a) + "]",
+        "A = [" + ", ".join(f"{x:.4g}" for x in form.A) + "]",
+    ]
+    assert parameters.sheaves is not None  # `drawn_sheaves` has found it
+    page = report_page(parameters.name, parameters.sheaves, found, b.tan_d, used)
+    return Checked(page, {"unit": parameters.name, **figures(found), "c_rad_used": numbers if used else None}, lines)
+
+
 _FASTEST = 12  # modes that are printed
 
 
 def _ring_modes(parameters: Parameters, name: str) -> tuple[dict[str, Any], list[Any]]:
     """Modes of the ring set without contacts, linearised about the start of a case: for JSON, and as lines."""
-    from rtcvt.offline.pushbelt import ring_set, runs, schedule
+    from rtcvt.offline.pushbelt.ring import ring_set
+    from rtcvt.offline.pushbelt.run import runs, schedule
 
     run = schedule.Run(name, schedule.Case(name), schedule.Settings(), duration=1e-3, plot_step=1e-3)
     made = runs.prepare(parameters, run)
@@ -86,8 +131,8 @@ def _fit(b: Belt, s: Sheaves, source: str) -> dict[str, Any]:
 
     The flanks stay between shaft and rim; the capacity is 2 mu F r'/cos(delta_0) there (xi = 1).
     """
-    from rtcvt.offline.pushbelt.kinematics import Closure, closure
-    from rtcvt.offline.pushbelt.runs import load_torque
+    from rtcvt.offline.pushbelt.run.runs import load_torque
+    from rtcvt.offline.pushbelt.unit.kinematics import Closure, closure
 
     def at(ratio: float) -> Closure | None:
         """The belt at this ratio, None if its flanks leave the sheaves or it does not close."""
@@ -130,7 +175,7 @@ _SETTINGS = {  # by the names of the options
 
 def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Run:
     """Full model of a pushbelt on one of its cases."""
-    from rtcvt.offline.pushbelt import runs, schedule
+    from rtcvt.offline.pushbelt.run import runs, schedule
 
     if given["case"] is None:
         raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
@@ -179,7 +224,7 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
 
 def recording(path: Path) -> Recording | None:
     """What a run's file holds over time, also one that still grows; None: a file of another kind."""
-    from rtcvt.offline.pushbelt import runfile, runs
+    from rtcvt.offline.pushbelt.run import runfile, runs
 
     if not runfile.is_run(path):
         return None
@@ -193,8 +238,8 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
         raise InputError("--belt", "", given["belt"], "hybrid or spatial")
     if given["belt"] == "spatial":
         return _check_spatial(parameters, given["report"], progress)
-    from rtcvt.offline.pushbelt.report import report_page
-    from rtcvt.offline.pushbelt.verification import verify
+    from rtcvt.offline.pushbelt.checks.chapter7 import verify
+    from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
 
     report: Path = given["report"]
     result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
@@ -209,8 +254,8 @@ def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) 
 def _check_spatial(parameters: Parameters, report: Path, progress: Progress) -> Checked:
     from collections import Counter
 
-    from rtcvt.offline.pushbelt.spatial.check import verify
-    from rtcvt.offline.pushbelt.spatial.report import report_page
+    from rtcvt.offline.pushbelt.checks.spatial import verify
+    from rtcvt.offline.pushbelt.checks.spatial_report import report_page
 
     result = verify(parameters, report.with_name(f"{report.stem}_runs"), progress=progress)
     counts = Counter((p.group.rpartition("-")[2], p.verdict) for p in result.phenomena)

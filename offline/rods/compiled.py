@@ -1,6 +1,5 @@
 """The decorators of the rods' kernels: sums may be contracted and reordered; NaN and Inf keep their meaning."""
 
-from pathlib import Path
 from typing import Any
 
 import numba
@@ -11,7 +10,7 @@ __all__ = ["compiled", "inlined"]
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract", "reassoc", "nsz"}}
 
-compiled = compiler(Path(__file__).parent, **_OPTIONS)
+compiled = compiler(**_OPTIONS)
 
 
 def inlined(function: Any) -> Any:

@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.runs import open_run, run_of
-from rtcvt.offline.pushbelt.schedule import COMPLETE, LIMIT
-from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
-from rtcvt.offline.pushbelt.windows import BEFORE, SLIPPING, STEADY, frames_of, measure, point_of
+from rtcvt.offline.pushbelt.run.runs import open_run, run_of
+from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LIMIT
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, frames_of, measure, point_of
 
 __all__ = ["USED", "VALUES", "Samples", "dimensionless", "load_samples"]
 

@@ -23,11 +23,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.parameters import Parameters
-from rtcvt.offline.pushbelt.runs import compile_steps, open_run, prepare, run_of, simulate, steps_of
-from rtcvt.offline.pushbelt.schedule import ENDS, LEFT, RUNAWAY, Run
-from rtcvt.offline.pushbelt.windows import BEFORE, SLIPPING, STEADY, SUMMARY
-from rtcvt.offline.pushbelt.windows import summary as summary_of
+from rtcvt.files import temporary_folder
+from rtcvt.offline.pushbelt.run.runs import compile_steps, open_run, prepare, run_of, simulate, steps_of
+from rtcvt.offline.pushbelt.run.schedule import ENDS, LEFT, RUNAWAY, Run
+from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, SUMMARY
+from rtcvt.offline.pushbelt.run.windows import summary as summary_of
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.plan import Plan, names_of, runs_of
 from rtcvt.recording import replaced_on_success
 
@@ -246,27 +247,53 @@ def _computed(
 
 @contextmanager
 def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
-    """A client of the scheduler at this address, or of a cluster of local processes that ends with it."""
+    """A client of the scheduler at this address, or of a cluster of local processes that ends with it.
+
+    The local one listens on the loopback alone, serves no pages, and takes work only from who holds its certificate,
+    which is made for it and never written: a scheduler runs what it is sent, from any user of the machine.
+
+    Raises
+    ------
+    InputError
+        No scheduler at the address, or none that trusts this client.
+    """
+    from dask import config
     from distributed import Client, LocalCluster
+    from distributed.security import Security
 
     if scheduler is not None:
+        if not scheduler.startswith(("tls://", "wss://", "inproc://")):
+            _log.warning(_OPEN, scheduler)
         try:
             client = Client(scheduler, timeout="10 s")
-        except (OSError, ValueError) as error:
-            raise InputError("--scheduler", "", scheduler, f"address of a dask scheduler ({error})") from None
+        except (OSError, ValueError, TypeError, RuntimeError) as error:
+            raise InputError("--scheduler", "", scheduler, f"address of a dask scheduler ({error}){_TLS}") from None
         with client:
             yield client
         return
-    with _deaf():  # processes inherit it: Ctrl-C is for this one alone
-        cluster = LocalCluster(
-            n_workers=workers or os.cpu_count(),
-            threads_per_worker=1,
-            memory_limit=0,
-            dashboard_address=":0",
-            silence_logs=logging.CRITICAL,
-        )
-    with cluster, Client(cluster) as client:
-        yield client
+    pages: dict[str, Any] = {f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")}
+    with temporary_folder() as scratch, config.set({"temporary-directory": str(scratch)} | pages):
+        with _deaf():  # processes inherit it: Ctrl-C is for this one alone
+            cluster = LocalCluster(
+                n_workers=workers or os.cpu_count(),
+                threads_per_worker=1,
+                memory_limit=0,
+                host="127.0.0.1",
+                protocol="tls://",
+                security=Security.temporary(),
+                dashboard_address="127.0.0.1:0",
+                scheduler_kwargs={"dashboard": False},
+                silence_logs=logging.CRITICAL,
+            )
+        with cluster, Client(cluster) as client:
+            yield client
+
+
+_TLS = "; certificates are read from dask's configuration, distributed.comm.tls"
+_OPEN = (
+    "%s: without TLS anyone who reaches this scheduler has it run what they like; start it, its workers and rtcvt with "
+    "certificates (dask's configuration distributed.comm.tls) and give its address as tls://"
+)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.windows import BEFORE, SLIPPING, STEADY
+from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY
 from rtcvt.offline.variator.heldout import HeldOut, HeldRun, Passage, Series
 from rtcvt.variator.capacity import capacity
 
@@ -179,9 +179,10 @@ class Figure:
 
     @property
     def cause(self) -> str:
-        """What most of the hybrid model's error consists of.
+        """The largest cause of the hybrid model's error.
 
-        A cause counts by the squares that are left without it.
+        Errors of causes add up in their squares. What one cause takes is ``sqrt(e^2 - r^2)``, with the error e of the
+        model and the error r that remains when this cause is removed.
         """
         whole = self.value["hybrid"]
         known = {k: v for k, v in self.parts.items() if np.isfinite(v)}

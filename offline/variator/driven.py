@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.model import Fidelity, Instance
-from rtcvt.offline.pushbelt.sheave import Damper
-from rtcvt.offline.pushbelt.snapshots import CELLS
-from rtcvt.offline.pushbelt.windows import STEADY
+from rtcvt.offline.pushbelt.contact.sheave import Damper
+from rtcvt.offline.pushbelt.run.snapshots import CELLS
+from rtcvt.offline.pushbelt.run.windows import STEADY
 from rtcvt.offline.variator.heldout import HeldRun, Series
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.capacity import capacity

@@ -1,22 +1,22 @@
 """Belt fields over the operating point: modes of each field, and small networks for the coefficients of all of them.
 
-What moves along the belt with the operating point, as the border between the idle and the active part of an arc does,
-makes coefficients of modes that stand still bend wherever the front passes. Polynomials need high degrees for that.
-Two layers of units ``s(a) = a/sqrt(1 + a^2)`` place these bends by themselves::
+The border between the idle and the active part of an arc moves along the belt with the operating point. The
+coefficients of modes, which are fixed in space, change steeply where this front passes. Polynomials need high degrees
+for that. A network of two hidden layers with ``s(a) = a/sqrt(1 + a^2)`` learns where these changes are::
 
     g = s(W_1 t + b_1),    h = s(W_2 g + b_2),    coefficients = W_3 h + b_3
 
-over the scaled coordinates t of the operating point. All fields share the units: what bends one field where a front
-passes bends the others, too. Training is a separable least-squares problem (Golub and Pereyra 1973): for given units
-the weights W_3, b_3 are those of a ridge regression, and the gradient of what it leaves in the other weights is that
-with W_3, b_3 held, since they are at their minimum. L-BFGS takes it from a random start::
+over the scaled coordinates t of the operating point. All fields share the hidden layers, since a front passes through
+all of them at the same place. Training is a separable least-squares problem (Golub and Pereyra 1973). For given hidden
+layers the output weights W_3, b_3 are those of a ridge regression. They are at their minimum, so the gradient of the
+reduced problem with respect to the other weights is that with W_3, b_3 held. L-BFGS minimises from a random start::
 
     min over W_1, b_1, W_2, b_2 of   |h W_3' + b_3 - Z|^2/(2 n) + DECAY (|W_1|^2 + |W_2|^2)/2 + RIDGE |W_3|^2/2
 
-Z are the coefficients of all fields, each field by the root mean square of its snapshots and of the number of fields,
-times `SHARE`, in the principal directions of the data. `NETWORKS` networks from different starts are averaged, which
-takes out what the start decides. Of the modes that hold 99.99 % of the energy those are kept that the operating point
-predicts.
+Z are the coefficients of all fields in the principal directions of the data. Each field is divided by the root mean
+square of its snapshots and by the root of the number of fields, and multiplied by its `SHARE`. `NETWORKS` networks from
+different starts are averaged, so that the start matters less. Of the modes that hold 99.99 % of the energy those are
+kept that the operating point predicts.
 
 Errors are those of runs that had no part in the training: cross-validation leaves out a fifth of the runs at a time.
 Trainings run side by side, one on each processor: matrices of these sizes take longer on two than on one.
@@ -34,7 +34,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.variator.pod import Basis, coefficients, pod
 from rtcvt.variator.reduced_model import Networks, ReducedField
 

@@ -26,10 +26,10 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import open_sealed
-from rtcvt.offline.pushbelt.runs import open_run, run_of
-from rtcvt.offline.pushbelt.schedule import Run, as_json
-from rtcvt.offline.pushbelt.snapshots import FIELDS
-from rtcvt.offline.pushbelt.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
+from rtcvt.offline.pushbelt.run.runs import open_run, run_of
+from rtcvt.offline.pushbelt.run.schedule import Run, as_json
+from rtcvt.offline.pushbelt.run.snapshots import FIELDS
+from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
 from rtcvt.recording import new_hdf5, revision
 
 __all__ = [

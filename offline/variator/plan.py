@@ -39,11 +39,21 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from scipy.stats import qmc
 
 from rtcvt.errors import InputError, near
-from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Belt, Boundary, Parameters, Sheaves, belt, sheaves
-from rtcvt.offline.pushbelt.runs import largest_step, load_torque, start_of
-from rtcvt.offline.pushbelt.schedule import APPROACH, Branch, Point, Run, Scheme, Settings
-from rtcvt.offline.pushbelt.schedule import Model as Fidelity
-from rtcvt.offline.pushbelt.velocity_model import belt_velocity
+from rtcvt.offline.pushbelt.run.runs import largest_step, load_torque, start_of
+from rtcvt.offline.pushbelt.run.schedule import APPROACH, Branch, Point, Run, Scheme, Settings
+from rtcvt.offline.pushbelt.run.schedule import Model as Fidelity
+from rtcvt.offline.pushbelt.unit.parameters import (
+    FORCE,
+    RATE,
+    TORQUE,
+    Belt,
+    Boundary,
+    Parameters,
+    Sheaves,
+    belt,
+    sheaves,
+)
+from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
 from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
 
 __all__ = ["Plan", "Points", "Space", "Transient", "load_plan", "names_of", "runs_of", "shipped_plans"]

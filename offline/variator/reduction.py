@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
-from rtcvt.offline.pushbelt.windows import F_REF, SLIPPING
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.run.windows import F_REF, SLIPPING
 from rtcvt.offline.variator.alignment import Samples
 from rtcvt.offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, averaged, reduce_fields, trained
 from rtcvt.offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable

@@ -1,6 +1,6 @@
 """Report of a reduction as one self-contained HTML page: laws against their data, modes, and errors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib
@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, figure, number, page, percent, table, text
 from rtcvt.offline.pictures import RC, RIGID, STYLE, axes_grid, inline_svg
-from rtcvt.offline.pushbelt.snapshots import CELLS, SECTIONS
-from rtcvt.offline.pushbelt.windows import F_REF
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
+from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.fields import KEPT
-from rtcvt.offline.variator.material_frame import Comparison, compare_frames
 from rtcvt.offline.variator.pod import modes_for, pod, projection_error, stacked
 from rtcvt.offline.variator.reduction import Reduction, figures_of
 from rtcvt.recording import replaced_on_success
@@ -31,10 +30,8 @@ _LABEL = {
 }  # fmt: skip
 
 
-def write_reduction_report(
-    reduction: Reduction, files: Sequence[Path], heldout: Mapping[str, float], path: Path
-) -> None:
-    """Write the report; `files` are those of the campaign, `heldout` the errors on other runs, if any.
+def write_reduction_report(reduction: Reduction, heldout: Mapping[str, float], path: Path) -> None:
+    """Write the report; `heldout`: the errors on other runs, if any.
 
     Raises
     ------
@@ -42,10 +39,10 @@ def write_reduction_report(
         The file cannot be written.
     """
     with replaced_on_success(path) as temporary:
-        temporary.write_text(reduction_page(reduction, compare_frames(files), heldout), encoding="utf-8")
+        temporary.write_text(reduction_page(reduction, heldout), encoding="utf-8")
 
 
-def reduction_page(reduction: Reduction, frames: Sequence[Comparison], heldout: Mapping[str, float]) -> str:
+def reduction_page(reduction: Reduction, heldout: Mapping[str, float]) -> str:
     """The report as a page."""
     found = figures_of(reduction)
     title = f"{reduction.model.name}: reduction of a campaign"
@@ -62,8 +59,6 @@ def reduction_page(reduction: Reduction, frames: Sequence[Comparison], heldout: 
         _fields(reduction, found),
         _mode_pictures(reduction),
         _field_pictures(reduction),
-        '<h2 id="frames">Material and space-fixed frame</h2>\n',
-        _frames(frames),
         '<h2 id="heldout">Held-out runs</h2>\n' + _heldout(heldout) if heldout else "",
         '<h2 id="left-out">Left out</h2>\n',
         table(("", "data"), [(text(k), str(v)) for k, v in found["dropped"].items()], (1,)),
@@ -238,21 +233,6 @@ def _sections(ax: Axes) -> None:
     ax.set_xticks([0.5, 1.5, 2.5, 3.5], [a.replace(" ", "\n") for a in SECTIONS], fontsize=7)
     for c in (1.0, 2.0, 3.0):
         ax.axvline(c, color="#7b8794", lw=0.6)
-
-
-def _frames(frames: Sequence[Comparison]) -> str:
-    if not frames:
-        return "<p>No run of the campaign kept its elements.</p>\n"
-    names = list(frames[0].material)
-    rows = []
-    for c in frames:
-        cells = (f"{a} / {b}" for a, b in (c.modes(k) for k in names))
-        rows.append((text(c.name), str(c.snapshots), *cells))
-    head = ("run", "snapshots", *(("ring position" if k == "ring_offset" else k.replace("_", " ")) for k in names))
-    return table(head, rows, range(1, len(head))) + (
-        "<p>Modes for 99.9 % of the energy of the settled frames, material coordinates (Cebulla 2014, section 6.3) / "
-        "fixed in space; ring position: coordinates of its nodes / offset from the taut path.</p>\n"
-    )
 
 
 def _heldout(errors: Mapping[str, float]) -> str:

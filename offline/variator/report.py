@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, figure, number, page, percent, quantity, table, text
 from rtcvt.offline.pictures import RC, RIGID, STYLE, axes_grid, inline_svg, thin
-from rtcvt.offline.pushbelt.snapshots import CELLS, SECTIONS
-from rtcvt.offline.pushbelt.windows import SLIPPING, STEADY
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
+from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY
 from rtcvt.offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse, quadratic
 
 __all__ = ["PARTS", "report_page"]

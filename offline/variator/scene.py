@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.build import read_any
 from rtcvt.errors import InputError
-from rtcvt.kind import kind_of_file
-from rtcvt.offline.pushbelt import parameters as full
-from rtcvt.offline.pushbelt.runfile import is_run
+from rtcvt.kind import kind_of_file, load_unit
+from rtcvt.offline.pushbelt.run.runfile import is_run
+from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.scene import field_channels, sheave_geometry, taut_apex
-from rtcvt.offline.pushbelt.snapshots import FIELDS
+from rtcvt.offline.pushbelt.unit import parameters as full
 from rtcvt.recording import Recording
 from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator.build import reduced_path
@@ -46,7 +45,7 @@ def scene(path: Path, start: float | None, stop: float | None, most: int) -> Sce
     file = parse_unit_file(recording.unit_file, str(path))
     if "variator" not in kind_of_file(file).names:
         return None
-    unit: Any = read_any(file)
+    unit: Any = load_unit(file)
     fields = _fields(recording)
     if not fields:
         allowed = 'a recording with belt fields; put fields = ["flank_normal", "push"] into the unit file'

@@ -1,6 +1,6 @@
 """Thrust ratio of a belt that does not stretch: Sattler's steady belt with Euler-Eytelwein arcs, vectorised.
 
-It is the velocity model (`rtcvt.offline.pushbelt.velocity_model`, Cebulla 2014, section 4.1) with EA infinite. Forces
+It is the velocity model (`pushbelt.unit.velocity_model`, Cebulla 2014, section 4.1) with EA infinite. Forces
 by F_O, strands less the centrifugal part m* v^2: a the slack one, a + T the other, T = 2 mu xi/cos(delta_0), mu* =
 mu/sin(delta_0). The belt creeps over the same active arc Phi on both pulleys:
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.kind import Campaigned, Progress, Shown, cell
-from rtcvt.offline.pushbelt.parameters import Parameters
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
 from rtcvt.offline.variator.plan import Plan, load_plan
@@ -140,7 +140,7 @@ def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) 
     if report is not None:
         from rtcvt.offline.variator.reduction_report import write_reduction_report
 
-        write_reduction_report(found, files, figures["heldout"], report)
+        write_reduction_report(found, figures["heldout"], report)
     laws = Table("output", "data", "RMS", "median", "largest", title="Cross-validated errors", title_justify="left")
     for law, e in figures["laws"].items():
         laws.add_row(escape(law), str(e["data"]), *(f"{e[k]:.4f}" for k in ("rms", "median", "max")))

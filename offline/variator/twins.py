@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
 
-from rtcvt.offline.pushbelt.runs import open_run
-from rtcvt.offline.pushbelt.snapshots import FIELDS
-from rtcvt.offline.pushbelt.windows import STEADY, frames_of
+from rtcvt.offline.pushbelt.run.runs import open_run
+from rtcvt.offline.pushbelt.run.snapshots import FIELDS
+from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of
 from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.offline.variator.plan import Plan
 from rtcvt.offline.variator.process import fit

@@ -359,7 +359,7 @@ def span_tensions(x, p, data, work):
 
 @kernel
 def cells(x, p, data, work):
-    """Stretch and tension of all cells, with their derivatives to l."""
+    """Stretch and tension of all cells, with their derivatives with respect to the unstretched lengths l."""
     if data[D.N_SLIDING] > 0.0:
         set_limits(x, p, data, work)
     if data[D.ARMS] > 0.0:

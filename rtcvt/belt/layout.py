@@ -5,7 +5,7 @@ span 1, ..., the cells of wrap 0, that is `FACES` cells from one span to the nex
 g + 1, on the pulley after span ``g // FACES``. State vectors::
 
     hybrid  [l (N FACES), omega (N), q,  `GivenX` of each given speed,  `ArmX` of each arm,
-             `DecouplerX` of each decoupler,  v (N) if friction goes with the sliding speed]
+             `DecouplerX` of each decoupler,  v (N) if friction depends on the sliding speed]
     rigid   [v,                          `GivenX` of the given speed]
 
 The lengths come first, as elimination then fills little of the step's matrix. Outputs: one of each flange, `Y`, one of
@@ -55,9 +55,9 @@ class D(Places):
     Z_0 = "share of critical damping of the spans across, beside that of ribs and bending"
     Y_FREQUENCY = "place in y: first frequencies of the spans across"
     Y_RESONANCE = "place in y: `ResonanceY` of each span, if there are orders"
-    N_SLIDING = "points of friction over the sliding speed, 0: it does not go with it"
+    N_SLIDING = "points of friction over the sliding speed; 0: it does not depend on it"
     SLIDING = "table: these speeds [m/s] and shares of friction"
-    X_SLIDING = "place in x: sliding speeds with which friction goes"
+    X_SLIDING = "place in x: sliding speeds that friction depends on"
     P_J = "place in p: inertias"
     P_B = "place in p: frictions"
     P_MU = "place in p: friction coefficients"
@@ -68,9 +68,12 @@ class D(Places):
     W_LENGTH = "lengths of the cells, stretched", lambda d: d.N * d.FACES
     W_INERTIA = "inertias of the pulleys with their share of the belt", lambda d: d.N
     W_KAPPA = "limits of wraps: exp(mu beta) - 1, then of their faces", lambda d: 2 * d.N
-    W_WAY = "share of R that each span takes", lambda d: d.N
+    W_WAY = "R: extra length at the ends of each span [m]", lambda d: d.N
     W_SLOPE = "slope of R where it was evaluated last", lambda d: 1
-    W_SOLVE = "of each span the tension that is solved for, 1 until it is found: a block of each", lambda d: 2 * d.N
+    W_SOLVE = (
+        "Newton's method for the tension of each span: its iterate; 1 while it has not converged: a block of each",
+        lambda d: 2 * d.N,
+    )
     W_CELL = "lambda, T, dT/dl, T_hat, dT_hat/dl, -dlambda/dl/lambda: a block of each", lambda d: 6 * d.N * d.FACES
     W_FACE = (
         "q, s, dq/dV, dq/dl of both cells, dq/dq_m, ds/dl of both cells, ds/dq_m: a block of each",
@@ -78,13 +81,13 @@ class D(Places):
     )
     W_SLIDE = "-1, 0 or 1 of each face", lambda d: d.N * d.FACES
     W_MEAN = (
-        "mean sliding speed over a step; at its start ds/dl of both cells, ds/dq_m, and by lambda what the way of each "
-        "cell gains by both speeds; 4 stages: a block of each",
+        "of each face the mean sliding speed over a step; at the step's start ds/dl of both cells, ds/dq_m, and "
+        "d(length)/d(speed) of both cells over lambda; 4 stages: a block of each",
         lambda d: 10 * d.N * d.FACES,
     )
     W_LIFT = (
-        "of each rim m V^2, inertia that the belt's way leaves; of each cell what its way gains by the speeds of the "
-        "pulleys before and after, and loses by its tension but for strain: a block of each",
+        "of each rim m V^2 and the inertia that the length does not account for; of each cell d(length)/d(speed) of "
+        "the pulleys before and after, and -d(length)/dT without strain: a block of each",
         lambda d: 2 * d.N + 3 * d.N * d.FACES,
     )
     W_GATE = "use, gate, its derivative to l of both spans and to q: a block of each", lambda d: 5 * d.N
@@ -117,7 +120,7 @@ class Flange(Places):
 class Arc(Places):
     """A pulley's row of the table."""
 
-    SIGMA = "sense of its wrap"
+    SIGMA = "sense of its wrap: 1 anticlockwise, -1 clockwise"
     RADIUS = "radius [m]"
     BETA = "wrap [rad]"
     GRIP = "wrap, by the radius of the belt's surface over that of its line [rad]"
@@ -126,9 +129,9 @@ class Arc(Places):
     OWN = "length of belt that the cells of its wrap share [m]"
     BY_D = "damping of the span behind it by the belt's [1/m]"
     RIBS = "its damping by all else [N.s/m]"
-    WAY_3 = "its R: factor of (T/T_rest)^(-3/2) [m]"
+    WAY_3 = "extra length R at its ends: factor of (T/T_rest)^(-3/2) [m]"
     WAY_1 = "factor of (T/T_rest)^(-1/2) [m]"
-    LIFT = "length that its wrap's way gains by the belt's inertia m V^2 [m/N]"
+    LIFT = "d(length of its wrap)/d(m V^2) [m/N]"
     T_X = "direction of this span, x"
     T_Y = "y"
 
@@ -171,9 +174,9 @@ class BeltP(Rows):
     """Parameters of the belt; J, b and mu of the pulleys follow."""
 
     EA = Row("belt.EA", "N", "longitudinal stiffness of the belt", TINY, display="kN")
-    M = Row("belt.m", "kg/m", "mass of the belt per length without load", 0.0)
-    D = Row("belt.D", "N.s", "damping of strain", 0.0, tunable=True)
-    T_0 = Row("belt.T_0", "N", "tension of the spans at rest, with which the drive starts", TINY)
+    M = Row("belt.m", "kg/m", "mass of the belt per unstretched length", 0.0)
+    D = Row("belt.D", "N.s", "damping: force divided by rate of strain", 0.0, tunable=True)
+    T_0 = Row("belt.T_0", "N", "tension of the spans at rest and at the start", TINY)
     V_START = Row("belt.v_start", "m/s", "speed of the belt at the start, in the order of the pulleys")
 
 
@@ -181,23 +184,31 @@ class ArmP(Rows):
     """Parameters of an arm."""
 
     J = Row("{pulley}.arm.J", "kg.m2", "moment of inertia of the arm of {pulley} about its pivot", TINY)
-    K = Row("{pulley}.arm.K", "N.m/rad", "stiffness of its spring", TINY)
-    M_0 = Row("{pulley}.arm.M_0", "N.m", "torque of its spring at the drawn place, anticlockwise positive")
-    C = Row("{pulley}.arm.C", "N.m.s/rad", "its viscous friction", 0.0, tunable=True)
-    M_F = Row("{pulley}.arm.M_F", "N.m", "its dry friction", 0.0, tunable=True)
-    K_F = Row("{pulley}.arm.K_F", "N.m/rad", "stiffness of the arm that sticks", TINY)
-    K_S = Row("{pulley}.arm.K_S", "N.m/rad", "stiffness of its end stops", 0.0)
-    C_S = Row("{pulley}.arm.C_S", "s/rad", "damping of its end stops: share of their torque by speed", 0.0)
+    K = Row("{pulley}.arm.K", "N.m/rad", "stiffness of the arm's spring", TINY)
+    M_0 = Row(
+        "{pulley}.arm.M_0", "N.m", "torque of the arm's spring at the position of the unit file, anticlockwise positive"
+    )
+    C = Row("{pulley}.arm.C", "N.m.s/rad", "viscous friction of the arm", 0.0, tunable=True)
+    M_F = Row("{pulley}.arm.M_F", "N.m", "dry friction torque of the arm", 0.0, tunable=True)
+    K_F = Row("{pulley}.arm.K_F", "N.m/rad", "stiffness of the arm's dry friction while it sticks", TINY)
+    K_S = Row("{pulley}.arm.K_S", "N.m/rad", "stiffness of the arm's end stops", 0.0)
+    C_S = Row(
+        "{pulley}.arm.C_S", "s/rad", "damping of the arm's end stops: relative rise of their torque per speed", 0.0
+    )
 
 
 class DecouplerP(Rows):
     """Parameters of a decoupler."""
 
     J = Row("{pulley}.shaft.J", "kg.m2", "moment of inertia of the shaft behind the decoupler of {pulley}", TINY)
-    K = Row("{pulley}.decoupler.k", "N.m/rad", "stiffness of its spring", TINY)
-    C = Row("{pulley}.decoupler.c", "N.m.s/rad", "damping beside the spring", TINY)
+    K = Row("{pulley}.decoupler.k", "N.m/rad", "stiffness of the decoupler's spring", TINY)
+    C = Row("{pulley}.decoupler.c", "N.m.s/rad", "damping of the decoupler, in parallel with its spring", TINY)
     M_D = Row(
-        "{pulley}.decoupler.M_D", "N.m", "torque by which its clutch drags as the shaft overruns", 0.0, tunable=True
+        "{pulley}.decoupler.M_D",
+        "N.m",
+        "drag torque of the decoupler's clutch while the shaft overruns",
+        0.0,
+        tunable=True,
     )
 
 
@@ -236,10 +247,18 @@ class Y(Rows):
 class PulleyY(Rows):
     """Outputs of a pulley."""
 
-    SLIP = Row("{pulley}.slip", "m/s", "speed of the belt where it leaves {pulley}, less that of the rim", nominal=0.1)
-    USE = Row("{pulley}.use", "1", "force on {pulley} over what friction holds; from 1 on it slips", 0.0, nominal=1.0)
-    F_X = Row("{pulley}.F_x", "N", "force of the belt on {pulley}, x", nominal=1e3)
-    F_Y = Row("{pulley}.F_y", "N", "force of the belt on {pulley}, y", nominal=1e3)
+    SLIP = Row(
+        "{pulley}.slip", "m/s", "slip: speed of the belt where it leaves {pulley}, less that of the rim", nominal=0.1
+    )
+    USE = Row(
+        "{pulley}.use",
+        "1",
+        "utilisation of friction on {pulley}: force divided by capacity; full slip at 1",
+        0.0,
+        nominal=1.0,
+    )
+    F_X = Row("{pulley}.F_x", "N", "force of the belt on {pulley}, x component", nominal=1e3)
+    F_Y = Row("{pulley}.F_y", "N", "force of the belt on {pulley}, y component", nominal=1e3)
     N = Row("{pulley}.N", "N", "sum of the normal forces between belt and {pulley} along the wrap", nominal=1e3)
 
 
@@ -251,7 +270,7 @@ GIVEN_SPEED = Row(
 class GivenX(Rows):
     """States of a flange whose speed is given."""
 
-    W = Row("{pulley}.w_in", "rad/s", "speed that was given for flange {pulley} last", nominal=100.0)
+    W = Row("{pulley}.w_in", "rad/s", "speed of flange {pulley} that was given last", nominal=100.0)
     S = Row("{pulley}.slope", "rad/s2", "rate of the speed given for flange {pulley}", nominal=1e3)
     A = Row("{pulley}.a", "rad/s2", "acceleration of pulley {pulley}", nominal=1e3)
 
@@ -259,7 +278,9 @@ class GivenX(Rows):
 class ArmX(Rows):
     """States of an arm."""
 
-    THETA = Row("{pulley}.arm.theta", "rad", "angle of the arm of {pulley} from its drawn place", nominal=0.1)
+    THETA = Row(
+        "{pulley}.arm.theta", "rad", "angle of the arm of {pulley} from its position in the unit file", nominal=0.1
+    )
     W = Row("{pulley}.arm.w", "rad/s", "speed of the arm of {pulley}", nominal=1.0)
     M = Row("{pulley}.arm.M", "N.m", "dry friction torque of the arm of {pulley}", nominal=1.0)
 
@@ -268,20 +289,22 @@ class ArmY(Rows):
     """Outputs of an arm."""
 
     THETA = Row(
-        "{pulley}.theta", "rad", "angle of the arm of {pulley} from its drawn place", nominal=0.1, display="deg"
+        "{pulley}.theta",
+        "rad",
+        "angle of the arm of {pulley} from its position in the unit file",
+        nominal=0.1,
+        display="deg",
     )
     W = Row("{pulley}.w_arm", "rad/s", "speed of the arm of {pulley}", nominal=1.0)
     M = Row("{pulley}.M_friction", "N.m", "dry friction torque of the arm of {pulley}", nominal=1.0)
-    M_S = Row("{pulley}.M_stop", "N.m", "torque of the stops on the arm of {pulley}", nominal=1.0)
+    M_S = Row("{pulley}.M_stop", "N.m", "torque of the end stops on the arm of {pulley}", nominal=1.0)
 
 
 class DecouplerX(Rows):
     """States of a decoupler."""
 
     W = Row("{pulley}.shaft.w", "rad/s", "speed of the shaft behind the decoupler of {pulley}", nominal=100.0)
-    TWIST = Row(
-        "{pulley}.decoupler.twist", "rad", "by which the spring of the decoupler of {pulley} is wound up", nominal=0.1
-    )
+    TWIST = Row("{pulley}.decoupler.twist", "rad", "twist of the spring of the decoupler of {pulley}", nominal=0.1)
 
 
 class DecouplerY(Rows):
@@ -293,17 +316,20 @@ class DecouplerY(Rows):
     TWIST = Row(
         "{pulley}.twist",
         "rad",
-        "by which the spring of the decoupler of {pulley} is wound up",
+        "twist of the spring of the decoupler of {pulley}",
         nominal=0.1,
         display="deg",
     )
     M = Row(
-        "{pulley}.M_decoupler", "N.m", "torque of the decoupler of {pulley}, above 0: the pulley drives", nominal=10.0
+        "{pulley}.M_decoupler",
+        "N.m",
+        "torque of the decoupler of {pulley}, positive where the pulley drives",
+        nominal=10.0,
     )
 
 
 FREQUENCY = Row(
-    "{pulley}_{after}.f_1", "Hz", "first natural frequency of the span from {pulley} to {after} across itself", 0.0,
+    "{pulley}_{after}.f_1", "Hz", "first transverse natural frequency of the span from {pulley} to {after}", 0.0,
     nominal=100.0,
 )  # fmt: skip
 
@@ -312,17 +338,18 @@ class ResonanceY(Rows):
     """Outputs of a span that engine orders may meet."""
 
     ORDER = Row(
-        "{pulley}_{after}.order", "1", "engine order that meets the first frequency of the span; 0: none", 0.0,
-        nominal=1.0,
+        "{pulley}_{after}.order", "1", "engine order in resonance with the first transverse mode of the span; 0: none",
+        0.0, nominal=1.0,
     )  # fmt: skip
     GAIN = Row(
-        "{pulley}_{after}.gain", "1", "largest swing of the span by that of an end that moves across with an order",
+        "{pulley}_{after}.gain", "1",
+        "transverse amplitude of the span divided by that of its end that moves with an order",
         1.0, nominal=1.0,
     )  # fmt: skip
 
 
 DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches of the decouplers", 0.0, nominal=1.0)
-ARM_LOSS = Row("loss.arm", "W", "power lost in friction and stops of the tensioners' arms", 0.0, nominal=1.0)
+ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the tensioner arms", 0.0, nominal=1.0)
 
 N_ARC, N_PULLEY, N_GIVEN = len(Arc), len(PulleyY), len(GivenX)
 N_ACROSS, N_RESONANCE = len(Across), len(ResonanceY)
@@ -331,9 +358,11 @@ N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (
     len(DecouplerD), len(DecouplerP), len(DecouplerX), len(DecouplerY)
 )  # fmt: skip
 
-SLIDING_SPEED = Row("{pulley}.v_slide", "m/s", "sliding speed with which friction on {pulley} goes", 0.0, nominal=1.0)
-SPAN_LENGTH = Row("{pulley}_{after}.l", "m", "length without load of the span from {pulley} to {after}")
-CELL_LENGTH = Row("{after}.l_{k}", "m", "length without load of cell {k} on {after}")
+SLIDING_SPEED = Row(
+    "{pulley}.v_slide", "m/s", "sliding speed that the friction coefficient on {pulley} depends on", 0.0, nominal=1.0
+)
+SPAN_LENGTH = Row("{pulley}_{after}.l", "m", "unstretched length of the span from {pulley} to {after}")
+CELL_LENGTH = Row("{after}.l_{k}", "m", "unstretched length of cell {k} on {after}")
 PULLEY_SPEED = Row("{pulley}.w", "rad/s", "speed of pulley {pulley}", nominal=100.0)
-FLOW = Row("belt.q", "m/s", "mean flow of length without load", nominal=10.0)
+FLOW = Row("belt.q", "m/s", "mean flow of unstretched belt length", nominal=10.0)
 BELT_SPEED = Row("belt.v", "m/s", "speed of the belt", nominal=10.0)

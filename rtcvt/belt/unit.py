@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 
 from rtcvt.belt.geometry import BeltPath, belt_path
 from rtcvt.errors import InputError
+from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import Duration, Name, Record, UnitFile, quantity_in, read_unit_file
 
@@ -215,12 +216,10 @@ class Resonance(Record):
     damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # of the spans, beside that of ribs and bending; of critical
 
 
-class BeltUnit(Record):
+class BeltUnit(Unit):
     """A belt drive with its scenarios."""
 
-    name: Name
     kind: Literal["belt"]
-    description: str = ""
     winding: Literal["anticlockwise", "clockwise"] = "anticlockwise"  # direction of the belt's line around the pulleys
     belt: Belt  # its section and tension
     pulleys: dict[Name, Pulley] = Field(min_length=2)  # in the order in which the belt meets them, by name
@@ -230,9 +229,6 @@ class BeltUnit(Record):
     resonance: Resonance | None = None  # what the real-time model watches
     step: Duration = 1e-3  # of the real-time model
     scenario: tuple[Scenario, ...] = ()
-
-    source: Annotated[str, Field(exclude=True)] = ""
-    text: Annotated[str, Field(exclude=True)] = ""
 
     @property
     def line_radius(self) -> tuple[float, ...]:

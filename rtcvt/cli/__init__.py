@@ -1,13 +1,15 @@
 """The command line: ``rtcvt show``, ``simulate``, ``export``, ``ssp``, ``run``, ``plot``, ``view``, ``check``,
-``map``, ``campaign``, ``reduce`` and ``calibrate``.
+``map``, ``sheave``, ``campaign``, ``reduce`` and ``calibrate``.
 
 A module for each command, registered when it is imported. Errors that the user can mend are printed as one message and
 end with exit code 2; a failed check ends with 1.
 """
 
 import logging
+import os
+import sys
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from rich.logging import RichHandler
@@ -26,6 +28,7 @@ for _name in (
     "view",
     "check",
     "map",
+    "sheave",
     "campaign",
     "reduce",
     "calibrate",
@@ -53,12 +56,27 @@ _logger.addHandler(RichHandler(console=notes, show_time=False, show_level=False,
 _logger.setLevel(logging.INFO)
 
 
+def _discard(stream: TextIO) -> None:
+    """Let what a stream still holds go nowhere: Python would try again at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def main() -> None:
     """Entry point of the command ``rtcvt``."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except InputError as error:
         fail(str(error), 2)
+    except BrokenPipeError:  # who reads has had enough, as head has
+        _discard(sys.stdout)
+        sys.exit(1)
+    except (OSError, MemoryError) as error:  # full, no rights, a name that is too long
+        _discard(sys.stdout)
+        what = getattr(error, "strerror", None) or str(error) or "not enough memory"
+        fail(f"{getattr(error, 'filename', None) or 'output'}: {what}", 2)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in EXTRAS:

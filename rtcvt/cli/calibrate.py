@@ -7,9 +7,7 @@ import typer
 
 from rtcvt.cli import completion
 from rtcvt.cli.console import Scheduler, UnitName, Workers, for_kinds, given_to, plan_option, progress_bar, show_lines
-from rtcvt.errors import InputError
-from rtcvt.kind import Shown, kind_of_file, kinds, names_of
-from rtcvt.unitfile import read_unit_file
+from rtcvt.kind import Shown, load_unit
 
 
 @for_kinds(lambda kind: kind.calibrate)
@@ -30,13 +28,10 @@ def calibrate(
     DIR gets runs.jsonl, a line for each run that has ended, and calibration.json with all figures. Ctrl-C or a kill
     loses the runs that are under way: the same command goes on with what is missing.
     """
-    file = read_unit_file(unit)
-    task = kind_of_file(file).calibrate
-    if task is None:
-        allowed = f"a kind whose full model can be calibrated: {names_of(k for k in kinds() if k.calibrate)}"
-        raise InputError(unit, "kind", file.kind, allowed)
+    loaded = load_unit(unit)
+    task = loaded.task("calibrate")
     common = {"plan": plan, "output": output, "scheduler": scheduler, "workers": workers}
     given = given_to(task, context, common | own, *common)
     with progress_bar() as bar:
-        result: Shown = task.run(kind_of_file(file).read(file), given, bar)
+        result: Shown = task.run(loaded, given, bar)
     show_lines(result.lines)

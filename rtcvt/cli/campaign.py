@@ -19,9 +19,7 @@ from rtcvt.cli.console import (
     progress_bar,
     show_lines,
 )
-from rtcvt.errors import InputError
-from rtcvt.kind import Campaigned, kind_of_file, kinds, names_of
-from rtcvt.unitfile import read_unit_file
+from rtcvt.kind import Campaigned, load_unit
 
 
 @for_kinds(lambda kind: kind.campaign)
@@ -47,15 +45,12 @@ def campaign(
 
     Exits with code 1 if a run failed, 130 after Ctrl-C.
     """
-    file = read_unit_file(unit)
-    task = kind_of_file(file).campaign
-    if task is None:
-        allowed = f"a kind whose full model has campaigns: {names_of(k for k in kinds() if k.campaign)}"
-        raise InputError(unit, "kind", file.kind, allowed)
+    loaded = load_unit(unit)
+    task = loaded.task("campaign")
     common = {"plan": plan, "output": output, "scheduler": scheduler, "workers": workers, "summary": summary}
     given = given_to(task, context, common | own, *common)
     with progress_bar() as bar:
-        result: Campaigned = task.run(kind_of_file(file).read(file), given, bar)
+        result: Campaigned = task.run(loaded, given, bar)
     show_lines(result.lines)
     for failure in result.failures:
         notes.print(f"[red]failed:[/] {escape(failure)}")

@@ -34,7 +34,7 @@ def check(
     Exits with code 1 if a limit is exceeded.
     """
     common = {"settings": assignments(settings), "scenario": scenario, "report": report, "figures": figures}
-    result = write_page(unit, lambda kind: kind.check, "models to compare", context, common | own)
+    result = write_page(unit, "check", context, common | own)
     say(f"report: {report}")
     for failure in result.failures:
         notes.print(f"[red]{result.verdict}:[/] {escape(failure)}")

@@ -48,18 +48,18 @@ def scenarios(ctx: typer.Context, incomplete: str) -> list[str]:
     """Scenarios of the unit on the command line, and scenario files."""
     found: list[str] = []
     with suppress(InputError, IndexError):
-        from rtcvt.build import load_any
+        from rtcvt.kind import load_unit
 
-        found = [s.name for s in load_any(_given(ctx, "unit")).scenario]
+        found = [s.name for s in load_unit(_given(ctx, "unit")).scenario]
     return [*_beginning(found, incomplete), *_files(incomplete, ".toml")]
 
 
 def parameters(ctx: typer.Context, incomplete: str) -> list[str]:
     """``NAME=`` of the parameters of the unit on the command line."""
     with suppress(InputError, IndexError):
-        from rtcvt.build import build_any, load_any
+        from rtcvt.kind import load_unit
 
-        rows = build_any(load_any(_given(ctx, "unit"))).select("parameter")
+        rows = load_unit(_given(ctx, "unit")).build().select("parameter")
         return list(_beginning((f"{v.name}=" for v in rows), incomplete))
     return []
 

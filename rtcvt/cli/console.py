@@ -22,12 +22,12 @@ from rich.table import Table
 
 from rtcvt.cli import completion
 from rtcvt.errors import InputError
-from rtcvt.kind import Checked, Kind, Option, Task, kind_of_file, kinds, names_of
-from rtcvt.unitfile import read_unit_file
+from rtcvt.kind import Checked, Kind, Option, Task, kinds, load_unit
 
 EXTRAS = {
     "matplotlib": "offline",
     "scipy": "offline",
+    "cryptography": "offline",
     "distributed": "offline",
     "fmpy": "hil",
     "asammdf": "hil",
@@ -87,7 +87,11 @@ UnitName = Annotated[
 ]
 Scheduler = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="A dask scheduler, e.g. tcp://host:8786, that makes the runs elsewhere."),
+    typer.Option(
+        metavar="ADDRESS",
+        help="A dask scheduler, e.g. tls://host:8786, that makes the runs elsewhere. It runs what anyone sends who "
+        "reaches it, unless it has certificates: dask's configuration distributed.comm.tls.",
+    ),
 ]
 Workers = Annotated[int | None, typer.Option(min=1, max=1024, help="Local processes; default: one for each processor.")]
 
@@ -227,6 +231,7 @@ def _flag(name: str) -> str:
 
 
 def fail(message: str, code: int) -> NoReturn:
+    """Print an error and exit with this code."""
     notes.print("[red]error:[/] ", end="")
     notes.print(message, markup=False, highlight=False, emoji=False, soft_wrap=True)
     sys.exit(code)
@@ -245,6 +250,7 @@ def print_whole(table: Table) -> None:
 
 
 def assignments(pairs: list[str] | None, option: str = "--set") -> dict[str, float | str]:
+    """Texts ``KEY=VALUE`` of an option as a dictionary; `InputError` if one is none."""
     values: dict[str, float | str] = {}
     for pair in pairs or []:
         key, sign, value = pair.partition("=")
@@ -272,24 +278,16 @@ def seconds(option: str, text: str) -> float:
     return in_unit(option, text, "s")
 
 
-def write_page(
-    unit: str, task_of: Callable[[Kind], Task | None], with_it: str, context: typer.Context, values: Mapping[str, Any]
-) -> Checked:
+def write_page(unit: str, command: str, context: typer.Context, values: Mapping[str, Any]) -> Checked:
     """Run a kind's task that makes a page; write the page and its figures, and print its lines.
 
-    `values` are the command's options by name, with `report` and `figures`; `with_it` says what kinds with it have.
+    `values` are the command's options by name, with `report` and `figures`.
     """
     from rtcvt.recording import replaced_on_success, require_writable
 
-    file = read_unit_file(unit)
-    kind = kind_of_file(file)
-    task = task_of(kind)
-    if task is None:
-        raise InputError(
-            unit, "kind", file.kind, f"a kind with {with_it}: {names_of(k for k in kinds() if task_of(k))}"
-        )
+    loaded = load_unit(unit)
+    task = loaded.task(command)
     given = given_to(task, context, values, "report", "figures")
-    loaded = kind.read(file)
     require_writable(values["report"], values["figures"])
     with progress_bar() as bar:
         made: Checked = task.run(loaded, given, bar)
@@ -307,6 +305,7 @@ def show_lines(lines: Iterable[Any]) -> None:
 
 
 def write_figures(path: Path | None, figures: dict[str, Any]) -> None:
+    """Write figures as JSON, if there is a path; numbers of numpy become plain ones."""
     from rtcvt.recording import replaced_on_success
 
     if path is not None:

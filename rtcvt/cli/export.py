@@ -106,49 +106,34 @@ def export(
 
     --cross-check writes the first scenario's results as the FMI Cross-Check asks for them.
     """
-    from rtcvt.build import build_any, choose_flanges, load_any, real_time_kind
-    from rtcvt.fmu.export import export_python, require_fmu_name
-    from rtcvt.fmu.slave import with_start_values
-    from rtcvt.interface import error_rows
-    from rtcvt.scenario import parameter_value
+    from rtcvt.interface import Unit
+    from rtcvt.kind import load_unit
 
-    loaded = load_any(unit)
     choice = {k: str(v) for k, v in assignments(flanges, "--flange").items()}
-    chosen = choose_flanges(loaded, choice, "--flange")
-    built = build_any(chosen, model.value if model else None, substeps)
+    chosen = load_unit(unit).with_flanges(choice, "--flange")
     given = assignments(settings)
-    values = dict(parameter_value(built, k, v, "--set") for k, v in given.items())
-    path = output or Path(f"{loaded.name}.fmu")
-    require_fmu_name(path)
-    if platforms and backend is not Backend.native:
-        raise InputError("--platform", "", platforms[0], "only with --backend native")
+    built = chosen.build(model.value if model else None, substeps, given, "--set")
     version: Literal[2, 3] = 3 if fmi is Fmi.three else 2
-    if version == 3 and backend is not Backend.native:
-        raise InputError("--fmi", "", "3", "2 with --backend python")
-    interval = None if clock is None else seconds("--clock", clock)
-    if interval is not None and version != 3:
-        raise InputError("--clock", "", clock, "only with --fmi 3")
-    started = with_start_values(built, values)
     if cross_check and not chosen.scenario:
-        raise InputError(loaded.name, "scenario", None, "at least one for --cross-check")
-    rows = None
-    if figures or checked:
-        with progress_bar() as bar:
-            rows = error_rows(loaded, built.fidelity, given, figures, bar)
-    page = real_time_kind(chosen).page(started, chosen, rows)
-    if backend is Backend.native:
-        from rtcvt.fmu.native.export import export_native, own_platform
-
-        kinds = "co-simulation and model exchange"
-        targets = platforms or [own_platform()]
-        export_native(chosen, built.fidelity, path, targets, substeps, values, page, version, interval)
-    else:
-        kinds = "co-simulation"
-        export_python(chosen, built.fidelity, path, substeps, values, page)
+        raise InputError(chosen.name, "scenario", None, "at least one for --cross-check")
+    with progress_bar() as bar:
+        path = Unit(chosen).export(
+            output,
+            model=built.fidelity,
+            backend=backend.value,
+            platforms=platforms or (),
+            parameters=given,
+            substeps=substeps,
+            errors=figures or checked,
+            fmi=version,
+            clock=None if clock is None else seconds("--clock", clock),
+            progress=bar,
+        )
     if cross_check:
         from rtcvt.fmu.native.reference import write_cross_check
 
-        write_cross_check(started, chosen.scenario[0], path)
+        write_cross_check(built, chosen.scenario[0], path)
+    kinds = "co-simulation and model exchange" if backend is Backend.native else "co-simulation"
     say(f"{built.name}, {built.fidelity} model, FMI {version}.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 
 

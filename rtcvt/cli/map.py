@@ -17,5 +17,5 @@ def map(
     **own: Any,
 ) -> None:
     """Run a unit's real-time model over its speeds and write a page of what it does there."""
-    write_page(unit, lambda kind: kind.map, "a map", context, {"report": report, "figures": figures} | own)
+    write_page(unit, "map", context, {"report": report, "figures": figures} | own)
     say(f"page: {report}")

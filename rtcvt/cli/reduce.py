@@ -7,7 +7,7 @@ import typer
 
 from rtcvt.cli.console import Json, for_kinds, given_to, progress_bar, say, show_lines, write_figures
 from rtcvt.errors import InputError
-from rtcvt.kind import Shown, kind_of_file, kinds, names_of
+from rtcvt.kind import Shown, load_unit
 from rtcvt.unitfile import UnitFile, parse_unit_file
 
 
@@ -33,11 +33,7 @@ def reduce(
 
     files = _runs_in(campaign)
     others = [] if heldout is None else _runs_in(heldout)
-    file = _unit_of(files[0])
-    task = kind_of_file(file).reduce
-    if task is None:
-        allowed = f"runs of a kind that can be reduced: {names_of(k for k in kinds() if k.reduce)}"
-        raise InputError("campaign", "kind", file.kind, allowed)
+    task = load_unit(_unit_of(files[0])).task("reduce")
     common = {"output": output, "heldout": others, "report": report, "name": name}
     given = given_to(task, context, common | own, *common, "campaign", "figures")
     require_writable(output, report, figures)

@@ -318,7 +318,7 @@ def plot(
 
 def _scenario_for(fmu: Path, name: str) -> "Scenario":
     """A scenario file, or a scenario of the unit file inside an FMU that rtcvt made."""
-    from rtcvt.build import read_any
+    from rtcvt.kind import load_unit
     from rtcvt.scenario import get_scenario, load_scenario
     from rtcvt.unitfile import parse_unit_file
 
@@ -332,7 +332,7 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
         raise
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
-    return get_scenario(read_any(parse_unit_file(text, fmu.name)), name)
+    return get_scenario(load_unit(parse_unit_file(text, fmu.name)), name)
 
 
 def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, ...]]":
@@ -367,6 +367,7 @@ def _require_native(
 
 
 def numbers(pairs: list[str] | None, option: str) -> dict[str, float]:
+    """Texts ``NAME=NUMBER`` of an option as numbers, each in its variable's unit; `InputError` if one is none."""
     values = {}
     for name, text in assignments(pairs, option).items():
         try:

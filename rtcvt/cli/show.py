@@ -9,15 +9,14 @@ from rich.table import Table
 
 from rtcvt.cli import completion
 from rtcvt.cli.console import Settings, assignments, for_kinds, given_to, out, show_lines
-from rtcvt.kind import Kind, Shown, Task, Unit, cell, kind_of_file, kinds
-from rtcvt.unitfile import read_toml, read_unit_file, shipped_units
+from rtcvt.kind import Kind, Shown, Task, Unit, cell, kinds, load_unit
+from rtcvt.unitfile import read_toml, shipped_units
 
 
 def _variables(unit: Unit, given: dict[str, Any]) -> Shown:
     """The variables of a unit."""
-    from rtcvt.build import build_any
 
-    rows = build_any(unit).variables
+    rows = unit.build().variables
     found = {v.name: {k: getattr(v, k) for k in ("causality", "unit", "start", "description")} for v in rows}
     table = Table("name", "causality", "start", "unit", "description", box=None)
     for v in rows:
@@ -53,11 +52,10 @@ def show(
                 table.add_row(name, data["kind"], escape(data["description"]))
         out.print(table)
         return
-    file = read_unit_file(unit)
-    kind = kind_of_file(file)
-    task = _task(kind)
+    loaded = load_unit(unit)
+    task = _task(loaded.kind_record)
     given = given_to(task, context, {"settings": assignments(settings), **own}, "as_json")
-    shown: Shown = task.run(kind.read(file), given)
+    shown: Shown = task.run(loaded, given)
     if as_json:
         print(json.dumps(shown.data, indent=2, allow_nan=False))
     else:

@@ -30,9 +30,8 @@ from rtcvt.cli.console import (
     show_lines,
     write_figures,
 )
-from rtcvt.kind import Run, Task, Unit, cell, kind_of_file
+from rtcvt.kind import Run, Task, Unit, cell, load_unit
 from rtcvt.system import find_system
-from rtcvt.unitfile import read_unit_file
 
 COMMON = ("model", "scenario", "step", "substeps", "settings", "output", "figures")
 
@@ -64,8 +63,8 @@ def simulate(
         refuse_others(context, ("step", "duration", "output", "figures"))
         _run_system(unit, step, own["duration"], output, figures)
         return
-    file = read_unit_file(unit)
-    kind = kind_of_file(file)
+    loaded = load_unit(unit)
+    kind = loaded.kind_record
     common: dict[str, Any] = {
         "model": model.value if model else None,
         "scenario": scenario,
@@ -74,10 +73,10 @@ def simulate(
     }
     common |= {"step": None if step is None else seconds("--step", step)}
     if kind.full is not None and (kind.build is None or (model is Fidelity.full and model not in kind.fidelities)):
-        _run_full(kind.full, kind.read(file), given_to(kind.full, context, common | own))
+        _run_full(kind.full, loaded, given_to(kind.full, context, common | own))
         return
     refuse_others(context, COMMON)
-    _run(kind.read(file), common | {"settings": assignments(settings), "substeps": substeps})
+    _run(loaded, common | {"settings": assignments(settings), "substeps": substeps})
 
 
 def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
@@ -99,13 +98,12 @@ def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
 
 def _run(unit: Unit, given: dict[str, Any]) -> None:
     """Real-time model of a unit over a scenario."""
-    from rtcvt.build import build_any
     from rtcvt.recording import require_writable, write_recording
     from rtcvt.scenario import chosen_scenario
     from rtcvt.simulate import simulate
 
     chosen = chosen_scenario(unit, given["scenario"])
-    built = build_any(unit, given["model"], given["substeps"])
+    built = unit.build(given["model"], given["substeps"])
     output: Path | None = given["output"]
     require_writable(output, given["figures"])
     with progress_bar() as bar:

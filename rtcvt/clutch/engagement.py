@@ -35,17 +35,23 @@ class P(Rows):
     V_MIN = Row(
         "control.v_min", "m/s", "speed of the vehicle below which the clutch is open", display="km/h", tunable=True
     )
-    W_SYNC = Row("control.w_sync", "rad/s", "difference of the speeds below which it may close", TINY, tunable=True)
+    W_SYNC = Row("control.w_sync", "rad/s", "speed difference below which the clutch may close", TINY, tunable=True)
     TAU_MIN = Row("control.tau_min", "N.m", "least torque that counts as a demand", 0.0, tunable=True)
     THETA_LOW = Row("control.theta_low", "rad", "end of the tilt at which the KERS is empty", tunable=True)
     THETA_HIGH = Row("control.theta_high", "rad", "end of the tilt at which the KERS is full", tunable=True)
-    D_OPEN = Row("control.d_open", "rad", "distance from an end at which the clutch opens", 0.0, tunable=True)
+    D_OPEN = Row(
+        "control.d_open", "rad", "distance of the tilt from an end at which the clutch opens", 0.0, tunable=True
+    )
     D_CLOSE = Row(
-        "control.d_close", "rad", "distance from an end beyond which it may close, above d_open", 0.0, tunable=True
+        "control.d_close",
+        "rad",
+        "distance of the tilt from an end above which it may close, above d_open",
+        0.0,
+        tunable=True,
     )
     T_S = Row("control.T_s", "s", "time constant of the actuation", 1e-3, tunable=True)
-    T_R = Row("control.T_r", "s", "time in which the torque comes up behind it", 1e-3, tunable=True)
-    T_O = Row("control.T_o", "s", "time that it stays open at least", 1e-3, tunable=True)
+    T_R = Row("control.T_r", "s", "rise time of the torque after the clutch has closed", 1e-3, tunable=True)
+    T_O = Row("control.T_o", "s", "least time that the clutch stays open", 1e-3, tunable=True)
     START = Row("control.start", "1", "1: closed at the start; 0: open", 0.0, 1.0, 1.0)
 
 

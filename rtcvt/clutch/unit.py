@@ -4,18 +4,18 @@ All parameters of the kind are given in the file. Bare numbers are SI, strings c
 """
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from rtcvt.clutch import engagement, kernels
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, render
+from rtcvt.kind import Unit
 from rtcvt.model import Model
 from rtcvt.scenario import Scenario
 from rtcvt.table import Table, given_values
-from rtcvt.unitfile import Name, Record, Solver, UnitFile
+from rtcvt.unitfile import Solver, UnitFile
 
 __all__ = ["Clutch", "build", "page", "read"]
 
@@ -23,18 +23,13 @@ __all__ = ["Clutch", "build", "page", "read"]
 KINDS: dict[str, Any] = {"clutch": kernels, "clutch_control": engagement}
 
 
-class Clutch(Record):
+class Clutch(Unit):
     """A unit file of one of these kinds."""
 
-    name: Name
     kind: Literal["clutch", "clutch_control"]
-    description: str = ""
     parameters: dict[str, float | str] = {}  # see below
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
-
-    source: Annotated[str, Field(exclude=True)] = ""  # where it was read from, for messages
-    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
 
 
 def read(file: UnitFile) -> Clutch:

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from rtcvt import expression, quantity
 from rtcvt.errors import InputError
 from rtcvt.expression import Expression
+from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, quantity_in, read_unit_file
 
@@ -191,12 +192,10 @@ class Controller(Record):
     position: PositionController | None = None  # actuator that follows a set point
 
 
-class GearSystem(Record):
+class GearSystem(Unit):
     """A gear system with its ports, controller and scenarios."""
 
-    name: Name
     kind: Literal["gear_system"]
-    description: str = ""
     parameters: dict[Name, Parameter] = {}  # constants of the geometry, by name
     variables: dict[Name, Variable] = {}  # geometry that moves, by name; one at most
     gears: dict[Name, Gear] = Field(min_length=1, max_length=100)  # by name
@@ -207,9 +206,6 @@ class GearSystem(Record):
     controller: Controller = Controller()  # what moves the variable
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
-
-    source: Annotated[str, Field(exclude=True)] = ""  # where it was read from, for messages
-    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
 
     @property
     def moving(self) -> str | None:

@@ -42,7 +42,8 @@ loss ``|e + c xi|`` is 5 %, and the margin is what is left to there or to the ca
 
 **Misalignment.** The fixed sheaves stand crosswise: with r_1, both radii at i = 1, and the assembly offset a, the belt
 on the primary is ``a + tan(delta_0) (2 r_1 - r_I - r_O) - c (F_CI + F_CO)`` out of line with that on the secondary: by
-geometry (Cebulla 2014, section 4.2.2), less what belt and fixed sheaves give way, on opposite sides of the two pulleys.
+geometry (Cebulla 2014, section 4.2.2), less the axial compliance c of belt and fixed sheaves, which stand on opposite
+sides of the two pulleys.
 
 **Balance.** Power goes in at the shafts and with the sheaves, ``P_ax = 2 tan(delta_0) (F_CI r_I' + F_CO r_O')``. With
 ``q`` the part of the law's rate that the stops let through, ``0 <= q <= 1``, and ``r_O' = -(pi - phi)/phi r_I'``::
@@ -80,11 +81,13 @@ from rtcvt.variator.layout import (
     N_HYBRID,
     N_RIGID,
     N_SECTIONS,
+    N_SHAFT_LOSSES,
     N_U,
     OTHER,
     OTHER_CYLINDER,
     W_ACROSS,
     W_SAVED,
+    W_SHAFTS,
     W_STEP,
     W_Y,
     Y_PEAKS,
@@ -320,7 +323,7 @@ def flange_torque(flange, speed_in, at, x, u):
 
 @kernel
 def evaluate(x, u, p, data, w):
-    """All quantities at a state, into ``w[:N_Q]``, except for what the rigid model's rates decide."""
+    """All quantities at a state, into ``w[:W_STEP]``, except for what the rigid model's rates decide."""
     hybrid = data[D.HYBRID] != 0.0
     n = N_HYBRID if hybrid else N_RIGID
     phi = x[X.ANGLE] if hybrid else x[RigidX.ANGLE]
@@ -491,9 +494,8 @@ def outputs(x, u, p, data, y, work):
     y[Y.BELT] = w[Q.DRAG] * v
     y[Y.SHIFT] = w[Q.P_SHIFT]
     y[Y.STOP] = w[Q.P_STOP]
-    y[Y.BEARING] = w[Q.M_BI] * omega_I + w[Q.M_BO] * omega_O
-    y[Y.SEAL] = w[Q.M_SI] * omega_I + w[Q.M_SO] * omega_O
-    y[Y.OIL] = w[Q.M_OI] * omega_I + w[Q.M_OO] * omega_O
+    for k in range(N_SHAFT_LOSSES):
+        y[Y.BEARING + k] = w[W_SHAFTS + k] * omega_I + w[W_SHAFTS + N_SHAFT_LOSSES + k] * omega_O
     margin_I = 1.0 - abs(w[Q.T_I]) / w[Q.CAP_I]
     margin_O = 1.0 - abs(w[Q.T_O]) / w[Q.CAP_O]
     margin = margin_I if margin_I < margin_O else margin_O

@@ -73,25 +73,25 @@ class P(Rows):
     B_O = Row("secondary.b", "N.m.s/rad", "viscous friction of the secondary's bearings", 0.0, tunable=True)
     K_BELT = Row("belt.K", "N/m", "stiffness of the belt between a pulley and its middle", 1.0)
     D_BELT = Row("belt.d", "N.s/m", "damping of the belt, in parallel with K", 1e-3, tunable=True)
-    V_0 = Row("belt.v_0", "m/s", "speed at which friction has 71 % of its full value", 1e-4, tunable=True)
+    V_0 = Row("belt.v_0", "m/s", "regularisation speed of friction: 71 % of its full value there", 1e-4, tunable=True)
     L_POINT = Row(
         "belt.l_point",
         "m",
-        "way of the belt in which the operating point follows traction and clamping",
+        "relaxation length: belt travel over which the operating point follows traction and clamping",
         1e-4,
         tunable=True,
     )
     I_START = Row("ratio.start", "1", "ratio at the start", TINY)
-    T_RATIO = Row("ratio.T", "s", "time constant with which a given ratio is reached", 1e-3, tunable=True)
+    T_RATIO = Row("ratio.T", "s", "time constant of the approach to a given ratio", 1e-3, tunable=True)
     T_STOP = Row("ratio.T_stop", "s", "time constant of the approach to an end stop", 2e-3, tunable=True)
     CONTROL = Row(
-        "clamp.control", "1", "what is given: both forces, both pressures, or the ratio and the secondary's force",
+        "clamp.control", "1", "inputs: both forces, both pressures, or the ratio and the secondary's force",
         0.0, 2.0, choices=("forces", "pressures", "ratio"),
     )  # fmt: skip
     F_SMOOTH = Row(
         "clamp.F_smooth",
         "N",
-        "a clamping force F counts as (F + sqrt(F^2 + F_smooth^2))/2, so none as half of it",
+        "smoothing at zero force: F is replaced by (F + sqrt(F^2 + F_smooth^2))/2",
         1e-3,
         tunable=True,
     )
@@ -102,7 +102,7 @@ class P(Rows):
     C_W_I = Row(
         "clamp.primary.c_w",
         "N.s2/rad2",
-        "centrifugal force of the primary's oil by the square of the speed",
+        "centrifugal force of the primary's oil divided by speed squared",
         0.0,
         tunable=True,
     )
@@ -112,33 +112,39 @@ class P(Rows):
     C_W_O = Row(
         "clamp.secondary.c_w",
         "N.s2/rad2",
-        "centrifugal force of the secondary's oil by the square of the speed",
+        "centrifugal force of the secondary's oil divided by speed squared",
         0.0,
         tunable=True,
     )
     F_SPRING_O = Row("clamp.secondary.F_0", "N", "spring force of the secondary at ratio 1", tunable=True)
     K_SPRING_O = Row("clamp.secondary.k", "N/m", "stiffness of the secondary's spring", 0.0, tunable=True)
-    NU = Row("oil.nu", "m2/s", "kinematic viscosity of the oil as it is warm", 1e-7, 1.0, tunable=True)
+    NU = Row("oil.nu", "m2/s", "kinematic viscosity of the oil at its operating temperature", 1e-7, 1.0, tunable=True)
     RHO = Row("oil.rho", "kg/m3", "density of the oil", 0.0, 1e4, tunable=True)
     D_M_I = Row("primary.bearing.d_m", "m", "mean diameter of each of the primary's two bearings", 0.0, 1.0)
-    F_0_I = Row("primary.bearing.f_0", "1", "factor of their friction without load", 0.0, 100.0, tunable=True)
-    F_1_I = Row("primary.bearing.f_1", "1", "factor of their friction under load", 0.0, 1.0, tunable=True)
-    D_S_I = Row("primary.seal.d", "m", "diameter of its shaft at its seal; 0: none", 0.0, 1.0, tunable=True)
+    F_0_I = Row(
+        "primary.bearing.f_0", "1", "Palmgren's factor f_0, friction torque without load", 0.0, 100.0, tunable=True
+    )
+    F_1_I = Row("primary.bearing.f_1", "1", "Palmgren's factor f_1, friction torque under load", 0.0, 1.0, tunable=True)
+    D_S_I = Row("primary.seal.d", "m", "shaft diameter at the seal; 0: no seal", 0.0, 1.0, tunable=True)
     R_S_I = Row("primary.sheave.R", "m", "outer radius of the primary's sheaves", 0.0, 1.0)
-    DIP_I = Row("primary.sheave.dip", "1", "share of their faces that runs in oil", 0.0, 1.0, tunable=True)
+    DIP_I = Row("primary.sheave.dip", "1", "fraction of the sheave faces that runs in oil", 0.0, 1.0, tunable=True)
     D_M_O = Row("secondary.bearing.d_m", "m", "mean diameter of each of the secondary's two bearings", 0.0, 1.0)
-    F_0_O = Row("secondary.bearing.f_0", "1", "factor of their friction without load", 0.0, 100.0, tunable=True)
-    F_1_O = Row("secondary.bearing.f_1", "1", "factor of their friction under load", 0.0, 1.0, tunable=True)
-    D_S_O = Row("secondary.seal.d", "m", "diameter of its shaft at its seal; 0: none", 0.0, 1.0, tunable=True)
+    F_0_O = Row(
+        "secondary.bearing.f_0", "1", "Palmgren's factor f_0, friction torque without load", 0.0, 100.0, tunable=True
+    )
+    F_1_O = Row(
+        "secondary.bearing.f_1", "1", "Palmgren's factor f_1, friction torque under load", 0.0, 1.0, tunable=True
+    )
+    D_S_O = Row("secondary.seal.d", "m", "shaft diameter at the seal; 0: no seal", 0.0, 1.0, tunable=True)
     R_S_O = Row("secondary.sheave.R", "m", "outer radius of the secondary's sheaves", 0.0, 1.0)
-    DIP_O = Row("secondary.sheave.dip", "1", "share of their faces that runs in oil", 0.0, 1.0, tunable=True)
+    DIP_O = Row("secondary.sheave.dip", "1", "fraction of the sheave faces that runs in oil", 0.0, 1.0, tunable=True)
     OFFSET = Row(
-        "belt.offset", "m", "assembly offset: belt on the primary against that on the secondary at ratio 1",
+        "belt.offset", "m", "axial assembly offset of the belt on the primary from that on the secondary at ratio 1",
         nominal=1e-3, display="mm", tunable=True,
     )  # fmt: skip
     YIELD = Row(
-        "belt.yield", "m/N", "what belt and fixed sheaves give way across by the clamping forces", 0.0, nominal=1e-9,
-        tunable=True,
+        "belt.yield", "m/N", "axial compliance of belt and fixed sheaves under both clamping forces together",
+        0.0, nominal=1e-9, tunable=True,
     )  # fmt: skip
     C_I = Row("primary.c", "N.m/rad", "stiffness of the coupling between flange primary and its pulley", TINY)
     D_I = Row(
@@ -167,15 +173,31 @@ class U(Rows):
 
     I = Row("primary.tau", "N.m", "torque into the variator at flange primary", nominal=100.0)  # noqa: E741
     O = Row("secondary.tau", "N.m", "torque into the variator at flange secondary", nominal=100.0)  # noqa: E741
-    F_I = Row("clamp.primary.F", "N", "clamping force of the primary, for forces", nominal=1e4, display="kN")
+    F_I = Row(
+        "clamp.primary.F", "N", "clamping force of the primary, if clamp.control is forces", nominal=1e4, display="kN"
+    )
     F_O = Row(
-        "clamp.secondary.F", "N", "clamping force of the secondary, for forces and ratio", nominal=1e4, display="kN"
+        "clamp.secondary.F",
+        "N",
+        "clamping force of the secondary, if clamp.control is forces or ratio",
+        nominal=1e4,
+        display="kN",
     )
-    P_I = Row("clamp.primary.p", "Pa", "pressure in the primary's cylinder, for pressures", nominal=1e6, display="bar")
+    P_I = Row(
+        "clamp.primary.p",
+        "Pa",
+        "pressure in the primary's cylinder, if clamp.control is pressures",
+        nominal=1e6,
+        display="bar",
+    )
     P_O = Row(
-        "clamp.secondary.p", "Pa", "pressure in the secondary's cylinder, for pressures", nominal=1e6, display="bar"
+        "clamp.secondary.p",
+        "Pa",
+        "pressure in the secondary's cylinder, if clamp.control is pressures",
+        nominal=1e6,
+        display="bar",
     )
-    RATIO = Row("ratio.des", "1", "ratio that is wanted, for ratio", nominal=1.0, set_point=True)
+    RATIO = Row("ratio.des", "1", "desired ratio, if clamp.control is ratio", nominal=1.0, set_point=True)
 
 
 N_U = len(U)
@@ -194,45 +216,66 @@ class Y(Rows):
     V = Row("belt.v", "m/s", "speed of the belt", None, None, 10.0)
     T_I = Row("belt.T_I", "N", "traction from the primary to the belt", None, None, 1e3)
     T_O = Row("belt.T_O", "N", "traction from the belt to the secondary", None, None, 1e3)
-    EFFICIENCY = Row("variator.efficiency", "1", "power out by power in, at the pulleys", 0.0, 1.0, 1.0, "%")
+    EFFICIENCY = Row(
+        "variator.efficiency", "1", "efficiency at the pulleys, power out divided by power in", 0.0, 1.0, 1.0, "%"
+    )
     F_CI = Row("thrust.primary", "N", "clamping force on the primary", 0.0, None, 1e4, "kN")
     F_CO = Row("thrust.secondary", "N", "clamping force on the secondary", 0.0, None, 1e4, "kN")
-    THRUST = Row("thrust.ratio", "1", "clamping force of the primary over that of the secondary", 0.0, None, 1.0)
-    BALANCE = Row("thrust.balance", "1", "thrust ratio at which the variator does not shift", 0.0, None, 1.0)
+    THRUST = Row(
+        "thrust.ratio",
+        "1",
+        "thrust ratio, clamping force of the primary divided by that of the secondary",
+        0.0,
+        None,
+        1.0,
+    )
+    BALANCE = Row("thrust.balance", "1", "thrust ratio of equilibrium, at which the ratio is constant", 0.0, None, 1.0)
     MARGIN = Row(
-        "belt.margin", "1", "least of 1 - traction by a pulley's capacity, 1 - speed loss by 5 %", None, None, 1.0, "%"
+        "belt.margin",
+        "1",
+        "margin to macro-slip: least of 1 - traction/capacity of each pulley and 1 - |speed loss|/5 %",
+        None,
+        None,
+        1.0,
+        "%",
     )
     MISALIGNMENT = Row(
-        "belt.misalignment", "m", "place of the belt on the primary against that on the secondary, along the axes",
+        "belt.misalignment", "m", "axial misalignment of the belt, place on the primary less that on the secondary",
         nominal=1e-3, display="mm",
     )  # fmt: skip
     E = Row("storage.E", "J", "energy of pulleys, belt and couplings", 0.0, None, 1e3, "kJ")
     AXIAL = Row("clamp.P", "W", "power of the clamping forces into the variator", None, None, 100.0)
-    SLIDING = Row("loss.sliding", "W", "lost by creep and macro-slip", 0.0, None, 100.0)
-    DAMPING = Row("loss.damping", "W", "lost in the belt's damping", 0.0, None, 1.0)
-    BELT = Row("loss.belt", "W", "lost otherwise while the belt runs", 0.0, None, 100.0)
-    SHIFT = Row("loss.shift", "W", "lost by shifting", 0.0, None, 10.0)
-    STOP = Row("loss.stop", "W", "lost in the end stops", 0.0, None, 10.0)
-    BEARING = Row("loss.bearing", "W", "lost in the bearings", 0.0, None, 10.0)
-    SEAL = Row("loss.seal", "W", "lost at the seals of the shafts", 0.0, None, 10.0)
-    OIL = Row("loss.oil", "W", "lost by the drag of oil on the sheaves", 0.0, None, 10.0)
-    COUPLING = Row("loss.coupling", "W", "lost in the couplings of flanges with given speed", 0.0, None, 1.0)
+    SLIDING = Row("loss.sliding", "W", "power lost by creep and macro-slip", 0.0, None, 100.0)
+    DAMPING = Row("loss.damping", "W", "power lost in the belt's damping", 0.0, None, 1.0)
+    BELT = Row("loss.belt", "W", "power lost by all else in the running belt", 0.0, None, 100.0)
+    SHIFT = Row("loss.shift", "W", "power lost by shifting", 0.0, None, 10.0)
+    STOP = Row("loss.stop", "W", "power lost in the end stops", 0.0, None, 10.0)
+    # what takes torque from a shaft, in `rtcvt.variator.shafts`
+    BEARING = Row("loss.bearing", "W", "power lost in the bearings", 0.0, None, 10.0)
+    SEAL = Row("loss.seal", "W", "power lost at the seals of the shafts", 0.0, None, 10.0)
+    OIL = Row("loss.oil", "W", "power lost by the drag of oil on the sheaves", 0.0, None, 10.0)
+    # other losses
+    COUPLING = Row("loss.coupling", "W", "power lost in the couplings of flanges with given speed", 0.0, None, 1.0)
     MACRO = Row(
         "status.macro_slip",
         "1",
-        "the belt slides as a whole: at the capacity of a pulley, or by over 5 % of its speed",
+        "macro-slip: a pulley is at its traction capacity, or the speed loss is above 5 %",
         boolean=True,
     )
-    OUTSIDE = Row("status.extrapolating", "1", "the operating point is outside the data of the laws", boolean=True)
+    OUTSIDE = Row(
+        "status.extrapolating", "1", "the operating point is outside the data of the identified laws", boolean=True
+    )
     LIMITED = Row("status.limited", "1", "an end stop, or a limit of the clamping force, is active", boolean=True)
     DISTANCE = Row(
         "status.distance", "1",
-        "distance of the operating point from the nearest one of the campaign, 1 is typical between these",
+        "distance to the nearest operating point of the campaign, over their typical spacing",
         0.0, nominal=1.0,
     )  # fmt: skip
 
 
 Y_PEAKS = len(Y)
+SHAFT_LOSSES = tuple(Y)[Y.BEARING : Y.COUPLING]
+N_SHAFT_LOSSES = len(SHAFT_LOSSES)
 PEAK = Row("peak.{name}", "1", "greatest value around the belt: {about}", nominal=1e3)
 FIELD = Row("field.{name}[{k}]", "1", "{about}: {section}, cell {cell} of {cells}", nominal=1e3)
 
@@ -242,8 +285,8 @@ TORQUE_OUT = Row("{flange}.tau", "N.m", "torque into the variator at flange {fla
 
 _OMEGA_I = Row("primary.w", "rad/s", "speed of the primary", nominal=100.0)
 _PHI = Row("ratio.phi", "rad", "angle phi", nominal=1.0)
-_T_F = Row("belt.T_f", "N", "traction that the operating point follows", nominal=1e3)
-_Y_F = Row("belt.y_f", "1", "balance of forces that it follows", nominal=1.0)
+_T_F = Row("belt.T_f", "N", "traction of the operating point, delayed", nominal=1e3)
+_Y_F = Row("belt.y_f", "1", "force ratio F_CI/F_eq of the operating point, delayed", nominal=1.0)
 
 
 class X(Rows):
@@ -325,24 +368,19 @@ class Q(Places):
     ES_O = "of e_O to s_O"
     SLIP_O = "way in which the belt slides as a whole on the secondary, or 0"
     PULL = "radial load of a shaft [N]"
-    M_BI = "torque of the primary's bearings [N.m]; `shafts.shaft_torque` adds it and the next two"
-    M_SI = "of its seal"
-    M_OI = "of the oil on its sheaves"
-    DM_I = "derivative of their sum to omega_I"
-    M_BO = "torque of the secondary's bearings [N.m]"
-    M_SO = "of its seal"
-    M_OO = "of the oil on its sheaves"
-    DM_O = "derivative of their sum to omega_O"
+    DM_I = "derivative to omega_I of what takes torque from the primary's shaft [N.m.s/rad]"
+    DM_O = "to omega_O of what takes it from the secondary's"
     BALANCE = "y"
     CREEP = "a [m/(N.s)]"
 
 
 N_Q = len(Q)
-OTHER_TORQUE = Q.M_BO - Q.M_BI  # from a torque on the primary's shaft to that on the secondary's
+OTHER_SLOPE = Q.DM_O - Q.DM_I
 OTHER = Q.CAP_O - Q.CAP_I  # from a quantity of the primary's traction to that of the secondary's
 
 # work behind the quantities
-W_STEP = N_Q  # four vectors of the step, its matrix, pivots
+W_SHAFTS = N_Q  # torques [N.m] of `SHAFT_LOSSES` on the primary's shaft, then on the secondary's
+W_STEP = W_SHAFTS + 2 * N_SHAFT_LOSSES  # four vectors of the step, its matrix, pivots
 W_SAVED = W_STEP + 4 * MOST_X + MOST_X * MOST_X + MOST_X
 W_ACROSS = W_SAVED + MOST_X  # three vectors of `kernels.step_across`
 W_Y = W_ACROSS + 3 * MOST_X  # new outputs; then the scratch of the laws and the cells of a field
@@ -364,17 +402,23 @@ class KersD(Places):
 class KersP(Rows):
     """Parameters of the unit; those of the variator that remain follow."""
 
-    N_I = Row("shaft.i", "1", "speed of the primary over that of the shaft", TINY)
-    N_F = Row("flywheel.i", "1", "speed of the flywheel over that of the secondary", TINY)
+    N_I = Row("shaft.i", "1", "gear ratio, speed of the primary divided by speed of the shaft", TINY)
+    N_F = Row("flywheel.i", "1", "gear ratio, speed of the flywheel divided by speed of the secondary", TINY)
     J_S = Row("secondary.J", "kg.m2", "moment of inertia of the secondary pulley with its shaft", 0.0)
     B_S = Row("secondary.b", "N.m.s/rad", "viscous friction of the secondary's bearings", 0.0, tunable=True)
     J_F = Row("flywheel.J", "kg.m2", "moment of inertia of the flywheel", TINY)
     B_F = Row("flywheel.b", "N.m.s/rad", "viscous friction of the flywheel", 0.0, tunable=True)
     K_D = Row("shaft.K", "N.m/rad", "stiffness between shaft and primary, at the shaft", TINY)
-    D_D = Row("shaft.d", "N.m.s/rad", "damping there, in series with an equal stiffness", TINY, tunable=True)
+    D_D = Row(
+        "shaft.d",
+        "N.m.s/rad",
+        "damping between shaft and primary, in series with an equal stiffness",
+        TINY,
+        tunable=True,
+    )
     W_T_START = Row("shaft.w_start", "rad/s", "speed of the shaft at the start", None, None, 100.0, "rpm")
-    SAFETY = Row("clamp.S", "1", "safety of the clamping forces against slip", 1.0, tunable=True)
-    RESERVE = Row("clamp.Y", "1", "reserve of the primary's clamping force for shifting", 1.0, tunable=True)
+    SAFETY = Row("clamp.S", "1", "safety factor of the clamping forces against slip", 1.0, tunable=True)
+    RESERVE = Row("clamp.Y", "1", "reserve factor of the primary's clamping force for shifting", 1.0, tunable=True)
     F_LOW = Row("clamp.F_low", "N", "least clamping force that the controller sets", 1.0, tunable=True)
     T_A = Row("control.T_a", "s", "time constant of the clamping forces", 1e-3, tunable=True)
     T_D = Row("control.T_d", "s", "time constant of the shaft's acceleration", 1e-3, tunable=True)
@@ -384,7 +428,7 @@ class KersP(Rows):
     K_W = Row("control.K_w", "N.m.s/rad", "gain from speed to torque", 0.0, tunable=True)
     TAU_FILTER = Row("control.tau_filter", "s", "time constant of the estimated torque", 1e-4, tunable=True)
     W_MAX = Row("flywheel.w_max", "rad/s", "largest speed of the flywheel", TINY, None, None, "rpm", tunable=True)
-    OMEGA_0 = Row("control.w_0", "rad/s", "speed of the shaft below which the law fades out", 1e-3, tunable=True)
+    OMEGA_0 = Row("control.w_0", "rad/s", "speed of the shaft below which the controller fades out", 1e-3, tunable=True)
 
 
 class KersU(Rows):
@@ -397,7 +441,7 @@ class KersU(Rows):
 class KersX(Rows):
     """States behind the variator's."""
 
-    RHO = Row("control.rho", "rad/s", "rate of theta that the clamping forces make", nominal=0.1)
+    RHO = Row("control.rho", "rad/s", "rate of theta that the clamping forces cause", nominal=0.1)
     FORCE_O = Row("clamp.F_O", "N", "clamping force of the secondary", nominal=1e4)
     POWER = Row("control.power", "W", "filtered derivative of the energy", nominal=1e3)
     SHAFT = Row("control.w_t", "rad/s", "speed of the shaft, filtered", nominal=100.0)
@@ -409,7 +453,9 @@ class KersY(Rows):
 
     TAU = Row("shaft.tau", "N.m", "torque into the unit at the shaft: tau w is power in", None, None, 100.0)
     TAU_EST = Row("control.tau_est", "N.m", "estimated torque at the shaft", None, None, 100.0)
-    TAU_MAX = Row("control.tau_max", "N.m", "torque at the shaft that the clamping forces can carry", 0.0, None, 100.0)
+    TAU_MAX = Row(
+        "control.tau_max", "N.m", "torque capacity at the shaft with the present clamping forces", 0.0, None, 100.0
+    )
     THETA = Row(
         "control.theta", "rad", "tilt of the belt's spans, sin(theta) = (r_I - r_O)/d_A", None, None, 0.1, "deg"
     )

@@ -29,7 +29,7 @@ import math
 
 from rtcvt.elementary import power, sin
 from rtcvt.kernel import kernel
-from rtcvt.variator.layout import OTHER_SHAFT, OTHER_TORQUE, D, P, Q
+from rtcvt.variator.layout import N_SHAFT_LOSSES, OTHER_SHAFT, OTHER_SLOPE, W_SHAFTS, D, P, Q, Y
 
 __all__ = ["belt_pull", "shaft_friction", "shaft_torque"]
 
@@ -47,10 +47,9 @@ def belt_pull(phi, data, w):
 def shaft_friction(side, omega, b, omega_0, p, w):
     """Torques [N.m] against `omega` [rad/s] and their slope, into ``w``; `side` 0 or 1, `omega_0` of sigma [rad/s].
 
-    Expects the radial load in ``w[Q.PULL]``.
+    Expects the radial load in ``w[Q.PULL]``. Each torque has a row in `layout.Y`, where its power comes out.
     """
     k = side * OTHER_SHAFT
-    at = side * OTHER_TORQUE
     root = math.sqrt(omega * omega + omega_0 * omega_0)
     sigma = omega / root
     rise = omega_0 * omega_0 / (root * root * root)
@@ -75,14 +74,18 @@ def shaft_friction(side, omega, b, omega_0, p, w):
         exponent = 1.8
     else:
         oil *= 3.87 * math.sqrt(p[P.NU] * abs(omega))
-    w[Q.M_BI + at] = b * omega + dry * sigma
-    w[Q.M_SI + at] = seal * sigma
-    w[Q.M_OI + at] = oil * omega
-    w[Q.DM_I + at] = b + slope + (dry + seal) * rise + exponent * oil
+    at = W_SHAFTS + side * N_SHAFT_LOSSES - Y.BEARING
+    w[at + Y.BEARING] = b * omega + dry * sigma
+    w[at + Y.SEAL] = seal * sigma
+    w[at + Y.OIL] = oil * omega
+    w[Q.DM_I + side * OTHER_SLOPE] = b + slope + (dry + seal) * rise + exponent * oil
 
 
 @kernel
 def shaft_torque(side, w):
     """Sum of the torques [N.m] of `shaft_friction`."""
-    at = Q.M_BI + side * OTHER_TORQUE
-    return w[at] + w[at + 1] + w[at + 2]
+    at = W_SHAFTS + side * N_SHAFT_LOSSES
+    total = w[at]
+    for k in range(1, N_SHAFT_LOSSES):
+        total += w[at + k]
+    return total

@@ -103,7 +103,7 @@ def _checked(unit: Variator, heldout: "HeldOut", progress: Progress, more: dict[
 
 def _runs(reduced: ReducedModel, folder: Path, progress: Progress) -> list[Path]:
     """Files of the held-out runs of the full model behind `reduced`, what is missing run now."""
-    from rtcvt.offline.pushbelt.parameters import read_parameters
+    from rtcvt.offline.pushbelt.unit.parameters import read_parameters
     from rtcvt.offline.variator.campaign import run_campaign
     from rtcvt.offline.variator.plan import load_plan
     from rtcvt.unitfile import parse_unit_file

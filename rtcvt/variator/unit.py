@@ -8,10 +8,11 @@ from pydantic import Field
 
 from rtcvt import quantity
 from rtcvt.errors import InputError, near
+from rtcvt.kind import Unit
 from rtcvt.model import Variable
 from rtcvt.scenario import Scenario
 from rtcvt.table import Row
-from rtcvt.unitfile import Name, Record, Solver, UnitFile, read_unit_file
+from rtcvt.unitfile import Record, Solver, UnitFile, read_unit_file
 from rtcvt.variator.layout import FLANGES, NOT_OF_KERS, UNGIVEN, KersP, P
 
 __all__ = [
@@ -42,12 +43,10 @@ class Flanges(Record):
         return {name: given for name, given in self.model_dump().items() if given == "speed"}
 
 
-class Variator(Record):
+class Variator(Unit):
     """A unit file of kind ``variator``."""
 
-    name: Name
     kind: Literal["variator"]
-    description: str = ""
     reduced: Annotated[str, Field(min_length=1)]  # a reduced model, shipped or a file
     flanges: Flanges = Flanges()  # what goes in at the shafts
     controller: Literal["kers"] | None = None  # of torque, between a shaft and a flywheel
@@ -58,8 +57,6 @@ class Variator(Record):
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
 
-    source: Annotated[str, Field(exclude=True)] = ""  # where it was read from, for messages
-    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
     folder: Annotated[Path, Field(exclude=True)] = Path()  # in which a reduced model is looked for
     in_file: Annotated[tuple[Scenario, ...], Field(exclude=True)] = ()  # scenarios, those that do not fit among them
 

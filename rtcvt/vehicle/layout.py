@@ -41,13 +41,17 @@ class D(Places):
 class CarP(Rows):
     """Parameters of a vehicle."""
 
-    M = Row("vehicle.m", "kg", "mass", TINY)
-    J_W = Row("vehicle.J_w", "kg.m2", "moment of inertia of all wheels together, with what turns with them", 0.0)
+    M = Row("vehicle.m", "kg", "mass of the vehicle", TINY)
+    J_W = Row("vehicle.J_w", "kg.m2", "moment of inertia of all wheels and what turns with them", 0.0)
     R_W = Row("vehicle.r_w", "m", "rolling radius", TINY)
-    RHO_CW_A = Row("vehicle.rho_cw_A", "kg/m", "density of the air times drag area", 0.0, tunable=True)
+    RHO_CW_A = Row(
+        "vehicle.rho_cw_A", "kg/m", "density of air times drag coefficient times frontal area", 0.0, tunable=True
+    )
     F_R = Row("vehicle.f_R", "1", "coefficient of rolling resistance", 0.0, tunable=True)
     G = Row("vehicle.g", "m/s2", "acceleration of gravity", 0.0)
-    V_0 = Row("vehicle.v_0", "m/s", "speed at which friction has 71 % of its full value", 1e-4, tunable=True)
+    V_0 = Row(
+        "vehicle.v_0", "m/s", "regularisation speed of friction: 71 % of its full value there", 1e-4, tunable=True
+    )
     V_START = Row("vehicle.v_start", "m/s", "speed at the start", nominal=30.0, display="km/h")
 
 
@@ -84,13 +88,15 @@ class CarX(Rows):
 class LineP(Rows):
     """Parameters of a driveline."""
 
-    RATIO = Row("driveline.i", "1", "ratio, speed of the shaft by speed of the axle", TINY)
+    RATIO = Row("driveline.i", "1", "gear ratio, speed of the shaft divided by speed of the axle", TINY)
     K = Row("driveline.K", "N.m/rad", "torsional stiffness of the half-shafts, at the axle", TINY)
     D = Row("driveline.d", "N.m.s/rad", "damping of the half-shafts, at the axle", 0.0, tunable=True)
     J = Row("driveline.J", "kg.m2", "moment of inertia of final drive and shaft, at the shaft", TINY)
     B = Row("driveline.b", "N.m.s/rad", "viscous friction, at the shaft", 0.0, tunable=True)
-    MU = Row("driveline.mu", "1", "share of the torque that the teeth lose", 0.0, tunable=True)
-    W_0 = Row("driveline.w_0", "rad/s", "speed at which that loss has 71 % of its full value", 1e-4, tunable=True)
+    MU = Row("driveline.mu", "1", "fraction of the torque that is lost in the teeth", 0.0, tunable=True)
+    W_0 = Row(
+        "driveline.w_0", "rad/s", "regularisation speed of that loss: 71 % of its full value there", 1e-4, tunable=True
+    )
     W_START = Row("driveline.w_start", "rad/s", "speed of the shaft at the start", nominal=100.0, display="rpm")
 
 
@@ -122,7 +128,7 @@ class DriverP(Rows):
 
     K_P = Row("driver.K_p", "N.s", "proportional gain from speed to torque at the wheels", 0.0, tunable=True)
     K_I = Row("driver.K_i", "N", "integral gain from speed to torque at the wheels", 0.0, tunable=True)
-    T_T = Row("driver.T_t", "s", "time constant that ends wind-up", 1e-3, tunable=True)
+    T_T = Row("driver.T_t", "s", "time constant of the anti-windup", 1e-3, tunable=True)
     T_F = Row("driver.T_f", "s", "time constant of the filter of the measured torque", 1e-3, tunable=True)
     TAU_DRIVE = Row("driver.tau_drive", "N.m", "largest torque of the drive at the wheels", 0.0, tunable=True)
     TAU_BRAKE = Row("driver.tau_brake", "N.m", "largest torque of the brakes at the wheels", 0.0, tunable=True)
@@ -131,21 +137,21 @@ class DriverP(Rows):
     )
     RATIO = Row("driver.i", "1", "ratio between KERS and wheels", TINY)
     V_H = Row("driver.v_h", "m/s", "speed below which the vehicle counts as standing", 1e-4, tunable=True)
-    T_H = Row("driver.T_h", "s", "time constant with which the integrator is let go at standstill", 1e-3, tunable=True)
+    T_H = Row("driver.T_h", "s", "time constant of the integrator's decay at standstill", 1e-3, tunable=True)
     TAU_HOLD = Row("driver.tau_hold", "N.m", "torque of the brakes at standstill", 0.0, tunable=True)
     THETA_LOW = Row("driver.theta_low", "rad", "tilt of the KERS at which it counts as empty", tunable=True)
     THETA_HIGH = Row("driver.theta_high", "rad", "tilt of the KERS at which it counts as full", tunable=True)
     THETA_BAND = Row(
-        "driver.theta_band", "rad", "width over which the demand fades out before either", 1e-3, tunable=True
+        "driver.theta_band", "rad", "tilt before either end over which the demand fades out", 1e-3, tunable=True
     )
     E_FULL = Row("driver.E_full", "J", "energy at which the KERS counts as full", 0.0, tunable=True)
-    E_BAND = Row("driver.E_band", "J", "width over which the demand fades out before that", 1e-3, tunable=True)
+    E_BAND = Row("driver.E_band", "J", "energy below driver.E_full over which the demand fades out", 1e-3, tunable=True)
 
 
 class DriverU(Rows):
     """Inputs of a driver."""
 
-    V_DES = Row("driver.v_des", "m/s", "speed that is wanted", nominal=30.0, display="km/h")
+    V_DES = Row("driver.v_des", "m/s", "desired speed", nominal=30.0, display="km/h")
     V = Row("driver.v", "m/s", "speed of the vehicle", nominal=30.0, display="km/h")
     AXLE_TAU = Row("driver.tau_axle", "N.m", "torque that the driveline takes at the axle, as measured", nominal=1e3)
     THETA = Row("driver.theta", "rad", "tilt of the KERS", nominal=1.0, display="deg")

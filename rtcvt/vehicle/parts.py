@@ -11,10 +11,11 @@ from pydantic import Field
 
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
+from rtcvt.kind import Unit
 from rtcvt.model import Model
 from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Table, given_values
-from rtcvt.unitfile import Name, Record, Solver, UnitFile, read_unit_file
+from rtcvt.unitfile import Solver, UnitFile, read_unit_file
 from rtcvt.vehicle import kernels
 from rtcvt.vehicle.layout import TABLES, D, Kind
 
@@ -24,19 +25,15 @@ __all__ = ["KINDS", "Part", "build_part", "load_part", "read_part"]
 KINDS = {kind.text: kind for kind in Kind}
 
 
-class Part(Record):
+class Part(Unit):
     """A unit file of one of these kinds."""
 
-    name: Name
     kind: Literal["vehicle", "driveline", "driver", "cycle"]
-    description: str = ""
     parameters: dict[str, float | str] = {}  # see below
     cycle: Annotated[str, Field(min_length=1)] | None = None  # a CSV file, or a shipped one
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
 
-    source: Annotated[str, Field(exclude=True)] = ""  # where it was read from, for messages
-    text: Annotated[str, Field(exclude=True)] = ""  # the file as it was read
     folder: Annotated[Path, Field(exclude=True)] = Path()  # in which a cycle's file is looked for
 
 

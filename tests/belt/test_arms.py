@@ -5,15 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_modes import hybrid_modes
 from scipy.optimize import brentq
 
 from rtcvt.belt.arm_geometry import lever, nodes, over_angle
 from rtcvt.belt.layout import BeltP, D
 from rtcvt.belt.unit import load_belt_unit, read_belt_unit
-from rtcvt.build import build_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
-from rtcvt.offline.beltdrive.modes import hybrid_modes
 from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "tensioned.toml"
@@ -37,7 +36,7 @@ def tensioned(torque_driven=False, plain=False, **arm):
 
 
 def started(unit, **parameters):
-    instance = build_any(unit).instantiate()
+    instance = unit.build().instantiate()
     for key, value in parameters.items():
         instance.set(key.replace("__", "."), value)
     instance.initialise()
@@ -275,7 +274,7 @@ def test_arms_that_no_model_knows_are_refused():
     with pytest.raises(InputError, match=r"pulleys.idler.arm: neighbours with fixed centres"):
         read_belt_unit(UnitFile(data, "", "drive.toml"))
     with pytest.raises(InputError, match=r"pulleys.idler.arm: no arm with the rigid model"):
-        build_any(load_belt_unit(FILE), "rigid")
+        load_belt_unit(FILE).build("rigid")
 
 
 def test_an_arm_along_the_force_of_the_belt_is_refused():

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from rtcvt.belt.layout import Arc, BeltP, D
 from rtcvt.belt.unit import Sliding, read_belt_unit
-from rtcvt.build import build_any, load_any
 from rtcvt.cli import app
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario, Table
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import UnitFile
@@ -32,8 +32,8 @@ def with_friction(unit, hybrid=None, pulleys=None):
 
 def slipping(hybrid, factor=0.5, pulley=None):
     """The serpentine drive whose idler is held at a share of its speed: it slips; the run, and the model."""
-    unit = with_friction(load_any(SERPENTINE), hybrid, {"idler": {"flange": "speed"} | (pulley or {})})
-    model = build_any(unit)
+    unit = with_friction(load_unit(SERPENTINE), hybrid, {"idler": {"flange": "speed"} | (pulley or {})})
+    model = unit.build()
     ratio = unit.line_radius[0] / unit.line_radius[IDLER]
     ramp = Table(time=(0.0, 0.2), value=(0.0, -60.0), interpolation="smooth")
     held = Table(time=(0.0, 0.2, 0.3), value=(0.0, 60.0 * ratio, 60.0 * ratio * factor), interpolation="smooth")
@@ -80,12 +80,12 @@ def test_a_pulley_slips_as_friction_at_its_sliding_speed_says(factor):
 def test_creep_lowers_the_limit_of_a_wrap():
     """In steady creep a wrap's use is that of its limit at its sliding speed ``v (T_out - T_in)/EA``."""
     falls = Sliding(v=(0.0, 0.02), share=(1.0, 0.5))
-    unit = with_friction(load_any(SERPENTINE), {"sliding": falls})
+    unit = with_friction(load_unit(SERPENTINE), {"sliding": falls})
     scenario = Scenario(name="load", duration=1.0, inputs={
         "crank.w": Table(time=(0.0, 0.3), value=(0.0, -60.0), interpolation="smooth"),
         "alternator.tau": Table(time=(0.3, 0.5), value=(0.0, 8.0), interpolation="smooth"),
     })  # fmt: skip
-    run = simulate(build_any(unit), scenario)
+    run = simulate(unit.build(), scenario)
     before, after = run["idler_alternator.F"][-1], run["alternator_pump.F"][-1]
     low, high = sorted((before, after))
     flux = run.p[BeltP.M] * run["belt.v"][-1] ** 2
@@ -112,10 +112,10 @@ def test_falling_friction_refuses_no_step_and_makes_no_energy(source):
     """Random torques, speeds, jumps; then left alone, a drive has no more energy than before."""
     rng = np.random.default_rng(3)
     steep = Sliding(v=(0.0, 0.1), share=(1.0, 0.2))
-    unit = with_friction(load_any(source), {"sliding": steep, "mu_back": 0.4})
+    unit = with_friction(load_unit(source), {"sliding": steep, "mu_back": 0.4})
     free = {n: {"flange": "torque"} for n, p in unit.pulleys.items() if p.flange == "speed"}
     for u, moved in ((unit, True), (with_friction(unit, {}, free), False)):
-        instance = build_any(u).instantiate()
+        instance = u.build().instantiate()
         instance.initialise()
         instance.set("belt.v_start", 20.0)
         instance.initialise()
@@ -147,9 +147,9 @@ def test_the_native_unit_has_the_same_bits(tmp_path):
     path.write_text(text)
     done = CliRunner().invoke(app, ["export", str(path), "-o", str(fmu)])
     assert done.exit_code == 0, done.output
-    unit = load_any(path)
+    unit = load_unit(path)
     scenario = unit.scenario[0].model_copy(update={"duration": 0.3})
-    own = simulate(build_any(unit), scenario)
+    own = simulate(unit.build(), scenario)
     names = [v.name for v in own.model.select("output")]
     signal = np.array([(t, u) for t, u in zip(own.time, own["crank.w"], strict=True)],
                       dtype=[("time", float), ("crank.w", float)])  # fmt: skip

@@ -11,9 +11,9 @@ import pytest
 from hostile_inputs import KINDS, hostile_inputs
 
 from rtcvt.belt.layout import D
-from rtcvt.build import build_any, load_any
 from rtcvt.integrators import rosenbrock_integral
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 
 H = 1e-3
 ROUNDING = 1e-12  # share of the stored energy
@@ -62,7 +62,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "fidelity", "rows", "held"), CASES)
 def test_no_step_makes_energy(name, fidelity, rows, held):
-    model, ways = build_any(load_any(name), fidelity), set()
+    model, ways = load_unit(name).build(fidelity), set()
     for kind in KINDS:
         meter = Meter(model)
         for u in hostile_inputs(model, kind, 0, rows, np.random.default_rng(3)):

@@ -11,9 +11,9 @@ import pytest
 from rtcvt.belt.layout import Arc, BeltP, D
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import read_belt_unit
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.drawn import layouts
 from rtcvt.scenario import Scenario, Table
 from rtcvt.simulate import simulate
@@ -26,18 +26,18 @@ LOSSES = ("loss.creep", "loss.span", "loss.friction")
 
 def plain(name):
     """A unit whose belt does not resist bending and whose ribs do not yield."""
-    unit = load_any(name)
+    unit = load_unit(name)
     belt = unit.belt.model_copy(update={"EI": 0.0})
     return unit.model_copy(update={"belt": belt, "ancf": None, "elements": None})
 
 
 def model(name, fidelity="hybrid", substeps=None, cells=None, **belt):
-    unit = load_any(name) if isinstance(name, str) else name
+    unit = load_unit(name) if isinstance(name, str) else name
     if cells is not None:
         unit = unit.model_copy(update={"hybrid": unit.hybrid.model_copy(update={"cells": cells})})
     if belt:
         unit = unit.model_copy(update={"belt": unit.belt.model_copy(update=belt)})
-    return build_any(unit, fidelity, substeps)
+    return unit.build(fidelity, substeps)
 
 
 def started(built, **parameters):
@@ -77,7 +77,7 @@ STATES = [(name, fidelity, 30.0) for name in UNITS for fidelity in ("hybrid", "r
 @pytest.mark.parametrize(("name", "fidelity", "speed"), STATES)
 def test_the_jacobian_is_that_of_the_rates(name, fidelity, speed):
     rng = np.random.default_rng(7)
-    instance = started(model(load_any(name), fidelity))
+    instance = started(model(load_unit(name), fidelity))
     for _ in range(10):
         random_state(instance, rng, speed)
         exact = instance.jacobian()
@@ -130,7 +130,7 @@ def power_balance(instance):
 def test_power_is_stored_or_lost_and_no_loss_is_negative(name, fidelity, speed):
     """At any state: slack cells, sliding faces, pulleys that turn against each other, inertia that lifts the belt."""
     rng = np.random.default_rng(11)
-    instance = started(model(load_any(name), fidelity))
+    instance = started(model(load_unit(name), fidelity))
     for _ in range(300):
         random_state(instance, rng, speed)
         rest, size = power_balance(instance)
@@ -139,7 +139,7 @@ def test_power_is_stored_or_lost_and_no_loss_is_negative(name, fidelity, speed):
 
 def test_the_balance_holds_over_a_run():
     """Energy at the flanges of the accessory drive, integrated over its run-up."""
-    unit = load_any("accessory_5pk")
+    unit = load_unit("accessory_5pk")
     run = simulate(model("accessory_5pk", substeps=4), unit.scenario[0])
     into = sum(0.5 * run.step * np.sum(run[f"{n}.tau"][:-1] * (run[f"{n}.w"][1:] + run[f"{n}.w"][:-1]))
                for n in ("crankshaft", "alternator", "pump"))  # fmt: skip
@@ -164,7 +164,7 @@ def test_the_belt_keeps_its_length():
 
 def test_a_span_has_the_tension_at_which_its_belt_fills_its_way():
     """Slack, loose, tight: l (1 + T/EA) = L + R(T), R zero with its slope at rest; T falls as l grows."""
-    instance = started(model(load_any(SERPENTINE)))
+    instance = started(model(load_unit(SERPENTINE)))
     d, p = instance.model.data, instance.p
     T_0, EA, row = p[BeltP.T_0], p[BeltP.EA], int(d[D.GEOMETRY])
     length, a, b = instance.work[int(d[D.W_LENGTH])], d[row + Arc.WAY_3], d[row + Arc.WAY_1]
@@ -187,7 +187,7 @@ def test_inertia_lifts_the_belt_off_its_ribs(v):
 
     At 30 m/s the tension is 6 % above that at rest.
     """
-    unit = load_any("two_pulley_5pk")
+    unit = load_unit("two_pulley_5pk")
     slope, T_0, EA, m = 5e7, unit.belt.pretension, unit.belt.EA, unit.belt.mass
     per = unit.elements.elements / unit.rest_length()
     elements = unit.elements.model_copy(update={"c_1": 0.0, "c_2": slope / per})
@@ -299,7 +299,7 @@ def test_a_standing_drive_holds_a_torque():
 
 def test_a_seized_pulley_is_dragged_over_at_a_steady_torque():
     """The alternator is braked to a stand at speed: the wrap slips, at its limit, and the rest runs on."""
-    unit = load_any("accessory_5pk")
+    unit = load_unit("accessory_5pk")
     instance = started(model("accessory_5pk"), belt__v_start=20.0, alternator__mu=0.3)
     for k in range(1500):
         w = instance.get("alternator.w")
@@ -318,7 +318,7 @@ def test_a_seized_pulley_is_dragged_over_at_a_steady_torque():
 
 def test_a_stiff_belt_moves_as_the_rigid_model():
     """EA times 100: same accelerations, and tensions as of the balances, once settled."""
-    unit = load_any("accessory_5pk")
+    unit = load_unit("accessory_5pk")
     scenario = unit.scenario[0]
     stiff = simulate(model("accessory_5pk", EA=unit.belt.EA * 100.0, damping=unit.belt.damping * 100.0), scenario)
     rigid = simulate(model("accessory_5pk", "rigid"), scenario)
@@ -335,7 +335,7 @@ def test_the_rigid_models_tensions_balance_every_pulley():
     instance.set("pump.tau", 2.0)
     instance.step(1e-3)
     rate = instance.derivative()[0]
-    unit = load_any("accessory_5pk")
+    unit = load_unit("accessory_5pk")
     names = list(unit.pulleys)
     path = unit.path()
     tension = [instance.get(f"{a}_{b}.F") for a, b in zip(names, names[1:] + names[:1], strict=True)]
@@ -382,7 +382,7 @@ def test_forces_on_a_pulley_are_those_of_its_spans():
 def test_one_millisecond_is_a_small_step():
     """The run-up of the drives at the unit's step against fifty steps in its place."""
     for name, signal in (("accessory_5pk", "alternator"), ("two_pulley_5pk", "driven")):
-        scenario = load_any(name).scenario[0].model_copy(update={"duration": 0.8})
+        scenario = load_unit(name).scenario[0].model_copy(update={"duration": 0.8})
         coarse, fine = (simulate(model(name, substeps=n), scenario) for n in (1, 50))
         for key in [v.name for v in coarse.model.select("output") if v.name.endswith((".w", ".F"))]:
             scale = np.abs(fine[key]).max()
@@ -455,7 +455,7 @@ def violent(built, steps, seed):
 def drives():
     """Shipped drives, the serpentine one, and drives drawn around them; with few and with many cells."""
     for name in (*UNITS, SERPENTINE, SERPENTINE.with_name("three_pulley.toml")):
-        unit = load_any(name)
+        unit = load_unit(name)
         for drawn in (unit, *islice(layouts(unit, 5), 2)):
             for cells in (None, 8):
                 hybrid = drawn.hybrid.model_copy(update={"cells": cells or drawn.hybrid.cells})
@@ -467,7 +467,7 @@ def test_no_step_is_refused_and_no_energy_is_made(steps, step):
     """1000 N.m and 400 rad/s at once, slack belts, pulleys that turn against each other."""
     loose = 0
     for k, unit in enumerate(islice(drives(), None, None, step)):
-        statuses, made = violent(build_any(unit), steps, k)
+        statuses, made = violent(unit.build(), steps, k)
         assert statuses[FAILED] == 0
         loads = any(p.load for p in unit.pulleys.values())
         loose += not loads
@@ -516,10 +516,10 @@ def test_a_given_speed_arrives_without_delay():
 
 def test_the_torque_of_a_given_speed_is_that_of_its_acceleration():
     """Pulley of 1 kg.m2 by far the heaviest: J times the acceleration of a sine of 25 Hz, within 5 % of its largest."""
-    unit = load_any("two_pulley_belt")
+    unit = load_unit("two_pulley_belt")
     pulleys = dict(unit.pulleys)
     pulleys["P1"] = pulleys["P1"].model_copy(update={"inertia": 100.0})
-    instance = started(build_any(unit.model_copy(update={"pulleys": pulleys})))
+    instance = started(unit.model_copy(update={"pulleys": pulleys}).build())
     error, largest = [], 100.0 * 50.0 * np.pi
     for k in range(300):
         t = 1e-3 * k
@@ -537,11 +537,11 @@ def test_a_jump_of_a_given_speed_is_met_without_overshoot():
 
 
 def test_the_rigid_model_has_one_given_speed():
-    unit = load_any("two_pulley_belt")
+    unit = load_unit("two_pulley_belt")
     pulleys = {name: p.model_copy(update={"flange": "speed"}) for name, p in unit.pulleys.items()}
     with pytest.raises(InputError, match=r"pulleys.P2.flange.*one pulley at most"):
-        build_any(unit.model_copy(update={"pulleys": pulleys}), "rigid")
-    instance = started(build_any(unit, "rigid"))
+        unit.model_copy(update={"pulleys": pulleys}).build("rigid")
+    instance = started(unit.build("rigid"))
     for k in range(100):
         instance.set("P1.w", 0.1 * k)
         assert instance.step(1e-3) == OK
@@ -565,34 +565,34 @@ def test_both_models_have_the_same_ports():
 
 
 def test_hybrid_is_the_default_and_full_is_refused():
-    unit = load_any("accessory_5pk")
-    assert build_any(unit).fidelity == "hybrid"
+    unit = load_unit("accessory_5pk")
+    assert unit.build().fidelity == "hybrid"
     with pytest.raises(InputError, match="model = 'full': hybrid or rigid"):
-        build_any(unit, "full")
+        unit.build("full")
 
 
 def test_a_unit_without_friction_has_no_real_time_model():
-    unit = load_any("two_pulley_5pk").model_copy(update={"hybrid": None})
+    unit = load_unit("two_pulley_5pk").model_copy(update={"hybrid": None})
     with pytest.raises(InputError, match="hybrid: a table with the friction coefficient"):
-        build_any(unit)
+        unit.build()
 
 
 def test_a_pulley_is_not_called_as_a_group_of_variables():
-    text = load_any("two_pulley_5pk").text.replace("pulleys.driven", "pulleys.belt")
+    text = load_unit("two_pulley_5pk").text.replace("pulleys.driven", "pulleys.belt")
     with pytest.raises(InputError, match=r"pulleys.belt: a name that is not a group"):
         read_belt_unit(UnitFile(tomllib.loads(text), text, "drive.toml"))
 
 
 def test_speed_and_torque_flange_agree():
     """The two-pulley drive turned by a torque, and by the speed that this torque gave."""
-    unit = load_any("two_pulley_5pk")
-    driven = simulate(build_any(unit), unit.scenario[0].model_copy(update={"duration": 0.6}))
+    unit = load_unit("two_pulley_5pk")
+    driven = simulate(unit.build(), unit.scenario[0].model_copy(update={"duration": 0.6}))
     pulleys = dict(unit.pulleys)
     pulleys["driving"] = pulleys["driving"].model_copy(update={"flange": "speed"})
     turned = unit.model_copy(update={"pulleys": pulleys})
     table = Table(time=tuple(driven.time.tolist()), value=tuple(driven["driving.w"].tolist()))
     scenario = Scenario(name="turned", duration=0.6, inputs={"driving.w": table})
-    run = simulate(build_any(turned), scenario)
+    run = simulate(turned.build(), scenario)
     late = run.time > 0.1
     scale = np.abs(driven["driven.w"]).max()
     assert np.abs(run["driven.w"] - driven["driven.w"])[late].max() < 0.01 * scale

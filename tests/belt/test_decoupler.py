@@ -5,13 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_modes import hybrid_modes
 
 from rtcvt.belt.layout import BeltP, D
 from rtcvt.belt.unit import Decoupler, load_belt_unit, read_belt_unit
-from rtcvt.build import build_any
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
-from rtcvt.offline.beltdrive.modes import hybrid_modes
 from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
@@ -31,7 +30,7 @@ def decoupled(torque_driven=False, pulley=4e-4, **decoupler):
 
 
 def started(unit, substeps=None, **parameters):
-    instance = build_any(unit, "hybrid", substeps).instantiate()
+    instance = unit.build("hybrid", substeps).instantiate()
     for key, value in parameters.items():
         instance.set(key.replace("__", "."), value)
     instance.initialise()
@@ -213,4 +212,4 @@ def test_mistakes_are_named():
         with pytest.raises(InputError, match=message):
             read(pulley, **changes)
     with pytest.raises(InputError, match=r"pulleys.alternator.decoupler: no decoupler with the rigid model"):
-        build_any(decoupled(), "rigid")
+        decoupled().build("rigid")

@@ -22,7 +22,7 @@ from rtcvt.belt.moving_belt import (
     steady,
     tension_field,
 )
-from rtcvt.build import build_any, load_any
+from rtcvt.kind import load_unit
 
 PATH = belt_path(np.array([[0.0, 0.0], [0.4, 0.0]]), np.array([0.1, 0.1]), np.array([True, True]))
 SPAN = 0.4
@@ -164,7 +164,7 @@ def test_a_travelling_beam_diverges_at_its_critical_speed():
 @pytest.fixture(scope="module")
 def flat_belt():
     """The flat belt of two_pulley_belt, with a bending stiffness that the splines resolve."""
-    path = load_any("two_pulley_belt").path()
+    path = load_unit("two_pulley_belt").path()
     return moving_belt(path, spline_basis(path.length, 300), m=0.8288, EA=7980.0, EI=0.02, F_0=400.0)
 
 
@@ -226,7 +226,7 @@ def test_contact_forces_with_friction_are_those_of_creep_theory(flat_belt, v):
 
 def test_normal_forces_of_the_real_time_model_are_the_integral_of_the_pressure(flat_belt):
     """The tensions of the hybrid model's cells as those of the field: N of each pulley within its resolution."""
-    instance = build_any(load_any("two_pulley_belt")).instantiate()
+    instance = load_unit("two_pulley_belt").build().instantiate()
     instance.set("belt.v_start", 3.0)
     instance.initialise()
     instance.set("P1.w", -30.0)

@@ -11,8 +11,8 @@ from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D
 from rtcvt.belt.moving_belt import sine_basis, span_frequencies
 from rtcvt.belt.resonance import gain, span_damping_ratio, span_frequency, span_length
 from rtcvt.belt.unit import Resonance, read_belt_unit
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import UnitFile, shipped_units
@@ -24,7 +24,7 @@ SERPENTINE, TENSIONED = DATA / "serpentine.toml", DATA / "tensioned.toml"
 def started(unit, fidelity="hybrid", **belt):
     if belt:
         unit = unit.model_copy(update={"belt": unit.belt.model_copy(update=belt)})
-    instance = build_any(unit, fidelity).instantiate()
+    instance = unit.build(fidelity).instantiate()
     instance.initialise()
     return instance
 
@@ -32,7 +32,7 @@ def started(unit, fidelity="hybrid", **belt):
 @pytest.fixture(scope="module")
 def held():
     """A drive whose spans are held at their points of tangency."""
-    instance = started(load_any("two_pulley_belt"), EI=0.4)
+    instance = started(load_unit("two_pulley_belt"), EI=0.4)
     at = int(instance.model.data[D.ACROSS])
     data = instance.model.data.copy()
     for j in range(2):
@@ -44,7 +44,7 @@ def taut(instance, nu, T, EI):
     """Flow, mass per stretched length and speed C of the held span at ``v = nu C``."""
     stretch = 1.0 + T / instance.p[BeltP.EA]
     m = instance.p[BeltP.M] / stretch
-    L = load_any("two_pulley_belt").path().span[0]
+    L = load_unit("two_pulley_belt").path().span[0]
     C = math.sqrt((T + EI * (math.pi / L) ** 2) / m)
     return nu * C / stretch, m, C, L
 
@@ -131,7 +131,7 @@ def test_at_resonance_damping_bounds_the_swing():
 
 @pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
 def test_outputs_are_those_of_tension_and_speed(fidelity):
-    unit = load_any(SERPENTINE)
+    unit = load_unit(SERPENTINE)
     instance = started(unit, fidelity)
     instance.set("crank.w", -100.0)
     for _ in range(400):
@@ -147,7 +147,7 @@ def test_outputs_are_those_of_tension_and_speed(fidelity):
 
 
 def test_an_arm_changes_the_spans_beside_it():
-    unit = load_any(TENSIONED)
+    unit = load_unit(TENSIONED)
     instance = started(unit)
     theta = next(k for k, v in enumerate(instance.model.states) if v.name.endswith("arm.theta"))
     (i,) = unit.arms
@@ -162,10 +162,10 @@ def test_an_arm_changes_the_spans_beside_it():
 
 def test_an_order_is_told_where_it_meets_a_span():
     """The crankshaft runs up: the second order passes the spans one after the other, and swings are largest there."""
-    unit = load_any(SERPENTINE)
+    unit = load_unit(SERPENTINE)
     unit = unit.model_copy(update={"resonance": Resonance(orders=(2.0, 4.0), band=0.05, damping=0.01)})
     scenario = Scenario(name="up", duration=1.2, inputs={"crank.w": "-400*min(t, 1)"})
-    run = simulate(build_any(unit), scenario)
+    run = simulate(unit.build(), scenario)
     f = abs(run["crank.w"]) / (2.0 * math.pi)
     f[1:] = f[:-1]  # inputs are held from each point on
     for span in ("alternator_pump", "pump_ac", "ac_crank"):
@@ -184,16 +184,16 @@ def test_an_order_is_told_where_it_meets_a_span():
 
 @pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
 def test_orders_change_no_other_bit(fidelity):
-    unit = load_any("two_pulley_belt")
+    unit = load_unit("two_pulley_belt")
     with_orders = unit.model_copy(update={"resonance": Resonance(orders=(1.0,))})
-    a, b = (simulate(build_any(u, fidelity), unit.scenario[0].model_copy(update={"duration": 0.1}))
+    a, b = (simulate(u.build(fidelity), unit.scenario[0].model_copy(update={"duration": 0.1}))
             for u in (unit, with_orders))  # fmt: skip
     for v in a.model.select("output"):
         assert (a[v.name] == b[v.name]).all()
 
 
 def test_a_belt_without_mass_has_no_frequency():
-    instance = started(load_any("two_pulley_belt"))
+    instance = started(load_unit("two_pulley_belt"))
     instance.p[BeltP.M] = 0.0
     assert instance.step(1e-3) != 2
     assert instance.get("P1_P2.f_1") == 0.0

@@ -7,7 +7,6 @@ import pytest
 
 from rtcvt.belt.moving_belt import frequencies, lateral_displacement, moving_belt, pod_basis
 from rtcvt.belt.unit import load_belt_unit
-from rtcvt.build import build_any
 from rtcvt.offline.beltdrive import rigid_elements
 from rtcvt.scenario import Table
 from rtcvt.simulate import simulate
@@ -29,7 +28,7 @@ def runs(mu, torque, duration):
     full = rigid_elements.simulate(unit, scenario)
     assert full.complete
     signals = {k: s.values for k, s in rigid_elements.signals(full, unit).items()}
-    return signals, *(simulate(build_any(unit, f), scenario) for f in ("hybrid", "rigid"))
+    return signals, *(simulate(unit.build(f), scenario) for f in ("hybrid", "rigid"))
 
 
 def error(signals, run, name):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from refusals import refuses_and_keeps_its_state
 
-from rtcvt.build import build_any, load_any
 from rtcvt.clutch.kernels import MOST_HEAT, X
 from rtcvt.errors import InputError
 from rtcvt.kernel import OK, SATURATED
+from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
 
@@ -18,9 +18,9 @@ CAPACITY = 0.1 * 6 * 2.0 / 3.0 * (0.08**3 - 0.06**3) / (0.08**2 - 0.06**2) * 7e3
 
 
 def instance(name="clutch", step=1e-3, **parameters):
-    unit = load_any(name)
+    unit = load_unit(name)
     unit = unit.model_copy(update={"solver": unit.solver.model_copy(update={"step": step})})
-    one = build_any(unit).instantiate()
+    one = unit.build().instantiate()
     for key, value in parameters.items():
         one.set(f"{'clutch' if name == 'clutch' else 'control'}.{key}", value)
     return one
@@ -144,7 +144,7 @@ def test_an_engagement_locks_once_and_does_not_chatter():
 def test_energy_is_kept_while_the_load_goes_beyond_the_capacity_and_back():
     residuals = []
     for step in (1e-3, 2.5e-4):
-        r = simulate(build_any(load_any("clutch")), load_any("clutch").scenario[0], step)
+        r = simulate(load_unit("clutch").build(), load_unit("clutch").scenario[0], step)
         tau, w, load = r["a.tau"], r["b.w"], r["b.load"]
         work = np.sum(0.5 * step * r["a.w"][:-1] * (tau[:-1] + tau[1:]))
         work -= np.sum(0.5 * step * load[:-1] * (w[:-1] + w[1:]))
@@ -173,7 +173,7 @@ def test_an_open_clutch_carries_nothing():
 
 def control(inputs, duration):
     scenario = Scenario(name="test", duration=duration, inputs={"control.v": 15.0} | inputs)
-    return simulate(build_any(load_any("clutch_control")), scenario)
+    return simulate(load_unit("clutch_control").build(), scenario)
 
 
 def test_controller_closes_at_equal_speeds_and_brings_the_torque_up():
@@ -249,8 +249,8 @@ def test_heat_that_no_clutch_gets_is_limited_and_said():
     ],
 )
 def test_mistakes_in_a_file_are_named(tmp_path, old, new, message):
-    text = load_any("clutch").text
+    text = load_unit("clutch").text
     assert old in text
     (tmp_path / "bad.toml").write_text(text.replace(old, new))
     with pytest.raises(InputError, match=message):
-        build_any(load_any(tmp_path / "bad.toml"))
+        load_unit(tmp_path / "bad.toml").build()

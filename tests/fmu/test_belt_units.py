@@ -10,9 +10,9 @@ from fmpy.validation import validate_fmu
 from native_host import H, Hosted
 
 from rtcvt.belt.page import belt_page
-from rtcvt.build import build_any, load_any
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native, write_sources
+from rtcvt.kind import load_unit
 
 CASES = {
     "accessory": ("accessory_5pk", "hybrid", {"alternator__mu": 0.15, "belt__v_start": 12.0}),
@@ -47,8 +47,8 @@ def exported(tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("belts")
     paths = {}
     for key, (name, fidelity, _) in CASES.items():
-        unit = load_any(name)
-        page = belt_page(build_any(unit, fidelity), unit)
+        unit = load_unit(name)
+        page = belt_page(unit.build(fidelity), unit)
         paths[key] = export_native(unit, fidelity, folder / f"{key}.fmu", documentation=page)
     return paths
 
@@ -57,7 +57,7 @@ def exported(tmp_path_factory) -> dict[str, Path]:
 def test_a_native_unit_gives_the_same_bits_as_its_model(exported, tmp_path, key):
     name, fidelity, parameters = CASES[key]
     assert not validate_fmu(str(exported[key]))
-    model = build_any(load_any(name), fidelity)
+    model = load_unit(name).build(fidelity)
     unit = Hosted(Path(fmpy.extract(str(exported[key]), str(tmp_path / key)))).start(**parameters)
     expected, statuses = own_run(model, 600, parameters)
     found = []
@@ -71,7 +71,7 @@ def test_a_native_unit_gives_the_same_bits_as_its_model(exported, tmp_path, key)
 
 @pytest.mark.needs("cc")
 def test_the_sources_compile_without_a_warning(tmp_path):
-    write_sources(build_any(load_any("accessory_5pk")), "accessory", tmp_path)
+    write_sources(load_unit("accessory_5pk").build(), "accessory", tmp_path)
     command = ["cc", "-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror", "-fsyntax-only"]
     done = subprocess.run([*command, str(tmp_path / "all.c")], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -88,11 +88,11 @@ def test_flanges_and_outputs_of_the_accessory_drive(exported):
 
 
 def test_the_python_unit_gives_the_same_numbers(tmp_path):
-    path = export_python(load_any("accessory_5pk"), "hybrid", tmp_path / "unit.fmu", documentation="<p>About</p>")
+    path = export_python(load_unit("accessory_5pk"), "hybrid", tmp_path / "unit.fmu", documentation="<p>About</p>")
     start = {"crankshaft.tau": -12.0, "pump.tau": 3.0}
     result = fmpy.simulate_fmu(str(path), stop_time=0.05, output_interval=H, start_values=start,
                                output=["alternator.w", "tensioner_crankshaft.F"])  # fmt: skip
-    instance = build_any(load_any("accessory_5pk")).instantiate()
+    instance = load_unit("accessory_5pk").build().instantiate()
     for name, value in start.items():
         instance.set(name, value)
     instance.initialise()

@@ -8,10 +8,10 @@ import pytest
 from fmpy.validation import validate_fmu
 from native_host import H, Hosted
 
-from rtcvt.build import build_any, load_any
 from rtcvt.clutch.unit import page
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
+from rtcvt.kind import load_unit
 from rtcvt.simulate import simulate
 
 SCALE = {"clutch.u": 0.7, "control.theta": 0.3, "a.w": 20.0, "b.w": 20.0, "control.v": 15.0}
@@ -26,8 +26,8 @@ def inputs(model, k):
 @pytest.mark.parametrize("name", ["clutch", "clutch_control"])
 @pytest.mark.needs("cc")
 def test_a_native_unit_gives_the_same_bits_as_its_model(tmp_path, name):
-    unit = load_any(name)
-    model = build_any(unit)
+    unit = load_unit(name)
+    model = unit.build()
     path = export_native(unit, "rigid", tmp_path / "unit.fmu", documentation=page(model, unit))
     assert not validate_fmu(str(path))
     one, hosted = model.instantiate(), Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit")))).start()
@@ -47,11 +47,11 @@ def test_a_native_unit_gives_the_same_bits_as_its_model(tmp_path, name):
 
 
 def test_the_python_unit_gives_the_same_numbers(tmp_path):
-    unit = load_any("clutch")
+    unit = load_unit("clutch")
     path = export_python(unit, "rigid", tmp_path / "unit.fmu", documentation="<p>About</p>")
     start = {"a.w": 50.0, "clutch.u": 0.5}
     result = fmpy.simulate_fmu(str(path), stop_time=0.05, output_interval=H, start_values=start, output=["clutch.Q"])
     scenario = unit.scenario[0].model_copy(update={"duration": 0.05, "inputs": start})
-    expected = simulate(build_any(unit), scenario, H)["clutch.Q"]
+    expected = simulate(unit.build(), scenario, H)["clutch.Q"]
     assert expected[-1] > 100.0
     assert result["clutch.Q"] == pytest.approx(expected, rel=1e-9)

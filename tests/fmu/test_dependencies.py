@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.dependencies import dependencies
 from rtcvt.fmu.translate import TranslationError
 from rtcvt.kernel import FAILED, kernel
+from rtcvt.kind import load_unit
 from rtcvt.model import Model, Variable
 
 UNITS = [
@@ -50,7 +50,7 @@ def changed(model, rng, points):
 
 @pytest.mark.parametrize(("unit", "fidelity"), UNITS)
 def test_nothing_changes_that_is_not_declared(unit, fidelity):
-    model = build_any(load_any(unit), fidelity)
+    model = load_unit(unit).build(fidelity)
     told = dependencies(model)
     for seen, declared in zip(
         changed(model, np.random.default_rng(7), 8), (told.outputs, told.derivatives), strict=True
@@ -65,7 +65,7 @@ def test_nothing_changes_that_is_not_declared(unit, fidelity):
      ("toroidal_variator", "full", 1), ("pushbelt_kers", "hybrid", 2), ("vehicle", "rigid", 7)],
 )  # fmt: skip
 def test_outputs_name_few_inputs(unit, fidelity, most):
-    model = build_any(load_any(unit), fidelity)
+    model = load_unit(unit).build(fidelity)
     assert sum(j >= len(model.states) for s in dependencies(model).outputs for j in s) <= most
 
 

@@ -11,8 +11,7 @@ import pytest
 from hostile_inputs import KINDS, hostile_inputs
 from steps_host import NativeUnit
 
-from rtcvt.build import build_any, fidelities, load_any
-from rtcvt.kind import kinds
+from rtcvt.kind import kinds, load_unit
 from rtcvt.scenario import apply_parameters, sample_inputs
 from rtcvt.unitfile import shipped_units
 
@@ -30,14 +29,14 @@ UNITS = [
     if kind.build is not None
     for kind_name in kind.names
     for name in shipped_units(kind_name)
-    for fidelity in fidelities(load_any(name))
+    for fidelity in load_unit(name).models
 ]
 
 
 @pytest.mark.parametrize(("name", "fidelity"), UNITS)
 def test_no_exception_in_any_scenario_and_no_hostile_step_refused(tmp_path, name, fidelity):
-    unit = load_any(name)
-    model = build_any(unit, fidelity)
+    unit = load_unit(name)
+    model = unit.build(fidelity)
     native, h = NativeUnit(model, tmp_path), model.step_size
     for scenario in unit.scenario:
         instance = model.instantiate()

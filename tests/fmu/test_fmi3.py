@@ -15,10 +15,10 @@ from fmpy.fmi3 import FMU3Model, FMU3Slave
 from fmpy.validation import validate_fmu
 from lxml import etree
 
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native, write_sources, write_unit
 from rtcvt.interface import load
+from rtcvt.kind import load_unit
 from rtcvt.unitfile import shipped_units
 
 pytestmark = pytest.mark.needs("cc")
@@ -37,8 +37,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module", params=UNITS)
 def pair(request, folder):
     """One unit in both versions of FMI: its model, and the extracted units by version."""
-    unit, found = load_any(request.param), {}
-    model = build_any(unit)
+    unit, found = load_unit(request.param), {}
+    model = unit.build()
     for fmi in (2, 3):
         path = export_native(unit, model.fidelity, folder / f"{request.param}_{fmi}.fmu", fmi=fmi)
         found[fmi] = Path(fmpy.extract(str(path), str(folder / f"{request.param}_{fmi}")))
@@ -68,7 +68,7 @@ def references(variables, rows):
 def kers(request, folder):
     path = folder / "toroidal_kers_3.fmu"
     if not path.exists():
-        export_native(load_any("toroidal_kers"), "rigid", path, fmi=3)
+        export_native(load_unit("toroidal_kers"), "rigid", path, fmi=3)
     extracted = Path(fmpy.extract(str(path), str(folder / "kers")))
     slave, variables = hosted(extracted, FMU3Slave)
     yield slave, variables
@@ -118,8 +118,8 @@ def test_terminals_of_flanges_have_a_torque_and_a_speed(pair):
 
 
 def test_clamping_ports_are_terminals(folder):
-    unit = load_any("pushbelt_cvt")
-    write_unit(build_any(unit), folder / "cvt.fmu", [], 1.0, fmi=3)
+    unit = load_unit("pushbelt_cvt")
+    write_unit(unit.build(), folder / "cvt.fmu", [], 1.0, fmi=3)
     extracted = Path(fmpy.extract(str(folder / "cvt.fmu")))
     tree = etree.parse(str(extracted / "terminalsAndIcons" / "terminalsAndIcons.xml"))
     names = {t.get("name"): [m.get("memberName") for m in t.iter("TerminalMemberVariable")]
@@ -290,13 +290,13 @@ def test_wrong_calls_are_refused_and_change_nothing(kers, name):
 
 @pytest.mark.parametrize("name", [n for n in shipped_units() if n in UNITS])
 def test_the_sources_compile_without_a_warning(name, tmp_path):
-    write_sources(build_any(load_any(name)), name, tmp_path, fmi=3)
+    write_sources(load_unit(name).build(), name, tmp_path, fmi=3)
     done = subprocess.run(["cc", *STRICT, "-fsyntax-only", str(tmp_path / "all.c")], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_importer_compiles_the_sources(folder, tmp_path):
-    path = export_native(load_any("toroidal_kers"), "rigid", tmp_path / "unit.fmu", platforms=(), fmi=3)
+    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", platforms=(), fmi=3)
     extracted = Path(fmpy.extract(str(path), str(tmp_path / "unit")))
     assert not (extracted / "binaries").exists()
     build_platform_binary(extracted)

@@ -16,9 +16,9 @@ from fmpy.validation import validate_fmu
 from lxml import etree
 from test_fmi3_events import Host
 
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native, with_clock, write_sources
+from rtcvt.kind import load_unit
 from rtcvt.scenario import sample_inputs
 
 pytestmark = pytest.mark.needs("cc")
@@ -41,8 +41,8 @@ def exported(tmp_path_factory):
 
     def export(name):
         if name not in made:
-            unit = load_any(name)
-            model = build_any(unit)
+            unit = load_unit(name)
+            model = unit.build()
             path = export_native(unit, model.fidelity, folder / f"{name}.fmu", fmi=3, clock=INTERVAL * H)
             made[name] = path, Path(fmpy.extract(str(path), str(folder / name))), model
         return made[name]
@@ -100,7 +100,7 @@ def run(name, folder, model, u, interval):
 def test_the_unit_follows_what_was_there_at_the_last_tick(name, interval, exported):
     """With a tick in every step these are the numbers of a unit without a clock."""
     _, folder, model = exported(name)
-    u = sample_inputs(model, load_any(name).scenario[0], H * np.arange(300))
+    u = sample_inputs(model, load_unit(name).scenario[0], H * np.arange(300))
     place = model.variable(CASES[name][1]).index
     moving = u[:, place] + (u[:, place].max() + 1.0) * 0.1 * np.sin(0.05 * np.arange(len(u)))
     u[:, place] = moving
@@ -207,7 +207,7 @@ def test_in_model_exchange_the_derivatives_follow_a_tick(exported):
 @pytest.mark.parametrize("name", ["toroidal_kers", pytest.param("pushbelt_cvt", marks=pytest.mark.slow)])
 def test_random_calls_do_no_harm(name, tmp_path):
     """The steps have the bits of the kernels, and every call at a wrong moment is refused, under sanitizers."""
-    write_sources(with_clock(build_any(load_any(name)), INTERVAL * H), name, tmp_path / "sources", fmi=3)
+    write_sources(with_clock(load_unit(name).build(), INTERVAL * H), name, tmp_path / "sources", fmi=3)
     program = build(tmp_path / "sources", "clock_sequences.c", tmp_path / "sequences", *ADDRESS)
     for seed in (1, 2, 3):
         found = figures(program, seed, 3000)
@@ -226,7 +226,7 @@ WRONG = {
 @pytest.mark.parametrize("name", WRONG)
 def test_a_clock_that_cannot_be_is_refused(name, tmp_path):
     unit, options, text = WRONG[name]
-    record = load_any(unit)
+    record = load_unit(unit)
     with pytest.raises(InputError, match=text):
-        export_native(record, build_any(record).fidelity, tmp_path / "unit.fmu", **options)
+        export_native(record, record.build().fidelity, tmp_path / "unit.fmu", **options)
     assert not list(tmp_path.iterdir())

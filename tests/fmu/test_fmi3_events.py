@@ -16,8 +16,8 @@ from fmpy.fmi3 import FMU3Slave
 from fmpy.validation import validate_fmu
 from lxml import etree
 
-from rtcvt.build import build_any, load_any
 from rtcvt.fmu.native.export import export_native, write_sources
+from rtcvt.kind import load_unit
 from rtcvt.scenario import get_scenario, sample_inputs
 
 pytestmark = pytest.mark.needs("cc")
@@ -104,8 +104,8 @@ def folder(tmp_path_factory):
 def case(request, folder):
     """A unit, its inputs at communication points, and what its kernels make of them one internal step at a time."""
     scenario, duration, substeps, flag = CASES[request.param]
-    unit = load_any(request.param)
-    model = build_any(unit, None, substeps)
+    unit = load_unit(request.param)
+    model = unit.build(None, substeps)
     path = export_native(unit, model.fidelity, folder / f"{request.param}.fmu", substeps=substeps, fmi=3)
     extracted = Path(fmpy.extract(str(path), str(folder / request.param)))
     n = round(duration / H)
@@ -172,8 +172,8 @@ ABILITIES = {"clutch": (True, True), "driver": (False, True), "kers_lap": (False
 
 @pytest.mark.parametrize("name", ABILITIES)
 def test_a_unit_offers_what_it_has(name, folder):
-    unit = load_any(name)
-    path = export_native(unit, build_any(unit).fidelity, folder / f"abilities_{name}.fmu", fmi=3)
+    unit = load_unit(name)
+    path = export_native(unit, unit.build().fidelity, folder / f"abilities_{name}.fmu", fmi=3)
     assert validate_fmu(str(path)) == []
     extracted = fmpy.extract(str(path), str(folder / f"abilities_{name}"))
     has_events, cut = ABILITIES[name]
@@ -584,7 +584,7 @@ SEQUENCES = ["clutch", *(pytest.param(name, marks=pytest.mark.slow) for name in 
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_random_steps_have_the_bits_of_a_twin_without_events(name, tmp_path):
     """And no call at a wrong moment, none within a step, and no forged state does harm."""
-    write_sources(build_any(load_any(name), None, 2), name, tmp_path / "sources", fmi=3)
+    write_sources(load_unit(name).build(None, 2), name, tmp_path / "sources", fmi=3)
     program = build(tmp_path / "sources", "event_sequences.c", tmp_path / "sequences", *ADDRESS)
     for seed in (1, 2, 3):
         found = figures(program, seed, 4000)

@@ -24,7 +24,6 @@ from fmpy import read_model_description, simulate_fmu
 from fmpy.validation import validate_fmu
 from lxml import etree
 
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
@@ -32,6 +31,7 @@ from rtcvt.fmu.ssp import export_ssp, system_description
 from rtcvt.hil import runner
 from rtcvt.hil.cosimulation import start
 from rtcvt.hil.importer import open_fmu
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem, load_gear_system, read_gear_system
 from rtcvt.scenario import get_scenario, sample_inputs
@@ -212,8 +212,8 @@ def test_fmusim_has_the_same_bits_with_events_and_without(tmp_path):
     tool = os.environ.get("RTCVT_FMUSIM")
     if not tool:
         pytest.skip("RTCVT_FMUSIM names no fmusim")
-    unit = load_any("clutch")
-    model = build_any(unit)
+    unit = load_unit("clutch")
+    model = unit.build()
     step, n, names = 0.01, 240, [v.name for v in model.select("input")]
     closing = sample_inputs(model, get_scenario(unit, "launch and overload"), np.array([0.6]))[0]
     inputs = tmp_path / "in.csv"

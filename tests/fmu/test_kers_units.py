@@ -10,7 +10,6 @@ import variator_laws as analytic
 from fmpy.validation import validate_fmu
 from native_host import H, Hosted
 
-from rtcvt.build import build_any
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import own_platform, write_unit
 from rtcvt.variator.page import variator_page
@@ -38,7 +37,7 @@ def signals(k):
 @pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
 def test_native_code_has_the_bits_of_the_kernels(folder, fidelity):
     unit = load_variator(folder / "kers.toml")
-    model = build_any(unit, fidelity)
+    model = unit.build(fidelity)
     path = folder / f"{fidelity}.fmu"
     write_unit(model, path, [own_platform()], 1.0, documentation=variator_page(model, unit))
     assert validate_fmu(str(path)) == []

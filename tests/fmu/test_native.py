@@ -31,11 +31,11 @@ from matplotlib.image import imread
 from native_host import DISCARD, ERROR, UNITS, H, Hosted, inputs, reference, run
 
 import rtcvt.fmu.native.export
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.description import model_description
 from rtcvt.fmu.native.export import FLAGS, PLATFORMS, export_native, native_description, own_platform, write_sources
 from rtcvt.fmu.native.reference import FOLDER
+from rtcvt.kind import load_unit
 from rtcvt.pog.diagram import gear_colours, unit_diagram
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import load_gear_system
@@ -260,7 +260,7 @@ def test_the_sources_of_every_unit_compile_without_a_warning(tmp_path, name, fid
 
 @pytest.mark.parametrize("name", ["pushbelt_cvt", "pushbelt_kers", "vehicle", "driver", "wltc", "clutch"])
 def test_so_do_those_of_the_other_kinds(tmp_path, name):
-    write_sources(build_any(load_any(name)), name, tmp_path)
+    write_sources(load_unit(name).build(), name, tmp_path)
     command = ["cc", *STRICT, "-fsyntax-only", str(tmp_path / "all.c")]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

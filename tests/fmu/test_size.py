@@ -10,17 +10,17 @@ import pytest
 from fmpy.validation import validate_fmu
 from native_host import Hosted
 
-from rtcvt.build import build_any, load_any
 from rtcvt.fmu.native.export import native_description, own_platform, write_unit
+from rtcvt.kind import load_unit
 
 pytestmark = pytest.mark.needs("cc")
 
-UNIT = load_any("pushbelt_cvt")
+UNIT = load_unit("pushbelt_cvt")
 
 
 @pytest.fixture(scope="module")
 def model():
-    return build_any(UNIT, "hybrid")
+    return UNIT.build("hybrid")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_the_file_holds_the_tables_once(exported, model):
 
 
 def test_sources_come_when_asked_for_and_with_small_units():
-    small = build_any(load_any("differential"), "rigid")
+    small = load_unit("differential").build("rigid")
     for carried in (True, False):
         description = native_description(small, "unit", "guid", open_source=carried)
         assert len(description.findall(".//SourceFiles")) == 2 * carried

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 
 UNITS = [
     ("toroidal_kers", "rigid"), ("toroidal_kers", "full"), ("planetary", "full"), ("two_pulley_belt", "hybrid"),
@@ -23,7 +23,7 @@ def within(v, value):
 
 @pytest.mark.parametrize(("unit", "fidelity"), UNITS)
 def test_states_and_stored_energy_do_not_jump(unit, fidelity):
-    model = build_any(load_any(unit), fidelity)
+    model = load_unit(unit).build(fidelity)
     one = model.instantiate()
     one.initialise()
     for _ in range(100):
@@ -42,7 +42,7 @@ def test_states_and_stored_energy_do_not_jump(unit, fidelity):
 @pytest.mark.parametrize(("unit", "fidelity"), UNITS)
 def test_a_change_counts_as_if_it_had_always_been_so(unit, fidelity):
     """Changed right after the start, then steps are those of a unit that started with it from the same state."""
-    model = build_any(load_any(unit), fidelity)
+    model = load_unit(unit).build(fidelity)
     for v in tunables(model):
         changed, other = model.instantiate(), model.instantiate()
         value = within(v, 1.1 * changed.get(v.name) + 1e-3)
@@ -58,7 +58,7 @@ def test_a_change_counts_as_if_it_had_always_been_so(unit, fidelity):
 
 
 def test_what_is_fixed_or_out_of_range_is_refused_and_changes_nothing():
-    model = build_any(load_any("toroidal_kers"), "rigid")
+    model = load_unit("toroidal_kers").build("rigid")
     one = model.instantiate()
     one.initialise()
     p, work = one.p.copy(), one.work.copy()

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from fmpy.fmi3 import FMU3Slave
 
-from rtcvt.build import load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native
+from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario, get_scenario
 
 H = 5e-3
@@ -182,7 +182,7 @@ def foreign(tmp_path_factory):
 def pair(tmp_path_factory):
     """One unit of ours in both versions."""
     folder = tmp_path_factory.mktemp("pair")
-    return {n: export_native(load_any("toroidal_kers"), "rigid", folder / f"{n}.fmu", fmi=n) for n in (2, 3)}
+    return {n: export_native(load_unit("toroidal_kers"), "rigid", folder / f"{n}.fmu", fmi=n) for n in (2, 3)}
 
 
 def scenario(mode="nothing", inputs=None, **parameters):
@@ -191,7 +191,7 @@ def scenario(mode="nothing", inputs=None, **parameters):
 
 @pytest.mark.needs("cc")
 def test_a_unit_has_the_bits_of_fmi2(pair, recorded):
-    unit = load_any("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     ours = get_scenario(unit, "infeasible demand").model_copy(update={"duration": 0.5})
     (said, _, time, first), (said_3, _, time_3, second) = (recorded(pair[n], ours, 1e-3) for n in (2, 3))
     assert (said, said_3) == ("", "")

@@ -7,7 +7,6 @@ import time
 import numpy as np
 import pytest
 
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native
 from rtcvt.hil.bus import Node, open_bus
@@ -16,6 +15,7 @@ from rtcvt.hil.dbc import BITRATE, PARAMETERS, generate, load, parse
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Attachment, run_rig
 from rtcvt.hil.runner import run
+from rtcvt.kind import load_unit
 from rtcvt.model import Variable
 from rtcvt.scenario import Scenario, load_scenario
 from rtcvt.simulate import simulate
@@ -26,12 +26,12 @@ channels = (f"virtual:tuning{i}" for i in itertools.count())
 
 @pytest.fixture(scope="module")
 def model():
-    return build_any(load_any("toroidal_kers"), "rigid")
+    return load_unit("toroidal_kers").build("rigid")
 
 
 @pytest.fixture(scope="module")
 def kers(tmp_path_factory):
-    return export_native(load_any("toroidal_kers"), "rigid", tmp_path_factory.mktemp("unit") / "kers.fmu")
+    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("unit") / "kers.fmu")
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from rtcvt.belt.unit import Resonance
-from rtcvt.build import load_any
 from rtcvt.cli import app
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.offline.speed_map import order_amplitude, speed_map
 
 SERPENTINE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
@@ -29,7 +29,7 @@ def test_the_amplitude_of_an_order_is_found_as_the_shaft_runs_up():
 
 @pytest.fixture(scope="module")
 def found():
-    unit = load_any(SERPENTINE)
+    unit = load_unit(SERPENTINE)
     unit = unit.model_copy(update={"resonance": Resonance(orders=(4.0,), damping=0.01)})
     return speed_map(unit, 120.0, 300.0, duration=4.0, windows=20, share=0.001)
 
@@ -70,7 +70,7 @@ def test_the_command_writes_page_and_figures(tmp_path):
 
 
 def test_bad_speeds_are_refused(tmp_path):
-    unit = load_any(SERPENTINE)
+    unit = load_unit(SERPENTINE)
     with pytest.raises(InputError, match="--low"):
         speed_map(unit, 200.0, 100.0)
     with pytest.raises(InputError, match=r"--time.*four periods"):

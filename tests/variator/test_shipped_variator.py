@@ -10,7 +10,7 @@ from rtcvt.simulate import simulate
 from rtcvt.system import build_system, load_system, simulate_system
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.layout import N_Q, D, P, Q, X
+from rtcvt.variator.layout import W_STEP, D, P, Q, X
 from rtcvt.variator.unit import load_variator, with_flange_inputs
 
 UNIT = load_variator("pushbelt_cvt")
@@ -120,7 +120,7 @@ def test_no_oscillation_grows_over_the_range():
     """Eigenvalues of the hybrid model with a given primary speed, at settled points while shifting."""
     one = build_variator(with_flange_inputs(UNIT, {"primary": "speed"}), "hybrid").instantiate()
     rng = np.random.default_rng(1)
-    p, data, w = one.p, one.model.data, np.zeros(N_Q)
+    p, data, w = one.p, one.model.data, np.zeros(W_STEP)
     for _ in range(60):
         i, omega, F = rng.uniform(0.5, 2.3), rng.uniform(80.0, 600.0), rng.uniform(6e3, 3e4)
         xi, y = rng.uniform(-0.3, 0.3), rng.uniform(0.5, 1.8)

@@ -10,11 +10,11 @@ from variator_laws import CONSTANTS, SHAFTS, constant_laws, instance, laws, unit
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
-from rtcvt.offline.pushbelt.kinematics import closure, misalignment, radius_at_one
+from rtcvt.offline.pushbelt.unit.kinematics import closure, misalignment, radius_at_one
 from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.layout import N_HYBRID, N_Q, N_RIGID, N_U, D, P, Q, RigidX, U, X, Y
+from rtcvt.variator.layout import N_HYBRID, N_RIGID, N_U, W_STEP, D, P, Q, RigidX, U, X, Y
 from rtcvt.variator.unit import read_variator, with_flange_inputs
 
 SPEED = {"primary": "speed"}
@@ -25,7 +25,7 @@ TAN = math.tan(CONSTANTS["delta_0"])
 
 
 def geometry(one, phi):
-    w = np.zeros(N_Q)
+    w = np.zeros(W_STEP)
     kernels.geometry(phi, one.model.data, w)
     return w
 

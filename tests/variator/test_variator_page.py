@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import rtcvt
-from rtcvt.build import build_any, load_any
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.unitfile import find_unit
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.diagram import radii_at, variator_diagram
@@ -22,7 +22,7 @@ from rtcvt.variator.reduced_model import read_reduced
 
 @pytest.fixture(scope="module")
 def unit():
-    return load_any("pushbelt_cvt")
+    return load_unit("pushbelt_cvt")
 
 
 @pytest.fixture
@@ -30,24 +30,24 @@ def wide(tmp_path):
     """The shipped variator with end stops that no run has seen."""
     path = tmp_path / "wide.toml"
     path.write_text(find_unit("pushbelt_cvt").read_text().replace("max = 2.4", "max = 2.6"))
-    return load_any(path)
+    return load_unit(path)
 
 
 def test_end_stops_outside_of_the_data_are_told(unit, wide, caplog):
     with caplog.at_level(logging.WARNING, "rtcvt"):
-        build_any(unit)
+        unit.build()
         assert not caplog.records
-        model = build_any(wide)
-        build_any(wide)
+        model = wide.build()
+        wide.build()
     (record,) = caplog.records  # once
     told = "end stops 0.45 to 2.6 lie outside of the reduced model's data, 0.399 to 2.48"
     assert f"wide.toml: ratio: {told}" in record.getMessage()
     assert told in html.unescape(variator_page(model, wide))
-    assert "lie outside" not in variator_page(build_any(unit), unit)
+    assert "lie outside" not in variator_page(unit.build(), unit)
 
 
 def test_errors_are_few_and_in_words(unit):
-    page = variator_page(build_any(unit), unit)
+    page = variator_page(unit.build(), unit)
     accuracy = page[page.index("<h2>Accuracy</h2>") : page.index("<h2>Unit file</h2>")]
     assert "heldout." not in accuracy
     assert accuracy.count("<tr>") < 31
@@ -61,8 +61,8 @@ def test_bands_of_a_calibration_beside_the_reduced_model(unit, tmp_path):
     shutil.copy(reduced_path(unit), tmp_path / "own.h5")
     path = tmp_path / "own.toml"
     path.write_text(find_unit("pushbelt_cvt").read_text().replace('reduced = "pushbelt_24mm"', 'reduced = "own.h5"'))
-    own = load_any(path)
-    model = build_any(own)
+    own = load_unit(path)
+    model = own.build()
     assert "±" not in variator_page(model, own)
     bands = {"thrust ratio": [1.0, 1.25, 1.5], "slip": [0.004, 0.005, 0.008], "efficiency": [0.95, 0.97, 0.98]}
     calibration = tmp_path / "own_calibration.json"
@@ -89,7 +89,7 @@ def test_radii_of_the_picture_close_the_belt(unit, ratio):
 @pytest.mark.parametrize("model", ["hybrid", "rigid"])
 def test_start_values_hold_the_torque_that_the_page_names(unit, model):
     variator = rtcvt.load("pushbelt_cvt")
-    assert "−95 N·m" in variator_page(build_any(unit), unit)
+    assert "−95 N·m" in variator_page(unit.build(), unit)
     for ratio in (0.6, 1.0, 1.5):
         start = {"ratio.start": ratio, "primary.w_start": "2000 rpm"}
         torque = {"primary.tau": 100.0, "secondary.tau": -95.0 * ratio, "ratio.des": ratio}

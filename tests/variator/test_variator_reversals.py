@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from hostile_inputs import KINDS, hostile_inputs
 
-from rtcvt.build import build_any, load_any
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 
 STEPS, TORQUE = 3000, 400.0  # [N.m]
 
 
 @pytest.fixture(scope="module")
 def model():
-    return build_any(load_any("pushbelt_cvt"), "rigid")
+    return load_unit("pushbelt_cvt").build("rigid")
 
 
 def made(model, inner, period, forces, sign):
@@ -61,7 +61,7 @@ def test_reversals_at_any_speed_make_no_energy(model, inner, period, forces, sig
 @pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
 def test_hostile_inputs_make_no_energy(fidelity, held):
     """Clamping forces and ratio, too, and steps of 20 ms as 20 of one, between which the outputs are known."""
-    model = build_any(load_any("pushbelt_cvt"), fidelity)
+    model = load_unit("pushbelt_cvt").build(fidelity)
     place = {v.name: v.index for v in (*model.select("input"), *model.select("output"))}
     tan = 2.0 * math.tan(math.radians(11.0))
     for kind in KINDS:

@@ -1,1 +1,1 @@
-"""Parts of a fully spatial pushbelt, each tested alone; not assembled yet (docs/spatial.md)."""
+"""The spatial belt: elements with six freedoms, two ring sets, a fixed and a loose sheave on each pulley."""

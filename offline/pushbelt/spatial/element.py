@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
-from rtcvt.offline.pushbelt.ring import turned
+from rtcvt.offline.pushbelt.ring.ring import turned
 
 __all__ = ["Body", "frames_of", "gyrate", "kinetic_energy", "move"]
 

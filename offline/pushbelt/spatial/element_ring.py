@@ -42,11 +42,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined
-from rtcvt.offline.pushbelt.element_element import switching
-from rtcvt.offline.pushbelt.element_ring import proximal, wrapped
-from rtcvt.offline.pushbelt.parameters import Belt
-from rtcvt.offline.pushbelt.ring import INV, N_LOAD, N_RATE, N_SHAPE, Ring, point, push, velocity
+from rtcvt.offline.pushbelt.contact.element_element import switching
+from rtcvt.offline.pushbelt.contact.element_ring import proximal, wrapped
+from rtcvt.offline.pushbelt.ring.ring import INV, N_LOAD, N_RATE, N_SHAPE, Ring, point, push, velocity
 from rtcvt.offline.pushbelt.spatial.tracking import Tracking, tracking_energy, tracking_force
+from rtcvt.offline.pushbelt.unit.parameters import Belt
 
 __all__ = ["MEMORY", "Guide", "Touch", "guide", "ring_energy", "ring_forces", "ring_friction", "touch"]
 

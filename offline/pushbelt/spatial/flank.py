@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined
-from rtcvt.offline.pushbelt.flank import EXACT, MOST, NEAR, ROUNDING, axis, cone, face, find_stretches, whole
-from rtcvt.offline.pushbelt.flank import energy as of_both_flanks
-from rtcvt.offline.pushbelt.friction import secant, tangent
+from rtcvt.offline.pushbelt.contact.flank import EXACT, MOST, NEAR, ROUNDING, axis, cone, face, find_stretches, whole
+from rtcvt.offline.pushbelt.contact.flank import energy as of_both_flanks
+from rtcvt.offline.pushbelt.contact.friction import secant, tangent
 
 __all__ = ["Flanks", "ahead", "contact_points", "energy", "flanks", "normal_forces", "velocities"]
 

@@ -30,8 +30,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
-from rtcvt.offline.pushbelt.element_element import switching
-from rtcvt.offline.pushbelt.parameters import Belt
+from rtcvt.offline.pushbelt.contact.element_element import switching
+from rtcvt.offline.pushbelt.unit.parameters import Belt
 
 __all__ = ["CONTACTS", "N_PAIR", "N_WRENCH", "Joint", "joint", "joint_energy", "joint_forces"]
 

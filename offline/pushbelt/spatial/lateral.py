@@ -40,7 +40,7 @@ from scipy.sparse import csr_array, diags_array, vstack
 from scipy.sparse.linalg import spsolve
 
 from rtcvt.offline.pushbelt.compiled import compiled
-from rtcvt.offline.pushbelt.ring import INV, NX, NY
+from rtcvt.offline.pushbelt.ring.ring import INV, NX, NY
 
 __all__ = [
     "NL",

@@ -1,14 +1,15 @@
 """The spatial pushbelt: elements with six freedoms, two ring sets, four sheaves (Cebulla 2014, chapters 3 and 5).
 
-It is the hybrid model (`hybrid`) without its symmetry, on the same mesh, with the same explicit scheme, (2.49)-(2.51):
+It is the hybrid model (`planar.model`) without its symmetry, on the same mesh, with the same explicit scheme,
+(2.49)-(2.51):
 
     q+ = q + dt u,    u+ = u + M^-1 (h(u, q+) dt + W Lambda)
 
 A step:  positions | ring shapes | element-ring, both sides | element-element | flank points, Maxwell, normal forces of
 both sides | new velocities of the rings, friction on them | of the elements | gyroscopic moments | of the sheaves.
 
-Multirate scheme, as in `hybrid`: with n_R > 1 the rings take n_R steps in each of the others. Between two evaluations
-of the contacts they keep the loads, forces and torques in the frames of their chords.
+Multirate scheme, as in `planar.model`: with n_R > 1 the rings take n_R steps in each of the others. Between two
+evaluations of the contacts they keep the loads, forces and torques in the frames of their chords.
 
 A side is what lies at z > 0 (left) or z < 0 (right): a ring set, the saddles, pillars and flanks that it meets, two of
 the four sheaves and their deflection. The right one is seen in the mirror (`element`); the same kernels do both.
@@ -23,8 +24,8 @@ model's pulleys; then the belt stays in its plane, and the run is the hybrid one
 Where laws differ from the hybrid model's: friction of ring and element counts slip across too; the ring's stretch
 contains what it moves across.
 
-Energy as in `hybrid`, with the same books; each spring, damper and friction is booked from its own force and velocity.
-Lateral bending, shear and torsion of the rings count as bending, their motion with the ring's.
+Energy as in `planar.model`, with the same books; each spring, damper and friction is booked from its own force and
+velocity. Lateral bending, shear and torsion of the rings count as bending, their motion with the ring's.
 """
 
 from typing import Any, NamedTuple
@@ -33,16 +34,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import hybrid, ledger, maxwell
-from rtcvt.offline.pushbelt import ring as planar_ring
 from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined, spliced
-from rtcvt.offline.pushbelt.element_ring import saddle
-from rtcvt.offline.pushbelt.friction import flank_friction
-from rtcvt.offline.pushbelt.hybrid import directions
-from rtcvt.offline.pushbelt.maxwell import Coupled, Maxwell, newton
-from rtcvt.offline.pushbelt.parameters import Belt, Parameters, Sheaves, element_mass
-from rtcvt.offline.pushbelt.ring import Ring, from_chords, rate_of, shape_of, to_chords
-from rtcvt.offline.pushbelt.sheave import Damper
+from rtcvt.offline.pushbelt.contact import ledger, maxwell
+from rtcvt.offline.pushbelt.contact.element_ring import saddle
+from rtcvt.offline.pushbelt.contact.friction import flank_friction
+from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
+from rtcvt.offline.pushbelt.contact.sheave import Damper
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.planar.model import directions
+from rtcvt.offline.pushbelt.ring import ring as planar_ring
+from rtcvt.offline.pushbelt.ring.ring import Ring, from_chords, rate_of, shape_of, to_chords
 from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, sheave
 from rtcvt.offline.pushbelt.spatial.element import Body
 from rtcvt.offline.pushbelt.spatial.element_ring import Guide, Touch, touch
@@ -50,6 +51,7 @@ from rtcvt.offline.pushbelt.spatial.flank import Flanks
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joint, joint, joint_energy, joint_forces
 from rtcvt.offline.pushbelt.spatial.lateral import Lateral
 from rtcvt.offline.pushbelt.spatial.tracking import tracking
+from rtcvt.offline.pushbelt.unit.parameters import Belt, Parameters, Sheaves, element_mass
 
 __all__ = ["SIDES", "Frames", "Half", "Model", "State", "model", "run"]
 
@@ -77,9 +79,9 @@ class Model(NamedTuple):
 
 
 class Half(NamedTuple):
-    """State of one side, in its view: q_R, u_R, s_R, z, r as in `hybrid.State`, for its ring set and its sheaves; q_L,
-    u_L (N_B, 3) as in `lateral`; memory (N_E, 14) of `element_ring`; held (N_B, 9), held_L (N_B, 3) loads of the ring
-    from the last step, in the multirate scheme."""
+    """State of one side, in its view: q_R, u_R, s_R, z, r as in `planar.model.State`, for its ring set and its sheaves;
+    q_L, u_L (N_B, 3) as in `lateral`; memory (N_E, 14) of `element_ring`; held (N_B, 9), held_L (N_B, 3) loads of the
+    ring from the last step, in the multirate scheme."""
 
     q_R: Array
     u_R: Array
@@ -97,8 +99,8 @@ class State(NamedTuple):
     """State of belt and sheaves, updated in place; enough to continue a run bit by bit.
 
     q, u (N_E, 6) as in `element`; s, sd (2, 2, 4) sheaves by side and pulley; damper (N_E, 12) of `joint`; ring (1) as
-    in `hybrid.State`; rub (N_E, 6) friction of the flanks in the last step, as forces in `joint`; left, right: the
-    sides.
+    in `planar.model.State`; rub (N_E, 6) friction of the flanks in the last step, as forces in `joint`; left, right:
+    the sides.
     """
 
     q: Array
@@ -113,7 +115,7 @@ class State(NamedTuple):
 
 
 class Frames(NamedTuple):
-    """Results at n plot steps: those of `hybrid.Frames`, and what they leave out.
+    """Results at n plot steps: those of `planar.model.Frames`, and what they leave out.
 
     planar: the mean of both sides, their sum for the ring (joint: rocking is the sum of both edges, pin_1 the pin,
     pin_2 nothing, pin_3 the mouth; s_R: left).
@@ -200,7 +202,7 @@ def model(
     ----------
     parameters : Parameters
         The unit that `belt` and `sheaves` are of.
-    unilateral, coupled, damper : as for `hybrid.model`
+    unilateral, coupled, damper : as for `planar.model.model`
     mirrored : bool
         Four loose sheaves.
 
@@ -344,7 +346,7 @@ def run(
     m : Model
     x : State
         Start; holds the end afterwards.
-    inputs, steps, dt, n_p, n_R : as for `hybrid.run`
+    inputs, steps, dt, n_p, n_R : as for `planar.model.run`
 
     Returns
     -------
@@ -481,7 +483,7 @@ def _meet_sheaves(
 
 @spliced
 def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any) -> None:
-    """One step; parameters as for `hybrid.step`."""
+    """One step; parameters as for `planar.model.step`."""
     belt, sheaves, body, J, _, _, guides, friction, law_left, law_right, shaft, mirrored = m
     q, u, s, sd, damper, turning, rub, left, right = x
     on_left, on_right, cs, sn, R, f, N_joint, old, end, trial, pair, wrench, before, reaction, loss, pulley, power = w

@@ -15,7 +15,7 @@ primary is at z = offset + tan(delta_0) (2 r_1 - r_I - r_O), `kinematics.misalig
 """
 
 from rtcvt.offline.pushbelt.compiled import compiled
-from rtcvt.offline.pushbelt.sheave import shaft
+from rtcvt.offline.pushbelt.contact.sheave import shaft
 
 __all__ = ["advance", "energy"]
 

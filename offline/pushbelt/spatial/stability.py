@@ -13,9 +13,9 @@ therefore what bounds the step of the spatial model, whatever steps the rings ta
 
 import numpy as np
 
-from rtcvt.offline.pushbelt.flank import face
-from rtcvt.offline.pushbelt.parameters import Belt, Sheaves
+from rtcvt.offline.pushbelt.contact.flank import face
 from rtcvt.offline.pushbelt.spatial.element import Body
+from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
 
 __all__ = ["largest_step", "mobility"]
 

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import hybrid
-from rtcvt.offline.pushbelt import ring as planar_ring
 from rtcvt.offline.pushbelt.compiled import columns
-from rtcvt.offline.pushbelt.kinematics import radius_at_one
-from rtcvt.offline.pushbelt.maxwell import Coupled
-from rtcvt.offline.pushbelt.snapshots import TautPath, place_on, taut_path
+from rtcvt.offline.pushbelt.contact.maxwell import Coupled
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.ring import ring as planar_ring
 from rtcvt.offline.pushbelt.spatial import element_ring, lateral
 from rtcvt.offline.pushbelt.spatial.model import SIDES, Half, Model, State
+from rtcvt.offline.pushbelt.unit.kinematics import radius_at_one
+from rtcvt.offline.pushbelt.unit.taut_path import TautPath, place_on, taut_path
 
 __all__ = ["HOLD", "STEEPEST", "lift"]
 

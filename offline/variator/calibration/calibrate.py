@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import hybrid
-from rtcvt.offline.pushbelt.parameters import Parameters
-from rtcvt.offline.pushbelt.runs import prepare, stepped
-from rtcvt.offline.pushbelt.schedule import Point, Run
-from rtcvt.offline.pushbelt.snapshots import snapshots
-from rtcvt.offline.pushbelt.windows import edge_ratio
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.runs import prepare, stepped
+from rtcvt.offline.pushbelt.run.schedule import Point, Run
+from rtcvt.offline.pushbelt.run.snapshots import snapshots
+from rtcvt.offline.pushbelt.run.windows import edge_ratio
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.inversion import assimilate, directions
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import cluster_of

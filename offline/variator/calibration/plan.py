@@ -15,9 +15,9 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rtcvt.errors import InputError, near
-from rtcvt.offline.pushbelt.parameters import Parameters
-from rtcvt.offline.pushbelt.schedule import Scheme
-from rtcvt.offline.pushbelt.verification import ChapterRun
+from rtcvt.offline.pushbelt.checks.chapter7 import ChapterRun
+from rtcvt.offline.pushbelt.run.schedule import Scheme
+from rtcvt.offline.pushbelt.unit.parameters import Parameters, influence_numbers, sheaves
 from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
 
 __all__ = [
@@ -54,7 +54,7 @@ def _exponent(p: Parameters, x: float) -> Parameters:
     s = p.pulleys
     r = np.linspace(s.r_min, s.r_max, 50)
     r_m = 0.5 * (s.r_min + s.r_max)
-    a_2, a_1, a_0 = np.polyfit(r, np.polyval(s.a[::-1], r_m) * (r / r_m) ** x, 2)
+    a_2, a_1, a_0 = np.polyfit(r, influence_numbers(sheaves(p), r_m).sum() / s.multiplier * (r / r_m) ** x, 2)
     return _pulleys(p, a=(float(a_0), float(a_1), float(a_2)))
 
 

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.kind import Progress, Shown, cell
-from rtcvt.offline.pushbelt.parameters import Parameters
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.calibrate import FIGURES
 from rtcvt.offline.variator.calibration.calibrate import calibrate as figures_of
 from rtcvt.offline.variator.calibration.plan import load_calibration

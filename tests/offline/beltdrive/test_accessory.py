@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from rtcvt.belt.unit import load_belt_unit
-from rtcvt.build import build_any, fidelities
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.verification import compare
 from rtcvt.simulate import simulate
@@ -21,7 +20,7 @@ def scenario(unit, name):
 
 def test_what_the_drive_takes_up_to_6000_rpm(unit):
     """Some kilowatts, of which machines take most; the bearings of accessory_5pk would take 299 kW."""
-    run = simulate(build_any(unit), scenario(unit, "run-up"))
+    run = simulate(unit.build(), scenario(unit, "run-up"))
     last = {
         key: float(run[key][-1])
         for key in ("crank.tau", "loss.friction", "loss.load", "alternator.w", "tensioner.theta")
@@ -41,15 +40,15 @@ def test_what_the_drive_takes_up_to_6000_rpm(unit):
 
 
 def test_the_alternator_runs_on_as_the_engine_slows(unit):
-    run = simulate(build_any(unit), scenario(unit, "gear shift"))
+    run = simulate(unit.build(), scenario(unit, "gear shift"))
     free = run["alternator.M_decoupler"] <= -0.0999
     assert free.sum() > 5
     assert (run["alternator.w"][free] < run["alternator.w_pulley"][free]).all()
 
 
 def test_it_has_the_hybrid_model_alone(unit):
-    assert fidelities(unit) == ("hybrid",)
-    assert fidelities(load_belt_unit("accessory_5pk")) == ("hybrid", "rigid")
+    assert unit.models == ("hybrid",)
+    assert load_belt_unit("accessory_5pk").models == ("hybrid", "rigid")
 
 
 MISSED = pytest.mark.xfail(strict=True, reason="measured: torques of pump and idler 3.3, 3.1 %; the crankshaft slips")

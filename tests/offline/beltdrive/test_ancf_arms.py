@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_modes import ancf_modes, hybrid_modes
 
 from rtcvt.belt.arm_geometry import preload
 from rtcvt.belt.unit import ElementModel, load_belt_unit, require_arms
 from rtcvt.errors import InputError
 from rtcvt.offline.beltdrive.ancf import axial_force
 from rtcvt.offline.beltdrive.drive import build
-from rtcvt.offline.beltdrive.modes import ancf_modes, hybrid_modes
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.runs import changed, simulate_full
 from rtcvt.offline.beltdrive.verification import compare

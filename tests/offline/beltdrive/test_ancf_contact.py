@@ -5,7 +5,6 @@ import pytest
 
 from rtcvt.offline.beltdrive.ancf import shape
 from rtcvt.offline.beltdrive.friction import sliding
-from rtcvt.offline.beltdrive.lugre import bristles, lugre
 from rtcvt.offline.beltdrive.sheave import (
     STICK,
     UNDEFINED,
@@ -167,19 +166,3 @@ def test_switching_states_and_errors():
     assert excess == pytest.approx(5.0 - most)
     slip, _, excess = bristle(-10.0, 0.0, 0.45 + 6.28, STICK, 0.45, 0.3, 100.0, 0.0, 6.28)
     assert (slip, excess) == (STICK, pytest.approx(-most))  # full turns do not count
-
-
-def test_lugre_tends_to_the_bristles_as_it_stiffens():
-    """Figs. 6 and 7: displacement, velocity and force; LuGre breaks away ever closer to the static level of 1.5 N."""
-    h, end = 1e-3, 20.0
-    times = np.linspace(0.0, end, round(end / h) + 1)
-    x, v, F = bristles(1e5, end, h)
-    assert F.max() == pytest.approx(1.5, abs=1e-4)
-    assert times[np.argmax(F)] == pytest.approx(7.5, abs=2e-3)  # 2 N/m * 0.1 m/s * 7.5 s
-    breakaway = []
-    for sigma_0, most_x, most_v in ((1e5, 0.025, 0.1), (1e6, 0.005, 0.02)):
-        X, V, G = lugre(sigma_0, times)
-        assert np.sqrt(np.mean((x - X) ** 2)) < most_x * X.max()
-        assert np.sqrt(np.mean((v - V) ** 2)) < most_v * V.max()
-        breakaway.append(G.max())
-    assert 1.47 < breakaway[0] < breakaway[1] < 1.5

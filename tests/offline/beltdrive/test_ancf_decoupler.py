@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_modes import ancf_modes, hybrid_modes
 
 from rtcvt.belt.unit import Decoupler, load_belt_unit
 from rtcvt.offline.beltdrive.drive import build, simulate
-from rtcvt.offline.beltdrive.modes import ancf_modes, hybrid_modes
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.runs import changed, simulate_full
 from rtcvt.offline.beltdrive.shafts import shaft_torque, shafts, start_shafts

@@ -16,7 +16,6 @@ from rtcvt.offline.beltdrive.results import Case, condense
 from rtcvt.offline.beltdrive.runs import changed, simulate_full
 from rtcvt.offline.beltdrive.shafts import no_shafts
 from rtcvt.offline.beltdrive.sheave import Contact, standing
-from rtcvt.offline.beltdrive.static_sheave import press
 from rtcvt.offline.beltdrive.studies import cases, figures, run_study
 from rtcvt.offline.beltdrive.tensioner import no_arms
 from rtcvt.scenario import Scenario, Table
@@ -83,18 +82,6 @@ def test_a_free_ring_keeps_energy_and_momentum():
     assert drift[0] < 2e-3
     assert drift[1] < 0.5 * drift[0]
     assert free_ring(4e-4, 0.05, d_eps=0.5)[1] < free_ring(4e-4, 0.02, d_eps=0.5)[1] < e_0
-
-
-def test_static_sheave_converges_with_elements_and_segments():
-    """Section 3: error of the sheave's place and of the tension; the reference is finer."""
-    reference = press(32, 12)
-    coarse = [press(n, 4) for n in (4, 8, 16)]
-    for value in ("y", "N"):
-        errors = [abs(getattr(r, value) - getattr(reference, value)) for r in coarse]
-        assert errors[0] > errors[1] > errors[2]
-    assert abs(coarse[2].y - reference.y) < 5e-4
-    by_segments = [abs(press(16, n_s).y - press(16, 12).y) for n_s in (1, 2, 4)]
-    assert by_segments[0] > 2 * by_segments[1] > 4 * by_segments[2]
 
 
 @pytest.fixture(scope="module")

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_modes import ancf_modes, hybrid_modes
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import load_belt_unit
 from rtcvt.offline.beltdrive.drive import build, simulate
 from rtcvt.offline.beltdrive.drive import spans as span_values
-from rtcvt.offline.beltdrive.modes import ancf_modes, hybrid_modes
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.scenario import Scenario, Table
 from rtcvt.simulate import simulate as real_time

@@ -41,6 +41,7 @@ def assert_laws_hold(p, solution, tolerance=1e-7):
             np.testing.assert_allclose(T, -most * slip / speed, atol=1e-5 * max(most, 1.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 def test_one_planar_contact(solve):
     """A unit mass: sticks below mu N, slips above, opens when pulled."""
@@ -55,6 +56,7 @@ def test_one_planar_contact(solve):
         np.testing.assert_allclose(solve(p).L, [max(-c_N, 0.0), expected], atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 def test_one_spatial_contact_slips_against_its_velocity(solve):
     p = contact_problem(np.eye(3), [-1.0, 3.0, -4.0], [0.5], [0.0])
@@ -63,6 +65,7 @@ def test_one_spatial_contact_slips_against_its_velocity(solve):
     np.testing.assert_allclose(solution.gamma, [0.0, 2.7, -3.6], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 @pytest.mark.parametrize("d", [0, 1, 2])
 @pytest.mark.parametrize("mu", [0.0, 0.2, 0.6])
@@ -87,6 +90,7 @@ def test_solvers_agree(d):
         np.testing.assert_allclose(a.gamma, b.gamma, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_without_friction_it_is_a_linear_complementarity_problem():
     rng = np.random.default_rng(4)
     for n in (1, 4, 20):
@@ -124,6 +128,7 @@ def test_planar_friction_against_lemke():
             np.testing.assert_allclose(solve(p).L, exact, atol=1e-7 * max(np.abs(exact).max(), 1.0))
 
 
+@pytest.mark.slow
 def test_turning_the_tangents_turns_the_friction():
     rng = np.random.default_rng(6)
     p = random_problem(rng, 6, 2, 0.3)
@@ -136,6 +141,7 @@ def test_turning_the_tangents_turns_the_friction():
         np.testing.assert_allclose(solve(turned).gamma, turn @ solve(p).gamma, atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 def test_bilateral_contacts_pull_and_their_friction_uses_the_amount(solve):
     """A joint that is pulled apart: normal impulse -2, friction at most 0.25 * 2."""
@@ -143,12 +149,14 @@ def test_bilateral_contacts_pull_and_their_friction_uses_the_amount(solve):
     np.testing.assert_allclose(solve(p).L, [-2.0, -0.5], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 def test_lower_bound_is_kept(solve):
     p = contact_problem(np.eye(2), [0.0, 1.0], [0.5], [3.0])
     np.testing.assert_allclose(solve(p).L, [3.0, -1.0], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 def test_table_with_four_legs(solve):
     """Redundant: the legs' forces are not unique, their sum, moments and the motion are."""
@@ -165,6 +173,7 @@ def test_table_with_four_legs(solve):
     assert solution.L[::3].sum() == pytest.approx(1.0, rel=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [0, 1, 2])
 def test_newton_has_the_derivative_of_the_proximal_equations(d):
     """Central differences, at points where all branches occur: open, bound, stick, slip, pull."""
@@ -186,12 +195,14 @@ def test_newton_has_the_derivative_of_the_proximal_equations(d):
     np.testing.assert_allclose(J, difference, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_warm_start_ends_at_once():
     p = random_problem(np.random.default_rng(7), 8, 2, 0.3)
     for solve in SOLVERS:
         assert solve(p, start=solve(p, tolerance=1e-12).L).iterations == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solve", SOLVERS)
 def test_constraints_that_cannot_be_met_are_an_error(solve):
     """Two joints in one place with different speeds."""
@@ -227,6 +238,7 @@ def chain(rng, n, d, mu):
     return contact_problem(G, rng.normal(size=m), np.full(n, mu), np.zeros(n)), sparse
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("d", [0, 1, 2])
 @pytest.mark.parametrize(("mu", "band"), [(0.05, 60), (0.3, 60), (0.3, 1)])
 def test_sparse_rows_give_what_the_dense_matrix_gives(d, mu, band):

@@ -55,12 +55,14 @@ def test_three_equal_balls_tell_the_laws_apart():
     np.testing.assert_allclose(poisson, [1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_separating_contacts_get_no_impulse(law):
     _, L = collide(law, chain(2), np.eye(2), np.array([0.0, 1.0]), restitution(1, mu=0.3, e_N=0.0))
     np.testing.assert_array_equal(L, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_joints_do_not_bounce(law):
     joint = Restitution(np.array([0.5]), np.array([0.9]), np.array([0.9]), np.array([True]))
@@ -68,6 +70,7 @@ def test_joints_do_not_bounce(law):
     np.testing.assert_allclose(after, 0.0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_oblique_impact_of_a_point(law):
     """Friction impulse mu L_N while the point slips on; with mu large it stops tangentially."""
@@ -79,6 +82,7 @@ def test_oblique_impact_of_a_point(law):
     np.testing.assert_allclose(after, [1.0, 0.0], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_superball_returns_its_spin():
     """Tangential restitution 1 reverses the velocity of the contact point (sphere: 1/m + r^2/J = 7/2m)."""
     W = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])  # v_n, v_t, r omega
@@ -112,6 +116,7 @@ def test_newtons_law_never_creates_energy_with_one_coefficient(d, e):
             assert change == pytest.approx(bound, abs=1e-8 * (u @ M @ u))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 def test_poissons_law_never_creates_energy_without_friction(e):
     rng = np.random.default_rng(12)
@@ -121,6 +126,7 @@ def test_poissons_law_never_creates_energy_without_friction(e):
         assert after @ M @ after <= (u @ M @ u) * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_unlike_coefficients_can_create_energy_and_it_is_seen():
     """Kane and Levinson's paradox: e_N = 1, e_T = 0, and friction that keeps a body from slipping back.
 
@@ -133,6 +139,7 @@ def test_unlike_coefficients_can_create_energy_and_it_is_seen():
     assert energy_change(G, before, L) == pytest.approx(0.25 * 1.1 / 0.36, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_rest_stays_rest_under_load(law):
     """Smooth forces of a step do not bounce, whatever the restitution."""

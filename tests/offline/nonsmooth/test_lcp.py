@@ -82,6 +82,7 @@ def test_solvers_find_the_one_solution_of_a_p_matrix(matrix):
             np.testing.assert_allclose(solve(A, b).z, exact, atol=1e-6 * np.abs(exact).max() + 1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("matrix", [spd, monotone, dominant])
 def test_solvers_agree_on_larger_problems(matrix):
     rng = np.random.default_rng(2)
@@ -95,6 +96,7 @@ def test_solvers_agree_on_larger_problems(matrix):
             np.testing.assert_allclose(solution.z, reference.z, atol=1e-6 * np.abs(reference.z).max())
 
 
+@pytest.mark.slow
 def test_semidefinite_problems_have_unique_gaps():
     rng = np.random.default_rng(3)
     for n in (2, 5, 10, 30) * 5:
@@ -105,6 +107,7 @@ def test_semidefinite_problems_have_unique_gaps():
             np.testing.assert_allclose(solution.w, w, atol=1e-4 * np.abs(b).max())
 
 
+@pytest.mark.slow
 def test_strictly_copositive_problems_are_always_solved():
     rng = np.random.default_rng(4)
     for n in (2, 5, 10, 30) * 5:
@@ -116,6 +119,7 @@ def test_strictly_copositive_problems_are_always_solved():
             assert_solves(A, b, solution.z)
 
 
+@pytest.mark.slow
 def test_newton_does_not_cycle_on_a_p_matrix():
     """From these starts the bare active-set step goes round {1,3}, {2,3}, {1,2} for ever; single rows end it."""
     for alpha in (2.0, 3.0, 10.0):  # beyond 2 the symmetric part is indefinite
@@ -126,6 +130,7 @@ def test_newton_does_not_cycle_on_a_p_matrix():
             assert solution.iterations <= 10
 
 
+@pytest.mark.slow
 def test_warm_start_from_the_solution_takes_one_system():
     rng = np.random.default_rng(5)
     A, b = spd(rng, 50), rng.normal(size=50)
@@ -134,6 +139,7 @@ def test_warm_start_from_the_solution_takes_one_system():
     assert fixed_point(A, b, start=z).iterations == 0
 
 
+@pytest.mark.slow
 def test_every_sweep_of_a_symmetric_problem_descends():
     rng = np.random.default_rng(6)
     A, b = copositive(rng, 12), rng.normal(size=12)
@@ -146,6 +152,7 @@ def test_every_sweep_of_a_symmetric_problem_descends():
     assert (np.diff(energy) <= 1e-14).all()
 
 
+@pytest.mark.slow
 def test_sweeps_on_nonsymmetric_matrices_contract_as_stated():
     rng = np.random.default_rng(7)
     A, b = monotone(rng, 15), rng.normal(size=15)
@@ -159,6 +166,7 @@ def test_sweeps_on_nonsymmetric_matrices_contract_as_stated():
         z = z_next
 
 
+@pytest.mark.slow
 def test_scaled_diagonal_dominance_is_seen():
     """Not dominant by rows, dominant after scaling columns: the spectral radius tells."""
     A = np.array([[1.0, 50.0], [0.01, 1.0]])
@@ -167,6 +175,7 @@ def test_scaled_diagonal_dominance_is_seen():
     np.testing.assert_allclose(fixed_point(A, b).z, enumerated(A, b)[0], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_iteration_on_both_unknowns_halves_the_range_of_r():
     """The source's (5.40) uses the gaps of the sweep before: unstable at r mu = 1.5, where this sweep converges."""
     A, b, r = np.array([[1.0]]), np.array([-1.0]), np.array([1.5])
@@ -195,6 +204,7 @@ def test_problem_without_solution_is_reported_by_every_solver(A, b):
         fixed_point(A, b, limit=1000)
 
 
+@pytest.mark.slow
 def test_too_few_iterations_raise_and_say_what_to_do():
     rng = np.random.default_rng(8)
     A, b = spd(rng, 30), -np.ones(30)
@@ -206,6 +216,7 @@ def test_too_few_iterations_raise_and_say_what_to_do():
         newton(A, b, start=rng.uniform(-1, 1, 30), limit=1)
 
 
+@pytest.mark.slow
 def test_no_proven_factor_is_an_error_of_input():
     with pytest.raises(InputError, match="lemke"):
         relaxation(np.array([[0.0, 1.0], [-2.0, 0.0]]))
@@ -219,6 +230,7 @@ def test_bad_data_is_refused(solve):
         solve(np.eye(2), [1.0, np.nan])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solve", [lemke, newton, fixed_point])
 def test_open_contacts_cost_nothing(solve):
     solution = solve(np.eye(3), [0.0, 1.0, 2.0])
@@ -227,6 +239,7 @@ def test_open_contacts_cost_nothing(solve):
     np.testing.assert_array_equal(solution.z, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solve", [lemke, newton, fixed_point])
 def test_scaling_of_units_changes_nothing(solve):
     rng = np.random.default_rng(9)

@@ -18,6 +18,7 @@ def test_all_rows_tie():
     np.testing.assert_allclose(solution.z, 1.0 / 3.0, rtol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 5, 20, 50])
 def test_equal_contacts_share_a_load_equally(n):
     """Total symmetry makes every ratio test a tie."""
@@ -27,6 +28,7 @@ def test_equal_contacts_share_a_load_equally(n):
     assert solution.iterations <= 2 * n + 1
 
 
+@pytest.mark.slow
 def test_degenerate_solutions_with_integer_data():
     """Integer data produce exact ties at most pivots; solutions have z_i = w_i = 0 in a third of the rows."""
     rng = np.random.default_rng(1)
@@ -41,6 +43,7 @@ def test_degenerate_solutions_with_integer_data():
         np.testing.assert_allclose(solution.w, w, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_skew_symmetric_problems_solve_a_linear_programme():
     """min c'x, M x >= d, x >= 0: the problem of its optimality has A = [0 -M'; M 0] and is degenerate throughout."""
     M = np.array([[1.0, 1.0], [1.0, 3.0], [2.0, 1.0]])
@@ -52,6 +55,7 @@ def test_skew_symmetric_problems_solve_a_linear_programme():
     assert c @ solution.z[:2] == pytest.approx(d @ solution.z[2:], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_path_ends_where_z_0_ties():
     """Where z_0 and another row tie, z_0 leaves: the other choice goes past the solution into a ray."""
     A = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, -1.0, 0.0]])
@@ -74,6 +78,7 @@ def test_a_ray_proves_that_no_feasible_point_exists():
         assert solution.residual > 1e-3
 
 
+@pytest.mark.slow
 def test_strictly_copositive_problems_never_end_in_a_ray():
     rng = np.random.default_rng(3)
     for _ in range(200):
@@ -85,6 +90,7 @@ def test_strictly_copositive_problems_never_end_in_a_ray():
         assert residual(A, b, solution.z) < 1e-10
 
 
+@pytest.mark.slow
 def test_ill_conditioned_problems_are_solved_to_rounding():
     """Condition 1e6 and about 200 pivots: w is as exact as A z + b can be evaluated, which the tableau alone is not."""
     for seed in range(3):

@@ -69,6 +69,7 @@ def test_bouncing_ball_converges_to_its_parabolas_with_order_one(law):
     assert errors[-1] < 2e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_ball_passes_the_accumulation_of_impacts_and_rests(law):
     """Infinitely many impacts before t = 1.806 s; after it the ball lies still and the floor carries its weight."""
@@ -84,6 +85,7 @@ def test_ball_passes_the_accumulation_of_impacts_and_rests(law):
     np.testing.assert_allclose(run.impulse[rest, 0, 0], g * dt, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_energy_of_a_bouncing_ball_falls_by_e_squared_per_impact(law):
     run = integrate_controlled(ball(0.8), 0.0, [1.0], [0.0], 2.0, 1e-6, 1e-9, 0.01, law)
@@ -109,6 +111,7 @@ def block_on_slope(angle, mu, d=1):
     return system(np.eye(n), lambda t, q, u: load, contacts, restitution(1, mu))
 
 
+@pytest.mark.slow
 def test_sliding_block_stops_in_time_and_place():
     """Deceleration g (mu cos a - sin a) from 2 m/s, then it sticks."""
     angle, mu, v = 0.3, 0.8, 2.0
@@ -130,12 +133,14 @@ def test_sticking_block_does_not_drift():
     np.testing.assert_allclose(run.impulse[5:, 0] / dt, np.full((1996, 2), [g * np.cos(angle), -g * np.sin(angle)]))
 
 
+@pytest.mark.slow
 def test_steep_block_slides_with_the_difference():
     angle, mu = 0.5, 0.35
     run = integrate(block_on_slope(angle, mu), 0.0, [0.0, 0.0], [0.0, 0.0], 1.0, 1000)
     assert run.u[-1, 0] == pytest.approx(g * (np.sin(angle) - mu * np.cos(angle)), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_puck_stops_on_a_straight_line():
     """Spatial friction on a level floor: the path keeps its direction, the time is v / (mu g)."""
     mu, v = 0.2, np.array([1.2, 1.6])
@@ -146,6 +151,7 @@ def test_puck_stops_on_a_straight_line():
     assert np.hypot(*run.q[-1, :2]) == pytest.approx(4.0 / (2.0 * mu * g), abs=2e-3)
 
 
+@pytest.mark.slow
 def test_block_on_a_moving_floor_is_carried_along():
     """A belt at 1 m/s under a block at rest: it slips for v / (mu g), then runs with the belt."""
     W_N, W_T = np.array([[0.0], [1.0]]), np.array([[[1.0]], [[0.0]]])
@@ -202,6 +208,7 @@ def rocking():
     return integrate(rectangle(B, H, 1.0, mu=2.0), 0.0, tilted(B, H, THETA_0), np.zeros(3), 1.2, 6000)
 
 
+@pytest.mark.slow
 def test_rocking_block_falls_in_housners_time(rocking):
     upright = rocking.t[np.argmax(rocking.q[:, 2] < 0.0)]
     assert upright == pytest.approx(quarter_period(RADIUS, ALPHA, THETA_0), abs=5e-4)
@@ -210,6 +217,7 @@ def test_rocking_block_falls_in_housners_time(rocking):
     assert upright == pytest.approx(small, rel=0.02)
 
 
+@pytest.mark.slow
 def test_rocking_block_loses_housners_share_of_speed_at_each_impact(rocking):
     """Angular momentum about the new corner: ratio 1 - (3/2) sin^2 alpha, Housner 1963, eq. (12)."""
     changes = np.flatnonzero(np.diff(np.sign(rocking.q[:, 2])) != 0)
@@ -219,6 +227,7 @@ def test_rocking_block_loses_housners_share_of_speed_at_each_impact(rocking):
         assert ratio == pytest.approx(1.0 - 1.5 * np.sin(ALPHA) ** 2, rel=0.01)
 
 
+@pytest.mark.slow
 def test_rocking_block_swings_as_far_as_its_energy_says(rocking):
     """Next amplitude from 1 - cos(..) scaled by the squared ratio; its time adds two quarter periods."""
     ratio = 1.0 - 1.5 * np.sin(ALPHA) ** 2
@@ -229,6 +238,7 @@ def test_rocking_block_swings_as_far_as_its_energy_says(rocking):
     assert rocking.t[np.argmin(rocking.q[:, 2])] == pytest.approx(expected, rel=5e-3)
 
 
+@pytest.mark.slow
 def test_rocking_block_never_gains_energy(rocking):
     M = np.diag([1.0, 1.0, (B**2 + H**2) / 3.0])
     E = 0.5 * np.einsum("si,ij,sj->s", rocking.u, M, rocking.u) + g * (rocking.q[:, 1] - H)
@@ -238,6 +248,7 @@ def test_rocking_block_never_gains_energy(rocking):
     assert E[-1] < 0.8 * E[0]
 
 
+@pytest.mark.slow
 def test_rocking_block_under_step_size_control():
     """Same times and amplitude; the error of the first impact's instant goes with the root of the tolerance."""
     errors = []
@@ -252,6 +263,7 @@ def test_rocking_block_under_step_size_control():
     assert errors[1] == pytest.approx(0.1 * errors[0], rel=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("phi", np.linspace(0.1, 1.5, 8))
 @pytest.mark.parametrize("spin", [0.0, 1.5])
 def test_painleve_rod_in_its_safe_range(phi, spin):
@@ -301,6 +313,7 @@ def test_stack_at_rest_carries_the_weights_above(law, e):
     np.testing.assert_allclose(run.q, np.zeros((101, 8)), atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_stack_that_falls_comes_to_rest(law):
     """Dropped with gaps in between, e = 0.5: hundreds of impacts, then the weights."""
@@ -343,6 +356,7 @@ def pyramid():
     return system(M, lambda t, q, u: load, contacts, restitution(5, mu))
 
 
+@pytest.mark.slow
 def test_pyramid_of_discs_stands():
     """Statics: the floor carries 1.5 weights per disc, each flank half a weight, N cos 30 + F sin 30 = g / 2.
 
@@ -360,6 +374,7 @@ def test_pyramid_of_discs_stands():
     assert abs(force[0, 1]) == pytest.approx(abs(force[2, 1]), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_pendulum_on_a_bilateral_joint():
     """Cartesian point mass held at distance 1 falls from level to its lowest point in a known time."""
 
@@ -390,12 +405,14 @@ def rubbing():
     return system(np.eye(2), lambda t, q, u: np.array([-q[0], -g]), contacts, restitution(1, mu=0.02))
 
 
+@pytest.mark.slow
 def test_half_explicit_scheme_is_of_order_one_in_smooth_motion():
     sizes = (50, 100, 200, 400, 800)
     errors = [abs(integrate(oscillator(), 0.0, [1.0], [0.0], 1.0, s).q[-1, 0] - np.cos(1.0)) for s in sizes]
     assert observed_order(sizes, errors) == pytest.approx(-1.0, abs=0.05)
 
 
+@pytest.mark.slow
 def test_forces_are_taken_at_the_end_of_the_step():
     """Eq. (2.49): the new position with the old velocity, forces at the new time and position."""
     pushed = system(
@@ -406,6 +423,7 @@ def test_forces_are_taken_at_the_end_of_the_step():
     assert run.u[1, 0] == pytest.approx(3.0 + 0.5 * (np.cos(1.5) + 10.0 * 3.5 + 100.0 * 3.0))
 
 
+@pytest.mark.slow
 def test_half_explicit_scheme_is_of_order_one_while_slipping():
     centre = 0.02 * g
     exact = centre + (1.0 - centre) * np.cos(2.0)
@@ -428,6 +446,7 @@ def test_error_follows_the_square_root_of_the_tolerance():
     assert observed_order(TOLERANCES, lengths) == pytest.approx(-0.5, abs=0.05)
 
 
+@pytest.mark.slow
 def test_velocities_scaled_by_the_step_see_a_jump_of_the_force():
     """A force that sets in during the second half of a step moves no position in it; dt |u - u'| rejects the step.
 
@@ -440,6 +459,7 @@ def test_velocities_scaled_by_the_step_see_a_jump_of_the_force():
     assert run.u[-1, 0] == pytest.approx(F * 0.52, abs=np.sqrt(tolerance * F / 2.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_control_keeps_its_order_through_impacts(law):
     errors = []
@@ -450,6 +470,7 @@ def test_control_keeps_its_order_through_impacts(law):
     assert observed_order(TOLERANCES, errors) == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_gap_control_bounds_the_penetration_by_the_tolerance(law):
     """Fixed steps of the same mean size penetrate by |v| dt, tens of times more."""
@@ -459,6 +480,7 @@ def test_gap_control_bounds_the_penetration_by_the_tolerance(law):
     assert fixed.gap.min() < -1e-4
 
 
+@pytest.mark.slow
 def test_largest_step_is_taken_when_several_contacts_close():
     """Two balls 1 mm apart in height close in one step: it ends with the second, the first penetrates by then."""
     contacts = partial(flat, W_N=np.eye(2), W_T=np.zeros((2, 2, 0)), gap=np.copy)
@@ -469,6 +491,7 @@ def test_largest_step_is_taken_when_several_contacts_close():
     np.testing.assert_allclose(run.gap[impact], [-0.7e-3, -0.5e-3], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_step_that_gap_control_cut_does_not_shorten_the_next():
     contacts = partial(flat, W_N=np.eye(1), W_T=np.zeros((1, 1, 0)), gap=np.copy)
     flying = system(np.eye(1), lambda t, q, u: np.zeros(1), contacts, restitution(1))
@@ -476,11 +499,13 @@ def test_step_that_gap_control_cut_does_not_shorten_the_next():
     np.testing.assert_allclose(run.t[:4], [0.0, 0.3, 0.3105, 0.6105], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_impulses_of_a_controlled_run_add_up_to_the_momentum():
     run = integrate_controlled(ball(0.6), 0.0, [1.0], [0.0], 2.5, 1e-4, 1e-10, 0.1)
     assert run.impulse.sum() == pytest.approx(run.u[-1, 0] + g * 2.5, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_controlled_runs_pass_the_accumulation_point():
     run = integrate_controlled(ball(0.6), 0.0, [1.0], [0.0], 2.5, 1e-5, 1e-10, 0.1)
     assert abs(run.q[-1, 0]) <= 1e-5
@@ -489,6 +514,7 @@ def test_controlled_runs_pass_the_accumulation_point():
     assert len(run.t) < 3000
 
 
+@pytest.mark.slow
 def test_stick_and_slip_agree_between_the_integrators():
     """Mass on a spring, drawn by a belt of speed v: slips, sticks until k q = mu N, then swings v / omega further."""
     W_N, W_T = np.array([[0.0], [1.0]]), np.array([[[1.0]], [[0.0]]])
@@ -507,6 +533,7 @@ def test_stick_and_slip_agree_between_the_integrators():
 # --- energy on arbitrary systems -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("e", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("d", [0, 1, 2])
 def test_random_systems_without_load_never_gain_energy(e, d):
@@ -531,11 +558,13 @@ def test_random_systems_without_load_never_gain_energy(e, d):
 # --- errors ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_unreachable_tolerance_raises_and_says_what_to_do():
     with pytest.raises(ConvergenceError, match="lower dt_min or raise the tolerance"):
         integrate_controlled(oscillator(), 0.0, [1.0], [0.0], 1.0, 1e-10, 1e-2, 0.1)
 
 
+@pytest.mark.slow
 def test_runaway_is_an_error():
     """Explicit steps far beyond the stability limit end with a message, not with NaN."""
     with pytest.raises(ConvergenceError, match="shorter steps"), np.errstate(all="ignore"):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from recorded_checks import recorded_verdicts, verdict_key
 
-from rtcvt.offline.pushbelt.parameters import load_parameters
-from rtcvt.offline.pushbelt.verification import Signature, Verification, chapter7, judge, verify
+from rtcvt.offline.pushbelt.checks.chapter7 import Signature, Verification, chapter7, judge, verify
+from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 
 UNIT = load_parameters("pushbelt_24mm")
 RECORDED = recorded_verdicts()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from rtcvt.offline.pushbelt import element_element as ee
-from rtcvt.offline.pushbelt.parameters import Belt, belt, load_parameters
+from rtcvt.offline.pushbelt.contact import element_element as ee
+from rtcvt.offline.pushbelt.unit.parameters import Belt, belt, load_parameters
 
 N = 200
 

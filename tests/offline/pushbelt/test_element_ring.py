@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtcvt.offline.pushbelt import element_ring as er
-from rtcvt.offline.pushbelt import ring as rg
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
+from rtcvt.offline.pushbelt.contact import element_ring as er
+from rtcvt.offline.pushbelt.ring import ring as rg
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 
 N, N_B = 60, 104
 DT = 1e-6

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from rtcvt.offline.pushbelt import flank
-from rtcvt.offline.pushbelt.friction import flank_friction, secant
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters, sheaves
+from rtcvt.offline.pushbelt.contact import flank
+from rtcvt.offline.pushbelt.contact.friction import flank_friction, secant
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters, sheaves
 
 UNIT = load_parameters("pushbelt_24mm")
 BELT = belt(UNIT)

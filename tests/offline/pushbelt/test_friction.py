@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from rtcvt.offline.pushbelt import hybrid
-from rtcvt.offline.pushbelt.friction import Coulomb, Stribeck, flank_friction, secant, tangent
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, Contacts, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.contact.friction import Coulomb, Stribeck, flank_friction, secant, tangent
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, Contacts, belt, boundary_at, load_parameters, sheaves
 
 UNIT = load_parameters("pushbelt_24mm")
 LAWS = [Coulomb(0.1, 1e-3), Stribeck(0.1, 0.4, 0.02, 1e-3)]

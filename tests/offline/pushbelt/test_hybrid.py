@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import hybrid as hy
-from rtcvt.offline.pushbelt import ledger
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
-from rtcvt.offline.pushbelt.rigid import Rigid
+from rtcvt.offline.pushbelt.contact import ledger
+from rtcvt.offline.pushbelt.contact.rigid import Rigid
+from rtcvt.offline.pushbelt.planar import model as hy
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 
 PLOT = 1e-4
 UNIT = load_parameters("pushbelt_24mm")

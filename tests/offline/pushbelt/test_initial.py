@@ -4,12 +4,20 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.flank import contact_points, flanks
-from rtcvt.offline.pushbelt.initial import elements_on, ring_on, sheaves_at, start_state
-from rtcvt.offline.pushbelt.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate
-from rtcvt.offline.pushbelt.maxwell import influence_matrix
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, endplay, load_parameters, sheaves
-from rtcvt.offline.pushbelt.ring import N_LOAD, N_RATE, N_SHAPE, forces, rate_of, ring, shape_of
+from rtcvt.offline.pushbelt.contact.flank import contact_points, flanks
+from rtcvt.offline.pushbelt.contact.maxwell import influence_matrix
+from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, forces, rate_of, ring, shape_of
+from rtcvt.offline.pushbelt.unit.initial import elements_on, ring_on, sheaves_at, start_state
+from rtcvt.offline.pushbelt.unit.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate
+from rtcvt.offline.pushbelt.unit.parameters import (
+    Boundary,
+    belt,
+    boundary_at,
+    endplay,
+    influence_numbers,
+    load_parameters,
+    sheaves,
+)
 
 PARAMETERS = load_parameters("pushbelt_24mm")
 SHEAVES = sheaves(PARAMETERS)
@@ -149,7 +157,7 @@ def test_flanks_carry_the_clamping_forces(name, multiplier):
     for pulley, section, F in ((0, PRIMARY, st.steady.F_CI), (1, SECONDARY, st.steady.F_CO)):
         k = np.flatnonzero((p.section == section) & (fl.pulley == pulley))
         r = fl.r[k, 0].mean()
-        a = stiff.multiplier * (stiff.a_0 + stiff.a_2 * r**2) * np.array(stiff.A)
+        a = influence_numbers(stiff, r)
         a[1] = max(0.0, a[1] - r**2 / (stiff.c_t * b.cos_d**4))
         angle = np.arctan2(fl.phi[k, 0, 1], fl.phi[k, 0, 0])
         C = influence_matrix(angle, a) + np.eye(len(k)) / b.c_el

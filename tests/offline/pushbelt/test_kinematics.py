@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.kinematics import (
+from rtcvt.offline.pushbelt.unit.kinematics import (
     LOWER,
     PRIMARY,
     SECONDARY,

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import hybrid as hy
-from rtcvt.offline.pushbelt import layers as ly
-from rtcvt.offline.pushbelt import ledger
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import (
+from rtcvt.offline.pushbelt.contact import layers as ly
+from rtcvt.offline.pushbelt.contact import ledger
+from rtcvt.offline.pushbelt.planar import model as hy
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import (
     Belt,
     Boundary,
     belt,

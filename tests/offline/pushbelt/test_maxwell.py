@@ -5,8 +5,8 @@ import pytest
 
 from rtcvt.offline.nonsmooth import lcp
 from rtcvt.offline.nonsmooth.lemke import lemke
-from rtcvt.offline.pushbelt import flank, maxwell
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters, sheaves
+from rtcvt.offline.pushbelt.contact import flank, maxwell
+from rtcvt.offline.pushbelt.unit.parameters import belt, influence_numbers, load_parameters, sheaves
 
 UNIT = load_parameters("pushbelt_24mm")
 BELT = belt(UNIT)
@@ -162,13 +162,13 @@ def test_ones_of_the_source_leave_all_force_of_an_element_to_one_of_its_points()
 def test_axisymmetric_load_deflects_the_mean_harmonic_only():
     n, p = 64, 5e-5
     force, _, mx = solved(2 * np.pi * np.arange(n) / n, np.full(n, p))
-    a_0 = SHEAVES.A[0] * (SHEAVES.a_0 + SHEAVES.a_2 * 0.055**2)
+    a_0 = influence_numbers(SHEAVES, 0.055)[0]
     np.testing.assert_allclose(force, p / (1 / BELT.c_el + n * a_0), rtol=1e-12)
     np.testing.assert_allclose(mx.z[0, 1:], 0.0, atol=1e-12 * mx.z[0, 0])
 
 
 def test_a_contact_opens_another_that_penetrates_as_the_sticks_on_the_cantilever():
-    sh = RIGID_HUB._replace(A=(0.0, 1.0), a_0=4e-8, a_2=0.0)
+    sh = RIGID_HUB._replace(A=(0.0, 1.0), a=((4e-8,), (4e-8,)))
     p = 1e-4
     force, fl, _ = solved([0.0, 0.1, np.pi], [p, 0.5 * p, -0.3 * p], sh, c=1e8)
     # third point: on the other side, where the tilting sheave comes in; both act on one freedom w = z cos(phi)
@@ -224,13 +224,13 @@ def test_forces_turn_with_the_belt_and_pulleys_are_independent():
     np.testing.assert_allclose(both[50:], solved(phi, 2 * pen)[0], rtol=1e-9, atol=1e-8)
 
 
-def test_uniform_load_opens_the_groove_as_fitted_to_the_cmm_deformation():
+def test_uniform_load_opens_the_groove_as_its_numbers_say():
     # influence data of the unit file, hub tilt included: 20 kN uniform at i = 1 (radius of the neutral fibre) opens by
     # 18 to 43 um, amplitude over radius 4.6e-4 rad; Carbone et al. 2007 have Delta / 2 = 5e-4 rad
     n, r = 108, 0.05585
     arc = np.linspace(-np.pi / 2, np.pi / 2, n)
     round_ = np.linspace(-np.pi, np.pi, 361)
-    a = (SHEAVES.a_0 + SHEAVES.a_2 * r * r) * np.array(SHEAVES.A)
+    a = influence_numbers(SHEAVES, r)
     w = maxwell.influence_matrix(np.concatenate([arc, round_]), a)[:, :n] @ np.full(n, 20e3 / n)
     assert w[:n].min() == pytest.approx(18e-6, abs=1e-6)
     assert w[:n].max() == pytest.approx(43e-6, abs=1e-6)
@@ -244,7 +244,7 @@ def test_uniform_load_opens_the_groove_as_fitted_to_the_cmm_deformation():
 def test_the_tilt_of_the_body_is_not_counted_twice():
     a = np.zeros(5)
     maxwell.compliances(0.06, SHEAVES, 1.0, 1.0, BELT.cos_d, a)
-    c_rad = SHEAVES.a_0 + SHEAVES.a_2 * 0.06**2
+    c_rad = influence_numbers(SHEAVES, 0.06).sum()
     np.testing.assert_allclose(np.delete(a, 1), c_rad * np.delete(SHEAVES.A, 1))
     # a unit axial force at one azimuth tilts the body by r / (c_t cos^2), which opens r / cos^2 per radian
     assert a[1] + 0.06**2 / (SHEAVES.c_t * BELT.cos_d**4) == pytest.approx(c_rad * SHEAVES.A[1])
@@ -256,10 +256,11 @@ def test_mean_radius_changes_the_reciprocal_polynomial_law_by_twice_the_spread()
     r = 0.06 * (1 + spread * rng.uniform(-1, 1, 50))
     phi = rng.uniform(-1.6, 1.6, 50)
     angular = maxwell.influence_matrix(phi, SHEAVES.A)
-    full = (SHEAVES.a_0 + SHEAVES.a_2 * np.outer(r, r)) * angular
+    a_0, _, a_2 = SHEAVES.a[0]
+    full = (a_0 + a_2 * np.outer(r, r)) * angular
     eigenvalues = np.linalg.eigvalsh(full)
     assert eigenvalues.min() > -1e-12 * eigenvalues.max()
-    mean = (SHEAVES.a_0 + SHEAVES.a_2 * 0.06**2) * angular
+    mean = (a_0 + a_2 * 0.06**2) * angular
     assert np.linalg.norm(full - mean, 2) <= 2.1 * spread * np.linalg.norm(mean, 2)
 
 

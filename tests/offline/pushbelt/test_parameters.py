@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.kinematics import closure
-from rtcvt.offline.pushbelt.parameters import (
+from rtcvt.offline.pushbelt.unit.kinematics import closure
+from rtcvt.offline.pushbelt.unit.parameters import (
     FORCE,
     RATE,
     SPEED,
@@ -175,7 +175,7 @@ def test_sheaves_of_the_unit():
     s = sheaves(PARAMETERS)
     assert sum(s.A) == pytest.approx(1.0, abs=1e-12)
     # influence function and tilt bearing describe the same tilt: the first harmonic keeps a share of its own
-    assert s.c_t * s.a_2 * s.A[1] * np.cos(PARAMETERS.element.delta_0) ** 4 >= 1.0
+    assert s.c_t * s.a[1][2] * s.A[1] * np.cos(PARAMETERS.element.delta_0) ** 4 >= 1.0
     assert s.d_t == pytest.approx(2 * 0.1 * np.sqrt(s.c_t * s.Theta_t))
 
 

@@ -6,11 +6,11 @@ from matplotlib.image import imread
 from typer.testing import CliRunner
 
 from rtcvt.cli import app
-from rtcvt.offline.pushbelt import runs
-from rtcvt.offline.pushbelt.parameters import load_parameters
 from rtcvt.offline.pushbelt.picture import picture
-from rtcvt.offline.pushbelt.schedule import Branch, Case, Point, Run, Settings
-from rtcvt.offline.pushbelt.windows import STEADY, belt_of, frames_of
+from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.schedule import Branch, Case, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, frames_of
+from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 from rtcvt.recording import Recording, Signal, write_recording
 
 FAST = Settings(scheme="multirate")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import cosserat as co
-from rtcvt.offline.pushbelt import hybrid as hy
-from rtcvt.offline.pushbelt import projected as pj
-from rtcvt.offline.pushbelt import ring as rg
-from rtcvt.offline.pushbelt import ring_set
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.planar import model as hy
+from rtcvt.offline.pushbelt.ring import cosserat as co
+from rtcvt.offline.pushbelt.ring import projected as pj
+from rtcvt.offline.pushbelt.ring import ring as rg
+from rtcvt.offline.pushbelt.ring import ring_set
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import element_ring as er
-from rtcvt.offline.pushbelt import flank as fk
-from rtcvt.offline.pushbelt import hybrid as hy
-from rtcvt.offline.pushbelt import ledger, runs
-from rtcvt.offline.pushbelt import rigid as rd
-from rtcvt.offline.pushbelt import ring as rg
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
-from rtcvt.offline.pushbelt.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.contact import element_ring as er
+from rtcvt.offline.pushbelt.contact import flank as fk
+from rtcvt.offline.pushbelt.contact import ledger
+from rtcvt.offline.pushbelt.contact import rigid as rd
+from rtcvt.offline.pushbelt.planar import model as hy
+from rtcvt.offline.pushbelt.ring import ring as rg
+from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import ring as rg
+from rtcvt.offline.pushbelt.ring import ring as rg
 
 L = 0.66092
 SECTION = dict(EA=5.99e6, EI=1.707e-2, rhoA=0.2591)

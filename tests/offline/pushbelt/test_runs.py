@@ -14,14 +14,16 @@ from damages import damaged
 from rtcvt import cli
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
-from rtcvt.offline.pushbelt import element_ring, hybrid, runs
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
-from rtcvt.offline.pushbelt.runfile import FILE, Journal, read_frames
-from rtcvt.offline.pushbelt.runs import element_history, figures, open_run, partial_path, run_of
-from rtcvt.offline.pushbelt.schedule import COMPLETE, LEFT, Branch, Case, Point, Run, Settings
+from rtcvt.offline.pushbelt.contact import element_ring
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.runfile import FILE, Journal, read_frames
+from rtcvt.offline.pushbelt.run.runs import element_history, figures, open_run, partial_path, run_of
+from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, Branch, Case, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.tasks import recording
-from rtcvt.offline.pushbelt.windows import F_REF
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.unitfile import find_unit
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import sheave
-from rtcvt.offline.pushbelt.parameters import load_parameters, sheaves
+from rtcvt.offline.pushbelt.contact import sheave
+from rtcvt.offline.pushbelt.unit.parameters import load_parameters, sheaves
 
 SHEAVES = sheaves(load_parameters("pushbelt_24mm"))
 NONE = sheave.Damper()

@@ -3,21 +3,20 @@
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import hybrid, kinematics
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
-from rtcvt.offline.pushbelt.snapshots import (
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.snapshots import (
     CELLS,
     FIELDS,
-    TautPath,
     flank_slip,
     interpolated,
     line_density,
-    place_on,
     revolutions,
     snapshots,
-    taut_path,
 )
+from rtcvt.offline.pushbelt.unit import kinematics
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.unit.taut_path import TautPath, place_on, taut_path
 
 D_A = 0.155
 LENGTH = 0.66

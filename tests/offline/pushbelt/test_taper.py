@@ -6,9 +6,9 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
-from rtcvt.offline.pushbelt.taper import cats_back_centre, cats_back_radius, rocking_angle, tapered_path
+from rtcvt.offline.pushbelt.unit.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
+from rtcvt.offline.pushbelt.unit.taper import cats_back_centre, cats_back_radius, rocking_angle, tapered_path
 
 PARAMETERS = load_parameters("pushbelt_24mm")
 D_A = PARAMETERS.pulleys.d_A

@@ -8,9 +8,9 @@ import pytest
 from scipy.integrate import quad
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.kinematics import closure
-from rtcvt.offline.pushbelt.parameters import FORCE, RATE, SPEED, TORQUE, Boundary, belt, load_parameters
-from rtcvt.offline.pushbelt.velocity_model import belt_velocity, speed_of, unloaded_velocity
+from rtcvt.offline.pushbelt.unit.kinematics import closure
+from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, SPEED, TORQUE, Boundary, belt, load_parameters
+from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity, speed_of, unloaded_velocity
 
 PARAMETERS = load_parameters("pushbelt_24mm")
 BELT = belt(PARAMETERS)

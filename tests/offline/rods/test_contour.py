@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.kinematics import belt_path, closure, evaluate
+from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure, evaluate
 from rtcvt.offline.rods import contour as ct
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import spatial as sp
-from rtcvt.offline.rods.start import planar_start, spatial_start
+from studies.rod_start import planar_start, spatial_start
 
 
 def rod(N: int, closed: bool = True) -> pl.PlanarRod:
@@ -33,6 +33,7 @@ def test_order_on_a_circle(kind: str, order: float) -> None:
     assert errors[-1] < (3e-6 if kind == "spline" else 2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spline", "local"])
 @pytest.mark.parametrize("closed", [True, False])
 def test_it_goes_through_the_vertices_and_adds_up_to_one(kind: str, closed: bool) -> None:
@@ -53,6 +54,7 @@ def test_it_goes_through_the_vertices_and_adds_up_to_one(kind: str, closed: bool
     np.testing.assert_allclose(ct.turn_weights(c, s).sum(axis=1), 1.0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_spline_has_a_continuous_curvature_and_the_local_one_depends_on_four_vertices() -> None:
     R = rod(12)
     at = 3 * R.ds + np.array([-1e-9, 1e-9])
@@ -78,6 +80,7 @@ def test_loads_have_the_power_of_the_contour(kind: str, closed: bool) -> None:
         assert ct.push(c, q, s, (2.0, -3.0), 0.7) @ u == pytest.approx(2.0 * v[0] - 3.0 * v[1] + 0.7 * omega, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_angles_and_band_of_a_circle() -> None:
     R = rod(40)
     c, q, s = ct.contour(R), pl.circle(R), np.linspace(-7.0, 7.0, 99)
@@ -86,11 +89,13 @@ def test_angles_and_band_of_a_circle() -> None:
     np.testing.assert_allclose(np.hypot(surface[:, 0], surface[:, 1]), np.hypot(q[0], q[1]) - 0.1, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_unknown_contour() -> None:
     with pytest.raises(InputError, match="contour"):
         ct.contour(rod(8), "quintic")
 
 
+@pytest.mark.slow
 def test_start_is_that_of_the_print() -> None:
     """(6.101), (6.105) on the upper strand, (6.107), (6.111) on the primary arc; (6.113), (6.119), (6.123)."""
     d_A, N, v = 0.155, 104, -12.0
@@ -117,6 +122,7 @@ def test_start_is_that_of_the_print() -> None:
         assert u[3 * i + 2] == pytest.approx(-v / c.r_I if on_arc else 0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_spatial_start_is_free_of_shear_on_the_strands() -> None:
     """The section's tangent is the direction of its edge, and stretch is the climb's."""
     d_A, N, z = 0.155, 200, (3e-3, -2e-3)

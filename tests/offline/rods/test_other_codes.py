@@ -8,6 +8,8 @@ import pytest
 from rtcvt.offline.rods import planar as pl
 
 pytestmark = pytest.mark.slow
+
+pytestmark = pytest.mark.slow
 L, G = 1.0, 9.81
 RUBBER = dict(EA=5e6 * np.pi * 2.5e-5, GA=5e6 / 3.0 * 0.9 * np.pi * 2.5e-5, EI=5e6 * np.pi / 4.0 * 6.25e-10)
 RHO_A = 1100.0 * np.pi * 2.5e-5

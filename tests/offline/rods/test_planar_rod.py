@@ -53,6 +53,7 @@ def test_forces_and_stiffness_are_derivatives_of_the_energy(name: str) -> None:
         np.testing.assert_allclose(K[i], -(force(rod, up)[0] - force(rod, down)[0]) / (2 * h), atol=1e-7 * K.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["closed", "open"])
 def test_parts_add_up_to_the_whole(name: str) -> None:
     rod = RODS[name]
@@ -64,6 +65,7 @@ def test_parts_add_up_to_the_whole(name: str) -> None:
     np.testing.assert_allclose(F, force(rod, q, u)[0], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_damping_conserves_momentum_and_takes_what_the_forces_take() -> None:
     """Also the angular momentum of a stretched rod, which the rate of strain of (6.79) would not conserve."""
     rod = pl.planar_rod(9, 1.0, closed=True, damping=(2.0, 0.7), **SOFT)
@@ -113,6 +115,7 @@ def elastica(load: float) -> tuple[float, float]:
     return float(np.sqrt(2.0 * np.sin(slope) / load)), float(down)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [1.0, 5.0, 10.0])
 def test_cantilever_under_end_load_is_the_elastica(load: float) -> None:
     """Second order in the length of an edge, and as exact as a rod with EA = GA = 1e7 EI/L^2 can be."""
@@ -129,6 +132,7 @@ def test_cantilever_under_end_load_is_the_elastica(load: float) -> None:
     assert order(errors) == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_shear_and_extension_of_a_cantilever() -> None:
     """Small loads: tip P L^3/(3 EI) + P L/GA across (Timoshenko), P L/EA along, with order two."""
     errors = []
@@ -143,6 +147,7 @@ def test_shear_and_extension_of_a_cantilever() -> None:
     assert order(errors) == pytest.approx(2.0, abs=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("GA", [200.0, 1e6])
 def test_column_buckles(GA: float) -> None:
     """Pinned column of Reissner's rod: P (1 - P/EA + P/GA) = pi^2 EI/L^2 (Euler when EA, GA are large)."""
@@ -162,6 +167,7 @@ def test_column_buckles(GA: float) -> None:
     assert order(errors) == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_column_behind_its_buckling_load() -> None:
     """Post-buckled pinned column at end slope alpha: P = 4 K(m)^2 EI/L^2, shortening 2 - 2 E/K, m = sin^2(alpha/2)."""
     alpha = np.radians(60.0)
@@ -188,6 +194,7 @@ def ring_frequencies(rod: pl.PlanarRod, n: int) -> np.ndarray:
     return np.sqrt(np.linalg.eigvalsh(root[:, None] * K * root))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_ring_frequencies(n: int) -> None:
     """All three branches, bending, extension and shear, with order two; no stiffness against rigid motion."""
@@ -202,6 +209,7 @@ def test_ring_frequencies(n: int) -> None:
     assert order(errors) == pytest.approx(2.0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_thin_ring_is_that_of_hoppe() -> None:
     """omega^2 = EI/(rhoA R^4) n^2 (n^2 - 1)^2/(n^2 + 1) (Hoppe 1871)."""
     rod = pl.planar_rod(400, 2 * np.pi, closed=True, kappa_0=1.0, EA=1e6, GA=4e5, EI=1.0, rhoA=1.0)
@@ -220,6 +228,7 @@ def spun(rod: pl.PlanarRod, Omega: float) -> tuple[np.ndarray, np.ndarray]:
     return q, u
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3])
 def test_travelling_ring_splits_its_frequencies(n: int) -> None:
     """Seen from the ring, 2 n W/(n^2+1) -+ n (n^2-1)/(n^2+1) sqrt((n^2+1) EI/(rhoA R^4) + W^2) (Bryan 1890)."""
@@ -272,6 +281,7 @@ def test_free_flight_conserves_momentum_and_energy_to_second_order() -> None:
     assert order(drift) == pytest.approx(2.0, abs=0.4)
 
 
+@pytest.mark.slow
 def test_energy_balance_with_damping() -> None:
     rod = pl.planar_rod(24, 1.0, closed=True, kappa_0=2 * np.pi, damping=(0.05, 0.02), **SOFT)
     q, u = spun(rod, 30.0)
@@ -283,6 +293,7 @@ def test_energy_balance_with_damping() -> None:
     assert lost > 0.02 * before
 
 
+@pytest.mark.slow
 def test_a_stiff_rod_swings_as_a_pendulum() -> None:
     """A rod pinned at one end, released level, hangs after sqrt(2 L/(3 g)) K(1/2)."""
     g, L = 9.81, 1.0
@@ -300,6 +311,7 @@ def test_a_stiff_rod_swings_as_a_pendulum() -> None:
     assert u[-2] == pytest.approx(-np.sqrt(3.0 * g * L), rel=5e-3)
 
 
+@pytest.mark.slow
 def test_largest_step_is_two_over_the_largest_frequency() -> None:
     rod = pl.planar_rod(20, 1.0, closed=True, kappa_0=2 * np.pi, **SOFT)
     q_0 = pl.circle(rod)

@@ -54,6 +54,7 @@ def test_basis_is_that_of_pymor(swing) -> None:
     assert np.linalg.svd(V.T @ (m[:, None] * other.to_numpy()), compute_uv=False).min() > 1.0 - 1e-8
 
 
+@pytest.mark.slow
 def test_points_are_those_of_pymor(swing) -> None:
     algorithms = pytest.importorskip("pymor.algorithms.ei")
     from pymor.vectorarrays.numpy import NumpyVectorSpace
@@ -74,6 +75,7 @@ def test_all_modes_are_the_full_rod(swing) -> None:
     np.testing.assert_allclose(rd.lifted(R, a), Q[:20], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_error_falls_with_the_modes(swing) -> None:
     """And the basis leaves the pin where it is."""
     rod, q_0, Q, _ = swing
@@ -107,6 +109,7 @@ def test_galerkin_keeps_the_energy_and_deim_does_not(swing) -> None:
     assert not off < 10 * drift[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pivoted", [True, False])
 def test_deim_repeats_forces_of_its_snapshots(swing, pivoted: bool) -> None:
     rod, q_0, Q, _ = swing
@@ -143,6 +146,7 @@ def test_ecsw_takes_few_elements_and_keeps_its_own_energy(swing) -> None:
     assert np.abs(kinetic - kinetic[0] - work).max() < 0.02 * kinetic.max()
 
 
+@pytest.mark.slow
 def test_largest_step_of_a_projection(swing) -> None:
     """2/omega_max of V' K V, which is never less than that of the rod; half of the modal stiffness by differences."""
     rod, q_0, Q, _ = swing
@@ -159,6 +163,7 @@ def test_largest_step_of_a_projection(swing) -> None:
         assert (np.abs(a).max() < 1e-5) == stable
 
 
+@pytest.mark.slow
 def test_too_many_modes_or_points(swing) -> None:
     rod, q_0, Q, _ = swing
     with pytest.raises(InputError, match="modes"):

@@ -55,6 +55,7 @@ def run(dt: float, mu: float, kind: str = "spline") -> tuple[float, float, float
     return before - total(rod, q, u, load, m, state), lost, damped, float(state[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spline", "local"])
 def test_energy_goes_into_friction_and_damping(kind: str) -> None:
     errors = []
@@ -66,12 +67,14 @@ def test_energy_goes_into_friction_and_damping(kind: str) -> None:
     assert errors[-1] < 0.7 * errors[-2]
 
 
+@pytest.mark.slow
 def test_without_friction_nothing_is_lost_to_it() -> None:
     change, lost, damped, _ = run(2.5e-5, 0.0)
     assert lost == pytest.approx(0.0, abs=1e-12)
     assert change == pytest.approx(damped, abs=5e-3)
 
 
+@pytest.mark.slow
 def test_momentum_of_rod_and_mass() -> None:
     """A free rod: what the contact gives the mass it takes from the rod."""
     rod = pl.planar_rod(10, 1.0, EA=1e4, GA=4e3, EI=10.0, rhoA=1.0, rhoI=2e-3)

@@ -10,6 +10,8 @@ from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import spatial as sp
 from rtcvt.offline.rods.statics import frequencies
 
+pytestmark = pytest.mark.slow
+
 SOFT = dict(strain=(5e3, 2e3, 1.5e3), bend=(0.7, 1.4, 1.0), rhoA=0.3, rhoI=(5e-4, 3e-4, 2e-4))
 
 

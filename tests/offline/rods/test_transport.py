@@ -7,6 +7,8 @@ from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
 
+pytestmark = pytest.mark.slow
+
 N, OMEGA = 64, 3.0
 
 

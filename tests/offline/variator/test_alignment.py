@@ -22,9 +22,9 @@ from variator_runs import (
 )
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.schedule import COMPLETE, LEFT, LIMIT
-from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
-from rtcvt.offline.pushbelt.windows import F_REF
+from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, LIMIT
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.alignment import UNSTEADY_FRAMES, VALUES, dimensionless, load_samples
 
 EDGE = np.array(RADIUS) - BELT["h_off"]

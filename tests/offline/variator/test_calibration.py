@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.parameters import belt, endplay, load_parameters
+from rtcvt.offline.pushbelt.unit.parameters import belt, endplay, load_parameters
 from rtcvt.offline.variator.calibration.calibrate import FIGURES, JOURNAL, calibrate, forward
 from rtcvt.offline.variator.calibration.inversion import assimilate, directions
 from rtcvt.offline.variator.calibration.plan import PARAMETERS, CalibrationPlan, changed, load_calibration

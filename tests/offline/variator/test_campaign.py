@@ -16,15 +16,15 @@ import pytest
 from scipy.stats import qmc
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import hybrid
-from rtcvt.offline.pushbelt.kinematics import closure
-from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters, sheaves
-from rtcvt.offline.pushbelt.runfile import DATASETS, FORMER
-from rtcvt.offline.pushbelt.runs import load_torque, open_run, prepare, run_of, simulate, start_of, steps_of
-from rtcvt.offline.pushbelt.schedule import LIMIT, RUNAWAY, Branch, Point, Run, Settings
-from rtcvt.offline.pushbelt.snapshots import FIELDS
-from rtcvt.offline.pushbelt.velocity_model import belt_velocity
-from rtcvt.offline.pushbelt.windows import BEFORE, STEADY, frames_of, summary
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.runfile import DATASETS, FORMER
+from rtcvt.offline.pushbelt.run.runs import load_torque, open_run, prepare, run_of, simulate, start_of, steps_of
+from rtcvt.offline.pushbelt.run.schedule import LIMIT, RUNAWAY, Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.snapshots import FIELDS
+from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, frames_of, summary
+from rtcvt.offline.pushbelt.unit.kinematics import closure
+from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters, sheaves
+from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
 from rtcvt.offline.variator import campaign
 from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, write_short

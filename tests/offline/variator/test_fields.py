@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 
-from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.variator import fields as fields_module
 from rtcvt.offline.variator.fields import DECAY, KEPT, POSITIVE, RIDGE, kept_modes, loss, reduce_fields, train
 from rtcvt.offline.variator.pod import pod

@@ -9,12 +9,12 @@ from typer.testing import CliRunner
 
 from rtcvt.cli import app
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.kinematics import closure
-from rtcvt.offline.pushbelt.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
-from rtcvt.offline.pushbelt.runs import load_torque
-from rtcvt.offline.pushbelt.snapshots import CELLS, FIELDS
-from rtcvt.offline.pushbelt.velocity_model import belt_velocity
-from rtcvt.offline.pushbelt.windows import F_REF
+from rtcvt.offline.pushbelt.run.runs import load_torque
+from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.run.windows import F_REF
+from rtcvt.offline.pushbelt.unit.kinematics import closure
+from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
+from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
 from rtcvt.offline.variator.alignment import VALUES, Samples, dimensionless
 from rtcvt.offline.variator.fields import KEPT
 from rtcvt.offline.variator.laws import SHIFT, certainty, identify, shift_factor, usable
@@ -304,7 +304,7 @@ def test_figures_count_what_was_used(reduced):
 
 
 def test_report_shows_laws_and_fields(reduced):
-    html = reduction_page(reduced[0], (), {})
+    html = reduction_page(reduced[0], {})
     assert html.count("<svg") >= 4
     assert all(f"<code>{name}</code>" in html for name in KEPT)
 

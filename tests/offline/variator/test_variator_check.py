@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.runfile import FORMER
-from rtcvt.offline.pushbelt.schedule import Branch, Point, Run, Settings
-from rtcvt.offline.pushbelt.snapshots import CELLS
-from rtcvt.offline.pushbelt.windows import SUMMARY
+from rtcvt.offline.pushbelt.run.runfile import FORMER
+from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.snapshots import CELLS
+from rtcvt.offline.pushbelt.run.windows import SUMMARY
 from rtcvt.offline.variator.check import Check, _at_ratio, check_heldout, nrmse, quadratic, smooth
 from rtcvt.offline.variator.heldout import (
     COLUMNS,

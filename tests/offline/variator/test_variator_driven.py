@@ -9,9 +9,9 @@ import pytest
 from rtcvt import cli
 from rtcvt.errors import InputError
 from rtcvt.interface import error_rows
-from rtcvt.offline.pushbelt.schedule import Branch, Point, Run, Settings
-from rtcvt.offline.pushbelt.snapshots import CELLS
-from rtcvt.offline.pushbelt.windows import SUMMARY
+from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.snapshots import CELLS
+from rtcvt.offline.pushbelt.run.windows import SUMMARY
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws, _held
 from rtcvt.offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Passage, Series, read_heldout, write_heldout
 from rtcvt.unitfile import find_unit, parse_unit_file

@@ -10,9 +10,9 @@ import pytest
 from rtcvt.errors import InputError
 from rtcvt.kind import Checked
 from rtcvt.offline.pushbelt import tasks
-from rtcvt.offline.pushbelt.parameters import load_parameters
-from rtcvt.offline.pushbelt.spatial import check
-from rtcvt.offline.pushbelt.spatial.report import report_page
+from rtcvt.offline.pushbelt.checks import spatial as check
+from rtcvt.offline.pushbelt.checks.spatial_report import report_page
+from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 
 UNIT = load_parameters("pushbelt_24mm")
 

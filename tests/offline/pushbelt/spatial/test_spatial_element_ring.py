@@ -5,13 +5,13 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import element_ring as planar
-from rtcvt.offline.pushbelt import ring as ring_model
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.contact import element_ring as planar
+from rtcvt.offline.pushbelt.ring import ring as ring_model
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import element_ring as er
 from rtcvt.offline.pushbelt.spatial.tracking import Tracking, tracking, tracking_energy, tracking_force
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 
 UNIT = load_parameters("pushbelt_24mm")
 CASE = UNIT.get_case("OD")

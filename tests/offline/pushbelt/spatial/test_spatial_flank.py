@@ -5,12 +5,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import flank as planar
-from rtcvt.offline.pushbelt.friction import Coulomb, flank_friction
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, mass_properties, sheaves
+from rtcvt.offline.pushbelt.contact import flank as planar
+from rtcvt.offline.pushbelt.contact.friction import Coulomb, flank_friction
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import flank as fk
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.parameters import (
+    Boundary,
+    belt,
+    boundary_at,
+    load_parameters,
+    mass_properties,
+    sheaves,
+)
 
 UNIT = load_parameters("pushbelt_24mm")
 CASE = UNIT.get_case("MED")

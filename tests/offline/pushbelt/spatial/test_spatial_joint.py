@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from rtcvt.offline.pushbelt import element_element as planar
-from rtcvt.offline.pushbelt.parameters import belt, load_parameters
+from rtcvt.offline.pushbelt.contact import element_element as planar
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import joint as jo
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 
 N = 120
 BELT = belt(load_parameters("pushbelt_24mm"))

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import ring as planar
-from rtcvt.offline.pushbelt.initial import ring_on, start_state
-from rtcvt.offline.pushbelt.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.ring import ring as planar
 from rtcvt.offline.pushbelt.spatial import lateral as lat
+from rtcvt.offline.pushbelt.unit.initial import ring_on, start_state
+from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 
 UNIT = load_parameters("pushbelt_24mm")
 STEEL = {"layers": 10, "layer_height": 1.85e-4, "E": 1.86e11, "density": 8050.0, "time": 0.0}

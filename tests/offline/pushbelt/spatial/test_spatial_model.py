@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt import hybrid as hy
-from rtcvt.offline.pushbelt import ring as planar_ring
-from rtcvt.offline.pushbelt.initial import start_state
-from rtcvt.offline.pushbelt.kinematics import misalignment, radius_at_one
-from rtcvt.offline.pushbelt.parameters import (
+from rtcvt.offline.pushbelt.planar import model as hy
+from rtcvt.offline.pushbelt.ring import ring as planar_ring
+from rtcvt.offline.pushbelt.spatial import element as el
+from rtcvt.offline.pushbelt.spatial import flank as fk
+from rtcvt.offline.pushbelt.spatial import lateral as lat
+from rtcvt.offline.pushbelt.spatial import model as sp
+from rtcvt.offline.pushbelt.spatial import stability as st
+from rtcvt.offline.pushbelt.spatial.start import lift
+from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.kinematics import misalignment, radius_at_one
+from rtcvt.offline.pushbelt.unit.parameters import (
     FORCE,
     RATE,
     SPEED,
@@ -22,13 +28,7 @@ from rtcvt.offline.pushbelt.parameters import (
     load_parameters,
     sheaves,
 )
-from rtcvt.offline.pushbelt.snapshots import taut_path
-from rtcvt.offline.pushbelt.spatial import element as el
-from rtcvt.offline.pushbelt.spatial import flank as fk
-from rtcvt.offline.pushbelt.spatial import lateral as lat
-from rtcvt.offline.pushbelt.spatial import model as sp
-from rtcvt.offline.pushbelt.spatial import stability as st
-from rtcvt.offline.pushbelt.spatial.start import lift
+from rtcvt.offline.pushbelt.unit.taut_path import taut_path
 
 PLOT = 1e-4
 UNIT = load_parameters("pushbelt_24mm")

@@ -8,12 +8,12 @@ import pytest
 
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
-from rtcvt.offline.pushbelt import runs
-from rtcvt.offline.pushbelt.parameters import Parameters, load_parameters
-from rtcvt.offline.pushbelt.runfile import ACROSS, FILE, read_frames
-from rtcvt.offline.pushbelt.runs import figures, open_run, partial_path, prepare
-from rtcvt.offline.pushbelt.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.runfile import ACROSS, FILE, read_frames
+from rtcvt.offline.pushbelt.run.runs import figures, open_run, partial_path, prepare
+from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.tasks import recording
+from rtcvt.offline.pushbelt.unit.parameters import Parameters, load_parameters
 
 UNIT = load_parameters("pushbelt_24mm")
 

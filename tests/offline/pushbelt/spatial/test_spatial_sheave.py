@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rtcvt.offline.pushbelt import sheave as planar
-from rtcvt.offline.pushbelt.parameters import load_parameters, sheaves
+from rtcvt.offline.pushbelt.contact import sheave as planar
 from rtcvt.offline.pushbelt.spatial import sheave
+from rtcvt.offline.pushbelt.unit.parameters import load_parameters, sheaves
 
 SHEAVES = sheaves(load_parameters("pushbelt_24mm"))
 DAMPER = planar.Damper(0.5, 0.02)

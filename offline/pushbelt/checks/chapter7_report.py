@@ -1,0 +1,383 @@
+"""Report on chapter 7 of Cebulla 2014: what the source says beside what our model gives, as one HTML page.
+
+Figures are drawn over the belt coordinate (primary arc, push span, secondary arc, slack span), each section with the
+same width. Lines are means over one revolution, thin grey lines are what one element meets on its way.
+"""
+
+from collections.abc import Callable, Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+
+from rtcvt.html import COLOURS, figure, number, page, percent, table, text
+from rtcvt.offline.pictures import RC, STYLE, axes_grid, inline_svg
+from rtcvt.offline.pushbelt.checks.chapter7 import REFINED, STEADY, WITHIN, Finding, Verification, band, discretisation
+from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, SECONDARY, push_force, section
+from rtcvt.offline.pushbelt.planar.model import LOSSES
+from rtcvt.offline.pushbelt.run.profiles import BINS, FIELDS, Steady, Window
+from rtcvt.quantity import to_si
+from rtcvt.recording import revision
+
+__all__ = ["report_page"]
+
+Array = NDArray[np.float64]
+
+_C = np.concatenate([k + (np.arange(BINS) + 0.5) / BINS for k in range(4)])
+_GREY = "#c3cad2"
+_COLOUR = {"agrees": "good", "opposite": "bad", "differs": "bad"}
+_SHOWN = {"m": ("um", "µm"), "N2": ("N2", "N²"), "N.m": ("N.m", "N·m")}
+_SECTIONS = ("primary arc", "push span", "secondary arc", "slack span")
+_FORCES: tuple[tuple[str, Callable[[Window], Array], tuple[tuple[str, int], ...]], ...] = (
+    ("element-pulley, normal", lambda w: _all(w, "normal"), (("normal", 1),)),
+    ("element-pulley, longitudinal friction", lambda w: -_all(w, "longitudinal"), (("longitudinal", -1),)),
+    ("element-pulley, radial friction", lambda w: _all(w, "radial"), (("radial", 1),)),
+    ("element-element, normal", lambda w: _push(w), (("rocking", 1), ("top", 1), ("bottom", 1))),
+    ("element-ring, normal", lambda w: _all(w, "saddle") - _all(w, "ear"), (("saddle", 1), ("ear", -1))),
+    ("element-ring, longitudinal friction", lambda w: _all(w, "ring_friction"), (("ring_friction", 1),)),
+)
+
+
+def report_page(v: Verification) -> str:
+    """The report as a self-contained HTML page. Figures and tables whose runs are missing are left out."""
+    title = f"{v.parameters.name}: chapter 7 of Cebulla 2014"
+    parts = [
+        f"<h1>{text(title)}</h1>\n",
+        f'<p class="lead">{text(v.parameters.description)}</p>\n',
+        _verdict(v),
+        _summary(v),
+        '<h2 id="numbers">Printed numbers</h2>\n',
+        f"<p>Mean of {v.chapter.starts} starts that differ by a disturbance; the mean of as many others, on another "
+        "machine, is within ± u in 19 of 20 cases. A verdict is firm if it is the same for all values within u. A "
+        f"number agrees within {percent(WITHIN)}. The source regularises friction of the flanks at a speed that it "
+        f"does not print; here it is {1e3 * v.chapter.v_mu:g} mm/s, whatever the unit has.</p>\n",
+        _signatures(v, "number"),
+        '<h2 id="signatures">Signs and ranges</h2>\n',
+        "<p>With two runs, the quantity is that of the first less that of the second; with several, the least of what "
+        "each gives, or changes from the one before. A sign is not resolved if the quantity is smaller than u.</p>\n",
+        _signatures(v, "sign"),
+        '<h2 id="forces">Element contact forces, Figs. 7.2 to 7.4, 7.11 to 7.16, 7.18</h2>\n',
+        *(_forces(v, *group) for group in _GROUPS),
+        '<h2 id="thrust">Thrust ratio over torque ratio, Table 7.2 and Fig. 7.5</h2>\n',
+        _thrust(v),
+        '<h2 id="spiral">Spiral running, Table 7.3, Figs. 7.6, 7.7 and 7.17</h2>\n',
+        _spiral(v),
+        '<h2 id="taper">Tapered elements and their number, Figs. 7.8 to 7.10</h2>\n',
+        _endplay(v),
+        '<h2 id="cost">Cost of a step</h2>\n',
+        _signatures(v, "cost"),
+        _cost(v),
+        '<h2 id="convergence">Convergence</h2>\n',
+        _convergence(v),
+        '<h2 id="runs">Runs: steady state, energy, momentum</h2>\n',
+        _runs(v),
+    ]
+    return page(title, "".join(parts), STYLE)
+
+
+_GROUPS = (
+    ("OD", ("OD", "OD-bilateral", "OD-decoupled"), "Figs. 7.2, 7.11, 7.13, 7.14"),
+    ("MED, xi = 0.65", ("MED-3", "MED-bilateral"), "Fig. 7.3"),
+    ("LOW, ratio 1.9", ("LOW-Honda", "LOW-Honda-bilateral", "LOW-Honda-decoupled"), "Fig. 7.4"),
+    ("LOW, ratio 2.25", ("LOW", "LOW-bilateral", "LOW-decoupled"), "Figs. 7.12, 7.15, 7.16"),
+    ("OD, secondary speed given", ("OD-speed",), "Fig. 7.18"),
+    ("OD, taper", ("OD", "OD-taper5", "OD-taper8"), "Fig. 7.9, left"),
+    ("LOW, taper", ("LOW", "LOW-taper5", "LOW-taper8"), "Fig. 7.9, right"),
+)
+
+
+# --- summary
+
+
+def _verdict(v: Verification) -> str:
+    failures, unsteady = v.failures, v.unsteady
+    parts = []
+    if failures:
+        listed = "".join(f"<li>{text(f)}</li>" for f in failures)
+        parts.append(f'<div class="verdict failed"><b class="bad">FAILED</b> {len(failures)} of the proofs on the '
+                     f"runs fail.<ul>{listed}</ul></div>\n")  # fmt: skip
+    else:
+        parts.append(f'<div class="verdict"><b class="good">PASSED</b> energy and momentum balance of all '
+                     f"{sum(map(len, v.starts.values()))} runs.</div>\n")  # fmt: skip
+    if unsteady:
+        parts.append(f"<p>Thrust ratio changes by more than {percent(STEADY)} between the last two revolutions: "
+                     f"{text(', '.join(unsteady))}.</p>\n")  # fmt: skip
+    return "".join(parts)
+
+
+def _summary(v: Verification) -> str:
+    cards = []
+    for kind, what in (("number", "printed numbers"), ("sign", "signs and ranges")):
+        count = v.count(kind)
+        total = sum(n for n, _ in count.values())
+        n, firm = count["agrees"]
+        cards.append((f"{n} of {total}", f"{what} agree, {firm} of them firmly"))
+        others = ", ".join(f"{n} {verdict} ({firm})" for verdict, (n, firm) in count.items() if verdict != "agrees")
+        cards.append((str(total - n), f"{what} do not: {others}"))
+    errors = discretisation(v)
+    if errors:
+        worst = max(errors, key=lambda name: errors[name][1])
+        cards.append((percent(errors[worst][1]), f"discretisation error of the thrust ratio at most: {worst}"))
+    return (
+        '<div class="cards">' + "".join(f"<div><b>{a}</b><span>{text(b)}</span></div>" for a, b in cards) + "</div>\n"
+    )
+
+
+def _expected(f: Finding) -> str:
+    s = f.signature
+    if s.value is not None:
+        return f"{number(s.value, 5)} {_unit(f.unit)}"
+    if s.sign is not None:
+        return "above 0" if s.sign == "positive" else "below 0"
+    assert s.range is not None
+    return f"{number(s.range[0])} to {number(s.range[1])}"
+
+
+def _unit(unit: str) -> str:
+    return "" if unit == "1" else _SHOWN.get(unit, (unit, unit))[1]
+
+
+def _in(value: float, unit: str) -> str:
+    shown = _SHOWN.get(unit, (unit, unit))[0]
+    return number(value if shown == unit else value / to_si(f"1 {shown}", unit), 4)
+
+
+def _signatures(v: Verification, kind: str) -> str:
+    rows: list[Sequence[str]] = []
+    chapter = ""
+    for f in (f for f in v.findings if f.signature.kind == kind):
+        if f.signature.section.split(",")[0] != chapter:
+            chapter = f.signature.section.split(",")[0]
+            rows.append((f"<b>Section {text(chapter)}</b>",))
+        colour = _COLOUR.get(f.verdict, "muted")
+        place = f.signature.section.partition(", ")[2]
+        name = f"{text(f.signature.about)}<br/><span class='muted'>{text(f.signature.quantity)}: "
+        between = {"difference": " − ", "each": ", ", "steps": " → "}[f.signature.of]
+        name += f"{text(between.join(f.signature.runs))}</span>"
+        ours = f"{_in(f.value, f.unit)} {_unit(f.unit)}"
+        said = f'<span class="{colour}">{f.text}</span>' + (", firm" if f.firm else "")
+        rows.append((text(place), name, _expected(f), ours, _in(f.u, f.unit), said))
+    return table(("", "source", "expected", "ours", "u", "verdict"), rows, (2, 3, 4)) if rows else ""
+
+
+# --- figures
+
+
+def _all(w: Window, field: str) -> Array:
+    return np.concatenate([section(w, field, k) for k in range(4)])
+
+
+def _push(w: Window) -> Array:
+    return np.concatenate([push_force(w, k) for k in range(4)])
+
+
+def _sections(ax: Axes) -> None:
+    ax.set_xlim(0.0, 4.0)
+    ax.set_xticks([0.5, 1.5, 2.5, 3.5], _SECTIONS)
+    ax.tick_params(axis="x", length=0)
+    for c in (1.0, 2.0, 3.0):
+        ax.axvline(c, color="#7b8794", lw=0.8)
+    ax.axhline(0.0, color="#7b8794", lw=0.8)
+
+
+def _present(v: Verification, names: Sequence[str]) -> list[tuple[str, Steady]]:
+    return [(name, v.steady[name]) for name in names if name in v.steady]
+
+
+def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> str:
+    runs = _present(v, names)
+    if not runs:
+        return ""
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(3, 2, 1.75)
+        for ax, (name, mean, parts) in zip(grid.T.ravel(), _FORCES, strict=True):
+            _sections(ax)
+            c, values = runs[0][1].element[:, 0], runs[0][1].element[:, 1:]
+            one = sum(sign * values[:, list(FIELDS).index(field)] for field, sign in parts)
+            cut = np.flatnonzero(np.diff(c) < -0.5) + 1
+            ax.plot(np.insert(c, cut, np.nan), np.insert(one, cut, np.nan), color=_GREY, lw=0.7, zorder=1)
+            for k, (run, s) in enumerate(runs):
+                ax.plot(_C, mean(s.last), color=COLOURS[k], lw=1.7 if k == 0 else 1.1, label=run, zorder=3 - 0.1 * k)
+            ax.set_title(name, loc="left", pad=3.0, fontweight="bold")
+            ax.set_ylabel("N")
+        grid[0, 1].legend(loc="best", frameon=False, fontsize=8.5)
+        for ax in grid[-1]:
+            ax.tick_params(labelbottom=True)
+        svg = inline_svg(picture, f"forces-{title.replace(' ', '-').replace(',', '').replace('=', '')}")
+    caption = (
+        f"{title} ({source}). Grey: one element. Normal force and friction on one flank. Longitudinal friction on the "
+        "pulley and, of the ring, on the element, positive in the direction of travel; radial friction on the element, "
+        "positive outwards."
+    )
+    return f"<h3>{text(title)}</h3>\n" + figure(svg, caption)
+
+
+def _thrusts(v: Verification, name: str) -> tuple[float, float | None]:
+    """Thrust ratio of a run, mean of its starts, and u if there are several."""
+    values = v.values(name, lambda w: w.thrust)
+    return float(values.mean()), band(values) if len(values) > 1 else None
+
+
+def _thrust(v: Verification) -> str:
+    rows, series = [], []
+    for case in ("OD-KpKs", "MED"):
+        c = v.parameters.get_case(case)
+        found = [(xi, M, f"{case}-{k}") for k, (xi, M) in enumerate(zip(c.xi, c.M_O, strict=True))]
+        kept = [at for at in found if at[2] in v.starts]
+        series.append((case, [xi for xi, _, _ in kept], [_thrusts(v, name)[0] for _, _, name in kept]))
+        rows += [
+            (case, number(xi), number(M), *map(number, _thrusts(v, name)), percent(v.drift(name)),
+             percent(float(v.values(name, lambda w: w.slip).mean())))
+            for xi, M, name in kept
+        ]  # fmt: skip
+    if not rows:
+        return ""
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(1, 1, 2.8)
+        ax = grid[0, 0]
+        for k, (case, x, y) in enumerate(series):
+            ax.plot(x, y, "o-", color=COLOURS[k], label=case, lw=1.4, ms=4)
+        ax.set_xlabel("torque ratio")
+        ax.set_ylabel("thrust ratio")
+        ax.legend(frameon=False)
+        svg = inline_svg(picture, "thrust")
+    return (
+        "<p>The source prints these curves as figures without numbers and calls the agreement with measurements very "
+        "good; there is no number to compare with.</p>\n"
+        + figure(svg, "Thrust ratio over torque ratio, unilateral, coupled.")
+        + table(("case", "torque ratio", "M_O [N·m]", "thrust ratio", "u", "drift", "slip"), rows, (1, 2, 3, 4, 5, 6))
+    )
+
+
+def _spiral(v: Verification) -> str:
+    groups = [
+        ("OD-SpiRun", [f"OD-SpiRun-{k}" for k in range(4)] + ["OD-SpiRun-0-decoupled", "OD-SpiRun-2-decoupled"]),
+        ("LOW-SpiRun", [f"LOW-SpiRun-{k}" for k in range(4)] + ["LOW-SpiRun-2-decoupled"]),
+    ]
+    parts = []
+    for case, names in groups:
+        runs = _present(v, names)
+        if not runs:
+            continue
+        xi = v.parameters.get_case(case).xi
+        with matplotlib.rc_context(RC):
+            picture, grid = axes_grid(1, 2, 2.6)
+            for ax, where, pulley in ((grid[0, 0], PRIMARY, 0), (grid[0, 1], SECONDARY, 1)):
+                for name, s in runs:
+                    k = int(name.split("-")[2])
+                    decoupled = name.endswith("decoupled")
+                    angle = np.degrees(s.wrap[pulley]) * (np.arange(BINS) + 0.5) / BINS
+                    label = f"xi = {xi[k]:g}" + (", decoupled" if decoupled else "")
+                    style = (0, (4, 2)) if decoupled else "-"
+                    ax.plot(angle, 1e3 * section(s.last, "ring_height", where), color=COLOURS[k], ls=style, label=label)
+                ax.set_title(_SECTIONS[where], loc="left", pad=3.0, fontweight="bold")
+                ax.set_xlabel("angle from the entry [deg]")
+                ax.tick_params(labelbottom=True)
+                ax.set_ylabel("radius of the ring's top [mm]")
+                ax.ticklabel_format(axis="y", useOffset=False)
+            grid[0, 0].legend(frameon=False, fontsize=8)
+            grid[0, 0].set_xlim(auto=True)
+            parts.append(figure(inline_svg(picture, case), f"{case}, unilateral; dashed: decoupled law."))
+    return "".join(parts)
+
+
+def _endplay(v: Verification) -> str:
+    parts = []
+    for title, names in (
+        ("taper, OD", ("OD", "OD-taper5", "OD-taper8")),
+        ("taper, LOW", ("LOW", "LOW-taper5", "LOW-taper8")),
+        ("real elements, OD", ("OD-431", "OD", "OD-433")),
+    ):
+        runs = _present(v, names)
+        if not runs:
+            continue
+        base = runs[0][1].last.endplay[1]
+        rows = [
+            (
+                name,
+                number(1e3 * s.last.endplay[0], 3),
+                number(1e3 * s.last.endplay[1], 4),
+                number(1e6 * (s.last.endplay[1] - base), 3),
+                number(float(np.mean(push_force(s.last, PUSH))), 3),
+                *map(number, _thrusts(v, name)),
+            )
+            for name, s in runs
+        ]
+        head = (title, "rocking edge [mm]", "top [mm]", "top, change [µm]", "push force [N]", "thrust ratio", "u")
+        parts.append(table(head, rows, range(1, 7)))
+    about = (
+        "<p>Endplay is the sum of the open gaps at the rocking edges or at the tops; at the tops it holds the angle "
+        "between neighbours on the arcs, 2π times the height from rocking edge to top, which does not change.</p>\n"
+    )
+    return about + "".join(parts) if parts else ""
+
+
+def _cost(v: Verification) -> str:
+    rows = [(name, number(us, 3), number(spread, 2)) for name, (us, spread) in v.step_us.items()]
+    return (
+        "<p>Processor time of a step, in turn in one process, smallest of seven; the ratios are among the signatures. "
+        "The nine times of the hybrid over the spatial model (section 7.1.4) needs the spatial model and is not "
+        "measured here.</p>\n" + table(("run", "µs", "spread"), rows, (1, 2))
+    )
+
+
+def _convergence(v: Verification) -> str:
+    rows = [
+        (
+            name,
+            number(k[""], 5),
+            *(f"{number(k[key], 5)} ({100.0 * (k[key] / k[''] - 1.0):+.1f} %)" for key in REFINED),
+            percent(error),
+        )
+        for name, (k, error) in discretisation(v).items()
+    ]  # fmt: skip
+    head = (
+        "thrust ratio",
+        "220, 104, 1 µs",
+        "half step",
+        "52 nodes",
+        "156 nodes",
+        "110 elements",
+        "all elements",
+        "error",
+    )
+    return (
+        "<p>220 elements, 104 ring nodes and a step of 1 µs are changed one at a time (156 nodes and all elements with "
+        "2/3 of the step). The error adds up what the half step, 156 nodes and all elements change.</p>\n"
+        + (table(head, rows, range(1, 8)) if rows else "")
+    )
+
+
+def _runs(v: Verification) -> str:
+    rows = []
+    for name, k, s in ((name, k, s) for name, of in v.starts.items() for k, s in enumerate(of)):
+        rest, lost, through = s.last.energy
+        largest = int(np.argmax(s.last.losses))
+        rows.append(
+            (
+                f"{name}, {k + 1}",
+                f"{number(s.last.t1 - s.last.t0, 3)}",
+                number(s.last.thrust),
+                percent(s.drift),
+                number(s.last.torque),
+                percent(s.last.slip),
+                percent(abs(rest) / through),
+                percent(abs(rest) / lost),
+                percent(lost / through),
+                f"{LOSSES[largest]} {percent(s.last.losses[largest] / lost)}",
+                *(number(float(np.max(np.abs(of))), 2) for of in np.hsplit(s.last.balance, 2)),
+            )
+        )
+    head = (
+        "run, start", "revolution [s]", "thrust ratio", "drift", "M_O [N·m]", "slip", "energy error / throughput",
+        "/ loss", "loss / throughput", "largest loss", "momentum error", "of tilts",
+    )  # fmt: skip
+    return (
+        table(head, rows, (1, 2, 3, 4, 5, 6, 7, 8, 10, 11))
+        + "<p>Drift: change of the thrust ratio from the revolution before. Slip: 1 − i ω_O/ω_I with the ratio i at "
+        "the rocking edges. Throughput: the larger of what the two shafts carry. Momentum error: what the "
+        "axial forces, torques and tilting moments of a sheave leave over after inertia, damper and guide, relative "
+        "to those of the belt; the tilts, which vibrate, are known at plot steps only.</p>\n"
+        f"<p>Revision {text(revision())}.</p>\n"
+    )

@@ -1,0 +1,213 @@
+"""Report on the spatial belt beside the hybrid one, as one HTML page; what is shown is told in `checks.spatial`."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+
+from rtcvt.html import COLOURS, figure, number, page, percent, table, text
+from rtcvt.offline.pictures import RC, STYLE, axes_grid, inline_svg
+from rtcvt.offline.pushbelt.checks.spatial import (
+    ENDS,
+    ENERGY,
+    FORCES,
+    IDLE,
+    OFFSETS,
+    PLANAR,
+    POINT,
+    RATIOS,
+    Across,
+    Phenomenon,
+    Result,
+    mean_profile,
+)
+from rtcvt.offline.pushbelt.run.profiles import BINS
+from rtcvt.recording import revision
+
+__all__ = ["report_page"]
+
+_SECTIONS = ("primary arc", "push span", "secondary arc", "slack span")
+_CELLS = np.arange(96) / 24 + 1 / 48
+_SCALE = {"m": (1e6, "µm"), "N.m": (1.0, "N·m"), "N2": (1.0, "N²"), "1": (1.0, "")}
+
+
+def report_page(v: Result) -> str:
+    """The report as a self-contained HTML page. Tables and figures whose runs are missing are left out."""
+    title = f"{v.parameters.name}: the spatial belt beside the hybrid one"
+    at = f"primary {POINT['omega_I']:g} rad/s, torque ratio {POINT['xi']:g}, secondary {POINT['F_O']:g} N"
+    parts = [
+        f"<h1>{text(title)}</h1>\n",
+        f'<p class="lead">{text(v.parameters.description)}</p>\n',
+        _verdict(v),
+        _claims(v),
+        '<h2 id="line">In line: between mirrored sheaves</h2>\n',
+        _groups(v, "mirrored"),
+        _growth(v),
+        '<h2 id="planar">Planar phenomena: between loose and fixed sheaves, crosswise</h2>\n',
+        "<p>Means of the last two of four revolutions. Hybrid: two runs from steps that differ by 2.5 %; their scatter "
+        "is the range of their four revolutions. A quantity agrees if the spatial belt differs by no more.</p>\n",
+        _groups(v, "spatial"),
+        *(_forces(v, name) for name in PLANAR),
+        f'<h2 id="alignment">Out of line</h2>\n<p>Ratio held, {text(at)}; the last of four revolutions.</p>\n',
+        _alignment(v),
+        '<h2 id="rings">Rings: tracking, left and right</h2>\n',
+        _rings(v),
+        '<h2 id="cost">Cost of a step</h2>\n',
+        _cost(v),
+        '<h2 id="runs">Energy</h2>\n',
+        _energy(v),
+    ]
+    return page(title, "".join(parts), STYLE)
+
+
+def _verdict(v: Result) -> str:
+    if v.failures:
+        listed = "".join(f"<li>{text(f)}</li>" for f in v.failures)
+        return (f'<div class="verdict failed"><b class="bad">FAILED</b> {len(v.failures)} of what runs must hold.'
+                f"<ul>{listed}</ul></div>\n")  # fmt: skip
+    runs = len(v.energy)
+    return f'<div class="verdict"><b class="good">PASSED</b> equality in line, energy of all {runs} runs.</div>\n'
+
+
+def _claims(v: Result) -> str:
+    counts = Counter((p.group.rpartition("-")[2], p.verdict) for p in v.phenomena)
+    cards = [(str(n), f"planar quantities, {belt} belt: {verdict}") for (belt, verdict), n in counts.items()]
+    shown = '<div class="cards">' + "".join(f"<div><b>{a}</b><span>{text(b)}</span></div>" for a, b in cards)
+    rows = [
+        (text(c.about), f"{number(c.value)} {text(c.unit)}", number(c.limit), _mark(c.holds))
+        for c in v.claims
+        if not c.about.startswith("energy")
+    ]
+    return shown + "</div>\n" + table(("", "found", "at most", ""), rows, (1, 2))
+
+
+def _mark(good: bool) -> str:
+    return f'<span class="{"good" if good else "bad"}">{"holds" if good else "does not hold"}</span>'
+
+
+def _groups(v: Result, belt: str) -> str:
+    parts = []
+    for name in PLANAR:
+        found = [p for p in v.phenomena if p.group == f"{name}-{belt}"]
+        if not found:
+            continue
+        agree = sum(p.verdict == "agrees" for p in found)
+        parts.append(f"<h3>{text(name)}: {text(PLANAR[name][4])}; {agree} of {len(found)} agree</h3>\n")
+        parts.append(
+            table(("", "hybrid", "spatial", "difference", "scatter", ""), [_row(p) for p in found], (1, 2, 3, 4))
+        )
+        rows = [(text(force), percent(d), percent(own)) for force, (d, own) in v.profiles(name, belt).items()]
+        head = ("profile, RMS over its largest value", "spatial from hybrid", "hybrid from kicked")
+        parts.append(table(head, rows, (1, 2)))
+    return "".join(parts)
+
+
+def _row(p: Phenomenon) -> Sequence[str]:
+    scale, unit = _SCALE.get(p.unit, (1.0, p.unit))
+    kind = {"agrees": "good", "differs": "bad"}.get(p.verdict, "muted")
+    values = (p.hybrid, p.spatial, p.spatial - p.hybrid, p.scatter)
+    shown = [number(scale * x) for x in values]
+    return text(f"{p.quantity} {unit and f'[{unit}]'}"), *shown, f'<span class="{kind}">{p.verdict}</span>'
+
+
+def _growth(v: Result) -> str:
+    if not v.growth:
+        return ""
+    rows = [(number(1e3 * t), f"{yaw:.1e}") for t, yaw in zip(v.growth["time"], v.growth["yaw"], strict=True)]
+    return (
+        "<p>A disturbance of 1e-9 m and 1e-7 rad across the plane: it grows in the slack strand, where elements are "
+        "loose, until the play of the rings bounds it; planar disturbances of the hybrid belt grow alike.</p>\n"
+        + table(("time [ms]", "RMS of yaw [rad]"), rows, (0, 1))
+    )
+
+
+def _sections(ax: Axes) -> None:
+    ax.set_xlim(0.0, 4.0)
+    ax.set_xticks([0.5, 1.5, 2.5, 3.5], _SECTIONS)
+    ax.tick_params(axis="x", length=0, labelbottom=True)
+    for c in (1.0, 2.0, 3.0):
+        ax.axvline(c, color="#7b8794", lw=0.8)
+
+
+def _forces(v: Result, name: str) -> str:
+    runs = [(s, v.steady[f"{name}-{s}"]) for s in ("hybrid", "kicked", "spatial") if f"{name}-{s}" in v.steady]
+    if len(runs) < 3:
+        return ""
+    place = (np.arange(4 * BINS) + 0.5) / BINS
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(3, 2, 1.75)
+        for ax, force in zip(grid.ravel(), FORCES, strict=True):
+            _sections(ax)
+            for (label, s), colour in zip(runs, (COLOURS[0], "#9fb8d6", COLOURS[1]), strict=True):
+                ax.plot(place, mean_profile(force, (s,)), color=colour, label=label, lw=1.3)
+            ax.set_title(force, loc="left", pad=3.0, fontweight="bold")
+            ax.set_ylabel("N")
+        grid[0, 1].legend(loc="best", frameon=False, fontsize=8.5)
+        svg = inline_svg(picture, f"forces-{name}")
+    return figure(svg, f"{name}: contact forces of an element, on one flank, mean of two revolutions.")
+
+
+def _alignment(v: Result) -> str:
+    parts = []
+    for ratio in RATIOS:
+        runs = [(c, v.across[k]) for c in OFFSETS if (k := f"{ratio:g}-{1e3 * c:+.2f}mm") in v.across]
+        if not runs:
+            continue
+        rows = [(number(1e3 * c, 3), *_point_row(a)) for c, a in runs]
+        natural = v.across.get(f"{ratio:g}-natural-free")
+        about = "" if natural is None else f"; as built the belt is {1e3 * natural.place:.2f} mm out of line"
+        parts.append(f"<h3>Ratio {ratio:g}{about}</h3>\n")
+        head = ("wanted [mm]", "found [mm]", f"force [N] at {', '.join(ENDS)}", "99 % of it [N]", "yaw there [mrad]",
+                "thrust ratio", "losses [W]", "efficiency")  # fmt: skip
+        parts.append(table(head, rows, (0, 1, 5, 6, 7)))
+        with matplotlib.rc_context(RC):
+            picture, grid = axes_grid(3, 1, 1.6)
+            titles = ("force of both flanks across [N]", "yaw [mrad]", "z [mm]")
+            for ax, title, row, scale in zip(grid[:, 0], titles, range(3), (1.0, 1e3, 1e3), strict=True):
+                _sections(ax)
+                for colour, (c, a) in zip(COLOURS, runs, strict=False):
+                    ax.plot(_CELLS, scale * a.cells[row], color=colour, label=f"{1e3 * c:+.2f} mm", lw=1.2)
+                ax.set_ylabel(title, fontsize=8)
+            grid[0, 0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8.5)
+            svg = inline_svg(picture, f"across-{ratio:g}".replace(".", "_"))
+        parts.append(figure(svg, f"Ratio {ratio:g}: belt on the primary against the secondary."))
+    return "".join(parts)
+
+
+def _point_row(a: Across) -> Sequence[str]:
+    lists = (", ".join(number(x, 3) for x in values) for values in (a.force, a.peak, 1e3 * a.yaw))
+    return number(1e3 * a.place, 3), *lists, number(a.thrust), number(a.loss, 3), percent(a.efficiency)
+
+
+def _rings(v: Result) -> str:
+    rows = []
+    for name, a in v.across.items():
+        sides = [
+            f"{number(1e3 * a.room[k, 0], 3)}, {number(1e3 * a.room[k, 1], 3)}, {number(a.pillar[k], 3)}, "
+            f"{number(a.hold[k], 3)}, {number(a.press[k], 4)}, {number(a.rub[k], 3)}"
+            for k in range(2)
+        ]
+        rows.append((text(name), *sides))
+    what = "room to pillar, to sheave [mm], largest force of pillar, of tracking, mean of saddle, RMS of friction [N]"
+    return (
+        f"<p>Each side: {what}. A negative room: the ring overlaps. Free: without tracking; natural: offset as built."
+        "</p>\n" + table(("ratio, place", "left", "right"), rows)
+    )
+
+
+def _cost(v: Result) -> str:
+    rows = [(text(name), number(us, 3)) for name, us in v.cost.items()]
+    about = (
+        "<p>Processor time of a step with two contact points on a flank, in turn in one process, smallest of seven.</p>"
+    )
+    return about + "\n" + table(("", "µs"), rows, (1,)) if rows else ""
+
+
+def _energy(v: Result) -> str:
+    rows = [
+        (text(name), f"{e:.1e}", _mark(abs(e) <= (ENERGY if loaded else IDLE)))
+        for name, (e, loaded) in v.energy.items()
+    ]
+    return table(("run", "residual over throughput", ""), rows, (1,)) + f"<p>Revision {text(revision())}.</p>\n"

@@ -1,0 +1,153 @@
+"""Friction between the layers of the ring set.
+
+The n bands of a set lie on each other, each closed by itself. A band runs round with one speed along its whole length,
+``v - y_j Omega_L`` for the band whose middle is y_j off the neutral fibre: they differ by the same step, since all
+joints between them have the same balance (below). Where the set turns with omega neighbours slide on each other::
+
+    v_rel = t_L (omega - Omega_L)
+
+the difference of the radii: ``t_L v (1/r - 1/r_L)`` on a pulley of radius r if the bands run round as on one of radius
+r_L. All bands share the tension, so the joint on top of band j carries (n - j)/n of the force N of the set on a saddle,
+and all joints together (n - 1)/2 of it. Their friction turns the ring's section and the bands' round run::
+
+    M  = C s/sqrt(s^2 + (v_muL/t_L)^2),    s = Omega_L - omega,    C = mu_L t_L (n - 1)/2 N        on the section
+    I_L Omega_L' = sum of Q - M,           I_L = m_R t_L^2 (n^2 - 1)/12
+    loss = M s >= 0
+
+A band that runs round steadily is in balance with the friction below and above it, so ``sum of M = 0`` for each joint:
+the set sticks on the pulley where it presses more, and slides on the other.
+
+The saddle rubs on the innermost band, the ear on the outermost. Surfaces at h = -h_ring/2 and h_ring/2 move with
+``v - h (omega/n + (1 - 1/n) Omega_L)``; Q is what their friction gives to Omega_L. Without mu_L the section stays
+plane, and all sliding of the set counts at the saddle, ``v - h omega``. For mu_L = mu_R both lose the same, since
+``t_L/2 + t_L (n - 1)/2 = h_ring/2``.
+
+Omega_L is that at the end of the step, from velocities that friction has moved already; works are those at the mean of
+old and new velocities.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rtcvt.offline.pushbelt.compiled import compiled
+from rtcvt.offline.pushbelt.contact.element_ring import EAR, Saddle, Touch
+from rtcvt.offline.pushbelt.ring.ring import Ring, push, velocity
+from rtcvt.offline.pushbelt.unit.parameters import Belt
+
+__all__ = ["Layers", "layer_friction", "layer_work", "layers"]
+
+_MOST = 60  # iterations
+
+
+class Layers(NamedTuple):
+    """c: C/N [m]; omega_0: v_muL/t_L [rad/s]; I: of the bands' round run [kg m2], 0 if they do not slide."""
+
+    c: float
+    omega_0: float
+    I: float  # noqa: E741
+
+
+def layers(belt: Belt) -> Layers:
+    """The layers of a belt's ring set."""
+    if belt.mu_L == 0.0:
+        return Layers(0.0, 1.0, 0.0)
+    t = belt.h_ring / belt.layers
+    I_L = belt.rhoA * belt.l_R * t**2 * (belt.layers**2 - 1.0) / 12.0
+    return Layers(0.5 * belt.mu_L * t * (belt.layers - 1.0), belt.v_muL / t, I_L)
+
+
+@compiled
+def balanced(p: Layers, N: Any, omega: Any, Q: float, begin: float, dt: float) -> float:
+    """Omega_L behind a step of the implicit Euler method from `begin`: its balance grows with Omega_L, so there is one.
+
+    Newton's method, bisection where that leaves the interval in which the solution is known to be.
+    """
+    whole = abs(Q)
+    for i in range(N.size):
+        whole += p.c * N[i]
+    low = begin - whole * dt / p.I
+    high = begin + whole * dt / p.I
+    Omega = begin
+    for _ in range(_MOST):
+        value = p.I * (Omega - begin) / dt - Q
+        slope = p.I / dt
+        for i in range(N.size):
+            s = Omega - omega[i]
+            root = np.sqrt(s * s + p.omega_0 * p.omega_0)
+            value += p.c * N[i] * s / root
+            slope += p.c * N[i] * p.omega_0 * p.omega_0 / (root * root * root)
+        if value > 0.0:
+            high = Omega
+        else:
+            low = Omega
+        new = Omega - value / slope
+        if not low < new < high:
+            new = 0.5 * (low + high)
+        moved = abs(new - Omega)
+        Omega = new
+        if moved <= 1e-9 * p.omega_0:
+            break
+    return Omega
+
+
+@compiled
+def layer_friction(
+    p: Layers, saddle: Saddle, R: Ring, shape: Any, rate: Any, load: Any, N: Any, memory: Any, at: Touch, turn: Any,
+    dt: float,
+) -> float:  # fmt: skip
+    """Moments of the layers' friction on the ring, behind `element_ring.saddle_friction`; returns what ears and saddles
+    give to Omega_L, Q [N m].
+
+    Parameters
+    ----------
+    p, saddle, R : Layers, Saddle, Ring
+    shape, rate : (N_B, 11), (N_B, 9) of the ring
+    load : (N_B, 9) loads on the ring; added to
+    N, memory : (N_E, 3), (N_E, 11) of the saddles and ears
+    at : Touch; its moments are written
+    turn : (1) Omega_L [rad/s]; updated
+    dt : step [s]
+    """
+    lever = R.h2 * (1.0 - saddle.plane)
+    Q = 0.0
+    for i in range(saddle.N_E):
+        at.pressed[i] = 0.0
+        at.omega[i] = 0.0
+        Q -= lever * memory[i, 0]
+        if N[i, 1] > 0.0:
+            Q += lever * memory[i, EAR]
+        if at.force[i, 0] > 0.0:
+            _, _, omega = velocity(shape, rate, at.k[i], at.force[i, 1], at.force[i, 2])
+            at.pressed[i] = at.force[i, 0]
+            at.omega[i] = omega
+    turn[0] = balanced(p, at.pressed, at.omega, Q, turn[0], dt)
+    for i in range(saddle.N_E):
+        s = turn[0] - at.omega[i]
+        at.moment[i] = p.c * at.pressed[i] * s / np.sqrt(s * s + p.omega_0 * p.omega_0)
+        if at.moment[i] != 0.0:
+            push(shape, load, at.k[i], at.force[i, 1], at.force[i, 2], 0.0, 0.0, at.moment[i])
+    return Q
+
+
+@compiled
+def layer_work(saddle: Saddle, R: Ring, shape: Any, rate: Any, N: Any, memory: Any, at: Touch, Omega: float) -> Any:
+    """Powers [W] at the ring's mean `rate` in a step and the mean `Omega` of Omega_L [rad/s].
+
+    Returns what is lost, and what the bands' round run takes and is lost, at the primary and at the secondary.
+    """
+    lever = R.h2 * (1.0 - saddle.plane)
+    lost = 0.0
+    own_I = 0.0
+    own_O = 0.0
+    for i in range(saddle.N_E):
+        given = -lever * memory[i, 0] * Omega
+        if N[i, 1] > 0.0:
+            given += lever * memory[i, EAR] * Omega
+        if at.moment[i] != 0.0:
+            _, _, omega = velocity(shape, rate, at.k[i], at.force[i, 1], at.force[i, 2])
+            lost += at.moment[i] * (Omega - omega)
+            given -= at.moment[i] * omega
+        own_I += given if at.shape[i, 0] > saddle.x_mid else 0.0
+        own_O += 0.0 if at.shape[i, 0] > saddle.x_mid else given
+    return lost, own_I, own_O

@@ -1,0 +1,452 @@
+"""Rigid saddles and ears with set-valued friction: the source's own law (Cebulla 2014, 2.4, 2.7, 3.2.2, 5.1.1).
+
+    0 <= g _|_ lambda_N >= 0,   lambda_T in -mu_R lambda_N Sign(g_T')              eqs. (2.36), (2.38), planar
+
+with the points, gaps and slips of `element_ring`. A step is the half-explicit one of `planar.model`, eqs.
+(2.49)-(2.51), with Lambda of these contacts at its end, from the proximal form and Newton's method of
+`nonsmooth.contact`:
+
+    u+ = u + M^-1 (dt h + dt T(u+) + W Lambda),     gamma = W' u+ + (g/dt, 0)
+    Lambda = (L_N, L_T),    L_N = prox_[0, inf)(L_N - r gamma_N),    L_T = prox_[-mu L_N, mu L_N](L_T - r gamma_T)
+
+Contacts. All within `REACH` of closing take part. The normal law is that of the gap which u+ leads to, g + dt g_N'
+(Stewart and Trinkle 1996). The source has g_N' alone, for contacts with g <= 0. Gaps are then what is left of it: on a
+pulley velocities are chords, and those of centre of gravity and fibre, 1.9 mm apart, differ by half of
+(r_R - r_S) omega^2 dt along the normal, which opens or closes a gap by 0.6 um in half a turn (209 rad/s, 1e-6 s).
+What is closed too far, as at a start from springs, is taken back at `BACK` at the most. Impacts are plastic: e = 0.
+
+Flanks are flexible, with regularised friction T solved with u+ for each element (`flank`), as the source has them in
+the hybrid model (6.1.2). T depends on Lambda and the other way round: Newton's method on both. In turn
+
+    u+, T of all elements under the present Lambda (exact), and A = d u+/d(impulse) of each there (`mobilities`),
+    Lambda of the contact problem with G = W_E' A W_E + W_R' M_R^-1 W_R,
+
+until the laws hold for the exact u+, to `LEVEL`. An element's contacts meet those of elements on the same and on both
+neighbouring finite elements of the ring, since its mass is lumped: G has some ten entries in a row.
+
+Energy. An impulse changes the kinetic energy by L (gamma- + gamma+)/2, with the velocities before and after the step at
+the places of the step. That is what friction and impacts book, each contact for itself, from the slips and rates of the
+gaps of both bodies and not from the rows W. Nothing is stored.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.offline.nonsmooth.contact import Rows, Work, newton_rows, work
+from rtcvt.offline.pushbelt.compiled import by_law, columns, compiled
+from rtcvt.offline.pushbelt.contact.element_ring import (
+    EAR,
+    Bilateral,
+    Saddle,
+    Touch,
+    Unilateral,
+    project,
+    saddle_energy,
+    saddle_forces,
+    saddle_friction,
+)
+from rtcvt.offline.pushbelt.contact.flank import mobilities, solve
+from rtcvt.offline.pushbelt.ring.ring import N_LOAD, Ring, X, ends, push, velocity
+from rtcvt.offline.pushbelt.unit.parameters import Belt
+
+__all__ = ["LEVEL", "WRONG", "Press", "Rigid", "press", "rigid_contacts", "rigid_work"]
+
+Array = NDArray[np.float64]
+
+REACH = 5.0  # [m/s]; a gap above what this speed covers in a step stays open
+BACK = 5e-3  # [m/s]
+LEVEL = 1e-11  # [m/s]; how far a law may be missed, `nonsmooth.contact`
+WRONG = 1e-6  # [m/s]; by how much more it is a failure
+MOST = 40  # solutions of the contact problem in a step
+STEPS = 60  # of Newton's in each
+
+
+class Rigid(Saddle):
+    """Saddle and ear that cannot be pressed in, with Coulomb friction that is not regularised."""
+
+
+class Press(NamedTuple):
+    """Contact problem of a step, for at most K = 2 N_E contacts.
+
+    n (1,): contacts in reach, each with a normal and a tangential row; of (K,) element, ear (K,) 1: an ear, k (K,)
+    finite element of the ring; place (K, 8): xi, w, t_x, t_y, point from the centre of gravity a_x, a_y, gap [m], h of
+    the ring's surface; E (K, 2, 3), V (K, 2, 8): rows W' of element and ring, the latter for x, y, phi, c_L, c_R of its
+    finite element and x, y, phi of the next; head (N_B,), after (K,): contacts of each finite element, -1 ends;
+    entries, column, value: G (`contact.Rows`), ring: the ring's part of value; free (2 K,): velocity without the
+    element's [m/s]; c (2 K,); L (2 K,) impulses [N s]; mu, lower (K,); A (N_E, 6): `flank.mobilities`; force (N_E, 3)
+    on elements without those of the flanks [N]; found (4,): largest error of a law that was left [m/s], steps that
+    missed `LEVEL`, contact problems and Newton's steps in all.
+    """
+
+    n: NDArray[np.int64]
+    of: NDArray[np.int64]
+    ear: NDArray[np.int64]
+    k: NDArray[np.int64]
+    place: Array
+    E: Array
+    V: Array
+    head: NDArray[np.int64]
+    after: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    column: NDArray[np.int64]
+    value: Array
+    ring: Array
+    free: Array
+    c: Array
+    L: Array
+    mu: Array
+    lower: Array
+    A: Array
+    force: Array
+    solver: Work
+    found: Array
+
+
+def press(law: Saddle, belt: Belt) -> Press:
+    """Scratch of the law of a belt; empty if it is not `Rigid`."""
+    rigid = isinstance(law, Rigid)
+    N_E, N_B = (belt.N_E, belt.N_B) if rigid else (0, 0)
+    K = 2 * N_E
+    most = 3 * (2 * -(-N_E // max(N_B, 1)) + 4)  # contacts that one meets
+    index = [np.zeros(K, dtype=np.int64) for _ in range(5)]
+    return Press(
+        n=np.zeros(1, dtype=np.int64),
+        of=index[0],
+        ear=index[1],
+        k=index[2],
+        place=np.zeros((K, 8)),
+        E=np.zeros((K, 2, 3)),
+        V=np.zeros((K, 2, 8)),
+        head=np.full(N_B, -1),
+        after=index[3],
+        entries=np.zeros(2 * K, dtype=np.int64),
+        column=np.zeros((2 * K, 2 * most), dtype=np.int64),
+        value=np.zeros((2 * K, 2 * most)),
+        ring=np.zeros((2 * K, 2 * most)),
+        free=np.zeros(2 * K),
+        c=np.zeros(2 * K),
+        L=np.zeros(2 * K),
+        mu=np.full(K, law.mu),
+        lower=np.zeros(K),
+        A=np.zeros((N_E, 6)),
+        force=columns(N_E, 3),
+        solver=work(2 * K, 2 * most, 2 * most),
+        found=np.zeros(4),
+    )
+
+
+@compiled
+def _add(P: Press, n: int, i: int, ear: int, at: Any, q_x: float, q_y: float, h: float) -> int:
+    """Note a contact; returns how many there are."""
+    gap, k, xi, w, r_x, r_y, t_x, t_y = at
+    P.of[n] = i
+    P.ear[n] = ear
+    P.k[n] = k
+    P.place[n, 0] = xi
+    P.place[n, 1] = w
+    P.place[n, 2] = t_x
+    P.place[n, 3] = t_y
+    P.place[n, 4] = r_x - h * t_y - q_x
+    P.place[n, 5] = r_y + h * t_x - q_y
+    P.place[n, 6] = gap
+    P.place[n, 7] = h
+    return n + 1
+
+
+@compiled
+def _find(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any, dt: float, P: Press) -> None:
+    """Contacts in reach, in the order of the elements; `s_R` is updated."""
+    h2 = R.h2
+    reach = REACH * dt
+    n = 0
+    for i in range(p.N_E):
+        c = cs[i]
+        s = sn[i]
+        x = q[i, 0] + c * p.x
+        y = q[i, 1] + s * p.x
+        s_S = s_R[i]
+        s_new, e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_S, x - s * p.y_S, y + c * p.y_S)
+        s_R[i] = s_new
+        if -e_n - h2 < reach:
+            n = _add(P, n, i, 0, (-e_n - h2, k, xi, w, r_x, r_y, t_x, t_y), q[i, 0], q[i, 1], -h2)
+        # the ear's gap at the saddle's place on the ring: its own differs by less than a micrometre
+        if e_n + (p.y_E - p.y_S) * (c * t_x + s * t_y) - h2 < 2.0 * reach:
+            s_E, _, _, _, _, _, _, _, _, _ = project(R, shape, s_S, x - s * p.y_E, y + c * p.y_E)
+            _, e_n, _, k, xi, w, r_x, r_y, t_x, t_y = project(R, shape, s_E, x - s * p.y_E, y + c * p.y_E)
+            if e_n - h2 < reach:
+                n = _add(P, n, i, 1, (e_n - h2, k, xi, w, r_x, r_y, t_x, t_y), q[i, 0], q[i, 1], h2)
+    P.n[0] = n
+
+
+@compiled
+def _bodies(R: Ring, shape: Any, rate: Any, load: Any, dt: float, memory: Any, P: Press) -> None:
+    """Rows of elements and ring, velocities of the ring without impulses, and the impulses to begin with.
+
+    `load` is zero, and is so afterwards.
+    """
+    for k in range(R.N_B):
+        P.head[k] = -1
+    for a in range(P.n[0]):
+        k = P.k[a]
+        xi, w, t_x, t_y, a_x, a_y, gap, h = P.place[a]
+        side = 1.0 if h > 0.0 else -1.0
+        P.after[a] = P.head[k]
+        P.head[k] = a
+        v_x, v_y, omega = velocity(shape, rate, k, xi, w)
+        for b in range(2):
+            d_x = t_x if b == 1 else -side * t_y
+            d_y = t_y if b == 1 else side * t_x
+            P.E[a, b, 0] = d_x
+            P.E[a, b, 1] = d_y
+            P.E[a, b, 2] = a_x * d_y - a_y * d_x
+            push(shape, load, k, xi, w, -d_x, -d_y, h if b == 1 else 0.0)
+            e_0, e_1, e_2, e_3, e_4, e_5, e_6, e_7 = ends(R.l, shape, load, k)
+            P.V[a, b, 0] = e_0
+            P.V[a, b, 1] = e_1
+            P.V[a, b, 2] = e_2
+            P.V[a, b, 3] = e_3
+            P.V[a, b, 4] = e_4
+            P.V[a, b, 5] = e_5
+            P.V[a, b, 6] = e_6
+            P.V[a, b, 7] = e_7
+            for o in range(N_LOAD):
+                load[k, o] = 0.0
+            P.free[2 * a + b] = -(v_x * d_x + v_y * d_y)
+        P.free[2 * a] += gap / dt if gap > 0.0 else max(gap / dt, -BACK)
+        P.free[2 * a + 1] += h * omega
+        o = EAR if P.ear[a] == 1 else 0
+        P.L[2 * a] = dt * max(memory[P.of[a], o + 1], 0.0)
+        P.L[2 * a + 1] = dt * memory[P.of[a], o]
+
+
+@compiled
+def _meet(R: Ring, P: Press, a: int, b: int, near: int) -> None:
+    """The ring's part of G for the contacts `a` and `b`, `near` finite elements further on, behind the entries of a."""
+    for x in range(2):
+        o = P.entries[2 * a + x]
+        for y in range(2):
+            V = P.V[a, x]
+            U = P.V[b, y]
+            if near == 0:
+                sum_m = V[0] * U[0] + V[1] * U[1] + V[5] * U[5] + V[6] * U[6]
+                G = sum_m / R.m + (V[2] * U[2] + V[7] * U[7]) / R.J + (V[3] * U[3] + V[4] * U[4]) / R.m_c
+            elif near == 1:
+                G = (V[5] * U[0] + V[6] * U[1]) / R.m + V[7] * U[2] / R.J
+            else:
+                G = (V[0] * U[5] + V[1] * U[6]) / R.m + V[2] * U[7] / R.J
+            P.ring[2 * a + x, o + y] = G
+            P.column[2 * a + x, o + y] = 2 * b + y
+        P.entries[2 * a + x] = o + 2
+
+
+@compiled
+def _couple(R: Ring, P: Press) -> bool:
+    """Pattern of G and the ring's part of it; False: more contacts meet than there is room for."""
+    for a in range(P.n[0]):
+        P.entries[2 * a] = 0
+        P.entries[2 * a + 1] = 0
+        _meet(R, P, a, a, 0)
+        for near in range(-1, 2):
+            k = P.k[a] + near
+            b = P.head[k - R.N_B if k >= R.N_B else (k + R.N_B if k < 0 else k)]
+            while b >= 0:
+                if b != a:
+                    if P.entries[2 * a] + 2 > P.ring.shape[1]:
+                        return False
+                    _meet(R, P, a, b, near)
+                b = P.after[b]
+    return True
+
+
+@compiled
+def _elements(fl: Any, P: Press) -> None:
+    """G and c about the present impulses: with the velocities `fl.u` that these lead to, and the elements' part."""
+    n = P.n[0]
+    for a in range(n):
+        i = P.of[a]
+        A_00, A_01, A_02, A_11, A_12, A_22 = P.A[i]
+        for x in range(2):
+            e = P.E[a, x]
+            row = 2 * a + x
+            for o in range(P.entries[row]):
+                P.value[row, o] = P.ring[row, o]
+            g_0 = A_00 * e[0] + A_01 * e[1] + A_02 * e[2]
+            g_1 = A_01 * e[0] + A_11 * e[1] + A_12 * e[2]
+            g_2 = A_02 * e[0] + A_12 * e[1] + A_22 * e[2]
+            P.c[row] = P.free[row] + e[0] * fl.u[i, 0] + e[1] * fl.u[i, 1] + e[2] * fl.u[i, 2]
+            for b in range(max(a - 1, 0), min(a + 2, n)):  # itself, or the ear next to a saddle
+                if P.of[b] == i:
+                    o = 0
+                    while o < P.entries[row] and P.column[row, o] != 2 * b:
+                        o += 2
+                    if o == P.entries[row]:  # a belt that falls apart
+                        continue
+                    for y in range(2):
+                        G = g_0 * P.E[b, y, 0] + g_1 * P.E[b, y, 1] + g_2 * P.E[b, y, 2]
+                        P.value[row, o + y] += G
+                        P.c[row] -= G * P.L[2 * b + y]
+
+
+@by_law
+def rigid_contacts(
+    law: Saddle, R: Ring, belt: Belt, friction: Any, dt: float, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any,
+    rate: Any, load: Any, f: Any, f_R: Any, fl: Any, N: Any, memory: Any, P: Press,
+) -> None:  # fmt: skip
+    """Forces of rigid saddles and ears, which hold over the step; nothing for other laws.
+
+    Parameters
+    ----------
+    law, R : Rigid, Ring
+    belt, friction, dt, u, fl : as for `flank.solve`
+    q, cs, sn : (N_E, 3), (N_E), (N_E) positions at the end of the step
+    s_R : (N_E) arc coordinate of the saddle's projection [finite elements]; updated
+    shape, rate : (N_B, 11), (N_B, 9) of the ring; the rates at the end of the step without these contacts
+    load : (N_B, 9) zero; loads on the ring are added
+    f, f_R : (N_E, 3) forces on the elements of all others but ring and flanks; of the ring, added to
+    N : (N_E, 3), written: force of saddle, of ear, friction on the element along the travel [N]
+    memory : (N_E, N_MEMORY) friction and normal force of saddle and ear, of the last step; updated
+    P : Press
+    """
+
+
+@rigid_contacts.of(Unilateral, Bilateral)
+@compiled
+def _none(
+    p: Saddle, R: Ring, belt: Belt, friction: Any, dt: float, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any,
+    rate: Any, load: Any, f: Any, f_R: Any, fl: Any, N: Any, memory: Any, P: Press,
+) -> None:  # fmt: skip
+    return
+
+
+@rigid_contacts.of(Rigid)
+@compiled
+def _rigid(
+    p: Saddle, R: Ring, belt: Belt, friction: Any, dt: float, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any,
+    rate: Any, load: Any, f: Any, f_R: Any, fl: Any, N: Any, memory: Any, P: Press,
+) -> None:  # fmt: skip
+    _find(p, R, q, cs, sn, s_R, shape, dt, P)
+    _bodies(R, shape, rate, load, dt, memory, P)
+    n = P.n[0]
+    m = 2 * n
+    error = np.inf
+    if _couple(R, P):
+        G = Rows(P.entries[:m], P.column[:m], P.value[:m])
+        c, L, mu, lower = P.c[:m], P.L[:m], P.mu[:n], P.lower[:n]
+        for _ in range(MOST):
+            for i in range(p.N_E):
+                for a in range(3):
+                    P.force[i, a] = f[i, a]
+            for a in range(n):
+                for b in range(2):
+                    for o in range(3):
+                        P.force[P.of[a], o] += P.E[a, b, o] * L[2 * a + b] / dt
+            solve(belt, friction, dt, u, P.force, fl)
+            mobilities(belt, friction, dt, fl, P.A)
+            _elements(fl, P)
+            error, steps, _ = newton_rows(G, c, mu, lower, 1, L, LEVEL, STEPS, P.solver)
+            if steps == 0:
+                break
+            P.found[2] += 1.0
+            P.found[3] += steps
+    P.found[0] = max(P.found[0], error)
+    P.found[1] += 0.0 if error <= LEVEL else 1.0
+    _apply(p, shape, load, f_R, N, memory, dt, P)
+
+
+@compiled
+def _apply(p: Saddle, shape: Any, load: Any, f_R: Any, N: Any, memory: Any, dt: float, P: Press) -> None:
+    """Forces of the impulses on elements and ring."""
+    for i in range(p.N_E):
+        for a in range(3):
+            N[i, a] = 0.0
+        for a in range(2):
+            memory[i, a] = 0.0
+            memory[i, EAR + a] = 0.0
+    for a in range(P.n[0]):
+        i = P.of[a]
+        xi, w, t_x, t_y, a_x, a_y, _, h = P.place[a]
+        f_n = P.L[2 * a] / dt
+        f_t = P.L[2 * a + 1] / dt
+        normal = f_n if h > 0.0 else -f_n
+        F_x = f_t * t_x - normal * t_y
+        F_y = f_t * t_y + normal * t_x
+        f_R[i, 0] += F_x
+        f_R[i, 1] += F_y
+        f_R[i, 2] += a_x * F_y - a_y * F_x
+        push(shape, load, P.k[a], xi, w, -F_x, -F_y, h * f_t)
+        o = EAR if P.ear[a] == 1 else 0
+        memory[i, o] = f_t
+        memory[i, o + 1] = f_n
+        N[i, P.ear[a]] = f_n
+        N[i, 2] += f_t
+
+
+@by_law
+def rigid_work(law: Saddle, shape: Any, rate: Any, u: Any, memory: Any, P: Press) -> Any:
+    """Power [W] that friction and impacts take in rigid saddles and ears, and their sum beyond `x_mid` and before.
+
+    Parameters
+    ----------
+    law : Rigid; zeros for others
+    shape, rate, u : (N_B, 11), (N_B, 9) of the ring and (N_E, 3) of the elements, with the means of the velocities
+        before and after the step
+    memory, P : of `rigid_contacts`
+    """
+
+
+@rigid_work.of(Unilateral, Bilateral)
+@compiled
+def _no_work(p: Saddle, shape: Any, rate: Any, u: Any, memory: Any, P: Press) -> Any:
+    return 0.0, 0.0, 0.0, 0.0
+
+
+@rigid_work.of(Rigid)
+@compiled
+def _work(p: Saddle, shape: Any, rate: Any, u: Any, memory: Any, P: Press) -> Any:
+    lost_t = 0.0
+    lost_n = 0.0
+    own_I = 0.0
+    own_O = 0.0
+    for a in range(P.n[0]):
+        i = P.of[a]
+        k = P.k[a]
+        xi, w, t_x, t_y, a_x, a_y, _, h = P.place[a]
+        v_x, v_y, omega = velocity(shape, rate, k, xi, w)
+        v_x = u[i, 0] - u[i, 2] * a_y - v_x
+        v_y = u[i, 1] + u[i, 2] * a_x - v_y
+        opening = v_y * t_x - v_x * t_y
+        o = EAR if P.ear[a] == 1 else 0
+        t = -memory[i, o] * (v_x * t_x + v_y * t_y + h * omega)
+        d = -memory[i, o + 1] * (opening if h > 0.0 else -opening)
+        lost_t += t
+        lost_n += d
+        own_I += t + d if shape[k, X] > p.x_mid else 0.0
+        own_O += 0.0 if shape[k, X] > p.x_mid else t + d
+    return lost_t, lost_n, own_I, own_O
+
+
+@saddle_forces.of(Rigid)
+@compiled
+def _no_forces(
+    p: Saddle, R: Ring, q: Any, u: Any, cs: Any, sn: Any, s_R: Any, shape: Any, rate: Any, load: Any, f: Any,
+    N: Any, memory: Any, at: Touch, dt: float, lead: float,
+) -> Any:  # fmt: skip
+    for i in range(p.N_E):
+        at.shape[i, X] = shape[int(s_R[i]), X]
+    return 0.0, 0.0, 0.0, 0.0
+
+
+@saddle_friction.of(Rigid)
+@compiled
+def _no_friction(
+    p: Saddle, R: Ring, u: Any, shape: Any, rate: Any, load: Any, f: Any, N: Any, memory: Any, at: Touch, G: float
+) -> None:
+    return
+
+
+@saddle_energy.of(Rigid)
+@compiled
+def _no_energy(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any) -> float:
+    return 0.0

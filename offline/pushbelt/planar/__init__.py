@@ -1,0 +1,1 @@
+"""The planar belt between spatial sheaves, the hybrid model."""

@@ -1,0 +1,1 @@
+"""The ring set: the rods that stand for it, behind one interface, `ring_set`."""

@@ -1,0 +1,192 @@
+"""What a run of the full model is: where it begins, how the machine is made and stepped, its phases, what is observed.
+
+Start. A `Case` of the unit file gives the boundary values over time. A `Point` is an operating point with its groove
+held by an end stop: with radii r' at the rocking edges and the load torque M_O,
+
+    i = r'_O/r'_I,    xi = M_O cos(delta_0)/(2 mu F_O r'_O)
+
+Where the push force changes strands the belt has more than one settled state: a point may be approached from another
+load, which acts for `HELD` revolutions and goes over to that of the point until `APPROACH`.
+
+Phases. The settling is phase 0. Under a case it is the whole run. At a point the force of the end stop, averaged over
+the last revolutions, is the clamping force F_I,eq that holds the ratio. Then each branch starts from the settled state
+without the end stop, goes within its ramp to the forces y_I F_I,eq and y_O F_O and to the load of xi, and stays there:
+several short branches give the shift rate over y_I, a long one is a transient. A branch ends where the ratio reaches
+its limits; a phase ends where slip runs away, and settling that does has no branches.
+
+Times. A revolution is that of the belt at the start. A frame takes `plot_step`, or a revolution divided by `frames`; a
+step is a whole part of a frame.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+__all__ = [
+    "APPROACH",
+    "COMPLETE",
+    "ENDS",
+    "HELD",
+    "KICK",
+    "LEFT",
+    "LIMIT",
+    "OBSERVED",
+    "RUNAWAY",
+    "Branch",
+    "Case",
+    "Clock",
+    "Contact",
+    "Law",
+    "Model",
+    "Point",
+    "Run",
+    "Scheme",
+    "Settings",
+    "as_json",
+    "from_json",
+]
+
+Model = Literal["hybrid", "spatial", "mirrored"]
+Law = Literal["coupled", "decoupled"]
+Contact = Literal["unilateral", "bilateral"]
+Scheme = Literal["explicit", "multirate", "set-valued"]
+COMPLETE, LIMIT, LEFT, RUNAWAY = 0, 1, 2, 3
+ENDS = ("complete", "limit of the ratio", "belt left its place", "slip ran away")
+HELD, APPROACH = 2.0, 3.0  # revolutions
+KICK = 1e-3  # m/s, standard deviation in x and y
+OBSERVED = ("elements", "fields", "profiles")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the model is made and stepped. None takes the value of unit and case, and for the step what suits the scheme.
+
+    N_E: modelled elements, standing for N_E0 real ones; N_B: ring nodes; taper t_T - t_R of a real element [m]; model:
+    `hybrid`, `spatial`, or `mirrored`, the spatial belt between four loose sheaves; before: revolutions of the hybrid
+    model at the first boundary values that a spatial run starts from; law, contact: see `planar.model.Model`;
+    flank_points: 1 simplified, 2 extended flank contact; step [s], at most; damper: d_V [N m s/rad] and J_V [kg m2] on
+    the shaft of the secondary, which keeps belt and secondary from vibrating against each other.
+    """
+
+    N_E: int | None = None
+    N_E0: int | None = None
+    N_B: int | None = None
+    taper: float | None = None
+    model: Model = "hybrid"
+    before: float = 0.0
+    law: Law = "coupled"
+    contact: Contact = "unilateral"
+    flank_points: int = 1
+    scheme: Scheme = "explicit"
+    step: float | None = None
+    damper: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case of the unit file; row: number of its load torque; rise: revolutions in which the load rises from zero;
+    seed: other than 0, the elements start with velocities that `KICK` has changed at random."""
+
+    case: str
+    row: int = 0
+    rise: float = 0.0
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Point:
+    """An operating point held by an end stop: ratio at the rocking edges, omega_I [rad/s], torque ratio, F_O [N].
+
+    begin: xi from which the load comes, for xi other than 0; None: xi itself.
+    """
+
+    ratio: float
+    omega_I: float
+    xi: float
+    F_O: float
+    begin: float | None = None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What follows the settled state.
+
+    y_I, y_O: clamping forces as multiples of F_I,eq and F_O; xi: load torque as a multiple of what F_O of the settled
+    state can carry; ramp, lead, duration: of the change, of what no mean contains, in all [revolutions].
+    """
+
+    y_I: float
+    y_O: float
+    xi: float
+    ramp: float
+    lead: float
+    duration: float
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run.
+
+    settle: length of the settling [revolutions], or duration [s]; mean: revolutions of a window of the settling, None:
+    the time in which the belt passes once, counted (`windows`); branches, of a point only; longest [s] of them; limits
+    of the ratio in them; frames per revolution, or plot_step [s]; observe: which of `OBSERVED` the file keeps.
+    """
+
+    name: str
+    start: Case | Point
+    settings: Settings = Settings()
+    settle: float = 0.0
+    duration: float | None = None
+    mean: float | None = None
+    branches: tuple[Branch, ...] = ()
+    longest: float | None = None
+    limits: tuple[float, float] = (0.0, 1e9)
+    frames: int = 48
+    plot_step: float | None = None
+    observe: tuple[str, ...] = ("fields",)
+
+
+class Clock(NamedTuple):
+    """Time of a revolution at the start, step and plot step [s], steps of a plot step, longest branch [s]."""
+
+    revolution: float
+    step: float
+    plot_step: float
+    steps: int
+    longest: float | None
+
+    def frames(self, revolutions: float) -> int:
+        """Frames in so many revolutions."""
+        return max(1, round(revolutions * self.revolution / self.plot_step))
+
+    def frames_in(self, branch: Branch) -> int:
+        """Frames of a branch."""
+        n = self.frames(branch.duration)
+        return n if self.longest is None else max(1, min(n, int(self.longest / self.plot_step)))
+
+
+def as_json(run: Run) -> str:
+    """A run as text."""
+    return json.dumps(asdict(run))
+
+
+def from_json(text: str) -> Run:
+    """A run from text, also of the form before, which campaigns of earlier releases and held-out tables have."""
+    data: dict[str, Any] = json.loads(text)
+    branches = tuple(Branch(**b) for b in data["branches"])
+    limits = (float(data["limits"][0]), float(data["limits"][1]))
+    if "start" not in data:
+        at = Point(*(data.get(k) for k in ("ratio", "omega_I", "xi", "F_O", "begin")))  # type: ignore[arg-type]
+        settings = {k: data.get(k) for k in ("N_E", "N_B", "step", "damper")} | {
+            "scheme": data.get("scheme", "multirate")
+        }
+        kept = ("elements", "fields") if data.get("elements") else ("fields",)
+        rest = {k: data.get(k) for k in ("settle", "mean", "longest", "frames")}
+        return Run(data["name"], at, _settings(settings), branches=branches, limits=limits, observe=kept, **rest)  # type: ignore[arg-type]
+    start = Case(**data["start"]) if "case" in data["start"] else Point(**data["start"])
+    given = {"start": start, "settings": _settings(data["settings"]), "branches": branches, "limits": limits}
+    return Run(**{**data, **given, "observe": tuple(data["observe"])})
+
+
+def _settings(data: dict[str, Any]) -> Settings:
+    return Settings(**{**data, "damper": None if data["damper"] is None else tuple(data["damper"])})

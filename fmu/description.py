@@ -131,8 +131,8 @@ def define_units(definitions: Element, variables: Sequence[Variable]) -> None:
         SubElement(unit, "BaseUnit", quantity.base_unit(name))
         for display in sorted(display_units):
             factor, offset = quantity.conversion(name, display)
-            shift = {"offset": repr(offset)} if offset else {}
-            SubElement(unit, "DisplayUnit", name=display, factor=repr(factor), **shift)
+            shown = {"name": display, "factor": repr(factor)} | ({"offset": repr(offset)} if offset else {})
+            SubElement(unit, "DisplayUnit", shown)
 
 
 def _define_enumerations(root: Element, variables: Sequence[Variable]) -> None:

@@ -210,7 +210,8 @@ def _lacking(signal: Signal, raw: float, beyond: bool) -> str:
     """What a raw value says that is none; empty if it is one. `beyond`: it lies beyond the range."""
     if signal.is_float:
         return "" if math.isfinite(raw) else "not finite"
-    said = str((signal.choices or {}).get(int(raw), ""))
+    choices: Mapping[int, object] = signal.choices or {}
+    said = str(choices.get(int(raw), ""))
     if _NONE.search(said) or _ERROR.search(said):
         return "not available" if _NONE.search(said) else "error"
     if signal.is_signed or not beyond or signal.length < 2:

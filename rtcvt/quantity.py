@@ -103,7 +103,7 @@ _BASE = {"kilogram": "kg", "meter": "m", "second": "s", "ampere": "A", "kelvin":
 def _registry() -> Any:
     import pint
 
-    found = pint.UnitRegistry(on_redefinition="ignore")
+    found: Any = pint.UnitRegistry(on_redefinition="ignore")
     for line in OWN.strip().splitlines():
         found.define(line.strip())
     return found

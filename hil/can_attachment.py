@@ -12,7 +12,9 @@ steps are made. A tunable parameter changes with each message that has it; a val
 counted. The threads have the real-time scheduler where permitted.
 """
 
+import logging
 import os
+import re
 import select
 import threading
 import time
@@ -60,6 +62,8 @@ __all__ = ["TIMEOUT", "can_attachment", "database_text", "read_database"]
 
 TIMEOUT = 0.1  # [s]
 OWN = {signal: f"\0{signal}" for signal in (HEARTBEAT, STATE)}  # variables of the rig, with names that no unit has
+STATEMENTS = ("BO_", "CM_", "BA_", "VAL_", "SIG_", "EV_", "BS_", "BU_", "NS_", "SGTYPE_", "ENVVAR_")  # of a DBC file
+MOST_LEFT_OUT = 50  # statements
 SHOWN = 8  # names in a note
 MESSAGE_FAULTS = ("drop", "delay", "duplicate", "corrupt")
 
@@ -77,12 +81,34 @@ def read_database(path: Path) -> Database:
         if path.suffix.lower() in (".kcd", ".arxml", ".sym", ".cdd"):
             found = cantools.database.load_file(path, strict=False)
         else:
-            found = parse(_decoded(path.read_bytes()))
+            found = _parsed(_decoded(path.read_bytes()))
     except Exception as error:  # cantools raises many kinds
         raise InputError("--dbc", "", str(path), f"a CAN database that cantools reads: {error}") from None
     if not isinstance(found, Database):
         raise InputError("--dbc", "", str(path), "a database of CAN messages")
     return found
+
+
+def _parsed(text: str) -> Any:
+    """The database of a text. Statements that cantools cannot read are left out, a message with its signals."""
+    lines, left_out = text.splitlines(), 0
+    while True:
+        try:
+            return parse("\n".join(lines))
+        except cantools.Error as error:
+            found = re.search(r"Invalid syntax at line (\d+)", str(error))
+            if found is None or left_out == MOST_LEFT_OUT:
+                raise
+            last = first = min(int(found[1]), len(lines)) - 1
+            while first and not lines[first].startswith(STATEMENTS):
+                first -= 1
+            while last + 1 < len(lines) and not lines[last + 1].startswith(STATEMENTS):
+                last += 1
+            if first <= 0:
+                raise
+            logging.getLogger(__name__).warning("left out of the database, since it cannot be read: %s", lines[first])
+            lines[first : last + 1] = [""] * (last + 1 - first)
+            left_out += 1
 
 
 def _decoded(data: bytes) -> str:

@@ -373,6 +373,10 @@ def _interface(
         rows.append(replace(_row(scalar, count["output"], fmi, units), causality="output", local=True))
         scalars[scalar.name] = scalar
         count["output"] += 1
+    names = [v.name for v in rows]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(file, twice, None, "a name of its own for each variable")
     return VariableTable(file, tuple(rows)), scalars
 
 

@@ -515,7 +515,8 @@ class _Mdf:
 
         self._claim, self._part, self._about = claim, claim.part, dict(about)
         zero = np.zeros(1)
-        signals = [Samples(zero, zero, c.unit, c.name, comment=c.description) for c in channels]
+        called = mapped((c.name for c in channels), "mdf")
+        signals = [Samples(zero, zero, c.unit, called[c.name], comment=c.description) for c in channels]
         with MDF(version="4.10") as mdf:
             mdf.append(signals, comment=str(about["kind"]), common_timebase=True)
             mdf.header.comment = json.dumps(self._about, default=str)

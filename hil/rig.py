@@ -9,7 +9,7 @@ interpreter's lock while other processes keep this side from running.
 A step that fails, an output that is not finite, a unit that crashes, exits or does not return, SIGINT, SIGTERM, SIGHUP,
 a lost bus, a recording that cannot be written (unless the rig is told to go on without) and the overrun policy ``stop``
 end the run. Outputs then take their fall-back values, and what was recorded is kept. Fall-back values are 0 for torques
-(unit N.m); all others hold their last value, unless the rig is given values by name.
+(by their unit, a force times a length); all others hold their last value, unless the rig is given values by name.
 """
 
 import json
@@ -36,6 +36,7 @@ from rtcvt.hil.recorder import FLAGS, Channel, Recorder, open_recorder, part_nam
 from rtcvt.hil.runner import duration_of, fmu_notes, given
 from rtcvt.model import Variable
 from rtcvt.names import free
+from rtcvt.quantity import is_torque
 from rtcvt.scenario import Fault, Scenario
 from rtcvt.simulate import number_of_steps
 
@@ -348,7 +349,9 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
         for name, given_input in attachment.inputs.items():
             own = table[fmu.interface.variable(name, "input").name]
             table[name] = Input(own.fallback, own.hold, given_input.timeout)
-    y_fallback = np.array([rig.fallback.get(v.name, 0.0 if v.unit == "N.m" else np.nan) for v in outputs], dtype=float)
+    y_fallback = np.array(
+        [rig.fallback.get(v.name, 0.0 if is_torque(v.unit) else np.nan) for v in outputs], dtype=float
+    )
     faults = [_fault(f, fmu, h, len(inputs)) for f in rig.faults if f.kind in LOOP_FAULTS]
     settings = Settings(
         fmi=fmu.fmi,
@@ -368,7 +371,7 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
 def _input(v: Variable, rig: Rig) -> Input:
     if v.name in rig.fallback:
         return Input(rig.fallback[v.name])
-    return Input(0.0) if v.unit == "N.m" else Input(v.start or 0.0, hold=True)
+    return Input(0.0) if is_torque(v.unit) else Input(v.start or 0.0, hold=True)
 
 
 def _fault(f: Fault, fmu: Fmu, h: float, n_u: int) -> tuple[FaultKind, int, int, int, float]:
@@ -376,7 +379,8 @@ def _fault(f: Fault, fmu: Fmu, h: float, n_u: int) -> tuple[FaultKind, int, int,
     if f.signal is not None:
         v = fmu.interface.variable(f.signal, "input", "output")
         index = v.index + (n_u if v.causality == "output" else 0)
-        value = f.number(v.measured)
+        scale = v.measured if v.defined is None else v.defined._replace(offset=0.0)  # of noise, which is a difference
+        value = f.number(scale)
     elif f.kind == "overload":
         value = f.number("s") * 1e9
         if value > LONGEST_OVERLOAD * 1e9:

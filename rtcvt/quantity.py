@@ -22,6 +22,7 @@ __all__ = [
     "conversion",
     "defined",
     "is_quantity",
+    "is_torque",
     "known_unit",
     "si_unit",
     "spelled",
@@ -202,6 +203,14 @@ def base_unit(unit: str) -> dict[str, str]:
     return about | ({"offset": repr(found.offset)} if found.offset else {})
 
 
+def is_torque(unit: str) -> bool:
+    """Whether a unit is one of torques, which has the dimension of energy: a product of a force and a length."""
+    return (
+        re.fullmatch(r"[kMm]?N[.* ]?[cmk]?m|(?:lbf|lb|ozf)[.* ]?(?:ft|in)|(?:ft|in)[.* _]?lbf?", spelled(unit))
+        is not None
+    )
+
+
 def is_quantity(text: str) -> bool:
     """Whether `text` is a number, optionally followed by something that looks like a unit."""
     if _strange(text):
@@ -267,16 +276,24 @@ def _read(text: str, unit: "str | Unit", name: str) -> float:
 
 
 def si_unit(text: str) -> str:
-    """The SI unit of the geometry parameters that a quantity string can mean: ``m``, ``rad`` or ``1``."""
-    for unit in ("m", "rad"):
+    """The SI unit of the geometry parameters that a quantity string can mean: ``m``, ``rad`` or ``1``.
+
+    Raises
+    ------
+    ValueError
+        It is in another unit.
+    """
+    for unit in ("m", "rad", "1"):
         try:
             to_si(text, unit)
         except ValueError:
             continue
-        match = _QUANTITY.fullmatch(text)
-        if match is not None and match[2]:
+        match = _QUANTITY.fullmatch(spelled(text))
+        if unit == "1" or (match is not None and match[2]):
             return unit
-    return "1"
+    if _strange(text):
+        raise ValueError("a quantity in the digits 0 to 9 with a decimal point")
+    raise ValueError("a length in m, an angle in rad, a number without unit, or one in a unit of these kinds")
 
 
 def base_exponents(unit: str) -> dict[str, int]:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rtcvt.quantity import base_exponents, base_unit, conversion, defined, is_quantity, si_unit, to_si
+from rtcvt.quantity import base_exponents, base_unit, conversion, defined, is_quantity, is_torque, si_unit, to_si
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,15 @@ def test_base_units_have_factor_and_offset():
 def test_recognition():
     assert all(is_quantity(t) for t in ("20 N.m", "-3", "1e3 rpm", "5 1/s"))
     assert not any(is_quantity(t) for t in ("r_c", "2*t", "20*sin(t)", "r_a + r_b", "-r_c"))
-    assert [si_unit(t) for t in ("60 deg", "36 mm", "5", "3 N")] == ["rad", "m", "1", "1"]
+    assert [si_unit(t) for t in ("60 deg", "36 mm", "5")] == ["rad", "m", "1"]
+    for text in ("3 N", "20 Nmm", "0,04 m"):
+        with pytest.raises(ValueError, match=r"a length in m|decimal point"):
+            si_unit(text)
+
+
+def test_torques_are_told_from_energies():
+    assert all(is_torque(unit) for unit in ("N.m", "Nm", "kNm", "N·m", "N*m", "Nmm", "lbf.ft"))
+    assert not any(is_torque(unit) for unit in ("J", "N", "N/m", "1", "W", "mm", "N.m.s"))
 
 
 def test_base_units_for_fmi():

@@ -420,6 +420,15 @@ def test_databases_of_any_code_page_are_read(tmp_path, encoding):
     assert read_database(path).get_message_by_name("in").get_signal_by_name("T").unit == "°C"
 
 
+def test_statements_that_cannot_be_read_are_left_out(tmp_path, caplog):
+    path = tmp_path / "x.dbc"
+    odd = 'BO_ 3 9x: 8 ECU\n SG_ z : 0|8@1+ (1,0) [0|0] "" RIG\n\nBO_ 4 q: 8 ECU\n SG_ z : 0|8@1+ (1,0) [0|0] "a RIG\n'
+    path.write_text(J1939.replace("VAL_ 256", odd + "EV_ what is this;\nVAL_ 256"))
+    assert [m.name for m in read_database(path).messages] == ["in"]
+    assert "9x" in caplog.text
+    assert "BO_ 4 q" in caplog.text
+
+
 def test_padded_frames_are_taken_and_short_ones_are_not(pair):
     text = J1939.replace("in: 8 ECU", "in: 6 ECU")
     message = parse(text).messages[0]

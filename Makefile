@@ -5,7 +5,7 @@ BIN := .venv/bin
 
 .PHONY: demo test test-slow test-interop lint attack bench docs dist installed clean
 
-demo: .venv/installed
+demo: .venv/demo
 	mkdir -p build
 	$(BIN)/rtcvt show toroidal_kers --at theta=0.1
 	$(BIN)/rtcvt check toroidal_kers -o build/report.html --json build/check.json
@@ -63,9 +63,13 @@ installed: dist
 	$(CURDIR)/build/installed/venv/bin/python -c "import rtcvt; print(rtcvt.load('planetary').simulate())" && \
 	ls -l && rm -r $$work
 
-.venv/installed: pyproject.toml setup.py
+.venv/demo: pyproject.toml setup.py
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[offline,hil,native]"
+	@touch $@
+
+.venv/installed: .venv/demo
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	@touch $@
 

@@ -11,7 +11,7 @@ import json
 import re
 import textwrap
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
@@ -280,7 +280,39 @@ def unit_files() -> str:
             elif table is not record:
                 out.append(f"Also the table [{table.__name__}](#{_anchor(table)}).\n")
         out += [parameters_of(name) for name in names.split('" or "')]
-    return "\n".join(out)
+    lines = ["## Keys that no shipped unit uses\n", "They are absent from all, or at their default.\n"]
+    lines += ["| table | key | meaning |", "|---|---|---|"]
+    for table, key in unused():
+        lines.append(f"| [{table.__name__}](#{_anchor(table)}) | `{key}` | {_cell(meaning(table, key))} |")
+    return "\n".join([*out, *lines]) + "\n"
+
+
+def _records(value: Any) -> Iterator[BaseModel]:
+    """A record and all within it."""
+    if isinstance(value, BaseModel):
+        yield value
+        value = [getattr(value, key) for key in type(value).model_fields]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _records(item)
+
+
+def unused() -> list[tuple[type[BaseModel], str]]:
+    """Tables and their keys that every shipped unit leaves at the default."""
+    used = set()
+    for kind in kinds():
+        for unit in shipped_units(*kind.names):
+            for record in _records(kind.read(read_unit_file(unit))):
+                for table in type(record).__mro__:
+                    used |= {
+                        (table, key)
+                        for key, field in getattr(table, "model_fields", {}).items()
+                        if field.is_required() or getattr(record, key) != field.get_default(call_default_factory=True)
+                    }
+    known = dict.fromkeys(table for _, root in roots().values() for table in tables(root))
+    return [(table, key) for table in known for key in keys(table) if (table, key) not in used]
 
 
 def _by_record() -> dict[str, tuple[Kind, type[BaseModel]]]:

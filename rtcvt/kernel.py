@@ -10,21 +10,17 @@ Every kernel of the house is compiled by one policy (`compiler`), the full model
 - Machine code on disk is stamped with all that is frozen in it (`rtcvt.stamp`): an edit recompiles what it reaches.
 - Real-time kernels do without numba's memory management (``_nrt=False``): counting references to each array that is
   passed on costs as much as a small model itself, and a kernel that allocates does not compile.
-- Left alone, numba compiles a kernel once more for each literal that another one passes to it. Here a literal, and a
-  member of a table (`rtcvt.table`), is an int64 or bool like any other.
 """
 
 import logging
 from collections.abc import Callable
 from typing import Any
 
-import numba
-import numba.types
-from numba.core import event
+from numba.core import config, event
 
-from rtcvt.stamp import stamped
+from rtcvt.dispatcher import Dispatcher, KernelCompiler
 
-__all__ = ["FAILED", "OK", "SATURATED", "compiler", "kernel", "kernel_of_rows", "unliteral"]
+__all__ = ["FAILED", "OK", "SATURATED", "compiler", "inlined", "kernel", "kernel_of_rows"]
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
@@ -48,33 +44,32 @@ class _Notice(event.Listener):
 event.register("numba:compile", _Notice())
 
 
-def unliteral(compiled: Any) -> Any:
-    """Let literals be numbers like any other: numba compiles once more for each, with all that is called."""
-    if hasattr(compiled, "get_call_template"):  # not with NUMBA_DISABLE_JIT
-        template = compiled.get_call_template
-        compiled.get_call_template = lambda args, kws: template([_plain(a) for a in args], kws)
-    return compiled
-
-
-def _plain(kind: Any) -> Any:
-    return kind.dtype if isinstance(kind, numba.types.IntEnumMember) else numba.types.unliteral(kind)
-
-
-def compiler(**options: Any) -> Callable[[Any], Any]:
+def compiler(pipeline_class: type[KernelCompiler] = KernelCompiler, **options: Any) -> Callable[[Any], Any]:
     """The decorator of kernels with `options` of `numba.njit`: no object mode, machine code on disk and stamped."""
+    options = {"nopython": True, "boundscheck": None, "error_model": "numpy", "no_cfunc_wrapper": True, **options}
 
     def decorate(function: Any) -> Any:
-        return unliteral(stamped(numba.njit(function, error_model="numpy", **options)))
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]
+            return function
+        made = Dispatcher(function, targetoptions=options, pipeline_class=pipeline_class)
+        made.enable_caching()
+        return made
 
     return decorate
 
 
 _compile = compiler(fastmath=False, _nrt=False)
+_inline = compiler(fastmath=False, _nrt=False, inline="always")
 
 
 def kernel(function: Any) -> Any:
     """Compile `function` on first call, without object mode, and keep the machine code on disk."""
     return _compile(function)
+
+
+def inlined(function: Any) -> Any:
+    """A kernel that becomes part of those that call it: for what is called once and would else be compiled twice."""
+    return _inline(function)
 
 
 def kernel_of_rows(function: Any) -> Any:

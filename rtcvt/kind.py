@@ -56,6 +56,7 @@ PACKAGES = (
     "rtcvt.vehicle",
     "rtcvt.clutch",
     "rtcvt.offline.pushbelt",
+    "rtcvt.network",
 )  # in the order of lists
 GROUP = "rtcvt.kinds"
 TASKS = {

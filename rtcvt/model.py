@@ -18,7 +18,7 @@ places, tables. It is read only, and constant in machine code. `work` is scratch
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,12 @@ from rtcvt.errors import InputError, near
 from rtcvt.kernel import FAILED
 from rtcvt.quantity import Unit
 
-__all__ = ["Causality", "Fidelity", "Instance", "Model", "Variable", "VariableTable"]
+__all__ = ["Causality", "Coupling", "Fidelity", "Instance", "Model", "Variable", "VariableTable"]
 
 Vector = NDArray[np.float64]
-Fidelity = Literal["rigid", "hybrid", "full"]  # gear systems: rigid or full; belts and variators: rigid or hybrid
+Fidelity = Literal[
+    "rigid", "hybrid", "full", "system"
+]  # gear systems: rigid or full; belts and variators: rigid or hybrid
 Causality = Literal["parameter", "input", "output", "state"]
 
 
@@ -135,6 +137,35 @@ class VariableTable:
         return found
 
 
+class Coupling(NamedTuple):
+    """Kernels of a model whose flanges can be connected, see `rtcvt.network`; all evaluate at ``x, u``.
+
+    A flange is named by `k`, the place of its torque or speed among the inputs.
+
+    Attributes
+    ----------
+    linearise : callable
+        ``linearise(t, x, u, p, data, f, jac, work)``: x' and df/dx, row-major. Where x' has kinks, that of the piece
+        at `x`; what is slow beside a step may be left out of df/dx.
+    port : callable
+        ``port(k, x, u, p, data, row, column, work) -> d``: how the output of flange `k` follows from x (``row``), x'
+        from its input (``column``), and its output from its input (d). Comes behind `linearise` at the same point.
+    flange : callable
+        ``flange(k, x, u, p, data, work) -> y``: the output of flange `k`; comes behind `derivative` or `linearise`.
+    piece : callable
+        ``piece(x, u, p, data, work) -> number``: which of its smooth pieces x' is on; comes behind `derivative`,
+        `linearise` or `output`.
+    limits : tuple of str
+        Boolean outputs that tell that a limit is active.
+    """
+
+    linearise: Callable[..., None]
+    port: Callable[..., float]
+    flange: Callable[..., float]
+    piece: Callable[..., float]
+    limits: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Model(VariableTable):
     """A real-time model: kernels, tables and default parameters. See the module for the kernels' contract."""
@@ -151,6 +182,7 @@ class Model(VariableTable):
     output: Callable[..., None]
     step: Callable[..., int]
     jacobian: Callable[..., None] | None = None
+    coupling: Coupling | None = None
     source: str = ""  # text of the unit file
     internal_step: float | None = None  # [s] longest of those that a step is made of; None if it is more than these
     clock: float | None = None  # [s] interval at which a unit of FMI 3.0 takes its set points; None: at any time

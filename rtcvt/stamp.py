@@ -31,22 +31,21 @@ _LIBRARIES = {"builtins", "math", "numba", "numpy", "typing"}  # their version i
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def stamped(compiled: Any) -> Any:
+def stamped(compiled: Any, implementation: type[CompileResultCacheImpl] = CompileResultCacheImpl) -> Any:
     """Keep the machine code of a kernel on disk, tied to all that it was made from."""
-    if hasattr(compiled, "_cache"):  # not with NUMBA_DISABLE_JIT
-        try:
-            compiled._cache = _Cache(compiled)
-        except RuntimeError as error:  # no folder can be written
-            tell("machine code cannot be kept and is compiled each time: %s", error)
+    try:
+        compiled._cache = _Cache(compiled, implementation(compiled.py_func))
+    except RuntimeError as error:  # no folder can be written
+        tell("machine code cannot be kept and is compiled each time: %s", error)
     return compiled
 
 
 class _Cache(NullCache):
     """What numba asks for machine code, of one kernel."""
 
-    def __init__(self, compiled: Any) -> None:
+    def __init__(self, compiled: Any, implementation: CompileResultCacheImpl) -> None:
         self._compiled = compiled
-        self._impl = CompileResultCacheImpl(compiled.py_func)
+        self._impl = implementation
         base = self._impl.filename_base
         if "<locals>" not in compiled.py_func.__qualname__:  # wherever in its module it stands
             base = base.replace(f"-{compiled.py_func.__code__.co_firstlineno}.py", ".py")

@@ -135,7 +135,10 @@ def find_system(name: str | Path) -> Path | None:
     path = Path(name)
     if not is_file(path):
         return shipped_systems().get(str(name))
-    return path if path.suffix == ".toml" and "components" in read_toml(path)[0] else None
+    if path.suffix != ".toml":
+        return None
+    data = read_toml(path)[0]
+    return path if "components" in data and "kind" not in data else None
 
 
 def load_system(name: str | Path) -> System:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.offline.beltdrive.compiled import compiled
 
-__all__ = ["Shafts", "load_torque", "no_shafts", "shaft_of", "shaft_torque", "shafts", "start_shafts"]
+__all__ = ["Shafts", "load_torque", "shaft_of", "shaft_torque", "shafts", "start_shafts"]
 
 Array = NDArray[np.float64]
 
@@ -43,11 +43,6 @@ def shafts(unit: BeltUnit) -> Shafts:
         np.array([q.damping for q in found.values()]),
         np.array([q.drag for q in found.values()]),
     )
-
-
-def no_shafts() -> Shafts:
-    """None."""
-    return Shafts(np.zeros(0, dtype=np.int64), *5 * (np.zeros(0),))
 
 
 @compiled

@@ -17,7 +17,7 @@ from rtcvt.belt.arm_geometry import preload
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.offline.beltdrive.compiled import compiled
 
-__all__ = ["Arms", "arm_moment", "arm_slope", "arms", "carrier", "no_arms", "place_arms", "start_dry"]
+__all__ = ["Arms", "arm_moment", "arm_slope", "arms", "carrier", "place_arms", "start_dry"]
 
 Array = NDArray[np.float64]
 
@@ -57,12 +57,6 @@ def arms(unit: BeltUnit) -> Arms:
         np.array([a.stop_stiffness for a in found.values()]),
         np.array([a.stop_damping for a in found.values()]),
     )
-
-
-def no_arms() -> Arms:
-    """None."""
-    none, pairs = np.zeros(0), np.zeros((0, 2))
-    return Arms(np.zeros(0, dtype=np.int64), pairs, pairs, *5 * (none,), none, pairs, none, none)
 
 
 @compiled

@@ -11,16 +11,16 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.compiler import Compiler
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from rtcvt.dispatcher import KernelCompiler
 from rtcvt.kernel import compiler
 
 __all__ = ["LawFunction", "by_law", "columns", "compiled", "inlined", "spliced"]
 
 
-class _Distinct(Compiler):
+class _Distinct(KernelCompiler):
     """Numba's compiler, told that the arrays of a kernel do not overlap."""
 
     def define_pipelines(self) -> Any:

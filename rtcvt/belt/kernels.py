@@ -158,7 +158,7 @@ from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import lu_solve
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
-__all__ = ["derivative", "initialise", "jacobian", "output", "step"]
+__all__ = ["coupled_linearise", "derivative", "flange", "initialise", "jacobian", "output", "piece", "port", "step"]
 
 V_1 = 1000.0  # [m/s]
 T_Q = 5e-3  # [s]
@@ -1376,6 +1376,71 @@ def jacobian(t, x, u, p, data, jac, work):
     n = int(data[D.N_X])
     f = work[int(data[D.W_STEP]) + n : int(data[D.W_STEP]) + 2 * n]
     linearise(1, x, u, p, data, f, jac, work)
+
+
+@kernel
+def coupled_linearise(t, x, u, p, data, f, jac, work):
+    """Right-hand side and ``df/dx``, see `rtcvt.model.Coupling`."""
+    linearise(1, x, u, p, data, f, jac, work)
+
+
+@kernel
+def flanged(k, data):
+    """The pulley whose torque is input `k`."""
+    pulley = 0
+    for i in range(int(data[D.N])):
+        at = int(data[D.FLANGE]) + 3 * i
+        if int(data[at]) == Flange.TORQUE and int(data[at + 1]) == k:
+            pulley = i
+    return pulley
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of the shaft on which a torque acts, see `rtcvt.model.Coupling`."""
+    pulley = flanged(k, data)
+    if data[D.RIGID] != 0.0:
+        return x[0] / rim_radius(pulley, data)
+    return shaft_speed(pulley, x, data)
+
+
+@kernel
+def port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`: a pulley on which a torque acts, or its shaft behind a decoupler."""
+    n = int(data[D.N])
+    for i in range(int(data[D.N_X])):
+        row[i] = 0.0
+        column[i] = 0.0
+    mass = 0.0
+    for i in range(n):
+        R = rim_radius(i, data)
+        mass += work[int(data[D.W_INERTIA]) + i] / (R * R)
+    pulley = flanged(k, data)
+    if data[D.RIGID] != 0.0:
+        row[0] = 1.0 / rim_radius(pulley, data)
+        column[0] = row[0] / mass
+        return 0.0
+    own = decoupler_of(pulley, data)
+    state = n * int(data[D.FACES]) + pulley
+    column[state] = 1.0 / work[int(data[D.W_LIFT]) + n + pulley]
+    if own >= 0:
+        column[state] = 0.0
+        state = decoupler_state(own, data) + DecouplerX.W
+        column[state] = 1.0 / p[int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * own + DecouplerP.J]
+    row[state] = 1.0
+    return 0.0
+
+
+@kernel
+def piece(x, u, p, data, work):
+    """A number of its own for each set of faces that slide, and of decouplers that are free."""
+    number = 0.0
+    if data[D.RIGID] == 0.0:
+        for i in range(int(data[D.N]) * int(data[D.FACES])):
+            number = 1.618 * number + work[int(data[D.W_SLIDE]) + i]
+        for m in range(int(data[D.DECOUPLERS])):
+            number = 1.618 * number + work[int(data[D.W_CLUTCH]) + m]
+    return number
 
 
 @kernel

@@ -22,7 +22,7 @@ from rtcvt.belt.layout import (
 from rtcvt.belt.span_ends import Spans, spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
-from rtcvt.model import Fidelity, Model
+from rtcvt.model import Coupling, Fidelity, Model
 from rtcvt.table import Constants, Table
 
 __all__ = ["build_belt"]
@@ -87,6 +87,7 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
         initialise=kernels.initialise,
         derivative=kernels.derivative,
         jacobian=kernels.jacobian,
+        coupling=Coupling(kernels.coupled_linearise, kernels.port, kernels.flange, kernels.piece),
         output=kernels.output,
         step=kernels.step,
         source=unit.text,

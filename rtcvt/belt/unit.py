@@ -65,7 +65,7 @@ class Belt(Record):
     pretension: Annotated[float, quantity_in("N", above=0.0)] = (
         0.0  # in all spans at rest, without contact forces' share
     )
-    length: Length | None = None  # without load, instead of the pretension
+    length: Length | None = None  # without load, instead of the pretension: a belt from a catalogue
 
     @model_validator(mode="after")
     def _stretches_little(self) -> "Belt":
@@ -177,8 +177,8 @@ class AncfModel(Record):
     mu_v: Annotated[float, quantity_in("N.s/m3", at_least=0.0)] = 0.0  # viscosity of the bristles
     gravity: Annotated[float, quantity_in("m/s2", at_least=0.0)] = 9.81  # in the direction of -y
     hysteresis: Annotated[float, quantity_in("N.s/m4", at_least=0.0)] = 0.0  # Lankarani and Nikravesh's, beside d_c
-    point_normals: bool = False  # normals of the segments' points instead of the segments'
-    scheme: Literal["a", "b", "c"] = "c"  # integration points of the elements
+    point_normals: bool = False  # contact normals by points, not by segments, to compare
+    scheme: Literal["a", "b", "c"] = "c"  # of the elements' integration points, as in the paper
     elements: Annotated[int, Field(ge=8, le=100000)] = 240  # of the belt
     segments: Annotated[int, Field(ge=1, le=16)] = 4  # of contact in an element
     step: Duration = 5e-5  # of the integration

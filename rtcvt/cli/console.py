@@ -79,6 +79,7 @@ class Fidelity(StrEnum):
     rigid = "rigid"
     full = "full"
     hybrid = "hybrid"
+    system = "system"
 
 
 UnitName = Annotated[

@@ -23,7 +23,21 @@ from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Row, Rows
 
-__all__ = ["P", "U", "X", "Y", "derivative", "initialise", "jacobian", "output", "step"]
+__all__ = [
+    "P",
+    "U",
+    "X",
+    "Y",
+    "derivative",
+    "flange",
+    "initialise",
+    "jacobian",
+    "linearise",
+    "output",
+    "piece",
+    "port",
+    "step",
+]
 
 TINY = 1e-9  # least value of what must be above zero
 MOST_HEAT = 1e11  # [J]
@@ -199,6 +213,51 @@ def jacobian(t, x, u, p, data, jac, work):
         jac[X.Q * N_X + X.W] = -tau
         jac[X.Q * N_X + X.F] = tau_F * slip - tau * tau_F / p[P.D]
     jac[X.F * N_X + X.F] = -1.0 / p[P.T_A]
+
+
+@kernel
+def linearise(t, x, u, p, data, f, jac, work):
+    """Right-hand side and ``df/dx``."""
+    all_rates(x, u, p, f)
+    jacobian(t, x, u, p, data, jac, work)
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of a flange that takes a torque, torque of one that takes a speed."""
+    return x[X.W] if k == U.LOAD else transmitted(x, u, p)
+
+
+@kernel
+def port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`."""
+    for i in range(N_X):
+        row[i] = 0.0
+        column[i] = 0.0
+    if k == U.LOAD:
+        row[X.W] = 1.0
+        column[X.W] = -1.0 / p[P.J]
+        return 0.0
+    tau = transmitted(x, u, p)
+    if piece(x, u, p, data, work) == 0.0:
+        row[X.PHI] = p[P.K]
+        row[X.W] = -p[P.D]
+        column[X.PHI] = 1.0
+        column[X.W] = p[P.D] / p[P.J]
+        return p[P.D]
+    per_force = torque_per_force(p) if x[X.F] > 0.0 else 0.0
+    row[X.F] = per_force if tau > 0.0 else -per_force
+    column[X.Q] = tau
+    return 0.0
+
+
+@kernel
+def piece(x, u, p, data, work):
+    """0 if the faces stick, else the sign of what they carry."""
+    e = stuck_torque(x, u, p)
+    if abs(e) <= capacity(x, p):
+        return 0.0
+    return 1.0 if e > 0.0 else -1.0
 
 
 @kernel

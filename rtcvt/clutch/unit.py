@@ -12,7 +12,7 @@ from rtcvt.clutch import engagement, kernels
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, render
 from rtcvt.kind import Unit
-from rtcvt.model import Model
+from rtcvt.model import Coupling, Model
 from rtcvt.scenario import Scenario
 from rtcvt.table import Table, given_values
 from rtcvt.unitfile import Solver, UnitFile
@@ -76,6 +76,7 @@ def build(unit: Clutch, fidelity: str = "rigid", substeps: int | None = None) ->
         initialise=kind.initialise,
         derivative=kind.derivative,
         jacobian=getattr(kind, "jacobian", None),
+        coupling=Coupling(kind.linearise, kind.port, kind.flange, kind.piece) if kind is kernels else None,
         output=kind.output,
         step=kind.step,
         source=unit.text,

@@ -13,7 +13,7 @@ That is eq. (11) without its inverse of J, so gears without inertia are allowed 
 
 import math
 
-from rtcvt.control.kers import KERS_SIZE, TAU_FILTER, kers_law
+from rtcvt.control.kers import K_THETA, K_W, KERS_SIZE, OMEGA_0, TAU_FILTER, kers_law
 from rtcvt.control.limits import (
     CLIPPED,
     CONTROL_SIZE,
@@ -49,7 +49,8 @@ from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
 from rtcvt.pog.layout import N_COUPLING, Control, CouplingY, D, Op
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
-__all__ = ["derivative", "friction_torques", "initialise", "jacobian", "kinematics", "output", "prepare", "step"]
+__all__ = ["coupled_flange", "coupled_linearise", "coupled_piece", "coupled_port", "derivative", "friction_torques",
+           "initialise", "jacobian", "kinematics", "output", "prepare", "step"]  # fmt: skip
 
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 MOST_MADE = 0.1  # share of the stored energy that a step may have made and is taken out again
@@ -677,6 +678,77 @@ def jacobian(t, x, u, p, data, jac, work):
     n = int(data[D.N_X])
     f = work[int(data[D.W_STEP]) + 2 * n : int(data[D.W_STEP]) + 3 * n]
     linearise(CLIPPED, 0.0, x, u, p, data, f, jac, work)
+
+
+@kernel
+def coupled_linearise(t, x, u, p, data, f, jac, work):
+    """Right-hand side and ``df/dx``, see `rtcvt.model.Coupling`."""
+    linearise(CLIPPED, 0.0, x, u, p, data, f, jac, work)
+
+
+@kernel
+def coupled_flange(k, x, u, p, data, work):
+    """Speed of a gear, or torque of the spring before it, see `rtcvt.model.Coupling`."""
+    place = int(data[D.PORT]) + 3 * k
+    if data[place + 2] == 0.0:
+        return gear_speed(0, int(data[place]), x, data, work)
+    tau = 0.0
+    first = int(data[D.X_SPRING]) + int(data[place + 1])
+    for i in range(first, first + int(data[place + 2])):
+        tau += x[i]
+    return tau
+
+
+@kernel
+def coupled_port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`: a gear, or the spring before it."""
+    n = int(data[D.N_X])
+    n_1 = int(data[D.N_1])
+    for i in range(n):
+        row[i] = 0.0
+        column[i] = 0.0
+    place = int(data[D.PORT]) + 3 * k
+    gear = int(data[place])
+    first = int(data[D.X_SPRING]) + int(data[place + 1])
+    for i in range(first, first + int(data[place + 2])):
+        row[i] = 1.0
+        column[i] = p[int(data[int(data[D.SPRING]) + 3 * int(data[place + 1]) + 1])]
+    if data[place + 2] == 0.0:
+        if data[D.FULL] != 0.0:
+            row[gear] = 1.0
+            column[gear] = 1.0 / p[int(data[D.P_J]) + gear]
+        else:
+            b = int(data[D.W_V])
+            for c in range(n_1):
+                row[c] = work[int(data[D.W_Q]) + gear * n_1 + c]
+                work[b + c] = row[c]
+            lu_solve(n_1, work, int(data[D.W_L]) + n_1 * n_1, int(data[D.W_L_PIVOT]), b)
+            for c in range(n_1):
+                column[c] = work[b + c]
+            if data[D.MOVING] != 0.0:
+                row[int(data[D.X_THETA])] = gear_speed(1, gear, x, data, work)
+    elif int(data[D.CONTROL]) == Control.KERS and k == int(data[D.OWN_PORT]):
+        by_speed = work[int(data[D.W_CONTROL]) + LIMITED]  # of theta', by the speed outside the spring
+        if by_speed == 0.0:
+            own = x[int(data[D.X_OWN])]
+            w_0 = work[int(data[D.W_LAW]) + OMEGA_0]
+            sign = own / w_0
+            if abs(own) > w_0:
+                sign = 1.0 if own > 0.0 else -1.0
+            by_speed = -sign * work[int(data[D.W_LAW]) + K_THETA] * work[int(data[D.W_LAW]) + K_W]
+            column[int(data[D.X_THETA])] = by_speed
+            if data[D.FULL] == 0.0:
+                column[0] = -work[int(data[D.W_M])] * own * by_speed / work[int(data[D.W_L])]
+    return 0.0
+
+
+@kernel
+def coupled_piece(x, u, p, data, work):
+    """0 if no limit of theta is active, 1 or 2 at the lower or upper one."""
+    o = int(data[D.W_CONTROL])
+    if data[D.MOVING] == 0.0 or work[o + LIMITED] == 0.0:
+        return 0.0
+    return 1.0 if work[o + RATE] == work[o + LOW] else 2.0
 
 
 @kernel

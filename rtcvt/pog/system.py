@@ -15,7 +15,7 @@ from rtcvt.coupling import SOFTEST, coupling
 from rtcvt.errors import InputError
 from rtcvt.expression import Expression
 from rtcvt.integrators import RK4, ROSENBROCK
-from rtcvt.model import Fidelity, Instance, Model
+from rtcvt.model import Coupling, Fidelity, Instance, Model
 from rtcvt.pog import kernels, layout
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.friction import friction_signs
@@ -81,6 +81,13 @@ def build_model(unit: GearSystem, fidelity: Fidelity, substeps: int | None = Non
         initialise=kernels.initialise,
         derivative=kernels.derivative,
         jacobian=kernels.jacobian,
+        coupling=Coupling(
+            kernels.coupled_linearise,
+            kernels.coupled_port,
+            kernels.coupled_flange,
+            kernels.coupled_piece,
+            tuple(v.name for v in table.variables if v.name == layout.LIMITED.name),
+        ),
         output=kernels.output,
         step=kernels.step,
         source=unit.text,

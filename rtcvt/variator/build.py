@@ -9,7 +9,7 @@ import numpy as np
 
 from rtcvt.coupling import coupling
 from rtcvt.errors import InputError
-from rtcvt.model import Fidelity, Model
+from rtcvt.model import Coupling, Fidelity, Model
 from rtcvt.table import Constants, Table
 from rtcvt.variator import kernels, layout
 from rtcvt.variator.layout import COUPLINGS, FLANGES, D, P, Q, RigidX, Term, U, X, Y
@@ -96,6 +96,13 @@ def build_variator(
         internal_step=data[D.INTERNAL_STEP],
         initialise=kernels.initialise,
         derivative=kernels.derivative,
+        coupling=Coupling(
+            kernels.linearise,
+            kernels.port,
+            kernels.flange,
+            kernels.coupled_piece,
+            (layout.Y.OUTSIDE.row.name, layout.Y.LIMITED.row.name),
+        ),
         output=kernels.output,
         step=kernels.step,
         source=unit.text,

@@ -115,7 +115,7 @@ from rtcvt.variator.regression import (
 )
 from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 
-__all__ = ["derivative", "evaluate", "initialise", "output", "step"]
+__all__ = ["coupled_piece", "derivative", "evaluate", "flange", "initialise", "linearise", "output", "port", "step"]
 
 MACRO = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
 GAMMA = 1.0 - math.sqrt(0.5)  # of the integrator
@@ -734,6 +734,57 @@ def traction_jacobian(n, p, data, w, jac):
 def piece(w):
     """Which of its nine linear pieces the traction is on: one number for how both pulleys slide."""
     return w[Q.SLIP_I] + 3.0 * w[Q.SLIP_O]
+
+
+@kernel
+def linearise(t, x, u, p, data, f, jac, work):
+    """Right-hand side and the stiff part of ``df/dx``, see `rtcvt.model.Coupling`."""
+    rates(x, u, p, data, f, work)
+    fast_jacobian(x, p, data, work, jac)
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of a pulley, or torque of the coupling before it, see `rtcvt.model.Coupling`."""
+    if k == U.I:
+        return work[Q.TAU_I] if data[D.SPEED_I] != 0.0 else work[Q.W_I]
+    return work[Q.TAU_O] if data[D.SPEED_O] != 0.0 else work[Q.W_O]
+
+
+@kernel
+def port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`: a pulley, or the coupling before it."""
+    n = int(data[D.N_X])
+    hybrid = data[D.HYBRID] != 0.0
+    for i in range(n):
+        row[i] = 0.0
+        column[i] = 0.0
+    at = N_HYBRID if hybrid else N_RIGID
+    coupled = data[D.SPEED_I] if k == U.I else data[D.SPEED_O]
+    if coupled != 0.0:
+        if k == U.O:
+            at += 2 * int(data[D.SPEED_I])
+        for i in range(at, at + 2):
+            row[i] = 1.0
+            column[i] = p[P.C_I] if k == U.I else p[P.C_O]
+    elif hybrid:
+        state = X.OMEGA_I if k == U.I else X.OMEGA_O
+        row[state] = 1.0
+        column[state] = 1.0 / p[P.J_I] if k == U.I else 1.0 / p[P.J_O]
+    else:
+        q = work[Q.RP_I] / work[Q.RP_O]
+        share = 1.0 if k == U.I else q
+        row[X.OMEGA_I] = share
+        column[X.OMEGA_I] = share / inertia(p, data, work)
+        if k == U.O:
+            row[RigidX.ANGLE] = x[X.OMEGA_I] * (work[Q.DR_I] - q * work[Q.DR_O]) / work[Q.RP_O]
+    return 0.0
+
+
+@kernel
+def coupled_piece(x, u, p, data, work):
+    """`piece` of the hybrid model, see `rtcvt.model.Coupling`."""
+    return piece(work) if data[D.HYBRID] != 0.0 else 0.0
 
 
 @kernel

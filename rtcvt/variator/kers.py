@@ -78,6 +78,7 @@ from rtcvt.variator.layout import (
     N_KERS_U,
     N_KERS_X,
     N_P,
+    N_RIGID,
     N_U,
     D,
     KersD,
@@ -94,7 +95,15 @@ from rtcvt.variator.layout import (
 )
 from rtcvt.variator.shafts import shaft_torque
 
-__all__ = ["kers_derivative", "kers_initialise", "kers_output", "kers_step"]
+__all__ = [
+    "kers_derivative",
+    "kers_flange",
+    "kers_initialise",
+    "kers_linearise",
+    "kers_output",
+    "kers_port",
+    "kers_step",
+]
 
 # work, behind the variator's: its parameters and inputs, numbers and result of the law, quantities of the controller,
 # vectors of the step
@@ -326,6 +335,50 @@ def kers_initialise(p, data, u, x, work):
 def kers_derivative(t, x, u, p, data, dx, work):
     """Right-hand side."""
     all_rates(x, u, p, data, dx, work)
+
+
+@kernel
+def kers_linearise(t, x, u, p, data, f, jac, work):
+    """Right-hand side and ``df/dx``, of the controller by its own time constants, see `rtcvt.model.Coupling`."""
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    n = int(data[D.N_X])
+    m = int(data[c + KersD.N_ALL])
+    all_rates(x, u, p, data, f, work)
+    fast_jacobian(x, work[k + W_P : k + W_P + N_P], data, work, work[k + W_MATRIX : k + W_MATRIX + n * n])
+    for i in range(m * m):
+        jac[i] = 0.0
+    for i in range(n):
+        for j in range(n):
+            jac[i * m + j] = work[k + W_MATRIX + i * n + j]
+    for i in range(n, m):
+        jac[i * m + i] = -1.0 / p[KersP.T_A]
+    at = n + KersX.POWER
+    jac[at * m + at] = -1.0 / work[k + W_NUMBERS + TAU_FILTER]
+    at = n + KersX.SHAFT
+    jac[at * m + at] = -1.0 / p[KersP.T_D]
+
+
+@kernel
+def kers_flange(k, x, u, p, data, work):
+    """Torque at the shaft, see `rtcvt.model.Coupling`."""
+    return p[KersP.N_I] * work[Q.TAU_I]
+
+
+@kernel
+def kers_port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`: the coupling between shaft and primary."""
+    c = int(data[D.KERS])
+    for i in range(int(data[c + KersD.N_ALL])):
+        row[i] = 0.0
+        column[i] = 0.0
+    at = N_HYBRID if data[D.HYBRID] != 0.0 else N_RIGID
+    inner = int(data[c + KersD.AT_WORK]) + W_P
+    for i in range(at, at + 2):
+        row[i] = p[KersP.N_I]
+        column[i] = p[KersP.N_I] * work[inner + P.C_I]
+    column[int(data[D.N_X]) + KersX.SHAFT] = 1.0 / p[KersP.T_D]
+    return 0.0
 
 
 @kernel

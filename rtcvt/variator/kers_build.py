@@ -8,15 +8,15 @@ import numpy as np
 from rtcvt.control import kers as law
 from rtcvt.control import limits
 from rtcvt.errors import InputError
-from rtcvt.model import Fidelity, Model
+from rtcvt.model import Coupling, Fidelity, Model
 from rtcvt.table import Table
-from rtcvt.variator import kers
+from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, D, Given, KersD, KersP, KersU, KersX, KersY, P
+from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, D, Given, KersD, KersP, KersU, KersX, KersY, P, Y
 from rtcvt.variator.reduced_model import ReducedModel
 from rtcvt.variator.unit import Flanges, Variator
 
-__all__ = ["build_kers", "build_unit", "variator_inside"]
+__all__ = ["build_kers", "variator_inside"]
 
 _RENAMED = {"secondary.w": "speed of the secondary pulley", "primary.tau": "torque into the variator at the primary"}
 
@@ -101,12 +101,14 @@ def build_kers(
         n_work=model.n_work + kers.W_NEW_Y + n_y,
         initialise=kers.kers_initialise,
         derivative=kers.kers_derivative,
+        coupling=Coupling(
+            kers.kers_linearise,
+            kers.kers_port,
+            kers.kers_flange,
+            kernels.coupled_piece,
+            (Y.OUTSIDE.row.name, KersY.SATURATED.row.name),
+        ),
         output=kers.kers_output,
         step=kers.kers_step,
         source=unit.text,
     )
-
-
-def build_unit(unit: Variator, fidelity: Fidelity, substeps: int | None = None) -> Model:
-    """The real-time model of a variator, with or without a controller; errors are those of `build_variator`."""
-    return (build_variator if unit.controller is None else build_kers)(unit, fidelity, substeps)

@@ -59,7 +59,7 @@ from rtcvt.vehicle.layout import (
     LineY,
 )
 
-__all__ = ["derivative", "initialise", "jacobian", "output", "step"]
+__all__ = ["derivative", "flange", "initialise", "jacobian", "linearise", "output", "piece", "port", "step"]
 
 ROUND_OFF = 1e-9  # share of the energy that a step may seem to make
 BISECTIONS = 60
@@ -373,6 +373,52 @@ def jacobian(t, x, u, p, data, jac, work):
         driver_jacobian(x, u, p, jac)
     elif kind == Kind.CYCLE:
         jac[0] = 0.0
+
+
+@kernel
+def linearise(t, x, u, p, data, f, jac, work):
+    """Right-hand side and ``df/dx``."""
+    derivative(t, x, u, p, data, f, work)
+    jacobian(t, x, u, p, data, jac, work)
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of a flange that takes a torque, torque of one that takes a speed."""
+    if int(data[D.KIND]) == Kind.VEHICLE:
+        return x[CarX.V] / p[CarP.R_W]
+    return x[LineX.W] if k == LineU.LOAD else axle_torque(x, u, p)
+
+
+@kernel
+def port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`; the axle of a vehicle, axle or shaft of a driveline."""
+    for i in range(int(data[D.N_X])):
+        row[i] = 0.0
+        column[i] = 0.0
+    if int(data[D.KIND]) == Kind.VEHICLE:
+        row[CarX.V] = 1.0 / p[CarP.R_W]
+        column[CarX.V] = -1.0 / (p[CarP.M] * p[CarP.R_W] + p[CarP.J_W] / p[CarP.R_W])
+    elif k == LineU.LOAD:
+        row[LineX.W] = 1.0
+        column[LineX.W] = -1.0 / p[LineP.J]
+    else:
+        row[LineX.PHI] = p[LineP.K]
+        row[LineX.W] = -p[LineP.D] / p[LineP.RATIO]
+        column[LineX.PHI] = 1.0
+        sign = 1.0 if axle_torque(x, u, p) > 0.0 else -1.0
+        carried = 1.0 - p[LineP.MU] * sign * smooth_sign(x[LineX.W], p[LineP.W_0])
+        column[LineX.W] = carried / p[LineP.RATIO] * p[LineP.D] / p[LineP.J]
+        return p[LineP.D]
+    return 0.0
+
+
+@kernel
+def piece(x, u, p, data, work):
+    """The way in which a driveline carries its torque, on which the loss of its teeth depends."""
+    if int(data[D.KIND]) == Kind.DRIVELINE:
+        return 1.0 if axle_torque(x, u, p) > 0.0 else -1.0
+    return 0.0
 
 
 @kernel

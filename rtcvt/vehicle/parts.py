@@ -12,7 +12,7 @@ from pydantic import Field
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
-from rtcvt.model import Model
+from rtcvt.model import Coupling, Model
 from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Table, given_values
 from rtcvt.unitfile import Solver, UnitFile, read_unit_file
@@ -102,6 +102,7 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
         initialise=kernels.initialise,
         derivative=kernels.derivative,
         jacobian=kernels.jacobian,
+        coupling=Coupling(kernels.linearise, kernels.port, kernels.flange, kernels.piece),
         output=kernels.output,
         step=kernels.step,
         source=part.text,

@@ -38,12 +38,12 @@ sheave does not tilt on a guide; its influence numbers are whole.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import by_law, compiled
 from rtcvt.offline.pushbelt.unit.parameters import Sheaves
 
-__all__ = ["Coupled", "Decoupled", "Maxwell", "energy", "influence_matrix", "maxwell", "newton"]
+__all__ = ["Coupled", "Decoupled", "Maxwell", "energy", "maxwell", "newton"]
 
 
 class Coupled(NamedTuple):
@@ -105,27 +105,6 @@ def maxwell(n_k: int, contacts: int) -> Maxwell:
         closed=np.zeros(contacts),
         sunk=np.zeros(contacts),
     )
-
-
-def influence_matrix(phi: ArrayLike, a: ArrayLike) -> NDArray[np.float64]:
-    """Influence matrix C_sh of one sheave, Cebulla 2014, eq. (5.54).
-
-    Parameters
-    ----------
-    phi : array_like, shape (n,)
-        Angles of the contacts [rad].
-    a : array_like, shape (n_k + 1,)
-        Compliances of the harmonics, ``c_rad(r) A_k`` [m/N].
-
-    Returns
-    -------
-    ndarray, shape (n, n)
-        Axial deflection at contact i per axial force at contact j [m/N].
-    """
-    angle = np.asarray(phi, dtype=float)
-    weight = np.asarray(a, dtype=float)
-    harmonics = np.arange(weight.size)
-    return np.cos((angle[:, None] - angle[None, :])[..., None] * harmonics) @ weight
 
 
 @compiled

@@ -36,7 +36,6 @@ __all__ = [
     "chain",
     "closure",
     "evaluate",
-    "length_at",
     "misalignment",
     "radius_at_one",
 ]
@@ -179,16 +178,6 @@ def evaluate(path: Path, s: Array) -> Points:
     chord = _chord(path.psi[k], path.kappa[k], step)
     psi = path.psi[k] + path.kappa[k] * step - 2.0 * np.pi * turns
     return Points(path.point[k, 0] + chord[0], path.point[k, 1] + chord[1], psi, path.kappa[k], path.section[k])
-
-
-def length_at(path: Path, s: Array, weight: Array) -> Array:
-    """Integral of a density that is constant on each arc and line, from the start to arc length `s`.
-
-    With ``weight = 1 + kappa e`` this is the arc length of the curve that runs e further in.
-    """
-    total = np.concatenate([[0.0], np.cumsum(weight * np.diff(path.s))])
-    turns = np.floor(np.asarray(s) / path.length)
-    return turns * total[-1] + np.interp(np.asarray(s) - turns * path.length, path.s, total)
 
 
 def _chord(psi: Array | float, kappa: Array | float, step: Array | float) -> Array:

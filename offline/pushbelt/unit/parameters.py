@@ -89,7 +89,7 @@ class Element(_Record):
     N_E0: Annotated[int, Field(ge=20, le=2000)]  # elements of the real belt
     N_E: Annotated[int, Field(ge=20, le=2000)]  # elements of the model; each stands for N_E0/N_E
     t_R: Length  # thickness at the rocking edge
-    taper: Play = 0.0  # t_T - t_R
+    taper: Play = 0.0  # t_T - t_R: elements that are thinner or thicker at the top edge
     t_B: Length  # thickness at the bottom edge
     delta_0: Annotated[float, quantity_in("rad", above=0.0)]  # half wedge angle
     density: Annotated[float, quantity_in("kg/m3", above=0.0)]  # of the steel
@@ -140,11 +140,11 @@ class Ring(_Record):
     width: Length  # of one set
     E: Annotated[float, quantity_in("Pa", above=0.0)]  # Young's modulus
     density: Annotated[float, quantity_in("kg/m3", above=0.0)]  # of the steel
-    bending_factor: Annotated[float, Field(gt=0.0)] = 1.0  # on EI of layers that slide without friction
+    bending_factor: Annotated[float, Field(gt=0.0)] = 1.0  # on EI of layers that slide freely, to see its effect
     axial_time: Time  # damping / stiffness
     bending_time: Time  # damping / stiffness
-    rod: Literal["rcm", "cosserat"] = "rcm"  # beam in redundant coordinates (6.1.1), or Cosserat rod (6.2)
-    rotatory_factor: Positive = 1.0  # of the Cosserat rod, on the rotatory inertia of a layer
+    rod: Literal["rcm", "cosserat"] = "rcm"  # beam of (6.1.1), or Cosserat rod of (6.2), to compare them
+    rotatory_factor: Positive = 1.0  # of the Cosserat rod, on a layer's rotatory inertia: bears larger steps
 
 
 Polynomial = Annotated[tuple[float, ...], Field(min_length=1, max_length=9)]  # the constant first
@@ -167,7 +167,7 @@ class Pulleys(_Record):
         None  # (5.51) [m/N, 1/N, 1/(N m), ...], of any degree; or one polynomial for each harmonic; without: as drawn
     )
     A: tuple[float, ...] = Field((), max_length=12)  # Fourier weights (5.52); without: 1 each
-    multiplier: Annotated[float, Field(ge=0.0)] = 1.0  # of the sheaves' influence numbers
+    multiplier: Annotated[float, Field(ge=0.0)] = 1.0  # of the sheaves' influence numbers, to see their effect
 
     @model_validator(mode="after")
     def _fits(self) -> "Pulleys":
@@ -211,12 +211,12 @@ class Contacts(_Record):
     saddle_damping: Ratio  # of element and ring, by the critical one
     mu: Coefficient  # element-sheave
     mu_0: Coefficient | None = None  # at low slip, if it falls to mu (Stribeck) around the speed v_S
-    v_S: Velocity | None = None  # speed of Stribeck's law
+    v_S: Velocity | None = None  # of Stribeck's law, for oils whose friction falls with slip
     v_mu: Velocity  # slip below which the flanks' friction is regularised
     mu_R: Coefficient  # element-ring
     v_muR: Velocity  # slip below which the ring's friction is regularised
     mu_L: Annotated[float, Field(gt=0.0, lt=1.0)] | None = (
-        None  # layer on layer; without: the set's section stays plane
+        None  # layer on layer, for what the set loses within; without: its section stays plane
     )
     v_muL: Velocity = 0.01  # slip below which the layers' friction is regularised
 
@@ -236,12 +236,12 @@ class Spatial(_Record):
     w_S: Length  # over both saddles, pillar included
     w_P: Length  # pillar
     k_P: Stiffness  # ring against pillar
-    crown: Play = 0.0  # radius of the saddle, 0: flat
+    crown: Play = 0.0  # radius of the saddle, 0: flat; guides the rings by their roll, explicit scheme only
     tracking: tuple[Force, Force] = (0.0, 0.0)  # L, F of (5.3)-(5.11), 0: none
-    camber: Annotated[float, quantity_in("1/m")] = 0.0  # of the relaxed rings, edgewise
+    camber: Annotated[float, quantity_in("1/m")] = 0.0  # of the relaxed rings, edgewise: rings that are not straight
     lateral_time: Time  # damping / stiffness of the rings across their plane
     compliance: tuple[Positive, Positive] = (1.0, 1.0)  # of loose and fixed sheave, over their mean
-    ring_friction: tuple[Share, Share] = (1.0, 1.0)  # of left and right ring set, over mu_R
+    ring_friction: tuple[Share, Share] = (1.0, 1.0)  # of left and right ring set, over mu_R: sets that differ
 
     @model_validator(mode="after")
     def _fits(self) -> "Spatial":

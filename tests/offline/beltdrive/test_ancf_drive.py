@@ -14,10 +14,10 @@ from rtcvt.offline.beltdrive.friction import sliding
 from rtcvt.offline.beltdrive.motion import Numerics, Sheaves, march, motion, work
 from rtcvt.offline.beltdrive.results import Case, condense
 from rtcvt.offline.beltdrive.runs import changed, simulate_full
-from rtcvt.offline.beltdrive.shafts import no_shafts
+from rtcvt.offline.beltdrive.shafts import Shafts
 from rtcvt.offline.beltdrive.sheave import Contact, standing
 from rtcvt.offline.beltdrive.studies import cases, figures, run_study
-from rtcvt.offline.beltdrive.tensioner import no_arms
+from rtcvt.offline.beltdrive.tensioner import Arms
 from rtcvt.scenario import Scenario, Table
 
 DATA = Path(__file__).parents[2] / "data" / "beltdrive"
@@ -46,7 +46,9 @@ def free_ring(h, end, d_eps=0.0):
     far = Contact(*place, shapes, shapes, L, 1.0, 0.0, 0.0, mu, 0.0, 0.0, False, law, *standing(1))
     none = np.zeros((1, 2))
     still = np.zeros(1, dtype=np.int64)
-    s = Sheaves(np.ones(1), np.zeros(1), still, none, none, still, no_arms(), no_shafts())
+    no, index, pairs = np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros((0, 2))
+    arms = Arms(index, pairs, pairs, *5 * (no,), no, pairs, no, no)
+    s = Sheaves(np.ones(1), np.zeros(1), still, none, none, still, arms, Shafts(index, *5 * (no,)))
     steps = round(end / h)
     given, count = np.zeros((steps, 1)), np.zeros(6, dtype=np.int64)
     out = (

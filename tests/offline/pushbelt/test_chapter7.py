@@ -36,6 +36,7 @@ def test_the_record_is_that_of_the_signatures() -> None:
             assert (found.verdict, found.firm) == (was["verdict"], was["firm"]), s.about
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["LOW-Honda-bilateral", "MED-bilateral"])
 def test_verdicts_of_a_run(tmp_path, name):
     """Those that need this run only, from one start: a firm one is not contradicted, and no value is further from the

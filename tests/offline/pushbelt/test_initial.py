@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from influence import influence_matrix
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact.flank import contact_points, flanks
-from rtcvt.offline.pushbelt.contact.maxwell import influence_matrix
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, forces, rate_of, ring, shape_of
 from rtcvt.offline.pushbelt.unit.initial import elements_on, ring_on, sheaves_at, start_state
 from rtcvt.offline.pushbelt.unit.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, belt_path, closure, evaluate

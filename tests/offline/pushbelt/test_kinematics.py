@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.unit.kinematics import (
@@ -14,7 +13,6 @@ from rtcvt.offline.pushbelt.unit.kinematics import (
     chain,
     closure,
     evaluate,
-    length_at,
     misalignment,
     radius_at_one,
 )
@@ -102,15 +100,6 @@ def test_points_follow_the_tangent_and_a_second_turn_repeats_the_first():
     again = evaluate(path, s + path.length)
     assert again.x == pytest.approx(m.x, abs=1e-14)
     assert again.psi == pytest.approx(m.psi - 2 * np.pi, abs=1e-12)
-
-
-def test_length_of_the_curve_further_in():
-    e = 1.925e-3
-    path = belt_path(closure(LENGTH, D_A, 0.5), D_A)
-    weight = 1.0 + path.kappa * e
-    assert length_at(path, path.length, weight) == pytest.approx(path.length - 2 * np.pi * e, abs=1e-14)
-    by_quadrature, _ = quad(lambda s: 1.0 + e * evaluate(path, s).kappa, 0.0, 0.3, points=list(path.s[1:3]))
-    assert length_at(path, 0.3, weight) == pytest.approx(by_quadrature, abs=1e-12)
 
 
 def test_chain_of_a_circle_and_of_a_line():

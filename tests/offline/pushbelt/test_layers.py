@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact import layers as ly
@@ -88,7 +89,7 @@ def loses(case: str, row: int, mu_L: float) -> tuple[hy.Model, hy.Frames, dict[s
     return m, out, dict(zip(hy.LOSSES, power, strict=True))
 
 
-@pytest.mark.parametrize(("case", "row"), [("LOW", 0), ("OD-KpKs", 4)])
+@pytest.mark.parametrize(("case", "row"), [("LOW", 0), slow("OD-KpKs", 4)])
 def test_the_full_model_loses_what_bands_on_two_pulleys_do(case: str, row: int) -> None:
     """Two arcs by their means: force of the saddles, speed of the elements, radius of the ring."""
     m, out, lost = loses(case, row, 0.05)
@@ -105,6 +106,7 @@ def test_the_full_model_loses_what_bands_on_two_pulleys_do(case: str, row: int) 
     assert lost["ring layer friction"] == pytest.approx(np.sum(p.c * pressed * s**2 / np.hypot(s, p.omega_0)), rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_plane_section_loses_at_the_saddle_what_layers_lose_among_each_other() -> None:
     """For mu_L = mu_R."""
     _, _, plane = loses("LOW", 0, 0.0)

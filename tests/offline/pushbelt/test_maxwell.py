@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from influence import influence_matrix
 
 from rtcvt.offline.nonsmooth import lcp
 from rtcvt.offline.nonsmooth.lemke import lemke
@@ -37,7 +38,7 @@ def test_influence_numbers_are_reciprocal_and_with_the_elements_positive_definit
     rng = np.random.default_rng(1)
     phi = rng.uniform(0, 2 * np.pi, 60)
     a = 3.4e-9 * np.array(SHEAVES.A)
-    C = maxwell.influence_matrix(phi, a)
+    C = influence_matrix(phi, a)
     assert np.array_equal(C, C.T)
     assert C[3, 5] == pytest.approx(np.sum(a * np.cos(np.arange(5) * (phi[3] - phi[5]))))
     eigenvalues = np.linalg.eigvalsh(C)
@@ -53,12 +54,12 @@ def test_fourier_newton_equals_lemke_and_prox_newton(seed):
     phi = np.sort(rng.uniform(-1.9, 1.9, n))
     pen = rng.uniform(-2e-5, 6e-5, n) * rng.choice([0.3, 1.0, 3.0])
     force, fl, mx = solved(phi, pen)
-    C = maxwell.influence_matrix(phi, mx.a[0]) + np.eye(n) / BELT.c_el
+    C = influence_matrix(phi, mx.a[0]) + np.eye(n) / BELT.c_el
     exact = lemke(C, -pen).z
     scale = max(1.0, exact.max())
     np.testing.assert_allclose(force, exact, atol=1e-9 * scale)
     np.testing.assert_allclose(force, lcp.newton(C, -pen).z, atol=1e-9 * scale)
-    np.testing.assert_allclose(fl.w[:, 0], maxwell.influence_matrix(phi, mx.a[0]) @ exact, atol=1e-16)
+    np.testing.assert_allclose(fl.w[:, 0], influence_matrix(phi, mx.a[0]) @ exact, atol=1e-16)
 
 
 def test_random_problems_need_few_newton_steps():
@@ -93,7 +94,7 @@ def test_one_warm_started_step_follows_a_moving_belt():
         maxwell.newton(maxwell.Coupled(SHEAVES), BELT, fl, mx, 30 if step == 0 else 1)
         if step % 40 == 0:
             force = BELT.c_el * np.maximum(0.0, pen - fl.w[:, 0])
-            C = maxwell.influence_matrix(phi, mx.a[0]) + np.eye(60) / BELT.c_el
+            C = influence_matrix(phi, mx.a[0]) + np.eye(60) / BELT.c_el
             worst = max(worst, np.abs(force - lemke(C, -pen).z).max() / force.max())
     assert worst < 1e-9
 
@@ -118,7 +119,7 @@ def test_rear_and_front_points_are_coupled_through_the_sheave_as_lemke_has_it(se
     phi = np.sort(rng.uniform(-1.9, 1.9, n))[:, None] + np.array([-0.014, 0.014])
     pen = rng.uniform(-2e-5, 6e-5, (n, 2))
     force, _, mx = faces(phi, pen)
-    C = maxwell.influence_matrix(phi.ravel(), mx.a[0]) + 2.0 * np.eye(2 * n) / BELT.c_el
+    C = influence_matrix(phi.ravel(), mx.a[0]) + 2.0 * np.eye(2 * n) / BELT.c_el
     exact = lemke(C, -pen.ravel()).z
     np.testing.assert_allclose(force.ravel(), exact, atol=1e-9 * max(1.0, exact.max()))
 
@@ -149,7 +150,7 @@ def test_ones_of_the_source_leave_all_force_of_an_element_to_one_of_its_points()
     n, n_z = 40, 2 * len(SHEAVES.A) - 1
     phi = np.linspace(-1.5, 1.5, n)[:, None] + np.array([-0.014, 0.014])
     pen = 5e-5 + np.random.default_rng(11).uniform(-2e-6, 2e-6, (n, 2))
-    C_sh = maxwell.influence_matrix(phi.ravel(), 3.4e-9 * np.array(SHEAVES.A))
+    C_sh = influence_matrix(phi.ravel(), 3.4e-9 * np.array(SHEAVES.A))
     ones = C_sh + np.kron(np.eye(n), np.ones((2, 2))) / BELT.c_el
     own = C_sh + 2.0 * np.eye(2 * n) / BELT.c_el  # eq. (5.56)
     assert np.linalg.matrix_rank(ones) <= n + n_z < 2 * n
@@ -205,7 +206,7 @@ def test_law_is_the_derivative_of_its_stored_energy():
         d[i] = 1e-9
         assert (stored(pen + d)[0] - stored(pen - d)[0]) / 2e-9 == pytest.approx(force[i], rel=1e-6, abs=1e-3)
     mx = solved(phi, pen, r=mx_r)[2]
-    C = maxwell.influence_matrix(phi, mx.a[0])
+    C = influence_matrix(phi, mx.a[0])
     assert maxwell.energy(maxwell.Coupled(SHEAVES), mx) == pytest.approx(force @ C @ force, rel=1e-10)
 
 
@@ -231,7 +232,7 @@ def test_uniform_load_opens_the_groove_as_its_numbers_say():
     arc = np.linspace(-np.pi / 2, np.pi / 2, n)
     round_ = np.linspace(-np.pi, np.pi, 361)
     a = influence_numbers(SHEAVES, r)
-    w = maxwell.influence_matrix(np.concatenate([arc, round_]), a)[:, :n] @ np.full(n, 20e3 / n)
+    w = influence_matrix(np.concatenate([arc, round_]), a)[:, :n] @ np.full(n, 20e3 / n)
     assert w[:n].min() == pytest.approx(18e-6, abs=1e-6)
     assert w[:n].max() == pytest.approx(43e-6, abs=1e-6)
     assert 2 * np.mean(w[n:-1] * np.cos(round_[:-1])) / r == pytest.approx(4.6e-4, rel=0.1)
@@ -255,7 +256,7 @@ def test_mean_radius_changes_the_reciprocal_polynomial_law_by_twice_the_spread()
     spread = 0.006
     r = 0.06 * (1 + spread * rng.uniform(-1, 1, 50))
     phi = rng.uniform(-1.6, 1.6, 50)
-    angular = maxwell.influence_matrix(phi, SHEAVES.A)
+    angular = influence_matrix(phi, SHEAVES.A)
     a_0, _, a_2 = SHEAVES.a[0]
     full = (a_0 + a_2 * np.outer(r, r)) * angular
     eigenvalues = np.linalg.eigvalsh(full)

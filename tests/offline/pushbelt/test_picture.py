@@ -13,7 +13,7 @@ from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, frames_of
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 from rtcvt.recording import Recording, Signal, write_recording
 
-FAST = Settings(scheme="multirate")
+FAST = Settings(N_E=110, N_B=52, scheme="multirate")
 
 
 @pytest.fixture(scope="module")

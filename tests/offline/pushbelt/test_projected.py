@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hy
@@ -101,6 +102,7 @@ class March:
         return float(sum(stored) + ring_set.kinetic_energy(self.R, self.u))
 
 
+@pytest.mark.slow
 def test_fields_move_along_the_ring() -> None:
     """Against `transport.shifted`; the adjoint; cosine and sine follow gamma over a whole revolution."""
     P = reduced(ring(), True, 12)
@@ -122,6 +124,7 @@ def test_fields_move_along_the_ring() -> None:
     np.testing.assert_allclose([at.cs, at.sn], [np.cos(at.q[:, 2]), np.sin(at.q[:, 2])], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_velocities_that_no_force_changes_keep_energy_and_momentum() -> None:
     """Of order one in the step, as the scheme; the momentum along the ring to rounding."""
     drift = []
@@ -142,6 +145,7 @@ def test_velocities_that_no_force_changes_keep_energy_and_momentum() -> None:
     assert drift[0] / drift[1] > 1.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [False, True])
 def test_a_force_works_at_the_mean_velocity(flow: bool) -> None:
     """Exactly: the projection is orthogonal in the mass. And it is the nearest: M (u' - M^-1 F) is at right angles."""
@@ -159,6 +163,7 @@ def test_a_force_works_at_the_mean_velocity(flow: bool) -> None:
     assert np.abs(V @ rest).max() < 1e-9 * np.abs(V @ F.ravel()).max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flow", [False, True])
 def test_a_basis_that_leaves_nothing_out_is_the_ring(flow: bool) -> None:
     """A damped, loaded ring over 0.1 ms: the same motion without waves of two nodes; fixed in space to order one."""
@@ -184,8 +189,9 @@ def test_a_basis_that_leaves_nothing_out_is_the_ring(flow: bool) -> None:
         np.testing.assert_allclose(a.u, b.u, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("flow", [False, True])
-@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize(
+    ("flow", "whole"), [(True, True), *(slow(*p) for p in ((False, False), (False, True), (True, False)))]
+)
 def test_energy_balance_of_the_loaded_ring(flow: bool, whole: bool) -> None:
     """What is stored and lost is what the loads gave, of order one in the step; also by way of the reduction's
     elements, where the energy of a shape is that at fixed places."""
@@ -201,6 +207,7 @@ def test_energy_balance_of_the_loaded_ring(flow: bool, whole: bool) -> None:
     assert left[0] / left[1] > 1.5
 
 
+@pytest.mark.slow
 def test_elements_at_weight_one_are_the_whole() -> None:
     """In material coordinates over a run; at fixed places where these are nodes, three pieces on."""
     pair = []

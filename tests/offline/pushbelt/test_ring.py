@@ -91,6 +91,7 @@ def test_forces_are_the_gradient_of_the_energy() -> None:
     assert np.all(np.abs(F + gradient) < 1e-6 * scale)
 
 
+@pytest.mark.slow
 def test_held_loads_turn_with_the_ring() -> None:
     """Their power at a motion that turns with the ring stays, and so do their moments."""
     R, rng = make(24), np.random.default_rng(8)
@@ -108,6 +109,7 @@ def test_held_loads_turn_with_the_ring() -> None:
     np.testing.assert_array_equal(turned[:, rg.QL :], load[:, rg.QL :])
 
 
+@pytest.mark.slow
 def test_power_of_held_loads_is_that_of_the_nodes_forces() -> None:
     R, rng = make(24), np.random.default_rng(9)
     q, u = crumpled(R, rng), rng.standard_normal((24, rg.NQ))
@@ -120,6 +122,7 @@ def test_power_of_held_loads_is_that_of_the_nodes_forces() -> None:
     assert sum(rg.power(R, at, rate, held, 0.0)) == pytest.approx(np.sum((F - own) * u), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_rigid_motion_turns_the_forces_and_damps_nothing() -> None:
     R = make(24, d_axial=5.0, d_bend=1e-4)
     q = crumpled(R, np.random.default_rng(2))
@@ -137,6 +140,7 @@ def test_rigid_motion_turns_the_forces_and_damps_nothing() -> None:
     assert max(power) < 1e-12 * np.abs(F[:, :2]).max()
 
 
+@pytest.mark.slow
 def test_momentum_and_angular_momentum_of_internal_forces_vanish() -> None:
     R = make(24, d_axial=5.0, d_bend=1e-4)
     rng = np.random.default_rng(3)
@@ -148,6 +152,7 @@ def test_momentum_and_angular_momentum_of_internal_forces_vanish() -> None:
     assert min(power) > 0
 
 
+@pytest.mark.slow
 def test_damping_takes_the_power_that_it_reports() -> None:
     rng = np.random.default_rng(4)
     damped, free = make(16, d_axial=5.0, d_bend=1e-4), make(16)
@@ -157,6 +162,7 @@ def test_damping_takes_the_power_that_it_reports() -> None:
     assert np.sum((F - F0) * u) == pytest.approx(-sum(power), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_points_and_velocities_are_those_of_one_curve() -> None:
     R = make(12)
     rng = np.random.default_rng(5)
@@ -179,6 +185,7 @@ def test_points_and_velocities_are_those_of_one_curve() -> None:
     )
 
 
+@pytest.mark.slow
 def test_load_has_the_power_of_its_velocity() -> None:
     R = make(12)
     rng = np.random.default_rng(6)
@@ -198,6 +205,7 @@ def test_load_has_the_power_of_its_velocity() -> None:
     assert not load.any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [110, 220])
 def test_mobility_is_the_largest_answer_of_the_masses_to_forces_on_the_surface(n: int) -> None:
     R = make()
@@ -260,6 +268,7 @@ def frequencies(N_B: int) -> np.ndarray:
     return np.sqrt(found) / [*hoppe, breathing]
 
 
+@pytest.mark.slow
 def test_frequencies_of_a_circular_ring_converge() -> None:
     coarse, middle, fine = (np.abs(frequencies(N_B) - 1) for N_B in (26, 52, 104))
     assert np.all(fine[:4] < 1e-3)
@@ -269,6 +278,7 @@ def test_frequencies_of_a_circular_ring_converge() -> None:
     assert middle[4] / fine[4] > 10
 
 
+@pytest.mark.slow
 def test_stable_step_of_the_explicit_scheme() -> None:
     """The stretched ring of 104 elements bears 1e-6 s: omega_max dt < 2 with a margin of 30 %."""
     R = make(104)
@@ -292,6 +302,7 @@ def spin_of(R: rg.Ring, q: np.ndarray, u: np.ndarray) -> float:
     return R.m * np.sum(q[:, 0] * u[:, 1] - q[:, 1] * u[:, 0]) + R.J * u[:, 2].sum()
 
 
+@pytest.mark.slow
 def test_free_ring_keeps_energy_momentum_and_spin() -> None:
     drift = []
     for dt, steps in ((1e-6, 400), (5e-7, 800)):
@@ -310,6 +321,7 @@ def test_free_ring_keeps_energy_momentum_and_spin() -> None:
     assert drift[0] / drift[1] > 3.0  # second order with the velocity of the middle
 
 
+@pytest.mark.slow
 def test_an_ellipse_relaxes_to_the_circle_of_least_energy() -> None:
     """Large deflection: V = EI/2 int kappa^2 = pi EI/R on the circle of the relaxed length."""
     R = make(26, d_axial=0.5, d_bend=3e-7, EA=3e4)

@@ -10,6 +10,7 @@ import h5py
 import numpy as np
 import pytest
 from damages import damaged
+from marks import slow
 
 from rtcvt import cli
 from rtcvt.errors import InputError
@@ -120,7 +121,7 @@ def in_child(function):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("flush", [1, 2, 3])
+@pytest.mark.parametrize("flush", [slow(1), slow(2), 3])
 def test_killed_run_goes_on_as_if_nothing_had_happened(whole, parameters, text, tmp_path, flush):
     """SIGKILL when something is to go to the disk, twice for each block: frames with state, and that they are there."""
     path = tmp_path / "run.h5"
@@ -233,7 +234,7 @@ def test_resume_refuses_a_run_of_another_release(parameters, text, tmp_path):
     assert list(tmp_path.iterdir()) == [partial]
 
 
-@pytest.mark.parametrize("ended", [False, True])
+@pytest.mark.parametrize("ended", [False, slow(True)])
 def test_damaged_files_are_refused_by_name(parameters, text, tmp_path, ended):
     """Nothing is read from, and nothing done to, a file in which one bit is not as it was written."""
     path = tmp_path / "run.h5"
@@ -452,7 +453,7 @@ def test_a_run_that_grows_is_plotted(parameters, text, tmp_path):
     assert recording(find_unit("pushbelt_24mm")) is None
 
 
-@pytest.mark.parametrize(("settings", "most"), [({"N_B": 208}, 1.68e-6), ({"N_E": 110}, 1.68e-6)])
+@pytest.mark.parametrize(("settings", "most"), [({"N_B": 208}, 1.68e-6), slow({"N_E": 110}, 1.68e-6)])
 def test_multirate_steps_keep_the_energy_of_fine_rings_and_few_elements(parameters, settings, most):
     """Saddles bound the belt's step: below, the balance is kept; above, they would feed the bending of the pieces."""
     run = a_case("MED", 3, duration=6e-3, plot_step=1e-4, scheme="multirate", **settings)

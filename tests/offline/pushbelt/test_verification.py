@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marks import slow
 from typer.testing import CliRunner
 
 from rtcvt.cli import app
@@ -431,7 +432,7 @@ def turned(q: np.ndarray, d_A: float) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize(("unilateral", "coupled"), [(True, True), (False, False)])
+@pytest.mark.parametrize(("unilateral", "coupled"), [(True, True), slow(False, False)])
 def test_half_a_turn_exchanges_the_pulleys_and_reverses_the_torque(unilateral: bool, coupled: bool) -> None:
     """Both pulleys are alike: driving through O is driving through I, seen from the other side."""
     b, sh = belt(UNIT, N_E0=432), sheaves(UNIT)

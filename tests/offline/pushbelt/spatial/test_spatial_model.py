@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hy
@@ -55,8 +56,8 @@ def prepare(
     return m, x, sp.model(UNIT, b, sh, unilateral=unilateral, **settings), inputs
 
 
-@pytest.mark.parametrize("unilateral", [True, False])
-@pytest.mark.parametrize(("case", "row"), [("MED", 3), ("OD", 0), ("LOW", 0)])
+@pytest.mark.parametrize("unilateral", [True, slow(False)])
+@pytest.mark.parametrize(("case", "row"), [("MED", 3), slow("OD", 0), slow("LOW", 0)])
 def test_mirrored_sheaves_keep_the_belt_in_its_plane_where_it_is_the_hybrid_model(
     case: str, row: int, unilateral: bool
 ) -> None:
@@ -122,7 +123,7 @@ def test_a_belt_that_no_sheave_touches_keeps_its_momentum() -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "row", "offset"), [("MED", 3, None), ("MED", 3, 1e-3), ("OD", 0, 1e-3), ("LOW", 0, None)]
+    ("case", "row", "offset"), [slow("MED", 3, None), ("MED", 3, 1e-3), slow("OD", 0, 1e-3), slow("LOW", 0, None)]
 )
 def test_energy_balance_between_fixed_and_loose_sheaves(case: str, row: int, offset: float | None) -> None:
     _, x, m, inputs = prepare(case, row, 40, before=20, offset=offset)
@@ -136,6 +137,7 @@ def test_energy_balance_between_fixed_and_loose_sheaves(case: str, row: int, off
     assert out.margin[..., 1].min() > 0.0
 
 
+@pytest.mark.slow
 def test_energy_balance_with_saddles_that_hold_the_rings() -> None:
     _, x, m, inputs = prepare("MED", 3, 40, before=20, offset=1e-3, unilateral=False)
     out, done = sp.run(m, lift(m, x), inputs, 100)
@@ -166,7 +168,7 @@ def test_rings_that_step_by_themselves_keep_momentum_across_but_for_what_they_st
     assert abs(momentum(m, y)[2] + h * (held[0] - held[1]) - before) < 1e-12
 
 
-@pytest.mark.parametrize(("case", "row", "offset"), [("MED", 3, 1e-3), ("LOW", 0, None)])
+@pytest.mark.parametrize(("case", "row", "offset"), [("MED", 3, 1e-3), slow("LOW", 0, None)])
 def test_multirate_scheme_is_the_explicit_one_at_larger_steps(case: str, row: int, offset: float | None) -> None:
     _, x, m, inputs = prepare(case, row, 40, before=20, offset=offset)
     one, _ = sp.run(m, lift(m, x), inputs, 100)
@@ -183,7 +185,7 @@ def test_multirate_scheme_is_the_explicit_one_at_larger_steps(case: str, row: in
         assert np.allclose(b.mean(axis=(0, 1)), mean, atol=0.02 * np.abs(mean).max()), name
 
 
-@pytest.mark.parametrize("damping", [0.05, 0.2])
+@pytest.mark.parametrize("damping", [slow(0.05), 0.2])
 def test_multirate_scheme_is_the_explicit_one_at_any_damping_of_the_flanks(
     damping: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,6 +264,7 @@ def test_the_belt_starts_where_the_pulleys_hold_it(compliance: tuple[float, floa
     assert left.sum() == pytest.approx(right.sum(), rel=apart)
 
 
+@pytest.mark.slow
 def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """LOW: the rings slide on the primary and stick on the secondary, each by its own friction. Capstan: ln of the
     tensions of the strands, less rho A v^2, is mu times the arc; slip is what the radii make it, so the loss goes
@@ -309,9 +312,9 @@ def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own(mo
     assert abs(rest) < 1e-2 * losses
 
 
-@pytest.mark.parametrize("taper", [None, 8e-6])
+@pytest.mark.parametrize("taper", [None, slow(8e-6)])
 @pytest.mark.parametrize("mode", [TORQUE, SPEED])
-@pytest.mark.parametrize("stop", ["primary", "secondary", "none"])
+@pytest.mark.parametrize("stop", ["primary", slow("secondary"), slow("none")])
 def test_the_belt_starts_in_all_settings(stop: str, mode: int, taper: float | None) -> None:
     """Table 4.1 of the source, tapered elements as well: forces go on where the hybrid model had them."""
     c = UNIT.get_case("MED")

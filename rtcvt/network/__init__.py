@@ -1,0 +1,33 @@
+"""Networks: units whose flanges are connected are one graph, solved as one.
+
+A system file (`file`) names units and what connects them. A flange has a torque, counted into its unit, and a speed.
+Flanges that are connected make a node: it has one speed, and the torques into its flanges sum up to zero::
+
+    x_i' = f_i(x_i, tau_i)     y_i(x_i) = w           a flange that takes a torque gives its speed
+    x_j' = f_j(x_j, w)         tau_j = y_j(x_j, w)    one that takes a speed gives its torque
+    sum of tau_i + sum of tau_j = 0                   (w = 0 instead where the node is ground)
+
+and a shaft between two nodes carries ``tau = K phi + d phi'``, ``phi' = w_a - w_b``. The torques tau_i are multipliers
+of the constraints: with w they are unknowns beside the states, and nothing needs an inertia or a spring of its own.
+Power that leaves a unit at a node enters others there, at every instant: ``w sum(tau) = 0``.
+
+**Step.** For ``M z' = F(z)`` with z = (x, tau, w), ``M = diag(1, 0)`` and the block Jacobian A, ROS2 (Verwer, Spee,
+Blom and Hundsdorfer 1999), of order 2 whatever of df/dx is left out, L-stable where nothing is::
+
+    (M - gamma h A) k_1 = h F(z),    (M - gamma h A) k_2 = h F(z + k_1) - 2 M k_1,    z + 3/2 k_1 + 1/2 k_2
+
+with ``gamma = 1 - 1/sqrt(2)``. Constraints are linear in the speeds, and their derivatives exact: the step is that of
+ROS2 on the equations in which the constraints are eliminated, and end speeds agree as start speeds do.
+
+**Kinks.** A unit's law may have smooth pieces: a clutch that sticks or slips, a belt that slides, a limit. Where a part
+ends on another piece than it began on, the step is made anew by the implicit Euler method with Newton's method, on the
+piece that each part has at its end. If that does not converge, in 4 and 16 parts; what is left then is held, and the
+status tells.
+
+**Signals** (controllers, cycles, drivers) are carried from outputs to inputs in their order at the start of each
+internal step, so that none is late, and held over it. Parts without connected flanges make their own steps. A loop
+of signals in which each follows the one before at once is refused.
+
+A network is a model like any other (`rtcvt.model`): its kernels are the pattern `kernels`, written for the kernels of
+its parts (`generate`).
+"""

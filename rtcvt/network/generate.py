@@ -1,0 +1,138 @@
+"""Kernels of a network, written for the kernels that its parts have.
+
+The text of `rtcvt.network.kernels` is the pattern: between its two rules stands one function for each thing that a part
+does, which here calls the kernel of the part's kind. The module that results is the same for all networks of these
+kinds; its text stands in a file too, beside which numba keeps the machine code. The file is never read back.
+
+The step is compiled. What runs once, `initialise`, `derivative` and `output`, is left to Python between the compiled
+kernels of the parts: machine code of each would hold that of all parts once more.
+"""
+
+import hashlib
+import linecache
+import sys
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import gettempdir
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numba.core import config
+
+from rtcvt.model import Model
+from rtcvt.network import kernels as pattern
+
+__all__ = ["Interpreted", "KernelSet", "interpret", "kernel_set", "kernels_of", "text_of"]
+
+KernelSet = tuple[tuple[str, Any], ...]  # what of a part, and the kernel that does it
+
+_PARTS = {  # what the functions of the pattern take behind the number of the kernels, and give if there is none
+    "initialise": ("p, data, u, x, work", "OK"),
+    "derivative": ("t, x, u, p, data, dx, work", None),
+    "output": ("t, x, u, p, data, y, work", None),
+    "step": ("t, h, x, u, p, data, y, work", "OK"),
+    "linearise": ("t, x, u, p, data, f, jac, work", None),
+    "port": ("k, x, u, p, data, row, column, work", "0.0"),
+    "flange": ("k, x, u, p, data, work", "0.0"),
+    "piece": ("x, u, p, data, work", "0.0"),
+}
+
+
+def kernel_set(model: Model, coupled: bool) -> KernelSet:
+    """The kernels that a network needs of a part, with connected flanges or without."""
+    owner = model.coupling if coupled else model
+    own = ("linearise", "port", "flange", "piece") if coupled else ("step",)
+    always = tuple((what, getattr(model, what)) for what in ("initialise", "derivative", "output"))
+    return (*always, *((what, getattr(owner, what)) for what in own))
+
+
+class Interpreted:
+    """A kernel of a network as Python, between compiled kernels of the parts."""
+
+    def __init__(self, function: Any, compiled: Any) -> None:
+        self._function = function
+        self.py_func = getattr(compiled, "py_func", function)
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call it; divisions by zero give Inf or NaN as in compiled kernels."""
+        with np.errstate(all="ignore"):
+            return self._function(*arguments)
+
+
+@cache
+def kernels_of(sets: tuple[KernelSet, ...]) -> dict[str, Any]:
+    """`initialise`, `derivative`, `output` and `step` of a network by name.
+
+    Parameters
+    ----------
+    sets : tuple of KernelSet
+        Kernels of the parts, each once; a part names its own by the place here.
+    """
+    text = text_of(sets)
+    named = [f"{name} {k.py_func.__module__}.{k.py_func.__qualname__}" for name, k in _given(sets).items()]
+    digest = hashlib.sha256("\n".join([text, *named]).encode()).hexdigest()[:16]
+    file = _written(f"of_{digest}.py", text)
+    module = ModuleType(f"rtcvt.network.of_{digest}", "Kernels of networks of these parts: " + ", ".join(named))
+    module.__file__ = file
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    sys.modules[module.__name__] = module  # where numba looks for what it has kept
+    vars(module).update(_given(sets))
+    exec(compile(text, file, "exec"), vars(module))
+    plain = interpret(sets, text)
+    interpreted = ("initialise", "derivative", "output")
+    found: dict[str, Any] = {name: Interpreted(plain[name], vars(module)[name]) for name in interpreted}
+    return {**found, "step": vars(module)["step"]}
+
+
+def text_of(sets: Sequence[KernelSet]) -> str:
+    """The pattern with the functions of these parts."""
+    head, rule, rest = Path(pattern.__file__).read_text(encoding="utf-8").partition("# --- parts ---")
+    tail = rest[rest.index("# --- nodes ---") :]
+    return f"{head}{rule}\n\n\n" + "\n\n".join(_functions(sets)) + f"\n\n{tail}"
+
+
+def interpret(sets: Sequence[KernelSet], text: str) -> dict[str, Any]:
+    """Functions of a text of `text_of` as Python, between compiled kernels of the parts."""
+    for word in ("kernel", "inlined"):
+        text = text.replace(f"\n@{word}\n", "\n\n")
+    plain = {"__name__": "rtcvt.network.interpreted", **_given(sets)}
+    exec(compile(text, "<network>", "exec"), plain)
+    return plain
+
+
+def _given(sets: Sequence[KernelSet]) -> dict[str, Any]:
+    """The kernels of the parts as the text calls them."""
+    return {f"{what}_{k}": kernel for k, chosen in enumerate(sets) for what, kernel in chosen}
+
+
+def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:
+    """The functions between the rules."""
+    for what, (arguments, default) in _PARTS.items():
+        lines = ["@kernel", f"def part_{what}(kernels, {arguments}):", f'    """`{what}` of a part."""']
+        for k, chosen in enumerate(sets):
+            if what in dict(chosen):
+                call = f"{what}_{k}({arguments})"
+                lines += [f"    if kernels == {k}:", f"        {call if default is None else f'return {call}'}"]
+        if default is not None:
+            lines.append(f"    return {default}")
+        yield "\n".join([*lines, ""])
+
+
+def _written(name: str, text: str) -> str:
+    """Path of a file with this text, in the first folder that takes it."""
+    folders = [Path(__file__).parent / "__pycache__", Path.home() / ".cache" / "rtcvt", Path(gettempdir())]
+    chosen = getattr(config, "CACHE_DIR", "")
+    if chosen:
+        folders.insert(0, Path(chosen))
+    for folder in folders:
+        path = folder / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8")
+        except (OSError, ValueError):
+            continue
+        return str(path)
+    return f"<{name}>"

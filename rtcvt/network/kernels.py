@@ -1,0 +1,651 @@
+"""A network of parts as real-time kernels; equations in `rtcvt.network`.
+
+This file is a pattern. What stands between the two rules below is written anew for each set of kernels that the parts
+of a network have (`rtcvt.network.generate`).
+"""
+
+from rtcvt.kernel import FAILED, OK, SATURATED, inlined, kernel
+from rtcvt.linalg import lu, lu_solve
+from rtcvt.network.layout import D, End, Op, Part, Shaft, ShaftP, ShaftY
+from rtcvt.stepping import HUGE, enter, leave, start_status
+
+__all__ = ["derivative", "initialise", "output", "step"]
+
+GAMMA = 0.2928932188134524  # 1 - 1/sqrt(2)
+NEWTON = 30  # evaluations in an implicit step
+LEAST_PART = 0.05  # of a change of Newton's method
+CONVERGED = 1e-10  # share of typical values
+MOST_PARTS = 16  # into which an implicit step is cut
+BRIEF = 1e-6  # share of an internal step, in which the start is made consistent
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def part_initialise(kernels, p, data, u, x, work):
+    """Start state of a part."""
+    return OK
+
+
+@kernel
+def part_derivative(kernels, t, x, u, p, data, dx, work):
+    """Right-hand side of a part."""
+
+
+@kernel
+def part_output(kernels, t, x, u, p, data, y, work):
+    """Outputs of a part."""
+
+
+@kernel
+def part_step(kernels, t, h, x, u, p, data, y, work):
+    """A step of a part without connected flanges."""
+    return OK
+
+
+@kernel
+def part_linearise(kernels, t, x, u, p, data, f, jac, work):
+    """Right-hand side of a part and its derivative."""
+
+
+@kernel
+def part_port(kernels, k, x, u, p, data, row, column, work):
+    """Derivatives at a flange of a part."""
+    return 0.0
+
+
+@kernel
+def part_flange(kernels, k, x, u, p, data, work):
+    """Output of a flange of a part."""
+    return 0.0
+
+
+@kernel
+def part_piece(kernels, x, u, p, data, work):
+    """Smooth piece that a part is on."""
+    return 0.0
+
+
+# --- nodes ------------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def close(x, data, work):
+    """Inputs at the connected flanges, from the torques and speeds of the nodes in `x`."""
+    for e in range(int(data[D.ENDS])):
+        end = int(data[D.END]) + e * len_end()
+        part = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
+        place = int(data[D.W_IN]) + int(data[part + Part.IN]) + int(data[end + End.K])
+        w = int(data[end + End.W])
+        if data[end + End.SIGN] != 0.0:
+            work[place] = data[end + End.SIGN] * x[int(data[end + End.Z])]
+        elif w >= 0:
+            work[place] = x[w]
+        else:
+            work[place] = 0.0
+
+
+@kernel
+def len_part():
+    """Entries of `Part`."""
+    return Part.N_WORK + 1
+
+
+@kernel
+def len_end():
+    """Entries of `End`."""
+    return End.W + 1
+
+
+@kernel
+def len_shaft():
+    """Entries of `Shaft`."""
+    return Shaft.P + 1
+
+
+@kernel
+def at_nodes(x, p, data, r, work):
+    """Residuals at the nodes into `r`: by what speeds of flanges and nodes differ, to what torques sum up.
+
+    Those of shafts count; rates of their twists are written too. Expects the rates of the parts.
+    """
+    for i in range(int(data[D.N_D]), int(data[D.N_Z])):
+        r[i] = 0.0
+    for e in range(int(data[D.ENDS])):
+        end = int(data[D.END]) + e * len_end()
+        i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
+        y = part_flange(
+            int(data[i + Part.KERNELS]),
+            int(data[end + End.K]),
+            x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+            work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+            p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+            data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+            work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+        )
+        z = int(data[end + End.Z])
+        w = int(data[end + End.W])
+        if data[end + End.SIGN] != 0.0:
+            r[z] = y - x[w] if w >= 0 else y
+            if w >= 0:
+                r[w] += x[z]
+        elif w >= 0:
+            r[w] += y
+    for s in range(int(data[D.SHAFTS])):
+        a = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.A])
+        b = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.B])
+        tau = shaft_torque(s, x, p, data)
+        r[int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.X])] = twist_rate(s, x, data)
+        if a >= 0:
+            r[a] += tau
+        if b >= 0:
+            r[b] -= tau
+
+
+@kernel
+def twist_rate(s, x, data):
+    """Rate of the twist of a shaft [rad/s]."""
+    a = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.A])
+    b = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.B])
+    rate = x[a] if a >= 0 else 0.0
+    if b >= 0:
+        rate -= x[b]
+    return rate
+
+
+@kernel
+def shaft_torque(s, x, p, data):
+    """Torque of a shaft [N.m], into it at its first end."""
+    shaft = int(data[D.SHAFT]) + s * len_shaft()
+    at = int(data[shaft + Shaft.P])
+    return p[at + ShaftP.K] * x[int(data[shaft + Shaft.X])] + p[at + ShaftP.D] * twist_rate(s, x, data)
+
+
+@inlined
+def shaft_entries(s, p, data, work):
+    """Derivatives of a shaft, into W_A."""
+    n = int(data[D.N_Z])
+    A = int(data[D.W_A])
+    shaft = int(data[D.SHAFT]) + s * len_shaft()
+    phi = int(data[shaft + Shaft.X])
+    K = p[int(data[shaft + Shaft.P]) + ShaftP.K]
+    d = p[int(data[shaft + Shaft.P]) + ShaftP.D]
+    for end in range(2):
+        own = int(data[shaft + Shaft.A]) if end == 0 else int(data[shaft + Shaft.B])
+        other = int(data[shaft + Shaft.B]) if end == 0 else int(data[shaft + Shaft.A])
+        sign = 1.0 if end == 0 else -1.0
+        if own >= 0:
+            work[A + phi * n + own] += sign
+            work[A + own * n + phi] += sign * K
+            work[A + own * n + own] += d
+            if other >= 0:
+                work[A + own * n + other] -= d
+
+
+@kernel
+def rates(t, x, p, data, dx, work):
+    """Rates of the parts with connected flanges, and residuals at the nodes."""
+    close(x, data, work)
+    for c in range(int(data[D.COUPLED])):
+        i = int(data[D.PART]) + c * len_part()
+        part_derivative(
+            int(data[i + Part.KERNELS]),
+            t,
+            x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+            work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+            p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+            data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+            dx[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+            work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+        )
+    at_nodes(x, p, data, dx, work)
+
+
+@inlined
+def piece_of(c, x, p, data, work):
+    """Smooth piece that a part is on, behind its rates or outputs."""
+    i = int(data[D.PART]) + c * len_part()
+    return part_piece(
+        int(data[i + Part.KERNELS]),
+        x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+        work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+        p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+        data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+        work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+    )
+
+
+@kernel
+def same_pieces(x, p, data, work):
+    """Whether all parts are on the pieces that they were on at the start of the step; expects rates or outputs."""
+    same = True
+    for c in range(int(data[D.COUPLED])):
+        if piece_of(c, x, p, data, work) != work[int(data[D.W_PIECE]) + c]:
+            same = False
+    return same
+
+
+@kernel
+def linearise(t, x, p, data, dx, work):
+    """`rates`, their derivative to the block's states and unknowns into W_A, and the pieces."""
+    n = int(data[D.N_Z])
+    A = int(data[D.W_A])
+    close(x, data, work)
+    for i in range(n * n):
+        work[A + i] = 0.0
+    for c in range(int(data[D.COUPLED])):
+        i = int(data[D.PART]) + c * len_part()
+        first = int(data[i + Part.X])
+        size = int(data[i + Part.N_X])
+        jac = int(data[D.W_JAC])
+        part_linearise(
+            int(data[i + Part.KERNELS]),
+            t,
+            x[first : first + size],
+            work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+            p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+            data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+            dx[first : first + size],
+            work[jac : jac + size * size],
+            work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+        )
+        work[int(data[D.W_PIECE]) + c] = piece_of(c, x, p, data, work)
+        for r in range(size):
+            for s in range(size):
+                work[A + (first + r) * n + first + s] = work[jac + r * size + s]
+    for e in range(int(data[D.ENDS])):
+        join(e, x, p, data, work)
+    for s in range(int(data[D.SHAFTS])):
+        shaft_entries(s, p, data, work)
+    at_nodes(x, p, data, dx, work)
+
+
+@inlined
+def join(e, x, p, data, work):
+    """Derivatives at a connected flange, into W_A."""
+    n = int(data[D.N_Z])
+    A = int(data[D.W_A])
+    end = int(data[D.END]) + e * len_end()
+    i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
+    first = int(data[i + Part.X])
+    size = int(data[i + Part.N_X])
+    row = int(data[D.W_ROW])
+    column = row + n
+    d = part_port(
+        int(data[i + Part.KERNELS]),
+        int(data[end + End.K]),
+        x[first : first + size],
+        work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+        p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+        data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+        work[row : row + size],
+        work[column : column + size],
+        work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+    )
+    sign = data[end + End.SIGN]
+    z = int(data[end + End.Z])
+    w = int(data[end + End.W])
+    if sign != 0.0:
+        for s in range(size):
+            work[A + z * n + first + s] = work[row + s]
+            work[A + (first + s) * n + z] = sign * work[column + s]
+        if w >= 0:
+            work[A + z * n + w] = -1.0
+            work[A + w * n + z] = 1.0
+    elif w >= 0:
+        for s in range(size):
+            work[A + w * n + first + s] += work[row + s]
+            work[A + (first + s) * n + w] += work[column + s]
+        work[A + w * n + w] += d
+
+
+# --- a step of the block ----------------------------------------------------------------------------------------------
+
+
+@inlined
+def factor(h, data, work):
+    """Factor the matrix of an implicit step: ``1 - h A`` of the states, the residuals' derivative as it is."""
+    n = int(data[D.N_Z])
+    A = int(data[D.W_A])
+    matrix = int(data[D.W_MATRIX])
+    for i in range(int(data[D.N_D])):
+        for j in range(n):
+            work[matrix + i * n + j] = -h * work[A + i * n + j]
+        work[matrix + i * n + i] += 1.0
+    for i in range(int(data[D.N_D]) * n, n * n):
+        work[matrix + i] = work[A + i]
+    lu(n, work, matrix, int(data[D.W_PIVOT]))
+
+
+@inlined
+def rosenbrock(t, h, x, p, data, work):
+    """One step of ROS2 in place; whether all parts stayed on their pieces up to the second stage, with finite states.
+
+    Expects `linearise` at `x` behind it.
+    """
+    n = int(data[D.N_Z])
+    n_d = int(data[D.N_D])
+    dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + n]
+    k_1 = int(data[D.W_K])
+    k_2 = k_1 + n
+    start = int(data[D.W_START])
+    factor(GAMMA * h, data, work)
+    for i in range(n):
+        work[k_1 + i] = h * dx[i] if i < n_d else -dx[i] / GAMMA
+    lu_solve(n, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), k_1)
+    for i in range(n):
+        x[i] = work[start + i] + work[k_1 + i]
+    rates(t, x, p, data, dx, work)
+    same = same_pieces(x, p, data, work)
+    for i in range(n):
+        work[k_2 + i] = h * dx[i] - 2.0 * work[k_1 + i] if i < n_d else -dx[i] / GAMMA
+    lu_solve(n, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), k_2)
+    for i in range(n):
+        x[i] = work[start + i] + 1.5 * work[k_1 + i] + 0.5 * work[k_2 + i]
+        if not abs(x[i]) < HUGE:
+            same = False
+    return same
+
+
+@inlined
+def defect(h, x, data, dx, work):
+    """What an implicit Euler step from W_START misses at `x`, in place of the rates `dx`; returns its size [-]."""
+    n_d = int(data[D.N_D])
+    n = int(data[D.N_Z])
+    scale = int(data[D.SCALE]) + n
+    size = 0.0
+    for i in range(n):
+        if i < n_d:
+            dx[i] = x[i] - work[int(data[D.W_START]) + i] - h * dx[i]
+        size += abs(dx[i]) / data[scale + i]
+    return size
+
+
+@inlined
+def newton(t, h, x, p, data, work):
+    """One step of the implicit Euler method from W_START in place, by Newton's method; whether it converged."""
+    n = int(data[D.N_Z])
+    dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + n]
+    last = int(data[D.W_K])
+    change = last + n
+    size = 0.0
+    moved = 0.0
+    part = 0.0  # of the change that is taken, 0 before the first
+    for _ in range(NEWTON):
+        before = size
+        linearise(t, x, p, data, dx, work)
+        size = defect(h, x, data, dx, work)
+        if part > LEAST_PART and moved >= CONVERGED and not size < before:
+            part *= 0.5
+            size = before
+        else:
+            if part == 1.0 and moved < CONVERGED:
+                return True
+            part = 1.0
+            factor(h, data, work)
+            for i in range(n):
+                work[change + i] = -dx[i]
+                work[last + i] = x[i]
+            lu_solve(n, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), change)
+            moved = 0.0
+            for i in range(n):
+                share = abs(work[change + i]) / (data[int(data[D.SCALE]) + i] + abs(x[i]))
+                if not share < HUGE:
+                    return False
+                moved = share if share > moved else moved
+        for i in range(n):
+            x[i] = work[last + i] + part * work[change + i]
+    return False
+
+
+@inlined
+def implicit(t, h, x, p, data, work):
+    """An internal step by the implicit Euler method, in parts if need be; 1 if the block is held for some of it."""
+    n = int(data[D.N_Z])
+    start = int(data[D.W_START])
+    parts = 1
+    done = 0
+    for _ in range(4 * MOST_PARTS):
+        if newton(t, h / parts, x, p, data, work):
+            done += 1
+            if done == parts:
+                return 0
+            for i in range(n):
+                work[start + i] = x[i]
+        else:
+            for i in range(n):
+                x[i] = work[start + i]
+            if parts >= MOST_PARTS:
+                return 1
+            parts *= 4
+            done *= 4
+    return 1
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------
+
+
+@inlined
+def outputs_of(c, t, x, p, data, y, work):
+    """Outputs of a part, at their places in `y`."""
+    i = int(data[D.PART]) + c * len_part()
+    part_output(
+        int(data[i + Part.KERNELS]),
+        t,
+        x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+        work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+        p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+        data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+        y[int(data[i + Part.Y]) : int(data[i + Part.Y] + data[i + Part.N_Y])],
+        work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+    )
+
+
+@kernel
+def all_outputs(t, x, p, data, y, work):
+    """Outputs of all parts in the order of their signals, which are carried on; then those at the flanges."""
+    close(x, data, work)
+    for o in range(int(data[D.OPS])):
+        op = int(data[D.OP]) + 3 * o
+        if int(data[op]) == Op.OUTPUT:
+            outputs_of(int(data[op + 1]), t, x, p, data, y, work)
+        else:
+            work[int(data[D.W_IN]) + int(data[op + 2])] = y[int(data[op + 1])]
+    at = int(data[D.N_Y_PARTS])
+    for s in range(int(data[D.SHAFTS])):
+        shaft = int(data[D.SHAFT]) + s * len_shaft()
+        phi = x[int(data[shaft + Shaft.X])]
+        parameters = int(data[shaft + Shaft.P])
+        y[at + ShaftY.TAU] = shaft_torque(s, x, p, data)
+        y[at + ShaftY.PHI] = phi
+        y[at + ShaftY.E] = 0.5 * p[parameters + ShaftP.K] * phi * phi
+        y[at + ShaftY.LOSS] = p[parameters + ShaftP.D] * twist_rate(s, x, data) * twist_rate(s, x, data)
+        at += ShaftY.LOSS + 1
+    for e in range(int(data[D.ENDS])):
+        end = int(data[D.END]) + e * len_end()
+        place = int(data[end + End.W])
+        if data[end + End.SIGN] != 0.0:
+            place = int(data[end + End.Z])
+        y[at + e] = x[place] if place >= 0 else 0.0
+
+
+@kernel
+def take_inputs(u, data, work):
+    """Inputs of the network to those of its parts."""
+    for k in range(int(data[D.N_U])):
+        work[int(data[D.W_IN]) + int(data[int(data[D.INPUT]) + k])] = u[k]
+
+
+# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
+
+
+@kernel
+def initialise(p, data, u, x, work):
+    """Start of all parts, signals carried on; speeds at a node are made one by the torques of an impact."""
+    n = int(data[D.N_Z])
+    n_d = int(data[D.N_D])
+    dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + int(data[D.N_X])]
+    y = work[int(data[D.W_Y]) : int(data[D.W_Y]) + int(data[D.N_Y])]
+    start = int(data[D.W_START])
+    for i in range(int(data[D.W_IN]), int(data[D.W_IN]) + int(data[D.N_IN])):
+        work[i] = 0.0
+    take_inputs(u, data, work)
+    for i in range(int(data[D.N_X])):
+        x[i] = 0.0
+    for _ in range(int(data[D.PARTS])):  # a start value may pass through all of them
+        for c in range(int(data[D.PARTS])):
+            i = int(data[D.PART]) + c * len_part()
+            status = part_initialise(
+                int(data[i + Part.KERNELS]),
+                p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+                data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+                work[
+                    int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])
+                ],
+                x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+                work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+            )
+            if status == FAILED:
+                return FAILED
+        all_outputs(0.0, x, p, data, y, work)
+    if n > 0:
+        rates(0.0, x, p, data, dx, work)
+        apart = 0.0
+        for e in range(int(data[D.ENDS])):
+            end = int(data[D.END]) + e * len_end()
+            if data[end + End.SIGN] != 0.0:
+                w = int(data[end + End.W])
+                if w >= 0 and x[w] == 0.0:
+                    x[w] = dx[int(data[end + End.Z])]
+        rates(0.0, x, p, data, dx, work)
+        for i in range(n_d, n):
+            apart += abs(dx[i]) / data[int(data[D.SCALE]) + n + i]
+        for again in range(2):
+            for i in range(n):
+                work[start + i] = x[i]
+            newton(0.0, BRIEF * data[D.INTERNAL_STEP], x, p, data, work)
+            if again == 1 or apart < CONVERGED:
+                for i in range(n_d):
+                    x[i] = work[start + i]
+        for restore in range(2):  # the speeds as they were, then the torques that go with these
+            rates(0.0, x, p, data, dx, work)
+            for e in range(int(data[D.ENDS])):
+                end = int(data[D.END]) + e * len_end()
+                w = int(data[end + End.W])
+                if data[end + End.SIGN] != 0.0 and w >= 0:
+                    if restore == 0:
+                        x[w] = work[start + w]
+                    else:
+                        x[int(data[end + End.Z])] -= dx[w]
+                        dx[w] = 0.0
+        all_outputs(0.0, x, p, data, y, work)
+    derivative(0.0, x, u, p, data, dx, work)
+    return start_status(int(data[D.N_X]), x, dx)
+
+
+@kernel
+def derivative(t, x, u, p, data, dx, work):
+    """Rates of all parts with the torques and speeds of the nodes in `x`; those of these are zero."""
+    y = work[int(data[D.W_Y]) : int(data[D.W_Y]) + int(data[D.N_Y])]
+    take_inputs(u, data, work)
+    all_outputs(t, x, p, data, y, work)
+    rates(t, x, p, data, dx, work)
+    for i in range(int(data[D.N_D]), int(data[D.N_Z])):
+        dx[i] = 0.0
+    for c in range(int(data[D.COUPLED]), int(data[D.PARTS])):
+        i = int(data[D.PART]) + c * len_part()
+        part_derivative(
+            int(data[i + Part.KERNELS]),
+            t,
+            x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+            work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+            p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+            data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+            dx[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+            work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+        )
+
+
+@kernel
+def output(t, x, u, p, data, y, work):
+    """Outputs of all parts, and torques or speeds of their connected flanges."""
+    take_inputs(u, data, work)
+    all_outputs(t, x, p, data, y, work)
+
+
+@inlined
+def step_others(t, h, x, p, data, y, work):
+    """A step of the parts without connected flanges, with their signals held; the worst status of these."""
+    worst = OK
+    for c in range(int(data[D.COUPLED]), int(data[D.PARTS])):
+        i = int(data[D.PART]) + c * len_part()
+        status = part_step(
+            int(data[i + Part.KERNELS]),
+            t,
+            h,
+            x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+            work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+            p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+            data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+            y[int(data[i + Part.Y]) : int(data[i + Part.Y] + data[i + Part.N_Y])],
+            work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+        )
+        worst = status if status > worst else worst
+    return worst
+
+
+@inlined
+def substep(t, h, x, p, data, y, work):
+    """One internal step of all parts, and their outputs behind it; its status."""
+    n = int(data[D.N_Z])
+    n_in = int(data[D.N_IN])
+    held = int(data[D.W_HELD])
+    start = int(data[D.W_START])
+    status = step_others(t, h, x, p, data, y, work)
+    smooth = True
+    if n > 0:
+        for i in range(n):
+            work[start + i] = x[i]
+        for i in range(n_in):
+            work[held + i] = work[int(data[D.W_IN]) + i]
+        linearise(t, x, p, data, work[int(data[D.W_DX]) : int(data[D.W_DX]) + n], work)
+        smooth = rosenbrock(t, h, x, p, data, work)
+    if smooth:
+        all_outputs(t + h, x, p, data, y, work)
+        if same_pieces(x, p, data, work):
+            return status
+    for i in range(n):
+        x[i] = work[start + i]
+    for i in range(n_in):
+        work[int(data[D.W_IN]) + i] = work[held + i]
+    if implicit(t, h, x, p, data, work) == 1 and status == OK:
+        status = SATURATED
+    all_outputs(t + h, x, p, data, y, work)
+    return status
+
+
+@kernel
+def step(t, h, x, u, p, data, y, work):
+    """One communication step in the fewest equal internal steps that are not above the network's own."""
+    n_x = int(data[D.N_X])
+    n_y = int(data[D.N_Y])
+    saved = work[int(data[D.W_SAVED]) : int(data[D.W_SAVED]) + n_x]
+    y_new = work[int(data[D.W_Y]) : int(data[D.W_Y]) + n_y]
+    steps = enter(t, h, data[D.INTERNAL_STEP], int(data[D.N_U]), u, n_x, x, saved)
+    if steps == 0:
+        return FAILED
+    take_inputs(u, data, work)
+    all_outputs(t, x, p, data, y_new, work)
+    worst = OK
+    for s in range(steps):
+        status = substep(t + s * (h / steps), h / steps, x, p, data, y_new, work)
+        worst = status if status > worst else worst
+        if worst == FAILED:
+            break
+    status = leave(worst != FAILED, n_x, x, saved, n_y, y_new, y)
+    if status == FAILED:
+        return FAILED
+    for k in range(int(data[D.LIMITS])):
+        if y[int(data[int(data[D.LIMIT]) + k])] != 0.0:
+            worst = SATURATED
+    return worst

@@ -1,0 +1,26 @@
+"""Systems declare themselves."""
+
+from pathlib import Path
+from typing import Any
+
+from rtcvt.kind import Kind, lazily
+
+__all__ = ["KIND"]
+
+
+def _files_beside(system: Any) -> list[Path]:
+    """Unit files of its own, and what these need."""
+    from rtcvt.kind import load_unit
+
+    own = [system.folder / c.unit for c in system.components.values() if (system.folder / c.unit).is_file()]
+    return [*own, *(file for unit in own for file in load_unit(unit).files_beside)]
+
+
+KIND = Kind(
+    names=("system",),
+    title="systems",
+    read=lazily("rtcvt.network.file:read_system"),
+    fidelities={"system": ""},
+    build=lazily("rtcvt.network.model:build_system"),
+    files_beside=_files_beside,
+)

@@ -1,0 +1,118 @@
+"""Table of a network: what of its parts stands where.
+
+State vector: states of the parts with connected flanges; twists of the shafts; the unknowns of the nodes, that is the
+torque into each flange that gives its speed, then the speed of each node that is not ground; states of the other parts.
+Parameters, constants and outputs are those of the parts, one behind the other; those of the shafts and outputs at the
+flanges follow. Inputs of the parts stand in ``work``, since some of them are those of the network, others come from a
+node or from a signal.
+"""
+
+from rtcvt.table import Places, Row, Rows
+
+
+class D(Places):
+    """Header of the constants."""
+
+    PARTS = "parts"
+    COUPLED = "those with connected flanges, which come first"
+    N_D = "their states and those of the shafts"
+    N_Z = "these and the unknowns of the nodes"
+    N_X = "states"
+    N_U = "inputs"
+    N_Y = "outputs"
+    N_Y_PARTS = "outputs of the parts"
+    N_IN = "inputs of the parts"
+    INTERNAL_STEP = "largest internal step [s]"
+    PART = "table: `Part` of each"
+    ENDS = "connected flanges"
+    END = "table: `End` of each"
+    SHAFTS = "shafts"
+    SHAFT = "table: `Shaft` of each"
+    INPUT = "table: place in work of the part's input, for each input"
+    OPS = "operations that carry the signals"
+    OP = "table: `Op`, two places"
+    SCALE = "table: typical value of each state of the block, and of each equation"
+    LIMITS = "Boolean outputs that tell of a limit"
+    LIMIT = "table: their places"
+    W_IN = "inputs of the parts", lambda d: d.N_IN
+    W_PARTS = "scratch of the parts", lambda d: d.N_PARTS_WORK
+    N_PARTS_WORK = "scratch of the parts: size"
+    W_Y = "new outputs", lambda d: d.N_Y
+    W_SAVED = "state before a communication step", lambda d: d.N_X
+    W_HELD = "inputs of the parts before an internal step", lambda d: d.N_IN
+    W_START = "states of the block before an internal step", lambda d: d.N_Z
+    W_DX = "rates, and residuals at the nodes", lambda d: d.N_X
+    W_PIECE = "pieces at the start", lambda d: d.PARTS
+    W_K = "two increments, and one of Newton's method", lambda d: 3 * d.N_Z
+    W_ROW = "row and column of a flange", lambda d: 2 * d.N_Z
+    W_JAC = "df/dx of a part", lambda d: d.N_D * d.N_D
+    W_A = "derivative of rates and residuals", lambda d: d.N_Z * d.N_Z
+    W_MATRIX = "matrix of a step", lambda d: d.N_Z * d.N_Z
+    W_PIVOT = "its pivots", lambda d: d.N_Z
+
+
+class Part(Places):
+    """A part."""
+
+    KERNELS = "which of the network's kernels"
+    X = "place of its states"
+    N_X = "how many"
+    IN = "place in work: its inputs"
+    N_IN = "how many"
+    P = "place of its parameters"
+    N_P = "how many"
+    DATA = "place of its constants"
+    N_DATA = "how many"
+    Y = "place of its outputs"
+    N_Y = "how many"
+    WORK = "place in work: its scratch"
+    N_WORK = "how much"
+
+
+class End(Places):
+    """A connected flange."""
+
+    PART = "its part"
+    K = "its input"
+    Y = "its output"
+    SIGN = "torque into the part by the input, for a flange that takes a torque; 0 for one that takes a speed"
+    Z = "place of its torque in the state vector, for a flange that takes a torque"
+    W = "place of its node's speed in the state vector, or -1 at ground"
+
+
+class Shaft(Places):
+    """A shaft, a spring with a damper."""
+
+    X = "place of its twist"
+    A = "place of the speed of its first node in the state vector, or -1 at ground"
+    B = "of its second node"
+    P = "place of its stiffness; its damping follows"
+
+
+class Op(Places):
+    """What a signal needs."""
+
+    OUTPUT = "outputs of a part"
+    COPY = "from an output to an input"
+
+
+class ShaftP(Rows):
+    """Parameters of a shaft."""
+
+    K = Row("{shaft}.K", "N.m/rad", "stiffness of shaft {shaft}", 1e-9)
+    D = Row("{shaft}.d", "N.m.s/rad", "damping of shaft {shaft}", 0.0, tunable=True)
+
+
+class ShaftX(Rows):
+    """States of a shaft."""
+
+    PHI = Row("{shaft}.phi", "rad", "twist of shaft {shaft}", nominal=0.1)
+
+
+class ShaftY(Rows):
+    """Outputs of a shaft."""
+
+    TAU = Row("{shaft}.tau", "N.m", "torque of shaft {shaft}, into it at its first end", nominal=100.0)
+    PHI = Row("{shaft}.phi", "rad", "twist of shaft {shaft}", nominal=0.1)
+    E = Row("{shaft}.E", "J", "energy stored in shaft {shaft}", 0.0, nominal=10.0)
+    LOSS = Row("{shaft}.loss", "W", "power lost in shaft {shaft}", 0.0, nominal=10.0)

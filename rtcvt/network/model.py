@@ -1,0 +1,256 @@
+"""From a system file to one real-time model."""
+
+import graphlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
+from rtcvt.model import Model, Variable
+from rtcvt.network.file import Component, Flange, Graph, System, flanges_of, follows, graph_of, with_values
+from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
+from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
+from rtcvt.table import Constants, Table
+
+__all__ = ["build_system", "components_of"]
+
+
+def components_of(system: System) -> Graph:
+    """Models of the components and the graph that connects them.
+
+    Raises
+    ------
+    InputError
+        An unknown unit, parameter or input, or connections that cannot be.
+    """
+    return graph_of(system, {name: _model(system, name, c) for name, c in system.components.items()})
+
+
+def _model(system: System, name: str, component: Component) -> Model:
+    """The model of a component; its flanges take a torque where they can."""
+    key = f"components.{name}"
+    own = system.folder / component.unit
+    try:
+        unit = load_unit(own if own.is_file() else component.unit)
+        if unit.kind == "system":
+            raise InputError(system.source, f"{key}.unit", component.unit, "a unit, not a system")
+        model = unit.build(component.model, component.substeps)
+        for flange in [f for f in flanges_of(name, model).values() if f.sign == 0.0]:
+            try:
+                unit = unit.with_flanges({flange.name: "torque"}, key)
+            except InputError:
+                continue  # it has a shaft of its own
+            model = unit.build(component.model, component.substeps)
+    except InputError as error:
+        if error.parts[0] == system.source:
+            raise
+        raise InputError(system.source, f"{key}.unit", component.unit, str(error)) from None
+    return with_values(system, name, model)
+
+
+def build_system(system: System, fidelity: str = "system", substeps: int | None = None) -> Model:
+    """The real-time model of a system.
+
+    Raises
+    ------
+    InputError
+        See `components_of`; or a loop of signals without memory.
+    """
+    del fidelity
+    graph = components_of(system)
+    order = sorted(graph.models, key=lambda name: not graph.joined(name))  # those with connected flanges first
+    data = Constants(D)
+    writer = _Writer(system, graph, order, data, substeps)
+    kernels = writer.write()
+    return Model(
+        name=system.name,
+        description=system.description,
+        fidelity="system",
+        variables=tuple(writer.variables),
+        states=tuple(writer.states),
+        p=np.concatenate([*(graph.models[name].p for name in order), writer.shafts.p]),
+        n_work=writer.n_work,
+        data=data.array(),
+        step_size=system.solver.step,
+        internal_step=None,
+        **kernels,
+        source=system.text,
+    )
+
+
+def _names(chosen: KernelSet) -> list[str]:
+    """Names of kernels, by which sets are ordered, so that the same kinds give the same network."""
+    return [f"{what} {kernel.py_func.__module__}.{kernel.py_func.__qualname__}" for what, kernel in chosen]
+
+
+class _Writer:
+    """Tables of a network while they are written."""
+
+    def __init__(self, system: System, graph: Graph, order: list[str], data: Constants, substeps: int | None) -> None:
+        self.system, self.graph, self.order, self.data = system, graph, order, data
+        self.models = [graph.models[name] for name in order]
+        self.coupled = [graph.joined(name) for name in order]
+        self.variables: list[Variable] = []
+        self.states: list[Variable] = []
+        self.n_work = 0
+        steps = [m.internal_step or m.step_size for m in self.models]
+        self.step = min([*steps, system.solver.step / (substeps or system.solver.substeps)])
+        self.rows: list[dict[Part, float]] = []
+        self.shafts = Table()
+        for name, shaft in system.shafts.items():
+            self.shafts.parameters(ShaftP.K, [shaft.K], [{"shaft": name}])
+            self.shafts.parameters(ShaftP.D, [shaft.d], [{"shaft": name}])
+        names = [{"shaft": name} for name in system.shafts]
+        self.shafts.each("output", ShaftY, names)
+        self.shafts.each("state", ShaftX, names)
+
+    def write(self) -> dict[str, Any]:
+        """Fill the tables; returns the kernels."""
+        data, models = self.data, self.models
+        sets = [kernel_set(m, coupled) for m, coupled in zip(models, self.coupled, strict=True)]
+        distinct = tuple(sorted(set(sets), key=_names))
+        data[D.PARTS], data[D.COUPLED] = len(models), sum(self.coupled)
+        shafts = len(self.system.shafts)
+        data[D.N_D] = shafts + sum(len(m.states) for m, c in zip(models, self.coupled, strict=True) if c)
+        ends = [f for node in self.graph.nodes for f in node]
+        givers = [f for f in ends if f.sign != 0.0]
+        speeds = [k for k, grounded in enumerate(self.graph.grounded) if not grounded]
+        data[D.N_Z] = data[D.N_D] + len(givers) + len(speeds)
+        data[D.N_X] = shafts + sum(len(m.states) for m in models) + len(givers) + len(speeds)
+        data[D.N_IN] = sum(len(m.select("input")) for m in models)
+        data[D.N_Y_PARTS] = sum(len(m.select("output")) for m in models)
+        data[D.N_Y] = data[D.N_Y_PARTS] + shafts * len(ShaftY) + len(ends)
+        data[D.N_PARTS_WORK] = sum(m.n_work for m in models)
+        data[D.INTERNAL_STEP] = self.step
+        self.n_work = data.place_blocks()
+        self._parts(sets, distinct)
+        self._ends(ends, givers, speeds)
+        self._signals()
+        self._variables(ends, givers, speeds)
+        return kernels_of(distinct)
+
+    def _parts(self, sets: list[KernelSet], distinct: tuple[KernelSet, ...]) -> None:
+        data, at = self.data, dict.fromkeys(("x", "in", "p", "data", "y", "work"), 0)
+        at["data"] = len(data.numbers) + len(Part) * len(self.models)
+        at["work"] = int(data[D.W_PARTS])
+        for m, own in zip(self.models, sets, strict=True):
+            if len(self.rows) == data[D.COUPLED]:
+                at["x"] = int(data[D.N_Z])  # behind the unknowns of the nodes
+            sizes = {"x": len(m.states), "in": len(m.select("input")), "p": len(m.p), "data": len(m.data),
+                     "y": len(m.select("output")), "work": m.n_work}  # fmt: skip
+            row = [distinct.index(own)]
+            for what in ("x", "in", "p", "data", "y", "work"):
+                row += [at[what], sizes[what]]
+                at[what] += sizes[what]
+            self.rows.append(dict(zip(Part, row, strict=True)))
+        data.table(D.PART, [row[entry] for row in self.rows for entry in Part])
+        for m in self.models:
+            data.numbers += m.data.tolist()
+
+    def _ends(self, ends: list[Flange], givers: list[Flange], speeds: list[int]) -> None:
+        data = self.data
+        first = int(data[D.N_D])
+        self.z = {f.path: first + k for k, f in enumerate(givers)}
+        self.w = {k: first + len(givers) + n for n, k in enumerate(speeds)}
+        node_of = {f.path: k for k, node in enumerate(self.graph.nodes) for f in node}
+        table: list[float] = []
+        for f in ends:
+            w = self.w.get(node_of[f.path], -1)
+            table += [self.order.index(f.component), f.input.index, f.output.index, f.sign, self.z.get(f.path, 0), w]
+        data[D.ENDS] = len(ends)
+        data.table(D.END, table)
+        shafts = self.graph.shafts.values()
+        first_p = sum(len(m.p) for m in self.models)
+        data[D.SHAFTS] = len(shafts)
+        table = []
+        for k, (a, b) in enumerate(shafts):
+            table += [first - len(shafts) + k, self.w.get(a, -1), self.w.get(b, -1), first_p + k * len(ShaftP)]
+        data.table(D.SHAFT, table)
+        states = [s.nominal or 1.0 for m, c in zip(self.models, self.coupled, strict=True) if c for s in m.states]
+        states += [0.1] * len(shafts)
+        torques = [100.0] * len(givers)
+        data.table(D.SCALE, [*states, *torques, *[100.0] * len(speeds), *states, *torques, *[100.0] * len(speeds)])
+
+    def _signals(self) -> None:
+        """Operations in an order in which each output is there before it is read."""
+        data, graph = self.data, self.graph
+        wired: dict[str, dict[str, Variable]] = {name: {} for name in self.order}
+        for s in graph.signals:
+            wired[s.end][s.input.name] = s.input
+        through = {name: follows(graph.models[name], list(v.values())) for name, v in wired.items() if v}
+        before: dict[tuple[str, str], set[tuple[str, str]]] = {}
+        for s in graph.signals:
+            before.setdefault((s.start, s.output.name), set())
+            for output in through[s.end][s.input.name]:
+                before.setdefault((s.end, output), set()).add((s.start, s.output.name))
+        try:
+            order = list(graphlib.TopologicalSorter(before).static_order())
+        except graphlib.CycleError as error:
+            loop = " -> ".join(f"{name}.{output}" for name, output in error.args[1])
+            allowed = "signals with a memory somewhere in a loop; here each follows the one before at once"
+            raise InputError(self.system.source, "connect", loop, allowed) from None
+        number = {name: k for k, name in enumerate(self.order)}
+        ops: list[float] = []
+        fresh: set[str] = set()
+        for name, output in order:
+            starting = [s for s in graph.signals if (s.start, s.output.name) == (name, output)]
+            if starting and name not in fresh:
+                ops += [Op.OUTPUT, number[name], 0]
+                fresh.add(name)
+            for s in starting:
+                source = self.rows[number[name]][Part.Y] + s.output.index
+                ops += [Op.COPY, source, self.rows[number[s.end]][Part.IN] + s.input.index]
+                fresh.discard(s.end)
+        for name in self.order:
+            if name not in fresh:
+                ops += [Op.OUTPUT, number[name], 0]
+        data[D.OPS] = len(ops) // 3
+        data.table(D.OP, ops)
+
+    def _variables(self, ends: list[Flange], givers: list[Flange], speeds: list[int]) -> None:
+        data = self.data
+        driven = {(s.end, s.input.name) for s in self.graph.signals} | {(f.component, f.input.name) for f in ends}
+        inputs: list[float] = []
+        limits: list[float] = []
+        kept: dict[str, list[Variable]] = {"parameter": [], "input": [], "output": []}
+        for name, m, row in zip(self.order, self.models, self.rows, strict=True):
+            for v in m.variables:
+                named = replace(v, name=f"{name}.{v.name}")
+                if v.causality == "parameter":
+                    kept["parameter"].append(replace(named, index=int(row[Part.P]) + v.index))
+                elif v.causality == "output":
+                    kept["output"].append(replace(named, index=int(row[Part.Y]) + v.index))
+                    if m.coupling is not None and v.name in m.coupling.limits and self.graph.joined(name):
+                        limits.append(row[Part.Y] + v.index)
+                elif (name, v.name) not in driven:
+                    kept["input"].append(replace(named, index=len(inputs)))
+                    inputs.append(row[Part.IN] + v.index)
+        for v in self.shafts.variables:
+            first = sum(len(m.p) for m in self.models) if v.causality == "parameter" else int(data[D.N_Y_PARTS])
+            kept[v.causality].append(replace(v, index=first + v.index))
+        for f in ends:
+            known = f.input
+            quantity = "tau" if f.sign != 0.0 else "w"
+            text = "torque into the component" if f.sign != 0.0 else "speed of the flange"
+            index = len(kept["output"])
+            kept["output"].append(
+                replace(known, name=f"{f.path}.{quantity}", causality="output", index=index, start=None, minimum=None,
+                        maximum=None, set_point=False, description=f"{text} at flange {f.name}")
+            )  # fmt: skip
+        self.variables = [*kept["parameter"], *kept["input"], *kept["output"]]
+        data[D.N_U] = len(inputs)
+        data.table(D.INPUT, inputs)
+        data[D.LIMITS] = len(limits)
+        data.table(D.LIMIT, limits)
+        coupled: list[Variable] = []
+        others: list[Variable] = []
+        for name, m, is_coupled in zip(self.order, self.models, self.coupled, strict=True):
+            (coupled if is_coupled else others).extend(replace(s, name=f"{name}.{s.name}") for s in m.states)
+        unknowns = [replace(f.input, name=f"{f.path}.tau", causality="state") for f in givers]
+        for k in speeds:
+            f = self.graph.nodes[k][0]
+            unknowns.append(replace(f.input, name=f"{f.path}.w", causality="state", unit="rad/s", nominal=100.0))
+        states = [*coupled, *self.shafts.states, *unknowns, *others]
+        self.states = [replace(s, index=k, start=None) for k, s in enumerate(states)]

@@ -1,0 +1,304 @@
+"""Connected flanges: closed forms, order of the step, power at nodes, totality; and what must not be connected.
+
+Discs are gear systems of one gear. The step runs in Python here (`interpret`), so that nothing is compiled for it; that
+it is the compiled one is told by `test_compiled_and_interpreted_steps_have_the_same_bits`.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from rtcvt.errors import InputError
+from rtcvt.kernel import FAILED, OK
+from rtcvt.kind import load_unit
+from rtcvt.network import generate
+from rtcvt.network import model as network_model
+from rtcvt.unitfile import parse_unit_file
+
+DISC = """
+name = "{name}"
+kind = "gear_system"
+[gears]
+a = {{ inertia = {J}, friction = {b}, axis = {{ through = [0, 0], direction = [1, 0] }} }}
+[rigid]
+independent = ["a"]
+[ports]
+f = {{ gear = "a", tau_max = 100.0 }}
+"""
+
+
+KERNELS = ("initialise", "derivative", "output", "step")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, J, b in (("one", 0.1, 0.0), ("two", 0.3, 0.0), ("rough", 0.2, 0.5)):
+        (tmp_path / f"{name}.toml").write_text(DISC.format(name=name, J=J, b=b))
+    return tmp_path
+
+
+def system(folder, text, step=1e-3):
+    """A system whose parts make internal steps of `step` at most."""
+    head = 'name = "system"\nkind = "system"\n'
+    tail = f"\n[solver]\nstep = {step!r}\n"
+    return load_unit(parse_unit_file(head + text + tail, "system.toml", folder))
+
+
+def built(folder, text, step=1e-3, change=None):
+    """Its model, whose step is interpreted; `change` makes a mutant of the text of the kernels."""
+
+    def interpreted(sets):
+        whole = generate.text_of(sets)
+        found = generate.interpret(sets, change(whole) if change else whole)
+        return {name: generate.Interpreted(found[name], None) for name in KERNELS}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(network_model, "kernels_of", interpreted)
+        return system(folder, text, step).build()
+
+
+def run(model, duration, step, inputs=(), parameters=()):
+    """Outputs over time by name."""
+    instance = model.instantiate()
+    for name, value in (*inputs, *parameters):
+        instance.set(name, value)
+    instance.initialise()
+    rows = [instance.y.copy()]
+    for _ in range(round(duration / step)):
+        assert instance.step(step) != FAILED
+        rows.append(instance.y.copy())
+    table = np.array(rows)
+    return {v.name: table[:, v.index] for v in model.select("output")}
+
+
+TWO = """
+[components.one]
+unit = "one.toml"
+parameters = { "gear.a.w_start" = 10.0 }
+substeps = %d
+[components.two]
+unit = "two.toml"
+substeps = %d
+[shafts.s]
+between = ["one.f", "two.f"]
+K = 500.0
+d = 0.5
+"""
+
+
+def errors_of_two(folder, change=None):
+    """Errors of both speeds after 0.1 s beside the closed form, with 1, 2 and 4 ms/4 as internal steps."""
+    J_1, J_2, K, d = 0.1, 0.3, 500.0, 0.5
+    A = np.array([[-d / J_1, d / J_1, -K / J_1], [d / J_2, -d / J_2, K / J_2], [1.0, -1.0, 0.0]])
+    exact = expm(0.1 * A) @ [10.0, 0.0, 0.0]
+    found = []
+    for parts in (1, 2, 4):
+        r = run(built(folder, TWO % (parts, parts), change=change), 0.1, 1e-3)
+        found.append(np.hypot(r["one.f.w"][-1] - exact[0], r["two.f.w"][-1] - exact[1]))
+    return found
+
+
+def test_two_discs_on_a_shaft_follow_their_closed_form_at_order_two(folder):
+    errors = errors_of_two(folder)
+    assert errors[0] < 0.02
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert np.all(orders > 1.9)
+
+
+def test_a_held_input_fails_the_order(folder):
+    def hold(text):
+        text, n = re.subn(
+            r'(parts with connected flanges, and residuals at the nodes."""\n)    close\(x', r"\1    held(x", text
+        )
+        assert n == 1
+        return text + "\n\ndef held(x, data, work):\n    close(work[int(data[D.W_START]) :], data, work)\n"
+
+    errors = errors_of_two(folder, hold)
+    assert np.log2(errors[1] / errors[2]) < 1.5
+
+
+def test_compiled_and_interpreted_steps_have_the_same_bits(folder):
+    text = TWO % (1, 1)
+    slow, fast = run(built(folder, text), 0.02, 1e-3), run(system(folder, text).build(), 0.02, 1e-3)
+    assert list(slow) == list(fast)
+    assert all(np.array_equal(slow[name], fast[name]) for name in slow)
+
+
+def test_two_discs_at_a_node_are_one(folder):
+    connect = 'connect = ["one.f - rough.f"]\n'
+    text = connect + '[components.one]\nunit = "one.toml"\n[components.rough]\nunit = "rough.toml"\n'
+    model = built(folder, text + 'parameters = { "gear.a.w_start" = 6.0 }\n')
+    r = run(model, 0.2, 1e-3)
+    assert r["one.f.w"][0] == pytest.approx(0.2 * 6.0 / 0.3, rel=1e-8)  # they start with the momentum that they have
+    t = 1e-3 * np.arange(201)
+    w = 4.0 * np.exp(-0.5 / 0.3 * t)
+    assert np.allclose(r["one.f.w"], w, rtol=1e-6)
+    assert np.allclose(r["one.f.w"], r["rough.f.w"], rtol=0, atol=1e-13)
+    assert np.allclose(r["one.f.tau"], -0.1 * 0.5 / 0.3 * w, rtol=1e-4)  # the multiplier is what turns the other disc
+    assert np.allclose(r["one.f.tau"] + r["rough.f.tau"], 0.0, atol=1e-13)
+
+
+def test_a_planetary_set_with_its_ring_on_ground(folder):
+    text = """
+connect = ["box.ring - ground", "box.carrier - two.f"]
+[components.box]
+unit = "planetary"
+[components.two]
+unit = "two.toml"
+"""
+    model = built(folder, text)
+    r = run(model, 0.05, 1e-3, inputs=[("box.sun.tau", 10.0)])
+    r_s, r_p = 0.030, 0.024
+    i = 2.0 * (r_s + r_p) / r_s  # sun over carrier
+    assert np.allclose(r["box.ring.w"], 0.0, atol=1e-12)
+    assert np.allclose(r["box.sun.w"], i * r["two.f.w"], rtol=1e-9, atol=1e-12)
+    balance = 10.0 + r["box.ring.tau"][1:] + r["box.carrier.tau"][1:]  # what is left turns gears and friction
+    assert np.all(np.abs(balance) < 1.0)
+    assert r["two.f.tau"][-1] == pytest.approx(-r["box.carrier.tau"][-1], rel=1e-12)
+    assert r["two.f.tau"][-1] == pytest.approx(10.0 * i, rel=0.15)
+
+
+CLUTCHED = """
+connect = ["clutch.a - one.f", "clutch.b - two.f"]
+[components.one]
+unit = "one.toml"
+parameters = { "gear.a.w_start" = 50.0 }
+[components.two]
+unit = "two.toml"
+[components.clutch]
+unit = "clutch"
+parameters = { "clutch.b" = 0.0, "clutch.T_a" = 1e-4 }
+inputs = { "clutch.u" = 0.2 }
+"""
+
+
+def test_a_clutch_between_two_discs_slips_as_it_should_and_sticks(folder):
+    r = run(built(folder, CLUTCHED), 0.2, 1e-3)
+    C = r["clutch.clutch.C"][-1]
+    J_1, J_2 = 0.1, 0.4  # the hub is with the second disc
+    t = 1e-3 * np.arange(201)
+    slipping = t < 50.0 / (C / J_1 + C / J_2) - 2e-3
+    assert 30 < slipping.sum() < 180
+    assert np.allclose(r["one.f.w"][slipping], 50.0 - C / J_1 * t[slipping], atol=0.02)
+    assert np.allclose(r["two.f.w"][slipping], C / J_2 * t[slipping], atol=0.02)
+    assert np.all(r["clutch.clutch.w_slip"][-5:] == 0.0)
+    momentum = J_1 * r["one.f.w"] + J_2 * r["two.f.w"]
+    assert np.allclose(momentum, momentum[0], rtol=1e-9)
+    heat = 0.5 * J_1 * 50.0**2 - 0.5 * (J_1 + J_2) * (momentum[0] / (J_1 + J_2)) ** 2
+    assert r["clutch.clutch.Q"][-1] == pytest.approx(heat, rel=0.02)
+
+
+def test_no_power_is_made_at_a_node(folder):
+    r = run(built(folder, CLUTCHED), 0.2, 1e-3)
+    through = np.abs(r["one.f.tau"] * r["one.f.w"]).max()
+    for a, b in (("one.f", "clutch.a"), ("two.f", "clutch.b")):
+        made = r[f"{a}.tau"] * r[f"{a}.w"] + r[f"{b}.tau"] * r[f"{b}.w"]
+        assert np.abs(made).max() <= 1e-9 * through
+
+
+def test_energy_is_kept_to_second_order_over_a_node(folder):
+    found = []
+    for parts in (1, 2):
+        r = run(built(folder, (TWO % (parts, parts)).replace("d = 0.5", "d = 0.0")), 0.1, 1e-3)
+        E = r["one.storage.E"] + r["two.storage.E"] + r["s.E"]
+        found.append(E[0] - E[-1])
+    assert 0.0 < found[0] < 0.02 * E[0]
+    assert found[1] < 0.3 * found[0]
+
+
+@pytest.mark.parametrize("step", [1e-3, 1e-2])
+def test_the_step_is_total(folder, step):
+    model = built(folder, CLUTCHED)
+    instance = model.instantiate()
+    instance.initialise()
+    random = np.random.default_rng(2)
+    for k in range(40):
+        instance.u[:] = 10.0 ** random.uniform(-3, 11, len(instance.u)) * random.choice([-1.0, 0.0, 1.0])
+        if k % 10 == 9:
+            instance.u[0] = random.choice([np.nan, np.inf])
+        before = instance.x.copy()
+        status = instance.step(step)
+        assert np.isfinite(instance.x).all()
+        if status == FAILED:
+            assert np.array_equal(before, instance.x)
+    instance.u[:] = 0.0
+    instance.initialise()
+    assert instance.step(step) == OK
+
+
+# --- what cannot be connected -----------------------------------------------------------------------------------------
+
+CAR = """
+connect = [
+    "cycle.cycle.v -> driver.driver.v_des",
+    "vehicle.vehicle.v -> driver.driver.v",
+    "driver.drive.tau -> vehicle.drive.tau",
+    "vehicle.axle - driveline.axle",
+]
+[components]
+cycle = { unit = "wltc" }
+driver = { unit = "driver", parameters = { "driver.tau_kers" = 0.0 } }
+vehicle = { unit = "vehicle", inputs = { "road.slope" = 0.01 } }
+driveline = { unit = "driveline" }
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"vehicle.axle -', '"vehicel.axle -', "vehicel.axle"),
+        ('"vehicle.axle -', '"vehicle.axel -', "one of the flanges of vehicle: axle; did you mean axle"),
+        ('"vehicle.axle -', '"driver.drive -', "flanges of driver: it has none"),
+        ('"vehicle.axle - driveline.axle"', '"vehicle.axle -> driveline.axle"', "without an arrow"),
+        ('"cycle.cycle.v ->', '"cycle.cycle.v -', "a signal is connected by an arrow"),
+        ('"vehicle.axle - driveline.axle"', '"vehicle.axle"', "flanges, COMPONENT.FLANGE - COMPONENT.FLANGE"),
+        ('    "vehicle.axle - driveline.axle",\n', "", "the flange is free"),
+        (
+            'driveline.axle"',
+            'driveline.axle", "vehicle.vehicle.v -> driveline.axle.w"',
+            "two variables of the same unit",
+        ),
+        ('driveline.axle"', 'driveline.axle", "vehicle.axle.w -> driveline.axle.w"', "driven once"),
+        ('"cycle.cycle.v -> driver.driver.v_des"', '"cycle.cycle.v -> vehicle.drive.tau"', "two variables of the same"),
+        ('driveline.axle"', 'driveline.axle", "cycle.cycle.v -> driver.driver.v"', "driven once"),
+        ('"road.slope" = 0.01', '"axle.load" = 1.0', "an input that is not connected"),
+        ('"road.slope" = 0.01', '"road.slop" = 0.01', "did you mean road.slope"),
+        ('"driver.tau_kers" = 0.0', '"driver.tau_kers" = "1 m"', "parameters.driver.tau_kers"),
+        ('unit = "wltc"', 'unit = "wltp"', "did you mean wltc"),
+    ],
+)
+def test_what_cannot_be_connected_is_named(folder, old, new, message):
+    assert old in CAR
+    with pytest.raises(InputError) as caught:
+        built(folder, CAR.replace(old, new))
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("system.toml: ")
+
+
+def test_a_loop_of_signals_without_memory_is_named(folder):
+    text = """
+connect = ["one.control.tau_des -> two.control.tau", "two.control.tau_des -> one.control.tau"]
+[components]
+one = { unit = "clutch_control", parameters = { "control.start" = 1 }, inputs = { "a.w" = 0, "b.w" = 0 } }
+two = { unit = "clutch_control", parameters = { "control.start" = 1 } }
+"""
+    with pytest.raises(InputError, match=r"one\.control\.tau_des.*two\.control\.tau_des.*at once"):
+        built(folder, text)
+
+
+def test_signals_come_without_delay(folder):
+    model = built(folder, CAR)
+    instance = model.instantiate()
+    instance.initialise()
+    for _ in range(12):
+        instance.step(1.0)
+    instance.t = 12.05  # the cycle has begun to move
+    instance.step(1e-3)
+    v_des = instance.get("cycle.cycle.v")
+    driver = load_unit("driver").build().instantiate()
+    gain = driver.get("driver.K_p")
+    z = instance.x[[s.name for s in model.states].index("driver.driver.z")]
+    tau = gain * (v_des - instance.get("vehicle.vehicle.v")) + z
+    assert instance.get("driver.drive.tau") == pytest.approx(tau, rel=1e-3)

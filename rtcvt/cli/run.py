@@ -371,7 +371,7 @@ def numbers(pairs: list[str] | None, option: str) -> dict[str, float]:
     values = {}
     for name, text in assignments(pairs, option).items():
         try:
-            values[name] = float(text if text.isascii() else "")
+            values[name] = float(str(text) if str(text).isascii() else "")
         except ValueError:
             raise InputError(option, name, text, "a number in the variable's unit") from None
         if not np.isfinite(values[name]):

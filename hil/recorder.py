@@ -51,6 +51,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
+from rtcvt.files import opened
 from rtcvt.hdf5 import BLOCK, MARK, hashed, require_bounded, seal
 from rtcvt.names import mapped
 from rtcvt.recording import (
@@ -256,13 +257,11 @@ def read(path: Path) -> Recording:
     InputError
         Damaged, or not a recording.
     """
-    if not path.is_file():
-        raise InputError("recording", "", str(path), "an existing file")
-    with path.open("rb") as file:
+    with opened(path, None) as file:
         head = file.read(len(GROWING))
     if head.startswith(b"MDF "):
         return _read_mdf(path)
-    return _read_growing(path) if head == GROWING else read_recording(path)
+    return (_read_growing(path) if head == GROWING else read_recording(path)).require_series(path)
 
 
 # --- the process

@@ -1,5 +1,6 @@
 """Files that others wrote: regular ones only, up to a largest size; and folders that are not left behind."""
 
+import io
 import os
 import secrets
 import signal
@@ -10,33 +11,41 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, BinaryIO
 
 from rtcvt.errors import InputError
 
-__all__ = ["new_beside", "read_text", "require_bounded", "require_regular", "temporary_folder"]
+__all__ = ["new_beside", "opened", "read_text", "require_bounded", "require_regular", "temporary_folder"]
 
 LARGEST = 16 * 2**20  # [bytes] of a text
 EXTRACTED = 512 * 2**20  # [bytes] of an archive's files together
 MEMBERS = 10_000  # files of an archive
 
 
-def require_regular(path: Path) -> None:
-    """Refuse what is not a file of a bounded size: a pipe would wait and a device never end.
+def opened(path: Path, largest: int | None = LARGEST) -> BinaryIO:
+    """A regular file, open for reading: a pipe would wait and a device never end.
 
     Raises
     ------
     InputError
-        There is none, it is a device, pipe or folder, or too large.
+        There is none, it is a device, pipe or folder, or larger than `largest` [bytes].
     """
     try:
-        found = path.stat()
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         raise InputError(path.name, "", None, f"cannot be read: {getattr(error, 'strerror', error)}") from None
+    found = os.fstat(handle)
+    if stat.S_ISREG(found.st_mode) and (largest is None or found.st_size <= largest):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
     if not stat.S_ISREG(found.st_mode):
         raise InputError(path.name, "", None, "cannot be read: not a regular file")
-    if found.st_size > LARGEST:
-        raise InputError(path.name, "", f"{found.st_size} bytes", f"a file of at most {LARGEST >> 20} MiB")
+    raise InputError(path.name, "", f"{found.st_size} bytes", f"a file of at most {(largest or 0) >> 20} MiB")
+
+
+def require_regular(path: Path, largest: int | None = LARGEST) -> None:
+    """Refuse what `opened` does, of a file that a library opens by its name."""
+    opened(path, largest).close()
 
 
 def read_text(path: Path) -> str:
@@ -45,15 +54,15 @@ def read_text(path: Path) -> str:
     Raises
     ------
     InputError
-        See `require_regular`; or not a text.
+        See `opened`; or not a text.
     """
-    require_regular(path)
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError(path.name, "", None, "not a text file in UTF-8") from None
-    except OSError as error:
-        raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
+    with opened(path) as file:
+        try:
+            return io.TextIOWrapper(file, encoding="utf-8-sig").read()
+        except UnicodeDecodeError:
+            raise InputError(path.name, "", None, "not a text file in UTF-8") from None
+        except OSError as error:
+            raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
 
 
 def require_bounded(path: Path) -> None:
@@ -62,11 +71,11 @@ def require_bounded(path: Path) -> None:
     Raises
     ------
     InputError
-        Too many files, or too large ones.
+        See `opened`; too many files, or too large ones.
     zipfile.BadZipFile
         Not an archive.
     """
-    with zipfile.ZipFile(path) as archive:
+    with opened(path, EXTRACTED) as file, zipfile.ZipFile(file) as archive:
         sizes = [member.file_size for member in archive.infolist()]
     if len(sizes) > MEMBERS or sum(sizes) > EXTRACTED:
         found = f"{len(sizes)} files, {sum(sizes) / 2**20:.0f} MiB"

@@ -3,26 +3,51 @@
 Seal. A mark says what a file is, how many of its bytes count, and their digest (BLAKE2b). In HDF5 it stands in the user
 block, which other programs skip. A file that was cut, zeroed or flipped anywhere is refused by its mark alone.
 
-Bounds. A file may be whole and still declare what nobody can hold, or point elsewhere: datasets of at most `LARGEST`
-together, and no links, external or virtual datasets, are read.
+Bounds. A file may be whole and still declare what nobody can hold, or point elsewhere. What is declared is looked at
+before anything is read: bytes of all datasets, and of each as many as deflate can have packed into what is stored;
+bytes and number of chunks; numbers of groups, objects and texts. Links, external and virtual datasets, other types
+than numbers and text, and filters that HDF5 would load are refused.
 """
 
 import hashlib
+import itertools
+import math
 import os
 import struct
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import h5py
+import numpy as np
 
 from rtcvt.errors import InputError
+from rtcvt.files import opened
 
-__all__ = ["BLOCK", "MARK", "checked", "digest_of", "hashed", "open_sealed", "require_bounded", "seal"]
+__all__ = [
+    "BLOCK",
+    "MARK",
+    "checked",
+    "digest_of",
+    "hashed",
+    "open_sealed",
+    "refused",
+    "require_bounded",
+    "seal",
+    "text_in",
+]
 
 BLOCK = 512  # [bytes] of the user block
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
 LARGEST = 4 * 2**30  # [bytes] of all datasets together
+CHUNK, PIECES = 64 * 2**20, 2**20  # [bytes] of a chunk, number of them in a dataset
+UNPACKED = 1100  # times as large as it is stored; deflate packs no better than 1032 to 1
+TEXT, TEXTS = 64 * 2**20, 2**14  # [bytes] of all texts together, number of them in a dataset
+ATTRIBUTE = 512  # values of an attribute
+GROUPS, OBJECTS = 10_000, 400_000  # attributes are objects, too
+FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32)
 MARK = struct.Struct("<16sQ40s")  # what it is, bytes that count, digest
 _PIECE = 1 << 20
 
@@ -45,19 +70,19 @@ def digest_of(file: BinaryIO, start: int, stop: int) -> Any:
     return found
 
 
-def checked(path: Path, file: BinaryIO, kind: bytes, start: int, what: str) -> tuple[int, Any]:
+def checked(path: Path, file: BinaryIO, kind: bytes | None, start: int, what: str) -> tuple[int, Any]:
     """Number of bytes that count, and their digest, of a file whose mark fits them.
 
     Raises
     ------
     InputError
-        It does not, or there is none of this kind; `what` says what is allowed.
+        It does not, or there is none of this kind (None: of any); `what` says what is allowed.
     """
     file.seek(0)
     head = file.read(MARK.size)
     if len(head) == MARK.size:
         magic, length, digest = MARK.unpack(head)
-        if magic == kind and start <= length <= os.fstat(file.fileno()).st_size:
+        if kind in (magic, None) and start <= length <= os.fstat(file.fileno()).st_size:
             found = digest_of(file, start, length)
             if found is not None and found.digest() == digest:
                 return length, found
@@ -76,52 +101,170 @@ def seal(path: Path, kind: bytes) -> None:
 
 
 @contextmanager
-def open_sealed(path: Path, kind: bytes, what: str) -> Iterator[h5py.File]:
+def open_sealed(path: Path, kind: bytes | None, what: str, *, unmarked: bool = False) -> Iterator[h5py.File]:
     """A sealed file, open for reading.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    kind : bytes, optional
+        Its mark; any by default.
+    what : str
+        What it is, for messages.
+    unmarked : bool
+        Whether HDF5 without a user block is read, too, within the same bounds.
 
     Raises
     ------
     InputError
         Not one of this kind, damaged, or beyond the bounds; and for what reading raises.
     """
-    try:
-        with path.open("rb") as raw:
-            checked(path, raw, kind, BLOCK, what)
+    with refused(path, f"an HDF5 file of a {what}"):
+        with opened(path, None) as raw:
+            if not (unmarked and raw.read(len(SIGNATURE)) == SIGNATURE):
+                checked(path, raw, kind, BLOCK, what)
         with h5py.File(path, "r") as file:
             require_bounded(file, path)
             yield file
-    except (OSError, KeyError, TypeError, AttributeError, ValueError, IndexError, RuntimeError) as error:
+
+
+def text_in(file: h5py.File, name: str) -> str:
+    """A text of a file.
+
+    Raises
+    ------
+    InputError
+        It is none.
+    """
+    data = file.get(name)
+    if not isinstance(data, h5py.Dataset) or data.shape != () or data.dtype.kind not in "SO":
+        raise InputError(file.filename, name, None, "a text")
+    found = data[()]
+    if not isinstance(found, bytes):  # an empty one
+        return ""
+    try:
+        return found.decode()
+    except UnicodeDecodeError:
+        raise InputError(file.filename, name, None, "a text in UTF-8") from None
+
+
+@contextmanager
+def refused(path: Path, what: str) -> Iterator[None]:
+    """What reading raises where a file is not `what` it should be, as bad input."""
+    try:
+        yield
+    except (OSError, LookupError, TypeError, AttributeError, ValueError, RuntimeError, zipfile.BadZipFile, struct.error,
+            EOFError, MemoryError) as error:  # fmt: skip
         if isinstance(error, InputError):
             raise
-        raise InputError(path, "", None, f"an HDF5 file of a {what} ({error})") from None
+        raise InputError(path, "", None, f"{what} ({error or type(error).__name__})") from None
 
 
 def require_bounded(file: h5py.File, path: Path) -> None:
-    """Refuse a file whose datasets are too large together, are of no plain type, or lie elsewhere.
+    """Refuse a file that declares too much, or whose contents are of no plain type or lie elsewhere.
 
     Raises
     ------
     InputError
         Such a file.
     """
-    total, groups = 0, [file["/"]]
-    seen = {h5py.h5o.get_info(file["/"].id).addr}
-    for group in groups:  # grows
+    found = _Bounds(path)
+    groups = [("", h5py.h5g.open(file.id, b"/"))]
+    seen = {h5py.h5o.get_info(groups[0][1]).addr}
+    found.attributes("/", groups[0][1])
+    for parent, group in groups:  # grows
         for name in group:
-            key = f"{group.name.rstrip('/')}/{name}"
-            if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            key = f"{parent}/{name.decode(errors='replace')}"
+            found.count(key)
+            if group.links.get_info(name).type != h5py.h5l.TYPE_HARD:
                 raise InputError(path, key, None, "a dataset or group of this file, no link")
-            item = group[name]
-            if isinstance(item, h5py.Group):
-                address = h5py.h5o.get_info(item.id).addr
-                if address not in seen:
-                    seen.add(address)
-                    groups.append(item)
-                continue
-            if not isinstance(item, h5py.Dataset) or item.is_virtual or item.external:
+            item = h5py.h5o.open(group, name)
+            if isinstance(item, h5py.h5g.GroupID):
+                address = h5py.h5o.get_info(item).addr
+                if address in seen:
+                    continue
+                seen.add(address)
+                groups.append((key, item))
+                if len(groups) > GROUPS:
+                    raise InputError(path, key, None, f"at most {GROUPS} groups")
+            elif isinstance(item, h5py.h5d.DatasetID):
+                found.dataset(key, item)
+            else:
                 raise InputError(path, key, None, "a dataset or group of this file")
-            if item.dtype.kind not in "biufS" and h5py.check_string_dtype(item.dtype) is None:
-                raise InputError(path, key, str(item.dtype), "numbers or text")
-            total += int(item.size or 0) * item.dtype.itemsize
-    if total > LARGEST:
-        raise InputError(path, "", f"{total} bytes", f"datasets of at most {LARGEST >> 30} GiB together")
+            found.attributes(key, item)
+
+
+class _Bounds:
+    """What a file has declared so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.objects, self.total, self.text = path, 0, 0, 0
+
+    def count(self, key: str) -> None:
+        self.objects += 1
+        if self.objects > OBJECTS:
+            raise InputError(self.path, key, None, f"at most {OBJECTS} datasets, groups and attributes")
+
+    def dataset(self, key: str, data: Any) -> None:
+        made = data.get_create_plist()
+        layout = made.get_layout()
+        if layout == h5py.h5d.VIRTUAL or made.get_external_count():
+            raise InputError(self.path, key, None, "a dataset of this file")
+        kind = self._type(key, data)
+        for k in range(made.get_nfilters()):
+            if (number := made.get_filter(k)[0]) not in FILTERS:
+                raise InputError(self.path, key, number, "the filters deflate, shuffle and fletcher32")
+        shape, width = data.shape or (), kind.itemsize
+        size = math.prod(shape) * width
+        self.total += size
+        if self.total > LARGEST:
+            raise InputError(self.path, "", f"{self.total} bytes", f"datasets of at most {LARGEST >> 30} GiB together")
+        if layout == h5py.h5d.CHUNKED:
+            chunk = math.prod(made.get_chunk()) * width
+            pieces = math.prod(-(-n // m) for n, m in zip(shape, made.get_chunk(), strict=True))
+            if chunk > CHUNK or pieces > PIECES:
+                found = f"{pieces} chunks of {chunk} bytes"
+                raise InputError(self.path, key, found, f"at most {PIECES} chunks of at most {CHUNK >> 20} MiB")
+        stored = data.get_storage_size()
+        if size > UNPACKED * stored + CHUNK:
+            raise InputError(self.path, key, f"{size} bytes", f"as much as is stored, here {stored} bytes")
+        if kind.kind == "O" and data.shape is not None:
+            self._texts(key, shape, h5py.Dataset(data))
+
+    def _texts(self, key: str, shape: tuple[int, ...], data: Any) -> None:
+        """Texts of any length may all be the same long one: they are read one by one."""
+        if math.prod(shape) > TEXTS:
+            raise InputError(self.path, key, f"{math.prod(shape)} texts", f"at most {TEXTS}")
+        for place in itertools.product(*map(range, shape)):
+            self._take(key, len(data[place]))
+
+    def _take(self, key: str, length: int) -> None:
+        self.text += length
+        if self.text > TEXT:
+            raise InputError(self.path, key, None, f"texts of at most {TEXT >> 20} MiB together")
+
+    def attributes(self, key: str, item: Any) -> None:
+        n = h5py.h5a.get_num_attrs(item)
+        for k in range(n):
+            found = h5py.h5a.open(item, index=k)
+            name = f"{key}: {found.name.decode(errors='replace')}"
+            self.count(name)
+            kind, size = self._type(name, found), math.prod(found.shape or ())
+            if size > (most := ATTRIBUTE // 8 if kind.kind == "O" else ATTRIBUTE):  # texts are read all at once
+                raise InputError(self.path, name, f"{size} values", f"at most {most}")
+            if kind.kind == "O" and found.shape is not None:
+                values = np.empty(found.shape, dtype=kind)
+                found.read(values)
+                for value in values.flat:
+                    self._take(name, len(value or b""))
+
+    def _type(self, key: str, item: Any) -> Any:
+        """The numpy type of a dataset or attribute."""
+        try:
+            kind = item.dtype
+        except (TypeError, ValueError):
+            kind = np.dtype("V1")
+        if kind.kind not in "biufS" and h5py.check_string_dtype(kind) is None:
+            raise InputError(self.path, key, str(kind), "numbers or text")
+        return kind

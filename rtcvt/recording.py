@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from rtcvt import __version__, quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import new_beside
-from rtcvt.hdf5 import BLOCK, MARK, hashed, open_sealed
+from rtcvt.hdf5 import BLOCK, MARK, hashed, open_sealed, text_in
 from rtcvt.names import mapped
 
 __all__ = [
@@ -83,6 +83,20 @@ class Recording:
     def __getitem__(self, name: str) -> NDArray[np.float64]:
         """Values of a signal (n,) [SI]."""
         return self.signal(name).values
+
+    def require_series(self, path: Path) -> "Recording":
+        """Itself, if time and all signals are rows of as many numbers; a file that others wrote may hold anything.
+
+        Raises
+        ------
+        InputError
+            They are not.
+        """
+        for name, values in (("time", self.time), *((name, s.values) for name, s in self.signals.items())):
+            if values.shape != self.time.shape or values.ndim != 1 or values.dtype.kind not in "biuf":
+                found = f"{values.dtype} {values.shape}"
+                raise InputError(path, name, found, f"numbers over the time, {len(np.atleast_1d(self.time))} of them")
+        return self
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -342,5 +356,4 @@ def recording_in(file: h5py.File, path: Path, rows: int | None = None) -> Record
         )
         for data in file["signals"].values()
     }
-    text = file["unit_file"][()]
-    return Recording(file["time"][:rows], signals, dict(file.attrs), text.decode() if text else "")
+    return Recording(file["time"][:rows], signals, dict(file.attrs), text_in(file, "unit_file"))

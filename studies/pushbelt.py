@@ -1,4 +1,4 @@
-"""Studies of the pushbelt that `docs/pushbelt.md` quotes: python -m studies.pushbelt NAME
+"""Studies of the pushbelt: python -m studies.pushbelt NAME
 
 energy       what is unaccounted for over a revolution, both schemes, with and without load
 schemes      thrust ratio, tension and peaks of both schemes and of half their steps, MED and LOW, five revolutions

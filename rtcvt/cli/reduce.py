@@ -55,13 +55,7 @@ def _runs_in(folder: Path) -> list[Path]:
 
 def _unit_of(run: Path) -> UnitFile:
     """The unit file inside a run."""
-    import h5py
+    from rtcvt.hdf5 import open_sealed, text_in
 
-    try:
-        with h5py.File(run, "r") as file:
-            text = file["unit_file"].asstr()[()]
-    except OSError:
-        raise InputError(run, "", None, "an undamaged file of a run") from None
-    except KeyError:
-        raise InputError(run, "unit_file", None, "a run of a full model, with its unit file inside") from None
-    return parse_unit_file(text, run.name)
+    with open_sealed(run, None, "run of a full model", unmarked=True) as file:
+        return parse_unit_file(text_in(file, "unit_file"), run.name)

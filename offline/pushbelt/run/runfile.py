@@ -37,7 +37,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.hdf5 import BLOCK, MARK, checked, hashed
+from rtcvt.files import opened
+from rtcvt.hdf5 import MARK, checked, hashed
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames
@@ -166,27 +167,14 @@ def is_run(path: Path) -> bool:
     return _begin(path) in (FILE, JOURNAL)
 
 
-def _begin(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(FILE))
-    except OSError as error:
-        raise InputError(path, "", None, f"a file that can be read ({error.strerror})") from None
-
-
 def is_journal(path: Path) -> bool:
-    """Whether a file is a journal; else it is HDF5 that has not changed since, or of the form before, without a mark.
+    """Whether a file begins as a journal does."""
+    return _begin(path) == JOURNAL
 
-    Raises
-    ------
-    InputError
-        Damaged, or no file of a run.
-    """
-    head = _begin(path)
-    if head != JOURNAL and not head.startswith(b"\x89HDF\r\n\x1a\n"):
-        with path.open("rb") as file:
-            checked(path, file, FILE, BLOCK, KIND)
-    return head == JOURNAL
+
+def _begin(path: Path) -> bytes:
+    with opened(path, None) as file:
+        return file.read(len(FILE))
 
 
 # --- journal
@@ -262,7 +250,7 @@ class Journal:
 
     def head(self) -> dict[str, Any]:
         """Attributes and texts."""
-        found: dict[str, Any] = json.loads(bytes(next(self._records())["head"]))
+        found: dict[str, Any] = json.loads(bytes(next(self._records(), {"head": b""})["head"]))
         return found
 
     def blocks(self) -> Iterator[Arrays]:
@@ -275,6 +263,8 @@ class Journal:
             self._file.seek(at)
             (length,) = _LENGTH.unpack(self._file.read(_LENGTH.size))
             with np.load(io.BytesIO(self._file.read(length)), allow_pickle=False) as data:
+                if any(part.compress_type for part in data.zip.infolist()):  # may be much larger than the file
+                    raise InputError(self.path, "", None, f"an undamaged file of a {KIND}")
                 yield dict(data)
             at += _LENGTH.size + length
 

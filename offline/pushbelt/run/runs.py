@@ -40,6 +40,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
+from rtcvt.hdf5 import open_sealed, refused
 from rtcvt.offline.pushbelt.contact import element_ring, ledger
 from rtcvt.offline.pushbelt.contact.sheave import Damper
 from rtcvt.offline.pushbelt.planar import model as hybrid
@@ -735,11 +736,11 @@ def open_run(path: Path) -> Iterator[h5py.File]:
     InputError
         Damaged, or not a run of a schema version that this release knows.
     """
-    try:
-        file = _grown(path) if is_journal(path) else h5py.File(path, "r")
-    except OSError as error:
-        raise InputError(path, "", None, f"an HDF5 file of a {KIND} ({error})") from None
-    with file:
+    if is_journal(path):
+        with refused(path, f"an unfinished {KIND}"), _grown(path) as file:
+            yield file
+        return
+    with open_sealed(path, FILE, KIND, unmarked=True) as file:
         about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
         if about not in ((KIND, SCHEMA_VERSION), FORMER):
             raise InputError(path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}")

@@ -172,9 +172,7 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
     units = SubElement(root, _name("ssd:Units"))
     for unit in used:
         entry = SubElement(units, _name("ssc:Unit"), name=unit)
-        SubElement(
-            entry, _name("ssc:BaseUnit"), {base: str(power) for base, power in quantity.base_exponents(unit).items()}
-        )
+        SubElement(entry, _name("ssc:BaseUnit"), quantity.base_unit(unit))
     experiment = SubElement(root, _name("ssd:DefaultExperiment"), startTime="0.0", stopTime=repr(_duration(parts)))
     annotations = SubElement(experiment, _name("ssd:Annotations"))
     annotation = SubElement(annotations, _name("ssc:Annotation"), type="com.opensimulationplatform")

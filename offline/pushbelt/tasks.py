@@ -20,7 +20,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     influence_numbers,
     sheaves,
 )
-from rtcvt.recording import Recording, require_writable
+from rtcvt.recording import Recording, replaced_on_success, require_writable
 
 __all__ = ["check", "recording", "sheave", "show", "simulate"]
 
@@ -102,10 +102,11 @@ _FASTEST = 12  # modes that are printed
 def _ring_modes(parameters: Parameters, name: str) -> tuple[dict[str, Any], list[Any]]:
     """Modes of the ring set without contacts, linearised about the start of a case: for JSON, and as lines."""
     from rtcvt.offline.pushbelt.ring import ring_set
-    from rtcvt.offline.pushbelt.run import runs, schedule
+    from rtcvt.offline.pushbelt.run import schedule
+    from rtcvt.offline.pushbelt.run.prepare import prepare
 
     run = schedule.Run(name, schedule.Case(name), schedule.Settings(), duration=1e-3, plot_step=1e-3)
-    made = runs.prepare(parameters, run)
+    made = prepare(parameters, run)
     state: Any = made.state  # of the hybrid model
     found = ring_set.spectrum(made.model.ring, state.q_R)
     limits = ring_set.bounds(found.omega, found.zeta)
@@ -131,7 +132,7 @@ def _fit(b: Belt, s: Sheaves, source: str) -> dict[str, Any]:
 
     The flanks stay between shaft and rim; the capacity is 2 mu F r'/cos(delta_0) there (xi = 1).
     """
-    from rtcvt.offline.pushbelt.run.runs import load_torque
+    from rtcvt.offline.pushbelt.run.prepare import load_torque
     from rtcvt.offline.pushbelt.unit.kinematics import Closure, closure
 
     def at(ratio: float) -> Closure | None:
@@ -175,10 +176,14 @@ _SETTINGS = {  # by the names of the options
 
 def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Run:
     """Full model of a pushbelt on one of its cases."""
-    from rtcvt.offline.pushbelt.run import runs, schedule
+    from rtcvt.offline.pushbelt.run import schedule
+    from rtcvt.offline.pushbelt.run.reading import figures, open_run
+    from rtcvt.offline.pushbelt.run.simulate import simulate
 
     if given["case"] is None:
         raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
+    if given["belt"] == "theory":
+        return _theory(parameters, given)
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(given['case']).name}.h5")
     require_writable(path, given["figures"])
     points = given["flank_points"] or (1 if given["belt"] == "hybrid" else 2)
@@ -193,9 +198,9 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
         observe=("elements", "fields"),
     )
     resume = given["resume"]
-    outcome = runs.simulate(parameters, run, path, parameters.text, resume=resume, progress=progress)
-    with runs.open_run(outcome.path) as file:
-        found = runs.figures(file)
+    outcome = simulate(parameters, run, path, parameters.text, resume=resume, progress=progress)
+    with open_run(outcome.path) as file:
+        found = figures(file)
     steps = outcome.computed * round(found["plot_step"] / found["step"])
     cost = {"step_cost_us": 1e6 * outcome.step} if steps else {}
     found |= {"computed_frames": outcome.computed, "wall_s": outcome.wall} | cost
@@ -222,13 +227,41 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
     return Run(outcome.path, found, lines, failure, interrupted=not outcome.done)
 
 
+def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
+    """The steady theory at a case, and a page of its fields."""
+    from rtcvt.offline.pushbelt.steady import mean
+    from rtcvt.offline.pushbelt.theory import ACCURACY, at_case, figures, report_page
+
+    case = given["case"]
+    path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(case).name}.html")
+    require_writable(path, given["figures"])
+    point, found = at_case(parameters, case, given["row"], given["law"] == "coupled")
+    title = f"{parameters.name}, {case}: steady theory"
+    table = Table("", "primary", "secondary", title=escape(title))
+    table.add_row("clamping force \\[N]", *map(cell, found.F))
+    table.add_row("speed \\[rad/s]", *map(cell, found.omega))
+    table.add_row("shaft torque \\[N.m]", *(cell(-M) for M in found.M))
+    table.add_row("mean push force \\[N]", *(cell(mean(arc, "P")) for arc in found.arcs))
+    losses = ", ".join(f"{name} {watts:.1f}" for name, watts in found.losses.items())
+    lines = [
+        table,
+        f"thrust ratio {found.thrust_ratio:.4f}, slip {100.0 * found.slip:.2f} %, loss {found.loss:.1f} W: {losses}",
+        ACCURACY,
+    ]
+    with replaced_on_success(path) as temporary:
+        temporary.write_text(report_page(title, found), encoding="utf-8")
+    known = {"unit": parameters.name, "case": case, "row": given["row"], "status": "complete", "law": given["law"]}
+    return Run(path, known | figures(point, found), lines)
+
+
 def recording(path: Path) -> Recording | None:
     """What a run's file holds over time, also one that still grows; None: a file of another kind."""
-    from rtcvt.offline.pushbelt.run import runfile, runs
+    from rtcvt.offline.pushbelt.run import runfile
+    from rtcvt.offline.pushbelt.run.reading import open_run
 
     if not runfile.is_run(path):
         return None
-    with runs.open_run(path) as file:
+    with open_run(path) as file:
         return runfile.recording_of(file)
 
 

@@ -7,8 +7,8 @@ order 1, and stable only up to some step H. Linearised, each part goes on exactl
 
     x_i(t + H) = exp(A_i H) x_i + integral of exp(A_i s) ds B_i u_i,    y_i = C_i x_i + D_i u_i,    u_i = y_j
 
-The largest H at which nothing grows that does not grow with inputs that follow at once, at a few points of the system's first
-scenario as it runs when it is solved as one, is that of `stable_step`.
+The largest H at which nothing grows that does not grow with inputs that follow at once is that of `stable_step`. It is
+looked for at a few points of the system's first scenario as it runs when it is solved as one.
 """
 
 from collections.abc import Iterator, Mapping

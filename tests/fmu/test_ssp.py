@@ -10,8 +10,8 @@ import pytest
 from fmpy.ssp.simulation import simulate_ssp
 from fmpy.ssp.ssd import read_ssd
 from fmpy.validation import validate_fmu
-from lxml import etree
 from held_inputs import simulate_held
+from lxml import etree
 from test_fmi3_events import Host
 
 from rtcvt import cli
@@ -292,7 +292,7 @@ def test_ratings_hold_on_the_lap(coupled, lap):
     assert not any(lap.saturated[name].any() for name in coupled.models if name != "kers")
 
 
-# --- what hosts need to know -------------------------------------------------------------------------------------------
+# --- what hosts need to know ------------------------------------------------------------------------------------------
 
 
 def test_the_stable_step_is_where_held_inputs_let_go(coupled):

@@ -167,6 +167,7 @@ def accessory_5pk() -> str:
     return _belt("accessory_5pk")
 
 
+@in_pages
 def accessory_6pk() -> str:
     """Load cases of the engine's drive."""
     return _belt("accessory_6pk")
@@ -271,7 +272,7 @@ def readme() -> str:
     for unit in ("differential", "toroidal_kers", "power_split_ivt"):
         error = f"speeds {percent(_worst(unit, 'w'))}, forces {percent(_worst(unit, 'F'))}"
         rows.append((f"`{unit}`", error, _step(f"{unit} rigid")))
-    for unit in ("accessory_5pk", "two_pulley_belt"):
+    for unit in ("accessory_5pk", "two_pulley_belt", "accessory_6pk"):
         kinds = {"speeds": "w", "tensions": "F", "torques": "M tau"}
         error = ", ".join(f"{kind} {percent(_worst(unit, ends))}" for kind, ends in kinds.items())
         rows.append((f"`{unit}`", error, _step(f"{unit} hybrid")))
@@ -373,7 +374,7 @@ def chapter7_verdicts() -> str:
     """How many statements hold, by section of the source."""
     count: dict[str, dict[str, int]] = {}
     for s in _chapter7():
-        kind = "printed numbers" if "printed" in s else f"signs and ranges, {s['section'].split(',')[0]}"
+        kind = "printed numbers" if "printed" in s else f"signs and ranges, section {s['section'][:3]}"
         count.setdefault(kind, dict.fromkeys(VERDICTS, 0))[s["verdict"]] += 1
     rows = [
         (kind, str(sum(found.values())), *(str(found[v]) for v in VERDICTS)) for kind, found in sorted(count.items())
@@ -529,6 +530,19 @@ LOADS = ((-0.9, -0.5), (-0.5, -0.2), (-0.2, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 
 
 
 @in_pages
+def campaign_space() -> str:
+    """Range of the shipped plan's operating points."""
+    plan = tomllib.loads((ROOT / "offline/variator/pushbelt_24mm.toml").read_text(encoding="utf-8"))["space"]
+    names = {
+        "ratio": "ratio i at the rocking edges",
+        "speed": "speed of the primary",
+        "torque_ratio": "torque ratio xi",
+        "clamping_force": "clamping force F_O",
+    }
+    return table(("", "from", "to"), [(said, *map(str, plan[key])) for key, said in names.items()])
+
+
+@in_pages
 def campaign_load() -> str:
     """Settled belts and force steps by torque ratio."""
     steady = {w["run"]: w for w in windows("pushbelt_24mm") if w["window"] == "steady"}
@@ -639,25 +653,13 @@ def validation_efficiency() -> str:
 @in_pages
 def validation_losses() -> str:
     """Losses of the real-time unit at ten points."""
-    parts = ("sliding", "belt", "layers", "bearing", "seal", "oil")
+    parts = ("sliding", "belt", "bearing", "seal", "oil")
     rows = []
     for p in validation()["losses"]:
         point = (f"{p['i']:g}", f"{p['rpm']:g} rpm", f"{p['torque']:.0f} N.m", f"{p['F_O'] / 1e3:.1f} kN")
         shares = [f"{100 * p[name]:.1f} %" for name in ("efficiency", "efficiency of the belt")]
-        rows.append((*point, f"{p['power'] / 1e3:.1f} kW", *(f"{p[part]:.0f} W" for part in parts), *shares))
-    head = (
-        "i",
-        "speed",
-        "torque in",
-        "clamping",
-        "power in",
-        "sliding",
-        "other belt",
-        "of it layers",
-        "bearings",
-        "seals",
-        "oil",
-    )
+        rows.append((*point, *(f"{p[part]:.0f} W" for part in parts), *shares))
+    head = ("i", "speed", "torque in", "clamping", "sliding", "other belt", "bearings", "seals", "oil")
     return table((*head, "efficiency", "of the belt alone"), rows)
 
 

@@ -1,17 +1,42 @@
-"""Pictures in reports: one look, SVG inside the page, and long series thinned without losing a peak."""
+"""What reports are made of: page, sections, verdict and cards; pictures in one look, as SVG inside the page."""
 
 import io
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-__all__ = ["INK", "INTERVALS", "RC", "RIGID", "STYLE", "axes_grid", "inline_svg", "thin"]
+from rtcvt.html import COLOURS, figure, page, text
+from rtcvt.variator.layout import SECTIONS
+
+__all__ = [
+    "GREY",
+    "INK",
+    "INTERVALS",
+    "RC",
+    "RIGID",
+    "aside",
+    "axes_grid",
+    "cards",
+    "compared",
+    "drawing",
+    "inline_svg",
+    "mark",
+    "names_beside",
+    "over_sections",
+    "report",
+    "thin",
+    "under",
+    "verdict",
+]
 
 Array = NDArray[np.float64]
 
@@ -31,12 +56,20 @@ STYLE = """
 .key i { display: inline-block; width: 26px; height: 10px; margin-right: 8px; vertical-align: 0; }
 """
 
-INK = "#1f2933"
+INK, GREY = "#1f2933", "#7b8794"
 RC: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.sans-serif": ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans"],
     "font.size": 9.0,
     "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 3.0,
+    "axes.titleweight": "bold",
+    "axes.titlecolor": INK,
+    "axes.formatter.useoffset": False,
+    "legend.frameon": False,
+    "legend.fontsize": 8.0,
+    "text.parse_math": False,
     "axes.edgecolor": "#7b8794",
     "axes.labelcolor": "#3e4c59",
     "axes.spines.top": False,
@@ -53,6 +86,87 @@ RC: dict[Any, Any] = {
     "path.simplify_threshold": 0.2,
     "svg.fonttype": "none",
 }
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def report(title: str, lead: str, parts: Iterable[str]) -> str:
+    """A complete page: title, what it is about, and parts of ready HTML."""
+    return page(title, f'<h1>{text(title)}</h1>\n<p class="lead">{text(lead)}</p>\n{"".join(parts)}', STYLE)
+
+
+def under(anchor: str, title: str, *parts: str, always: bool = False) -> str:
+    """Parts of ready HTML under a heading; nothing if all are empty, unless `always`."""
+    body = "".join(parts)
+    return f'<h2 id="{anchor}">{text(title)}</h2>\n{body}' if body or always else ""
+
+
+def verdict(failures: Sequence[str], passed: str, failed: str) -> str:
+    """PASSED or FAILED with a sentence of ready HTML, and the failures (ready HTML) as a list."""
+    if not failures:
+        return f'<div class="verdict"><b class="good">PASSED</b> {passed}</div>\n'
+    listed = "".join(f"<li>{failure}</li>" for failure in failures)
+    return f'<div class="verdict failed"><b class="bad">FAILED</b> {failed}<ul>{listed}</ul></div>\n'
+
+
+def cards(shown: Iterable[tuple[str, str]]) -> str:
+    """Values (ready HTML) in large type, each with a text on what it is."""
+    found = "".join(f"<div><b>{value}</b><span>{text(about)}</span></div>" for value, about in shown)
+    return f'<div class="cards">{found}</div>\n'
+
+
+def mark(good: bool | None, shown: str) -> str:
+    """Ready HTML in the colour of what is good or bad, or dimmed where it is neither."""
+    return f'<span class="{"muted" if good is None else "good" if good else "bad"}">{shown}</span>'
+
+
+# --- pictures ---------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def drawing(
+    rows: int, columns: int, tall: float, prefix: str, shared: bool = True
+) -> Iterator[tuple[NDArray[np.object_], Callable[..., str]]]:
+    """Panels to draw in, see `axes_grid`, and what makes HTML of them when they have been drawn.
+
+    That is the picture as SVG, or a figure with a caption (ready HTML). `prefix` as for `inline_svg`.
+    """
+    found: list[str] = []
+
+    def shown(caption: str = "") -> str:
+        return figure(found[0], caption) if caption else found[0]
+
+    with matplotlib.rc_context(RC):
+        picture, grid = axes_grid(rows, columns, tall, shared)
+        yield grid, shown
+        found.append(inline_svg(picture, prefix))
+
+
+def over_sections(*panels: Axes, labels: bool = True) -> None:
+    """Panels over the belt's four sections, each with the same width."""
+    for ax in panels:
+        ax.set_xlim(0.0, 4.0)
+        ax.set_xticks([0.5, 1.5, 2.5, 3.5], SECTIONS)
+        ax.tick_params(axis="x", length=0, labelbottom=labels)
+        for border in (1.0, 2.0, 3.0):
+            ax.axvline(border, color=GREY, lw=0.8)
+
+
+def compared(ax: Axes, time: Array, full: Array, fast: Array, colour: str = COLOURS[0]) -> None:
+    """A signal of the full model, coloured, and of the real-time one, red and dashed on top."""
+    ax.plot(*thin(time, full), color=colour, lw=1.8)
+    ax.plot(*thin(time, fast), color=RIGID, lw=1.1, ls=(0, (4, 3)))
+
+
+def aside(ax: Axes, told: str) -> None:
+    """A note on the right above a panel."""
+    ax.set_title(told, loc="right", fontweight="normal", color=GREY, fontsize=8.5)
+
+
+def names_beside(ax: Axes) -> None:
+    """Names of the curves, beside the panel."""
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.5, handlelength=1.5)
 
 
 def thin(time: Array, values: Array, intervals: int = INTERVALS) -> tuple[Array, Array]:

@@ -14,10 +14,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rtcvt.belt.layout import BeltP
@@ -26,8 +24,8 @@ from rtcvt.belt.resonance import swing
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
-from rtcvt.html import COLOURS, figure, number, page, table, text
-from rtcvt.offline.pictures import RC, STYLE, axes_grid, inline_svg
+from rtcvt.html import COLOURS, number, table, text
+from rtcvt.offline.pictures import drawing, names_beside, report
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import Result, simulate
 
@@ -244,19 +242,17 @@ def map_page(found: SpeedMap) -> str:
         ("loss", "Losses", "W", found.loss, "Mean losses by kind; load: what the machines take."),
     )  # fmt: skip
     parts = [
-        f"<h1>{text(title)}</h1>\n",
-        f'<p class="lead">{text(found.unit.description)}</p>\n',
         f"<p>Hybrid model, speed of {text(found.unit.driver)} from {number(rpm[0])} to {number(rpm[-1])} rpm within "
         f"{number(float(found.time[-1]))} s.</p>\n",
-        figure(_campbell(found, loudest), f"Order analysis: spectrum of the tension of the span {text(loudest)} (dark: "
+        _campbell(found, loudest, f"Order analysis: spectrum of the tension of the span {text(loudest)} (dark: "
                "large, by its own maximum, 60 dB), engine orders (dashed), first frequencies of the spans across."),
         table(("span", "engine order", "at [rpm]", "its first frequency [Hz]"), rows, (1, 2, 3)),
-        *(figure(_lines(key, head, unit, rpm, lines), about) for key, head, unit, lines, about in pictures),
+        *(_lines(key, head, unit, rpm, lines, about) for key, head, unit, lines, about in pictures),
     ]  # fmt: skip
-    return page(title, "".join(parts), STYLE)
+    return report(title, found.unit.description, parts)
 
 
-def _campbell(found: SpeedMap, span: str) -> str:
+def _campbell(found: SpeedMap, span: str, caption: str) -> str:
     """Spectrum of a span's tension over the speed, with orders and first frequencies."""
     parts = np.array_split(np.arange(found.time.size), found.speed.size)
     size = min(part.size for part in parts)
@@ -268,8 +264,9 @@ def _campbell(found: SpeedMap, span: str) -> str:
     frequencies = np.fft.rfftfreq(size, found.step)
     rpm = found.speed * 30.0 / math.pi
     top = min(1.15 * max(float(f.max()) for f in found.frequency.values()), float(frequencies[-1]))
-    with matplotlib.rc_context(RC | {"axes.grid": False}):
-        picture, ax = _panel(4.2)
+    with drawing(1, 1, 4.2, "orders") as (grid, shown):
+        ax = grid[0, 0]
+        ax.grid(visible=False)
         box = (float(rpm[0]), float(rpm[-1]), 0.0, float(frequencies[-1]))
         ax.imshow(level.T, origin="lower", aspect="auto", extent=box, cmap="Greys", interpolation="nearest")
         for order in found.orders:
@@ -281,27 +278,20 @@ def _campbell(found: SpeedMap, span: str) -> str:
         ax.set_xlim(rpm[0], rpm[-1])
         ax.set_ylim(0.0, top)
         _named(ax, f"Order analysis of {span}", "Hz")
-        return inline_svg(picture, "orders")
+    return shown(caption)
 
 
-def _lines(key: str, head: str, unit: str, rpm: Array, lines: dict[str, Array]) -> str:
-    with matplotlib.rc_context(RC):
-        picture, ax = _panel(2.3)
+def _lines(key: str, head: str, unit: str, rpm: Array, lines: dict[str, Array], caption: str) -> str:
+    with drawing(1, 1, 2.3, key) as (grid, shown):
+        ax = grid[0, 0]
         for k, (name, values) in enumerate(lines.items()):
             ax.plot(rpm, values, color=COLOURS[k % len(COLOURS)], lw=1.4, label=name)
         _named(ax, head, unit)
-        return inline_svg(picture, key)
-
-
-def _panel(tall: float) -> tuple[Figure, Axes]:
-    """A panel of `tall` inches, with room for names of spans and orders."""
-    picture, grid = axes_grid(1, 1, tall)
-    picture.subplots_adjust(right=0.81)
-    return picture, grid[0, 0]
+    return shown(caption)
 
 
 def _named(ax: Axes, head: str, unit: str) -> None:
-    ax.set_title(head, loc="left", pad=3.0, fontweight="bold", parse_math=False)
-    ax.set_xlabel("speed of the driving shaft [rpm]")
-    ax.set_ylabel(unit)
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8.0, handlelength=1.4)
+    """Title, labels, and room for names of spans and orders."""
+    ax.figure.subplots_adjust(right=0.81)
+    ax.set(title=head, xlabel="speed of the driving shaft [rpm]", ylabel=unit)
+    names_beside(ax)

@@ -1,5 +1,4 @@
-"""Pictures and a table of `docs/beltdrive.md`: python -m studies.beltdrive NAME [FOLDER], by default into
-docs/beltdrive
+"""Studies of belt drives: python -m studies.beltdrive NAME [FOLDER]; pictures go by default where a page shows them.
 
 bristles   a mass on friction, drawn by a spring: LuGre and the contact's bristles (Ntarladima et al. 2023, Figs. 6, 7)
 pressed    a sheave pressed against a cable: errors over elements and segments (the same, Fig. 10)
@@ -162,15 +161,17 @@ def run_parameters(folder: Path) -> None:
 
 def main() -> None:
     name, *rest = sys.argv[1:]
+    of_docs = ROOT / "docs" / "beltdrive"
+    run, folder = {
+        "bristles": (draw_bristles, of_docs),
+        "pressed": (draw_pressed, ROOT / "studies"),
+        "section_3": (draw_section_3, ROOT / "studies"),
+        "fig_16": (draw_fig_16, of_docs),
+        "slipping": (run_slipping, Path("runs")),
+        "parameters": (run_parameters, Path("runs")),
+    }[name]
     with matplotlib.rc_context(RC | {"svg.hashsalt": "rtcvt"}):
-        {
-            "bristles": draw_bristles,
-            "pressed": draw_pressed,
-            "section_3": draw_section_3,
-            "fig_16": draw_fig_16,
-            "slipping": run_slipping,
-            "parameters": run_parameters,
-        }[name](Path(rest[0]) if rest else ROOT / "docs" / "beltdrive")
+        run(Path(rest[0]) if rest else folder)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Studies of the pushbelt that `docs/pushbelt.md` quotes: python -m studies.pushbelt NAME
+"""Studies of the pushbelt: python -m studies.pushbelt NAME
 
 energy       what is unaccounted for over a revolution, both schemes, with and without load
 schemes      thrust ratio, tension and peaks of both schemes and of half their steps, MED and LOW, five revolutions
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model, State
-from rtcvt.offline.pushbelt.run.runs import start_of
+from rtcvt.offline.pushbelt.run.prepare import start_of
 from rtcvt.offline.pushbelt.run.schedule import Point
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
 from rtcvt.offline.pushbelt.unit.initial import start_state

@@ -1,4 +1,4 @@
-"""A reduced ring in the belt, for `docs/rods.md`: python -m studies.reduced_ring [NAME ...] [-o DIR]
+"""A reduced ring in the belt: python -m studies.reduced_ring [NAME ...] [-o DIR]
 
 modes   MED: POD over the number of modes in both frames, ECSW and DEIM, against the full rod; plot
 points  bases of other operating points: of OD in LOW, of ten points at an eleventh

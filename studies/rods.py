@@ -1,4 +1,4 @@
-"""Studies of the rods that `docs/rods.md` quotes: python -m studies.rods [NAME ...] [-o DIR]
+"""Studies of the rods: python -m studies.rods [NAME ...] [-o DIR]
 
 spectrum  natural frequencies of the pushbelt's ring, as it is and as a Cosserat rod, and the largest stable step
 rubber    swinging rubber rod: POD-Galerkin, Q-DEIM, ECSW over the number of modes; plot of error and step

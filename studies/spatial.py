@@ -1,4 +1,4 @@
-"""Studies of the spatial pushbelt that `docs/spatial.md` quotes: python -m studies.spatial NAME [FOLDER]
+"""Studies of the spatial pushbelt: python -m studies.spatial NAME [FOLDER]
 
 alignment    belts -1.5 to 1.5 mm out of line (MED, 74.58 N m): forces across the belt, yaw, losses; draws
              FOLDER/alignment.png, by default docs/spatial

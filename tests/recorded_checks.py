@@ -17,10 +17,10 @@ that file.
 
 writes the verdicts on chapter 7 of the full pushbelt's source,
 
-    rtcvt check accessory_6pk --json FIGURES
-    python -m tests.recorded_checks drive FIGURES
+    rtcvt check accessory_6pk -o FOLDER/check.html
+    python -m tests.recorded_checks drive accessory_6pk FOLDER/check_runs
 
-errors of a drive whose full runs are not kept, and
+errors of a drive on its load cases, whose full runs are not kept, and
 
     pytest benchmarks/test_step_cost.py benchmarks/test_variator.py --benchmark-only --benchmark-json FIGURES
     python -m tests.recorded_checks steps FIGURES
@@ -89,13 +89,11 @@ def write_verdicts(figures: Path) -> None:
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
-def write_drive(figures: Path) -> None:
-    """Write the errors of a drive's load cases, as they are held against their limits."""
+def write_drive(name: str, folder: Path) -> None:
+    """Write the errors of a drive whose full runs are in a check's folder."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
-    found = json.loads(figures.read_text(encoding="utf-8"))
-    data["checks"][found["unit"]] = {
-        f"{case['name']}: {e['signal']}": e["smooth"] for case in found["load_cases"] for e in case["errors"]
-    }
+    cases = load_cases(load_belt_unit(name))
+    data["checks"][name] = of_belt(compare_belt([result(case, folder) for case in cases]))
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
@@ -251,7 +249,7 @@ if __name__ == "__main__":
     elif sys.argv[1:2] == ["verdicts"]:
         write_verdicts(Path(sys.argv[2]))
     elif sys.argv[1:2] == ["drive"]:
-        write_drive(Path(sys.argv[2]))
+        write_drive(sys.argv[2], Path(sys.argv[3]))
     elif sys.argv[1:2] == ["steps"]:
         write_steps(Path(sys.argv[2]))
     else:

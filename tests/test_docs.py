@@ -131,6 +131,29 @@ def test_every_table_of_a_page_is_written(tables):
         )
 
 
+GIVEN = {  # columns of numbers that are no results
+    "| part | formula | parameters, by pulley | output |": "of a source",
+    "| | found in public text | not found |": "of sources",
+    "| what | how | bound |": "bounds of tests",
+    "| part | model | source |": "numbers of equations",
+    "| importer | version | system | model |": "make test-interop",
+    "| checker | units | result |": "make test-interop",
+    "| `--scheme` | what it does | for |": "steps of schemes",
+}
+
+
+def test_a_table_of_results_is_made_from_the_record(tables):
+    loose = []
+    for page in tables.pages():
+        text = re.sub(r"```.*?```", "", tables.BLOCK.sub("", page.read_text(encoding="utf-8")), flags=re.S)
+        for found in re.findall(r"(?:^\|.*\n)+", text, re.M):
+            head, rows = found.split("\n")[0], found.count("\n") - 2
+            numbers = re.findall(r"\d+\.?\d* (?:%|us|ms|W|N|kN|rad/s|Hz|kJ)(?!\w)|\b\d+\.\d+\b", found)
+            if len(numbers) >= rows and not head.startswith(tuple(GIVEN)):
+                loose.append(f"{page.name}: {head}")
+    assert not loose, "write it with docs/tables.py"
+
+
 def test_readme_counts_what_holds_of_the_source(tables):
     found = tables._chapter7()
     numbers, signs = ([s for s in found if ("printed" in s) == printed] for printed in (True, False))

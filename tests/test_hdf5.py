@@ -15,8 +15,8 @@ from rtcvt.errors import InputError
 from rtcvt.hdf5 import require_bounded, seal
 from rtcvt.hil.importer import open_fmu
 from rtcvt.hil.recorder import read
+from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.runfile import FILE, JOURNAL, Journal, is_run
-from rtcvt.offline.pushbelt.run.runs import open_run
 from rtcvt.offline.variator.heldout import read_heldout
 from rtcvt.recording import SEAL, Recording, Signal, new_hdf5, write_recording
 from rtcvt.variator.reduced_model import read_reduced

@@ -1,4 +1,4 @@
-"""Files of campaign runs with numbers in closed form, for tests: what `runs` writes, without a full model."""
+"""Files of campaign runs with numbers in closed form, for tests: what `run.simulate` writes, without a full model."""
 
 import json
 from contextlib import contextmanager

@@ -6,19 +6,17 @@ Figures follow Ntarladima, Pieber and Gerstmayr (2023), Figs. 12-24, and Kubas (
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from rtcvt.belt.unit import BeltUnit
-from rtcvt.html import COLOURS, figure, number, page, percent, table, text
+from rtcvt.html import COLOURS, figure, number, percent, table, text
 from rtcvt.offline.beltdrive import studies
 from rtcvt.offline.beltdrive.results import Result
 from rtcvt.offline.beltdrive.runs import full_model
 from rtcvt.offline.beltdrive.verification import SOURCE, UNITS, Comparison, Verification, capstan_curve
-from rtcvt.offline.pictures import RC, RIGID, STYLE, axes_grid, inline_svg, thin
-from rtcvt.recording import revision
+from rtcvt.offline.pictures import cards, compared, drawing, mark, names_beside, report, thin, under, verdict
 
 __all__ = ["report_page"]
 
@@ -32,34 +30,28 @@ def report_page(v: Verification) -> str:
     """The report as a self-contained HTML page. Figures and tables whose runs are missing are left out."""
     title = f"{v.unit.name}: real-time against full model"
     parts = [
-        f"<h1>{text(title)}</h1>\n",
-        f'<p class="lead">{text(v.unit.description)}</p>\n',
         _verdict(v),
         _cards(v),
-        figure(
-            _layout(v.unit), "Taut belt and pulleys. The arrow points along the order in which the belt visits them."
-        ),
+        _layout(v.unit),
         _glance(v),
-        '<h2 id="errors">Real-time against full model</h2>\n',
-        _method(v),
-        _errors(v.comparisons),
-        _discretisation(v),
-        *(_comparison(c, k) for k, c in enumerate(v.comparisons, 1)),
-        *_drawn(v),
+        under(
+            "errors",
+            "Real-time against full model",
+            _method(v),
+            _errors(v.comparisons),
+            _discretisation(v),
+            *(_comparison(c, k) for k, c in enumerate(v.comparisons, 1)),
+        ),
+        _drawn(v),
     ]
     if v.quotes:
-        parts += [f'<h2 id="source">{text(SOURCE[v.unit.name])}: printed and ours</h2>\n', _quotes(v)]
+        parts.append(under("source", f"{SOURCE[v.unit.name]}: printed and ours", _quotes(v)))
     if v.studies:
-        parts += [
-            '<h2 id="figures">Figures 12 to 24 of the source</h2>\n',
-            *_ancf_figures(v),
-            '<h2 id="studies">Parameter studies in numbers</h2>\n',
-            *_studies(v),
-        ]
+        parts.append(under("figures", "Figures 12 to 24 of the source", *_ancf_figures(v)))
+        parts.append(under("studies", "Parameter studies in numbers", *_studies(v)))
     elif v.unit.name in SOURCE:
-        parts += ['<h2 id="figures">Figures 10 to 17 of the source</h2>\n', *_kubas_figures(v)]
-    parts.append(f"<p>Revision {text(revision())}.</p>\n")
-    return page(title, "".join(parts), STYLE)
+        parts.append(under("figures", "Figures 10 to 17 of the source", *_kubas_figures(v), always=True))
+    return report(title, v.unit.description, parts)
 
 
 # --- summary
@@ -69,31 +61,28 @@ def _verdict(v: Verification) -> str:
     every = (*v.comparisons, *v.drawn)
     count = sum(len(c.errors) for c in every)
     cases = f"{len(every)} load cases"
-    if not v.failures:
-        return (f'<div class="verdict"><b class="good">PASSED</b> all {count} errors on {cases} are within their '
-                "limits.</div>\n")  # fmt: skip
-    listed = "".join(f"<li>{text(f)}</li>" for f in v.failures)
-    return (f'<div class="verdict failed"><b class="bad">FAILED</b> {len(v.failures)} of {count} errors on {cases} '
-            f"exceed their limits.<ul>{listed}</ul></div>\n")  # fmt: skip
+    return verdict(
+        [text(f) for f in v.failures],
+        f"all {count} errors on {cases} are within their limits.",
+        f"{len(v.failures)} of {count} errors on {cases} exceed their limits.",
+    )
 
 
 def _cards(v: Verification) -> str:
-    cards = []
+    shown = []
     for kind in UNITS:
         rows = [(e.smooth, e.name, c.title) for c in (*v.comparisons, *v.drawn) for e in c.errors if e.kind == kind]
         if rows:
             nrms, name, title = max(rows)
-            cards.append((percent(nrms), f"largest RMS error of a {kind}: {name}, {title}"))
+            shown.append((percent(nrms), f"largest RMS error of a {kind}: {name}, {title}"))
     cost = max(c.real_time_us for c in v.comparisons)
     step = v.unit.step
-    cards.append((f"{number(cost, 3)} µs", f"per step of {number(1e3 * step)} ms: {number(1e6 * step / cost, 3)} times "
+    shown.append((f"{number(cost, 3)} µs", f"per step of {number(1e3 * step)} ms: {number(1e6 * step / cost, 3)} times "
                   "faster than real time"))  # fmt: skip
     if v.quotes:
         good = sum(q.agrees is True for q in v.quotes)
-        cards.append((f"{good} of {len(v.quotes)}", f"numbers and statements of {SOURCE[v.unit.name]} agree"))
-    return (
-        '<div class="cards">' + "".join(f"<div><b>{a}</b><span>{text(b)}</span></div>" for a, b in cards) + "</div>\n"
-    )
+        shown.append((f"{good} of {len(v.quotes)}", f"numbers and statements of {SOURCE[v.unit.name]} agree"))
+    return cards(shown)
 
 
 def _glance(v: Verification) -> str:
@@ -120,8 +109,7 @@ def _glance(v: Verification) -> str:
 
 def _layout(unit: BeltUnit) -> str:
     path = unit.path()
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(1, 1, 3.0)
+    with drawing(1, 1, 3.0, "layout") as (grid, shown):
         ax = grid[0, 0]
         line = path.at(np.linspace(0.0, path.length, 600))[0]
         ax.plot(*line.T, color=COLOURS[0], lw=1.6)
@@ -129,13 +117,11 @@ def _layout(unit: BeltUnit) -> str:
             a = np.linspace(0.0, 2.0 * np.pi, 90)
             (x, y), r = path.center[i], path.radius[i]
             ax.fill(x + r * np.cos(a), y + r * np.sin(a), color="#e4e7eb", lw=0)
-            ax.text(x, y, name, ha="center", va="center", fontsize=8.5, parse_math=False)
+            ax.text(x, y, name, ha="center", va="center", fontsize=8.5)
         start, end = path.at(np.array([0.45, 0.55]) * path.span[0])[0]
         ax.annotate("", end, start, arrowprops={"arrowstyle": "-|>", "color": COLOURS[0], "lw": 1.6})
-        ax.set_aspect("equal")
-        ax.set_xlabel("x [m]")
-        ax.set_ylabel("y [m]")
-        return inline_svg(picture, "layout")
+        ax.set(aspect="equal", xlabel="x [m]", ylabel="y [m]")
+    return shown("Taut belt and pulleys. The arrow points along the order in which the belt visits them.")
 
 
 def _method(v: Verification) -> str:
@@ -152,18 +138,19 @@ def _method(v: Verification) -> str:
     )
 
 
-def _drawn(v: Verification) -> list[str]:
+def _drawn(v: Verification) -> str:
     """Errors on drawn layouts and load cases, with a figure of each."""
     if not v.drawn:
-        return []
+        return ""
     first = len(v.comparisons) + 1
-    return [
-        f'<h2 id="drawn">Layouts and load cases drawn by seed {v.seed}</h2>\n',
+    return under(
+        "drawn",
+        f"Layouts and load cases drawn by seed {v.seed}",
         "<p>Around the unit; nothing was tuned on them. Allowed: speeds 1 %, tensions 3 %, torques 5 %; in overload "
         "2, 5 and 10 %.</p>\n",
         _errors(v.drawn, first),
         *(_comparison(c, k) for k, c in enumerate(v.drawn, first)),
-    ]
+    )
 
 
 def _errors(comparisons: Sequence[Comparison], first: int = 1) -> str:
@@ -178,7 +165,7 @@ def _errors(comparisons: Sequence[Comparison], first: int = 1) -> str:
         shown = percent(e.smooth)
         if e.ripple > 0.0:
             shown += f" ({100.0 * e.nrms:.1f}; {100.0 * e.ripple:.1f})"
-        return shown if e.smooth <= e.limit else f'<span class="bad">{shown}</span>'
+        return shown if e.smooth <= e.limit else mark(False, shown)
 
     head = ("signal", *(f'<a href="#case-{k}">{text(c.title)}</a>' for k, c in enumerate(comparisons, first)))
     rows = [(f"<code>{text(n)}</code>", *(cell(n, k) for k in range(len(comparisons)))) for n in names]
@@ -213,8 +200,7 @@ def _comparison(c: Comparison, k: int) -> str:
     kinds = {e.name: e.kind for e in c.errors}
     columns = [[n for n in c.pairs if kinds[n] == kind] for kind in ("speed", "tension", "torque")]
     rows = max(len(column) for column in columns)
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(rows, 3, 1.35)
+    with drawing(rows, 3, 1.35, f"case-{k}") as (grid, shown):
         for j, names in enumerate(columns):
             for i in range(rows):
                 ax = grid[i, j]
@@ -223,28 +209,22 @@ def _comparison(c: Comparison, k: int) -> str:
                     continue
                 full, fast = c.pairs[names[i]]
                 time = c.full.time[: full.size]
-                ax.plot(*thin(time, full), color=COLOURS[0], lw=1.8)
-                ax.plot(*thin(time, fast), color=RIGID, lw=1.1, ls=(0, (4, 3)))
-                ax.set_title(names[i], loc="left", pad=3.0, fontweight="bold", parse_math=False)
+                compared(ax, time, full, fast)
+                ax.set_title(names[i])
                 ax.set_ylabel(_SHOWN[UNITS[kinds[names[i]]]])
                 ax.tick_params(labelbottom=i == len(names) - 1)
             grid[len(names) - 1, j].set_xlabel("time [s]")
-        svg = inline_svg(picture, f"case-{k}")
     about = c.full.case.scenario.description
     return (
         f'<h3 id="case-{k}">{text(c.title)}</h3>\n'
         + (f"<p>{text(about)}</p>\n" if about else "")
-        + figure(svg, "Full model (blue) and real-time model (red, dashed).")
+        + shown("Full model (blue) and real-time model (red, dashed).")
     )
 
 
 def _quotes(v: Verification) -> str:
-    def verdict(agrees: bool | None) -> str:
-        if agrees is None:
-            return ""
-        return '<span class="good">agrees</span>' if agrees else '<span class="bad">differs</span>'
-
-    rows = [(text(q.section), text(q.about), text(q.printed), text(q.ours), verdict(q.agrees)) for q in v.quotes]
+    said = {None: "", True: mark(True, "agrees"), False: mark(False, "differs")}
+    rows = [(text(q.section), text(q.about), text(q.printed), text(q.ours), said[q.agrees]) for q in v.quotes]
     return table(("section", "", "printed", "ours", ""), rows)
 
 
@@ -255,11 +235,10 @@ def _panels(
     prefix: str, tall: float, panels: Sequence[tuple[str, str, str, Lines]], zones: Sequence[float] = ()
 ) -> str:
     """One panel below the other: title, axes' labels, lines."""
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(len(panels), 1, tall)
+    with drawing(len(panels), 1, tall, prefix) as (grid, shown):
         for ax, (title, across, up, lines) in zip(grid[:, 0], panels, strict=True):
             _panel(ax, title, across, up, lines, zones)
-        return inline_svg(picture, prefix)
+    return shown()
 
 
 def _panel(ax: Axes, title: str, across: str, up: str, lines: Lines, zones: Sequence[float]) -> None:
@@ -267,11 +246,11 @@ def _panel(ax: Axes, title: str, across: str, up: str, lines: Lines, zones: Sequ
         ax.axvline(z, color="#7b8794", lw=0.8)
     for k, (label, x, y) in enumerate(lines):
         ax.plot(x, y, color=COLOURS[k % len(COLOURS)], lw=1.2, label=label or None, zorder=3 - 0.1 * k)
-    ax.set_title(title, loc="left", pad=3.0, fontweight="bold", parse_math=False)
+    ax.set_title(title)
     ax.set_ylabel(up)
     ax.set_xlabel(across)
     if len(lines) > 1:
-        ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8.5, handlelength=1.4)
+        names_beside(ax)
 
 
 def _field(r: Result, group: str, name: str, at: int = -1) -> tuple[Array, Array]:

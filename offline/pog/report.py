@@ -11,15 +11,27 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
-from rtcvt.html import COLOURS, ErrorRow, error_table, figure, number, page, percent, quantity, table, text
+from rtcvt.html import COLOURS, ErrorRow, error_table, figure, number, percent, quantity, table, text
 from rtcvt.kernel import SATURATED
-from rtcvt.offline.pictures import INK, INTERVALS, RC, RIGID, STYLE, axes_grid, inline_svg, thin
+from rtcvt.offline.pictures import (
+    INK,
+    INTERVALS,
+    RIGID,
+    aside,
+    cards,
+    drawing,
+    mark,
+    names_beside,
+    report,
+    thin,
+    under,
+    verdict,
+)
 from rtcvt.offline.pog.check import Check, ScenarioCheck
 from rtcvt.pog.diagram import gear_colours
 from rtcvt.pog.page import equations, machine, schematic, sets, system_matrices
@@ -65,8 +77,6 @@ def report_page(check: Check) -> str:
     values |= {v.name: full.parameter(v.name) for v in full.model.select("parameter")}
     links = [(f"scenario-{k}", s.scenario.name) for k, s in enumerate(check.scenarios, 1)]
     parts = [
-        f"<h1>{text(unit.name)}: rigid against full model</h1>\n",
-        f'<p class="lead">{text(unit.description)}</p>\n',
         _verdict(check),
         _cards(check),
         "<nav>" + "".join(
@@ -78,22 +88,14 @@ def report_page(check: Check) -> str:
         schematic(unit, values),
         _glance(check),
         "</div>\n",
-        '<h2 id="errors">Errors</h2>\n',
-        "<p>RMS of the difference between rigid and full model, relative to the signal's largest value in the full "
-        "model, over the samples that count.</p>\n",
-        _errors(check),
+        under("errors", "Errors", _errors(check)),
         *(_scenario(s, unit, k) for k, s in enumerate(check.scenarios, 1)),
-        '<h2 id="machine">Machine</h2>\n',
-        machine(unit, values),
-        '<h2 id="equations">Equations and matrices</h2>\n',
-        equations(unit),
-        system_matrices(unit, rigid.model, values),
-        '<h2 id="dynamics">Modes, cost, energy</h2>\n',
-        _dynamics(check),
-        '<h2 id="method">How it was computed</h2>\n',
-        _method(check),
+        under("machine", "Machine", machine(unit, values)),
+        under("equations", "Equations and matrices", equations(unit), system_matrices(unit, rigid.model, values)),
+        under("dynamics", "Modes, cost, energy", _dynamics(check)),
+        under("method", "How it was computed", _method(check)),
     ]  # fmt: skip
-    return page(f"{unit.name}: rigid against full model", "".join(parts), STYLE)
+    return report(f"{unit.name}: rigid against full model", unit.description, parts)
 
 
 # --- summary
@@ -102,12 +104,11 @@ def report_page(check: Check) -> str:
 def _verdict(check: Check) -> str:
     count = sum(len(s.errors) for s in check.scenarios)
     scenarios = f"{len(check.scenarios)} scenario{'s' if len(check.scenarios) != 1 else ''}"
-    if check.passed:
-        return (f'<div class="verdict"><b class="good">PASSED</b> all {count} errors on {scenarios} are within their '
-                f"limits.{_uncounted(check)}</div>\n")  # fmt: skip
-    failed = "".join(f"<li>{text(f)}</li>" for f in check.failures)
-    return (f'<div class="verdict failed"><b class="bad">FAILED</b> {len(check.failures)} of {count} errors on '
-            f"{scenarios} exceed their limits.<ul>{failed}</ul>{_uncounted(check)}</div>\n")  # fmt: skip
+    return verdict(
+        [text(f) for f in check.failures],
+        f"all {count} errors on {scenarios} are within their limits.{_uncounted(check)}",
+        f"{len(check.failures)} of {count} errors on {scenarios} exceed their limits.{_uncounted(check)}",
+    )
 
 
 def _uncounted(check: Check) -> str:
@@ -128,19 +129,19 @@ def _uncounted(check: Check) -> str:
 
 
 def _cards(check: Check) -> str:
-    cards = []
+    shown = []
     for kind, suffix in (("speed", ".w"), ("contact force", ".F")):
         rows = [(e.nrms, e, s) for s in check.scenarios for e in s.errors if e.name.endswith(suffix)]
         if rows:
             nrms, e, s = max(rows, key=lambda row: row[0])
-            cards.append((percent(nrms), f"largest RMS error of a {kind}: {text(e.name)}, {text(s.scenario.name)}"))
+            shown.append((percent(nrms), f"largest RMS error of a {kind}: {e.name}, {s.scenario.name}"))
     cost = max(s.step_cost["rigid"] for s in check.scenarios)
     step = check.scenarios[0].rigid.step
-    cards.append((f"{number(cost, 3)} µs", f"per step of {quantity(step, 's', 'ms')} of the rigid model: "
+    shown.append((f"{number(cost, 3)} µs", f"per step of {quantity(step, 's', 'ms')} of the rigid model: "
                   f"{number(1e6 * step / cost, 3)} times faster than real time"))  # fmt: skip
     residual = max(max(s.energy_residual.values()) for s in check.scenarios)
-    cards.append((percent(residual), "of the energy throughput is not accounted for, at most"))
-    return '<div class="cards">' + "".join(f"<div><b>{v}</b><span>{t}</span></div>" for v, t in cards) + "</div>\n"
+    shown.append((percent(residual), "of the energy throughput is not accounted for, at most"))
+    return cards(shown)
 
 
 def _glance(check: Check) -> str:
@@ -162,6 +163,10 @@ def _glance(check: Check) -> str:
 
 def _errors(check: Check) -> str:
     """RMS errors of all signals on all scenarios."""
+    about = (
+        "<p>RMS of the difference between rigid and full model, relative to the signal's largest value in the full "
+        "model, over the samples that count.</p>\n"
+    )
     names = list(dict.fromkeys(e.name for s in check.scenarios for e in s.errors))
     found = {(e.name, k): e for k, s in enumerate(check.scenarios) for e in s.errors}
 
@@ -170,7 +175,7 @@ def _errors(check: Check) -> str:
         if e is None:
             return ""
         shown = percent(e.nrms)
-        return shown if e.nrms <= e.limit else f'<span class="bad">{shown} (allowed: {percent(e.limit)})</span>'
+        return shown if e.nrms <= e.limit else mark(False, f"{shown} (allowed: {percent(e.limit)})")
 
     head = (
         "signal",
@@ -181,7 +186,7 @@ def _errors(check: Check) -> str:
         {(e.limit, "speeds" if e.name.endswith(".w") else "forces") for e in found.values()}, key=lambda r: r[1]
     )
     allowed = "; ".join(f"{kind}: {percent(limit)}" for limit, kind in reversed(limits))
-    return table(head, rows, range(1, len(head))) + f"<p>Allowed: {allowed}.</p>\n"
+    return about + table(head, rows, range(1, len(head))) + f"<p>Allowed: {allowed}.</p>\n"
 
 
 # --- scenarios
@@ -317,8 +322,7 @@ def _stack(s: ScenarioCheck, columns: Sequence[Sequence[_Panel]], prefix: str) -
     columns = [c for c in columns if c]
     rows = max(len(c) for c in columns)
     tall = 1.55 if len(columns) == 1 else 1.3
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(rows, len(columns), tall)
+    with drawing(rows, len(columns), tall, prefix) as (grid, shown):
         for j, panels in enumerate(columns):
             for i in range(rows):
                 ax = grid[i][j]
@@ -330,8 +334,8 @@ def _stack(s: ScenarioCheck, columns: Sequence[Sequence[_Panel]], prefix: str) -
                     ax.set_xlabel("time [s]")
                     ax.tick_params(labelbottom=True)
         grid[0][0].set_xlim(s.full.time[0], s.full.time[-1])
-        picture.align_ylabels()
-        return inline_svg(picture, prefix)
+        grid[0, 0].figure.align_ylabels()
+    return shown()
 
 
 def _draw(ax: Axes, s: ScenarioCheck, panel: _Panel) -> None:
@@ -352,24 +356,18 @@ def _draw(ax: Axes, s: ScenarioCheck, panel: _Panel) -> None:
     for start, end in _runs(s.full.status == SATURATED):
         ax.axvspan(s.full.time[start], s.full.time[end], 0.955, 1.0, color=AMBER, lw=0, zorder=5)
     if panel.about:
-        ax.set_title(panel.about, loc="right", pad=3.0, color="#7b8794", fontsize=8.5, parse_math=False)
-    ax.set_ylabel(panel.unit, parse_math=False)
+        aside(ax, panel.about)
+    ax.set_ylabel(panel.unit)
     ax.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10], min_n_ticks=3))
-    ax.ticklabel_format(axis="y", useOffset=False)
     if sum(bool(c.label) for c in panel.curves) > 1:
-        _names(ax)
+        names_beside(ax)
 
 
 def _prepare(ax: Axes, s: ScenarioCheck, title: str) -> None:
     """Title, and a shade over the samples that do not count."""
     for start, end in _runs(~s.settled):
         ax.axvspan(s.full.time[start], s.full.time[end], color=SHADE, lw=0, zorder=0)
-    ax.set_title(title, loc="left", pad=3.0, color=INK, fontweight="bold", parse_math=False)
-
-
-def _names(ax: Axes) -> None:
-    """Names of the curves, beside the panel."""
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8.5, handlelength=1.6)
+    ax.set_title(title)
 
 
 def _error_plot(s: ScenarioCheck, unit: GearSystem, prefix: str) -> str:
@@ -377,8 +375,7 @@ def _error_plot(s: ScenarioCheck, unit: GearSystem, prefix: str) -> str:
     colours = gear_colours(unit)
     kinds = [("speeds", ".w"), ("contact forces", ".F")]
     kinds = [(title, suffix) for title, suffix in kinds if any(e.name.endswith(suffix) for e in s.errors)]
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(len(kinds), 1, 1.9)
+    with drawing(len(kinds), 1, 1.9, prefix) as (grid, shown):
         for ax, (title, suffix) in zip(grid[:, 0], kinds, strict=True):
             _prepare(ax, s, title)
             chosen = [e for e in s.errors if e.name.endswith(suffix)]
@@ -392,10 +389,10 @@ def _error_plot(s: ScenarioCheck, unit: GearSystem, prefix: str) -> str:
             largest = max(max(e.transient, e.peak) / e.scale for e in chosen)
             ax.set_ylim(limit / 3e3, 2.0 * max(largest, 3.0 * limit))
             ax.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100.0 * share:.6g} %"))
-            _names(ax)
+            names_beside(ax)
         grid[-1, 0].set_xlabel("time [s]")
         grid[0, 0].set_xlim(s.full.time[0], s.full.time[-1])
-        return inline_svg(picture, prefix)
+    return shown()
 
 
 def _envelope(time: Array, values: Array, intervals: int = INTERVALS) -> tuple[Array, Array]:

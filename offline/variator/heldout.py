@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import open_sealed
-from rtcvt.offline.pushbelt.run.runs import open_run, run_of
+from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import Run, as_json
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
@@ -302,7 +302,7 @@ def read_heldout(path: Path) -> HeldOut:
 
 def _read(file: h5py.File) -> HeldOut:
     runs = [run_of(file["runs"][name]) for name in sorted(file["runs"])]
-    columns = dict(zip(file["summary"].attrs["columns"], file["summary"][()].T, strict=True))
+    columns = summary(file)
     series = {name: file[f"series/{name}"][()].astype(float) for name in COLUMNS}
     fields = {name: file[f"passages/fields/{name}"][()].astype(float) for name in KEPT}
     points = {name: file[f"passages/point/{name}"][()] for name in POINT}

@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from rtcvt.html import COLOURS, figure, number, page, percent, table, text
-from rtcvt.offline.pictures import RC, RIGID, STYLE, axes_grid, inline_svg
-from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
+from rtcvt.html import COLOURS, number, percent, table, text
+from rtcvt.offline.pictures import RIGID, aside, cards, drawing, over_sections, report, under
+from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.fields import KEPT
 from rtcvt.offline.variator.pod import modes_for, pod, projection_error, stacked
@@ -46,36 +44,30 @@ def reduction_page(reduction: Reduction, heldout: Mapping[str, float]) -> str:
     """The report as a page."""
     found = figures_of(reduction)
     title = f"{reduction.model.name}: reduction of a campaign"
+    lead = f"{found['runs']} runs, {found['windows']} windows. "
+    lead += "Cross-validated errors are those of runs that had no part in the weights."
     parts = [
-        f"<h1>{text(title)}</h1>\n",
-        f'<p class="lead">{found["runs"]} runs, {found["windows"]} windows. '
-        "Cross-validated errors are those of runs that had no part in the weights.</p>\n",
         _cards(found, heldout),
-        '<h2 id="laws">Laws</h2>\n',
-        _laws(found),
-        _law_pictures(reduction),
-        _shift_pictures(reduction),
-        '<h2 id="fields">Fields</h2>\n',
-        _fields(reduction, found),
-        _mode_pictures(reduction),
-        _field_pictures(reduction),
-        '<h2 id="heldout">Held-out runs</h2>\n' + _heldout(heldout) if heldout else "",
-        '<h2 id="left-out">Left out</h2>\n',
-        table(("", "data"), [(text(k), str(v)) for k, v in found["dropped"].items()], (1,)),
+        under("laws", "Laws", _laws(found), _law_pictures(reduction), _shift_pictures(reduction)),
+        under("fields", "Fields", _fields(reduction, found), _mode_pictures(reduction), _field_pictures(reduction)),
+        under("heldout", "Held-out runs", _heldout(heldout) if heldout else ""),
+        under(
+            "left-out", "Left out", table(("", "data"), [(text(k), str(v)) for k, v in found["dropped"].items()], (1,))
+        ),
     ]
-    return page(title, "".join(parts), STYLE)
+    return report(title, lead, parts)
 
 
 def _cards(found: Mapping[str, dict[str, dict[str, float]]], heldout: Mapping[str, float]) -> str:
-    cards = [
+    shown = [
         (percent(found["laws"]["zeta"]["rms"]), "thrust ratio, cross-validated RMS"),
         (percent(found["fields"]["flank_normal"]["error"]), "flank normal force, cross-validated RMS over its largest"),
     ]
-    if "thrust.rms" in heldout:
-        cards.append((percent(heldout["thrust.rms"]), "thrust ratio, RMS on held-out runs"))
-        cards.append((percent(heldout["slip.rms"]), "speed loss, RMS on held-out runs (absolute)"))
-        cards.append((percent(heldout["efficiency.rms"]), "efficiency, RMS on held-out runs (absolute)"))
-    return '<div class="cards">' + "".join(f"<div><b>{v}</b><span>{t}</span></div>" for v, t in cards) + "</div>\n"
+    for key, what in (("thrust", "thrust ratio, RMS"), ("slip", "speed loss, RMS"), ("efficiency", "efficiency, RMS")):
+        if f"{key}.rms" in heldout:
+            absolute = "" if key == "thrust" else " (absolute)"
+            shown.append((percent(heldout[f"{key}.rms"]), f"{what} on held-out runs{absolute}"))
+    return cards(shown)
 
 
 def _laws(found: Mapping[str, dict[str, dict[str, float]]]) -> str:
@@ -93,8 +85,7 @@ def _law_pictures(r: Reduction) -> str:
     xi, i = s.point[settled, 1], s.point[settled, 0]
     v = s.values
     line = np.linspace(-0.9, 0.95, 200)
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(2, 2, 2.6)
+    with drawing(2, 2, 2.6, "laws") as (grid, shown):
         panels = [
             ("thrust ratio", v["thrust"][settled], lambda e: e["zeta"]),
             ("speed loss, %", 100.0 * v["slip"][settled], lambda e: 100.0 * (e["e"] + e["c"] * line)),
@@ -113,14 +104,13 @@ def _law_pictures(r: Reduction) -> str:
                 else:
                     values = law(e)
                 ax.plot(line, values, color=dots.cmap((colour + 1.2) / 2.4), lw=1.4)
-            ax.set_title(name, loc="left", pad=3.0, fontweight="bold")
+            ax.set_title(name)
             if name.startswith(("speed", "loss")):
                 top = float(np.quantile(np.abs(data), 0.97))
                 ax.set_ylim(-1.1 * top if name.startswith("speed") else 0.0, 1.1 * top)
         for ax in grid[-1]:
             ax.set_xlabel("torque ratio")
-        svg = inline_svg(picture, "laws")
-    return figure(svg, "Settled states (dots, coloured by ratio: dark 0.45, light 2.4) and the laws at i = 0.6, 1 and "
+    return shown("Settled states (dots, coloured by ratio: dark 0.45, light 2.4) and the laws at i = 0.6, 1 and "
                   "1.8, 15 kN, kappa = 0.02 (lines).")  # fmt: skip
 
 
@@ -129,22 +119,20 @@ def _shift_pictures(r: Reduction) -> str:
     y, x = r.y[q.rows], s.values["x"][q.rows]
     f = s.point[q.rows, 3]
     crossed = np.exp(q.crossed) * f * (y - 1.0)
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(1, 2, 2.9, shared=False)
+    with drawing(1, 2, 2.9, "shift", shared=False) as (grid, shown):
         a, b = grid[0]
         top = float(np.quantile(np.abs(x), 0.97)) * 1e3
         a.scatter(y, x / f * 1e3, c=s.point[q.rows, 1], cmap="coolwarm", s=6)
         a.set_xlabel("y = F_I/F_eq")
-        a.set_title("shift rate by f, 1e-3", loc="left", pad=3.0, fontweight="bold")
+        a.set_title("shift rate by f, 1e-3")
         a.set_ylim(-top, top)
         b.plot([-top, top], [-top, top], color=RIGID, lw=0.9)
         b.scatter(x * 1e3, crossed * 1e3, s=6, color=COLOURS[0])
         b.set_xlim(-top, top)
         b.set_ylim(-top, top)
         b.set_xlabel("shift rate of the full model, 1e-3")
-        b.set_title("cross-validated", loc="left", pad=3.0, fontweight="bold")
-        svg = inline_svg(picture, "shift")
-    return figure(svg, f"Shift rate (dr_I/dt)/(omega_I r_I); left by f = F_O/{F_REF / 1e3:g} kN, coloured by torque "
+        b.set_title("cross-validated")
+    return shown(f"Shift rate (dr_I/dt)/(omega_I r_I); left by f = F_O/{F_REF / 1e3:g} kN, coloured by torque "
                   "ratio (blue overrun, red drive).")  # fmt: skip
 
 
@@ -178,8 +166,7 @@ def _fields(r: Reduction, found: Mapping[str, dict[str, dict[str, float]]]) -> s
 
 
 def _mode_pictures(r: Reduction) -> str:
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(1, 2, 3.0, shared=False)
+    with drawing(1, 2, 3.0, "modes", shared=False) as (grid, shown):
         a, b = grid[0]
         for n, name in enumerate(_SHOWN):
             sigma = r.fields.bases[name].sigma
@@ -187,16 +174,15 @@ def _mode_pictures(r: Reduction) -> str:
         sigma = r.stack[0].sigma[:60]
         places = np.arange(1, 1 + len(sigma))
         a.semilogy(places, sigma / sigma[0], color="#777777", lw=1.3, ls="--", label="all stacked")
-        a.legend(frameon=False, fontsize=7)
-        a.set_title("singular values", loc="left", pad=3.0, fontweight="bold")
+        a.legend(fontsize=7)
+        a.set_title("singular values")
         a.set_xlabel("mode")
         for k, mode in enumerate(r.fields.bases["flank_normal"].modes[:4]):
             b.plot(_places(), mode, color=COLOURS[k % len(COLOURS)], lw=1.3, label=f"{k + 1}")
-        b.legend(frameon=False, fontsize=7)
-        b.set_title("first modes of the flank normal force", loc="left", pad=3.0, fontweight="bold")
-        _sections(b)
-        svg = inline_svg(picture, "modes")
-    return figure(svg, "Singular values by the first one, and modes on the four sections.")
+        b.legend(fontsize=7)
+        b.set_title("first modes of the flank normal force")
+        over_sections(b)
+    return shown("Singular values by the first one, and modes on the four sections.")
 
 
 def _field_pictures(r: Reduction) -> str:
@@ -206,33 +192,22 @@ def _field_pictures(r: Reduction) -> str:
     wanted = ((0.6, 0.6), (1.0, -0.4), (1.9, 0.5))
     distance = [np.abs(np.log(s.point[settled, 0] / i)) + np.abs(s.point[settled, 1] - xi) for i, xi in wanted]
     chosen = [int(settled[np.argmin(d)]) for d in distance]
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(len(_SHOWN), len(chosen), 1.5)
+    with drawing(len(_SHOWN), len(chosen), 1.5, "examples") as (grid, shown):
         for row, name in zip(grid, _SHOWN, strict=True):
             for ax, n in zip(row, chosen, strict=True):
                 ax.plot(_places(), s.fields[name][n], color=COLOURS[0], lw=1.6)
                 ax.plot(_places(), r.fields.crossed[name][n], color=RIGID, lw=1.0, ls=(0, (4, 3)))
-                _sections(ax)
+                over_sections(ax, labels=row is grid[-1])
                 if ax is row[0]:
-                    ax.set_title(name, loc="left", pad=3.0, fontweight="bold")
+                    ax.set_title(name)
         for ax, n in zip(grid[0], chosen, strict=True):
             i, xi, _, f = s.point[n]
-            ax.set_title(f"i = {i:.2f}, xi = {xi:.2f}, {f * F_REF / 1e3:.0f} kN", loc="right", pad=3.0, fontsize=8)
-        svg = inline_svg(picture, "examples")
-    return figure(
-        svg, "Settled fields, over F_O: full model, and dashed what cross-validation predicts from the other runs."
-    )
+            aside(ax, f"i = {i:.2f}, xi = {xi:.2f}, {f * F_REF / 1e3:.0f} kN")
+    return shown("Settled fields, over F_O: full model, and dashed what cross-validation predicts from the other runs.")
 
 
 def _places() -> Array:
     return (np.arange(4 * CELLS) + 0.5) / CELLS
-
-
-def _sections(ax: Axes) -> None:
-    ax.set_xlim(0.0, 4.0)
-    ax.set_xticks([0.5, 1.5, 2.5, 3.5], [a.replace(" ", "\n") for a in SECTIONS], fontsize=7)
-    for c in (1.0, 2.0, 3.0):
-        ax.axvline(c, color="#7b8794", lw=0.6)
 
 
 def _heldout(errors: Mapping[str, float]) -> str:

@@ -6,14 +6,13 @@ Full model coloured, hybrid model red and dashed on top, rigid model grey and do
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from rtcvt.html import COLOURS, figure, number, page, percent, quantity, table, text
-from rtcvt.offline.pictures import RC, RIGID, STYLE, axes_grid, inline_svg, thin
-from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
+from rtcvt.html import COLOURS, number, percent, quantity, table, text
+from rtcvt.offline.pictures import GREY, RIGID, aside, drawing, mark, over_sections, report, thin, under, verdict
+from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY
 from rtcvt.offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse, quadratic
 
@@ -21,7 +20,6 @@ __all__ = ["PARTS", "report_page"]
 
 Array = NDArray[np.float64]
 
-_GREY = "#7b8794"
 FAR = 6.0  # times what is allowed: errors beyond are drawn there
 _HYBRID = RIGID
 PARTS = {
@@ -39,31 +37,23 @@ def report_page(check: Check) -> str:
     title = f"{check.about.get('unit', check.heldout.unit)}: hybrid and rigid against full model"
     transient = sum(s.held.transient for s in check.settled)
     others = "" if "runs" in check.about else " that the reduced model was not made from"
+    lead = f"{len(check.heldout.runs)} runs of the full model{others}: "
+    lead += f"{len(check.settled) - transient} operating points with force steps and {transient} transients."
     parts = [
-        f"<h1>{text(title)}</h1>\n",
-        f'<p class="lead">{len(check.heldout.runs)} runs of the full model{others}: '
-        f"{len(check.settled) - transient} operating points with force steps and {transient} transients.</p>\n",
         _verdict(check),
         "<p>The full model has errors of its own, which come on top. Most stiffnesses, dampings and frictions of the "
         "24 mm belt that comes along are estimates; it meets one of 12 numbers that its source prints. Both sides "
         "are the belt alone, without bearings, seals and oil (docs/validation.md).</p>\n",
         _unsettled(check),
-        '<h2 id="errors">Errors and what they consist of</h2>\n',
-        _errors(check.figures),
-        '<h2 id="states">Settled states</h2>\n',
-        _states(check.settled),
-        '<h2 id="steps">Force steps</h2>\n',
-        _steps([b for b in check.branched if not b.held.transient and not b.slipping]),
-        '<h2 id="transients">Transients</h2>\n',
-        _transients([b for b in check.branched if b.held.transient]),
-        '<h2 id="fields">Flank normal force</h2>\n',
-        _fields([f for f in check.fields if not f.slipping]),
-        '<h2 id="runs">Runs</h2>\n',
-        _runs(check.settled),
-        '<h2 id="method">How it was computed</h2>\n',
-        _method(check),
+        under("errors", "Errors and what they consist of", _errors(check.figures)),
+        under("states", "Settled states", _states(check.settled)),
+        under("steps", "Force steps", _steps([b for b in check.branched if not b.held.transient and not b.slipping])),
+        under("transients", "Transients", _transients([b for b in check.branched if b.held.transient])),
+        under("fields", "Flank normal force", _fields([f for f in check.fields if not f.slipping])),
+        under("runs", "Runs", _runs(check.settled)),
+        under("method", "How it was computed", _method(check)),
     ]
-    return page(title, "".join(parts), STYLE)
+    return report(title, lead, parts)
 
 
 # --- summary
@@ -78,12 +68,11 @@ def _amount(f: Figure, value: float) -> str:
 def _verdict(check: Check) -> str:
     judged = [f for f in check.figures if f.reached is not None]
     missed = [f for f in judged if not f.reached]
-    if not missed:
-        kept = f"the hybrid model keeps all {len(judged)} limits"
-        return f'<div class="verdict"><b class="good">PASSED</b> {kept}.</div>\n'
-    listed = "".join(f"<li>{_missed(f)}</li>" for f in missed)
-    about = f"the hybrid model misses {len(missed)} of {len(judged)} limits"
-    return f'<div class="verdict failed"><b class="bad">FAILED</b> {about}.<ul>{listed}</ul></div>\n'
+    return verdict(
+        [_missed(f) for f in missed],
+        f"the hybrid model keeps all {len(judged)} limits.",
+        f"the hybrid model misses {len(missed)} of {len(judged)} limits.",
+    )
 
 
 def _unsettled(check: Check) -> str:
@@ -113,7 +102,7 @@ def _errors(figures: Sequence[Figure]) -> str:
         if f.limit is not None and np.isfinite(hybrid):
             kind = "" if f.reached else " bad"
             if not f.reached:
-                shown = f'<span class="bad">{shown}</span>'
+                shown = mark(False, shown)
             share = 80.0 * min(hybrid / f.limit, 1.25)
             bar = f'<span class="bar{kind}"><i style="width:{share:.1f}%"></i><b></b></span>'
         parts = "<br/>".join(f"{text(PARTS[k])}: {_amount(f, v)}" for k, v in f.parts.items() if np.isfinite(v))
@@ -144,7 +133,7 @@ def _states(settled: Sequence[Settled]) -> str:
 
     def against(ax: Axes, error: Callable[[str], Array], limits: Sequence[float], where: NDArray[np.bool_]) -> None:
         for source, colour, marker, size in (
-            ("before", _GREY, "x", 14), ("laws", COLOURS[0], "o", 20), ("hybrid", _HYBRID, "+", 36),
+            ("before", GREY, "x", 14), ("laws", COLOURS[0], "o", 20), ("hybrid", _HYBRID, "+", 36),
         ):  # fmt: skip
             label = {"before": "full, window before", "laws": "laws alone"}.get(source, source)
             filled: dict[str, Any] = (
@@ -154,7 +143,7 @@ def _states(settled: Sequence[Settled]) -> str:
         for limit in limits:
             for sign in (-1.0, 1.0):
                 ax.axhline(sign * limit, color="#1f2933", lw=0.8, ls=(0, (4, 3)))
-        ax.axhline(0.0, color=_GREY, lw=0.8)
+        ax.axhline(0.0, color=GREY, lw=0.8)
 
     everywhere = np.ones(len(used), dtype=bool)
     loaded = np.abs(xi) >= LOADED
@@ -165,8 +154,7 @@ def _states(settled: Sequence[Settled]) -> str:
         ("efficiency, error", "points", lambda k: 100.0 * (of(k, "efficiency") - of("full", "efficiency")), (0.5,),
          loaded),
     )  # fmt: skip
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(3, 2, 1.75)
+    with drawing(3, 2, 1.75, "states") as (grid, shown):
         for row, (title, unit, error, limits, where) in enumerate(panels):
             key = title.split(",")[0].replace(" ", "_")
             ax = grid[row, 0]
@@ -174,26 +162,25 @@ def _states(settled: Sequence[Settled]) -> str:
             ax.scatter(xi[where], scale * of("full", key)[where], s=20, color=COLOURS[0], label="full")
             ax.scatter(xi[where], scale * of("hybrid", key)[where], s=36, color=_HYBRID, marker="+", label="hybrid")
             if key != "slip":
-                ax.scatter(xi[where], scale * of("rigid", key)[where], s=14, color=_GREY, marker=".", label="rigid")
-            ax.set_title(title.split(",")[0], loc="left", pad=3.0, fontweight="bold")
+                ax.scatter(xi[where], scale * of("rigid", key)[where], s=14, color=GREY, marker=".", label="rigid")
+            ax.set_title(title.split(",")[0])
             ax.set_ylabel("" if key == "thrust_ratio" else "%")
             against(grid[row, 1], error, limits, where)
-            grid[row, 1].set_title(title, loc="left", pad=3.0, fontweight="bold")
+            grid[row, 1].set_title(title)
             grid[row, 1].set_ylabel(unit)
             if row == 0:
                 for a in grid[0]:
                     a.legend(
-                        loc="lower right", bbox_to_anchor=(1.0, 0.97), ncol=3, frameon=False, fontsize=8,
+                        loc="lower right", bbox_to_anchor=(1.0, 0.97), ncol=3, fontsize=8,
                         columnspacing=0.8, handletextpad=0.1, borderaxespad=0.2,
                     )  # fmt: skip
         for ax in grid[-1]:
             ax.set_xlabel("torque ratio of the secondary")
             ax.tick_params(labelbottom=True)
-        svg = inline_svg(picture, "states")
-    return figure(svg, (
+    return shown(
         "Dashed: what is allowed, for the quadratic mean and, outer lines, for the largest. Errors of more than "
         f"{number(FAR)} times that are drawn at the border."
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 # --- force steps and transients
@@ -202,8 +189,7 @@ def _states(settled: Sequence[Settled]) -> str:
 def _steps(branches: Sequence[Branched]) -> str:
     if not branches:
         return "<p>None.</p>\n"
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(1, 2, 2.9, shared=False)
+    with drawing(1, 2, 2.9, "steps", shared=False) as (grid, shown):
         for source, colour, marker in (
             ("laws", COLOURS[0], "o"),
             ("hybrid", _HYBRID, "+"),
@@ -223,18 +209,17 @@ def _steps(branches: Sequence[Branched]) -> str:
             grid[0, 0].scatter(full, ours, s=18, marker=marker, lw=1.0, label=label, **filled)
             grid[0, 1].scatter(y, np.array(ours) - np.array(full), s=18, marker=marker, lw=1.0, **filled)
         bounds = [min(full), max(full)]
-        grid[0, 0].plot(bounds, bounds, color=_GREY, lw=0.8)
+        grid[0, 0].plot(bounds, bounds, color=GREY, lw=0.8)
         grid[0, 0].set_xlabel("full model [%]")
         grid[0, 0].set_ylabel("reduced [%]")
-        grid[0, 0].set_title("change of the ratio in a force step", loc="left", pad=3.0, fontweight="bold")
-        grid[0, 0].legend(frameon=False, fontsize=8)
+        grid[0, 0].set_title("change of the ratio in a force step")
+        grid[0, 0].legend()
         grid[0, 1].set_xlabel("force factor")
         grid[0, 1].set_ylabel("points")
-        grid[0, 1].set_title("error of the change", loc="left", pad=3.0, fontweight="bold")
+        grid[0, 1].set_title("error of the change")
         for ax in grid[0]:
             ax.tick_params(labelbottom=True)
-        svg = inline_svg(picture, "steps")
-    return figure(svg, "Each operating point has force steps of about a revolution from its settled state.")
+    return shown("Each operating point has force steps of about a revolution from its settled state.")
 
 
 def _transients(branches: Sequence[Branched]) -> str:
@@ -248,35 +233,32 @@ def _transients(branches: Sequence[Branched]) -> str:
         full = b.full
         time = full["time"]
         held = b.held
-        with matplotlib.rc_context(RC):
-            picture, grid = axes_grid(2, 2, 1.45)
-            picture.subplots_adjust(wspace=0.32)  # two scales in between
+        with drawing(2, 2, 1.45, held.run.name) as (grid, shown):
+            grid[0, 0].figure.subplots_adjust(wspace=0.32)  # two scales in between
             ax = grid[0, 0]
             for key, label, colour in (("F_I", "F_I", COLOURS[0]), ("F_O", "F_O", COLOURS[1])):
                 ax.plot(time, 1e-3 * full[key], color=colour, label=label, lw=1.5)
             ax.set_ylabel("kN")
             load = ax.twinx()
-            load.plot(time, full["tau_O"], color=_GREY, lw=1.2, ls=(0, (1, 1)))
+            load.plot(time, full["tau_O"], color=GREY, lw=1.2, ls=(0, (1, 1)))
             load.grid(visible=False)
-            ax.set_title("given", loc="left", pad=3.0, fontweight="bold")
-            ax.set_title("right, dotted: load torque [N·m]", loc="right", pad=3.0, fontsize=8.5, color=_GREY)
-            ax.legend(frameon=False, fontsize=8)
+            ax.set_title("given")
+            aside(ax, "right, dotted: load torque [N·m]")
+            ax.legend()
             for ax, (title, key, unit, factor) in zip((grid[0, 1], grid[1, 0], grid[1, 1]), panels, strict=True):
                 for source, values, look in (
                     ("full", full[key], {"color": COLOURS[0], "lw": 1.9}),
-                    ("rigid", b.traces["rigid"][key], {"color": _GREY, "lw": 1.1, "ls": (0, (1, 1))}),
+                    ("rigid", b.traces["rigid"][key], {"color": GREY, "lw": 1.1, "ls": (0, (1, 1))}),
                     ("hybrid", b.traces["hybrid"][key], {"color": _HYBRID, "lw": 1.1, "ls": (0, (4, 3))}),
                 ):
                     t, v = thin(time, factor * values, 150)
                     ax.plot(t, v, label=source, **look)
-                ax.set_title(title, loc="left", pad=3.0, fontweight="bold")
+                ax.set_title(title)
                 ax.set_ylabel(unit)
-                ax.ticklabel_format(axis="y", useOffset=False)
-            grid[0, 1].legend(frameon=False, fontsize=8)
+            grid[0, 1].legend()
             for ax in grid[-1]:
                 ax.set_xlabel("time [s]")
                 ax.tick_params(labelbottom=True)
-            svg = inline_svg(picture, held.run.name)
         own = [nrmse(b.traces["hybrid"][key], full[key]) for _, key, _, _ in panels]
         torque = quadratic(b.traces["hybrid"]["tau_I"] - full["tau_I"])
         at = {k: float(values[STEADY]) for k, values in held.summary.items()}
@@ -284,10 +266,10 @@ def _transients(branches: Sequence[Branched]) -> str:
         said = ["full model slips macroscopically: not counted"] if b.slipping else []
         said += [f"{percent(outside)} of the time outside the data"] if outside > 0.0 else []
         rows.append((text(held.run.name), *(percent(e) for e in own), number(torque, 2), "; ".join(said)))
-        parts.append(figure(svg, (
+        parts.append(shown(
             f"{text(held.run.name)}: ratio {number(at['ratio'], 3)}, {number(at['omega_I'] * 30.0 / np.pi, 4)} rpm, "
             f"torque ratio {number(at['xi'], 2)}, {number(1e-3 * at['F_O'], 3)} kN at the start."
-        )))  # fmt: skip
+        ))  # fmt: skip
     head = ("hybrid, RMS error by RMS", *(title for title, *_ in panels), "error of the torque [N·m]", "")
     return table(head, rows, (1, 2, 3, 4)) + "".join(parts)
 
@@ -301,33 +283,24 @@ def _fields(fields: Sequence[Field]) -> str:
     order = sorted(fields, key=lambda f: nrmse(f.fields["hybrid"], f.fields["full"]))
     chosen = [order[k] for k in np.unique(np.linspace(0, len(order) - 1, min(6, len(order))).astype(int))]
     place = (np.arange(4 * CELLS) + 0.5) / CELLS
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid((len(chosen) + 1) // 2, 2, 1.75)
+    with drawing((len(chosen) + 1) // 2, 2, 1.75, "flank-normal") as (grid, shown):
         for ax, f in zip(grid.ravel(), chosen, strict=False):
             ax.plot(place, 1e-3 * f.fields["full"], color=COLOURS[0], lw=1.7, label="full")
             ax.plot(place, 1e-3 * f.fields["laws"], color=COLOURS[2], lw=0.9, label="regression")
             ax.plot(place, 1e-3 * f.fields["hybrid"], color=_HYBRID, lw=1.1, ls=(0, (4, 3)), label="hybrid")
             point = f.passage.point
-            ax.set_title(
-                f"{f.held.run.name}: i = {point['ratio']:.2f}, xi = {point['xi']:.2f}", loc="left", pad=3.0, fontsize=9
-            )
+            ax.set_title(f"{f.held.run.name}: i = {point['ratio']:.2f}, xi = {point['xi']:.2f}", fontsize=9)
             error = nrmse(f.fields["hybrid"], f.fields["full"])
-            ax.set_title(f"{100.0 * error:.1f} %", loc="right", pad=3.0, fontsize=9, color=_GREY)
+            aside(ax, f"{100.0 * error:.1f} %")
             ax.set_ylabel("kN/m")
-            ax.set_xlim(0.0, 4.0)
-            for c in (1.0, 2.0, 3.0):
-                ax.axvline(c, color=_GREY, lw=0.8)
-        grid[0, 0].legend(frameon=False, fontsize=8)
-        for ax in grid[-1]:
-            ax.set_xticks([0.5, 1.5, 2.5, 3.5], SECTIONS)
-            ax.tick_params(labelbottom=True, axis="x", length=0)
+            over_sections(ax, labels=f in chosen[-2:])
+        grid[0, 0].legend()
         for ax in grid.ravel()[len(chosen) :]:
             ax.set_axis_off()
-        svg = inline_svg(picture, "flank-normal")
-    return figure(svg, (
+    return shown(
         f"Normal force on one flank per length of belt, mean of a passage. Of {len(fields)} passages, from the one "
         "with the smallest to the one with the largest error."
-    ))  # fmt: skip
+    )  # fmt: skip
 
 
 # --- tables

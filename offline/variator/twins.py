@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
 
-from rtcvt.offline.pushbelt.run.runs import open_run
+from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of
 from rtcvt.offline.variator.alignment import load_samples

@@ -6,19 +6,17 @@ same width. Lines are means over one revolution, thin grey lines are what one el
 
 from collections.abc import Callable, Sequence
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from rtcvt.html import COLOURS, figure, number, page, percent, table, text
-from rtcvt.offline.pictures import RC, STYLE, axes_grid, inline_svg
+from rtcvt.html import COLOURS, number, percent, table, text
+from rtcvt.offline.pictures import GREY, cards, drawing, mark, over_sections, report, under, verdict
 from rtcvt.offline.pushbelt.checks.chapter7 import REFINED, STEADY, WITHIN, Finding, Verification, band, discretisation
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, SECONDARY, push_force, section
 from rtcvt.offline.pushbelt.planar.model import LOSSES
 from rtcvt.offline.pushbelt.run.profiles import BINS, FIELDS, Steady, Window
 from rtcvt.quantity import to_si
-from rtcvt.recording import revision
+from rtcvt.variator.layout import SECTIONS
 
 __all__ = ["report_page"]
 
@@ -26,9 +24,8 @@ Array = NDArray[np.float64]
 
 _C = np.concatenate([k + (np.arange(BINS) + 0.5) / BINS for k in range(4)])
 _GREY = "#c3cad2"
-_COLOUR = {"agrees": "good", "opposite": "bad", "differs": "bad"}
+_GOOD = {"agrees": True, "opposite": False, "differs": False}
 _SHOWN = {"m": ("um", "µm"), "N2": ("N2", "N²"), "N.m": ("N.m", "N·m")}
-_SECTIONS = ("primary arc", "push span", "secondary arc", "slack span")
 _FORCES: tuple[tuple[str, Callable[[Window], Array], tuple[tuple[str, int], ...]], ...] = (
     ("element-pulley, normal", lambda w: _all(w, "normal"), (("normal", 1),)),
     ("element-pulley, longitudinal friction", lambda w: -_all(w, "longitudinal"), (("longitudinal", -1),)),
@@ -43,37 +40,39 @@ def report_page(v: Verification) -> str:
     """The report as a self-contained HTML page. Figures and tables whose runs are missing are left out."""
     title = f"{v.parameters.name}: chapter 7 of Cebulla 2014"
     parts = [
-        f"<h1>{text(title)}</h1>\n",
-        f'<p class="lead">{text(v.parameters.description)}</p>\n',
         _verdict(v),
         _summary(v),
-        '<h2 id="numbers">Printed numbers</h2>\n',
-        f"<p>Mean of {v.chapter.starts} starts that differ by a disturbance; the mean of as many others, on another "
-        "machine, is within ± u in 19 of 20 cases. A verdict is firm if it is the same for all values within u. A "
-        f"number agrees within {percent(WITHIN)}. The source regularises friction of the flanks at a speed that it "
-        f"does not print; here it is {1e3 * v.chapter.v_mu:g} mm/s, whatever the unit has.</p>\n",
-        _signatures(v, "number"),
-        '<h2 id="signatures">Signs and ranges</h2>\n',
-        "<p>With two runs, the quantity is that of the first less that of the second; with several, the least of what "
-        "each gives, or changes from the one before. A sign is not resolved if the quantity is smaller than u.</p>\n",
-        _signatures(v, "sign"),
-        '<h2 id="forces">Element contact forces, Figs. 7.2 to 7.4, 7.11 to 7.16, 7.18</h2>\n',
-        *(_forces(v, *group) for group in _GROUPS),
-        '<h2 id="thrust">Thrust ratio over torque ratio, Table 7.2 and Fig. 7.5</h2>\n',
-        _thrust(v),
-        '<h2 id="spiral">Spiral running, Table 7.3, Figs. 7.6, 7.7 and 7.17</h2>\n',
-        _spiral(v),
-        '<h2 id="taper">Tapered elements and their number, Figs. 7.8 to 7.10</h2>\n',
-        _endplay(v),
-        '<h2 id="cost">Cost of a step</h2>\n',
-        _signatures(v, "cost"),
-        _cost(v),
-        '<h2 id="convergence">Convergence</h2>\n',
-        _convergence(v),
-        '<h2 id="runs">Runs: steady state, energy, momentum</h2>\n',
-        _runs(v),
+        under(
+            "numbers",
+            "Printed numbers",
+            f"<p>Mean of {v.chapter.starts} starts that differ by a disturbance; the mean of as many others, on "
+            "another machine, is within ± u in 19 of 20 cases. A verdict is firm if it is the same for all "
+            f"values within u. A number agrees within {percent(WITHIN)}. "
+            "The source regularises friction of the flanks at "
+            f"a speed that it does not print; here it is {1e3 * v.chapter.v_mu:g} mm/s, whatever the unit has.</p>\n",
+            _signatures(v, "number"),
+        ),
+        under(
+            "signatures",
+            "Signs and ranges",
+            "<p>With two runs, the quantity is that of the first less that of the second; with several, the least of "
+            "what each gives, or changes from the one before. A sign is not resolved if the quantity is smaller than u."
+            "</p>\n",
+            _signatures(v, "sign"),
+        ),
+        under(
+            "forces",
+            "Element contact forces, Figs. 7.2 to 7.4, 7.11 to 7.16, 7.18",
+            *(_forces(v, *group) for group in _GROUPS),
+        ),
+        under("thrust", "Thrust ratio over torque ratio, Table 7.2 and Fig. 7.5", _thrust(v)),
+        under("spiral", "Spiral running, Table 7.3, Figs. 7.6, 7.7 and 7.17", _spiral(v)),
+        under("taper", "Tapered elements and their number, Figs. 7.8 to 7.10", _endplay(v)),
+        under("cost", "Cost of a step", _signatures(v, "cost"), _cost(v)),
+        under("convergence", "Convergence", _convergence(v)),
+        under("runs", "Runs: steady state, energy, momentum", _runs(v)),
     ]
-    return page(title, "".join(parts), STYLE)
+    return report(title, v.parameters.description, parts)
 
 
 _GROUPS = (
@@ -91,37 +90,28 @@ _GROUPS = (
 
 
 def _verdict(v: Verification) -> str:
-    failures, unsteady = v.failures, v.unsteady
-    parts = []
-    if failures:
-        listed = "".join(f"<li>{text(f)}</li>" for f in failures)
-        parts.append(f'<div class="verdict failed"><b class="bad">FAILED</b> {len(failures)} of the proofs on the '
-                     f"runs fail.<ul>{listed}</ul></div>\n")  # fmt: skip
-    else:
-        parts.append(f'<div class="verdict"><b class="good">PASSED</b> energy and momentum balance of all '
-                     f"{sum(map(len, v.starts.values()))} runs.</div>\n")  # fmt: skip
-    if unsteady:
-        parts.append(f"<p>Thrust ratio changes by more than {percent(STEADY)} between the last two revolutions: "
-                     f"{text(', '.join(unsteady))}.</p>\n")  # fmt: skip
-    return "".join(parts)
+    passed = f"energy and momentum balance of all {sum(map(len, v.starts.values()))} runs."
+    said = verdict([text(f) for f in v.failures], passed, f"{len(v.failures)} of the proofs on the runs fail.")
+    if v.unsteady:
+        said += f"<p>Thrust ratio changes by more than {percent(STEADY)} between the last two revolutions: "
+        said += f"{text(', '.join(v.unsteady))}.</p>\n"
+    return said
 
 
 def _summary(v: Verification) -> str:
-    cards = []
+    shown = []
     for kind, what in (("number", "printed numbers"), ("sign", "signs and ranges")):
         count = v.count(kind)
         total = sum(n for n, _ in count.values())
         n, firm = count["agrees"]
-        cards.append((f"{n} of {total}", f"{what} agree, {firm} of them firmly"))
+        shown.append((f"{n} of {total}", f"{what} agree, {firm} of them firmly"))
         others = ", ".join(f"{n} {verdict} ({firm})" for verdict, (n, firm) in count.items() if verdict != "agrees")
-        cards.append((str(total - n), f"{what} do not: {others}"))
+        shown.append((str(total - n), f"{what} do not: {others}"))
     errors = discretisation(v)
     if errors:
         worst = max(errors, key=lambda name: errors[name][1])
-        cards.append((percent(errors[worst][1]), f"discretisation error of the thrust ratio at most: {worst}"))
-    return (
-        '<div class="cards">' + "".join(f"<div><b>{a}</b><span>{text(b)}</span></div>" for a, b in cards) + "</div>\n"
-    )
+        shown.append((percent(errors[worst][1]), f"discretisation error of the thrust ratio at most: {worst}"))
+    return cards(shown)
 
 
 def _expected(f: Finding) -> str:
@@ -150,13 +140,12 @@ def _signatures(v: Verification, kind: str) -> str:
         if f.signature.section.split(",")[0] != chapter:
             chapter = f.signature.section.split(",")[0]
             rows.append((f"<b>Section {text(chapter)}</b>",))
-        colour = _COLOUR.get(f.verdict, "muted")
         place = f.signature.section.partition(", ")[2]
         name = f"{text(f.signature.about)}<br/><span class='muted'>{text(f.signature.quantity)}: "
         between = {"difference": " − ", "each": ", ", "steps": " → "}[f.signature.of]
         name += f"{text(between.join(f.signature.runs))}</span>"
         ours = f"{_in(f.value, f.unit)} {_unit(f.unit)}"
-        said = f'<span class="{colour}">{f.text}</span>' + (", firm" if f.firm else "")
+        said = mark(_GOOD.get(f.verdict), f.text) + (", firm" if f.firm else "")
         rows.append((text(place), name, _expected(f), ours, _in(f.u, f.unit), said))
     return table(("", "source", "expected", "ours", "u", "verdict"), rows, (2, 3, 4)) if rows else ""
 
@@ -172,15 +161,6 @@ def _push(w: Window) -> Array:
     return np.concatenate([push_force(w, k) for k in range(4)])
 
 
-def _sections(ax: Axes) -> None:
-    ax.set_xlim(0.0, 4.0)
-    ax.set_xticks([0.5, 1.5, 2.5, 3.5], _SECTIONS)
-    ax.tick_params(axis="x", length=0)
-    for c in (1.0, 2.0, 3.0):
-        ax.axvline(c, color="#7b8794", lw=0.8)
-    ax.axhline(0.0, color="#7b8794", lw=0.8)
-
-
 def _present(v: Verification, names: Sequence[str]) -> list[tuple[str, Steady]]:
     return [(name, v.steady[name]) for name in names if name in v.steady]
 
@@ -189,28 +169,25 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
     runs = _present(v, names)
     if not runs:
         return ""
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(3, 2, 1.75)
+    with drawing(3, 2, 1.75, f"forces-{title.replace(' ', '-').replace(',', '').replace('=', '')}") as (grid, shown):
         for ax, (name, mean, parts) in zip(grid.T.ravel(), _FORCES, strict=True):
-            _sections(ax)
+            over_sections(ax, labels=ax in grid[-1])
+            ax.axhline(0.0, color=GREY, lw=0.8)
             c, values = runs[0][1].element[:, 0], runs[0][1].element[:, 1:]
             one = sum(sign * values[:, list(FIELDS).index(field)] for field, sign in parts)
             cut = np.flatnonzero(np.diff(c) < -0.5) + 1
             ax.plot(np.insert(c, cut, np.nan), np.insert(one, cut, np.nan), color=_GREY, lw=0.7, zorder=1)
             for k, (run, s) in enumerate(runs):
                 ax.plot(_C, mean(s.last), color=COLOURS[k], lw=1.7 if k == 0 else 1.1, label=run, zorder=3 - 0.1 * k)
-            ax.set_title(name, loc="left", pad=3.0, fontweight="bold")
+            ax.set_title(name)
             ax.set_ylabel("N")
-        grid[0, 1].legend(loc="best", frameon=False, fontsize=8.5)
-        for ax in grid[-1]:
-            ax.tick_params(labelbottom=True)
-        svg = inline_svg(picture, f"forces-{title.replace(' ', '-').replace(',', '').replace('=', '')}")
+        grid[0, 1].legend(loc="best", fontsize=8.5)
     caption = (
         f"{title} ({source}). Grey: one element. Normal force and friction on one flank. Longitudinal friction on the "
         "pulley and, of the ring, on the element, positive in the direction of travel; radial friction on the element, "
         "positive outwards."
     )
-    return f"<h3>{text(title)}</h3>\n" + figure(svg, caption)
+    return f"<h3>{text(title)}</h3>\n" + shown(caption)
 
 
 def _thrusts(v: Verification, name: str) -> tuple[float, float | None]:
@@ -233,19 +210,17 @@ def _thrust(v: Verification) -> str:
         ]  # fmt: skip
     if not rows:
         return ""
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(1, 1, 2.8)
+    with drawing(1, 1, 2.8, "thrust") as (grid, shown):
         ax = grid[0, 0]
         for k, (case, x, y) in enumerate(series):
             ax.plot(x, y, "o-", color=COLOURS[k], label=case, lw=1.4, ms=4)
         ax.set_xlabel("torque ratio")
         ax.set_ylabel("thrust ratio")
-        ax.legend(frameon=False)
-        svg = inline_svg(picture, "thrust")
+        ax.legend()
     return (
         "<p>The source prints these curves as figures without numbers and calls the agreement with measurements very "
         "good; there is no number to compare with.</p>\n"
-        + figure(svg, "Thrust ratio over torque ratio, unilateral, coupled.")
+        + shown("Thrust ratio over torque ratio, unilateral, coupled.")
         + table(("case", "torque ratio", "M_O [N·m]", "thrust ratio", "u", "drift", "slip"), rows, (1, 2, 3, 4, 5, 6))
     )
 
@@ -261,8 +236,7 @@ def _spiral(v: Verification) -> str:
         if not runs:
             continue
         xi = v.parameters.get_case(case).xi
-        with matplotlib.rc_context(RC):
-            picture, grid = axes_grid(1, 2, 2.6)
+        with drawing(1, 2, 2.6, case) as (grid, shown):
             for ax, where, pulley in ((grid[0, 0], PRIMARY, 0), (grid[0, 1], SECONDARY, 1)):
                 for name, s in runs:
                     k = int(name.split("-")[2])
@@ -271,14 +245,13 @@ def _spiral(v: Verification) -> str:
                     label = f"xi = {xi[k]:g}" + (", decoupled" if decoupled else "")
                     style = (0, (4, 2)) if decoupled else "-"
                     ax.plot(angle, 1e3 * section(s.last, "ring_height", where), color=COLOURS[k], ls=style, label=label)
-                ax.set_title(_SECTIONS[where], loc="left", pad=3.0, fontweight="bold")
+                ax.set_title(SECTIONS[where])
                 ax.set_xlabel("angle from the entry [deg]")
                 ax.tick_params(labelbottom=True)
                 ax.set_ylabel("radius of the ring's top [mm]")
-                ax.ticklabel_format(axis="y", useOffset=False)
-            grid[0, 0].legend(frameon=False, fontsize=8)
+            grid[0, 0].legend()
             grid[0, 0].set_xlim(auto=True)
-            parts.append(figure(inline_svg(picture, case), f"{case}, unilateral; dashed: decoupled law."))
+        parts.append(shown(f"{case}, unilateral; dashed: decoupled law."))
     return "".join(parts)
 
 
@@ -379,5 +352,4 @@ def _runs(v: Verification) -> str:
         "the rocking edges. Throughput: the larger of what the two shafts carry. Momentum error: what the "
         "axial forces, torques and tilting moments of a sheave leave over after inertia, damper and guide, relative "
         "to those of the belt; the tilts, which vibrate, are known at plot steps only.</p>\n"
-        f"<p>Revision {text(revision())}.</p>\n"
     )

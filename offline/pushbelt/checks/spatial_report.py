@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Sequence
 
-import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 
-from rtcvt.html import COLOURS, figure, number, page, percent, table, text
-from rtcvt.offline.pictures import RC, STYLE, axes_grid, inline_svg
+from rtcvt.html import COLOURS, number, percent, table, text
+from rtcvt.offline.pictures import cards, drawing, mark, over_sections, report, under, verdict
 from rtcvt.offline.pushbelt.checks.spatial import (
     ENDS,
     ENERGY,
@@ -24,11 +22,9 @@ from rtcvt.offline.pushbelt.checks.spatial import (
     mean_profile,
 )
 from rtcvt.offline.pushbelt.run.profiles import BINS
-from rtcvt.recording import revision
 
 __all__ = ["report_page"]
 
-_SECTIONS = ("primary arc", "push span", "secondary arc", "slack span")
 _CELLS = np.arange(96) / 24 + 1 / 48
 _SCALE = {"m": (1e6, "µm"), "N.m": (1.0, "N·m"), "N2": (1.0, "N²"), "1": (1.0, "")}
 
@@ -38,53 +34,44 @@ def report_page(v: Result) -> str:
     title = f"{v.parameters.name}: the spatial belt beside the hybrid one"
     at = f"primary {POINT['omega_I']:g} rad/s, torque ratio {POINT['xi']:g}, secondary {POINT['F_O']:g} N"
     parts = [
-        f"<h1>{text(title)}</h1>\n",
-        f'<p class="lead">{text(v.parameters.description)}</p>\n',
         _verdict(v),
         _claims(v),
-        '<h2 id="line">In line: between mirrored sheaves</h2>\n',
-        _groups(v, "mirrored"),
-        _growth(v),
-        '<h2 id="planar">Planar phenomena: between loose and fixed sheaves, crosswise</h2>\n',
-        "<p>Means of the last two of four revolutions. Hybrid: two runs from steps that differ by 2.5 %; their scatter "
-        "is the range of their four revolutions. A quantity agrees if the spatial belt differs by no more.</p>\n",
-        _groups(v, "spatial"),
-        *(_forces(v, name) for name in PLANAR),
-        f'<h2 id="alignment">Out of line</h2>\n<p>Ratio held, {text(at)}; the last of four revolutions.</p>\n',
-        _alignment(v),
-        '<h2 id="rings">Rings: tracking, left and right</h2>\n',
-        _rings(v),
-        '<h2 id="cost">Cost of a step</h2>\n',
-        _cost(v),
-        '<h2 id="runs">Energy</h2>\n',
-        _energy(v),
+        under("line", "In line: between mirrored sheaves", _groups(v, "mirrored"), _growth(v), always=True),
+        under(
+            "planar",
+            "Planar phenomena: between loose and fixed sheaves, crosswise",
+            "<p>Means of the last two of four revolutions. Hybrid: two runs from steps that differ by 2.5 %; their "
+            "scatter is the range of their four revolutions. A quantity agrees if the spatial belt differs by no more."
+            "</p>\n",
+            _groups(v, "spatial"),
+            *(_forces(v, name) for name in PLANAR),
+        ),
+        under("alignment", "Out of line", f"<p>Ratio held, {at}; the last of four revolutions.</p>\n", _alignment(v)),
+        under("rings", "Rings: tracking, left and right", _rings(v)),
+        under("cost", "Cost of a step", _cost(v)),
+        under("runs", "Energy", _energy(v)),
     ]
-    return page(title, "".join(parts), STYLE)
+    return report(title, v.parameters.description, parts)
 
 
 def _verdict(v: Result) -> str:
-    if v.failures:
-        listed = "".join(f"<li>{text(f)}</li>" for f in v.failures)
-        return (f'<div class="verdict failed"><b class="bad">FAILED</b> {len(v.failures)} of what runs must hold.'
-                f"<ul>{listed}</ul></div>\n")  # fmt: skip
-    runs = len(v.energy)
-    return f'<div class="verdict"><b class="good">PASSED</b> equality in line, energy of all {runs} runs.</div>\n'
+    failed = f"{len(v.failures)} of what runs must hold."
+    return verdict([text(f) for f in v.failures], f"equality in line, energy of all {len(v.energy)} runs.", failed)
 
 
 def _claims(v: Result) -> str:
     counts = Counter((p.group.rpartition("-")[2], p.verdict) for p in v.phenomena)
-    cards = [(str(n), f"planar quantities, {belt} belt: {verdict}") for (belt, verdict), n in counts.items()]
-    shown = '<div class="cards">' + "".join(f"<div><b>{a}</b><span>{text(b)}</span></div>" for a, b in cards)
+    shown = [(str(n), f"planar quantities, {belt} belt: {said}") for (belt, said), n in counts.items()]
     rows = [
-        (text(c.about), f"{number(c.value)} {text(c.unit)}", number(c.limit), _mark(c.holds))
+        (text(c.about), f"{number(c.value)} {text(c.unit)}", number(c.limit), _holds(c.holds))
         for c in v.claims
         if not c.about.startswith("energy")
     ]
-    return shown + "</div>\n" + table(("", "found", "at most", ""), rows, (1, 2))
+    return cards(shown) + table(("", "found", "at most", ""), rows, (1, 2))
 
 
-def _mark(good: bool) -> str:
-    return f'<span class="{"good" if good else "bad"}">{"holds" if good else "does not hold"}</span>'
+def _holds(good: bool) -> str:
+    return mark(good, "holds" if good else "does not hold")
 
 
 def _groups(v: Result, belt: str) -> str:
@@ -106,10 +93,13 @@ def _groups(v: Result, belt: str) -> str:
 
 def _row(p: Phenomenon) -> Sequence[str]:
     scale, unit = _SCALE.get(p.unit, (1.0, p.unit))
-    kind = {"agrees": "good", "differs": "bad"}.get(p.verdict, "muted")
     values = (p.hybrid, p.spatial, p.spatial - p.hybrid, p.scatter)
     shown = [number(scale * x) for x in values]
-    return text(f"{p.quantity} {unit and f'[{unit}]'}"), *shown, f'<span class="{kind}">{p.verdict}</span>'
+    return (
+        text(f"{p.quantity} {unit and f'[{unit}]'}"),
+        *shown,
+        mark({"agrees": True, "differs": False}.get(p.verdict), p.verdict),
+    )
 
 
 def _growth(v: Result) -> str:
@@ -123,30 +113,20 @@ def _growth(v: Result) -> str:
     )
 
 
-def _sections(ax: Axes) -> None:
-    ax.set_xlim(0.0, 4.0)
-    ax.set_xticks([0.5, 1.5, 2.5, 3.5], _SECTIONS)
-    ax.tick_params(axis="x", length=0, labelbottom=True)
-    for c in (1.0, 2.0, 3.0):
-        ax.axvline(c, color="#7b8794", lw=0.8)
-
-
 def _forces(v: Result, name: str) -> str:
     runs = [(s, v.steady[f"{name}-{s}"]) for s in ("hybrid", "kicked", "spatial") if f"{name}-{s}" in v.steady]
     if len(runs) < 3:
         return ""
     place = (np.arange(4 * BINS) + 0.5) / BINS
-    with matplotlib.rc_context(RC):
-        picture, grid = axes_grid(3, 2, 1.75)
+    with drawing(3, 2, 1.75, f"forces-{name}") as (grid, shown):
         for ax, force in zip(grid.ravel(), FORCES, strict=True):
-            _sections(ax)
+            over_sections(ax)
             for (label, s), colour in zip(runs, (COLOURS[0], "#9fb8d6", COLOURS[1]), strict=True):
                 ax.plot(place, mean_profile(force, (s,)), color=colour, label=label, lw=1.3)
-            ax.set_title(force, loc="left", pad=3.0, fontweight="bold")
+            ax.set_title(force)
             ax.set_ylabel("N")
-        grid[0, 1].legend(loc="best", frameon=False, fontsize=8.5)
-        svg = inline_svg(picture, f"forces-{name}")
-    return figure(svg, f"{name}: contact forces of an element, on one flank, mean of two revolutions.")
+        grid[0, 1].legend(loc="best", fontsize=8.5)
+    return shown(f"{name}: contact forces of an element, on one flank, mean of two revolutions.")
 
 
 def _alignment(v: Result) -> str:
@@ -162,17 +142,15 @@ def _alignment(v: Result) -> str:
         head = ("wanted [mm]", "found [mm]", f"force [N] at {', '.join(ENDS)}", "99 % of it [N]", "yaw there [mrad]",
                 "thrust ratio", "losses [W]", "efficiency")  # fmt: skip
         parts.append(table(head, rows, (0, 1, 5, 6, 7)))
-        with matplotlib.rc_context(RC):
-            picture, grid = axes_grid(3, 1, 1.6)
+        with drawing(3, 1, 1.6, f"across-{ratio:g}".replace(".", "_")) as (grid, shown):
             titles = ("force of both flanks across [N]", "yaw [mrad]", "z [mm]")
             for ax, title, row, scale in zip(grid[:, 0], titles, range(3), (1.0, 1e3, 1e3), strict=True):
-                _sections(ax)
+                over_sections(ax)
                 for colour, (c, a) in zip(COLOURS, runs, strict=False):
                     ax.plot(_CELLS, scale * a.cells[row], color=colour, label=f"{1e3 * c:+.2f} mm", lw=1.2)
                 ax.set_ylabel(title, fontsize=8)
-            grid[0, 0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False, fontsize=8.5)
-            svg = inline_svg(picture, f"across-{ratio:g}".replace(".", "_"))
-        parts.append(figure(svg, f"Ratio {ratio:g}: belt on the primary against the secondary."))
+            grid[0, 0].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8.5)
+        parts.append(shown(f"Ratio {ratio:g}: belt on the primary against the secondary."))
     return "".join(parts)
 
 
@@ -207,7 +185,7 @@ def _cost(v: Result) -> str:
 
 def _energy(v: Result) -> str:
     rows = [
-        (text(name), f"{e:.1e}", _mark(abs(e) <= (ENERGY if loaded else IDLE)))
+        (text(name), f"{e:.1e}", _holds(abs(e) <= (ENERGY if loaded else IDLE)))
         for name, (e, loaded) in v.energy.items()
     ]
-    return table(("run", "residual over throughput", ""), rows, (1,)) + f"<p>Revision {text(revision())}.</p>\n"
+    return table(("run", "residual over throughput", ""), rows, (1,))

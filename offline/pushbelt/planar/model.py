@@ -183,8 +183,10 @@ class Frames(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Arrays of a run that carry nothing from one call to the next, but `mx.z` and `mx.r`: these are the state's, and
-    kernels read and write them here only."""
+    """Work arrays of a run. Nothing in them is kept from one call to the next.
+
+    `mx.z` and `mx.r` are the exception: they are the arrays z and r of the state, which kernels read and write here.
+    """
 
     fl: Flanks
     mx: Maxwell
@@ -503,9 +505,9 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     book.clamping_O += dt * power[1, 0]
     book.shaft_I += dt * power[0, 1]
     book.shaft_O += dt * power[1, 1]
-    book.joint_damping += lost_j
-    book.saddle_damping += lost_n
-    book.saddle_friction += lost_t
+    book.element_element_damping += lost_j
+    book.element_ring_damping += lost_n
+    book.element_ring_friction += lost_t
     book.flank_longitudinal += dt * (loss[0, 0] + loss[1, 0])
     book.flank_radial += dt * (loss[0, 1] + loss[1, 1])
     book.flank_damping += dt * (loss[0, 2] + loss[1, 2])

@@ -109,10 +109,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Branch:
-    """What follows the settled state.
+    """A phase that starts from the settled state.
 
-    y_I, y_O: clamping forces as multiples of F_I,eq and F_O; xi: load torque as a multiple of what F_O of the settled
-    state can carry; ramp, lead, duration: of the change, of what no mean contains, in all [revolutions].
+    y_I, y_O: clamping forces at its end, divided by F_I,eq and by F_O; xi: load torque at its end, divided by the
+    largest that F_O of the settled state can carry; ramp: revolutions in which forces and load change; lead:
+    revolutions at its begin that the means leave out; duration: revolutions of the whole branch, ramp and lead
+    included.
     """
 
     y_I: float

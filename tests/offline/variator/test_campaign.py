@@ -19,9 +19,11 @@ from scipy.stats import qmc
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of, steps_of
+from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.runfile import DATASETS, FORMER
-from rtcvt.offline.pushbelt.run.runs import load_torque, open_run, prepare, run_of, simulate, start_of, steps_of
 from rtcvt.offline.pushbelt.run.schedule import LIMIT, RUNAWAY, Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, frames_of, summary
 from rtcvt.offline.pushbelt.unit.kinematics import closure

@@ -47,7 +47,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 2  # 1 had the runs in the form of earlier releases
+SCHEMA_VERSION = 2
 KIND = "held-out runs of a variator"
 SEAL = b"rtcvt heldout 2 "
 KEPT = ("flank_normal", "flank_longitudinal", "flank_radial", "push", "ring_normal", "ring_friction", "tension")
@@ -295,7 +295,7 @@ def read_heldout(path: Path) -> HeldOut:
     """
     with open_sealed(path, SEAL, KIND) as file:
         about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
-        if about not in ((KIND, 1), (KIND, SCHEMA_VERSION)):
+        if about != (KIND, SCHEMA_VERSION):
             raise InputError(path, "kind, schema_version", str(about), f"{KIND}, schema version {SCHEMA_VERSION}")
         return _read(file)
 

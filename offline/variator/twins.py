@@ -112,8 +112,7 @@ def _across(path: Path) -> tuple[float, ...]:
             return (np.nan,) * len(ACROSS)
         rows = frames_of(file, STEADY)
         place, margin = file["spatial/place"][rows].mean(axis=0), file["spatial/margin"][rows]
-        known = "spatial/exit_force" in file  # since this release
-        force = file["spatial/exit_force"][rows].mean(axis=0) if known else np.full(2, np.nan)
+        force = file["spatial/exit_force"][rows].mean(axis=0)
     return float(place[0] - place[1]), float(margin[..., 0].min()), *force.tolist()
 
 

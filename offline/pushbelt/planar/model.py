@@ -383,6 +383,7 @@ def run(
 
 @compiled
 def directions(q: Any, c: Any, s: Any) -> None:
+    """Write cosine and sine (n,) of the angles q[:, 2] [rad]."""
     for i in range(c.size):
         c[i] = np.cos(q[i, 2])
         s[i] = np.sin(q[i, 2])

@@ -16,7 +16,7 @@ from rtcvt.errors import InputError
 from rtcvt.hdf5 import open_sealed, refused
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.run.progress import Progress, joined
-from rtcvt.offline.pushbelt.run.runfile import FILE, FORMER, KIND, SCHEMA_VERSION, Journal, is_journal
+from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA_VERSION, Journal, is_journal
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Run, from_json
 from rtcvt.offline.pushbelt.run.snapshots import push_force, revolutions
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of, summary
@@ -62,9 +62,9 @@ def open_run(path: Path) -> Iterator[h5py.File]:
         with refused(path, f"an unfinished {KIND}"), _grown(path) as file:
             yield file
         return
-    with open_sealed(path, FILE, KIND, unmarked=True) as file:
+    with open_sealed(path, FILE, KIND) as file:
         about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
-        if about not in ((KIND, SCHEMA_VERSION), FORMER):
+        if about != (KIND, SCHEMA_VERSION):
             raise InputError(path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}")
         yield file
 
@@ -147,8 +147,7 @@ def figures(file: h5py.File) -> dict[str, Any]:
         margin, z = file["spatial/margin"][last].min(axis=(0, 1)), file["spatial/place"][last].mean(axis=0)
         found |= {"misalignment_m": float(z[0] - z[1]), "ring_to_pillar_m": margin[0], "ring_to_sheave_m": margin[1]}
         found["fixed_sheave_N"] = mean("spatial/fixed_force").tolist()
-        if "spatial/exit_force" in file:  # not in files of earlier releases
-            found["exit_force_N"] = mean("spatial/exit_force").tolist()
+        found["exit_force_N"] = mean("spatial/exit_force").tolist()
     return found | {
         "mean_over_s": means["duration"],
         "ratio": means["ratio"],

@@ -537,6 +537,13 @@ def _release(instance: FMU2Slave | FMU3Slave, unload: bool = True) -> None:
         instance.freeLibrary()
 
 
+def _messages(fmi: int, logging: bool) -> Messages | None:
+    """Memory for messages, where the logger in C can be had."""
+    with suppress(InputError):
+        return Messages(fmi, logging) if available() else None
+    return None
+
+
 class _Log:
     """Where a unit's messages go: to the logger in C, or to one in Python where there is none.
 
@@ -545,7 +552,7 @@ class _Log:
 
     def __init__(self, fmi: int, loop: Loop | None, logging: bool):
         self._fmi, self._texts = fmi, deque[str](maxlen=LOG_LENGTH)
-        self._memory = loop.log if loop is not None else Messages(fmi, logging) if available() else None
+        self._memory = loop.log if loop is not None else _messages(fmi, logging)
         self.on = logging if self._memory is None else self._memory.logging
 
     def texts(self) -> list[str]:

@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+UNPACKED = 512  # values of a signal up to which a chunk's own tables are larger than what packing saves
 SEAL = b"rtcvt recording "
 _LONGEST = 200  # [bytes] of a name; temporary names are longer
 
@@ -308,9 +309,8 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
 
 
 def _write_series(file: h5py.File, place: str, signal: Signal, name: str) -> None:
-    data = file.create_dataset(
-        place, data=signal.values, compression="gzip", compression_opts=1, shuffle=True, fletcher32=True
-    )
+    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True, "fletcher32": True}
+    data = file.create_dataset(place, data=signal.values, **(packed if len(signal.values) > UNPACKED else {}))
     describe(data, name, signal.unit, signal.description)
 
 

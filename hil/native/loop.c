@@ -929,8 +929,9 @@ static const char *converted(const char *at, va_list *values, char *out, size_t 
 }
 
 /* Logger of FMI. By the standard a message is a format for printf, but some units pass plain text: so a per cent sign
-   that begins no conversion, or one to a text that is not there, stays, and nothing is ever written by one. Without an
-   environment nothing is noted. */
+   that begins no conversion, or one to a text that is not there, stays, and nothing is ever written by one. Of what is
+   no failure only MESSAGES in a millisecond are written out, the others stay formats: a unit that logs thousands of lines
+   in a step shall not be slowed down. Without an environment nothing is noted. */
 void loop_log(void *environment, const char *instance, int status, const char *category, const char *message, ...)
 {
     Log *log = environment;
@@ -938,9 +939,17 @@ void loop_log(void *environment, const char *instance, int status, const char *c
     (void)category;
     if (log == NULL)
         return;
-    int64_t place = (int64_t)((uint64_t)atomic_fetch_add(&log->count, 1) % MESSAGES);
+    static _Thread_local int64_t window, written;
+    int64_t place = (int64_t)((uint64_t)atomic_fetch_add(&log->count, 1) % MESSAGES), instant = now() / 1000000;
     char *out = log->text[place], *end = out + MESSAGE - 1;
     log->status[place] = status;
+    written = instant == window ? written + 1 : 0;
+    window = instant;
+    if (written >= MESSAGES && status <= WARNING) {
+        strncpy(out, message != NULL ? message : "", MESSAGE - 1);
+        *end = '\0';
+        return;
+    }
     va_list values;
     va_start(values, message);
     for (const char *at = message != NULL ? message : ""; *at != '\0' && out < end;) {

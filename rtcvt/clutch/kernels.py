@@ -199,7 +199,7 @@ def jacobian(t, x, u, p, data, jac, work):
         jac[i] = 0.0
     e = stuck_torque(x, u, p)
     tau = transmitted(x, u, p)
-    per_force = torque_per_force(p) if x[X.F] > ARRIVED * p[P.F_MAX] else 0.0
+    per_force = torque_per_force(p)
     if abs(e) <= capacity(x, p):
         jac[X.PHI * N_X + X.W] = -1.0
         jac[X.W * N_X + X.PHI] = p[P.K] / p[P.J]
@@ -249,7 +249,7 @@ def port(k, x, u, p, data, row, column, work):
         column[X.PHI] = 1.0
         column[X.W] = p[P.D] / p[P.J]
         return p[P.D]
-    per_force = torque_per_force(p) if x[X.F] > ARRIVED * p[P.F_MAX] else 0.0
+    per_force = torque_per_force(p)
     row[X.F] = per_force if tau > 0.0 else -per_force
     column[X.Q] = tau
     return 0.0

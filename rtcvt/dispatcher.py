@@ -28,6 +28,7 @@ class _Library(JITCodeLibrary):
     """The code of a kernel, which becomes machine code when its address is asked for."""
 
     native = False
+    _compiled_object: Any = None  # numba sets it of machine code only
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()

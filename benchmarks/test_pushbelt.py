@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.run.runs import stepped
+from rtcvt.offline.pushbelt.run.prepare import stepped
 from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 

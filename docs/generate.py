@@ -69,7 +69,9 @@ PAGES = {  # of the API: title, modules
         "The full pushbelt",
         (
             "rtcvt.offline.pushbelt.planar.model",
-            "rtcvt.offline.pushbelt.run.runs",
+            "rtcvt.offline.pushbelt.run.schedule",
+            "rtcvt.offline.pushbelt.run.simulate",
+            "rtcvt.offline.pushbelt.run.reading",
             "rtcvt.offline.pushbelt.run.runfile",
             "rtcvt.offline.pushbelt.run.windows",
             "rtcvt.offline.pushbelt.run.snapshots",
@@ -108,6 +110,7 @@ def write_all(folder: Path, root: Path) -> None:
         made.mkdir(exist_ok=True)
     _write(reference / "unit_files.md", unit_files())
     _write(reference / "commands.md", commands())
+    _write(reference / "run_options.md", run_options())
     for name, (title, modules) in PAGES.items():
         _write(reference / f"api_{name}.md", api(title, modules))
     _write(gallery / "index.md", pictures(gallery))
@@ -393,6 +396,17 @@ def commands() -> str:
             out.append(f"| `{_cell(label + value)}` | {_cell(_plain(getattr(p, 'help', '') or ''))}{_cell(default)} |")
         out.append("")
     return "\n".join(out)
+
+
+# --- options of a run -------------------------------------------------------------------------------------------------
+
+
+def run_options() -> str:
+    """Which options of a full pushbelt's run go together."""
+    from rtcvt.offline.pushbelt.run.requirements import as_markdown
+
+    said = "What the options of a run may be, always or with other options. A run that is not so is refused."
+    return f"# Options of a full pushbelt's run\n\n{said}\n\n{as_markdown()}\n"
 
 
 # --- modules ----------------------------------------------------------------------------------------------------------

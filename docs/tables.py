@@ -374,7 +374,7 @@ def chapter7_verdicts() -> str:
     """How many statements hold, by section of the source."""
     count: dict[str, dict[str, int]] = {}
     for s in _chapter7():
-        kind = "printed numbers" if "printed" in s else f"signs and ranges, {s['section'].split(',')[0]}"
+        kind = "printed numbers" if "printed" in s else f"signs and ranges, section {s['section'][:3]}"
         count.setdefault(kind, dict.fromkeys(VERDICTS, 0))[s["verdict"]] += 1
     rows = [
         (kind, str(sum(found.values())), *(str(found[v]) for v in VERDICTS)) for kind, found in sorted(count.items())
@@ -653,25 +653,13 @@ def validation_efficiency() -> str:
 @in_pages
 def validation_losses() -> str:
     """Losses of the real-time unit at ten points."""
-    parts = ("sliding", "belt", "layers", "bearing", "seal", "oil")
+    parts = ("sliding", "belt", "bearing", "seal", "oil")
     rows = []
     for p in validation()["losses"]:
         point = (f"{p['i']:g}", f"{p['rpm']:g} rpm", f"{p['torque']:.0f} N.m", f"{p['F_O'] / 1e3:.1f} kN")
         shares = [f"{100 * p[name]:.1f} %" for name in ("efficiency", "efficiency of the belt")]
-        rows.append((*point, f"{p['power'] / 1e3:.1f} kW", *(f"{p[part]:.0f} W" for part in parts), *shares))
-    head = (
-        "i",
-        "speed",
-        "torque in",
-        "clamping",
-        "power in",
-        "sliding",
-        "other belt",
-        "of it layers",
-        "bearings",
-        "seals",
-        "oil",
-    )
+        rows.append((*point, *(f"{p[part]:.0f} W" for part in parts), *shares))
+    head = ("i", "speed", "torque in", "clamping", "sliding", "other belt", "bearings", "seals", "oil")
     return table((*head, "efficiency", "of the belt alone"), rows)
 
 

@@ -128,9 +128,11 @@ def define_units(definitions: Element, variables: Sequence[Variable]) -> None:
             units.setdefault(v.unit, set()).update([v.display_unit] if v.display_unit else [])
     for name, display_units in units.items():
         unit = SubElement(definitions, "Unit", name=name)
-        SubElement(unit, "BaseUnit", {base: str(n) for base, n in quantity.base_exponents(name).items()})
+        SubElement(unit, "BaseUnit", quantity.base_unit(name))
         for display in sorted(display_units):
-            SubElement(unit, "DisplayUnit", name=display, factor=repr(1.0 / quantity.to_si(f"1 {display}", name)))
+            factor, offset = quantity.conversion(name, display)
+            shown = {"name": display, "factor": repr(factor)} | ({"offset": repr(offset)} if offset else {})
+            SubElement(unit, "DisplayUnit", shown)
 
 
 def _define_enumerations(root: Element, variables: Sequence[Variable]) -> None:

@@ -174,9 +174,7 @@ def system_description(coupled: CoupledSystem, ssp: Literal[1, 2] = 1) -> Elemen
     units = SubElement(root, _name("ssd:Units"))
     for unit in used:
         entry = SubElement(units, _name("ssc:Unit"), name=unit)
-        SubElement(
-            entry, _name("ssc:BaseUnit"), {base: str(power) for base, power in quantity.base_exponents(unit).items()}
-        )
+        SubElement(entry, _name("ssc:BaseUnit"), quantity.base_unit(unit))
     experiment = SubElement(
         root, _name("ssd:DefaultExperiment"), startTime="0.0", stopTime=repr(system.experiment.duration)
     )

@@ -3,10 +3,16 @@
 A receiver takes a message only if its CRC is right and its counter goes on: by 1, or by up to `LEAP` if some were lost.
 A repeated counter is refused; after a larger gap the first message is refused and the next ones are taken (as the
 state machine of AUTOSAR's E2E profile 1). What is refused is counted and changes nothing, so a receiver's time-out
-covers it. Messages of a given database without signals ``CRC`` and ``Alive`` are taken as they come. A value that is
-beyond its signal's range is clamped to it. A value that is not finite is not sent, nor is its message: the other side's
-time-out says that it is missing. Both are counted by signal. A message for which the interface has no room, since
-nobody on the bus acknowledges, is lost and counted. Error and remote frames are no messages.
+covers it. Messages of a given database without signals ``CRC`` and ``Alive`` are taken as they come, padded ones too.
+
+A value has the unit of its signal on the bus and that of its variable elsewhere, see `Wire`. One that is beyond the
+range of its signal or of its variable is clamped to it, sent or received. A value that is not finite is not sent, nor
+is its message: the other side's time-out says that it is missing. In place of a received one that is none, the last
+good value holds: one that is not finite, no item of an enumeration, or "error" or "not available", which the
+database's value table says, or which is one of SAE J1939's numbers beyond the range (the topmost byte 0xFE or 0xFF of
+an unsigned signal, or the two largest numbers of a shorter one). All are counted by signal. A message for which the
+interface has no room, since nobody on the bus acknowledges, is lost and counted. Error and remote frames are no
+messages.
 """
 
 import errno
@@ -14,6 +20,7 @@ import heapq
 import itertools
 import math
 import random
+import re
 import socket
 import time
 from collections import Counter, deque
@@ -23,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 import can
+import cantools
 import numpy as np
 from cantools.database.can import Message, Signal
 
@@ -30,7 +38,7 @@ from rtcvt.errors import InputError
 from rtcvt.hil.multicast import MulticastBus
 from rtcvt.scenario import Fault
 
-__all__ = ["BUS_ERRORS", "Node", "Quantum", "open_bus", "quantum", "require_usable"]
+__all__ = ["BUS_ERRORS", "Node", "Quantum", "Wire", "open_bus", "quantum", "reach", "require_usable"]
 
 INTERFACES = ("virtual", "udp_multicast", "socketcan")
 INTERFACES_OF_SYSTEM = Path("/sys/class/net")
@@ -104,7 +112,8 @@ def require_usable(message: Message) -> None:
     Raises
     ------
     InputError
-        It is multiplexed or longer than 8 bytes, its CRC is not one byte, or its counter has not 4 bits.
+        It is multiplexed or longer than 8 bytes, signals overlap, do not fit or have the scale 0, its CRC is not one
+        byte, or its counter has not 4 bits.
     """
 
     def require(well: bool, key: str, value: object, allowed: str) -> None:
@@ -112,6 +121,12 @@ def require_usable(message: Message) -> None:
             raise InputError("--dbc", f"{message.name}{key}", value, allowed)
 
     signals = {s.name: s for s in message.signals}
+    try:
+        message.refresh(strict=True)
+    except cantools.Error as error:
+        raise InputError("--dbc", message.name, None, f"signals that fit and do not overlap: {error}") from None
+    for s in message.signals:
+        require(bool(s.conversion.scale), f".{s.name}", "scale 0", "a scale that is not 0")
     require(message.length <= 8, "", f"{message.length} bytes", "a message of at most 8 bytes")
     require(not message.is_multiplexed(), "", None, "a message without multiplexed signals")
     if (crc := signals.get("CRC")) is not None:
@@ -135,6 +150,21 @@ def _crc_table() -> tuple[int, ...]:
 
 
 _TABLE = _crc_table()
+
+
+_NONE = re.compile(r"not.?avail|^n/?a$|^sna$|unavail|not.?valid|no.?signal", re.IGNORECASE)
+_ERROR = re.compile(r"^(?!no|.*free).*(err|invalid|fault|fail|defect)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Wire:
+    """How the value of a variable and that of its signal are one: ``variable = factor * signal + offset``."""
+
+    factor: float = 1.0
+    offset: float = 0.0
+    low: float = -math.inf  # of the variable
+    high: float = math.inf
+    items: frozenset[float] = frozenset()  # of an enumeration; empty of any other
 
 
 @dataclass(frozen=True)
@@ -165,9 +195,30 @@ def reach(signal: Signal) -> tuple[float, float]:
         first, last = 0.0, _below(2**signal.length)
     scale, offset = float(signal.conversion.scale), float(signal.conversion.offset)
     low, high = sorted((first * scale + offset, last * scale + offset))
+    least, most = _declared(signal)
+    return max(low, least), min(high, most)
+
+
+def _declared(signal: Signal) -> tuple[float, float]:
+    """Range that the database gives, infinite if it gives none."""
     if signal.minimum is None or signal.maximum is None or signal.minimum >= signal.maximum:
-        return low, high
-    return max(low, float(signal.minimum)), min(high, float(signal.maximum))
+        return -math.inf, math.inf
+    return float(signal.minimum), float(signal.maximum)
+
+
+def _lacking(signal: Signal, raw: float, beyond: bool) -> str:
+    """What a raw value says that is none; empty if it is one. `beyond`: it lies beyond the range."""
+    if signal.is_float:
+        return "" if math.isfinite(raw) else "not finite"
+    choices: Mapping[int, object] = signal.choices or {}
+    said = str(choices.get(int(raw), ""))
+    if _NONE.search(said) or _ERROR.search(said):
+        return "not available" if _NONE.search(said) else "error"
+    if signal.is_signed or not beyond or signal.length < 2:
+        return ""
+    short = signal.length < 8
+    top = int(raw) - (2**signal.length - 2) if short else (int(raw) >> (signal.length - 8)) - 0xFE
+    return {0: "error", 1: "not available"}.get(top, "")
 
 
 def _below(number: int) -> float:
@@ -193,6 +244,8 @@ class Node:
         Time in the scenario [s], for the faults.
     rare : set of int
         Identifiers of received messages that have no cycle.
+    wires : mapping of (int, str) to Wire
+        By identifier and signal, of those whose value is not that of the variable.
     """
 
     bus: can.BusABC
@@ -202,6 +255,7 @@ class Node:
     faults: Sequence[Fault] = ()
     present: Callable[[], float] = lambda: 0.0
     rare: frozenset[int] = frozenset()
+    wires: Mapping[tuple[int, str], Wire] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
     trips: deque[float] = field(
         default_factory=lambda: deque(maxlen=KEPT)
@@ -209,6 +263,7 @@ class Node:
     gaps: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # [s] between messages that were taken
     clamped: Counter[str] = field(default_factory=Counter)  # values beyond their range, by signal
     not_finite: Counter[str] = field(default_factory=Counter)  # values that were not sent, by signal
+    held: Counter[str] = field(default_factory=Counter)  # received ones in whose place the last one holds, with why
 
     def __post_init__(self) -> None:
         self._by_id = {m.frame_id: m for m in self.received}
@@ -216,6 +271,9 @@ class Node:
         self._next = {m.frame_id: 0 for m in self.sent}
         self._names = {m.frame_id: {s.name for s in m.signals} for m in (*self.sent, *self.received)}
         self._reach = {(m.frame_id, s.name): reach(s) for m in self.sent for s in m.signals if s.name in self.variables}
+        self._taken = {m.frame_id: [(s, *self._takes(m, s)) for s in m.signals if s.name in self.variables]
+                       for m in self.received}  # fmt: skip
+        self._good: dict[str, float] = {}  # last values, by variable
         self._sent_at: dict[int, float] = {}
         self._echo = NEVER_SENT
         self._taken_at: dict[int, float] = {}
@@ -229,6 +287,13 @@ class Node:
                 raise InputError(f"fault '{fault.name}'", "message", fault.message, f"one of {', '.join(known)}")
         self._delays = {f.name: f.number("s") for f in self.faults if f.kind == "delay"}
         self._switched: dict[str, bool] = {}
+
+    def _takes(self, message: Message, signal: Signal) -> tuple[Wire, float, float, float]:
+        """Wire of a received signal, range of its variable, and half a step of its numbers, by which it may miss it."""
+        wire = self.wires.get((message.frame_id, signal.name), Wire())
+        low, high = sorted(wire.factor * bound + wire.offset for bound in _declared(signal))
+        half = 0.5 * abs(wire.factor * float(signal.conversion.scale)) if not signal.is_float else 0.0
+        return wire, max(low, wire.low), min(high, wire.high), half
 
     def switch(self, fault: str, on: bool) -> None:
         """Switch a fault on or off, whatever its time."""
@@ -244,7 +309,7 @@ class Node:
         """
         now = time.monotonic()
         for message in self.sent:
-            own = {s.name: values[self.variables[s.name]] for s in message.signals if s.name in self.variables}
+            own = {s.name: self._on_wire(message, s.name, values) for s in message.signals if s.name in self.variables}
             lost = [name for name, value in own.items() if not math.isfinite(value)]
             if lost:
                 self.not_finite.update(lost)
@@ -273,6 +338,11 @@ class Node:
             for at, disturbed in self._disturbed(made, message.name, now):
                 heapq.heappush(self._outgoing, (at, next(self._order), disturbed))
         self.flush()
+
+    def _on_wire(self, message: Message, signal: str, values: Mapping[str, float]) -> float:
+        wire = self.wires.get((message.frame_id, signal))
+        value = values[self.variables[signal]]
+        return value if wire is None else (value - wire.offset) / wire.factor
 
     def flush(self) -> None:
         """Send what is due."""
@@ -330,6 +400,7 @@ class Node:
             "counts": self.counted(),
             "clamped": dict(self.clamped),
             "not_finite": dict(self.not_finite),
+            "held": dict(self.held),
             "round_trip_ms": _summary(self.trips),
             "gap_ms": _summary(self.gaps),
         }
@@ -338,15 +409,16 @@ class Node:
         message = self._by_id[frame.arbitration_id]
         self.counts["received"] += 1
         names = self._names[message.frame_id]
-        if len(frame.data) != message.length:
+        data = bytes(frame.data[: message.length])  # of what a sender pads, the rest is nothing
+        if len(data) < message.length:
             self.counts["wrong length"] += 1
             return {}
         if "CRC" in names:
             place = message.get_signal_by_name("CRC").start // 8
-            if frame.data[place] != crc8(message.frame_id, bytes(frame.data[:place] + frame.data[place + 1 :])):
+            if data[place] != crc8(message.frame_id, data[:place] + data[place + 1 :]):
                 self.counts["wrong CRC"] += 1
                 return {}
-        values: Any = message.decode(bytes(frame.data), decode_choices=False)
+        values: Any = message.decode(data, decode_choices=False, scaling=False)
         if "Alive" in names and not self._goes_on(message.frame_id, int(values["Alive"])):
             return {}
         if message is self.received[0]:
@@ -358,7 +430,29 @@ class Node:
             self.gaps.append(now - self._taken_at[message.frame_id])
         self._taken_at[message.frame_id] = now
         self.counts["taken"] += 1
-        return {self.variables[k]: float(v) for k, v in values.items() if k in self.variables}
+        return self._values(message.frame_id, values)
+
+    def _values(self, identifier: int, raw: Mapping[str, float]) -> dict[str, float]:
+        """Values by variable, each within its range; where there is none, the last that was."""
+        found = {}
+        for signal, wire, low, high, half in self._taken[identifier]:
+            given, name = float(raw[signal.name]), self.variables[signal.name]
+            value = (
+                wire.factor * (given * float(signal.conversion.scale) + float(signal.conversion.offset)) + wire.offset
+            )
+            beyond = not low - half <= value <= high + half
+            lacking = _lacking(signal, given, beyond)
+            if wire.items and lacking != "not finite":
+                lacking = "" if value in wire.items else lacking or "no item"
+            if lacking:
+                self.held[f"{signal.name} {lacking}"] += 1
+                if name in self._good:
+                    found[name] = self._good[name]
+                continue
+            if beyond:
+                self.clamped[signal.name] += 1
+            found[name] = self._good[name] = min(max(value, low), high)
+        return found
 
     def _goes_on(self, identifier: int, alive: int) -> bool:
         before = self._alive.get(identifier)

@@ -1,5 +1,9 @@
 """The rig's side of a CAN bus: outputs go out after the steps, inputs come in, each in a thread of its own.
 
+Of a given database what the unit has is used: signals are found by the names of variables (`rtcvt.names`), values are
+converted between the units of both, and the rig sends only messages of its own node. What is not as one would expect is
+told in notes.
+
 Inputs that the scenario drives stay its own; all others come from the bus. Until the first message, and when none was
 taken for the time-out, an input has its fall-back: the loop in C sees to that, whatever becomes of these threads. While
 a step takes longer than the time-out the fall-back outputs are sent in its place. At the end they are sent three times,
@@ -8,12 +12,14 @@ steps are made. A tunable parameter changes with each message that has it; a val
 counted. The threads have the real-time scheduler where permitted.
 """
 
+import logging
 import os
+import re
 import select
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -24,33 +30,41 @@ import cantools
 import numpy as np
 from cantools.database.can import Database, Message
 
+from rtcvt import names
 from rtcvt.errors import InputError
 from rtcvt.files import require_regular
-from rtcvt.hil.bus import BUS_ERRORS, Node, open_bus, quantum, require_usable
+from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, quantum, require_usable
 from rtcvt.hil.dbc import (
+    ENCODING,
     FALLEN,
     HEARTBEAT,
     MOST_LOAD,
     OVER,
+    RIG,
     RUNNING,
     STATE,
     cycle_time,
     generate,
     load,
     parse,
-    signal_name,
+    signal_names,
 )
 from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import Command, Ending, Input
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.hil.rig import NEVER, Attachment, Running
 from rtcvt.model import Variable
+from rtcvt.quantity import conversion
 from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Fault, Scenario
 
 __all__ = ["TIMEOUT", "can_attachment", "database_text", "read_database"]
 
 TIMEOUT = 0.1  # [s]
+OWN = {signal: f"\0{signal}" for signal in (HEARTBEAT, STATE)}  # variables of the rig, with names that no unit has
+STATEMENTS = ("BO_", "CM_", "BA_", "VAL_", "SIG_", "EV_", "BS_", "BU_", "NS_", "SGTYPE_", "ENVVAR_")  # of a DBC file
+MOST_LEFT_OUT = 50  # statements
+SHOWN = 8  # names in a note
 MESSAGE_FAULTS = ("drop", "delay", "duplicate", "corrupt")
 
 
@@ -64,7 +78,10 @@ def read_database(path: Path) -> Database:
     """
     require_regular(path)
     try:
-        found = cantools.database.load_file(path)
+        if path.suffix.lower() in (".kcd", ".arxml", ".sym", ".cdd"):
+            found = cantools.database.load_file(path, strict=False)
+        else:
+            found = _parsed(_decoded(path.read_bytes()))
     except Exception as error:  # cantools raises many kinds
         raise InputError("--dbc", "", str(path), f"a CAN database that cantools reads: {error}") from None
     if not isinstance(found, Database):
@@ -72,8 +89,42 @@ def read_database(path: Path) -> Database:
     return found
 
 
+def _parsed(text: str) -> Any:
+    """The database of a text. Statements that cantools cannot read are left out, a message with its signals."""
+    lines, left_out = text.splitlines(), 0
+    while True:
+        try:
+            return parse("\n".join(lines))
+        except cantools.Error as error:
+            found = re.search(r"Invalid syntax at line (\d+)", str(error))
+            if found is None or left_out == MOST_LEFT_OUT:
+                raise
+            last = first = min(int(found[1]), len(lines)) - 1
+            while first and not lines[first].startswith(STATEMENTS):
+                first -= 1
+            while last + 1 < len(lines) and not lines[last + 1].startswith(STATEMENTS):
+                last += 1
+            if first <= 0:
+                raise
+            logging.getLogger(__name__).warning("left out of the database, since it cannot be read: %s", lines[first])
+            lines[first : last + 1] = [""] * (last + 1 - first)
+            left_out += 1
+
+
+def _decoded(data: bytes) -> str:
+    """Text in UTF-8 or, as most tools for these files write it, in code page 1252."""
+    try:
+        return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode(ENCODING, "replace")
+
+
 def can_attachment(
-    channel: str, dbc: Path | None = None, timeout: float = TIMEOUT, save: Path | None = None
+    channel: str,
+    dbc: Path | None = None,
+    timeout: float = TIMEOUT,
+    save: Path | None = None,
+    nodes: Sequence[str] = (),
 ) -> Callable[[Fmu, Scenario | None, float], Attachment]:
     """What makes the attachment for a run.
 
@@ -88,6 +139,8 @@ def can_attachment(
         How long a value from the bus holds [s].
     save : Path, optional
         Where to write the generated database, for the other side.
+    nodes : sequence of str
+        Of the database, whose messages the rig sends; by default ``RIG``, or the only one that sends outputs.
     """
 
     def make(fmu: Fmu, scenario: Scenario | None, step: float) -> Attachment:
@@ -96,15 +149,18 @@ def can_attachment(
         database = parse(text) if dbc is None else read_database(dbc)
         if save is not None:
             with replaced_on_success(save) as temporary:
-                temporary.write_text(text, encoding="utf-8")
-        return _attachment(channel, _plan(database, inputs, outputs, _tunable(fmu), step), step, timeout)
+                temporary.write_bytes(text.encode(ENCODING))
+        called = signal_names(fmu.interface.variables)
+        plan = _plan(database, called, inputs, outputs, _tunable(fmu), step, nodes)
+        return _attachment(channel, plan, step, timeout)
 
     return make
 
 
 def database_text(fmu: Fmu, scenario: Scenario | None, step: float) -> str:
     """The database that is made for a run: inputs that the scenario does not drive, all outputs, tunable parameters."""
-    return generate(fmu.description.modelName, *_on_the_bus(fmu, scenario), step, _tunable(fmu))
+    called = signal_names(fmu.interface.variables)
+    return generate(fmu.description.modelName, *_on_the_bus(fmu, scenario), step, _tunable(fmu), called)
 
 
 def _tunable(fmu: Fmu) -> tuple[Variable, ...]:
@@ -113,7 +169,8 @@ def _tunable(fmu: Fmu) -> tuple[Variable, ...]:
 
 def _on_the_bus(fmu: Fmu, scenario: Scenario | None) -> tuple[list[Variable], tuple[Variable, ...]]:
     driven = scenario.inputs if scenario else {}
-    return [v for v in fmu.interface.select("input") if v.name not in driven], fmu.interface.select("output")
+    outputs = tuple(v for v in fmu.interface.select("output") if not v.local)
+    return [v for v in fmu.interface.select("input") if v.name not in driven], outputs
 
 
 @dataclass(frozen=True)
@@ -128,28 +185,108 @@ class _Plan:
     tunable: list[str]  # parameters that the other side may change
     quanta: dict[str, float]
     load: float  # of the bus, 1 is all of it
+    wires: dict[tuple[int, str], Wire]
+    notes: list[str]  # what the user should know
 
 
-def _plan(database: Database, inputs: Sequence[Variable], outputs: Sequence[Variable], parameters: Sequence[Variable],
-          step: float) -> _Plan:  # fmt: skip
-    own = {signal_name(name): name for name in (HEARTBEAT, STATE)}
-    names = own | {signal_name(v.name): v.name for v in (*inputs, *outputs, *parameters)}
+def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variable], outputs: Sequence[Variable],
+          parameters: Sequence[Variable], step: float, nodes: Sequence[str]) -> _Plan:  # fmt: skip
+    variables = {called[v.name]: v for v in (*inputs, *outputs, *parameters)}
+    found = OWN | {signal: v.name for signal, v in variables.items()}
 
-    def with_any(variables: Sequence[Variable]) -> list[Message]:
-        return [m for m in database.messages if any(signal_name(v.name) in m.signal_tree for v in variables)]
+    def with_any(wanted: Iterable[str]) -> list[Message]:
+        signals = set(wanted)
+        return [m for m in database.messages if signals & {s.name for s in m.signals}]
 
-    taken, given = with_any(inputs), with_any(outputs)
+    taken, given = (with_any(called[v.name] for v in group) for group in (inputs, outputs))
     if not taken and not given:
-        known = ", ".join(name for name in names if name not in own)
+        known = ", ".join(variables)
         raise InputError("--dbc", "signals", None, f"none is called like a variable of the unit: {known}")
-    rare = [m for m in with_any(parameters) if m not in (*taken, *given)]
-    given += [m for m in database.messages if m not in given and any(name in m.signal_tree for name in own)]
-    for message in (*taken, *rare, *given):
+    own = _own_nodes(database, given, taken, nodes)
+    rare = [m for m in with_any(called[v.name] for v in parameters) if m not in (*taken, *given)]
+    others = [m for m in given if m.senders and not own & set(m.senders)]
+    notes = [f"message {m.name} is not sent: it is of {' and '.join(m.senders)} (--node)" for m in others]
+    given = [m for m in given if m not in others]
+    taken, rare = ([m for m in group if not m.senders or set(m.senders) - own] for group in (taken, rare))
+    if not taken and not given:
+        raise InputError("--dbc", "senders", None, f"a message for the rig; {'; '.join(notes) or 'it sends all'}")
+    given += [m for m in with_any(OWN) if m not in given and m not in taken and (not m.senders or own & set(m.senders))]
+    used = [*taken, *rare, *(m for m in given if m not in taken)]
+    for message in used:
         require_usable(message)
-    arriving = {names[s.name] for m in (*taken, *rare) for s in m.signals if s.name in names}
-    quanta = {q.name: q.step for m in (*taken, *rare, *given) for q in quantum(m, names) if q.name not in own.values()}
+    if twice := [m.name for m in used if sum(m.frame_id == other.frame_id for other in used) > 1]:
+        raise InputError("--dbc", "messages", ", ".join(twice), "an identifier of its own for each that is used")
+    wires, without = _wires(used, variables, {v.name for v in inputs})
+    if without:
+        notes.append(f"taken as they are, since one side has no unit: {_listed(without)}")
+    notes += names.changed(called, "on the bus")
+    notes += _unused(database, used)
+    arriving = {found[s.name] for m in (*taken, *rare) for s in m.signals if s.name in found}
+    arriving -= {v.name for v in outputs} | set(OWN.values())
+    quanta = {q.name: q.step for m in used for q in quantum(m, found) if q.name not in OWN.values()}
     tunable = sorted(arriving & {v.name for v in parameters})
-    return _Plan(names, taken, rare, given, sorted(arriving - set(tunable)), tunable, quanta, load(taken, given, step))
+    inward = sorted(arriving - set(tunable))
+    return _Plan(found, taken, rare, given, inward, tunable, quanta, load(taken, given, step), wires, notes)
+
+
+def _own_nodes(
+    database: Database, given: Sequence[Message], taken: Sequence[Message], asked: Sequence[str]
+) -> set[str]:
+    """Nodes of the database that the rig is."""
+    known = {n.name for n in database.nodes} | {s for m in database.messages for s in m.senders}
+    for name in asked:
+        if name not in known:
+            raise InputError("--node", "", name, f"a node of the database: {', '.join(sorted(known)) or 'it has none'}")
+    if asked or RIG in known:
+        return set(asked) or {RIG}
+    found = {s for m in given for s in m.senders} - {s for m in taken for s in m.senders}
+    if len(found) > 1:
+        raise InputError("--node", "", None, f"the node that the rig is: {' or '.join(sorted(found))} send outputs")
+    return found
+
+
+def _wires(
+    used: Sequence[Message], variables: Mapping[str, Variable], inputs: set[str]
+) -> tuple[dict[tuple[int, str], Wire], list[str]]:
+    """By identifier and signal how values are converted and limited, and signals where only one side has a unit."""
+    wires, without = {}, []
+    for message in used:
+        for signal in message.signals:
+            v = variables.get(signal.name)
+            if v is None:
+                continue
+            factor, offset = 1.0, 0.0
+            units = (signal.unit or "").strip(), "" if v.unit == "1" else v.unit
+            if not (v.boolean or v.choices) and all(units):
+                try:
+                    factor, offset = conversion(units[0], v.measured)
+                except ValueError:
+                    allowed = f"a unit of the kind of {v.unit}, in which the variable {v.name} is"
+                    raise InputError("--dbc", f"{message.name}.{signal.name}", units[0], allowed) from None
+            elif not (v.boolean or v.choices) and any(units):
+                without.append(f"{signal.name} [{units[0] or 'none'}, {v.name} {units[1] or 'none'}]")
+            limited = v.name in inputs
+            low = -float("inf") if v.minimum is None or not limited else v.minimum
+            high = float("inf") if v.maximum is None or not limited else v.maximum
+            items = frozenset(map(float, v.items.values())) if v.choices else frozenset()
+            wires[message.frame_id, signal.name] = Wire(factor, offset, low, high, items)
+    return wires, without
+
+
+def _unused(database: Database, used: Sequence[Message]) -> list[str]:
+    """A note on messages that are odd, if there are any; nobody needs them."""
+    odd = []
+    for message in (m for m in database.messages if m not in used):
+        try:
+            message.refresh(strict=True)
+        except cantools.Error:
+            odd.append(message.name)
+    return [f"messages of the database that are odd, and not used: {_listed(odd)}"] if odd else []
+
+
+def _listed(found: Sequence[str]) -> str:
+    more = len(found) - SHOWN
+    return ", ".join(found[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 class _Side:
@@ -166,7 +303,7 @@ class _Side:
         self._bus = open_bus(channel)
         rare = frozenset(m.frame_id for m in plan.rare)
         taken = [*plan.taken, *plan.rare]
-        self.node = Node(self._bus, plan.given, taken, plan.names, faults, self._present, rare)
+        self.node = Node(self._bus, plan.given, taken, plan.names, faults, self._present, rare, plan.wires)
         running.switches.update({f.name: partial(self.node.switch, f.name) for f in faults})
         running.troubles.append(self._troubles)
 
@@ -198,7 +335,7 @@ class _Side:
         if fallen:
             row = np.where(np.isnan(running.y_fallback), row, running.y_fallback)
         state = OVER if running.loop.state is not Ending.RUNNING else FALLEN if fallen else RUNNING
-        watchdog = {HEARTBEAT: float(running.loop.counters()["made"] % 2**16), STATE: float(state)}
+        watchdog = {OWN[HEARTBEAT]: float(running.loop.counters()["made"] % 2**16), OWN[STATE]: float(state)}
         return watchdog | {v.name: float(row[v.index]) for v in running.outputs}
 
     def _receive(self) -> None:
@@ -248,6 +385,7 @@ class _Side:
         return (
             {f"{name} clamped": count for name, count in self.node.clamped.items()}
             | {f"{name} not finite": count for name, count in self.node.not_finite.items()}
+            | dict(self.node.held)
             | {f"{name} refused": count for name, count in dict(self.refused).items()}
             | ({"unreadable datagrams": unreadable} if unreadable else {})
         )
@@ -279,4 +417,4 @@ def _attachment(channel: str, plan: _Plan, step: float, timeout: float) -> Attac
         return about | (sides[0].figures() if sides else {})
 
     inputs = {name: Input(timeout=timeout) for name in plan.arriving}
-    return Attachment("can", inputs, True, prepare, figures, switched, frozenset(plan.tunable))
+    return Attachment("can", inputs, True, prepare, figures, switched, frozenset(plan.tunable), tuple(plan.notes))

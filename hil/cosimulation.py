@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.hil.importer import NUMBERS, Fmu, Ticks
-from rtcvt.hil.loop import Loop, Transfer
+from rtcvt.hil.loop import Loop, Messages, Transfer
+from rtcvt.hil.native.build import available
 
 __all__ = ["Slave", "fetch_messages", "quoted", "start", "status_name"]
 
@@ -41,6 +42,7 @@ OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 EARLY, NO_STEP, ENDLESS = 100, 101, 102  # what fmi3DoStep says by its flags, see ``native/loop.c``
 IN_EVENT_MODE = 200  # added to the status of a call there
 MOST_EVENTS = 1000  # in a step, and iterations of one
+STATUS_CALLS = ("fmi2GetBooleanStatus", "fmi2GetRealStatus")
 SAID = {
     EARLY: "early, which was not allowed",
     NO_STEP: "without a step, to end the simulation",
@@ -72,16 +74,14 @@ class Slave:
         Why a step failed; empty if none did.
     terminated_at : float or None
         When the unit ended the simulation [s], which is no failure.
-    log : deque of str
-        The last messages of the FMU.
     next_event : float
         Time of the next event that the FMU knows of [s], if event mode is used.
     """
 
     def __init__(
-        self, fmu: Fmu, instance: FMU2Slave | FMU3Slave, u: Array, step: float, log: deque[str], events: bool = False
+        self, fmu: Fmu, instance: FMU2Slave | FMU3Slave, u: Array, step: float, log: "_Log", events: bool = False
     ):
-        self.log = log
+        self._log = log
         self.next_event = np.inf
         self._events = events
         self.warnings = 0
@@ -90,7 +90,8 @@ class Slave:
         self._fmu = fmu
         self._instance = instance
         self._status = OK
-        self._step = step
+        self._step, self._start = step, fmu.start_time
+        self._local = {v.index for v in fmu.interface.select("output") if v.local}
         self._component = c_void_p(instance.component)
         self._shape = len(u), len(fmu.interface.select("output"))
         self._ticks = fmu.ticks(step) if fmu.fmi == 3 else []
@@ -105,6 +106,11 @@ class Slave:
             self._calls.insert(0, ("fmi3DoStep", lambda k: self._begin_event()))
 
     @property
+    def log(self) -> list[str]:
+        """The last messages of the FMU."""
+        return self._log.texts()
+
+    @property
     def y(self) -> Array:
         """Outputs, shape (n + 1, n_y); row 0 holds those after initialisation, row k + 1 those after step k."""
         y = np.empty(self._shape)
@@ -112,8 +118,8 @@ class Slave:
             y[:, group.columns] = group.values
         return y
 
-    def initialise(self, starts: Mapping[str, float | str], loop: Loop | None = None) -> None:
-        """Set start values and the first inputs, initialise and get the first outputs; `loop` may hold messages.
+    def initialise(self, starts: Mapping[str, float | str]) -> None:
+        """Set start values and the first inputs, initialise and get the first outputs.
 
         Raises
         ------
@@ -124,8 +130,10 @@ class Slave:
         try:
             self._set(starts)
             if self._fmu.fmi == 2:
-                fmu.setupExperiment(startTime=0.0)
-            fmu.enterInitializationMode()
+                fmu.setupExperiment(startTime=self._start)
+                fmu.enterInitializationMode()
+            else:
+                fmu.enterInitializationMode(startTime=self._start)
             self._call_once([self._transfer("Set", replace(group, ticks=None)) for group in self._inputs])
             fmu.exitInitializationMode()
             if self._events:
@@ -136,7 +144,6 @@ class Slave:
             self._call_once([self._transfer("Get", group) for group in self._outputs])
         except FMICallException as error:
             self._status = error.status
-            fetch_messages(self.log, loop)
             message = f"the FMU returned {status_name(error.status, self._fmu.fmi)}{quoted(self.log)}"
             raise InputError(self._fmu.file, error.function, None, message) from None
 
@@ -184,7 +191,7 @@ class Slave:
         """Addresses of the instance and of its functions, as `Loop.attach` wants them."""
         names = ["fmi3DoStep", "", ""]
         if self._fmu.fmi == 2:
-            names = ["fmi2DoStep", "fmi2GetBooleanStatus", "fmi2GetRealStatus"]
+            names = ["fmi2DoStep", *(n if n in self._instance.there else "" for n in STATUS_CALLS)]
         elif self._events:
             names += ["fmi3EnterEventMode", "fmi3UpdateDiscreteStates", "fmi3EnterStepMode"]
         return cast(int, self._component.value), [self._address(name) if name else 0 for name in names]
@@ -206,7 +213,10 @@ class Slave:
                 self.warnings += 1
         for group in self._outputs:
             if not np.isfinite(group.values[k + 1]).all():
-                lost = group.columns[int(np.argmin(np.isfinite(group.values[k + 1])))]
+                columns = np.array(group.columns)[~np.isfinite(group.values[k + 1])].tolist()
+                lost = next((c for c in columns if c not in self._local), None)
+                if lost is None:
+                    continue
                 name = self._fmu.interface.select("output")[lost].name
                 self.failure = f"output {name} was not finite at t = {k * self._step:g} s{quoted(self.log)}"
                 return False
@@ -232,18 +242,18 @@ class Slave:
             references = self._references(names)
             call, n = f"fmi{fmu.fmi}Set{kind}", len(names)
             sizes = [c_size_t(n)] if fmu.fmi == 3 else []
-            status = self._instance.dll[call](
+            status = self._function(call)(
                 self._component, c_void_p(references.ctypes.data), c_size_t(len(references)), c_void_p(address), *sizes
             )
             if status not in (OK, WARNING):
                 raise FMICallException(call, status)
 
     def _step_of_fmi2(self) -> Callable[[int], int]:
-        do_step = self._instance.dll["fmi2DoStep"]
+        do_step = self._function("fmi2DoStep")
         time, length, never_back = c_double(), c_double(self._step), c_int(1)
 
         def advance(k: int) -> int:
-            time.value = k * self._step
+            time.value = self._start + k * self._step
             return cast(int, do_step(self._component, time, length, never_back))
 
         return advance
@@ -253,7 +263,7 @@ class Slave:
 
         With event mode it begins there, and the step is made in parts that end at events.
         """
-        do_step = self._instance.dll["fmi3DoStep"]
+        do_step = self._function("fmi3DoStep")
         time, length, never_back = c_double(), c_double(self._step), c_bool(True)
         event, terminated, early, end = c_bool(), c_bool(), c_bool(), c_double()
         results = byref(event), byref(terminated), byref(early), byref(end)
@@ -267,18 +277,18 @@ class Slave:
         def last(begin: float, status: int) -> int:
             if end.value <= begin:
                 return NO_STEP
-            self.terminated_at = min(end.value, begin + self._step)
+            self.terminated_at = min(end.value, begin + self._step) - self._start
             return status
 
         def advance(k: int) -> int:
-            begin = k * self._step
+            begin = self._start + k * self._step
             status = part(begin, self._step)
             if status not in (OK, WARNING):
                 return status
             return last(begin, status) if terminated.value else EARLY if early.value else status
 
         def advance_with_events(k: int) -> int:
-            begin, slack = k * self._step, 1e-9 * self._step
+            begin, slack = self._start + k * self._step, 1e-9 * self._step
             t, stop = begin, begin + self._step
             worst, ends = self._end_event()
             if ends or worst > WARNING:
@@ -326,8 +336,20 @@ class Slave:
             status = cast(int, dll["fmi3EnterStepMode"](self._component))
         return (status + IN_EVENT_MODE if status > WARNING else status), ends.value
 
+    def _function(self, name: str) -> Any:
+        """A function of the library that is to be called.
+
+        Raises
+        ------
+        InputError
+            It has none of that name.
+        """
+        if name not in self._instance.there:
+            raise InputError(self._fmu.file, self._fmu.library.name, None, f"{name}, which this run calls")
+        return self._instance.dll[name]
+
     def _address(self, name: str) -> int:
-        return cast(int, ctypes.cast(self._instance.dll[name], c_void_p).value)
+        return cast(int, ctypes.cast(self._function(name), c_void_p).value)
 
     def _references(self, names: Iterable[str]) -> NDArray[np.uint32]:
         """Value references; in FMI 3.0 the elements of an array have one."""
@@ -339,23 +361,23 @@ class Slave:
 
         A unit of pythonfmu says that it is terminated whenever it refuses a step.
         """
-        if status != DISCARD or self._fmu.fmi != 2:
+        if status != DISCARD or self._fmu.fmi != 2 or not self._instance.there.issuperset(STATUS_CALLS):
             return False
-        terminated, begin = c_int(), k * self._step
+        terminated, begin = c_int(), self._start + k * self._step
         end, dll = c_double(begin), self._instance.dll
         if dll["fmi2GetBooleanStatus"](self._component, TERMINATED, byref(terminated)) != OK or not terminated.value:
             return False
         dll["fmi2GetRealStatus"](self._component, LAST_SUCCESSFUL_TIME, byref(end))
         if end.value > begin:
-            self.terminated_at = min(end.value, begin + self._step)
+            self.terminated_at = min(end.value, begin + self._step) - self._start
         return self.terminated_at is not None
 
     def free(self) -> None:
         """Terminate and free the instance, as far as the standard allows it after a failure."""
         if self._status not in (ERROR, FATAL):
-            with suppress(FMICallException):
+            with suppress(FMICallException, InputError):
                 self._instance.terminate()
-        if self._status != FATAL:
+        if self._status != FATAL and f"fmi{self._fmu.fmi}FreeInstance" in self._instance.there:
             getattr(self._instance, f"fmi{self._fmu.fmi}FreeInstance")(self._instance.component)
         _release(self._instance, unload=self._status != FATAL)
 
@@ -380,7 +402,7 @@ class Slave:
 
     def _tick(self, ticks: Ticks, at_start: bool = False) -> Call:
         """Function that activates a clock before step k, if it ticks there; its name."""
-        function, component = self._instance.dll["fmi3SetClock"], self._component
+        function, component = self._function("fmi3SetClock"), self._component
         reference, active = np.array([ticks.reference], dtype=np.uint32), c_bool(True)
 
         def tick(k: int) -> int:
@@ -391,7 +413,7 @@ class Slave:
     def _transfer(self, verb: str, group: _Group, following: int = 0) -> Call:
         """Function that sets or gets row k (+ `following`) of a group in place and returns the status; its name."""
         name = f"fmi{self._fmu.fmi}{verb}{group.kind}"
-        function, component = self._instance.dll[name], self._component
+        function, component = self._function(name), self._component
         references, count = c_void_p(group.references.ctypes.data), c_size_t(len(group.references))
         stride = group.values.strides[0]
         sizes = (c_size_t(group.values.shape[1]),) if self._fmu.fmi == 3 else ()
@@ -417,6 +439,7 @@ def start(
     step: float,
     loop: Loop | None = None,
     events: bool | None = None,
+    logging: bool = True,
 ) -> Iterator[Slave]:
     """An initialised instance, freed on leaving.
 
@@ -431,47 +454,78 @@ def start(
     step : float
         Communication step [s].
     loop : Loop, optional
-        Whose logger, in C, takes the FMU's messages; by default one in Python does.
+        Whose logger takes the FMU's messages.
     events : bool, optional
         Whether event mode is used (FMI 3.0); by default if the FMU needs it.
+    logging : bool
+        Whether messages are taken, if there is no `loop`, which says so itself.
 
     Raises
     ------
     InputError
         The library cannot be loaded, or the FMU refuses instantiation or initialisation; with what it logged.
     """
-    log: deque[str] = deque(maxlen=LOG_LENGTH)
+    log = _Log(fmu.fmi, loop, logging)
     if fmu.fmi == 3:
         fmu.ticks(step)  # refused before the library is loaded
     instance = _load(fmu)
     used = False
     try:
         if fmu.fmi == 2:
-            instance.instantiate(callbacks=_callbacks(log, loop), loggingOn=True)  # some say why they fail only then
+            instance.instantiate(callbacks=log.callbacks(), loggingOn=log.on)  # some say why they fail only then
         else:
-            used = _instantiate_fmi3(instance, log, loop, _event_modes(fmu) if events is None else [events])
+            used = _instantiate_fmi3(instance, log, _event_modes(fmu) if events is None else [events])
+    except InputError:
+        _release(instance)
+        raise
     except Exception:  # FMPy raises nothing more specific
         _release(instance)
-        fetch_messages(log, loop)
-        raise InputError(fmu.file, "instantiation", None, f"the FMU refused{quoted(log)}") from None
-    slave = Slave(fmu, instance, u, step, log, used)
+        raise InputError(fmu.file, "instantiation", None, f"the FMU refused{quoted(log.texts())}") from None
     try:
-        slave.initialise(starts, loop)
+        slave = Slave(fmu, instance, u, step, log, used)
+    except BaseException:
+        _release(instance)
+        raise
+    try:
+        slave.initialise(starts)
         yield slave
     finally:
         slave.free()
 
 
+class _Missing:
+    """A function that a library lacks, which matters if it is called."""
+
+    def __init__(self, file: str, library: str, name: str):
+        self._said = file, library, None, f"{name}, which this run calls"
+
+    def __call__(self, *_: Any) -> int:
+        raise InputError(*self._said)
+
+
+def _lenient(base: Any, fmu: Fmu) -> Any:
+    """FMPy's class, which does without functions that nobody calls; `there` are those that the library has."""
+
+    def load_functions(self: Any) -> None:
+        names = [n for n in dir(base) if n.startswith(f"fmi{fmu.fmi}") and callable(getattr(base, n))]
+        self.there = {name for name in names if hasattr(self.dll, name)}
+        for name in set(names) - self.there:
+            setattr(self.dll, name, _Missing(fmu.file, fmu.library.name, name))
+        base._loadFunctions(self)
+
+    return type(base.__name__, (base,), {"_loadFunctions": load_functions})
+
+
 def _load(fmu: Fmu) -> FMU2Slave | FMU3Slave:
     try:
         with chdir("."):  # FMPy stays in the library's folder if loading fails
-            return (FMU2Slave if fmu.fmi == 2 else FMU3Slave)(
+            return _lenient(FMU2Slave if fmu.fmi == 2 else FMU3Slave, fmu)(
                 guid=fmu.description.guid,
                 modelIdentifier=fmu.description.coSimulation.modelIdentifier,
                 unzipDirectory=fmu.folder,
                 libraryPath=str(fmu.library),
             )
-    except Exception as error:  # FMPy raises Exception, or AttributeError for a missing function
+    except Exception as error:  # FMPy raises Exception
         raise InputError(fmu.file, fmu.library.name, None, f"the library cannot be used here: {error}") from None
 
 
@@ -483,25 +537,44 @@ def _release(instance: FMU2Slave | FMU3Slave, unload: bool = True) -> None:
         instance.freeLibrary()
 
 
-def _callbacks(log: deque[str], loop: Loop | None) -> fmi2CallbackFunctions:
-    """Callbacks whose logger appends to `log`.
+class _Log:
+    """Where a unit's messages go: to the logger in C, or to one in Python where there is none.
 
-    A message is taken as it is: by the standard it is a format for printf, but some FMUs pass plain text, in which a
-    per cent sign would be fatal.
+    That in Python takes a message as it is: it cannot reach its arguments.
     """
 
-    def note(_environment: Any, _instance: bytes, status: int, _category: bytes, message: bytes) -> None:
-        log.append(f"{status_name(status)}: {(message or b'').decode(errors='replace').strip()}")
+    def __init__(self, fmi: int, loop: Loop | None, logging: bool):
+        self._fmi, self._texts = fmi, deque[str](maxlen=LOG_LENGTH)
+        self._memory = loop.log if loop is not None else Messages(fmi, logging) if available() else None
+        self.on = logging if self._memory is None else self._memory.logging
 
-    callbacks = fmi2CallbackFunctions()
-    if loop is None:
-        callbacks.logger = fmi2CallbackLoggerTYPE(note)
-    else:
-        address, callbacks.componentEnvironment = loop.logger
-        callbacks.logger = ctypes.cast(address, fmi2CallbackLoggerTYPE)
-    callbacks.allocateMemory = defaultCallbacks.allocateMemory
-    callbacks.freeMemory = defaultCallbacks.freeMemory
-    return callbacks
+    def texts(self) -> list[str]:
+        """The last messages."""
+        if self._memory is not None:
+            fetch_messages(self._texts, self._memory)
+        return list(self._texts)
+
+    def callbacks(self) -> fmi2CallbackFunctions:
+        """Callbacks of FMI 2.0."""
+        found = fmi2CallbackFunctions()
+        found.logger, found.componentEnvironment = self.logger(fmi2CallbackLoggerTYPE)
+        found.allocateMemory = defaultCallbacks.allocateMemory
+        found.freeMemory = defaultCallbacks.freeMemory
+        return found
+
+    def logger(self, kind: Any) -> tuple[Any, int]:
+        """A callback and its environment."""
+        if self._memory is not None:
+            address, environment = self._memory.logger
+            return ctypes.cast(address, kind), environment
+        at = 2 if self._fmi == 2 else 1  # of the status
+
+        def note(*given: Any) -> None:
+            if self.on:
+                text = (given[at + 2] or b"").decode(errors="replace").strip()
+                self._texts.append(f"{status_name(given[at], self._fmi)}: {text}")
+
+        return kind(note), 0
 
 
 def _at_ticks(ticks: Ticks, call: Callable[[int], int]) -> Callable[[int], int]:
@@ -520,22 +593,13 @@ def _event_modes(fmu: Fmu) -> list[bool]:
     return [True] if any(v.type == "Clock" for v in fmu.description.modelVariables) else [False, True]
 
 
-def _instantiate_fmi3(instance: FMU3Slave, log: deque[str], loop: Loop | None, modes: Iterable[bool]) -> bool:
+def _instantiate_fmi3(instance: Any, log: _Log, modes: Iterable[bool]) -> bool:
     """Make the instance, without intermediate variables; returns whether with event mode and early return."""
-
-    def note(_environment: Any, status: int, _category: bytes, message: bytes) -> None:
-        log.append(f"{status_name(status, 3)}: {(message or b'').decode(errors='replace').strip()}")
-
-    environment = 0
-    if loop is None:
-        instance.logMessage = fmi3LogMessageCallback(note)  # kept as long as the instance
-    else:
-        address, environment = loop.logger
-        instance.logMessage = ctypes.cast(address, fmi3LogMessageCallback)
+    instance.logMessage, environment = log.logger(fmi3LogMessageCallback)  # kept as long as the instance
     make = instance.dll["fmi3InstantiateCoSimulation"]
     make.restype = c_void_p
     resources = str(Path(instance.unzipDirectory) / "resources") + os.sep
-    invisible, logging = c_bool(False), c_bool(True)
+    invisible, logging = c_bool(False), c_bool(log.on)
     name, token = c_char_p(instance.instanceName.encode()), c_char_p(instance.guid.encode())
     for events in modes:
         instance.component = make(
@@ -547,10 +611,9 @@ def _instantiate_fmi3(instance: FMU3Slave, log: deque[str], loop: Loop | None, m
     raise RuntimeError("no instance")
 
 
-def fetch_messages(log: deque[str], loop: Loop | None) -> None:
-    """Append what the logger in C took, if there is one."""
-    if loop is not None:
-        log.extend(f"{status_name(status, loop.settings.fmi)}: {text}" for status, text in loop.messages)
+def fetch_messages(log: deque[str], messages: Messages) -> None:
+    """Append what the logger in C took."""
+    log.extend(f"{status_name(status, messages.fmi)}: {text}" for status, text in messages.take())
 
 
 def status_name(status: int, fmi: int = 2) -> str:

@@ -16,28 +16,32 @@ One more message is the watchdog's: ``rig_heartbeat``, the steps made, of which 
 
 A tunable parameter has a message of its own, which the other side sends when it wants another value.
 
-A variable with a range takes 16 bits over it, a truth value 8 bits, any other a float of 32 bits. The cycle time is
-the step, or the smallest multiple of it of at least 1 ms. A signal is called like its variable, with what C allows in
-names.
+A variable with a range takes 16 bits over it if that is fine enough, see `FINEST`, a truth value 8 bits, an integer as
+many of `WIDTHS` as its range needs, any other a float of 32 bits. The cycle time is the step, or the smallest multiple
+of it of at least 1 ms. A signal is called like its variable, by the rules of `rtcvt.names`; names of more than 32
+characters stand in the attributes for them. The text is in code page 1252, as tools for these files read it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import cantools
 import numpy as np
 from cantools.database.can import Database, Message
 
+from rtcvt import names
 from rtcvt.model import Variable
 
 __all__ = [
     "BITRATE",
+    "ENCODING",
     "FALLEN",
     "FROM_RIG",
     "HEARTBEAT",
     "MOST_LOAD",
     "OVER",
     "PARAMETERS",
+    "RESERVED",
     "RUNNING",
     "STATE",
     "TO_RIG",
@@ -46,12 +50,13 @@ __all__ = [
     "generate",
     "load",
     "parse",
-    "signal_name",
+    "signal_names",
 ]
 
 FROM_RIG, TO_RIG, PARAMETERS = 0x200, 0x100, 0x400  # identifiers count up from here
 WATCHDOG = FROM_RIG - 1  # before all outputs
-HEARTBEAT, STATE = "rig.heartbeat", "rig.state"
+HEARTBEAT, STATE = "rig_heartbeat", "rig_state"
+RESERVED = ("CRC", "Alive", "Echo", HEARTBEAT, STATE)
 STATES = RUNNING, FALLEN, OVER = 1, 2, 3  # steps are made; outputs at their fall-back since a step is overdue; ended
 RIG, OTHER = "RIG", "ECU"
 PAYLOAD_BITS, FIRST_BIT = 48, 16
@@ -59,12 +64,15 @@ STEPS = 2**16 - 1
 BITRATE = 500e3  # [bit/s] of a bus that says nothing else
 MOST_LOAD = 0.7  # above which messages of low priority come late
 LARGEST = float(np.finfo(np.float32).max)
+FINEST, SHARE = 0.1, 1e-3  # a range is sent if its step is below this, or below this share of the nominal value
+WIDTHS = (8, 16, 32, PAYLOAD_BITS)  # [bits] of integers
+ENCODING = "cp1252"
+_LONG = {"SG_": "SystemSignalLongSymbol", "BO_": "SystemMessageLongSymbol"}
 
 
-def signal_name(variable: str) -> str:
-    """What a variable is called on the bus."""
-    name = re.sub(r"[^A-Za-z0-9_]", "_", variable)
-    return name if name[:1].isalpha() else f"v_{name}"
+def signal_names(variables: Sequence[Variable]) -> dict[str, str]:
+    """What the variables of a unit are called on the bus, by name: all of them, since they are told apart together."""
+    return names.mapped((v.name for v in variables), "identifier", RESERVED)
 
 
 def cycle_time(step: float) -> int:
@@ -78,6 +86,7 @@ def generate(
     outputs: Sequence[Variable],
     step: float,
     parameters: Sequence[Variable] = (),
+    called: Mapping[str, str] | None = None,
 ) -> str:
     """Text of the database.
 
@@ -91,38 +100,49 @@ def generate(
         Of the rig [s].
     parameters : sequence of Variable
         Those that the other side may change.
+    called : mapping of str to str, optional
+        `signal_names` of the unit, if it has more variables than these.
     """
-    unit = signal_name(name)
-    messages = [
-        (WATCHDOG, _watchdog(unit), []),
-        *_messages(f"{unit}_out", FROM_RIG, _groups(outputs), RIG, OTHER),
-        *_messages(f"{unit}_in", TO_RIG, _groups(inputs), OTHER, RIG),
-        *_messages(f"{unit}_parameter", PARAMETERS, [[v] for v in parameters], OTHER, RIG),
-    ]
+    unit = names.mapped([name], "identifier")[name]
+    called = called or signal_names((*inputs, *outputs, *parameters))
+    short = names.mapped(called.values(), "dbc", RESERVED)
+    blocks = (
+        ("out", FROM_RIG, _groups(outputs), RIG, OTHER),
+        ("in", TO_RIG, _groups(inputs), OTHER, RIG),
+        ("parameter", PARAMETERS, [[v] for v in parameters], OTHER, RIG),
+    )
+    titles = {WATCHDOG: f"{unit}_watchdog"}
+    titles |= {first + k: f"{unit}_{what}_{k}" for what, first, groups, *_ in blocks for k in range(len(groups))}
+    brief = names.mapped(titles.values(), "dbc")
+    heads = {identifier: brief[title] for identifier, title in titles.items()}
+    lines = [f'CM_ BO_ {identifier} "{_purpose(identifier)}";' for identifier in heads]
+    messages, types, longs = [_watchdog(heads[WATCHDOG])], [], []
+    longs += [("BO_", f"{i}", title) for i, title in titles.items() if brief[title] != title]
+    for _, first, groups, sender, receiver in blocks:
+        for identifier, group in enumerate(groups, start=first):
+            text, floats = _message(identifier, heads[identifier], group, sender, receiver,
+                                    {v.name: short[called[v.name]] for v in group})  # fmt: skip
+            messages.append(text)
+            types += [f"SIG_VALTYPE_ {identifier} {signal} : 1;" for signal in floats]
+            for v in group:
+                signal = called[v.name]
+                lines.append(f'CM_ SG_ {identifier} {short[signal]} "{_plain(v.name)}: {_plain(v.description)}";')
+                longs += [("SG_", f"{identifier} {short[signal]}", signal)] if short[signal] != signal else []
     cycle = round(step * cycle_time(step) * 1e3)
-    types = [f"SIG_VALTYPE_ {identifier} {signal} : 1;" for identifier, _, floats in messages for signal in floats]
-    comments = [
-        f'CM_ SG_ {identifier} {signal_name(v.name)} "{_plain(v.name)}: {_plain(v.description)}";'
-        for first, groups in (
-            (FROM_RIG, _groups(outputs)),
-            (TO_RIG, _groups(inputs)),
-            (PARAMETERS, [[v] for v in parameters]),
-        )
-        for identifier, group in enumerate(groups, start=first)
-        for v in group
-    ]
     return "\n".join(
         [
             'VERSION ""',
             "NS_ :",
             "BS_:",
             f"BU_: {RIG} {OTHER}",
-            *(text for _, text, _ in messages),
-            *(f'CM_ BO_ {identifier} "{_purpose(identifier)}";' for identifier, *_ in messages),
-            *comments,
+            *messages,
+            *lines,
             'BA_DEF_ BO_ "GenMsgCycleTime" INT 0 65535;',
+            *(f'BA_DEF_ {kind} "{attribute}" STRING ;' for kind, attribute in _LONG.items() if longs),
             'BA_DEF_DEF_ "GenMsgCycleTime" 0;',
-            *(f'BA_ "GenMsgCycleTime" BO_ {i} {cycle if i < PARAMETERS else 0};' for i, *_ in messages),
+            *(f'BA_DEF_DEF_ "{attribute}" "";' for attribute in _LONG.values() if longs),
+            *(f'BA_ "GenMsgCycleTime" BO_ {i} {cycle if i < PARAMETERS else 0};' for i in heads),
+            *(f'BA_ "{_LONG[kind]}" {kind} {of} "{text}";' for kind, of, text in longs),
             *types,
             "",
         ]
@@ -155,9 +175,9 @@ def load(taken: Sequence[Message], given: Sequence[Message], step: float, bitrat
     return bits / bitrate
 
 
-def parse(text: str) -> Database:
-    """The database of a text."""
-    return cantools.database.load_string(text, "dbc")  # type: ignore[return-value]
+def parse(text: str, kind: str = "dbc") -> Database:
+    """The database of a text. What is odd in messages is for those to say who use them."""
+    return cantools.database.load_string(text, kind, strict=False)  # type: ignore[return-value]
 
 
 def _groups(variables: Sequence[Variable]) -> list[list[Variable]]:
@@ -174,52 +194,73 @@ def _groups(variables: Sequence[Variable]) -> list[list[Variable]]:
 
 
 def _bits(v: Variable) -> int:
-    return 8 if v.boolean else 16 if _ranged(v) else 32
+    whole = _whole(v)
+    return 8 if v.boolean else whole[0] if whole else 16 if _ranged(v) else 32
+
+
+def _bounds(v: Variable) -> tuple[float, float]:
+    """Declared bounds; infinite ones, and those that no float of 32 bits has, are none."""
+    low = -np.inf if v.minimum is None or not v.minimum >= -LARGEST else float(v.minimum)
+    high = np.inf if v.maximum is None or not v.maximum <= LARGEST else float(v.maximum)
+    return (low, high) if low < high else (-np.inf, np.inf)
 
 
 def _ranged(v: Variable) -> bool:
-    return v.minimum is not None and v.maximum is not None and v.minimum < v.maximum
+    low, high = _bounds(v)
+    return (high - low) / STEPS <= max(FINEST, SHARE * abs(v.nominal or 0.0))
 
 
-def _messages(
-    name: str, first: int, groups: Sequence[Sequence[Variable]], sender: str, receiver: str
-) -> list[tuple[int, str, list[str]]]:
-    """Identifier, text and signals of type float of each message."""
-    found = []
-    for place, group in enumerate(groups):
-        lines = [f"BO_ {first + place} {name}_{place}: 8 {sender}"]
-        lines.append(f' SG_ CRC : 0|8@1+ (1,0) [0|255] "" {receiver}')
-        lines.append(f' SG_ Alive : 8|4@1+ (1,0) [0|14] "" {receiver}')
-        lines.append(f' SG_ Echo : 12|4@1+ (1,0) [0|15] "" {receiver}')
-        bit, floats = FIRST_BIT, []
-        for v in group:
-            signal, unit = signal_name(v.name), _plain("" if v.unit == "1" else v.unit)
-            low, high, scale, offset, sign = 0.0, 0.0, 1.0, 0.0, "+"
-            if v.boolean:
-                high = 1.0
-            elif _ranged(v):
-                low, high = float(v.minimum or 0.0), float(v.maximum or 0.0)
-                scale, offset = (high - low) / STEPS, low
-            else:
-                sign = "-"
-                floats.append(signal)
-                if (v.minimum, v.maximum) != (None, None):
-                    low = -LARGEST if v.minimum is None else float(v.minimum)
-                    high = LARGEST if v.maximum is None else float(v.maximum)
-            numbers = f"({scale!r},{offset!r}) [{low!r}|{high!r}]"
-            lines.append(f' SG_ {signal} : {bit}|{_bits(v)}@1{sign} {numbers} "{unit}" {receiver}')
-            bit += _bits(v)
-        found.append((first + place, "\n".join(lines), floats))
-    return found
+def _whole(v: Variable) -> tuple[int, str, float, float] | None:
+    """Bits, sign and range of an integer, None of any other."""
+    if v.whole is None or v.boolean:
+        return None
+    low, high = (max(b, w) if k == 0 else min(b, w) for k, (b, w) in enumerate(zip(_bounds(v), v.whole, strict=True)))
+    for bits in WIDTHS:
+        for sign, least, most in (("+", 0, 2**bits - 1), ("-", -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)):
+            if least <= low and high <= most:
+                return bits, sign, float(low), float(high)
+    most = 2 ** (WIDTHS[-1] - 1) - 1
+    return WIDTHS[-1], "-", float(max(low, -most - 1)), float(min(high, most))
 
 
-def _watchdog(unit: str) -> str:
+def _message(
+    identifier: int, name: str, group: Sequence[Variable], sender: str, receiver: str, called: Mapping[str, str]
+) -> tuple[str, list[str]]:
+    """Text of a message, and its signals of type float."""
+    lines = [f"BO_ {identifier} {name}: 8 {sender}"]
+    lines.append(f' SG_ CRC : 0|8@1+ (1,0) [0|255] "" {receiver}')
+    lines.append(f' SG_ Alive : 8|4@1+ (1,0) [0|14] "" {receiver}')
+    lines.append(f' SG_ Echo : 12|4@1+ (1,0) [0|15] "" {receiver}')
+    bit, floats = FIRST_BIT, []
+    for v in group:
+        signal, unit = called[v.name], "" if v.unit == "1" else _plain(v.unit)
+        unit = "" if "?" in unit else unit  # one in other letters
+        low, high, scale, offset, sign = 0.0, 0.0, 1.0, 0.0, "+"
+        if v.boolean:
+            high = 1.0
+        elif whole := _whole(v):
+            _, sign, low, high = whole
+        elif _ranged(v):
+            low, high = _bounds(v)
+            scale, offset = (high - low) / STEPS, low
+        else:
+            sign = "-"
+            floats.append(signal)
+            if not np.isinf(bounds := _bounds(v)).all():
+                low, high = (float(np.clip(b, -LARGEST, LARGEST)) for b in bounds)
+        numbers = f"({scale!r},{offset!r}) [{low!r}|{high!r}]"
+        lines.append(f' SG_ {signal} : {bit}|{_bits(v)}@1{sign} {numbers} "{unit}" {receiver}')
+        bit += _bits(v)
+    return "\n".join(lines), floats
+
+
+def _watchdog(name: str) -> str:
     lines = [
-        f"BO_ {WATCHDOG} {unit}_watchdog: 8 {RIG}",
+        f"BO_ {WATCHDOG} {name}: 8 {RIG}",
         f' SG_ CRC : 0|8@1+ (1,0) [0|255] "" {OTHER}',
         f' SG_ Alive : 8|4@1+ (1,0) [0|14] "" {OTHER}',
-        f' SG_ {signal_name(HEARTBEAT)} : 16|16@1+ (1,0) [0|65535] "" {OTHER}',
-        f' SG_ {signal_name(STATE)} : 32|8@1+ (1,0) [0|{OVER}] "" {OTHER}',
+        f' SG_ {HEARTBEAT} : 16|16@1+ (1,0) [0|65535] "" {OTHER}',
+        f' SG_ {STATE} : 32|8@1+ (1,0) [0|{OVER}] "" {OTHER}',
     ]
     return "\n".join(lines)
 
@@ -234,4 +275,5 @@ def _purpose(identifier: int) -> str:
 
 
 def _plain(text: str) -> str:
-    return re.sub(r'["\\\n;]', " ", text)
+    """A text as the file may hold it: signs that its code page has not are spelled, or question marks."""
+    return re.sub(r'["\\\x00-\x1f\x7f;]', " ", text).replace("μ", "µ").encode(ENCODING, "replace").decode(ENCODING)

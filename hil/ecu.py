@@ -47,8 +47,8 @@ from rtcvt import expression
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import BUS_ERRORS, Node, open_bus, require_usable
 from rtcvt.hil.can_attachment import TIMEOUT, read_database
-from rtcvt.hil.dbc import signal_name
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
+from rtcvt.names import mapped
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem, load_gear_system
 from rtcvt.recording import replaced_on_success, require_writable
@@ -180,8 +180,9 @@ def main() -> None:
         assert kers is not None
         port, moving = kers.port, kers.acts_on
         gear = f"gear.{unit.ports[port].gear}"
-        variables = {signal_name(n): n for n in (f"{gear}.w", f"control.{moving}", f"control.{moving}_des")}
-        sent = [m for m in database.messages if signal_name(f"control.{moving}_des") in m.signal_tree]
+        called = mapped((f"{gear}.w", f"control.{moving}", f"control.{moving}_des"), "identifier")
+        variables = {signal: name for name, signal in called.items()}
+        sent = [m for m in database.messages if called[f"control.{moving}_des"] in m.signal_tree]
         received = [m for m in database.messages if m not in sent and set(variables) & set(m.signal_tree)]
         for message in (*sent, *received):
             require_usable(message)

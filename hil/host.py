@@ -121,7 +121,7 @@ def _attached(
     with start(fmu, starts, first, step, loop) as slave:
         sets, gets, y = slave.transfers("Set"), slave.transfers("Get"), slave.y[0]
         for v in fmu.interface.select("output"):
-            if not np.isfinite(y[v.index]):
+            if not (v.local or np.isfinite(y[v.index])):
                 raise InputError(fmu.file, v.name, float(y[v.index]), "a finite output after initialisation")
         tunes = slave.tunes(loop.parameters)
         loop.attach(*slave.addresses, sets, gets, first[0], y, tunes, slave.next_event)
@@ -203,7 +203,7 @@ class _Outside:
         except ValueError:
             self._wait_for_end(GRACE)
             log: deque[str] = deque()
-            fetch_messages(log, self._loop)
+            fetch_messages(log, self._loop.log)
             allowed = f"a unit that survives its initialisation; {self._ended()}{quoted(log)}"
             raise InputError(file, "instantiation", None, allowed) from None
         if "refused" in said:

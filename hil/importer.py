@@ -1,8 +1,9 @@
 """An FMU as a table of variables: its archive, its description, and whether it can run here.
 
 The FMU's variables become rows of the project's variable table, so that a scenario means the same for it as for a
-model. A bare number in a scenario is in the unit of the FMU's variable; an input of type Boolean is true from 0.5 on,
-integers are rounded. Enumerations take the name or the value of an item, nothing else. A string input or parameter
+model. A bare number in a scenario is in the unit of the FMU's variable, any other is converted as the FMU defines the
+unit (factor, offset, exponents), or by its name if it does not. An input of type Boolean is true from 0.5 on, integers
+are rounded. Enumerations take the name or the value of an item, nothing else. A string input or parameter
 takes one text for a whole run; outputs that are strings are not read.
 
 An array of FMI 3.0 becomes one variable per element, ``NAME[1]``, ``NAME[2]``, ... or ``NAME[1,1]``, ...; the last
@@ -11,10 +12,13 @@ Clocks, variables of a clock and binaries are left alone. Of an alias set of FMI
 parameters are set by the variable's own name only.
 """
 
-from collections.abc import Iterator, Mapping
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -25,14 +29,16 @@ import fmpy
 import numpy as np
 from fmpy.model_description import ModelDescription, ModelVariable
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from rtcvt.errors import InputError
-from rtcvt.files import require_bounded, temporary_folder
+from rtcvt.errors import InputError, near
+from rtcvt.files import read_text, require_bounded, temporary_folder
 from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
-from rtcvt.scenario import Scenario, parameter_changes, parameter_value, sample_inputs
+from rtcvt.quantity import Unit, conversion, defined
+from rtcvt.scenario import Scenario, Table, parameter_changes, parameter_value, sample_inputs
 
-__all__ = ["NUMBERS", "Fmu", "Ticks", "open_fmu"]
+__all__ = ["NUMBERS", "Fmu", "Ticks", "inputs_from", "open_fmu"]
 
 Array = NDArray[np.float64]
 
@@ -44,7 +50,7 @@ NUMBERS: dict[int, dict[str, Any]] = {  # what setters take, by version of FMI a
 }  # fmt: skip
 ENUMERATION = {2: "Integer", 3: "Int64"}
 MOST_ELEMENTS = 100_000  # of an array
-VERSIONS = {"2.0": 2, "3.0": 3}
+_VERSION = re.compile(r"(2)\.0(?:\.\d+)?|(3)\.\d+(?:\.\d+)?(?:-\w+)?")
 
 
 @dataclass(frozen=True)
@@ -70,7 +76,7 @@ class Fmu:
     @property
     def fmi(self) -> int:
         """Version of FMI, 2 or 3."""
-        return VERSIONS[self.description.fmiVersion]
+        return _major(self.description)
 
     def kind(self, name: str) -> str:
         """Type name in the setter of a variable, as in ``fmi3SetFloat64``."""
@@ -134,6 +140,14 @@ class Fmu:
         except ValueError:
             raise InputError(self.file, f"DefaultExperiment {key}", text, "a number") from None
 
+    @property
+    def start_time(self) -> float:
+        """The unit's time at the start of a run [s], which its default experiment gives."""
+        found = self.default("startTime") or 0.0
+        if not np.isfinite(found):
+            raise InputError(self.file, "DefaultExperiment startTime", found, "a finite number")
+        return found
+
     def inputs(self, scenario: Scenario, time: Array) -> Array:
         """Values of all inputs at `time` [s] as the FMU will get them, shape (len(time), n_u).
 
@@ -196,13 +210,10 @@ class Fmu:
 
     def _require_integer(self, number: float, source: str, key: str) -> None:
         """Refuse what the variable's type does not hold; of 64 bits, what a double does not."""
-        kind = NUMBERS[self.fmi][self.kind(key)]
-        bits = 8 * np.dtype(kind).itemsize if kind is not np.bool_ else 1
-        signed = issubclass(kind, np.signedinteger)
-        most = min(2 ** (bits - signed) - 1, 2**53)
-        least = -min(2 ** (bits - 1), 2**53) if signed else 0
+        least, most = _whole(self.kind(key), self.fmi) or (0, 1)
         if number != np.rint(number) or not least <= number <= most:
-            unsigned = "" if signed else " and no sign"
+            bits = 8 * np.dtype(NUMBERS[self.fmi][self.kind(key)]).itemsize
+            unsigned = "" if least else " and no sign"
             raise InputError(source, key, number, f"an integer of {bits} bits{unsigned}")
 
     def _strings(self, causality: str) -> set[str]:
@@ -220,9 +231,62 @@ class Fmu:
         return numbers
 
 
+def inputs_from(path: Path) -> dict[str, Table]:
+    """Inputs of a run from a CSV file, as signals of a scenario.
+
+    The first line that does not begin with ``#`` has the names of the columns, each with a unit in brackets if it is
+    not that of the variable: ``time [s],shaft.w [rpm],on``. The first column is the time. Commas, semicolons or tabs
+    stand between. Values are linear between the times, those of integers and truth values are held.
+
+    Raises
+    ------
+    InputError
+        No such table; with its line.
+    """
+    lines = read_text(path).splitlines()
+    kept = [(k, line) for k, line in enumerate(lines, start=1) if line.strip() and not line.startswith("#")]
+    if len(kept) < 2:
+        raise InputError(path.name, "", None, "a line with the names of the columns, and at least one with values")
+    between = max("\t;,", key=kept[0][1].count)
+    names, units = [], []
+    for cell in next(csv.reader([kept[0][1]], delimiter=between)):
+        found = re.fullmatch(r"\s*(.*?)\s*(?:\[\s*([^\[\]]*[^\[\]\d, ][^\[\]]*|1)\s*\])?\s*", cell)
+        names.append(found[1] if found else cell.strip())
+        units.append((found[2] if found else None) or "")
+    if names[0].lower() not in ("time", "t") or len(names) < 2 or len(set(names)) < len(names):
+        raise InputError(path.name, f"line {kept[0][0]}", kept[0][1], "columns 'time' and inputs, each once")
+    rows = []
+    for k, line in kept[1:]:
+        cells = next(csv.reader([line], delimiter=between))
+        if len(cells) != len(names) or not all(_NUMBER.fullmatch(cell) for cell in cells):
+            raise InputError(path.name, f"line {k}", line, f"{len(names)} numbers, with decimal points")
+        rows.append([float(cell) for cell in cells])
+    table = np.array(rows)
+    try:
+        factor, _ = conversion(units[0] or "s", "s")
+        time = tuple((factor * table[:, 0]).tolist())
+        return {
+            name: Table(time=time, value=tuple(column.tolist()), unit=unit, interpolation="natural")
+            for name, unit, column in zip(names[1:], units[1:], table.T[1:], strict=True)
+        }
+    except ValueError as error:
+        text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise InputError(path.name, "time", None, text) from None
+
+
+_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")
+
+
 @contextmanager
-def open_fmu(path: Path) -> Iterator[Fmu]:
+def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
     """An FMU, extracted to a temporary folder that is removed on leaving.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    record : sequence of str
+        Names of local variables that are read like outputs; ``*`` and ``?`` stand for any characters.
 
     Raises
     ------
@@ -242,16 +306,32 @@ def open_fmu(path: Path) -> Iterator[Fmu]:
         if not (folder / "modelDescription.xml").is_file():
             raise InputError(path.name, "", None, "not an FMU: there is no modelDescription.xml in it")
         try:
-            version = ElementTree.parse(folder / "modelDescription.xml").getroot().get("fmiVersion")
-            if version not in VERSIONS:
-                raise InputError(path.name, "fmiVersion", version, "2.0 or 3.0; export the FMU for one of them")
+            _require_version(folder, path.name)
             description = fmpy.read_model_description(str(folder), validate=False)
-            interface, scalars = _interface(description, path.name)
+            interface, scalars = _interface(description, path.name, record)
         except InputError:
             raise
         except Exception as error:  # lxml and FMPy raise many kinds
             raise InputError(path.name, "modelDescription.xml", None, f"cannot be read: {error}") from None
         yield Fmu(path.name, folder, _library(path.name, folder, description), description, interface, scalars)
+
+
+def _require_version(folder: Path, file: str) -> None:
+    """Refuse other versions of FMI; one with a patch number is read as the version that it patches."""
+    path = folder / "modelDescription.xml"
+    tree = ElementTree.parse(path)
+    version = tree.getroot().get("fmiVersion", "")
+    found = _VERSION.fullmatch(version.strip())
+    if found is None:
+        raise InputError(file, "fmiVersion", version, "2.0 or 3.0; export the FMU for one of them")
+    if found[1] and version != "2.0":
+        tree.getroot().set("fmiVersion", "2.0")
+        tree.write(path, "utf-8", xml_declaration=True)
+    (folder / "sources" / "buildDescription.xml").unlink(missing_ok=True)  # nothing is built
+
+
+def _major(description: ModelDescription) -> int:
+    return int(description.fmiVersion[0])
 
 
 def _library(file: str, folder: Path, description: ModelDescription) -> Path:
@@ -261,7 +341,7 @@ def _library(file: str, folder: Path, description: ModelDescription) -> Path:
         kind = f"FMI {description.fmiVersion} for {only} only"
         raise InputError(file, "modelDescription.xml", None, f"{kind}; export the unit for co-simulation")
     name = description.coSimulation.modelIdentifier + fmpy.sharedLibraryExtension
-    names = (fmpy.platform_tuple, fmpy.platform)[: 1 if description.fmiVersion == "3.0" else 2]
+    names = (fmpy.platform_tuple, fmpy.platform)[: 1 if _major(description) == 3 else 2]
     places = [folder / "binaries" / p / name for p in names]
     found = next((p for p in places if p.is_file()), None)
     if found is None:
@@ -272,22 +352,47 @@ def _library(file: str, folder: Path, description: ModelDescription) -> Path:
     return found
 
 
-def _interface(description: ModelDescription, file: str) -> tuple[VariableTable, dict[str, ModelVariable]]:
+def _interface(
+    description: ModelDescription, file: str, record: Sequence[str]
+) -> tuple[VariableTable, dict[str, ModelVariable]]:
     """Rows of the variable table, and what they were made from by name."""
     rows: list[Variable] = []
     scalars: dict[str, ModelVariable] = {}
     count = {"parameter": 0, "input": 0, "output": 0}
-    fmi = VERSIONS[description.fmiVersion]
+    fmi, units = _major(description), _units(description, file)
     known = (v for v in description.modelVariables if not v.clocks or _is_ticked(v))
     own = (v for v in known if v.causality == "output" or not _is_alias(v))
     for scalar in (s for v in own for s in _elements(v)):
         if scalar.causality in count and _kind(scalar, fmi) in NUMBERS[fmi]:
-            rows.append(_row(scalar, count[scalar.causality]))
+            rows.append(_row(scalar, count[scalar.causality], fmi, units))
             scalars[scalar.name] = scalar
             count[scalar.causality] += 1
         elif scalar.type == "String" and not scalar.dimensions and scalar.causality in ("parameter", "input"):
             scalars[scalar.name] = scalar
+    for scalar in _locals(description, file, record, fmi):
+        rows.append(replace(_row(scalar, count["output"], fmi, units), causality="output", local=True))
+        scalars[scalar.name] = scalar
+        count["output"] += 1
+    names = [v.name for v in rows]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(file, twice, None, "a name of its own for each variable")
     return VariableTable(file, tuple(rows)), scalars
+
+
+def _locals(description: ModelDescription, file: str, record: Sequence[str], fmi: int) -> list[ModelVariable]:
+    """The local variables that are to be recorded, in the description's order."""
+    if not record:
+        return []
+    local = [v for v in description.modelVariables if v.causality in ("local", "calculatedParameter") and not v.clocks]
+    known = {s.name: s for v in local if _kind(v, fmi) in NUMBERS[fmi] for s in _elements(v)}
+    chosen: set[str] = set()
+    for pattern in record:
+        found = {name for name in known if name == pattern or fnmatchcase(name, pattern)}
+        if not found:
+            raise InputError(file, f"--record {pattern}", None, f"a local variable{near(pattern, known)}")
+        chosen |= found
+    return [s for name, s in known.items() if name in chosen]
 
 
 def _is_ticked(variable: ModelVariable) -> bool:
@@ -321,7 +426,31 @@ def _elements(variable: ModelVariable) -> Iterator[ModelVariable]:
         yield element
 
 
-def _row(scalar: ModelVariable, index: int) -> Variable:
+def _whole(kind: str, fmi: int) -> tuple[int, int] | None:
+    """Smallest and largest value of an integer's type, of 64 bits of those that a double holds; None of any other."""
+    number = NUMBERS[fmi][kind]
+    if kind == "Boolean" or issubclass(number, np.floating):
+        return None
+    info = np.iinfo(number)
+    return max(int(info.min), -(2**53)), min(int(info.max), 2**53)
+
+
+def _units(description: ModelDescription, file: str) -> dict[str, Unit]:
+    """Units as the description defines them, by name."""
+    found = {}
+    for unit in description.unitDefinitions:
+        base = unit.baseUnit
+        if base is None:
+            continue
+        exponents = {key: getattr(base, key) for key in ("kg", "m", "s", "A", "K", "mol", "cd", "rad")}
+        try:
+            found[unit.name] = defined(unit.name, exponents, base.factor, base.offset)
+        except ValueError as error:
+            raise InputError(file, f"UnitDefinitions {unit.name}", base.factor, str(error)) from None
+    return found
+
+
+def _row(scalar: ModelVariable, index: int, fmi: int, units: Mapping[str, Unit]) -> Variable:
     """One row of the table."""
 
     def number(key: str) -> float | None:
@@ -331,17 +460,24 @@ def _row(scalar: ModelVariable, index: int) -> Variable:
     boolean = scalar.type == "Boolean"
     items = {i.name: int(i.value) for i in getattr(scalar.declaredType, "items", None) or ()}
     start = number("start")
+    unit = scalar.unit or getattr(scalar.declaredType, "unit", None) or "1"
+    of_unit = units.get(unit)
+    if of_unit is not None and (scalar.relativeQuantity or getattr(scalar.declaredType, "relativeQuantity", False)):
+        of_unit = of_unit._replace(offset=0.0)
     return Variable(
         name=scalar.name,
         causality=scalar.causality,
         index=index,
-        unit=scalar.unit or getattr(scalar.declaredType, "unit", None) or "1",
+        unit=unit,
         description=scalar.description or "",
         start=start if start is not None else float(next(iter(items.values()), 0)),
         minimum=0.0 if boolean else number("min"),
         maximum=1.0 if boolean else number("max"),
+        nominal=None if boolean else number("nominal"),
         boolean=boolean,
         tunable=scalar.variability == "tunable" and not scalar.dimensions,
         choices=tuple(items),
         numbers=tuple(items.values()),
+        whole=_whole(_kind(scalar, fmi), fmi),
+        defined=of_unit,
     )

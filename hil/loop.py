@@ -33,6 +33,7 @@ __all__ = [
     "Flag",
     "Input",
     "Loop",
+    "Messages",
     "Policy",
     "Settings",
     "Transfer",
@@ -135,7 +136,8 @@ class _Loop(Structure):
         ("get_real_status", c_void_p), ("enter_event_mode", c_void_p), ("update_discrete_states", c_void_p),
         ("enter_step_mode", c_void_p), ("next_event", c_double), ("sets", c_void_p), ("gets", c_void_p),
         ("n_sets", c_int64), ("n_gets", c_int64), ("n_u", c_int64), ("n_y", c_int64),
-        ("step", c_double), ("period", c_double), ("n_steps", c_int64), ("spin", c_int64),
+        ("step", c_double), ("period", c_double), ("start", c_double), ("n_checked", c_int64),
+        ("n_steps", c_int64), ("spin", c_int64),
         ("policy", c_int32), ("priority", c_int32), ("cpu", c_int32), ("wake", c_int32),
         ("fmi", c_int32), ("unused", c_int32),
         ("inputs", c_void_p), ("y_fallback", c_void_p), ("faults", c_void_p), ("n_faults", c_int64),
@@ -192,6 +194,35 @@ class Settings:
     spin: float = 200e-6  # [s] of watching the clock before a deadline, at most a quarter of the step
     wake: bool = False  # whether `Loop.wait` is used
     fmi: int = 2  # version of FMI
+    start: float = 0.0  # [s] the unit's time at the start
+    checked: int | None = None  # outputs that have to be finite, the first ones; None: all
+    logging: bool = True  # whether the unit's messages are taken
+
+
+class Messages:
+    """What a unit logs, in memory that processes share: the last ones, their arguments written out.
+
+    Attributes
+    ----------
+    logging : bool
+        Whether they are taken.
+    logger : (int, int)
+        Addresses of a logger for the unit and of its environment.
+    """
+
+    def __init__(self, fmi: int, logging: bool = True):
+        self.fmi, self.logging, self._memory, self._seen = fmi, logging, _shared(_Log), 0
+        c = _functions()
+        log = c.loop_log if fmi == 2 else c.loop_log_of_fmi3
+        self.logger = cast(int, ctypes.cast(log, c_void_p).value), addressof(self._memory) if logging else 0
+
+    def take(self) -> list[tuple[int, str]]:
+        """Status and text of those that came since the last call."""
+        count = self._memory.count
+        places = [i % MESSAGES for i in range(max(self._seen, count - MESSAGES), count)]
+        self._seen = count
+        log = self._memory
+        return [(log.status[i], log.text[i].value.decode(errors="replace").strip()) for i in places]
 
 
 @dataclass
@@ -226,7 +257,7 @@ class Loop:
         self._c = _functions()
         s, n_u, n_y, n_p = self.settings, len(self.inputs), len(self.y_fallback), len(self.parameters)
         self.supply_rows = self.record_rows = _ring(RING_SECONDS / s.step)
-        self._loop, self._log, self._lock = _shared(_Loop), _shared(_Log), Lock()
+        self._loop, self.log, self._lock = _shared(_Loop), Messages(s.fmi, s.logging), Lock()
         if self._c.loop_size() != ctypes.sizeof(_Loop):
             raise AssertionError("native/loop.c and hil/loop.py disagree on the memory of a loop")
         self._supply = _zeros(self.supply_rows, n_u)
@@ -256,7 +287,7 @@ class Loop:
         loop.step, loop.period, loop.n_steps = s.step, period, s.n_steps
         loop.spin = int(min(s.spin * 1e9, period / 4))
         loop.policy, loop.priority, loop.cpu, loop.wake = int(s.policy), s.priority, s.cpu, self.wake_handle
-        loop.fmi = s.fmi
+        loop.fmi, loop.start, loop.n_checked = s.fmi, s.start, n_y if s.checked is None else s.checked
         loop.n_u, loop.n_y, loop.n_p = n_u, n_y, n_p
         loop.n_faults, loop.n_changes = len(self.faults), len(self.changes)
         loop.terminated_at = np.nan
@@ -268,19 +299,6 @@ class Loop:
             setattr(loop, name, array.ctypes.data)
         loop.inputs, loop.faults = addressof(self._inputs), addressof(self._faults)
         loop.commands, loop.changes = addressof(self._commands), addressof(self._changes)
-
-    @property
-    def logger(self) -> tuple[int, int]:
-        """Addresses of a logger for the unit and of its environment."""
-        log = self._c.loop_log if self.settings.fmi == 2 else self._c.loop_log_of_fmi3
-        return cast(int, ctypes.cast(log, c_void_p).value), addressof(self._log)
-
-    @property
-    def messages(self) -> list[tuple[int, str]]:
-        """The last messages of the unit, with their status."""
-        count = self._log.count
-        places = [i % MESSAGES for i in range(max(0, count - MESSAGES), count)]
-        return [(self._log.status[i], self._log.text[i].value.decode(errors="replace").strip()) for i in places]
 
     def attach(
         self, component: int, functions: Sequence[int], sets: Sequence[Transfer], gets: Sequence[Transfer],

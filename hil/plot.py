@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtcvt.errors import InputError, near
+from rtcvt.hil.recorder import FLAGS
 from rtcvt.recording import Recording, replaced_on_success
 
 __all__ = ["MOST", "PICTURES", "draw", "draw_on", "panels", "require_picture", "save"]
@@ -167,7 +168,7 @@ _DRAWN: dict[str, Callable[[Any, Recording, Panel], None]] = {"lines": _lines, "
 
 def _faults(recording: Recording) -> list[tuple[float, float]]:
     """When faults were injected."""
-    flags = recording.signals.get("flags")
+    flags = next((s for s in recording.signals.values() if s.description == FLAGS), None)
     return [] if flags is None else _spans(recording.time, flags.values.astype(np.int64) & FAULT > 0)
 
 

@@ -53,25 +53,30 @@ from rtcvt import __version__
 from rtcvt.errors import InputError
 from rtcvt.files import opened
 from rtcvt.hdf5 import BLOCK, MARK, hashed, require_bounded, seal
+from rtcvt.names import mapped
 from rtcvt.recording import (
     SCHEMA_VERSION,
     SEAL,
     Recording,
     Signal,
+    describe,
     is_special,
     put_in_place,
     read_recording,
     recording_in,
     require_writable,
     revision,
+    signal_name,
     write_recording,
 )
 
-__all__ = ["Channel", "Recorder", "confirmed_rows", "open_recorder", "part_name", "read", "write"]
+__all__ = ["FLAGS", "Channel", "Recorder", "confirmed_rows", "open_recorder", "part_name", "read", "write"]
 
 Array = NDArray[np.float64]
 
 MDF_SUFFIXES = (".mf4", ".mdf")
+FLAGS = "of the step: 1 miss, 2 fall-back of an input, 4 fault, 8 no result, 16 inputs held"  # the rig's own column
+MOST_ROWS, CHUNKS = 4096, 2**27  # of a chunk of HDF5, and bytes of the chunks of all signals together
 UNFINISHED = "the recording was not finished"
 GROWING, MDF_GROWING, MDF_DONE = b"rtcvt recording+", b"rtcvt MDF part  ", b"rtcvt MDF done  "
 WHAT = "recording"
@@ -108,7 +113,12 @@ def part_name(path: Path) -> Path:
 
 
 def open_recorder(
-    path: Path, channels: Sequence[Channel], kind: str, attributes: Mapping[str, Any], unit_file: str
+    path: Path,
+    channels: Sequence[Channel],
+    kind: str,
+    attributes: Mapping[str, Any],
+    unit_file: str,
+    rows: int | None = None,
 ) -> "Recorder":
     """A new recording.
 
@@ -124,6 +134,8 @@ def open_recorder(
         Circumstances: text, numbers, truth values.
     unit_file : str
         Text of the unit file, or nothing.
+    rows : int, optional
+        How many there will be at most, as far as one knows.
 
     Raises
     ------
@@ -134,7 +146,7 @@ def open_recorder(
     claim = _claim(path)
     about = _about(kind, attributes)
     try:
-        return Recorder(claim, lambda: _format(path)(claim, channels, about, unit_file), 1 + len(channels))
+        return Recorder(claim, lambda: _format(path)(claim, channels, about, unit_file, rows), 1 + len(channels))
     except OSError as error:
         raise InputError("output", "", str(path), f"a file that can be written: {error.strerror or error}") from None
 
@@ -424,9 +436,11 @@ def _receive(rig: socket.socket, frames: "queue.SimpleQueue[tuple[bytes, bytes]]
 
 
 class _Hdf5:
-    def __init__(self, claim: _Claim, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str):
+    def __init__(self, claim: _Claim, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str,
+                 rows: int | None = None):  # fmt: skip
         self._claim, self._part = claim, claim.part
         self._order = [0, *(1 + k for k in _sorted(channels))]
+        self._chunk = max(16, min(MOST_ROWS, rows or MOST_ROWS, CHUNKS // 8 // (1 + len(channels))))
         self._digest, self._rows = _described(channels, unit_file), 0
         with h5py.File(self._part, "w", libver="latest", userblock_size=BLOCK):
             pass
@@ -436,14 +450,14 @@ class _Hdf5:
         self._file.attrs.update(about)
         self._file["unit_file"] = unit_file
         self._file["unit_file"].attrs["units"] = "1"
-        self._data = [self._series("time", "s", "time")]
-        self._data += [self._series(f"signals/{c.name}", c.unit, c.description) for c in channels]
+        self._data = [self._series("time", Channel("time", "s", "time"))]
+        called = mapped((c.name for c in channels), "hdf5")
+        self._data += [self._series(f"signals/{called[c.name]}", c) for c in channels]
         self._file.swmr_mode = True
 
-    def _series(self, name: str, unit: str, description: str) -> h5py.Dataset:
-        data = self._file.create_dataset(name, (0,), "f8", maxshape=(None,), chunks=(4096,))
-        data.attrs["units"] = unit
-        data.attrs["description"] = description
+    def _series(self, name: str, channel: Channel) -> h5py.Dataset:
+        data = self._file.create_dataset(name, (0,), "f8", maxshape=(None,), chunks=(self._chunk,))
+        describe(data, channel.name, channel.unit, channel.description)
         return data
 
     def _mark(self) -> None:
@@ -493,13 +507,15 @@ def _write_at(handle: int, place: int, data: bytes) -> None:
 
 
 class _Mdf:
-    def __init__(self, claim: _Claim, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str):
+    def __init__(self, claim: _Claim, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str,
+                 rows: int | None = None):  # fmt: skip
         from asammdf import MDF
         from asammdf import Signal as Samples
 
         self._claim, self._part, self._about = claim, claim.part, dict(about)
         zero = np.zeros(1)
-        signals = [Samples(zero, zero, c.unit, c.name, comment=c.description) for c in channels]
+        called = mapped((c.name for c in channels), "mdf")
+        signals = [Samples(zero, zero, c.unit, called[c.name], comment=c.description) for c in channels]
         with MDF(version="4.10") as mdf:
             mdf.append(signals, comment=str(about["kind"]), common_timebase=True)
             mdf.header.comment = json.dumps(self._about, default=str)
@@ -589,9 +605,9 @@ def confirmed_rows(path: Path) -> int:
             kind, n, digest = MARK.unpack(raw.read(MARK.size))
         with h5py.File(path, "r", libver="latest", swmr=True) as file:
             require_bounded(file, path)
-            names = sorted(file["signals"]) if "signals" in file else []
-            data = [file["time"], *(file[f"signals/{name}"] for name in names)]
-            channels = [Channel(d.name.rpartition("/")[2], d.attrs["units"], d.attrs["description"]) for d in data[1:]]
+            data = sorted(file["signals"].values(), key=signal_name) if "signals" in file else []
+            channels = [Channel(signal_name(d), d.attrs["units"], d.attrs["description"]) for d in data]
+            data = [file["time"], *data]
             found = _described(channels, file["unit_file"][()].decode())
             for first in range(0, n, ROWS):
                 rows = np.column_stack([d[first : min(first + ROWS, n)] for d in data])

@@ -9,7 +9,7 @@ interpreter's lock while other processes keep this side from running.
 A step that fails, an output that is not finite, a unit that crashes, exits or does not return, SIGINT, SIGTERM, SIGHUP,
 a lost bus, a recording that cannot be written (unless the rig is told to go on without) and the overrun policy ``stop``
 end the run. Outputs then take their fall-back values, and what was recorded is kept. Fall-back values are 0 for torques
-(unit N.m); all others hold their last value, unless the rig is given values by name.
+(by their unit, a force times a length); all others hold their last value, unless the rig is given values by name.
 """
 
 import json
@@ -32,9 +32,11 @@ from rtcvt.hil.host import Host, hosted
 from rtcvt.hil.importer import Fmu, open_fmu
 from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
 from rtcvt.hil.pacing import BUS_PRIORITY, PRIORITY, environment, own_processor, real_time, stolen
-from rtcvt.hil.recorder import Channel, Recorder, open_recorder, part_name
-from rtcvt.hil.runner import duration_of, given
+from rtcvt.hil.recorder import FLAGS, Channel, Recorder, open_recorder, part_name
+from rtcvt.hil.runner import duration_of, fmu_notes, given
 from rtcvt.model import Variable
+from rtcvt.names import free
+from rtcvt.quantity import is_torque
 from rtcvt.scenario import Fault, Scenario
 from rtcvt.simulate import number_of_steps
 
@@ -47,6 +49,11 @@ LOOK = 0.02  # [s] between two looks at the loop
 WRITE = 0.25  # [s] between two appends to the recording
 NEVER = 1e9  # [s] when faults begin that are only to be switched
 LONGEST_OVERLOAD = 3600.0  # [s]
+OWN_COLUMNS = (
+    ("step_time", "s", "duration of the step from here"),
+    ("lateness", "s", "start of the step from here after its deadline"),
+    ("flags", "1", FLAGS),
+)
 CHUNK = 8192  # steps of a scenario that are sampled at once
 LOOP_FAULTS = {
     "stuck": FaultKind.STUCK,
@@ -69,6 +76,7 @@ class Rig:
     isolated: bool = True  # the unit in a process of its own
     patience: float = 5.0  # [s] after which a step that does not return is given up
     needs_recording: bool = True  # whether the run ends if the recording cannot be written
+    logging: bool = True  # whether the unit's messages are taken
 
 
 @dataclass(frozen=True)
@@ -120,6 +128,7 @@ class Attachment:
     figures: Callable[[], dict[str, Any]]
     faults: tuple[Fault, ...] = ()  # that are there to be switched on and off
     parameters: frozenset[str] = frozenset()  # names of those that it may change
+    notes: tuple[str, ...] = ()  # what the user should know
 
 
 @dataclass(frozen=True)
@@ -141,7 +150,7 @@ class Report:
     without new inputs), ``fallbacks`` (steps in which an input had its fall-back), ``step_time_us`` and
     ``lateness_us``: ``median``, ``p99``, ``p99_9`` (to 1/16 octave), ``max``; ``histograms``: ``from_us``,
     ``step_time``, ``lateness``; ``environment``; ``faults``: one per fault, see `_Statistics.faults`;
-    ``switched``: faults by hand, see `Running.switched`; ``signals``:
+    ``switched``: faults by hand, see `Running.switched`; ``notes``: what is not as one would expect; ``signals``:
     by name ``unit``, ``final``, ``min``, ``max``, ``rms``; one entry for each attachment."""
 
     @property
@@ -158,6 +167,7 @@ def run_rig(
     rig: Rig | None = None,
     output: Path | None = None,
     attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]] = (),
+    record: Sequence[str] = (),
 ) -> Report:
     """Run a co-simulation FMU of FMI 2.0 or 3.0 against the clock.
 
@@ -175,6 +185,8 @@ def run_rig(
         Recording, see `rtcvt.hil.recorder`.
     attach : sequence of callable
         What else takes part: functions of FMU, scenario and step that give an attachment.
+    record : sequence of str
+        Local variables that are recorded, too, see `rtcvt.hil.importer.open_fmu`.
 
     Raises
     ------
@@ -186,7 +198,7 @@ def run_rig(
     allowed = sorted(os.sched_getaffinity(0))
     if rig.cpu is not None and rig.cpu not in allowed:
         raise InputError("--cpu", "", rig.cpu, f"one of {', '.join(map(str, allowed))}")
-    with open_fmu(path) as fmu, own_processor(rig.cpu, rig.privileged) as (cpu, shared):
+    with open_fmu(path, record) as fmu, own_processor(rig.cpu, rig.privileged) as (cpu, shared):
         job = _job(fmu, path.name, step, duration, scenario, rig, attach, cpu)
         loop, h = job.loop, job.step
         ended: list[str] = []
@@ -223,7 +235,7 @@ def run_rig(
                 del granted["scheduler"]  # of this thread; that of the loop's is what counts
                 about = granted | environment()
                 stolen_before = stolen(loop.settings.cpu)
-                recorder = _recorder(output, recorded, attributes | about, fmu.unit_file)
+                recorder = _recorder(output, recorded, attributes | about, fmu.unit_file, job.steps + 1)
                 kept = _Kept(recorder, stop if job.rig.needs_recording else None)
                 with _left_alone_if_empty(kept, output, loop):
                     _drive(job, statistics, kept, running)
@@ -231,7 +243,7 @@ def run_rig(
                 stolen_after = stolen(loop.settings.cpu)
                 about |= _granted(loop, shared)
                 log: deque[str] = deque(maxlen=20)
-                fetch_messages(log, loop)
+                fetch_messages(log, loop.log)
                 message = _message(loop, host, job.outputs, ended, tuple(log), h)
                 injected = [f.model_dump(exclude_none=True) for f in job.scheduled] + running.switched
                 kept.finish(
@@ -260,6 +272,7 @@ def run_rig(
         "environment": about,
         "faults": statistics.faults(),
         "switched": running.switched,
+        "notes": [*job.notes, *(note for a in job.attachments for note in a.notes)],
         "signals": statistics.signals(),
         **{a.name: a.figures() for a in job.attachments},
     }
@@ -282,12 +295,14 @@ class _Job:
     scheduled: tuple[Fault, ...]
     rig: Rig  # with the faults of the attachments
     loop: Loop
+    notes: list[str]  # what the user should know
 
 
 def _job(fmu: Fmu, name: str, step: float | None, duration: float | None, scenario: Scenario | None, rig: Rig,
          attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]], cpu: int) -> _Job:  # fmt: skip
     h = given(step, fmu.default("stepSize"), name, "step")
-    n = number_of_steps(duration_of(duration, scenario, fmu, name), h, name)
+    length = duration_of(duration, scenario, fmu, name)
+    n = number_of_steps(length, h, name)
     source = scenario or Scenario(name="start values", duration=n * h)
     for rows in _chunks(fmu, source, h, n):  # what is wrong anywhere is said before the first step
         del rows
@@ -299,9 +314,10 @@ def _job(fmu: Fmu, name: str, step: float | None, duration: float | None, scenar
     rig = replace(rig, faults=scheduled + tuple(f for a in attachments for f in a.faults))
     values, places = fmu.parameter_values(starts), [v.name for v in parameters]
     schedule = [(k, places.index(v.name), value) for k, v, value in changes]
+    notes = fmu_notes(fmu, length, n, h)
     loop = _loop(fmu, h, n, rig, attachments, {name: values[name] for name in places}, schedule, cpu)
     inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
-    return _Job(fmu, source, h, n, inputs, outputs, parameters, starts, attachments, scheduled, rig, loop)
+    return _Job(fmu, source, h, n, inputs, outputs, parameters, starts, attachments, scheduled, rig, loop, notes)
 
 
 def _figures(loop: Loop) -> dict[str, Any]:
@@ -333,7 +349,9 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
         for name, given_input in attachment.inputs.items():
             own = table[fmu.interface.variable(name, "input").name]
             table[name] = Input(own.fallback, own.hold, given_input.timeout)
-    y_fallback = np.array([rig.fallback.get(v.name, 0.0 if v.unit == "N.m" else np.nan) for v in outputs], dtype=float)
+    y_fallback = np.array(
+        [rig.fallback.get(v.name, 0.0 if is_torque(v.unit) else np.nan) for v in outputs], dtype=float
+    )
     faults = [_fault(f, fmu, h, len(inputs)) for f in rig.faults if f.kind in LOOP_FAULTS]
     settings = Settings(
         fmi=fmu.fmi,
@@ -343,6 +361,9 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
         priority=PRIORITY if rig.privileged else 0,
         cpu=cpu,
         wake=any(a.wake for a in attachments),
+        start=fmu.start_time,
+        checked=sum(not v.local for v in outputs),
+        logging=rig.logging,
     )
     return Loop(settings, list(table.values()), y_fallback, faults, parameters, changes)
 
@@ -350,7 +371,7 @@ def _loop(fmu: Fmu, h: float, n: int, rig: Rig, attachments: Sequence[Attachment
 def _input(v: Variable, rig: Rig) -> Input:
     if v.name in rig.fallback:
         return Input(rig.fallback[v.name])
-    return Input(0.0) if v.unit == "N.m" else Input(v.start or 0.0, hold=True)
+    return Input(0.0) if is_torque(v.unit) else Input(v.start or 0.0, hold=True)
 
 
 def _fault(f: Fault, fmu: Fmu, h: float, n_u: int) -> tuple[FaultKind, int, int, int, float]:
@@ -358,7 +379,8 @@ def _fault(f: Fault, fmu: Fmu, h: float, n_u: int) -> tuple[FaultKind, int, int,
     if f.signal is not None:
         v = fmu.interface.variable(f.signal, "input", "output")
         index = v.index + (n_u if v.causality == "output" else 0)
-        value = f.number(v.unit)
+        scale = v.measured if v.defined is None else v.defined._replace(offset=0.0)  # of noise, which is a difference
+        value = f.number(scale)
     elif f.kind == "overload":
         value = f.number("s") * 1e9
         if value > LONGEST_OVERLOAD * 1e9:
@@ -374,27 +396,13 @@ def _chunks(fmu: Fmu, scenario: Scenario, h: float, n: int) -> Iterator[Array]:
 
 
 def _recorder(path: Path | None, variables: Sequence[Variable], attributes: Mapping[str, Any],
-              unit_file: str) -> Recorder | None:  # fmt: skip
+              unit_file: str, rows: int) -> Recorder | None:  # fmt: skip
     if path is None:
         return None
-    timing = [
-        Channel(_free("step_time", variables), "s", "duration of the step from here"),
-        Channel(_free("lateness", variables), "s", "start of the step from here after its deadline"),
-        Channel(
-            _free("flags", variables),
-            "1",
-            "of the step: 1 miss, 2 fall-back of an input, 4 fault, 8 no result, 16 inputs held",
-        ),
-    ]
-    channels = [*timing, *(Channel(v.name, v.unit, v.description) for v in variables)]
-    return open_recorder(path, channels, "real-time run", attributes, unit_file)
-
-
-def _free(name: str, variables: Sequence[Variable]) -> str:
-    """A name of the rig's own that no variable has."""
-    while any(v.name == name for v in variables):
-        name = f"rig.{name}"
-    return name
+    taken = [v.name for v in variables]
+    own = [Channel(free(name, taken), unit, text) for name, unit, text in OWN_COLUMNS]
+    channels = [*own, *(Channel(v.name, v.unit, v.description) for v in variables)]
+    return open_recorder(path, channels, "real-time run", attributes, unit_file, rows)
 
 
 def _drive(job: _Job, statistics: "_Statistics", recording: "_Kept", running: Running) -> None:

@@ -4,6 +4,7 @@ All inputs are sampled and all memory is taken before the first step; the record
 that fails and SIGINT or SIGTERM end the run, and what it gave until then is kept.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,12 @@ from rtcvt.hil.cosimulation import start
 from rtcvt.hil.importer import Fmu, open_fmu
 from rtcvt.hil.pacing import Timing, environment, interruptible, pace, real_time
 from rtcvt.model import Variable
+from rtcvt.names import free
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import Scenario, tuned_signals
-from rtcvt.simulate import number_of_steps
+from rtcvt.simulate import number_of_steps, uneven
 
-__all__ = ["Result", "describe", "duration_of", "given", "run"]
+__all__ = ["Result", "describe", "duration_of", "fmu_notes", "given", "run"]
 
 Array = NDArray[np.float64]
 
@@ -47,6 +49,7 @@ class Result:
     log: tuple[str, ...]  # last messages of the FMU
     environment: dict[str, str]
     unit_file: str
+    notes: tuple[str, ...] = ()  # what is not as one would expect
 
     @property
     def completed(self) -> bool:
@@ -81,7 +84,8 @@ class Result:
         ``fmu``, ``guid``, ``scenario`` (null if inputs kept their start values), ``kind``, ``completed``, ``message``,
         ``step_s``, ``steps`` (made), ``duration_s`` (simulated), ``wall_s`` (from the first step to the end of the
         last), ``terminated_s`` (when the unit ended the simulation, else null),
-        ``warnings`` (FMI calls that returned a warning), ``misses`` (steps that ended after the next deadline;
+        ``notes`` (what is not as one would expect), ``warnings`` (FMI calls that returned a warning),
+        ``misses`` (steps that ended after the next deadline;
         null if unpaced), ``step_time_us`` and ``lateness_us`` (start of a step after its deadline; null if unpaced):
         ``median``, ``p99``, ``p99_9``, ``max``; ``environment``: ``scheduler``, ``memory``, ``garbage_collector``,
         ``system``, ``cpus``, ``governor``, ``python``; ``signals``: by name ``unit``, ``final``, ``min``, ``max``,
@@ -101,6 +105,7 @@ class Result:
             "duration_s": float(self.time[-1]),
             "terminated_s": self.terminated_at,
             "wall_s": float(timing.ended[-1] - timing.began[0]) * 1e-9 if steps else 0.0,
+            "notes": list(self.notes),
             "warnings": self.warnings,
             "misses": timing.misses,
             "step_time_us": _quantiles(timing.step_time),
@@ -112,13 +117,15 @@ class Result:
     def recording(self) -> Recording:
         """All inputs and outputs, ``step_time`` and, if paced, ``lateness`` of the step that begins at each time.
 
-        Both are NaN at the last time, at which no step begins.
+        Where a variable has such a name, ``rig.`` stands before it. Both are NaN at the last time, at which no step
+        begins.
         """
         signals = self._signals()
-        signals["step_time"] = Signal(np.append(self.timing.step_time, np.nan), "s", "duration of the step from here")
-        if self.timing.lateness is not None:
-            late = np.append(self.timing.lateness, np.nan)
-            signals["lateness"] = Signal(late, "s", "start of the step from here after its deadline")
+        own = {"step_time": (self.timing.step_time, "duration of the step from here"),
+               "lateness": (self.timing.lateness, "start of the step from here after its deadline")}  # fmt: skip
+        for name, (values, text) in own.items():
+            if values is not None:
+                signals[free(name, signals)] = Signal(np.append(values, np.nan), "s", text)
         attributes = {
             "fmu": self.fmu,
             "guid": self.guid,
@@ -142,6 +149,8 @@ def run(
     duration: float | None = None,
     scenario: Scenario | None = None,
     fast: bool = False,
+    record: Sequence[str] = (),
+    logging: bool = True,
 ) -> Result:
     """Run a co-simulation FMU of FMI 2.0 or 3.0 at a fixed step.
 
@@ -157,6 +166,10 @@ def run(
         Inputs and parameters; by default all keep their start values.
     fast : bool
         Do not wait for the clock, and leave scheduler and memory as they are.
+    record : sequence of str
+        Local variables that are recorded, too, see `rtcvt.hil.importer.open_fmu`.
+    logging : bool
+        Whether the unit's messages are taken.
 
     Returns
     -------
@@ -168,16 +181,18 @@ def run(
     InputError
         No FMU that can run here, a scenario that does not fit it, no step or duration, or initialisation failed.
     """
-    with open_fmu(path) as fmu:
+    with open_fmu(path, record) as fmu:
         h = given(step, fmu.default("stepSize"), path.name, "step")
-        n = number_of_steps(duration_of(duration, scenario, fmu, path.name), h, path.name)
+        length = duration_of(duration, scenario, fmu, path.name)
+        n = number_of_steps(length, h, path.name)
+        notes = fmu_notes(fmu, length, n, h)
         inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
         if 16 * (n + 1) * (len(inputs) + len(outputs) + 2) > MEMORY_LIMIT:
             raise InputError(path.name, "step", h, f"fewer steps than {n}, whose values do not fit into 2 GiB")
         source = scenario or Scenario(name="start values", duration=n * h)
         u = fmu.inputs(source, np.linspace(0.0, n * h, n + 1))
         starts, changes = fmu.starts(source), fmu.changes(source, h)
-        with start(fmu, starts, u, h) as slave:
+        with start(fmu, starts, u, h, logging=logging) as slave:
             if changes:
                 slave.schedule((k, v.name, value) for k, v, value in changes)
             with interruptible() as received, real_time(not fast) as granted:
@@ -205,6 +220,7 @@ def run(
                 log=tuple(slave.log),
                 environment=granted | environment(),
                 unit_file=fmu.unit_file,
+                notes=tuple(notes),
             )
 
 
@@ -229,6 +245,12 @@ def duration_of(duration: float | None, scenario: Scenario | None, fmu: Fmu, fil
     stop = fmu.default("stopTime")
     experiment = None if stop is None else stop - (fmu.default("startTime") or 0.0)
     return given(duration, experiment if scenario is None else scenario.duration, file, "duration")
+
+
+def fmu_notes(fmu: Fmu, duration: float, n: int, h: float) -> list[str]:
+    """What is not as one would expect of a run of n steps."""
+    notes = [f"the unit's time begins at {fmu.start_time:g} s"] if fmu.start_time else []
+    return notes + uneven(duration, n, h)
 
 
 def _quantiles(seconds: Array) -> dict[str, float | None]:

@@ -1,8 +1,8 @@
 """Map of a belt drive over its speed: slip, hub loads, losses, and the spans' vibration across, by its hybrid model.
 
-The driving pulley, whose speed pulsates with an engine order, runs up slowly. Windows of equal length along this run
-give means, and amplitudes of the tensions and of the arms' angles at each order m (Hann's window h, the shaft's angle
-phi)::
+The driving pulley, whose speed pulsates with an engine order, runs up slowly, from the lowest speed, which it keeps for
+a window, to the highest, which it keeps for one, too. Windows of equal length along this run give means, and amplitudes
+of the tensions and of the arms' angles at each order m (Hann's window h, the shaft's angle phi)::
 
     x_m = 2 sum h x exp(-i m phi)/sum h
 
@@ -119,7 +119,9 @@ def speed_map(
     path, index = unit.path(), list(unit.pulleys).index(driver)
     forward = float(path.sigma[index])
     began = START + SETTLE
-    mean = f"({forward * low!r})*min(t/{START!r}, 1) + ({forward * (high - low) / duration!r})*max(t - {began!r}, 0)"
+    ramp = duration - 2.0 * length
+    rise = f"({forward * (high - low) / ramp!r})*clip(t - {began + length!r}, 0, {ramp!r})"
+    mean = f"({forward * low!r})*min(t/{START!r}, 1) + {rise}"
     scenario = Scenario(
         name="map",
         duration=began + duration,

@@ -28,7 +28,6 @@ class _Library(JITCodeLibrary):
     """The code of a kernel, which becomes machine code when its address is asked for."""
 
     native = False
-    _compiled_object: Any = None  # numba sets it of machine code only
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -116,7 +115,9 @@ class Dispatcher(CPUDispatcher):
                 return entry
             cres: Any = self.overloads[tuple(numba.core.sigutils.normalize_signature(sig)[0])]
             if not cres.library.native:
-                kept = cres.library._compiled_object is not None  # on disk
+                kept = getattr(cres.library, "_compiled_object", None) is not None  # on disk
+                if not kept:
+                    cres.library.enable_object_caching()
                 entry = self.targetctx.get_executable(cres.library, cres.fndesc, cres.environment)
                 cres = cres._replace(entry_point=entry)
                 self.targetctx.insert_user_function(entry, cres.fndesc, [cres.library])

@@ -231,13 +231,26 @@ class _Reader:
                     case "-":
                         return a - b
                     case "*":
-                        return a * b
-                return a / b
+                        return _product(a, b)
+                return _quotient(a, b)
             case ast.Call(func=ast.Name(id=function), args=[argument], keywords=[]) if function in _FUNCTIONS:
                 return self.convert(argument).apply(function)
             case ast.Call(func=ast.Name(id=f), args=given, keywords=[]) if self.functions.get(f) == len(given):
                 return _of_signals(f, [self.convert(a) for a in given])
         raise ValueError(f"'{ast.unparse(node)}' is not allowed; an expression has {self.allowed}")
+
+
+def _product(a: Expression, b: Expression) -> Expression:
+    """The product as written: 0 times what may be no number is not 0."""
+    partial = any(e.has(op) for e in (a, b) for op in ("/", "sqrt"))
+    return _binary("*", a, b) if 0.0 in (a.value, b.value) and partial else a * b
+
+
+def _quotient(a: Expression, b: Expression) -> Expression:
+    """The quotient as written: 0 over what may be 0 is not 0."""
+    if b.value == 0.0:
+        raise ValueError("no division by zero")
+    return _binary("/", a, b) if a.value == 0.0 and b.value is None else a / b
 
 
 def _of_signals(function: str, args: list[Expression]) -> Expression:
@@ -260,4 +273,4 @@ def _power(base: Expression, exponent: float | None) -> Expression:
     result = number(1.0)
     for _ in range(abs(int(exponent))):
         result = result * base
-    return result if exponent >= 0 else number(1.0) / result
+    return result if exponent >= 0 else _quotient(number(1.0), result)

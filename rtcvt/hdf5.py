@@ -40,7 +40,6 @@ __all__ = [
 ]
 
 BLOCK = 512  # [bytes] of the user block
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
 LARGEST = 4 * 2**30  # [bytes] of all datasets together
 CHUNK, PIECES = 64 * 2**20, 2**20  # [bytes] of a chunk, number of them in a dataset
 UNPACKED = 1100  # times as large as it is stored; deflate packs no better than 1032 to 1
@@ -101,7 +100,7 @@ def seal(path: Path, kind: bytes) -> None:
 
 
 @contextmanager
-def open_sealed(path: Path, kind: bytes | None, what: str, *, unmarked: bool = False) -> Iterator[h5py.File]:
+def open_sealed(path: Path, kind: bytes | None, what: str) -> Iterator[h5py.File]:
     """A sealed file, open for reading.
 
     Parameters
@@ -112,8 +111,6 @@ def open_sealed(path: Path, kind: bytes | None, what: str, *, unmarked: bool = F
         Its mark; any by default.
     what : str
         What it is, for messages.
-    unmarked : bool
-        Whether HDF5 without a user block is read, too, within the same bounds.
 
     Raises
     ------
@@ -122,8 +119,7 @@ def open_sealed(path: Path, kind: bytes | None, what: str, *, unmarked: bool = F
     """
     with refused(path, f"an HDF5 file of a {what}"):
         with opened(path, None) as raw:
-            if not (unmarked and raw.read(len(SIGNATURE)) == SIGNATURE):
-                checked(path, raw, kind, BLOCK, what)
+            checked(path, raw, kind, BLOCK, what)
         with h5py.File(path, "r") as file:
             require_bounded(file, path)
             yield file

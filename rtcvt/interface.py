@@ -697,8 +697,8 @@ class FullRun:
 
     def fields(self) -> dict[str, Signal]:
         """Fields of a pushbelt by name, (frames, places) on the grid of `rtcvt.offline.pushbelt.run.snapshots`."""
+        from rtcvt.offline.pushbelt.run.reading import open_run
         from rtcvt.offline.pushbelt.run.runfile import is_run
-        from rtcvt.offline.pushbelt.run.runs import open_run
 
         if not is_run(self.path):
             return {}

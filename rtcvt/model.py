@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError, near
 from rtcvt.kernel import FAILED
+from rtcvt.quantity import Unit
 
 __all__ = ["Causality", "Coupling", "Fidelity", "Instance", "Model", "Variable", "VariableTable"]
 
@@ -57,6 +58,14 @@ class Variable:
     choices: tuple[str, ...] = ()  # names of an enumeration's items
     numbers: tuple[int, ...] = ()  # their values, unless they are 0, 1, ...
     set_point: bool = False  # an input that a controller follows
+    whole: tuple[int, int] | None = None  # smallest and largest value of an integer's type
+    defined: Unit | None = None  # its unit as a foreign unit defines it
+    local: bool = False  # of a foreign unit, recorded and nothing else
+
+    @property
+    def measured(self) -> "str | Unit":
+        """The unit that values are converted to."""
+        return self.defined or self.unit
 
     @property
     def items(self) -> dict[str, int]:

@@ -1,18 +1,69 @@
-"""Quantities with units in unit files, and units in model descriptions, through pint.
+"""Quantities with units in unit files, in model descriptions and at every border, through pint.
 
 A bare number is in SI units; a string carries its unit (``"36 mm"``, ``"2e-2 N.m/rpm"``, ``"750 kN/m"``) and is
-converted. Products are written with a dot or a star. The radian counts as dimensionless.
+converted. Products are written with a dot or a star, powers as ``m2``, ``m^2`` or ``m²``. The radian counts as
+dimensionless, with one exception: where the other side is in radians, ``1/min`` and ``Hz`` count revolutions, as a
+tachometer does, and ``1/s`` is rad/s, as in SI.
+
+`OWN` are units as engineers write them, which pint has not, or takes for something else. A model description of FMI
+may define units itself: those are a `Unit`, too.
 """
 
+import math
 import re
+from contextlib import suppress
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
-__all__ = ["base_exponents", "factor", "is_quantity", "si_unit", "to_si", "wanted"]
+__all__ = [
+    "Unit",
+    "base_exponents",
+    "base_unit",
+    "conversion",
+    "defined",
+    "is_quantity",
+    "is_torque",
+    "known_unit",
+    "si_unit",
+    "spelled",
+    "to_si",
+    "wanted",
+]
 
 _QUANTITY = re.compile(
-    r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*((?![eE][-+]?\d)(?:1/)?[A-Za-zµ%][A-Za-zµ./*^0-9 -]{0,40})?\s*"
+    r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*"
+    r"((?![eE][-+]?[0-9])(?:1/)?[A-Za-zµ%][A-Za-zµ./*^0-9 -]{0,40})?\s*"
 )
+_SIGNS = str.maketrans({
+    "μ": "µ", "·": ".", "⋅": ".", "∙": ".", "×": "*", "−": "-", "⁻": "-", "℃": "degC", "\u2126": "ohm", "\u03a9": "ohm",
+    "°": "deg", "′": "arcmin", "″": "arcsec", **dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True)),
+})  # fmt: skip
+OWN = """
+    newton_meter = newton * meter = Nm
+    newton_meter_second = newton * meter * second = Nms
+    newton_millimeter = newton * millimeter = Nmm
+    newton_second = newton * second = Ns
+    revolution = 2 * pi * radian = rev = r = U = Umdr
+    revolutions_per_minute = revolution / minute = rpm = RPM
+    metric_horsepower = 735.49875 * watt = PS
+    crank_angle = degree = degCA
+"""
+_TURNS = ("minute", "hour", "hertz")  # what one counts revolutions in
+
+
+class Unit(NamedTuple):
+    """A unit: a value in SI base units is ``factor * value + offset``."""
+
+    name: str
+    exponents: tuple[tuple[str, float], ...]  # of kg, m, s, A, K, mol, cd, rad, those that are not 0, sorted
+    factor: float = 1.0
+    offset: float = 0.0
+    turns: bool = False  # counts revolutions, and says so by no angle
+
+    @property
+    def angle(self) -> float:
+        """Exponent of rad."""
+        return dict(self.exponents).get("rad", 0.0)
 
 
 KINDS = {  # what is measured in an SI unit, for messages
@@ -45,104 +96,207 @@ def wanted(unit: str) -> str:
     return kind if unit == "1" else f"{kind} in {unit}"
 
 
+_BASE = {"kilogram": "kg", "meter": "m", "second": "s", "ampere": "A", "kelvin": "K", "mole": "mol", "candela": "cd",
+         "radian": "rad"}  # fmt: skip
+
+
 @cache
 def _registry() -> Any:
     import pint
 
-    return pint.UnitRegistry()
+    found: Any = pint.UnitRegistry(on_redefinition="ignore")
+    for line in OWN.strip().splitlines():
+        found.define(line.strip())
+    return found
 
 
-def _spelled(unit: str) -> str:
+def spelled(text: str) -> str:
+    """A unit or quantity in the signs that are read here: ``N·m²`` as ``N.m2``, ``°C`` as ``degC``."""
+    return text.translate(_SIGNS).strip()
+
+
+def _for_pint(unit: str) -> str:
     """The unit as pint reads it: ``kg.m2`` is ``kg*m**2``; ``"1"`` and ``""`` are dimensionless."""
-    return "" if unit.strip() in ("", "1") else re.sub(r"(?<=[A-Za-z])(?=-?\d)", "**", unit.replace(".", "*"))
+    text = spelled(unit)
+    return "" if text in ("", "1", "-") else re.sub(r"(?<=[A-Za-z])(?=-?[0-9])", "**", text.replace(".", "*"))
+
+
+@cache
+def known_unit(text: str) -> Unit:
+    """A unit by its text.
+
+    Raises
+    ------
+    ValueError
+        Not known here, or with powers that are no small integers.
+    """
+    text = spelled(text)
+    plain = re.fullmatch(r"|-|(?:1/)?[A-Za-zµ%(][A-Za-zµ./*^0-9() -]{0,60}|1", text)
+    if plain is None or re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", text):  # towers of powers take forever
+        raise ValueError(f"a unit that is known here, not '{text}'")
+    try:
+        unit = _registry().Unit(_for_pint(text))
+        zero, one = (_registry().Quantity(v, unit).to_base_units() for v in (0.0, 1.0))
+        found = {_BASE[name]: float(power) for name, power in one.unit_items() if power}
+    except Exception:  # pint raises a dozen kinds, tokenizer errors among them
+        raise ValueError(f"a unit that is known here, not '{text}'") from None
+    factor, offset = float(one.magnitude), float(zero.magnitude)
+    if offset:
+        factor = float(f"{factor - offset:.12g}")
+    turns = "rad" not in found and any(name.endswith(_TURNS) for name in dict(unit._units))
+    return Unit(text, tuple(sorted(found.items())), factor, offset, turns)
+
+
+def defined(name: str, exponents: dict[str, int], factor: float, offset: float) -> Unit:
+    """A unit as a model description defines it; its name tells whether it counts revolutions without saying so.
+
+    Raises
+    ------
+    ValueError
+        Factor or offset are not finite, or the factor is 0.
+    """
+    if not (math.isfinite(factor) and math.isfinite(offset) and factor):
+        raise ValueError("a unit with a finite factor, not 0, and a finite offset")
+    found = tuple(sorted((base, float(n)) for base, n in exponents.items() if n))
+    turns = found == (("s", -1.0),) and any(math.isclose(factor, 1.0 / n, rel_tol=1e-6) for n in (60, 3600))
+    if not exponents.get("rad"):
+        with suppress(ValueError):
+            named = known_unit(name)
+            plain = named.factor / (2.0 * math.pi) ** named.angle
+            turns = turns or ((named.turns or named.angle != 0.0) and math.isclose(factor, plain, rel_tol=1e-6))
+    return Unit(spelled(name), found, factor, offset, turns)
+
+
+def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float]:
+    """Factor and offset that make of a value in `source` one in `target`.
+
+    Raises
+    ------
+    ValueError
+        Units of different kinds, or one that is not known; the message says what is allowed.
+    """
+    names = [spelled(u if isinstance(u, str) else u.name) for u in (source, target)]
+    if names[0] == names[1]:
+        return 1.0, 0.0
+    a, b = (known_unit(u) if isinstance(u, str) else u for u in (source, target))
+    kinds = [[(base, n) for base, n in u.exponents if base != "rad"] for u in (a, b)]
+    if kinds[0] != kinds[1]:
+        raise ValueError(f"a unit of the same kind as {names[1]}")
+    turn = 2.0 * math.pi
+    k = 1.0
+    if a.turns and b.angle:
+        k = turn**b.angle
+    elif b.turns and a.angle:
+        k = turn**-a.angle
+    factor = k * a.factor / b.factor
+    near = round(factor)
+    if near and math.isclose(factor, near, rel_tol=1e-14):
+        factor = float(near)
+    return factor, (a.offset - b.offset) / b.factor
+
+
+def base_unit(unit: str) -> dict[str, str]:
+    """Attributes of FMI's and SSP's ``BaseUnit``: exponents, and factor and offset unless 1 and 0."""
+    found = known_unit(unit)
+    about = {base: f"{n:g}" for base, n in base_exponents(unit).items()}
+    about |= {} if found.factor == 1.0 else {"factor": repr(found.factor)}
+    return about | ({"offset": repr(found.offset)} if found.offset else {})
+
+
+def is_torque(unit: str) -> bool:
+    """Whether a unit is one of torques, which has the dimension of energy: a product of a force and a length."""
+    return (
+        re.fullmatch(r"[kMm]?N[.* ]?[cmk]?m|(?:lbf|lb|ozf)[.* ]?(?:ft|in)|(?:ft|in)[.* _]?lbf?", spelled(unit))
+        is not None
+    )
 
 
 def is_quantity(text: str) -> bool:
     """Whether `text` is a number, optionally followed by something that looks like a unit."""
-    match = _QUANTITY.fullmatch(text)
+    if _strange(text):
+        return True
+    match = _QUANTITY.fullmatch(spelled(text))
     return match is not None and (match[2] is None or "(" not in match[2])
 
 
-def to_si(value: float | str, unit: str) -> float:
-    """Value in SI units, checked against the dimension of `unit`.
+def _strange(text: str) -> bool:
+    """Whether it is a number with a decimal comma, or in digits that are not those of ASCII."""
+    digits = any(c.isdigit() and not c.isascii() for c in text if c not in "⁰¹²³⁴⁵⁶⁷⁸⁹")
+    return digits or re.match(r"\s*[-+]?[0-9]+,[0-9]+\s*(?![,)0-9])", text) is not None
+
+
+def to_si(value: float | str, unit: "str | Unit") -> float:
+    """Value in the unit of a variable, which is SI unless a foreign one says otherwise, checked against its dimension.
 
     Parameters
     ----------
     value : float or str
-        A number in SI units, or a string with a unit.
-    unit : str
-        The SI unit that is expected, e.g. ``"N.m.s/rad"``.
+        A number in that unit, or a string with a unit.
+    unit : str or Unit
+        The unit that is expected, e.g. ``"N.m.s/rad"``.
 
     Raises
     ------
     ValueError
         Not a finite quantity of that dimension; the message says what is allowed.
     """
+    name = unit if isinstance(unit, str) else unit.name
     if isinstance(value, str):
-        match = _QUANTITY.fullmatch(value)
-        if match is None:
-            example = "" if unit == "1" else f": a number, or a text with a unit of that kind, such as '1 {unit}'"
-            raise ValueError(f"{wanted(unit)}{example}")
-        number = float(match[1])
-        if match[2]:
-            if re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", match[2]):  # towers of powers take forever
-                raise ValueError(f"{wanted(unit)}, whose unit has small powers")
-            try:
-                quantity = _registry().Quantity(number, _spelled(match[2]))
-                number = float(quantity.to(_spelled(unit)).magnitude)
-            except Exception:  # pint raises a dozen kinds, tokenizer errors among them
-                raise ValueError(wanted(unit) + ("" if unit == "1" else ", or in a unit of that kind")) from None
+        number = _read(value, unit, name)
     else:
         try:
             number = float(value)
         except OverflowError:
             number = float("inf")
     if not abs(number) < float("inf"):
-        raise ValueError(f"{wanted(unit)}, finite")
+        raise ValueError(f"{wanted(name)}, finite")
     return number
 
 
-def factor(unit: str, other: str) -> float:
-    """What a value in `unit` is multiplied by to be one in the unit `other`.
+def _read(text: str, unit: "str | Unit", name: str) -> float:
+    if _strange(text):
+        raise ValueError(f"{wanted(name)}, in the digits 0 to 9 with a decimal point")
+    match = _QUANTITY.fullmatch(spelled(text))
+    if match is None:
+        example = "" if name == "1" else f": a number, or a text with a unit of that kind, such as '1 {name}'"
+        raise ValueError(f"{wanted(name)}{example}")
+    number, given = float(match[1]), match[2]
+    if not given or spelled(given) == spelled(name):
+        return number
+    if re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", given):
+        raise ValueError(f"{wanted(name)}, whose unit has small powers")
+    try:
+        if isinstance(unit, Unit) or known_unit(given).turns or known_unit(unit).turns:
+            factor, offset = conversion(given, unit)
+            return factor * number + offset
+        return float(_registry().Quantity(number, _for_pint(given)).to(_for_pint(unit)).magnitude)
+    except Exception:  # pint raises a dozen kinds
+        such = " such as rpm" if name == "rad/s" else ""
+        raise ValueError(wanted(name) + ("" if name == "1" else f", or in a unit of that kind{such}")) from None
+
+
+def si_unit(text: str) -> str:
+    """The SI unit of the geometry parameters that a quantity string can mean: ``m``, ``rad`` or ``1``.
 
     Raises
     ------
     ValueError
-        Units of different kinds, or with an offset such as degrees Celsius.
+        It is in another unit.
     """
-    try:
-        zero, one = (_registry().Quantity(v, _spelled(unit)).to(_spelled(other)).magnitude for v in (0.0, 1.0))
-    except Exception:  # pint raises a dozen kinds
-        raise ValueError(f"a unit of the same kind as {unit}") from None
-    if zero != 0.0:
-        raise ValueError(f"a unit without offset, of the same kind as {unit}")
-    return float(one)
-
-
-def si_unit(text: str) -> str:
-    """The SI unit of the geometry parameters that a quantity string can mean: ``m``, ``rad`` or ``1``."""
-    for unit in ("m", "rad"):
+    for unit in ("m", "rad", "1"):
         try:
             to_si(text, unit)
         except ValueError:
             continue
-        match = _QUANTITY.fullmatch(text)
-        if match is not None and match[2]:
+        match = _QUANTITY.fullmatch(spelled(text))
+        if unit == "1" or (match is not None and match[2]):
             return unit
-    return "1"
+    if _strange(text):
+        raise ValueError("a quantity in the digits 0 to 9 with a decimal point")
+    raise ValueError("a length in m, an angle in rad, a number without unit, or one in a unit of these kinds")
 
 
 def base_exponents(unit: str) -> dict[str, int]:
     """Exponents of kg, m, s, A, K, mol, cd and rad in a unit, as FMI's ``BaseUnit`` wants them."""
-    base = _registry().Quantity(1.0, _spelled(unit)).to_base_units()
-    short = {
-        "kilogram": "kg",
-        "meter": "m",
-        "second": "s",
-        "ampere": "A",
-        "kelvin": "K",
-        "mole": "mol",
-        "candela": "cd",
-        "radian": "rad",
-    }
-    return {short[name]: int(power) for name, power in base.unit_items() if power}
+    found = dict(known_unit(unit).exponents)
+    return {base: int(found[base]) for base in _BASE.values() if base in found}

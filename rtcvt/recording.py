@@ -1,9 +1,10 @@
 """Recordings in HDF5: signals over time with their units, and all that is needed to repeat the run.
 
 Layout: attributes ``schema_version``, ``kind``, ``rtcvt_version``, ``revision`` (git), ``created`` (UTC) and any others
-given; datasets ``time`` and ``signals/NAME``, each with ``units`` and ``description``; ``unit_file`` holds the text of
-the unit file. A file is made in memory, sealed (`rtcvt.hdf5`), written under a temporary name, put on the disk and then
-renamed, so that there is never half of one. A device or pipe is written to and never replaced.
+given; datasets ``time`` and ``signals/NAME``, each with ``units`` and ``description``, and ``name`` if that is one
+that HDF5 does not have (`rtcvt.names`); ``unit_file`` holds the text of the unit file. A file is made in memory, sealed
+(`rtcvt.hdf5`), written under a temporary name, put on the disk and then renamed, so that there is never half of one. A
+device or pipe is written to and never replaced.
 """
 
 import os
@@ -28,11 +29,13 @@ from rtcvt import __version__, quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import new_beside
 from rtcvt.hdf5 import BLOCK, MARK, hashed, open_sealed, text_in
+from rtcvt.names import mapped
 
 __all__ = [
     "SEAL",
     "Recording",
     "Signal",
+    "describe",
     "is_special",
     "new_hdf5",
     "put_in_place",
@@ -41,6 +44,7 @@ __all__ = [
     "replaced_on_success",
     "require_writable",
     "revision",
+    "signal_name",
     "write_recording",
 ]
 
@@ -125,7 +129,8 @@ class Recording:
         """
         signal = self.signal(name)
         try:
-            return signal.values * quantity.factor(signal.unit, unit)
+            factor, offset = quantity.conversion(signal.unit, unit)
+            return factor * signal.values + offset
         except ValueError as error:
             raise InputError("recording", name, unit, str(error)) from None
 
@@ -295,19 +300,31 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
         stamp = datetime.now(UTC).isoformat(timespec="seconds")
         own = {"schema_version": SCHEMA_VERSION, "kind": kind, "rtcvt_version": __version__, "revision": revision()}
         file.attrs.update({**recording.attributes, **own, "created": stamp})
-        _write_series(file, "time", Signal(recording.time, "s", "time"))
-        for name, signal in recording.signals.items():
-            _write_series(file, f"signals/{name}", signal)
+        _write_series(file, "time", Signal(recording.time, "s", "time"), "time")
+        for name, called in mapped(recording.signals, "hdf5").items():
+            _write_series(file, f"signals/{called}", recording.signals[name], name)
         file["unit_file"] = recording.unit_file
         file["unit_file"].attrs["units"] = "1"
 
 
-def _write_series(file: h5py.File, name: str, signal: Signal) -> None:
+def _write_series(file: h5py.File, place: str, signal: Signal, name: str) -> None:
     data = file.create_dataset(
-        name, data=signal.values, compression="gzip", compression_opts=1, shuffle=True, fletcher32=True
+        place, data=signal.values, compression="gzip", compression_opts=1, shuffle=True, fletcher32=True
     )
-    data.attrs["units"] = signal.unit
-    data.attrs["description"] = signal.description
+    describe(data, name, signal.unit, signal.description)
+
+
+def describe(data: h5py.Dataset, name: str, unit: str, description: str) -> None:
+    """Note what a dataset holds, with the name of a signal if it is called otherwise."""
+    data.attrs["units"] = unit
+    data.attrs["description"] = description
+    if data.name.rpartition("/")[2] != name:
+        data.attrs["name"] = name
+
+
+def signal_name(data: h5py.Dataset) -> str:
+    """The name of the signal in a dataset."""
+    return str(data.attrs.get("name", data.name.rpartition("/")[2]))
 
 
 def read_recording(path: Path) -> Recording:
@@ -334,7 +351,9 @@ def recording_in(file: h5py.File, path: Path, rows: int | None = None) -> Record
     if version != SCHEMA_VERSION or "time" not in file or "signals" not in file:
         raise InputError(path, "schema_version", str(version), f"a recording of schema version {SCHEMA_VERSION}")
     signals = {
-        name: Signal(data[:rows] if data.ndim else data[()], str(data.attrs["units"]), str(data.attrs["description"]))
-        for name, data in file["signals"].items()
+        signal_name(data): Signal(
+            data[:rows] if data.ndim else data[()], str(data.attrs["units"]), str(data.attrs["description"])
+        )
+        for data in file["signals"].values()
     }
     return Recording(file["time"][:rows], signals, dict(file.attrs), text_in(file, "unit_file"))

@@ -3,9 +3,10 @@
 A signal is a number in SI units, a quantity (``"20 N.m"``), an expression of the time ``t`` [s]
 (``"20*sin(2*pi*t/3)"`` or ``"clip(40*t, 0, 20)"``, in SI units; `rtcvt.expression`) or a table
 ``{ time = [...], value = [...], interpolation = ... }`` with ``linear`` or ``smooth`` (half a cosine, so without jumps
-in slope) transitions, or ``previous`` (steps). Before its first and after its last time a table keeps the first and
-last value. A speed [rad/s] may pulsate as that of a crankshaft does: ``"engine_order(clip(400*t, 0, 200), 2, 0.05)"``
-has a second engine order of 5 % of the mean speed (`rtcvt.engine_order`).
+in slope) transitions, ``previous`` (steps), or ``natural`` (linear, steps of integers and truth values). Before its
+first and after its last time a table keeps the first and last value. A speed [rad/s] may pulsate as that of a
+crankshaft does: ``"engine_order(clip(400*t, 0, 200), 2, 0.05)"`` has a second engine order of 5 % of the mean speed
+(`rtcvt.engine_order`).
 
 Tunable parameters may change while a scenario runs: ``[tune."control.K_theta"]`` has ``time`` and ``value``, the values
 from these times on. States stay as they are.
@@ -58,7 +59,8 @@ class Table(Record):
 
     time: tuple[Time, ...] = Field(min_length=1)  # increasing
     value: tuple[str | float, ...] = Field(min_length=1)  # at these times
-    interpolation: Literal["linear", "smooth", "previous"] = "linear"  # between the points
+    interpolation: Literal["linear", "smooth", "previous", "natural"] = "linear"  # between the points
+    unit: str = ""  # of values without one; by default that of the variable
     cycle: str = ""  # a driving cycle instead of times and values [m/s]
 
     @model_validator(mode="before")
@@ -74,6 +76,8 @@ class Table(Record):
     @model_validator(mode="after")
     def _increasing(self) -> "Table":
         _require_points(self.time, self.value)
+        if len(self.time) == 1 and self.time[0] > 0.0:
+            raise ValueError("two points or more, or a number: before its first time a table has its first value")
         return self
 
 
@@ -201,7 +205,7 @@ class Fault(Record):
             raise ValueError("a message only for drop, delay, duplicate and corrupt")
         return self
 
-    def number(self, unit: str) -> float:
+    def number(self, unit: str | quantity.Unit) -> float:
         """`value` in a unit, 0 if there is none.
 
         Raises
@@ -209,12 +213,13 @@ class Fault(Record):
         InputError
             It has another unit, or is negative.
         """
+        name = unit if isinstance(unit, str) else unit.name
         try:
             found = 0.0 if self.value is None else quantity.to_si(self.value, unit)
         except ValueError as error:
             raise InputError(f"fault '{self.name}'", "value", self.value, str(error)) from None
         if found < 0.0:
-            raise InputError(f"fault '{self.name}'", "value", self.value, f"not negative, in {unit}")
+            raise InputError(f"fault '{self.name}'", "value", self.value, f"not negative, in {name}")
         return found
 
 
@@ -343,7 +348,8 @@ def tuned_signals(
 def _sample(signal: Signal, variable: "Variable", time: Array) -> Array:
     unit = variable.unit
     if isinstance(signal, Table):
-        return _interpolate(signal, [_number(v, variable) for v in signal.value], time)
+        held = signal.interpolation == "natural" and bool(variable.boolean or variable.choices or variable.whole)
+        return _interpolate(signal, _numbers(signal, variable), time, held)
     if isinstance(signal, str) and signal not in variable.choices and not quantity.is_quantity(signal):
         try:
             with np.errstate(all="ignore"):
@@ -354,9 +360,16 @@ def _sample(signal: Signal, variable: "Variable", time: Array) -> Array:
     return np.full(time.shape, _number(signal, variable))
 
 
+def _numbers(table: Table, variable: "Variable") -> list[float]:
+    if not table.unit or variable.choices:
+        return [_number(v, variable) for v in table.value]
+    factor, offset = quantity.conversion(table.unit, variable.measured)
+    return [factor * v + offset if isinstance(v, float) else _number(v, variable) for v in table.value]
+
+
 def _number(value: float | str, variable: "Variable") -> float:
     """SI value of a quantity, or value of an enumeration's item."""
-    return variable.choice(value) if variable.choices else quantity.to_si(value, variable.unit)
+    return variable.choice(value) if variable.choices else quantity.to_si(value, variable.measured)
 
 
 def _values(name: str, given: Any, time: Array) -> Array:
@@ -371,12 +384,12 @@ def _values(name: str, given: Any, time: Array) -> Array:
     return np.append(values, values[-1:])[:n]
 
 
-def _interpolate(table: Table, values: list[float], time: Array) -> Array:
+def _interpolate(table: Table, values: list[float], time: Array, held: bool) -> Array:
     t, v = np.array(table.time), np.array(values)
-    if table.interpolation == "linear" or len(t) == 1:
+    if (table.interpolation in ("linear", "natural") and not held) or len(t) == 1:
         return np.interp(time, t, v)
     k = np.clip(np.searchsorted(t, time, side="right") - 1, 0, len(t) - 1)
-    if table.interpolation == "previous":
+    if held or table.interpolation == "previous":
         return v[k]
     following = np.minimum(k + 1, len(t) - 1)
     span = np.where(following > k, t[following] - t[k], 1.0)

@@ -1,6 +1,7 @@
 """Run a model over a scenario at a fixed communication step, as fast as it goes."""
 
 import json
+import math
 import time as clock
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -16,7 +17,7 @@ from rtcvt.model import Instance, Model, Variable
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs, tuned_signals
 
-__all__ = ["Result", "number_of_steps", "require_fitting", "signal_figures", "simulate"]
+__all__ = ["Result", "number_of_steps", "require_fitting", "signal_figures", "simulate", "uneven"]
 
 Array = NDArray[np.float64]
 
@@ -90,7 +91,7 @@ def signal_figures(recording: Recording, without: Collection[str] = ()) -> dict[
 
 
 def number_of_steps(duration: float, step: float, source: str) -> int:
-    """Communication steps in a duration [s].
+    """Communication steps that cover a duration [s]: one more if it is no multiple of the step, see `uneven`.
 
     Raises
     ------
@@ -101,7 +102,15 @@ def number_of_steps(duration: float, step: float, source: str) -> int:
         raise InputError(source, "step", step, f"a time above 0 and up to the duration, {duration:g} s")
     if duration / step > 1e8:
         raise InputError(source, "step", step, f"at most 1e8 steps; the duration is {duration:g} s")
-    return round(duration / step)
+    n = round(duration / step)
+    return n if math.isclose(n * step, duration, rel_tol=1e-9) else math.ceil(duration / step)
+
+
+def uneven(duration: float, n: int, step: float) -> list[str]:
+    """A note on a duration [s] that is no multiple of the step, none of one that is."""
+    if math.isclose(n * step, duration, rel_tol=1e-9):
+        return []
+    return [f"{duration:g} s is no multiple of the step, {step:g} s: the run ends at {n * step:g} s"]
 
 
 def simulate(

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.run.runs import open_run, run_of
+from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.snapshots import push_force
 from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY, frames_of, summary
 from rtcvt.offline.variator.pod import modes_for, pod

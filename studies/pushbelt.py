@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model, State
-from rtcvt.offline.pushbelt.run.runs import start_of
+from rtcvt.offline.pushbelt.run.prepare import start_of
 from rtcvt.offline.pushbelt.run.schedule import Point
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
 from rtcvt.offline.pushbelt.unit.initial import start_state

@@ -19,7 +19,7 @@ import numpy as np
 from rtcvt.offline.pushbelt.checks.chapter7 import band
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.run.runs import prepare
+from rtcvt.offline.pushbelt.run.prepare import prepare
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Scheme, Settings
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 

@@ -26,8 +26,8 @@ from scipy.optimize import linprog
 
 from rtcvt.kind import load_unit
 from rtcvt.model import Instance
-from rtcvt.offline.pushbelt.run.runs import compile_steps, simulate
 from rtcvt.offline.pushbelt.run.schedule import Point
+from rtcvt.offline.pushbelt.run.simulate import compile_steps, simulate
 from rtcvt.offline.pushbelt.run.windows import STEADY
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED

@@ -132,9 +132,8 @@ def test_every_table_of_a_page_is_written(tables):
 
 
 GIVEN = {  # columns of numbers that are no results
-    "| parameter | what it is | prior: median, spread of the logarithm |": "of a plan",
     "| part | formula | parameters, by pulley | output |": "of a source",
-    "| | found | not found |": "of sources",
+    "| | found in public text | not found |": "of sources",
     "| what | how | bound |": "bounds of tests",
     "| part | model | source |": "numbers of equations",
     "| importer | version | system | model |": "make test-interop",

@@ -130,3 +130,15 @@ def test_only_speeds_have_engine_orders():
     late = parse_signal("engine_order(200, 2, 0.05)", "rad/s")
     with pytest.raises(ValueError, match="up to t = 3600 s"):
         late.evaluate({"t": np.array([0.0, 4000.0])}, np)
+
+
+@pytest.mark.parametrize("text", ["0/0", "1/0", "0/(1-1)", "0**-1"])
+def test_division_by_zero_is_refused(text):
+    with pytest.raises(ValueError, match="zero"):
+        parse_signal(text)
+
+
+@pytest.mark.parametrize("text", ["0/t", "0*(1/t)", "(t/t)*0", "0*sqrt(t-1)"])
+def test_what_is_no_number_at_a_time_is_not_folded_away(text):
+    with np.errstate(all="ignore"):
+        assert np.isnan(parse_signal(text).evaluate({"t": np.zeros(1)}, np)).all()

@@ -145,3 +145,22 @@ def test_a_kernel_that_allocates_does_not_compile():
 
     with pytest.raises(NumbaError):
         allocates(3)
+
+
+def test_what_kernels_called_is_called_from_python_later(tmp_path, monkeypatch):
+    """Also from disk, in each order: machine code is made when it is asked for."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    lines = "from rtcvt.kernel import kernel\n@kernel\ndef inner(a):\n    return a + 1.0\n"
+    (tmp_path / "floors.py").write_text(lines + "@kernel\ndef outer(a):\n    return 2.0 * inner(a)\n")
+    for order in (("outer",), ("outer",), ("inner", "outer"), ("inner",), ("outer", "inner")):
+        monkeypatch.delitem(sys.modules, "floors", raising=False)
+        floors = importlib.import_module("floors")
+        assert [getattr(floors, name)(1.0) for name in order] == [{"outer": 4.0, "inner": 2.0}[n] for n in order]
+    for file in tmp_path.rglob("*.nbc"):  # only what is called inside has no machine code yet
+        file.unlink()
+    for order in (("outer",), ("inner",)):
+        monkeypatch.delitem(sys.modules, "floors", raising=False)
+        floors = importlib.import_module("floors")
+        assert [getattr(floors, name)(1.0) for name in order] == [{"outer": 4.0, "inner": 2.0}[n] for n in order]
+        assert getattr(floors, order[0]).stats.cache_hits.total() == (order != ("outer",))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rtcvt.quantity import base_exponents, is_quantity, si_unit, to_si
+from rtcvt.quantity import base_exponents, base_unit, conversion, defined, is_quantity, is_torque, si_unit, to_si
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,23 @@ from rtcvt.quantity import base_exponents, is_quantity, si_unit, to_si
         ("-3 N.m", "N.m", -3.0),
         ("20 N*m", "N.m", 20.0),
         (7, "s", 7.0),
+        ("3000 1/min", "rad/s", 100 * math.pi),
+        ("3000 min^-1", "rad/s", 100 * math.pi),
+        ("3000 U/min", "rad/s", 100 * math.pi),
+        ("50 Hz", "rad/s", 100 * math.pi),
+        ("100 1/s", "rad/s", 100.0),
+        ("3000 rpm", "Hz", 50.0),
+        ("3000 rpm", "1/min", 3000.0),
+        ("3 N.m/Hz", "N.m.s/rad", 1.5 / math.pi),
+        ("20 N·m", "N.m", 20.0),
+        ("2 kNm", "N.m", 2000.0),
+        ("5 Nms/rad", "N.m.s/rad", 5.0),
+        ("3 m²", "m2", 3.0),
+        ("90 °", "rad", math.pi / 2),
+        ("5 μm", "m", 5e-6),
+        ("5 µm", "m", 5e-6),
+        ("20 °C", "K", 293.15),
+        ("100 PS", "W", 73549.875),
     ],
 )
 def test_conversion(text, unit, value):
@@ -35,10 +52,54 @@ def test_refusal(text):
         to_si(text, "m")
 
 
+@pytest.mark.parametrize("text", ["0,04 m", "３ m", "٣ m", "3 ٣"])
+def test_other_digits_and_decimal_commas_are_refused_as_such(text):
+    assert is_quantity(text)
+    with pytest.raises(ValueError, match="digits 0 to 9 with a decimal point"):
+        to_si(text, "m")
+
+
+def test_units_are_converted_with_their_offset_both_ways():
+    for one, other, factor, offset in (("degC", "K", 1.0, 273.15), ("rpm", "rad/s", math.pi / 30, 0.0),
+                                       ("1/min", "rad/s", math.pi / 30, 0.0), ("°C", "degF", 1.8, 32.0)):  # fmt: skip
+        assert conversion(one, other) == pytest.approx((factor, offset))
+        f, o = conversion(other, one)
+        assert (f, o) == pytest.approx((1 / factor, -offset / factor))
+    for one, other in (("bar", "rad/s"), ("Umin", "rad/s"), ("m", "N.m")):
+        with pytest.raises(ValueError, match="unit"):
+            conversion(one, other)
+
+
+@pytest.mark.parametrize(
+    ("name", "exponents", "factor", "turns"),
+    [("1/min", {"s": -1}, 1 / 60, True), ("rpm", {"s": -1}, 1 / 60, True), ("turns", {"s": -1}, 1 / 60, True),
+     ("rpm", {"s": -1, "rad": 1}, math.pi / 30, False), ("1/min", {"s": -1}, math.pi / 30, False),
+     ("rad/s", {"s": -1}, 1.0, False)],
+)  # fmt: skip
+def test_a_defined_unit_counts_turns_or_radians(name, exponents, factor, turns):
+    unit = defined(name, exponents, factor, 0.0)
+    assert unit.turns is turns
+    assert to_si("3000 rpm", unit) == pytest.approx(100 * math.pi if name == "rad/s" else 3000.0)
+
+
+def test_base_units_have_factor_and_offset():
+    assert base_unit("degC") == {"K": "1", "offset": "273.15"}
+    assert base_unit("km") == {"m": "1", "factor": "1000.0"}
+    assert base_unit("N.m") == {"kg": "1", "m": "2", "s": "-2"}
+
+
 def test_recognition():
     assert all(is_quantity(t) for t in ("20 N.m", "-3", "1e3 rpm", "5 1/s"))
     assert not any(is_quantity(t) for t in ("r_c", "2*t", "20*sin(t)", "r_a + r_b", "-r_c"))
-    assert [si_unit(t) for t in ("60 deg", "36 mm", "5", "3 N")] == ["rad", "m", "1", "1"]
+    assert [si_unit(t) for t in ("60 deg", "36 mm", "5")] == ["rad", "m", "1"]
+    for text in ("3 N", "20 Nmm", "0,04 m"):
+        with pytest.raises(ValueError, match=r"a length in m|decimal point"):
+            si_unit(text)
+
+
+def test_torques_are_told_from_energies():
+    assert all(is_torque(unit) for unit in ("N.m", "Nm", "kNm", "N·m", "N*m", "Nmm", "lbf.ft"))
+    assert not any(is_torque(unit) for unit in ("J", "N", "N/m", "1", "W", "mm", "N.m.s"))
 
 
 def test_base_units_for_fmi():

@@ -51,10 +51,17 @@ def test_speeds_of_an_engine_are_the_same_in_parts():
     ("1/t", r"inputs\.left\.tau = .*a finite value at every time; this is at t = 0 s"),
     ("engine_order(20, 2, 0.1)", r"inputs\.left\.tau = .*for speeds engine_order"),
     ({"time": [0.0], "value": ["3 m"]}, r"a torque in N\.m"),
+    ("0/t", r"inputs\.left\.tau = .*a finite value at every time; this is at t = 0 s"),
+    ("0,5 N.m", r"digits 0 to 9 with a decimal point"),
 ])  # fmt: skip
 def test_mistakes_in_signals(signal, message):
     with pytest.raises(InputError, match=message), np.errstate(all="ignore"):
         sampled(signal)
+
+
+def test_a_table_of_one_late_point_is_refused():
+    with pytest.raises(ValueError, match="two points or more"):
+        Scenario.model_validate({"name": "s", "duration": 1.0, "inputs": {"x": {"time": [0.5], "value": [1.0]}}})
 
 
 def test_unknown_names():

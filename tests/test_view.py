@@ -16,9 +16,10 @@ from typer.testing import CliRunner
 from rtcvt import view
 from rtcvt.cli import app
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.runfile import read_frames
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.scene import contact_gaps
 from rtcvt.offline.pushbelt.scene import scene as scene_of
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
@@ -34,7 +35,7 @@ def run(tmp_path_factory):
     path = tmp_path_factory.mktemp("run") / "med.h5"
     what = Run(name="MED", start=Case("MED", 3), settings=Settings(scheme="multirate"), duration=0.1, plot_step=2e-4,
                observe=("elements", "fields"))  # fmt: skip
-    runs.simulate(parameters, what, path, parameters.text)
+    simulate(parameters, what, path, parameters.text)
     return path
 
 
@@ -65,7 +66,7 @@ def test_numbers_of_the_page_are_those_of_the_file(scene, run):
     assert scene.tracks["x"].shape == (500, 220)
     assert len(page) < view.LIMIT
     head, values = unpacked(page)
-    with runs.open_run(run) as file:
+    with open_run(run) as file:
         flank, tension = file["elements/flank"][..., 0], file["ring/tension"][()]
         position = file["elements/position"][..., 0]
     by_name = {c["name"]: c["track"] for c in head["channels"]}
@@ -99,7 +100,7 @@ def test_gaps_are_those_that_the_contact_laws_saw(scene):
 def test_gaps_follow_an_element_that_is_moved(run):
     """One element 1 um further out: its saddle and ear move by that, the rocking edges of its neighbours do not."""
     parameters = load_parameters("pushbelt_24mm")
-    with runs.open_run(run) as file:
+    with open_run(run) as file:
         x = read_frames(file, 40, 41)
     b, q = belt(parameters, N_E0=432), x.q.copy()
     before = contact_gaps(b, q, x.q_R, x.s_R)
@@ -156,7 +157,7 @@ def test_what_cannot_be_shown_is_refused(run, scene, tmp_path, monkeypatch):
 def test_a_run_without_elements_shows_its_fields(tmp_path):
     parameters, path = load_parameters("pushbelt_24mm"), tmp_path / "run.h5"
     what = Run("MED", Case("MED", 3), Settings(scheme="multirate"), duration=2e-3, plot_step=1e-4, observe=("fields",))
-    runs.simulate(parameters, what, path, parameters.text)
+    simulate(parameters, what, path, parameters.text)
     made = scene_of(path, None, None, 600)
     assert made.mode == "fields"
     assert {c.name for c in made.channels} >= {"flank_normal", "push", "tension", "slip_ring"}

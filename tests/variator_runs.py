@@ -1,14 +1,11 @@
-"""Files of campaign runs with numbers in closed form, for tests: what `runs` writes, without a full model."""
+"""Files of campaign runs with numbers in closed form, for tests: what `run.simulate` writes, without a full model."""
 
 import json
-from contextlib import contextmanager
-from dataclasses import asdict
 
-import h5py
 import numpy as np
 
 from rtcvt.offline.pushbelt.planar.model import INPUTS, LOSSES
-from rtcvt.offline.pushbelt.run.runfile import FILE, FORMER, KIND, SCHEMA_VERSION
+from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA_VERSION
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, Branch, Point, Run, Settings, as_json
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
@@ -32,13 +29,6 @@ def frames_in(branch):
     return round(branch.duration * FRAMES)
 
 
-@contextmanager
-def former_file(path):
-    """An HDF5 file as earlier releases wrote it, without a mark."""
-    with h5py.File(path, "w") as file:
-        yield file
-
-
 def write_run(
     path,
     name="point-000",
@@ -47,21 +37,16 @@ def write_run(
     scale=1.0,
     slip=0.0,
     elements=False,
-    former=False,
     **attrs,
 ):
-    """A run of two revolutions of settling and `branches`; `former`: in the form of earlier releases.
+    """A run of two revolutions of settling and `branches`.
 
     Fields are `SHAPE` times `scale` times 1 + number of the phase, and what averages out over a revolution. In the
     branches F_I is y_I times as large and the radius of the primary grows by 1 um in a frame.
     """
-    flat = {"name": name, "ratio": 1.0, "omega_I": OMEGA[0], "xi": 0.5, "F_O": F_O, "settle": 2.0, "mean": 1.0,
-            "branches": [asdict(b) for b in branches], "limits": [0.4, 2.5], "frames": FRAMES, "step": 1e-5,
-            "elements": elements}  # fmt: skip
     observe = ("elements", "fields") if elements else ("fields",)
     run = Run(name, Point(1.0, OMEGA[0], 0.5, F_O), Settings(scheme="multirate", step=1e-5), 2.0, mean=1.0,
               branches=tuple(branches), limits=(0.4, 2.5), frames=FRAMES, observe=observe)  # fmt: skip
-    kind, version = FORMER if former else (KIND, SCHEMA_VERSION)
     n = [2 * FRAMES, *(frames_in(b) for b in branches)]
     phase = np.repeat(np.arange(len(n)), n)
     first = np.cumsum([0, *n])
@@ -70,10 +55,10 @@ def write_run(
     within = np.concatenate([np.arange(k) for k in n])
     wave = np.cos(2.0 * np.pi * within / FRAMES)
     total = len(phase)
-    with former_file(path) if former else new_hdf5(path, FILE) as file:
+    with new_hdf5(path, FILE) as file:
         file.attrs.update(
             {
-                "kind": kind, "schema_version": version, "run": json.dumps(flat) if former else as_json(run),
+                "kind": KIND, "schema_version": SCHEMA_VERSION, "run": as_json(run),
                 "plot_step": DT, "revolution": FRAMES * DT, "slipping": False, "unit": "u",
                 "parameters": json.dumps({"belt": BELT}), "revision": "abc", "created": "2024-01-01", **attrs,
             }

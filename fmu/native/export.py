@@ -30,9 +30,10 @@ import sys
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Any, Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
@@ -327,7 +328,8 @@ def write_sources(model: Model, identifier: str, folder: Path, seed: str = "", f
     folder.mkdir(parents=True, exist_ok=True)
     names = ("all.c", "core.c", f"fmi{fmi}.c", "model.h")
     own = {name: (Path(__file__).parent / name).read_text(encoding="utf-8") for name in names}
-    kernels, body = _kernels(model), _model_body(model, fmi)
+    kernels = _kernels(model.initialise, model.derivative, model.output, model.step)
+    body = _model_body(model, fmi)
     settings = json.dumps([__version__, identifier, own, kernels, body, seed], sort_keys=True)
     guid = hashlib.sha256(settings.encode()).hexdigest()[:32]
     model_c = _MODEL_HEAD.format(identifier=identifier, version=__version__, guid=guid, fmi=fmi) + body
@@ -347,13 +349,14 @@ def _header_folder() -> Path:
     return Path(found.origin).parent / "c-code"
 
 
-def _kernels(model: Model) -> str:
-    """The model's kernels and their tangents as C."""
+@lru_cache(maxsize=16)
+def _kernels(initialise: Any, derivative: Any, output: Any, step: Any) -> str:
+    """A model's kernels and their tangents as C."""
     entries = {
-        "rt_initialise": (model.initialise, [CONSTANTS] * 2 + [ARRAY] * 3),
-        "rt_derivative": (model.derivative, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
-        "rt_output": (model.output, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
-        "rt_step": (model.step, [FLOAT] * 2 + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
+        "rt_initialise": (initialise, [CONSTANTS] * 2 + [ARRAY] * 3),
+        "rt_derivative": (derivative, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
+        "rt_output": (output, [FLOAT] + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
+        "rt_step": (step, [FLOAT] * 2 + [ARRAY] * 2 + [CONSTANTS] * 2 + [ARRAY] * 2),
     }
     program = lower(entries)
     title = f"""The equations: kernels of rtcvt {__version__}, translated line by line, and their derivatives.

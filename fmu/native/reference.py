@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.model import Model, Variable
-from rtcvt.quantity import base_exponents
+from rtcvt.quantity import base_unit
 from rtcvt.scenario import Scenario, Table, parameter_value, sample_inputs
 from rtcvt.simulate import number_of_steps, simulate
 
@@ -167,8 +167,7 @@ def _parameter_set(model: Model, scenario: Scenario, values: Mapping[str, float]
     if units:
         listed = SubElement(root, "ssv:Units")
         for unit in units:
-            exponents = {base: str(n) for base, n in base_exponents(unit).items()}
-            SubElement(SubElement(listed, "ssc:Unit", name=unit), "ssc:BaseUnit", exponents)
+            SubElement(SubElement(listed, "ssc:Unit", name=unit), "ssc:BaseUnit", base_unit(unit))
         root.set("xmlns:ssc", "http://ssp-standard.org/SSP1/SystemStructureCommon")
     return root
 

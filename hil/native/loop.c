@@ -32,11 +32,15 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -112,6 +116,8 @@ typedef struct {
     Transfer *sets, *gets;
     int64_t n_sets, n_gets, n_u, n_y;
     double step, period;    /* [s], [ns] */
+    double start;           /* the unit's time at the start [s] */
+    int64_t n_checked;      /* outputs that have to be finite, the first ones */
     int64_t n_steps, spin;
     int32_t policy, priority, cpu, wake;  /* wake: an eventfd to write to after each step, or -1 */
     int32_t fmi, unused;    /* version of FMI: 2 or 3 */
@@ -344,13 +350,13 @@ static int terminated(Loop *s, int status, double t)
 {
     int is_terminated = 0;
     double end = t;
-    if (s->fmi != 2 || status != DISCARD
+    if (s->fmi != 2 || status != DISCARD || s->get_boolean_status == NULL || s->get_real_status == NULL
         || s->get_boolean_status(s->component, FMI_TERMINATED, &is_terminated) != OK || !is_terminated)
         return 0;
     s->get_real_status(s->component, LAST_SUCCESSFUL_TIME, &end);
     if (!(end > t))
         return 0;
-    s->terminated_at = fmin(end, t + s->step);
+    s->terminated_at = fmin(end, t + s->step) - s->start;
     return 1;
 }
 
@@ -383,7 +389,7 @@ static int end_at(Loop *s, double end, double t, int status)
 {
     if (!(end > t))
         return NO_STEP;
-    s->terminated_at = fmin(end, t + s->step);
+    s->terminated_at = fmin(end, t + s->step) - s->start;
     return status;
 }
 
@@ -465,9 +471,9 @@ static int tune(Loop *s, int64_t k)
 static int64_t not_finite(const Loop *s)
 {
     int bad = 0;
-    for (int64_t i = 0; i < s->n_y; i++)
+    for (int64_t i = 0; i < s->n_checked; i++)
         bad |= !(fabs(s->y[i]) <= DBL_MAX);
-    for (int64_t i = 0; bad && i < s->n_y; i++)
+    for (int64_t i = 0; bad && i < s->n_checked; i++)
         if (!isfinite(s->y[i]))
             return i + 1;
     return 0;
@@ -511,7 +517,7 @@ static int advance(Loop *s, int64_t k, int64_t entered, int *flags)
     for (int64_t i = 0; i < s->n_sets && well; i++)
         well = call(s, set(s, made, &s->sets[i], s->u), s->sets[i].call);
     if (well) {
-        double t = (double)made * s->step;
+        double t = s->start + (double)made * s->step;
         int status = step(s, t);
         well = terminated(s, status, t) || call(s, status, 0);
     }
@@ -839,21 +845,123 @@ void loop_latest(Loop *s, double *row)
     } while ((first != last || first % 2) && ++reads < READS);
 }
 
-/* Logger of FMI. A message is taken as it is: by the standard it is a format for printf, but some units pass plain
-   text, in which a per cent sign would be fatal. */
+/* A text at an address that may be none, up to `room` bytes with its end: its length, or -1. The system copies, so an
+   address that is none does no harm. */
+static int text_at(const char *from, char *to, int room)
+{
+    int n = 0;
+    while (n < room) {
+        int left = (int)(64 - (uintptr_t)(from + n) % 64), size = left < room - n ? left : room - n;
+        struct iovec own = {to + n, (size_t)size}, other = {(void *)(uintptr_t)(from + n), (size_t)size};
+        if (process_vm_readv(getpid(), &own, 1, &other, 1, 0) != size)
+            return -1;
+        for (const int end = n + size; n < end; n++) {
+            if (to[n] == '\0')
+                return n;
+            if ((unsigned char)to[n] < ' ' && strchr("\t\n\r", to[n]) == NULL)
+                return -1;
+        }
+    }
+    to[room - 1] = '\0';
+    return room - 1;
+}
+
+/* One conversion of printf at `at`, behind its per cent sign, with its argument; what follows it, or NULL if it is none
+   of numbers and texts: then it stays as it is. Only these are fetched, each as the type it names. */
+static const char *converted(const char *at, va_list *values, char *out, size_t room)
+{
+    char form[16] = "%", text[MESSAGE];
+    size_t n = 1;
+    int sizes[2] = {-1, -1}, longs = 0;
+    while (*at != '\0' && strchr("-+#0", *at) != NULL && n < 5)
+        form[n++] = *at++;
+    for (int k = 0; k < 2; k++) { /* width and precision */
+        if (k == 1 && *at++ != '.') {
+            at--;
+            break;
+        }
+        if (*at == '*') {
+            sizes[k] = va_arg(*values, int);
+            at++;
+        } else if (k == 1 || (*at >= '1' && *at <= '9')) {
+            sizes[k] = 0;
+            while (*at >= '0' && *at <= '9' && sizes[k] < MESSAGE)
+                sizes[k] = 10 * sizes[k] + *at++ - '0';
+        }
+        sizes[k] = sizes[k] < -1 ? -1 : sizes[k] >= MESSAGE ? MESSAGE - 1 : sizes[k];
+    }
+    for (; *at != '\0' && strchr("hlzjtq", *at) != NULL; at++)
+        longs += *at == 'h' ? 0 : 1;
+    if (sizes[0] >= 0)
+        n += (size_t)snprintf(form + n, 5, "%d", sizes[0]);
+    if (sizes[1] >= 0)
+        n += (size_t)snprintf(form + n, 5, ".%d", sizes[1]);
+    if (*at == '\0' || strchr("diuxXocsfFeEgGp", *at) == NULL || (longs && strchr("cs", *at) != NULL))
+        return NULL;
+    if (strchr("diuxXo", *at) != NULL) {
+        long long value = longs ? va_arg(*values, long long) : *at == 'd' || *at == 'i' ? (long long)va_arg(*values, int)
+                                                                         : (long long)va_arg(*values, unsigned);
+        snprintf(form + n, sizeof form - n, "ll%c", *at);
+        snprintf(out, room, form, value);
+    } else if (strchr("fFeEgG", *at) != NULL) {
+        snprintf(form + n, sizeof form - n, "%c", *at);
+        snprintf(out, room, form, va_arg(*values, double));
+    } else if (*at == 'c') {
+        int value = va_arg(*values, int);
+        snprintf(out, room, "%c", value >= ' ' && value < 127 ? value : '?');
+    } else if (*at == 'p') {
+        snprintf(out, room, "%p", va_arg(*values, void *));
+    } else {
+        int most = sizes[1] >= 0 && sizes[1] < MESSAGE - 1 ? sizes[1] + 1 : MESSAGE;
+        if (text_at(va_arg(*values, const char *), text, most) < 0)
+            return NULL;
+        snprintf(form + n, sizeof form - n, "s");
+        snprintf(out, room, form, text);
+    }
+    return at + 1;
+}
+
+/* Logger of FMI. By the standard a message is a format for printf, but some units pass plain text: so a per cent sign
+   that begins no conversion, or one to a text that is not there, stays, and nothing is ever written by one. Without an
+   environment nothing is noted. */
 void loop_log(void *environment, const char *instance, int status, const char *category, const char *message, ...)
 {
     Log *log = environment;
-    int64_t place = atomic_fetch_add(&log->count, 1) % MESSAGES;
     (void)instance;
     (void)category;
+    if (log == NULL)
+        return;
+    int64_t place = atomic_fetch_add(&log->count, 1) % MESSAGES;
+    char *out = log->text[place], *end = out + MESSAGE - 1;
     log->status[place] = status;
-    strncpy(log->text[place], message != NULL ? message : "", MESSAGE - 1);
+    va_list values;
+    va_start(values, message);
+    for (const char *at = message != NULL ? message : ""; *at != '\0' && out < end;) {
+        const char *next = NULL;
+        if (at[0] == '%' && at[1] == '%')
+            at++;
+        else if (*at == '%')
+            next = converted(at + 1, &values, out, (size_t)(end - out) + 1);
+        if (next == NULL) {
+            *out++ = *at++;
+        } else {
+            out += strnlen(out, (size_t)(end - out));
+            at = next;
+        }
+    }
+    va_end(values);
+    *out = '\0';
 }
 
 void loop_log_of_fmi3(void *environment, int status, const char *category, const char *message)
 {
-    loop_log(environment, NULL, status, category, message);
+    Log *log = environment;
+    (void)category;
+    if (log == NULL)
+        return;
+    int64_t place = atomic_fetch_add(&log->count, 1) % MESSAGES;
+    log->status[place] = status;
+    strncpy(log->text[place], message != NULL ? message : "", MESSAGE - 1);
 }
 
 int64_t loop_size(void) { return (int64_t)sizeof(Loop); }

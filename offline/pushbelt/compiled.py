@@ -1,8 +1,8 @@
 """Decorators of the pushbelt's kernels: numba, no object mode, machine code kept on disk.
 
 A sum may be reordered by the compiler; the same binary gives the same bits. NaN and Inf keep their meaning. The arrays
-that a kernel gets must not overlap: it is compiled so, since otherwise no loop over more than a few arrays would take
-several elements at a time (SIMD).
+that a kernel gets must not overlap: it is compiled so, since otherwise no loop over more than a few arrays would be
+vectorised (SIMD).
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rtcvt.dispatcher import KernelCompiler
 from rtcvt.kernel import compiler
 
-__all__ = ["LawFunction", "by_law", "columns", "compiled", "inlined", "spliced"]
+__all__ = ["Contract", "LawFunction", "by_law", "columns", "compiled", "inlined", "spliced"]
 
 
 class _Distinct(KernelCompiler):
@@ -52,9 +52,10 @@ class LawFunction:
 
         @overload(self, jit_options={"forceinline": True})
         def choose(law: Any, *args: Any) -> Any:
-            kernel = self.kernels.get(getattr(law, "instance_class", None))  # type: ignore[arg-type]
-            if kernel is None:
+            kind = getattr(law, "instance_class", None)
+            if kind is None:
                 return None
+            kernel = self._kernel_of(kind)
 
             def call(law: Any, *args: Any) -> Any:
                 return kernel(law, *args)
@@ -63,7 +64,12 @@ class LawFunction:
 
     def __call__(self, law: Any, *args: Any) -> Any:
         """What the kernel of the law's type gives."""
-        return self.kernels[type(law)](law, *args)
+        return self._kernel_of(type(law))(law, *args)
+
+    def _kernel_of(self, law: type) -> Any:
+        if law not in self.kernels:
+            raise TypeError(f"{law.__name__} lacks {self.__name__}")  # type: ignore[attr-defined]
+        return self.kernels[law]
 
     def of(self, *laws: type) -> Callable[[Any], Any]:
         """Decorator: the kernel of `laws`."""
@@ -80,6 +86,38 @@ def by_law(contract: Callable[..., Any]) -> LawFunction:
     return LawFunction(contract)
 
 
+class Contract:
+    """All that is asked of a law of one contact: ``CONTRACT.register(LAW)`` stands behind the kernels of the law.
+
+    Parameters
+    ----------
+    *functions : LawFunction
+        Each of which a law must have.
+    fields : tuple of str
+        Parameters of a law that others read.
+    """
+
+    def __init__(self, *functions: LawFunction, fields: tuple[str, ...] = ()) -> None:
+        self.functions = functions
+        self.fields = fields
+
+    def register(self, *laws: type) -> None:
+        """Hold laws to the contract.
+
+        Raises
+        ------
+        TypeError
+            A law lacks a function or a field: its name, and all that are asked for.
+        """
+        named = {f"{f.__module__.rpartition('.')[2]}.{f.__name__}": f for f in self.functions}  # type: ignore[attr-defined]
+        asked = [*named, *(f"the field {name}" for name in self.fields)]
+        for law in laws:
+            has = [*(law in f.kernels for f in named.values()), *(hasattr(law, name) for name in self.fields)]
+            lacks = [name for name, there in zip(asked, has, strict=True) if not there]
+            if lacks:
+                raise TypeError(f"{law.__name__} lacks {', '.join(lacks)}; this contact asks for {', '.join(asked)}")
+
+
 def columns(*shape: int) -> NDArray[np.float64]:
-    """Zeros of a shape (n, ...), contiguous along n: what loops over n need to take several at a time."""
+    """Zeros of a shape (n, ...), contiguous along n: what loops over n need to be vectorised."""
     return np.zeros(shape, order="F")

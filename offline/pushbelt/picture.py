@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
-from rtcvt.offline.pushbelt.run import runfile, runs
+from rtcvt.offline.pushbelt.run import runfile
+from rtcvt.offline.pushbelt.run.reading import element_forces, element_history, figures, open_run, run_of
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
 from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, edge_ratio
 
@@ -27,7 +28,7 @@ Array = NDArray[np.float64]
 
 _GREY, _LINE = "#b8c1cb", "#7b8794"
 _PLACE = (np.arange(4 * CELLS) + 0.5) / CELLS
-_FORCES = (  # field, title, sign, column of `runs.HISTORY`
+_FORCES = (  # field, title, sign, column of `HISTORY`
     ("flank_normal", "element-pulley, normal", 1.0, 0),
     ("push", "element-element, normal", 1.0, 3),
     ("flank_longitudinal", "element-pulley, longitudinal friction", -1.0, 1),
@@ -57,7 +58,7 @@ def picture(path: Path) -> Figure | None:
     """
     if not runfile.is_run(path):
         return None
-    with runs.open_run(path) as file:
+    with open_run(path) as file:
         if len(file["time"]) < 2:
             raise InputError(path, "", None, "a run with two frames or more")
         return _drawn(file)
@@ -86,8 +87,8 @@ def _drawn(file: h5py.File) -> Figure:
 
 
 def _titled(figure: Figure, file: h5py.File) -> Figure:
-    found = runs.figures(file)
-    about = f"{found['unit']}, {runs.run_of(file).name}, {found['scheme']} scheme"
+    found = figures(file)
+    about = f"{found['unit']}, {run_of(file).name}, {found['scheme']} scheme"
     if "ratio" in found:
         about += f": ratio {found['ratio']:.3f}, thrust ratio {found['thrust_ratio']:.3f}, slip {found['slip']:.2%}"
     figure.suptitle(f"{about} ({found['status']})", fontsize=11)
@@ -97,7 +98,7 @@ def _titled(figure: Figure, file: h5py.File) -> Figure:
 def _windows(file: h5py.File) -> list[tuple[str, Any]]:
     """Windows as their label and a function that gives the mean of a field (cells,)."""
     found: list[tuple[str, Any]] = []
-    branches = runs.run_of(file).branches
+    branches = run_of(file).branches
     for k in range(STEADY, len(file["window/first"])):
         first, behind = int(file["window/first"][k]), int(file["window/behind"][k])
         if behind > first and len(found) < len(COLOURS):
@@ -135,10 +136,10 @@ def _force(ax: Axes, file: h5py.File, windows: list[tuple[str, Any]], name: str,
 def _one_element(file: h5py.File) -> tuple[Array, Array]:
     """Place and forces of an element on its last whole way round, or for all the time there is."""
     try:
-        found = runs.element_history(file, 0)
+        found = element_history(file, 0)
         return found.sigma, found.forces
     except InputError:
-        return file["elements/sigma"][:, 0], runs.element_forces(file, 0)
+        return file["elements/sigma"][:, 0], element_forces(file, 0)
 
 
 def _map(figure: Figure, ax: Axes, file: h5py.File) -> None:

@@ -23,7 +23,8 @@ from rtcvt.offline.pushbelt.compiled import compiled
 from rtcvt.offline.pushbelt.contact.element_element import gaps, joint
 from rtcvt.offline.pushbelt.contact.element_ring import project, saddle
 from rtcvt.offline.pushbelt.ring.ring import N_SHAPE, ring, shape_of
-from rtcvt.offline.pushbelt.run import runfile, runs
+from rtcvt.offline.pushbelt.run import runfile
+from rtcvt.offline.pushbelt.run.reading import figures, open_run, run_of
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS, push_force
 from rtcvt.offline.pushbelt.unit import parameters as unit
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Element, Sheaves
@@ -63,7 +64,7 @@ def scene(path: Path, start: float | None, stop: float | None, most: int) -> Sce
     """
     if not runfile.is_run(path):
         return None
-    with runs.open_run(path) as file:
+    with open_run(path) as file:
         chosen = chosen_frames(file["time"][()], start, stop, most)
         parameters = unit.read_parameters(parse_unit_file(file["unit_file"].asstr()[()], str(path)))
         scaled = json.loads(file.attrs["parameters"])
@@ -232,11 +233,11 @@ def field_channels(fields: Mapping[str, Array]) -> list[Channel]:
 
 
 def _title(file: h5py.File) -> str:
-    return f"{file.attrs['unit']}, {runs.run_of(file).name}"
+    return f"{file.attrs['unit']}, {run_of(file).name}"
 
 
 def _facts(file: h5py.File) -> list[tuple[str, str]]:
-    found = runs.figures(file)
+    found = figures(file)
     facts = [("scheme", str(found["scheme"]))]
     if "ratio" not in found:
         return facts

@@ -102,10 +102,11 @@ _FASTEST = 12  # modes that are printed
 def _ring_modes(parameters: Parameters, name: str) -> tuple[dict[str, Any], list[Any]]:
     """Modes of the ring set without contacts, linearised about the start of a case: for JSON, and as lines."""
     from rtcvt.offline.pushbelt.ring import ring_set
-    from rtcvt.offline.pushbelt.run import runs, schedule
+    from rtcvt.offline.pushbelt.run import schedule
+    from rtcvt.offline.pushbelt.run.prepare import prepare
 
     run = schedule.Run(name, schedule.Case(name), schedule.Settings(), duration=1e-3, plot_step=1e-3)
-    made = runs.prepare(parameters, run)
+    made = prepare(parameters, run)
     state: Any = made.state  # of the hybrid model
     found = ring_set.spectrum(made.model.ring, state.q_R)
     limits = ring_set.bounds(found.omega, found.zeta)
@@ -131,7 +132,7 @@ def _fit(b: Belt, s: Sheaves, source: str) -> dict[str, Any]:
 
     The flanks stay between shaft and rim; the capacity is 2 mu F r'/cos(delta_0) there (xi = 1).
     """
-    from rtcvt.offline.pushbelt.run.runs import load_torque
+    from rtcvt.offline.pushbelt.run.prepare import load_torque
     from rtcvt.offline.pushbelt.unit.kinematics import Closure, closure
 
     def at(ratio: float) -> Closure | None:
@@ -175,7 +176,9 @@ _SETTINGS = {  # by the names of the options
 
 def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Run:
     """Full model of a pushbelt on one of its cases."""
-    from rtcvt.offline.pushbelt.run import runs, schedule
+    from rtcvt.offline.pushbelt.run import schedule
+    from rtcvt.offline.pushbelt.run.reading import figures, open_run
+    from rtcvt.offline.pushbelt.run.simulate import simulate
 
     if given["case"] is None:
         raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
@@ -193,9 +196,9 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
         observe=("elements", "fields"),
     )
     resume = given["resume"]
-    outcome = runs.simulate(parameters, run, path, parameters.text, resume=resume, progress=progress)
-    with runs.open_run(outcome.path) as file:
-        found = runs.figures(file)
+    outcome = simulate(parameters, run, path, parameters.text, resume=resume, progress=progress)
+    with open_run(outcome.path) as file:
+        found = figures(file)
     steps = outcome.computed * round(found["plot_step"] / found["step"])
     cost = {"step_cost_us": 1e6 * outcome.step} if steps else {}
     found |= {"computed_frames": outcome.computed, "wall_s": outcome.wall} | cost
@@ -224,11 +227,12 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
 
 def recording(path: Path) -> Recording | None:
     """What a run's file holds over time, also one that still grows; None: a file of another kind."""
-    from rtcvt.offline.pushbelt.run import runfile, runs
+    from rtcvt.offline.pushbelt.run import runfile
+    from rtcvt.offline.pushbelt.run.reading import open_run
 
     if not runfile.is_run(path):
         return None
-    with runs.open_run(path) as file:
+    with open_run(path) as file:
         return runfile.recording_of(file)
 
 

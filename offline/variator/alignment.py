@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.run.runs import open_run, run_of
+from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LIMIT
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, frames_of, measure, point_of

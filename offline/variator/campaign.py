@@ -24,8 +24,10 @@ from typing import Any, NamedTuple
 
 from rtcvt.errors import InputError
 from rtcvt.files import temporary_folder
-from rtcvt.offline.pushbelt.run.runs import compile_steps, open_run, prepare, run_of, simulate, steps_of
+from rtcvt.offline.pushbelt.run.prepare import prepare, steps_of
+from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import ENDS, LEFT, RUNAWAY, Run
+from rtcvt.offline.pushbelt.run.simulate import compile_steps, simulate
 from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, SUMMARY
 from rtcvt.offline.pushbelt.run.windows import summary as summary_of
 from rtcvt.offline.pushbelt.unit.parameters import Parameters

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import open_sealed
-from rtcvt.offline.pushbelt.run.runs import open_run, run_of
+from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import Run, as_json
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
@@ -47,7 +47,7 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 2  # 1 had the runs in the form of earlier releases
+SCHEMA_VERSION = 2
 KIND = "held-out runs of a variator"
 SEAL = b"rtcvt heldout 2 "
 KEPT = ("flank_normal", "flank_longitudinal", "flank_radial", "push", "ring_normal", "ring_friction", "tension")
@@ -295,14 +295,14 @@ def read_heldout(path: Path) -> HeldOut:
     """
     with open_sealed(path, SEAL, KIND) as file:
         about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
-        if about not in ((KIND, 1), (KIND, SCHEMA_VERSION)):
+        if about != (KIND, SCHEMA_VERSION):
             raise InputError(path, "kind, schema_version", str(about), f"{KIND}, schema version {SCHEMA_VERSION}")
         return _read(file)
 
 
 def _read(file: h5py.File) -> HeldOut:
     runs = [run_of(file["runs"][name]) for name in sorted(file["runs"])]
-    columns = dict(zip(file["summary"].attrs["columns"], file["summary"][()].T, strict=True))
+    columns = summary(file)
     series = {name: file[f"series/{name}"][()].astype(float) for name in COLUMNS}
     fields = {name: file[f"passages/fields/{name}"][()].astype(float) for name in KEPT}
     points = {name: file[f"passages/point/{name}"][()] for name in POINT}

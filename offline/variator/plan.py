@@ -39,7 +39,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from scipy.stats import qmc
 
 from rtcvt.errors import InputError, near
-from rtcvt.offline.pushbelt.run.runs import largest_step, load_torque, start_of
+from rtcvt.offline.pushbelt.run.prepare import largest_step, load_torque, start_of
 from rtcvt.offline.pushbelt.run.schedule import APPROACH, Branch, Point, Run, Scheme, Settings
 from rtcvt.offline.pushbelt.run.schedule import Model as Fidelity
 from rtcvt.offline.pushbelt.unit.parameters import (

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
 
-from rtcvt.offline.pushbelt.run.runs import open_run
+from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of
 from rtcvt.offline.variator.alignment import load_samples
@@ -112,8 +112,7 @@ def _across(path: Path) -> tuple[float, ...]:
             return (np.nan,) * len(ACROSS)
         rows = frames_of(file, STEADY)
         place, margin = file["spatial/place"][rows].mean(axis=0), file["spatial/margin"][rows]
-        known = "spatial/exit_force" in file  # since this release
-        force = file["spatial/exit_force"][rows].mean(axis=0) if known else np.full(2, np.nan)
+        force = file["spatial/exit_force"][rows].mean(axis=0)
     return float(place[0] - place[1]), float(margin[..., 0].min()), *force.tolist()
 
 

@@ -57,5 +57,5 @@ def _unit_of(run: Path) -> UnitFile:
     """The unit file inside a run."""
     from rtcvt.hdf5 import open_sealed, text_in
 
-    with open_sealed(run, None, "run of a full model", unmarked=True) as file:
+    with open_sealed(run, None, "run of a full model") as file:
         return parse_unit_file(text_in(file, "unit_file"), run.name)

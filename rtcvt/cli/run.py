@@ -51,6 +51,10 @@ def run(
             "--scenario", "-s", metavar="NAME|FILE", help="A scenario of the FMU's unit by name, or a scenario file."
         ),
     ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.csv", help="Inputs in place of the scenario's: columns time [s],NAME [UNIT],..."),
+    ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the clock.")] = False,
     pacing: Annotated[
         Pacing | None, typer.Option(help="native: a loop in C (Linux, default there); python: a loop in Python.")
@@ -83,6 +87,15 @@ def run(
     save_dbc: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the database that was made, for the other side.")
     ] = None,
+    nodes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--node",
+            metavar="NAME",
+            help="Of the database, whose messages the rig sends. Repeatable; default: RIG, or "
+            "the only one that sends outputs.",
+        ),
+    ] = None,
     live: Annotated[
         int | None, typer.Option(metavar="PORT", help="Serve a page of the run on this machine; 0 for any free port.")
     ] = None,
@@ -95,6 +108,11 @@ def run(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Recording: ASAM MDF 4 if FILE ends in .mf4, else HDF5."),
     ] = None,
+    record: Annotated[
+        list[str] | None,
+        typer.Option("--record", metavar="NAME", help="A local variable to record, too; * for any. Repeatable."),
+    ] = None,
+    logging: Annotated[bool, typer.Option("--logging/--no-logging", help="Take the unit's messages.")] = True,
     on_recording_error: Annotated[
         OnRecordingError, typer.Option(help="When the recording cannot be written, e.g. on a full disk.")
     ] = OnRecordingError.stop,
@@ -117,7 +135,8 @@ def run(
 
     [bold]JSON keys:[/] fmu, guid, scenario, kind, completed, message, step_s, steps, duration_s (simulated),
     terminated_s (when the unit ended the simulation, else null), wall_s,
-    warnings (of the FMU), misses (steps that ended after the next deadline), step_time_us and lateness_us (start after
+    notes (what is not as one would expect), warnings (of the FMU),
+    misses (steps that ended after the next deadline), step_time_us and lateness_us (start after
     the deadline): median, p99, p99_9, max; environment: scheduler, memory, garbage_collector, system, cpus, governor,
     python; signals: by name unit, final, min, max, rms. What does not apply is null. With the native loop also late
     (misses that the machine caused, not long steps), longest_gap_us (between two readings of the clock while the loop
@@ -126,8 +145,8 @@ def run(
     (faults, on the live page: name, from_s, to_s), and environment: cpu, pacing; on a
     bus can: channel, timeout_s, from_bus, quanta (of each variable), tunable, load (of the bus at 500 kbit/s, 1 is
     all of it), overloaded (above 70 %), refused (values of parameters), overdue (times that outputs fell back on the
-    bus, since a step took too long), scheduler (of its threads), counts (of messages), clamped and not_finite (values
-    by signal), round_trip_ms, gap_ms (between messages that were taken): median, max.
+    bus, since a step took too long), scheduler (of its threads), counts (of messages), clamped, not_finite and held
+    (values by signal), round_trip_ms, gap_ms (between messages that were taken): median, max.
     """
     from rtcvt.hil.native.build import available
     from rtcvt.recording import require_writable
@@ -136,10 +155,18 @@ def run(
     length = None if duration is None else seconds("--duration", duration)
     require_writable(output, figures, save_dbc)
     chosen, faults = (None, ()) if scenario is None else _scenario_and_faults(fmu, scenario)
+    if inputs is not None:
+        from rtcvt.hil.importer import inputs_from
+        from rtcvt.scenario import Scenario
+
+        tables = inputs_from(inputs)
+        end = next(iter(tables.values())).time[-1]
+        chosen = chosen or Scenario(name=inputs.stem, duration=end or length or 1.0)
+        chosen = chosen.model_copy(update={"inputs": chosen.inputs | tables})
     native = not fast and (available() if pacing is None else pacing is Pacing.native)
     _require_native(native, overrun, cpu, fallbacks, can, live, faults, on_recording_error)
-    if can is None and (dbc or save_dbc):
-        raise InputError("--dbc", "", str(dbc or save_dbc), "only with --can")
+    if can is None and (dbc or save_dbc or nodes):
+        raise InputError("--dbc", "", str(dbc or save_dbc or nodes), "only with --can")
     if native:
         from rtcvt.hil.loop import Policy
         from rtcvt.hil.rig import Rig, run_rig
@@ -153,27 +180,30 @@ def run(
             isolated=isolate,
             patience=seconds("--patience", patience),
             needs_recording=on_recording_error is OnRecordingError.stop,
+            logging=logging,
         )
         attach = []
         if can is not None:
             from rtcvt.hil.can_attachment import can_attachment
 
-            attach.append(can_attachment(can, dbc, seconds("--can-timeout", can_timeout), save_dbc))
+            attach.append(can_attachment(can, dbc, seconds("--can-timeout", can_timeout), save_dbc, nodes or ()))
         if live is not None:
             from rtcvt.hil.live import live_page
 
             attach.append(live_page(live, lambda address: say(f"live page: {address}")))
-        report = run_rig(fmu, h, length, chosen, rig, output, attach)
+        report = run_rig(fmu, h, length, chosen, rig, output, attach, record or ())
         found, message = report.figures, report.message
     else:
         from rtcvt.hil.recorder import write
         from rtcvt.hil.runner import run as run_fmu
 
-        result = run_fmu(fmu, h, length, chosen, fast)
+        result = run_fmu(fmu, h, length, chosen, fast, record or (), logging)
         if output is not None:
             write(output, result.recording(), result.kind)
         found, message = result.figures(), result.message
     write_figures(figures, found)
+    for note in found["notes"]:
+        say(f"note: {note}")
     _say_timing(found)
     _say_faults(found)
     _say_bus(found.get("can", {}))
@@ -241,6 +271,7 @@ def _say_bus(bus: dict[str, Any]) -> None:
     for key, text in (
         ("clamped", "clamped to its range"),
         ("not_finite", "not finite, so its message was not sent"),
+        ("held", "so the last value holds"),
         ("refused", "refused, out of its range"),
     ):
         for name, count in bus.get(key, {}).items():
@@ -340,7 +371,7 @@ def numbers(pairs: list[str] | None, option: str) -> dict[str, float]:
     values = {}
     for name, text in assignments(pairs, option).items():
         try:
-            values[name] = float(text)
+            values[name] = float(str(text) if str(text).isascii() else "")
         except ValueError:
             raise InputError(option, name, text, "a number in the variable's unit") from None
         if not np.isfinite(values[name]):

@@ -100,7 +100,7 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     """Real-time model of a unit over a scenario."""
     from rtcvt.recording import require_writable, write_recording
     from rtcvt.scenario import chosen_scenario
-    from rtcvt.simulate import simulate
+    from rtcvt.simulate import simulate, uneven
 
     chosen = chosen_scenario(unit, given["scenario"])
     built = unit.build(given["model"], given["substeps"])
@@ -116,6 +116,8 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     cost = found["step_cost_us"]["median"]
     speed = result.step * 1e6 / cost
     out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us: {speed:.0f} times real time")
+    for note in uneven(chosen.duration, found["steps"], result.step):
+        say(f"note: {note}")
     if found["saturated_share"] > 0:
         out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps")
     if output is not None:

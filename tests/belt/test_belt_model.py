@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.belt.layout import Arc, BeltP, D
 from rtcvt.belt.span_ends import spans
@@ -264,7 +265,7 @@ def creep_theory(mu, difference, radius, span, T_0, EA, m, v_1):
 
 
 @pytest.mark.parametrize("v", [1.0, 8.0])
-@pytest.mark.parametrize("cells", [2, 3, 4, 8, 16])
+@pytest.mark.parametrize("cells", [2, 8, slow(3), slow(4), slow(16)])
 def test_tensions_and_creep_are_those_of_creep_theory(cells, v):
     """At 8 m/s G v is a fifth of the slack tension. The force on a wrap is taken as that of the tensions here, too.
 

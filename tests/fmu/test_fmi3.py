@@ -14,6 +14,7 @@ from fmpy.fmi2 import FMU2Model, FMU2Slave
 from fmpy.fmi3 import FMU3Model, FMU3Slave
 from fmpy.validation import validate_fmu
 from lxml import etree
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native, write_sources, write_unit
@@ -288,7 +289,9 @@ def test_wrong_calls_are_refused_and_change_nothing(kers, name):
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [n for n in shipped_units() if n in UNITS])
+@pytest.mark.parametrize(
+    "name", ["toroidal_kers", *(slow(n) for n in shipped_units() if n in UNITS and n != "toroidal_kers")]
+)
 def test_the_sources_compile_without_a_warning(name, tmp_path):
     write_sources(load_unit(name).build(), name, tmp_path, fmi=3)
     done = subprocess.run(["cc", *STRICT, "-fsyntax-only", str(tmp_path / "all.c")], capture_output=True, text=True)

@@ -18,6 +18,7 @@ import pytest
 from c_programs import ADDRESS, build, figures
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import write_sources
@@ -339,7 +340,7 @@ def test_reading_leaves_discrete_outputs_to_events(native, w, status, events, li
 
 
 @pytest.mark.parametrize("kind", [CO_SIMULATION, MODEL_EXCHANGE], ids=["stepped", "exchanged"])
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", ["kers", slow("kers_full")])
 @given(data=st.data())
 def test_any_sequence_of_calls(native, key, kind, data):
     check_sequence(native[key], kind, data.draw(sequences(native[key].description, kind)))
@@ -396,7 +397,7 @@ RESTORE = {
 
 
 @pytest.mark.parametrize("restore", RESTORE)
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [slow("kers"), "kers_full"])
 @settings(max_examples=25)
 @given(data=st.data())
 def test_a_state_saved_at_any_time_goes_on_with_the_same_bits(native, key, restore, data):
@@ -446,7 +447,7 @@ def test_steps_and_inputs_of_any_size_in_python(in_python, data):
 
 
 @needs_cc
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [slow("kers"), "kers_full"])
 def test_states_from_hostile_hands(unpacked_native, tmp_path, key):
     """None is accepted with a wrong bit; one with a right checksum gives finite results or none."""
     program = build(unpacked_native[key] / "sources", "misuse_states.c", tmp_path / "states", *ADDRESS)
@@ -467,7 +468,7 @@ def test_a_fuzzer_finds_no_state_that_harms(unpacked_native, tmp_path, key):
 
 
 @needs_cc
-@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("key", [slow("kers"), "kers_full"])
 def test_a_thousand_instances_and_eight_threads_give_the_bits_of_one(unpacked_native, tmp_path, key):
     program = build(unpacked_native[key] / "sources", "misuse_instances.c", tmp_path / "instances", "-O2")
     assert figures(program, 50, 1000, 8)["taken"] == 8 + 1000 + 8

@@ -27,6 +27,7 @@ from fmpy.fmi2 import (
     fmi2CallbackLoggerTYPE,
 )
 from fmpy.validation import validate_fmu
+from marks import slow
 from matplotlib.image import imread
 from native_host import DISCARD, ERROR, UNITS, H, Hosted, inputs, reference, run
 
@@ -249,7 +250,7 @@ def test_there_are_no_variables_outside_instances(unpacked, tmp_path):
 
 
 @pytest.mark.parametrize("name", shipped_units("gear_system"))
-@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+@pytest.mark.parametrize("fidelity", [slow("rigid"), "full"])
 def test_the_sources_of_every_unit_compile_without_a_warning(tmp_path, name, fidelity):
     write_sources(build_model(load_gear_system(name), fidelity), name, tmp_path)
     for standard in ("-std=c99", "-std=gnu17"):
@@ -258,7 +259,7 @@ def test_the_sources_of_every_unit_compile_without_a_warning(tmp_path, name, fid
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", ["pushbelt_cvt", "pushbelt_kers", "vehicle", "driver", "wltc", "clutch"])
+@pytest.mark.parametrize("name", ["pushbelt_kers", "vehicle", "clutch", *map(slow, ("pushbelt_cvt", "driver", "wltc"))])
 def test_so_do_those_of_the_other_kinds(tmp_path, name):
     write_sources(load_unit(name).build(), name, tmp_path)
     command = ["cc", *STRICT, "-fsyntax-only", str(tmp_path / "all.c")]
@@ -983,7 +984,7 @@ def test_null_pointers_are_refused(host):
 # --- sanitizers and memory --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("key", ["kers", "kers_full"])
+@pytest.mark.parametrize("key", ["kers", slow("kers_full")])
 def test_random_calls_under_sanitizers(unpacked, tmp_path, key):
     program = tmp_path / "sequences"
     flags = ["-g", "-O1", "-Wall", "-Wextra", "-fno-sanitize-recover=all"]

@@ -16,6 +16,7 @@ from pathlib import Path
 import fmpy
 import numpy as np
 import pytest
+from marks import slow
 from tools import QEMU, SYSROOT, WINE, ZIG, absent, have
 
 from rtcvt.fmu.native.export import FLAGS, FLAGS_32, PLATFORMS, export_native, unit_variables
@@ -26,7 +27,7 @@ from rtcvt.pog.unit import load_gear_system
 H = 1e-3
 STEPS = 3000
 STATIC = {"linux32-static": "x86-linux-musl", "aarch64-static": "aarch64-linux-musl"}  # zig's names of the targets
-FIDELITIES = ["rigid", "full"]
+FIDELITIES = [slow("rigid"), "full"]
 HOST = Path(__file__).with_name("platform_host.c")
 PLATFORM_CASES = [
     pytest.param("linux64", id="linux64", marks=pytest.mark.needs(*([] if ZIG else ["cc"]))),

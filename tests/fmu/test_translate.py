@@ -12,6 +12,7 @@ import numba
 import numpy as np
 import pytest
 import tools
+from marks import slow
 
 from rtcvt.elementary import cos, exp, log, sin
 from rtcvt.fmu.translate import TranslationError, lower, print_c, translate
@@ -354,7 +355,7 @@ def same(a, b):
     return a.tobytes() == b.tobytes()
 
 
-@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+@pytest.mark.parametrize("fidelity", [slow("rigid"), "full"])
 @pytest.mark.parametrize("name", shipped_units("gear_system"))
 def test_every_unit_gives_the_same_bits_in_c(library, name, fidelity):
     model = build_model(load_gear_system(name), fidelity)

@@ -15,8 +15,8 @@ from can.interfaces.udp_multicast.utils import pack_message
 
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, crc8, open_bus, require_usable
-from rtcvt.hil.can_attachment import can_attachment
-from rtcvt.hil.dbc import FROM_RIG, WATCHDOG, cycle_time, generate, parse, signal_name
+from rtcvt.hil.can_attachment import OWN, _plan, can_attachment, read_database
+from rtcvt.hil.dbc import FROM_RIG, WATCHDOG, cycle_time, generate, parse, signal_names
 from rtcvt.hil.demonstration import compare, demonstrate
 from rtcvt.hil.ecu import law_of
 from rtcvt.hil.multicast import free_group
@@ -31,7 +31,7 @@ TAU = Variable("shaft.tau", "output", 0, "N.m", 'torque "into" it', minimum=-100
 ON = Variable("on", "output", 1, "1", "", boolean=True)
 FORCE = Variable("1.F", "output", 2, "N", "no range")
 DEMAND = Variable("tau_des", "input", 0, "N.m", "", minimum=-50.0, maximum=50.0)
-NAMES = {signal_name(v.name): v.name for v in (TAU, ON, FORCE, DEMAND)}
+NAMES = {signal: name for name, signal in signal_names((TAU, ON, FORCE, DEMAND)).items()}
 channels = (f"virtual:test{i}" for i in itertools.count())
 
 
@@ -288,6 +288,155 @@ def test_values_that_a_signal_cannot_hold_are_clamped_and_counted(pair):
     assert rig.clamped == {"shaft_tau": 2, "v_1_F": 2, "on": 2}
     assert rig.not_finite == {"shaft_tau": 1, "on": 1}
     assert rig.figures()["clamped"] == rig.clamped
+
+
+J1939 = """VERSION ""
+BS_:
+BU_: ECU RIG
+BO_ 256 in: 8 ECU
+ SG_ n : 0|16@1+ (0.125,0) [0|8031.875] "rpm" RIG
+ SG_ on : 16|2@1+ (1,0) [0|3] "" RIG
+ SG_ pos : 24|8@1+ (0.4,0) [0|100] "%" RIG
+ SG_ mode : 32|8@1+ (1,0) [0|255] "" RIG
+ SG_ T : 40|8@1- (1,0) [0|0] "degC" RIG
+VAL_ 256 T -128 "SNA" -127 "Sensor error" 0 "No error" ;
+"""
+COMING = [
+    Variable("n", "input", 0, "rad/s", "", minimum=0.0, maximum=400.0),
+    Variable("on", "input", 1, "1", "", minimum=0.0, maximum=1.0, boolean=True),
+    Variable("pos", "input", 2, "1", "", minimum=0.0, maximum=1.0),
+    Variable("mode", "input", 3, "1", "", choices=("off", "go"), numbers=(1, 4)),
+    Variable("T", "input", 4, "K", ""),
+]
+
+
+def planned(text, inputs=(), outputs=(), nodes=()):
+    called = signal_names((*inputs, *outputs))
+    return _plan(parse(text), called, inputs, outputs, (), 1e-3, nodes)
+
+
+def test_received_values_are_converted_limited_held_and_counted():
+    plan = planned(J1939, COMING)
+    node = Node(None, [], plan.taken, plan.names, wires=plan.wires)
+
+    def take(*raw):
+        n, on, pos, mode, temperature = raw
+        data = n.to_bytes(2, "little") + bytes((on, pos, mode, temperature, 0, 0, 0, 0)[:6])
+        return node._take(can.Message(arbitration_id=256, data=data[:8], is_extended_id=False), 0.0)
+
+    assert take(0xFFFF, 3, 0xFF, 2, 0x80) == {}
+    rpm = np.pi / 30
+    good = {"n": pytest.approx(3000 * rpm), "on": 1.0, "pos": 1.0, "mode": 4.0, "T": pytest.approx(273.15)}
+    node.held.clear()
+    assert take(24000, 1, 3, 4, 0) == good
+    assert node.clamped == {"pos": 1}
+    assert take(0xFE00, 2, 0xFE, 9, 0x81) == good
+    assert take(0xFFFF, 3, 0xFF, 0, 0x80) == good
+    assert node.held == {
+        f"{name} {what}": 1 for name in ("n", "on", "pos", "T") for what in ("error", "not available")
+    } | {"mode no item": 2}
+    assert take(40000, 0, 0, 1, 5)["n"] == 400.0
+    assert node.clamped == {"pos": 1, "n": 1}
+    assert any("pos [%" in note for note in plan.notes)
+
+
+def test_a_unit_of_another_kind_or_unknown_is_refused_by_name():
+    for unit in ("bar", "Umin", "Nm"):
+        with pytest.raises(InputError, match=rf"in\.n = '{unit}'.*rad/s"):
+            planned(J1939.replace('"rpm"', f'"{unit}"'), COMING)
+
+
+def test_sent_values_are_in_the_signals_unit(pair):
+    text = J1939.replace("256 in: 8 ECU", "256 out: 8 RIG")
+    plan = planned(text, (), [Variable("n", "output", 0, "rad/s", ""), Variable("T", "output", 1, "K", "")])
+    rig, ecu = pair()
+    Node(rig.bus, plan.given, [], plan.names, wires=plan.wires).send({"n": 3000 * np.pi / 30, "T": 300.15})
+    got = everything(Node(ecu.bus, [], plan.given, {"n": "n", "T": "T"}))
+    assert got == {"n": pytest.approx(3000.0), "T": pytest.approx(27.0)}
+
+
+def test_only_messages_of_the_rigs_node_are_sent():
+    text = """VERSION ""
+BU_: CVT GATEWAY ECU
+BO_ 1 a: 8 CVT
+ SG_ shaft_tau : 0|16@1- (0.01,0) [0|0] "Nm" ECU
+BO_ 2 b: 8 GATEWAY
+ SG_ shaft_tau : 0|16@1- (0.01,0) [0|0] "N.m" ECU
+BO_ 3 odd: 8 ECU
+ SG_ x : 0|16@1+ (1,0) [0|0] "" CVT
+ SG_ y : 8|16@1+ (1,0) [0|0] "" CVT
+"""
+    with pytest.raises(InputError, match="CVT or GATEWAY"):
+        planned(text, (), [TAU])
+    with pytest.raises(InputError, match="a node of the database"):
+        planned(text, (), [TAU], ["ABS"])
+    plan = planned(text, (), [TAU], ["CVT"])
+    assert [m.name for m in plan.given] == ["a"]
+    assert any("b is not sent" in note for note in plan.notes)
+    assert any("odd" in note for note in plan.notes)
+
+
+def test_names_that_would_be_one_are_told_apart():
+    long = "a.long.name." * 4
+    names = ("wheel.fl", "wheel_fl", "CRC", "rig.heartbeat", f"{long}p", f"{long}q")
+    rows = [Variable(name, "output", k, "1", "") for k, name in enumerate(names)]
+    text = generate("a unit of a name that is longer than thirty-two", [], rows, 1e-3)
+    assert max(len(word) for line in text.splitlines() if "_ " in line[:5] for word in line.split()[1:3]) <= 32
+    plan = planned(text, (), rows)
+    assert sorted(set(plan.names.values()) - {"\0rig_heartbeat", "\0rig_state"}) == sorted(v.name for v in rows)
+    sent = {s.name for m in plan.given for s in m.signals}
+    assert {signal for signal, name in plan.names.items()} <= sent
+    assert plan.names["wheel_fl"] == "wheel_fl"
+    assert "wheel.fl is wheel_fl_2 on the bus, where wheel_fl is wheel_fl" in plan.notes
+
+
+@pytest.mark.parametrize("bounds", [(-1e60, 1e60), (-1.7e308, 1.7e308), (-np.inf, np.inf), (0.0, 1e9), (np.nan, 100.0)])
+def test_absurd_bounds_leave_a_number_as_it_is(pair, bounds):
+    row = Variable("x", "output", 0, "1", "", minimum=bounds[0], maximum=bounds[1])
+    plan = planned(generate("u", [], [row], 1e-3), (), [row])
+    rig, ecu = pair()
+    Node(rig.bus, plan.given, [], plan.names, wires=plan.wires).send({"x": 12.5} | {v: 0.0 for v in OWN.values()})
+    assert everything(Node(ecu.bus, [], plan.given, plan.names))["x"] == 12.5
+
+
+@pytest.mark.parametrize(
+    ("whole", "bounds", "value"),
+    [((-(2**31), 2**31 - 1), (None, None), 20000001), ((0, 2**32 - 1), (None, None), 2**32 - 1),
+     ((0, 255), (None, None), 255), ((-(2**53), 2**53), (None, None), -(2**46)),
+     ((-(2**31), 2**31 - 1), (0, 1e5), 99999)],
+)  # fmt: skip
+def test_integers_arrive_as_they_are(pair, whole, bounds, value):
+    row = Variable("i", "output", 0, "1", "", minimum=bounds[0], maximum=bounds[1], whole=whole)
+    plan = planned(generate("u", [], [row], 1e-3), (), [row])
+    rig, ecu = pair()
+    Node(rig.bus, plan.given, [], plan.names, wires=plan.wires).send({"i": value} | {v: 0.0 for v in OWN.values()})
+    assert everything(Node(ecu.bus, [], plan.given, plan.names))["i"] == value
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-8", "utf-8-sig", "utf-16"])
+def test_databases_of_any_code_page_are_read(tmp_path, encoding):
+    path = tmp_path / "x.dbc"
+    path.write_bytes(J1939.replace('"degC"', '"°C"').encode(encoding))
+    assert read_database(path).get_message_by_name("in").get_signal_by_name("T").unit == "°C"
+
+
+def test_statements_that_cannot_be_read_are_left_out(tmp_path, caplog):
+    path = tmp_path / "x.dbc"
+    odd = 'BO_ 3 9x: 8 ECU\n SG_ z : 0|8@1+ (1,0) [0|0] "" RIG\n\nBO_ 4 q: 8 ECU\n SG_ z : 0|8@1+ (1,0) [0|0] "a RIG\n'
+    path.write_text(J1939.replace("VAL_ 256", odd + "EV_ what is this;\nVAL_ 256"))
+    assert [m.name for m in read_database(path).messages] == ["in"]
+    assert "9x" in caplog.text
+    assert "BO_ 4 q" in caplog.text
+
+
+def test_padded_frames_are_taken_and_short_ones_are_not(pair):
+    text = J1939.replace("in: 8 ECU", "in: 6 ECU")
+    message = parse(text).messages[0]
+    node = Node(pair()[0].bus, [], [message], {"n": "n"})
+    for length, taken in ((6, 1), (8, 2), (5, 2)):
+        node._take(can.Message(arbitration_id=256, data=bytes(length), is_extended_id=False), 0.0)
+        assert node.counts["taken"] == taken
+    assert node.counts["wrong length"] == 1
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from rtcvt.cli import app
 from rtcvt.errors import InputError
 from rtcvt.hil.plot import COLOURS, MOST, POINTS, _thinned, draw, draw_on, panels
-from rtcvt.hil.recorder import write
+from rtcvt.hil.recorder import FLAGS, write
 from rtcvt.recording import Recording, Signal
 
 
@@ -53,7 +53,7 @@ def test_faults_are_shaded_where_they_were_injected():
     flags = np.zeros(100)
     flags[20:30] = 4.0 + 1.0
     flags[50:55] = 8.0  # no result, but no fault
-    made = Recording(t, {"a": Signal(t, "N"), "flags": Signal(flags, "1")}, {}, "")
+    made = Recording(t, {"a": Signal(t, "N"), "flags": Signal(flags, "1", FLAGS)}, {}, "")
     axes = draw_on(Figure, made)
     for ax in axes:
         (patch,) = (p for p in ax.patches if p.get_alpha() == 0.35)

@@ -42,9 +42,11 @@ from scipy.stats import t as student
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
 from rtcvt.offline.pushbelt.checks.sources import sources
+from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.profiles import Steady, Window, steady_of
-from rtcvt.offline.pushbelt.run.runs import open_run, prepare, simulate, stepped
+from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.recording import replaced_on_success
 from rtcvt.unitfile import parse_table, quantity_in

@@ -11,9 +11,9 @@ __all__ = ["sources"]
 
 @cache
 def sources() -> tuple[Path, ...]:
-    """Files of all modules of rtcvt that `runs` imports when it is loaded, directly or not."""
+    """Files of all modules of rtcvt that `run.simulate` imports when it is loaded, directly or not."""
     found: dict[str, Path] = {}
-    todo = ["rtcvt.offline.pushbelt.run.runs"]
+    todo = ["rtcvt.offline.pushbelt.run.simulate"]
     while todo:
         name = todo.pop()
         spec = find_spec(name) if name not in found else None

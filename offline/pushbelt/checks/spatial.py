@@ -38,10 +38,12 @@ from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
 from rtcvt.offline.pushbelt.checks.sources import sources
 from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of
 from rtcvt.offline.pushbelt.run.profiles import FIELDS, Steady, Window, steady_of
-from rtcvt.offline.pushbelt.run.runs import figures, load_torque, open_run, prepare, simulate, start_of
+from rtcvt.offline.pushbelt.run.reading import figures, open_run
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Law, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.schedule import Model as Fidelity
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.snapshots import at_ends
 from rtcvt.offline.pushbelt.run.windows import STEADY as LAST
 from rtcvt.offline.pushbelt.run.windows import frames_of

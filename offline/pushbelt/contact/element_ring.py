@@ -276,7 +276,11 @@ def proximal(most: float, G: float, v_mu: float, y: float) -> float:
 
 @inlined
 def _rubbed(p: Saddle, G: float, f_n: float, f_0: float, v: float) -> float:
-    """Friction: of s = `v` + G (f - `f_0`), f = -mu |f_n| s/sqrt(s^2 + v_mu^2)."""
+    """Friction f [N] at the end of a step: f = -mu |f_n| s/sqrt(s^2 + v_mu^2) with the slip s = `v` + G (f - `f_0`)
+    [m/s].
+
+    `v` is the slip that the friction `f_0` of the step before leads to, G [s/kg] the mobility of the contact.
+    """
     c = v - G * f_0
     f = proximal(p.mu * abs(f_n), G, p.v_mu, abs(c))
     return -f if c > 0.0 else f
@@ -284,7 +288,7 @@ def _rubbed(p: Saddle, G: float, f_n: float, f_0: float, v: float) -> float:
 
 @compiled
 def _rows_of(N_E: int, s_R: Any, shape: Any, rate: Any, memory: Any, stride: float, at: Touch) -> None:
-    """Rows of the ring at all saddles that may be closed; others keep those of before. No load."""
+    """Copy `shape` and `rate` of the ring to all saddles that may be closed; others keep theirs. Clear the loads."""
     for i in range(N_E):
         if memory[i, _LEFT] > stride and at.shape[i, INV] > 0.0:
             continue

@@ -51,7 +51,7 @@ component v omega h/2, one that starts there has -v omega h/2: 3 mm/s at 15 m/s,
 Therefore the sheave's velocity is taken as a chord as well, backward against u and forward against u+.
 
 Loops run over the stretches of the belt that lie at one pulley, without a branch inside and with columns that are
-contiguous in memory, so that the compiler takes several elements at a time.
+contiguous in memory, so that the loops are vectorised.
 """
 
 from typing import Annotated, NamedTuple
@@ -168,9 +168,11 @@ def find_stretches(fl):
 
 @inlined
 def whole(first, behind, n):
-    """The end of a stretch of the n elements, made a whole number of vectors: it is solved together with those behind
-    it, on which no sheave acts (N = 0) or which are solved again. The few that are left over would take as long as two
-    or three vectors."""
+    """End of a stretch of elements, extended to a whole number of SIMD vectors of `LANES` elements; n is the last.
+
+    The elements that this adds are no error: on a span N = 0, and those of the next stretch are solved again. Left over
+    elements, one by one, would take as long as two or three vectors.
+    """
     lanes = np.uint64(LANES)
     return min(first + (behind - first + lanes - np.uint64(1)) // lanes * lanes, n)
 
@@ -593,7 +595,7 @@ def approach(belt, law, dt, u, f, fl, first, behind):
         w_1 = u[i, 1] + dt * fl.v[i, 0, 4]
         w_2 = u[i, 2]
         slip, r_0, r_1, r_2 = begin(belt, dt, u, f, fl, i, w_0, w_1, w_2)
-        # written out: a loop of this length within keeps the compiler from taking several elements at a time
+        # written out: a loop of this length within keeps the compiler from vectorising the outer one
         d_0, d_1, d_2, _ = newton_step(belt, law, dt, 0.0, 1.0, r_0, r_1, r_2, fl, i, slip)
         slip = change(fl, i, slip, d_0, d_1, d_2)
         w_0, w_1, w_2, r_0, r_1, r_2 = w_0 + d_0, w_1 + d_1, w_2 + d_2, r_0 + m * d_0, r_1 + m * d_1, r_2 + J * d_2

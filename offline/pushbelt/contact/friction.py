@@ -8,18 +8,18 @@ section 6.1.2.
     Coulomb      mu(v) = mu
     Stribeck     mu(v) = mu (1 + rise/(1 + (v/v_S)^2))        falls from (1 + rise) mu to mu around the speed v_S
 
-A law gives kappa/N and its slope as functions of v^2, without an exponential, so that loops over contacts take several
-at a time.
+A law gives kappa/N (`secant`) and its slope (`tangent`) as functions of v^2, without an exponential, so that loops over
+contacts are vectorised. The flank solver reads its v_mu, too: it starts from a smoother law and stops smoothing there.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtcvt.offline.pushbelt.compiled import by_law, inlined
+from rtcvt.offline.pushbelt.compiled import Contract, by_law, inlined
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["Coulomb", "Stribeck", "flank_friction", "secant", "tangent"]
+__all__ = ["FLANK_FRICTION", "Coulomb", "Stribeck", "flank_friction", "secant", "tangent"]
 
 
 class Coulomb(NamedTuple):
@@ -40,12 +40,12 @@ class Stribeck(NamedTuple):
 
 @by_law
 def secant(law: Any, v2: float) -> Any:
-    """kappa/N [s/m] at the slip speed sqrt(`v2`) [m/s]."""
+    """kappa/N [s/m] at the slip speed sqrt(`v2`) [m/s]; positive and finite, at 0 too."""
 
 
 @by_law
 def tangent(law: Any, v2: float) -> Any:
-    """`secant`, and its derivative to v^2 times two [s/m, s^3/m^3]."""
+    """`secant` S [s/m] and e = 2 dS/d(v^2) [s^3/m^3], both finite at 0: d(kappa v)/dv = N (S + e v^2)."""
 
 
 @secant.of(Coulomb)
@@ -76,6 +76,10 @@ def _stribeck_tangent(law: Stribeck, v2: float) -> Any:
     fall = 1.0 / (law.v_S * law.v_S + v2)
     rise = law.rise * law.v_S * law.v_S * fall
     return law.mu * (1.0 + rise) * root, -law.mu * ((1.0 + rise) * root * root + 2.0 * rise * fall) * root
+
+
+FLANK_FRICTION = Contract(secant, tangent, fields=("v_mu",))
+FLANK_FRICTION.register(Coulomb, Stribeck)
 
 
 def flank_friction(belt: Belt) -> Coulomb | Stribeck:

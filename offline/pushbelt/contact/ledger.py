@@ -1,6 +1,7 @@
 """The energy ledger of the full model: what is put in, lost and stored, each under its name.
 
-A new loss is one line in `LOSSES` and one line where it is booked: ``book.NAME += ...`` in a kernel. Works are sums
+A new loss is one line in `LOSSES` and one line where it is booked: ``book.NAME += ...`` in a kernel. Its column among
+the means over windows, ``loss_NAME``, follows. Works are sums
 over the steps since the last frame [J], inputs positive into the machine, losses positive; stores are energies at the
 time of the frame [J].
 
@@ -22,9 +23,9 @@ INPUTS = {  # name in a kernel: name in files and reports
     "shaft_O": "shaft_O",
 }
 LOSSES = {
-    "joint_damping": "element-element damping",
-    "saddle_damping": "element-ring damping",
-    "saddle_friction": "element-ring friction",
+    "element_element_damping": "element-element damping",
+    "element_ring_damping": "element-ring damping",
+    "element_ring_friction": "element-ring friction",
     "flank_longitudinal": "flank longitudinal friction",
     "flank_radial": "flank radial friction",
     "flank_damping": "flank damping",

@@ -40,7 +40,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.compiled import by_law, compiled
+from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.unit.parameters import Sheaves
 
@@ -359,3 +359,7 @@ def _energy(law, mx):
             if a > 0.0:
                 total += mx.z[pulley, m] ** 2 / a
     return total
+
+
+DEFLECTION = Contract(newton, energy)
+DEFLECTION.register(Coupled, Decoupled)

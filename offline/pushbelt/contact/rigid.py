@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.nonsmooth.contact import Rows, Work, newton_rows, work
-from rtcvt.offline.pushbelt.compiled import by_law, compiled
+from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
 from rtcvt.offline.pushbelt.contact.element_ring import (
     EAR,
     Bilateral,
@@ -420,3 +420,7 @@ def _no_friction(
 @compiled
 def _no_energy(p: Saddle, R: Ring, q: Any, cs: Any, sn: Any, s_R: Any, shape: Any) -> float:
     return 0.0
+
+
+SADDLE = Contract(saddle_forces, saddle_friction, saddle_energy, rigid_contacts, rigid_work)
+SADDLE.register(Unilateral, Bilateral, Rigid)

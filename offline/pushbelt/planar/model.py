@@ -187,6 +187,7 @@ def run(
 
 @compiled
 def directions(q: Any, c: Any, s: Any) -> None:
+    """Write cosine and sine (n,) of the angles q[:, 2] [rad]."""
     for i in range(c.size):
         c[i] = np.cos(q[i, 2])
         s[i] = np.sin(q[i, 2])
@@ -283,8 +284,8 @@ def _touch_ring(m: Model, x: State, w: Scratch, dt: float, h: float, book: Any) 
         m.saddle, m.ring, x.q, x.u, e.cs, e.sn, x.s_R, r.shape, r.rate, r.load, e.f_R, c.N, x.memory, c.touch,
         dt, 0.5 * (dt - h),
     )  # fmt: skip
-    book.saddle_friction += lost_t
-    book.saddle_damping += lost_n
+    book.element_ring_friction += lost_t
+    book.element_ring_damping += lost_n
     return own_I, own_O
 
 
@@ -294,7 +295,9 @@ def _touch_elements(m: Model, x: State, w: Scratch, dt: float, book: Any) -> Non
     e = w.elements
     c = w.joints
     _zero(e.f)
-    book.joint_damping += joint_forces(m.joint, x.q, x.u, e.cs, e.sn, e.f, c.N, x.damper, c.pair, c.wrench, dt)
+    book.element_element_damping += joint_forces(
+        m.joint, x.q, x.u, e.cs, e.sn, e.f, c.N, x.damper, c.pair, c.wrench, dt
+    )
 
 
 @spliced
@@ -375,8 +378,8 @@ def _settle_ring(
         own_I += dt * P_I
         own_O += dt * P_O
     rubbed, struck, P_I, P_O = rigid_work(m.saddle, r.shape, r.rate, w.elements.u, x.memory, c.press)
-    book.saddle_friction += dt * rubbed
-    book.saddle_damping += dt * struck
+    book.element_ring_friction += dt * rubbed
+    book.element_ring_damping += dt * struck
     rest[0] -= given[0] + dt * E_I + h * R_I + (own_I + dt * P_I)
     rest[1] -= given[1] + dt * E_O + h * R_O + (own_O + dt * P_O)
 

@@ -398,12 +398,14 @@ def move(P: Projected, q: Any, u: Any, cs: Any, sn: Any, dt: float) -> None:
 @ring_set.shape_of.of(Projected)
 @compiled
 def shape_of(P: Projected, q: Any, cs: Any, sn: Any, shape: Any) -> None:
+    """Of the contour that the modes give: `ring_set.shape_of`."""
     rod.shape_of(P.rod, q, cs, sn, shape)
 
 
 @ring_set.rate_of.of(Projected)
 @compiled
 def rate_of(P: Projected, u: Any, shape: Any, rate: Any) -> None:
+    """Of the contour that the modes give: `ring_set.rate_of`."""
     rod.rate_of(P.rod, u, shape, rate)
 
 
@@ -510,10 +512,12 @@ def elastic_energy(P: Projected, q: Any, cs: Any, sn: Any, shape: Any) -> Any:
 @ring_set.kinetic_energy.of(Projected)
 @compiled
 def kinetic_energy(P: Projected, u: Any) -> Any:
+    """Of the contour [J]: `ring_set.kinetic_energy`."""
     return rod.kinetic_energy(P.rod, u)
 
 
 @ring_set.nodes.of(Projected)
 @compiled
 def nodes(P: Projected, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any, q_R: Any, u_R: Any) -> None:
+    """Of the contour: `ring_set.nodes`."""
     rod.nodes(P.rod, q, u, cs, sn, shape, rate, q_R, u_R)

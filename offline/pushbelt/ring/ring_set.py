@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from rtcvt.offline.pushbelt.compiled import by_law, compiled
+from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
 from rtcvt.offline.pushbelt.ring import cosserat as rod
 from rtcvt.offline.pushbelt.ring import ring as beam
 from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
@@ -212,6 +212,12 @@ advance.of(Cosserat)(rod.advance)
 elastic_energy.of(Cosserat)(rod.elastic_energy)
 kinetic_energy.of(Cosserat)(rod.kinetic_energy)
 nodes.of(Cosserat)(rod.nodes)
+
+RING = Contract(
+    coordinates, mass, placed, mobility, move, shape_of, rate_of, forces, nodal, advance, elastic_energy,
+    kinetic_energy, nodes,
+)  # fmt: skip
+RING.register(Ring, Cosserat)
 
 
 # --- linearised ring

@@ -52,7 +52,7 @@ class Window(NamedTuple):
 
     thrust F_CI/F_CO; torque M_O [N m] of the belt and omega [rad/s] (2,); slip; endplay (2,) sum of open gaps at
     rocking edge and top [m]; profile, ripple (11, 4 BINS): mean and standard deviation in each bin of c, NaN where no
-    element was; energy (3,): unaccounted, lost, throughput [J]; losses (10,) of `planar.model.LOSSES` [J]; balance (2,
+    element was; energy (3,): unaccounted, lost, throughput [J]; losses (n,) of `planar.model.LOSSES` [J]; balance (2,
     4): of axial force, torque and the moments about x and y of each pulley, unaccounted part.
     """
 

@@ -68,7 +68,6 @@ Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
 KIND, SCHEMA_VERSION = "pushbelt run", 2
-FORMER = ("variator campaign run", 1)  # without a mark; read, but not written
 FILE, JOURNAL = b"rtcvt run file 2", b"rtcvt run part 2"
 _LENGTH = struct.Struct("<Q")
 
@@ -322,8 +321,6 @@ def join(file: h5py.File, journal: Journal, ended: list[int]) -> tuple[Writer, A
     phases: list[int] = []
     state: Arrays = {}
     for record in journal.blocks():
-        if "spatial/place" in record and "spatial/exit_force" not in record:  # of an earlier release
-            record["spatial/exit_force"] = np.full(record["spatial/place"].shape, np.nan)
         phase = int(record["phase"])
         phases += [phase] * len(record["passing"])
         state = {}
@@ -364,9 +361,6 @@ def read_frames(file: h5py.File, start: int = 0, stop: int | None = None) -> Fra
     rows = slice(*slice(start, stop).indices(len(file["time"])))
     parts: dict[str, Any] = {}
     for name, source in DATASETS.items():
-        if name == "energy/rest" and name not in file:  # a file of an earlier release
-            parts[source.field] = np.full((len(range(*rows.indices(len(file["time"])))), 2), np.nan)
-            continue
         data = file[name][rows]
         if source.part:
             shape = (len(data), data.shape[1], _WIDTH[source.field])

@@ -109,10 +109,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Branch:
-    """What follows the settled state.
+    """A phase that starts from the settled state.
 
-    y_I, y_O: clamping forces as multiples of F_I,eq and F_O; xi: load torque as a multiple of what F_O of the settled
-    state can carry; ramp, lead, duration: of the change, of what no mean contains, in all [revolutions].
+    y_I, y_O: clamping forces at its end, divided by F_I,eq and by F_O; xi: load torque at its end, divided by the
+    largest that F_O of the settled state can carry; ramp: revolutions in which forces and load change; lead:
+    revolutions at its begin that the means leave out; duration: revolutions of the whole branch, ramp and lead
+    included.
     """
 
     y_I: float
@@ -171,22 +173,16 @@ def as_json(run: Run) -> str:
 
 
 def from_json(text: str) -> Run:
-    """A run from text, also of the form before, which campaigns of earlier releases and held-out tables have."""
+    """A run from text."""
     data: dict[str, Any] = json.loads(text)
-    branches = tuple(Branch(**b) for b in data["branches"])
-    limits = (float(data["limits"][0]), float(data["limits"][1]))
-    if "start" not in data:
-        at = Point(*(data.get(k) for k in ("ratio", "omega_I", "xi", "F_O", "begin")))  # type: ignore[arg-type]
-        settings = {k: data.get(k) for k in ("N_E", "N_B", "step", "damper")} | {
-            "scheme": data.get("scheme", "multirate")
+    settings, damper = data["settings"], data["settings"]["damper"]
+    return Run(
+        **data
+        | {
+            "start": Case(**data["start"]) if "case" in data["start"] else Point(**data["start"]),
+            "settings": Settings(**settings | {"damper": None if damper is None else tuple(damper)}),
+            "branches": tuple(Branch(**b) for b in data["branches"]),
+            "limits": tuple(data["limits"]),
+            "observe": tuple(data["observe"]),
         }
-        kept = ("elements", "fields") if data.get("elements") else ("fields",)
-        rest = {k: data.get(k) for k in ("settle", "mean", "longest", "frames")}
-        return Run(data["name"], at, _settings(settings), branches=branches, limits=limits, observe=kept, **rest)  # type: ignore[arg-type]
-    start = Case(**data["start"]) if "case" in data["start"] else Point(**data["start"])
-    given = {"start": start, "settings": _settings(data["settings"]), "branches": branches, "limits": limits}
-    return Run(**{**data, **given, "observe": tuple(data["observe"])})
-
-
-def _settings(data: dict[str, Any]) -> Settings:
-    return Settings(**{**data, "damper": None if data["damper"] is None else tuple(data["damper"])})
+    )

@@ -9,12 +9,13 @@ at the rocking edge. With the radii r' at the rocking edges and M_O that of the 
 
 A belt whose speed loss 1 - i omega_O/omega_I exceeds `SLIPPING` slips macroscopically.
 
-A window that begins at frame a lasts from frame a - 1 on: forces and works of a frame are those since the frame before.
-Works are sums, forces and torques means of means, radii and the apex have their slope by least squares.
+Forces and works of a frame are those since the frame before it: forces are means, works are sums. A window of the
+frames a to b therefore lasts from the time of frame a - 1 to that of frame b. In it works are summed, forces and
+torques are averaged. Rates of radii and of the apex are slopes by least squares.
 
-Windows of a run. `before` and `steady`: the last two of the settling, equally long by time or, if `Run.mean` is None,
-by count: the belt passes once in each, in whole frames. What is not that long has the last two fifths instead. Then one
-for each branch: all but its lead.
+Windows of a run. `before` and `steady` are the last two of the settling. Each lasts `Run.mean` revolutions; if that is
+None, one passage of the belt, counted, in whole frames. Where the settling has fewer than two passages, they are its
+last two fifths. Then each branch has a window: the branch without its lead.
 """
 
 import json
@@ -58,18 +59,7 @@ Array = NDArray[np.float64]
 BEFORE, STEADY = 0, 1  # rows of the windows; branch k has row 2 + k
 F_REF = 10e3  # N
 SLIPPING = 0.05  # speed loss: macroscopic slip
-LOSS_COLUMNS = {
-    "loss_element_element_damping": "element-element damping",
-    "loss_element_ring_damping": "element-ring damping",
-    "loss_element_ring_friction": "element-ring friction",
-    "loss_flank_longitudinal": "flank longitudinal friction",
-    "loss_flank_radial": "flank radial friction",
-    "loss_flank_damping": "flank damping",
-    "loss_ring_axial": "ring axial damping",
-    "loss_ring_bending": "ring bending damping",
-    "loss_sheave_axial": "sheave axial damping",
-    "loss_sheave_tilt": "sheave tilt damping",
-}
+LOSS_COLUMNS = {f"loss_{name}": about for name, about in ledger.LOSSES.items()}
 SUMMARY: dict[str, tuple[str, str]] = {  # unit and description; means over a window
     "duration": ("s", "of the window"),
     "y": ("1", "clamping force of the primary as a multiple of F_I,eq"),
@@ -285,9 +275,13 @@ def write_windows(file: h5py.File, write: Any, run: Run, clock: Clock, F_I: floa
 
 
 def summary(file: h5py.File) -> dict[str, Array]:
-    """The means over the windows by the names of `SUMMARY`; entries `BEFORE`, `STEADY`, then one for each branch."""
+    """The means over the windows by the names of `SUMMARY`; entries `BEFORE`, `STEADY`, then one for each branch.
+
+    0 for a loss that is younger than the file.
+    """
     table = file["summary"]
-    return dict(zip(table.attrs["columns"], table[()].T, strict=True))
+    found = dict(zip(table.attrs["columns"], table[()].T, strict=True))
+    return dict.fromkeys(LOSS_COLUMNS, np.zeros(len(table))) | found
 
 
 def frames_of(file: h5py.File, window: int) -> slice:

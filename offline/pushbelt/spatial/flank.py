@@ -557,7 +557,7 @@ def _approach(body, law, dt, old, f, R, left, right, first, behind, u, trial):
     for i in range(first, behind):
         rest = _free(body, dt, old, f, R, i)
         w = (trial[i, 0], trial[i, 1], trial[i, 2], trial[i, 3], trial[i, 4], trial[i, 5])
-        # written out: a loop of this length within keeps the compiler from taking several elements at a time
+        # written out: a loop of this length within keeps the compiler from vectorising the outer one
         w, _ = _newton(body, law, dt, 1.0, left, right, i, rest, w)
         w, _ = _newton(body, law, dt, 1.0, left, right, i, rest, w)
         w, _ = _newton(body, law, dt, 1.0, left, right, i, rest, w)

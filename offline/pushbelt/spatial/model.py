@@ -518,9 +518,9 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any)
     book.clamping_O += dt * power[1, 0]
     book.shaft_I += dt * power[0, 1]
     book.shaft_O += dt * power[1, 1]
-    book.joint_damping += lost_j
-    book.saddle_damping += n_left + n_right
-    book.saddle_friction += t_left + t_right
+    book.element_element_damping += lost_j
+    book.element_ring_damping += n_left + n_right
+    book.element_ring_friction += t_left + t_right
     book.flank_longitudinal += dt * (loss[0, 0] + loss[1, 0])
     book.flank_radial += dt * (loss[0, 1] + loss[1, 1])
     book.flank_damping += dt * (loss[0, 2] + loss[1, 2])

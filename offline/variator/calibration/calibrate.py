@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.run.runs import prepare, stepped
+from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
 from rtcvt.offline.pushbelt.run.windows import edge_ratio

@@ -5,6 +5,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.belt.unit import load_belt_unit
 from rtcvt.errors import InputError
@@ -103,7 +104,9 @@ def test_rest_is_in_balance(unit):
     assert pressure == pytest.approx(-400.0 / (0.1 * 0.08), rel=0.02)
 
 
-@pytest.mark.parametrize("change", [{"scheme": "a"}, {"scheme": "b"}, {"point_normals": True}, {"hysteresis": 1e9}])
+@pytest.mark.parametrize(
+    "change", [slow({"scheme": "a"}), slow({"scheme": "b"}), {"point_normals": True}, {"hysteresis": 1e9}]
+)
 def test_other_rules_give_the_same_drive(unit, change):
     """Schemes, normals and the hysteretic law are ways to the same run-up."""
     scenario = unit.scenario[0].model_copy(update={"duration": 0.15})
@@ -215,6 +218,7 @@ def test_interrupted_runs_keep_what_they_have(unit, tmp_path):
         assert b"two_pulley_belt" in f["unit_file"][()]
 
 
+@pytest.mark.slow
 def test_studies_run_their_cases_once(unit, tmp_path):
     """Study of the normals on a short run; what is there is not run again, what was begun goes on."""
     short = unit.scenario[0].model_copy(update={"duration": 0.12})

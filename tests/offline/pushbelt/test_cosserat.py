@@ -13,7 +13,7 @@ from rtcvt.offline.pushbelt.planar import model as hy
 from rtcvt.offline.pushbelt.ring import cosserat as co
 from rtcvt.offline.pushbelt.ring import ring as rg
 from rtcvt.offline.pushbelt.ring import ring_set
-from rtcvt.offline.pushbelt.run.runs import prepare
+from rtcvt.offline.pushbelt.run.prepare import prepare
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves

@@ -7,8 +7,9 @@ from typer.testing import CliRunner
 
 from rtcvt.cli import app
 from rtcvt.offline.pushbelt.picture import picture
-from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import Branch, Case, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, frames_of
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 from rtcvt.recording import Recording, Signal, write_recording
@@ -29,7 +30,7 @@ def folder(tmp_path_factory):
         ("point", point),
         ("bare", Run("MED", Case("MED", 0), FAST, duration=2e-3, plot_step=1e-4, observe=())),
     ):
-        runs.simulate(parameters, run, path / f"{name}.h5", parameters.text)
+        simulate(parameters, run, path / f"{name}.h5", parameters.text)
     return path
 
 
@@ -41,7 +42,7 @@ def test_forces_are_those_of_the_file(folder):
     grid = picture(folder / "case.h5").axes
     titles = [ax.get_title(loc="left") for ax in grid[:6]]
     assert titles[0] == "element-pulley, normal"
-    with runs.open_run(folder / "case.h5") as file:
+    with open_run(folder / "case.h5") as file:
         last, t_R = frames_of(file, STEADY), belt_of(file)["t_R"]
         whole = file["elements/flank"][last, :, 0].sum(axis=1).mean()
         lengths = file["grid/length"][last].mean(axis=0)

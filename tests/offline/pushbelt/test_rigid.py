@@ -13,8 +13,10 @@ from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.contact import rigid as rd
 from rtcvt.offline.pushbelt.planar import model as hy
 from rtcvt.offline.pushbelt.ring import ring as rg
-from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.prepare import Prepared, prepare
+from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 
 UNIT = load_parameters("pushbelt_24mm")
@@ -22,9 +24,9 @@ PLOT = 1e-4
 STORES = list(ledger.STORES.values())
 
 
-def made(case: str, row: int = 0, **settings: Any) -> runs.Prepared:
+def made(case: str, row: int = 0, **settings: Any) -> Prepared:
     run = Run(case, Case(case, row), Settings(**settings), duration=PLOT, plot_step=PLOT)
-    return runs.prepare(UNIT, run)
+    return prepare(UNIT, run)
 
 
 class Lone:
@@ -236,10 +238,10 @@ def test_springs_that_stiffen_and_friction_that_steepens_become_the_rigid_law(ca
 def test_a_run_is_a_file_like_any_other_and_goes_on_with_the_same_bits(tmp_path: Any) -> None:
     run = Run("LOW", Case("LOW"), Settings(scheme="set-valued"), duration=2e-3, plot_step=2e-5, observe=("fields",))
     whole, parts = tmp_path / "whole.h5", tmp_path / "parts.h5"
-    runs.simulate(UNIT, run, whole, UNIT.text)
-    runs.simulate(UNIT, replace(run, duration=1e-3), parts, UNIT.text)
-    runs.simulate(UNIT, run, parts, UNIT.text, resume=True)
-    with runs.open_run(whole) as a, runs.open_run(parts) as b:
+    simulate(UNIT, run, whole, UNIT.text)
+    simulate(UNIT, replace(run, duration=1e-3), parts, UNIT.text)
+    simulate(UNIT, run, parts, UNIT.text, resume=True)
+    with open_run(whole) as a, open_run(parts) as b:
         assert a.attrs["scheme"] == "set-valued"
         for name in ("pulleys/clamping_force", "energy/work", "energy/rest", "fields/tension"):
             assert np.array_equal(a[name][()], b[name][()])

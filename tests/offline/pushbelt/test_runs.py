@@ -17,10 +17,11 @@ from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
 from rtcvt.offline.pushbelt.contact import element_ring
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
+from rtcvt.offline.pushbelt.run.reading import HISTORY, element_history, figures, open_run, partial_path, run_of
 from rtcvt.offline.pushbelt.run.runfile import FILE, Journal, read_frames
-from rtcvt.offline.pushbelt.run.runs import element_history, figures, open_run, partial_path, run_of
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, Branch, Case, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.tasks import recording
 from rtcvt.offline.pushbelt.unit.initial import start_state
@@ -53,7 +54,7 @@ def text():
 def whole(parameters, text, tmp_path_factory):
     """A run that nothing disturbed."""
     path = tmp_path_factory.mktemp("whole") / "run.h5"
-    outcome = runs.simulate(parameters, SHORT, path, text)
+    outcome = simulate(parameters, SHORT, path, text)
     assert (outcome.done, outcome.ended, outcome.frames, outcome.computed) == (True, COMPLETE, FRAMES, FRAMES)
     assert [p.name for p in path.parent.iterdir()] == ["run.h5"]
     return path
@@ -138,7 +139,7 @@ def test_killed_run_goes_on_as_if_nothing_had_happened(whole, parameters, text, 
             proper(journal)
 
         Journal._sync = killed
-        runs.simulate(parameters, SHORT, path, text)
+        simulate(parameters, SHORT, path, text)
 
     assert in_child(run) == -signal.SIGKILL
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5.partial"]
@@ -147,8 +148,8 @@ def test_killed_run_goes_on_as_if_nothing_had_happened(whole, parameters, text, 
             assert figures(file)["status"] == "unfinished"
             assert len(read_frames(file).q) == len(file["time"]) == kept
     with pytest.raises(InputError, match="resume"):
-        runs.simulate(parameters, SHORT, path, text)
-    outcome = runs.simulate(parameters, SHORT, path, text, resume=True)
+        simulate(parameters, SHORT, path, text)
+    outcome = simulate(parameters, SHORT, path, text, resume=True)
     assert (outcome.done, outcome.computed) == (True, FRAMES - kept)
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
     assert_same_run(whole, path)
@@ -162,38 +163,38 @@ def test_interrupted_run_is_kept_and_goes_on(whole, parameters, text, tmp_path):
             signal.raise_signal(signal.SIGINT)
 
     handler = signal.getsignal(signal.SIGINT)
-    outcome = runs.simulate(parameters, SHORT, path, text, progress=press)
+    outcome = simulate(parameters, SHORT, path, text, progress=press)
     assert (outcome.done, outcome.frames, outcome.path) == (False, 2 * BLOCK, partial_path(path))
     assert signal.getsignal(signal.SIGINT) is handler
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5.partial"]
     with open_run(outcome.path) as file:
         assert figures(file)["status"] == "unfinished"
-    assert runs.simulate(parameters, SHORT, path, text, resume=True).computed == 2 * BLOCK
+    assert simulate(parameters, SHORT, path, text, resume=True).computed == 2 * BLOCK
     assert_same_run(whole, path)
     before = path.stat().st_mtime_ns
-    again = runs.simulate(parameters, SHORT, path, text, resume=True)
+    again = simulate(parameters, SHORT, path, text, resume=True)
     assert (again.done, again.computed, path.stat().st_mtime_ns) == (True, 0, before)
 
 
 def test_run_is_extended(whole, parameters, text, tmp_path):
     path = tmp_path / "run.h5"
-    runs.simulate(parameters, a_case(duration=3e-4), path, text)
-    assert runs.simulate(parameters, SHORT, path, text, resume=True).computed == FRAMES - 30
+    simulate(parameters, a_case(duration=3e-4), path, text)
+    assert simulate(parameters, SHORT, path, text, resume=True).computed == FRAMES - 30
     assert_same_run(whole, path)
     with pytest.raises(InputError, match="at least what is there"):
-        runs.simulate(parameters, a_case(duration=3e-4), path, text, resume=True)
+        simulate(parameters, a_case(duration=3e-4), path, text, resume=True)
 
 
 def test_run_of_the_multirate_scheme_goes_on_with_the_same_bits(parameters, text, tmp_path):
     run = a_case(plot_step=2e-5, scheme="multirate")  # 100 frames in 2 blocks
-    assert runs.simulate(parameters, run, tmp_path / "whole.h5", text).done
+    assert simulate(parameters, run, tmp_path / "whole.h5", text).done
 
     def press(case, done, total):
         signal.raise_signal(signal.SIGINT)
 
     path = tmp_path / "run.h5"
-    assert runs.simulate(parameters, run, path, text, progress=press).frames == BLOCK
-    outcome = runs.simulate(parameters, run, path, text, resume=True)
+    assert simulate(parameters, run, path, text, progress=press).frames == BLOCK
+    outcome = simulate(parameters, run, path, text, resume=True)
     assert (outcome.done, outcome.computed) == (True, 50)
     assert_same_run(tmp_path / "whole.h5", path)
 
@@ -204,13 +205,13 @@ def test_run_with_branches_goes_on_with_the_same_bits(parameters, text, tmp_path
     settings = Settings(N_E=110, N_B=52, scheme="multirate", damper=(2.0, 0.01))
     run = Run("r", Point(1.0, 300.0, 0.3, 8e3), settings, 0.8, mean=0.3, branches=branches, frames=100)
     whole, path = tmp_path / "whole.h5", tmp_path / "run.h5"
-    assert runs.simulate(parameters, run, whole, text, plan="p").done
+    assert simulate(parameters, run, whole, text, plan="p").done
     stops = 0
 
     def press(name, done, total):
         signal.raise_signal(signal.SIGINT)
 
-    while not runs.simulate(parameters, run, path, text, plan="p", resume=True, progress=press).done:
+    while not simulate(parameters, run, path, text, plan="p", resume=True, progress=press).done:
         stops += 1
     assert stops == 3
     assert_same_run(whole, path)
@@ -219,7 +220,7 @@ def test_run_with_branches_goes_on_with_the_same_bits(parameters, text, tmp_path
 def test_resume_refuses_a_run_of_another_release(parameters, text, tmp_path):
     """Its checkpoint lacks what the state has got since."""
     path = tmp_path / "run.h5"
-    runs.simulate(parameters, a_case(duration=1e-3), path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    simulate(parameters, a_case(duration=1e-3), path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
     partial = partial_path(path)
     with Journal(partial, write=False) as journal:
         head, *blocks = journal._records()
@@ -229,7 +230,7 @@ def test_resume_refuses_a_run_of_another_release(parameters, text, tmp_path):
     Journal.create(partial, head, *blocks)
     before = partial.read_bytes()
     with pytest.raises(InputError, match=r"run\.h5\.partial.*checkpoint/ring.*this release"):
-        runs.simulate(parameters, a_case(duration=1e-3), path, text, resume=True)
+        simulate(parameters, a_case(duration=1e-3), path, text, resume=True)
     assert partial.read_bytes() == before
     assert list(tmp_path.iterdir()) == [partial]
 
@@ -240,7 +241,7 @@ def test_damaged_files_are_refused_by_name(parameters, text, tmp_path, ended):
     path = tmp_path / "run.h5"
     run = a_case(duration=1e-3, N_E=110, N_B=52)
     stop = None if ended else lambda *_: signal.raise_signal(signal.SIGINT)
-    outcome = runs.simulate(parameters, run, path, text, progress=stop)
+    outcome = simulate(parameters, run, path, text, progress=stop)
     assert outcome.done is ended
     good, rng, longer = outcome.path.read_bytes(), np.random.default_rng(3), replace(run, duration=2e-3)
     refused = 0
@@ -253,7 +254,7 @@ def test_damaged_files_are_refused_by_name(parameters, text, tmp_path, ended):
             with pytest.raises(InputError, match=r"run\.h5"), open_run(outcome.path):
                 pass
             with pytest.raises(InputError, match=r"run\.h5"):
-                runs.simulate(parameters, longer, path, text, resume=True)
+                simulate(parameters, longer, path, text, resume=True)
         except pytest.fail.Exception:
             assert ended  # within the user block, behind the mark, there is nothing to damage
             assert bad[512:] == good[512:]
@@ -265,43 +266,43 @@ def test_damaged_files_are_refused_by_name(parameters, text, tmp_path, ended):
         assert list(tmp_path.iterdir()) == [outcome.path]
     assert refused >= 50
     outcome.path.write_bytes(good)
-    assert runs.simulate(parameters, longer, path, text, resume=True).done
+    assert simulate(parameters, longer, path, text, resume=True).done
 
 
 def test_what_a_kill_left_behind_the_last_block_does_not_count(whole, parameters, text, tmp_path):
     path = tmp_path / "run.h5"
-    runs.simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
     with partial_path(path).open("ab") as file:
         file.write(b"half a block")
-    assert runs.simulate(parameters, SHORT, path, text, resume=True).computed == FRAMES - BLOCK
+    assert simulate(parameters, SHORT, path, text, resume=True).computed == FRAMES - BLOCK
     assert_same_run(whole, path)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_two_do_not_write_one_run(parameters, text, tmp_path):
     path = tmp_path / "run.h5"
-    runs.simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
     with (
         Journal(partial_path(path), write=True),
         pytest.raises(InputError, match=r"run\.h5\.partial.*no other process"),
     ):
-        runs.simulate(parameters, SHORT, path, text, resume=True)
+        simulate(parameters, SHORT, path, text, resume=True)
 
 
 def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
     before = whole.read_bytes()
     for other in ({"law": "decoupled"}, {"N_E": 200}, {"taper": 5e-6}, {"plot_step": 2e-5}):
         with pytest.raises(InputError, match=r"to be resumed|parameters"):
-            runs.simulate(parameters, a_case(**({"duration": 4e-3} | other)), whole, text, resume=True)
+            simulate(parameters, a_case(**({"duration": 4e-3} | other)), whole, text, resume=True)
     stiffer = parameters.model_copy(update={"contacts": parameters.contacts.model_copy(update={"mu": 0.09})})
     with pytest.raises(InputError, match="parameters"):
-        runs.simulate(stiffer, SHORT, whole, text, resume=True)
+        simulate(stiffer, SHORT, whole, text, resume=True)
     assert whole.read_bytes() == before
     assert not partial_path(whole).exists()
     foreign = tmp_path / "foreign.h5"
     foreign.write_text("no HDF5")
     with pytest.raises(InputError, match="pushbelt run"):
-        runs.simulate(parameters, SHORT, foreign, text, resume=True)
+        simulate(parameters, SHORT, foreign, text, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -321,29 +322,29 @@ def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
         ({"law": "loose"}, "coupled or decoupled"),
         ({"contact": "glued"}, "unilateral or bilateral"),
         ({"scheme": "magic"}, "explicit or multirate or set-valued"),
-        ({"scheme": "set-valued", "contact": "bilateral"}, "unilateral with the scheme set-valued"),
-        ({"scheme": "set-valued", "model": "spatial", "flank_points": 2}, "hybrid with the scheme set-valued"),
+        ({"scheme": "set-valued", "contact": "bilateral"}, "unilateral with scheme set-valued"),
+        ({"scheme": "set-valued", "model": "spatial", "flank_points": 2}, "hybrid with scheme set-valued"),
     ],
 )
 def test_what_does_not_fit_is_refused_and_leaves_nothing(parameters, text, tmp_path, settings, message):
     with pytest.raises(InputError, match=message):
-        runs.simulate(parameters, a_case(**settings), tmp_path / "run.h5", text)
+        simulate(parameters, a_case(**settings), tmp_path / "run.h5", text)
     with pytest.raises(InputError, match="writable folder"):
-        runs.simulate(parameters, SHORT, tmp_path / "nowhere" / "run.h5", text)
+        simulate(parameters, SHORT, tmp_path / "nowhere" / "run.h5", text)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_belt_that_leaves_its_place_ends_the_run(parameters, text, tmp_path):
     path = tmp_path / "run.h5"
     wild = a_case(plot_step=1e-4, step=1e-5)  # ten times what the explicit scheme bears
-    outcome = runs.simulate(parameters, wild, path, text)
+    outcome = simulate(parameters, wild, path, text)
     assert outcome.ended == LEFT
     assert outcome.frames < 20
     with open_run(path) as file:
         assert figures(file)["status"] == "failed"
         assert np.all(np.isfinite(file["elements/position"][()]))
     with pytest.raises(InputError, match="left its place"):
-        runs.simulate(parameters, wild, path, text, resume=True)
+        simulate(parameters, wild, path, text, resume=True)
 
 
 def test_history_of_an_element(whole, tmp_path):
@@ -360,7 +361,7 @@ def test_history_of_an_element(whole, tmp_path):
         assert history.time == pytest.approx(file["time"][rows])
         assert np.array_equal(history.forces[:, :3], file["elements/flank"][rows, 7])
         assert np.array_equal(history.forces[:, 3], file["elements/joint"][rows, 7, :3].sum(axis=1))
-        assert len(runs.HISTORY) == history.forces.shape[1]
+        assert len(HISTORY) == history.forces.shape[1]
         for element, revolution in ((220, -1), (-1, -1), (7, 5), (8, -1)):
             with pytest.raises(InputError):
                 element_history(file, element, revolution)
@@ -445,7 +446,7 @@ def test_what_simulate_writes_the_other_commands_read(monkeypatch, capsys, tmp_p
 
 def test_a_run_that_grows_is_plotted(parameters, text, tmp_path):
     path = tmp_path / "run.h5"
-    runs.simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
     found = recording(partial_path(path))
     assert found.time == pytest.approx(np.arange(1, BLOCK + 1) * 1e-5)
     assert found.signals["pulleys.clamping_force.secondary"].values == pytest.approx(6128.0)
@@ -457,15 +458,15 @@ def test_a_run_that_grows_is_plotted(parameters, text, tmp_path):
 def test_multirate_steps_keep_the_energy_of_fine_rings_and_few_elements(parameters, settings, most):
     """Saddles bound the belt's step: below, the balance is kept; above, they would feed the bending of the pieces."""
     run = a_case("MED", 3, duration=6e-3, plot_step=1e-4, scheme="multirate", **settings)
-    made = runs.prepare(parameters, run)
+    made = prepare(parameters, run)
     bound = element_ring.largest_step(made.model.belt, made.model.ring)
     assert made.clock.step <= bound == pytest.approx(most, rel=0.01)
     with pytest.raises(InputError, match="saddles on"):
-        runs.prepare(parameters, replace(run, settings=replace(run.settings, step=2.5e-6)))
+        prepare(parameters, replace(run, settings=replace(run.settings, step=2.5e-6)))
     left = []
     for step in (1e-4 / 60, 2.5e-6):
         x = hybrid.State(*[a.copy("K") for a in made.state])
-        steps = runs.ring_steps("multirate", made.model.ring, step)
+        steps = ring_steps("multirate", made.model.ring, step)
         out, done = hybrid.run(made.model, x, made.inputs, round(1e-4 / step), step, n_R=steps)
         assert done == 60
         rest, losses, _ = hybrid.residual(hybrid.Frames(*[a[20:] for a in out]))

@@ -27,9 +27,11 @@ from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, QUANTITIES, SECONDARY
 from rtcvt.offline.pushbelt.checks.sources import sources
 from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.run.prepare import prepare
 from rtcvt.offline.pushbelt.run.profiles import BINS, FIELDS, Steady, Window, belt_coordinate
-from rtcvt.offline.pushbelt.run.runs import open_run, prepare, simulate
+from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import KICK
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.windows import counted, measure, passing
 from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure, evaluate

@@ -38,17 +38,6 @@ def samples(tmp_path_factory):
     )
 
 
-def test_files_of_the_form_before_say_the_same(samples, tmp_path):
-    former = load_samples([write_run(tmp_path / "a.h5", "a", former=True)])
-    one = samples.of(samples.run == 1)
-    assert former.names == samples.names[:1]
-    assert_allclose(former.point, one.point, rtol=1e-14)
-    for name, values in former.values.items():
-        assert_allclose(values, one.values[name], rtol=1e-14, err_msg=name)
-    for name, values in former.fields.items():
-        assert np.array_equal(values, load_samples([write_run(tmp_path / "b.h5", "a")]).fields[name]), name
-
-
 def test_a_long_branch_gives_a_window_for_each_revolution(samples):
     of_one = [0, 1, 2, 2, 2]  # settled, the short branch, three of three and a half revolutions behind half of one
     assert samples.names == ("a", "b")

@@ -7,11 +7,8 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict
 from itertools import islice
-from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 from marks import slow
@@ -19,18 +16,18 @@ from scipy.stats import qmc
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.run.runfile import DATASETS, FORMER
-from rtcvt.offline.pushbelt.run.runs import load_torque, open_run, prepare, run_of, simulate, start_of, steps_of
+from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of, steps_of
+from rtcvt.offline.pushbelt.run.reading import open_run, run_of
+from rtcvt.offline.pushbelt.run.runfile import DATASETS
 from rtcvt.offline.pushbelt.run.schedule import LIMIT, RUNAWAY, Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, frames_of, summary
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters, sheaves
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
 from rtcvt.offline.variator import campaign
-from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, write_short
-from rtcvt.offline.variator.heldout import condense
 from rtcvt.offline.variator.plan import load_plan, names_of, runs_of, shipped_plans
 from rtcvt.unitfile import find_unit
 
@@ -262,30 +259,6 @@ def done(parameters, text, tmp_path_factory):
     with open_run(path) as file:
         assert run_of(file) == run
         yield file
-
-
-def test_runs_of_earlier_releases_are_read(done, tmp_path):
-    run, path = run_of(done), tmp_path / "old.h5"
-    at, settings = run.start, run.settings
-    flat = {"name": "run", "ratio": at.ratio, "omega_I": at.omega_I, "xi": at.xi, "F_O": at.F_O, "begin": None,
-            "settle": run.settle, "mean": run.mean, "branches": [asdict(b) for b in run.branches],
-            "limits": run.limits, "longest": None, "frames": run.frames, "step": settings.step, "elements": True,
-            "N_E": None, "N_B": None, "damper": None, "scheme": "multirate", "travel": 1e-4}  # fmt: skip
-    with h5py.File(path, "w") as file:
-        for name in done:
-            done.copy(name, file)
-        file.attrs.update(dict(done.attrs))
-        file.attrs.update(kind=FORMER[0], schema_version=FORMER[1], run=json.dumps(flat))
-    with open_run(path) as file:
-        assert run_of(file) == run
-    former, now = load_samples([path]), load_samples([Path(done.filename)])
-    for name, values in now.values.items():
-        assert np.array_equal(values, former.values[name]), name
-    assert np.array_equal(now.point, former.point)
-    one, other = (condense([p]).runs[0] for p in (path, Path(done.filename)))
-    assert one.run == other.run
-    for a, b in zip(one.branches, other.branches, strict=True):
-        assert all(np.array_equal(a[k], b[k]) for k in a.columns)
 
 
 def test_means_are_those_of_the_operating_point(done, parameters):

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from rtcvt.cli import app
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.run.runs import load_torque
+from rtcvt.offline.pushbelt.run.prepare import load_torque
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.unit.kinematics import closure

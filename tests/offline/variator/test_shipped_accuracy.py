@@ -1,10 +1,11 @@
 """The shipped variator is as near to the full model as it was: each figure of its check on the held-out runs."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from recorded_checks import check_variator, heldout_runs, of_variator, recorded, worse
+from recorded_checks import FILE, check_variator, heldout_runs, limits_of_variator, of_variator, recorded, worse
 
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import read_reduced
@@ -54,6 +55,13 @@ def test_a_figure_is_not_worse_than_it_was(found, name):
 def test_a_limit_is_kept(limited, name):
     value, limit = limited[name]
     assert value <= limit
+
+
+def test_the_record_has_the_limits(check):
+    on_record = json.loads(FILE.read_text(encoding="utf-8"))["limits"]["pushbelt_cvt"]
+    assert {name: limit for name, (limit, *_) in on_record.items()} == {
+        name: limit for name, (limit, *_) in limits_of_variator(check).items()
+    }
 
 
 def test_every_limit_and_every_figure_is_in_one_of_these_tests(check, found, limited):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.run.runs import open_run, run_of
+from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 from rtcvt.offline.variator import campaign as engine
 from rtcvt.offline.variator import tasks

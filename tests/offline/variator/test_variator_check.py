@@ -1,7 +1,7 @@
 """Check of a variator: the table of held-out runs, the figures and their parts, the report."""
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.run.runfile import FORMER
-from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings
+from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA_VERSION
+from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings, as_json
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
 from rtcvt.offline.variator.check import Check, _at_ratio, check_heldout, nrmse, quadratic, smooth
@@ -28,6 +28,7 @@ from rtcvt.offline.variator.heldout import (
     write_heldout,
 )
 from rtcvt.offline.variator.report import report_page
+from rtcvt.recording import new_hdf5
 
 BELT = {"h_off": 0.004, "t_R": 0.003, "cos_d": 0.98, "tan_d": 0.2, "mu": 0.1, "m_star": 1.2}
 CENTRE = 0.155
@@ -329,7 +330,7 @@ def test_other_files_are_refused(tmp_path):
 
 
 def campaign_file(path: Path, branches, unit="belt"):
-    """A run of a campaign as earlier releases wrote it, with what the table takes from it; values count the frames."""
+    """A run of a campaign with what the table takes from it; values count the frames."""
     n = [144, *(round(48 * b.duration) for b in branches)]
     frames, dt = sum(n), 1e-3
     phase = np.repeat(np.arange(len(n)), n)
@@ -337,12 +338,10 @@ def campaign_file(path: Path, branches, unit="belt"):
     first = np.cumsum([0, *n])
     windows = [(0, 48, 96), (0, 96, 144), *((j + 1, first[j + 1] + 19, first[j + 2]) for j in range(len(branches)))]
     count = np.arange(frames, dtype=float)
-    flat = {"name": path.stem, "ratio": 1.2, "omega_I": 200.0, "xi": 0.4, "F_O": 1e4, "settle": 3.0, "mean": 1.0,
-            "branches": [asdict(b) for b in branches], "limits": [0.4, 2.6], "frames": 48, "step": 1e-5}  # fmt: skip
-    with h5py.File(path, "w") as file:
+    with new_hdf5(path, FILE) as file:
         file.attrs.update(
-            kind=FORMER[0], schema_version=FORMER[1], unit=unit, revision="abc", slipping=False,
-            revolution=48 * dt, plot_step=dt, run=json.dumps(flat),
+            kind=KIND, schema_version=SCHEMA_VERSION, unit=unit, revision="abc", slipping=False,
+            revolution=48 * dt, plot_step=dt, run=as_json(run(path.stem, tuple(branches))),
             parameters=json.dumps({"belt": BELT}),
         )  # fmt: skip
         file["unit_file"], file["plan"] = "unit text", "plan text"

@@ -8,10 +8,11 @@ import pytest
 
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
-from rtcvt.offline.pushbelt.run import runs
+from rtcvt.offline.pushbelt.run.prepare import prepare
+from rtcvt.offline.pushbelt.run.reading import figures, open_run, partial_path
 from rtcvt.offline.pushbelt.run.runfile import ACROSS, FILE, read_frames
-from rtcvt.offline.pushbelt.run.runs import figures, open_run, partial_path, prepare
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
+from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.tasks import recording
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, load_parameters
 
@@ -25,14 +26,14 @@ def a_run(duration: float = 1.5e-3, **settings: object) -> Run:
 
 def test_file_holds_both_sides_and_goes_on_with_the_same_bits(tmp_path) -> None:
     whole, other = tmp_path / "whole.h5", tmp_path / "other.h5"
-    runs.simulate(UNIT, a_run(), whole, UNIT.text)
-    stopped = runs.simulate(UNIT, a_run(), other, UNIT.text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    simulate(UNIT, a_run(), whole, UNIT.text)
+    stopped = simulate(UNIT, a_run(), other, UNIT.text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
     assert not stopped.done
     growing = recording(partial_path(other))
     assert growing is not None
     assert growing.signals["spatial.margin.right.to_pillar"].values.min() > 0.0
     assert growing.signals["spatial.tilt.left.primary.x"].values.any()
-    runs.simulate(UNIT, a_run(), other, UNIT.text, resume=True)
+    simulate(UNIT, a_run(), other, UNIT.text, resume=True)
     with open_run(whole) as one, open_run(other) as two:
         for name, source in ACROSS.items():
             assert np.array_equal(one[name][()], two[name][()]), name
@@ -59,13 +60,13 @@ def test_file_holds_both_sides_and_goes_on_with_the_same_bits(tmp_path) -> None:
 
 def test_a_file_of_before_goes_on_without_the_force_across_that_it_does_not_hold(tmp_path) -> None:
     file = tmp_path / "run.h5"
-    runs.simulate(UNIT, a_run(2e-4), file, UNIT.text)
+    simulate(UNIT, a_run(2e-4), file, UNIT.text)
     with h5py.File(file, "a") as old:
         del old["spatial/exit_force"]
     seal(file, FILE)
     with open_run(file) as found:
         assert "exit_force_N" not in figures(found)
-    runs.simulate(UNIT, a_run(3e-4), file, UNIT.text, resume=True)
+    simulate(UNIT, a_run(3e-4), file, UNIT.text, resume=True)
     with open_run(file) as found:
         kept = found["spatial/exit_force"][()]
     assert kept.shape == (30, 2)
@@ -83,12 +84,12 @@ def _moved(**tables: dict[str, object]) -> Parameters:
 def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_path) -> None:
     refused: list[tuple[Parameters, Run, str]] = [
         (UNIT, a_run(model="flat"), "hybrid or spatial"),
-        (UNIT, a_run(flank_points=1), "2 for the spatial"),
+        (UNIT, a_run(flank_points=1), "2 with model spatial"),
         (UNIT, a_run(contact="glued"), "unilateral or bilateral"),
         (
             UNIT,
             a_run(contact="bilateral", scheme="multirate"),
-            "contact.*unilateral with the spatial model's multirate",
+            "contact.*unilateral with model spatial or mirrored and scheme multirate",
         ),
         (_moved(spatial={"crown": 0.5}), a_run(contact="bilateral"), r"spatial\.crown.*bilateral"),
         (UNIT, a_run(before=-1.0), "0 to 20"),
@@ -104,5 +105,5 @@ def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_pa
     assert prepare(damped, a_run(scheme="multirate")).clock.step == pytest.approx(1e-5 / 6)
     for unit, run, message in refused:
         with pytest.raises(InputError, match=message):
-            runs.simulate(unit, run, tmp_path / "run.h5", UNIT.text)
+            simulate(unit, run, tmp_path / "run.h5", UNIT.text)
     assert list(tmp_path.iterdir()) == []

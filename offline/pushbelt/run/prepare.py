@@ -1,0 +1,276 @@
+"""Making of a run: model, state at the start, clock and boundary values.
+
+Run -> requirements.check -> belt, sheaves -> start -> models -> clock -> boundary values -> state
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import ceil
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.contact import element_ring
+from rtcvt.offline.pushbelt.contact.sheave import Damper
+from rtcvt.offline.pushbelt.planar import model as hybrid
+from rtcvt.offline.pushbelt.planar.model import Frames, Model
+from rtcvt.offline.pushbelt.ring import ring_set
+from rtcvt.offline.pushbelt.ring.ring import ring
+from rtcvt.offline.pushbelt.run import requirements
+from rtcvt.offline.pushbelt.run.runfile import Arrays
+from rtcvt.offline.pushbelt.run.schedule import APPROACH, HELD, KICK, Case, Clock, Point, Run, Scheme
+from rtcvt.offline.pushbelt.spatial import model as spatial
+from rtcvt.offline.pushbelt.spatial import stability
+from rtcvt.offline.pushbelt.spatial.start import lift
+from rtcvt.offline.pushbelt.unit.initial import Start, start_state
+from rtcvt.offline.pushbelt.unit.parameters import (
+    FORCE,
+    RATE,
+    TORQUE,
+    Belt,
+    Boundary,
+    Parameters,
+    Sheaves,
+    belt,
+    boundary_at,
+    sheaves,
+)
+
+__all__ = [
+    "Prepared",
+    "largest_step",
+    "lengths",
+    "load_torque",
+    "prepare",
+    "ring_steps",
+    "start_of",
+    "started",
+    "stepped",
+    "steps_of",
+]
+
+Array = NDArray[np.float64]
+
+_MAX_STEPS = 1e9
+SIDES = ("left", "right")
+
+
+class Prepared(NamedTuple):
+    """A run that is ready to start.
+
+    model: the hybrid model; state: where the run begins; start: where that comes from; clock; inputs (frames + 1, 7):
+    boundary values of the settling; M_O: load torque [N m] of the settled state.
+
+    With the spatial model `wide` is that model and `state` is a state of it; observers see the mean of both sides as
+    frames of `model`. planar: the hybrid model's state, if that model runs some revolutions first (`started`).
+    """
+
+    run: Run
+    model: Model
+    state: hybrid.State | spatial.State
+    start: Start
+    clock: Clock
+    inputs: Array
+    M_O: float
+    wide: spatial.Model | None = None
+    planar: hybrid.State | None = None
+
+    @property
+    def arrays(self) -> Arrays:
+        """The arrays of the state by their names in files."""
+        found: Arrays = {}
+        parts: Any = self.state._asdict()
+        for name, value in parts.items():
+            found |= {f"{name}_{k}": a for k, a in value._asdict().items()} if name in SIDES else {name: value}
+        return found
+
+
+def start_of(b: Belt, s: Sheaves, at: Point) -> tuple[Start, float]:
+    """Start at an operating point, under the load that it begins with, and its load torque [N m].
+
+    Raises
+    ------
+    InputError
+        The belt cannot take this ratio, or would run off the sheaves.
+    """
+    unloaded = start_state(b, s, Boundary(RATE, 0.0, FORCE, at.F_O, at.omega_I, TORQUE, 0.0), at.ratio, b.h_off)
+    M_O, begin = (
+        load_torque(b, xi, at.F_O, unloaded.steady.geometry.r_O)
+        for xi in (at.xi, at.xi if at.begin is None else at.begin)
+    )
+    return start_state(b, s, Boundary(RATE, 0.0, FORCE, at.F_O, at.omega_I, TORQUE, begin), at.ratio, b.h_off), M_O
+
+
+def load_torque(b: Belt, xi: float, F_O: float, r_O: float) -> float:
+    """Load torque [N m] of the torque ratio xi at the radius `r_O` of the neutral fibre."""
+    return 2.0 * xi * b.mu * F_O * (r_O - b.h_off) / b.cos_d
+
+
+def stepped(scheme: Scheme, ring: Any, step: float) -> Callable[..., tuple[Frames, int]]:
+    """`planar.model.run` with as many steps of the ring in each `step` [s] as scheme and ring need."""
+    return partial(hybrid.run, n_R=ring_steps(scheme, ring, step))
+
+
+def ring_steps(scheme: Scheme, ring: Any, step: float) -> int:
+    """Steps of the ring in each `step` [s]."""
+    return max(2, ceil(step / ring_set.largest_step(ring))) if scheme == "multirate" else 1
+
+
+def largest_step(scheme: Scheme, b: Belt) -> float:
+    """Step [s] that suits a scheme."""
+    finer = min(1.0, 220.0 / b.N_E, 104.0 / b.N_B)
+    return min(2.5e-6 * finer, element_ring.largest_step(b, ring(b))) if scheme == "multirate" else 1e-6 * finer
+
+
+def prepare(parameters: Parameters, run: Run) -> Prepared:
+    """Model, start, clock and boundary values of a run.
+
+    Raises
+    ------
+    InputError
+        Options that do not go together (`requirements`), or what the unit or the belt cannot do.
+    """
+    requirements.check(parameters, run)
+    s, at = run.settings, run.start
+    case = parameters.get_case(at.case) if isinstance(at, Case) else None
+    b = belt(parameters, N_E=s.N_E, N_E0=s.N_E0 or (case.N_E0 if case else None), N_B=s.N_B, taper=s.taper)
+    stiff, coupled = sheaves(parameters), s.law == "coupled"
+    start, M_O = _start(parameters, run, b, stiff if coupled else stiff._replace(multiplier=0.0))
+    chosen: dict[str, Any] = {"unilateral": s.contact == "unilateral", "coupled": coupled}
+    chosen["damper"] = None if s.damper is None else Damper(*s.damper)
+    r = parameters.ring
+    m = hybrid.model(b, stiff, **chosen, ring=r.rod, rotatory=r.rotatory_factor, rigid=s.scheme == "set-valued")
+    wide = None
+    if s.model != "hybrid":
+        wide = spatial.model(parameters, b, stiff, **chosen, mirrored=s.model == "mirrored")
+    q_R, u_R = ring_set.placed(m.ring, start)
+    start = start._replace(q_R=q_R, u_R=u_R)
+    ticks = _clock(parameters, m, wide, run, start)
+    inputs = _inputs(parameters, run, ticks, M_O)
+    state = hybrid.state(*start[:7], n_k=len(stiff.A) - 1)
+    if isinstance(at, Case) and at.seed:
+        state.u[:, :2] += KICK * np.random.default_rng(at.seed).standard_normal((b.N_E, 2))
+    if wide is None:
+        return Prepared(run, m, state, start, ticks, inputs, M_O)
+    return Prepared(run, m, lift(wide, state), start, ticks, inputs, M_O, wide, state if s.before > 0.0 else None)
+
+
+def _start(parameters: Parameters, run: Run, b: Belt, s: Sheaves) -> tuple[Start, float]:
+    """Start of a run, and its load: a torque [N m], or the secondary's speed [rad/s]."""
+    at = run.start
+    if isinstance(at, Point):
+        return start_of(b, s, at)
+    case = parameters.get_case(at.case)
+    first = Boundary(*boundary_at(case, np.array([0.0]), at.row)[0].tolist())
+    unloaded = first._replace(value_load=0.0) if at.rise > 0.0 else first
+    return start_state(b, s, unloaded, case.i_r), first.value_load
+
+
+def _inputs(parameters: Parameters, run: Run, ticks: Clock, M_O: float) -> Array:
+    """Boundary values (frames + 1, 7) of the settling."""
+    at, source = run.start, requirements.source_of(run)
+    if run.duration is None:
+        n = ticks.frames(run.settle + (at.rise if isinstance(at, Case) else 0.0))
+    else:
+        total = ticks.steps * run.duration / ticks.plot_step
+        _require(source, run, "duration", total <= _MAX_STEPS, f"at most {_MAX_STEPS:g} steps; these are {total:g}")
+        n = _whole(run.duration / ticks.plot_step, source, run, "duration", f"a multiple of {ticks.plot_step:g} s")
+    if isinstance(at, Point):
+        inputs = np.tile([RATE, 0.0, FORCE, at.F_O, at.omega_I, TORQUE, M_O], (n + 1, 1))
+        if at.begin is not None:
+            inputs[:, 6] *= np.interp(np.arange(n + 1) / run.frames, (HELD, APPROACH), (at.begin / at.xi, 1.0))
+        return inputs
+    grid: Array = np.arange(n + 1.0) * ticks.plot_step
+    inputs = boundary_at(parameters.get_case(at.case), grid, at.row)
+    if at.rise > 0.0:
+        inputs[:, 6] *= np.minimum(1.0, grid / (at.rise * ticks.revolution))
+    return inputs
+
+
+def started(made: Prepared) -> Prepared:
+    """What was prepared, behind the revolutions of the hybrid model that it starts with.
+
+    Raises
+    ------
+    InputError
+        The belt leaves its place in them.
+    """
+    if made.planar is None or made.wide is None:
+        return made
+    s, ticks = made.run.settings, made.clock
+    held = np.tile(made.inputs[0], (ticks.frames(s.before) + 1, 1))
+    run = stepped(s.scheme, made.model.ring, ticks.step)
+    _, valid = run(made.model, made.planar, held, ticks.steps, ticks.step, s.flank_points)
+    there = valid == len(held) - 1
+    _require(requirements.source_of(made.run), s, "before", there, "a start at which the belt stays in its place")
+    return made._replace(state=lift(made.wide, made.planar), planar=None)
+
+
+def _require(source: str, of: Any, key: str, fits: bool, allowed: str) -> None:
+    if not fits:
+        raise InputError(source, key, getattr(of, key), allowed)
+
+
+def _whole(ratio: float, source: str, of: Any, key: str, allowed: str) -> int:
+    n = round(min(ratio, _MAX_STEPS))
+    _require(source, of, key, n >= 1 and abs(ratio - n) <= 1e-6 * n, allowed)
+    return n
+
+
+class _StepLimit(NamedTuple):
+    """The largest step [s] that a model bears `when` options have these values, and what bears no more."""
+
+    when: Mapping[str, tuple[Any, ...]]
+    bound: Callable[[Model, Any], float]
+    because: str
+
+
+_STEP_LIMITS = (
+    _StepLimit(
+        {"scheme": ("explicit",), "rod": ("cosserat",)},
+        lambda m, wide: ring_set.largest_step(m.ring),
+        "the rod bears no more, but with scheme multirate",
+    ),
+    _StepLimit(
+        {"scheme": ("multirate",), "rod": ("rcm",)},
+        lambda m, wide: element_ring.largest_step(m.belt, m.ring),
+        "saddles on so few elements or so many pieces of the ring (N_E, N_B) bear no more",
+    ),
+    _StepLimit(
+        {"model": ("spatial", "mirrored")},
+        lambda m, wide: stability.largest_step(m.belt, wide.body, wide.sheaves),
+        "flanks with this contacts.flank_damping bear no more",
+    ),
+)
+
+
+def _clock(parameters: Parameters, m: Model, wide: spatial.Model | None, run: Run, start: Start) -> Clock:
+    """Revolution at the start, and a step that the model bears."""
+    b, v = m.belt, float(np.mean(np.hypot(start.u[:, 0], start.u[:, 1])))
+    s, source, found = run.settings, requirements.source_of(run), requirements.facts(parameters, run)
+    revolution = b.N_E * b.t_R / v
+    plot_step = revolution / run.frames if run.plot_step is None else run.plot_step
+    bound = np.inf
+    for limit in _STEP_LIMITS:
+        if requirements.holds(limit.when, found):
+            most = limit.bound(m, wide)
+            _require(source, s, "step", s.step is None or s.step <= most, f"at most {most:.3g} s: {limit.because}")
+            bound = min(bound, most)
+    if run.plot_step is not None and s.step is not None:
+        steps = _whole(plot_step / s.step, source, s, "step", f"a whole part of the plot step, {plot_step:g} s")
+    else:
+        largest = s.step or min(largest_step(s.scheme, b), bound)
+        steps = int(np.ceil(plot_step / largest * (1.0 - (0.0 if s.step else 1e-9))))
+    return Clock(revolution, plot_step / steps, plot_step, steps, run.longest)
+
+
+def lengths(made: Prepared) -> list[int]:
+    """Frames of each phase, if none ends early."""
+    return [len(made.inputs) - 1, *(made.clock.frames_in(b) for b in made.run.branches)]
+
+
+def steps_of(made: Prepared) -> int:
+    """How many steps a run has, if no phase ends early."""
+    return made.clock.steps * sum(lengths(made))

@@ -1,0 +1,78 @@
+"""Names at the border: what a target allows of a variable's name, and the way back.
+
+A name that the target allows is kept. Any other is spelled with what the target has; a second one that would be spelled
+the same gets a number. All names of a unit are mapped together, in the order of its table: so the same names are always
+mapped alike, and `mapped`, read backwards, finds the variable of a foreign name.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal, NamedTuple
+
+__all__ = ["Target", "changed", "free", "mapped"]
+
+Target = Literal["identifier", "dbc", "hdf5", "mdf"]
+
+
+class _Rules(NamedTuple):
+    bad: re.Pattern[str]  # characters that become an underscore
+    longest: int  # [characters]
+    identifier: bool  # begins with a letter
+
+
+_CONTROL = r"\x00-\x1f\x7f\ud800-\udfff"
+_RULES: Mapping[Target, _Rules] = {
+    "identifier": _Rules(re.compile("[^A-Za-z0-9_]"), 1000, True),  # of C
+    "dbc": _Rules(re.compile("[^A-Za-z0-9_]"), 32, True),  # of a DBC file, beside the long-name attribute
+    "hdf5": _Rules(re.compile(f"[/{_CONTROL}]"), 1000, False),
+    "mdf": _Rules(re.compile(f"[{_CONTROL}]"), 1000, False),
+}
+
+
+def mapped(names: Iterable[str], target: Target, reserved: Collection[str] = ()) -> dict[str, str]:
+    """Names as the target spells them, by name; no two are the same, and none is reserved."""
+    rules, given = _RULES[target], list(dict.fromkeys(names))
+    spelled = {name: _spelled(name, rules) for name in given}
+    taken = {name for name in given if spelled[name] == name} - set(reserved)
+    found = {}
+    for name in given:
+        if name in taken:
+            found[name] = name
+            continue
+        text, number = spelled[name], 1
+        while text in taken or text in reserved:
+            number += 1
+            end = f"_{number}"
+            text = spelled[name][: rules.longest - len(end)] + end
+        taken.add(text)
+        found[name] = text
+    return found
+
+
+def free(name: str, taken: Collection[str], prefix: str = "rig") -> str:
+    """A name of one's own that no variable has."""
+    while name in taken:
+        name = f"{prefix}.{name}"
+    return name
+
+
+def changed(found: Mapping[str, str], where: str) -> list[str]:
+    """What was changed beyond the spelling, one sentence each: names that got a number."""
+    plain = {text: name for name, text in found.items() if name == text}
+    said = []
+    for name, text in found.items():
+        stem = re.sub(r"_[0-9]+$", "", text)
+        other = plain.get(stem) or next((n for n, t in found.items() if t == stem), None)
+        if text != name and text != _spelled(name, _RULES["identifier"]) and other is not None:
+            said.append(f"{name} is {text} {where}, where {other} is {stem}")
+    return said
+
+
+def _spelled(name: str, rules: _Rules) -> str:
+    text = rules.bad.sub("_", name)
+    if len(text) > rules.longest:  # the end of a structured name says most
+        text = text[-rules.longest :]
+        text = text.partition("_")[2] or text
+    if rules.identifier and not text[:1].isalpha():
+        text = f"v_{text}"[: rules.longest]
+    return text if text.strip(".") else f"v_{text}"  # a dot alone is a folder

@@ -1,0 +1,192 @@
+"""What a foreign unit brings: units of its own, odd names, versions, messages with arguments, functions it lacks."""
+
+import subprocess
+import zipfile
+
+import h5py
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.hil.importer import inputs_from, open_fmu
+from rtcvt.hil.recorder import read, write
+from rtcvt.hil.rig import Rig, run_rig
+from rtcvt.hil.runner import run
+from rtcvt.scenario import Scenario
+
+pytestmark = pytest.mark.needs("loop")
+
+SOURCE = r"""
+#include <stdlib.h>
+#include <string.h>
+typedef void (*Log)(void *, const char *, int, const char *, const char *, ...);
+typedef struct { Log logger; void *allocate, *release, *finished, *environment; } Callbacks;
+static double r[16], start;
+static const Callbacks *host;
+void *fmi2Instantiate(const char *n, int k, const char *g, const char *p, const Callbacks *c, int v, int l)
+{ host = c; return r; }
+void fmi2FreeInstance(void *c) {}
+int fmi2SetupExperiment(void *c, int d, double tolerance, double t, int s, double end) { start = r[4] = t; return 0; }
+int fmi2EnterInitializationMode(void *c) { return 0; }
+int fmi2ExitInitializationMode(void *c) { return 0; }
+int fmi2Terminate(void *c) { return 0; }
+int fmi2SetReal(void *c, const unsigned *v, size_t n, const double *x) { while (n--) r[v[n]] = x[n]; return 0; }
+int fmi2GetReal(void *c, const unsigned *v, size_t n, double *x) { while (n--) x[n] = r[v[n]]; return 0; }
+int fmi2DoStep(void *c, double t, double h, int p)
+{
+    r[2] = r[0], r[3] = r[1], r[4] = t + h, r[5] = 2.0 * r[0], r[6] = 0.0 / (r[7] - r[7]);
+    if (r[1] > 8.5)
+        host->logger(host->environment, "unit", 0, "log", "%-4s|%5.2f|%03d|%s|%lld%%|%n|%*d", "ab", 3.14159, 7,
+                     (const char *)8, 1234567890123LL, 4, 5);
+    return r[1] > 8.5 ? 3 : 0;
+}
+"""
+START = ' start="0"'
+ROWS = (
+    ("w", "input", 'unit="1/min"'),
+    ("T", "input", 'unit="Temp"'),
+    ("flags", "output", 'unit="1/min"'),
+    ("a/b", "output", 'unit="Temp"'),
+    ("step_time", "output", ""),
+    ("hidden.x", "local", ""),
+    ("hidden.nan", "local", ""),
+)
+VARIABLES = "".join(
+    f'<ScalarVariable name="{name}" valueReference="{k}" causality="{causality}" variability="continuous">'
+    f"<Real {unit}{START if causality == 'input' else ''}/></ScalarVariable>"
+    for k, (name, causality, unit) in enumerate(ROWS)
+)
+UNITS = """<UnitDefinitions><Unit name="1/min"><BaseUnit s="-1" factor="0.016666666666666666"/></Unit>
+<Unit name="Temp"><BaseUnit K="1" factor="2" offset="100"/></Unit></UnitDefinitions>"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("border")
+    (folder / "f.c").write_text(SOURCE)
+    subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", folder / "f.so", folder / "f.c"], check=True)
+    return (folder / "f.so").read_bytes()
+
+
+@pytest.fixture
+def unit(library, tmp_path):
+    """The unit, with another version of FMI or another experiment."""
+
+    def make(version="2.0", experiment='startTime="0"'):
+        with zipfile.ZipFile(tmp_path / "unit.fmu", "w") as archive:
+            archive.writestr("binaries/linux64/f.so", library)
+            archive.writestr(
+                "modelDescription.xml",
+                f'<?xml version="1.0"?><fmiModelDescription fmiVersion="{version}" modelName="Odd" guid="g">'
+                f'<CoSimulation modelIdentifier="f"/>{UNITS}<DefaultExperiment {experiment}/>'
+                f"<ModelVariables>{VARIABLES}</ModelVariables><ModelStructure/></fmiModelDescription>",
+            )
+        return tmp_path / "unit.fmu"
+
+    return make
+
+
+def scenario(**inputs):
+    return Scenario(name="s", duration=0.01, inputs=inputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "output", "value"),
+    [("w", "3000 rpm", "flags", 3000.0), ("w", "100 rad/s", "flags", 3000 / np.pi), ("w", "50 Hz", "flags", 3000.0),
+     ("w", "3000 1/min", "flags", 3000.0), ("w", 5, "flags", 5.0), ("T", "104 K", "a/b", 2.0),
+     ("T", "4 Temp", "a/b", 4.0), ("T", "-163.15 °C", "a/b", 5.0)],
+)  # fmt: skip
+def test_a_unit_that_the_fmu_defines_is_the_unit(unit, name, given, output, value):
+    assert run(unit(), 5e-3, scenario=scenario(**{name: given}), fast=True)[output][-1] == pytest.approx(value)
+
+
+def test_a_quantity_of_another_kind_is_refused(unit):
+    with pytest.raises(InputError, match=r"inputs\.T = '3 rpm'.*Temp"):
+        run(unit(), 5e-3, scenario=scenario(T="3 rpm"), fast=True)
+
+
+@pytest.mark.parametrize(("version", "runs"), [("2.0.4", True), ("2.0.12", True), ("2.1", False), ("1.0", False)])
+def test_patches_of_a_version_are_that_version(unit, version, runs):
+    if runs:
+        with open_fmu(unit(version)) as fmu:
+            assert fmu.fmi == 2
+    else:
+        with pytest.raises(InputError, match="fmiVersion"), open_fmu(unit(version)):
+            pass
+
+
+@pytest.mark.parametrize("suffix", ["h5", "mf4"])
+def test_names_come_back_and_locals_are_recorded(unit, tmp_path, suffix):
+    """Also with an output that is called as a column of the rig, one with a slash, and a local one that is NaN."""
+    path = tmp_path / f"run.{suffix}"
+    report = run_rig(unit(), 5e-3, 0.02, output=path, record=["hidden.*"])
+    assert report.completed
+    found = read(path)
+    own = {"rig.step_time", "lateness", "rig.flags"}
+    assert set(found.signals) == own | {"w", "T", "flags", "a/b", "step_time", "hidden.x", "hidden.nan"}
+    result = run(unit(), 5e-3, 0.02, fast=True, record=["hidden.x"])
+    write(path, result.recording(), result.kind)
+    assert set(read(path).signals) == {"rig.step_time", "w", "T", "flags", "a/b", "step_time", "hidden.x"}
+    with pytest.raises(InputError, match=r"--record hiden.*did you mean"):
+        run(unit(), 5e-3, 0.02, record=["hidenx"])
+
+
+def test_many_signals_take_the_room_of_their_numbers(tmp_path):
+    from rtcvt.hil.recorder import Channel, open_recorder
+
+    recorder = open_recorder(tmp_path / "x.h5", [Channel(f"x[{k}]", "1") for k in range(500)], "run", {}, "", 101)
+    recorder.append(np.zeros((101, 501)))
+    recorder.finish({})
+    assert (tmp_path / "x.h5").stat().st_size < 5 * 101 * 501 * 8
+    with h5py.File(tmp_path / "x.h5") as file:
+        assert file["time"].chunks == (101,)
+
+
+@pytest.mark.parametrize("fast", [True, False])
+def test_the_units_time_begins_where_its_experiment_does(unit, fast):
+    path = unit(experiment='startTime="10" stopTime="10.02" stepSize="0.005"')
+    found = run(path, fast=True).figures() if fast else run_rig(path).figures
+    assert found["signals"]["step_time"]["final"] == pytest.approx(10.02)
+    assert found["duration_s"] == pytest.approx(0.02)
+    assert found["notes"] == ["the unit's time begins at 10 s"]
+
+
+@pytest.mark.parametrize("logging", [True, False])
+@pytest.mark.parametrize("way", ["fast", "rig", "inside"])
+def test_messages_have_their_arguments_or_are_off(unit, way, logging):
+    """A text that is not there stays a conversion, %n does nothing."""
+    given = scenario(T=9)
+    if way == "fast":
+        message = run(unit(), 5e-3, scenario=given, fast=True, logging=logging).message
+    else:
+        message = run_rig(unit(), 5e-3, None, given, Rig(isolated=way == "rig", logging=logging)).message
+    expected = "ab  | 3.14|007|%s|1234567890123%|%n|   5" if logging else "it gave no message"
+    assert expected in message
+
+
+def test_a_duration_is_covered_and_that_is_told(unit):
+    found = run(unit(), 0.4, 1.0, fast=True).figures()
+    assert found["duration_s"] == pytest.approx(1.2)
+    assert found["notes"] == ["1 s is no multiple of the step, 0.4 s: the run ends at 1.2 s"]
+    assert run(unit(), 1e-3, 0.3, fast=True).figures()["notes"] == []
+
+
+def test_inputs_from_a_csv_file(unit, tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("# a bench\ntime [ms];w [rad/s];T\n0;0;1\n10;104.719755;2\n20;104.719755;3\n")
+    result = run(unit(), 5e-3, scenario=Scenario(name="csv", duration=0.02, inputs=inputs_from(path)), fast=True)
+    np.testing.assert_allclose(result["w"], [0, 500, 1000, 1000, 1000], rtol=1e-6)
+    np.testing.assert_allclose(result["T"], [1, 1.5, 2, 2.5, 3])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("time,w\n0,1\n0,2\n", "times must increase"), ("time,w\n0,1,2\n", "line 2"), ("time,w\n0,nan\n", "line 2"),
+     ("w,time\n0,1\n", "line 1"), ("time [kg],w\n0,1\n", "same kind as s"), ("time,w\n", "at least one"),
+     ("time,w,w\n0,1,1\n", "each once"), ("time,w\n0,٣\n", "line 2")],
+)  # fmt: skip
+def test_csv_files_that_are_no_tables_are_refused(tmp_path, text, message):
+    path = tmp_path / "in.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        inputs_from(path)

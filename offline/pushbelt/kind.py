@@ -21,7 +21,11 @@ the belt), push_N (largest); residual_of_losses and residual_of_throughput of th
 wall_s of this call and step_cost_us, the median of its steps without start and files. With --belt spatial also
 misalignment_m of the belt on the primary against the secondary, ring_to_pillar_m and ring_to_sheave_m, the least room
 of the rings, fixed_sheave_N, the axial forces on the fixed sheaves, and exit_force_N, the mean axial force of both
-sheaves on an element in the last 8 % of its arc; other figures are means of both sides."""
+sheaves on an element in the last 8 % of its arc; other figures are means of both sides.
+
+With --belt theory no belt is run: the steady state of a continuous belt is found in seconds, and its fields over both
+arcs are written as a page. It is a first look at a belt of one's own, and an oracle for the full model. Its JSON has
+thrust_ratio, slip, loss_W, losses_W and fields by pulley."""
 
 _CHECK = """A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
 model, most of them from four disturbed starts, half an hour of processor time. They are kept in a folder beside the
@@ -98,7 +102,8 @@ KIND = Kind(
             Option("nodes", "Nodes of the ring; default: the unit's.", int, minimum=1),
             Option(
                 "belt",
-                "hybrid: planar; spatial: six freedoms, two ring sets; mirrored: spatial, aligned.",
+                "hybrid: planar; spatial: six freedoms, two ring sets; mirrored: spatial, aligned; theory: a steady "
+                "continuum, in a second.",
                 default="hybrid",
             ),
             Option("before", "Revolutions of the hybrid model that a spatial run starts from.", float, 0.0),

@@ -20,7 +20,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     influence_numbers,
     sheaves,
 )
-from rtcvt.recording import Recording, require_writable
+from rtcvt.recording import Recording, replaced_on_success, require_writable
 
 __all__ = ["check", "recording", "sheave", "show", "simulate"]
 
@@ -182,6 +182,8 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
 
     if given["case"] is None:
         raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
+    if given["belt"] == "theory":
+        return _theory(parameters, given)
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(given['case']).name}.h5")
     require_writable(path, given["figures"])
     points = given["flank_points"] or (1 if given["belt"] == "hybrid" else 2)
@@ -223,6 +225,33 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
     left = f"{what} after {found['time_s']:g} s: a smaller --step, or forces that hold it"
     failure = left if outcome.ended == schedule.LEFT else ""
     return Run(outcome.path, found, lines, failure, interrupted=not outcome.done)
+
+
+def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
+    """The steady theory at a case, and a page of its fields."""
+    from rtcvt.offline.pushbelt.steady import mean
+    from rtcvt.offline.pushbelt.theory import ACCURACY, at_case, figures, report_page
+
+    case = given["case"]
+    path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(case).name}.html")
+    require_writable(path, given["figures"])
+    point, found = at_case(parameters, case, given["row"], given["law"] == "coupled")
+    title = f"{parameters.name}, {case}: steady theory"
+    table = Table("", "primary", "secondary", title=escape(title))
+    table.add_row("clamping force \\[N]", *map(cell, found.F))
+    table.add_row("speed \\[rad/s]", *map(cell, found.omega))
+    table.add_row("shaft torque \\[N.m]", *(cell(-M) for M in found.M))
+    table.add_row("mean push force \\[N]", *(cell(mean(arc, "P")) for arc in found.arcs))
+    losses = ", ".join(f"{name} {watts:.1f}" for name, watts in found.losses.items())
+    lines = [
+        table,
+        f"thrust ratio {found.thrust_ratio:.4f}, slip {100.0 * found.slip:.2f} %, loss {found.loss:.1f} W: {losses}",
+        ACCURACY,
+    ]
+    with replaced_on_success(path) as temporary:
+        temporary.write_text(report_page(title, found), encoding="utf-8")
+    known = {"unit": parameters.name, "case": case, "row": given["row"], "status": "complete", "law": given["law"]}
+    return Run(path, known | figures(point, found), lines)
 
 
 def recording(path: Path) -> Recording | None:

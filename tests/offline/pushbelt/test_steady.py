@@ -1,0 +1,118 @@
+"""The steady theory of the belt: symmetry, energy, forces, convergence, and the full model."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from rtcvt.cli import app
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.steady import COLUMNS, NoSteadyStateError, Point, mean, steady
+from rtcvt.offline.pushbelt.theory import at_case
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters, sheaves
+
+PARAMETERS = load_parameters("pushbelt_24mm")
+SHEAVES = sheaves(PARAMETERS)
+RPM = np.pi / 30.0
+MED = Point(2000.0 * RPM, 10520.0, 1.0, 60.0)
+LOW = Point(2000.0 * RPM, 33420.0, 2.328, 198.24)
+
+
+def of(v_mu, N=432):
+    return belt(PARAMETERS, N_E=N, N_E0=N)._replace(v_mu=v_mu)
+
+
+@pytest.fixture(scope="module")
+def med():
+    return steady(of(0.02), SHEAVES, MED, steps=400)
+
+
+@pytest.mark.parametrize("law", [SHEAVES, None])
+def test_overrun_is_drive_seen_from_the_other_shaft(law):
+    """At ratio 1 both pulleys are alike: what drove is driven, with its force and its torque."""
+    drive = steady(of(0.02), law, MED, steps=400)
+    other = steady(of(0.02), law, Point(drive.omega[1], drive.F[0], 1.0, drive.M[0]), steps=400)
+    assert pytest.approx(drive.F[::-1], rel=1e-4) == other.F
+    assert other.omega == pytest.approx(drive.omega[::-1], rel=1e-5)
+    assert other.loss == pytest.approx(drive.loss, rel=1e-3)
+
+
+def test_energy_of_the_shafts_is_what_friction_takes(med):
+    """Losses are summed from forces and slips; shafts from torques and speeds: 1.5 %, half of it of the steps."""
+    assert sum(med.losses.values()) == pytest.approx(med.loss, rel=0.015)
+    assert min(med.losses.values()) > 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", [LOW, replace(LOW, ratio=0.487, M_O=40.0, F_O=11140.0)])
+def test_energy_away_from_ratio_one(point):
+    found = steady(of(5e-3), SHEAVES, point, steps=1600)
+    assert sum(found.losses.values()) == pytest.approx(found.loss, rel=0.02)
+
+
+def test_given_forces_and_torques_are_met(med):
+    assert med.F[1] == pytest.approx(MED.F_O, rel=1e-5)
+    assert med.M[1] == pytest.approx(MED.M_O, rel=1e-4)
+    assert med.residual < 1e-5
+    for arc in med.arcs:  # the radial balance of an arc, in its mean
+        T, P, n, rho, v, h = (arc[:, COLUMNS.index(c)] for c in ("T", "P", "n", "rho", "v", "h"))
+        b = of(0.02)
+        radial = 2.0 * n * (b.sin_d + rho * b.cos_d)
+        assert radial @ h == pytest.approx((T - P - b.m_star * v**2) @ h, rel=5e-3)
+    assert np.all(med.arcs[0][:, COLUMNS.index("P")] >= -1.0)
+    assert np.all(med.arcs[1][:, COLUMNS.index("n")] > 0.0)
+
+
+def test_a_sliding_arc_follows_eytelwein():
+    """Rigid grooves, no ring friction: ln(T - P - K)' = (f/n)/(sin d + rho cos d), mu/sin d where all slides."""
+    rigid = of(0.02)._replace(mu_R=1e-6, c_el=1e9)
+    arc = steady(rigid, None, replace(MED, M_O=105.0), steps=400).arcs[1]
+    columns = dict(zip(COLUMNS, arc.T, strict=True))
+    carried = np.log(columns["T"] - columns["P"] - rigid.m_star * columns["v"] ** 2)
+    slope = np.abs(columns["f"] / columns["n"]) / (rigid.sin_d + columns["rho"] * rigid.cos_d)
+    slides = slice(200, None)
+    grown = np.trapezoid(slope[slides], columns["theta"][slides])
+    assert carried[-1] - carried[200] == pytest.approx(grown, rel=0.01)
+    assert slope[-1] == pytest.approx(rigid.mu / rigid.sin_d, rel=0.1)
+
+
+def test_thrust_ratio_converges_with_the_steps(med):
+    fine = steady(of(0.02), SHEAVES, MED, steps=1600)
+    assert med.thrust_ratio == pytest.approx(fine.thrust_ratio, rel=3e-3)
+
+
+def test_a_torque_that_the_belt_does_not_hold_is_refused():
+    with pytest.raises(NoSteadyStateError, match="no steady state"):
+        steady(of(0.05), None, replace(MED, M_O=400.0), steps=200)
+
+
+def test_a_case_without_a_torque_is_refused():
+    with pytest.raises(InputError, match="rate_I = 0, F_CO and M_O"):
+        at_case(PARAMETERS, "OD-speed", 0, coupled=True)
+
+
+def test_the_command_writes_a_page_and_its_figures(tmp_path):
+    page, figures = tmp_path / "low.html", tmp_path / "low.json"
+    given = ["simulate", "pushbelt_24mm", "--case", "LOW", "--belt", "theory", "-o", str(page), "--json", str(figures)]
+    done = CliRunner().invoke(app, given)
+    assert done.exit_code == 0, done.output
+    found = json.loads(figures.read_text())
+    assert found["thrust_ratio"] == pytest.approx(0.962, abs=0.005)
+    assert "<svg" in page.read_text()
+
+
+# Thrust ratio, mean tension and push force on the secondary [N] of the full model in LOW: explicit scheme, 1 us, 220
+# elements, 104 nodes, 2.3 revolutions, mean of the last one.
+FULL = {0.01: (1.050, 6423.0, 2484.0), 0.05: (0.933, None, None)}
+
+
+@pytest.mark.parametrize("v_mu", FULL)
+def test_it_agrees_with_the_full_model(v_mu):
+    thrust_ratio, tension, push = FULL[v_mu]
+    found = steady(of(v_mu, 433), SHEAVES, LOW, steps=400)
+    assert found.thrust_ratio == pytest.approx(thrust_ratio, rel=0.04)
+    if tension is not None:
+        assert mean(found.arcs[1], "T") == pytest.approx(tension, rel=0.02)
+        assert mean(found.arcs[1], "P") == pytest.approx(push, rel=0.02)

@@ -91,7 +91,7 @@ class Press(NamedTuple):
     L: Annotated[Array, ("rows",), "N s", "impulses"]
     mu: Annotated[Array, ("K",), "1", "coefficient of friction"]
     lower: Annotated[Array, ("K",), "N s", "least normal impulse"]
-    A: Annotated[Array, ("N_E", 6), "1/kg, 1/(kg m), 1/(kg m^2)", "`flank.mobilities`"]
+    A: Annotated[Array, ("elements", 6), "1/kg, 1/(kg m), 1/(kg m^2)", "`flank.mobilities`"]
     force: Annotated[Array, ("N_E", 3), "N, N, N m", "on elements without those of the flanks"]
     solver: Work
     found: Annotated[Array, (4,), "m/s, 1", "largest error that was left; steps with one; problems; Newton's steps"]
@@ -103,7 +103,7 @@ def press(law: Saddle, belt: Belt) -> Press:
     N_E, N_B = (belt.N_E, belt.N_B) if rigid else (0, 0)
     K = 2 * N_E
     width = 6 * (2 * -(-N_E // max(N_B, 1)) + 4)  # contacts that one meets, with two columns each
-    sizes = {"N_E": N_E, "N_B": N_B, "K": K, "rows": 2 * K, "width": width}
+    sizes = {"N_E": N_E, "elements": N_E, "N_B": N_B, "K": K, "rows": 2 * K, "width": width}
     return zeros(Press, sizes, mu=np.full(K, law.mu), solver=work(2 * K, width, width))
 
 

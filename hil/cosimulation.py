@@ -537,6 +537,13 @@ def _release(instance: FMU2Slave | FMU3Slave, unload: bool = True) -> None:
         instance.freeLibrary()
 
 
+def _messages(fmi: int, logging: bool) -> Messages | None:
+    """Memory for messages, where the logger in C can be had."""
+    with suppress(InputError):
+        return Messages(fmi, logging) if available() else None
+    return None
+
+
 class _Log:
     """Where a unit's messages go: to the logger in C, or to one in Python where there is none.
 
@@ -545,7 +552,7 @@ class _Log:
 
     def __init__(self, fmi: int, loop: Loop | None, logging: bool):
         self._fmi, self._texts = fmi, deque[str](maxlen=LOG_LENGTH)
-        self._memory = loop.log if loop is not None else Messages(fmi, logging) if available() else None
+        self._memory = loop.log if loop is not None else _messages(fmi, logging)
         self.on = logging if self._memory is None else self._memory.logging
 
     def texts(self) -> list[str]:
@@ -620,7 +627,7 @@ def status_name(status: int, fmi: int = 2) -> str:
     """The name of a status of FMI 2.0 or 3.0, or what the flags of ``fmi3DoStep`` say."""
     if fmi == 3 and status in SAID:
         return SAID[status]
-    if status >= IN_EVENT_MODE:
+    if IN_EVENT_MODE <= status < 2 * IN_EVENT_MODE:
         return f"{status_name(status - IN_EVENT_MODE, fmi)} in event mode"
     known = STATUS[: 6 if fmi == 2 else 5]
     return f"fmi{fmi}{known[status]}" if 0 <= status < len(known) else f"the illegal status {status}"

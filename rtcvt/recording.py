@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+UNPACKED = 512  # values of a signal up to which a chunk's own tables are larger than what packing saves
 SEAL = b"rtcvt recording "
 _LONGEST = 200  # [bytes] of a name; temporary names are longer
 
@@ -131,8 +132,9 @@ class Recording:
         try:
             factor, offset = quantity.conversion(signal.unit, unit)
             return factor * signal.values + offset
-        except ValueError as error:
-            raise InputError("recording", name, unit, str(error)) from None
+        except ValueError:
+            allowed = f"a unit of the same kind as {signal.unit}"
+            raise InputError("recording", name, unit, allowed) from None
 
     def to_dataframe(self) -> Any:
         """A pandas.DataFrame with the time [s] as index and a column for each signal; ``attrs["units"]`` by name."""
@@ -308,9 +310,8 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
 
 
 def _write_series(file: h5py.File, place: str, signal: Signal, name: str) -> None:
-    data = file.create_dataset(
-        place, data=signal.values, compression="gzip", compression_opts=1, shuffle=True, fletcher32=True
-    )
+    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True, "fletcher32": True}
+    data = file.create_dataset(place, data=signal.values, **(packed if len(signal.values) > UNPACKED else {}))
     describe(data, name, signal.unit, signal.description)
 
 

@@ -232,7 +232,8 @@ def _connection(system: System, models: Mapping[str, Model], key: str, text: str
         raise InputError(system.source, key, text, "COMPONENT.OUTPUT -> COMPONENT.INPUT")
     start, output = _port(system, models, key, ends[0], "output")
     end, target = _port(system, models, key, ends[1], "input")
-    if output.boolean != target.boolean or quantity.base_exponents(output.unit) != quantity.base_exponents(target.unit):
+    units = [quantity.known_unit(v.unit)._replace(name="") for v in (output, target)]
+    if output.boolean != target.boolean or units[0] != units[1]:
         kinds = [f"{v.name} {'Boolean' if v.boolean else f'[{v.unit}]'}" for v in (output, target)]
         raise InputError(system.source, key, text, f"two ports of the same unit, not {kinds[0]} and {kinds[1]}")
     if _is_flange(models[start], output) and _is_flange(models[end], target):

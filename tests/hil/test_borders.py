@@ -12,6 +12,7 @@ from rtcvt.hil.importer import inputs_from, open_fmu
 from rtcvt.hil.recorder import read, write
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.hil.runner import run
+from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.needs("loop")
@@ -138,6 +139,9 @@ def test_many_signals_take_the_room_of_their_numbers(tmp_path):
     recorder.append(np.zeros((101, 501)))
     recorder.finish({})
     assert (tmp_path / "x.h5").stat().st_size < 5 * 101 * 501 * 8
+    zero = np.zeros(101)
+    write(tmp_path / "y.h5", Recording(zero, {f"x[{k}]": Signal(zero, "1") for k in range(500)}, {}, ""), "run")
+    assert (tmp_path / "y.h5").stat().st_size < 3 * 101 * 501 * 8
     with h5py.File(tmp_path / "x.h5") as file:
         assert file["time"].chunks == (101,)
 

@@ -48,7 +48,7 @@ class Parameter(Record):
     def _read_unit(cls, data: Any) -> Any:
         if isinstance(data, Mapping) and isinstance(data.get("value"), str):
             unit = data.get("unit") or quantity.si_unit(data["value"])
-            return {**data, "value": quantity.to_si(data["value"], unit), "unit": unit}
+            return {**data, "value": quantity.of_machine(data["value"], unit), "unit": unit}
         return data
 
 
@@ -216,7 +216,7 @@ class GearSystem(Unit):
             if not isinstance(value, str):
                 return expression.number(value)
             if quantity.is_quantity(value):
-                return expression.number(quantity.to_si(value, quantity.si_unit(value)))
+                return expression.number(quantity.of_machine(value, quantity.si_unit(value)))
             return expression.parse(value, {*self.parameters, *self.variables})
         except ValueError as error:
             raise InputError(self.source, key, value, str(error)) from None

@@ -91,8 +91,8 @@ class Gear(Record):
     axis: Axis  # that it turns about
     carrier: str | None = None  # the gear that takes its axis along
     w_max: Rating | None = None  # largest speed; a limit of the KERS controller
-    radius: Coordinate | None = None  # asserted: that of all its contacts
-    teeth: Annotated[int, Field(ge=3, le=10_000)] | None = None  # asserted, with the module
+    radius: Coordinate | None = None  # asserted at all its contacts; a planet's counts, whatever is drawn
+    teeth: Annotated[int, Field(ge=3, le=10_000)] | None = None  # with the module, as a radius
     module: Annotated[float, quantity_in("m", above=0.0)] | None = None  # pitch diameter by teeth
     stepped: bool = False  # it has several radii
     description: str = ""

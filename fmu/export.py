@@ -15,6 +15,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -113,11 +114,20 @@ def export_python(
         script.write_text(_SCRIPT.format(unit=unit.name, fidelity=fidelity, version=__version__, name=name))
         unit_file.write_text(unit.text, encoding="utf-8")
         settings_file.write_text(json.dumps({**settings, "guid": guid}, indent=1), encoding="utf-8")
-        (work / "documentation").mkdir()
+        licences = work / "documentation" / "licenses"
+        licences.mkdir(parents=True)
+        (licences / "pythonfmu.txt").write_text(_licence("pythonfmu"), encoding="utf-8")  # its library is in the unit
         if documentation is not None:
             (work / "documentation" / "index.html").write_text(documentation, encoding="utf-8")
         FmuBuilder.build_FMU(script, temporary, [unit_file, settings_file, *unit.files_beside], work / "documentation")
     return path
+
+
+def _licence(package: str) -> str:
+    """Text of an installed package's licence."""
+    found = distribution(package)
+    return "\n".join(found.read_text(str(f.relative_to(f.parents[-2]))) or "" for f in found.files or ()
+                     if f.name.startswith("LICENSE") and "dist-info" in str(f.parents[-2]))  # fmt: skip
 
 
 @contextmanager

@@ -627,7 +627,7 @@ def status_name(status: int, fmi: int = 2) -> str:
     """The name of a status of FMI 2.0 or 3.0, or what the flags of ``fmi3DoStep`` say."""
     if fmi == 3 and status in SAID:
         return SAID[status]
-    if status >= IN_EVENT_MODE:
+    if IN_EVENT_MODE <= status < 2 * IN_EVENT_MODE:
         return f"{status_name(status - IN_EVENT_MODE, fmi)} in event mode"
     known = STATUS[: 6 if fmi == 2 else 5]
     return f"fmi{fmi}{known[status]}" if 0 <= status < len(known) else f"the illegal status {status}"

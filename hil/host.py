@@ -5,8 +5,9 @@ process stays there: after a crash, ``exit()``, ``abort()`` or an overflow of it
 takes the outputs to their fall-back (``native/loop.c``); a process that is killed, or a step that does not return, is
 found here. A unit that a stop does not reach within `GRACE`, or whose step takes longer than `patience`, is killed.
 Its process may take half of the machine's memory, at most `MEMORY`; it is the first that the system kills if memory
-runs out, and it ends when this process does, whatever ends that. A real-time thread that has not slept for `patience`
-and `UNWATCHED` is ended by the system: where all processors are held by such threads, nobody here could.
+runs out, and it ends when this process does, whatever ends that. What it forked ends with the run, and what it writes
+over the shared memory ends it. A real-time thread that has not slept for `patience` and `UNWATCHED` is ended by the
+system: where all processors are held by such threads, nobody here could.
 """
 
 import ctypes
@@ -22,6 +23,7 @@ import traceback
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,9 +46,10 @@ UNWATCHED = 2.0  # [s] after its patience, for this process to find a unit that 
 MEMORY = 2 * 2**30  # [bytes] that a unit may take
 GIVEN_UP = "the unit was given up: "
 LATE, STAYED = "a step did not return within {:g} s", "it did not return from its step when the run was to end"
+WROTE = "it wrote over the memory that it shares with the rig"
 KEPT = f"it was not freed within {FREEING:g} s after the run"
 LEFT = 99  # exit code of a process whose unit called exit(), as in native/loop.c
-_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE = 1, 4  # <linux/prctl.h>
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36  # <linux/prctl.h>
 
 
 class Host(Protocol):
@@ -179,7 +182,7 @@ class _Outside:
 
     def __init__(self, loop: Loop, patience: float):
         self.calls: list[str] = []
-        self.handle, self._pid, self._go = -1, 0, -1
+        self.handle, self._pid, self._go, self._memory = -1, 0, -1, 0
         self._loop, self._patience, self._lock = loop, patience, threading.Lock()
         self._status: int | None = None  # as of os.waitpid
         self._given_up: str | None = None  # why it was killed; empty if that is nobody's concern
@@ -188,11 +191,13 @@ class _Outside:
         """Begin the process; returns when the unit is attached."""
         (told, tell), (go, self._go) = os.pipe(), os.pipe()
         parent = os.getpid()
+        self._memory = _memory()
+        _adopt(self._memory, True)
         self._pid = os.fork()
         if not self._pid:
             os.close(told)
             os.close(self._go)
-            _live(unit, self._loop, privileged, parent, tell, go, self._patience)
+            _live(unit, self._loop, privileged, parent, tell, go, self._patience, self._memory)
         os.close(tell)
         os.close(go)
         self.handle = os.pidfd_open(self._pid)
@@ -217,6 +222,8 @@ class _Outside:
 
     def wait(self, seconds: float) -> None:
         self._ended_within(seconds)
+        if self._loop.damaged and self._status is None:
+            self._kill(WROTE)
         entered = self._loop.entered
         if entered and time.monotonic_ns() - entered > self._patience * 1e9 and self._stuck_in(entered):
             self._kill(LATE.format(self._patience))
@@ -227,6 +234,8 @@ class _Outside:
             pass
         if self._loop.state is Ending.RUNNING:
             self._kill(STAYED)
+        elif self._loop.damaged and self._status is None:
+            self._kill(WROTE)
 
     def free(self) -> None:
         if self._loop.asked_to_stop:  # that is reason enough
@@ -236,6 +245,8 @@ class _Outside:
 
     @property
     def fate(self) -> str:
+        if self._loop.damaged:
+            return GIVEN_UP + WROTE
         lived = self._status in (0, None) and self._loop.state is not Ending.CRASHED
         return "" if lived or self._given_up == "" else self._ended()
 
@@ -243,6 +254,8 @@ class _Outside:
         """Kill the process if it is there, and give the handles back."""
         if self._pid and self._status is None:
             self._kill("")
+        _end_orphans(self._memory)
+        _adopt(self._memory, False)
         for handle in (self.handle, self._go):
             if handle >= 0:
                 os.close(handle)
@@ -285,11 +298,12 @@ class _Outside:
         )
 
 
-def _live(unit: Any, loop: Loop, privileged: bool, parent: int, tell: int, go: int, patience: float) -> None:
+def _live(unit: Any, loop: Loop, privileged: bool, parent: int, tell: int, go: int, patience: float,
+          memory: int) -> None:  # fmt: skip
     """The life of the unit's process."""
     code = 1
     try:
-        _confine(parent, patience)
+        _confine(parent, patience, memory)
         loop.guard()
         with unit() as calls, real_time(privileged) as granted:
             del granted["scheduler"]  # of this thread
@@ -314,7 +328,7 @@ def _left_to_the_rig(number: int, frame: Any) -> None:
     """Before and after the loop the rig's process decides what a signal means."""
 
 
-def _confine(parent: int, patience: float) -> None:
+def _confine(parent: int, patience: float, memory: int) -> None:
     """Limits of the unit's process, and its end with that of the rig."""
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -327,10 +341,48 @@ def _confine(parent: int, patience: float) -> None:
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     libc.prctl(_PR_SET_DUMPABLE, 0)  # writing a core takes seconds
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    spinning = int(min((max(patience, FREEING) + UNWATCHED) * 1e6, 2**62))
+    resource.setrlimit(resource.RLIMIT_RTTIME, (spinning, spinning))
+
+
+def _memory() -> int:
+    """Address space that a unit's process may take [bytes]; no other unit of this process has the same limit, which all
+    that it forks have, too."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     limit = taken + min(MEMORY, pages // 2)
-    resource.setrlimit(resource.RLIMIT_AS, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
-    spinning = int(min((max(patience, FREEING) + UNWATCHED) * 1e6, 2**62))
-    resource.setrlimit(resource.RLIMIT_RTTIME, (spinning, spinning))
+    return (limit if hard == resource.RLIM_INFINITY else min(limit, hard)) - next(_units)
+
+
+_units = count(1)
+
+
+_adopting: set[int] = set()
+
+
+def _adopt(memory: int, on: bool) -> None:
+    """Let what a unit leaves become a child of this process, as long as one of its units with this limit is there."""
+    (_adopting.add if on else _adopting.discard)(memory)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(bool(_adopting)))
+
+
+def _end_orphans(memory: int) -> None:
+    """Kill the children of this process that a unit forked: those with its limit of memory."""
+    until = time.monotonic() + GRACE
+    while (left := _orphans(memory)) and time.monotonic() < until:
+        for pid in left:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def _orphans(memory: int) -> list[int]:
+    found = []
+    for folder in Path("/proc").iterdir():
+        with suppress(OSError, ValueError, IndexError):  # it is none, or has ended
+            parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+            if parent == os.getpid() and resource.prlimit(int(folder.name), resource.RLIMIT_AS)[1] == memory:
+                found.append(int(folder.name))
+    return found

@@ -1,9 +1,10 @@
 """The loop of ``native/loop.c`` from Python: its memory, its rings and what it counted.
 
 Everything that the loop touches is taken here, before it starts, and filled with numbers, so that its pages are there.
-It is one shared mapping, so the loop may run in a process that was forked off, see `rtcvt.hil.host`. The rings are
-numpy arrays that both sides see; only their counters go through functions of the library, whose atomic loads and stores
-order the accesses.
+Rings, values and counts are shared mappings, so the loop may run in a process that was forked off, see
+`rtcvt.hil.host`; addresses and sizes are each process's own, since a unit may write anywhere. The rings are arrays
+that both sides see; only their counters go through functions of the library, whose atomic loads and stores order the
+accesses.
 """
 
 import ctypes
@@ -145,7 +146,13 @@ class _Loop(Structure):
         ("n_changes", c_int64), ("changed", c_int64),
         ("supply", c_void_p), ("supply_rows", c_int64), ("records", c_void_p), ("record_rows", c_int64),
         ("u", c_void_p), ("y", c_void_p), ("before", c_void_p), ("y_before", c_void_p), ("latest", c_void_p),
-        ("commands", c_void_p),
+        ("commands", c_void_p), ("step_times", c_void_p), ("latenesses", c_void_p), ("thread", c_uint64),
+        ("stack", c_void_p), ("random", c_uint64), ("told", c_void_p),
+    ]  # fmt: skip
+
+
+class _Told(Structure):
+    _fields_ = [
         *((name, c_int64) for name in ("supplied", "taken", "recorded", "consumed", "ordered", "obeyed", "sequence",
                                        "asked_to_stop", "state", "made", "misses", "late", "skipped", "lost", "starved",
                                        "fallbacks", "warnings", "entered", "status", "failed_call",
@@ -153,8 +160,6 @@ class _Loop(Structure):
         ("terminated_at", c_double),
         *((name, c_int64) for name in ("first_began", "last_ended", "max_step_time", "max_lateness", "max_gap",
                                        "scheduler_error", "affinity_error")),
-        ("step_times", c_void_p), ("latenesses", c_void_p), ("thread", c_uint64), ("stack", c_void_p),
-        ("random", c_uint64),
     ]  # fmt: skip
 
 
@@ -227,7 +232,7 @@ class Messages:
 
 @dataclass
 class Loop:
-    """A loop with its memory. One thread supplies, one consumes; any may command.
+    """A loop with its memory. One thread supplies and consumes; any may command.
 
     Parameters
     ----------
@@ -257,8 +262,10 @@ class Loop:
         self._c = _functions()
         s, n_u, n_y, n_p = self.settings, len(self.inputs), len(self.y_fallback), len(self.parameters)
         self.supply_rows = self.record_rows = _ring(RING_SECONDS / s.step)
-        self._loop, self.log, self._lock = _shared(_Loop), Messages(s.fmi, s.logging), Lock()
-        if self._c.loop_size() != ctypes.sizeof(_Loop):
+        self._loop, self._told, self.log, self._lock = _Loop(), _shared(_Told), Messages(s.fmi, s.logging), Lock()
+        self._supplied = self._consumed = 0
+        self.damaged = False  # whether the unit wrote over what it shares
+        if self._c.loop_size() != ctypes.sizeof(_Loop) + ctypes.sizeof(_Told):
             raise AssertionError("native/loop.c and hil/loop.py disagree on the memory of a loop")
         self._supply = _zeros(self.supply_rows, n_u)
         self._records = _zeros(self.record_rows, HEAD + n_u + n_y + n_p)
@@ -290,7 +297,8 @@ class Loop:
         loop.fmi, loop.start, loop.n_checked = s.fmi, s.start, n_y if s.checked is None else s.checked
         loop.n_u, loop.n_y, loop.n_p = n_u, n_y, n_p
         loop.n_faults, loop.n_changes = len(self.faults), len(self.changes)
-        loop.terminated_at = np.nan
+        self._told.terminated_at = np.nan
+        loop.told = addressof(self._told)
         loop.supply_rows, loop.record_rows, loop.random = self.supply_rows, self.record_rows, 0x9E3779B97F4A7C15
         for name, array in (("supply", self._supply), ("records", self._records), ("u", self._u), ("y", self._y),
                             ("before", self._before), ("y_before", self._y_before), ("latest", self._latest),
@@ -357,7 +365,7 @@ class Loop:
     @property
     def asked_to_stop(self) -> bool:
         """Whether a signal or this side asked for the end."""
-        return bool(self._loop.asked_to_stop)
+        return bool(self._told.asked_to_stop)
 
     def abandon(self) -> None:
         """End a loop whose process is gone: outputs at their fall-back, state CRASHED."""
@@ -397,25 +405,34 @@ class Loop:
     @property
     def state(self) -> Ending:
         """How far the loop is; once it is not RUNNING, all is recorded and counted."""
-        return Ending(self._c.loop_state(self._loop))
+        state = self._c.loop_state(self._loop)
+        self.damaged = self.damaged or state not in set(Ending)
+        return Ending.CRASHED if self.damaged else Ending(state)
 
     @property
     def room(self) -> int:
         """Rows that `supply` would take now."""
-        return self.supply_rows - (self._loop.supplied - self._c.loop_taken(self._loop))
+        return min(max(self.supply_rows - (self._supplied - self._c.loop_taken(self._loop)), 0), self.supply_rows)
 
     def supply(self, rows: Array) -> None:
         """Append inputs of steps, at most `room` of them, shape (m, n_u)."""
-        places = (self._loop.supplied + np.arange(len(rows))) % self.supply_rows
+        places = (self._supplied + np.arange(len(rows))) % self.supply_rows
         self._supply[places] = rows
+        self._supplied += len(rows)
         self._c.loop_supply(self._loop, len(rows))
 
     def take(self) -> Array:
-        """All records since the last call, shape (m, HEAD + n_u + n_y + n_p)."""
-        consumed = self._loop.consumed
-        count = self._c.loop_recorded(self._loop) - consumed
-        count = min(max(count, 0), self.record_rows)  # whatever a unit writes to memory that is not its own
-        rows = self._records[(consumed + np.arange(count)) % self.record_rows]
+        """All records since the last call, shape (m, HEAD + n_u + n_y + n_p).
+
+        There are none, and the loop is `damaged`, if what this side has told is changed: a unit wrote there.
+        """
+        count = min(max(self._c.loop_recorded(self._loop) - self._consumed, 0), self.record_rows)
+        rows = self._records[(self._consumed + np.arange(count)) % self.record_rows]
+        told = self._told.supplied, self._told.consumed
+        self.damaged = self.damaged or told != (self._supplied, self._consumed)
+        if self.damaged:
+            return rows[:0]
+        self._consumed += count
         self._c.loop_consume(self._loop, count)
         return rows
 
@@ -433,37 +450,37 @@ class Loop:
     def counters(self) -> dict[str, int]:
         """What the loop counts: steps made, misses, late (misses that the steps did not cause), skipped and so on."""
         names = ("made", "misses", "late", "skipped", "lost", "starved", "fallbacks", "warnings")
-        return {name: int(getattr(self._loop, name)) for name in names}
+        return {name: max(int(getattr(self._told, name)), 0) for name in names}
 
     @property
     def histograms(self) -> NDArray[np.int64]:
         """Counts of step time and lateness, shape (2, BINS), see `bin_edges`."""
-        return self._histograms
+        return self._histograms.clip(0, self.settings.n_steps)
 
     @property
     def largest(self) -> tuple[float, float]:
         """Largest step time and lateness [s]."""
-        return 1e-9 * self._loop.max_step_time, 1e-9 * self._loop.max_lateness
+        return 1e-9 * self._told.max_step_time, 1e-9 * self._told.max_lateness
 
     @property
     def gap(self) -> float:
         """Longest time between two readings of the clock while the loop watched it [s]."""
-        return 1e-9 * self._loop.max_gap
+        return 1e-9 * self._told.max_gap
 
     @property
     def wall(self) -> float:
         """From the beginning of the first step to the end of the last [s]."""
-        return 1e-9 * (self._loop.last_ended - self._loop.first_began)
+        return 1e-9 * (self._told.last_ended - self._told.first_began)
 
     @property
     def failure(self) -> tuple[int, int]:
         """Number of the call that failed, 0 for the step, then those of `attach`, and its status."""
-        return int(self._loop.failed_call), int(self._loop.status)
+        return int(self._told.failed_call), int(self._told.status)
 
     @property
     def terminated_at(self) -> float | None:
         """When the unit ended the simulation [s], if `state` is TERMINATED."""
-        return None if np.isnan(self._loop.terminated_at) else float(self._loop.terminated_at)
+        return float(self._told.terminated_at) if np.isfinite(self._told.terminated_at) else None
 
     @property
     def faults_on(self) -> list[bool]:
@@ -473,22 +490,24 @@ class Loop:
     @property
     def failed_output(self) -> int | None:
         """Place of the output that was not finite, if that is why `state` is FAILED."""
-        return int(self._loop.failed_output) - 1 if self._loop.failed_output else None
+        place = int(self._told.failed_output) - 1
+        return place if 0 <= place < len(self.y_fallback) else None
 
     @property
     def crash(self) -> int:
         """Number of the signal of a crash, 0 of none."""
-        return int(self._loop.crash)
+        return _signal(self._told.crash)
 
     @property
     def signal(self) -> int:
         """Number of the signal that ended the loop, or 0."""
-        return int(self._loop.signal_number)
+        return _signal(self._told.signal_number)
 
     @property
     def refused(self) -> tuple[int, int]:
         """Error numbers of scheduler and affinity, 0 if they were granted."""
-        return int(self._loop.scheduler_error), int(self._loop.affinity_error)
+        told = int(self._told.scheduler_error), int(self._told.affinity_error)
+        return told if all(0 <= number < 4096 for number in told) else (0, 0)
 
     def _transfers(self, transfers: Sequence[Transfer], first: int) -> int:
         block = (_Transfer * max(len(transfers), 1))()
@@ -503,6 +522,11 @@ class Loop:
             self._kept += [t.references, columns, values]
         self._kept.append(block)
         return addressof(block)
+
+
+def _signal(number: int) -> int:
+    """The number of a signal, 0 of none."""
+    return number if number in signal.valid_signals() and number in list(signal.Signals) else 0
 
 
 def _shared(kind: Any) -> Any:

@@ -528,7 +528,8 @@ def _message(loop: Loop, host: Host, outputs: Sequence[Variable], ended: Sequenc
         return f"output {outputs[loop.failed_output].name} was not finite {at}{quoted(log)}"
     if loop.state is Ending.FAILED:
         call, status = loop.failure
-        return f"{host.calls[call]} returned {status_name(status, loop.settings.fmi)} {at}{quoted(log)}"
+        made = host.calls[call] if 0 <= call < len(host.calls) else "the unit"
+        return f"{made} returned {status_name(status, loop.settings.fmi)} {at}{quoted(log)}"
     if loop.state is Ending.OVERRUN:
         return f"a step ended after the next deadline {at}, and the overrun policy is 'stop'"
     said = [signal.Signals(loop.signal).name] if loop.signal and loop.state not in ENDED_WELL else []
@@ -582,9 +583,9 @@ class _Statistics:
             self._min = np.minimum(self._min, values.min(axis=0))
             self._max = np.maximum(self._max, values.max(axis=0))
             self._squares += np.sum(values**2, axis=0)
+            flags = rows[:, 4].astype(np.int64)
         self._final = values[-1]
         self._count += len(rows)
-        flags = rows[:, 4].astype(np.int64)
         for place, (_, first, last) in enumerate(self._faults):
             inside = (rows[:, 0] >= first) & (rows[:, 0] < last)
             window = self._windows[place]

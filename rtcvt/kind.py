@@ -125,7 +125,12 @@ class Unit(Record):
         chosen = fidelity or next(iter(kind.fidelities))
         if chosen not in kind.fidelities:
             raise InputError(self.source, "model", chosen, " or ".join(kind.fidelities))
-        model: Model = kind.build(self, chosen, substeps)
+        try:
+            model: Model = kind.build(self, chosen, substeps)
+        except (ArithmeticError, ValueError) as error:  # a singular matrix is a ValueError
+            if isinstance(error, InputError):
+                raise
+            raise InputError(self.source, "", None, f"a machine that can be computed ({error})") from None
         return with_start_values(model, parameters, source) if parameters else model
 
     def task(self, command: str) -> "Task":

@@ -253,6 +253,23 @@ def to_si(value: float | str, unit: "str | Unit") -> float:
     return number
 
 
+LEAST, MOST = 1e-15, 1e15  # of the numbers that describe a machine, in SI units
+
+
+def of_machine(value: float | str, unit: str) -> float:
+    """Value in SI units of something that describes a machine: 0, or of a size that one can have.
+
+    Raises
+    ------
+    ValueError
+        See `to_si`; or below `LEAST` or above `MOST`, where sums and products are not what they should be.
+    """
+    number = to_si(value, unit)
+    if number != 0.0 and not LEAST <= abs(number) <= MOST:
+        raise ValueError(f"{wanted(unit)}, 0 or of a size between {LEAST:g} and {MOST:g}")
+    return number
+
+
 def _read(text: str, unit: "str | Unit", name: str) -> float:
     if _strange(text):
         raise ValueError(f"{wanted(name)}, in the digits 0 to 9 with a decimal point")

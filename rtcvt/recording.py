@@ -132,8 +132,9 @@ class Recording:
         try:
             factor, offset = quantity.conversion(signal.unit, unit)
             return factor * signal.values + offset
-        except ValueError as error:
-            raise InputError("recording", name, unit, str(error)) from None
+        except ValueError:
+            allowed = f"a unit of the same kind as {signal.unit}"
+            raise InputError("recording", name, unit, allowed) from None
 
     def to_dataframe(self) -> Any:
         """A pandas.DataFrame with the time [s] as index and a column for each signal; ``attrs["units"]`` by name."""

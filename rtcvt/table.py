@@ -218,7 +218,7 @@ def given_values(source: str, given: Mapping[str, float | str], rows: Iterable[R
         if value is None:
             raise InputError(source, f"parameters.{key}", None, f"this key is required: {row.text} [{row.unit}]")
         try:
-            number = quantity.to_si(value, row.unit)
+            number = quantity.of_machine(value, row.unit)
         except ValueError as error:
             raise InputError(source, f"parameters.{key}", value, str(error)) from None
         if row.minimum is not None and number < row.minimum:

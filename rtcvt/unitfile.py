@@ -46,7 +46,7 @@ def quantity_in(unit: str, above: float | None = None, at_least: float | None = 
     def convert(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
             raise ValueError(quantity.wanted(unit))
-        number = quantity.to_si(value, unit)
+        number = quantity.of_machine(value, unit)
         if above is not None and number <= above:
             raise ValueError(f"{quantity.wanted(unit)}, above {above:g}")
         if at_least is not None and number < at_least:

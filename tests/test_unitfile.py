@@ -3,16 +3,18 @@
 import copy
 import re
 import tomllib
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.kind import load_unit
+from rtcvt.kind import kind_of_file, load_unit
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import load_gear_system
 from rtcvt.quantity import to_si
 from rtcvt.scenario import load_scenario
-from rtcvt.unitfile import find_unit, line_of, parse_unit_file
+from rtcvt.unitfile import find_unit, line_of, parse_unit_file, shipped_units
 
 
 def raw(name="differential"):
@@ -231,3 +233,34 @@ def test_scenario_names_are_used_once(name):
 def test_messages_say_what_is_measured(unit, text):
     with pytest.raises(ValueError, match=text):
         to_si("1 A", unit)
+
+
+EXTREMES = {
+    ("two_pulley_belt", '"7600 N"', '"7.6e253 N"'): "belt.EA",
+    ("two_pulley_belt", '"7600 N"', '"7.6e16 N"'): "belt.EA",
+    ("accessory_6pk", '"21 mm"', '"2.1e-29 mm"'): "width",
+    ("accessory_6pk", '"-95 mm"', '"-9.5e251 mm"'): r"center\.0",
+    ("pushbelt_cvt", "secondary.J = 1.26e-2", "secondary.J = 1.26e28"): r"parameters\.secondary\.J",
+    ("pushbelt_cvt", "secondary.J = 1.26e-2", "secondary.J = 1.26e-28"): r"parameters\.secondary\.J",
+    ("clutch", "0.1 kg.m2", "1e-200 kg.m2"): r"J",
+}
+
+
+@pytest.mark.parametrize("change", EXTREMES)
+def test_a_number_that_no_machine_has_is_refused_by_its_key(change):
+    name, old, new = change
+    path = shipped_units()[name]
+    text = path.read_text()
+    assert old in text
+    file = parse_unit_file(text.replace(old, new, 1), "f.toml", path.parent)
+    with pytest.raises(InputError, match=EXTREMES[change]) as refused:
+        kind_of_file(file).read(file).build()
+    assert "between 1e-15 and 1e+15" in str(refused.value)
+
+
+def test_a_machine_that_cannot_be_computed_is_refused(monkeypatch):
+    unit = load_unit("differential")
+    broken = replace(unit.kind_record, build=lambda *_: np.linalg.solve(np.zeros((2, 2)), np.ones(2)))
+    monkeypatch.setattr(type(unit), "kind_record", broken)
+    with pytest.raises(InputError, match="a machine that can be computed"):
+        unit.build()

@@ -23,6 +23,7 @@ import hashlib
 import importlib.util
 import json
 import math
+import os
 import platform
 import shutil
 import subprocess
@@ -533,11 +534,12 @@ def compile_unit(sources: Path, binary: Path, name: str) -> None:
     InputError
         There is no compiler for the platform, or it fails.
     """
-    command = [*_compiler(name), *FLAGS, "-I", str(sources), str(sources / "all.c"), "-o", str(binary)]
+    made = os.path.relpath(binary, sources)  # zig's linker does not take every name of a folder, such as one with %
+    command = [*_compiler(name), *FLAGS, "-I", ".", "all.c", "-o", made]
     if "linux" in name:
         command += ["-lm", "-Wl,-z,now,-z,relro"]
     if "darwin" in name:
         command += [f"-Wl,-install_name,@rpath/{binary.name}"]  # not the folder where it was made
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=sources)
     if done.returncode != 0:
         raise InputError("native export", "platform", name, f"the compiler failed:\n{done.stderr.strip()[-2000:]}")

@@ -12,7 +12,8 @@
      outputs    faults; the fall-back if the unit failed
      record     one row into the ring, the present values into `latest`
 
-   All memory is the other side's, taken and touched before the start. Rings have one producer and one consumer: each
+   All memory is the other side's, taken and touched before the start. Each process has its own copy of the loop itself,
+   with all addresses and sizes; rings, values and what is told (`Told`) are shared. Rings have one producer and one consumer: each
    side writes its own counter with release and reads the other's with acquire order, and never waits. A row that finds
    the ring full is lost and counted; a step that finds no supplied row holds the inputs, and is counted.
 
@@ -104,6 +105,20 @@ typedef struct {
     char text[MESSAGES][MESSAGE];
 } Log;
 
+/* All that the two sides tell each other. The other side may find anything here if the unit writes where it should not:
+   nothing in it is a pointer, size or index that is not bounded by what each side has for itself. */
+typedef struct {
+    /* counters of both sides */
+    _Atomic int64_t supplied, taken, recorded, consumed, ordered, obeyed, sequence, asked_to_stop;
+    /* results */
+    _Atomic int64_t state, made, misses, late, skipped, lost, starved, fallbacks, warnings;
+    _Atomic int64_t entered; /* when the unit was called that has not returned [ns], or 0 */
+    int64_t status, failed_call, failed_output, signal_number, crash;
+    double terminated_at;   /* when the unit ended the simulation [s], or NaN */
+    int64_t first_began, last_ended, max_step_time, max_lateness, max_gap;
+    int64_t scheduler_error, affinity_error;
+} Told;
+
 typedef struct {
     void *component;
     void *do_step;
@@ -136,19 +151,11 @@ typedef struct {
     int64_t record_rows;
     double *u, *y, *before, *y_before, *latest; /* latest: k, then u, y, p */
     Command *commands;      /* COMMANDS of them */
-    /* counters of both sides */
-    _Atomic int64_t supplied, taken, recorded, consumed, ordered, obeyed, sequence, asked_to_stop;
-    /* results */
-    _Atomic int64_t state, made, misses, late, skipped, lost, starved, fallbacks, warnings;
-    _Atomic int64_t entered; /* when the unit was called that has not returned [ns], or 0 */
-    int64_t status, failed_call, failed_output, signal_number, crash;
-    double terminated_at;   /* when the unit ended the simulation [s], or NaN */
-    int64_t first_began, last_ended, max_step_time, max_lateness, max_gap;
-    int64_t scheduler_error, affinity_error;
     int64_t *step_times, *latenesses; /* BINS each */
     pthread_t thread;
     void *stack;
     uint64_t random;
+    Told *told;
 } Loop;
 
 static const int signals[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
@@ -255,10 +262,10 @@ static int get(Loop *s, const Transfer *t)
 
 static void obey(Loop *s, int64_t k)
 {
-    int64_t obeyed = atomic_load_explicit(&s->obeyed, memory_order_relaxed);
-    int64_t ordered = atomic_load_explicit(&s->ordered, memory_order_acquire);
+    int64_t obeyed = atomic_load_explicit(&s->told->obeyed, memory_order_relaxed);
+    int64_t ordered = atomic_load_explicit(&s->told->ordered, memory_order_acquire);
     for (; obeyed < ordered; obeyed++) {
-        const Command *c = &s->commands[obeyed % COMMANDS];
+        const Command *c = &s->commands[(uint64_t)obeyed % COMMANDS];
         if (c->kind == SET_BUS) {
             s->inputs[c->index].bus = c->value;
             s->inputs[c->index].stamp = c->stamp;
@@ -276,7 +283,7 @@ static void obey(Loop *s, int64_t k)
             s->faults[c->index].last = k;
         }
     }
-    atomic_store_explicit(&s->obeyed, obeyed, memory_order_release);
+    atomic_store_explicit(&s->told->obeyed, obeyed, memory_order_release);
 }
 
 static int active(Fault *f, int64_t k, double value)
@@ -306,13 +313,13 @@ static int disturb(Loop *s, int64_t k, double *values, int64_t offset, int64_t n
 static int prepare(Loop *s, int64_t k, int64_t at)
 {
     int flags = 0;
-    int64_t taken = atomic_load_explicit(&s->taken, memory_order_relaxed);
+    int64_t taken = atomic_load_explicit(&s->told->taken, memory_order_relaxed);
     const double *row = NULL;
-    if (taken < atomic_load_explicit(&s->supplied, memory_order_acquire)) {
-        row = &s->supply[(taken % s->supply_rows) * s->n_u];
+    if (taken < atomic_load_explicit(&s->told->supplied, memory_order_acquire)) {
+        row = &s->supply[((uint64_t)taken % (uint64_t)s->supply_rows) * (uint64_t)s->n_u];
     } else if (s->n_u > 0) {
         flags |= FLAG_STARVED;
-        atomic_fetch_add_explicit(&s->starved, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&s->told->starved, 1, memory_order_relaxed);
     }
     for (int64_t i = 0; i < s->n_u; i++) {
         Input *in = &s->inputs[i];
@@ -331,7 +338,7 @@ static int prepare(Loop *s, int64_t k, int64_t at)
         }
     }
     if (row != NULL)
-        atomic_store_explicit(&s->taken, taken + 1, memory_order_release);
+        atomic_store_explicit(&s->told->taken, taken + 1, memory_order_release);
     flags |= disturb(s, k, s->u, 0, s->n_u);
     for (int64_t i = 0; i < s->n_u; i++) {
         if (!isfinite(s->u[i])) {
@@ -340,7 +347,7 @@ static int prepare(Loop *s, int64_t k, int64_t at)
         }
     }
     if (flags & FLAG_FALLBACK)
-        atomic_fetch_add_explicit(&s->fallbacks, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&s->told->fallbacks, 1, memory_order_relaxed);
     return flags;
 }
 
@@ -356,7 +363,7 @@ static int terminated(Loop *s, int status, double t)
     s->get_real_status(s->component, LAST_SUCCESSFUL_TIME, &end);
     if (!(end > t))
         return 0;
-    s->terminated_at = fmin(end, t + s->step) - s->start;
+    s->told->terminated_at = fmin(end, t + s->step) - s->start;
     return 1;
 }
 
@@ -389,7 +396,7 @@ static int end_at(Loop *s, double end, double t, int status)
 {
     if (!(end > t))
         return NO_STEP;
-    s->terminated_at = fmin(end, t + s->step) - s->start;
+    s->told->terminated_at = fmin(end, t + s->step) - s->start;
     return status;
 }
 
@@ -440,11 +447,11 @@ static int step(Loop *s, double t)
 static int call(Loop *s, int status, int name)
 {
     if (status == WARNING)
-        atomic_fetch_add_explicit(&s->warnings, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&s->told->warnings, 1, memory_order_relaxed);
     if (status == OK || status == WARNING)
         return 1;
-    s->status = status;
-    s->failed_call = name;
+    s->told->status = status;
+    s->told->failed_call = name;
     return 0;
 }
 
@@ -491,7 +498,7 @@ static void fall_back(Loop *s, int failed)
 
 static int64_t ended_by(Loop *s)
 {
-    return atomic_load_explicit(&s->asked_to_stop, memory_order_acquire) ? STOPPED : RUNNING;
+    return atomic_load_explicit(&s->told->asked_to_stop, memory_order_acquire) ? STOPPED : RUNNING;
 }
 
 static int advance(Loop *s, int64_t k, int64_t entered, int *flags)
@@ -510,8 +517,8 @@ static int advance(Loop *s, int64_t k, int64_t entered, int *flags)
             return 1;
         }
     }
-    atomic_store_explicit(&s->entered, entered, memory_order_relaxed);
-    int64_t made = atomic_load_explicit(&s->made, memory_order_relaxed);
+    atomic_store_explicit(&s->told->entered, entered, memory_order_relaxed);
+    int64_t made = atomic_load_explicit(&s->told->made, memory_order_relaxed);
     int well = !s->enter_event_mode || call(s, begin_event(s), 0);
     well = well && tune(s, k);
     for (int64_t i = 0; i < s->n_sets && well; i++)
@@ -523,25 +530,25 @@ static int advance(Loop *s, int64_t k, int64_t entered, int *flags)
     }
     for (int64_t i = 0; i < s->n_gets && well; i++)
         well = call(s, get(s, &s->gets[i]), s->gets[i].call);
-    atomic_store_explicit(&s->entered, 0, memory_order_relaxed);
-    if (!well || (s->failed_output = not_finite(s))) {
+    atomic_store_explicit(&s->told->entered, 0, memory_order_relaxed);
+    if (!well || (s->told->failed_output = not_finite(s))) {
         *flags |= FLAG_UNIT;
         fall_back(s, 1);
         return 0;
     }
-    atomic_store_explicit(&s->made, made + 1, memory_order_relaxed);
+    atomic_store_explicit(&s->told->made, made + 1, memory_order_relaxed);
     *flags |= disturb(s, k, s->y, s->n_u, s->n_y);
     return 1;
 }
 
 static void record(Loop *s, int64_t k, double t, const double *y, double step_time, double lateness, int flags)
 {
-    int64_t recorded = atomic_load_explicit(&s->recorded, memory_order_relaxed);
-    if (recorded - atomic_load_explicit(&s->consumed, memory_order_acquire) >= s->record_rows) {
-        atomic_fetch_add_explicit(&s->lost, 1, memory_order_relaxed);
+    int64_t recorded = atomic_load_explicit(&s->told->recorded, memory_order_relaxed);
+    if (recorded - atomic_load_explicit(&s->told->consumed, memory_order_acquire) >= s->record_rows) {
+        atomic_fetch_add_explicit(&s->told->lost, 1, memory_order_relaxed);
         return;
     }
-    double *row = &s->records[(recorded % s->record_rows) * (HEAD + s->n_u + s->n_y + s->n_p)];
+    double *row = &s->records[((uint64_t)recorded % (uint64_t)s->record_rows) * (uint64_t) (HEAD + s->n_u + s->n_y + s->n_p)];
     row[0] = (double)k;
     row[1] = t;
     row[2] = step_time;
@@ -550,7 +557,7 @@ static void record(Loop *s, int64_t k, double t, const double *y, double step_ti
     memcpy(row + HEAD, s->u, (size_t)s->n_u * sizeof(double));
     memcpy(row + HEAD + s->n_u, y, (size_t)s->n_y * sizeof(double));
     memcpy(row + HEAD + s->n_u + s->n_y, s->p, (size_t)s->n_p * sizeof(double));
-    atomic_store_explicit(&s->recorded, recorded + 1, memory_order_release);
+    atomic_store_explicit(&s->told->recorded, recorded + 1, memory_order_release);
 }
 
 static void wake(const Loop *s)
@@ -564,14 +571,14 @@ static void wake(const Loop *s)
 
 static void publish(Loop *s, int64_t k)
 {
-    int64_t sequence = atomic_load_explicit(&s->sequence, memory_order_relaxed);
-    atomic_store_explicit(&s->sequence, sequence + 1, memory_order_relaxed);
+    int64_t sequence = atomic_load_explicit(&s->told->sequence, memory_order_relaxed);
+    atomic_store_explicit(&s->told->sequence, sequence + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
     s->latest[0] = (double)k;
     memcpy(s->latest + 1, s->u, (size_t)s->n_u * sizeof(double));
     memcpy(s->latest + 1 + s->n_u, s->y, (size_t)s->n_y * sizeof(double));
     memcpy(s->latest + 1 + s->n_u + s->n_y, s->p, (size_t)s->n_p * sizeof(double));
-    atomic_store_explicit(&s->sequence, sequence + 2, memory_order_release);
+    atomic_store_explicit(&s->told->sequence, sequence + 2, memory_order_release);
     wake(s);
 }
 
@@ -610,8 +617,8 @@ static void *run(void *argument)
             end = ended_by(s);
             before = read;
             read = now();
-            if (read - before > s->max_gap)
-                s->max_gap = read - before;
+            if (read - before > s->told->max_gap)
+                s->told->max_gap = read - before;
         }
         if (end != RUNNING) {
             state = end;
@@ -629,12 +636,12 @@ static void *run(void *argument)
         busy_until = (busy_until > due ? busy_until : due) + ended - began;
         if (well) {
             if (k == 0)
-                s->first_began = began;
-            s->last_ended = ended;
-            if (ended - began > s->max_step_time)
-                s->max_step_time = ended - began;
-            if (began - due > s->max_lateness)
-                s->max_lateness = began - due;
+                s->told->first_began = began;
+            s->told->last_ended = ended;
+            if (ended - began > s->told->max_step_time)
+                s->told->max_step_time = ended - began;
+            if (began - due > s->told->max_lateness)
+                s->told->max_lateness = began - due;
             count(s->step_times, ended - began);
             count(s->latenesses, began - due);
             record(s, k, (double)k * s->step, y_before, 1e-9 * (double)(ended - began), 1e-9 * (double)(began - due), flags | missed);
@@ -644,15 +651,15 @@ static void *run(void *argument)
             state = FAILED;
             break;
         }
-        if (!isnan(s->terminated_at)) {
+        if (!isnan(s->told->terminated_at)) {
             k++;
             state = TERMINATED;
             break;
         }
         if (missed) {
-            atomic_fetch_add_explicit(&s->misses, 1, memory_order_relaxed);
+            atomic_fetch_add_explicit(&s->told->misses, 1, memory_order_relaxed);
             if (busy_until <= next_due)
-                atomic_fetch_add_explicit(&s->late, 1, memory_order_relaxed);
+                atomic_fetch_add_explicit(&s->told->late, 1, memory_order_relaxed);
             if (s->policy == STOP) {
                 k++;
                 state = OVERRUN;
@@ -660,17 +667,17 @@ static void *run(void *argument)
             }
             while (s->policy == SKIP && t_0 + llround((double)(due_number + 1) * s->period) < ended) {
                 due_number++;
-                atomic_fetch_add_explicit(&s->skipped, 1, memory_order_relaxed);
+                atomic_fetch_add_explicit(&s->told->skipped, 1, memory_order_relaxed);
             }
         }
     }
     if (state != FAILED)
         prepare(s, k, now());
-    record(s, k, state == TERMINATED ? s->terminated_at : (double)k * s->step, state == FAILED ? y_before : s->y, NAN,
+    record(s, k, state == TERMINATED ? s->told->terminated_at : (double)k * s->step, state == FAILED ? y_before : s->y, NAN,
            NAN, state == FAILED ? FLAG_UNIT : 0);
     fall_back(s, 0);
     publish(s, k);
-    atomic_store_explicit(&s->state, state, memory_order_release);
+    atomic_store_explicit(&s->told->state, state, memory_order_release);
     wake(s);
     return NULL;
 }
@@ -678,18 +685,18 @@ static void *run(void *argument)
 /* End a loop whose thread makes no more steps: fall-back outputs, a last record, state CRASHED. */
 void loop_abandon(Loop *s, int64_t crash)
 {
-    int64_t state = atomic_load(&s->state), sequence = atomic_load(&s->sequence), k = (int64_t)s->latest[0];
-    if (state != RUNNING && state != CRASHED)
+    int64_t state = atomic_load(&s->told->state), sequence = atomic_load(&s->told->sequence), k = (int64_t)s->latest[0];
+    if (state > RUNNING && state <= TERMINATED && state != CRASHED)
         return;
     fall_back(s, 1);
     if (sequence % 2)
-        atomic_store(&s->sequence, sequence + 1); /* it ended while it published */
-    if (state == RUNNING) {
-        s->crash = crash;
+        atomic_store(&s->told->sequence, sequence + 1); /* it ended while it published */
+    if (state != CRASHED) {
+        s->told->crash = crash;
         record(s, k, (double)k * s->step, s->y_before, NAN, NAN, FLAG_UNIT);
     }
     publish(s, k);
-    atomic_store_explicit(&s->state, CRASHED, memory_order_release);
+    atomic_store_explicit(&s->told->state, CRASHED, memory_order_release);
     wake(s);
 }
 
@@ -739,8 +746,8 @@ static void note(int number)
     Loop *s = atomic_load(&watched);
     noted = number;
     if (s != NULL) {
-        s->signal_number = number;
-        atomic_store_explicit(&s->asked_to_stop, 1, memory_order_release);
+        s->told->signal_number = number;
+        atomic_store_explicit(&s->told->asked_to_stop, 1, memory_order_release);
     }
     for (int i = 0; i < SIGNALS && !always; i++)
         sigaction(signals[i], &before[i], NULL);
@@ -789,7 +796,7 @@ int loop_start(Loop *s)
         pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
         pthread_attr_setschedparam(&attributes, &parameter);
         error = pthread_create(&s->thread, &attributes, run_guarded, s);
-        s->scheduler_error = error;
+        s->told->scheduler_error = error;
     }
     if (s->priority <= 0 || error) {
         pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
@@ -799,7 +806,7 @@ int loop_start(Loop *s)
     if (!error && s->cpu >= 0) {
         CPU_ZERO(&cpus);
         CPU_SET(s->cpu, &cpus);
-        s->affinity_error = pthread_setaffinity_np(s->thread, sizeof cpus, &cpus);
+        s->told->affinity_error = pthread_setaffinity_np(s->thread, sizeof cpus, &cpus);
     }
     if (error)
         munmap(s->stack, GUARD + STACK);
@@ -813,22 +820,22 @@ void loop_join(Loop *s)
     munmap(s->stack, GUARD + STACK);
 }
 
-void loop_stop(Loop *s) { atomic_store_explicit(&s->asked_to_stop, 1, memory_order_release); }
-int64_t loop_state(Loop *s) { return atomic_load_explicit(&s->state, memory_order_acquire); }
-int64_t loop_entered(Loop *s) { return atomic_load_explicit(&s->entered, memory_order_relaxed); }
-int64_t loop_recorded(Loop *s) { return atomic_load_explicit(&s->recorded, memory_order_acquire); }
-void loop_consume(Loop *s, int64_t n) { atomic_fetch_add_explicit(&s->consumed, n, memory_order_release); }
-int64_t loop_taken(Loop *s) { return atomic_load_explicit(&s->taken, memory_order_acquire); }
-void loop_supply(Loop *s, int64_t n) { atomic_fetch_add_explicit(&s->supplied, n, memory_order_release); }
+void loop_stop(Loop *s) { atomic_store_explicit(&s->told->asked_to_stop, 1, memory_order_release); }
+int64_t loop_state(Loop *s) { return atomic_load_explicit(&s->told->state, memory_order_acquire); }
+int64_t loop_entered(Loop *s) { return atomic_load_explicit(&s->told->entered, memory_order_relaxed); }
+int64_t loop_recorded(Loop *s) { return atomic_load_explicit(&s->told->recorded, memory_order_acquire); }
+void loop_consume(Loop *s, int64_t n) { atomic_fetch_add_explicit(&s->told->consumed, n, memory_order_release); }
+int64_t loop_taken(Loop *s) { return atomic_load_explicit(&s->told->taken, memory_order_acquire); }
+void loop_supply(Loop *s, int64_t n) { atomic_fetch_add_explicit(&s->told->supplied, n, memory_order_release); }
 
 /* One command; 0 if the ring is full. */
 int loop_command(Loop *s, int64_t kind, int64_t index, double value, int64_t stamp)
 {
-    int64_t ordered = atomic_load_explicit(&s->ordered, memory_order_relaxed);
-    if (ordered - atomic_load_explicit(&s->obeyed, memory_order_acquire) >= COMMANDS)
+    int64_t ordered = atomic_load_explicit(&s->told->ordered, memory_order_relaxed);
+    if (ordered - atomic_load_explicit(&s->told->obeyed, memory_order_acquire) >= COMMANDS)
         return 0;
-    s->commands[ordered % COMMANDS] = (Command){kind, index, stamp, value};
-    atomic_store_explicit(&s->ordered, ordered + 1, memory_order_release);
+    s->commands[(uint64_t)ordered % COMMANDS] = (Command){kind, index, stamp, value};
+    atomic_store_explicit(&s->told->ordered, ordered + 1, memory_order_release);
     return 1;
 }
 
@@ -838,10 +845,10 @@ void loop_latest(Loop *s, double *row)
 {
     int64_t first, last, reads = 0;
     do {
-        first = atomic_load_explicit(&s->sequence, memory_order_acquire);
+        first = atomic_load_explicit(&s->told->sequence, memory_order_acquire);
         memcpy(row, s->latest, (size_t)(1 + s->n_u + s->n_y + s->n_p) * sizeof(double));
         atomic_thread_fence(memory_order_acquire);
-        last = atomic_load_explicit(&s->sequence, memory_order_relaxed);
+        last = atomic_load_explicit(&s->told->sequence, memory_order_relaxed);
     } while ((first != last || first % 2) && ++reads < READS);
 }
 
@@ -933,7 +940,7 @@ void loop_log(void *environment, const char *instance, int status, const char *c
     if (log == NULL)
         return;
     static _Thread_local int64_t window, written;
-    int64_t place = atomic_fetch_add(&log->count, 1) % MESSAGES, instant = now() / 1000000;
+    int64_t place = (int64_t)((uint64_t)atomic_fetch_add(&log->count, 1) % MESSAGES), instant = now() / 1000000;
     char *out = log->text[place], *end = out + MESSAGE - 1;
     log->status[place] = status;
     written = instant == window ? written + 1 : 0;
@@ -968,9 +975,9 @@ void loop_log_of_fmi3(void *environment, int status, const char *category, const
     (void)category;
     if (log == NULL)
         return;
-    int64_t place = atomic_fetch_add(&log->count, 1) % MESSAGES;
+    int64_t place = (int64_t)((uint64_t)atomic_fetch_add(&log->count, 1) % MESSAGES);
     log->status[place] = status;
     strncpy(log->text[place], message != NULL ? message : "", MESSAGE - 1);
 }
 
-int64_t loop_size(void) { return (int64_t)sizeof(Loop); }
+int64_t loop_size(void) { return (int64_t)(sizeof(Loop) + sizeof(Told)); }

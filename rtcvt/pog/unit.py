@@ -50,7 +50,7 @@ class Parameter(Record):
     def _read_unit(cls, data: Any) -> Any:
         if isinstance(data, Mapping) and isinstance(data.get("value"), str):
             unit = data.get("unit") or quantity.si_unit(data["value"])
-            return {**data, "value": quantity.to_si(data["value"], unit), "unit": unit}
+            return {**data, "value": quantity.of_machine(data["value"], unit), "unit": unit}
         return data
 
 
@@ -93,8 +93,8 @@ class Gear(Record):
     axis: Axis  # that it turns about
     carrier: str | None = None  # the gear that takes its axis along
     w_max: Rating | None = None  # largest speed; a limit of the KERS controller
-    radius: Coordinate | None = None  # asserted: that of all its contacts
-    teeth: Annotated[int, Field(ge=3, le=10_000)] | None = None  # asserted, with the module
+    radius: Coordinate | None = None  # asserted at all its contacts; a planet's counts, whatever is drawn
+    teeth: Annotated[int, Field(ge=3, le=10_000)] | None = None  # with the module, as a radius
     module: Annotated[float, quantity_in("m", above=0.0)] | None = None  # pitch diameter by teeth
     stepped: bool = False  # it has several radii
     description: str = ""
@@ -218,7 +218,7 @@ class GearSystem(Unit):
             if not isinstance(value, str):
                 return expression.number(value)
             if quantity.is_quantity(value):
-                return expression.number(quantity.to_si(value, quantity.si_unit(value)))
+                return expression.number(quantity.of_machine(value, quantity.si_unit(value)))
             return expression.parse(value, {*self.parameters, *self.variables})
         except ValueError as error:
             raise InputError(self.source, key, value, str(error)) from None

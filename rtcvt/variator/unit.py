@@ -97,7 +97,7 @@ def _value(row: Row, given: Any, source: str) -> float:
     try:
         if row.choices:
             return Variable(row.name, "parameter", 0, row.unit, row.text, choices=row.choices).choice(given)
-        value = quantity.to_si(given, row.unit)
+        value = quantity.of_machine(given, row.unit)
     except ValueError as error:
         raise InputError(source, key, given, str(error)) from None
     if (low is not None and value < low) or (high is not None and value > high):

@@ -111,6 +111,7 @@ def test_what_is_in_the_archive(exported):
     with zipfile.ZipFile(exported["kers"]) as archive:
         names = archive.namelist()
         assert archive.read("documentation/index.html") == b"<p>About</p>"
+        assert b"MIT License" in archive.read("documentation/licenses/pythonfmu.txt")
         assert archive.read("resources/unit.toml").decode() == load_gear_system("toroidal_kers").text
         identifier = ElementTree.fromstring(archive.read("modelDescription.xml"))[0].get("modelIdentifier")
     assert f"binaries/linux64/{identifier}.so" in names

@@ -34,7 +34,15 @@ from native_host import DISCARD, ERROR, UNITS, H, Hosted, inputs, reference, run
 import rtcvt.fmu.native.export
 from rtcvt.errors import InputError
 from rtcvt.fmu.description import model_description
-from rtcvt.fmu.native.export import FLAGS, PLATFORMS, export_native, native_description, own_platform, write_sources
+from rtcvt.fmu.native.export import (
+    FLAGS,
+    PLATFORMS,
+    compile_unit,
+    export_native,
+    native_description,
+    own_platform,
+    write_sources,
+)
 from rtcvt.fmu.native.reference import FOLDER
 from rtcvt.kind import load_unit
 from rtcvt.pog.diagram import gear_colours, unit_diagram
@@ -217,6 +225,15 @@ def test_a_missing_package_is_named_before_anything_is_written(tmp_path, monkeyp
     with pytest.raises(InputError, match=rf"{name} gives it: pip install rtcvt\[native\]"):
         export_native(load_gear_system("differential"), "rigid", tmp_path / "unit.fmu")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["50% a", "a & b #1", "it's (ü)"])
+def test_folders_may_have_any_name(tmp_path, name):
+    sources = tmp_path / name / "sources"
+    sources.mkdir(parents=True)
+    (sources / "all.c").write_text("int one(void) { return 1; }\n")
+    compile_unit(sources, tmp_path / name / "x.so", own_platform())
+    assert (tmp_path / name / "x.so").is_file()
 
 
 def test_a_failed_export_keeps_the_file_that_was_there(tmp_path, monkeypatch):

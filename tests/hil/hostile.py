@@ -18,7 +18,8 @@ SOURCE = r"""
 #include <unistd.h>
 
 enum { NOTHING, SEGFAULT, ABORT, BUS_ERROR, OVERFLOW, DIVIDE, ILLEGAL, EXIT, EXIT_AT_ONCE, KILLED, MEMORY, HANG, SLEEP,
-       NOT_A_NUMBER, INFINITE, STATUS_7, STATUS_MINUS_1, AT_START, AT_END, HANG_AT_END, TERMINATES };
+       NOT_A_NUMBER, INFINITE, STATUS_7, STATUS_MINUS_1, AT_START, AT_END, HANG_AT_END, TERMINATES,
+       ONES, ZEROS, THREES, RANDOM, FORKS, LEAVES };
 
 static struct { int mode, is_over; double at, u, y, t; size_t length; } unit;
 static volatile double sink;
@@ -31,9 +32,41 @@ static double deeper(volatile char *above)
     return deeper(room) + room[0];
 }
 
+/* Write over all memory that is shared with other processes. */
+static int scribble(void)
+{
+    unsigned long first, last;
+    char line[512], rights[8];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        if (sscanf(line, "%lx-%lx %7s", &first, &last, rights) == 3 && rights[1] == 'w' && rights[3] == 's')
+            for (unsigned long p = first; p < last; p += 8)
+                *(long *)p = unit.mode == ONES ? -1 : unit.mode == ZEROS ? 0 : unit.mode == THREES ? 3
+                             : ((long)rand() << 33) ^ rand();
+    fclose(maps);
+    return 0;
+}
+
+/* Processes that want to stay: in sessions of their own, some of them grandchildren. */
+static int leave_some(void)
+{
+    for (int i = 0; i < 6; i++)
+        if (fork() == 0) {
+            setsid();
+            if (i % 2 && fork() != 0)
+                _exit(0);
+            for (;;)
+                sleep(1000);
+        }
+    return 0;
+}
+
 static int misbehave(void)
 {
     switch (unit.mode) {
+    case ONES: case ZEROS: case THREES: case RANDOM: return scribble();
+    case FORKS: unit.mode = NOTHING; return leave_some();
+    case LEAVES: leave_some(); _exit(0);
     case SEGFAULT: *(volatile int *)8 = 1; break;
     case ABORT: abort();
     case BUS_ERROR: {
@@ -146,7 +179,7 @@ DESCRIPTION = """<?xml version="1.0" encoding="UTF-8"?>
 _NAMES = (
     "nothing", "segfault", "abort", "bus_error", "overflow", "divide", "illegal", "exit", "exit_at_once", "killed",
     "memory", "hang", "sleep", "not_a_number", "infinite", "status_7", "status_minus_1", "at_start", "at_end",
-    "hang_at_end", "terminates",
+    "hang_at_end", "terminates", "ones", "zeros", "threes", "random", "forks", "leaves",
 )  # fmt: skip
 MISDEEDS = {name: number for number, name in enumerate(_NAMES)}
 DEADLY = {  # what the rig should say

@@ -114,6 +114,42 @@ def test_a_unit_that_dies_leaves_the_rig_alive(hostile, folder, tmp_path, monkey
     assert not part_name(tmp_path / "run.h5").exists()
 
 
+@pytest.mark.parametrize("misdeed", ["ones", "zeros", "threes", "random"])
+@pytest.mark.parametrize("bus", [False, True])
+def test_a_unit_that_writes_over_shared_memory_leaves_the_rig_alive(hostile, folder, tmp_path, misdeed, bus):
+    attachments = [can_attachment(next(channels))] if bus else []
+    report = run_rig(hostile, H, None, scenario(misdeed), None, tmp_path / "run.h5", attachments)
+    assert not report.completed
+    assert "wrote over the memory" in report.message
+    json.dumps(report.figures, allow_nan=False)
+    assert report.figures["step_time_us"].keys() == report.figures["lateness_us"].keys()
+    assert len(read(tmp_path / "run.h5").time) <= 62
+
+
+@pytest.mark.parametrize("misdeed", ["forks", "leaves"])
+def test_what_a_unit_forks_ends_with_the_run(hostile, folder, tmp_path, misdeed):
+    stays = subprocess.Popen(["sleep", "60"], start_new_session=True)  # of this process, not of the unit
+    try:
+        run_rig(hostile, H, None, scenario(misdeed, duration=0.5), None, tmp_path / "run.h5")
+        assert not _holding(folder)
+        assert stays.poll() is None
+    finally:
+        stays.kill()
+        stays.wait()
+
+
+def _holding(folder):
+    """Processes that have the unit's library, which was extracted there."""
+    found = []
+    for process in Path("/proc").iterdir():
+        try:
+            if process.name.isdigit() and f"{folder}/" in (process / "maps").read_text():
+                found.append(int(process.name))
+        except OSError:
+            pass
+    return found
+
+
 def test_the_heartbeat_stands_still_while_no_step_is_made(hostile, folder, tmp_path):
     """The fall-back outputs are sent all the same: who watches the heartbeat knows."""
     channel = next(channels)

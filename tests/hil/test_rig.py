@@ -127,7 +127,7 @@ def test_a_value_from_the_bus_holds_until_its_time_out():
     stamp = time.monotonic_ns() + 100_000_000
     loop.command(Command.SET_BUS, 0, 5.0, stamp)
     rows = finished(loop)
-    began = 1e-9 * (loop._loop.first_began - stamp) + rows[:-1, 1] + rows[:-1, 3] - rows[0, 3]  # of steps [s]
+    began = 1e-9 * (loop._told.first_began - stamp) + rows[:-1, 1] + rows[:-1, 3] - rows[0, 3]  # of steps [s]
     held = began < 0.05
     assert 0 < np.count_nonzero(held) < 400
     np.testing.assert_array_equal(rows[:-1, HEAD], np.where(held, 5.0, -7.0))

@@ -10,19 +10,26 @@ Direct contact, ``h`` is ``i`` or ``j``: ``P`` is the contact point. Indirect co
 is ``i`` or ``j``: ``P`` is the contact point projected onto the axis of ``p``. ``S_F`` is +1 through the first
 gear of the ordered pair, -1 through the second. Terms of the same gear add up. The result is an expression of the
 unit's parameters and its moving variable, in `normal_form`.
+
+Planets need not lie in one plane: the radius that a planet declares takes the place of the drawn one, with its sign.
+The carrier's entry then follows from the carrier turning with all its gears as one body, which slips nowhere (Willis):
+``R_ij,c = -(R_ij,i S_i + R_ij,j S_j)``, S being -1 where an axis points against the carrier's. This holds where the
+axes are parallel.
 """
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.expression import Expression, number
 from rtcvt.pog.normal_form import normal_form
-from rtcvt.pog.unit import GearSystem
+from rtcvt.pog.unit import Contact, GearSystem
 
-__all__ = ["check_radii", "direction", "radii_matrix"]
+__all__ = ["axis_sign", "carrier_of", "check_radii", "direction", "radii_at", "radii_matrix"]
 
 _PLACES = 33  # of the moving variable, at which radii are looked at
 _EQUAL = 1e-6  # relative difference of radii that are one
@@ -42,22 +49,81 @@ def radii_matrix(unit: GearSystem) -> dict[tuple[str, str], Expression]:
     """
     entries: dict[tuple[str, str], Expression] = {}
     for name, contact in unit.contacts.items():
-        key = f"contacts.{name}.point"
-        point = (unit.coordinate(key, contact.point[0]), unit.coordinate(key, contact.point[1]))
-        for gear, sign in zip(contact.between, (1.0, -1.0), strict=True):
-            terms = [(gear, _signed_distance(_axis(unit, gear), point))]
-            carrier = unit.gears[gear].carrier
-            if carrier is not None:
-                projected = _projection(_axis(unit, gear), point)
-                terms.append((carrier, _signed_distance(_axis(unit, carrier), projected)))
-            for h, radius in terms:
-                entries[name, h] = entries.get((name, h), number(0.0)) + number(sign) * radius
+        for h, radius in _contact_row(unit, name, contact).items():
+            entries[name, h] = radius
     simple = {place: normal_form(r) for place, r in entries.items()}
     return {place: r for place, r in simple.items() if r.value != 0.0}
 
 
+def radii_at(unit: GearSystem, values: Mapping[str, float] | None = None) -> NDArray[np.float64]:
+    """``R`` [m] (contacts by gears) as numbers: at the unit's own parameters and start, or at others by short name."""
+    at = _own_values(unit) | dict(values or {})
+    rows, columns = list(unit.contacts), list(unit.gears)
+    R = np.zeros((len(rows), len(columns)))
+    for (contact, gear), radius in radii_matrix(unit).items():
+        R[rows.index(contact), columns.index(gear)] = radius.evaluate(at)
+    return R
+
+
+def axis_sign(unit: GearSystem, one: str, other: str) -> int:
+    """1 if the axes of two gears point the same way, -1 if opposite ways, 0 if they are not parallel."""
+    a, b = direction(unit, one), direction(unit, other)
+    if normal_form(a[0] * b[1] - a[1] * b[0]).value != 0.0:
+        return 0
+    return 1 if (a[0] * b[0] + a[1] * b[1]).evaluate(_own_values(unit)) > 0.0 else -1
+
+
+def carrier_of(unit: GearSystem, contact: Contact) -> str | None:
+    """The carrier of a contact whose gears are carried by one gear or by none, all axes parallel; else None."""
+    carriers = {unit.gears[g].carrier for g in contact.between} - {None}
+    carrier = carriers.pop() if len(carriers) == 1 else None
+    if carrier is None or carrier in contact.between or any(axis_sign(unit, g, carrier) == 0 for g in contact.between):
+        return None
+    return carrier
+
+
+def _own_values(unit: GearSystem) -> dict[str, float]:
+    return {name: p.value for name, p in unit.parameters.items()} | {n: v.start for n, v in unit.variables.items()}
+
+
+def _declared(unit: GearSystem, name: str) -> Expression | None:
+    """The radius [m] that a gear declares."""
+    gear = unit.gears[name]
+    if gear.radius is not None:
+        return unit.coordinate(f"gears.{name}.radius", gear.radius)
+    return number(0.5 * gear.teeth * gear.module) if gear.teeth is not None and gear.module is not None else None
+
+
+def _contact_row(unit: GearSystem, name: str, contact: Contact) -> dict[str, Expression]:
+    """Entries of R in the row of a contact, by gear."""
+    key = f"contacts.{name}.point"
+    point = (unit.coordinate(key, contact.point[0]), unit.coordinate(key, contact.point[1]))
+    common = carrier_of(unit, contact)
+    counts = common is not None and any(unit.gears[g].carrier and unit.gears[g].fixed_radius for g in contact.between)
+    row: dict[str, Expression] = {}
+    for gear, sign in zip(contact.between, (1.0, -1.0), strict=True):
+        radius = _signed_distance(_axis(unit, gear), point)
+        carrier = unit.gears[gear].carrier
+        declared = _declared(unit, gear) if counts and carrier else None
+        if declared is not None:
+            radius = number(1.0 if radius.evaluate(_own_values(unit)) > 0.0 else -1.0) * declared
+        terms = [(gear, number(sign) * radius)]
+        if counts and common is not None:
+            terms.append((common, number(-sign * axis_sign(unit, gear, common)) * radius))
+        elif carrier is not None:
+            projected = _projection(_axis(unit, gear), point)
+            terms.append((carrier, number(sign) * _signed_distance(_axis(unit, carrier), projected)))
+        for h, term in terms:
+            row[h] = row.get(h, number(0.0)) + term
+    return row
+
+
 def check_radii(unit: GearSystem) -> None:
-    """Refuse contacts on a gear's own axis and radii that are not those that the gear declares.
+    """Refuse contacts on a gear's own axis, radii that a gear does not declare, and planets that do not fit.
+
+    What a planet declares need not be drawn. Its distance from the carrier's axis has to be one at all its contacts
+    with gears about that axis, and two planets that touch have to reach each other, to 1e-6, or to one module where
+    teeth are given (profile shift).
 
     A gear that touches others at two radii is warned of, unless it is ``stepped``. Radii are taken at the unit's own
     parameters, over the range of the moving variable.
@@ -93,20 +159,70 @@ def check_radii(unit: GearSystem) -> None:
             if np.ptp(r) > _EQUAL * np.abs(r).max() and unit.gears[gear].fixed_radius:
                 raise InputError(unit.source, f"gears.{gear}", None, f"no fixed radius: that at '{name}' moves")
     for gear, radii in found.items():
-        _check_declared(unit, gear, radii, values)
+        if not _counts(unit, gear):
+            _check_declared(unit, gear, radii, values)
+    _check_planets(unit)
+
+
+def _counts(unit: GearSystem, name: str) -> bool:
+    """Whether a planet's declared radius counts at all its contacts, whatever is drawn."""
+    gear = unit.gears[name]
+    touching = [c for c in unit.contacts.values() if name in c.between]
+    return bool(gear.carrier and gear.fixed_radius) and all(carrier_of(unit, c) for c in touching)
+
+
+def _check_planets(unit: GearSystem) -> None:
+    """Distances of planets' axes from their carriers' agree, and planets that touch reach each other."""
+    declared = [name for name, gear in unit.gears.items() if gear.carrier and gear.fixed_radius]
+    if not declared:
+        return
+    at = _own_values(unit)
+    for name in declared:
+        r = _declared(unit, name)
+        if r is not None and not r.evaluate(at) > 0.0:
+            raise InputError(unit.source, f"gears.{name}.radius", unit.gears[name].radius, "a radius above 0 m")
+    R = radii_at(unit)
+    columns = list(unit.gears)
+    distance: dict[str, tuple[float, str, float]] = {}  # of a planet's axis, the contact that says so, what may differ
+    planets: list[tuple[str, float]] = []  # contacts of two planets, distance of their axes
+    for k, (name, contact) in enumerate(unit.contacts.items()):
+        carrier = carrier_of(unit, contact)
+        if carrier is None:
+            continue
+        apart = abs(float(R[k, columns.index(carrier)]))
+        own = [g for g in contact.between if unit.gears[g].carrier]
+        if len(own) == 2:
+            planets.append((name, apart))
+            continue
+        modules = [unit.gears[g].module or 0.0 for g in contact.between]
+        a, other, slack = distance.setdefault(own[0], (apart, name, max(modules)))
+        slack = max(slack, *modules, _EQUAL * a)
+        if abs(a - apart) > slack:
+            allowed = (
+                f"one distance from the axis of '{carrier}': contact '{other}' asks for {1e3 * a:.6g} mm, "
+                f"'{name}' for {1e3 * apart:.6g}"
+            )
+            raise InputError(unit.source, f"gears.{own[0]}", None, allowed)
+    for name, apart in planets:
+        one, two = unit.contacts[name].between
+        if one in distance and two in distance:
+            a, b = distance[one][0], distance[two][0]
+            slack = max(_EQUAL * apart, *(unit.gears[g].module or 0.0 for g in (one, two)))
+            if not abs(a - b) - slack <= apart <= a + b + slack:
+                allowed = (
+                    f"planets that reach each other: their axes are {1e3 * apart:.6g} mm apart by their radii, "
+                    f"but {1e3 * a:.6g} and {1e3 * b:.6g} mm from the carrier's"
+                )
+                raise InputError(unit.source, f"contacts.{name}.between", [one, two], allowed)
 
 
 def _check_declared(unit: GearSystem, name: str, radii: dict[str, float], values: dict[str, Any]) -> None:
     gear, key = unit.gears[name], f"gears.{name}"
-    declared = None
-    if gear.radius is not None:
-        declared = unit.coordinate(f"{key}.radius", gear.radius).evaluate(values, np)
-        declared = float(np.atleast_1d(declared)[0])
+    given = _declared(unit, name)
+    if given is not None:
+        declared = float(np.atleast_1d(given.evaluate(values, np))[0])
         if not declared > 0.0:
             raise InputError(unit.source, f"{key}.radius", gear.radius, "a radius above 0 m")
-    elif gear.teeth is not None and gear.module is not None:
-        declared = 0.5 * gear.teeth * gear.module
-    if declared is not None:
         for contact, r in radii.items():
             if abs(r - declared) > _EQUAL * declared:
                 what = "radius" if gear.radius is not None else "teeth"

@@ -10,9 +10,10 @@ from scipy.optimize import brentq
 
 from rtcvt.belt.arm_geometry import lever, nodes, over_angle
 from rtcvt.belt.layout import BeltP, D
-from rtcvt.belt.unit import load_belt_unit, read_belt_unit
+from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "tensioned.toml"
@@ -22,7 +23,7 @@ LOSSES = ("loss.creep", "loss.span", "loss.friction", "loss.arm")
 
 def tensioned(torque_driven=False, plain=False, **arm):
     """The drive; `plain`: its belt does not resist bending, and its ribs do not yield."""
-    unit = load_belt_unit(FILE)
+    unit = load_unit(FILE)
     pulleys = dict(unit.pulleys)
     idler = pulleys["idler"]
     pulleys["idler"] = idler.model_copy(update={"arm": idler.arm.model_copy(update=arm)})
@@ -60,7 +61,7 @@ def random_state(instance, rng):
 
 
 def test_levers_are_the_derivatives_of_the_belts_length():
-    unit, e = load_belt_unit(FILE), 1e-4
+    unit, e = load_unit(FILE), 1e-4
     length = [unit.path({IDLER: a}).length for a in (-e, 0.0, e)]
     by_angle, bend = lever(unit, IDLER)
     assert by_angle == pytest.approx((length[2] - length[0]) / (2.0 * e), rel=1e-6)
@@ -274,11 +275,11 @@ def test_arms_that_no_model_knows_are_refused():
     with pytest.raises(InputError, match=r"pulleys.idler.arm: neighbours with fixed centres"):
         read_belt_unit(UnitFile(data, "", "drive.toml"))
     with pytest.raises(InputError, match=r"pulleys.idler.arm: no arm with the rigid model"):
-        load_belt_unit(FILE).build("rigid")
+        load_unit(FILE).build("rigid")
 
 
 def test_an_arm_along_the_force_of_the_belt_is_refused():
-    data, unit = tomllib.loads(FILE.read_text()), load_belt_unit(FILE)
+    data, unit = tomllib.loads(FILE.read_text()), load_unit(FILE)
     path = unit.path()
     force = path.direction[IDLER] - path.direction[IDLER - 1]
     pivot = path.center[IDLER] + 0.07 * force / np.hypot(*force)

@@ -8,9 +8,10 @@ import pytest
 from belt_modes import hybrid_modes
 
 from rtcvt.belt.layout import BeltP, D
-from rtcvt.belt.unit import Decoupler, load_belt_unit, read_belt_unit
+from rtcvt.belt.unit import Decoupler, read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "serpentine.toml"
@@ -20,7 +21,7 @@ LOSSES = ("loss.creep", "loss.span", "loss.friction", "loss.decoupler")
 
 def decoupled(torque_driven=False, pulley=4e-4, **decoupler):
     """The serpentine drive, its alternator behind a decoupler."""
-    unit = load_belt_unit(FILE)
+    unit = load_unit(FILE)
     given = Decoupler(**(GIVEN | decoupler))
     changes = {"alternator": {"decoupler": given, "inertia": pulley}}
     if torque_driven:

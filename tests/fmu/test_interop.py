@@ -35,7 +35,7 @@ from rtcvt.hil.importer import open_fmu
 from rtcvt.kind import load_unit
 from rtcvt.network.held import parts_of
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import GearSystem, load_gear_system, read_gear_system
+from rtcvt.pog.unit import GearSystem, read_gear_system
 from rtcvt.scenario import get_scenario, sample_inputs
 from rtcvt.unitfile import parse_unit_file
 
@@ -72,9 +72,9 @@ pytestmark = [
 
 
 def _units() -> dict[str, tuple[GearSystem, dict[str, float]]]:
-    kers = load_gear_system("toroidal_kers")
+    kers = load_unit("toroidal_kers")
     w = next(v.start for v in build_model(kers, "rigid").variables if v.name == "shaft.w")
-    return {"kers": (kers, {}), "differential": (load_gear_system("differential"), {}),
+    return {"kers": (kers, {}), "differential": (load_unit("differential"), {}),
             "load": (read_gear_system(parse_unit_file(LOAD, "load")), {"gear.a.w_start": -w})}  # fmt: skip
 
 

@@ -54,6 +54,7 @@ PACKAGES = (
     "rtcvt.belt",
     "rtcvt.variator",
     "rtcvt.vehicle",
+    "rtcvt.engine",
     "rtcvt.clutch",
     "rtcvt.offline.pushbelt",
     "rtcvt.network",

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.shift import shift_table
 from rtcvt.pog.tasks import show
-from rtcvt.pog.unit import load_gear_system, read_gear_system
+from rtcvt.pog.unit import read_gear_system
 from rtcvt.unitfile import parse_unit_file
 
 MODULE = 1e-3
@@ -246,7 +247,7 @@ def test_wrong_tables_are_refused(old, new, message):
 
 
 def test_the_table_of_a_shipped_unit_is_shown():
-    low, direct = show(load_gear_system("planetary"), {"settings": {}, "at": {}}).data["shift"]
+    low, direct = show(load_unit("planetary"), {"settings": {}, "at": {}}).data["shift"]
     assert low["ratio"] == pytest.approx(1 + 78 / 30)
     assert low["step"] is None
     assert low["torques"] == {"B": pytest.approx(78 / 30)}

@@ -1,0 +1,1 @@
+"""A combustion engine from tables of torque and fuel."""

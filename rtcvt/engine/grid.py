@@ -1,0 +1,164 @@
+"""Tables over two axes: read from CSV files, and looked up in kernels, bilinear in between.
+
+A file has lines of comment, which begin with ``#``, a header with units such as ``w [rpm],pedal [1],tau [N.m]``, and
+one line for each point of a full grid. In the constants of a unit a table is ``n_a, n_b``, both axes, and the values
+row by row. Beyond an axis the value at its end counts.
+"""
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt import quantity
+from rtcvt.errors import InputError
+from rtcvt.files import read_text
+from rtcvt.kernel import kernel
+from rtcvt.unitfile import is_file
+
+__all__ = ["Grid", "lookup", "read_grid", "slope"]
+
+MOST_POINTS = 10_000
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Values over two axes, in SI units."""
+
+    a: NDArray[np.float64]  # (n,) rising
+    b: NDArray[np.float64]  # (m,) rising
+    values: NDArray[np.float64]  # (n, m)
+
+    def numbers(self) -> list[float]:
+        """The table as `lookup` takes it."""
+        return [len(self.a), len(self.b), *self.a.tolist(), *self.b.tolist(), *self.values.ravel().tolist()]
+
+
+def read_grid(source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]) -> Grid:
+    """Read a table: a CSV file in `folder`, or a shipped one.
+
+    Parameters
+    ----------
+    source, key : str
+        Unit file, and where it names the table.
+    folder : Path
+        Of the unit file.
+    name : str
+        Of the table.
+    columns : sequence of (str, str)
+        Names and units of both axes and of the values.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or it is not a table as above.
+    """
+    path = folder / name
+    if not is_file(path):
+        path = Path(str(resources.files("rtcvt"))) / "engine" / f"{name}.csv"
+    if not is_file(path):
+        shipped = sorted(f.stem for f in path.parent.glob("*.csv"))
+        raise InputError(source, key, name, f"a CSV file, or one of the shipped tables: {', '.join(shipped)}")
+    lines = list(enumerate(read_text(path).splitlines(), start=1))
+    rows = [(k, next(csv.reader([line]))) for k, line in lines if line.strip() and not line.startswith("#")]
+    header = ",".join(f"{column} [{unit}]" for column, unit in columns)
+    if not rows:
+        raise InputError(path.name, "", None, f"a header such as '{header}' and a line for each point")
+    factors = _factors(path.name, *rows[0], columns, header)
+    points: dict[tuple[float, float], float] = {}
+    for k, row in rows[1 : MOST_POINTS + 2]:
+        a, b, value = _point(path.name, k, row, factors)
+        if (a, b) in points:
+            raise InputError(path.name, f"line {k}", ",".join(row), "each point once")
+        points[a, b] = value
+    axes = [np.array(sorted({point[i] for point in points})) for i in (0, 1)]
+    if min(map(len, axes)) < 2 or len(points) != len(axes[0]) * len(axes[1]) or len(points) > MOST_POINTS:
+        allowed = f"a full grid, at least 2 by 2 points and at most {MOST_POINTS}"
+        raise InputError(path.name, "", f"{len(axes[0])} by {len(axes[1])}, {len(points)} points", allowed)
+    return Grid(axes[0], axes[1], np.array([[points[a, b] for b in axes[1]] for a in axes[0]]))
+
+
+def _factors(
+    source: str, line: int, row: list[str], columns: Sequence[tuple[str, str]], header: str
+) -> tuple[float, ...]:
+    """Factors from the units of the header to SI."""
+    try:
+        cells = [cell.strip().rstrip("]").split(" [") for cell in row]
+        if [name for name, _ in cells] != [name for name, _ in columns]:
+            raise ValueError
+        return tuple(
+            1.0 if given == unit else quantity.to_si(f"1 {given}", unit)
+            for (_, given), (_, unit) in zip(cells, columns, strict=True)
+        )
+    except ValueError:
+        raise InputError(source, f"line {line}", ",".join(row), f"a header such as '{header}'") from None
+
+
+def _point(source: str, line: int, row: list[str], factors: tuple[float, ...]) -> tuple[float, float, float]:
+    try:
+        a, b, value = (float(cell) * factor for cell, factor in zip(row, factors, strict=True))
+    except ValueError:
+        a, b, value = math.nan, math.nan, math.nan
+    if not all(abs(number) < 1e9 for number in (a, b, value)):
+        raise InputError(source, f"line {line}", ",".join(row), "three numbers below 1e9")
+    return a, b, value
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def cell(data, axis, n, value):
+    """Index of the interval of an axis of `n` numbers at ``data[axis]`` in which a value is, that of an end beyond."""
+    k = 0
+    for i in range(1, n - 1):
+        if value >= data[axis + i]:
+            k = i
+    return k
+
+
+@kernel
+def share(data, lower, value):
+    """Where in the interval at ``data[lower]`` a value is, 0 to 1."""
+    s = (value - data[lower]) / (data[lower + 1] - data[lower])
+    if not s > 0.0:
+        return 0.0
+    return 1.0 if s > 1.0 else s
+
+
+@kernel
+def lookup(data, table, a, b):
+    """Value of the table at ``data[table]``, bilinear, at `a` and `b`; exact at its points."""
+    n = int(data[table])
+    m = int(data[table + 1])
+    i = cell(data, table + 2, n, a)
+    j = cell(data, table + 2 + n, m, b)
+    s = share(data, table + 2 + i, a)
+    r = share(data, table + 2 + n + j, b)
+    k = table + 2 + n + m + i * m + j
+    low = (1.0 - r) * data[k] + r * data[k + 1]
+    high = (1.0 - r) * data[k + m] + r * data[k + m + 1]
+    return (1.0 - s) * low + s * high
+
+
+@kernel
+def slope(data, table, a, b, along):
+    """Derivative of the same along the first (0) or second axis (1); zero beyond this."""
+    n = int(data[table])
+    m = int(data[table + 1])
+    axis = table + 2 if along == 0 else table + 2 + n
+    size = n if along == 0 else m
+    value = a if along == 0 else b
+    if value < data[axis] or value > data[axis + size - 1]:
+        return 0.0
+    k = axis + cell(data, axis, size, value)
+    if along == 0:
+        rise = lookup(data, table, data[k + 1], b) - lookup(data, table, data[k], b)
+    else:
+        rise = lookup(data, table, a, data[k + 1]) - lookup(data, table, a, data[k])
+    return rise / (data[k + 1] - data[k])

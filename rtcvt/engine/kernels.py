@@ -1,0 +1,386 @@
+"""Combustion engine as real-time kernels: torque, fuel and drag from tables, idle speed control, fuel cut-off.
+
+``T(w, pedal)`` is the table of the torque at the crank when nothing accelerates: the drag is ``D = -T(w, 0)``, full
+load ``T(w, 1)``. Burning gives the torque q on top of the drag, with the delay of the intake; a PI controller with
+anti-windup adds what keeps the idle speed::
+
+    J w' = q - D + tau_crank,          q' = (q_des - q)/T_q,      q_des = clip(T + D + c, 0, T(w, 1) + D)
+    e = K_p (w_idle - w) + z,          z' = (c - z)/T_i,          c = clip(e, 0, tau_idle)
+
+With the pedal at 0 above the idle speed q_des is zero: the fuel is cut off. The fuel flow follows a table over speed
+and torque at the crank, ``tau = q - D``. Below its first torque, zero, it goes down linearly to nothing at -D::
+
+    m' = F(w, tau)   if tau >= 0,      m' = F(w, 0) q/D   else,      eta = tau w/(H m')
+
+Below the lowest speed w_1 of a table torques and fuel are in proportion to w, above its highest one fuel is. Nothing
+burns at a crank that stands or turns backwards; its drag is then that of ``|w|``, the other way. Where the table gives
+``H F > tau w`` at its points, which is checked, this holds at all speeds and torques, since both are bilinear; power is
+balanced with a loss that is not negative::
+
+    H m' + tau_crank w = d/dt (J w^2)/2 + P_loss
+
+Fuel counts from the start.
+"""
+
+from rtcvt.engine.grid import lookup, slope
+from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.kernel import FAILED, OK, SATURATED, kernel
+from rtcvt.stepping import enter, leave, start_status
+from rtcvt.table import Places, Row, Rows
+
+__all__ = [
+    "D",
+    "P",
+    "U",
+    "X",
+    "Y",
+    "derivative",
+    "flange",
+    "initialise",
+    "jacobian",
+    "linearise",
+    "output",
+    "piece",
+    "port",
+    "step",
+]
+
+TINY = 1e-9  # least value of what must be above zero
+
+
+class P(Rows):
+    """Parameters."""
+
+    J = Row("engine.J", "kg.m2", "moment of inertia of crank and flywheel", TINY)
+    T_Q = Row("engine.T_q", "s", "time constant of the torque of burning", 1e-3, tunable=True)
+    W_IDLE = Row("engine.w_idle", "rad/s", "idle speed", TINY, display="rpm", tunable=True)
+    K_P = Row("engine.K_p", "N.m.s/rad", "proportional gain of the idle speed control", TINY, tunable=True)
+    T_I = Row("engine.T_i", "s", "integral time of the idle speed control", 1e-3, tunable=True)
+    TAU_IDLE = Row("engine.tau_idle", "N.m", "largest torque of the idle speed control", 0.0, tunable=True)
+    H = Row("fuel.H", "J/kg", "lower heating value of the fuel", 1e3)
+    RHO = Row("fuel.rho", "kg/m3", "density of the fuel", TINY)
+    W_START = Row("engine.w_start", "rad/s", "speed at the start", nominal=100.0, display="rpm")
+
+
+class U(Rows):
+    """Inputs."""
+
+    TAU = Row("crank.tau", "N.m", "torque into the engine at the crank", nominal=100.0)
+    PEDAL = Row("engine.pedal", "1", "position of the accelerator pedal", 0.0, 1.0, 1.0)
+
+
+class X(Rows):
+    """States."""
+
+    W = Row("engine.w", "rad/s", "speed of the crank", nominal=100.0)
+    Q = Row("engine.q", "N.m", "torque of burning, on top of the drag", nominal=100.0)
+    Z = Row("engine.z", "N.m", "integral part of the idle speed control", nominal=10.0)
+    M = Row("fuel.m", "kg", "fuel burnt since the start", nominal=1.0)
+
+
+class Y(Rows):
+    """Outputs."""
+
+    W = Row("crank.w", "rad/s", "speed of the crank", nominal=100.0, display="rpm")
+    TAU = Row("engine.tau", "N.m", "torque of the engine at the crank, less what accelerates it", nominal=100.0)
+    DRAG = Row("engine.drag", "N.m", "drag torque", nominal=10.0)
+    FLOW = Row("fuel.flow", "kg/s", "fuel flow", 0.0, nominal=1e-3)
+    M = Row("fuel.m", "kg", "fuel burnt since the start", 0.0, nominal=1.0)
+    VOLUME = Row("fuel.V", "m3", "its volume", 0.0, nominal=1e-3)
+    POWER = Row("fuel.P", "W", "power of the fuel", 0.0, nominal=1e4, display="kW")
+    ETA = Row("engine.eta", "1", "efficiency; zero where the engine gives no power", 0.0, 1.0, 1.0)
+    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ")
+    LOSS = Row("loss.engine", "W", "lost power: heat of combustion and drag", 0.0, nominal=1e4, display="kW")
+
+
+N_X, N_U, N_Y = len(X), len(U), len(Y)
+
+
+class D(Places):
+    """Header of the constants."""
+
+    INTERNAL_STEP = "largest internal step [s]"
+    TORQUE = "table: torque over speed and pedal [N.m]"
+    FUEL = "table: fuel flow over speed and torque [kg/s]"
+
+
+# places in work
+W_F = 0  # right-hand side
+W_STAGE = W_F + N_X
+W_K = W_STAGE + N_X  # derivatives of the four stages
+W_B = W_K + 4 * N_X
+W_PIVOT = W_B + N_X
+W_MATRIX = W_PIVOT + N_X
+W_JAC = W_MATRIX + N_X * N_X
+W_SAVED = W_JAC + N_X * N_X
+W_Y = W_SAVED + N_X
+N_WORK = W_Y + N_Y
+
+
+@kernel
+def clip(value, low, high):
+    """`value` within its limits."""
+    if value < low:
+        return low
+    return high if value > high else value
+
+
+@kernel
+def lowest(data, table):
+    """First speed of a table [rad/s]."""
+    return data[table + 2]
+
+
+@kernel
+def highest(data, table):
+    """Last speed of a table [rad/s]."""
+    return data[table + 1 + int(data[table])]
+
+
+@kernel
+def torque(w, pedal, data):
+    """T [N.m]; odd in w."""
+    return lookup(data, int(data[D.TORQUE]), abs(w), pedal) * clip(w / lowest(data, int(data[D.TORQUE])), -1.0, 1.0)
+
+
+@kernel
+def torque_slope(w, pedal, data):
+    """dT/dw [N.m.s/rad]."""
+    table = int(data[D.TORQUE])
+    first = lowest(data, table)
+    if abs(w) < first:
+        return lookup(data, table, first, pedal) / first
+    return slope(data, table, abs(w), pedal, 0)
+
+
+@kernel
+def idle(x, p):
+    """c: torque that the idle speed control adds [N.m]."""
+    return clip(p[P.K_P] * (p[P.W_IDLE] - x[X.W]) + x[X.Z], 0.0, p[P.TAU_IDLE])
+
+
+@kernel
+def demand(x, u, p, data):
+    """q_des before it is limited [N.m]."""
+    return torque(x[X.W], clip(u[U.PEDAL], 0.0, 1.0), data) - torque(x[X.W], 0.0, data) + idle(x, p)
+
+
+@kernel
+def most(w, data):
+    """Largest torque of burning [N.m]."""
+    if not w > 0.0:
+        return 0.0
+    return torque(w, 1.0, data) - torque(w, 0.0, data)
+
+
+@kernel
+def scale(w, data):
+    """Factor on the table of fuel beyond its ends of speed."""
+    table = int(data[D.FUEL])
+    if w < lowest(data, table):
+        return w / lowest(data, table)
+    return w / highest(data, table) if w > highest(data, table) else 1.0
+
+
+@kernel
+def flow(w, q, data):
+    """m' [kg/s]."""
+    if not (w > 0.0 and q > 0.0):
+        return 0.0
+    table = int(data[D.FUEL])
+    drag = -torque(w, 0.0, data)
+    tau = q - drag
+    if tau < 0.0:
+        return scale(w, data) * lookup(data, table, w, 0.0) * (q / drag)
+    last = data[table + 1 + int(data[table]) + int(data[table + 1])]
+    beyond = tau / last if tau > last else 1.0
+    return scale(w, data) * lookup(data, table, w, tau) * beyond
+
+
+@kernel
+def flow_slope(w, q, data, along):
+    """Derivative of the fuel flow along w (0) or q (1)."""
+    if not (w > 0.0 and q > 0.0):
+        return 0.0
+    table = int(data[D.FUEL])
+    drag = -torque(w, 0.0, data)
+    drag_w = -torque_slope(w, 0.0, data)
+    tau = q - drag
+    last = data[table + 1 + int(data[table]) + int(data[table + 1])]
+    at = clip(tau, 0.0, last)
+    factor = q / drag if tau < 0.0 else (tau / last if tau > last else 1.0)
+    by_tau = 0.0  # of the table
+    if at == tau:
+        by_tau = slope(data, table, w, tau, 1)
+    factor_q = 1.0 / drag if tau < 0.0 else (1.0 / last if tau > last else 0.0)
+    value = lookup(data, table, w, at)
+    if along == 1:
+        return scale(w, data) * (by_tau * factor + value * factor_q)
+    factor_w = -q / (drag * drag) * drag_w if tau < 0.0 else -factor_q * drag_w
+    by_w = slope(data, table, w, at, 0) - by_tau * drag_w
+    scale_w = 0.0
+    if w < lowest(data, table):
+        scale_w = 1.0 / lowest(data, table)
+    elif w > highest(data, table):
+        scale_w = 1.0 / highest(data, table)
+    return scale_w * value * factor + scale(w, data) * (by_w * factor + value * factor_w)
+
+
+@kernel
+def is_efficient(p, data):
+    """Whether the fuel holds more than what the crank gives at each point of its table."""
+    table = int(data[D.FUEL])
+    n = int(data[table])
+    m = int(data[table + 1])
+    for i in range(n):
+        for j in range(m):
+            k = table + 2 + n + m + i * m + j
+            if not p[P.H] * data[k] > data[table + 2 + i] * data[table + 2 + n + j]:
+                return False
+    return True
+
+
+@kernel
+def all_rates(x, u, p, data, dx):
+    """Rates of w, q, z and m."""
+    dx[X.W] = (x[X.Q] + torque(x[X.W], 0.0, data) + u[U.TAU]) / p[P.J]
+    dx[X.Q] = (clip(demand(x, u, p, data), 0.0, most(x[X.W], data)) - x[X.Q]) / p[P.T_Q]
+    dx[X.Z] = (idle(x, p) - x[X.Z]) / p[P.T_I]
+    dx[X.M] = flow(x[X.W], x[X.Q], data)
+
+
+# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
+
+
+@kernel
+def initialise(p, data, u, x, work):
+    """Start at the start speed, with the torque that keeps it, or that of the pedal if it is more."""
+    if not is_efficient(p, data):
+        return FAILED
+    x[X.W] = p[P.W_START]
+    x[X.Q] = 0.0
+    x[X.Z] = 0.0
+    if x[X.W] <= p[P.W_IDLE]:
+        x[X.Z] = clip(-torque(x[X.W], 0.0, data), 0.0, p[P.TAU_IDLE])
+    x[X.Q] = clip(demand(x, u, p, data), 0.0, most(x[X.W], data))
+    x[X.M] = 0.0
+    dx = work[W_F : W_F + N_X]
+    all_rates(x, u, p, data, dx)
+    return start_status(N_X, x, dx)
+
+
+@kernel
+def derivative(t, x, u, p, data, dx, work):
+    """Right-hand side."""
+    all_rates(x, u, p, data, dx)
+
+
+@kernel
+def jacobian(t, x, u, p, data, jac, work):
+    """Exact ``df/dx``, row-major, inputs held."""
+    for i in range(N_X * N_X):
+        jac[i] = 0.0
+    w = x[X.W]
+    pedal = clip(u[U.PEDAL], 0.0, 1.0)
+    drag_w = torque_slope(w, 0.0, data)
+    e = p[P.K_P] * (p[P.W_IDLE] - w) + x[X.Z]
+    active = 1.0 if e > 0.0 and e < p[P.TAU_IDLE] else 0.0
+    q_des = demand(x, u, p, data)
+    jac[X.W * N_X + X.W] = drag_w / p[P.J]
+    jac[X.W * N_X + X.Q] = 1.0 / p[P.J]
+    if q_des > most(w, data):
+        if w > 0.0:
+            jac[X.Q * N_X + X.W] = (torque_slope(w, 1.0, data) - drag_w) / p[P.T_Q]
+    elif q_des > 0.0:
+        jac[X.Q * N_X + X.W] = (torque_slope(w, pedal, data) - drag_w - active * p[P.K_P]) / p[P.T_Q]
+        jac[X.Q * N_X + X.Z] = active / p[P.T_Q]
+    jac[X.Q * N_X + X.Q] = -1.0 / p[P.T_Q]
+    jac[X.Z * N_X + X.W] = -active * p[P.K_P] / p[P.T_I]
+    jac[X.Z * N_X + X.Z] = (active - 1.0) / p[P.T_I]
+    jac[X.M * N_X + X.W] = flow_slope(w, x[X.Q], data, 0)
+    jac[X.M * N_X + X.Q] = flow_slope(w, x[X.Q], data, 1)
+
+
+@kernel
+def linearise(t, x, u, p, data, f, jac, work):
+    """Right-hand side and ``df/dx``."""
+    all_rates(x, u, p, data, f)
+    jacobian(t, x, u, p, data, jac, work)
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of the crank."""
+    return x[X.W]
+
+
+@kernel
+def port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`."""
+    for i in range(N_X):
+        row[i] = 0.0
+        column[i] = 0.0
+    row[X.W] = 1.0
+    column[X.W] = 1.0 / p[P.J]
+    return 0.0
+
+
+@kernel
+def piece(x, u, p, data, work):
+    """Tables have kinks, but none that is worth a step of its own."""
+    return 0.0
+
+
+@kernel
+def output(t, x, u, p, data, y, work):
+    """Speed, torques, fuel, efficiency, energy and loss."""
+    w = x[X.W]
+    drag = -torque(w, 0.0, data)
+    tau = x[X.Q] - drag
+    y[Y.W] = w
+    y[Y.TAU] = tau
+    y[Y.DRAG] = drag
+    y[Y.FLOW] = flow(w, x[X.Q], data)
+    y[Y.M] = x[X.M]
+    y[Y.VOLUME] = x[X.M] / p[P.RHO]
+    y[Y.POWER] = p[P.H] * y[Y.FLOW]
+    y[Y.ETA] = tau * w / y[Y.POWER] if tau * w > 0.0 and y[Y.POWER] > 0.0 else 0.0
+    y[Y.E] = 0.5 * p[P.J] * w * w
+    y[Y.LOSS] = y[Y.POWER] - tau * w
+
+
+@kernel
+def advance(h, x, u, p, data, work):
+    """One internal step in place, see `rtcvt.integrators`."""
+    f = work[W_F : W_F + N_X]
+    x_stage = work[W_STAGE : W_STAGE + N_X]
+    k = work[W_K : W_K + 4 * N_X]
+    jac = work[W_JAC : W_JAC + N_X * N_X]
+    all_rates(x, u, p, data, f)
+    jacobian(0.0, x, u, p, data, jac, work)
+    rosenbrock_matrix(N_X, h, jac, work, W_MATRIX, W_PIVOT)
+    for s in range(STAGES):
+        if s >= 2:  # the first two stages are at x
+            rosenbrock_stage(s, N_X, x, k, x_stage)
+            all_rates(x_stage, u, p, data, f)
+        rosenbrock_solve(s, N_X, h, f, k, work, W_MATRIX, W_PIVOT, W_B)
+    m = x[X.M]
+    rosenbrock_new(N_X, x, k)
+    if x[X.M] < m:
+        x[X.M] = m
+
+
+@kernel
+def step(t, h, x, u, p, data, y, work):
+    """One communication step in the fewest equal internal steps that are not above the engine's own."""
+    saved = work[W_SAVED : W_SAVED + N_X]
+    steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, N_X, x, saved)
+    if steps == 0:
+        return FAILED
+    for _ in range(steps):
+        advance(h / steps, x, u, p, data, work)
+    y_new = work[W_Y : W_Y + N_Y]
+    output(t + h, x, u, p, data, y_new, work)
+    status = leave(True, N_X, x, saved, N_Y, y_new, y)
+    limited = u[U.PEDAL] < 0.0 or u[U.PEDAL] > 1.0 or x[X.W] > highest(data, int(data[D.TORQUE]))
+    return SATURATED if status == OK and limited else status

@@ -1,0 +1,130 @@
+"""Unit files of engines, and their real-time models; equations in `kernels`.
+
+All parameters of the kind are given in the file; ``torque`` and ``fuel`` name tables, CSV files
+beside it or shipped ones (`rtcvt.engine.grid`). Bare numbers are SI, strings carry their unit.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from rtcvt.engine import kernels
+from rtcvt.engine.grid import Grid, read_grid
+from rtcvt.engine.kernels import D, P
+from rtcvt.errors import InputError
+from rtcvt.html import ErrorRow, render
+from rtcvt.kind import Unit
+from rtcvt.model import Coupling, Model
+from rtcvt.scenario import Scenario
+from rtcvt.table import Constants, Table, given_values
+from rtcvt.unitfile import Solver, UnitFile
+
+__all__ = ["Engine", "build", "page", "read", "tables"]
+
+FileName = Annotated[str, Field(min_length=1)]
+
+
+class Engine(Unit):
+    """A unit file of an engine."""
+
+    kind: Literal["engine"]
+    torque: FileName  # table over speed and pedal
+    fuel: FileName  # table over speed and torque
+    parameters: dict[str, float | str] = {}  # see above
+    solver: Solver = Solver()
+    scenario: tuple[Scenario, ...] = ()
+
+    folder: Annotated[Path, Field(exclude=True)] = Path()  # in which tables are looked for
+
+
+def read(file: UnitFile) -> Engine:
+    """Validate the unit file of an engine.
+
+    Raises
+    ------
+    InputError
+        Not a valid one.
+    """
+    return file.parse(Engine)
+
+
+def tables(engine: Engine, heating_value: float) -> tuple[Grid, Grid]:
+    """Torque [N.m] over speed [rad/s] and pedal, fuel flow [kg/s] over speed and torque, checked.
+
+    Raises
+    ------
+    InputError
+        A table is missing, not a table, or not one of an engine that burns `heating_value` [J/kg].
+    """
+    axis = ("w", "rad/s")
+    source, folder = engine.source, engine.folder
+    torque = read_grid(source, "torque", folder, engine.torque, (axis, ("pedal", "1"), ("tau", "N.m")))
+    fuel = read_grid(source, "fuel", folder, engine.fuel, (axis, ("tau", "N.m"), ("fuel", "kg/s")))
+    for key, grid, name in (("torque", torque, engine.torque), ("fuel", fuel, engine.fuel)):
+        _require(grid.a[0] > 0.0, source, key, name, "a table whose speeds are above zero")
+    _require(torque.b[0] == 0.0 and torque.b[-1] == 1.0, source, "torque", engine.torque, "pedals from 0 to 1")
+    _require((torque.values[:, 0] < 0.0).all(), source, "torque", engine.torque, "a torque below zero at pedal 0: drag")
+    rising = (np.diff(torque.values, axis=1) >= 0.0).all()
+    _require(rising, source, "torque", engine.torque, "a torque that does not fall with the pedal")
+    _require(fuel.b[0] == 0.0, source, "fuel", engine.fuel, "torques from 0 on")
+    enough = fuel.b[-1] >= torque.values.max()
+    _require(enough, source, "fuel", engine.fuel, f"torques up to that of full load, {torque.values.max():g} N.m")
+    efficient = (heating_value * fuel.values > np.outer(fuel.a, fuel.b)).all()
+    _require(efficient, source, "fuel", engine.fuel, "an efficiency below 1 at every point, and fuel above zero")
+    return torque, fuel
+
+
+def _require(good: bool | np.bool_, source: str, key: str, value: object, allowed: str) -> None:
+    if not good:
+        raise InputError(source, key, value, allowed)
+
+
+def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) -> Model:
+    """The real-time model of an engine.
+
+    Raises
+    ------
+    InputError
+        A parameter is missing, not one of its kind, or out of range; a table is not one of an engine.
+    """
+    if engine.solver.method != "rosenbrock":
+        raise InputError(engine.source, "solver.method", engine.solver.method, "'rosenbrock'")
+    table, data = Table(), Constants(D)
+    for declared, value in given_values(engine.source, engine.parameters, P):
+        table.add("parameter", declared, value)
+    for row in kernels.U:
+        table.add("input", row, 0.0)
+    table.each("output", kernels.Y)
+    table.each("state", kernels.X)
+    torque, fuel = tables(engine, table.p[P.H])
+    internal_step = engine.solver.step / (substeps or engine.solver.substeps)
+    data[D.INTERNAL_STEP] = internal_step
+    data.table(D.TORQUE, torque.numbers())
+    data.table(D.FUEL, fuel.numbers())
+    return Model(
+        name=engine.name,
+        description=engine.description,
+        fidelity="rigid",
+        variables=table.variables,
+        states=table.states,
+        p=table.p,
+        data=data.array(),
+        n_work=kernels.N_WORK,
+        step_size=engine.solver.step,
+        internal_step=internal_step,
+        initialise=kernels.initialise,
+        derivative=kernels.derivative,
+        jacobian=kernels.jacobian,
+        coupling=Coupling(kernels.linearise, kernels.port, kernels.flange, kernels.piece),
+        output=kernels.output,
+        step=kernels.step,
+        source=engine.text,
+    )
+
+
+def page(model: Model, unit: Engine, errors: Sequence[ErrorRow] | None = None) -> str:
+    """The page inside the FMU: how to use the unit, its variables and equations, and its unit file."""
+    return render("rtcvt.vehicle:page.html", model=model, unit=unit, errors=errors, equations=kernels.__doc__)

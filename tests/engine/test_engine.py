@@ -1,0 +1,213 @@
+"""The engine: its tables, its energy, its idle speed and its fuel cut-off."""
+
+import csv
+from importlib import resources
+
+import numpy as np
+import pytest
+from refusals import refuses_and_keeps_its_state
+
+from rtcvt.engine.kernels import X
+from rtcvt.errors import InputError
+from rtcvt.kernel import OK, SATURATED
+from rtcvt.kind import load_unit
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_unit_file
+
+SHIPPED = {name: resources.files("rtcvt") / "engine" / f"gasoline_80kw_{name}.csv" for name in ("torque", "fuel")}
+RPM = np.pi / 30.0
+
+
+def points(name):
+    """Rows of a shipped table: rpm and pedal and N.m, or rpm and N.m and g/s."""
+    rows = [row for row in csv.reader(SHIPPED[name].read_text().splitlines()) if not row[0].startswith("#")]
+    return np.array(rows[1:], dtype=float)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return load_unit("engine").build()
+
+
+@pytest.fixture
+def one(model):
+    started = model.instantiate()
+    started.initialise()
+    return started
+
+
+def random_state(one, random):
+    one.x[:] = random.uniform((-100.0, -20.0, -5.0, 0.0), (750.0, 190.0, 45.0, 1.0))
+    one.u[:] = random.uniform((-200.0, -0.1), (200.0, 1.1))
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_torques_at_the_points_of_the_table_are_those_of_the_table(one):
+    """What burns in the long run is the torque of the table on top of the drag, above the idle speed."""
+    drag = {rpm: -tau for rpm, pedal, tau in points("torque") if pedal == 0.0}
+    for rpm, pedal, tau in points("torque"):
+        one.x[:] = rpm * RPM, 0.0, 0.0, 0.0
+        one.u[:] = 0.0, pedal
+        one.outputs()
+        assert one.get("engine.drag") == pytest.approx(drag[rpm], rel=1e-14)
+        if rpm > 800.0:
+            assert one.derivative()[X.Q] * 0.08 == pytest.approx(tau + drag[rpm], abs=1e-12)
+
+
+def test_fuel_at_the_points_of_the_table_is_that_of_the_table(one):
+    drag = {rpm: -tau for rpm, pedal, tau in points("torque") if pedal == 0.0}
+    for rpm, tau, fuel in points("fuel"):
+        one.x[:] = rpm * RPM, tau + drag[rpm], 0.0, 0.0
+        one.outputs()
+        assert one.get("fuel.flow") == pytest.approx(fuel * 1e-3, rel=1e-12)
+        assert one.get("engine.eta") == pytest.approx(tau * rpm * RPM / (fuel * 42.5e3), rel=1e-12)
+
+
+def test_between_its_points_a_table_is_bilinear(one):
+    low, high = 2000.0 * RPM, 2500.0 * RPM
+    rows = {(rpm, tau): fuel * 1e-3 for rpm, tau, fuel in points("fuel")}
+    for s, r in ((0.25, 0.5), (0.9, 0.1)):
+        one.x[X.W] = low + s * (high - low)
+        one.outputs()
+        one.x[X.Q] = one.get("engine.drag") + 60.0 + 15.0 * r
+        one.outputs()
+        at = [[rows[rpm, tau] for tau in (60.0, 75.0)] for rpm in (2000.0, 2500.0)]
+        assert one.get("fuel.flow") == pytest.approx(np.array([1 - s, s]) @ at @ [1 - r, r], rel=1e-12)
+
+
+# --- energy -----------------------------------------------------------------------------------------------------------
+
+
+def test_power_is_balanced_and_no_loss_is_negative_at_any_state(one):
+    random = np.random.default_rng(1)
+    for _ in range(500):
+        random_state(one, random)
+        one.x[X.Q] = abs(one.x[X.Q])
+        one.outputs()
+        rates = one.derivative()
+        powers = [one.get("fuel.P"), one.get("crank.tau") * one.get("crank.w"), one.get("loss.engine")]
+        stored = one.get("engine.J") * one.x[X.W] * rates[X.W]
+        assert powers[0] + powers[1] == pytest.approx(stored + powers[2], abs=1e-12 * np.abs([*powers, stored]).max())
+        assert rates[X.M] * one.get("fuel.H") == powers[0]
+        assert powers[2] >= 0.0
+        assert 0.0 <= one.get("engine.eta") < 0.34
+
+
+def test_jacobian_is_exact(one):
+    random = np.random.default_rng(2)
+    for _ in range(200):
+        random_state(one, random)
+        exact = one.jacobian()
+        assert exact == pytest.approx(one._differences(), rel=1e-5, abs=1e-7 * np.abs(exact).max())
+
+
+def test_energy_is_kept_over_a_run(model):
+    residuals = []
+    for h in (4e-3, 1e-3):
+        one = model.instantiate()
+        one.set("engine.w_start", 200.0)
+        one.set("crank.tau", -60.0)
+        one.set("engine.pedal", 0.5)
+        one.initialise()
+        lost, before = 0.0, one.get("storage.E")
+        work = 0.0
+        for _ in range(round(2.0 / h)):
+            start = one.get("loss.engine"), one.get("crank.w")
+            one.step(h)
+            lost += 0.5 * h * (start[0] + one.get("loss.engine"))
+            work -= 0.5 * h * 60.0 * (start[1] + one.get("crank.w"))
+        burnt = one.get("fuel.m") * one.get("fuel.H")
+        residuals.append(abs(burnt + work - lost - one.get("storage.E") + before) / burnt)
+    assert residuals[1] < 1e-5
+    assert residuals[1] < 0.2 * residuals[0]
+
+
+# --- idle speed and cut-off -------------------------------------------------------------------------------------------
+
+
+def test_it_keeps_its_idle_speed_under_a_load(one):
+    one.set("crank.tau", -10.0)
+    for _ in range(10_000):
+        assert one.step(1e-3) == OK
+    assert one.get("crank.w") == pytest.approx(800.0 * RPM, rel=1e-4)
+    assert one.get("engine.tau") == pytest.approx(10.0, rel=1e-3)
+
+
+def test_the_fuel_is_cut_off_above_the_idle_speed_and_comes_back():
+    unit = load_unit("engine")
+    run = simulate(unit.build(), unit.scenario[0], 1e-3)
+    t, w = run.time, run["crank.w"]
+    coasting = (t > 5.5) & (w > 900.0 * RPM)
+    assert coasting.sum() > 500
+    assert run["fuel.flow"][coasting].max() < 1e-9
+    assert w[t > 5.0].min() > 600.0 * RPM
+    assert w[-1] == pytest.approx(800.0 * RPM, rel=0.01)
+    assert (np.diff(run["fuel.m"]) >= 0.0).all()
+
+
+def test_it_does_not_run_away_or_burn_backwards(one):
+    one.set("engine.pedal", 1.0)
+    for _ in range(20_000):
+        one.step(1e-3)
+    assert one.get("crank.w") < 6500.0 * RPM
+    one.set("crank.tau", -300.0)
+    for _ in range(5_000):
+        one.step(1e-3)
+    assert one.get("crank.w") < 0.0
+    assert one.get("fuel.flow") == 0.0
+    assert one.get("engine.tau") > 0.0
+
+
+# --- inputs -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_it_refuses_what_is_no_number(one, bad):
+    refuses_and_keeps_its_state(one, bad)
+
+
+def test_a_pedal_beyond_its_range_is_said(one):
+    one.set("engine.pedal", 1.5)
+    assert one.step(1e-3) == SATURATED
+
+
+TORQUE, FUEL = (SHIPPED[name].read_text() for name in ("torque", "fuel"))
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "message"),
+    [
+        ("torque", "", "a header such as"),
+        ("torque", "w [rpm],tau [N.m]\n", r"line 1 = .*a header such as 'w \[rad/s\],pedal \[1\],tau \[N\.m\]'"),
+        ("torque", TORQUE.replace("w [rpm]", "w [kg]"), "a header such as"),
+        ("torque", TORQUE + "6500,nan,1\n", "three numbers"),
+        ("torque", TORQUE + "6500,1.0,1\n", "each point once"),
+        ("torque", TORQUE + "7000,1.0,1\n", "a full grid"),
+        ("torque", TORQUE.replace("\n600,", "\n-600,"), "speeds are above zero"),
+        ("torque", TORQUE.replace(",1,", ",0.9,"), "pedals from 0 to 1"),
+        ("torque", TORQUE.replace(",0,-", ",0,"), "below zero at pedal 0"),
+        ("torque", TORQUE.replace("600,0.2,", "600,0.2,9"), "does not fall with the pedal"),
+        ("fuel", FUEL.replace(",140,", ",139,"), "torques up to that of full load"),
+        ("fuel", FUEL.replace(",0,", ",1,"), "torques from 0 on"),
+        ("fuel", FUEL.replace("g/s", "mg/s"), "an efficiency below 1"),
+    ],
+)
+def test_mistakes_in_tables_are_named(tmp_path, key, text, message):
+    (tmp_path / "mine.csv").write_text(text)
+    unit = load_unit("engine").text.replace(f"gasoline_80kw_{key}", "mine.csv")
+    with pytest.raises(InputError, match=message):
+        load_unit(parse_unit_file(unit, "mine.toml", tmp_path)).build()
+
+
+def test_a_missing_table_and_a_fuel_too_weak_are_named(tmp_path, model):
+    unit = load_unit("engine").text.replace("gasoline_80kw_fuel", "diesel")
+    with pytest.raises(
+        InputError, match=r"fuel = 'diesel': .*shipped tables: gasoline_80kw_fuel, gasoline_80kw_torque"
+    ):
+        load_unit(parse_unit_file(unit, "mine.toml", tmp_path)).build()
+    one = model.instantiate()
+    one.set("fuel.H", 1e6)
+    with pytest.raises(InputError, match="no finite start"):
+        one.initialise()

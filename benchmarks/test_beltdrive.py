@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from rtcvt.belt.unit import load_belt_unit
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import rigid_elements
 from rtcvt.offline.beltdrive.drive import build, simulate
 from rtcvt.offline.beltdrive.motion import Numerics
@@ -31,7 +31,7 @@ def exudyn_drive(elements, h):
     import exudyn.itemInterface as item  # noqa: N813
     from exudyn import beams
 
-    unit = load_belt_unit("two_pulley_belt")
+    unit = load_unit("two_pulley_belt")
     belt, model = unit.belt, unit.ancf
     lam = 1.0 + belt.pretension / belt.EA
     mbs = exu.SystemContainer().AddSystem()
@@ -142,7 +142,7 @@ def exudyn_drive(elements, h):
 
 
 def own_drive(elements, h):
-    unit = load_belt_unit("two_pulley_belt")
+    unit = load_unit("two_pulley_belt")
     scenario = unit.scenario[0].model_copy(update={"duration": END})
     drive = build(unit, elements=elements, step=h)
     simulate(drive, scenario.model_copy(update={"duration": h}), sample=h, numerics=Numerics(h))  # compiled
@@ -175,7 +175,7 @@ def test_run_up_beside_exudyn(benchmark, elements):
 @pytest.mark.parametrize("method", ["rosenbrock", "fehlberg"])
 def test_rigid_elements(benchmark, method):
     """First 10 ms of the accessory drive with linearly implicit and with explicit steps."""
-    unit = load_belt_unit("accessory_5pk")
+    unit = load_unit("accessory_5pk")
     scenario = unit.scenario[0].model_copy(update={"duration": 0.01})
     rigid_elements.simulate(unit, scenario.model_copy(update={"duration": 1e-3}), method=method)  # compiled
     cpu = []

@@ -23,7 +23,6 @@ from rtcvt.fmu.native.export import compile_unit, export_native, write_sources
 from rtcvt.kernel import kernel
 from rtcvt.kind import load_unit
 from rtcvt.model import Model, Variable
-from rtcvt.pog.unit import load_gear_system
 
 H = 1e-3
 BACKENDS = {"native": export_native, "python": export_python}
@@ -35,7 +34,7 @@ NATIVE_CYCLE: dict[str, float] = {}  # what set, step and get of the native unit
 def unpacked(tmp_path_factory):
     """Folder of a unit, by backend and fidelity."""
     folder = tmp_path_factory.mktemp("units")
-    unit = load_gear_system("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     return {(backend, fidelity): Path(fmpy.extract(str(export(unit, fidelity, folder / f"{backend}_{fidelity}.fmu")),
                                                    str(folder / f"{backend}_{fidelity}")))
             for backend, export in BACKENDS.items() for fidelity in ("rigid", "full")}  # fmt: skip

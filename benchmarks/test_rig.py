@@ -22,7 +22,7 @@ from rtcvt.hil.can_attachment import can_attachment
 from rtcvt.hil.native.build import available
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.hil.runner import run
-from rtcvt.pog.unit import load_gear_system
+from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs Linux and a C compiler")
@@ -34,7 +34,7 @@ BUSY = "while True:\n    pass"
 
 @pytest.fixture(scope="module")
 def kers(tmp_path_factory):
-    return export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
+    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
 def scenario(seconds, **inputs):

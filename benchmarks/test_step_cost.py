@@ -14,7 +14,6 @@ from fmpy_host import measure_do_step
 
 from rtcvt.fmu.export import export_python
 from rtcvt.kind import load_unit
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.unitfile import shipped_units
 
 UNITS = tuple(shipped_units("gear_system"))
@@ -80,6 +79,6 @@ def test_belt_that_slips(benchmark):
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 def test_fmu_do_step(benchmark, tmp_path, fidelity):
-    path = export_python(load_gear_system("toroidal_kers"), fidelity, tmp_path / "k.fmu")
+    path = export_python(load_unit("toroidal_kers"), fidelity, tmp_path / "k.fmu")
     measure_do_step(benchmark, fmpy.extract(str(path), str(tmp_path / "unit")))
     report(benchmark, "toroidal_kers", fidelity)

@@ -34,8 +34,7 @@ from rtcvt.hil.multicast import free_group
 from rtcvt.hil.plot import draw
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import run_rig
-from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
+from rtcvt.kind import load_unit
 from rtcvt.recording import Recording, Signal, replaced_on_success
 from rtcvt.scenario import Scenario, get_scenario
 from rtcvt.simulate import simulate
@@ -108,10 +107,10 @@ def demonstrate(folder: Path, duration: float = 8.0, channel: str | None = None)
 
     channel = channel or f"udp_multicast:{free_group()}"
     folder.mkdir(parents=True, exist_ok=True)
-    scenario = get_scenario(load_gear_system("toroidal_variator"), "on a bus").model_copy(update={"duration": duration})
+    scenario = get_scenario(load_unit("toroidal_variator"), "on a bus").model_copy(update={"duration": duration})
     demanded = Scenario(name="demand", duration=duration, inputs={**scenario.inputs, "control.tau_des": DEMAND})
-    whole = simulate(build_model(load_gear_system("toroidal_kers"), "rigid"), demanded, STEP)
-    unit = export_native(load_gear_system("toroidal_variator"), "rigid", folder / "toroidal_variator.fmu")
+    whole = simulate(load_unit("toroidal_kers").build("rigid"), demanded, STEP)
+    unit = export_native(load_unit("toroidal_variator"), "rigid", folder / "toroidal_variator.fmu")
     database, said, output = folder / "bus.dbc", folder / "ecu.json", folder / "run.mf4"
     with open_fmu(unit) as fmu, replaced_on_success(database) as temporary:
         temporary.write_text(database_text(fmu, scenario, STEP), encoding="utf-8")

@@ -50,8 +50,9 @@ from rtcvt.hil.can_attachment import TIMEOUT, read_database
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.names import mapped
 from rtcvt.pog.system import build_model, matrices
-from rtcvt.pog.unit import GearSystem, load_gear_system
+from rtcvt.pog.unit import GearSystem, read_gear_system
 from rtcvt.recording import replaced_on_success, require_writable
+from rtcvt.unitfile import read_unit_file
 
 __all__ = ["Law", "law_of", "serve"]
 
@@ -173,7 +174,7 @@ def main() -> None:
         signal.signal(number, lambda number, _frame: ending.append(number))
     try:
         require_writable(given.json)
-        unit = load_gear_system(given.unit)
+        unit = read_gear_system(read_unit_file(given.unit))
         law = law_of(unit, given.time_constant)
         database = read_database(given.dbc)
         kers = unit.controller.kers

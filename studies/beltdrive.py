@@ -16,8 +16,8 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from rtcvt.belt.unit import load_belt_unit
 from rtcvt.html import COLOURS
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import rigid_elements
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.runs import changed
@@ -82,7 +82,7 @@ def draw_pressed(folder: Path) -> None:
 
 
 def draw_section_3(folder: Path) -> None:
-    unit = load_belt_unit(ROOT / "tests" / "data" / "beltdrive" / "section_3.toml")
+    unit = load_unit(ROOT / "tests" / "data" / "beltdrive" / "section_3.toml")
     run = rigid_elements.simulate(unit, unit.scenario[0])
     found = rigid_elements.signals(run, unit)
     picture = Figure(figsize=(9.0, 4.6))
@@ -104,7 +104,7 @@ def draw_section_3(folder: Path) -> None:
 
 
 def draw_fig_16(folder: Path) -> None:
-    unit = load_belt_unit("accessory_5pk")
+    unit = load_unit("accessory_5pk")
     picture = Figure(figsize=(9.0, 4.6))
     axes = picture.subplots(2, 1, sharex=True)
     for ax, name in zip(axes, ("run-up", "mirrored layout"), strict=True):
@@ -125,7 +125,7 @@ def draw_fig_16(folder: Path) -> None:
 
 
 def run_slipping(folder: Path) -> None:
-    unit = changed(load_belt_unit(ROOT / "tests" / "data" / "beltdrive" / "serpentine.toml"), step=1e-4)
+    unit = changed(load_unit(ROOT / "tests" / "data" / "beltdrive" / "serpentine.toml"), step=1e-4)
 
     def speed(times: tuple[float, ...], values: tuple[float, ...]) -> Table:
         return Table(time=times, value=values, interpolation="smooth")
@@ -153,7 +153,7 @@ def run_slipping(folder: Path) -> None:
 
 
 def run_parameters(folder: Path) -> None:
-    unit = load_belt_unit("two_pulley_belt")
+    unit = load_unit("two_pulley_belt")
     for study in STUDIES:
         for label, r in run_study(unit, study, folder).items():
             print(study, label, ", ".join(f"{k} {v:.5g}" for k, v in figures(r).items()), sep=": ", flush=True)

@@ -23,11 +23,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt.kind import load_unit
 from rtcvt.model import Instance
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import SECTIONS
-from rtcvt.variator.unit import load_variator, with_flange_inputs
+from rtcvt.variator.unit import with_flange_inputs
 
 Array = NDArray[np.float64]
 TABLE = Path(__file__).parents[1] / "docs/campaign/pushbelt_24mm.csv"
@@ -202,7 +203,7 @@ def layers_lose(one: Instance, cells: int) -> float:
 
 def unit_losses(axes: plt.Axes) -> None:
     """Losses of the real-time unit, and the lost torque over speed."""
-    unit = with_flange_inputs(load_variator("pushbelt_cvt"), {"primary": "speed"})
+    unit = with_flange_inputs(load_unit("pushbelt_cvt"), {"primary": "speed"})
     unit = unit.model_copy(update={"fields": ("ring_normal",)})
     model = build_variator(unit, "hybrid")
 

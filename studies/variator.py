@@ -38,7 +38,7 @@ from rtcvt.unitfile import parse_table, parse_toml
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.kernels import MACRO
 from rtcvt.variator.reduced_model import read_reduced
-from rtcvt.variator.unit import load_variator, with_flange_inputs
+from rtcvt.variator.unit import with_flange_inputs
 
 Array = NDArray[np.float64]
 STEP = 1e-3  # [s]
@@ -72,7 +72,7 @@ def swing(values: NDArray[np.float64]) -> float:
 
 
 def modes() -> None:
-    unit = load_variator("pushbelt_cvt")
+    unit = load_unit("pushbelt_cvt")
     reduced = read_reduced(reduced_path(unit))
     laws, c = RecordedLaws(reduced), reduced.constants
     model = build_variator(with_flange_inputs(unit, {"primary": "speed"}), "hybrid", reduced=reduced)
@@ -137,7 +137,7 @@ def kers() -> None:
 
 
 def slides() -> None:
-    laws = read_reduced(reduced_path(load_variator("pushbelt_cvt")))
+    laws = read_reduced(reduced_path(load_unit("pushbelt_cvt")))
     columns = ("ratio [1]", "xi [1]", "kappa [1]", "F_O [N]", "y [1]", "thrust_ratio [1]", "slip [1]")
     for name in ("pushbelt_24mm", "heldout"):
         with open(Path(__file__).parents[1] / "docs" / "campaign" / f"{name}.csv", encoding="utf-8") as file:
@@ -200,7 +200,7 @@ class Again:
 
 
 def repeats(folder: str, table: str | None = None) -> None:
-    unit = load_variator("pushbelt_cvt")
+    unit = load_unit("pushbelt_cvt")
     path = reduced_path(unit)
     held = read_heldout(path.with_name(f"{path.stem}_heldout.h5") if table is None else Path(table))
     parameters = parse_table(Parameters, {**parse_toml(held.unit_file, held.unit), "source": held.unit}, held.unit)
@@ -243,7 +243,7 @@ def repeats(folder: str, table: str | None = None) -> None:
 
 
 def schemes(folder: str, table: str | None = None) -> None:
-    path = reduced_path(load_variator("pushbelt_cvt"))
+    path = reduced_path(load_unit("pushbelt_cvt"))
     multirate = read_heldout(path.with_name(f"{path.stem}_heldout.h5") if table is None else Path(table)).runs
     explicit = condense(Path(folder).glob("[!.]*.h5"))
     found = check_heldout(explicit, dict.fromkeys(_PLACES, Again(multirate)), RecordedLaws(read_reduced(path)), STEP)

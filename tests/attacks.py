@@ -31,7 +31,6 @@ from rtcvt.recording import Recording
 from rtcvt.unitfile import shipped_units
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import SEAL, read_reduced
-from rtcvt.variator.unit import load_variator
 
 sys.path += [str(Path(__file__).parent / folder) for folder in ("hil", "fmu")]
 import faults
@@ -85,7 +84,7 @@ def recordings(count: int, folder: Path, suffix: str = "h5", ended: bool = True)
 
 def reduced_models(count: int, folder: Path) -> Outcome:
     """The same of a reduced model."""
-    good = reduced_path(load_variator("pushbelt_cvt")).read_bytes()
+    good = reduced_path(load_unit("pushbelt_cvt")).read_bytes()
     path, rng, bad = folder / "model.h5", np.random.default_rng(5), []
     for k in range(count):
         changed = damaged(good, k, rng)
@@ -134,7 +133,7 @@ def mutated(file: h5py.File, rng: np.random.Generator) -> None:
 
 def mutations(count: int, folder: Path) -> Outcome:
     """Reduced models with wrong contents are refused by name, or make a unit; no other exception."""
-    good = reduced_path(load_variator("pushbelt_cvt")).read_bytes()
+    good = reduced_path(load_unit("pushbelt_cvt")).read_bytes()
     path, rng, bad = folder / "model.h5", np.random.default_rng(11), []
     for k in range(count):
         path.write_bytes(good)

@@ -11,8 +11,8 @@ import tools
 from hypothesis import settings
 from xdist.scheduler import LoadFileScheduling
 
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.unitfile import shipped_units
 
 settings.register_profile("jit", deadline=None, max_examples=60)  # the first call compiles
@@ -89,7 +89,7 @@ def _turn(request):
 
 @pytest.fixture(params=UNITS)
 def unit(request):
-    return load_gear_system(request.param)
+    return load_unit(request.param)
 
 
 @pytest.fixture(params=["rigid", "full"])

@@ -1,7 +1,7 @@
 """Steps of the hybrid model in Python: what a step calls can be exchanged, and no law has a whole run compiled."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,27 @@ from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.planar import model as hy
 
 
+def step_in_python() -> Any:
+    """`hybrid.step` in Python, with the parts that are spliced into it; what these call is compiled."""
+    space = dict(vars(hy))
+    for name, part in vars(hy).items():
+        if getattr(part, "targetoptions", {}).get("inline") == "always":
+            space[name] = FunctionType(part.py_func.__code__, space, name)
+    return space["step"]
+
+
 def stepping(
     m: hy.Model, x: hy.State, w: hy.Scratch, inputs: np.ndarray, steps: int, dt: float, n_R: int = 1, rest: Any = None
 ) -> Iterator[SimpleNamespace]:
     """All steps of all plot steps; after each, the works of its plot step."""
+    step = step_in_python()
     for n in range(len(inputs) - 1):
-        hy.directions(x.q, w.cs, w.sn)
-        hy.directions(x.q_R, w.cs_R, w.sn_R)
+        hy.directions(x.q, w.elements.cs, w.elements.sn)
+        hy.directions(x.q_R, w.ring.cs, w.ring.sn)
         book = SimpleNamespace(**dict.fromkeys((*ledger.INPUTS, *ledger.LOSSES), 0.0))
         for i in range(steps):
             b = inputs[n] + (i + 1) / steps * (inputs[n + 1] - inputs[n])
-            hy.step.py_func(m, x, w, b, dt, n_R, book, np.zeros(2) if rest is None else rest[n])
+            step(m, x, w, b, dt, n_R, book, np.zeros(2) if rest is None else rest[n])
             yield book
 
 

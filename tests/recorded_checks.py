@@ -38,7 +38,7 @@ import h5py
 import numpy as np
 from kers_event import Event, pushbelt, run_event, toroidal
 
-from rtcvt.belt.unit import load_belt_unit
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.results import Result, result
 from rtcvt.offline.beltdrive.verification import Comparison, compare, load_cases
 from rtcvt.offline.pog.check import Check as GearCheck
@@ -46,12 +46,10 @@ from rtcvt.offline.pog.check import check_unit
 from rtcvt.offline.variator.check import Check, check_heldout
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
 from rtcvt.offline.variator.heldout import HeldOut, read_heldout
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.recording import revision
 from rtcvt.unitfile import shipped_units
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import ReducedModel, read_reduced
-from rtcvt.variator.unit import load_variator
 
 DATA = Path(__file__).parent / "data"
 FILE, FULL = DATA / "checks.json", DATA / "beltdrive" / "full_runs.h5"
@@ -92,7 +90,7 @@ def write_verdicts(figures: Path) -> None:
 def write_drive(name: str, folder: Path) -> None:
     """Write the errors of a drive whose full runs are in a check's folder."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
-    cases = load_cases(load_belt_unit(name))
+    cases = load_cases(load_unit(name))
     data["checks"][name] = of_belt(compare_belt([result(case, folder) for case in cases]))
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
@@ -137,13 +135,13 @@ def moved(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
 
 def heldout_runs() -> HeldOut:
     """The held-out runs that are shipped."""
-    path = reduced_path(load_variator("pushbelt_cvt"))
+    path = reduced_path(load_unit("pushbelt_cvt"))
     return read_heldout(path.with_name(f"{path.stem}_heldout.h5"))
 
 
 def check_variator(runs: HeldOut, reduced: ReducedModel | None = None) -> Check:
     """The check of `pushbelt_cvt` on `runs`; with another reduced model than the shipped one if it is given."""
-    unit = load_variator("pushbelt_cvt")
+    unit = load_unit("pushbelt_cvt")
     reduced = reduced or read_reduced(reduced_path(unit))
     J = float(runs.parameters["sheaves"]["J"])
     models = {name: Player(unit, name, reduced, J) for name in ("hybrid", "rigid")}
@@ -176,7 +174,7 @@ def full_runs(name: str) -> list[Result]:
     """Results of a drive's full model over its load cases, as the file has them: single precision, no fields."""
     found = []
     with h5py.File(FULL) as file:
-        for case in load_cases(load_belt_unit(name)):
+        for case in load_cases(load_unit(name)):
             group = file[name][case.name]
             series = {key: group[key][()].astype(float) for key in group if key != "time"}
             found.append(Result(case, group["time"][()], series, {}, 0.0))
@@ -185,13 +183,13 @@ def full_runs(name: str) -> list[Result]:
 
 def write_full_runs(folder: Path, names: Iterable[str] = BELTS) -> None:
     """Make and write the runs of some drives: of each series what a comparison needs."""
-    runs = {name: [result(case, folder) for case in load_cases(load_belt_unit(name))] for name in names}
+    runs = {name: [result(case, folder) for case in load_cases(load_unit(name))] for name in names}
     with h5py.File(FULL, "a") as file:
         file.attrs["command"], file.attrs["revision"] = "python -m tests.recorded_checks full FOLDER", revision()
         for name, found in runs.items():
             if name in file:
                 del file[name]
-            pulleys = list(load_belt_unit(name).pulleys)
+            pulleys = list(load_unit(name).pulleys)
             spans = [f"{a}_{b}.F" for a, b in zip(pulleys, pulleys[1:] + pulleys[:1], strict=True)]
             for full in found:
                 group = file.create_group(f"{name}/{full.case.name}")
@@ -220,7 +218,7 @@ def run(name: str) -> Figures:
         return of_event(run_event(name, toroidal()))
     if name in BELTS:
         return of_belt(compare_belt(full_runs(name)))
-    return of_gears(check_unit(load_gear_system(name)))
+    return of_gears(check_unit(load_unit(name)))
 
 
 def main(chosen: Iterable[str]) -> None:

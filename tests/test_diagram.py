@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rtcvt.kind import load_unit
 from rtcvt.pog.diagram import unit_diagram
-from rtcvt.pog.unit import GearSystem, load_gear_system
+from rtcvt.pog.unit import GearSystem
 from rtcvt.unitfile import parse_table
 
 
@@ -48,13 +49,13 @@ def test_labels_do_not_cover_each_other(unit):
 
 @pytest.mark.parametrize("theta", [-0.9, 0.9])
 def test_follows_the_tilt(theta):
-    unit = load_gear_system("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     assert unit_diagram(unit, theta) != unit_diagram(unit)
     assert f"θ = {theta:g} rad" in texts(unit_diagram(unit, theta))
 
 
 def test_follows_the_parameters():
-    unit = load_gear_system("planetary")
+    unit = load_unit("planetary")
     assert unit_diagram(unit, values={"geometry.r_s": 0.06}) != unit_diagram(unit)
     assert unit_diagram(unit, values={"geometry.r_s": 0.03}) == unit_diagram(unit)
 
@@ -68,7 +69,7 @@ def test_is_self_contained_and_repeatable(unit):
 
 
 def test_hostile_text_stays_text():
-    unit = load_gear_system("differential").model_copy(update={"description": "</desc><script>alert(1)</script>&\x00"})
+    unit = load_unit("differential").model_copy(update={"description": "</desc><script>alert(1)</script>&\x00"})
     svg = unit_diagram(unit)
     assert "<script" not in svg
     assert "<script>alert(1)</script>&" in "".join(ElementTree.fromstring(svg).itertext())

@@ -16,8 +16,9 @@ from rtcvt.integrators import (
     rosenbrock_solve,
     rosenbrock_stage,
 )
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import GearSystem, load_gear_system
+from rtcvt.pog.unit import GearSystem
 from rtcvt.unitfile import parse_table
 
 
@@ -87,7 +88,7 @@ def advance_complex(z):
 
 
 def kers(method, step):
-    unit = load_gear_system("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     data = unit.model_dump(exclude_unset=True) | {"source": unit.source, "solver": {"method": method, "step": step}}
     return build_model(parse_table(GearSystem, data, "kers"), "full")
 
@@ -114,7 +115,7 @@ def test_order_on_the_full_unit_in_closed_loop(method, order, steps):
 
 def test_communication_steps_are_cut_into_internal_steps():
     """10 ms in one call are the same bits as ten calls of 1 ms: inputs are held either way."""
-    a, b = (build_model(load_gear_system("toroidal_kers"), "rigid").instantiate() for _ in range(2))
+    a, b = (build_model(load_unit("toroidal_kers"), "rigid").instantiate() for _ in range(2))
     for i in (a, b):
         i.initialise()
         i.set("control.tau_des", 2.0)

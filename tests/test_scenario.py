@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.model import Variable, VariableTable
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.scenario import Scenario, sample_inputs
 from rtcvt.simulate import simulate
 
-MODEL = build_model(load_gear_system("differential"), "rigid")
+MODEL = build_model(load_unit("differential"), "rigid")
 TIME = np.linspace(0.0, 4.0, 401)
 
 
@@ -81,7 +81,7 @@ def test_parameters_take_units_and_bare_names():
 
 
 def test_simulation_is_the_kernel():
-    scenario = load_gear_system("differential").scenario[0]
+    scenario = load_unit("differential").scenario[0]
     result = simulate(MODEL, scenario)
     instance = MODEL.instantiate()
     instance.set("left.tau", 100.0)
@@ -98,7 +98,7 @@ def test_simulation_is_the_kernel():
 @pytest.mark.parametrize("step", [0.0, -1.0, 30.0, 1e-12, float("nan")])
 def test_bad_steps(step):
     with pytest.raises(InputError, match=r"step = "):
-        simulate(MODEL, load_gear_system("differential").scenario[0], step)
+        simulate(MODEL, load_unit("differential").scenario[0], step)
 
 
 def test_recordings_come_back(tmp_path):

@@ -11,10 +11,10 @@ import pytest
 from rtcvt.errors import InputError
 from rtcvt.kind import kind_of_file, load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
+from rtcvt.pog.unit import read_gear_system
 from rtcvt.quantity import to_si
 from rtcvt.scenario import load_scenario
-from rtcvt.unitfile import find_unit, line_of, parse_unit_file, shipped_units
+from rtcvt.unitfile import find_unit, line_of, parse_unit_file, read_unit_file, shipped_units
 
 
 def raw(name="differential"):
@@ -107,33 +107,33 @@ MISTAKES = [
 def test_mistakes(tmp_path, path, value, message):
     file = write(tmp_path, changed(*path, value=value))
     with pytest.raises(InputError) as caught:
-        build_model(load_gear_system(file), "rigid")
+        build_model(read_gear_system(read_unit_file(file)), "rigid")
     assert re.match(r"broken\.toml: ", str(caught.value))
     assert re.search(message, str(caught.value)), str(caught.value)
 
 
 def test_missing_key(tmp_path):
     with pytest.raises(InputError, match=r"broken\.toml: gears\.a\.inertia: this key is required"):
-        load_gear_system(write(tmp_path, changed("differential", "gears", "a", "inertia", remove=True)))
+        load_unit(write(tmp_path, changed("differential", "gears", "a", "inertia", remove=True)))
 
 
 def test_not_toml_not_text_not_there(tmp_path):
     file = tmp_path / "unit.toml"
     file.write_text("gears = [", encoding="utf-8")
     with pytest.raises(InputError, match=r"unit\.toml: not valid TOML: "):
-        load_gear_system(file)
+        load_unit(file)
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match=r"unit\.toml: not a text file"):
-        load_gear_system(file)
+        load_unit(file)
     with pytest.raises(InputError, match=r"UNIT = 'nothing': a TOML file, or one of the shipped units: .*differential"):
-        load_gear_system("nothing")
+        load_unit("nothing")
 
 
 def test_angle_and_direction_agree(tmp_path):
     data = changed("toroidal_kers", "gears", "c", "axis", value={"through": [0, "r_b1"], "angle": "theta - pi/2"})
     a, b = (
-        build_model(load_gear_system(write(tmp_path, data)), "rigid"),
-        build_model(load_gear_system("toroidal_kers"), "rigid"),
+        build_model(load_unit(write(tmp_path, data)), "rigid"),
+        build_model(load_unit("toroidal_kers"), "rigid"),
     )
     for model in (a, b):
         i = model.instantiate()

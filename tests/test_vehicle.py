@@ -9,18 +9,19 @@ from refusals import refuses_and_keeps_its_state
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
 from rtcvt.kernel import OK
+from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario, load_scenario
 from rtcvt.simulate import simulate
 from rtcvt.system import build_system, load_system, simulate_system
-from rtcvt.unitfile import shipped_units
-from rtcvt.vehicle.parts import KINDS, build_part, load_part
+from rtcvt.unitfile import read_unit_file, shipped_units
+from rtcvt.vehicle.parts import KINDS, build_part, read_part
 
 PARTS = ("vehicle", "driveline", "driver", "wltc", "kers_lap")
 KMH = 1.0 / 3.6
 
 
 def instance(name, step=1e-3, **parameters):
-    part = load_part(name)
+    part = load_unit(name)
     part = part.model_copy(update={"solver": part.solver.model_copy(update={"step": step})})
     one = build_part(part).instantiate()
     for key, value in parameters.items():
@@ -30,7 +31,7 @@ def instance(name, step=1e-3, **parameters):
 
 def run(name, inputs, duration, step=1e-3, parameters=None):
     scenario = Scenario(name="test", duration=duration, inputs=inputs, parameters=parameters or {})
-    return simulate(build_part(load_part(name)), scenario, step)
+    return simulate(build_part(load_unit(name)), scenario, step)
 
 
 # --- driving cycles ---------------------------------------------------------------------------------------------------
@@ -76,7 +77,7 @@ def test_cycle_is_linear_between_its_points_and_its_distance_is_exact(step):
 def test_cycle_keeps_the_speeds_of_its_ends(tmp_path):
     (tmp_path / "ramp.csv").write_text("# ours\nt [min],v [m/s]\n0,2\n0.5,4\n1,6\n")
     (tmp_path / "ramp.toml").write_text('name = "ramp"\nkind = "cycle"\ncycle = "ramp.csv"\n')
-    one = build_part(load_part(tmp_path / "ramp.toml")).instantiate()
+    one = build_part(load_unit(tmp_path / "ramp.toml")).instantiate()
     one.initialise(-100.0)
     assert one.get("cycle.v") == 2.0
     for h, distance in ((50.0, 100.0), (65.0, 200.0 + 15.0 * 2.5), (85.0, 200.0 + 240.0 + 40.0 * 6.0), (9.0, 734.0)):
@@ -108,7 +109,7 @@ def test_mistakes_in_a_cycle_are_named(tmp_path, text, message):
 def test_cycle_as_a_signal_of_a_scenario(tmp_path):
     file = tmp_path / "drive.toml"
     file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "wltc_class_3b" }\n')
-    result = simulate(build_part(load_part("driver")), load_scenario(file), 0.5)
+    result = simulate(build_part(load_unit("driver")), load_scenario(file), 0.5)
     cycle = load_cycle("wltc_class_3b")
     assert result["driver.v_des"] == pytest.approx(np.interp(result.time, cycle.time, cycle.v))
     file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "nedc" }\n')
@@ -152,7 +153,7 @@ def test_step_refuses_what_it_cannot_make_and_keeps_the_state(name, bad):
 
 
 def test_kinds_of_shipped_parts():
-    found = {name: load_part(name).kind for kind in KINDS for name in shipped_units(kind)}
+    found = {name: load_unit(name).kind for kind in KINDS for name in shipped_units(kind)}
     assert set(found) == set(PARTS)
     assert set(found.values()) == set(KINDS)
 
@@ -160,7 +161,7 @@ def test_kinds_of_shipped_parts():
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('m = "1400 kg"', "", r"bad\.toml: parameters\.m: this key is required: mass \[kg\]"),
+        ('m = "1400 kg"', "", r"bad\.toml: parameters\.m: this key is required: mass of the vehicle \[kg\]"),
         ('m = "1400 kg"', 'm = "1400 m"', r"parameters\.m = '1400 m': a mass in kg"),
         ('m = "1400 kg"', "m = -1", r"parameters\.m = -1.*: at least 1e-09 kg"),
         ('m = "1400 kg"', 'm = "1400 kg"\ncolour = 1', r"parameters\.colour: one of m, J_w, r_w"),
@@ -170,11 +171,11 @@ def test_kinds_of_shipped_parts():
     ],
 )
 def test_mistakes_in_a_part_are_named(tmp_path, old, new, message):
-    text = load_part("vehicle").text
+    text = load_unit("vehicle").text
     assert old in text
     (tmp_path / "bad.toml").write_text(text.replace(old, new))
     with pytest.raises(InputError, match=message):
-        build_part(load_part(tmp_path / "bad.toml"))
+        build_part(read_part(read_unit_file(tmp_path / "bad.toml")))
 
 
 # --- longitudinal vehicle ---------------------------------------------------------------------------------------------
@@ -208,7 +209,7 @@ def test_step_converges_with_order_three():
 
 
 def test_work_goes_into_kinetic_energy_and_resistances():
-    part = load_part("vehicle")
+    part = load_unit("vehicle")
     r = simulate(build_part(part), part.scenario[1])
     h, v, w = r.step, r["vehicle.v"], r["axle.w"]
     mean_v, mean_w = 0.5 * (v[:-1] + v[1:]), 0.5 * (w[:-1] + w[1:])
@@ -265,7 +266,7 @@ def test_driveline_in_steady_state_loses_what_its_losses_say(load):
 
 
 def test_driveline_stores_and_loses_what_goes_in():
-    part = load_part("driveline")
+    part = load_unit("driveline")
     r = simulate(build_part(part), part.scenario[0], 1e-4)
     h, tau, w = r.step, r["axle.tau"], r["shaft.w"]
     jump = 100.0 * np.diff(r["axle.w"], prepend=0.0)  # of the damper's torque, when the held speed changes

@@ -10,8 +10,9 @@ from hostile_inputs import KINDS, hostile_inputs
 
 from rtcvt.integrators import rosenbrock_integral
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.vehicle.layout import CarX, D, LineX
-from rtcvt.vehicle.parts import build_part, load_part
+from rtcvt.vehicle.parts import build_part
 
 H, STEPS = 1e-3, 2000
 
@@ -33,7 +34,7 @@ def driveline(one, u, x, integral):
 @pytest.mark.parametrize("held", [1, 20])
 @pytest.mark.parametrize("work", [vehicle, driveline])
 def test_no_run_makes_energy(work, held):
-    model = build_part(load_part(work.__name__))
+    model = build_part(load_unit(work.__name__))
     inputs, n = [v.name for v in model.select("input")], len(model.states)
     for kind in KINDS:
         one = model.instantiate()
@@ -57,7 +58,7 @@ def test_no_run_makes_energy(work, held):
 @pytest.mark.parametrize("v", [0.05, -0.05])
 def test_a_brake_beyond_all_brakes_does_not_throw_the_vehicle_back(v):
     """It went from -0.05 to 0.12 m/s with 90 kN.m, as if friction were as steep beyond standstill as before."""
-    one = build_part(load_part("vehicle")).instantiate()
+    one = build_part(load_unit("vehicle")).instantiate()
     one.set("brake.tau", 9e4)
     one.initialise()
     one.x[CarX.V] = v

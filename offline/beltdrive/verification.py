@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.belt.model import build_belt
-from rtcvt.belt.unit import BeltUnit, Load, Pulley, load_belt_unit
+from rtcvt.belt.unit import BeltUnit, Load, Pulley, read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.offline.beltdrive import drawn, studies
 from rtcvt.offline.beltdrive.audit import ALLOWED
@@ -52,6 +52,8 @@ __all__ = [
     "passage_mean",
     "verify",
 ]
+
+from rtcvt.unitfile import read_unit_file
 
 Array = NDArray[np.float64]
 
@@ -356,7 +358,7 @@ def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None, seed:
         )
         return Verification(unit, tuple(comparisons), changes, runs, found, tuple(quotes), others, seed)
     for name in {unit.name, "two_pulley_5pk"} if unit.name == "accessory_5pk" else {unit.name}:
-        drive = unit if name == unit.name else load_belt_unit(name)
+        drive = unit if name == unit.name else read_belt_unit(read_unit_file(name))
         runs[name] = result(_case("own mesh", drive, drive.scenario[0]), folder, progress)
     changes = discretisation(runs[unit.name], comparisons[0].full)
     if "two_pulley_5pk" in runs:

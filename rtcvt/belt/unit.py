@@ -11,7 +11,6 @@ Angles, speeds and torques count anticlockwise. ``hybrid`` holds what the real-t
 
 from collections.abc import Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
@@ -21,7 +20,7 @@ from rtcvt.belt.geometry import BeltPath, belt_path
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
-from rtcvt.unitfile import Duration, Name, Record, UnitFile, quantity_in, read_unit_file
+from rtcvt.unitfile import Duration, Name, Record, UnitFile, quantity_in
 
 __all__ = [
     "AncfModel",
@@ -36,7 +35,6 @@ __all__ = [
     "Resonance",
     "Sliding",
     "has_model",
-    "load_belt_unit",
     "place",
     "read_belt_unit",
     "require_arms",
@@ -309,17 +307,6 @@ def place(pulley: Pulley, angle: float) -> tuple[float, float]:
     (x, y), (a, b) = pulley.center, pulley.arm.pivot
     c, s = float(np.cos(angle)), float(np.sin(angle))
     return a + c * (x - a) - s * (y - b), b + s * (x - a) + c * (y - b)
-
-
-def load_belt_unit(name: str | Path) -> BeltUnit:
-    """Read and validate a belt drive's file, or a shipped one.
-
-    Raises
-    ------
-    InputError
-        The file is missing, not TOML, not a belt drive, or describes one that cannot be built.
-    """
-    return read_belt_unit(read_unit_file(name))
 
 
 def read_belt_unit(file: UnitFile) -> BeltUnit:

@@ -6,7 +6,6 @@ expression of parameters and of the one moving variable.
 """
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -16,7 +15,7 @@ from rtcvt.errors import InputError
 from rtcvt.expression import Expression
 from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
-from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, quantity_in, read_unit_file
+from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, quantity_in
 
 __all__ = [
     "Axis",
@@ -27,7 +26,6 @@ __all__ = [
     "Parameter",
     "Port",
     "PositionController",
-    "load_gear_system",
     "read_gear_system",
 ]
 
@@ -222,17 +220,6 @@ class GearSystem(Unit):
             return expression.parse(value, {*self.parameters, *self.variables})
         except ValueError as error:
             raise InputError(self.source, key, value, str(error)) from None
-
-
-def load_gear_system(name: str | Path) -> GearSystem:
-    """Read and validate the unit file of a gear system, or a shipped one.
-
-    Raises
-    ------
-    InputError
-        The file is missing, not TOML, or not a valid unit.
-    """
-    return read_gear_system(read_unit_file(name))
 
 
 def read_gear_system(file: UnitFile) -> GearSystem:

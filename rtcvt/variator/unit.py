@@ -12,14 +12,13 @@ from rtcvt.kind import Unit
 from rtcvt.model import Variable
 from rtcvt.scenario import Scenario
 from rtcvt.table import Row
-from rtcvt.unitfile import Record, Solver, UnitFile, read_unit_file
+from rtcvt.unitfile import Record, Solver, UnitFile
 from rtcvt.variator.layout import FLANGES, NOT_OF_KERS, UNGIVEN, KersP, P
 
 __all__ = [
     "FLANGES",
     "Variator",
     "belt_alone",
-    "load_variator",
     "read_variator",
     "with_flange_inputs",
 ]
@@ -104,17 +103,6 @@ def _value(row: Row, given: Any, source: str) -> float:
         allowed = f"at least {low:g} {row.unit}" if high is None else f"from {low:g} to {high:g} {row.unit}"
         raise InputError(source, key, given, allowed)
     return value
-
-
-def load_variator(name: str | Path) -> Variator:
-    """Read and validate the unit file of a variator, or a shipped one.
-
-    Raises
-    ------
-    InputError
-        The file is missing, not TOML, or not a valid variator.
-    """
-    return read_variator(read_unit_file(name))
 
 
 def read_variator(file: UnitFile) -> Variator:

@@ -15,11 +15,11 @@ from rtcvt.kind import Unit
 from rtcvt.model import Coupling, Model
 from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Table, given_values
-from rtcvt.unitfile import Solver, UnitFile, read_unit_file
+from rtcvt.unitfile import Solver, UnitFile
 from rtcvt.vehicle import kernels
 from rtcvt.vehicle.layout import TABLES, D, Kind
 
-__all__ = ["KINDS", "Part", "build_part", "load_part", "read_part"]
+__all__ = ["KINDS", "Part", "build_part", "read_part"]
 
 
 KINDS = {kind.text: kind for kind in Kind}
@@ -35,17 +35,6 @@ class Part(Unit):
     scenario: tuple[Scenario, ...] = ()
 
     folder: Annotated[Path, Field(exclude=True)] = Path()  # in which a cycle's file is looked for
-
-
-def load_part(name: str | Path) -> Part:
-    """Read and validate the unit file of a part, or a shipped part.
-
-    Raises
-    ------
-    InputError
-        The file is missing, not TOML, or not a valid part.
-    """
-    return read_part(read_unit_file(name))
 
 
 def read_part(file: UnitFile) -> Part:

@@ -6,13 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from belt_modes import hybrid_modes
+from belt_states import assert_jacobian, assert_power, random_belt
 from scipy.optimize import brentq
 
 from rtcvt.belt.arm_geometry import lever, nodes, over_angle
-from rtcvt.belt.layout import BeltP, D
-from rtcvt.belt.unit import load_belt_unit, read_belt_unit
+from rtcvt.belt.layout import D
+from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "tensioned.toml"
@@ -22,7 +24,7 @@ LOSSES = ("loss.creep", "loss.span", "loss.friction", "loss.arm")
 
 def tensioned(torque_driven=False, plain=False, **arm):
     """The drive; `plain`: its belt does not resist bending, and its ribs do not yield."""
-    unit = load_belt_unit(FILE)
+    unit = load_unit(FILE)
     pulleys = dict(unit.pulleys)
     idler = pulleys["idler"]
     pulleys["idler"] = idler.model_copy(update={"arm": idler.arm.model_copy(update=arm)})
@@ -45,14 +47,7 @@ def started(unit, **parameters):
 
 def random_state(instance, rng):
     """Slack and tight cells, pulleys of either sense, the arm between and behind its stops."""
-    p, data, n = instance.p, instance.model.data, int(instance.model.data[D.N])
-    count, at = n * int(data[D.FACES]), int(data[D.X_ARM])
-    instance.u[:] = rng.normal(scale=20.0, size=instance.u.size)
-    tension = p[BeltP.T_0] * rng.uniform(-0.3, 3.0, size=count)
-    instance.x[:count] = instance.work[int(data[D.W_LENGTH]) :][:count] / (1.0 + tension / p[BeltP.EA])
-    instance.x[count : count + n] = rng.normal(scale=30.0, size=n)
-    instance.x[count + n] = rng.normal(scale=10.0)
-    instance.x[count + n + 1 : at] = rng.normal(scale=20.0, size=at - count - n - 1)
+    at = random_belt(instance, rng, D.X_ARM)
     instance.x[at:] = rng.uniform(-0.3, 0.3), rng.normal(scale=3.0), rng.uniform(-2.0, 2.0)
 
 
@@ -60,7 +55,7 @@ def random_state(instance, rng):
 
 
 def test_levers_are_the_derivatives_of_the_belts_length():
-    unit, e = load_belt_unit(FILE), 1e-4
+    unit, e = load_unit(FILE), 1e-4
     length = [unit.path({IDLER: a}).length for a in (-e, 0.0, e)]
     by_angle, bend = lever(unit, IDLER)
     assert by_angle == pytest.approx((length[2] - length[0]) / (2.0 * e), rel=1e-6)
@@ -79,17 +74,7 @@ def test_the_jacobian_is_that_of_the_rates(torque_driven):
     instance = started(tensioned(torque_driven))
     for _ in range(15):
         random_state(instance, rng)
-        exact, x = instance.jacobian(), instance.x.copy()
-        for j in range(x.size):
-            h = 1e-7 * max(abs(x[j]), 0.01)
-            rates = []
-            for sign in (1.0, -1.0):
-                instance.x[:] = x
-                instance.x[j] += sign * h
-                rates.append(instance.derivative())
-            instance.x[:] = x
-            scale = np.abs(exact).max(axis=1) + 1.0
-            np.testing.assert_allclose(exact[:, j] / scale, (rates[0] - rates[1]) / (2.0 * h) / scale, atol=2e-5)
+        assert_jacobian(instance)
 
 
 def test_power_is_stored_or_lost_and_no_loss_is_negative():
@@ -97,22 +82,7 @@ def test_power_is_stored_or_lost_and_no_loss_is_negative():
     instance = started(tensioned())
     for _ in range(200):
         random_state(instance, rng)
-        x, dx = instance.x.copy(), instance.derivative()
-        step = 1e-6 / np.max(np.abs(dx) / (np.abs(x) + 1e-3))
-        energy = []
-        for sign in (1.0, -1.0):
-            instance.x[:] = x + sign * step * dx
-            instance.outputs()
-            energy.append(instance.get("storage.E"))
-        instance.x[:] = x
-        instance.outputs()
-        rate = (energy[0] - energy[1]) / (2.0 * step)
-        power = instance.get("crank.w_pulley") * instance.get("crank.tau")
-        power += sum(instance.u[v.index] * instance.get(f"{v.name.removesuffix('.tau')}.w")
-                     for v in instance.model.select("input") if v.name.endswith(".tau"))  # fmt: skip
-        lost = [instance.get(k) for k in LOSSES]
-        assert min(lost) >= 0.0
-        assert abs(power - rate - sum(lost)) < 2e-6 * (abs(power) + abs(rate) + sum(lost))
+        assert_power(instance, LOSSES)
 
 
 def test_the_arm_stands_where_spring_and_belt_are_in_balance():
@@ -274,11 +244,11 @@ def test_arms_that_no_model_knows_are_refused():
     with pytest.raises(InputError, match=r"pulleys.idler.arm: neighbours with fixed centres"):
         read_belt_unit(UnitFile(data, "", "drive.toml"))
     with pytest.raises(InputError, match=r"pulleys.idler.arm: no arm with the rigid model"):
-        load_belt_unit(FILE).build("rigid")
+        load_unit(FILE).build("rigid")
 
 
 def test_an_arm_along_the_force_of_the_belt_is_refused():
-    data, unit = tomllib.loads(FILE.read_text()), load_belt_unit(FILE)
+    data, unit = tomllib.loads(FILE.read_text()), load_unit(FILE)
     path = unit.path()
     force = path.direction[IDLER] - path.direction[IDLER - 1]
     pivot = path.center[IDLER] + 0.07 * force / np.hypot(*force)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rtcvt.belt.span_ends import Line, Ribs, compliance, running, span_end, spans, whole_wrap
-from rtcvt.belt.unit import load_belt_unit
+from rtcvt.kind import load_unit
 
 EA, EI, T, R, WRAP = 1.2e5, 0.03, 500.0, 0.2, 0.6
 STIFF = Ribs(0.0, 1e12)
@@ -21,7 +21,7 @@ def test_a_stiff_pulley_lifts_the_belt_off_as_the_elastica():
 
 def test_a_loose_span_takes_up_belt_as_the_elastica():
     """Longer by a^3/(12 r^2) at each end of stiff pulleys, which is T^(-3/2), beside a line through rest."""
-    unit = load_belt_unit("two_pulley_5pk").model_copy(update={"elements": None})
+    unit = load_unit("two_pulley_5pk").model_copy(update={"elements": None})
     belt = unit.belt.model_copy(update={"EI": EI})
     found = spans(unit.model_copy(update={"belt": belt}))
     a = math.sqrt(EI / found.tension)
@@ -70,7 +70,7 @@ def test_a_belt_that_runs_onto_stiff_ribs_keeps_its_strain():
 
 def test_damping_of_a_span_is_that_of_its_belt():
     """A belt that gives nothing at its ends: D/L, and the taut line."""
-    unit = load_belt_unit("two_pulley_5pk")
+    unit = load_unit("two_pulley_5pk")
     belt = unit.belt.model_copy(update={"EI": 0.0})
     found = spans(unit.model_copy(update={"belt": belt, "elements": None}))
     path = unit.path()

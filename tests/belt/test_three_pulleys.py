@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rtcvt.belt.moving_belt import frequencies, lateral_displacement, moving_belt, pod_basis
-from rtcvt.belt.unit import load_belt_unit
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import rigid_elements
 from rtcvt.scenario import Table
 from rtcvt.simulate import simulate
@@ -20,7 +20,7 @@ TENSIONS = ("driving_fan.F", "fan_pump.F", "pump_driving.F")
 
 def runs(mu, torque, duration):
     """Full, hybrid and rigid model, signals by name."""
-    unit = load_belt_unit(DRIVE)
+    unit = load_unit(DRIVE)
     tables = {key: getattr(unit, key).model_copy(update={"mu": mu}) for key in ("hybrid", "elements")}
     unit = unit.model_copy(update=tables)
     ramp = Table(time=(0.0, 0.1), value=(0.0, torque))
@@ -48,7 +48,7 @@ def test_a_run_up_is_that_of_the_full_model():
 
 def check_modes(full):
     """Lateral motion of the elements in space: 16 modes leave a thirtieth of a millimetre."""
-    path = load_belt_unit(DRIVE).path()
+    path = load_unit(DRIVE).path()
     frames = zip(full["belt.x"][100:], full["belt.y"][100:], strict=True)
     w = np.stack([lateral_displacement(path, np.stack(frame, axis=1), 300) for frame in frames], axis=1)
     assert np.abs(w).max() < 3e-3

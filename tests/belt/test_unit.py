@@ -5,14 +5,15 @@ import tomllib
 
 import pytest
 
-from rtcvt.belt.unit import load_belt_unit, read_belt_unit
+from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.unitfile import UnitFile, find_unit
 
 
 def test_shipped_drive_closes_at_its_pretension():
     """Kubas 2017, section 4: a belt of 1.2 m on two pulleys of 27 mm at 515 mm."""
-    unit = load_belt_unit("two_pulley_5pk")
+    unit = load_unit("two_pulley_5pk")
     assert unit.path().length == pytest.approx(1.2, rel=5e-4)
     strain = unit.path().length / unit.rest_length() - 1.0
     assert strain * unit.belt.EA == pytest.approx(550.0, rel=1e-12)
@@ -73,7 +74,7 @@ def test_untouched_pulley_and_unknown_input_are_named():
 def test_length_without_load_stands_for_the_pretension():
     data = tomllib.loads(find_unit("two_pulley_5pk").read_text())
     del data["belt"]["pretension"]
-    taut = load_belt_unit("two_pulley_5pk").path().length
+    taut = load_unit("two_pulley_5pk").path().length
     unit = read_belt_unit(UnitFile({**data, "belt": {**data["belt"], "length": "1190 mm"}}, "", "drive.toml"))
     assert unit.belt.pretension == pytest.approx(1.52e5 * (taut / 1.19 - 1.0), rel=1e-12)
     assert unit.rest_length() == pytest.approx(1.19, rel=1e-12)
@@ -101,7 +102,7 @@ def test_layouts_that_no_belt_fits_are_named(layout, message):
 
 def test_accessory_drive():
     """Kubas 2017, section 5: radii, pretension, and the tensioner alone turns the other way."""
-    unit = load_belt_unit("accessory_5pk")
+    unit = load_unit("accessory_5pk")
     assert [p.radius for p in unit.pulleys.values()] == [0.08, 0.027, 0.056, 0.031]
     assert unit.belt.pretension == 550.0
     assert list(unit.path().sigma) == [-1.0, -1.0, -1.0, 1.0]
@@ -110,7 +111,7 @@ def test_accessory_drive():
 @pytest.mark.parametrize("name", ["two_pulley_5pk", "accessory_5pk"])
 def test_friction_of_the_pulleys_gives_the_printed_speeds(name):
     """Without slip, 15 N.m hold the drive near 22 rad/s (section 4) and 20 rad/s (section 5)."""
-    unit = load_belt_unit(name)
+    unit = load_unit(name)
     first = next(iter(unit.pulleys.values()))
     ratio = [first.radius / p.radius for p in unit.pulleys.values()]
     drag = sum(p.friction * i**2 for p, i in zip(unit.pulleys.values(), ratio, strict=True))

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtcvt.kernel import FAILED, OK, SATURATED
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model, matrices
-from rtcvt.pog.unit import load_gear_system
 
-UNIT = load_gear_system("toroidal_kers")
+UNIT = load_unit("toroidal_kers")
 RIGID = build_model(UNIT, "rigid")
 FULL = build_model(UNIT, "full")
 THETA = UNIT.variables["theta"]
@@ -217,7 +217,7 @@ def test_where_the_rigid_estimator_is_stable_with_the_elastic_unit():
 
 def test_a_demand_that_ends_at_the_limits_ends_the_torque():
     """The law then asks for 1400 rad/s back; a step that is linearised there goes the other way, 0.13 rad in 50 ms."""
-    model = build_model(load_gear_system("toroidal_kers"), "rigid")
+    model = build_model(load_unit("toroidal_kers"), "rigid")
     demand = model.variable("control.tau_des").index
     theta = {}
     for h, n in ((1e-3, 100), (1e-5, 10000)):

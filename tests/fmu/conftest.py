@@ -17,14 +17,14 @@ from native_host import UNITS, Hosted
 
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import export_native
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("exported")
-    return {key: export_python(load_gear_system(unit), fidelity, folder / f"{key}.fmu", documentation="<p>About</p>")
+    return {key: export_python(load_unit(unit), fidelity, folder / f"{key}.fmu", documentation="<p>About</p>")
             for key, (unit, fidelity) in UNITS.items()}  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def host(exported, tmp_path):
 @pytest.fixture(scope="session")
 def exported_native(tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("native")
-    return {key: export_native(load_gear_system(unit), fidelity, folder / f"{key}.fmu", documentation="<p>About</p>")
+    return {key: export_native(load_unit(unit), fidelity, folder / f"{key}.fmu", documentation="<p>About</p>")
             for key, (unit, fidelity) in UNITS.items()}  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def unpacked_native(exported_native, tmp_path_factory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def models():
     """The model of each unit."""
-    return {key: build_model(load_gear_system(unit), fidelity) for key, (unit, fidelity) in UNITS.items()}
+    return {key: build_model(load_unit(unit), fidelity) for key, (unit, fidelity) in UNITS.items()}
 
 
 @pytest.fixture

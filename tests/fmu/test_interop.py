@@ -33,7 +33,7 @@ from rtcvt.hil.cosimulation import start
 from rtcvt.hil.importer import open_fmu
 from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import GearSystem, load_gear_system, read_gear_system
+from rtcvt.pog.unit import GearSystem, read_gear_system
 from rtcvt.scenario import get_scenario, sample_inputs
 from rtcvt.system import build_system, load_system, simulate_system
 from rtcvt.unitfile import parse_unit_file
@@ -71,9 +71,9 @@ pytestmark = [
 
 
 def _units() -> dict[str, tuple[GearSystem, dict[str, float]]]:
-    kers = load_gear_system("toroidal_kers")
+    kers = load_unit("toroidal_kers")
     w = next(v.start for v in build_model(kers, "rigid").variables if v.name == "shaft.w")
-    return {"kers": (kers, {}), "differential": (load_gear_system("differential"), {}),
+    return {"kers": (kers, {}), "differential": (load_unit("differential"), {}),
             "load": (read_gear_system(parse_unit_file(LOAD, "load")), {"gear.a.w_start": -w})}  # fmt: skip
 
 

@@ -12,9 +12,9 @@ from native_host import H, Hosted
 
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import own_platform, write_unit
+from rtcvt.kind import load_unit
 from rtcvt.variator.page import variator_page
 from rtcvt.variator.reduced_model import write_reduced
-from rtcvt.variator.unit import load_variator
 
 pytestmark = pytest.mark.needs("cc")
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.needs("cc")
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kers")
-    text = load_variator("pushbelt_kers").text.replace('reduced = "pushbelt_24mm"', 'reduced = "laws.h5"')
+    text = load_unit("pushbelt_kers").text.replace('reduced = "pushbelt_24mm"', 'reduced = "laws.h5"')
     write_reduced(analytic.laws(), folder / "laws.h5")
     (folder / "kers.toml").write_text(text, encoding="utf-8")
     return folder
@@ -36,7 +36,7 @@ def signals(k):
 
 @pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
 def test_native_code_has_the_bits_of_the_kernels(folder, fidelity):
-    unit = load_variator(folder / "kers.toml")
+    unit = load_unit(folder / "kers.toml")
     model = unit.build(fidelity)
     path = folder / f"{fidelity}.fmu"
     write_unit(model, path, [own_platform()], 1.0, documentation=variator_page(model, unit))
@@ -76,7 +76,7 @@ def test_native_code_has_the_bits_of_the_kernels(folder, fidelity):
 
 
 def test_a_unit_in_python_runs(folder, tmp_path):
-    path = export_python(load_variator(folder / "kers.toml"), "hybrid", tmp_path / "unit.fmu")
+    path = export_python(load_unit(folder / "kers.toml"), "hybrid", tmp_path / "unit.fmu")
     result = fmpy.simulate_fmu(
         str(path), stop_time=0.5, step_size=H, output_interval=H,
         start_values={"shaft.w": 260.0, "shaft.w_start": 260.0, "control.tau_des": 30.0}, output=["shaft.tau"],

@@ -23,8 +23,8 @@ from marks import slow
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import write_sources
 from rtcvt.hil.importer import open_fmu
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 
 OK, DISCARD, ERROR = 0, 2, 3
 MODEL_EXCHANGE, CO_SIMULATION = 0, 1
@@ -501,7 +501,7 @@ GEARS = ("differential", "oblique_differential", "planetary", "power_split_ivt",
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 @pytest.mark.parametrize("name", GEARS)
 def test_random_calls_of_every_unit_under_sanitizers(tmp_path, name, fidelity):
-    write_sources(build_model(load_gear_system(name), fidelity), "unit", tmp_path / "sources")
+    write_sources(build_model(load_unit(name), fidelity), "unit", tmp_path / "sources")
     program = build(tmp_path / "sources", "native_sequences.c", tmp_path / "sequences", *ADDRESS)
     for seed in (11, 12, 13):
         assert figures(program, seed, 200_000)["live"] == 0

@@ -9,8 +9,8 @@ import pytest
 from fmpy.validation import validate_fmu
 
 from rtcvt.fmu.description import model_description
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 
 GEARS, PINS = "abcd", ("bc", "ac", "db")
 
@@ -28,7 +28,7 @@ KERS = {
 
 @pytest.fixture(scope="module")
 def model():
-    return build_model(load_gear_system("toroidal_kers"), "rigid")
+    return build_model(load_unit("toroidal_kers"), "rigid")
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_what_is_in_the_archive(exported):
         names = archive.namelist()
         assert archive.read("documentation/index.html") == b"<p>About</p>"
         assert b"MIT License" in archive.read("documentation/licenses/pythonfmu.txt")
-        assert archive.read("resources/unit.toml").decode() == load_gear_system("toroidal_kers").text
+        assert archive.read("resources/unit.toml").decode() == load_unit("toroidal_kers").text
         identifier = ElementTree.fromstring(archive.read("modelDescription.xml"))[0].get("modelIdentifier")
     assert f"binaries/linux64/{identifier}.so" in names
     assert f"binaries/win64/{identifier}.dll" in names

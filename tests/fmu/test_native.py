@@ -47,7 +47,6 @@ from rtcvt.fmu.native.reference import FOLDER
 from rtcvt.kind import load_unit
 from rtcvt.pog.diagram import gear_colours, unit_diagram
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.unitfile import shipped_units
 
 LAST_TIME = 2  # fmi2LastSuccessfulTime
@@ -84,7 +83,7 @@ def test_what_is_in_the_archive(exported):
     with zipfile.ZipFile(exported["kers"]) as archive:
         names = set(archive.namelist())
         assert archive.read("documentation/index.html") == b"<p>About</p>"
-        assert archive.read("resources/unit.toml").decode() == load_gear_system("toroidal_kers").text
+        assert archive.read("resources/unit.toml").decode() == load_unit("toroidal_kers").text
     sources = {f"sources/{f}" for f in ("all.c", "core.c", "fmi2.c", "kernels.c", "model.c", "model.h")}
     sources |= {f"sources/fmi2{f}.h" for f in ("Functions", "FunctionTypes", "TypesPlatform")}
     reference = {f"{FOLDER}/{f}" for f in ("fmi-ls-manifest.xml", "experiment.exp", "inputs.csv", "outputs.csv")}
@@ -97,19 +96,19 @@ def test_the_icon_is_the_diagram(unpacked, models):
     model = models["kers"]
     values = {v.name: float(model.p[v.index]) for v in model.select("parameter")}
     svg = (unpacked["kers"] / "documentation" / "diagram.svg").read_text()
-    assert svg == unit_diagram(load_gear_system("toroidal_kers"), values=values)
+    assert svg == unit_diagram(load_unit("toroidal_kers"), values=values)
     width, height = (int(x) for x in re.search(r'width="(\d+)" height="(\d+)"', svg).groups())
     pixels = np.rint(255.0 * imread(unpacked["kers"] / "model.png"))
     assert pixels.shape[:2] == (height, width)
     assert (pixels[0, 0] == 255).all()  # white ground
-    for colour in gear_colours(load_gear_system("toroidal_kers")).values():
+    for colour in gear_colours(load_unit("toroidal_kers")).values():
         rgb = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
         assert (np.abs(pixels[..., :3] - rgb).max(axis=2) <= 2).sum() > 20
 
 
 @pytest.mark.needs("zig")
 def test_binaries_for_arm_are_also_where_other_importers_look(tmp_path):
-    unit = load_gear_system("differential")
+    unit = load_unit("differential")
     path = export_native(unit, "rigid", tmp_path / "unit.fmu", platforms=["aarch64-linux"])
     with zipfile.ZipFile(path) as archive:
         names = [f"binaries/{p}/differential_rigid.so" for p in ("aarch64-linux", "linux64")]
@@ -154,7 +153,7 @@ def test_each_derivative_belongs_to_its_state(unpacked):
 
 
 def test_the_same_unit_has_the_same_guid_and_another_one_another(exported, tmp_path):
-    unit = load_gear_system("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     again = export_native(unit, "rigid", tmp_path / "a.fmu", platforms=(), documentation="other words")
     finer = export_native(unit, "rigid", tmp_path / "b.fmu", platforms=(), substeps=4)
     heavier = export_native(unit, "rigid", tmp_path / "c.fmu", platforms=(), parameters={"gear.a.J": 0.3})
@@ -183,7 +182,7 @@ def test_units_are_for_this_machine_unless_another_is_named(monkeypatch):
 def test_a_place_that_cannot_be_written_is_refused(tmp_path, place):
     (tmp_path / "folder.fmu").mkdir()
     with pytest.raises(InputError, match=place):
-        export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path / place)
+        export_native(load_unit("toroidal_kers"), "rigid", tmp_path / place)
 
 
 @pytest.mark.parametrize(
@@ -196,13 +195,13 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path, place):
 )
 def test_bad_options_are_refused_before_anything_is_written(tmp_path, options, message):
     with pytest.raises(InputError, match=re.escape(message)):
-        export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path / "unit.fmu", **options)
+        export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", **options)
     assert not list(tmp_path.iterdir())
 
 
 def test_without_zig_the_compiler_of_the_host_serves_and_other_platforms_ask_for_it(tmp_path, monkeypatch):
     without(monkeypatch, "ziglang")
-    unit = load_gear_system("differential")
+    unit = load_unit("differential")
     with pytest.raises(InputError, match=r"platform win64: ziglang gives it: pip install rtcvt\[native\]"):
         export_native(unit, "rigid", tmp_path / "unit.fmu", platforms=["win64"])
     path = export_native(unit, "rigid", tmp_path / "unit.fmu")
@@ -223,7 +222,7 @@ def without(monkeypatch, package):
 def test_a_missing_package_is_named_before_anything_is_written(tmp_path, monkeypatch, package, name):
     without(monkeypatch, package)
     with pytest.raises(InputError, match=rf"{name} gives it: pip install rtcvt\[native\]"):
-        export_native(load_gear_system("differential"), "rigid", tmp_path / "unit.fmu")
+        export_native(load_unit("differential"), "rigid", tmp_path / "unit.fmu")
     assert not list(tmp_path.iterdir())
 
 
@@ -241,7 +240,7 @@ def test_a_failed_export_keeps_the_file_that_was_there(tmp_path, monkeypatch):
     path.write_bytes(b"before")
     monkeypatch.setattr(rtcvt.fmu.native.export, "FLAGS", ["-no-such-flag"])
     with pytest.raises(InputError, match="the compiler failed"):
-        export_native(load_gear_system("differential"), "rigid", path)
+        export_native(load_unit("differential"), "rigid", path)
     assert path.read_bytes() == b"before"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -269,7 +268,7 @@ def test_there_are_no_variables_outside_instances(unpacked, tmp_path):
 @pytest.mark.parametrize("name", shipped_units("gear_system"))
 @pytest.mark.parametrize("fidelity", [slow("rigid"), "full"])
 def test_the_sources_of_every_unit_compile_without_a_warning(tmp_path, name, fidelity):
-    write_sources(build_model(load_gear_system(name), fidelity), name, tmp_path)
+    write_sources(build_model(load_unit(name), fidelity), name, tmp_path)
     for standard in ("-std=c99", "-std=gnu17"):
         command = ["cc", *STRICT, standard, "-fsyntax-only", str(tmp_path / "all.c")]
         done = subprocess.run(command, capture_output=True, text=True)
@@ -363,7 +362,7 @@ def test_two_units_are_linked_into_one_program_by_their_names(models, tmp_path):
 
 @pytest.mark.needs("cmake")
 def test_fmpy_compiles_the_sources_to_the_same_bits(exported, models, tmp_path):
-    path = export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path / "unit.fmu", platforms=())
+    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", platforms=())
     with zipfile.ZipFile(path) as archive:
         assert not [n for n in archive.namelist() if n.startswith("binaries")]
     folder = fmpy.extract(str(path), str(tmp_path / "unit"))
@@ -375,7 +374,7 @@ def test_fmpy_compiles_the_sources_to_the_same_bits(exported, models, tmp_path):
 
 @pytest.mark.needs("zig")
 def test_units_of_32_bits_stand_where_each_version_of_fmi_looks(tmp_path):
-    unit, names = load_gear_system("differential"), ("linux32", "win32")
+    unit, names = load_unit("differential"), ("linux32", "win32")
     for fmi, linux, windows in ((2, "linux32", "win32"), (3, "x86-linux", "x86-windows")):
         path = export_native(unit, "rigid", tmp_path / f"{fmi}.fmu", platforms=names, fmi=fmi)
         with zipfile.ZipFile(path) as archive:
@@ -392,7 +391,7 @@ def test_units_of_32_bits_stand_where_each_version_of_fmi_looks(tmp_path):
 @pytest.mark.slow
 @pytest.mark.needs("zig")
 def test_zig_compiles_for_all_platforms(tmp_path):
-    path = export_native(load_gear_system("toroidal_kers"), "full", tmp_path / "unit.fmu", platforms=tuple(PLATFORMS))
+    path = export_native(load_unit("toroidal_kers"), "full", tmp_path / "unit.fmu", platforms=tuple(PLATFORMS))
     magic = {"linux64": b"\x7fELF\x02", "aarch64-linux": b"\x7fELF\x02", "linux32": b"\x7fELF\x01",
              "win64": b"MZ", "win32": b"MZ",
              "darwin64": b"\xcf\xfa\xed\xfe", "aarch64-darwin": b"\xcf\xfa\xed\xfe"}  # fmt: skip
@@ -423,7 +422,7 @@ def test_parameters_of_the_export_and_of_the_host_act_alike(host, models, tmp_pa
     changes = {"gear__a__J": 0.3, "control__theta_start": 0.2}
     found = run(host("kers").start(**changes), models["kers"], 0, 50)
     parameters = {name.replace("__", "."): value for name, value in changes.items()}
-    path = export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters=parameters)
+    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters=parameters)
     other = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
     assert run(other.start(), models["kers"], 0, 50) == found == reference(models["kers"], 50, **changes)
     other.fmi.freeInstance()
@@ -748,9 +747,7 @@ def test_damaged_states_are_refused(host, models):
 
 
 def test_states_of_another_unit_or_interface_are_refused(host, tmp_path):
-    path = export_native(
-        load_gear_system("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters={"gear.a.J": 0.3}
-    )
+    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters={"gear.a.J": 0.3})
     heavier = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
     one, exchange = host("kers").start(), host("kers", slave=False)
     state = one.fmi.getFMUstate()

@@ -21,8 +21,8 @@ from tools import QEMU, SYSROOT, WINE, ZIG, absent, have
 
 from rtcvt.fmu.native.export import FLAGS, FLAGS_32, PLATFORMS, export_native, unit_variables
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 
 H = 1e-3
 STEPS = 3000
@@ -47,7 +47,7 @@ PLATFORM_CASES = [
 @pytest.fixture(scope="module", params=FIDELITIES)
 def scenario(request):
     """Fidelity, model, inputs and results: each output, state and rate after each step of the model itself."""
-    model = build_model(load_gear_system("toroidal_kers"), request.param)
+    model = build_model(load_unit("toroidal_kers"), request.param)
     t = H * np.arange(STEPS)
     w, tau = (v.start for v in model.select("input"))
     demand = 8.0 * np.sin(5.0 * t) + np.where((t > 1.0) & (t < 1.5), 90.0, 0.0) - np.where(t > 2.2, 90.0, 0.0)
@@ -86,7 +86,7 @@ def zig(target):
 def prepare(case, fidelity, folder):
     """The unit and a host for it in `folder`: the command that runs them, but for its other arguments, and the guid."""
     platforms = (case,) if case in PLATFORMS else ()
-    path = export_native(load_gear_system("toroidal_kers"), fidelity, folder / "unit.fmu", platforms)
+    path = export_native(load_unit("toroidal_kers"), fidelity, folder / "unit.fmu", platforms)
     unit = Path(fmpy.extract(str(path), str(folder / "unit")))
     windows = case.startswith("win")
     program = folder / ("host.exe" if windows else "host")

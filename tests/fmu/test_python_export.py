@@ -11,12 +11,12 @@ import pytest
 import rtcvt.fmu.export
 from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
-from rtcvt.pog.unit import load_gear_system
+from rtcvt.kind import load_unit
 
 
 @pytest.fixture(scope="module")
 def unit():
-    return load_gear_system("toroidal_kers")
+    return load_unit("toroidal_kers")
 
 
 def test_the_same_unit_has_the_same_guid_and_another_one_another(unit, exported, tmp_path):

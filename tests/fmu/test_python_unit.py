@@ -6,8 +6,8 @@ import fmpy
 import pytest
 from fmpy.fmi1 import FMICallException
 
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 
 DISCARD, FATAL = 2, 4
 H = 1e-3
@@ -20,7 +20,7 @@ def inputs(k):
 
 @pytest.fixture(scope="module")
 def model():
-    return build_model(load_gear_system("toroidal_kers"), "rigid")
+    return build_model(load_unit("toroidal_kers"), "rigid")
 
 
 def step(unit, k, h=H):
@@ -55,7 +55,7 @@ def test_a_unit_gives_the_same_bits_as_its_model(host, model):
 
 
 def test_the_full_model_too(host):
-    unit, instance = host("kers_full").start(), build_model(load_gear_system("toroidal_kers"), "full").instantiate()
+    unit, instance = host("kers_full").start(), build_model(load_unit("toroidal_kers"), "full").instantiate()
     instance.initialise()
     for k in range(20):
         unit.set("control.tau_des", 5.0)

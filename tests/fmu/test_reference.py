@@ -14,8 +14,8 @@ from native_host import UNITS
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native, own_platform
 from rtcvt.fmu.native.reference import FOLDER, MOST_INTERVALS, write_cross_check, write_reference
+from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.scenario import Scenario, sample_inputs
 from rtcvt.unitfile import shipped_units
 
@@ -63,7 +63,7 @@ def test_the_manifest_lists_every_file_with_its_role(unpacked_native):
 
 @pytest.mark.parametrize("name", shipped_units("gear_system"))
 def test_inputs_are_those_of_the_first_scenario(tmp_path, name):
-    unit = load_gear_system(name)
+    unit = load_unit(name)
     model, scenario = build_model(unit, "rigid"), unit.scenario[0]
     write_reference(model, scenario, tmp_path / "reference")
     title, settings, files = experiment(tmp_path / "reference")
@@ -80,7 +80,7 @@ def test_inputs_are_those_of_the_first_scenario(tmp_path, name):
 
 
 def test_parameters_of_the_scenario_are_a_parameter_set(tmp_path):
-    unit = load_gear_system("power_split_ivt")
+    unit = load_unit("power_split_ivt")
     write_reference(build_model(unit, "rigid"), unit.scenario[0], tmp_path / "reference")
     ssv = "{http://ssp-standard.org/SSP1/SystemStructureParameterValues}"
     root = ElementTree.parse(tmp_path / "reference" / "parameters.ssv").getroot()
@@ -94,7 +94,7 @@ def test_parameters_of_the_scenario_are_a_parameter_set(tmp_path):
 
 
 def test_a_cross_check_package_is_what_an_importer_gets(tmp_path):
-    unit = load_gear_system("power_split_ivt")
+    unit = load_unit("power_split_ivt")
     path = export_native(unit, "rigid", tmp_path / "ivt.fmu", platforms=[own_platform()])
     files = write_cross_check(build_model(unit, "rigid"), unit.scenario[0], path)
     assert [f.name for f in files] == ["ivt_ref.opt", "ivt_ref.csv", "ivt_in.csv"]
@@ -111,7 +111,7 @@ def test_a_cross_check_package_is_what_an_importer_gets(tmp_path):
 
 
 def test_start_values_of_the_export_count(tmp_path):
-    unit = load_gear_system("differential")
+    unit = load_unit("differential")
     found = {}
     for name, parameters in (("plain", {}), ("heavy", {f"gear.{next(iter(unit.gears))}.J": 1.0})):
         path = export_native(unit, "rigid", tmp_path / f"{name}.fmu", platforms=(), parameters=parameters)
@@ -121,14 +121,14 @@ def test_start_values_of_the_export_count(tmp_path):
 
 
 def test_a_scenario_that_cannot_be_run_is_refused(tmp_path):
-    model = build_model(load_gear_system("toroidal_kers"), "rigid")
+    model = build_model(load_unit("toroidal_kers"), "rigid")
     scenario = Scenario(name="wrong", duration=1.0, inputs={"gear.q.w": 1.0})
     with pytest.raises(InputError, match=r"gear\.q\.w"):
         write_reference(model, scenario, tmp_path / "reference")
 
 
 def test_a_duration_that_is_no_multiple_of_the_step(tmp_path):
-    model = build_model(load_gear_system("differential"), "rigid")
+    model = build_model(load_unit("differential"), "rigid")
     write_reference(model, Scenario(name="odd", duration=1.0007), tmp_path / "reference")
     _, settings, files = experiment(tmp_path / "reference")
     outputs = read_csv(tmp_path / "reference" / files["References"])

@@ -17,10 +17,10 @@ from marks import slow
 from rtcvt.elementary import cos, exp, log, sin
 from rtcvt.fmu.translate import TranslationError, lower, print_c, translate
 from rtcvt.kernel import FAILED, OK
+from rtcvt.kind import load_unit
 from rtcvt.linalg import lu, lu_solve
 from rtcvt.pog import kernels
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.unitfile import shipped_units
 from rtcvt.variator.regression import add_rows
 
@@ -358,7 +358,7 @@ def same(a, b):
 @pytest.mark.parametrize("fidelity", [slow("rigid"), "full"])
 @pytest.mark.parametrize("name", shipped_units("gear_system"))
 def test_every_unit_gives_the_same_bits_in_c(library, name, fidelity):
-    model = build_model(load_gear_system(name), fidelity)
+    model = build_model(load_unit(name), fidelity)
     one, other = model.instantiate(), model.instantiate()
     nominal = np.array([v.nominal or 1.0 for v in model.select("input")])
     rng = np.random.default_rng(7)

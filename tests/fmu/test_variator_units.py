@@ -16,10 +16,11 @@ from native_host import H, Hosted
 from rtcvt.errors import InputError
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import own_platform, write_unit
+from rtcvt.kind import load_unit
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.page import variator_page
 from rtcvt.variator.reduced_model import write_reduced
-from rtcvt.variator.unit import load_variator, with_flange_inputs
+from rtcvt.variator.unit import with_flange_inputs
 
 pytestmark = pytest.mark.needs("cc")
 
@@ -37,7 +38,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def unit(folder):
-    return with_flange_inputs(load_variator(folder / "variator.toml"), {"primary": "speed"})
+    return with_flange_inputs(load_unit(folder / "variator.toml"), {"primary": "speed"})
 
 
 @pytest.fixture(scope="module")

@@ -23,8 +23,8 @@ from rtcvt.hil.multicast import free_group
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Rig, run_rig
+from rtcvt.kind import load_unit
 from rtcvt.model import Variable
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.scenario import Fault, Scenario
 
 TAU = Variable("shaft.tau", "output", 0, "N.m", 'torque "into" it', minimum=-100.0, maximum=100.0)
@@ -484,7 +484,7 @@ needs_loop = pytest.mark.needs("loop")
 def kers(tmp_path_factory):
     from rtcvt.fmu.native.export import export_native
 
-    return export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
+    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
 class Demander:
@@ -711,11 +711,11 @@ def test_the_law_in_lock_step_is_that_of_the_whole_unit(delay, limit):
 
     h, n, demand = 5e-3, 800, "0.45 + 1.5*(1 - cos(2*pi*t/4))"
     scenario = Scenario(name="w", duration=n * h, inputs={"control.tau_des": demand})
-    whole = simulate(build_model(load_gear_system("toroidal_kers"), "rigid"), scenario, h)
-    plant = build_model(load_gear_system("toroidal_variator"), "rigid").instantiate()
+    whole = simulate(build_model(load_unit("toroidal_kers"), "rigid"), scenario, h)
+    plant = build_model(load_unit("toroidal_variator"), "rigid").instantiate()
     plant.set("shaft.w", 1000 * np.pi / 30)
     plant.initialise()
-    law, line = law_of(load_gear_system("toroidal_kers"), 0.1), [0.0] * delay
+    law, line = law_of(load_unit("toroidal_kers"), 0.1), [0.0] * delay
     theta, tau = np.empty(n + 1), np.empty(n + 1)
     for k in range(n + 1):
         theta[k], tau[k] = plant.get("control.theta"), plant.get("shaft.tau")
@@ -731,7 +731,7 @@ def test_the_law_in_lock_step_is_that_of_the_whole_unit(delay, limit):
 
 def test_the_law_does_not_run_away_from_a_tilt_that_stands_still():
     """As of a unit that is not stepped: it leads by 50 ms of the rate at any time, so it moves on without a jump."""
-    law, w = law_of(load_gear_system("toroidal_kers"), 0.1), 1000 * np.pi / 30
+    law, w = law_of(load_unit("toroidal_kers"), 0.1), 1000 * np.pi / 30
     for k in range(400):
         desired = law.update(5e-3 * k, 5e-3, 0.3, w, 3.0)
         assert law.command is not None

@@ -12,7 +12,7 @@ from fmpy.fmi3 import FMU3Slave
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native
-from rtcvt.pog.unit import load_gear_system
+from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.needs("cc")
@@ -232,7 +232,7 @@ def test_clocks_ask_for_event_mode_and_those_that_tick_by_time_are_refused(event
 @pytest.fixture(scope="module")
 def clocked(tmp_path_factory):
     """A unit whose controller ticks every 4 ms, and the same one without a clock."""
-    folder, unit = tmp_path_factory.mktemp("clocked"), load_gear_system("toroidal_kers")
+    folder, unit = tmp_path_factory.mktemp("clocked"), load_unit("toroidal_kers")
     return [export_native(unit, "rigid", folder / f"{clock}.fmu", fmi=3, clock=clock) for clock in (4e-3, None)]
 
 

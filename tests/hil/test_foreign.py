@@ -71,9 +71,9 @@ def test_a_unit_of_pythonfmu(pendulum, tmp_path):
 def test_a_unit_of_fmucontainer(tmp_path):
     """Two native differentials in a container made and compiled by others."""
     from rtcvt.fmu.native.export import export_native
-    from rtcvt.pog.unit import load_gear_system
+    from rtcvt.kind import load_unit
 
-    export_native(load_gear_system("differential"), "rigid", tmp_path / "one.fmu")
+    export_native(load_unit("differential"), "rigid", tmp_path / "one.fmu")
     shutil.copy(tmp_path / "one.fmu", tmp_path / "two.fmu")
     lines = ["rule;from_fmu;from_port;to_fmu;to_port", "FMU;one.fmu;;;", "FMU;two.fmu;;;"]
     lines += [f"INPUT;;{n}.tau;{n}.fmu;left.tau" for n in ("one", "two")]

@@ -20,7 +20,7 @@ from rtcvt.hil.can_attachment import can_attachment, read_database
 from rtcvt.hil.live import live_page
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Attachment, run_rig
-from rtcvt.pog.unit import load_gear_system
+from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.needs("loop")
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.needs("loop")
 def kers(tmp_path_factory):
     from rtcvt.fmu.native.export import export_native
 
-    return export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
+    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
 def until(condition, limit=60.0):
@@ -48,7 +48,7 @@ class Run:
         addresses: queue.Queue[str] = queue.Queue()
         self.reports: list = []
         attach = [*bus, live_page(0, addresses.put), lambda *_: Attachment("stop", {}, False, self.kept, dict)]
-        scenario = scenario or load_gear_system("toroidal_kers").scenario[0]
+        scenario = scenario or load_unit("toroidal_kers").scenario[0]
 
         def work():
             self.reports.append(run_rig(fmu, step, duration, scenario, output=output, attach=attach))

@@ -21,7 +21,7 @@ from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy
 from rtcvt.hil.pacing import own_processor
 from rtcvt.hil.recorder import part_name, read
 from rtcvt.hil.rig import Rig, run_rig
-from rtcvt.pog.unit import load_gear_system
+from rtcvt.kind import load_unit
 from rtcvt.scenario import Fault, Scenario, load_faults
 
 pytestmark = pytest.mark.needs("loop")
@@ -285,14 +285,14 @@ def test_bins_hold_what_they_say():
 def kers(tmp_path_factory):
     from rtcvt.fmu.native.export import export_native
 
-    return export_native(load_gear_system("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
+    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
 def test_an_exported_unit_runs_like_its_model(kers, tmp_path):
     from rtcvt.pog.system import build_model
     from rtcvt.simulate import simulate
 
-    unit = load_gear_system("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     trial = unit.scenario[0].model_copy(update={"duration": 0.3})
     report = run_rig(kers, scenario=trial, output=tmp_path / "run.h5")
     expected = simulate(build_model(unit, "rigid"), trial)

@@ -296,10 +296,10 @@ def test_a_python_fmu_whose_package_is_missing_is_refused_with_the_reason(varian
 @pytest.fixture(scope="session")
 def kers(tmp_path_factory) -> tuple[Path, Model]:
     from rtcvt.fmu.export import export_python
+    from rtcvt.kind import load_unit
     from rtcvt.pog.system import build_model
-    from rtcvt.pog.unit import load_gear_system
 
-    unit = load_gear_system("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     path = tmp_path_factory.mktemp("export") / "toroidal_kers.fmu"
     export_python(unit, "rigid", path)
     return path, build_model(unit, "rigid")
@@ -307,15 +307,15 @@ def kers(tmp_path_factory) -> tuple[Path, Model]:
 
 @pytest.mark.parametrize("fast", [True, False])
 def test_an_exported_unit_runs_like_its_model(kers, fast):
-    from rtcvt.pog.unit import load_gear_system
+    from rtcvt.kind import load_unit
     from rtcvt.simulate import simulate
 
     path, model = kers
-    trial = load_gear_system("toroidal_kers").scenario[0].model_copy(update={"duration": 0.05})
+    trial = load_unit("toroidal_kers").scenario[0].model_copy(update={"duration": 0.05})
     result, expected = run(path, scenario=trial, fast=fast), simulate(model, trial)
     for v in model.select("input") + model.select("output"):
         np.testing.assert_array_equal(result[v.name], expected[v.name], err_msg=v.name)
-    assert load_gear_system("toroidal_kers").text == result.unit_file
+    assert load_unit("toroidal_kers").text == result.unit_file
 
 
 def test_memory_is_not_promised_that_is_not_there(probe):

@@ -8,10 +8,11 @@ import pytest
 
 from rtcvt.coupling import coupling
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.pog.energy import dissipated_power
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.system import build_model, matrices
-from rtcvt.pog.unit import GearSystem, load_gear_system, read_gear_system
+from rtcvt.pog.unit import GearSystem, read_gear_system
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_table, parse_unit_file
@@ -30,7 +31,7 @@ FIDELITIES = pytest.mark.parametrize("fidelity", ["rigid", "full"])
 
 
 def flanged(name, choice, fidelity, **solver):
-    unit = load_gear_system(name)
+    unit = load_unit(name)
     data = unit.model_dump(exclude_unset=True) | {"source": unit.source, "text": unit.text}
     if solver:
         data["solver"] = solver
@@ -280,7 +281,7 @@ def test_scenarios_give_the_speed(fidelity):
 )
 def test_wrong_choices(name, choice, message):
     with pytest.raises(InputError, match=message):
-        with_flanges(load_gear_system(name), choice, "--flange")
+        with_flanges(load_unit(name), choice, "--flange")
 
 
 def test_the_unit_file_may_choose_too():

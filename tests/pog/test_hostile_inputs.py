@@ -11,9 +11,9 @@ from hostile_inputs import KINDS, hostile_inputs
 
 from rtcvt.integrators import rosenbrock_integral
 from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
 from rtcvt.pog.layout import D
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.unitfile import shipped_units
 
 ROWS = {1: 1000, 20: 130}  # by steps in which the inputs are held
@@ -39,7 +39,7 @@ class Meter:
             elif f"{port}.w" in model.by_name:
                 self.torques.append((v.index, model.by_name[f"{port}.w"].index))
         if model.fidelity == "full":  # speeds of all gears are states
-            ports = load_gear_system(model.name).ports
+            ports = load_unit(model.name).ports
             self.speeds = [(model.by_name[f"{p}.tau"].index, names.index(f"gear.{port.gear}.w"))
                            for p, port in ports.items() if f"{p}.w" not in names and not port.spring
                            and model.by_name[f"{p}.tau"].causality == "input"]  # fmt: skip
@@ -66,7 +66,7 @@ class Meter:
 @pytest.mark.parametrize("name", shipped_units("gear_system"))
 def test_no_step_is_refused_and_none_makes_energy(name, fidelity, held):
     """The torque controller of the KERS made 11 MJ in one step, at speeds that had been linearised too far."""
-    model = build_model(load_gear_system(name), fidelity)
+    model = build_model(load_unit(name), fidelity)
     for kind in KINDS:
         meter, rng = Meter(model), np.random.default_rng(3)
         for u in hostile_inputs(model, kind, 0, ROWS[held], rng):

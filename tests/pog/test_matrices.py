@@ -3,9 +3,9 @@
 import pytest
 import sympy as sp
 
+from rtcvt.kind import load_unit
 from rtcvt.pog.friction import friction_signs
 from rtcvt.pog.radii import radii_matrix
-from rtcvt.pog.unit import load_gear_system
 
 
 def symbols_of(unit):
@@ -40,7 +40,7 @@ def assert_equal(a, b):
 
 
 def test_differential_eqs_17_and_18():
-    unit = load_gear_system("differential")
+    unit = load_unit("differential")
     s = symbols_of(unit)
     r_a, r_b, r_c, r_e = (s[k] for k in ("r_a", "r_b", "r_c", "r_e"))
     R = symbolic_R(unit, s)
@@ -52,7 +52,7 @@ def test_differential_eqs_17_and_18():
 
 
 def test_toroidal_variator_eqs_20_and_21():
-    unit = load_gear_system("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     s = symbols_of(unit)
     r_b1, r_b2, r_c, r_d, theta = (s[k] for k in ("r_b1", "r_b2", "r_c", "r_d", "theta"))
     R = symbolic_R(unit, s)
@@ -64,7 +64,7 @@ def test_toroidal_variator_eqs_20_and_21():
 
 def test_oblique_differential_eqs_13_and_14():
     """The paper's r_g1 has two expressions, equal by its closure, which eliminates r_e here."""
-    unit = load_gear_system("oblique_differential")
+    unit = load_unit("oblique_differential")
     s = symbols_of(unit)
     r_a, r_b, r_c, r_d, r_f, r_g, theta = (s[k] for k in ("r_a", "r_b", "r_c", "r_d", "r_f", "r_g", "theta"))
     cos = sp.cos(theta)
@@ -97,14 +97,14 @@ def test_oblique_differential_eqs_13_and_14():
 
 
 def test_relative_friction_eq_16():
-    signs = friction_signs(load_gear_system("differential"))
+    signs = friction_signs(load_unit("differential"))
     assert signs == {"eb": -1.0, "ed": -1.0}
 
 
 @pytest.mark.parametrize("name", ["planetary", "ravigneaux"])
 def test_willis_equation(name):
     """With the carrier held the shafts turn as a train of fixed gears."""
-    unit = load_gear_system(name)
+    unit = load_unit(name)
     s = symbols_of(unit)
     gears = list(unit.gears)
     Q1 = symbolic_Q1(symbolic_R(unit, s), gears, ["c", "r"])

@@ -7,15 +7,16 @@ import pytest
 import sympy as sp
 
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.pog.energy import dissipated_power
 from rtcvt.pog.system import build_model, matrices
-from rtcvt.pog.unit import GearSystem, load_gear_system
+from rtcvt.pog.unit import GearSystem
 from rtcvt.unitfile import parse_table
 
 
 def variant(name, **changes):
     """A shipped unit with some of its data replaced."""
-    unit = load_gear_system(name)
+    unit = load_unit(name)
     data = unit.model_dump(exclude_unset=True) | {"source": unit.source, "text": unit.text}
     for key, value in changes.items():
         place = data
@@ -160,7 +161,7 @@ def test_contact_forces_are_those_of_eq_11(unit, seed):
 
 def test_rigid_toroidal_model_is_the_extended_lagrange_equation():
     """Eqs. (24) and (25): d/dt(J omega_d) = Q - J' omega_d/2, with J and Q written out from the ratios of eq. (21)."""
-    unit = load_gear_system("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     instance = started(build_model(unit, "rigid"), 5)
     omega_d, tau_d, theta, _z = instance.x
     t = sp.Symbol("t")
@@ -244,7 +245,7 @@ def test_full_model_converges_to_the_rigid_one_with_stiffness(name):
     The full model's force is that of the spring alone. The damper beside it carries d F'/K, which falls as 1/sqrt(K)
     with these dampings; what the deflection F/K does falls as 1/K. The measured rate lies between the two.
     """
-    unit = load_gear_system(name)
+    unit = load_unit(name)
     stiffenings = (10.0, 40.0, 160.0)
     errors = [largest_force_difference(unit, s) for s in stiffenings]
     rates = [np.log(a / b) / np.log(4.0) for a, b in itertools.pairwise(errors)]
@@ -304,7 +305,7 @@ def test_infeasible_choices_are_refused():
 
 def test_dependent_contacts_are_refused():
     """Two contacts between the same coaxial gears at the same radius: R has a rank too low."""
-    unit = load_gear_system("differential")
+    unit = load_unit("differential")
     contacts = {k: c.model_dump() for k, c in unit.contacts.items()}
     contacts["ea"] = {**contacts["ae"], "point": (0.01, "r_e")}
     with pytest.raises(InputError, match=r"R has rank 3, not 4.*Remark 2"):
@@ -327,6 +328,6 @@ def test_opposite_axes_turn_the_sign_of_relative_friction():
 
 
 def test_geometry_parameters_reach_the_kernel():
-    instance = build_model(load_gear_system("toroidal_kers"), "rigid").instantiate()
+    instance = build_model(load_unit("toroidal_kers"), "rigid").instantiate()
     instance.set("geometry.r_c", 0.02)
     assert matrices(instance, 0.1).R[0, 2] == pytest.approx(-0.02)

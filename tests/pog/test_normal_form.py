@@ -5,9 +5,9 @@ import math
 import pytest
 
 from rtcvt.expression import parse
+from rtcvt.kind import load_unit
 from rtcvt.pog.normal_form import normal_form
 from rtcvt.pog.radii import radii_matrix
-from rtcvt.pog.unit import load_gear_system
 
 VALUES = {"a": 0.7, "b": -1.3, "c": 2.1, "t": 0.4}
 
@@ -50,7 +50,7 @@ def test_infinite_and_undefined_values_stay():
 
 
 def test_the_radii_of_the_toroidal_variator_are_those_of_eq_20():
-    found = {place: str(r) for place, r in radii_matrix(load_gear_system("toroidal_kers")).items()}
+    found = {place: str(r) for place, r in radii_matrix(load_unit("toroidal_kers")).items()}
     assert found == {
         ("bc", "b"): "r_b1 + r_c*sin(theta)", ("bc", "c"): "-r_c",
         ("ac", "a"): "r_c*sin(theta) - r_b1", ("ac", "c"): "r_c",

@@ -5,15 +5,16 @@ import pytest
 
 from rtcvt import cli
 from rtcvt.kernel import OK, SATURATED
+from rtcvt.kind import load_unit
 from rtcvt.scenario import get_scenario
 from rtcvt.simulate import simulate
 from rtcvt.system import build_system, load_system, simulate_system
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import W_STEP, D, P, Q, X
-from rtcvt.variator.unit import load_variator, with_flange_inputs
+from rtcvt.variator.unit import with_flange_inputs
 
-UNIT = load_variator("pushbelt_cvt")
+UNIT = load_unit("pushbelt_cvt")
 SCENARIOS = [s.name for s in UNIT.scenario]
 SYSTEM = """
 name = "car"

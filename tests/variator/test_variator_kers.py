@@ -12,6 +12,7 @@ from numba.core.runtime import _nrt_python, rtsys
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
+from rtcvt.kind import load_unit
 from rtcvt.model import Instance
 from rtcvt.scenario import get_scenario
 from rtcvt.simulate import simulate
@@ -19,10 +20,10 @@ from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator import kers
 from rtcvt.variator.kers_build import build_kers, variator_inside
 from rtcvt.variator.layout import D, KersD, KersX, P, RigidX, X, Y
-from rtcvt.variator.unit import load_variator, read_variator, with_flange_inputs
+from rtcvt.variator.unit import read_variator, with_flange_inputs
 
 H = 1e-3
-UNIT = load_variator("pushbelt_kers")
+UNIT = load_unit("pushbelt_kers")
 FIDELITIES = ("hybrid", "rigid")
 # RMS error by RMS demand for a sine of 0.5 Hz. Of the hybrid model the slip changes with the torque, by some 0.5 % of
 # the flywheel's speed within half a period, which the feed-forward of the rigid model does not know.

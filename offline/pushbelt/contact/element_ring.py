@@ -46,13 +46,14 @@ Work. Friction and damper take their force times the mean of the slip and of the
 which are met in the next one; a spring that closes or opens within a step as in `element_element`.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.compiled import by_law, columns, compiled, inlined
+from rtcvt.offline.pushbelt.compiled import by_law, compiled, inlined
 from rtcvt.offline.pushbelt.contact.element_element import switching
+from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import (
     INV,
     N_LOAD,
@@ -85,6 +86,8 @@ __all__ = [
     "touch",
     "wrapped",
 ]
+
+Array = NDArray[np.float64]
 
 _NEAR = 5.0e-6  # [m]
 _SAFE = 0.85  # measured: 208 pieces keep their energy at 0.86 of the bound, not at 0.92; 156 at 0.90, not at 0.99
@@ -120,39 +123,30 @@ class Bilateral(Saddle):
     """A saddle that holds the ring in both directions."""
 
 
+@declared
 class Touch(NamedTuple):
-    """Scratch. k (N_E,) finite element at each saddle, its shape (N_E, 11), rate (N_E, 9) and what the saddle adds to
-    its load (N_E, 9); force (N_E, 9): normal, place on the ring, deflection, force on the element, tangent, point from
-    the centre of gravity; memory (N_E, 5): new columns of the saddle; ear (N_E,): gap of the ear [m], roughly, or inf;
-    left (N_E,): new column; works (N_E, 3): of friction, of the damper, gain of the spring [J]; k_ear (N_E,), at_ear
-    (N_E, 9): k and force of closed ears; turn (1,): Omega_L of the layers [rad/s]; pressed, omega, moment (N_E,): force
-    of the saddle [N], section's rotation [rad/s] and moment of the layers' friction [N m] there.
-    """
+    """Scratch: of saddles, unless said otherwise."""
 
-    k: NDArray[np.int64]
-    shape: NDArray[np.float64]
-    rate: NDArray[np.float64]
-    load: NDArray[np.float64]
-    force: NDArray[np.float64]
-    memory: NDArray[np.float64]
-    ear: NDArray[np.float64]
-    left: NDArray[np.float64]
-    works: NDArray[np.float64]
-    k_ear: NDArray[np.int64]
-    at_ear: NDArray[np.float64]
-    turn: NDArray[np.float64]
-    pressed: NDArray[np.float64]
-    omega: NDArray[np.float64]
-    moment: NDArray[np.float64]
+    k: Annotated[NDArray[np.int64], ("N_E",), "1", "finite element of the ring"]
+    shape: Annotated[Array, ("N_E", N_SHAPE), "m, rad", "its row"]
+    rate: Annotated[Array, ("N_E", N_RATE), "m/s, rad/s", "its row"]
+    load: Annotated[Array, ("N_E", N_LOAD), "N, N m", "what the saddle adds to its row"]
+    force: Annotated[Array, ("N_E", 9), "SI", "normal, place, deflection, force on the element, tangent, lever"]
+    memory: Annotated[Array, ("N_E", EAR), "SI", "new columns of the memory"]
+    ear: Annotated[Array, ("N_E",), "m", "gap of the ear, roughly, or inf"]
+    left: Annotated[Array, ("N_E",), "m", "new last column of the memory"]
+    works: Annotated[Array, ("N_E", 3), "J", "of friction, of the damper, gain of the spring"]
+    k_ear: Annotated[NDArray[np.int64], ("N_E",), "1", "finite element at a closed ear"]
+    at_ear: Annotated[Array, ("N_E", 9), "SI", "as `force`, of a closed ear"]
+    turn: Annotated[Array, (1,), "rad/s", "round run of the layers before the step"]
+    pressed: Annotated[Array, ("N_E",), "N", "force that presses the layers together"]
+    omega: Annotated[Array, ("N_E",), "rad/s", "rotation of the ring's section"]
+    moment: Annotated[Array, ("N_E",), "N m", "of the layers' friction"]
 
 
 def touch(N_E: int) -> Touch:
     """Scratch for so many elements."""
-    rows = columns(N_E, N_SHAPE), columns(N_E, N_RATE), columns(N_E, N_LOAD), columns(N_E, 9), columns(N_E, EAR)
-    place = np.zeros(N_E, dtype=np.int64)
-    more = columns(N_E, 3), place.copy(), columns(N_E, 9)
-    turning = np.zeros(1), np.zeros(N_E), np.zeros(N_E), np.zeros(N_E)
-    return Touch(place, *rows, np.zeros(N_E), np.zeros(N_E), *more, *turning)
+    return zeros(Touch, {"N_E": N_E})
 
 
 def saddle(belt: Belt, R: Ring) -> Saddle:

@@ -54,13 +54,14 @@ Loops run over the stretches of the belt that lie at one pulley, without a branc
 contiguous in memory, so that the loops are vectorised.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.contact.friction import secant, tangent
+from rtcvt.offline.pushbelt.record import declared, zeros
 
 __all__ = [
     "Flanks",
@@ -74,6 +75,8 @@ __all__ = [
     "velocities",
 ]
 
+Array = NDArray[np.float64]
+
 MOST = 300  # Newton steps of one element
 LANES = 8  # numbers that a processor takes at a time, at most
 EXACT = 1e-10  # error of T, in parts of N ...
@@ -81,67 +84,39 @@ ROUNDING = 1e-13  # ... or of the velocity [m/s]
 NEAR = 2.0e-4  # [m]; a point outside the cone by more is too far to be reached by its deflection
 
 
+@declared
 class Flanks(NamedTuple):
-    """Contact points on one flank of every element, and what acts there.
+    """Contact points on one flank of every element, and what acts there; in the inertial frame.
 
-    points (n_p): a tuple, since the compiler knows its length. The n_stretch (1,) stretches of the belt: stretch
-    (N_E, 2) first element and the one behind the last, unsigned, so that no index counts from the end, at (N_E,)
-    pulley or -1. pulley (N_E,): 0 primary, 1 secondary, -1 far from both; per point (N_E, n_p): pen axial penetration
-    of the rigid contours [m], -inf out of reach, r radius on the cone [m], w deflection of the sheave [m], N normal
-    force [N]; phi (N_E, n_p, 2) cosine and sine of the azimuth; arm (N_E, n_p, 2) point from the centre of gravity, P
-    (N_E, n_p, 3) from the apex [m], n (N_E, n_p, 3) normal into the element, all in the inertial frame; v (N_E, n_p, 6)
-    velocity of the sheave there and what its turning adds to it per second [m/s, m/s^2]; slip (N_E, n_p, 3) v_T after
-    the step [m/s]; T (N_E, n_p, 3) friction [N]; u (N_E, 3) velocities after the step, trial (N_E, 3) where their
-    search ended, far (N_E,) 1 if too early; force (N_E, 3) sums per flank on the element [N]: normal, friction in the
-    direction of travel, friction outwards.
+    Stretches are runs of elements at the same pulley: primary 0, secondary 1, -1 far from both. Their ends are
+    unsigned, so that no index counts from the end of an array.
     """
 
-    points: tuple[int, ...]
-    stretch: NDArray[np.uint64]
-    at: NDArray[np.int64]
-    n_stretch: NDArray[np.int64]
-    pulley: NDArray[np.int64]
-    pen: NDArray[np.float64]
-    r: NDArray[np.float64]
-    w: NDArray[np.float64]
-    N: NDArray[np.float64]
-    phi: NDArray[np.float64]
-    arm: NDArray[np.float64]
-    P: NDArray[np.float64]
-    n: NDArray[np.float64]
-    v: NDArray[np.float64]
-    slip: NDArray[np.float64]
-    T: NDArray[np.float64]
-    u: NDArray[np.float64]
-    trial: NDArray[np.float64]
-    far: NDArray[np.float64]
-    force: NDArray[np.float64]
+    points: Annotated[tuple[int, ...], ("n_p",), "1", "as many as contact points"]
+    stretch: Annotated[NDArray[np.uint64], ("N_E", 2), "1", "first element of each stretch, the one behind its last"]
+    at: Annotated[NDArray[np.int64], ("N_E",), "1", "pulley of each stretch"]
+    n_stretch: Annotated[NDArray[np.int64], (1,), "1", "number of stretches"]
+    pulley: Annotated[NDArray[np.int64], ("N_E",), "1", "pulley of each element"]
+    pen: Annotated[Array, ("N_E", "n_p"), "m", "axial penetration of the rigid contours, -inf out of reach"]
+    r: Annotated[Array, ("N_E", "n_p"), "m", "radius on the cone"]
+    w: Annotated[Array, ("N_E", "n_p"), "m", "deflection of the sheave"]
+    N: Annotated[Array, ("N_E", "n_p"), "N", "normal force"]
+    phi: Annotated[Array, ("N_E", "n_p", 2), "1", "cosine and sine of the azimuth"]
+    arm: Annotated[Array, ("N_E", "n_p", 2), "m", "point from the centre of gravity"]
+    P: Annotated[Array, ("N_E", "n_p", 3), "m", "point from the apex"]
+    n: Annotated[Array, ("N_E", "n_p", 3), "1", "normal into the element"]
+    v: Annotated[Array, ("N_E", "n_p", 6), "m/s, m/s^2", "velocity of the sheave; what its turning adds per second"]
+    slip: Annotated[Array, ("N_E", "n_p", 3), "m/s", "v_T after the step"]
+    T: Annotated[Array, ("N_E", "n_p", 3), "N", "friction"]
+    u: Annotated[Array, ("N_E", 3), "m/s, m/s, rad/s", "velocities of the elements after the step"]
+    trial: Annotated[Array, ("N_E", 3), "m/s, m/s, rad/s", "where their search ended"]
+    far: Annotated[Array, ("N_E",), "1", "1 if that was too early"]
+    force: Annotated[Array, ("N_E", 3), "N", "sums per flank: normal, friction in the direction of travel, outwards"]
 
 
 def flanks(N_E: int, n_p: int) -> Flanks:
     """Empty contact arrays: `n_p` = 1 for the simplified contact, 2 for the extended one."""
-    return Flanks(
-        points=(0,) * n_p,
-        stretch=np.zeros((N_E, 2), dtype=np.uint64),
-        at=np.full(N_E, -1),
-        n_stretch=np.zeros(1, dtype=np.int64),
-        pulley=np.full(N_E, -1),
-        pen=columns(N_E, n_p),
-        r=columns(N_E, n_p),
-        w=columns(N_E, n_p),
-        N=columns(N_E, n_p),
-        phi=columns(N_E, n_p, 2),
-        arm=columns(N_E, n_p, 2),
-        P=columns(N_E, n_p, 3),
-        n=columns(N_E, n_p, 3),
-        v=columns(N_E, n_p, 6),
-        slip=columns(N_E, n_p, 3),
-        T=columns(N_E, n_p, 3),
-        u=columns(N_E, 3),
-        trial=columns(N_E, 3),
-        far=np.zeros(N_E),
-        force=columns(N_E, 3),
-    )
+    return zeros(Flanks, {"N_E": N_E, "n_p": n_p})
 
 
 @compiled

@@ -35,15 +35,18 @@ The two mirrored sheaves of the hybrid model stand for one loose and one fixed s
 sheave does not tilt on a guide; its influence numbers are whole.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
+from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.unit.parameters import Sheaves
 
 __all__ = ["Coupled", "Decoupled", "Maxwell", "energy", "maxwell", "newton"]
+
+Array = NDArray[np.float64]
 
 
 class Coupled(NamedTuple):
@@ -60,51 +63,30 @@ class Decoupled(NamedTuple):
     sheaves: Sheaves
 
 
+@declared
 class Maxwell(NamedTuple):
-    """Memory of the coupled law for both pulleys (index 0: primary I, 1: secondary O).
+    """Memory of the coupled law, z and r, and its scratch; axes of 2 are the pulleys I and O, n_z = 2 n_k + 1."""
 
-    z (2, 2 n_k + 1): Fourier coefficients of the deflection [m]; a (2, n_k + 1): compliances [m/N];
-    r (2,): mean radius of the contacts [m], 0 before the first call; the rest is scratch: `cos`, `sin`
-    (2 n_k + 1, contacts) of the multiples of the contacts' angles.
-    """
-
-    z: NDArray[np.float64]
-    a: NDArray[np.float64]
-    r: NDArray[np.float64]
-    H: NDArray[np.float64]
-    y: NDArray[np.float64]
-    root: NDArray[np.float64]
-    sum_c: NDArray[np.float64]
-    sum_s: NDArray[np.float64]
-    cos: NDArray[np.float64]
-    sin: NDArray[np.float64]
-    pen: NDArray[np.float64]
-    radius: NDArray[np.float64]
-    w: NDArray[np.float64]
-    closed: NDArray[np.float64]
-    sunk: NDArray[np.float64]
+    z: Annotated[Array, (2, "n_z"), "m", "deflection, Fourier coefficients"]
+    a: Annotated[Array, (2, "n_a"), "m/N", "compliances of the harmonics 0 to n_k"]
+    r: Annotated[Array, (2,), "m", "mean radius of the contacts, 0 before the first call"]
+    H: Annotated[Array, ("n_z", "n_z"), "1", "matrix of a Newton step"]
+    y: Annotated[Array, ("n_z",), "m N^1/2", "its unknowns"]
+    root: Annotated[Array, ("n_a",), "(m/N)^1/2", "D^1/2"]
+    sum_c: Annotated[Array, ("n_z",), "1", "sums of cosines over the closed contacts"]
+    sum_s: Annotated[Array, ("n_z",), "1", "sums of sines"]
+    cos: Annotated[Array, ("n_z", "contacts"), "1", "cosine of the multiples of the contacts' angles"]
+    sin: Annotated[Array, ("n_z", "contacts"), "1", "sine"]
+    pen: Annotated[Array, ("contacts",), "m", "penetration of the rigid contours"]
+    radius: Annotated[Array, ("contacts",), "m", "radius on the cone"]
+    w: Annotated[Array, ("contacts",), "m", "deflection of the sheave"]
+    closed: Annotated[Array, ("contacts",), "1", "1 where a contact is closed"]
+    sunk: Annotated[Array, ("contacts",), "m", "how far it is"]
 
 
 def maxwell(n_k: int, contacts: int) -> Maxwell:
     """Memory for harmonics 0 ... `n_k` and at most so many contacts, undeflected."""
-    n = 2 * n_k + 1
-    return Maxwell(
-        z=np.zeros((2, n)),
-        a=np.zeros((2, n_k + 1)),
-        r=np.zeros(2),
-        H=np.zeros((n, n)),
-        y=np.zeros(n),
-        root=np.zeros(n_k + 1),
-        sum_c=np.zeros(n),
-        sum_s=np.zeros(n),
-        cos=np.zeros((n, contacts)),
-        sin=np.zeros((n, contacts)),
-        pen=np.zeros(contacts),
-        radius=np.zeros(contacts),
-        w=np.zeros(contacts),
-        closed=np.zeros(contacts),
-        sunk=np.zeros(contacts),
-    )
+    return zeros(Maxwell, {"n_z": 2 * n_k + 1, "n_a": n_k + 1, "contacts": contacts})
 
 
 @compiled

@@ -29,13 +29,13 @@ the places of the step. That is what friction and impacts book, each contact for
 gaps of both bodies and not from the rows W. Nothing is stored.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.nonsmooth.contact import Rows, Work, newton_rows, work
-from rtcvt.offline.pushbelt.compiled import Contract, by_law, columns, compiled
+from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
 from rtcvt.offline.pushbelt.contact.element_ring import (
     EAR,
     Bilateral,
@@ -48,12 +48,14 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_friction,
 )
 from rtcvt.offline.pushbelt.contact.flank import mobilities, solve
+from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, Ring, X, ends, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
 __all__ = ["LEVEL", "WRONG", "Press", "Rigid", "press", "rigid_contacts", "rigid_work"]
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 REACH = 5.0  # [m/s]; a gap above what this speed covers in a step stays open
 BACK = 5e-3  # [m/s]
@@ -67,41 +69,32 @@ class Rigid(Saddle):
     """Saddle and ear that cannot be pressed in, with Coulomb friction that is not regularised."""
 
 
+@declared
 class Press(NamedTuple):
-    """Contact problem of a step, for at most K = 2 N_E contacts.
+    """Contact problem of a step, for at most K = 2 N_E contacts, each with a normal and a tangential row."""
 
-    n (1,): contacts in reach, each with a normal and a tangential row; of (K,) element, ear (K,) 1: an ear, k (K,)
-    finite element of the ring; place (K, 8): xi, w, t_x, t_y, point from the centre of gravity a_x, a_y, gap [m], h of
-    the ring's surface; E (K, 2, 3), V (K, 2, 8): rows W' of element and ring, the latter for x, y, phi, c_L, c_R of its
-    finite element and x, y, phi of the next; head (N_B,), after (K,): contacts of each finite element, -1 ends;
-    entries, column, value: G (`contact.Rows`), ring: the ring's part of value; free (2 K,): velocity without the
-    element's [m/s]; c (2 K,); L (2 K,) impulses [N s]; mu, lower (K,); A (N_E, 6): `flank.mobilities`; force (N_E, 3)
-    on elements without those of the flanks [N]; found (4,): largest error of a law that was left [m/s], steps that
-    missed `LEVEL`, contact problems and Newton's steps in all.
-    """
-
-    n: NDArray[np.int64]
-    of: NDArray[np.int64]
-    ear: NDArray[np.int64]
-    k: NDArray[np.int64]
-    place: Array
-    E: Array
-    V: Array
-    head: NDArray[np.int64]
-    after: NDArray[np.int64]
-    entries: NDArray[np.int64]
-    column: NDArray[np.int64]
-    value: Array
-    ring: Array
-    free: Array
-    c: Array
-    L: Array
-    mu: Array
-    lower: Array
-    A: Array
-    force: Array
+    n: Annotated[Index, (1,), "1", "contacts in reach"]
+    of: Annotated[Index, ("K",), "1", "element of each"]
+    ear: Annotated[Index, ("K",), "1", "1: an ear"]
+    k: Annotated[Index, ("K",), "1", "finite element of the ring"]
+    place: Annotated[Array, ("K", 8), "SI", "xi, w, tangent, lever from the centre of gravity, gap, h of the surface"]
+    E: Annotated[Array, ("K", 2, 3), "1, m", "rows W' of the element"]
+    V: Annotated[Array, ("K", 2, 8), "1, m", "of the ring: x, y, phi, c_L, c_R of its piece, x, y, phi of the next"]
+    head: Annotated[Index, ("N_B",), "1", "first contact of each finite element, -1: none"]
+    after: Annotated[Index, ("K",), "1", "the next one there, -1: none"]
+    entries: Annotated[Index, ("rows",), "1", "of each row of G (`contact.Rows`)"]
+    column: Annotated[Index, ("rows", "width"), "1", "of each entry"]
+    value: Annotated[Array, ("rows", "width"), "1/kg", "of each entry"]
+    ring: Annotated[Array, ("rows", "width"), "1/kg", "the ring's part of it"]
+    free: Annotated[Array, ("rows",), "m/s", "velocity without the element's"]
+    c: Annotated[Array, ("rows",), "m/s", "of the contact problem"]
+    L: Annotated[Array, ("rows",), "N s", "impulses"]
+    mu: Annotated[Array, ("K",), "1", "coefficient of friction"]
+    lower: Annotated[Array, ("K",), "N s", "least normal impulse"]
+    A: Annotated[Array, ("elements", 6), "1/kg, 1/(kg m), 1/(kg m^2)", "`flank.mobilities`"]
+    force: Annotated[Array, ("N_E", 3), "N, N, N m", "on elements without those of the flanks"]
     solver: Work
-    found: Array
+    found: Annotated[Array, (4,), "m/s, 1", "largest error that was left; steps with one; problems; Newton's steps"]
 
 
 def press(law: Saddle, belt: Belt) -> Press:
@@ -109,32 +102,9 @@ def press(law: Saddle, belt: Belt) -> Press:
     rigid = isinstance(law, Rigid)
     N_E, N_B = (belt.N_E, belt.N_B) if rigid else (0, 0)
     K = 2 * N_E
-    most = 3 * (2 * -(-N_E // max(N_B, 1)) + 4)  # contacts that one meets
-    index = [np.zeros(K, dtype=np.int64) for _ in range(5)]
-    return Press(
-        n=np.zeros(1, dtype=np.int64),
-        of=index[0],
-        ear=index[1],
-        k=index[2],
-        place=np.zeros((K, 8)),
-        E=np.zeros((K, 2, 3)),
-        V=np.zeros((K, 2, 8)),
-        head=np.full(N_B, -1),
-        after=index[3],
-        entries=np.zeros(2 * K, dtype=np.int64),
-        column=np.zeros((2 * K, 2 * most), dtype=np.int64),
-        value=np.zeros((2 * K, 2 * most)),
-        ring=np.zeros((2 * K, 2 * most)),
-        free=np.zeros(2 * K),
-        c=np.zeros(2 * K),
-        L=np.zeros(2 * K),
-        mu=np.full(K, law.mu),
-        lower=np.zeros(K),
-        A=np.zeros((N_E, 6)),
-        force=columns(N_E, 3),
-        solver=work(2 * K, 2 * most, 2 * most),
-        found=np.zeros(4),
-    )
+    width = 6 * (2 * -(-N_E // max(N_B, 1)) + 4)  # contacts that one meets, with two columns each
+    sizes = {"N_E": N_E, "elements": N_E, "N_B": N_B, "K": K, "rows": 2 * K, "width": width}
+    return zeros(Press, sizes, mu=np.full(K, law.mu), solver=work(2 * K, width, width))
 
 
 @compiled

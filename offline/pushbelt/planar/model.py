@@ -35,14 +35,14 @@ Repetition is bit-identical, also across calls: sines and cosines are turned fro
 frame, which is where a call may end and another begin.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.compiled import columns, compiled, spliced
-from rtcvt.offline.pushbelt.contact import element_element, element_ring, flank, ledger, maxwell, sheave
-from rtcvt.offline.pushbelt.contact.element_element import Joint, joint, joint_energy, joint_forces
+from rtcvt.offline.pushbelt.compiled import compiled, spliced
+from rtcvt.offline.pushbelt.contact import flank, ledger, maxwell, sheave
+from rtcvt.offline.pushbelt.contact.element_element import joint, joint_energy, joint_forces
 from rtcvt.offline.pushbelt.contact.element_ring import (
     Bilateral,
     Touch,
@@ -51,19 +51,18 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_energy,
     saddle_forces,
     saddle_friction,
-    touch,
 )
-from rtcvt.offline.pushbelt.contact.flank import Flanks, ahead, contact_points, flanks, normal_forces, velocities
+from rtcvt.offline.pushbelt.contact.flank import ahead, contact_points, normal_forces, velocities
 from rtcvt.offline.pushbelt.contact.friction import flank_friction
-from rtcvt.offline.pushbelt.contact.layers import Layers, layer_friction, layer_work, layers
-from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, Maxwell, newton
-from rtcvt.offline.pushbelt.contact.rigid import WRONG, Press, Rigid, press, rigid_contacts, rigid_work
+from rtcvt.offline.pushbelt.contact.layers import layer_friction, layer_work, layers
+from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, newton
+from rtcvt.offline.pushbelt.contact.rigid import WRONG, Rigid, rigid_contacts, rigid_work
 from rtcvt.offline.pushbelt.contact.sheave import Damper
+from rtcvt.offline.pushbelt.planar.state import Frames, Model, RingScratch, Scratch, State, frames, scratch, state
 from rtcvt.offline.pushbelt.ring import ring as ring_model
 from rtcvt.offline.pushbelt.ring.ring import from_chords, to_chords, turned
 from rtcvt.offline.pushbelt.ring.ring_set import (
     advance,
-    coordinates,
     elastic_energy,
     forces,
     kinetic_energy,
@@ -82,11 +81,13 @@ __all__ = [
     "STORED",
     "Frames",
     "Model",
+    "Scratch",
     "State",
     "frames",
     "model",
     "residual",
     "run",
+    "scratch",
     "state",
 ]
 
@@ -95,124 +96,6 @@ Array = NDArray[np.float64]
 INPUTS = tuple(ledger.INPUTS.values())
 LOSSES = tuple(ledger.LOSSES.values())
 STORED = tuple(ledger.STORES.values())
-
-
-class Model(NamedTuple):
-    """What does not change during a run; the laws of contact are chosen here, by their types, and compiled in.
-
-    ring: `ring.Ring` or `cosserat.Cosserat`; saddle: `element_ring.Unilateral`, `Bilateral` or `rigid.Rigid`; friction:
-    of the flanks, `friction.Coulomb` or `Stribeck`; deflection: of the sheaves, `maxwell.Coupled` or `Decoupled`;
-    damper: on the shaft of the secondary.
-    """
-
-    belt: Belt
-    sheaves: Sheaves
-    joint: Joint
-    ring: Any
-    saddle: Any
-    friction: Any
-    deflection: Any
-    damper: Damper
-    layers: Layers
-
-
-class State(NamedTuple):
-    """State of belt and sheaves, updated in place; enough to continue a run bit by bit.
-
-    q, u (N_E, 3) elements: x, y, phi of the centre of gravity and their rates; q_R, u_R (N_B, n) ring: x, y, phi, c_L,
-    c_R of its nodes, or x, y, gamma of a Cosserat rod; s_R (N_E) arc coordinate of each saddle on the ring [finite
-    elements]; s, sd (2, 4) sheaves of pulley I and O: z, two tilts, rotation; z (2, 2 n_k + 1), r (2) deflection and
-    mean radius of the coupled law; damper (N_E, 6) and memory (N_E, 11) what joints, saddles and ears need of the last
-    step; ring (1) speed of the ring of the secondary's damper; held (N_B, 9) load of the ring from the last step
-    (`ring.to_chords`); rub (N_E, 3) friction of the flanks on each element in it [N, N, N m]; turn (1) round run of the
-    ring's layers [rad/s] (`layers`). Lengths in m, angles in rad, SI rates. Arrays are contiguous along the elements or
-    nodes (`compiled.columns`).
-    """
-
-    q: Array
-    u: Array
-    q_R: Array
-    u_R: Array
-    s_R: Array
-    s: Array
-    sd: Array
-    z: Array
-    r: Array
-    damper: Array
-    memory: Array
-    ring: Array
-    held: Array
-    rub: Array
-    turn: Array
-
-
-class Frames(NamedTuple):
-    """Results at n plot steps.
-
-    q, u (n, N_E, 3), s_R (n, N_E), s, sd (n, 2, 4): as `State`; q_R, u_R (n, N_B, 5): nodes of the ring, of a Cosserat
-    rod those of the beam with its contour (`ring_set.nodes`);
-    joint (n, N_E, 6): forces between element i and i + 1 [N], order `element_element.CONTACTS`;
-    saddle (n, N_E, 3): saddle, ear, friction on the element in the direction of travel [N];
-    flank (n, N_E, 3): normal, longitudinal, radial force on one flank [N];
-    tension (n, N_B) of the finite elements [N]; pulley (n, 2, 6): outputs of `sheave.advance`, mean since the last
-    frame;
-    deflection (n, 2, 2 n_k + 1): Fourier coefficients of the sheaves [m];
-    work (n, 15): `ledger.WORKS` since the last frame [J]; stored (n, 9): `ledger.STORES` [J];
-    rest (n, 2): what elements and ring gave each other since the last frame and neither stored nor lost, at the primary
-    and the secondary [J];
-    active (n, 3): closed element-element, element-ring, flank contacts.
-    """
-
-    q: Array
-    u: Array
-    q_R: Array
-    u_R: Array
-    s_R: Array
-    s: Array
-    sd: Array
-    joint: Array
-    saddle: Array
-    flank: Array
-    tension: Array
-    pulley: Array
-    deflection: Array
-    work: Array
-    stored: Array
-    rest: Array
-    active: NDArray[np.int64]
-
-
-class Scratch(NamedTuple):
-    """Work arrays of a run. Nothing in them is kept from one call to the next.
-
-    `mx.z` and `mx.r` are the exception: they are the arrays z and r of the state, which kernels read and write here.
-    """
-
-    fl: Flanks
-    mx: Maxwell
-    cs: Array
-    sn: Array
-    cs_R: Array
-    sn_R: Array
-    shape: Array
-    rate: Array
-    load: Array
-    f: Array
-    f_R: Array
-    F_R: Array
-    tension: Array
-    N_joint: Array
-    pair: Array
-    wrench: Array
-    N_saddle: Array
-    touch: Touch
-    reaction: Array
-    flank_power: Array
-    pulley: Array
-    sheave_power: Array
-    u_end: Array
-    u_R0: Array
-    press: Press
 
 
 def model(
@@ -251,53 +134,6 @@ def model(
     )
 
 
-def state(q: Array, u: Array, q_R: Array, u_R: Array, s_R: Array, s: Array, sd: Array, n_k: int) -> State:
-    """A state from positions and velocities; `n_k` harmonics of the sheaves' deflection, which starts at zero.
-
-    Parameters
-    ----------
-    q, u : (N_E, 3); q_R, u_R : (N_B, 5); s_R : (N_E); s, sd : (2, 4), see `State`; copied
-    """
-    N_E = len(q)
-    return State(
-        *(np.array(a, dtype=float, order="F") for a in (q, u, q_R, u_R, s_R)),  # type: ignore[misc]
-        s=np.array(s, dtype=float, order="C"),
-        sd=np.array(sd, dtype=float, order="C"),
-        z=np.zeros((2, 2 * n_k + 1)),
-        r=np.zeros(2),
-        damper=columns(N_E, 6),
-        memory=columns(N_E, element_ring.N_MEMORY),
-        ring=np.array([sd[1, 3]]),
-        held=columns(len(q_R), ring_model.N_LOAD),
-        rub=columns(N_E, 3),
-        turn=np.zeros(1),
-    )
-
-
-def frames(m: Model, n: int) -> Frames:
-    """Empty results for `n` plot steps."""
-    N_E, N_B = m.belt.N_E, m.belt.N_B
-    return Frames(
-        q=np.zeros((n, N_E, 3)),
-        u=np.zeros((n, N_E, 3)),
-        q_R=np.zeros((n, N_B, ring_model.NQ)),
-        u_R=np.zeros((n, N_B, ring_model.NQ)),
-        s_R=np.zeros((n, N_E)),
-        s=np.zeros((n, 2, 4)),
-        sd=np.zeros((n, 2, 4)),
-        joint=np.zeros((n, N_E, len(element_element.CONTACTS))),
-        saddle=np.zeros((n, N_E, 3)),
-        flank=np.zeros((n, N_E, 3)),
-        tension=np.zeros((n, N_B)),
-        pulley=np.zeros((n, 2, 6)),
-        deflection=np.zeros((n, 2, 2 * len(m.sheaves.A) - 1)),
-        work=np.zeros((n, len(ledger.WORKS))),
-        stored=np.zeros((n, len(ledger.STORES))),
-        rest=np.zeros((n, 2)),
-        active=np.zeros((n, 3), dtype=np.int64),
-    )
-
-
 def residual(out: Frames) -> tuple[float, float, float]:
     """Energy balance over the frames of `out`.
 
@@ -313,38 +149,6 @@ def residual(out: Frames) -> tuple[float, float, float]:
         `Frames.rest`, by pulley; it is part of the first.
     """
     return ledger.residual(out.work, out.stored)
-
-
-def scratch(m: Model, x: State, n_p: int) -> Scratch:
-    """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for the extended one."""
-    N_E, N_B = m.belt.N_E, m.belt.N_B
-    return Scratch(
-        fl=flanks(N_E, n_p),
-        mx=maxwell.maxwell((x.z.shape[1] - 1) // 2, N_E * n_p)._replace(z=x.z, r=x.r),
-        cs=np.zeros(N_E),
-        sn=np.zeros(N_E),
-        cs_R=np.zeros(N_B),
-        sn_R=np.zeros(N_B),
-        shape=columns(N_B, ring_model.N_SHAPE),
-        rate=columns(N_B, ring_model.N_RATE),
-        load=columns(N_B, ring_model.N_LOAD),
-        f=columns(N_E, 3),
-        f_R=columns(N_E, 3),
-        F_R=columns(N_B, coordinates(m.ring)),
-        tension=np.zeros(N_B),
-        N_joint=columns(N_E, len(element_element.CONTACTS)),
-        pair=columns(N_E, 9),
-        wrench=columns(N_E, 4),
-        N_saddle=columns(N_E, 3),
-        touch=touch(N_E),
-        reaction=np.zeros((2, 4)),
-        flank_power=np.zeros((2, 3)),
-        pulley=np.zeros((2, 6)),
-        sheave_power=np.zeros((2, 4)),
-        u_end=columns(N_E, 3),
-        u_R0=columns(N_B, coordinates(m.ring)),
-        press=press(m.saddle, m.belt),
-    )
 
 
 def run(
@@ -419,101 +223,176 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     b : (7) boundary values; dt : step [s], n_R: of them for the ring
     book, rest : record of `ledger.books`, (2) array of `Frames.rest`; added to
     """
-    # unpack once: attribute access on large records slows compilation
-    belt, sheaves, J, R, touching, friction, deflection, shaft, bands = m
-    q, u, q_R, u_R, s_R, s, sd, _, _, damper, memory, turning, held, rub, turn = x
-    fl, mx, cs, sn, cs_R, sn_R, shape, rate, load, f, f_R, F_R, tension, N_joint, pair = w[:15]
-    wrench, N_saddle, at, reaction, loss, pulley, power, u_end, u_R0, pressed = w[15:]
-    move_elements(q, u, cs, sn, dt)
     h = dt / n_R
-    lead = 0.5 * (dt - h)
-    x_mid = touching.x_mid
-    given_I = 0.0  # to elements and ring by the forces between them, at the primary and the secondary
+    move_elements(x.q, x.u, w.elements.cs, w.elements.sn, dt)
+    given = _drift(m, x, w.ring, n_R, h, book)
+    _move_ring(m, x, w.ring, h)
+    _move_sheaves(x.s, x.sd, dt)
+    own = _touch_ring(m, x, w, dt, h, book)
+    _touch_elements(m, x, w, dt, book)
+    _touch_sheaves(m, x, w, dt)
+    _advance_ring(m, x, w.ring, h, book)
+    _rub_ring(m, x, w, dt, n_R)
+    _advance_elements(m, x, w, dt, book)
+    _settle_ring(m, x, w, dt, h, given, own, book, rest)
+    _advance_sheaves(m, x, w, b, dt, book)
+
+
+@spliced
+def _move_ring(m: Model, x: State, w: RingScratch, h: float) -> None:
+    """Positions of the ring; its shape, and its rates there."""
+    move(m.ring, x.q_R, x.u_R, w.cs, w.sn, h)
+    shape_of(m.ring, x.q_R, w.cs, w.sn, w.shape)
+    rate_of(m.ring, x.u_R, w.shape, w.rate)
+
+
+@spliced
+def _drift(m: Model, x: State, w: RingScratch, n_R: int, h: float, book: Any) -> Any:
+    """All steps of the ring but the last, alone, under the loads that it holds; what these give it [J], at the primary
+    and at the secondary."""
+    given_I = 0.0
     given_O = 0.0
     for _ in range(n_R - 1):
-        move(R, q_R, u_R, cs_R, sn_R, h)
-        shape_of(R, q_R, cs_R, sn_R, shape)
-        rate_of(R, u_R, shape, rate)
-        from_chords(R, shape, held, load)
-        p_axial, p_bend = forces(R, q_R, u_R, cs_R, sn_R, shape, rate, load, F_R, tension)
-        P_I, P_O = advance_ring(R, shape, held, F_R, u_R, rate, h, x_mid)
+        _move_ring(m, x, w, h)
+        from_chords(m.ring, w.shape, x.held, w.load)
+        p_axial, p_bend = forces(m.ring, x.q_R, x.u_R, w.cs, w.sn, w.shape, w.rate, w.load, w.F, w.tension)
+        P_I, P_O = advance_ring(m.ring, w.shape, x.held, w.F, x.u_R, w.rate, h, m.saddle.x_mid)
         given_I += h * P_I
         given_O += h * P_O
         book.ring_axial += h * p_axial
         book.ring_bending += h * p_bend
-    move(R, q_R, u_R, cs_R, sn_R, h)
+    return given_I, given_O
+
+
+@compiled
+def _move_sheaves(s: Any, sd: Any, dt: float) -> None:
     for k in range(2):
         for a in range(4):
             s[k, a] += dt * sd[k, a]
-    _zero(f)
-    _zero(f_R)
-    _zero(held)
-    at.turn[0] = turn[0]
-    shape_of(R, q_R, cs_R, sn_R, shape)
-    rate_of(R, u_R, shape, rate)
+
+
+@spliced
+def _touch_ring(m: Model, x: State, w: Scratch, dt: float, h: float, book: Any) -> Any:
+    """Saddles and ears, with the friction of the last step; what these took and stored [J], at both pulleys."""
+    e = w.elements
+    r = w.ring
+    c = w.saddles
+    _zero(e.f_R)
+    _zero(x.held)
+    c.touch.turn[0] = x.turn[0]
     lost_t, lost_n, own_I, own_O = saddle_forces(
-        touching, R, q, u, cs, sn, s_R, shape, rate, load, f_R, N_saddle, memory, at, dt, lead
+        m.saddle, m.ring, x.q, x.u, e.cs, e.sn, x.s_R, r.shape, r.rate, r.load, e.f_R, c.N, x.memory, c.touch,
+        dt, 0.5 * (dt - h),
+    )  # fmt: skip
+    book.element_ring_friction += lost_t
+    book.element_ring_damping += lost_n
+    return own_I, own_O
+
+
+@spliced
+def _touch_elements(m: Model, x: State, w: Scratch, dt: float, book: Any) -> None:
+    """Contacts between elements."""
+    e = w.elements
+    c = w.joints
+    _zero(e.f)
+    book.element_element_damping += joint_forces(
+        m.joint, x.q, x.u, e.cs, e.sn, e.f, c.N, x.damper, c.pair, c.wrench, dt
     )
-    lost_j = joint_forces(J, q, u, cs, sn, f, N_joint, damper, pair, wrench, dt)
-    contact_points(belt, sheaves, q, cs, sn, s, fl)
-    newton(deflection, belt, fl, mx, 1)
-    normal_forces(belt, dt, u, s, sd, fl)
-    # friction of saddles and ears, at the velocities to which that of the last step leads
-    _copy2(u_R, u_R0)
-    to_chords(R, shape, load, held)
-    p_axial, p_bend = forces(R, q_R, u_R, cs_R, sn_R, shape, rate, load, F_R, tension)
-    advance(R, F_R, u_R, h)
-    rate_of(R, u_R, shape, rate)
-    ahead(belt, dt, u, f, f_R, rub, fl, u_end)
-    resist = dt * (n_R * touching.W_E + touching.W_R)
-    saddle_friction(touching, R, u_end, shape, rate, load, f_R, N_saddle, memory, at, resist)
+
+
+@spliced
+def _touch_sheaves(m: Model, x: State, w: Scratch, dt: float) -> None:
+    """Flank points, deflection of the sheaves and normal forces."""
+    fl = w.flanks.points
+    contact_points(m.belt, m.sheaves, x.q, w.elements.cs, w.elements.sn, x.s, fl)
+    newton(m.deflection, m.belt, fl, w.flanks.deflection, 1)
+    normal_forces(m.belt, dt, x.u, x.s, x.sd, fl)
+
+
+@spliced
+def _advance_ring(m: Model, x: State, w: RingScratch, h: float, book: Any) -> None:
+    """New velocities of the ring, but for what friction of saddles and ears changes; it holds their loads."""
+    _copy2(x.u_R, w.u)
+    to_chords(m.ring, w.shape, w.load, x.held)
+    p_axial, p_bend = forces(m.ring, x.q_R, x.u_R, w.cs, w.sn, w.shape, w.rate, w.load, w.F, w.tension)
+    advance(m.ring, w.F, x.u_R, h)
+    rate_of(m.ring, x.u_R, w.shape, w.rate)
+    book.ring_axial += h * p_axial
+    book.ring_bending += h * p_bend
+
+
+@spliced
+def _rub_ring(m: Model, x: State, w: Scratch, dt: float, n_R: int) -> None:
+    """Friction of saddles and ears, at the velocities to which that of the last step leads; rigid saddles and ears; the
+    layers' friction; new velocities of the ring."""
+    e = w.elements
+    r = w.ring
+    c = w.saddles
+    fl = w.flanks.points
+    ahead(m.belt, dt, x.u, e.f, e.f_R, x.rub, fl, e.u)
+    resist = dt * (n_R * m.saddle.W_E + m.saddle.W_R)
+    saddle_friction(m.saddle, m.ring, e.u, r.shape, r.rate, r.load, e.f_R, c.N, x.memory, c.touch, resist)
     rigid_contacts(
-        touching, R, belt, friction, dt, q, u, cs, sn, s_R, shape, rate, load, f, f_R, fl, N_saddle, memory, pressed
-    )
-    if bands.I > 0.0:
-        layer_friction(bands, touching, R, shape, rate, load, N_saddle, memory, at, turn, dt)
-    to_chords(R, shape, load, held)
-    nodal(R, shape, load, F_R)
-    advance(R, F_R, u_R, h)
-    for a in range(3):
-        for i in range(cs.size):
-            f[i, a] += f_R[i, a]
-    _copy2(u, u_end)
-    velocities(belt, friction, dt, u, f, s, fl, rub, reaction, loss)
-    _middle(u, u_end)
-    P_I, P_O = _powers(f_R, u_end, at, x_mid)
-    given_I += dt * P_I
-    given_O += dt * P_O
-    _middle(u_R, u_R0)
-    rate_of(R, u_R0, shape, rate)
-    P_I, P_O = ring_model.power(R, shape, rate, held, x_mid)
-    if bands.I > 0.0:
-        lost, P_bands_I, P_bands_O = layer_work(
-            touching, R, shape, rate, N_saddle, memory, at, 0.5 * (at.turn[0] + turn[0])
+        m.saddle, m.ring, m.belt, m.friction, dt, x.q, x.u, e.cs, e.sn, x.s_R, r.shape, r.rate, r.load, e.f, e.f_R, fl,
+        c.N, x.memory, c.press,
+    )  # fmt: skip
+    if m.layers.I > 0.0:
+        layer_friction(m.layers, m.saddle, m.ring, r.shape, r.rate, r.load, c.N, x.memory, c.touch, x.turn, dt)
+    to_chords(m.ring, r.shape, r.load, x.held)
+    nodal(m.ring, r.shape, r.load, r.F)
+    advance(m.ring, r.F, x.u_R, dt / n_R)
+
+
+@spliced
+def _advance_elements(m: Model, x: State, w: Scratch, dt: float, book: Any) -> None:
+    """New velocities of the elements, with the friction of the flanks; their mean over the step."""
+    e = w.elements
+    loss = w.flanks.loss
+    _add(e.f_R, e.f)
+    _copy2(x.u, e.u)
+    velocities(m.belt, m.friction, dt, x.u, e.f, x.s, w.flanks.points, x.rub, w.flanks.reaction, loss)
+    _middle(x.u, e.u)
+    book.flank_longitudinal += dt * (loss[0, 0] + loss[1, 0])
+    book.flank_radial += dt * (loss[0, 1] + loss[1, 1])
+    book.flank_damping += dt * (loss[0, 2] + loss[1, 2])
+
+
+@spliced
+def _settle_ring(
+    m: Model, x: State, w: Scratch, dt: float, h: float, given: Any, own: Any, book: Any, rest: Any
+) -> None:
+    """Works of elements and ring on each other at their mean velocities: of `given` and these, what is neither stored
+    nor lost, `own`."""
+    r = w.ring
+    c = w.saddles
+    E_I, E_O = _powers(w.elements.f_R, w.elements.u, c.touch, m.saddle.x_mid)
+    _middle(x.u_R, r.u)
+    rate_of(m.ring, r.u, r.shape, r.rate)
+    R_I, R_O = ring_model.power(m.ring, r.shape, r.rate, x.held, m.saddle.x_mid)
+    own_I, own_O = own
+    if m.layers.I > 0.0:
+        lost, P_I, P_O = layer_work(
+            m.saddle, m.ring, r.shape, r.rate, c.N, x.memory, c.touch, 0.5 * (c.touch.turn[0] + x.turn[0])
         )
         book.layer_friction += dt * lost
-        own_I += dt * P_bands_I
-        own_O += dt * P_bands_O
-    rubbed, struck, P_rigid_I, P_rigid_O = rigid_work(touching, shape, rate, u_end, memory, pressed)
-    lost_t += dt * rubbed
-    lost_n += dt * struck
-    own_I += dt * P_rigid_I
-    own_O += dt * P_rigid_O
-    rest[0] -= given_I + h * P_I + own_I
-    rest[1] -= given_O + h * P_O + own_O
-    sheave.advance(sheaves, shaft, b, dt, s, sd, turning, reaction, pulley, power)
+        own_I += dt * P_I
+        own_O += dt * P_O
+    rubbed, struck, P_I, P_O = rigid_work(m.saddle, r.shape, r.rate, w.elements.u, x.memory, c.press)
+    book.element_ring_friction += dt * rubbed
+    book.element_ring_damping += dt * struck
+    rest[0] -= given[0] + dt * E_I + h * R_I + (own_I + dt * P_I)
+    rest[1] -= given[1] + dt * E_O + h * R_O + (own_O + dt * P_O)
+
+
+@spliced
+def _advance_sheaves(m: Model, x: State, w: Scratch, b: Any, dt: float, book: Any) -> None:
+    """New velocities of the sheaves."""
+    power = w.sheaves.power
+    sheave.advance(m.sheaves, m.damper, b, dt, x.s, x.sd, x.ring, w.flanks.reaction, w.sheaves.out, power)
     book.clamping_I += dt * power[0, 0]
     book.clamping_O += dt * power[1, 0]
     book.shaft_I += dt * power[0, 1]
     book.shaft_O += dt * power[1, 1]
-    book.element_element_damping += lost_j
-    book.element_ring_damping += lost_n
-    book.element_ring_friction += lost_t
-    book.flank_longitudinal += dt * (loss[0, 0] + loss[1, 0])
-    book.flank_radial += dt * (loss[0, 1] + loss[1, 1])
-    book.flank_damping += dt * (loss[0, 2] + loss[1, 2])
-    book.ring_axial += h * p_axial
-    book.ring_bending += h * p_bend
     book.sheave_axial += dt * (power[0, 2] + power[1, 2])
     book.sheave_tilt += dt * (power[0, 3] + power[1, 3])
 
@@ -526,10 +405,24 @@ def _copy2(a: Any, b: Any) -> None:
 
 
 @compiled
+def _copy1(a: Any, b: Any) -> None:
+    for i in range(a.shape[0]):
+        b[i] = a[i]
+
+
+@compiled
 def _zero(a: Any) -> None:
     for j in range(a.shape[1]):
         for i in range(a.shape[0]):
             a[i, j] = 0.0
+
+
+@compiled
+def _add(a: Any, b: Any) -> None:
+    """b += a."""
+    for j in range(a.shape[1]):
+        for i in range(a.shape[0]):
+            b[i, j] += a[i, j]
 
 
 @compiled
@@ -555,51 +448,56 @@ def _powers(f: Any, u: Any, at: Touch, x_mid: float) -> Any:
 @compiled
 def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bool:
     """Write frame n; whether the belt is where it should be."""
-    belt, sheaves, J, R, touching, _, deflection, _, bands = m
-    q, u, q_R, u_R, s_R, s, sd = x[:7]
-    fl, mx, cs, sn, _, _, shape, _, _, _, _, _, tension, N_joint, _, _, N_saddle, _, _, _, _, _, _, _, _ = w
-    _copy2(q, out.q[n])
-    _copy2(u, out.u[n])
-    nodes(R, q_R, u_R, w.cs_R, w.sn_R, shape, w.rate, out.q_R[n], out.u_R[n])
-    _copy2(s, out.s[n])
-    _copy2(sd, out.sd[n])
-    _copy2(N_joint, out.joint[n])
-    _copy2(N_saddle, out.saddle[n])
+    e = w.elements
+    r = w.ring
+    fl = w.flanks.points
+    _copy2(x.q, out.q[n])
+    _copy2(x.u, out.u[n])
+    nodes(m.ring, x.q_R, x.u_R, r.cs, r.sn, r.shape, r.rate, out.q_R[n], out.u_R[n])
+    _copy2(x.s, out.s[n])
+    _copy2(x.sd, out.sd[n])
+    _copy2(w.joints.N, out.joint[n])
+    _copy2(w.saddles.N, out.saddle[n])
     _copy2(fl.force, out.flank[n])
-    _copy2(mx.z, out.deflection[n])
-    places = out.s_R[n]
-    for i in range(belt.N_E):
-        places[i] = s_R[i]
-    tensions = out.tension[n]
-    for k in range(belt.N_B):
-        tensions[k] = tension[k]
+    _copy2(w.flanks.deflection.z, out.deflection[n])
+    _copy1(x.s_R, out.s_R[n])
+    _copy1(r.tension, out.tension[n])
 
     kinetic = 0.0
-    for i in range(belt.N_E):
-        kinetic += belt.m_E * (u[i, 0] ** 2 + u[i, 1] ** 2) + belt.J_E * u[i, 2] ** 2
+    u = x.u
+    for i in range(m.belt.N_E):
+        kinetic += m.belt.m_E * (u[i, 0] ** 2 + u[i, 1] ** 2) + m.belt.J_E * u[i, 2] ** 2
     stock.elements = 0.5 * kinetic
-    stock.ring = kinetic_energy(R, u_R) + 0.5 * bands.I * x.turn[0] ** 2
-    stock.sheaves = sheave.energy(sheaves, s, sd)
-    stock.ring_axial, stock.ring_bending = elastic_energy(R, q_R, w.cs_R, w.sn_R, shape)
-    stock.joints = joint_energy(J, q, cs, sn)
-    stock.saddles = saddle_energy(touching, R, q, cs, sn, s_R, shape)
-    stock.flanks = flank.energy(belt, fl)
-    stock.deflection = maxwell.energy(deflection, mx)
+    stock.ring = kinetic_energy(m.ring, x.u_R) + 0.5 * m.layers.I * x.turn[0] ** 2
+    stock.sheaves = sheave.energy(m.sheaves, x.s, x.sd)
+    stock.ring_axial, stock.ring_bending = elastic_energy(m.ring, x.q_R, r.cs, r.sn, r.shape)
+    stock.joints = joint_energy(m.joint, x.q, e.cs, e.sn)
+    stock.saddles = saddle_energy(m.saddle, m.ring, x.q, e.cs, e.sn, x.s_R, r.shape)
+    stock.flanks = flank.energy(m.belt, fl)
+    stock.deflection = maxwell.energy(m.deflection, w.flanks.deflection)
+    _count(w.joints.N, w.saddles.N, fl, out.active[n])
+    return _placed(x.q, 2.0 * m.belt.d_A) and not w.saddles.press.found[0] > WRONG
 
-    active = out.active[n]
-    near = fl.pulley
-    N_flank = fl.N
-    reach = 2.0 * belt.d_A
-    well = not w.press.found[0] > WRONG
-    for i in range(belt.N_E):
+
+@compiled
+def _count(N_joint: Any, N_saddle: Any, fl: Any, active: Any) -> None:
+    """Closed contacts: element-element, element-ring, flanks."""
+    for i in range(fl.pulley.size):
         for a in range(N_joint.shape[1]):
             if N_joint[i, a] > 0.0:
                 active[0] += 1
         if N_saddle[i, 0] != 0.0 or N_saddle[i, 1] != 0.0:
             active[1] += 1
-        for k in range(N_flank.shape[1]):
-            if near[i] >= 0 and N_flank[i, k] > 0.0:
+        for k in range(fl.N.shape[1]):
+            if fl.pulley[i] >= 0 and fl.N[i, k] > 0.0:
                 active[2] += 1
+
+
+@compiled
+def _placed(q: Any, reach: float) -> bool:
+    """Whether all elements are nearer than `reach` [m]."""
+    well = True
+    for i in range(q.shape[0]):
         well = well and abs(q[i, 0]) < reach and abs(q[i, 1]) < reach
     return well
 
@@ -608,17 +506,19 @@ def frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> bo
 def _run(
     m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, n_R: int, out: Frames, books: Any, stocks: Any
 ) -> int:
-    if w.mx.r[0] == 0.0 and w.mx.r[1] == 0.0:  # a new state: the deflections that belong to it
-        directions(x.q, w.cs, w.sn)
-        contact_points(m.belt, m.sheaves, x.q, w.cs, w.sn, x.s, w.fl)
-        newton(m.deflection, m.belt, w.fl, w.mx, 20)
+    e = w.elements
+    r = w.flanks.deflection.r
+    if r[0] == 0.0 and r[1] == 0.0:  # a new state: the deflections that belong to it
+        directions(x.q, e.cs, e.sn)
+        contact_points(m.belt, m.sheaves, x.q, e.cs, e.sn, x.s, w.flanks.points)
+        newton(m.deflection, m.belt, w.flanks.points, w.flanks.deflection, 20)
     b = np.zeros(7)
     share = 1.0 / steps
     mean = out.pulley
-    pulley = w.pulley
+    pulley = w.sheaves.out
     for n in range(inputs.shape[0] - 1):
-        directions(x.q, w.cs, w.sn)
-        directions(x.q_R, w.cs_R, w.sn_R)
+        directions(x.q, e.cs, e.sn)
+        directions(x.q_R, w.ring.cs, w.ring.sn)
         book = books[n]
         rest = out.rest[n]
         for i in range(steps):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rtcvt.belt.unit import load_belt_unit
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.verification import compare
 from rtcvt.simulate import simulate
@@ -11,7 +11,7 @@ from rtcvt.simulate import simulate
 
 @pytest.fixture(scope="module")
 def unit():
-    return load_belt_unit("accessory_6pk")
+    return load_unit("accessory_6pk")
 
 
 def scenario(unit, name):
@@ -31,7 +31,7 @@ def test_what_the_drive_takes_up_to_6000_rpm(unit):
     assert last["loss.friction"] < 0.2 * power
     assert last["loss.load"] > 0.6 * power
     assert abs(last["tensioner.theta"]) < np.radians(15.0)
-    paper = load_belt_unit("accessory_5pk")
+    paper = load_unit("accessory_5pk")
     radii = paper.line_radius
     bearings = sum(p.friction * (200.0 * np.pi * radii[0] / r) ** 2
                    for p, r in zip(paper.pulleys.values(), radii, strict=True))  # fmt: skip
@@ -48,7 +48,7 @@ def test_the_alternator_runs_on_as_the_engine_slows(unit):
 
 def test_it_has_the_hybrid_model_alone(unit):
     assert unit.models == ("hybrid",)
-    assert load_belt_unit("accessory_5pk").models == ("hybrid", "rigid")
+    assert load_unit("accessory_5pk").models == ("hybrid", "rigid")
 
 
 MISSED = pytest.mark.xfail(strict=True, reason="measured: torques of pump and idler 3.3, 3.1 %; the crankshaft slips")

@@ -7,8 +7,9 @@ import pytest
 from belt_modes import ancf_modes, hybrid_modes
 
 from rtcvt.belt.arm_geometry import preload
-from rtcvt.belt.unit import ElementModel, load_belt_unit, require_arms
+from rtcvt.belt.unit import ElementModel, require_arms
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.ancf import axial_force
 from rtcvt.offline.beltdrive.drive import build
 from rtcvt.offline.beltdrive.results import Case, result
@@ -22,7 +23,7 @@ IDLER = 1
 
 @pytest.fixture(scope="module")
 def unit():
-    return changed(load_belt_unit(FILE), step=1e-4)
+    return changed(load_unit(FILE), step=1e-4)
 
 
 def test_at_rest_spring_and_belt_are_in_balance(unit):

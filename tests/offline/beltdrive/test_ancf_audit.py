@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtcvt.belt.unit import Decoupler, Load, load_belt_unit
+from rtcvt.belt.unit import Decoupler, Load
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.audit import ALLOWED, book, columns, ledger, strayed, unaccounted
 from rtcvt.offline.beltdrive.drive import _inputs, _work, build, signals, simulate, warnings
 from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, march
@@ -25,7 +26,7 @@ OVERLOAD = Scenario(
 
 @pytest.fixture(scope="module")
 def serpentine():
-    return load_belt_unit(DATA / "serpentine.toml")
+    return load_unit(DATA / "serpentine.toml")
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_steps_that_do_not_settle_are_counted_and_those_too_long_are_told(serpen
 @pytest.fixture(scope="module")
 def furnished():
     """Serpentine drive with an arm that meets its stops, a decoupler that runs on, a load, and bending that loses."""
-    unit = load_belt_unit(DATA / "tensioned.toml")
+    unit = load_unit(DATA / "tensioned.toml")
     given = Decoupler(inertia=3e-3, stiffness=20.0, damping=0.05, drag=0.2, direction="clockwise")
     idler = unit.pulleys["idler"]
     arm = idler.arm.model_copy(update={"stops": (-0.004, 0.004), "stiffness": 1000.0})

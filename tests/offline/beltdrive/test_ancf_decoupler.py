@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from belt_modes import ancf_modes, hybrid_modes
 
-from rtcvt.belt.unit import Decoupler, load_belt_unit
+from rtcvt.belt.unit import Decoupler
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.drive import build, simulate
 from rtcvt.offline.beltdrive.results import Case, result
 from rtcvt.offline.beltdrive.runs import changed, simulate_full
@@ -20,7 +21,7 @@ FILE = Path(__file__).parents[2] / "data" / "beltdrive" / "serpentine.toml"
 @pytest.fixture(scope="module")
 def unit():
     """The serpentine drive, its alternator behind a decoupler."""
-    unit = changed(load_belt_unit(FILE), step=1e-4)
+    unit = changed(load_unit(FILE), step=1e-4)
     given = Decoupler(inertia=3e-3, stiffness=20.0, damping=0.05, drag=0.2, direction="clockwise")
     own = unit.pulleys["alternator"].model_copy(update={"decoupler": given, "inertia": 4e-4})
     return unit.model_copy(update={"pulleys": unit.pulleys | {"alternator": own}})

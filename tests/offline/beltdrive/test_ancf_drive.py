@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from marks import slow
 
-from rtcvt.belt.unit import load_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.ancf import axial_force, cable, elastic_energy, elastic_forces
 from rtcvt.offline.beltdrive.drive import build, record, simulate, spans
 from rtcvt.offline.beltdrive.friction import sliding
@@ -89,7 +89,7 @@ def test_a_free_ring_keeps_energy_and_momentum():
 
 @pytest.fixture(scope="module")
 def unit():
-    return load_belt_unit("two_pulley_belt")
+    return load_unit("two_pulley_belt")
 
 
 def test_rest_is_in_balance(unit):
@@ -301,12 +301,12 @@ def test_bad_settings(unit):
     with pytest.raises(InputError, match=r"sample = 0\.00025: a multiple of the step"):
         simulate(drive, unit.scenario[0], sample=2.5e-4)
     with pytest.raises(InputError, match=r"two_pulley_5pk\.toml: ancf: a table"):
-        build(load_belt_unit("two_pulley_5pk"))
+        build(load_unit("two_pulley_5pk"))
 
 
 def test_a_step_that_newton_cannot_make_is_made_in_parts():
     """A torque that spins up one pulley through its friction: steps that are too long for it beside short ones."""
-    unit = load_belt_unit(DATA / "serpentine.toml")
+    unit = load_unit(DATA / "serpentine.toml")
     inputs = {
         "crank.w": Table(time=(0.0, 0.02), value=(0.0, -150.0)),
         "alternator.tau": Table(time=(0.02, 0.022), value=(0.0, -60.0)),

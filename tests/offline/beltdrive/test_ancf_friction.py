@@ -8,9 +8,10 @@ import pytest
 from marks import slow
 from typer.testing import CliRunner
 
-from rtcvt.belt.unit import Sliding, load_belt_unit
+from rtcvt.belt.unit import Sliding
 from rtcvt.cli import app
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.audit import ALLOWED, book, columns, ledger, strayed, unaccounted
 from rtcvt.offline.beltdrive.drive import _inputs, _work, build, read_run, record, simulate, spans
 from rtcvt.offline.beltdrive.friction import DIRECTIONS
@@ -29,7 +30,7 @@ STEP = 1e-4
 
 def serpentine(belt=None, hybrid=None, pulleys=None):
     """The serpentine drive with other keys of [belt], [hybrid] and of its pulleys."""
-    unit = load_belt_unit(DATA / "serpentine.toml")
+    unit = load_unit(DATA / "serpentine.toml")
     return unit.model_copy(
         update={
             "belt": unit.belt.model_copy(update=belt or {}),
@@ -181,7 +182,7 @@ def test_the_commands_take_units_with_such_friction(tmp_path):
 
 
 def test_rigid_elements_take_pulleys_and_sides_and_refuse_sliding(tmp_path):
-    unit = load_belt_unit("accessory_5pk")
+    unit = load_unit("accessory_5pk")
     hybrid = unit.hybrid.model_copy(update={"mu_back": 0.3})
     drive, _ = at_rest(unit.model_copy(update={"hybrid": hybrid}))
     sides = [p.side for p in unit.pulleys.values()]

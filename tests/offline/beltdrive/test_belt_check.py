@@ -5,11 +5,12 @@ import tomllib
 
 import numpy as np
 import pytest
+from commands import command_line
 
-from rtcvt import cli
 from rtcvt.belt.model import build_belt
-from rtcvt.belt.unit import load_belt_unit, read_belt_unit
+from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import rosenbrock, verification
 from rtcvt.offline.beltdrive.report import report_page
 from rtcvt.offline.beltdrive.results import Case, Result
@@ -96,14 +97,14 @@ def test_mean_over_a_passage():
     assert np.isnan(passage_mean(case, full, ramp)[t * speed < 0.49 * length]).all()
     with pytest.raises(InputError, match=r"scenario 'start': duration = 0\.1: time in which the belt travels"):
         passage_mean(case, Result(case, t, {"driving.w": 1e-3 * np.ones(t.size)}, {}, 0.0), ramp)
-    ancf = load_cases(load_belt_unit("two_pulley_belt"))[0]
+    ancf = load_cases(load_unit("two_pulley_belt"))[0]
     np.testing.assert_array_equal(passage_mean(ancf, full, wave), wave)
 
 
 @pytest.mark.parametrize("driving", [True, False])
 def test_capstan_on_the_first_pulley(driving):
     """The belt slips where it leaves the pulley; two_pulley_belt runs against the order of its pulleys."""
-    unit = load_belt_unit("two_pulley_belt")
+    unit = load_unit("two_pulley_belt")
     path, mu = unit.path(), 0.5
     low, high = path.arc(0)
     tight, slack = 660.0, 180.0
@@ -122,7 +123,7 @@ def test_capstan_on_the_first_pulley(driving):
 
 
 def test_load_cases_change_both_models():
-    unit = load_belt_unit("accessory_5pk")
+    unit = load_unit("accessory_5pk")
     cases = {c.name: c for c in load_cases(unit)}
     assert [*cases][: len(unit.scenario)] == [s.name for s in unit.scenario]
     rough, tight = cases["twice the friction"].unit, cases["five quarters of the pretension"].unit
@@ -156,17 +157,7 @@ def rtcvt(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SMALL)
 
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["rtcvt", *words])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return command_line(monkeypatch, capsys)
 
 
 def test_check_of_a_small_drive(rtcvt, tmp_path):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rtcvt.belt.model import build_belt
-from rtcvt.belt.unit import load_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import drawn, verification
 from rtcvt.offline.beltdrive.drawn import OVERLOAD, cases, layouts
 from rtcvt.offline.beltdrive.report import report_page
@@ -35,7 +35,7 @@ def as_full(case, factor=1.0):
 @pytest.mark.parametrize("file", [SERPENTINE, DATA / "tensioned.toml", "two_pulley_belt"])
 def test_three_layouts_with_four_load_cases(file):
     """The same by the same seed, others by another one; within what they say of themselves."""
-    unit = load_belt_unit(file)
+    unit = load_unit(file)
     found = cases(unit, 7)
     assert [c.case.name for c in found] == [f"drawn 7.{k} {name}" for k in (1, 2, 3) for name in CASES]
     assert [c.case.key for c in found] == [c.case.key for c in cases(unit, 7)]
@@ -57,7 +57,7 @@ def test_three_layouts_with_four_load_cases(file):
 
 def test_speeds_go_by_what_the_belt_carries():
     """two_pulley_belt: 2 N.m.s/rad of friction take 0.3 of 2 T r tanh(mu pi/2), at some 8 rad/s."""
-    unit = load_belt_unit("two_pulley_belt")
+    unit = load_unit("two_pulley_belt")
     for k, layout in enumerate(np.array([c.case.unit for c in cases(unit, 3)]).reshape(3, 4)[:, 0]):
         path = layout.path()
         holds = 2.0 * layout.belt.pretension * path.radius * np.tanh(0.25 * path.wrap)
@@ -69,8 +69,8 @@ def test_speeds_go_by_what_the_belt_carries():
 
 def test_units_that_cannot_be_drawn_around_are_told():
     with pytest.raises(InputError, match=r"ancf: a table with contact and mesh"):
-        cases(load_belt_unit("accessory_5pk"), 1)
-    unit = load_belt_unit(SERPENTINE)
+        cases(load_unit("accessory_5pk"), 1)
+    unit = load_unit(SERPENTINE)
     idlers = {k: p.model_copy(update={"flange": "none"}) for k, p in unit.pulleys.items()}
     with pytest.raises(InputError, match=r"pulleys: a pulley that a speed or a torque moves"):
         cases(unit.model_copy(update={"pulleys": idlers}), 1)
@@ -78,7 +78,7 @@ def test_units_that_cannot_be_drawn_around_are_told():
 
 def test_drawn_drives_count_in_the_check(monkeypatch, tmp_path):
     """Runs of the hybrid model in the place of the ANCF belt's, the drawn ones with speeds off by 3 %."""
-    unit = load_belt_unit(SERPENTINE)
+    unit = load_unit(SERPENTINE)
     monkeypatch.setattr(verification, "result", lambda case, folder, progress: as_full(case))
     monkeypatch.setattr(drawn, "result", lambda case, folder, progress: as_full(case, 1.03))
     monkeypatch.setattr(drawn, "LAYOUTS", 1)
@@ -94,7 +94,7 @@ def test_drawn_drives_count_in_the_check(monkeypatch, tmp_path):
 
 
 def test_a_run_whose_newton_method_fails_takes_smaller_steps(monkeypatch, tmp_path):
-    case, asked = cases(load_belt_unit(SERPENTINE), 1)[0].case, []
+    case, asked = cases(load_unit(SERPENTINE), 1)[0].case, []
 
     def fails(case, folder, progress):
         asked.append(case.unit.ancf.step)
@@ -125,7 +125,7 @@ def test_the_hybrid_model_on_drawn_drives(k, tmp_path, request):
 
 @cache
 def drawn_around_the_serpentine():
-    return cases(load_belt_unit(SERPENTINE), 1)
+    return cases(load_unit(SERPENTINE), 1)
 
 
 MISSED = {  # of 12; wraps slip at every swing of the engine order, 0.8 to 0.9 of the first natural frequency
@@ -140,7 +140,7 @@ MISSED = {  # of 12; wraps slip at every swing of the engine order, 0.8 to 0.9 o
 
 
 def test_layouts_keep_the_unit_beside_what_is_drawn():
-    unit = load_belt_unit(SERPENTINE)
+    unit = load_unit(SERPENTINE)
     layout = next(layouts(unit, 2))
     assert layout.belt.EA == unit.belt.EA
     assert list(layout.pulleys) == list(unit.pulleys)

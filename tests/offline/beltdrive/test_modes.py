@@ -8,7 +8,7 @@ from belt_modes import ancf_modes, hybrid_modes
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.span_ends import spans
-from rtcvt.belt.unit import load_belt_unit
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.drive import build, simulate
 from rtcvt.offline.beltdrive.drive import spans as span_values
 from rtcvt.offline.beltdrive.runs import changed
@@ -30,18 +30,18 @@ def check_modes(unit, frequency, damping):
 
 def test_modes_of_a_flat_belt():
     """Measured: 0.2 % and 0.03 points."""
-    check_modes(load_belt_unit("two_pulley_belt"), 5e-3, 1e-3)
+    check_modes(load_unit("two_pulley_belt"), 5e-3, 1e-3)
 
 
 def test_modes_of_a_serpentine_drive():
     """Measured: 3.0 %, 1.0 % and 2.5 %, and 0.4 points; spans as long as they look give 64, 124 and 215 Hz."""
-    check_modes(load_belt_unit(SERPENTINE), 0.031, 0.01)
+    check_modes(load_unit(SERPENTINE), 0.031, 0.01)
 
 
 @pytest.mark.slow
 def test_a_drive_that_runs_has_other_radii_and_less_tension():
     """Speeds as of the radii within 0.1 %, and the tension of the spans within 2 %, of an ANCF run at 40 rad/s."""
-    unit = changed(load_belt_unit(SERPENTINE), step=1e-4)
+    unit = changed(load_unit(SERPENTINE), step=1e-4)
     ramp = Table(time=(0.0, 0.1), value=(0.0, -40.0), interpolation="smooth")
     run = simulate(build(unit), Scenario(name="slow", duration=0.3, inputs={"crank.w": ramp}))
     late = slice(-50, None)
@@ -58,7 +58,7 @@ def test_a_drive_that_runs_has_other_radii_and_less_tension():
 @pytest.mark.slow
 def test_a_fast_drive_has_the_tension_of_the_ancf_belt():
     """350 rad/s, m v^2 = 76 N: each span within 1 %; without what inertia lifts, 5 to 7 % too low."""
-    unit = changed(load_belt_unit(SERPENTINE), step=1e-4)
+    unit = changed(load_unit(SERPENTINE), step=1e-4)
     ramp = Table(time=(0.0, 0.35), value=(0.0, -350.0), interpolation="smooth")
     scenario = Scenario(name="fast", duration=0.65, inputs={"crank.w": ramp})
     full = span_values(simulate(build(unit), scenario)).tension[-100:].mean(axis=0)

@@ -13,7 +13,7 @@ from rtcvt.belt.model import build_belt
 from rtcvt.belt.moving_belt import lateral_displacement
 from rtcvt.belt.resonance import swing
 from rtcvt.belt.span_ends import spans
-from rtcvt.belt.unit import load_belt_unit
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.drive import Run, build, simulate
 from rtcvt.offline.beltdrive.drive import spans as span_values
 from rtcvt.offline.beltdrive.motion import Motion
@@ -66,7 +66,7 @@ def fitted(w: np.ndarray, step: float, near: float) -> tuple[float, float]:
 
 @pytest.fixture(scope="module")
 def unit():
-    return changed(load_belt_unit(DATA / "serpentine.toml"), step=1e-4)
+    return changed(load_unit(DATA / "serpentine.toml"), step=1e-4)
 
 
 def spun(unit, speed: float) -> Scenario:
@@ -150,7 +150,7 @@ def test_the_swing_of_a_span_whose_end_is_shaken(speed, r):
 
     Its ends rise with the tension, too, here by more than the arm moves them: without this 26 to 42 % would be missing.
     """
-    unit = changed(load_belt_unit(DATA / "tensioned.toml"), step=1e-4)
+    unit = changed(load_unit(DATA / "tensioned.toml"), step=1e-4)
     j, scenario = list(unit.pulleys).index("idler"), spun(unit, speed)
     name = names(unit)[j]
     still = shaken(unit, 200.0)

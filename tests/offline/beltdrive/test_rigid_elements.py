@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from rtcvt.belt.unit import load_belt_unit, read_belt_unit
+from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import element_forces, fehlberg, rosenbrock
 from rtcvt.offline.beltdrive import rigid_elements as model
 from rtcvt.scenario import Scenario
@@ -361,7 +362,7 @@ def test_interrupted_run_is_kept_and_goes_on_to_the_same_end(tmp_path):
     np.testing.assert_array_equal(rest.state, whole.state)
     np.testing.assert_array_equal(rest.time, whole.time)
     with pytest.raises(InputError, match="same unit file"):
-        model.read_run(tmp_path / "part.h5", load_belt_unit("two_pulley_5pk"), scenario)
+        model.read_run(tmp_path / "part.h5", load_unit("two_pulley_5pk"), scenario)
     with pytest.raises(InputError, match=r"duration = 0\.01: at least 0\.02 s"):
         model.simulate(unit, short(unit, 0.01), start=back)
 
@@ -423,7 +424,7 @@ def test_section_3_run_up_creeps_and_rings():
 
 def run_up(name, duration):
     """A shipped drive over its run-up: unit, results, and samples of the last tenth."""
-    unit = load_belt_unit(name)
+    unit = load_unit(name)
     run = model.simulate(unit, short(unit, duration))
     return unit, model.signals(run, unit), run.time > 0.9 * duration
 

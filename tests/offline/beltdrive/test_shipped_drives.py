@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from recorded_checks import BELTS, compare_belt, full_runs, of_belt, recorded, worse
 
-from rtcvt.belt.unit import load_belt_unit
+from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.results import result
 from rtcvt.offline.beltdrive.verification import load_cases
 
@@ -43,4 +43,4 @@ def test_a_tighter_belt_is_seen(name, runs):
 
 @pytest.mark.slow
 def test_the_full_models_still_say_so(name, tmp_path):
-    assert_as_near(name, compare_belt(result(case, tmp_path) for case in load_cases(load_belt_unit(name))))
+    assert_as_near(name, compare_belt(result(case, tmp_path) for case in load_cases(load_unit(name))))

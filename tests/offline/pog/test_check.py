@@ -8,9 +8,9 @@ from recorded_checks import of_gears, recorded, worse
 from scipy.integrate import solve_ivp
 
 from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
 from rtcvt.offline.pog.check import check_unit, elastic_modes, energy_residual, settled
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.scenario import Scenario, get_scenario
 from rtcvt.simulate import simulate
 
@@ -34,7 +34,7 @@ def test_a_limit_that_is_exceeded_fails():
     scenario = Scenario.model_validate(
         {"name": "strict", "duration": 0.5, "inputs": {"left.tau": 100.0}, "limits": {"speed": 1e-6, "force": 0.5}}
     )
-    result = check_unit(load_gear_system("differential"), scenarios=(scenario,))
+    result = check_unit(load_unit("differential"), scenarios=(scenario,))
     assert not result.passed
     assert any("gear.b.w is off by" in f for f in result.failures)
     assert result.figures()["passed"] is False
@@ -42,7 +42,7 @@ def test_a_limit_that_is_exceeded_fails():
 
 def test_full_model_against_another_integrator():
     """The paper's 100 N.m step on the differential against SciPy's implicit Runge-Kutta (Radau IIA, order 5)."""
-    model = build_model(load_gear_system("differential"), "full")
+    model = build_model(load_unit("differential"), "full")
     scenario = Scenario.model_validate({"name": "step", "duration": 1.0, "inputs": {"left.tau": 100.0}})
     result = simulate(model, scenario)
     instance = model.instantiate()
@@ -61,7 +61,7 @@ def test_full_model_against_another_integrator():
 
 def test_modes_of_two_inertias_on_a_spring():
     """A gear pair with the pinion held by its inertia: omega^2 = K (r_a^2/J_a + r_b^2/J_b), damping d omega/(2 K)."""
-    unit = load_gear_system("planetary")
+    unit = load_unit("planetary")
     modes = elastic_modes(build_model(unit, "full"))
     J = {g: unit.gears[g].inertia for g in unit.gears}
     r_s, r_p = unit.parameters["r_s"].value, unit.parameters["r_p"].value
@@ -72,7 +72,7 @@ def test_modes_of_two_inertias_on_a_spring():
 
 
 def test_energy_residual_sees_a_missing_loss():
-    unit = load_gear_system("differential")
+    unit = load_unit("differential")
     result = simulate(build_model(unit, "rigid"), unit.scenario[0])
     assert energy_residual(unit, result) < 1e-6
     p = result.p.copy()
@@ -81,7 +81,7 @@ def test_energy_residual_sees_a_missing_loss():
 
 
 def test_samples_near_a_change_of_the_limits_do_not_count():
-    unit = load_gear_system("toroidal_kers")
+    unit = load_unit("toroidal_kers")
     result = simulate(build_model(unit, "rigid"), get_scenario(unit, "infeasible demand"))
     counted = settled(result, 1.0)
     changes = result.time[np.flatnonzero(np.diff(result.status[1:])) + 2]
@@ -95,7 +95,7 @@ def test_samples_near_a_change_of_the_limits_do_not_count():
 
 def test_units_without_scenarios_cannot_be_checked():
     with pytest.raises(InputError, match=r"differential\.toml: scenario: at least one \[\[scenario\]\]"):
-        check_unit(load_gear_system("differential"), scenarios=())
+        check_unit(load_unit("differential"), scenarios=())
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -105,7 +105,7 @@ def test_units_without_scenarios_cannot_be_checked():
     ({"parameters": {"gear.a.J": "1 m"}}, "'late': gear.a.J"),
 ])  # fmt: skip
 def test_all_scenarios_are_read_before_the_first_runs(change, message):
-    unit = load_gear_system("differential")
+    unit = load_unit("differential")
     late = Scenario.model_validate({"name": "late", "duration": 1.0, **change})
     ran = []
     with pytest.raises(InputError, match=message):

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtcvt.html import ErrorRow, number, percent, prose, quantity
+from rtcvt.kind import load_unit
 from rtcvt.offline.pictures import thin
 from rtcvt.offline.pog.check import check_unit
 from rtcvt.offline.pog.report import report_page
 from rtcvt.pog.page import gear_page
 from rtcvt.pog.system import build_model
-from rtcvt.pog.unit import load_gear_system
 from rtcvt.scenario import Scenario
 
 HOSTILE = "</td><script>alert('x')</script> & \"$\\frac\""
@@ -30,7 +30,7 @@ def scenario(**changes):
 @pytest.fixture(scope="module")
 def check():
     """A second of charging the KERS unit, in which the tilt reaches its stop."""
-    return check_unit(load_gear_system("toroidal_kers"), scenarios=(scenario(), scenario(name="idle", inputs={})))
+    return check_unit(load_unit("toroidal_kers"), scenarios=(scenario(), scenario(name="idle", inputs={})))
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +94,7 @@ def test_ids_are_unique(check):
 
 
 def test_hostile_text_stays_text():
-    unit = load_gear_system("differential")
+    unit = load_unit("differential")
     gears = {k: g.model_copy(update={"description": HOSTILE}) for k, g in unit.gears.items()}
     unit = unit.model_copy(update={"description": HOSTILE, "gears": gears, "text": HOSTILE})
     hostile = Scenario.model_validate(
@@ -132,7 +132,7 @@ def test_documentation_holds_every_variable(model, unit):
 
 
 def test_documentation_shows_the_errors_it_is_given():
-    unit = load_gear_system("differential")
+    unit = load_unit("differential")
     row = ErrorRow("a drive", "contact.cb.F", "N", 0.0123, 0.02, 4.5)
     good = read(gear_page(build_model(unit, "rigid"), unit, [row]))
     bad = read(gear_page(build_model(unit, "rigid"), unit, [row._replace(nrms=0.03)]))

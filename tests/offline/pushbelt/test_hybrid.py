@@ -53,8 +53,8 @@ def test_a_belt_that_no_sheave_touches_keeps_its_momentum(unilateral: bool) -> N
     w = hy.scratch(m, x, 1)
     touched = [False, False]
     for _ in stepping(m, x, w, inputs, 100, 1e-6):
-        assert not w.fl.N.any()
-        touched = [touched[0] or bool(w.N_joint.any()), touched[1] or bool(w.N_saddle.any())]
+        assert not w.flanks.points.N.any()
+        touched = [touched[0] or bool(w.joints.N.any()), touched[1] or bool(w.saddles.N.any())]
     assert all(touched)
     scale = m.belt.m_E * np.abs(x.u[:, :2]).sum()
     assert np.all(np.abs(momentum(m, x) - before) < 1e-11 * scale * np.array([1, 1, 0.1]))
@@ -114,8 +114,8 @@ def test_flank_friction_never_leaves_the_cone(case: str, row: int, v_mu: float, 
     most = 0.0
     for k in range(400):
         assert hy._run(m, x, w, inputs[k // 100 : k // 100 + 1].repeat(2, axis=0), 1, dt, n_R, out, books, stocks) == 1
-        N, T = w.fl.N[:, 0], np.linalg.norm(w.fl.T[:, 0], axis=1)
-        assert (T[w.fl.pulley >= 0] <= m.friction.mu * N[w.fl.pulley >= 0] * (1.0 + 1e-9)).all()
+        N, T = w.flanks.points.N[:, 0], np.linalg.norm(w.flanks.points.T[:, 0], axis=1)
+        assert (T[w.flanks.points.pulley >= 0] <= m.friction.mu * N[w.flanks.points.pulley >= 0] * (1.0 + 1e-9)).all()
         most = max(most, (T[N > 10.0] / N[N > 10.0]).max())
     assert most > 0.99 * m.friction.mu
 

@@ -168,14 +168,14 @@ def test_the_laws_hold_at_every_step(case: str, row: int) -> None:
 
     def look() -> None:
         shape, rate = np.zeros((R.N_B, rg.N_SHAPE)), np.zeros((R.N_B, rg.N_RATE))
-        rg.shape_of(R, x.q_R, w.cs_R, w.sn_R, shape)
+        rg.shape_of(R, x.q_R, w.ring.cs, w.ring.sn, shape)
         rg.rate_of(R, x.u_R, shape, rate)
-        for a in range(w.press.n[0]):
-            i, ear, h = w.press.of[a], w.press.ear[a], w.press.place[a, 7]
+        for a in range(w.saddles.press.n[0]):
+            i, ear, h = w.saddles.press.of[a], w.saddles.press.ear[a], w.saddles.press.place[a, 7]
             f_t, f_n = x.memory[i, 5 * ear], x.memory[i, 5 * ear + 1]
             y = p.y_E if ear else p.y_S
-            k, xi = int(w.press.k[a]), w.press.place[a, 0]
-            c, s = w.cs[i], w.sn[i]
+            k, xi = int(w.saddles.press.k[a]), w.saddles.press.place[a, 0]
+            c, s = w.elements.cs[i], w.elements.sn[i]
             P = x.q[i, :2] + [c * p.x - s * y, s * p.x + c * y]
             r_x, r_y, g_x, g_y, dip, _ = rg.point(shape, k, xi)
             t = np.array([g_x, g_y]) / np.hypot(g_x, g_y)
@@ -200,8 +200,8 @@ def test_the_laws_hold_at_every_step(case: str, row: int) -> None:
 
     for _ in stepping(m, x, w, b[None].repeat(2, axis=0), 100, 1e-6):
         look()
-    assert w.press.found[0] <= rd.LEVEL
-    assert w.press.found[1] == 0
+    assert w.saddles.press.found[0] <= rd.LEVEL
+    assert w.saddles.press.found[1] == 0
     assert min(seen.values()) > 100
 
 

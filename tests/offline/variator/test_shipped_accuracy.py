@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from recorded_checks import FILE, check_variator, heldout_runs, limits_of_variator, of_variator, recorded, worse
 
+from rtcvt.kind import load_unit
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import read_reduced
-from rtcvt.variator.unit import load_variator
 
 RECORDED = recorded("pushbelt_cvt")
 MISSED = {  # limits that the hybrid model does not keep yet; docs/variator_check.md says why
@@ -74,7 +74,7 @@ def test_every_limit_and_every_figure_is_in_one_of_these_tests(check, found, lim
 def test_another_thrust_ratio_is_seen(runs):
     """The law of the thrust ratio times 1.10, on the settled states alone; its splines give the logarithm."""
     settled = replace(runs, runs=tuple(replace(held, branches=()) for held in runs.runs))
-    shipped = read_reduced(reduced_path(load_variator("pushbelt_cvt")))
+    shipped = read_reduced(reduced_path(load_unit("pushbelt_cvt")))
     wrong = replace(shipped, thrust=shipped.thrust + np.log(1.10))
     found = of_variator(check_variator(settled, wrong))
     known = {name: value for name, value in RECORDED.items() if name.startswith("thrust ratio, quadratic")}

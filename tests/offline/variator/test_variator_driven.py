@@ -9,6 +9,7 @@ import pytest
 from rtcvt import cli
 from rtcvt.errors import InputError
 from rtcvt.interface import error_rows
+from rtcvt.kind import load_unit
 from rtcvt.offline.pushbelt.run.schedule import Branch, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SUMMARY
@@ -17,7 +18,7 @@ from rtcvt.offline.variator.heldout import COLUMNS, KEPT, HeldOut, HeldRun, Pass
 from rtcvt.unitfile import find_unit, parse_unit_file
 from rtcvt.variator.reduced_model import Coordinate, Peak, ReducedField, ReducedModel, write_reduced
 from rtcvt.variator.regression import SMALL
-from rtcvt.variator.unit import load_variator, read_variator
+from rtcvt.variator.unit import read_variator
 
 ZETA, K, E, C, LAMBDA = 1.3, 1e-2, 0.001, 0.004, 0.001
 F_REF, F_O, OMEGA = 2e4, 1.5e4, 200.0
@@ -253,14 +254,14 @@ def test_check_writes_report_and_figures_and_says_what_is_missed(folder, monkeyp
     by_name = {(f["name"], f["statistic"]): f for f in found["figures"]}
     assert by_name["thrust ratio", "largest"]["reached"] is True
     assert by_name["slip", "quadratic mean"]["reached"] is False
-    rows = error_rows(load_variator("v.toml"), "hybrid", {}, folder / "r.json", lambda *_: None)
+    rows = error_rows(load_unit("v.toml"), "hybrid", {}, folder / "r.json", lambda *_: None)
     assert [r.signal for r in rows][:2] == ["thrust ratio, quadratic mean", "thrust ratio, largest"]
     slip = next(r for r in rows if r.signal.startswith("slip"))
     assert (slip.nrms, slip.limit) == (by_name["slip", "quadratic mean"]["value"]["hybrid"], 0.001)
 
 
 def test_a_reduced_model_without_held_out_runs(folder, monkeypatch, capsys):
-    assert error_rows(load_variator("v.toml"), "hybrid", {}, None, lambda *_: None) is None
+    assert error_rows(load_unit("v.toml"), "hybrid", {}, None, lambda *_: None) is None
     assert rtcvt(monkeypatch, "check", "v.toml") == 2
     assert "--fresh" in capsys.readouterr().err
     assert not (folder / "report.html").exists()
@@ -269,10 +270,10 @@ def test_a_reduced_model_without_held_out_runs(folder, monkeypatch, capsys):
 def test_figures_of_another_unit_are_refused(folder):
     (folder / "f.json").write_text('{"unit": "w", "runs": 1, "figures": []}', encoding="utf-8")
     with pytest.raises(InputError, match="a check of v"):
-        error_rows(load_variator("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None)
+        error_rows(load_unit("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None)
     (folder / "f.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InputError, match="check --json"):
-        error_rows(load_variator("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None)
+        error_rows(load_unit("v.toml"), "hybrid", {}, folder / "f.json", lambda *_: None)
 
 
 @pytest.mark.parametrize("option", [("--set", "primary.J=1"), ("--scenario", "x")])

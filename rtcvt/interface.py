@@ -310,8 +310,6 @@ class Unit:
         from rtcvt.fmu.ssp import export_ssp
         from rtcvt.network.held import parts_of
 
-        if self.kind != "system":
-            raise InputError(self.name, "kind", self.kind, "system")
         file = Path(f"{self.name}.ssp") if path is None else Path(path)
         return export_ssp(parts_of(self.record), file, platforms or [own_platform()], ssp)
 

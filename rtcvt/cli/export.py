@@ -166,8 +166,6 @@ def ssp(
     from rtcvt.network.held import parts_of, stable_step
 
     unit = load_unit(system)
-    if unit.kind != "system":
-        raise InputError(unit.source, "kind", unit.kind, "system; one unit becomes an FMU: rtcvt export")
     parts = parts_of(unit)
     path = output or Path(f"{unit.name}.ssp")
     require_ssp_name(path)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
+from rtcvt.kind import Unit
 from rtcvt.model import Instance, Model, Variable
 from rtcvt.network.file import Flange, System, flanges_of
 from rtcvt.network.model import build_system, component_model, components_of
@@ -49,14 +50,16 @@ class Parts:
     connections: tuple[Connection, ...]
 
 
-def parts_of(system: System) -> Parts:
+def parts_of(system: Unit) -> Parts:
     """The parts of a system and pairs of connections in place of its nodes.
 
     Raises
     ------
     InputError
-        A node that is no pair: ground, a shaft, more than two flanges, or none with a load.
+        No system, or a node that is no pair: ground, a shaft, more than two flanges, or none with a load.
     """
+    if not isinstance(system, System):
+        raise InputError(system.source, "kind", system.kind, "system; one unit becomes an FMU: rtcvt export")
     graph = components_of(system)
     if system.shafts:
         name = next(iter(system.shafts))
@@ -118,7 +121,7 @@ def _points(parts: Parts, names: list[str]) -> Iterator[dict[str, Instance]]:
     scenario = parts.system.scenario[0] if parts.system.scenario else None
     steps = 0 if scenario is None else max(1, int(min(scenario.duration, LONGEST) / POINTS / whole.step_size))
     running = whole.instantiate()
-    time = whole.step_size * np.arange(steps * POINTS + 1)
+    time: NDArray[np.float64] = whole.step_size * np.arange(steps * POINTS + 1)
     u = None if scenario is None else sample_inputs(whole, scenario, time)
     if scenario is not None:
         apply_parameters(running, scenario.parameters, parts.system.source)

@@ -122,11 +122,10 @@ def _define_units(definitions: Element, variables: Sequence[Variable]) -> None:
 
 def root_element(model: Model, version: str, **token: str) -> Element:
     """The ``fmiModelDescription`` element of a version of FMI, still empty; `token` tells the unit from any other."""
+    given = {"fmiVersion": version, "modelName": model.name, **token}
     return Element(
         "fmiModelDescription",
-        fmiVersion=version,
-        modelName=model.name,
-        **token,
+        given,
         description=f"{model.description or model.name} ({model.fidelity})",
         version=__version__,
         generationTool=f"rtcvt {__version__}",

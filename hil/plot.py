@@ -80,7 +80,7 @@ def panels(recording: Recording, names: Sequence[str] | None = None) -> list[Pan
     plain: list[Panel] = []
     bars: list[str] = []
     fields: dict[str, list[str]] = {}
-    for name in names or recording.signals:
+    for name in names or (name for name, s in recording.signals.items() if s.values.ndim == 1):
         signal, cell = recording.signals[name], _FIELD.fullmatch(name)
         if cell is not None:
             fields.setdefault(cell[1], []).append(name)
@@ -108,6 +108,8 @@ def draw_on(
     for name in names or ():
         if name not in recording.signals:
             raise InputError("--signal", "", name, f"one of the signals{near(name, recording.signals)}")
+        if recording.signals[name].values.ndim != 1:
+            raise InputError("--signal", "", name, "a signal with one value at a time")
     if not len(recording.time) or not recording.signals:
         raise InputError("recording", "", title, "one that holds samples")
     shown = panels(recording, names)

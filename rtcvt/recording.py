@@ -86,7 +86,7 @@ class Recording:
         return self.signal(name).values
 
     def require_series(self, path: Path) -> "Recording":
-        """Itself, if time and all signals are rows of as many numbers; a file that others wrote may hold anything.
+        """Itself, if signals are as many numbers as the time has; fields and states of full models may be tables.
 
         Raises
         ------
@@ -94,7 +94,9 @@ class Recording:
             They are not.
         """
         for name, values in (("time", self.time), *((name, s.values) for name, s in self.signals.items())):
-            if values.shape != self.time.shape or values.ndim != 1 or values.dtype.kind not in "biuf":
+            series = values.shape == self.time.shape and values.ndim == 1
+            table = self.time.ndim == 1 and (values.ndim > 1 or (name.startswith("state.") and values.ndim > 0))
+            if not (series or table) or values.dtype.kind not in "biuf":
                 found = f"{values.dtype} {values.shape}"
                 raise InputError(path, name, found, f"numbers over the time, {len(np.atleast_1d(self.time))} of them")
         return self

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from commands import command_line
 
-from rtcvt import cli, load
+from rtcvt import load
 from rtcvt.recording import read_recording
 from rtcvt.unitfile import shipped_units
 
@@ -21,17 +22,7 @@ def rtcvt(monkeypatch, capsys, tmp_path):
     """Run a command in an empty folder; returns exit code, standard output and standard error."""
     monkeypatch.chdir(tmp_path)
 
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["rtcvt", *words])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return command_line(monkeypatch, capsys)
 
 
 def test_help_of_every_command(rtcvt):

@@ -136,7 +136,7 @@ def test_commands_do_not_wait_for_a_pipe(tmp_path, command):
 
 
 SHAPES = {
-    "a matrix": (np.arange(3.0), np.zeros((3, 2))),
+    "a table of text": (np.arange(3.0), np.array([[b"a", b"b"]])),
     "a number": (np.arange(3.0), np.array(1.0)),
     "shorter": (np.arange(3.0), np.zeros(2)),
     "text": (np.arange(3.0), np.array([b"a", b"b", b"c"])),

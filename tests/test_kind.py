@@ -18,10 +18,10 @@ from xml.etree import ElementTree
 import fmpy
 import numpy as np
 import pytest
+from commands import command_line
 from fmpy.fmi2 import FMU2Slave
 from pydantic import Field
 
-from rtcvt import cli
 from rtcvt import kind as registry
 from rtcvt.html import ErrorRow, error_table, page, variable_tables
 from rtcvt.integrators import STAGES, rk4_new, rk4_stage
@@ -241,19 +241,7 @@ def train(tmp_path, monkeypatch):
 
 @pytest.fixture
 def rtcvt(monkeypatch, capsys):
-    """Run a command; returns exit code, standard output and standard error."""
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["rtcvt", *words])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return command_line(monkeypatch, capsys)
 
 
 def test_records_are_complete():

@@ -53,7 +53,6 @@ __all__ = [
     "scratch",
     "segment",
     "segment_forces",
-    "segment_gap",
     "segment_points",
     "standing",
     "touching",
@@ -160,16 +159,6 @@ def _locate(P: Any, j: int, cx: float, cy: float) -> tuple[float, float, float, 
     ny *= r
     sigma = -1.0 if sy * nx - sx * ny > 0.0 else 1.0
     return rho, d, nx, ny, sigma
-
-
-@compiled
-def segment_gap(p0: Any, p1: Any, center: Any, radius: float) -> float:
-    """Gap [m] between the segment p0-p1 and a circle (eqs. 15 and 16)."""
-    P = np.zeros((2, N_POINT))
-    for i in range(2):
-        P[0, i] = p0[i]
-        P[1, i] = p1[i]
-    return _locate(P, 0, center[0], center[1])[1] - radius
 
 
 @compiled

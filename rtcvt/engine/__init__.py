@@ -1,1 +1,1 @@
-"""A combustion engine from tables of torque and fuel."""
+"""A combustion engine from tables of torque and fuel, and its control with a variator."""

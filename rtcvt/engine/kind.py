@@ -1,4 +1,4 @@
-"""Combustion engines declare themselves."""
+"""Combustion engines, and control of them with a variator, declare themselves."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ def _files_beside(engine: Any) -> list[Path]:
 
 
 KIND = Kind(
-    names=("engine",),
+    names=("engine", "cvt_control"),
     title="engines",
     read=lazily("rtcvt.engine.unit:read"),
     fidelities={"rigid": ""},

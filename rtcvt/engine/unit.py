@@ -1,18 +1,18 @@
-"""Unit files of engines, and their real-time models; equations in `kernels`.
+"""Unit files of engines and of their control, and their real-time models; equations in `kernels`, `control`.
 
-All parameters of the kind are given in the file; ``torque`` and ``fuel`` name tables, CSV files
-beside it or shipped ones (`rtcvt.engine.grid`). Bare numbers are SI, strings carry their unit.
+All parameters of the kind are given in the file; ``torque`` and ``fuel`` name tables, CSV files beside it or shipped
+ones (`rtcvt.engine.grid`). Bare numbers are SI, strings carry their unit.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from rtcvt.engine import kernels
-from rtcvt.engine.grid import Grid, read_grid
+from rtcvt.engine import control, kernels
+from rtcvt.engine.grid import Grid, lookup, read_grid
 from rtcvt.engine.kernels import D, P
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, render
@@ -22,18 +22,20 @@ from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Table, given_values
 from rtcvt.unitfile import Solver, UnitFile
 
-__all__ = ["Engine", "build", "page", "read", "tables"]
+__all__ = ["Engine", "build", "least_fuel", "page", "read", "tables"]
 
+LINE_POINTS = 41  # of the line of least fuel
 FileName = Annotated[str, Field(min_length=1)]
 
 
 class Engine(Unit):
-    """A unit file of an engine."""
+    """A unit file of one of these kinds."""
 
-    kind: Literal["engine"]
+    kind: Literal["engine", "cvt_control"]
     torque: FileName  # table over speed and pedal
     fuel: FileName  # table over speed and torque
     parameters: dict[str, float | str] = {}  # see above
+    strategy: Literal["constant", "economy", "sport"] | None = None  # of the control's ratio
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
 
@@ -51,13 +53,13 @@ def read(file: UnitFile) -> Engine:
     return file.parse(Engine)
 
 
-def tables(engine: Engine, heating_value: float) -> tuple[Grid, Grid]:
+def tables(engine: Engine, heating_value: float | None) -> tuple[Grid, Grid]:
     """Torque [N.m] over speed [rad/s] and pedal, fuel flow [kg/s] over speed and torque, checked.
 
     Raises
     ------
     InputError
-        A table is missing, not a table, or not one of an engine that burns `heating_value` [J/kg].
+        A table is missing, not a table, or not one of an engine that burns `heating_value` [J/kg], if this is known.
     """
     axis = ("w", "rad/s")
     source, folder = engine.source, engine.folder
@@ -72,7 +74,7 @@ def tables(engine: Engine, heating_value: float) -> tuple[Grid, Grid]:
     _require(fuel.b[0] == 0.0, source, "fuel", engine.fuel, "torques from 0 on")
     enough = fuel.b[-1] >= torque.values.max()
     _require(enough, source, "fuel", engine.fuel, f"torques up to that of full load, {torque.values.max():g} N.m")
-    efficient = (heating_value * fuel.values > np.outer(fuel.a, fuel.b)).all()
+    efficient = heating_value is None or (heating_value * fuel.values > np.outer(fuel.a, fuel.b)).all()
     _require(efficient, source, "fuel", engine.fuel, "an efficiency below 1 at every point, and fuel above zero")
     return torque, fuel
 
@@ -82,8 +84,24 @@ def _require(good: bool | np.bool_, source: str, key: str, value: object, allowe
         raise InputError(source, key, value, allowed)
 
 
+def least_fuel(torque: Grid, fuel: Grid) -> Grid:
+    """Speed [rad/s] at which a power [W] takes least fuel; the second axis is of no use.
+
+    It is sought over 400 speeds between the ends of the tables, and does not fall with the power.
+    """
+    w = np.linspace(max(torque.a[0], fuel.a[0]), min(torque.a[-1], fuel.a[-1]), 400)
+    most = np.interp(w, torque.a, torque.values[:, -1])
+    powers = np.linspace(0.0, float((most * w).max()), LINE_POINTS)
+    best, table = [], np.array(fuel.numbers())
+    for power in powers:
+        able = w[power <= most * w * (1.0 + 1e-12)]
+        best.append(able[np.argmin([lookup(table, 0, float(s), float(power / s)) for s in able])])
+    line = np.maximum.accumulate(best)
+    return Grid(powers, np.array([0.0, 1.0]), np.column_stack([line, line]))
+
+
 def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) -> Model:
-    """The real-time model of an engine.
+    """The real-time model of an engine or of its control.
 
     Raises
     ------
@@ -92,18 +110,28 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
     """
     if engine.solver.method != "rosenbrock":
         raise InputError(engine.source, "solver.method", engine.solver.method, "'rosenbrock'")
-    table, data = Table(), Constants(D)
-    for declared, value in given_values(engine.source, engine.parameters, P):
+    burns = engine.kind == "engine"
+    if burns != (engine.strategy is None):
+        allowed = f"one of {', '.join(control.STRATEGIES)}, in a control only"
+        raise InputError(engine.source, "strategy", engine.strategy, allowed)
+    kind: Any = kernels if burns else control
+    table, data = Table(), Constants(kind.D)
+    rows = kind.P if burns else [row for row in kind.P if row is not kind.P.STRATEGY]
+    for declared, value in given_values(engine.source, engine.parameters, rows):
         table.add("parameter", declared, value)
-    for row in kernels.U:
+    for row in kind.U:
         table.add("input", row, 0.0)
-    table.each("output", kernels.Y)
-    table.each("state", kernels.X)
-    torque, fuel = tables(engine, table.p[P.H])
+    table.each("output", kind.Y)
+    table.each("state", kind.X)
+    torque, fuel = tables(engine, table.p[P.H] if burns else None)
     internal_step = engine.solver.step / (substeps or engine.solver.substeps)
-    data[D.INTERNAL_STEP] = internal_step
-    data.table(D.TORQUE, torque.numbers())
-    data.table(D.FUEL, fuel.numbers())
+    data[kind.D.INTERNAL_STEP] = internal_step
+    data.table(kind.D.TORQUE, torque.numbers())
+    if engine.strategy is None:
+        data.table(D.FUEL, fuel.numbers())
+    else:
+        table.add("parameter", kind.P.STRATEGY, control.STRATEGIES.index(engine.strategy))
+        data.table(kind.D.LINE, least_fuel(torque, fuel).numbers())
     return Model(
         name=engine.name,
         description=engine.description,
@@ -112,19 +140,20 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         states=table.states,
         p=table.p,
         data=data.array(),
-        n_work=kernels.N_WORK,
+        n_work=kind.N_WORK,
         step_size=engine.solver.step,
         internal_step=internal_step,
-        initialise=kernels.initialise,
-        derivative=kernels.derivative,
-        jacobian=kernels.jacobian,
-        coupling=Coupling(kernels.linearise, kernels.port, kernels.flange, kernels.piece),
-        output=kernels.output,
-        step=kernels.step,
+        initialise=kind.initialise,
+        derivative=kind.derivative,
+        jacobian=kernels.jacobian if burns else None,
+        coupling=Coupling(kernels.linearise, kernels.port, kernels.flange, kernels.piece) if burns else None,
+        output=kind.output,
+        step=kind.step,
         source=engine.text,
     )
 
 
 def page(model: Model, unit: Engine, errors: Sequence[ErrorRow] | None = None) -> str:
     """The page inside the FMU: how to use the unit, its variables and equations, and its unit file."""
-    return render("rtcvt.vehicle:page.html", model=model, unit=unit, errors=errors, equations=kernels.__doc__)
+    equations = (kernels if unit.kind == "engine" else control).__doc__
+    return render("rtcvt.vehicle:page.html", model=model, unit=unit, errors=errors, equations=equations)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_states import assert_jacobian
 from marks import slow
 
 from rtcvt.belt.layout import Arc, BeltP, D
@@ -81,19 +82,7 @@ def test_the_jacobian_is_that_of_the_rates(name, fidelity, speed):
     instance = started(model(load_unit(name), fidelity))
     for _ in range(10):
         random_state(instance, rng, speed)
-        exact = instance.jacobian()
-        x = instance.x.copy()
-        for j in range(x.size):
-            h = 1e-7 * max(abs(x[j]), 0.01)
-            rates = []
-            for sign in (1.0, -1.0):
-                instance.x[:] = x
-                instance.x[j] += sign * h
-                rates.append(instance.derivative())
-            instance.x[:] = x
-            column = (rates[0] - rates[1]) / (2.0 * h)
-            scale = np.abs(exact).max(axis=1) + 1.0
-            np.testing.assert_allclose(exact[:, j] / scale, column / scale, atol=2e-5)
+        assert_jacobian(instance)
 
 
 def power_balance(instance):

@@ -1,4 +1,4 @@
-"""Clutch, its controller and engine as units: native code gives the model's bits, the Python unit its numbers."""
+"""Clutch, engine and their controllers as units: native code gives the model's bits, the Python unit its numbers."""
 
 import math
 from pathlib import Path
@@ -13,8 +13,16 @@ from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
 from rtcvt.simulate import simulate
 
-SCALE = {"clutch.u": 0.7, "control.theta": 0.3, "a.w": 20.0, "b.w": 20.0, "control.v": 15.0, "engine.pedal": 1.1}
-SWITCH = {"clutch": 4, "clutch_control": 2, "engine": 1}  # outputs that are zero or less now and then
+SCALE = {
+    "clutch.u": 0.7,
+    "control.theta": 0.3,
+    "a.w": 20.0,
+    "b.w": 20.0,
+    "control.v": 15.0,
+    "engine.pedal": 1.1,
+    "control.r": 0.05,
+}
+SWITCH = {"clutch": 4, "clutch_control": 2, "engine": 1, "cvt_control": 0}  # outputs that are zero or less now and then
 
 
 def inputs(model, k):
@@ -23,7 +31,7 @@ def inputs(model, k):
             for i, v in enumerate(model.select("input"))}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["clutch", "clutch_control", "engine"])
+@pytest.mark.parametrize("name", ["clutch", "clutch_control", "engine", "cvt_control"])
 @pytest.mark.needs("cc")
 def test_a_native_unit_gives_the_same_bits_as_its_model(tmp_path, name):
     unit = load_unit(name)
@@ -43,7 +51,7 @@ def test_a_native_unit_gives_the_same_bits_as_its_model(tmp_path, name):
         outputs.add(one.y[SWITCH[name]] > 0.0)
     hosted.fmi.freeInstance()
     assert outputs == {False, True}
-    assert statuses == ({0} if name == "clutch_control" else {0, 1})
+    assert statuses == ({0} if name.endswith("control") else {0, 1})
 
 
 def test_the_python_unit_gives_the_same_numbers(tmp_path):

@@ -2,18 +2,19 @@
 
 import zipfile
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
 import fmpy
 import numpy as np
 import pytest
+from commands import command_line
 from fmpy.ssp.simulation import simulate_ssp
 from fmpy.ssp.ssd import read_ssd
 from fmpy.validation import validate_fmu
 from lxml import etree
 from test_fmi3_events import Host
 
-from rtcvt import cli
 from rtcvt.errors import InputError
 from rtcvt.fmu.ssp import export_ssp, system_description
 from rtcvt.model import Variable
@@ -99,13 +100,7 @@ def test_failure_leaves_nothing(coupled, tmp_path):
 def test_command(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
 
-    def rtcvt(*words):
-        monkeypatch.setattr("sys.argv", ["rtcvt", "ssp", *words])
-        try:
-            cli.main()
-        except SystemExit as stop:
-            return stop.code or 0, *capsys.readouterr()
-        return 0, *capsys.readouterr()
+    rtcvt = partial(command_line(monkeypatch, capsys), "ssp")
 
     code, text, _ = rtcvt("vehicle_wltc")
     assert code == 0

@@ -9,12 +9,12 @@ from rtcvt.offline.beltdrive.sheave import (
     STICK,
     UNDEFINED,
     Contact,
+    _locate,
     bristle,
     contact_forces,
     contact_tangent,
     post_newton,
     scratch,
-    segment_gap,
     touching,
 )
 
@@ -78,7 +78,7 @@ def test_gap_is_that_of_the_nearest_point(seed):
     for _ in range(50):
         p0, p1, center = rng.normal(size=(3, 2))
         nearest = np.min(np.linalg.norm(p0 + rho * (p1 - p0) - center, axis=1))
-        assert segment_gap(p0, p1, center, 0.3) == pytest.approx(nearest - 0.3, abs=1e-7)
+        assert _locate(np.array([p0, p1]), 0, *center)[1] == pytest.approx(nearest, abs=1e-7)
 
 
 @pytest.mark.parametrize("offset", [0.0, -0.02])

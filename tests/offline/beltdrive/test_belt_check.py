@@ -5,8 +5,8 @@ import tomllib
 
 import numpy as np
 import pytest
+from commands import command_line
 
-from rtcvt import cli
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
@@ -157,17 +157,7 @@ def rtcvt(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SMALL)
 
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["rtcvt", *words])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return command_line(monkeypatch, capsys)
 
 
 def test_check_of_a_small_drive(rtcvt, tmp_path):

@@ -9,6 +9,7 @@ from dataclasses import replace
 import h5py
 import numpy as np
 import pytest
+from commands import command_line
 from damages import damaged
 from marks import slow
 
@@ -368,16 +369,7 @@ def test_history_of_an_element(whole, tmp_path):
 
 
 def test_command(monkeypatch, capsys, tmp_path):
-    def rtcvt(*words):
-        monkeypatch.setattr("sys.argv", ["rtcvt", *words])
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as stop:
-            code = stop.code or 0
-        captured = capsys.readouterr()
-        return code, captured.out, " ".join(captured.err.split())
-
+    rtcvt = command_line(monkeypatch, capsys)
     monkeypatch.chdir(tmp_path)
     run = ("simulate", "pushbelt_24mm", "--plot-step", "10 us")
     code, shown, _ = rtcvt(*run, "--case", "MED", "--row", "2", "--duration", "0.5 ms", "--json", "run.json")
@@ -403,7 +395,7 @@ def test_command(monkeypatch, capsys, tmp_path):
     ):
         code, _, error = rtcvt(*words)
         assert code == 2
-        assert message in error
+        assert message in " ".join(error.split())
 
 
 def test_what_simulate_writes_the_other_commands_read(monkeypatch, capsys, tmp_path):

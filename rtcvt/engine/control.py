@@ -1,0 +1,206 @@
+"""Control of an engine with a continuously variable transmission as real-time kernels.
+
+The driver asks for a torque at the wheels, ``tau_drive``; with the final drive i_f and the ratio R that is ``t =
+tau_drive/(i_f R)`` at the engine. The pedal is that at which the engine's table gives it. Below its drag D, it is asked
+for ``2 t - D``: from full drag at t = 0, without a step.
+
+**Ratio.** The power ``P = tau_drive w_s/i_f`` at the secondary speed w_s has a speed of the engine at which it burns
+least, ``w_line(P)``, found in its tables where the unit is built. The engine is to turn at w_des::
+
+    R_des = clip(w_des/w_s, i_min, i_max),      R' = (R_des - R)/T_i
+    w_des = clip(w_line(P), w_min, w_max)       economy
+    w_des = clip(k w_line(P), k w_min, w_max)   sport, lower gears: k > 1
+    R_des = i_const                             constant
+
+**Clamping.** The secondary carries what the belt needs (both pulleys of a pushbelt are alike, so the smaller force
+counts for both), with a safety factor S, for the torque tau that goes in or is asked for, whichever is more, on the
+radius r of the primary; half the wedge angle is alpha, given by its tangent::
+
+    F = min(S max(|tau|, |t|) cos(alpha)/(2 mu r) + F_0, F_max)
+
+**Launch.** The clutch before the variator follows the speed of the engine like a centrifugal clutch, open at w_0 and
+closed at w_1. Its torque goes into tau, so the belt is clamped for what a slipping clutch carries.
+"""
+
+import math
+
+from rtcvt.engine.grid import lookup
+from rtcvt.kernel import FAILED, kernel
+from rtcvt.stepping import enter, leave, start_status
+from rtcvt.table import Places, Row, Rows
+
+__all__ = ["STRATEGIES", "D", "P", "U", "X", "Y", "derivative", "initialise", "output", "step"]
+
+TINY = 1e-9  # least value of what must be above zero
+STRATEGIES = ("constant", "economy", "sport")
+CONSTANT, SPORT = STRATEGIES.index("constant"), STRATEGIES.index("sport")
+
+
+class P(Rows):
+    """Parameters."""
+
+    I_F = Row("control.i_f", "1", "ratio of the final drive", TINY)
+    I_MIN = Row("control.i_min", "1", "least ratio, speed of the primary divided by that of the secondary", TINY)
+    I_MAX = Row("control.i_max", "1", "greatest ratio", TINY)
+    I_CONST = Row("control.i_const", "1", "ratio of the strategy 'constant'", TINY, tunable=True)
+    W_MIN = Row("control.w_min", "rad/s", "least speed of the engine", TINY, display="rpm", tunable=True)
+    W_MAX = Row("control.w_max", "rad/s", "greatest speed of the engine", TINY, display="rpm", tunable=True)
+    K_SPORT = Row(
+        "control.k_sport", "1", "factor on the speed of the engine of the strategy 'sport'", 1.0, tunable=True
+    )
+    T_I = Row("control.T_i", "s", "time constant of the ratio", 1e-3, tunable=True)
+    S = Row("control.S", "1", "safety factor of the clamping force", TINY, tunable=True)
+    MU = Row("control.mu", "1", "coefficient of friction between belt and pulleys", TINY, tunable=True)
+    SLOPE = Row("control.tan_alpha", "1", "slope of the sheaves: tangent of half the wedge angle", 0.0, 1.0)
+    F_0 = Row("control.F_0", "N", "clamping force without a torque", 0.0, tunable=True)
+    F_MAX = Row("control.F_max", "N", "greatest clamping force", 0.0, tunable=True)
+    W_0 = Row(
+        "control.w_0", "rad/s", "speed of the engine at which the clutch opens", TINY, display="rpm", tunable=True
+    )
+    W_1 = Row("control.w_1", "rad/s", "speed of the engine at which it is closed, above w_0", TINY, display="rpm")
+    STRATEGY = Row("control.strategy", "1", "strategy of the ratio", tunable=True, choices=STRATEGIES)
+
+
+class U(Rows):
+    """Inputs."""
+
+    DRIVE = Row("control.tau_drive", "N.m", "torque that the driver asks for at the wheels", nominal=1e3)
+    W_E = Row("control.w_engine", "rad/s", "speed of the engine", nominal=100.0, display="rpm")
+    W_S = Row("control.w_secondary", "rad/s", "speed of the secondary", nominal=100.0, display="rpm")
+    TAU = Row("control.tau", "N.m", "torque into the variator, as measured or estimated", nominal=100.0)
+    R = Row("control.r", "m", "radius of the belt on the primary", 0.0, nominal=0.05)
+
+
+class X(Rows):
+    """States."""
+
+    R = Row("ratio.des", "1", "desired ratio", nominal=1.0)
+
+
+class Y(Rows):
+    """Outputs."""
+
+    PEDAL = Row("engine.pedal", "1", "position of the accelerator pedal", 0.0, 1.0, 1.0)
+    RATIO = Row("ratio.des", "1", "desired ratio", nominal=1.0)
+    FORCE = Row("clamp.secondary.F", "N", "clamping force of the secondary", 0.0, nominal=1e4, display="kN")
+    CLUTCH = Row("clutch.u", "1", "actuation of the launch clutch", 0.0, 1.0, 1.0)
+    W_DES = Row("control.w_des", "rad/s", "speed at which the engine is to turn", nominal=100.0, display="rpm")
+    TAU_DES = Row("control.tau_des", "N.m", "torque that the engine is to give", nominal=100.0)
+
+
+N_X, N_U, N_Y = len(X), len(U), len(Y)
+
+
+class D(Places):
+    """Header of the constants."""
+
+    INTERNAL_STEP = "largest internal step [s]"
+    TORQUE = "table: torque of the engine over speed and pedal [N.m]"
+    LINE = "table: speed of least fuel over power [rad/s], twice"
+
+
+# places in work
+W_DX = 0
+W_SAVED = W_DX + N_X
+W_Y = W_SAVED + N_X
+N_WORK = W_Y + N_Y
+
+
+@kernel
+def within(value, low, high):
+    """`value` within its limits, the lower one if it is no number."""
+    if not value > low:
+        return low
+    return high if value > high else value
+
+
+@kernel
+def wanted_speed(u, p, data):
+    """w_des [rad/s]."""
+    k = p[P.K_SPORT] if int(p[P.STRATEGY]) == SPORT else 1.0
+    power = u[U.DRIVE] * u[U.W_S] / p[P.I_F]
+    return within(k * lookup(data, int(data[D.LINE]), power, 0.0), k * p[P.W_MIN], p[P.W_MAX])
+
+
+@kernel
+def wanted_ratio(u, p, data):
+    """R_des."""
+    if int(p[P.STRATEGY]) == CONSTANT:
+        return within(p[P.I_CONST], p[P.I_MIN], p[P.I_MAX])
+    w_des = wanted_speed(u, p, data)
+    if u[U.W_S] * p[P.I_MAX] <= w_des:
+        return p[P.I_MAX]
+    return within(w_des / u[U.W_S], p[P.I_MIN], p[P.I_MAX])
+
+
+@kernel
+def pedal_for(tau, w, data):
+    """Pedal at which the table of torque gives `tau` [N.m] at speed `w`, that of an end beyond."""
+    table = int(data[D.TORQUE])
+    n = int(data[table])
+    m = int(data[table + 1])
+    for j in range(m - 1):
+        low = data[table + 2 + n + j]
+        high = data[table + 2 + n + j + 1]
+        tau_low = lookup(data, table, w, low)
+        tau_high = lookup(data, table, w, high)
+        if tau <= tau_low:
+            return low
+        if tau <= tau_high:
+            return low + (high - low) * (tau - tau_low) / (tau_high - tau_low)
+    return 1.0
+
+
+# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
+
+
+@kernel
+def initialise(p, data, u, x, work):
+    """Start at the ratio that is wanted."""
+    if not (p[P.I_MAX] >= p[P.I_MIN] and p[P.W_1] > p[P.W_0]):
+        return FAILED
+    x[X.R] = wanted_ratio(u, p, data)
+    dx = work[W_DX : W_DX + N_X]
+    derivative(0.0, x, u, p, data, dx, work)
+    return start_status(N_X, x, dx)
+
+
+@kernel
+def derivative(t, x, u, p, data, dx, work):
+    """Rate of the ratio."""
+    dx[X.R] = (wanted_ratio(u, p, data) - x[X.R]) / p[P.T_I]
+
+
+@kernel
+def output(t, x, u, p, data, y, work):
+    """Pedal, ratio, clamping force and actuation of the clutch."""
+    t_engine = u[U.DRIVE] / (p[P.I_F] * x[X.R])
+    drag = -lookup(data, int(data[D.TORQUE]), u[U.W_E], 0.0)
+    y[Y.TAU_DES] = 2.0 * t_engine - drag if t_engine < drag else t_engine
+    y[Y.PEDAL] = pedal_for(y[Y.TAU_DES], u[U.W_E], data)
+    y[Y.RATIO] = x[X.R]
+    tau = abs(u[U.TAU])
+    if abs(t_engine) > tau:
+        tau = abs(t_engine)
+    grip = 2.0 * p[P.MU] * u[U.R]  # torque per normal force
+    needed = p[P.S] * tau / math.sqrt(1.0 + p[P.SLOPE] * p[P.SLOPE])
+    y[Y.FORCE] = p[P.F_MAX]
+    if p[P.F_0] * grip + needed < p[P.F_MAX] * grip:
+        y[Y.FORCE] = p[P.F_0] + needed / grip
+    y[Y.CLUTCH] = within((u[U.W_E] - p[P.W_0]) / (p[P.W_1] - p[P.W_0]), 0.0, 1.0)
+    y[Y.W_DES] = wanted_speed(u, p, data)
+
+
+@kernel
+def step(t, h, x, u, p, data, y, work):
+    """One communication step in the fewest equal internal steps that are not above the controller's own."""
+    saved = work[W_SAVED : W_SAVED + N_X]
+    steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, N_X, x, saved)
+    if steps == 0:
+        return FAILED
+    part = h / steps
+    for _ in range(steps):
+        x[X.R] += (wanted_ratio(u, p, data) - x[X.R]) * part / (p[P.T_I] + part)
+    y_new = work[W_Y : W_Y + N_Y]
+    output(t + h, x, u, p, data, y_new, work)
+    return leave(True, N_X, x, saved, N_Y, y_new, y)

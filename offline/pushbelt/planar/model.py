@@ -236,7 +236,7 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     b : (7) boundary values; dt : step [s], n_R: of them for the ring
     book, rest : record of `ledger.books`, (2) array of `Frames.rest`; added to
     """
-    # each part gets the records that it needs: with all of the scratch for each, `_run` takes a quarter longer to compile
+    # each part gets the records that it needs: all of the scratch for each makes `_run` compile a quarter longer
     h = dt / n_R
     elements, ring, joints, saddles, flanks, sheaves = w
     points, deflection, reaction, loss = flanks

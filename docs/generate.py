@@ -55,7 +55,7 @@ PAGES = {  # of the API: title, modules
             "rtcvt.errors",
         ),
     ),
-    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.simulate", "rtcvt.system", "rtcvt.view")),
+    "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.simulate", "rtcvt.network", "rtcvt.view")),
     "gears": (
         "Gear systems",
         ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.pog.energy", "rtcvt.control.kers", "rtcvt.control.limits"),

@@ -23,8 +23,11 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rtcvt.html import number, page, table
-from rtcvt.recording import replaced_on_success, require_writable
-from rtcvt.system import CoupledResult, System, build_system, load_system, simulate_system
+from rtcvt.kind import load_unit
+from rtcvt.network.file import System
+from rtcvt.network.model import component_model
+from rtcvt.recording import Recording, replaced_on_success, require_writable
+from rtcvt.simulate import simulate
 
 HERE = Path(__file__).parent
 TILT = 0.51610616  # of the toroidal variator, to either side [rad]
@@ -35,7 +38,8 @@ class Event:
     """A run of the system with one KERS."""
 
     name: str
-    run: CoupledResult
+    run: Recording
+    system: System
 
     def __getitem__(self, port: str) -> NDArray[np.float64]:
         return self.run[port]
@@ -54,7 +58,7 @@ class Event:
         """Energies [J], efficiencies, and the torque's error [N.m] while the clutch is closed."""
         run, t = self.run, self.run.time
         H = t[1]
-        car = run.coupled.models["vehicle"].instantiate()
+        car = component_model(self.system, "vehicle").instantiate()
         car.initialise()
         kinetic = car.get("storage.E")
         braking = t < 0.5 * t[-1]  # the profile is its own mirror image
@@ -63,7 +67,7 @@ class Event:
         charged, left = float(E[braking].max() - E[0]), float(E[braking][-1] - E[0])
         change = float(E[-1] - E[0])
         error = (run["kers.shaft.tau"] - run["engagement.control.tau_des"])[self.closed]
-        clamp = run.values.get("kers.clamp.P", np.zeros(1))
+        clamp = run["kers.clamp.P"] if "kers.clamp.P" in run.signals else np.zeros(1)
         actuation = float(np.sum(clamp[clamp > 0.0]) * H)
         return {
             "kinetic energy of the car at 100 km/h": kinetic,
@@ -74,8 +78,8 @@ class Event:
             "store at the end against the start": change,
             "actuation": actuation,
             "heat of the clutch": float(run["clutch.clutch.Q"][-1]),
-            "brakes": float(np.sum(run["vehicle.brake.tau"] * v / r_w) * H),
-            "drive": float(np.sum(run["vehicle.drive.tau"] * v / r_w) * H),
+            "brakes": float(np.sum(run["driver.brake.tau"] * v / r_w) * H),
+            "drive": float(np.sum(run["driver.drive.tau"] * v / r_w) * H),
             "share recovered": taken / kinetic,
             "efficiency of charging": charged / taken,
             "round-trip efficiency": -given / (taken - change),
@@ -87,12 +91,12 @@ class Event:
 
 def pushbelt(fidelity: str = "hybrid") -> System:
     """The system as it is in its file, with a model of the pushbelt."""
-    return changed(load_system(HERE / "kers_event.toml"), kers={"model": fidelity})
+    return changed(load_unit(HERE / "kers_event.toml"), kers={"model": fidelity})
 
 
 def toroidal() -> System:
     """The system with the toroidal variator, and the ends of its tilt in driver and controller."""
-    system = load_system(HERE / "kers_event.toml")
+    system = load_unit(HERE / "kers_event.toml")
     ends = {"driver.theta_low": -0.98 * TILT, "driver.theta_high": 0.98 * TILT, "driver.theta_band": 0.1 * TILT}
     limits = {"control.theta_low": -TILT, "control.theta_high": TILT, "control.d_open": 0.04 * TILT}
     limits["control.d_close"] = 0.1 * TILT
@@ -118,7 +122,7 @@ def run_event(name: str, system: System) -> Event:
     InputError
         A step has no finite solution.
     """
-    return Event(name, simulate_system(build_system(system)))
+    return Event(name, simulate(system.build(), system.scenario[0]).recording(), system)
 
 
 # --- report -----------------------------------------------------------------------------------------------------------
@@ -137,7 +141,7 @@ def _picture(events: list[Event]) -> str:
     plot = Figure(figsize=(11.0, 13.0), layout="constrained")
     FigureCanvasAgg(plot)
     axes: Any = plot.subplots(5, 1, sharex=True)
-    axes[0].plot(events[0].run.time, 3.6 * events[0]["driver.driver.v_des"], "k--", lw=0.8, label="wanted")
+    axes[0].plot(events[0].run.time, 3.6 * events[0]["cycle.cycle.v"], "k--", lw=0.8, label="wanted")
     for event, colour in zip(events, ("#1d4ed8", "#2f855a", "#c2410c"), strict=False):
         t, name = event.run.time, event.name
         axes[0].plot(t, 3.6 * event["vehicle.vehicle.v"], colour, label=name)
@@ -145,7 +149,7 @@ def _picture(events: list[Event]) -> str:
         axes[1].plot(t, event["engagement.control.tau_des"], "k--", lw=0.6)
         axes[2].plot(t, event["kers.control.theta"], colour, label=name)
         axes[3].plot(t, event["kers.storage.E"] / 1e3, colour, label=name)
-        if "kers.thrust.primary" in event.run.values:
+        if "kers.thrust.primary" in event.run.signals:
             axes[4].plot(t, event["kers.thrust.primary"] / 1e3, colour, lw=1.0, label=f"primary: {name}")
             axes[4].plot(t, event["kers.thrust.secondary"] / 1e3, colour, lw=1.0, ls=":", label=f"secondary: {name}")
     names = ("speed, km/h", "torque at the KERS, N.m\n(demanded dashed)", "tilt, rad", "stored, kJ",

@@ -84,6 +84,11 @@ def dependencies(model: Model) -> Dependencies:
     TranslationError
         A kernel is outside the subset that becomes C, or gives one name to two arrays by such a value.
     """
+    n_x, n_u, n_y = len(model.states), len(model.select("input")), len(model.select("output"))
+    if model.algebraic:  # all is solved at once
+        now = frozenset(range(n_x + n_u))
+        start = frozenset(range(n_x, n_x + n_u + len(model.p)))
+        return Dependencies(*((now,) * n for n in (n_y, n_x)), *((start,) * n for n in (n_x, n_y, n_x)))
     arrays = [ARRAY] * 3
     program = lower({
         "initialise": (model.initialise, [ARRAY, CONSTANTS, *arrays]),
@@ -91,7 +96,6 @@ def dependencies(model: Model) -> Dependencies:
         "output": (model.output, [FLOAT, *arrays, CONSTANTS, ARRAY, ARRAY]),
     })  # fmt: skip
     data = tuple(model.data.tolist())
-    n_x, n_u, n_y = len(model.states), len(model.select("input")), len(model.select("output"))
 
     def numbers(n: int, first: int | None = None) -> list[Number]:
         return [(0 if first is None else 1 << (first + i), None) for i in range(n)]

@@ -1,4 +1,4 @@
-"""Export of a system (`rtcvt.system`) as an SSP archive: native units, connections and parameters in one file.
+"""Export of a system (`rtcvt.network`) as an SSP archive: native units, connections and parameters in one file.
 
 Archives of SSP 1.0 hold units of FMI 2.0, those of SSP 2.0 units of FMI 3.0, whose belt fields are connectors with a
 dimension. SSP 2.0 knows no terminals: a flange is connected by its speed and its torque in both.
@@ -10,7 +10,7 @@ differently, or not at all, is avoided:
 - The parameters are the start values of the units as well as a parameter set in the description.
 - Connections carry no factors. Signs are right as they are, see `rtcvt.vehicle`.
 - SSP has no place for the step size. It stands in the annotation of the Open Simulation Platform, which its
-  importer reads, and in the description.
+  importer reads, and in the description, with the step up to which flanges are stable where inputs are held.
 """
 
 import zipfile
@@ -27,8 +27,8 @@ from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import PLATFORMS, Version, unit_variables, write_unit
 from rtcvt.fmu.native.fmi3 import array_lengths
 from rtcvt.model import Model, Variable
+from rtcvt.network.held import Parts, stable_step
 from rtcvt.recording import replaced_on_success
-from rtcvt.system import CoupledSystem
 
 __all__ = ["export_ssp", "require_ssp_name", "system_description"]
 
@@ -53,14 +53,12 @@ def require_ssp_name(path: Path) -> None:
         raise InputError("output", "", str(path), "a file name that ends in .ssp")
 
 
-def export_ssp(
-    coupled: CoupledSystem, path: Path, platforms: Sequence[str] = ("linux64",), ssp: Literal[1, 2] = 1
-) -> Path:
+def export_ssp(parts: Parts, path: Path, platforms: Sequence[str] = ("linux64",), ssp: Literal[1, 2] = 1) -> Path:
     """Write a system as an SSP archive.
 
     Parameters
     ----------
-    coupled : CoupledSystem
+    parts : Parts
         The system.
     path : Path
         The file to write; it is replaced only by a complete one.
@@ -86,17 +84,16 @@ def export_ssp(
             raise InputError("SSP export", "platform", name, f"one of {', '.join(PLATFORMS)}")
     with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder:
         root = Path(folder)
-        description = system_description(coupled, ssp)
+        description = system_description(parts, ssp)
         fmi: Version = 2 if ssp == 1 else 3
         ElementTree.indent(description)
         tree = ElementTree.ElementTree(description)
         tree.write(root / "SystemStructure.ssd", "UTF-8", xml_declaration=True)
         (root / "extra").mkdir()
-        (root / "extra" / "system.toml").write_text(coupled.system.text, encoding="utf-8")
+        (root / "extra" / "system.toml").write_text(parts.system.text, encoding="utf-8")
         (root / "resources").mkdir()
-        for name, model in coupled.models.items():
-            stop_time = coupled.system.experiment.duration
-            write_unit(model, root / "resources" / f"{name}.fmu", platforms, stop_time, fmi=fmi)
+        for name, model in parts.models.items():
+            write_unit(model, root / "resources" / f"{name}.fmu", platforms, _duration(parts), fmi=fmi)
         _pack(root, temporary)
     return path
 
@@ -115,26 +112,27 @@ def _name(prefixed: str) -> str:
     return f"{{{_SPACES[prefix]}}}{name}"
 
 
-def system_description(coupled: CoupledSystem, ssp: Literal[1, 2] = 1) -> Element:
+def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
     """The ``SystemStructureDescription`` element of a system, of SSP 1.0 or 2.0."""
     for prefix, space in _SPACES.items():
         ElementTree.register_namespace(prefix, space)
-    system = coupled.system
-    step = system.experiment.step
+    system = parts.system
+    step, stable = system.solver.step, stable_step(parts)
+    about = f"; stable with held inputs up to {1e3 * stable:.2g} ms" if stable < float("inf") else ""
     root = Element(
         _name("ssd:SystemStructureDescription"),
         version=f"{ssp}.0",
         name=system.name,
-        description=f"{system.description or system.name}; communication step {step:g} s",
+        description=f"{system.description or system.name}; communication step {step:g} s{about}",
         generationTool=f"rtcvt {__version__}",
         generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
     whole = SubElement(root, _name("ssd:System"), name=system.name)
     elements = SubElement(whole, _name("ssd:Elements"))
     used: dict[str, Variable] = {}
-    lengths = {name: _lengths(model, ssp) for name, model in coupled.models.items()}
-    for name, model in coupled.models.items():
-        connected = {c.input.name for c in coupled.connections if c.end == name}
+    lengths = {name: _lengths(model, ssp) for name, model in parts.models.items()}
+    for name, model in parts.models.items():
+        connected = {c.input.name for c in parts.connections if c.end == name}
         ports = [v for v in model.variables if v.causality == "output" or v.name in connected]
         component = SubElement(
             elements,
@@ -158,7 +156,7 @@ def system_description(coupled: CoupledSystem, ssp: Literal[1, 2] = 1) -> Elemen
             _parameter_set(component, name, given, ssp)
         used |= {v.unit: v for v in [*ports, *given] if not v.boolean}
     connections = SubElement(whole, _name("ssd:Connections"))
-    for c in coupled.connections:
+    for c in parts.connections:
         for name, v in ((c.start, c.output), (c.end, c.input)):
             if lengths[name][v.name] != 1:
                 raise InputError(system.name, f"{name}.{v.name}", None, "no element of an array in SSP 2.0, which does "
@@ -175,14 +173,17 @@ def system_description(coupled: CoupledSystem, ssp: Literal[1, 2] = 1) -> Elemen
     for unit in used:
         entry = SubElement(units, _name("ssc:Unit"), name=unit)
         SubElement(entry, _name("ssc:BaseUnit"), quantity.base_unit(unit))
-    experiment = SubElement(
-        root, _name("ssd:DefaultExperiment"), startTime="0.0", stopTime=repr(system.experiment.duration)
-    )
+    experiment = SubElement(root, _name("ssd:DefaultExperiment"), startTime="0.0", stopTime=repr(_duration(parts)))
     annotations = SubElement(experiment, _name("ssd:Annotations"))
     annotation = SubElement(annotations, _name("ssc:Annotation"), type="com.opensimulationplatform")
     algorithm = SubElement(annotation, _name("osp:Algorithm"))
     SubElement(algorithm, _name("osp:FixedStepAlgorithm"), baseStepSize=repr(step))
     return root
+
+
+def _duration(parts: Parts) -> float:
+    """Of the system's first scenario [s], or 1."""
+    return parts.system.scenario[0].duration if parts.system.scenario else 1.0
 
 
 def _lengths(model: Model, ssp: int) -> dict[str, int]:

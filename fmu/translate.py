@@ -299,9 +299,16 @@ def lower(entries: Mapping[str, tuple[Any, Sequence[str]]], prefix: str = "rt_")
         A kernel is outside the subset.
     """
     reader = _Reader(prefix)
+    for name, (kernel, _) in entries.items():
+        reader.names[name] = getattr(kernel, "py_func", kernel)
     for name, (kernel, types) in entries.items():
         reader.function(kernel, tuple(types), name, "the entry points")
     return reader.program
+
+
+def _home(python: Any) -> str:
+    """The module of a kernel, as the beginning of a name."""
+    return "_".join(python.__module__.split(".")[1:]) + "_"
 
 
 class _Reader:
@@ -328,7 +335,10 @@ class _Reader:
                 raise TranslationError(f"{place}: {differ} as in the call of {python.__name__} at {first}")
             if name is None or name == known:
                 return self.program.functions[known]
-        name = name or self.prefix + python.__name__.lstrip("_")
+        if name is None:
+            name = self.prefix + python.__name__.lstrip("_")
+            if self.names.get(name, python) is not python:  # kinds of machines call their kernels alike
+                name = self.prefix + _home(python) + python.__name__.lstrip("_")
         if self.names.setdefault(name, python) is not python:
             other = self.names[name]
             raise TranslationError(f"{place}: two kernels are called {name} in C, of {python.__module__} and "
@@ -342,6 +352,8 @@ class _Reader:
 
     def constant(self, python_name: str, value: float | int, place: str) -> Global:
         name = (self.prefix + python_name.lstrip("_")).upper()
+        if self.values.get(name, value) != value:
+            name = (self.prefix + _home(self.reading[-1]) + python_name.lstrip("_")).upper()
         if self.values.setdefault(name, value) != value:
             raise TranslationError(f"{place}: {python_name} = {value} here, but {self.values[name]} in another kernel")
         self.program.constants[name] = value

@@ -18,15 +18,12 @@ if TYPE_CHECKING:
     from rtcvt.interface import (
         FullRun,
         Instance,
-        System,
         Unit,
         campaign,
         check,
         load,
-        load_system,
         read,
         reduce,
-        systems,
         units,
     )
     from rtcvt.recording import Recording
@@ -38,15 +35,12 @@ __all__ = [
     "InputError",
     "Instance",
     "Recording",
-    "System",
     "Unit",
     "campaign",
     "check",
     "load",
-    "load_system",
     "read",
     "reduce",
-    "systems",
     "units",
 ]
 

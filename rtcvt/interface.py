@@ -33,8 +33,6 @@ from rtcvt.model import Instance as Buffers
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import Scenario, Table, apply_parameters, chosen_scenario
 from rtcvt.simulate import simulate
-from rtcvt.system import build_system, shipped_systems, simulate_system
-from rtcvt.system import load_system as read_system
 from rtcvt.unitfile import parse_table, read_toml, shipped_units
 
 if TYPE_CHECKING:
@@ -46,15 +44,12 @@ __all__ = [
     "FullRun",
     "Input",
     "Instance",
-    "System",
     "Unit",
     "campaign",
     "check",
     "load",
-    "load_system",
     "read",
     "reduce",
-    "systems",
     "units",
 ]
 
@@ -73,11 +68,6 @@ def units(*kinds: str) -> dict[str, str]:
     return {name: str(read_toml(path)[0]["description"]) for name, path in shipped_units(*kinds).items()}
 
 
-def systems() -> dict[str, str]:
-    """Names and descriptions of the systems that come with rtcvt."""
-    return {name: str(read_toml(path)[0]["description"]) for name, path in shipped_systems().items()}
-
-
 def load(name: str | Path) -> Unit:
     """A unit: a shipped one by name, or a unit file.
 
@@ -87,17 +77,6 @@ def load(name: str | Path) -> Unit:
         There is none, or it is not valid: the message names file, key, value and what is allowed.
     """
     return Unit(load_unit(name))
-
-
-def load_system(name: str | Path) -> System:
-    """A system of connected units: a shipped one by name, or a system file.
-
-    Raises
-    ------
-    InputError
-        There is none, or it is not valid.
-    """
-    return System(read_system(name))
 
 
 def read(path: str | Path) -> Recording:
@@ -309,6 +288,30 @@ class Unit:
         if run.failure:
             raise RuntimeError(run.failure)
         return FullRun(run.path, run.figures)
+
+    def export_ssp(self, path: str | Path | None = None, platforms: Sequence[str] = (), ssp: Literal[1, 2] = 1) -> Path:
+        """Write a system as an SSP archive, with a native unit for each component.
+
+        Parameters
+        ----------
+        path : path, optional
+            By default ``NAME.ssp``.
+        platforms : sequence of str
+            As of `export`.
+        ssp : {1, 2}
+            Version of SSP: 1.0, with units of FMI 2.0, or 2.0, with units of FMI 3.0.
+
+        Raises
+        ------
+        InputError
+            It is no system, or one whose nodes are not pairs.
+        """
+        from rtcvt.fmu.native.export import own_platform
+        from rtcvt.fmu.ssp import export_ssp
+        from rtcvt.network.held import parts_of
+
+        file = Path(f"{self.name}.ssp") if path is None else Path(path)
+        return export_ssp(parts_of(self.record), file, platforms or [own_platform()], ssp)
 
     def export(
         self,
@@ -575,102 +578,6 @@ class Instance:
         if self._kept:
             t, _, y, status = self._kept[-1]
             self._kept[-1] = (t, self._buffers.u.copy(), y, status)
-
-
-# --- a system ---------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class System:
-    """Units connected port by port.
-
-    Attributes
-    ----------
-    record : rtcvt.system.System
-        Its file, validated.
-    """
-
-    record: Any
-
-    def __repr__(self) -> str:
-        return f"<System {self.name}: {', '.join(self.components)}>"
-
-    @property
-    def name(self) -> str:
-        """Name of the system."""
-        return str(self.record.name)
-
-    @property
-    def components(self) -> tuple[str, ...]:
-        """Names of its components."""
-        return tuple(self.record.components)
-
-    def simulate(
-        self,
-        duration: Quantity | None = None,
-        step: Quantity | None = None,
-        *,
-        parameters: Mapping[str, Quantity] | None = None,
-        progress: Progress | None = None,
-    ) -> Recording:
-        """Co-simulate the system at a fixed communication step, inputs held over each.
-
-        Parameters
-        ----------
-        duration, step : float or str, optional
-            [s]; by default those of its experiment.
-        parameters : mapping, optional
-            Values by ``COMPONENT.PARAMETER``, e.g. ``{"car.vehicle.m": "1600 kg"}``.
-        progress : callable, optional
-            Called with a text, steps done and steps in all.
-
-        Returns
-        -------
-        Recording
-            Signals ``COMPONENT.PORT``.
-
-        Raises
-        ------
-        InputError
-            A parameter that no component has, or a step failed.
-        """
-
-        def tell(done: int, of: int) -> None:
-            if progress is not None:
-                progress(self.name, done, of)
-
-        coupled = build_system(self._with(parameters or {}))
-        experiment = self.record.experiment
-        T, H = _seconds("duration", duration, experiment.duration), _seconds("step", step, experiment.step)
-        return simulate_system(coupled, T, H, tell).recording()
-
-    def export(self, path: str | Path | None = None, platforms: Sequence[str] = (), ssp: Literal[1, 2] = 1) -> Path:
-        """Write the system as an SSP archive of native units.
-
-        Parameters
-        ----------
-        path : path, optional
-            By default ``NAME.ssp``.
-        platforms : sequence of str
-            As of `Unit.export`.
-        ssp : {1, 2}
-            Version of SSP: 1.0, with units of FMI 2.0, or 2.0, with units of FMI 3.0.
-        """
-        from rtcvt.fmu.native.export import own_platform
-        from rtcvt.fmu.ssp import export_ssp
-
-        file = Path(f"{self.name}.ssp") if path is None else Path(path)
-        return export_ssp(build_system(self.record), file, platforms or [own_platform()], ssp)
-
-    def _with(self, parameters: Mapping[str, Quantity]) -> Any:
-        components = dict(self.record.components)
-        for name, value in parameters.items():
-            owner, _, own = name.partition(".")
-            if owner not in components or not own:
-                raise InputError(self.name, name, value, f"COMPONENT.PARAMETER of {', '.join(components)}")
-            changed = {**components[owner].parameters, own: value}
-            components[owner] = components[owner].model_copy(update={"parameters": changed})
-        return self.record.model_copy(update={"components": components})
 
 
 # --- full models and reduction ----------------------------------------------------------------------------------------

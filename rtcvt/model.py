@@ -185,6 +185,7 @@ class Model(VariableTable):
     coupling: Coupling | None = None
     source: str = ""  # text of the unit file
     internal_step: float | None = None  # [s] longest of those that a step is made of; None if it is more than these
+    algebraic: bool = False  # some states are unknowns of constraints: the step is the model's own, no ODE is given
     clock: float | None = None  # [s] interval at which a unit of FMI 3.0 takes its set points; None: at any time
 
     def __post_init__(self) -> None:

@@ -9,7 +9,6 @@ import typer
 
 from rtcvt.cli import app
 from rtcvt.kind import kinds
-from rtcvt.system import shipped_systems
 from rtcvt.unitfile import shipped_units
 
 ROOT = Path(__file__).parents[1]
@@ -170,7 +169,7 @@ def test_readme_is_short_and_its_commands_exist():
     assert {command for command, _ in used} <= set(known)
     assert len({command for command, _ in used}) >= 8
     units = {unit for _, unit in used if unit and "_" in unit}
-    assert units <= set(shipped_units()) | set(shipped_systems())
+    assert units <= set(shipped_units())
     make = (ROOT / "Makefile").read_text(encoding="utf-8")
     for target in re.findall(r"^    make ([a-z]+)|`make ([a-z]+)`", text, re.M):
         assert f"\n{''.join(target)}:" in make

@@ -10,7 +10,6 @@ import rtcvt
 from rtcvt.kind import load_unit
 from rtcvt.scenario import chosen_scenario
 from rtcvt.simulate import simulate
-from rtcvt.system import build_system, load_system, simulate_system
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +32,7 @@ def test_importing_is_fast_and_brings_nothing_along():
 def test_every_name_is_there_and_documented():
     for name in rtcvt.__all__:
         assert getattr(rtcvt, name).__doc__
-    for kind in (rtcvt.Unit, rtcvt.System, rtcvt.Instance, rtcvt.FullRun, rtcvt.Recording):
+    for kind in (rtcvt.Unit, rtcvt.Instance, rtcvt.FullRun, rtcvt.Recording):
         for name, member in vars(kind).items():
             assert name.startswith("_") or not callable(member) or member.__doc__, f"{kind.__name__}.{name}"
     with pytest.raises(AttributeError, match="no attribute 'laod'"):
@@ -43,7 +42,7 @@ def test_every_name_is_there_and_documented():
 def test_units_are_found_by_name():
     assert "toroidal_kers" in rtcvt.units()
     assert set(rtcvt.units("variator")) == {"pushbelt_cvt", "pushbelt_kers"}
-    assert set(rtcvt.systems()) == {"vehicle_kers", "vehicle_wltc"}
+    assert {"vehicle_kers", "vehicle_wltc", "car_cvt"} <= set(rtcvt.units("system"))
     unit = rtcvt.load("toroidal_kers")
     assert (unit.kind, unit.models[0]) == ("gear_system", "rigid")
     assert "infeasible demand" in unit.scenarios
@@ -126,16 +125,20 @@ def test_instance_goes_back_to_a_state(gears):
     assert len(one.result().time) == 11
 
 
-def test_system_is_simulated_like_its_module_says():
-    system = rtcvt.load_system("vehicle_wltc")
-    assert system.components == ("cycle", "driver", "vehicle")
-    result = system.simulate("30 s")
-    expected = simulate_system(build_system(load_system("vehicle_wltc")), 30.0)
-    assert np.array_equal(result["vehicle.vehicle.v"], expected["vehicle.vehicle.v"])
+def test_a_system_is_a_unit_like_any_other():
+    unit = rtcvt.load("vehicle_wltc")
+    assert (unit.kind, unit.models) == ("system", ("system",))
+    slopes = {"vehicle.road.slope": ([0.0, 20.0, 21.0], [0.0, 0.0, 0.05])}
+    result = unit.simulate("whole cycle", duration="30 s", inputs=slopes)
     assert result.unit("vehicle.vehicle.v") == "m/s"
-    heavy = system.simulate("30 s", parameters={"vehicle.vehicle.m": "3000 kg"})
-    assert heavy["vehicle.vehicle.s"][-1] < result["vehicle.vehicle.s"][-1]
-    assert heavy["vehicle.status"].shape == heavy.time.shape
+    assert result["vehicle.force.grade"][-1] > 600.0
+    heavy = unit.simulate(duration="30 s", parameters={"vehicle.vehicle.m": "3000 kg"})
+    flat = unit.simulate(duration="30 s")
+    assert heavy["vehicle.vehicle.s"][-1] < flat["vehicle.vehicle.s"][-1]
+    one = unit.instance(inputs={"vehicle.road.slope": 0.1})
+    for _ in range(100):
+        one.step()
+    assert one["vehicle.force.grade"] > 1000.0
 
 
 def test_recording_in_other_packages(gears, tmp_path):
@@ -197,7 +200,7 @@ MISTAKES = [
     (lambda u: u.export("unit.zip"), "ends in .fmu"),
     (lambda u: rtcvt.check(u, fresh=True), "fresh: not one of the options: scenario, settings"),
     (lambda u: rtcvt.campaign(u, "small", "runs"), "kind = 'gear_system': pushbelt"),
-    (lambda u: rtcvt.load_system("vehicle_wltp"), "did you mean vehicle_wltc"),
+    (lambda u: rtcvt.load("vehicle_wltp"), "did you mean vehicle_wltc"),
     (lambda u: rtcvt.load("planetari"), "did you mean planetary"),
 ]
 

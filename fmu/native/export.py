@@ -487,8 +487,10 @@ def native_description(
     for key in ("needsExecutionTool", "canBeInstantiatedOnlyOncePerProcess", "canNotUseMemoryManagementFunctions",
                 "canGetAndSetFMUstate", "canSerializeFMUstate", "providesDirectionalDerivative"):  # fmt: skip
         exchange.set(key, cosimulation.get(key, "false"))
-    root.insert(list(root).index(cosimulation), exchange)
-    for element in (exchange, cosimulation) if open_source else ():
+    kinds = [cosimulation] if model.algebraic else [exchange, cosimulation]
+    if not model.algebraic:
+        root.insert(list(root).index(cosimulation), exchange)
+    for element in kinds if open_source else ():
         SubElement(SubElement(element, "SourceFiles"), "File", name="all.c")
     categories.clear()
     for name, text in LOG_CATEGORIES.items():

@@ -39,9 +39,9 @@ def units(incomplete: str) -> list[str]:
 
 def systems(incomplete: str) -> list[str]:
     """Shipped systems, and TOML files."""
-    from rtcvt.system import shipped_systems
+    from rtcvt.unitfile import shipped_units
 
-    return [*_beginning(shipped_systems(), incomplete), *_files(incomplete, ".toml")]
+    return [*_beginning(shipped_units("system"), incomplete), *_files(incomplete, ".toml")]
 
 
 def scenarios(ctx: typer.Context, incomplete: str) -> list[str]:

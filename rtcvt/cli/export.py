@@ -133,7 +133,8 @@ def export(
         from rtcvt.fmu.native.reference import write_cross_check
 
         write_cross_check(built, chosen.scenario[0], path)
-    kinds = "co-simulation and model exchange" if backend is Backend.native else "co-simulation"
+    both = backend is Backend.native and not built.algebraic
+    kinds = "co-simulation and model exchange" if both else "co-simulation"
     say(f"{built.name}, {built.fidelity} model, FMI {version}.0 {kinds}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
 
 
@@ -154,22 +155,23 @@ def ssp(
     ] = Ssp.one,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Default: SYSTEM.ssp")] = None,
 ) -> None:
-    """Export a system of connected units as an SSP archive, with native units inside.
+    """Export a system as an SSP archive, with a native unit for each component inside.
 
-    A system file names its components (a unit, its parameters), their connections ("car.axle.w -> gear.axle.w") and an
-    experiment (duration, step). Every importer exchanges the outputs at the communication points, so a system is as
-    accurate as its step is small.
+    Every importer exchanges the outputs at the communication points and holds inputs in between: such a system is as
+    accurate as its step is small, and stable up to a step that is told. As one unit, rtcvt export, it is solved as one.
     """
     from rtcvt.fmu.native.export import own_platform
     from rtcvt.fmu.ssp import export_ssp, require_ssp_name
-    from rtcvt.system import build_system, direct_loop, load_system
+    from rtcvt.kind import load_unit
+    from rtcvt.network.held import parts_of, stable_step
 
-    coupled = build_system(load_system(system))
-    path = output or Path(f"{coupled.system.name}.ssp")
+    unit = load_unit(system)
+    parts = parts_of(unit)
+    path = output or Path(f"{unit.name}.ssp")
     require_ssp_name(path)
-    export_ssp(coupled, path, platforms or [own_platform()], 1 if version is Ssp.one else 2)
-    loop = direct_loop(coupled)
-    if loop:
-        say(f"algebraic loop, which the communication step delays: {' <- '.join(loop)}")
-    about = f"{len(coupled.models)} components, {len(coupled.connections)} connections"
-    say(f"{coupled.system.name}, SSP {version}.0, {about}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+    export_ssp(parts, path, platforms or [own_platform()], 1 if version is Ssp.one else 2)
+    about = f"{len(parts.models)} components, {len(parts.connections)} connections"
+    say(f"{unit.name}, SSP {version}.0, {about}: {path} ({path.stat().st_size / 1e3:.0f} kB)")
+    stable = stable_step(parts)
+    if stable < float("inf"):
+        say(f"in a host that holds inputs its flanges are stable up to a step of {1e3 * stable:.2g} ms")

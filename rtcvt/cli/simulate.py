@@ -31,7 +31,6 @@ from rtcvt.cli.console import (
     write_figures,
 )
 from rtcvt.kind import Run, Task, Unit, cell, load_unit
-from rtcvt.system import find_system
 
 COMMON = ("model", "scenario", "step", "substeps", "settings", "output", "figures")
 
@@ -54,16 +53,12 @@ def simulate(
     figures: Json = None,
     **own: Any,
 ) -> None:
-    """Simulate a unit over one of its scenarios, by default the first, or a system of connected units.
+    """Simulate a unit over one of its scenarios, by default the first.
 
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
     was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms. Of a car with an engine also
     energy: fuel_l_per_100km, source_J, loss_J (by name), stored_J, residual_share.
     """
-    if find_system(unit) is not None:
-        refuse_others(context, ("step", "duration", "output", "figures"))
-        _run_system(unit, step, own["duration"], output, figures)
-        return
     loaded = load_unit(unit)
     kind = loaded.kind_record
     common: dict[str, Any] = {
@@ -125,33 +120,6 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
         out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps")
     if energy is not None:
         _print_energy(energy)
-    if output is not None:
-        say(f"recording: {output}")
-
-
-def _run_system(name: str, step: str | None, duration: str | None, output: Path | None, figures: Path | None) -> None:
-    """A system of connected units over its experiment."""
-    from rtcvt.interface import load_system
-    from rtcvt.recording import require_writable, write_recording
-    from rtcvt.simulate import signal_figures
-
-    system = load_system(name)
-    require_writable(output, figures)
-    with progress_bar() as bar:
-        recording = system.simulate(duration, step, progress=bar)
-    if output is not None:
-        write_recording(output, recording, "simulation")
-    H = recording.attributes["step"]
-    found = {
-        "system": system.name,
-        "components": list(system.components),
-        "step_s": H,
-        "steps": len(recording.time) - 1,
-    }
-    found |= {"duration_s": float(recording.time[-1]), "signals": signal_figures(recording)}
-    write_figures(figures, found)
-    _print_signals(f"{system.name}, {len(system.components)} components", found["signals"])
-    out.print(f"{found['steps']} steps of {H:g} s")
     if output is not None:
         say(f"recording: {output}")
 

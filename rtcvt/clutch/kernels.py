@@ -122,7 +122,9 @@ def torque_per_force(p):
 @kernel
 def capacity(x, p):
     """C: torque capacity [N.m]."""
-    return torque_per_force(p) * x[X.F] if x[X.F] > 0.0 else 0.0
+    if x[X.F] > ARRIVED * p[P.F_MAX]:
+        return torque_per_force(p) * x[X.F]
+    return 0.0
 
 
 @kernel
@@ -197,7 +199,7 @@ def jacobian(t, x, u, p, data, jac, work):
         jac[i] = 0.0
     e = stuck_torque(x, u, p)
     tau = transmitted(x, u, p)
-    per_force = torque_per_force(p) if x[X.F] > 0.0 else 0.0
+    per_force = torque_per_force(p)
     if abs(e) <= capacity(x, p):
         jac[X.PHI * N_X + X.W] = -1.0
         jac[X.W * N_X + X.PHI] = p[P.K] / p[P.J]
@@ -225,7 +227,9 @@ def linearise(t, x, u, p, data, f, jac, work):
 @kernel
 def flange(k, x, u, p, data, work):
     """Speed of a flange that takes a torque, torque of one that takes a speed."""
-    return x[X.W] if k == U.LOAD else transmitted(x, u, p)
+    if k == U.LOAD:
+        return x[X.W]
+    return transmitted(x, u, p)
 
 
 @kernel
@@ -245,7 +249,7 @@ def port(k, x, u, p, data, row, column, work):
         column[X.PHI] = 1.0
         column[X.W] = p[P.D] / p[P.J]
         return p[P.D]
-    per_force = torque_per_force(p) if x[X.F] > 0.0 else 0.0
+    per_force = torque_per_force(p)
     row[X.F] = per_force if tau > 0.0 else -per_force
     column[X.Q] = tau
     return 0.0

@@ -247,7 +247,8 @@ def _signal(system: System, models: Mapping[str, Model], key: str, text: str) ->
         raise InputError(system.source, key, text, "COMPONENT.OUTPUT -> COMPONENT.INPUT")
     start, output = _variable(system, models, key, ends[0], "output")
     end, target = _variable(system, models, key, ends[1], "input")
-    if output.boolean != target.boolean or quantity.base_exponents(output.unit) != quantity.base_exponents(target.unit):
+    units = [quantity.known_unit(v.unit)._replace(name="") for v in (output, target)]
+    if output.boolean != target.boolean or units[0] != units[1]:
         kinds = [f"{v.name} {'Boolean' if v.boolean else f'[{v.unit}]'}" for v in (output, target)]
         raise InputError(system.source, key, text, f"two variables of the same unit, not {kinds[0]} and {kinds[1]}")
     return Signal(start, output, end, target, key)

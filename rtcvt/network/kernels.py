@@ -507,6 +507,15 @@ def initialise(p, data, u, x, work):
             )
             if status == FAILED:
                 return FAILED
+        if n > 0:
+            rates(0.0, x, p, data, dx, work)
+            for i in range(n):
+                work[start + i] = x[i]
+            for e in range(int(data[D.ENDS])):
+                end = int(data[D.END]) + e * len_end()
+                w = int(data[end + End.W])
+                if data[end + End.SIGN] != 0.0 and w >= 0:
+                    x[w] = work[start + w] + dx[int(data[end + End.Z])]
         all_outputs(0.0, x, p, data, y, work)
     if n > 0:
         rates(0.0, x, p, data, dx, work)
@@ -514,30 +523,26 @@ def initialise(p, data, u, x, work):
         for e in range(int(data[D.ENDS])):
             end = int(data[D.END]) + e * len_end()
             if data[end + End.SIGN] != 0.0:
-                w = int(data[end + End.W])
-                if w >= 0 and x[w] == 0.0:
-                    x[w] = dx[int(data[end + End.Z])]
-        rates(0.0, x, p, data, dx, work)
-        for i in range(n_d, n):
-            apart += abs(dx[i]) / data[int(data[D.SCALE]) + n + i]
+                z = int(data[end + End.Z])
+                apart += abs(dx[z]) / data[int(data[D.SCALE]) + n + z]
         for again in range(2):
             for i in range(n):
                 work[start + i] = x[i]
             newton(0.0, BRIEF * data[D.INTERNAL_STEP], x, p, data, work)
-            if again == 1 or apart < CONVERGED:
+            if again == 1 or apart < CONVERGED:  # states and speeds as they were
                 for i in range(n_d):
                     x[i] = work[start + i]
-        for restore in range(2):  # the speeds as they were, then the torques that go with these
-            rates(0.0, x, p, data, dx, work)
-            for e in range(int(data[D.ENDS])):
-                end = int(data[D.END]) + e * len_end()
-                w = int(data[end + End.W])
-                if data[end + End.SIGN] != 0.0 and w >= 0:
-                    if restore == 0:
+                for e in range(int(data[D.ENDS])):
+                    w = int(data[int(data[D.END]) + e * len_end() + End.W])
+                    if data[int(data[D.END]) + e * len_end() + End.SIGN] != 0.0 and w >= 0:
                         x[w] = work[start + w]
-                    else:
-                        x[int(data[end + End.Z])] -= dx[w]
-                        dx[w] = 0.0
+        rates(0.0, x, p, data, dx, work)
+        for e in range(int(data[D.ENDS])):  # the torques that go with these
+            end = int(data[D.END]) + e * len_end()
+            w = int(data[end + End.W])
+            if data[end + End.SIGN] != 0.0 and w >= 0:
+                x[int(data[end + End.Z])] -= dx[w]
+                dx[w] = 0.0
         all_outputs(0.0, x, p, data, y, work)
     derivative(0.0, x, u, p, data, dx, work)
     return start_status(int(data[D.N_X]), x, dx)

@@ -1,6 +1,7 @@
 """From a system file to one real-time model."""
 
 import graphlib
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +10,12 @@ import numpy as np
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.model import Model, Variable
-from rtcvt.network.file import Component, Flange, Graph, System, flanges_of, follows, graph_of, with_values
+from rtcvt.network.file import Flange, Graph, System, flanges_of, follows, graph_of, with_values
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.table import Constants, Table
 
-__all__ = ["build_system", "components_of"]
+__all__ = ["build_system", "component_model", "components_of"]
 
 
 def components_of(system: System) -> Graph:
@@ -25,18 +26,26 @@ def components_of(system: System) -> Graph:
     InputError
         An unknown unit, parameter or input, or connections that cannot be.
     """
-    return graph_of(system, {name: _model(system, name, c) for name, c in system.components.items()})
+    return graph_of(system, {name: component_model(system, name) for name in system.components})
 
 
-def _model(system: System, name: str, component: Component) -> Model:
-    """The model of a component; its flanges take a torque where they can."""
-    key = f"components.{name}"
+def component_model(system: System, name: str, speeds: Mapping[str, str] | None = None) -> Model:
+    """The model of a component; its flanges take a torque where they can, but for those of `speeds`.
+
+    Raises
+    ------
+    InputError
+        An unknown unit, parameter or input, or a flange that cannot take a speed.
+    """
+    key, component = f"components.{name}", system.components[name]
     own = system.folder / component.unit
     try:
         unit = load_unit(own if own.is_file() else component.unit)
         if unit.kind == "system":
             raise InputError(system.source, f"{key}.unit", component.unit, "a unit, not a system")
         model = unit.build(component.model, component.substeps)
+        if speeds:
+            return with_values(system, name, unit.with_flanges(speeds, key).build(component.model, component.substeps))
         for flange in [f for f in flanges_of(name, model).values() if f.sign == 0.0]:
             try:
                 unit = unit.with_flanges({flange.name: "torque"}, key)
@@ -75,6 +84,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
         data=data.array(),
         step_size=system.solver.step,
         internal_step=None,
+        algebraic=True,
         **kernels,
         source=system.text,
     )

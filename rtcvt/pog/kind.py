@@ -9,7 +9,8 @@ the matrices of the rigid model L1 x1' + N1 x1 = A1 x1 + B1 tau; N1 is per rad/s
 
 [bold]JSON keys of a gear system:[/] unit, gears, springs, frictions, independent; R [m], Q1, B_delta_omega
 [N.m.s/rad], L1 [kg.m2], N1, A1, B1: matrices as lists of rows in the unit's order; at: where the moving variable
-is."""
+is; with a shift table also shift: gear, elements, ratio, step, efficiency, coast_efficiency, torques
+(for 1 N.m at the input), speeds (for 1 rad/s)."""
 
 _CHECK = """Of a gear system the rigid model is compared with the elastic one on the unit's scenarios. Exits with code
 1 if an error exceeds the limit that the unit's scenario sets.

@@ -196,7 +196,7 @@ def _check_planets(unit: GearSystem) -> None:
             continue
         modules = [unit.gears[g].module or 0.0 for g in contact.between]
         a, other, slack = distance.setdefault(own[0], (apart, name, max(modules)))
-        slack = max(slack, *modules, _EQUAL * a)
+        slack = (1.0 + _EQUAL) * max(slack, *modules, _EQUAL * a)
         if abs(a - apart) > slack:
             allowed = (
                 f"one distance from the axis of '{carrier}': contact '{other}' asks for {1e3 * a:.6g} mm, "

@@ -1,6 +1,7 @@
 """What the commands do with gear systems."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Checked, Progress, Shown, cell
 from rtcvt.pog.diagram import unit_diagram
+from rtcvt.pog.shift import ShiftGear, shift_table
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem
 from rtcvt.quantity import to_si
@@ -59,7 +61,49 @@ def show(unit: GearSystem, given: Mapping[str, Any]) -> Shown:
         for row, values in zip(rows, matrix, strict=True):
             table.add_row(f"[bold]{row}[/]", *(cell(v) for v in values))
         lines.append(table)
+    if unit.shift:
+        _show_shift(unit, shift_table(unit, m.R), data, lines)
     return Shown(data, lines)
+
+
+def _show_shift(unit: GearSystem, rows: list[ShiftGear], data: dict[str, Any], lines: list[Any]) -> None:
+    """Add the shift table: ratios and steps, torques of the elements, speeds of the gears."""
+    assert unit.shift is not None
+
+    def told(value: float | None) -> float | None:
+        return value if value is not None and np.isfinite(value) else None
+
+    steps = [None, *(one.ratio / two.ratio for one, two in pairwise(rows))]
+    data["shift"] = [
+        {"gear": r.name, "elements": list(r.elements), "ratio": r.ratio, "step": step}
+        | {"efficiency": told(r.efficiency), "coast_efficiency": told(r.coast)}
+        | {"torques": {n: told(v) for n, v in r.torques.items()}, "speeds": {n: told(v) for n, v in r.speeds.items()}}
+        for r, step in zip(rows, steps, strict=True)
+    ]
+    elements = [*unit.shift.clutches, *unit.shift.brakes]
+    lines.append(f"\n[bold]Gears[/]  {unit.shift.input} to {unit.shift.output}; torques for 1 N.m at the input")
+    losses = ("efficiency", "coasting") if unit.shift.efficiency is not None else ()
+    table = Table("gear", "ratio", "step", *losses, *elements, box=None)
+    for r, step in zip(rows, steps, strict=True):
+        lost = [_share(v) for v in (r.efficiency, r.coast)] if losses else []
+        torques = [_known(r.torques[e]) if e in r.torques else "" for e in elements]
+        table.add_row(f"[bold]{escape(r.name)}[/]", cell(r.ratio), "" if step is None else cell(step), *lost, *torques)
+    lines.append(table)
+    lines.append("\n[bold]Speeds[/]  for 1 rad/s at the input")
+    table = Table("gear", *unit.gears, box=None)
+    for r in rows:
+        table.add_row(f"[bold]{escape(r.name)}[/]", *(_known(v) for v in r.speeds.values()))
+    lines.append(table)
+
+
+def _known(value: float) -> str:
+    return cell(0.0 if abs(value) < 1e-12 else value) if np.isfinite(value) else "free"
+
+
+def _share(value: float | None) -> str:
+    if value is None or not np.isfinite(value):
+        return ""
+    return f"{value:.2%}" if value > 0.0 else "locks"
 
 
 def _tilt(unit: GearSystem, at: Settings) -> float:

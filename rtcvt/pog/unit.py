@@ -1,8 +1,8 @@
 """Unit files of gear systems.
 
 The sections are ``parameters`` and ``variables`` (the geometry's names), ``gears``, ``contacts``, ``frictions``,
-``rigid`` (the independent speeds), ``ports``, ``controller``, ``solver`` and ``[[scenario]]``. A coordinate may be an
-expression of parameters and of the one moving variable.
+``rigid`` (the independent speeds), ``ports``, ``controller``, ``shift``, ``solver`` and ``[[scenario]]``. A coordinate
+may be an expression of parameters and of the one moving variable.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,6 +26,7 @@ __all__ = [
     "Parameter",
     "Port",
     "PositionController",
+    "Shift",
     "read_gear_system",
 ]
 
@@ -190,6 +191,17 @@ class Controller(Record):
     position: PositionController | None = None  # actuator that follows a set point
 
 
+class Shift(Record):
+    """Which elements hold in which gear of the box: `rtcvt show` prints ratios, torques and speeds."""
+
+    input: str  # port that drives
+    output: str  # port that is driven
+    clutches: dict[Name, tuple[str, str]] = {}  # the two gears that each couples, by name
+    brakes: dict[Name, str] = {}  # the gear that each holds, by name
+    gears: dict[str, tuple[str, ...]] = Field(min_length=1, max_length=100)  # the elements that hold, by gear
+    efficiency: Annotated[float, Field(gt=0.0, le=1.0)] | None = None  # of each contact, seen from its carrier
+
+
 class GearSystem(Unit):
     """A gear system with its ports, controller and scenarios."""
 
@@ -202,6 +214,7 @@ class GearSystem(Unit):
     rigid: Rigid  # what the rigid model keeps
     ports: dict[Name, Port] = Field(min_length=1)  # flanges of the unit, by name
     controller: Controller = Controller()  # what moves the variable
+    shift: Shift | None = None  # table of the box's gears; no part of the models
     solver: Solver = Solver()
     scenario: tuple[Scenario, ...] = ()
 
@@ -234,6 +247,7 @@ def read_gear_system(file: UnitFile) -> GearSystem:
 
     unit = file.parse(GearSystem)
     _check_references(unit)
+    _check_shift(unit)
     check_radii(unit)
     return unit
 
@@ -301,6 +315,38 @@ def _check_references(unit: GearSystem) -> None:
     for scenario in unit.scenario:
         require(scenario.name not in seen, "scenario.name", scenario.name, "a name that is used once")
         seen.add(scenario.name)
+
+
+def _check_shift(unit: GearSystem) -> None:
+    """Ports, gears and elements of the shift table exist; clutches join parallel axes."""
+    from rtcvt.pog.radii import axis_sign
+
+    shift = unit.shift
+    if shift is None:
+        return
+
+    def one_of(key: str, value: str, known: Mapping[str, Any], kind: str) -> None:
+        if value not in known:
+            raise InputError(unit.source, key, value, f"one of the {kind}: {', '.join(known) or 'none'}")
+
+    one_of("shift.input", shift.input, unit.ports, "ports")
+    one_of("shift.output", shift.output, unit.ports, "ports")
+    if unit.ports[shift.input].gear == unit.ports[shift.output].gear:
+        raise InputError(unit.source, "shift.output", shift.output, "a port on another gear than the input's")
+    for name, held in shift.brakes.items():
+        one_of(f"shift.brakes.{name}", held, unit.gears, "gears")
+        if name in shift.clutches:
+            raise InputError(unit.source, f"shift.brakes.{name}", held, "a name that is not also a clutch")
+    for name, pair in shift.clutches.items():
+        for gear in pair:
+            one_of(f"shift.clutches.{name}", gear, unit.gears, "gears")
+        if pair[0] == pair[1] or axis_sign(unit, *pair) == 0:
+            raise InputError(unit.source, f"shift.clutches.{name}", list(pair), "two gears on parallel axes")
+    for name, elements in shift.gears.items():
+        for i, element in enumerate(elements):
+            one_of(f"shift.gears.{name}", element, {**shift.clutches, **shift.brakes}, "elements")
+            if element in elements[:i]:
+                raise InputError(unit.source, f"shift.gears.{name}", element, "each element once")
 
 
 def _check_controller(unit: GearSystem, require: Callable[..., None], is_one_of: Callable[..., None]) -> None:

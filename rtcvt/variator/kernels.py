@@ -784,7 +784,9 @@ def port(k, x, u, p, data, row, column, work):
 @kernel
 def coupled_piece(x, u, p, data, work):
     """`piece` of the hybrid model, see `rtcvt.model.Coupling`."""
-    return piece(work) if data[D.HYBRID] != 0.0 else 0.0
+    if data[D.HYBRID] == 0.0:
+        return 0.0
+    return piece(work)
 
 
 @kernel

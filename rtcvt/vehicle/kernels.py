@@ -387,7 +387,9 @@ def flange(k, x, u, p, data, work):
     """Speed of a flange that takes a torque, torque of one that takes a speed."""
     if int(data[D.KIND]) == Kind.VEHICLE:
         return x[CarX.V] / p[CarP.R_W]
-    return x[LineX.W] if k == LineU.LOAD else axle_torque(x, u, p)
+    if k == LineU.LOAD:
+        return x[LineX.W]
+    return axle_torque(x, u, p)
 
 
 @kernel

@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 from fmpy import read_model_description, simulate_fmu
 from fmpy.validation import validate_fmu
+from held_inputs import simulate_held
 from lxml import etree
 
 from rtcvt.errors import InputError
@@ -32,10 +33,10 @@ from rtcvt.hil import runner
 from rtcvt.hil.cosimulation import start
 from rtcvt.hil.importer import open_fmu
 from rtcvt.kind import load_unit
+from rtcvt.network.held import parts_of
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem, read_gear_system
 from rtcvt.scenario import get_scenario, sample_inputs
-from rtcvt.system import build_system, load_system, simulate_system
 from rtcvt.unitfile import parse_unit_file
 
 H = 1e-3
@@ -141,7 +142,7 @@ def test_ssp_2_is_valid_by_the_schemas_that_the_environment_names(name):
     folder = os.environ.get("RTCVT_SSP_SCHEMAS")
     if not folder:
         pytest.skip("RTCVT_SSP_SCHEMAS names no schemas of SSP 2.0")
-    root = etree.fromstring(ElementTree.tostring(system_description(build_system(load_system(name)), 2)))
+    root = etree.fromstring(ElementTree.tostring(system_description(parts_of(load_unit(name)), 2)))
     etree.XMLSchema(file=str(Path(folder) / "SystemStructureDescription.xsd")).assertValid(root)
     values = etree.XMLSchema(file=str(Path(folder) / "SystemStructureParameterValues.xsd"))
     sets = list(root.iter("{http://ssp-standard.org/SSP1/SystemStructureParameterValues}ParameterSet"))
@@ -419,7 +420,7 @@ LAP_STEPS = 20_000  # start, acceleration and the first braking zone
 
 @pytest.fixture(scope="module")
 def vehicle():
-    return build_system(load_system("vehicle_kers"))
+    return parts_of(load_unit("vehicle_kers"))
 
 
 @pytest.fixture(scope="module")
@@ -448,7 +449,7 @@ def lap(lap_task, tmp_path_factory) -> np.ndarray:
 
 
 def test_the_reference_of_a_system_is_its_own_simulation(vehicle, lap_task, lap):
-    found = simulate_system(vehicle, LAP_STEPS * H, H)
+    found = simulate_held(vehicle, LAP_STEPS * H, H)
     for k, (unit, name) in enumerate(lap_task["outputs"]):
         np.testing.assert_array_equal(lap[:, k], found[f"{unit}.{name}"])
 

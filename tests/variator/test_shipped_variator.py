@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+import rtcvt
 from rtcvt import cli
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.kind import load_unit
 from rtcvt.scenario import get_scenario
 from rtcvt.simulate import simulate
-from rtcvt.system import build_system, load_system, simulate_system
 from rtcvt.variator import kernels
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import W_STEP, D, P, Q, X
@@ -18,8 +18,8 @@ UNIT = load_unit("pushbelt_cvt")
 SCENARIOS = [s.name for s in UNIT.scenario]
 SYSTEM = """
 name = "car"
-connections = ["car.axle.w -> gear.axle.w", "gear.axle.tau -> car.axle.load",
-               "gear.shaft.w -> cvt.secondary.w", "cvt.secondary.tau -> gear.shaft.load"]
+kind = "system"
+connect = ["car.axle - gear.axle", "gear.shaft - cvt.secondary"]
 
 [components]
 car = { unit = "vehicle" }
@@ -27,13 +27,12 @@ gear = { unit = "driveline" }
 
 [components.cvt]
 unit = "pushbelt_cvt"
-flanges = { secondary = "speed" }
 parameters = { "clamp.control" = 2, "primary.w_start" = 0, "ratio.start" = 2.2, "primary.J" = 0.15 }
 inputs = { "primary.tau" = 80, "clamp.secondary.F" = "20 kN", "ratio.des" = 2.0 }
 
-[experiment]
+[[scenario]]
+name = "pull away"
 duration = "5 s"
-step = "1 ms"
 """
 
 
@@ -144,7 +143,7 @@ def test_no_oscillation_grows_over_the_range():
 def test_a_car_starts_from_rest(tmp_path):
     """Variator, driveline and vehicle as a system: the power that goes in is in the car, or lost."""
     (tmp_path / "car.toml").write_text(SYSTEM)
-    result = simulate_system(build_system(load_system(tmp_path / "car.toml")))
+    result = rtcvt.load(tmp_path / "car.toml").simulate()
     v, efficiency = result["car.vehicle.v"], result["cvt.variator.efficiency"]
     assert np.all(np.diff(v[100:]) > 0.0)
     assert v[-1] > 5.0

@@ -1,0 +1,207 @@
+"""A system for hosts that hold inputs: its parts with connections from outputs to inputs, and the step that is stable.
+
+Tools that import SSP pass all outputs on at communication points and let all units step at once, inputs held. A node is
+then a pair of connections: one flange gives its speed and takes a torque, its input ``load`` counting as the neighbour
+does; the other takes the speed, through a stiff coupling where it is an inertia itself. With held inputs that is of
+order 1, and stable only up to some step H. Linearised, each part goes on exactly, and inputs are one step late::
+
+    x_i(t + H) = exp(A_i H) x_i + integral of exp(A_i s) ds B_i u_i,    y_i = C_i x_i + D_i u_i,    u_i = y_j
+
+The largest H at which nothing grows that does not grow with inputs that follow at once is that of `stable_step`. It is
+looked for at a few points of the system's first scenario as it runs when it is solved as one.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.errors import InputError
+from rtcvt.kind import Unit
+from rtcvt.model import Instance, Model, Variable
+from rtcvt.network.file import Flange, System, flanges_of
+from rtcvt.network.model import build_system, component_model, components_of
+from rtcvt.scenario import apply_parameters, sample_inputs
+
+__all__ = ["Connection", "Parts", "parts_of", "stable_step"]
+
+STEPS = np.geomspace(1e-4, 0.1, 61)  # [s] in which the limit is looked for
+POINTS, LONGEST = 8, 30.0  # where, over at most how long [s]
+BEYOND = 1.0  # [1/s] growth that counts as instability, beside twice that without held inputs
+
+
+class Connection(NamedTuple):
+    """From an output to an input."""
+
+    start: str  # component
+    output: Variable
+    end: str  # component
+    input: Variable
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Components with their models, whose start values are those of the system."""
+
+    system: System
+    models: dict[str, Model]
+    connections: tuple[Connection, ...]
+
+
+def parts_of(system: Unit) -> Parts:
+    """The parts of a system and pairs of connections in place of its nodes.
+
+    Raises
+    ------
+    InputError
+        No system, or a node that is no pair: ground, a shaft, more than two flanges, or none with a load.
+    """
+    if not isinstance(system, System):
+        raise InputError(system.source, "kind", system.kind, "system; one unit becomes an FMU: rtcvt export")
+    graph = components_of(system)
+    if system.shafts:
+        name = next(iter(system.shafts))
+        raise InputError(system.source, f"shafts.{name}", None, "no shaft where parts are exported one by one")
+    models, connections = dict(graph.models), []
+    for node, grounded in zip(graph.nodes, graph.grounded, strict=True):
+        named = " - ".join([*(f.path for f in node), *(["ground"] if grounded else [])])
+        loads = [f for f in node if f.sign < 0.0]
+        if grounded or len(node) != 2 or not loads:
+            allowed = "pairs of flanges, one of them with a load, where parts are exported one by one"
+            raise InputError(system.source, "connect", named, allowed)
+        a = loads[0]
+        b = next(f for f in node if f is not a)
+        if b.sign != 0.0:
+            b = _with_speed(system, models, b, named)
+        connections += [Connection(a.component, a.output, b.component, b.input)]
+        connections += [Connection(b.component, b.output, a.component, a.input)]
+    signals = [Connection(s.start, s.output, s.end, s.input) for s in graph.signals]
+    return Parts(system, models, (*signals, *connections))
+
+
+def _with_speed(system: System, models: dict[str, Model], flange: Flange, named: str) -> Flange:
+    """The flange as one that takes a speed; its component's model is replaced."""
+    name = flange.component
+    taken = {f.name: "speed" for f in flanges_of(name, models[name]).values() if f.sign == 0.0}
+    try:
+        models[name] = component_model(system, name, {**taken, flange.name: "speed"})
+    except InputError as error:
+        raise InputError(system.source, "connect", named, f"a flange that can take a speed: {error}") from None
+    return flanges_of(name, models[name])[flange.name]
+
+
+class _Linear(NamedTuple):
+    """A part at a point, with the flanges that are connected."""
+
+    A: NDArray[np.float64]
+    B: NDArray[np.float64]
+    C: NDArray[np.float64]
+    D: NDArray[np.float64]
+
+
+def _linear(part: Instance, inputs: list[Variable]) -> _Linear:
+    model = part.model
+    n, m = len(model.states), len(inputs)
+    assert model.coupling is not None
+    f, jac, row, column = np.zeros(n), np.zeros(n * n), np.zeros(n), np.zeros(n)
+    at = part.x, part.u, part.p, model.data
+    model.coupling.linearise(0.0, *at, f, jac, part.work)
+    B, C, D = np.zeros((n, m)), np.zeros((m, n)), np.zeros((m, m))
+    for k, v in enumerate(inputs):
+        D[k, k] = model.coupling.port(v.index, *at, row, column, part.work)
+        C[k], B[:, k] = row, column
+    return _Linear(jac.reshape(n, n), B, C, D)
+
+
+def _points(parts: Parts, names: list[str]) -> Iterator[dict[str, Instance]]:
+    """These parts at points of the first scenario of their system, solved as one; without a scenario at the start."""
+    whole = build_system(parts.system)
+    scenario = parts.system.scenario[0] if parts.system.scenario else None
+    steps = 0 if scenario is None else max(1, int(min(scenario.duration, LONGEST) / POINTS / whole.step_size))
+    running = whole.instantiate()
+    time: NDArray[np.float64] = whole.step_size * np.arange(steps * POINTS + 1)
+    u = None if scenario is None else sample_inputs(whole, scenario, time)
+    if scenario is not None:
+        apply_parameters(running, scenario.parameters, parts.system.source)
+    running.initialise()
+    places = {s.name: s.index for s in whole.states}
+    here = {name: parts.models[name].instantiate() for name in names}
+    for part in here.values():
+        part.initialise()
+    for k in range(len(time)):
+        if k % max(steps, 1) == 0:
+            for name, part in here.items():
+                for s in part.model.states:
+                    part.x[s.index] = running.x[places[f"{name}.{s.name}"]] if f"{name}.{s.name}" in places else 0.0
+            for c in parts.connections:
+                if c.end in here:
+                    here[c.end].u[c.input.index] = running.get(f"{c.start}.{c.output.name}")
+            yield here
+        if u is not None and k < steps * POINTS:
+            running.u[:] = u[k]
+            running.step(whole.step_size)
+
+
+def stable_step(parts: Parts) -> float:
+    """Largest communication step [s] at which the flanges are stable in a host with held inputs.
+
+    The last of `STEPS` that is stable at all points; infinite if all are, or no flanges are connected.
+    """
+    flanges = {(name, f.input.name) for name, m in parts.models.items() for f in flanges_of(name, m).values()}
+    outputs = {(name, f.output.name) for name, m in parts.models.items() for f in flanges_of(name, m).values()}
+    pairs = [c for c in parts.connections if (c.end, c.input.name) in flanges and (c.start, c.output.name) in outputs]
+    if not pairs:
+        return float("inf")
+    place = {(c.end, c.input.name): k for k, c in enumerate(pairs)}
+    own = {name: [c.input for c in pairs if c.end == name] for name in dict.fromkeys(c.end for c in pairs)}
+    source = np.zeros((len(pairs), len(pairs)))  # which input's flange gives what each input takes
+    for k, c in enumerate(pairs):
+        flange = next(f for f in flanges_of(c.start, parts.models[c.start]).values() if f.output.name == c.output.name)
+        source[k, place[c.start, flange.input.name]] = 1.0
+    limit = len(STEPS)
+    for here in _points(parts, list(own)):
+        linear = {name: _linear(part, own[name]) for name, part in here.items()}
+        at = {name: [place[name, v.name] for v in own[name]] for name in linear}
+        growth = BEYOND + 2.0 * max(0.0, _growth(linear, at, source))
+        for k, H in enumerate(STEPS[:limit]):
+            if np.abs(np.linalg.eigvals(_held_step(H, linear, at, source))).max() > np.exp(growth * H):
+                limit = k
+                break
+    if limit == len(STEPS):
+        return float("inf")
+    return float(STEPS[limit - 1]) if limit > 0 else 0.0
+
+
+def _growth(linear: Mapping[str, _Linear], at: Mapping[str, list[int]], source: NDArray[np.float64]) -> float:
+    """Largest real part of the eigenvalues [1/s] if inputs follow at once."""
+    from scipy.linalg import block_diag
+
+    order = [j for name in linear for j in at[name]]
+    A, B, C, D = (block_diag(*(getattr(part, k) for part in linear.values())) for k in "ABCD")
+    S = source[np.ix_(order, order)]
+    closed = A + B @ np.linalg.solve(np.eye(len(S)) - S @ D, S @ C)
+    return float(np.linalg.eigvals(closed).real.max())
+
+
+def _held_step(
+    H: float, linear: Mapping[str, _Linear], at: Mapping[str, list[int]], source: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The map of states and inputs over a step."""
+    from scipy.linalg import expm
+
+    n, m = sum(len(p.A) for p in linear.values()), len(source)
+    step = np.zeros((n + m, n + m))
+    first = 0
+    for name, part in linear.items():
+        k, inputs = len(part.A), [n + j for j in at[name]]
+        whole = expm(H * np.block([[part.A, part.B], [np.zeros((len(inputs), k + len(inputs)))]]))
+        rows = slice(first, first + k)
+        step[rows, rows] = whole[:k, :k]
+        step[np.ix_(range(first, first + k), inputs)] = whole[:k, k:]
+        step[inputs] += part.C @ step[rows]
+        step[np.ix_(inputs, inputs)] += part.D
+        first += k
+    step[n:] = source @ step[n:]
+    return step

@@ -1,0 +1,49 @@
+"""A system as one FMU: it is valid, and its steps are those of Python to the bit."""
+
+import fmpy
+import numpy as np
+import pytest
+from fmpy import simulate_fmu
+from fmpy.validation import validate_fmu
+
+import rtcvt
+
+pytestmark = pytest.mark.needs("cc")
+
+TEXT = """
+name = "launch"
+kind = "system"
+connect = ["vehicle.axle - driveline.axle", "driveline.shaft - clutch.b", "vehicle.vehicle.v -> driver.driver.v",
+           "cycle.cycle.v -> driver.driver.v_des", "driver.brake.tau -> vehicle.brake.tau"]
+[components]
+cycle = { unit = "wltc" }
+driver = { unit = "driver" }
+vehicle = { unit = "vehicle" }
+driveline = { unit = "driveline" }
+clutch = { unit = "clutch", inputs = { "a.w" = "1000 rpm" } }
+[[scenario]]
+name = "launch"
+duration = "0.3 s"
+inputs = { "clutch.clutch.u" = { time = [0, 0.2], value = [0, 0.6] } }
+"""
+
+
+@pytest.mark.parametrize("fmi", [2, 3])
+def test_a_system_is_one_unit_of_fmi(tmp_path, fmi):
+    file = tmp_path / "launch.toml"
+    file.write_text(TEXT)
+    unit = rtcvt.load(file)
+    path = unit.export(tmp_path / "launch.fmu", fmi=fmi, errors=False)
+    assert validate_fmu(str(path)) == []
+    description = fmpy.read_model_description(str(path))
+    assert description.coSimulation is not None
+    assert description.modelExchange is None
+    own = unit.simulate()
+    signals = np.array([(t, u) for t, u in zip(own.time, own["clutch.clutch.u"], strict=True)],
+                       dtype=[("time", float), ("clutch.clutch.u", float)])  # fmt: skip
+    outputs = ["vehicle.vehicle.v", "driveline.axle.tau", "clutch.b.tau", "clutch.clutch.Q", "driver.brake.tau"]
+    found = simulate_fmu(str(path), stop_time=0.3, step_size=1e-3, output_interval=1e-3, input=signals, output=outputs)
+    for name in outputs:
+        assert np.isfinite(found[name]).all()
+        same = np.abs(found[name][:300] - own[name][:300]).max()
+        assert same <= 1e-9 * np.abs(own[name]).max(), name

@@ -1,0 +1,84 @@
+"""Random systems of three to six shipped units: stable at all steps, and at 1 ms what they are at 0.02 ms."""
+
+import numpy as np
+import pytest
+
+from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
+from rtcvt.unitfile import parse_unit_file
+
+GIVE = {"vehicle": ["axle"], "driveline": ["shaft"], "clutch": ["b"], "planetary": ["sun", "ring", "carrier"],
+        "differential": ["pinion", "left", "right"], "pushbelt_cvt": ["primary", "secondary"]}  # fmt: skip
+TAKE = {"driveline": ["axle"], "clutch": ["a"]}
+DURATION, FINE = 0.3, 2e-5
+
+
+def random_system(seed, kinds):
+    """A tree of units joined by their flanges; flanges that take a speed and are left over stand still."""
+    random = np.random.default_rng(seed)
+    chosen = list(random.permutation(kinds)) + list(random.choice(kinds, 3))
+    chosen = chosen[: int(random.integers(max(3, len(kinds)), 7))]
+    free, connect, components = [], [], []
+    for k, unit in enumerate(chosen):
+        name = f"{unit}_{k}"
+        ends = [(name, f) for f in GIVE.get(unit, []) + TAKE.get(unit, [])]
+        if free:
+            other = free.pop(int(random.integers(len(free))))
+            own = ends.pop(int(random.integers(len(ends))))
+            connect.append(f'"{".".join(other)} - {".".join(own)}"')
+        free += ends
+        inputs = [f'"clutch.u" = {random.uniform(0.1, 1.0):.3f}'] if unit == "clutch" else []
+        inputs += ['"clamp.secondary.F" = "15 kN"', '"ratio.des" = 1.0'] if unit == "pushbelt_cvt" else []
+        inputs += [f'"{f}.tau" = {random.uniform(-30, 30):.2f}' for n, f in free
+                   if n == name and unit in ("planetary", "differential", "pushbelt_cvt")]  # fmt: skip
+        start = 'parameters = { "primary.w_start" = 0 }, ' if unit == "pushbelt_cvt" else ""
+        components.append((name, unit, start, inputs))
+    connect += [f'"{n}.{f} - ground"' for n, f in free if f in TAKE.get(n.rpartition("_")[0], [])]
+    joined = " ".join(connect)
+    lines = []
+    for name, unit, start, inputs in components:
+        kept = [i for i in inputs if f"{name}.{i[1:].partition('.tau')[0]}" not in joined.replace('"', " ").split()]
+        lines.append(f'{name} = {{ unit = "{unit}", {start}inputs = {{ {", ".join(kept)} }} }}')
+    return f'name = "random"\nkind = "system"\nconnect = [{", ".join(connect)}]\n[components]\n' + "\n".join(lines)
+
+
+def run(text, step):
+    """Speeds and torques at the flanges every 10 ms, and which of them are torques."""
+    tail = f"\n[solver]\nstep = {min(step, 1e-3)!r}\n"
+    model = load_unit(parse_unit_file(text + tail, "random.toml")).build()
+    instance = model.instantiate()
+    instance.initialise()
+    names = [s.name for s in model.states if s.name.endswith((".tau", ".w")) and s.name.count(".") == 2]
+    places = [k for k, s in enumerate(model.states) if s.name in names]
+    rows, every = [], round(1e-2 / step)
+    for k in range(round(DURATION / step)):
+        assert instance.step(step) != FAILED
+        assert np.isfinite(instance.x).all()
+        if (k + 1) % every == 0:
+            rows.append(instance.x[places].copy())
+    return np.array(rows), np.array([model.states[k].name.endswith(".tau") for k in places])
+
+
+def check(seed, kinds):
+    text = random_system(seed, kinds)
+    fine, torques = run(text, FINE)
+    largest = np.abs(fine).max(axis=0)
+    scale = np.where(torques, 0.02 * largest[torques].max(), 0.02 * largest[~torques].max())  # of what hardly moves
+    scale = np.maximum(scale, largest)
+    for step in (5e-4, 1e-3, 5e-3, 1e-2):
+        error = np.sqrt(np.mean((run(text, step)[0] - fine) ** 2, axis=0)) / scale
+        assert np.isfinite(error).all()
+        assert error.max() < 0.05, (seed, step, text)
+        if step == 1e-3:
+            assert error.max() < 0.005, (seed, error, text)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_ten_random_systems(seed):
+    check(seed, ["vehicle", "driveline", "clutch", "planetary", "differential"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_a_hundred_random_systems(seed):
+    check(seed, ["vehicle", "clutch", "planetary", "pushbelt_cvt"])

@@ -1,0 +1,257 @@
+"""Shift tables of real boxes, from their tooth numbers, against published ratios.
+
+Tooth numbers, ratios and torques of the ZF boxes: Wikipedia, "ZF 3HP transmission", "ZF 6HP transmission", "ZF 8HP
+transmission". Ratios of the Lepelletier box also: Ford workshop manual 2010, 6R80, "Gear Ratios". Elements of the box
+of four sets: github.com/decs31/MectricHelp. The hybrid's tooth numbers: priuschat.com, post 1048061.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
+from rtcvt.pog.radii import radii_at
+from rtcvt.pog.shift import shift_table
+from rtcvt.pog.tasks import show
+from rtcvt.pog.unit import read_gear_system
+from rtcvt.unitfile import parse_unit_file
+
+MODULE = 1e-3
+
+
+class Box:
+    """A box from tooth numbers: coaxial bodies that suns, rings and carriers are parts of, and planets."""
+
+    def __init__(self):
+        self.gears, self.contacts = {}, []
+
+    def body(self, name, y=0.0, forward=True):
+        at = f"through = [0, {y}], direction = [{1 if forward else -1}, 0]"
+        self.gears.setdefault(name, f"inertia = 1e-3, stepped = true, axis = {{ {at} }}")
+
+    def planet(self, name, teeth, carrier, y):
+        own = f"teeth = {teeth}, module = {MODULE}" if isinstance(teeth, int) else f"radius = {0.5 * teeth * MODULE}"
+        axis = f"axis = {{ through = [0, {y}], direction = [1, 0] }}"
+        self.gears[name] = f'inertia = 1e-4, {own}, carrier = "{carrier}", {axis}'
+
+    def mesh(self, a, b, y):
+        self.contacts.append(f'{a}_{b} = {{ between = ["{a}", "{b}"], point = [0, {y}], stiffness = 1e7 }}')
+
+    def simple(self, sun, carrier, ring, z_s, z_r, planet, z_p=None):
+        """A simple set."""
+        for name in (sun, carrier, ring):
+            self.body(name)
+        self.planet(planet, z_p or 0.5 * (z_r - z_s), carrier, 0.25 * (z_r + z_s) * MODULE)
+        self.mesh(sun, planet, 0.5 * z_s * MODULE)
+        self.mesh(planet, ring, 0.5 * z_r * MODULE)
+
+    def ravigneaux(self, small, large, carrier, ring, z_1, z_2, z_r, z_p):
+        """A Ravigneaux set with short planet p of `z_p` teeth and long planet q."""
+        for name in (small, large, carrier, ring):
+            self.body(name)
+        q = 0.5 * (z_r - z_2)
+        self.planet("p", z_p, carrier, 0.25 * (z_1 + z_2) * MODULE)
+        self.planet("q", q, carrier, 0.5 * (z_2 + q) * MODULE)
+        self.mesh(small, "p", 0.5 * z_1 * MODULE)
+        self.mesh("p", "q", 0.5 * z_2 * MODULE)
+        self.mesh("q", large, 0.5 * z_2 * MODULE)
+        self.mesh("q", ring, 0.5 * z_r * MODULE)
+
+    def unit(self, shift, output, given="in"):
+        independent = list(self.gears)[: len(self.gears) - len(self.contacts)]
+        lines = ['name = "box"', 'kind = "gear_system"', "[gears]"]
+        lines += [f"{name} = {{ {text} }}" for name, text in self.gears.items()]
+        lines += ["[contacts]", *self.contacts, "[rigid]", f"independent = {json.dumps(independent)}", "[ports]"]
+        lines += [f'input = "{given}"', f'output = "{output}"', "[shift]", 'input = "input"', 'output = "output"']
+        return read_gear_system(parse_unit_file("\n".join([*lines, shift]), "box.toml"))
+
+
+def simpson():
+    box = Box()
+    box.body("in")
+    box.simple("s", "out", "r1", 35, 73, "p1")
+    box.simple("s", "c2", "out", 35, 73, "p2")
+    shift = """
+clutches = { A = ["in", "r1"], B = ["in", "s"] }
+brakes = { C = "s", D = "c2" }
+gears = { 1 = ["A", "D"], 2 = ["A", "C"], 3 = ["A", "B"], R = ["B", "D"] }
+"""
+    return box.unit(shift, "out")
+
+
+def ravigneaux():
+    box = Box()
+    box.body("in")
+    box.ravigneaux("s1", "s2", "c", "out", 25, 32, 64, 14)
+    shift = """
+clutches = { A = ["in", "s1"], B = ["in", "s2"] }
+brakes = { C = "s2", D = "c" }
+gears = { 1 = ["A", "D"], 2 = ["A", "C"], 3 = ["A", "B"], R = ["B", "D"] }
+"""
+    return box.unit(shift, "out")
+
+
+def lepelletier():
+    box = Box()
+    box.simple("s0", "c0", "in", 37, 71, "p0")
+    box.ravigneaux("s1", "s2", "c", "out", 31, 38, 85, 20)
+    shift = """
+clutches = { A = ["c0", "s1"], B = ["c0", "s2"], E = ["in", "c"] }
+brakes = { C = "s2", D = "c", F = "s0" }
+gears = { 1 = ["F", "A", "D"], 2 = ["F", "A", "C"], 3 = ["F", "A", "B"], 4 = ["F", "A", "E"], 5 = ["F", "B", "E"], \
+6 = ["F", "C", "E"], R = ["F", "B", "D"] }
+"""
+    return box.unit(shift, "out")
+
+
+def four_sets(efficiency=1.0):
+    """Four simple sets and five elements, three of which hold."""
+    box = Box()
+    box.simple("s12", "c1r4", "r1", 48, 96, "p1")
+    box.simple("s12", "in", "r2s3", 48, 96, "p2")
+    box.simple("r2s3", "c3", "r3s4", 69, 111, "p3")
+    box.simple("r3s4", "out", "c1r4", 23, 85, "p4")
+    shift = f"""
+efficiency = {efficiency}
+clutches = {{ C = ["in", "r3s4"], D = ["c3", "out"], E = ["r2s3", "r3s4"] }}
+brakes = {{ A = "s12", B = "r1" }}
+[shift.gears]
+R = ["A", "B", "D"]
+1 = ["A", "B", "C"]
+2 = ["A", "B", "E"]
+3 = ["B", "C", "E"]
+4 = ["B", "D", "E"]
+5 = ["B", "C", "D"]
+6 = ["C", "D", "E"]
+7 = ["A", "C", "D"]
+8 = ["A", "D", "E"]
+"""
+    return box.unit(shift, "out")
+
+
+def hybrid():
+    """Power split with two motors: the engine turns the carrier, mg1 the sun, mg2 the ring through a set of its own."""
+    box = Box()
+    box.simple("mg1", "in", "ring", 30, 78, "p1", 23)
+    box.simple("mg2", "held", "ring", 22, 58, "p2", 18)
+    m = 0.5 * MODULE
+    box.body("counter", m * (54 + 55), forward=False)
+    box.body("out", m * (54 + 55 + 24 + 77))
+    box.mesh("ring", "counter", m * 54)
+    box.mesh("counter", "out", m * (54 + 55 + 24))
+    shift = 'brakes = { mg1 = "mg1", carrier = "held" }\ngears = { mechanical = ["mg1", "carrier"] }'
+    return box.unit(shift, "out")
+
+
+PUBLISHED = {
+    simpson: {"1": 2.479, "2": 1.479, "3": 1.0, "R": -2.086},
+    ravigneaux: {"1": 2.560, "2": 1.520, "3": 1.0, "R": -2.0},
+    lepelletier: {"1": 4.171, "2": 2.340, "3": 1.521, "4": 1.143, "5": 0.867, "6": 0.691, "R": -3.403},
+    four_sets: {"R": -3.2968, "1": 4.6957, "2": 3.1304, "3": 2.1039, "4": 1.6667, "5": 1.2845, "6": 1.0, "7": 0.8392,
+                "8": 0.6667},
+}  # fmt: skip
+# driven torque for 1 N.m, with 0.98 for the two contacts of a set; third gear: see its test
+SPECIFIC = {"R": -3.1186, "1": 4.6217, "2": 3.0603, "4": 1.6446, "5": 1.2720, "6": 1.0, "7": 0.8347,
+            "8": 0.6622}  # fmt: skip
+
+
+def table(unit):
+    return {gear.name: gear for gear in shift_table(unit, radii_at(unit))}
+
+
+@pytest.mark.parametrize("box", PUBLISHED, ids=lambda box: box.__name__)
+def test_published_ratios(box):
+    rows = table(box())
+    assert {n: r.ratio for n, r in rows.items()} == pytest.approx(PUBLISHED[box], abs=6e-4)
+
+
+def test_power_split_with_two_motors():
+    """Final drive 3.267, reduction of the motor 2.636, 28 % of the engine's torque on the generator."""
+    row = table(hybrid())["mechanical"]
+    assert row.ratio * 108 / 78 == pytest.approx(3.267, abs=1e-3)
+    assert row.speeds["mg2"] / row.speeds["ring"] == pytest.approx(-2.636, abs=1e-3)
+    assert row.torques["mg1"] == pytest.approx(-30 / 108, rel=1e-12)
+    assert row.speeds["p1"] == pytest.approx(1.0 + 30 / 23, rel=1e-12)  # Willis, with the planet's own teeth
+
+
+def test_dual_clutch_box_with_a_gear_preselected_and_without():
+    """Two shafts of one axis, two countershafts: an idle shaft is free, a preselected one turns with the output."""
+    m, box = 0.5 * MODULE, Box()
+    for name in ("in", "odd", "even"):
+        box.body(name)
+    for name in ("lay", "w1", "w2"):
+        box.body(name, m * 80, forward=False)
+    box.body("out", m * 180)
+    for a, b, z in (("odd", "w1", 18), ("even", "w2", 27)):
+        box.mesh(a, b, m * z)
+    box.mesh("lay", "out", m * 100)
+    shift = """
+clutches = { K1 = ["in", "odd"], K2 = ["in", "even"], first = ["w1", "lay"], second = ["w2", "lay"] }
+gears = { 1 = ["K1", "first"], ready = ["K1", "first", "second"], 2 = ["K2", "second"] }
+"""
+    rows = table(box.unit(shift, "out"))
+    first, second = 62 / 18 * 80 / 20, 53 / 27 * 80 / 20
+    assert {n: r.ratio for n, r in rows.items()} == pytest.approx({"1": first, "ready": first, "2": second})
+    assert np.isnan(rows["1"].speeds["even"])
+    assert rows["ready"].speeds["even"] == pytest.approx(second / first)
+    assert rows["ready"].torques["second"] == pytest.approx(0.0, abs=1e-12)
+    assert rows["1"].torques["first"] == pytest.approx(62 / 18)
+
+
+@pytest.mark.parametrize("box", PUBLISHED, ids=lambda box: box.__name__)
+def test_torques_of_the_box_are_in_balance(box):
+    """Input, output and brakes: the housing takes what is missing (all axes of bodies point one way)."""
+    unit = box()
+    for row in table(unit).values():
+        brakes = [t for e, t in row.torques.items() if e in unit.shift.brakes]
+        assert 1.0 - row.ratio + sum(brakes) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_efficiency_against_published_torques():
+    """In third gear two sets share the torque: sun by sun, ``(1 + i_4 eta)/(1 + i_4 eta/(1 + i_1 eta))``."""
+    eta = 0.98
+    torque = {n: r.ratio * r.efficiency for n, r in table(four_sets(np.sqrt(eta))).items()}
+    third = (1 + 85 / 23 * eta) / (1 + 85 / 23 * eta / (1 + 2 * eta))
+    assert torque.pop("3") == pytest.approx(third, rel=1e-12)
+    assert torque == pytest.approx(SPECIFIC, abs=6e-4)
+
+
+@pytest.mark.parametrize("eta", [0.99, 0.9])
+def test_efficiency_of_a_set_in_both_directions(eta):
+    """Mueller: ring held, ``(1 + i eta_0)/(1 + i)`` from the sun, ``(1 + i)/(1 + i/eta_0)`` to it."""
+    box = Box()
+    box.simple("in", "out", "r", 30, 90, "p")
+    row = table(box.unit(f'efficiency = {eta}\nbrakes = {{ B = "r" }}\ngears = {{ 1 = ["B"] }}', "out"))["1"]
+    assert row.efficiency == pytest.approx((1 + 3 * eta**2) / 4, rel=1e-12)
+    assert row.coast == pytest.approx(4 / (1 + 3 / eta**2), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('3 = ["A", "B"]', '3 = ["A"]', "shift.gears.3 .*more elements: the output's speed stays free"),
+        ('3 = ["A", "B"]', '3 = ["A", "C", "D"]', "shift.gears.3 .*let the input turn"),
+        ('3 = ["A", "B"]', '3 = ["A", "X"]', "shift.gears.3 = 'X': one of the elements: A, B, C, D"),
+        ('C = "s"', 'C = "t"', "shift.brakes.C = 't': one of the gears"),
+        ('B = ["in", "s"]', 'B = ["s", "s"]', "shift.clutches.B .*two gears on parallel axes"),
+        ('output = "output"', 'output = "input"', "shift.output = 'input': a port on another gear"),
+    ],
+)
+def test_wrong_tables_are_refused(old, new, message):
+    text = simpson().text
+    assert old in text
+    with pytest.raises(InputError, match=message):
+        table(read_gear_system(parse_unit_file(text.replace(old, new), "box.toml")))
+
+
+def test_the_table_of_a_shipped_unit_is_shown():
+    low, direct = show(load_unit("planetary"), {"settings": {}, "at": {}}).data["shift"]
+    assert low["ratio"] == pytest.approx(1 + 78 / 30)
+    assert low["step"] is None
+    assert low["torques"] == {"B": pytest.approx(78 / 30)}
+    assert direct["ratio"] == pytest.approx(1.0)
+    assert direct["step"] == pytest.approx(3.6)
+    assert direct["efficiency"] == pytest.approx(1.0)
+    assert low["efficiency"] == pytest.approx((1 + 2.6 * 0.99**2) / 3.6)

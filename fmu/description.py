@@ -13,7 +13,7 @@ from rtcvt import __version__, quantity
 from rtcvt.fmu.dependencies import Sets, dependencies
 from rtcvt.model import Model, Variable
 
-__all__ = ["LOG_CATEGORIES", "boolean", "define_units", "model_description"]
+__all__ = ["LOG_CATEGORIES", "boolean", "define_types", "model_description", "root_element"]
 
 KINDS = ("parameter", "input", "output", "state", "derivative")
 
@@ -51,17 +51,7 @@ def model_description(
     """
     if rows is None:
         rows = [(v.causality, v) for v in model.variables]
-    root = Element(
-        "fmiModelDescription",
-        fmiVersion="2.0",
-        modelName=model.name,
-        guid=guid,
-        description=f"{model.description or model.name} ({model.fidelity})",
-        version=__version__,
-        generationTool=f"rtcvt {__version__}",
-        generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        variableNamingConvention="structured",
-    )
+    root = root_element(model, "2.0", guid=guid)
     SubElement(
         root,
         "CoSimulation",
@@ -76,12 +66,7 @@ def model_description(
         canSerializeFMUstate="true",
         providesDirectionalDerivative="false",
     )
-    define_units(SubElement(root, "UnitDefinitions"), [v for _, v in rows])
-    _define_enumerations(root, model.variables)
-    categories = SubElement(root, "LogCategories")
-    for name, text in LOG_CATEGORIES.items():
-        SubElement(categories, "Category", name=name, description=text)
-    SubElement(root, "DefaultExperiment", startTime="0.0", stopTime=repr(stop_time), stepSize=repr(model.step_size))
+    define_types(root, model, rows, LOG_CATEGORIES, stop_time)
     variables = SubElement(root, "ModelVariables")
     places: dict[str, dict[int, int]] = {kind: {} for kind in KINDS}
     for reference, (kind, variable) in enumerate(rows):
@@ -120,7 +105,7 @@ def boolean(value: bool) -> str:
     return "true" if value else "false"
 
 
-def define_units(definitions: Element, variables: Sequence[Variable]) -> None:
+def _define_units(definitions: Element, variables: Sequence[Variable]) -> None:
     """``UnitDefinitions``: the units of these variables, by their exponents of the SI base units."""
     units: dict[str, set[str]] = {}
     for v in variables:
@@ -135,16 +120,38 @@ def define_units(definitions: Element, variables: Sequence[Variable]) -> None:
             SubElement(unit, "DisplayUnit", shown)
 
 
-def _define_enumerations(root: Element, variables: Sequence[Variable]) -> None:
-    """``TypeDefinitions``: a type for each enumeration, called as its variable."""
-    rows = [v for v in variables if v.choices]
-    if not rows:
-        return
-    definitions = SubElement(root, "TypeDefinitions")
-    for v in rows:
-        kind = SubElement(SubElement(definitions, "SimpleType", name=v.name), "Enumeration")
+def root_element(model: Model, version: str, **token: str) -> Element:
+    """The ``fmiModelDescription`` element of a version of FMI, still empty; `token` tells the unit from any other."""
+    given = {"fmiVersion": version, "modelName": model.name, **token}
+    return Element(
+        "fmiModelDescription",
+        given,
+        description=f"{model.description or model.name} ({model.fidelity})",
+        version=__version__,
+        generationTool=f"rtcvt {__version__}",
+        generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        variableNamingConvention="structured",
+    )
+
+
+def define_types(
+    root: Element, model: Model, rows: Sequence[tuple[str, Variable]], categories: Mapping[str, str], stop_time: float
+) -> None:
+    """Units, enumerations, called as their variables, categories of messages and the default experiment."""
+    _define_units(SubElement(root, "UnitDefinitions"), [v for _, v in rows])
+    choices = [v for v in model.variables if v.choices]
+    definitions = SubElement(root, "TypeDefinitions") if choices else root
+    for v in choices:
+        if root.get("fmiVersion") == "2.0":
+            kind = SubElement(SubElement(definitions, "SimpleType", name=v.name), "Enumeration")
+        else:
+            kind = SubElement(definitions, "EnumerationType", name=v.name)
         for value, name in enumerate(v.choices):
             SubElement(kind, "Item", name=name, value=str(value))
+    listed = SubElement(root, "LogCategories")
+    for name, text in categories.items():
+        SubElement(listed, "Category", name=name, description=text)
+    SubElement(root, "DefaultExperiment", startTime="0.0", stopTime=repr(stop_time), stepSize=repr(model.step_size))
 
 
 def _scalar_variable(v: Variable, reference: int, row: str) -> Element:

@@ -24,7 +24,7 @@ def missing(library: Path) -> str:
         needed = max(_ends(data))
     except ValueError as error:
         return str(error)
-    except struct.error:  # a header lies beyond the end
+    except (struct.error, OverflowError):  # a header lies beyond the end, or beyond all files
         return f"it is cut off within its headers, {len(data)} bytes are there"
     return f"it is cut off: {len(data)} of {needed} bytes are there" if needed > len(data) else ""
 
@@ -79,6 +79,8 @@ def _mach(data: bytes, start: int) -> Iterator[int]:
     yield at + size
     for _ in range(count):
         command, length = struct.unpack_from(f"{order}II", data, at)
+        if length < 8:  # its own header
+            raise ValueError(f"a load command of {length} bytes is in it, the least is 8")
         if command in (SEGMENT, SEGMENT_64):
             form, place = (f"{order}QQ", 40) if command == SEGMENT_64 else (f"{order}II", 32)
             yield start + sum(struct.unpack_from(form, data, at + place))

@@ -340,7 +340,10 @@ def _library(file: str, folder: Path, description: ModelDescription) -> Path:
         only = "model exchange" if description.modelExchange else "scheduled execution"
         kind = f"FMI {description.fmiVersion} for {only} only"
         raise InputError(file, "modelDescription.xml", None, f"{kind}; export the unit for co-simulation")
-    name = description.coSimulation.modelIdentifier + fmpy.sharedLibraryExtension
+    identifier = description.coSimulation.modelIdentifier
+    if not re.fullmatch(r"[A-Za-z_]\w*", identifier or "", re.ASCII):
+        raise InputError(file, "modelIdentifier", identifier, "a C identifier, the name of the library")
+    name = identifier + fmpy.sharedLibraryExtension
     names = (fmpy.platform_tuple, fmpy.platform)[: 1 if _major(description) == 3 else 2]
     places = [folder / "binaries" / p / name for p in names]
     found = next((p for p in places if p.is_file()), None)

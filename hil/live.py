@@ -7,15 +7,16 @@ loop's newest values and its histograms; commands take effect at the next step. 
 refused.
 
 Requests under any other name than the loopback's are refused, so no other web page reaches it; none may show it in a
-frame. Commands need the run's token, which only the address holds that is told at the start: other users of the machine
-can look on.
+frame. A stream that is not read is dropped, and the oldest of too many, so nobody is kept out. Commands need the run's
+token, which only the address holds that is told at the start: other users of the machine can look on.
 """
 
 import json
 import secrets
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
@@ -35,7 +36,9 @@ PAGE = Path(__file__).with_name("live.html")
 RATE = 25.0  # [1/s]
 LONGEST_COMMAND = 1000  # [bytes]
 SILENT = 10.0  # [s] after which a request that does not go on is dropped
-MOST_STREAMS = 8  # at a time
+STALLED = 1.0  # [s] after which a stream that takes no event is dropped
+STREAM_BUFFER = 65536  # [bytes] that wait for one that is not read
+MOST_STREAMS = 8  # at a time; the oldest makes room for a new one
 LOCAL = ("127.0.0.1", "localhost")
 HEADERS = {
     "X-Frame-Options": "DENY",
@@ -109,11 +112,28 @@ class _Page:
     def __init__(self, running: Running, name: str, token: str, ended: threading.Event, served: dict[str, int]):
         self.running, self.name, self.token, self.ended, self.served = running, name, token, ended, served
         self.text = PAGE.read_text(encoding="utf-8")
-        self.streams = threading.BoundedSemaphore(MOST_STREAMS)
+        self._streams: list[socket.socket] = []  # the oldest first
+        self._lock = threading.Lock()
         self._inputs = {v.name: v for v in running.inputs}
         self._places = {f.name: k for k, f in enumerate(f for f in running.faults if f.kind in LOOP_FAULTS)}
         self._tunable = {v.name: k for k, v in enumerate(running.parameters)}
         self._by_hand: dict[str, bool] = {}  # faults of messages
+
+    @contextmanager
+    def stream(self, connection: socket.socket) -> Iterator[None]:
+        """A place among the streams: who only holds one cannot keep others out."""
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, STREAM_BUFFER)
+        connection.settimeout(STALLED)
+        with self._lock:
+            while len(self._streams) >= MOST_STREAMS:
+                with suppress(OSError):
+                    self._streams.pop(0).shutdown(socket.SHUT_RDWR)  # its next event fails
+            self._streams.append(connection)
+        try:
+            yield
+        finally:
+            with self._lock, suppress(ValueError):
+                self._streams.remove(connection)
 
     def obey(self, text: bytes) -> bool:
         """Do what a command asks, unless it is none."""
@@ -231,20 +251,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def _stream(self) -> None:
-        if not self.page.streams.acquire(blocking=False):
-            self._answer(503)
-            return
-        try:
+        with suppress(OSError), self.page.stream(self.connection):  # closed, not read, or the oldest of too many
             self._begin(200, "text/event-stream", "default-src 'none'")
             self._event(_about(self.page.running, self.page.name), "about")
             while not self.page.ended.wait(1.0 / RATE) and self.page.running.loop.state is Ending.RUNNING:
                 self._event(self.page.present())
                 self.page.served["events"] += 1
             self._event({}, "ended")
-        except OSError:  # the page was closed
-            pass
-        finally:
-            self.page.streams.release()
 
     def _event(self, data: dict[str, Any], kind: str = "message") -> None:
         self.wfile.write(f"event: {kind}\ndata: {json.dumps(data, allow_nan=False)}\n\n".encode())

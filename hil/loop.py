@@ -31,7 +31,6 @@ __all__ = [
     "Command",
     "Ending",
     "FaultKind",
-    "Flag",
     "Input",
     "Loop",
     "Messages",
@@ -69,16 +68,6 @@ class Ending(IntEnum):
     OVERRUN = 4  # by the policy STOP
     CRASHED = 5  # its process ended, or was ended since a step did not
     TERMINATED = 6  # by the unit, which asked for the end of the simulation
-
-
-class Flag(IntEnum):
-    """Bits of a record's flags."""
-
-    MISS = 1
-    FALLBACK = 2
-    FAULT = 4
-    UNIT = 8  # the unit gave no result
-    STARVED = 16  # no supplied inputs; they were held
 
 
 class FaultKind(IntEnum):

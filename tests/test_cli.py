@@ -217,7 +217,7 @@ MISTAKES = [
     (["show", "toroidal_kers", "--set", "geometry.r_c=0", "--json"], "parameters with finite matrices"),
     (["check", "planetary", "-o", "same", "--json", "same"], "a file of its own for each output"),
     (["run", "none.fmu"], "none.fmu"),
-    (["run", "none.fmu", "--scenario", "x"], "--scenario = 'x': a TOML file; none.fmu has no unit file"),
+    (["run", "none.fmu", "--scenario", "x"], "none.fmu: cannot be read"),
     (["simulate", "planetary", "--model", "soft"], "Invalid value"),
     (["simulate", "planetary", "--colour"], "No such option"),
 ]

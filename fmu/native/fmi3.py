@@ -14,12 +14,10 @@ of a clamping cylinder, are a bus of that name.
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement
 
-from rtcvt import __version__
 from rtcvt.fmu.dependencies import Sets, dependencies
-from rtcvt.fmu.description import boolean, define_units
+from rtcvt.fmu.description import boolean, define_types, root_element
 from rtcvt.model import Model, Variable
 
 __all__ = ["TERMINAL_ICONS", "array_lengths", "build_description", "fmi3_description", "terminals"]
@@ -78,17 +76,7 @@ def fmi3_description(
     stop_time : float
         End of the default experiment [s].
     """
-    root = Element(
-        "fmiModelDescription",
-        fmiVersion="3.0",
-        modelName=model.name,
-        instantiationToken=token,
-        description=f"{model.description or model.name} ({model.fidelity})",
-        version=__version__,
-        generationTool=f"rtcvt {__version__}",
-        generationDateAndTime=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        variableNamingConvention="structured",
-    )
+    root = root_element(model, "3.0", instantiationToken=token)
     abilities = {"modelIdentifier": identifier} | dict.fromkeys(
         ("canGetAndSetFMUState", "canSerializeFMUState", "providesDirectionalDerivatives",
          "providesAdjointDerivatives"), "true",
@@ -101,12 +89,7 @@ def fmi3_description(
     SubElement(root, "CoSimulation", abilities, canHandleVariableCommunicationStepSize="true",
                maxOutputDerivativeOrder="1", providesIntermediateUpdate=cut, mightReturnEarlyFromDoStep=cut,
                canReturnEarlyAfterIntermediateUpdate=cut, hasEventMode=has_events)  # fmt: skip
-    define_units(SubElement(root, "UnitDefinitions"), [v for _, v in rows])
-    _define_enumerations(root, model.variables)
-    listed = SubElement(root, "LogCategories")
-    for name, text in categories.items():
-        SubElement(listed, "Category", name=name, description=text)
-    SubElement(root, "DefaultExperiment", startTime="0.0", stopTime=repr(stop_time), stepSize=repr(model.step_size))
+    define_types(root, model, rows, categories, stop_time)
     variables = SubElement(root, "ModelVariables")
     lengths = array_lengths(rows)
     states = {v.index: k for k, (kind, v) in enumerate(rows) if kind == "state"}
@@ -127,17 +110,6 @@ def fmi3_description(
             variables.append(variable)
     _write_structure(SubElement(root, "ModelStructure"), model, rows, lengths)
     return root
-
-
-def _define_enumerations(root: Element, variables: Sequence[Variable]) -> None:
-    """``TypeDefinitions``: a type for each enumeration, called as its variable."""
-    rows = [v for v in variables if v.choices]
-    definitions = SubElement(root, "TypeDefinitions") if rows else None
-    for v in rows:
-        assert definitions is not None
-        kind = SubElement(definitions, "EnumerationType", name=v.name)
-        for value, name in enumerate(v.choices):
-            SubElement(kind, "Item", name=name, value=str(value))
 
 
 def _variable(elements: Sequence[Variable], reference: int, row: str) -> Element:

@@ -121,7 +121,7 @@ def _points(parts: Parts, names: list[str]) -> Iterator[dict[str, Instance]]:
     scenario = parts.system.scenario[0] if parts.system.scenario else None
     steps = 0 if scenario is None else max(1, int(min(scenario.duration, LONGEST) / POINTS / whole.step_size))
     running = whole.instantiate()
-    time: NDArray[np.float64] = whole.step_size * np.arange(steps * POINTS + 1)
+    time = np.array([whole.step_size * k for k in range(steps * POINTS + 1)], dtype=float)
     u = None if scenario is None else sample_inputs(whole, scenario, time)
     if scenario is not None:
         apply_parameters(running, scenario.parameters, parts.system.source)

@@ -486,9 +486,9 @@ class _Picture:
             gear = waiting[name]
             taken = [s for _, g, s in exits if g.line.is_same(gear.line)]
             exits.append((name, gear, min((-1.0, 1.0), key=lambda s: cost[name, s] + taken.count(s))))
-        for name, gear, side in exits:
-            together = [g for _, g, s in exits if s == side and g.line.is_same(gear.line)]
-            inner = [g for g in together if side * (_face(g, side) - _face(gear, side)) < 0.0]
+        for place, (name, gear, side) in enumerate(exits):
+            together = [(g, k) for k, (_, g, s) in enumerate(exits) if s == side and g.line.is_same(gear.line)]
+            inner = [g for g, k in together if (side * (_face(g, side) - _face(gear, side)), k) < (0.0, place)]
             level, outer = len(inner), len(together) - 1 - len(inner)
             end = self._outermost(gear.line, side) + side * (34.0 + 46.0 * outer)
             self._shaft(gear, _face(gear, side), end, level)

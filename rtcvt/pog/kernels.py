@@ -294,7 +294,7 @@ def torques(x, u, data, work):
         s = u[k] if springs == 0 else 0.0
         for i in range(first, first + springs):
             s += x[i]
-        work[tau + int(data[row])] = s
+        work[tau + int(data[row])] += s
 
 
 @kernel
@@ -780,7 +780,10 @@ def write_outputs(mode, held, x, u, p, data, y, work):
         row = int(data[D.PORT]) + 3 * k
         gear = int(data[row])
         springs = int(data[row + 2])
-        y[k] = work[omega + gear] if springs == 0 else work[int(data[D.W_TAU]) + gear]
+        if springs == 0:
+            y[k] = work[omega + gear]
+        else:
+            y[k] = coupled_flange(k, x, u, p, data, work)
         if springs == 2:
             first = int(data[row + 1])
             spring = int(data[D.SPRING]) + 3 * first

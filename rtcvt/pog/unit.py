@@ -138,7 +138,8 @@ class Rigid(Record):
 class Port(Record):
     """A flange: torque in and speed out, or speed in and torque out through a spring or a stiff coupling.
 
-    `spring` is a shaft of the machine, whose speed goes in; `flange` is what goes in where there is none.
+    A gear may have several ports; their torques add up. `spring` is a shaft of the machine, whose speed goes in;
+    `flange` is what goes in where there is none.
     """
 
     gear: str  # that the flange is on
@@ -288,18 +289,18 @@ def _check_references(unit: GearSystem) -> None:
     for i, gear_name in enumerate(unit.rigid.independent):
         is_one_of("rigid.independent", gear_name, gears, "gears")
         require(gear_name not in unit.rigid.independent[:i], "rigid.independent", gear_name, "each gear once")
-    driven: dict[str, str] = {}
+    sprung: set[str] = set()
     for key, port in unit.ports.items():
         is_one_of(f"ports.{key}.gear", port.gear, gears, "gears")
-        require(port.gear not in driven, f"ports.{key}.gear", port.gear, "a gear without another port")
         require(
             key not in ("gear", "contact", "friction", "geometry", "control", "storage"),
             f"ports.{key}",
             key,
             "a name that is not a group of variables",
         )
-        driven[port.gear] = key
         if port.spring is not None:
+            require(port.gear not in sprung, f"ports.{key}.gear", port.gear, "a gear without another port's spring")
+            sprung.add(port.gear)
             given = port.flange if "flange" in port.model_fields_set else "speed"
             require(given == "speed", f"ports.{key}.flange", port.flange, "speed, as the port has a spring")
             require(

@@ -10,6 +10,7 @@ from hostile import MISDEEDS, build
 
 from rtcvt.errors import InputError
 from rtcvt.hil.extents import missing
+from rtcvt.hil.importer import open_fmu
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import run_rig
 from rtcvt.hil.runner import run
@@ -148,6 +149,37 @@ def test_a_library_is_whole_or_cut_off(tmp_path, data):
     for length in range(len(data)):
         path.write_bytes(data[:length])
         assert missing(path), length
+
+
+@pytest.mark.parametrize("place", [32, 40, 64 + 8, 64 + 32])
+@pytest.mark.parametrize("value", [2**62, 2**63, 2**64 - 1])
+def test_offsets_beyond_all_files_are_refused(tmp_path, place, value):
+    """Of the tables of segments and sections, and of a segment with its size."""
+    data = bytearray(whole_elf("Q"))
+    struct.pack_into("<Q", data, place, value)
+    path = tmp_path / "library"
+    path.write_bytes(data)
+    assert "it is cut off" in missing(path)
+
+
+def test_a_load_command_without_length_is_refused(tmp_path):
+    data = bytearray(whole_mach())
+    struct.pack_into("<I", data, 16, 2**32 - 1)  # so many
+    struct.pack_into("<I", data, 36, 0)  # of the first
+    path = tmp_path / "library"
+    path.write_bytes(data)
+    assert "least is 8" in missing(path)
+
+
+@pytest.mark.parametrize("identifier", ["../../hostile", "/tmp/hostile", "a/b", "hostile.so", "", None])
+def test_a_model_identifier_is_a_name(tmp_path, identifier):
+    given = "" if identifier is None else f' modelIdentifier="{identifier}"'
+    path = tmp_path / "unit.fmu"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("modelDescription.xml", '<fmiModelDescription fmiVersion="2.0" modelName="m" guid="g">'
+                         f"<CoSimulation{given}/><ModelVariables/><ModelStructure/></fmiModelDescription>")  # fmt: skip
+    with pytest.raises(InputError, match="modelIdentifier"), open_fmu(path):
+        pass
 
 
 def test_libraries_of_this_machine_are_whole():

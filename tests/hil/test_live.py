@@ -17,7 +17,7 @@ from browser import FLAT, Browser, keep
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, open_bus
 from rtcvt.hil.can_attachment import can_attachment, read_database
-from rtcvt.hil.live import live_page
+from rtcvt.hil.live import MOST_STREAMS, _Page, live_page
 from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Attachment, run_rig
 from rtcvt.kind import load_unit
@@ -147,6 +147,39 @@ def test_no_page_from_elsewhere_can_show_or_command_the_run(kers, tmp_path, capf
 def test_a_port_that_is_taken_is_refused(kers):
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(InputError, match="--live"):
         run_rig(kers, 1e-3, 0.5, attach=[live_page(taken.getsockname()[1], lambda _: None)])
+
+
+def test_streams_that_nobody_reads_keep_no_viewer_out(kers, tmp_path):
+    """They are ended, where one does not read and where a new one comes; all viewers get in."""
+    run = Run(kers, 60.0, tmp_path / "run.h5")
+    host, port = run.host.split(":")
+    unread = []
+    try:
+        for _ in range(3 * MOST_STREAMS):
+            connection = socket.create_connection((host, int(port)))
+            connection.sendall(f"GET /events HTTP/1.1\r\nHost: {run.host}\r\n\r\n".encode())
+            unread.append(connection)
+        viewers = [run.ask("GET", "/events") for _ in range(MOST_STREAMS)]
+        assert [status for status, _ in viewers] == [200] * MOST_STREAMS
+        for _, answer in viewers:
+            assert sum(answer.readline().startswith(b"data: {") for _ in range(30)) == 10
+    finally:
+        for connection in unread:
+            connection.close()
+        run.stop()
+        run.report()
+
+
+def test_a_stream_that_is_not_read_is_dropped(monkeypatch):
+    """While one is read, events go on; 64 kB and what the other side holds is all that waits."""
+    monkeypatch.setattr("rtcvt.hil.live.STALLED", 0.05)
+    page = object.__new__(_Page)
+    page._streams, page._lock = [], threading.Lock()
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        with pytest.raises(TimeoutError), page.stream(ours):
+            ours.sendall(bytes(4_000_000))
+        assert page._streams == []
 
 
 def frames_of(browser):

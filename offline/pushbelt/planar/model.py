@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.compiled import compiled, spliced
 from rtcvt.offline.pushbelt.contact import flank, ledger, maxwell, sheave
-from rtcvt.offline.pushbelt.contact.element_element import joint, joint_energy, joint_forces
+from rtcvt.offline.pushbelt.contact.element_element import Joint, joint, joint_energy, joint_forces
 from rtcvt.offline.pushbelt.contact.element_ring import (
     Bilateral,
     Touch,
@@ -52,13 +52,26 @@ from rtcvt.offline.pushbelt.contact.element_ring import (
     saddle_forces,
     saddle_friction,
 )
-from rtcvt.offline.pushbelt.contact.flank import ahead, contact_points, normal_forces, velocities
+from rtcvt.offline.pushbelt.contact.flank import Flanks, ahead, contact_points, normal_forces, velocities
 from rtcvt.offline.pushbelt.contact.friction import flank_friction
 from rtcvt.offline.pushbelt.contact.layers import layer_friction, layer_work, layers
-from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, newton
+from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Decoupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.rigid import WRONG, Rigid, rigid_contacts, rigid_work
 from rtcvt.offline.pushbelt.contact.sheave import Damper
-from rtcvt.offline.pushbelt.planar.state import Frames, Model, RingScratch, Scratch, State, frames, scratch, state
+from rtcvt.offline.pushbelt.planar.state import (
+    ElementScratch,
+    Frames,
+    JointScratch,
+    Model,
+    RingScratch,
+    SaddleScratch,
+    Scratch,
+    SheaveScratch,
+    State,
+    frames,
+    scratch,
+    state,
+)
 from rtcvt.offline.pushbelt.ring import ring as ring_model
 from rtcvt.offline.pushbelt.ring.ring import from_chords, to_chords, turned
 from rtcvt.offline.pushbelt.ring.ring_set import (
@@ -223,19 +236,22 @@ def step(m: Model, x: State, w: Scratch, b: Any, dt: float, n_R: int, book: Any,
     b : (7) boundary values; dt : step [s], n_R: of them for the ring
     book, rest : record of `ledger.books`, (2) array of `Frames.rest`; added to
     """
+    # each part gets the records that it needs: all of the scratch for each makes `_run` compile a quarter longer
     h = dt / n_R
-    move_elements(x.q, x.u, w.elements.cs, w.elements.sn, dt)
-    given = _drift(m, x, w.ring, n_R, h, book)
-    _move_ring(m, x, w.ring, h)
+    elements, ring, joints, saddles, flanks, sheaves = w
+    points, deflection, reaction, loss = flanks
+    move_elements(x.q, x.u, elements.cs, elements.sn, dt)
+    given = _drift(m, x, ring, n_R, h, book)
+    _move_ring(m, x, ring, h)
     _move_sheaves(x.s, x.sd, dt)
-    own = _touch_ring(m, x, w, dt, h, book)
-    _touch_elements(m, x, w, dt, book)
-    _touch_sheaves(m, x, w, dt)
-    _advance_ring(m, x, w.ring, h, book)
-    _rub_ring(m, x, w, dt, n_R)
-    _advance_elements(m, x, w, dt, book)
-    _settle_ring(m, x, w, dt, h, given, own, book, rest)
-    _advance_sheaves(m, x, w, b, dt, book)
+    own = _touch_ring(m, x, elements, ring, saddles, dt, h, book)
+    _touch_elements(m.joint, x, elements, joints, dt, book)
+    _touch_sheaves(m, x, elements, points, deflection, dt)
+    _advance_ring(m, x, ring, h, book)
+    _rub_ring(m, x, elements, ring, saddles, points, dt, n_R)
+    _advance_elements(m, x, elements, points, reaction, loss, dt, book)
+    _settle_ring(m, x, elements, ring, saddles, dt, h, given, own, book, rest)
+    _advance_sheaves(m, x, sheaves, reaction, b, dt, book)
 
 
 @spliced
@@ -272,11 +288,10 @@ def _move_sheaves(s: Any, sd: Any, dt: float) -> None:
 
 
 @spliced
-def _touch_ring(m: Model, x: State, w: Scratch, dt: float, h: float, book: Any) -> Any:
+def _touch_ring(
+    m: Model, x: State, e: ElementScratch, r: RingScratch, c: SaddleScratch, dt: float, h: float, book: Any
+) -> Any:
     """Saddles and ears, with the friction of the last step; what these took and stored [J], at both pulleys."""
-    e = w.elements
-    r = w.ring
-    c = w.saddles
     _zero(e.f_R)
     _zero(x.held)
     c.touch.turn[0] = x.turn[0]
@@ -290,22 +305,17 @@ def _touch_ring(m: Model, x: State, w: Scratch, dt: float, h: float, book: Any) 
 
 
 @spliced
-def _touch_elements(m: Model, x: State, w: Scratch, dt: float, book: Any) -> None:
+def _touch_elements(J: Joint, x: State, e: ElementScratch, c: JointScratch, dt: float, book: Any) -> None:
     """Contacts between elements."""
-    e = w.elements
-    c = w.joints
     _zero(e.f)
-    book.element_element_damping += joint_forces(
-        m.joint, x.q, x.u, e.cs, e.sn, e.f, c.N, x.damper, c.pair, c.wrench, dt
-    )
+    book.element_element_damping += joint_forces(J, x.q, x.u, e.cs, e.sn, e.f, c.N, x.damper, c.pair, c.wrench, dt)
 
 
 @spliced
-def _touch_sheaves(m: Model, x: State, w: Scratch, dt: float) -> None:
+def _touch_sheaves(m: Model, x: State, e: ElementScratch, fl: Flanks, mx: Maxwell, dt: float) -> None:
     """Flank points, deflection of the sheaves and normal forces."""
-    fl = w.flanks.points
-    contact_points(m.belt, m.sheaves, x.q, w.elements.cs, w.elements.sn, x.s, fl)
-    newton(m.deflection, m.belt, fl, w.flanks.deflection, 1)
+    contact_points(m.belt, m.sheaves, x.q, e.cs, e.sn, x.s, fl)
+    newton(m.deflection, m.belt, fl, mx, 1)
     normal_forces(m.belt, dt, x.u, x.s, x.sd, fl)
 
 
@@ -322,13 +332,11 @@ def _advance_ring(m: Model, x: State, w: RingScratch, h: float, book: Any) -> No
 
 
 @spliced
-def _rub_ring(m: Model, x: State, w: Scratch, dt: float, n_R: int) -> None:
+def _rub_ring(
+    m: Model, x: State, e: ElementScratch, r: RingScratch, c: SaddleScratch, fl: Flanks, dt: float, n_R: int
+) -> None:
     """Friction of saddles and ears, at the velocities to which that of the last step leads; rigid saddles and ears; the
     layers' friction; new velocities of the ring."""
-    e = w.elements
-    r = w.ring
-    c = w.saddles
-    fl = w.flanks.points
     ahead(m.belt, dt, x.u, e.f, e.f_R, x.rub, fl, e.u)
     resist = dt * (n_R * m.saddle.W_E + m.saddle.W_R)
     saddle_friction(m.saddle, m.ring, e.u, r.shape, r.rate, r.load, e.f_R, c.N, x.memory, c.touch, resist)
@@ -344,13 +352,13 @@ def _rub_ring(m: Model, x: State, w: Scratch, dt: float, n_R: int) -> None:
 
 
 @spliced
-def _advance_elements(m: Model, x: State, w: Scratch, dt: float, book: Any) -> None:
+def _advance_elements(
+    m: Model, x: State, e: ElementScratch, fl: Flanks, reaction: Any, loss: Any, dt: float, book: Any
+) -> None:
     """New velocities of the elements, with the friction of the flanks; their mean over the step."""
-    e = w.elements
-    loss = w.flanks.loss
     _add(e.f_R, e.f)
     _copy2(x.u, e.u)
-    velocities(m.belt, m.friction, dt, x.u, e.f, x.s, w.flanks.points, x.rub, w.flanks.reaction, loss)
+    velocities(m.belt, m.friction, dt, x.u, e.f, x.s, fl, x.rub, reaction, loss)
     _middle(x.u, e.u)
     book.flank_longitudinal += dt * (loss[0, 0] + loss[1, 0])
     book.flank_radial += dt * (loss[0, 1] + loss[1, 1])
@@ -359,13 +367,21 @@ def _advance_elements(m: Model, x: State, w: Scratch, dt: float, book: Any) -> N
 
 @spliced
 def _settle_ring(
-    m: Model, x: State, w: Scratch, dt: float, h: float, given: Any, own: Any, book: Any, rest: Any
+    m: Model,
+    x: State,
+    e: ElementScratch,
+    r: RingScratch,
+    c: SaddleScratch,
+    dt: float,
+    h: float,
+    given: Any,
+    own: Any,
+    book: Any,
+    rest: Any,
 ) -> None:
     """Works of elements and ring on each other at their mean velocities: of `given` and these, what is neither stored
     nor lost, `own`."""
-    r = w.ring
-    c = w.saddles
-    E_I, E_O = _powers(w.elements.f_R, w.elements.u, c.touch, m.saddle.x_mid)
+    E_I, E_O = _powers(e.f_R, e.u, c.touch, m.saddle.x_mid)
     _middle(x.u_R, r.u)
     rate_of(m.ring, r.u, r.shape, r.rate)
     R_I, R_O = ring_model.power(m.ring, r.shape, r.rate, x.held, m.saddle.x_mid)
@@ -377,7 +393,7 @@ def _settle_ring(
         book.layer_friction += dt * lost
         own_I += dt * P_I
         own_O += dt * P_O
-    rubbed, struck, P_I, P_O = rigid_work(m.saddle, r.shape, r.rate, w.elements.u, x.memory, c.press)
+    rubbed, struck, P_I, P_O = rigid_work(m.saddle, r.shape, r.rate, e.u, x.memory, c.press)
     book.element_ring_friction += dt * rubbed
     book.element_ring_damping += dt * struck
     rest[0] -= given[0] + dt * E_I + h * R_I + (own_I + dt * P_I)
@@ -385,10 +401,10 @@ def _settle_ring(
 
 
 @spliced
-def _advance_sheaves(m: Model, x: State, w: Scratch, b: Any, dt: float, book: Any) -> None:
+def _advance_sheaves(m: Model, x: State, c: SheaveScratch, reaction: Any, b: Any, dt: float, book: Any) -> None:
     """New velocities of the sheaves."""
-    power = w.sheaves.power
-    sheave.advance(m.sheaves, m.damper, b, dt, x.s, x.sd, x.ring, w.flanks.reaction, w.sheaves.out, power)
+    power = c.power
+    sheave.advance(m.sheaves, m.damper, b, dt, x.s, x.sd, x.ring, reaction, c.out, power)
     book.clamping_I += dt * power[0, 0]
     book.clamping_O += dt * power[1, 0]
     book.shaft_I += dt * power[0, 1]

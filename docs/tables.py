@@ -389,10 +389,8 @@ def chapter7_missed() -> str:
     for s in _chapter7():
         if "printed" not in s and s["verdict"] != "agrees":
             said = s.get("sign") or " to ".join(f"{v:g}" for v in s["range"])
-            rows.append(
-                (s["section"], s["about"], s["quantity"], said, f"{s['value']:.3g}", f"{s['u']:.2g}", s["verdict"])
-            )
-    return table(("section", "statement", "quantity", "source", "model", "u", ""), rows)
+            rows.append((s["section"], s["about"], said, f"{s['value']:.3g}"))
+    return table(("section", "statement", "source", "model"), rows)
 
 
 # --- reduction --------------------------------------------------------------------------------------------------------

@@ -56,7 +56,8 @@ def simulate(
     """Simulate a unit over one of its scenarios, by default the first.
 
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
-    was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms.
+    was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms. Of a car with an engine also
+    energy: fuel_l_per_100km, source_J, loss_J (by name), stored_J, residual_share.
     """
     loaded = load_unit(unit)
     kind = loaded.kind_record
@@ -93,6 +94,7 @@ def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
 
 def _run(unit: Unit, given: dict[str, Any]) -> None:
     """Real-time model of a unit over a scenario."""
+    from rtcvt.balance import balance
     from rtcvt.recording import require_writable, write_recording
     from rtcvt.scenario import chosen_scenario
     from rtcvt.simulate import simulate, uneven
@@ -106,7 +108,8 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     if output is not None:
         write_recording(output, result.recording(), "simulation")
     found = result.figures()
-    write_figures(given["figures"], found)
+    energy = balance(result)
+    write_figures(given["figures"], found if energy is None else found | {"energy": energy.figures()})
     _print_signals(f"{built.name}, {built.fidelity} model: {chosen.name}", found["signals"])
     cost = found["step_cost_us"]["median"]
     speed = result.step * 1e6 / cost
@@ -115,8 +118,19 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
         say(f"note: {note}")
     if found["saturated_share"] > 0:
         out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps")
+    if energy is not None:
+        _print_energy(energy)
     if output is not None:
         say(f"recording: {output}")
+
+
+def _print_energy(energy: Any) -> None:
+    into = sum(energy.sources.values())
+    table = Table("energy", "kJ", "share", title=f"{energy.litres:.2f} l/100 km", title_justify="left", box=None)
+    for name, joules in (*energy.sources.items(), *energy.losses.items(), ("stored", energy.stored)):
+        table.add_row(name, cell(joules * 1e-3), f"{joules / into:.3%}" if into else "")
+    table.add_row("not accounted for", cell(energy.residual * into * 1e-3), f"{energy.residual:.1e}")
+    print_whole(table)
 
 
 def _print_signals(title: str, signals: dict[str, Any]) -> None:

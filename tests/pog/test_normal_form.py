@@ -45,7 +45,7 @@ def test_an_expression_that_would_grow_stays():
 
 
 def test_infinite_and_undefined_values_stay():
-    assert normal_form(parse("a/0 - b", VALUES)).names == {"a", "b"}
+    assert "a" in normal_form(parse("a/(b - b) - c", VALUES)).names
     assert math.isnan(normal_form(parse("a*sqrt(-1)", VALUES)).evaluate(VALUES))
 
 

@@ -1,8 +1,9 @@
 """Shift tables of real boxes, from their tooth numbers, against published ratios.
 
-Tooth numbers, ratios and torques of the ZF boxes: Wikipedia, "ZF 3HP transmission", "ZF 6HP transmission", "ZF 8HP
-transmission". Ratios of the Lepelletier box also: Ford workshop manual 2010, 6R80, "Gear Ratios". Elements of the box
-of four sets: github.com/decs31/MectricHelp. The hybrid's tooth numbers: priuschat.com, post 1048061.
+Ratios and torques of the ZF boxes, tooth numbers of the 8HP: Wikipedia, "ZF 3HP transmission", "ZF 6HP transmission",
+"ZF 8HP transmission". Tooth numbers of 3HP and 6HP (35/73, 25/32/64, 37/71/31/38/85) are inferred from the ratios.
+Ratios of the Lepelletier box also: Ford workshop manual 2010, 6R80, "Gear Ratios". Elements of the box of four sets:
+github.com/decs31/MectricHelp. The hybrid's tooth numbers: priuschat.com, post 1048061.
 """
 
 import json

@@ -1,0 +1,46 @@
+"""The car with an engine and a pushbelt variator: where each joule goes.
+
+Compiling the step of the system takes a minute.
+"""
+
+import numpy as np
+import pytest
+
+from rtcvt.balance import balance
+from rtcvt.kernel import FAILED
+from rtcvt.kind import load_unit
+from rtcvt.simulate import simulate
+
+KMH = 1.0 / 3.6
+
+
+@pytest.fixture(scope="module")
+def run():
+    unit = load_unit("car_gasoline")
+    return simulate(unit.build(), unit.scenario[0])
+
+
+@pytest.mark.slow
+def test_the_car_follows_the_first_hill_and_its_belt_does_not_slide_as_a_whole(run):
+    assert (run.status != FAILED).all()
+    assert np.abs(run["cycle.cycle.v"] - run["vehicle.vehicle.v"]).max() < 2.0 * KMH
+    assert run["cvt.status.macro_slip"].max() == 0.0
+    assert run["engine.crank.w"].min() > 800.0 * np.pi / 30.0 * 0.99
+    closed = run["clutch.clutch.stuck"] == 1.0
+    assert np.abs(run["engine.crank.w"] - run["cvt.primary.w"])[closed].max() < 1.0
+    assert run["clutch.clutch.stuck"][-1] == 1.0
+
+
+@pytest.mark.slow
+def test_every_joule_is_accounted_for(run):
+    found = balance(run)
+    assert abs(found.residual) < 3e-6
+    assert found.sources["engine.fuel"] == pytest.approx(run["engine.fuel.m"][-1] * 42.5e6)
+    assert min(found.losses.values()) >= 0.0
+    litres, km = run["engine.fuel.V"][-1] * 1e3, run["vehicle.vehicle.s"][-1] * 1e-3
+    assert found.litres == pytest.approx(100.0 * litres / km, rel=1e-12)
+
+
+def test_a_car_without_fuel_has_no_balance():
+    unit = load_unit("vehicle")
+    assert balance(simulate(unit.build(), unit.scenario[0].model_copy(update={"duration": 0.1}))) is None

@@ -19,6 +19,7 @@ from rtcvt.errors import InputError, near
 from rtcvt.files import read_text
 
 __all__ = [
+    "MOST_SUBSTEPS",
     "Duration",
     "Name",
     "Record",
@@ -70,12 +71,15 @@ Duration = Annotated[float, quantity_in("s", above=0.0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*$")]
 
 
+MOST_SUBSTEPS = 10_000
+
+
 class Solver(Record):
     """The fixed step of the exported unit."""
 
     method: Literal["rosenbrock", "rk4"] = "rosenbrock"  # rosenbrock for stiff models
     step: Duration = 1e-3  # communication step of the unit
-    substeps: Annotated[int, Field(ge=1, le=10000)] = 1  # internal steps in a step
+    substeps: Annotated[int, Field(ge=1, le=MOST_SUBSTEPS)] = 1  # internal steps in a step
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ class UnitFile:
         """
         about = {"source": self.source, "text": self.text, "folder": self.folder}
         own = {k: v for k, v in about.items() if k in record.model_fields}
+        for key in about.keys() & self.data.keys():  # of the record, not of files
+            raise InputError(self.source, key, None, f"unknown key; allowed: {', '.join(_fields(record, ()))}")
         return parse_table(record, self.data | own, self.source)
 
 

@@ -263,3 +263,18 @@ def test_a_machine_that_cannot_be_computed_is_refused(monkeypatch):
     monkeypatch.setattr(type(unit), "kind_record", broken)
     with pytest.raises(InputError, match="a machine that can be computed"):
         unit.build()
+
+
+@pytest.mark.parametrize("name", ["differential", "clutch", "car_cvt"])
+@pytest.mark.parametrize("key", ["source", "text", "folder"])
+def test_what_a_record_notes_about_its_file_is_no_key(name, key):
+    path = find_unit(name)
+    text = f'{key} = "x"\n{path.read_text(encoding="utf-8")}'
+    with pytest.raises(InputError, match=rf"^x\.toml: {key}: .*unknown key"):
+        kind_of_file(parse_unit_file(text, "x.toml", path.parent)).read(parse_unit_file(text, "x.toml", path.parent))
+
+
+@pytest.mark.parametrize("substeps", [0, -1, 10_001, 1.5])
+def test_substeps_are_from_one_on(substeps):
+    with pytest.raises(InputError, match=r"substeps.*an integer from 1 to 10000"):
+        load_unit("clutch").build(substeps=substeps)

@@ -7,9 +7,9 @@ the kernels' buffers, so there is no structural parameter for it.
 
 ``buildDescription.xml`` says how the sources compile.
 
-``terminalsAndIcons.xml`` has a terminal for each flange, with the torque ``tau``, counted into the unit, as inflow and
-the speed ``w``; one of them is an input, the other an output. Other inputs that share a prefix, as force and pressure
-of a clamping cylinder, are a bus of that name.
+``terminalsAndIcons.xml`` has a terminal for each flange, with the torque ``tau``, counted into the unit, as inflow, or
+``load``, which the neighbour takes, as the outflow ``tau``, and the speed ``w``; one of them is an input, the other an
+output. Other inputs that share a prefix, as force and pressure of a clamping cylinder, are a bus of that name.
 """
 
 import re
@@ -23,6 +23,9 @@ from rtcvt.model import Model, Variable
 __all__ = ["TERMINAL_ICONS", "array_lengths", "build_description", "fmi3_description", "terminals"]
 
 Rows = Sequence[tuple[str, Variable]]
+
+FLANGES = (["tau", "w"], ["load", "w"])  # what the two variables of a flange are called
+FLOWS = {"tau": "inflow", "load": "outflow"}  # `load` is the torque that the neighbour takes
 
 TERMINAL_ICONS = {  # SVG by base name
     "flange": '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
@@ -205,14 +208,16 @@ def terminals(model: Model, icon: bool) -> Element:
         return root
     listed = SubElement(root, "Terminals")
     for k, (name, members) in enumerate(ports.items()):
-        flange = set(members) == {"tau", "w"}
+        flange = members in FLANGES
         base, rule = ("flange", "plug") if flange else ("bus", "bus")
         terminal = SubElement(listed, "Terminal", name=name, matchingRule=rule)
         if flange:
-            terminal.set("description", f"flange {name}: the torque is counted into the unit")
+            counted = "out of" if "load" in members else "into"
+            terminal.set("description", f"flange {name}: the torque is counted {counted} the unit")
         for member in members:
-            SubElement(terminal, "TerminalMemberVariable", variableName=f"{name}.{member}", memberName=member,
-                       variableKind="inflow" if flange and member == "tau" else "signal")  # fmt: skip
+            SubElement(terminal, "TerminalMemberVariable", variableName=f"{name}.{member}",
+                       memberName="tau" if flange and member == "load" else member,
+                       variableKind=FLOWS.get(member, "signal") if flange else "signal")  # fmt: skip
         x, y = (-100 if k % 2 == 0 else 100), 80 - 160 * (k // 2 + 0.5) / ((len(ports) + 1) // 2)
         SubElement(terminal, "TerminalGraphicalRepresentation", iconBaseName=base, x1=f"{x - 10}", y1=f"{y - 10:g}",
                    x2=f"{x + 10}", y2=f"{y + 10:g}", defaultConnectionColor="48 48 48")  # fmt: skip
@@ -228,9 +233,11 @@ def _ports(model: Model) -> dict[str, list[str]]:
         groups.setdefault(base, []).append(member)
     flanges, buses = {}, {}
     for base, members in groups.items():
-        pair = sorted((causality.get(f"{base}.tau", ""), causality.get(f"{base}.w", "")))
-        if pair == ["input", "output"]:
-            flanges[base] = ["tau", "w"]
-        elif base and len(members) > 1:
+        for pair in FLANGES:
+            if {causality.get(f"{base}.{member}") for member in pair} == {"input", "output"}:
+                flanges[base] = pair
+        if base in flanges:
+            continue
+        if base and len(members) > 1:
             buses[base] = members
     return flanges | buses

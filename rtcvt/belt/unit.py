@@ -20,7 +20,7 @@ from rtcvt.belt.geometry import BeltPath, belt_path
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
-from rtcvt.unitfile import Duration, Name, Record, UnitFile, quantity_in
+from rtcvt.unitfile import MOST_SUBSTEPS, Duration, Name, Record, UnitFile, quantity_in
 
 __all__ = [
     "AncfModel",
@@ -162,7 +162,7 @@ class HybridModel(Record):
     mu_back: Annotated[float, Field(gt=0.0, le=10.0)] | None = None  # of the belt's back; default: mu
     sliding: Sliding | None = None  # what sliding makes of both
     cells: Annotated[int, Field(ge=1, le=16)] = 3  # of each wrap
-    substeps: Annotated[int, Field(ge=1, le=10000)] = 1  # internal steps in a step
+    substeps: Annotated[int, Field(ge=1, le=MOST_SUBSTEPS)] = 1  # internal steps in a step
 
 
 class AncfModel(Record):

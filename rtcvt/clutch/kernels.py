@@ -8,7 +8,7 @@ faces with uniform pressure, Shigley, *Mechanical Engineering Design*, ch. 16)::
     C = mu z r_m F,                   r_m = 2/3 (r_o^3 - r_i^3)/(r_o^2 - r_i^2),    F' = (u F_max - F)/T_a
     J w' = tau - b w - tau_load,      w_slip = w_a - w - phi',          Q' = tau w_slip
 
-The faces stick where ``|e| <= C``: then phi' = w_a - w and w_slip is zero, not small. Where they slip, tau = C sign(e),
+The faces stick where ``|e| < C``: then phi' = w_a - w and w_slip is zero, not small. Where they slip, tau = C sign(e),
 and ``tau w_slip >= 0`` since e lies beyond C. There is one coefficient of friction, for sticking and slipping; the
 right-hand side is continuous, so nothing chatters and no speed regularises the sign. Power is balanced::
 
@@ -142,19 +142,27 @@ def stuck_torque(x, u, p):
 
 
 @kernel
+def direction(e):
+    """Sign of a torque, 0 for none."""
+    if e > 0.0:
+        return 1.0
+    return -1.0 if e < 0.0 else 0.0
+
+
+@kernel
 def transmitted(x, u, p):
     """tau: torque through the clutch [N.m]."""
     e = stuck_torque(x, u, p)
     C = capacity(x, p)
-    if e > C:
+    if e >= C:  # an open clutch, too, whose tangents are then those of slipping
         return C
-    return -C if e < -C else e
+    return -C if e <= -C else e
 
 
 @kernel
 def twist_rate(x, u, p):
     """phi' [rad/s]; the difference of the speeds itself where the faces stick."""
-    if abs(stuck_torque(x, u, p)) <= capacity(x, p):
+    if abs(stuck_torque(x, u, p)) < capacity(x, p):
         return u[U.A_W] - x[X.W]
     return (transmitted(x, u, p) - p[P.K] * x[X.PHI]) / p[P.D]
 
@@ -200,12 +208,12 @@ def jacobian(t, x, u, p, data, jac, work):
     e = stuck_torque(x, u, p)
     tau = transmitted(x, u, p)
     per_force = torque_per_force(p)
-    if abs(e) <= capacity(x, p):
+    if abs(e) < capacity(x, p):
         jac[X.PHI * N_X + X.W] = -1.0
         jac[X.W * N_X + X.PHI] = p[P.K] / p[P.J]
         jac[X.W * N_X + X.W] = -(p[P.D] + p[P.B]) / p[P.J]
     else:
-        tau_F = per_force if e > 0.0 else -per_force
+        tau_F = per_force * direction(e)
         slip = u[U.A_W] - x[X.W] - twist_rate(x, u, p)
         jac[X.PHI * N_X + X.PHI] = -p[P.K] / p[P.D]
         jac[X.PHI * N_X + X.F] = tau_F / p[P.D]
@@ -250,7 +258,7 @@ def port(k, x, u, p, data, row, column, work):
         column[X.W] = p[P.D] / p[P.J]
         return p[P.D]
     per_force = torque_per_force(p)
-    row[X.F] = per_force if tau > 0.0 else -per_force
+    row[X.F] = per_force * direction(stuck_torque(x, u, p))
     column[X.Q] = tau
     return 0.0
 
@@ -259,7 +267,7 @@ def port(k, x, u, p, data, row, column, work):
 def piece(x, u, p, data, work):
     """0 if the faces stick, else the sign of what they carry."""
     e = stuck_torque(x, u, p)
-    if abs(e) <= capacity(x, p):
+    if abs(e) < capacity(x, p):
         return 0.0
     return 1.0 if e > 0.0 else -1.0
 
@@ -274,7 +282,7 @@ def output(t, x, u, p, data, y, work):
     y[Y.B_W] = x[X.W]
     y[Y.SLIP] = slip
     y[Y.CAPACITY] = capacity(x, p)
-    y[Y.STUCK] = 1.0 if abs(stuck_torque(x, u, p)) <= y[Y.CAPACITY] and y[Y.CAPACITY] > 0.0 else 0.0
+    y[Y.STUCK] = 1.0 if abs(stuck_torque(x, u, p)) < y[Y.CAPACITY] else 0.0
     y[Y.HEAT] = x[X.Q]
     y[Y.STORED] = 0.5 * p[P.J] * x[X.W] * x[X.W] + 0.5 * p[P.K] * x[X.PHI] * x[X.PHI]
     y[Y.FRICTION] = tau * slip

@@ -26,7 +26,7 @@ from rtcvt.errors import InputError, near
 from rtcvt.kind import Unit
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.scenario import Scenario, parameter_value
-from rtcvt.unitfile import Name, Record, Solver, UnitFile, quantity_in
+from rtcvt.unitfile import MOST_SUBSTEPS, Name, Record, Solver, UnitFile, quantity_in
 
 __all__ = ["Component", "Flange", "Graph", "Shaft", "Signal", "System", "flanges_of", "graph_of", "read_system"]
 
@@ -38,7 +38,7 @@ class Component(Record):
 
     unit: str  # a shipped unit, or a file beside this one
     model: Fidelity | None = None  # by default the unit's first
-    substeps: Annotated[int, Field(ge=1, le=10000)] | None = None  # instead of the unit's own
+    substeps: Annotated[int, Field(ge=1, le=MOST_SUBSTEPS)] | None = None  # instead of the unit's own
     parameters: dict[str, float | str] = {}  # other values of its parameters
     inputs: dict[str, float | str] = {}  # start values of inputs that are not connected
 

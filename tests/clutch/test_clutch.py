@@ -168,6 +168,20 @@ def test_an_open_clutch_carries_nothing():
     assert one.get("b.w") == pytest.approx(100.0, rel=1e-2)
 
 
+def test_an_open_clutch_at_its_start_has_the_derivatives_of_slipping():
+    """At equal speeds no torque follows a speed: the damper's 20 N.m.s/rad would be those of faces that stick."""
+    one = started(0.0, 100.0, w_start=100.0)
+    model, row, column = one.model, np.ones(4), np.ones(4)
+    direct = model.coupling.port(0, one.x, one.u, one.p, model.data, row, column, one.work)
+    assert direct == 0.0
+    assert (row == 0.0).all()
+    assert one.get("clutch.stuck") == 0.0
+    for speed in (90.0, 110.0):
+        one.u[0] = speed
+        one.outputs()
+        assert one.get("a.tau") == 0.0
+
+
 # --- controller -------------------------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native, write_sources, write_unit
+from rtcvt.fmu.native.fmi3 import terminals
 from rtcvt.interface import load
 from rtcvt.kind import load_unit
 from rtcvt.unitfile import shipped_units
@@ -99,6 +100,15 @@ def test_value_references_are_those_of_fmi_2_and_then_the_time(pair):
     assert three["time"].valueReference == len(two)
 
 
+@pytest.mark.parametrize("name", ["clutch b", "driveline shaft", "vehicle axle"])
+def test_a_torque_that_the_neighbour_takes_flows_out_of_a_terminal(name):
+    unit, flange = name.split()
+    (found,) = terminals(load_unit(unit).build(), icon=False).iterfind(f".//Terminal[@name='{flange}']")
+    members = [(m.get("variableName"), m.get("memberName"), m.get("variableKind")) for m in found[:2]]
+    assert members == [(f"{flange}.load", "tau", "outflow"), (f"{flange}.w", "w", "signal")]
+    assert found.get("matchingRule") == "plug"
+
+
 def test_terminals_of_flanges_have_a_torque_and_a_speed(pair):
     tree = etree.parse(str(pair.folders[3] / "terminalsAndIcons" / "terminalsAndIcons.xml"))
     causality = {v.name: v.causality for v in pair.model.variables}
@@ -111,7 +121,7 @@ def test_terminals_of_flanges_have_a_torque_and_a_speed(pair):
         assert all(name in causality for name, _ in members.values())
         icon = terminal.find("TerminalGraphicalRepresentation").get("iconBaseName")
         assert (pair.folders[3] / "terminalsAndIcons" / f"{icon}.png").is_file()
-        if terminal.get("matchingRule") == "plug":
+        if terminal.get("matchingRule") == "plug" and members["tau"][1] == "inflow":
             found[terminal.get("name")] = members
     assert set(found) == flanges
     for name, members in found.items():

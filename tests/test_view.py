@@ -147,7 +147,7 @@ def test_what_cannot_be_shown_is_refused(run, scene, tmp_path, monkeypatch):
     unit = shipped_units("variator")["pushbelt_cvt"].read_text(encoding="utf-8")
     bare = Recording(np.arange(3.0), {"belt.v": Signal(np.zeros(3), "m/s")}, {}, unit)
     write_recording(tmp_path / "bare.h5", bare, "simulation")
-    for name, message in (("plain", "one of the kinds"), ("bare", "belt fields"), ("none", "can be read")):
+    for name, message in (("plain", "one of the kinds"), ("bare", "belt fields"), ("none", "cannot be read")):
         found = CliRunner().invoke(app, ["view", str(tmp_path / f"{name}.h5")])
         assert isinstance(found.exception, InputError), found.output
         assert message in str(found.exception)

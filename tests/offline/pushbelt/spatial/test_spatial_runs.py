@@ -2,15 +2,13 @@
 
 import signal
 
-import h5py
 import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.hdf5 import seal
 from rtcvt.offline.pushbelt.run.prepare import prepare
 from rtcvt.offline.pushbelt.run.reading import figures, open_run, partial_path
-from rtcvt.offline.pushbelt.run.runfile import ACROSS, FILE, read_frames
+from rtcvt.offline.pushbelt.run.runfile import ACROSS, read_frames
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.tasks import recording
@@ -56,22 +54,6 @@ def test_file_holds_both_sides_and_goes_on_with_the_same_bits(tmp_path) -> None:
     assert np.abs(found["exit_force_N"]).max() < 30
     assert found["fixed_sheave_N"][1] == pytest.approx(found["clamping_force_N"][1], rel=0.05)
     assert abs(found["residual_of_throughput"]) < 1e-3
-
-
-def test_a_file_of_before_goes_on_without_the_force_across_that_it_does_not_hold(tmp_path) -> None:
-    file = tmp_path / "run.h5"
-    simulate(UNIT, a_run(2e-4), file, UNIT.text)
-    with h5py.File(file, "a") as old:
-        del old["spatial/exit_force"]
-    seal(file, FILE)
-    with open_run(file) as found:
-        assert "exit_force_N" not in figures(found)
-    simulate(UNIT, a_run(3e-4), file, UNIT.text, resume=True)
-    with open_run(file) as found:
-        kept = found["spatial/exit_force"][()]
-    assert kept.shape == (30, 2)
-    assert np.isnan(kept[:20]).all()
-    assert np.isfinite(kept[20:]).all()
 
 
 def _moved(**tables: dict[str, object]) -> Parameters:

@@ -49,7 +49,9 @@ def simulate(
     ] = None,
     substeps: Substeps = None,
     settings: Settings = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording (HDF5).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording: FILE.h5 or FILE.csv.")
+    ] = None,
     figures: Json = None,
     **own: Any,
 ) -> None:
@@ -95,18 +97,19 @@ def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
 def _run(unit: Unit, given: dict[str, Any]) -> None:
     """Real-time model of a unit over a scenario."""
     from rtcvt.balance import balance
-    from rtcvt.recording import require_writable, write_recording
+    from rtcvt.recording import require_ending, require_writable, save
     from rtcvt.scenario import chosen_scenario
     from rtcvt.simulate import simulate, uneven
 
     chosen = chosen_scenario(unit, given["scenario"])
     built = unit.build(given["model"], given["substeps"])
     output: Path | None = given["output"]
+    require_ending(output)
     require_writable(output, given["figures"])
     with progress_bar() as bar:
         result = simulate(built, chosen, given["step"], given["settings"], lambda k, n: bar(chosen.name, k, n))
     if output is not None:
-        write_recording(output, result.recording(), "simulation")
+        save(output, result.recording(), "simulation")
     found = result.figures()
     energy = balance(result)
     write_figures(given["figures"], found if energy is None else found | {"energy": energy.figures()})

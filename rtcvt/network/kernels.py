@@ -550,13 +550,11 @@ def initialise(p, data, u, x, work):
 
 @kernel
 def derivative(t, x, u, p, data, dx, work):
-    """Rates of all parts with the torques and speeds of the nodes in `x`; those of these are zero."""
+    """Rates of all parts with the torques and speeds of the nodes in `x`, and the residuals at the nodes."""
     y = work[int(data[D.W_Y]) : int(data[D.W_Y]) + int(data[D.N_Y])]
     take_inputs(u, data, work)
     all_outputs(t, x, p, data, y, work)
     rates(t, x, p, data, dx, work)
-    for i in range(int(data[D.N_D]), int(data[D.N_Z])):
-        dx[i] = 0.0
     for c in range(int(data[D.COUPLED]), int(data[D.PARTS])):
         i = int(data[D.PART]) + c * len_part()
         part_derivative(

@@ -84,7 +84,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
         data=data.array(),
         step_size=system.solver.step,
         internal_step=None,
-        algebraic=True,
+        algebraic=tuple(range(int(data[D.N_D]), int(data[D.N_Z]))),
         **kernels,
         source=system.text,
     )

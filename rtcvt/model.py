@@ -157,6 +157,8 @@ class Coupling(NamedTuple):
         `linearise` or `output`.
     limits : tuple of str
         Boolean outputs that tell that a limit is active.
+    brief : callable, optional
+        `output` without the outputs in `costly`, where these take much of its time.
     """
 
     linearise: Callable[..., None]
@@ -164,6 +166,8 @@ class Coupling(NamedTuple):
     flange: Callable[..., float]
     piece: Callable[..., float]
     limits: tuple[str, ...] = ()
+    brief: Callable[..., None] | None = None
+    costly: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ KMH = 1.0 / 3.6
 
 @pytest.fixture(scope="module")
 def run():
-    unit = load_unit("car_gasoline")
+    unit = load_unit("car_cvt")
     return simulate(unit.build(), unit.scenario[0])
 
 

@@ -1,10 +1,9 @@
 """Where each joule of a car's run went: sources, losses and what is stored, from the outputs of its units.
 
 By their names: ``fuel.m`` brings the heating value of what has been burnt, ``battery.E`` [J] what a battery has less
-than before, ``clamp.P`` [W] what moves the sheaves. ``loss.*``, ``P_loss`` and the ``loss`` of a shaft [W] are lost, so
-is ``b w^2`` of each gear of a gear system and the heat ``Q`` of its clutches; the forces of a vehicle take power at its
-speed. ``storage.E`` and ``E`` of a shaft [J] are stored. Powers are integrated by the trapezoidal rule over the
-communication points.
+than before, ``clamp.P`` [W] what moves the sheaves. ``loss.*``, ``P_loss`` and the ``loss`` of a shaft [W] are lost;
+forces of a vehicle take power at its speed. ``storage.E`` and ``E`` of a shaft [J] are stored. Powers are integrated by
+the trapezoidal rule over the communication points.
 """
 
 from typing import Any, NamedTuple
@@ -66,7 +65,6 @@ def _finite(value: float | None) -> float | None:
 
 def balance(result: Result) -> Balance | None:
     """The balance of a run of a system with a vehicle and an engine or a battery; None if it is none."""
-    known = result.model.by_name
     names = {v.name: v.unit for v in result.model.select("output")}
     engines = [name.removesuffix(".fuel.m") for name in names if name.endswith(".fuel.m")]
     batteries = [name for name in names if name.endswith(".battery.E")]
@@ -85,7 +83,6 @@ def balance(result: Result) -> Balance | None:
     sources |= {name.removesuffix(".E"): -gain(name) for name in batteries}
     losses, stored = {}, 0.0
     for name, unit in names.items():
-        gear = name.removesuffix(".w")
         if unit == "W" and (".loss." in name or name.endswith((".P_loss", ".loss"))):
             losses[name] = work(result[name])
         elif name.endswith(".clamp.P"):
@@ -94,10 +91,6 @@ def balance(result: Result) -> Balance | None:
             stored += gain(name)
         elif name.startswith(f"{car}.force."):
             losses[name] = work(result[name] * result[f"{car}.vehicle.v"])
-        elif ".gear." in name and f"{gear}.b" in known:
-            losses[gear] = result.parameter(f"{gear}.b") * work(result[name] ** 2)
-        elif unit == "J" and name.endswith(".Q") and f"{name[:-2]}.w_slip" in known and ".clutch." not in name:
-            losses[name] = gain(name)
     per = 100.0 / (1e-3 * gain(f"{car}.vehicle.s")) if gain(f"{car}.vehicle.s") > 0.0 else np.nan
     litres = [gain(f"{e}.fuel.m") / result.parameter(f"{e}.fuel.rho") * 1e3 * per for e in engines]
     kwh = -sum(gain(name) for name in batteries) / KWH * per if batteries else None

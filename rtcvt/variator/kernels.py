@@ -115,7 +115,18 @@ from rtcvt.variator.regression import (
 )
 from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 
-__all__ = ["brief", "coupled_piece", "derivative", "evaluate", "flange", "initialise", "linearise", "output", "port", "step"]
+__all__ = [
+    "brief",
+    "coupled_piece",
+    "derivative",
+    "evaluate",
+    "flange",
+    "initialise",
+    "linearise",
+    "output",
+    "port",
+    "step",
+]
 
 MACRO = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
 GAMMA = 1.0 - math.sqrt(0.5)  # of the integrator

@@ -26,7 +26,7 @@ from rtcvt.simulate import Result
 __all__ = ["Drive", "drive_of", "ideal", "page"]
 
 Array = NDArray[np.float64]
-POINTS, DOTS = 20_000, 1500  # of a run that are kept, and drawn on a map
+POINTS, DOTS = 20_000, 1000  # of a run that are kept, and drawn on a map
 STANDS = 1.0  # [m/s] below which an engine with an ideal variator idles
 RPM, KMH = 30.0 / np.pi, 3.6
 OVER_TIME = (  # what is drawn over time: title, unit, factor, ends of the names of the signals
@@ -141,7 +141,7 @@ def _groups(found: Balance) -> dict[str, float]:
 
 def _bars(drives: Sequence[Drive]) -> str:
     names = list(dict.fromkeys(name for d in drives for name in _groups(d.balance)))
-    with drawing(1, 1, 0.5 + 0.55 * len(drives), "energy") as (grid, shown):
+    with drawing(1, 1, 1.4 + 0.4 * len(drives), "energy") as (grid, shown):
         ax = grid[0, 0]
         for k, d in enumerate(reversed(drives)):
             left, below = 0.0, 0.0
@@ -152,6 +152,7 @@ def _bars(drives: Sequence[Drive]) -> str:
                 ax.barh(k, value, left=start, color=COLOURS[j % len(COLOURS)], label=label, height=0.6)
                 left, below = (left + value, below) if value >= 0.0 else (left, below + value)
         ax.set_yticks(range(len(drives)), [d.label for d in reversed(drives)])
+        ax.grid(visible=False, axis="y")
         ax.set_xlabel("MJ")
         names_beside(ax)
     return shown(

@@ -32,7 +32,7 @@ from cantools.database.can import Database, Message
 
 from rtcvt import names
 from rtcvt.errors import InputError
-from rtcvt.files import require_regular
+from rtcvt.files import read_bytes, require_regular
 from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, quantum, require_usable
 from rtcvt.hil.dbc import (
     ENCODING,
@@ -76,12 +76,14 @@ def read_database(path: Path) -> Database:
     InputError
         There is none, or it cannot be read.
     """
-    require_regular(path)
     try:
         if path.suffix.lower() in (".kcd", ".arxml", ".sym", ".cdd"):
+            require_regular(path)
             found = cantools.database.load_file(path, strict=False)
         else:
-            found = _parsed(_decoded(path.read_bytes()))
+            found = _parsed(_decoded(read_bytes(path)))
+    except InputError:
+        raise
     except Exception as error:  # cantools raises many kinds
         raise InputError("--dbc", "", str(path), f"a CAN database that cantools reads: {error}") from None
     if not isinstance(found, Database):

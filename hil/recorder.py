@@ -601,7 +601,7 @@ def confirmed_rows(path: Path) -> int:
         Damaged, or none.
     """
     try:
-        with path.open("rb") as raw:
+        with opened(path, None) as raw:
             kind, n, digest = MARK.unpack(raw.read(MARK.size))
         with h5py.File(path, "r", libver="latest", swmr=True) as file:
             require_bounded(file, path)
@@ -642,7 +642,7 @@ def _read_growing(path: Path) -> Recording:
 
 def _mdf_rows(path: Path) -> int:
     """Rows of an MDF recording that its mark confirms."""
-    with path.open("rb") as file:
+    with opened(path, None) as file:
         size = os.fstat(file.fileno()).st_size
 
         def at(place: int, form: str) -> tuple[Any, ...]:

@@ -203,9 +203,7 @@ class _Journal:
         except (ValueError, KeyError, TypeError) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(
-                path, "", None, f"lines that rtcvt calibrate writes ({error})"
-            ) from None
+            raise InputError(path, "", None, f"lines that rtcvt calibrate writes ({error})") from None
         path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")  # without a line that was cut off
 
     def add(self, job: tuple[int, int, str], values: Found) -> None:

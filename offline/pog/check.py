@@ -216,7 +216,7 @@ def elastic_modes(model: Model) -> tuple[tuple[float, float], ...]:
 def energy_residual(unit: GearSystem, result: Result) -> float:
     """``|E(T) - E(0) - input + losses|`` over the run, relative to the energy that went in and out and was lost.
 
-    The powers are those of eq. (3), integrated by the trapezoidal rule over the samples.
+    The powers are those of eq. (3), integrated by the trapezoidal rule over the samples; clutches count their heat.
     """
     gears = list(unit.gears)
     omega = np.stack([result[f"gear.{g}.w"] for g in gears], axis=1)
@@ -236,6 +236,7 @@ def energy_residual(unit: GearSystem, result: Result) -> float:
     theta = result[f"control.{unit.moving}"] if unit.moving else 0.0
     lost = trapezoid(dissipated_power(unit, parameters, omega, theta))
     stored = result["storage.E"]
-    throughput = np.sum(np.abs(supplied)) + np.sum(lost)
-    residual = stored[-1] - stored[0] - np.sum(supplied) + np.sum(lost)
+    heat = sum(result[f"{name}.Q"][-1] - result[f"{name}.Q"][0] for name in unit.elements)
+    throughput = np.sum(np.abs(supplied)) + np.sum(lost) + heat
+    residual = stored[-1] - stored[0] - np.sum(supplied) + np.sum(lost) + heat
     return float(abs(residual) / max(throughput, 1e-12))

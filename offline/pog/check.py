@@ -6,7 +6,8 @@ model at the same step, and the full model at a quarter of it, the reference. Fo
     e = RMS(rigid - reference) / max|reference|,
 
 counted where the elastic transient has decayed: not within `settle` of the start, nor of a moment at which a limit of
-the controller takes hold or lets go. A rigid model has no elastic transient; how large it was is reported beside.
+the controller or a clutch takes hold or lets go. A rigid model has no elastic transient; how large it was is reported
+beside.
 A signal that hardly moves is measured against a hundredth of the largest of its kind.
 """
 
@@ -185,14 +186,18 @@ def _check_scenario(unit: GearSystem, scenario: Scenario, rigid: Model, full: Mo
 
 
 def settled(result: Result, settle: float) -> NDArray[np.bool_]:
-    """Samples that are later than `settle` [s] after the start and after each change of the limits' activity.
+    """Samples that are later than `settle` [s] after the start and after each change of limits and clutches that hold.
 
     Raises
     ------
     InputError
         None are left.
     """
-    changes = np.flatnonzero(np.diff(result.status[1:])) + 2
+    changed = np.diff(result.status[1:]) != 0
+    for v in result.model.select("output"):
+        if v.name.endswith(".stuck"):
+            changed |= np.diff(result[v.name][1:]) != 0.0
+    changes = np.flatnonzero(changed) + 2
     counted = result.time >= settle
     for k in changes:
         counted &= (result.time < result.time[k]) | (result.time >= result.time[k] + settle)

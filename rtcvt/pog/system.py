@@ -128,7 +128,7 @@ def _elements(table: Table, data: Constants, unit: GearSystem, places: Mapping[s
     fields = [{"name": name, "about": _element_text(name, element)} for name, (element, _) in elements.items()]
     rows: list[float] = []
     for own, (name, (element, (one, other))) in zip(fields, elements.items(), strict=True):
-        row = [gears.index(one), 0 if other is None else gears.index(other)]
+        row: list[float] = [gears.index(one), 0 if other is None else gears.index(other)]
         row += [0 if other is None else axis_sign(unit, one, other), *element.bounds]
         row += [table.add("input", layout.ACTUATION, 0.0, own) if element.actuated else -1, places[f"{name}.C"]]
         rows += row

@@ -159,8 +159,12 @@ def demand(x, u, p):
     """tau_des [N.m]."""
     t = (u[U.DRIVE] - u[U.BRAKE]) / p[P.I_F]
     lim = limit(x[X.W], p)
-    low = -lim * clip(x[X.W] / p[P.W_R], 0.0, 1.0) if x[X.S] < 1.0 else 0.0
-    return clip(t, low, lim if x[X.S] > 0.0 else 0.0)
+    low = -lim * clip(x[X.W] / p[P.W_R], 0.0, 1.0)
+    if not x[X.S] < 1.0:
+        low = 0.0
+    if not x[X.S] > 0.0:
+        lim = 0.0
+    return clip(t, low, lim)
 
 
 @kernel

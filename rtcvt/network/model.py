@@ -222,10 +222,10 @@ class _Writer:
     def _needed(self, name: str) -> Op:
         """What of a part's outputs its signals need."""
         coupling = self.graph.models[name].coupling if self.graph.joined(name) else None
-        costly = coupling is None or coupling.brief is None
-        if costly or any(s.start == name and s.output.name in coupling.costly for s in self.graph.signals):
+        if coupling is None or coupling.brief is None:
             return Op.OUTPUT
-        return Op.BRIEF
+        costly = any(s.start == name and s.output.name in coupling.costly for s in self.graph.signals)
+        return Op.OUTPUT if costly else Op.BRIEF
 
     def _variables(self, ends: list[Flange], givers: list[Flange], speeds: list[int]) -> None:
         data = self.data

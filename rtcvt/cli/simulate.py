@@ -1,6 +1,7 @@
 """``rtcvt simulate``."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -164,7 +165,7 @@ def _compare(unit: Unit, name: str, given: dict[str, Any]) -> None:
     with progress_bar() as bar:
         for choice in some[0].choices:
             settings = {**given["settings"], some[0].name: choice}
-            run = simulate(built, chosen, given["step"], settings, lambda k, n, choice=choice: bar(choice, k, n))
+            run = simulate(built, chosen, given["step"], settings, partial(bar, choice))
             drives.append(drive_of(choice, run, unit))
     if given["report"] is not None:
         _write_page(given["report"], drives, unit, chosen.name)

@@ -209,7 +209,7 @@ MISTAKES = [
     (["export", "pushbelt_24mm"], "kind = 'pushbelt': a kind with a real-time model: gear_system, belt"),
     (["export", "two_pulley_5pk", "--model", "full"], "model = 'full': hybrid or rigid"),
     (["show", "pushbelt_24mm", "--at", "theta=1"], "--at = ['theta=1']: not with pushbelt_24mm"),
-    (["export", "planetary", "--figures", "none.json"], "none.json: a file written by rtcvt check --json"),
+    (["export", "planetary", "--figures", "none.json"], "none.json: cannot be read: No such file"),
     (["export", "planetary", "--no-check", "--set", "gear.s.J=x"], "--set: gear.s.J = 'x'"),
     (["check", "planetary", "-o", "no/such/f.html"], "output = 'no/such/f.html'"),
     (["show", "pushbelt_24mm", "--modes", "FAST"], "case = 'FAST': one of OD, MED"),

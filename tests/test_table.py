@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba.core.caching import NullCache
 
 from rtcvt.kernel import kernel
 from rtcvt.kind import kinds, load_unit
@@ -59,6 +60,7 @@ def test_kernels_index_with_rows():
         y[Y.ON] = 3.0
         y[place(Y.SPEED)] = 2.0 * (Y.ON - 0)
 
+    write._cache = NullCache()  # from disk it would not compile `place`
     y = np.zeros(2)
     write(y)
     assert y.tolist() == [2.0, 3.0]

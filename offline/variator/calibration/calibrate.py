@@ -1,8 +1,10 @@
 """Calibration: an ensemble of units, the full model of each, Kalman steps, and what the result predicts.
 
-    prior -> runs of all members -> assimilate -> ... -> posterior -> runs, held-out ones too -> figures
+    prior -> (steady theory -> assimilate) -> runs of all members -> assimilate -> ... -> posterior -> runs, held-out
+    ones too -> figures
 
-A folder holds ``runs.jsonl``, a line for each run that has ended, and ``calibration.json`` with the figures at the end.
+A folder holds ``runs.jsonl``, a line for each run that has ended, and at the end ``calibration.json`` with the figures
+and ``set.toml``, the unit with the mean of the posterior. Steps with the theory have numbers below 0.
 The members follow from seed and results, so that a calibration that was stopped goes on with the lines that are there.
 A run in which the belt leaves its place counts as failed, and its member is left out of the step.
 """
@@ -25,26 +27,29 @@ from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
 from rtcvt.offline.pushbelt.run.windows import edge_ratio
+from rtcvt.offline.pushbelt.steady import NoSteadyStateError
+from rtcvt.offline.pushbelt.theory import at_case
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.inversion import assimilate, directions
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import cluster_of
 from rtcvt.recording import replaced_on_success
 
-__all__ = ["FIGURES", "JOURNAL", "calibrate", "forward"]
+__all__ = ["FIGURES", "JOURNAL", "SET", "calibrate", "forward", "theory", "unit_text"]
 
 Array = NDArray[np.float64]
 Found = dict[str, float] | None  # results of a run, see `forward`; None: the belt left its place
 Forward = Callable[[Parameters, CalibrationPlan, str, Any], Found]
-JOURNAL, FIGURES = "runs.jsonl", "calibration.json"
+JOURNAL, FIGURES, SET = "runs.jsonl", "calibration.json", "set.toml"
 POINT = ("thrust ratio", "slip", "efficiency")  # at operating points
 BAND = (5.0, 50.0, 95.0)  # percentiles
 
 
 def forward(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) -> Found:
-    """Thrust ratio F_CI/F_CO, speed ratio omega_I/omega_O and torque M_O [N m] of a run with the parameters z (d,).
+    """Results of a run with the parameters z (d,).
 
-    Of an operating point slip 1 - i omega_O/omega_I and efficiency as well.
+    Thrust ratio F_CI/F_CO, speed ratio omega_I/omega_O, torque M_O [N m], slip 1 - i omega_O/omega_I, efficiency, and
+    loss, 1 less the efficiency.
     """
     unit = changed(parameters, plan, z)
     point = next((p for p in plan.point if p.name == name), None)
@@ -70,12 +75,34 @@ def forward(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) ->
             return None
     force, torque = out.pulley[:, :, 1].mean(axis=0), float(out.pulley[:, 1, 2].mean())
     speed = out.sd[:, :, 3].mean(axis=0)
+    i = edge_ratio(snapshots(made.model, out, ticks.step).radius, made.model.belt._asdict()).mean()
+    _, lost, through = hybrid.residual(out)
     found = {"thrust ratio": force[0] / force[1], "speed ratio": speed[0] / speed[1], "torque": abs(torque)}
-    if point is not None:
-        i = edge_ratio(snapshots(made.model, out, ticks.step).radius, made.model.belt._asdict()).mean()
-        _, lost, through = hybrid.residual(out)
-        found |= {"slip": 1.0 - i * speed[1] / speed[0], "efficiency": 1.0 - lost / through}
+    found |= {"slip": 1.0 - i * speed[1] / speed[0], "efficiency": 1.0 - lost / through, "loss": lost / through}
     return {k: float(v) for k, v in found.items()} if np.isfinite(list(found.values())).all() else None
+
+
+def theory(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) -> Found:
+    """The same of the steady theory; None: it finds no steady state."""
+    run = next(r for r in plan.run if r.name == name)
+    try:
+        point, found = at_case(changed(parameters, plan, z), run.case, run.row, coupled=True, steps=250)
+    except NoSteadyStateError:
+        return None
+    given = -found.M[0] * found.omega[0]
+    return {
+        "thrust ratio": found.thrust_ratio,
+        "speed ratio": found.omega[0] / found.omega[1],
+        "torque": abs(point.M_O),
+        "slip": found.slip,
+        "efficiency": 1.0 - found.loss / given,
+        "loss": found.loss / given,
+    }
+
+
+def _known_to_theory(plan: CalibrationPlan, o: Observable) -> bool:
+    runs = [r for r in plan.run if r.name in o.runs]
+    return all(r.coupled and r.unilateral and not r.taper_um and not r.N_E0 for r in runs)
 
 
 def calibrate(
@@ -88,6 +115,7 @@ def calibrate(
     workers: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     model: Forward = forward,
+    screen: Forward = theory,
 ) -> dict[str, Any]:
     """Identify the parameters of a plan, from where it was stopped.
 
@@ -105,8 +133,8 @@ def calibrate(
         Number of local processes; 0: runs are made in this one.
     progress : callable, optional
         Called with a text, runs done and runs in all.
-    model : callable, optional
-        Instead of `forward`.
+    model, screen : callable, optional
+        Instead of `forward` and `theory`.
 
     Returns
     -------
@@ -121,18 +149,21 @@ def calibrate(
     folder.mkdir(parents=True, exist_ok=True)
     journal = _Journal(folder / JOURNAL, hashlib.sha256(f"{parameters.text}\n{plan_text}".encode()).hexdigest()[:16])
     rng = np.random.default_rng(plan.seed)
-    z: Array = rng.standard_normal((len(plan.parameter), plan.members))
+    n, first = plan.members, plan.screen
+    z: Array = rng.standard_normal((len(plan.parameter), first.members if first else n))
     prior = z.copy()
     y = np.array([o.value for o in plan.observable], dtype=float)
     sigma = np.abs(y) * [o.error for o in plan.observable]
+    seen = np.array([first is not None and _known_to_theory(plan, o) for o in plan.observable])
+    known = [o for o, k in zip(plan.observable, seen, strict=True) if k]
     everything = [r.name for r in plan.run if any(r.name in o.runs for o in (*plan.observable, *plan.heldout))]
     everything += [p.name for p in plan.point]
-    total = plan.members * plan.steps * len(plan.fitted) + (plan.predict or plan.members) * len(everything)
-    first: tuple[Array, Array] | None = None
-    last = plan.members
+    easy = list(dict.fromkeys(run for o in known for run in o.runs))
+    total = n * plan.steps * len(plan.fitted) + (1 + (plan.predict or n)) * len(everything)
+    total += first.members * first.steps * len(easy) if first else 0
 
-    def evaluate(step: int, names: Iterable[str]) -> list[dict[str, Found]]:
-        jobs = [(step, j, name) for j in range(last if step == plan.steps else z.shape[1]) for name in names]
+    def evaluate(step: int, names: Iterable[str], members: int, by: Forward) -> list[dict[str, Found]]:
+        jobs = [(step, j, name) for j in range(members) for name in names]
         missing = [job for job in jobs if job not in journal.found]
 
         def keep(job: tuple[int, int, str], found: Found) -> None:
@@ -140,26 +171,69 @@ def calibrate(
             if progress is not None:
                 progress(f"{plan.name}, step {step + 1} of {plan.steps + 1}", len(journal.found), total)
 
-        _run(partial(model, parameters, plan), z, missing, keep, scheduler, workers)
-        done = dict.fromkeys(j for _, j, _ in jobs)
-        return [{name: journal.found[step, j, name] for name in names} for j in done]
+        _run(partial(by, parameters, plan), z, missing, keep, scheduler, workers)
+        return [{name: journal.found[step, j, name] for name in names} for j in range(members)]
 
+    def good(found: list[dict[str, Found]], of: Iterable[Observable]) -> tuple[Array, Array]:
+        """Members whose runs did not fail, and their observables."""
+        ended = [j for j, runs in enumerate(found) if None not in runs.values()]
+        if len(ended) <= len(plan.parameter):
+            raise InputError(
+                plan.source, "members", plan.members, f"more: in {len(found) - len(ended)} the belt failed"
+            )
+        return z[:, ended], _table(of, [found[j] for j in ended])
+
+    if first is not None and known:
+        y_1, spread = y[seen], np.hypot(sigma, first.error * np.abs(y))[seen]
+        for step in range(-first.steps, 0):
+            z, G = good(evaluate(step, easy, z.shape[1], screen), known)
+            z = assimilate(z, G, y_1, spread, 2.0 * first.steps, rng)
+    z = z[:, :n]
+    before: tuple[Array, Array] | None = None
     for step in range(plan.steps):
-        found = evaluate(step, plan.fitted)
-        good = [j for j, runs in enumerate(found) if None not in runs.values()]
-        if len(good) <= len(plan.parameter):
-            raise InputError(plan.source, "members", plan.members, f"more: in {z.shape[1] - len(good)} the belt failed")
-        G = _table(plan.observable, [found[j] for j in good])
-        z = z[:, good]
-        first = (z, G) if first is None else first
-        z = assimilate(z, G, y, sigma, float(plan.steps), rng)
-    last = min(plan.predict or plan.members, z.shape[1])
-    found = evaluate(plan.steps, everything)
-    assert first is not None
-    figures = _figures(plan, prior, z, found, first, sigma)
-    with replaced_on_success(folder / FIGURES) as temporary:
-        temporary.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+        z, G = good(evaluate(step, plan.fitted, z.shape[1], model), plan.observable)
+        before = (z, G) if before is None else before
+        z = assimilate(z, G, y, sigma, plan.steps * np.where(seen, 2.0, 1.0), rng)
+    z = np.column_stack([z.mean(axis=1), z])
+    found = evaluate(plan.steps, everything, 1 + min(plan.predict or n, z.shape[1] - 1), model)
+    assert before is not None
+    chosen = changed(parameters, plan, z[:, 0])
+    figures = _figures(plan, prior, z, found, before, sigma)
+    texts = {FIGURES: json.dumps(figures, indent=1), SET: unit_text(parameters, chosen, plan.name)}
+    for name, text in texts.items():
+        with replaced_on_success(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     return figures
+
+
+def unit_text(parameters: Parameters, chosen: Parameters, name: str) -> str:
+    """The file of a unit with the numbers of another in place: ``NAME_name``, and which numbers are so."""
+    new: dict[tuple[str, str], Any] = {}
+    for table in ("element", "ring", "pulleys", "contacts"):
+        was, now = (getattr(p, table).model_dump() for p in (parameters, chosen))
+        new |= {(table, key): now[key] for key in now if now[key] != was[key]}
+    if ("pulleys", "a") in new:
+        new["pulleys", "A"] = chosen.pulleys.A
+    lines, table = [], ""
+    for line in parameters.text.splitlines():
+        key = line.partition("=")[0].strip()
+        if line.startswith("["):
+            table = line.partition("]")[0].strip("[")
+        if (table, key) in new:
+            value = new.pop((table, key))
+            line = "" if value == () else f"{key} = {_toml(value)}"
+            line = f"{line:<45} # by calibration, {name}" if line else f"# {key}: in a"
+        elif not table and key in ("name", "description"):
+            line = line.replace('"', f'"Parameter set {name}: ', 1) if key == "description" else ""
+            line = line or f'name = "{parameters.name}_{name}"'
+        lines.append(line)
+    if new:
+        raise InputError(parameters.source, ".".join(min(new)), None, "a line of its own in the unit file")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, tuple) else f"{value:.6g}"
 
 
 def _run(
@@ -222,26 +296,30 @@ def _figures(
     prior: Array,
     z: Array,
     found: list[dict[str, Found]],
-    first: tuple[Array, Array],
+    before: tuple[Array, Array],
     sigma: Array,
 ) -> dict[str, Any]:
-    known = directions(*first, sigma)
+    """Figures of a calibration; the first of `z` and of `found` is the mean of the posterior, the others its members."""
+    known = directions(*before, sigma)
+    mean, members = found[0], found[1:]
 
     def row(o: Observable) -> dict[str, Any]:
-        values = [o.of(runs) for runs in found if all(runs[r] is not None for r in o.runs)]  # type: ignore[arg-type]
+        values = [o.of(runs) for runs in members if all(runs[r] is not None for r in o.runs)]  # type: ignore[arg-type]
         said = {"about": o.about, "printed": o.value if o.sign is None else o.sign, "posterior": _band(values)}
+        said["set"] = o.of(mean) if all(mean[r] is not None for r in o.runs) else None  # type: ignore[arg-type]
         if o.sign is not None:
             return said | {"right": float(np.mean((np.array(values) > 0.0) == (o.sign == "positive")))}
         return said
 
     return {
         "plan": plan.name,
-        "members": [prior.shape[1], z.shape[1]],
+        "members": [prior.shape[1], z.shape[1] - 1, len(members)],
         "parameters": {
             p.name: {
                 "prior": _band(p.value(prior[k])),
-                "posterior": _band(p.value(z[k])),
-                "gained": float(1.0 - z[k].var(ddof=1)),
+                "posterior": _band(p.value(z[k, 1:])),
+                "set": float(p.value(z[k, 0])),
+                "gained": float(1.0 - z[k, 1:].var(ddof=1)),
             }
             for k, p in enumerate(plan.parameter)
         },
@@ -249,10 +327,11 @@ def _figures(
             {"gain": float(g), "parameters": dict(zip([p.name for p in plan.parameter], v.tolist(), strict=True))}
             for g, v in zip(known.gain, known.vectors.T, strict=True)
         ],
-        "observables": [row(o) | {"prior": _band(b)} for o, b in zip(plan.observable, first[1], strict=True)],
+        "observables": [row(o) | {"before": _band(b)} for o, b in zip(plan.observable, before[1], strict=True)],
         "heldout": [row(o) for o in plan.heldout],
         "points": {
-            p.name: p.model_dump(exclude={"name"}) | {key: _band([v[key] for v in _of(found, p.name)]) for key in POINT}
+            p.name: p.model_dump(exclude={"name"})
+            | {key: _band([v[key] for v in _of(members, p.name)]) for key in POINT}
             for p in plan.point
         },
     }

@@ -20,7 +20,7 @@ __all__ = ["Directions", "assimilate", "directions"]
 Array = NDArray[np.float64]
 
 
-def assimilate(z: Array, G: Array, y: Array, sigma: Array, alpha: float, rng: np.random.Generator) -> Array:
+def assimilate(z: Array, G: Array, y: Array, sigma: Array, alpha: float | Array, rng: np.random.Generator) -> Array:
     """One step of an ensemble.
 
     Parameters
@@ -31,8 +31,8 @@ def assimilate(z: Array, G: Array, y: Array, sigma: Array, alpha: float, rng: np
         What the model makes of them.
     y, sigma : (m,) array
         Data and the standard deviations of their errors.
-    alpha : float
-        Factor on the variances: the number of steps in all.
+    alpha : float or (m,) array
+        Factor on the variances: the number of steps in all. Over all steps the sum of 1/alpha is 1.
     rng : Generator
         Perturbs the data.
 
@@ -43,8 +43,9 @@ def assimilate(z: Array, G: Array, y: Array, sigma: Array, alpha: float, rng: np
     """
     n = z.shape[1]
     dz, dG = z - z.mean(axis=1, keepdims=True), G - G.mean(axis=1, keepdims=True)
-    noise = np.sqrt(alpha) * sigma[:, None] * rng.standard_normal(G.shape)
-    C_yy = dG @ dG.T / (n - 1) + alpha * np.diag(sigma**2)
+    inflated = np.sqrt(alpha) * sigma
+    noise = inflated[:, None] * rng.standard_normal(G.shape)
+    C_yy = dG @ dG.T / (n - 1) + np.diag(inflated**2)
     return np.asarray(z + dz @ dG.T / (n - 1) @ np.linalg.solve(C_yy, y[:, None] + noise - G))
 
 

@@ -1,12 +1,12 @@
-"""Calibration: an ensemble of units, the full model of each, Kalman steps, and what the result predicts.
+"""Calibration: an ensemble by the steady theory, runs of the full model, and what the result predicts.
 
-    prior -> (steady theory -> assimilate) -> runs of all members -> assimilate -> ... -> posterior -> runs, held-out
-    ones too -> figures
+    prior -> steady theory of all members -> derivatives -> (full model -> Gauss-Newton step) ... -> the step of the
+    least misfit as mean of the posterior -> runs that were held out -> figures
 
 A folder holds ``runs.jsonl``, a line for each run that has ended, and at the end ``calibration.json`` with the figures
-and ``set.toml``, the unit with the mean of the posterior. Steps with the theory have numbers below 0.
-The members follow from seed and results, so that a calibration that was stopped goes on with the lines that are there.
-A run in which the belt leaves its place counts as failed, and its member is left out of the step.
+and ``set.toml``, the unit with the mean of the posterior. The members follow from seed and results, so that a
+calibration that was stopped goes on with the lines that are there. The theory has no taper and no saddle that holds:
+such runs have the derivatives of their case without. Members whose steady state it does not find are left out.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ from rtcvt.offline.pushbelt.run.windows import edge_ratio
 from rtcvt.offline.pushbelt.steady import NoSteadyStateError
 from rtcvt.offline.pushbelt.theory import at_case
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
-from rtcvt.offline.variator.calibration.inversion import assimilate, directions
+from rtcvt.offline.variator.calibration.inversion import covariance, directions, jacobian, step
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import cluster_of
 from rtcvt.recording import replaced_on_success
@@ -100,11 +100,6 @@ def theory(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) -> 
     }
 
 
-def _known_to_theory(plan: CalibrationPlan, o: Observable) -> bool:
-    runs = [r for r in plan.run if r.name in o.runs]
-    return all(r.coupled and r.unilateral and not r.taper_um and not r.N_E0 for r in runs)
-
-
 def calibrate(
     parameters: Parameters,
     plan: CalibrationPlan,
@@ -144,62 +139,64 @@ def calibrate(
     Raises
     ------
     InputError
-        The folder holds another calibration, or too few members are left.
+        The folder holds another calibration, too few members have a steady state, or the belt leaves its place at the
+        mean.
     """
     folder.mkdir(parents=True, exist_ok=True)
     journal = _Journal(folder / JOURNAL, hashlib.sha256(f"{parameters.text}\n{plan_text}".encode()).hexdigest()[:16])
     rng = np.random.default_rng(plan.seed)
-    n, first = plan.members, plan.screen
-    z: Array = rng.standard_normal((len(plan.parameter), first.members if first else n))
-    prior = z.copy()
+    prior: Array = rng.standard_normal((len(plan.parameter), plan.members))
     y = np.array([o.value for o in plan.observable], dtype=float)
     sigma = np.abs(y) * [o.error for o in plan.observable]
-    seen = np.array([first is not None and _known_to_theory(plan, o) for o in plan.observable])
-    known = [o for o, k in zip(plan.observable, seen, strict=True) if k]
     everything = [r.name for r in plan.run if any(r.name in o.runs for o in (*plan.observable, *plan.heldout))]
     everything += [p.name for p in plan.point]
-    easy = list(dict.fromkeys(run for o in known for run in o.runs))
-    total = n * plan.steps * len(plan.fitted) + (1 + (plan.predict or n)) * len(everything)
-    total += first.members * first.steps * len(easy) if first else 0
+    cases = {r.name: (r.case, r.row) for r in plan.run}
+    like = {
+        name: next(n for n in plan.fitted if cases[n] == cases[name]) for name in plan.fitted
+    }  # alike to the theory
+    easy = list(dict.fromkeys(like.values()))
+    total = plan.members * len(easy) + (plan.steps - 1) * len(plan.fitted) + (1 + plan.predict) * len(everything)
 
-    def evaluate(step: int, names: Iterable[str], members: int, by: Forward) -> list[dict[str, Found]]:
-        jobs = [(step, j, name) for j in range(members) for name in names]
+    def evaluate(stage: int, z: Array, names: Iterable[str], by: Forward) -> list[dict[str, Found]]:
+        jobs = [(stage, j, name) for j in range(z.shape[1]) for name in names]
         missing = [job for job in jobs if job not in journal.found]
 
         def keep(job: tuple[int, int, str], found: Found) -> None:
             journal.add(job, found)
             if progress is not None:
-                progress(f"{plan.name}, step {step + 1} of {plan.steps + 1}", len(journal.found), total)
+                progress(f"{plan.name}, {'theory' if stage < 0 else 'full model'}", len(journal.found), total)
 
         _run(partial(by, parameters, plan), z, missing, keep, scheduler, workers)
-        return [{name: journal.found[step, j, name] for name in names} for j in range(members)]
+        return [{name: journal.found[stage, j, name] for name in names} for j in range(z.shape[1])]
 
-    def good(found: list[dict[str, Found]], of: Iterable[Observable]) -> tuple[Array, Array]:
-        """Members whose runs did not fail, and their observables."""
-        ended = [j for j, runs in enumerate(found) if None not in runs.values()]
-        if len(ended) <= len(plan.parameter):
-            raise InputError(
-                plan.source, "members", plan.members, f"more: in {len(found) - len(ended)} the belt failed"
-            )
-        return z[:, ended], _table(of, [found[j] for j in ended])
-
-    if first is not None and known:
-        y_1, spread = y[seen], np.hypot(sigma, first.error * np.abs(y))[seen]
-        for step in range(-first.steps, 0):
-            z, G = good(evaluate(step, easy, z.shape[1], screen), known)
-            z = assimilate(z, G, y_1, spread, 2.0 * first.steps, rng)
-    z = z[:, :n]
-    before: tuple[Array, Array] | None = None
-    for step in range(plan.steps):
-        z, G = good(evaluate(step, plan.fitted, z.shape[1], model), plan.observable)
-        before = (z, G) if before is None else before
-        z = assimilate(z, G, y, sigma, plan.steps * np.where(seen, 2.0, 1.0), rng)
-    z = np.column_stack([z.mean(axis=1), z])
-    found = evaluate(plan.steps, everything, 1 + min(plan.predict or n, z.shape[1] - 1), model)
-    assert before is not None
-    chosen = changed(parameters, plan, z[:, 0])
-    figures = _figures(plan, prior, z, found, before, sigma)
-    texts = {FIGURES: json.dumps(figures, indent=1), SET: unit_text(parameters, chosen, plan.name)}
+    found = evaluate(-1, prior, easy, screen)
+    ended = [j for j, runs in enumerate(found) if None not in runs.values()]
+    if len(ended) <= len(plan.parameter):
+        raise InputError(plan.source, "members", plan.members, f"more: {len(found) - len(ended)} have no steady state")
+    G = _table(plan.observable, [{name: found[j][like[name]] for name in plan.fitted} for j in ended])
+    J = jacobian(prior[:, ended], G)
+    z, best, misfit = np.zeros(len(plan.parameter)), (np.inf, 0, prior[:, 0]), []
+    for k in range(plan.steps):
+        (runs,) = evaluate(k, z[:, None], plan.fitted, model)
+        if None in runs.values():
+            raise InputError(plan.source, "parameter", None, "priors about a mean at which the belt keeps its place")
+        here = _table(plan.observable, [runs])[:, 0]
+        misfit.append(float(np.sum(((y - here) / sigma) ** 2)))
+        best = min(best, (misfit[-1] + float(z @ z), k, z), key=lambda b: b[0])
+        z = step(z, here, J, y, sigma)
+    _, k, z = best
+    C = covariance(J, sigma)
+    posterior = z[:, None] + np.linalg.cholesky(C) @ rng.standard_normal((len(z), plan.members))
+    posterior = np.column_stack([z, posterior])
+    more = [name for name in everything if name not in plan.fitted]
+    found = [{name: journal.found[k, 0, name] for name in plan.fitted} | evaluate(plan.steps, z[:, None], more, model)[0]]
+    if plan.predict:
+        found += evaluate(plan.steps + 1, posterior[:, 1 : 1 + plan.predict], everything, model)
+    figures = _figures(plan, prior, posterior, found, J, sigma) | {"misfit": misfit}
+    texts = {
+        FIGURES: json.dumps(figures, indent=1),
+        SET: unit_text(parameters, changed(parameters, plan, z), plan.name),
+    }
     for name, text in texts.items():
         with replaced_on_success(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
@@ -292,34 +289,39 @@ def _band(values: Any) -> list[float]:
 
 
 def _figures(
-    plan: CalibrationPlan,
-    prior: Array,
-    z: Array,
-    found: list[dict[str, Found]],
-    before: tuple[Array, Array],
-    sigma: Array,
+    plan: CalibrationPlan, prior: Array, z: Array, found: list[dict[str, Found]], J: Array, sigma: Array
 ) -> dict[str, Any]:
-    """Figures of a calibration; the first of `z` and of `found` is the mean of the posterior, the others its members."""
-    known = directions(*before, sigma)
+    """Figures of a calibration; the first of `z` and `found` is the mean of the posterior, the others its members.
+
+    Bands of what was fitted are those of the members by the theory's derivatives about the run of the mean; of what was
+    held out, those of the members that were run.
+    """
+    known = directions(J, sigma)
     mean, members = found[0], found[1:]
+    spread = J @ (z[:, 1:] - z[:, :1])
 
     def row(o: Observable) -> dict[str, Any]:
+        whole = all(mean[r] is not None for r in o.runs)
+        said: dict[str, Any] = {"about": o.about, "printed": o.value if o.sign is None else o.sign}
+        return said | {"set": o.of(mean) if whole else None}  # type: ignore[arg-type]
+
+    def heldout(o: Observable) -> dict[str, Any]:
         values = [o.of(runs) for runs in members if all(runs[r] is not None for r in o.runs)]  # type: ignore[arg-type]
-        said = {"about": o.about, "printed": o.value if o.sign is None else o.sign, "posterior": _band(values)}
-        said["set"] = o.of(mean) if all(mean[r] is not None for r in o.runs) else None  # type: ignore[arg-type]
-        if o.sign is not None:
-            return said | {"right": float(np.mean((np.array(values) > 0.0) == (o.sign == "positive")))}
-        return said
+        said = row(o) | ({"posterior": _band(values)} if values else {})
+        if o.sign is None or said["set"] is None:
+            return said
+        signs = np.array([said["set"], *values]) > 0.0
+        return said | {"right": float(np.mean(signs == (o.sign == "positive")))}
 
     return {
         "plan": plan.name,
-        "members": [prior.shape[1], z.shape[1] - 1, len(members)],
+        "members": [prior.shape[1], len(members)],
         "parameters": {
             p.name: {
                 "prior": _band(p.value(prior[k])),
                 "posterior": _band(p.value(z[k, 1:])),
                 "set": float(p.value(z[k, 0])),
-                "gained": float(1.0 - z[k, 1:].var(ddof=1)),
+                "gained": float(1.0 - covariance(J, sigma)[k, k]),
             }
             for k, p in enumerate(plan.parameter)
         },
@@ -327,11 +329,13 @@ def _figures(
             {"gain": float(g), "parameters": dict(zip([p.name for p in plan.parameter], v.tolist(), strict=True))}
             for g, v in zip(known.gain, known.vectors.T, strict=True)
         ],
-        "observables": [row(o) | {"before": _band(b)} for o, b in zip(plan.observable, before[1], strict=True)],
-        "heldout": [row(o) for o in plan.heldout],
+        "observables": [
+            (said := row(o)) | ({"posterior": _band(said["set"] + d)} if said["set"] is not None else {})
+            for o, d in zip(plan.observable, spread, strict=True)
+        ],
+        "heldout": [heldout(o) for o in plan.heldout],
         "points": {
-            p.name: p.model_dump(exclude={"name"})
-            | {key: _band([v[key] for v in _of(members, p.name)]) for key in POINT}
+            p.name: p.model_dump(exclude={"name"}) | {k: _band([v[k] for v in _of(found, p.name)]) for k in POINT}
             for p in plan.point
         },
     }

@@ -3,7 +3,7 @@
 A parameter is x = above + (median - above) exp(spread z), z standard normal. `PARAMETERS` says what x is and puts it
 into a unit. An observable is a quantity of one run, or of the first run less that of the second; its `error` is the
 standard deviation of measurement, scatter and what is wrong with the model (discrepancy), as a share of the printed
-value. What is held out is never fitted. With `screen` the steady theory goes first.
+value. What is held out is never fitted.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +29,6 @@ __all__ = [
     "CalibrationPlan",
     "Observable",
     "OperatingPoint",
-    "Screen",
     "Unknown",
     "changed",
     "load_calibration",
@@ -199,35 +198,23 @@ class OperatingPoint(_Record):
     F_O: Annotated[float, quantity_in("N", above=0.0)]
 
 
-class Screen(_Record):
-    """Kalman steps with the steady theory, before those with the full model.
-
-    They take half of the weight of each datum that the theory has, so that none counts twice.
-    """
-
-    members: Annotated[int, Field(ge=3, le=10000)]  # of which the full model takes the first
-    steps: Annotated[int, Field(ge=1, le=20)] = 2
-    error: Annotated[float, Field(ge=0.0)]  # standard deviation of the theory against the full model, as a share
-
-
 class CalibrationPlan(_Record):
     """A plan."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
     description: str = ""
     seed: Annotated[int, Field(ge=0)] = 0
-    members: Annotated[int, Field(ge=3, le=10000)]
-    steps: Annotated[int, Field(ge=1, le=20)]  # Kalman steps
+    members: Annotated[int, Field(ge=3, le=10000)]  # of the prior, by the steady theory
+    steps: Annotated[int, Field(ge=1, le=20)]  # of Gauss and Newton's method, by the full model
     scheme: Scheme = "multirate"
     step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # default: what suits the scheme
     N_E: Annotated[int, Field(ge=20, le=2000)] | None = None  # modelled elements, for runs that do not say
     N_B: Annotated[int, Field(ge=12, le=1000)] | None = None  # ring nodes, likewise
     settle: Annotated[float, Field(gt=0.0, le=50.0)] = 0.3  # revolutions before the mean
     mean: Annotated[float, Field(gt=0.0, le=50.0)] = 1.0  # revolutions
-    predict: Annotated[int, Field(ge=1, le=10000)] | None = None  # members of the posterior that are run; default: all
+    predict: Annotated[int, Field(ge=0, le=10000)] = 0  # members of the posterior that are run, beside its mean
     point_settle: Annotated[float, Field(gt=0.0, le=50.0)] = 3.0  # as settle, at operating points
     point_mean: Annotated[float, Field(gt=0.0, le=50.0)] = 2.0
-    screen: Screen | None = None  # by the steady theory
     parameter: tuple[Unknown, ...] = Field(min_length=1)
     run: tuple[ChapterRun, ...] = Field(min_length=1)
     observable: tuple[Observable, ...] = Field(min_length=1)
@@ -244,14 +231,16 @@ class CalibrationPlan(_Record):
                 raise ValueError(f"{what}: names that are used once")
         if not self.members > len(self.parameter):
             raise ValueError("members: more than there are parameters")
-        if self.screen is not None and self.screen.members < self.members:
-            raise ValueError("screen.members: at least members")
         runs = {r.name for r in self.run}
         for o in (*self.observable, *self.heldout):
             if missing := set(o.runs) - runs:
                 raise ValueError(f"'{o.about}': no run '{min(missing)}'")
         if any(o.value is None for o in self.observable):
             raise ValueError("observable: a value; signs are held out")
+        by = {r.name: r for r in self.run}
+        for o in self.observable:
+            if any(not by[run].coupled for run in o.runs):
+                raise ValueError(f"'{o.about}': runs with the coupled law; the theory gives the derivatives")
         return self
 
     @property

@@ -24,20 +24,16 @@ def calibrate(parameters: Parameters, given: Mapping[str, Any], progress: Progre
     for name, p in found["parameters"].items():
         bands = _band(p["prior"]), _band(p["posterior"])
         unknown.add_row(escape(name), *bands, cell(p["set"]), f"{p['gained']:.0%}")
-    results = Table("", "printed", "before, 5, 50, 95 %", "posterior", "set")
-    for row in found["observables"]:
-        bands = _band(row["before"]), _band(row["posterior"])
-        results.add_row(escape(row["about"]), cell(row["printed"]), *bands, _cell(row["set"]))
-    heldout = Table("held out", "printed", "posterior 5, 50, 95 %", "set", "right sign")
-    for row in found["heldout"]:
-        printed = row["printed"] if "right" in row else cell(row["printed"])
-        right = f"{row['right']:.0%}" if "right" in row else ""
-        heldout.add_row(escape(row["about"]), printed, _band(row["posterior"]), _cell(row["set"]), right)
-    return Shown(found, [unknown, results, heldout, escape(f"figures: {folder / FIGURES}, unit: {folder / SET}")])
-
-
-def _cell(value: float | None) -> str:
-    return "" if value is None else cell(value)
+    results = Table("", "printed", "posterior 5, 50, 95 %", "set", "right sign")
+    for title, rows in ((None, found["observables"]), ("held out", found["heldout"])):
+        if title is not None:
+            results.add_row(f"[bold]{title}[/]")
+        for row in rows:
+            printed = row["printed"] if isinstance(row["printed"], str) else cell(row["printed"])
+            band = _band(row["posterior"]) if "posterior" in row else ""
+            value = "" if row["set"] is None else cell(row["set"])
+            results.add_row(escape(row["about"]), printed, band, value, f"{row['right']:.0%}" if "right" in row else "")
+    return Shown(found, [unknown, results, escape(f"figures: {folder / FIGURES}, unit: {folder / SET}")])
 
 
 def _band(values: list[float]) -> str:

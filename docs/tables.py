@@ -479,7 +479,12 @@ def _parameters(name: str) -> str:
     """Prior, posterior, the shipped value, and what the data took away."""
     found = calibration(f"docs/identification/{name}.json")["parameters"]
     rows = [
-        (f"`{n}`", *(_band(p[k], ".3g") for k in ("prior", "posterior")), f"{p['set']:.3g}", f"{100 * p['gained']:.0f} %")
+        (
+            f"`{n}`",
+            *(_band(p[k], ".3g") for k in ("prior", "posterior")),
+            f"{p['set']:.3g}",
+            f"{100 * p['gained']:.0f} %",
+        )
         for n, p in sorted(found.items(), key=lambda item: -item[1]["gained"])
     ]
     return table(("parameter", "prior", "posterior", "set", "variance gone"), rows)

@@ -183,14 +183,16 @@ def calibrate(
             raise InputError(plan.source, "parameter", None, "priors about a mean at which the belt keeps its place")
         here = _table(plan.observable, [runs])[:, 0]
         misfit.append(float(np.sum(((y - here) / sigma) ** 2)))
-        best = min(best, (misfit[-1] + float(z @ z), k, z), key=lambda b: b[0])
+        best = min(best, (misfit[-1], k, z), key=lambda b: b[0])
         z = step(z, here, J, y, sigma)
     _, k, z = best
     C = covariance(J, sigma)
     posterior = z[:, None] + np.linalg.cholesky(C) @ rng.standard_normal((len(z), plan.members))
     posterior = np.column_stack([z, posterior])
     more = [name for name in everything if name not in plan.fitted]
-    found = [{name: journal.found[k, 0, name] for name in plan.fitted} | evaluate(plan.steps, z[:, None], more, model)[0]]
+    found = [
+        {name: journal.found[k, 0, name] for name in plan.fitted} | evaluate(plan.steps, z[:, None], more, model)[0]
+    ]
     if plan.predict:
         found += evaluate(plan.steps + 1, posterior[:, 1 : 1 + plan.predict], everything, model)
     figures = _figures(plan, prior, posterior, found, J, sigma) | {"misfit": misfit}

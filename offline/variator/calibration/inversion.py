@@ -29,7 +29,7 @@ def jacobian(z: Array, G: Array) -> Array:
 def covariance(J: Array, sigma: Array) -> Array:
     """Covariance (d, d) of the posterior."""
     weighed = J / sigma[:, None]
-    return np.linalg.inv(np.eye(J.shape[1]) + weighed.T @ weighed)
+    return np.asarray(np.linalg.inv(np.eye(J.shape[1]) + weighed.T @ weighed), dtype=float)
 
 
 def step(z: Array, G: Array, J: Array, y: Array, sigma: Array, most: float = 2.0) -> Array:

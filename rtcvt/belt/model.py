@@ -61,7 +61,8 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     if fidelity == "rigid" and len(given) > 1:
         allowed = "speed for one pulley at most: in the rigid model all rims have the speed of the belt"
         raise InputError(unit.source, f"pulleys.{given[1]}.flange", "speed", allowed)
-    weight, stands = path.span + 0.5 * (path.radius * path.wrap + np.roll(path.radius * path.wrap, -1)), False
+    arcs = belt.radius * path.wrap
+    weight, stands = path.span + 0.5 * (arcs + np.roll(arcs, -1)), False
     if fidelity == "rigid":
         weight, stands = (_levers(unit), True) if unit.arms else (weight, False)
         unit = _without_joints(unit)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from typer.testing import CliRunner
 
 from rtcvt.belt.friction import held_ratio
@@ -70,13 +71,13 @@ def capstan(run, mu):
 @pytest.mark.parametrize("mu", [0.2, 0.9])
 def test_a_belt_without_bending_holds_as_euler_says_less_its_height(mu, u):
     """x of ``x + u mu^2 x^2 = 1 - u``; stiff belts hold less, loose ones least, the limit is that without EI."""
-    x = held_ratio(mu, 2.5, u, 0.03, 0.0, 100.0) / (mu * 2.5)
-    ends = math.log((1.0 + mu * mu * u * x / (1.0 - u)) / (1.0 + mu * mu * u * x)) / (mu * 2.5)
-    assert x - ends + u * mu * mu * (x - ends) ** 2 == pytest.approx(1.0 - u, abs=1e-12)
+    x = brentq(lambda x: x + u * mu * mu * x * x - (1.0 - u), 0.0, 1.0)
+    ends = math.log((1.0 + mu * mu * u * x / (1.0 - u)) / (1.0 + mu * mu * u * x))
+    assert held_ratio(mu, 2.5, u, 0.03, 0.0, 100.0) == pytest.approx(mu * x * 2.5 + ends, rel=1e-12)
     stiff = [held_ratio(mu, 2.5, u, 0.03, 0.03, T) for T in (20.0, 50.0, 100.0, 400.0)]
     assert (np.diff(stiff) > 0.0).all()
     assert stiff[-1] < held_ratio(mu, 2.5, u, 0.03, 0.0, 400.0)
-    assert held_ratio(mu, 2.5, u, 0.03, 1e-9, 100.0) == pytest.approx(mu * 2.5 * x, rel=1e-4)
+    assert held_ratio(mu, 2.5, u, 0.03, 1e-9, 100.0) == pytest.approx(mu * x * 2.5 + ends, rel=1e-4)
 
 
 @pytest.mark.parametrize(("r", "T", "exact", "ancf"), ON_A_PULLEY)
@@ -95,7 +96,7 @@ def test_an_idler_on_the_back_slips_as_its_own_coefficient_says(mu):
     assert run["idler.use"][-1] > 1.0
     found, least = capstan(run, mu)
     assert found == pytest.approx(1.0, rel=1e-2)
-    assert least < 0.02
+    assert least < 0.03
     own = slipping({}, pulley={"mu": mu})
     for v in run.model.select("output"):
         assert (run[v.name] == own[v.name]).all()

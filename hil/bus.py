@@ -7,12 +7,15 @@ covers it. Messages of a given database without signals ``CRC`` and ``Alive`` ar
 
 A value has the unit of its signal on the bus and that of its variable elsewhere, see `Wire`. One that is beyond the
 range of its signal or of its variable is clamped to it, sent or received. A value that is not finite is not sent, nor
-is its message: the other side's time-out says that it is missing. In place of a received one that is none, the last
-good value holds: one that is not finite, no item of an enumeration, or "error" or "not available", which the
-database's value table says, or which is one of SAE J1939's numbers beyond the range (the topmost byte 0xFE or 0xFF of
-an unsigned signal, or the two largest numbers of a shorter one). All are counted by signal. A message for which the
-interface has no room, since nobody on the bus acknowledges, is lost and counted. Error and remote frames are no
+is its message: the other side's time-out says that it is missing. A received one that is none is left out, so the last
+good value holds until its time-out: one that is not finite, no item of an enumeration, or "error" or "not available",
+which the database's value table says, or which is one of SAE J1939's numbers beyond the range (the topmost byte 0xFE or
+0xFF of an unsigned signal, or the two largest numbers of a shorter one). All are counted by signal. A message for which
+the interface has no room, since nobody on the bus acknowledges, is lost and counted. Error and remote frames are no
 messages.
+
+A multiplexed message is sent once for each setting of its multiplexers under which a variable is in it. One of more
+than 8 bytes is a frame of CAN FD, at one bit rate.
 """
 
 import errno
@@ -25,6 +28,7 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,10 +39,11 @@ import numpy as np
 from cantools.database.can import Message, Signal
 
 from rtcvt.errors import InputError
+from rtcvt.hil.dbc import CLASSIC, is_fd, size_of
 from rtcvt.hil.multicast import MulticastBus
 from rtcvt.scenario import Fault
 
-__all__ = ["BUS_ERRORS", "Node", "Quantum", "Wire", "open_bus", "quantum", "reach", "require_usable"]
+__all__ = ["BUS_ERRORS", "Node", "Quantum", "Wire", "open_bus", "pages", "quantum", "reach", "require_usable"]
 
 INTERFACES = ("virtual", "udp_multicast", "socketcan")
 INTERFACES_OF_SYSTEM = Path("/sys/class/net")
@@ -46,13 +51,16 @@ ARPHRD_CAN, IFF_UP = "280", 0x1  # <net/if_arp.h>, <net/if.h>
 BUS_ERRORS = (can.CanError, OSError)
 NEVER_SENT = 15  # of counters that count to 14
 LEAP = 3
+FD_SIZE = 72  # <linux/can.h>, of a frame of CAN FD, which an interface for it takes
+LONGEST = 64  # [bytes] of a message in CAN FD
+MOST_PAGES = 256  # of a multiplexed message
 KEPT = 2**17  # last round trips and gaps that count
 
 
-def open_bus(channel: str) -> can.BusABC:
+def open_bus(channel: str, fd: bool = False) -> can.BusABC:
     """A bus from ``INTERFACE:CHANNEL``, e.g. ``socketcan:can0``, ``udp_multicast:239.74.163.2`` or ``virtual:rig``.
 
-    Of ``udp_multicast`` see `rtcvt.hil.multicast`.
+    Of ``udp_multicast`` see `rtcvt.hil.multicast`. `fd`: it is to take messages of CAN FD.
 
     Raises
     ------
@@ -63,16 +71,18 @@ def open_bus(channel: str) -> can.BusABC:
     if interface not in INTERFACES or not name:
         raise InputError("--can", "", channel, f"INTERFACE:CHANNEL with one of {', '.join(INTERFACES)}")
     if interface == "socketcan":
-        _require_up(name, channel)
+        _require_up(name, channel, fd)
     try:
-        return MulticastBus(name) if interface == "udp_multicast" else can.Bus(interface=interface, channel=name)
+        if interface == "udp_multicast":
+            return MulticastBus(name)
+        return can.Bus(interface=interface, channel=name, **({"fd": fd} if interface == "socketcan" else {}))
     except InputError:
         raise
     except (*BUS_ERRORS, can.CanInterfaceNotImplementedError, ValueError) as error:
         raise InputError("--can", "", channel, f"an interface that can be opened: {error}") from None
 
 
-def _require_up(name: str, channel: str) -> None:
+def _require_up(name: str, channel: str, fd: bool) -> None:
     """What can be known of an interface of the system before it is opened: later it would only fall silent."""
     if not hasattr(socket, "AF_CAN"):
         raise InputError("--can", "", channel, "another interface: this system has no SocketCAN")
@@ -89,6 +99,8 @@ def _require_up(name: str, channel: str) -> None:
         raise InputError(
             "--can", "", channel, f"an interface that is up: ip link set {name} up type can bitrate 500000"
         )
+    if fd and int(_read(INTERFACES_OF_SYSTEM / name / "mtu") or "0") < FD_SIZE:
+        raise InputError("--can", "", channel, f"an interface with CAN FD, for messages of more than {CLASSIC} bytes")
 
 
 def _read(path: Path) -> str:
@@ -112,8 +124,8 @@ def require_usable(message: Message) -> None:
     Raises
     ------
     InputError
-        It is multiplexed or longer than 8 bytes, signals overlap, do not fit or have the scale 0, its CRC is not one
-        byte, or its counter has not 4 bits.
+        It is longer than 64 bytes, or than 8 with J1939's transport protocol; signals overlap, do not fit or have the
+        scale 0; its CRC is not one byte, or its counter has not 4 bits, or either is multiplexed.
     """
 
     def require(well: bool, key: str, value: object, allowed: str) -> None:
@@ -127,8 +139,17 @@ def require_usable(message: Message) -> None:
         raise InputError("--dbc", message.name, None, f"signals that fit and do not overlap: {error}") from None
     for s in message.signals:
         require(bool(s.conversion.scale), f".{s.name}", "scale 0", "a scale that is not 0")
-    require(message.length <= 8, "", f"{message.length} bytes", "a message of at most 8 bytes")
-    require(not message.is_multiplexed(), "", None, "a message without multiplexed signals")
+        whole = s.conversion.scale == 1 and not s.conversion.offset
+        require(whole or not s.is_multiplexer, f".{s.name}", None, "a multiplexer with scale 1")
+    packets = message.protocol == "j1939"
+    most = CLASSIC if packets else LONGEST
+    about = f"a message of at most {most} bytes" + (", without J1939's transport protocol" if packets else "")
+    require(message.length <= most, "", f"{message.length} bytes", about)
+    reached = set().union(*(there for _, there in pages(message, signals)))
+    require(reached == set(signals), "", None, f"at most {MOST_PAGES} settings of multiplexers")
+    for name in signals.keys() & {"CRC", "Alive", "Echo"}:
+        plain = not signals[name].is_multiplexer and not signals[name].multiplexer_ids
+        require(plain, f".{name}", None, "a signal that is in every frame, and no multiplexer")
     if (crc := signals.get("CRC")) is not None:
         first = 7 if crc.byte_order == "big_endian" else 0
         whole = crc.length == 8 and crc.start % 8 == first
@@ -138,6 +159,37 @@ def require_usable(message: Message) -> None:
             alive.length == 4 and not alive.is_signed and alive.conversion.scale == 1 and not alive.conversion.offset
         )
         require(plain, ".Alive", f"{alive.start}|{alive.length}", "a counter of 4 bits from 0 to 14, with scale 1")
+
+
+def pages(message: Message, wanted: Iterable[str]) -> list[tuple[dict[str, int], set[str]]]:
+    """Settings of a message's multiplexers, each with the signals that are there then: few, but each wanted one is in
+    one of them. A message that is not multiplexed has one, and it is empty."""
+    every, left = _settings(message.signal_tree), set(wanted) & {s.name for s in message.signals}
+    chosen = []
+    while left:
+        best = max(every, key=lambda page: len(left & page[1]))
+        if not left & best[1]:
+            break
+        chosen.append(best)
+        left -= best[1]
+    return chosen or every[:1]
+
+
+def _settings(tree: Sequence[Any]) -> list[tuple[dict[str, int], set[str]]]:
+    found: list[tuple[dict[str, int], set[str]]] = [({}, set())]
+    for node in tree:
+        more: list[tuple[dict[str, int], set[str]]]
+        if isinstance(node, str):
+            more = [({}, {node})]
+        else:
+            ((name, branches),) = node.items()
+            more = [
+                ({name: value} | setting, {name} | there)
+                for value, branch in branches.items()
+                for setting, there in _settings(branch)
+            ]
+        found = [(a | b, c | d) for a, c in found for b, d in more][:MOST_PAGES]
+    return found
 
 
 def _crc_table() -> tuple[int, ...]:
@@ -263,7 +315,7 @@ class Node:
     gaps: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # [s] between messages that were taken
     clamped: Counter[str] = field(default_factory=Counter)  # values beyond their range, by signal
     not_finite: Counter[str] = field(default_factory=Counter)  # values that were not sent, by signal
-    held: Counter[str] = field(default_factory=Counter)  # received ones in whose place the last one holds, with why
+    held: Counter[str] = field(default_factory=Counter)  # received ones that are none, with why
 
     def __post_init__(self) -> None:
         self._by_id = {m.frame_id: m for m in self.received}
@@ -273,7 +325,7 @@ class Node:
         self._reach = {(m.frame_id, s.name): reach(s) for m in self.sent for s in m.signals if s.name in self.variables}
         self._taken = {m.frame_id: [(s, *self._takes(m, s)) for s in m.signals if s.name in self.variables]
                        for m in self.received}  # fmt: skip
-        self._good: dict[str, float] = {}  # last values, by variable
+        self._pages = {m.frame_id: pages(m, {s.name for s in m.signals} & set(self.variables)) for m in self.sent}
         self._sent_at: dict[int, float] = {}
         self._echo = NEVER_SENT
         self._taken_at: dict[int, float] = {}
@@ -309,35 +361,48 @@ class Node:
         """
         now = time.monotonic()
         for message in self.sent:
-            own = {s.name: self._on_wire(message, s.name, values) for s in message.signals if s.name in self.variables}
-            lost = [name for name, value in own.items() if not math.isfinite(value)]
-            if lost:
-                self.not_finite.update(lost)
-                self.counts["not sent"] += 1
-                continue
-            data = {s.name: float(s.conversion.offset) for s in message.signals if s.name not in own}  # 0 on the bus
-            for name, value in own.items():
-                low, high = self._reach[message.frame_id, name]
-                data[name] = min(max(value, low), high)
-                if data[name] != value:
-                    self.clamped[name] += 1
-            names = self._names[message.frame_id]
-            if "Alive" in names:
-                alive = self._next[message.frame_id]
-                data["Alive"] = alive
-                self._next[message.frame_id] = (alive + 1) % NEVER_SENT
-                if message is self.sent[0]:
-                    self._sent_at[alive] = now
-            if "Echo" in names:
-                data["Echo"] = self._echo
-            frame = bytearray(message.encode(data, strict=False))
-            if "CRC" in names:
-                place = message.get_signal_by_name("CRC").start // 8
-                frame[place] = crc8(message.frame_id, bytes(frame[:place] + frame[place + 1 :]))
-            made = can.Message(arbitration_id=message.frame_id, data=frame, is_extended_id=message.is_extended_frame)
-            for at, disturbed in self._disturbed(made, message.name, now):
-                heapq.heappush(self._outgoing, (at, next(self._order), disturbed))
+            for setting, there in self._pages[message.frame_id]:
+                frame = self._frame(message, setting, there, values, now)
+                for at, disturbed in () if frame is None else self._disturbed(frame, message.name, now):
+                    heapq.heappush(self._outgoing, (at, next(self._order), disturbed))
         self.flush()
+
+    def _frame(
+        self, message: Message, setting: Mapping[str, int], there: set[str], values: Mapping[str, float], now: float
+    ) -> can.Message | None:
+        """One page of a message; None if a value is not finite."""
+        signals = [s for s in message.signals if s.name in there]
+        own = {s.name: self._on_wire(message, s.name, values) for s in signals if s.name in self.variables}
+        lost = [name for name, value in own.items() if not math.isfinite(value)]
+        if lost:
+            self.not_finite.update(lost)
+            self.counts["not sent"] += 1
+            return None
+        data = {s.name: float(s.conversion.offset) for s in signals if s.name not in own}  # 0 on the bus
+        data |= setting
+        for name, value in own.items():
+            low, high = self._reach[message.frame_id, name]
+            data[name] = min(max(value, low), high)
+            if data[name] != value:
+                self.clamped[name] += 1
+        if "Alive" in there:
+            alive = self._next[message.frame_id]
+            data["Alive"] = alive
+            self._next[message.frame_id] = (alive + 1) % NEVER_SENT
+            if message is self.sent[0]:
+                self._sent_at[alive] = now
+        if "Echo" in there:
+            data["Echo"] = self._echo
+        frame = bytearray(message.encode(data, strict=False))
+        if "CRC" in there:
+            place = message.get_signal_by_name("CRC").start // 8
+            frame[place] = crc8(message.frame_id, bytes(frame[:place] + frame[place + 1 :]))
+        return can.Message(
+            arbitration_id=message.frame_id,
+            data=frame.ljust(size_of(message), b"\0"),
+            is_extended_id=message.is_extended_frame,
+            is_fd=is_fd(message),
+        )
 
     def _on_wire(self, message: Message, signal: str, values: Mapping[str, float]) -> float:
         wire = self.wires.get((message.frame_id, signal))
@@ -418,7 +483,11 @@ class Node:
             if data[place] != crc8(message.frame_id, data[:place] + data[place + 1 :]):
                 self.counts["wrong CRC"] += 1
                 return {}
-        values: Any = message.decode(data, decode_choices=False, scaling=False)
+        try:
+            values: Any = message.decode(data, decode_choices=False, scaling=False)
+        except cantools.Error:
+            self.counts["unknown multiplexer"] += 1
+            return {}
         if "Alive" in names and not self._goes_on(message.frame_id, int(values["Alive"])):
             return {}
         if message is self.received[0]:
@@ -433,10 +502,12 @@ class Node:
         return self._values(message.frame_id, values)
 
     def _values(self, identifier: int, raw: Mapping[str, float]) -> dict[str, float]:
-        """Values by variable, each within its range; where there is none, the last that was."""
+        """Values by variable, each within its range, of those that there are."""
         found = {}
         for signal, wire, low, high, half in self._taken[identifier]:
-            given, name = float(raw[signal.name]), self.variables[signal.name]
+            if signal.name not in raw:  # in another page
+                continue
+            given = float(raw[signal.name])
             value = (
                 wire.factor * (given * float(signal.conversion.scale) + float(signal.conversion.offset)) + wire.offset
             )
@@ -446,12 +517,10 @@ class Node:
                 lacking = "" if value in wire.items else lacking or "no item"
             if lacking:
                 self.held[f"{signal.name} {lacking}"] += 1
-                if name in self._good:
-                    found[name] = self._good[name]
                 continue
             if beyond:
                 self.clamped[signal.name] += 1
-            found[name] = self._good[name] = min(max(value, low), high)
+            found[self.variables[signal.name]] = min(max(value, low), high)
         return found
 
     def _goes_on(self, identifier: int, alive: int) -> bool:
@@ -481,18 +550,20 @@ class Node:
             if fault.kind == "drop":
                 copies = []
             elif fault.kind == "delay":
-                copies = [(at + self._delays[fault.name], copy) for at, copy in copies]
+                copies = [(at + self._delays[fault.name], each) for at, each in copies]
             elif fault.kind == "duplicate":
                 copies = copies * 2
             elif fault.kind == "corrupt":
-                copies = [(at, self._corrupted(copy)) for at, copy in copies]
+                copies = [(at, self._corrupted(each)) for at, each in copies]
         return copies
 
     def _corrupted(self, frame: can.Message) -> can.Message:
         data = bytearray(frame.data)
         bit = self._random.randrange(8 * len(data))
         data[bit // 8] ^= 1 << bit % 8
-        return can.Message(arbitration_id=frame.arbitration_id, data=data, is_extended_id=frame.is_extended_id)
+        disturbed = copy(frame)
+        disturbed.data = data
+        return disturbed
 
 
 def _summary(seconds: deque[float]) -> dict[str, float] | None:

@@ -32,8 +32,8 @@ from cantools.database.can import Database, Message
 
 from rtcvt import names
 from rtcvt.errors import InputError
-from rtcvt.files import require_regular
-from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, quantum, require_usable
+from rtcvt.files import read_bytes, require_regular
+from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, pages, quantum, require_usable
 from rtcvt.hil.dbc import (
     ENCODING,
     FALLEN,
@@ -45,6 +45,7 @@ from rtcvt.hil.dbc import (
     STATE,
     cycle_time,
     generate,
+    is_fd,
     load,
     parse,
     signal_names,
@@ -76,12 +77,14 @@ def read_database(path: Path) -> Database:
     InputError
         There is none, or it cannot be read.
     """
-    require_regular(path)
     try:
         if path.suffix.lower() in (".kcd", ".arxml", ".sym", ".cdd"):
+            require_regular(path)
             found = cantools.database.load_file(path, strict=False)
         else:
-            found = _parsed(_decoded(path.read_bytes()))
+            found = _parsed(_decoded(read_bytes(path)))
+    except InputError:
+        raise
     except Exception as error:  # cantools raises many kinds
         raise InputError("--dbc", "", str(path), f"a CAN database that cantools reads: {error}") from None
     if not isinstance(found, Database):
@@ -214,6 +217,9 @@ def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variab
     used = [*taken, *rare, *(m for m in given if m not in taken)]
     for message in used:
         require_usable(message)
+    for m in given:
+        if switch := next((s for s in m.signals if s.is_multiplexer and s.name in found), None):
+            raise InputError("--dbc", f"{m.name}.{switch.name}", None, "no multiplexer that is an output")
     if twice := [m.name for m in used if sum(m.frame_id == other.frame_id for other in used) > 1]:
         raise InputError("--dbc", "messages", ", ".join(twice), "an identifier of its own for each that is used")
     wires, without = _wires(used, variables, {v.name for v in inputs})
@@ -226,7 +232,8 @@ def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variab
     quanta = {q.name: q.step for m in used for q in quantum(m, found) if q.name not in OWN.values()}
     tunable = sorted(arriving & {v.name for v in parameters})
     inward = sorted(arriving - set(tunable))
-    return _Plan(found, taken, rare, given, inward, tunable, quanta, load(taken, given, step), wires, notes)
+    frames = [m for m in given for _ in pages(m, found)]
+    return _Plan(found, taken, rare, given, inward, tunable, quanta, load(taken, frames, step), wires, notes)
 
 
 def _own_nodes(
@@ -300,7 +307,7 @@ class _Side:
         self._finished = threading.Event()
         self.overdue, self.scheduler, self.refused = 0, "the default", Counter[str]()
         faults = [f for f in running.faults if f.kind in MESSAGE_FAULTS]
-        self._bus = open_bus(channel)
+        self._bus = open_bus(channel, any(map(is_fd, (*plan.given, *plan.taken, *plan.rare))))
         rare = frozenset(m.frame_id for m in plan.rare)
         taken = [*plan.taken, *plan.rare]
         self.node = Node(self._bus, plan.given, taken, plan.names, faults, self._present, rare, plan.wires)

@@ -25,6 +25,7 @@ characters stand in the attributes for them. The text is in code page 1252, as t
 import re
 from collections.abc import Mapping, Sequence
 
+import can.util
 import cantools
 import numpy as np
 from cantools.database.can import Database, Message
@@ -34,6 +35,7 @@ from rtcvt.model import Variable
 
 __all__ = [
     "BITRATE",
+    "CLASSIC",
     "ENCODING",
     "FALLEN",
     "FROM_RIG",
@@ -48,9 +50,11 @@ __all__ = [
     "WATCHDOG",
     "cycle_time",
     "generate",
+    "is_fd",
     "load",
     "parse",
     "signal_names",
+    "size_of",
 ]
 
 FROM_RIG, TO_RIG, PARAMETERS = 0x200, 0x100, 0x400  # identifiers count up from here
@@ -61,6 +65,7 @@ STATES = RUNNING, FALLEN, OVER = 1, 2, 3  # steps are made; outputs at their fal
 RIG, OTHER = "RIG", "ECU"
 PAYLOAD_BITS, FIRST_BIT = 48, 16
 STEPS = 2**16 - 1
+CLASSIC = 8  # [bytes] of a message that is not one of CAN FD
 BITRATE = 500e3  # [bit/s] of a bus that says nothing else
 MOST_LOAD = 0.7  # above which messages of low priority come late
 LARGEST = float(np.finfo(np.float32).max)
@@ -153,13 +158,15 @@ def load(taken: Sequence[Message], given: Sequence[Message], step: float, bitrat
     """Share of the bus's time that messages take, with as many stuffed bits as there may be.
 
     A frame of n bytes has g + 8 n + 13 + floor((g + 8 n - 1)/4) bits, g = 34, with 29 bits of identifier 54 (Davis et
-    al. 2007, Controller Area Network schedulability analysis, eq. (2)).
+    al. 2007, Controller Area Network schedulability analysis, eq. (2)). One of CAN FD counts at one bit rate: g = 22 or
+    41, behind it 4 bits of stuff count and a CRC of 17, above 16 bytes 21, with a fixed bit before and after each four
+    (ISO 11898-1).
 
     Parameters
     ----------
     taken, given : sequence of Message
         Those that are received, each at its cycle time, or in each cycle of the rig if it has none; and those that the
-        rig sends in each of its cycles.
+        rig sends in each of its cycles; once for each frame.
     step : float
         Of the rig [s].
     bitrate : float
@@ -170,9 +177,24 @@ def load(taken: Sequence[Message], given: Sequence[Message], step: float, bitrat
     cycles += [(m, 1e-3 * m.cycle_time if m.cycle_time else own) for m in taken]
     bits = 0.0
     for message, cycle in cycles:
-        stuffed = (54 if message.is_extended_frame else 34) + 8 * message.length
-        bits += (stuffed + 13 + (stuffed - 1) // 4) / cycle
+        size, long = size_of(message), message.is_extended_frame
+        if is_fd(message):
+            stuffed, checks = (41 if long else 22) + 8 * size, 4 + (17 if size <= 16 else 21)
+            stuffed_later = checks + 1 + checks // 4
+        else:
+            stuffed, stuffed_later = (54 if long else 34) + 8 * size, 0
+        bits += (stuffed + (stuffed - 1) // 4 + stuffed_later + 13) / cycle
     return bits / bitrate
+
+
+def is_fd(message: Message) -> bool:
+    """Whether a message takes frames of CAN FD."""
+    return message.is_fd or message.length > CLASSIC
+
+
+def size_of(message: Message) -> int:
+    """Bytes of its frames, which in CAN FD have some lengths only."""
+    return int(can.util.dlc2len(can.util.len2dlc(message.length)))
 
 
 def parse(text: str, kind: str = "dbc") -> Database:

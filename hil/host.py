@@ -5,9 +5,9 @@ process stays there: after a crash, ``exit()``, ``abort()`` or an overflow of it
 takes the outputs to their fall-back (``native/loop.c``); a process that is killed, or a step that does not return, is
 found here. A unit that a stop does not reach within `GRACE`, or whose step takes longer than `patience`, is killed.
 Its process may take half of the machine's memory, at most `MEMORY`; it is the first that the system kills if memory
-runs out, and it ends when this process does, whatever ends that. What it forked ends with the run, and what it writes
-over the shared memory ends it. A real-time thread that has not slept for `patience` and `UNWATCHED` is ended by the
-system: where all processors are held by such threads, nobody here could.
+runs out, and it ends when this process does, whatever ends that. What it forked ends with the run, or by a process that
+watches over this one; and what it writes over the shared memory ends it. A real-time thread that has not slept for
+`patience` and `UNWATCHED` is ended by the system: where all processors are held by such threads, nobody here could.
 """
 
 import ctypes
@@ -182,7 +182,7 @@ class _Outside:
 
     def __init__(self, loop: Loop, patience: float):
         self.calls: list[str] = []
-        self.handle, self._pid, self._go, self._memory = -1, 0, -1, 0
+        self.handle, self._pid, self._go, self._memory, self._heir = -1, 0, -1, 0, 0
         self._loop, self._patience, self._lock = loop, patience, threading.Lock()
         self._status: int | None = None  # as of os.waitpid
         self._given_up: str | None = None  # why it was killed; empty if that is nobody's concern
@@ -193,6 +193,7 @@ class _Outside:
         parent = os.getpid()
         self._memory = _memory()
         _adopt(self._memory, True)
+        self._heir = _heir(parent, self._memory)
         self._pid = os.fork()
         if not self._pid:
             os.close(told)
@@ -254,8 +255,11 @@ class _Outside:
         """Kill the process if it is there, and give the handles back."""
         if self._pid and self._status is None:
             self._kill("")
-        _end_orphans(self._memory)
+        _end_orphans(self._memory, os.getpid())
         _adopt(self._memory, False)
+        if self._heir:
+            os.kill(self._heir, signal.SIGKILL)
+            os.waitpid(self._heir, 0)
         for handle in (self.handle, self._go):
             if handle >= 0:
                 os.close(handle)
@@ -346,14 +350,35 @@ def _confine(parent: int, patience: float, memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_RTTIME, (spinning, spinning))
 
 
+def _heir(parent: int, memory: int) -> int:
+    """A process that kills what a unit forked once this process is gone: by SIGKILL it has no time to do so."""
+    heir = os.fork()
+    if heir:
+        return heir
+    try:
+        os.setsid()  # whatever ends the others of a group
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        for handle in map(int, os.listdir("/proc/self/fd")):  # whose end others wait for
+            with suppress(OSError):
+                os.close(handle)
+        watched = os.pidfd_open(parent)
+        if os.getppid() == parent:
+            select.select([watched], [], [])
+        _end_orphans(memory, None)
+    finally:
+        os._exit(0)
+
+
 def _memory() -> int:
-    """Address space that a unit's process may take [bytes]; no other unit of this process has the same limit, which all
-    that it forks have, too."""
+    """Address space that a unit's process may take [bytes]. What it forks has the same limit, and no other unit of the
+    machine has: its last 26 bits tell the rig's process and the unit."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    limit = taken + min(MEMORY, pages // 2)
-    return (limit if hard == resource.RLIM_INFINITY else min(limit, hard)) - next(_units)
+    limit = taken + min(MEMORY, pages // 2) + 2**26
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    return (limit & -(2**26)) - 1 - (os.getpid() % 2**22 * 16 + next(_units) % 16)
 
 
 _units = count(1)
@@ -368,21 +393,21 @@ def _adopt(memory: int, on: bool) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(bool(_adopting)))
 
 
-def _end_orphans(memory: int) -> None:
-    """Kill the children of this process that a unit forked: those with its limit of memory."""
+def _end_orphans(memory: int, parent: int | None) -> None:
+    """Kill what a unit forked: processes with its limit of memory, those of this parent or all."""
     until = time.monotonic() + GRACE
-    while (left := _orphans(memory)) and time.monotonic() < until:
+    while (left := _orphans(memory, parent)) and time.monotonic() < until:
         for pid in left:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
 
 
-def _orphans(memory: int) -> list[int]:
+def _orphans(memory: int, parent: int | None) -> list[int]:
     found = []
     for folder in Path("/proc").iterdir():
         with suppress(OSError, ValueError, IndexError):  # it is none, or has ended
-            parent = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
-            if parent == os.getpid() and resource.prlimit(int(folder.name), resource.RLIMIT_AS)[1] == memory:
+            above = int((folder / "stat").read_text(errors="replace").rpartition(")")[2].split()[1])
+            if parent in (above, None) and resource.prlimit(int(folder.name), resource.RLIMIT_AS)[1] == memory:
                 found.append(int(folder.name))
     return found

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from rtcvt.errors import InputError, near
-from rtcvt.files import read_text, require_bounded, temporary_folder
+from rtcvt.files import opened_archive, read_text, temporary_folder
 from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
 from rtcvt.quantity import Unit, conversion, defined
@@ -297,8 +297,8 @@ def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
         raise InputError("FMU", "", str(path), "an existing FMU file")
     with temporary_folder() as folder:
         try:
-            require_bounded(path)
-            fmpy.extract(str(path), folder)
+            with opened_archive(path) as file:
+                fmpy.extract(file, folder)
         except InputError:
             raise
         except Exception as error:  # from zipfile, zlib and FMPy

@@ -52,20 +52,20 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.errors import InputError
 from rtcvt.files import opened
-from rtcvt.hdf5 import BLOCK, MARK, hashed, require_bounded, seal
+from rtcvt.hdf5 import BLOCK, MARK, grow, hashed, new_series, require_bounded, seal
 from rtcvt.names import mapped
 from rtcvt.recording import (
     SCHEMA_VERSION,
     SEAL,
     Recording,
     Signal,
-    describe,
     is_special,
     put_in_place,
     read_recording,
     recording_in,
     require_writable,
     revision,
+    series_texts,
     signal_name,
     write_recording,
 )
@@ -450,15 +450,14 @@ class _Hdf5:
         self._file.attrs.update(about)
         self._file["unit_file"] = unit_file
         self._file["unit_file"].attrs["units"] = "1"
-        self._data = [self._series("time", Channel("time", "s", "time"))]
-        called = mapped((c.name for c in channels), "hdf5")
-        self._data += [self._series(f"signals/{called[c.name]}", c) for c in channels]
+        self._data = [self._series(self._file, "time", Channel("time", "s", "time"))]
+        called, group = mapped((c.name for c in channels), "hdf5"), self._file.create_group("signals")
+        self._data += [self._series(group, called[c.name], c) for c in channels]
         self._file.swmr_mode = True
 
-    def _series(self, name: str, channel: Channel) -> h5py.Dataset:
-        data = self._file.create_dataset(name, (0,), "f8", maxshape=(None,), chunks=(self._chunk,))
-        describe(data, channel.name, channel.unit, channel.description)
-        return data
+    def _series(self, group: h5py.Group, called: str, channel: Channel) -> h5py.h5d.DatasetID:
+        texts = series_texts(channel.name, called, channel.unit, channel.description)
+        return new_series(group, called, np.zeros(0), texts, self._chunk)
 
     def _mark(self) -> None:
         _write_at(self._handle, 0, MARK.pack(GROWING, self._rows, self._digest.digest()))
@@ -466,8 +465,7 @@ class _Hdf5:
     def append(self, rows: Array) -> None:
         after = self._rows + len(rows)
         for data, column in zip(self._data, rows.T, strict=True):
-            data.resize((after,))
-            data[self._rows :] = column
+            grow(data, self._rows, column)
         self._file.flush()
         self._digest.update(np.ascontiguousarray(rows[:, self._order]))
         self._rows = after
@@ -601,7 +599,7 @@ def confirmed_rows(path: Path) -> int:
         Damaged, or none.
     """
     try:
-        with path.open("rb") as raw:
+        with opened(path, None) as raw:
             kind, n, digest = MARK.unpack(raw.read(MARK.size))
         with h5py.File(path, "r", libver="latest", swmr=True) as file:
             require_bounded(file, path)
@@ -642,7 +640,7 @@ def _read_growing(path: Path) -> Recording:
 
 def _mdf_rows(path: Path) -> int:
     """Rows of an MDF recording that its mark confirms."""
-    with path.open("rb") as file:
+    with opened(path, None) as file:
         size = os.fstat(file.fileno()).st_size
 
         def at(place: int, form: str) -> tuple[Any, ...]:

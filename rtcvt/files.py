@@ -1,6 +1,10 @@
-"""Files that others wrote: regular ones only, up to a largest size; and folders that are not left behind."""
+"""Files that others wrote: regular ones only, up to a largest size; and folders that are not left behind.
+
+Whatever is read goes through `opened`, or `require_regular` where a library opens it by its name.
+"""
 
 import io
+import json
 import os
 import secrets
 import signal
@@ -15,7 +19,16 @@ from typing import Any, BinaryIO
 
 from rtcvt.errors import InputError
 
-__all__ = ["new_beside", "opened", "read_text", "require_bounded", "require_regular", "temporary_folder"]
+__all__ = [
+    "new_beside",
+    "opened",
+    "opened_archive",
+    "read_bytes",
+    "read_json",
+    "read_text",
+    "require_regular",
+    "temporary_folder",
+]
 
 LARGEST = 16 * 2**20  # [bytes] of a text
 EXTRACTED = 512 * 2**20  # [bytes] of an archive's files together
@@ -48,25 +61,54 @@ def require_regular(path: Path, largest: int | None = LARGEST) -> None:
     opened(path, largest).close()
 
 
+def read_bytes(path: Path) -> bytes:
+    """Contents of a regular file.
+
+    Raises
+    ------
+    InputError
+        See `opened`.
+    """
+    with opened(path) as file:
+        try:
+            return file.read(LARGEST)
+        except OSError as error:
+            raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
+
+
 def read_text(path: Path) -> str:
-    """Text of a regular file in UTF-8.
+    """Text of a regular file in UTF-8, with lines that end as Python's do.
 
     Raises
     ------
     InputError
         See `opened`; or not a text.
     """
-    with opened(path) as file:
-        try:
-            return io.TextIOWrapper(file, encoding="utf-8-sig").read()
-        except UnicodeDecodeError:
-            raise InputError(path.name, "", None, "not a text file in UTF-8") from None
-        except OSError as error:
-            raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
+    try:
+        return io.TextIOWrapper(io.BytesIO(read_bytes(path)), encoding="utf-8-sig").read()
+    except UnicodeDecodeError:
+        raise InputError(path.name, "", None, "not a text file in UTF-8") from None
 
 
-def require_bounded(path: Path) -> None:
-    """Refuse a zip archive that grows too much: its declared sizes, which its extraction never exceeds.
+def read_json(path: Path, what: str) -> Any:
+    """What a text in JSON holds; `what` says which file is allowed.
+
+    Raises
+    ------
+    InputError
+        See `read_text`; or not JSON.
+    """
+    try:
+        return json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(path, "", None, f"{what} ({error})") from None
+
+
+@contextmanager
+def opened_archive(path: Path) -> Iterator[BinaryIO]:
+    """A zip archive, open for reading, whose declared sizes, which extraction never exceeds, are bounded.
 
     Raises
     ------
@@ -75,11 +117,14 @@ def require_bounded(path: Path) -> None:
     zipfile.BadZipFile
         Not an archive.
     """
-    with opened(path, EXTRACTED) as file, zipfile.ZipFile(file) as archive:
-        sizes = [member.file_size for member in archive.infolist()]
-    if len(sizes) > MEMBERS or sum(sizes) > EXTRACTED:
-        found = f"{len(sizes)} files, {sum(sizes) / 2**20:.0f} MiB"
-        raise InputError(path.name, "archive", found, f"at most {MEMBERS} files and {EXTRACTED >> 20} MiB, extracted")
+    with opened(path, EXTRACTED) as file:
+        with zipfile.ZipFile(file) as archive:
+            sizes = [member.file_size for member in archive.infolist()]
+        if len(sizes) > MEMBERS or sum(sizes) > EXTRACTED:
+            found = f"{len(sizes)} files, {sum(sizes) / 2**20:.0f} MiB"
+            most = f"at most {MEMBERS} files and {EXTRACTED >> 20} MiB, extracted"
+            raise InputError(path.name, "archive", found, most)
+        yield file
 
 
 def new_beside(path: Path) -> tuple[int, Path]:

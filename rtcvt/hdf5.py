@@ -15,13 +15,14 @@ import math
 import os
 import struct
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import h5py
 import numpy as np
+from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.files import opened
@@ -31,7 +32,9 @@ __all__ = [
     "MARK",
     "checked",
     "digest_of",
+    "grow",
     "hashed",
+    "new_series",
     "open_sealed",
     "refused",
     "require_bounded",
@@ -48,7 +51,9 @@ ATTRIBUTE = 512  # values of an attribute
 GROUPS, OBJECTS = 10_000, 400_000  # attributes are objects, too
 FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32)
 MARK = struct.Struct("<16sQ40s")  # what it is, bytes that count, digest
+PACKED = 8192  # values of a packed chunk
 _PIECE = 1 << 20
+Array = NDArray[np.float64]
 
 
 def hashed(data: bytes = b"") -> Any:
@@ -123,6 +128,59 @@ def open_sealed(path: Path, kind: bytes | None, what: str) -> Iterator[h5py.File
         with h5py.File(path, "r") as file:
             require_bounded(file, path)
             yield file
+
+
+_TEXT, _LINK = h5py.string_dtype(), h5py.h5p.create(h5py.h5p.LINK_CREATE)
+_LINK.set_char_encoding(h5py.h5t.CSET_UTF8)
+
+
+def new_series(
+    group: h5py.Group, name: str, values: Array, texts: Mapping[str, str], chunk: int = 0, packed: bool = False
+) -> h5py.h5d.DatasetID:
+    """A dataset of doubles (n,) with texts as attributes. By HDF5's own calls: those of h5py take three times as long,
+    which counts where a unit has 20 000 outputs.
+
+    Parameters
+    ----------
+    group : h5py.Group
+        Where it goes.
+    name : str
+        In its group.
+    values : array (n,)
+        What it holds.
+    texts : mapping of str to str
+        Attributes.
+    chunk : int
+        Of values; with one it may `grow`.
+    packed : bool
+        Shuffled and deflated, with checksums; in one chunk if there is no other size.
+    """
+    made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    made.set_obj_track_times(False)
+    if chunk or packed:
+        made.set_chunk((chunk or min(len(values), PACKED),))
+    if packed:
+        made.set_shuffle()
+        made.set_deflate(1)
+        made.set_fletcher32()
+    space = h5py.h5s.create_simple(values.shape, (h5py.h5s.UNLIMITED,) if chunk else None)
+    data = h5py.h5d.create(group.id, None, h5py.h5t.IEEE_F64LE, space, made)
+    if len(values):
+        data.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values, dtype=np.float64))
+    one = h5py.h5s.create(h5py.h5s.SCALAR)
+    kind, held = h5py.h5t.py_create(_TEXT, logical=True), h5py.h5t.py_create(_TEXT)
+    for key, text in texts.items():
+        h5py.h5a.create(data, key.encode(), kind, one).write(np.array(text, dtype=_TEXT), mtype=held)
+    h5py.h5o.link(data, group.id, name.encode(), lcpl=_LINK)
+    return data
+
+
+def grow(data: h5py.h5d.DatasetID, first: int, values: Array) -> None:
+    """Write values (n,) from place `first` on, behind those that are there."""
+    data.set_extent((first + len(values),))
+    space = data.get_space()
+    space.select_hyperslab((first,), values.shape)
+    data.write(h5py.h5s.create_simple(values.shape), space, np.ascontiguousarray(values, dtype=np.float64))
 
 
 def text_in(file: h5py.File, name: str) -> str:

@@ -12,7 +12,6 @@ Every result is a `rtcvt.Recording`: signals by name, with their units.
 
 from __future__ import annotations  # so that help() prints names of types, not what they stand for
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import read_text
+from rtcvt.files import read_json
 from rtcvt.kernel import FAILED, SATURATED
 from rtcvt.kind import Checked, Progress, Run, Task, kinds, load_unit
 from rtcvt.kind import Unit as Record
@@ -398,10 +397,7 @@ def error_rows(
         if found is None:
             return None
     else:
-        try:
-            found = json.loads(read_text(path))
-        except (OSError, ValueError, RecursionError) as error:
-            raise InputError(path, "", None, f"a file written by rtcvt check --json ({error})") from None
+        found = read_json(path, "a file written by rtcvt check --json")
     try:
         about = found["unit"]
         rows: list[ErrorRow] = kind.errors(unit, fidelity, settings, found)

@@ -28,14 +28,13 @@ from numpy.typing import NDArray
 from rtcvt import __version__, quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import new_beside
-from rtcvt.hdf5 import BLOCK, MARK, hashed, open_sealed, text_in
+from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in
 from rtcvt.names import mapped
 
 __all__ = [
     "SEAL",
     "Recording",
     "Signal",
-    "describe",
     "is_special",
     "new_hdf5",
     "put_in_place",
@@ -44,6 +43,7 @@ __all__ = [
     "replaced_on_success",
     "require_writable",
     "revision",
+    "series_texts",
     "signal_name",
     "write_recording",
 ]
@@ -304,25 +304,20 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
         stamp = datetime.now(UTC).isoformat(timespec="seconds")
         own = {"schema_version": SCHEMA_VERSION, "kind": kind, "rtcvt_version": __version__, "revision": revision()}
         file.attrs.update({**recording.attributes, **own, "created": stamp})
-        _write_series(file, "time", Signal(recording.time, "s", "time"), "time")
+        packed = len(recording.time) > UNPACKED
+        new_series(file, "time", recording.time, series_texts("time", "time", "s", "time"), packed=packed)
+        group = file.create_group("signals")
         for name, called in mapped(recording.signals, "hdf5").items():
-            _write_series(file, f"signals/{called}", recording.signals[name], name)
+            signal = recording.signals[name]
+            texts = series_texts(name, called, signal.unit, signal.description)
+            new_series(group, called, signal.values, texts, packed=packed)
         file["unit_file"] = recording.unit_file
         file["unit_file"].attrs["units"] = "1"
 
 
-def _write_series(file: h5py.File, place: str, signal: Signal, name: str) -> None:
-    packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True, "fletcher32": True}
-    data = file.create_dataset(place, data=signal.values, **(packed if len(signal.values) > UNPACKED else {}))
-    describe(data, name, signal.unit, signal.description)
-
-
-def describe(data: h5py.Dataset, name: str, unit: str, description: str) -> None:
-    """Note what a dataset holds, with the name of a signal if it is called otherwise."""
-    data.attrs["units"] = unit
-    data.attrs["description"] = description
-    if data.name.rpartition("/")[2] != name:
-        data.attrs["name"] = name
+def series_texts(name: str, called: str, unit: str, description: str) -> dict[str, str]:
+    """What a dataset notes of a signal, with its name if it is called otherwise."""
+    return {"units": unit, "description": description} | ({"name": name} if called != name else {})
 
 
 def signal_name(data: h5py.Dataset) -> str:

@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.run.runfile import Journal
 from rtcvt.recording import new_hdf5, replaced_on_success
 
 RTCVT = [sys.executable, "-m", "rtcvt"]
@@ -55,6 +57,30 @@ def test_files_end_too_early(tmp_path, words):
     assert "File too large" in done.stderr
     assert "Traceback" not in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+def extend(path):
+    with Journal(path, write=True) as journal:
+        for k in range(1, 9):
+            journal.add({"q": np.full(500, float(k))})
+
+
+def test_a_run_of_the_full_pushbelt_keeps_what_it_wrote(tmp_path):
+    path = tmp_path / "run.h5.partial"
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"'.*run\.h5\.partial'.*File too large$"):
+            Journal.create(path, {"head": np.zeros(3000)})
+        assert not list(tmp_path.iterdir())
+        Journal.create(path, {"head": np.zeros(10)})
+        with pytest.raises(InputError, match=r"run\.h5\.partial.*File too large; --resume"):
+            extend(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    with Journal(path, write=True) as journal:
+        journal.add({"q": np.full(500, 9.0)})
+        assert [record["q"][0] for record in journal.blocks()] == [1, 2, 3, 4, 9]
 
 
 def test_a_reader_that_has_had_enough(tmp_path):

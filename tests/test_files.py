@@ -13,17 +13,44 @@ from rtcvt.errors import InputError
 from rtcvt.files import LARGEST, temporary_folder
 from rtcvt.hil.can_attachment import read_database
 from rtcvt.hil.importer import open_fmu
+from rtcvt.hil.recorder import confirmed_rows
+from rtcvt.interface import error_rows
 from rtcvt.kind import load_unit
+from rtcvt.offline.pushbelt.run.runfile import Journal
+from rtcvt.offline.variator.calibration.calibrate import _Journal
+from rtcvt.offline.variator.campaign import state_of
+from rtcvt.offline.variator.plan import load_plan
+from rtcvt.recording import read_recording
 from rtcvt.scenario import load_scenario
 from rtcvt.unitfile import parse_toml, read_toml, read_unit_file
 
 READERS = {read_toml: "toml", load_scenario: "toml", load_cycle: "csv", read_database: "dbc"}
-readers = pytest.mark.parametrize("reader", READERS)
 
 
-@readers
-def test_a_pipe_is_refused_without_waiting(tmp_path, reader):
-    path = tmp_path / f"pipe.{READERS[reader]}"
+def failed_run(path):
+    """Reads why a run of a campaign failed."""
+    return state_of(path.parent, load_plan("quick")[0])
+
+
+def journal(path):
+    """Reads a calibration's results."""
+    return _Journal(path, "key")
+
+
+@pytest.mark.parametrize(
+    ("reader", "name"),
+    [
+        *((reader, f"x.{suffix}") for reader, suffix in READERS.items()),
+        (read_recording, "x.h5"),
+        (confirmed_rows, "x.h5"),
+        (lambda path: Journal(path, write=True), "x.partial"),
+        (failed_run, "x.failed"),
+        (journal, "x.jsonl"),
+        (lambda path: error_rows(load_unit("planetary"), "rigid", {}, path, print), "x.json"),
+    ],
+)
+def test_a_pipe_is_refused_without_waiting(tmp_path, reader, name):
+    path = tmp_path / name
     os.mkfifo(path)
     with pytest.raises(InputError):
         reader(path)

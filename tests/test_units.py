@@ -9,6 +9,7 @@ from rtcvt.unitfile import shipped_units
 
 def test_shipped_units():
     assert {
+        "automatic_6",
         "differential",
         "oblique_differential",
         "toroidal_kers",

@@ -852,8 +852,32 @@ void loop_latest(Loop *s, double *row)
     } while ((first != last || first % 2) && ++reads < READS);
 }
 
-/* A text at an address that may be none, up to `room` bytes with its end: its length, or -1. The system copies, so an
-   address that is none does no harm. */
+/* Whether this is text in UTF-8 without control characters; its last character may be cut off. */
+static int printable(const char *text)
+{
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
+        int more = *at < 0x80 ? 0 : *at >> 5 == 6 ? 1 : *at >> 4 == 14 ? 2 : *at >> 3 == 30 ? 3 : -1;
+        if (more < 0)
+            return 0;
+        uint32_t code = more ? *at & (0x3fu >> more) : *at;
+        at++;
+        for (int k = 0; k < more; k++, at++) {
+            if (*at == '\0')
+                return 1;
+            if (*at >> 6 != 2)
+                return 0;
+            code = code << 6 | (*at & 0x3f);
+        }
+        if (code < least[more] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) || (code >= 0x7f && code < 0xa0) ||
+            (code < ' ' && strchr("\t\n\r", (int)code) == NULL))
+            return 0;
+    }
+    return 1;
+}
+
+/* A text at an address that may be none, up to `room` bytes with its end: its length, or -1 where there is none that can be
+   read and printed. The system copies, never beyond a line of the cache at a time, so an address that is none does no harm. */
 static int text_at(const char *from, char *to, int room)
 {
     int n = 0;
@@ -862,15 +886,12 @@ static int text_at(const char *from, char *to, int room)
         struct iovec own = {to + n, (size_t)size}, other = {(void *)(uintptr_t)(from + n), (size_t)size};
         if (process_vm_readv(getpid(), &own, 1, &other, 1, 0) != size)
             return -1;
-        for (const int end = n + size; n < end; n++) {
-            if (to[n] == '\0')
-                return n;
-            if ((unsigned char)to[n] < ' ' && strchr("\t\n\r", to[n]) == NULL)
-                return -1;
-        }
+        if (memchr(to + n, '\0', (size_t)size) != NULL)
+            break;
+        n += size;
     }
     to[room - 1] = '\0';
-    return room - 1;
+    return printable(to) ? (int)strlen(to) : -1;
 }
 
 /* One conversion of printf at `at`, behind its per cent sign, with its argument; what follows it, or NULL if it is none
@@ -929,7 +950,7 @@ static const char *converted(const char *at, va_list *values, char *out, size_t 
 }
 
 /* Logger of FMI. By the standard a message is a format for printf, but some units pass plain text: so a per cent sign
-   that begins no conversion, or one to a text that is not there, stays, and nothing is ever written by one. Of what is
+   that begins no conversion, or one to what is no text, stays, and nothing is ever written by one. Of what is
    no failure only MESSAGES in a millisecond are written out, the others stay formats: a unit that logs thousands of lines
    in a step shall not be slowed down. Without an environment nothing is noted. */
 void loop_log(void *environment, const char *instance, int status, const char *category, const char *message, ...)

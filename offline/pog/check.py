@@ -6,7 +6,8 @@ model at the same step, and the full model at a quarter of it, the reference. Fo
     e = RMS(rigid - reference) / max|reference|,
 
 counted where the elastic transient has decayed: not within `settle` of the start, nor of a moment at which a limit of
-the controller takes hold or lets go. A rigid model has no elastic transient; how large it was is reported beside.
+the controller or a clutch takes hold or lets go. A rigid model has no elastic transient; how large it was is reported
+beside.
 A signal that hardly moves is measured against a hundredth of the largest of its kind.
 """
 
@@ -185,14 +186,18 @@ def _check_scenario(unit: GearSystem, scenario: Scenario, rigid: Model, full: Mo
 
 
 def settled(result: Result, settle: float) -> NDArray[np.bool_]:
-    """Samples that are later than `settle` [s] after the start and after each change of the limits' activity.
+    """Samples that are later than `settle` [s] after the start and after each change of limits and clutches that hold.
 
     Raises
     ------
     InputError
         None are left.
     """
-    changes = np.flatnonzero(np.diff(result.status[1:])) + 2
+    changed = np.diff(result.status[1:]) != 0
+    for v in result.model.select("output"):
+        if v.name.endswith(".stuck"):
+            changed |= np.diff(result[v.name][1:]) != 0.0
+    changes = np.flatnonzero(changed) + 2
     counted = result.time >= settle
     for k in changes:
         counted &= (result.time < result.time[k]) | (result.time >= result.time[k] + settle)
@@ -216,7 +221,7 @@ def elastic_modes(model: Model) -> tuple[tuple[float, float], ...]:
 def energy_residual(unit: GearSystem, result: Result) -> float:
     """``|E(T) - E(0) - input + losses|`` over the run, relative to the energy that went in and out and was lost.
 
-    The powers are those of eq. (3), integrated by the trapezoidal rule over the samples.
+    The powers are those of eq. (3), integrated by the trapezoidal rule over the samples; clutches count their heat.
     """
     gears = list(unit.gears)
     omega = np.stack([result[f"gear.{g}.w"] for g in gears], axis=1)
@@ -236,6 +241,7 @@ def energy_residual(unit: GearSystem, result: Result) -> float:
     theta = result[f"control.{unit.moving}"] if unit.moving else 0.0
     lost = trapezoid(dissipated_power(unit, parameters, omega, theta))
     stored = result["storage.E"]
-    throughput = np.sum(np.abs(supplied)) + np.sum(lost)
-    residual = stored[-1] - stored[0] - np.sum(supplied) + np.sum(lost)
+    heat = sum(result[f"{name}.Q"][-1] - result[f"{name}.Q"][0] for name in unit.elements)
+    throughput = np.sum(np.abs(supplied)) + np.sum(lost) + heat
+    residual = stored[-1] - stored[0] - np.sum(supplied) + np.sum(lost) + heat
     return float(abs(residual) / max(throughput, 1e-12))

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rtcvt.errors import InputError
-from rtcvt.files import temporary_folder
+from rtcvt.files import read_text, temporary_folder
 from rtcvt.offline.pushbelt.run.prepare import prepare, steps_of
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import ENDS, LEFT, RUNAWAY, Run
@@ -159,7 +159,7 @@ def _expected(name: str, runs: int, steps: int, cost: float, processes: int) -> 
 
 def state_of(folder: Path, plan: Plan) -> Campaign:
     """Which runs of a plan are done, failed and missing."""
-    failed = {p.stem: p.read_text(encoding="utf-8").strip() for p in sorted(folder.glob("*.failed"))}
+    failed = {p.stem: read_text(p).strip() for p in sorted(folder.glob("*.failed"))}
     names = names_of(plan)
     done = tuple(n for n in names if (folder / f"{n}.h5").exists())
     return Campaign(done, failed, tuple(n for n in names if n not in failed and n not in done))

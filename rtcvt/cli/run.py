@@ -12,7 +12,7 @@ from rich.table import Table
 from rtcvt.cli import completion
 from rtcvt.cli.console import Json, assignments, command, fail, out, say, seconds, write_figures
 from rtcvt.errors import InputError
-from rtcvt.files import require_bounded
+from rtcvt.files import opened_archive
 
 if TYPE_CHECKING:
     from rtcvt.scenario import Fault, Scenario
@@ -325,8 +325,7 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
     if name.endswith(".toml"):
         return load_scenario(name)
     try:
-        require_bounded(fmu)
-        with zipfile.ZipFile(fmu) as archive:
+        with opened_archive(fmu) as file, zipfile.ZipFile(file) as archive:
             text = archive.read("resources/unit.toml").decode("utf-8")
     except InputError:
         raise

@@ -13,6 +13,7 @@ That is eq. (11) without its inverse of J, so gears without inertia are allowed 
 
 import math
 
+from rtcvt.boxed import boxed
 from rtcvt.control.kers import K_THETA, K_W, KERS_SIZE, OMEGA_0, TAU_FILTER, kers_law
 from rtcvt.control.limits import (
     CLIPPED,
@@ -46,13 +47,29 @@ from rtcvt.integrators import (
 )
 from rtcvt.kernel import FAILED, SATURATED, kernel
 from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
-from rtcvt.pog.layout import N_COUPLING, Control, CouplingY, D, Op
+from rtcvt.pog.elements import (
+    across,
+    capacity,
+    carried,
+    element_energy,
+    element_jacobian,
+    element_rates,
+    element_response,
+    element_torques,
+    gear_speed,
+    piece,
+    place,
+    twist_rate,
+)
+from rtcvt.pog.layout import N_COUPLING, N_ELEMENT, Control, CouplingY, D, Element, ElementY, Op
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
 __all__ = ["coupled_flange", "coupled_linearise", "coupled_piece", "coupled_port", "derivative", "friction_torques",
            "initialise", "jacobian", "kinematics", "output", "prepare", "step"]  # fmt: skip
 
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
+OPEN = 3  # mode beside those of `rtcvt.control.limits`: elements carry nothing
+MOST_HEAT = 1e11  # of an element [J]
 MOST_MADE = 0.1  # share of the stored energy that a step may have made and is taken out again
 
 
@@ -266,19 +283,6 @@ def prepare(p, data, work):
 def tilt(x, data):
     """The moving variable theta [rad], 0 if nothing moves."""
     return x[int(data[D.X_THETA])] if data[D.MOVING] != 0.0 else 0.0
-
-
-@kernel
-def gear_speed(d, gear, x, data, work):
-    """Speed of a gear [rad/s] (d = 0), or its derivative to theta (d = 1)."""
-    if data[D.FULL] != 0.0:
-        return x[gear] if d == 0 else 0.0
-    n_1 = int(data[D.N_1])
-    Q = int(data[D.W_Q]) + (d * int(data[D.N_J]) + gear) * n_1
-    s = 0.0
-    for c in range(n_1):
-        s += work[Q + c] * x[c]
-    return s
 
 
 @kernel
@@ -644,11 +648,17 @@ def right_hand_side(mode, held, x, u, p, data, dx, work):
     kinematics(1, tilt(x, data), p, data, work)
     control(mode, held, x, u, data, work)
     torques(x, u, data, work)
+    if mode != OPEN:
+        element_torques(x, u, p, data, work)
     if data[D.FULL] != 0.0:
         full_derivative(x, u, p, data, dx, work)
     else:
         rigid_derivative(x, u, data, dx, work)
     shared_derivative(x, u, p, data, dx, work)
+    for i in range(int(data[D.X_PHI]), int(data[D.N_X])):
+        dx[i] = 0.0
+    if mode != OPEN:
+        element_rates(x, u, p, data, dx, work)
 
 
 @kernel
@@ -663,6 +673,8 @@ def linearise(mode, held, x, u, p, data, f, jac, work):
         full_jacobian(x, p, data, jac, work)
     else:
         rigid_jacobian(x, data, f, jac, work)
+    if mode != OPEN:
+        element_jacobian(x, u, p, data, jac, work)
     shared_jacobian(x, p, data, f, jac, work)
 
 
@@ -744,7 +756,12 @@ def coupled_port(k, x, u, p, data, row, column, work):
 
 @kernel
 def coupled_piece(x, u, p, data, work):
-    """0 if no limit of theta is active, 1 or 2 at the lower or upper one."""
+    """0 if no limit of theta is active, 1 or 2 at the lower or upper one; pieces of the elements, to base 3."""
+    pieces = 0.0
+    for e in range(int(data[D.N_E])):
+        pieces = 3.0 * pieces + 1.0 + piece(e, x, u, p, data, work)
+    if data[D.N_E] > 0.0:
+        return pieces
     o = int(data[D.W_CONTROL])
     if data[D.MOVING] == 0.0 or work[o + LIMITED] == 0.0:
         return 0.0
@@ -762,7 +779,8 @@ def write_outputs(mode, held, x, u, p, data, y, work):
     kinematics(2, tilt(x, data), p, data, work)  # the next step's Jacobian is here
     control(mode, held, x, u, data, work)
     torques(x, u, data, work)
-    energy = 0.0
+    element_torques(x, u, p, data, work)
+    energy = element_energy(x, p, data)
     if data[D.FULL] != 0.0:
         for i in range(n_J):
             work[omega + i] = x[i]
@@ -802,6 +820,14 @@ def write_outputs(mode, held, x, u, p, data, y, work):
         y[int(data[D.Y_GEAR]) + i] = work[omega + i]
     for k in range(n_K):
         y[int(data[D.Y_CONTACT]) + k] = work[F + k]
+    for e in range(int(data[D.N_E])):
+        at = int(data[D.Y_ELEMENT]) + e * N_ELEMENT
+        stuck = piece(e, x, u, p, data, work) == 0.0
+        y[at + ElementY.TAU] = carried(e, x, u, p, data, work)
+        slip = across(e, x, data, work) - twist_rate(e, x, u, p, data, work)
+        y[at + ElementY.SLIP] = 0.0 if stuck else slip
+        y[at + ElementY.STUCK] = 1.0 if stuck else 0.0
+        y[at + ElementY.HEAT] = x[int(data[D.X_HEAT]) + e]
 
 
 @kernel
@@ -915,6 +941,94 @@ def keeps_balance(h, E, P, x, u, p, data, work):
 
 
 @kernel
+def stick_or_slip(h, x, u, p, data, work):
+    """One step of the implicit Euler method in place, with all elements' torques; whether these were found."""
+    n = int(data[D.N_X])
+    m = int(data[D.N_E])
+    a = int(data[D.W_STEP]) + n
+    f = work[a + 2 * n : a + 3 * n]
+    change = a + 7 * n
+    pivot = change + n
+    jac = work[pivot + n : pivot + n + n * n]
+    matrix = pivot + n + n * n
+    Z = int(data[D.W_Z])
+    A = int(data[D.W_BOX])
+    q = int(data[D.W_BOX_Q])
+    tau = q + 3 * m
+    side = q + 4 * m
+    scratch = int(data[D.W_BOX_SCRATCH])
+    linearise(OPEN, 0.0, x, u, p, data, f, jac, work)
+    rosenbrock_matrix(n, 2.0 * h, jac, work, matrix, pivot)
+    for i in range(n):
+        work[change + i] = f[i]
+    lu_solve(n, work, matrix, pivot, change)
+    for e in range(m):
+        row = place(e, data)
+        at = int(data[row + Element.P])
+        element_response(e, p, data, work, Z + e * n)
+        lu_solve(n, work, matrix, pivot, Z + e * n)
+        S = 1.0 / (h * p[at + 1] + p[at + 2])
+        C = capacity(e, u, p, data)
+        dw = across(e, x, data, work)
+        work[q + e] = dw + across(e, work[change : change + n], data, work)
+        work[q + e] += S * p[at + 1] * x[int(data[D.X_PHI]) + e]
+        work[q + m + e] = data[row + Element.LOW] * C
+        work[q + 2 * m + e] = data[row + Element.HIGH] * C
+        work[side + e] = piece(e, x, u, p, data, work)
+        for c in range(m):
+            work[A + c * m + e] = across(c, work[Z + e * n : Z + e * n + n], data, work)
+        work[A + e * m + e] += S
+        work[int(data[D.W_BOX_Q]) + 5 * m + e] = dw
+    found = boxed(m, work, A, q, q + m, q + 2 * m, tau, side, scratch, scratch + m * m + m)
+    for i in range(int(data[D.X_PHI])):
+        x[i] += work[change + i]
+        for e in range(m):
+            x[i] -= work[Z + e * n + i] * work[tau + e]
+    for e in range(m):
+        at = int(data[place(e, data) + Element.P])
+        K = p[at + 1]
+        d = p[at + 2]
+        old = x[int(data[D.X_PHI]) + e]
+        dw = across(e, x, data, work)
+        phi = old + h * dw if work[side + e] == 0.0 else (d * old + h * work[tau + e]) / (d + h * K)
+        x[int(data[D.X_PHI]) + e] = phi
+        mean = 0.5 * (work[int(data[D.W_BOX_Q]) + 5 * m + e] + dw)
+        x[int(data[D.X_HEAT]) + e] += h * work[tau + e] * mean - 0.5 * K * (phi * phi - old * old)
+    return found
+
+
+@kernel
+def hold_elements(h, x, u, p, data, work):
+    """Behind an internal step: made anew where an element is on another piece than before; 1 if a limit is active."""
+    n = int(data[D.N_X])
+    m = int(data[D.N_E])
+    start = int(data[D.W_STEP])
+    same = True
+    for e in range(m):
+        if piece(e, x, u, p, data, work) != work[int(data[D.W_BOX_Q]) + 5 * m + e]:
+            same = False
+    for i in range(n):
+        if not abs(x[i]) < HUGE:
+            same = False
+    limited = 0
+    if not same:
+        for i in range(n):
+            x[i] = work[start + i]
+        if not stick_or_slip(h, x, u, p, data, work):
+            limited = 1
+    for e in range(m):
+        row = place(e, data)
+        if data[row + Element.U] >= 0.0:
+            share = u[int(data[row + Element.U])]
+            if share < 0.0 or share > 1.0:
+                limited = 1
+        if x[int(data[D.X_HEAT]) + e] > MOST_HEAT:
+            x[int(data[D.X_HEAT]) + e] = MOST_HEAT
+            limited = 1
+    return limited
+
+
+@kernel
 def substep(h, x, u, p, data, work):
     """Advance by one internal step; returns 1 if a limit held the rate of theta, see `rtcvt.control.limits`."""
     n = int(data[D.N_X])
@@ -923,8 +1037,10 @@ def substep(h, x, u, p, data, work):
     for i in range(n):
         work[start + i] = x[i]
     if data[D.MOVING] == 0.0:
+        for e in range(int(data[D.N_E])):
+            work[int(data[D.W_BOX_Q]) + 5 * int(data[D.N_E]) + e] = piece(e, x, u, p, data, work)
         advance(FREE, 0.0, h, x, u, p, data, work)
-        return 0
+        return hold_elements(h, x, u, p, data, work) if data[D.N_E] > 0.0 else 0
     theta = tilt(x, data)
     kinematics(2, theta, p, data, work)
     control(FREE, 0.0, x, u, data, work)
@@ -974,9 +1090,11 @@ def step(t, h, x, u, p, data, y, work):
     if steps == 0:
         return FAILED
     limited = 0
+    saturated = 0
     for _ in range(steps):
         limited = substep(h / steps, x, u, p, data, work)
+        saturated = limited if data[D.N_E] == 0.0 or limited == 1 else saturated
     y_new = work[at + n : at + n + n_y]
     write_outputs(HELD if limited == 1 else FREE, work[int(data[D.W_CONTROL]) + RATE], x, u, p, data, y_new, work)
     status = leave(True, n, x, saved, n_y, y_new, y)
-    return SATURATED if status != FAILED and limited == 1 else status
+    return SATURATED if status != FAILED and saturated == 1 else status

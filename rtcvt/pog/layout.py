@@ -2,11 +2,12 @@
 
 State vectors::
 
-    full   [omega (n_J), F (n_K), tau of springs at the ports (n_S), theta, P]
-    rigid  [x1 (n_1),             tau of springs at the ports (n_S), theta, P]
+    full   [omega (n_J), F (n_K), tau of springs at the ports (n_S), theta, P, phi (n_E), Q (n_E)]
+    rigid  [x1 (n_1),             tau of springs at the ports (n_S), theta, P, phi (n_E), Q (n_E)]
 
-with theta only if the geometry moves and the filtered power P only under KERS control. Inputs: one per port, then
-one of the controller. Outputs: one per port; `CouplingY` of each coupling; the controller's; stored energy; omega; F.
+with theta only if the geometry moves and the filtered power P only under KERS control; phi and Q are of clutches,
+brakes and the like (`rtcvt.pog.elements`). Inputs: one per port, then one of the controller, then actuations. Outputs:
+one per port; `CouplingY` of each coupling; the controller's; stored energy; omega; F; `ElementY` of each element.
 
 A port whose speed is prescribed has springs between its flange and its gear: one if it is a shaft of the unit file,
 two, the second of them with a damper in series, if they are the coupling of `rtcvt.coupling`."""
@@ -40,6 +41,18 @@ class Control(Places):
     KERS = "`rtcvt.control.kers`"
 
 
+class Element(Places):
+    """A clutch, a brake or a dry bearing."""
+
+    A = "its first gear"
+    B = "its second gear"
+    SIGN = "1 if the axes of both point the same way, -1 if opposite ways, 0 if the second is the housing"
+    LOW = "least torque over the capacity: -1, or 0 of a one-way clutch"
+    HIGH = "largest torque over the capacity: 1 or 0"
+    U = "place of its actuation in u, or -1 if it has none"
+    P = "place of its capacity in p; stiffness and damping follow"
+
+
 class D(Places):
     """Header of the constants."""
 
@@ -49,6 +62,7 @@ class D(Places):
     N_S = "springs at the ports"
     N_PORT = "ports"
     N_FRICTION = "relative frictions"
+    N_E = "elements: clutches, brakes, dry bearings"
     N_X = "states"
     N_Y = "outputs"
     N_U = "inputs"
@@ -60,6 +74,8 @@ class D(Places):
     X_SPRING = "place in x: torque of the first spring"
     X_THETA = "place in x: the moving variable"
     X_POWER = "place in x: filtered power"
+    X_PHI = "place in x: twist of the first element"
+    X_HEAT = "place in x: heat of the first element"
     X_OWN = "place in x: speed of the controlled port's gear"
     OWN_PORT = "number of the controlled port"
     U_CONTROL = "place in u: the controller's"
@@ -70,6 +86,7 @@ class D(Places):
     Y_E = "place in y: stored energy"
     Y_GEAR = "place in y: speeds"
     Y_CONTACT = "place in y: contact forces"
+    Y_ELEMENT = "place in y: `ElementY` of each element"
     TAPE = "table: operation, first, second of each instruction"
     TAPE_FIXED = "instructions that do not depend on theta come first: how many"
     TAPE_END = "all instructions: how many"
@@ -77,6 +94,7 @@ class D(Places):
     ENTRY_FIXED = "entries that do not depend on theta come first: how many"
     ENTRY_END = "all entries: how many"
     FRICTION = "table: i, j, sign, place of the coefficient in p"
+    ELEMENT = "table: `Element` of each"
     PORT = "table: gear, number of its first spring, how many"
     SPRING = "table: port, place of the stiffness, place of the damping of a damper in series or -1"
     ORDER = "table: gears, dependent ones first, independent ones last"
@@ -105,6 +123,10 @@ class D(Places):
     W_OMEGA = "speeds of the gears, n_J", lambda d: d.N_J
     W_V = "scratch, n_J", lambda d: d.N_J
     W_C = "scratch, n_J", lambda d: d.N_J
+    W_Z = "change of the state by each element's torque, n_E x n_x, at least one", lambda d: (d.N_E + 1) * d.N_X
+    W_BOX = "matrix of `rtcvt.boxed`, n_E x n_E", lambda d: d.N_E * d.N_E
+    W_BOX_Q = "its right-hand side; bounds; torques; sides; pieces, n_E each", lambda d: 6 * d.N_E
+    W_BOX_SCRATCH = "its scratch", lambda d: d.N_E * (d.N_E + 2)
     W_SAVED = "state before a communication step, n_x; new outputs, n_y", lambda d: d.N_X + d.N_Y
     W_STEP = (
         "state before an internal step; stage state; scratch; f; 4 stages; solution; pivots; Jacobian; matrix",
@@ -129,6 +151,9 @@ COUPLING_D = Row(
     tunable=True,
 )
 GEAR_START = Row("gear.{name}.w_start", "rad/s", "start speed of gear {name}", display="rpm")
+ELEMENT_C = Row("{name}.C", "N.m", "torque capacity of {about}", 0.0, tunable=True)
+ELEMENT_K = Row("{name}.K", "N.m/rad", "torsional stiffness of {about}", 1e-9)
+ELEMENT_D = Row("{name}.d", "N.m.s/rad", "damping of {about}, beside its stiffness", 1e-9)
 K_THETA = Row("control.K_theta", "rad/(s.N.m)", "integral gain from torque error to tilt rate", 0.0, tunable=True)
 K_W = Row("control.K_w", "N.m.s/rad", "gain on the speed difference across the port's spring", 0.0, tunable=True)
 TAU_FILTER = Row(
@@ -143,6 +168,7 @@ FLANGE_SPEED_IN = Row("{name}.w", "rad/s", "speed of flange {name}{about}", nomi
 SHAFT_SPEED_IN = Row("{name}.w", "rad/s", "speed of the shaft at port {name}{about}", nominal=100.0, display="rpm")
 DEMAND = Row("control.tau_des", "N.m", "demanded torque into the unit", nominal=100.0, set_point=True)
 SET_POINT = Row("control.{name}_des", "rad", "set point of {about}", display="deg", set_point=True)
+ACTUATION = Row("{name}.u", "1", "actuation of {about}: open at 0, full capacity at 1", 0.0, 1.0, 1.0)
 SPEED_OUT = Row("{name}.w", "rad/s", "speed of port {name}{about}", nominal=100.0, display="rpm")
 FLANGE_TORQUE_OUT = Row(
     "{name}.tau", "N.m", "torque into the unit at flange {name}{about}: tau w is power in", nominal=100.0
@@ -164,9 +190,21 @@ class CouplingY(Rows):
     LOSS = Row("{name}.loss", "W", "power lost in the coupling at flange {name}", 0.0, nominal=1.0)
 
 
+class ElementY(Rows):
+    """Outputs of a clutch, a brake or a dry bearing."""
+
+    TAU = Row("{name}.tau", "N.m", "torque of {about}", nominal=100.0)
+    SLIP = Row("{name}.w_slip", "rad/s", "slip of {about}; exactly zero while it sticks", nominal=100.0, display="rpm")
+    STUCK = Row("{name}.stuck", "1", "{about} sticks", boolean=True)
+    HEAT = Row("{name}.Q", "J", "heat of {about} since the start", nominal=1e4, display="kJ")
+
+
 N_COUPLING = len(CouplingY)
+N_ELEMENT = len(ElementY)
 
 # states beside speeds, contact forces and theta, which are outputs too
 SPRING_TORQUE = Row("{name}.tau", "N.m", "torque of the spring at port {name}", nominal=100.0)
 COUPLING_TORQUE = Row("{name}.tau_{k}", "N.m", "torque {k} of the coupling at flange {name}", nominal=100.0)
 POWER = Row("control.power", "W", "filtered derivative of the energy", nominal=1e3)
+TWIST = Row("{name}.phi", "rad", "twist of {about}", nominal=1e-4)
+HEAT = Row("{name}.Q", "J", "heat of {about} since the start", nominal=1e4)

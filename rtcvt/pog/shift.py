@@ -83,7 +83,7 @@ def _gear(unit: GearSystem, R: Matrix, name: str) -> ShiftGear:
     forces, shared, _ = _solve(np.column_stack([C.T, -e_out]), e_in)
     open_ = np.abs(shared).max(axis=1, initial=0.0) > _SMALL
     torques = np.where(open_, np.nan, forces)[len(R) : -1]
-    brakes = np.array([-1.0 if element in shift.brakes else 1.0 for element in elements])
+    brakes = np.array([-1.0 if element in unit.brakes else 1.0 for element in elements])
     drive, coast = (_output_torque(unit, R, closed, e_in, e_out, omega, sign) for sign in (1.0, -1.0))
     return ShiftGear(
         name,
@@ -98,12 +98,11 @@ def _gear(unit: GearSystem, R: Matrix, name: str) -> ShiftGear:
 
 def _row(unit: GearSystem, e: Matrix, element: str) -> Matrix:
     """The speed across a closed element by the gears' speeds."""
-    shift, gears = unit.shift, list(unit.gears)
-    assert shift is not None
-    if element in shift.brakes:
-        row: Matrix = e[gears.index(shift.brakes[element])]
+    gears = list(unit.gears)
+    if element in unit.brakes:
+        row: Matrix = e[gears.index(unit.brakes[element].gear)]
         return row
-    one, two = shift.clutches[element]
+    one, two = unit.clutches[element].between
     row = e[gears.index(one)] - axis_sign(unit, one, two) * e[gears.index(two)]
     return row
 

@@ -17,11 +17,12 @@ from rtcvt.expression import Expression
 from rtcvt.integrators import RK4, ROSENBROCK
 from rtcvt.model import Coupling, Fidelity, Instance, Model
 from rtcvt.pog import kernels, layout
+from rtcvt.pog.elements import DELAY, TWIST
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.friction import friction_signs
-from rtcvt.pog.layout import Control, CouplingY, D, Op
-from rtcvt.pog.radii import radii_matrix
-from rtcvt.pog.unit import GearSystem, Port, Variable
+from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op
+from rtcvt.pog.radii import axis_sign, radii_matrix
+from rtcvt.pog.unit import Element, GearSystem, Port, Variable
 from rtcvt.table import Constants, Row, Table
 
 __all__ = ["Matrices", "build_model", "matrices"]
@@ -64,6 +65,7 @@ def build_model(unit: GearSystem, fidelity: Fidelity, substeps: int | None = Non
     _inputs(table, data, unit)
     _outputs(table, data, unit)
     _states(table, data, unit)
+    _elements(table, data, unit, places)
     data[D.N_X], data[D.N_Y], data[D.N_U] = (table.size(kind) for kind in ("state", "output", "input"))
     _write_tape(data, unit, places)
     _write_tables(data, unit, places)
@@ -117,6 +119,29 @@ def _control(unit: GearSystem) -> Control:
     if unit.controller.kers:
         return Control.KERS
     return Control.POSITION if unit.controller.position else Control.NONE
+
+
+def _elements(table: Table, data: Constants, unit: GearSystem, places: Mapping[str, int]) -> None:
+    """Clutches, brakes and dry bearings: their actuations, outputs and states, and their table."""
+    gears, elements = list(unit.gears), unit.elements
+    data[D.N_E] = len(elements)
+    fields = [{"name": name, "about": _element_text(name, element)} for name, (element, _) in elements.items()]
+    rows: list[float] = []
+    for own, (name, (element, (one, other))) in zip(fields, elements.items(), strict=True):
+        row: list[float] = [gears.index(one), 0 if other is None else gears.index(other)]
+        row += [0 if other is None else axis_sign(unit, one, other), *element.bounds]
+        row += [table.add("input", layout.ACTUATION, 0.0, own) if element.actuated else -1, places[f"{name}.C"]]
+        rows += row
+    data.table(D.ELEMENT, rows)
+    data[D.Y_ELEMENT] = table.each("output", ElementY, fields)
+    data[D.X_PHI] = table.each("state", [layout.TWIST], fields)
+    data[D.X_HEAT] = table.each("state", [layout.HEAT], fields)
+
+
+def _element_text(name: str, element: Element) -> str:
+    group, _, own = name.partition(".")
+    what = "the dry friction of gear" if group == "bearing" else f"one-way {group}" if element.one_way else group
+    return f"{what} {own}{_about(element.description)}"
 
 
 def _write_tables(data: Constants, unit: GearSystem, places: Mapping[str, int]) -> None:
@@ -232,6 +257,13 @@ def _parameters(table: Table, data: Constants, unit: GearSystem) -> dict[str, in
     for name, friction in unit.frictions.items():
         fields = {"name": name, "i": friction.between[0], "j": friction.between[1]}
         table.add("parameter", layout.FRICTION_B, friction.coefficient, fields)
+    for name, (element, _) in unit.elements.items():
+        assert element.capacity is not None
+        K = element.stiffness or element.capacity / TWIST
+        own = {"name": name, "about": _element_text(name, element)}
+        table.add("parameter", layout.ELEMENT_C, element.capacity, own)
+        table.add("parameter", layout.ELEMENT_K, K, own)
+        table.add("parameter", layout.ELEMENT_D, element.damping or K * DELAY, own)
     start: dict[str, int] = {}
     for name, port in unit.ports.items():
         if port.spring is not None:

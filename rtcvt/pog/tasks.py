@@ -80,7 +80,7 @@ def _show_shift(unit: GearSystem, rows: list[ShiftGear], data: dict[str, Any], l
         | {"torques": {n: told(v) for n, v in r.torques.items()}, "speeds": {n: told(v) for n, v in r.speeds.items()}}
         for r, step in zip(rows, steps, strict=True)
     ]
-    elements = [*unit.shift.clutches, *unit.shift.brakes]
+    elements = [*unit.clutches, *unit.brakes]
     lines.append(f"\n[bold]Gears[/]  {unit.shift.input} to {unit.shift.output}; torques for 1 N.m at the input")
     losses = ("efficiency", "coasting") if unit.shift.efficiency is not None else ()
     table = Table("gear", "ratio", "step", *losses, *elements, box=None)

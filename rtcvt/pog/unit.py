@@ -1,7 +1,8 @@
 """Unit files of gear systems.
 
 The sections are ``parameters`` and ``variables`` (the geometry's names), ``gears``, ``contacts``, ``frictions``,
-``rigid`` (the independent speeds), ``ports``, ``controller``, ``shift``, ``solver`` and ``[[scenario]]``. A coordinate
+``clutches``, ``brakes``, ``rigid`` (the independent speeds), ``ports``, ``controller``, ``shift``, ``solver`` and
+``[[scenario]]``. A coordinate
 may be an expression of parameters and of the one moving variable.
 """
 
@@ -19,7 +20,10 @@ from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, quantity_in
 
 __all__ = [
     "Axis",
+    "Brake",
+    "Clutch",
     "Contact",
+    "Element",
     "Gear",
     "GearSystem",
     "KersController",
@@ -34,6 +38,8 @@ Speed = Annotated[float, quantity_in("rad/s")]
 Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
 Torque = Annotated[float, quantity_in("N.m", above=0.0)]
 Friction = Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
+_MOST_ELEMENTS = 30  # whose pieces make one number
+
 Coordinate = str | float  # an expression of the unit's names, a quantity in m, or a number in m
 
 
@@ -89,6 +95,7 @@ class Gear(Record):
 
     inertia: Annotated[float, quantity_in("kg.m2", at_least=0.0)]  # about its axis
     friction: Friction = 0.0  # viscous, of its bearings
+    dry_friction: Torque | None = None  # dry part, of its bearings in the housing or in its carrier
     axis: Axis  # that it turns about
     carrier: str | None = None  # the gear that takes its axis along
     w_max: Rating | None = None  # largest speed; a limit of the KERS controller
@@ -127,6 +134,56 @@ class RelativeFriction(Record):
 
     between: tuple[str, str]  # two gears
     coefficient: Friction  # torque by difference of speeds
+
+
+class Element(Record):
+    """What clutches and brakes share; without a capacity the element is in the shift table only."""
+
+    capacity: Torque | None = None  # largest torque
+    one_way: Literal["forward", "backward"] | None = None  # where it holds the first gear; without an actuation
+    held: bool = False  # always closed, without an actuation
+    stiffness: Annotated[float, quantity_in("N.m/rad", above=0.0)] | None = None  # torsional; stiff by default
+    damping: Annotated[float, quantity_in("N.m.s/rad", above=0.0)] | None = None  # beside it
+    description: str = ""
+
+    @model_validator(mode="after")
+    def _of_a_capacity(self) -> "Element":
+        given = self.model_fields_set & {"one_way", "held", "stiffness", "damping"}
+        if self.capacity is None and given:
+            raise ValueError(f"{', '.join(sorted(given))} only with a capacity")
+        return self
+
+    @property
+    def actuated(self) -> bool:
+        """Whether an input says how far it is closed."""
+        return not (self.one_way or self.held)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Least and largest torque over the capacity; a positive one holds the first gear from turning forward."""
+        return (-1.0 if self.one_way != "forward" else 0.0), (1.0 if self.one_way != "backward" else 0.0)
+
+
+class Clutch(Element):
+    """A friction clutch between two gears; a positive torque goes from the first to the second."""
+
+    between: tuple[str, str]  # two gears on parallel axes
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gears_alone(cls, data: Any) -> Any:
+        return {"between": data} if isinstance(data, list) else data
+
+
+class Brake(Element):
+    """A friction brake between a gear and the housing; a positive torque goes into the housing."""
+
+    gear: str  # that it holds
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gear_alone(cls, data: Any) -> Any:
+        return {"gear": data} if isinstance(data, str) else data
 
 
 class Rigid(Record):
@@ -197,8 +254,6 @@ class Shift(Record):
 
     input: str  # port that drives
     output: str  # port that is driven
-    clutches: dict[Name, tuple[str, str]] = {}  # the two gears that each couples, by name
-    brakes: dict[Name, str] = {}  # the gear that each holds, by name
     gears: dict[str, tuple[str, ...]] = Field(min_length=1, max_length=100)  # the elements that hold, by gear
     efficiency: Annotated[float, Field(gt=0.0, le=1.0)] | None = None  # of each contact, seen from its carrier
 
@@ -212,6 +267,8 @@ class GearSystem(Unit):
     gears: dict[Name, Gear] = Field(min_length=1, max_length=100)  # by name
     contacts: dict[Name, Contact] = {}  # of gears, by name
     frictions: dict[Name, RelativeFriction] = {}  # between gears on parallel axes, by name
+    clutches: dict[Name, Clutch] = {}  # between gears, by name
+    brakes: dict[Name, Brake] = {}  # that hold gears, by name
     rigid: Rigid  # what the rigid model keeps
     ports: dict[Name, Port] = Field(min_length=1)  # flanges of the unit, by name
     controller: Controller = Controller()  # what moves the variable
@@ -223,6 +280,17 @@ class GearSystem(Unit):
     def moving(self) -> str | None:
         """Name of the moving variable, or None."""
         return next(iter(self.variables), None)
+
+    @property
+    def elements(self) -> dict[str, tuple[Element, tuple[str, str | None]]]:
+        """Elements with a capacity and their two gears, None for the housing, by ``clutch.NAME`` and the like."""
+        every: dict[str, tuple[Element, tuple[str, str | None]]] = {}
+        every |= {f"clutch.{name}": (c, c.between) for name, c in self.clutches.items()}
+        every |= {f"brake.{name}": (b, (b.gear, None)) for name, b in self.brakes.items()}
+        for name, gear in self.gears.items():
+            if gear.dry_friction is not None:
+                every[f"bearing.{name}"] = (Element(capacity=gear.dry_friction, held=True), (name, gear.carrier))
+        return {name: (element, pair) for name, (element, pair) in every.items() if element.capacity is not None}
 
     def coordinate(self, key: str, value: Coordinate) -> Expression:
         """A coordinate [m or rad] as an expression of the parameters and the moving variable."""
@@ -248,6 +316,7 @@ def read_gear_system(file: UnitFile) -> GearSystem:
 
     unit = file.parse(GearSystem)
     _check_references(unit)
+    _check_elements(unit)
     _check_shift(unit)
     check_radii(unit)
     return unit
@@ -318,10 +387,39 @@ def _check_references(unit: GearSystem) -> None:
         seen.add(scenario.name)
 
 
-def _check_shift(unit: GearSystem) -> None:
-    """Ports, gears and elements of the shift table exist; clutches join parallel axes."""
+def _check_elements(unit: GearSystem) -> None:
+    """Gears of clutches and brakes exist; clutches join parallel axes; geometry and method allow their law."""
     from rtcvt.pog.radii import axis_sign
 
+    def require(condition: bool, key: str, value: object, allowed: str) -> None:
+        if not condition:
+            raise InputError(unit.source, key, value, allowed)
+
+    known = f"one of the gears: {', '.join(unit.gears)}"
+    for name, brake in unit.brakes.items():
+        require(brake.gear in unit.gears, f"brakes.{name}.gear", brake.gear, known)
+        require(name not in unit.clutches, f"brakes.{name}", None, "a name that is not also a clutch")
+    for name, clutch in unit.clutches.items():
+        key, pair = f"clutches.{name}.between", clutch.between
+        for gear in pair:
+            require(gear in unit.gears, key, gear, known)
+        parallel = pair[0] != pair[1] and axis_sign(unit, *pair) != 0
+        require(parallel, key, list(pair), "two gears on parallel axes")
+    for name, gear_ in unit.gears.items():
+        key = f"gears.{name}.dry_friction"
+        if gear_.dry_friction is not None and gear_.carrier is not None:
+            require(axis_sign(unit, name, gear_.carrier) != 0, key, gear_.dry_friction, "an axis along its carrier's")
+    elements = unit.elements
+    if elements:
+        require(len(elements) <= _MOST_ELEMENTS, "clutches", len(elements), f"at most {_MOST_ELEMENTS} elements")
+        key = next(iter(elements))
+        require(unit.moving is None, "variables", unit.moving, f"a geometry that stands still, as there is '{key}'")
+        method = unit.solver.method
+        require(method == "rosenbrock", "solver.method", method, f"'rosenbrock', as there is '{key}'")
+
+
+def _check_shift(unit: GearSystem) -> None:
+    """Ports and elements of the shift table exist."""
     shift = unit.shift
     if shift is None:
         return
@@ -334,18 +432,9 @@ def _check_shift(unit: GearSystem) -> None:
     one_of("shift.output", shift.output, unit.ports, "ports")
     if unit.ports[shift.input].gear == unit.ports[shift.output].gear:
         raise InputError(unit.source, "shift.output", shift.output, "a port on another gear than the input's")
-    for name, held in shift.brakes.items():
-        one_of(f"shift.brakes.{name}", held, unit.gears, "gears")
-        if name in shift.clutches:
-            raise InputError(unit.source, f"shift.brakes.{name}", held, "a name that is not also a clutch")
-    for name, pair in shift.clutches.items():
-        for gear in pair:
-            one_of(f"shift.clutches.{name}", gear, unit.gears, "gears")
-        if pair[0] == pair[1] or axis_sign(unit, *pair) == 0:
-            raise InputError(unit.source, f"shift.clutches.{name}", list(pair), "two gears on parallel axes")
     for name, elements in shift.gears.items():
         for i, element in enumerate(elements):
-            one_of(f"shift.gears.{name}", element, {**shift.clutches, **shift.brakes}, "elements")
+            one_of(f"shift.gears.{name}", element, {**unit.clutches, **unit.brakes}, "elements")
             if element in elements[:i]:
                 raise InputError(unit.source, f"shift.gears.{name}", element, "each element once")
 

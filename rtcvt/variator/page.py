@@ -1,6 +1,5 @@
 """The documentation page inside the FMU of a variator: equations, range of validity, errors, pictures of the laws."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 from rtcvt.control import limits
 from rtcvt.errors import InputError
+from rtcvt.files import read_json
 from rtcvt.html import ErrorRow, figure, number, render, text
 from rtcvt.model import Model
 from rtcvt.variator import kernels, kers, shafts
@@ -113,9 +113,9 @@ def _uncertainty(path: Path) -> list[tuple[str, ...]]:
     """Bands of a calibration's posterior at its operating points, half of 5 to 95 %; none without the file."""
     if not path.is_file():
         return []
-    rows = []
+    rows, found = [], read_json(path, "a file written by rtcvt calibrate")
     try:
-        for point in json.loads(path.read_text(encoding="utf-8"))["points"].values():
+        for point in found["points"].values():
             low, middle, high = point["thrust ratio"]
             halves = [0.5 * (high - low) / middle, *(0.5 * (point[k][2] - point[k][0]) for k in ("slip", "efficiency"))]
             rpm, kN = point["omega_I"] * 30.0 / np.pi, 1e-3 * point["F_O"]

@@ -37,8 +37,9 @@ int fmi2DoStep(void *c, double t, double h, int p)
 {
     r[2] = r[0], r[3] = r[1], r[4] = t + h, r[5] = 2.0 * r[0], r[6] = 0.0 / (r[7] - r[7]);
     if (r[1] > 8.5)
-        host->logger(host->environment, "unit", 0, "log", "%-4s|%5.2f|%03d|%s|%lld%%|%n|%*d", "ab", 3.14159, 7,
-                     (const char *)8, 1234567890123LL, 4, 5);
+        host->logger(host->environment, "unit", 0, "log", "%-4s|%5.2f|%03d|%s|%s|%s|%s|%.2s|%lld%%|%n|%*d", "ab",
+                     3.14159, 7, (const char *)8, "40 \xc2\xb0", "@\xef\x5b\x7f", "\xc0\xaf", "\xc2\xb0\xb0",
+                     1234567890123LL, 4, 5);
     return r[1] > 8.5 ? 3 : 0;
 }
 """
@@ -158,13 +159,13 @@ def test_the_units_time_begins_where_its_experiment_does(unit, fast):
 @pytest.mark.parametrize("logging", [True, False])
 @pytest.mark.parametrize("way", ["fast", "rig", "inside"])
 def test_messages_have_their_arguments_or_are_off(unit, way, logging):
-    """A text that is not there stays a conversion, %n does nothing."""
+    """A text that is not there, or none of UTF-8, stays a conversion; %n does nothing."""
     given = scenario(T=9)
     if way == "fast":
         message = run(unit(), 5e-3, scenario=given, fast=True, logging=logging).message
     else:
         message = run_rig(unit(), 5e-3, None, given, Rig(isolated=way == "rig", logging=logging)).message
-    expected = "ab  | 3.14|007|%s|1234567890123%|%n|   5" if logging else "it gave no message"
+    expected = "ab  | 3.14|007|%s|40 °|%s|%s|°|1234567890123%|%n|   5" if logging else "it gave no message"
     assert expected in message
 
 

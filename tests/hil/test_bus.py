@@ -249,14 +249,24 @@ def test_a_database_of_others_is_used_as_it_is(pair):
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [("CRC : 7|8@0+", "CRC : 43|8@0+", r"drive\.CRC"), ("CRC : 7|8@0+", "CRC : 3|4@0+", r"drive\.CRC"),
-     ("Alive : 8|4@1+", "Alive : 8|8@1+", r"drive\.Alive"), ("drive: 8 A", "drive: 16 A", "drive = '16 bytes'"),
-     ("temperature : 32", "temperature m1 : 32", "drive: .*multiplexed")],
+     ("Alive : 8|4@1+", "Alive : 8|8@1+", r"drive\.Alive"), ("drive: 8 A", "drive: 65 A", "drive = '65 bytes'"),
+     ("temperature : 32", "temperature m1 : 32", r"drive\.Alive: .*no multiplexer"),
+     ("drive: 8 A", "drive: 9 A", "drive = '9 bytes'.*transport protocol")],
 )  # fmt: skip
 def test_messages_that_cannot_be_guarded_are_refused(old, new, key):
     text = GIVEN.replace(old, new).replace("Alive :", "Alive M :" if "m1" in new else "Alive :")
+    if "9 A" in new:
+        text += J1939_FORMAT
     drive = parse(text).get_message_by_name("drive")
     with pytest.raises(InputError, match=f"--dbc: {key}"):
         require_usable(drive)
+
+
+J1939_FORMAT = """BA_DEF_ BO_ "VFrameFormat" ENUM "StandardCAN","ExtendedCAN","reserved","J1939PG";
+BA_DEF_DEF_ "VFrameFormat" "J1939PG";
+BA_DEF_ "ProtocolType" STRING ;
+BA_DEF_DEF_ "ProtocolType" "J1939";
+"""
 
 
 NARROW = """VERSION ""
@@ -330,14 +340,64 @@ def test_received_values_are_converted_limited_held_and_counted():
     node.held.clear()
     assert take(24000, 1, 3, 4, 0) == good
     assert node.clamped == {"pos": 1}
-    assert take(0xFE00, 2, 0xFE, 9, 0x81) == good
-    assert take(0xFFFF, 3, 0xFF, 0, 0x80) == good
+    assert take(0xFE00, 2, 0xFE, 9, 0x81) == {}  # so that the time-out goes on
+    assert take(0xFFFF, 3, 0xFF, 0, 0x80) == {}
     assert node.held == {
         f"{name} {what}": 1 for name in ("n", "on", "pos", "T") for what in ("error", "not available")
     } | {"mode no item": 2}
     assert take(40000, 0, 0, 1, 5)["n"] == 400.0
     assert node.clamped == {"pos": 1, "n": 1}
     assert any("pos [%" in note for note in plan.notes)
+
+
+PAGED = """VERSION ""
+BS_:
+BU_: RIG ECU
+BO_ 256 out: 8 RIG
+ SG_ which M : 0|4@1+ (1,0) [0|15] "" ECU
+ SG_ Alive : 4|4@1+ (1,0) [0|14] "" ECU
+ SG_ CRC : 8|8@1+ (1,0) [0|255] "" ECU
+ SG_ F m0 : 16|16@1- (1,0) [0|0] "kN" ECU
+ SG_ other m2 : 16|16@1- (1,0) [0|0] "kN" ECU
+ SG_ more m3M : 16|4@1+ (1,0) [0|15] "" ECU
+ SG_ w m4 : 24|16@1- (0.5,0) [0|0] "rad/s" ECU
+ SG_ on : 48|1@1+ (1,0) [0|1] "" ECU
+BO_ 257 long: 20 RIG
+ SG_ last : 144|16@1+ (1,0) [0|0] "rad/s" ECU
+ SG_ CRC : 0|8@1+ (1,0) [0|255] "" ECU
+SG_MUL_VAL_ 256 F which 0-0;
+SG_MUL_VAL_ 256 other which 2-2;
+SG_MUL_VAL_ 256 more which 3-3;
+SG_MUL_VAL_ 256 w more 4-4;
+"""
+LEAVING = [Variable("F", "output", 0, "N", ""), Variable("w", "output", 1, "rad/s", ""),
+           Variable("on", "output", 2, "1", "", boolean=True), Variable("last", "output", 3, "rad/s", "")]  # fmt: skip
+
+
+@pytest.mark.parametrize("interface", ["virtual", "udp_multicast"])
+def test_pages_of_a_message_and_messages_of_can_fd_arrive(interface):
+    """Each page that has a variable is sent, nested ones too; a page that the database has not is counted."""
+    plan = planned(PAGED, (), LEAVING)
+    channel = next(channels) if interface == "virtual" else f"udp_multicast:{free_group()}"
+    with open_bus(channel, fd=True) as one, open_bus(channel, fd=True) as two:
+        rig, ecu = Node(one, plan.given, [], plan.names, wires=plan.wires), Node(two, [], plan.given, plan.names)
+        rig.send({"F": -7000.0, "w": 12.5, "on": 1.0, "last": 9.0})
+        assert everything(ecu) == {"F": -7.0, "w": 12.5, "on": 1.0, "last": 9.0}
+        assert ecu.counts == {"received": 3, "taken": 3, "missing": 0}
+        rig.send({"F": np.nan, "w": 2.5, "on": 0.0, "last": 9.0})
+        assert everything(ecu) == {"w": 2.5, "on": 0.0, "last": 9.0}
+        body = bytes([0x0F, 0, 0, 0, 0, 0, 0])
+        one.send(can.Message(arbitration_id=256, data=body[:1] + bytes([crc8(256, body)]) + body[1:],
+                             is_extended_id=False))  # fmt: skip
+        assert everything(ecu) == {}
+        assert ecu.counts["unknown multiplexer"] == 1
+    classic, long = 34 + 64 + 24 + 13, 22 + 160 + 45 + 25 + 7 + 13
+    assert plan.load == pytest.approx((2 * classic + long) / 1e-3 / 500e3)
+
+
+def test_a_multiplexer_that_is_an_output_is_refused():
+    with pytest.raises(InputError, match=r"out\.which.*no multiplexer"):
+        planned(PAGED, (), [*LEAVING, Variable("which", "output", 4, "1", "")])
 
 
 def test_a_unit_of_another_kind_or_unknown_is_refused_by_name():

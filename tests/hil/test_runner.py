@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import tempfile
 import zipfile
@@ -172,7 +173,8 @@ def test_a_step_that_fails_ends_the_run_which_is_kept(probe, tmp_path):
 def test_an_exception_in_the_fmu_ends_the_run_which_is_kept(probe):
     result = run(probe, H, scenario=scenario({"tau": 1.0}, {"raise_at": 0.0045}))
     assert "fmi2Fatal at t = 0.005 s" in result.message
-    assert "lost 100%s of it" in result.message
+    # pythonfmu passes the text as the format, without arguments: a text that lies where one would be may stand for %s
+    assert re.search("lost 100.* of it", result.message)
     assert result["impulse"][-1] == pytest.approx(0.005)
 
 

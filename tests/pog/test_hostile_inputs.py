@@ -13,7 +13,7 @@ from rtcvt.integrators import rosenbrock_integral
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.pog.layout import D
-from rtcvt.pog.system import build_model
+from rtcvt.pog.system import build_model, matrices
 from rtcvt.unitfile import shipped_units
 
 ROWS = {1: 1000, 20: 130}  # by steps in which the inputs are held
@@ -44,6 +44,15 @@ class Meter:
                            for p, port in ports.items() if f"{p}.w" not in names and not port.spring
                            and model.by_name[f"{p}.tau"].causality == "input"]  # fmt: skip
             self.torques = []
+        self.rows = []  # of a unit with clutches: place of input, speed of its gear by the states
+        unit = load_unit(model.name)
+        if unit.elements:
+            self.torques = self.speeds = []
+            Q = np.eye(n)[: len(unit.gears)] if model.fidelity == "full" else matrices(model.instantiate()).Q1
+            for name, port in unit.ports.items():
+                row = np.zeros(n)
+                row[: Q.shape[1]] = Q[list(unit.gears).index(port.gear)]
+                self.rows.append((model.by_name[f"{name}.tau"].index, row))
         self.start, self.work, self.through, self.made = self.energy(), 0.0, 0.0, 0.0
 
     def energy(self):
@@ -56,6 +65,12 @@ class Meter:
         parts = [one.u[u] * 0.5 * h * (w + one.y[y]) for w, (u, y) in zip(speeds, self.torques, strict=True)]
         parts += [one.u[u] * rosenbrock_integral(s, n, h, self.before, self.k)
                   for u, s, *_ in (*self.springs, *self.speeds)]  # fmt: skip
+        k = self.k.reshape(-1, n)
+        if self.rows and np.allclose(self.before + 2.0 * k[0] + k[2] + k[3], one.x, rtol=1e-9, atol=1e-12):
+            integrals = np.array([rosenbrock_integral(s, n, h, self.before, self.k) for s in range(n)])
+        else:
+            integrals = h * one.x  # implicit Euler method
+        parts += [one.u[u] * float(row @ integrals) for u, row in self.rows]
         self.work += sum(parts)
         self.through += sum(map(abs, parts))
         self.made = max(self.made, self.energy() - self.start - self.work)

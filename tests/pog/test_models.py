@@ -76,12 +76,18 @@ def matrices_of(instance):
 
 
 def gear_torques(unit, instance):
-    """External torques on the gears, from inputs and spring ports."""
+    """Torques on the gears from inputs, spring ports and clutches."""
     tau = np.zeros(len(unit.gears))
+    if unit.elements:
+        instance.outputs()
+    for name, (_, (one, other)) in unit.elements.items():
+        tau[list(unit.gears).index(one)] -= instance.get(f"{name}.tau")
+        if other is not None:
+            tau[list(unit.gears).index(other)] += instance.get(f"{name}.tau")
     names = [s.name for s in instance.model.states]
     for port, data in unit.ports.items():
         k = list(unit.gears).index(data.gear)
-        tau[k] = instance.get(f"{port}.tau") if data.spring is None else instance.x[names.index(f"{port}.tau")]
+        tau[k] += instance.get(f"{port}.tau") if data.spring is None else instance.x[names.index(f"{port}.tau")]
     return tau
 
 

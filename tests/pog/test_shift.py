@@ -62,7 +62,10 @@ class Box:
 
     def unit(self, shift, output, given="in"):
         independent = list(self.gears)[: len(self.gears) - len(self.contacts)]
-        lines = ['name = "box"', 'kind = "gear_system"', "[gears]"]
+        every = shift.strip().splitlines()
+        elements = [line for line in every if line.startswith(("clutches", "brakes"))]
+        shift = "\n".join(line for line in every if line not in elements)
+        lines = ['name = "box"', 'kind = "gear_system"', *elements, "[gears]"]
         lines += [f"{name} = {{ {text} }}" for name, text in self.gears.items()]
         lines += ["[contacts]", *self.contacts, "[rigid]", f"independent = {json.dumps(independent)}", "[ports]"]
         lines += [f'input = "{given}"', f'output = "{output}"', "[shift]", 'input = "input"', 'output = "output"']
@@ -206,7 +209,7 @@ def test_torques_of_the_box_are_in_balance(box):
     """Input, output and brakes: the housing takes what is missing (all axes of bodies point one way)."""
     unit = box()
     for row in table(unit).values():
-        brakes = [t for e, t in row.torques.items() if e in unit.shift.brakes]
+        brakes = [t for e, t in row.torques.items() if e in unit.brakes]
         assert 1.0 - row.ratio + sum(brakes) == pytest.approx(0.0, abs=1e-9)
 
 
@@ -235,8 +238,8 @@ def test_efficiency_of_a_set_in_both_directions(eta):
         ('3 = ["A", "B"]', '3 = ["A"]', "shift.gears.3 .*more elements: the output's speed stays free"),
         ('3 = ["A", "B"]', '3 = ["A", "C", "D"]', "shift.gears.3 .*let the input turn"),
         ('3 = ["A", "B"]', '3 = ["A", "X"]', "shift.gears.3 = 'X': one of the elements: A, B, C, D"),
-        ('C = "s"', 'C = "t"', "shift.brakes.C = 't': one of the gears"),
-        ('B = ["in", "s"]', 'B = ["s", "s"]', "shift.clutches.B .*two gears on parallel axes"),
+        ('C = "s"', 'C = "t"', "brakes.C.gear = 't': one of the gears"),
+        ('B = ["in", "s"]', 'B = ["s", "s"]', "clutches.B.between .*two gears on parallel axes"),
         ('output = "output"', 'output = "input"', "shift.output = 'input': a port on another gear"),
     ],
 )

@@ -40,6 +40,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from scipy.stats import t as student
 
 from rtcvt.errors import InputError
+from rtcvt.files import read_json
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
 from rtcvt.offline.pushbelt.checks.sources import sources
 from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
@@ -487,7 +488,7 @@ def _timed(
     key = hashlib.sha256("".join(_key(parameters, r, revolutions) for r in runs.values()).encode()).hexdigest()[:8]
     file = folder / f"cost-{key}.json"
     if file.exists():
-        return {k: (v[0], v[1]) for k, v in json.loads(file.read_text(encoding="utf-8")).items()}
+        return {k: (v[0], v[1]) for k, v in read_json(file, "times of steps, or none").items()}
     rounds = 7
     cases = {name: prepare(parameters, run.run(0.1)) for name, run in runs.items()}
     found: dict[str, list[float]] = {name: [] for name in cases}

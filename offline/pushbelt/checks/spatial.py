@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
+from rtcvt.files import read_json
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
 from rtcvt.offline.pushbelt.checks.sources import sources
 from rtcvt.offline.pushbelt.planar import model as hybrid
@@ -482,7 +483,7 @@ def _short(
     key = "".join(_key(parameters, _planar(name)) for name in cases)
     file = folder / f"short-{hashlib.sha256(key.encode()).hexdigest()[:8]}.json"
     if file.exists():
-        kept = json.loads(file.read_text(encoding="utf-8"))
+        kept = read_json(file, "figures of short runs, or none")
         return kept["equal"], kept["growth"], kept["cost"]
     if progress is not None:
         progress("short runs", 0, 1)

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files import opened
+from rtcvt.files import opened, require_regular
 from rtcvt.hdf5 import MARK, checked, hashed
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS
 from rtcvt.offline.pushbelt.planar import model as hybrid
@@ -191,6 +191,7 @@ class Journal:
             Damaged, no journal, or held by another process.
         """
         self.path = path
+        require_regular(path, None)
         try:
             self._file: BinaryIO = path.open("r+b" if write else "rb")
         except OSError as error:
@@ -217,6 +218,7 @@ class Journal:
         with replaced_on_success(path) as temporary:
             temporary.write_bytes(MARK.pack(JOURNAL, MARK.size, hashed().digest()))
             with cls(temporary, write=True) as journal:
+                journal.path = path
                 for record in records:
                     journal.add(record)
 
@@ -230,18 +232,32 @@ class Journal:
                 raise InputError(self.path, "", None, "a run that no other process is at") from None
 
     def add(self, record: Mapping[str, Any]) -> None:
-        """Write a record; it is on the disk afterwards."""
+        """Write a record; it is on the disk afterwards.
+
+        Raises
+        ------
+        InputError
+            It cannot be written; the records before stay.
+        """
         buffer = io.BytesIO()
         np.savez(buffer, **record)
         payload = _LENGTH.pack(buffer.tell()) + buffer.getvalue()
-        self._file.seek(self._end)
-        self._file.write(payload)
-        self._sync()
+        self._put(self._end, payload)
         self._digest.update(payload)
         self._end += len(payload)
-        self._file.seek(0)
-        self._file.write(MARK.pack(JOURNAL, self._end, self._digest.digest()))
-        self._sync()
+        self._put(0, MARK.pack(JOURNAL, self._end, self._digest.digest()))
+
+    def _put(self, at: int, data: bytes) -> None:
+        try:
+            self._file.seek(at)
+            self._file.write(data)
+            self._sync()
+        except OSError as error:
+            with suppress(OSError):  # it tries to write once more
+                self._file.close()
+            more = "; --resume goes on with what it holds" if self._end > MARK.size else ""
+            allowed = f"a file that can be written: {error.strerror}{more}"
+            raise InputError("output", "", str(self.path), allowed) from None
 
     def _sync(self) -> None:
         self._file.flush()

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
+from rtcvt.files import read_text
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
@@ -191,13 +192,18 @@ class _Journal:
     def __init__(self, path: Path, key: str) -> None:
         self.path = path
         self.found: dict[tuple[int, int, str], Found] = {}
-        whole = path.read_text(encoding="utf-8").rpartition("\n")[0] if path.exists() else ""
+        whole = read_text(path).rpartition("\n")[0] if path.exists() else ""
         head, *lines = whole.splitlines() or [json.dumps({"key": key})]
-        if json.loads(head).get("key") != key:
-            raise InputError(path, "key", None, "a calibration of this unit and plan, or another folder")
-        for line in lines:
-            step, member, run, values = json.loads(line)
-            self.found[step, member, run] = values
+        try:
+            if json.loads(head)["key"] != key:
+                raise InputError(path, "key", None, "a calibration of this unit and plan, or another folder")
+            for line in lines:
+                step, member, run, values = json.loads(line)
+                self.found[step, member, run] = values
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(path, "", None, f"lines that rtcvt calibrate writes ({error})") from None
         path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")  # without a line that was cut off
 
     def add(self, job: tuple[int, int, str], values: Found) -> None:

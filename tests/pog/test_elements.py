@@ -1,0 +1,245 @@
+"""Clutches, brakes, one-way clutches and dry bearings in gear systems, and the problem that holds several at once."""
+
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from rtcvt.boxed import boxed
+from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
+from rtcvt.offline.nonsmooth.lemke import lemke
+from rtcvt.pog.unit import read_gear_system
+from rtcvt.unitfile import parse_unit_file, read_unit_file
+
+GEARS = ("in", "s0", "p0", "c0", "s1", "s2", "p", "q", "c", "out")
+J = np.array([0.02, 5e-4, 2e-4, 5e-3, 2e-3, 3e-3, 2e-4, 5e-4, 8e-3, 13.0])
+B = np.array([1e-3, 0.0, 1e-4, 1e-3, 1e-3, 1e-3, 1e-4, 1e-4, 1e-3, 2e-3])
+CAPACITY = {"C": 700.0, "D": 2400.0}
+
+
+def row(**entries):
+    return np.array([float(entries.get(g.replace("in", "in_"), 0.0)) for g in GEARS])
+
+
+def mesh(one, z_1, other, z_2, carrier):
+    """Willis: ``z_1 (w_1 - w_c) + z_2 (w_2 - w_c) = 0``, z_2 negative for a ring."""
+    return z_1 * (row(**{one: 1}) - row(**{carrier: 1})) + z_2 * (row(**{other: 1}) - row(**{carrier: 1}))
+
+
+# tooth numbers of the box; front sun and clutch A always hold
+ALWAYS = [mesh("s0", 37, "p0", 17, "c0"), mesh("p0", 17, "in_", -71, "c0"), mesh("s1", 31, "p", 20, "c"),
+          mesh("p", 20, "q", 23.5, "c"), mesh("s2", 38, "q", 23.5, "c"), mesh("q", 23.5, "out", -85, "c"),
+          row(s0=1), row(c0=1, s1=-1)]  # fmt: skip
+SLIP = {"C": row(s2=1), "D": row(c=1)}
+
+
+class Ideal:
+    """The box with Coulomb's set-valued law: multipliers of all constraints, events by a root finder."""
+
+    def __init__(self):
+        self.v, self.heat = np.zeros(len(GEARS)), 0.0
+
+    def forces(self, v, mode, tau, capacity):
+        """Accelerations, and the torques of brakes that hold."""
+        held = [name for name in SLIP if mode[name] == 0]
+        G = np.array(ALWAYS + [SLIP[name] for name in held])
+        f = tau - B * v - sum(mode[name] * capacity[name] * SLIP[name] for name in SLIP)
+        n = len(G)
+        x = np.linalg.solve(np.block([[np.diag(J), G.T], [G, np.zeros((n, n))]]), np.append(f, np.zeros(n)))
+        return x[: len(J)], dict(zip(held, x[len(x) - len(held) :], strict=True))
+
+    def mode(self, v, tau, capacity):
+        """The one mode of all brakes that is consistent."""
+        free = {name: (-1, 0, 1) if abs(s @ v) < 1e-9 else (np.sign(s @ v),) for name, s in SLIP.items()}
+        free |= {name: (1,) for name in SLIP if capacity[name] == 0.0}
+        for choice in product(*free.values()):
+            mode = dict(zip(SLIP, choice, strict=True))
+            a, held = self.forces(v, mode, tau, capacity)
+            slides = all(len(free[n]) == 1 or mode[n] == 0 or mode[n] * (SLIP[n] @ a) >= 0 for n in SLIP)
+            if slides and all(abs(t) <= capacity[n] for n, t in held.items()):
+                return mode
+        raise AssertionError
+
+    def hold(self, h, tau, capacity):
+        """Go on for a time `h` in which torques and capacities are constant."""
+        left = h
+        for _ in range(20):
+            mode = self.mode(self.v, tau, capacity)
+
+            def rates(t, x, mode=mode):
+                power = sum(mode[n] * capacity[n] * (SLIP[n] @ x[:-1]) for n in SLIP)
+                return np.append(self.forces(x[:-1], mode, tau, capacity)[0], power)
+
+            events = []
+            for name in (n for n in SLIP if capacity[n] > 0.0):
+                if mode[name] == 0:
+
+                    def event(t, x, name=name, mode=mode):
+                        return capacity[name] - abs(self.forces(x[:-1], mode, tau, capacity)[1][name])
+                else:
+
+                    def event(t, x, name=name, mode=mode):
+                        return mode[name] * (SLIP[name] @ x[:-1]) + (1e-9 if t == 0.0 else 0.0)
+
+                event.terminal, event.direction = True, -1
+                events.append(event)
+            x = np.append(self.v, self.heat)
+            run = solve_ivp(rates, (0.0, left), x, "DOP853", rtol=1e-10, atol=1e-9, events=events)
+            self.v, self.heat = run.y[:-1, -1], run.y[-1, -1]
+            left -= run.t[-1]
+            if run.status == 0:
+                return
+        raise AssertionError
+
+
+def schedule(t):
+    """Input torque, and actuations of C and D, in stairs of 10 ms."""
+    t = np.floor(t / 0.01 + 1e-6) * 0.01
+    return (150.0 if t >= 0.05 else 0.0, np.interp(t, [0.4, 0.5, 0.8, 0.85], [0.0, 0.25, 0.4, 1.0]),
+            np.interp(t, [0.45, 0.52], [1.0, 0.0]))  # fmt: skip
+
+
+@pytest.mark.parametrize(("fidelity", "speeds", "heats"), [("rigid", 1e-7, 1e-4), ("full", 3e-3, 1e-3)])
+def test_shift_of_a_lepelletier_box_against_an_independent_solution(fidelity, speeds, heats):
+    """At 1 ms. The elastic box is another machine: its teeth and shafts wind up."""
+    ideal, box = Ideal(), started(load_unit("automatic_6"), fidelity, {"gear.out.J": J[-1]}, {"clutch.A.u": 1.0})
+    got, want = [], []
+    for k in range(100):
+        tau, c, d = schedule(k * 0.01)
+        load = -100.0 if tau else 0.0
+        run(box, 10, {"input.tau": tau, "output.tau": load, "brake.C.u": c, "brake.D.u": d})
+        ideal.hold(0.01, tau * row(in_=1) + load * row(out=1), {"C": c * CAPACITY["C"], "D": d * CAPACITY["D"]})
+        got.append([box.get(f"gear.{g}.w") for g in GEARS])
+        want.append(ideal.v)
+    assert np.abs(np.array(got) - want).max() < speeds * np.abs(want).max()
+    assert box.get("brake.C.Q") + box.get("brake.D.Q") == pytest.approx(ideal.heat, rel=heats)
+    assert box.get("brake.C.stuck") == 1.0
+
+
+def started(unit, fidelity, parameters=None, inputs=None):
+    instance = unit.build(fidelity).instantiate()
+    for name, value in {**(parameters or {}), **(inputs or {})}.items():
+        instance.set(name, value)
+    instance.initialise()
+    return instance
+
+
+def run(instance, steps, inputs, status=0):
+    for name, value in inputs.items():
+        instance.set(name, value)
+    for _ in range(steps):
+        assert instance.step(1e-3) == status
+
+
+def planetary(clutch='K = ["s", "r"]', brake='B = "r"'):
+    """The shipped set without viscous friction, with elements."""
+    text = re.sub(r"friction = [0-9e.-]+, ", "", read_unit_file("planetary").text)
+    text = text.replace('K = ["s", "r"]', clutch).replace('B = "r"', brake)
+    return read_gear_system(parse_unit_file(text, "set.toml"))
+
+
+SET = planetary(
+    'K = { between = ["s", "r"], capacity = 100.0 }',
+    'B = { gear = "r", capacity = 200.0 }\nW = { gear = "c", capacity = 500.0, one_way = "backward" }',
+)
+
+
+def test_boxes_against_lemke():
+    """The same problem with two rows for each torque, one for each bound."""
+    rng = np.random.default_rng(7)
+    for _ in range(200):
+        m = int(rng.integers(1, 9))
+        W = rng.normal(size=(m, int(rng.integers(1, 9))))
+        A = W @ W.T + np.diag(rng.uniform(1e-6, 1e-2, m))  # often of low rank but for what yields
+        skew = rng.normal(size=(m, m))
+        A += 0.1 * (skew - skew.T)
+        q, high = rng.normal(size=m), rng.uniform(0.0, 1.0, m) * rng.integers(0, 3, m)
+        low = np.where(rng.random(m) < 0.7, -high, 0.0)
+        w = np.concatenate([A.ravel(), q, low, high, np.zeros(3 * m + m * m + m)])
+        a = m * m
+        assert boxed(m, w, 0, a, a + m, a + 2 * m, a + 3 * m, a + 4 * m, a + 6 * m, a + 5 * m)
+        one = np.eye(m)
+        oracle = lemke(np.block([[A, one], [-one, 0 * one]]), np.concatenate([A @ low - q, high - low]))
+        assert w[a + 3 * m : a + 4 * m] == pytest.approx(low + oracle.z[:m], abs=1e-8)
+
+
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+def test_energy_of_a_run_with_all_elements(fidelity):
+    """What goes in is stored or heat; clutch, brake and one-way clutch slip, stick, break away and lock."""
+    box, work = started(SET, fidelity), 0.0
+    seen = set()
+    for k in range(1500):
+        inputs = {"sun.tau": 60.0 * np.sin(0.01 * k), "carrier.tau": -40.0 * np.cos(0.003 * k),
+                  "clutch.K.u": float(np.sin(0.013 * k) > 0.3), "brake.B.u": 0.5 + 0.5 * np.sin(0.02 * k)}  # fmt: skip
+        before = np.array([box.get("sun.w"), box.get("carrier.w")])
+        run(box, 1, inputs)
+        after = np.array([box.get("sun.w"), box.get("carrier.w")])
+        work += 0.5e-3 * float((before + after) @ [inputs["sun.tau"], inputs["carrier.tau"]])
+        seen.add(tuple(box.get(f"{name}.stuck") for name in ("clutch.K", "brake.B", "brake.W")))
+    heat = sum(box.get(f"{name}.Q") for name in ("clutch.K", "brake.B", "brake.W"))
+    assert len(seen) >= 6
+    assert heat > 500.0
+    assert work - box.get("storage.E") == pytest.approx(heat, rel=1e-5)
+    assert box.get("gear.c.w") > -1e-6
+
+
+def test_a_stuck_element_does_not_creep():
+    box = started(SET, "rigid")
+    run(box, 100, {"sun.tau": 20.0, "carrier.tau": -60.0, "brake.B.u": 1.0})
+    assert box.get("brake.B.stuck") == 1.0
+    start, angle = box.x.copy(), 0.0
+    for _ in range(2000):
+        run(box, 1, {})
+        assert box.get("brake.B.w_slip") == 0.0
+        angle += 1e-3 * box.get("gear.r.w")
+    assert abs(angle) < 1e-9
+    assert box.get("brake.B.Q") == pytest.approx(start[-2], abs=1e-9)
+
+
+def test_more_elements_hold_than_needed():
+    """Four elements that stop everything, then three that turn the box as one: all stick, torques in balance."""
+    box = started(load_unit("automatic_6"), "rigid")
+    run(box, 300, {"input.tau": 300.0, "output.tau": -200.0} | {f"clutch.{e}.u": 1.0 for e in "ABE"})
+    assert [box.get(f"{e}.stuck") for e in ("clutch.A", "clutch.B", "clutch.E", "brake.F")] == [1.0] * 4
+    assert max(abs(box.get(f"gear.{g}.w")) for g in GEARS) < 1e-9
+    assert pytest.approx(box.get("brake.F.tau"), rel=1e-6) == 300.0 - 200.0
+
+
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+def test_jacobian(fidelity):
+    box = started(SET, fidelity, None, {"clutch.K.u": 1.0, "brake.B.u": 1.0, "sun.tau": 30.0})
+    n, phi = len(box.x), [s.name for s in box.model.states].index("clutch.K.phi")
+    for twists in ((0.0, 0.0, 0.0), (5e-5, 2e-3, 1e-4), (-2e-3, 1e-5, -6e-4)):  # elements that stick and that slip
+        box.x[:phi] = np.linspace(1e-4, 2e-4, phi)
+        box.x[phi : phi + 3] = twists
+        scale = np.full(n, 1e-6)
+        scale[phi : phi + 3] = 1e-8
+        found = np.empty((n, n))
+        for k in range(n):
+            sides = []
+            for sign in (1.0, -1.0):
+                kept = box.x[k]
+                box.x[k] += sign * scale[k]
+                sides.append(box.derivative().copy())
+                box.x[k] = kept
+            found[:, k] = (sides[0] - sides[1]) / (2.0 * scale[k])
+        exact = box.jacobian()
+        assert exact == pytest.approx(found, rel=1e-5, abs=1e-5 * np.abs(found).max(axis=1).min() + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("clutch", "brake", "message"),
+    [
+        ('K = { between = ["s", "x"], capacity = 1.0 }', "", "clutches.K.between = 'x': one of the gears: s, p, r, c"),
+        ('K = ["s", "s"]', "", "clutches.K.between .*two gears on parallel axes"),
+        ('K = ["s", "r"]', 'K = "r"', "brakes.K: a name that is not also a clutch"),
+        ("", 'B = { gear = "r", one_way = "forward" }', "brakes.B: .*one_way only with a capacity"),
+        ('K = { between = ["s", "r"], capacity = "-1 N.m" }', "", "clutches.K.capacity"),
+    ],
+)
+def test_wrong_elements_are_refused(clutch, brake, message):
+    with pytest.raises(InputError, match=message):
+        planetary(clutch, brake)

@@ -38,7 +38,7 @@ COMMON = {
     "solver": "step of the exported unit",
 }
 PAGES = {  # of the API: title, modules
-    "interface": ("Python interface", ("rtcvt.interface", "rtcvt.recording")),
+    "interface": ("Python interface", ("rtcvt.interface", "rtcvt.recording", "rtcvt.linear")),
     "models": (
         "Models and kernels",
         ("rtcvt.model", "rtcvt.kernel", "rtcvt.table", "rtcvt.integrators", "rtcvt.stepping", "rtcvt.coupling"),

@@ -55,6 +55,7 @@ from rtcvt.files import opened
 from rtcvt.hdf5 import BLOCK, MARK, grow, hashed, new_series, require_bounded, seal
 from rtcvt.names import mapped
 from rtcvt.recording import (
+    HDF5,
     SCHEMA_VERSION,
     SEAL,
     Recording,
@@ -70,11 +71,12 @@ from rtcvt.recording import (
     write_recording,
 )
 
-__all__ = ["FLAGS", "Channel", "Recorder", "confirmed_rows", "open_recorder", "part_name", "read", "write"]
+__all__ = ["ENDINGS", "FLAGS", "Channel", "Recorder", "confirmed_rows", "open_recorder", "part_name", "read", "write"]
 
 Array = NDArray[np.float64]
 
 MDF_SUFFIXES = (".mf4", ".mdf")
+ENDINGS = (*HDF5, *MDF_SUFFIXES)
 FLAGS = "of the step: 1 miss, 2 fall-back of an input, 4 fault, 8 no result, 16 inputs held"  # the rig's own column
 MOST_ROWS, CHUNKS = 4096, 2**27  # of a chunk of HDF5, and bytes of the chunks of all signals together
 UNFINISHED = "the recording was not finished"

@@ -30,12 +30,13 @@ from rtcvt.kind import Unit as Record
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.model import Instance as Buffers
 from rtcvt.recording import Recording, Signal
-from rtcvt.scenario import Scenario, Table, apply_parameters, chosen_scenario
+from rtcvt.scenario import Scenario, Table, apply_parameters, chosen_scenario, parameter_value
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_table, read_toml, shipped_units
 
 if TYPE_CHECKING:
     from rtcvt.html import ErrorRow
+    from rtcvt.linear import Linear
     from rtcvt.offline.variator.campaign import Campaign
     from rtcvt.offline.variator.reduction import Reduction
 
@@ -235,6 +236,34 @@ class Unit:
                 progress(chosen.name, done, of)
 
         return simulate(built, chosen, h, parameters, tell, more).recording()
+
+    def linearise(
+        self,
+        at: Instance | None = None,
+        model: Fidelity | None = None,
+        *,
+        parameters: Mapping[str, Quantity] | None = None,
+        inputs: Mapping[str, Quantity] | None = None,
+    ) -> Linear:
+        """A, B, C, D of a real-time model, with its modes and frequency responses; see `rtcvt.linear`.
+
+        Parameters
+        ----------
+        at : Instance, optional
+            Whose present state; by default the start with these `parameters` and `inputs`.
+        model, parameters, inputs
+            As of `instance`.
+
+        Raises
+        ------
+        InputError
+            A name or a value that the model does not have or take; an instance of another unit.
+        """
+        if at is None:
+            return self.instance(model, parameters=parameters, inputs=inputs).linearise()
+        if at.model.source != self.record.text or model or parameters or inputs:
+            raise InputError(self.name, "at", repr(at), "an instance of this unit, and nothing else")
+        return at.linearise()
 
     def _scenario(
         self, scenario: str | Scenario | None, inputs: Mapping[str, Input] | None, duration: Quantity | None
@@ -475,7 +504,7 @@ class Instance:
         self.model, self.step_size, self.limited = model, step, False
         self._parameters, self._inputs = dict(parameters), dict(inputs)
         self._buffers: Buffers
-        self._kept: list[tuple[float, Array, Array, int]] | None = [] if record else None
+        self._kept: list[tuple[float, Array, Array, Array, int]] | None = [] if record else None
         self.reset()
 
     def __repr__(self) -> str:
@@ -499,18 +528,59 @@ class Instance:
         self._keep(0)
 
     def set(self, name: str, value: Quantity) -> None:
-        """Set an input: a number in SI units, or a quantity. It holds until it is set again.
+        """Set an input or a tunable parameter: a number in SI units, or a quantity. It holds until it is set again.
 
         Raises
         ------
         InputError
-            No such input, or another unit.
+            No such input or parameter, another unit, a parameter that is fixed in a run, or out of range.
         """
-        v = self.model.variable(name, "input")
+        v = self.model.variable(name, "input", "parameter")
+        if v.causality == "parameter":
+            self._buffers.tune(*parameter_value(self.model, name, value, self.model.name))
+            return
         try:
             self._buffers.u[v.index] = quantity.to_si(value, v.unit)
         except ValueError as error:
             raise InputError(self.model.name, name, value, str(error)) from None
+
+    def set_many(self, names: Sequence[str], values: ArrayLike) -> None:
+        """Set inputs to an array of values [SI], all or none of them.
+
+        Raises
+        ------
+        InputError
+            No such input, or another number of values.
+        """
+        places = [self.model.variable(name, "input").index for name in names]
+        given = np.asarray(values, dtype=float)
+        if given.shape != (len(places),):
+            raise InputError(self.model.name, "values", f"an array of shape {given.shape}", f"{len(places)} values")
+        self._buffers.u[places] = given
+
+    def get_many(self, names: Sequence[str]) -> Array:
+        """Values of variables [SI], (n,)."""
+        return np.array([self._buffers.get(name) for name in names])
+
+    def copy(self) -> Instance:
+        """One of its own, which goes on from here with the same bits; ``copy.copy`` makes it, too."""
+        other = object.__new__(Instance)
+        vars(other).update(vars(self))
+        other._buffers = self._buffers.copy()
+        other._parameters, other._inputs = dict(self._parameters), dict(self._inputs)
+        other._kept = None if self._kept is None else list(self._kept)
+        return other
+
+    __copy__ = copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Instance:
+        return self.copy()
+
+    def linearise(self) -> Linear:
+        """A, B, C, D at the present state, see `rtcvt.linear`."""
+        from rtcvt.linear import linearise
+
+        return linearise(self._buffers)
 
     def get(self, name: str) -> float:
         """Value of a variable [SI]."""
@@ -547,7 +617,7 @@ class Instance:
             self._kept[:] = [row for row in self._kept if row[0] <= self.t]
 
     def result(self) -> Recording:
-        """What was recorded since the start.
+        """What was recorded since the start, parameters that were changed too.
 
         Raises
         ------
@@ -556,10 +626,12 @@ class Instance:
         """
         if self._kept is None:
             raise InputError(self.model.name, "record", False, "an instance made with record=True")
-        time, u, y, status = (np.array(column) for column in zip(*self._kept, strict=True))
+        time, p, u, y, status = (np.array(column) for column in zip(*self._kept, strict=True))
+        columns = {"parameter": p, "input": u, "output": y}
+        changed = [v for v in self.model.select("parameter") if np.ptp(p[:, v.index]) > 0.0]
         signals = {
-            v.name: Signal((u if v.causality == "input" else y)[:, v.index], v.unit, v.description)
-            for v in self.model.select("input") + self.model.select("output")
+            v.name: Signal(columns[v.causality][:, v.index], v.unit, v.description)
+            for v in (*self.model.select("input"), *self.model.select("output"), *changed)
         }
         signals["status"] = Signal(status.astype(float), "1", "of the step: 0 ok, 1 a limit is active")
         about = {"unit": self.model.name, "model": self.model.fidelity, "step": self.step_size}
@@ -567,13 +639,14 @@ class Instance:
 
     def _keep(self, status: int) -> None:
         if self._kept is not None:
-            self._kept.append((self.t, self._buffers.u.copy(), self._buffers.y.copy(), status))
+            b = self._buffers
+            self._kept.append((b.t, b.p.copy(), b.u.copy(), b.y.copy(), status))
 
     def _keep_inputs(self) -> None:
         """What is held from the last point on."""
         if self._kept:
-            t, _, y, status = self._kept[-1]
-            self._kept[-1] = (t, self._buffers.u.copy(), y, status)
+            t, _, _, y, status = self._kept[-1]
+            self._kept[-1] = (t, self._buffers.p.copy(), self._buffers.u.copy(), y, status)
 
 
 # --- full models and reduction ----------------------------------------------------------------------------------------
@@ -600,16 +673,8 @@ class FullRun:
 
     def fields(self) -> dict[str, Signal]:
         """Fields of a pushbelt by name, (frames, places) on the grid of `rtcvt.offline.pushbelt.run.snapshots`."""
-        from rtcvt.offline.pushbelt.run.reading import open_run
-        from rtcvt.offline.pushbelt.run.runfile import is_run
-
-        if not is_run(self.path):
-            return {}
-        with open_run(self.path) as file:
-            return {
-                name: Signal(data[()].reshape(len(data), -1).astype(float), *map(str, _about(data)))
-                for name, data in file["fields"].items()
-            }
+        tables = self.recording().tables
+        return {name.removeprefix("fields."): tables[name] for name in tables if name.startswith("fields.")}
 
 
 def campaign(
@@ -706,10 +771,6 @@ def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None 
 
 def _silent(text: str, done: int, of: int) -> None:
     del text, done, of
-
-
-def _about(data: Any) -> tuple[Any, Any]:
-    return data.attrs["units"], data.attrs["description"]
 
 
 def _seconds(key: str, value: Quantity | None, default: float) -> float:

@@ -157,6 +157,8 @@ class Coupling(NamedTuple):
         `linearise` or `output`.
     limits : tuple of str
         Boolean outputs that tell that a limit is active.
+    brief : callable, optional
+        `output` without the outputs in `costly`, where these take much of its time.
     """
 
     linearise: Callable[..., None]
@@ -164,6 +166,8 @@ class Coupling(NamedTuple):
     flange: Callable[..., float]
     piece: Callable[..., float]
     limits: tuple[str, ...] = ()
+    brief: Callable[..., None] | None = None
+    costly: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ class Model(VariableTable):
     coupling: Coupling | None = None
     source: str = ""  # text of the unit file
     internal_step: float | None = None  # [s] longest of those that a step is made of; None if it is more than these
-    algebraic: bool = False  # some states are unknowns of constraints: the step is the model's own, no ODE is given
+    algebraic: tuple[int, ...] = ()  # states that are unknowns of constraints: `derivative` gives what these miss
     clock: float | None = None  # [s] interval at which a unit of FMI 3.0 takes its set points; None: at any time
 
     def __post_init__(self) -> None:
@@ -215,6 +219,20 @@ class Instance:
         self.x = np.zeros(len(m.states))
         self.y = np.zeros(len(m.select("output")))
         self.work = np.zeros(m.n_work)
+
+    def copy(self) -> "Instance":
+        """One of its own, which goes on from here with the same bits."""
+        other = Instance(self.model)
+        other.t = self.t
+        for k in ("p", "u", "x", "y", "work"):
+            getattr(other, k)[:] = getattr(self, k)
+        return other
+
+    def __copy__(self) -> "Instance":
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Instance":
+        return self.copy()
 
     def buffer(self, variable: Variable) -> Vector:
         """The buffer that holds a variable."""
@@ -285,7 +303,7 @@ class Instance:
         return status
 
     def derivative(self) -> Vector:
-        """``x'`` at the present state."""
+        """``x'`` at the present state; what constraints miss, in the rows of `Model.algebraic`."""
         dx = np.empty_like(self.x)
         self.model.derivative(self.t, self.x, self.u, self.p, self.model.data, dx, self.work)
         return dx

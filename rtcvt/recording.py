@@ -1,4 +1,4 @@
-"""Recordings in HDF5: signals over time with their units, and all that is needed to repeat the run.
+"""Recordings in HDF5, and as CSV: signals over time with their units, and all that is needed to repeat the run.
 
 Layout: attributes ``schema_version``, ``kind``, ``rtcvt_version``, ``revision`` (git), ``created`` (UTC) and any others
 given; datasets ``time`` and ``signals/NAME``, each with ``units`` and ``description``, and ``name`` if that is one
@@ -7,14 +7,15 @@ that HDF5 does not have (`rtcvt.names`); ``unit_file`` holds the text of the uni
 device or pipe is written to and never replaced.
 """
 
+import csv
 import os
 import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from importlib import import_module
@@ -32,6 +33,7 @@ from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in
 from rtcvt.names import mapped
 
 __all__ = [
+    "HDF5",
     "SEAL",
     "Recording",
     "Signal",
@@ -41,8 +43,10 @@ __all__ = [
     "read_recording",
     "recording_in",
     "replaced_on_success",
+    "require_ending",
     "require_writable",
     "revision",
+    "save",
     "series_texts",
     "signal_name",
     "write_recording",
@@ -51,6 +55,9 @@ __all__ = [
 SCHEMA_VERSION = 1
 UNPACKED = 512  # values of a signal up to which a chunk's own tables are larger than what packing saves
 SEAL = b"rtcvt recording "
+HDF5 = (".h5", ".hdf5")
+WRITTEN = (*HDF5, ".csv")  # endings of recordings that `Recording.save` writes
+ROWS = 10_000  # of a CSV file that are written in one go
 _LONGEST = 200  # [bytes] of a name; temporary names are longer
 
 
@@ -68,13 +75,15 @@ class Recording:
     """Signals over time, by name and with their units: the result of a simulation or of a run.
 
     ``recording["shaft.w"]`` is an array [SI]. The optional packages pandas, xarray and matplotlib come with the extra
-    ``data``.
+    ``data``. A run of a full pushbelt has `tables`, too: its fields, (frames, places), and the elements and ring if it
+    observed them, (frames, bodies, columns), each read from the file when it is asked for.
     """
 
     time: NDArray[np.float64]  # (n,) [s]
     signals: dict[str, Signal]
     attributes: dict[str, Any]
     unit_file: str
+    tables: Mapping[str, Signal] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         end = f"{self.time[-1]:g} s" if len(self.time) else "nothing"
@@ -82,7 +91,7 @@ class Recording:
         return f"<Recording of {about}: {len(self.signals)} signals, {len(self.time)} points up to {end}>"
 
     def __getitem__(self, name: str) -> NDArray[np.float64]:
-        """Values of a signal (n,) [SI]."""
+        """Values of a signal (n,), or of a table [SI]."""
         return self.signal(name).values
 
     def require_series(self, path: Path) -> "Recording":
@@ -107,16 +116,18 @@ class Recording:
         return tuple(self.signals)
 
     def signal(self, name: str) -> Signal:
-        """A signal with its unit and description.
+        """A signal or table with its unit and description.
 
         Raises
         ------
         InputError
             There is none of that name.
         """
-        if name not in self.signals:
-            raise InputError("recording", name, None, f"not one of its signals{near(name, self.signals)}")
-        return self.signals[name]
+        found = self.signals.get(name) or self.tables.get(name)
+        if found is None:
+            known = near(name, [*self.signals, *self.tables])
+            raise InputError("recording", name, None, f"not one of its signals{known}")
+        return found
 
     def unit(self, name: str) -> str:
         """SI unit of a signal, ``"1"`` if it has none."""
@@ -163,8 +174,14 @@ class Recording:
         return draw_on(pyplot.figure, self, names, title)
 
     def save(self, path: str | Path) -> Path:
-        """Write the recording (HDF5), which `rtcvt.read` reads back."""
-        write_recording(Path(path), self, str(self.attributes.get("kind", "simulation")))
+        """Write its signals: HDF5, which `rtcvt.read` reads back, or CSV, as the ending says.
+
+        Raises
+        ------
+        InputError
+            Another ending, or the file cannot be written.
+        """
+        save(Path(path), self, str(self.attributes.get("kind", "simulation")))
         return Path(path)
 
 
@@ -238,6 +255,18 @@ def require_writable(*paths: Path | None) -> None:
             raise InputError("output", "", str(path), "a file in an existing, writable folder")
 
 
+def require_ending(path: Path | None, endings: tuple[str, ...] = WRITTEN) -> None:
+    """Refuse the name of a recording that ends otherwise; devices and pipes may have any name, None is no file.
+
+    Raises
+    ------
+    InputError
+        It does.
+    """
+    if path is not None and path.suffix.lower() not in endings and not is_special(path):
+        raise InputError("output", "", str(path), f"a file name that ends in {', '.join(endings)}")
+
+
 @contextmanager
 def replaced_on_success(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place if the block succeeds and is removed if it does not.
@@ -290,6 +319,27 @@ def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5p
     with replaced_on_success(path) as temporary, temporary.open("wb") as target:
         target.write(mark.ljust(BLOCK, b"\0"))
         target.write(image)
+
+
+def save(path: Path, recording: Recording, kind: str) -> None:
+    """Write a recording in the format of its ending: HDF5, or CSV with a column ``NAME [UNIT]`` for each series.
+
+    Raises
+    ------
+    InputError
+        Another ending, or the file cannot be written.
+    """
+    require_ending(path)
+    if path.suffix.lower() != ".csv":
+        write_recording(path, recording, kind)
+        return
+    series = {k: s for k, s in recording.signals.items() if s.values.shape == recording.time.shape}
+    columns = [recording.time, *(s.values for s in series.values())]
+    with replaced_on_success(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["time [s]", *(f"{name} [{s.unit}]" for name, s in series.items())])
+        for k in range(0, len(recording.time), ROWS):
+            rows.writerows(np.column_stack([c[k : k + ROWS] for c in columns]).tolist())
 
 
 def write_recording(path: Path, recording: Recording, kind: str) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from marks import slow
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
@@ -16,10 +17,11 @@ def test_there_are_notebooks():
         "full_model",
         "slider_on_a_rod",
         "reduced_rod",
+        "electric_car",
     }
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [slow(p) if p.stem == "electric_car" else p for p in NOTEBOOKS], ids=lambda p: p.stem)
 def test_notebook_runs(path, tmp_path):
     book = nbformat.read(path, as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells)  # they are kept without

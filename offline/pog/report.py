@@ -124,7 +124,7 @@ def _uncounted(check: Check) -> str:
         )
     return (
         f"{told} The full model is this unit with its springs and dampers: their values are those of the file, and "
-        "what it leaves out (losses of the teeth, backlash, bearings' stiffness) neither model has."
+        "what it leaves out (backlash, bearings' stiffness) neither model has."
     )
 
 

@@ -1,6 +1,7 @@
 """What the commands do with units of kind pushbelt."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     influence_numbers,
     sheaves,
 )
-from rtcvt.recording import Recording, replaced_on_success, require_writable
+from rtcvt.recording import HDF5, Recording, replaced_on_success, require_ending, require_writable
 
 __all__ = ["check", "recording", "sheave", "show", "simulate"]
 
@@ -185,6 +186,7 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
     if given["belt"] == "theory":
         return _theory(parameters, given)
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(given['case']).name}.h5")
+    require_ending(path, HDF5)
     require_writable(path, given["figures"])
     points = given["flank_points"] or (1 if given["belt"] == "hybrid" else 2)
     chosen = {key: given[name] for name, key in _SETTINGS.items()} | {"flank_points": points}
@@ -257,12 +259,12 @@ def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
 def recording(path: Path) -> Recording | None:
     """What a run's file holds over time, also one that still grows; None: a file of another kind."""
     from rtcvt.offline.pushbelt.run import runfile
-    from rtcvt.offline.pushbelt.run.reading import open_run
+    from rtcvt.offline.pushbelt.run.reading import Tables, open_run
 
     if not runfile.is_run(path):
         return None
     with open_run(path) as file:
-        return runfile.recording_of(file)
+        return replace(runfile.recording_of(file), tables=Tables(path, file))
 
 
 def check(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Checked:

@@ -12,7 +12,7 @@ from rtcvt.belt.unit import BeltUnit, require_still_friction
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Checked, Progress, Run, Shown, cell
-from rtcvt.recording import require_writable
+from rtcvt.recording import HDF5, require_ending, require_writable
 from rtcvt.scenario import chosen_scenario
 
 __all__ = ["check", "errors", "map_speeds", "show", "simulate"]
@@ -49,6 +49,7 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
         chosen = chosen.model_copy(update={"duration": given["duration"]})
     drive = changed(drive, elements=given["elements"], step=given["step"])
     path = given["output"] or Path(f"{drive.name}_{chosen.name}.h5".replace(" ", "_"))
+    require_ending(path, HDF5)
     require_writable(path, given["figures"])
     last = round(1e3 * chosen.duration)
     outcome = simulate_full(

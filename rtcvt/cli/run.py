@@ -106,7 +106,7 @@ def run(
     can_timeout: Annotated[str, typer.Option(help="How long a value from the bus holds.")] = "100 ms",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", help="Recording: ASAM MDF 4 if FILE ends in .mf4, else HDF5."),
+        typer.Option("-o", "--output", metavar="FILE", help="Recording: FILE.mf4, ASAM MDF 4, or FILE.h5."),
     ] = None,
     record: Annotated[
         list[str] | None,
@@ -149,10 +149,12 @@ def run(
     (values by signal), round_trip_ms, gap_ms (between messages that were taken): median, max.
     """
     from rtcvt.hil.native.build import available
-    from rtcvt.recording import require_writable
+    from rtcvt.hil.recorder import ENDINGS
+    from rtcvt.recording import require_ending, require_writable
 
     h = None if step is None else seconds("--step", step)
     length = None if duration is None else seconds("--duration", duration)
+    require_ending(output, ENDINGS)
     require_writable(output, figures, save_dbc)
     chosen, faults = (None, ()) if scenario is None else _scenario_and_faults(fmu, scenario)
     if inputs is not None:

@@ -1,6 +1,7 @@
 """``rtcvt simulate``."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,9 +31,10 @@ from rtcvt.cli.console import (
     show_lines,
     write_figures,
 )
+from rtcvt.errors import InputError
 from rtcvt.kind import Run, Task, Unit, cell, load_unit
 
-COMMON = ("model", "scenario", "step", "substeps", "settings", "output", "figures")
+COMMON = ("model", "scenario", "step", "substeps", "settings", "output", "report", "compare", "figures")
 
 
 @for_kinds(lambda kind: kind.full)
@@ -49,15 +51,25 @@ def simulate(
     ] = None,
     substeps: Substeps = None,
     settings: Settings = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording (HDF5).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Recording: FILE.h5 or FILE.csv.")
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Of a car: a page with energies, maps and curves.")
+    ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help='Of a car: a run for each choice of a parameter, e.g. "strategy".'),
+    ] = None,
     figures: Json = None,
     **own: Any,
 ) -> None:
     """Simulate a unit over one of its scenarios, by default the first.
 
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
-    was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms. Of a car with an engine also
-    energy: fuel_l_per_100km, source_J, loss_J (by name), stored_J, residual_share.
+    was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms. Of a car with an engine or a
+    battery also energy: fuel_l_per_100km, battery_kWh_per_100km, source_J, loss_J (by name), stored_J, residual_share.
+    With --compare the energy of each choice by name, and ideal_l_per_100km.
     """
     loaded = load_unit(unit)
     kind = loaded.kind_record
@@ -72,7 +84,11 @@ def simulate(
         _run_full(kind.full, loaded, given_to(kind.full, context, common | own))
         return
     refuse_others(context, COMMON)
-    _run(loaded, common | {"settings": assignments(settings), "substeps": substeps})
+    common |= {"settings": assignments(settings), "substeps": substeps, "report": report}
+    if compare is None:
+        _run(loaded, common)
+    else:
+        _compare(loaded, compare, common)
 
 
 def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
@@ -95,20 +111,25 @@ def _run_full(task: Task, unit: Any, given: dict[str, Any]) -> None:
 def _run(unit: Unit, given: dict[str, Any]) -> None:
     """Real-time model of a unit over a scenario."""
     from rtcvt.balance import balance
-    from rtcvt.recording import require_writable, write_recording
+    from rtcvt.recording import require_ending, require_writable, save
     from rtcvt.scenario import chosen_scenario
     from rtcvt.simulate import simulate, uneven
 
     chosen = chosen_scenario(unit, given["scenario"])
     built = unit.build(given["model"], given["substeps"])
     output: Path | None = given["output"]
-    require_writable(output, given["figures"])
+    require_ending(output)
+    require_writable(output, given["figures"], given["report"])
     with progress_bar() as bar:
         result = simulate(built, chosen, given["step"], given["settings"], lambda k, n: bar(chosen.name, k, n))
     if output is not None:
-        write_recording(output, result.recording(), "simulation")
+        save(output, result.recording(), "simulation")
     found = result.figures()
     energy = balance(result)
+    if given["report"] is not None:
+        from rtcvt.offline.cars import drive_of
+
+        _write_page(given["report"], [drive_of(built.name, result, unit)], unit, chosen.name)
     write_figures(given["figures"], found if energy is None else found | {"energy": energy.figures()})
     _print_signals(f"{built.name}, {built.fidelity} model: {chosen.name}", found["signals"])
     cost = found["step_cost_us"]["median"]
@@ -119,17 +140,69 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     if found["saturated_share"] > 0:
         out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps")
     if energy is not None:
-        _print_energy(energy)
+        _print_energy({"": energy})
     if output is not None:
         say(f"recording: {output}")
 
 
-def _print_energy(energy: Any) -> None:
-    into = sum(energy.sources.values())
-    table = Table("energy", "kJ", "share", title=f"{energy.litres:.2f} l/100 km", title_justify="left", box=None)
-    for name, joules in (*energy.sources.items(), *energy.losses.items(), ("stored", energy.stored)):
-        table.add_row(name, cell(joules * 1e-3), f"{joules / into:.3%}" if into else "")
-    table.add_row("not accounted for", cell(energy.residual * into * 1e-3), f"{energy.residual:.1e}")
+def _compare(unit: Unit, name: str, given: dict[str, Any]) -> None:
+    """A run for each choice of a parameter, side by side."""
+    from rtcvt.offline.cars import drive_of
+    from rtcvt.recording import require_writable
+    from rtcvt.scenario import chosen_scenario
+    from rtcvt.simulate import simulate
+
+    chosen = chosen_scenario(unit, given["scenario"])
+    built = unit.build(given["model"], given["substeps"])
+    some = [v for v in built.select("parameter") if v.choices and (v.name == name or v.name.endswith(f".{name}"))]
+    if len(some) != 1:
+        known = ", ".join(v.name for v in built.select("parameter") if v.choices) or "none here"
+        raise InputError("--compare", "", name, f"one parameter with choices: {known}")
+    if given["output"] is not None:
+        raise InputError("--output", "", str(given["output"]), "no recording where several runs are compared")
+    require_writable(given["figures"], given["report"])
+    drives = []
+    with progress_bar() as bar:
+        for choice in some[0].choices:
+            settings = {**given["settings"], some[0].name: choice}
+            run = simulate(built, chosen, given["step"], settings, partial(bar, choice))
+            drives.append(drive_of(choice, run, unit))
+    if given["report"] is not None:
+        _write_page(given["report"], drives, unit, chosen.name)
+    write_figures(given["figures"], {d.label: d.balance.figures() | {"ideal_l_per_100km": d.ideal} for d in drives})
+    _print_energy({d.label: d.balance for d in drives})
+    for d in drives:
+        if d.ideal is not None:
+            out.print(f"{d.label}: {d.ideal:.2f} l/100 km with an ideal variator")
+
+
+def _write_page(path: Path, drives: list[Any], unit: Any, scenario: str) -> None:
+    from rtcvt.offline.cars import page
+    from rtcvt.recording import replaced_on_success
+
+    with replaced_on_success(path) as temporary:
+        temporary.write_text(page(drives, unit, scenario), encoding="utf-8")
+    say(f"report: {path}")
+
+
+def _print_energy(found: dict[str, Any]) -> None:
+    """Balances by name, side by side."""
+    told = [f"{name}{': ' if name else ''}{b.title}" for name, b in found.items()]
+    heads = [word for name in found for word in (f"{name} kJ".strip(), "share")]
+    table = Table("energy", *heads, title="; ".join(told), title_justify="left", box=None)
+
+    def row(name: str, of: Any) -> None:
+        cells: list[str] = []
+        for b in found.values():
+            joules, into = of(b), sum(b.sources.values())
+            cells += [cell(joules * 1e-3), f"{joules / into:.3%}" if into else ""] if joules is not None else ["", ""]
+        table.add_row(name, *cells)
+
+    for of in ("sources", "losses"):
+        for name in dict.fromkeys(name for b in found.values() for name in getattr(b, of)):
+            row(name, lambda b, name=name, of=of: getattr(b, of).get(name))
+    row("stored", lambda b: b.stored)
+    row("not accounted for", lambda b: b.residual * sum(b.sources.values()))
     print_whole(table)
 
 

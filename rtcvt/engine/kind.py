@@ -1,4 +1,4 @@
-"""Combustion engines, and control of them with a variator, declare themselves."""
+"""Combustion engines, control of them with a variator, and electric drives declare themselves."""
 
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,13 @@ __all__ = ["KIND"]
 
 def _files_beside(engine: Any) -> list[Path]:
     """Tables of its own."""
-    return [own for own in (engine.folder / engine.torque, engine.folder / engine.fuel) if own.is_file()]
+    named = [engine.folder / name for name in (engine.torque, engine.fuel, engine.loss) if name]
+    return [own for own in named if own.is_file()]
 
 
 KIND = Kind(
-    names=("engine", "cvt_control"),
-    title="engines",
+    names=("engine", "cvt_control", "electric_drive"),
+    title="engines and electric drives",
     read=lazily("rtcvt.engine.unit:read"),
     fidelities={"rigid": ""},
     build=lazily("rtcvt.engine.unit:build"),

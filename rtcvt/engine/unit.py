@@ -1,7 +1,7 @@
-"""Unit files of engines and of their control, and their real-time models; equations in `kernels`, `control`.
+"""Unit files of drives and their control, and their real-time models; equations in `kernels`, `control`, `electric`.
 
-All parameters of the kind are given in the file; ``torque`` and ``fuel`` name tables, CSV files beside it or shipped
-ones (`rtcvt.engine.grid`). Bare numbers are SI, strings carry their unit.
+All parameters of the kind are given in the file; ``torque``, ``fuel`` and ``loss`` name tables, CSV files beside it or
+shipped ones (`rtcvt.engine.grid`). Bare numbers are SI, strings carry their unit.
 """
 
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from rtcvt.engine import control, kernels
+from rtcvt.engine import control, electric, kernels
 from rtcvt.engine.grid import Grid, lookup, read_grid
-from rtcvt.engine.kernels import D, P
+from rtcvt.engine.kernels import P
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, render
 from rtcvt.kind import Unit
@@ -22,18 +22,21 @@ from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Table, given_values
 from rtcvt.unitfile import Solver, UnitFile
 
-__all__ = ["Engine", "build", "least_fuel", "page", "read", "tables"]
+__all__ = ["Engine", "build", "least_fuel", "losses", "page", "read", "tables"]
 
 LINE_POINTS = 41  # of the line of least fuel
 FileName = Annotated[str, Field(min_length=1)]
+KINDS: dict[str, Any] = {"engine": kernels, "cvt_control": control, "electric_drive": electric}
+TABLES = {"engine": ("torque", "fuel"), "cvt_control": ("torque", "fuel"), "electric_drive": ("loss",)}
 
 
 class Engine(Unit):
     """A unit file of one of these kinds."""
 
-    kind: Literal["engine", "cvt_control"]
-    torque: FileName  # table over speed and pedal
-    fuel: FileName  # table over speed and torque
+    kind: Literal["engine", "cvt_control", "electric_drive"]
+    torque: FileName | None = None  # table over speed and pedal
+    fuel: FileName | None = None  # table over speed and torque
+    loss: FileName | None = None  # table of an electric machine over speed and torque
     parameters: dict[str, float | str] = {}  # see above
     strategy: Literal["constant", "economy", "sport"] | None = None  # of the control's ratio
     solver: Solver = Solver()
@@ -43,14 +46,21 @@ class Engine(Unit):
 
 
 def read(file: UnitFile) -> Engine:
-    """Validate the unit file of an engine.
+    """Validate the unit file of a drive or of its control.
 
     Raises
     ------
     InputError
         Not a valid one.
     """
-    return file.parse(Engine)
+    unit = file.parse(Engine)
+    for key in ("torque", "fuel", "loss"):
+        if (getattr(unit, key) is not None) != (key in TABLES[unit.kind]):
+            allowed = (
+                "the name of a table" if key in TABLES[unit.kind] else f"no such key in a unit of kind {unit.kind}"
+            )
+            raise InputError(unit.source, key, getattr(unit, key), allowed)
+    return unit
 
 
 def tables(engine: Engine, heating_value: float | None) -> tuple[Grid, Grid]:
@@ -63,6 +73,8 @@ def tables(engine: Engine, heating_value: float | None) -> tuple[Grid, Grid]:
     """
     axis = ("w", "rad/s")
     source, folder = engine.source, engine.folder
+    assert engine.torque is not None
+    assert engine.fuel is not None
     torque = read_grid(source, "torque", folder, engine.torque, (axis, ("pedal", "1"), ("tau", "N.m")))
     fuel = read_grid(source, "fuel", folder, engine.fuel, (axis, ("tau", "N.m"), ("fuel", "kg/s")))
     for key, grid, name in (("torque", torque, engine.torque), ("fuel", fuel, engine.fuel)):
@@ -77,6 +89,22 @@ def tables(engine: Engine, heating_value: float | None) -> tuple[Grid, Grid]:
     efficient = heating_value is None or (heating_value * fuel.values > np.outer(fuel.a, fuel.b)).all()
     _require(efficient, source, "fuel", engine.fuel, "an efficiency below 1 at every point, and fuel above zero")
     return torque, fuel
+
+
+def losses(drive: Engine) -> Grid:
+    """Loss [W] of an electric machine over speed [rad/s] and torque [N.m], checked.
+
+    Raises
+    ------
+    InputError
+        The table is missing, not a table, or not one of losses from standstill and no torque on.
+    """
+    assert drive.loss is not None
+    columns = (("w", "rad/s"), ("tau", "N.m"), ("loss", "W"))
+    grid = read_grid(drive.source, "loss", drive.folder, drive.loss, columns)
+    _require(grid.a[0] == 0.0 and grid.b[0] == 0.0, drive.source, "loss", drive.loss, "speeds and torques from 0 on")
+    _require((grid.values >= 0.0).all(), drive.source, "loss", drive.loss, "losses that are not below zero")
+    return grid
 
 
 def _require(good: bool | np.bool_, source: str, key: str, value: object, allowed: str) -> None:
@@ -110,28 +138,34 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
     """
     if engine.solver.method != "rosenbrock":
         raise InputError(engine.source, "solver.method", engine.solver.method, "'rosenbrock'")
-    burns = engine.kind == "engine"
-    if burns != (engine.strategy is None):
+    if (engine.kind == "cvt_control") != (engine.strategy is not None):
         allowed = f"one of {', '.join(control.STRATEGIES)}, in a control only"
         raise InputError(engine.source, "strategy", engine.strategy, allowed)
-    kind: Any = kernels if burns else control
+    kind = KINDS[engine.kind]
     table, data = Table(), Constants(kind.D)
-    rows = kind.P if burns else [row for row in kind.P if row is not kind.P.STRATEGY]
+    rows = [row for row in kind.P if not row.row.choices]
     for declared, value in given_values(engine.source, engine.parameters, rows):
         table.add("parameter", declared, value)
     for row in kind.U:
         table.add("input", row, 0.0)
     table.each("output", kind.Y)
     table.each("state", kind.X)
-    torque, fuel = tables(engine, table.p[P.H] if burns else None)
     internal_step = engine.solver.step / (substeps or engine.solver.substeps)
     data[kind.D.INTERNAL_STEP] = internal_step
-    data.table(kind.D.TORQUE, torque.numbers())
-    if engine.strategy is None:
-        data.table(D.FUEL, fuel.numbers())
+    if kind is electric:
+        data.table(electric.D.LOSS, losses(engine).numbers())
     else:
-        table.add("parameter", kind.P.STRATEGY, control.STRATEGIES.index(engine.strategy))
-        data.table(kind.D.LINE, least_fuel(torque, fuel).numbers())
+        torque, fuel = tables(engine, table.p[P.H] if kind is kernels else None)
+        data.table(kind.D.TORQUE, torque.numbers())
+        data.table(
+            *(
+                (kernels.D.FUEL, fuel.numbers())
+                if kind is kernels
+                else (control.D.LINE, least_fuel(torque, fuel).numbers())
+            )
+        )
+    if engine.strategy is not None:
+        table.add("parameter", control.P.STRATEGY, control.STRATEGIES.index(engine.strategy))
     return Model(
         name=engine.name,
         description=engine.description,
@@ -145,8 +179,8 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         internal_step=internal_step,
         initialise=kind.initialise,
         derivative=kind.derivative,
-        jacobian=kernels.jacobian if burns else None,
-        coupling=Coupling(kernels.linearise, kernels.port, kernels.flange, kernels.piece) if burns else None,
+        jacobian=getattr(kind, "jacobian", None),
+        coupling=None if kind is control else Coupling(kind.linearise, kind.port, kind.flange, kind.piece),
         output=kind.output,
         step=kind.step,
         source=engine.text,
@@ -155,5 +189,5 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
 
 def page(model: Model, unit: Engine, errors: Sequence[ErrorRow] | None = None) -> str:
     """The page inside the FMU: how to use the unit, its variables and equations, and its unit file."""
-    equations = (kernels if unit.kind == "engine" else control).__doc__
+    equations = KINDS[unit.kind].__doc__
     return render("rtcvt.vehicle:page.html", model=model, unit=unit, errors=errors, equations=equations)

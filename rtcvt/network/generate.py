@@ -37,15 +37,16 @@ _PARTS = {  # what the functions of the pattern take behind the number of the ke
     "port": ("k, x, u, p, data, row, column, work", "0.0"),
     "flange": ("k, x, u, p, data, work", "0.0"),
     "piece": ("x, u, p, data, work", "0.0"),
+    "brief": ("t, x, u, p, data, y, work", None),
 }
 
 
 def kernel_set(model: Model, coupled: bool) -> KernelSet:
     """The kernels that a network needs of a part, with connected flanges or without."""
     owner = model.coupling if coupled else model
-    own = ("linearise", "port", "flange", "piece") if coupled else ("step",)
+    own = ("linearise", "port", "flange", "piece", "brief") if coupled else ("step",)
     always = tuple((what, getattr(model, what)) for what in ("initialise", "derivative", "output"))
-    return (*always, *((what, getattr(owner, what)) for what in own))
+    return (*always, *((what, getattr(owner, what)) for what in own if getattr(owner, what) is not None))
 
 
 class Interpreted:

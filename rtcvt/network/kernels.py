@@ -66,6 +66,11 @@ def part_piece(kernels, x, u, p, data, work):
     return 0.0
 
 
+@kernel
+def part_brief(kernels, t, x, u, p, data, y, work):
+    """Outputs of a part without those that are costly."""
+
+
 # --- nodes ------------------------------------------------------------------------------------------------------------
 
 
@@ -426,6 +431,22 @@ def implicit(t, h, x, p, data, work):
 
 
 @inlined
+def brief_of(c, t, x, p, data, y, work):
+    """Outputs of a part without those that are costly, at their places in `y`."""
+    i = int(data[D.PART]) + c * len_part()
+    part_brief(
+        int(data[i + Part.KERNELS]),
+        t,
+        x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+        work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+        p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+        data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+        y[int(data[i + Part.Y]) : int(data[i + Part.Y] + data[i + Part.N_Y])],
+        work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+    )
+
+
+@inlined
 def outputs_of(c, t, x, p, data, y, work):
     """Outputs of a part, at their places in `y`."""
     i = int(data[D.PART]) + c * len_part()
@@ -442,15 +463,30 @@ def outputs_of(c, t, x, p, data, y, work):
 
 
 @kernel
+def carry(t, x, p, data, y, work):
+    """Signals to where they end, and no more outputs than this takes."""
+    close(x, data, work)
+    for o in range(int(data[D.OPS])):
+        op = int(data[D.OP]) + 3 * o
+        what = int(data[op])
+        if what == Op.COPY:
+            work[int(data[D.W_IN]) + int(data[op + 2])] = y[int(data[op + 1])]
+        elif what == Op.BRIEF:
+            brief_of(int(data[op + 1]), t, x, p, data, y, work)
+        elif what == Op.OUTPUT:
+            outputs_of(int(data[op + 1]), t, x, p, data, y, work)
+
+
+@kernel
 def all_outputs(t, x, p, data, y, work):
     """Outputs of all parts in the order of their signals, which are carried on; then those at the flanges."""
     close(x, data, work)
     for o in range(int(data[D.OPS])):
         op = int(data[D.OP]) + 3 * o
-        if int(data[op]) == Op.OUTPUT:
-            outputs_of(int(data[op + 1]), t, x, p, data, y, work)
-        else:
+        if int(data[op]) == Op.COPY:
             work[int(data[D.W_IN]) + int(data[op + 2])] = y[int(data[op + 1])]
+        else:
+            outputs_of(int(data[op + 1]), t, x, p, data, y, work)
     at = int(data[D.N_Y_PARTS])
     for s in range(int(data[D.SHAFTS])):
         shaft = int(data[D.SHAFT]) + s * len_shaft()
@@ -550,13 +586,11 @@ def initialise(p, data, u, x, work):
 
 @kernel
 def derivative(t, x, u, p, data, dx, work):
-    """Rates of all parts with the torques and speeds of the nodes in `x`; those of these are zero."""
+    """Rates of all parts with the torques and speeds of the nodes in `x`, and the residuals at the nodes."""
     y = work[int(data[D.W_Y]) : int(data[D.W_Y]) + int(data[D.N_Y])]
     take_inputs(u, data, work)
     all_outputs(t, x, p, data, y, work)
     rates(t, x, p, data, dx, work)
-    for i in range(int(data[D.N_D]), int(data[D.N_Z])):
-        dx[i] = 0.0
     for c in range(int(data[D.COUPLED]), int(data[D.PARTS])):
         i = int(data[D.PART]) + c * len_part()
         part_derivative(
@@ -640,7 +674,7 @@ def step(t, h, x, u, p, data, y, work):
     if steps == 0:
         return FAILED
     take_inputs(u, data, work)
-    all_outputs(t, x, p, data, y_new, work)
+    carry(t, x, p, data, y_new, work)
     worst = OK
     for s in range(steps):
         status = substep(t + s * (h / steps), h / steps, x, p, data, y_new, work)

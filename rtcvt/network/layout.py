@@ -93,6 +93,8 @@ class Op(Places):
     """What a signal needs."""
 
     OUTPUT = "outputs of a part"
+    BRIEF = "the same, at the start of a step without those that are costly"
+    LAST = "the same, at the end of a step only: no signal begins there"
     COPY = "from an output to an input"
 
 

@@ -84,7 +84,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
         data=data.array(),
         step_size=system.solver.step,
         internal_step=None,
-        algebraic=True,
+        algebraic=tuple(range(int(data[D.N_D]), int(data[D.N_Z]))),
         **kernels,
         source=system.text,
     )
@@ -207,7 +207,7 @@ class _Writer:
         for name, output in order:
             starting = [s for s in graph.signals if (s.start, s.output.name) == (name, output)]
             if starting and name not in fresh:
-                ops += [Op.OUTPUT, number[name], 0]
+                ops += [self._needed(name), number[name], 0]
                 fresh.add(name)
             for s in starting:
                 source = self.rows[number[name]][Part.Y] + s.output.index
@@ -215,9 +215,17 @@ class _Writer:
                 fresh.discard(s.end)
         for name in self.order:
             if name not in fresh:
-                ops += [Op.OUTPUT, number[name], 0]
+                ops += [Op.LAST, number[name], 0]
         data[D.OPS] = len(ops) // 3
         data.table(D.OP, ops)
+
+    def _needed(self, name: str) -> Op:
+        """What of a part's outputs its signals need."""
+        coupling = self.graph.models[name].coupling if self.graph.joined(name) else None
+        if coupling is None or coupling.brief is None:
+            return Op.OUTPUT
+        costly = any(s.start == name and s.output.name in coupling.costly for s in self.graph.signals)
+        return Op.OUTPUT if costly else Op.BRIEF
 
     def _variables(self, ends: list[Flange], givers: list[Flange], speeds: list[int]) -> None:
         data = self.data

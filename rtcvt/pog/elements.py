@@ -1,4 +1,4 @@
-"""Clutches, brakes, one-way clutches and dry friction of bearings in a gear system, as real-time kernels.
+"""Clutches, brakes, one-way clutches, dry bearings and losses of meshes in a gear system, as real-time kernels.
 
 An element joins two gears, or a gear and the housing, whose speeds differ by ``dw``. Behind its faces it yields a
 little, by a stiff spring K beside a damper d with the twist phi; the faces follow Coulomb's law with the capacity C, as
@@ -17,6 +17,11 @@ with r zero between the bounds: the problem of `rtcvt.boxed`, solved for all ele
 
     tau dw = d/dt (K phi^2)/2 + Q',    Q' = tau w_slip + d phi'^2
 
+The loss of a mesh is such an element between one of its gears and the carrier, or the housing. Its capacity goes with
+the contact's force F: ``|r F| (1 - eta)`` where the gear is driven, ``|r F| (1/eta - 1)`` where it drives, so that of
+the power that the contact carries, seen from the carrier, the share eta arrives in either direction. In the rigid
+model F depends on the losses: it is found by iteration, and df/dx leaves its changes out.
+
 What the file does not say of K and d: C twists an element by 0.1 mrad, and phi comes to rest within 0.1 ms.
 """
 
@@ -24,8 +29,23 @@ from rtcvt.kernel import kernel
 from rtcvt.linalg import lu_solve
 from rtcvt.pog.layout import D, Element
 
-__all__ = ["DELAY", "TWIST", "across", "capacity", "carried", "element_energy", "element_jacobian", "element_rates",
-           "element_response", "element_torques", "gear_speed", "piece", "twist_rate"]  # fmt: skip
+__all__ = [
+    "DELAY",
+    "TWIST",
+    "across",
+    "carried",
+    "element_energy",
+    "element_jacobian",
+    "element_rates",
+    "element_response",
+    "element_torques",
+    "gear_speed",
+    "load_meshes",
+    "piece",
+    "place",
+    "set_capacities",
+    "twist_rate",
+]
 
 TWIST = 1e-4  # [rad] at full capacity
 DELAY = 1e-4  # d/K [s]
@@ -47,7 +67,7 @@ def gear_speed(d, gear, x, data, work):
 @kernel
 def place(e, data):
     """Place of an element's row in the constants."""
-    return int(data[D.ELEMENT]) + e * (Element.P + 1)
+    return int(data[D.ELEMENT]) + e * (Element.CONTACT + 1)
 
 
 @kernel
@@ -61,16 +81,39 @@ def across(e, x, data, work):
 
 
 @kernel
-def capacity(e, u, p, data):
-    """C [N.m] with the actuation of now."""
+def set_capacities(u, p, data, work):
+    """Capacities [N.m] by the actuations of now into W_CAPACITY; meshes carry no load."""
+    for e in range(int(data[D.N_E])):
+        row = place(e, data)
+        C = p[int(data[row + Element.P])]
+        if data[row + Element.CONTACT] >= 0.0:
+            C = 0.0
+        elif data[row + Element.U] >= 0.0:
+            share = u[int(data[row + Element.U])]
+            if not share > 0.0:
+                C = 0.0
+            elif share < 1.0:
+                C *= share
+        work[int(data[D.W_CAPACITY]) + e] = C
+
+
+@kernel
+def loss_of(e, x, p, data, work):
+    """Torque that is lost at the gear for 1 N in its contact [N.m], by the direction of the power."""
     row = place(e, data)
-    C = p[int(data[row + Element.P])]
-    if data[row + Element.U] < 0.0:
-        return C
-    share = u[int(data[row + Element.U])]
-    if not share > 0.0:
-        return 0.0
-    return C if share > 1.0 else share * C
+    k = int(data[row + Element.CONTACT])
+    eta = p[int(data[row + Element.P])]
+    r = work[int(data[D.W_R]) + k * int(data[D.N_J]) + int(data[row + Element.A])]
+    driven = work[int(data[D.W_LOAD]) + k] * r * across(e, x, data, work) < 0.0
+    return abs(r) * (1.0 - eta) if driven else abs(r) * (1.0 - eta) / eta
+
+
+@kernel
+def load_meshes(x, p, data, work):
+    """Capacities of losses [N.m] by the forces in W_LOAD."""
+    for e in range(int(data[D.N_E]) - int(data[D.N_LOSS]), int(data[D.N_E])):
+        F = abs(work[int(data[D.W_LOAD]) + int(data[place(e, data) + Element.CONTACT])])
+        work[int(data[D.W_CAPACITY]) + e] = loss_of(e, x, p, data, work) * F
 
 
 @kernel
@@ -81,9 +124,9 @@ def stuck_torque(e, x, p, data, work):
 
 
 @kernel
-def piece(e, x, u, p, data, work):
+def piece(e, x, p, data, work):
     """0 if the faces stick, else at which bound they carry: 1 or -1; 1 if they are open."""
-    C = capacity(e, u, p, data)
+    C = work[int(data[D.W_CAPACITY]) + e]
     torque = stuck_torque(e, x, p, data, work)
     if torque >= data[place(e, data) + Element.HIGH] * C or C == 0.0:
         return 1.0
@@ -91,43 +134,43 @@ def piece(e, x, u, p, data, work):
 
 
 @kernel
-def carried(e, x, u, p, data, work):
+def carried(e, x, p, data, work):
     """tau [N.m]: torque from the first gear to the second, or to the housing."""
-    side = piece(e, x, u, p, data, work)
+    side = piece(e, x, p, data, work)
     if side == 0.0:
         return stuck_torque(e, x, p, data, work)
     row = place(e, data)
-    return capacity(e, u, p, data) * (data[row + Element.HIGH] if side > 0.0 else data[row + Element.LOW])
+    return work[int(data[D.W_CAPACITY]) + e] * (data[row + Element.HIGH] if side > 0.0 else data[row + Element.LOW])
 
 
 @kernel
-def twist_rate(e, x, u, p, data, work):
+def twist_rate(e, x, p, data, work):
     """phi' [rad/s]; the difference of the speeds itself where the faces stick."""
-    if piece(e, x, u, p, data, work) == 0.0:
+    if piece(e, x, p, data, work) == 0.0:
         return across(e, x, data, work)
     at = int(data[place(e, data) + Element.P])
-    return (carried(e, x, u, p, data, work) - p[at + 1] * x[int(data[D.X_PHI]) + e]) / p[at + 2]
+    return (carried(e, x, p, data, work) - p[at + 1] * x[int(data[D.X_PHI]) + e]) / p[at + 2]
 
 
 @kernel
-def element_torques(x, u, p, data, work):
+def element_torques(x, p, data, work):
     """Add the torques of all elements to those on the gears, W_TAU."""
     for e in range(int(data[D.N_E])):
         row = place(e, data)
-        tau = carried(e, x, u, p, data, work)
+        tau = carried(e, x, p, data, work)
         work[int(data[D.W_TAU]) + int(data[row + Element.A])] -= tau
         if data[row + Element.SIGN] != 0.0:
             work[int(data[D.W_TAU]) + int(data[row + Element.B])] += data[row + Element.SIGN] * tau
 
 
 @kernel
-def element_rates(x, u, p, data, dx, work):
+def element_rates(x, p, data, dx, work):
     """Rates of twists and heats."""
     for e in range(int(data[D.N_E])):
         at = int(data[place(e, data) + Element.P])
         phi = x[int(data[D.X_PHI]) + e]
-        rate = twist_rate(e, x, u, p, data, work)
-        tau = carried(e, x, u, p, data, work)
+        rate = twist_rate(e, x, p, data, work)
+        tau = carried(e, x, p, data, work)
         dx[int(data[D.X_PHI]) + e] = rate
         dx[int(data[D.X_HEAT]) + e] = tau * across(e, x, data, work) - p[at + 1] * phi * rate
 
@@ -184,7 +227,7 @@ def store_row(at, by, e, data, jac, work):
 
 
 @kernel
-def element_jacobian(x, u, p, data, jac, work):
+def element_jacobian(x, p, data, jac, work):
     """Add to the rows of the speeds, and write those of twists and heats."""
     n = int(data[D.N_X])
     speeds = int(data[D.N_J]) if data[D.FULL] != 0.0 else int(data[D.N_1])
@@ -195,7 +238,7 @@ def element_jacobian(x, u, p, data, jac, work):
         d = p[at + 2]
         phi = int(data[D.X_PHI]) + e
         heat = int(data[D.X_HEAT]) + e
-        if piece(e, x, u, p, data, work) == 0.0:
+        if piece(e, x, p, data, work) == 0.0:
             element_response(e, p, data, work, a)
             for i in range(speeds):
                 jac[i * n + phi] -= K * work[a + i]
@@ -203,7 +246,17 @@ def element_jacobian(x, u, p, data, jac, work):
             store_row(phi * n, 1.0, e, data, jac, work)
             store_row(heat * n, 2.0 * d * across(e, x, data, work), e, data, jac, work)
         else:
-            tau = carried(e, x, u, p, data, work)
+            tau = carried(e, x, p, data, work)
             jac[phi * n + phi] = -K / d
             store_row(heat * n, tau, e, data, jac, work)
             jac[heat * n + phi] = -K / d * (tau - 2.0 * K * x[phi])
+            if data[place(e, data) + Element.CONTACT] >= 0.0 and data[D.FULL] != 0.0:
+                load = int(data[D.N_J]) + int(data[place(e, data) + Element.CONTACT])
+                by = loss_of(e, x, p, data, work) * piece(e, x, p, data, work)
+                if x[load] < 0.0:
+                    by = -by
+                element_response(e, p, data, work, a)
+                for i in range(speeds):
+                    jac[i * n + load] -= by * work[a + i]
+                jac[phi * n + load] = by / d
+                jac[heat * n + load] = by * (across(e, x, data, work) - K / d * x[phi])

@@ -49,7 +49,6 @@ from rtcvt.kernel import FAILED, SATURATED, kernel
 from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
 from rtcvt.pog.elements import (
     across,
-    capacity,
     carried,
     element_energy,
     element_jacobian,
@@ -57,8 +56,10 @@ from rtcvt.pog.elements import (
     element_response,
     element_torques,
     gear_speed,
+    load_meshes,
     piece,
     place,
+    set_capacities,
     twist_rate,
 )
 from rtcvt.pog.layout import N_COUPLING, N_ELEMENT, Control, CouplingY, D, Element, ElementY, Op
@@ -69,6 +70,7 @@ __all__ = ["coupled_flange", "coupled_linearise", "coupled_piece", "coupled_port
 
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 OPEN = 3  # mode beside those of `rtcvt.control.limits`: elements carry nothing
+LOADINGS = 6  # iterations of the forces that load the meshes of the rigid model
 MOST_HEAT = 1e11  # of an element [J]
 MOST_MADE = 0.1  # share of the stored energy that a step may have made and is taken out again
 
@@ -605,6 +607,34 @@ def rigid_forces(x, u, p, data, dx, work, F):
     lu_solve_transposed(n_K, work, int(data[D.W_RD]), int(data[D.W_RD_PIVOT]), F)
 
 
+@kernel
+def hold(x, u, p, data, work):
+    """Capacities of the elements, and their torques beside those of the ports; expects `torques`."""
+    set_capacities(u, p, data, work)
+    if data[D.N_LOSS] > 0.0:
+        n_J = int(data[D.N_J])
+        n_K = int(data[D.N_K])
+        tau = int(data[D.W_TAU])
+        load = int(data[D.W_LOAD])
+        ports = load + n_K
+        if data[D.FULL] != 0.0:
+            for k in range(n_K):
+                work[load + k] = x[n_J + k]
+            load_meshes(x, p, data, work)
+        else:
+            rates = work[ports + n_J : ports + n_J + int(data[D.N_X])]
+            rigid_speeds(x, data, work, int(data[D.W_OMEGA]))
+            for i in range(n_J):
+                work[ports + i] = work[tau + i]
+            for _ in range(LOADINGS):
+                element_torques(x, p, data, work)
+                rigid_forces(x, u, p, data, rates, work, load)
+                load_meshes(x, p, data, work)
+                for i in range(n_J):
+                    work[tau + i] = work[ports + i]
+    element_torques(x, p, data, work)
+
+
 # --- the model's five functions, see rtcvt.model ----------------------------------------------------------------------
 
 
@@ -649,7 +679,7 @@ def right_hand_side(mode, held, x, u, p, data, dx, work):
     control(mode, held, x, u, data, work)
     torques(x, u, data, work)
     if mode != OPEN:
-        element_torques(x, u, p, data, work)
+        hold(x, u, p, data, work)
     if data[D.FULL] != 0.0:
         full_derivative(x, u, p, data, dx, work)
     else:
@@ -658,7 +688,7 @@ def right_hand_side(mode, held, x, u, p, data, dx, work):
     for i in range(int(data[D.X_PHI]), int(data[D.N_X])):
         dx[i] = 0.0
     if mode != OPEN:
-        element_rates(x, u, p, data, dx, work)
+        element_rates(x, p, data, dx, work)
 
 
 @kernel
@@ -674,7 +704,7 @@ def linearise(mode, held, x, u, p, data, f, jac, work):
     else:
         rigid_jacobian(x, data, f, jac, work)
     if mode != OPEN:
-        element_jacobian(x, u, p, data, jac, work)
+        element_jacobian(x, p, data, jac, work)
     shared_jacobian(x, p, data, f, jac, work)
 
 
@@ -759,7 +789,7 @@ def coupled_piece(x, u, p, data, work):
     """0 if no limit of theta is active, 1 or 2 at the lower or upper one; pieces of the elements, to base 3."""
     pieces = 0.0
     for e in range(int(data[D.N_E])):
-        pieces = 3.0 * pieces + 1.0 + piece(e, x, u, p, data, work)
+        pieces = 3.0 * pieces + 1.0 + piece(e, x, p, data, work)
     if data[D.N_E] > 0.0:
         return pieces
     o = int(data[D.W_CONTROL])
@@ -779,7 +809,7 @@ def write_outputs(mode, held, x, u, p, data, y, work):
     kinematics(2, tilt(x, data), p, data, work)  # the next step's Jacobian is here
     control(mode, held, x, u, data, work)
     torques(x, u, data, work)
-    element_torques(x, u, p, data, work)
+    hold(x, u, p, data, work)
     energy = element_energy(x, p, data)
     if data[D.FULL] != 0.0:
         for i in range(n_J):
@@ -822,9 +852,9 @@ def write_outputs(mode, held, x, u, p, data, y, work):
         y[int(data[D.Y_CONTACT]) + k] = work[F + k]
     for e in range(int(data[D.N_E])):
         at = int(data[D.Y_ELEMENT]) + e * N_ELEMENT
-        stuck = piece(e, x, u, p, data, work) == 0.0
-        y[at + ElementY.TAU] = carried(e, x, u, p, data, work)
-        slip = across(e, x, data, work) - twist_rate(e, x, u, p, data, work)
+        stuck = piece(e, x, p, data, work) == 0.0
+        y[at + ElementY.TAU] = carried(e, x, p, data, work)
+        slip = across(e, x, data, work) - twist_rate(e, x, p, data, work)
         y[at + ElementY.SLIP] = 0.0 if stuck else slip
         y[at + ElementY.STUCK] = 1.0 if stuck else 0.0
         y[at + ElementY.HEAT] = x[int(data[D.X_HEAT]) + e]
@@ -941,6 +971,15 @@ def keeps_balance(h, E, P, x, u, p, data, work):
 
 
 @kernel
+def load_elements(x, u, p, data, work):
+    """Capacities of the elements at a state."""
+    kinematics(1, tilt(x, data), p, data, work)
+    control(FREE, 0.0, x, u, data, work)
+    torques(x, u, data, work)
+    hold(x, u, p, data, work)
+
+
+@kernel
 def stick_or_slip(h, x, u, p, data, work):
     """One step of the implicit Euler method in place, with all elements' torques; whether these were found."""
     n = int(data[D.N_X])
@@ -968,13 +1007,13 @@ def stick_or_slip(h, x, u, p, data, work):
         element_response(e, p, data, work, Z + e * n)
         lu_solve(n, work, matrix, pivot, Z + e * n)
         S = 1.0 / (h * p[at + 1] + p[at + 2])
-        C = capacity(e, u, p, data)
+        C = work[int(data[D.W_CAPACITY]) + e]
         dw = across(e, x, data, work)
         work[q + e] = dw + across(e, work[change : change + n], data, work)
         work[q + e] += S * p[at + 1] * x[int(data[D.X_PHI]) + e]
         work[q + m + e] = data[row + Element.LOW] * C
         work[q + 2 * m + e] = data[row + Element.HIGH] * C
-        work[side + e] = piece(e, x, u, p, data, work)
+        work[side + e] = piece(e, x, p, data, work)
         for c in range(m):
             work[A + c * m + e] = across(c, work[Z + e * n : Z + e * n + n], data, work)
         work[A + e * m + e] += S
@@ -1004,8 +1043,9 @@ def hold_elements(h, x, u, p, data, work):
     m = int(data[D.N_E])
     start = int(data[D.W_STEP])
     same = True
+    load_elements(x, u, p, data, work)
     for e in range(m):
-        if piece(e, x, u, p, data, work) != work[int(data[D.W_BOX_Q]) + 5 * m + e]:
+        if piece(e, x, p, data, work) != work[int(data[D.W_BOX_Q]) + 5 * m + e]:
             same = False
     for i in range(n):
         if not abs(x[i]) < HUGE:
@@ -1014,6 +1054,7 @@ def hold_elements(h, x, u, p, data, work):
     if not same:
         for i in range(n):
             x[i] = work[start + i]
+        load_elements(x, u, p, data, work)
         if not stick_or_slip(h, x, u, p, data, work):
             limited = 1
     for e in range(m):
@@ -1037,8 +1078,10 @@ def substep(h, x, u, p, data, work):
     for i in range(n):
         work[start + i] = x[i]
     if data[D.MOVING] == 0.0:
+        if data[D.N_E] > 0.0:
+            load_elements(x, u, p, data, work)
         for e in range(int(data[D.N_E])):
-            work[int(data[D.W_BOX_Q]) + 5 * int(data[D.N_E]) + e] = piece(e, x, u, p, data, work)
+            work[int(data[D.W_BOX_Q]) + 5 * int(data[D.N_E]) + e] = piece(e, x, p, data, work)
         advance(FREE, 0.0, h, x, u, p, data, work)
         return hold_elements(h, x, u, p, data, work) if data[D.N_E] > 0.0 else 0
     theta = tilt(x, data)

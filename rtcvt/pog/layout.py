@@ -42,7 +42,7 @@ class Control(Places):
 
 
 class Element(Places):
-    """A clutch, a brake or a dry bearing."""
+    """A clutch, a brake, a dry bearing or the loss of a mesh."""
 
     A = "its first gear"
     B = "its second gear"
@@ -50,7 +50,8 @@ class Element(Places):
     LOW = "least torque over the capacity: -1, or 0 of a one-way clutch"
     HIGH = "largest torque over the capacity: 1 or 0"
     U = "place of its actuation in u, or -1 if it has none"
-    P = "place of its capacity in p; stiffness and damping follow"
+    P = "place of its capacity in p, or of the contact's efficiency; stiffness and damping follow"
+    CONTACT = "contact whose force loads it, or -1 if it has a capacity"
 
 
 class D(Places):
@@ -62,7 +63,8 @@ class D(Places):
     N_S = "springs at the ports"
     N_PORT = "ports"
     N_FRICTION = "relative frictions"
-    N_E = "elements: clutches, brakes, dry bearings"
+    N_E = "elements: clutches, brakes, dry bearings, losses of meshes"
+    N_LOSS = "losses of meshes among them"
     N_X = "states"
     N_Y = "outputs"
     N_U = "inputs"
@@ -124,6 +126,8 @@ class D(Places):
     W_V = "scratch, n_J", lambda d: d.N_J
     W_C = "scratch, n_J", lambda d: d.N_J
     W_Z = "change of the state by each element's torque, n_E x n_x, at least one", lambda d: (d.N_E + 1) * d.N_X
+    W_CAPACITY = "capacities of the elements", lambda d: d.N_E
+    W_LOAD = "contact forces that load them; torques of the ports; rates", lambda d: d.N_K + d.N_J + d.N_X
     W_BOX = "matrix of `rtcvt.boxed`, n_E x n_E", lambda d: d.N_E * d.N_E
     W_BOX_Q = "its right-hand side; bounds; torques; sides; pieces, n_E each", lambda d: 6 * d.N_E
     W_BOX_SCRATCH = "its scratch", lambda d: d.N_E * (d.N_E + 2)
@@ -151,6 +155,14 @@ COUPLING_D = Row(
     tunable=True,
 )
 GEAR_START = Row("gear.{name}.w_start", "rad/s", "start speed of gear {name}", display="rpm")
+CONTACT_ETA = Row(
+    "contact.{name}.eta",
+    "1",
+    "efficiency of the contact of {i} and {j}, on its carrier",
+    0.01,
+    1.0,
+    tunable=True,
+)
 ELEMENT_C = Row("{name}.C", "N.m", "torque capacity of {about}", 0.0, tunable=True)
 ELEMENT_K = Row("{name}.K", "N.m/rad", "torsional stiffness of {about}", 1e-9)
 ELEMENT_D = Row("{name}.d", "N.m.s/rad", "damping of {about}, beside its stiffness", 1e-9)
@@ -191,7 +203,7 @@ class CouplingY(Rows):
 
 
 class ElementY(Rows):
-    """Outputs of a clutch, a brake or a dry bearing."""
+    """Outputs of an element."""
 
     TAU = Row("{name}.tau", "N.m", "torque of {about}", nominal=100.0)
     SLIP = Row("{name}.w_slip", "rad/s", "slip of {about}; exactly zero while it sticks", nominal=100.0, display="rpm")

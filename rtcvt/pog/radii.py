@@ -26,10 +26,11 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.expression import Expression, number
+from rtcvt.pog.mesh import mesh_efficiency
 from rtcvt.pog.normal_form import normal_form
 from rtcvt.pog.unit import Contact, GearSystem
 
-__all__ = ["axis_sign", "carrier_of", "check_radii", "direction", "radii_at", "radii_matrix"]
+__all__ = ["axis_sign", "carrier_of", "check_radii", "direction", "efficiencies", "radii_at", "radii_matrix"]
 
 _PLACES = 33  # of the moving variable, at which radii are looked at
 _EQUAL = 1e-6  # relative difference of radii that are one
@@ -63,6 +64,29 @@ def radii_at(unit: GearSystem, values: Mapping[str, float] | None = None) -> NDA
     for (contact, gear), radius in radii_matrix(unit).items():
         R[rows.index(contact), columns.index(gear)] = radius.evaluate(at)
     return R
+
+
+def efficiencies(unit: GearSystem, default: float = 1.0) -> dict[str, float]:
+    """Efficiency of each contact, seen from its carrier; from the geometry where it gives friction and module.
+
+    Raises
+    ------
+    InputError
+        There are too few teeth.
+    """
+    R, gears, found = radii_at(unit), list(unit.gears), {}
+    for k, (name, contact) in enumerate(unit.contacts.items()):
+        found[name] = default if contact.efficiency is None else contact.efficiency
+        if contact.friction is not None and contact.module is not None:
+            one, other = contact.between
+            z = [2.0 * abs(float(R[k, gears.index(g)])) / contact.module for g in (one, other)]
+            if axis_sign(unit, one, other) * R[k, gears.index(one)] * R[k, gears.index(other)] < 0.0:
+                z[z.index(max(z))] *= -1.0  # a ring
+            try:
+                found[name] = mesh_efficiency(contact.friction, *z)
+            except ValueError as error:
+                raise InputError(unit.source, f"contacts.{name}.module", contact.module, str(error)) from None
+    return found
 
 
 def axis_sign(unit: GearSystem, one: str, other: str) -> int:

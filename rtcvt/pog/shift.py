@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.pog.radii import axis_sign, direction
+from rtcvt.pog.radii import axis_sign, direction, efficiencies
 from rtcvt.pog.unit import GearSystem
 
-__all__ = ["ShiftGear", "shift_table"]
+__all__ = ["ShiftGear", "lossy", "shift_table"]
 
 _SMALL = 1e-9  # beside speeds and torques of order 1
 
@@ -61,6 +61,12 @@ def shift_table(unit: GearSystem, R: Matrix) -> list[ShiftGear]:
     return [_gear(unit, R / np.abs(R).max(initial=1e-300), name) for name in unit.shift.gears] if unit.shift else []
 
 
+def lossy(unit: GearSystem) -> bool:
+    """Whether contacts have losses."""
+    own = unit.shift is not None and unit.shift.efficiency is not None
+    return own or any(contact.lossy for contact in unit.contacts.values())
+
+
 def _gear(unit: GearSystem, R: Matrix, name: str) -> ShiftGear:
     shift, gears = unit.shift, list(unit.gears)
     assert shift is not None
@@ -91,8 +97,8 @@ def _gear(unit: GearSystem, R: Matrix, name: str) -> ShiftGear:
         1.0 / float(omega[out]),
         dict(zip(gears, np.where(free, np.nan, omega).tolist(), strict=True)),
         dict(zip(elements, (brakes * torques).tolist(), strict=True)),
-        None if shift.efficiency is None else -float(drive * omega[out]),
-        None if shift.efficiency is None else 1.0 / (float(coast * omega[out]) or np.nan),
+        None if not lossy(unit) else -float(drive * omega[out]),
+        None if not lossy(unit) else 1.0 / (float(coast * omega[out]) or np.nan),
     )
 
 
@@ -121,7 +127,7 @@ def _output_torque(
 ) -> float:
     """Torque into the box at the output with mesh losses, the input's being `torque`; nan if none is in balance."""
     assert unit.shift is not None
-    eta = unit.shift.efficiency or 1.0
+    eta = np.array(list(efficiencies(unit, unit.shift.efficiency or 1.0).values()))[:, None]
     radii, rolling, shares = _meshes(unit, R, omega)
     lossy = R
     for _ in range(len(R) + 2):

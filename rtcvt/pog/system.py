@@ -21,7 +21,7 @@ from rtcvt.pog.elements import DELAY, TWIST
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.friction import friction_signs
 from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op
-from rtcvt.pog.radii import axis_sign, radii_matrix
+from rtcvt.pog.radii import axis_sign, efficiencies, radii_matrix
 from rtcvt.pog.unit import Element, GearSystem, Port, Variable
 from rtcvt.table import Constants, Row, Table
 
@@ -124,13 +124,16 @@ def _control(unit: GearSystem) -> Control:
 def _elements(table: Table, data: Constants, unit: GearSystem, places: Mapping[str, int]) -> None:
     """Clutches, brakes and dry bearings: their actuations, outputs and states, and their table."""
     gears, elements = list(unit.gears), unit.elements
-    data[D.N_E] = len(elements)
+    data[D.N_E], data[D.N_LOSS] = len(elements), sum(name.startswith("mesh.") for name in elements)
     fields = [{"name": name, "about": _element_text(name, element)} for name, (element, _) in elements.items()]
     rows: list[float] = []
     for own, (name, (element, (one, other))) in zip(fields, elements.items(), strict=True):
         row: list[float] = [gears.index(one), 0 if other is None else gears.index(other)]
         row += [0 if other is None else axis_sign(unit, one, other), *element.bounds]
-        row += [table.add("input", layout.ACTUATION, 0.0, own) if element.actuated else -1, places[f"{name}.C"]]
+        row += [table.add("input", layout.ACTUATION, 0.0, own) if element.actuated else -1]
+        mesh = name.removeprefix("mesh.") if name.startswith("mesh.") else None
+        row += [places[f"{name}.C" if mesh is None else f"contact.{mesh}.eta"]]
+        row += [-1 if mesh is None else list(unit.contacts).index(mesh)]
         rows += row
     data.table(D.ELEMENT, rows)
     data[D.Y_ELEMENT] = table.each("output", ElementY, fields)
@@ -140,7 +143,8 @@ def _elements(table: Table, data: Constants, unit: GearSystem, places: Mapping[s
 
 def _element_text(name: str, element: Element) -> str:
     group, _, own = name.partition(".")
-    what = "the dry friction of gear" if group == "bearing" else f"one-way {group}" if element.one_way else group
+    what = {"bearing": "the dry friction of gear", "mesh": "the loss of contact"}.get(group)
+    what = what or f"one-way {group}" if element.one_way else group
     return f"{what} {own}{_about(element.description)}"
 
 
@@ -257,11 +261,17 @@ def _parameters(table: Table, data: Constants, unit: GearSystem) -> dict[str, in
     for name, friction in unit.frictions.items():
         fields = {"name": name, "i": friction.between[0], "j": friction.between[1]}
         table.add("parameter", layout.FRICTION_B, friction.coefficient, fields)
+    eta = efficiencies(unit)
     for name, (element, _) in unit.elements.items():
         assert element.capacity is not None
         K = element.stiffness or element.capacity / TWIST
         own = {"name": name, "about": _element_text(name, element)}
-        table.add("parameter", layout.ELEMENT_C, element.capacity, own)
+        if name.startswith("mesh."):
+            contact = name.removeprefix("mesh.")
+            i, j = unit.contacts[contact].between
+            table.add("parameter", layout.CONTACT_ETA, eta[contact], {"name": contact, "i": i, "j": j})
+        else:
+            table.add("parameter", layout.ELEMENT_C, element.capacity, own)
         table.add("parameter", layout.ELEMENT_K, K, own)
         table.add("parameter", layout.ELEMENT_D, element.damping or K * DELAY, own)
     start: dict[str, int] = {}

@@ -39,6 +39,7 @@ Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
 Torque = Annotated[float, quantity_in("N.m", above=0.0)]
 Friction = Annotated[float, quantity_in("N.m.s/rad", at_least=0.0)]
 _MOST_ELEMENTS = 30  # whose pieces make one number
+_LOSS = 1.0  # [N.m] that the loss of a mesh is as stiff as
 
 Coordinate = str | float  # an expression of the unit's names, a quantity in m, or a number in m
 
@@ -126,7 +127,21 @@ class Contact(Record):
     point: tuple[Coordinate, Coordinate]  # where they touch, x and y
     stiffness: Annotated[float, quantity_in("N/m", above=0.0)]  # tangential
     damping: Annotated[float, quantity_in("N.s/m", at_least=0.0)] = 0.0  # tangential, in parallel
+    efficiency: Annotated[float, Field(ge=0.01, le=1.0)] | None = None  # seen from the carrier, in either direction
+    friction: Annotated[float, Field(ge=0.0, le=1.0)] | None = None  # of the teeth, instead: the loss is Niemann's
+    module: Annotated[float, quantity_in("m", above=0.0)] | None = None  # of the teeth, for that
     description: str = ""
+
+    @model_validator(mode="after")
+    def _one_loss(self) -> "Contact":
+        if (self.friction is None) != (self.module is None) or None not in (self.friction, self.efficiency):
+            raise ValueError("either efficiency, or friction with module")
+        return self
+
+    @property
+    def lossy(self) -> bool:
+        """Whether it says what it loses."""
+        return self.efficiency is not None or self.friction is not None
 
 
 class RelativeFriction(Record):
@@ -255,7 +270,7 @@ class Shift(Record):
     input: str  # port that drives
     output: str  # port that is driven
     gears: dict[str, tuple[str, ...]] = Field(min_length=1, max_length=100)  # the elements that hold, by gear
-    efficiency: Annotated[float, Field(gt=0.0, le=1.0)] | None = None  # of each contact, seen from its carrier
+    efficiency: Annotated[float, Field(gt=0.0, le=1.0)] | None = None  # of contacts that do not say theirs
 
 
 class GearSystem(Unit):
@@ -290,7 +305,13 @@ class GearSystem(Unit):
         for name, gear in self.gears.items():
             if gear.dry_friction is not None:
                 every[f"bearing.{name}"] = (Element(capacity=gear.dry_friction, held=True), (name, gear.carrier))
-        return {name: (element, pair) for name, (element, pair) in every.items() if element.capacity is not None}
+        found = {name: (element, pair) for name, (element, pair) in every.items() if element.capacity is not None}
+        for name, contact in self.contacts.items():
+            if contact.lossy:  # at its second gear, against the carrier of both
+                carried_by = self.gears[contact.between[0]].carrier or self.gears[contact.between[1]].carrier
+                loss = Element(capacity=_LOSS, held=True)
+                found[f"mesh.{name}"] = (loss, (contact.between[1], carried_by))
+        return found
 
     def coordinate(self, key: str, value: Coordinate) -> Expression:
         """A coordinate [m or rad] as an expression of the parameters and the moving variable."""
@@ -389,7 +410,7 @@ def _check_references(unit: GearSystem) -> None:
 
 def _check_elements(unit: GearSystem) -> None:
     """Gears of clutches and brakes exist; clutches join parallel axes; geometry and method allow their law."""
-    from rtcvt.pog.radii import axis_sign
+    from rtcvt.pog.radii import axis_sign, carrier_of
 
     def require(condition: bool, key: str, value: object, allowed: str) -> None:
         if not condition:
@@ -409,6 +430,10 @@ def _check_elements(unit: GearSystem) -> None:
         key = f"gears.{name}.dry_friction"
         if gear_.dry_friction is not None and gear_.carrier is not None:
             require(axis_sign(unit, name, gear_.carrier) != 0, key, gear_.dry_friction, "an axis along its carrier's")
+    for name, contact in unit.contacts.items():
+        if contact.lossy and any(unit.gears[g].carrier for g in contact.between):
+            key, pair = f"contacts.{name}", contact.between
+            require(carrier_of(unit, contact) is not None, key, list(pair), "one carrier along both axes, for a loss")
     elements = unit.elements
     if elements:
         require(len(elements) <= _MOST_ELEMENTS, "clutches", len(elements), f"at most {_MOST_ELEMENTS} elements")

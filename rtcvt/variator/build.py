@@ -83,6 +83,7 @@ def build_variator(
     data[D.N_PEAKS], data[D.N_FIELDS] = len(peaks), len(fields)
     data[D.N_X], data[D.N_Y] = table.size("state"), table.size("output")
     data[D.PHI], data[D.N_SCRATCH] = layout.W_Y + data[D.N_Y], laws.scratch
+    outputs = [v.name for v in table.variables if v.causality == "output"]
     return Model(
         name=unit.name,
         description=unit.description,
@@ -102,6 +103,8 @@ def build_variator(
             kernels.flange,
             kernels.coupled_piece,
             (layout.Y.OUTSIDE.row.name, layout.Y.LIMITED.row.name),
+            kernels.brief,
+            (layout.Y.DISTANCE.row.name, *outputs[layout.Y_PEAKS :]),
         ),
         output=kernels.output,
         step=kernels.step,

@@ -115,7 +115,18 @@ from rtcvt.variator.regression import (
 )
 from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 
-__all__ = ["coupled_piece", "derivative", "evaluate", "flange", "initialise", "linearise", "output", "port", "step"]
+__all__ = [
+    "brief",
+    "coupled_piece",
+    "derivative",
+    "evaluate",
+    "flange",
+    "initialise",
+    "linearise",
+    "output",
+    "port",
+    "step",
+]
 
 MACRO = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
 GAMMA = 1.0 - math.sqrt(0.5)  # of the integrator
@@ -452,7 +463,20 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def outputs(x, u, p, data, y, work):
-    """Flanges, ratio, radii, slip, traction, clamping, energy, losses, status and peaks of the contact forces."""
+    """All outputs: those of `state_outputs` and peaks of the contact forces, and fields."""
+    state_outputs(x, u, p, data, y, work)
+    contact_outputs(x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE], data, y, work)
+
+
+@kernel
+def brief(t, x, u, p, data, y, work):
+    """See `rtcvt.model.Coupling`."""
+    state_outputs(x, u, p, data, y, work)
+
+
+@kernel
+def state_outputs(x, u, p, data, y, work):
+    """Flanges, ratio, radii, slip, traction, clamping, energy, losses and status."""
     w = work
     dx = work[W_STEP : W_STEP + MOST_X]
     rates(x, u, p, data, dx, work)
@@ -519,7 +543,6 @@ def outputs(x, u, p, data, y, work):
     y[Y.EFFICIENCY] = efficiency(P_I, P_O, shaft_torque(0, w) * omega_I, shaft_torque(1, w) * omega_O)
     y[Y.OUTSIDE] = 1.0 if w[Q.OUTSIDE] > 0.0 else 0.0
     y[Y.LIMITED] = w[Q.AT_LIMIT]
-    contact_outputs(x[X.ANGLE] if hybrid else x[RigidX.ANGLE], data, y, w)
 
 
 @kernel

@@ -203,9 +203,7 @@ def test_mistakes_in_tables_are_named(tmp_path, key, text, message):
 
 def test_a_missing_table_and_a_fuel_too_weak_are_named(tmp_path, model):
     unit = load_unit("engine").text.replace("gasoline_80kw_fuel", "diesel")
-    with pytest.raises(
-        InputError, match=r"fuel = 'diesel': .*shipped tables: gasoline_80kw_fuel, gasoline_80kw_torque"
-    ):
+    with pytest.raises(InputError, match=r"fuel = 'diesel': .*shipped tables: .*gasoline_80kw_fuel"):
         load_unit(parse_unit_file(unit, "mine.toml", tmp_path)).build()
     one = model.instantiate()
     one.set("fuel.H", 1e6)

@@ -306,8 +306,12 @@ def test_nodes_that_are_no_pairs_are_named(tmp_path):
         parts_of(load_unit(file))
 
 
-def test_an_inertia_takes_a_speed_through_its_coupling():
-    parts = parts_of(load_unit("car_cvt"))
+def test_an_inertia_takes_a_speed_through_its_coupling(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('name = "mine"\nkind = "system"\nconnect = ["driveline.shaft - cvt.secondary"]\n[components]\n'
+                    'driveline = { unit = "driveline", inputs = { "axle.w" = 0.0 } }\n'
+                    'cvt = { unit = "pushbelt_cvt" }\n')  # fmt: skip
+    parts = parts_of(load_unit(file))
     assert "secondary.w" in {v.name for v in parts.models["cvt"].select("input")}
     assert parts.models["cvt"].by_name["primary.tau"].causality == "input"
 

@@ -11,6 +11,9 @@ from rtcvt.boxed import boxed
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.offline.nonsmooth.lemke import lemke
+from rtcvt.pog.mesh import mesh_efficiency
+from rtcvt.pog.radii import radii_at
+from rtcvt.pog.shift import shift_table
 from rtcvt.pog.unit import read_gear_system
 from rtcvt.unitfile import parse_unit_file, read_unit_file
 
@@ -141,6 +144,11 @@ def planetary(clutch='K = ["s", "r"]', brake='B = "r"'):
     return read_gear_system(parse_unit_file(text, "set.toml"))
 
 
+def lossy(unit):
+    text = unit.text.replace("damping = 5e3 }", "damping = 5e3, efficiency = 0.97 }")
+    return read_gear_system(parse_unit_file(text, "set.toml"))
+
+
 SET = planetary(
     'K = { between = ["s", "r"], capacity = 100.0 }',
     'B = { gear = "r", capacity = 200.0 }\nW = { gear = "c", capacity = 500.0, one_way = "backward" }',
@@ -210,13 +218,16 @@ def test_more_elements_hold_than_needed():
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 def test_jacobian(fidelity):
-    box = started(SET, fidelity, None, {"clutch.K.u": 1.0, "brake.B.u": 1.0, "sun.tau": 30.0})
+    """With losses in the elastic model; the rigid one leaves out how they go with the torques."""
+    unit = SET if fidelity == "rigid" else lossy(SET)
+    box = started(unit, fidelity, None, {"clutch.K.u": 1.0, "brake.B.u": 1.0, "sun.tau": 30.0})
     n, phi = len(box.x), [s.name for s in box.model.states].index("clutch.K.phi")
     for twists in ((0.0, 0.0, 0.0), (5e-5, 2e-3, 1e-4), (-2e-3, 1e-5, -6e-4)):  # elements that stick and that slip
         box.x[:phi] = np.linspace(1e-4, 2e-4, phi)
+        box.x[phi:] = 1e-5
         box.x[phi : phi + 3] = twists
         scale = np.full(n, 1e-6)
-        scale[phi : phi + 3] = 1e-8
+        scale[phi : phi + len(unit.elements)] = 1e-8
         found = np.empty((n, n))
         for k in range(n):
             sides = []
@@ -243,3 +254,40 @@ def test_jacobian(fidelity):
 def test_wrong_elements_are_refused(clutch, brake, message):
     with pytest.raises(InputError, match=message):
         planetary(clutch, brake)
+
+
+@pytest.mark.parametrize(("fidelity", "sign"), product(("rigid", "full"), (1.0, -1.0)))
+def test_losses_of_meshes_are_those_of_the_shift_table(fidelity, sign):
+    """Ring held, a heavy carrier driven and coasting: its torque, and the heat in the balance."""
+    unit = lossy(planetary('K = ["s", "r"]', 'B = { gear = "r", capacity = 2000.0 }'))
+    low = shift_table(unit, radii_at(unit))[0]
+    box = started(unit, fidelity, {"gear.c.J": 50.0}, {"brake.B.u": 1.0})
+    run(box, 100, {"sun.tau": 500.0})
+    run(box, 60, {"sun.tau": 50.0 * sign})
+    heat, stored, sun, carrier = books = [], [], [], []
+    for steps in (0, 20):
+        run(box, steps, {})
+        values = (
+            box.get("mesh.sp.Q") + box.get("mesh.pr.Q"),
+            *(box.get(n) for n in ("storage.E", "sun.w", "carrier.w")),
+        )
+        for book, value in zip(books, values, strict=True):
+            book.append(value)
+    torque = 50.0 * (carrier[1] - carrier[0]) / 0.02
+    eta = low.efficiency if sign > 0.0 else 1.0 / low.coast
+    assert torque == pytest.approx(50.0 * sign * low.ratio * eta, rel=2e-4)  # sun and planets take a little
+    work = 50.0 * sign * 0.02 * 0.5 * sum(sun)
+    assert work - (stored[1] - stored[0]) == pytest.approx(heat[1] - heat[0], rel=1e-9)
+
+
+def test_loss_of_a_mesh_against_an_integral_over_the_path_of_contact():
+    """Sliding speed times load, shared evenly by the pairs of teeth in contact."""
+    for z_1, z_2 in ((20, 61), (31, 40), (25, -83)):
+        alpha = np.radians(20.0)
+        eps = [abs(z) / (2 * np.pi) * abs(np.tan(np.arccos(z * np.cos(alpha) / (z + 2))) - np.tan(alpha))
+               for z in (z_1, z_2)]  # fmt: skip
+        x = np.linspace(-eps[0], eps[1], 200_001)
+        pairs = 1.0 + ((x + 1.0 < eps[1]) | (x - 1.0 > -eps[0]))
+        share = 2.0 * np.pi * abs(1 / z_1 + 1 / z_2) * np.trapezoid(np.abs(x) / pairs, x)
+        assert 1.0 - mesh_efficiency(0.06, z_1, z_2) == pytest.approx(0.06 * share, rel=1e-4)
+        assert 0.99 < mesh_efficiency(0.06, z_1, z_2) < 1.0

@@ -344,7 +344,7 @@ def slave(tmp_path):
 FMUS = pytest.mark.parametrize(
     ("name", "choice", "fidelity"),
     [
-        ("power_split_ivt", {"output": "speed"}, "rigid"),
+        ("automatic_6", {"output": "speed"}, "rigid"),
         ("power_split_ivt", {"engine": "speed", "output": "speed"}, "full"),
         ("toroidal_kers", {"shaft": "speed"}, "rigid"),
     ],

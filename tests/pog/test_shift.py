@@ -180,6 +180,33 @@ def test_power_split_with_two_motors():
     assert row.speeds["p1"] == pytest.approx(1.0 + 30 / 23, rel=1e-12)  # Willis, with the planet's own teeth
 
 
+def wilson():
+    """Four sets: a held annulus 1, annulus 2 or sun 3, or sun 3 clutched to the input; annulus 4 for reverse."""
+    box = Box()
+    box.simple("in", "out", "a1", 20, 70, "p1")
+    box.simple("in", "a1", "a2", 20, 70, "p2")
+    box.simple("s3", "a2", "a1", 17, 61, "p3")
+    box.simple("a1", "out", "a4", 26, 70, "p4")
+    shift = """
+clutches = { F = ["in", "s3"] }
+brakes = { I1 = "a1", I2 = "a2", S3 = "s3", I4 = "a4" }
+gears = { 1 = ["I1"], 2 = ["I2"], 3 = ["S3"], 4 = ["F"], R = ["I4"] }
+"""
+    return box.unit(shift, "out")
+
+
+def test_wilson_box():
+    """Tooth numbers of an exercise (expertsmind.com, 301140592); Willis set by set, from the held element on."""
+    i, k, m = 70 / 20, 61 / (17 + 61), 70 / 26
+    second = 1 / (1 + i)  # speed of annulus 1, for 1 at the input
+    third = 1 / (1 + i - i * k)
+    want = {"1": 1 + i, "2": (1 + i) / (1 + i * second), "3": (1 + i) / (1 + i * third), "4": 1.0,
+            "R": 1 + i - i * (1 + m)}  # fmt: skip
+    rows = table(wilson())
+    assert {n: r.ratio for n, r in rows.items()} == pytest.approx(want, rel=1e-12)
+    assert rows["1"].torques["I1"] == pytest.approx(i)
+
+
 def test_dual_clutch_box_with_a_gear_preselected_and_without():
     """Two shafts of one axis, two countershafts: an idle shaft is free, a preselected one turns with the output."""
     m, box = 0.5 * MODULE, Box()

@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -20,10 +20,12 @@ from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA_VERSION, Journ
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Run, from_json
 from rtcvt.offline.pushbelt.run.snapshots import push_force, revolutions
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of, summary
+from rtcvt.recording import Signal
 
 __all__ = [
     "HISTORY",
     "History",
+    "Tables",
     "element_forces",
     "element_history",
     "figures",
@@ -80,6 +82,32 @@ def _grown(path: Path) -> h5py.File:
         ended = there.all_ended(run)
         joined(file, journal, run, ended + [-1] * (1 + len(run.branches) - len(ended)), about["F_I"])
         return file
+
+
+class Tables(Mapping[str, Signal]):
+    """Fields, elements and ring of a run by the names of their datasets with dots, read when they are asked for."""
+
+    def __init__(self, path: Path, file: h5py.File) -> None:
+        self._path = path
+        frames = len(file["time"])
+        self._names = {
+            f"{group}.{name}": f"{group}/{name}"
+            for group in ("fields", "elements", "ring", "spatial")
+            for name, data in file.get(group, {}).items()
+            if data.ndim > 1 and len(data) == frames
+        }
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __getitem__(self, name: str) -> Signal:
+        place = self._names[name]
+        with open_run(self._path) as file:
+            data = file[place]
+            return Signal(data[()].astype(float), str(data.attrs["units"]), str(data.attrs["description"]))
 
 
 def run_of(file: h5py.File) -> Run:

@@ -343,7 +343,11 @@ def test_belt_that_leaves_its_place_ends_the_run(parameters, text, tmp_path):
     assert outcome.frames < 20
     with open_run(path) as file:
         assert figures(file)["status"] == "failed"
-        assert np.all(np.isfinite(file["elements/position"][()]))
+        position = file["elements/position"][()]
+    assert np.all(np.isfinite(position))
+    found = recording(path)
+    assert np.array_equal(found["elements.position"], position)
+    assert found.unit("elements.joint") == "N"
     with pytest.raises(InputError, match="left its place"):
         simulate(parameters, wild, path, text, resume=True)
 

@@ -1,0 +1,360 @@
+"""Electric drive as real-time kernels: machine with its inverter, control of torque and brakes, battery.
+
+The driver asks for torques at the wheels, ``t = (tau_drive - tau_brake)/i_f`` at the machine, which gives what its
+limits allow, with the delay of its control::
+
+    J w' = tau + tau_shaft,    tau' = (tau_des - tau)/T_q,    tau_des = clip(t, -f lim(w), lim(w))
+    lim(w) = g min(tau_max, P_max/|w|)
+
+g fades to zero over the last 5 % below w_max. f rises from standstill to 1 at w_r, so that nothing brakes beyond
+standstill; what the machine does not brake is left to friction, ``tau_brake - i_f max(-tau, 0)``, not below zero. A
+full battery takes nothing, an empty one gives nothing to the shaft. The loss L is a table over speed and torque, the
+same in all quadrants, and with it the power out of the battery, a voltage behind a resistance::
+
+    P = tau w + L(|w|, |tau|) + P_aux = U I,    U = U_0 - R I,    I = (U_0 - sqrt(U_0^2 - 4 R P))/(2 R)
+    U_0 = U_e + (U_f - U_e) s,    s' = -I/C,    E_b = C (U_e s + (U_f - U_e) s^2/2)
+
+s is the state of charge, C the charge of a full battery. U_0 is that of an empty or full one beyond 0 and 1. Power is
+balanced, ``E_b' = -U_0 I``::
+
+    tau_shaft w = d/dt (J w^2/2 + E_b) + R I^2 + L + P_aux
+
+The battery can give more than the most that machine, losses and auxiliaries take, which is checked.
+"""
+
+import math
+
+from rtcvt.engine.grid import lookup, slope
+from rtcvt.engine.kernels import clip
+from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.kernel import FAILED, OK, SATURATED, kernel
+from rtcvt.stepping import enter, leave, start_status
+from rtcvt.table import Places, Row, Rows
+
+__all__ = [
+    "D",
+    "P",
+    "U",
+    "X",
+    "Y",
+    "derivative",
+    "flange",
+    "initialise",
+    "jacobian",
+    "linearise",
+    "output",
+    "piece",
+    "port",
+    "step",
+]
+
+TINY = 1e-9  # least value of what must be above zero
+FADE = 0.05  # share of the greatest speed over which the torque fades
+
+
+class P(Rows):
+    """Parameters."""
+
+    J = Row("machine.J", "kg.m2", "moment of inertia of the rotor", TINY)
+    T_Q = Row("machine.T_q", "s", "time constant of the torque", 1e-4, tunable=True)
+    TAU_MAX = Row("machine.tau_max", "N.m", "largest torque", 0.0, tunable=True)
+    P_MAX = Row("machine.P_max", "W", "largest power at the shaft", TINY, display="kW")
+    W_MAX = Row("machine.w_max", "rad/s", "speed at which the torque has faded to zero", TINY, display="rpm")
+    W_R = Row("machine.w_r", "rad/s", "speed below which braking fades", TINY, display="rpm", tunable=True)
+    I_F = Row("machine.i_f", "1", "ratio between machine and wheels", TINY)
+    U_E = Row("battery.U_e", "V", "voltage without a current, empty", TINY)
+    U_F = Row("battery.U_f", "V", "voltage without a current, full; not below U_e", TINY)
+    R = Row("battery.R", "ohm", "internal resistance", TINY)
+    C = Row("battery.C", "A.s", "charge of a full battery", TINY)
+    S_START = Row("battery.s_start", "1", "state of charge at the start", 0.0, 1.0)
+    P_AUX = Row("battery.P_aux", "W", "power of the auxiliaries", 0.0, tunable=True)
+    W_START = Row("machine.w_start", "rad/s", "speed at the start", nominal=100.0, display="rpm")
+
+
+class U(Rows):
+    """Inputs."""
+
+    TAU = Row("shaft.tau", "N.m", "torque into the machine at its shaft", nominal=100.0)
+    DRIVE = Row("machine.tau_drive", "N.m", "torque that the driver asks for at the wheels", nominal=1e3)
+    BRAKE = Row("machine.tau_brake", "N.m", "braking torque that the driver asks for at the wheels", nominal=1e3)
+
+
+class X(Rows):
+    """States."""
+
+    W = Row("machine.w", "rad/s", "speed of the rotor", nominal=100.0)
+    TAU = Row("machine.tau", "N.m", "torque of the machine", nominal=100.0)
+    S = Row("battery.s", "1", "state of charge", nominal=1.0)
+
+
+class Y(Rows):
+    """Outputs."""
+
+    W = Row("shaft.w", "rad/s", "speed of the shaft", nominal=100.0, display="rpm")
+    TAU = Row("machine.tau", "N.m", "torque of the machine, less what accelerates it", nominal=100.0)
+    LIMIT = Row("machine.tau_lim", "N.m", "largest torque at this speed", 0.0, nominal=100.0)
+    BRAKE = Row("brake.tau", "N.m", "braking torque that is left to friction, at the wheels", 0.0, nominal=1e3)
+    S = Row("battery.s", "1", "state of charge", nominal=1.0)
+    VOLTAGE = Row("battery.U", "V", "voltage", nominal=400.0)
+    CURRENT = Row("battery.I", "A", "current out of the battery", nominal=100.0)
+    POWER = Row("battery.P", "W", "power out of the battery", nominal=1e4, display="kW")
+    CHARGE = Row("battery.E", "J", "energy of the battery beside an empty one", nominal=1e8, display="kWh")
+    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ")
+    MACHINE = Row("loss.machine", "W", "power lost in machine and inverter", 0.0, nominal=1e3, display="kW")
+    BATTERY = Row("loss.battery", "W", "power lost in the battery", 0.0, nominal=1e3, display="kW")
+    AUXILIARY = Row("loss.auxiliaries", "W", "power of the auxiliaries", 0.0, nominal=1e3, display="kW")
+
+
+N_X, N_U, N_Y = len(X), len(U), len(Y)
+
+
+class D(Places):
+    """Header of the constants."""
+
+    INTERNAL_STEP = "largest internal step [s]"
+    LOSS = "table: loss over speed and torque [W]"
+
+
+# places in work
+W_F = 0  # right-hand side
+W_STAGE = W_F + N_X
+W_K = W_STAGE + N_X  # derivatives of the four stages
+W_B = W_K + 4 * N_X
+W_PIVOT = W_B + N_X
+W_MATRIX = W_PIVOT + N_X
+W_JAC = W_MATRIX + N_X * N_X
+W_SAVED = W_JAC + N_X * N_X
+W_Y = W_SAVED + N_X
+N_WORK = W_Y + N_Y
+
+
+@kernel
+def limit(w, p):
+    """lim [N.m]."""
+    most = p[P.TAU_MAX]
+    if most * abs(w) > p[P.P_MAX]:
+        most = p[P.P_MAX] / abs(w)
+    return most * clip((p[P.W_MAX] - abs(w)) / (FADE * p[P.W_MAX]), 0.0, 1.0)
+
+
+@kernel
+def limit_slope(w, p):
+    """Derivative of `limit` [N.m.s/rad]."""
+    sign = -1.0 if w < 0.0 else 1.0
+    most = p[P.TAU_MAX]
+    slope_most = 0.0
+    if most * abs(w) > p[P.P_MAX]:
+        most = p[P.P_MAX] / abs(w)
+        slope_most = -most / abs(w)
+    fade = (p[P.W_MAX] - abs(w)) / (FADE * p[P.W_MAX])
+    if fade <= 0.0:
+        return 0.0
+    if fade >= 1.0:
+        return sign * slope_most
+    return sign * (slope_most * fade - most / (FADE * p[P.W_MAX]))
+
+
+@kernel
+def demand(x, u, p):
+    """tau_des [N.m]."""
+    t = (u[U.DRIVE] - u[U.BRAKE]) / p[P.I_F]
+    lim = limit(x[X.W], p)
+    low = -lim * clip(x[X.W] / p[P.W_R], 0.0, 1.0)
+    if not x[X.S] < 1.0:
+        low = 0.0
+    if not x[X.S] > 0.0:
+        lim = 0.0
+    return clip(t, low, lim)
+
+
+@kernel
+def demand_slope(x, u, p):
+    """Derivative of the same with respect to the speed [N.m.s/rad]."""
+    w = x[X.W]
+    t = (u[U.DRIVE] - u[U.BRAKE]) / p[P.I_F]
+    lim = limit(w, p)
+    fade = clip(w / p[P.W_R], 0.0, 1.0)
+    if t > lim:
+        return limit_slope(w, p) if x[X.S] > 0.0 else 0.0
+    if t < -lim * fade and x[X.S] < 1.0:
+        return -limit_slope(w, p) * fade - (lim / p[P.W_R] if fade > 0.0 and fade < 1.0 else 0.0)
+    return 0.0
+
+
+@kernel
+def loss(x, data):
+    """L [W]."""
+    return lookup(data, int(data[D.LOSS]), abs(x[X.W]), abs(x[X.TAU]))
+
+
+@kernel
+def open_voltage(s, p):
+    """U_0 [V]."""
+    return p[P.U_E] + (p[P.U_F] - p[P.U_E]) * clip(s, 0.0, 1.0)
+
+
+@kernel
+def current(x, p, data):
+    """I [A]."""
+    power = x[X.TAU] * x[X.W] + loss(x, data) + p[P.P_AUX]
+    U_0 = open_voltage(x[X.S], p)
+    square = U_0 * U_0 - 4.0 * p[P.R] * power
+    return 2.0 * power / (U_0 + math.sqrt(square if square > 0.0 else 0.0))
+
+
+@kernel
+def energy(s, p):
+    """E_b [J]."""
+    within = clip(s, 0.0, 1.0)
+    E = p[P.U_E] * s + (p[P.U_F] - p[P.U_E]) * 0.5 * within * within
+    if s > 1.0:
+        E += (p[P.U_F] - p[P.U_E]) * (s - 1.0)
+    return p[P.C] * E
+
+
+@kernel
+def is_strong(p, data):
+    """Whether the empty battery can give the most that is asked of it, with a tenth to spare."""
+    table = int(data[D.LOSS])
+    n = int(data[table])
+    m = int(data[table + 1])
+    most = 0.0
+    for k in range(n * m):
+        value = data[table + 2 + n + m + k]
+        most = value if value > most else most
+    return p[P.U_E] * p[P.U_E] > 1.1 * 4.0 * p[P.R] * (p[P.P_MAX] + most + p[P.P_AUX])
+
+
+@kernel
+def all_rates(x, u, p, data, dx):
+    """Rates of w, tau and s."""
+    dx[X.W] = (x[X.TAU] + u[U.TAU]) / p[P.J]
+    dx[X.TAU] = (demand(x, u, p) - x[X.TAU]) / p[P.T_Q]
+    dx[X.S] = -current(x, p, data) / p[P.C]
+
+
+# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
+
+
+@kernel
+def initialise(p, data, u, x, work):
+    """Start at the start speed with the torque that is asked for."""
+    if not (is_strong(p, data) and p[P.U_F] >= p[P.U_E]):
+        return FAILED
+    x[X.W] = p[P.W_START]
+    x[X.S] = p[P.S_START]
+    x[X.TAU] = demand(x, u, p)
+    dx = work[W_F : W_F + N_X]
+    all_rates(x, u, p, data, dx)
+    return start_status(N_X, x, dx)
+
+
+@kernel
+def derivative(t, x, u, p, data, dx, work):
+    """Right-hand side."""
+    all_rates(x, u, p, data, dx)
+
+
+@kernel
+def jacobian(t, x, u, p, data, jac, work):
+    """Exact ``df/dx``, row-major, inputs held."""
+    for i in range(N_X * N_X):
+        jac[i] = 0.0
+    w = x[X.W]
+    tau = x[X.TAU]
+    table = int(data[D.LOSS])
+    by_w = slope(data, table, abs(w), abs(tau), 0) * (-1.0 if w < 0.0 else 1.0)
+    by_tau = slope(data, table, abs(w), abs(tau), 1) * (-1.0 if tau < 0.0 else 1.0)
+    I = current(x, p, data)  # noqa: E741
+    drop = p[P.C] * (open_voltage(x[X.S], p) - 2.0 * p[P.R] * I)
+    jac[X.W * N_X + X.TAU] = 1.0 / p[P.J]
+    jac[X.TAU * N_X + X.W] = demand_slope(x, u, p) / p[P.T_Q]
+    jac[X.TAU * N_X + X.TAU] = -1.0 / p[P.T_Q]
+    jac[X.S * N_X + X.W] = -(tau + by_w) / drop
+    jac[X.S * N_X + X.TAU] = -(w + by_tau) / drop
+    if x[X.S] > 0.0 and x[X.S] < 1.0:
+        jac[X.S * N_X + X.S] = I * (p[P.U_F] - p[P.U_E]) / drop
+
+
+@kernel
+def linearise(t, x, u, p, data, f, jac, work):
+    """Right-hand side and ``df/dx``."""
+    all_rates(x, u, p, data, f)
+    jacobian(t, x, u, p, data, jac, work)
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of the shaft."""
+    return x[X.W]
+
+
+@kernel
+def port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`."""
+    for i in range(N_X):
+        row[i] = 0.0
+        column[i] = 0.0
+    row[X.W] = 1.0
+    column[X.W] = 1.0 / p[P.J]
+    return 0.0
+
+
+@kernel
+def piece(x, u, p, data, work):
+    """Tables and limits have kinks, but none that is worth a step of its own."""
+    return 0.0
+
+
+@kernel
+def output(t, x, u, p, data, y, work):
+    """Speed, torques, what is left to friction, battery, energies and losses."""
+    I = current(x, p, data)  # noqa: E741
+    regained = -p[P.I_F] * x[X.TAU] if x[X.TAU] < 0.0 else 0.0
+    y[Y.W] = x[X.W]
+    y[Y.TAU] = x[X.TAU]
+    y[Y.LIMIT] = limit(x[X.W], p)
+    y[Y.BRAKE] = u[U.BRAKE] - regained if u[U.BRAKE] > regained else 0.0
+    y[Y.S] = x[X.S]
+    y[Y.VOLTAGE] = open_voltage(x[X.S], p) - p[P.R] * I
+    y[Y.CURRENT] = I
+    y[Y.POWER] = y[Y.VOLTAGE] * I
+    y[Y.CHARGE] = energy(x[X.S], p)
+    y[Y.E] = 0.5 * p[P.J] * x[X.W] * x[X.W]
+    y[Y.MACHINE] = loss(x, data)
+    y[Y.BATTERY] = p[P.R] * I * I
+    y[Y.AUXILIARY] = p[P.P_AUX]
+
+
+@kernel
+def advance(h, x, u, p, data, work):
+    """One internal step in place, see `rtcvt.integrators`."""
+    f = work[W_F : W_F + N_X]
+    x_stage = work[W_STAGE : W_STAGE + N_X]
+    k = work[W_K : W_K + 4 * N_X]
+    jac = work[W_JAC : W_JAC + N_X * N_X]
+    all_rates(x, u, p, data, f)
+    jacobian(0.0, x, u, p, data, jac, work)
+    rosenbrock_matrix(N_X, h, jac, work, W_MATRIX, W_PIVOT)
+    for s in range(STAGES):
+        if s >= 2:  # the first two stages are at x
+            rosenbrock_stage(s, N_X, x, k, x_stage)
+            all_rates(x_stage, u, p, data, f)
+        rosenbrock_solve(s, N_X, h, f, k, work, W_MATRIX, W_PIVOT, W_B)
+    rosenbrock_new(N_X, x, k)
+
+
+@kernel
+def step(t, h, x, u, p, data, y, work):
+    """One communication step in the fewest equal internal steps that are not above the drive's own."""
+    saved = work[W_SAVED : W_SAVED + N_X]
+    steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, N_X, x, saved)
+    if steps == 0:
+        return FAILED
+    for _ in range(steps):
+        advance(h / steps, x, u, p, data, work)
+    y_new = work[W_Y : W_Y + N_Y]
+    output(t + h, x, u, p, data, y_new, work)
+    status = leave(True, N_X, x, saved, N_Y, y_new, y)
+    limited = abs(x[X.W]) > p[P.W_MAX] or x[X.S] < 0.0 or x[X.S] > 1.0
+    return SATURATED if status == OK and limited else status

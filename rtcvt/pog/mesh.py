@@ -1,0 +1,35 @@
+"""Loss of a mesh from its geometry: Niemann and Winter, *Maschinenelemente II*, 21.5; ISO/TR 14179-2.
+
+Of the power that a contact carries, seen from its carrier, the share ``mu H_v`` is lost, with
+
+    H_v = pi (1/z_1 + 1/z_2) (1 - eps_alpha + eps_1^2 + eps_2^2),    eps_i = z_i/(2 pi) (tan alpha_a - tan alpha),
+    cos alpha_a = z_i cos alpha/(z_i + 2),    eps_alpha = eps_1 + eps_2,
+
+for straight teeth without profile shift, alpha = 20 degrees, and z negative for a ring. This is the mean of sliding
+speed times load where one or two pairs of teeth share it evenly. Where eps_i is above 1, as with most rings, the pitch
+point lies where two pairs do, and ``(1 - eps_i)^2`` in that mean counts as negative.
+"""
+
+import math
+
+__all__ = ["mesh_efficiency"]
+
+ALPHA = math.radians(20.0)
+
+
+def mesh_efficiency(mu: float, z_1: float, z_2: float) -> float:
+    """Efficiency of a contact with coefficient of friction `mu` and numbers of teeth, that of a ring negative.
+
+    Raises
+    ------
+    ValueError
+        Teeth that small do not reach each other.
+    """
+    eps = []
+    for z in (z_1, z_2):
+        cosine = z * math.cos(ALPHA) / (z + 2.0) if z != -2.0 else 2.0
+        if not 0.0 < cosine < 1.0:
+            raise ValueError("more teeth, for a loss from the geometry")
+        eps.append(z / (2.0 * math.pi) * (math.tan(math.acos(cosine)) - math.tan(ALPHA)))
+    mean = 0.5 * sum(e * e + (1.0 - e) * abs(1.0 - e) for e in eps)
+    return 1.0 - mu * math.pi * abs(1.0 / z_1 + 1.0 / z_2) * mean

@@ -1,9 +1,9 @@
 """How kernels are compiled: numba's dispatcher, with two differences.
 
 - Machine code is made for a function that Python calls, not for those that only other kernels call. Numba makes it for
-  each, with that of all that it calls in turn; what is inlined in the end is made again on every floor. Their optimised
-  intermediate code is kept, in memory and on disk, and a first call from Python makes the machine code. Bits are the
-  same: what callers inline is the same.
+  each, with that of all that it calls in turn; what is inlined in the end is made again on every floor, and each gets a
+  wrapper that takes Python's objects. Of these the optimised intermediate code alone is kept, in memory and on disk. A
+  function that both call is compiled for each. Bits are the same: what callers inline is the same.
 - A literal, or a member of a table (`rtcvt.table`), is an int64 or bool like any other: left alone, numba compiles a
   kernel once more for each literal that another one passes to it.
 """
@@ -24,10 +24,11 @@ __all__ = ["Dispatcher", "KernelCompiler"]
 _floors = 0  # kernels that are being compiled since another one calls them; changed under numba's lock only
 
 
-class _Library(JITCodeLibrary):
-    """The code of a kernel, which becomes machine code when its address is asked for."""
+class _Inner(JITCodeLibrary):
+    """The code of a kernel that other kernels call: intermediate, without an address."""
 
-    native = False
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout  # its passes come again with those of the whole
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()
@@ -36,19 +37,14 @@ class _Library(JITCodeLibrary):
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
-        if _floors:
-            return 0
-        if not self.native:
-            self.native = True
-            super()._finalize_final_module()
-        return super().get_pointer_to_function(name)
+        return 0
 
     def serialize_using_object_code(self) -> Any:
-        return super().serialize_using_object_code() if self.native else self.serialize_using_bitcode()
+        return self.serialize_using_bitcode()
 
     @property
     def codegen(self) -> Any:
-        return self._codegen if self.native else _NoEnvironment
+        return _NoEnvironment
 
 
 class _NoEnvironment:
@@ -60,22 +56,29 @@ class _NoEnvironment:
 
 
 class KernelCompiler(Compiler):
-    """Numba's compiler of one function, into a library of ours."""
+    """Numba's compiler of one function, for Python or for another kernel."""
 
     def define_pipelines(self) -> Any:
         """Numba's passes."""
-        if self.state.library is None:
-            self.state.library = _Library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-            self.state.library.enable_object_caching()
+        if _floors and self.state.library is None:
+            self.state.flags.no_cpython_wrapper = True
+            self.state.library = _Inner(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         return super().define_pipelines()
 
 
 class _Kept(CompileResultCacheImpl):
-    """What is on disk becomes a library of ours again."""
+    """What is on disk becomes a library of the same kind again."""
+
+    @property
+    def variant(self) -> str:
+        """For whom it was compiled."""
+        return "kernel" if _floors else "Python"
 
     def rebuild(self, target_context: Any, reduced_data: Any) -> Any:
+        if not _floors:
+            return super().rebuild(target_context, reduced_data)
         codegen = target_context.codegen()
-        codegen._library_class = _Library
+        codegen._library_class = _Inner
         try:
             return super().rebuild(target_context, reduced_data)
         finally:
@@ -102,28 +105,21 @@ class Dispatcher(CPUDispatcher):
 
     def add_overload(self, cres: Any) -> None:
         """Know what was compiled; what Python can call, numba's fast way from Python finds."""
-        if cres.library.native:
-            super().add_overload(cres)
-        else:
+        if isinstance(cres.library, _Inner):
             self.overloads[tuple(cres.signature.args)] = cres  # Python's first call comes to `compile`
+        else:
+            super().add_overload(cres)
 
     def compile(self, sig: Any) -> Any:
-        """Compile for a signature; the function that Python calls, with machine code."""
+        """Compile for a signature; what Python can call, unless another kernel asks."""
         with global_compiler_lock:
-            entry = super().compile(sig)
             if _floors:
-                return entry
-            cres: Any = self.overloads[tuple(numba.core.sigutils.normalize_signature(sig)[0])]
-            if not cres.library.native:
-                kept = getattr(cres.library, "_compiled_object", None) is not None  # on disk
-                if not kept:
-                    cres.library.enable_object_caching()
-                entry = self.targetctx.get_executable(cres.library, cres.fndesc, cres.environment)
-                cres = cres._replace(entry_point=entry)
-                self.targetctx.insert_user_function(entry, cres.fndesc, [cres.library])
-                self.add_overload(cres)
-                if not kept:
-                    self._cache.save_overload(sig, cres)
+                return super().compile(sig)
+            args = tuple(numba.core.sigutils.normalize_signature(sig)[0])
+            if args in self.overloads and isinstance(self.overloads[args].library, _Inner):
+                del self.overloads[args]
+            entry = super().compile(sig)
+            cres: Any = self.overloads[args]
             for environment in cres._find_referenced_environments():
                 cres.library.codegen.set_env(environment.env_name, environment)
             return entry

@@ -4,7 +4,7 @@ import json
 import math
 import time as clock
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample
 __all__ = ["Result", "number_of_steps", "require_fitting", "signal_figures", "simulate", "uneven"]
 
 Array = NDArray[np.float64]
+LIMITS = ("status.limited", "status.extrapolating", "control.saturated")  # how outputs that say so end
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,12 @@ class Result:
         about["parameters"] = json.dumps(starts)
         return Recording(self.time, signals, about, self.model.source)
 
+    def _limits(self) -> Iterator[tuple[str, float]]:
+        """Outputs that say which limit is active, and in which share of the steps."""
+        for v in self.model.select("output"):
+            if v.name.endswith(LIMITS):
+                yield v.name, float(np.mean(self.y[1:, v.index] > 0.0))
+
     def figures(self) -> dict[str, Any]:
         """What the run amounts to, ready for JSON: see the command's help for the keys."""
         return {
@@ -67,6 +74,7 @@ class Result:
             "steps": len(self.time) - 1,
             "duration_s": float(self.time[-1]),
             "saturated_share": float(np.mean(self.status[1:] == SATURATED)),
+            "limits": {n: share for n, share in self._limits() if share > 0.0},
             "step_cost_us": {
                 "median": float(np.median(self.step_cost) * 1e6),
                 "p99": float(np.quantile(self.step_cost, 0.99) * 1e6),

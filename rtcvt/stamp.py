@@ -73,7 +73,8 @@ class _Cache(NullCache):
 
     def _key(self, sig: Any, codegen: Any) -> str:
         made_of = _Graph(self._compiled, sig).digest(_ADDRESS.sub("", str(sig)), repr(codegen.magic_tuple()))
-        return hashlib.sha256(f"{numba.__version__} {made_of}".encode()).hexdigest()
+        variant = getattr(self._impl, "variant", "")
+        return hashlib.sha256(f"{numba.__version__} {variant} {made_of}".encode()).hexdigest()
 
 
 class _Graph:

@@ -78,8 +78,8 @@ def work(m: int, w: int, h: int) -> Work:
 # How the solvers read G: dense (m, m) or `Rows`; the place of column `own` + b among the entries of a row is `_slot`.
 
 
-def _values(G: Any) -> Any:
-    return G.value if isinstance(G, Rows) else G
+def _value(G: Any, i: int, a: int) -> Any:
+    return G.value[i, a] if isinstance(G, Rows) else G[i, a]
 
 
 def _width(G: Any, i: int) -> Any:
@@ -94,9 +94,9 @@ def _slot(G: Any, own: int, b: int) -> Any:
     return b if isinstance(G, Rows) else own + b
 
 
-@overload(_values, inline="always")
-def _values_of(G):
-    return (lambda G: G.value) if isinstance(G, types.BaseTuple) else (lambda G: G)
+@overload(_value, inline="always")
+def _value_of(G, i, a):
+    return (lambda G, i, a: G.value[i, a]) if isinstance(G, types.BaseTuple) else (lambda G, i, a: G[i, a])
 
 
 @overload(_width, inline="always")
@@ -186,22 +186,22 @@ def contact_problem(
 @compiled
 def _factors(G, d, r):
     """Factors r_N and r_T of each contact into r of shape (k, 2); 1 / max |G| where a block is zero."""
-    V = _values(G)
     largest = 0.0
     for k in range(r.shape[0]):
         i = k * (1 + d)
         for b in range(1 + d):
-            largest = max(largest, V[i + b, _slot(G, i, b)])
+            largest = max(largest, _value(G, i + b, _slot(G, i, b)))
     if largest == 0.0:
         largest = 1.0
     for k in range(r.shape[0]):
         i = k * (1 + d)
-        normal = V[i, _slot(G, i, 0)]
+        normal = _value(G, i, _slot(G, i, 0))
         tangential = 0.0
         if d == 1:
-            tangential = V[i + 1, _slot(G, i, 1)]
+            tangential = _value(G, i + 1, _slot(G, i, 1))
         elif d == 2:
-            a, b, e = V[i + 1, _slot(G, i, 1)], V[i + 1, _slot(G, i, 2)], V[i + 2, _slot(G, i, 2)]
+            a, e = _value(G, i + 1, _slot(G, i, 1)), _value(G, i + 2, _slot(G, i, 2))
+            b = _value(G, i + 1, _slot(G, i, 2))
             tangential = 0.5 * (a + e) + np.hypot(0.5 * (a - e), b)
         r[k, 0] = 1.0 / (normal if normal > 1e-14 * largest else largest)
         r[k, 1] = 1.0 / (tangential if tangential > 1e-14 * largest else largest)
@@ -209,10 +209,9 @@ def _factors(G, d, r):
 
 @compiled
 def _row(G, c, L, i):
-    V = _values(G)
     s = c[i]
     for a in range(_width(G, i)):
-        s += V[i, a] * L[_column(G, i, a)]
+        s += _value(G, i, a) * L[_column(G, i, a)]
     return s
 
 
@@ -267,14 +266,13 @@ def _sweeps(G, c, mu, lower, d, r, L, level, limit):
 @compiled
 def _linearised(G, c, mu, lower, d, r, L, J, F):
     """Generalised Jacobian J and value F of ``L - prox(L - r gamma)``; J, with the columns of G, is zero on entry."""
-    V = _values(G)
     for k in range(mu.size):
         i = k * (1 + d)
         gamma = _row(G, c, L, i)
         if L[i] - r[k, 0] * gamma > lower[k]:
             F[i] = r[k, 0] * gamma
             for j in range(_width(G, i)):
-                J[i, j] = r[k, 0] * V[i, j]
+                J[i, j] = r[k, 0] * _value(G, i, j)
         else:
             F[i] = L[i] - lower[k]
             J[i, _slot(G, i, 0)] = 1.0
@@ -291,7 +289,7 @@ def _linearised(G, c, mu, lower, d, r, L, J, F):
             for a in range(1, 1 + d):
                 F[i + a] = r[k, 1] * (g_1 if a == 1 else g_2)
                 for j in range(_width(G, i)):
-                    J[i + a, j] = r[k, 1] * V[i + a, j]
+                    J[i + a, j] = r[k, 1] * _value(G, i + a, j)
             continue
         n_1 = x_1 / length if length > 0.0 else 0.0
         n_2 = x_2 / length if length > 0.0 else 0.0
@@ -306,8 +304,8 @@ def _linearised(G, c, mu, lower, d, r, L, J, F):
             share = radius / length if length > 0.0 else 0.0
             for j in range(_width(G, i)):
                 at = _column(G, i, j)
-                dx_1 = (1.0 if at == i + 1 else 0.0) - r[k, 1] * V[i + 1, j]
-                dx_2 = (1.0 if at == i + 2 else 0.0) - r[k, 1] * V[i + 2, j]
+                dx_1 = (1.0 if at == i + 1 else 0.0) - r[k, 1] * _value(G, i + 1, j)
+                dx_2 = (1.0 if at == i + 2 else 0.0) - r[k, 1] * _value(G, i + 2, j)
                 along = n_1 * dx_1 + n_2 * dx_2
                 J[i + 1, j] -= share * (dx_1 - n_1 * along)
                 J[i + 2, j] -= share * (dx_2 - n_2 * along)

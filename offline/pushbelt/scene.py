@@ -103,14 +103,12 @@ def contact_gaps(b: Belt, q: Array, q_R: Array, s_R: Array) -> dict[str, Array]:
     """
     R = ring(b)
     found = np.empty((len(GAPS), *s_R.shape))
-    _gaps(joint(b), R, saddle(b, R), q, q_R, s_R, np.empty((R.N_B, N_SHAPE)), found)
+    _gaps(joint(b), R, saddle(b, R), q, q_R, s_R, np.empty(R.N_B), np.empty(R.N_B), np.empty((R.N_B, N_SHAPE)), found)
     return dict(zip(GAPS, found, strict=True))
 
 
 @compiled
-def _gaps(J, R, p, q, q_R, s_R, shape, out):
-    cs = np.empty(R.N_B)
-    sn = np.empty(R.N_B)
+def _gaps(J, R, p, q, q_R, s_R, cs, sn, shape, out):
     N_E = q.shape[1]
     for n in range(q.shape[0]):
         for k in range(R.N_B):

@@ -67,9 +67,9 @@ def simulate(
     """Simulate a unit over one of its scenarios, by default the first.
 
     [bold]JSON keys:[/] unit, model, scenario, step_s, steps, duration_s, saturated_share (of the steps in which a limit
-    was active), step_cost_us (median, p99), signals: by name unit, final, min, max, rms. Of a car with an engine or a
-    battery also energy: fuel_l_per_100km, battery_kWh_per_100km, source_J, loss_J (by name), stored_J, residual_share.
-    With --compare the energy of each choice by name, and ideal_l_per_100km.
+    was active), limits (shares by the output that says so), step_cost_us (median, p99), signals: by name unit, final,
+    min, max, rms. Of a car with an engine or a battery also energy: fuel_l_per_100km, battery_kWh_per_100km, source_J,
+    loss_J (by name), stored_J, residual_share. With --compare the energy of each choice by name, and ideal_l_per_100km.
     """
     loaded = load_unit(unit)
     kind = loaded.kind_record
@@ -138,7 +138,8 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     for note in uneven(chosen.duration, found["steps"], result.step):
         say(f"note: {note}")
     if found["saturated_share"] > 0:
-        out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps")
+        which = ", ".join(f"{name} {share:.1%}" for name, share in found["limits"].items())
+        out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps{which and f': {which}'}")
     if energy is not None:
         _print_energy({"": energy})
     if output is not None:

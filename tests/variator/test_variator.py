@@ -10,6 +10,7 @@ from variator_laws import CONSTANTS, SHAFTS, constant_laws, instance, laws, unit
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
+from rtcvt.kind import load_unit
 from rtcvt.offline.pushbelt.unit.kinematics import closure, misalignment, radius_at_one
 from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator import kernels
@@ -459,6 +460,14 @@ def test_outside_of_the_data_is_said():
     one.step(0.1)
     assert one.step(1e-3) == SATURATED
     assert one.get("status.extrapolating") == 1.0
+
+
+def test_standstill_is_not_outside_of_the_shipped_data():
+    one = load_unit("pushbelt_cvt").build("hybrid").instantiate()
+    one.set("primary.w_start", 0.0)
+    one.initialise()
+    assert one.get("belt.v") == 0.0
+    assert one.get("status.extrapolating") == 0.0
 
 
 @pytest.mark.parametrize("fidelity", FIDELITIES)

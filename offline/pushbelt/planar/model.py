@@ -194,7 +194,7 @@ def run(
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
     books, stocks = ledger.books(out.work), ledger.stocks(out.stored)
-    done = _run(m, x, scratch(m, x, n_p), inputs, steps, dt, n_R, out, books, stocks)
+    done = _run(m, x, scratch(m, x, n_p), inputs, np.empty(7), steps, dt, n_R, out, books, stocks)
     return out, int(done)
 
 
@@ -520,7 +520,17 @@ def _placed(q: Any, reach: float) -> bool:
 
 @compiled
 def _run(
-    m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, n_R: int, out: Frames, books: Any, stocks: Any
+    m: Model,
+    x: State,
+    w: Scratch,
+    inputs: Any,
+    b: Any,
+    steps: int,
+    dt: float,
+    n_R: int,
+    out: Frames,
+    books: Any,
+    stocks: Any,
 ) -> int:
     e = w.elements
     r = w.flanks.deflection.r
@@ -528,7 +538,6 @@ def _run(
         directions(x.q, e.cs, e.sn)
         contact_points(m.belt, m.sheaves, x.q, e.cs, e.sn, x.s, w.flanks.points)
         newton(m.deflection, m.belt, w.flanks.points, w.flanks.deflection, 20)
-    b = np.zeros(7)
     share = 1.0 / steps
     mean = out.pulley
     pulley = w.sheaves.out

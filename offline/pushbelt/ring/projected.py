@@ -251,7 +251,10 @@ def _gather(P: Projected, F: Any) -> None:
             P.odd[n] = F[n, k] - F[P.N_B - n, k]
         P.odd[0] = 0.0
         P.odd[half] = 0.0
-        series[k, 0] = P.even.sum()
+        total = 0.0
+        for n in range(half + 1):
+            total += P.even[n]
+        series[k, 0] = total
         for w in range(P.waves.size):
             A = 0.0
             B = 0.0

@@ -187,10 +187,21 @@ def flank_slip(belt: Belt, q: Array, u: Array, s: Array, sd: Array, dt: float) -
 
 
 @compiled
-def _ring(R: Ring, q: Any, u: Any, q_R: Any, u_R: Any, s_R: Any, shape: Any, rate: Any, points: Any, slip: Any) -> None:
+def _ring(
+    R: Ring,
+    q: Any,
+    u: Any,
+    q_R: Any,
+    u_R: Any,
+    s_R: Any,
+    cs: Any,
+    sn: Any,
+    shape: Any,
+    rate: Any,
+    points: Any,
+    slip: Any,
+) -> None:
     """Points of the neutral fibre (n, 4 N_B, 2) and slip of the saddles (n, N_E)."""
-    cs = np.empty(R.N_B)
-    sn = np.empty(R.N_B)
     for n in range(q.shape[0]):
         for k in range(R.N_B):
             cs[k] = np.cos(q_R[n, k, 2])
@@ -223,7 +234,7 @@ def snapshots(m: Model, x: Frames, dt: float) -> Snapshots:
     R = m.ring
     points, slip_ring = np.empty((n, _PER_ELEMENT * R.N_B, 2)), np.empty((n, N_E))
     shape, rate = np.empty((R.N_B, N_SHAPE)), np.empty((R.N_B, N_RATE))
-    _ring(R, x.q, x.u, x.q_R, x.u_R, x.s_R, shape, rate, points, slip_ring)
+    _ring(R, x.q, x.u, x.q_R, x.u_R, x.s_R, np.empty(R.N_B), np.empty(R.N_B), shape, rate, points, slip_ring)
     along, outwards = flank_slip(m.belt, x.q, x.u, x.s, x.sd, dt)
     # where the neutral fibre is when the ring touches the saddle
     c, sn, y = np.cos(x.q[..., 2]), np.sin(x.q[..., 2]), m.saddle.y_S + R.h2

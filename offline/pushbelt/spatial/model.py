@@ -356,7 +356,7 @@ def run(
     inputs = np.ascontiguousarray(inputs, dtype=float)
     out = frames(m, len(inputs) - 1)
     books, stocks = ledger.books(out.planar.work), ledger.stocks(out.planar.stored)
-    done = int(_run(m, x, scratch(m, x, n_p), inputs, steps, dt, n_R, out, books, stocks))
+    done = int(_run(m, x, scratch(m, x, n_p), inputs, np.empty(7), steps, dt, n_R, out, books, stocks))
     _rooms(m, out)
     return out, done
 
@@ -625,7 +625,17 @@ def _frame(m: Model, x: State, w: Scratch, n: int, out: Frames, stock: Any) -> b
 
 @compiled
 def _run(
-    m: Model, x: State, w: Scratch, inputs: Any, steps: int, dt: float, n_R: int, out: Frames, books: Any, stocks: Any
+    m: Model,
+    x: State,
+    w: Scratch,
+    inputs: Any,
+    b: Any,
+    steps: int,
+    dt: float,
+    n_R: int,
+    out: Frames,
+    books: Any,
+    stocks: Any,
 ) -> int:
     left = x.left
     right = x.right
@@ -636,7 +646,6 @@ def _run(
         flank.contact_points(m.belt, m.sheaves, -1.0, x.q, w.R, x.s[1], w.right.fl)
         newton(m.left, m.belt, w.left.fl, w.left.mx, 20)
         newton(m.right, m.belt, w.right.fl, w.right.mx, 20)
-    b = np.zeros(7)
     share = 1.0 / steps
     for n in range(inputs.shape[0] - 1):
         directions(x.q, w.cs, w.sn)

@@ -75,7 +75,8 @@ def open_bus(channel: str, fd: bool = False) -> can.BusABC:
     try:
         if interface == "udp_multicast":
             return MulticastBus(name)
-        return can.Bus(interface=interface, channel=name, **({"fd": fd} if interface == "socketcan" else {}))
+        more: dict[str, Any] = {"fd": fd} if interface == "socketcan" else {}
+        return can.Bus(interface=interface, channel=name, **more)
     except InputError:
         raise
     except (*BUS_ERRORS, can.CanInterfaceNotImplementedError, ValueError) as error:

@@ -10,11 +10,13 @@ An attack returns how often it was made and a text for each time that something 
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -25,9 +27,14 @@ from damages import damaged
 
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
+from rtcvt.hil.can_attachment import _plan, read_database
+from rtcvt.hil.dbc import generate, signal_names
+from rtcvt.hil.importer import inputs_from, open_fmu
 from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
 from rtcvt.kind import kinds, load_unit
+from rtcvt.model import Variable
 from rtcvt.recording import Recording
+from rtcvt.scenario import load_faults
 from rtcvt.unitfile import shipped_units
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import SEAL, read_reduced
@@ -40,7 +47,7 @@ from steps_host import NativeUnit
 
 __all__ = [
     "ATTACKS", "disks", "hostile_run", "hostile_runs", "kills", "misdeeds", "mutations", "recordings", "reduced_models",
-    "signals"
+    "signals", "texts"
 ]  # fmt: skip
 
 Outcome = tuple[int, list[str]]
@@ -146,6 +153,107 @@ def mutations(count: int, folder: Path) -> Outcome:
             pass
         except Exception as error:
             bad.append(f"mutation {k}: {type(error).__name__}: {error}")
+    return count, bad
+
+
+TOKEN = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\"[^\"\n]*\"|\w+")
+WORDS = (
+    "0", "-1", "1", "3", "1e-30", "1e30", "5e-324", "nan", "inf", "17", "65536", "9223372036854775808", "0.5", '""',
+    "true", "[]", "{}", "[1, 2]", '"1e308 m"', '"x"', '"5 1/min"', "M", "m0", "٣", "é", "\0", "[" * 60 + "]" * 60,
+)  # fmt: skip
+
+
+def mutant(text: str, rng: np.random.Generator) -> str:
+    """A text with up to six words, lines or signs replaced, exchanged, repeated or gone."""
+    for _ in range(int(rng.choice([1, 1, 1, 2, 3, 6]))):
+        places, lines = [m.span() for m in TOKEN.finditer(text)] or [(0, 0)], text.split("\n")
+        (a, b), (c, d) = (places[k] for k in np.sort(rng.integers(len(places), size=2)))
+        i, j, kind = *map(int, rng.integers(len(lines), size=2)), rng.integers(6)
+        if kind == 0:
+            text = text[:a] + str(rng.choice(WORDS)) + text[b:]
+        elif kind == 1 and b <= c:
+            text = text[:a] + text[c:d] + text[b:c] + text[a:b] + text[d:]
+        elif kind == 2:
+            text = text[:a] + text[c:d] + text[b:]
+        elif kind in (3, 4):
+            text = "\n".join([*lines[:i], *([] if kind == 3 else lines[j : j + 5]), *lines[i + 1 :]])
+        else:
+            k = int(rng.integers(len(text) + 1))
+            text = text[:k] + str(rng.choice(list('"[]{}=<>&|@:,.#-e9 \n\0'))) + text[k + int(rng.integers(2)) :]
+    return text
+
+
+INPUTS = "time [s],shaft.tau [N.m],shaft.w [rpm]\n0,1,2\n0.1,2,3\n0.2,5,-1e3\n"
+SCENARIO = """duration = "1 s"
+[inputs]
+"shaft.tau" = "20*sin(2*pi*t/3) + clip(40*t, 0, 20)"
+"shaft.w" = {time = [0, "0.1 s", 1], value = ["100 rpm", 2, 3], interpolation = "smooth", unit = "rad/s"}
+[tune."control.K_theta"]
+time = ["0.1 s", "0.3 s"]
+value = [0.02, 0.04]
+[fault.sensor]
+kind = "noise"
+value = "3 N.m"
+signal = "shaft.tau"
+start = "0.1 s"
+duration = "0.5 s"
+"""
+
+
+def texts(count: int, folder: Path) -> Outcome:
+    """Unit files, scenarios, tables of inputs, databases and descriptions of units with changes at random are read, or
+    refused by name; no other exception."""
+    rng, bad, fmu = np.random.default_rng(23), [], hostile.build(folder)
+    variables = [
+        Variable("shaft.tau", "output", 0, "N.m", "", minimum=-9.0, maximum=9.0),
+        Variable("on", "output", 1, "1", "", boolean=True),
+        Variable("w", "input", 0, "rad/s", ""),
+        Variable("k", "parameter", 0, "1", "", tunable=True),
+    ]
+    called = signal_names(variables)
+    outputs, inputs, tunable = variables[:2], [variables[2]], [variables[3]]
+    with zipfile.ZipFile(fmu) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    description = members["modelDescription.xml"].decode()
+
+    def unit(path: Path) -> None:
+        found = load_unit(path)
+        for fidelity in found.models if found.kind_record.build else ():
+            found.build(fidelity)
+
+    def database(path: Path) -> None:
+        _plan(read_database(path), called, inputs, outputs, tunable, 1e-3, ())
+
+    def foreign(path: Path) -> None:
+        changed = path.with_suffix(".fmu")
+        with zipfile.ZipFile(changed, "w") as archive:
+            for name, data in (members | {"modelDescription.xml": path.read_bytes()}).items():
+                archive.writestr(name, data)
+        with open_fmu(changed, ("*",)):
+            pass
+
+    units = list(shipped_units().values())
+    tables = [(generate("unit", inputs, outputs, 1e-3, tunable), ".dbc", database), (description, ".xml", foreign),
+              (INPUTS, ".csv", inputs_from), (SCENARIO, ".toml", load_faults)]  # fmt: skip
+    for k in range(count):
+        source = units[int(rng.integers(len(units)))]
+        text, suffix, reader = [*tables, (source.read_text(encoding="utf-8"), ".toml", unit)][k % 5]
+        home = source.parent if reader is unit else folder
+        changed = mutant(text, rng)
+        path = folder / f"mutant{suffix}"
+        path.write_text(changed, encoding="utf-8")
+        if reader is unit:
+            for beside in home.iterdir():
+                if beside.suffix != ".toml" and not (folder / beside.name).exists():
+                    (folder / beside.name).symlink_to(beside)
+        try:
+            reader(path)
+        except InputError:
+            pass
+        except Exception as error:
+            bad.append(f"text {k}, {source.stem if reader is unit else suffix}: {type(error).__name__}: {error}")
+            if "KEEP" in os.environ:
+                Path(os.environ["KEEP"], f"{k}{suffix}").write_text(changed, encoding="utf-8")
     return count, bad
 
 
@@ -293,7 +401,7 @@ def misdeeds(count: int, folder: Path) -> Outcome:
     """Units that crash, exit, hang or give nonsense: the rig says why, with figures and a finished recording."""
     fmu, bad = hostile.build(folder), []
     names = [*hostile.DEADLY, "hang", "sleep", "not_a_number", "infinite", "status_7", "at_start", "at_end",
-             "hang_at_end"]  # fmt: skip
+             "hang_at_end", "ones", "zeros", "threes", "random", "leaves"]  # fmt: skip
     names.remove("memory")  # takes all that a process may have
     for k in range(count):
         with tempfile.TemporaryDirectory(dir=folder) as name:
@@ -371,6 +479,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "signals": (200, signals),
     "SIGKILL": (50, kills),
     "misdeeds of units": (64, misdeeds),
+    "mutated texts": (2000, texts),
     "hostile inputs": (len(RUNS), hostile_runs),
 }
 

@@ -7,6 +7,7 @@ import pytest
 from marks import slow
 from nbclient import NotebookClient
 
+FAST = ("gear_train", "full_model")
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
 
 
@@ -21,7 +22,7 @@ def test_there_are_notebooks():
     }
 
 
-@pytest.mark.parametrize("path", [slow(p) if p.stem == "electric_car" else p for p in NOTEBOOKS], ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", [p if p.stem in FAST else slow(p) for p in NOTEBOOKS], ids=lambda p: p.stem)
 def test_notebook_runs(path, tmp_path):
     book = nbformat.read(path, as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells)  # they are kept without

@@ -62,7 +62,7 @@ def test_the_page_has_the_balance_and_an_ideal_variator_burns_less(run):
 @pytest.mark.slow
 def test_an_electric_car_gives_back_what_it_brakes():
     unit = load_unit("car_electric")
-    run = simulate(unit.build(), unit.scenario[0])
+    run = simulate(unit.build(), unit.scenario[1].model_copy(update={"duration": 140.0}))
     found = balance(run)
     assert abs(found.residual) < 1e-5
     assert found.litres is None

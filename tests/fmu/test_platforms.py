@@ -31,11 +31,11 @@ FIDELITIES = [slow("rigid"), "full"]
 HOST = Path(__file__).with_name("platform_host.c")
 PLATFORM_CASES = [
     pytest.param("linux64", id="linux64", marks=pytest.mark.needs(*([] if ZIG else ["cc"]))),
-    pytest.param("win64", id="win64", marks=pytest.mark.needs("zig", "wine")),
+    pytest.param("win64", id="win64", marks=[pytest.mark.slow, pytest.mark.needs("zig", "wine")]),
     pytest.param("win32", id="win32", marks=pytest.mark.needs("zig", "wine", "wine32")),
     pytest.param("linux32", id="linux32", marks=pytest.mark.needs("zig", "x86", "i386")),
     pytest.param("linux32-static", id="linux32-static",
-                 marks=[pytest.mark.needs("zig", "x86"),
+                 marks=[pytest.mark.slow, pytest.mark.needs("zig", "x86"),
                         pytest.mark.skipif(have("i386"), reason="the library itself can be run")]),
     pytest.param("aarch64-linux", id="aarch64-linux", marks=pytest.mark.needs("zig", "qemu", "arm")),
     pytest.param("aarch64-static", id="aarch64-static",

@@ -12,6 +12,7 @@ import can
 import numpy as np
 import pytest
 from can.interfaces.udp_multicast.utils import pack_message
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, crc8, open_bus, require_usable
@@ -595,7 +596,7 @@ def run_with_demand(kers, tmp_path, faults=(), duration=1.2, **more):
 
 
 @needs_loop
-@pytest.mark.parametrize("kind", ["drop", "corrupt", "delay", "duplicate"])
+@pytest.mark.parametrize("kind", ["drop", slow("corrupt"), slow("delay"), slow("duplicate")])
 def test_the_fall_back_holds_in_every_fault_of_messages(kers, tmp_path, kind):
     value = 0.3 if kind == "delay" else None
     faults = [Fault(name="f", kind=kind, start=0.4, duration=0.3, value=value, message="toroidal_kers_in_0")]

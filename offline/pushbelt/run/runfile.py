@@ -24,6 +24,7 @@ where differences or sums matter as float64.
 
 import io
 import json
+import math
 import os
 import struct
 from collections.abc import Iterator, Mapping
@@ -394,7 +395,8 @@ def recording_of(file: h5py.File) -> Recording:
     for name, source in (DATASETS | across).items():
         if name in DATASETS and (source.field in HEAVY or source.field == "deflection"):
             continue
-        values = file[name][()].astype(float).reshape(n, -1)
+        values = file[name][()].astype(float)
+        values = values.reshape(n, math.prod(values.shape[1:]))
         columns = source.columns
         parts = values.shape[1] // len(columns)
         if parts > 1 and (parts == 4 or "by side" not in source.description):

@@ -382,13 +382,6 @@ def test_command(monkeypatch, capsys, tmp_path):
     data = json.loads((tmp_path / "run.json").read_text())
     assert (data["M_O"], data["frames"], data["status"]) == (49.72, 50, "complete")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["pushbelt_24mm_MED.h5", "run.json"]
-    extended = ("--nodes", "52", "--flank-points", "2", "--duration", "0.1 ms", "-o", "extended.h5")
-    code, _, _ = rtcvt(*run, "--case", "MED", *extended)
-    assert code == 0
-    with open_run(tmp_path / "extended.h5") as file:
-        settings = run_of(file).settings
-        assert (settings.N_B, settings.flank_points) == (52, 2)
-        assert file["ring/tension"].shape[1] == 52
     for words, message in (
         ([*run], "--case: one of OD, MED"),
         ([*run, "--case", "OD", "--model", "full"], "not with pushbelt_24mm"),
@@ -400,6 +393,19 @@ def test_command(monkeypatch, capsys, tmp_path):
         code, _, error = rtcvt(*words)
         assert code == 2
         assert message in " ".join(error.split())
+
+
+@pytest.mark.slow
+def test_command_with_the_extended_contact(monkeypatch, capsys, tmp_path):
+    rtcvt = command_line(monkeypatch, capsys)
+    path = tmp_path / "extended.h5"
+    settings = ("--nodes", "52", "--flank-points", "2", "--plot-step", "10 us", "--duration", "0.1 ms")
+    code, _, _ = rtcvt("simulate", "pushbelt_24mm", "--case", "MED", *settings, "-o", str(path))
+    assert code == 0
+    with open_run(path) as file:
+        settings = run_of(file).settings
+        assert (settings.N_B, settings.flank_points) == (52, 2)
+        assert file["ring/tension"].shape[1] == 52
 
 
 def test_what_simulate_writes_the_other_commands_read(monkeypatch, capsys, tmp_path):

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.offline.pushbelt.contact import element_ring as planar
 from rtcvt.offline.pushbelt.ring import ring as ring_model
@@ -103,7 +104,13 @@ LAWS = {
 
 @pytest.mark.parametrize(
     ("name", "k_P", "bound"),
-    [("flat", 0, 2e-3), ("tracking", 0, 2e-3), ("crown", 0, 2e-2), ("flat", 1e7, 2e-2), ("bilateral", 0, 2e-3)],
+    [
+        slow("flat", 0, 2e-3),
+        ("tracking", 0, 2e-3),
+        slow("crown", 0, 2e-2),
+        slow("flat", 1e7, 2e-2),
+        ("bilateral", 0, 2e-3),
+    ],
 )
 def test_forces_are_the_gradient_of_the_energy(name: str, k_P: float, bound: float) -> None:
     """But for terms of second order in angles of 0.01: roll that changes along the ring, yaw of the ring's edge."""

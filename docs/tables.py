@@ -8,7 +8,8 @@ A page has a table between ``<!-- table NAME -->`` and ``<!-- end -->``; NAME is
 
     tests/data/checks.json                         `rtcvt check`, step times (tests/recorded_checks.py says how)
     rtcvt/reduced/pushbelt_24mm.h5                 errors of the reduction (`rtcvt reduce`)
-    rtcvt/reduced/pushbelt_24mm_calibration.json   `rtcvt calibrate`
+    docs/identification/*.json                     `rtcvt calibrate`
+    rtcvt/reduced/pushbelt_24mm_calibration.json   bands of the reduced model's parameters
     docs/campaign/*.csv                            windows of the campaign (`rtcvt campaign`)
     docs/validation/figures.json                   beside measurements
 """
@@ -19,7 +20,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +72,9 @@ def record(section: str) -> Any:
 
 
 @cache
-def calibration() -> Any:
-    """What the calibration found."""
-    return json.loads((ROOT / "rtcvt/reduced/pushbelt_24mm_calibration.json").read_text(encoding="utf-8"))
+def calibration(path: str) -> Any:
+    """What a calibration found."""
+    return json.loads((ROOT / path).read_text(encoding="utf-8"))
 
 
 @cache
@@ -474,47 +475,47 @@ def _band(values: Iterable[float], digits: str = ".3f", scale: float = 1.0) -> s
     return ", ".join(f"{scale * v:{digits}}" for v in values)
 
 
-@in_pages
-def calibration_parameters() -> str:
-    """Prior, posterior and what the data took away."""
-    found = sorted(calibration()["parameters"].items(), key=lambda item: -item[1]["gained"])
+def _parameters(name: str) -> str:
+    """Prior, posterior, the shipped value, and what the data took away."""
+    found = calibration(f"docs/identification/{name}.json")["parameters"]
     rows = [
-        (f"`{n}`", _band(p["prior"], ".3g"), _band(p["posterior"], ".3g"), f"{100 * p['gained']:.0f} %")
-        for n, p in found
+        (
+            f"`{n}`",
+            *(_band(p[k], ".3g") for k in ("prior", "posterior")),
+            f"{p['set']:.3g}",
+            f"{100 * p['gained']:.0f} %",
+        )
+        for n, p in sorted(found.items(), key=lambda item: -item[1]["gained"])
     ]
-    return table(("parameter", "prior", "posterior", "variance gone"), rows)
+    return table(("parameter", "prior", "posterior", "set", "variance gone"), rows)
 
 
-@in_pages
-def calibration_fitted() -> str:
-    """Results that were fitted."""
-    rows = [
-        (o["about"], f"{o['printed']:.3f}", _band(o["prior"]), _band(o["posterior"]))
-        for o in calibration()["observables"]
-    ]
-    return table(("fitted", "printed", "prior", "posterior"), rows)
-
-
-@in_pages
-def calibration_heldout() -> str:
-    """Results that were not."""
+def _results(name: str) -> str:
+    """Results of the full model with the shipped set; what was fitted comes first."""
+    found = calibration(f"docs/identification/{name}.json")
     rows = []
-    for o in calibration()["heldout"]:
-        printed = o["printed"]
-        rows.append((
-            o["about"],
-            printed if isinstance(printed, str) else f"{printed:.3f}",
-            _band(o["posterior"]),
-            "" if "right" not in o else f"{100 * o['right']:.0f} %",
-        ))  # fmt: skip
-    return table(("held out", "printed", "posterior", "right sign"), rows)
+    for what in ("observables", "heldout"):
+        for o in found[what]:
+            value, printed = o["set"], o["printed"]
+            if isinstance(printed, str):
+                printed, off = printed, "right" if o["right"] > 0.5 else "**wrong**"
+            else:
+                printed, off = f"{printed:.4g}", f"{100 * (value / printed - 1):+.1f} %"
+            band = _band(o["posterior"], ".3g") if "posterior" in o else ""
+            rows.append((o["about"], "held out" if what == "heldout" else "", printed, f"{value:.4g}", off, band))
+    return table(("", "", "given", "model", "", "posterior"), rows)
+
+
+for _name in ("reproduction", "belief"):
+    TABLES[f"{_name}_parameters"] = partial(_parameters, _name)
+    TABLES[f"{_name}_results"] = partial(_results, _name)
 
 
 @in_pages
 def calibration_points() -> str:
     """What the parameters leave open at operating points."""
     rows = []
-    for p in calibration()["points"].values():
+    for p in calibration("rtcvt/reduced/pushbelt_24mm_calibration.json")["points"].values():
         point = f"{p['ratio']:g}, {p['omega_I'] * 30.0 / np.pi:.0f} rpm, {p['xi']:g}, {p['F_O'] / 1e3:g} kN"
         rows.append(
             (point, _band(p["thrust ratio"]), _band(p["slip"], ".2f", 100.0), _band(p["efficiency"], ".1f", 100.0))

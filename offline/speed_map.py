@@ -11,6 +11,7 @@ follows how far the span swings at each order. An order meets a span where it pa
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,7 +86,14 @@ def order_amplitude(values: Array, angle: Array, order: float) -> complex:
 
 
 def speed_map(
-    unit: BeltUnit, low: float, high: float, *, duration: float = 20.0, windows: int = 40, share: float = 0.02
+    unit: BeltUnit,
+    low: float,
+    high: float,
+    *,
+    duration: float = 20.0,
+    windows: int = 40,
+    share: float = 0.02,
+    progress: Callable[[int, int], None] | None = None,
 ) -> SpeedMap:
     """Run a drive from one speed to another.
 
@@ -101,6 +109,8 @@ def speed_map(
         How many.
     share : float
         By which the speed pulsates, with the first of the unit's orders, or twice a turn.
+    progress : callable, optional
+        Called with (steps done, steps in all).
 
     Raises
     ------
@@ -127,7 +137,7 @@ def speed_map(
         duration=began + duration,
         inputs={f"{driver}.w": f"engine_order({mean}, {orders[0]!r}, {share!r})"},
     )
-    run = simulate(build_belt(unit, "hybrid"), scenario)
+    run = simulate(build_belt(unit, "hybrid"), scenario, progress=progress)
     return _evaluated(unit, run, orders, windows, began)
 
 
@@ -239,7 +249,8 @@ def map_page(found: SpeedMap) -> str:
          "swings, which stretch the belt, are smaller in fact."),
         ("slip", "Slip", "%", {k: 100.0 * v for k, v in found.slip.items()},
          "Speed of the belt where it leaves a pulley, less that of the rim, by the belt's."),
-        ("use", "Use of friction", "-", found.use, "Largest force on a pulley by what friction holds; 1: it slips."),
+        ("use", "Use of friction", "-", found.use, "Largest force on a pulley by what friction holds. From 1 on it "
+         "slips, and each m/s of that adds 0.1 % of what each part of the wrap holds at rest: much where it is loose."),
         ("hub", "Hub loads", "N", found.hub, "Largest force of the belt on each pulley."),
         ("loss", "Losses", "W", found.loss, "Mean losses by kind; load: what the machines take."),
     )  # fmt: skip

@@ -26,14 +26,17 @@ Lines = Sequence[tuple[str, Array, Array]]  # label, x, y
 _SHOWN = {"rad/s": "rad/s", "N": "N", "N.m": "N·m"}
 
 
-def report_page(v: Verification) -> str:
-    """The report as a self-contained HTML page. Figures and tables whose runs are missing are left out."""
+def report_page(v: Verification, estimated: str = "") -> str:
+    """The report as a self-contained HTML page. Figures and tables whose runs are missing are left out.
+
+    `estimated` is the table of contact constants that the unit's file lacks.
+    """
     title = f"{v.unit.name}: real-time against full model"
     parts = [
         _verdict(v),
         _cards(v),
         _layout(v.unit),
-        _glance(v),
+        _glance(v, estimated),
         under(
             "errors",
             "Real-time against full model",
@@ -85,7 +88,7 @@ def _cards(v: Verification) -> str:
     return cards(shown)
 
 
-def _glance(v: Verification) -> str:
+def _glance(v: Verification, estimated: str) -> str:
     unit = v.unit
     model = full_model(unit)
     if model == "ancf":
@@ -98,6 +101,7 @@ def _glance(v: Verification) -> str:
     path = unit.path()
     rows = [
         ("full model", mesh),
+        *([("contact constants", "estimated: " + text(estimated.replace("\n", ", ")))] if estimated else []),
         ("belt", f"{number(path.length)} m, EA = {number(unit.belt.EA)} N"),
         ("pretension", f"{number(unit.belt.pretension)} N"),
         *((text(n), f"radius {number(1e3 * p.radius)} mm, wrap {number(np.degrees(path.wrap[i]))}°, moved by "

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rtcvt.belt.unit import BeltUnit
+from rtcvt.belt.unit import AncfModel, BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.offline.beltdrive import drive, rigid_elements
 from rtcvt.offline.beltdrive.audit import strayed, unaccounted
@@ -21,11 +21,16 @@ from rtcvt.recording import Signal
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import parse_table
 
-__all__ = ["Outcome", "changed", "figures", "full_model", "signals", "simulate_full"]
+__all__ = ["Outcome", "changed", "estimated", "figures", "full_model", "signals", "simulate_full"]
 
 SAMPLE = 1e-3  # [s]
 PIECE = 0.1  # [s]
 EVERY = 60.0  # of wall-clock time between two writings of the file [s]
+
+CONTACT = {  # estimates: normal and shear stiffness by area [N/m3]
+    "ribbed": (5e9, 5e9),  # Kubas 2017: c_2 of an element of 5PK belt, 6.5e5 N/m, on 8 mm by 17.8 mm
+    "flat": (4e9, 5e9),  # Ntarladima, Pieber and Gerstmayr 2023: data files
+}
 
 AnyRun = drive.Run | rigid_elements.Run
 
@@ -54,6 +59,39 @@ def full_model(unit: BeltUnit) -> Literal["ancf", "elements"]:
     if unit.elements is not None:
         return "elements"
     raise InputError(unit.source, "ancf", None, "a table [ancf] or [elements] with contact and mesh of a full model")
+
+
+def estimated(unit: BeltUnit) -> tuple[BeltUnit, str]:
+    """The unit, and if it has no full model's table the table [ancf] that it gets: text for its file, else nothing.
+
+    Contact stiffness is that of `CONTACT`, friction that of [hybrid]. Damping of the belt on its ribs is a quarter of
+    the critical one across and critical along; elements are a fifth of the smallest pulley's radius long.
+
+    Raises
+    ------
+    InputError
+        The belt has no width.
+    """
+    if unit.ancf is not None or unit.elements is not None or unit.hybrid is None:
+        return unit, ""
+    if "width" not in unit.belt.model_fields_set:
+        allowed = "the belt's width, by which contact constants are estimated; or a table [ancf] or [elements]"
+        raise InputError(unit.source, "belt.width", None, allowed)
+    belt, path = unit.belt, unit.path()
+    k_c, mu_k = CONTACT[belt.type]
+    by_area = belt.mass / belt.width
+    elements = int(np.clip(np.ceil(path.length / (0.2 * path.radius.min())), 60, 1000))
+    values: dict[str, Any] = {
+        "k_c": k_c,
+        "d_c": 0.5 * float(np.sqrt(k_c * by_area)),
+        "mu": unit.hybrid.mu,
+        "mu_k": mu_k,
+        "mu_v": 2.0 * float(np.sqrt(mu_k * by_area)),
+        "elements": elements,
+    }
+    units = {"k_c": "N/m3", "d_c": "N.s/m3", "mu_k": "N/m3", "mu_v": "N.s/m3"}
+    lines = [f'{k} = "{v:.3g} {units[k]}"' if k in units else f"{k} = {v:g}" for k, v in values.items()]
+    return unit.model_copy(update={"ancf": AncfModel(**values)}), "\n".join(["[ancf]   # estimated", *lines])
 
 
 def changed(unit: BeltUnit, **values: Any) -> BeltUnit:

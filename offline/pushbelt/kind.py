@@ -67,14 +67,15 @@ on a basis from proper orthogonal decomposition. What slips by more than 12 % is
 error (of the logarithm, but for e), noise; fields: by name modes, kept, projection, error, error_median; heldout:
 errors by their names in docs/reduction.md."""
 
-_CALIBRATE = """The plan [bold]thesis[/] comes along for pushbelts: ten parameters of sheaves, contacts and friction,
-from Tables 7.4 and 7.6 of Cebulla 2014 and the speed ratio of LOW; Table 7.5, section 7.5 and the signs are held out.
-With its sizes it takes half an hour of processor time; docs/identification.md has a result.
+_CALIBRATE = """Plans that come along for pushbelts: [bold]reproduction[/], what the program of Cebulla 2014 must have
+had, from its printed thrust ratios; [bold]belief[/], what a real belt has, from published levels of thrust ratio, slip
+and losses, with sheaves as drawn. The steady theory gives the derivatives, some twelve runs of the full model the
+values. docs/identification.md has the results.
 
-[bold]Keys of calibration.json:[/] plan, members (begun, left), parameters: prior, posterior (5, 50, 95 %), gained
-(share of the variance); directions of ln x by what the data identify: gain, parameters; observables and heldout: about,
-printed, prior, posterior, right (share of members with the printed sign); points: by name the posterior's thrust ratio,
-slip and efficiency (5, 50, 95 %)."""
+[bold]Keys of calibration.json:[/] plan, members (of the prior, run of the posterior), parameters: prior, posterior (5,
+50, 95 %), set (of the least misfit), gained (share of the variance); directions of ln x by what the data identify:
+gain, parameters; misfit by step; observables and heldout: about, printed, set, posterior, right (share with the printed
+sign); points: by name the posterior's thrust ratio, slip and efficiency (5, 50, 95 %)."""
 
 _SHEAVE = """Linear elastic finite elements of the profiles in [sheaves.loose] and [sheaves.fixed] give what a sheave
 yields under an element: C_k(r, r) by harmonic around the shaft, and the numbers a and A of the source's separable form,

@@ -11,7 +11,7 @@ with e = -((x, y) - r(s)).n of `element_ring.project`, and the flanks' axial gap
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from rtcvt.offline.pushbelt.ring.ring import N_SHAPE, ring, shape_of
 from rtcvt.offline.pushbelt.run import runfile
 from rtcvt.offline.pushbelt.run.reading import figures, open_run, run_of
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS, push_force
+from rtcvt.offline.pushbelt.spatial.joint import CONTACTS
 from rtcvt.offline.pushbelt.unit import parameters as unit
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Element, Sheaves
 from rtcvt.unitfile import parse_unit_file
@@ -51,6 +52,7 @@ LABELS = {
     "slip_ring": "Slip of element on ring",
 }
 MOTION = ("offset", "slip")
+SIDES = ("left", "right")
 _LENGTHS = ("d_A", "delta_0", "t_B", "t_R", "t_T", "t_S", "h_R", "h_S", "h_T", "h_P", "h_H", "r_P1", "r_P2", "y_P")
 
 
@@ -178,6 +180,15 @@ def _of_elements(file: h5py.File, chosen: slice, element: Element, b: Belt, s: S
     channels += [Channel(k, label, "N", v, "element", "Single contacts") for k, (label, v) in more.items()]
     channels += [Channel(k, label, "m", v, "element", "Gaps") for k, (label, v) in open_gaps.items()]
     channels.append(Channel("tension", LABELS["tension"], "N", frames("ring/tension"), "ring", "Ring"))
+    spatial = "spatial/place" in file
+    if spatial:
+        channels += _across(frames)
+    flanks = (
+        "a sheave stands for fixed and loose one, forces above are means of left and right; what lies across the belt "
+        "is coloured, not drawn"
+        if spatial
+        else "a sheave stands for both of its pulley; the belt is planar, so both flanks carry the same force"
+    )
     real = f"{b.N_E} elements stand for {b.N_E0}" if b.N_E != b.N_E0 else f"{b.N_E} elements"
     return Scene(
         "elements",
@@ -196,8 +207,32 @@ def _of_elements(file: h5py.File, chosen: slice, element: Element, b: Belt, s: S
         },
         channels,
         _facts(file),
-        f"{real}. A sheave stands for both of its pulley; the belt is planar, so both flanks carry the same force.",
+        f"{real}; {flanks}.",
     )
+
+
+def _across(frames: Callable[[str], Array]) -> list[Channel]:
+    """What a spatial run has beside the planar one: forces of the left and the right side, and places across."""
+    flank, saddle, edges = (frames(f"spatial/{name}") for name in ("flank", "saddle", "joint"))
+    rocking = [edges[..., CONTACTS.index(f"rocking_{side}")] for side in SIDES]
+    found = []
+    for k, side in enumerate(SIDES):
+        for name, label, value in (
+            ("flank_normal", "Flank, normal force", flank[:, k, :, 0]),
+            ("flank_axial", "Flank, axial force", flank[:, k, :, 3]),
+            ("saddle", "Ring on saddle", saddle[:, k, :, 0]),
+            ("pillar", "Ring on pillar", saddle[:, k, :, 4]),
+            ("rocking", "Rocking edge", rocking[k]),
+        ):
+            found.append(Channel(f"{name}_{side}", f"{label}, {side}", "N", value, "element", "Left and right"))
+    z, angle = frames("spatial/position"), frames("spatial/angle")
+    for name, label, unit_, value in (
+        ("z", "Place across the belt", "m", z),
+        ("roll", "Roll", "rad", angle[..., 0]),
+        ("yaw", "Yaw", "rad", angle[..., 1]),
+    ):
+        found.append(Channel(name, label, unit_, value, "element", "Out of line"))
+    return found
 
 
 def _of_fields(file: h5py.File, chosen: slice, element: Element, b: Belt, s: Sheaves, width: float) -> Scene:
@@ -240,6 +275,8 @@ def _facts(file: h5py.File) -> list[tuple[str, str]]:
     if "ratio" not in found:
         return facts
     clamping, torque = found["clamping_force_N"], found["shaft_torque_Nm"]
+    if "misalignment_m" in found:
+        facts = [("out of line", f"{1e3 * found['misalignment_m']:.2f} mm"), *facts]
     return [
         ("ratio", f"{found['ratio']:.3f}"),
         ("thrust ratio", f"{found['thrust_ratio']:.3f}"),

@@ -27,8 +27,8 @@ _PANELS = (  # title, unit, factor, columns by label
 )
 
 
-def at_case(parameters: Parameters, case: str, row: int, coupled: bool) -> tuple[Point, Steady]:
-    """The steady state of a case, at its start.
+def at_case(parameters: Parameters, case: str, row: int, coupled: bool, steps: int = 800) -> tuple[Point, Steady]:
+    """The steady state of a case, at its start; `steps` of each arc.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def at_case(parameters: Parameters, case: str, row: int, coupled: bool) -> tuple
     if ratio is None:
         raise InputError(parameters.source, f"case.{case}", None, "i_r or i_s, for the steady theory")
     point = Point(at.omega_I, at.value_O, ratio, at.value_load)
-    return point, steady(b, sheaves(parameters) if coupled else None, point)
+    return point, steady(b, sheaves(parameters) if coupled else None, point, steps)
 
 
 def figures(point: Point, found: Steady) -> dict[str, Any]:

@@ -17,9 +17,8 @@ P, P', the turn of the spans and its derivative come from cubic Hermite interpol
 is: so that the energy balance is exact. Beyond the tables, a little behind the stops, the way is constant.
 """
 
-from rtcvt.belt.friction import friction
+from rtcvt.belt.friction import place_limits
 from rtcvt.belt.layout import N_ARC, N_ARM_D, N_ARM_P, N_ARM_X, Arc, ArmD, ArmP, ArmX, BeltP, D, SpanD
-from rtcvt.elementary import exp
 from rtcvt.kernel import kernel
 
 __all__ = [
@@ -33,6 +32,7 @@ __all__ = [
     "arm_state",
     "kappa_by_angle",
     "lever_by_angle",
+    "limits_by_arms",
     "place_arms",
     "start_arms",
     "stop_torque",
@@ -139,18 +139,23 @@ def place_arms(x, p, data, work):
             work[block + n + j] = interpolate(0, 2, m, j, theta, data)
             work[block + 2 * n + j] = interpolate(2, 0, m, j, theta, data)
             work[block + 3 * n + j] = interpolate(2, 1, m, j, theta, data)
+    limits_by_arms(x, p, data, work)
+
+
+@kernel
+def limits_by_arms(x, p, data, work):
+    """Limits of the wraps that arms turn; expects Lambda and the turns of the spans."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    block = int(data[D.W_SPAN_ARM])
     for i in range(n):
         j = i - 1 if i > 0 else n - 1
         if arm_of_span(i, data) >= 0 or arm_of_span(j, data) >= 0:
-            row = int(data[D.GEOMETRY]) + N_ARC * i
-            turn = data[row + Arc.SIGMA] * (work[block + 2 * n + i] - work[block + 2 * n + j])
-            by_angle = friction(i, x, p, data) * data[row + Arc.GRIP] / data[row + Arc.BETA]
-            grip = by_angle * (data[row + Arc.BETA] + turn)
-            grip = 0.0 if grip < 0.0 else grip
-            work[int(data[D.W_KAPPA]) + i] = exp(grip) - 1.0
-            work[int(data[D.W_KAPPA]) + n + i] = exp(grip / F) - 1.0
-            work[block + 4 * n + i] = by_angle * exp(grip)
-            work[block + 5 * n + i] = by_angle / F * exp(grip / F)
+            sigma = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.SIGMA]
+            turn = sigma * (work[block + 2 * n + i] - work[block + 2 * n + j])
+            by_angle = place_limits(i, turn, x, p, data, work)
+            work[block + 4 * n + i] = by_angle * (work[int(data[D.W_KAPPA]) + i] + 1.0)
+            work[block + 5 * n + i] = by_angle / F * (work[int(data[D.W_KAPPA]) + n + i] + 1.0)
 
 
 @kernel

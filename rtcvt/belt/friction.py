@@ -1,6 +1,26 @@
-"""Kernels of the friction between belt and pulleys: a coefficient of each pulley that may go with the sliding speed.
+"""Kernels of the friction between belt and pulleys: what a wrap holds, and a coefficient that may go with sliding.
 
-The unit file gives mu of the ribs, of the back, and of single pulleys. With a table over the sliding speed it is ::
+**What a bent belt holds.** A wrap beta on which friction acts at the belt's surface, at the distance ``o = u r`` from
+its line, and that slides in full holds ``T_1 = exp(Lambda) T_2``. With shear Q, moment M and curvature kappa the beam
+on a rigid pulley, its tension growing along s, has ::
+
+    T' = kappa Q + mu p,    Q' = p - kappa T,    M' = -Q - o mu p,    kappa = 1/r, so Q = -o mu p
+    T ~ exp(mu x phi),    x + u mu^2 x^2 = 1 - u
+
+The elastica of each span turns by a before it touches, ``1 - cos a = EI kappa_0^2/(2 T)``. On the slack side the moment
+of friction makes a layer of pressure, of the length o mu, that takes the shear and leaves ``kappa_0 = 1/r``. On the
+tight side a force is left at the edge, whose friction turns the belt: ``kappa_0 = k/r``, ``k = 1 - o mu sqrt(T_1/EI)``,
+or 0. With ``eta = mu^2 u x`` ::
+
+    Lambda = mu x (beta - a_1 - a_2) + ln((cos a_2 + mu (1 - u) sin a_2)/(1 + eta))
+                                     - ln((cos a_1 - mu sin a_1)/(1 + eta/(1 - u)))
+
+solved for T_1, k from the last of three passes. Where a_1 + a_2 exceed beta, the belt touches in one point, both share
+beta, and ``Lambda = mu x beta - (1 + mu^2) (a_2^2 - a_1^2)/2``. Below ``T_2 = EI/r^2`` Lambda stays. Without EI and o
+it is Euler's mu beta. Ribs that yield add 0.01 to 0.04 (`studies/wrap_ends.md`). T is that less inertia, and Lambda
+stands over an internal step.
+
+**Sliding.** The unit file gives mu of the ribs, of the back, and of single pulleys, which may go with the speed::
 
     mu_i = mu_0,i S(v_i),    v_i' = (|s_i| - v_i)/T_s,    T_s = 5 ms
 
@@ -11,13 +31,19 @@ of `rtcvt.belt.kernels` stay what they are: losses are not negative, and the imp
 their Jacobian (model exchange) take v_i as constant.
 """
 
-from rtcvt.belt.layout import N_ARC, Arc, D
-from rtcvt.elementary import exp
+import math
+
+from rtcvt.belt.layout import N_ARC, Arc, BeltP, D
+from rtcvt.elementary import exp, log
 from rtcvt.kernel import kernel
 
-__all__ = ["friction", "note_sliding", "set_limits"]
+__all__ = ["friction", "held_ratio", "limits_by_tension", "note_sliding", "place_limits", "set_limits", "slack_cell"]
 
 T_S = 5e-3  # [s]
+LEAST_SHARE = 0.1  # of mu x beta that a wrap holds at least
+PASSES = 3  # for T_1 from T_2
+LOOSEST = 2.0  # EI/(2 r^2) below which a slack tension counts as that
+BY = 1e-4  # share of a tension over which Lambda is differentiated
 
 
 @kernel
@@ -45,14 +71,114 @@ def friction(i, x, p, data):
 
 
 @kernel
-def set_limits(x, p, data, work):
-    """Limits of the wraps and of their faces, exp(mu beta) - 1."""
-    n = int(data[D.N])
+def growth(mu, u):
+    """x: growth of the tension over the angle by that of a belt without height."""
+    return 2.0 * (1.0 - u) / (1.0 + math.sqrt(1.0 + 4.0 * u * mu * mu * (1.0 - u)))
+
+
+@kernel
+def turned(z):
+    """``arccos(1 - z)`` for z from 0 to 1, within 1 % at 1; beyond, more."""
+    return math.sqrt(2.0 * z) * (1.0 + z * (1.0 / 12.0 + z * (3.0 / 160.0 + z * (5.0 / 896.0 + z * 35.0 / 18432.0))))
+
+
+@kernel
+def held_ratio(mu, beta, u, r, EI, T):
+    """Lambda of a wrap whose slack side has the tension T less inertia [N].
+
+    Parameters
+    ----------
+    mu, beta, u, r, EI
+        Friction, wrap [rad], distance of the surface by r, radius of the line [m], bending stiffness [N.m2].
+    """
+    x = growth(mu, u)
+    B = 0.5 * EI / (r * r)
+    eta = mu * mu * u * x
+    T_2 = T if T > LOOSEST * B else LOOSEST * B
+    if not T_2 > 0.0:
+        T_2 = 1.0
+    z = B / T_2
+    slack = turned(z)
+    held = T_2 * (1.0 - z + mu * (1.0 - u) * math.sqrt(z * (2.0 - z))) * (1.0 + eta / (1.0 - u)) / (1.0 + eta)
+    tight = 0.0
+    found = mu * x * beta
+    for _ in range(PASSES):
+        k = 1.0
+        if EI > 0.0:
+            k -= u * r * mu * math.sqrt(T_2 * exp(found) / EI)
+        b = k * k * B if k > 0.0 else 0.0
+        wrapped = beta - slack - tight
+        half = held * exp(mu * x * (wrapped if wrapped > 0.0 else 0.0)) + b * (1.0 + mu * mu)
+        T_1 = half + mu * math.sqrt(b * (2.0 * half - b * (1.0 + mu * mu)))
+        tight = turned(b / T_1)
+        found = log(T_1 / T_2)
+    if slack + tight > beta:
+        found = mu * x * beta - 0.5 * (1.0 + mu * mu) * (slack - tight) / (slack + tight) * beta * beta
+    least = LEAST_SHARE * mu * x * beta
+    return found if found > least else least
+
+
+@kernel
+def slack_cell(i, data, work):
+    """The span with less tension beside pulley i, as a cell; expects `cells`."""
     F = int(data[D.FACES])
+    count = int(data[D.N]) * F
+    hat = int(data[D.W_CELL]) + 3 * count
+    before = (i - 1) * F if i > 0 else count - F
+    return before if work[hat + before] < work[hat + i * F] else i * F
+
+
+@kernel
+def held_by(i, T, x, p, data):
+    """Lambda of pulley i's wrap as it is drawn, at a slack tension less inertia [N]."""
+    row = int(data[D.GEOMETRY]) + N_ARC * i
+    mu = friction(i, x, p, data)
+    return held_ratio(mu, data[row + Arc.BETA], data[row + Arc.OFFSET], data[row + Arc.RADIUS], data[D.EI], T)
+
+
+@kernel
+def set_limits(x, p, data, work):
+    """Lambda of all wraps, by the tensions of their spans, and limits by that; expects `cells` of the hybrid model."""
+    n = int(data[D.N])
+    hat = int(data[D.W_CELL]) + 3 * n * int(data[D.FACES])
     for i in range(n):
-        angle = friction(i, x, p, data) * data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.GRIP]
-        work[int(data[D.W_KAPPA]) + i] = exp(angle) - 1.0
-        work[int(data[D.W_KAPPA]) + n + i] = exp(angle / F) - 1.0
+        T = p[BeltP.T_0]
+        if data[D.RIGID] == 0.0:
+            T = work[hat + slack_cell(i, data, work)]
+        work[int(data[D.W_HELD]) + i] = held_by(i, T, x, p, data)
+        work[int(data[D.W_HELD]) + n + i] = 0.0
+        place_limits(i, 0.0, x, p, data, work)
+
+
+@kernel
+def place_limits(i, turn, x, p, data, work):
+    """Limits of pulley i's wrap and of its faces, exp(Lambda) - 1, as arms turn it by `turn` [rad]; dLambda/dbeta."""
+    n = int(data[D.N])
+    row = int(data[D.GEOMETRY]) + N_ARC * i
+    mu = friction(i, x, p, data)
+    by_angle = mu * growth(mu, data[row + Arc.OFFSET])
+    held = work[int(data[D.W_HELD]) + i] + by_angle * turn
+    least = LEAST_SHARE * by_angle * data[row + Arc.BETA]
+    if held < least:
+        held = least
+        by_angle = 0.0
+    work[int(data[D.W_KAPPA]) + i] = exp(held) - 1.0
+    work[int(data[D.W_KAPPA]) + n + i] = exp(held / data[D.FACES]) - 1.0
+    return by_angle
+
+
+@kernel
+def limits_by_tension(x, p, data, work):
+    """dLambda/dT of all wraps, by the slack span's T less inertia [1/N]; expects `set_limits`."""
+    n = int(data[D.N])
+    hat = int(data[D.W_CELL]) + 3 * n * int(data[D.FACES])
+    for i in range(n):
+        T = work[hat + slack_cell(i, data, work)]
+        by = 0.0
+        if T > 0.0:
+            d = BY * T
+            by = (held_by(i, T + d, x, p, data) - held_by(i, T - d, x, p, data)) / (2.0 * d)
+        work[int(data[D.W_HELD]) + n + i] = by
 
 
 @kernel

@@ -12,18 +12,18 @@ m per such length. What flows in and does not flow out stretches a cell less::
 
 The belt sticks to the rim where it comes from (up: upstream), and slides with the speed s once friction does not hold
 it. As the mass flow ``G = m q`` is constant along the belt, ``T - G v`` grows at most as exp(mu phi) (Euler; with
-inertia Bechtel, Vohra, Jacob and Carlson 2000), here on each face's share of the wrap angle beta, with
-``beta_s = beta r_s/r`` as friction acts at the radius r_s of the belt's surface::
+inertia Bechtel, Vohra, Jacob and Carlson 2000); a wrap of a belt that resists bending holds exp(Lambda) in all
+(`rtcvt.belt.friction`), here in equal shares of its faces::
 
-    T_hat = T - m q_m^2 (1 + T/EA),    kappa = exp(mu beta_s/F) - 1
+    T_hat = T - m q_m^2 (1 + T/EA),    kappa = exp(Lambda/F) - 1
     P = kappa max(min(T_hat_u, T_hat_d), 0) + 1e-3 T_0
     s = v_1 (T_hat_d - T_hat_u -+ P)/P_0 where |T_hat_d - T_hat_u| > P, else 0;    P_0 = P at T_hat = T_0
 
-(mu: `rtcvt.belt.friction`; u, d: the cells before and behind the face; v_1 = 1000 m/s, so that sliding at 1 m/s adds
-0.1 % of P_0.) In a steady state this is creep theory (Reynolds 1874; Johnson, *Contact Mechanics*, 1985, section 8.4)
-with its integral along the wrap replaced by a sum: the faces at the entry stick and tension is constant there, those at
-the exit slide at the limit. If all slide the wrap slips. The mean flow q_m follows those of the faces,
-``q_m' = (mean(q) - q_m)/T_q``, T_q = 5 ms.
+(u, d: the cells before and behind the face; v_1 = 1000 m/s, so that sliding at 1 m/s adds 0.1 % of P_0.) In a steady
+state this is creep theory (Reynolds 1874; Johnson, *Contact Mechanics*, 1985, section 8.4) with its integral along the
+wrap replaced by a sum: the faces at the entry stick and tension is constant there, those at the exit slide at the
+limit. If all slide the wrap slips. The mean flow q_m follows those of the faces, ``q_m' = (mean(q) - q_m)/T_q``,
+T_q = 5 ms.
 
 The ends of a span take up more of the belt the looser it is: its way is L + R(T), and its T, by Newton's method, has ::
 
@@ -86,6 +86,9 @@ the belt's length gives their mean::
 
     v' sum J/r^2 = sum sigma/r (tau + tau_load - b omega),    sum T_i (L_i + half of both wraps) = T_0 sum(...)
 
+Arms stand in it at their drawn angle, and their springs hold the mean: ``sum (T_i - G v) P_i' = T_0 sum P_i'`` over the
+spans beside them (`rtcvt.belt.arm_geometry`). Decouplers are locked.
+
 **Given speeds** are constraints: the pulley's acceleration a is known, and the flange's torque is what its balance
 lacks. A speed arrives at the start of a step; over the step the pulley goes to where two samples in line lead. The
 slope taken onward is at most twice the last one and none if both differ in sign, so that a jump is met without
@@ -110,6 +113,7 @@ from rtcvt.belt.arms import (
     arm_state,
     kappa_by_angle,
     lever_by_angle,
+    limits_by_arms,
     place_arms,
     start_arms,
     stop_torque,
@@ -128,7 +132,7 @@ from rtcvt.belt.decoupler import (
     decoupler_state,
     switch_clutches,
 )
-from rtcvt.belt.friction import note_sliding, set_limits
+from rtcvt.belt.friction import limits_by_tension, note_sliding, set_limits, slack_cell
 from rtcvt.belt.layout import (
     N_ARC,
     N_ARM_D,
@@ -360,8 +364,6 @@ def span_tensions(x, p, data, work):
 @kernel
 def cells(x, p, data, work):
     """Stretch and tension of all cells, with their derivatives with respect to the unstretched lengths l."""
-    if data[D.N_SLIDING] > 0.0:
-        set_limits(x, p, data, work)
     if data[D.ARMS] > 0.0:
         place_arms(x, p, data, work)
     n = int(data[D.N])
@@ -413,6 +415,14 @@ def cells(x, p, data, work):
         work[a + 4 * count + c] = dT * (1.0 - flux / stiffness)
         work[a + 5 * count + c] = rate
     lifted_inertias(x, p, data, work)
+
+
+@kernel
+def limits(x, p, data, work):
+    """Limits of all wraps by the tensions of this instant; expects `cells`."""
+    set_limits(x, p, data, work)
+    if data[D.ARMS] > 0.0:
+        limits_by_arms(x, p, data, work)
 
 
 @kernel
@@ -534,8 +544,7 @@ def flows(x, p, data, work):
             work[face + 6 * count + u] = s_u
             work[face + 7 * count + u] = s_d
             work[face + 8 * count + u] = s_q
-    if data[D.ARMS] > 0.0:
-        flows_by_kappa(p, data, work)
+    flows_by_kappa(p, data, work)
 
 
 @kernel
@@ -555,7 +564,7 @@ def flows_by_kappa(p, data, work):
             low = work[hat + d] if slide < 0.0 else work[hat + u]
             by = -slide * V_1 * low if low > 0.0 else 0.0
             by -= work[int(data[D.W_FACE]) + count + u] * p[BeltP.T_0]
-            work[int(data[D.W_BY_ARM]) + n + u] = by / P_0
+            work[int(data[D.W_BY_KAPPA]) + n + u] = by / P_0
 
 
 @kernel
@@ -595,9 +604,8 @@ def gates(x, p, data, work):
             work[gate + 3 * n + i] = by_d * work[slope + d]
             along = by_u + by_d + (by_u * work[tension + u] + by_d * work[tension + d]) / stiffness
             work[gate + 4 * n + i] = -2.0 * m * q_m * along
-        if data[D.ARMS] > 0.0:
-            by_kappa = use * work[hat + low] / (P * FADE) if work[hat + low] > 0.0 else 0.0
-            work[int(data[D.W_BY_ARM]) + i] = by_kappa if g > 0.0 and g < 1.0 else 0.0
+        by_kappa = use * work[hat + low] / (P * FADE) if work[hat + low] > 0.0 else 0.0
+        work[int(data[D.W_BY_KAPPA]) + i] = by_kappa if g > 0.0 and g < 1.0 else 0.0
 
 
 @kernel
@@ -822,7 +830,7 @@ def damping_row(row, scale, rho, j, i, x, p, data, jac, work):
         jac[a + k * F] += whole * other * work[gate + 3 * n + k]
         jac[a + count + n] += whole * other * work[gate + 4 * n + k]
         for m in range(int(data[D.ARMS])):
-            by_kappa = work[int(data[D.W_BY_ARM]) + k] * kappa_by_angle(0, k, m, data, work)
+            by_kappa = work[int(data[D.W_BY_KAPPA]) + k] * kappa_by_angle(0, k, m, data, work)
             jac[a + arm_state(m, data) + ArmX.THETA] += whole * other * by_kappa
 
 
@@ -977,7 +985,7 @@ def angle_columns(m, data, jac, work):
         for k in range(F):
             u = j * F + k
             d = u + 1 if u + 1 < count else 0
-            q = work[face + 2 * count + u] * work[int(data[D.W_BY_ARM]) + n + u] * by_kappa
+            q = work[face + 2 * count + u] * work[int(data[D.W_BY_KAPPA]) + n + u] * by_kappa
             jac[u * n_x + theta] -= q
             jac[d * n_x + theta] += q
             jac[(n + count) * n_x + theta] += q / (count * T_Q)
@@ -995,19 +1003,50 @@ def slides_by_angle(m, data, work):
         by_kappa = kappa_by_angle(1, i, m, data, work)
         for k in range(F):
             u = j * F + k
-            by = work[int(data[D.W_BY_ARM]) + n + u] * by_kappa
+            by = work[int(data[D.W_BY_KAPPA]) + n + u] * by_kappa
             for end in range(2):
                 c = u + end if u + end < count else 0
                 span = int(c / F)
                 if c == span * F and arm_of_span(span, data) == m:
                     by_length = -way_lever(span, data, work) / work[int(data[D.W_CELL]) + c]
                     by += by_length * work[face + (6 + end) * count + u]
-            work[int(data[D.W_BY_ARM]) + n + (1 + m) * count + u] = by
+            work[int(data[D.W_BY_ARM]) + m * count + u] = by
 
 
 @kernel
-def hybrid_jacobian(x, p, data, jac, work):
-    """``df/dx`` of the hybrid model; expects the blocks that its derivative leaves."""
+def limit_columns(x, p, data, jac, work):
+    """Add what comes of faces' limits that go with the tension of the slack span; gates: to their derivatives."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    count = n * F
+    n_x = int(data[D.N_X])
+    face = int(data[D.W_FACE])
+    gate = int(data[D.W_GATE])
+    limits_by_tension(x, p, data, work)
+    for i in range(n):
+        j = i - 1 if i > 0 else n - 1
+        low = slack_cell(i, data, work)
+        by_l = work[int(data[D.W_CELL]) + 4 * count + low]
+        by_q = -2.0 * p[BeltP.M] * x[n + count] * (1.0 + work[int(data[D.W_CELL]) + count + low] / p[BeltP.EA])
+        by_T = work[int(data[D.W_HELD]) + n + i]
+        by_gate = by_T * (work[int(data[D.W_KAPPA]) + i] + 1.0) * work[int(data[D.W_BY_KAPPA]) + i]
+        work[gate + (3 if low == i * F else 2) * n + i] += by_gate * by_l
+        work[gate + 4 * n + i] += by_gate * by_q
+        by_face = by_T / F * (work[int(data[D.W_KAPPA]) + n + i] + 1.0)
+        for k in range(F):
+            u = j * F + k
+            d = u + 1 if u + 1 < count else 0
+            q = work[face + 2 * count + u] * work[int(data[D.W_BY_KAPPA]) + n + u] * by_face
+            for side in range(3):
+                row = u * n_x if side == 0 else (d * n_x if side == 1 else (n + count) * n_x)
+                sign = -1.0 if side == 0 else (1.0 if side == 1 else 1.0 / (count * T_Q))
+                jac[row + low] += sign * q * by_l
+                jac[row + n + count] += sign * q * by_q
+
+
+@kernel
+def hybrid_jacobian(moving, x, p, data, jac, work):
+    """``df/dx`` of the hybrid model; expects the blocks that its derivative leaves. `moving` 1: limits are not held."""
     n = int(data[D.N])
     F = int(data[D.FACES])
     count = n * F
@@ -1015,6 +1054,8 @@ def hybrid_jacobian(x, p, data, jac, work):
     face = int(data[D.W_FACE])
     for k in range(n_x * n_x):
         jac[k] = 0.0
+    if moving == 1:
+        limit_columns(x, p, data, jac, work)
     for pulley in range(n):
         at = given_state(pulley, data)
         if at >= 0:
@@ -1095,8 +1136,11 @@ def rigid_jacobian(x, p, data, jac, work):
 
 
 @kernel
-def rigid_tensions(acceleration, p, data, work):
-    """Tensions of the spans [N] from the torques on the pulleys in W_FLANGE and the length of the belt."""
+def rigid_tensions(acceleration, flux, p, data, work):
+    """Tensions of the spans [N] from the torques on the pulleys in W_FLANGE and the length of the belt, or arms.
+
+    `flux` is G v [N].
+    """
     n = int(data[D.N])
     at = int(data[D.W_TENSION])
     T = 0.0
@@ -1104,18 +1148,17 @@ def rigid_tensions(acceleration, p, data, work):
     weight = 0.0
     for i in range(n):
         row = int(data[D.GEOMETRY]) + N_ARC * i
-        after = int(data[D.GEOMETRY]) + N_ARC * (i + 1 if i + 1 < n else 0)
         R = rim_radius(i, data)
         if i > 0:
             T += (work[int(data[D.W_INERTIA]) + i] * acceleration / R - work[int(data[D.W_FLANGE]) + i]) / R
         work[at + i] = T
-        length = data[row + Arc.SPAN] + 0.5 * (
-            data[row + Arc.RADIUS] * data[row + Arc.BETA] + data[after + Arc.RADIUS] * data[after + Arc.BETA]
-        )
-        total += length * T
-        weight += length
+        total += data[row + Arc.WEIGHT] * T
+        weight += data[row + Arc.WEIGHT]
+    level = p[BeltP.T_0] - total / weight
+    if data[D.STANDS] != 0.0:
+        level += flux
     for i in range(n):
-        work[at + i] += p[BeltP.T_0] - total / weight
+        work[at + i] += level
 
 
 # --- outputs ----------------------------------------------------------------------------------------------------------
@@ -1287,12 +1330,12 @@ def rigid_output(x, u, p, data, y, work):
     n = int(data[D.N])
     dx = work[int(data[D.W_STEP]) : int(data[D.W_STEP]) + int(data[D.N_X])]
     rigid_derivative(x, u, p, data, dx, work)
-    rigid_tensions(dx[0], p, data, work)
+    q = x[0] / (1.0 + p[BeltP.T_0] / p[BeltP.EA])
+    rigid_tensions(dx[0], p[BeltP.M] * q * x[0], p, data, work)
     energy = 0.0
     for i in range(n):
         omega = x[0] / rim_radius(i, data)
         energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * omega * omega
-    q = x[0] / (1.0 + p[BeltP.T_0] / p[BeltP.EA])
     whole = int(data[D.Y_BELT])
     y[whole + Y.V] = x[0]
     y[whole + Y.E] = energy
@@ -1315,8 +1358,8 @@ def initialise(p, data, u, x, work):
     v = p[BeltP.V_START]
     for i in range(n_x):
         x[i] = 0.0
-    set_limits(x, p, data, work)
     if data[D.RIGID] != 0.0:
+        set_limits(x, p, data, work)
         x[0] = v
     else:
         count = n * int(data[D.FACES])
@@ -1344,17 +1387,19 @@ def initialise(p, data, u, x, work):
 @kernel
 def derivative(t, x, u, p, data, dx, work):
     """Right-hand side of the hybrid or the rigid model."""
-    right_hand_side(1, x, u, p, data, dx, work)
+    right_hand_side(2, x, u, p, data, dx, work)
 
 
 @kernel
 def right_hand_side(fresh, x, u, p, data, dx, work):
-    """``f(x, u)``; faces slide as they do at `x` (`fresh` 1), or as they did (0)."""
+    """``f(x, u)``; faces slide as they do at `x` (`fresh` 1), with limits of it (2), or as they did (0)."""
     if data[D.RIGID] != 0.0:
         rigid_derivative(x, u, p, data, dx, work)
     else:
         cells(x, p, data, work)
-        if fresh == 1:
+        if fresh == 2:
+            limits(x, p, data, work)
+        if fresh >= 1:
             sliding(0.0, x, p, data, work)
             switch_clutches(x, p, data, work)
         hybrid_derivative(x, u, p, data, dx, work)
@@ -1367,7 +1412,7 @@ def linearise(fresh, x, u, p, data, f, jac, work):
     if data[D.RIGID] != 0.0:
         rigid_jacobian(x, p, data, jac, work)
     else:
-        hybrid_jacobian(x, p, data, jac, work)
+        hybrid_jacobian(1 if fresh == 2 else 0, x, p, data, jac, work)
 
 
 @kernel
@@ -1375,13 +1420,13 @@ def jacobian(t, x, u, p, data, jac, work):
     """``df/dx``, row-major, inputs held."""
     n = int(data[D.N_X])
     f = work[int(data[D.W_STEP]) + n : int(data[D.W_STEP]) + 2 * n]
-    linearise(1, x, u, p, data, f, jac, work)
+    linearise(2, x, u, p, data, f, jac, work)
 
 
 @kernel
 def coupled_linearise(t, x, u, p, data, f, jac, work):
     """Right-hand side and ``df/dx``, see `rtcvt.model.Coupling`."""
-    linearise(1, x, u, p, data, f, jac, work)
+    linearise(2, x, u, p, data, f, jac, work)
 
 
 @kernel
@@ -1457,6 +1502,7 @@ def write_outputs(fresh, x, u, p, data, y, work):
     else:
         cells(x, p, data, work)
         switch_clutches(x, p, data, work)
+        limits(x, p, data, work)
         if fresh == 1:
             sliding(0.0, x, p, data, work)
             flows(x, p, data, work)
@@ -1495,7 +1541,7 @@ def slide_stage(stage, h, k, data, work):
             s -= work[slope + end * count + u] * longer
         s += work[slope + 2 * count + u] * k[at_l + count + n]
         for m in range(int(data[D.ARMS])):
-            by_angle = work[int(data[D.W_BY_ARM]) + n + (1 + m) * count + u]
+            by_angle = work[int(data[D.W_BY_ARM]) + m * count + u]
             s += by_angle * k[at_l + arm_state(m, data) + ArmX.THETA]
         c = 0.0
         if stage == 1:
@@ -1634,11 +1680,10 @@ def possible(x, data):
 def explicit_faces(h, x, u, p, data, work):
     """One step whose faces slide as they do at its start, corrected at most `PASSES` times; whether it can be taken.
 
-    It can if no face contradicts friction at its end, and no energy was made.
+    Expects `cells` and limits of its start. It can if no face contradicts friction at its end, and no energy was made.
     """
     n = int(data[D.N_X])
     start = int(data[D.W_STEP])
-    cells(x, p, data, work)
     sliding(MARGIN, x, p, data, work)
     switch_clutches(x, p, data, work)
     energy = stored_energy(x, p, data, work)
@@ -1701,7 +1746,7 @@ def implicit_faces(h, budget, x, u, p, data, work):
     matrix = pivot + n + n * n
     size = residual(h, x, u, p, data, work)
     for k in range(budget):
-        hybrid_jacobian(x, p, data, jac, work)
+        hybrid_jacobian(0, x, p, data, jac, work)
         rosenbrock_matrix(n, 2.0 * h, jac, work, matrix, pivot)
         for i in range(n):
             work[b + i] = work[b + i] / h
@@ -1784,6 +1829,8 @@ def substep(h, budget, x, u, p, data, work):
     start = int(data[D.W_STEP])
     for i in range(n):
         work[start + i] = x[i]
+    cells(x, p, data, work)
+    limits(x, p, data, work)
     if explicit_faces(h, x, u, p, data, work):
         return budget
     for i in range(n):

@@ -39,7 +39,6 @@ KIND = Kind(
     title="belt drives",
     read=lazily("rtcvt.belt.unit:read_belt_unit"),
     fidelities={"hybrid": "", "rigid": ""},
-    has=lazily("rtcvt.belt.unit:has_model"),
     build=lazily("rtcvt.belt.model:build_belt"),
     page=lazily("rtcvt.belt.page:belt_page"),
     show=Task(lazily("rtcvt.belt.tasks:show"), help=_SHOW),

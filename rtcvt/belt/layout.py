@@ -25,6 +25,7 @@ class D(Places):
     N = "pulleys"
     FACES = "faces of each wrap"
     RIGID = "1: rigid model, 0: hybrid"
+    STANDS = "1: rigid model of a drive with arms, which stand and hold the tension"
     N_X = "states"
     N_U = "inputs"
     N_Y = "outputs"
@@ -67,7 +68,8 @@ class D(Places):
     Y_GIVEN = "place in y: speed of each pulley whose flange's speed is given"
     W_LENGTH = "lengths of the cells, stretched", lambda d: d.N * d.FACES
     W_INERTIA = "inertias of the pulleys with their share of the belt", lambda d: d.N
-    W_KAPPA = "limits of wraps: exp(mu beta) - 1, then of their faces", lambda d: 2 * d.N
+    W_HELD = "of each wrap Lambda without the turn of arms, and dLambda/dT of its slack side", lambda d: 2 * d.N
+    W_KAPPA = "limits of wraps: exp(Lambda) - 1, then of their faces", lambda d: 2 * d.N
     W_WAY = "R: extra length at the ends of each span [m]", lambda d: d.N
     W_SLOPE = "slope of R where it was evaluated last", lambda d: 1
     W_SOLVE = (
@@ -95,10 +97,8 @@ class D(Places):
         "of each span P', P'', turn and its derivative; of each wrap dkappa/dbeta, that of its faces: a block of each",
         lambda d: 6 * d.N if d.ARMS else 0,
     )
-    W_BY_ARM = (
-        "of each wrap dgate/dkappa; of each face ds/dkappa, then ds/dtheta of each arm: a block of each",
-        lambda d: d.N + (d.ARMS + 1) * d.N * d.FACES if d.ARMS else 0,
-    )
+    W_BY_KAPPA = "of each wrap dgate/dkappa; of each face ds/dkappa", lambda d: d.N + d.N * d.FACES
+    W_BY_ARM = "of each face ds/dtheta of each arm: a block of each", lambda d: d.ARMS * d.N * d.FACES
     W_CLUTCH = "1 or 0 of each decoupler: its clutch is locked", lambda d: d.DECOUPLERS
     W_TENSION = "tensions of the spans", lambda d: d.N
     W_FLANGE = "torques at the flanges", lambda d: d.N
@@ -123,7 +123,7 @@ class Arc(Places):
     SIGMA = "sense of its wrap: 1 anticlockwise, -1 clockwise"
     RADIUS = "radius [m]"
     BETA = "wrap [rad]"
-    GRIP = "wrap, by the radius of the belt's surface over that of its line [rad]"
+    OFFSET = "distance of the belt's surface from its line, by the radius"
     SPAN = "length of the span behind it [m]"
     REACH = "length of belt that stretches with this span [m]"
     OWN = "length of belt that the cells of its wrap share [m]"
@@ -132,6 +132,7 @@ class Arc(Places):
     WAY_3 = "extra length R at its ends: factor of (T/T_rest)^(-3/2) [m]"
     WAY_1 = "factor of (T/T_rest)^(-1/2) [m]"
     LIFT = "d(length of its wrap)/d(m V^2) [m/N]"
+    WEIGHT = "of the span's tension in the mean that the rigid model holds [m]"
     T_X = "direction of this span, x"
     T_Y = "y"
 

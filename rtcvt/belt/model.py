@@ -1,9 +1,10 @@
 """A belt drive as a real-time `Model`; equations in `kernels` and `arms`, variables in `layout`."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rtcvt.belt import kernels, layout
-from rtcvt.belt.arm_geometry import INTERVALS, nodes, over_angle, preload
+from rtcvt.belt.arm_geometry import INTERVALS, lever, nodes, over_angle, preload
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.layout import (
     ArmP,
@@ -27,6 +28,8 @@ from rtcvt.table import Constants, Table
 
 __all__ = ["build_belt"]
 
+Array = NDArray[np.float64]
+
 _KINDS = {"torque": Flange.TORQUE, "speed": Flange.SPEED, "none": Flange.IDLER}
 
 
@@ -38,15 +41,16 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     unit : BeltUnit
         With a ``hybrid`` table.
     fidelity : {"hybrid", "rigid"}
-        Spans with their own tension and creep on the pulleys, or one speed of the whole belt.
+        Spans with their own tension and creep on the pulleys, or one speed of the whole belt, with arms that stand and
+        decouplers that are locked.
     substeps : int, optional
         Instead of the unit's own.
 
     Raises
     ------
     InputError
-        The fidelity is neither, the unit has no ``hybrid`` table, more speeds are given than the rigid model can have,
-        or it has an arm or a decoupler, which the rigid model does not know.
+        The fidelity is neither, the unit has no ``hybrid`` table, or more speeds are given than the rigid model can
+        have.
     """
     if fidelity not in ("hybrid", "rigid"):
         raise InputError(unit.source, "model", fidelity, "hybrid or rigid")
@@ -57,13 +61,13 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     if fidelity == "rigid" and len(given) > 1:
         allowed = "speed for one pulley at most: in the rigid model all rims have the speed of the belt"
         raise InputError(unit.source, f"pulleys.{given[1]}.flange", "speed", allowed)
-    if fidelity == "rigid" and unit.arms:
-        key = f"pulleys.{list(unit.pulleys)[next(iter(unit.arms))]}.arm"
-        raise InputError(unit.source, key, None, "no arm with the rigid model, whose belt has one length; use hybrid")
-    if fidelity == "rigid" and unit.decouplers:
-        key = f"pulleys.{list(unit.pulleys)[next(iter(unit.decouplers))]}.decoupler"
-        raise InputError(unit.source, key, None, "no decoupler with the rigid model; use hybrid")
-    data = _constants(unit, path, belt, given)
+    arcs = belt.radius * path.wrap
+    weight, stands = path.span + 0.5 * (arcs + np.roll(arcs, -1)), False
+    if fidelity == "rigid":
+        weight, stands = (_levers(unit), True) if unit.arms else (weight, False)
+        unit = _without_joints(unit)
+    data = _constants(unit, path, belt, weight, given)
+    data[D.STANDS] = stands
     data[D.RIGID] = fidelity == "rigid"
     data[D.T_REST] = belt.tension
     data[D.INTERNAL_STEP] = unit.step / (substeps or unit.hybrid.substeps)
@@ -94,6 +98,24 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     )
 
 
+def _levers(unit: BeltUnit) -> Array:
+    """P' of all arms on each span [m], each arm's sense such that it lengthens the belt's way."""
+    found = np.zeros(len(unit.pulleys))
+    for i in unit.arms:
+        for span in over_angle(unit, i):
+            found[span.span] += np.sign(lever(unit, i)[0]) * np.interp(0.0, nodes(unit, i), span.lever)
+    return found
+
+
+def _without_joints(unit: BeltUnit) -> BeltUnit:
+    """The unit with its arms at rest and its decouplers locked."""
+    pulleys = {}
+    for name, q in unit.pulleys.items():
+        more = q.decoupler.inertia if q.decoupler else 0.0
+        pulleys[name] = q.model_copy(update={"arm": None, "decoupler": None, "inertia": q.inertia + more})
+    return unit.model_copy(update={"pulleys": pulleys})
+
+
 def _named(unit: BeltUnit) -> list[dict[str, str]]:
     """Each pulley, the one after it, and what it is."""
     names = list(unit.pulleys)
@@ -101,14 +123,14 @@ def _named(unit: BeltUnit) -> list[dict[str, str]]:
     return [dict(pulley=p, after=q, about=a) for p, q, a in zip(names, names[1:] + names[:1], about, strict=True)]
 
 
-def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, given: list[str]) -> Constants:
+def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, weight: Array, given: list[str]) -> Constants:
     """Tables of the pulleys."""
     data = Constants(D)
     rows = zip(
         path.sigma,
         belt.radius,
         path.wrap,
-        path.wrap * (1.0 - 0.5 * unit.belt.height / path.radius),
+        0.5 * unit.belt.height / path.radius,
         path.span,
         belt.length,
         belt.wrap,
@@ -116,6 +138,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, given: list[str]) ->
         belt.damping,
         *belt.way.T,
         belt.lift,
+        weight,
         *path.direction.T,
         strict=True,
     )

@@ -39,9 +39,10 @@ def show(drive: BeltUnit, given: Mapping[str, Any]) -> Shown:
 
 def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:
     """Full model of a belt drive over one of its scenarios."""
-    from rtcvt.offline.beltdrive.runs import changed, figures, full_model, simulate_full
+    from rtcvt.offline.beltdrive.runs import changed, estimated, figures, full_model, simulate_full
 
     require_still_friction(drive)
+    drive, given_table = estimated(drive)
     full_model(drive)
     chosen = chosen_scenario(drive, given["scenario"])
     if given["duration"] is not None:
@@ -68,6 +69,8 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
     for name, tension in zip(drive.pulleys, found["tension_N"].values(), strict=True):
         table.add_row(name, cell(found["speed_rad_s"][name]), cell(found["belt_torque_Nm"][name]), cell(tension))
     lines: list[Any] = [table]
+    if given_table:
+        lines.append(f"[yellow]no table \\[ancf] or \\[elements]; taken:[/]\n{escape(given_table)}")
     if "unaccounted_J" in found:
         share = abs(found["unaccounted_J"]) / max(abs(found["input_J"]), 1e-300)
         lines.append(f"energy that is not accounted for: {share:.1e} of the work put in")
@@ -79,21 +82,24 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
 def check(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Checked:
     """The real-time model against the full one, and the full one against its source."""
     from rtcvt.offline.beltdrive.report import report_page
-    from rtcvt.offline.beltdrive.runs import changed
+    from rtcvt.offline.beltdrive.runs import changed, estimated
     from rtcvt.offline.beltdrive.verification import verify
 
     require_still_friction(drive)
+    drive, given_table = estimated(drive)
     drive = changed(drive, elements=given["elements"], step=given["step"])
     report: Path = given["report"]
     result = verify(drive, report.with_name(f"{report.stem}_runs"), progress=progress, seed=given["seed"])
-    lines = []
+    lines: list[Any] = []
+    if given_table:
+        lines.append(f"[yellow]no table \\[ancf] or \\[elements]; taken, in both models:[/]\n{escape(given_table)}")
     for c in (*result.comparisons, *result.drawn):
         table = Table("signal", "RMS error", "allowed", title=escape(f"{drive.name}: {c.title}"), title_justify="left")
         for e in c.errors:
             colour = "green" if e.smooth <= e.limit else "red"
             table.add_row(e.name, f"[{colour}]{e.smooth:.3%}[/]", f"{e.limit:.1%}")
         lines.append(table)
-    return Checked(report_page(result), result.figures(), lines, result.failures)
+    return Checked(report_page(result, given_table), result.figures(), lines, result.failures)
 
 
 def map_speeds(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Checked:
@@ -103,9 +109,13 @@ def map_speeds(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) ->
     rpm = math.pi / 30.0
     values = {"low": 700.0 * rpm, "high": 6000.0 * rpm, "time": 20.0, "share": 0.02}
     values |= {k: given[k] for k in values if given[k] is not None}
-    progress(drive.name, 0, 1)
-    found = speed_map(drive, values["low"], values["high"], duration=values["time"], share=values["share"])
-    progress(drive.name, 1, 1)
+
+    def note(done: int, steps: int) -> None:
+        progress(drive.name, done, steps)
+
+    found = speed_map(
+        drive, values["low"], values["high"], duration=values["time"], share=values["share"], progress=note
+    )
     lines = Table("span", "engine order", "at, rpm", "first frequency, Hz", box=None)
     for m in found.meetings:
         lines.add_row(m.span, f"{m.order:g}", f"{m.speed / rpm:.0f}", f"{m.frequency:.1f}")

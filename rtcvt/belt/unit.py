@@ -34,7 +34,6 @@ __all__ = [
     "Pulley",
     "Resonance",
     "Sliding",
-    "has_model",
     "place",
     "read_belt_unit",
     "require_arms",
@@ -64,6 +63,7 @@ class Belt(Record):
         0.0  # in all spans at rest, without contact forces' share
     )
     length: Length | None = None  # without load, instead of the pretension: a belt from a catalogue
+    type: Literal["ribbed", "flat"] = "ribbed"  # by which a drive without a full model's table has estimated contact
 
     @model_validator(mode="after")
     def _stretches_little(self) -> "Belt":
@@ -293,11 +293,6 @@ class BeltUnit(Unit):
     def rest_length(self) -> float:
         """Length of the belt without load [m]: taut length / (1 + pretension/EA)."""
         return self.path().length / (1.0 + self.belt.pretension / self.belt.EA)
-
-
-def has_model(unit: BeltUnit, fidelity: str) -> bool:
-    """Whether a drive has a real-time model: the rigid one has neither arms nor decouplers."""
-    return fidelity != "rigid" or not (unit.arms or unit.decouplers)
 
 
 def place(pulley: Pulley, angle: float) -> tuple[float, float]:

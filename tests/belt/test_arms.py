@@ -10,11 +10,13 @@ from belt_states import assert_jacobian, assert_power, random_belt
 from scipy.optimize import brentq
 
 from rtcvt.belt.arm_geometry import lever, nodes, over_angle
-from rtcvt.belt.layout import D
+from rtcvt.belt.layout import BeltP, D
 from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
+from rtcvt.scenario import Scenario, Table
+from rtcvt.simulate import simulate
 from rtcvt.unitfile import UnitFile
 
 FILE = Path(__file__).parents[1] / "data" / "beltdrive" / "tensioned.toml"
@@ -243,8 +245,27 @@ def test_arms_that_no_model_knows_are_refused():
     data["pulleys"]["alternator"]["flange"] = "none"
     with pytest.raises(InputError, match=r"pulleys.idler.arm: neighbours with fixed centres"):
         read_belt_unit(UnitFile(data, "", "drive.toml"))
-    with pytest.raises(InputError, match=r"pulleys.idler.arm: no arm with the rigid model"):
-        load_unit(FILE).build("rigid")
+
+
+def test_the_rigid_model_has_the_tensions_of_the_hybrid_one_at_rest():
+    """Its arm stands: at a steady speed and load both have the same tensions within 3 %, and the arm's spring holds."""
+    unit = load_unit(FILE)
+    idler = unit.pulleys["idler"]
+    free = idler.model_copy(update={"arm": idler.arm.model_copy(update={"friction": 0.0})})
+    unit = unit.model_copy(update={"pulleys": unit.pulleys | {"idler": free}})
+    ramp = Table(time=(0.0, 0.3), value=(0.0, -100.0), interpolation="smooth")
+    load = Table(time=(0.0, 1.0), value=(4.0, 4.0))
+    scenario = Scenario(name="steady", duration=1.0, inputs={"crank.w": ramp, "ac.tau": load})
+    hybrid, rigid = (simulate(unit.build(f), scenario) for f in ("hybrid", "rigid"))
+    names = list(unit.pulleys)
+    spans = [f"{a}_{b}.F" for a, b in zip(names, names[1:] + names[:1], strict=True)]
+    np.testing.assert_allclose([rigid[s][-1] for s in spans], [hybrid[s][-50:].mean() for s in spans], rtol=0.03)
+    flux = unit.belt.mass * rigid["belt.v"][-1] ** 2 / (1.0 + rigid.p[BeltP.T_0] / unit.belt.EA)
+    i = names.index("idler")
+    levers = [(s.span, float(np.interp(0.0, nodes(unit, i), s.lever))) for s in over_angle(unit, i)]
+    assert sum((rigid[spans[j]][-1] - flux - rigid.p[BeltP.T_0]) * by for j, by in levers) == pytest.approx(
+        0.0, abs=1e-9
+    )
 
 
 def test_an_arm_along_the_force_of_the_belt_is_refused():

@@ -181,5 +181,12 @@ def test_mistakes_are_named():
     ):
         with pytest.raises(InputError, match=message):
             read(pulley, **changes)
-    with pytest.raises(InputError, match=r"pulleys.alternator.decoupler: no decoupler with the rigid model"):
-        decoupled().build("rigid")
+
+
+def test_the_rigid_model_locks_it():
+    """Its shaft's inertia turns with the pulley."""
+    unit = decoupled()
+    rigid = unit.build("rigid").instantiate()
+    pulley = unit.pulleys["alternator"]
+    assert rigid.p[rigid.model.variable("alternator.J").index] == pulley.inertia + pulley.decoupler.inertia
+    assert {v.name for v in rigid.model.select("input")} == {v.name for v in unit.build().select("input")}

@@ -60,6 +60,7 @@ Array = NDArray[np.float64]
 
 PLAY = 0.3e-3  # [m] of endplay without load that a belt of this class has
 MOST_PLAY = 2e-3  # [m] with which a belt is accepted
+V_MU = (2e-4, 0.1)  # [m/s] slip at which friction of a lubricated flank is taken to be full, lower and upper bound
 MOST_OVER = 3.0  # thicknesses by which the elements of a case may be more than the unloaded ring has room for
 FORCE, RATE = 0, 1  # what acts on the sheaves of a pulley: clamping force, or end stop that moves at a rate
 TORQUE, SPEED = 0, 1  # what acts on the secondary shaft
@@ -212,7 +213,7 @@ class Contacts(_Record):
     mu: Coefficient  # element-sheave
     mu_0: Coefficient | None = None  # at low slip, if it falls to mu (Stribeck) around the speed v_S
     v_S: Velocity | None = None  # of Stribeck's law, for oils whose friction falls with slip
-    v_mu: Velocity  # slip below which the flanks' friction is regularised
+    v_mu: Velocity  # slip over which the flanks' friction grows to mu, 0.2 mm/s to 0.1 m/s
     mu_R: Coefficient  # element-ring
     v_muR: Velocity  # slip below which the ring's friction is regularised
     mu_L: Annotated[float, Field(gt=0.0, lt=1.0)] | None = (
@@ -222,6 +223,8 @@ class Contacts(_Record):
 
     @model_validator(mode="after")
     def _fits(self) -> "Contacts":
+        if not V_MU[0] <= self.v_mu <= V_MU[1]:
+            raise ValueError(f"v_mu: {1e3 * V_MU[0]:g} mm/s to {V_MU[1]:g} m/s; it is {self.v_mu:g} m/s")
         if (self.mu_0 is None) != (self.v_S is None):
             raise ValueError("mu_0 and v_S: both or neither")
         if self.mu_0 is not None and not 0.0 < self.mu <= self.mu_0:

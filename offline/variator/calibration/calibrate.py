@@ -1,10 +1,12 @@
-"""Calibration: an ensemble of units, the full model of each, Kalman steps, and what the result predicts.
+"""Calibration: an ensemble by the steady theory, runs of the full model, and what the result predicts.
 
-    prior -> runs of all members -> assimilate -> ... -> posterior -> runs, held-out ones too -> figures
+    prior -> steady theory of all members -> derivatives -> (full model -> Gauss-Newton step) ... -> the step of the
+    least misfit as mean of the posterior -> runs that were held out -> figures
 
-A folder holds ``runs.jsonl``, a line for each run that has ended, and ``calibration.json`` with the figures at the end.
-The members follow from seed and results, so that a calibration that was stopped goes on with the lines that are there.
-A run in which the belt leaves its place counts as failed, and its member is left out of the step.
+A folder holds ``runs.jsonl``, a line for each run that has ended, and at the end ``calibration.json`` with the figures
+and ``set.toml``, the unit with the mean of the posterior. The members follow from seed and results, so that a
+calibration that was stopped goes on with the lines that are there. The theory has no taper and no saddle that holds:
+such runs have the derivatives of their case without. Members whose steady state it does not find are left out.
 """
 
 import hashlib
@@ -26,26 +28,29 @@ from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
 from rtcvt.offline.pushbelt.run.windows import edge_ratio
+from rtcvt.offline.pushbelt.steady import NoSteadyStateError
+from rtcvt.offline.pushbelt.theory import at_case
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
-from rtcvt.offline.variator.calibration.inversion import assimilate, directions
+from rtcvt.offline.variator.calibration.inversion import covariance, directions, jacobian, step
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import cluster_of
 from rtcvt.recording import replaced_on_success
 
-__all__ = ["FIGURES", "JOURNAL", "calibrate", "forward"]
+__all__ = ["FIGURES", "JOURNAL", "SET", "calibrate", "forward", "theory", "unit_text"]
 
 Array = NDArray[np.float64]
 Found = dict[str, float] | None  # results of a run, see `forward`; None: the belt left its place
 Forward = Callable[[Parameters, CalibrationPlan, str, Any], Found]
-JOURNAL, FIGURES = "runs.jsonl", "calibration.json"
+JOURNAL, FIGURES, SET = "runs.jsonl", "calibration.json", "set.toml"
 POINT = ("thrust ratio", "slip", "efficiency")  # at operating points
 BAND = (5.0, 50.0, 95.0)  # percentiles
 
 
 def forward(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) -> Found:
-    """Thrust ratio F_CI/F_CO, speed ratio omega_I/omega_O and torque M_O [N m] of a run with the parameters z (d,).
+    """Results of a run with the parameters z (d,).
 
-    Of an operating point slip 1 - i omega_O/omega_I and efficiency as well.
+    Thrust ratio F_CI/F_CO, speed ratio omega_I/omega_O, torque M_O [N m], slip 1 - i omega_O/omega_I, efficiency, and
+    loss, 1 less the efficiency.
     """
     unit = changed(parameters, plan, z)
     point = next((p for p in plan.point if p.name == name), None)
@@ -71,12 +76,29 @@ def forward(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) ->
             return None
     force, torque = out.pulley[:, :, 1].mean(axis=0), float(out.pulley[:, 1, 2].mean())
     speed = out.sd[:, :, 3].mean(axis=0)
+    i = edge_ratio(snapshots(made.model, out, ticks.step).radius, made.model.belt._asdict()).mean()
+    _, lost, through = hybrid.residual(out)
     found = {"thrust ratio": force[0] / force[1], "speed ratio": speed[0] / speed[1], "torque": abs(torque)}
-    if point is not None:
-        i = edge_ratio(snapshots(made.model, out, ticks.step).radius, made.model.belt._asdict()).mean()
-        _, lost, through = hybrid.residual(out)
-        found |= {"slip": 1.0 - i * speed[1] / speed[0], "efficiency": 1.0 - lost / through}
+    found |= {"slip": 1.0 - i * speed[1] / speed[0], "efficiency": 1.0 - lost / through, "loss": lost / through}
     return {k: float(v) for k, v in found.items()} if np.isfinite(list(found.values())).all() else None
+
+
+def theory(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) -> Found:
+    """The same of the steady theory; None: it finds no steady state."""
+    run = next(r for r in plan.run if r.name == name)
+    try:
+        point, found = at_case(changed(parameters, plan, z), run.case, run.row, coupled=True, steps=250)
+    except NoSteadyStateError:
+        return None
+    given = -found.M[0] * found.omega[0]
+    return {
+        "thrust ratio": found.thrust_ratio,
+        "speed ratio": found.omega[0] / found.omega[1],
+        "torque": abs(point.M_O),
+        "slip": found.slip,
+        "efficiency": 1.0 - found.loss / given,
+        "loss": found.loss / given,
+    }
 
 
 def calibrate(
@@ -89,6 +111,7 @@ def calibrate(
     workers: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     model: Forward = forward,
+    screen: Forward = theory,
 ) -> dict[str, Any]:
     """Identify the parameters of a plan, from where it was stopped.
 
@@ -106,8 +129,8 @@ def calibrate(
         Number of local processes; 0: runs are made in this one.
     progress : callable, optional
         Called with a text, runs done and runs in all.
-    model : callable, optional
-        Instead of `forward`.
+    model, screen : callable, optional
+        Instead of `forward` and `theory`.
 
     Returns
     -------
@@ -117,50 +140,100 @@ def calibrate(
     Raises
     ------
     InputError
-        The folder holds another calibration, or too few members are left.
+        The folder holds another calibration, too few members have a steady state, or the belt leaves its place at the
+        mean.
     """
     folder.mkdir(parents=True, exist_ok=True)
     journal = _Journal(folder / JOURNAL, hashlib.sha256(f"{parameters.text}\n{plan_text}".encode()).hexdigest()[:16])
     rng = np.random.default_rng(plan.seed)
-    z: Array = rng.standard_normal((len(plan.parameter), plan.members))
-    prior = z.copy()
+    prior: Array = rng.standard_normal((len(plan.parameter), plan.members))
     y = np.array([o.value for o in plan.observable], dtype=float)
     sigma = np.abs(y) * [o.error for o in plan.observable]
     everything = [r.name for r in plan.run if any(r.name in o.runs for o in (*plan.observable, *plan.heldout))]
     everything += [p.name for p in plan.point]
-    total = plan.members * plan.steps * len(plan.fitted) + (plan.predict or plan.members) * len(everything)
-    first: tuple[Array, Array] | None = None
-    last = plan.members
+    cases = {r.name: (r.case, r.row) for r in plan.run}
+    like = {
+        name: next(n for n in plan.fitted if cases[n] == cases[name]) for name in plan.fitted
+    }  # alike to the theory
+    easy = list(dict.fromkeys(like.values()))
+    total = plan.members * len(easy) + (plan.steps - 1) * len(plan.fitted) + (1 + plan.predict) * len(everything)
 
-    def evaluate(step: int, names: Iterable[str]) -> list[dict[str, Found]]:
-        jobs = [(step, j, name) for j in range(last if step == plan.steps else z.shape[1]) for name in names]
+    def evaluate(stage: int, z: Array, names: Iterable[str], by: Forward) -> list[dict[str, Found]]:
+        jobs = [(stage, j, name) for j in range(z.shape[1]) for name in names]
         missing = [job for job in jobs if job not in journal.found]
 
         def keep(job: tuple[int, int, str], found: Found) -> None:
             journal.add(job, found)
             if progress is not None:
-                progress(f"{plan.name}, step {step + 1} of {plan.steps + 1}", len(journal.found), total)
+                progress(f"{plan.name}, {'theory' if stage < 0 else 'full model'}", len(journal.found), total)
 
-        _run(partial(model, parameters, plan), z, missing, keep, scheduler, workers)
-        done = dict.fromkeys(j for _, j, _ in jobs)
-        return [{name: journal.found[step, j, name] for name in names} for j in done]
+        _run(partial(by, parameters, plan), z, missing, keep, scheduler, workers)
+        return [{name: journal.found[stage, j, name] for name in names} for j in range(z.shape[1])]
 
-    for step in range(plan.steps):
-        found = evaluate(step, plan.fitted)
-        good = [j for j, runs in enumerate(found) if None not in runs.values()]
-        if len(good) <= len(plan.parameter):
-            raise InputError(plan.source, "members", plan.members, f"more: in {z.shape[1] - len(good)} the belt failed")
-        G = _table(plan.observable, [found[j] for j in good])
-        z = z[:, good]
-        first = (z, G) if first is None else first
-        z = assimilate(z, G, y, sigma, float(plan.steps), rng)
-    last = min(plan.predict or plan.members, z.shape[1])
-    found = evaluate(plan.steps, everything)
-    assert first is not None
-    figures = _figures(plan, prior, z, found, first, sigma)
-    with replaced_on_success(folder / FIGURES) as temporary:
-        temporary.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+    found = evaluate(-1, prior, easy, screen)
+    ended = [j for j, runs in enumerate(found) if None not in runs.values()]
+    if len(ended) <= len(plan.parameter):
+        raise InputError(plan.source, "members", plan.members, f"more: {len(found) - len(ended)} have no steady state")
+    G = _table(plan.observable, [{name: found[j][like[name]] for name in plan.fitted} for j in ended])
+    J = jacobian(prior[:, ended], G)
+    z, best, misfit = np.zeros(len(plan.parameter)), (np.inf, 0, prior[:, 0]), []
+    for k in range(plan.steps):
+        (runs,) = evaluate(k, z[:, None], plan.fitted, model)
+        if None in runs.values():
+            raise InputError(plan.source, "parameter", None, "priors about a mean at which the belt keeps its place")
+        here = _table(plan.observable, [runs])[:, 0]
+        misfit.append(float(np.sum(((y - here) / sigma) ** 2)))
+        best = min(best, (misfit[-1], k, z), key=lambda b: b[0])
+        z = step(z, here, J, y, sigma)
+    _, k, z = best
+    C = covariance(J, sigma)
+    posterior = z[:, None] + np.linalg.cholesky(C) @ rng.standard_normal((len(z), plan.members))
+    posterior = np.column_stack([z, posterior])
+    more = [name for name in everything if name not in plan.fitted]
+    found = [
+        {name: journal.found[k, 0, name] for name in plan.fitted} | evaluate(plan.steps, z[:, None], more, model)[0]
+    ]
+    if plan.predict:
+        found += evaluate(plan.steps + 1, posterior[:, 1 : 1 + plan.predict], everything, model)
+    figures = _figures(plan, prior, posterior, found, J, sigma) | {"misfit": misfit}
+    texts = {
+        FIGURES: json.dumps(figures, indent=1),
+        SET: unit_text(parameters, changed(parameters, plan, z), plan.name),
+    }
+    for name, text in texts.items():
+        with replaced_on_success(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     return figures
+
+
+def unit_text(parameters: Parameters, chosen: Parameters, name: str) -> str:
+    """The file of a unit with the numbers of another in place: ``NAME_name``, and which numbers are so."""
+    new: dict[tuple[str, str], Any] = {}
+    for table in ("element", "ring", "pulleys", "contacts"):
+        was, now = (getattr(p, table).model_dump() for p in (parameters, chosen))
+        new |= {(table, key): now[key] for key in now if now[key] != was[key]}
+    if ("pulleys", "a") in new:
+        new["pulleys", "A"] = chosen.pulleys.A
+    lines, table = [], ""
+    for line in parameters.text.splitlines():
+        key = line.partition("=")[0].strip()
+        if line.startswith("["):
+            table = line.partition("]")[0].strip("[")
+        if (table, key) in new:
+            value = new.pop((table, key))
+            line = "" if value == () else f"{key} = {_toml(value)}"
+            line = f"{line:<45} # by calibration, {name}" if line else f"# {key}: in a"
+        elif not table and key in ("name", "description"):
+            line = line.replace('"', f'"Parameter set {name}: ', 1) if key == "description" else ""
+            line = line or f'name = "{parameters.name}_{name}"'
+        lines.append(line)
+    if new:
+        raise InputError(parameters.source, ".".join(min(new)), None, "a line of its own in the unit file")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    return f"[{', '.join(map(_toml, value))}]" if isinstance(value, tuple) else f"{value:.6g}"
 
 
 def _run(
@@ -224,30 +297,39 @@ def _band(values: Any) -> list[float]:
 
 
 def _figures(
-    plan: CalibrationPlan,
-    prior: Array,
-    z: Array,
-    found: list[dict[str, Found]],
-    first: tuple[Array, Array],
-    sigma: Array,
+    plan: CalibrationPlan, prior: Array, z: Array, found: list[dict[str, Found]], J: Array, sigma: Array
 ) -> dict[str, Any]:
-    known = directions(*first, sigma)
+    """Figures of a calibration; the first of `z` and `found` is the mean of the posterior, the others its members.
+
+    Bands of what was fitted are those of the members by the theory's derivatives about the run of the mean; of what was
+    held out, those of the members that were run.
+    """
+    known = directions(J, sigma)
+    mean, members = found[0], found[1:]
+    spread = J @ (z[:, 1:] - z[:, :1])
 
     def row(o: Observable) -> dict[str, Any]:
-        values = [o.of(runs) for runs in found if all(runs[r] is not None for r in o.runs)]  # type: ignore[arg-type]
-        said = {"about": o.about, "printed": o.value if o.sign is None else o.sign, "posterior": _band(values)}
-        if o.sign is not None:
-            return said | {"right": float(np.mean((np.array(values) > 0.0) == (o.sign == "positive")))}
-        return said
+        whole = all(mean[r] is not None for r in o.runs)
+        said: dict[str, Any] = {"about": o.about, "printed": o.value if o.sign is None else o.sign}
+        return said | {"set": o.of(mean) if whole else None}  # type: ignore[arg-type]
+
+    def heldout(o: Observable) -> dict[str, Any]:
+        values = [o.of(runs) for runs in members if all(runs[r] is not None for r in o.runs)]  # type: ignore[arg-type]
+        said = row(o) | ({"posterior": _band(values)} if values else {})
+        if o.sign is None or said["set"] is None:
+            return said
+        signs = np.array([said["set"], *values]) > 0.0
+        return said | {"right": float(np.mean(signs == (o.sign == "positive")))}
 
     return {
         "plan": plan.name,
-        "members": [prior.shape[1], z.shape[1]],
+        "members": [prior.shape[1], len(members)],
         "parameters": {
             p.name: {
                 "prior": _band(p.value(prior[k])),
-                "posterior": _band(p.value(z[k])),
-                "gained": float(1.0 - z[k].var(ddof=1)),
+                "posterior": _band(p.value(z[k, 1:])),
+                "set": float(p.value(z[k, 0])),
+                "gained": float(1.0 - covariance(J, sigma)[k, k]),
             }
             for k, p in enumerate(plan.parameter)
         },
@@ -255,10 +337,13 @@ def _figures(
             {"gain": float(g), "parameters": dict(zip([p.name for p in plan.parameter], v.tolist(), strict=True))}
             for g, v in zip(known.gain, known.vectors.T, strict=True)
         ],
-        "observables": [row(o) | {"prior": _band(b)} for o, b in zip(plan.observable, first[1], strict=True)],
-        "heldout": [row(o) for o in plan.heldout],
+        "observables": [
+            (said := row(o)) | ({"posterior": _band(said["set"] + d)} if said["set"] is not None else {})
+            for o, d in zip(plan.observable, spread, strict=True)
+        ],
+        "heldout": [heldout(o) for o in plan.heldout],
         "points": {
-            p.name: p.model_dump(exclude={"name"}) | {key: _band([v[key] for v in _of(found, p.name)]) for key in POINT}
+            p.name: p.model_dump(exclude={"name"}) | {k: _band([v[k] for v in _of(found, p.name)]) for k in POINT}
             for p in plan.point
         },
     }

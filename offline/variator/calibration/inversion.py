@@ -1,13 +1,13 @@
-"""Bayesian inversion by an ensemble: Kalman steps with inflated noise (ES-MDA).
+"""Bayesian inversion with the derivatives of a cheap model: Gauss and Newton's method about few runs of a dear one.
 
-Emerick and Reynolds, "Ensemble smoother with multiple data assimilation", Computers and Geosciences 55 (2013). The
-prior is a standard normal z, the data y = G(z) + e with e normal, of covariance R. An ensemble z_j of the prior goes
-through K steps, each with the noise alpha R, alpha = K:
+The prior is a standard normal z, the data y = G(z) + e with e normal, of deviations sigma (covariance R). J is the
+Jacobian of the cheap model by regression over an ensemble of the prior. The dear model G decides the values:
 
-    z_j <- z_j + C_zy (C_yy + alpha R)^-1 (y + sqrt(alpha) e_j - G(z_j)),    e_j from R
+    z_k+1 = C J' R^-1 (y - G(z_k) + J z_k),    C = (1 + J' R^-1 J)^-1
 
-with the covariances C of the ensemble. For a linear G and many members it ends in a sample of the posterior; for
-another G it is an approximation, whose spread shrinks too far if the members are few.
+For a linear G with the Jacobian J this is the posterior's mean after one step, and C its covariance. Else the fixed
+point is where the misfit of G, weighed by J, balances the prior; the wrong part of J slows the steps and bends the
+point along directions that the cheap model sees wrongly.
 """
 
 from typing import NamedTuple
@@ -15,37 +15,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Directions", "assimilate", "directions"]
+__all__ = ["Directions", "covariance", "directions", "jacobian", "step"]
 
 Array = NDArray[np.float64]
 
 
-def assimilate(z: Array, G: Array, y: Array, sigma: Array, alpha: float, rng: np.random.Generator) -> Array:
-    """One step of an ensemble.
-
-    Parameters
-    ----------
-    z : (d, n) array
-        Members.
-    G : (m, n) array
-        What the model makes of them.
-    y, sigma : (m,) array
-        Data and the standard deviations of their errors.
-    alpha : float
-        Factor on the variances: the number of steps in all.
-    rng : Generator
-        Perturbs the data.
-
-    Returns
-    -------
-    (d, n) array
-        The members moved.
-    """
-    n = z.shape[1]
+def jacobian(z: Array, G: Array) -> Array:
+    """Least-squares Jacobian (m, d) of a model over an ensemble z (d, n), G (m, n); more members than parameters."""
     dz, dG = z - z.mean(axis=1, keepdims=True), G - G.mean(axis=1, keepdims=True)
-    noise = np.sqrt(alpha) * sigma[:, None] * rng.standard_normal(G.shape)
-    C_yy = dG @ dG.T / (n - 1) + alpha * np.diag(sigma**2)
-    return np.asarray(z + dz @ dG.T / (n - 1) @ np.linalg.solve(C_yy, y[:, None] + noise - G))
+    return np.asarray(np.linalg.lstsq(dz.T, dG.T, rcond=None)[0].T)
+
+
+def covariance(J: Array, sigma: Array) -> Array:
+    """Covariance (d, d) of the posterior."""
+    weighed = J / sigma[:, None]
+    return np.asarray(np.linalg.inv(np.eye(J.shape[1]) + weighed.T @ weighed), dtype=float)
+
+
+def step(z: Array, G: Array, J: Array, y: Array, sigma: Array, most: float = 2.0) -> Array:
+    """The next z (d,) after a run of the dear model there, G (m,); no longer than `most` standard deviations."""
+    ahead = covariance(J, sigma) @ (J.T @ ((y - G + J @ z) / sigma**2))
+    move = ahead - z
+    return np.asarray(z + move * min(1.0, most / max(float(np.linalg.norm(move)), 1e-12)))
 
 
 class Directions(NamedTuple):
@@ -56,14 +47,12 @@ class Directions(NamedTuple):
     gain: Array
 
 
-def directions(z: Array, G: Array, sigma: Array) -> Directions:
-    """Directions of the parameters in the order in which data identify them, by the model's regression on an ensemble.
+def directions(J: Array, sigma: Array) -> Directions:
+    """Directions of the parameters in the order in which data identify them.
 
-    With the Jacobian J of the least-squares fit, J' R^-1 J has the eigenvalues s; the posterior variance along an
-    eigenvector is 1/(1 + s) of the prior's. Parameters as for `assimilate`; more members than parameters.
+    J' R^-1 J has the eigenvalues s; the posterior variance along an eigenvector is 1/(1 + s) of the prior's.
     """
-    dz, dG = z - z.mean(axis=1, keepdims=True), G - G.mean(axis=1, keepdims=True)
-    J = np.linalg.lstsq(dz.T, dG.T, rcond=None)[0].T / sigma[:, None]
-    s, vectors = np.linalg.eigh(J.T @ J)
-    order = np.argsort(s)[::-1]
+    weighed = J / sigma[:, None]
+    s, vectors = np.linalg.eigh(weighed.T @ weighed)
+    s, order = np.maximum(s, 0.0), np.argsort(s)[::-1]
     return Directions(vectors[:, order], s[order] / (1.0 + s[order]))

@@ -9,16 +9,20 @@ value. What is held out is never fitted.
 from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rtcvt.errors import InputError, near
 from rtcvt.offline.pushbelt.checks.chapter7 import ChapterRun
 from rtcvt.offline.pushbelt.run.schedule import Scheme
-from rtcvt.offline.pushbelt.unit.parameters import Parameters, influence_numbers, sheaves
+from rtcvt.offline.pushbelt.unit.parameters import V_MU, Parameters, drawn_sheaves, influence_numbers, sheaves
 from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
+
+if TYPE_CHECKING:
+    from rtcvt.offline.sheave.pulley import Drawn
 
 __all__ = [
     "PARAMETERS",
@@ -31,7 +35,8 @@ __all__ = [
     "shipped_calibrations",
 ]
 
-Quantity = Literal["thrust ratio", "speed ratio", "torque"]
+Array = NDArray[np.float64]
+Quantity = Literal["thrust ratio", "speed ratio", "torque", "slip", "loss"]
 
 
 def _contact(name: str) -> Callable[[Parameters, float], Parameters]:
@@ -49,13 +54,54 @@ def _compliance(p: Parameters, x: float) -> Parameters:
     return _pulleys(p, multiplier=p.pulleys.multiplier * x)
 
 
+PIVOT = 0.9  # of r_max: where `radial_exponent` turns the compliance
+DEGREE = 8  # of all polynomials, so that kernels have one type
+THICKNESS = (0.7, 1.0, 1.4)  # of the discs, at which finite elements are solved
+
+
 def _exponent(p: Parameters, x: float) -> Parameters:
-    """c_rad(r) = c (r/r_m)^x as the parabola next to it, with the value of before in the middle r_m of the sheave."""
+    """c_rad(r) = c (r/r_p)^x as a polynomial, with the value of before at the pivot r_p."""
     s = p.pulleys
-    r = np.linspace(s.r_min, s.r_max, 50)
-    r_m = 0.5 * (s.r_min + s.r_max)
-    a_2, a_1, a_0 = np.polyfit(r, influence_numbers(sheaves(p), r_m).sum() / s.multiplier * (r / r_m) ** x, 2)
-    return _pulleys(p, a=(float(a_0), float(a_1), float(a_2)))
+    r_p = PIVOT * s.r_max
+    r = s.r_min + 0.5 * (s.r_max - s.r_min) * (1.0 - np.cos(np.linspace(0.0, np.pi, 60)))
+    c = influence_numbers(sheaves(p), r_p).sum() / s.multiplier
+    a = np.linalg.lstsq(np.vander(r / r_p, DEGREE + 1, increasing=True), (r / r_p) ** x, rcond=None)[0]
+    return _pulleys(p, a=tuple((c * a / r_p ** np.arange(DEGREE + 1)).tolist()))
+
+
+def _rows_of(r: Array, C: Array) -> tuple[tuple[float, ...], ...]:
+    """Polynomials of the fourth degree through influence numbers (K, n) at radii (n,), relative errors even."""
+    rows = [np.polyfit(r / r[-1], c, 4, w=1.0 / c)[::-1] / r[-1] ** np.arange(5) for c in C]
+    return tuple(tuple([*row.tolist(), *[0.0] * (DEGREE - 4)]) for row in rows)
+
+
+def _thickness(p: Parameters, x: float) -> Parameters:
+    """Discs of the drawn sheaves x times as thick: a parabola in log x through three solutions."""
+    at = [_discs(p, k) for k in THICKNESS]
+    logs = np.log([found.mean[: p.sheaves.harmonics + 1] for found in at])  # type: ignore[union-attr]
+    through = np.linalg.inv(np.vander(np.log(THICKNESS), 3)) @ logs.reshape(3, -1)
+    C = np.exp(np.vander([np.log(x)], 3) @ through).reshape(logs.shape[1:])
+    return _pulleys(p, a=_rows_of(at[0].r, C), A=())
+
+
+def _discs(p: Parameters, scale: float) -> "Drawn":
+    drawing = p.sheaves
+    if drawing is None:
+        raise InputError(p.source, "sheaves", None, "tables loose and fixed, for the parameters thickness and guide")
+    discs = {
+        name: profile.model_copy(update={"disc": tuple((r, t * scale) for r, t in profile.disc)})
+        for name, profile in (("loose", drawing.loose), ("fixed", drawing.fixed))
+    }
+    return drawn_sheaves(p.model_copy(update={"sheaves": drawing.model_copy(update=discs)}))
+
+
+def _guide(p: Parameters, x: float) -> Parameters:
+    """The springs of the loose sheave's guide x times as stiff: its tilt changes, its bending does not."""
+    found = _discs(p, 1.0)
+    s = sheaves(p)
+    C = np.array([influence_numbers(s, r) for r in found.r]).T / s.multiplier
+    C[1] += 0.5 * np.diagonal(found.loose.tilt) * (1.0 / x - 1.0)
+    return _pulleys(p, a=_rows_of(found.r, C), A=())
 
 
 def _weights(p: Parameters, first: float, higher: float) -> Parameters:
@@ -73,7 +119,9 @@ def _saddle(p: Parameters, x: float) -> Parameters:
     return p.model_copy(update={"element": element, "ring": ring})
 
 
-PARAMETERS: dict[str, tuple[Callable[[Parameters, float], Parameters], str]] = {
+PARAMETERS: dict[str, tuple[Callable[[Parameters, float], Parameters], str]] = {  # in the order of their use
+    "thickness": (_thickness, "of the drawn sheaves' discs, times the unit's"),
+    "guide": (_guide, "stiffness of the drawn loose sheave's guide, times the unit's"),
     "compliance": (_compliance, "of the sheaves, times the unit's"),
     "radial_exponent": (_exponent, "of the sheaves' compliance over the radius"),
     "first_harmonic": (lambda p, x: _weights(p, x, 1.0), "A_1 to A_0, times the unit's"),
@@ -83,7 +131,10 @@ PARAMETERS: dict[str, tuple[Callable[[Parameters, float], Parameters], str]] = {
     "k_R": (_contact("k_R"), "stiffness of the rocking edge [N/m]"),
     "mu": (_contact("mu"), "friction of element and sheave"),
     "mu_R": (_contact("mu_R"), "friction of element and ring"),
-    "v_mu": (_contact("v_mu"), "speed of the flanks' regularisation [m/s]"),
+    "v_mu": (
+        lambda p, x: _contact("v_mu")(p, min(max(x, V_MU[0]), V_MU[1])),
+        "slip of the flanks' full friction [m/s]",
+    ),
 }
 
 
@@ -153,15 +204,15 @@ class CalibrationPlan(_Record):
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
     description: str = ""
     seed: Annotated[int, Field(ge=0)] = 0
-    members: Annotated[int, Field(ge=3, le=10000)]
-    steps: Annotated[int, Field(ge=1, le=20)]  # Kalman steps
+    members: Annotated[int, Field(ge=3, le=10000)]  # of the prior, by the steady theory
+    steps: Annotated[int, Field(ge=1, le=20)]  # of Gauss and Newton's method, by the full model
     scheme: Scheme = "multirate"
     step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # default: what suits the scheme
     N_E: Annotated[int, Field(ge=20, le=2000)] | None = None  # modelled elements, for runs that do not say
     N_B: Annotated[int, Field(ge=12, le=1000)] | None = None  # ring nodes, likewise
     settle: Annotated[float, Field(gt=0.0, le=50.0)] = 0.3  # revolutions before the mean
     mean: Annotated[float, Field(gt=0.0, le=50.0)] = 1.0  # revolutions
-    predict: Annotated[int, Field(ge=1, le=10000)] | None = None  # members of the posterior that are run; default: all
+    predict: Annotated[int, Field(ge=0, le=10000)] = 0  # members of the posterior that are run, beside its mean
     point_settle: Annotated[float, Field(gt=0.0, le=50.0)] = 3.0  # as settle, at operating points
     point_mean: Annotated[float, Field(gt=0.0, le=50.0)] = 2.0
     parameter: tuple[Unknown, ...] = Field(min_length=1)
@@ -186,6 +237,10 @@ class CalibrationPlan(_Record):
                 raise ValueError(f"'{o.about}': no run '{min(missing)}'")
         if any(o.value is None for o in self.observable):
             raise ValueError("observable: a value; signs are held out")
+        by = {r.name: r for r in self.run}
+        for o in self.observable:
+            if any(not by[run].coupled for run in o.runs):
+                raise ValueError(f"'{o.about}': runs with the coupled law; the theory gives the derivatives")
         return self
 
     @property
@@ -196,8 +251,10 @@ class CalibrationPlan(_Record):
 
 def changed(parameters: Parameters, plan: CalibrationPlan, z: Any) -> Parameters:
     """The unit with the parameters of a member z (d,)."""
-    for unknown, at in zip(plan.parameter, z, strict=True):
-        parameters = PARAMETERS[unknown.name][0](parameters, float(unknown.value(at)))
+    values = {unknown.name: float(unknown.value(at)) for unknown, at in zip(plan.parameter, z, strict=True)}
+    for name, (put, _) in PARAMETERS.items():
+        if name in values:
+            parameters = put(parameters, values[name])
     return parameters
 
 

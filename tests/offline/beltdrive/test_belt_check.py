@@ -14,6 +14,7 @@ from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import rosenbrock, verification
 from rtcvt.offline.beltdrive.report import report_page
 from rtcvt.offline.beltdrive.results import Case, Result
+from rtcvt.offline.beltdrive.runs import estimated
 from rtcvt.offline.beltdrive.verification import capstan_curve, compare, load_cases, passage_mean, verify
 from rtcvt.recording import read_recording
 from rtcvt.simulate import simulate
@@ -59,6 +60,22 @@ def small(**scenario):
     data = tomllib.loads(SMALL)
     data["scenario"][0] |= scenario
     return read_belt_unit(UnitFile(data, SMALL, "small.toml"))
+
+
+def test_contact_constants_are_estimated_where_a_file_has_none():
+    """They are printed as a table that the file takes; a belt without a width, which goes into them, is refused."""
+    data = tomllib.loads(SMALL)
+    del data["elements"]
+    with pytest.raises(InputError, match=r"small\.toml: belt\.width: the belt's width"):
+        estimated(read_belt_unit(UnitFile(data, "", "small.toml")))
+    data["belt"] |= {"width": "20 mm", "height": "4 mm", "type": "flat"}
+    unit = read_belt_unit(UnitFile(data, "", "small.toml"))
+    full, table = estimated(unit)
+    again = read_belt_unit(UnitFile(data | tomllib.loads(table), "", "small.toml"))
+    for key, value in full.ancf.model_dump().items():
+        assert getattr(again.ancf, key) == (pytest.approx(value, rel=5e-3) if isinstance(value, float) else value)
+    assert estimated(full) == (full, "")
+    assert next(c.name for c in load_cases(full)) == "nominal"
 
 
 def as_full(case, factor=1.0):

@@ -11,6 +11,7 @@ from rtcvt.offline.pushbelt.run.reading import figures, open_run, partial_path
 from rtcvt.offline.pushbelt.run.runfile import ACROSS, read_frames
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
+from rtcvt.offline.pushbelt.scene import scene
 from rtcvt.offline.pushbelt.tasks import recording
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, load_parameters
 
@@ -47,6 +48,14 @@ def test_file_holds_both_sides_and_goes_on_with_the_same_bits(tmp_path) -> None:
         assert np.array_equal(one["spatial/exit_force"][()], two["spatial/exit_force"][()])
         assert len(read_frames(one).q) == 150
         found = figures(one)
+    shown = scene(whole, None, None, 20)
+    assert shown is not None
+    by = {c.name: c for c in shown.channels}
+    both = 0.5 * (by["flank_normal_left"].values + by["flank_normal_right"].values)
+    assert np.allclose(both, by["flank_normal"].values, rtol=1e-5, atol=1e-3)
+    assert np.allclose(by["rocking_left"].values + by["rocking_right"].values, by["rocking"].values, atol=1e-2)
+    assert np.abs(by["z"].values).max() > 1e-4
+    assert ("out of line", f"{1e3 * found['misalignment_m']:.2f} mm") in shown.facts
     made = prepare(UNIT, a_run())
     placed = made.state.q[:, 3]
     assert found["misalignment_m"] == pytest.approx(placed.min() - placed.max(), abs=5e-5)

@@ -372,6 +372,7 @@ def test_fmpy_compiles_the_sources_to_the_same_bits(exported, models, tmp_path):
     unit.fmi.freeInstance()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("zig")
 def test_units_of_32_bits_stand_where_each_version_of_fmi_looks(tmp_path):
     unit, names = load_unit("differential"), ("linux32", "win32")

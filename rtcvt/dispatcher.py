@@ -116,10 +116,11 @@ class Dispatcher(CPUDispatcher):
             if _floors:
                 return super().compile(sig)
             args = tuple(numba.core.sigutils.normalize_signature(sig)[0])
-            if args in self.overloads and isinstance(self.overloads[args].library, _Inner):
-                del self.overloads[args]
+            known: dict[Any, Any] = self.overloads
+            if args in known and isinstance(known[args].library, _Inner):
+                del known[args]
             entry = super().compile(sig)
-            cres: Any = self.overloads[args]
+            cres = known[args]
             for environment in cres._find_referenced_environments():
                 cres.library.codegen.set_env(environment.env_name, environment)
             return entry

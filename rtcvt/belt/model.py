@@ -54,7 +54,8 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     """
     if fidelity not in ("hybrid", "rigid"):
         raise InputError(unit.source, "model", fidelity, "hybrid or rigid")
-    if unit.hybrid is None:
+    hybrid = unit.hybrid
+    if hybrid is None:
         raise InputError(unit.source, "hybrid", None, "a table with the friction coefficient mu of the real-time model")
     path, belt = unit.path(), spans(unit)
     given = [name for name, p in unit.pulleys.items() if p.flange == "speed"]
@@ -70,12 +71,12 @@ def build_belt(unit: BeltUnit, fidelity: Fidelity = "hybrid", substeps: int | No
     data[D.STANDS] = stands
     data[D.RIGID] = fidelity == "rigid"
     data[D.T_REST] = belt.tension
-    data[D.INTERNAL_STEP] = unit.step / (substeps or unit.hybrid.substeps)
+    data[D.INTERNAL_STEP] = unit.step / (substeps or hybrid.substeps)
     table = Table()
     _parameters(table, data, unit, belt)
     _signals(table, data, unit, belt, given)
     _states(table, data, unit, belt, given)
-    data[D.N], data[D.FACES] = len(unit.pulleys), unit.hybrid.cells + 1
+    data[D.N], data[D.FACES] = len(unit.pulleys), hybrid.cells + 1
     data[D.N_X], data[D.N_U], data[D.N_Y] = (table.size(kind) for kind in ("state", "input", "output"))
     n_work = data.place_blocks()
     return Model(

@@ -23,8 +23,8 @@ UNITS = tuple(shipped_units("gear_system"))
 KERNELS = ("offline/pushbelt/", "offline/variator/test_campaign.py", "test_examples.py", "test_view.py")
 # Long files come before short ones, so that two workers end together.
 FIRST = [
-    "offline/pushbelt/test_runs.py", "fmu/test_native.py", "variator/test_variator.py",
-    "offline/variator/test_reduction.py", "fmu/test_misuse.py", "fmu/test_platforms.py", "hil/test_bus.py",
+    "offline/pushbelt/test_runs.py", "fmu/test_native.py", "offline/pushbelt/spatial/test_spatial_check.py",
+    "variator/test_variator.py", "offline/variator/test_reduction.py", "fmu/test_misuse.py", "fmu/test_platforms.py", "hil/test_bus.py",
     "offline/beltdrive/test_ancf_drive.py", "offline/beltdrive/test_belt_check.py", "belt/test_belt_model.py",
 ]  # fmt: skip
 
@@ -36,11 +36,13 @@ def pytest_collection_modifyitems(items):
 
 
 class _ByFile(LoadFileScheduling):
-    """Each file has one worker, and all that compile the pushbelt have the same: none finds in the cache what the other
-    is still compiling."""
+    """Each file has one worker, and all that compile the planar pushbelt have the same, all that compile the spatial one
+    too: none finds in the cache what the other is still compiling."""
 
     def _split_scope(self, nodeid):
         file = nodeid.split("::")[0]
+        if file.startswith("tests/offline/pushbelt/spatial/"):  # has kernels of its own
+            return "spatial"
         return "pushbelt" if file.removeprefix("tests/").startswith(KERNELS) else file
 
 

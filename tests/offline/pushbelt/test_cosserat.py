@@ -177,6 +177,7 @@ def test_energy_balance_in_the_belt(case: str, row: int) -> None:
     assert np.all(out.work[1:, len(hy.INPUTS) :].sum(axis=0) >= 0)
 
 
+@pytest.mark.slow
 def test_a_belt_that_no_sheave_touches_keeps_its_momentum() -> None:
     m, x, inputs = in_the_belt("MED", 3, 2)
     x.s[:, 0] += 0.02

@@ -257,6 +257,7 @@ def test_a_state_that_is_short_vibrates_or_drifts_counts_less():
     assert_allclose(certainty(s, settled[2:4]), [0.2, 0.2])
 
 
+@pytest.mark.slow
 def test_what_slips_as_a_whole_has_no_part(reduced):
     samples, _ = synthetic()
     slipping = samples.slipping.copy()

@@ -24,7 +24,8 @@ KERNELS = ("offline/pushbelt/", "offline/variator/test_campaign.py", "test_examp
 # Long files come before short ones, so that two workers end together.
 FIRST = [
     "offline/pushbelt/test_runs.py", "fmu/test_native.py", "offline/pushbelt/spatial/test_spatial_check.py",
-    "variator/test_variator.py", "offline/variator/test_reduction.py", "fmu/test_misuse.py", "fmu/test_platforms.py", "hil/test_bus.py",
+    "variator/test_variator.py", "offline/variator/test_reduction.py", "fmu/test_misuse.py",
+    "fmu/test_platforms.py", "hil/test_bus.py",
     "offline/beltdrive/test_ancf_drive.py", "offline/beltdrive/test_belt_check.py", "belt/test_belt_model.py",
 ]  # fmt: skip
 
@@ -36,8 +37,8 @@ def pytest_collection_modifyitems(items):
 
 
 class _ByFile(LoadFileScheduling):
-    """Each file has one worker, and all that compile the planar pushbelt have the same, all that compile the spatial one
-    too: none finds in the cache what the other is still compiling."""
+    """Each file has one worker, and all that compile the planar pushbelt have the same, all that compile the spatial
+    one too: none finds in the cache what the other is still compiling."""
 
     def _split_scope(self, nodeid):
         file = nodeid.split("::")[0]

@@ -174,9 +174,9 @@ class Assign:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """A call for its effect."""
+    """A call for its effect, or the result that nothing needs of one that stands ahead."""
 
-    call: Call
+    call: Expression
 
 
 @dataclass(frozen=True)
@@ -923,7 +923,7 @@ class _Printer:
         if isinstance(s, Assign):
             self.line(depth, f"{declare}{self.show(s.target)} {s.op} {self.show(s.value)};")
         elif isinstance(s, Evaluate):
-            self.line(depth, f"{self.show(s.call)};")
+            self.line(depth, f"{'' if isinstance(s.call, Call) else '(void)'}{self.show(s.call)};")
         elif isinstance(s, Return):
             self.line(depth, "return;" if s.value is None else f"return {self.show(s.value)};")
         elif isinstance(s, Jump):

@@ -155,9 +155,7 @@ class _Tangent:
         if isinstance(s, Assign):
             yield from self.assignment(s)
         elif isinstance(s, Evaluate):
-            call = self.value(s.call)
-            if isinstance(call, Call):
-                yield Evaluate(call)
+            yield Evaluate(self.value(s.call))
         elif isinstance(s, Return):
             value = None if s.value is None else self.value(s.value)
             if s.value is not None and s.value.type == FLOAT:

@@ -38,13 +38,14 @@ def pytest_collection_modifyitems(items):
 
 
 class _ByFile(LoadFileScheduling):
-    """Each file has one worker, and all that compile the planar pushbelt have the same, all that compile the spatial
-    one too: none finds in the cache what the other is still compiling."""
+    """Each file has one worker. All of the rig have the same, since they take turns. So have all that compile the planar
+    pushbelt, and all that compile the spatial one: none finds in the cache what the other is still compiling."""
 
     def _split_scope(self, nodeid):
         file = nodeid.split("::")[0]
-        if file.startswith("tests/offline/pushbelt/spatial/"):  # has kernels of its own
-            return "spatial"
+        for folder in ("tests/hil/", "tests/offline/pushbelt/spatial/"):
+            if file.startswith(folder):
+                return folder
         return "pushbelt" if file.removeprefix("tests/").startswith(KERNELS) else file
 
 

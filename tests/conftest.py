@@ -38,8 +38,8 @@ def pytest_collection_modifyitems(items):
 
 
 class _ByFile(LoadFileScheduling):
-    """Each file has one worker. All of the rig have the same, since they take turns. So have all that compile the planar
-    pushbelt, and all that compile the spatial one: none finds in the cache what the other is still compiling."""
+    """Each file has one worker. All of the rig have the same, since they take turns. So have all that compile the
+    planar pushbelt, and all that compile the spatial one: none finds in the cache what the other is still compiling."""
 
     def _split_scope(self, nodeid):
         file = nodeid.split("::")[0]

@@ -248,11 +248,11 @@ def test_all_processes_end_with_the_rigs(hostile, tmp_path, monkeypatch):
         return {int(child) for child in found} | set(_holding(tmp_path))
 
     for _ in range(600):
-        if len(children()) == 3 + 6 + 1:  # the rig's own has the library, too
+        if len(children()) >= 3 + 6:  # and sometimes the rig's own, which has the library, too
             break
         time.sleep(0.05)
     ours = children()
-    assert len(ours) == 10
+    assert len(ours) >= 3 + 6
     wait_for(part_name(tmp_path / "run.h5"))
     process.kill()
     process.wait()

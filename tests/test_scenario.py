@@ -91,7 +91,7 @@ def test_simulation_is_the_kernel():
     assert np.array_equal(result.y[-1], instance.y)
     figures = result.figures()
     assert figures["signals"]["left.w"]["final"] == instance.get("left.w")
-    assert set(figures) == {"unit", "model", "scenario", "step_s", "steps", "duration_s", "saturated_share",
+    assert set(figures) == {"unit", "model", "scenario", "step_s", "steps", "duration_s", "saturated_share", "limits",
                             "step_cost_us", "signals"}  # fmt: skip
 
 

@@ -141,8 +141,10 @@ def _groups(found: Balance) -> dict[str, float]:
 
 def _bars(drives: Sequence[Drive]) -> str:
     names = list(dict.fromkeys(name for d in drives for name in _groups(d.balance)))
-    with drawing(1, 1, 1.4 + 0.4 * len(drives), "energy") as (grid, shown):
+    tall = max(1.4 + 0.4 * len(drives), 0.4 + 0.22 * len(names))  # room for bars and names
+    with drawing(1, 1, tall, "energy") as (grid, shown):
         ax = grid[0, 0]
+        ax.set_axisbelow(True)
         for k, d in enumerate(reversed(drives)):
             left, below = 0.0, 0.0
             for j, name in enumerate(names):

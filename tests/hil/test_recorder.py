@@ -214,6 +214,7 @@ def test_a_writer_that_is_killed_is_told(tmp_path, suffix):
     made = open_recorder(tmp_path / f"run.{suffix}", CHANNELS, "real-time run", {}, "")
     made.append(rows(0, 1000))
     os.kill(made._pid, signal.SIGKILL)
+    os.waitid(os.P_PID, made._pid, os.WEXITED | os.WNOWAIT)  # it may take a row until it is dead
     with pytest.raises(OSError, match="its process ended by SIGKILL"):
         made.append(rows(1000, 2000))
     made.abandon()

@@ -5,8 +5,8 @@ from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
 __all__ = ["KIND"]
 
 _SHOW = """Of a pushbelt its numbers and cases are printed. With --model theory and a --case, clamping forces, speeds,
-torques, slip and losses of the steady theory (JSON keys as of simulate). With --modes also the modes of the ring set, linearised
-about its start in a case: the fastest ones, the largest step that all bear, and the motion that bounds it.
+torques, slip and losses of the steady theory (JSON keys as of simulate). With --modes also the modes of the ring set,
+linearised about its start in a case: the fastest ones, the largest step that all bear, and the motion that bounds it.
 [bold]JSON key ring_modes:[/] case, rod; by mode, slowest first: omega_rad_s (negative: unstable), damping_ratio, shares
 of the kinetic energy; largest_step_s, bounding (number of the mode)."""
 

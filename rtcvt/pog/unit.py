@@ -344,10 +344,10 @@ class GearSystem(Unit):
             power = expression.dimension(found, powers)
             if not math.isnan(power) and power != (unit == "m"):
                 raise ValueError(f"{quantity.wanted(unit)}, which the units of its names do not give")
+            size = 0.0
             with suppress(ArithmeticError, ValueError):  # told when the radii are made
-                if abs(found.evaluate(self.own_values)) > quantity.MOST:
-                    found = None
-            if found is None:
+                size = abs(found.evaluate(self.own_values))
+            if size > quantity.MOST:
                 raise ValueError(f"{quantity.wanted(unit)}, of a size up to {quantity.MOST:g}")
             return found
         except ValueError as error:

@@ -351,7 +351,7 @@ READERS = (
     "reduce {} -o out.h5", "run {}.fmu", "run unit.fmu --scenario {}.toml", "run unit.fmu --inputs {}.csv",
     "run unit.fmu --can virtual:x --dbc {}.dbc", "plot {}.h5", "plot {}.mf4", "view {}.h5",
     "simulate clutch --scenario {}",
-    "export clutch --figures {}.json --no-check -o out.fmu",
+    "export differential --figures {}.json --no-check -o out.fmu",
 )  # fmt: skip
 WRITERS = (
     "simulate clutch -o {}.h5", "simulate clutch -o {}.csv", "simulate clutch --json {}.json",

@@ -19,6 +19,7 @@ NEWTON = 30  # evaluations in an implicit step
 LEAST_PART = 0.05  # of a change of Newton's method
 CONVERGED = 1e-10  # share of typical values
 MOST_PARTS = 16  # into which an implicit step is cut
+AROUND = 4  # parts of a step in which a part changes its piece
 BRIEF = 1e-6  # share of an internal step, in which the start is made consistent
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -325,7 +326,7 @@ def factor(h, data, work):
     lu(n, work, matrix, int(data[D.W_PIVOT]))
 
 
-@inlined
+@kernel
 def rosenbrock(t, h, x, p, data, work):
     """One step of the Rosenbrock method in place; whether all parts stayed on their pieces, with finite states.
 
@@ -435,6 +436,30 @@ def implicit(t, h, x, p, data, work):
             parts *= 4
             done *= 4
     return 1
+
+
+@inlined
+def around_kink(t, h, x, p, data, work):
+    """An internal step in parts, those that end on another piece by the implicit Euler method; 1 if held for some."""
+    n = int(data[D.N_Z])
+    start = int(data[D.W_START])
+    dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + n]
+    part = h / AROUND
+    held = 0
+    for k in range(AROUND):
+        for i in range(n):
+            work[start + i] = x[i]
+        linearise(t + k * part, x, p, data, dx, work)
+        smooth = rosenbrock(t + k * part, part, x, p, data, work)
+        if smooth:
+            rates(t + (k + 1) * part, x, p, data, dx, work)
+            smooth = same_pieces(x, p, data, work)
+        if not smooth:
+            for i in range(n):
+                x[i] = work[start + i]
+            if implicit(t + k * part, part, x, p, data, work) == 1:
+                held = 1
+    return held
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -667,7 +692,7 @@ def substep(t, h, x, p, data, y, work):
         x[i] = work[start + i]
     for i in range(n_in):
         work[int(data[D.W_IN]) + i] = work[held + i]
-    if implicit(t, h, x, p, data, work) == 1 and status == OK:
+    if around_kink(t, h, x, p, data, work) == 1 and status == OK:
         status = SATURATED
     all_outputs(t + h, x, p, data, y, work)
     return status

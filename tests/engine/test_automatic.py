@@ -94,12 +94,12 @@ def test_in_a_shift_the_torque_goes_over(shifted):
     box = load_unit("automatic_6")
     second = shift_table(box, radii_at(box))[1]
     k = int(np.flatnonzero(shifted["control.gear"] == 2.0)[0])
-    on, off = shifted["brake.C.u"][k : k + 151], shifted["brake.D.u"][k : k + 151]
+    on, off = shifted["brake.C.u"][k : k + 201], shifted["brake.D.u"][k : k + 151]
     assert (np.diff(on) >= 0.0).all()
     assert (np.diff(off) <= 0.0).all()
-    asked = abs(second.torques["C"]) * (1.2 * 60.0 + 40.0) / 700.0
-    assert on[150] == pytest.approx(asked, rel=1e-6)
-    assert off[150] == pytest.approx(0.0, abs=1e-12)
+    asked = abs(second.torques["C"]) * (1.2 * 60.0 + 25.0) / 700.0
+    assert on[200] == pytest.approx(asked, rel=1e-6)
+    assert off[200] == pytest.approx(0.0, abs=1e-12)
     assert (shifted["clutch.A.u"][k : k + 500] == 1.0).all()
     assert (shifted["lockup.u"][k : k + 300] == 0.0).all()
 

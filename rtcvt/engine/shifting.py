@@ -12,9 +12,10 @@ next gear is taken, and those below which the one before is. Ratios, the element
 input to bring it to its new speed; the offgoing one goes down to nothing over T_off. C is an element's capacity, k its
 torque for 1 N.m::
 
-    u_on = min(1, k_on (S |tau| + tau_s)/C_on) min(s/T_on, 1),     u_off = min(1, S k_off |tau|/C_off) (1 - s/T_off)
+    u_on  = min(1, k_on (S |tau| + tau_s)/C_on) min(1, s/T_on)
+    u_off = min(1, k_off S |tau|/C_off) max(0, 1 - s/T_off)
 
-with s the time since the shift began and tau the torque into the box, of converter and lock-up. Where the input has its new speed but for w_sync,
+with s the time since the shift began and tau the torque of converter and lock-up into the box. Where the input has its new speed but for w_sync,
 or after T_max, the oncoming element closes over T_c; then the gear is the new one.
 
 **Lock-up.** The clutch beside the converter closes over T_l above the speed w_lock of the turbine, in gears from g_lock

@@ -7,7 +7,8 @@ State vectors::
 
 with theta only if the geometry moves and the filtered power P only under KERS control; phi and Q are of clutches,
 brakes and the like (`rtcvt.pog.elements`). Inputs: one per port, then one of the controller, then actuations. Outputs:
-one per port; `CouplingY` of each coupling; the controller's; stored energy, lost power; omega; F; `ElementY` of each element.
+one per port; `CouplingY` of each coupling; the controller's; stored energy, lost power; omega; F; `ElementY` of each
+element.
 
 A port whose speed is prescribed has springs between its flange and its gear: one if it is a shaft of the unit file,
 two, the second of them with a damper in series, if they are the coupling of `rtcvt.coupling`."""

@@ -13,6 +13,7 @@ import pytest
 from commands import command_line
 
 from rtcvt import load
+from rtcvt.cli.console import _in_lines
 from rtcvt.recording import read_recording
 from rtcvt.unitfile import shipped_units
 
@@ -31,6 +32,14 @@ def test_help_of_every_command(rtcvt):
         assert code == 0
         assert "Usage" in text
     assert rtcvt("--version")[1].startswith("rtcvt ")
+
+
+def test_progress_into_a_file_is_a_line_in_thirty_seconds(capsys):
+    time = iter([0.0, 10.0, 31.0, 31.0, 40.0, 61.5, 61.5])
+    tell = _in_lines(lambda: next(time))
+    for done in range(1, 5):
+        tell(f"quick: {done} of 34 runs", done, 34)
+    assert capsys.readouterr().err == "quick: 2 of 34 runs, 5 %\nquick: 4 of 34 runs, 11 %\n"
 
 
 def test_show_json(rtcvt):

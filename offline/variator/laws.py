@@ -42,7 +42,7 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.offline.variator.alignment import Samples
 from rtcvt.offline.variator.fronts import find, fronts_at
-from rtcvt.offline.variator.process import Process, fit
+from rtcvt.offline.variator.process import fit, side_by_side
 from rtcvt.offline.variator.steady_belt import steady_belt
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import COORDINATES, LAWS, Coordinate, counted, scaled, sites, splines_through
@@ -174,26 +174,26 @@ def identify(
     places = _moving(coordinates, np.column_stack([s.point, y]), law, length, s.belt)
     laws = {"zeta": Law(settled, s.values["thrust"][settled], True, prior[settled] + crossed, process.noise)}
     data, dropped = _data(s, y)
-    found: dict[str, Process] = {}
-    creep = np.zeros(len(y))  # c xi
     carried = capacity(s.belt["mu"], s.belt["cos_d"])  # traction over F_O at xi = 1
-    for n, name in enumerate(("k", "c", "e", "lambda")):
-        tell(1 + n)
-        d = data[name]
-        found[name], crossed = fit(places[d.rows], d.values, group[d.rows], d.weights)
+    tell(1)
+    with side_by_side() as each:
+        ended = each(lambda d: fit(places[d.rows], d.values, group[d.rows], d.weights), data.values())
+        fits = dict(zip(data, ended, strict=True))
+    found = {name: process for name, (process, _) in fits.items()}
+    tell(4)
+    creep = np.exp(found["c"].mean(places)) * s.point[:, 1]  # c xi
+    for name, d in data.items():
+        values, crossed = np.exp(d.values), fits[name][1]
         if name == "e":
             values, crossed = SMALL * np.sinh(d.values) - creep, SMALL * np.sinh(crossed) - creep
-        else:
-            values = np.exp(d.values)
         laws[name] = Law(d.rows, values, name != "e", crossed, found[name].noise)
-        if name == "c":
-            creep = np.exp(found["c"].mean(places)) * s.point[:, 1]
 
     grid = _grid(coordinates, shapes[1])
     t_y = _nodes(coordinates[4])
     grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
     places = _moving(coordinates, grid, ln_zeta(grid[:, :4]), length, s.belt)
-    means = {name: p.mean(places) for name, p in found.items()}
+    with side_by_side() as each:
+        means = dict(zip(found, each(lambda p: p.mean(places), found.values()), strict=True))
     creep = np.exp(means["c"]) * grid[:, 1]
     means["e"] = np.arcsinh(np.sinh(means["e"]) - creep / SMALL)
     loss = np.exp(means["lambda"])

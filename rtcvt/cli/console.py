@@ -7,6 +7,7 @@ from the command line those of the unit's kind.
 import inspect
 import json
 import sys
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
@@ -71,6 +72,7 @@ out = Console()
 
 
 notes = Console(stderr=True)
+EVERY = 30.0  # s between lines of progress where there is no terminal
 
 
 class Fidelity(StrEnum):
@@ -322,8 +324,23 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[str, int, int], None]]:
-    """A progress bar for long work, on standard error, that leaves nothing behind."""
+    """Progress of long work, on standard error: a bar that leaves nothing behind; lines in a file, one in `EVERY`."""
+    if not notes.is_terminal:
+        yield _in_lines(time.monotonic)
+        return
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=notes, transient=True) as progress:
         task = progress.add_task("")
         yield lambda text, done, total: progress.update(task, description=text, completed=done, total=total)
+
+
+def _in_lines(clock: Callable[[], float]) -> Callable[[str, int, int], None]:
+    said = clock()
+
+    def tell(text: str, done: int, total: int) -> None:
+        nonlocal said
+        if clock() - said >= EVERY:
+            said = clock()
+            notes.print(f"{text}, {100 * done // max(total, 1)} %", markup=False, highlight=False, soft_wrap=True)
+
+    return tell

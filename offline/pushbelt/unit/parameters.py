@@ -331,19 +331,19 @@ class Parameters(Unit):
                 raise ValueError(
                     f"ring.l_R = {1e3 * self.ring.l_R:g} mm goes round d_A = {1e3 * self.pulleys.d_A:g} mm"
                 )
-            fits = 1e3 * (self.ring.l_R - play + PLAY)
             number = e.N_E0 + int(np.floor((play - PLAY) / e.t_R))
             raise ValueError(
                 f"ring.l_R = {1e3 * self.ring.l_R:g} mm leaves {e.N_E0} elements {1e3 * play:.2f} mm of endplay; 0 to "
-                f'{1e3 * MOST_PLAY:g} mm are allowed: l_R = "{fits:.2f} mm" fits, or N_E0 = {number}'
+                f'{1e3 * MOST_PLAY:g} mm are allowed: l_R = "{1e3 * _fitting_ring(whole):.2f} mm" fits, or N_E0 = '
+                f"{number}"
             )
-        for N_E0 in {*(c.N_E0 for c in self.case if c.N_E0 is not None)}:
-            b = belt(self, N_E0=N_E0)
+        for case in (c for c in self.case if c.N_E0 is not None):
+            b = belt(self, N_E0=case.N_E0)
             over = -endplay(b, np.pi, np.pi, r, r) if r > b.h_off else np.inf
             if not over < MOST_OVER * e.t_R:
                 raise ValueError(
-                    f"N_E0 = {N_E0} elements of t_R = {e.t_R:g} m that have room on l_R = {self.ring.l_R:g} m of ring "
-                    f"around d_A = {self.pulleys.d_A:g} m"
+                    f"case '{case.name}', N_E0 = {case.N_E0}: more elements than ring.l_R = {1e3 * self.ring.l_R:g} mm "
+                    f"has room for; without this key element.N_E0 = {e.N_E0} holds"
                 )
         return self
 
@@ -693,6 +693,15 @@ def endplay(
     """
     rolling = (0.5 * b.r_R - b.t_R / 12.0) * b.t_R * (wrap_I / (r_I - b.h_off) + wrap_O / (r_O - b.h_off))
     return b.l_R * (1.0 + strain) - 2.0 * np.pi * b.h_off - b.N_E * b.t_R - rolling + compression
+
+
+def _fitting_ring(b: Belt) -> float:
+    """Length [m] of the ring that leaves `PLAY` at i = 1; the joints' share depends on the radius, and hardly."""
+    l_R = 2.0 * np.pi * b.h_off + b.N_E * b.t_R
+    for _ in range(4):
+        r = (l_R - 2.0 * b.d_A) / (2.0 * np.pi)
+        l_R += PLAY - endplay(b._replace(l_R=l_R), np.pi, np.pi, r, r)
+    return float(l_R)
 
 
 _INPUTS = {

@@ -15,8 +15,8 @@ torque for 1 N.m::
     u_on  = min(1, k_on (S |tau| + tau_s)/C_on) min(1, s/T_on)
     u_off = min(1, k_off S |tau|/C_off) max(0, 1 - s/T_off)
 
-with s the time since the shift began and tau the torque of converter and lock-up into the box. Where the input has its new speed but for w_sync,
-or after T_max, the oncoming element closes over T_c; then the gear is the new one.
+with s the time since the shift began and tau the torque of converter and lock-up into the box. Where the input has its
+new speed but for w_sync, or after T_max, the oncoming element closes over T_c; then the gear is the new one.
 
 **Lock-up.** The clutch beside the converter closes over T_l above the speed w_lock of the turbine, in gears from g_lock
 on. It opens in shifts and below w_open.

@@ -263,14 +263,16 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
     if kind is electric:
         data.table(electric.D.LOSS, losses(engine).numbers())
     elif kind is converter:
-        for place, grid in zip((converter.D.CAPACITY, converter.D.RATIO), curves(engine), strict=True):
-            data.table(place, grid.numbers())
+        capacity, ratio = curves(engine)
+        data.table(converter.D.CAPACITY, capacity.numbers())
+        data.table(converter.D.RATIO, ratio.numbers())
     elif kind is shifting:
         elements, ratios, torques, capacities = box_of(engine)
         table.each("output", [shifting.ELEMENT], [{"element": name} for name in elements])
         data.table(shifting.D.TORQUE, torque_table(engine).numbers())
-        for place, grid in zip((shifting.D.UP, shifting.D.DOWN), shift_maps(engine, len(ratios)), strict=True):
-            data.table(place, grid.numbers())
+        up, down = shift_maps(engine, len(ratios))
+        data.table(shifting.D.UP, up.numbers())
+        data.table(shifting.D.DOWN, down.numbers())
         data[shifting.D.N_G], data[shifting.D.N_E] = len(ratios), len(elements)
         data.table(shifting.D.RATIO, ratios)
         data.table(shifting.D.HOLDS, torques.ravel().tolist())

@@ -16,7 +16,9 @@ least, ``w_line(P)``, found in its tables where the unit is built. The engine is
 counts for both), with a safety factor S, for the torque tau that goes in or that the engine can give of what is asked,
 whichever is more, on the radius r of the primary; half the wedge angle is alpha, given by its tangent::
 
-    F = min(S max(|tau|, min(|t|, T(w, 1))) cos(alpha)/(2 mu r) + F_0, F_max)
+    F = min(S max(|tau|, min(|t|, T(w, 1))) cos(alpha)/(2 mu r) + F_0 + F_s |R - i|, F_max)
+
+A belt shifts the faster the more it is clamped: F_s brings the ratio down before the car stands.
 
 **Launch.** The clutch before the variator follows the speed of the engine like a centrifugal clutch, open at w_0 and
 closed at w_1. Its torque goes into tau, so the belt is clamped for what a slipping clutch carries.
@@ -53,6 +55,7 @@ class P(Rows):
     MU = Row("control.mu", "1", "coefficient of friction between belt and pulleys", TINY, tunable=True)
     SLOPE = Row("control.tan_alpha", "1", "slope of the sheaves: tangent of half the wedge angle", 0.0, 1.0)
     F_0 = Row("control.F_0", "N", "clamping force without a torque", 0.0, tunable=True)
+    F_S = Row("control.F_s", "N", "more of it for a ratio that is off by 1", 0.0, tunable=True)
     F_MAX = Row("control.F_max", "N", "greatest clamping force", 0.0, tunable=True)
     W_0 = Row(
         "control.w_0", "rad/s", "speed of the engine at which the clutch opens", TINY, display="rpm", tunable=True
@@ -69,6 +72,7 @@ class U(Rows):
     W_S = Row("control.w_secondary", "rad/s", "speed of the secondary", nominal=100.0, display="rpm")
     TAU = Row("control.tau", "N.m", "torque into the variator, as measured or estimated", nominal=100.0)
     R = Row("control.r", "m", "radius of the belt on the primary", 0.0, nominal=0.05)
+    I = Row("control.i", "1", "ratio, as measured", nominal=1.0)  # noqa: E741
 
 
 class X(Rows):
@@ -185,8 +189,9 @@ def output(t, x, u, p, data, y, work):
     grip = 2.0 * p[P.MU] * u[U.R]  # torque per normal force
     needed = p[P.S] * tau / math.sqrt(1.0 + p[P.SLOPE] * p[P.SLOPE])
     y[Y.FORCE] = p[P.F_MAX]
-    if p[P.F_0] * grip + needed < p[P.F_MAX] * grip:
-        y[Y.FORCE] = p[P.F_0] + needed / grip
+    least = p[P.F_0] + p[P.F_S] * abs(x[X.R] - u[U.I])
+    if least * grip + needed < p[P.F_MAX] * grip:
+        y[Y.FORCE] = least + needed / grip
     y[Y.CLUTCH] = within((u[U.W_E] - p[P.W_0]) / (p[P.W_1] - p[P.W_0]), 0.0, 1.0)
     y[Y.W_DES] = wanted_speed(u, p, data)
 

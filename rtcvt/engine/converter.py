@@ -105,7 +105,9 @@ def torque_ratio(d, nu, data):
     """mu (d = 0) or its derivative, where the pump drives."""
     table = int(data[D.RATIO])
     if nu >= 0.0:
-        return lookup(data, table, nu, 0.0) if d == 0 else slope(data, table, nu, 0.0, 0)
+        if d == 0:
+            return lookup(data, table, nu, 0.0)
+        return slope(data, table, nu, 0.0, 0)
     most = lookup(data, table, 0.0, 0.0) - 1.0
     return 1.0 + most * (1.0 + nu) if d == 0 else most
 
@@ -113,10 +115,9 @@ def torque_ratio(d, nu, data):
 @kernel
 def capacity(d, nu, data):
     """C [N.m.s2/rad2] (d = 0) or its derivative."""
-    if nu < 0.0:
-        return lookup(data, int(data[D.CAPACITY]), 0.0, 0.0) if d == 0 else 0.0
-    table = int(data[D.CAPACITY])
-    return lookup(data, table, nu, 0.0) if d == 0 else slope(data, table, nu, 0.0, 0)
+    if d == 0:
+        return lookup(data, int(data[D.CAPACITY]), nu, 0.0)
+    return slope(data, int(data[D.CAPACITY]), nu, 0.0, 0)
 
 
 @kernel
@@ -130,7 +131,9 @@ def fluid(x, data):
     """T_p [N.m]."""
     if pump_drives(x):
         w = x[X.W_P]
-        return 0.0 if w == 0.0 else capacity(0, x[X.W_T] / w, data) * w * abs(w)
+        if w == 0.0:
+            return 0.0
+        return capacity(0, x[X.W_T] / w, data) * w * abs(w)
     w = x[X.W_T]
     return -capacity(0, x[X.W_P] / w, data) * w * abs(w)
 

@@ -4,8 +4,9 @@ from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
 
 __all__ = ["KIND"]
 
-_SHOW = """Of a pushbelt its numbers and cases are printed. With --modes also the modes of the ring set, linearised
-about its start in a case: the fastest ones, the largest step that all bear, and the motion that bounds it.
+_SHOW = """Of a pushbelt its numbers and cases are printed. With --model theory and a --case, clamping forces, speeds,
+torques, slip and losses of the steady theory (JSON keys as of simulate). With --modes also the modes of the ring set,
+linearised about its start in a case: the fastest ones, the largest step that all bear, and the motion that bounds it.
 [bold]JSON key ring_modes:[/] case, rod; by mode, slowest first: omega_rad_s (negative: unstable), damping_ratio, shares
 of the kinetic energy; largest_step_s, bounding (number of the mode)."""
 
@@ -23,7 +24,7 @@ misalignment_m of the belt on the primary against the secondary, ring_to_pillar_
 of the rings, fixed_sheave_N, the axial forces on the fixed sheaves, and exit_force_N, the mean axial force of both
 sheaves on an element in the last 8 % of its arc; other figures are means of both sides.
 
-With --belt theory no belt is run: the steady state of a continuous belt is found in seconds, and its fields over both
+With --model theory no belt is run: the steady state of a continuous belt is found in seconds, and its fields over both
 arcs are written as a page. It is a first look at a belt of one's own, and an oracle for the full model. Its JSON has
 thrust_ratio, slip, loss_W, losses_W and fields by pulley."""
 
@@ -69,8 +70,7 @@ errors by their names in docs/reduction.md."""
 
 _CALIBRATE = """Plans that come along for pushbelts: [bold]reproduction[/], what the program of Cebulla 2014 must have
 had, from its printed thrust ratios; [bold]belief[/], what a real belt has, from published levels of thrust ratio, slip
-and losses, with sheaves as drawn. The steady theory gives the derivatives, some twelve runs of the full model the
-values. docs/identification.md has the results.
+and losses, with sheaves as drawn. docs/identification.md has the results.
 
 [bold]Keys of calibration.json:[/] plan, members (of the prior, run of the posterior), parameters: prior, posterior (5,
 50, 95 %), set (of the least misfit), gained (share of the variance); directions of ln x by what the data identify:
@@ -91,20 +91,24 @@ KIND = Kind(
     read=lazily("rtcvt.offline.pushbelt.unit.parameters:read_parameters"),
     show=Task(
         lazily("rtcvt.offline.pushbelt.tasks:show"),
-        options=(Option("modes", "Print the modes of the ring at the start of this case.", metavar="CASE"),),
+        options=(
+            Option("modes", "Print the modes of the ring at the start of this case.", metavar="CASE"),
+            Option("model", "theory: the steady state of a case, in a second."),
+            Option("case", "Operating point of the unit file.", metavar="NAME"),
+            Option("row", "Number of the load torque in the case's row.", int, 0, minimum=0),
+        ),
         help=_SHOW,
     ),
     full=Task(
         lazily("rtcvt.offline.pushbelt.tasks:simulate"),
-        takes=("step", "output", "figures"),
+        takes=("model", "step", "output", "figures"),
         options=(
             Option("case", "Operating point of the unit file.", metavar="NAME"),
             Option("row", "Number of the load torque in the case's row.", int, 0, minimum=0),
             Option("nodes", "Nodes of the ring; default: the unit's.", int, minimum=1),
             Option(
                 "belt",
-                "hybrid: planar; spatial: six freedoms, two ring sets; mirrored: spatial, aligned; theory: a steady "
-                "continuum, in a second.",
+                "hybrid: planar; spatial: six freedoms, two ring sets; mirrored: spatial, aligned.",
                 default="hybrid",
             ),
             Option("before", "Revolutions of the hybrid model that a spatial run starts from.", float, 0.0),

@@ -27,7 +27,9 @@ __all__ = ["check", "recording", "sheave", "show", "simulate"]
 
 
 def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
-    """Numbers of a pushbelt as its kernels see them, and its cases."""
+    """Numbers of a pushbelt as its kernels see them, and its cases; or the steady theory at one of these."""
+    if given["model"] is not None:
+        return _shown_theory(parameters, given)
     b, s = belt(parameters), sheaves(parameters)
     groups = {"belt": b._asdict(), "sheaves": s._asdict()}
     fit = _fit(b, s, parameters.source)
@@ -58,6 +60,18 @@ def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
         data["ring_modes"], more = _ring_modes(parameters, given["modes"])
         lines += more
     return Shown(data, lines)
+
+
+def _shown_theory(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
+    from rtcvt.offline.pushbelt.theory import at_case, figures, summary
+
+    if given["model"] != "theory":
+        raise InputError("--model", "", given["model"], "theory")
+    if given["case"] is None:
+        raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
+    point, found = at_case(parameters, given["case"], given["row"], coupled=True)
+    data = {"unit": parameters.name, "case": given["case"], "row": given["row"], **figures(point, found)}
+    return Shown(data, summary(f"{parameters.name}, {given['case']}: steady theory", found))
 
 
 def _cells(value: Any) -> str:
@@ -183,8 +197,10 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
 
     if given["case"] is None:
         raise InputError("--case", "", None, f"one of {', '.join(c.name for c in parameters.case)}")
-    if given["belt"] == "theory":
+    if given["model"] == "theory":
         return _theory(parameters, given)
+    if given["model"] not in (None, "full"):
+        raise InputError("--model", "", given["model"], "full or theory")
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(given['case']).name}.h5")
     require_ending(path, HDF5)
     require_writable(path, given["figures"])
@@ -231,29 +247,17 @@ def simulate(parameters: Parameters, given: Mapping[str, Any], progress: Progres
 
 def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
     """The steady theory at a case, and a page of its fields."""
-    from rtcvt.offline.pushbelt.steady import mean
-    from rtcvt.offline.pushbelt.theory import ACCURACY, at_case, figures, report_page
+    from rtcvt.offline.pushbelt.theory import at_case, figures, report_page, summary
 
     case = given["case"]
     path = given["output"] or Path(f"{parameters.name}_{parameters.get_case(case).name}.html")
     require_writable(path, given["figures"])
     point, found = at_case(parameters, case, given["row"], given["law"] == "coupled")
     title = f"{parameters.name}, {case}: steady theory"
-    table = Table("", "primary", "secondary", title=escape(title))
-    table.add_row("clamping force \\[N]", *map(cell, found.F))
-    table.add_row("speed \\[rad/s]", *map(cell, found.omega))
-    table.add_row("shaft torque \\[N.m]", *(cell(-M) for M in found.M))
-    table.add_row("mean push force \\[N]", *(cell(mean(arc, "P")) for arc in found.arcs))
-    losses = ", ".join(f"{name} {watts:.1f}" for name, watts in found.losses.items())
-    lines = [
-        table,
-        f"thrust ratio {found.thrust_ratio:.4f}, slip {100.0 * found.slip:.2f} %, loss {found.loss:.1f} W: {losses}",
-        ACCURACY,
-    ]
     with replaced_on_success(path) as temporary:
         temporary.write_text(report_page(title, found), encoding="utf-8")
     known = {"unit": parameters.name, "case": case, "row": given["row"], "status": "complete", "law": given["law"]}
-    return Run(path, known | figures(point, found), lines)
+    return Run(path, known | figures(point, found), summary(title, found))
 
 
 def recording(path: Path) -> Recording | None:

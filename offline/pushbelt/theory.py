@@ -5,15 +5,19 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from rich.markup import escape
+from rich.table import Table
 
 from rtcvt.errors import InputError
-from rtcvt.html import COLOURS, figure, number, page, table
+from rtcvt.html import COLOURS, figure, number, page
+from rtcvt.html import table as html_table
+from rtcvt.kind import cell
 from rtcvt.offline.pictures import RC, axes_grid, inline_svg
 from rtcvt.offline.pushbelt.steady import COLUMNS, Point, Steady, mean, steady
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, Parameters, belt, boundary_at, sheaves
 
-__all__ = ["at_case", "figures", "report_page"]
+__all__ = ["at_case", "figures", "report_page", "summary"]
 
 # of the thrust ratio beside the full model, settled points of the campaign of pushbelt_24mm, torque ratio above 0.15
 ACCURACY = "beside the full model its thrust ratio is off by 4 % in the median, 9 % RMS"
@@ -73,6 +77,18 @@ def figures(point: Point, found: Steady) -> dict[str, Any]:
     }
 
 
+def summary(title: str, found: Steady) -> list[Any]:
+    """What is printed."""
+    table = Table("", "primary", "secondary", title=escape(title))
+    table.add_row("clamping force \\[N]", *map(cell, found.F))
+    table.add_row("speed \\[rad/s]", *map(cell, found.omega))
+    table.add_row("shaft torque \\[N.m]", *(cell(-M) for M in found.M))
+    table.add_row("mean push force \\[N]", *(cell(mean(arc, "P")) for arc in found.arcs))
+    losses = ", ".join(f"{name} {watts:.1f}" for name, watts in found.losses.items())
+    said = f"thrust ratio {found.thrust_ratio:.4f}, slip {100.0 * found.slip:.2f} %, loss {found.loss:.1f} W: {losses}"
+    return [table, said, ACCURACY]
+
+
 def _fields(found: Steady) -> Figure:
     picture, axes = axes_grid(len(_PANELS), 2, 1.5, shared=False)
     for k, arc in enumerate(found.arcs):
@@ -94,4 +110,4 @@ def report_page(title: str, found: Steady) -> str:
     with matplotlib.rc_context(RC):
         drawn = figure(inline_svg(_fields(found), "f"), "Fields over the arcs, per radian of arc; primary left.")
     rows = [[name, number(watts)] for name, watts in (*found.losses.items(), ("both shafts", found.loss))]
-    return page(title, "\n".join([drawn, table(["power", "W"], rows, numbers=[1])]))
+    return page(title, "\n".join([drawn, html_table(["power", "W"], rows, numbers=[1])]))

@@ -14,7 +14,8 @@ are the scaled coordinates and
 
 Data. The signs that mechanics demands are those of exponentials: ln of zeta, k, c and lambda is regressed.
 
-    zeta     F_I/F_O of settled states over that of the velocity model, which is the law where there are no data
+    zeta     F_I/F_O of settled states over that of the velocity model, which is the law where there are no data; or
+             over that of the reduced model of another belt, whose other laws are then expected as well
     y        of a window: F_I/(F_O zeta), zeta that of the run's settled state, moved to the window's point by the law
     k        x/(f (y - 1)); what scatters in it grows as 1/|y - 1|, and counts accordingly less
     c        P_slide/(F_O v) cos(delta_0)/(2 mu (xi^2 + xi_0^2)), from the sliding power of the flanks: it is the creep
@@ -33,7 +34,7 @@ shorter.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +46,16 @@ from rtcvt.offline.variator.fronts import find, fronts_at
 from rtcvt.offline.variator.process import fit, side_by_side
 from rtcvt.offline.variator.steady_belt import steady_belt
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.reduced_model import COORDINATES, LAWS, Coordinate, counted, scaled, sites, splines_through
+from rtcvt.variator.reduced_model import (
+    COORDINATES,
+    LAWS,
+    Coordinate,
+    ReducedModel,
+    counted,
+    scaled,
+    sites,
+    splines_through,
+)
 from rtcvt.variator.regression import SMALL
 
 __all__ = ["FOLDS", "NEAR", "SHIFT", "Identified", "Law", "certainty", "folds", "identify", "shift_factor", "usable"]
@@ -129,9 +139,14 @@ def folds(s: Samples) -> NDArray[np.int64]:
 
 
 def identify(
-    s: Samples, tell: Callable[[int], None], shapes: tuple[tuple[int, ...], tuple[int, ...]] = SPLINES
+    s: Samples,
+    tell: Callable[[int], None],
+    shapes: tuple[tuple[int, ...], tuple[int, ...]] = SPLINES,
+    prior: ReducedModel | None = None,
 ) -> Identified:
     """Laws of windows that are all `usable`; `tell` is called with the number of laws done; `shapes` of the splines.
+
+    With the model `prior` of another belt the processes are those of what is not as there.
 
     Raises
     ------
@@ -148,22 +163,22 @@ def identify(
     length = float(s.values["loop"][settled].mean())
 
     tell(0)
-    places, prior = _steady(coordinates, s.point, length, s.belt)
+    places, expected = _expected_thrust(coordinates, s.point, length, s.belt, prior)
     thrust = np.log(s.values["thrust"][settled])
     weights = certainty(s, settled)
     fronts = np.empty((0, 0))
     if len(settled) >= FOR_FRONTS:
-        fronts = find(places[settled], s.point[settled], thrust - prior[settled], weights)
+        fronts = find(places[settled], s.point[settled], thrust - expected[settled], weights)
 
     def known(z: Array) -> tuple[Array, Array]:
-        places, prior = _steady(coordinates, z, length, s.belt)
-        return np.column_stack([places, fronts_at(fronts, z)]), prior
+        places, expected = _expected_thrust(coordinates, z, length, s.belt, prior)
+        return np.column_stack([places, fronts_at(fronts, z)]), expected
 
-    process, crossed = fit(known(s.point[settled])[0], thrust - prior[settled], group[settled], weights)
+    process, crossed = fit(known(s.point[settled])[0], thrust - expected[settled], group[settled], weights)
 
     def ln_zeta(z: Array) -> Array:
-        places, prior = known(z)
-        return np.asarray(prior + process.mean(places))
+        places, expected = known(z)
+        return np.asarray(expected + process.mean(places))
 
     law = ln_zeta(s.point)
     y = shift_factor(s, np.exp(law))
@@ -172,18 +187,22 @@ def identify(
         raise InputError("campaign", "branches", f"y = {low:.3g} to {high:.3g}", "branches with y on both sides of 1")
     coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
     places = _moving(coordinates, np.column_stack([s.point, y]), law, length, s.belt)
-    laws = {"zeta": Law(settled, s.values["thrust"][settled], True, prior[settled] + crossed, process.noise)}
+    laws = {"zeta": Law(settled, s.values["thrust"][settled], True, expected[settled] + crossed, process.noise)}
     data, dropped = _data(s, y)
     carried = capacity(s.belt["mu"], s.belt["cos_d"])  # traction over F_O at xi = 1
     tell(1)
+    at = _expected(prior, np.column_stack([s.point, y]), s.belt)
     with side_by_side() as each:
-        ended = each(lambda d: fit(places[d.rows], d.values, group[d.rows], d.weights), data.values())
+        ended = each(
+            lambda q: fit(places[q[1].rows], q[1].values - at[q[0]][q[1].rows], group[q[1].rows], q[1].weights),
+            data.items(),
+        )
         fits = dict(zip(data, ended, strict=True))
     found = {name: process for name, (process, _) in fits.items()}
     tell(4)
-    creep = np.exp(found["c"].mean(places)) * s.point[:, 1]  # c xi
+    creep = np.exp(at["c"] + found["c"].mean(places)) * s.point[:, 1]  # c xi
     for name, d in data.items():
-        values, crossed = np.exp(d.values), fits[name][1]
+        values, crossed = np.exp(d.values), at[name][d.rows] + fits[name][1]
         if name == "e":
             values, crossed = SMALL * np.sinh(d.values) - creep, SMALL * np.sinh(crossed) - creep
         laws[name] = Law(d.rows, values, name != "e", crossed, found[name].noise)
@@ -194,6 +213,8 @@ def identify(
     places = _moving(coordinates, grid, ln_zeta(grid[:, :4]), length, s.belt)
     with side_by_side() as each:
         means = dict(zip(found, each(lambda p: p.mean(places), found.values()), strict=True))
+    at = _expected(prior, grid, s.belt)
+    means = {name: mean + at[name] for name, mean in means.items()}
     creep = np.exp(means["c"]) * grid[:, 1]
     means["e"] = np.arcsinh(np.sinh(means["e"]) - creep / SMALL)
     loss = np.exp(means["lambda"])
@@ -208,6 +229,31 @@ def identify(
         laws,
         dropped,
     )
+
+
+def _expected_thrust(
+    coordinates: list[Coordinate], z: Array, length: float, belt: Mapping[str, float], prior: ReducedModel | None
+) -> tuple[Array, Array]:
+    """Places of `_steady`, and the logarithm of the thrust ratio that is expected without data."""
+    places, model = _steady(coordinates, z, length, belt)
+    if prior is None:
+        return places, model
+    return places, np.log(prior.evaluate(np.column_stack([z, np.ones(len(z))]))["zeta"])
+
+
+def _expected(prior: ReducedModel | None, z: Array, belt: Mapping[str, float]) -> dict[str, Array]:
+    """What is expected of the data of `_data` at operating points (n, 5)."""
+    if prior is None:
+        return dict.fromkeys(LAWS, np.zeros(len(z)))
+    found = replace(prior, peaks=()).evaluate(z)
+    creep = found["c"] * z[:, 1]
+    loss = found["lambda"] + capacity(belt["mu"], belt["cos_d"]) * creep * z[:, 1]
+    return {
+        "k": np.log(found["k"]),
+        "c": np.log(found["c"]),
+        "e": np.arcsinh((found["e"] + creep) / SMALL),
+        "lambda": np.log(loss),
+    }
 
 
 class _Data(NamedTuple):

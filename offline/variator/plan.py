@@ -133,14 +133,24 @@ class Space(_Record):
         return self
 
 
+Chosen = tuple[
+    Annotated[float, Field(gt=0.0)],
+    Annotated[float, quantity_in("rad/s", above=0.0)],
+    float,
+    Annotated[float, quantity_in("N", above=0.0)],
+]
+
+
 class Points(_Record):
     """Operating points: settled states with a branch for each range of force factors. Times in revolutions.
 
-    ratio, speed, torque_ratio, clamping_force: ranges of these points; by default those of the space.
+    ratio, speed, torque_ratio, clamping_force: ranges of these points; by default those of the space. at: points that
+    are not drawn, [ratio, speed, torque ratio, clamping force], with the middles of the force factors.
     """
 
     name: Name = "point"
-    number: Count
+    number: Count = 0
+    at: tuple[Chosen, ...] = ()
     ratio: Factor | None = None
     speed: Annotated[tuple[float, float], _range_of("rad/s", above=0.0)] | None = None
     torque_ratio: TorqueRatio | None = None
@@ -159,7 +169,14 @@ class Points(_Record):
         _settles(self)
         if not self.lead < self.duration:
             raise ValueError("lead: below duration")
+        if self.number > 0 and self.at:
+            raise ValueError("number or at, not both")
         return self
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return self.number or len(self.at)
 
 
 class Transient(_Record):
@@ -258,7 +275,8 @@ def names_of(plan: Plan) -> list[str]:
     """Names of the runs of a plan."""
     groups: list[Points | Transient] = [plan.points, *plan.transient, *plan.refine]
     ends = ("", *(f"-{t.name}" for t in plan.twin))
-    return [f"{p.name}-{k:03}{end}" for p in groups for k in range(p.number) for end in ends]
+    counts = [(p.name, p.count if isinstance(p, Points) else p.number) for p in groups]
+    return [f"{name}-{k:03}{end}" for name, count in counts for k in range(count) for end in ends]
 
 
 def runs_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
@@ -293,6 +311,8 @@ def _points_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
     rng = np.random.default_rng(plan.seed)
 
     def points(p: Points) -> Iterator[Run]:
+        if p.at:
+            return _chosen(plan, b, s, p)
         part = {k: v for k in _RANGES if (v := getattr(p, k)) is not None}
         within = plan.model_copy(update={"space": plan.space.model_copy(update=part)})
         return _drawn(within, b, s, partial(_point, b=b, p=p), p, 4 + len(p.force_factors), rng)
@@ -302,6 +322,17 @@ def _points_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
         yield from _drawn(plan, b, s, partial(_transient, b=b, t=t), t, 7, rng)
     for p in plan.refine:
         yield from points(p)
+
+
+def _chosen(plan: Plan, b: Belt, s: Sheaves, p: Points) -> Iterator[Run]:
+    """The runs at given points."""
+    for k, at in enumerate(p.at):
+        space = plan.space.model_copy(update={name: (x, x) for name, x in zip(_RANGES, at, strict=True)})
+        there = _point(plan.model_copy(update={"space": space}), np.full(4 + len(p.force_factors), 0.5), k, b, p)
+        run = _possible(space, b, s, plan.model, there, p.least_load, p.approach)
+        if run is None:
+            raise InputError(plan.source, f"{p.name}.at", str(k), "points that the belt can take")
+        yield run
 
 
 def _linear(bounds: tuple[float, float], u: float) -> float:

@@ -75,8 +75,9 @@ def reduce(
     peak_units: tuple[int, int] = PEAK_UNITS,
     splines: tuple[tuple[int, ...], tuple[int, ...]] = SPLINES,
     progress: Callable[[str, int, int], None] | None = None,
+    prior: ReducedModel | None = None,
 ) -> Reduction:
-    """Reduce a campaign.
+    """Reduce a campaign; `prior`: of another belt, from which the laws differ.
 
     Raises
     ------
@@ -91,7 +92,7 @@ def reduce(
     s = samples.of(usable(samples))
     settled = np.flatnonzero(s.phase == 0)
     work = 2 + len(LAWS) + TRAININGS
-    found = identify(s, lambda k: tell("regression", k, work), splines)
+    found = identify(s, lambda k: tell("regression", k, work), splines, prior)
     coordinates, y = list(found.coordinates), found.y
     t = scaled(coordinates, SHIFT, np.column_stack([s.point, y]))
     dropped = found.dropped | {

@@ -19,7 +19,8 @@ from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
 from rtcvt.offline.variator.twins import figures, load_twins
 from rtcvt.recording import replaced_on_success, require_writable
-from rtcvt.variator.reduced_model import write_reduced
+from rtcvt.variator.build import find_reduced
+from rtcvt.variator.reduced_model import ReducedModel, read_reduced, write_reduced
 
 __all__ = ["campaign", "reduce", "reduced"]
 
@@ -103,7 +104,11 @@ def _compared(folder: Path, plan: Plan) -> list[Any]:
 
 
 def reduced(
-    files: Sequence[Path], name: str, heldout: Sequence[Path] = (), progress: Progress | None = None
+    files: Sequence[Path],
+    name: str,
+    heldout: Sequence[Path] = (),
+    progress: Progress | None = None,
+    prior: ReducedModel | None = None,
 ) -> tuple[Reduction, dict[str, Any]]:
     """A reduced model from runs, which carries its errors, and the figures of ``rtcvt reduce --json``.
 
@@ -117,13 +122,15 @@ def reduced(
         Runs of another plan, to measure errors on.
     progress : callable, optional
         See `rtcvt.kind.Progress`.
+    prior : ReducedModel, optional
+        Of another belt, see `laws.identify`.
 
     Raises
     ------
     InputError
         Too few runs that settle, or runs of different belts.
     """
-    found = reduction_of(load_samples(files, progress, slip=USED), name, progress=progress)
+    found = reduction_of(load_samples(files, progress, slip=USED), name, progress=progress, prior=prior)
     errors = errors_on(found.model, load_samples(heldout, progress), found.stack) if heldout else {}
     figures = figures_of(found) | {"heldout": errors}
     kept = {f"crossed.{law}.{k}": e[k] for law, e in figures["laws"].items() for k in ("rms", "median", "max")}
@@ -135,7 +142,9 @@ def reduced(
 def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) -> Shown:
     """Make and write a reduced model, and a report if one is asked for."""
     output, report, heldout = given["output"], given["report"], given["heldout"]
-    found, figures = reduced(files, given["name"] or output.stem, heldout, progress)
+    name = given["prior"]
+    prior = None if name is None else read_reduced(find_reduced(name, Path(), "--prior"))
+    found, figures = reduced(files, given["name"] or output.stem, heldout, progress, prior)
     write_reduced(found.model, output)
     if report is not None:
         from rtcvt.offline.variator.reduction_report import write_reduction_report

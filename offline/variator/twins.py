@@ -84,7 +84,7 @@ def load_twins(folder: Path, plan: Plan) -> Twins:
         Files that are no runs, or no point of which all three runs are there.
     """
     ends = ("", *(f"-{t.name}" for t in plan.twin[:2]))
-    number = plan.points.number
+    number = plan.points.count
     names = [f"{plan.points.name}-{k:03}" for k in range(number)]
     kept = [n for n in names if all((folder / f"{n}{e}.h5").exists() for e in ends)]
     samples = [load_samples([folder / f"{n}{e}.h5" for n in kept]) for e in ends]

@@ -22,8 +22,8 @@ def calibrate(
 ) -> None:
     """Identify unknown parameters of a unit from printed or measured results of its machine.
 
-    An ensemble of units with parameters from their priors goes through a cheap model, whose derivatives lead a few runs
-    of the full model to the mean of the posterior. What is held out in the plan is predicted, not fitted.
+    An ensemble of units with parameters from their priors gives derivatives, which lead in a few steps to the mean of
+    the posterior. What is held out in the plan is predicted, not fitted.
 
     DIR gets runs.jsonl, a line for each run that has ended, calibration.json with all figures, and set.toml, the unit
     with the mean. Ctrl-C or a kill loses the runs that are under way: the same command goes on with what is missing.

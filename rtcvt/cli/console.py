@@ -82,6 +82,7 @@ class Fidelity(StrEnum):
     full = "full"
     hybrid = "hybrid"
     system = "system"
+    theory = "theory"
 
 
 UnitName = Annotated[
@@ -121,6 +122,7 @@ def _models() -> str:
             named[0] += " (default)"
             titles.setdefault(" or ".join(named), []).append(kind.title)
     text = "; ".join(f"{_listed(who)}: {models}" for models, who in titles.items())
+    text += "; pushbelts: full (default) or theory"
     return f"{text[0].upper()}{text[1:]}."
 
 

@@ -19,6 +19,12 @@ def reduce(
     heldout: Annotated[
         Path | None, typer.Option("--held-out", metavar="DIR", help="Runs of another plan, to measure errors on.")
     ] = None,
+    prior: Annotated[
+        Path | None,
+        typer.Option(
+            "--prior", metavar="FILE.h5", help="Reduced model of a similar belt: only the difference is found."
+        ),
+    ] = None,
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the reduced model; default: that of the file.")] = None,
     figures: Json = None,
@@ -27,14 +33,15 @@ def reduce(
     """Make a real-time model of a unit from the runs of a campaign.
 
     It is the second of the two steps: rtcvt campaign runs the full model. Errors are cross-validated: of runs that the
-    model has not seen. With --held-out errors are also measured on runs of another plan, and kept in the file.
+    model has not seen. With --prior laws are found as differences from those of another belt, so that fewer runs do.
+    With --held-out errors are also measured on runs of another plan, and kept in the file.
     """
     from rtcvt.recording import require_writable
 
     files = _runs_in(campaign)
     others = [] if heldout is None else _runs_in(heldout)
     task = load_unit(_unit_of(files[0])).task("reduce")
-    common = {"output": output, "heldout": others, "report": report, "name": name}
+    common = {"output": output, "heldout": others, "prior": prior, "report": report, "name": name}
     given = given_to(task, context, common | own, *common, "campaign", "figures")
     require_writable(output, report, figures)
     with progress_bar() as bar:

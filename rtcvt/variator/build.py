@@ -16,7 +16,7 @@ from rtcvt.variator.layout import COUPLINGS, FLANGES, D, P, Q, RigidX, Term, U, 
 from rtcvt.variator.reduced_model import ReducedField, ReducedModel, read_reduced
 from rtcvt.variator.unit import Variator
 
-__all__ = ["build_variator", "reduced_path"]
+__all__ = ["build_variator", "find_reduced", "reduced_path"]
 
 HELD, RESERVE = 100.0, 2.0  # torque [N.m] that the inputs' start values hold, and how much more they could
 _TERMS = {term.text: term for term in Term}  # of a field by its unit
@@ -120,14 +120,19 @@ def reduced_path(unit: Variator) -> Path:
     InputError
         There is no such file.
     """
-    own = unit.folder / unit.reduced
+    return find_reduced(unit.reduced, unit.folder, unit.source, "reduced")
+
+
+def find_reduced(name: str, folder: Path, source: str, key: str = "") -> Path:
+    """File of a reduced model in a folder, or of a shipped one; errors are about the `key` in `source`."""
+    own = folder / name
     if own.is_file():
         return own
-    folder = Path(str(resources.files("rtcvt"))) / "reduced"
-    shipped = {f.stem: f for f in sorted(folder.glob("*.h5")) if not f.stem.endswith("_heldout")}
-    if unit.reduced not in shipped:
-        raise InputError(unit.source, "reduced", unit.reduced, f"a file, or a shipped model: {', '.join(shipped)}")
-    return shipped[unit.reduced]
+    shipped_in = Path(str(resources.files("rtcvt"))) / "reduced"
+    shipped = {f.stem: f for f in sorted(shipped_in.glob("*.h5")) if not f.stem.endswith("_heldout")}
+    if name not in shipped:
+        raise InputError(source, key, name, f"a file, or a shipped model: {', '.join(shipped)}")
+    return shipped[name]
 
 
 def _chosen_fields(unit: Variator, laws: ReducedModel) -> tuple[ReducedField, ...]:

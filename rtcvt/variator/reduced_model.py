@@ -29,6 +29,7 @@ weights are stored in single precision. The file is sealed, see `rtcvt.hdf5`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -133,14 +134,20 @@ def sites(n: int) -> Array:
 
 def splines(n: int, t: Array) -> Array:
     """The `n` uniform quadratic B-splines at places t (m,) in [-1, 1], shape (m, n)."""
+    cell, weights = _three(n, t)
+    found = np.zeros((len(cell), n))
+    for k in range(3):
+        found[np.arange(len(cell)), cell + k] = weights[k]
+    return found
+
+
+def _three(n: int, t: Array) -> tuple[NDArray[np.int64], Array]:
+    """First of the splines that do not vanish at places t (m,), shape (m,), and the three, (3, m)."""
     x = 0.5 * (np.asarray(t) + 1.0) * (n - 2)
     cell = np.clip(x.astype(int), 0, n - 3)
     r = x - cell
     s = 1.0 - r
-    found = np.zeros((len(x), n))
-    for k, weight in enumerate((0.5 * s**2, 0.5 + r * s, 0.5 * r**2)):
-        found[np.arange(len(x)), cell + k] = weight
-    return found
+    return cell, np.array([0.5 * s**2, 0.5 + r * s, 0.5 * r**2])
 
 
 def splines_through(values: Array, axes: int = 4) -> Array:
@@ -154,11 +161,12 @@ def splines_through(values: Array, axes: int = 4) -> Array:
 
 def _summed(coefficients: Array, t: Array) -> Array:
     """Sums (n, M) of splines along four coordinates with coefficients (n_1, n_2, n_3, n_4, M) at t (n, 4 or 5)."""
-    total = splines(coefficients.shape[0], t[:, 0]) @ coefficients.reshape(coefficients.shape[0], -1)
-    for j in range(1, 4):
-        n = coefficients.shape[j]
-        total = np.einsum("rk,rkm->rm", splines(n, t[:, j]), total.reshape(len(t), n, -1))
-    return np.asarray(total)
+    cells, weights = zip(*(_three(n, t[:, j]) for j, n in enumerate(coefficients.shape[:4])), strict=True)
+    total = np.zeros((len(t), coefficients.shape[4]))
+    for corner in product(range(3), repeat=4):
+        weight = np.prod([w[k] for w, k in zip(weights, corner, strict=True)], axis=0)
+        total += weight[:, None] * coefficients[tuple(c + k for c, k in zip(cells, corner, strict=True))]
+    return total
 
 
 def _speed_loss(g: Array) -> Array:

@@ -288,7 +288,7 @@ def _slip(sigma, fl, i, p, w):
 
 
 @inlined
-def _add(law, dt, full, sigma, fl, i, p, w, S):
+def _add(law, dt, sigma, fl, i, p, w, S):
     """Sums S, the lower triangle of A by rows and the residual, with the impulse of one point at the velocity w."""
     v_x, v_y, v_z = _slip(sigma, fl, i, p, w)
     x = fl.arm[i, p, 0]
@@ -300,7 +300,7 @@ def _add(law, dt, full, sigma, fl, i, p, w, S):
     N = dt * fl.N[i, p]
     k, e = tangent(law, v_x * v_x + v_y * v_y + v_z * v_z)
     k *= N
-    e *= full * N
+    e *= N
     h_x = N * n_x - k * v_x
     h_y = N * n_y - k * v_y
     h_z = N * n_z - k * v_z
@@ -424,10 +424,8 @@ def _free(body, dt, old, f, R, i):
 
 
 @inlined
-def _newton(body, law, dt, full, left, right, i, rest, w):
+def _newton(body, law, dt, left, right, i, rest, w):
     """One Newton step of an element's velocity from w; `rest` that without flanks.
-
-    `full` 1: Newton; 0: with the secant of friction in place of its slope, which always leads nearer (Kacanov).
 
     Returns
     -------
@@ -463,11 +461,11 @@ def _newton(body, law, dt, full, left, right, i, rest, w):
         body.Theta_x * (w[4] - rest[4]),
         body.Theta_y * (w[5] - rest[5]),
     )
-    S = _add(law, dt, full, 1.0, left, i, 0, w, S)
-    S = _add(law, dt, full, -1.0, right, i, 0, w, S)
+    S = _add(law, dt, 1.0, left, i, 0, w, S)
+    S = _add(law, dt, -1.0, right, i, 0, w, S)
     if len(left.points) == 2:
-        S = _add(law, dt, full, 1.0, left, i, 1, w, S)
-        S = _add(law, dt, full, -1.0, right, i, 1, w, S)
+        S = _add(law, dt, 1.0, left, i, 1, w, S)
+        S = _add(law, dt, -1.0, right, i, 1, w, S)
     d_0, d_1, d_2, d_3, d_4, d_5 = _solve(S)
     error = S[21] * S[21] + S[22] * S[22] + S[24] * S[24]
     error += m * (S[23] ** 2 / body.Theta_z + S[25] ** 2 / body.Theta_x + S[26] ** 2 / body.Theta_y)
@@ -475,14 +473,15 @@ def _newton(body, law, dt, full, left, right, i, rest, w):
 
 
 @inlined
-def _rub(law, dt, sigma, fl, i, p, w, f, steepest):
-    """Friction T of one point at the velocity w, added with the normal force to the impulses f, and the largest
-    secant."""
+def _rub(law, dt, sigma, fl, i, p, w, f, steepest, stiff):
+    """Friction T of one point at the velocity w, added with the normal force to the impulses f, the largest secant, and
+    the sum of kappa dt [kg]."""
     v_x, v_y, v_z = _slip(sigma, fl, i, p, w)
     N = fl.N[i, p]
     k = secant(law, v_x * v_x + v_y * v_y + v_z * v_z)
     steepest = max(steepest, k)
     k *= N
+    stiff += dt * k
     fl.T[i, p, 0] = -k * v_x
     fl.T[i, p, 1] = -k * v_y
     fl.T[i, p, 2] = -k * v_z
@@ -493,23 +492,27 @@ def _rub(law, dt, sigma, fl, i, p, w, f, steepest):
     y = fl.arm[i, p, 1]
     z = sigma * fl.arm[i, p, 2]
     return (
-        f[0] + F_x,
-        f[1] + F_y,
-        f[2] + x * F_y - y * F_x,
-        f[3] + F_z,
-        f[4] + y * F_z - z * F_y,
-        f[5] + z * F_x - x * F_z,
-    ), steepest
+        (
+            f[0] + F_x,
+            f[1] + F_y,
+            f[2] + x * F_y - y * F_x,
+            f[3] + F_z,
+            f[4] + y * F_z - z * F_y,
+            f[5] + z * F_x - x * F_z,
+        ),
+        steepest,
+        stiff,
+    )
 
 
 @inlined
 def _conclude(body, law, dt, R, left, right, i, rest, w, u):
     """Friction T of an element at the velocity w, and the velocity u that it leads to; 0 if both are one, else 1."""
-    f, steepest = _rub(law, dt, 1.0, left, i, 0, w, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0)
-    f, steepest = _rub(law, dt, -1.0, right, i, 0, w, f, steepest)
+    f, steepest, stiff = _rub(law, dt, 1.0, left, i, 0, w, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0, 0.0)
+    f, steepest, stiff = _rub(law, dt, -1.0, right, i, 0, w, f, steepest, stiff)
     if len(left.points) == 2:
-        f, steepest = _rub(law, dt, 1.0, left, i, 1, w, f, steepest)
-        f, steepest = _rub(law, dt, -1.0, right, i, 1, w, f, steepest)
+        f, steepest, stiff = _rub(law, dt, 1.0, left, i, 1, w, f, steepest, stiff)
+        f, steepest, stiff = _rub(law, dt, -1.0, right, i, 1, w, f, steepest, stiff)
     free = 1.0 / body.m
     turn_x = 1.0 / body.Theta_x
     turn_y = 1.0 / body.Theta_y
@@ -528,7 +531,10 @@ def _conclude(body, law, dt, R, left, right, i, rest, w, u):
     u[i, 5] = o_y
     error = (x - w[0]) ** 2 + (y - w[1]) ** 2 + (z - w[3]) ** 2
     turned = body.Theta_z * (o_z - w[2]) ** 2 + body.Theta_x * (o_x - w[4]) ** 2 + body.Theta_y * (o_y - w[5]) ** 2
-    limit = max(EXACT / steepest, ROUNDING)
+    # u leads friction back with rounding of w, kappa dt W times as large; W of a point that turns the element about x
+    z = left.arm[i, 0, 2]
+    W = free + z * z * turn_x
+    limit = max(EXACT / steepest, ROUNDING * (1.0 + 0.1 * stiff * W))
     return 0.0 if error + free * turned < limit * limit else 1.0
 
 
@@ -558,9 +564,9 @@ def _approach(body, law, dt, old, f, R, left, right, first, behind, u, trial):
         rest = _free(body, dt, old, f, R, i)
         w = (trial[i, 0], trial[i, 1], trial[i, 2], trial[i, 3], trial[i, 4], trial[i, 5])
         # written out: a loop of this length within keeps the compiler from vectorising the outer one
-        w, _ = _newton(body, law, dt, 1.0, left, right, i, rest, w)
-        w, _ = _newton(body, law, dt, 1.0, left, right, i, rest, w)
-        w, _ = _newton(body, law, dt, 1.0, left, right, i, rest, w)
+        w, _ = _newton(body, law, dt, left, right, i, rest, w)
+        w, _ = _newton(body, law, dt, left, right, i, rest, w)
+        w, _ = _newton(body, law, dt, left, right, i, rest, w)
         missed = _conclude(body, law, dt, R, left, right, i, rest, w, u)
         trial[i, 0] = w[0]
         trial[i, 1] = w[1]
@@ -575,21 +581,29 @@ def _approach(body, law, dt, old, f, R, left, right, first, behind, u, trial):
 
 @compiled
 def _settle(body, law, dt, old, f, R, left, right, i, u, trial):
-    """Velocity `u` of one element, from `trial`; where Newton's step does not lower the error, the secant's counts."""
+    """Velocity `u` of one element, from `trial`; Newton's step is halved until it lowers the error. `trial[i, 6]`: how
+    many it took."""
     rest = _free(body, dt, old, f, R, i)
-    before = np.inf
     x = (trial[i, 0], trial[i, 1], trial[i, 2], trial[i, 3], trial[i, 4], trial[i, 5])
     w = x
-    for _ in range(MOST):
+    before = np.inf
+    for n in range(MOST):
+        trial[i, 6] = n
         if _conclude(body, law, dt, R, left, right, i, rest, x, u) == 0.0:
             return
-        n, error = _newton(body, law, dt, 1.0, left, right, i, rest, x)
+        ahead, error = _newton(body, law, dt, left, right, i, rest, x)
         if error < before:
             w, before = x, error
-            x = n
-        else:  # back, and from there by the secant
-            x, _ = _newton(body, law, dt, 0.0, left, right, i, rest, w)
-            before = np.inf
+            x = ahead
+        else:
+            x = (
+                0.5 * (w[0] + x[0]),
+                0.5 * (w[1] + x[1]),
+                0.5 * (w[2] + x[2]),
+                0.5 * (w[3] + x[3]),
+                0.5 * (w[4] + x[4]),
+                0.5 * (w[5] + x[5]),
+            )
 
 
 @compiled

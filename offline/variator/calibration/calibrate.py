@@ -1,12 +1,11 @@
-"""Calibration: an ensemble by the steady theory, runs of the full model, and what the result predicts.
+"""Calibration: an ensemble of the prior, steps from its mean, and what the result predicts; all by the full model.
 
-    prior -> steady theory of all members -> derivatives -> (full model -> Gauss-Newton step) ... -> the step of the
-    least misfit as mean of the posterior -> runs that were held out -> figures
+    prior -> runs of all members -> derivatives -> (runs at z -> Gauss-Newton step, halved where it fits worse) ... ->
+    the best z as mean of the posterior -> its unit -> runs that were held out, members of the posterior -> figures
 
-A folder holds ``runs.jsonl``, a line for each run that has ended, and at the end ``calibration.json`` with the figures
-and ``set.toml``, the unit with the mean of the posterior. The members follow from seed and results, so that a
-calibration that was stopped goes on with the lines that are there. The theory has no taper and no saddle that holds:
-such runs have the derivatives of their case without. Members whose steady state it does not find are left out.
+A folder holds ``runs.jsonl``, a line for each run that has ended, ``set.toml``, the unit with the mean of the
+posterior, and at the end ``calibration.json`` with the figures. The members follow from seed and results, so that a
+calibration that was stopped goes on with the lines that are there. Members whose belt leaves its place are left out.
 """
 
 import hashlib
@@ -28,15 +27,13 @@ from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
 from rtcvt.offline.pushbelt.run.windows import edge_ratio
-from rtcvt.offline.pushbelt.steady import NoSteadyStateError
-from rtcvt.offline.pushbelt.theory import at_case
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.inversion import covariance, directions, jacobian, step
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import cluster_of
 from rtcvt.recording import replaced_on_success
 
-__all__ = ["FIGURES", "JOURNAL", "SET", "calibrate", "forward", "theory", "unit_text"]
+__all__ = ["FIGURES", "JOURNAL", "SET", "calibrate", "forward", "unit_text"]
 
 Array = NDArray[np.float64]
 Found = dict[str, float] | None  # results of a run, see `forward`; None: the belt left its place
@@ -83,24 +80,6 @@ def forward(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) ->
     return {k: float(v) for k, v in found.items()} if np.isfinite(list(found.values())).all() else None
 
 
-def theory(parameters: Parameters, plan: CalibrationPlan, name: str, z: Any) -> Found:
-    """The same of the steady theory; None: it finds no steady state."""
-    run = next(r for r in plan.run if r.name == name)
-    try:
-        point, found = at_case(changed(parameters, plan, z), run.case, run.row, coupled=True, steps=250)
-    except NoSteadyStateError:
-        return None
-    given = -found.M[0] * found.omega[0]
-    return {
-        "thrust ratio": found.thrust_ratio,
-        "speed ratio": found.omega[0] / found.omega[1],
-        "torque": abs(point.M_O),
-        "slip": found.slip,
-        "efficiency": 1.0 - found.loss / given,
-        "loss": found.loss / given,
-    }
-
-
 def calibrate(
     parameters: Parameters,
     plan: CalibrationPlan,
@@ -111,7 +90,6 @@ def calibrate(
     workers: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
     model: Forward = forward,
-    screen: Forward = theory,
 ) -> dict[str, Any]:
     """Identify the parameters of a plan, from where it was stopped.
 
@@ -129,8 +107,8 @@ def calibrate(
         Number of local processes; 0: runs are made in this one.
     progress : callable, optional
         Called with a text, runs done and runs in all.
-    model, screen : callable, optional
-        Instead of `forward` and `theory`.
+    model : callable, optional
+        Instead of `forward`.
 
     Returns
     -------
@@ -140,8 +118,7 @@ def calibrate(
     Raises
     ------
     InputError
-        The folder holds another calibration, too few members have a steady state, or the belt leaves its place at the
-        mean.
+        The folder holds another calibration, the belt leaves its place at the mean, or in too many members.
     """
     folder.mkdir(parents=True, exist_ok=True)
     journal = _Journal(folder / JOURNAL, hashlib.sha256(f"{parameters.text}\n{plan_text}".encode()).hexdigest()[:16])
@@ -151,59 +128,55 @@ def calibrate(
     sigma = np.abs(y) * [o.error for o in plan.observable]
     everything = [r.name for r in plan.run if any(r.name in o.runs for o in (*plan.observable, *plan.heldout))]
     everything += [p.name for p in plan.point]
-    cases = {r.name: (r.case, r.row) for r in plan.run}
-    like = {
-        name: next(n for n in plan.fitted if cases[n] == cases[name]) for name in plan.fitted
-    }  # alike to the theory
-    easy = list(dict.fromkeys(like.values()))
-    total = plan.members * len(easy) + (plan.steps - 1) * len(plan.fitted) + (1 + plan.predict) * len(everything)
+    total = (plan.members + plan.steps) * len(plan.fitted) + len(everything) - len(plan.fitted)
+    total += plan.predict * len(everything)
 
-    def evaluate(stage: int, z: Array, names: Iterable[str], by: Forward) -> list[dict[str, Found]]:
+    def evaluate(stage: int, z: Array, names: Iterable[str]) -> list[dict[str, Found]]:
         jobs = [(stage, j, name) for j in range(z.shape[1]) for name in names]
         missing = [job for job in jobs if job not in journal.found]
 
         def keep(job: tuple[int, int, str], found: Found) -> None:
             journal.add(job, found)
             if progress is not None:
-                progress(f"{plan.name}, {'theory' if stage < 0 else 'full model'}", len(journal.found), total)
+                progress(f"{plan.name}, {'prior' if stage < 0 else 'step'}", len(journal.found), total)
 
-        _run(partial(by, parameters, plan), z, missing, keep, scheduler, workers)
+        _run(partial(model, parameters, plan), z, missing, keep, scheduler, workers)
         return [{name: journal.found[stage, j, name] for name in names} for j in range(z.shape[1])]
 
-    found = evaluate(-1, prior, easy, screen)
+    found = evaluate(-1, prior, plan.fitted)
     ended = [j for j, runs in enumerate(found) if None not in runs.values()]
     if len(ended) <= len(plan.parameter):
-        raise InputError(plan.source, "members", plan.members, f"more: {len(found) - len(ended)} have no steady state")
-    G = _table(plan.observable, [{name: found[j][like[name]] for name in plan.fitted} for j in ended])
-    J = jacobian(prior[:, ended], G)
-    z, best, misfit = np.zeros(len(plan.parameter)), (np.inf, 0, prior[:, 0]), []
+        raise InputError(plan.source, "members", plan.members, f"more: in {len(found) - len(ended)} the belt fails")
+    J = jacobian(prior[:, ended], _table(plan.observable, [found[j] for j in ended]))
+    z, best, misfit = np.zeros(len(plan.parameter)), (np.inf, 0, np.zeros(len(plan.parameter))), []
     for k in range(plan.steps):
-        (runs,) = evaluate(k, z[:, None], plan.fitted, model)
-        if None in runs.values():
+        (runs,) = evaluate(k, z[:, None], plan.fitted)
+        here = None if None in runs.values() else _table(plan.observable, [runs])[:, 0]
+        if k == 0 and here is None:
             raise InputError(plan.source, "parameter", None, "priors about a mean at which the belt keeps its place")
-        here = _table(plan.observable, [runs])[:, 0]
-        misfit.append(float(np.sum(((y - here) / sigma) ** 2)))
-        best = min(best, (misfit[-1], k, z), key=lambda b: b[0])
-        z = step(z, here, J, y, sigma)
+        misfit.append(None if here is None else float(np.sum(((y - here) / sigma) ** 2)))
+        if here is not None and (cost := misfit[-1] + float(z @ z)) < best[0]:
+            best = (cost, k, z)
+            z = step(z, here, J, y, sigma)
+        else:
+            z = 0.5 * (z + best[2])
     _, k, z = best
+    _write(folder / SET, unit_text(parameters, changed(parameters, plan, z), plan.name))
     C = covariance(J, sigma)
     posterior = z[:, None] + np.linalg.cholesky(C) @ rng.standard_normal((len(z), plan.members))
     posterior = np.column_stack([z, posterior])
     more = [name for name in everything if name not in plan.fitted]
-    found = [
-        {name: journal.found[k, 0, name] for name in plan.fitted} | evaluate(plan.steps, z[:, None], more, model)[0]
-    ]
+    found = [{name: journal.found[k, 0, name] for name in plan.fitted} | evaluate(plan.steps, z[:, None], more)[0]]
     if plan.predict:
-        found += evaluate(plan.steps + 1, posterior[:, 1 : 1 + plan.predict], everything, model)
+        found += evaluate(plan.steps + 1, posterior[:, 1 : 1 + plan.predict], everything)
     figures = _figures(plan, prior, posterior, found, J, sigma) | {"misfit": misfit}
-    texts = {
-        FIGURES: json.dumps(figures, indent=1),
-        SET: unit_text(parameters, changed(parameters, plan, z), plan.name),
-    }
-    for name, text in texts.items():
-        with replaced_on_success(folder / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+    _write(folder / FIGURES, json.dumps(figures, indent=1))
     return figures
+
+
+def _write(path: Path, text: str) -> None:
+    with replaced_on_success(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def unit_text(parameters: Parameters, chosen: Parameters, name: str) -> str:
@@ -301,7 +274,7 @@ def _figures(
 ) -> dict[str, Any]:
     """Figures of a calibration; the first of `z` and `found` is the mean of the posterior, the others its members.
 
-    Bands of what was fitted are those of the members by the theory's derivatives about the run of the mean; of what was
+    Bands of what was fitted are those of the members by the derivatives about the run of the mean; of what was
     held out, those of the members that were run.
     """
     known = directions(J, sigma)

@@ -1,13 +1,12 @@
-"""Bayesian inversion with the derivatives of a cheap model: Gauss and Newton's method about few runs of a dear one.
+"""Bayesian inversion by Gauss and Newton's method with the derivatives of an ensemble.
 
 The prior is a standard normal z, the data y = G(z) + e with e normal, of deviations sigma (covariance R). J is the
-Jacobian of the cheap model by regression over an ensemble of the prior. The dear model G decides the values:
+Jacobian of the model by regression over an ensemble of the prior, so noise of its runs averages out; then
 
     z_k+1 = C J' R^-1 (y - G(z_k) + J z_k),    C = (1 + J' R^-1 J)^-1
 
-For a linear G with the Jacobian J this is the posterior's mean after one step, and C its covariance. Else the fixed
-point is where the misfit of G, weighed by J, balances the prior; the wrong part of J slows the steps and bends the
-point along directions that the cheap model sees wrongly.
+For a linear G this is the posterior's mean after one step, and C its covariance. Else the fixed point is where the
+misfit of G, weighed by J, balances the prior.
 """
 
 from typing import NamedTuple
@@ -33,7 +32,7 @@ def covariance(J: Array, sigma: Array) -> Array:
 
 
 def step(z: Array, G: Array, J: Array, y: Array, sigma: Array, most: float = 2.0) -> Array:
-    """The next z (d,) after a run of the dear model there, G (m,); no longer than `most` standard deviations."""
+    """The next z (d,) after a run there, G (m,); no longer than `most` standard deviations."""
     ahead = covariance(J, sigma) @ (J.T @ ((y - G + J @ z) / sigma**2))
     move = ahead - z
     return np.asarray(z + move * min(1.0, most / max(float(np.linalg.norm(move)), 1e-12)))

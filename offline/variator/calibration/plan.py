@@ -204,8 +204,8 @@ class CalibrationPlan(_Record):
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
     description: str = ""
     seed: Annotated[int, Field(ge=0)] = 0
-    members: Annotated[int, Field(ge=3, le=10000)]  # of the prior, by the steady theory
-    steps: Annotated[int, Field(ge=1, le=20)]  # of Gauss and Newton's method, by the full model
+    members: Annotated[int, Field(ge=3, le=10000)]  # of the prior
+    steps: Annotated[int, Field(ge=1, le=20)]  # of Gauss and Newton's method
     scheme: Scheme = "multirate"
     step: Annotated[float, quantity_in("s", above=0.0)] | None = None  # default: what suits the scheme
     N_E: Annotated[int, Field(ge=20, le=2000)] | None = None  # modelled elements, for runs that do not say
@@ -237,10 +237,6 @@ class CalibrationPlan(_Record):
                 raise ValueError(f"'{o.about}': no run '{min(missing)}'")
         if any(o.value is None for o in self.observable):
             raise ValueError("observable: a value; signs are held out")
-        by = {r.name: r for r in self.run}
-        for o in self.observable:
-            if any(not by[run].coupled for run in o.runs):
-                raise ValueError(f"'{o.about}': runs with the coupled law; the theory gives the derivatives")
         return self
 
     @property

@@ -95,12 +95,18 @@ def test_a_case_without_a_torque_is_refused():
 
 def test_the_command_writes_a_page_and_its_figures(tmp_path):
     page, figures = tmp_path / "low.html", tmp_path / "low.json"
-    given = ["simulate", "pushbelt_24mm", "--case", "LOW", "--belt", "theory", "-o", str(page), "--json", str(figures)]
+    given = ["simulate", "pushbelt_24mm", "--case", "LOW", "--model", "theory", "-o", str(page), "--json", str(figures)]
     done = CliRunner().invoke(app, given)
     assert done.exit_code == 0, done.output
     found = json.loads(figures.read_text())
     assert found["thrust_ratio"] == pytest.approx(0.962, abs=0.005)
     assert "<svg" in page.read_text()
+    shown = CliRunner().invoke(app, ["show", "pushbelt_24mm", "--model", "theory", "--case", "LOW", "--json"])
+    assert json.loads(shown.output)["thrust_ratio"] == found["thrust_ratio"]
+    for given, said in ((["--model", "hybrid"], "theory"), (["--model", "theory"], "one of OD")):
+        refused = CliRunner().invoke(app, ["show", "pushbelt_24mm", *given])
+        assert refused.exit_code != 0
+        assert said in str(refused.exception)
 
 
 # Thrust ratio, mean tension and push force on the secondary [N] of the full model in LOW: explicit scheme, 1 us, 220

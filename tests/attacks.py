@@ -9,6 +9,7 @@ An attack returns how often it was made and a text for each time that something 
 
 import errno
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -31,11 +32,12 @@ from rtcvt.hil.can_attachment import _plan, read_database
 from rtcvt.hil.dbc import generate, signal_names
 from rtcvt.hil.importer import inputs_from, open_fmu
 from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
+from rtcvt.kernel import FAILED
 from rtcvt.kind import kinds, load_unit
 from rtcvt.model import Variable
 from rtcvt.recording import Recording
 from rtcvt.scenario import load_faults
-from rtcvt.unitfile import shipped_units
+from rtcvt.unitfile import parse_unit_file, shipped_units
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import SEAL, read_reduced
 
@@ -254,6 +256,88 @@ def texts(count: int, folder: Path) -> Outcome:
             bad.append(f"text {k}, {source.stem if reader is unit else suffix}: {type(error).__name__}: {error}")
             if "KEEP" in os.environ:
                 Path(os.environ["KEEP"], f"{k}{suffix}").write_text(changed, encoding="utf-8")
+    return count, bad
+
+
+NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+PATIENCE = 300.0  # [s] for one machine, whose kernels may have to be compiled
+
+
+def other_machine(text: str, rng: np.random.Generator) -> str:
+    """A unit file, some of whose numbers are others: a tenth, tenfold, far away, whole, zero or of the other sign."""
+    for _ in range(int(rng.choice([1, 1, 2, 3, 6]))):
+        places = [m.span() for m in NUMBER.finditer(text)]
+        if not places:
+            return text
+        a, b = places[rng.integers(len(places))]
+        old, kind = float(text[a:b]), rng.integers(8)
+        new = (
+            old * 10 ** rng.uniform(-1, 1),
+            old * 10 ** rng.uniform(-1, 1),
+            old * 10 ** rng.uniform(-9, 9),
+            -old,
+            0.0,
+            10.0 ** rng.integers(-15, 15),
+            float(rng.choice([1, 2, 3, 7, 17, 255, 65_536, 2**31, 2**53])),
+            old + 1,
+        )[kind]
+        text = text[:a] + (str(int(new)) if new == round(new) else repr(new)) + text[b:]
+    return text
+
+
+def machine(name: str, rng: np.random.Generator, folder: Path) -> str:
+    """What is wrong with a changed unit: neither refused by key nor computed."""
+    source = shipped_units()[name]
+    text = (other_machine if rng.random() < 0.7 else mutant)(source.read_text(encoding="utf-8"), rng)
+    (folder / "machine.toml").write_text(text, encoding="utf-8")
+    try:
+        unit = load_unit(parse_unit_file(text, "machine.toml", source.parent))
+        for fidelity in unit.models if unit.kind_record.build else ():
+            model = unit.build(fidelity)
+            instance = model.instantiate()
+            instance.initialise()
+            if all(instance.step(model.step_size) == FAILED for _ in range(20)):
+                return f"{fidelity}: every step is refused"
+            for kind in ("jumps", "reversals"):
+                for row in hostile_inputs(model, kind, 0, 25, rng):
+                    instance.u[:] = row
+                    if instance.step(model.step_size) != FAILED and not np.isfinite(instance.y).all():
+                        return f"{fidelity}: not finite, and no step is refused"
+    except InputError:
+        pass
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+def machines(count: int, folder: Path, first: int = 0) -> Outcome:
+    """Units with other numbers and texts are refused by key, or computed: no crash, no hang, nothing that is not finite
+    without a refused step. Each lot of them in a process of its own."""
+    names, bad, done = list(shipped_units()), [], first
+
+    def lot(done: int, end: int, told: Path) -> None:
+        with open(told, "w", encoding="utf-8", buffering=1) as file:
+            for k in range(done, end):
+                print(k, file=file)
+                name = names[k % len(names)]
+                if wrong := machine(name, np.random.default_rng([29, k]), folder):
+                    print(f"{k} {name}: {wrong!r}", file=file)
+
+    while done < first + count:
+        told = folder / "told"
+        child = multiprocessing.get_context("fork").Process(target=lot, args=(done, first + count, told))
+        child.start()
+        while child.is_alive():
+            size = told.stat().st_size if told.exists() else 0
+            child.join(PATIENCE)
+            if child.is_alive() and told.exists() and told.stat().st_size == size:
+                child.kill()
+        rows = told.read_text(encoding="utf-8").splitlines()
+        at = int(rows[-1].split()[0])
+        bad += [row for row in rows if " " in row]
+        if child.exitcode:
+            bad.append(f"{at} {names[at % len(names)]}: ended by {child.exitcode}")
+        done = at + 1
     return count, bad
 
 
@@ -480,6 +564,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "SIGKILL": (50, kills),
     "misdeeds of units": (64, misdeeds),
     "mutated texts": (2000, texts),
+    "mutated machines": (3200, machines),
     "hostile inputs": (len(RUNS), hostile_runs),
 }
 

@@ -4,28 +4,16 @@ import copy
 
 import numpy as np
 import pytest
+from discs import discs
 from scipy.signal import freqresp, lsim
 
 import rtcvt
 from rtcvt.kind import load_unit
 from rtcvt.unitfile import parse_unit_file
 
-DISC = """
-name = "disc"
-kind = "gear_system"
-[gears]
-a = {{ inertia = {J}, friction = {b}, axis = {{ through = [0, 0], direction = [1, 0] }} }}
-[rigid]
-independent = ["a"]
-[ports]
-f = {{ gear = "a", tau_max = 100.0 }}
-"""
-
 
 def system(folder, text):
-    for name, J, b in (("one", 0.1, 0.0), ("two", 0.3, 0.0), ("rough", 0.2, 0.5)):
-        (folder / f"{name}.toml").write_text(DISC.format(J=J, b=b))
-    return rtcvt.Unit(load_unit(parse_unit_file('name = "system"\nkind = "system"\n' + text, "s.toml", folder)))
+    return rtcvt.Unit(load_unit(parse_unit_file('name = "system"\nkind = "system"\n' + text, "s.toml", discs(folder))))
 
 
 def test_two_discs_on_a_shaft_have_the_modes_of_their_closed_form(tmp_path):

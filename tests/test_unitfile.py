@@ -10,6 +10,7 @@ import pytest
 
 from rtcvt.errors import InputError
 from rtcvt.kind import kind_of_file, load_unit
+from rtcvt.pog.radii import radii_at
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import read_gear_system
 from rtcvt.quantity import to_si
@@ -70,6 +71,33 @@ MISTAKES = [
     (("differential", *AXIS, "angle"), 0.0, r"gears\.a\.axis.*either 'direction' or 'angle'"),
     (("differential", *AXIS, "through"), ["0", "r_x + 1"], r"axis\.through = 'r_x \+ 1': name 'r_x' is not known"),
     (("differential", *AXIS, "through"), ["0", "__import__('os')"], r"axis\.through.*not allowed; an expression has"),
+    (("differential", "contacts", "cd", "point"), ["r_c", "1e12 °"], r"cd\.point = '1e12 °': a length in m, or in a"),
+    (
+        ("differential", "contacts", "cd", "point"),
+        ["r_c", "r_b*r_a"],
+        r"point = 'r_b\*r_a': a length in m, which the un",
+    ),
+    (("differential", "contacts", "cd", "point"), ["r_c", "r_b + r_a*r_c"], r"point = .*: terms of one kind"),
+    (
+        ("differential", "contacts", "cd", "point"),
+        ["r_c", "cos(r_b)*r_a"],
+        r"point = .*: an angle, not a length, in 'cos",
+    ),
+    (
+        ("differential", "contacts", "cd", "point"),
+        ["r_c", "1e20*r_b"],
+        r"point = '1e20\*r_b': .*of a size up to 1e\+15",
+    ),
+    (("differential", "contacts", "cd", "point"), ["r_c", 1e200], r"point = 1e\+200: .*between 1e-15 and 1e\+15"),
+    (("differential", "parameters", "r_c", "value"), 1e-200, r"parameters\.r_c: .*between 1e-15 and 1e\+15"),
+    (("differential", "parameters", "r_c", "value"), True, r"parameters\.r_c: a number, or a text with a unit"),
+    (("differential", *AXIS, "direction"), ["r_a", "30 deg"], r"axis\.direction = .*: a number without unit"),
+    (
+        ("differential", *AXIS),
+        {"through": [0, "r_e + r_a"], "angle": "r_a"},
+        r"axis\.angle = 'r_a': an angle in rad, wh",
+    ),
+    (("differential", *AXIS), {"through": [0, "r_e + r_a"], "angle": "9 mm"}, r"axis\.angle = '9 mm': an angle in rad"),
     (("differential", "contacts", "ae", "between"), ["a", "z"], r"contacts\.ae\.between = 'z': one of the gears"),
     (("differential", "contacts", "ae", "between"), ["a", "a"], r"contacts\.ae\.between = .*two different gears"),
     (("differential", "contacts", "ae", "stiffness"), 0.0, r"contacts\.ae\.stiffness = 0\.0: .*above 0"),
@@ -109,6 +137,22 @@ def test_mistakes(tmp_path, path, value, message):
         build_model(read_gear_system(read_unit_file(file)), "rigid")
     assert re.match(r"broken\.toml: ", str(caught.value))
     assert re.search(message, str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "point"),
+    [
+        ({"k": {"value": 3}}, "k*r_b*r_a/(3*r_a)"),  # a bare number may be a length, a count or a share
+        ({"k": {"value": "0.039"}}, "k"),
+        ({"k": {"value": 2, "unit": "1"}, "x": {"value": "60 deg"}}, "k*r_b*cos(x)"),
+        ({"q": {"value": "2.25 cm"}}, "sqrt(r_b*q*r_b/q) + 0"),
+    ],
+)
+def test_expressions_with_the_units_of_their_names(tmp_path, parameters, point):
+    data = changed("differential", "contacts", "cd", "point", value=["r_c", point])
+    data["parameters"] |= parameters
+    same = radii_at(load_unit("differential"))
+    assert radii_at(load_unit(write(tmp_path, data))) == pytest.approx(same, abs=1e-15)
 
 
 def test_missing_key(tmp_path):

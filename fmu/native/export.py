@@ -42,7 +42,7 @@ from rtcvt import __version__
 from rtcvt.errors import InputError
 from rtcvt.fmu.description import model_description
 from rtcvt.fmu.export import require_fmu_name
-from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, build_description, fmi3_description, terminals
+from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
 from rtcvt.fmu.native.reference import FOLDER as REFERENCE
 from rtcvt.fmu.native.reference import write_reference
 from rtcvt.fmu.native.tangent import add_tangents
@@ -170,11 +170,10 @@ def export_native(
     model = unit.build(fidelity, substeps, parameters)
     if clock is not None:
         model = with_clock(model, clock, fmi)
-    diagram = None
+    _require_renderer()
     draw = unit.kind_record.diagram
-    if draw is not None:
-        _require_renderer()
-        diagram = draw(unit, {v.name: float(model.p[v.index]) for v in model.select("parameter")})
+    values = {v.name: float(model.p[v.index]) for v in model.select("parameter")}
+    diagram = draw(unit, values) if draw is not None else None
     scenario = unit.scenario[0] if unit.scenario else None
     with replaced_on_success(path) as temporary:
         write_unit(model, temporary, platforms, 1.0, scenario, documentation, diagram, fmi)
@@ -223,7 +222,7 @@ def write_unit(
     scenario : Scenario, optional
         Of the reference results and the default experiment.
     documentation, diagram : str, optional
-        ``documentation/index.html``, and the unit's picture (SVG).
+        ``documentation/index.html``, and the unit's picture (SVG); its name and terminals in a box by default.
     fmi : {2, 3}
         Version of FMI.
 
@@ -254,11 +253,11 @@ def write_unit(
         (root / "documentation").mkdir()
         if documentation is not None:
             (root / "documentation" / "index.html").write_text(documentation, encoding="utf-8")
-        if diagram is not None:
-            (root / "documentation" / "diagram.svg").write_text(diagram, encoding="utf-8")
-            if fmi == 2:
-                (root / "model.png").write_bytes(_picture(diagram))
-        if fmi == 3:
+        diagram = diagram or box(model)
+        (root / "documentation" / "diagram.svg").write_text(diagram, encoding="utf-8")
+        if fmi == 2:
+            (root / "model.png").write_bytes(_picture(diagram))
+        else:
             _write_terminals(model, root / "terminalsAndIcons", diagram)
         if scenario is not None:
             write_reference(model, scenario, root / REFERENCE)
@@ -275,12 +274,11 @@ def _write_xml(root: Element, path: Path) -> None:
     ElementTree.ElementTree(root).write(path, "UTF-8", xml_declaration=True)
 
 
-def _write_terminals(model: Model, folder: Path, diagram: str | None) -> None:
+def _write_terminals(model: Model, folder: Path, diagram: str) -> None:
     """``terminalsAndIcons.xml`` of FMI 3.0 and its pictures."""
     folder.mkdir()
-    _write_xml(terminals(model, diagram is not None), folder / "terminalsAndIcons.xml")
-    pictures = TERMINAL_ICONS if diagram is None else {**TERMINAL_ICONS, "icon": diagram}
-    for name, svg in pictures.items():
+    _write_xml(terminals(model), folder / "terminalsAndIcons.xml")
+    for name, svg in {**TERMINAL_ICONS, "icon": diagram}.items():
         (folder / f"{name}.svg").write_text(svg, encoding="utf-8")
         (folder / f"{name}.png").write_bytes(_picture(svg))
 

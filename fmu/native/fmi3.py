@@ -15,12 +15,13 @@ output. Other inputs that share a prefix, as force and pressure of a clamping cy
 import re
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement
+from xml.sax.saxutils import escape
 
 from rtcvt.fmu.dependencies import Sets, dependencies
 from rtcvt.fmu.description import boolean, define_types, root_element
 from rtcvt.model import Model, Variable
 
-__all__ = ["TERMINAL_ICONS", "array_lengths", "build_description", "fmi3_description", "terminals"]
+__all__ = ["TERMINAL_ICONS", "array_lengths", "box", "build_description", "fmi3_description", "terminals"]
 
 Rows = Sequence[tuple[str, Variable]]
 
@@ -195,14 +196,35 @@ def build_description(identifier: str) -> Element:
     return root
 
 
-def terminals(model: Model, icon: bool) -> Element:
-    """The ``fmiTerminalsAndIcons`` element; `icon` says whether the unit has a picture."""
+def box(model: Model) -> str:
+    """Picture (SVG) of a unit whose kind draws none: its name in a box, and its terminals as of `terminals`."""
+    ports = _ports(model)
+    size = f"{min(22.0, 300.0 / len(model.name)):.3g}"
+    parts = ['<svg xmlns="http://www.w3.org/2000/svg" width="240" height="240" viewBox="-120 -120 240 240" '
+             'font-family="sans-serif" text-anchor="middle" fill="#1f2933">'
+             '<rect x="-120" y="-120" width="240" height="240" fill="#fff"/>'
+             '<rect x="-100" y="-100" width="200" height="200" rx="8" fill="#eee" stroke="#1f2933" stroke-width="3"/>'
+             f'<text y="-45" font-size="{size}">{escape(model.name)}</text>']  # fmt: skip
+    for k, (name, members) in enumerate(ports.items()):
+        x, y = _place(k, len(ports))
+        parts.append(f'<circle cx="{x}" cy="{-y:g}" r="10" fill="{"#c0c0c0" if members in FLANGES else "#2a4d8f"}" '
+                     f'stroke="#303030" stroke-width="2"/><text x="{0.86 * x:g}" y="{4 - y:g}" font-size="11" '
+                     f'text-anchor="{"start" if x < 0 else "end"}">{escape(name)}</text>')  # fmt: skip
+    return "".join([*parts, "</svg>"])
+
+
+def _place(k: int, ports: int) -> tuple[int, float]:
+    """Where the k-th terminal stands: left and right by turns, from the top."""
+    return (-100 if k % 2 == 0 else 100), 80 - 160 * (k // 2 + 0.5) / ((ports + 1) // 2)
+
+
+def terminals(model: Model) -> Element:
+    """The ``fmiTerminalsAndIcons`` element."""
     root = Element("fmiTerminalsAndIcons", fmiVersion="3.0")
     graphics = SubElement(root, "GraphicalRepresentation")
     corners = {"x1": "-100", "y1": "-100", "x2": "100", "y2": "100"}
     SubElement(graphics, "CoordinateSystem", corners, suggestedScalingFactorTo_mm="0.1")
-    if icon:
-        SubElement(graphics, "Icon", corners)
+    SubElement(graphics, "Icon", corners)
     ports = _ports(model)
     if not ports:
         return root
@@ -218,7 +240,7 @@ def terminals(model: Model, icon: bool) -> Element:
             SubElement(terminal, "TerminalMemberVariable", variableName=f"{name}.{member}",
                        memberName="tau" if flange and member == "load" else member,
                        variableKind=FLOWS.get(member, "signal") if flange else "signal")  # fmt: skip
-        x, y = (-100 if k % 2 == 0 else 100), 80 - 160 * (k // 2 + 0.5) / ((len(ports) + 1) // 2)
+        x, y = _place(k, len(ports))
         SubElement(terminal, "TerminalGraphicalRepresentation", iconBaseName=base, x1=f"{x - 10}", y1=f"{y - 10:g}",
                    x2=f"{x + 10}", y2=f"{y + 10:g}", defaultConnectionColor="48 48 48")  # fmt: skip
     return root

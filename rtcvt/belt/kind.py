@@ -40,6 +40,7 @@ KIND = Kind(
     read=lazily("rtcvt.belt.unit:read_belt_unit"),
     fidelities={"hybrid": "", "rigid": ""},
     build=lazily("rtcvt.belt.model:build_belt"),
+    diagram=lazily("rtcvt.belt.diagram:belt_diagram"),
     page=lazily("rtcvt.belt.page:belt_page"),
     show=Task(lazily("rtcvt.belt.tasks:show"), help=_SHOW),
     full=Task(

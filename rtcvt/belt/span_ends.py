@@ -347,6 +347,8 @@ def running(end: SpanEnd) -> tuple[float, float]:
         return 0.0, 0.0
     _, kappa, _, (w_0, _, w_2) = _points(end.s, r, end.w)
     touching = (kappa > 0.0) & (w_0 < 0.0)
+    if not touching.any():
+        raise ValueError("belt.EI: so stiff that the belt does not lie on a pulley")
     x = -(end.s[:-1, None] + np.diff(end.s)[:, None] * _X)[touching][::-1]
     w_0, w_2 = w_0[touching][::-1], w_2[touching][::-1]
     x = np.append(x, 0.5 * end.wrap) - x[0]

@@ -58,7 +58,7 @@ def radii_matrix(unit: GearSystem) -> dict[tuple[str, str], Expression]:
 
 def radii_at(unit: GearSystem, values: Mapping[str, float] | None = None) -> NDArray[np.float64]:
     """``R`` [m] (contacts by gears) as numbers: at the unit's own parameters and start, or at others by short name."""
-    at = _own_values(unit) | dict(values or {})
+    at = unit.own_values | dict(values or {})
     rows, columns = list(unit.contacts), list(unit.gears)
     R = np.zeros((len(rows), len(columns)))
     for (contact, gear), radius in radii_matrix(unit).items():
@@ -94,7 +94,7 @@ def axis_sign(unit: GearSystem, one: str, other: str) -> int:
     a, b = direction(unit, one), direction(unit, other)
     if normal_form(a[0] * b[1] - a[1] * b[0]).value != 0.0:
         return 0
-    return 1 if (a[0] * b[0] + a[1] * b[1]).evaluate(_own_values(unit)) > 0.0 else -1
+    return 1 if (a[0] * b[0] + a[1] * b[1]).evaluate(unit.own_values) > 0.0 else -1
 
 
 def carrier_of(unit: GearSystem, contact: Contact) -> str | None:
@@ -104,10 +104,6 @@ def carrier_of(unit: GearSystem, contact: Contact) -> str | None:
     if carrier is None or carrier in contact.between or any(axis_sign(unit, g, carrier) == 0 for g in contact.between):
         return None
     return carrier
-
-
-def _own_values(unit: GearSystem) -> dict[str, float]:
-    return {name: p.value for name, p in unit.parameters.items()} | {n: v.start for n, v in unit.variables.items()}
 
 
 def _declared(unit: GearSystem, name: str) -> Expression | None:
@@ -130,7 +126,7 @@ def _contact_row(unit: GearSystem, name: str, contact: Contact) -> dict[str, Exp
         carrier = unit.gears[gear].carrier
         declared = _declared(unit, gear) if counts and carrier else None
         if declared is not None:
-            radius = number(1.0 if radius.evaluate(_own_values(unit)) > 0.0 else -1.0) * declared
+            radius = number(1.0 if radius.evaluate(unit.own_values) > 0.0 else -1.0) * declared
         terms = [(gear, number(sign) * radius)]
         if counts and common is not None:
             terms.append((common, number(-sign * axis_sign(unit, gear, common)) * radius))
@@ -200,7 +196,7 @@ def _check_planets(unit: GearSystem) -> None:
     declared = [name for name, gear in unit.gears.items() if gear.carrier and gear.fixed_radius]
     if not declared:
         return
-    at = _own_values(unit)
+    at = unit.own_values
     for name in declared:
         r = _declared(unit, name)
         if r is not None and not r.evaluate(at) > 0.0:
@@ -271,11 +267,13 @@ def direction(unit: GearSystem, gear: str) -> Vector:
     axis = unit.gears[gear].axis
     key = f"gears.{gear}.axis"
     if axis.angle is not None:
-        angle = unit.coordinate(f"{key}.angle", axis.angle)
+        angle = unit.coordinate(f"{key}.angle", axis.angle, "rad")
         return angle.apply("cos"), angle.apply("sin")
     assert axis.direction is not None
-    x = unit.coordinate(f"{key}.direction", axis.direction[0])
-    y = unit.coordinate(f"{key}.direction", axis.direction[1])
+    try:  # two lengths or two numbers
+        x, y = (unit.coordinate(f"{key}.direction", c) for c in axis.direction)
+    except InputError:
+        x, y = (unit.coordinate(f"{key}.direction", c, "1") for c in axis.direction)
     if _is_sine_and_cosine(x, y):
         return x, y
     length = (x * x + y * y).apply("sqrt")

@@ -6,7 +6,10 @@ The sections are ``parameters`` and ``variables`` (the geometry's names), ``gear
 may be an expression of parameters and of the one moving variable.
 """
 
+import math
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -54,10 +57,15 @@ class Parameter(Record):
     @model_validator(mode="before")
     @classmethod
     def _read_unit(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and isinstance(data.get("value"), str):
-            unit = data.get("unit") or quantity.si_unit(data["value"])
-            return {**data, "value": quantity.of_machine(data["value"], unit), "unit": unit}
-        return data
+        if not isinstance(data, Mapping):
+            return data
+        value, unit = data.get("value"), data.get("unit")
+        if isinstance(value, str):
+            given = {} if unit or re.fullmatch(r"[-+0-9.eE\s]*", value) else {"unit": quantity.si_unit(value)}
+            return {**data, **given, "value": quantity.of_machine(value, given.get("unit") or unit or "m")}
+        if isinstance(value, bool):
+            raise ValueError("a number, or a text with a unit")
+        return {**data, "value": quantity.of_machine(value, unit or "m")} if isinstance(value, int | float) else data
 
 
 class Variable(Record):
@@ -313,14 +321,35 @@ class GearSystem(Unit):
                 found[f"mesh.{name}"] = (loss, (contact.between[1], carried_by))
         return found
 
-    def coordinate(self, key: str, value: Coordinate) -> Expression:
-        """A coordinate [m or rad] as an expression of the parameters and the moving variable."""
+    @property
+    def own_values(self) -> dict[str, float]:
+        """Parameters and the moving variable's start, by name."""
+        return {n: p.value for n, p in self.parameters.items()} | {n: v.start for n, v in self.variables.items()}
+
+    def coordinate(self, key: str, value: Coordinate, unit: Literal["m", "rad", "1"] = "m") -> Expression:
+        """A coordinate in `unit` as an expression of the parameters and the moving variable.
+
+        Raises
+        ------
+        InputError
+            No expression or quantity of that kind, or larger than a machine.
+        """
+        powers = dict.fromkeys(self.variables, 0.0)
+        for name, p in self.parameters.items():  # a bare number may stand for anything
+            powers[name] = float(p.unit == "m") if "unit" in p.model_fields_set else math.nan
         try:
-            if not isinstance(value, str):
-                return expression.number(value)
-            if quantity.is_quantity(value):
-                return expression.number(quantity.of_machine(value, quantity.si_unit(value)))
-            return expression.parse(value, {*self.parameters, *self.variables})
+            if not isinstance(value, str) or quantity.is_quantity(value):
+                return expression.number(quantity.of_machine(value, unit))
+            found = expression.parse(value, powers)
+            power = expression.dimension(found, powers)
+            if not math.isnan(power) and power != (unit == "m"):
+                raise ValueError(f"{quantity.wanted(unit)}, which the units of its names do not give")
+            size = 0.0
+            with suppress(ArithmeticError, ValueError):  # told when the radii are made
+                size = abs(found.evaluate(self.own_values))
+            if size > quantity.MOST:
+                raise ValueError(f"{quantity.wanted(unit)}, of a size up to {quantity.MOST:g}")
+            return found
         except ValueError as error:
             raise InputError(self.source, key, value, str(error)) from None
 

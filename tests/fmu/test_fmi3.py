@@ -103,7 +103,7 @@ def test_value_references_are_those_of_fmi_2_and_then_the_time(pair):
 @pytest.mark.parametrize("name", ["clutch b", "driveline shaft", "vehicle axle"])
 def test_a_torque_that_the_neighbour_takes_flows_out_of_a_terminal(name):
     unit, flange = name.split()
-    (found,) = terminals(load_unit(unit).build(), icon=False).iterfind(f".//Terminal[@name='{flange}']")
+    (found,) = terminals(load_unit(unit).build()).iterfind(f".//Terminal[@name='{flange}']")
     members = [(m.get("variableName"), m.get("memberName"), m.get("variableKind")) for m in found[:2]]
     assert members == [(f"{flange}.load", "tau", "outflow"), (f"{flange}.w", "w", "signal")]
     assert found.get("matchingRule") == "plug"
@@ -136,6 +136,27 @@ def test_clamping_ports_are_terminals(folder):
     names = {t.get("name"): [m.get("memberName") for m in t.iter("TerminalMemberVariable")]
              for t in tree.iter("Terminal") if t.get("matchingRule") == "bus"}  # fmt: skip
     assert names == {"clamp.primary": ["F", "p"], "clamp.secondary": ["F", "p"]}
+
+
+def test_a_unit_whose_kind_draws_nothing_is_a_box_with_its_terminals(folder):
+    path = export_native(load_unit("driveline"), None, folder / "driveline.fmu", ["sources"], fmi=3)
+    extracted = Path(fmpy.extract(str(path))) / "terminalsAndIcons"
+    listed = etree.parse(str(extracted / "terminalsAndIcons.xml"))
+    assert listed.find(".//GraphicalRepresentation/Icon") is not None
+    drawn = etree.parse(str(extracted / "icon.svg"))
+    texts = [t.text for t in drawn.iter("{*}text")]
+    assert texts == ["driveline", *(t.get("name") for t in listed.iter("Terminal"))]
+    assert (extracted / "icon.png").is_file()
+
+
+def test_a_belt_is_drawn_to_scale():
+    drive = load_unit("accessory_6pk")
+    drawn = etree.fromstring(drive.kind_record.diagram(drive, {}).encode())
+    circles = [float(c.get("r")) for c in drawn.iter("{*}circle")][::2]
+    scale = circles[0] / drive.path().radius[0]
+    np.testing.assert_allclose(circles, scale * drive.path().radius, atol=0.2)
+    points = np.array([p.split(",") for p in drawn.find("{*}polygon").get("points").split()], dtype=float)
+    assert np.hypot(*np.diff(points, axis=0).T).sum() == pytest.approx(scale * drive.path().length, rel=2e-3)
 
 
 # --- the same bits ----------------------------------------------------------------------------------------------------

@@ -149,7 +149,10 @@ def test_memory_that_cannot_be_locked_is_said(monkeypatch):
         def mlockall(self, flags):
             return -1
 
-        munlockall = None
+        mlock = None
+
+        def munlockall(self):
+            pass
 
     monkeypatch.setattr(pacing.ctypes, "CDLL", lambda *_, **__: Libc())
     monkeypatch.setattr(pacing.ctypes, "get_errno", lambda: 12)

@@ -8,6 +8,7 @@ import re
 
 import numpy as np
 import pytest
+from discs import discs
 from scipy.linalg import expm
 
 from rtcvt.errors import InputError
@@ -17,26 +18,12 @@ from rtcvt.network import generate
 from rtcvt.network import model as network_model
 from rtcvt.unitfile import parse_unit_file
 
-DISC = """
-name = "{name}"
-kind = "gear_system"
-[gears]
-a = {{ inertia = {J}, friction = {b}, axis = {{ through = [0, 0], direction = [1, 0] }} }}
-[rigid]
-independent = ["a"]
-[ports]
-f = {{ gear = "a", tau_max = 100.0 }}
-"""
-
-
 KERNELS = ("initialise", "derivative", "output", "step")
 
 
 @pytest.fixture
 def folder(tmp_path):
-    for name, J, b in (("one", 0.1, 0.0), ("two", 0.3, 0.0), ("rough", 0.2, 0.5)):
-        (tmp_path / f"{name}.toml").write_text(DISC.format(name=name, J=J, b=b))
-    return tmp_path
+    return discs(tmp_path)
 
 
 def system(folder, text, step=1e-3):

@@ -89,7 +89,12 @@ def run_until(
     -------
     Campaign, float : the state, chosen runs with it, and the error that is expected
     """
-    every = list(runs_of(with_candidates(plan), parameters))
+    larger, progress = with_candidates(plan), how.get("progress")
+    every = []
+    for run in runs_of(larger, parameters):
+        every.append(run)
+        if progress is not None:
+            progress(f"{plan.name}: drawing candidates", len(every), len(names_of(larger)))
     candidates = [run for run in every if run.name.startswith(f"{NAME}-")]
     points = _points(candidates, parameters)
     wanted = {*names_of(plan), *(r.name for r in candidates if _begun(folder, r.name))}
@@ -102,7 +107,7 @@ def run_until(
         samples = load_samples([folder / f"{name}.h5" for name in state.done], slip=USED)
         number = min(max(BATCH, len(state.done) // 20), int(left.sum()))
         error, which = _next(samples, points, left, number, target.quantity)
-        _log.info(f"{plan.name}: {target.quantity} to {error:.2%} expected after {len(state.done)} runs")
+        _log.info(f"{plan.name}: {target.quantity}, {100.0 * error:.3g} % expected after {len(state.done)} runs")
         if error <= target.error or not left.any():
             return state._replace(failed=failed), error
         wanted |= {candidates[k].name for k in which}

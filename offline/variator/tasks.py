@@ -57,9 +57,9 @@ def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progres
             state = run_campaign(parameters, parameters.text, plan, text, folder, **how)
         else:
             state, error = run_until(parameters, plan, text, folder, wanted, **how)
-            lines.append(f"{wanted.quantity}: {error:.2%} expected over the range of the plan")
+            lines.append(f"{wanted.quantity}: {100.0 * error:.3g} % expected over the range of the plan")
             if error > wanted.error:
-                failures.append(f"{wanted.quantity}: {error:.2%} expected when all candidates were run")
+                failures.append(f"{wanted.quantity}: {100.0 * error:.3g} % expected when all candidates were run")
     except KeyboardInterrupt:
         interrupted = True
         state = state_of(folder, names_of(plan))

@@ -85,16 +85,14 @@ def dependencies(model: Model) -> Dependencies:
         A kernel is outside the subset that becomes C, or gives one name to two arrays by such a value.
     """
     n_x, n_u, n_y = len(model.states), len(model.select("input")), len(model.select("output"))
-    if model.algebraic:  # all is solved at once
-        now = frozenset(range(n_x + n_u))
-        start = frozenset(range(n_x, n_x + n_u + len(model.p)))
-        return Dependencies(*((now,) * n for n in (n_y, n_x)), *((start,) * n for n in (n_x, n_y, n_x)))
     arrays = [ARRAY] * 3
-    program = lower({
-        "initialise": (model.initialise, [ARRAY, CONSTANTS, *arrays]),
-        "derivative": (model.derivative, [FLOAT, *arrays, CONSTANTS, ARRAY, ARRAY]),
-        "output": (model.output, [FLOAT, *arrays, CONSTANTS, ARRAY, ARRAY]),
-    })  # fmt: skip
+    kernels = {"output": (model.output, [FLOAT, *arrays, CONSTANTS, ARRAY, ARRAY])}
+    if not model.algebraic:
+        kernels |= {
+            "initialise": (model.initialise, [ARRAY, CONSTANTS, *arrays]),
+            "derivative": (model.derivative, [FLOAT, *arrays, CONSTANTS, ARRAY, ARRAY]),
+        }
+    program = lower(kernels)
     data = tuple(model.data.tolist())
 
     def numbers(n: int, first: int | None = None) -> list[Number]:
@@ -109,6 +107,8 @@ def dependencies(model: Model) -> Dependencies:
     def evaluated(x: list[Number], u: list[Number], p: list[Number], work: list[Number]) -> list[Sets]:
         found = []
         for name, n in (("output", n_y), ("derivative", n_x)):
+            if name not in kernels:
+                continue
             result: list[Number] = [(0, 0.0)] * n
             arrays = [(a, 0) for a in (x, u, p, data, result, list(work))]
             _Run(program).call(name, [(0, None), *arrays])
@@ -116,6 +116,10 @@ def dependencies(model: Model) -> Dependencies:
         return found
 
     p, u = numbers(len(model.p)), numbers(n_u)
+    if model.algebraic:  # start states and rates are solved for at once
+        (outputs,) = evaluated(numbers(n_x, 0), numbers(n_u, n_x), p, numbers(model.n_work))
+        now, start = frozenset(range(n_x + n_u)), frozenset(range(n_x, n_x + n_u + len(model.p)))
+        return Dependencies(outputs, (now,) * n_x, *((start,) * n for n in (n_x, n_y, n_x)))
     _, work = started(p, u)
     outputs, derivatives = evaluated(numbers(n_x, 0), numbers(n_u, n_x), p, work)
     p, u = numbers(len(model.p), n_x + n_u), numbers(n_u, n_x)

@@ -1,9 +1,10 @@
 """Where each joule of a car's run went: sources, losses and what is stored, from the outputs of its units.
 
 By their names: ``fuel.m`` brings the heating value of what has been burnt, ``battery.E`` [J] what a battery has less
-than before, ``clamp.P`` [W] what moves the sheaves. ``loss.*``, ``P_loss`` and the ``loss`` of a shaft [W] are lost;
-forces of a vehicle take power at its speed. ``storage.E`` and ``E`` of a shaft [J] are stored. Powers are integrated by
-the trapezoidal rule over the communication points.
+than before, ``clamp.P`` [W] what moves the sheaves. ``loss.*``, ``P_loss`` and the ``loss`` of a shaft [W] are lost,
+and the heat ``Q`` of elements of a gear system [J]; forces of a vehicle take power at its speed. ``storage.E`` and
+``E`` of a shaft [J] are stored. Powers are integrated by the trapezoidal rule over the communication points; brakes and
+slope, whose inputs are held over a step, take what they were at its start times the way.
 """
 
 from typing import Any, NamedTuple
@@ -85,10 +86,14 @@ def balance(result: Result) -> Balance | None:
     for name, unit in names.items():
         if unit == "W" and (".loss." in name or name.endswith((".P_loss", ".loss"))):
             losses[name] = work(result[name])
+        elif name.endswith(".Q") and name.count(".") == 3:
+            losses[name] = gain(name)
         elif name.endswith(".clamp.P"):
             sources[name] = work(result[name])
         elif name.endswith(".storage.E") or (unit == "J" and name.count(".") == 1 and name.endswith(".E")):
             stored += gain(name)
+        elif name in (f"{car}.force.brake", f"{car}.force.grade"):
+            losses[name] = float(result[name][:-1] @ np.diff(result[f"{car}.vehicle.s"]))
         elif name.startswith(f"{car}.force."):
             losses[name] = work(result[name] * result[f"{car}.vehicle.v"])
     per = 100.0 / (1e-3 * gain(f"{car}.vehicle.s")) if gain(f"{car}.vehicle.s") > 0.0 else np.nan

@@ -13,10 +13,12 @@ least, ``w_line(P)``, found in its tables where the unit is built. The engine is
     R_des = i_const                             constant
 
 **Clamping.** The secondary carries what the belt needs (both pulleys of a pushbelt are alike, so the smaller force
-counts for both), with a safety factor S, for the torque tau that goes in or is asked for, whichever is more, on the
-radius r of the primary; half the wedge angle is alpha, given by its tangent::
+counts for both), with a safety factor S, for the torque tau that goes in or that the engine can give of what is asked,
+whichever is more, on the radius r of the primary; half the wedge angle is alpha, given by its tangent::
 
-    F = min(S max(|tau|, |t|) cos(alpha)/(2 mu r) + F_0, F_max)
+    F = min(S max(|tau|, min(|t|, T(w, 1))) cos(alpha)/(2 mu r) + F_0 + F_s |R - i|, F_max)
+
+A belt shifts the faster the more it is clamped: F_s brings the ratio down before the car stands.
 
 **Launch.** The clutch before the variator follows the speed of the engine like a centrifugal clutch, open at w_0 and
 closed at w_1. Its torque goes into tau, so the belt is clamped for what a slipping clutch carries.
@@ -53,6 +55,7 @@ class P(Rows):
     MU = Row("control.mu", "1", "coefficient of friction between belt and pulleys", TINY, tunable=True)
     SLOPE = Row("control.tan_alpha", "1", "slope of the sheaves: tangent of half the wedge angle", 0.0, 1.0)
     F_0 = Row("control.F_0", "N", "clamping force without a torque", 0.0, tunable=True)
+    F_S = Row("control.F_s", "N", "more of it for a ratio that is off by 1", 0.0, tunable=True)
     F_MAX = Row("control.F_max", "N", "greatest clamping force", 0.0, tunable=True)
     W_0 = Row(
         "control.w_0", "rad/s", "speed of the engine at which the clutch opens", TINY, display="rpm", tunable=True
@@ -69,6 +72,7 @@ class U(Rows):
     W_S = Row("control.w_secondary", "rad/s", "speed of the secondary", nominal=100.0, display="rpm")
     TAU = Row("control.tau", "N.m", "torque into the variator, as measured or estimated", nominal=100.0)
     R = Row("control.r", "m", "radius of the belt on the primary", 0.0, nominal=0.05)
+    I = Row("control.i", "1", "ratio, as measured", nominal=1.0)  # noqa: E741
 
 
 class X(Rows):
@@ -134,9 +138,8 @@ def wanted_ratio(u, p, data):
 
 
 @kernel
-def pedal_for(tau, w, data):
+def pedal_for(tau, w, data, table):
     """Pedal at which the table of torque gives `tau` [N.m] at speed `w`, that of an end beyond."""
-    table = int(data[D.TORQUE])
     n = int(data[table])
     m = int(data[table + 1])
     for j in range(m - 1):
@@ -177,16 +180,18 @@ def output(t, x, u, p, data, y, work):
     t_engine = u[U.DRIVE] / (p[P.I_F] * x[X.R])
     drag = -lookup(data, int(data[D.TORQUE]), u[U.W_E], 0.0)
     y[Y.TAU_DES] = 2.0 * t_engine - drag if t_engine < drag else t_engine
-    y[Y.PEDAL] = pedal_for(y[Y.TAU_DES], u[U.W_E], data)
+    y[Y.PEDAL] = pedal_for(y[Y.TAU_DES], u[U.W_E], data, int(data[D.TORQUE]))
     y[Y.RATIO] = x[X.R]
     tau = abs(u[U.TAU])
-    if abs(t_engine) > tau:
-        tau = abs(t_engine)
+    asked = within(abs(t_engine), 0.0, lookup(data, int(data[D.TORQUE]), u[U.W_E], 1.0))
+    if asked > tau:
+        tau = asked
     grip = 2.0 * p[P.MU] * u[U.R]  # torque per normal force
     needed = p[P.S] * tau / math.sqrt(1.0 + p[P.SLOPE] * p[P.SLOPE])
     y[Y.FORCE] = p[P.F_MAX]
-    if p[P.F_0] * grip + needed < p[P.F_MAX] * grip:
-        y[Y.FORCE] = p[P.F_0] + needed / grip
+    least = p[P.F_0] + p[P.F_S] * abs(x[X.R] - u[U.I])
+    if least * grip + needed < p[P.F_MAX] * grip:
+        y[Y.FORCE] = least + needed / grip
     y[Y.CLUTCH] = within((u[U.W_E] - p[P.W_0]) / (p[P.W_1] - p[P.W_0]), 0.0, 1.0)
     y[Y.W_DES] = wanted_speed(u, p, data)
 

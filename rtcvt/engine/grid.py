@@ -21,7 +21,7 @@ from rtcvt.files import read_text
 from rtcvt.kernel import kernel
 from rtcvt.unitfile import is_file
 
-__all__ = ["Grid", "lookup", "read_grid", "slope"]
+__all__ = ["Grid", "lookup", "read_curves", "read_grid", "slope"]
 
 MOST_POINTS = 10_000
 
@@ -37,6 +37,25 @@ class Grid:
     def numbers(self) -> list[float]:
         """The table as `lookup` takes it."""
         return [len(self.a), len(self.b), *self.a.tolist(), *self.b.tolist(), *self.values.ravel().tolist()]
+
+
+def _read(
+    source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]
+) -> tuple[str, list[tuple[int, tuple[float, float, float]]]]:
+    """Name of the file of a table, and its points with the numbers of their lines."""
+    path = folder / name
+    if not is_file(path):
+        path = Path(str(resources.files("rtcvt"))) / "engine" / f"{name}.csv"
+    if not is_file(path):
+        shipped = sorted(f.stem for f in path.parent.glob("*.csv"))
+        raise InputError(source, key, name, f"a CSV file, or one of the shipped tables: {', '.join(shipped)}")
+    lines = list(enumerate(read_text(path).splitlines(), start=1))
+    rows = [(k, next(csv.reader([line]))) for k, line in lines if line.strip() and not line.startswith("#")]
+    header = ",".join(f"{column} [{unit}]" for column, unit in columns)
+    if not rows:
+        raise InputError(path.name, "", None, f"a header such as '{header}' and a line for each point")
+    factors = _factors(path.name, *rows[0], columns, header)
+    return path.name, [(k, _point(path.name, k, row, factors)) for k, row in rows[1 : MOST_POINTS + 2]]
 
 
 def read_grid(source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]) -> Grid:
@@ -58,29 +77,35 @@ def read_grid(source: str, key: str, folder: Path, name: str, columns: Sequence[
     InputError
         There is no such file, or it is not a table as above.
     """
-    path = folder / name
-    if not is_file(path):
-        path = Path(str(resources.files("rtcvt"))) / "engine" / f"{name}.csv"
-    if not is_file(path):
-        shipped = sorted(f.stem for f in path.parent.glob("*.csv"))
-        raise InputError(source, key, name, f"a CSV file, or one of the shipped tables: {', '.join(shipped)}")
-    lines = list(enumerate(read_text(path).splitlines(), start=1))
-    rows = [(k, next(csv.reader([line]))) for k, line in lines if line.strip() and not line.startswith("#")]
-    header = ",".join(f"{column} [{unit}]" for column, unit in columns)
-    if not rows:
-        raise InputError(path.name, "", None, f"a header such as '{header}' and a line for each point")
-    factors = _factors(path.name, *rows[0], columns, header)
+    file, rows = _read(source, key, folder, name, columns)
     points: dict[tuple[float, float], float] = {}
-    for k, row in rows[1 : MOST_POINTS + 2]:
-        a, b, value = _point(path.name, k, row, factors)
+    for k, (a, b, value) in rows:
         if (a, b) in points:
-            raise InputError(path.name, f"line {k}", ",".join(row), "each point once")
+            raise InputError(file, f"line {k}", f"{a:g}, {b:g}", "each point once")
         points[a, b] = value
     axes = [np.array(sorted({point[i] for point in points})) for i in (0, 1)]
     if min(map(len, axes)) < 2 or len(points) != len(axes[0]) * len(axes[1]) or len(points) > MOST_POINTS:
         allowed = f"a full grid, at least 2 by 2 points and at most {MOST_POINTS}"
-        raise InputError(path.name, "", f"{len(axes[0])} by {len(axes[1])}, {len(points)} points", allowed)
+        raise InputError(file, "", f"{len(axes[0])} by {len(axes[1])}, {len(points)} points", allowed)
     return Grid(axes[0], axes[1], np.array([[points[a, b] for b in axes[1]] for a in axes[0]]))
+
+
+def read_curves(
+    source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]
+) -> tuple[Grid, Grid]:
+    """Read two curves over one axis, as `read_grid` does; the second axis of the tables is of no use.
+
+    Raises
+    ------
+    InputError
+        There is no such file, or its first column does not rise.
+    """
+    file, rows = _read(source, key, folder, name, columns)
+    found = np.array([point for _, point in rows]).reshape(-1, 3)
+    if len(found) < 2 or not (np.diff(found[:, 0]) > 0.0).all() or len(found) > MOST_POINTS:
+        raise InputError(file, "", f"{len(found)} points", f"at least 2 points, at most {MOST_POINTS}, in rising order")
+    none = np.array([0.0, 1.0])
+    return tuple(Grid(found[:, 0], none, np.column_stack([values, values])) for values in found.T[1:])  # type: ignore[return-value]
 
 
 def _factors(

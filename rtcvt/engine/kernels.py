@@ -4,7 +4,7 @@
 load ``T(w, 1)``. Burning gives the torque q on top of the drag, with the delay of the intake; a PI controller with
 anti-windup adds what keeps the idle speed::
 
-    J w' = q - D + tau_crank,          q' = (q_des - q)/T_q,      q_des = clip(T + D + c, 0, T(w, 1) + D)
+    J w' = q - D - tau_load,          q' = (q_des - q)/T_q,      q_des = clip(T + D + c, 0, T(w, 1) + D)
     e = K_p (w_idle - w) + z,          z' = (c - z)/T_i,          c = clip(e, 0, tau_idle)
 
 With the pedal at 0 above the idle speed q_des is zero: the fuel is cut off. The fuel flow follows a table over speed
@@ -17,7 +17,7 @@ burns at a crank that stands or turns backwards; its drag is then that of ``|w|`
 ``H F > tau w`` at its points, which is checked, this holds at all speeds and torques, since both are bilinear; power is
 balanced with a loss that is not negative::
 
-    H m' + tau_crank w = d/dt (J w^2)/2 + P_loss
+    H m' = tau_load w + d/dt (J w^2)/2 + P_loss
 
 Fuel counts from the start.
 """
@@ -65,7 +65,7 @@ class P(Rows):
 class U(Rows):
     """Inputs."""
 
-    TAU = Row("crank.tau", "N.m", "torque into the engine at the crank", nominal=100.0)
+    LOAD = Row("crank.load", "N.m", "torque that the unit at the crank takes", nominal=100.0)
     PEDAL = Row("engine.pedal", "1", "position of the accelerator pedal", 0.0, 1.0, 1.0)
 
 
@@ -243,7 +243,7 @@ def is_efficient(p, data):
 @kernel
 def all_rates(x, u, p, data, dx):
     """Rates of w, q, z and m."""
-    dx[X.W] = (x[X.Q] + torque(x[X.W], 0.0, data) + u[U.TAU]) / p[P.J]
+    dx[X.W] = (x[X.Q] + torque(x[X.W], 0.0, data) - u[U.LOAD]) / p[P.J]
     dx[X.Q] = (clip(demand(x, u, p, data), 0.0, most(x[X.W], data)) - x[X.Q]) / p[P.T_Q]
     dx[X.Z] = (idle(x, p) - x[X.Z]) / p[P.T_I]
     dx[X.M] = flow(x[X.W], x[X.Q], data)
@@ -321,7 +321,7 @@ def port(k, x, u, p, data, row, column, work):
         row[i] = 0.0
         column[i] = 0.0
     row[X.W] = 1.0
-    column[X.W] = 1.0 / p[P.J]
+    column[X.W] = -1.0 / p[P.J]
     return 0.0
 
 

@@ -1,4 +1,4 @@
-"""Combustion engines, control of them with a variator, and electric drives declare themselves."""
+"""Engines, converters, their control with a variator or a gearbox, and electric drives declare themselves."""
 
 from pathlib import Path
 from typing import Any
@@ -9,13 +9,18 @@ __all__ = ["KIND"]
 
 
 def _files_beside(engine: Any) -> list[Path]:
-    """Tables of its own."""
-    named = [engine.folder / name for name in (engine.torque, engine.fuel, engine.loss) if name]
-    return [own for own in named if own.is_file()]
+    """Tables and the box of its own, and what this needs."""
+    from rtcvt.kind import load_unit
+
+    keys = ("torque", "fuel", "loss", "up", "down", "curves", "box")
+    own = [engine.folder / name for name in (getattr(engine, key) for key in keys) if name]
+    own = [file for file in own if file.is_file()]
+    boxes = [file for file in own if engine.box and file == engine.folder / engine.box]
+    return [*own, *(file for box in boxes for file in load_unit(box).files_beside)]
 
 
 KIND = Kind(
-    names=("engine", "cvt_control", "electric_drive"),
+    names=("engine", "cvt_control", "shift_control", "torque_converter", "electric_drive"),
     title="engines and electric drives",
     read=lazily("rtcvt.engine.unit:read"),
     fidelities={"rigid": ""},

@@ -1,7 +1,10 @@
-"""Unit files of drives and their control, and their real-time models; equations in `kernels`, `control`, `electric`.
+"""Unit files of drives and their control, and their real-time models.
 
-All parameters of the kind are given in the file; ``torque``, ``fuel`` and ``loss`` name tables, CSV files beside it or
-shipped ones (`rtcvt.engine.grid`). Bare numbers are SI, strings carry their unit.
+Equations are in `kernels`, `control`, `shifting`, `converter` and `electric`.
+
+All parameters of the kind are given in the file; ``torque``, ``fuel`` and the like name tables, CSV files beside it or
+shipped ones (`rtcvt.engine.grid`), ``box`` the unit whose shift table a control knows. Bare numbers are SI, strings
+carry their unit.
 """
 
 from collections.abc import Sequence
@@ -9,14 +12,15 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
-from rtcvt.engine import control, electric, kernels
-from rtcvt.engine.grid import Grid, lookup, read_grid
+from rtcvt.engine import control, converter, electric, kernels, shifting
+from rtcvt.engine.grid import Grid, lookup, read_curves, read_grid
 from rtcvt.engine.kernels import P
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow, render
-from rtcvt.kind import Unit
+from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Coupling, Model
 from rtcvt.scenario import Scenario
 from rtcvt.table import Constants, Table, given_values
@@ -25,18 +29,35 @@ from rtcvt.unitfile import Solver, UnitFile
 __all__ = ["Engine", "build", "least_fuel", "losses", "page", "read", "tables"]
 
 LINE_POINTS = 41  # of the line of least fuel
+SPEEDS = "a table whose speeds are above zero"
 FileName = Annotated[str, Field(min_length=1)]
-KINDS: dict[str, Any] = {"engine": kernels, "cvt_control": control, "electric_drive": electric}
-TABLES = {"engine": ("torque", "fuel"), "cvt_control": ("torque", "fuel"), "electric_drive": ("loss",)}
+KINDS: dict[str, Any] = {
+    "engine": kernels,
+    "cvt_control": control,
+    "shift_control": shifting,
+    "torque_converter": converter,
+    "electric_drive": electric,
+}
+NAMED = {  # what a unit file of each kind names
+    "engine": ("torque", "fuel"),
+    "cvt_control": ("torque", "fuel"),
+    "shift_control": ("torque", "up", "down", "box"),
+    "torque_converter": ("curves",),
+    "electric_drive": ("loss",),
+}
 
 
 class Engine(Unit):
     """A unit file of one of these kinds."""
 
-    kind: Literal["engine", "cvt_control", "electric_drive"]
+    kind: Literal["engine", "cvt_control", "shift_control", "torque_converter", "electric_drive"]
     torque: FileName | None = None  # table over speed and pedal
     fuel: FileName | None = None  # table over speed and torque
     loss: FileName | None = None  # table of an electric machine over speed and torque
+    up: FileName | None = None  # tables over gear and demand: speeds of the vehicle above which it shifts up
+    down: FileName | None = None  # below which it shifts down
+    curves: FileName | None = None  # capacity and torque ratio of a converter over its speed ratio
+    box: FileName | None = None  # unit with the shift table, a shipped one or a file beside this one
     parameters: dict[str, float | str] = {}  # see above
     strategy: Literal["constant", "economy", "sport"] | None = None  # of the control's ratio
     solver: Solver = Solver()
@@ -54,11 +75,10 @@ def read(file: UnitFile) -> Engine:
         Not a valid one.
     """
     unit = file.parse(Engine)
-    for key in ("torque", "fuel", "loss"):
-        if (getattr(unit, key) is not None) != (key in TABLES[unit.kind]):
-            allowed = (
-                "the name of a table" if key in TABLES[unit.kind] else f"no such key in a unit of kind {unit.kind}"
-            )
+    for key in dict.fromkeys(key for keys in NAMED.values() for key in keys):
+        named = key in NAMED[unit.kind]
+        if (getattr(unit, key) is not None) != named:
+            allowed = "the name of a table or a unit" if named else f"no such key in a unit of kind {unit.kind}"
             raise InputError(unit.source, key, getattr(unit, key), allowed)
     return unit
 
@@ -71,24 +91,111 @@ def tables(engine: Engine, heating_value: float | None) -> tuple[Grid, Grid]:
     InputError
         A table is missing, not a table, or not one of an engine that burns `heating_value` [J/kg], if this is known.
     """
-    axis = ("w", "rad/s")
-    source, folder = engine.source, engine.folder
-    assert engine.torque is not None
+    source = engine.source
     assert engine.fuel is not None
-    torque = read_grid(source, "torque", folder, engine.torque, (axis, ("pedal", "1"), ("tau", "N.m")))
-    fuel = read_grid(source, "fuel", folder, engine.fuel, (axis, ("tau", "N.m"), ("fuel", "kg/s")))
-    for key, grid, name in (("torque", torque, engine.torque), ("fuel", fuel, engine.fuel)):
-        _require(grid.a[0] > 0.0, source, key, name, "a table whose speeds are above zero")
-    _require(torque.b[0] == 0.0 and torque.b[-1] == 1.0, source, "torque", engine.torque, "pedals from 0 to 1")
-    _require((torque.values[:, 0] < 0.0).all(), source, "torque", engine.torque, "a torque below zero at pedal 0: drag")
-    rising = (np.diff(torque.values, axis=1) >= 0.0).all()
-    _require(rising, source, "torque", engine.torque, "a torque that does not fall with the pedal")
+    torque = torque_table(engine)
+    fuel = read_grid(source, "fuel", engine.folder, engine.fuel, (("w", "rad/s"), ("tau", "N.m"), ("fuel", "kg/s")))
+    _require(fuel.a[0] > 0.0, source, "fuel", engine.fuel, SPEEDS)
     _require(fuel.b[0] == 0.0, source, "fuel", engine.fuel, "torques from 0 on")
     enough = fuel.b[-1] >= torque.values.max()
     _require(enough, source, "fuel", engine.fuel, f"torques up to that of full load, {torque.values.max():g} N.m")
     efficient = heating_value is None or (heating_value * fuel.values > np.outer(fuel.a, fuel.b)).all()
     _require(efficient, source, "fuel", engine.fuel, "an efficiency below 1 at every point, and fuel above zero")
     return torque, fuel
+
+
+def torque_table(engine: Engine) -> Grid:
+    """Torque [N.m] over speed [rad/s] and pedal, checked.
+
+    Raises
+    ------
+    InputError
+        The table is missing, not a table, or not one of an engine.
+    """
+    source, name = engine.source, engine.torque
+    assert name is not None
+    torque = read_grid(source, "torque", engine.folder, name, (("w", "rad/s"), ("pedal", "1"), ("tau", "N.m")))
+    _require(torque.a[0] > 0.0, source, "torque", name, SPEEDS)
+    _require(torque.b[0] == 0.0 and torque.b[-1] == 1.0, source, "torque", name, "pedals from 0 to 1")
+    _require((torque.values[:, 0] < 0.0).all(), source, "torque", name, "a torque below zero at pedal 0: drag")
+    rising = (np.diff(torque.values, axis=1) >= 0.0).all()
+    _require(rising, source, "torque", name, "a torque that does not fall with the pedal")
+    return torque
+
+
+def curves(unit: Engine) -> tuple[Grid, Grid]:
+    """Capacity [N.m.s2/rad2] and torque ratio of a converter over its speed ratio, checked.
+
+    Raises
+    ------
+    InputError
+        The table is missing, not a table, or not one of a converter.
+    """
+    assert unit.curves is not None
+    columns = (("nu", "1"), ("capacity", "N.m.s2/rad2"), ("mu", "1"))
+    capacity, ratio = read_curves(unit.source, "curves", unit.folder, unit.curves, columns)
+    nu, C, mu = capacity.a, capacity.values[:, 0], ratio.values[:, 0]
+    fine = np.linspace(0.0, 1.0, 2001)
+    _require(nu[0] == 0.0 and nu[-1] == 1.0, unit.source, "curves", unit.curves, "speed ratios from 0 to 1")
+    _require((C[:-1] > 0.0).all() and C[-1] == 0.0, unit.source, "curves", unit.curves,
+             "capacities above zero, and zero at equal speeds")  # fmt: skip
+    lossy = (np.interp(fine, nu, mu) * fine <= 1.0 + 1e-12).all() and (mu >= 1.0).all() and mu[-1] == 1.0
+    _require(lossy, unit.source, "curves", unit.curves, "torque ratios from 1 to 1/nu, and 1 at equal speeds")
+    return capacity, ratio
+
+
+def box_of(unit: Engine) -> tuple[list[str], list[float], NDArray[np.float64], list[float]]:
+    """What a control knows of its box: names of the elements, ratios, torques of the elements gear by gear, capacities.
+
+    Only gears that go forwards count, in the order of their ratios. Torques [N.m] are those for 1 N.m at the input, -1
+    where an element does not hold.
+
+    Raises
+    ------
+    InputError
+        It is no gear system with a shift table, or one in which some element's torque is not determined.
+    """
+    from rtcvt.pog.radii import radii_at
+    from rtcvt.pog.shift import shift_table
+    from rtcvt.pog.unit import GearSystem
+
+    assert unit.box is not None
+    own = unit.folder / unit.box
+    box = load_unit(own if own.is_file() else unit.box)
+    if not isinstance(box, GearSystem) or box.shift is None:
+        raise InputError(unit.source, "box", unit.box, "a gear system with a shift table")
+    gears = sorted((g for g in shift_table(box, radii_at(box)) if g.ratio > 0.0), key=lambda g: -g.ratio)
+    every = {**dict.fromkeys(box.clutches, "clutch"), **dict.fromkeys(box.brakes, "brake")}
+    held = {**box.clutches, **box.brakes}
+    elements = [name for name in every if held[name].actuated]
+    torques = np.array([[abs(g.torques[e]) if e in g.elements else -1.0 for e in elements] for g in gears])
+    capacities = [held[e].capacity or 0.0 for e in elements]
+    good = len(gears) > 1 and np.isfinite(torques).all() and min(capacities, default=0.0) > 0.0
+    _require(good, unit.source, "box", unit.box, "a box whose gears determine the torques of elements with a capacity")
+    return [f"{every[e]}.{e}" for e in elements], [g.ratio for g in gears], torques, capacities
+
+
+def shift_maps(unit: Engine, gears: int) -> tuple[Grid, Grid]:
+    """Speeds [m/s] over gear and demand above which it shifts up, below which down, checked.
+
+    Raises
+    ------
+    InputError
+        A table is missing, not a table, not one of so many gears, or a gear would be left as soon as it is taken.
+    """
+    columns = (("gear", "1"), ("demand", "1"), ("v", "m/s"))
+    maps = []
+    for key, first in (("up", 1), ("down", 2)):
+        name = getattr(unit, key)
+        grid = read_grid(unit.source, key, unit.folder, name, columns)
+        wanted = list(range(first, first + gears - 1))
+        _require(grid.a.tolist() == wanted, unit.source, key, name, f"gears {wanted[0]} to {wanted[-1]}")
+        _require(grid.b[0] == 0.0 and grid.b[-1] == 1.0, unit.source, key, name, "demands from 0 to 1")
+        maps.append(grid)
+    up, down = maps
+    _require(up.b.tolist() == down.b.tolist() and (down.values < up.values).all(), unit.source, "down", unit.down,
+             "the demands of 'up', and lower speeds")  # fmt: skip
+    return up, down
 
 
 def losses(drive: Engine) -> Grid:
@@ -152,18 +259,32 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
     table.each("state", kind.X)
     internal_step = engine.solver.step / (substeps or engine.solver.substeps)
     data[kind.D.INTERNAL_STEP] = internal_step
+    n_work = kind.N_WORK
     if kind is electric:
         data.table(electric.D.LOSS, losses(engine).numbers())
+    elif kind is converter:
+        capacity, ratio = curves(engine)
+        data.table(converter.D.CAPACITY, capacity.numbers())
+        data.table(converter.D.RATIO, ratio.numbers())
+    elif kind is shifting:
+        elements, ratios, torques, capacities = box_of(engine)
+        table.each("output", [shifting.ELEMENT], [{"element": name} for name in elements])
+        data.table(shifting.D.TORQUE, torque_table(engine).numbers())
+        up, down = shift_maps(engine, len(ratios))
+        data.table(shifting.D.UP, up.numbers())
+        data.table(shifting.D.DOWN, down.numbers())
+        data[shifting.D.N_G], data[shifting.D.N_E] = len(ratios), len(elements)
+        data.table(shifting.D.RATIO, ratios)
+        data.table(shifting.D.HOLDS, torques.ravel().tolist())
+        data.table(shifting.D.CAPACITY, capacities)
+        n_work += len(kind.Y) + len(elements)
     else:
         torque, fuel = tables(engine, table.p[P.H] if kind is kernels else None)
         data.table(kind.D.TORQUE, torque.numbers())
-        data.table(
-            *(
-                (kernels.D.FUEL, fuel.numbers())
-                if kind is kernels
-                else (control.D.LINE, least_fuel(torque, fuel).numbers())
-            )
-        )
+        if kind is kernels:
+            data.table(kernels.D.FUEL, fuel.numbers())
+        else:
+            data.table(control.D.LINE, least_fuel(torque, fuel).numbers())
     if engine.strategy is not None:
         table.add("parameter", control.P.STRATEGY, control.STRATEGIES.index(engine.strategy))
     return Model(
@@ -174,13 +295,13 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         states=table.states,
         p=table.p,
         data=data.array(),
-        n_work=kind.N_WORK,
+        n_work=n_work,
         step_size=engine.solver.step,
         internal_step=internal_step,
         initialise=kind.initialise,
         derivative=kind.derivative,
         jacobian=getattr(kind, "jacobian", None),
-        coupling=None if kind is control else Coupling(kind.linearise, kind.port, kind.flange, kind.piece),
+        coupling=Coupling(kind.linearise, kind.port, kind.flange, kind.piece) if hasattr(kind, "port") else None,
         output=kind.output,
         step=kind.step,
         source=engine.text,

@@ -11,18 +11,21 @@ and a shaft between two nodes carries ``tau = K phi + d phi'``, ``phi' = w_a - w
 of the constraints: with w they are unknowns beside the states, and nothing needs an inertia or a spring of its own.
 Power that leaves a unit at a node enters others there, at every instant: ``w sum(tau) = 0``.
 
-**Step.** For ``M z' = F(z)`` with z = (x, tau, w), ``M = diag(1, 0)`` and the block Jacobian A, ROS2 (Verwer, Spee,
-Blom and Hundsdorfer 1999), of order 2 whatever of df/dx is left out, L-stable where nothing is::
+**Step.** For ``M z' = F(z)`` with z = (x, tau, w), ``M = diag(1, 0)`` and the block Jacobian A, a Rosenbrock method
+with three stages at two points, L-stable, of order 3; of order 2 where some of df/dx is left out::
 
-    (M - gamma h A) k_1 = h F(z),    (M - gamma h A) k_2 = h F(z + k_1) - 2 M k_1,    z + 3/2 k_1 + 1/2 k_2
+    k_i = h F(z_i) + h A sum_j (G_ij k_j) on the rows of M k_i,    z_1 = z,  z_2 = z_3 = z + 2/3 k_1
+    z + k_1/4 + 3/4 k_3,    G_ii = gamma,    gamma^3 - 3 gamma^2 + 3/2 gamma = 1/6
 
-with ``gamma = 1 - 1/sqrt(2)``. Constraints are linear in the speeds, and their derivatives exact: the step is that of
-ROS2 on the equations in which the constraints are eliminated, and end speeds agree as start speeds do.
+G is what the conditions leave (Hairer and Wanner, *Solving Ordinary Differential Equations II*, IV.7, VI.3): those of
+order 3 with A exact, ``sum b_i alpha_i = 1/2`` for order 2 with any, and order 3 of what constraints determine.
+Constraints are linear in the speeds, and their derivatives exact: the step is that of the method on the equations in
+which the constraints are eliminated, and end speeds agree as start speeds do.
 
 **Kinks.** A unit's law may have smooth pieces: a clutch that sticks or slips, a belt that slides, a limit. Where a part
-ends on another piece than it began on, the step is made anew by the implicit Euler method with Newton's method, on the
-piece that each part has at its end. If that does not converge, in 4 and 16 parts; what is left then is held, and the
-status tells.
+ends on another piece than it began on, the step is made anew in four; a quarter that ends on another piece by the
+implicit Euler method with Newton's method, on the piece that each part has at its end. If that does not converge, it is
+cut into 4 and 16; what is left then is held, and the status tells.
 
 **Signals** (controllers, cycles, drivers) are carried from outputs to inputs in their order at the start of each
 internal step, so that none is late, and held over it. Parts without connected flanges make their own steps. A loop

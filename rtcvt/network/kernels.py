@@ -11,11 +11,15 @@ from rtcvt.stepping import HUGE, enter, leave, start_status
 
 __all__ = ["derivative", "initialise", "output", "step"]
 
-GAMMA = 0.2928932188134524  # 1 - 1/sqrt(2)
+GAMMA = 0.43586652150845917  # root of gamma^3 - 3 gamma^2 + 3/2 gamma = 1/6
+AT = 1.529520240186027  # where the second and third stage are: 2/(3 gamma)
+C_21, C_31, C_32 = 0.2779955322346778, -0.9402224641525682, -0.30759956452537734
+M_1, M_2, M_3 = 2.1914205404185614, 0.529289729790719, 1.7207102702092802
 NEWTON = 30  # evaluations in an implicit step
 LEAST_PART = 0.05  # of a change of Newton's method
 CONVERGED = 1e-10  # share of typical values
 MOST_PARTS = 16  # into which an implicit step is cut
+AROUND = 4  # parts of a step in which a part changes its piece
 BRIEF = 1e-6  # share of an internal step, in which the start is made consistent
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -322,9 +326,9 @@ def factor(h, data, work):
     lu(n, work, matrix, int(data[D.W_PIVOT]))
 
 
-@inlined
+@kernel
 def rosenbrock(t, h, x, p, data, work):
-    """One step of ROS2 in place; whether all parts stayed on their pieces up to the second stage, with finite states.
+    """One step of the Rosenbrock method in place; whether all parts stayed on their pieces, with finite states.
 
     Expects `linearise` at `x` behind it.
     """
@@ -333,20 +337,27 @@ def rosenbrock(t, h, x, p, data, work):
     dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + n]
     k_1 = int(data[D.W_K])
     k_2 = k_1 + n
+    k_3 = k_2 + n
     start = int(data[D.W_START])
-    factor(GAMMA * h, data, work)
+    matrix = int(data[D.W_MATRIX])
+    pivot = int(data[D.W_PIVOT])
+    step_gamma = GAMMA * h
+    factor(step_gamma, data, work)
     for i in range(n):
-        work[k_1 + i] = h * dx[i] if i < n_d else -dx[i] / GAMMA
-    lu_solve(n, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), k_1)
+        work[k_1 + i] = step_gamma * dx[i] if i < n_d else -dx[i]
+    lu_solve(n, work, matrix, pivot, k_1)
     for i in range(n):
-        x[i] = work[start + i] + work[k_1 + i]
+        x[i] = work[start + i] + AT * work[k_1 + i]
     rates(t, x, p, data, dx, work)
     same = same_pieces(x, p, data, work)
     for i in range(n):
-        work[k_2 + i] = h * dx[i] - 2.0 * work[k_1 + i] if i < n_d else -dx[i] / GAMMA
-    lu_solve(n, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), k_2)
+        work[k_2 + i] = step_gamma * dx[i] + C_21 * work[k_1 + i] if i < n_d else -dx[i]
+    lu_solve(n, work, matrix, pivot, k_2)
     for i in range(n):
-        x[i] = work[start + i] + 1.5 * work[k_1 + i] + 0.5 * work[k_2 + i]
+        work[k_3 + i] = step_gamma * dx[i] + C_31 * work[k_1 + i] + C_32 * work[k_2 + i] if i < n_d else -dx[i]
+    lu_solve(n, work, matrix, pivot, k_3)
+    for i in range(n):
+        x[i] = work[start + i] + M_1 * work[k_1 + i] + M_2 * work[k_2 + i] + M_3 * work[k_3 + i]
         if not abs(x[i]) < HUGE:
             same = False
     return same
@@ -425,6 +436,30 @@ def implicit(t, h, x, p, data, work):
             parts *= 4
             done *= 4
     return 1
+
+
+@inlined
+def around_kink(t, h, x, p, data, work):
+    """An internal step in parts, those that end on another piece by the implicit Euler method; 1 if held for some."""
+    n = int(data[D.N_Z])
+    start = int(data[D.W_START])
+    dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + n]
+    part = h / AROUND
+    held = 0
+    for k in range(AROUND):
+        for i in range(n):
+            work[start + i] = x[i]
+        linearise(t + k * part, x, p, data, dx, work)
+        smooth = rosenbrock(t + k * part, part, x, p, data, work)
+        if smooth:
+            rates(t + (k + 1) * part, x, p, data, dx, work)
+            smooth = same_pieces(x, p, data, work)
+        if not smooth:
+            for i in range(n):
+                x[i] = work[start + i]
+            if implicit(t + k * part, part, x, p, data, work) == 1:
+                held = 1
+    return held
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -657,7 +692,7 @@ def substep(t, h, x, p, data, y, work):
         x[i] = work[start + i]
     for i in range(n_in):
         work[int(data[D.W_IN]) + i] = work[held + i]
-    if implicit(t, h, x, p, data, work) == 1 and status == OK:
+    if around_kink(t, h, x, p, data, work) == 1 and status == OK:
         status = SATURATED
     all_outputs(t + h, x, p, data, y, work)
     return status

@@ -43,7 +43,7 @@ class D(Places):
     W_START = "states of the block before an internal step", lambda d: d.N_Z
     W_DX = "rates, and residuals at the nodes", lambda d: d.N_X
     W_PIECE = "pieces at the start", lambda d: d.PARTS
-    W_K = "two increments, and one of Newton's method", lambda d: 3 * d.N_Z
+    W_K = "three increments", lambda d: 3 * d.N_Z
     W_ROW = "row and column of a flange", lambda d: 2 * d.N_Z
     W_JAC = "df/dx of a part", lambda d: d.N_D * d.N_D
     W_A = "derivative of rates and residuals", lambda d: d.N_Z * d.N_Z

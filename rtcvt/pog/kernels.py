@@ -799,6 +799,24 @@ def coupled_piece(x, u, p, data, work):
 
 
 @kernel
+def lost_power(omega, x, p, data, work):
+    """What friction of gears and dampers of contacts lose [W]; speeds are at ``work[omega:]``."""
+    P = 0.0
+    for i in range(int(data[D.N_J])):
+        P += p[int(data[D.P_B]) + i] * work[omega + i] * work[omega + i]
+    for k in range(int(data[D.N_FRICTION])):
+        row = int(data[D.FRICTION]) + 4 * k
+        dw = work[omega + int(data[row])] + data[row + 2] * work[omega + int(data[row + 1])]
+        P += p[int(data[row + 3])] * dw * dw
+    if data[D.FULL] != 0.0:
+        v = int(data[D.W_V])
+        contact_speeds(0, x, data, work, v)
+        for k in range(int(data[D.N_K])):
+            P += p[int(data[D.P_D]) + k] * work[v + k] * work[v + k]
+    return P
+
+
+@kernel
 def write_outputs(mode, held, x, u, p, data, y, work):
     """Ports, controller, stored energy, speeds and contact forces."""
     n = int(data[D.N_X])
@@ -846,6 +864,7 @@ def write_outputs(mode, held, x, u, p, data, y, work):
         y[int(data[D.Y_THETA])] = tilt(x, data)
         y[int(data[D.Y_LIMITED])] = work[int(data[D.W_CONTROL]) + LIMITED]
     y[int(data[D.Y_E])] = energy
+    y[int(data[D.Y_E]) + 1] = lost_power(omega, x, p, data, work)
     for i in range(n_J):
         y[int(data[D.Y_GEAR]) + i] = work[omega + i]
     for k in range(n_K):

@@ -7,7 +7,8 @@ State vectors::
 
 with theta only if the geometry moves and the filtered power P only under KERS control; phi and Q are of clutches,
 brakes and the like (`rtcvt.pog.elements`). Inputs: one per port, then one of the controller, then actuations. Outputs:
-one per port; `CouplingY` of each coupling; the controller's; stored energy; omega; F; `ElementY` of each element.
+one per port; `CouplingY` of each coupling; the controller's; stored energy, lost power; omega; F; `ElementY` of each
+element.
 
 A port whose speed is prescribed has springs between its flange and its gear: one if it is a shaft of the unit file,
 two, the second of them with a damper in series, if they are the coupling of `rtcvt.coupling`."""
@@ -85,7 +86,7 @@ class D(Places):
     Y_TAU_EST = "place in y: estimated torque, with a KERS"
     Y_THETA = "place in y: the moving variable"
     Y_LIMITED = "place in y: a limit overrides the controller"
-    Y_E = "place in y: stored energy"
+    Y_E = "place in y: stored energy; lost power follows"
     Y_GEAR = "place in y: speeds"
     Y_CONTACT = "place in y: contact forces"
     Y_ELEMENT = "place in y: `ElementY` of each element"
@@ -190,6 +191,7 @@ THETA = Row("control.{name}", "rad", "{about}", display="deg")
 LIMITED = Row(
     "control.saturated", "1", "a limit of tilt, tilt rate or storage speed overrides the controller", boolean=True
 )
+LOST = Row("loss.friction", "W", "power lost in friction of gears and dampers of contacts", 0.0, nominal=100.0)
 STORED = Row("storage.E", "J", "energy stored in gears and contacts", 0.0, nominal=1e3, display="kJ")
 GEAR_SPEED = Row("gear.{name}.w", "rad/s", "speed of gear {name}{about}", nominal=100.0, display="rpm")
 CONTACT_FORCE = Row("contact.{name}.F", "N", "tangential force from {i} to {j}", nominal=1e3, display="kN")

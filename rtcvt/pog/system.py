@@ -362,6 +362,7 @@ def _outputs(table: Table, data: Constants, unit: GearSystem) -> None:
         data[D.Y_THETA] = table.add("output", _theta_row(layout.THETA, theta), fields=fields)
         data[D.Y_LIMITED] = table.add("output", layout.LIMITED)
     data[D.Y_E] = table.add("output", layout.STORED)
+    table.add("output", layout.LOST)
     data[D.Y_GEAR] = table.size("output")
     for fields, gear in zip(_gears(unit), unit.gears.values(), strict=True):
         table.add("output", _within(layout.GEAR_SPEED, gear.w_max), fields=fields)

@@ -412,7 +412,7 @@ def _check_references(unit: GearSystem) -> None:
     for key, port in unit.ports.items():
         is_one_of(f"ports.{key}.gear", port.gear, gears, "gears")
         require(
-            key not in ("gear", "contact", "friction", "geometry", "control", "storage"),
+            key not in ("gear", "contact", "friction", "geometry", "control", "storage", "loss"),
             f"ports.{key}",
             key,
             "a name that is not a group of variables",

@@ -93,6 +93,14 @@ def test_the_clamping_force_carries_the_torque_with_its_safety(model):
     asked = steady(model, tau_drive=500.0)
     demand = 500.0 / (5.0 * asked.get("ratio.des"))
     assert grip * (asked.get("clamp.secondary.F") - 5e3) == pytest.approx(1.5 * demand, rel=1e-12)
+    slow = steady(model, tau=80.0)
+    slow.p[model.by_name["control.F_s"].index] = 10e3
+    slow.set("control.i", slow.get("ratio.des") - 0.2)
+    slow.outputs()
+    assert grip * (slow.get("clamp.secondary.F") - 5e3 - 2e3) == pytest.approx(1.5 * 80.0, rel=1e-12)
+    most = np.interp(150.0, tables(UNIT, None)[0].a, tables(UNIT, None)[0].values[:, -1])
+    greedy = steady(model, tau_drive=5e4)  # more than the engine can give
+    assert grip * (greedy.get("clamp.secondary.F") - 5e3) == pytest.approx(1.5 * most, rel=1e-12)
     assert steady(model, tau=1e4).get("clamp.secondary.F") == 35e3
     assert steady(model, tau=10.0, r=0.0).get("clamp.secondary.F") == 35e3
 
@@ -111,7 +119,7 @@ def test_any_finite_inputs_give_outputs_in_their_ranges(model):
     random, one = np.random.default_rng(3), model.instantiate()
     one.initialise()
     for _ in range(2000):
-        one.u[:] = random.uniform(-1.0, 1.0, 5) * 10.0 ** random.uniform(-6.0, 6.0, 5)
+        one.u[:] = random.uniform(-1.0, 1.0, 6) * 10.0 ** random.uniform(-6.0, 6.0, 6)
         one.set("control.r", abs(one.get("control.r")))
         one.step(1e-3)
         for name, low, high in (("engine.pedal", 0, 1), ("clutch.u", 0, 1), ("ratio.des", 0.46, 2.35)):

@@ -87,7 +87,7 @@ def test_power_is_balanced_and_no_loss_is_negative_at_any_state(one):
         one.x[X.Q] = abs(one.x[X.Q])
         one.outputs()
         rates = one.derivative()
-        powers = [one.get("fuel.P"), one.get("crank.tau") * one.get("crank.w"), one.get("loss.engine")]
+        powers = [one.get("fuel.P"), -one.get("crank.load") * one.get("crank.w"), one.get("loss.engine")]
         stored = one.get("engine.J") * one.x[X.W] * rates[X.W]
         assert powers[0] + powers[1] == pytest.approx(stored + powers[2], abs=1e-12 * np.abs([*powers, stored]).max())
         assert rates[X.M] * one.get("fuel.H") == powers[0]
@@ -108,7 +108,7 @@ def test_energy_is_kept_over_a_run(model):
     for h in (4e-3, 1e-3):
         one = model.instantiate()
         one.set("engine.w_start", 200.0)
-        one.set("crank.tau", -60.0)
+        one.set("crank.load", 60.0)
         one.set("engine.pedal", 0.5)
         one.initialise()
         lost, before = 0.0, one.get("storage.E")
@@ -128,7 +128,7 @@ def test_energy_is_kept_over_a_run(model):
 
 
 def test_it_keeps_its_idle_speed_under_a_load(one):
-    one.set("crank.tau", -10.0)
+    one.set("crank.load", 10.0)
     for _ in range(10_000):
         assert one.step(1e-3) == OK
     assert one.get("crank.w") == pytest.approx(800.0 * RPM, rel=1e-4)
@@ -152,7 +152,7 @@ def test_it_does_not_run_away_or_burn_backwards(one):
     for _ in range(20_000):
         one.step(1e-3)
     assert one.get("crank.w") < 6500.0 * RPM
-    one.set("crank.tau", -300.0)
+    one.set("crank.load", 300.0)
     for _ in range(5_000):
         one.step(1e-3)
     assert one.get("crank.w") < 0.0

@@ -69,6 +69,25 @@ def test_outputs_name_few_inputs(unit, fidelity, most):
     assert sum(j >= len(model.states) for s in dependencies(model).outputs for j in s) <= most
 
 
+def test_a_system_names_what_its_outputs_follow():
+    """Nothing that changes is left out, and few inputs are named; without steps, so that none is compiled."""
+    model, rng = load_unit("car_electric").build("system"), np.random.default_rng(5)
+    n_x, told = len(model.states), dependencies(model).outputs
+    one = model.instantiate()
+    one.initialise()
+    start = one.x.copy(), one.u.copy()
+    for _ in range(6):
+        one.x[:], one.u[:] = (s + rng.uniform(0.1, 0.3, len(s)) for s in start)
+        before = one.outputs().copy()
+        for j in range(n_x + len(one.u)):
+            buffer, k = (one.x, j) if j < n_x else (one.u, j - n_x)
+            kept = buffer[k]
+            buffer[k] += 0.01
+            assert all(j in told[i] for i in np.flatnonzero(one.outputs() != before))
+            buffer[k] = kept
+    assert sum(j >= n_x for s in told for j in s) == 6
+
+
 # --- kernels of which the sets are known ------------------------------------------------------------------------------
 
 

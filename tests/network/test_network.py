@@ -87,11 +87,11 @@ def errors_of_two(folder, change=None):
     return found
 
 
-def test_two_discs_on_a_shaft_follow_their_closed_form_at_order_two(folder):
+def test_two_discs_on_a_shaft_follow_their_closed_form_at_order_three(folder):
     errors = errors_of_two(folder)
     assert errors[0] < 0.02
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
-    assert np.all(orders > 1.9)
+    assert np.all(orders > 2.8)
 
 
 def test_a_held_input_fails_the_order(folder):
@@ -185,14 +185,14 @@ def test_no_power_is_made_at_a_node(folder):
         assert np.abs(made).max() <= 1e-9 * through
 
 
-def test_energy_is_kept_to_second_order_over_a_node(folder):
+def test_energy_is_kept_to_third_order_over_a_node(folder):
     found = []
     for parts in (1, 2):
         r = run(built(folder, (TWO % (parts, parts)).replace("d = 0.5", "d = 0.0")), 0.1, 1e-3)
         E = r["one.storage.E"] + r["two.storage.E"] + r["s.E"]
         found.append(E[0] - E[-1])
     assert 0.0 < found[0] < 0.02 * E[0]
-    assert found[1] < 0.3 * found[0]
+    assert found[1] < 0.15 * found[0]
 
 
 @pytest.mark.parametrize("step", [1e-3, 1e-2])

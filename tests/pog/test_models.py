@@ -111,6 +111,8 @@ def test_power_balance_of_the_full_model(unit, seed):
     sliding = m.R @ omega
     supplied, lost = gear_torques(unit, instance) @ omega, omega @ m.B_J @ omega + sliding @ (d * sliding)
     assert dissipated(unit, instance, omega) == pytest.approx(lost, rel=1e-12)
+    instance.outputs()
+    assert instance.get("loss.friction") == pytest.approx(lost, rel=1e-12)
     largest = sum(np.abs(t).sum() for t in terms) + abs(supplied) + lost
     assert abs(sum(t.sum() for t in terms) - (supplied - lost)) < 1e-13 * largest
 
@@ -128,6 +130,8 @@ def test_power_balance_of_the_rigid_model(unit, seed):
     if unit.moving:
         assert abs(rate(instance)) > 1e-3
     assert dissipated(unit, instance, omega) == pytest.approx(terms[3], rel=1e-12)
+    instance.outputs()
+    assert instance.get("loss.friction") == pytest.approx(terms[3], rel=1e-12)
     assert abs(terms[0] + terms[1] - terms[2] + terms[3]) < 1e-12 * sum(map(abs, terms))
 
 

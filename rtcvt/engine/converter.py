@@ -1,0 +1,280 @@
+"""Hydrodynamic torque converter as real-time kernels: pump and turbine as inertias, a fluid between them.
+
+With the speed ratio ``nu = w_t/w_p`` the pump takes ``T_p = C(nu) w_p^2`` and the turbine gets ``T_t = mu(nu) T_p``:
+the capacity ``C = 1/K^2``, of the factor ``K = w_p/sqrt(T_p)``, and the torque ratio mu come from a table from nu = 0
+to 1, with C = 0 and mu = 1 at its end (Mitschke and Wallentowitz, *Dynamik der Kraftfahrzeuge*, 2014, ch. 4)::
+
+    J_p w_p' = tau_pump - T_p,        J_t w_t' = tau_turbine + T_t
+
+Where the turbine is the faster one it drives, and nothing multiplies: ``T_p = T_t = -C(w_p/w_t) w_t^2``. Where one
+turns against the other C is that at nu = 0, and mu goes down to 1 at nu = -1. All of this is odd in the speeds. Power
+is balanced, and the loss not negative since ``mu nu <= 1``, which is checked::
+
+    tau_pump w_p + tau_turbine w_t = d/dt (J_p w_p^2 + J_t w_t^2)/2 + T_p w_p - T_t w_t
+
+A lock-up clutch is a unit of its own beside the converter: ``"converter.pump - lockup.a"``.
+"""
+
+from rtcvt.engine.grid import lookup, slope
+from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.kernel import FAILED, kernel
+from rtcvt.stepping import enter, leave, start_status
+from rtcvt.table import Places, Row, Rows
+
+__all__ = [
+    "D",
+    "P",
+    "U",
+    "X",
+    "Y",
+    "derivative",
+    "flange",
+    "initialise",
+    "jacobian",
+    "linearise",
+    "output",
+    "piece",
+    "port",
+    "step",
+]
+
+TINY = 1e-9  # least value of what must be above zero
+
+
+class P(Rows):
+    """Parameters."""
+
+    J_P = Row("converter.J_p", "kg.m2", "moment of inertia of the pump with its shell", TINY)
+    J_T = Row("converter.J_t", "kg.m2", "moment of inertia of the turbine with its shaft", TINY)
+    W_P_START = Row("converter.w_p_start", "rad/s", "speed of the pump at the start", nominal=100.0, display="rpm")
+    W_T_START = Row("converter.w_t_start", "rad/s", "speed of the turbine at the start", nominal=100.0, display="rpm")
+
+
+class U(Rows):
+    """Inputs."""
+
+    PUMP = Row("pump.tau", "N.m", "torque into the pump at its flange", nominal=100.0)
+    TURBINE = Row("turbine.tau", "N.m", "torque into the turbine at its flange", nominal=100.0)
+
+
+class X(Rows):
+    """States."""
+
+    W_P = Row("converter.w_p", "rad/s", "speed of the pump", nominal=100.0)
+    W_T = Row("converter.w_t", "rad/s", "speed of the turbine", nominal=100.0)
+
+
+class Y(Rows):
+    """Outputs."""
+
+    W_P = Row("pump.w", "rad/s", "speed of the pump", nominal=100.0, display="rpm")
+    W_T = Row("turbine.w", "rad/s", "speed of the turbine", nominal=100.0, display="rpm")
+    TAU_P = Row("converter.tau_p", "N.m", "torque that the fluid takes from the pump", nominal=100.0)
+    TAU_T = Row("converter.tau_t", "N.m", "torque that the fluid gives to the turbine", nominal=100.0)
+    RATIO = Row("converter.mu", "1", "torque ratio at these speeds", 1.0, nominal=1.0)
+    E = Row("storage.E", "J", "kinetic energy", 0.0, nominal=1e3, display="kJ")
+    LOSS = Row("loss.fluid", "W", "power lost in the fluid", nominal=1e3, display="kW")
+
+
+N_X, N_U, N_Y = len(X), len(U), len(Y)
+
+
+class D(Places):
+    """Header of the constants."""
+
+    INTERNAL_STEP = "largest internal step [s]"
+    CAPACITY = "table: capacity over speed ratio [N.m.s2/rad2], twice"
+    RATIO = "table: torque ratio over speed ratio, twice"
+
+
+# places in work
+W_F = 0  # right-hand side
+W_STAGE = W_F + N_X
+W_K = W_STAGE + N_X  # derivatives of the four stages
+W_B = W_K + 4 * N_X
+W_PIVOT = W_B + N_X
+W_MATRIX = W_PIVOT + N_X
+W_JAC = W_MATRIX + N_X * N_X
+W_SAVED = W_JAC + N_X * N_X
+W_Y = W_SAVED + N_X
+N_WORK = W_Y + N_Y
+
+
+@kernel
+def torque_ratio(d, nu, data):
+    """mu (d = 0) or its derivative, where the pump drives."""
+    table = int(data[D.RATIO])
+    if nu >= 0.0:
+        if d == 0:
+            return lookup(data, table, nu, 0.0)
+        return slope(data, table, nu, 0.0, 0)
+    most = lookup(data, table, 0.0, 0.0) - 1.0
+    return 1.0 + most * (1.0 + nu) if d == 0 else most
+
+
+@kernel
+def capacity(d, nu, data):
+    """C [N.m.s2/rad2] (d = 0) or its derivative."""
+    if d == 0:
+        return lookup(data, int(data[D.CAPACITY]), nu, 0.0)
+    return slope(data, int(data[D.CAPACITY]), nu, 0.0, 0)
+
+
+@kernel
+def pump_drives(x):
+    """Whether the pump is the faster one."""
+    return abs(x[X.W_P]) >= abs(x[X.W_T])
+
+
+@kernel
+def fluid(x, data):
+    """T_p [N.m]."""
+    if pump_drives(x):
+        w = x[X.W_P]
+        if w == 0.0:
+            return 0.0
+        return capacity(0, x[X.W_T] / w, data) * w * abs(w)
+    w = x[X.W_T]
+    return -capacity(0, x[X.W_P] / w, data) * w * abs(w)
+
+
+@kernel
+def multiplied(x, data):
+    """mu at the present speeds."""
+    if not pump_drives(x) or x[X.W_P] == 0.0:
+        return 1.0
+    return torque_ratio(0, x[X.W_T] / x[X.W_P], data)
+
+
+@kernel
+def all_rates(x, u, p, data, dx):
+    """Rates of both speeds."""
+    tau = fluid(x, data)
+    dx[X.W_P] = (u[U.PUMP] - tau) / p[P.J_P]
+    dx[X.W_T] = (u[U.TURBINE] + multiplied(x, data) * tau) / p[P.J_T]
+
+
+# --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
+
+
+@kernel
+def initialise(p, data, u, x, work):
+    """Start at the start speeds."""
+    x[X.W_P] = p[P.W_P_START]
+    x[X.W_T] = p[P.W_T_START]
+    dx = work[W_F : W_F + N_X]
+    all_rates(x, u, p, data, dx)
+    return start_status(N_X, x, dx)
+
+
+@kernel
+def derivative(t, x, u, p, data, dx, work):
+    """Right-hand side."""
+    all_rates(x, u, p, data, dx)
+
+
+@kernel
+def jacobian(t, x, u, p, data, jac, work):
+    """Exact ``df/dx``, row-major, inputs held."""
+    by_p = 0.0  # derivatives of T_p
+    by_t = 0.0
+    mu = multiplied(x, data)
+    mu_p = 0.0  # those of mu
+    mu_t = 0.0
+    if pump_drives(x):
+        w = x[X.W_P]
+        if w != 0.0:
+            nu = x[X.W_T] / w
+            by_t = capacity(1, nu, data) * abs(w)
+            by_p = 2.0 * capacity(0, nu, data) * abs(w) - nu * by_t
+            mu_t = torque_ratio(1, nu, data) / w
+            mu_p = -nu * mu_t
+    else:
+        w = x[X.W_T]
+        nu = x[X.W_P] / w
+        by_p = -capacity(1, nu, data) * abs(w)
+        by_t = -2.0 * capacity(0, nu, data) * abs(w) - nu * by_p
+    tau = fluid(x, data)
+    jac[0] = -by_p / p[P.J_P]
+    jac[1] = -by_t / p[P.J_P]
+    jac[2] = (mu * by_p + mu_p * tau) / p[P.J_T]
+    jac[3] = (mu * by_t + mu_t * tau) / p[P.J_T]
+
+
+@kernel
+def linearise(t, x, u, p, data, f, jac, work):
+    """Right-hand side and ``df/dx``."""
+    all_rates(x, u, p, data, f)
+    jacobian(t, x, u, p, data, jac, work)
+
+
+@kernel
+def flange(k, x, u, p, data, work):
+    """Speed of pump or turbine."""
+    return x[X.W_P] if k == U.PUMP else x[X.W_T]
+
+
+@kernel
+def port(k, x, u, p, data, row, column, work):
+    """See `rtcvt.model.Coupling`."""
+    for i in range(N_X):
+        row[i] = 0.0
+        column[i] = 0.0
+    if k == U.PUMP:
+        row[X.W_P] = 1.0
+        column[X.W_P] = 1.0 / p[P.J_P]
+    else:
+        row[X.W_T] = 1.0
+        column[X.W_T] = 1.0 / p[P.J_T]
+    return 0.0
+
+
+@kernel
+def piece(x, u, p, data, work):
+    """At equal speeds both torques and their derivatives go over into one another."""
+    return 0.0
+
+
+@kernel
+def output(t, x, u, p, data, y, work):
+    """Speeds, torques of the fluid, energy and loss."""
+    tau = fluid(x, data)
+    y[Y.W_P] = x[X.W_P]
+    y[Y.W_T] = x[X.W_T]
+    y[Y.TAU_P] = tau
+    y[Y.RATIO] = multiplied(x, data)
+    y[Y.TAU_T] = y[Y.RATIO] * tau
+    y[Y.E] = 0.5 * p[P.J_P] * x[X.W_P] * x[X.W_P] + 0.5 * p[P.J_T] * x[X.W_T] * x[X.W_T]
+    y[Y.LOSS] = tau * x[X.W_P] - y[Y.TAU_T] * x[X.W_T]
+
+
+@kernel
+def advance(h, x, u, p, data, work):
+    """One internal step in place, see `rtcvt.integrators`."""
+    f = work[W_F : W_F + N_X]
+    x_stage = work[W_STAGE : W_STAGE + N_X]
+    k = work[W_K : W_K + 4 * N_X]
+    jac = work[W_JAC : W_JAC + N_X * N_X]
+    all_rates(x, u, p, data, f)
+    jacobian(0.0, x, u, p, data, jac, work)
+    rosenbrock_matrix(N_X, h, jac, work, W_MATRIX, W_PIVOT)
+    for s in range(STAGES):
+        if s >= 2:  # the first two stages are at x
+            rosenbrock_stage(s, N_X, x, k, x_stage)
+            all_rates(x_stage, u, p, data, f)
+        rosenbrock_solve(s, N_X, h, f, k, work, W_MATRIX, W_PIVOT, W_B)
+    rosenbrock_new(N_X, x, k)
+
+
+@kernel
+def step(t, h, x, u, p, data, y, work):
+    """One communication step in the fewest equal internal steps that are not above the converter's own."""
+    saved = work[W_SAVED : W_SAVED + N_X]
+    steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, N_X, x, saved)
+    if steps == 0:
+        return FAILED
+    for _ in range(steps):
+        advance(h / steps, x, u, p, data, work)
+    y_new = work[W_Y : W_Y + N_Y]
+    output(t + h, x, u, p, data, y_new, work)
+    return leave(True, N_X, x, saved, N_Y, y_new, y)

@@ -1,0 +1,135 @@
+"""Torque converter and control of an automatic box: characteristic, balance, shift table, overlap."""
+
+import numpy as np
+import pytest
+from refusals import refuses_and_keeps_its_state
+
+from rtcvt.errors import InputError
+from rtcvt.kind import load_unit
+from rtcvt.pog.radii import radii_at
+from rtcvt.pog.shift import shift_table
+from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_unit_file
+
+RPM = np.pi / 30.0
+
+
+@pytest.fixture(scope="module")
+def converter():
+    return load_unit("torque_converter").build()
+
+
+@pytest.fixture(scope="module")
+def shifted():
+    unit = load_unit("shift_control")
+    return simulate(unit.build(), unit.scenario[0])
+
+
+def at(model, w_p, w_t):
+    one = model.instantiate()
+    one.initialise()
+    one.x[:] = w_p, w_t
+    one.outputs()
+    return one
+
+
+def test_the_converter_follows_its_table(converter):
+    K = 210.0 * RPM
+    for nu, k, mu in ((0.0, 1.0, 2.0), (0.5, 1.02, 1.4), (0.9, 1.5, 1.0)):
+        one = at(converter, 200.0, nu * 200.0)
+        assert one.get("converter.tau_p") == pytest.approx((200.0 / (k * K)) ** 2, rel=1e-3)
+        assert one.get("converter.tau_t") == pytest.approx(mu * one.get("converter.tau_p"), rel=1e-12)
+    coast = at(converter, 100.0, 200.0)
+    assert coast.get("converter.tau_p") == coast.get("converter.tau_t")
+    assert coast.get("converter.tau_p") == pytest.approx(-((200.0 / (1.02 * K)) ** 2), rel=1e-3)
+
+
+def test_the_converter_makes_no_power_and_its_derivative_is_exact(converter):
+    random = np.random.default_rng(3)
+    for _ in range(200):
+        one = at(converter, *random.uniform(-500.0, 500.0, 2))
+        one.u[:] = random.uniform(-100.0, 100.0, 2)
+        f, jac = np.zeros(2), np.zeros(4)
+        converter.coupling.linearise(0.0, one.x, one.u, one.p, converter.data, f, jac, one.work)
+        change = one.p[:2] * f @ one.x
+        assert one.u @ one.x == pytest.approx(change + one.get("loss.fluid"), rel=1e-9, abs=1e-6)
+        assert one.get("loss.fluid") >= 0.0
+        for j in range(2):
+            ends = []
+            for d in (1e-5, -1e-5):
+                moved = at(converter, *(one.x + d * np.eye(2)[j]))
+                moved.u[:] = one.u
+                ends.append(moved.derivative())
+            assert jac.reshape(2, 2)[:, j] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-3, abs=1e-3)
+
+
+def test_a_stalled_pump_turns_at_its_factor(converter):
+    """``w_p = K sqrt(tau)`` with the turbine held by what it gets."""
+    one = converter.instantiate()
+    one.set("pump.tau", 80.0)
+    one.initialise()
+    for _ in range(3000):
+        one.x[1] = 0.0
+        one.step(1e-3)
+        one.set("turbine.tau", -one.get("converter.tau_t"))
+    assert one.get("pump.w") == pytest.approx(210.0 * RPM * np.sqrt(80.0), rel=1e-3)
+
+
+def test_between_shifts_the_elements_of_the_gear_hold(shifted):
+    box = load_unit("automatic_6")
+    gears = shift_table(box, radii_at(box))
+    every = {f"clutch.{e}" for e in box.clutches} | {f"brake.{e}" for e in box.brakes} - {"brake.F"}
+    still = shifted["control.shifting"] == 0.0
+    taken = shifted["control.gear"]
+    assert set(taken[still]) == {1.0, 2.0, 3.0, 4.0, 5.0}
+    assert np.abs(np.diff(taken)).max() == 1.0
+    for g in gears[:6]:
+        here = still & (taken == float(g.name))
+        for element in every:
+            assert (shifted[f"{element}.u"][here] == float(element.partition(".")[2] in g.elements)).all()
+
+
+def test_in_a_shift_the_torque_goes_over(shifted):
+    """From the first to the second gear brake C comes up to what it will carry, D goes down."""
+    box = load_unit("automatic_6")
+    second = shift_table(box, radii_at(box))[1]
+    k = int(np.flatnonzero(shifted["control.gear"] == 2.0)[0])
+    on, off = shifted["brake.C.u"][k : k + 201], shifted["brake.D.u"][k : k + 151]
+    assert (np.diff(on) >= 0.0).all()
+    assert (np.diff(off) <= 0.0).all()
+    asked = abs(second.torques["C"]) * (1.2 * 60.0 + 25.0) / 700.0
+    assert on[200] == pytest.approx(asked, rel=1e-6)
+    assert off[200] == pytest.approx(0.0, abs=1e-12)
+    assert (shifted["clutch.A.u"][k : k + 500] == 1.0).all()
+    assert (shifted["lockup.u"][k : k + 300] == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("unit", "old", "new", "message"),
+    [
+        ("shift_control", 'box = "automatic_6"', 'box = "vehicle"', "a gear system with a shift table"),
+        ("shift_control", 'down = "automatic_6_down"', 'down = "automatic_6_up"', "gears 2 to 6"),
+        ("shift_control", 'up = "automatic_6_up"\n', "", "the name of a table"),
+        ("torque_converter", 'curves = "converter_210"', 'curves = "automatic_6_up"', "a header such as"),
+        ("torque_converter", 'curves = "converter_210"', 'curves = "mine.csv"', "1 at equal speeds"),
+    ],
+)
+def test_what_is_no_converter_or_box_is_refused(tmp_path, unit, old, new, message):
+    text = load_unit(unit).text
+    assert old in text
+    (tmp_path / "mine.csv").write_text("nu [1],capacity [N.m.s2/rad2],mu [1]\n0,2e-3,2\n0.7,2e-3,1.5\n1,0,1\n")
+    with pytest.raises(InputError, match=message):
+        load_unit(parse_unit_file(text.replace(old, new), "mine.toml", tmp_path)).build()
+
+
+@pytest.mark.parametrize("name", ["torque_converter", "shift_control"])
+def test_it_refuses_what_is_no_number_and_takes_any_number(name):
+    random, one = np.random.default_rng(5), load_unit(name).build().instantiate()
+    one.initialise()
+    refuses_and_keeps_its_state(one, float("nan"))
+    for _ in range(500):
+        for buffer in (one.u, one.x):
+            buffer[:] = random.uniform(-1.0, 1.0, len(buffer)) * 10.0 ** random.uniform(-6.0, 6.0, len(buffer))
+        one.step(1e-3)
+        assert np.isfinite(one.x).all()
+        assert np.isfinite(one.y).all()

@@ -418,6 +418,8 @@ def error_rows(
     check against."""
     kind = unit.kind_record
     if kind.errors is None:
+        if path is not None:
+            raise InputError(unit.name, "figures", path.name, f"none: units of kind {unit.kind} have no check's errors")
         return None
     found = None
     if path is None:

@@ -12,6 +12,7 @@ import json
 import multiprocessing
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +27,9 @@ import h5py
 import numpy as np
 from damages import damaged
 
+from rtcvt import __main__
 from rtcvt.errors import InputError
+from rtcvt.fmu.native.export import compile_unit, write_sources
 from rtcvt.hdf5 import seal
 from rtcvt.hil.can_attachment import _plan, read_database
 from rtcvt.hil.dbc import generate, signal_names
@@ -341,6 +344,127 @@ def machines(count: int, folder: Path, first: int = 0) -> Outcome:
     return count, bad
 
 
+READERS = (
+    "show {}.toml", "simulate {}.toml", "export {}.toml --no-check -o out.fmu", "ssp {}.toml -o out.ssp",
+    "check {}.toml -o out.html", "map {}.toml -o out.html", "sheave {}.toml -o out.html",
+    "campaign pushbelt_24mm --plan {}.toml -o out", "calibrate pushbelt_24mm --plan {}.toml -o out",
+    "reduce {} -o out.h5", "run {}.fmu", "run unit.fmu --scenario {}.toml", "run unit.fmu --inputs {}.csv",
+    "run unit.fmu --can virtual:x --dbc {}.dbc", "plot {}.h5", "plot {}.mf4", "view {}.h5",
+    "simulate clutch --scenario {}",
+    "export differential --figures {}.json --no-check -o out.fmu",
+)  # fmt: skip
+WRITERS = (
+    "simulate clutch -o {}.h5", "simulate clutch -o {}.csv", "simulate clutch --json {}.json",
+    "export clutch --backend python --no-check -o {}.fmu", "ssp vehicle_wltc -o {}.ssp", "plot run.h5 -o {}.png",
+    "run unit.fmu --fast --duration 0.1 -o {}.h5", "run unit.fmu --fast --duration 0.1 --json {}.json",
+)  # fmt: skip
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _zeros(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def _folder(path: Path) -> None:
+    path.mkdir()
+    (path / "a.h5").mkdir()
+
+
+def _loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def _nowhere(path: Path) -> None:
+    path.symlink_to(path.parent / "nothing" / "x")
+
+
+def _empty(path: Path) -> None:
+    path.touch()
+
+
+def _noise(path: Path) -> None:
+    path.write_bytes(np.random.default_rng(1).bytes(5000))
+
+
+def _none(path: Path) -> None:
+    del path
+
+
+PLACES: list[tuple[str, Callable[[Path], None], bool, bool]] = [  # name, how it is made, attacks of readers, of writers
+    ("x", _pipe, True, False), ("x", _zeros, True, False), ("x", _folder, True, True), ("x", _loop, True, False),
+    ("x", _nowhere, True, False), ("x", _empty, True, False), ("x", _noise, True, False), ("x", _none, True, False),
+    ("y" * 300, _none, True, True), ("run.h5/x", _none, True, True), ("/proc/self/x", _none, True, True),
+    ("/sys/x", _none, False, True), ("missing/x", _none, True, True), ("a\0b", _none, True, True),
+]  # fmt: skip
+
+
+def _command(words: list[str], folder: Path, said: Path) -> None:
+    """The command line in this process, which is another's child."""
+    os.chdir(folder)
+    for number in (1, 2):
+        os.dup2(os.open(said, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), number)
+    sys.argv = ["rtcvt", *words]
+    __main__.main()
+
+
+def files(count: int, folder: Path) -> Outcome:
+    """What is no file, or cannot be one, for every option of every command that takes one: exit code 2 with a message,
+    within a minute, and nothing is left."""
+    hostile.build(folder).rename(folder / "unit.fmu")
+    grown(folder / "run.h5", True)
+    tries = [(words, place) for place in PLACES
+             for words in (*(READERS if place[2] else ()), *(WRITERS if place[3] else ()))]  # fmt: skip
+    tries = [tries[k] for k in np.random.default_rng(37).permutation(len(tries))[:count]]
+    bad, before = [], sorted(p.name for p in folder.iterdir())
+    for words, (name, made, _, _) in tries:
+        given = [word.format(name) for word in words.split()]
+        path = folder / next(g for g, word in zip(given, words.split(), strict=True) if "{}" in word)
+        made(path)
+        with tempfile.TemporaryDirectory() as home:
+            said = Path(home) / "said"
+            child = multiprocessing.get_context("fork").Process(target=_command, args=(given, folder, said))
+            child.start()
+            child.join(60.0)
+            if child.is_alive():
+                child.kill()
+                child.join()
+            text = said.read_text(encoding="utf-8", errors="replace") if said.exists() else ""
+        if made is _folder:
+            shutil.rmtree(path, ignore_errors=True)
+        elif made is not _none:
+            path.unlink(missing_ok=True)
+        left = sorted(p.name for p in folder.iterdir() if p.name not in before)
+        if child.exitcode != 2 or "Traceback" in text or left:
+            bad.append(f"{words.format(name)[:90]}, {made.__name__[1:]}: {child.exitcode}, left {left}: {text[-300:]}")
+            for p in left:
+                shutil.rmtree(folder / p) if (folder / p).is_dir() else (folder / p).unlink()
+    return len(tries), bad
+
+
+def leaks(count: int, folder: Path) -> Outcome:
+    """So many instances of a unit in machine code, made, reset and freed one after another, take no more memory than a
+    hundredth of them: 1 MB at most."""
+    guid = write_sources(load_unit("toroidal_kers").build(), "unit", folder / "sources")
+    compile_unit(folder / "sources", folder / "unit.so", "linux64")
+    host = Path(__file__).parents[1] / "benchmarks" / "native_driver.c"
+    program = [str(folder / "host"), str(folder / "unit.so"), guid, "1000", "1e-3", "0", "0", ""]
+    subprocess.run(["cc", "-O2", "-I", str(folder / "sources"), str(host), "-o", program[0], "-ldl", "-lm"], check=True)
+
+    def most(instances: int) -> int:  # [kB]
+        process = subprocess.Popen([*program, str(instances)], stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        return used.ru_maxrss
+
+    few, many = most(max(count // 100, 1)), most(count)
+    kept = 8 * 2 * count // 1000  # [kB] that the host takes itself: two times for each instance
+    return count, [f"{many - few - kept} kB for {count} instances"] if many - few - kept > 1000 else []
+
+
 WRITER = """
 import sys
 from pathlib import Path
@@ -563,6 +687,8 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "signals": (200, signals),
     "SIGKILL": (50, kills),
     "misdeeds of units": (64, misdeeds),
+    "leaks of instances": (100_000, leaks),
+    "what is no file": (227, files),
     "mutated texts": (2000, texts),
     "mutated machines": (3200, machines),
     "hostile inputs": (len(RUNS), hostile_runs),

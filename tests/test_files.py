@@ -19,7 +19,7 @@ from rtcvt.kind import load_unit
 from rtcvt.offline.pushbelt.run.runfile import Journal
 from rtcvt.offline.variator.calibration.calibrate import _Journal
 from rtcvt.offline.variator.campaign import state_of
-from rtcvt.offline.variator.plan import load_plan
+from rtcvt.offline.variator.plan import load_plan, names_of
 from rtcvt.recording import read_recording
 from rtcvt.scenario import load_scenario
 from rtcvt.unitfile import parse_toml, read_toml, read_unit_file
@@ -29,7 +29,7 @@ READERS = {read_toml: "toml", load_scenario: "toml", load_cycle: "csv", read_dat
 
 def failed_run(path):
     """Reads why a run of a campaign failed."""
-    return state_of(path.parent, load_plan("quick")[0])
+    return state_of(path.parent, names_of(load_plan("quick")[0]))
 
 
 def journal(path):

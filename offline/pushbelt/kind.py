@@ -49,16 +49,19 @@ pulley: force, torque, moments), step_us; step_us (smallest, spread)."""
 
 _CAMPAIGN = """Plans that come along for pushbelts: [bold]quick[/], the first reduced model of a belt of your own in
 minutes (docs/own_belt.md); [bold]small[/], a dozen runs to look at, too few to reduce; [bold]pushbelt_24mm[/], the runs
-behind the shipped reduced model, an hour and a half on two processors; [bold]heldout[/], runs of another seed that tell
-how good a reduced model is; [bold]spatial_24mm[/], points with the spatial belt and twice with the hybrid one, which
-are compared in print and in DIR/twins.json. The expected time and the number of processors are printed before the runs
-start.
+for a reduced model, an hour on two processors; [bold]heldout[/], runs of another seed that tell how good a reduced
+model is; [bold]spatial_24mm[/] and, at chosen points, [bold]twins_24mm[/], the spatial belt and twice the hybrid one,
+which are compared in print and in DIR/twins.json. The expected time and the number of processors are printed before the
+runs start.
 
 A plan of a pushbelt bounds ratio, speed, torque ratio and clamping force, and says how many operating points and
 transients are drawn from them. What the belt cannot do is drawn again. At each operating point the run settles with the
 ratio held, which gives the thrust ratio, slip, losses and all contact forces; then it is let go under several clamping
 forces, which gives the shift rate. Transients are ratio sweeps, torque steps and clamping steps. A belt that leaves its
-place counts as a failed run."""
+place counts as a failed run.
+
+With [bold]--until[/] more operating points of the plan's space follow, chosen where the law is most uncertain, until
+the cross-validated error that is expected over the space is as small: of the thrust ratio, or of the slip."""
 
 _REDUCE = """From runs of a pushbelt a model for variators is identified, over ratio, torque ratio, speed, clamping
 force and force balance: the thrust ratio, the shift rate, slip, losses, the largest contact forces, and all belt fields
@@ -137,7 +140,13 @@ KIND = Kind(
         options=(Option("belt", "hybrid: against chapter 7; spatial: against the hybrid belt.", default="hybrid"),),
         help=_CHECK,
     ),
-    campaign=Task(lazily("rtcvt.offline.variator.tasks:campaign"), help=_CAMPAIGN),
+    campaign=Task(
+        lazily("rtcvt.offline.variator.tasks:campaign"),
+        options=(
+            Option("until", "Then choose runs until this error is expected: 'thrust ratio 2 %'.", metavar="ERROR"),
+        ),
+        help=_CAMPAIGN,
+    ),
     reduce=Task(lazily("rtcvt.offline.variator.tasks:reduce"), help=_REDUCE),
     calibrate=Task(lazily("rtcvt.offline.variator.calibration.task:calibrate"), help=_CALIBRATE),
     sheave=Task(lazily("rtcvt.offline.pushbelt.tasks:sheave"), help=_SHEAVE),

@@ -16,7 +16,7 @@ import re
 import signal
 import threading
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -72,6 +72,7 @@ def run_campaign(
     scheduler: str | None = None,
     workers: int | None = None,
     progress: Callable[[str, int, int], None] | None = None,
+    runs: Sequence[Run] | None = None,
 ) -> Campaign:
     """Run what is missing of a plan, and write the index.
 
@@ -91,6 +92,8 @@ def run_campaign(
         Number of local processes; default: one for each processor.
     progress : callable, optional
         Called with a text, steps done and steps in all.
+    runs : sequence of Run, optional
+        These and no others; default: those of the plan.
 
     Raises
     ------
@@ -104,20 +107,19 @@ def run_campaign(
         if progress is not None:
             progress(f"{plan.name}: {what}", done, of)
 
-    number = len(names_of(plan))
-    runs, cost = [], {}
-    for run in runs_of(plan, parameters):
-        runs.append(run)
-        cost[run.name] = steps_of(prepare(parameters, run))
-        show("drawing operating points", len(runs), number)
+    names = names_of(plan) if runs is None else [run.name for run in runs]
+    pending, cost = [], {}
+    for done, run in enumerate(runs_of(plan, parameters) if runs is None else runs, 1):
+        if not _is_there(folder / f"{run.name}.h5", run, parameters, text):
+            pending.append(run)
+            cost[run.name] = steps_of(prepare(parameters, run))
+        show("drawing operating points", done, len(names))
     folder = _folder(folder)
-    pending = [run for run in runs if not _is_there(folder / f"{run.name}.h5", run, parameters, text)]
-    total = sum(cost.values())
-    to_do = sum(cost[run.name] for run in pending)
-    computed, ended = 0, len(runs) - len(pending)
+    to_do = sum(cost.values())
+    computed, ended = 0, len(names) - len(pending)
 
     def report() -> None:
-        show(f"{ended} of {len(runs)} runs", total - to_do + computed, total)
+        show(f"{ended} of {len(names)} runs", computed, to_do)
 
     held = _hold(folder)
     try:
@@ -141,7 +143,7 @@ def run_campaign(
         write_index(folder)
         if held is not None:
             os.close(held)
-    return state_of(folder, plan)
+    return state_of(folder, names)
 
 
 def _expected(name: str, runs: int, steps: int, cost: float, processes: int) -> str:
@@ -157,10 +159,10 @@ def _expected(name: str, runs: int, steps: int, cost: float, processes: int) -> 
     )
 
 
-def state_of(folder: Path, plan: Plan) -> Campaign:
-    """Which runs of a plan are done, failed and missing."""
+def state_of(folder: Path, names: Iterable[str]) -> Campaign:
+    """Which of these runs are done, failed and missing."""
+    names = list(names)
     failed = {p.stem: read_text(p).strip() for p in sorted(folder.glob("*.failed"))}
-    names = names_of(plan)
     done = tuple(n for n in names if (folder / f"{n}.h5").exists())
     return Campaign(done, failed, tuple(n for n in names if n not in failed and n not in done))
 

@@ -58,7 +58,20 @@ from rtcvt.variator.reduced_model import (
 )
 from rtcvt.variator.regression import SMALL
 
-__all__ = ["FOLDS", "NEAR", "SHIFT", "Identified", "Law", "certainty", "folds", "identify", "shift_factor", "usable"]
+__all__ = [
+    "FOLDS",
+    "NEAR",
+    "SHIFT",
+    "Identified",
+    "Law",
+    "certainty",
+    "folds",
+    "identify",
+    "places_of",
+    "ranges_of",
+    "shift_factor",
+    "usable",
+]
 
 Array = NDArray[np.float64]
 
@@ -157,9 +170,7 @@ def identify(
     if len(settled) < 20:
         raise InputError("campaign", "runs", len(settled), "at least 20 that settle without slipping")
     group = folds(s)[s.run]
-    from_zero = counted(SHIFT, s.point)
-    ranges = [(float(a.min()), float(a.max())) for a in from_zero[:, :4].T]
-    coordinates = [Coordinate(c, *_MAPS[c], *r) for c, r in zip(COORDINATES[:4], ranges, strict=True)]
+    coordinates = ranges_of(s.point)
     length = float(s.values["loop"][settled].mean())
 
     tell(0)
@@ -209,8 +220,9 @@ def identify(
 
     grid = _grid(coordinates, shapes[1])
     t_y = _nodes(coordinates[4])
+    thrust = np.repeat(ln_zeta(grid), IN_Y)
     grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
-    places = _moving(coordinates, grid, ln_zeta(grid[:, :4]), length, s.belt)
+    places = _moving(coordinates, grid, thrust, length, s.belt)
     with side_by_side() as each:
         means = dict(zip(found, each(lambda p: p.mean(places), found.values()), strict=True))
     at = _expected(prior, grid, s.belt)
@@ -234,8 +246,8 @@ def identify(
 def _expected_thrust(
     coordinates: list[Coordinate], z: Array, length: float, belt: Mapping[str, float], prior: ReducedModel | None
 ) -> tuple[Array, Array]:
-    """Places of `_steady`, and the logarithm of the thrust ratio that is expected without data."""
-    places, model = _steady(coordinates, z, length, belt)
+    """Places of `places_of`, and the logarithm of the thrust ratio that is expected without data."""
+    places, model = places_of(coordinates, z, length, belt)
     if prior is None:
         return places, model
     return places, np.log(prior.evaluate(np.column_stack([z, np.ones(len(z))]))["zeta"])
@@ -254,6 +266,12 @@ def _expected(prior: ReducedModel | None, z: Array, belt: Mapping[str, float]) -
         "e": np.arcsinh((found["e"] + creep) / SMALL),
         "lambda": np.log(loss),
     }
+
+
+def ranges_of(points: Array) -> list[Coordinate]:
+    """Coordinates i, xi, kappa and f over the range of operating points (n, 4)."""
+    ranges = [(float(a.min()), float(a.max())) for a in counted(SHIFT, points)[:, :4].T]
+    return [Coordinate(c, *_MAPS[c], *r) for c, r in zip(COORDINATES[:4], ranges, strict=True)]
 
 
 class _Data(NamedTuple):
@@ -285,7 +303,7 @@ def _data(s: Samples, y: Array) -> tuple[dict[str, _Data], dict[str, int]]:
     }, {"shift rates of the wrong sign": int(len(moving) - len(rows))}
 
 
-def _steady(coordinates: list[Coordinate], z: Array, length: float, belt: Mapping[str, float]) -> tuple[Array, Array]:
+def places_of(coordinates: list[Coordinate], z: Array, length: float, belt: Mapping[str, float]) -> tuple[Array, Array]:
     """Places (n, 8) for zeta at operating points (n, 4), and the logarithm of the velocity model's thrust ratio."""
     t = scaled(coordinates[:4], SHIFT, z)
     x = counted(SHIFT, z)[:, 1]
@@ -299,7 +317,7 @@ def _steady(coordinates: list[Coordinate], z: Array, length: float, belt: Mappin
 
 def _moving(coordinates: list[Coordinate], z: Array, ln_zeta: Array, length: float, belt: Mapping[str, float]) -> Array:
     """Places (n, 11) for the other laws at operating points (n, 5)."""
-    places, _ = _steady(coordinates, z[:, :4], length, belt)
+    places, _ = places_of(coordinates, z[:, :4], length, belt)
     xi = np.abs(z[:, 1])
     shares = (xi / (np.exp(ln_zeta) * z[:, 4]), xi)
     near = (-np.log1p(-np.minimum(a, FULL)) / 3.0 for a in shares)

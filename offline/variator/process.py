@@ -24,11 +24,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, lapack, solve
+from scipy.linalg import cholesky, lapack, solve, solve_triangular
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-__all__ = ["Process", "bounds_of", "evidence", "evidence_of_places", "fit", "side_by_side"]
+__all__ = ["Process", "bounds_of", "evidence", "evidence_of_places", "fit", "posterior", "side_by_side"]
 
 Array = NDArray[np.float64]
 
@@ -98,6 +98,16 @@ def fit(
         block = inverse[np.ix_(rows, rows)] - np.outer(one[rows], one[rows]) / one.sum()
         crossed[rows] -= solve(block, duals[rows], assume_a="pos")
     return Process(x, lengths, amplitude, noise, beta, duals), crossed
+
+
+def posterior(process: Process, x: Array) -> Array:
+    """Covariance (m, m) of the process at places (m, d) given its data, all with the same noise."""
+    C = _covariance(_squares(process.places, process.places, process.lengths), process.amplitude)
+    C[np.diag_indices(len(C))] += process.noise**2
+    L = cholesky(C, lower=True, overwrite_a=True)
+    known = _covariance(_squares(process.places, x, process.lengths), process.amplitude)
+    part = solve_triangular(L, known, lower=True)
+    return np.asarray(_covariance(_squares(x, x, process.lengths), process.amplitude) - part.T @ part)
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from rtcvt.kind import Campaigned, Progress, Shown, cell
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
-from rtcvt.offline.variator.plan import Plan, load_plan
+from rtcvt.offline.variator.choice import run_until, target_of
+from rtcvt.offline.variator.plan import Plan, load_plan, names_of
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
 from rtcvt.offline.variator.twins import figures, load_twins
@@ -47,24 +48,24 @@ def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progres
     folder: Path = given["output"]
     require_writable(given["summary"])
     interrupted = False
+    how = {"scheduler": given["scheduler"], "workers": given["workers"], "progress": progress}
+    wanted = None if given["until"] is None else target_of(given["until"])
+    lines: list[Any] = []
+    failures = []
     try:
-        state = run_campaign(
-            parameters,
-            parameters.text,
-            plan,
-            text,
-            folder,
-            scheduler=given["scheduler"],
-            workers=given["workers"],
-            progress=progress,
-        )
+        if wanted is None:
+            state = run_campaign(parameters, parameters.text, plan, text, folder, **how)
+        else:
+            state, error = run_until(parameters, plan, text, folder, wanted, **how)
+            lines.append(f"{wanted.quantity}: {100.0 * error:.3g} % expected over the range of the plan")
+            if error > wanted.error:
+                failures.append(f"{wanted.quantity}: {100.0 * error:.3g} % expected when all candidates were run")
     except KeyboardInterrupt:
         interrupted = True
-        state = state_of(folder, plan)
+        state = state_of(folder, names_of(plan))
     rows = list(index(folder))
     if given["summary"] is not None:
         write_short(given["summary"], rows)
-    lines: list[Any] = []
     steady = [row for row in rows if row.window == "steady" and not row.slipping]
     if steady:
         title = escape(f"{parameters.name}, {plan.name}")
@@ -78,7 +79,7 @@ def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progres
         lines += _compared(folder, plan)
     where = folder / INDEX if (folder / INDEX).exists() else folder
     lines.append(escape(f"{len(state.done)} runs, {slipping} of them with macroscopic slip: {where}"))
-    failures = [f"{name}: {reason}" for name, reason in state.failed.items()]
+    failures += [f"{name}: {reason}" for name, reason in state.failed.items()]
     left = sorted({row.run for row in rows if row.ended == "belt left its place"})
     failures += [f"{name}: the belt left its place in a branch" for name in left]
     return Campaigned(lines, failures, len(state.missing), interrupted)

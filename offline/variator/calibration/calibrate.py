@@ -4,8 +4,9 @@
     the best z as mean of the posterior -> its unit -> runs that were held out, members of the posterior -> figures
 
 A folder holds ``runs.jsonl``, a line for each run that has ended, ``set.toml``, the unit with the mean of the
-posterior, and at the end ``calibration.json`` with the figures. The members follow from seed and results, so that a
-calibration that was stopped goes on with the lines that are there. Members whose belt leaves its place are left out.
+posterior, and ``calibration.json`` with the figures, those of members of the posterior when these have been run. The
+members follow from seed and results, so that a calibration that was stopped goes on with the lines that are there.
+Members whose belt leaves its place are left out.
 """
 
 import hashlib
@@ -167,10 +168,16 @@ def calibrate(
     posterior = np.column_stack([z, posterior])
     more = [name for name in everything if name not in plan.fitted]
     found = [{name: journal.found[k, 0, name] for name in plan.fitted} | evaluate(plan.steps, z[:, None], more)[0]]
+
+    def write() -> dict[str, Any]:
+        figures = _figures(plan, prior, posterior, found, J, sigma) | {"misfit": misfit}
+        _write(folder / FIGURES, json.dumps(figures, indent=1))
+        return figures
+
+    figures = write()
     if plan.predict:
         found += evaluate(plan.steps + 1, posterior[:, 1 : 1 + plan.predict], everything)
-    figures = _figures(plan, prior, posterior, found, J, sigma) | {"misfit": misfit}
-    _write(folder / FIGURES, json.dumps(figures, indent=1))
+        figures = write()
     return figures
 
 

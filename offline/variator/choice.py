@@ -1,0 +1,176 @@
+"""Runs that a campaign chooses itself, where a law is most uncertain, until it is good enough.
+
+Candidates are `CANDIDATES` operating points more of the plan's space, the same ones at each call, named ``chosen-000``
+and on: what was chosen once goes on after a stop. A Gaussian process (`process`) of the settled states predicts them
+with the covariance K, and its spread s (`spread`) says how large errors really are there, which near fronts is several
+times what distances tell. Of both together, K_mn s_m s_n/sqrt(V_m V_n) with V = diag(K) + noise^2, the largest
+variance is chosen; what its run would tell of the others is taken off, which needs no result; and so on, for `BATCH`
+runs or a twentieth of those that are there.
+
+The error that is expected over the plan's space is the root mean square of s over the candidates.
+"""
+
+import logging
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.run.prepare import start_of
+from rtcvt.offline.pushbelt.run.schedule import Point, Run
+from rtcvt.offline.pushbelt.run.windows import F_REF
+from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, sheaves
+from rtcvt.offline.variator.alignment import USED, Samples, load_samples
+from rtcvt.offline.variator.campaign import Campaign, run_campaign
+from rtcvt.offline.variator.laws import certainty, folds, places_of, ranges_of, usable
+from rtcvt.offline.variator.plan import Plan, Points, names_of, runs_of
+from rtcvt.offline.variator.process import Process, fit, posterior
+from rtcvt.offline.variator.spread import spread
+from rtcvt.variator.regression import SMALL
+
+__all__ = ["Target", "choose", "expected", "run_until", "target_of", "with_candidates"]
+
+_log = logging.getLogger("rtcvt")
+
+Array = NDArray[np.float64]
+
+CANDIDATES = 400
+BATCH = 12
+LEAST = 20  # settled states that a process needs
+NAME = "chosen"
+QUANTITIES = ("thrust ratio", "slip")
+
+
+class Target(NamedTuple):
+    """A quantity of `QUANTITIES`, and the error that is wanted: of the thrust ratio relative."""
+
+    quantity: str
+    error: float
+
+
+def target_of(text: str) -> Target:
+    """The target of a text such as ``thrust ratio 2 %``.
+
+    Raises
+    ------
+    InputError
+        Another quantity, or no percentage above 0.
+    """
+    found = re.fullmatch(r"\s*(.+?)\s+(\d+(?:\.\d*)?|\.\d+)\s*(?:%|points)\s*", text)
+    if found is None or found[1] not in QUANTITIES or not float(found[2]) > 0.0:
+        raise InputError("--until", "", text, " or ".join(f"'{q} 2 %'" for q in QUANTITIES))
+    return Target(found[1], float(found[2]) / 100.0)
+
+
+def with_candidates(plan: Plan) -> Plan:
+    """The plan with its candidates: they settle and branch as its points do, over the whole space."""
+    if plan.twin or any(p.name == NAME for p in (plan.points, *plan.refine, *plan.transient)):
+        raise InputError(plan.source, "", None, f"a plan without twins, and without runs named {NAME}, for --until")
+    p = plan.points
+    more = Points(name=NAME, number=CANDIDATES, force_factors=p.force_factors, settle=p.settle, mean=p.mean,
+                  duration=p.duration, lead=p.lead, approach=p.approach)  # fmt: skip
+    return plan.model_copy(update={"refine": (*plan.refine, more)})
+
+
+def run_until(
+    parameters: Parameters, plan: Plan, text: str, folder: Path, target: Target, **how: Any
+) -> tuple[Campaign, float]:
+    """Run a plan, then what is chosen, until the `target` is met or no candidate is left.
+
+    Parameters
+    ----------
+    parameters, plan, text, folder
+        See `campaign.run_campaign`, as for all of `how`.
+
+    Returns
+    -------
+    Campaign, float : the state, chosen runs with it, and the error that is expected
+    """
+    larger, progress = with_candidates(plan), how.get("progress")
+    every = []
+    for run in runs_of(larger, parameters):
+        every.append(run)
+        if progress is not None:
+            progress(f"{plan.name}: drawing candidates", len(every), len(names_of(larger)))
+    candidates = [run for run in every if run.name.startswith(f"{NAME}-")]
+    points = _points(candidates, parameters)
+    wanted = {*names_of(plan), *(r.name for r in candidates if _begun(folder, r.name))}
+    failed: dict[str, str] = {}
+    while True:
+        now = [run for run in every if run.name in wanted and run.name not in failed]
+        state = run_campaign(parameters, parameters.text, plan, text, folder, runs=now, **how)
+        failed |= state.failed
+        left = np.array([run.name not in wanted for run in candidates])
+        samples = load_samples([folder / f"{name}.h5" for name in state.done], slip=USED)
+        number = min(max(BATCH, len(state.done) // 20), int(left.sum()))
+        error, which = _next(samples, points, left, number, target.quantity)
+        _log.info(f"{plan.name}: {target.quantity}, {100.0 * error:.3g} % expected after {len(state.done)} runs")
+        if error <= target.error or not left.any():
+            return state._replace(failed=failed), error
+        wanted |= {candidates[k].name for k in which}
+
+
+def _begun(folder: Path, name: str) -> bool:
+    return any((folder / f"{name}.{ending}").exists() for ending in ("h5", "h5.partial"))
+
+
+def _points(runs: list[Run], parameters: Parameters) -> Array:
+    """Operating points (n, 4) of runs: i, xi, kappa, f."""
+    b, s = belt(parameters), sheaves(parameters)
+    found = []
+    for run in runs:
+        at = run.start
+        assert isinstance(at, Point)
+        v = at.omega_I * (start_of(b, s, at)[0].steady.geometry.r_I - b.h_off)
+        found.append((at.ratio, at.xi, b.m_star * v**2 / at.F_O, at.F_O / F_REF))
+    return np.array(found)
+
+
+def _next(
+    samples: Samples, points: Array, left: NDArray[np.bool_], number: int, quantity: str
+) -> tuple[float, list[int]]:
+    s = samples.of(usable(samples))
+    settled = np.flatnonzero(s.phase == 0)
+    if len(settled) < LEAST:
+        return np.inf, np.flatnonzero(left)[:number].tolist()
+    process, places, size = expected(s, settled, points, quantity)
+    error = float(np.sqrt(np.mean(size**2)))
+    rows = np.flatnonzero(left)
+    return error, rows[choose(process, places[rows], size[rows], number)].tolist()
+
+
+def expected(s: Samples, settled: NDArray[np.int64], points: Array, quantity: str) -> tuple[Process, Array, Array]:
+    """Process of a quantity of `settled` states, and places (m, d) and spread (m,) of the `points` (m, 4)."""
+    z = s.point[settled]
+    coordinates = ranges_of(np.vstack([z, points]))
+    length = float(s.values["loop"][settled].mean())
+    places, model = places_of(coordinates, z, length, s.belt)
+    of_points, _ = places_of(coordinates, points, length, s.belt)
+    group, slip = folds(s)[s.run[settled]], s.values["slip"][settled]
+    if quantity == "slip":
+        process, crossed = fit(places, np.arcsinh(slip / SMALL), group)
+        errors = SMALL * np.sinh(crossed) - slip
+    else:
+        data = np.log(s.values["thrust"][settled]) - model
+        process, crossed = fit(places, data, group, certainty(s, settled))
+        errors = crossed - data
+    return process, of_points, spread(places, errors, group)[0].at(of_points)
+
+
+def choose(process: Process, places: Array, size: Array, number: int) -> list[int]:
+    """Which of the `places` (m, d) with spread `size` (m,) to run next, the most telling first."""
+    K = posterior(process, places)
+    by = size / np.sqrt(np.diag(K) + process.noise**2)
+    K *= np.outer(by, by)
+    noise = (0.5 * float(np.median(size))) ** 2
+    chosen: list[int] = []
+    for _ in range(number):
+        variance = np.diag(K).copy()
+        variance[chosen] = -1.0
+        j = int(np.argmax(variance))
+        chosen.append(j)
+        K -= np.outer(K[:, j], K[j]) / (K[j, j] + noise)
+    return chosen

@@ -1,0 +1,92 @@
+"""Runs that a campaign chooses: what tells most, half of the runs for the same error, a loop that ends and goes on."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import qmc
+
+from rtcvt.errors import InputError
+from rtcvt.offline.pushbelt.unit.parameters import load_parameters
+from rtcvt.offline.variator import choice
+from rtcvt.offline.variator.campaign import Campaign
+from rtcvt.offline.variator.plan import load_plan
+from rtcvt.offline.variator.process import Process, fit, posterior
+from rtcvt.offline.variator.spread import spread
+
+PLAN, TEXT = load_plan("quick")
+
+
+def test_a_target_is_a_quantity_and_a_percentage():
+    assert choice.target_of("thrust ratio 2 %") == ("thrust ratio", 0.02)
+    assert choice.target_of(" slip 0.15 points") == ("slip", pytest.approx(0.0015))
+    for text in ("thrust ratio", "thrust ratio 2", "torque 2 %", "slip 0 %", "slip -1 %", "slip nan %"):
+        with pytest.raises(InputError, match="--until"):
+            choice.target_of(text)
+
+
+def test_covariance_given_data_is_that_of_the_normal_distribution():
+    rng = np.random.default_rng(0)
+    x, z = rng.uniform(-1.0, 1.0, (12, 2)), rng.uniform(-1.0, 1.0, (5, 2))
+    lengths, a, s = np.array([0.7, 1.3]), 1.4, 0.2
+    r = np.sqrt(5.0) * np.linalg.norm((np.vstack([x, z])[:, None] - np.vstack([x, z])) / lengths, axis=2)
+    K = a**2 * (1.0 + r + r**2 / 3.0) * np.exp(-r)
+    exact = K[12:, 12:] - K[12:, :12] @ np.linalg.solve(K[:12, :12] + s**2 * np.eye(12), K[:12, 12:])
+    assert_allclose(posterior(Process(x, lengths, a, s, 0.0, np.zeros(12)), z), exact, atol=1e-12)
+
+
+def test_steep_places_get_the_runs():
+    """A law with a front: chosen runs find it as well as twice as many that fill the space evenly."""
+
+    def law(x):
+        return 0.1 * x[:, 1] + 0.2 * np.tanh((x[:, 0] - 0.3 * x[:, 1]) / 0.12)
+
+    pool = 2.0 * qmc.Sobol(2, seed=1).random(512) - 1.0
+    test = 2.0 * qmc.Sobol(2, seed=2).random(256) - 1.0
+
+    def error(rows):
+        found, crossed = fit(pool[rows], law(pool[rows]), np.arange(len(rows)) % 10)
+        return np.sqrt(np.mean((found.mean(test) - law(test)) ** 2)), found, crossed
+
+    chosen = list(range(32))
+    while len(chosen) < 72:
+        _, found, crossed = error(chosen)
+        left = np.setdiff1d(np.arange(512), chosen)
+        size = spread(pool[chosen], crossed - law(pool[chosen]), np.arange(len(chosen)) % 10)[0].at(pool[left])
+        chosen += left[choice.choose(found, pool[left], size, 8)].tolist()
+    assert len(set(chosen)) == 72
+    assert error(chosen)[0] < error(list(range(144)))[0]
+
+
+def test_a_campaign_goes_on_until_it_is_good_enough(monkeypatch, tmp_path):
+    monkeypatch.setattr(choice, "CANDIDATES", 6)
+    monkeypatch.setattr(choice, "BATCH", 2)
+    asked, errors = [], iter([0.05, 0.03, 0.01])
+
+    def run_campaign(parameters, unit, plan, text, folder, *, runs):
+        names = [run.name for run in runs]
+        asked.append(names)
+        bad = {"chosen-001": "why"} if "chosen-001" in names else {}
+        return Campaign(tuple(n for n in names if n not in bad), bad, ())
+
+    def following(samples, points, left, number, quantity):
+        assert points.shape == (6, 4)
+        return next(errors), np.flatnonzero(left)[:number].tolist()
+
+    monkeypatch.setattr(choice, "run_campaign", run_campaign)
+    monkeypatch.setattr(choice, "load_samples", lambda files, slip: None)
+    monkeypatch.setattr(choice, "_next", following)
+    (tmp_path / "chosen-004.h5.partial").touch()
+    plan = PLAN.model_copy(
+        update={"points": PLAN.points.model_copy(update={"number": 1}), "transient": (), "refine": ()}
+    )
+    unit = load_parameters("pushbelt_24mm")
+    state, error = choice.run_until(unit, plan, TEXT, tmp_path, choice.Target("slip", 0.02))
+    # what was stopped goes on; what failed is not tried again
+    assert asked == [["point-000", *(f"chosen-00{k}" for k in each)] for each in ((4,), (0, 1, 4), (0, 2, 3, 4))]
+    assert error == 0.01
+    assert state.failed == {"chosen-001": "why"}
+
+
+def test_plans_with_twins_choose_nothing():
+    with pytest.raises(InputError, match="a plan without twins"):
+        choice.with_candidates(load_plan("spatial_24mm")[0])

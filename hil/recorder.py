@@ -515,6 +515,8 @@ class _Mdf:
         self._claim, self._part, self._about = claim, claim.part, dict(about)
         zero = np.zeros(1)
         called = mapped((c.name for c in channels), "mdf")
+        if others := {given: name for name, given in called.items() if given != name}:
+            self._about["names"] = others
         signals = [Samples(zero, zero, c.unit, called[c.name], comment=c.description) for c in channels]
         with MDF(version="4.10") as mdf:
             mdf.append(signals, comment=str(about["kind"]), common_timebase=True)
@@ -693,7 +695,8 @@ def _read_mdf(path: Path) -> Recording:
         with MDF(path) as mdf:
             text = mdf.header.description
             attributes = json.loads(text) if text.startswith("{") else {"comment": text}
-            found = {s.name: s for s in mdf.iter_channels(skip_master=True)}
+            names = attributes.pop("names", {})
+            found = {names.get(s.name, s.name): s for s in mdf.iter_channels(skip_master=True)}
             time = mdf.get_master(0) if mdf.groups else np.zeros(0)
             unit_file: bytes | str = b""
             for place, attachment in enumerate(mdf.attachments):

@@ -25,7 +25,7 @@ _RULES: Mapping[Target, _Rules] = {
     "identifier": _Rules(re.compile("[^A-Za-z0-9_]"), 1000, True),  # of C
     "dbc": _Rules(re.compile("[^A-Za-z0-9_]"), 32, True),  # of a DBC file, beside the long-name attribute
     "hdf5": _Rules(re.compile(f"[/{_CONTROL}]"), 1000, False),
-    "mdf": _Rules(re.compile(f"[{_CONTROL}]"), 1000, False),
+    "mdf": _Rules(re.compile(rf"[{_CONTROL}]|^\s|\s$"), 1000, False),  # whose readers cut blanks off
 }
 
 

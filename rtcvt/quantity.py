@@ -42,6 +42,7 @@ OWN = """
     newton_meter = newton * meter = Nm
     newton_meter_second = newton * meter * second = Nms
     newton_millimeter = newton * millimeter = Nmm
+    newton_centimeter = newton * centimeter = Ncm
     newton_second = newton * second = Ns
     revolution = 2 * pi * radian = rev = r = U = Umdr
     revolutions_per_minute = revolution / minute = rpm = RPM
@@ -136,11 +137,13 @@ def known_unit(text: str) -> Unit:
         raise ValueError(f"a unit that is known here, not '{text}'")
     try:
         unit = _registry().Unit(_for_pint(text))
-        zero, one = (_registry().Quantity(v, unit).to_base_units() for v in (0.0, 1.0))
+        zero, one, two = (_registry().Quantity(v, unit).to_base_units() for v in (0.0, 1.0, 2.0))
         found = {_BASE[name]: float(power) for name, power in one.unit_items() if power}
     except Exception:  # pint raises a dozen kinds, tokenizer errors among them
         raise ValueError(f"a unit that is known here, not '{text}'") from None
     factor, offset = float(one.magnitude), float(zero.magnitude)
+    if abs(offset + 2.0 * (factor - offset) - float(two.magnitude)) > 1e-9 * abs(float(two.magnitude)):
+        raise ValueError(f"a unit without logarithm, not '{text}'")
     if offset:
         factor = float(f"{factor - offset:.12g}")
     turns = "rad" not in found and any(name.endswith(_TURNS) for name in dict(unit._units))
@@ -283,7 +286,8 @@ def _read(text: str, unit: "str | Unit", name: str) -> float:
     if re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", given):
         raise ValueError(f"{wanted(name)}, whose unit has small powers")
     try:
-        if isinstance(unit, Unit) or known_unit(given).turns or known_unit(unit).turns:
+        of = known_unit(given)  # of no logarithm
+        if isinstance(unit, Unit) or of.turns or known_unit(unit).turns:
             factor, offset = conversion(given, unit)
             return factor * number + offset
         return float(_registry().Quantity(number, _for_pint(given)).to(_for_pint(unit)).magnitude)

@@ -52,6 +52,14 @@ def test_refusal(text):
         to_si(text, "m")
 
 
+@pytest.mark.parametrize(("text", "unit"), [("5 dB", "1"), ("5 dBm", "W"), ("2 Np", "1")])
+def test_logarithms_are_no_units_of_what_they_measure(text, unit):
+    with pytest.raises(ValueError, match=r"without unit|a power"):
+        to_si(text, unit)
+    with pytest.raises(ValueError, match="without logarithm"):
+        conversion(text.split()[1], unit)
+
+
 @pytest.mark.parametrize("text", ["0,04 m", "３ m", "٣ m", "3 ٣"])
 def test_other_digits_and_decimal_commas_are_refused_as_such(text):
     assert is_quantity(text)

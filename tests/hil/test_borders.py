@@ -133,6 +133,19 @@ def test_names_come_back_and_locals_are_recorded(unit, tmp_path, suffix):
         run(unit(), 5e-3, 0.02, record=["hidenx"])
 
 
+@pytest.mark.parametrize("suffix", ["h5", "mf4", "csv"])
+def test_odd_names_come_back(tmp_path, suffix):
+    from rtcvt.hil.recorder import Channel, open_recorder
+
+    names = ["", " ", "a", "a ", " a", ".", "..", "e\u0301", "\u00e9", "A", 'a,"b', "time", "a\tb", "a_b"]
+    recorder = open_recorder(tmp_path / f"x.{suffix}", [Channel(name, "1") for name in names], "run", {}, "")
+    recorder.append(np.arange(3.0 * (len(names) + 1)).reshape(3, -1))
+    recorder.finish({})
+    found = read(tmp_path / f"x.{suffix}")
+    assert {name: s.values[0] for name, s in found.signals.items()} == {n: k + 1.0 for k, n in enumerate(names)}
+    assert "names" not in found.attributes
+
+
 def test_many_signals_take_the_room_of_their_numbers(tmp_path):
     from rtcvt.hil.recorder import Channel, open_recorder
 

@@ -86,7 +86,7 @@ def dependencies(model: Model) -> Dependencies:
     """
     n_x, n_u, n_y = len(model.states), len(model.select("input")), len(model.select("output"))
     arrays = [ARRAY] * 3
-    kernels = {"output": (model.output, [FLOAT, *arrays, CONSTANTS, ARRAY, ARRAY])}
+    kernels: dict[str, Any] = {"output": (model.output, [FLOAT, *arrays, CONSTANTS, ARRAY, ARRAY])}
     if not model.algebraic:
         kernels |= {
             "initialise": (model.initialise, [ARRAY, CONSTANTS, *arrays]),

@@ -94,7 +94,7 @@ def test_in_a_shift_the_torque_goes_over(shifted):
     box = load_unit("automatic_6")
     second = shift_table(box, radii_at(box))[1]
     k = int(np.flatnonzero(shifted["control.gear"] == 2.0)[0])
-    on, off = shifted["brake.C.u"][k : k + 201], shifted["brake.D.u"][k : k + 151]
+    on, off = shifted["brake.C.u"][k : k + 201], shifted["brake.D.u"][k : k + 201]
     assert (np.diff(on) >= 0.0).all()
     assert (np.diff(off) <= 0.0).all()
     asked = abs(second.torques["C"]) * (1.2 * 60.0 + 25.0) / 700.0

@@ -39,7 +39,7 @@ def test_the_car_follows_the_first_hill_and_its_belt_does_not_slide_as_a_whole(r
 @pytest.mark.slow
 def test_every_joule_is_accounted_for(run):
     found = balance(run)
-    assert abs(found.residual) < 3e-6
+    assert abs(found.residual) < 2e-6
     assert found.sources["engine.fuel"] == pytest.approx(run["engine.fuel.m"][-1] * 42.5e6)
     assert min(found.losses.values()) >= 0.0
     litres, km = run["engine.fuel.V"][-1] * 1e3, run["vehicle.vehicle.s"][-1] * 1e-3
@@ -57,6 +57,20 @@ def test_the_page_has_the_balance_and_an_ideal_variator_burns_less(run):
     assert shown.count("<svg") == 4  # energies, two maps, curves
     with pytest.raises(InputError, match="a system with a car and its engine"):
         drive_of("", run, load_unit("vehicle"))
+
+
+@pytest.mark.slow
+def test_an_automatic_car_shifts_and_accounts_for_every_joule():
+    unit = load_unit("car_automatic")
+    run = simulate(unit.build(), unit.scenario[1].model_copy(update={"duration": 60.0}))
+    assert (run.status != FAILED).all()
+    assert np.abs(run["cycle.cycle.v"] - run["vehicle.vehicle.v"]).max() < 3.0 * KMH
+    assert run["control.control.gear"].max() == 4.0
+    assert run["control.control.gear"][-1] == 1.0
+    assert run["engine.crank.w"].max() < 3500.0 * np.pi / 30.0
+    found = balance(run)
+    assert abs(found.residual) < 1e-5
+    assert min(found.losses.values()) > -1e-3
 
 
 @pytest.mark.slow

@@ -86,7 +86,8 @@ def _call_type(self: Function, context: Context, args: Any, kws: Any) -> Any:
     return context.known[key]
 
 
-_numbas, Function.get_call_type = Function.get_call_type, _call_type
+_numbas: Any = Function.get_call_type
+setattr(Function, "get_call_type", _call_type)  # noqa: B010
 
 
 class KernelCompiler(Compiler):

@@ -67,7 +67,7 @@ def target_of(text: str) -> Target:
 
 def with_candidates(plan: Plan) -> Plan:
     """The plan with its candidates: they settle and branch as its points do, over the whole space."""
-    if plan.twin or any(p.name == NAME for p in (plan.points, *plan.refine, *plan.transient)):
+    if plan.twin or NAME in [plan.points.name, *(p.name for p in plan.refine), *(t.name for t in plan.transient)]:
         raise InputError(plan.source, "", None, f"a plan without twins, and without runs named {NAME}, for --until")
     p = plan.points
     more = Points(name=NAME, number=CANDIDATES, force_factors=p.force_factors, settle=p.settle, mean=p.mean,

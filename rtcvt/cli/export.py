@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, cast
 
 import typer
 
@@ -112,7 +112,7 @@ def export(
     choice = {k: str(v) for k, v in assignments(flanges, "--flange").items()}
     chosen = load_unit(unit).with_flanges(choice, "--flange")
     given = assignments(settings)
-    built = chosen.build(model.value if model else None, substeps, given, "--set")
+    built = chosen.build(cast(Any, model.value) if model else None, substeps, given, "--set")
     version: Literal[2, 3] = 3 if fmi is Fmi.three else 2
     if cross_check and not chosen.scenario:
         raise InputError(chosen.name, "scenario", None, "at least one for --cross-check")

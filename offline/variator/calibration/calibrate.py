@@ -155,8 +155,9 @@ def calibrate(
         here = None if None in runs.values() else _table(plan.observable, [runs])[:, 0]
         if k == 0 and here is None:
             raise InputError(plan.source, "parameter", None, "priors about a mean at which the belt keeps its place")
-        misfit.append(None if here is None else float(np.sum(((y - here) / sigma) ** 2)))
-        if here is not None and (cost := misfit[-1] + float(z @ z)) < best[0]:
+        off = np.inf if here is None else float(np.sum(((y - here) / sigma) ** 2))
+        misfit.append(None if here is None else off)
+        if here is not None and (cost := off + float(z @ z)) < best[0]:
             best = (cost, k, z)
             z = step(z, here, J, y, sigma)
         else:

@@ -694,7 +694,7 @@ def _read_mdf(path: Path) -> Recording:
     try:
         with MDF(path) as mdf:
             text = mdf.header.description
-            attributes = json.loads(text) if text.startswith("{") else {"comment": text}
+            attributes: dict[str, Any] = json.loads(text) if text.startswith("{") else {"comment": text}
             names = attributes.pop("names", {})
             found = {names.get(s.name, s.name): s for s in mdf.iter_channels(skip_master=True)}
             time = mdf.get_master(0) if mdf.groups else np.zeros(0)

@@ -688,7 +688,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "SIGKILL": (50, kills),
     "misdeeds of units": (64, misdeeds),
     "leaks of instances": (100_000, leaks),
-    "what is no file": (227, files),
+    "what is no file": (303, files),
     "mutated texts": (2000, texts),
     "mutated machines": (3200, machines),
     "hostile inputs": (len(RUNS), hostile_runs),

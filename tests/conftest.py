@@ -39,11 +39,11 @@ def pytest_collection_modifyitems(items):
 
 class _ByFile(LoadFileScheduling):
     """Each file has one worker. All of the rig have the same, since they take turns. So have all that compile the
-    planar pushbelt, and all that compile the spatial one: none finds in the cache what the other is still compiling."""
+    planar pushbelt, the spatial one, or belt drives: none finds in the cache what the other is still compiling."""
 
     def _split_scope(self, nodeid):
         file = nodeid.split("::")[0]
-        for folder in ("tests/hil/", "tests/offline/pushbelt/spatial/"):
+        for folder in ("tests/hil/", "tests/offline/pushbelt/spatial/", "tests/offline/beltdrive/"):
             if file.startswith(folder):
                 return folder
         return "pushbelt" if file.removeprefix("tests/").startswith(KERNELS) else file

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from kers_event import HERE, pushbelt, run_event, toroidal, write_report
+from marks import slow
 from recorded_checks import moved, of_event, recorded
 
 from rtcvt.cycle import load_cycle
@@ -21,6 +22,11 @@ def event():
 @pytest.fixture(scope="module")
 def disc():
     return run_event("toroidal", toroidal())
+
+
+@pytest.fixture(params=["event", slow("disc")])
+def either(request):
+    return request.getfixturevalue(request.param)
 
 
 def test_the_profile_brakes_stands_and_launches():
@@ -92,18 +98,16 @@ def test_figures_are_those_that_were_recorded(event):
     assert moved(recorded("pushbelt_kers rigid"), before) != []
 
 
-def test_the_clutch_closes_once_and_what_was_stored_comes_back(event, disc):
-    for one in (event, disc):
-        assert np.sum(np.diff(one.closed.astype(int)) > 0) == 1
-        assert 0.6 < one.figures()["round-trip efficiency"] < 1.0
+def test_the_clutch_closes_once_and_what_was_stored_comes_back(either):
+    assert np.sum(np.diff(either.closed.astype(int)) > 0) == 1
+    assert 0.6 < either.figures()["round-trip efficiency"] < 1.0
 
 
-def test_the_closed_clutch_sticks_and_hardly_warms(event, disc):
-    for one in (event, disc):
-        stuck = one["clutch.clutch.stuck"] > 0.5
-        assert np.mean(stuck[one.closed]) > 0.999
-        assert np.all(one["clutch.clutch.w_slip"][stuck] == 0.0)
-        assert 0.0 < one.figures()["heat of the clutch"] < 1.0
+def test_the_closed_clutch_sticks_and_hardly_warms(either):
+    stuck = either["clutch.clutch.stuck"] > 0.5
+    assert np.mean(stuck[either.closed]) > 0.999
+    assert np.all(either["clutch.clutch.w_slip"][stuck] == 0.0)
+    assert 0.0 < either.figures()["heat of the clutch"] < 1.0
 
 
 def test_the_clutch_is_open_while_the_car_stands(event):

@@ -77,6 +77,7 @@ def test_parameters_of_stribeck_that_make_no_law_are_refused(given):
         Contacts.model_validate(UNIT.contacts.model_dump(exclude_none=True) | given)
 
 
+@pytest.mark.slow
 def test_a_belt_with_more_friction_at_low_slip_has_more_in_its_flanks():
     """Over 1 ms at the load of the largest torque; the start is the same."""
     case = UNIT.get_case("MED")

@@ -384,7 +384,7 @@ def test_command(monkeypatch, capsys, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["pushbelt_24mm_MED.h5", "run.json"]
     for words, message in (
         ([*run], "--case: one of OD, MED"),
-        ([*run, "--case", "OD", "--model", "full"], "not with pushbelt_24mm"),
+        ([*run, "--case", "OD", "--model", "rigid"], "full or theory"),
         ([*run, "--case", "OD", "--taper", "5 s"], "--taper"),
         ([*run, "--case", "OD", "--flank-points", "3"], "flank_points"),
         (["simulate", "planetary", "--case", "OD"], "not with planetary"),

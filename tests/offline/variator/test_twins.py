@@ -135,7 +135,14 @@ def test_a_campaign_of_twins_is_compared_and_goes_on_when_it_settles_longer(tmp_
     assert [t.across[f"exit_force_{p}"][0] for p in "IO"] == pytest.approx(last, rel=1e-9)
     assert all(np.isnan(_across(folder / "point-000-hybrid.h5")))
     assert np.abs(t.values["thrust ratio"]).max() < 1.0
-    given = {"plan": tmp_path / "plan.toml", "output": folder, "summary": None, "scheduler": None, "workers": 1}
+    given = {
+        "plan": tmp_path / "plan.toml",
+        "output": folder,
+        "summary": None,
+        "scheduler": None,
+        "workers": 1,
+        "until": None,
+    }
     found = tasks.campaign(UNIT, given, lambda *a: None)
     assert len(made) == 3  # all were there
     assert len(found.lines) == 3

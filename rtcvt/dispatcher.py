@@ -6,9 +6,13 @@
   function that both call is compiled for each. Bits are the same: what callers inline is the same.
 - A literal, or a member of a table (`rtcvt.table`), is an int64 or bool like any other: left alone, numba compiles a
   kernel once more for each literal that another one passes to it.
-- What numba has found out about a call of its own functions is remembered, which takes a quarter off compiling.
+- What numba has found out about a call of its own functions is remembered, and no garbage is collected while it
+  compiles. That takes a quarter off compiling.
 """
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -153,6 +157,10 @@ class Dispatcher(CPUDispatcher):
         with global_compiler_lock:
             if _floors:
                 return super().compile(sig)
+            return self._compile_for_python(sig)
+
+    def _compile_for_python(self, sig: Any) -> Any:
+        with _no_collection():
             args = tuple(numba.core.sigutils.normalize_signature(sig)[0])
             known: dict[Any, Any] = self.overloads
             if args in known and isinstance(known[args].library, _Inner):
@@ -162,6 +170,18 @@ class Dispatcher(CPUDispatcher):
             for environment in cres._find_referenced_environments():
                 cres.library.codegen.set_env(environment.env_name, environment)
             return entry
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Python's garbage collector is off: compiling makes millions of objects, at which it would look again and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
 
 
 def _plain(kind: Any) -> Any:

@@ -1,6 +1,7 @@
 """Fixtures that several tests share."""
 
 import faulthandler
+import gc
 import importlib
 import os
 import signal
@@ -55,6 +56,7 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_configure(config):
+    gc.disable()
     config.addinivalue_line("markers", "alone: holds a processor with real-time priority, so no rig runs beside it")
     # ignored by who started the tests, nohup or a shell's &, they would be ignored by all commands that tests start
     for name, handler in (("SIGINT", signal.default_int_handler), ("SIGHUP", signal.SIG_DFL)):
@@ -72,6 +74,14 @@ def pytest_runtest_setup(item):
         tools.require(mark.args)
     if item.get_closest_marker("slow"):
         faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_logfinish():
+    """Imports leave hundreds of thousands of objects and compiling millions, at which a collection would look for
+    seconds again and again. So there is one after each test only (`pytest_configure`), of what is new."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

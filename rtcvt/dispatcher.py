@@ -174,7 +174,7 @@ class Dispatcher(CPUDispatcher):
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Python's garbage collector is off: compiling makes millions of objects, at which it would look again and again."""
+    """Garbage is not collected: compiling makes millions of objects, which a collector would go through again."""
     on = gc.isenabled()
     gc.disable()
     try:

@@ -86,5 +86,5 @@ def test_an_electric_car_gives_back_what_it_brakes():
 
 
 def test_a_car_without_fuel_has_no_balance():
-    unit = load_unit("vehicle")
+    unit = load_unit("differential")
     assert balance(simulate(unit.build(), unit.scenario[0].model_copy(update={"duration": 0.1}))) is None

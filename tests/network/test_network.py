@@ -1,24 +1,20 @@
 """Connected flanges: closed forms, order of the step, power at nodes, totality; and what must not be connected.
 
 Discs are gear systems of one gear. The step runs in Python here (`interpret`), so that nothing is compiled for it; that
-it is the compiled one is told by `test_compiled_and_interpreted_steps_have_the_same_bits`.
+it is the compiled one is told by `test_random_systems`.
 """
 
 import re
 
 import numpy as np
 import pytest
-from discs import discs
+from discs import discs, interpreted
 from scipy.linalg import expm
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
-from rtcvt.network import generate
-from rtcvt.network import model as network_model
 from rtcvt.unitfile import parse_unit_file
-
-KERNELS = ("initialise", "derivative", "output", "step")
 
 
 @pytest.fixture
@@ -35,14 +31,7 @@ def system(folder, text, step=1e-3):
 
 def built(folder, text, step=1e-3, change=None):
     """Its model, whose step is interpreted; `change` makes a mutant of the text of the kernels."""
-
-    def interpreted(sets):
-        whole = generate.text_of(sets)
-        found = generate.interpret(sets, change(whole) if change else whole)
-        return {name: generate.Interpreted(found[name], None) for name in KERNELS}
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network_model, "kernels_of", interpreted)
+    with interpreted(change):
         return system(folder, text, step).build()
 
 
@@ -104,13 +93,6 @@ def test_a_held_input_fails_the_order(folder):
 
     errors = errors_of_two(folder, hold)
     assert np.log2(errors[1] / errors[2]) < 1.5
-
-
-def test_compiled_and_interpreted_steps_have_the_same_bits(folder):
-    text = TWO % (1, 1)
-    slow, fast = run(built(folder, text), 0.02, 1e-3), run(system(folder, text).build(), 0.02, 1e-3)
-    assert list(slow) == list(fast)
-    assert all(np.array_equal(slow[name], fast[name]) for name in slow)
 
 
 def test_two_discs_at_a_node_are_one(folder):

@@ -124,6 +124,7 @@ def run(d, y, feed, t_end, tolerance, times=()):
     return end, states, done
 
 
+@pytest.mark.slow
 def test_same_solution_as_scipy(moving):
     d, y, feed = moving
     times = np.array([0.2e-3, 0.61e-3, 1e-3])
@@ -142,6 +143,7 @@ def test_same_solution_as_scipy(moving):
     np.testing.assert_allclose(states[-1], end, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_orders_of_step_error_estimate_and_dense_output(moving):
     """Per step: h^6 for the formula that is kept, h^5 for the estimate and within the step."""
     d, y, feed = moving
@@ -174,6 +176,7 @@ def test_orders_of_step_error_estimate_and_dense_output(moving):
     assert (abs(order - [6.0, 5.0, 5.0]) < 0.35).all(), (order, errors)
 
 
+@pytest.mark.slow
 def test_dense_output_has_the_right_slope_at_both_ends(moving):
     d, y, feed = moving
     k, trial, out = np.empty((7, y.size)), np.empty_like(y), np.empty_like(y)
@@ -285,23 +288,6 @@ def test_friction_and_damping_laws():
     assert (np.diff(mu) >= 0.0).all()
     assert element_forces._friction(1.0, 0.7, 1.0) == 0.7 == -element_forces._friction(-3.0, 0.7, 1.0)
     assert [element_forces._delta(p, 2.0) for p in (0.0, 1.0, 2.0, 5.0)] == [0.0, 0.5, 1.0, 1.0]
-
-
-def test_belt_at_rest(rest):
-    """No force is left; the spans have the pretension; normal forces carry the pull of both spans."""
-    unit, d, y = rest
-    dy, w = np.empty_like(y), element_forces.scratch(d)
-    element_forces.rates(0.0, y, dy, d, element_forces.Feed(0.0, np.zeros(2), np.zeros(2)), w)
-    o = 3 * d.n + 2
-    assert abs(dy[o : o + 2 * d.n]).max() * d.m < 1e-4
-    weight = d.m * d.g * d.n
-    for j, outward in ((0, -1.0), (1, 1.0)):
-        r = np.stack([y[: d.n], y[d.n : 2 * d.n]]) - d.P_k[j][:, None]
-        push = np.sum(w.N[j] * r / np.hypot(*r), axis=1)
-        assert push[0] * outward == pytest.approx(2 * 200.0, rel=2e-3)
-        assert abs(push[1]) < weight
-    tension = model.span_tensions(model.Run(d, np.zeros(1), y[None], True, 0.0, 0, 0), unit)
-    np.testing.assert_allclose(tension, 200.0, atol=weight)
 
 
 def test_all_energy_is_accounted_for(moving):

@@ -114,6 +114,7 @@ def test_a_difference_is_told_from_scatter_and_its_law_is_found() -> None:
     assert laws(some(LEAST - 1, lambda z: z[:, 0])) == []
 
 
+@pytest.mark.slow
 def test_a_campaign_of_twins_is_compared_and_goes_on_when_it_settles_longer(tmp_path, monkeypatch) -> None:
     def here(parameters: Any, text: str, plan: str, folder: Any, runs: Any, *_: Any) -> Any:
         for run in runs:

@@ -52,10 +52,11 @@ def prepare(
     inputs = boundary_at(c, PLOT * np.arange(frames + 1), row)
     start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
     m, x = hy.model(b, sh, unilateral=unilateral), hy.state(*start[:7], n_k=len(sh.A) - 1)
-    hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100, n_p=2)
+    hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100)
     return m, x, sp.model(UNIT, b, sh, unilateral=unilateral, **settings), inputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unilateral", [True, slow(False)])
 @pytest.mark.parametrize(("case", "row"), [("MED", 3), slow("OD", 0), slow("LOW", 0)])
 def test_mirrored_sheaves_keep_the_belt_in_its_plane_where_it_is_the_hybrid_model(
@@ -312,6 +313,7 @@ def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own(mo
     assert abs(rest) < 1e-2 * losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taper", [None, slow(8e-6)])
 @pytest.mark.parametrize("mode", [TORQUE, SPEED])
 @pytest.mark.parametrize("stop", ["primary", slow("secondary"), slow("none")])
@@ -348,7 +350,7 @@ def test_a_belt_out_of_line_starts_without_a_wave_of_tension() -> None:
     m, x, wide, inputs = prepare("MED", 3, 1, before=30, offset=2e-3)
     y = lift(wide, x)
     assert np.ptp(y.q[:, 3]) > 1.4e-3
-    one, _ = hy.run(m, x, inputs, 1, 1e-6, 2)
+    one, _ = hy.run(m, x, inputs, 1, 1e-6)
     two, _ = sp.run(wide, y, inputs, 1, 1e-6)
     more = two.planar.tension[0] - one.tension[0]
     assert 150 < more.mean() < 350

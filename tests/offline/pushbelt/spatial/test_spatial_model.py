@@ -52,7 +52,7 @@ def prepare(
     inputs = boundary_at(c, PLOT * np.arange(frames + 1), row)
     start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
     m, x = hy.model(b, sh, unilateral=unilateral), hy.state(*start[:7], n_k=len(sh.A) - 1)
-    hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100)
+    hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100, n_p=2)
     return m, x, sp.model(UNIT, b, sh, unilateral=unilateral, **settings), inputs
 
 
@@ -350,7 +350,7 @@ def test_a_belt_out_of_line_starts_without_a_wave_of_tension() -> None:
     m, x, wide, inputs = prepare("MED", 3, 1, before=30, offset=2e-3)
     y = lift(wide, x)
     assert np.ptp(y.q[:, 3]) > 1.4e-3
-    one, _ = hy.run(m, x, inputs, 1, 1e-6)
+    one, _ = hy.run(m, x, inputs, 1, 1e-6, 2)
     two, _ = sp.run(wide, y, inputs, 1, 1e-6)
     more = two.planar.tension[0] - one.tension[0]
     assert 150 < more.mean() < 350

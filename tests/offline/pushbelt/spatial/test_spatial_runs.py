@@ -19,7 +19,7 @@ UNIT = load_parameters("pushbelt_24mm")
 
 
 def a_run(duration: float = 1.5e-3, **settings: object) -> Run:
-    chosen = Settings(**{"model": "spatial", "before": 0.0, "flank_points": 2, **settings})  # type: ignore[arg-type]
+    chosen = Settings(**{"model": "spatial", "before": 0.02, "flank_points": 2, **settings})  # type: ignore[arg-type]
     return Run("MED", Case("MED", 3), chosen, duration=duration, plot_step=1e-5, observe=("elements", "fields"))
 
 

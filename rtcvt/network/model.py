@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from rtcvt.errors import InputError
-from rtcvt.kind import load_unit
+from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Model, Variable
 from rtcvt.network.file import Flange, Graph, System, flanges_of, follows, graph_of, with_values
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.table import Constants, Table
 
-__all__ = ["build_system", "component_model", "components_of"]
+__all__ = ["build_system", "component_model", "components_of", "unit_of"]
 
 Output = tuple[str, str]  # of a component, by name
 
@@ -32,6 +32,13 @@ def components_of(system: System) -> Graph:
     return graph_of(system, {name: component_model(system, name) for name in system.components})
 
 
+def unit_of(system: System, name: str) -> Unit:
+    """The unit of a component: a file beside the system's, or a shipped one."""
+    component = system.components[name]
+    own = system.folder / component.unit
+    return load_unit(own if own.is_file() else component.unit)
+
+
 def component_model(system: System, name: str, speeds: Mapping[str, str] | None = None) -> Model:
     """The model of a component; its flanges take a torque where they can, but for those of `speeds`.
 
@@ -41,9 +48,8 @@ def component_model(system: System, name: str, speeds: Mapping[str, str] | None 
         An unknown unit, parameter or input, or a flange that cannot take a speed.
     """
     key, component = f"components.{name}", system.components[name]
-    own = system.folder / component.unit
     try:
-        unit = load_unit(own if own.is_file() else component.unit)
+        unit = unit_of(system, name)
         if unit.kind == "system":
             raise InputError(system.source, f"{key}.unit", component.unit, "a unit, not a system")
         model = unit.build(component.model, component.substeps)

@@ -5,9 +5,11 @@ and on: what was chosen once goes on after a stop. A Gaussian process (`process`
 with the covariance K, and its spread s (`spread`) says how large errors really are there, which near fronts is several
 times what distances tell. Of both together, K_mn s_m s_n/sqrt(V_m V_n) with V = diag(K) + noise^2, the largest
 variance is chosen; what its run would tell of the others is taken off, which needs no result; and so on, for `BATCH`
-runs or a twentieth of those that are there.
+runs or a twentieth of those that are there. One of `EVEN` is not chosen but the next candidate in line.
 
-The error that is expected over the plan's space is the root mean square of s over the candidates.
+The error that is expected over the plan's space is the root mean square of s over the candidates, times what the
+cross-validated errors of the runs that nobody chose have by theirs: s counts shares of the errors, and a few large ones
+make most of a mean square (`calibration`).
 """
 
 import logging
@@ -19,19 +21,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.run.prepare import start_of
+from rtcvt.offline.pushbelt.run.prepare import geometry_of
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, sheaves
 from rtcvt.offline.variator.alignment import USED, Samples, load_samples
 from rtcvt.offline.variator.campaign import Campaign, run_campaign
 from rtcvt.offline.variator.laws import certainty, folds, places_of, ranges_of, usable
-from rtcvt.offline.variator.plan import Plan, Points, names_of, runs_of
+from rtcvt.offline.variator.plan import RANGES, Plan, Points, names_of, runs_of
 from rtcvt.offline.variator.process import Process, fit, posterior
 from rtcvt.offline.variator.spread import spread
 from rtcvt.variator.regression import SMALL
 
-__all__ = ["Target", "choose", "expected", "run_until", "target_of", "with_candidates"]
+__all__ = ["Target", "calibration", "choose", "expected", "run_until", "target_of", "with_candidates"]
 
 _log = logging.getLogger("rtcvt")
 
@@ -39,6 +41,7 @@ Array = NDArray[np.float64]
 
 CANDIDATES = 400
 BATCH = 12
+EVEN = 4  # one of so many candidates is never chosen, but run in its turn
 LEAST = 20  # settled states that a process needs
 NAME = "chosen"
 QUANTITIES = ("thrust ratio", "slip")
@@ -106,7 +109,8 @@ def run_until(
         left = np.array([run.name not in wanted for run in candidates])
         samples = load_samples([folder / f"{name}.h5" for name in state.done], slip=USED)
         number = min(max(BATCH, len(state.done) // 20), int(left.sum()))
-        error, which = _next(samples, points, left, number, target.quantity)
+        in_turn = [p.name for p in (larger.points,) if p.least_load == 0.0 and not any(getattr(p, k) for k in RANGES)]
+        error, which = _next(samples, points, left, number, target.quantity, tuple(in_turn))
         _log.info(f"{plan.name}: {target.quantity}, {100.0 * error:.3g} % expected after {len(state.done)} runs")
         if error <= target.error or not left.any():
             return state._replace(failed=failed), error
@@ -124,26 +128,44 @@ def _points(runs: list[Run], parameters: Parameters) -> Array:
     for run in runs:
         at = run.start
         assert isinstance(at, Point)
-        v = at.omega_I * (start_of(b, s, at)[0].steady.geometry.r_I - b.h_off)
+        v = at.omega_I * (geometry_of(b, s, at).r_I - b.h_off)
         found.append((at.ratio, at.xi, b.m_star * v**2 / at.F_O, at.F_O / F_REF))
     return np.array(found)
 
 
 def _next(
-    samples: Samples, points: Array, left: NDArray[np.bool_], number: int, quantity: str
+    samples: Samples, points: Array, left: NDArray[np.bool_], number: int, quantity: str, even: tuple[str, ...]
 ) -> tuple[float, list[int]]:
+    """Expected error, and which candidates to run next; `even`: groups of runs that were drawn over the whole space."""
     s = samples.of(usable(samples))
     settled = np.flatnonzero(s.phase == 0)
+    in_turn = np.arange(len(left)) % EVEN == EVEN - 1
     if len(settled) < LEAST:
         return np.inf, np.flatnonzero(left)[:number].tolist()
-    process, places, size = expected(s, settled, points, quantity)
-    error = float(np.sqrt(np.mean(size**2)))
-    rows = np.flatnonzero(left)
-    return error, rows[choose(process, places[rows], size[rows], number)].tolist()
+    process, places, size, (errors, spreads) = expected(s, settled, points, quantity)
+    drawn = np.array([_drawn_evenly(s.names[k], even) for k in s.run[settled]])
+    error = float(np.sqrt(np.mean(size**2))) * calibration(errors[drawn], spreads[drawn])
+    lined = np.flatnonzero(left & in_turn)[: -(-number // EVEN)].tolist()
+    rows = np.flatnonzero(left & ~in_turn)
+    chosen = rows[choose(process, places[rows], size[rows], min(number - len(lined), len(rows)))].tolist()
+    return error, [*chosen, *lined]
 
 
-def expected(s: Samples, settled: NDArray[np.int64], points: Array, quantity: str) -> tuple[Process, Array, Array]:
-    """Process of a quantity of `settled` states, and places (m, d) and spread (m,) of the `points` (m, 4)."""
+def _drawn_evenly(name: str, even: tuple[str, ...]) -> bool:
+    group, _, number = name.rpartition("-")
+    return group in even or (group == NAME and int(number) % EVEN == EVEN - 1)
+
+
+def calibration(e: Array, s: Array) -> float:
+    """Root mean square of errors by that of their standard deviations, 1 without any."""
+    return float(np.sqrt(np.mean(e**2) / np.mean(s**2))) if len(e) else 1.0
+
+
+def expected(
+    s: Samples, settled: NDArray[np.int64], points: Array, quantity: str
+) -> tuple[Process, Array, Array, tuple[Array, Array]]:
+    """Process of a quantity of `settled` states, places (m, d) and spread (m,) of the `points` (m, 4), and errors of
+    the states by others with what these say of their spread."""
     z = s.point[settled]
     coordinates = ranges_of(np.vstack([z, points]))
     length = float(s.values["loop"][settled].mean())
@@ -157,7 +179,8 @@ def expected(s: Samples, settled: NDArray[np.int64], points: Array, quantity: st
         data = np.log(s.values["thrust"][settled]) - model
         process, crossed = fit(places, data, group, certainty(s, settled))
         errors = crossed - data
-    return process, of_points, spread(places, errors, group)[0].at(of_points)
+    of_errors, by_others = spread(places, errors, group)
+    return process, of_points, of_errors.at(of_points), (errors, by_others)
 
 
 def choose(process: Process, places: Array, size: Array, number: int) -> list[int]:

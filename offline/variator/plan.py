@@ -39,7 +39,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from scipy.stats import qmc
 
 from rtcvt.errors import InputError, near
-from rtcvt.offline.pushbelt.run.prepare import largest_step, load_torque, start_of
+from rtcvt.offline.pushbelt.run.prepare import geometry_of, largest_step, load_torque
 from rtcvt.offline.pushbelt.run.schedule import APPROACH, Branch, Point, Run, Scheme, Settings
 from rtcvt.offline.pushbelt.run.schedule import Model as Fidelity
 from rtcvt.offline.pushbelt.unit.parameters import (
@@ -56,11 +56,11 @@ from rtcvt.offline.pushbelt.unit.parameters import (
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
 from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
 
-__all__ = ["Plan", "Points", "Space", "Transient", "load_plan", "names_of", "runs_of", "shipped_plans"]
+__all__ = ["RANGES", "Plan", "Points", "Space", "Transient", "load_plan", "names_of", "runs_of", "shipped_plans"]
 
 Array = NDArray[np.float64]
 
-_RANGES = ("ratio", "speed", "torque_ratio", "clamping_force")
+RANGES = ("ratio", "speed", "torque_ratio", "clamping_force")
 FROM = 0.8  # share of the capacity that an approach begins with at most
 _DRAWS = 200  # times the number of runs: a space with less in it than one point in 200 is refused
 
@@ -313,7 +313,7 @@ def _points_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
     def points(p: Points) -> Iterator[Run]:
         if p.at:
             return _chosen(plan, b, s, p)
-        part = {k: v for k in _RANGES if (v := getattr(p, k)) is not None}
+        part = {k: v for k in RANGES if (v := getattr(p, k)) is not None}
         within = plan.model_copy(update={"space": plan.space.model_copy(update=part)})
         return _drawn(within, b, s, partial(_point, b=b, p=p), p, 4 + len(p.force_factors), rng)
 
@@ -327,7 +327,7 @@ def _points_of(plan: Plan, parameters: Parameters) -> Iterator[Run]:
 def _chosen(plan: Plan, b: Belt, s: Sheaves, p: Points) -> Iterator[Run]:
     """The runs at given points."""
     for k, at in enumerate(p.at):
-        space = plan.space.model_copy(update={name: (x, x) for name, x in zip(_RANGES, at, strict=True)})
+        space = plan.space.model_copy(update={name: (x, x) for name, x in zip(RANGES, at, strict=True)})
         there = _point(plan.model_copy(update={"space": space}), np.full(4 + len(p.force_factors), 0.5), k, b, p)
         run = _possible(space, b, s, plan.model, there, p.least_load, p.approach)
         if run is None:
@@ -426,7 +426,7 @@ def _possible(space: Space, b: Belt, s: Sheaves, m: Model, run: Run, least: floa
     if max(abs(at.xi), *(abs(k.xi / k.y_O) for k in run.branches), 0.0) > space.capacity:
         return None
     try:
-        geometry = start_of(b, s, at)[0].steady.geometry
+        geometry = geometry_of(b, s, at)
     except InputError:
         return None
     v = at.omega_I * (geometry.r_I - b.h_off)

@@ -129,7 +129,7 @@ __all__ = [
 ]
 
 MACRO = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
-BEYOND = 1e-3  # share of a coordinate's range outside of the data that counts; at standstill kappa is 4e-4 below it
+BEYOND = 1e-3  # share of a coordinate's range outside of the data that counts; kappa of a slow belt is 4e-4 below it
 GAMMA = 1.0 - math.sqrt(0.5)  # of the integrator
 
 
@@ -542,7 +542,8 @@ def state_outputs(x, u, p, data, y, work):
         if w[Q.SLIP_I] != 0.0 or w[Q.SLIP_O] != 0.0:
             y[Y.MACRO] = 1.0
     y[Y.EFFICIENCY] = efficiency(P_I, P_O, shaft_torque(0, w) * omega_I, shaft_torque(1, w) * omega_O)
-    y[Y.OUTSIDE] = 1.0 if w[Q.OUTSIDE] > BEYOND else 0.0
+    running = smooth_sign(v, p[P.V_0])  # a belt that stands has no operating point
+    y[Y.OUTSIDE] = 1.0 if w[Q.OUTSIDE] * running * running > BEYOND else 0.0
     y[Y.LIMITED] = w[Q.AT_LIMIT]
 
 

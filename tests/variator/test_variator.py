@@ -464,10 +464,11 @@ def test_outside_of_the_data_is_said():
 
 def test_standstill_is_not_outside_of_the_shipped_data():
     one = load_unit("pushbelt_cvt").build("hybrid").instantiate()
-    one.set("primary.w_start", 0.0)
-    one.initialise()
-    assert one.get("belt.v") == 0.0
-    assert one.get("status.extrapolating") == 0.0
+    for force, speed, outside in ((12e3, 0.0, 0.0), (2e3, 0.0, 0.0), (2e3, 100.0, 1.0)):
+        one.set("primary.w_start", speed)
+        one.set("clamp.secondary.F", force)
+        one.initialise()
+        assert one.get("status.extrapolating") == outside
 
 
 @pytest.mark.parametrize("fidelity", FIDELITIES)

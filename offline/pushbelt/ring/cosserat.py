@@ -23,6 +23,7 @@ smaller. An implicit trapezoidal step of this linear part is the explicit step w
 is with a raised one: at `balanced` the sections are as slow as the axial waves.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -387,6 +388,7 @@ def nodes(R: Cosserat, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any, 
             u_R[k, a] = 0.0
 
 
+@lru_cache(maxsize=16)
 def mobility(R: Cosserat, n: int) -> float:
     """As `ring.mobility`; sections turn with the contour."""
     weight = R.m**-0.5

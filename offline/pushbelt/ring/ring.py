@@ -41,6 +41,7 @@ that contacts know of a ring: another rod takes its place in `ring_set`.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -332,6 +333,7 @@ def push(shape: Any, load: Any, k: int, xi: float, w: float, Fx: float, Fy: floa
     load[k, QS] += M + w * (Fy * nx - Fx * ny)
 
 
+@lru_cache(maxsize=16)
 def mobility(R: Ring, n: int) -> float:
     """Largest inverse mass [1/kg] against tangential forces at `n` evenly spread places of the ring's surface.
 
@@ -355,6 +357,7 @@ def mobility(R: Ring, n: int) -> float:
     return largest_mobility(surface, R.N_B, weight.size, n)
 
 
+@lru_cache(maxsize=16)
 def normal_mobility(R: Ring, n: int) -> float:
     """Largest inverse mass [1/kg] against normal forces at `n` evenly spread places of the straight ring, as
     `mobility`."""

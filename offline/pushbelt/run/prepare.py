@@ -24,7 +24,8 @@ from rtcvt.offline.pushbelt.run.schedule import APPROACH, HELD, KICK, Case, Cloc
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial import stability
 from rtcvt.offline.pushbelt.spatial.start import lift
-from rtcvt.offline.pushbelt.unit.initial import Start, start_state
+from rtcvt.offline.pushbelt.unit.initial import Start, running, start_state
+from rtcvt.offline.pushbelt.unit.kinematics import Closure
 from rtcvt.offline.pushbelt.unit.parameters import (
     FORCE,
     RATE,
@@ -40,6 +41,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
 
 __all__ = [
     "Prepared",
+    "geometry_of",
     "largest_step",
     "lengths",
     "load_torque",
@@ -95,12 +97,21 @@ def start_of(b: Belt, s: Sheaves, at: Point) -> tuple[Start, float]:
     InputError
         The belt cannot take this ratio, or would run off the sheaves.
     """
-    unloaded = start_state(b, s, Boundary(RATE, 0.0, FORCE, at.F_O, at.omega_I, TORQUE, 0.0), at.ratio, b.h_off)
-    M_O, begin = (
-        load_torque(b, xi, at.F_O, unloaded.steady.geometry.r_O)
-        for xi in (at.xi, at.xi if at.begin is None else at.begin)
-    )
-    return start_state(b, s, Boundary(RATE, 0.0, FORCE, at.F_O, at.omega_I, TORQUE, begin), at.ratio, b.h_off), M_O
+    boundary, M_O = _begin(b, s, at)
+    return start_state(b, s, boundary, at.ratio, b.h_off), M_O
+
+
+def geometry_of(b: Belt, s: Sheaves, at: Point) -> Closure:
+    """Geometry of the belt at a start; errors as `start_of`."""
+    return running(b, s, _begin(b, s, at)[0], at.ratio, b.h_off)[0].geometry
+
+
+def _begin(b: Belt, s: Sheaves, at: Point) -> tuple[Boundary, float]:
+    """Boundary values at the start, and the load torque [N m] of the operating point."""
+    free = Boundary(RATE, 0.0, FORCE, at.F_O, at.omega_I, TORQUE, 0.0)
+    r_O = running(b, s, free, at.ratio, b.h_off)[0].geometry.r_O
+    M_O, begin = (load_torque(b, xi, at.F_O, r_O) for xi in (at.xi, at.xi if at.begin is None else at.begin))
+    return free._replace(value_load=begin), M_O
 
 
 def load_torque(b: Belt, xi: float, F_O: float, r_O: float) -> float:

@@ -32,7 +32,7 @@ from rtcvt.offline.pushbelt.unit.parameters import FORCE, SPEED, Belt, Boundary,
 from rtcvt.offline.pushbelt.unit.taper import cats_back_radius, tapered_path
 from rtcvt.offline.pushbelt.unit.velocity_model import BeltVelocity, belt_velocity, speed_of
 
-__all__ = ["Start", "elements_on", "ring_on", "sheaves_at", "start_state"]
+__all__ = ["Start", "elements_on", "ring_on", "running", "sheaves_at", "start_state"]
 
 Array = NDArray[np.float64]
 
@@ -75,26 +75,8 @@ def start_state(belt: Belt, sheaves: Sheaves, boundary: Boundary, ratio: float |
     InputError
         The belt cannot take this ratio, or would run off the sheaves; or there is none, and a shaft stands.
     """
-    if ratio is None:
-        if not boundary.omega_I * boundary.value_load > 0.0:
-            raise InputError("pushbelt", "i_r", None, "a ratio, unless both shafts turn the same way at the start")
-        ratio, depth = boundary.omega_I / boundary.value_load, belt.h_off
-    geometry = closure(belt.l_R, belt.d_A, ratio, depth)
-    for _ in range(30):
-        steady = belt_velocity(belt, boundary, geometry, depth)
-        path = _path(belt, steady.geometry)
-        length = belt.l_R * (1.0 + max(steady.L_upper, steady.L_lower) / belt.EA)
-        if abs(length - path.length) < 1e-12:
-            break
-        found = (steady.geometry.r_O - depth) / (steady.geometry.r_I - depth)
-        geometry = closure(geometry.length + length - path.length, belt.d_A, found, depth)
+    steady, path, depth = running(belt, sheaves, boundary, ratio, depth)
     geometry = steady.geometry
-    for name, r in (("primary", geometry.r_I), ("secondary", geometry.r_O)):
-        r_P = r - (belt.h_P + 0.5 * belt.h_ring - belt.y_P)
-        if not sheaves.r_min < r_P < sheaves.r_max:
-            limits = f"a ratio that keeps flanks between {sheaves.r_min:g} and {sheaves.r_max:g} m from the axis"
-            raise InputError("pushbelt", "i_r", ratio, f"{limits}; {name}: {r_P:g} m")
-
     v = speed_of(steady.L_upper if steady.M_O < 0.0 else steady.L_lower, steady.v0, belt.EA)
     v *= (geometry.r_I - belt.h_off) / (geometry.r_I - depth)
     omega_O = v / (geometry.r_O - belt.h_off)
@@ -109,6 +91,31 @@ def start_state(belt: Belt, sheaves: Sheaves, boundary: Boundary, ratio: float |
     sd[0, 0] = 0.0 if boundary.mode_I == FORCE else 0.5 * boundary.value_I
     sd[1, 0] = 0.0 if boundary.mode_O == FORCE else 0.5 * boundary.value_O
     return Start(q, u, q_R, u_R, s_R, s, sd, path, steady)
+
+
+def running(
+    belt: Belt, sheaves: Sheaves, boundary: Boundary, ratio: float | None, depth: float = 0.0
+) -> tuple[BeltVelocity, Path, float]:
+    """Steady velocity, path and depth of a start, see `start_state`."""
+    if ratio is None:
+        if not boundary.omega_I * boundary.value_load > 0.0:
+            raise InputError("pushbelt", "i_r", None, "a ratio, unless both shafts turn the same way at the start")
+        ratio, depth = boundary.omega_I / boundary.value_load, belt.h_off
+    geometry = closure(belt.l_R, belt.d_A, ratio, depth)
+    for _ in range(30):
+        steady = belt_velocity(belt, boundary, geometry, depth)
+        path = _path(belt, steady.geometry)
+        length = belt.l_R * (1.0 + max(steady.L_upper, steady.L_lower) / belt.EA)
+        if abs(length - path.length) < 1e-12:
+            break
+        found = (steady.geometry.r_O - depth) / (steady.geometry.r_I - depth)
+        geometry = closure(geometry.length + length - path.length, belt.d_A, found, depth)
+    for name, r in (("primary", steady.geometry.r_I), ("secondary", steady.geometry.r_O)):
+        r_P = r - (belt.h_P + 0.5 * belt.h_ring - belt.y_P)
+        if not sheaves.r_min < r_P < sheaves.r_max:
+            limits = f"a ratio that keeps flanks between {sheaves.r_min:g} and {sheaves.r_max:g} m from the axis"
+            raise InputError("pushbelt", "i_r", ratio, f"{limits}; {name}: {r_P:g} m")
+    return steady, path, depth
 
 
 def _path(belt: Belt, geometry: Closure) -> Path:

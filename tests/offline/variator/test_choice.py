@@ -57,6 +57,22 @@ def test_steep_places_get_the_runs():
     assert error(chosen)[0] < error(list(range(144)))[0]
 
 
+def test_the_expected_error_counts_large_errors_by_runs_that_nobody_chose():
+    assert choice.calibration(np.array([3.0, 4.0]), np.ones(2)) == pytest.approx(np.sqrt(12.5))
+    assert choice.calibration(np.empty(0), np.empty(0)) == 1.0
+    # shares of the errors are right while the mean square is off: one of fifty is ten times as large
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-1.0, 1.0, (300, 2))
+    e = rng.standard_normal(300) * np.where(np.arange(300) % 50 == 0, 10.0, 1.0)
+    found, by_others = spread(x, e, np.arange(300) % 10)
+    size = np.sqrt(np.mean(found.at(x) ** 2))
+    assert size < 0.75 * np.sqrt(np.mean(e**2))
+    evenly = np.arange(300) // 50 % 2 == 0
+    assert size * choice.calibration(e[evenly], by_others[evenly]) == pytest.approx(np.sqrt(np.mean(e**2)), rel=0.25)
+    assert choice._drawn_evenly("point-004", ("point",))
+    assert [choice._drawn_evenly(f"chosen-{k:03}", ()) for k in range(4)] == [False, False, False, True]
+
+
 def test_a_campaign_goes_on_until_it_is_good_enough(monkeypatch, tmp_path):
     monkeypatch.setattr(choice, "CANDIDATES", 6)
     monkeypatch.setattr(choice, "BATCH", 2)
@@ -68,7 +84,7 @@ def test_a_campaign_goes_on_until_it_is_good_enough(monkeypatch, tmp_path):
         bad = {"chosen-001": "why"} if "chosen-001" in names else {}
         return Campaign(tuple(n for n in names if n not in bad), bad, ())
 
-    def following(samples, points, left, number, quantity):
+    def following(samples, points, left, number, quantity, even):
         assert points.shape == (6, 4)
         return next(errors), np.flatnonzero(left)[:number].tolist()
 

@@ -32,9 +32,9 @@ def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked
 
     finer = {}
     for name in unit.components:
-        models = unit_of(unit, name).models
-        if "rigid" in models and len(models) > 1:
-            finer[name] = next(m for m in models if m != "rigid")
+        offered = unit_of(unit, name).models
+        if "rigid" in offered and len(offered) > 1:
+            finer[name] = next(m for m in offered if m != "rigid")
     if not finer:
         raise InputError(unit.source, "components", list(unit.components), "a component with a rigid and another model")
     scenarios = unit.scenario if given["scenario"] is None else (chosen_scenario(unit, given["scenario"]),)

@@ -14,6 +14,7 @@ from scipy.linalg import expm
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
+from rtcvt.network.tasks import check
 from rtcvt.unitfile import parse_unit_file
 
 
@@ -127,6 +128,31 @@ unit = "two.toml"
     assert np.all(np.abs(balance) < 1.0)
     assert r["two.f.tau"][-1] == pytest.approx(-r["box.carrier.tau"][-1], rel=1e-12)
     assert r["two.f.tau"][-1] == pytest.approx(10.0 * i, rel=0.15)
+
+
+def test_check_compares_rigid_components_with_elastic_ones(folder):
+    text = """
+connect = ["box.ring - ground", "box.carrier - two.f"]
+[components.box]
+unit = "planetary"
+[components.two]
+unit = "two.toml"
+[[scenario]]
+name = "pull"
+duration = "0.03 s"
+inputs = { "box.sun.tau" = 10.0 }
+limits = { force = %g }
+"""
+    with interpreted():
+        given = {"scenario": None, "settings": {}}
+        made = check(system(folder, text % 0.2), given, lambda *told: None)
+        assert made.passed
+        assert made.figures["against"] == {"box": "full", "two": "full"}
+        assert {e["signal"] for e in made.figures["errors"]} >= {"box.ring.tau", "box.carrier.tau", "box.carrier.w"}
+        made = check(system(folder, text % 1e-9), given, lambda *told: None)
+        assert made.failures
+        with pytest.raises(InputError, match="a rigid and another model"):
+            check(system(folder, '[components.cycle]\nunit = "wltc"\n'), given, lambda *told: None)
 
 
 CLUTCHED = """

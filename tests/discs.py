@@ -21,7 +21,7 @@ KERNELS = ("initialise", "derivative", "output", "step")
 def interpreted(change: Callable[[str], str] | None = None) -> Iterator[None]:
     """Steps of systems are interpreted; `change` makes a mutant of the text of the kernels."""
 
-    def kernels(sets):  # type: ignore[no-untyped-def]
+    def kernels(sets):
         whole = generate.text_of(sets)
         found = generate.interpret(sets, change(whole) if change else whole)
         return {name: generate.Interpreted(found[name], None) for name in KERNELS}

@@ -93,7 +93,7 @@ PAGES = {  # of the API: title, modules
         "Rods",
         tuple(
             f"rtcvt.offline.rods.{name}"
-            for name in ("planar", "spatial", "statics", "contour", "slider", "reduction", "transport")
+            for name in ("planar", "spatial", "statics", "contour", "reduction", "transport")
         ),
     ),
     "reduction": (

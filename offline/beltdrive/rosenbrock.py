@@ -291,8 +291,14 @@ def integrate(t, t_end, y, h, tolerance, scale, times, states, d, feed, w, W, k,
         State, advanced in place.
     h : float
         Size of the first step [s].
-    tolerance, scale, times, states, d, feed, w
-        See `fehlberg.integrate`.
+    tolerance : float
+        Allowed local error of each state, relative to its `scale` plus its size.
+    scale : (n_y,) array
+        See `tolerance`; 0 leaves a state out of the error.
+    times, states : (m,) and (m, n_y) arrays
+        Times in (t, t_end] at which the state is wanted, in order, and these states.
+    d, feed, w : Drive, Feed, Scratch
+        See `rates`.
     W, k, trial : Matrices, (8, n_y) and (n_y,) arrays
         Memory.
 

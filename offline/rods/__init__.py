@@ -4,13 +4,12 @@
 `planar`, `spatial`       Cosserat rods: energies, forces, Verlet steps, equilibria
 `statics`                 Newton's method for equilibria, natural frequencies
 `contour`                 the curve between the grid points, loads on it
-`slider`                  a mass that slides along a rod with set-valued friction
 `reduction`               POD-Galerkin, hyper-reduced by DEIM, Q-DEIM or ECSW
 `transport`               the reduction of a closed rod in a frame that is fixed in space
 ========================  ==========================================================================================
 """
 
-from rtcvt.offline.rods import contour, planar, reduction, slider, spatial, statics, transport
+from rtcvt.offline.rods import contour, planar, reduction, spatial, statics, transport
 from rtcvt.offline.rods.planar import PlanarRod, planar_rod
 from rtcvt.offline.rods.reduction import Reduced
 from rtcvt.offline.rods.spatial import SpatialRod, spatial_rod
@@ -23,7 +22,6 @@ __all__ = [
     "planar",
     "planar_rod",
     "reduction",
-    "slider",
     "spatial",
     "spatial_rod",
     "statics",

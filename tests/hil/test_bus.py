@@ -12,13 +12,13 @@ import can
 import numpy as np
 import pytest
 from can.interfaces.udp_multicast.utils import pack_message
+from controller_on_a_bus import compare, demonstrate
 from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.hil.bus import Node, crc8, open_bus, require_usable
 from rtcvt.hil.can_attachment import OWN, _plan, can_attachment, read_database
 from rtcvt.hil.dbc import FROM_RIG, WATCHDOG, cycle_time, generate, parse, signal_names
-from rtcvt.hil.demonstration import compare, demonstrate
 from rtcvt.hil.ecu import law_of
 from rtcvt.hil.multicast import free_group
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo

@@ -11,7 +11,7 @@ stated next to what must make it differ:
 The torque is that of the tilt's rate, so it is off by what the rate changes in D, and by the jitter of the messages
 divided by the time constant of the actuator.
 
-    python -m rtcvt.hil.demonstration -o FOLDER
+    python examples/controller_on_a_bus.py -o FOLDER
 
 writes the variator's FMU, the bus's database, the recording ``run.mf4``, the figures ``comparison.json`` and the
 picture ``comparison.png`` to the folder.
@@ -38,8 +38,6 @@ from rtcvt.kind import load_unit
 from rtcvt.recording import Recording, Signal, replaced_on_success
 from rtcvt.scenario import Scenario, get_scenario
 from rtcvt.simulate import simulate
-
-__all__ = ["DEMAND", "compare", "demonstrate"]
 
 DEMAND = "0.45 + 1.5*(1 - cos(2*pi*t/4))"  # [N.m], a smooth charge every 4 s
 STEP = 5e-3  # [s]
@@ -146,7 +144,7 @@ def demonstrate(folder: Path, duration: float = 8.0, channel: str | None = None)
 
 def main() -> None:
     """The command line of the module."""
-    parser = argparse.ArgumentParser(prog="python -m rtcvt.hil.demonstration", description="The controller on a bus.")
+    parser = argparse.ArgumentParser(description="The controller on a bus.")
     parser.add_argument("-o", "--output", type=Path, default=Path("build/bus"), metavar="FOLDER")
     parser.add_argument("--can", metavar="CHANNEL", help="that two processes share; default: a free multicast group")
     parser.add_argument("--duration", type=float, default=8.0, metavar="SECONDS")

@@ -181,7 +181,7 @@ def test_what_ssp_2_says_gives_the_same_bits(coupled, second, tmp_path):
     for host in hosts.values():
         host.exitInitializationMode()
     duration = 20.0
-    own = simulate_held(coupled, duration)
+    own = simulate_held(coupled, duration, STEP)
     exchange()
     t = 0.0
     for _ in range(round(duration / STEP)):
@@ -224,7 +224,7 @@ def test_fmpy_gives_the_same_bits(coupled, archive):
     """FMPy tells the outputs after each step."""
     duration = 20.0
     other = simulate_ssp(str(archive), stop_time=duration - STEP / 2, step_size=STEP)
-    own = simulate_held(coupled, duration)
+    own = simulate_held(coupled, duration, STEP)
     assert own["vehicle.vehicle.v"].max() > 1.0
     for name in other.dtype.names[1:]:
         after = 1 if name.split(".", 1)[1] in coupled.models[name.split(".")[0]].by_name else 0

@@ -104,8 +104,10 @@ def test_choices_are_an_enumeration_and_nothing_else_is_one(unpacked):
     assert control.type == "Enumeration"
     items = [(item.name, int(item.value)) for item in control.declaredType.items]
     assert items == [("forces", 0), ("pressures", 1), ("ratio", 2)]
-    before = hosted.fmi.getInteger([at])
     fmi = hosted.fmi
+    fmi.setupExperiment()
+    fmi.enterInitializationMode()
+    before = fmi.getInteger([at])
     for put, place, value in ((fmi.setInteger, at, 3), (fmi.setInteger, at, -1), (fmi.setReal, at, 1.5),
                               (fmi.setInteger, hosted.reference("primary.J"), 1)):  # fmt: skip
         hosted.refused(put, [place], [value])

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import UnionType
@@ -138,8 +139,13 @@ class UnitFile:
 def shipped_units(*kinds: str) -> dict[str, Path]:
     """Names and files of the units that come with the package, of these kinds or of all."""
     folder = Path(str(resources.files("rtcvt"))) / "units"
-    files = {f.stem: f for f in sorted(folder.glob("*.toml"))}
-    return {name: f for name, f in files.items() if not kinds or read_toml(f)[0]["kind"] in kinds}
+    return {f.stem: f for f in sorted(folder.glob("*.toml")) if not kinds or _kind(f) in kinds}
+
+
+@cache
+def _kind(path: Path) -> str:
+    """What a shipped unit's file calls its kind."""
+    return str(read_toml(path)[0]["kind"])
 
 
 def find_unit(name: str) -> Path:

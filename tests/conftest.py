@@ -27,8 +27,7 @@ BELT = ("belt/", "offline/beltdrive/", "offline/test_speed_map.py")
 # much. Then long files come before short ones, so that two workers end together.
 FIRST = [
     "offline/pushbelt/test_runs.py", "fmu/test_native.py",
-    "variator/test_variator.py", "offline/variator/test_reduction.py", "fmu/test_misuse.py",
-    "fmu/test_platforms.py",
+    "variator/test_variator.py", "offline/variator/test_reduction.py",
     "offline/beltdrive/test_ancf_drive.py", "offline/beltdrive/test_belt_check.py", "belt/test_belt_model.py",
 ]  # fmt: skip
 
@@ -40,12 +39,13 @@ def pytest_collection_modifyitems(items):
 
 
 class _ByFile(LoadFileScheduling):
-    """Each file has one worker. All of the rig have the same, since they take turns. So have all that compile the
-    pushbelt, and all that compile belt drives: none finds in the cache what the other is still compiling."""
+    """Each file has one worker. All of the rig have the same, since they take turns; so have all of units, which are
+    exported once, all that compile the pushbelt, and all that compile belt drives: none finds in the cache what the
+    other is still compiling."""
 
     def _split_scope(self, nodeid):
         file = nodeid.split("::")[0].removeprefix("tests/")
-        for folders in (("hil/",), PUSHBELT, BELT):
+        for folders in (("hil/",), ("fmu/",), PUSHBELT, BELT):
             if file.startswith(folders):
                 return folders[0]
         return file

@@ -154,9 +154,8 @@ def test_what_is_closed_too_far_opens_slowly() -> None:
     assert s.way[1] == pytest.approx(-2e-6, rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("case", "row"), [("MED", 3), *(pytest.param(c, 0, marks=pytest.mark.slow) for c in ("OD", "LOW"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("case", "row"), [("MED", 3), ("OD", 0), ("LOW", 0)])
 def test_the_laws_hold_at_every_step(case: str, row: int) -> None:
     """Gap, force and cone of every contact from the state alone: where the element's point is next, and its slip."""
     start = made(case, row, scheme="multirate")

@@ -59,8 +59,8 @@ installed: dist
 	$$rtcvt check toroidal_kers -o report.html --json check.json && \
 	$$rtcvt export toroidal_kers --figures check.json -o toroidal_kers.fmu && \
 	$$rtcvt run toroidal_kers.fmu --duration 2 -o run.h5 && \
-	$$rtcvt simulate pushbelt_cvt && \
-	$(CURDIR)/build/installed/venv/bin/python -c "import rtcvt; print(rtcvt.load('planetary').simulate())" && \
+	$(CURDIR)/build/installed/venv/bin/python -c "import rtcvt; from rtcvt.kind import load_unit; \
+		load_unit('pushbelt_cvt').build(); print(rtcvt.load('planetary').simulate())" && \
 	ls -l && rm -r $$work
 
 .venv/demo: pyproject.toml setup.py

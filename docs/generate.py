@@ -492,7 +492,7 @@ def notebook(file: Path) -> str:
     for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
         text = "".join(cell["source"]).strip()
         out.append(text if cell["cell_type"] == "markdown" else f"```python\n{text}\n```")
-    return "\n\n".join([*out, f"The notebook is `examples/{file.name}`; it runs with every test."]) + "\n"
+    return "\n\n".join([*out, f"The notebook is `examples/{file.name}`; it runs with the tests."]) + "\n"
 
 
 # --- gallery ----------------------------------------------------------------------------------------------------------

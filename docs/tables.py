@@ -9,7 +9,6 @@ A page has a table between ``<!-- table NAME -->`` and ``<!-- end -->``; NAME is
     tests/data/checks.json                         `rtcvt check`, step times (tests/recorded_checks.py says how)
     rtcvt/reduced/pushbelt_24mm.h5                 errors of the reduction (`rtcvt reduce`)
     docs/identification/*.json                     `rtcvt calibrate`
-    rtcvt/reduced/pushbelt_24mm_calibration.json   bands of the reduced model's parameters
     docs/campaign/*.csv                            windows of the campaign (`rtcvt campaign`)
     docs/validation/figures.json                   beside measurements
 """
@@ -512,10 +511,10 @@ for _name in ("reproduction", "belief"):
 
 
 @in_pages
-def calibration_points() -> str:
-    """What the parameters leave open at operating points."""
+def belief_points() -> str:
+    """What the belief leaves open at operating points."""
     rows = []
-    for p in calibration("rtcvt/reduced/pushbelt_24mm_calibration.json")["points"].values():
+    for p in calibration("docs/identification/belief.json")["points"].values():
         point = f"{p['ratio']:g}, {p['omega_I'] * 30.0 / np.pi:.0f} rpm, {p['xi']:g}, {p['F_O'] / 1e3:g} kN"
         rows.append(
             (point, _band(p["thrust ratio"]), _band(p["slip"], ".2f", 100.0), _band(p["efficiency"], ".1f", 100.0))

@@ -58,7 +58,7 @@ class Table(Record):
     """A signal over time through the given points or along a driving cycle."""
 
     time: tuple[Time, ...] = Field(min_length=1)  # increasing
-    value: tuple[str | float, ...] = Field(min_length=1)  # at these times
+    value: tuple[str | bool | float, ...] = Field(min_length=1)  # at these times
     interpolation: Literal["linear", "smooth", "previous", "natural"] = "linear"  # between the points
     unit: str = ""  # of values without one; by default that of the variable
     cycle: str = ""  # a driving cycle instead of times and values [m/s]
@@ -92,7 +92,7 @@ class Change(Record):
     """Values of a tunable parameter over time."""
 
     time: tuple[Time, ...] = Field(min_length=1)  # increasing
-    value: tuple[str | float, ...] = Field(min_length=1)  # from these times on
+    value: tuple[str | bool | float, ...] = Field(min_length=1)  # from these times on
 
     @model_validator(mode="after")
     def _increasing(self) -> "Change":
@@ -100,7 +100,7 @@ class Change(Record):
         return self
 
 
-Signal = float | str | Table  # number, or truth value of a Boolean; quantity or expression of t; table
+Signal = bool | float | str | Table  # number, or truth value of a Boolean; quantity or expression of t; table
 
 
 class Limits(Record):
@@ -118,7 +118,7 @@ class Scenario(Record):
     duration: Duration  # of the scenario
     settle: Time = 0.0  # how long the elastic transient decays
     inputs: dict[str, Signal] = {}  # signals, by name of the input
-    parameters: dict[str, float | str] = {}  # other values of parameters, by name
+    parameters: dict[str, bool | float | str] = {}  # other values of parameters, by name
     tune: dict[str, Change] = {}  # changes of tunable parameters, by name
     limits: Limits = Limits()  # of the check
 
@@ -368,7 +368,9 @@ def _numbers(table: Table, variable: "Variable") -> list[float]:
 
 
 def _number(value: float | str, variable: "Variable") -> float:
-    """SI value of a quantity, or value of an enumeration's item."""
+    """SI value of a quantity, value of an enumeration's item, or of a Boolean."""
+    if isinstance(value, bool) and not variable.boolean:
+        raise ValueError(f"{quantity.wanted(variable.measured)}, not a truth value")
     return variable.choice(value) if variable.choices else quantity.to_si(value, variable.measured)
 
 

@@ -7,12 +7,13 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from rtcvt import quantity
 from rtcvt.errors import InputError, near
@@ -61,6 +62,29 @@ class Record(BaseModel):
     """Base of the tables of a file: no unknown keys, no changes, no infinite numbers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _true_is_no_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """`true` is refused where a number is wanted; pydantic reads it as 1."""
+        field = cls.model_fields[str(info.field_name)]
+        own = any(isinstance(each, BeforeValidator) for each in field.metadata)  # says what it wants
+        if not own and _holds_truth(value) and not _takes_truth(field.annotation):
+            raise ValueError("a number or a text, not a truth value")
+        return value
+
+
+def _holds_truth(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    return any(map(_holds_truth, value)) if isinstance(value, list | tuple) else isinstance(value, bool)
+
+
+def _takes_truth(annotation: Any) -> bool:
+    """Whether a field takes truth values, or has records, which see to theirs."""
+    if parts := get_args(annotation):
+        return any(part is True or part is False or _takes_truth(part) for part in parts)
+    return annotation in (Any, bool, object) or (isinstance(annotation, type) and issubclass(annotation, BaseModel))
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
@@ -115,8 +139,13 @@ class UnitFile:
 def shipped_units(*kinds: str) -> dict[str, Path]:
     """Names and files of the units that come with the package, of these kinds or of all."""
     folder = Path(str(resources.files("rtcvt"))) / "units"
-    files = {f.stem: f for f in sorted(folder.glob("*.toml"))}
-    return {name: f for name, f in files.items() if not kinds or read_toml(f)[0]["kind"] in kinds}
+    return {f.stem: f for f in sorted(folder.glob("*.toml")) if not kinds or _kind(f) in kinds}
+
+
+@cache
+def _kind(path: Path) -> str:
+    """What a shipped unit's file calls its kind."""
+    return str(read_toml(path)[0]["kind"])
 
 
 def find_unit(name: str) -> Path:

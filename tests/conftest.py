@@ -26,8 +26,7 @@ KERNELS = ("offline/pushbelt/", "offline/variator/test_campaign.py", "test_examp
 # much. Then long files come before short ones, so that two workers end together.
 FIRST = [
     "offline/pushbelt/test_runs.py", "fmu/test_native.py", "offline/pushbelt/spatial/test_spatial_check.py",
-    "variator/test_variator.py", "offline/variator/test_reduction.py", "fmu/test_misuse.py",
-    "fmu/test_platforms.py",
+    "variator/test_variator.py", "offline/variator/test_reduction.py",
     "offline/beltdrive/test_ancf_drive.py", "offline/beltdrive/test_belt_check.py", "belt/test_belt_model.py",
 ]  # fmt: skip
 
@@ -39,12 +38,13 @@ def pytest_collection_modifyitems(items):
 
 
 class _ByFile(LoadFileScheduling):
-    """Each file has one worker. All of the rig have the same, since they take turns. So have all that compile the
-    planar pushbelt, the spatial one, or belt drives: none finds in the cache what the other is still compiling."""
+    """Each file has one worker. All of the rig have the same, since they take turns; so have all of units, which are
+    exported once, and all that compile the planar pushbelt, the spatial one, or belt drives: none finds in the cache
+    what the other is still compiling."""
 
     def _split_scope(self, nodeid):
         file = nodeid.split("::")[0]
-        for folder in ("tests/hil/", "tests/offline/pushbelt/spatial/", "tests/offline/beltdrive/"):
+        for folder in ("tests/hil/", "tests/fmu/", "tests/offline/pushbelt/spatial/", "tests/offline/beltdrive/"):
             if file.startswith(folder):
                 return folder
         return "pushbelt" if file.removeprefix("tests/").startswith(KERNELS) else file

@@ -5,11 +5,17 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import slow
 
 from rtcvt.kind import load_unit
 from rtcvt.pog.diagram import unit_diagram
 from rtcvt.pog.unit import GearSystem
-from rtcvt.unitfile import parse_table
+from rtcvt.unitfile import parse_table, shipped_units
+
+
+@pytest.fixture(params=["toroidal_kers", "ravigneaux", *map(slow, shipped_units("gear_system"))])
+def unit(request):
+    return load_unit(request.param)
 
 
 def texts(svg):
@@ -47,8 +53,8 @@ def test_labels_do_not_cover_each_other(unit):
             assert a[1] <= b[0] or b[1] <= a[0] or a[3] <= b[2] or b[3] <= a[2], (a[4], b[4])
 
 
-@pytest.mark.parametrize("theta", [-0.9, 0.9])
-def test_follows_the_tilt(theta):
+def test_follows_the_tilt():
+    theta = 0.9
     unit = load_unit("toroidal_kers")
     assert unit_diagram(unit, theta) != unit_diagram(unit)
     assert f"θ = {theta:g} rad" in texts(unit_diagram(unit, theta))
@@ -110,7 +116,7 @@ def machines(draw):
     )
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(unit=machines())
 def test_draws_any_geometry(unit):
     shown = texts(unit_diagram(unit))

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.runfile import Journal
@@ -26,7 +27,8 @@ def test_what_the_system_says_is_an_error_of_input(tmp_path, code):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
 @pytest.mark.parametrize(
-    "words", [["show", "clutch"], ["show"], ["--version"], ["simulate", "differential", "--json", "/dev/full"]]
+    "words",
+    [["--version"], ["simulate", "differential", "--json", "/dev/full"], slow(["show", "clutch"]), slow(["show"])],
 )
 def test_a_full_device(tmp_path, words):
     with open("/dev/full" if "/dev/full" not in words else os.devnull, "w") as out:
@@ -45,10 +47,10 @@ def small():
     "words",
     [
         "simulate differential -o x.h5",
-        "simulate differential --json x.json",
-        "check differential -o x.html",
         "export differential --backend python --no-check -o x.fmu",
-        "ssp vehicle_wltc -o x.ssp",
+        slow("simulate differential --json x.json"),
+        slow("check differential -o x.html"),
+        slow("ssp vehicle_wltc -o x.ssp"),
     ],
 )
 def test_files_end_too_early(tmp_path, words):

@@ -34,12 +34,18 @@ def generate():
 
 
 @pytest.fixture(scope="module")
+def reference(generate):
+    """Of the unit files."""
+    return generate.unit_files()
+
+
+@pytest.fixture(scope="module")
 def tables():
     return script("tables")
 
 
-def test_every_key_of_every_kind_is_in_the_reference_with_its_meaning(generate):
-    page = generate.unit_files()
+def test_every_key_of_every_kind_is_in_the_reference_with_its_meaning(generate, reference):
+    page = reference
     roots = generate.roots()
     assert set(roots) == {name for kind in kinds() for name in kind.names}
     silent, keys = [], 0
@@ -62,8 +68,8 @@ def test_every_key_of_every_kind_is_in_the_reference_with_its_meaning(generate):
     assert all(len(re.split(r"(?<!\\)\|", row)) == 6 for row in rows)
 
 
-def test_the_reference_says_what_the_records_allow(generate):
-    page = generate.unit_files()
+def test_the_reference_says_what_the_records_allow(reference):
+    page = reference
     for row in (
         "| `stiffness` | quantity in N/m, above 0 | **required** | tangential |",
         '| `method` | `"rosenbrock"` or `"rk4"` | `"rosenbrock"` | rosenbrock for stiff models |',
@@ -77,12 +83,16 @@ def test_the_reference_says_what_the_records_allow(generate):
         assert f"({target})=" in page
 
 
-def test_all_commands_and_units_are_shown(generate, tmp_path):
+def test_all_commands_are_shown(generate):
     page = generate.commands()
     shown = ("show", "simulate", "export", "ssp", "run", "plot", "view", "check", "campaign", "reduce", "calibrate")
     for command in shown:
         assert f"## rtcvt {command}\n" in page
     assert "[bold]" not in page
+
+
+@pytest.mark.slow
+def test_all_units_are_drawn(generate, tmp_path):
     gallery = generate.pictures(tmp_path)
     for name in shipped_units():
         assert f"### {name}\n" in gallery

@@ -7,7 +7,7 @@ import pytest
 from marks import slow
 from nbclient import NotebookClient
 
-FAST = ("gear_train", "full_model")
+FAST = ("gear_train",)
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
 
 

@@ -2,8 +2,6 @@
 
 import os
 import resource
-import subprocess
-import sys
 import time
 import zlib
 
@@ -121,18 +119,6 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path, reader, make):
     make(tmp_path / "f")
     with pytest.raises(InputError):
         reader(tmp_path / "f")
-
-
-@pytest.mark.parametrize("command", ["plot f", "view f -o x.html", "reduce d -o x.h5", "run f.fmu", "show f.toml"])
-def test_commands_do_not_wait_for_a_pipe(tmp_path, command):
-    (tmp_path / "d").mkdir()
-    for name in ("f", "d/a.h5", "f.fmu", "f.toml"):
-        os.mkfifo(tmp_path / name)
-    done = subprocess.run(
-        [sys.executable, "-m", "rtcvt", *command.split()], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
 
 
 SHAPES = {

@@ -59,6 +59,21 @@ def test_mistakes_in_signals(signal, message):
         sampled(signal)
 
 
+@pytest.mark.parametrize("given", [True, {"time": [0.0, 1.0], "value": [0.0, True]}])
+def test_true_is_a_value_of_booleans_alone(given):
+    with pytest.raises(InputError, match=r"inputs\.left\.tau.*not a truth value"):
+        sampled(given)
+    table = VariableTable("t", (Variable("on", "input", 0, "1", "", start=0.0, boolean=True),))
+    scenario = Scenario.model_validate({"name": "s", "duration": 4.0, "inputs": {"on": given}})
+    assert sample_inputs(table, scenario, TIME)[-1, 0] == 1.0
+
+
+@pytest.mark.parametrize("key", [{"limits": {"speed": True}}, {"duration": True}, {"name": True}])
+def test_true_is_no_number_in_a_file(key):
+    with pytest.raises(ValueError, match=r"truth value|a time in s"):
+        Scenario.model_validate({"name": "s", "duration": 4.0} | key)
+
+
 def test_a_table_of_one_late_point_is_refused():
     with pytest.raises(ValueError, match="two points or more"):
         Scenario.model_validate({"name": "s", "duration": 1.0, "inputs": {"x": {"time": [0.5], "value": [1.0]}}})

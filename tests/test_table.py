@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from marks import slow
 from numba.core.caching import NullCache
 
 from rtcvt.kernel import kernel
@@ -68,7 +69,9 @@ def test_kernels_index_with_rows():
     assert str(place.signatures[0][0]) == "int64"
 
 
-@pytest.mark.parametrize("name", REAL_TIME)
+@pytest.mark.parametrize(
+    "name", [n if n in ("toroidal_kers", "pushbelt_cvt", "clutch") else slow(n) for n in REAL_TIME]
+)
 def test_variables_are_numbered_in_their_order(name):
     unit = load_unit(name)
     for fidelity in unit.models:

@@ -189,6 +189,7 @@ def recording(tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_recording_of_a_variator(recording):
     out = recording.with_name("cvt.html")
     found = CliRunner().invoke(app, ["view", str(recording), "-o", str(out), "--frames", "100"])
@@ -288,6 +289,7 @@ def test_a_run_in_a_browser(browser, scene, tmp_path):
     keep(browser, tmp_path / "playing.png")
 
 
+@pytest.mark.slow
 @pytest.mark.needs("chromium")
 def test_a_recording_in_a_browser(browser, recording, tmp_path):
     (tmp_path / "cvt.html").write_text(view_page(scene_of_recording(recording)), encoding="utf-8")

@@ -198,32 +198,28 @@ def flow(w, q, data):
 
 
 @kernel
-def flow_slope(w, q, data, along):
-    """Derivative of the fuel flow along w (0) or q (1)."""
+def flow_slopes(w, q, drag_w, data, row):
+    """Derivatives of the fuel flow along w and q, to their places in `row`; `drag_w` is that of the drag, dD/dw."""
     if not (w > 0.0 and q > 0.0):
-        return 0.0
+        return
     table = int(data[D.FUEL])
     drag = -torque(w, 0.0, data)
-    drag_w = -torque_slope(w, 0.0, data)
     tau = q - drag
     last = data[table + 1 + int(data[table]) + int(data[table + 1])]
     at = clip(tau, 0.0, last)
     factor = q / drag if tau < 0.0 else (tau / last if tau > last else 1.0)
-    by_tau = 0.0  # of the table
-    if at == tau:
-        by_tau = slope(data, table, w, tau, 1)
     factor_q = 1.0 / drag if tau < 0.0 else (1.0 / last if tau > last else 0.0)
-    value = lookup(data, table, w, at)
-    if along == 1:
-        return scale(w, data) * (by_tau * factor + value * factor_q)
     factor_w = -q / (drag * drag) * drag_w if tau < 0.0 else -factor_q * drag_w
+    by_tau = slope(data, table, w, tau, 1) if at == tau else 0.0  # of the table
     by_w = slope(data, table, w, at, 0) - by_tau * drag_w
+    value = lookup(data, table, w, at)
     scale_w = 0.0
     if w < lowest(data, table):
         scale_w = 1.0 / lowest(data, table)
     elif w > highest(data, table):
         scale_w = 1.0 / highest(data, table)
-    return scale_w * value * factor + scale(w, data) * (by_w * factor + value * factor_w)
+    row[X.W] = scale_w * value * factor + scale(w, data) * (by_w * factor + value * factor_w)
+    row[X.Q] = scale(w, data) * (by_tau * factor + value * factor_q)
 
 
 @kernel
@@ -297,8 +293,7 @@ def jacobian(t, x, u, p, data, jac, work):
     jac[X.Q * N_X + X.Q] = -1.0 / p[P.T_Q]
     jac[X.Z * N_X + X.W] = -active * p[P.K_P] / p[P.T_I]
     jac[X.Z * N_X + X.Z] = (active - 1.0) / p[P.T_I]
-    jac[X.M * N_X + X.W] = flow_slope(w, x[X.Q], data, 0)
-    jac[X.M * N_X + X.Q] = flow_slope(w, x[X.Q], data, 1)
+    flow_slopes(w, x[X.Q], -drag_w, data, jac[X.M * N_X : (X.M + 1) * N_X])
 
 
 @kernel

@@ -22,6 +22,10 @@ order 3 with A exact, ``sum b_i alpha_i = 1/2`` for order 2 with any, and order 
 Constraints are linear in the speeds, and their derivatives exact: the step is that of the method on the equations in
 which the constraints are eliminated, and end speeds agree as start speeds do.
 
+**Elimination.** A is bordered: a block for each part, joined by the twists of shafts and the unknowns of nodes alone.
+Each block is factored by itself and takes the columns of its flanges; then the border, which is small, with what the
+blocks leave on it. The cost grows with the sum of the cubes of the parts, not with the cube of their sum.
+
 **Kinks.** A unit's law may have smooth pieces: a clutch that sticks or slips, a belt that slides, a limit. Where a part
 ends on another piece than it began on, the step is made anew in four; a quarter that ends on another piece by the
 implicit Euler method with Newton's method, on the piece that each part has at its end. If that does not converge, it is

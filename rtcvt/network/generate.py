@@ -37,7 +37,6 @@ _PARTS = {  # what the functions of the pattern take behind the number of the ke
     "port": ("k, x, u, p, data, row, column, work", "0.0"),
     "flange": ("k, x, u, p, data, work", "0.0"),
     "piece": ("x, u, p, data, work", "0.0"),
-    "brief": ("t, x, u, p, data, y, work", None),
 }
 
 
@@ -116,6 +115,8 @@ def _functions(sets: Sequence[KernelSet]) -> Iterator[str]:
             if what in dict(chosen):
                 call = f"{what}_{k}({arguments})"
                 lines += [f"    if kernels == {k}:", f"        {call if default is None else f'return {call}'}"]
+            if what == "output" and "brief" in dict(chosen):
+                lines += [f"    if kernels == {-1 - k}:", f"        brief_{k}({arguments})"]
         if default is not None:
             lines.append(f"    return {default}")
         yield "\n".join([*lines, ""])

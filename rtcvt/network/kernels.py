@@ -38,7 +38,7 @@ def part_derivative(kernels, t, x, u, p, data, dx, work):
 
 @kernel
 def part_output(kernels, t, x, u, p, data, y, work):
-    """Outputs of a part."""
+    """Outputs of a part; of the kernels -1 - k, those that are not costly of a part with the kernels k."""
 
 
 @kernel
@@ -70,11 +70,6 @@ def part_piece(kernels, x, u, p, data, work):
     return 0.0
 
 
-@kernel
-def part_brief(kernels, t, x, u, p, data, y, work):
-    """Outputs of a part without those that are costly."""
-
-
 # --- nodes ------------------------------------------------------------------------------------------------------------
 
 
@@ -97,13 +92,13 @@ def close(x, data, work):
 @kernel
 def len_part():
     """Entries of `Part`."""
-    return Part.N_WORK + 1
+    return Part.JAC + 1
 
 
 @kernel
 def len_end():
     """Entries of `End`."""
-    return End.W + 1
+    return End.ROW + 1
 
 
 @kernel
@@ -172,23 +167,24 @@ def shaft_torque(s, x, p, data):
 
 @inlined
 def shaft_entries(s, p, data, work):
-    """Derivatives of a shaft, into W_A."""
-    n = int(data[D.N_Z])
-    A = int(data[D.W_A])
+    """Derivatives of a shaft, into the border."""
+    n = int(data[D.N_B])
+    first = int(data[D.N_D] - data[D.SHAFTS])
+    border = int(data[D.W_BORDER])
     shaft = int(data[D.SHAFT]) + s * len_shaft()
-    phi = int(data[shaft + Shaft.X])
+    phi = int(data[shaft + Shaft.X]) - first
     K = p[int(data[shaft + Shaft.P]) + ShaftP.K]
     d = p[int(data[shaft + Shaft.P]) + ShaftP.D]
     for end in range(2):
-        own = int(data[shaft + Shaft.A]) if end == 0 else int(data[shaft + Shaft.B])
-        other = int(data[shaft + Shaft.B]) if end == 0 else int(data[shaft + Shaft.A])
+        own = (int(data[shaft + Shaft.A]) if end == 0 else int(data[shaft + Shaft.B])) - first
+        other = (int(data[shaft + Shaft.B]) if end == 0 else int(data[shaft + Shaft.A])) - first
         sign = 1.0 if end == 0 else -1.0
         if own >= 0:
-            work[A + phi * n + own] += sign
-            work[A + own * n + phi] += sign * K
-            work[A + own * n + own] += d
+            work[border + phi * n + own] += sign
+            work[border + own * n + phi] += sign * K
+            work[border + own * n + own] += d
             if other >= 0:
-                work[A + own * n + other] -= d
+                work[border + own * n + other] -= d
 
 
 @kernel
@@ -236,32 +232,28 @@ def same_pieces(x, p, data, work):
 
 @kernel
 def linearise(t, x, p, data, dx, work):
-    """`rates`, their derivative to the block's states and unknowns into W_A, and the pieces."""
-    n = int(data[D.N_Z])
-    A = int(data[D.W_A])
+    """`rates`, their derivatives, and the pieces.
+
+    The derivative of all rates and residuals is bordered: df/dx of each part, rows and columns of its flanges, and the
+    border, of twists and unknowns. These are kept apart, in W_JAC, W_ENDS and W_BORDER.
+    """
     close(x, data, work)
-    for i in range(n * n):
-        work[A + i] = 0.0
+    for i in range(int(data[D.N_B] * data[D.N_B])):
+        work[int(data[D.W_BORDER]) + i] = 0.0
     for c in range(int(data[D.COUPLED])):
         i = int(data[D.PART]) + c * len_part()
-        first = int(data[i + Part.X])
-        size = int(data[i + Part.N_X])
-        jac = int(data[D.W_JAC])
         part_linearise(
             int(data[i + Part.KERNELS]),
             t,
-            x[first : first + size],
+            x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
             work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
             p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
             data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
-            dx[first : first + size],
-            work[jac : jac + size * size],
+            dx[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+            work[int(data[i + Part.JAC]) : int(data[i + Part.JAC] + data[i + Part.N_X] * data[i + Part.N_X])],
             work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
         )
         work[int(data[D.W_PIECE]) + c] = piece_of(c, x, p, data, work)
-        for r in range(size):
-            for s in range(size):
-                work[A + (first + r) * n + first + s] = work[jac + r * size + s]
     for e in range(int(data[D.ENDS])):
         join(e, x, p, data, work)
     for s in range(int(data[D.SHAFTS])):
@@ -270,42 +262,44 @@ def linearise(t, x, p, data, dx, work):
 
 
 @inlined
+def unknown(e, data):
+    """Place in the border of the unknown that is the input at a connected flange, below zero for none."""
+    end = int(data[D.END]) + e * len_end()
+    place = data[end + End.Z] if data[end + End.SIGN] != 0.0 else data[end + End.W]
+    return int(place - data[D.N_D] + data[D.SHAFTS])
+
+
+@inlined
 def join(e, x, p, data, work):
-    """Derivatives at a connected flange, into W_A."""
-    n = int(data[D.N_Z])
-    A = int(data[D.W_A])
+    """Derivatives at a connected flange."""
+    n = int(data[D.N_B])
+    border = int(data[D.W_BORDER])
     end = int(data[D.END]) + e * len_end()
     i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
-    first = int(data[i + Part.X])
     size = int(data[i + Part.N_X])
-    row = int(data[D.W_ROW])
-    column = row + n
+    row = int(data[end + End.ROW])
     d = part_port(
         int(data[i + Part.KERNELS]),
         int(data[end + End.K]),
-        x[first : first + size],
+        x[int(data[i + Part.X]) : int(data[i + Part.X]) + size],
         work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
         p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
         data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
         work[row : row + size],
-        work[column : column + size],
+        work[row + size : row + 2 * size],
         work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
     )
-    sign = data[end + End.SIGN]
-    z = int(data[end + End.Z])
-    w = int(data[end + End.W])
-    if sign != 0.0:
-        for s in range(size):
-            work[A + z * n + first + s] = work[row + s]
-            work[A + (first + s) * n + z] = sign * work[column + s]
+    at = unknown(e, data)
+    w = int(data[end + End.W] - data[D.N_D] + data[D.SHAFTS])
+    if data[end + End.SIGN] == 0.0:
+        if at >= 0:
+            work[border + at * n + at] += d
+    else:
+        for s in range(row + size, row + 2 * size):
+            work[s] *= data[end + End.SIGN]
         if w >= 0:
-            work[A + z * n + w] = -1.0
-            work[A + w * n + z] = 1.0
-    elif w >= 0:
-        for s in range(size):
-            work[A + w * n + first + s] += work[row + s]
-            work[A + (first + s) * n + w] += work[column + s]
-        work[A + w * n + w] += d
+            work[border + at * n + w] = -1.0
+            work[border + w * n + at] = 1.0
 
 
 # --- a step of the block ----------------------------------------------------------------------------------------------
@@ -313,17 +307,72 @@ def join(e, x, p, data, work):
 
 @inlined
 def factor(h, data, work):
-    """Factor the matrix of an implicit step: ``1 - h A`` of the states, the residuals' derivative as it is."""
-    n = int(data[D.N_Z])
-    A = int(data[D.W_A])
-    matrix = int(data[D.W_MATRIX])
-    for i in range(int(data[D.N_D])):
+    """Factor the matrix of an implicit step: ``1 - h A`` of the states, the residuals' derivative as it is.
+
+    Each part's block by itself, with which the columns of its flanges are solved; then what is left of the border.
+    """
+    n = int(data[D.N_B])
+    border = int(data[D.W_BORDER])
+    pivot = int(data[D.W_PIVOT])
+    shafts = int(data[D.SHAFTS])
+    for c in range(int(data[D.COUPLED])):
+        i = int(data[D.PART]) + c * len_part()
+        size = int(data[i + Part.N_X])
+        jac = int(data[i + Part.JAC])
+        for k in range(jac, jac + size * size):
+            work[k] *= -h
+        for k in range(size):
+            work[jac + k * size + k] += 1.0
+        lu(size, work, jac, pivot + int(data[i + Part.X]))
+    for i in range(shafts):
         for j in range(n):
-            work[matrix + i * n + j] = -h * work[A + i * n + j]
-        work[matrix + i * n + i] += 1.0
-    for i in range(int(data[D.N_D]) * n, n * n):
-        work[matrix + i] = work[A + i]
-    lu(n, work, matrix, int(data[D.W_PIVOT]))
+            work[border + i * n + j] *= -h
+        work[border + i * n + i] += 1.0
+    for e in range(int(data[D.ENDS])):
+        end = int(data[D.END]) + e * len_end()
+        i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
+        size = int(data[i + Part.N_X])
+        column = int(data[end + End.ROW]) + size
+        at = unknown(e, data)
+        if at >= 0:
+            for k in range(column, column + size):
+                work[k] *= h
+            lu_solve(size, work, int(data[i + Part.JAC]), pivot + int(data[i + Part.X]), column)
+            for other in range(int(data[D.ENDS])):
+                end_2 = int(data[D.END]) + other * len_end()
+                below = unknown(other, data)
+                if data[end_2 + End.PART] == data[end + End.PART] and below >= 0:
+                    row = int(data[end_2 + End.ROW])
+                    for k in range(size):
+                        work[border + below * n + at] += work[row + k] * work[column + k]
+    lu(n, work, border, pivot + int(data[D.N_D]) - shafts)
+
+
+@kernel
+def solve(b, data, work):
+    """Replace the vector at ``work[b]`` by the solution with the matrix that `factor` left."""
+    pivot = int(data[D.W_PIVOT])
+    first = int(data[D.N_D] - data[D.SHAFTS])
+    for c in range(int(data[D.COUPLED])):
+        i = int(data[D.PART]) + c * len_part()
+        at = int(data[i + Part.X])
+        lu_solve(int(data[i + Part.N_X]), work, int(data[i + Part.JAC]), pivot + at, b + at)
+    for back in range(2):
+        for e in range(int(data[D.ENDS])):
+            end = int(data[D.END]) + e * len_end()
+            i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
+            size = int(data[i + Part.N_X])
+            row = int(data[end + End.ROW])
+            own = b + int(data[i + Part.X])
+            at = b + first + unknown(e, data)
+            if at >= b + first:
+                for k in range(size):
+                    if back == 0:
+                        work[at] -= work[row + k] * work[own + k]
+                    else:
+                        work[own + k] += work[row + size + k] * work[at]
+        if back == 0:
+            lu_solve(int(data[D.N_B]), work, int(data[D.W_BORDER]), pivot + first, b + first)
 
 
 @kernel
@@ -339,23 +388,21 @@ def rosenbrock(t, h, x, p, data, work):
     k_2 = k_1 + n
     k_3 = k_2 + n
     start = int(data[D.W_START])
-    matrix = int(data[D.W_MATRIX])
-    pivot = int(data[D.W_PIVOT])
     step_gamma = GAMMA * h
     factor(step_gamma, data, work)
     for i in range(n):
         work[k_1 + i] = step_gamma * dx[i] if i < n_d else -dx[i]
-    lu_solve(n, work, matrix, pivot, k_1)
+    solve(k_1, data, work)
     for i in range(n):
         x[i] = work[start + i] + AT * work[k_1 + i]
     rates(t, x, p, data, dx, work)
     same = same_pieces(x, p, data, work)
     for i in range(n):
         work[k_2 + i] = step_gamma * dx[i] + C_21 * work[k_1 + i] if i < n_d else -dx[i]
-    lu_solve(n, work, matrix, pivot, k_2)
+    solve(k_2, data, work)
     for i in range(n):
         work[k_3 + i] = step_gamma * dx[i] + C_31 * work[k_1 + i] + C_32 * work[k_2 + i] if i < n_d else -dx[i]
-    lu_solve(n, work, matrix, pivot, k_3)
+    solve(k_3, data, work)
     for i in range(n):
         x[i] = work[start + i] + M_1 * work[k_1 + i] + M_2 * work[k_2 + i] + M_3 * work[k_3 + i]
         if not abs(x[i]) < HUGE:
@@ -402,7 +449,7 @@ def newton(t, h, x, p, data, work):
             for i in range(n):
                 work[change + i] = -dx[i]
                 work[last + i] = x[i]
-            lu_solve(n, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), change)
+            solve(change, data, work)
             moved = 0.0
             for i in range(n):
                 share = abs(work[change + i]) / (data[int(data[D.SCALE]) + i] + abs(x[i]))
@@ -466,27 +513,12 @@ def around_kink(t, h, x, p, data, work):
 
 
 @inlined
-def brief_of(c, t, x, p, data, y, work):
-    """Outputs of a part without those that are costly, at their places in `y`."""
+def outputs_of(c, brief, t, x, p, data, y, work):
+    """Outputs of a part, at their places in `y`; if `brief`, without those that are costly."""
     i = int(data[D.PART]) + c * len_part()
-    part_brief(
-        int(data[i + Part.KERNELS]),
-        t,
-        x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
-        work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
-        p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
-        data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
-        y[int(data[i + Part.Y]) : int(data[i + Part.Y] + data[i + Part.N_Y])],
-        work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
-    )
-
-
-@inlined
-def outputs_of(c, t, x, p, data, y, work):
-    """Outputs of a part, at their places in `y`."""
-    i = int(data[D.PART]) + c * len_part()
+    kernels = int(data[i + Part.KERNELS])
     part_output(
-        int(data[i + Part.KERNELS]),
+        -1 - kernels if brief else kernels,
         t,
         x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
         work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
@@ -506,10 +538,8 @@ def carry(t, x, p, data, y, work):
         what = int(data[op])
         if what == Op.COPY:
             work[int(data[D.W_IN]) + int(data[op + 2])] = y[int(data[op + 1])]
-        elif what == Op.BRIEF:
-            brief_of(int(data[op + 1]), t, x, p, data, y, work)
-        elif what == Op.OUTPUT:
-            outputs_of(int(data[op + 1]), t, x, p, data, y, work)
+        elif what != Op.LAST:
+            outputs_of(int(data[op + 1]), what == Op.BRIEF, t, x, p, data, y, work)
 
 
 @kernel
@@ -521,7 +551,7 @@ def all_outputs(t, x, p, data, y, work):
         if int(data[op]) == Op.COPY:
             work[int(data[D.W_IN]) + int(data[op + 2])] = y[int(data[op + 1])]
         else:
-            outputs_of(int(data[op + 1]), t, x, p, data, y, work)
+            outputs_of(int(data[op + 1]), False, t, x, p, data, y, work)
     at = int(data[D.N_Y_PARTS])
     for s in range(int(data[D.SHAFTS])):
         shaft = int(data[D.SHAFT]) + s * len_shaft()

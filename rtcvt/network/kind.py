@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from rtcvt.kind import Kind, lazily
+from rtcvt.kind import Kind, Task, lazily
 
 __all__ = ["KIND"]
 
@@ -16,6 +16,12 @@ def _files_beside(system: Any) -> list[Path]:
     return [*own, *(file for unit in own for file in load_unit(unit).files_beside)]
 
 
+_CHECK = """A system with rigid models of its components is compared with that of their other models, hybrid or full, by
+speeds and torques at connected flanges. Exits with code 1 if an error exceeds the limit of the scenario.
+
+[bold]JSON keys of a system:[/] unit, against (models by component), parameters, passed, failures, errors: scenario,
+signal, unit, nrms, limit, peak."""
+
 KIND = Kind(
     names=("system",),
     title="systems",
@@ -23,4 +29,5 @@ KIND = Kind(
     fidelities={"system": ""},
     build=lazily("rtcvt.network.model:build_system"),
     files_beside=_files_beside,
+    check=Task(lazily("rtcvt.network.tasks:check"), takes=("settings", "scenario"), help=_CHECK),
 )

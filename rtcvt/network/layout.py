@@ -44,11 +44,13 @@ class D(Places):
     W_DX = "rates, and residuals at the nodes", lambda d: d.N_X
     W_PIECE = "pieces at the start", lambda d: d.PARTS
     W_K = "three increments", lambda d: 3 * d.N_Z
-    W_ROW = "row and column of a flange", lambda d: 2 * d.N_Z
-    W_JAC = "df/dx of a part", lambda d: d.N_D * d.N_D
-    W_A = "derivative of rates and residuals", lambda d: d.N_Z * d.N_Z
-    W_MATRIX = "matrix of a step", lambda d: d.N_Z * d.N_Z
-    W_PIVOT = "its pivots", lambda d: d.N_Z
+    W_JAC = "df/dx of the parts", lambda d: d.N_JAC
+    N_JAC = "its size"
+    W_ENDS = "row and column of each flange", lambda d: d.N_ENDS
+    N_ENDS = "their size"
+    W_BORDER = "derivative of the border", lambda d: d.N_B * d.N_B
+    N_B = "twists of the shafts and unknowns of the nodes"
+    W_PIVOT = "pivots", lambda d: d.N_Z
 
 
 class Part(Places):
@@ -67,6 +69,7 @@ class Part(Places):
     N_Y = "how many"
     WORK = "place in work: its scratch"
     N_WORK = "how much"
+    JAC = "place in work: its df/dx"
 
 
 class End(Places):
@@ -78,6 +81,7 @@ class End(Places):
     SIGN = "torque into the part by the input, for a flange that takes a torque; 0 for one that takes a speed"
     Z = "place of its torque in the state vector, for a flange that takes a torque"
     W = "place of its node's speed in the state vector, or -1 at ground"
+    ROW = "place in work: how its output follows from the states of its part; then how these follow from its input"
 
 
 class Shaft(Places):

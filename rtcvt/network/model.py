@@ -1,6 +1,7 @@
 """From a system file to one real-time model."""
 
 import graphlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -8,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from rtcvt.errors import InputError
-from rtcvt.kind import load_unit
+from rtcvt.kind import Unit, load_unit
 from rtcvt.model import Model, Variable
 from rtcvt.network.file import Flange, Graph, System, flanges_of, follows, graph_of, with_values
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.table import Constants, Table
 
-__all__ = ["build_system", "component_model", "components_of"]
+__all__ = ["build_system", "component_model", "components_of", "unit_of"]
+
+Output = tuple[str, str]  # of a component, by name
 
 
 def components_of(system: System) -> Graph:
@@ -29,6 +32,13 @@ def components_of(system: System) -> Graph:
     return graph_of(system, {name: component_model(system, name) for name in system.components})
 
 
+def unit_of(system: System, name: str) -> Unit:
+    """The unit of a component: a file beside the system's, or a shipped one."""
+    component = system.components[name]
+    own = system.folder / component.unit
+    return load_unit(own if own.is_file() else component.unit)
+
+
 def component_model(system: System, name: str, speeds: Mapping[str, str] | None = None) -> Model:
     """The model of a component; its flanges take a torque where they can, but for those of `speeds`.
 
@@ -38,9 +48,8 @@ def component_model(system: System, name: str, speeds: Mapping[str, str] | None 
         An unknown unit, parameter or input, or a flange that cannot take a speed.
     """
     key, component = f"components.{name}", system.components[name]
-    own = system.folder / component.unit
     try:
-        unit = load_unit(own if own.is_file() else component.unit)
+        unit = unit_of(system, name)
         if unit.kind == "system":
             raise InputError(system.source, f"{key}.unit", component.unit, "a unit, not a system")
         model = unit.build(component.model, component.substeps)
@@ -90,6 +99,31 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
     )
 
 
+def _in_order(before: Mapping[Output, set[Output]], read: set[Output]) -> list[Output]:
+    """Outputs, each behind those `before` it; those that are `read` part by part, as far as that goes.
+
+    Raises
+    ------
+    graphlib.CycleError
+        They go round.
+    """
+    sorter = graphlib.TopologicalSorter(before)
+    sorter.prepare()
+    left = set(read)
+    ready: set[Output] = set()
+    order: list[Output] = []
+    while sorter.is_active():
+        ready |= set(sorter.get_ready())
+        later = Counter(name for name, output in left - ready)
+        name = min(ready, key=lambda o: (o in read, later[o[0]], o))[0]
+        chosen = sorted(o for o in ready if o[0] == name)
+        sorter.done(*chosen)
+        ready -= set(chosen)
+        left -= set(chosen)
+        order += chosen
+    return order
+
+
 def _names(chosen: KernelSet) -> list[str]:
     """Names of kernels, by which sets are ordered, so that the same kinds give the same network."""
     return [f"{what} {kernel.py_func.__module__}.{kernel.py_func.__qualname__}" for what, kernel in chosen]
@@ -129,6 +163,9 @@ class _Writer:
         speeds = [k for k, grounded in enumerate(self.graph.grounded) if not grounded]
         data[D.N_Z] = data[D.N_D] + len(givers) + len(speeds)
         data[D.N_X] = shafts + sum(len(m.states) for m in models) + len(givers) + len(speeds)
+        data[D.N_B] = data[D.N_Z] - data[D.N_D] + shafts
+        data[D.N_JAC] = sum(len(m.states) ** 2 for m, c in zip(models, self.coupled, strict=True) if c)
+        data[D.N_ENDS] = sum(2 * len(self.graph.models[f.component].states) for f in ends)
         data[D.N_IN] = sum(len(m.select("input")) for m in models)
         data[D.N_Y_PARTS] = sum(len(m.select("output")) for m in models)
         data[D.N_Y] = data[D.N_Y_PARTS] + shafts * len(ShaftY) + len(ends)
@@ -144,7 +181,7 @@ class _Writer:
     def _parts(self, sets: list[KernelSet], distinct: tuple[KernelSet, ...]) -> None:
         data, at = self.data, dict.fromkeys(("x", "in", "p", "data", "y", "work"), 0)
         at["data"] = len(data.numbers) + len(Part) * len(self.models)
-        at["work"] = int(data[D.W_PARTS])
+        at["work"], jac = int(data[D.W_PARTS]), int(data[D.W_JAC])
         for m, own in zip(self.models, sets, strict=True):
             if len(self.rows) == data[D.COUPLED]:
                 at["x"] = int(data[D.N_Z])  # behind the unknowns of the nodes
@@ -154,7 +191,8 @@ class _Writer:
             for what in ("x", "in", "p", "data", "y", "work"):
                 row += [at[what], sizes[what]]
                 at[what] += sizes[what]
-            self.rows.append(dict(zip(Part, row, strict=True)))
+            self.rows.append(dict(zip(Part, [*row, jac], strict=True)))
+            jac += sizes["x"] ** 2
         data.table(D.PART, [row[entry] for row in self.rows for entry in Part])
         for m in self.models:
             data.numbers += m.data.tolist()
@@ -166,9 +204,12 @@ class _Writer:
         self.w = {k: first + len(givers) + n for n, k in enumerate(speeds)}
         node_of = {f.path: k for k, node in enumerate(self.graph.nodes) for f in node}
         table: list[float] = []
+        row = int(data[D.W_ENDS])
         for f in ends:
             w = self.w.get(node_of[f.path], -1)
-            table += [self.order.index(f.component), f.input.index, f.output.index, f.sign, self.z.get(f.path, 0), w]
+            part = self.order.index(f.component)
+            table += [part, f.input.index, f.output.index, f.sign, self.z.get(f.path, 0), w, row]
+            row += 2 * len(self.models[part].states)
         data[D.ENDS] = len(ends)
         data.table(D.END, table)
         shafts = self.graph.shafts.values()
@@ -190,13 +231,13 @@ class _Writer:
         for s in graph.signals:
             wired[s.end][s.input.name] = s.input
         through = {name: follows(graph.models[name], list(v.values())) for name, v in wired.items() if v}
-        before: dict[tuple[str, str], set[tuple[str, str]]] = {}
+        before: dict[Output, set[Output]] = {}
         for s in graph.signals:
             before.setdefault((s.start, s.output.name), set())
             for output in through[s.end][s.input.name]:
                 before.setdefault((s.end, output), set()).add((s.start, s.output.name))
         try:
-            order = list(graphlib.TopologicalSorter(before).static_order())
+            order = _in_order(before, {(s.start, s.output.name) for s in graph.signals})
         except graphlib.CycleError as error:
             loop = " -> ".join(f"{name}.{output}" for name, output in error.args[1])
             allowed = "signals with a memory somewhere in a loop; here each follows the one before at once"

@@ -6,6 +6,7 @@ from pathlib import Path
 import fmpy
 import pytest
 from fmpy.validation import validate_fmu
+from marks import slow
 from native_host import H, Hosted
 
 from rtcvt.fmu.export import export_python
@@ -32,7 +33,7 @@ def inputs(model, k):
             for i, v in enumerate(model.select("input"))}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", list(SWITCH))
+@pytest.mark.parametrize("name", [n if n in ("clutch", "shift_control") else slow(n) for n in SWITCH])
 @pytest.mark.needs("cc")
 def test_a_native_unit_gives_the_same_bits_as_its_model(tmp_path, name):
     unit = load_unit(name)

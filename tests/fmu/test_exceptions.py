@@ -9,6 +9,7 @@ import platform
 import numpy as np
 import pytest
 from hostile_inputs import KINDS, hostile_inputs
+from marks import slow
 from steps_host import NativeUnit
 
 from rtcvt.kind import kinds, load_unit
@@ -21,20 +22,19 @@ pytestmark = [
 ]
 
 LONGEST = 60.0  # of a scenario [s]
-FAST = {("pushbelt_cvt", "hybrid"), ("pushbelt_cvt", "rigid"), ("toroidal_kers", "rigid")}
 QUIET = {("pushbelt_cvt", "hybrid"), ("pushbelt_cvt", "rigid")}  # in any case
-UNITS = [
-    pytest.param(name, fidelity, marks=() if (name, fidelity) in FAST else pytest.mark.slow)
-    for kind in kinds()
-    if kind.build is not None
-    for kind_name in kind.names
-    for name in shipped_units(kind_name)
-    for fidelity in load_unit(name).models
-]
+NAMES = [name for kind in kinds() if kind.build is not None for name in shipped_units(*kind.names)]
 
 
-@pytest.mark.parametrize(("name", "fidelity"), UNITS)
-def test_no_exception_in_any_scenario_and_no_hostile_step_refused(tmp_path, name, fidelity):
+@pytest.mark.parametrize(("name", "fidelities"), [("toroidal_kers", ["rigid"]), *(slow(name, None) for name in NAMES)])
+def test_no_exception_in_any_scenario_and_no_hostile_step_refused(tmp_path, name, fidelities):
+    for fidelity in fidelities or load_unit(name).models:
+        folder = tmp_path / fidelity
+        folder.mkdir()
+        check(folder, name, fidelity)
+
+
+def check(tmp_path, name, fidelity):
     unit = load_unit(name)
     model = unit.build(fidelity)
     native, h = NativeUnit(model, tmp_path), model.step_size

@@ -204,7 +204,8 @@ def test_in_model_exchange_the_derivatives_follow_a_tick(exported):
     unit.freeInstance()
 
 
-@pytest.mark.parametrize("name", ["toroidal_kers", pytest.param("pushbelt_cvt", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["toroidal_kers", "pushbelt_cvt"])
 def test_random_calls_do_no_harm(name, tmp_path):
     """The steps have the bits of the kernels, and every call at a wrong moment is refused, under sanitizers."""
     write_sources(with_clock(load_unit(name).build(), INTERVAL * H), name, tmp_path / "sources", fmi=3)

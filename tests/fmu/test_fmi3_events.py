@@ -15,6 +15,7 @@ from fmpy.fmi1 import FMICallException
 from fmpy.fmi3 import FMU3Slave
 from fmpy.validation import validate_fmu
 from lxml import etree
+from marks import slow
 
 from rtcvt.fmu.native.export import export_native, write_sources
 from rtcvt.kind import load_unit
@@ -98,9 +99,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("events")
 
 
-@pytest.fixture(
-    scope="module", params=["toroidal_kers", "clutch", pytest.param("pushbelt_cvt", marks=pytest.mark.slow)]
-)
+@pytest.fixture(scope="module", params=["clutch", *map(slow, ("toroidal_kers", "pushbelt_cvt"))])
 def case(request, folder):
     """A unit, its inputs at communication points, and what its kernels make of them one internal step at a time."""
     scenario, duration, substeps, flag = CASES[request.param]
@@ -578,10 +577,7 @@ def test_a_step_that_fails_within_leaves_all_as_it_was(case):
 # --- any sequence -----------------------------------------------------------------------------------------------------
 
 
-SEQUENCES = ["clutch", *(pytest.param(name, marks=pytest.mark.slow) for name in CASES if name != "clutch")]
-
-
-@pytest.mark.parametrize("name", SEQUENCES)
+@pytest.mark.parametrize("name", ["clutch", *map(slow, ("toroidal_kers", "pushbelt_cvt"))])
 def test_random_steps_have_the_bits_of_a_twin_without_events(name, tmp_path):
     """And no call at a wrong moment, none within a step, and no forged state does harm."""
     write_sources(load_unit(name).build(None, 2), name, tmp_path / "sources", fmi=3)

@@ -370,10 +370,15 @@ def measured() -> Iterator[list[tuple[str, ...]]]:
 
 
 def write_table(path: Path, rows: list[tuple[str, ...]]) -> None:
-    """Put the rows between the marks of a file."""
+    """Put the rows between the marks of a file, models of a system in one; of equal numbers one is written."""
     columns = ("importer", "version", "system", "model", "native, FMI 2.0", "native, FMI 3.0", "Python, FMI 2.0")
+    systems: dict[tuple[str, ...], list[tuple[str, ...]]] = {}
+    for row in rows:
+        systems.setdefault(row[:3], []).append(row[3:])
+    merged = [(*about, *(", ".join(dict.fromkeys(cells)) for cells in zip(*models, strict=True)))
+              for about, models in systems.items()]  # fmt: skip
     head = [columns, ("---",) * len(columns)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in [*head, *rows])
+    table = "\n".join(f"| {' | '.join(row)} |" for row in [*head, *merged])
     before, _, rest = path.read_text(encoding="utf-8").partition(MARKS[0])
     _, _, after = rest.partition(MARKS[1])
     path.write_text(f"{before}{MARKS[0]}\n\n{table}\n\n{MARKS[1]}{after}", encoding="utf-8")

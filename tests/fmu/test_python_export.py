@@ -7,6 +7,7 @@ import zipfile
 
 import fmpy
 import pytest
+from marks import slow
 
 import rtcvt.fmu.export
 from rtcvt.errors import InputError
@@ -117,7 +118,7 @@ def test_a_python_without_rtcvt_says_what_to_install(exported):
     assert "pip install rtcvt==" in done.stderr
 
 
-@pytest.mark.parametrize("runs", [3, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [1, slow(200)])
 def test_a_process_that_ran_units_ends_well(exported, runs):
     codes = [run(exported["kers"], exported["differential"], exported["kers"]).returncode for _ in range(runs)]
     assert codes == [0] * runs

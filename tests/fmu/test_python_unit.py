@@ -2,7 +2,6 @@
 
 import math
 
-import fmpy
 import pytest
 from fmpy.fmi1 import FMICallException
 
@@ -52,17 +51,6 @@ def test_a_unit_gives_the_same_bits_as_its_model(host, model):
         step(unit, k)
         found.append(unit.outputs())
     assert found == reference(model, 200)
-
-
-def test_the_full_model_too(host):
-    unit, instance = host("kers_full").start(), build_model(load_unit("toroidal_kers"), "full").instantiate()
-    instance.initialise()
-    for k in range(20):
-        unit.set("control.tau_des", 5.0)
-        instance.set("control.tau_des", 5.0)
-        unit.doStep(k * H, H)
-        instance.step(H)
-    assert unit.outputs() == instance.y.tolist()
 
 
 def test_a_parameter_set_before_initialisation_acts_as_in_the_model(host, model):
@@ -159,32 +147,6 @@ def test_a_variable_of_another_type_is_refused(host):
         unit.getReal([unit.reference["control.saturated"]])
 
 
-@pytest.mark.parametrize("serialise", [False, True])
-def test_a_saved_state_is_restored_to_the_bit(host, serialise):
-    unit = host("kers").start(gear__b__J=2.5e-3)
-    for k in range(10):
-        step(unit, k)
-    state = unit.getFMUstate()
-    if serialise:
-        data = unit.serializeFMUstate(state)
-        unit.freeFMUstate(state)
-        state = unit.deSerializeFMUstate(data)
-    at_save = unit.outputs()
-
-    def go_on():
-        found = []
-        for k in range(10, 30):
-            step(unit, k)
-            found.append(unit.outputs())
-        return found
-
-    first = go_on()
-    unit.setFMUstate(state)
-    assert unit.outputs() == at_save
-    assert go_on() == first
-    unit.freeFMUstate(state)
-
-
 def test_a_state_carries_over_to_another_instance(host):
     one, other = host("kers").start(gear__b__J=2.5e-3), host("kers")
     for k in range(10):
@@ -240,13 +202,3 @@ def test_steps_of_any_length(host, model):
         instance.step(h)
         t += h
         assert unit.outputs() == instance.y.tolist()
-
-
-def test_fmpy_simulates_it_with_its_own_inputs(exported, model):
-    result = fmpy.simulate_fmu(str(exported["kers"]), stop_time=0.02, output_interval=H, start_values={"gear.a.J": 0.3})
-    instance = model.instantiate()
-    instance.set("gear.a.J", 0.3)
-    instance.initialise()
-    for row in result:
-        assert row["storage.E"] == instance.get("storage.E")
-        instance.step(H)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fmpy.util import read_csv
 from lxml import etree
-from native_host import UNITS
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import export_native, own_platform
@@ -30,7 +30,7 @@ def experiment(folder):
     return found.get("name"), settings, files
 
 
-@pytest.mark.parametrize("key", UNITS)
+@pytest.mark.parametrize("key", ["differential", *map(slow, ("kers", "kers_full"))])
 def test_an_importer_gets_the_reference_results(unpacked_native, key):
     folder = unpacked_native[key]
     _, settings, files = experiment(folder / FOLDER)
@@ -61,7 +61,7 @@ def test_the_manifest_lists_every_file_with_its_role(unpacked_native):
         assert set(entry.attrib) == {"type", "source", "role", "description"}  # the schema knows no others
 
 
-@pytest.mark.parametrize("name", shipped_units("gear_system"))
+@pytest.mark.parametrize("name", ["differential", "power_split_ivt", *map(slow, shipped_units("gear_system"))])
 def test_inputs_are_those_of_the_first_scenario(tmp_path, name):
     unit = load_unit(name)
     model, scenario = build_model(unit, "rigid"), unit.scenario[0]
@@ -93,6 +93,7 @@ def test_parameters_of_the_scenario_are_a_parameter_set(tmp_path):
     etree.XMLSchema(etree.parse(str(schema))).assertValid(etree.parse(str(tmp_path / "reference" / "parameters.ssv")))
 
 
+@pytest.mark.slow
 def test_a_cross_check_package_is_what_an_importer_gets(tmp_path):
     unit = load_unit("power_split_ivt")
     path = export_native(unit, "rigid", tmp_path / "ivt.fmu", platforms=[own_platform()])

@@ -15,12 +15,10 @@ from rtcvt.kind import load_unit
 
 pytestmark = pytest.mark.needs("cc")
 
-UNIT = load_unit("pushbelt_cvt")
-
 
 @pytest.fixture(scope="module")
 def model():
-    return UNIT.build("hybrid")
+    return load_unit("pushbelt_cvt").build("hybrid")
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +33,7 @@ def unpacked(exported):
     return Path(fmpy.extract(str(exported), str(exported.parent / "unpacked")))
 
 
+@pytest.mark.slow
 def test_the_file_holds_the_tables_once(exported, model):
     assert 8 * len(model.data) > 7e6
     assert exported.stat().st_size < 6e6
@@ -51,6 +50,7 @@ def test_sources_come_when_asked_for_and_with_small_units():
         assert len(description.findall(".//SourceFiles")) == 2 * carried
 
 
+@pytest.mark.slow
 def test_instances_share_the_tables(unpacked):
     hosts = [Hosted(unpacked) for _ in range(3)]
     for host in hosts:
@@ -58,6 +58,7 @@ def test_instances_share_the_tables(unpacked):
         host.start().fmi.freeInstance()
 
 
+@pytest.mark.slow
 def test_states_have_their_nominal_values(unpacked, model):
     expected = [v.nominal for v in model.states]
     assert min(expected) > 0.0

@@ -11,6 +11,7 @@ import pytest
 import variator_laws as analytic
 from fmpy.fmi3 import FMU3Slave
 from fmpy.validation import validate_fmu
+from marks import slow
 from native_host import H, Hosted
 
 from rtcvt.errors import InputError
@@ -83,7 +84,7 @@ def oracle(model, steps, control):
     return found
 
 
-@pytest.mark.parametrize("control", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("control", [0.0, slow(1.0), slow(2.0)])
 def test_native_code_has_the_bits_of_the_kernels(unpacked, model, control):
     hosted = Hosted(unpacked)
     first = {name.replace(".", "__"): value for name, value in signals(0).items()}
@@ -95,6 +96,23 @@ def test_native_code_has_the_bits_of_the_kernels(unpacked, model, control):
         hosted.step(signals(k))
         assert hosted.values() + hosted.values("local") == row
     hosted.fmi.freeInstance()
+
+
+def test_choices_are_an_enumeration_and_nothing_else_is_one(unpacked):
+    hosted = Hosted(unpacked)
+    control, at = hosted.variables["clamp.control"], hosted.reference("clamp.control")
+    assert control.type == "Enumeration"
+    items = [(item.name, int(item.value)) for item in control.declaredType.items]
+    assert items == [("forces", 0), ("pressures", 1), ("ratio", 2)]
+    fmi = hosted.fmi
+    fmi.setupExperiment()
+    fmi.enterInitializationMode()
+    before = fmi.getInteger([at])
+    for put, place, value in ((fmi.setInteger, at, 3), (fmi.setInteger, at, -1), (fmi.setReal, at, 1.5),
+                              (fmi.setInteger, hosted.reference("primary.J"), 1)):  # fmt: skip
+        hosted.refused(put, [place], [value])
+    assert fmi.getInteger([at]) == before
+    fmi.freeInstance()
 
 
 def test_model_exchange_has_the_rates_of_the_kernels(unpacked, model):
@@ -145,9 +163,11 @@ def test_the_page_is_inside(unpacked):
 
 def test_a_unit_in_python_carries_its_laws(folder, unit, tmp_path):
     path = export_python(unit, "rigid", tmp_path / "unit.fmu")
+    types = {v.name: v.type for v in fmpy.read_model_description(str(path)).modelVariables}
+    assert types["clamp.control"] == "Enumeration"
     result = fmpy.simulate_fmu(
         str(path), stop_time=0.01, step_size=H, output_interval=H,
-        start_values={"primary.w": 200.0, "clamp.primary.F": 13e3, "clamp.secondary.F": 10e3},
+        start_values={"clamp.control": 0, "primary.w": 200.0, "clamp.primary.F": 13e3, "clamp.secondary.F": 10e3},
         output=["ratio.i", "secondary.w", "peak.push"],
     )  # fmt: skip
     assert result["ratio.i"][-1] == pytest.approx(1.0, abs=0.01)

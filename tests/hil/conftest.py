@@ -86,6 +86,25 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return FmuBuilder.build_FMU(script, dest=folder) or folder / "Probe.fmu"
 
 
+def _exported(folder: Path, fmi: int) -> Path:
+    from rtcvt.fmu.native.export import export_native
+    from rtcvt.kind import load_unit
+
+    return export_native(load_unit("toroidal_kers"), "rigid", folder / "kers.fmu", fmi=fmi)
+
+
+@pytest.fixture(scope="session")
+def kers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A shipped unit in machine code."""
+    return _exported(tmp_path_factory.mktemp("kers"), 2)
+
+
+@pytest.fixture(scope="session")
+def kers3(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same one in FMI 3.0."""
+    return _exported(tmp_path_factory.mktemp("kers3"), 3)
+
+
 @pytest.fixture
 def variant(probe: Path, tmp_path: Path) -> Callable[..., Path]:
     """The same FMU with files replaced, removed (None) or added, and texts of its description replaced."""

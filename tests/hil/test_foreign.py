@@ -67,6 +67,7 @@ def test_a_unit_of_pythonfmu(pendulum, tmp_path):
     np.testing.assert_allclose(read(tmp_path / "run.h5").signals["phi"].values, expected(300), rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("fmucontainer")
 def test_a_unit_of_fmucontainer(tmp_path):
     """Two native differentials in a container made and compiled by others."""

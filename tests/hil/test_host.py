@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hostile import DEADLY, MISDEEDS, build
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.hil import host
@@ -84,7 +85,7 @@ def torques(ear):
     return np.array(found).T
 
 
-@pytest.mark.parametrize("misdeed", DEADLY)
+@pytest.mark.parametrize("misdeed", [m if m in ("segfault", "exit", "memory") else slow(m) for m in DEADLY])
 def test_a_unit_that_dies_leaves_the_rig_alive(hostile, folder, tmp_path, monkeypatch, misdeed):
     monkeypatch.setattr("rtcvt.hil.host.MEMORY", 2**28)
     channel = next(channels)
@@ -114,8 +115,10 @@ def test_a_unit_that_dies_leaves_the_rig_alive(hostile, folder, tmp_path, monkey
     assert not part_name(tmp_path / "run.h5").exists()
 
 
-@pytest.mark.parametrize("misdeed", ["ones", "zeros", "threes", "random"])
-@pytest.mark.parametrize("bus", [False, True])
+@pytest.mark.parametrize(
+    ("misdeed", "bus"),
+    [("random", True), ("ones", False), *(slow(m, b) for m in ("zeros", "threes") for b in (False, True))],
+)
 def test_a_unit_that_writes_over_shared_memory_leaves_the_rig_alive(hostile, folder, tmp_path, misdeed, bus):
     attachments = [can_attachment(next(channels))] if bus else []
     report = run_rig(hostile, H, None, scenario(misdeed), None, tmp_path / "run.h5", attachments)
@@ -126,7 +129,7 @@ def test_a_unit_that_writes_over_shared_memory_leaves_the_rig_alive(hostile, fol
     assert len(read(tmp_path / "run.h5").time) <= 62
 
 
-@pytest.mark.parametrize("misdeed", ["forks", "leaves"])
+@pytest.mark.parametrize("misdeed", [slow("forks"), "leaves"])
 def test_what_a_unit_forks_ends_with_the_run(hostile, folder, tmp_path, misdeed):
     stays = subprocess.Popen(["sleep", "60"], start_new_session=True)  # of this process, not of the unit
     try:
@@ -168,7 +171,7 @@ def test_the_heartbeat_stands_still_while_no_step_is_made(hostile, folder, tmp_p
     assert (torques(ear)[1][-3:] == 0.0).all()
 
 
-@pytest.mark.parametrize("misdeed", ["hang", "sleep"])
+@pytest.mark.parametrize("misdeed", ["hang", slow("sleep")])
 def test_a_unit_that_hangs_is_given_up(hostile, folder, tmp_path, misdeed):
     channel = next(channels)
     with Ear(channel) as ear:
@@ -201,16 +204,16 @@ def test_the_system_ends_a_unit_that_hangs_while_nobody_can_look_after_it(hostil
     assert read(tmp_path / "run.h5").signals["y"].values[-1] == 7.0
     # a loop that is behind all the time is no such unit
     overload = Fault(name="slow", kind="overload", start=0.0, duration=10.0, value=6e-3)
-    assert run_rig(hostile, H, 2.0, rig=Rig(patience=0.5, faults=(overload,))).completed
+    assert run_rig(hostile, H, 1.3, rig=Rig(patience=0.5, faults=(overload,))).completed
 
 
 @pytest.mark.parametrize(
     ("misdeed", "message"),
     [
         ("not_a_number", "output y was not finite at t = 0.3 s"),
-        ("infinite", "output y was not finite at t = 0.3 s"),
+        slow("infinite", "output y was not finite at t = 0.3 s"),
         ("status_7", "fmi2DoStep returned the illegal status 7 at t = 0.3 s"),
-        ("status_minus_1", "fmi2DoStep returned the illegal status -1 at t = 0.3 s"),
+        slow("status_minus_1", "fmi2DoStep returned the illegal status -1 at t = 0.3 s"),
     ],
 )
 def test_a_result_that_is_none_is_a_failure(hostile, folder, tmp_path, misdeed, message):
@@ -231,7 +234,8 @@ def test_a_unit_that_crashes_when_it_is_freed_is_told(hostile, folder, tmp_path)
     assert len(read(tmp_path / "run.h5").time) == 21
 
 
-def test_a_unit_that_hangs_when_it_is_freed_is_told(hostile, folder, tmp_path):
+def test_a_unit_that_hangs_when_it_is_freed_is_told(hostile, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(host, "FREEING", 1.0)
     report = run_rig(hostile, H, None, scenario("hang_at_end", 0.1), None, tmp_path / "run.h5")
     assert report.message == "the unit was given up: it was not freed within 5 s after the run"
     assert not report.completed
@@ -287,7 +291,7 @@ def wait_for(path):
     raise AssertionError(f"no {path.name}")
 
 
-@pytest.mark.parametrize("misdeed", ["exit", "segfault", "not_a_number"])
+@pytest.mark.parametrize("misdeed", [slow("exit"), "segfault", slow("not_a_number")])
 def test_the_command_fails_and_writes_its_figures(hostile, folder, tmp_path, misdeed):
     process = command(hostile, tmp_path, scenario_file(tmp_path, misdeed))
     _, errors = process.communicate(timeout=60)
@@ -300,8 +304,14 @@ def test_the_command_fails_and_writes_its_figures(hostile, folder, tmp_path, mis
 OVERLOAD = '[fault.slow]\nkind = "overload"\nvalue = "50 s"\nstart = "0.2 s"\nduration = "1 ms"\n'
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("state", ["running", "hang", "overload"])
+STATES = {"running": signal.SIGINT, "hang": signal.SIGTERM, "overload": signal.SIGHUP}
+NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.mark.parametrize(
+    ("state", "number"),
+    [*STATES.items(), *(slow(state, number) for state in STATES for number in NUMBERS if number != STATES[state])],
+)
 def test_signals_end_the_run_within_a_second(hostile, folder, tmp_path, number, state):
     """In a step, in one that does not return and in an overload; the recording is finished, the figures are written."""
     file = scenario_file(tmp_path, "hang" if state == "hang" else "nothing", OVERLOAD if state == "overload" else "")
@@ -322,7 +332,7 @@ def test_signals_end_the_run_within_a_second(hostile, folder, tmp_path, number, 
     assert read(tmp_path / "run.h5").attributes["message"] == said
 
 
-@pytest.mark.parametrize("ended_by", ["patience", "signal"])
+@pytest.mark.parametrize("ended_by", [slow("patience"), "signal"])
 def test_a_unit_that_hangs_in_this_process_is_given_up(hostile, folder, tmp_path, ended_by):
     """The recording is finished, the figures are written, the command ends."""
     file = scenario_file(tmp_path, "hang")
@@ -348,7 +358,7 @@ def test_a_signal_that_is_ignored_does_not_end_the_run(hostile, folder, tmp_path
     """A run that was begun with nohup goes on when its terminal is closed."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        process = command(hostile, tmp_path, scenario_file(tmp_path, "nothing", duration=3))
+        process = command(hostile, tmp_path, scenario_file(tmp_path, "nothing", duration=2))
     finally:
         signal.signal(signal.SIGHUP, before)
     wait_for(part_name(tmp_path / "run.h5"))

@@ -9,9 +9,9 @@ import fmpy
 import numpy as np
 import pytest
 from fmpy.fmi3 import FMU3Slave
+from marks import slow
 
 from rtcvt.errors import InputError
-from rtcvt.fmu.native.export import export_native
 from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario, get_scenario
 
@@ -178,22 +178,15 @@ def foreign(tmp_path_factory):
     return fmu
 
 
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory):
-    """One unit of ours in both versions."""
-    folder = tmp_path_factory.mktemp("pair")
-    return {n: export_native(load_unit("toroidal_kers"), "rigid", folder / f"{n}.fmu", fmi=n) for n in (2, 3)}
-
-
 def scenario(mode="nothing", inputs=None, **parameters):
     return Scenario(name="t", duration=0.1, inputs=inputs or {}, parameters={"mode": MODES.index(mode), **parameters})
 
 
 @pytest.mark.needs("cc")
-def test_a_unit_has_the_bits_of_fmi2(pair, recorded):
+def test_a_unit_has_the_bits_of_fmi2(kers, kers3, recorded):
     unit = load_unit("toroidal_kers")
     ours = get_scenario(unit, "infeasible demand").model_copy(update={"duration": 0.5})
-    (said, _, time, first), (said_3, _, time_3, second) = (recorded(pair[n], ours, 1e-3) for n in (2, 3))
+    (said, _, time, first), (said_3, _, time_3, second) = (recorded(fmu, ours, 1e-3) for fmu in (kers, kers3))
     assert (said, said_3) == ("", "")
     assert np.array_equal(time, time_3)
     assert list(first) == list(second)
@@ -242,7 +235,7 @@ def test_what_a_type_does_not_hold_is_refused(foreign, recorded, name, value):
 
 
 @pytest.mark.needs("cc")
-@pytest.mark.parametrize(("mode", "end"), [("early_end", 0.052), ("ends", 0.055)])
+@pytest.mark.parametrize(("mode", "end"), [("early_end", 0.052), slow("ends", 0.055)])
 def test_a_unit_may_end_the_simulation(foreign, recorded, mode, end):
     said, terminated, time, _ = recorded(foreign, scenario(mode))
     assert said == ""
@@ -252,7 +245,7 @@ def test_a_unit_may_end_the_simulation(foreign, recorded, mode, end):
 
 @pytest.mark.needs("cc")
 @pytest.mark.parametrize(("mode", "message"), [
-    ("early", "fmi3DoStep returned early, which was not allowed at t = 0.05 s"),
+    slow("early", "fmi3DoStep returned early, which was not allowed at t = 0.05 s"),
     ("stuck", "fmi3DoStep returned without a step, to end the simulation at t = 0.05 s"),
     ("error", "fmi3DoStep returned fmi3Error at t = 0.05 s; its messages: fmi3Error: lost 100%s of it"),
 ])  # fmt: skip

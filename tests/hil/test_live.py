@@ -26,13 +26,6 @@ from rtcvt.scenario import Scenario
 pytestmark = pytest.mark.needs("loop")
 
 
-@pytest.fixture(scope="module")
-def kers(tmp_path_factory):
-    from rtcvt.fmu.native.export import export_native
-
-    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
-
-
 def until(condition, limit=60.0):
     """Wait for a condition, however loaded the machine is."""
     end = time.monotonic() + limit
@@ -190,6 +183,7 @@ def press(browser, name):
     browser.evaluate(f"document.querySelector('button[name=\"{name}\"]').click()")
 
 
+@pytest.mark.slow
 @pytest.mark.needs("chromium")
 def test_faults_of_messages_in_a_browser(kers, tmp_path):
     """Dropped demands make the unit fall back, and messages that come again are taken."""

@@ -1,11 +1,9 @@
 """A picture shows what is asked for and loses no spike."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import typer
+from commands import command_line
 from matplotlib.figure import Figure
 
 from rtcvt.cli import app
@@ -82,15 +80,10 @@ def test_what_cannot_be_drawn_is_refused(tmp_path):
         draw(recording(0), tmp_path / "a.png")
 
 
-def command(*words):
-    return subprocess.run([sys.executable, "-m", "rtcvt", *words], capture_output=True, text=True)
-
-
 @pytest.mark.parametrize("suffix", ["h5", "mf4"])
-def test_the_command_draws_either_format(tmp_path, suffix):
+def test_the_command_draws_either_format(tmp_path, monkeypatch, capsys, suffix):
     write(tmp_path / f"run.{suffix}", recording(), "real-time run")
-    done = command("plot", str(tmp_path / f"run.{suffix}"))
-    assert done.returncode == 0, done.stderr
+    assert command_line(monkeypatch, capsys)("plot", str(tmp_path / f"run.{suffix}"))[0] == 0
     assert (tmp_path / "run.png").read_bytes()[1:4] == b"PNG"
 
 

@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 import pytest
 from damages import damaged
+from marks import slow
 
 import rtcvt.hil.recorder
 from rtcvt.errors import InputError
@@ -170,7 +171,7 @@ def filled(path, *words, **more):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("limit", [2_000, 400_000])
+@pytest.mark.parametrize("limit", [2_000, slow(400_000)])
 def test_a_recording_that_reaches_the_limit_of_a_file_can_be_read(tmp_path, suffix, limit):
     count, why = filled(tmp_path / f"run.{suffix}", str(limit))
     assert why.endswith("File too large")
@@ -186,7 +187,13 @@ def failing(tmp_path_factory):
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize(
     ("number", "after"),
-    [(errno.EIO, 600_000), (errno.EDQUOT, 450_001), (errno.ENOSPC, 5_000), (errno.ENOSPC, 1_000_003), (errno.EIO, 100)],
+    [
+        (errno.EIO, 600_000),
+        (errno.ENOSPC, 5_000),
+        slow(errno.EDQUOT, 450_001),
+        slow(errno.ENOSPC, 1_000_003),
+        slow(errno.EIO, 100),
+    ],
 )
 def test_a_disk_that_fails_leaves_what_was_written(tmp_path, failing, suffix, number, after):
     """Lost, over its quota or full, at any byte: no crash, and a file that can be read."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import faults
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.hil.can_attachment import can_attachment
@@ -250,6 +251,7 @@ print(json.dumps({key: report.figures[key] for key in ("misses", "late", "stolen
 """
 
 
+@pytest.mark.slow
 @pytest.mark.alone
 def test_misses_of_a_machine_that_stands_still_are_not_the_units(kers, tmp_path):
     """SIGSTOP does to the processes what a hypervisor does to the machine.
@@ -279,13 +281,6 @@ def test_bins_hold_what_they_say():
     assert edges[16] == pytest.approx(16e-9)
     assert edges[-1] > 600.0
     np.testing.assert_array_less(np.diff(edges[16:]) / edges[16:-1], 1 / 16 + 1e-12)
-
-
-@pytest.fixture(scope="module")
-def kers(tmp_path_factory):
-    from rtcvt.fmu.native.export import export_native
-
-    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("export") / "kers.fmu")
 
 
 def test_an_exported_unit_runs_like_its_model(kers, tmp_path):
@@ -405,7 +400,7 @@ def wait_for_growth(path: Path) -> None:
     raise AssertionError("no recording")
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 1)])
+@pytest.mark.parametrize(("number", "code"), [slow(signal.SIGINT, 130), (signal.SIGTERM, 1)])
 def test_signals_end_the_command_with_a_recording(kers, tmp_path, number, code):
     path = tmp_path / "run.mf4"
     process = run_command(str(kers), "--duration", "60", "-o", str(path))
@@ -425,7 +420,7 @@ def last_began(recording) -> float:
     return recording.time[-1] + recording.signals["lateness"].values[-1]
 
 
-@pytest.mark.parametrize("suffix", ["h5", "mf4"])
+@pytest.mark.parametrize("suffix", ["h5", slow("mf4")])
 def test_sigkill_loses_at_most_a_second(kers, tmp_path, suffix):
     path = tmp_path / f"run.{suffix}"
     kept_here = os.environ | {"TMPDIR": str(tmp_path)}  # the unit's folder, which nobody removes
@@ -445,15 +440,15 @@ def test_sigkill_loses_at_most_a_second(kers, tmp_path, suffix):
 @pytest.mark.needs("cc")
 @pytest.mark.parametrize(
     ("suffix", "policy", "number"),
-    [("h5", "stop", errno.ENOSPC), ("mf4", "stop", errno.EIO), ("h5", "continue", errno.EIO),
-     ("mf4", "continue", errno.EDQUOT)],
+    [slow("h5", "stop", errno.ENOSPC), ("mf4", "stop", errno.EIO), ("h5", "continue", errno.EIO),
+     slow("mf4", "continue", errno.EDQUOT)],
 )  # fmt: skip
 def test_a_disk_that_fails_is_survived_as_configured(kers, tmp_path, suffix, policy, number):
     folder, figures = tmp_path / "disk", tmp_path / "run.json"
     folder.mkdir()
     path = folder / f"run.{suffix}"
     environment = faults.environment(faults.build(tmp_path), folder, 2_000_000 if suffix == "h5" else 100_000, number)
-    words = ["--duration", "3", "-o", str(path), "--json", str(figures), "--on-recording-error", policy]
+    words = ["--duration", "2", "-o", str(path), "--json", str(figures), "--on-recording-error", policy]
     process = run_command(str(kers), *words, environment=environment)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
@@ -462,7 +457,7 @@ def test_a_disk_that_fails_is_survived_as_configured(kers, tmp_path, suffix, pol
     assert not found["completed"]
     assert found["message"].startswith(f"recording: {os.strerror(number)}; what is in it can be read")
     assert ("the run went on without it" in found["message"]) == (policy == "continue")
-    assert (found["steps"] == 3000) == (policy == "continue")
+    assert (found["steps"] == 2000) == (policy == "continue")
     assert list(folder.iterdir()) == [part_name(path)]
     assert len(read(part_name(path)).time) > 100
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.fmu.native.export import export_native
 from rtcvt.hil.bus import Node, open_bus
 from rtcvt.hil.can_attachment import can_attachment, read_database
 from rtcvt.hil.dbc import BITRATE, PARAMETERS, generate, load, parse
@@ -27,11 +26,6 @@ channels = (f"virtual:tuning{i}" for i in itertools.count())
 @pytest.fixture(scope="module")
 def model():
     return load_unit("toroidal_kers").build("rigid")
-
-
-@pytest.fixture(scope="module")
-def kers(tmp_path_factory):
-    return export_native(load_unit("toroidal_kers"), "rigid", tmp_path_factory.mktemp("unit") / "kers.fmu")
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
 from rtcvt.network import generate
 from rtcvt.network import model as network_model
+from rtcvt.network.tasks import check
 from rtcvt.unitfile import parse_unit_file
 
 KERNELS = ("initialise", "derivative", "output", "step")
@@ -33,16 +34,17 @@ def system(folder, text, step=1e-3):
     return load_unit(parse_unit_file(head + text + tail, "system.toml", folder))
 
 
+def interpreted(sets, change):
+    """Kernels in Python, from a changed text."""
+    found = generate.interpret(sets, change(generate.text_of(sets)))
+    return {name: generate.Interpreted(found[name], None) for name in KERNELS}
+
+
 def built(folder, text, step=1e-3, change=None):
     """Its model, whose step is interpreted; `change` makes a mutant of the text of the kernels."""
 
-    def interpreted(sets):
-        whole = generate.text_of(sets)
-        found = generate.interpret(sets, change(whole) if change else whole)
-        return {name: generate.Interpreted(found[name], None) for name in KERNELS}
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(network_model, "kernels_of", interpreted)
+        patch.setattr(network_model, "kernels_of", lambda sets: interpreted(sets, change or (lambda whole: whole)))
         return system(folder, text, step).build()
 
 
@@ -145,6 +147,31 @@ unit = "two.toml"
     assert np.all(np.abs(balance) < 1.0)
     assert r["two.f.tau"][-1] == pytest.approx(-r["box.carrier.tau"][-1], rel=1e-12)
     assert r["two.f.tau"][-1] == pytest.approx(10.0 * i, rel=0.15)
+
+
+def test_check_compares_rigid_components_with_elastic_ones(folder, monkeypatch):
+    text = """
+connect = ["box.ring - ground", "box.carrier - two.f"]
+[components.box]
+unit = "planetary"
+[components.two]
+unit = "two.toml"
+[[scenario]]
+name = "pull"
+duration = "0.03 s"
+inputs = { "box.sun.tau" = 10.0 }
+limits = { force = %g }
+"""
+    monkeypatch.setattr(network_model, "kernels_of", lambda sets: interpreted(sets, lambda whole: whole))
+    given = {"scenario": None, "settings": {}}
+    made = check(system(folder, text % 0.2), given, lambda *told: None)
+    assert made.passed
+    assert made.figures["against"] == {"box": "full", "two": "full"}
+    assert {e["signal"] for e in made.figures["errors"]} >= {"box.ring.tau", "box.carrier.tau", "box.carrier.w"}
+    made = check(system(folder, text % 1e-9), given, lambda *told: None)
+    assert made.failures
+    with pytest.raises(InputError, match="a rigid and another model"):
+        check(system(folder, '[components.cycle]\nunit = "wltc"\n'), given, lambda *told: None)
 
 
 CLUTCHED = """

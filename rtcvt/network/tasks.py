@@ -1,0 +1,106 @@
+"""What the commands do with systems."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from rich.markup import escape
+from rich.table import Table
+
+from rtcvt.errors import InputError
+from rtcvt.html import ErrorRow, error_table, text
+from rtcvt.kind import Checked, Progress
+from rtcvt.network.file import System
+from rtcvt.network.model import build_system, unit_of
+from rtcvt.scenario import chosen_scenario
+from rtcvt.simulate import Result, require_fitting, simulate
+
+__all__ = ["check"]
+
+SMALL = 0.01  # of the largest signal of a kind: below, errors are relative to this
+
+
+def check(unit: System, given: Mapping[str, Any], progress: Progress) -> Checked:
+    """The system with rigid models of its components against that with their other ones, at connected flanges.
+
+    Raises
+    ------
+    InputError
+        No component has both, or no scenario fits.
+    """
+    from rtcvt.offline.pictures import report, under, verdict
+
+    finer = {}
+    for name in unit.components:
+        offered = unit_of(unit, name).models
+        if "rigid" in offered and len(offered) > 1:
+            finer[name] = next(m for m in offered if m != "rigid")
+    if not finer:
+        raise InputError(unit.source, "components", list(unit.components), "a component with a rigid and another model")
+    scenarios = unit.scenario if given["scenario"] is None else (chosen_scenario(unit, given["scenario"]),)
+    if not scenarios:
+        raise InputError(unit.source, "scenario", None, "at least one [[scenario]] to check")
+    settings = given["settings"]
+    models = [build_system(_with_models(unit, chosen)) for chosen in (dict.fromkeys(finer, "rigid"), finer)]
+    for model in models:
+        require_fitting(model, scenarios, settings)
+    rows: list[ErrorRow] = []
+    lines: list[Any] = []
+    for s in scenarios:
+        runs = []
+        for model, label in zip(models, ("rigid", "finer"), strict=True):
+
+            def told(k: int, n: int, about: str = f"{s.name}: {label} models") -> None:
+                progress(about, k, n)
+
+            runs.append(simulate(model, s, parameters=settings, progress=told))
+        own = _errors(*runs)
+        rows += own
+        title = f"{unit.name}, rigid models against {', '.join(f'{n}: {m}' for n, m in finer.items())}: {s.name}"
+        table = Table("signal", "RMS error", "allowed", "largest", title=escape(title), title_justify="left")
+        for e in own:
+            colour = "green" if e.nrms <= e.limit else "red"
+            table.add_row(e.signal, f"[{colour}]{e.nrms:.3%}[/]", f"{e.limit:.1%}", f"{e.peak:.3g} {e.unit}")
+        lines.append(table)
+    failures = [
+        f"scenario '{e.scenario}': {e.signal} is off by {e.nrms:.3g}, allowed {e.limit:.3g}"
+        for e in rows
+        if not e.nrms <= e.limit
+    ]
+    told_of = ", ".join(f"{name} ({model})" for name, model in finer.items())
+    page = report(
+        f"{unit.name}: rigid against finer models",
+        unit.description,
+        (
+            verdict([text(f) for f in failures], "All errors are within their limits.", "Errors exceed their limits."),
+            under("errors", "Errors", f"<p>At connected flanges, against {text(told_of)}.</p>\n", error_table(rows)),
+        ),
+    )
+    figures = {"unit": unit.name, "against": finer, "parameters": dict(settings), "passed": not failures}
+    figures |= {"failures": failures, "errors": [e._asdict() for e in rows]}
+    return Checked(page, figures, lines, failures)
+
+
+def _with_models(unit: System, chosen: Mapping[str, str]) -> System:
+    """The system with these models of components."""
+    changed = {name: unit.components[name].model_copy(update={"model": model}) for name, model in chosen.items()}
+    return unit.model_copy(update={"components": {**unit.components, **changed}})
+
+
+def _errors(rigid: Result, finer: Result) -> list[ErrorRow]:
+    """Errors of the speeds and torques at connected flanges, where `settled` of the start and of clutches."""
+    from rtcvt.offline.pog.check import settled
+
+    scenario = finer.scenario
+    counted = settled(finer, scenario.settle)
+    known = {s.name for s in finer.model.states} & {v.name for v in rigid.model.select("output")}
+    found = []
+    for quantity, limit in ((".w", scenario.limits.speed), (".tau", scenario.limits.force)):
+        names = sorted(n for n in known if n.endswith(quantity) and n.count(".") == 2)
+        largest = max((float(np.abs(finer[n]).max()) for n in names), default=0.0)
+        for name in names:
+            off = np.abs(rigid[name] - finer[name])[counted]
+            scale = max(float(np.abs(finer[name]).max()), SMALL * largest, 1e-12)
+            nrms = float(np.sqrt(np.mean(off**2))) / scale
+            found.append(ErrorRow(scenario.name, name, finer.model.by_name[name].unit, nrms, limit, float(off.max())))
+    return found

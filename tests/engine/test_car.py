@@ -128,5 +128,5 @@ def test_the_torque_of_a_car_ripples_as_at_a_fiftieth_of_the_step():
 
 
 def test_a_car_without_fuel_has_no_balance():
-    unit = load_unit("vehicle")
+    unit = load_unit("differential")
     assert balance(simulate(unit.build(), unit.scenario[0].model_copy(update={"duration": 0.1}))) is None

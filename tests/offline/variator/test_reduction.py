@@ -93,6 +93,7 @@ def reduced():
     return reduce(samples, "synthetic", **SMALL), z
 
 
+@pytest.mark.slow
 def test_peaks_of_left_out_data_are_told_by_the_others():
     rng = np.random.default_rng(3)
     t = rng.uniform(-1.0, 1.0, (300, 5))
@@ -261,6 +262,7 @@ def test_errors_are_those_of_other_runs(reduced):
     assert found["within.thrust_ratio.two"] < 0.1
 
 
+@pytest.mark.slow
 def test_noise_of_the_data_is_found():
     samples, _ = synthetic(128, noise=0.01)
     laws = identify(samples, lambda _: None, ((4, 4, 4, 4), (4, 4, 4, 4))).laws

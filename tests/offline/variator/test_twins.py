@@ -168,6 +168,7 @@ def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
         correct(t._replace(across=dict.fromkeys(ACROSS, np.full(60, np.nan))), model)
 
 
+@pytest.mark.slow
 def test_a_campaign_of_twins_is_compared_and_goes_on_when_it_settles_longer(tmp_path, monkeypatch) -> None:
     def here(parameters: Any, text: str, plan: str, folder: Any, runs: Any, *_: Any) -> Any:
         for run in runs:

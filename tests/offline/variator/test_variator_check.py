@@ -31,7 +31,6 @@ from rtcvt.offline.variator.report import report_page
 from rtcvt.recording import new_hdf5
 
 BELT = {"h_off": 0.004, "t_R": 0.003, "cos_d": 0.98, "tan_d": 0.2, "mu": 0.1, "m_star": 1.2}
-CENTRE = 0.155
 
 
 def run(name, branches, xi=0.4, ratio=1.2):

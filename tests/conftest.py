@@ -21,11 +21,12 @@ settings.register_profile("ci", settings.get_profile("jit"), derandomize=True, d
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "jit"))
 
 UNITS = tuple(shipped_units("gear_system"))
-KERNELS = ("offline/pushbelt/", "offline/variator/test_campaign.py", "test_examples.py", "test_view.py")
+PUSHBELT = ("offline/pushbelt/", "offline/variator/test_campaign.py", "test_examples.py", "test_view.py")
+BELT = ("belt/", "offline/beltdrive/", "offline/test_speed_map.py")
 # The rig's tests come first: a rig is forked and locks its memory, which takes seconds in a process that has compiled
 # much. Then long files come before short ones, so that two workers end together.
 FIRST = [
-    "offline/pushbelt/test_runs.py", "fmu/test_native.py", "offline/pushbelt/spatial/test_spatial_check.py",
+    "offline/pushbelt/test_runs.py", "fmu/test_native.py",
     "variator/test_variator.py", "offline/variator/test_reduction.py",
     "offline/beltdrive/test_ancf_drive.py", "offline/beltdrive/test_belt_check.py", "belt/test_belt_model.py",
 ]  # fmt: skip
@@ -39,15 +40,15 @@ def pytest_collection_modifyitems(items):
 
 class _ByFile(LoadFileScheduling):
     """Each file has one worker. All of the rig have the same, since they take turns; so have all of units, which are
-    exported once, and all that compile the planar pushbelt, the spatial one, or belt drives: none finds in the cache
-    what the other is still compiling."""
+    exported once, all that compile the pushbelt, and all that compile belt drives: none finds in the cache what the
+    other is still compiling."""
 
     def _split_scope(self, nodeid):
-        file = nodeid.split("::")[0]
-        for folder in ("tests/hil/", "tests/fmu/", "tests/offline/pushbelt/spatial/", "tests/offline/beltdrive/"):
-            if file.startswith(folder):
-                return folder
-        return "pushbelt" if file.removeprefix("tests/").startswith(KERNELS) else file
+        file = nodeid.split("::")[0].removeprefix("tests/")
+        for folders in (("hil/",), ("fmu/",), PUSHBELT, BELT):
+            if file.startswith(folders):
+                return folders[0]
+        return file
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -4,13 +4,16 @@ The peaks bend a little: one unit of these three.
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from rtcvt.unitfile import parse_unit_file
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.reduced_model import (
+    CORRECTIONS,
     LAWS,
+    UNCERTAIN,
     Coordinate,
     Networks,
     Peak,
@@ -99,6 +102,15 @@ def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, *
 def constant_laws(zeta=1.3, **values):
     """Laws that are the same everywhere."""
     return laws((math.log(zeta), 0.0, 0.0), slope=0.0, **values)
+
+
+def corrected():
+    """`laws` with corrections of degree 2 of all that may be corrected, and with their uncertainty."""
+    rng = np.random.default_rng(4)
+    rows = len(CORRECTIONS) + 2
+    scale = np.where(np.arange(rows) == CORRECTIONS.index("e"), 2e-4, 0.05)
+    uncertain = np.full((3, 3, 3, 3, len(UNCERTAIN)), np.log([0.02, 1e-3, 5e-3, 0.1]))
+    return replace(laws(), correction=scale[:, None] * rng.normal(size=(rows, 15)), uncertainty=uncertain)
 
 
 def unit(flanges=None, extra=""):

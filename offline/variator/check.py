@@ -52,6 +52,7 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY
 from rtcvt.offline.variator.heldout import HeldOut, HeldRun, Passage, Series
+from rtcvt.offline.variator.uncertainty import LOADED
 from rtcvt.variator.capacity import capacity
 
 __all__ = [
@@ -69,7 +70,6 @@ __all__ = [
 
 Array = NDArray[np.float64]
 
-LOADED = 0.1  # |xi| from which on there is an efficiency to compare
 STILL = 0.01  # of the ratio at the start: a smaller change is measured against this
 MODELS = ("hybrid", "rigid")
 
@@ -78,7 +78,8 @@ class Driven(Protocol):
     """A reduced model under the boundary values of the full one."""
 
     def settle(self, run: HeldRun) -> dict[str, float]:
-        """Settle at the run's ratio: thrust_ratio, slip, tau_I, omega_O, P_I, P_O, macro_slip, outside."""
+        """Settle at the run's ratio: thrust_ratio, slip, tau_I, omega_O, P_I, P_O, macro_slip, outside, and outputs
+        ``uncertainty.NAME`` if there are any."""
 
     def play(self, series: Series, factor: float = 1.0) -> dict[str, Array]:
         """Play a branch from the last settled state, F_I times `factor`: at ``series["time"]`` omega_O, ratio, outside,
@@ -225,6 +226,24 @@ class Check:
         return figures_of(self.settled, self.branched, self.fields)
 
     @property
+    def coverage(self) -> dict[str, tuple[int, float, float]]:
+        """Of outputs that say their uncertainty: settled states, shares of the errors within one and two of it."""
+        found: dict[str, list[float]] = {}
+        tops = {f.held.run.name: f for f in self.fields if f.passage.phase == 0}
+        for s in (s for s in self.settled if not _slips(s.held, STEADY)):
+            full, own = s.values["full"], s.values["hybrid"]
+            off = {k: own[k] - full[k] for k in ("thrust_ratio", "slip")}
+            if abs(full["xi"]) >= LOADED:
+                off["efficiency"] = own["efficiency"] - full["efficiency"]
+            top = tops[s.held.run.name]
+            off["flank_peak"] = top.peaks["hybrid"] - float(top.fields["full"].max())
+            for name, e in off.items():
+                if f"uncertainty.{name}" in own:
+                    found.setdefault(name, []).append(abs(e) / own[f"uncertainty.{name}"])
+        shares = {name: np.array(v) for name, v in found.items()}
+        return {name: (len(v), float(np.mean(v <= 1.0)), float(np.mean(v <= 2.0))) for name, v in shares.items()}
+
+    @property
     def failures(self) -> tuple[str, ...]:
         """Limits that the hybrid model exceeds, in words."""
         return tuple(
@@ -255,6 +274,7 @@ class Check:
                 }
                 for f in self.figures
             ],
+            "coverage": {k: {"states": n, "one": a, "two": b} for k, (n, a, b) in self.coverage.items()},
             "settled": {s.held.run.name: {k: _known(v) for k, v in s.values.items()} for s in self.settled},
         }
 

@@ -67,7 +67,8 @@ class Player:
             self._step(x, -s["M_O"], run.run.name)
         self._settled, self._rest = x, x.y.copy()
         y = {name: float(x.y[k]) for name, k in self._at.items()}
-        return {
+        known = {name: value for name, value in y.items() if name.startswith("uncertainty.")}
+        return known | {
             "thrust_ratio": y["thrust.ratio"],
             "slip": y["belt.slip"],
             "tau_I": y["primary.tau"],

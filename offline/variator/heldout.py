@@ -31,6 +31,7 @@ from rtcvt.offline.pushbelt.run.schedule import Run, as_json
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, frames_of, measure, summary
 from rtcvt.recording import new_hdf5, revision
+from rtcvt.variator.reduced_model import ReducedModel
 
 __all__ = [
     "COLUMNS",
@@ -123,6 +124,10 @@ class HeldOut:
     unit_file: str
     parameters: Mapping[str, Any]  # belt and sheaves of the full model
     attributes: Mapping[str, Any]
+
+    def laws_of(self, reduced: ReducedModel) -> ReducedModel:
+        """The reduced model of the belt that ran: without corrections if that was the planar one."""
+        return reduced.planar if all(r.run.settings.model == "hybrid" for r in self.runs) else reduced
 
 
 def condense(files: Iterable[Path]) -> HeldOut:

@@ -66,7 +66,9 @@ __all__ = [
     "Law",
     "certainty",
     "folds",
+    "grid_of",
     "identify",
+    "moving_places",
     "places_of",
     "ranges_of",
     "shift_factor",
@@ -197,7 +199,7 @@ def identify(
     if not (low < 1.0 - NEAR and high > 1.0 + NEAR):
         raise InputError("campaign", "branches", f"y = {low:.3g} to {high:.3g}", "branches with y on both sides of 1")
     coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
-    places = _moving(coordinates, np.column_stack([s.point, y]), law, length, s.belt)
+    places = moving_places(coordinates, np.column_stack([s.point, y]), law, length, s.belt)
     laws = {"zeta": Law(settled, s.values["thrust"][settled], True, expected[settled] + crossed, process.noise)}
     data, dropped = _data(s, y)
     carried = capacity(s.belt["mu"], s.belt["cos_d"])  # traction over F_O at xi = 1
@@ -218,11 +220,11 @@ def identify(
             values, crossed = SMALL * np.sinh(d.values) - creep, SMALL * np.sinh(crossed) - creep
         laws[name] = Law(d.rows, values, name != "e", crossed, found[name].noise)
 
-    grid = _grid(coordinates, shapes[1])
+    grid = grid_of(coordinates, shapes[1])
     t_y = _nodes(coordinates[4])
     thrust = np.repeat(ln_zeta(grid), IN_Y)
     grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
-    places = _moving(coordinates, grid, thrust, length, s.belt)
+    places = moving_places(coordinates, grid, thrust, length, s.belt)
     with side_by_side() as each:
         means = dict(zip(found, each(lambda p: p.mean(places), found.values()), strict=True))
     at = _expected(prior, grid, s.belt)
@@ -235,7 +237,7 @@ def identify(
     table = np.concatenate([means[name].reshape(*shapes[1], IN_Y) @ polynomials for name in LAWS], axis=4)
     return Identified(
         tuple(coordinates),
-        splines_through(ln_zeta(_grid(coordinates, shapes[0])).reshape(shapes[0])),
+        splines_through(ln_zeta(grid_of(coordinates, shapes[0])).reshape(shapes[0])),
         splines_through(table),
         y,
         laws,
@@ -315,7 +317,9 @@ def places_of(coordinates: list[Coordinate], z: Array, length: float, belt: Mapp
     return np.column_stack([t, *more]), np.log(model.zeta)
 
 
-def _moving(coordinates: list[Coordinate], z: Array, ln_zeta: Array, length: float, belt: Mapping[str, float]) -> Array:
+def moving_places(
+    coordinates: list[Coordinate], z: Array, ln_zeta: Array, length: float, belt: Mapping[str, float]
+) -> Array:
     """Places (n, 11) for the other laws at operating points (n, 5)."""
     places, _ = places_of(coordinates, z[:, :4], length, belt)
     xi = np.abs(z[:, 1])
@@ -341,7 +345,7 @@ def _unscaled(c: Coordinate, t: Array) -> Array:
     return np.asarray(c.centre * g / np.sqrt(1.0 - g**2))
 
 
-def _grid(coordinates: list[Coordinate], shape: tuple[int, ...]) -> Array:
+def grid_of(coordinates: list[Coordinate], shape: tuple[int, ...]) -> Array:
     """Operating points (n, 4) at the sites of splines."""
     axes = [_unscaled(c, sites(n)) for c, n in zip(coordinates[:4], shape, strict=True)]
     grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)

@@ -6,6 +6,8 @@ Peaks. The logarithms of the forces' largest magnitudes over the belt come from 
 those of the fields (`fields`) but smaller: they are evaluated in every step, with or without fields. All six share the
 units.
 
+Uncertainty. See `uncertainty`: splines of what cross-validation errs by.
+
 Fields. See `fields`: networks over the same scaled coordinates.
 
 Windows that slip by more than the samples were loaded for (`alignment.USED`) are left out, as are those of runs whose
@@ -16,7 +18,7 @@ What the full model itself scatters is the change from the window before the set
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,8 @@ from rtcvt.offline.variator.alignment import Samples
 from rtcvt.offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, averaged, reduce_fields, trained
 from rtcvt.offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
 from rtcvt.offline.variator.pod import Basis, pod, projection_error, scales, stacked
+from rtcvt.offline.variator.spread import within
+from rtcvt.offline.variator.uncertainty import Errors, efficiency, shares, table_of
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import LAWS, Networks, Peak, ReducedModel, counted, rounded, scaled
 
@@ -56,7 +60,7 @@ class Reduction:
 
     samples and y (n,): of the windows used; laws: by name, `zeta` among them; fields: bases, what was kept of them and
     cross-validated fields; stack: basis of all kept fields together, each over its scale; dropped: how many data were
-    not used, and why.
+    not used, and why; uncertain: errors and their standard deviations by others.
     """
 
     model: ReducedModel
@@ -66,6 +70,7 @@ class Reduction:
     fields: FieldReduction
     stack: tuple[Basis, Mapping[str, float]]
     dropped: Mapping[str, int]
+    uncertain: Mapping[str, Errors]
 
 
 def reduce(
@@ -129,9 +134,12 @@ def reduce(
         plan=s.texts["plan"],
         attributes={"campaign_revision": s.texts["revision"], "runs": len(s.names), "windows": len(y)},
     )  # fmt: skip
+    laws = dict(found.laws) | of_peaks
+    uncertainty, uncertain = table_of(s, y, laws, model)
+    model = replace(model, uncertainty=uncertainty)
     scale = scales({k: s.fields[k] for k in KEPT})
     together = pod(stacked(s.fields, scale), np.tile(np.full(4 * CELLS, 1.0 / CELLS), len(KEPT)))
-    return Reduction(rounded(model), s, y, dict(found.laws) | of_peaks, fields, (together, scale), dropped)
+    return Reduction(rounded(model), s, y, laws, fields, (together, scale), dropped, uncertain)
 
 
 def peak(s: Samples, field: str) -> Array:
@@ -209,7 +217,7 @@ def _constants(s: Samples, settled: NDArray[np.int64]) -> dict[str, float]:
 def errors_on(
     model: ReducedModel, samples: Samples, stack: tuple[Basis, Mapping[str, float]] | None = None
 ) -> dict[str, float]:
-    """Errors of a reduced model on runs, and the scatter of their full model in the same figures.
+    """Errors of a reduced model on runs of the planar belt, and the scatter of their full model in the same figures.
 
     Windows that slip as a whole have no part. The largest, the root mean square and the median of: the thrust ratio of
     settled states (relative); their speed loss and efficiency (absolute, efficiency above a torque ratio of 0.1);
@@ -217,10 +225,11 @@ def errors_on(
     magnitude, ``field.NAME``, and the error of that magnitude (relative), ``peak.NAME``, over all windows.
     ``projection.NAME`` is what the field's modes miss, relative to the norm of all snapshots, ``projection.stacked``
     what the basis of all fields together misses (`Reduction.stack`).
+    ``within.NAME.one`` and ``.two`` are shares of the errors within one and two of the model's standard deviations.
     ``repeat.*`` are changes from the window before the settled one, divided by sqrt(2). ``inside`` is the share of
     windows within the range of the model's data.
     """
-    s = samples.of(usable(samples))
+    s, model = samples.of(usable(samples)), model.planar
     y = shift_factor(s, model.evaluate(np.column_stack([s.point, np.ones(len(s.run))]))["zeta"])
     z = np.column_stack([s.point, y])
     found, v, settled = model.evaluate(z), s.values, s.phase == 0
@@ -239,9 +248,18 @@ def errors_on(
     add("slip", (found["e"] + found["c"] * s.point[:, 1] - v["slip"])[settled])
     carried = capacity(model.constants["mu"], np.cos(model.constants["delta_0"]))
     loss = found["lambda"] + carried * found["c"] * s.point[:, 1] ** 2
-    out = np.where(s.point[:, 1] > 0.0, v["transmitted"], -v["received"])
-    pulls = settled & (np.abs(s.point[:, 1]) > 0.1) & (out > 0.0)
-    add("efficiency", (out / (out + loss) - out / (out + v["loss"]))[pulls])
+    off = efficiency(s, loss) - efficiency(s, v["loss"])
+    add("efficiency", off[settled & np.isfinite(off)])
+    if model.uncertainty.size:
+        known = {
+            "thrust_ratio": (found["zeta"] / v["thrust"] - 1.0, settled),
+            "slip": (found["e"] + found["c"] * s.point[:, 1] - v["slip"], settled & (np.abs(v["slip"]) <= SLIPPING)),
+            "efficiency": (off, settled & np.isfinite(off)),
+            "flank_peak": (found["peak.flank_normal"] / peak(s, "flank_normal") - 1.0, np.ones(len(y), dtype=bool)),
+        }
+        for name, (e, rows) in known.items():
+            share = within(e[rows], found[f"uncertainty.{name}"][rows])
+            errors |= {f"within.{name}.{k}": v for k, v in zip(("one", "two"), share, strict=True)}
     moving = ~settled & (np.abs(y - 1.0) > NEAR)
     if moving.any():
         x = found["k"] * s.point[:, 3] * (y - 1.0)
@@ -288,10 +306,20 @@ def figures_of(reduction: Reduction) -> dict[str, Any]:
             "error": float(np.sqrt(np.mean(by_largest**2))),
             "error_median": float(np.median(by_largest)),
         }
+    uncertain = {
+        name: {"data": len(e.errors), "rms": _rms(e.errors), "said": _rms(e.by_others)}
+        | dict(zip(("one", "two"), share, strict=True))
+        for (name, e), share in zip(reduction.uncertain.items(), shares(reduction.uncertain).values(), strict=True)
+    }
     return {
         "runs": len(reduction.samples.names),
         "windows": len(reduction.y),
         "dropped": dict(reduction.dropped),
         "laws": laws,
         "fields": fields,
+        "uncertainty": uncertain,
     }
+
+
+def _rms(e: Array) -> float:
+    return float(np.sqrt(np.mean(e**2)))

@@ -15,13 +15,13 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
 from rtcvt.offline.variator.choice import run_until, target_of
-from rtcvt.offline.variator.plan import Plan, load_plan, names_of
+from rtcvt.offline.variator.plan import Plan, load_plan, names_of, plan_in
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
-from rtcvt.offline.variator.twins import figures, load_twins
+from rtcvt.offline.variator.twins import correct, figures, load_twins
 from rtcvt.recording import replaced_on_success, require_writable
 from rtcvt.variator.build import find_reduced
-from rtcvt.variator.reduced_model import ReducedModel, read_reduced, write_reduced
+from rtcvt.variator.reduced_model import ReducedModel, read_reduced, rounded, write_reduced
 
 __all__ = ["campaign", "reduce", "reduced"]
 
@@ -110,6 +110,7 @@ def reduced(
     heldout: Sequence[Path] = (),
     progress: Progress | None = None,
     prior: ReducedModel | None = None,
+    twins: Path | None = None,
 ) -> tuple[Reduction, dict[str, Any]]:
     """A reduced model from runs, which carries its errors, and the figures of ``rtcvt reduce --json``.
 
@@ -125,6 +126,8 @@ def reduced(
         See `rtcvt.kind.Progress`.
     prior : ReducedModel, optional
         Of another belt, see `laws.identify`.
+    twins : Path, optional
+        Folder of a plan with twins, whose first model is the spatial belt: see `twins.correct`.
 
     Raises
     ------
@@ -133,11 +136,16 @@ def reduced(
     """
     found = reduction_of(load_samples(files, progress, slip=USED), name, progress=progress, prior=prior)
     errors = errors_on(found.model, load_samples(heldout, progress), found.stack) if heldout else {}
-    figures = figures_of(found) | {"heldout": errors}
+    model, spatial = found.model, {}
+    if twins is not None:
+        more = correct(load_twins(twins, plan_in(twins)), model)
+        model, spatial = rounded(replace(model, correction=more.rows, deviation=more.deviation)), dict(more.errors)
+    figures = figures_of(found) | {"heldout": errors, "spatial": spatial}
     kept = {f"crossed.{law}.{k}": e[k] for law, e in figures["laws"].items() for k in ("rms", "median", "max")}
     kept |= {f"crossed.field.{field}.rms": e["error"] for field, e in figures["fields"].items()}
-    kept |= {f"heldout.{k}": v for k, v in errors.items()}
-    return replace(found, model=replace(found.model, errors=kept)), figures
+    kept |= {f"within.{name}.{k}": e[k] for name, e in figures["uncertainty"].items() for k in ("one", "two")}
+    kept |= {f"heldout.{k}": v for k, v in errors.items()} | spatial
+    return replace(found, model=replace(model, errors=kept)), figures
 
 
 def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) -> Shown:
@@ -145,7 +153,7 @@ def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) 
     output, report, heldout = given["output"], given["report"], given["heldout"]
     name = given["prior"]
     prior = None if name is None else read_reduced(find_reduced(name, Path(), "--prior"))
-    found, figures = reduced(files, given["name"] or output.stem, heldout, progress, prior)
+    found, figures = reduced(files, given["name"] or output.stem, heldout, progress, prior, given["twins"])
     write_reduced(found.model, output)
     if report is not None:
         from rtcvt.offline.variator.reduction_report import write_reduction_report
@@ -161,4 +169,27 @@ def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) 
     for key, about in _HELD.items() if figures["heldout"] else ():
         rms, median, most = (figures["heldout"].get(f"{key}.{k}", np.nan) for k in ("rms", "median", "max"))
         lines.append(f"held-out runs, {about}: RMS {rms:.2%}, median {median:.2%}, largest {most:.2%}")
+    lines += [_uncertain(figures["uncertainty"], figures["heldout"]), *_spatial(figures["spatial"])]
     return Shown(figures, lines)
+
+
+def _uncertain(crossed: Mapping[str, Any], heldout: Mapping[str, float]) -> Table:
+    """Shares of the errors within one and two standard deviations."""
+    shown = Table("uncertainty of", "RMS", "said", "within 1", "within 2", "held out, 1", "2", title_justify="left")
+    for name, e in crossed.items():
+        others = (f"{heldout[k]:.0%}" if (k := f"within.{name}.{n}") in heldout else "" for n in ("one", "two"))
+        shown.add_row(
+            escape(name), f"{e['rms']:.4f}", f"{e['said']:.4f}", f"{e['one']:.0%}", f"{e['two']:.0%}", *others
+        )
+    return shown
+
+
+def _spatial(errors: Mapping[str, float]) -> list[Any]:
+    """Errors at held-out spatial runs, without the correction and with it."""
+    if not errors:
+        return []
+    shown = Table("spatial runs held out", "RMS, planar", "corrected", "largest", title_justify="left")
+    for key in ("thrust", "slip", "loss", "efficiency", "peak.flank_normal"):
+        values = (errors[f"spatial.{key}.{k}"] for k in ("planar.rms", "rms", "max"))
+        shown.add_row(key, *(f"{v:.2%}" for v in values))
+    return [shown]

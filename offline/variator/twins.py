@@ -13,10 +13,17 @@ Law. The difference over the operating point (ln i, xi, ln kappa, f) as a Gaussi
 of one quantity: what is left of it at points that had no part in the fit tells what the law is worth. Every fourth
 point is held out.
 
+Correction. What the reduced model of the hybrid belt lacks is kept as polynomials in the scaled coordinates of its
+laws (`rtcvt.variator.regression`): of thrust ratio, losses and peaks the difference of the logarithms; of e what the
+slip differs by but for the creep that grows with the losses; exit forces over F_O and the margin as they are. Degree,
+1 or 2, and ridge of each are those whose predictions of points left out miss least; where the mean alone
+does no worse it stays. States next to macro-slip count less for slip.
+
 Points of which one run slips macroscopically or has not settled are counted and left out.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,21 +31,40 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
 
+from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of
 from rtcvt.offline.variator.alignment import load_samples
+from rtcvt.offline.variator.laws import SLIP
 from rtcvt.offline.variator.plan import Plan
 from rtcvt.offline.variator.process import fit
 from rtcvt.offline.variator.reduction import PEAKS, peak
+from rtcvt.offline.variator.uncertainty import LOADED
+from rtcvt.variator.capacity import capacity
+from rtcvt.variator.reduced_model import CORRECTIONS, ReducedModel, products, scaled
 
-__all__ = ["ACROSS", "CHANCE", "Difference", "Law", "Twins", "differences", "figures", "laws", "load_twins"]
+__all__ = [
+    "ACROSS",
+    "CHANCE",
+    "Correction",
+    "Difference",
+    "Law",
+    "Twins",
+    "correct",
+    "differences",
+    "figures",
+    "laws",
+    "load_twins",
+]
 
 Array = NDArray[np.float64]
 
 CHANCE = 0.01
 HELD_OUT = 4  # every so many points
 LEAST = 12  # points of a law
+RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)
+GAIN = 0.98  # of the error, from which on a correction is more than its mean
 ACROSS = {"misalignment": "m", "ring_to_pillar": "m", "exit_force_I": "N", "exit_force_O": "N"}
 
 
@@ -73,6 +99,16 @@ class Law(NamedTuple):
     without: float
     heldout: float
     crossed: float
+
+
+class Correction(NamedTuple):
+    """rows (6 + peaks, 15): coefficients by `CORRECTIONS` and peaks; missed (6 + peaks,): RMS of what they miss at
+    points left out; deviation (4,): the same by `UNCERTAIN`; errors: of held-out spatial runs, with and without."""
+
+    rows: Array
+    missed: Array
+    deviation: Array
+    errors: Mapping[str, float]
 
 
 def load_twins(folder: Path, plan: Plan) -> Twins:
@@ -175,3 +211,100 @@ def figures(t: Twins) -> dict[str, Any]:
         "across": {name: {"mean": float(v.mean()), "least": float(v.min()), "largest": float(v.max())}
                    for name, v in t.across.items() if np.isfinite(v).all()},
     }  # fmt: skip
+
+
+def correct(t: Twins, model: ReducedModel) -> Correction:
+    """What the planar `model` lacks, from all points; errors with what the points that are not held out say.
+
+    Raises
+    ------
+    InputError
+        Fewer than `LEAST` points, or none with forces across the belt.
+    """
+    n = len(t.names)
+    if n < LEAST or not all(np.isfinite(v).all() for v in t.across.values()):
+        raise InputError("twins", "points", n, f"at least {LEAST}, the first run of each with a spatial belt")
+    held = np.arange(n) % HELD_OUT == HELD_OUT - 1
+    rows, missed = _polynomials(t, model, np.ones(n, dtype=bool))
+    part, _ = _polynomials(t, model, ~held)
+    errors = {"spatial.points": float(n)}
+    of_law = model.planar.evaluate(_operating(t))
+    out = _carried(model) * np.abs(t.point[:, 1])
+    for key, m in (("", replace(model, correction=part)), (".planar", model.planar)):
+        for name, e in _missed(t, m, held).items():
+            errors |= {f"spatial.{name}{key}.{k}": v for k, v in (("rms", _rms(e)), ("max", float(np.abs(e).max())))}
+    loss = of_law["lambda"] + _carried(model) * of_law["c"] * t.point[:, 1] ** 2
+    by_loss = float(np.sqrt(np.mean((out * loss / (out + loss) ** 2)[out > 0.0] ** 2)))
+    peak_row = len(CORRECTIONS) + [p.name for p in model.peaks].index("peak.flank_normal")
+    deviation = np.array([missed[0], missed[1], by_loss * missed[2], missed[peak_row]])
+    return Correction(rows, missed, deviation, errors)
+
+
+def _operating(t: Twins) -> Array:
+    return np.column_stack([t.point, np.ones(len(t.names))])
+
+
+def _carried(model: ReducedModel) -> float:
+    return float(capacity(model.constants["mu"], np.cos(model.constants["delta_0"])))
+
+
+def _polynomials(t: Twins, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Coefficients (6 + peaks, 15) from the points `used`, and what they miss at one left out (6 + peaks,)."""
+    x = scaled(model.coordinates[:4], model.shift, t.point)[used]
+    F_O, slip = t.point[:, 3] * model.constants["F_ref"], t.values["speed loss"].mean(axis=1)
+    firm = 1.0 / (1.0 + (slip / SLIP) ** 2)
+    creep = model.planar.evaluate(_operating(t))["c"] * t.point[:, 1]
+    one = np.ones(len(F_O))
+    data: list[tuple[Array, Array]] = [
+        (_apart(t.values["thrust ratio"]), one),
+        (_apart(t.values["speed loss"]), firm),
+        (_apart(t.values["losses"]), one),
+        (t.across["exit_force_I"] / F_O, one),
+        (t.across["exit_force_O"] / F_O, one),
+        (t.across["ring_to_pillar"], one),
+        *((_apart(t.values[f"peak of {p.name.removeprefix('peak.')}"]), one) for p in model.peaks),
+    ]
+    found = [_polynomial(x, y[used], w[used]) for y, w in data]
+    more = np.expm1(products(x) @ found[2][0])
+    found[1] = _polynomial(x, (data[1][0][used] - more * creep[used]), firm[used])
+    return np.array([c for c, _ in found]), np.array([e for _, e in found])
+
+
+def _polynomial(x: Array, y: Array, w: Array) -> tuple[Array, float]:
+    """Coefficients of `products`, those of degree 2 or all but the first may be 0, and the RMS that others miss."""
+    every = products(x)
+    mean = float(np.sum(w * y) / np.sum(w))
+    best = np.append(mean, np.zeros(every.shape[1] - 1))
+    least = _rms(np.sqrt(w / w.mean()) * (y - mean) / (1.0 - w / w.sum()))
+    bound = GAIN * least
+    for number in (5, every.shape[1]):
+        T = every[:, :number]
+        if len(y) < 2 * number:
+            break
+        for ridge in RIDGES:
+            penalty = ridge * np.eye(number)
+            penalty[0, 0] = 0.0
+            A = np.linalg.solve(T.T @ (w[:, None] * T) + penalty, T.T * w)
+            left_out = (y - T @ (A @ y)) / (1.0 - np.sum(T * A.T, axis=1))
+            error = _rms(np.sqrt(w / w.mean()) * left_out)
+            if error < bound:
+                bound = least = error
+                best = np.append(A @ y, np.zeros(every.shape[1] - number))
+    return best, least
+
+
+def _missed(t: Twins, model: ReducedModel, held: NDArray[np.bool_]) -> dict[str, Array]:
+    """Errors of a reduced model at the spatial runs of the points `held`."""
+    z = _operating(t)
+    found, xi = model.evaluate(z), t.point[:, 1]
+    carried = _carried(model)
+    loss, true = found["lambda"] + carried * found["c"] * xi**2, np.exp(t.values["losses"][:, 0])
+    out = carried * np.abs(xi)
+    loaded = held & (np.abs(xi) > LOADED)
+    return {
+        "thrust": (found["zeta"] / np.exp(t.values["thrust ratio"][:, 0]) - 1.0)[held],
+        "slip": (found["e"] + found["c"] * xi - t.values["speed loss"][:, 0])[held],
+        "loss": (loss / true - 1.0)[held],
+        "efficiency": (out / (out + loss) - out / (out + true))[loaded],
+        "peak.flank_normal": (found["peak.flank_normal"] / np.exp(t.values["peak of flank_normal"][:, 0]) - 1.0)[held],
+    }

@@ -73,6 +73,13 @@ def build_variator(
             table.add("input", row, begin.get(row, 0.0))
     peaks, fields = _peaks(laws), _chosen_fields(unit, laws)
     _outputs(table, unit, peaks, fields)
+    if laws.correction.size:
+        data[D.ACROSS] = table.size("output")
+        table.each("output", layout.ACROSS)
+    if laws.uncertainty.size and "flank_normal" in peaks:
+        data[D.UNCERTAIN] = table.size("output")
+        data[D.FLANK_PEAK] = layout.Y_PEAKS + list(peaks).index("flank_normal")
+        table.each("output", layout.UNCERTAINTY)
     table.each("state", X if fidelity == "hybrid" else RigidX)
     coupled = [{"flange": name} for name in unit.flanges.speeds()]
     table.each("state", [layout.COUPLING_TORQUE, layout.COUPLING_D_TORQUE], coupled)

@@ -103,7 +103,10 @@ from rtcvt.variator.layout import (
 )
 from rtcvt.variator.regression import (
     CELLS,
+    D_ACROSS,
     FIELD_NETWORKS,
+    N_UNCERTAIN,
+    correction,
     distance,
     laws,
     network,
@@ -112,6 +115,7 @@ from rtcvt.variator.regression import (
     stage_1,
     stage_2,
     thrust_ratio,
+    uncertainty,
 )
 from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 
@@ -569,7 +573,7 @@ def section_length(section, phi, data, w):
 
 @kernel
 def contact_outputs(angle, data, y, w):
-    """Distance from the data, peaks of the contact forces, and fields over the cells; expects `laws_at` behind."""
+    """Distance from the data, peaks, forces across the belt, uncertainty, fields; expects `laws_at` behind."""
     at = int(data[D.LAWS])
     phi = w[int(data[D.PHI]) : int(data[D.PHI]) + int(data[D.N_SCRATCH])]
     y[Y.DISTANCE] = math.sqrt(distance(data, at, phi))
@@ -577,6 +581,16 @@ def contact_outputs(angle, data, y, w):
     peaks(data, at, n, phi, y[Y_PEAKS : Y_PEAKS + n])
     for k in range(n):
         y[Y_PEAKS + k] *= term(int(data[int(data[D.PEAK_LIST]) + k]), data[D.LENGTH], data, w)
+    place = int(data[D.ACROSS])
+    if place > 0:
+        y[place] = correction(data, at, D_ACROSS, phi) * w[Q.F_CO]
+        y[place + 1] = correction(data, at, D_ACROSS + 1, phi) * w[Q.F_CO]
+        y[place + 2] = correction(data, at, D_ACROSS + 2, phi)
+    place = int(data[D.UNCERTAIN])
+    if place > 0:
+        uncertainty(data, at, phi, y[place : place + N_UNCERTAIN])
+        y[place] *= w[Q.F_EQ] / w[Q.F_CO]
+        y[place + 3] *= y[int(data[D.FLANK_PEAK])]
     if data[D.N_FIELDS] > 0.0:
         field_outputs(angle, data, phi, y, w)
 

@@ -16,7 +16,8 @@ what its error consists is in the report.
 
 [bold]JSON keys of a variator:[/] unit, runs (how many), unsettled (names), failures, figures: name, statistic,
 limit, value (by model), parts (of the hybrid model's error), worst (by model: run, value), within (how many runs
-keep the limit, of how many), reached, cause; settled: by run and by model or part, thrust_ratio, slip, efficiency,
+keep the limit, of how many), reached, cause; coverage: by output, states and the shares of their errors
+within one and two of its uncertainty; settled: by run and by model or part, thrust_ratio, slip, efficiency,
 loss [W], others."""
 
 

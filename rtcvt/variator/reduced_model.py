@@ -18,12 +18,17 @@ secondary arc, slack span, in the direction of travel. Their coefficients and th
 units of networks. Terms of the fields: a force per length times the length of its section, and a force, over F_CO; an
 offset by l_R F_CO/EA.
 
+Two parts may be missing. Corrections (`regression`): what the spatial belt differs by, `CORRECTIONS` and the peaks, a
+row of coefficients each; exit forces are over F_CO. Uncertainty: one standard deviation of `UNCERTAIN`, relative for
+thrust ratio and peak.
+
 File. Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and what the
 reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``thrust``, ``laws``: coefficients
-of the splines; ``peaks``: names, weights, both layers of their networks; ``networks``: those of the fields;
-``fields/NAME``: weights, modes, singular values; ``campaign``: points of the data in the scaled coordinates;
-``errors``; ``unit_file`` and ``plan``: texts. Every dataset has ``units`` and ``description``. Coefficients, modes and
-weights are stored in single precision. The file is sealed, see `rtcvt.hdf5`.
+of the splines; ``uncertainty``, ``correction`` and ``deviation``, if there are any; ``peaks``: names, weights, both
+layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights, modes, singular values;
+``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset
+has ``units`` and ``description``. Coefficients, modes and weights are stored in single precision. The file is sealed,
+see `rtcvt.hdf5`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,14 +51,17 @@ from rtcvt.variator import regression
 __all__ = [
     "CONSTANTS",
     "COORDINATES",
+    "CORRECTIONS",
     "LAWS",
     "SEAL",
+    "UNCERTAIN",
     "Coordinate",
     "Networks",
     "Peak",
     "ReducedField",
     "ReducedModel",
     "counted",
+    "products",
     "read_reduced",
     "rounded",
     "scaled",
@@ -84,6 +92,8 @@ CONSTANTS = {  # unit and description
     "xi_max": ("1", "torque ratio at which the belt slips as a whole"),
     "ring_stretch": ("m/N", "l_R/EA: offsets are by this and F_CO"),
 }
+UNCERTAIN = ("thrust_ratio", "slip", "efficiency", "flank_peak")
+CORRECTIONS = ("thrust_ratio", "e", "loss", "exit_force.primary", "exit_force.secondary", "ring_to_pillar")
 MAPS = ("bilinear", "sigmoid")
 MOST_PEAKS, MOST_MODES, MOST_CELLS, MOST_POINTS, MOST_DEGREE = 100, 100, 2048, 10_000, 40
 MOST_UNITS, MOST_SPLINES, MOST_COEFFICIENTS = 2000, 100, 2_000_000
@@ -169,6 +179,11 @@ def _summed(coefficients: Array, t: Array) -> Array:
     return total
 
 
+def products(t: Array) -> Array:
+    """1, t_1 to t_4 and their products by twos at scaled coordinates t (n, 4 or 5), (n, `regression.PRODUCTS`)."""
+    return np.column_stack([np.ones(len(t)), t[:, :4], *(t[:, j] * t[:, k] for j in range(4) for k in range(j, 4))])
+
+
 def _speed_loss(g: Array) -> Array:
     return regression.SMALL * np.sinh(g)
 
@@ -240,7 +255,9 @@ class ReducedModel:
     (m_1, m_2, m_3, m_4): coefficients of the splines of ln zeta, along t_1 to t_4; laws (n_1, n_2, n_3, n_4, 4 n):
     those of the n Chebyshev polynomials in t_5 of each of `LAWS`; networks: of the fields, peak_networks: of the peaks;
     points (n, 4): scaled coordinates of the campaign's settled states, spacing: typical distance between them;
-    errors: name -> value; texts: unit_file, plan; attributes.
+    errors: name -> value; texts: unit_file, plan; attributes; uncertainty (m_1, m_2, m_3, m_4, 4): coefficients of the
+    splines of ln s by `UNCERTAIN`, empty: unknown; correction (6 + peaks, 15): by `CORRECTIONS` and peaks, empty:
+    none; deviation (4,): standard deviations of the corrections by `UNCERTAIN`.
     """
 
     name: str
@@ -259,6 +276,9 @@ class ReducedModel:
     unit_file: str = ""
     plan: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    uncertainty: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, len(UNCERTAIN))))
+    correction: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    deviation: Array = field(default_factory=lambda: np.zeros(len(UNCERTAIN)))
 
     @property
     def scratch(self) -> int:
@@ -271,9 +291,19 @@ class ReducedModel:
         return self.laws.shape[4] // len(LAWS)
 
     @property
+    def planar(self) -> "ReducedModel":
+        """The model without corrections."""
+        return replace(self, correction=np.zeros((0, 0)), deviation=np.zeros(len(UNCERTAIN)))
+
+    @property
+    def _basis_at(self) -> int:
+        """Place of the corrections' terms in phi."""
+        return regression.IN_Y + self._in_y + 1 + regression.ORDER * self.laws.shape[4]
+
+    @property
     def _peaks_at(self) -> int:
         """Place of the peaks' layers in phi."""
-        return regression.IN_Y + self._in_y + 1 + regression.ORDER * self.laws.shape[4]
+        return self._basis_at + self.correction.shape[1]
 
     @property
     def _fields_at(self) -> int:
@@ -293,6 +323,8 @@ class ReducedModel:
             regression.THRUST: self.thrust,
             regression.LAW_SPLINES: self.laws,
             regression.PEAKS: _network_table(self.peak_networks, weights, self._peaks_at),
+            regression.UNCERTAINTY: self.uncertainty,
+            regression.CORRECTION: self.correction,
         }
         header = np.zeros(regression.HEADER)
         header[regression.N_LAW], header[regression.N_BLOCKS] = self._in_y, len(blocks)
@@ -300,6 +332,9 @@ class ReducedModel:
         header[regression.SHIFT : regression.SHIFT + 2] = self.shift
         header[regression.THRUST + 1 : regression.THRUST + 5] = self.thrust.shape
         header[regression.LAW_SPLINES + 1 : regression.LAW_SPLINES + 5] = self.laws.shape[:4]
+        header[regression.UNCERTAINTY + 1 : regression.UNCERTAINTY + 5] = self.uncertainty.shape[:4]
+        header[regression.TERMS], header[regression.BASIS] = self.correction.shape[1], self._basis_at
+        header[regression.DEVIATION :] = self.deviation**2
         at = regression.HEADER
         for place, part in parts.items():
             header[place] = at
@@ -332,7 +367,10 @@ class ReducedModel:
         return f"end stops {stops} lie outside of the reduced model's data, {known}; beyond it the laws stay constant"
 
     def evaluate(self, z: Array) -> dict[str, Array]:
-        """Thrust ratio ``zeta``, all laws and peaks by their names at operating points (n, 5), each (n,)."""
+        """Thrust ratio ``zeta``, all laws and peaks by their names at operating points (n, 5), each (n,).
+
+        ``uncertainty.NAME`` by `UNCERTAIN`, if it is known; corrections of their own by the names of `CORRECTIONS`.
+        """
         t = scaled(self.coordinates, self.shift, np.atleast_2d(z))
         found = {"zeta": np.exp(_summed(self.thrust[..., None], t)[:, 0])}
         in_y = np.polynomial.chebyshev.chebvander(t[:, 4], self._in_y - 1)
@@ -341,7 +379,22 @@ class ReducedModel:
             for name, part in zip(LAWS, np.split(_summed(self.laws, t), len(LAWS), axis=1), strict=True)
         }
         units = self.peak_networks.hidden(t)
-        return found | {peak.name: np.exp(units @ peak.weights) for peak in self.peaks}
+        found |= {peak.name: np.exp(units @ peak.weights) for peak in self.peaks}
+        if self.uncertainty.size:
+            s = np.sqrt(np.exp(2.0 * _summed(self.uncertainty, t)) + self.deviation**2)
+            found |= {f"uncertainty.{name}": s[:, k] for k, name in enumerate(UNCERTAIN)}
+        return self._corrected(found, t) if self.correction.size else found
+
+    def _corrected(self, found: dict[str, Array], t: Array) -> dict[str, Array]:
+        d = products(t) @ self.correction.T
+        more = np.exp(d[:, regression.D_LOSS])
+        found["zeta"] = found["zeta"] * np.exp(d[:, regression.D_THRUST])
+        found["e"] = found["e"] + d[:, regression.D_SLIP]
+        found |= {name: found[name] * more for name in ("c", "lambda")}
+        for k, peak in enumerate(self.peaks):
+            found[peak.name] = found[peak.name] * np.exp(d[:, regression.D_PEAKS + k])
+        across = enumerate(CORRECTIONS[regression.D_ACROSS :], regression.D_ACROSS)
+        return found | {name: d[:, k] for k, name in across}
 
     def field(self, name: str, z: Array) -> Array:
         """A field (n, cells) at operating points (n, 5), dimensionless."""
@@ -386,6 +439,8 @@ def rounded(model: ReducedModel) -> ReducedModel:
         model,
         thrust=_single(model.thrust),
         laws=_single(model.laws),
+        uncertainty=_single(model.uncertainty),
+        correction=_single(model.correction),
         peaks=tuple(replace(a, weights=_single(a.weights)) for a in model.peaks),
         peak_networks=networks(model.peak_networks),
         networks=networks(model.networks),
@@ -436,6 +491,12 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
         about = "coefficients of the splines along i, xi, kappa and f"
         write("thrust", single(model.thrust), "1", f"{about}: ln of F_eq/F_CO")
         write("laws", single(model.laws), "1", f"{about}: polynomials in y of ln k, asinh e, ln c, ln lambda")
+        if model.uncertainty.size:
+            write("uncertainty", single(model.uncertainty), "1", f"{about}: ln of standard deviations")
+        if model.correction.size:
+            about = "by thrust ratio, slip, losses, exit forces, ring to pillar, peaks: coefficients of polynomials"
+            write("correction", single(model.correction), "1", about)
+            write("deviation", model.deviation, "1", "standard deviations of the corrections")
         write("peaks/name", [a.name for a in model.peaks], "1", "forces, of which the largest magnitude over the belt")
         weights = single([a.weights for a in model.peaks])
         write("peaks/weights", weights, "1", "of the units and of 1, a row for each logarithm")
@@ -518,6 +579,9 @@ def _read(file: h5py.File) -> ReducedModel:
         str(file["unit_file"].asstr()[()]),
         str(file["plan"].asstr()[()]),
         {k: v for k, v in file.attrs.items() if k not in ("schema_version", "kind", "name")},
+        array("uncertainty") if "uncertainty" in file else np.zeros((0, 0, 0, 0, len(UNCERTAIN))),
+        array("correction") if "correction" in file else np.zeros((0, 0)),
+        array("deviation") if "deviation" in file else np.zeros(len(UNCERTAIN)),
     )  # fmt: skip
 
 
@@ -539,12 +603,20 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         require(c.map == "sigmoid" or c.low > -c.centre, key, "a range above -c")
     fits = all(np.isfinite(m.shift)) and m.shift[1] > 0.0
     require(fits, "coordinates/shift", "finite numbers, the second above 0")
-    for key, table, d in (("thrust", m.thrust, 4), ("laws", m.laws, 5)):
+    uncertain = (("uncertainty", m.uncertainty, 5),) if m.uncertainty.size else ()
+    for key, table, d in (("thrust", m.thrust, 4), ("laws", m.laws, 5), *uncertain):
         shape = table.ndim == d and all(regression.ORDER <= k <= MOST_SPLINES for k in table.shape[:4])
         require(shape and table.size <= MOST_COEFFICIENTS, key, "splines along four coordinates")
         require(bool(np.all(np.isfinite(table))), key, "finite numbers")
     in_y = m.laws.shape[4] % len(LAWS) == 0 and 1 <= m.laws.shape[4] // len(LAWS) <= MOST_DEGREE
     require(in_y, "laws", "as many polynomials of each law")
+    require(m.uncertainty.shape[4:] == (len(UNCERTAIN),), "uncertainty", f"{len(UNCERTAIN)} logarithms")
+    if m.correction.size:
+        fits = m.correction.shape == (len(CORRECTIONS) + len(m.peaks), regression.PRODUCTS)
+        require(fits, "correction", "a row of 15 numbers for each quantity and peak")
+        require(bool(np.all(np.isfinite(m.correction))), "correction", "finite numbers")
+    fits = m.deviation.shape == (len(UNCERTAIN),) and bool(np.all(np.isfinite(m.deviation) & (m.deviation >= 0.0)))
+    require(fits, "deviation", "four numbers from 0 on")
     require(len(m.peaks) <= MOST_PEAKS, "peaks", f"at most {MOST_PEAKS}")
     for peak in m.peaks:
         fits = peak.weights.shape == (m.peak_networks.units,) and bool(np.all(np.isfinite(peak.weights)))

@@ -55,7 +55,13 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
         colour = {True: "green", False: "red", None: "default"}[f.reached]
         limit = "" if f.limit is None else f.show(f.limit)
         shown.add_row(f.name, f.statistic, f"[{colour}]{f.show(f.value['hybrid'])}[/]", limit, f.show(f.value["rigid"]))
-    return Checked(report_page(result), result.as_numbers(), [shown], result.failures, "missed")
+    lines = [shown]
+    if result.coverage:
+        within = Table("uncertainty of", "states", "errors within 1", "within 2", title_justify="left")
+        for name, (states, one, two) in result.coverage.items():
+            within.add_row(name, str(states), f"{one:.0%}", f"{two:.0%}")
+        lines.append(within)
+    return Checked(report_page(result), result.as_numbers(), lines, result.failures, "missed")
 
 
 def figures(unit: Variator, settings: Mapping[str, float | str], progress: Progress) -> dict[str, Any] | None:
@@ -93,7 +99,7 @@ def _checked(unit: Variator, heldout: "HeldOut", progress: Progress, more: dict[
     from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
 
     path = reduced_path(unit)
-    reduced = read_reduced(path)
+    reduced = heldout.laws_of(read_reduced(path))
     J = float(heldout.parameters["sheaves"]["J"])
     models = {name: Player(unit, name, reduced, J) for name in ("hybrid", "rigid")}
     about = {"unit": unit.name, "reduced model": f"{path.name}, revision {reduced.attributes.get('revision', '')}"}

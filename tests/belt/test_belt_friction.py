@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marks import slow
 from scipy.optimize import brentq
 from typer.testing import CliRunner
 
@@ -140,7 +141,7 @@ def test_no_friction_over_speed_is_that_of_a_share_of_one():
         np.testing.assert_allclose(a[v.name], b[v.name], rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("source", [SERPENTINE, "accessory_6pk"])
+@pytest.mark.parametrize("source", [SERPENTINE, slow("accessory_6pk")])
 def test_falling_friction_refuses_no_step_and_makes_no_energy(source):
     """Random torques, speeds, jumps; then left alone, a drive has no more energy than before."""
     rng = np.random.default_rng(3)
@@ -166,6 +167,7 @@ def test_falling_friction_refuses_no_step_and_makes_no_energy(source):
         assert lost == 0
 
 
+@pytest.mark.slow
 def test_the_native_unit_has_the_same_bits(tmp_path):
     """Friction over speed, the back's coefficient and engine orders, by the exported unit."""
     if shutil.which("cc") is None:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from marks import slow
 from refusals import refuses_and_keeps_its_state
 
 from rtcvt.clutch.kernels import MOST_HEAT, X
@@ -85,7 +86,7 @@ def test_capacity_is_that_of_uniform_pressure():
 # --- sticking and slipping --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [1e-4, 1e-3, 5e-3])
+@pytest.mark.parametrize("step", [slow(1e-4), 1e-3, slow(5e-3)])
 def test_faces_that_stick_do_not_creep(step):
     """Under a load just below the capacity not a joule of friction in a minute, and the twist is that of the spring."""
     load = 0.99 * CAPACITY * 0.5

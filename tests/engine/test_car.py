@@ -15,8 +15,27 @@ from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.offline.cars import drive_of, page
 from rtcvt.simulate import simulate
+from rtcvt.unitfile import parse_unit_file
 
 KMH = 1.0 / 3.6
+BARE = """
+name = "bare"
+kind = "system"
+connect = ["cycle.cycle.v -> driver.driver.v_des", "vehicle.vehicle.v -> driver.driver.v",
+           "driver.drive.tau -> cvt.primary.tau", "driver.brake.tau -> vehicle.brake.tau",
+           "vehicle.axle - driveline.axle", "driveline.shaft - cvt.secondary"]
+[components]
+cycle = { unit = "wltc" }
+driver = { unit = "driver", parameters = { "driver.tau_kers" = 0.0 } }
+vehicle = { unit = "vehicle", parameters = { "vehicle.m" = "1550 kg", "vehicle.r_w" = "316 mm" } }
+driveline = { unit = "driveline" }
+[components.cvt]
+unit = "pushbelt_cvt"
+parameters = { "primary.w_start" = 0.0 }
+inputs = { "clamp.secondary.F" = "15 kN", "ratio.des" = 1.0 }
+[solver]
+step = %r
+"""
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +104,29 @@ def test_an_electric_car_gives_back_what_it_brakes():
     assert run["drive.battery.P"].min() < -3e3
 
 
+def torque_at_the_axle(step, duration):
+    """Every millisecond [N.m]."""
+    instance = load_unit(parse_unit_file(BARE % step, "bare.toml")).build().instantiate()
+    instance.initialise()
+    found = [instance.get("driveline.axle.tau")]
+    for _ in range(round(duration / 1e-3)):
+        for _ in range(round(1e-3 / step)):
+            assert instance.step(step) != FAILED
+        found.append(instance.get("driveline.axle.tau"))
+    return np.array(found)
+
+
+@pytest.mark.slow
+def test_the_torque_of_a_car_ripples_as_at_a_fiftieth_of_the_step():
+    def ripple(tau):
+        return np.sqrt(np.mean((tau - np.convolve(tau, np.ones(201) / 201, "same"))[200:-200] ** 2))
+
+    coarse, fine = (torque_at_the_axle(step, 30.0) for step in (1e-3, 2e-5))
+    assert np.sqrt(np.mean(fine**2)) > 300.0
+    assert abs(ripple(coarse) - ripple(fine)) < 2.0
+    assert np.sqrt(np.mean((coarse - fine) ** 2)) < 4.0
+
+
 def test_a_car_without_fuel_has_no_balance():
-    unit = load_unit("vehicle")
+    unit = load_unit("differential")
     assert balance(simulate(unit.build(), unit.scenario[0].model_copy(update={"duration": 0.1}))) is None

@@ -13,7 +13,6 @@ from rtcvt.kind import load_unit
 from rtcvt.unitfile import parse_unit_file
 
 UNIT = load_unit("cvt_control")
-INPUTS = ("tau_drive", "w_engine", "w_secondary", "tau", "r")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import itertools
 import fmpy
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.coupling import coupling
 from rtcvt.errors import InputError
@@ -145,7 +146,7 @@ def difference(name, port, fidelity, inputs, h, duration, softening=1.0):
 SMOOTH = "10*(1 - cos(12*t))"
 
 
-@FIDELITIES
+@pytest.mark.parametrize("fidelity", [slow("rigid"), "full"])
 def test_a_recorded_speed_gives_the_torque_back_the_better_the_stiffer(fidelity):
     """The coupling yields by tau/c: the error falls as 1/c, the square of omega_c."""
     step, omega_c = 1e-5, (100.0, 200.0, 400.0)
@@ -219,7 +220,7 @@ def test_a_ramp_in_steps_gives_the_torque_of_the_acceleration():
 
 
 @FIDELITIES
-@pytest.mark.parametrize("choice", [{"left": "speed"}, {"left": "speed", "right": "speed"}])
+@pytest.mark.parametrize("choice", [slow({"left": "speed"}), {"left": "speed", "right": "speed"}])
 def test_a_differential_with_mixed_flanges(fidelity, choice):
     """Steady state: A1 x1 + Q1' tau = 0 for the torques and speeds that are not given."""
     unit, model = flanged("differential", choice, fidelity)
@@ -344,8 +345,8 @@ def slave(tmp_path):
 FMUS = pytest.mark.parametrize(
     ("name", "choice", "fidelity"),
     [
-        ("automatic_6", {"output": "speed"}, "rigid"),
-        ("power_split_ivt", {"engine": "speed", "output": "speed"}, "full"),
+        slow("automatic_6", {"output": "speed"}, "rigid"),
+        slow("power_split_ivt", {"engine": "speed", "output": "speed"}, "full"),
         ("toroidal_kers", {"shaft": "speed"}, "rigid"),
     ],
 )

@@ -15,8 +15,10 @@ from rtcvt.hdf5 import seal
 from rtcvt.variator.reduced_model import (
     CONSTANTS,
     COORDINATES,
+    CORRECTIONS,
     LAWS,
     SEAL,
+    UNCERTAIN,
     Coordinate,
     Networks,
     Peak,
@@ -30,8 +32,10 @@ from rtcvt.variator.reduced_model import (
     write_reduced,
 )
 from rtcvt.variator.regression import (
+    D_ACROSS,
     FIELD_NETWORKS,
     add_rows,
+    correction,
     distance,
     laws,
     network,
@@ -40,6 +44,7 @@ from rtcvt.variator.regression import (
     stage_1,
     stage_2,
     thrust_ratio,
+    uncertainty,
 )
 
 RANGES = ((0.45, 2.4), (-0.9, 0.95), (3e-4, 0.3), (0.6, 3.5), (0.5, 1.8))
@@ -73,6 +78,9 @@ def random_model(seed=1):
         "unit text",
         "plan text",
         {"runs": 12},
+        normal(4, 5, 3, 3, len(UNCERTAIN)),
+        0.125 * normal(len(CORRECTIONS) + 2, 15),
+        np.array([0.5, 0.0, 2.0, 1.0]),
     )
 
 
@@ -122,6 +130,35 @@ def test_kernels_agree_with_arrays_of_all_points(model):
         assert np.isnan(values[[0, 3, 36, 39]]).all()
 
 
+def test_corrections_and_uncertainty_are_those_of_the_arrays_and_may_be_missing(model):
+    Z = points(20)
+    found, planar = model.evaluate(Z), model.planar.evaluate(Z)
+    table, phi = np.concatenate([np.full(AT, np.nan), model.table()]), np.full(model.scratch, np.nan)
+    for k, z in enumerate(Z):
+        stage_1(table, AT, *z[:4], phi)
+        stage_2(table, AT, z[4], phi)
+        rows = [correction(table, AT, D_ACROSS + j, phi) for j in range(3)]
+        assert_allclose(rows, [found[name][k] for name in CORRECTIONS[3:]], rtol=1e-12)
+        s = np.full(4, np.nan)
+        uncertainty(table, AT, phi, s)
+        assert_allclose(s, [found[f"uncertainty.{name}"][k] for name in UNCERTAIN], rtol=1e-12)
+        alone = run(model.planar, z)
+        assert_allclose(alone[0], planar["zeta"][k], rtol=1e-13)
+        assert_allclose(alone[1][:4], [planar[name][k] for name in LAWS], rtol=1e-11, atol=1e-13)
+    # polynomials of degree 2 in the scaled coordinates, by hand
+    t = scaled(model.coordinates, model.shift, Z)[:, :4]
+    T = np.column_stack([np.ones(20), t, *(t[:, a] * t[:, b] for a in range(4) for b in range(a, 4))])
+    d = T @ model.correction.T
+    assert_allclose(found["zeta"], planar["zeta"] * np.exp(d[:, 0]), rtol=1e-12)
+    assert_allclose(found["peak.flank_normal"], planar["peak.flank_normal"] * np.exp(d[:, 7]), rtol=1e-12)
+    assert_allclose(found["e"], planar["e"] + d[:, 1], rtol=1e-12, atol=1e-15)
+    for name in ("c", "lambda"):
+        assert_allclose(found[name], planar[name] * np.exp(d[:, 2]), rtol=1e-12)
+    name = "uncertainty.efficiency"
+    assert_allclose(found[name], np.hypot(planar[name], 2.0), rtol=1e-12)
+    assert "uncertainty.slip" not in replace(model, uncertainty=np.zeros((0, 0, 0, 0, 4))).evaluate(Z)
+
+
 def test_a_field_is_that_of_two_layers_and_cut_off_at_zero_where_it_cannot_be_negative(model):
     z = points(30)
     t = np.column_stack([scaled(model.coordinates, model.shift, z), np.ones(30)])
@@ -148,7 +185,7 @@ def test_without_networks_a_field_is_constant(model):
 
 def test_without_networks_a_peak_is_constant(model):
     constant = tuple(replace(p, weights=p.weights[-1:]) for p in model.peaks)
-    alone = replace(model, peak_networks=Networks.none(), peaks=constant)
+    alone = replace(model.planar, peak_networks=Networks.none(), peaks=constant)
     for z in points(3):
         assert_allclose(run(alone, z)[1][4:], [np.exp(p.weights[0]) for p in constant], rtol=1e-13)
 
@@ -318,6 +355,11 @@ def _first(value):
         (_set("peaks/weights", _first(np.inf)), "peaks/weights"),
         (_set("peaks/first", lambda a: a[:, :-1]), "peaks"),
         (_set("peaks/second", _first(np.nan)), "peaks"),
+        (_set("uncertainty", lambda a: a[..., :3]), "uncertainty"),
+        (_set("correction", lambda a: a[:, :7]), "correction"),
+        (_set("correction", lambda a: a[:-1]), "correction"),
+        (_set("correction", _first(np.nan)), "correction"),
+        (_set("deviation", lambda a: -a), "deviation"),
         (_set("coordinates/centre", lambda a: -a), "coordinates"),
         (_set("coordinates/range", lambda a: a[:, ::-1]), "coordinates"),
         (_set("coordinates/shift", [0.1, 0.0]), "coordinates/shift"),

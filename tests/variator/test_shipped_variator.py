@@ -140,6 +140,7 @@ def test_no_oscillation_grows_over_the_range():
         assert oscillating.real.max() < 0.0
 
 
+@pytest.mark.slow
 def test_a_car_starts_from_rest(tmp_path):
     """Variator, driveline and vehicle as a system: the power that goes in is in the car, or lost."""
     (tmp_path / "car.toml").write_text(SYSTEM)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
-from variator_laws import CONSTANTS, SHAFTS, constant_laws, instance, laws, unit
+from variator_laws import CONSTANTS, SHAFTS, constant_laws, corrected, instance, laws, unit
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK, SATURATED
@@ -141,7 +141,7 @@ def stored_rate(one, dx):
 @pytest.mark.parametrize("flanges", FLANGES, ids=lambda f: "+".join(f) or "torques")
 @pytest.mark.parametrize("fidelity", FIDELITIES)
 def test_power_in_is_stored_or_lost_and_no_loss_is_negative(fidelity, flanges):
-    one = instance(fidelity, flanges=flanges, **SHAFTS)
+    one = instance(fidelity, corrected() if flanges else None, flanges, **SHAFTS)
     rng = np.random.default_rng(7)
     for trial in range(400):
         random_point(one, rng, control=trial % 3)
@@ -450,6 +450,23 @@ def test_fields_have_their_units_and_sections():
     assert one.get("peak.flank_normal") == pytest.approx(
         found["peak.flank_normal"][0] * F / CONSTANTS["length"], rel=1e-6
     )
+
+
+def test_forces_across_and_uncertainty_come_out_if_the_laws_have_them():
+    names = {"exit_force.primary", "exit_force.secondary", "ring.margin", "uncertainty.flank_peak", "uncertainty.slip"}
+    assert not names & set(instance().model.by_name)
+    one = instance(reduced=corrected(), extra='fields = ["push"]\n')
+    run(one, 0.05, primary__tau=20.0, secondary__tau=-20.0)
+    F = one.get("thrust.secondary")
+    xi = one.x[X.T_F] * math.cos(CONSTANTS["delta_0"]) / (2.0 * CONSTANTS["mu"] * F)
+    z = [[one.get("ratio.i"), xi, CONSTANTS["m_star"] * one.get("belt.v") ** 2 / F, F / 1e4, one.x[X.BALANCE_F]]]
+    found = {name: float(value[0]) for name, value in corrected().evaluate(np.array(z)).items()}
+    assert one.get("thrust.balance") == pytest.approx(found["zeta"], rel=1e-5)
+    assert one.get("exit_force.secondary") == pytest.approx(found["exit_force.secondary"] * F, rel=1e-4)
+    assert one.get("ring.margin") == pytest.approx(found["ring_to_pillar"], rel=1e-4)
+    assert one.get("uncertainty.thrust_ratio") == pytest.approx(0.02 * found["zeta"], rel=1e-5)
+    assert one.get("uncertainty.slip") == pytest.approx(1e-3)
+    assert one.get("uncertainty.flank_peak") == pytest.approx(0.1 * one.get("peak.flank_normal"))
 
 
 def test_outside_of_the_data_is_said():

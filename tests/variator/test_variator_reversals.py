@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from hostile_inputs import KINDS, hostile_inputs
+from marks import slow
 
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
@@ -48,9 +49,9 @@ def made(model, inner, period, forces, sign):
     return worst, through
 
 
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("sign", [1.0, slow(-1.0)])
 @pytest.mark.parametrize("forces", [(15e3, 15e3), (0.0, 0.0), (500.0, 40e3)])
-@pytest.mark.parametrize(("inner", "period"), [(1, 1), (1, 3000), (20, 7), (20, 100), (20, 3000)])
+@pytest.mark.parametrize(("inner", "period"), [(1, 1), slow(1, 3000), slow(20, 7), (20, 100), slow(20, 3000)])
 def test_reversals_at_any_speed_make_no_energy(model, inner, period, forces, sign):
     """It made 1e19 J where 1e15 J went through, before the balance of a step was kept."""
     worst, through = made(model, inner, period, forces, sign)

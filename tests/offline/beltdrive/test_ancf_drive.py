@@ -105,7 +105,7 @@ def test_rest_is_in_balance(unit):
 
 
 @pytest.mark.parametrize(
-    "change", [slow({"scheme": "a"}), slow({"scheme": "b"}), {"point_normals": True}, {"hysteresis": 1e9}]
+    "change", [slow({"scheme": "a"}), slow({"scheme": "b"}), slow({"point_normals": True}), {"hysteresis": 1e9}]
 )
 def test_other_rules_give_the_same_drive(unit, change):
     """Schemes, normals and the hysteretic law are ways to the same run-up."""

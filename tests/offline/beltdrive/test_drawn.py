@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from marks import slow
 
 from rtcvt.belt.model import build_belt
 from rtcvt.errors import InputError
@@ -32,7 +33,7 @@ def as_full(case, factor=1.0):
     return Result(case, fast.time, series, {}, 1.0)
 
 
-@pytest.mark.parametrize("file", [SERPENTINE, DATA / "tensioned.toml", "two_pulley_belt"])
+@pytest.mark.parametrize("file", [SERPENTINE, slow(DATA / "tensioned.toml"), slow("two_pulley_belt")])
 def test_three_layouts_with_four_load_cases(file):
     """The same by the same seed, others by another one; within what they say of themselves."""
     unit = load_unit(file)
@@ -76,6 +77,7 @@ def test_units_that_cannot_be_drawn_around_are_told():
         cases(unit.model_copy(update={"pulleys": idlers}), 1)
 
 
+@pytest.mark.slow
 def test_drawn_drives_count_in_the_check(monkeypatch, tmp_path):
     """Runs of the hybrid model in the place of the ANCF belt's, the drawn ones with speeds off by 3 %."""
     unit = load_unit(SERPENTINE)

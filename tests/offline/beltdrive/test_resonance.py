@@ -87,6 +87,7 @@ def then(run: Run, scenario: Scenario, motion: Motion, more: float) -> tuple[Run
     return simulate(run.drive, longer, sample=SAMPLE, start=replace(run, last=motion)), run.time.size
 
 
+@pytest.mark.slow
 def test_plucked_spans_at_rest(unit):
     """Each within 1.5 % of a run of the ANCF belt (measured: 0.9 %), where both have the same tension.
 

@@ -225,23 +225,6 @@ def test_friction_and_damping_laws():
     assert [element_forces._delta(p, 2.0) for p in (0.0, 1.0, 2.0, 5.0)] == [0.0, 0.5, 1.0, 1.0]
 
 
-def test_belt_at_rest(rest):
-    """No force is left; the spans have the pretension; normal forces carry the pull of both spans."""
-    unit, d, y = rest
-    dy, w = np.empty_like(y), element_forces.scratch(d)
-    element_forces.rates(0.0, y, dy, d, element_forces.Feed(0.0, np.zeros(2), np.zeros(2)), w)
-    o = 3 * d.n + 2
-    assert abs(dy[o : o + 2 * d.n]).max() * d.m < 1e-4
-    weight = d.m * d.g * d.n
-    for j, outward in ((0, -1.0), (1, 1.0)):
-        r = np.stack([y[: d.n], y[d.n : 2 * d.n]]) - d.P_k[j][:, None]
-        push = np.sum(w.N[j] * r / np.hypot(*r), axis=1)
-        assert push[0] * outward == pytest.approx(2 * 200.0, rel=2e-3)
-        assert abs(push[1]) < weight
-    tension = model.span_tensions(model.Run(d, np.zeros(1), y[None], True, 0.0, 0, 0), unit)
-    np.testing.assert_allclose(tension, 200.0, atol=weight)
-
-
 def test_all_energy_is_accounted_for(moving):
     """Work of the inputs = growth of what is stored + what each family of dampers dissipated, to the tolerance."""
     d, y, feed = moving

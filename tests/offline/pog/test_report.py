@@ -40,6 +40,16 @@ def failed(check):
     return replace(check, scenarios=(replace(first, errors=errors), *check.scenarios[1:]))
 
 
+@pytest.fixture(scope="module")
+def page(check):
+    return report_page(check)
+
+
+@pytest.fixture(scope="module")
+def failing(failed):
+    return report_page(failed)
+
+
 def read(page):
     return "".join(ElementTree.fromstring(page.partition("\n")[2]).itertext())
 
@@ -49,8 +59,8 @@ def is_self_contained(page):
     return not loads and "<script" not in page
 
 
-def test_names_every_error_and_the_verdict(check, failed):
-    text = read(report_page(failed))
+def test_names_every_error_and_the_verdict(failed, failing):
+    text = read(failing)
     assert "FAILED" in text
     assert failed.failures[0] in text
     for s in failed.scenarios:
@@ -61,17 +71,17 @@ def test_names_every_error_and_the_verdict(check, failed):
     assert "a limit is active" in text
 
 
-def test_the_banner_names_the_largest_transient_that_does_not_count(check, failed):
+def test_the_banner_names_the_largest_transient_that_does_not_count(check, page, failing):
     share, name = max((e.transient / e.scale, e.name) for s in check.scenarios for e in s.errors)
-    for page in (report_page(check), report_page(failed)):
-        banner = page[page.index('<div class="verdict') :].partition("</div>")[0]
+    for text in (page, failing):
+        banner = text[text.index('<div class="verdict') :].partition("</div>")[0]
         assert ("Elastic transients do not count; the largest is" in banner) == (share > 0.0)
         assert name in banner or share == 0.0
         assert "backlash" in banner
 
 
-def test_holds_the_machine(check):
-    text = read(report_page(check))
+def test_holds_the_machine(check, page):
+    text = read(page)
     unit = check.unit
     assert "PASSED" in text
     for name, gear in unit.gears.items():
@@ -81,15 +91,11 @@ def test_holds_the_machine(check):
         assert part in text
 
 
-def test_is_one_page_of_sane_size(check):
-    page = report_page(check)
+def test_is_one_page_of_sane_size(page):
     assert is_self_contained(page)
     assert len(page) < 2e6
     assert "/home/" not in page
-
-
-def test_ids_are_unique(check):
-    ids = re.findall(r'\sid="([^"]*)"', report_page(check))
+    ids = re.findall(r'\sid="([^"]*)"', page)
     assert len(ids) == len(set(ids))
 
 
@@ -119,6 +125,7 @@ def test_thinning_keeps_order_ends_and_extremes(n, intervals, seed):
     assert (v[0], v[-1], v.min(), v.max()) == (values[0], values[-1], values.min(), values.max())
 
 
+@pytest.mark.parametrize("unit", ["toroidal_kers", "automatic_6"], indirect=True)
 def test_documentation_holds_every_variable(model, unit):
     page = gear_page(model, unit)
     text = read(page)

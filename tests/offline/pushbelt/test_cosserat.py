@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 from marks import slow
-from pushbelt_steps import stepping
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hy
@@ -72,6 +71,7 @@ def test_damping_books_its_power_and_spares_rigid_motion() -> None:
     assert sum(force(R, q, rigid)[2]) < 1e-12 * sum(power)
 
 
+@pytest.mark.slow
 def test_points_velocities_and_loads_belong_to_one_contour() -> None:
     R, rng, h = co.cosserat(BELT), np.random.default_rng(3), 1e-6
     q, u = circle(R, rng), rng.standard_normal((R.N_B, 3)) * [1.0, 1.0, 0.0]
@@ -175,25 +175,6 @@ def test_energy_balance_in_the_belt(case: str, row: int) -> None:
     assert abs(rest) < 0.01 * losses
     assert np.abs(out.rest[1:].sum(axis=0)).max() < 0.005 * losses
     assert np.all(out.work[1:, len(hy.INPUTS) :].sum(axis=0) >= 0)
-
-
-@pytest.mark.slow
-def test_a_belt_that_no_sheave_touches_keeps_its_momentum() -> None:
-    m, x, inputs = in_the_belt("MED", 3, 2)
-    x.s[:, 0] += 0.02
-    inputs[:, [0, 2]], inputs[:, [1, 3]] = 1, 0
-
-    def momentum() -> Array:
-        b, R = m.belt, m.ring
-        spin = np.sum(b.m_E * (x.q[:, 0] * x.u[:, 1] - x.q[:, 1] * x.u[:, 0]) + b.J_E * x.u[:, 2])
-        spin += np.sum(R.m * (x.q_R[:, 0] * x.u_R[:, 1] - x.q_R[:, 1] * x.u_R[:, 0]) + R.J * x.u_R[:, 2])
-        return np.array([*(b.m_E * x.u[:, :2].sum(axis=0) + R.m * x.u_R[:, :2].sum(axis=0)), spin])
-
-    before, w = momentum(), hy.scratch(m, x, 1)
-    for _ in stepping(m, x, w, inputs, 100, 1e-6):
-        pass
-    assert w.saddles.N.any()
-    assert np.all(np.abs(momentum() - before) < 1e-11 * m.belt.m_E * np.abs(x.u[:, :2]).sum())
 
 
 def test_the_unit_chooses_the_rod() -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import slow
 
 from rtcvt.offline.pushbelt.contact import element_ring as er
 from rtcvt.offline.pushbelt.ring import ring as rg
@@ -11,7 +12,7 @@ from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 
 N, N_B = 60, 104
 DT = 1e-6
-LAWS = [er.Unilateral, er.Bilateral]
+LAWS = [er.Unilateral, slow(er.Bilateral)]
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from marks import slow
 from scipy.optimize import minimize_scalar
 
 from rtcvt.offline.pushbelt.contact import flank
@@ -144,7 +145,7 @@ def test_a_point_beyond_rim_or_shaft_has_no_contact():
         assert (fl.pulley == -1).all()
 
 
-BELTS = [BELT, BELT._replace(v_mu=1e-4), BELT._replace(rise=0.3, v_S=0.05)]
+BELTS = [BELT, BELT._replace(v_mu=1e-4), slow(BELT._replace(rise=0.3, v_S=0.05))]
 
 
 def friction(b: Any, v: Any, n: Any, N: float) -> Any:
@@ -353,16 +354,17 @@ def test_extended_contact_of_an_upright_element_equals_the_simple_one():
     for n_p in (1, 2):
         q = np.array([[BELT.d_A + R + BELT.h_S - BELT.y_P, 0.5 * BELT.t_R - BELT.t_S, 0.0]])
         q[0, 2] = -np.pi / 2
+        q = np.repeat(q, 2, axis=0)
         s, sd = np.zeros((2, 4)), np.zeros((2, 4))
         s[:, 0] = BELT.z_P - R * BELT.tan_d - 9e-6
-        u = np.zeros((1, 3))
+        u = np.zeros((2, 3))
         fl = found(n_p, q, s)
         flank.normal_forces(BELT, 1e-6, u, s, sd, fl)
         reaction, power = np.zeros((2, 4)), np.zeros((2, 3))
-        flank.velocities(BELT, LAW, 1e-12, u, np.zeros((1, 3)), s, fl, np.zeros_like(u), reaction, power)
+        flank.velocities(BELT, LAW, 1e-12, u, np.zeros((2, 3)), s, fl, np.zeros_like(u), reaction, power)
         # the faces are t_R / 2 from the middle: r grows by x^2 / (2 r)
         expected = BELT.c_el * (9e-6 - (n_p - 1) * BELT.tan_d * (0.5 * BELT.t_R) ** 2 / (2 * R))
-        assert reaction[0, 0] == pytest.approx(expected, rel=1e-3)
+        assert reaction[0, 0] == pytest.approx(2.0 * expected, rel=1e-3)
 
 
 def test_nan_state_is_no_contact():

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 from marks import slow
-from pushbelt_steps import stepped, stepping
+from pushbelt_steps import stepped
 
 from rtcvt.offline.pushbelt.contact import ledger
-from rtcvt.offline.pushbelt.contact.rigid import Rigid
 from rtcvt.offline.pushbelt.planar import model as hy
 from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
@@ -41,23 +40,6 @@ def momentum(m: hy.Model, x: hy.State) -> np.ndarray:
             + np.sum(R.m * (x.q_R[:, 0] * x.u_R[:, 1] - x.q_R[:, 1] * x.u_R[:, 0]) + R.J * x.u_R[:, 2]),
         ]
     )
-
-
-@pytest.mark.parametrize("unilateral", [True, False])
-def test_a_belt_that_no_sheave_touches_keeps_its_momentum(unilateral: bool) -> None:
-    m, x, inputs = prepare("MED", 2, 3, unilateral=unilateral, coupled=False)
-    x.s[:, 0] += 0.02  # wide open
-    inputs[:, [0, 2]], inputs[:, [1, 3]] = 1, 0  # and kept there
-    x.u[:] += 0.05 * np.random.default_rng(1).standard_normal(x.u.shape) * [1, 1, 100]
-    before = momentum(m, x)
-    w = hy.scratch(m, x, 1)
-    touched = [False, False]
-    for _ in stepping(m, x, w, inputs, 100, 1e-6):
-        assert not w.flanks.points.N.any()
-        touched = [touched[0] or bool(w.joints.N.any()), touched[1] or bool(w.saddles.N.any())]
-    assert all(touched)
-    scale = m.belt.m_E * np.abs(x.u[:, :2]).sum()
-    assert np.all(np.abs(momentum(m, x) - before) < 1e-11 * scale * np.array([1, 1, 0.1]))
 
 
 @pytest.mark.parametrize(
@@ -121,6 +103,7 @@ def test_flank_friction_never_leaves_the_cone(case: str, row: int, v_mu: float, 
     assert most > 0.99 * m.friction.mu
 
 
+ONE = {"steps": 100, "dt": 1e-6, "n_R": 1}
 STEP2 = {"steps": 40, "dt": 2.5e-6, "n_R": 2}  # the multirate scheme
 
 
@@ -153,18 +136,23 @@ def test_energy_balance_of_the_multirate_scheme(case: str, row: int, unilateral:
     assert min(lost.values()) > 0.0
 
 
-def test_multirate_scheme_keeps_momentum() -> None:
-    m, x, inputs = prepare("MED", 2, 3, coupled=False)
+@pytest.mark.parametrize(
+    ("unilateral", "scheme", "bound"), [(True, ONE, 1e-11), slow(False, ONE, 1e-11), (True, STEP2, 1e-4)]
+)
+def test_a_belt_that_no_sheave_touches_keeps_its_momentum(unilateral: bool, scheme: Any, bound: float) -> None:
+    m, x, inputs = prepare("MED", 2, 3, unilateral=unilateral)
     x.s[:, 0] += 0.02  # wide open
     inputs[:, [0, 2]], inputs[:, [1, 3]] = 1, 0  # and kept there
     x.u[:] += 0.05 * np.random.default_rng(1).standard_normal(x.u.shape) * [1, 1, 100]
     before = momentum(m, x)
-    out, done = hy.run(m, x, inputs, **STEP2)
+    out, done = hy.run(m, x, inputs, **scheme)
     assert done == 2
+    assert not out.flank.any()
     assert out.saddle[-1].any()
-    # elements and ring exchange 5e-3 of it here; half of the last step's part is still held, and held forces turn
+    assert out.joint[-1].any()
+    # elements and ring exchange 5e-3 of it; of two rates half of the last step's part is held, and held forces turn
     scale = m.belt.m_E * np.abs(x.u[:, :2]).sum()
-    assert np.all(np.abs(momentum(m, x) - before) < 1e-4 * scale * np.array([1, 1, 0.1]))
+    assert np.all(np.abs(momentum(m, x) - before) < bound * scale * np.array([1, 1, 0.1]))
 
 
 @pytest.mark.parametrize(("n_R", "numbers"), [(1, (100, 200, 400)), (2, (40, 80, 160))], ids=["explicit", "multirate"])
@@ -267,19 +255,7 @@ def pushed(velocities: Any) -> Any:
     return wrong
 
 
-def uneven_rigid(contacts: Any) -> Any:
-    """Ring and elements, rigid: action is not reaction, by 2 %."""
-
-    def wrong(*a: Any) -> None:
-        contacts(*a)
-        a[12][:] *= 1.02
-
-    return wrong
-
-
 MUTATIONS = [("saddle_forces", uneven), ("saddle_forces", unbooked), ("joint_forces", twisted), ("velocities", pushed)]
-RIGID = [("rigid_contacts", uneven_rigid), ("rigid_work", unbooked), *MUTATIONS[2:]]
-ONE = {"steps": 100, "dt": 1e-6, "n_R": 1}
 
 
 def assert_balance_fails_with(
@@ -299,6 +275,7 @@ def assert_balance_fails_with(
             assert not balanced(go()), mutation.__doc__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", [slow(ONE), STEP2], ids=["explicit", "multirate"])
 @pytest.mark.parametrize(("case", "row"), [("MED", 3), slow("OD-KpKs", 4), slow("LOW", 0)])
 def test_energy_balance_fails_where_a_force_or_a_work_is_wrong(
@@ -307,59 +284,6 @@ def test_energy_balance_fails_where_a_force_or_a_work_is_wrong(
     m, start, inputs = prepare(case, 20, row)
     hy.run(m, start, inputs, **STEP2)
     assert_balance_fails_with(MUTATIONS, m, start, inputs, 32, monkeypatch, **scheme)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "row", "frames"), [("LOW", 0, 10), ("MED", 3, 32), ("OD-KpKs", 4, 32), ("LOW", 0, 32)]
-)
-def test_energy_balance_of_rigid_saddles_fails_where_a_force_or_a_work_is_wrong(
-    case: str, row: int, frames: int, monkeypatch: Any
-) -> None:
-    m, start, inputs = prepare(case, 20, row)
-    hy.run(m, start, inputs, **STEP2)
-    m = m._replace(saddle=Rigid(*m.saddle))
-    assert_balance_fails_with(RIGID, m, start, inputs, frames, monkeypatch, **ONE)
-
-
-def half_booked(work: Any) -> Any:
-    """Half the work of the layers' friction."""
-
-    def wrong(*a: Any) -> Any:
-        lost, own_I, own_O = work(*a)
-        return 0.5 * lost, own_I, own_O
-
-    return wrong
-
-
-def too_stiff(friction: Any) -> Any:
-    """The layers turn the ring's section by a half more than they rub."""
-
-    def wrong(*a: Any) -> Any:
-        load, before = a[5], a[5].copy()
-        Q = friction(*a)
-        load += 0.5 * (load - before)
-        return Q
-
-    return wrong
-
-
-@pytest.mark.parametrize("scheme", [slow(ONE), STEP2], ids=["explicit", "multirate"])
-@pytest.mark.parametrize(("case", "row"), [slow("OD-KpKs", 4), ("LOW", 0)])
-def test_energy_balance_fails_where_layers_rub_more_or_less_than_they_lose(
-    case: str, row: int, scheme: Any, monkeypatch: Any
-) -> None:
-    m, start, inputs = prepare(case, 20, row, mu_L=0.05)
-    hy.run(m, start, inputs, **STEP2)
-
-    def go() -> hy.Frames:
-        return stepped(m, hy.State(*[a.copy("K") for a in start]), inputs[-1:].repeat(32, axis=0), **scheme)[0]
-
-    assert balanced(go())
-    for name, mutation in (("layer_work", half_booked), ("layer_friction", too_stiff)):
-        with monkeypatch.context() as patch:
-            patch.setattr(hy, name, mutation(getattr(hy, name)))
-            assert not balanced(go()), mutation.__doc__
 
 
 def test_inputs_reach_the_pulleys() -> None:
@@ -387,14 +311,6 @@ def test_repetition_is_bit_identical_also_in_pieces(scheme: dict[str, float]) ->
         assert np.array_equal(a, b)
 
 
-@pytest.mark.slow
-def test_extended_flank_contact_runs() -> None:
-    m, x, inputs = prepare("MED", 10, 3)
-    out, done = hy.run(m, x, inputs, 100, n_p=2)
-    assert done == 10
-    assert abs(hy.residual(out)[0]) < 1e-3 * hy.residual(out)[2]
-
-
 def test_a_run_that_diverges_ends_early() -> None:
     m, x, inputs = prepare("MED", 20, 3)
     _, done = hy.run(m, x, inputs, 20, 5e-6)
@@ -407,60 +323,3 @@ def test_state_of_nan_ends_at_once() -> None:
     x.q_R[11] = np.nan
     _, done = hy.run(m, x, inputs, 10)
     assert done == 0
-
-
-def mean_peaks(m: hy.Model, out: hy.Frames, field: np.ndarray) -> np.ndarray:
-    """Peak over the azimuth of the time mean of `field` (n, N_E), per pulley."""
-    peaks = []
-    for x_p in (m.belt.d_A, 0.0):
-        x, y = out.q[..., 0] - x_p, out.q[..., 1]
-        on = (np.abs(x) < 0.5 * m.belt.d_A) & (np.hypot(x, y) < m.sheaves.r_max + m.belt.h_S)
-        angle = np.digitize(np.arctan2(y, x * (1.0 if x_p else -1.0))[on], np.radians(np.arange(-130, 131, 5)))
-        total, count = np.bincount(angle, field[on], 54), np.bincount(angle, minlength=54)
-        peaks.append((total[count > 200] / count[count > 200]).max())
-    return np.array(peaks)
-
-
-def figures(m: hy.Model, out: hy.Frames) -> dict[str, Any]:
-    """Means and peaks of a run, without its first 8 ms."""
-    out = hy.Frames(*[a[80:] for a in out])
-    force, speed = out.pulley[:, :, 1].mean(axis=0), out.sd[:, :, 3].mean(axis=0)
-    return {
-        "thrust ratio": force[0] / force[1],
-        "speed ratio": speed[0] / speed[1],
-        "tension": out.tension.mean(),
-        "flank peaks": mean_peaks(m, out, out.flank[..., 0]),
-        "push peaks": mean_peaks(m, out, out.joint[..., :3].sum(axis=-1)),
-    }
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "row", "settling", "revolution"), [("OD", 0, 900, 870), ("MED", 2, 1100, 570), ("LOW", 0, 1000, 980)]
-)
-def test_multirate_scheme_agrees_with_the_explicit_one_within_three_percent(case, row, settling, revolution):
-    """A revolution from one settled state; from the start, runs also differ by what the belt did while it settled.
-
-    The explicit scheme at 1e-6 s is itself off by up to 3.5 %: it is taken there and at 5e-7 s. What the
-    multirate scheme gives must lie within 3 % of the two or between them.
-    """
-    n = settling + revolution
-    m, x, b = prepare(case, n, row)
-    _, done = hy.run(m, x, b[: settling + 1], 100)
-    assert done == settling
-    found = []
-    for number, n_R in ((100, 1), (200, 1), (40, 2)):
-        y = hy.State(*[a.copy("K") for a in x])
-        out, done = hy.run(m, y, b[settling:], number, 1e-4 / number, n_R=n_R)
-        assert done == revolution
-        found.append(figures(m, out))
-    for name, value in found[2].items():
-        if name == "push peaks" and case == "OD":  # carries no torque: its push force moves with the gaps of the chain
-            continue
-        both = np.stack([found[0][name], found[1][name]])
-        share = 0.003 if name == "speed ratio" else 0.03
-        assert np.all(value > (1.0 - share) * both.min(axis=0)), name
-        assert np.all(value < (1.0 + share) * both.max(axis=0)), name
-    error, losses, throughput = hy.residual(out)
-    assert abs(error) < 1e-2 * losses
-    assert abs(error) < 1e-3 * throughput

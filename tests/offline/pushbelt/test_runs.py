@@ -395,19 +395,6 @@ def test_command(monkeypatch, capsys, tmp_path):
         assert message in " ".join(error.split())
 
 
-@pytest.mark.slow
-def test_command_with_the_extended_contact(monkeypatch, capsys, tmp_path):
-    rtcvt = command_line(monkeypatch, capsys)
-    path = tmp_path / "extended.h5"
-    settings = ("--nodes", "52", "--flank-points", "2", "--plot-step", "10 us", "--duration", "0.1 ms")
-    code, _, _ = rtcvt("simulate", "pushbelt_24mm", "--case", "MED", *settings, "-o", str(path))
-    assert code == 0
-    with open_run(path) as file:
-        settings = run_of(file).settings
-        assert (settings.N_B, settings.flank_points) == (52, 2)
-        assert file["ring/tension"].shape[1] == 52
-
-
 def test_what_simulate_writes_the_other_commands_read(monkeypatch, capsys, tmp_path):
     """Also while it grows: plot."""
 

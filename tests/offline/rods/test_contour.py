@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure, evaluate
+from rtcvt.offline.pushbelt.unit.kinematics import belt_path, closure
 from rtcvt.offline.rods import contour as ct
 from rtcvt.offline.rods import planar as pl
-from rtcvt.offline.rods import spatial as sp
-from studies.rod_start import planar_start, spatial_start
+from studies.rod_start import planar_start
 
 
 def rod(N: int, closed: bool = True) -> pl.PlanarRod:
@@ -54,16 +53,6 @@ def test_it_goes_through_the_vertices_and_adds_up_to_one(kind: str, closed: bool
     np.testing.assert_allclose(ct.turn_weights(c, s).sum(axis=1), 1.0, atol=1e-12)
 
 
-@pytest.mark.slow
-def test_the_spline_has_a_continuous_curvature_and_the_local_one_depends_on_four_vertices() -> None:
-    R = rod(12)
-    at = 3 * R.ds + np.array([-1e-9, 1e-9])
-    W2 = ct.weights(ct.contour(R), at)[2]
-    np.testing.assert_allclose(W2[0], W2[1], atol=1e-6)
-    assert np.count_nonzero(ct.weights(ct.contour(R, "local"), np.array([1.1]))[0]) == 4
-    assert np.count_nonzero(ct.weights(ct.contour(R), np.array([1.1]))[0]) == 12
-
-
 @pytest.mark.parametrize("kind", ["spline", "local"])
 @pytest.mark.parametrize("closed", [True, False])
 def test_loads_have_the_power_of_the_contour(kind: str, closed: bool) -> None:
@@ -78,15 +67,6 @@ def test_loads_have_the_power_of_the_contour(kind: str, closed: bool) -> None:
         v = (ct.place(c, q + h * u, at)[0][0] - ct.place(c, q - h * u, at)[0][0]) / (2 * h)
         omega = (ct.angle_at(c, R, q + h * u, at) - ct.angle_at(c, R, q - h * u, at))[0] / (2 * h)
         assert ct.push(c, q, s, (2.0, -3.0), 0.7) @ u == pytest.approx(2.0 * v[0] - 3.0 * v[1] + 0.7 * omega, abs=1e-8)
-
-
-@pytest.mark.slow
-def test_angles_and_band_of_a_circle() -> None:
-    R = rod(40)
-    c, q, s = ct.contour(R), pl.circle(R), np.linspace(-7.0, 7.0, 99)
-    np.testing.assert_allclose(ct.angle_at(c, R, q, s), s + 0.5 * np.pi, atol=1e-12)
-    surface = ct.band(c, q, s, 0.1)  # the normal points inwards
-    np.testing.assert_allclose(np.hypot(surface[:, 0], surface[:, 1]), np.hypot(q[0], q[1]) - 0.1, atol=2e-5)
 
 
 @pytest.mark.slow
@@ -120,26 +100,3 @@ def test_start_is_that_of_the_print() -> None:
         )
         assert q[3 * i + 2] == pytest.approx(gamma, abs=1e-12)
         assert u[3 * i + 2] == pytest.approx(-v / c.r_I if on_arc else 0.0, abs=1e-9)
-
-
-@pytest.mark.slow
-def test_spatial_start_is_free_of_shear_on_the_strands() -> None:
-    """The section's tangent is the direction of its edge, and stretch is the climb's."""
-    d_A, N, z = 0.155, 200, (3e-3, -2e-3)
-    path = belt_path(closure(0.66092, d_A, 2.0), d_A)
-    q, u = spatial_start(path, N, 10.0, z)
-    flat, speed = planar_start(path, N, 10.0)
-    np.testing.assert_allclose(u[0::6], speed[0::3])
-    A, l_0 = np.empty((3, 3)), path.length / N
-    edge, next_vertex = evaluate(path, l_0 * (np.arange(N) + 0.5)), np.roll(np.arange(N), -1)
-    within = np.abs(path.s[:, None] - l_0 * (np.arange(N) + 0.5)).min(axis=0) > l_0
-    climb = (z[0] - z[1]) / path.s[1]
-    for i in np.flatnonzero(within):
-        d = q[6 * next_vertex[i] : 6 * next_vertex[i] + 3] - q[6 * i : 6 * i + 3]
-        sp._frame(q, 6 * i + 3, A)
-        along = A.T @ d
-        on_strand = edge.section[i] in (0, 2)
-        assert np.abs(along[1:]).max() < 1e-12
-        assert along[0] / l_0 == pytest.approx(np.hypot(1.0, climb) if on_strand else 1.0, abs=4e-4)
-    assert {q[2::6].min(), q[2::6].max()} == {z[1], z[0]}
-    assert np.abs(q[5::6] - flat[2::3]).max() < 5e-3

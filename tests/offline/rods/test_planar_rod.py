@@ -54,18 +54,6 @@ def test_forces_and_stiffness_are_derivatives_of_the_energy(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["closed", "open"])
-def test_parts_add_up_to_the_whole(name: str) -> None:
-    rod = RODS[name]
-    rng = np.random.default_rng(2)
-    q, u = crumpled(rod, rng), rng.standard_normal(pl.size(rod))
-    edges, vertices = np.arange(rod.N), np.arange(rod.N if rod.closed else rod.N + 1)
-    F = np.zeros(q.size)
-    pl.partial_forces(rod, q, u, edges, np.ones(edges.size), vertices, np.ones(vertices.size), F)
-    np.testing.assert_allclose(F, force(rod, q, u)[0], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.slow
 def test_damping_conserves_momentum_and_takes_what_the_forces_take() -> None:
     """Also the angular momentum of a stretched rod, which the rate of strain of (6.79) would not conserve."""
     rod = pl.planar_rod(9, 1.0, closed=True, damping=(2.0, 0.7), **SOFT)
@@ -167,24 +155,6 @@ def test_column_buckles(GA: float) -> None:
     assert order(errors) == pytest.approx(2.0, abs=0.1)
 
 
-@pytest.mark.slow
-def test_column_behind_its_buckling_load() -> None:
-    """Post-buckled pinned column at end slope alpha: P = 4 K(m)^2 EI/L^2, shortening 2 - 2 E/K, m = sin^2(alpha/2)."""
-    alpha = np.radians(60.0)
-    m = np.sin(0.5 * alpha) ** 2
-    P, short = 4.0 * ellipk(m) ** 2, 2.0 - 2.0 * ellipe(m) / ellipk(m)
-    rod = pl.planar_rod(80, 1.0, EA=1e7, GA=1e7, EI=1.0, rhoA=1.0)
-    q = pl.line(rod)
-    q[2::3] = alpha * np.cos(np.pi * (np.arange(80) + 0.5) / 80)
-    q[3::3] = np.cumsum(np.cos(q[2::3])) / 80
-    q[4::3] = np.cumsum(np.sin(q[2::3])) / 80
-    F = np.zeros(q.size)
-    F[-2] = -P
-    q = pl.equilibrium(rod, q, F, fixed=(0, 1, q.size - 1))
-    assert 1.0 - q[-2] == pytest.approx(short, rel=2e-3)
-    assert abs(q[2]) == pytest.approx(alpha, rel=2e-3)
-
-
 def ring_frequencies(rod: pl.PlanarRod, n: int) -> np.ndarray:
     """Three frequencies with n waves of the stress-free circular rod of (6.24), (6.30): tangential, radial, angle."""
     R = rod.N * rod.ds / (2.0 * np.pi)
@@ -207,15 +177,6 @@ def test_ring_frequencies(n: int) -> None:
         errors.append(max(np.sort(np.abs(found - w))[1] / w for w in exact))  # pairs
     assert errors[-1] < (2 * np.pi * n / 96) ** 2 / 10
     assert order(errors) == pytest.approx(2.0, abs=0.1)
-
-
-@pytest.mark.slow
-def test_thin_ring_is_that_of_hoppe() -> None:
-    """omega^2 = EI/(rhoA R^4) n^2 (n^2 - 1)^2/(n^2 + 1) (Hoppe 1871)."""
-    rod = pl.planar_rod(400, 2 * np.pi, closed=True, kappa_0=1.0, EA=1e6, GA=4e5, EI=1.0, rhoA=1.0)
-    found = frequencies(pl.stiffness(rod, pl.circle(rod)), pl.mass(rod))[3:]
-    n = np.repeat([2, 3, 4], 2)
-    np.testing.assert_allclose(found[:6], n * (n**2 - 1) / np.sqrt(n**2 + 1), rtol=2e-3)
 
 
 def spun(rod: pl.PlanarRod, Omega: float) -> tuple[np.ndarray, np.ndarray]:
@@ -279,36 +240,6 @@ def test_free_flight_conserves_momentum_and_energy_to_second_order() -> None:
         np.testing.assert_allclose(momenta(q, u), momenta(q_0, u_0), rtol=1e-9, atol=1e-10)
     assert drift[-1] < 2e-4
     assert order(drift) == pytest.approx(2.0, abs=0.4)
-
-
-@pytest.mark.slow
-def test_energy_balance_with_damping() -> None:
-    rod = pl.planar_rod(24, 1.0, closed=True, kappa_0=2 * np.pi, damping=(0.05, 0.02), **SOFT)
-    q, u = spun(rod, 30.0)
-    u += np.random.default_rng(4).standard_normal(q.size) * np.tile([1.0, 1.0, 10.0], 24)
-    before = sum(pl.energies(rod, q, u))
-    work = pl.march(rod, q, u, pl.inverse_mass(rod), np.zeros(q.size), 1e-6, 20000)
-    lost = before - sum(pl.energies(rod, q, u))
-    assert work == pytest.approx(lost, rel=1e-3)
-    assert lost > 0.02 * before
-
-
-@pytest.mark.slow
-def test_a_stiff_rod_swings_as_a_pendulum() -> None:
-    """A rod pinned at one end, released level, hangs after sqrt(2 L/(3 g)) K(1/2)."""
-    g, L = 9.81, 1.0
-    rod = pl.planar_rod(10, L, EA=1e5, GA=1e5, EI=3e3, rhoA=1.0, rhoI=1e-6)
-    m = pl.mass(rod)
-    m[2::3] = 1e-2 * rod.ds**2  # the angles follow; their own inertia is 1 % of an edge's
-    inverse = 1.0 / m
-    inverse[:2] = 0.0
-    q, u = pl.line(rod), np.zeros(pl.size(rod))
-    time = np.sqrt(2.0 * L / (3.0 * g)) * ellipk(0.5)
-    steps = 40000
-    pl.march(rod, q, u, inverse, pl.weight(rod, (0.0, -g)), time / steps, steps)
-    assert q[-2] == pytest.approx(0.0, abs=0.02)
-    assert q[-1] == pytest.approx(-L, rel=2e-3)
-    assert u[-2] == pytest.approx(-np.sqrt(3.0 * g * L), rel=5e-3)
 
 
 @pytest.mark.slow

@@ -109,21 +109,6 @@ def test_galerkin_keeps_the_energy_and_deim_does_not(swing) -> None:
     assert not off < 10 * drift[1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pivoted", [True, False])
-def test_deim_repeats_forces_of_its_snapshots(swing, pivoted: bool) -> None:
-    rod, q_0, Q, _ = swing
-    m, load = pl.mass(rod), pl.weight(rod, G)
-    V = rd.basis(Q, q_0, m, 6)
-    P = states(V, q_0, m, Q)
-    F = rd.force_snapshots(rod, P)
-    for points, bound in ((10, 1.0), (40, 1e-4)):
-        R = rd.deim(rod, q_0, V, load, F, points, pivoted)
-        assert R.out.size == points
-        found = np.array([rd._modal(rod, R, a) for a in rd.projected(V, q_0, m, P)])
-        assert np.linalg.norm(found - F @ V) < bound * np.linalg.norm(F @ V)
-
-
 def test_ecsw_takes_few_elements_and_keeps_its_own_energy(swing) -> None:
     rod, q_0, Q, _ = swing
     m, load = pl.mass(rod), pl.weight(rod, G)

@@ -70,6 +70,7 @@ def test_softer_guides_add_their_tilt_alone(loose):
     assert other.C[1] - other.tilt == pytest.approx(loose.C[1] - loose.tilt, rel=0.05)
 
 
+@pytest.mark.slow
 def test_influence_converges_with_the_mesh():
     at = np.array([40e-3, 70e-3])
     coarse, middle, fine = (of(LOOSE, size, at).at_radius for size in (12e-3, 6e-3, 3e-3))

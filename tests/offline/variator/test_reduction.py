@@ -22,7 +22,8 @@ from rtcvt.offline.variator.process import evidence, fit
 from rtcvt.offline.variator.reduction import errors_on, figures_of, reduce, reduce_peaks
 from rtcvt.offline.variator.reduction_report import reduction_page
 from rtcvt.offline.variator.steady_belt import steady_belt
-from rtcvt.variator.reduced_model import LAWS, counted, read_reduced, write_reduced
+from rtcvt.offline.variator.uncertainty import shares
+from rtcvt.variator.reduced_model import LAWS, UNCERTAIN, counted, read_reduced, write_reduced
 
 BELT = {
     "mu": 0.105, "cos_d": np.cos(0.19), "tan_d": np.tan(0.19), "delta_0": 0.19, "d_A": 0.155, "h_off": 2e-3,
@@ -92,6 +93,7 @@ def reduced():
     return reduce(samples, "synthetic", **SMALL), z
 
 
+@pytest.mark.slow
 def test_peaks_of_left_out_data_are_told_by_the_others():
     rng = np.random.default_rng(3)
     t = rng.uniform(-1.0, 1.0, (300, 5))
@@ -247,10 +249,20 @@ def test_errors_are_those_of_other_runs(reduced):
     assert errors["projection.stacked"] == pytest.approx(0.0, abs=0.04)  # 99.9 % of the energy
     assert errors["repeat.thrust.max"] == 0.0
     assert errors["settled"] == 32
+    # standard deviations that cross-validation found hold for other runs
+    for name in UNCERTAIN:
+        assert 0.45 < errors[f"within.{name}.one"] <= errors[f"within.{name}.two"], name
+        assert errors[f"within.{name}.two"] > 0.8, name
+        share = shares(r.uncertain)[name]
+        assert 0.58 < share[0] < 0.8, name
+        assert 0.9 < share[1] < 1.0, name
     worse = other._replace(values={**other.values, "thrust": 1.1 * other.values["thrust"]})
-    assert_allclose(errors_on(r.model, worse)["thrust.rms"], 0.1 / 1.1, atol=0.01)
+    found = errors_on(r.model, worse)
+    assert_allclose(found["thrust.rms"], 0.1 / 1.1, atol=0.01)
+    assert found["within.thrust_ratio.two"] < 0.1
 
 
+@pytest.mark.slow
 def test_noise_of_the_data_is_found():
     samples, _ = synthetic(128, noise=0.01)
     laws = identify(samples, lambda _: None, ((4, 4, 4, 4), (4, 4, 4, 4))).laws

@@ -1,10 +1,12 @@
 """Points with two models: what a plan asks for, how differences are judged, their law, and a campaign that goes on."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import variator_laws
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
@@ -12,7 +14,8 @@ from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 from rtcvt.offline.variator import campaign as engine
 from rtcvt.offline.variator import tasks
 from rtcvt.offline.variator.plan import load_plan, names_of, runs_of
-from rtcvt.offline.variator.twins import ACROSS, LEAST, Twins, _across, differences, laws, load_twins
+from rtcvt.offline.variator.twins import ACROSS, LEAST, Twins, _across, correct, differences, laws, load_twins
+from rtcvt.variator.reduced_model import scaled
 
 UNIT = load_parameters("pushbelt_24mm")
 PLAN = """
@@ -114,6 +117,58 @@ def test_a_difference_is_told_from_scatter_and_its_law_is_found() -> None:
     assert laws(some(LEAST - 1, lambda z: z[:, 0])) == []
 
 
+def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
+    """Differences linear in the scaled coordinates, scatter as in `some`: all laws of the model move to the first."""
+    model = replace(variator_laws.laws(), correction=np.zeros((0, 0)))
+    t = some(60, lambda z: 0.0 * z[:, 0])
+    z, rng = np.column_stack([t.point, np.ones(60)]), np.random.default_rng(8)
+    x = scaled(model.coordinates, model.shift, z)
+    carried = 2.0 * variator_laws.CONSTANTS["mu"] / np.cos(variator_laws.CONSTANTS["delta_0"])
+    f = model.evaluate(z)
+    base = {
+        "thrust ratio": np.log(f["zeta"]),
+        "speed loss": f["e"] + f["c"] * z[:, 1],
+        "losses": np.log(f["lambda"] + carried * f["c"] * z[:, 1] ** 2),
+        "peak of flank_normal": np.log(f["peak.flank_normal"]),
+        "peak of push": np.log(f["peak.push"]),
+    }
+    apart = {k: (0.04 + 0.05 * x[:, 0] - 0.04 * x[:, 1]) * (0.02 if k == "speed loss" else 1.0) for k in base}
+    size = {k: 1e-4 if k == "speed loss" else 5e-3 for k in base}
+    values = {
+        k: v[:, None] + np.outer(apart[k], [1, 0, 0]) + size[k] * rng.normal(size=(60, 3)) for k, v in base.items()
+    }
+    across = {
+        k: (1e-3 if k in ("misalignment", "ring_to_pillar") else 30.0 * t.point[:, 3]) * (2.0 + x[:, 0]) for k in ACROSS
+    }
+    t = t._replace(values=values, across=across)
+    found = correct(t, model)
+    errors = found.errors
+    for key, planar, corrected in (
+        ("thrust", 0.04, 0.01),
+        ("loss", 0.04, 0.01),
+        ("slip", 8e-4, 3e-4),
+        ("peak.flank_normal", 0.04, 0.01),
+    ):
+        assert errors[f"spatial.{key}.planar.rms"] > planar
+        assert errors[f"spatial.{key}.rms"] < corrected
+    # what is missed is the scatter of one run and the mean of two, sqrt(3/2), or little more
+    assert found.deviation[0] == pytest.approx(5e-3 * np.sqrt(1.5), rel=0.3)
+    whole = replace(model, correction=found.rows, deviation=found.deviation)
+    after = whole.evaluate(z)
+    assert np.log(after["zeta"] / f["zeta"]) == pytest.approx(apart["thrust ratio"], abs=8e-3)
+    slip = after["e"] + after["c"] * z[:, 1] - base["speed loss"]
+    assert slip == pytest.approx(apart["speed loss"], abs=4e-4)
+    assert after["exit_force.primary"] == pytest.approx(30.0 * (2.0 + x[:, 0]) / 1e4, rel=1e-2)
+    # chance alone gives no polynomial
+    none = correct(
+        t._replace(values={k: v[:, 1:2] + size[k] * rng.normal(size=(60, 3)) for k, v in values.items()}), model
+    )
+    assert np.abs(none.rows[:3, 1:]).max() < 0.01
+    with pytest.raises(InputError, match="at least 12"):
+        correct(t._replace(across=dict.fromkeys(ACROSS, np.full(60, np.nan))), model)
+
+
+@pytest.mark.slow
 def test_a_campaign_of_twins_is_compared_and_goes_on_when_it_settles_longer(tmp_path, monkeypatch) -> None:
     def here(parameters: Any, text: str, plan: str, folder: Any, runs: Any, *_: Any) -> Any:
         for run in runs:

@@ -31,7 +31,6 @@ from rtcvt.offline.variator.report import report_page
 from rtcvt.recording import new_hdf5
 
 BELT = {"h_off": 0.004, "t_R": 0.003, "cos_d": 0.98, "tan_d": 0.2, "mu": 0.1, "m_star": 1.2}
-CENTRE = 0.155
 
 
 def run(name, branches, xi=0.4, ratio=1.2):
@@ -97,12 +96,12 @@ def heldout(*runs):
 class Exact:
     """Reduced model that repeats the full one, with thrust ratio, ratio and field off by given shares."""
 
-    def __init__(self, thrust=1.0, ratio=0.0, field=1.0, slip=0.0):
-        self.thrust, self.ratio, self.field, self.slip = thrust, ratio, field, slip
+    def __init__(self, thrust=1.0, ratio=0.0, field=1.0, slip=0.0, known=None):
+        self.thrust, self.ratio, self.field, self.slip, self.known = thrust, ratio, field, slip, known or {}
 
     def settle(self, run):
         s = {k: float(v[1]) for k, v in run.summary.items()}
-        kept = {k: s[k] for k in ("omega_O", "P_I", "P_O")}
+        kept = {k: s[k] for k in ("omega_O", "P_I", "P_O")} | self.known
         return kept | {
             "thrust_ratio": self.thrust * s["thrust_ratio"], "slip": s["slip"] + self.slip, "tau_I": 50.0,
             "macro_slip": 0.0, "outside": 0.0,
@@ -184,6 +183,14 @@ def test_slip_is_compared_in_points_and_only_where_the_full_model_does_not_slip_
     assert f.value["hybrid"] == pytest.approx(0.0005)
     assert f.within == (1, 1)
     assert f.parts["full"] == pytest.approx(0.001)
+
+
+def test_errors_lie_within_what_the_model_says_of_itself_or_not():
+    assert checked([held("a")]).coverage == {}
+    known = {"uncertainty.thrust_ratio": 0.03, "uncertainty.slip": 4e-4, "uncertainty.flank_peak": 1e3}
+    check = checked([held("a"), held("gross", slip=0.3)], hybrid=Exact(thrust=1.03, slip=5e-4, field=1.1, known=known))
+    assert check.coverage == {"thrust_ratio": (1, 0.0, 1.0), "slip": (1, 0.0, 1.0), "flank_peak": (1, 0.0, 0.0)}
+    assert check.as_numbers()["coverage"]["slip"] == {"states": 1, "one": 0.0, "two": 1.0}
 
 
 def test_efficiency_needs_a_load():

@@ -39,6 +39,7 @@ def test_a_quantity_agrees_within_the_scatter_of_the_hybrid_belt() -> None:
     assert row._replace(spatial=np.nan).verdict == "not resolved"
 
 
+@pytest.mark.slow
 def test_short_runs_are_kept_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"BEFORE": 0.03, "TURNS": 0.08, "SETTLE": 0.3, "MEAN": 0.14}.items():
         monkeypatch.setattr(check, name, value)

@@ -105,11 +105,11 @@ LAWS = {
 @pytest.mark.parametrize(
     ("name", "k_P", "bound"),
     [
-        slow("flat", 0, 2e-3),
-        ("tracking", 0, 2e-3),
-        slow("crown", 0, 2e-2),
+        slow("flat", 0.0, 2e-3),
+        ("tracking", 0.0, 2e-3),
+        slow("crown", 0.0, 2e-2),
         slow("flat", 1e7, 2e-2),
-        ("bilateral", 0, 2e-3),
+        slow("bilateral", 0.0, 2e-3),
     ],
 )
 def test_forces_are_the_gradient_of_the_energy(name: str, k_P: float, bound: float) -> None:

@@ -183,7 +183,7 @@ def test_power_of_the_flanks_is_booked() -> None:
 def test_an_element_that_is_off_the_middle_is_pressed_back() -> None:
     q, u, f, s, sd = setting(5, 0.0)
     q[:, 3] = 1e-6
-    found = solve(q, u, 0 * f, s, sd, 1, LAW)
+    found = solve(q, u, 0 * f, s, sd, 2, LAW)
     there = found.left.force[:, 0] > 0
     assert np.all(found.left.force[there, 0] > found.right.force[there, 0])
     assert np.all(found.u[there, 3] < 0)

@@ -56,6 +56,7 @@ def prepare(
     return m, x, sp.model(UNIT, b, sh, unilateral=unilateral, **settings), inputs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unilateral", [True, slow(False)])
 @pytest.mark.parametrize(("case", "row"), [("MED", 3), slow("OD", 0), slow("LOW", 0)])
 def test_mirrored_sheaves_keep_the_belt_in_its_plane_where_it_is_the_hybrid_model(
@@ -312,6 +313,7 @@ def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own(mo
     assert abs(rest) < 1e-2 * losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("taper", [None, slow(8e-6)])
 @pytest.mark.parametrize("mode", [TORQUE, SPEED])
 @pytest.mark.parametrize("stop", ["primary", slow("secondary"), slow("none")])

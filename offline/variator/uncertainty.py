@@ -1,0 +1,90 @@
+"""What a reduced model does not know of itself, as splines of the logarithm of standard deviations.
+
+Errors of the laws of settled states, of the peak in all windows, by cross-validation:
+
+    thrust ratio    relative
+    slip            of the speed loss e + c xi
+    efficiency      power out by that with the loss of the law, from |xi| = `LOADED` on
+    flank peak      relative, of the largest flank normal force
+
+hold what the regression misses and what the full model scatters. How large they are over the operating point is found
+by `spread` and kept at y = 1 (`rtcvt.variator.regression`). What a correction misses (`twins`) adds in its square.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtcvt.offline.pushbelt.run.windows import SLIPPING
+from rtcvt.offline.variator.alignment import Samples
+from rtcvt.offline.variator.laws import Law, folds, grid_of, moving_places
+from rtcvt.offline.variator.process import side_by_side
+from rtcvt.offline.variator.spread import Spread, spread, together, within
+from rtcvt.variator.reduced_model import UNCERTAIN, ReducedModel, splines_through
+
+__all__ = ["LOADED", "Errors", "errors_of", "shares", "table_of"]
+
+Array = NDArray[np.float64]
+
+LOADED = 0.1
+SPLINES = (8, 20, 6, 4)  # along i, xi, kappa, f
+
+
+class Errors(NamedTuple):
+    """Errors (m,) of the windows `rows`, and their standard deviations by other runs."""
+
+    rows: NDArray[np.int64]
+    errors: Array
+    by_others: Array
+
+
+def efficiency(s: Samples, loss: Array) -> Array:
+    """Of all windows (n,) with a loss (n,) over F_O v; nan where no power goes through the belt."""
+    out = np.where(s.point[:, 1] > 0.0, s.values["transmitted"], -s.values["received"])
+    loaded = (np.abs(s.point[:, 1]) > LOADED) & (out > 0.0)
+    return np.where(loaded, out / np.where(loaded, out + loss, 1.0), np.nan)
+
+
+def errors_of(s: Samples, laws: Mapping[str, Law]) -> dict[str, tuple[NDArray[np.int64], Array]]:
+    """Rows and cross-validated errors by `UNCERTAIN`."""
+    settled = np.flatnonzero((s.phase == 0) & (np.abs(s.values["slip"]) <= SLIPPING))
+    zeta, e, loss, peak = (laws[k] for k in ("zeta", "e", "lambda", "peak.flank_normal"))
+    off = efficiency(s, np.exp(loss.crossed)) - efficiency(s, loss.data)
+    loaded = settled[np.isfinite(off[settled])]
+    return {
+        "thrust_ratio": (zeta.rows, zeta.crossed - np.log(zeta.data)),
+        "slip": (settled, (e.crossed - e.data)[settled]),
+        "efficiency": (loaded, off[loaded]),
+        "flank_peak": (peak.rows, peak.crossed - np.log(peak.data)),
+    }
+
+
+def table_of(
+    s: Samples, y: Array, laws: Mapping[str, Law], model: ReducedModel, more: Mapping[str, float] | None = None
+) -> tuple[Array, dict[str, Errors]]:
+    """Coefficients of the splines of ln s, and the errors; `more`: standard deviations that come on top."""
+    length = model.constants["length"]
+
+    def places(z: Array) -> Array:
+        return moving_places(list(model.coordinates), z, np.log(model.evaluate(z)["zeta"]), length, s.belt)
+
+    grid = grid_of(list(model.coordinates), SPLINES)
+    x, at = places(np.column_stack([s.point, y])), places(np.column_stack([grid, np.ones(len(grid))]))
+    found = errors_of(s, laws)
+    group = folds(s)[s.run]
+
+    def one(item: tuple[NDArray[np.int64], Array]) -> tuple[Spread, Array]:
+        return spread(x[item[0]], item[1], group[item[0]])
+
+    with side_by_side() as each:
+        spreads = dict(zip(UNCERTAIN, each(one, (found[name] for name in UNCERTAIN)), strict=True))
+    known = {name: Errors(*found[name], by_others) for name, (_, by_others) in spreads.items()}
+    values = [np.log(together(spreads[name][0].at(at), (more or {}).get(name, 0.0))) for name in UNCERTAIN]
+    return splines_through(np.stack(values, axis=1).reshape(*SPLINES, len(UNCERTAIN))), known
+
+
+def shares(known: Mapping[str, Errors]) -> dict[str, tuple[float, float]]:
+    """Shares of the errors within one and two standard deviations that others say."""
+    return {name: within(e.errors, e.by_others) for name, e in known.items()}

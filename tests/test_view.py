@@ -242,6 +242,7 @@ def changed(a, b):
     return (np.abs(a - b).max(axis=-1) > 0.04)[:, :660].mean()
 
 
+@pytest.mark.slow
 @pytest.mark.needs("chromium")
 def test_a_run_in_a_browser(browser, scene, tmp_path):
     (tmp_path / "run.html").write_text(view_page(scene), encoding="utf-8")

@@ -10,5 +10,5 @@ KIND = Kind(
     read=lazily("rtcvt.clutch.unit:read"),
     fidelities={"rigid": ""},
     build=lazily("rtcvt.clutch.unit:build"),
-    page=lazily("rtcvt.clutch.unit:page"),
+    page=lazily("rtcvt.part:page"),
 )

@@ -25,6 +25,6 @@ KIND = Kind(
     read=lazily("rtcvt.engine.unit:read"),
     fidelities={"rigid": ""},
     build=lazily("rtcvt.engine.unit:build"),
-    page=lazily("rtcvt.engine.unit:page"),
+    page=lazily("rtcvt.part:page"),
     files_beside=_files_beside,
 )

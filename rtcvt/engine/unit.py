@@ -7,8 +7,6 @@ shipped ones (`rtcvt.engine.grid`), ``box`` the unit whose shift table a control
 carry their unit.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -19,14 +17,13 @@ from rtcvt.engine import control, converter, electric, kernels, shifting
 from rtcvt.engine.grid import Grid, lookup, read_curves, read_grid
 from rtcvt.engine.kernels import P
 from rtcvt.errors import InputError
-from rtcvt.html import ErrorRow, render
-from rtcvt.kind import Unit, load_unit
-from rtcvt.model import Coupling, Model
-from rtcvt.scenario import Scenario
-from rtcvt.table import Constants, Table, given_values
-from rtcvt.unitfile import Solver, UnitFile
+from rtcvt.kind import load_unit
+from rtcvt.model import Model
+from rtcvt.part import Part, built, internal_step, table_of
+from rtcvt.table import Constants
+from rtcvt.unitfile import UnitFile
 
-__all__ = ["Engine", "build", "least_fuel", "losses", "page", "read", "tables"]
+__all__ = ["Engine", "build", "least_fuel", "losses", "read", "tables"]
 
 LINE_POINTS = 41  # of the line of least fuel
 SPEEDS = "a table whose speeds are above zero"
@@ -47,7 +44,7 @@ NAMED = {  # what a unit file of each kind names
 }
 
 
-class Engine(Unit):
+class Engine(Part):
     """A unit file of one of these kinds."""
 
     kind: Literal["engine", "cvt_control", "shift_control", "torque_converter", "electric_drive"]
@@ -58,12 +55,7 @@ class Engine(Unit):
     down: FileName | None = None  # below which it shifts down
     curves: FileName | None = None  # capacity and torque ratio of a converter over its speed ratio
     box: FileName | None = None  # unit with the shift table, a shipped one or a file beside this one
-    parameters: dict[str, float | str] = {}  # see above
     strategy: Literal["constant", "economy", "sport"] | None = None  # of the control's ratio
-    solver: Solver = Solver()
-    scenario: tuple[Scenario, ...] = ()
-
-    folder: Annotated[Path, Field(exclude=True)] = Path()  # in which tables are looked for
 
 
 def read(file: UnitFile) -> Engine:
@@ -243,22 +235,13 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
     InputError
         A parameter is missing, not one of its kind, or out of range; a table is not one of an engine.
     """
-    if engine.solver.method != "rosenbrock":
-        raise InputError(engine.source, "solver.method", engine.solver.method, "'rosenbrock'")
     if (engine.kind == "cvt_control") != (engine.strategy is not None):
         allowed = f"one of {', '.join(control.STRATEGIES)}, in a control only"
         raise InputError(engine.source, "strategy", engine.strategy, allowed)
     kind = KINDS[engine.kind]
-    table, data = Table(), Constants(kind.D)
-    rows = [row for row in kind.P if not row.row.choices]
-    for declared, value in given_values(engine.source, engine.parameters, rows):
-        table.add("parameter", declared, value)
-    for row in kind.U:
-        table.add("input", row, 0.0)
-    table.each("output", kind.Y)
-    table.each("state", kind.X)
-    internal_step = engine.solver.step / (substeps or engine.solver.substeps)
-    data[kind.D.INTERNAL_STEP] = internal_step
+    given = [row for row in kind.P if not row.row.choices]
+    table, data = table_of(engine, given, kind.U, kind.Y, kind.X), Constants(kind.D)
+    longest = data[kind.D.INTERNAL_STEP] = internal_step(engine, substeps)
     n_work = kind.N_WORK
     if kind is electric:
         data.table(electric.D.LOSS, losses(engine).numbers())
@@ -287,28 +270,4 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
             data.table(control.D.LINE, least_fuel(torque, fuel).numbers())
     if engine.strategy is not None:
         table.add("parameter", control.P.STRATEGY, control.STRATEGIES.index(engine.strategy))
-    return Model(
-        name=engine.name,
-        description=engine.description,
-        fidelity="rigid",
-        variables=table.variables,
-        states=table.states,
-        p=table.p,
-        data=data.array(),
-        n_work=n_work,
-        step_size=engine.solver.step,
-        internal_step=internal_step,
-        initialise=kind.initialise,
-        derivative=kind.derivative,
-        jacobian=getattr(kind, "jacobian", None),
-        coupling=Coupling(kind.linearise, kind.port, kind.flange, kind.piece) if hasattr(kind, "port") else None,
-        output=kind.output,
-        step=kind.step,
-        source=engine.text,
-    )
-
-
-def page(model: Model, unit: Engine, errors: Sequence[ErrorRow] | None = None) -> str:
-    """The page inside the FMU: how to use the unit, its variables and equations, and its unit file."""
-    equations = KINDS[unit.kind].__doc__
-    return render("rtcvt.vehicle:page.html", model=model, unit=unit, errors=errors, equations=equations)
+    return built(engine, table, kind, data.array(), n_work, longest)

@@ -26,6 +26,6 @@ KIND = Kind(
     read=lazily("rtcvt.vehicle.parts:read_part"),
     fidelities={"rigid": ""},
     build=_build,
-    page=lazily("rtcvt.vehicle.page:part_page"),
+    page=lazily("rtcvt.part:page"),
     files_beside=_files_beside,
 )

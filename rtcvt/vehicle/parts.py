@@ -4,18 +4,17 @@ A part's parameters are those of its kind (`rtcvt.vehicle.layout`), all of them 
 of speeds instead. Bare numbers are SI, strings carry their unit.
 """
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
-from rtcvt.kind import Unit
-from rtcvt.model import Coupling, Model
-from rtcvt.scenario import Scenario
-from rtcvt.table import Constants, Table, given_values
-from rtcvt.unitfile import Solver, UnitFile
+from rtcvt.model import Model
+from rtcvt.part import Part as AnyPart
+from rtcvt.part import built, internal_step, table_of
+from rtcvt.table import Constants
+from rtcvt.unitfile import UnitFile
 from rtcvt.vehicle import kernels
 from rtcvt.vehicle.layout import TABLES, D, Kind
 
@@ -25,16 +24,11 @@ __all__ = ["KINDS", "Part", "build_part", "read_part"]
 KINDS = {kind.text: kind for kind in Kind}
 
 
-class Part(Unit):
+class Part(AnyPart):
     """A unit file of one of these kinds."""
 
     kind: Literal["vehicle", "driveline", "driver", "cycle"]
-    parameters: dict[str, float | str] = {}  # see below
     cycle: Annotated[str, Field(min_length=1)] | None = None  # a CSV file, or a shipped one
-    solver: Solver = Solver()
-    scenario: tuple[Scenario, ...] = ()
-
-    folder: Annotated[Path, Field(exclude=True)] = Path()  # in which a cycle's file is looked for
 
 
 def read_part(file: UnitFile) -> Part:
@@ -58,18 +52,11 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
     """
     kind = KINDS[part.kind]
     rows = TABLES[kind]
-    if part.solver.method != "rosenbrock":
-        raise InputError(part.source, "solver.method", part.solver.method, "'rosenbrock'")
-    table, data = Table(), Constants(D)
-    for row, value in given_values(part.source, part.parameters, rows.parameters):
-        table.add("parameter", row, value)
-    for row in rows.inputs:
-        table.add("input", row, 0.0)
-    table.each("output", rows.outputs)
-    table.each("state", rows.states)
+    table = table_of(part, rows.parameters, rows.inputs, rows.outputs, rows.states)
+    data = Constants(D)
     data[D.KIND] = kind
     data[D.N_X], data[D.N_U], data[D.N_Y] = (table.size(what) for what in ("state", "input", "output"))
-    data[D.INTERNAL_STEP] = part.solver.step / (substeps or part.solver.substeps)
+    longest = data[D.INTERNAL_STEP] = internal_step(part, substeps)
     if (part.kind == "cycle") != (part.cycle is not None):
         raise InputError(part.source, "cycle", part.cycle, "the name of a driving cycle in a part of kind 'cycle' only")
     if part.cycle is not None:
@@ -77,22 +64,5 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
         cycle = load_cycle(own if own.is_file() else part.cycle)
         data[D.POINTS], data[D.SPACING] = len(cycle.v), cycle.spacing
         data.table(D.SPEEDS, cycle.v.tolist())
-    return Model(
-        name=part.name,
-        description=part.description,
-        fidelity="rigid",
-        variables=table.variables,
-        states=table.states,
-        p=table.p,
-        n_work=data.place_blocks(),
-        data=data.array(),
-        step_size=part.solver.step,
-        internal_step=data[D.INTERNAL_STEP] if part.cycle is None else None,  # of a cycle outputs follow time
-        initialise=kernels.initialise,
-        derivative=kernels.derivative,
-        jacobian=kernels.jacobian,
-        coupling=Coupling(kernels.linearise, kernels.port, kernels.flange, kernels.piece),
-        output=kernels.output,
-        step=kernels.step,
-        source=part.text,
-    )
+    n_work = data.place_blocks()
+    return built(part, table, kernels, data.array(), n_work, longest if part.cycle is None else None)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import variator_laws as analytic
 from fmpy.validation import validate_fmu
-from marks import slow
 from native_host import H, Hosted
 
 from rtcvt.fmu.export import export_python
@@ -35,7 +34,8 @@ def signals(k):
     return {"shaft.w": 300.0 * math.cos(2.5 * t), "control.tau_des": 250.0 * math.sin(9.0 * t)}
 
 
-@pytest.mark.parametrize("fidelity", [slow("hybrid"), "rigid"])
+@pytest.mark.slow
+@pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
 def test_native_code_has_the_bits_of_the_kernels(folder, fidelity):
     unit = load_unit(folder / "kers.toml")
     model = unit.build(fidelity)

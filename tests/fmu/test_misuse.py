@@ -447,14 +447,15 @@ def test_steps_and_inputs_of_any_size_in_python(in_python, data):
 # --- in C, with sanitizers --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @needs_cc
-@pytest.mark.parametrize(("key", "count"), [("differential", 4000), *(slow(key, 20000) for key in KEYS)])
-def test_states_from_hostile_hands(unpacked_native, tmp_path, key, count):
+@pytest.mark.parametrize("key", KEYS)
+def test_states_from_hostile_hands(unpacked_native, tmp_path, key):
     """None is accepted with a wrong bit; one with a right checksum gives finite results or none."""
     program = build(unpacked_native[key] / "sources", "misuse_states.c", tmp_path / "states", *ADDRESS)
-    found = figures(program, 1, count)
-    assert min(found["accepted"], found["refused"], found["withheld"]) > count / 20
-    assert found["results"] > 5 * count
+    found = figures(program, 1, 20000)
+    assert min(found["accepted"], found["refused"], found["withheld"]) > 1000
+    assert found["results"] > 100_000
 
 
 @pytest.mark.slow

@@ -636,6 +636,21 @@ def test_a_state_from_before_initialisation(host, models):
     unit.fmi.freeFMUstate(state)
 
 
+def test_damaged_states_are_refused(host, models):
+    unit = host("kers").start()
+    run(unit, models["kers"], 0, 5)
+    state = unit.fmi.getFMUstate()
+    data = unit.fmi.serializeFMUstate(state)
+    unit.fmi.freeFMUstate(state)
+    for at in range(0, len(data), 7):
+        damaged = data[:at] + bytes([data[at] ^ 0x10]) + data[at + 1 :]
+        assert "the state is" in unit.refused(unit.fmi.deSerializeFMUstate, damaged)
+    for size in (0, 1, len(data) - 1):
+        assert f"{len(data)} bytes" in unit.refused(unit.fmi.deSerializeFMUstate, data[:size])
+    assert "bytes" in unit.refused(unit.fmi.deSerializeFMUstate, data + b"\0")
+    assert run(unit, models["kers"], 5, 10) == reference(models["kers"], 10)[5:]
+
+
 def test_states_of_another_unit_or_interface_are_refused(host, tmp_path):
     path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters={"gear.a.J": 0.3})
     heavier = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))

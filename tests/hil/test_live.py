@@ -240,6 +240,7 @@ def test_faults_of_messages_in_a_browser(kers, tmp_path):
     assert report.message.startswith("enough")
 
 
+@pytest.mark.slow
 @pytest.mark.needs("chromium")
 def test_a_fault_is_switched_off_before_the_loop_says_that_it_is_on(kers, tmp_path):
     run = Run(kers, 60.0, tmp_path / "run.h5", step=1.0)

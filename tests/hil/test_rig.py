@@ -400,7 +400,8 @@ def wait_for_growth(path: Path) -> None:
     raise AssertionError("no recording")
 
 
-@pytest.mark.parametrize(("number", "code"), [slow(signal.SIGINT, 130), (signal.SIGTERM, 1)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 1)])
 def test_signals_end_the_command_with_a_recording(kers, tmp_path, number, code):
     path = tmp_path / "run.mf4"
     process = run_command(str(kers), "--duration", "60", "-o", str(path))
@@ -440,7 +441,7 @@ def test_sigkill_loses_at_most_a_second(kers, tmp_path, suffix):
 @pytest.mark.needs("cc")
 @pytest.mark.parametrize(
     ("suffix", "policy", "number"),
-    [slow("h5", "stop", errno.ENOSPC), ("mf4", "stop", errno.EIO), ("h5", "continue", errno.EIO),
+    [slow("h5", "stop", errno.ENOSPC), slow("mf4", "stop", errno.EIO), ("h5", "continue", errno.EIO),
      slow("mf4", "continue", errno.EDQUOT)],
 )  # fmt: skip
 def test_a_disk_that_fails_is_survived_as_configured(kers, tmp_path, suffix, policy, number):

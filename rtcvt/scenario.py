@@ -370,7 +370,7 @@ def _numbers(table: Table, variable: "Variable") -> list[float]:
 def _number(value: float | str, variable: "Variable") -> float:
     """SI value of a quantity, value of an enumeration's item, or of a Boolean."""
     if isinstance(value, bool) and not variable.boolean:
-        raise ValueError(f"{quantity.wanted(variable.measured)}, not a truth value")
+        raise ValueError("a number or a quantity, not a truth value")
     return variable.choice(value) if variable.choices else quantity.to_si(value, variable.measured)
 
 

@@ -324,10 +324,10 @@ def factor(h, data, work):
         for k in range(size):
             work[jac + k * size + k] += 1.0
         lu(size, work, jac, pivot + int(data[i + Part.X]))
-    for i in range(shafts):
+    for s in range(shafts):
         for j in range(n):
-            work[border + i * n + j] *= -h
-        work[border + i * n + i] += 1.0
+            work[border + s * n + j] *= -h
+        work[border + s * n + s] += 1.0
     for e in range(int(data[D.ENDS])):
         end = int(data[D.END]) + e * len_end()
         i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()

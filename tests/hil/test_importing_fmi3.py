@@ -272,13 +272,13 @@ def test_parameters_change_during_a_run_but_arrays_do_not(foreign, recorded):
 
 
 @pytest.mark.needs("cc")
-def test_a_wrong_token_is_refused(foreign, pair, recorded, tmp_path):
+def test_a_wrong_token_is_refused(foreign, kers3, recorded, tmp_path):
     wrong = described(foreign, tmp_path / "wrong.fmu", ("{right}", "{wrong}"))
     with pytest.raises(InputError, match=r"the FMU refused; its messages: fmi3Error: 100%s wrong"):
         recorded(wrong, scenario())
-    with zipfile.ZipFile(pair[3]) as archive:
+    with zipfile.ZipFile(kers3) as archive:
         token = archive.read("modelDescription.xml").decode().partition('instantiationToken="')[2].partition('"')[0]
-    ours = described(pair[3], tmp_path / "ours.fmu", (token, "{wrong}"))
+    ours = described(kers3, tmp_path / "ours.fmu", (token, "{wrong}"))
     with pytest.raises(InputError, match=r"the FMU refused; its messages: fmi3Error: .*instantiationToken"):
         recorded(ours, None)
 

@@ -148,22 +148,6 @@ def test_an_instance_takes_and_gives_arrays_and_tunable_parameters(gears):
         one["gear.s.J"] = 1.0
 
 
-def test_a_system_is_a_unit_like_any_other():
-    unit = rtcvt.load("vehicle_wltc")
-    assert (unit.kind, unit.models) == ("system", ("system",))
-    slopes = {"vehicle.road.slope": ([0.0, 20.0, 21.0], [0.0, 0.0, 0.05])}
-    result = unit.simulate("whole cycle", duration="30 s", inputs=slopes)
-    assert result.unit("vehicle.vehicle.v") == "m/s"
-    assert result["vehicle.force.grade"][-1] > 600.0
-    heavy = unit.simulate(duration="30 s", parameters={"vehicle.vehicle.m": "3000 kg"})
-    flat = unit.simulate(duration="30 s")
-    assert heavy["vehicle.vehicle.s"][-1] < flat["vehicle.vehicle.s"][-1]
-    one = unit.instance(inputs={"vehicle.road.slope": 0.1})
-    for _ in range(100):
-        one.step()
-    assert one["vehicle.force.grade"] > 1000.0
-
-
 def test_recording_in_other_packages(gears, tmp_path):
     result = gears.simulate()
     frame = result.to_dataframe()

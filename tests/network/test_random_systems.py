@@ -5,6 +5,7 @@ import pytest
 from discs import interpreted
 from marks import slow
 
+import rtcvt
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 from rtcvt.unitfile import parse_unit_file
@@ -84,6 +85,25 @@ KINDS = ["vehicle", "driveline", "clutch", "planetary", "differential"]
 @pytest.mark.parametrize("seed", [0, 1, 2, *map(slow, range(3, 10))])
 def test_random_systems(seed):
     check(seed, KINDS)
+
+
+def test_a_system_is_a_unit_like_any_other(tmp_path):
+    file = tmp_path / "random.toml"
+    slope = "{ time = [0, 0.1, 0.2], value = [0, 0, 0.05] }"
+    scenario = f"name = 'up'\nduration = 0.3\ninputs = {{ 'vehicle_5.road.slope' = {slope} }}"
+    file.write_text(f"{random_system(0, KINDS)}\n[[scenario]]\n{scenario}\n")
+    unit = rtcvt.load(file)
+    assert (unit.kind, unit.models) == ("system", ("system",))
+    up = unit.simulate()
+    assert up.unit("vehicle_5.vehicle.v") == "m/s"
+    assert up["vehicle_5.force.grade"][-1] > 600.0
+    heavy = unit.simulate(parameters={"vehicle_5.vehicle.m": "3000 kg"})
+    assert heavy["vehicle_5.force.grade"][-1] > 1.5 * up["vehicle_5.force.grade"][-1]
+    flat = unit.simulate("up", inputs={"vehicle_5.road.slope": 0.0})
+    assert flat["vehicle_5.force.grade"][-1] == 0.0
+    one = unit.instance(inputs={"vehicle_5.road.slope": 0.1})
+    one.step()
+    assert one["vehicle_5.force.grade"] > 1000.0
 
 
 def test_compiled_and_interpreted_steps_have_the_same_bits():

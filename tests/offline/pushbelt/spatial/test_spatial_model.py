@@ -104,6 +104,7 @@ def momentum(m: sp.Model, x: sp.State) -> np.ndarray:
     return np.concatenate([p, h])
 
 
+@pytest.mark.slow
 def test_a_belt_that_no_sheave_touches_keeps_its_momentum() -> None:
     _, x, m, inputs = prepare("MED", 3, 2)
     y = lift(m, x)
@@ -123,6 +124,7 @@ def test_a_belt_that_no_sheave_touches_keeps_its_momentum() -> None:
     assert np.all(np.abs(change[3:]) < 5e-4 * given)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "row", "offset"), [slow("MED", 3, None), ("MED", 3, 1e-3), slow("OD", 0, 1e-3), slow("LOW", 0, None)]
 )
@@ -154,6 +156,7 @@ def test_energy_balance_with_saddles_that_hold_the_rings() -> None:
     assert np.all(f <= m.belt.mu_R * N * (1 + 1e-9) + 1e-12)
 
 
+@pytest.mark.slow
 def test_rings_that_step_by_themselves_keep_momentum_across_but_for_what_they_still_hold() -> None:
     _, x, m, inputs = prepare("MED", 3, 2)
     y, h = lift(m, x), 1.25e-6
@@ -169,6 +172,7 @@ def test_rings_that_step_by_themselves_keep_momentum_across_but_for_what_they_st
     assert abs(momentum(m, y)[2] + h * (held[0] - held[1]) - before) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("case", "row", "offset"), [("MED", 3, 1e-3), slow("LOW", 0, None)])
 def test_multirate_scheme_is_the_explicit_one_at_larger_steps(case: str, row: int, offset: float | None) -> None:
     _, x, m, inputs = prepare(case, row, 40, before=20, offset=offset)
@@ -186,6 +190,7 @@ def test_multirate_scheme_is_the_explicit_one_at_larger_steps(case: str, row: in
         assert np.allclose(b.mean(axis=(0, 1)), mean, atol=0.02 * np.abs(mean).max()), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damping", [slow(0.05), 0.2])
 def test_multirate_scheme_is_the_explicit_one_at_any_damping_of_the_flanks(
     damping: float, monkeypatch: pytest.MonkeyPatch

@@ -23,6 +23,7 @@ def a_run(duration: float = 1.5e-3, **settings: object) -> Run:
     return Run("MED", Case("MED", 3), chosen, duration=duration, plot_step=1e-5, observe=("elements", "fields"))
 
 
+@pytest.mark.slow
 def test_file_holds_both_sides_and_goes_on_with_the_same_bits(tmp_path) -> None:
     whole, other = tmp_path / "whole.h5", tmp_path / "other.h5"
     simulate(UNIT, a_run(), whole, UNIT.text)

@@ -71,6 +71,10 @@ def test_control_characters_are_refused(text):
         parse_toml(text, "unit.toml")
 
 
+def test_lines_and_accents_are_allowed():
+    assert parse_toml('description = """β\n\tü"""', "unit.toml") == {"description": "β\n\tü"}
+
+
 def test_an_archive_that_explodes_is_refused_before_it_is_extracted(tmp_path):
     path = tmp_path / "bomb.fmu"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -215,6 +215,7 @@ def test_multirate_scheme_is_the_explicit_one_at_any_damping_of_the_flanks(
         assert values[2][0] > 1.1 * values[0][0]
 
 
+@pytest.mark.slow
 def test_mobility_of_the_flanks_is_the_largest_answer_to_their_normal_forces() -> None:
     """Of an element without a sheave by its own kernels, of a pressed arc with its loose sheave by its whole matrix."""
     _, x, m, _ = prepare("MED", 3, 1)
@@ -247,6 +248,7 @@ def test_mobility_of_the_flanks_is_the_largest_answer_to_their_normal_forces() -
     assert c * step**2 + 2 * d * step == pytest.approx(4 / st.mobility(b, B, s), rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("compliance", "apart"), [((1.0, 1.0), 0.003), ((1.15, 0.85), 0.05)])
 def test_the_belt_starts_where_the_pulleys_hold_it(compliance: tuple[float, float], apart: float) -> None:
     offset = 0.7e-3
@@ -350,6 +352,7 @@ def test_the_belt_starts_in_all_settings(stop: str, mode: int, taper: float | No
     assert flat.sd[-1, :, 3] == pytest.approx(one.sd[-1, :, 3], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_belt_out_of_line_starts_without_a_wave_of_tension() -> None:
     """What its strands are longer by is spread over the rings; else a strand would have 600 N more than the arcs."""
     m, x, wide, inputs = prepare("MED", 3, 1, before=30, offset=2e-3)
@@ -362,6 +365,7 @@ def test_a_belt_out_of_line_starts_without_a_wave_of_tension() -> None:
     assert np.abs(more - more.mean()).max() < 10
 
 
+@pytest.mark.slow
 def test_a_resting_ring_is_in_balance_with_what_holds_it() -> None:
     _, x, m, _ = prepare("MED", 3, 1)
     L, N_B, q_R = m.lateral._replace(camber=0.3, time=0.0), m.belt.N_B, x.q_R

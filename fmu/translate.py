@@ -317,28 +317,33 @@ class _Reader:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         self.program = Program()
-        self.signatures: dict[Any, tuple[str, tuple[str, ...], str]] = {}  # C name, types, first place of a call
+        self.signatures: dict[Any, dict[tuple[str, ...], tuple[str, str]]] = {}  # by types: C name, first call
         self.names: dict[str, Any] = {}
         self.values: dict[str, Any] = {}
         self.reading: list[Any] = []
 
     def function(self, kernel: Any, types: tuple[str, ...], name: str | None, place: str) -> Function:
-        """The kernel for these types of arguments; `place` is where it is called."""
+        """The kernel for these types of arguments; `place` is where it is called.
+
+        One that is called with arrays and with constants is a function for each.
+        """
         python = kernel.py_func if hasattr(kernel, "py_func") else kernel
         if python in self.reading:
             raise TranslationError(f"{place}: {python.__name__} calls itself; kernels do not recurse")
-        if python in self.signatures:
-            known, known_types, first = self.signatures[python]
-            if types != known_types:
-                named = zip(inspect.signature(python).parameters, types, known_types, strict=True)
+        known = self.signatures.setdefault(python, {})
+        if types in known and name in (None, known[types][0]):
+            return self.program.functions[known[types][0]]
+        for others, (_, first) in known.items():
+            if any(t != k and {t, k} != {ARRAY, CONSTANTS} for t, k in zip(types, others, strict=True)):
+                named = zip(inspect.signature(python).parameters, types, others, strict=True)
                 differ = ", ".join(f"{p} is {t}, not {k}" for p, t, k in named if t != k)
                 raise TranslationError(f"{place}: {differ} as in the call of {python.__name__} at {first}")
-            if name is None or name == known:
-                return self.program.functions[known]
         if name is None:
             name = self.prefix + python.__name__.lstrip("_")
             if self.names.get(name, python) is not python:  # kinds of machines call their kernels alike
                 name = self.prefix + _home(python) + python.__name__.lstrip("_")
+            if known:
+                name = f"{name}_{len(known) + 1}"
         if self.names.setdefault(name, python) is not python:
             other = self.names[name]
             raise TranslationError(f"{place}: two kernels are called {name} in C, of {python.__module__} and "
@@ -346,7 +351,7 @@ class _Reader:
         self.reading.append(python)
         function = _KernelReader(self, python, types).read(name)
         self.reading.pop()
-        self.signatures[python] = (name, types, place)
+        known[types] = name, place
         self.program.functions[name] = function
         return function
 

@@ -174,10 +174,11 @@ def demand_slope(x, u, p):
     t = (u[U.DRIVE] - u[U.BRAKE]) / p[P.I_F]
     lim = limit(w, p)
     fade = clip(w / p[P.W_R], 0.0, 1.0)
-    if t > lim:
-        return limit_slope(w, p) if x[X.S] > 0.0 else 0.0
+    if t > lim and x[X.S] > 0.0:
+        return limit_slope(w, p)
     if t < -lim * fade and x[X.S] < 1.0:
-        return -limit_slope(w, p) * fade - (lim / p[P.W_R] if fade > 0.0 and fade < 1.0 else 0.0)
+        slope = limit_slope(w, p)
+        return -slope * fade - (lim / p[P.W_R] if fade > 0.0 and fade < 1.0 else 0.0)
     return 0.0
 
 

@@ -210,7 +210,9 @@ def flow_slopes(w, q, drag_w, data, row):
     factor = q / drag if tau < 0.0 else (tau / last if tau > last else 1.0)
     factor_q = 1.0 / drag if tau < 0.0 else (1.0 / last if tau > last else 0.0)
     factor_w = -q / (drag * drag) * drag_w if tau < 0.0 else -factor_q * drag_w
-    by_tau = slope(data, table, w, tau, 1) if at == tau else 0.0  # of the table
+    by_tau = 0.0  # of the table
+    if at == tau:
+        by_tau = slope(data, table, w, tau, 1)
     by_w = slope(data, table, w, at, 0) - by_tau * drag_w
     value = lookup(data, table, w, at)
     scale_w = 0.0

@@ -16,7 +16,7 @@ from marks import slow
 
 from rtcvt.elementary import cos, exp, log, sin
 from rtcvt.fmu.translate import TranslationError, lower, print_c, translate
-from rtcvt.kernel import FAILED, OK
+from rtcvt.kernel import FAILED, OK, kernel
 from rtcvt.kind import load_unit
 from rtcvt.linalg import lu, lu_solve
 from rtcvt.pog import kernels
@@ -329,6 +329,27 @@ def test_constants_of_one_name_that_differ_have_names_of_their_own():
     program = lower({"one": (one, [A]), "other": (other, [A])})
     found = {name: value for name, value in program.constants.items() if name.endswith("LIMIT")}
     assert sorted(found.values()) == [3, 4]
+
+
+@kernel
+def add_first(o, p):
+    o[0] += p[0]
+
+
+@kernel
+def add_both(o, p):
+    add_first(o, p)
+    add_first(o, o)
+
+
+def test_a_kernel_of_arrays_and_of_constants_is_two_functions(tmp_path):
+    functions = lower({"add_both": (add_both, [A, C])}).functions
+    assert [kind for _, kind in functions["rt_add_first"].parameters] == [A, C]
+    assert [kind for _, kind in functions["rt_add_first_2"].parameters] == [A, A]
+    library = compiled(tmp_path, {"add_both": (add_both, [A, C])}, add_both=None)
+    o, p = (ctypes.c_double * 1)(1.0), (ctypes.c_double * 1)(2.0)
+    library.add_both(o, p)
+    assert o[0] == 6.0
 
 
 def make_pair():

@@ -9,6 +9,8 @@ from fmpy.validation import validate_fmu
 from marks import slow
 
 import rtcvt
+from rtcvt.fmu.native.export import write_sources
+from rtcvt.kind import load_unit
 
 pytestmark = pytest.mark.needs("cc")
 
@@ -50,3 +52,9 @@ def test_a_system_is_one_unit_of_fmi(tmp_path, fmi):
         assert np.isfinite(found[name]).all()
         same = np.abs(found[name][:300] - own[name][:300]).max()
         assert same <= 1e-9 * np.abs(own[name]).max(), name
+
+
+@pytest.mark.parametrize("name", ["car_automatic", "car_cvt_kers", "car_electric", slow("car_cvt")])
+def test_a_shipped_car_is_translated(tmp_path, name):
+    write_sources(load_unit(name).build(), name, tmp_path)
+    assert "rt_derivative_tangent(" in (tmp_path / "kernels.c").read_text()

@@ -308,8 +308,10 @@ class _Writer:
         for name, m, is_coupled in zip(self.order, self.models, self.coupled, strict=True):
             (coupled if is_coupled else others).extend(replace(s, name=f"{name}.{s.name}") for s in m.states)
         unknowns = [replace(f.input, name=f"{f.path}.tau", causality="state") for f in givers]
+        own = {s.name for s in [*coupled, *others]}
         for k in speeds:
             f = self.graph.nodes[k][0]
-            unknowns.append(replace(f.input, name=f"{f.path}.w", causality="state", unit="rad/s", nominal=100.0))
+            name = f"{f.path}.w" if f"{f.path}.w" not in own else f"{f.path}.node.w"  # a part may have it as a state
+            unknowns.append(replace(f.input, name=name, causality="state", unit="rad/s", nominal=100.0))
         states = [*coupled, *self.shafts.states, *unknowns, *others]
         self.states = [replace(s, index=k, start=None) for k, s in enumerate(states)]

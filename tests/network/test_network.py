@@ -110,15 +110,17 @@ def test_two_discs_at_a_node_are_one(folder):
     assert np.allclose(r["one.f.tau"] + r["rough.f.tau"], 0.0, atol=1e-13)
 
 
-def test_a_planetary_set_with_its_ring_on_ground(folder):
-    text = """
+REDUCTION = """
 connect = ["box.ring - ground", "box.carrier - two.f"]
 [components.box]
 unit = "planetary"
 [components.two]
 unit = "two.toml"
 """
-    model = built(folder, text)
+
+
+def test_a_planetary_set_with_its_ring_on_ground(folder):
+    model = built(folder, REDUCTION)
     r = run(model, 0.05, 1e-3, inputs=[("box.sun.tau", 10.0)])
     r_s, r_p = 0.030, 0.024
     i = 2.0 * (r_s + r_p) / r_s  # sun over carrier
@@ -131,12 +133,7 @@ unit = "two.toml"
 
 
 def test_check_compares_rigid_components_with_elastic_ones(folder):
-    text = """
-connect = ["box.ring - ground", "box.carrier - two.f"]
-[components.box]
-unit = "planetary"
-[components.two]
-unit = "two.toml"
+    text = REDUCTION + """
 [[scenario]]
 name = "pull"
 duration = "0.03 s"

@@ -133,13 +133,16 @@ def test_a_planetary_set_with_its_ring_on_ground(folder):
 
 
 def test_check_compares_rigid_components_with_elastic_ones(folder):
-    text = REDUCTION + """
+    text = (
+        REDUCTION
+        + """
 [[scenario]]
 name = "pull"
 duration = "0.03 s"
 inputs = { "box.sun.tau" = 10.0 }
 limits = { force = %g }
 """
+    )
     with interpreted():
         given = {"scenario": None, "settings": {}}
         made = check(system(folder, text % 0.2), given, lambda *told: None)

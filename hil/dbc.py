@@ -256,7 +256,7 @@ def _message(
     bit, floats = FIRST_BIT, []
     for v in group:
         signal, unit = called[v.name], "" if v.unit == "1" else _plain(v.unit)
-        unit = "" if "?" in unit else unit  # one in other letters
+        unit = unit if unit == v.unit.replace("μ", "µ") else ""  # one in other letters
         low, high, scale, offset, sign = 0.0, 0.0, 1.0, 0.0, "+"
         if v.boolean:
             high = 1.0

@@ -149,8 +149,12 @@ def test_units_of_ssp_2_are_of_fmi_3_and_have_the_connectors(coupled, second):
         known = {(v.name, v.causality, v.type, v.unit) for v in description.modelVariables}
         for connector in component.iterfind("ssd:Connectors/ssd:Connector", SPACES):
             (kind,) = connector
-            unit = None if kind.get("unit") == "1" else kind.get("unit")
-            assert (connector.get("name"), connector.get("kind"), kind.tag.rpartition("}")[2], unit) in known
+            assert (
+                connector.get("name"),
+                connector.get("kind"),
+                kind.tag.rpartition("}")[2],
+                kind.get("unit"),
+            ) in known
     assert len(root.findall(".//ssd:Connection", SPACES)) == len(coupled.connections)
 
 

@@ -217,7 +217,8 @@ def along(file: h5py.File, rows: slice) -> dict[str, Array]:
     frames: Array = np.arange(float(len(count)))
     reach = 0.125 * float(file.attrs["revolution"]) / dt
     a, z = np.maximum(frames - reach, 0.0), np.minimum(frames + reach, max(len(count) - 1.0, 0.0))
-    v = (np.interp(z, frames, count) - np.interp(a, frames, count)) * b["t_R"] / (np.maximum(z - a, 1e-9) * dt)
+    known = (frames, count) if len(count) else (np.zeros(1), np.zeros(1))  # a branch may have no frame
+    v = (np.interp(z, *known) - np.interp(a, *known)) * b["t_R"] / (np.maximum(z - a, 1e-9) * dt)
     return {
         "ratio": edge_ratio(radius, b),
         "xi": _torque_ratio(M_O, F_O, radius[:, 1] - b["h_off"], b),

@@ -396,6 +396,13 @@ def test_table_keeps_what_the_files_say(tmp_path):
     assert set(passages[0].point) == set(POINT)
 
 
+def test_a_branch_that_was_not_run_is_its_start_alone(tmp_path):
+    campaign_file(tmp_path / "a.h5", (Branch(1.3, 1.0, 0.4, 0.0, 0.4, 1e-3),))
+    (held,) = condense(tmp_path.glob("*.h5")).runs
+    assert [len(s["time"]) for s in held.branches] == [1]
+    assert [p.phase for p in held.passages] == [0, 0]
+
+
 def test_runs_of_two_units_do_not_mix(tmp_path):
     branch = (Branch(1.3, 1.0, 0.4, 0.0, 0.4, 1.2),)
     campaign_file(tmp_path / "a.h5", branch)

@@ -294,7 +294,7 @@ MISSED = {  # figure: name in README, what it means to a user
     ),
     "slip, quadratic mean": ("slip", "right trend for a slip controller; not its value next to macro-slip"),
     "efficiency, largest": ("efficiency, worst", "variants that differ by less than a point are alike"),
-    "primary torque, quadratic mean": ("torque in transients", "size and time of a jerk, not its shape"),
+    "primary torque, mean over a revolution, quadratic mean": ("torque in transients", "size and time of a jerk, not its shape"),
     "peak of the flank normal force, largest": ("largest flank force, worst", "a quarter of reserve for durability"),
 }
 

@@ -471,6 +471,23 @@ def reduction_heldout() -> str:
     return table(("", "RMS", "median", "largest", "full model itself, RMS"), rows)
 
 
+@in_pages
+def reduction_spatial() -> str:
+    """Errors of the laws at the points of spatial runs that are held out, with the correction and without."""
+    e = reduction()
+    rows = []
+    for name, said in (
+        ("thrust", "thrust ratio (relative)"),
+        ("slip", "speed loss (absolute)"),
+        ("loss", "losses (relative)"),
+        ("efficiency", "efficiency (absolute)"),
+        ("peak.flank_normal", "largest flank normal force (relative)"),
+    ):
+        cells = (f"{100 * e[f'spatial.{name}{key}.{part}']:.2f} %" for key in (".planar", "") for part in ("rms", "max"))
+        rows.append((said, *cells))
+    return table(("", "planar laws", "largest", "corrected", "largest"), rows)
+
+
 # --- calibration ------------------------------------------------------------------------------------------------------
 
 

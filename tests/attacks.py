@@ -717,7 +717,7 @@ HOUR = 3600.0  # [s] for all of them
 
 def main() -> None:
     """Make all attacks within an hour, but for the last round of each; exit code 1 if anything was lost."""
-    logging.getLogger("rtcvt").setLevel(logging.ERROR)
+    logging.disable(logging.WARNING)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, by this process and those that it makes,
     signal.signal(signal.SIGINT, signal.default_int_handler)  # and a shell's & this one
     share, beginnings = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0, tuple(sys.argv[2:]) or ("",)

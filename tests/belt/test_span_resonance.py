@@ -163,7 +163,7 @@ def test_an_arm_changes_the_spans_beside_it():
 def test_an_order_is_told_where_it_meets_a_span():
     """The crankshaft runs up: the second order passes the spans one after the other, and swings are largest there."""
     unit = load_unit(SERPENTINE)
-    watched = Resonance(orders=(2.0, 4.0), band=0.05, damping=0.01, runout="0.05 mm")
+    watched = Resonance(orders=(2.0, 4.0), band=0.05, damping=0.01, runout=5e-5)
     unit = unit.model_copy(update={"resonance": watched})
     scenario = Scenario(name="up", duration=1.2, inputs={"crank.w": "-400*min(t, 1)"})
     run = simulate(unit.build(), scenario)

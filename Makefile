@@ -14,9 +14,10 @@ demo: .venv/demo
 	@echo
 	@echo "The unit is build/toroidal_kers.fmu; open build/report.html to see how far it is from the full model."
 
-# one thread for linear algebra: two workers with two each would wait for one another
+# one thread for linear algebra: two workers with two each would wait for one another; bytecode is kept, which each
+# command that a test starts would make anew
 test: .venv/installed
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -m slow

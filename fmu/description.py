@@ -109,8 +109,7 @@ def _define_units(definitions: Element, variables: Sequence[Variable]) -> None:
     """``UnitDefinitions``: the units of these variables, by their exponents of the SI base units."""
     units: dict[str, set[str]] = {}
     for v in variables:
-        if v.unit != "1":
-            units.setdefault(v.unit, set()).update([v.display_unit] if v.display_unit else [])
+        units.setdefault(v.unit, set()).update([v.display_unit] if v.display_unit else [])
     for name, display_units in units.items():
         unit = SubElement(definitions, "Unit", name=name)
         SubElement(unit, "BaseUnit", quantity.base_unit(name))
@@ -173,10 +172,9 @@ def _scalar_variable(v: Variable, reference: int, row: str) -> Element:
         if v.start is not None:
             kind.set("start", boolean(bool(v.start)))
         return scalar
-    if v.unit != "1":
-        kind.set("unit", v.unit)
-        if v.display_unit:
-            kind.set("displayUnit", v.display_unit)
+    kind.set("unit", v.unit)
+    if v.display_unit:
+        kind.set("displayUnit", v.display_unit)
     for key, value in (("min", v.minimum), ("max", v.maximum), ("nominal", v.nominal), ("start", v.start)):
         if value is not None:
             kind.set(key, repr(float(value)))

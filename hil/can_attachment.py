@@ -28,7 +28,7 @@ from typing import Any
 
 import cantools
 import numpy as np
-from cantools.database.can import Database, Message
+from cantools.database.can import Database, Message, Signal
 
 from rtcvt import names
 from rtcvt.errors import InputError
@@ -55,7 +55,7 @@ from rtcvt.hil.loop import Command, Ending, Input
 from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.hil.rig import NEVER, Attachment, Running
 from rtcvt.model import Variable
-from rtcvt.quantity import conversion
+from rtcvt.quantity import conversion, known_unit
 from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Fault, Scenario
 
@@ -263,7 +263,7 @@ def _wires(
             if v is None:
                 continue
             factor, offset = 1.0, 0.0
-            units = (signal.unit or "").strip(), "" if v.unit == "1" else v.unit
+            units = _units(signal, v)
             if not (v.boolean or v.choices) and all(units):
                 try:
                     factor, offset = conversion(units[0], v.measured)
@@ -273,11 +273,25 @@ def _wires(
             elif not (v.boolean or v.choices) and any(units):
                 without.append(f"{signal.name} [{units[0] or 'none'}, {v.name} {units[1] or 'none'}]")
             limited = v.name in inputs
-            low = -float("inf") if v.minimum is None or not limited else v.minimum
-            high = float("inf") if v.maximum is None or not limited else v.maximum
+            least, most = v.whole or (-float("inf"), float("inf"))
+            low = -float("inf") if not limited else least if v.minimum is None else max(v.minimum, least)
+            high = float("inf") if not limited else most if v.maximum is None else min(v.maximum, most)
             items = frozenset(map(float, v.items.values())) if v.choices else frozenset()
             wires[message.frame_id, signal.name] = Wire(factor, offset, low, high, items)
     return wires, without
+
+
+def _units(signal: Signal, v: Variable) -> tuple[str, str]:
+    """Units of a signal and of its variable, empty if there is none; of a number without unit one that counts."""
+    said = (signal.unit or "").strip()
+    if v.unit != "1":
+        return said, v.unit
+    if said in ("", "1", "-"):
+        return "", ""
+    with suppress(ValueError):
+        known_unit(said)
+        return said, "1" if v.defined else ""
+    return said, ""
 
 
 def _unused(database: Database, used: Sequence[Message]) -> list[str]:

@@ -60,7 +60,13 @@ __all__ = [
 FROM_RIG, TO_RIG, PARAMETERS = 0x200, 0x100, 0x400  # identifiers count up from here
 WATCHDOG = FROM_RIG - 1  # before all outputs
 HEARTBEAT, STATE = "rig_heartbeat", "rig_state"
-RESERVED = ("CRC", "Alive", "Echo", HEARTBEAT, STATE)
+KEYWORDS = (
+    "BA_", "BA_DEF_", "BA_DEF_DEF_", "BA_DEF_DEF_REL_", "BA_DEF_REL_", "BA_DEF_SGTYPE_", "BA_REL_", "BA_SGTYPE_",
+    "BO_", "BO_TX_BU_", "BS_", "BU_", "BU_BO_REL_", "BU_EV_REL_", "BU_SG_REL_", "CAT_", "CAT_DEF_", "CM_",
+    "ENVVAR_DATA_", "EV_", "EV_DATA_", "FILTER", "NS_", "NS_DESC_", "SG_", "SG_MUL_VAL_", "SGTYPE_", "SGTYPE_VAL_",
+    "SIG_GROUP_", "SIG_TYPE_REF_", "SIG_VALTYPE_", "SIGTYPE_VALTYPE_", "VAL_", "VAL_TABLE_", "VERSION",
+)  # fmt: skip
+RESERVED = ("CRC", "Alive", "Echo", HEARTBEAT, STATE, *KEYWORDS)
 STATES = RUNNING, FALLEN, OVER = 1, 2, 3  # steps are made; outputs at their fall-back since a step is overdue; ended
 RIG, OTHER = "RIG", "ECU"
 PAYLOAD_BITS, FIRST_BIT = 48, 16
@@ -68,7 +74,7 @@ STEPS = 2**16 - 1
 CLASSIC = 8  # [bytes] of a message that is not one of CAN FD
 BITRATE = 500e3  # [bit/s] of a bus that says nothing else
 MOST_LOAD = 0.7  # above which messages of low priority come late
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST, TINY = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 FINEST, SHARE = 0.1, 1e-3  # a range is sent if its step is below this, or below this share of the nominal value
 WIDTHS = (8, 16, 32, PAYLOAD_BITS)  # [bits] of integers
 ENCODING = "cp1252"
@@ -229,14 +235,15 @@ def _bounds(v: Variable) -> tuple[float, float]:
 
 def _ranged(v: Variable) -> bool:
     low, high = _bounds(v)
-    return (high - low) / STEPS <= max(FINEST, SHARE * abs(v.nominal or 0.0))
+    return TINY <= (high - low) / STEPS <= max(FINEST, SHARE * abs(v.nominal or 0.0))
 
 
 def _whole(v: Variable) -> tuple[int, str, float, float] | None:
     """Bits, sign and range of an integer, None of any other."""
     if v.whole is None or v.boolean:
         return None
-    low, high = (max(b, w) if k == 0 else min(b, w) for k, (b, w) in enumerate(zip(_bounds(v), v.whole, strict=True)))
+    bounds = _bounds(v)
+    low, high = max(np.ceil(bounds[0]), v.whole[0]), min(np.floor(bounds[1]), v.whole[1])
     for bits in WIDTHS:
         for sign, least, most in (("+", 0, 2**bits - 1), ("-", -(2 ** (bits - 1)), 2 ** (bits - 1) - 1)):
             if least <= low and high <= most:
@@ -256,7 +263,7 @@ def _message(
     bit, floats = FIRST_BIT, []
     for v in group:
         signal, unit = called[v.name], "" if v.unit == "1" else _plain(v.unit)
-        unit = "" if "?" in unit else unit  # one in other letters
+        unit = unit if unit == v.unit.replace("μ", "µ") else ""  # one in other letters
         low, high, scale, offset, sign = 0.0, 0.0, 1.0, 0.0, "+"
         if v.boolean:
             high = 1.0

@@ -15,12 +15,12 @@ parameters are set by the variable's own name only.
 import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
-from math import prod
+from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -35,7 +35,7 @@ from rtcvt.errors import InputError, near
 from rtcvt.files import opened_archive, read_text, temporary_folder
 from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
-from rtcvt.quantity import Unit, conversion, defined
+from rtcvt.quantity import Unit, conversion, defined, difference, is_close, known_unit, spelled
 from rtcvt.scenario import Scenario, Table, parameter_changes, parameter_value, sample_inputs
 
 __all__ = ["NUMBERS", "Fmu", "Ticks", "inputs_from", "open_fmu"]
@@ -72,6 +72,7 @@ class Fmu:
     description: ModelDescription
     interface: VariableTable
     scalars: dict[str, ModelVariable]  # by name, those of the interface, and inputs and parameters that are strings
+    notes: tuple[str, ...] = ()  # what is odd in the description
 
     @property
     def fmi(self) -> int:
@@ -249,8 +250,8 @@ def inputs_from(path: Path) -> dict[str, Table]:
         raise InputError(path.name, "", None, "a line with the names of the columns, and at least one with values")
     between = max("\t;,", key=kept[0][1].count)
     names, units = [], []
-    for cell in next(csv.reader([kept[0][1]], delimiter=between)):
-        found = re.fullmatch(r"\s*(.*?)\s*(?:\[\s*([^\[\]]*[^\[\]\d, ][^\[\]]*|1)\s*\])?\s*", cell)
+    for cell in next(csv.reader([kept[0][1]], delimiter=between)):  # x[1] is an element of an array
+        found = re.fullmatch(r"\s*(.*?)(?:\s*\[\s*([^\[\]]*[^\[\]\d, ][^\[\]]*)\s*\]|\s+\[\s*(?:1\s*)?\])?\s*", cell)
         names.append(found[1] if found else cell.strip())
         units.append((found[2] if found else None) or "")
     if names[0].lower() not in ("time", "t") or len(names) < 2 or len(set(names)) < len(names):
@@ -258,8 +259,8 @@ def inputs_from(path: Path) -> dict[str, Table]:
     rows = []
     for k, line in kept[1:]:
         cells = next(csv.reader([line], delimiter=between))
-        if len(cells) != len(names) or not all(_NUMBER.fullmatch(cell) for cell in cells):
-            raise InputError(path.name, f"line {k}", line, f"{len(names)} numbers, with decimal points")
+        if len(cells) != len(names) or not all(_NUMBER.fullmatch(cell) and isfinite(float(cell)) for cell in cells):
+            raise InputError(path.name, f"line {k}", line, f"{len(names)} finite numbers, with decimal points")
         rows.append([float(cell) for cell in cells])
     table = np.array(rows)
     try:
@@ -306,28 +307,41 @@ def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
         if not (folder / "modelDescription.xml").is_file():
             raise InputError(path.name, "", None, "not an FMU: there is no modelDescription.xml in it")
         try:
-            _require_version(folder, path.name)
+            differences = _require_version(folder, path.name)
             description = fmpy.read_model_description(str(folder), validate=False)
+            for variable in description.modelVariables:
+                variable.relativeQuantity = variable.name in differences
             interface, scalars = _interface(description, path.name, record)
+            interface, notes = _ranged(interface)
         except InputError:
             raise
         except Exception as error:  # lxml and FMPy raise many kinds
             raise InputError(path.name, "modelDescription.xml", None, f"cannot be read: {error}") from None
-        yield Fmu(path.name, folder, _library(path.name, folder, description), description, interface, scalars)
+        yield Fmu(path.name, folder, _library(path.name, folder, description), description, interface, scalars, notes)
 
 
-def _require_version(folder: Path, file: str) -> None:
-    """Refuse other versions of FMI; one with a patch number is read as the version that it patches."""
+def _require_version(folder: Path, file: str) -> set[str]:
+    """Refuse other versions of FMI; one with a patch number is read as the version that it patches.
+
+    Of what FMPy does not read, display units that are inverse are left out, and the names of variables that are
+    relative quantities are returned.
+    """
     path = folder / "modelDescription.xml"
     tree = ElementTree.parse(path)
     version = tree.getroot().get("fmiVersion", "")
     found = _VERSION.fullmatch(version.strip())
     if found is None:
         raise InputError(file, "fmiVersion", version, "2.0 or 3.0; export the FMU for one of them")
+    inverse = [(u, d) for u in tree.iterfind("UnitDefinitions/Unit") for d in u if d.get("inverse") in ("true", "1")]
+    for unit, shown in inverse:
+        unit.remove(shown)
     if found[1] and version != "2.0":
         tree.getroot().set("fmiVersion", "2.0")
+    if inverse or (found[1] and version != "2.0"):
         tree.write(path, "utf-8", xml_declaration=True)
     (folder / "sources" / "buildDescription.xml").unlink(missing_ok=True)  # nothing is built
+    rows = [(v.get("name", ""), (v, *v)) for v in tree.iterfind("ModelVariables/*")]
+    return {name for name, of in rows if any(e.get("relativeQuantity") in ("true", "1") for e in of)}
 
 
 def _major(description: ModelDescription) -> int:
@@ -381,6 +395,18 @@ def _interface(
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(file, twice, None, "a name of its own for each variable")
     return VariableTable(file, tuple(rows)), scalars
+
+
+def _ranged(table: VariableTable) -> tuple[VariableTable, tuple[str, ...]]:
+    """The table without ranges that are none, and a note on each."""
+    rows, notes = [], []
+    for v in table.variables:
+        low, high = -np.inf if v.minimum is None else v.minimum, np.inf if v.maximum is None else v.maximum
+        if not low <= high or low == np.inf or high == -np.inf:
+            notes.append(f"the range of {v.name}, {low:g} to {high:g}, is none, and not used")
+            v = replace(v, minimum=None, maximum=None)
+        rows.append(v)
+    return replace(table, variables=tuple(rows)), tuple(notes)
 
 
 def _locals(description: ModelDescription, file: str, record: Sequence[str], fmi: int) -> list[ModelVariable]:
@@ -439,8 +465,9 @@ def _whole(kind: str, fmi: int) -> tuple[int, int] | None:
 
 
 def _units(description: ModelDescription, file: str) -> dict[str, Unit]:
-    """Units as the description defines them, by name."""
-    found = {}
+    """Units as the description defines them, by name; each with all others of the description, first those in which it
+    is displayed."""
+    found, displayed = dict[str, Unit](), dict[str, list[Unit]]()
     for unit in description.unitDefinitions:
         base = unit.baseUnit
         if base is None:
@@ -450,7 +477,17 @@ def _units(description: ModelDescription, file: str) -> dict[str, Unit]:
             found[unit.name] = defined(unit.name, exponents, base.factor, base.offset)
         except ValueError as error:
             raise InputError(file, f"UnitDefinitions {unit.name}", base.factor, str(error)) from None
-    return found
+        for shown in unit.displayUnits:  # shown value = factor * value + offset
+            of = found[unit.name]
+            with suppress(ValueError, ZeroDivisionError):
+                factor = of.factor / shown.factor
+                made = defined(shown.name, exponents, factor, of.offset - factor * shown.offset)
+                displayed.setdefault(unit.name, []).append(made)
+    others = [u for u in (*found.values(), *(u for units in displayed.values() for u in units)) if not is_close(u)]
+    return {
+        name: unit._replace(others=(*(u for u in displayed.get(name, ()) if not is_close(u)), *others))
+        for name, unit in found.items()
+    }
 
 
 def _row(scalar: ModelVariable, index: int, fmi: int, units: Mapping[str, Unit]) -> Variable:
@@ -463,10 +500,14 @@ def _row(scalar: ModelVariable, index: int, fmi: int, units: Mapping[str, Unit])
     boolean = scalar.type == "Boolean"
     items = {i.name: int(i.value) for i in getattr(scalar.declaredType, "items", None) or ()}
     start = number("start")
-    unit = scalar.unit or getattr(scalar.declaredType, "unit", None) or "1"
-    of_unit = units.get(unit)
-    if of_unit is not None and (scalar.relativeQuantity or getattr(scalar.declaredType, "relativeQuantity", False)):
-        of_unit = of_unit._replace(offset=0.0)
+    said = scalar.unit or getattr(scalar.declaredType, "unit", None)
+    unit = said or "1"
+    of_unit: str | Unit = units.get(unit, unit)
+    if scalar.relativeQuantity or getattr(scalar.declaredType, "relativeQuantity", False):
+        of_unit = difference(of_unit)
+    if said and isinstance(of_unit, str) and (units or spelled(unit) == "1"):
+        with suppress(ValueError):
+            of_unit = known_unit(unit)._replace(others=next((u.others for u in units.values()), ()))
     return Variable(
         name=scalar.name,
         causality=scalar.causality,
@@ -482,5 +523,5 @@ def _row(scalar: ModelVariable, index: int, fmi: int, units: Mapping[str, Unit])
         choices=tuple(items),
         numbers=tuple(items.values()),
         whole=_whole(_kind(scalar, fmi), fmi),
-        defined=of_unit,
+        defined=None if isinstance(of_unit, str) else of_unit,
     )

@@ -36,7 +36,7 @@ from rtcvt.hil.recorder import FLAGS, Channel, Recorder, open_recorder, part_nam
 from rtcvt.hil.runner import duration_of, fmu_notes, given
 from rtcvt.model import Variable
 from rtcvt.names import free
-from rtcvt.quantity import is_torque
+from rtcvt.quantity import difference, is_torque
 from rtcvt.scenario import Fault, Scenario
 from rtcvt.simulate import number_of_steps
 
@@ -301,11 +301,11 @@ class _Job:
 def _job(fmu: Fmu, name: str, step: float | None, duration: float | None, scenario: Scenario | None, rig: Rig,
          attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]], cpu: int) -> _Job:  # fmt: skip
     h = given(step, fmu.default("stepSize"), name, "step")
-    length = duration_of(duration, scenario, fmu, name)
+    length = duration_of(duration, scenario, fmu, h, name)
     n = number_of_steps(length, h, name)
     source = scenario or Scenario(name="start values", duration=n * h)
-    for rows in _chunks(fmu, source, h, n):  # what is wrong anywhere is said before the first step
-        del rows
+    chunks = _chunks(fmu, source, h, n)  # what is wrong anywhere is said before the first step
+    low, high = zip(*((u.min(axis=0), u.max(axis=0)) for u in chunks), strict=True)
     attachments = tuple(make(fmu, scenario, h) for make in attach)
     starts, changes = fmu.starts(source), fmu.changes(source, h)
     open_ones = {v.name for _, v, _ in changes}.union(*(a.parameters for a in attachments))
@@ -314,7 +314,7 @@ def _job(fmu: Fmu, name: str, step: float | None, duration: float | None, scenar
     rig = replace(rig, faults=scheduled + tuple(f for a in attachments for f in a.faults))
     values, places = fmu.parameter_values(starts), [v.name for v in parameters]
     schedule = [(k, places.index(v.name), value) for k, v, value in changes]
-    notes = fmu_notes(fmu, length, n, h)
+    notes = fmu_notes(fmu, length, n, h, np.array([np.min(low, axis=0), np.max(high, axis=0)]))
     loop = _loop(fmu, h, n, rig, attachments, {name: values[name] for name in places}, schedule, cpu)
     inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
     return _Job(fmu, source, h, n, inputs, outputs, parameters, starts, attachments, scheduled, rig, loop, notes)
@@ -379,8 +379,7 @@ def _fault(f: Fault, fmu: Fmu, h: float, n_u: int) -> tuple[FaultKind, int, int,
     if f.signal is not None:
         v = fmu.interface.variable(f.signal, "input", "output")
         index = v.index + (n_u if v.causality == "output" else 0)
-        scale = v.measured if v.defined is None else v.defined._replace(offset=0.0)  # of noise, which is a difference
-        value = f.number(scale)
+        value = f.number(difference(v.measured))  # of noise
     elif f.kind == "overload":
         value = f.number("s") * 1e9
         if value > LONGEST_OVERLOAD * 1e9:

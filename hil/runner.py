@@ -27,6 +27,7 @@ __all__ = ["Result", "describe", "duration_of", "fmu_notes", "given", "run"]
 Array = NDArray[np.float64]
 
 MEMORY_LIMIT = 2 * 2**30  # [bytes] of recorded values
+MOST_NOTES = 8  # on inputs beyond their range
 
 
 @dataclass(frozen=True)
@@ -183,14 +184,14 @@ def run(
     """
     with open_fmu(path, record) as fmu:
         h = given(step, fmu.default("stepSize"), path.name, "step")
-        length = duration_of(duration, scenario, fmu, path.name)
+        length = duration_of(duration, scenario, fmu, h, path.name)
         n = number_of_steps(length, h, path.name)
-        notes = fmu_notes(fmu, length, n, h)
         inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
         if 16 * (n + 1) * (len(inputs) + len(outputs) + 2) > MEMORY_LIMIT:
             raise InputError(path.name, "step", h, f"fewer steps than {n}, whose values do not fit into 2 GiB")
         source = scenario or Scenario(name="start values", duration=n * h)
         u = fmu.inputs(source, np.linspace(0.0, n * h, n + 1))
+        notes = fmu_notes(fmu, length, n, h, np.array([u.min(axis=0), u.max(axis=0)]))
         starts, changes = fmu.starts(source), fmu.changes(source, h)
         with start(fmu, starts, u, h, logging=logging) as slave:
             if changes:
@@ -240,17 +241,23 @@ def given(value: float | None, default: float | None, file: str, key: str) -> fl
     return found
 
 
-def duration_of(duration: float | None, scenario: Scenario | None, fmu: Fmu, file: str) -> float:
-    """Duration [s] as given, or that of the scenario, or of the FMU's default experiment."""
+def duration_of(duration: float | None, scenario: Scenario | None, fmu: Fmu, h: float, file: str) -> float:
+    """Duration [s] as given, or that of the scenario, or of the FMU's default experiment, for steps of h [s]."""
+    if np.spacing(abs(fmu.start_time)) > 1e-3 * h > 0.0:
+        raise InputError(file, "DefaultExperiment startTime", fmu.start_time, f"a time that steps of {h:g} s change")
     stop = fmu.default("stopTime")
     experiment = None if stop is None else stop - (fmu.default("startTime") or 0.0)
     return given(duration, experiment if scenario is None else scenario.duration, file, "duration")
 
 
-def fmu_notes(fmu: Fmu, duration: float, n: int, h: float) -> list[str]:
-    """What is not as one would expect of a run of n steps."""
-    notes = [f"the unit's time begins at {fmu.start_time:g} s"] if fmu.start_time else []
-    return notes + uneven(duration, n, h)
+def fmu_notes(fmu: Fmu, duration: float, n: int, h: float, u: Array) -> list[str]:
+    """What is not as one would expect of a run of n steps with extreme inputs u (2, n_u)."""
+    low, high = u
+    beyond = [v for v in fmu.interface.select("input") if not (v.minimum is None or v.minimum <= low[v.index]) or
+              not (v.maximum is None or high[v.index] <= v.maximum)]  # fmt: skip
+    notes = [f"beyond its range: {v.name}, {low[v.index]:g} to {high[v.index]:g} {v.unit}" for v in beyond[:MOST_NOTES]]
+    notes += [f"the unit's time begins at {fmu.start_time:g} s"] if fmu.start_time else []
+    return [*notes, *fmu.notes, *uneven(duration, n, h)]
 
 
 def _quantiles(seconds: Array) -> dict[str, float | None]:

@@ -63,8 +63,8 @@ def changed(found: Mapping[str, str], where: str) -> list[str]:
     for name, text in found.items():
         stem = re.sub(r"_[0-9]+$", "", text)
         other = plain.get(stem) or next((n for n, t in found.items() if t == stem), None)
-        if text != name and text != _spelled(name, _RULES["identifier"]) and other is not None:
-            said.append(f"{name} is {text} {where}, where {other} is {stem}")
+        if text != name and text != _spelled(name, _RULES["identifier"]):
+            said.append(f"{name} is {text} {where}, where {f'{other} is {stem}' if other else f'{stem} means more'}")
     return said
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "base_unit",
     "conversion",
     "defined",
+    "difference",
     "is_quantity",
     "is_torque",
     "known_unit",
@@ -32,11 +33,11 @@ __all__ = [
 
 _QUANTITY = re.compile(
     r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*"
-    r"((?![eE][-+]?[0-9])(?:1/)?[A-Za-zµ%][A-Za-zµ./*^0-9 -]{0,40})?\s*"
+    r"((?![eE][-+]?[0-9])(?:1/)?[A-Za-zµ%][A-Za-zµ_./*^0-9 -]{0,40})?\s*"
 )
 _SIGNS = str.maketrans({
     "μ": "µ", "·": ".", "⋅": ".", "∙": ".", "×": "*", "−": "-", "⁻": "-", "℃": "degC", "\u2126": "ohm", "\u03a9": "ohm",
-    "°": "deg", "′": "arcmin", "″": "arcsec", **dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True)),
+    "‰": "permille", "°": "deg", "′": "arcmin", "″": "arcsec", **dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789", strict=True)),
 })  # fmt: skip
 OWN = """
     newton_meter = newton * meter = Nm
@@ -45,7 +46,7 @@ OWN = """
     newton_centimeter = newton * centimeter = Ncm
     newton_second = newton * second = Ns
     revolution = 2 * pi * radian = rev = r = U = Umdr
-    revolutions_per_minute = revolution / minute = rpm = RPM
+    revolutions_per_minute = revolution / minute = rpm = RPM = Upm
     metric_horsepower = 735.49875 * watt = PS
     crank_angle = degree = degCA
 """
@@ -60,6 +61,8 @@ class Unit(NamedTuple):
     factor: float = 1.0
     offset: float = 0.0
     turns: bool = False  # counts revolutions, and says so by no angle
+    relative: bool = False  # of differences: without offset
+    others: tuple["Unit", ...] = ()  # that its description defines, too, and that go before those known here
 
     @property
     def angle(self) -> float:
@@ -113,7 +116,7 @@ def _registry() -> Any:
 
 def spelled(text: str) -> str:
     """A unit or quantity in the signs that are read here: ``N·m²`` as ``N.m2``, ``°C`` as ``degC``."""
-    return text.translate(_SIGNS).strip()
+    return re.sub(r"\bdeg (?=[CF]$)", "deg", re.sub("^/", "1/", text.translate(_SIGNS).strip()))
 
 
 def _for_pint(unit: str) -> str:
@@ -151,7 +154,8 @@ def known_unit(text: str) -> Unit:
 
 
 def defined(name: str, exponents: dict[str, int], factor: float, offset: float) -> Unit:
-    """A unit as a model description defines it; its name tells whether it counts revolutions without saying so.
+    """A unit as a model description defines it; its name tells what many leave out: that it counts revolutions, or
+    that there is an angle in it.
 
     Raises
     ------
@@ -167,7 +171,29 @@ def defined(name: str, exponents: dict[str, int], factor: float, offset: float) 
             named = known_unit(name)
             plain = named.factor / (2.0 * math.pi) ** named.angle
             turns = turns or ((named.turns or named.angle != 0.0) and math.isclose(factor, plain, rel_tol=1e-6))
+            if _plain_kind(named) == found and math.isclose(factor, named.factor, rel_tol=1e-6):
+                found = named.exponents
     return Unit(spelled(name), found, factor, offset, turns)
+
+
+def difference(unit: "str | Unit") -> "str | Unit":
+    """The unit of differences in `unit`, which have no offset: 3 °C are 3 K."""
+    with suppress(ValueError):
+        return (known_unit(unit) if isinstance(unit, str) else unit)._replace(relative=True)
+    return unit
+
+
+def is_close(unit: Unit) -> bool:
+    """Whether a unit is, but for rounding, what its name means here."""
+    try:
+        factor, offset = conversion(known_unit(unit.name), unit._replace(name=""))
+    except ValueError:
+        return False
+    return math.isclose(factor, 1.0, rel_tol=1e-3) and abs(offset) <= 1e-3 * abs(unit.offset)
+
+
+def _plain_kind(unit: Unit) -> tuple[tuple[str, float], ...]:
+    return tuple((base, n) for base, n in unit.exponents if base != "rad")
 
 
 def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float]:
@@ -181,9 +207,10 @@ def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float
     names = [spelled(u if isinstance(u, str) else u.name) for u in (source, target)]
     if names[0] == names[1]:
         return 1.0, 0.0
+    others = {} if isinstance(target, str) else {u.name: u for u in reversed(target.others)}
+    source = others.get(names[0], source)
     a, b = (known_unit(u) if isinstance(u, str) else u for u in (source, target))
-    kinds = [[(base, n) for base, n in u.exponents if base != "rad"] for u in (a, b)]
-    if kinds[0] != kinds[1]:
+    if _plain_kind(a) != _plain_kind(b):
         raise ValueError(f"a unit of the same kind as {names[1]}")
     turn = 2.0 * math.pi
     k = 1.0
@@ -195,7 +222,7 @@ def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float
     near = round(factor)
     if near and math.isclose(factor, near, rel_tol=1e-14):
         factor = float(near)
-    return factor, (a.offset - b.offset) / b.factor
+    return factor, 0.0 if a.relative or b.relative else (a.offset - b.offset) / b.factor
 
 
 def base_unit(unit: str) -> dict[str, str]:
@@ -286,8 +313,7 @@ def _read(text: str, unit: "str | Unit", name: str) -> float:
     if re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", given):
         raise ValueError(f"{wanted(name)}, whose unit has small powers")
     try:
-        of = known_unit(given)  # of no logarithm
-        if isinstance(unit, Unit) or of.turns or known_unit(unit).turns:
+        if isinstance(unit, Unit) or known_unit(given).turns or known_unit(unit).turns:
             factor, offset = conversion(given, unit)
             return factor * number + offset
         return float(_registry().Quantity(number, _for_pint(given)).to(_for_pint(unit)).magnitude)

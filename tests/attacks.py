@@ -2,8 +2,8 @@
 
     make attack
 
-runs all of them for about an hour and prints the figures of ``docs/reliability.md``; the tests run each a few times.
-``python tests/attacks.py 0.1 signals disks`` makes a tenth of those whose names begin like this.
+runs all of them, for an hour at most, and ends with a table of counts; the tests run each a few times.
+``python tests/attacks.py 0.1 signals disks`` makes a tenth of those whose names begin so, in a tenth of the time.
 An attack returns how often it was made and a text for each time that something was lost or crashed.
 """
 
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -57,6 +57,21 @@ __all__ = [
 ]  # fmt: skip
 
 Outcome = tuple[int, list[str]]
+until = [float("inf")]  # [s] of the clock: an attack makes no more rounds then
+
+
+class Rounds:
+    """Numbers from 0 to `count`, as long as there is time; `made` tells how many there were."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.made = count, 0
+
+    def __iter__(self) -> Iterator[int]:
+        while self.made < self.count and time.monotonic() < until[0]:
+            self.made += 1
+            yield self.made - 1
+
+
 CHANNELS = (Channel("shaft.tau", "N.m", "torque"), Channel("shaft.w", "rad/s", "speed"))
 
 
@@ -87,26 +102,26 @@ def recordings(count: int, folder: Path, suffix: str = "h5", ended: bool = True)
     """Recordings that are cut, zeroed in part or have a bit flipped are refused, or read as they were."""
     path, rng, bad = grown(folder / f"run.{suffix}", ended), np.random.default_rng(7), []
     good, whole = path.read_bytes(), read(path)
-    for k in range(count):
+    for k in (rounds := Rounds(count)):
         path.write_bytes(damaged(good, k, rng))
         with suppress(InputError):
             if not same(read(path), whole):
                 bad.append(f"damage {k} of {path.name} was read")
-    return count, bad
+    return rounds.made, bad
 
 
 def reduced_models(count: int, folder: Path) -> Outcome:
     """The same of a reduced model."""
     good = reduced_path(load_unit("pushbelt_cvt")).read_bytes()
     path, rng, bad = folder / "model.h5", np.random.default_rng(5), []
-    for k in range(count):
+    for k in (rounds := Rounds(count)):
         changed = damaged(good, k, rng)
         path.write_bytes(changed)
         with suppress(InputError):
             read_reduced(path)
             if (changed[:64], changed[512:]) != (good[:64], good[512:]):
                 bad.append(f"damage {k} of a reduced model was read")
-    return count, bad
+    return rounds.made, bad
 
 
 VALUES = (np.nan, np.inf, -1.0, 0.0, 1e300, "text", np.zeros(0), np.zeros((3, 1)), np.arange(7), True, 1j, b"\xff\xfe",
@@ -148,7 +163,7 @@ def mutations(count: int, folder: Path) -> Outcome:
     """Reduced models with wrong contents are refused by name, or make a unit; no other exception."""
     good = reduced_path(load_unit("pushbelt_cvt")).read_bytes()
     path, rng, bad = folder / "model.h5", np.random.default_rng(11), []
-    for k in range(count):
+    for k in (rounds := Rounds(count)):
         path.write_bytes(good)
         with h5py.File(path, "r+") as file, suppress(TypeError, ValueError, OSError, KeyError):  # what HDF5 has not
             mutated(file, rng)
@@ -159,7 +174,7 @@ def mutations(count: int, folder: Path) -> Outcome:
             pass
         except Exception as error:
             bad.append(f"mutation {k}: {type(error).__name__}: {error}")
-    return count, bad
+    return rounds.made, bad
 
 
 TOKEN = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|\"[^\"\n]*\"|\w+")
@@ -241,7 +256,7 @@ def texts(count: int, folder: Path) -> Outcome:
     units = list(shipped_units().values())
     tables = [(generate("unit", inputs, outputs, 1e-3, tunable), ".dbc", database), (description, ".xml", foreign),
               (INPUTS, ".csv", inputs_from), (SCENARIO, ".toml", load_faults)]  # fmt: skip
-    for k in range(count):
+    for k in (rounds := Rounds(count)):
         source = units[int(rng.integers(len(units)))]
         text, suffix, reader = [*tables, (source.read_text(encoding="utf-8"), ".toml", unit)][k % 5]
         home = source.parent if reader is unit else folder
@@ -260,7 +275,7 @@ def texts(count: int, folder: Path) -> Outcome:
             bad.append(f"text {k}, {source.stem if reader is unit else suffix}: {type(error).__name__}: {error}")
             if "KEEP" in os.environ:
                 Path(os.environ["KEEP"], f"{k}{suffix}").write_text(changed, encoding="utf-8")
-    return count, bad
+    return rounds.made, bad
 
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
@@ -321,13 +336,14 @@ def machines(count: int, folder: Path, first: int = 0) -> Outcome:
 
     def lot(done: int, end: int, told: Path) -> None:
         with open(told, "w", encoding="utf-8", buffering=1) as file:
-            for k in range(done, end):
+            for k in Rounds(end - done):
+                k += done
                 print(k, file=file)
                 name = names[k % len(names)]
                 if wrong := machine(name, np.random.default_rng([29, k]), folder):
                     print(f"{k} {name}: {wrong!r}", file=file)
 
-    while done < first + count:
+    while done < first + count and time.monotonic() < until[0]:
         told = folder / "told"
         child = multiprocessing.get_context("fork").Process(target=lot, args=(done, first + count, told))
         child.start()
@@ -337,12 +353,12 @@ def machines(count: int, folder: Path, first: int = 0) -> Outcome:
             if child.is_alive() and told.exists() and told.stat().st_size == size:
                 child.kill()
         rows = told.read_text(encoding="utf-8").splitlines()
-        at = int(rows[-1].split()[0])
+        at = int(rows[-1].split()[0]) if rows else done
         bad += [row for row in rows if " " in row]
         if child.exitcode:
             bad.append(f"{at} {names[at % len(names)]}: ended by {child.exitcode}")
         done = at + 1
-    return count, bad
+    return done - first, bad
 
 
 READERS = (
@@ -420,7 +436,8 @@ def files(count: int, folder: Path) -> Outcome:
              for words in (*(READERS if place[2] else ()), *(WRITERS if place[3] else ()))]  # fmt: skip
     tries = [tries[k] for k in np.random.default_rng(37).permutation(len(tries))[:count]]
     bad, before = [], sorted(p.name for p in folder.iterdir())
-    for words, (name, made, _, _) in tries:
+    rounds = Rounds(len(tries))
+    for _, (words, (name, made, _, _)) in zip(rounds, tries, strict=False):
         given = [word.format(name) for word in words.split()]
         path = folder / next(g for g, word in zip(given, words.split(), strict=True) if "{}" in word)
         made(path)
@@ -442,7 +459,7 @@ def files(count: int, folder: Path) -> Outcome:
             bad.append(f"{words.format(name)[:90]}, {made.__name__[1:]}: {child.exitcode}, left {left}: {text[-300:]}")
             for p in left:
                 shutil.rmtree(folder / p) if (folder / p).is_dir() else (folder / p).unlink()
-    return len(tries), bad
+    return rounds.made, bad
 
 
 def leaks(count: int, folder: Path) -> Outcome:
@@ -491,7 +508,7 @@ except OSError:
 def disks(count: int, folder: Path) -> Outcome:
     """Disks that are full, over their quota, lost or too small from any byte on: what was written is read."""
     library, rng, bad = faults.build(folder), np.random.default_rng(13), []
-    for k in range(count):
+    for k in (rounds := Rounds(count)):
         with tempfile.TemporaryDirectory(dir=folder) as name:
             disk = Path(name)
             path = disk / ("run.h5" if k % 2 else "run.mf4")
@@ -509,7 +526,7 @@ def disks(count: int, folder: Path) -> Outcome:
                     bad.append(f"disk {k}: no file")
             except (ValueError, InputError) as error:
                 bad.append(f"disk {k}: {error} {done.returncode} {done.stderr[-200:]}")
-    return count, bad
+    return rounds.made, bad
 
 
 def command(fmu: Path, scenario: Path, path: Path, home: Path, *words: str) -> subprocess.Popen[str]:
@@ -537,7 +554,7 @@ def signals(count: int, folder: Path) -> Outcome:
     """A signal at any time of the command, to it or its group, while the unit runs, hangs or is overloaded: it ends
     within a second and says so, its recording can be read and is finished, and no temporary file is left."""
     fmu, rng, bad = hostile.build(folder), np.random.default_rng(17), []
-    for k in range(count):
+    for k in (rounds := Rounds(count)):
         with tempfile.TemporaryDirectory(dir=folder) as name:
             place, home = Path(name), Path(name) / "temporary"
             home.mkdir()
@@ -578,13 +595,13 @@ def signals(count: int, folder: Path) -> Outcome:
                 wrong.append("the recording does not say so")
             if wrong:
                 bad.append(f"signal {k} ({number.name}, {state}): {'; '.join(wrong)}")
-    return count, bad
+    return rounds.made, bad
 
 
 def kills(count: int, folder: Path) -> Outcome:
     """SIGKILL of the rig, or of all its processes, at any time: what it wrote is read, without a gap."""
     fmu, rng, bad = hostile.build(folder), np.random.default_rng(19), []
-    for k in range(count):
+    for k in (rounds := Rounds(count)):
         with tempfile.TemporaryDirectory(dir=folder) as name:
             place = Path(name)
             path = place / ("run.h5" if k % 2 else "run.mf4")
@@ -603,7 +620,7 @@ def kills(count: int, folder: Path) -> Outcome:
                     bad.append(f"kill {k}: {len(found.time)} rows")
             except InputError as error:
                 bad.append(f"kill {k}: {error}")
-    return count, bad
+    return rounds.made, bad
 
 
 def misdeeds(count: int, folder: Path) -> Outcome:
@@ -612,7 +629,7 @@ def misdeeds(count: int, folder: Path) -> Outcome:
     names = [*hostile.DEADLY, "hang", "sleep", "not_a_number", "infinite", "status_7", "at_start", "at_end",
              "hang_at_end", "ones", "zeros", "threes", "random", "leaves"]  # fmt: skip
     names.remove("memory")  # takes all that a process may have
-    for k in range(count):
+    for k in (rounds := Rounds(count)):
         with tempfile.TemporaryDirectory(dir=folder) as name:
             place, misdeed = Path(name), names[k % len(names)]
             path, figures = place / "run.h5", place / "run.json"
@@ -624,7 +641,7 @@ def misdeeds(count: int, folder: Path) -> Outcome:
                 bad.append(f"{misdeed}: code {process.returncode} {errors[-300:]}")
             elif not refused and json.loads(figures.read_text())["message"] != read(path).attributes["message"]:
                 bad.append(f"{misdeed}: figures and recording differ")
-    return count, bad
+    return rounds.made, bad
 
 
 HOSTILE_STEPS, ROWS = 100_000, 10_000  # steps of a run, and of those that are made at once
@@ -655,7 +672,8 @@ def hostile_runs(count: int, folder: Path) -> Outcome:
     pairs = ((name, fidelity) for name in REAL_TIME for fidelity in load_unit(name).models)
     runs = ((pair, kind, step) for pair in pairs for kind in KINDS for step in (1e-3, 20e-3))
     chosen = list(islice(runs, count))
-    for pair, kind, step in chosen:
+    rounds = Rounds(len(chosen))
+    for _, (pair, kind, step) in zip(rounds, chosen, strict=False):
         if pair != built:
             place = folder / "_".join(pair)
             place.mkdir()
@@ -672,7 +690,7 @@ def hostile_runs(count: int, folder: Path) -> Outcome:
         bad.append(f"more than {RUNS} runs: RUNS is too small")
     for (name, fidelity), raised in flags.items():
         print(f"    {name}, {fidelity}: {'; '.join(raised)}", flush=True)
-    return len(chosen), bad
+    return rounds.made, bad
 
 
 ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is said of it: how often, and which
@@ -694,23 +712,31 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
 }
 
 
+HOUR = 3600.0  # [s] for all of them
+
+
 def main() -> None:
-    """Make all attacks; exit code 1 if anything was lost."""
+    """Make all attacks within an hour, but for the last round of each; exit code 1 if anything was lost."""
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup has it ignored, by this process and those that it makes,
     signal.signal(signal.SIGINT, signal.default_int_handler)  # and a shell's & this one
     share, beginnings = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0, tuple(sys.argv[2:]) or ("",)
     chosen = {name: attack for name, attack in ATTACKS.items() if name.startswith(beginnings)}
     if not chosen:
         sys.exit(f"no attack is called so: {', '.join(ATTACKS)}")
-    lost = 0
-    for name, (count, attack) in chosen.items():
+    end, rows = time.monotonic() + share * HOUR, []
+    for k, (name, (count, attack)) in enumerate(chosen.items()):
         with tempfile.TemporaryDirectory() as folder:
             began = time.monotonic()
-            made, bad = attack(max(1, round(share * count)), Path(folder))
-            print(f"| {name} | {made} | {len(bad)} | {time.monotonic() - began:.0f} s |", flush=True)
-            lost += len(bad)
-            for text in bad:
-                print(f"    {text}", flush=True)
+            until[0] = began + (end - began) / (len(chosen) - k)  # what one leaves, the next ones have
+            try:
+                made, bad = attack(max(1, round(share * count)), Path(folder))
+            except Exception as error:
+                made, bad = 0, [f"the attack itself failed: {error!r}"]
+            rows.append((name, made, len(bad), f"{time.monotonic() - began:.0f} s"))
+            print(*rows[-1], *bad, sep="\n    ", flush=True)
+    lost = sum(row[2] for row in rows)
+    for row in (("attacks", "made", "lost", "took"), *rows, ("all", sum(row[1] for row in rows), lost, "")):
+        print("{:36}{:>9}{:>6}{:>8}".format(*row))
     sys.exit(1 if lost else 0)
 
 

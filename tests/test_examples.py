@@ -4,10 +4,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from marks import slow
 from nbclient import NotebookClient
 
-FAST = ("gear_train",)
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples").glob("*.ipynb"))
 
 
@@ -22,7 +20,8 @@ def test_there_are_notebooks():
     }
 
 
-@pytest.mark.parametrize("path", [p if p.stem in FAST else slow(p) for p in NOTEBOOKS], ids=lambda p: p.stem)
+@pytest.mark.slow
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs(path, tmp_path):
     book = nbformat.read(path, as_version=4)
     assert not any(cell.get("outputs") for cell in book.cells)  # they are kept without

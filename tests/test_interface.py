@@ -181,8 +181,8 @@ def test_check_and_export(gears, tmp_path):
 
 
 def test_full_model_of_a_belt_drive(tmp_path):
-    drive = rtcvt.load("two_pulley_belt")
-    run = drive.simulate_full(tmp_path / "run.h5", model="full", duration="2 ms", elements=60)
+    drive = rtcvt.load("two_pulley_5pk")
+    run = drive.simulate_full(tmp_path / "run.h5", model="full", duration="2 ms")
     assert run.figures["time_s"] == pytest.approx(2e-3)
     assert len(run.recording().time)
     assert run.fields() == {}

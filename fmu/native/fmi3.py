@@ -134,10 +134,9 @@ def _variable(elements: Sequence[Variable], reference: int, row: str) -> Element
     if kind == "Enumeration":
         element.set("declaredType", v.name)
     if kind == "Float64":
-        if v.unit != "1":
-            element.set("unit", v.unit)
-            if v.display_unit:
-                element.set("displayUnit", v.display_unit)
+        element.set("unit", v.unit)
+        if v.display_unit:
+            element.set("displayUnit", v.display_unit)
         for key, value in (("min", v.minimum), ("max", v.maximum), ("nominal", v.nominal)):
             if value is not None:
                 element.set(key, repr(float(value)))

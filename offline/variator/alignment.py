@@ -53,6 +53,7 @@ VALUES = {
     "loop": "length of the taut path [m]",
     "elastic": "energy stored in joints, ring and flanks over F_O [m]",
     "radius": "r_I/r'_I",
+    "xi_I": "torque ratio of the primary, by F_I",
     "turns": "revolutions of the belt in the window",
 }
 
@@ -233,6 +234,7 @@ def _window(file: h5py.File, rows: slice, belt: Mapping[str, float], run: int, p
         "loop": float(length.sum()),
         "elastic": float(file["energy/stored"][rows].mean(axis=0)[3:].sum()) / F_O,
         "radius": s["r_I"] / (s["r_I"] - belt["h_off"]),
+        "xi_I": s["xi_I"],
         "turns": s["duration"] * v / (belt["N_E"] * belt["t_R"]),
     }
     fields = {}

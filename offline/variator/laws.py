@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.offline.variator.alignment import Samples
+from rtcvt.offline.variator.exchange import exchanged, within_range
 from rtcvt.offline.variator.fronts import find, fronts_at
 from rtcvt.offline.variator.process import fit, side_by_side
 from rtcvt.offline.variator.steady_belt import steady_belt
@@ -176,18 +177,22 @@ def identify(
     length = float(s.values["loop"][settled].mean())
 
     tell(0)
-    places, expected = _expected_thrust(coordinates, s.point, length, s.belt, prior)
-    thrust = np.log(s.values["thrust"][settled])
-    weights = certainty(s, settled)
+    turned = exchanged(s)
+    inside = within_range(coordinates, SHIFT, turned.point)
+    other = settled[inside[settled]]
+    both = np.concatenate([settled, other])
+    z = np.vstack([s.point[settled], turned.point[other]])
+    thrust = np.log(np.concatenate([s.values["thrust"][settled], turned.values["thrust"][other]]))
+    places, expected = _expected_thrust(coordinates, z, length, s.belt, prior)
     fronts = np.empty((0, 0))
-    if len(settled) >= FOR_FRONTS:
-        fronts = find(places[settled], s.point[settled], thrust - expected[settled], weights)
+    if len(z) >= FOR_FRONTS:
+        fronts = find(places, z, thrust - expected, certainty(s, both))
 
     def known(z: Array) -> tuple[Array, Array]:
         places, expected = _expected_thrust(coordinates, z, length, s.belt, prior)
         return np.column_stack([places, fronts_at(fronts, z)]), expected
 
-    process, crossed = fit(known(s.point[settled])[0], thrust - expected[settled], group[settled], weights)
+    process, crossed = fit(known(z)[0], thrust - expected, group[both], certainty(s, both))
 
     def ln_zeta(z: Array) -> Array:
         places, expected = known(z)
@@ -199,12 +204,21 @@ def identify(
     if not (low < 1.0 - NEAR and high > 1.0 + NEAR):
         raise InputError("campaign", "branches", f"y = {low:.3g} to {high:.3g}", "branches with y on both sides of 1")
     coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
-    places = moving_places(coordinates, np.column_stack([s.point, y]), law, length, s.belt)
-    laws = {"zeta": Law(settled, s.values["thrust"][settled], True, expected[settled] + crossed, process.noise)}
+    law_turned = ln_zeta(turned.point)
+    y_turned = shift_factor(turned, np.exp(law_turned))
+    inside &= np.isin(s.run, s.run[other]) & within_range(coordinates, SHIFT, np.column_stack([turned.point, y_turned]))
+    n, group = len(y), np.concatenate([group, group[inside]])
     data, dropped = _data(s, y)
+    for name, d in _data(turned.of(inside), y_turned[inside])[0].items():
+        own = data[name]
+        data[name] = _Data(*(np.concatenate(p) for p in zip(own, d._replace(rows=n + d.rows), strict=True)))
+    z = np.column_stack([np.vstack([s.point, turned.point[inside]]), np.concatenate([y, y_turned[inside]])])
+    places = moving_places(coordinates, z, np.concatenate([law, law_turned[inside]]), length, s.belt)
+    by_others = (expected + crossed)[: len(settled)]
+    laws = {"zeta": Law(settled, s.values["thrust"][settled], True, by_others, process.noise)}
     carried = capacity(s.belt["mu"], s.belt["cos_d"])  # traction over F_O at xi = 1
     tell(1)
-    at = _expected(prior, np.column_stack([s.point, y]), s.belt)
+    at = _expected(prior, z, s.belt)
     with side_by_side() as each:
         ended = each(
             lambda q: fit(places[q[1].rows], q[1].values - at[q[0]][q[1].rows], group[q[1].rows], q[1].weights),
@@ -213,12 +227,13 @@ def identify(
         fits = dict(zip(data, ended, strict=True))
     found = {name: process for name, (process, _) in fits.items()}
     tell(4)
-    creep = np.exp(at["c"] + found["c"].mean(places)) * s.point[:, 1]  # c xi
+    creep = np.exp(at["c"][:n] + found["c"].mean(places[:n])) * s.point[:, 1]  # c xi
     for name, d in data.items():
-        values, crossed = np.exp(d.values), at[name][d.rows] + fits[name][1]
+        rows = d.rows[d.rows < n]
+        values, crossed = np.exp(d.values[: len(rows)]), (at[name][d.rows] + fits[name][1])[: len(rows)]
         if name == "e":
-            values, crossed = SMALL * np.sinh(d.values) - creep, SMALL * np.sinh(crossed) - creep
-        laws[name] = Law(d.rows, values, name != "e", crossed, found[name].noise)
+            values, crossed = SMALL * np.sinh(d.values[: len(rows)]) - creep, SMALL * np.sinh(crossed) - creep
+        laws[name] = Law(rows, values, name != "e", crossed, found[name].noise)
 
     grid = grid_of(coordinates, shapes[1])
     t_y = _nodes(coordinates[4])

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from kers_event import HERE, pushbelt, run_event, toroidal, write_report
-from marks import slow
 from recorded_checks import moved, of_event, recorded
 
 from rtcvt.cycle import load_cycle
@@ -24,7 +23,7 @@ def disc():
     return run_event("toroidal", toroidal())
 
 
-@pytest.fixture(params=["event", slow("disc")])
+@pytest.fixture(params=["event", "disc"])
 def either(request):
     return request.getfixturevalue(request.param)
 
@@ -64,6 +63,7 @@ def test_both_units_have_the_same_range_of_ratios_and_the_driver_knows_their_end
         assert driver["driver.theta_high"] == pytest.approx(high - band, abs=2e-4)
 
 
+@pytest.mark.slow
 def test_energy_is_kept(event):
     losses = sum(event[f"kers.loss.{name}"] for name in ("sliding", "belt", "bearing", "seal", "oil", "shift"))
     power = event.power + event["kers.clamp.P"] - losses
@@ -77,6 +77,7 @@ def test_energy_is_kept(event):
         assert np.sum(np.abs(made)) * 1e-3 <= 1e-9 * taken
 
 
+@pytest.mark.slow
 def test_the_torque_is_followed_and_the_belt_does_not_slide(event):
     found = event.figures()
     assert found["torque error, RMS"] < 0.065 * 150.0  # most of it in the second after the clutch has closed
@@ -89,6 +90,7 @@ def test_the_torque_is_followed_and_the_belt_does_not_slide(event):
     assert not math.isnan(sum(found.values()))
 
 
+@pytest.mark.slow
 def test_figures_are_those_that_were_recorded(event):
     """Of the tables in docs/driving_event.md; those of another model do not pass for them."""
     before = recorded("pushbelt_kers hybrid")
@@ -98,11 +100,13 @@ def test_figures_are_those_that_were_recorded(event):
     assert moved(recorded("pushbelt_kers rigid"), before) != []
 
 
+@pytest.mark.slow
 def test_the_clutch_closes_once_and_what_was_stored_comes_back(either):
     assert np.sum(np.diff(either.closed.astype(int)) > 0) == 1
     assert 0.6 < either.figures()["round-trip efficiency"] < 1.0
 
 
+@pytest.mark.slow
 def test_the_closed_clutch_sticks_and_hardly_warms(either):
     stuck = either["clutch.clutch.stuck"] > 0.5
     assert np.mean(stuck[either.closed]) > 0.999
@@ -110,6 +114,7 @@ def test_the_closed_clutch_sticks_and_hardly_warms(either):
     assert 0.0 < either.figures()["heat of the clutch"] < 1.0
 
 
+@pytest.mark.slow
 def test_the_clutch_is_open_while_the_car_stands(event):
     standing = event["vehicle.vehicle.v"] < 5.0
     assert not event.closed[standing].any()
@@ -119,6 +124,7 @@ def test_the_clutch_is_open_while_the_car_stands(event):
     assert E[standing].min() > 0.9 * E.max()
 
 
+@pytest.mark.slow
 def test_the_report_is_written(event, tmp_path):
     write_report([event], tmp_path / "event.html")
     text = (tmp_path / "event.html").read_text(encoding="utf-8")

@@ -62,7 +62,7 @@ def test_every_variable_says_what_the_table_says(root, model):
         if v.causality == "parameter":
             expected = "tunable" if v.tunable else "fixed"
         assert (kind.tag, scalar.get("variability")) == ("Real", expected)
-        assert kind.get("unit") == (None if v.unit == "1" else v.unit)
+        assert kind.get("unit") == v.unit
         assert kind.get("displayUnit") == v.display_unit
         for key, value in (("min", v.minimum), ("max", v.maximum), ("nominal", v.nominal), ("start", v.start)):
             written = kind.get(key)

@@ -149,8 +149,12 @@ def test_units_of_ssp_2_are_of_fmi_3_and_have_the_connectors(coupled, second):
         known = {(v.name, v.causality, v.type, v.unit) for v in description.modelVariables}
         for connector in component.iterfind("ssd:Connectors/ssd:Connector", SPACES):
             (kind,) = connector
-            unit = None if kind.get("unit") == "1" else kind.get("unit")
-            assert (connector.get("name"), connector.get("kind"), kind.tag.rpartition("}")[2], unit) in known
+            assert (
+                connector.get("name"),
+                connector.get("kind"),
+                kind.tag.rpartition("}")[2],
+                kind.get("unit"),
+            ) in known
     assert len(root.findall(".//ssd:Connection", SPACES)) == len(coupled.connections)
 
 
@@ -197,24 +201,23 @@ def test_what_ssp_2_says_gives_the_same_bits(coupled, second, tmp_path):
         host.freeInstance()
 
 
-def test_fields_are_connectors_with_a_dimension(monkeypatch, with_kers):
+def test_fields_are_connectors_with_a_dimension(coupled):
     """And no element of one is connected, since the standard does not say where indices begin."""
-    monkeypatch.setattr("rtcvt.fmu.ssp.stable_step", lambda parts: np.inf)  # told in the description, compiles
-    kers = with_kers.models["kers"]
+    driver = coupled.models["driver"]
     field = tuple(Variable(f"belt.T[{k}]", "output", k, "N", f"tension: {k}") for k in range(3))
     models = {
-        **with_kers.models,
-        "kers": replace(kers, variables=(*kers.select("parameter"), *kers.select("input"), *field)),
+        **coupled.models,
+        "driver": replace(driver, variables=(*driver.select("parameter"), *driver.select("input"), *field)),
     }
-    others = tuple(c for c in with_kers.connections if c.start != "kers")
-    root = system_description(Parts(with_kers.system, models, others), 2)
+    others = tuple(c for c in coupled.connections if c.start != "driver")
+    root = system_description(Parts(coupled.system, models, others), 2)
     found = {c.get("name"): c.findall("ssc:Dimension", SPACES) for c in root.iterfind(".//ssd:Connector", SPACES)}
     assert [d.get("size") for d in found["belt.T"]] == ["3"]
     assert not any(name.startswith("belt.T[") for name in found)
-    wrong = next(c for c in with_kers.connections if c.start == "kers")._replace(output=field[1])
-    with pytest.raises(InputError, match=r"kers\.belt\.T\[1\]: no element of an array in SSP 2.0"):
-        system_description(Parts(with_kers.system, models, (*others, wrong)), 2)
-    first = system_description(Parts(with_kers.system, models, (*others, wrong)))
+    wrong = next(c for c in coupled.connections if c.start == "driver")._replace(output=field[1])
+    with pytest.raises(InputError, match=r"driver\.belt\.T\[1\]: no element of an array in SSP 2.0"):
+        system_description(Parts(coupled.system, models, (*others, wrong)), 2)
+    first = system_description(Parts(coupled.system, models, (*others, wrong)))
     assert "belt.T[1]" in {c.get("name") for c in first.iterfind(".//ssd:Connector", SPACES)}
 
 
@@ -312,9 +315,10 @@ def test_the_stable_step_is_where_held_inputs_let_go(with_kers):
 
 def test_nodes_that_are_no_pairs_are_named(tmp_path):
     file = tmp_path / "mine.toml"
-    text = shipped_units("system")["vehicle_kers"].read_text()
-    file.write_text(text.replace('"driveline.shaft - kers.shaft"', '"driveline.shaft - kers.shaft - ground"'))
-    with pytest.raises(InputError, match=r"mine.toml: connect = 'driveline.shaft - kers.shaft - ground': pairs of"):
+    file.write_text('name = "mine"\nkind = "system"\nconnect = ["driveline.shaft - clutch.a - ground"]\n[components]\n'
+                    'driveline = { unit = "driveline", inputs = { "axle.w" = 0.0 } }\n'
+                    'clutch = { unit = "clutch" }\n')  # fmt: skip
+    with pytest.raises(InputError, match=r"mine.toml: connect = 'driveline.shaft - clutch.a - ground': pairs of"):
         parts_of(load_unit(file))
 
 

@@ -74,14 +74,14 @@ def library(tmp_path_factory):
 def unit(library, tmp_path):
     """The unit, with another version of FMI or another experiment."""
 
-    def make(version="2.0", experiment='startTime="0"'):
+    def make(version="2.0", experiment='startTime="0"', units=UNITS, change=("", "")):
         with zipfile.ZipFile(tmp_path / "unit.fmu", "w") as archive:
             archive.writestr("binaries/linux64/f.so", library)
             archive.writestr(
                 "modelDescription.xml",
                 f'<?xml version="1.0"?><fmiModelDescription fmiVersion="{version}" modelName="Odd" guid="g">'
-                f'<CoSimulation modelIdentifier="f"/>{UNITS}<DefaultExperiment {experiment}/>'
-                f"<ModelVariables>{VARIABLES}</ModelVariables><ModelStructure/></fmiModelDescription>",
+                f'<CoSimulation modelIdentifier="f"/>{units}<DefaultExperiment {experiment}/>'
+                f"<ModelVariables>{VARIABLES.replace(*change)}</ModelVariables><ModelStructure/></fmiModelDescription>",
             )
         return tmp_path / "unit.fmu"
 
@@ -100,6 +100,29 @@ def scenario(**inputs):
 )  # fmt: skip
 def test_a_unit_that_the_fmu_defines_is_the_unit(unit, name, given, output, value):
     assert run(unit(), 5e-3, scenario=scenario(**{name: given}), fast=True)[output][-1] == pytest.approx(value)
+
+
+SHOWN = """<UnitDefinitions><Unit name="Temp"><BaseUnit K="1"/><DisplayUnit name="C_" offset="-273.15"/></Unit>
+<Unit name="rad/s"><BaseUnit s="-1"/><DisplayUnit name="Tr" factor="9.549296585513721"/></Unit>
+<Unit name="kT"><BaseUnit K="1" factor="1000"/></Unit></UnitDefinitions>"""
+SPEED, DIFFERENCE = ('unit="1/min"', 'unit="rad/s"'), ('unit="Temp"', 'unit="Temp" relativeQuantity="true"')
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "given", "value"),
+    [(SPEED, "w", "3000 Tr", 100 * np.pi), (SPEED, "w", "50 Hz", 100 * np.pi), (SPEED, "T", "20 C_", 293.15),
+     (SPEED, "T", "2 kT", 2000.0), (DIFFERENCE, "T", "20 degC", 20.0)],
+)  # fmt: skip
+def test_other_units_of_the_description_are_read_and_differences_have_no_offset(unit, change, name, given, value):
+    found = run(unit(units=SHOWN, change=change), 5e-3, scenario=scenario(**{name: given}), fast=True)
+    assert found[name][-1] == pytest.approx(value)
+
+
+def test_ranges_that_are_none_and_inputs_beyond_theirs_are_told(unit):
+    path = unit(change=('unit="1/min" start', 'unit="1/min" min="5" max="1" start'))
+    assert run(path, 5e-3, 0.01, fast=True).notes == ("the range of w, 5 to 1, is none, and not used",)
+    path = unit(change=('unit="1/min" start', 'unit="1/min" max="1" start'))
+    assert "beyond its range: w, 2 to 2 1/min" in run(path, 5e-3, scenario=scenario(w=2), fast=True).notes
 
 
 def test_a_quantity_of_another_kind_is_refused(unit):
@@ -189,6 +212,12 @@ def test_a_duration_is_covered_and_that_is_told(unit):
     assert run(unit(), 1e-3, 0.3, fast=True).figures()["notes"] == []
 
 
+def test_elements_of_arrays_in_a_csv_file_are_no_units(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("time [];x[1];x[2,3] [rpm];y [1]\n0;1;2;3\n", encoding="utf-8")
+    assert {name: table.unit for name, table in inputs_from(path).items()} == {"x[1]": "", "x[2,3]": "rpm", "y": ""}
+
+
 def test_inputs_from_a_csv_file(unit, tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("# a bench\ntime [ms];w [rad/s];T\n0;0;1\n10;104.719755;2\n20;104.719755;3\n")
@@ -200,7 +229,8 @@ def test_inputs_from_a_csv_file(unit, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [("time,w\n0,1\n0,2\n", "times must increase"), ("time,w\n0,1,2\n", "line 2"), ("time,w\n0,nan\n", "line 2"),
-     ("w,time\n0,1\n", "line 1"), ("time [kg],w\n0,1\n", "same kind as s"), ("time,w\n", "at least one"),
+     ("w,time\n0,1\n", "line 1"), ("time,w\n0,1e400\n", "line 2"),
+     ("time [kg],w\n0,1\n", "same kind as s"), ("time,w\n", "at least one"),
      ("time,w,w\n0,1,1\n", "each once"), ("time,w\n0,٣\n", "line 2")],
 )  # fmt: skip
 def test_csv_files_that_are_no_tables_are_refused(tmp_path, text, message):

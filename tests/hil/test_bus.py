@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import can
@@ -26,6 +27,7 @@ from rtcvt.hil.recorder import read
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.kind import load_unit
 from rtcvt.model import Variable
+from rtcvt.quantity import known_unit
 from rtcvt.scenario import Fault, Scenario
 
 TAU = Variable("shaft.tau", "output", 0, "N.m", 'torque "into" it', minimum=-100.0, maximum=100.0)
@@ -407,6 +409,17 @@ def test_a_unit_of_another_kind_or_unknown_is_refused_by_name():
             planned(J1939.replace('"rpm"', f'"{unit}"'), COMING)
 
 
+def test_a_number_without_unit_is_one_if_its_description_says_so():
+    share = replace(COMING[2], defined=known_unit("1"))
+    plan = planned(J1939, [share])
+    assert (plan.wires[256, "pos"].factor, plan.notes) == (0.01, [])
+    with pytest.raises(InputError, match=r"in\.pos = 'rpm'"):
+        planned(J1939.replace('"%"', '"rpm"'), [share])
+    told = planned(J1939.replace('"%"', '"gears"'), [replace(share, maximum=None, whole=(-128, 127))])
+    assert told.wires[256, "pos"].high == 127
+    assert any("pos [gears" in note for note in told.notes)
+
+
 def test_sent_values_are_in_the_signals_unit(pair):
     text = J1939.replace("256 in: 8 ECU", "256 out: 8 RIG")
     plan = planned(text, (), [Variable("n", "output", 0, "rad/s", ""), Variable("T", "output", 1, "K", "")])
@@ -439,7 +452,7 @@ BO_ 3 odd: 8 ECU
 
 def test_names_that_would_be_one_are_told_apart():
     long = "a.long.name." * 4
-    names = ("wheel.fl", "wheel_fl", "CRC", "rig.heartbeat", f"{long}p", f"{long}q")
+    names = ("wheel.fl", "wheel_fl", "CRC", "rig.heartbeat", "SG_", f"{long}p", f"{long}q")
     rows = [Variable(name, "output", k, "1", "") for k, name in enumerate(names)]
     text = generate("a unit of a name that is longer than thirty-two", [], rows, 1e-3)
     assert max(len(word) for line in text.splitlines() if "_ " in line[:5] for word in line.split()[1:3]) <= 32
@@ -449,6 +462,7 @@ def test_names_that_would_be_one_are_told_apart():
     assert {signal for signal, name in plan.names.items()} <= sent
     assert plan.names["wheel_fl"] == "wheel_fl"
     assert "wheel.fl is wheel_fl_2 on the bus, where wheel_fl is wheel_fl" in plan.notes
+    assert "SG_ is SG__2 on the bus, where SG_ means more" in plan.notes
 
 
 @pytest.mark.parametrize("bounds", [(-1e60, 1e60), (-1.7e308, 1.7e308), (-np.inf, np.inf), (0.0, 1e9), (np.nan, 100.0)])

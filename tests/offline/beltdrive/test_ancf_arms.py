@@ -56,6 +56,7 @@ def test_modes_with_an_arm(unit):
         assert a.damping == pytest.approx(b.damping, abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_its_file_to_the_same_bits(unit, tmp_path):
     short = changed(unit, elements=60)
     ramp = Table(time=(0.0, 0.05), value=(0.0, -20.0))

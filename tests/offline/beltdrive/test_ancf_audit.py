@@ -35,6 +35,7 @@ def overloads(serpentine):
     return [simulate(build(serpentine, elements=120, step=h), OVERLOAD) for h in (1e-4, 2.5e-5)]
 
 
+@pytest.mark.slow
 def test_all_energy_is_accounted_for_where_a_wrap_slips(overloads):
     """Measured: 6e-5 of the work put in with steps of 0.1 ms, a tenth of it with a quarter of the step."""
     coarse, fine = (strayed(run.energy) for run in overloads)
@@ -45,6 +46,7 @@ def test_all_energy_is_accounted_for_where_a_wrap_slips(overloads):
     assert warnings(overloads[0]) == []
 
 
+@pytest.mark.slow
 def test_what_slips_does_not_depend_on_the_step(overloads):
     """Before, with the sign of the bristle's stretch: 1 % of the speed and 2 % of the loss between these steps."""
     w = [run.turning[-1, 2, 1] for run in overloads]
@@ -53,6 +55,7 @@ def test_what_slips_does_not_depend_on_the_step(overloads):
     assert lost[0] == pytest.approx(lost[1], rel=3e-3)
 
 
+@pytest.mark.slow
 def test_steps_that_do_not_settle_are_counted_and_those_too_long_are_told(serpentine):
     """One discontinuous iteration in place of five; and steps of 2 ms, which make 0.7 % of the work."""
     drive = build(serpentine, elements=60, step=1e-4)
@@ -110,6 +113,7 @@ def mutated(drive, place, key, factor):
     )
 
 
+@pytest.mark.slow
 def test_every_work_counts(furnished):
     """The same motion in accounts with wrong constants: none closes as the right one does (6e-6 of the work)."""
     drive = build(furnished, elements=100, step=STEP)
@@ -148,6 +152,7 @@ def test_every_work_counts(furnished):
         assert lacks[k] > 3.0 * lacks[None], k
 
 
+@pytest.mark.slow
 def test_signals_have_the_account(overloads):
     run = overloads[0]
     found = signals(run)

@@ -53,6 +53,7 @@ def test_a_shaft_swings_and_runs_on(unit):
     assert state[0, 0] == pytest.approx(-50.0 * free + 0.2 / b * (1.0 - free), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_spring_carries_what_the_shaft_takes(unit):
     """Run-up without a load: M = b w + J w' at the end, and the belt drives the pulley by M and its own inertia."""
     ramp = Table(time=(0.0, 0.1), value=(0.0, -20.0), interpolation="smooth")
@@ -66,6 +67,7 @@ def test_the_spring_carries_what_the_shaft_takes(unit):
     assert w[-1] == pytest.approx(run.turning[-1, 2, 1], rel=0.03)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_its_file_to_the_same_bits(unit, tmp_path):
     short = changed(unit, elements=60)
     ramp = Table(time=(0.0, 0.05), value=(0.0, -20.0))

@@ -5,7 +5,6 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
-from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
@@ -68,6 +67,7 @@ def free_ring(h, end, d_eps=0.0):
     return x, energy, np.array([p[:, 0].sum(), p[:, 1].sum()]), moment
 
 
+@pytest.mark.slow
 def test_trapezoidal_rule_is_of_second_order():
     fine = free_ring(5e-6, 0.02)[0]
     errors = [np.max(np.abs(free_ring(h, 0.02)[0].q - fine.q)) for h in (1e-4, 5e-5, 2.5e-5)]
@@ -75,6 +75,7 @@ def test_trapezoidal_rule_is_of_second_order():
     assert np.all(np.abs(order - 2.0) < 0.1)
 
 
+@pytest.mark.slow
 def test_a_free_ring_keeps_energy_and_momentum():
     _, e_0, p_0, l_0 = free_ring(1e-5, 1e-5)
     drift = []
@@ -104,9 +105,8 @@ def test_rest_is_in_balance(unit):
     assert pressure == pytest.approx(-400.0 / (0.1 * 0.08), rel=0.02)
 
 
-@pytest.mark.parametrize(
-    "change", [slow({"scheme": "a"}), slow({"scheme": "b"}), slow({"point_normals": True}), {"hysteresis": 1e9}]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("change", [{"scheme": "a"}, {"scheme": "b"}, {"point_normals": True}, {"hysteresis": 1e9}])
 def test_other_rules_give_the_same_drive(unit, change):
     """Schemes, normals and the hysteretic law are ways to the same run-up."""
     scenario = unit.scenario[0].model_copy(update={"duration": 0.15})
@@ -177,12 +177,14 @@ def coarse(unit):
     return simulate(build(unit, elements=60, step=1e-4), unit.scenario[0])
 
 
+@pytest.mark.slow
 def test_drive_of_60_elements_against_another_code(coarse):
     assert coarse.complete
     assert coarse.counts["steps"] == 24500
     check_against_reference(coarse, "coarse_ne60_h1e-4")
 
 
+@pytest.mark.slow
 def test_drive_of_60_elements_against_theory(coarse):
     check_theory(coarse, 0.08)
 
@@ -194,6 +196,7 @@ def test_drive_of_240_elements_against_another_code_and_theory(unit):
     check_theory(run, 0.045)
 
 
+@pytest.mark.slow
 def test_interrupted_runs_keep_what_they_have(unit, tmp_path):
     seen = []
 
@@ -248,6 +251,7 @@ def test_studies_run_their_cases_once(unit, tmp_path):
         cases(unit, "colour")
 
 
+@pytest.mark.slow
 def test_fields_of_a_result_stand_over_the_arc_length(unit):
     """At rest: pretension all along, pressure on the wraps only."""
     still = unit.scenario[0].model_copy(update={"duration": 1e-3, "inputs": {}})
@@ -267,6 +271,7 @@ def test_fields_of_a_result_stand_over_the_arc_length(unit):
     assert touches.size == pytest.approx(240, rel=0.05)  # half of all segments
 
 
+@pytest.mark.slow
 def test_interrupted_run_goes_on_to_the_same_bits(unit, tmp_path):
     small = changed(unit, elements=60, step=1e-4)
     scenario = unit.scenario[0].model_copy(update={"duration": 0.15})
@@ -304,6 +309,7 @@ def test_bad_settings(unit):
         build(load_unit("two_pulley_5pk"))
 
 
+@pytest.mark.slow
 def test_a_step_that_newton_cannot_make_is_made_in_parts():
     """A torque that spins up one pulley through its friction: steps that are too long for it beside short ones."""
     unit = load_unit(DATA / "serpentine.toml")

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from marks import slow
 from typer.testing import CliRunner
 
 from rtcvt.belt.unit import Sliding
@@ -64,7 +63,8 @@ def capstan(run):
     return math.log(high / low) / grip, v.mean() * unit.pulleys["idler"].radius / unit.line_radius[IDLER] - rim
 
 
-@pytest.mark.parametrize("mu", [0.2, slow(0.5)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mu", [0.2, 0.5])
 def test_an_idler_on_the_back_slips_as_its_own_coefficient_says(mu):
     """Euler and Eytelwein with the back's coefficient; the ribs have 0.9. With mu = 0.5 measured 1.1 % less, with 320
     elements 0.9 %: a segment that runs on slides by mu T/(r mu_k) before its bristles hold in full.
@@ -74,7 +74,8 @@ def test_an_idler_on_the_back_slips_as_its_own_coefficient_says(mu):
     assert strayed(run.energy) < ALLOWED
 
 
-@pytest.mark.parametrize("factor", [0.9, slow(0.5)])
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [0.9, 0.5])
 def test_a_pulley_slips_as_friction_at_its_sliding_speed_says(factor):
     """``ln(T_1/T_2) = mu S(v) beta``, within 1 %."""
     run = held({"mu_back": 0.5, "sliding": FALLS}, factor)
@@ -83,6 +84,7 @@ def test_a_pulley_slips_as_friction_at_its_sliding_speed_says(factor):
     assert strayed(run.energy) < ALLOWED
 
 
+@pytest.mark.slow
 def test_side_and_pulley_say_the_same():
     """To the bit: mu of the only pulley on the back, and the default of both."""
     back, own = held({"mu_back": 0.3}, end=0.02), held({}, pulley={"mu": 0.3}, end=0.02)
@@ -92,6 +94,7 @@ def test_side_and_pulley_say_the_same():
     assert abs(back.q - none.q).max() > 1e-6
 
 
+@pytest.mark.slow
 def test_a_share_of_one_is_no_share():
     same = Sliding(v=(0.0, 1.0), share=(1.0, 1.0))
     a, b = held({"mu_back": 0.3}, end=0.05), held({"mu_back": 0.3, "sliding": same}, end=0.05)
@@ -100,6 +103,7 @@ def test_a_share_of_one_is_no_share():
     assert b.last.sliding[IDLER].max() > 0.3
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_its_sliding_speeds(tmp_path):
     """From its file to the same bits; without the speeds it would not."""
     whole = held({"mu_back": 0.5, "sliding": FALLS}, end=0.08)
@@ -121,6 +125,7 @@ def test_a_run_goes_on_with_its_sliding_speeds(tmp_path):
     assert abs(without.q - whole.q).max() > 1e-7
 
 
+@pytest.mark.slow
 def test_the_account_closes_with_the_friction_of_each_step():
     """One motion in four accounts: the right one, the ribs' mu everywhere, no sliding law, half the back's."""
     unit = serpentine({}, {"mu_back": 0.4, "sliding": FALLS}, {"alternator": {"mu": 0.5}})
@@ -169,6 +174,7 @@ def test_load_cases_double_all_friction():
     assert case.key != Case(case.name, serpentine({}, {"mu_back": 0.5}), case.scenario, case.instants).key
 
 
+@pytest.mark.slow
 def test_the_commands_take_units_with_such_friction(tmp_path):
     text = (DATA / "serpentine.toml").read_text()
     text = text.replace("cells = 4", 'cells = 4\nmu_back = 0.3\nsliding = { v = ["0 m/s", "1 m/s"], share = [1, 0.5] }')

@@ -16,6 +16,7 @@ from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
 from rtcvt.offline.variator.alignment import VALUES, Samples, dimensionless
+from rtcvt.offline.variator.exchange import exchanged
 from rtcvt.offline.variator.fields import KEPT
 from rtcvt.offline.variator.laws import SHIFT, certainty, identify, shift_factor, usable
 from rtcvt.offline.variator.process import evidence, fit
@@ -71,6 +72,7 @@ def synthetic(n=128, seed=1, noise=0.0):
         "transmitted": CARRIED * xi, "received": CARRIED * xi + loss, "loop": np.full(5 * n, 0.661),
         "elastic": 1e-4 * f + (CARRIED * xi) ** 2 * f * F_REF / (2.0 * 1.5e6), "radius": radius,
         "vibration": np.full(5 * n, 1e-4), "turns": np.full(5 * n, 2.0),
+        "xi_I": np.full(5 * n, np.nan),  # these laws are not those of pulleys that are alike
     }  # fmt: skip
     place = np.linspace(0.0, 1.0, 4 * CELLS)
     shape = np.stack([1.0 + 0.2 * np.sin(np.pi * place), place, np.cos(7.0 * place)])
@@ -166,6 +168,27 @@ def test_steady_belt_is_the_velocity_model_of_a_belt_that_hardly_stretches(i, xi
     assert_allclose(found.zeta, full.F_CI / 1e3, rtol=3e-3)
     assert_allclose(found.share_O * geometry.wrap_O, full.Phi, rtol=0.01)
     assert_allclose(found.share_I * geometry.wrap_I, full.Phi, rtol=0.01)
+
+
+def test_pulleys_that_are_exchanged_twice_are_as_they_were():
+    s = synthetic(8)[0]
+    s = s._replace(values=s.values | {"xi_I": s.point[:, 1] / s.values["thrust"] + 0.01})
+    once, b = exchanged(s), s.belt
+    r_I, r_O = (b["h_off"] * a.values["radius"] / (a.values["radius"] - 1.0) for a in (s, once))
+    assert_allclose((r_O - b["h_off"]) / (r_I - b["h_off"]), s.point[:, 0])
+    twice = exchanged(once)
+    assert_allclose(twice.point, s.point)
+    for name, values in s.values.items():
+        assert_allclose(twice.values[name], values, atol=1e-15, err_msg=name)
+
+
+def test_exchanged_pulleys_have_the_thrust_ratio_of_the_velocity_model():
+    b = belt(load_parameters("pushbelt_24mm"))
+    i, xi = (a.ravel() for a in np.meshgrid([0.5, 0.8, 1.3, 2.2], [-0.4, 0.1, 0.6]))
+    found = steady_belt(i, xi, b.l_R, b._asdict())
+    other = steady_belt(1.0 / i, -xi / found.zeta, b.l_R, b._asdict())
+    assert_allclose(other.zeta, 1.0 / found.zeta, rtol=1e-4)
+    assert_allclose(other.share_I, found.share_O, rtol=1e-3, atol=1e-12)
 
 
 def test_laws_that_are_known_are_found(reduced):

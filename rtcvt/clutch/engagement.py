@@ -9,9 +9,9 @@ enough, at equal speeds, when the driver asks for a torque that the ratio leaves
     close:  v > v_min,  |w_a - w_b| < w_sync,  and
             theta < theta_high - d_close and tau > tau_min,  or  theta > theta_low + d_close and tau < -tau_min
 
-A slow vehicle that brakes or pulls away needs a rate of the ratio that no belt makes: the KERS, at its limit, then takes
-where it is to give, or gives where it is to take. The share c tells how long it has opposed. Asked to give with less than
-2 E_low it is let off, with less than E_low altogether: an empty one turns with the vehicle::
+A slow vehicle that brakes or pulls away needs a rate of the ratio that no belt makes: the KERS, at its limit, then
+takes where it is to give, or gives where it is to take. The share c tells how long it has opposed. Asked to give with
+less than 2 E_low it is let off, with less than E_low altogether: an empty one turns with the vehicle::
 
     c' = (o - c)/T_c,    o = 1 if saturated, |tau_des| > tau_min, |tau_K| > tau_min, tau_des tau_K < 0, otherwise 0
     e = clip(E/E_low - 1, 0, 1) if tau < 0, otherwise 1
@@ -24,7 +24,8 @@ has gone down over T_o::
     r' = 1/T_r if s > 1/2 and r < 1,  -1/T_o if s <= 1/2 and r > 0,  otherwise 0
     tau_des = r e tau if s > 1/2, otherwise clip(K_s (w_b - w_a), +-tau_s)
 
-Open, the KERS is to bring the hub to the speed of the shaft. A reason to close must last ``T_s log 2``. It is never a reason to open at once, since d_close is above d_open.
+Open, the KERS is to bring the hub to the speed of the shaft. A reason to close must last ``T_s log 2``. It is never a
+reason to open at once, since d_close is above d_open.
 """
 
 from rtcvt.kernel import FAILED, kernel
@@ -60,7 +61,9 @@ class P(Rows):
     T_R = Row("control.T_r", "s", "rise time of the torque after the clutch has closed", 1e-3, tunable=True)
     T_O = Row("control.T_o", "s", "least time that the clutch stays open", 1e-3, tunable=True)
     T_C = Row("control.T_c", "s", "time constant of the share of time in which the KERS opposes", 1e-3, tunable=True)
-    K_S = Row("control.K_s", "N.m.s/rad", "torque per speed difference that the KERS is to take while open", 0.0, tunable=True)
+    K_S = Row(
+        "control.K_s", "N.m.s/rad", "torque per speed difference that the KERS is to take while open", 0.0, tunable=True
+    )
     TAU_S = Row("control.tau_s", "N.m", "greatest of these torques", 0.0, tunable=True)
     E_LOW = Row("control.E_low", "J", "energy below which the KERS is not asked to give", 0.0, tunable=True)
     START = Row("control.start", "1", "1: closed at the start; 0: open", 0.0, 1.0, 1.0)
@@ -127,7 +130,7 @@ def opposes(x, u, p):
     tau = passed_on(x, u, p)
     if x[X.S] <= 0.5 or u[U.SATURATED] == 0.0 or abs(tau) <= p[P.TAU_MIN] or abs(u[U.TAU_K]) <= p[P.TAU_MIN]:
         return 0.0
-    return 1.0 if (tau > 0.0) != (u[U.TAU_K] > 0.0) else 0.0
+    return 1.0 if tau * u[U.TAU_K] < 0.0 else 0.0
 
 
 @kernel

@@ -144,9 +144,14 @@ class _Grid:
                 count[owner] += 1
         return {owner for owner, n in count.items() if n > 3 and owner not in own}
 
-    def load(self, polygon: Polygon) -> int:
-        """Number of taken cells in `polygon`."""
-        return sum(cell in self.owners for cell in _cells(polygon))
+    def load(self, polygon: Polygon, most: float = math.inf) -> int:
+        """Number of taken cells in `polygon`; what is above `most` is not counted."""
+        found = 0
+        for cell in _cells(polygon):
+            found += cell in self.owners
+            if found > most:
+                break
+        return found
 
 
 def _cells(polygon: Polygon) -> Iterable[tuple[int, int]]:
@@ -652,22 +657,24 @@ class _Picture:
     ) -> None:
         """Write `text` beside one of `anchors`, where there is most room."""
         width, height = 0.6 * size * len(text) + 4.0, size * 1.0
-        best = None
+        near, alone = (0.3, 6.0) if owner else (0.8, 2.0)
+        best = math.inf, anchors[0]
         for anchor in anchors:
             for distance in distances:
                 for k in range(16):
+                    if near * distance >= best[0]:
+                        break
                     angle = math.tau * k / 16.0
                     ux, uy = math.cos(angle), math.sin(angle)
                     room = min(width / 2.0 / max(abs(ux), 1e-9), height / 2.0 / max(abs(uy), 1e-9))
                     centre = anchor[0] + (distance + room - 4.0) * ux, anchor[1] + (distance + room - 4.0) * uy
-                    cost = 4.0 * self.grid.load(_rectangle(centre, width, height))
-                    if best is not None and cost >= best[0]:
+                    cost = 4.0 * self.grid.load(_rectangle(centre, width, height), 0.25 * best[0])
+                    if cost >= best[0]:
                         continue
                     around = self.grid.others(_rectangle(centre, width + 10.0, height + 10.0), owner)
-                    cost += 6.0 * len(around) + 0.3 * distance if owner else 2.0 * len(around) + 0.8 * distance
-                    if best is None or cost < best[0]:
+                    cost += alone * len(around) + near * distance
+                    if cost < best[0]:
                         best = cost, centre
-        assert best is not None
         centre = best[1]
         self.grid.take("label", _rectangle(centre, width, height))
         self._text("labels", centre, text, size, colour, weight, halo=True, italic=italic)

@@ -483,7 +483,9 @@ def reduction_spatial() -> str:
         ("efficiency", "efficiency (absolute)"),
         ("peak.flank_normal", "largest flank normal force (relative)"),
     ):
-        cells = (f"{100 * e[f'spatial.{name}{key}.{part}']:.2f} %" for key in (".planar", "") for part in ("rms", "max"))
+        cells = (
+            f"{100 * e[f'spatial.{name}{key}.{part}']:.2f} %" for key in (".planar", "") for part in ("rms", "max")
+        )
         rows.append((said, *cells))
     return table(("", "planar laws", "largest", "corrected", "largest"), rows)
 

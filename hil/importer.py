@@ -302,6 +302,8 @@ def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
                 fmpy.extract(file, folder)
         except InputError:
             raise
+        except OSError as error:
+            raise InputError(path.name, "", str(folder), f"a folder that it fits into: {error.strerror}") from None
         except Exception as error:  # from zipfile, zlib and FMPy
             raise InputError(path.name, "", None, f"not an FMU, which is a zip archive: {error}") from None
         if not (folder / "modelDescription.xml").is_file():
@@ -311,6 +313,8 @@ def open_fmu(path: Path, record: Sequence[str] = ()) -> Iterator[Fmu]:
             description = fmpy.read_model_description(str(folder), validate=False)
             for variable in description.modelVariables:
                 variable.relativeQuantity = variable.name in differences
+                if not 0 <= (reference := variable.valueReference) < 2**32:
+                    raise InputError(path.name, variable.name, reference, "a value reference of 32 bits without sign")
             interface, scalars = _interface(description, path.name, record)
             interface, notes = _ranged(interface)
         except InputError:

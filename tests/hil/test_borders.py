@@ -123,6 +123,9 @@ def test_ranges_that_are_none_and_inputs_beyond_theirs_are_told(unit):
     assert run(path, 5e-3, 0.01, fast=True).notes == ("the range of w, 5 to 1, is none, and not used",)
     path = unit(change=('unit="1/min" start', 'unit="1/min" max="1" start'))
     assert "beyond its range: w, 2 to 2 1/min" in run(path, 5e-3, scenario=scenario(w=2), fast=True).notes
+    path = unit(change=('valueReference="2"', 'valueReference="-1"'))
+    with pytest.raises(InputError, match="flags = -1: a value reference"), open_fmu(path):
+        pass
 
 
 def test_a_quantity_of_another_kind_is_refused(unit):

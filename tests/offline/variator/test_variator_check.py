@@ -174,7 +174,10 @@ def test_error_of_the_thrust_ratio_is_split_into_regression_structure_and_scatte
     assert f.reached is False
     assert f.within == (0, 2)
     assert named(check, "thrust ratio", "largest").reached is True
-    assert check.failures[0].startswith("thrust ratio, quadratic mean: 3 %, allowed 2 %; mostly structure of the model")
+    told = "thrust ratio, quadratic mean: 3 %, allowed 1.5 %; mostly structure of the model"
+    assert check.failures[0].startswith(told)
+    assert f.limit == 0.015
+    assert named(checked([held("a", thrust=1.6)]), "slip").limit == pytest.approx(1.3e-3)
 
 
 def test_slip_is_compared_in_points_and_only_where_the_full_model_does_not_slip_as_a_whole():
@@ -412,7 +415,7 @@ def test_report_is_complete_and_says_what_is_missed(tmp_path):
     page = report_page(checked(runs, hybrid=Exact(thrust=1.1, field=1.3, ratio=0.2)))
     ElementTree.fromstring(page[page.index("<html") :])
     assert "misses 4 of" in page
-    assert "thrust ratio, quadratic mean: 10 %, allowed 2 %" in page
+    assert "thrust ratio, quadratic mean: 10 %, allowed 1.5 %" in page
     assert page.count("<svg") == 4
 
 

@@ -5,9 +5,16 @@ ends while the demand would take it further, and where the vehicle is too slow. 
 enough, at equal speeds, when the driver asks for a torque that the ratio leaves room for::
 
     open:   v < v_min,  or  theta > theta_high - d_open and tau > tau_min,
-                        or  theta < theta_low + d_open and tau < -tau_min
+                        or  theta < theta_low + d_open and tau < -tau_min,  or  c > 1/2
     close:  v > v_min,  |w_a - w_b| < w_sync,  and
             theta < theta_high - d_close and tau > tau_min,  or  theta > theta_low + d_close and tau < -tau_min
+
+A slow vehicle that brakes or pulls away needs a rate of the ratio that no belt makes: the KERS, at its limit, then
+takes where it is to give, or gives where it is to take. The share c tells how long it has opposed. Asked to give with
+less than 2 E_low it is let off, with less than E_low altogether: an empty one turns with the vehicle::
+
+    c' = (o - c)/T_c,    o = 1 if saturated, |tau_des| > tau_min, |tau_K| > tau_min, tau_des tau_K < 0, otherwise 0
+    e = clip(E/E_low - 1, 0, 1) if tau < 0, otherwise 1
 
 The actuation s is its own memory: above one half it stays until a reason to open comes, below it stays away until there
 is one to close. The share r of the torque that is passed on comes up over T_r behind it; open, the clutch rests until r
@@ -15,9 +22,10 @@ has gone down over T_o::
 
     s' = (s_des - s)/T_s,    s_des = 1 if s > 1/2 and not open, or s <= 1/2, r = 0 and close, otherwise 0
     r' = 1/T_r if s > 1/2 and r < 1,  -1/T_o if s <= 1/2 and r > 0,  otherwise 0
-    tau_des = r tau if s > 1/2, otherwise 0
+    tau_des = r e tau if s > 1/2, otherwise clip(K_s (w_b - w_a), +-tau_s)
 
-A reason to close must last ``T_s log 2``. It is never a reason to open at once, since d_close is above d_open.
+Open, the KERS is to bring the hub to the speed of the shaft. A reason to close must last ``T_s log 2``. It is never a
+reason to open at once, since d_close is above d_open.
 """
 
 from rtcvt.kernel import FAILED, kernel
@@ -52,6 +60,12 @@ class P(Rows):
     T_S = Row("control.T_s", "s", "time constant of the actuation", 1e-3, tunable=True)
     T_R = Row("control.T_r", "s", "rise time of the torque after the clutch has closed", 1e-3, tunable=True)
     T_O = Row("control.T_o", "s", "least time that the clutch stays open", 1e-3, tunable=True)
+    T_C = Row("control.T_c", "s", "time constant of the share of time in which the KERS opposes", 1e-3, tunable=True)
+    K_S = Row(
+        "control.K_s", "N.m.s/rad", "torque per speed difference that the KERS is to take while open", 0.0, tunable=True
+    )
+    TAU_S = Row("control.tau_s", "N.m", "greatest of these torques", 0.0, tunable=True)
+    E_LOW = Row("control.E_low", "J", "energy below which the KERS is not asked to give", 0.0, tunable=True)
     START = Row("control.start", "1", "1: closed at the start; 0: open", 0.0, 1.0, 1.0)
 
 
@@ -63,6 +77,9 @@ class U(Rows):
     TAU = Row("control.tau", "N.m", "torque into the KERS that the driver asks for", nominal=100.0)
     A_W = Row("a.w", "rad/s", "speed of the shaft that drives", nominal=100.0, display="rpm")
     B_W = Row("b.w", "rad/s", "speed of the hub", nominal=100.0, display="rpm")
+    TAU_K = Row("control.tau_kers", "N.m", "torque into the KERS at its shaft", nominal=100.0)
+    SATURATED = Row("control.saturated", "1", "the KERS is at a limit", boolean=True)
+    E = Row("control.E", "J", "energy stored in the KERS", nominal=1e5)
 
 
 class X(Rows):
@@ -70,6 +87,7 @@ class X(Rows):
 
     S = Row("control.s", "1", "actuation", nominal=1.0)
     R = Row("control.r", "1", "share of the torque that is passed on", nominal=1.0)
+    C = Row("control.c", "1", "share of time in which the KERS opposes", nominal=1.0)
 
 
 class Y(Rows):
@@ -92,9 +110,33 @@ N_WORK = W_Y + N_Y
 
 
 @kernel
-def must_open(u, p):
+def passed_on(x, u, p):
+    """tau_des [N.m]."""
+    tau = x[X.R] * u[U.TAU]
+    if x[X.S] <= 0.5:
+        tau = p[P.K_S] * (u[U.B_W] - u[U.A_W])
+        if tau > p[P.TAU_S]:
+            tau = p[P.TAU_S]
+        elif tau < -p[P.TAU_S]:
+            tau = -p[P.TAU_S]
+    elif tau < 0.0 and u[U.E] < 2.0 * p[P.E_LOW]:
+        tau *= u[U.E] / p[P.E_LOW] - 1.0 if u[U.E] > p[P.E_LOW] else 0.0
+    return tau
+
+
+@kernel
+def opposes(x, u, p):
+    """o: 1 if the KERS, at its limit, gives what it is to take or takes what it is to give."""
+    tau = passed_on(x, u, p)
+    if x[X.S] <= 0.5 or u[U.SATURATED] == 0.0 or abs(tau) <= p[P.TAU_MIN] or abs(u[U.TAU_K]) <= p[P.TAU_MIN]:
+        return 0.0
+    return 1.0 if tau * u[U.TAU_K] < 0.0 else 0.0
+
+
+@kernel
+def must_open(x, u, p):
     """Whether there is a reason to open."""
-    if u[U.V] < p[P.V_MIN]:
+    if u[U.V] < p[P.V_MIN] or x[X.C] > 0.5:
         return True
     if u[U.TAU] > p[P.TAU_MIN]:
         return u[U.THETA] > p[P.THETA_HIGH] - p[P.D_OPEN]
@@ -114,13 +156,14 @@ def may_close(u, p):
 @kernel
 def wanted(x, u, p):
     """s_des: 1 to close, 0 to open."""
-    closed = not must_open(u, p) if x[X.S] > 0.5 else x[X.R] <= 0.0 and may_close(u, p)
+    closed = not must_open(x, u, p) if x[X.S] > 0.5 else x[X.R] <= 0.0 and may_close(u, p)
     return 1.0 if closed else 0.0
 
 
 @kernel
 def all_rates(x, u, p, dx):
-    """Rates of s and r."""
+    """Rates of s, r and c."""
+    dx[X.C] = (opposes(x, u, p) - x[X.C]) / p[P.T_C]
     dx[X.S] = (wanted(x, u, p) - x[X.S]) / p[P.T_S]
     if x[X.S] > 0.5:
         dx[X.R] = 1.0 / p[P.T_R] if x[X.R] < 1.0 else 0.0
@@ -130,8 +173,9 @@ def all_rates(x, u, p, dx):
 
 @kernel
 def advance(h, x, u, p):
-    """One internal step in place, s by the implicit Euler scheme, r exactly; both arrive and go no further."""
+    """One internal step in place, s and c by the implicit Euler scheme, r exactly; s and r arrive and go no further."""
     s_des = wanted(x, u, p)
+    x[X.C] += (opposes(x, u, p) - x[X.C]) * h / (p[P.T_C] + h)
     if x[X.S] > 0.5:
         x[X.R] = x[X.R] + h / p[P.T_R] if x[X.R] + h / p[P.T_R] < 1.0 else 1.0
     else:
@@ -149,6 +193,7 @@ def initialise(p, data, u, x, work):
     """Start open or closed, with the full torque if closed."""
     x[X.S] = p[P.START]
     x[X.R] = p[P.START]
+    x[X.C] = 0.0
     dx = work[W_DX : W_DX + N_X]
     all_rates(x, u, p, dx)
     return start_status(N_X, x, dx)
@@ -164,7 +209,7 @@ def derivative(t, x, u, p, data, dx, work):
 def output(t, x, u, p, data, y, work):
     """Actuation, demand on the KERS, and whether the clutch counts as closed."""
     y[Y.ACTUATION] = x[X.S]
-    y[Y.TAU_DES] = x[X.R] * u[U.TAU] if x[X.S] > 0.5 else 0.0
+    y[Y.TAU_DES] = passed_on(x, u, p)
     y[Y.CLOSED] = 1.0 if x[X.S] > 0.5 else 0.0
 
 

@@ -186,8 +186,9 @@ def test_an_open_clutch_at_its_start_has_the_derivatives_of_slipping():
 # --- controller -------------------------------------------------------------------------------------------------------
 
 
-def control(inputs, duration):
-    scenario = Scenario(name="test", duration=duration, inputs={"control.v": 15.0} | inputs)
+def control(inputs, duration, **parameters):
+    given = {f"control.{name}": value for name, value in parameters.items()}
+    scenario = Scenario(name="test", duration=duration, inputs={"control.v": 15.0} | inputs, parameters=given)
     return simulate(load_unit("clutch_control").build(), scenario)
 
 
@@ -217,6 +218,29 @@ def test_controller_opens_at_the_end_of_the_ratio_and_rests():
     assert r["control.theta"][changes[1]] == pytest.approx(0.2592 - 0.0108, abs=2e-3)
     assert times[2] - times[1] == pytest.approx(1.0, abs=0.01)
     assert r["control.tau_des"][changes[1] + 1] == 0.0
+
+
+def test_controller_opens_where_a_kers_at_its_limit_opposes_and_lets_an_empty_one_off():
+    turns = {"time": [1.0, 1.001], "value": [-80.0, 60.0]}
+    speeds = {"a.w": {"time": [1.0, 1.001], "value": [160.0, 190.0]}, "b.w": 160.0}
+    inputs = speeds | {"control.tau": -80.0, "control.tau_kers": turns, "control.saturated": 1.0, "control.E": 30e3}
+    matched = {"start": 1, "K_s": 0.5, "tau_s": 10.0}
+
+    def opened(given, **parameters):
+        r = control(inputs | given, 1.5, **matched, **parameters)
+        return r.time[np.argmin(r["control.closed"])] if r["control.closed"].min() == 0.0 else None, r
+
+    after, r = opened({})
+    assert after == pytest.approx(1.0 + (0.3 + 5e-3) * math.log(2.0), abs=3e-3)
+    assert r["control.tau_des"][-1] == -10.0  # 0.5 (160 - 190) and its limit: the hub comes up
+    assert opened({"control.saturated": 0.0})[0] is opened({"control.tau_kers": -80.0})[0] is None
+    assert opened({"control.tau": 80.0, "control.tau_kers": -60.0, "control.E": 0.0}, E_low=20e3)[0] is not None
+    after, r = opened({}, E_low=20e3)
+    assert r["control.tau_des"][1000] == pytest.approx(-40.0)
+    assert after is not None
+    empty, r = opened({"control.E": 15e3}, E_low=20e3)
+    assert empty is None
+    assert r["control.tau_des"][-1] == 0.0
 
 
 # --- units ------------------------------------------------------------------------------------------------------------

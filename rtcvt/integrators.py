@@ -27,6 +27,7 @@ __all__ = [
     "rosenbrock_integral",
     "rosenbrock_matrix",
     "rosenbrock_new",
+    "rosenbrock_side",
     "rosenbrock_solve",
     "rosenbrock_stage",
 ]
@@ -74,6 +75,15 @@ def rosenbrock_stage(stage, n, x, k, x_stage):
 @kernel
 def rosenbrock_solve(stage, n, h, f, k, w, a, pivot, b):
     """Increment of one stage from ``f`` at its state; ``w[b : b + n]`` is scratch."""
+    rosenbrock_side(stage, n, h, f, k, w, b)
+    lu_solve(n, w, a, pivot, b)
+    for i in range(n):
+        k[stage * n + i] = w[b + i]
+
+
+@kernel
+def rosenbrock_side(stage, n, h, f, k, w, b):
+    """Right-hand side of a stage, into ``w[b]``."""
     for i in range(n):
         c = 0.0
         if stage == 1:
@@ -83,9 +93,6 @@ def rosenbrock_solve(stage, n, h, f, k, w, a, pivot, b):
         elif stage == 3:
             c = k[i] - k[n + i] - 8.0 / 3.0 * k[2 * n + i]
         w[b + i] = f[i] + c / h
-    lu_solve(n, w, a, pivot, b)
-    for i in range(n):
-        k[stage * n + i] = w[b + i]
 
 
 @kernel

@@ -2,11 +2,15 @@
 
 Matrices are row-major blocks of a work array, named by the index of their first entry. A singular matrix gives
 Inf or NaN in the solution and never raises.
+
+**Rings.** The matrix begins with a ring of m cells: each of their rows has entries at the cell, both its neighbours and
+what comes behind the ring; others are not read. The first m - 1 cells are eliminated without exchanges, which is stable
+where the diagonal dominates their columns (4.1.1), the rest as a dense matrix. `m` 1: no ring.
 """
 
 from rtcvt.kernel import kernel
 
-__all__ = ["lu", "lu_solve", "lu_solve_transposed"]
+__all__ = ["lu", "lu_solve", "lu_solve_transposed", "ring_lu", "ring_solve"]
 
 
 @kernel
@@ -15,7 +19,13 @@ def lu(n, w, a, pivot):
 
     The diagonal then holds the reciprocals of the pivots: the solutions that follow do not divide.
     """
-    for k in range(n):
+    dense_lu(0, n, w, a, pivot)
+
+
+@kernel
+def dense_lu(first, n, w, a, pivot):
+    """`lu` from column `first` on."""
+    for k in range(first, n):
         row = a + k * n
         best = k
         largest = abs(w[row + k])
@@ -84,3 +94,51 @@ def lu_solve_transposed(n, w, a, pivot, b):
             swap = w[b + k]
             w[b + k] = w[b + best]
             w[b + best] = swap
+
+
+@kernel
+def ring_lu(m, n, w, a, pivot):
+    """`lu` of a matrix that begins with a ring of m cells."""
+    last = m - 1
+    for k in range(last):
+        row = a + k * n
+        inverse = 1.0 / w[row + k]
+        w[row + k] = inverse
+        for i in range(last - 1 if k + 1 < last else last, n):
+            lower = a + (k + 1 if i < last else i) * n
+            factor = w[lower + k] * inverse
+            w[lower + k] = factor
+            if factor != 0.0:
+                if k + 1 < last:
+                    w[lower + k + 1] -= factor * w[row + k + 1]
+                for j in range(last, n):
+                    w[lower + j] -= factor * w[row + j]
+    dense_lu(last, n, w, a, pivot)
+
+
+@kernel
+def ring_solve(m, n, w, a, pivot, b):
+    """`lu_solve` behind `ring_lu`."""
+    last = m - 1
+    for k in range(last, n):
+        best = int(w[pivot + k])
+        if best != k:
+            swap = w[b + k]
+            w[b + k] = w[b + best]
+            w[b + best] = swap
+    for i in range(1, last):
+        w[b + i] -= w[a + i * n + i - 1] * w[b + i - 1]
+    for i in range(last, n):
+        row = a + i * n
+        s = w[b + i]
+        for j in range(i):
+            s -= w[row + j] * w[b + j]
+        w[b + i] = s
+    for i in range(n - 1, -1, -1):
+        row = a + i * n
+        s = w[b + i]
+        if i + 1 < last:
+            s -= w[row + i + 1] * w[b + i + 1]
+        for j in range(i + 1 if i >= last else last, n):
+            s -= w[row + j] * w[b + j]
+        w[b + i] = s * w[row + i]

@@ -124,7 +124,7 @@ def test_tables_are_what_the_record_says(tables):
     assert tables.stale() == []
     for page, old, new in (
         ("how_good", "| 5 | 0.21 %", "| 5 | 0.20 %"),
-        ("variator_check", "| 30 of 44 |", "| 31 of 44 |"),
+        ("variator_check", "| 35 of 44 |", "| 36 of 44 |"),
         ("campaign", "| 839 |", "| 840 |"),
     ):
         text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")

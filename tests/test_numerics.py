@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtcvt.elementary import cos, exp, log, power, sin
-from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
+from rtcvt.linalg import lu, lu_solve, lu_solve_transposed, ring_lu, ring_solve
 
 
 @given(st.floats(-1e5, 1e5, exclude_min=True, exclude_max=True))
@@ -76,3 +76,18 @@ def test_a_singular_matrix_gives_no_exception():
     lu(2, w, 0, 4)
     lu_solve(2, w, 0, 4, 6)
     assert not np.all(np.isfinite(w[6:8]))
+
+
+def test_a_ring_with_rows_of_another_size_behind_it():
+    rng = np.random.default_rng(3)
+    m, n = 8, 13
+    A = rng.uniform(-1.0, 1.0, size=(n, n))
+    far = np.abs(np.subtract.outer(np.arange(m), np.arange(m)))
+    A[:m, :m] *= -np.sign(A[:m, :m]) * ((far == 1) | (far == m - 1))
+    A[:m, :m] += np.diag(1e-3 - A[:m, :m].sum(axis=0))  # hardly dominant
+    A[m:] *= 1e6
+    b = rng.normal(size=n)
+    w = np.concatenate([A.ravel(), np.zeros(n), b])
+    ring_lu(m, n, w, 0, n * n)
+    ring_solve(m, n, w, 0, n * n, n * n + n)
+    assert w[n * n + n :] == pytest.approx(np.linalg.solve(A, b), rel=1e-9)

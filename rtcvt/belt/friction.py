@@ -101,17 +101,17 @@ def held_ratio(mu, beta, u, r, EI, T):
     slack = turned(z)
     held = T_2 * (1.0 - z + mu * (1.0 - u) * math.sqrt(z * (2.0 - z))) * (1.0 + eta / (1.0 - u)) / (1.0 + eta)
     tight = 0.0
-    found = mu * x * beta
+    T_1 = T_2 * exp(mu * x * beta)
     for _ in range(PASSES):
         k = 1.0
         if EI > 0.0:
-            k -= u * r * mu * math.sqrt(T_2 * exp(found) / EI)
+            k -= u * r * mu * math.sqrt(T_1 / EI)
         b = k * k * B if k > 0.0 else 0.0
         wrapped = beta - slack - tight
         half = held * exp(mu * x * (wrapped if wrapped > 0.0 else 0.0)) + b * (1.0 + mu * mu)
         T_1 = half + mu * math.sqrt(b * (2.0 * half - b * (1.0 + mu * mu)))
         tight = turned(b / T_1)
-        found = log(T_1 / T_2)
+    found = log(T_1 / T_2)
     if slack + tight > beta:
         found = mu * x * beta - 0.5 * (1.0 + mu * mu) * (slack - tight) / (slack + tight) * beta * beta
     least = LEAST_SHARE * mu * x * beta
@@ -162,8 +162,12 @@ def place_limits(i, turn, x, p, data, work):
     if held < least:
         held = least
         by_angle = 0.0
-    work[int(data[D.W_KAPPA]) + i] = exp(held) - 1.0
-    work[int(data[D.W_KAPPA]) + n + i] = exp(held / data[D.FACES]) - 1.0
+    face = exp(held / data[D.FACES])
+    whole = face
+    for _ in range(1, int(data[D.FACES])):
+        whole *= face
+    work[int(data[D.W_KAPPA]) + i] = whole - 1.0
+    work[int(data[D.W_KAPPA]) + n + i] = face - 1.0
     return by_angle
 
 

@@ -157,9 +157,9 @@ from rtcvt.belt.layout import (
 )
 from rtcvt.belt.resonance import span_outputs
 from rtcvt.elementary import cos, sin
-from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
+from rtcvt.integrators import STAGES, rosenbrock_new, rosenbrock_side, rosenbrock_stage
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
-from rtcvt.linalg import lu_solve
+from rtcvt.linalg import ring_lu, ring_solve
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
 __all__ = ["coupled_linearise", "derivative", "flange", "initialise", "jacobian", "output", "piece", "port", "step"]
@@ -379,41 +379,43 @@ def cells(x, p, data, work):
     flux = p[BeltP.M] * q_m * q_m
     a = int(data[D.W_CELL])
     span_tensions(x, p, data, work)
-    for c in range(count):
-        l = x[c]  # noqa: E741
-        length = work[int(data[D.W_LENGTH]) + c]
-        by_T = 0.0
-        j = int(c / F)
+    for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        if c == j * F:
-            T = work[int(data[D.W_SOLVE]) + j]
-            length += more_way(T - span_inertia(j, data, work), j, data, work)
-            by_T = work[int(data[D.W_SLOPE])]
-            gives = -by_T
-            work[by + c] = -by_T * p[BeltP.M] * rim_radius(j, data) * rim_radius(j, data) * speed(j, x, data)
-            work[by + count + c] = -by_T * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
-        else:
-            gives = cell_lift(i, data)
-            length += gives * work[lift + i]
-            T = stiffness * (length / l - 1.0)
-            work[by + c] = 0.0
-            work[by + count + c] = (
-                2.0 * gives * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
-            )
-        work[by + 2 * count + c] = gives
-        lam = length / l
-        dT = -lam / (l / stiffness - by_T)
-        rate = -dT / (stiffness * lam)
-        if not T > 0.0:
-            T = 0.0
-            dT = 0.0
-            rate = 1.0 / l
-        work[a + c] = lam
-        work[a + count + c] = T
-        work[a + 2 * count + c] = dT
-        work[a + 3 * count + c] = T - flux * (1.0 + T / stiffness)
-        work[a + 4 * count + c] = dT * (1.0 - flux / stiffness)
-        work[a + 5 * count + c] = rate
+        gives = cell_lift(i, data)
+        longer = gives * work[lift + i]
+        by_speed = 2.0 * gives * p[BeltP.M] * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
+        for k in range(F):
+            c = j * F + k
+            l = x[c]  # noqa: E741
+            length = work[int(data[D.W_LENGTH]) + c]
+            by_T = 0.0
+            if k == 0:
+                T = work[int(data[D.W_SOLVE]) + j]
+                length += more_way(T - span_inertia(j, data, work), j, data, work)
+                by_T = work[int(data[D.W_SLOPE])]
+                by_m = -by_T * p[BeltP.M]
+                work[by + c] = by_m * rim_radius(j, data) * rim_radius(j, data) * speed(j, x, data)
+                work[by + count + c] = by_m * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
+                work[by + 2 * count + c] = -by_T
+            else:
+                length += longer
+                T = stiffness * (length / l - 1.0)
+                work[by + c] = 0.0
+                work[by + count + c] = by_speed
+                work[by + 2 * count + c] = gives
+            lam = length / l
+            dT = -lam / (l / stiffness - by_T)
+            rate = -dT / (stiffness * lam)
+            if not T > 0.0:
+                T = 0.0
+                dT = 0.0
+                rate = 1.0 / l
+            work[a + c] = lam
+            work[a + count + c] = T
+            work[a + 2 * count + c] = dT
+            work[a + 3 * count + c] = T - flux * (1.0 + T / stiffness)
+            work[a + 4 * count + c] = dT * (1.0 - flux / stiffness)
+            work[a + 5 * count + c] = rate
     lifted_inertias(x, p, data, work)
 
 
@@ -544,7 +546,6 @@ def flows(x, p, data, work):
             work[face + 6 * count + u] = s_u
             work[face + 7 * count + u] = s_d
             work[face + 8 * count + u] = s_q
-    flows_by_kappa(p, data, work)
 
 
 @kernel
@@ -644,30 +645,6 @@ def ratio(cell, source, data, work):
 
 
 @kernel
-def start_ratio(j, x, data, work):
-    """rho_s of span j."""
-    return ratio(j * int(data[D.FACES]), start_source(j, x, data, work), data, work)
-
-
-@kernel
-def end_ratio(j, i, x, data, work):
-    """rho_e of span j, which comes to pulley i."""
-    return ratio(j * int(data[D.FACES]), end_source(j, i, x, data, work), data, work)
-
-
-@kernel
-def stretch_rate(j, i, x, data, work):
-    """``rho_e V_e - rho_s V_s`` of the span from pulley j to pulley i, and the rate of its way [m/s]."""
-    V_s = rim_radius(j, data) * speed(j, x, data)
-    V_e = rim_radius(i, data) * speed(i, x, data)
-    rate = end_ratio(j, i, x, data, work) * V_e - start_ratio(j, x, data, work) * V_s
-    if arm_of_span(j, data) >= 0:
-        way = way_rate(j, x, data, work)
-        rate += way
-    return rate
-
-
-@kernel
 def span_damping(j, i, p, data, work):
     """``g d`` of the span from pulley j to pulley i [N.s/m]."""
     gate = int(data[D.W_GATE]) + int(data[D.N])
@@ -682,19 +659,37 @@ def whole_damping(j, p, data):
 
 
 @kernel
+def span_dampers(x, p, data, work):
+    """What the spans' dampers do; expects `gates`."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    at = int(data[D.W_DAMPER])
+    for j in range(n):
+        i = j + 1 if j + 1 < n else 0
+        rho_s = ratio(j * F, start_source(j, x, data, work), data, work)
+        rho_e = ratio(j * F, end_source(j, i, x, data, work), data, work)
+        rate = rho_e * rim_radius(i, data) * speed(i, x, data) - rho_s * rim_radius(j, data) * speed(j, x, data)
+        if arm_of_span(j, data) >= 0:
+            rate += way_rate(j, x, data, work)
+        work[at + j] = rho_s
+        work[at + n + j] = rho_e
+        work[at + 2 * n + j] = rate
+        work[at + 3 * n + j] = span_damping(j, i, p, data, work) * rate
+
+
+@kernel
 def flange_torques(x, u, p, data, work):
     """What each pulley is left with, ``J omega'``; where the speed is given, what the flange adds. Expects `gates`."""
     n = int(data[D.N])
     F = int(data[D.FACES])
     tension = int(data[D.W_CELL]) + n * F
+    damper = int(data[D.W_DAMPER])
+    span_dampers(x, p, data, work)
     for i in range(n):
         j = i - 1 if i > 0 else n - 1
-        after = i + 1 if i + 1 < n else 0
         force = work[tension + i * F] - work[tension + j * F]
-        F_d = span_damping(i, after, p, data, work) * stretch_rate(i, after, x, data, work)
-        force += start_ratio(i, x, data, work) * F_d
-        F_d = span_damping(j, i, p, data, work) * stretch_rate(j, i, x, data, work)
-        force -= end_ratio(j, i, x, data, work) * F_d
+        force += work[damper + i] * work[damper + 3 * n + i]
+        force -= work[damper + n + j] * work[damper + 3 * n + j]
         own = decoupler_of(i, data)
         if own >= 0:
             tau = rim_radius(i, data) * force
@@ -735,7 +730,7 @@ def carrier_speed(i, x, data):
 
 @kernel
 def arm_torque(m, x, p, data, work):
-    """Torque [N.m] of belt and bearing on an arm; expects `gates`."""
+    """Torque [N.m] of belt and bearing on an arm; expects `span_dampers`."""
     n = int(data[D.N])
     F = int(data[D.FACES])
     tension = int(data[D.W_CELL]) + n * F
@@ -744,8 +739,7 @@ def arm_torque(m, x, p, data, work):
     for j in range(n):
         if arm_of_span(j, data) == m:
             after = j + 1 if j + 1 < n else 0
-            force = work[tension + j * F]
-            force += span_damping(j, after, p, data, work) * stretch_rate(j, after, x, data, work)
+            force = work[tension + j * F] + work[int(data[D.W_DAMPER]) + 3 * n + j]
             torque -= way_lever(j, data, work) * (force - inertia_force(j, after, x, p, data))
     return torque
 
@@ -808,8 +802,8 @@ def damping_row(row, scale, rho, j, i, x, p, data, jac, work):
     rate = int(data[D.W_CELL]) + 5 * count
     V_s = rim_radius(j, data) * speed(j, x, data)
     V_e = rim_radius(i, data) * speed(i, x, data)
-    rho_s = ratio(c, source_s, data, work)
-    rho_e = ratio(c, source_e, data, work)
+    rho_s = work[int(data[D.W_DAMPER]) + j]
+    rho_e = work[int(data[D.W_DAMPER]) + n + j]
     damping = scale * rho * span_damping(j, i, p, data, work)
     jac[a + count + j] -= damping * rho_s * rim_radius(j, data)
     jac[a + count + i] += damping * rho_e * rim_radius(i, data)
@@ -821,7 +815,7 @@ def damping_row(row, scale, rho, j, i, x, p, data, jac, work):
         at = arm_state(arm_of_span(j, data), data)
         jac[a + at + ArmX.W] += damping * way_lever(j, data, work)
         jac[a + at + ArmX.THETA] += damping * lever_by_angle(j, data, work) * x[at + ArmX.W]
-    whole = scale * rho * (rho_e * V_e - rho_s * V_s + way_rate(j, x, data, work)) * whole_damping(j, p, data)
+    whole = scale * rho * work[int(data[D.W_DAMPER]) + 2 * n + j] * whole_damping(j, p, data)
     for end in range(2):
         k = j if end == 0 else i
         other = work[gate + n + (i if end == 0 else j)]
@@ -854,15 +848,16 @@ def pulley_row(i, x, p, data, jac, work):
         jac[a + count + i] += (load_torque(i, 1, speed(i, x, data), data) - p[int(data[D.P_B]) + i]) * inverse
     jac[a + i * F] += by_force * work[slope + i * F]
     jac[a + j * F] -= by_force * work[slope + j * F]
-    rho_s = start_ratio(i, x, data, work)
-    rho_e = end_ratio(j, i, x, data, work)
+    damper = int(data[D.W_DAMPER])
+    rho_s = work[damper + i]
+    rho_e = work[damper + n + j]
     damping_row(count + i, by_force, rho_s, i, after, x, p, data, jac, work)
     damping_row(count + i, -by_force, rho_e, j, i, x, p, data, jac, work)
-    F_d = span_damping(i, after, p, data, work) * stretch_rate(i, after, x, data, work)
+    F_d = work[damper + 3 * n + i]
     source = start_source(i, x, data, work)
     jac[a + i * F] -= by_force * F_d * rho_s * work[rate + i * F]
     jac[a + source] += by_force * F_d * rho_s * work[rate + source]
-    F_d = span_damping(j, i, p, data, work) * stretch_rate(j, i, x, data, work)
+    F_d = work[damper + 3 * n + j]
     source = end_source(j, i, x, data, work)
     jac[a + j * F] += by_force * F_d * rho_e * work[rate + j * F]
     jac[a + source] -= by_force * F_d * rho_e * work[rate + source]
@@ -891,24 +886,35 @@ def way_columns(a, scale, c, data, jac, work):
 
 
 @kernel
-def speed_columns(data, jac, work):
-    """Add what comes of the cells' ways to the columns of the speeds, as `angle_columns` does for angles."""
+def speed_columns(moving, data, jac, work):
+    """Add what comes of the cells' ways to the columns of the speeds, as `angle_columns` does for angles.
+
+    Limits that are held (`moving` 0) leave a cell in its own row, those of its neighbours and those behind the ring.
+    """
     n = int(data[D.N])
     F = int(data[D.FACES])
     count = n * F
     n_x = int(data[D.N_X])
     by = int(data[D.W_LIFT]) + 2 * n
-    for c in range(count):
-        j = int(c / F)
+    for j in range(n):
         i = j + 1 if j + 1 < n else 0
-        inverse = 1.0 / work[int(data[D.W_CELL]) + c]
-        before = work[by + c] * inverse
-        after = work[by + count + c] * inverse
-        for row in range(n_x):
-            value = jac[row * n_x + c]
-            if value != 0.0:
-                jac[row * n_x + count + j] -= before * value
-                jac[row * n_x + count + i] -= after * value
+        for k in range(F):
+            c = j * F + k
+            inverse = 1.0 / work[int(data[D.W_CELL]) + c]
+            before = work[by + c] * inverse
+            after = work[by + count + c] * inverse
+            for at in range(0 if moving == 1 else count - 3, count):
+                row = at
+                if moving == 0:
+                    row = c + at - count + 2
+                    row += count if row < 0 else (-count if row >= count else 0)
+                jac[row * n_x + count + j] -= before * jac[row * n_x + c]
+                jac[row * n_x + count + i] -= after * jac[row * n_x + c]
+            for row in range(count, n_x):
+                value = jac[row * n_x + c]
+                if value != 0.0:
+                    jac[row * n_x + count + j] -= before * value
+                    jac[row * n_x + count + i] -= after * value
 
 
 @kernel
@@ -952,7 +958,7 @@ def arm_rows(m, x, p, data, jac, work):
             after = j + 1 if j + 1 < n else 0
             lever = way_lever(j, data, work) * inverse
             force = work[int(data[D.W_CELL]) + count + j * F] - inertia_force(j, after, x, p, data)
-            force += span_damping(j, after, p, data, work) * stretch_rate(j, after, x, data, work)
+            force += work[int(data[D.W_DAMPER]) + 3 * n + j]
             jac[a + at + ArmX.THETA] -= lever_by_angle(j, data, work) * inverse * force
             jac[a + j * F] -= lever * work[int(data[D.W_CELL]) + 2 * count + j * F]
             V = rim_radius(j, data) * speed(j, x, data) + rim_radius(after, data) * speed(after, x, data)
@@ -1054,6 +1060,8 @@ def hybrid_jacobian(moving, x, p, data, jac, work):
     face = int(data[D.W_FACE])
     for k in range(n_x * n_x):
         jac[k] = 0.0
+    if moving == 1 or data[D.ARMS] > 0.0:
+        flows_by_kappa(p, data, work)
     if moving == 1:
         limit_columns(x, p, data, jac, work)
     for pulley in range(n):
@@ -1082,7 +1090,7 @@ def hybrid_jacobian(moving, x, p, data, jac, work):
         own = decoupled(m, data)
         slope = load_torque(own, 1, shaft_speed(own, x, data), data) - p[int(data[D.P_B]) + own]
         decoupler_rows(m, slope, p, data, jac, work)
-    speed_columns(data, jac, work)
+    speed_columns(moving, data, jac, work)
     for m in range(int(data[D.ARMS])):
         angle_columns(m, data, jac, work)
 
@@ -1299,8 +1307,8 @@ def hybrid_output(x, u, p, data, y, work):
             unloaded += x[u_]
             normal += 0.5 * (work[hat + u_] + work[hat + d]) * beta / F
         energy += ends_energy(j, p, data, work)
-        rate = stretch_rate(j, i, x, data, work)
-        span += span_damping(j, i, p, data, work) * rate * rate
+        damper = int(data[D.W_DAMPER]) + 2 * n + j
+        span += work[damper + n] * work[damper]
         energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
         work[int(data[D.W_TENSION]) + j] = work[tension + j * F]
         at = int(data[D.Y_PULLEY]) + N_PULLEY * i
@@ -1392,11 +1400,12 @@ def derivative(t, x, u, p, data, dx, work):
 
 @kernel
 def right_hand_side(fresh, x, u, p, data, dx, work):
-    """``f(x, u)``; faces slide as they do at `x` (`fresh` 1), with limits of it (2), or as they did (0)."""
+    """``f(x, u)``; faces slide as at `x` (`fresh` 1), with its limits (2), or as they did (0; -1: expects `cells`)."""
     if data[D.RIGID] != 0.0:
         rigid_derivative(x, u, p, data, dx, work)
     else:
-        cells(x, p, data, work)
+        if fresh >= 0:
+            cells(x, p, data, work)
         if fresh == 2:
             limits(x, p, data, work)
         if fresh >= 1:
@@ -1496,11 +1505,12 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def write_outputs(fresh, x, u, p, data, y, work):
-    """Outputs; `fresh` as of `right_hand_side`."""
+    """Outputs; `fresh` 1: of faces as they slide at `x`, 0: of the means of a step, expects `cells`."""
     if data[D.RIGID] != 0.0:
         rigid_output(x, u, p, data, y, work)
     else:
-        cells(x, p, data, work)
+        if fresh == 1:
+            cells(x, p, data, work)
         switch_clutches(x, p, data, work)
         limits(x, p, data, work)
         if fresh == 1:
@@ -1524,18 +1534,21 @@ def slide_stage(stage, h, k, data, work):
     a = way + 2 * count
     at_l = stage * int(data[D.N_X])
     for u in range(count):
+        if work[int(data[D.W_SLIDE]) + u] == 0.0:
+            work[int(data[D.W_MEAN]) + u] = 0.0
+            continue
+        d = u + 1 if u + 1 < count else 0
         if stage == 0:
             for i in range(3):
                 work[slope + i * count + u] = work[face + (6 + i) * count + u]
-            for i in range(2):
-                by = work[int(data[D.W_LIFT]) + 2 * n + i * count + u]
-                work[way + i * count + u] = by / work[int(data[D.W_CELL]) + u]
-    for u in range(count):
-        d = u + 1 if u + 1 < count else 0
         s = work[face + count + u] + work[slope + u] * k[at_l + u] + work[slope + count + u] * k[at_l + d]
         for end in range(2):
             cell = u if end == 0 else d
             j = int(cell / F)
+            if stage == 0:
+                for i in range(2):
+                    by = work[int(data[D.W_LIFT]) + 2 * n + i * count + cell]
+                    work[way + i * count + cell] = by / work[int(data[D.W_CELL]) + cell]
             longer = work[way + cell] * k[at_l + count + j]
             longer += work[way + count + cell] * k[at_l + count + (j + 1 if j + 1 < n else 0)]
             s -= work[slope + end * count + u] * longer
@@ -1557,8 +1570,34 @@ def slide_stage(stage, h, k, data, work):
 
 
 @kernel
-def advance(h, x, u, p, data, work):
-    """One internal step in place, see `rtcvt.integrators`; the faces slide as in W_SLIDE."""
+def ring(data):
+    """Cells that the step's matrix begins with, see `rtcvt.linalg`.
+
+    A cell gives away more belt the more it holds, and takes less: so its column is dominant.
+    """
+    return 1 if data[D.RIGID] != 0.0 else int(data[D.N]) * int(data[D.FACES])
+
+
+@kernel
+def step_matrix(rate, jac, data, work, matrix, pivot):
+    """Factor ``rate I - jac``."""
+    n = int(data[D.N_X])
+    last = ring(data) - 1
+    for i in range(n):
+        row = matrix + i * n
+        low = i - 1 if i > 0 and i < last else 0
+        high = i + 2 if i + 2 < last else last
+        for j in range(low, last if i >= last else high):
+            work[row + j] = -jac[i * n + j]
+        for j in range(last, n):
+            work[row + j] = -jac[i * n + j]
+        work[row + i] += rate
+    ring_lu(last + 1, n, work, matrix, pivot)
+
+
+@kernel
+def advance(held, h, x, u, p, data, work):
+    """One internal step in place, see `rtcvt.integrators`; faces slide as in W_SLIDE; with `held` 1 expects `cells`."""
     n = int(data[D.N_X])
     a = int(data[D.W_STEP]) + n
     x_stage = work[a : a + n]
@@ -1568,15 +1607,18 @@ def advance(h, x, u, p, data, work):
     pivot = b + n
     jac = work[pivot + n : pivot + n + n * n]
     matrix = pivot + n + n * n
-    linearise(0, x, u, p, data, f, jac, work)
+    linearise(-held, x, u, p, data, f, jac, work)
     for m in range(int(data[D.ARMS])):
         slides_by_angle(m, data, work)
-    rosenbrock_matrix(n, h, jac, work, matrix, pivot)
+    step_matrix(2.0 / h, jac, data, work, matrix, pivot)
     for s in range(STAGES):
         if s >= 2:  # the first two stages are at x
             rosenbrock_stage(s, n, x, k, x_stage)
             right_hand_side(0, x_stage, u, p, data, f, work)
-        rosenbrock_solve(s, n, h, f, k, work, matrix, pivot, b)
+        rosenbrock_side(s, n, h, f, k, work, b)
+        ring_solve(ring(data), n, work, matrix, pivot, b)
+        for i in range(n):
+            k[s * n + i] = work[b + i]
         if data[D.RIGID] == 0.0:
             slide_stage(s, h, k, data, work)
     rosenbrock_new(n, x, k)
@@ -1688,10 +1730,10 @@ def explicit_faces(h, x, u, p, data, work):
     switch_clutches(x, p, data, work)
     energy = stored_energy(x, p, data, work)
     power = power_in(x, u, p, data, work)
-    for _ in range(PASSES):
+    for k in range(PASSES):
         for i in range(n):
             x[i] = work[start + i]
-        advance(h, x, u, p, data, work)
+        advance(1 if k == 0 else 0, h, x, u, p, data, work)
         if not possible(x, data):
             return False
         if contradictions(x, p, data, work) == 0:
@@ -1747,10 +1789,10 @@ def implicit_faces(h, budget, x, u, p, data, work):
     size = residual(h, x, u, p, data, work)
     for k in range(budget):
         hybrid_jacobian(0, x, p, data, jac, work)
-        rosenbrock_matrix(n, 2.0 * h, jac, work, matrix, pivot)
+        step_matrix(1.0 / h, jac, data, work, matrix, pivot)
         for i in range(n):
             work[b + i] = work[b + i] / h
-        lu_solve(n, work, matrix, pivot, b)
+        ring_solve(ring(data), n, work, matrix, pivot, b)
         share = 1.0
         change = 0.0
         for i in range(n):
@@ -1819,17 +1861,16 @@ def hold(h, x, u, p, data, work):
 def substep(h, budget, x, u, p, data, work):
     """One internal step whose faces slide only where friction is at its limit, and stick elsewhere.
 
-    Returns what is left of a budget of iterations: of these the implicit Euler method takes some if Rodas3 cannot make
-    the step, in equal parts if need be; where none is left, the belt is held.
+    Expects and leaves `cells`. Returns what is left of a budget of iterations: of these the implicit Euler method takes
+    some if Rodas3 cannot make the step, in equal parts if need be; where none is left, the belt is held.
     """
     if data[D.RIGID] != 0.0:
-        advance(h, x, u, p, data, work)
+        advance(0, h, x, u, p, data, work)
         return budget
     n = int(data[D.N_X])
     start = int(data[D.W_STEP])
     for i in range(n):
         work[start + i] = x[i]
-    cells(x, p, data, work)
     limits(x, p, data, work)
     if explicit_faces(h, x, u, p, data, work):
         return budget
@@ -1855,6 +1896,7 @@ def substep(h, budget, x, u, p, data, work):
             done *= 4
         if budget <= 0 and done < parts:
             hold(h * (parts - done) / parts, x, u, p, data, work)
+            cells(x, p, data, work)
             return 0
     return budget
 
@@ -1893,6 +1935,8 @@ def step(t, h, x, u, p, data, y, work):
     if steps == 0:
         return FAILED
     follow(0, h, x, u, data)
+    if data[D.RIGID] == 0.0:
+        cells(x, p, data, work)
     budget = BUDGET
     for _ in range(steps):
         budget = substep(h / steps, budget, x, u, p, data, work)

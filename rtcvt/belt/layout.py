@@ -54,6 +54,8 @@ class D(Places):
     DRIVER = "pulley whose turns they count"
     BAND = "share of a span's frequency within which an order meets it"
     Z_0 = "share of critical damping of the spans across, beside that of ribs and bending"
+    RUNOUT = "amplitude of the spans' ends with an order [m]; 0: not given"
+    Y_SWING = "place in y: amplitude of each span, if that of its ends is given"
     Y_FREQUENCY = "place in y: first frequencies of the spans across"
     Y_RESONANCE = "place in y: `ResonanceY` of each span, if there are orders"
     N_SLIDING = "points of friction over the sliding speed; 0: it does not depend on it"
@@ -93,6 +95,10 @@ class D(Places):
         lambda d: 2 * d.N + 3 * d.N * d.FACES,
     )
     W_GATE = "use, gate, its derivative to l of both spans and to q: a block of each", lambda d: 5 * d.N
+    W_DAMPER = (
+        "of each span rho_s, rho_e, the rate at which its damper stretches, F_d: a block of each",
+        lambda d: 4 * d.N,
+    )
     W_SPAN_ARM = (
         "of each span P', P'', turn and its derivative; of each wrap dkappa/dbeta, that of its faces: a block of each",
         lambda d: 6 * d.N if d.ARMS else 0,
@@ -349,6 +355,10 @@ class ResonanceY(Rows):
     )  # fmt: skip
 
 
+SWING = Row(
+    "{pulley}_{after}.swing", "m", "transverse amplitude of the span where its ends have the run-out", 0.0,
+    nominal=1e-3, display="mm",
+)  # fmt: skip
 DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches of the decouplers", 0.0, nominal=1.0)
 ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the tensioner arms", 0.0, nominal=1.0)
 

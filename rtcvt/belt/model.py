@@ -182,6 +182,7 @@ def _resonance(data: Constants, unit: BeltUnit, path: BeltPath, belt: Spans) -> 
         data.table(D.ORDERS, watched.orders)
         data[D.DRIVER] = list(unit.pulleys).index(unit.driver)
         data[D.BAND], data[D.Z_0] = watched.band, watched.damping
+        data[D.RUNOUT] = watched.runout or 0.0
 
 
 def _arms(data: Constants, unit: BeltUnit, path: BeltPath) -> None:
@@ -272,6 +273,8 @@ def _signals(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: 
         table.add("output", layout.DECOUPLER_LOSS)
     data[D.Y_FREQUENCY] = table.each("output", [layout.FREQUENCY], named)
     data[D.Y_RESONANCE] = table.each("output", layout.ResonanceY, named if unit.resonance else [])
+    runs_out = unit.resonance is not None and unit.resonance.runout is not None
+    data[D.Y_SWING] = table.each("output", [layout.SWING], named if runs_out else [])
 
 
 def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: list[str]) -> None:

@@ -171,3 +171,5 @@ def span_outputs(q, turning, p, data, y, work):
                     largest = swing if swing > largest else largest
             y[at + N_RESONANCE * j + ResonanceY.ORDER] = met
             y[at + N_RESONANCE * j + ResonanceY.GAIN] = largest
+            if data[D.RUNOUT] > 0.0:
+                y[int(data[D.Y_SWING]) + j] = data[D.RUNOUT] * largest

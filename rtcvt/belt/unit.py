@@ -212,6 +212,7 @@ class Resonance(Record):
     orders: tuple[Order, ...] = Field(min_length=1, max_length=20)  # of the engine, as 2 for twice a turn
     band: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.1  # share of a span's frequency within which an order meets it
     damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0  # of the spans, beside that of ribs and bending; of critical
+    runout: Length | None = None  # amplitude with which pulleys move the spans' ends across at an order
 
 
 class BeltUnit(Unit):

@@ -163,7 +163,8 @@ def test_an_arm_changes_the_spans_beside_it():
 def test_an_order_is_told_where_it_meets_a_span():
     """The crankshaft runs up: the second order passes the spans one after the other, and swings are largest there."""
     unit = load_unit(SERPENTINE)
-    unit = unit.model_copy(update={"resonance": Resonance(orders=(2.0, 4.0), band=0.05, damping=0.01)})
+    watched = Resonance(orders=(2.0, 4.0), band=0.05, damping=0.01, runout=5e-5)
+    unit = unit.model_copy(update={"resonance": watched})
     scenario = Scenario(name="up", duration=1.2, inputs={"crank.w": "-400*min(t, 1)"})
     run = simulate(unit.build(), scenario)
     f = abs(run["crank.w"]) / (2.0 * math.pi)
@@ -178,6 +179,7 @@ def test_an_order_is_told_where_it_meets_a_span():
         assert set(run[f"{span}.order"]) == {0.0, 2.0, 4.0}
         assert run[f"{span}.gain"].max() > 10.0
         assert run[f"{span}.gain"][0] == 1.0
+        np.testing.assert_allclose(run[f"{span}.swing"], 5e-5 * run[f"{span}.gain"], rtol=1e-15)
         largest = int(np.argmax(run[f"{span}.gain"]))
         assert abs(r[:, largest] - np.round(r[:, largest])).min() < 0.01
 

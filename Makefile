@@ -14,10 +14,13 @@ demo: .venv/demo
 	@echo
 	@echo "The unit is build/toroidal_kers.fmu; open build/report.html to see how far it is from the full model."
 
-# one thread for linear algebra: two workers with two each would wait for one another; bytecode is kept, which each
-# command that a test starts would make anew
+# One thread for linear algebra: two workers with two each would wait for one another. Bytecode is kept, which each command
+# that a test starts would make anew. First the tests of kernels that are called a few times, as Python.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
 test: .venv/installed
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m "interpreted and not slow" $$(grep -rl --include='test_*.py' mark.interpreted tests)
+	$(PYTEST) -m "not slow and not interop and not interpreted"
 
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -m slow

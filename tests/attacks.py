@@ -707,8 +707,8 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "leaks of instances": (100_000, leaks),
     "what is no file": (303, files),
     "mutated texts": (2000, texts),
-    "mutated machines": (3200, machines),
     "hostile inputs": (RUNS, hostile_runs),
+    "mutated machines": (3200, machines),  # the last one, since one of them may take minutes
 }
 
 

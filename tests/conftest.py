@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import tools
 from hypothesis import settings
+from numba.core import config as numba_config
 from xdist.scheduler import LoadFileScheduling
 
 from rtcvt.kind import load_unit
@@ -28,7 +29,7 @@ BELT = ("belt/", "offline/beltdrive/", "offline/test_speed_map.py")
 FIRST = [
     "offline/pushbelt/test_runs.py", "fmu/test_native.py",
     "variator/test_variator.py", "offline/variator/test_reduction.py",
-    "offline/beltdrive/test_ancf_drive.py", "offline/beltdrive/test_belt_check.py", "belt/test_belt_model.py",
+    "offline/beltdrive/test_belt_check.py", "belt/test_belt_model.py",
 ]  # fmt: skip
 
 
@@ -45,7 +46,7 @@ class _ByFile(LoadFileScheduling):
 
     def _split_scope(self, nodeid):
         file = nodeid.split("::")[0].removeprefix("tests/")
-        for folders in (("hil/",), ("fmu/",), PUSHBELT, BELT):
+        for folders in () if numba_config.DISABLE_JIT else (("hil/",), ("fmu/",), PUSHBELT, BELT):
             if file.startswith(folders):
                 return folders[0]
         return file

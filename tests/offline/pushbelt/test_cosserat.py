@@ -18,6 +18,8 @@ from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.rods import planar as pl
 
+pytestmark = pytest.mark.interpreted
+
 UNIT = load_parameters("pushbelt_24mm")
 BELT = belt(UNIT, N_E0=432)
 Array = np.ndarray

@@ -19,6 +19,8 @@ from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 
+pytestmark = pytest.mark.interpreted
+
 UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
 STORES = list(ledger.STORES.values())

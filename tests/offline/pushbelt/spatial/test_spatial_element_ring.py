@@ -14,6 +14,8 @@ from rtcvt.offline.pushbelt.spatial.tracking import Tracking, tracking, tracking
 from rtcvt.offline.pushbelt.unit.initial import start_state
 from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 
+pytestmark = pytest.mark.interpreted
+
 UNIT = load_parameters("pushbelt_24mm")
 CASE = UNIT.get_case("OD")
 BELT = belt(UNIT)

@@ -20,6 +20,8 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     sheaves,
 )
 
+pytestmark = pytest.mark.interpreted
+
 UNIT = load_parameters("pushbelt_24mm")
 CASE = UNIT.get_case("MED")
 BELT, SHEAVES = belt(UNIT), sheaves(UNIT)

@@ -9,6 +9,8 @@ from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import joint as jo
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 
+pytestmark = pytest.mark.interpreted
+
 N = 120
 BELT = belt(load_parameters("pushbelt_24mm"))
 J = jo.joint(BELT, 8e-3)._replace(N_E=N)

@@ -221,6 +221,7 @@ class Check:
     step: float  # of the reduced models [s]
     about: Mapping[str, Any] = field(default_factory=dict)  # of the reduced model
     unsettled: tuple[str, ...] = ()  # runs of the full model without a settled state: nothing to compare
+    spatial: Mapping[str, float] = field(default_factory=dict)  # errors of the laws at held-out spatial runs
 
     @property
     def figures(self) -> tuple[Figure, ...]:
@@ -262,6 +263,7 @@ class Check:
             "runs": len(self.heldout.runs),
             "unsettled": list(self.unsettled),
             "failures": list(self.failures),
+            "spatial": dict(self.spatial),
             "figures": [
                 {
                     "name": f.name,

@@ -15,6 +15,7 @@ from rtcvt.offline.pictures import GREY, RIGID, aside, drawing, mark, over_secti
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY
 from rtcvt.offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse, quadratic
+from rtcvt.offline.variator.twins import SPATIAL, spatial_rows
 
 __all__ = ["PARTS", "report_page"]
 
@@ -42,8 +43,9 @@ def report_page(check: Check) -> str:
     parts = [
         _verdict(check),
         "<p>The full model has errors of its own, which come on top. Most stiffnesses, dampings and frictions of the "
-        "24 mm belt that comes along are estimates; it meets one of 12 numbers that its source prints. Both sides "
+        "24 mm belt that comes along are estimates (docs/identification.md). Both sides "
         "are the belt alone, without bearings, seals and oil (docs/validation.md).</p>\n",
+        _spatial(check),
         _unsettled(check),
         under("errors", "Errors and what they consist of", _errors(check.figures)),
         under("states", "Settled states", _states(check.settled)),
@@ -73,6 +75,12 @@ def _verdict(check: Check) -> str:
         f"the hybrid model keeps all {len(judged)} limits.",
         f"the hybrid model misses {len(missed)} of {len(judged)} limits.",
     )
+
+
+def _spatial(check: Check) -> str:
+    rows = spatial_rows(check.spatial)
+    planar = "What follows are runs of the planar belt, beside the laws without the correction."
+    return table(SPATIAL, rows, (1, 2, 3)) + f"<p>{planar}</p>\n" if rows else ""
 
 
 def _unsettled(check: Check) -> str:

@@ -18,7 +18,7 @@ from rtcvt.offline.variator.choice import run_until, target_of
 from rtcvt.offline.variator.plan import Plan, load_plan, names_of, plan_in
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
-from rtcvt.offline.variator.twins import correct, figures, load_twins
+from rtcvt.offline.variator.twins import SPATIAL, correct, figures, load_twins, spatial_rows
 from rtcvt.recording import replaced_on_success, require_writable
 from rtcvt.variator.build import find_reduced
 from rtcvt.variator.reduced_model import ReducedModel, read_reduced, rounded, write_reduced
@@ -169,7 +169,7 @@ def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) 
     for key, about in _HELD.items() if figures["heldout"] else ():
         rms, median, most = (figures["heldout"].get(f"{key}.{k}", np.nan) for k in ("rms", "median", "max"))
         lines.append(f"held-out runs, {about}: RMS {rms:.2%}, median {median:.2%}, largest {most:.2%}")
-    lines += [_uncertain(figures["uncertainty"], figures["heldout"]), *_spatial(figures["spatial"])]
+    lines += [_uncertain(figures["uncertainty"], figures["heldout"]), *spatial_table(figures["spatial"])]
     return Shown(figures, lines)
 
 
@@ -184,12 +184,9 @@ def _uncertain(crossed: Mapping[str, Any], heldout: Mapping[str, float]) -> Tabl
     return shown
 
 
-def _spatial(errors: Mapping[str, float]) -> list[Any]:
-    """Errors at held-out spatial runs, without the correction and with it."""
-    if not errors:
-        return []
-    shown = Table("spatial runs held out", "RMS, planar", "corrected", "largest", title_justify="left")
-    for key in ("thrust", "slip", "loss", "efficiency", "peak.flank_normal"):
-        values = (errors[f"spatial.{key}.{k}"] for k in ("planar.rms", "rms", "max"))
-        shown.add_row(key, *(f"{v:.2%}" for v in values))
-    return [shown]
+def spatial_table(errors: Mapping[str, float]) -> list[Any]:
+    """Errors at held-out spatial runs, if there are any."""
+    shown = Table(*SPATIAL, title_justify="left")
+    for row in spatial_rows(errors):
+        shown.add_row(*row)
+    return [shown] if shown.row_count else []

@@ -47,6 +47,7 @@ from rtcvt.variator.reduced_model import CORRECTIONS, ReducedModel, products, sc
 __all__ = [
     "ACROSS",
     "CHANCE",
+    "SPATIAL",
     "Correction",
     "Difference",
     "Law",
@@ -56,6 +57,7 @@ __all__ = [
     "figures",
     "laws",
     "load_twins",
+    "spatial_rows",
 ]
 
 Array = NDArray[np.float64]
@@ -238,6 +240,25 @@ def correct(t: Twins, model: ReducedModel) -> Correction:
     peak_row = len(CORRECTIONS) + [p.name for p in model.peaks].index("peak.flank_normal")
     deviation = np.array([missed[0], missed[1], by_loss * missed[2], missed[peak_row]])
     return Correction(rows, missed, deviation, errors)
+
+
+SPATIAL = ("spatial runs held out", "RMS, planar laws", "corrected", "largest")  # head of `spatial_rows`
+
+
+def spatial_rows(errors: Mapping[str, float]) -> list[tuple[str, ...]]:
+    """Errors of a reduced model at held-out spatial runs, without the correction and with it; none of a planar one."""
+    rows = []
+    for key, name, unit in (
+        ("thrust", "thrust ratio", "%"),
+        ("slip", "slip", "points"),
+        ("loss", "losses", "%"),
+        ("efficiency", "efficiency", "points"),
+        ("peak.flank_normal", "peak of the flank normal force", "%"),
+    ):
+        if f"spatial.{key}.rms" in errors:
+            cells = (f"{100.0 * errors[f'spatial.{key}.{k}']:.3g} {unit}" for k in ("planar.rms", "rms", "max"))
+            rows.append((name, *cells))
+    return rows
 
 
 def _operating(t: Twins) -> Array:

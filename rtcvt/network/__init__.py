@@ -29,7 +29,7 @@ blocks leave on it. The cost grows with the sum of the cubes of the parts, not w
 **Kinks.** A unit's law may have smooth pieces: a clutch that sticks or slips, a belt that slides, a limit. Where a part
 ends on another piece than it began on, the step is made anew in four; a quarter that ends on another piece by the
 implicit Euler method with Newton's method, on the piece that each part has at its end. If that does not converge, it is
-cut into 4 and 16; what is left then is held, and the status tells.
+cut into 4 and 16; parts of 16 that do not converge are linearly implicit, and the status tells.
 
 **Signals** (controllers, cycles, drivers) are carried from outputs to inputs in their order at the start of each
 internal step, so that none is late, and held over it. Parts without connected flanges make their own steps. A loop

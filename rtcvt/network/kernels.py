@@ -425,8 +425,11 @@ def defect(h, x, data, dx, work):
 
 
 @inlined
-def newton(t, h, x, p, data, work):
-    """One step of the implicit Euler method from W_START in place, by Newton's method; whether it converged."""
+def newton(t, h, x, p, data, work, once):
+    """One step of the implicit Euler method from W_START in place, by Newton's method; whether it converged.
+
+    With `once`: of the linearly implicit Euler method, which is one whole change; whether that is finite.
+    """
     n = int(data[D.N_Z])
     dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + n]
     last = int(data[D.W_K])
@@ -458,41 +461,54 @@ def newton(t, h, x, p, data, work):
                 moved = share if share > moved else moved
         for i in range(n):
             x[i] = work[last + i] + part * work[change + i]
+        if once:
+            return True
     return False
 
 
 @inlined
 def implicit(t, h, x, p, data, work):
-    """An internal step by the implicit Euler method, in parts if need be; 1 if the block is held for some of it."""
+    """An internal step by the implicit Euler method, in parts if need be; 1 if not all of these converged.
+
+    Of the shortest parts those that do not converge are linearly implicit, so that the block goes on.
+    """
     n = int(data[D.N_Z])
     start = int(data[D.W_START])
     parts = 1
     done = 0
+    once = False
+    missed = 0
     for _ in range(4 * MOST_PARTS):
-        if newton(t, h / parts, x, p, data, work):
+        if newton(t, h / parts, x, p, data, work, once):
             done += 1
+            if once:
+                missed = 1
+                once = False
             if done == parts:
-                return 0
+                return missed
             for i in range(n):
                 work[start + i] = x[i]
         else:
             for i in range(n):
                 x[i] = work[start + i]
-            if parts >= MOST_PARTS:
+            if once:
                 return 1
-            parts *= 4
-            done *= 4
+            if parts < MOST_PARTS:
+                parts *= 4
+                done *= 4
+            else:
+                once = True
     return 1
 
 
 @inlined
 def around_kink(t, h, x, p, data, work):
-    """An internal step in parts, those that end on another piece by the implicit Euler method; 1 if held for some."""
+    """An internal step in parts, those with a kink by the implicit Euler method; 1 if any of these did not converge."""
     n = int(data[D.N_Z])
     start = int(data[D.W_START])
     dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + n]
     part = h / AROUND
-    held = 0
+    missed = 0
     for k in range(AROUND):
         for i in range(n):
             work[start + i] = x[i]
@@ -505,8 +521,8 @@ def around_kink(t, h, x, p, data, work):
             for i in range(n):
                 x[i] = work[start + i]
             if implicit(t + k * part, part, x, p, data, work) == 1:
-                held = 1
-    return held
+                missed = 1
+    return missed
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -629,7 +645,7 @@ def initialise(p, data, u, x, work):
         for again in range(2):
             for i in range(n):
                 work[start + i] = x[i]
-            newton(0.0, BRIEF * data[D.INTERNAL_STEP], x, p, data, work)
+            newton(0.0, BRIEF * data[D.INTERNAL_STEP], x, p, data, work, False)
             if again == 1 or apart < CONVERGED:  # states and speeds as they were
                 for i in range(n_d):
                     x[i] = work[start + i]

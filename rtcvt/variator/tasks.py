@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
     """Hybrid and rigid model against held-out runs of the full model, or against those that match ``runs``."""
     from rtcvt.offline.variator.heldout import condense, read_heldout, write_heldout
     from rtcvt.offline.variator.report import report_page
+    from rtcvt.offline.variator.tasks import spatial_table
 
     inside, report = _inside(unit), given["report"]
     path, fresh, runs = reduced_path(inside), given["fresh"], given["runs"]
@@ -55,7 +57,7 @@ def check(unit: Variator, given: Mapping[str, Any], progress: Progress) -> Check
         colour = {True: "green", False: "red", None: "default"}[f.reached]
         limit = "" if f.limit is None else f.show(f.limit)
         shown.add_row(f.name, f.statistic, f"[{colour}]{f.show(f.value['hybrid'])}[/]", limit, f.show(f.value["rigid"]))
-    lines = [shown]
+    lines = [*spatial_table(result.spatial), shown]
     if result.coverage:
         within = Table("uncertainty of", "states", "errors within 1", "within 2", title_justify="left")
         for name, (states, one, two) in result.coverage.items():
@@ -104,7 +106,8 @@ def _checked(unit: Variator, heldout: "HeldOut", progress: Progress, more: dict[
     models = {name: Player(unit, name, reduced, J) for name in ("hybrid", "rigid")}
     about = {"unit": unit.name, "reduced model": f"{path.name}, revision {reduced.attributes.get('revision', '')}"}
     about |= more or {}
-    return check_heldout(heldout, models, RecordedLaws(reduced), STEP, about, progress)
+    spatial = {key: value for key, value in reduced.errors.items() if key.startswith("spatial.")}
+    return replace(check_heldout(heldout, models, RecordedLaws(reduced), STEP, about, progress), spatial=spatial)
 
 
 def _runs(reduced: ReducedModel, folder: Path, progress: Progress) -> list[Path]:

@@ -185,6 +185,18 @@ def test_a_clutch_between_two_discs_slips_as_it_should_and_sticks(folder):
     assert r["clutch.clutch.Q"][-1] == pytest.approx(heat, rel=0.02)
 
 
+def test_a_step_whose_iteration_does_not_converge_goes_on(folder):
+    def never(text):
+        text, n = re.subn(r"(?m)^NEWTON = 30\b", "NEWTON = 1", text)
+        assert n == 1
+        return text
+
+    r, true = (run(built(folder, CLUTCHED, change=change), 0.2, 1e-3) for change in (never, None))
+    for name in ("one.f.w", "two.f.w"):
+        assert np.allclose(r[name], true[name], atol=0.02)
+    assert r["clutch.clutch.Q"][-1] == pytest.approx(true["clutch.clutch.Q"][-1], rel=1e-3)
+
+
 def test_no_power_is_made_at_a_node(folder):
     r = run(built(folder, CLUTCHED), 0.2, 1e-3)
     through = np.abs(r["one.f.tau"] * r["one.f.w"]).max()

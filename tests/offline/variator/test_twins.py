@@ -14,7 +14,17 @@ from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 from rtcvt.offline.variator import campaign as engine
 from rtcvt.offline.variator import tasks
 from rtcvt.offline.variator.plan import load_plan, names_of, runs_of
-from rtcvt.offline.variator.twins import ACROSS, LEAST, Twins, _across, correct, differences, laws, load_twins
+from rtcvt.offline.variator.twins import (
+    ACROSS,
+    LEAST,
+    Twins,
+    _across,
+    correct,
+    differences,
+    laws,
+    load_twins,
+    spatial_rows,
+)
 from rtcvt.variator.reduced_model import scaled
 
 UNIT = load_parameters("pushbelt_24mm")
@@ -151,6 +161,8 @@ def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
     ):
         assert errors[f"spatial.{key}.planar.rms"] > planar
         assert errors[f"spatial.{key}.rms"] < corrected
+    assert spatial_rows(errors)[0][0] == "thrust ratio"
+    assert spatial_rows({}) == []
     # what is missed is the scatter of one run and the mean of two, sqrt(3/2), or little more
     assert found.deviation[0] == pytest.approx(5e-3 * np.sqrt(1.5), rel=0.3)
     whole = replace(model, correction=found.rows, deviation=found.deviation)

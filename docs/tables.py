@@ -453,21 +453,25 @@ def reduction_fields() -> str:
     return table(head, rows)
 
 
+REDUCED = {  # error of the reduction: what pages call it
+    "thrust": "thrust ratio (relative)",
+    "slip": "speed loss (absolute)",
+    "loss": "losses (relative)",
+    "efficiency": "efficiency (absolute)",
+    "shift": "shift rate (by the RMS of all)",
+    "peak.flank_normal": "largest flank normal force (relative)",
+}
+
+
 @in_pages
 def reduction_heldout() -> str:
     """Errors of the laws on the held-out runs."""
     e = reduction()
     rows = []
-    for name, said in (
-        ("thrust", "thrust ratio (relative)"),
-        ("slip", "speed loss (absolute)"),
-        ("efficiency", "efficiency (absolute)"),
-        ("shift", "shift rate (by the RMS of all)"),
-        ("peak.flank_normal", "largest flank normal force (relative)"),
-    ):
+    for name in ("thrust", "slip", "efficiency", "shift", "peak.flank_normal"):
         itself = e.get(f"heldout.repeat.{name}.rms")
         cells = [f"{100 * e[f'heldout.{name}.{part}']:.2f} %" for part in ("rms", "median", "max")]
-        rows.append((said, *cells, "" if itself is None else f"{100 * itself:.2f} %"))
+        rows.append((REDUCED[name], *cells, "" if itself is None else f"{100 * itself:.2f} %"))
     return table(("", "RMS", "median", "largest", "full model itself, RMS"), rows)
 
 
@@ -476,17 +480,11 @@ def reduction_spatial() -> str:
     """Errors of the laws at the points of spatial runs that are held out, with the correction and without."""
     e = reduction()
     rows = []
-    for name, said in (
-        ("thrust", "thrust ratio (relative)"),
-        ("slip", "speed loss (absolute)"),
-        ("loss", "losses (relative)"),
-        ("efficiency", "efficiency (absolute)"),
-        ("peak.flank_normal", "largest flank normal force (relative)"),
-    ):
+    for name in ("thrust", "slip", "loss", "efficiency", "peak.flank_normal"):
         cells = (
             f"{100 * e[f'spatial.{name}{key}.{part}']:.2f} %" for key in (".planar", "") for part in ("rms", "max")
         )
-        rows.append((said, *cells))
+        rows.append((REDUCED[name], *cells))
     return table(("", "planar laws", "largest", "corrected", "largest"), rows)
 
 

@@ -441,28 +441,6 @@ def test_the_host_may_end_a_step(case, plain, ahead):
     assert all(can for t, can, *_ in watched.seen if not np.isclose(t / H, round(t / H)))
 
 
-def test_a_host_that_allows_no_early_return_gets_none(case, plain):
-    watched = Watched(case, [], lambda t, host: 0.0)
-    host = watched.host.start(case.model, case.u[0])
-    assert host.doStep(0.0, H) == (False, False, False, H)
-    assert host.row()[0] == plain[1][0]
-    host.freeInstance()
-
-
-def test_events_and_updates_together(case, plain):
-    seen = []
-    watched = Watched(case, [v.name for v in smooth(case)], eventModeUsed=True, earlyReturnAllowed=True)
-    host = watched.host.start(case.model, case.u[0])
-    for k in range(case.n):
-        host.setFloat64(host.u, list(case.u[k]))
-        host.go_on_to(k * H, (k + 1) * H, seen)
-        assert host.row() == plain[k + 1]
-    host.freeInstance()
-    assert watched.errors == []
-    assert seen == changes(case)
-    assert [t for t, *_ in watched.seen] == case.fine.times
-
-
 def test_inputs_set_within_a_step_give_the_bits_of_internal_steps(case):
     """A host that moves inputs on within steps, and one whose communication steps are the internal ones."""
     rows, inputs = smooth(case), case.model.select("input")

@@ -3,10 +3,10 @@
 import json
 import subprocess
 import sys
-import zipfile
 
 import fmpy
 import pytest
+from archives import changed
 from marks import slow
 
 import rtcvt.fmu.export
@@ -103,13 +103,8 @@ def run(*paths, prelude=""):
 
 
 def test_a_unit_of_another_version_says_what_to_install(exported, tmp_path):
-    path = tmp_path / "old.fmu"
-    with zipfile.ZipFile(exported["kers"]) as old, zipfile.ZipFile(path, "w") as new:
-        for name in old.namelist():
-            data = old.read(name)
-            if name.endswith("unit.json"):
-                data = json.dumps({**json.loads(data), "rtcvt": "0.0.1"}).encode()
-            new.writestr(name, data)
+    path = changed(exported["kers"], tmp_path / "old.fmu", lambda name, data: data if not name.endswith("unit.json")
+                   else json.dumps({**json.loads(data), "rtcvt": "0.0.1"}).encode())  # fmt: skip
     assert "pip install rtcvt==0.0.1" in run(path).stderr
 
 

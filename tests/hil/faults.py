@@ -1,9 +1,9 @@
 """A disk that fails: a library to preload, whose writes to regular files fail from a number of bytes on."""
 
 import os
-import shutil
-import subprocess
 from pathlib import Path
+
+from archives import library
 
 __all__ = ["build", "environment"]
 
@@ -72,12 +72,8 @@ ssize_t pwrite64(int file, const void *data, size_t size, off_t at)
 
 
 def build(folder: Path) -> Path:
-    """The library, compiled with the machine's compiler."""
-    source, library = folder / "failing.c", folder / "failing.so"
-    source.write_text(SOURCE)
-    compiler = shutil.which("cc") or "cc"
-    subprocess.run([compiler, "-O1", "-w", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"], check=True)
-    return library
+    """The library."""
+    return library(folder, "failing", SOURCE, "-O1")
 
 
 def environment(library: Path, below: Path, after: int, number: int) -> dict[str, str]:

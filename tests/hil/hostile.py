@@ -1,11 +1,13 @@
 """An FMU in C that does what no unit should, in the step and the way that its parameters say."""
 
-import shutil
 import subprocess
-import zipfile
+import sys
 from pathlib import Path
+from typing import Any
 
-__all__ = ["DEADLY", "MISDEEDS", "build"]
+from archives import unit_of
+
+__all__ = ["DEADLY", "MISDEEDS", "OVERLOAD", "build", "command", "scenario_file"]
 
 SOURCE = r"""
 #define _GNU_SOURCE
@@ -189,12 +191,23 @@ DEADLY = {  # what the rig should say
 
 
 def build(folder: Path) -> Path:
-    """The FMU, compiled with the machine's compiler."""
-    source, library, fmu = folder / "hostile.c", folder / "hostile.so", folder / "hostile.fmu"
-    source.write_text(SOURCE)
-    compiler = shutil.which("cc") or "cc"
-    subprocess.run([compiler, "-O0", "-w", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
-    with zipfile.ZipFile(fmu, "w") as archive:
-        archive.writestr("modelDescription.xml", DESCRIPTION)
-        archive.write(library, "binaries/linux64/hostile.so")
-    return fmu
+    """The FMU."""
+    return unit_of(folder, "hostile", SOURCE, DESCRIPTION, "-O0")
+
+
+OVERLOAD = '[fault.slow]\nkind = "overload"\nvalue = "50 s"\nstart = "0.2 s"\nduration = "1 s"\n'
+
+
+def scenario_file(folder: Path, misdeed: str, seconds: float = 60, fault: str = "") -> Path:
+    """A scenario in which the unit misbehaves from 0.3 s on."""
+    file = folder / "scenario.toml"
+    inputs = f"[inputs]\nu = 1.0\n[parameters]\nmode = {MISDEEDS[misdeed]}\nat = 0.3\n"
+    file.write_text(f'duration = "{seconds} s"\n{inputs}{fault}')
+    return file
+
+
+def command(fmu: Path, scenario: Path, path: Path, *words: str, **more: Any) -> subprocess.Popen[str]:
+    """``rtcvt run`` with a scenario and a recording."""
+    words = ("run", str(fmu), "--scenario", str(scenario), "-o", str(path), *words)
+    return subprocess.Popen([sys.executable, "-m", "rtcvt", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True, **more)  # fmt: skip

@@ -1,14 +1,8 @@
 """Units of FMI 3.0 that need event mode: all their events are handled, on the grid and between its points."""
 
-import re
-import shutil
-import subprocess
-import zipfile
-
-import fmpy
 import numpy as np
 import pytest
-from fmpy.fmi3 import FMU3Slave
+from archives import described, unit_of
 from marks import slow
 
 from rtcvt.errors import InputError
@@ -145,19 +139,7 @@ MODES = ("nothing", "endless", "fails", "ends", "no_event", "no_step")
 
 @pytest.fixture(scope="module")
 def eventful(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("eventful")
-    source, library, fmu = folder / "eventful.c", folder / "eventful.so", folder / "eventful.fmu"
-    others = {name for kind in FMU3Slave.__mro__ for name in vars(kind) if re.fullmatch("fmi3[A-Z].*", name)}
-    others = {name for name in others | {"fmi3GetOutputDerivatives"} if f"{name}(" not in SOURCE}
-    source.write_text(SOURCE + "".join(f"int {name}(void) {{ return 3; }}\n" for name in sorted(others)))
-    compiler = shutil.which("cc") or "cc"
-    command = [compiler, "-O1", "-w", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
-    with zipfile.ZipFile(fmu, "w") as archive:
-        archive.writestr("modelDescription.xml", DESCRIPTION)
-        archive.write(library, f"binaries/{fmpy.platform_tuple}/eventful.so")
-        archive.writestr("resources/nothing", "")
-    return fmu
+    return unit_of(tmp_path_factory.mktemp("eventful"), "eventful", SOURCE, DESCRIPTION, "-O1")
 
 
 def scenario(mode="nothing", duration=0.1, **more):
@@ -207,25 +189,17 @@ def test_an_event_may_end_the_simulation(eventful, recorded):
     np.testing.assert_allclose(time, [*(H * np.arange(11)), 3 * CROSSING])
 
 
-def changed(fmu, path, old, new):
-    with zipfile.ZipFile(fmu) as source, zipfile.ZipFile(path, "w") as target:
-        for name in source.namelist():
-            content = source.read(name)
-            target.writestr(name, content.replace(old, new) if name == "modelDescription.xml" else content)
-    return path
-
-
 def test_clocks_ask_for_event_mode_and_those_that_tick_by_time_are_refused(eventful, recorded, tmp_path):
-    clock = b'<Clock name="tick" valueReference="20" causality="%s" intervalVariability="%s"/></ModelVariables>'
-    told = changed(eventful, tmp_path / "told.fmu", b"</ModelVariables>", clock % (b"output", b"triggered"))
+    clock = '<Clock name="tick" valueReference="20" causality="%s" intervalVariability="%s"/></ModelVariables>'
+    told = described(eventful, tmp_path / "told.fmu", ("</ModelVariables>", clock % ("output", "triggered")))
     assert recorded(told, scenario())[0] == ""
-    timed = clock.replace(b"/></", b' intervalDecimal="0.1"/></') % (b"input", b"constant")
-    other = changed(eventful, tmp_path / "timed.fmu", b"</ModelVariables>", timed.replace(b"constant", b"fixed"))
+    timed = clock.replace("/></", ' intervalDecimal="0.1"/></') % ("input", "constant")
+    other = described(eventful, tmp_path / "timed.fmu", ("</ModelVariables>", timed.replace("constant", "fixed")))
     with pytest.raises(InputError, match="tick = 'fixed': no clock that ticks by time"):
         recorded(other, scenario())
     for interval, text in (("0.012", "whole steps"), ("0", "whole steps"), ("nan", "a finite"), ("soon", "a finite")):
-        odd = timed.replace(b"0.1", interval.encode())
-        file = changed(eventful, tmp_path / f"{interval}.fmu", b"</ModelVariables>", odd)
+        odd = timed.replace("0.1", interval)
+        file = described(eventful, tmp_path / f"{interval}.fmu", ("</ModelVariables>", odd))
         with pytest.raises(InputError, match=f"tick = .*: intervalDecimal: {text}"):
             recorded(file, scenario())
 
@@ -257,4 +231,4 @@ def test_a_constant_clock_ticks_between_steps(clocked, recorded, step):
 
 def test_a_unit_without_event_mode_is_not_asked_for_it(eventful, recorded, tmp_path):
     with pytest.raises(InputError, match="the FMU refused"):
-        recorded(changed(eventful, tmp_path / "none.fmu", b' hasEventMode="true"', b""), scenario())
+        recorded(described(eventful, tmp_path / "none.fmu", (' hasEventMode="true"', "")), scenario())

@@ -35,25 +35,26 @@ def described(path: Path, target: Path, *texts: tuple[str, str]) -> Path:
     return changed(path, target, change)
 
 
-def library(folder: Path, name: str, source: str, *flags: str) -> Path:
-    """A shared library, compiled with the machine's compiler."""
+def library(folder: Path, name: str, more: str = "") -> Path:
+    """A shared library of ``hil/NAME.c`` and `more` text in C, compiled with the machine's compiler."""
     text, made = folder / f"{name}.c", folder / f"{name}.so"
-    text.write_text(source)
-    command = [shutil.which("cc") or "cc", "-w", "-shared", "-fPIC", *flags, str(text), "-o", str(made), "-ldl", "-lm"]
-    subprocess.run(command, check=True)
+    text.write_text(Path(__file__).parent.joinpath("hil", text.name).read_text(encoding="utf-8") + more)
+    words = ["-w", "-O0", "-shared", "-fPIC", str(text), "-o", str(made), "-ldl", "-lm"]
+    subprocess.run([shutil.which("cc") or "cc", *words], check=True)
     return made
 
 
-def unit_of(folder: Path, name: str, source: str, description: str, *flags: str) -> Path:
-    """An FMU for this machine; functions of FMI 3.0 that a unit of it lacks give an error."""
+def unit_of(folder: Path, name: str, description: str, more: str = "") -> Path:
+    """An FMU of ``hil/NAME.c`` for this machine; functions of FMI 3.0 that it lacks give an error."""
     fmi3 = 'fmiVersion="3.0"' in description
     if fmi3:
+        known = Path(__file__).parent.joinpath("hil", f"{name}.c").read_text(encoding="utf-8") + more
         others = {n for kind in FMU3Slave.__mro__ for n in vars(kind) if re.fullmatch("fmi3[A-Z].*", n)}
         others |= {"fmi3EnterStepMode", "fmi3GetOutputDerivatives"}
-        source += "".join(f"int {n}(void) {{ return 3; }}\n" for n in sorted(others) if f"{n}(" not in source)
+        more += "".join(f"int {n}(void) {{ return 3; }}\n" for n in sorted(others) if f"{n}(" not in known)
     with zipfile.ZipFile(folder / f"{name}.fmu", "w") as archive:
         archive.writestr("modelDescription.xml", description)
         place = fmpy.platform_tuple if fmi3 else "linux64"
-        archive.write(library(folder, name, source, *flags), f"binaries/{place}/{name}.so")
+        archive.write(library(folder, name, more), f"binaries/{place}/{name}.so")
         archive.writestr("resources/nothing", "")
     return folder / f"{name}.fmu"

@@ -291,6 +291,7 @@ def test_wrong_calls_are_refused_and_change_nothing(kers, name):
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_importer_compiles_the_sources(folder, tmp_path):
     path = export_native(load_unit("differential"), "rigid", tmp_path / "unit.fmu", platforms=(), fmi=3)
     extracted = Path(fmpy.extract(str(path), str(tmp_path / "unit")))

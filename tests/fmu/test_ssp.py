@@ -184,7 +184,7 @@ def test_what_ssp_2_says_gives_the_same_bits(coupled, second, tmp_path):
         exchange()
     for host in hosts.values():
         host.exitInitializationMode()
-    duration = 20.0
+    duration = 15.0
     own = simulate_held(coupled, duration, STEP)
     exchange()
     t = 0.0
@@ -226,7 +226,7 @@ def test_fields_are_connectors_with_a_dimension(coupled):
 
 def test_fmpy_gives_the_same_bits(coupled, archive):
     """FMPy tells the outputs after each step."""
-    duration = 20.0
+    duration = 15.0
     other = simulate_ssp(str(archive), stop_time=duration - STEP / 2, step_size=STEP)
     own = simulate_held(coupled, duration, STEP)
     assert own["vehicle.vehicle.v"].max() > 1.0

@@ -78,7 +78,7 @@ def test_simulate_writes_recording_and_figures_and_cuts_no_names_off(rtcvt, tmp_
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("rtcvt simulate my_", {"my_gears.toml"}),
+        slow("rtcvt simulate my_", {"my_gears.toml"}),
         ("rtcvt simulate planetary --set gear.p", {"gear.p.J=", "gear.p.b="}),
         slow("rtcvt show toro", {"toroidal_kers", "toroidal_variator"}),
         slow("rtcvt simulate toroidal_kers --scenario in", {"infeasible demand"}),
@@ -129,25 +129,25 @@ def test_show_of_belts(rtcvt):
     assert "pushbelt_24mm" in rtcvt("show")[1]
 
 
-def test_show_modes_of_a_ring(rtcvt, tmp_path):
-    """Both rods: what bounds the step, by name; the mode that bounds it has the smallest step of all."""
+@pytest.mark.parametrize(
+    ("name", "rod", "step", "motion"),
+    [("pushbelt_24mm", "rcm", 1.27e-6, "along"), slow("rod.toml", "cosserat", 3.6e-8, "rotation")],
+)
+def test_show_modes_of_a_ring(rtcvt, tmp_path, name, rod, step, motion):
+    """What bounds the step, by name; the mode that bounds it has the smallest step of all."""
     unit = shipped_units("pushbelt")["pushbelt_24mm"].read_text()
     (tmp_path / "rod.toml").write_text(unit.replace("[ring]", '[ring]\nrod = "cosserat"'))
-    for name, rod, step, motion in (
-        ("pushbelt_24mm", "rcm", 1.27e-6, "along"),
-        ("rod.toml", "cosserat", 3.6e-8, "rotation"),
-    ):
-        code, text, _ = rtcvt("show", name, "--modes", "MED", "--json")
-        found = json.loads(text)["ring_modes"]
-        assert code == 0
-        assert found["rod"] == rod
-        assert found["largest_step_s"] == pytest.approx(step, rel=0.02)
-        k = found["bounding"]
-        assert found["shares"][motion][k] > 0.95
-        omega, zeta = found["omega_rad_s"], found["damping_ratio"]
-        assert omega == sorted(omega)
-        steps = [2 / w * ((1 + z * z) ** 0.5 - z) for w, z in zip(omega, zeta, strict=True) if w > 1]
-        assert min(steps) == pytest.approx(found["largest_step_s"], rel=1e-12)
+    code, text, _ = rtcvt("show", name, "--modes", "MED", "--json")
+    found = json.loads(text)["ring_modes"]
+    assert code == 0
+    assert found["rod"] == rod
+    assert found["largest_step_s"] == pytest.approx(step, rel=0.02)
+    k = found["bounding"]
+    assert found["shares"][motion][k] > 0.95
+    omega, zeta = found["omega_rad_s"], found["damping_ratio"]
+    assert omega == sorted(omega)
+    steps = [2 / w * ((1 + z * z) ** 0.5 - z) for w, z in zip(omega, zeta, strict=True) if w > 1]
+    assert min(steps) == pytest.approx(found["largest_step_s"], rel=1e-12)
     text = rtcvt("show", "pushbelt_24mm", "--modes", "MED")[1]
     assert "the fastest of 520 modes" in text
     assert "bounded by" in text

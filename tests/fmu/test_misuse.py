@@ -338,6 +338,7 @@ def test_reading_leaves_discrete_outputs_to_events(native, w, status, events, li
 
 @pytest.mark.parametrize("kind", [CO_SIMULATION, MODEL_EXCHANGE], ids=["stepped", "exchanged"])
 @pytest.mark.parametrize("key", ["kers", slow("kers_full")])
+@settings(max_examples=30)
 @given(data=st.data())
 def test_any_sequence_of_calls(native, key, kind, data):
     check_sequence(native[key], kind, data.draw(sequences(native[key].description, kind)))

@@ -290,10 +290,7 @@ two = { unit = "clutch_control", parameters = { "control.start" = 1 } }
 def test_signals_come_without_delay(folder):
     model = built(folder, CAR)
     instance = model.instantiate()
-    instance.initialise()
-    for _ in range(12):
-        instance.step(1.0)
-    instance.t = 12.05  # the cycle has begun to move
+    instance.initialise(12.05)  # the cycle has begun to move
     instance.step(1e-3)
     v_des = instance.get("cycle.cycle.v")
     driver = load_unit("driver").build().instantiate()

@@ -42,7 +42,7 @@ class Hosted:
         self.log: list[tuple[int, str, str]] = []
 
         def note(_, __, status, category, text):
-            self.log.append((status, category.decode(), text.decode()))
+            self.log.append((status, (category or b"").decode(), text.decode()))  # units in Python name none
 
         self.allocated: list[int] = []  # bytes
 

@@ -6,8 +6,6 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["sources"]
-
 
 @cache
 def sources() -> tuple[Path, ...]:

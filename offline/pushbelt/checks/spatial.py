@@ -54,11 +54,6 @@ from rtcvt.offline.pushbelt.unit.kinematics import misalignment, radius_at_one
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, sheaves
 from rtcvt.recording import replaced_on_success
 
-__all__ = [
-    "ENDS", "FORCES", "OFFSETS", "PLANAR", "RATIOS", "Across", "Claim", "Phenomenon", "Result", "Trial",
-    "mean_profile", "trials", "verify",
-]  # fmt: skip
-
 Array = NDArray[np.float64]
 
 PLOT, STEPS, FRAMES = 1e-4, 40, 48  # plot step [s] and its steps under a case, frames of a revolution at a point

@@ -48,8 +48,6 @@ from rtcvt.offline.pushbelt.ring.ring import INV, N_LOAD, N_RATE, N_SHAPE, Ring,
 from rtcvt.offline.pushbelt.spatial.tracking import Tracking, tracking_energy, tracking_force
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["MEMORY", "Guide", "Touch", "guide", "ring_energy", "ring_forces", "ring_friction", "touch"]
-
 _NEAR = 5.0e-6  # [m]
 _SADDLE, _EAR = -1.0, 1.0  # the gap opens along -n, along n
 # Of the last step, of saddle and ear: friction along and across, slips, damper, rate of the gap; damper, rate: of the

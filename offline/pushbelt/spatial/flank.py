@@ -28,8 +28,6 @@ from rtcvt.offline.pushbelt.contact.flank import EXACT, MOST, NEAR, ROUNDING, ax
 from rtcvt.offline.pushbelt.contact.flank import energy as of_both_flanks
 from rtcvt.offline.pushbelt.contact.friction import secant, tangent
 
-__all__ = ["Flanks", "ahead", "contact_points", "energy", "flanks", "normal_forces", "velocities"]
-
 _FEW = 6  # elements to be done one by one; for more the Newton steps of all are cheaper
 
 

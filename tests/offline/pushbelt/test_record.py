@@ -25,10 +25,12 @@ def test_zeros_have_the_declared_shape_order_and_type() -> None:
         zeros(planar.State, {"N_E": 7})
 
 
-@pytest.mark.parametrize(
-    "record",
-    [Flanks, planar.State, planar.Frames, planar.RingScratch, planar.Scratch, spatial.Half, spatial.Frames, spatial.Work],
-)
+RECORDS = (
+    Flanks, planar.State, planar.Frames, planar.RingScratch, planar.Scratch, spatial.Half, spatial.Frames, spatial.Work,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("record", RECORDS)
 def test_every_field_is_documented(record: type) -> None:
     text = str(record.__doc__)
     assert all(f"\n    {name}" in text for name in record._fields)  # type: ignore[attr-defined]

@@ -24,8 +24,8 @@ from rtcvt.offline.pushbelt.checks.chapter7 import (
     verify,
 )
 from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
+from rtcvt.offline.pushbelt.checks.kept import sources
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, QUANTITIES, SECONDARY
-from rtcvt.offline.pushbelt.checks.sources import sources
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare
 from rtcvt.offline.pushbelt.run.profiles import BINS, FIELDS, Steady, Window, belt_coordinate

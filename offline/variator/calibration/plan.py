@@ -24,17 +24,6 @@ from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
 if TYPE_CHECKING:
     from rtcvt.offline.sheave.pulley import Drawn
 
-__all__ = [
-    "PARAMETERS",
-    "CalibrationPlan",
-    "Observable",
-    "OperatingPoint",
-    "Unknown",
-    "changed",
-    "load_calibration",
-    "shipped_calibrations",
-]
-
 Array = NDArray[np.float64]
 Quantity = Literal["thrust ratio", "speed ratio", "torque", "slip", "loss"]
 

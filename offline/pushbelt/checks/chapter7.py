@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from scipy.stats import t as student
 
 from rtcvt.errors import InputError
@@ -42,7 +42,7 @@ from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
-from rtcvt.unitfile import parse_table, quantity_in
+from rtcvt.unitfile import Record, parse_table, quantity_in
 
 __all__ = [
     "PLOT",
@@ -75,11 +75,7 @@ TIMED = ("OD", "OD-bilateral", "OD-decoupled", "OD-extended", "LOW", "LOW-bilate
 # --- what is run and compared
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Signature(_Record):
+class Signature(Record):
     """What the source says of a quantity of some runs; of: the first less the others, each run, or each less the one
     before it. Of several values, the one that is least so counts."""
 
@@ -114,7 +110,7 @@ class Signature(_Record):
         return each if self.of == "each" else np.diff(each, axis=0)
 
 
-class ChapterRun(_Record):
+class ChapterRun(Record):
     """One run with the explicit scheme; what is not given is that of unit and case."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9.-]*$")]
@@ -147,7 +143,7 @@ class ChapterRun(_Record):
         return Run(self.name, start, settings, settle=revolutions, plot_step=PLOT, observe=("profiles",))
 
 
-class Chapter(_Record):
+class Chapter(Record):
     """Contents of ``chapter7.toml``."""
 
     source: str

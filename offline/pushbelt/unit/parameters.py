@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.sheave.profile import Drawing
 from rtcvt.scenario import Scenario, Signal, sample_inputs
-from rtcvt.unitfile import UnitFile, quantity_in, read_unit_file
+from rtcvt.unitfile import Record, UnitFile, quantity_in, read_unit_file
 
 if TYPE_CHECKING:
     from rtcvt.offline.sheave.pulley import Drawn
@@ -80,11 +80,7 @@ Force = Annotated[float, quantity_in("N", at_least=0.0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Element(_Record):
+class Element(Record):
     """Real element. Heights count from the bottom edge, lengths along the belt from the plane rear side."""
 
     N_E0: Annotated[int, Field(ge=20, le=2000)]  # elements of the real belt
@@ -131,7 +127,7 @@ class Element(_Record):
         return self
 
 
-class Ring(_Record):
+class Ring(Record):
     """Both ring sets as one beam of twice the width (6.1.1)."""
 
     N_B: Annotated[int, Field(ge=12, le=1000)]  # finite elements of the ring
@@ -151,7 +147,7 @@ class Ring(_Record):
 Polynomial = Annotated[tuple[float, ...], Field(min_length=1, max_length=9)]  # the constant first
 
 
-class Pulleys(_Record):
+class Pulleys(Record):
     """Sheaves; all but J are values of each of the two symmetric sheaves of a pulley."""
 
     d_A: Length  # distance of the axes
@@ -198,7 +194,7 @@ def _rows(pulleys: Pulleys) -> tuple[tuple[float, ...], ...]:
     return a if isinstance(a[0], tuple) else (a,) * len(pulleys.A)
 
 
-class Contacts(_Record):
+class Contacts(Record):
     """Stiffness of real contacts, damping ratios, and friction with the speed below which it is regularised."""
 
     k_R: Stiffness  # rocking edge
@@ -232,7 +228,7 @@ class Contacts(_Record):
         return self
 
 
-class Spatial(_Record):
+class Spatial(Record):
     """What the spatial model needs beyond the hybrid one; lengths across the belt."""
 
     z_R: Length  # rocking contacts left and right of the middle
@@ -256,7 +252,7 @@ class Spatial(_Record):
         return self
 
 
-class Case(_Record):
+class Case(Record):
     """An operating point or a row of them: what acts on the pulleys, over time."""
 
     name: Name

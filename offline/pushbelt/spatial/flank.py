@@ -449,6 +449,22 @@ def _newton(body, law, dt, left, right, i, rest, w):
 
 
 @inlined
+def _pulled(sigma, fl, i, p, F_x, F_y, F_z, F):
+    """Force and moment F on element i, in its frame and the order of `u`, with a force at one point."""
+    x = fl.arm[i, p, 0]
+    y = fl.arm[i, p, 1]
+    z = sigma * fl.arm[i, p, 2]
+    return (
+        F[0] + F_x,
+        F[1] + F_y,
+        F[2] + x * F_y - y * F_x,
+        F[3] + F_z,
+        F[4] + y * F_z - z * F_y,
+        F[5] + z * F_x - x * F_z,
+    )
+
+
+@inlined
 def _rub(law, dt, sigma, fl, i, p, w, f, steepest, stiff):
     """Friction T of one point at the velocity w, added with the normal force to the impulses f, the largest secant, and
     the sum of kappa dt [kg]."""
@@ -464,21 +480,7 @@ def _rub(law, dt, sigma, fl, i, p, w, f, steepest, stiff):
     F_x = dt * (N * fl.m[i, p, 0] - k * v_x)
     F_y = dt * (N * fl.m[i, p, 1] - k * v_y)
     F_z = dt * (N * fl.m[i, p, 2] - k * v_z)
-    x = fl.arm[i, p, 0]
-    y = fl.arm[i, p, 1]
-    z = sigma * fl.arm[i, p, 2]
-    return (
-        (
-            f[0] + F_x,
-            f[1] + F_y,
-            f[2] + x * F_y - y * F_x,
-            f[3] + F_z,
-            f[4] + y * F_z - z * F_y,
-            f[5] + z * F_x - x * F_z,
-        ),
-        steepest,
-        stiff,
-    )
+    return _pulled(sigma, fl, i, p, F_x, F_y, F_z, f), steepest, stiff
 
 
 @inlined
@@ -688,20 +690,7 @@ def _work(belt, sigma, s, R, fl, u_new, u_old, rub, reaction, power):
 def _pressed(sigma, fl, i, p, F):
     """Force and moment F on element i, in its frame and the order of `u`, with the normal force of one point."""
     N = fl.N[i, p]
-    F_x = N * fl.m[i, p, 0]
-    F_y = N * fl.m[i, p, 1]
-    F_z = N * fl.m[i, p, 2]
-    x = fl.arm[i, p, 0]
-    y = fl.arm[i, p, 1]
-    z = sigma * fl.arm[i, p, 2]
-    return (
-        F[0] + F_x,
-        F[1] + F_y,
-        F[2] + x * F_y - y * F_x,
-        F[3] + F_z,
-        F[4] + y * F_z - z * F_y,
-        F[5] + z * F_x - x * F_z,
-    )
+    return _pulled(sigma, fl, i, p, N * fl.m[i, p, 0], N * fl.m[i, p, 1], N * fl.m[i, p, 2], F)
 
 
 @compiled

@@ -110,7 +110,7 @@ def test_command(monkeypatch, capsys, tmp_path):
 
     rtcvt = partial(command_line(monkeypatch, capsys), "ssp")
 
-    code, text, _ = rtcvt("vehicle_wltc", "--platform", "sources")
+    code, text, _ = rtcvt("vehicle_wltc")
     assert code == 0
     assert "3 components, 4 connections: vehicle_wltc.ssp" in text
     assert [c.name for c in read_ssd("vehicle_wltc.ssp").system.elements] == ["cycle", "driver", "vehicle"]

@@ -8,16 +8,14 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
-from rtcvt.belt.unit import HybridModel, read_belt_unit
-from rtcvt.belt.unit import Sliding as Falls
+from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import element_forces, rosenbrock
 from rtcvt.offline.beltdrive import rigid_elements as model
 from rtcvt.offline.beltdrive.friction import Sliding
-from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.shafts import Shafts
-from rtcvt.scenario import Scenario, Table
+from rtcvt.scenario import Scenario
 from rtcvt.unitfile import UnitFile
 
 SECTION_3 = (Path(__file__).parents[2] / "data" / "beltdrive" / "section_3.toml").read_text(encoding="utf-8")
@@ -314,25 +312,6 @@ def test_a_one_way_spring_winds_up_opens_and_catches(rest):
     w_1, w_s = states[:, -10], states[:, -9]
     np.testing.assert_allclose(w_s - w_1, nu, atol=5e-3)
     np.testing.assert_allclose(I * w_1 + J * w_s, -10.0 * I, rtol=1e-9)
-
-
-@pytest.mark.slow
-def test_a_pulley_slips_as_friction_at_its_sliding_speed_says():
-    """``ln(T_1/T_2) = mu S(v) beta`` of a belt that hardly bends, on a pulley that turns too slowly."""
-    unit = section_3(EI=1e-4, elements=100, mass=0.1)
-    falls = Falls(v=(0.0, 0.5, 4.0), share=(1.0, 0.7, 0.3))
-    slow = {n: p.model_copy(update={"flange": "speed"}) for n, p in unit.pulleys.items()}
-    hybrid = HybridModel(mu=0.5, sliding=falls)
-    unit = changed(unit.model_copy(update={"pulleys": slow, "hybrid": hybrid}), mu=0.5, dv=0.02)
-    ramp = {"driving.w": [0.0, 30.0], "driven.w": [0.0, 15.0]}
-    inputs = {k: Table(time=(0.0, 0.1), value=v, interpolation="smooth") for k, v in ramp.items()}
-    run = model.simulate(unit, Scenario(name="held", duration=0.6, inputs=inputs))
-    found, late = model.signals(run, unit), run.time > 0.5
-    T = sorted(found[f"{s}.F"].values[late].mean() for s in ("driving_driven", "driven_driving"))
-    v = 0.08125 * 30.0
-    low, high = (x - 0.1 * v**2 for x in T)
-    mu = 0.5 * np.interp(0.5 * v, falls.v, falls.share)
-    assert np.log(high / low) == pytest.approx(mu * np.pi, rel=0.02)
 
 
 def test_no_step_is_small_enough_for_a_state_that_is_not_finite(rest):

@@ -26,7 +26,7 @@ closed at w_1. Its torque goes into tau, so the belt is clamped for what a slipp
 
 import math
 
-from rtcvt.engine.grid import lookup
+from rtcvt.engine.grid import cell, lookup, share
 from rtcvt.kernel import FAILED, kernel
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Places, Row, Rows
@@ -142,15 +142,18 @@ def pedal_for(tau, w, data, table):
     """Pedal at which the table of torque gives `tau` [N.m] at speed `w`, that of an end beyond."""
     n = int(data[table])
     m = int(data[table + 1])
+    i = cell(data, table + 2, n, w)
+    s = share(data, table + 2 + i, w)
+    k = table + 2 + n + m + i * m
+    tau_low = (1.0 - s) * data[k] + s * data[k + m]
     for j in range(m - 1):
         low = data[table + 2 + n + j]
-        high = data[table + 2 + n + j + 1]
-        tau_low = lookup(data, table, w, low)
-        tau_high = lookup(data, table, w, high)
         if tau <= tau_low:
             return low
+        tau_high = (1.0 - s) * data[k + j + 1] + s * data[k + m + j + 1]
         if tau <= tau_high:
-            return low + (high - low) * (tau - tau_low) / (tau_high - tau_low)
+            return low + (data[table + 2 + n + j + 1] - low) * (tau - tau_low) / (tau_high - tau_low)
+        tau_low = tau_high
     return 1.0
 
 

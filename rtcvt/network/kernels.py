@@ -559,15 +559,19 @@ def carry(t, x, p, data, y, work):
 
 
 @kernel
-def all_outputs(t, x, p, data, y, work):
-    """Outputs of all parts in the order of their signals, which are carried on; then those at the flanges."""
+def all_outputs(last, t, x, p, data, y, work):
+    """Outputs of all parts in the order of their signals, which are carried on; then those at the flanges.
+
+    Those that are costly come once, and only behind the `last` internal step.
+    """
     close(x, data, work)
     for o in range(int(data[D.OPS])):
         op = int(data[D.OP]) + 3 * o
         if int(data[op]) == Op.COPY:
             work[int(data[D.W_IN]) + int(data[op + 2])] = y[int(data[op + 1])]
         else:
-            outputs_of(int(data[op + 1]), False, t, x, p, data, y, work)
+            brief = int(data[op + 2])
+            outputs_of(int(data[op + 1]), brief == Op.EARLY or (brief == Op.ENDS and not last), t, x, p, data, y, work)
     at = int(data[D.N_Y_PARTS])
     for s in range(int(data[D.SHAFTS])):
         shaft = int(data[D.SHAFT]) + s * len_shaft()
@@ -588,9 +592,37 @@ def all_outputs(t, x, p, data, y, work):
 
 @kernel
 def take_inputs(u, data, work):
-    """Inputs of the network to those of its parts."""
+    """Inputs of the network to those of its parts, whose signals then are not `known`."""
+    work[int(data[D.W_KNOWN])] = HUGE * HUGE
     for k in range(int(data[D.N_U])):
         work[int(data[D.W_IN]) + int(data[int(data[D.INPUT]) + k])] = u[k]
+
+
+@kernel
+def know(t, x, u, data, work):
+    """Keep at which time, states and inputs the signals are carried."""
+    at = int(data[D.W_KNOWN])
+    n = int(data[D.N_X])
+    work[at] = t
+    for i in range(n):
+        work[at + 1 + i] = x[i]
+    for k in range(int(data[D.N_U])):
+        work[at + 1 + n + k] = u[k]
+
+
+@kernel
+def known(t, x, u, data, work):
+    """Whether the signals are carried at this time, these states and inputs."""
+    at = int(data[D.W_KNOWN])
+    n = int(data[D.N_X])
+    same = work[at] == t
+    for i in range(n):
+        if work[at + 1 + i] != x[i]:
+            same = False
+    for k in range(int(data[D.N_U])):
+        if work[at + 1 + n + k] != u[k]:
+            same = False
+    return same
 
 
 # --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
@@ -633,7 +665,7 @@ def initialise(p, data, u, x, work):
                 w = int(data[end + End.W])
                 if data[end + End.SIGN] != 0.0 and w >= 0:
                     x[w] = work[start + w] + dx[int(data[end + End.Z])]
-        all_outputs(0.0, x, p, data, y, work)
+        all_outputs(True, 0.0, x, p, data, y, work)
     if n > 0:
         rates(0.0, x, p, data, dx, work)
         apart = 0.0
@@ -660,7 +692,7 @@ def initialise(p, data, u, x, work):
             if data[end + End.SIGN] != 0.0 and w >= 0:
                 x[int(data[end + End.Z])] -= dx[w]
                 dx[w] = 0.0
-        all_outputs(0.0, x, p, data, y, work)
+        all_outputs(True, 0.0, x, p, data, y, work)
     derivative(0.0, x, u, p, data, dx, work)
     return start_status(int(data[D.N_X]), x, dx)
 
@@ -670,7 +702,7 @@ def derivative(t, x, u, p, data, dx, work):
     """Rates of all parts with the torques and speeds of the nodes in `x`, and the residuals at the nodes."""
     y = work[int(data[D.W_Y]) : int(data[D.W_Y]) + int(data[D.N_Y])]
     take_inputs(u, data, work)
-    all_outputs(t, x, p, data, y, work)
+    all_outputs(True, t, x, p, data, y, work)
     rates(t, x, p, data, dx, work)
     for c in range(int(data[D.COUPLED]), int(data[D.PARTS])):
         i = int(data[D.PART]) + c * len_part()
@@ -690,7 +722,7 @@ def derivative(t, x, u, p, data, dx, work):
 def output(t, x, u, p, data, y, work):
     """Outputs of all parts, and torques or speeds of their connected flanges."""
     take_inputs(u, data, work)
-    all_outputs(t, x, p, data, y, work)
+    all_outputs(True, t, x, p, data, y, work)
 
 
 @inlined
@@ -715,7 +747,7 @@ def step_others(t, h, x, p, data, y, work):
 
 
 @inlined
-def substep(t, h, x, p, data, y, work):
+def substep(last, t, h, x, p, data, y, work):
     """One internal step of all parts, and their outputs behind it; its status."""
     n = int(data[D.N_Z])
     n_in = int(data[D.N_IN])
@@ -731,7 +763,7 @@ def substep(t, h, x, p, data, y, work):
         linearise(t, x, p, data, work[int(data[D.W_DX]) : int(data[D.W_DX]) + n], work)
         smooth = rosenbrock(t, h, x, p, data, work)
     if smooth:
-        all_outputs(t + h, x, p, data, y, work)
+        all_outputs(last, t + h, x, p, data, y, work)
         if same_pieces(x, p, data, work):
             return status
     for i in range(n):
@@ -740,7 +772,7 @@ def substep(t, h, x, p, data, y, work):
         work[int(data[D.W_IN]) + i] = work[held + i]
     if around_kink(t, h, x, p, data, work) == 1 and status == OK:
         status = SATURATED
-    all_outputs(t + h, x, p, data, y, work)
+    all_outputs(last, t + h, x, p, data, y, work)
     return status
 
 
@@ -754,17 +786,20 @@ def step(t, h, x, u, p, data, y, work):
     steps = enter(t, h, data[D.INTERNAL_STEP], int(data[D.N_U]), u, n_x, x, saved)
     if steps == 0:
         return FAILED
-    take_inputs(u, data, work)
-    carry(t, x, p, data, y_new, work)
+    if not known(t, x, u, data, work):
+        take_inputs(u, data, work)
+        carry(t, x, p, data, y_new, work)
+    work[int(data[D.W_KNOWN])] = HUGE * HUGE
     worst = OK
     for s in range(steps):
-        status = substep(t + s * (h / steps), h / steps, x, p, data, y_new, work)
+        status = substep(s == steps - 1, t + s * (h / steps), h / steps, x, p, data, y_new, work)
         worst = status if status > worst else worst
         if worst == FAILED:
             break
     status = leave(worst != FAILED, n_x, x, saved, n_y, y_new, y)
     if status == FAILED:
         return FAILED
+    know(t + h, x, u, data, work)
     for k in range(int(data[D.LIMITS])):
         if y[int(data[int(data[D.LIMIT]) + k])] != 0.0:
             worst = SATURATED

@@ -39,6 +39,7 @@ class D(Places):
     N_PARTS_WORK = "scratch of the parts: size"
     W_Y = "new outputs", lambda d: d.N_Y
     W_SAVED = "state before a communication step", lambda d: d.N_X
+    W_KNOWN = "time, states and inputs at which the signals are carried", lambda d: 1 + d.N_X + d.N_IN
     W_HELD = "inputs of the parts before an internal step", lambda d: d.N_IN
     W_START = "states of the block before an internal step", lambda d: d.N_Z
     W_DX = "rates, and residuals at the nodes", lambda d: d.N_X
@@ -100,6 +101,8 @@ class Op(Places):
     BRIEF = "the same, at the start of a step without those that are costly"
     LAST = "the same, at the end of a step only: no signal begins there"
     COPY = "from an output to an input"
+    EARLY = "second place: of a part that has costly outputs, and comes again"
+    ENDS = "second place: of one that does not come again"
 
 
 class ShaftP(Rows):

@@ -257,6 +257,11 @@ class _Writer:
         for name in self.order:
             if name not in fresh:
                 ops += [Op.LAST, number[name], 0]
+        seen: set[float] = set()
+        for at in range(len(ops) - 3, -1, -3):  # which outputs may be brief
+            if ops[at] != Op.COPY and self._needed(self.order[int(ops[at + 1])]) == Op.BRIEF:
+                ops[at + 2] = Op.EARLY if ops[at + 1] in seen else Op.ENDS
+                seen.add(ops[at + 1])
         data[D.OPS] = len(ops) // 3
         data.table(D.OP, ops)
 

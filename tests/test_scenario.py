@@ -110,6 +110,12 @@ def test_simulation_is_the_kernel():
                             "step_cost_us", "signals"}  # fmt: skip
 
 
+def test_the_step_of_a_long_run_that_fails_is_named():
+    scenario = Scenario(name="long", duration=12.0)
+    with pytest.raises(InputError, match=r"step at t = 10\.006 s.*left\.tau = 1e\+13"):
+        simulate(MODEL, scenario, inputs={"left.tau": lambda t: 1e13 if t > 10.0055 else 0.0})
+
+
 @pytest.mark.parametrize("step", [0.0, -1.0, 30.0, 1e-12, float("nan")])
 def test_bad_steps(step):
     with pytest.raises(InputError, match=r"step = "):

@@ -559,19 +559,15 @@ def carry(t, x, p, data, y, work):
 
 
 @kernel
-def all_outputs(last, t, x, p, data, y, work):
-    """Outputs of all parts in the order of their signals, which are carried on; then those at the flanges.
-
-    Those that are costly come once, and only behind the `last` internal step.
-    """
+def all_outputs(t, x, p, data, y, work):
+    """Outputs of all parts in the order of their signals, which are carried on; then those at the flanges."""
     close(x, data, work)
     for o in range(int(data[D.OPS])):
         op = int(data[D.OP]) + 3 * o
         if int(data[op]) == Op.COPY:
             work[int(data[D.W_IN]) + int(data[op + 2])] = y[int(data[op + 1])]
         else:
-            brief = int(data[op + 2])
-            outputs_of(int(data[op + 1]), brief == Op.EARLY or (brief == Op.ENDS and not last), t, x, p, data, y, work)
+            outputs_of(int(data[op + 1]), data[op + 2] == 1.0, t, x, p, data, y, work)
     at = int(data[D.N_Y_PARTS])
     for s in range(int(data[D.SHAFTS])):
         shaft = int(data[D.SHAFT]) + s * len_shaft()
@@ -665,7 +661,7 @@ def initialise(p, data, u, x, work):
                 w = int(data[end + End.W])
                 if data[end + End.SIGN] != 0.0 and w >= 0:
                     x[w] = work[start + w] + dx[int(data[end + End.Z])]
-        all_outputs(True, 0.0, x, p, data, y, work)
+        all_outputs(0.0, x, p, data, y, work)
     if n > 0:
         rates(0.0, x, p, data, dx, work)
         apart = 0.0
@@ -692,7 +688,7 @@ def initialise(p, data, u, x, work):
             if data[end + End.SIGN] != 0.0 and w >= 0:
                 x[int(data[end + End.Z])] -= dx[w]
                 dx[w] = 0.0
-        all_outputs(True, 0.0, x, p, data, y, work)
+        all_outputs(0.0, x, p, data, y, work)
     derivative(0.0, x, u, p, data, dx, work)
     return start_status(int(data[D.N_X]), x, dx)
 
@@ -702,7 +698,7 @@ def derivative(t, x, u, p, data, dx, work):
     """Rates of all parts with the torques and speeds of the nodes in `x`, and the residuals at the nodes."""
     y = work[int(data[D.W_Y]) : int(data[D.W_Y]) + int(data[D.N_Y])]
     take_inputs(u, data, work)
-    all_outputs(True, t, x, p, data, y, work)
+    all_outputs(t, x, p, data, y, work)
     rates(t, x, p, data, dx, work)
     for c in range(int(data[D.COUPLED]), int(data[D.PARTS])):
         i = int(data[D.PART]) + c * len_part()
@@ -722,7 +718,7 @@ def derivative(t, x, u, p, data, dx, work):
 def output(t, x, u, p, data, y, work):
     """Outputs of all parts, and torques or speeds of their connected flanges."""
     take_inputs(u, data, work)
-    all_outputs(True, t, x, p, data, y, work)
+    all_outputs(t, x, p, data, y, work)
 
 
 @inlined
@@ -746,9 +742,19 @@ def step_others(t, h, x, p, data, y, work):
     return worst
 
 
+@kernel
+def behind(last, t, x, p, data, y, work):
+    """All outputs behind an internal step, or no more than the next one needs."""
+    if last:
+        all_outputs(t, x, p, data, y, work)
+        return
+    carry(t, x, p, data, y, work)
+    rates(t, x, p, data, work[int(data[D.W_DX]) : int(data[D.W_DX]) + int(data[D.N_Z])], work)
+
+
 @inlined
 def substep(last, t, h, x, p, data, y, work):
-    """One internal step of all parts, and their outputs behind it; its status."""
+    """One internal step of all parts, and what is behind it, all outputs if it is the `last`; its status."""
     n = int(data[D.N_Z])
     n_in = int(data[D.N_IN])
     held = int(data[D.W_HELD])
@@ -763,7 +769,7 @@ def substep(last, t, h, x, p, data, y, work):
         linearise(t, x, p, data, work[int(data[D.W_DX]) : int(data[D.W_DX]) + n], work)
         smooth = rosenbrock(t, h, x, p, data, work)
     if smooth:
-        all_outputs(last, t + h, x, p, data, y, work)
+        behind(last, t + h, x, p, data, y, work)
         if same_pieces(x, p, data, work):
             return status
     for i in range(n):
@@ -772,7 +778,7 @@ def substep(last, t, h, x, p, data, y, work):
         work[int(data[D.W_IN]) + i] = work[held + i]
     if around_kink(t, h, x, p, data, work) == 1 and status == OK:
         status = SATURATED
-    all_outputs(last, t + h, x, p, data, y, work)
+    behind(last, t + h, x, p, data, y, work)
     return status
 
 

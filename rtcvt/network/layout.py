@@ -30,7 +30,7 @@ class D(Places):
     SHAFT = "table: `Shaft` of each"
     INPUT = "table: place in work of the part's input, for each input"
     OPS = "operations that carry the signals"
-    OP = "table: `Op`, two places"
+    OP = "table: `Op`, two places; for outputs part and 1 if those that are costly come later"
     SCALE = "table: typical value of each state of the block, and of each equation"
     LIMITS = "Boolean outputs that tell of a limit"
     LIMIT = "table: their places"
@@ -101,8 +101,6 @@ class Op(Places):
     BRIEF = "the same, at the start of a step without those that are costly"
     LAST = "the same, at the end of a step only: no signal begins there"
     COPY = "from an output to an input"
-    EARLY = "second place: of a part that has costly outputs, and comes again"
-    ENDS = "second place: of one that does not come again"
 
 
 class ShaftP(Rows):

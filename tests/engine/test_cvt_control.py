@@ -143,7 +143,7 @@ def test_any_finite_inputs_give_outputs_in_their_ranges(model):
 
 def test_mistakes_are_named():
     for old, new, message in (
-        ('strategy = "economy" ', "# ", "strategy: one of constant, economy, sport, in a control only"),
+        ('strategy = "economy" ', "# ", "strategy: one of constant, economy, sport, map, in a control only"),
         ('"economy"', '"eco"', "strategy"),
         ('"economy"', '"map"', "map: the name of a table"),
         ("k_sport = 1.5", "k_sport = 0.5", r"parameters\.k_sport = 0\.5.*at least 1"),

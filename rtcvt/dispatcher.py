@@ -29,11 +29,6 @@ from numba.np import arrayobj
 
 from rtcvt.stamp import stamped
 
-<<<<<<< HEAD
-__all__ = ["Dispatcher", "KernelCompiler", "RealTimeCompiler"]
-
-=======
->>>>>>> main
 _floors = 0  # kernels that are being compiled since another one calls them; changed under numba's lock only
 
 

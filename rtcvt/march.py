@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from rtcvt.kernel import FAILED, kernel
 from rtcvt.model import Instance
 
-__all__ = ["address_of", "march"]
-
 Array = NDArray[np.float64]
 
 

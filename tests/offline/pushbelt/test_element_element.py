@@ -31,16 +31,21 @@ def wreath(J: ee.Joint, rng: np.random.Generator, size: float, gap: float = 0.0,
     radius = brentq(lambda r: rocking_gap(r) - gap, 0.05, 0.2)
     angle = -psi * np.arange(N)
     q = np.column_stack((radius * np.cos(angle), radius * np.sin(angle), angle - np.pi / 2))
-    return q + size * rng.standard_normal((N, 3)) * [1, 1, turn]
+    return np.asfortranarray(q + size * rng.standard_normal((N, 3)) * [1, 1, turn])
 
 
-def scratch() -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros((N, 9)), np.zeros((N, 4))
+def zeros(*columns: int) -> list[np.ndarray]:
+    """Arrays as in a run: compiled once for both."""
+    return [np.zeros((N, n), order="F") for n in columns]
+
+
+def scratch() -> list[np.ndarray]:
+    return zeros(9, 4)
 
 
 def forces(J: ee.Joint, q: np.ndarray, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    f, normal, damper = np.zeros((N, 3)), np.zeros((N, 6)), np.zeros((N, 6))
-    u = np.zeros_like(q) if u is None else u
+    f, normal, damper = zeros(3, 6, 6)
+    u = np.zeros_like(q) if u is None else np.asfortranarray(u)
     ee.joint_forces(J, q, u, np.cos(q[:, 2]), np.sin(q[:, 2]), f, normal, damper, *scratch(), 1e-6)
     return f, normal, damper
 
@@ -59,7 +64,7 @@ def test_every_contact_force_is_the_gradient_of_its_potential(J: ee.Joint) -> No
         gradient = np.zeros_like(q)
         for i in np.ndindex(q.shape):
             h = 1e-9
-            up, down = q.copy(), q.copy()
+            up, down = q.copy("K"), q.copy("K")
             up[i] += h
             down[i] -= h
             gradient[i] = (energy(J, up) - energy(J, down)) / (2 * h)
@@ -85,13 +90,13 @@ def test_open_joints_carry_nothing(J: ee.Joint) -> None:
 
 def test_dampers_take_the_power_of_the_relative_velocity(J: ee.Joint) -> None:
     rng = np.random.default_rng(4)
-    q, u = wreath(J, rng, 1.5e-4), 1e-3 * rng.standard_normal((N, 3))
+    q, u = wreath(J, rng, 1.5e-4), np.asfortranarray(1e-3 * rng.standard_normal((N, 3)))
     f, normal, _ = forces(J, q, u)
     f0, normal0, _ = forces(J, q)
     assert np.array_equal(normal > 0, normal0 > 0)
     power = np.sum((f - f0) * u)
     assert power < 0
-    state = np.zeros((N, 3)), np.zeros((N, 6)), np.zeros((N, 6))
+    state = zeros(3, 6, 6)
     cs, sn = np.cos(q[:, 2]), np.sin(q[:, 2])
     assert ee.joint_forces(J, q, u, cs, sn, *state, *scratch(), 1e-6) == 0
     assert ee.joint_forces(J, q, u, cs, sn, *state, *scratch(), 1e-6) == pytest.approx(-power * 1e-6, rel=1e-9)

@@ -27,6 +27,7 @@ def unit():
     return unit.model_copy(update={"pulleys": unit.pulleys | {"alternator": own}})
 
 
+@pytest.mark.interpreted
 def test_a_shaft_swings_and_runs_on(unit):
     """Its sheave held: a damped swing from a twist; then free, -b w - M_D with the clutch open. Second order."""
     own, errors = shafts(unit), []
@@ -67,6 +68,7 @@ def test_the_spring_carries_what_the_shaft_takes(unit):
     assert w[-1] == pytest.approx(run.turning[-1, 2, 1], rel=0.03)
 
 
+@pytest.mark.slow
 def test_modes_with_a_decoupler(unit):
     """All modes below 200 Hz, the clutch locked; one is that of the shaft on its spring. Measured: 3.3 %, 0.5 %."""
     own = assert_same_modes(unit, 0.04, 0.01)

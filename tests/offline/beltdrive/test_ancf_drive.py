@@ -93,6 +93,7 @@ def unit():
     return load_unit("two_pulley_belt")
 
 
+@pytest.mark.interpreted
 def test_rest_is_in_balance(unit):
     """Pretension, sag rho A g l^2/(8 T) of the spans, of which bending stiffness takes some, and pressure T/(r b)."""
     drive = build(unit, elements=120)
@@ -301,6 +302,7 @@ def test_interrupted_run_goes_on_to_the_same_bits(unit, tmp_path):
         changed(unit, elements=4)
 
 
+@pytest.mark.interpreted
 def test_bad_settings(unit):
     drive = build(unit, elements=60, step=1e-4)
     with pytest.raises(InputError, match=r"sample = 0\.00025: a multiple of the step"):

@@ -156,6 +156,7 @@ def dense(W, n, k):
     return A, V
 
 
+@pytest.mark.interpreted
 def test_tangent_is_the_derivative_of_the_forces(moving):
     d, y, _ = moving
     n, k, o = d.n, 2, 3 * d.n + 2
@@ -179,6 +180,7 @@ def test_tangent_is_the_derivative_of_the_forces(moving):
     np.testing.assert_allclose(dense(W, n, k)[0], np.diag(inertia) * z**2 - z * V + A, rtol=1e-12, atol=1e-6)
 
 
+@pytest.mark.interpreted
 def test_orders_of_the_linearly_implicit_step(moving):
     """Per step: h^4 for the formula that is kept, h^3 for the estimate; the inputs change with time."""
     d, y, feed = moving
@@ -200,6 +202,7 @@ def test_orders_of_the_linearly_implicit_step(moving):
     assert (abs(order - [4.0, 3.0]) < 0.3).all(), (order, errors)
 
 
+@pytest.mark.interpreted
 def test_friction_and_damping_laws():
     """Fig. 4 and eq. (10): odd, monotonic, saturated beyond dv; half damping at half the penetration."""
     v = np.linspace(-2.0, 2.0, 41)

@@ -7,7 +7,9 @@ from scipy.optimize import brentq
 from rtcvt.offline.pushbelt.contact import element_element as ee
 from rtcvt.offline.pushbelt.unit.parameters import Belt, belt, load_parameters
 
-N = 200
+N = 100
+
+pytestmark = pytest.mark.interpreted
 
 
 @pytest.fixture(scope="module")
@@ -28,24 +30,19 @@ def wreath(J: ee.Joint, rng: np.random.Generator, size: float, gap: float = 0.0,
         d = np.array([-radius * np.sin(psi), radius * (np.cos(psi) - 1)])
         return ee.gaps(J, d[0], d[1], np.cos(psi), np.sin(psi))[0]
 
-    radius = brentq(lambda r: rocking_gap(r) - gap, 0.05, 0.2)
+    radius = brentq(lambda r: rocking_gap(r) - gap, 0.25e-3 * N, 1e-3 * N)
     angle = -psi * np.arange(N)
     q = np.column_stack((radius * np.cos(angle), radius * np.sin(angle), angle - np.pi / 2))
-    return np.asfortranarray(q + size * rng.standard_normal((N, 3)) * [1, 1, turn])
+    return q + size * rng.standard_normal((N, 3)) * [1, 1, turn]
 
 
-def zeros(*columns: int) -> list[np.ndarray]:
-    """Arrays as in a run: compiled once for both."""
-    return [np.zeros((N, n), order="F") for n in columns]
-
-
-def scratch() -> list[np.ndarray]:
-    return zeros(9, 4)
+def scratch() -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros((N, 9)), np.zeros((N, 4))
 
 
 def forces(J: ee.Joint, q: np.ndarray, u: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    f, normal, damper = zeros(3, 6, 6)
-    u = np.zeros_like(q) if u is None else np.asfortranarray(u)
+    f, normal, damper = np.zeros((N, 3)), np.zeros((N, 6)), np.zeros((N, 6))
+    u = np.zeros_like(q) if u is None else u
     ee.joint_forces(J, q, u, np.cos(q[:, 2]), np.sin(q[:, 2]), f, normal, damper, *scratch(), 1e-6)
     return f, normal, damper
 
@@ -64,7 +61,7 @@ def test_every_contact_force_is_the_gradient_of_its_potential(J: ee.Joint) -> No
         gradient = np.zeros_like(q)
         for i in np.ndindex(q.shape):
             h = 1e-9
-            up, down = q.copy("K"), q.copy("K")
+            up, down = q.copy(), q.copy()
             up[i] += h
             down[i] -= h
             gradient[i] = (energy(J, up) - energy(J, down)) / (2 * h)
@@ -90,13 +87,13 @@ def test_open_joints_carry_nothing(J: ee.Joint) -> None:
 
 def test_dampers_take_the_power_of_the_relative_velocity(J: ee.Joint) -> None:
     rng = np.random.default_rng(4)
-    q, u = wreath(J, rng, 1.5e-4), np.asfortranarray(1e-3 * rng.standard_normal((N, 3)))
+    q, u = wreath(J, rng, 1.5e-4), 1e-3 * rng.standard_normal((N, 3))
     f, normal, _ = forces(J, q, u)
     f0, normal0, _ = forces(J, q)
     assert np.array_equal(normal > 0, normal0 > 0)
     power = np.sum((f - f0) * u)
     assert power < 0
-    state = zeros(3, 6, 6)
+    state = np.zeros((N, 3)), np.zeros((N, 6)), np.zeros((N, 6))
     cs, sn = np.cos(q[:, 2]), np.sin(q[:, 2])
     assert ee.joint_forces(J, q, u, cs, sn, *state, *scratch(), 1e-6) == 0
     assert ee.joint_forces(J, q, u, cs, sn, *state, *scratch(), 1e-6) == pytest.approx(-power * 1e-6, rel=1e-9)

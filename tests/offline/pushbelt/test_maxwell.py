@@ -9,6 +9,8 @@ from rtcvt.offline.nonsmooth.lemke import lemke
 from rtcvt.offline.pushbelt.contact import flank, maxwell
 from rtcvt.offline.pushbelt.unit.parameters import belt, influence_numbers, load_parameters, sheaves
 
+pytestmark = pytest.mark.interpreted
+
 UNIT = load_parameters("pushbelt_24mm")
 BELT = belt(UNIT)
 SHEAVES = sheaves(UNIT)

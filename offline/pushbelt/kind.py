@@ -2,8 +2,6 @@
 
 from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
 
-__all__ = ["KIND"]
-
 _SHOW = """Of a pushbelt its numbers and cases are printed. With --model theory and a --case, clamping forces, speeds,
 torques, slip and losses of the steady theory (JSON keys as of simulate). With --modes also the modes of the ring set,
 linearised about its start in a case: the fastest ones, the largest step that all bear, and the motion that bounds it.

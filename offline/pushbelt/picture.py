@@ -22,8 +22,6 @@ from rtcvt.offline.pushbelt.run.reading import element_forces, element_history, 
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
 from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, edge_ratio
 
-__all__ = ["picture"]
-
 Array = NDArray[np.float64]
 
 _GREY, _LINE = "#b8c1cb", "#7b8794"

@@ -144,13 +144,10 @@ def test_energy_error_falls_with_the_step() -> None:
     assert np.all(np.log2(np.divide(rest[:-1], rest[1:])) > 0.95)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "row"),
-    [
-        slow("MED", 0),
-        ("MED", 3),
-        *(slow(c, 0) for c in ("OD", "OD-KpKs", "OD-SpiRun", "LOW-SpiRun", "LOW")),
-    ],
+    [("MED", 0), ("MED", 3), ("OD", 0), ("OD-KpKs", 0), ("OD-SpiRun", 0), ("LOW-SpiRun", 0), ("LOW", 0)],
 )
 def test_a_revolution_leaves_a_thousandth_of_throughput_and_a_hundredth_of_loss(case: str, row: int) -> None:
     """Both schemes, behind one revolution of the multirate one: what docs/pushbelt.md says under "Proof"."""

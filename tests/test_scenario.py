@@ -122,13 +122,17 @@ def test_bad_steps(step):
         simulate(model(), load_unit("differential").scenario[0], step)
 
 
-def test_recordings_come_back(tmp_path):
+@pytest.mark.parametrize("samples", [11, 601])  # the longer one is packed
+def test_recordings_come_back(tmp_path, samples):
     path = tmp_path / "run.h5"
-    values = np.linspace(0.0, 1.0, 11)
+    values = np.linspace(0.0, 1.0, samples)
     about = {"scenario": "s", "step": 0.1}
-    write_recording(path, Recording(values, {"a.w": Signal(values**2, "rad/s", "speed")}, about, "name = 'x'"), "test")
+    field = np.random.default_rng(1).normal(size=(samples, 3, 200, 4))
+    signals = {"a.w": Signal(values**2, "rad/s", "speed"), "field": Signal(field, "N", "of each element")}
+    write_recording(path, Recording(values, signals, about, "name = 'x'"), "test")
     back = read_recording(path)
     assert np.array_equal(back.signals["a.w"].values, values**2)
+    assert np.array_equal(back.signals["field"].values, field)
     assert back.signals["a.w"].unit == "rad/s"
     assert back.unit_file == "name = 'x'"
     assert back.attributes["kind"] == "test"

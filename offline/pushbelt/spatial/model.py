@@ -265,10 +265,11 @@ def scratch(m: Model, x: State, n_p: int = 2) -> Scratch:
     sizes = {"N_E": m.belt.N_E, "N_B": m.belt.N_B, "n_p": n_p, "contacts": m.belt.N_E * n_p}
     sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2}
     w = zeros(Scratch, sizes)
-    left, right = (
-        side._replace(mx=side.mx._replace(z=half.z, r=half.r)) for side, half in zip(w, (x.left, x.right), strict=False)
-    )
-    return w._replace(left=left, right=right)
+
+    def of(side: Work, half: Half) -> Work:
+        return side._replace(mx=side.mx._replace(z=half.z, r=half.r))
+
+    return w._replace(left=of(w.left, x.left), right=of(w.right, x.right))
 
 
 def run(

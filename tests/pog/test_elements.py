@@ -251,7 +251,7 @@ def test_wrong_elements_are_refused(clutch, brake, message):
         planetary(clutch, brake)
 
 
-@pytest.mark.parametrize(("fidelity", "sign"), product(("rigid", "full"), (1.0, -1.0)))
+@pytest.mark.parametrize(("fidelity", "sign"), list(product(("rigid", "full"), (1.0, -1.0))))
 def test_losses_of_meshes_are_those_of_the_shift_table(fidelity, sign):
     """Ring held, a heavy carrier driven and coasting: its torque, and the heat in the balance."""
     unit = lossy(planetary('K = ["s", "r"]', 'B = { gear = "r", capacity = 2000.0 }'))

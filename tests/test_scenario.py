@@ -119,7 +119,7 @@ def test_simulation_is_the_kernel():
 def test_the_step_of_a_long_run_that_fails_is_named():
     scenario = Scenario(name="long", duration=12.0)
     with pytest.raises(InputError, match=r"step at t = 10\.006 s.*left\.tau = 1e\+13"):
-        simulate(MODEL, scenario, inputs={"left.tau": lambda t: 1e13 if t > 10.0055 else 0.0})
+        simulate(model(), scenario, inputs={"left.tau": lambda t: 1e13 if t > 10.0055 else 0.0})
 
 
 @pytest.mark.parametrize("step", [0.0, -1.0, 30.0, 1e-12, float("nan")])

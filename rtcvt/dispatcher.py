@@ -112,7 +112,7 @@ def _basic_indexing(context: Any, builder: Any, aryty: Any, ary: Any, types: Any
 
 
 _numbas_indexing: Any = arrayobj.basic_indexing
-arrayobj.basic_indexing = _basic_indexing
+setattr(arrayobj, "basic_indexing", _basic_indexing)  # noqa: B010
 
 
 class KernelCompiler(Compiler):

@@ -42,8 +42,7 @@ def march(instance: Instance, address: int, h: float, u: Array, y: Array, status
         y[k] = i.y
 
 
-@intrinsic
-def _call(typing: Any, address: Any, t: Any, h: Any, x: Any, u: Any, p: Any, data: Any, y: Any, work: Any) -> Any:
+def _calling(typing: Any, address: Any, t: Any, h: Any, x: Any, u: Any, p: Any, data: Any, y: Any, work: Any) -> Any:
     """The step at an address, see `rtcvt.model`."""
     kinds = (t, h, x, u, p, data, y, work)
 
@@ -53,6 +52,9 @@ def _call(typing: Any, address: Any, t: Any, h: Any, x: Any, u: Any, p: Any, dat
         return context.call_conv.call_function(builder, step, types.int64, kinds, args[1:])[1]
 
     return types.int64(address, *kinds), code
+
+
+_call: Any = intrinsic(_calling)
 
 
 @kernel

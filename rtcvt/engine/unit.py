@@ -273,7 +273,7 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
             data.table(control.D.LINE, least_fuel(torque, fuel).numbers())
     if engine.strategy is not None:
         columns = (("w_s", "rad/s"), ("tau_drive", "N.m"), ("w", "rad/s"))
-        choices = control.STRATEGIES[:-1]
+        choices: tuple[str, ...] = control.STRATEGIES[:-1]
         if engine.map is not None:
             choices = control.STRATEGIES
             data.table(control.D.MAP, read_grid(engine.source, "map", engine.folder, engine.map, columns).numbers())

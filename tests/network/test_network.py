@@ -316,3 +316,10 @@ def test_signals_are_carried_anew_where_something_changed(folder):
         if k % 10 == 0:
             ten.step(1e-2)
     assert np.allclose(plain.y, ten.y, rtol=1e-9, atol=1e-12)
+
+
+def test_speeds_that_are_tied_twice_are_named(folder):
+    held = 'connect = ["box.sun - ground", "box.ring - ground", "box.carrier - ground"]\n[components.box]\n'
+    with pytest.raises(InputError, match=r"box\.carrier, box\.ring, box\.sun.*tied together once"):
+        built(folder, held + 'unit = "planetary"\nmodel = "rigid"\n')
+    built(folder, held + 'unit = "planetary"\nmodel = "full"\n')

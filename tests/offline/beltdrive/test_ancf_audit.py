@@ -89,11 +89,11 @@ def furnished():
 
 @pytest.mark.slow
 def test_a_run_goes_on_from_its_file_to_the_same_bits(furnished, tmp_path):
-    """With friction over speed; without the speeds of sliding it would be another run."""
+    """After a whole block of samples, with friction over speed; without the speeds of sliding it is another run."""
     falls = {"mu_back": 0.5, "sliding": Sliding(v=(0.0, 0.3, 2.0), share=(1.0, 0.7, 0.4))}
     unit = changed(furnished.model_copy(update={"hybrid": furnished.hybrid.model_copy(update=falls)}), elements=60)
-    scenario = Scenario(name="ramp", duration=0.1, inputs={"crank.w": Table(time=(0.0, 0.05), value=(0.0, -20.0))})
-    short = scenario.model_copy(update={"duration": 0.05})
+    scenario = Scenario(name="ramp", duration=0.2, inputs={"crank.w": Table(time=(0.0, 0.05), value=(0.0, -20.0))})
+    short = scenario.model_copy(update={"duration": 0.1})
     whole = simulate_full(unit, scenario, tmp_path / "whole.h5").run
     half = simulate_full(unit, short, tmp_path / "half.h5").run
     taken = read_run(tmp_path / "half.h5", half.drive, short)

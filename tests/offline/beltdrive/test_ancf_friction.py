@@ -11,7 +11,7 @@ from rtcvt.belt.unit import Sliding
 from rtcvt.cli import app
 from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.audit import ALLOWED, book, columns, ledger, strayed, unaccounted
-from rtcvt.offline.beltdrive.drive import _inputs, _work, build, read_run, record, simulate, spans
+from rtcvt.offline.beltdrive.drive import _inputs, _work, build, simulate, spans
 from rtcvt.offline.beltdrive.friction import DIRECTIONS
 from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, march
 from rtcvt.offline.beltdrive.results import Case, result
@@ -100,28 +100,6 @@ def test_a_share_of_one_is_no_share():
     np.testing.assert_allclose(b.turning, a.turning, rtol=1e-8, atol=1e-8)
     assert b.last.sliding.shape == (5, DIRECTIONS)
     assert b.last.sliding[IDLER].max() > 0.3
-
-
-@pytest.mark.slow
-def test_a_run_goes_on_with_its_sliding_speeds(tmp_path):
-    """From its file to the same bits; without the speeds it would not."""
-    whole = held({"mu_back": 0.5, "sliding": FALLS}, end=0.08)
-    first = held({"mu_back": 0.5, "sliding": FALLS}, end=0.06)
-    scenario = Scenario(name="held", duration=0.06, inputs={
-        "crank.w": Table(time=(0.0, 0.05), value=(0.0, -20.0), interpolation="smooth"),
-        "idler.w": Table(time=(0.0, 0.05), value=(0.0, 22.0), interpolation="smooth"),
-    })  # fmt: skip
-    record(first, tmp_path / "run.h5", scenario)
-    taken = read_run(tmp_path / "run.h5", first.drive, scenario)
-    np.testing.assert_array_equal(taken.last.sliding, first.last.sliding)
-    ratio = first.drive.unit.line_radius[0] / first.drive.unit.line_radius[IDLER]
-    longer = scenario.model_copy(update={"duration": 0.08, "inputs": scenario.inputs | {
-        "idler.w": Table(time=(0.0, 0.05), value=(0.0, 20.0 * ratio * 0.5), interpolation="smooth")}})  # fmt: skip
-    on = simulate(first.drive, longer, start=taken)
-    np.testing.assert_array_equal(on.q, whole.q)
-    forgot = taken.last._replace(sliding=0.0 * taken.last.sliding)
-    without = simulate(first.drive, longer, start=taken.__class__(**(vars(taken) | {"last": forgot})))
-    assert abs(without.q - whole.q).max() > 1e-7
 
 
 @pytest.mark.slow

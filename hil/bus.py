@@ -442,7 +442,7 @@ class Node:
             if now >= end:
                 return {}
             until = min(end, self._incoming[0][0]) if self._incoming else end
-            got = self.bus.recv(until - now)
+            got, _ = self.bus._recv_internal(until - now)  # `recv` waits by the wall clock, which may be put back
             if got is not None and (name := self._name(got)) is not None:
                 for at, disturbed in self._disturbed(got, name, time.monotonic()):
                     heapq.heappush(self._incoming, (at, next(self._order), disturbed))

@@ -695,9 +695,8 @@ def hostile_runs(count: int, folder: Path) -> Outcome:
 
 ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is said of it: how often, and which
     "damaged HDF5 recordings": (200, recordings),
-    "damaged HDF5 recordings that grow": (200, lambda n, f: recordings(n, f, "h5", False)),
     "damaged MDF recordings": (200, lambda n, f: recordings(n, f, "mf4")),
-    "damaged MDF recordings that grow": (200, lambda n, f: recordings(n, f, "mf4", False)),
+    "damaged recordings that grow": (200, lambda n, f: recordings(n, f, "mf4", False)),
     "damaged reduced models": (200, reduced_models),
     "mutated reduced models": (545, mutations),
     "disks that fail": (200, disks),

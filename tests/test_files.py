@@ -13,7 +13,6 @@ from rtcvt.errors import InputError
 from rtcvt.files import LARGEST, temporary_folder
 from rtcvt.hil.can_attachment import read_database
 from rtcvt.hil.importer import open_fmu
-from rtcvt.hil.recorder import confirmed_rows
 from rtcvt.interface import error_rows
 from rtcvt.kind import load_unit
 from rtcvt.offline.pushbelt.run.runfile import Journal
@@ -42,7 +41,6 @@ def journal(path):
     [
         *((reader, f"x.{suffix}") for reader, suffix in READERS.items()),
         (read_recording, "x.h5"),
-        (confirmed_rows, "x.h5"),
         (lambda path: Journal(path, write=True), "x.partial"),
         (failed_run, "x.failed"),
         (journal, "x.jsonl"),

@@ -3,7 +3,6 @@
 import subprocess
 import zipfile
 
-import h5py
 import numpy as np
 import pytest
 
@@ -166,6 +165,8 @@ def test_odd_names_come_back(tmp_path, suffix):
     names = ["", " ", "a", "a ", " a", ".", "..", "e\u0301", "\u00e9", "A", 'a,"b', "time", "a\tb", "a_b"]
     recorder = open_recorder(tmp_path / f"x.{suffix}", [Channel(name, "1") for name in names], "run", {}, "")
     recorder.append(np.arange(3.0 * (len(names) + 1)).reshape(3, -1))
+    recorder.append(np.zeros((0, len(names) + 1)))
+    assert set(read(tmp_path / "x.part.mf4").signals) == set(names)
     recorder.finish({})
     found = read(tmp_path / f"x.{suffix}")
     assert {name: s.values[0] for name, s in found.signals.items()} == {n: k + 1.0 for k, n in enumerate(names)}
@@ -175,15 +176,13 @@ def test_odd_names_come_back(tmp_path, suffix):
 def test_many_signals_take_the_room_of_their_numbers(tmp_path):
     from rtcvt.hil.recorder import Channel, open_recorder
 
-    recorder = open_recorder(tmp_path / "x.h5", [Channel(f"x[{k}]", "1") for k in range(500)], "run", {}, "", 101)
+    recorder = open_recorder(tmp_path / "x.h5", [Channel(f"x[{k}]", "1") for k in range(500)], "run", {}, "")
     recorder.append(np.zeros((101, 501)))
     recorder.finish({})
     assert (tmp_path / "x.h5").stat().st_size < 5 * 101 * 501 * 8
     zero = np.zeros(101)
     write(tmp_path / "y.h5", Recording(zero, {f"x[{k}]": Signal(zero, "1") for k in range(500)}, {}, ""), "run")
     assert (tmp_path / "y.h5").stat().st_size < 3 * 101 * 501 * 8
-    with h5py.File(tmp_path / "x.h5") as file:
-        assert file["time"].chunks == (101,)
 
 
 @pytest.mark.parametrize("fast", [True, False])

@@ -104,6 +104,18 @@ def test_values_arrive_within_half_a_quantum(pair):
     assert everything(ecu)["shaft.tau"] == pytest.approx(100.0)
 
 
+def test_a_clock_that_is_put_back_holds_nobody_up(pair, monkeypatch):
+    """python-can's own wait would go on for the hour."""
+    _, ecu = pair()
+    hours = itertools.count(0.0, -3600.0)
+    monkeypatch.setattr("can.bus.time", lambda: next(hours))
+    monkeypatch.setattr("time.time", lambda: next(hours))
+    waiting = threading.Thread(target=ecu.receive, args=(0.05,), daemon=True)
+    waiting.start()
+    waiting.join(5.0)
+    assert not waiting.is_alive()
+
+
 def test_what_is_not_finite_is_not_sent(pair):
     rig, ecu = pair()
     rig.send({"shaft.tau": np.nan, "on": 0.0, "1.F": 1.0})

@@ -512,9 +512,7 @@ class _Hdf5(_Mdf):
         handle, made = tempfile.mkstemp() if special else new_beside(path)
         os.close(handle)
         try:
-            file = h5py.File(
-                made, "w", libver="v110", userblock_size=BLOCK
-            )  # a crash, if closed after a failure
+            file = h5py.File(made, "w", libver="v110", userblock_size=BLOCK)  # a crash, if closed after a failure
             file.attrs.update(self._about | dict(attributes))
             several = max(COPIED // self._width, 16)
             several = several // PACKED * PACKED or several

@@ -297,18 +297,21 @@ def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         return
     pages: dict[str, Any] = {f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")}
     with temporary_folder() as scratch, config.set({"temporary-directory": str(scratch)} | pages):
-        with _deaf():  # processes inherit it: Ctrl-C is for this one alone
-            cluster = LocalCluster(
-                n_workers=workers or os.cpu_count(),
-                threads_per_worker=1,
-                memory_limit=0,
-                host="127.0.0.1",
-                protocol="tls://",
-                security=Security.temporary(),
-                dashboard_address="127.0.0.1:0",
-                scheduler_kwargs={"dashboard": False},
-                silence_logs=logging.CRITICAL,
-            )
+        try:
+            with _deaf():  # processes inherit it: Ctrl-C is for this one alone
+                cluster = LocalCluster(
+                    n_workers=workers or os.cpu_count(),
+                    threads_per_worker=1,
+                    memory_limit=0,
+                    host="127.0.0.1",
+                    protocol="tls://",
+                    security=Security.temporary(),
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
+                    silence_logs=logging.CRITICAL,
+                )
+        except (RuntimeError, OSError) as error:  # dask: "Nanny failed to start."
+            raise InputError("--workers", "", workers, f"processes that the system lets start: {error}") from None
         with cluster, Client(cluster) as client:
             yield client
 

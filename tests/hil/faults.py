@@ -1,11 +1,12 @@
-"""A disk that fails: a library to preload, whose writes to regular files fail from a number of bytes on."""
+"""A disk that fails, a clock that jumps: libraries to preload. Writes to regular files fail from a number of bytes on;
+the wall clock is put on or back at a time."""
 
 import os
 import shutil
 import subprocess
 from pathlib import Path
 
-__all__ = ["build", "environment"]
+__all__ = ["CLOCK", "build", "environment", "jumping"]
 
 SOURCE = r"""
 #define _GNU_SOURCE
@@ -70,11 +71,49 @@ ssize_t pwrite64(int file, const void *data, size_t size, off_t at)
 }
 """
 
+CLOCK = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
 
-def build(folder: Path) -> Path:
+/* The wall clock is off by JUMP seconds as soon as there is a file JUMP_WHEN. */
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    if (real == NULL)
+        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int result = real(id, t);
+    if ((id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE) && access(getenv("JUMP_WHEN"), F_OK) == 0)
+        t->tv_sec += atol(getenv("JUMP"));
+    return result;
+}
+
+int gettimeofday(struct timeval *restrict t, void *restrict zone)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    t->tv_sec = now.tv_sec, t->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+
+time_t time(time_t *t)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (t)
+        *t = now.tv_sec;
+    return now.tv_sec;
+}
+"""
+
+
+def build(folder: Path, text: str = SOURCE) -> Path:
     """The library, compiled with the machine's compiler."""
     source, library = folder / "failing.c", folder / "failing.so"
-    source.write_text(SOURCE)
+    source.write_text(text)
     compiler = shutil.which("cc") or "cc"
     subprocess.run([compiler, "-O1", "-w", "-shared", "-fPIC", str(source), "-o", str(library), "-ldl"], check=True)
     return library
@@ -85,3 +124,8 @@ def environment(library: Path, below: Path, after: int, number: int) -> dict[str
     return os.environ | {
         "LD_PRELOAD": str(library), "FAIL_BELOW": str(below), "FAIL_AFTER": str(after), "FAIL_WITH": str(number)
     }  # fmt: skip
+
+
+def jumping(library: Path, when: Path, seconds: int) -> dict[str, str]:
+    """Variables of a process whose wall clock jumps by `seconds` once there is a file `when`."""
+    return {"LD_PRELOAD": str(library), "JUMP_WHEN": str(when), "JUMP": str(seconds)}

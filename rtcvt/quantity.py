@@ -45,6 +45,7 @@ OWN = """
     newton_millimeter = newton * millimeter = Nmm
     newton_centimeter = newton * centimeter = Ncm
     newton_second = newton * second = Ns
+    watt_second = watt * second = Ws
     revolution = 2 * pi * radian = rev = r = U = Umdr
     revolutions_per_minute = revolution / minute = rpm = RPM = Upm
     metric_horsepower = 735.49875 * watt = PS

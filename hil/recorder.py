@@ -1,19 +1,22 @@
-"""Recordings that grow while a run goes on, and end as HDF5 (`rtcvt.recording`) or ASAM MDF 4; the suffix decides.
+"""Recordings that grow while a run goes on: HDF5 as in `rtcvt.recording`, or ASAM MDF 4; the suffix decides.
 
-A recording grows as MDF under the name ``NAME.part.mf4`` and gets its own name, and HDF5 its form, when it is finished:
-so what a killed run leaves can be told from a complete one and can be read like it; a new run keeps it as
-``NAME.part-1.mf4``. While it grows it is locked against a second writer.
+A recording grows under the name ``NAME.part.SUFFIX`` and gets its own name when it is finished, so what a killed run
+leaves can be told from a complete one and can be read like it; a new run keeps it as ``NAME.part-1.SUFFIX``. While it
+grows it is locked against a second writer.
 
 A process of its own writes it: HDF5 does not survive a write that fails (quota, limit, full or lost disk), and no disk
 that stalls may hold up the rig. It goes on until it has written what it was given, also if the rig is killed.
 
-asammdf writes a file with all descriptions and no samples. Samples then follow in a data block (##DT) at the file's
-end. After each append the block's length and the number of cycles in the channel group (##CG) are put right, in this
-order, so the file is a finalised MDF 4.10 at any time. Layout of blocks: ASAM MDF 4.1.0, section 6.
+- HDF5 is written in its SWMR mode, in which the file can be read at any time. It is not compressed: each append would
+  leave the compressed text of an unfinished chunk behind.
+- MDF: asammdf writes a file with all descriptions and no samples. Samples then follow in a data block (##DT) at the
+  file's end. After each append the block's length and the number of cycles in the channel group (##CG) are put right,
+  in this order, so the file is a finalised MDF 4.10 at any time. Layout of blocks: ASAM MDF 4.1.0, section 6.
 
-Marks, as of `rtcvt.hdf5`. After each append a mark before the data block says how many rows count, with the digest of
-the descriptions and of these rows. At the end the whole file is sealed; in MDF the mark then takes what follows the
-rows, too. Only what a mark confirms is read.
+Marks, as of `rtcvt.hdf5`. After each append a mark says how many rows count, with the digest of the descriptions and
+of these rows: in the user block of HDF5, before the data block of MDF. At the end the whole file is sealed; in MDF the
+mark then takes what follows the rows, too. Only what a mark confirms is read, and HDF5 that has no seal yet only after
+a process with a time limit has read it.
 
 The run's circumstances are attributes in HDF5 and a comment of the header, in JSON, in MDF; the unit file is the
 dataset ``unit_file`` or the attachment ``unit.toml``.
@@ -28,6 +31,8 @@ import select
 import signal
 import socket
 import struct
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -46,8 +51,8 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
-from rtcvt.files import new_beside, opened
-from rtcvt.hdf5 import BLOCK, MARK, PACKED, hashed, put, seal
+from rtcvt.files import opened
+from rtcvt.hdf5 import BLOCK, MARK, grow, hashed, new_series, require_bounded, seal
 from rtcvt.names import mapped
 from rtcvt.recording import (
     HDF5,
@@ -56,25 +61,28 @@ from rtcvt.recording import (
     Recording,
     Signal,
     is_special,
-    new_signals,
     put_in_place,
     read_recording,
+    recording_in,
     require_writable,
     revision,
+    series_texts,
+    signal_name,
     write_recording,
 )
 
-__all__ = ["ENDINGS", "FLAGS", "Channel", "Recorder", "open_recorder", "part_name", "read", "write"]
+__all__ = ["ENDINGS", "FLAGS", "Channel", "Recorder", "confirmed_rows", "open_recorder", "part_name", "read", "write"]
 
 Array = NDArray[np.float64]
 
 MDF_SUFFIXES = (".mf4", ".mdf")
 ENDINGS = (*HDF5, *MDF_SUFFIXES)
 FLAGS = "of the step: 1 miss, 2 fall-back of an input, 4 fault, 8 no result, 16 inputs held"  # the rig's own column
-COPIED = 2**26  # [bytes] of rows that become HDF5 at once
+MOST_ROWS, CHUNKS = 4096, 2**27  # of a chunk of HDF5, and bytes of the chunks of all signals together
 UNFINISHED = "the recording was not finished"
-GROWING, DONE = b"rtcvt MDF part  ", b"rtcvt MDF done  "
+GROWING, MDF_GROWING, MDF_DONE = b"rtcvt recording+", b"rtcvt MDF part  ", b"rtcvt MDF done  "
 WHAT = "recording"
+ROWS = 65536  # that are checked at once
 HEADER = 64 * 2**20  # [bytes] of an MDF before its samples, at most
 WAIT, PATIENCE, FINISH = 0.25, 10.0, 600.0  # [s] for one append in turn, for any append, for the end
 
@@ -103,7 +111,7 @@ class _Format(Protocol):
 
 def part_name(path: Path) -> Path:
     """What a recording is called until it is finished."""
-    return path.with_name(f"{path.stem}.part.mf4")
+    return path.with_name(f"{path.stem}.part{path.suffix}")
 
 
 def open_recorder(
@@ -112,6 +120,7 @@ def open_recorder(
     kind: str,
     attributes: Mapping[str, Any],
     unit_file: str,
+    rows: int | None = None,
 ) -> "Recorder":
     """A new recording.
 
@@ -127,6 +136,8 @@ def open_recorder(
         Circumstances: text, numbers, truth values.
     unit_file : str
         Text of the unit file, or nothing.
+    rows : int, optional
+        How many there will be at most, as far as one knows.
 
     Raises
     ------
@@ -137,7 +148,7 @@ def open_recorder(
     claim = _claim(path)
     about = _about(kind, attributes)
     try:
-        return Recorder(claim, lambda: _format(path)(claim, channels, about, unit_file), 1 + len(channels))
+        return Recorder(claim, lambda: _format(path)(claim, channels, about, unit_file, rows), 1 + len(channels))
     except OSError as error:
         raise InputError("output", "", str(path), f"a file that can be written: {error.strerror or error}") from None
 
@@ -155,7 +166,7 @@ def _about(kind: str, attributes: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _format(path: Path) -> "type[_Mdf]":
+def _format(path: Path) -> "type[_Hdf5] | type[_Mdf]":
     return _Mdf if path.suffix.lower() in MDF_SUFFIXES else _Hdf5
 
 
@@ -212,7 +223,7 @@ def _lock(handle: int) -> None:
 
 
 def _free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.stem}.part-{k}.mf4") for k in count(1))
+    names = (path.with_name(f"{path.stem}.part-{k}{path.suffix}") for k in count(1))
     return next(name for name in names if not name.exists())
 
 
@@ -249,10 +260,10 @@ def read(path: Path) -> Recording:
         Damaged, or not a recording.
     """
     with opened(path, None) as file:
-        head = file.read(4)
-    if head == b"MDF ":
+        head = file.read(len(GROWING))
+    if head.startswith(b"MDF "):
         return _read_mdf(path)
-    return read_recording(path).require_series(path)
+    return (_read_growing(path) if head == GROWING else read_recording(path)).require_series(path)
 
 
 # --- the process
@@ -426,6 +437,68 @@ def _receive(rig: socket.socket, frames: "queue.SimpleQueue[tuple[bytes, bytes]]
 # --- formats
 
 
+class _Hdf5:
+    def __init__(self, claim: _Claim, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str,
+                 rows: int | None = None):  # fmt: skip
+        self._claim, self._part = claim, claim.part
+        self._order = [0, *(1 + k for k in _sorted(channels))]
+        self._chunk = max(16, min(MOST_ROWS, rows or MOST_ROWS, CHUNKS // 8 // (1 + len(channels))))
+        self._digest, self._rows = _described(channels, unit_file), 0
+        with h5py.File(self._part, "w", libver="latest", userblock_size=BLOCK):
+            pass
+        self._handle = os.open(self._part, os.O_RDWR | os.O_CLOEXEC)
+        self._mark()
+        self._file = h5py.File(self._part, "r+", libver="latest")
+        self._file.attrs.update(about)
+        self._file["unit_file"] = unit_file
+        self._file["unit_file"].attrs["units"] = "1"
+        self._data = [self._series(self._file, "time", Channel("time", "s", "time"))]
+        called, group = mapped((c.name for c in channels), "hdf5"), self._file.create_group("signals")
+        self._data += [self._series(group, called[c.name], c) for c in channels]
+        self._file.swmr_mode = True
+
+    def _series(self, group: h5py.Group, called: str, channel: Channel) -> h5py.h5d.DatasetID:
+        texts = series_texts(channel.name, called, channel.unit, channel.description)
+        return new_series(group, called, np.zeros(0), texts, self._chunk)
+
+    def _mark(self) -> None:
+        _write_at(self._handle, 0, MARK.pack(GROWING, self._rows, self._digest.digest()))
+
+    def append(self, rows: Array) -> None:
+        after = self._rows + len(rows)
+        for data, column in zip(self._data, rows.T, strict=True):
+            grow(data, self._rows, column)
+        self._file.flush()
+        self._digest.update(np.ascontiguousarray(rows[:, self._order]))
+        self._rows = after
+        self._mark()
+        self._claim.grown = True
+
+    def finish(self, attributes: Mapping[str, Any]) -> None:
+        self._file.close()
+        with h5py.File(self._part, "r+", libver="latest") as file:  # SWMR takes no new attributes
+            file.attrs.update(attributes)
+        os.close(self._handle)
+        seal(self._part, SEAL)
+        put_in_place(self._part, self._claim.path)
+        self._claim.release()
+
+    def abandon(self) -> None:
+        self._file.close()
+        self._claim.release()
+
+
+def _sorted(channels: Sequence[Channel]) -> list[int]:
+    """Places of channels in the order of their names."""
+    return sorted(range(len(channels)), key=lambda k: channels[k].name)
+
+
+def _described(channels: Sequence[Channel], unit_file: str) -> Any:
+    """Digest of what an HDF5 file says beside its rows; channels in any order."""
+    texts = sorted([c.name, c.unit, c.description] for c in channels)
+    return hashed(json.dumps([texts, unit_file]).encode())
+
+
 def _write_at(handle: int, place: int, data: bytes) -> None:
     """All of it, or OSError: a full disk may take a part."""
     done = 0
@@ -434,20 +507,20 @@ def _write_at(handle: int, place: int, data: bytes) -> None:
 
 
 class _Mdf:
-    def __init__(self, claim: _Claim, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str):
+    def __init__(self, claim: _Claim, channels: Sequence[Channel], about: Mapping[str, Any], unit_file: str,
+                 rows: int | None = None):  # fmt: skip
         from asammdf import MDF
         from asammdf import Signal as Samples
 
         self._claim, self._part, self._about = claim, claim.part, dict(about)
-        self._channels, self._unit_file = channels, unit_file
         zero = np.zeros(1)
         called = mapped((c.name for c in channels), "mdf")
-        others = {given: name for name, given in called.items() if given != name}
-        self._names = {"names": others} if others else {}
+        if others := {given: name for name, given in called.items() if given != name}:
+            self._about["names"] = others
         signals = [Samples(zero, zero, c.unit, called[c.name], comment=c.description) for c in channels]
         with MDF(version="4.10") as mdf:
             mdf.append(signals, comment=str(about["kind"]), common_timebase=True)
-            mdf.header.comment = json.dumps(self._about | self._names, default=str)
+            mdf.header.comment = json.dumps(self._about, default=str)
             if unit_file:
                 mdf.attach(unit_file.encode(), file_name="unit.toml", mime="text/plain", compression=False)
             mdf.save(self._part, overwrite=True)
@@ -463,7 +536,7 @@ class _Mdf:
         self._write(self._cycles_at, struct.pack("<Q", 0))
         self._write(group + 24 + 2 * 8, struct.pack("<Q", self._block))
         self._digest = hashed(_unchanging(os.pread(self._handle, self._mark_at, 0), self._cycles_at))
-        self._mark(GROWING, self._block + self._length)
+        self._mark(MDF_GROWING, self._block + self._length)
 
     def _links(self, block: int, count: int) -> tuple[int, ...]:
         return struct.unpack(f"<{count}Q", os.pread(self._handle, 8 * count, block + 24))
@@ -482,12 +555,12 @@ class _Mdf:
         self._write(self._block + 8, struct.pack("<Q", self._length))
         self._write(self._cycles_at, struct.pack("<Q", self._cycles))
         self._digest.update(data)
-        self._mark(GROWING, self._block + self._length)
+        self._mark(MDF_GROWING, self._block + self._length)
         self._claim.grown = True
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
         root = ElementTree.Element("HDcomment")
-        ElementTree.SubElement(root, "TX").text = json.dumps(self._about | dict(attributes) | self._names, default=str)
+        ElementTree.SubElement(root, "TX").text = json.dumps(self._about | dict(attributes), default=str)
         text = ElementTree.tostring(root) + b"\0"
         text += b"\0" * (-len(text) % 8)
         place = self._block + self._length
@@ -496,41 +569,12 @@ class _Mdf:
         os.ftruncate(self._handle, place + len(comment))
         self._write(_COMMENT, struct.pack("<Q", place))
         self._digest.update(comment + struct.pack("<QQQ", self._cycles, place, self._length))
-        self._mark(DONE, place + len(comment))
+        self._mark(MDF_DONE, place + len(comment))
         os.close(self._handle)
         put_in_place(self._part, self._claim.path)
         self._claim.release()
 
     def abandon(self) -> None:
-        os.close(self._handle)
-        self._claim.release()
-
-
-class _Hdf5(_Mdf):
-    def finish(self, attributes: Mapping[str, Any]) -> None:
-        path, special = self._claim.path, is_special(self._claim.path)
-        handle, made = tempfile.mkstemp() if special else new_beside(path)
-        os.close(handle)
-        try:
-            file = h5py.File(made, "w", libver="v110", userblock_size=BLOCK)  # a crash, if closed after a failure
-            file.attrs.update(self._about | dict(attributes))
-            several = max(COPIED // self._width, 16)
-            several = several // PACKED * PACKED or several
-            about = {c.name: (c.unit, c.description) for c in self._channels}
-            data = new_signals(file, about, self._unit_file, [(self._cycles,)] * (1 + len(about)), min(several, PACKED))
-            for first in range(0, self._cycles, several):
-                count = min(several, self._cycles - first)
-                place = self._block + 24 + first * self._width
-                rows = np.frombuffer(os.pread(self._handle, count * self._width, place), "<f8").reshape(count, -1)
-                for series, column in zip(data, rows.T, strict=True):
-                    put(series, column, first)
-            file.close()
-            seal(Path(made), SEAL)
-            put_in_place(Path(made), path)
-        except BaseException:
-            Path(made).unlink(missing_ok=True)
-            raise
-        self._part.unlink()
         os.close(self._handle)
         self._claim.release()
 
@@ -550,8 +594,52 @@ def _unchanging(header: bytes, cycles_at: int) -> bytes:
 # --- reading
 
 
+def confirmed_rows(path: Path) -> int:
+    """Rows of a growing HDF5 recording that its mark confirms.
+
+    Raises
+    ------
+    InputError
+        Damaged, or none.
+    """
+    try:
+        with opened(path, None) as raw:
+            kind, n, digest = MARK.unpack(raw.read(MARK.size))
+        with h5py.File(path, "r", libver="latest", swmr=True) as file:
+            require_bounded(file, path)
+            data = sorted(file["signals"].values(), key=signal_name) if "signals" in file else []
+            channels = [Channel(signal_name(d), d.attrs["units"], d.attrs["description"]) for d in data]
+            data = [file["time"], *data]
+            found = _described(channels, file["unit_file"][()].decode())
+            for first in range(0, n, ROWS):
+                rows = np.column_stack([d[first : min(first + ROWS, n)] for d in data])
+                found.update(np.ascontiguousarray(rows, dtype=np.float64))
+            if kind == GROWING and found.digest() == digest:
+                return int(n)
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError, struct.error) as error:
+        if isinstance(error, InputError):
+            raise
+    raise _damaged(path)
+
+
 def _damaged(path: Path) -> InputError:
     return InputError(path, "", None, f"an undamaged file of a {WHAT}; this is none, or was cut or changed")
+
+
+def _read_growing(path: Path) -> Recording:
+    """What a run has written so far. HDF5 may not survive damages or never return: another process tries it before."""
+    words = [sys.executable, "-P", "-c", "import sys; from pathlib import Path; from rtcvt.hil.recorder import "
+             "confirmed_rows; print(confirmed_rows(Path(sys.argv[1])))", str(path)]  # fmt: skip
+    try:
+        seconds = 20.0 + path.stat().st_size / 20e6
+        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False)
+        if done.returncode == 0:
+            with h5py.File(path, "r", libver="latest", swmr=True) as file:
+                return recording_in(file, path, int(done.stdout))
+    except (OSError, KeyError, ValueError, TypeError, AttributeError, RuntimeError, subprocess.TimeoutExpired) as error:
+        if isinstance(error, InputError):
+            raise
+    raise _damaged(path)
 
 
 def _mdf_rows(path: Path) -> int:
@@ -573,7 +661,7 @@ def _mdf_rows(path: Path) -> int:
             (comment,) = at(_COMMENT, "<Q")
             if not MARK.size < block < HEADER or stop > size or width < 8:
                 raise _damaged(path)
-            done = kind == DONE
+            done = kind == MDF_DONE
             last = comment if done else stop  # where the rows end
             rows = (last - block - 24) // width
             if not done and not (rows <= cycles <= (size - block - 24) // width and 24 + rows * width <= length):
@@ -594,7 +682,7 @@ def _mdf_rows(path: Path) -> int:
             if isinstance(error, InputError):
                 raise
             raise _damaged(path) from None
-    if kind not in (GROWING, DONE) or found.digest() != digest or (done and stop != size):
+    if kind not in (MDF_GROWING, MDF_DONE) or found.digest() != digest or (done and stop != size):
         raise _damaged(path)
     return int(rows)
 

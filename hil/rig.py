@@ -235,7 +235,7 @@ def run_rig(
                 del granted["scheduler"]  # of this thread; that of the loop's is what counts
                 about = granted | environment()
                 stolen_before = stolen(loop.settings.cpu)
-                recorder = _recorder(output, recorded, attributes | about, fmu.unit_file)
+                recorder = _recorder(output, recorded, attributes | about, fmu.unit_file, job.steps + 1)
                 kept = _Kept(recorder, stop if job.rig.needs_recording else None)
                 with _left_alone_if_empty(kept, output, loop):
                     _drive(job, statistics, kept, running)
@@ -394,15 +394,14 @@ def _chunks(fmu: Fmu, scenario: Scenario, h: float, n: int) -> Iterator[Array]:
         yield fmu.inputs(scenario, h * np.arange(k, min(k + CHUNK, n + 1), dtype=float))
 
 
-def _recorder(
-    path: Path | None, variables: Sequence[Variable], attributes: Mapping[str, Any], unit_file: str
-) -> Recorder | None:
+def _recorder(path: Path | None, variables: Sequence[Variable], attributes: Mapping[str, Any],
+              unit_file: str, rows: int) -> Recorder | None:  # fmt: skip
     if path is None:
         return None
     taken = [v.name for v in variables]
     own = [Channel(free(name, taken), unit, text) for name, unit, text in OWN_COLUMNS]
     channels = [*own, *(Channel(v.name, v.unit, v.description) for v in variables)]
-    return open_recorder(path, channels, "real-time run", attributes, unit_file)
+    return open_recorder(path, channels, "real-time run", attributes, unit_file, rows)
 
 
 def _drive(job: _Job, statistics: "_Statistics", recording: "_Kept", running: Running) -> None:

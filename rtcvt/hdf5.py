@@ -27,21 +27,6 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.files import opened
 
-__all__ = [
-    "BLOCK",
-    "MARK",
-    "checked",
-    "digest_of",
-    "hashed",
-    "new_series",
-    "open_sealed",
-    "put",
-    "refused",
-    "require_bounded",
-    "seal",
-    "text_in",
-]
-
 BLOCK = 512  # [bytes] of the user block
 LARGEST = 4 * 2**30  # [bytes] of all datasets together
 CHUNK, PIECES = 64 * 2**20, 2**20  # [bytes] of a chunk, number of them in a dataset
@@ -135,10 +120,10 @@ _LINK.set_char_encoding(h5py.h5t.CSET_UTF8)
 
 
 def new_series(
-    group: h5py.Group, name: str, shape: tuple[int, ...], texts: Mapping[str, str], chunk: int = 0
+    group: h5py.Group, name: str, values: Array, texts: Mapping[str, str], chunk: int = 0, packed: bool = False
 ) -> h5py.h5d.DatasetID:
-    """A dataset of doubles, still without values, with texts as attributes. By HDF5's own calls: those of h5py take
-    three times as long, which counts where a unit has 20 000 outputs.
+    """A dataset of doubles (n, ...) with texts as attributes. By HDF5's own calls: those of h5py take three times as
+    long, which counts where a unit has 20 000 outputs.
 
     Parameters
     ----------
@@ -146,21 +131,28 @@ def new_series(
         Where it goes.
     name : str
         In its group.
-    shape : tuple of int
-        Of the dataset.
+    values : array (n, ...)
+        What it holds, with one `chunk` (n,).
     texts : mapping of str to str
         Attributes.
     chunk : int
-        With one it has chunks of so many rows, shuffled and deflated, with checksums.
+        Of values; with one it may `grow`.
+    packed : bool
+        Shuffled and deflated, with checksums; in one chunk if there is no other size.
     """
     made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     made.set_obj_track_times(False)
-    if chunk:
-        made.set_chunk((chunk, *shape[1:]))
+    if chunk or packed:
+        others = values.shape[1:]
+        made.set_chunk((chunk or max(1, min(len(values), PACKED // math.prod(others))), *others))
+    if packed:
         made.set_shuffle()
         made.set_deflate(1)
         made.set_fletcher32()
-    data = h5py.h5d.create(group.id, None, h5py.h5t.IEEE_F64LE, h5py.h5s.create_simple(shape), made)
+    space = h5py.h5s.create_simple(values.shape, (h5py.h5s.UNLIMITED,) if chunk else None)
+    data = h5py.h5d.create(group.id, None, h5py.h5t.IEEE_F64LE, space, made)
+    if len(values):
+        data.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values, dtype=np.float64))
     one = h5py.h5s.create(h5py.h5s.SCALAR)
     kind, held = h5py.h5t.py_create(_TEXT, logical=True), h5py.h5t.py_create(_TEXT)
     for key, text in texts.items():
@@ -169,12 +161,12 @@ def new_series(
     return data
 
 
-def put(data: h5py.h5d.DatasetID, values: Array, first: int = 0) -> None:
-    """Write values (n, ...) into a dataset from row `first` on."""
-    if values.size:
-        space = data.get_space()
-        space.select_hyperslab((first, *[0] * (values.ndim - 1)), values.shape)
-        data.write(h5py.h5s.create_simple(values.shape), space, np.ascontiguousarray(values, dtype=np.float64))
+def grow(data: h5py.h5d.DatasetID, first: int, values: Array) -> None:
+    """Write values (n,) from place `first` on, behind those that are there."""
+    data.set_extent((first + len(values),))
+    space = data.get_space()
+    space.select_hyperslab((first,), values.shape)
+    data.write(h5py.h5s.create_simple(values.shape), space, np.ascontiguousarray(values, dtype=np.float64))
 
 
 def text_in(file: h5py.File, name: str) -> str:

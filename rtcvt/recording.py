@@ -14,7 +14,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from rtcvt import __version__, quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import new_beside
-from rtcvt.hdf5 import BLOCK, MARK, PACKED, hashed, new_series, open_sealed, put, text_in
+from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in
 from rtcvt.names import mapped
 
 __all__ = [
@@ -40,14 +40,16 @@ __all__ = [
     "Signal",
     "is_special",
     "new_hdf5",
-    "new_signals",
     "put_in_place",
     "read_recording",
+    "recording_in",
     "replaced_on_success",
     "require_ending",
     "require_writable",
     "revision",
     "save",
+    "series_texts",
+    "signal_name",
     "write_recording",
 ]
 
@@ -357,44 +359,25 @@ def write_recording(path: Path, recording: Recording, kind: str) -> None:
         stamp = datetime.now(UTC).isoformat(timespec="seconds")
         own = {"schema_version": SCHEMA_VERSION, "kind": kind, "rtcvt_version": __version__, "revision": revision()}
         file.attrs.update({**recording.attributes, **own, "created": stamp})
-        about = {name: (s.unit, s.description) for name, s in recording.signals.items()}
-        values = [recording.time, *(s.values for s in recording.signals.values())]
-        made = new_signals(file, about, recording.unit_file, [v.shape for v in values])
-        for series, column in zip(made, values, strict=True):
-            put(series, column)
+        packed = len(recording.time) > UNPACKED
+        new_series(file, "time", recording.time, series_texts("time", "time", "s", "time"), packed=packed)
+        group = file.create_group("signals")
+        for name, called in mapped(recording.signals, "hdf5").items():
+            signal = recording.signals[name]
+            texts = series_texts(name, called, signal.unit, signal.description)
+            new_series(group, called, signal.values, texts, packed=packed)
+        file["unit_file"] = recording.unit_file
+        file["unit_file"].attrs["units"] = "1"
 
 
-def new_signals(
-    file: h5py.File,
-    about: Mapping[str, tuple[str, str]],
-    unit_file: str,
-    shapes: Sequence[tuple[int, ...]],
-    chunk: int = PACKED,
-) -> list[h5py.h5d.DatasetID]:
-    """The datasets of a recording, still without values.
+def series_texts(name: str, called: str, unit: str, description: str) -> dict[str, str]:
+    """What a dataset notes of a signal, with its name if it is called otherwise."""
+    return {"units": unit, "description": description} | ({"name": name} if called != name else {})
 
-    Parameters
-    ----------
-    file : h5py.File
-        A new one.
-    about : mapping of str to (str, str)
-        Unit and description of each signal.
-    unit_file : str
-        Its text.
-    shapes : sequence of tuple
-        Of the time and of each signal.
-    chunk : int
-        Values of a chunk at most.
-    """
-    file["unit_file"] = unit_file
-    file["unit_file"].attrs["units"] = "1"
-    group, made = file.create_group("signals"), []
-    called = mapped(about, "hdf5").items()
-    places = [(file, "time", "time"), *((group, name, given) for name, given in called)]
-    for (of, name, given), (unit, text), shape in zip(places, [("s", "time"), *about.values()], shapes, strict=True):
-        texts = {"units": unit, "description": text} | ({"name": name} if given != name else {})
-        made.append(new_series(of, given, shape, texts, min(chunk, shape[0]) if shape[0] > UNPACKED else 0))
-    return made
+
+def signal_name(data: h5py.Dataset) -> str:
+    """The name of the signal in a dataset."""
+    return str(data.attrs.get("name", data.name.rpartition("/")[2]))
 
 
 def read_recording(path: Path) -> Recording:
@@ -406,13 +389,24 @@ def read_recording(path: Path) -> Recording:
         Damaged, or not a recording of a schema version that this release knows.
     """
     with open_sealed(path, SEAL, "recording") as file:
-        version = file.attrs.get("schema_version")
-        if version != SCHEMA_VERSION or "time" not in file or "signals" not in file:
-            raise InputError(path, "schema_version", str(version), f"a recording of schema version {SCHEMA_VERSION}")
-        signals = {
-            str(data.attrs.get("name", name)): Signal(
-                data[()], str(data.attrs["units"]), str(data.attrs["description"])
-            )
-            for name, data in file["signals"].items()
-        }
-        return Recording(file["time"][()], signals, dict(file.attrs), text_in(file, "unit_file"))
+        return recording_in(file, path)
+
+
+def recording_in(file: h5py.File, path: Path, rows: int | None = None) -> Recording:
+    """The first `rows` of what an open file holds, all by default.
+
+    Raises
+    ------
+    InputError
+        Not a recording of a schema version that this release knows.
+    """
+    version = file.attrs.get("schema_version")
+    if version != SCHEMA_VERSION or "time" not in file or "signals" not in file:
+        raise InputError(path, "schema_version", str(version), f"a recording of schema version {SCHEMA_VERSION}")
+    signals = {
+        signal_name(data): Signal(
+            data[:rows] if data.ndim else data[()], str(data.attrs["units"]), str(data.attrs["description"])
+        )
+        for data in file["signals"].values()
+    }
+    return Recording(file["time"][:rows], signals, dict(file.attrs), text_in(file, "unit_file"))

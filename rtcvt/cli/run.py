@@ -125,7 +125,7 @@ def run(
     follow without waiting until they have caught up (--overrun catch-up), deadlines that have passed are skipped, or
     the run stops. The unit has a process of its own: if it crashes, exits or does not return, the rig sends its
     fall-back outputs, finishes the recording and says why. Exits with code 1 if the run ends early or its recording
-    could not be written; what was recorded until then is kept, then and at a kill in NAME.part.mf4.
+    could not be written; what was recorded until then is kept, then and at a kill in NAME.part.SUFFIX.
 
     On a CAN bus (--can) inputs that the scenario does not drive come from the bus; without a good message for the
     time-out they take their fall-back.

@@ -19,8 +19,6 @@ from rtcvt.pog.friction import friction_signs
 from rtcvt.pog.radii import radii_matrix
 from rtcvt.pog.unit import GearSystem
 
-__all__ = ["dissipated_power"]
-
 Array = NDArray[np.float64]
 
 

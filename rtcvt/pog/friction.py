@@ -11,8 +11,6 @@ from rtcvt.errors import InputError
 from rtcvt.pog.radii import direction
 from rtcvt.pog.unit import GearSystem
 
-__all__ = ["friction_signs"]
-
 
 def friction_signs(unit: GearSystem) -> dict[str, float]:
     """``S_ij`` of each relative friction.

@@ -38,8 +38,6 @@ from rtcvt.model import Variable, VariableTable
 from rtcvt.quantity import Unit, conversion, defined, difference, is_close, known_unit, spelled
 from rtcvt.scenario import Scenario, Table, parameter_changes, parameter_value, sample_inputs
 
-__all__ = ["NUMBERS", "Fmu", "Ticks", "inputs_from", "open_fmu"]
-
 Array = NDArray[np.float64]
 
 NUMBERS: dict[int, dict[str, Any]] = {  # what setters take, by version of FMI and type name: fmi2SetReal

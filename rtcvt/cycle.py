@@ -18,8 +18,6 @@ from rtcvt.errors import InputError
 from rtcvt.files import read_text
 from rtcvt.unitfile import is_file
 
-__all__ = ["DrivingCycle", "load_cycle", "shipped_cycles"]
-
 
 @dataclass(frozen=True)
 class DrivingCycle:

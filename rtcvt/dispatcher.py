@@ -27,8 +27,6 @@ from numba.core.typing import Context
 
 from rtcvt.stamp import stamped
 
-__all__ = ["Dispatcher", "KernelCompiler"]
-
 _floors = 0  # kernels that are being compiled since another one calls them; changed under numba's lock only
 
 

@@ -27,21 +27,6 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.files import opened
 
-__all__ = [
-    "BLOCK",
-    "MARK",
-    "checked",
-    "digest_of",
-    "grow",
-    "hashed",
-    "new_series",
-    "open_sealed",
-    "refused",
-    "require_bounded",
-    "seal",
-    "text_in",
-]
-
 BLOCK = 512  # [bytes] of the user block
 LARGEST = 4 * 2**30  # [bytes] of all datasets together
 CHUNK, PIECES = 64 * 2**20, 2**20  # [bytes] of a chunk, number of them in a dataset

@@ -20,8 +20,6 @@ from numba.core import config, event
 
 from rtcvt.dispatcher import Dispatcher, KernelCompiler
 
-__all__ = ["FAILED", "OK", "SATURATED", "compiler", "inlined", "kernel", "kernel_of_rows"]
-
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
 FAILED = 2  # not valid; the state is as it was before

@@ -9,8 +9,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
-__all__ = ["Target", "changed", "free", "mapped"]
-
 Target = Literal["identifier", "dbc", "hdf5", "mdf"]
 
 

@@ -10,7 +10,8 @@ SHORT = {
     "SIGKILL": 2, "misdeeds of units": 3, "hostile inputs": 7,
     "what is no file": 8, "mutated machines": 12,
 }  # fmt: skip
-FAST = ("damaged MDF recordings", "damaged reduced models", "mutated texts", "what is no file")
+FAST = ("damaged HDF5 recordings", "damaged MDF recordings", "damaged reduced models", "mutated texts",
+        "what is no file", "disks that fail")  # fmt: skip
 # faults of disks, signals and units have tests of their own: test_disk, hil/test_recorder, hil/test_host, hil/test_rig
 ALONE = {"signals", "SIGKILL", "misdeeds of units"}
 

@@ -14,8 +14,6 @@ import math
 
 from rtcvt.offline.nonsmooth.compiled import compiled
 
-__all__ = ["prox_bilateral", "prox_disc", "prox_lower", "prox_segment", "prox_unilateral"]
-
 
 @compiled
 def prox_unilateral(x):

@@ -26,8 +26,6 @@ from rtcvt.recording import revision
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import Result, require_fitting, simulate
 
-__all__ = ["Check", "ScenarioCheck", "SignalError", "check_unit", "elastic_modes", "energy_residual", "settled"]
-
 Array = NDArray[np.float64]
 
 REFINEMENT = 4  # internal steps of the reference in one of the real-time model

@@ -41,8 +41,6 @@ from rtcvt.recording import revision
 from rtcvt.scenario import Table
 from rtcvt.simulate import Result
 
-__all__ = ["report_page"]
-
 Array = NDArray[np.float64]
 
 SHADE, AMBER = "#eceff3", "#e0a100"

@@ -17,8 +17,6 @@ from rtcvt.offline.pushbelt.steady import COLUMNS, Point, Steady, mean, steady
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, Parameters, belt, boundary_at, sheaves
 
-__all__ = ["at_case", "figures", "report_page", "summary"]
-
 # of the thrust ratio beside the full model, settled points of the campaign of pushbelt_24mm, torque ratio above 0.15
 ACCURACY = "beside the full model its thrust ratio is off by 4 % in the median, 9 % RMS"
 

@@ -9,8 +9,6 @@ from rtcvt.errors import InputError
 from rtcvt.pog.radii import axis_sign
 from rtcvt.pog.unit import GearSystem
 
-__all__ = ["friction_signs"]
-
 
 def friction_signs(unit: GearSystem) -> dict[str, float]:
     """``S_ij`` of each relative friction.

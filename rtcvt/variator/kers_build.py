@@ -16,8 +16,6 @@ from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, D, Given, KersD, KersP
 from rtcvt.variator.reduced_model import ReducedModel
 from rtcvt.variator.unit import Flanges, Variator
 
-__all__ = ["build_kers", "variator_inside"]
-
 _RENAMED = {"secondary.w": "speed of the secondary pulley", "primary.tau": "torque into the variator at the primary"}
 
 

@@ -18,9 +18,6 @@ from rtcvt.unitfile import UnitFile
 from rtcvt.vehicle import kernels
 from rtcvt.vehicle.layout import TABLES, D, Kind
 
-__all__ = ["KINDS", "Part", "build_part", "read_part"]
-
-
 KINDS = {kind.text: kind for kind in Kind}
 
 

@@ -3,7 +3,6 @@
 import fmpy
 import numpy as np
 import pytest
-from discs import interpreted
 from fmpy import simulate_fmu
 from fmpy.validation import validate_fmu
 from marks import slow
@@ -12,7 +11,7 @@ import rtcvt
 from rtcvt.fmu.native.export import write_sources
 from rtcvt.kind import load_unit
 
-pytestmark = pytest.mark.needs("cc")
+pytestmark = [pytest.mark.needs("cc"), pytest.mark.interpreted]
 
 TEXT = """
 name = "launch"
@@ -42,8 +41,7 @@ def test_a_system_is_one_unit_of_fmi(tmp_path, fmi):
     description = fmpy.read_model_description(str(path))
     assert description.coSimulation is not None
     assert description.modelExchange is None
-    with interpreted():
-        own = unit.simulate()
+    own = unit.simulate()
     signals = np.array([(t, u) for t, u in zip(own.time, own["clutch.clutch.u"], strict=True)],
                        dtype=[("time", float), ("clutch.clutch.u", float)])  # fmt: skip
     outputs = ["vehicle.vehicle.v", "driveline.axle.tau", "clutch.b.tau", "clutch.clutch.Q", "driver.brake.tau"]
@@ -54,7 +52,7 @@ def test_a_system_is_one_unit_of_fmi(tmp_path, fmi):
         assert same <= 1e-9 * np.abs(own[name]).max(), name
 
 
-@pytest.mark.parametrize("name", ["car_automatic", "car_cvt_kers", "car_electric", slow("car_cvt")])
+@pytest.mark.parametrize("name", ["car_automatic", "car_electric", *map(slow, ("car_cvt", "car_cvt_kers"))])
 def test_a_shipped_car_is_translated(tmp_path, name):
     model = load_unit(name).build()
     assert len({s.name for s in model.states}) == len(model.states)

@@ -1,4 +1,4 @@
-"""What the belt asks of its ring set, and which rod answers: the beam of `ring`, the rod of `cosserat`, or `projected`.
+"""What the belt asks of its ring set, and which rod answers: the beam of `ring` or the rod of `cosserat`.
 
 A ring has N_B pieces of relaxed length l and the half height h2. Its coordinates q, velocities u and forces F are
 (N_B, n) arrays, cs and sn cosine and sine of its angles. Each piece has a row of `shape`, `rate` and `load`: that is
@@ -27,28 +27,6 @@ from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
 from rtcvt.offline.pushbelt.ring.ring import Ring
 from rtcvt.offline.pushbelt.unit.initial import Start
 from rtcvt.offline.pushbelt.unit.parameters import Belt
-
-__all__ = [
-    "MOTIONS",
-    "Spectrum",
-    "advance",
-    "bounds",
-    "coordinates",
-    "elastic_energy",
-    "forces",
-    "kinetic_energy",
-    "largest_step",
-    "made",
-    "mass",
-    "mobility",
-    "move",
-    "nodal",
-    "nodes",
-    "placed",
-    "rate_of",
-    "shape_of",
-    "spectrum",
-]
 
 Array = NDArray[np.float64]
 

@@ -24,8 +24,8 @@ from rtcvt.offline.pushbelt.checks.chapter7 import (
     verify,
 )
 from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
+from rtcvt.offline.pushbelt.checks.kept import sources
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, QUANTITIES, SECONDARY
-from rtcvt.offline.pushbelt.checks.sources import sources
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare
 from rtcvt.offline.pushbelt.run.profiles import BINS, FIELDS, Steady, Window, belt_coordinate
@@ -248,7 +248,7 @@ def test_a_result_depends_on_all_modules_of_the_model() -> None:
         if re.search(r"^@(compiled|inlined|spliced)", file.read_text(encoding="utf-8"), re.MULTILINE)
     }
     assert {"friction.py", "layers.py", "ledger.py", "cosserat.py", "ring_set.py"} < names
-    assert kernels - {"scene.py", "projected.py", "steady.py"} <= names  # the ring is trained; the theory runs nothing
+    assert kernels - {"scene.py", "steady.py"} <= names  # the theory runs nothing
     assert not names & {"chapter7_report.py", "spatial_report.py", "tasks.py", "kind.py", "picture.py", "scene.py"}
 
 

@@ -221,7 +221,8 @@ def piece(e, x, p, data, work):
 def carried(e, x, p, data, work):
     """tau [N.m]: torque from the first gear to the second, or to the housing; F [N] of a contact with play."""
     if is_play(e, data):
-        return play_force(e, x, p, data)
+        F = play_force(e, x, p, data)
+        return 0.0 if piece(e, x, p, data, work) == 0.0 else F
     side = piece(e, x, p, data, work)
     if side == 0.0:
         return stuck_torque(e, x, p, data, work)

@@ -631,7 +631,9 @@ def rigid_forces(x, u, p, data, dx, work, F):
 def contact_force(k, x, p, data, work):
     """Force of a contact of the full model [N], without its damper unless it has play."""
     e = play_of(k, data)
-    return x[int(data[D.N_J]) + k] if e < 0 else carried(e, x, p, data, work)
+    if e < 0:
+        return x[int(data[D.N_J]) + k]
+    return carried(e, x, p, data, work)
 
 
 @kernel
@@ -695,7 +697,9 @@ def solve_losses(x, p, data, work):
             e = first + a
             torque = stuck_torque(e, x, p, data, work)
             slips = abs(torque) > work[int(data[D.W_CAPACITY]) + e] and work[tau + a] * torque >= 0.0
-            share = loss_of(e, x, p, data, work) if slips else 0.0
+            share = loss_of(e, x, p, data, work)
+            if not slips:
+                share = 0.0
             if torque * work[load + contact_of(e, data)] < 0.0:
                 share = -share
             same = same and share == work[c + a]
@@ -1322,7 +1326,7 @@ def around_touches(h, x, u, p, data, work):
     for _ in range(TOUCHES):
         if done < 1.0:
             part = 1.0 - done
-            for _ in range(BISECTIONS):
+            for _again in range(BISECTIONS):
                 part *= 0.5
                 if smooth(part * h, x, u, p, data, work):
                     done += part

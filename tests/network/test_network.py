@@ -192,7 +192,7 @@ def test_losses_of_two_gear_trains(folder, model):
     for tau in (40.0, -10.0):
         box.set("first.fast.tau", tau)
         books = []
-        for steps in (60, 20):
+        for steps in (200, 20):
             for _ in range(steps):
                 assert box.step(1e-3) != FAILED
             heat = [

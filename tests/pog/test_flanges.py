@@ -368,6 +368,20 @@ def test_a_native_fmu_gives_the_same_bits(tmp_path, slave, name, choice, fidelit
             assert slope == [instance.get(f"{port}.c")] * 2
 
 
+@pytest.mark.slow
+@pytest.mark.needs("zig")
+def test_a_native_fmu_of_a_set_with_play_and_losses_gives_the_same_bits(tmp_path, slave):
+    from rtcvt.fmu.native.export import export_native
+
+    text = load_unit("planetary").text.replace("damping = 5e3 }", 'damping = 5e3, efficiency = 0.97, play = "0.1 mm" }')
+    unit = read_gear_system(parse_unit_file(text, "set.toml"))
+    model = build_model(unit, "full")
+    theirs, ours = stepped(slave(export_native(unit, "full", tmp_path / "unit.fmu")), model, 500)
+    assert np.array_equal(theirs, ours)
+    k = [v.name for v in model.select("output") if not v.boolean].index("contact.sp.F")
+    assert ours[:, k].min() < 0.0 < ours[:, k].max()
+
+
 @FMUS
 def test_a_python_fmu_gives_the_same_bits(tmp_path, slave, name, choice, fidelity):
     from rtcvt.fmu.export import export_python

@@ -122,8 +122,8 @@ _LINK.set_char_encoding(h5py.h5t.CSET_UTF8)
 def new_series(
     group: h5py.Group, name: str, values: Array, texts: Mapping[str, str], chunk: int = 0, packed: bool = False
 ) -> h5py.h5d.DatasetID:
-    """A dataset of doubles (n,) with texts as attributes. By HDF5's own calls: those of h5py take three times as long,
-    which counts where a unit has 20 000 outputs.
+    """A dataset of doubles (n, ...) with texts as attributes. By HDF5's own calls: those of h5py take three times as
+    long, which counts where a unit has 20 000 outputs.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def new_series(
         Where it goes.
     name : str
         In its group.
-    values : array (n,)
-        What it holds.
+    values : array (n, ...)
+        What it holds, with one `chunk` (n,).
     texts : mapping of str to str
         Attributes.
     chunk : int
@@ -143,7 +143,8 @@ def new_series(
     made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     made.set_obj_track_times(False)
     if chunk or packed:
-        made.set_chunk((chunk or min(len(values), PACKED),))
+        others = values.shape[1:]
+        made.set_chunk((chunk or max(1, min(len(values), PACKED // math.prod(others))), *others))
     if packed:
         made.set_shuffle()
         made.set_deflate(1)

@@ -41,7 +41,7 @@ SOURCES = {
         "sheave",
         "tensioner",
     ),
-    "elements": ("compiled", "element_forces", "rigid_elements", "ring_solver", "rosenbrock"),
+    "elements": ("compiled", "element_forces", "friction", "rigid_elements", "ring_solver", "rosenbrock", "shafts"),
 }
 
 

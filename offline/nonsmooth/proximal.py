@@ -33,12 +33,6 @@ def prox_unilateral(x):
 
 
 @compiled
-def prox_bilateral(x):
-    """Nearest real number, i.e. ``x``: a joint that neither opens nor penetrates, eq. (2.37b)."""
-    return x
-
-
-@compiled
 def prox_lower(x, lower):
     """Nearest number that is at least `lower` [N]: eq. (2.36b) at 0, eq. (2.37b) at minus infinity.
 

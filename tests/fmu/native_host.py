@@ -75,6 +75,8 @@ class Hosted:
     def set(self, name, value):
         if self.variables[name].type == "Enumeration":
             self.fmi.setInteger([self.reference(name)], [int(value)])
+        elif self.variables[name].type == "Boolean":
+            self.fmi.setBoolean([self.reference(name)], [bool(value)])
         else:
             self.fmi.setReal([self.reference(name)], [value])
 

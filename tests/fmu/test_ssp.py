@@ -106,7 +106,9 @@ def test_failure_leaves_nothing(coupled, tmp_path):
 
 
 def test_command(monkeypatch, capsys, tmp_path):
+    """Without the units, which others compile."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rtcvt.fmu.ssp.write_unit", lambda model, path, *given, **more: path.touch())
 
     rtcvt = partial(command_line(monkeypatch, capsys), "ssp")
 

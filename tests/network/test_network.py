@@ -351,3 +351,28 @@ def test_signals_come_without_delay(folder):
     z = instance.x[[s.name for s in model.states].index("driver.driver.z")]
     tau = gain * (v_des - instance.get("vehicle.vehicle.v")) + z
     assert instance.get("driver.drive.tau") == pytest.approx(tau, rel=1e-3)
+
+
+def test_signals_are_carried_anew_where_something_changed(folder):
+    model = built(folder, CAR)
+    plain, asked, ten = (model.instantiate() for _ in range(3))
+    for one in (plain, asked, ten):
+        one.initialise(12.0)
+    for k in range(30):
+        for one in (plain, asked, ten):
+            one.set("vehicle.road.slope", 0.02 * (k // 10))
+        asked.outputs()  # which forgets what was carried
+        for one in (plain, asked):
+            one.step(1e-3)
+        assert np.array_equal(plain.x, asked.x)
+        assert np.array_equal(plain.y, asked.y)
+        if k % 10 == 0:
+            ten.step(1e-2)
+    assert np.allclose(plain.y, ten.y, rtol=1e-9, atol=1e-12)
+
+
+def test_speeds_that_are_tied_twice_are_named(folder):
+    held = 'connect = ["box.sun - ground", "box.ring - ground", "box.carrier - ground"]\n[components.box]\n'
+    with pytest.raises(InputError, match=r"box\.carrier, box\.ring, box\.sun.*tied together once"):
+        built(folder, held + 'unit = "planetary"\nmodel = "rigid"\n')
+    built(folder, held + 'unit = "planetary"\nmodel = "full"\n')

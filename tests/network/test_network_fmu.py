@@ -1,8 +1,9 @@
-"""A system as one FMU: it is valid, and its steps are those of Python to the bit."""
+"""A system as one FMU: it is valid, and its steps are those of Python, in another tool and on the rig."""
 
 import fmpy
 import numpy as np
 import pytest
+from commands import command_line
 from fmpy import simulate_fmu
 from fmpy.validation import validate_fmu
 from marks import slow
@@ -32,7 +33,7 @@ inputs = { "clutch.clutch.u" = { time = [0, 0.2], value = [0, 0.6] } }
 
 
 @pytest.mark.parametrize("fmi", [2, slow(3)])
-def test_a_system_is_one_unit_of_fmi(tmp_path, fmi):
+def test_a_system_is_one_unit_of_fmi(tmp_path, fmi, monkeypatch, capsys):
     file = tmp_path / "launch.toml"
     file.write_text(TEXT)
     unit = rtcvt.load(file)
@@ -50,6 +51,11 @@ def test_a_system_is_one_unit_of_fmi(tmp_path, fmi):
         assert np.isfinite(found[name]).all()
         same = np.abs(found[name][:300] - own[name][:300]).max()
         assert same <= 1e-9 * np.abs(own[name]).max(), name
+    code, _, error = command_line(monkeypatch, capsys)("run", str(path), "-s", "launch", "-o", str(tmp_path / "run.h5"))
+    assert code == 0, error
+    on_rig = rtcvt.read(tmp_path / "run.h5")
+    for name in outputs:
+        assert np.abs(on_rig[name][:300] - own[name][:300]).max() <= 1e-9 * np.abs(own[name]).max(), name
 
 
 @pytest.mark.parametrize("name", ["car_automatic", "car_electric", *map(slow, ("car_cvt", "car_cvt_kers"))])

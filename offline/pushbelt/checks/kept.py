@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from rtcvt.files import read_json
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.run.prepare import prepare
+from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
 from rtcvt.offline.pushbelt.run.schedule import Run
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
@@ -88,17 +88,17 @@ def kept(file: Path, about: str, make: Callable[[], dict[str, Any]]) -> dict[str
 
 
 def step_times(parameters: Parameters, runs: Mapping[str, Run], frames: int) -> dict[str, list[float]]:
-    """Processor times of an explicit step [us], seven of each run, in turn in one process, over so many frames."""
+    """Processor times of a step [us], seven of each run, in turn in one process, over so many frames."""
     made = {name: prepare(parameters, run) for name, run in runs.items()}
     found: dict[str, list[float]] = {name: [] for name in made}
     for turn in range(8):
         for name, m in made.items():
-            begin, model, x = time.thread_time(), m.model if m.wide is None else m.wide, m.state
-            run: Callable[..., tuple[Any, int]] = hybrid.run if m.wide is None else spatial.run
-            n_p = m.run.settings.flank_points
-            _, done = run(model, x, m.inputs[: frames + 1], m.clock.steps, m.clock.step, n_p)
+            s, ticks, begin = m.run.settings, m.clock, time.thread_time()
+            go: Callable[..., tuple[Any, int]] = hybrid.run if m.wide is None else spatial.run
+            rest = (m.inputs[: frames + 1], ticks.steps, ticks.step, s.flank_points)
+            _, done = go(m.wide or m.model, m.state, *rest, ring_steps(s.scheme, m.model.ring, ticks.step))
             if turn and done:  # the first warms up
-                found[name].append(1e6 * (time.thread_time() - begin) / (done * m.clock.steps))
+                found[name].append(1e6 * (time.thread_time() - begin) / (done * ticks.steps))
     return found
 
 

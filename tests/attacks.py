@@ -53,8 +53,8 @@ from hostile_inputs import KINDS, hostile_inputs
 from steps_host import NativeUnit
 
 __all__ = [
-    "ATTACKS", "disks", "hostile_run", "hostile_runs", "kills", "misdeeds", "mutations", "recordings", "reduced_models",
-    "signals", "texts"
+    "ATTACKS", "clocks", "disks", "hostile_run", "hostile_runs", "kills", "misdeeds", "mutations", "recordings",
+    "reduced_models", "signals", "texts", "workers"
 ]  # fmt: skip
 
 Outcome = tuple[int, list[str]]
@@ -514,9 +514,11 @@ def disks(count: int, folder: Path) -> Outcome:
     return rounds.made, bad
 
 
-def command(fmu: Path, scenario: Path, path: Path, home: Path, *words: str) -> subprocess.Popen[str]:
+def command(
+    fmu: Path, scenario: Path, path: Path, home: Path, *words: str, **environment: str
+) -> subprocess.Popen[str]:
     """``rtcvt run`` with a folder of its own for temporary files, as the leader of its group."""
-    environment = os.environ | {"TMPDIR": str(home), "PYTHONFAULTHANDLER": "1"}
+    environment = os.environ | {"TMPDIR": str(home), "PYTHONFAULTHANDLER": "1"} | environment
     return hostile.command(fmu, scenario, path, *words, env=environment, start_new_session=True)
 
 
@@ -571,17 +573,25 @@ def signals(count: int, folder: Path) -> Outcome:
     return rounds.made, bad
 
 
+def _has_rows(path: Path) -> bool:
+    """Whether a recording that grows has begun; the run has not before."""
+    with suppress(InputError):
+        return path.exists() and len(read(path).time) > 0
+    return False
+
+
 def kills(count: int, folder: Path) -> Outcome:
-    """SIGKILL of the rig, or of all its processes, at any time: what it wrote is read, without a gap."""
+    """SIGKILL of the rig, or of all its processes, at any time after the first rows: what it wrote is read, without a
+    gap."""
     fmu, rng, bad = hostile.build(folder), np.random.default_rng(19), []
     for k in (rounds := Rounds(count)):
         with tempfile.TemporaryDirectory(dir=folder) as name:
             place = Path(name)
             path = place / ("run.h5" if k % 2 else "run.mf4")
             process = command(fmu, hostile.scenario_file(place, "nothing", 30), path, place)
-            while not part_name(path).exists() and process.poll() is None:
+            while not _has_rows(part_name(path)) and process.poll() is None:
                 time.sleep(0.02)
-            time.sleep(float(rng.uniform(0.8, 2.5)))
+            time.sleep(float(rng.uniform(0.5, 2.5)))
             (os.killpg if k % 3 == 0 else os.kill)(process.pid, signal.SIGKILL)
             process.communicate()
             time.sleep(0.5)
@@ -612,6 +622,67 @@ def misdeeds(count: int, folder: Path) -> Outcome:
                 bad.append(f"{misdeed}: code {process.returncode} {errors[-300:]}")
             elif not refused and json.loads(figures.read_text())["message"] != read(path).attributes["message"]:
                 bad.append(f"{misdeed}: figures and recording differ")
+    return rounds.made, bad
+
+
+def clocks(count: int, folder: Path) -> Outcome:
+    """The wall clock is put on or back, by up to thirty years, at any time of a run with a bus on which nobody else is:
+    it takes its time, and its recording has all steps."""
+    fmu, library, rng, bad = hostile.build(folder), faults.build(folder, "jumping"), np.random.default_rng(31), []
+    for k in (rounds := Rounds(count)):
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            place, jump = Path(name), int(10 ** rng.uniform(2.0, 9.0)) * (-1 if k % 3 else 1)
+            path, figures = place / ("run.h5" if k % 2 else "run.mf4"), place / "run.json"
+            words = ["--can", "virtual:alone", "--json", str(figures)]
+            now = place / "now"
+            jumping = faults.jumping(library, now, jump)
+            process = command(fmu, hostile.scenario_file(place, "nothing", 3), path, place, *words, **jumping)
+            while not part_name(path).exists() and process.poll() is None:
+                time.sleep(0.02)
+            time.sleep(rng.uniform(0.0, 3.0))
+            now.touch()
+            try:
+                _, errors = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                bad.append(f"clock {k}, {jump} s: the run does not end")
+                continue
+            if process.returncode or "Traceback" in errors:
+                bad.append(f"clock {k}, {jump} s: code {process.returncode} {errors[-500:]}")
+            elif not 2.99 < (wall := json.loads(figures.read_text())["wall_s"]) < 10.0 or len(read(path).time) != 601:
+                bad.append(f"clock {k}, {jump} s: it took {wall:g} s, with {len(read(path).time)} rows")
+    return rounds.made, bad
+
+
+CAMPAIGN = """
+import random, signal, sys, threading, time
+import psutil
+from rtcvt.errors import InputError
+from rtcvt.offline.variator.campaign import computed
+def kill():
+    workers = [p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())]
+    if workers:
+        random.choice(workers).send_signal(signal.SIGKILL)
+threading.Timer(float(sys.argv[1]), kill).start()
+try:
+    found = {key: error for key, _, error in computed({k: (time.sleep, 0.3) for k in range(8)}, None, 2)}
+    print(len(found), *filter(None, found.values()))
+except InputError:
+    print("not begun")
+print(len(psutil.Process().children()))
+"""
+
+
+def workers(count: int, folder: Path) -> Outcome:
+    """SIGKILL of a worker of a campaign's local cluster, at any time: all runs end and none is lost, or none begins; no
+    process is left."""
+    rng, bad = np.random.default_rng(41), []
+    for k in (rounds := Rounds(count)):
+        words = [sys.executable, "-c", CAMPAIGN, str(rng.uniform(2.0, 8.0))]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=folder)
+        if done.stdout not in ("8\n1\n", "not begun\n1\n") or done.returncode:  # multiprocessing keeps one
+            bad.append(f"worker {k}: {done.stdout} {done.returncode} {done.stderr[-500:]}")
     return rounds.made, bad
 
 
@@ -675,6 +746,8 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "signals": (200, signals),
     "SIGKILL": (50, kills),
     "misdeeds of units": (64, misdeeds),
+    "jumps of the clock": (60, clocks),
+    "deaths of workers": (40, workers),
     "leaks of instances": (100_000, leaks),
     "what is no file": (303, files),
     "mutated texts": (2000, texts),

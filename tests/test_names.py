@@ -23,7 +23,7 @@ NAMES = (
 )
 
 
-@pytest.mark.parametrize("target", ["identifier", "dbc", "hdf5", "mdf"])
+@pytest.mark.parametrize("target", ["identifier", "dbc", "hdf5", "mdf", "csv"])
 def test_no_two_names_become_one(target):
     found = mapped(NAMES, target, ["CRC"])
     assert list(found) == list(NAMES)
@@ -32,7 +32,7 @@ def test_no_two_names_become_one(target):
     assert found["a_b"] == "a_b"
     assert found["CRC"] == "CRC_2"
     assert all("\n" not in text and text.strip(".") for text in found.values())
-    assert target == "mdf" or all("/" not in text for text in found.values())
+    assert target in ("mdf", "csv") or all("/" not in text for text in found.values())
     if target in ("identifier", "dbc"):
         assert all(text.isascii() and text.isidentifier() for text in found.values())
     if target == "dbc":

@@ -1,16 +1,17 @@
-"""A disk that fails: a library to preload, whose writes to regular files fail from a number of bytes on."""
+"""A disk that fails, a clock that jumps: libraries to preload. Writes to regular files fail from a number of bytes on;
+the wall clock is put on or back at a time."""
 
 import os
 from pathlib import Path
 
 from archives import library
 
-__all__ = ["build", "environment"]
+__all__ = ["build", "environment", "jumping"]
 
 
-def build(folder: Path) -> Path:
-    """The library."""
-    return library(folder, "failing")
+def build(folder: Path, name: str = "failing") -> Path:
+    """The library: ``failing`` or ``jumping``."""
+    return library(folder, name)
 
 
 def environment(library: Path, below: Path, after: int, number: int) -> dict[str, str]:
@@ -18,3 +19,8 @@ def environment(library: Path, below: Path, after: int, number: int) -> dict[str
     return os.environ | {
         "LD_PRELOAD": str(library), "FAIL_BELOW": str(below), "FAIL_AFTER": str(after), "FAIL_WITH": str(number)
     }  # fmt: skip
+
+
+def jumping(library: Path, when: Path, seconds: int) -> dict[str, str]:
+    """Variables of a process whose wall clock jumps by `seconds` once there is a file `when`."""
+    return {"LD_PRELOAD": str(library), "JUMP_WHEN": str(when), "JUMP": str(seconds)}

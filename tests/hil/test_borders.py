@@ -192,6 +192,15 @@ def test_elements_of_arrays_in_a_csv_file_are_no_units(tmp_path):
     assert {name: table.unit for name, table in inputs_from(path).items()} == {"x[1]": "", "x[2,3]": "rpm", "y": ""}
 
 
+def test_a_table_that_was_written_is_read(tmp_path, caplog):
+    names = ["a;b", "a,b", 'a"b', "x[1]", "a[rpm]", "time", "a\tb", " a", "#a"]
+    Recording(np.arange(2.0), {n: Signal(np.zeros(2), "N.m") for n in names}, {}, "").save(tmp_path / "r.csv")
+    found = inputs_from(tmp_path / "r.csv")
+    assert list(found) == [*names[:5], "time_2", "a_b", "_a", "_a_2"]
+    assert {table.unit for table in found.values()} == {"N.m"}
+    assert "'time' is the column time_2" in caplog.text
+
+
 def test_inputs_from_a_csv_file(unit, tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("# a bench\ntime [ms];w [rad/s];T\n0;0;1\n10;104.719755;2\n20;104.719755;3\n")

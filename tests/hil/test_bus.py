@@ -17,7 +17,7 @@ from controller_on_a_bus import compare, demonstrate
 from marks import slow
 
 from rtcvt.errors import InputError
-from rtcvt.hil.bus import Node, crc8, open_bus, require_usable
+from rtcvt.hil.bus import Node, crc8, open_bus, reach, require_usable
 from rtcvt.hil.can_attachment import OWN, _plan, can_attachment, read_database
 from rtcvt.hil.dbc import FROM_RIG, WATCHDOG, cycle_time, generate, parse, signal_names
 from rtcvt.hil.ecu import law_of
@@ -102,6 +102,18 @@ def test_values_arrive_within_half_a_quantum(pair):
     assert set(ecu.counts) == {"received", "taken", "missing"}
     rig.send({"shaft.tau": 1e9, "on": 0.0, "1.F": 0.0})
     assert everything(ecu)["shaft.tau"] == pytest.approx(100.0)
+
+
+def test_a_clock_that_is_put_back_holds_nobody_up(pair, monkeypatch):
+    """python-can's own wait would go on for the hour."""
+    _, ecu = pair()
+    hours = itertools.count(0.0, -3600.0)
+    monkeypatch.setattr("can.bus.time", lambda: next(hours))
+    monkeypatch.setattr("time.time", lambda: next(hours))
+    waiting = threading.Thread(target=ecu.receive, args=(0.05,), daemon=True)
+    waiting.start()
+    waiting.join(5.0)
+    assert not waiting.is_alive()
 
 
 def test_what_is_not_finite_is_not_sent(pair):
@@ -300,7 +312,7 @@ BO_ 256 in: 8 ECU
  SG_ pos : 24|8@1+ (0.4,0) [0|100] "%" RIG
  SG_ mode : 32|8@1+ (1,0) [0|255] "" RIG
  SG_ T : 40|8@1- (1,0) [0|0] "degC" RIG
-VAL_ 256 T -128 "SNA" -127 "Sensor error" 0 "No error" ;
+VAL_ 256 T -128 "SNA" -127 "Sensorfehler" 0 "Kein Fehler" ;
 """
 COMING = [
     Variable("n", "input", 0, "rad/s", "", minimum=0.0, maximum=400.0),
@@ -339,6 +351,22 @@ def test_received_values_are_converted_limited_held_and_counted():
     assert take(40000, 0, 0, 1, 5)["n"] == 400.0
     assert node.clamped == {"pos": 1, "n": 1}
     assert any("pos [%" in note for note in plan.notes)
+
+
+def test_what_means_not_available_is_not_sent_as_a_number():
+    text = 'BO_ 256 M: 8 RIG\n SG_ F : 0|8@1+ (1,-100) [-100|155] "N" ECU\n SG_ T : 8|8@1- (2,0) [0|0] "N" ECU\n'
+    message = parse(f'{text}VAL_ 256 F 255 "SNA" 254 "Signal_Not_Valid" 3 "n/a" ;\nVAL_ 256 T -128 "SNA" ;\n').messages[
+        0
+    ]
+    assert [reach(s) for s in message.signals] == [(-100.0, 153.0), (-254.0, 254.0)]
+
+
+def test_a_received_number_beyond_all_numbers_is_none():
+    given = Variable("x", "input", 0, "1", "")
+    plan = planned('BO_ 256 M: 8 ECU\n SG_ x : 0|8@1+ (1e308,0) [0|0] "" RIG\n', [given])
+    node = Node(None, [], plan.taken, plan.names, wires=plan.wires)
+    assert node._take(can.Message(arbitration_id=256, data=b"\5" * 8, is_extended_id=False), 0.0) == {}
+    assert node.held == {"x not finite": 1}
 
 
 PAGED = """VERSION ""

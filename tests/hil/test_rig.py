@@ -425,7 +425,7 @@ def test_a_disk_that_fails_is_survived_as_configured(kers, tmp_path, suffix, pol
     folder, figures = tmp_path / "disk", tmp_path / "run.json"
     folder.mkdir()
     path = folder / f"run.{suffix}"
-    environment = faults.environment(faults.build(tmp_path), folder, 400_000 if suffix == "h5" else 50_000, number)
+    environment = faults.environment(faults.build(tmp_path), folder, 400_000 if suffix == "h5" else 120_000, number)
     words = ["--duration", "1", "-o", str(path), "--json", str(figures), "--on-recording-error", policy]
     process = run_command(str(kers), *words, environment=environment)
     _, errors = process.communicate(timeout=60)

@@ -155,6 +155,59 @@ limits = { force = %g }
             check(system(folder, '[components.cycle]\nunit = "wltc"\n'), given, lambda *told: None)
 
 
+STAGE = """
+name = "stage"
+kind = "gear_system"
+[gears]
+a = {{ inertia = 1e-3, axis = {{ through = [0, 0], direction = [1, 0] }} }}
+b = {{ inertia = 4e-3, axis = {{ through = [0, 0.06], direction = [-1, 0] }} }}
+[contacts]
+ab = {{ between = ["a", "b"], point = [0, 0.02], stiffness = 1e8, damping = 1e4, efficiency = {eta}, play = "0.1 mm" }}
+[rigid]
+independent = ["a"]
+[ports]
+slow = "b"
+fast = "a"
+"""
+STAGES = """
+connect = ["first.slow - second.fast"]
+[components.first]
+unit = "first.toml"
+model = "{model}"
+[components.second]
+unit = "second.toml"
+model = "{model}"
+parameters = {{ "gear.b.J" = 50.0 }}
+"""
+
+
+@pytest.mark.parametrize("model", ["rigid", "full"])
+def test_losses_of_two_gear_trains(folder, model):
+    """A heavy wheel driven and coasting: both efficiencies in its torque, and the heat of both in the balance."""
+    for name, eta in (("first", 0.98), ("second", 0.95)):
+        (folder / f"{name}.toml").write_text(STAGE.format(eta=eta))
+    box = built(folder, STAGES.format(model=model)).instantiate()
+    box.set("first.fast.tau", 40.0)
+    box.initialise()
+    for tau in (40.0, -10.0):
+        box.set("first.fast.tau", tau)
+        books = []
+        for steps in (200, 20):
+            for _ in range(steps):
+                assert box.step(1e-3) != FAILED
+            heat = [
+                box.get(f"{part}.{q}.Q")
+                for part in ("first", "second")
+                for q in ("mesh.ab", "contact.ab")[: 1 + (model == "full")]
+            ]
+            stored = box.get("first.storage.E") + box.get("second.storage.E")
+            books.append(np.array([sum(heat), stored, box.get("first.fast.w"), box.get("second.slow.w")]))
+        heat, stored, _, slow = books[1] - books[0]
+        assert 50.0 * slow / 0.02 == pytest.approx(4.0 * tau * (0.98 * 0.95) ** np.sign(tau), rel=2e-3)
+        supplied = 0.02 * tau * 0.5 * (books[0] + books[1])[2]
+        assert supplied - stored == pytest.approx(heat, abs=1e-9 * abs(supplied))
+
+
 CLUTCHED = """
 connect = ["clutch.a - one.f", "clutch.b - two.f"]
 [components.one]

@@ -222,12 +222,15 @@ def test_more_elements_hold_than_needed():
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 def test_jacobian(fidelity):
-    """With losses in the elastic model; the rigid one leaves out how they go with the torques."""
-    unit = every_element() if fidelity == "rigid" else lossy(every_element())
+    """With losses and play, of elements that stick and that slip, teeth that touch and that do not."""
+    text = lossy(every_element()).text.replace("0.97 }", '0.97, play = "0.1 mm" }', 1)
+    unit = read_gear_system(parse_unit_file(text, "set.toml"))
     box = started(unit, fidelity, None, {"clutch.K.u": 1.0, "brake.B.u": 1.0, "sun.tau": 30.0})
     n, phi = len(box.x), [s.name for s in box.model.states].index("clutch.K.phi")
-    for twists in ((0.0, 0.0, 0.0), (5e-5, 2e-3, 1e-4), (-2e-3, 1e-5, -6e-4)):  # elements that stick and that slip
+    for twists, F in (((0.0, 0.0, 0.0), 0.0), ((5e-5, 2e-3, 1e-4), 4e3), ((-2e-3, 1e-5, -6e-4), -4e3)):
         box.x[:phi] = np.linspace(1e-4, 2e-4, phi)
+        if fidelity == "full":
+            box.x[len(unit.gears)] = F
         box.x[phi:] = 1e-5
         box.x[phi : phi + 3] = twists
         scale = np.full(n, 1e-6)

@@ -71,8 +71,6 @@ from rtcvt.recording import (
     write_recording,
 )
 
-__all__ = ["ENDINGS", "FLAGS", "Channel", "Recorder", "confirmed_rows", "open_recorder", "part_name", "read", "write"]
-
 Array = NDArray[np.float64]
 
 MDF_SUFFIXES = (".mf4", ".mdf")

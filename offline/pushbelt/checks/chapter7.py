@@ -43,20 +43,6 @@ from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.unitfile import Record, parse_table
 
-__all__ = [
-    "PLOT",
-    "Chapter",
-    "ChapterRun",
-    "Finding",
-    "Signature",
-    "Verification",
-    "band",
-    "chapter7",
-    "discretisation",
-    "judge",
-    "verify",
-]
-
 Array = NDArray[np.float64]
 
 PLOT = 1e-4  # s, plot step of the thesis

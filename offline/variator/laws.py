@@ -53,6 +53,7 @@ from rtcvt.variator.reduced_model import (
     Coordinate,
     ReducedModel,
     counted,
+    nodes,
     scaled,
     sites,
     splines_through,
@@ -236,7 +237,7 @@ def identify(
         laws[name] = Law(rows, values, name != "e", crossed, found[name].noise)
 
     grid = grid_of(coordinates, shapes[1])
-    t_y = _nodes(coordinates[4])
+    t_y = nodes(coordinates[4], IN_Y)
     thrust = np.repeat(ln_zeta(grid), IN_Y)
     grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
     places = moving_places(coordinates, grid, thrust, length, s.belt)
@@ -341,14 +342,6 @@ def moving_places(
     shares = (xi / (np.exp(ln_zeta) * z[:, 4]), xi)
     near = (-np.log1p(-np.minimum(a, FULL)) / 3.0 for a in shares)
     return np.column_stack([places, coordinates[4].scaled(z[:, 4]), *near])
-
-
-def _nodes(y: Coordinate) -> Array:
-    """`IN_Y` places in [-1, 1] for polynomials in y; one is that of y = 1, whose laws are met."""
-    t = np.cos(np.pi * np.arange(IN_Y) / (IN_Y - 1))[::-1].copy()
-    one = float(y.scaled(1.0))
-    t[np.argmin(np.abs(t - one))] = one
-    return t
 
 
 def _unscaled(c: Coordinate, t: Array) -> Array:

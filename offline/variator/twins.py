@@ -13,11 +13,11 @@ Law. The difference over the operating point (ln i, xi, ln kappa, f) as a Gaussi
 of one quantity: what is left of it at points that had no part in the fit tells what the law is worth. Every fourth
 point is held out.
 
-Correction. What the reduced model of the hybrid belt lacks is kept as polynomials in the scaled coordinates of its
-laws (`rtcvt.variator.regression`): of thrust ratio, losses and peaks the difference of the logarithms; of e what the
-slip differs by but for the creep that grows with the losses; exit forces over F_O and the margin as they are. Degree,
-1 or 2, and ridge of each are those whose predictions of points left out miss least; where the mean alone
-does no worse it stays. States next to macro-slip count less for slip.
+Correction. What the laws of the hybrid belt miss at the spatial runs, which have another contact of the flanks too, is
+such a process, kept as splines over the operating point (`rtcvt.variator.reduced_model`): of thrust ratio, losses and
+peaks the difference of the logarithms; of e what the slip differs by but for the creep that grows with the losses; exit
+forces over F_O and the margin as they are. A difference whose process does not say points left out better than none
+does, by `GAIN`, is none. States next to macro-slip count less for slip.
 
 Points of which one run slips macroscopically or has not settled are counted and left out.
 """
@@ -36,13 +36,13 @@ from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of
 from rtcvt.offline.variator.alignment import load_samples
-from rtcvt.offline.variator.laws import SLIP
+from rtcvt.offline.variator.laws import SLIP, grid_of
 from rtcvt.offline.variator.plan import Plan
 from rtcvt.offline.variator.process import fit
 from rtcvt.offline.variator.reduction import PEAKS, peak
-from rtcvt.offline.variator.uncertainty import LOADED
+from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.reduced_model import CORRECTIONS, ReducedModel, products, scaled
+from rtcvt.variator.reduced_model import CORRECTIONS, UNCERTAIN, ReducedModel, splines_through
 
 __all__ = [
     "ACROSS",
@@ -65,8 +65,7 @@ Array = NDArray[np.float64]
 CHANCE = 0.01
 HELD_OUT = 4  # every so many points
 LEAST = 12  # points of a law
-RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)
-GAIN = 0.98  # of the error, from which on a correction is more than its mean
+GAIN = 0.9  # of the error without a correction, below which there is one
 ACROSS = {"misalignment": "m", "ring_to_pillar": "m", "exit_force_I": "N", "exit_force_O": "N"}
 
 
@@ -104,11 +103,10 @@ class Law(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """rows (6 + peaks, 15): coefficients by `CORRECTIONS` and peaks; missed (6 + peaks,): RMS of what they miss at
-    points left out; deviation (4,): the same by `UNCERTAIN`; errors: of held-out spatial runs, with and without."""
+    """coefficients (*`uncertainty.SPLINES`, 6 + peaks) by `CORRECTIONS` and peaks; deviation (4,): RMS of what is
+    missed at points left out, less the laws' own uncertainty, by `UNCERTAIN`; errors: of held-out spatial runs."""
 
-    rows: Array
-    missed: Array
+    coefficients: Array
     deviation: Array
     errors: Mapping[str, float]
 
@@ -176,10 +174,14 @@ def _difference(name: str, apart: Array, own: Array) -> Difference:
     return Difference(name, float(apart.mean()), rms, float(np.median(np.abs(apart))), scatter, above)
 
 
-def _places(point: Array) -> Array:
-    i, xi, kappa, f = point.T
-    x = np.column_stack([np.log(i), xi, np.log(kappa), f])
-    return np.asarray((x - x.mean(axis=0)) / x.std(axis=0))
+def _places(point: Array, about: Array | None = None) -> Array:
+    """Scaled places of points (n, 4), those of the points `about` of mean 0 and variance 1."""
+
+    def of(z: Array) -> Array:
+        return np.column_stack([np.log(z[:, 0]), z[:, 1], np.log(z[:, 2]), z[:, 3]])
+
+    by = of(point if about is None else about)
+    return np.asarray((of(point) - by.mean(axis=0)) / by.std(axis=0))
 
 
 def laws(t: Twins) -> list[Law]:
@@ -227,8 +229,8 @@ def correct(t: Twins, model: ReducedModel) -> Correction:
     if n < LEAST or not all(np.isfinite(v).all() for v in t.across.values()):
         raise InputError("twins", "points", n, f"at least {LEAST}, the first run of each with a spatial belt")
     held = np.arange(n) % HELD_OUT == HELD_OUT - 1
-    rows, missed = _polynomials(t, model, np.ones(n, dtype=bool))
-    part, _ = _polynomials(t, model, ~held)
+    coefficients, missed = _coefficients(t, model, np.ones(n, dtype=bool))
+    part, _ = _coefficients(t, model, ~held)
     errors = {"spatial.points": float(n)}
     of_law = model.planar.evaluate(_operating(t))
     out = _carried(model) * np.abs(t.point[:, 1])
@@ -237,9 +239,10 @@ def correct(t: Twins, model: ReducedModel) -> Correction:
             errors |= {f"spatial.{name}{key}.{k}": v for k, v in (("rms", _rms(e)), ("max", float(np.abs(e).max())))}
     loss = of_law["lambda"] + _carried(model) * of_law["c"] * t.point[:, 1] ** 2
     by_loss = float(np.sqrt(np.mean((out * loss / (out + loss) ** 2)[out > 0.0] ** 2)))
-    peak_row = len(CORRECTIONS) + [p.name for p in model.peaks].index("peak.flank_normal")
-    deviation = np.array([missed[0], missed[1], by_loss * missed[2], missed[peak_row]])
-    return Correction(rows, missed, deviation, errors)
+    kept = missed["thrust_ratio"], missed["e"], by_loss * missed["loss"], missed["peak.flank_normal"]
+    own = [np.mean(np.square(of_law.get(f"uncertainty.{name}", 0.0))) for name in UNCERTAIN]
+    deviation = np.sqrt(np.maximum(np.square(kept) - own, 0.0))
+    return Correction(coefficients, deviation, errors)
 
 
 SPATIAL = ("spatial runs held out", "RMS, planar laws", "corrected", "largest")  # head of `spatial_rows`
@@ -269,49 +272,35 @@ def _carried(model: ReducedModel) -> float:
     return float(capacity(model.constants["mu"], np.cos(model.constants["delta_0"])))
 
 
-def _polynomials(t: Twins, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Coefficients (6 + peaks, 15) from the points `used`, and what they miss at one left out (6 + peaks,)."""
-    x = scaled(model.coordinates[:4], model.shift, t.point)[used]
-    F_O, slip = t.point[:, 3] * model.constants["F_ref"], t.values["speed loss"].mean(axis=1)
-    firm = 1.0 / (1.0 + (slip / SLIP) ** 2)
-    creep = model.planar.evaluate(_operating(t))["c"] * t.point[:, 1]
-    one = np.ones(len(F_O))
-    data: list[tuple[Array, Array]] = [
-        (_apart(t.values["thrust ratio"]), one),
-        (_apart(t.values["speed loss"]), firm),
-        (_apart(t.values["losses"]), one),
-        (t.across["exit_force_I"] / F_O, one),
-        (t.across["exit_force_O"] / F_O, one),
-        (t.across["ring_to_pillar"], one),
-        *((_apart(t.values[f"peak of {p.name.removeprefix('peak.')}"]), one) for p in model.peaks),
-    ]
-    found = [_polynomial(x, y[used], w[used]) for y, w in data]
-    more = np.expm1(products(x) @ found[2][0])
-    found[1] = _polynomial(x, (data[1][0][used] - more * creep[used]), firm[used])
-    return np.array([c for c, _ in found]), np.array([e for _, e in found])
-
-
-def _polynomial(x: Array, y: Array, w: Array) -> tuple[Array, float]:
-    """Coefficients of `products`, those of degree 2 or all but the first may be 0, and the RMS that others miss."""
-    every = products(x)
-    mean = float(np.sum(w * y) / np.sum(w))
-    best = np.append(mean, np.zeros(every.shape[1] - 1))
-    least = _rms(np.sqrt(w / w.mean()) * (y - mean) / (1.0 - w / w.sum()))
-    bound = GAIN * least
-    for number in (5, every.shape[1]):
-        T = every[:, :number]
-        if len(y) < 2 * number:
-            break
-        for ridge in RIDGES:
-            penalty = ridge * np.eye(number)
-            penalty[0, 0] = 0.0
-            A = np.linalg.solve(T.T @ (w[:, None] * T) + penalty, T.T * w)
-            left_out = (y - T @ (A @ y)) / (1.0 - np.sum(T * A.T, axis=1))
-            error = _rms(np.sqrt(w / w.mean()) * left_out)
-            if error < bound:
-                bound = least = error
-                best = np.append(A @ y, np.zeros(every.shape[1] - number))
-    return best, least
+def _coefficients(t: Twins, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[Array, dict[str, float]]:
+    """Coefficients of the splines from the points `used`, and what others miss at one of them, by name."""
+    x, grid = _places(t.point), grid_of(list(model.coordinates), SPLINES)
+    at = _places(np.maximum(grid, [0.0, -np.inf, t.point[:, 2].min(), 0.0]), t.point)
+    F_O, spatial = t.point[:, 3] * model.constants["F_ref"], {name: v[:, 0] for name, v in t.values.items()}
+    firm = 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2)
+    laws = model.planar.evaluate(_operating(t))
+    creep = laws["c"] * t.point[:, 1]
+    data = {
+        "thrust_ratio": spatial["thrust ratio"] - np.log(laws["zeta"]),
+        "loss": spatial["losses"] - np.log(laws["lambda"] + _carried(model) * creep * t.point[:, 1]),
+        "e": spatial["speed loss"] - laws["e"] - creep,
+        "exit_force.primary": t.across["exit_force_I"] / F_O,
+        "exit_force.secondary": t.across["exit_force_O"] / F_O,
+        "ring_to_pillar": t.across["ring_to_pillar"],
+    } | {p.name: spatial[f"peak of {p.name.removeprefix('peak.')}"] - np.log(laws[p.name]) for p in model.peaks}
+    values, missed = {}, {}
+    for name, y in data.items():
+        weights = firm if name == "e" else np.ones(len(y))
+        process, crossed = fit(x[used], y[used], np.arange(int(used.sum())), weights[used])
+        share = np.sqrt(weights[used] / weights[used].mean())
+        missed[name], without = _rms(share * (y[used] - crossed)), _rms(share * y[used])
+        values[name], here = process.mean(at), process.mean(x)
+        if name not in CORRECTIONS[3:] and missed[name] > GAIN * without:
+            missed[name], values[name], here = without, np.zeros(len(grid)), np.zeros(len(y))
+        if name == "loss":
+            data["e"] -= np.expm1(here) * creep
+    names = (*CORRECTIONS, *(p.name for p in model.peaks))
+    return splines_through(np.stack([values[k] for k in names], axis=1).reshape(*SPLINES, len(names))), missed
 
 
 def _missed(t: Twins, model: ReducedModel, held: NDArray[np.bool_]) -> dict[str, Array]:

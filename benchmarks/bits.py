@@ -41,15 +41,10 @@ from rtcvt.kind import load_unit
 from rtcvt.model import Model
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
+from rtcvt.unitfile import shipped_units
 
-GEARS = (
-    "differential", "oblique_differential", "planetary", "power_split_ivt", "ravigneaux", "toroidal_kers",
-    "toroidal_variator",
-)  # fmt: skip
-HYBRID = ("accessory_5pk", "two_pulley_5pk", "two_pulley_belt", "pushbelt_cvt", "pushbelt_kers")
-PARTS = ("vehicle", "driveline", "driver", "kers_lap", "wltc")
-UNITS = [(name, ("rigid", "full"), {}, ()) for name in GEARS]  # models, flanges other than the unit's, belt fields
-UNITS += [(name, ("hybrid", "rigid"), {}, ()) for name in HYBRID] + [(name, ("rigid",), {}, ()) for name in PARTS]
+UNITS: list[tuple[str, tuple[str, ...], dict[str, str], tuple[str, ...]]]
+UNITS = [(name, load_unit(name).models, {}, ()) for name in shipped_units()]  # models, flanges given, belt fields
 UNITS += [
     ("differential", ("rigid", "full"), {"pinion": "speed"}, ()),
     ("pushbelt_cvt", ("hybrid", "rigid"), {"primary": "speed"}, ("push", "flank_normal")),

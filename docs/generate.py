@@ -58,7 +58,7 @@ PAGES = {  # of the API: title, modules
     "kinds": ("Kinds of machines", ("rtcvt.kind", "rtcvt.simulate", "rtcvt.network", "rtcvt.view")),
     "gears": (
         "Gear systems",
-        ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.pog.energy", "rtcvt.control.kers", "rtcvt.control.limits"),
+        ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.control.kers", "rtcvt.control.limits"),
     ),
     "belts": ("Belt drives", ("rtcvt.belt.geometry", "rtcvt.belt.moving_belt", "rtcvt.offline.beltdrive.runs")),
     "variators": (

@@ -43,8 +43,6 @@ from rtcvt.fmu.translate import (
 )
 from rtcvt.model import Model
 
-__all__ = ["Dependencies", "dependencies"]
-
 Known = float | int | frozenset[float | int] | None  # the value, or one of few values, if the constants say so
 Number = tuple[int, Known]  # a bit for each variable on which it may depend
 Sets = tuple[frozenset[int], ...]

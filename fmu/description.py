@@ -13,8 +13,6 @@ from rtcvt import __version__, quantity
 from rtcvt.fmu.dependencies import Sets, dependencies
 from rtcvt.model import Model, Variable
 
-__all__ = ["LOG_CATEGORIES", "boolean", "define_types", "model_description", "root_element"]
-
 KINDS = ("parameter", "input", "output", "state", "derivative")
 
 LOG_CATEGORIES = {

@@ -29,8 +29,6 @@ from rtcvt.model import Fidelity
 from rtcvt.recording import replaced_on_success, require_writable
 from rtcvt.scenario import parameter_value
 
-__all__ = ["export_python", "require_fmu_name"]
-
 _SCRIPT = '''"""{unit}, {fidelity}: written by rtcvt {version}."""
 
 import ctypes

@@ -44,8 +44,6 @@ from rtcvt.fmu.description import model_description
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 
-__all__ = ["SETTINGS", "UNIT_FILE", "UnitSlave"]
-
 UNIT_FILE = "unit.toml"
 SETTINGS = "unit.json"
 

@@ -30,8 +30,6 @@ from rtcvt.model import Model, Variable
 from rtcvt.network.held import Parts, stable_step
 from rtcvt.recording import replaced_on_success
 
-__all__ = ["export_ssp", "require_ssp_name", "system_description"]
-
 _SSP = "http://ssp-standard.org/SSP1/SystemStructure"
 _SPACES = {
     "ssd": f"{_SSP}Description",

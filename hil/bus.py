@@ -205,8 +205,8 @@ def _crc_table() -> tuple[int, ...]:
 _TABLE = _crc_table()
 
 
-_NONE = re.compile(r"not.?avail|^n/?a$|^sna$|unavail|not.?valid|no.?signal", re.IGNORECASE)
-_ERROR = re.compile(r"^(?!no|.*free).*(err|invalid|fault|fail|defect)", re.IGNORECASE)
+_NONE = re.compile(r"not.?avail|^n/?a$|^sna$|unavail|not.?valid|no.?signal|nicht.?verf|ung(ü|ue)ltig", re.IGNORECASE)
+_ERROR = re.compile(r"^(?!no|kein|.*free).*(err|invalid|fault|fail|defe[ck]t|fehler)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,8 @@ def quantum(message: Message, variables: Mapping[str, str]) -> list[Quantum]:
 
 
 def reach(signal: Signal) -> tuple[float, float]:
-    """Smallest and largest value that a signal takes: what its bits hold, within the range that its database gives."""
+    """Smallest and largest value that a signal takes: what its bits hold, within the range that its database gives, but
+    for numbers at its ends that say "not available"."""
     if signal.is_float:
         largest = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(float).max)}[signal.length]
         first, last = -largest, largest
@@ -249,7 +250,13 @@ def reach(signal: Signal) -> tuple[float, float]:
     scale, offset = float(signal.conversion.scale), float(signal.conversion.offset)
     low, high = sorted((first * scale + offset, last * scale + offset))
     least, most = _declared(signal)
-    return max(low, least), min(high, most)
+    low, high = max(low, least), min(high, most)
+    none = sorted(raw * scale + offset for raw, text in (signal.choices or {}).items() if _NONE.search(str(text)))
+    for value in none:
+        low += abs(scale) * math.isclose(value, low)
+    for value in reversed(none):
+        high -= abs(scale) * math.isclose(value, high)
+    return low, high
 
 
 def _declared(signal: Signal) -> tuple[float, float]:
@@ -262,7 +269,7 @@ def _declared(signal: Signal) -> tuple[float, float]:
 def _lacking(signal: Signal, raw: float, beyond: bool) -> str:
     """What a raw value says that is none; empty if it is one. `beyond`: it lies beyond the range."""
     if signal.is_float:
-        return "" if math.isfinite(raw) else "not finite"
+        return ""
     choices: Mapping[int, object] = signal.choices or {}
     said = str(choices.get(int(raw), ""))
     if _NONE.search(said) or _ERROR.search(said):
@@ -442,7 +449,7 @@ class Node:
             if now >= end:
                 return {}
             until = min(end, self._incoming[0][0]) if self._incoming else end
-            got = self.bus.recv(until - now)
+            got, _ = self.bus._recv_internal(until - now)  # `recv` waits by the wall clock, which may be put back
             if got is not None and (name := self._name(got)) is not None:
                 for at, disturbed in self._disturbed(got, name, time.monotonic()):
                     heapq.heappush(self._incoming, (at, next(self._order), disturbed))
@@ -513,7 +520,7 @@ class Node:
                 wire.factor * (given * float(signal.conversion.scale) + float(signal.conversion.offset)) + wire.offset
             )
             beyond = not low - half <= value <= high + half
-            lacking = _lacking(signal, given, beyond)
+            lacking = _lacking(signal, given, beyond) if math.isfinite(value) else "not finite"
             if wire.items and lacking != "not finite":
                 lacking = "" if value in wire.items else lacking or "no item"
             if lacking:

@@ -59,8 +59,6 @@ from rtcvt.quantity import conversion, known_unit
 from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Fault, Scenario
 
-__all__ = ["TIMEOUT", "can_attachment", "database_text", "read_database"]
-
 TIMEOUT = 0.1  # [s]
 OWN = {signal: f"\0{signal}" for signal in (HEARTBEAT, STATE)}  # variables of the rig, with names that no unit has
 STATEMENTS = ("BO_", "CM_", "BA_", "VAL_", "SIG_", "EV_", "BS_", "BU_", "NS_", "SGTYPE_", "ENVVAR_")  # of a DBC file

@@ -32,8 +32,6 @@ from rtcvt.hil.importer import NUMBERS, Fmu, Ticks
 from rtcvt.hil.loop import Loop, Messages, Transfer
 from rtcvt.hil.native.build import available
 
-__all__ = ["Slave", "fetch_messages", "quoted", "start", "status_name"]
-
 Array = NDArray[np.float64]
 Call = tuple[str, Callable[[int], int]]  # name, and function of the step's number that returns the status
 

@@ -33,30 +33,6 @@ from cantools.database.can import Database, Message
 from rtcvt import names
 from rtcvt.model import Variable
 
-__all__ = [
-    "BITRATE",
-    "CLASSIC",
-    "ENCODING",
-    "FALLEN",
-    "FROM_RIG",
-    "HEARTBEAT",
-    "MOST_LOAD",
-    "OVER",
-    "PARAMETERS",
-    "RESERVED",
-    "RUNNING",
-    "STATE",
-    "TO_RIG",
-    "WATCHDOG",
-    "cycle_time",
-    "generate",
-    "is_fd",
-    "load",
-    "parse",
-    "signal_names",
-    "size_of",
-]
-
 FROM_RIG, TO_RIG, PARAMETERS = 0x200, 0x100, 0x400  # identifiers count up from here
 WATCHDOG = FROM_RIG - 1  # before all outputs
 HEARTBEAT, STATE = "rig_heartbeat", "rig_state"

@@ -8,8 +8,6 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["missing"]
-
 NO_BITS = 8  # type of an ELF section that takes no room in the file
 SEGMENT, SEGMENT_64 = 0x01, 0x19  # commands of Mach-O
 MACH = {b"\xfe\xed\xfa\xce": (">", 28), b"\xce\xfa\xed\xfe": ("<", 28), b"\xfe\xed\xfa\xcf": (">", 32),

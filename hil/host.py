@@ -36,8 +36,6 @@ from rtcvt.hil.importer import Fmu
 from rtcvt.hil.loop import Ending, Loop
 from rtcvt.hil.pacing import real_time
 
-__all__ = ["Host", "hosted"]
-
 Array = NDArray[np.float64]
 
 GRACE = 0.4  # [s] for a unit to return once the run is to end, and then to be freed

@@ -38,8 +38,6 @@ from rtcvt.model import Variable, VariableTable
 from rtcvt.quantity import Unit, conversion, defined, difference, is_close, known_unit, spelled
 from rtcvt.scenario import Scenario, Table, parameter_changes, parameter_value, sample_inputs
 
-__all__ = ["NUMBERS", "Fmu", "Ticks", "inputs_from", "open_fmu"]
-
 Array = NDArray[np.float64]
 
 NUMBERS: dict[int, dict[str, Any]] = {  # what setters take, by version of FMI and type name: fmi2SetReal
@@ -248,13 +246,14 @@ def inputs_from(path: Path) -> dict[str, Table]:
     kept = [(k, line) for k, line in enumerate(lines, start=1) if line.strip() and not line.startswith("#")]
     if len(kept) < 2:
         raise InputError(path.name, "", None, "a line with the names of the columns, and at least one with values")
-    between = max("\t;,", key=kept[0][1].count)
+    heads = {between: next(csv.reader([kept[0][1]], delimiter=between)) for between in ",;\t"}
+    between = max(heads, key=lambda b: (_is_time(heads[b][0]), len(heads[b])))
     names, units = [], []
-    for cell in next(csv.reader([kept[0][1]], delimiter=between)):  # x[1] is an element of an array
+    for cell in heads[between]:  # x[1] is an element of an array
         found = re.fullmatch(r"\s*(.*?)(?:\s*\[\s*([^\[\]]*[^\[\]\d, ][^\[\]]*)\s*\]|\s+\[\s*(?:1\s*)?\])?\s*", cell)
         names.append(found[1] if found else cell.strip())
         units.append((found[2] if found else None) or "")
-    if names[0].lower() not in ("time", "t") or len(names) < 2 or len(set(names)) < len(names):
+    if not _is_time(names[0]) or len(names) < 2 or len(set(names)) < len(names):
         raise InputError(path.name, f"line {kept[0][0]}", kept[0][1], "columns 'time' and inputs, each once")
     rows = []
     for k, line in kept[1:]:
@@ -273,6 +272,10 @@ def inputs_from(path: Path) -> dict[str, Table]:
     except ValueError as error:
         text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise InputError(path.name, "time", None, text) from None
+
+
+def _is_time(head: str) -> bool:
+    return head.partition("[")[0].strip().lower() in ("time", "t")
 
 
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")

@@ -30,8 +30,6 @@ from rtcvt.hil.rig import LOOP_FAULTS, NEVER, Attachment, Running
 from rtcvt.model import Variable
 from rtcvt.scenario import Fault, Scenario
 
-__all__ = ["live_page"]
-
 PAGE = Path(__file__).with_name("live.html")
 RATE = 25.0  # [1/s]
 LONGEST_COMMAND = 1000  # [bytes]

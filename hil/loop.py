@@ -26,20 +26,6 @@ from rtcvt.errors import InputError
 from rtcvt.hil.importer import NUMBERS, Ticks
 from rtcvt.hil.native.build import library
 
-__all__ = [
-    "HEAD",
-    "Command",
-    "Ending",
-    "FaultKind",
-    "Input",
-    "Loop",
-    "Messages",
-    "Policy",
-    "Settings",
-    "Transfer",
-    "bin_edges",
-]
-
 Array = NDArray[np.float64]
 
 HEAD = 5  # columns of a record before the inputs: step number, time [s], step time [s], lateness [s], flags

@@ -18,8 +18,6 @@ from can.interfaces.udp_multicast.utils import is_msgpack_installed, pack_messag
 
 from rtcvt.errors import InputError
 
-__all__ = ["MulticastBus", "free_group"]
-
 PORT = 43113  # python-can's
 LARGEST = 4096  # [bytes] of a datagram
 IP_MULTICAST_ALL = 49  # <linux/in.h>

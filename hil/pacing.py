@@ -40,19 +40,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BUS_PRIORITY",
-    "PRIORITY",
-    "Timing",
-    "environment",
-    "interruptible",
-    "own_processor",
-    "pace",
-    "real_time",
-    "stolen",
-    "take_fifo",
-]
-
 PRIORITY = 80  # of SCHED_FIFO: above the interrupt threads of a PREEMPT_RT kernel, below its watchdogs
 BUS_PRIORITY = 60  # of threads that serve a bus, and of those whose interpreter lock these need
 SPIN = 200e-6  # [s] busy waiting before a deadline, at most half of a step

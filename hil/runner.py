@@ -22,8 +22,6 @@ from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import Scenario, tuned_signals
 from rtcvt.simulate import number_of_steps, uneven
 
-__all__ = ["Result", "describe", "duration_of", "fmu_notes", "given", "run"]
-
 Array = NDArray[np.float64]
 
 MEMORY_LIMIT = 2 * 2**30  # [bytes] of recorded values

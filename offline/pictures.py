@@ -17,27 +17,6 @@ from numpy.typing import NDArray
 from rtcvt.html import COLOURS, figure, page, text
 from rtcvt.variator.layout import SECTIONS
 
-__all__ = [
-    "GREY",
-    "INK",
-    "INTERVALS",
-    "RC",
-    "RIGID",
-    "aside",
-    "axes_grid",
-    "cards",
-    "compared",
-    "drawing",
-    "inline_svg",
-    "mark",
-    "names_beside",
-    "over_sections",
-    "report",
-    "thin",
-    "under",
-    "verdict",
-]
-
 Array = NDArray[np.float64]
 
 RIGID = "#d11f2a"  # colour of the real-time model

@@ -30,8 +30,6 @@ from rtcvt.offline.pictures import drawing, names_beside, report
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import Result, simulate
 
-__all__ = ["Meeting", "SpeedMap", "map_page", "order_amplitude", "speed_map"]
-
 Array = NDArray[np.float64]
 
 START, SETTLE = 1.0, 0.5  # run-up to the lowest speed, and then [s]

@@ -8,8 +8,6 @@ import signal
 import sys
 from types import FrameType
 
-__all__ = ["main"]
-
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 

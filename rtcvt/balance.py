@@ -13,8 +13,6 @@ import numpy as np
 
 from rtcvt.simulate import Result
 
-__all__ = ["Balance", "balance"]
-
 KWH = 3.6e6  # [J]
 
 

@@ -24,9 +24,6 @@ import math
 
 from rtcvt.kernel import kernel
 
-__all__ = ["SOFTEST", "coupling", "coupling_energy", "coupling_jacobian", "coupling_loss", "coupling_rates",
-           "coupling_torque", "spring_energy"]  # fmt: skip
-
 SOFTEST = 1e-6  # least stiffness and damping, as a share of their defaults
 _RATE = 0.25  # omega_c h
 

@@ -1,7 +1,7 @@
 """Driving cycles: tables of speed over time in CSV files.
 
 Lines that begin with ``#`` say where the numbers are from. Then follow a header with units, ``t [s],v [km/h]``, and one
-line per point. Times begin at zero and are equally spaced.
+line per point. Times begin at zero and rise.
 """
 
 import csv
@@ -18,32 +18,20 @@ from rtcvt.errors import InputError
 from rtcvt.files import read_text
 from rtcvt.unitfile import is_file
 
-__all__ = ["DrivingCycle", "load_cycle", "shipped_cycles"]
-
 
 @dataclass(frozen=True)
 class DrivingCycle:
-    """Speeds at equal spacing, linear in between."""
+    """Speeds over time, linear in between."""
 
     name: str
-    spacing: float  # [s]
+    time: NDArray[np.float64]  # (n,) [s], from 0 on
     v: NDArray[np.float64]  # (n,) [m/s]
     source: str  # the comment lines of its file
 
     @property
-    def time(self) -> NDArray[np.float64]:
-        """Times of the points [s], shape (n,)."""
-        return np.linspace(0.0, self.duration, len(self.v))
-
-    @property
-    def duration(self) -> float:
-        """[s]"""
-        return self.spacing * (len(self.v) - 1)
-
-    @property
-    def distance(self) -> float:
-        """[m]"""
-        return float(np.trapezoid(self.v) * self.spacing)
+    def way(self) -> NDArray[np.float64]:
+        """Way to each point [m], shape (n,)."""
+        return np.append(0.0, np.cumsum(0.5 * (self.v[1:] + self.v[:-1]) * np.diff(self.time)))
 
 
 def shipped_cycles() -> dict[str, Path]:
@@ -75,10 +63,9 @@ def load_cycle(name: str | Path) -> DrivingCycle:
     if len(points) < 2:
         raise InputError(path.name, "", None, "at least two points")
     t, v = np.array(points).T
-    spacing = (t[-1] - t[0]) / (len(t) - 1)
-    if t[0] != 0.0 or not spacing > 0.0 or not np.allclose(np.diff(t), spacing, rtol=1e-6):
-        raise InputError(path.name, "t", None, "equally spaced times that begin at 0")
-    return DrivingCycle(path.stem, float(spacing), v, "\n".join(comments))
+    if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
+        raise InputError(path.name, "t", None, "times that begin at 0 and rise")
+    return DrivingCycle(path.stem, t, v, "\n".join(comments))
 
 
 def _header(source: str, line: int, row: list[str]) -> tuple[float, float]:

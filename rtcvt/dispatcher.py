@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 import numba.types
+from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
@@ -24,10 +25,9 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Function
 from numba.core.typing import Context
+from numba.np import arrayobj
 
 from rtcvt.stamp import stamped
-
-__all__ = ["Dispatcher", "KernelCompiler"]
 
 _floors = 0  # kernels that are being compiled since another one calls them; changed under numba's lock only
 
@@ -94,18 +94,48 @@ _numbas: Any = Function.get_call_type
 setattr(Function, "get_call_type", _call_type)  # noqa: B010
 
 
+def _basic_indexing(context: Any, builder: Any, aryty: Any, ary: Any, types: Any, indices: Any, **check: Any) -> Any:
+    """Pointer, shape and strides of an element or a view, as `arrayobj.basic_indexing` of numba's gives them.
+
+    Of kernels whose indices count from the first element, as in C: without a look whether they count from the end.
+    """
+    plain = getattr(context, "from_first", False) and not check.get("boundscheck")
+    kind, index = (*types, None)[0], (*indices, None)[0]
+    if not plain or (aryty.ndim, aryty.layout, len(types)) != (1, "C", 1) or getattr(kind, "has_step", False):
+        return _numbas_indexing(context, builder, aryty, ary, types, indices, **check)
+    (size,), (stride,) = (cgutils.unpack_tuple(builder, of, 1) for of in (ary.shape, ary.strides))
+    if isinstance(kind, numba.types.Integer):
+        return builder.gep(ary.data, [context.cast(builder, index, kind, numba.types.intp)]), [], []
+    view = context.make_helper(builder, kind, value=index)
+    end = builder.select(builder.icmp_signed("<", view.stop, size), view.stop, size)
+    return builder.gep(ary.data, [view.start]), [builder.sub(end, view.start)], [stride]
+
+
+_numbas_indexing: Any = arrayobj.basic_indexing
+setattr(arrayobj, "basic_indexing", _basic_indexing)  # noqa: B010
+
+
 class KernelCompiler(Compiler):
     """Numba's compiler of one function, for Python or for another kernel."""
+
+    from_first = False
 
     def define_pipelines(self) -> Any:
         """Numba's passes."""
         state = self.state
         state.typingctx = _typing(state.typingctx, state.flags.copy())
         state.targetctx = state.targetctx.subtarget(typing_context=state.typingctx)
+        state.targetctx.from_first = self.from_first
         if _floors and self.state.library is None:
             self.state.flags.no_cpython_wrapper = True
             self.state.library = _Inner(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         return super().define_pipelines()
+
+
+class RealTimeCompiler(KernelCompiler):
+    """Of kernels whose indices count from the first element."""
+
+    from_first = True
 
 
 class _Kept(CompileResultCacheImpl):

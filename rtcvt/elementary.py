@@ -17,8 +17,6 @@ import numpy as np
 
 from rtcvt.kernel import kernel
 
-__all__ = ["cos", "exp", "log", "power", "sin"]
-
 TWO_OVER_PI = 0.6366197723675814
 PI_HALF_1 = 1.57079632673412561417e00  # the first 33 bits of pi/2
 PI_HALF_2 = 6.07710050630396597660e-11  # the next 33 bits

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from rtcvt.expression import Expression
 
-__all__ = ["angle", "pulsating"]
-
 Array = NDArray[np.float64]
 
 CELL = 1e-3  # of the grid [s]

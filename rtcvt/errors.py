@@ -3,8 +3,6 @@
 import difflib
 from collections.abc import Iterable
 
-__all__ = ["InputError", "near"]
-
 
 class InputError(ValueError):
     """Bad input from a file or the command line; the command line prints it and exits with code 2.

@@ -16,8 +16,6 @@ import numpy as np
 
 from rtcvt.engine_order import pulsating
 
-__all__ = ["Expression", "dimension", "name", "number", "parse", "parse_signal"]
-
 _FUNCTIONS = ("sin", "cos", "tan", "sqrt")
 _LARGEST = 2000  # numbers, names and operations, powers and tan written out
 _BOUNDS = {"min": 2, "max": 2, "clip": 3}  # numbers of arguments

@@ -19,17 +19,6 @@ from typing import Any, BinaryIO
 
 from rtcvt.errors import InputError
 
-__all__ = [
-    "new_beside",
-    "opened",
-    "opened_archive",
-    "read_bytes",
-    "read_json",
-    "read_text",
-    "require_regular",
-    "temporary_folder",
-]
-
 LARGEST = 16 * 2**20  # [bytes] of a text
 EXTRACTED = 512 * 2**20  # [bytes] of an archive's files together
 MEMBERS = 10_000  # files of an archive

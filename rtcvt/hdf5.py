@@ -27,21 +27,6 @@ from numpy.typing import NDArray
 from rtcvt.errors import InputError
 from rtcvt.files import opened
 
-__all__ = [
-    "BLOCK",
-    "MARK",
-    "checked",
-    "digest_of",
-    "grow",
-    "hashed",
-    "new_series",
-    "open_sealed",
-    "refused",
-    "require_bounded",
-    "seal",
-    "text_in",
-]
-
 BLOCK = 512  # [bytes] of the user block
 LARGEST = 4 * 2**30  # [bytes] of all datasets together
 CHUNK, PIECES = 64 * 2**20, 2**20  # [bytes] of a chunk, number of them in a dataset
@@ -137,8 +122,8 @@ _LINK.set_char_encoding(h5py.h5t.CSET_UTF8)
 def new_series(
     group: h5py.Group, name: str, values: Array, texts: Mapping[str, str], chunk: int = 0, packed: bool = False
 ) -> h5py.h5d.DatasetID:
-    """A dataset of doubles (n,) with texts as attributes. By HDF5's own calls: those of h5py take three times as long,
-    which counts where a unit has 20 000 outputs.
+    """A dataset of doubles (n, ...) with texts as attributes. By HDF5's own calls: those of h5py take three times as
+    long, which counts where a unit has 20 000 outputs.
 
     Parameters
     ----------
@@ -146,8 +131,8 @@ def new_series(
         Where it goes.
     name : str
         In its group.
-    values : array (n,)
-        What it holds.
+    values : array (n, ...)
+        What it holds, with one `chunk` (n,).
     texts : mapping of str to str
         Attributes.
     chunk : int
@@ -158,7 +143,8 @@ def new_series(
     made = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     made.set_obj_track_times(False)
     if chunk or packed:
-        made.set_chunk((chunk or min(len(values), PACKED),))
+        others = values.shape[1:]
+        made.set_chunk((chunk or max(1, min(len(values), PACKED // math.prod(others))), *others))
     if packed:
         made.set_shuffle()
         made.set_deflate(1)

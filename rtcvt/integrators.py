@@ -18,20 +18,6 @@ Jacobian and one factorisation. Being L-stable it damps whatever the step cannot
 from rtcvt.kernel import kernel
 from rtcvt.linalg import lu, lu_solve
 
-__all__ = [
-    "RK4",
-    "ROSENBROCK",
-    "STAGES",
-    "rk4_new",
-    "rk4_stage",
-    "rosenbrock_integral",
-    "rosenbrock_matrix",
-    "rosenbrock_new",
-    "rosenbrock_side",
-    "rosenbrock_solve",
-    "rosenbrock_stage",
-]
-
 RK4 = 0
 ROSENBROCK = 1
 STAGES = 4  # of either method

@@ -18,9 +18,7 @@ from typing import Any
 
 from numba.core import config, event
 
-from rtcvt.dispatcher import Dispatcher, KernelCompiler
-
-__all__ = ["FAILED", "OK", "SATURATED", "compiler", "inlined", "kernel", "kernel_of_rows"]
+from rtcvt.dispatcher import Dispatcher, KernelCompiler, RealTimeCompiler
 
 OK = 0  # the step is valid
 SATURATED = 1  # valid, but a limit is active or a table is extrapolated
@@ -58,8 +56,8 @@ def compiler(pipeline_class: type[KernelCompiler] = KernelCompiler, **options: A
     return decorate
 
 
-_compile = compiler(fastmath=False, _nrt=False)
-_inline = compiler(fastmath=False, _nrt=False, inline="always")
+_compile = compiler(RealTimeCompiler, fastmath=False, _nrt=False)
+_inline = compiler(RealTimeCompiler, fastmath=False, _nrt=False, inline="always")
 
 
 def kernel(function: Any) -> Any:

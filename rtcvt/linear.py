@@ -26,8 +26,6 @@ from numpy.typing import ArrayLike, NDArray
 from rtcvt.errors import InputError, near
 from rtcvt.model import Instance, Variable
 
-__all__ = ["Linear", "Mode", "linearise"]
-
 Array = NDArray[np.float64]
 SMALL = 1e-9  # share below which a singular value counts as zero
 CHANGE = 1e-6  # of a difference, beside 1 and the value

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from rtcvt.files import new_beside
 
-__all__ = ["Files", "tell"]
-
 _DIGEST, _STAMP = 32, 64  # [bytes] at the beginning
 _FORGOTTEN = 600.0  # [s] after which a half file is of a process that was killed
 _told: set[str] = set()

@@ -27,8 +27,6 @@ from rtcvt.errors import InputError, near
 from rtcvt.kernel import FAILED
 from rtcvt.quantity import Unit
 
-__all__ = ["Causality", "Coupling", "Fidelity", "Instance", "Model", "Variable", "VariableTable"]
-
 Vector = NDArray[np.float64]
 Fidelity = Literal[
     "rigid", "hybrid", "full", "system"

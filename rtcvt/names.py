@@ -9,9 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
-__all__ = ["Target", "changed", "free", "mapped"]
-
-Target = Literal["identifier", "dbc", "hdf5", "mdf"]
+Target = Literal["identifier", "dbc", "hdf5", "mdf", "csv"]
 
 
 class _Rules(NamedTuple):
@@ -26,6 +24,7 @@ _RULES: Mapping[Target, _Rules] = {
     "dbc": _Rules(re.compile("[^A-Za-z0-9_]"), 32, True),  # of a DBC file, beside the long-name attribute
     "hdf5": _Rules(re.compile(f"[/{_CONTROL}]"), 1000, False),
     "mdf": _Rules(re.compile(rf"[{_CONTROL}]|^\s|\s$"), 1000, False),  # whose readers cut blanks off
+    "csv": _Rules(re.compile(rf"[{_CONTROL}]|^[\s#]|\s$"), 1000, False),  # the same
 }
 
 

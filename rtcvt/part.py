@@ -21,8 +21,6 @@ from rtcvt.scenario import Scenario
 from rtcvt.table import Rows, Table, given_values
 from rtcvt.unitfile import Solver
 
-__all__ = ["Part", "built", "internal_step", "page", "table_of"]
-
 
 class Part(Unit):
     """Schema that the unit files of parts share."""

@@ -33,7 +33,7 @@ __all__ = [
 
 _QUANTITY = re.compile(
     r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*"
-    r"((?![eE][-+]?[0-9])(?:1/)?[A-Za-zµ%][A-Za-zµ_./*^0-9 -]{0,40})?\s*"
+    r"((?![eE][-+]?[0-9])(?:1/|/(?=(?:min|[hs])\b))?[A-Za-zµ%][A-Za-zµ_./*^0-9 -]{0,40})?\s*"
 )
 _SIGNS = str.maketrans({
     "μ": "µ", "·": ".", "⋅": ".", "∙": ".", "×": "*", "−": "-", "⁻": "-", "℃": "degC", "\u2126": "ohm", "\u03a9": "ohm",
@@ -45,6 +45,7 @@ OWN = """
     newton_millimeter = newton * millimeter = Nmm
     newton_centimeter = newton * centimeter = Ncm
     newton_second = newton * second = Ns
+    watt_second = watt * second = Ws
     revolution = 2 * pi * radian = rev = r = U = Umdr
     revolutions_per_minute = revolution / minute = rpm = RPM = Upm
     metric_horsepower = 735.49875 * watt = PS
@@ -250,9 +251,9 @@ def is_quantity(text: str) -> bool:
 
 
 def _strange(text: str) -> bool:
-    """Whether it is a number with a decimal comma, or in digits that are not those of ASCII."""
+    """Whether it is a number with a decimal comma or groups of thousands, or in digits that are not those of ASCII."""
     digits = any(c.isdigit() and not c.isascii() for c in text if c not in "⁰¹²³⁴⁵⁶⁷⁸⁹")
-    return digits or re.match(r"\s*[-+]?[0-9]+,[0-9]+\s*(?![,)0-9])", text) is not None
+    return digits or re.match(r"\s*[-+]?[0-9]+(?:,[0-9]+\s*(?![,)0-9])|['’\s][0-9]{3}\b(?!/))", text) is not None
 
 
 def to_si(value: float | str, unit: "str | Unit") -> float:

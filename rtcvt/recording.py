@@ -8,6 +8,7 @@ device or pipe is written to and never replaced.
 """
 
 import csv
+import logging
 import os
 import shutil
 import stat
@@ -322,7 +323,8 @@ def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5p
 
 
 def save(path: Path, recording: Recording, kind: str) -> None:
-    """Write a recording in the format of its ending: HDF5, or CSV with a column ``NAME [UNIT]`` for each series.
+    """Write a recording in the format of its ending: HDF5, or CSV with a column ``NAME [UNIT]`` for each series, whose
+    name is changed, and that told, if a table cannot have it (`rtcvt.names`).
 
     Raises
     ------
@@ -335,9 +337,12 @@ def save(path: Path, recording: Recording, kind: str) -> None:
         return
     series = {k: s for k, s in recording.signals.items() if s.values.shape == recording.time.shape}
     columns = [recording.time, *(s.values for s in series.values())]
+    called = mapped(series, "csv", ("time", "t"))
+    for name in (name for name in called if called[name] != name):
+        logging.getLogger("rtcvt").warning("%s: %r is the column %s", path.name, name, called[name])
     with replaced_on_success(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["time [s]", *(f"{name} [{s.unit}]" for name, s in series.items())])
+        rows.writerow(["time [s]", *(f"{called[name]} [{s.unit}]" for name, s in series.items())])
         for k in range(0, len(recording.time), ROWS):
             rows.writerows(np.column_stack([c[k : k + ROWS] for c in columns]).tolist())
 

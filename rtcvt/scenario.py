@@ -33,24 +33,6 @@ if TYPE_CHECKING:
     from rtcvt.model import Instance, Variable, VariableTable
     from rtcvt.recording import Signal as Recorded
 
-__all__ = [
-    "Change",
-    "Fault",
-    "Limits",
-    "Scenario",
-    "Signal",
-    "Table",
-    "apply_parameters",
-    "chosen_scenario",
-    "get_scenario",
-    "load_faults",
-    "load_scenario",
-    "parameter_changes",
-    "parameter_value",
-    "sample_inputs",
-    "tuned_signals",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -25,8 +25,6 @@ from numba.core.serialize import dumps
 
 from rtcvt.machine_code import Files, tell
 
-__all__ = ["stamped"]
-
 _LIBRARIES = {"builtins", "math", "numba", "numpy", "typing"}  # their version is numba's concern
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 

@@ -8,8 +8,6 @@ import math
 
 from rtcvt.kernel import FAILED, OK, kernel
 
-__all__ = ["HUGE", "MOST_STEPS", "enter", "leave", "start_status"]
-
 HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
 MOST_STEPS = 1e6  # internal steps in one communication step
 

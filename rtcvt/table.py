@@ -27,8 +27,6 @@ from rtcvt import quantity
 from rtcvt.errors import InputError
 from rtcvt.model import Causality, Variable
 
-__all__ = ["Constants", "Places", "Row", "Rows", "Table", "given_values"]
-
 
 class Row(NamedTuple):
     """A variable of a unit, whose name and text may have fields in braces."""

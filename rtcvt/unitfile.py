@@ -19,28 +19,6 @@ from rtcvt import quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import read_text
 
-__all__ = [
-    "MOST_SUBSTEPS",
-    "Duration",
-    "Name",
-    "Record",
-    "Solver",
-    "Time",
-    "UnitFile",
-    "find_unit",
-    "is_file",
-    "key_path",
-    "line_of",
-    "located",
-    "parse_table",
-    "parse_toml",
-    "parse_unit_file",
-    "quantity_in",
-    "read_toml",
-    "read_unit_file",
-    "shipped_units",
-]
-
 
 def quantity_in(unit: str, above: float | None = None, at_least: float | None = None) -> BeforeValidator:
     """Validator of a quantity in `unit`, within a bound."""

@@ -53,8 +53,8 @@ from hostile_inputs import KINDS, hostile_inputs
 from steps_host import NativeUnit
 
 __all__ = [
-    "ATTACKS", "disks", "hostile_run", "hostile_runs", "kills", "misdeeds", "mutations", "recordings", "reduced_models",
-    "signals", "texts"
+    "ATTACKS", "clocks", "disks", "hostile_run", "hostile_runs", "kills", "misdeeds", "mutations", "recordings",
+    "reduced_models", "signals", "texts", "workers"
 ]  # fmt: skip
 
 Outcome = tuple[int, list[str]]
@@ -378,45 +378,22 @@ WRITERS = (
 )  # fmt: skip
 
 
-def _pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def _zeros(path: Path) -> None:
-    path.symlink_to("/dev/zero")
-
-
 def _folder(path: Path) -> None:
     path.mkdir()
     (path / "a.h5").mkdir()
 
 
-def _loop(path: Path) -> None:
-    path.symlink_to(path.name)
-
-
-def _nowhere(path: Path) -> None:
-    path.symlink_to(path.parent / "nothing" / "x")
-
-
-def _empty(path: Path) -> None:
-    path.touch()
-
-
-def _noise(path: Path) -> None:
-    path.write_bytes(np.random.default_rng(1).bytes(5000))
-
-
-def _none(path: Path) -> None:
-    del path
-
-
-PLACES: list[tuple[str, Callable[[Path], None], bool, bool]] = [  # name, how it is made, attacks of readers, of writers
-    ("x", _pipe, True, False), ("x", _zeros, True, False), ("x", _folder, True, True), ("x", _loop, True, False),
-    ("x", _nowhere, True, False), ("x", _empty, True, False), ("x", _noise, True, False), ("x", _none, True, False),
-    ("y" * 300, _none, True, True), ("run.h5/x", _none, True, True), ("/proc/self/x", _none, True, True),
-    ("/sys/x", _none, False, True), ("missing/x", _none, True, True), ("a\0b", _none, True, True),
-]  # fmt: skip
+PLACES: dict[str, tuple[str, Callable[[Path], object] | None, bool, bool]] = {
+    # what it is: its name, how it is made, attacks of readers, of writers
+    "a pipe": ("x", os.mkfifo, True, False), "zeros": ("x", lambda p: p.symlink_to("/dev/zero"), True, False),
+    "a folder": ("x", _folder, True, True), "a loop": ("x", lambda p: p.symlink_to(p.name), True, False),
+    "nowhere": ("x", lambda p: p.symlink_to(p.parent / "nothing" / "x"), True, False),
+    "empty": ("x", Path.touch, True, False), "none": ("x", None, True, False),
+    "noise": ("x", lambda p: p.write_bytes(np.random.default_rng(1).bytes(5000)), True, False),
+    "long": ("y" * 300, None, True, True), "in a file": ("run.h5/x", None, True, True),
+    "in proc": ("/proc/self/x", None, True, True), "in sys": ("/sys/x", None, False, True),
+    "missing": ("missing/x", None, True, True), "null": ("a\0b", None, True, True),
+}  # fmt: skip
 
 
 def _command(words: list[str], folder: Path, said: Path) -> None:
@@ -433,15 +410,17 @@ def files(count: int, folder: Path) -> Outcome:
     within a minute, and nothing is left."""
     hostile.build(folder).rename(folder / "unit.fmu")
     grown(folder / "run.h5", True)
-    tries = [(words, place) for place in PLACES
+    tries = [(words, what) for what, place in PLACES.items()
              for words in (*(READERS if place[2] else ()), *(WRITERS if place[3] else ()))]  # fmt: skip
     tries = [tries[k] for k in np.random.default_rng(37).permutation(len(tries))[:count]]
     bad, before = [], sorted(p.name for p in folder.iterdir())
     rounds = Rounds(len(tries))
-    for _, (words, (name, made, _, _)) in zip(rounds, tries, strict=False):
+    for _, (words, what) in zip(rounds, tries, strict=False):
+        name, made, _, _ = PLACES[what]
         given = [word.format(name) for word in words.split()]
         path = folder / next(g for g, word in zip(given, words.split(), strict=True) if "{}" in word)
-        made(path)
+        if made is not None:
+            made(path)
         with tempfile.TemporaryDirectory() as home:
             said = Path(home) / "said"
             child = multiprocessing.get_context("fork").Process(target=_command, args=(given, folder, said))
@@ -453,11 +432,11 @@ def files(count: int, folder: Path) -> Outcome:
             text = said.read_text(encoding="utf-8", errors="replace") if said.exists() else ""
         if made is _folder:
             shutil.rmtree(path, ignore_errors=True)
-        elif made is not _none:
+        elif made is not None:
             path.unlink(missing_ok=True)
         left = sorted(p.name for p in folder.iterdir() if p.name not in before)
         if child.exitcode != 2 or "Traceback" in text or left:
-            bad.append(f"{words.format(name)[:90]}, {made.__name__[1:]}: {child.exitcode}, left {left}: {text[-300:]}")
+            bad.append(f"{words.format(name)[:90]}, {what}: {child.exitcode}, left {left}: {text[-300:]}")
             for p in left:
                 shutil.rmtree(folder / p) if (folder / p).is_dir() else (folder / p).unlink()
     return rounds.made, bad
@@ -498,11 +477,11 @@ try:
         count += 1000
     made.finish({"completed": True})
     print(count)
-except InputError:
-    print(-1)
-except OSError:
+except InputError as error:
+    print(-1, error)
+except OSError as error:
     made.abandon()
-    print(count)
+    print(count, error.strerror)
 """
 
 
@@ -518,37 +497,32 @@ def disks(count: int, folder: Path) -> Outcome:
             environment = faults.environment(library, disk, int(10 ** rng.uniform(0.0, 7.0)), number)
             done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=300)
             try:
-                written = int(done.stdout)
-                for file in disk.iterdir():
-                    rows = len(read(file).time)
-                    if not written <= rows <= written + 1000:
-                        bad.append(f"disk {k}: {rows} rows of {written}")
-                if written > 0 and not list(disk.iterdir()):
-                    bad.append(f"disk {k}: no file")
+                first, _, why = done.stdout.strip().partition(" ")
+                written, files = int(first), list(disk.iterdir())
+                if why and not why.endswith(os.strerror(number)):
+                    bad.append(f"disk {k}: {why}")
+                for file in files:
+                    found = read(file)
+                    rows = [np.random.default_rng(n).random((1000, 4))[:, 3] for n in range(0, len(found.time), 1000)]
+                    same = np.array_equal(found.signals["x2"].values, np.concatenate([*rows, []]))
+                    if not same or not written <= len(found.time) <= written + 1000:
+                        bad.append(f"disk {k}: {len(found.time)} rows of {written}, or other ones")
+                if (written > 0) != bool(files) or done.stderr:
+                    bad.append(f"disk {k}: {len(files)} files of {written} rows {done.stderr[-200:]}")
             except (ValueError, InputError) as error:
                 bad.append(f"disk {k}: {error} {done.returncode} {done.stderr[-200:]}")
     return rounds.made, bad
 
 
-def command(fmu: Path, scenario: Path, path: Path, home: Path, *words: str) -> subprocess.Popen[str]:
+def command(
+    fmu: Path, scenario: Path, path: Path, home: Path, *words: str, **environment: str
+) -> subprocess.Popen[str]:
     """``rtcvt run`` with a folder of its own for temporary files, as the leader of its group."""
-    words = ("run", str(fmu), "--scenario", str(scenario), "-o", str(path), *words)
-    return subprocess.Popen(
-        [sys.executable, "-m", "rtcvt", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=os.environ | {"TMPDIR": str(home), "PYTHONFAULTHANDLER": "1"}, start_new_session=True,
-    )  # fmt: skip
-
-
-def scenario_file(folder: Path, misdeed: str, seconds: float, fault: str = "") -> Path:
-    """A scenario in which the unit misbehaves from 0.3 s on."""
-    file = folder / "scenario.toml"
-    inputs = f"[inputs]\nu = 1.0\n[parameters]\nmode = {hostile.MISDEEDS[misdeed]}\nat = 0.3\n"
-    file.write_text(f'duration = "{seconds} s"\n{inputs}{fault}')
-    return file
+    environment = os.environ | {"TMPDIR": str(home), "PYTHONFAULTHANDLER": "1"} | environment
+    return hostile.command(fmu, scenario, path, *words, env=environment, start_new_session=True)
 
 
 SIGNALLED = (0.15, 5.0)  # [s] after the start of the command: before, Python has not begun
-OVERLOAD = '[fault.slow]\nkind = "overload"\nvalue = "50 s"\nstart = "0.2 s"\nduration = "1 s"\n'
 
 
 def signals(count: int, folder: Path) -> Outcome:
@@ -560,9 +534,8 @@ def signals(count: int, folder: Path) -> Outcome:
             place, home = Path(name), Path(name) / "temporary"
             home.mkdir()
             state = ("nothing", "hang", "overload")[k % 3]
-            file = scenario_file(
-                place, state.replace("overload", "nothing"), 30, OVERLOAD if state == "overload" else ""
-            )
+            fault = hostile.OVERLOAD * (state == "overload")
+            file = hostile.scenario_file(place, state.replace("overload", "nothing"), 30, fault)
             path, figures = place / ("run.h5" if k % 2 else "run.mf4"), place / "run.json"
             process = command(fmu, file, path, home, "--patience", "50 s", "--json", str(figures))
             number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[int(rng.integers(3))]
@@ -600,17 +573,25 @@ def signals(count: int, folder: Path) -> Outcome:
     return rounds.made, bad
 
 
+def _has_rows(path: Path) -> bool:
+    """Whether a recording that grows has begun; the run has not before."""
+    with suppress(InputError):
+        return path.exists() and len(read(path).time) > 0
+    return False
+
+
 def kills(count: int, folder: Path) -> Outcome:
-    """SIGKILL of the rig, or of all its processes, at any time: what it wrote is read, without a gap."""
+    """SIGKILL of the rig, or of all its processes, at any time after the first rows: what it wrote is read, without a
+    gap."""
     fmu, rng, bad = hostile.build(folder), np.random.default_rng(19), []
     for k in (rounds := Rounds(count)):
         with tempfile.TemporaryDirectory(dir=folder) as name:
             place = Path(name)
             path = place / ("run.h5" if k % 2 else "run.mf4")
-            process = command(fmu, scenario_file(place, "nothing", 30), path, place)
-            while not part_name(path).exists() and process.poll() is None:
+            process = command(fmu, hostile.scenario_file(place, "nothing", 30), path, place)
+            while not _has_rows(part_name(path)) and process.poll() is None:
                 time.sleep(0.02)
-            time.sleep(float(rng.uniform(0.8, 2.5)))
+            time.sleep(float(rng.uniform(0.5, 2.5)))
             (os.killpg if k % 3 == 0 else os.kill)(process.pid, signal.SIGKILL)
             process.communicate()
             time.sleep(0.5)
@@ -633,7 +614,7 @@ def misdeeds(count: int, folder: Path) -> Outcome:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             place, misdeed = Path(name), names[k % len(names)]
             path, figures = place / "run.h5", place / "run.json"
-            file = scenario_file(place, misdeed, 0.6)
+            file = hostile.scenario_file(place, misdeed, 0.6)
             process = command(fmu, file, path, place, "--patience", "0.5 s", "--json", str(figures))
             _, errors = process.communicate(timeout=120)
             refused = misdeed == "at_start"
@@ -641,6 +622,67 @@ def misdeeds(count: int, folder: Path) -> Outcome:
                 bad.append(f"{misdeed}: code {process.returncode} {errors[-300:]}")
             elif not refused and json.loads(figures.read_text())["message"] != read(path).attributes["message"]:
                 bad.append(f"{misdeed}: figures and recording differ")
+    return rounds.made, bad
+
+
+def clocks(count: int, folder: Path) -> Outcome:
+    """The wall clock is put on or back, by up to thirty years, at any time of a run with a bus on which nobody else is:
+    it takes its time, and its recording has all steps."""
+    fmu, library, rng, bad = hostile.build(folder), faults.build(folder, "jumping"), np.random.default_rng(31), []
+    for k in (rounds := Rounds(count)):
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            place, jump = Path(name), int(10 ** rng.uniform(2.0, 9.0)) * (-1 if k % 3 else 1)
+            path, figures = place / ("run.h5" if k % 2 else "run.mf4"), place / "run.json"
+            words = ["--can", "virtual:alone", "--json", str(figures)]
+            now = place / "now"
+            jumping = faults.jumping(library, now, jump)
+            process = command(fmu, hostile.scenario_file(place, "nothing", 3), path, place, *words, **jumping)
+            while not part_name(path).exists() and process.poll() is None:
+                time.sleep(0.02)
+            time.sleep(rng.uniform(0.0, 3.0))
+            now.touch()
+            try:
+                _, errors = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+                bad.append(f"clock {k}, {jump} s: the run does not end")
+                continue
+            if process.returncode or "Traceback" in errors:
+                bad.append(f"clock {k}, {jump} s: code {process.returncode} {errors[-500:]}")
+            elif not 2.99 < (wall := json.loads(figures.read_text())["wall_s"]) < 10.0 or len(read(path).time) != 601:
+                bad.append(f"clock {k}, {jump} s: it took {wall:g} s, with {len(read(path).time)} rows")
+    return rounds.made, bad
+
+
+CAMPAIGN = """
+import random, signal, sys, threading, time
+import psutil
+from rtcvt.errors import InputError
+from rtcvt.offline.variator.campaign import computed
+def kill():
+    workers = [p for p in psutil.Process().children() if "spawn_main" in " ".join(p.cmdline())]
+    if workers:
+        random.choice(workers).send_signal(signal.SIGKILL)
+threading.Timer(float(sys.argv[1]), kill).start()
+try:
+    found = {key: error for key, _, error in computed({k: (time.sleep, 0.3) for k in range(8)}, None, 2)}
+    print(len(found), *filter(None, found.values()))
+except InputError:
+    print("not begun")
+print(len(psutil.Process().children()))
+"""
+
+
+def workers(count: int, folder: Path) -> Outcome:
+    """SIGKILL of a worker of a campaign's local cluster, at any time: all runs end and none is lost, or none begins; no
+    process is left."""
+    rng, bad = np.random.default_rng(41), []
+    for k in (rounds := Rounds(count)):
+        words = [sys.executable, "-c", CAMPAIGN, str(rng.uniform(2.0, 8.0))]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, cwd=folder)
+        if done.stdout not in ("8\n1\n", "not begun\n1\n") or done.returncode:  # multiprocessing keeps one
+            bad.append(f"worker {k}: {done.stdout} {done.returncode} {done.stderr[-500:]}")
     return rounds.made, bad
 
 
@@ -704,6 +746,8 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "signals": (200, signals),
     "SIGKILL": (50, kills),
     "misdeeds of units": (64, misdeeds),
+    "jumps of the clock": (60, clocks),
+    "deaths of workers": (40, workers),
     "leaks of instances": (100_000, leaks),
     "what is no file": (303, files),
     "mutated texts": (2000, texts),

@@ -12,6 +12,7 @@ themselves. Those of the hybrid model are the eigenvalues of its Jacobian, witho
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import eigs
@@ -23,7 +24,7 @@ from rtcvt.offline.beltdrive.motion import Sheaves, newton_matrix, work
 from rtcvt.offline.beltdrive.shafts import load_torque
 from rtcvt.offline.beltdrive.sheave import touching
 
-__all__ = ["Mode", "ancf_modes", "hybrid_modes"]
+__all__ = ["Mode", "ancf_modes", "assert_same_modes", "hybrid_modes"]
 
 Array = NDArray[np.float64]
 
@@ -47,6 +48,17 @@ def hybrid_modes(unit: BeltUnit) -> list[Mode]:
     held = {f"{g}{key}" for g in given for key in ("w", "w_in", "slope", "a")}
     free = [k for k, v in enumerate(model.states) if v.name not in held]
     return _modes(np.linalg.eigvals(instance.jacobian()[np.ix_(free, free)]).astype(np.complex128))
+
+
+def assert_same_modes(unit: BeltUnit, frequency: float, damping: float, elements: int | None = None) -> list[Mode]:
+    """All modes below 200 Hz, by share of the frequency and by difference of damping; those of the hybrid model."""
+    own = [m for m in hybrid_modes(unit) if m.frequency < 200.0]
+    full = [m for m in ancf_modes(unit, [m.frequency for m in own], elements) if m.frequency < 200.0]
+    assert len(own) == len(full)
+    for a, b in zip(own, full, strict=True):
+        assert a.frequency == pytest.approx(b.frequency, rel=frequency)
+        assert a.damping == pytest.approx(b.damping, abs=damping)
+    return own
 
 
 def ancf_modes(unit: BeltUnit, about: list[float], elements: int | None = None) -> list[Mode]:

@@ -1,42 +1,50 @@
 """Drawn states of real-time belt drives, and what holds in each: the Jacobian is that of the rates, power balances."""
 
 import numpy as np
+from differences import jacobian_by_differences
 
 from rtcvt.belt.layout import BeltP, D
 
 
-def random_belt(instance, rng, place):
+def started(unit, fidelity="hybrid", substeps=None, **parameters):
+    """An instance of a unit, or of its model, initialised with parameters; ``__`` in a name stands for a dot."""
+    instance = (unit.build(fidelity, substeps) if hasattr(unit, "build") else unit).instantiate()
+    for key, value in parameters.items():
+        instance.set(key.replace("__", "."), value)
+    instance.initialise()
+    return instance
+
+
+def random_belt(instance, rng, place=None, speed=30.0):
     """Slack and tight cells, pulleys of either sense, any inputs; returns where the states at `place` begin."""
     p, data, n = instance.p, instance.model.data, int(instance.model.data[D.N])
-    count, at = n * int(data[D.FACES]), int(data[place])
     instance.u[:] = rng.normal(scale=20.0, size=instance.u.size)
-    tension = p[BeltP.T_0] * rng.uniform(-0.3, 3.0, size=count)
-    instance.x[:count] = instance.work[int(data[D.W_LENGTH]) :][:count] / (1.0 + tension / p[BeltP.EA])
-    instance.x[count : count + n] = rng.normal(scale=30.0, size=n)
-    instance.x[count + n] = rng.normal(scale=10.0)
-    instance.x[count + n + 1 : at] = rng.normal(scale=20.0, size=at - count - n - 1)
+    first = 0
+    if not data[D.RIGID]:
+        count = n * int(data[D.FACES])
+        first = count + n
+        tension = p[BeltP.T_0] * rng.uniform(-0.3, 3.0, size=count)
+        instance.x[:count] = instance.work[int(data[D.W_LENGTH]) :][:count] / (1.0 + tension / p[BeltP.EA])
+        instance.x[count:first] = rng.normal(scale=speed, size=n)
+    instance.x[first] = rng.normal(scale=10.0)
+    at = instance.x.size if place is None else int(data[place])
+    instance.x[first + 1 : at] = rng.normal(scale=20.0, size=at - first - 1)
     return at
 
 
 def assert_jacobian(instance):
     """The Jacobian is that of central differences of the rates."""
-    exact, x = instance.jacobian(), instance.x.copy()
-    for j in range(x.size):
-        h = 1e-7 * max(abs(x[j]), 0.01)
-        rates = []
-        for sign in (1.0, -1.0):
-            instance.x[:] = x
-            instance.x[j] += sign * h
-            rates.append(instance.derivative())
-        instance.x[:] = x
-        scale = np.abs(exact).max(axis=1) + 1.0
-        np.testing.assert_allclose(exact[:, j] / scale, (rates[0] - rates[1]) / (2.0 * h) / scale, atol=2e-5)
+    exact = instance.jacobian()
+    found = jacobian_by_differences(instance, 1e-7 * np.maximum(np.abs(instance.x), 0.01))
+    scale = np.abs(exact).max(axis=1, keepdims=True) + 1.0
+    np.testing.assert_allclose(exact / scale, found / scale, atol=2e-5)
 
 
-def assert_power(instance, losses):
+def assert_power(instance, losses, within=2e-6):
     """Power that enters is stored or lost, and no loss is negative."""
     x, dx = instance.x.copy(), instance.derivative()
-    step = 1e-6 / np.max(np.abs(dx) / (np.abs(x) + 1e-3))
+    share = 1e-3 if instance.model.fidelity == "rigid" else 1e-6  # the rigid model's energy is quadratic
+    step = share / np.max(np.abs(dx) / (np.abs(x) + 1e-3))
     energy = []
     for sign in (1.0, -1.0):
         instance.x[:] = x + sign * step * dx
@@ -44,10 +52,40 @@ def assert_power(instance, losses):
         energy.append(instance.get("storage.E"))
     instance.x[:] = x
     instance.outputs()
-    rate = (energy[0] - energy[1]) / (2.0 * step)
-    power = instance.get("crank.w_pulley") * instance.get("crank.tau")
-    power += sum(instance.u[v.index] * instance.get(f"{v.name.removesuffix('.tau')}.w")
-                 for v in instance.model.select("input") if v.name.endswith(".tau"))  # fmt: skip
+    rate, power = (energy[0] - energy[1]) / (2.0 * step), 0.0
+    for v in instance.model.select("input"):
+        name, _, kind = v.name.partition(".")
+        speed, torque = (f"{name}.w", f"{name}.tau") if kind == "tau" else (f"{name}.w_pulley", f"{name}.tau")
+        power += instance.get(speed) * instance.get(torque)
     lost = [instance.get(k) for k in losses]
     assert min(lost) >= 0.0
-    assert abs(power - rate - sum(lost)) < 2e-6 * (abs(power) + abs(rate) + sum(lost))
+    rest = power - rate - sum(lost) - instance.get("loss.load")
+    assert abs(rest) < within * (abs(power) + abs(rate) + sum(lost))
+
+
+def violent(instance, steps, seed):
+    """Steps, loads, speeds and reversals of random size, in between all torques off; statuses and energy made.
+
+    A drive that no torque and no given speed moves has no more energy than before: the largest share by which it grew.
+    """
+    rng = np.random.default_rng(seed)
+    speeds = np.array([v.name.endswith(".w") for v in instance.model.select("input")])
+    alone = not speeds.any()
+    statuses, made, energy = np.zeros(3, dtype=int), 0.0, instance.get("storage.E")
+    for k in range(steps):
+        if k % 20 == 0:
+            kind = rng.integers(4)
+            scale = 10.0 ** rng.uniform(-1.0, 3.0)
+            goal = np.where(speeds, 400.0, scale) * rng.normal(size=instance.u.size)
+        if kind == 0:  # off
+            instance.u[~speeds] = 0.0
+        elif kind == 3:  # at once
+            instance.u[:] = goal
+        else:
+            instance.u[:] += 0.2 * (goal - instance.u)
+        statuses[instance.step(1e-3)] += 1
+        before, energy = energy, instance.get("storage.E")
+        if alone and kind == 0:
+            made = max(made, energy / before - 1.0)
+        assert np.isfinite(instance.x).all()
+    return statuses, made

@@ -6,11 +6,13 @@ import pytest
 pytestmark = [pytest.mark.needs("loop", "cc")]
 
 SHORT = {
-    "damaged HDF5 recordings that grow": 3, "mutated reduced models": 20, "disks that fail": 4, "signals": 4,
+    "damaged HDF5 recordings that grow": 3, "jumps of the clock": 4, "deaths of workers": 2,
+    "mutated reduced models": 20, "disks that fail": 4, "signals": 4,
     "SIGKILL": 2, "misdeeds of units": 3, "hostile inputs": 7,
     "what is no file": 8, "mutated machines": 12,
 }  # fmt: skip
-FAST = ("damaged MDF recordings", "damaged reduced models", "mutated texts", "what is no file")
+FAST = ("damaged HDF5 recordings", "damaged MDF recordings", "damaged reduced models", "mutated texts",
+        "what is no file", "disks that fail")  # fmt: skip
 # faults of disks, signals and units have tests of their own: test_disk, hil/test_recorder, hil/test_host, hil/test_rig
 ALONE = {"signals", "SIGKILL", "misdeeds of units"}
 

@@ -61,35 +61,24 @@ def test_show_lists_units_and_prints_matrices(rtcvt):
         assert word in text
 
 
-def test_simulate_writes_recording_and_figures(rtcvt, tmp_path):
+def test_simulate_writes_recording_and_figures_and_cuts_no_names_off(rtcvt, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
     code, text, _ = rtcvt("simulate", "planetary", "-o", "run.h5", "--json", "run.json", "--set", "gear.s.J=1e-3")
     assert code == 0
     assert "times real time" in text
     recording = read_recording(tmp_path / "run.h5")
     figures = json.loads((tmp_path / "run.json").read_text())
     assert recording.signals["sun.w"].values[-1] == figures["signals"]["sun.w"]["final"]
+    assert all(name in text for name in figures["signals"])
     assert recording.signals["sun.w"].unit == "rad/s"
     assert 'name = "planetary"' in recording.unit_file
     assert json.loads(recording.attributes["parameters"])["gear.s.J"] == 1e-3
 
 
-@pytest.mark.slow
-def test_simulate_a_system_without_cutting_names_off(rtcvt, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "50")
-    (tmp_path / "short.toml").write_text('duration = "20 s"')
-    code, text, _ = rtcvt("simulate", "vehicle_wltc", "-s", "short.toml", "-o", "run.h5", "--json", "run.json")
-    assert code == 0
-    figures = json.loads((tmp_path / "run.json").read_text())
-    recording = read_recording(tmp_path / "run.h5")
-    for name, signal in figures["signals"].items():
-        assert name in text
-        assert recording[name][-1] == signal["final"]
-
-
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("rtcvt simulate my_", {"my_gears.toml"}),
+        slow("rtcvt simulate my_", {"my_gears.toml"}),
         ("rtcvt simulate planetary --set gear.p", {"gear.p.J=", "gear.p.b="}),
         slow("rtcvt show toro", {"toroidal_kers", "toroidal_variator"}),
         slow("rtcvt simulate toroidal_kers --scenario in", {"infeasible demand"}),
@@ -110,10 +99,7 @@ def test_completion(tmp_path, line, expected):
 MISTYPED = [
     (["show", "toroidal_ker"], "did you mean toroidal_kers"),
     (["simulate", "planetary", "--set", "gear.s.j=1"], "did you mean gear.s.J"),
-    (
-        ["simulate", "planetary", "--scenario", "sun drives the carrier"],
-        "did you mean sun drives the carrier, ring braked",
-    ),
+    (["simulate", "planetary", "--scenario", "sun drives the carrier"], "did you mean sun drives the carrier"),
     (["campaign", "pushbelt_24mm", "--plan", "quik", "-o", "runs"], "did you mean quick"),
     (["ssp", "vehicle_wltp"], "did you mean vehicle_wltc"),
     (["simulte", "planetary"], "Did you mean 'simulate'?"),
@@ -143,25 +129,25 @@ def test_show_of_belts(rtcvt):
     assert "pushbelt_24mm" in rtcvt("show")[1]
 
 
-def test_show_modes_of_a_ring(rtcvt, tmp_path):
-    """Both rods: what bounds the step, by name; the mode that bounds it has the smallest step of all."""
+@pytest.mark.parametrize(
+    ("name", "rod", "step", "motion"),
+    [("pushbelt_24mm", "rcm", 1.27e-6, "along"), slow("rod.toml", "cosserat", 3.6e-8, "rotation")],
+)
+def test_show_modes_of_a_ring(rtcvt, tmp_path, name, rod, step, motion):
+    """What bounds the step, by name; the mode that bounds it has the smallest step of all."""
     unit = shipped_units("pushbelt")["pushbelt_24mm"].read_text()
     (tmp_path / "rod.toml").write_text(unit.replace("[ring]", '[ring]\nrod = "cosserat"'))
-    for name, rod, step, motion in (
-        ("pushbelt_24mm", "rcm", 1.27e-6, "along"),
-        ("rod.toml", "cosserat", 3.6e-8, "rotation"),
-    ):
-        code, text, _ = rtcvt("show", name, "--modes", "MED", "--json")
-        found = json.loads(text)["ring_modes"]
-        assert code == 0
-        assert found["rod"] == rod
-        assert found["largest_step_s"] == pytest.approx(step, rel=0.02)
-        k = found["bounding"]
-        assert found["shares"][motion][k] > 0.95
-        omega, zeta = found["omega_rad_s"], found["damping_ratio"]
-        assert omega == sorted(omega)
-        steps = [2 / w * ((1 + z * z) ** 0.5 - z) for w, z in zip(omega, zeta, strict=True) if w > 1]
-        assert min(steps) == pytest.approx(found["largest_step_s"], rel=1e-12)
+    code, text, _ = rtcvt("show", name, "--modes", "MED", "--json")
+    found = json.loads(text)["ring_modes"]
+    assert code == 0
+    assert found["rod"] == rod
+    assert found["largest_step_s"] == pytest.approx(step, rel=0.02)
+    k = found["bounding"]
+    assert found["shares"][motion][k] > 0.95
+    omega, zeta = found["omega_rad_s"], found["damping_ratio"]
+    assert omega == sorted(omega)
+    steps = [2 / w * ((1 + z * z) ** 0.5 - z) for w, z in zip(omega, zeta, strict=True) if w > 1]
+    assert min(steps) == pytest.approx(found["largest_step_s"], rel=1e-12)
     text = rtcvt("show", "pushbelt_24mm", "--modes", "MED")[1]
     assert "the fastest of 520 modes" in text
     assert "bounded by" in text
@@ -195,25 +181,13 @@ MISTAKES = [
     (["simulate", "planetary", "--step", "20 s"], "step = 20.0: a time above 0 and up to the duration"),
     (["simulate", "planetary", "--scenario", "x"], "scenario = 'x': this unit's scenarios are: sun drives"),
     (["simulate", "planetary", "--scenario", "x.toml"], "scenario = 'x.toml': a TOML file"),
-    (
-        ["simulate", "planetary", "-o", "no/such/f.h5"],
-        "output = 'no/such/f.h5': a file in an existing, writable folder",
-    ),
+    (["simulate", "planetary", "-o", "no/such/f.h5"], "output = 'no/such/f.h5': a file in an existing, writable"),
     (["export", "planetary", "-o", "no/such/f.fmu"], "output = 'no/such/f.fmu'"),
     (["export", "planetary", "-o", "unit.zip"], "output = 'unit.zip': a file name that ends in .fmu"),
-    (
-        ["export", "planetary", "--backend", "python", "--platform", "win64"],
-        "platforms = 'win64': only with the native backend",
-    ),
-    (
-        ["export", "planetary", "--backend", "native", "--no-check", "--platform", "vax"],
-        "platform = 'vax': one of linux64",
-    ),
+    (["export", "planetary", "--backend", "python", "--platform", "win64"], "platforms = 'win64': only with the"),
+    (["export", "planetary", "--backend", "native", "--no-check", "--platform", "vax"], "platform = 'vax': one of"),
     (["export", "differential", "--flange", "output=speed"], "--flange: output = 'speed': one of the flanges: pinion"),
-    (
-        ["export", "toroidal_kers", "--flange", "shaft=torque"],
-        "what goes into this flange: speed (the port has a spring)",
-    ),
+    (["export", "toroidal_kers", "--flange", "shaft=torque"], "what goes into this flange: speed (the port has a"),
     (["export", "pushbelt_24mm"], "kind = 'pushbelt': a kind with a real-time model: gear_system, belt"),
     (["export", "two_pulley_5pk", "--model", "full"], "model = 'full': hybrid or rigid"),
     (["simulate", "vehicle_wltc", "--model", "full"], "model = 'full': system"),

@@ -78,10 +78,8 @@ def test_lines_and_accents_are_allowed():
 def test_an_archive_that_explodes_is_refused_before_it_is_extracted(tmp_path):
     path = tmp_path / "bomb.fmu"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        zeros = bytes(2**20)
-        with archive.open("resources/zeros", "w", force_zip64=True) as member:
-            for _ in range(513):
-                member.write(zeros)
+        archive.writestr("resources/zeros", bytes(2**20))
+        archive.infolist()[0].file_size = 513 * 2**20  # what is declared, for a bomb takes long to make
     assert path.stat().st_size < 2**20
     with pytest.raises(InputError, match="at most 10000 files and 512 MiB"), open_fmu(path):
         pass

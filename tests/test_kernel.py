@@ -170,3 +170,19 @@ def test_what_kernels_called_is_called_from_python_later(tmp_path, monkeypatch):
         floors = importlib.import_module("floors")
         assert [getattr(floors, name)(1.0) for name in order] == [{"outer": 4.0, "inner": 2.0}[n] for n in order]
         assert getattr(floors, order[0]).stats.cache_hits.total() == found
+
+
+def test_views_and_elements_count_from_the_first():
+    @kernel
+    def parts(n, a, b):
+        inner = a[2:5]
+        rest = a[n:]
+        for i in range(len(inner)):
+            b[i] = inner[i]
+        for i in range(len(rest)):
+            b[3 + i] += rest[i]
+        return len(rest)
+
+    a, b, c = np.arange(8.0), np.zeros(8), np.zeros(8)
+    assert parts(4, a, b) == parts.py_func(4, a, c) == 4
+    assert np.array_equal(b, c)

@@ -24,6 +24,7 @@ from rtcvt.quantity import base_exponents, base_unit, conversion, defined, is_qu
         ("3000 1/min", "rad/s", 100 * math.pi),
         ("3000 min^-1", "rad/s", 100 * math.pi),
         ("3000 U/min", "rad/s", 100 * math.pi),
+        ("3000 /min", "rad/s", 100 * math.pi),
         ("50 Hz", "rad/s", 100 * math.pi),
         ("100 1/s", "rad/s", 100.0),
         ("3000 rpm", "Hz", 50.0),
@@ -60,7 +61,7 @@ def test_logarithms_are_no_units_of_what_they_measure(text, unit):
         conversion(text.split()[1], unit)
 
 
-@pytest.mark.parametrize("text", ["0,04 m", "３ m", "٣ m", "3 ٣"])
+@pytest.mark.parametrize("text", ["0,04 m", "３ m", "٣ m", "3 ٣", "1'000 m", "1 000 m", "1\u202f000 m"])
 def test_other_digits_and_decimal_commas_are_refused_as_such(text):
     assert is_quantity(text)
     with pytest.raises(ValueError, match="digits 0 to 9 with a decimal point"):

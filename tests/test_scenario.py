@@ -1,5 +1,7 @@
 """Signals, simulation and recordings."""
 
+from functools import cache
+
 import h5py
 import numpy as np
 import pytest
@@ -12,13 +14,17 @@ from rtcvt.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.scenario import Scenario, sample_inputs
 from rtcvt.simulate import simulate
 
-MODEL = build_model(load_unit("differential"), "rigid")
 TIME = np.linspace(0.0, 4.0, 401)
+
+
+@cache
+def model():
+    return build_model(load_unit("differential"), "rigid")
 
 
 def sampled(signal):
     scenario = Scenario.model_validate({"name": "s", "duration": 4.0, "inputs": {"left.tau": signal}})
-    return sample_inputs(MODEL, scenario, TIME)[:, MODEL.by_name["left.tau"].index]
+    return sample_inputs(model(), scenario, TIME)[:, model().by_name["left.tau"].index]
 
 
 def test_signals():
@@ -82,23 +88,23 @@ def test_a_table_of_one_late_point_is_refused():
 def test_unknown_names():
     scenario = Scenario.model_validate({"name": "s", "duration": 1.0, "inputs": {"left.w": 1.0}})
     with pytest.raises(InputError, match=r"differential: left\.w: not one of its inputs: pinion\.tau, left\.tau"):
-        simulate(MODEL, scenario)
+        simulate(model(), scenario)
     scenario = Scenario.model_validate({"name": "s", "duration": 1.0, "parameters": {"gear.a.mass": 1.0}})
     with pytest.raises(InputError, match=r"gear\.a\.mass: not one of its parameters"):
-        simulate(MODEL, scenario)
+        simulate(model(), scenario)
 
 
 def test_parameters_take_units_and_bare_names():
     scenario = Scenario.model_validate({"name": "s", "duration": 0.1, "parameters": {"r_a": "40 mm", "gear.a.J": 0.1}})
-    result = simulate(MODEL, scenario)
+    result = simulate(model(), scenario)
     assert result.parameter("geometry.r_a") == pytest.approx(0.04)
     assert result.parameter("gear.a.J") == 0.1
 
 
 def test_simulation_is_the_kernel():
     scenario = load_unit("differential").scenario[0]
-    result = simulate(MODEL, scenario)
-    instance = MODEL.instantiate()
+    result = simulate(model(), scenario)
+    instance = model().instantiate()
     instance.set("left.tau", 100.0)
     instance.initialise()
     for _ in range(len(result.time) - 1):
@@ -110,19 +116,29 @@ def test_simulation_is_the_kernel():
                             "step_cost_us", "signals"}  # fmt: skip
 
 
+def test_the_step_of_a_long_run_that_fails_is_named():
+    scenario = Scenario(name="long", duration=12.0)
+    with pytest.raises(InputError, match=r"step at t = 10\.006 s.*left\.tau = 1e\+13"):
+        simulate(model(), scenario, inputs={"left.tau": lambda t: 1e13 if t > 10.0055 else 0.0})
+
+
 @pytest.mark.parametrize("step", [0.0, -1.0, 30.0, 1e-12, float("nan")])
 def test_bad_steps(step):
     with pytest.raises(InputError, match=r"step = "):
-        simulate(MODEL, load_unit("differential").scenario[0], step)
+        simulate(model(), load_unit("differential").scenario[0], step)
 
 
-def test_recordings_come_back(tmp_path):
+@pytest.mark.parametrize("samples", [11, 601])  # the longer one is packed
+def test_recordings_come_back(tmp_path, samples):
     path = tmp_path / "run.h5"
-    values = np.linspace(0.0, 1.0, 11)
+    values = np.linspace(0.0, 1.0, samples)
     about = {"scenario": "s", "step": 0.1}
-    write_recording(path, Recording(values, {"a.w": Signal(values**2, "rad/s", "speed")}, about, "name = 'x'"), "test")
+    field = np.random.default_rng(1).normal(size=(samples, 3, 200, 4))
+    signals = {"a.w": Signal(values**2, "rad/s", "speed"), "field": Signal(field, "N", "of each element")}
+    write_recording(path, Recording(values, signals, about, "name = 'x'"), "test")
     back = read_recording(path)
     assert np.array_equal(back.signals["a.w"].values, values**2)
+    assert np.array_equal(back.signals["field"].values, field)
     assert back.signals["a.w"].unit == "rad/s"
     assert back.unit_file == "name = 'x'"
     assert back.attributes["kind"] == "test"

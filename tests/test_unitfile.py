@@ -13,7 +13,6 @@ from rtcvt.kind import kind_of_file, load_unit
 from rtcvt.pog.radii import radii_at
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import read_gear_system
-from rtcvt.quantity import to_si
 from rtcvt.scenario import load_scenario
 from rtcvt.unitfile import find_unit, line_of, parse_unit_file, read_unit_file, shipped_units
 
@@ -59,11 +58,7 @@ MISTAKES = [
     (("differential", "gears", "a", "colour"), "red", r"gears\.a\.colour: unknown key; allowed: inertia, friction"),
     (("differential", "gears", "a", "inertia"), -1.0, r"gears\.a\.inertia = -1\.0: .*at least 0"),
     (("differential", "gears", "a", "inertia"), "1 m", r"gears\.a\.inertia = '1 m': a moment of inertia in kg\.m2"),
-    (
-        ("differential", "gears", "a", "inertia"),
-        "1 parsnip",
-        r"gears\.a\.inertia = '1 parsnip': a moment of inertia in",
-    ),
+    (("differential", "gears", "a", "inertia"), "1 parsnip", r"gears\.a\.inertia = '1 parsnip': a moment of inertia"),
     (("differential", "gears", "a", "inertia"), float("nan"), r"gears\.a\.inertia"),
     (("differential", "gears", "c", "carrier"), "z", r"gears\.c\.carrier = 'z': one of the gears: a, b, c, d, e"),
     (("differential", "gears", "e", "carrier"), "b", r"gears\.c\.carrier = 'e': a gear that is not itself carried"),
@@ -72,42 +67,22 @@ MISTAKES = [
     (("differential", *AXIS, "through"), ["0", "r_x + 1"], r"axis\.through = 'r_x \+ 1': name 'r_x' is not known"),
     (("differential", *AXIS, "through"), ["0", "__import__('os')"], r"axis\.through.*not allowed; an expression has"),
     (("differential", "contacts", "cd", "point"), ["r_c", "1e12 °"], r"cd\.point = '1e12 °': a length in m, or in a"),
-    (
-        ("differential", "contacts", "cd", "point"),
-        ["r_c", "r_b*r_a"],
-        r"point = 'r_b\*r_a': a length in m, which the un",
-    ),
+    (("differential", "contacts", "cd", "point"), ["r_c", "r_b*r_a"], r"point = 'r_b\*r_a': a length in m, which the"),
     (("differential", "contacts", "cd", "point"), ["r_c", "r_b + r_a*r_c"], r"point = .*: terms of one kind"),
-    (
-        ("differential", "contacts", "cd", "point"),
-        ["r_c", "cos(r_b)*r_a"],
-        r"point = .*: an angle, not a length, in 'cos",
-    ),
-    (
-        ("differential", "contacts", "cd", "point"),
-        ["r_c", "1e20*r_b"],
-        r"point = '1e20\*r_b': .*of a size up to 1e\+15",
-    ),
+    (("differential", "contacts", "cd", "point"), ["r_c", "cos(r_b)*r_a"], r"point = .*: an angle, not a length"),
+    (("differential", "contacts", "cd", "point"), ["r_c", "1e20*r_b"], r"point = '1e20\*r_b': .*of a size up to 1e\+1"),
     (("differential", "contacts", "cd", "point"), ["r_c", 1e200], r"point = 1e\+200: .*between 1e-15 and 1e\+15"),
     (("differential", "parameters", "r_c", "value"), 1e-200, r"parameters\.r_c: .*between 1e-15 and 1e\+15"),
     (("differential", "parameters", "r_c", "value"), True, r"parameters\.r_c: a number, or a text with a unit"),
     (("differential", *AXIS, "direction"), ["r_a", "30 deg"], r"axis\.direction = .*: a number without unit"),
-    (
-        ("differential", *AXIS),
-        {"through": [0, "r_e + r_a"], "angle": "r_a"},
-        r"axis\.angle = 'r_a': an angle in rad, wh",
-    ),
+    (("differential", *AXIS), {"through": [0, "r_e + r_a"], "angle": "r_a"}, r"axis\.angle = 'r_a': an angle in rad,"),
     (("differential", *AXIS), {"through": [0, "r_e + r_a"], "angle": "9 mm"}, r"axis\.angle = '9 mm': an angle in rad"),
     (("differential", "contacts", "ae", "between"), ["a", "z"], r"contacts\.ae\.between = 'z': one of the gears"),
     (("differential", "contacts", "ae", "between"), ["a", "a"], r"contacts\.ae\.between = .*two different gears"),
     (("differential", "contacts", "ae", "stiffness"), 0.0, r"contacts\.ae\.stiffness = 0\.0: .*above 0"),
     (("differential", "rigid", "independent"), ["b", "z"], r"rigid\.independent = 'z': one of the gears"),
     (("differential", "ports", "left"), "z", r"ports\.left\.gear = 'z': one of the gears"),
-    (
-        ("differential", "ports", "left"),
-        {"gear": "b", "flange": "force"},
-        r"ports\.left\.flange = 'force': .*'torque' or 'speed'",
-    ),
+    (("differential", "ports", "left"), {"gear": "b", "flange": "force"}, r"ports\.left\.flange = 'force': .*'torque'"),
     (
         ("toroidal_kers", "ports", "shaft"),
         {"gear": "d", "spring": "30e3 N.m/rad", "flange": "torque"},
@@ -115,11 +90,7 @@ MISTAKES = [
     ),
     (("differential", "ports", "gear"), "c", r"ports\.gear = 'gear': a name that is not a group of variables"),
     (("toroidal_kers", "controller"), {}, r"controller: a moving variable needs exactly one of"),
-    (
-        ("toroidal_kers", "controller", "kers", "port"),
-        "axle",
-        r"controller\.kers\.port = 'axle': one of the ports: shaft",
-    ),
+    (("toroidal_kers", "controller", "kers", "port"), "axle", r"controller\.kers\.port = 'axle': one of the ports"),
     (("toroidal_kers", "variables", "theta", "min"), 0.5, r"variables\.theta.*min <= start <= max"),
     (("toroidal_kers", "variables", "phi"), {"min": 0, "max": 1, "rate_max": 1}, r"at most one moving variable"),
     (("toroidal_kers", "ports", "shaft"), "d", r"controller\.kers\.port = 'shaft': a port with a spring"),
@@ -194,14 +165,8 @@ def test_angle_and_direction_agree(tmp_path):
     [
         ("duration = 0", r"s\.toml: duration = 0: .*above 0"),
         ("name = 'x'", r"s\.toml: duration: this key is required"),
-        (
-            "duration = '1 s'\ninputs = { a = { time = [0, 0], value = [1, 2] } }",
-            r"s\.toml: inputs\.a.*times must increase",
-        ),
-        (
-            "duration = '1 s'\ninputs = { a = { time = [0, 1], value = [1] } }",
-            r"s\.toml: inputs\.a.*as many values as times",
-        ),
+        ("duration = '1 s'\ninputs = { a = { time = [0, 0], value = [1, 2] } }", r"s\.toml: inputs\.a.*times must"),
+        ("duration = '1 s'\ninputs = { a = { time = [0, 1], value = [1] } }", r"s\.toml: inputs\.a.*as many values as"),
         ("duration = 1\nsettle = 5", r"s\.toml: .*settle must be less than the duration"),
         ("duration = 1" + 400 * "0", r"s\.toml: duration = 1000.*\.\.\.: a time in s, finite"),
         ("duration = 1" + 5000 * "0", r"s\.toml: not valid TOML: a number with thousands of digits"),
@@ -267,15 +232,6 @@ def test_scenario_names_are_used_once(name):
     scenario = text[text.index("[[scenario]]") :]
     with pytest.raises(InputError, match=r"scenario.name = .*: a name that is used once"):
         load_unit(parse_unit_file(f"{text}\n{scenario}", "x.toml"))
-
-
-@pytest.mark.parametrize(
-    ("unit", "text"),
-    [("m", "a length in m"), ("1", "a number without unit"), ("kg.m2", "a moment of inertia in kg.m2")],
-)
-def test_messages_say_what_is_measured(unit, text):
-    with pytest.raises(ValueError, match=text):
-        to_si("1 A", unit)
 
 
 EXTREMES = {

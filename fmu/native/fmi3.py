@@ -21,8 +21,6 @@ from rtcvt.fmu.dependencies import Sets, dependencies
 from rtcvt.fmu.description import boolean, define_types, root_element
 from rtcvt.model import Model, Variable
 
-__all__ = ["TERMINAL_ICONS", "array_lengths", "box", "build_description", "fmi3_description", "terminals"]
-
 Rows = Sequence[tuple[str, Variable]]
 
 FLANGES = (["tau", "w"], ["load", "w"])  # what the two variables of a flange are called

@@ -34,8 +34,6 @@ from rtcvt.quantity import base_unit
 from rtcvt.scenario import Scenario, Table, parameter_value, sample_inputs
 from rtcvt.simulate import number_of_steps, simulate
 
-__all__ = ["FOLDER", "write_cross_check", "write_reference"]
-
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MOST_INTERVALS = 400
 _MANIFEST = "http://fmi-standard.org/fmi-ls-manifest"

@@ -16,8 +16,6 @@ from pathlib import Path
 
 from rtcvt.errors import InputError
 
-__all__ = ["SOURCE", "available", "library"]
-
 SOURCE = Path(__file__).with_name("loop.c")
 FLAGS = ["-std=c11", "-O2", "-fPIC", "-shared", "-pthread"]
 

@@ -30,18 +30,6 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.beltdrive.compiled import compiled
 
-__all__ = [
-    "Cable",
-    "Scheme",
-    "axial_force",
-    "bounding_box",
-    "cable",
-    "elastic_energy",
-    "elastic_forces",
-    "elastic_tangent",
-    "shape",
-]
-
 Array = NDArray[np.float64]
 Scheme = Literal["a", "b", "c"]
 

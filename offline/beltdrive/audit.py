@@ -30,8 +30,6 @@ from rtcvt.offline.beltdrive.shafts import load_torque, shaft_of
 from rtcvt.offline.beltdrive.sheave import STICK, UNDEFINED, bristle_stretch, segment, segment_points
 from rtcvt.offline.beltdrive.tensioner import carrier
 
-__all__ = ["ALLOWED", "STORED", "WORKS", "Ledger", "book", "columns", "ledger", "strayed", "unaccounted"]
-
 Array = NDArray[np.float64]
 
 STORED = ("kinetic", "strain", "contacts", "bristles", "springs", "height")

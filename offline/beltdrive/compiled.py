@@ -2,6 +2,4 @@
 
 from rtcvt.kernel import compiler
 
-__all__ = ["compiled"]
-
 compiled = compiler(fastmath={"contract", "reassoc", "arcp", "nsz"})

@@ -34,8 +34,6 @@ from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.scenario import Scenario, Table
 
-__all__ = ["LIMITS", "OVERLOAD", "Drawn", "cases", "layouts", "run"]
-
 Array = NDArray[np.float64]
 Input = Table | str
 

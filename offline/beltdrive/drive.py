@@ -31,21 +31,6 @@ from rtcvt.offline.beltdrive.tensioner import arms, place_arms
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.scenario import Scenario, sample_inputs
 
-__all__ = [
-    "Drive",
-    "Run",
-    "SpanValues",
-    "build",
-    "contact_area",
-    "read_run",
-    "record",
-    "signals",
-    "simulate",
-    "spans",
-    "warnings",
-    "without_duration",
-]
-
 Array = NDArray[np.float64]
 
 CHUNK = 20  # samples between two signs of life

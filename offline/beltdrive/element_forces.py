@@ -14,6 +14,10 @@ A pulley at P_k pushes at the centre of an element that is nearer than r_k, r = 
 with delta the cubic step (10) and mu(v) = mu s (3 - s^2)/2 for s = v/dv in [-1, 1], mu sign(v) outside (Threlfall
 1978). Newton's and Euler's laws (21, 22) hold for elements and pulleys. A pulley may follow a prescribed speed instead.
 
+Beside the source: mu may go with the sliding speed, times S(|v|) of each element at each instant (`Sliding`). A shaft
+behind a decoupler (`rtcvt.belt.decoupler`) is a pulley of no radius, behind the others. Its angle is that of the
+clutch, so that ``delta = s (theta - theta_s)``; where the clutch is open, delta relaxes at the end of a step.
+
 Departures from the print: (20) has the signs of the half-lengths so that ends meet, not centres; (12) and the moment
 in (22) take the arm r, where a unit vector is printed; N is not below 0. The paper's c_wzd, b_wzd and c_skr are taken
 as products with the element's length: EA, its damping and EI of the unit file.
@@ -25,17 +29,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.beltdrive.compiled import compiled
+from rtcvt.offline.beltdrive.friction import Sliding, share_at
+from rtcvt.offline.beltdrive.shafts import Shafts
 
-__all__ = ["ENERGIES", "Drive", "Feed", "Scratch", "load_slope", "rates", "scratch", "stored_energy"]
+__all__ = [
+    "ENERGIES",
+    "Drive",
+    "Feed",
+    "Scratch",
+    "friction",
+    "load_slope",
+    "rates",
+    "release",
+    "scratch",
+    "spring",
+    "stored_energy",
+]
 
 Array = NDArray[np.float64]
 
-ENERGIES = ("input", "axial", "bending", "contact", "friction", "bearing", "load")
+ENERGIES = ("input", "axial", "bending", "contact", "friction", "bearing", "load", "decoupler")
 """Work done on the belt drive, and what has been dissipated since the start, in the order of the state's end."""
 
 
 class Drive(NamedTuple):
-    """Constants of the equations; n_k pulleys."""
+    """Constants of the equations; n_k pulleys, shafts behind decouplers included."""
 
     n: int  # elements
     l: float  # length of an element [m]  # noqa: E741
@@ -51,7 +69,7 @@ class Drive(NamedTuple):
     c_2: float  # [N/m]
     b: float  # [N s/m]
     p_max: float  # [m]
-    mu: Array  # (n_k,)
+    mu: Sliding  # (n_k,) coefficients, and their law
     dv: float  # [m/s]
     P_k: Array  # (n_k, 2) [m]
     r_k: Array  # (n_k,) [m]
@@ -61,6 +79,7 @@ class Drive(NamedTuple):
     load_w: Array  # points of all loads, one pulley after the other [rad/s]
     load_tau: Array  # [N m]
     load_start: NDArray[np.int64]  # (n_k + 1,) where each pulley's points begin
+    shafts: Shafts  # the last of the pulleys
 
 
 class Feed(NamedTuple):
@@ -104,14 +123,45 @@ def _delta(p, p_max):
 
 
 @compiled
-def _friction(v, mu, dv):
-    """Coefficient of friction over the speed of sliding (Fig. 4)."""
-    s = v / dv
+def friction(v, j, d):
+    """Coefficient of friction on pulley j over the speed of sliding (Fig. 4), and its slope [s/m]."""
+    mu = d.mu.mu[j]
+    s = v / d.dv
+    slope = 0.0
     if s >= 1.0:
-        return mu
-    if s <= -1.0:
-        return -mu
-    return 0.5 * mu * s * (3.0 - s * s)
+        found = mu
+    elif s <= -1.0:
+        found = -mu
+    else:
+        found, slope = 0.5 * mu * s * (3.0 - s * s), 1.5 * mu * (1.0 - s * s) / d.dv
+    if d.mu.v.size > 0:
+        share, by = share_at(d.mu, abs(v))
+        slope = slope * share + abs(found) * by
+        found *= share
+    return found, slope
+
+
+@compiled
+def spring(m, y, d):
+    """Of decoupler m: its sheave, its shaft, delta [rad], delta' and slip eta of the clutch [rad/s], and M [N m]."""
+    k, c = d.shafts.K[m], d.shafts.C[m]
+    j, a = d.shafts.sheave[m], d.r_k.size - d.shafts.J.size + m
+    o = 3 * d.n + d.r_k.size
+    delta = d.shafts.sense[m] * (y[3 * d.n + j] - y[3 * d.n + a])
+    nu = d.shafts.sense[m] * (y[o + 3 * d.n + j] - y[o + 3 * d.n + a])
+    rate = max(nu, -(k * delta + d.shafts.M_D[m]) / c)
+    return j, a, delta, rate, rate - nu, k * delta + c * rate
+
+
+@compiled
+def release(before, y, h, d):
+    """Let the springs of open clutches relax over a step of h [s] from state `before` to `y`, in place."""
+    for m in range(d.shafts.J.size):
+        j, a, _, _, slips, _ = spring(m, y, d)
+        if slips > 0.0:
+            rest = -d.shafts.M_D[m] / d.shafts.K[m]
+            delta = rest + (spring(m, before, d)[2] - rest) * np.exp(-h * d.shafts.K[m] / d.shafts.C[m])
+            y[3 * d.n + a] = y[3 * d.n + j] - d.shafts.sense[m] * delta
 
 
 @compiled
@@ -150,7 +200,7 @@ def rates(t, y, dy, d, feed, w):
     ----------
     t : float
         Time [s].
-    y, dy : (6 n + 2 n_k + 7,) arrays
+    y, dy : (6 n + 2 n_k + 8,) arrays
         x, y, phi of the elements, theta of the pulleys, the speeds of all these in the same order, and `ENERGIES` [J].
     d, feed, w : Drive, Feed, Scratch
         Constants, inputs, and results at this point.
@@ -210,7 +260,7 @@ def rates(t, y, dy, d, feed, w):
                 elastic = (d.c_1 * p + d.c_2) * p
                 N = max(elastic + _delta(p, d.p_max) * d.b * closing, 0.0)
                 v = w_k * r - (vz[i] * nx - vx[i] * ny)
-                T = _friction(v, d.mu[j], d.dv) * N
+                T = friction(v, j, d)[0] * N
                 w.N[j, i] = N
                 w.T[j, i] = T
                 w.ax[i] += N * nx - T * ny
@@ -230,6 +280,13 @@ def rates(t, y, dy, d, feed, w):
         D_bearing += d.d_k[j] * w_k * w_k
         D_load -= load * w_k
 
+    D_decoupler = 0.0
+    for m in range(d.shafts.J.size):
+        j, a, _, rate, slips, driven = spring(m, y, d)
+        dy[o + 3 * n + j] -= d.shafts.sense[m] * driven / d.I_k[j]
+        dy[o + 3 * n + a] += d.shafts.sense[m] * driven / d.I_k[a]
+        D_decoupler += d.shafts.C[m] * rate * rate + d.shafts.M_D[m] * slips
+
     for i in range(n):
         e = i + 1 if i < n - 1 else 0
         dy[o + i] = (fx[e] - fx[i] + w.ax[i]) / d.m
@@ -245,11 +302,12 @@ def rates(t, y, dy, d, feed, w):
     dy[q + 4] = D_friction
     dy[q + 5] = D_bearing
     dy[q + 6] = D_load
+    dy[q + 7] = D_decoupler
 
 
 @compiled
 def stored_energy(y, d):
-    """Kinetic, elastic (joints), elastic (contacts) and potential energy [J] of a state."""
+    """Kinetic, elastic (joints), elastic (contacts), potential energy and that of decouplers [J] of a state."""
     n, k = d.n, d.r_k.size
     o = 3 * n + k
     kinetic, joints, contacts, height = 0.0, 0.0, 0.0, 0.0
@@ -268,4 +326,7 @@ def stored_energy(y, d):
                 contacts += (d.c_1 * p / 3.0 + 0.5 * d.c_2) * p * p
     for j in range(k):
         kinetic += 0.5 * d.I_k[j] * y[o + 3 * n + j] ** 2
-    return kinetic, joints, contacts, height
+    springs = 0.0
+    for m in range(d.shafts.J.size):
+        springs += 0.5 * d.shafts.K[m] * spring(m, y, d)[2] ** 2
+    return kinetic, joints, contacts, height, springs

@@ -57,15 +57,16 @@ def coefficient(mu: Any, i: int, nx: float, ny: float) -> float:
 
 
 @compiled
-def share_at(law: Any, v: float) -> float:
-    """S at a sliding speed [m/s]: linear between its points, constant beyond."""
+def share_at(law: Any, v: float) -> tuple[float, float]:
+    """S at a sliding speed [m/s], linear between its points and constant beyond, and its slope [s/m]."""
     last = law.v.shape[0] - 1
     if v >= law.v[last]:
-        return law.share[last]
+        return law.share[last], 0.0
     k = 0
     while v > law.v[k + 1]:
         k += 1
-    return law.share[k] + (law.share[k + 1] - law.share[k]) / (law.v[k + 1] - law.v[k]) * (v - law.v[k])
+    slope = (law.share[k + 1] - law.share[k]) / (law.v[k + 1] - law.v[k])
+    return law.share[k] + slope * (v - law.v[k]), slope
 
 
 @compiled
@@ -74,7 +75,7 @@ def place_friction(law: Any, v: Any, mu: Any) -> None:
     if law.v.shape[0] > 0:
         for i in range(v.shape[0]):
             for b in range(v.shape[1]):
-                mu[i, b] = law.mu[i] * share_at(law, v[i, b])
+                mu[i, b] = law.mu[i] * share_at(law, v[i, b])[0]
 
 
 @compiled

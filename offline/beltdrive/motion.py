@@ -44,8 +44,6 @@ from rtcvt.offline.beltdrive.sheave import (
 )
 from rtcvt.offline.beltdrive.tensioner import Arms, arm_moment, arm_slope, carrier, place_arms, start_dry
 
-__all__ = ["Motion", "Numerics", "Sheaves", "Work", "equilibrium", "march", "motion", "newton_matrix", "work"]
-
 Array = NDArray[np.float64]
 
 N_COUNT = 6  # steps, discontinuous iterations, Newton iterations, matrices, steps not switched out, steps in parts

@@ -18,8 +18,6 @@ from rtcvt.offline.beltdrive.runs import full_model
 from rtcvt.offline.beltdrive.verification import SOURCE, UNITS, Comparison, Verification, capstan_curve
 from rtcvt.offline.pictures import cards, compared, drawing, mark, names_beside, report, thin, under, verdict
 
-__all__ = ["report_page"]
-
 Array = NDArray[np.float64]
 Lines = Sequence[tuple[str, Array, Array]]  # label, x, y
 

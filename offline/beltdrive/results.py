@@ -25,8 +25,6 @@ from rtcvt.offline.beltdrive.runs import AnyRun, full_model, simulate_full
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.scenario import Scenario
 
-__all__ = ["Case", "Result", "arc_length", "condense", "result"]
-
 Array = NDArray[np.float64]
 Progress = Callable[[str, int, int], None]
 
@@ -43,7 +41,7 @@ SOURCES = {
         "sheave",
         "tensioner",
     ),
-    "elements": ("compiled", "element_forces", "rigid_elements", "ring_solver", "rosenbrock"),
+    "elements": ("compiled", "element_forces", "friction", "rigid_elements", "ring_solver", "rosenbrock", "shafts"),
 }
 
 

@@ -18,13 +18,17 @@ from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.beltdrive import rosenbrock
 from rtcvt.offline.beltdrive.drive import without_duration
-from rtcvt.offline.beltdrive.element_forces import ENERGIES, Drive, Feed, Scratch, rates, scratch, stored_energy
+from rtcvt.offline.beltdrive.element_forces import ENERGIES, Drive, Feed, Scratch, rates, scratch, spring, stored_energy
+from rtcvt.offline.beltdrive.friction import Sliding
+from rtcvt.offline.beltdrive.shafts import shafts
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.scenario import Scenario, Table, sample_inputs
 
-__all__ = ["Run", "at_rest", "read_run", "signals", "simulate", "span_tensions", "write_run"]
+__all__ = ["STORED", "Run", "at_rest", "read_run", "signals", "simulate", "span_tensions", "write_run"]
 
 Array = NDArray[np.float64]
+
+STORED = ("kinetic", "joints", "contacts", "height", "springs")
 
 
 def _elements(unit: BeltUnit) -> ElementModel:
@@ -36,9 +40,13 @@ def _elements(unit: BeltUnit) -> ElementModel:
 def _drive(unit: BeltUnit, length: float) -> Drive:
     """Constants for elements of that length [m]."""
     e, belt = _elements(unit), unit.belt
-    pulleys = list(unit.pulleys.values())
-    loads = [p.load for p in pulleys]
+    pulleys, own = list(unit.pulleys.values()), unit.decouplers
+    alone = {"friction": 0.0, "load": None}  # bearing and load are the shaft's
+    turning = [p.model_copy(update=alone) if i in own else p for i, p in enumerate(pulleys)]
+    turning += [pulleys[i].model_copy(update={"inertia": q.inertia}) for i, q in own.items()]
+    loads = [p.load for p in turning]
     counts = [0 if load is None else len(load.w) for load in loads]
+    slides = unit.hybrid.sliding if unit.hybrid else None
     m = belt.mass * length
     return Drive(
         n=e.elements,
@@ -55,16 +63,21 @@ def _drive(unit: BeltUnit, length: float) -> Drive:
         c_2=e.c_2,
         b=e.b,
         p_max=e.p_max,
-        mu=np.array(unit.friction_of(e.mu)),
+        mu=Sliding(
+            np.array([*unit.friction_of(e.mu), *(0.0 for _ in own)]),
+            np.array(slides.v if slides else (), dtype=float),
+            np.array(slides.share if slides else (), dtype=float),
+        ),
         dv=e.dv,
-        P_k=np.array([p.center for p in pulleys]),
-        r_k=np.array(unit.line_radius),
-        I_k=np.array([p.inertia for p in pulleys]),
-        d_k=np.array([p.friction for p in pulleys]),
-        speed=np.array([p.flange == "speed" for p in pulleys]),
+        P_k=np.array([p.center for p in turning]),
+        r_k=np.array([*unit.line_radius, *(0.0 for _ in own)]),
+        I_k=np.array([p.inertia for p in turning]),
+        d_k=np.array([p.friction for p in turning]),
+        speed=np.array([p.flange == "speed" for p in turning]),
         load_w=np.array([w for load in loads if load for w in load.w], dtype=float),
         load_tau=np.array([tau for load in loads if load for tau in load.tau], dtype=float),
         load_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        shafts=shafts(unit),
     )
 
 
@@ -81,7 +94,7 @@ def at_rest(unit: BeltUnit) -> tuple[Drive, Array]:
     ArithmeticError
         No equilibrium was found.
     """
-    path, n, k = unit.path(), _elements(unit).elements, len(unit.pulleys)
+    path, n, k = unit.path(), _elements(unit).elements, len(unit.pulleys) + len(unit.decouplers)
     wrapped = path.radius * path.wrap
     if wrapped.min() < 2.0 * path.length / n:
         name = list(unit.pulleys)[int(np.argmin(wrapped))]
@@ -108,7 +121,7 @@ def _settle(d: Drive, y: Array) -> Scratch:
     """Move the elements of state `y` to their equilibrium without friction; the forces there."""
     n, k = d.n, len(d.r_k)
     o = 3 * n + k
-    still = d._replace(mu=0.0 * d.mu)
+    still = d._replace(mu=d.mu._replace(mu=0.0 * d.mu.mu))
     w, dy, feed = scratch(d), np.empty_like(y), Feed(0.0, np.zeros(k), np.zeros(k))
     inertia = np.repeat([d.m, d.m, d.I_z], n)
     y[o:] = 0.0
@@ -174,7 +187,7 @@ class Run:
         Constants.
     time : (m,) array
         [s].
-    state : (m, 6 n + 2 n_k + 7) array
+    state : (m, 6 n + 2 n_k + 8) array
         See `rates`.
     complete : bool
         Whether the scenario's end was reached.
@@ -273,7 +286,9 @@ def _speeds(y: Array, d: Drive) -> Array:
 def _inputs(unit: BeltUnit, scenario: Scenario, times: Array) -> tuple[Array, Array]:
     """Times (m,) [s], m >= 2, and inputs (m, n_k) between which they are linear."""
     ends = {"torque": "tau", "speed": "w"}
-    driven = [(i, f"{name}.{ends[p.flange]}") for i, (name, p) in enumerate(unit.pulleys.items()) if p.flange in ends]
+    at = {i: len(unit.pulleys) + m for m, i in enumerate(unit.decouplers)}  # the shaft has the flange
+    named = enumerate(unit.pulleys.items())
+    driven = [(at.get(i, i), f"{name}.{ends[p.flange]}") for i, (name, p) in named if p.flange in ends]
     variables = tuple(
         Variable(name, "input", k, "rad/s" if name.endswith(".w") else "N.m", "", 0.0)
         for k, (_, name) in enumerate(driven)
@@ -282,32 +297,32 @@ def _inputs(unit: BeltUnit, scenario: Scenario, times: Array) -> tuple[Array, Ar
     knots = np.unique(np.concatenate([[0.0, times[-1]], *(np.array(v.time) for v in lines)]))
     if any(isinstance(v, str | Table) and v not in lines for v in scenario.inputs.values()):
         knots = np.union1d(knots, times)
-    given = np.zeros((knots.size, len(unit.pulleys)))
+    given = np.zeros((knots.size, len(unit.pulleys) + len(at)))
     given[:, [i for i, _ in driven]] = sample_inputs(VariableTable(unit.name, variables), scenario, knots)
     return knots, given
 
 
 def _scale(d: Drive) -> Array:
     """Size of each state by which its error is judged: an element's length, a radian, 1 m/s."""
-    k = len(d.r_k)
-    size = np.repeat([d.l, d.l, 1.0, 1.0, 1.0, 1.0, 2.0 / d.l, 1.0, 0.0], [d.n, d.n, d.n, k, d.n, d.n, d.n, k, 7])
-    size[6 * d.n + k : 6 * d.n + 2 * k] = 1.0 / d.r_k
-    return size
+    n, k, own = d.n, len(d.r_k), d.shafts.sheave.size
+    of = np.repeat([d.l, d.l, 1.0, 1.0, 1.0, 1.0, 2.0 / d.l, 1.0, 0.0], [n, n, n, k, n, n, n, k, len(ENERGIES)])
+    of[6 * n + k : 6 * n + 2 * k] = 1.0 / np.append(d.r_k[: k - own], d.r_k[d.shafts.sheave])
+    return of
 
 
 def span_tensions(run: Run, unit: BeltUnit) -> Array:
     """Mean axial force (m, n_k) [N] of the joints in the middle half of each span; span i leaves pulley i."""
-    path, d, n = unit.path(), run.drive, run.drive.n
+    path, n = unit.path(), run.drive.n
     force = _forces(run)[0]
     x, y = run.state[:, :n], run.state[:, n : 2 * n]
     joint = 0.5 * np.stack([x + np.roll(x, 1, axis=1), y + np.roll(y, 1, axis=1)], axis=-1)
-    result = np.empty((run.time.size, len(d.r_k)))
+    result = np.empty((run.time.size, len(path.span)))
     for i, length in enumerate(path.span):
         t = path.direction[i]
         r = joint - path.leaving(i)
         along, across = r @ t, r @ np.array([-t[1], t[0]])
         inside = (abs(along / length - 0.5) < max(0.25, 1.1 * path.length / n / length)) & (
-            abs(across) < 0.5 * min(d.r_k)
+            abs(across) < 0.5 * min(unit.line_radius)
         )
         result[:, i] = np.sum(force * inside, axis=1) / np.sum(inside, axis=1)
     return result
@@ -332,8 +347,8 @@ def signals(run: Run, unit: BeltUnit) -> dict[str, Signal]:
     lies before element i), ``contact.NAME.N`` and ``.T`` by element, and ``energy.*``.
     """
     d = run.drive
-    n, k, names = d.n, len(d.r_k), list(unit.pulleys)
-    o = 3 * n + k
+    n, names = d.n, list(unit.pulleys)
+    o = 3 * n + len(d.r_k)
     F, N, T = _forces(run)
     found: dict[str, Signal] = {}
     for j, name in enumerate(names):
@@ -343,8 +358,17 @@ def signals(run: Run, unit: BeltUnit) -> dict[str, Signal]:
         found[f"{name}.M"] = Signal(-np.sum(T[:, j] * radius, axis=1), "N.m", "torque of the belt on the pulley")
         found[f"contact.{name}.N"] = Signal(N[:, j], "N", "normal force on each element")
         found[f"contact.{name}.T"] = Signal(T[:, j], "N", "friction on each element, anticlockwise about the pulley")
+    for m, j in enumerate(unit.decouplers):
+        a, held = len(names) + m, np.array([spring(m, y, d) for y in run.state])
+        for key, values, si, text in (
+            ("w_shaft", run.state[:, o + 3 * n + a], "rad/s", "speed of the shaft behind the decoupler"),
+            ("phi_clutch", run.state[:, 3 * n + a], "rad", "angle of the spring's end at the clutch"),
+            ("twist", held[:, 2], "rad", "by which the spring of the decoupler is wound up"),
+            ("M_decoupler", held[:, 5], "N.m", "torque of the decoupler"),
+        ):
+            found[f"{names[j]}.{key}"] = Signal(values, si, text)
     for j, tension in enumerate(span_tensions(run, unit).T):
-        found[f"{names[j]}_{names[(j + 1) % k]}.F"] = Signal(tension, "N", "tension in the middle of the span")
+        found[f"{names[j]}_{names[(j + 1) % len(names)]}.F"] = Signal(tension, "N", "tension in the middle of the span")
     found["belt.F"] = Signal(F, "N", "axial force of each joint")
     for i, (name, unit_name) in enumerate(_FIELDS):
         at = i % 3 * n + i // 3 * o
@@ -353,7 +377,7 @@ def signals(run: Run, unit: BeltUnit) -> dict[str, Signal]:
         text = "work of the inputs" if i == 0 else "dissipated"
         found[f"energy.{name}"] = Signal(run.state[:, 2 * o + i], "J", text)
     stored = np.array([stored_energy(y, d) for y in run.state])
-    for i, name in enumerate(("kinetic", "joints", "contacts", "height")):
+    for i, name in enumerate(STORED):
         found[f"energy.{name}"] = Signal(stored[:, i], "J", "stored")
     return found
 
@@ -399,9 +423,12 @@ def read_run(path: Path, unit: BeltUnit, scenario: Scenario) -> Run:
         if held.get(key) != value:
             raise InputError(path, key, None, f"a run of {unit.name} with the same unit file, scenario and mesh")
     found = recording.signals
+    if f"energy.{ENERGIES[-1]}" not in found:
+        raise InputError(path, f"energy.{ENERGIES[-1]}", None, "a run of this version of rtcvt")
     place = [found[f"belt.{name}"].values for name, _ in _FIELDS]
-    angle = [found[f"{name}.phi"].values[:, None] for name in names]
-    speed = [found[f"{name}.w"].values[:, None] for name in names]
+    own = [names[i] for i in unit.decouplers]
+    angle = [found[s].values[:, None] for s in (*(f"{x}.phi" for x in names), *(f"{x}.phi_clutch" for x in own))]
+    speed = [found[s].values[:, None] for s in (*(f"{x}.w" for x in names), *(f"{x}.w_shaft" for x in own))]
     energy = [found[f"energy.{name}"].values[:, None] for name in ENERGIES]
     state = np.hstack([*place[:3], *angle, *place[3:], *speed, *energy])
     d = _drive(unit, float(about["element_length"]))

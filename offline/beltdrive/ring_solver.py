@@ -18,8 +18,6 @@ from typing import Any
 
 from rtcvt.offline.beltdrive.compiled import compiled
 
-__all__ = ["factorise", "solve"]
-
 
 @compiled
 def _invert(D: Any, k: int) -> None:

@@ -8,7 +8,7 @@ these. With z = 1/(gamma h), gamma = 1/2, and M q'' = f(t, q, v) the stages are
     y_i = y_0 + sum a_ij k_j,      y_1 = y_0 + 2 k_1 + k_3 + k_4,   error k_4
 
 of third order, with an error of second, L-stable and stiffly accurate: joints' modes faster than a step decay. The
-matrix is a ring of elements with a border of pulleys (`ring_solver`; its blocks have a fourth row of unity). The seven
+matrix is a ring of elements with a border of pulleys (`ring_solver`; its blocks have a fourth row of unity). The
 energies at the end of the state follow from their rates at both ends of a step; what the steps themselves dissipate is
 in none of them.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.offline.beltdrive.compiled import compiled
-from rtcvt.offline.beltdrive.element_forces import load_slope, rates
+from rtcvt.offline.beltdrive.element_forces import friction, load_slope, rates, release, spring
 from rtcvt.offline.beltdrive.ring_solver import factorise, solve
 
 __all__ = ["Matrices", "integrate", "matrices", "tangent"]
@@ -38,7 +38,7 @@ class Matrices(NamedTuple):
     V: Array  # (n, 3, 9): f_v of element i by elements i - 1, i, i + 1
     C: Array  # (n, 2, n_k): by the speeds of the pulleys
     R: Array  # (n, n_k, 2): of the pulleys' torques by v_x, v_y of element i
-    P: Array  # (n_k,) by their own speed
+    P: Array  # (n_k, n_k) by the speeds of all
     B: Array  # (6, 2) scratch: the joint's gap by its six coordinates
     Q: Array  # (6, 2) scratch: force by coordinates
     U: Array  # (6, 2) scratch: force by speeds
@@ -50,7 +50,7 @@ def matrices(n: int, k: int) -> Matrices:
     """Memory for n elements and k pulleys."""
     return Matrices(
         np.zeros((n, 4, 4)), np.zeros((n, 4, 8 + k)), np.zeros((n, 4, 4)), np.zeros((n, 4 + k, 4)),
-        np.zeros((5 + k, 4 + k)), np.zeros((n, 3, 9)), np.zeros((n, 2, k)), np.zeros((n, k, 2)), np.zeros(k),
+        np.zeros((5 + k, 4 + k)), np.zeros((n, 3, 9)), np.zeros((n, 2, k)), np.zeros((n, k, 2)), np.zeros((k, k)),
         np.zeros((6, 2)), np.zeros((6, 2)), np.zeros((6, 2)), np.zeros((n, 4)), np.zeros(4 + k),
     )  # fmt: skip
 
@@ -61,7 +61,7 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
 
     Parameters
     ----------
-    y : (6 n + 2 n_k + 7,) array
+    y : (6 n + 2 n_k + 8,) array
         State, see `element_forces.rates`.
     d : Drive
     z : float
@@ -166,12 +166,7 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
             if N <= 0.0:
                 continue
             v = w_k * r - vt
-            s = v / d.dv
-            mu, mu_v = d.mu[j], 0.0
-            if s <= -1.0:
-                mu = -d.mu[j]
-            elif s < 1.0:
-                mu, mu_v = 0.5 * d.mu[j] * s * (3.0 - s * s), 1.5 * d.mu[j] * (1.0 - s * s) / d.dv
+            mu, mu_v = friction(v, j, d)
             T = mu * N
             N_rn = -(2.0 * d.c_1 * p + d.c_2 - growth * d.b * vn)
             N_rt = -delta * d.b * vt / r
@@ -202,10 +197,20 @@ def tangent(y: Any, d: Any, z: float, W: Any) -> None:
                 W.R[i, j, 0] = -r * (T_vn * nx + grip * ny)
                 W.R[i, j, 1] = -r * (T_vn * ny - grip * nx)
                 slope -= r * r * grip
-        W.P[j] = slope
         for b in range(k):
+            W.P[j, b] = 0.0
             W.S[4 + j, 4 + b] = 0.0
+        W.P[j, j] = slope
         W.S[4 + j, 4 + j] = d.I_k[j] * z * z - z * slope
+
+    for m in range(d.shafts.J.size):
+        j, a, _, _, slips, _ = spring(m, y, d)
+        if slips == 0.0:
+            for row in (j, a):
+                for column in (j, a):
+                    sign = 1.0 if row == column else -1.0
+                    W.P[row, column] -= sign * d.shafts.C[m]
+                    W.S[4 + row, 4 + column] += sign * (d.shafts.K[m] + z * d.shafts.C[m])
 
 
 @compiled
@@ -231,7 +236,9 @@ def _stage(f: Any, d: Any, z: float, W: Any, r: Any, s: Any, kick: float, feed: 
         W.b[i, 3] = 0.0
     for j in range(k):
         at = 3 * n + j
-        x = d.I_k[j] * (f[o + at] + s[at] + z * (f[at] + r[at])) - W.P[j] * (f[at] + r[at])
+        x = d.I_k[j] * (f[o + at] + s[at] + z * (f[at] + r[at]))
+        for b in range(k):
+            x -= W.P[j, b] * (f[3 * n + b] + r[3 * n + b])
         if not d.speed[j]:
             x += kick * feed.slope[j]
         for i in range(n):
@@ -338,6 +345,7 @@ def integrate(t, t_end, y, h, tolerance, scale, times, states, d, feed, w, W, k,
         grown = size * min(4.0, 0.9 * max(error, 1e-6) ** (-1.0 / 3.0))
         h = max(h, grown) if last else grown
         t = target if last else t + size
+        release(y, trial, size, d)
         rates(t, trial, g, d, feed, w)
         for i in range(m, y.size):
             trial[i] = y[i] + 0.5 * size * (f[i] + g[i])

@@ -212,8 +212,8 @@ def figures(outcome: Outcome) -> dict[str, Any]:
         values |= {"unsettled": run.counts["not switched out"], "in_parts": run.counts["in parts"]}
         values |= {"warnings": drive.warnings(run)}
     else:
-        work, *lost = (float(run.state[-1, i - 7]) for i in range(7))
-        stored = np.sum([found[f"energy.{k}"].values for k in ("kinetic", "joints", "contacts", "height")], axis=0)
+        work, *lost = (float(x) for x in run.state[-1, -len(rigid_elements.ENERGIES) :])
+        stored = np.sum([found[f"energy.{k}"].values for k in rigid_elements.STORED], axis=0)
         rest = float(stored[-1] - stored[0]) - work + sum(lost)
         values |= {"elements": run.drive.n, "steps": run.accepted}
         values |= {"unaccounted_J": rest, "input_J": work, "rejected": run.rejected}

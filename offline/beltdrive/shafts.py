@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.offline.beltdrive.compiled import compiled
 
-__all__ = ["Shafts", "load_torque", "shaft_of", "shaft_torque", "shafts", "start_shafts"]
-
 Array = NDArray[np.float64]
 
 

@@ -40,24 +40,6 @@ from rtcvt.offline.beltdrive.ancf import bounding_box
 from rtcvt.offline.beltdrive.compiled import compiled
 from rtcvt.offline.beltdrive.friction import Sliding, approach, coefficient, direction, place_friction
 
-__all__ = [
-    "STICK",
-    "UNDEFINED",
-    "Contact",
-    "bristle",
-    "bristle_stretch",
-    "contact_forces",
-    "contact_tangent",
-    "follow_sliding",
-    "post_newton",
-    "scratch",
-    "segment",
-    "segment_forces",
-    "segment_points",
-    "standing",
-    "touching",
-]
-
 Array = NDArray[np.float64]
 
 STICK = 0.0

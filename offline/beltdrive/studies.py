@@ -15,8 +15,6 @@ from rtcvt.errors import InputError
 from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
 from rtcvt.offline.beltdrive.runs import changed
 
-__all__ = ["STUDIES", "cases", "figures", "run_study"]
-
 STUDIES = ("elements", "step", "segments", "mu", "k_c", "mu_k", "scheme", "normals")
 INSTANTS = (1.0, 2.45)  # of Fig. 22, and of the steady state [s]
 

@@ -17,8 +17,6 @@ from rtcvt.belt.arm_geometry import preload
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.offline.beltdrive.compiled import compiled
 
-__all__ = ["Arms", "arm_moment", "arm_slope", "arms", "carrier", "place_arms", "start_dry"]
-
 Array = NDArray[np.float64]
 
 

@@ -35,18 +35,6 @@ from rtcvt.offline.nonsmooth.compiled import compiled
 from rtcvt.offline.nonsmooth.lcp import ConvergenceError
 from rtcvt.offline.nonsmooth.proximal import prox_disc, prox_lower, prox_segment
 
-__all__ = [
-    "ContactProblem",
-    "ContactSolution",
-    "Rows",
-    "Work",
-    "contact_problem",
-    "fixed_point",
-    "newton",
-    "newton_rows",
-    "work",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -29,8 +29,6 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.nonsmooth.contact import ContactSolution, contact_problem, newton
 
-__all__ = ["ImpactLaw", "Restitution", "energy_change", "newton_law", "poisson_law"]
-
 Array = NDArray[np.float64]
 
 

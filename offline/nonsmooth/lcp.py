@@ -39,8 +39,6 @@ from rtcvt.errors import InputError
 from rtcvt.offline.nonsmooth.compiled import compiled
 from rtcvt.offline.nonsmooth.proximal import prox_unilateral
 
-__all__ = ["ConvergenceError", "LcpSolution", "fixed_point", "newton", "problem", "relaxation", "residual"]
-
 FEW = 50  # steps after which Newton goes on with a problem that is easier for it
 SWEEPS = 10_000  # of the fixed point, at most, to find where Newton starts
 

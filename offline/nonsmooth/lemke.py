@@ -23,8 +23,6 @@ from numpy.typing import ArrayLike
 from rtcvt.offline.nonsmooth.compiled import compiled
 from rtcvt.offline.nonsmooth.lcp import ConvergenceError, LcpSolution, problem, residual
 
-__all__ = ["lemke"]
-
 _SOLVED, _RAY, _LIMIT = 0, 1, 2
 
 

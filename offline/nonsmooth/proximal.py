@@ -14,8 +14,6 @@ import math
 
 from rtcvt.offline.nonsmooth.compiled import compiled
 
-__all__ = ["prox_bilateral", "prox_disc", "prox_lower", "prox_segment", "prox_unilateral"]
-
 
 @compiled
 def prox_unilateral(x):
@@ -32,12 +30,6 @@ def prox_unilateral(x):
         Normal force, zero when the contact is open [N].
     """
     return x if x > 0.0 else 0.0
-
-
-@compiled
-def prox_bilateral(x):
-    """Nearest real number, i.e. ``x``: a joint that neither opens nor penetrates, eq. (2.37b)."""
-    return x
 
 
 @compiled

@@ -39,8 +39,6 @@ from rtcvt.errors import InputError
 from rtcvt.offline.nonsmooth.impact import ImpactLaw, Restitution, newton_law
 from rtcvt.offline.nonsmooth.lcp import ConvergenceError
 
-__all__ = ["Contacts", "Step", "System", "Trajectory", "half_explicit_step", "integrate", "integrate_controlled"]
-
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-6  # of what the fastest velocity covers in a step: a gap that is not above is closed

@@ -20,14 +20,11 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.model import Model
-from rtcvt.pog.energy import dissipated_power
 from rtcvt.pog.system import build_model
 from rtcvt.pog.unit import GearSystem
 from rtcvt.recording import revision
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import Result, require_fitting, simulate
-
-__all__ = ["Check", "ScenarioCheck", "SignalError", "check_unit", "elastic_modes", "energy_residual", "settled"]
 
 Array = NDArray[np.float64]
 
@@ -237,11 +234,9 @@ def energy_residual(unit: GearSystem, result: Result) -> float:
             supplied += dt * result[f"{name}.tau"][:-1] * 0.5 * (speed[1:] + speed[:-1])
         else:
             supplied += trapezoid(result[f"{name}.tau"] * speed)
-    parameters = {v.name: result.parameter(v.name) for v in result.model.select("parameter")}
-    theta = result[f"control.{unit.moving}"] if unit.moving else 0.0
-    lost = trapezoid(dissipated_power(unit, parameters, omega, theta))
+    lost = trapezoid(result["loss.friction"])
     stored = result["storage.E"]
-    heat = sum(result[f"{name}.Q"][-1] - result[f"{name}.Q"][0] for name in unit.elements)
+    heat = sum(result[v.name][-1] - result[v.name][0] for v in result.model.select("output") if v.name.endswith(".Q"))
     throughput = np.sum(np.abs(supplied)) + np.sum(lost) + heat
     residual = stored[-1] - stored[0] - np.sum(supplied) + np.sum(lost) + heat
     return float(abs(residual) / max(throughput, 1e-12))

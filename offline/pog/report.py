@@ -41,8 +41,6 @@ from rtcvt.recording import revision
 from rtcvt.scenario import Table
 from rtcvt.simulate import Result
 
-__all__ = ["report_page"]
-
 Array = NDArray[np.float64]
 
 SHADE, AMBER = "#eceff3", "#e0a100"
@@ -122,9 +120,11 @@ def _uncounted(check: Check) -> str:
             f" Elastic transients do not count; the largest is {percent(share)} of its signal's largest value "
             f"({text(e.name)}, {text(s.scenario.name)})."
         )
+    play = any(c.play is not None for c in check.unit.contacts.values())
+    parts, left_out = ("springs, dampers and play", "") if play else ("springs and dampers", "backlash, ")
     return (
-        f"{told} The full model is this unit with its springs and dampers: their values are those of the file, and "
-        "what it leaves out (backlash, bearings' stiffness) neither model has."
+        f"{told} The full model is this unit with its {parts}: their values are those of the file, and "
+        f"what it leaves out ({left_out}bearings' stiffness) neither model has."
     )
 
 

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from rtcvt.dispatcher import KernelCompiler
 from rtcvt.kernel import compiler
 
-__all__ = ["Contract", "LawFunction", "by_law", "columns", "compiled", "inlined", "spliced"]
-
 
 class _Distinct(KernelCompiler):
     """Numba's compiler, told that the arrays of a kernel do not overlap."""

@@ -2,8 +2,6 @@
 
 from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
 
-__all__ = ["KIND"]
-
 _SHOW = """Of a pushbelt its numbers and cases are printed. With --model theory and a --case, clamping forces, speeds,
 torques, slip and losses of the steady theory (JSON keys as of simulate). With --modes also the modes of the ring set,
 linearised about its start in a case: the fastest ones, the largest step that all bear, and the motion that bounds it.
@@ -88,6 +86,10 @@ which can stand under [pulleys] instead of the profiles. Profiles hold where pul
 polynomial for each harmonic; separable: a, A, left; compliance of both over their mean; c_rad_used by the file."""
 
 
+_AT = (
+    Option("case", "Operating point of the unit file.", metavar="NAME"),
+    Option("row", "Number of the load torque in the case's row.", int, 0, minimum=0),
+)
 KIND = Kind(
     names=("pushbelt",),
     title="pushbelts",
@@ -97,8 +99,7 @@ KIND = Kind(
         options=(
             Option("modes", "Print the modes of the ring at the start of this case.", metavar="CASE"),
             Option("model", "theory: the steady state of a case, in a second."),
-            Option("case", "Operating point of the unit file.", metavar="NAME"),
-            Option("row", "Number of the load torque in the case's row.", int, 0, minimum=0),
+            *_AT,
         ),
         help=_SHOW,
     ),
@@ -106,8 +107,7 @@ KIND = Kind(
         lazily("rtcvt.offline.pushbelt.tasks:simulate"),
         takes=("model", "step", "output", "figures"),
         options=(
-            Option("case", "Operating point of the unit file.", metavar="NAME"),
-            Option("row", "Number of the load torque in the case's row.", int, 0, minimum=0),
+            *_AT,
             Option("nodes", "Nodes of the ring; default: the unit's.", int, minimum=1),
             Option(
                 "belt",

@@ -17,16 +17,15 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
+from rtcvt.offline.pictures import GREY, over_sections
 from rtcvt.offline.pushbelt.run import runfile
 from rtcvt.offline.pushbelt.run.reading import element_forces, element_history, figures, open_run, run_of
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, SECTIONS
 from rtcvt.offline.pushbelt.run.windows import STEADY, belt_of, edge_ratio
 
-__all__ = ["picture"]
-
 Array = NDArray[np.float64]
 
-_GREY, _LINE = "#b8c1cb", "#7b8794"
+_GREY = "#b8c1cb"
 _PLACE = (np.arange(4 * CELLS) + 0.5) / CELLS
 _FORCES = (  # field, title, sign, column of `HISTORY`
     ("flank_normal", "element-pulley, normal", 1.0, 0),
@@ -111,12 +110,8 @@ def _windows(file: h5py.File) -> list[tuple[str, Any]]:
 
 
 def _along(ax: Axes, label: str) -> None:
-    ax.set_xlim(0.0, 4.0)
-    ax.set_xticks([0.5, 1.5, 2.5, 3.5], SECTIONS)
-    ax.tick_params(axis="x", length=0)
-    for place in (1.0, 2.0, 3.0):
-        ax.axvline(place, color=_LINE, lw=0.8)
-    ax.axhline(0.0, color=_LINE, lw=0.8)
+    over_sections(ax)
+    ax.axhline(0.0, color=GREY, lw=0.8)
     ax.set_ylabel(label)
 
 
@@ -183,6 +178,6 @@ def _times(file: h5py.File, grid: Any) -> None:
         ax.grid(True, lw=0.3)
         ax.set_xlim(time[0], time[-1])
         for begin in time[np.flatnonzero(np.diff(phase))]:
-            ax.axvline(begin, color=_LINE, lw=0.8, ls=(0, (4, 3)))
+            ax.axvline(begin, color=GREY, lw=0.8, ls=(0, (4, 3)))
     for ax in grid[-1]:
         ax.set_xlabel("time [s]; dashed: a branch begins" if phase.any() else "time [s]")

@@ -18,8 +18,6 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-__all__ = ["declared", "zeros"]
-
 Record = TypeVar("Record", bound=tuple[Any, ...])
 
 

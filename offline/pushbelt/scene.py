@@ -32,8 +32,6 @@ from rtcvt.offline.pushbelt.unit.parameters import Belt, Element, Sheaves
 from rtcvt.unitfile import parse_unit_file
 from rtcvt.view import Channel, Scene, chosen_frames
 
-__all__ = ["GAPS", "contact_gaps", "field_channels", "scene", "sheave_geometry", "taut_apex"]
-
 Array = NDArray[np.float64]
 
 GAPS = ("rocking", "top", "saddle", "ear")

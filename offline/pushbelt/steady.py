@@ -14,12 +14,14 @@ with K = m v^2, r_s = r + h_s (saddle), r_n = r_s + h/2 (neutral fibre). These a
 (Eytelwein; Sattler 1999; Carbone, Mangialardi and Mantriota 2005) with the push force, the ring and the sheaves' law of
 Cebulla 2014, eqs. (5.49) to (5.54). F = int (n cos d - rho n sin d) dtheta is the clamping force of a sheave.
 
-On the driving pulley (the secondary in overrun) the chain is open up to theta_* and closed behind; its gaps there are
-the endplay. The driven one is closed, and P = 0 at its end. If the arc is too short for the endplay, the other gaps lie
-in the strands and nothing pushes; if there is no endplay, the chain is closed and pushes in both strands. Given are
-omega_I, F_O, the torque M_O and the ratio of the mean radii; the two tensions, speeds, theta_*, the grooves R_0 and the
-Fourier coefficients of both deflections are found by Newton's method, on a path of falling v_mu. Nothing is shared with
-the multibody model but the numbers of the belt.
+On the driving pulley (the secondary in overrun) P = 0 at the entry of a chain with endplay; the driven one is closed,
+and P = 0 at its end. The ring drags elements over the slack strand, at most to its own speed. They queue before the
+driving pulley and push into it with what the drag gave them, m v (v_R - nu t): all gaps lie in the strand, and both
+arcs are closed. Where the chain would have to pull for that, gaps lie on the driving arc, which is open up to theta_*;
+if it is too short for the endplay, the others lie in the strands and nothing pushes. Without endplay the chain pushes
+in both strands. Given are omega_I, F_O, the torque M_O and the ratio of the mean radii; the two tensions, speeds,
+theta_* or the gap in the strand, the grooves R_0 and the Fourier coefficients of both deflections are found by
+Newton's method, on a path of falling v_mu. Nothing is shared with the multibody model but the numbers of the belt.
 """
 
 from dataclasses import dataclass
@@ -43,6 +45,7 @@ _GLOBALS = 7  # unknowns beside the deflections
 _COARSE = 250  # steps of an arc on the path to the given v_mu
 _STARTS = (0.1, 0.3, 0.02, 5e-3)  # [m/s]
 GOOD = 1e-5  # residual of a solution
+NEAR = 5e-3  # [m/s] a state at this v_mu or below stands for any smaller one that is not reached
 
 
 class NoSteadyStateError(ArithmeticError):
@@ -196,7 +199,9 @@ class Steady:
         Where it goes [W]: friction of the flanks along the belt and across it, that of the ring, and the compression
         with which elements leave the grooves.
     open_to : float
-        Share of the driving pulley's arc without push force.
+        Share of the driving pulley's arc without push force; 0 where all gaps lie in the slack strand.
+    v_mu : float
+        Slip speed of the friction at which it was found [m/s]: that of the belt, or up to `NEAR` above a smaller one.
     residual : float
         Largest of the scaled residuals.
     """
@@ -211,6 +216,7 @@ class Steady:
     losses: dict[str, float]
     radii: tuple[float, float]
     open_to: float
+    v_mu: float
     residual: float
 
 
@@ -220,16 +226,16 @@ def mean(arc: Array, column: str) -> float:
 
 
 class _Problem:
-    """Unknowns and residuals of a point; `driver` is 0 for the primary, 1 for the secondary."""
+    """Unknowns and residuals of a point; `queues`: all gaps lie in the slack strand. `driver` 0 is the primary."""
 
-    def __init__(self, belt: Belt, sheaves: Sheaves | None, point: Point, driver: int, steps: int) -> None:
-        self.belt, self.point, self.driver = belt, point, driver
+    def __init__(self, belt: Belt, sheaves: Sheaves | None, point: Point, queues: bool, steps: int) -> None:
+        self.belt, self.point, self.driver, self.queues = belt, point, int(point.M_O < 0.0), queues
         self.v_mu = belt.v_mu
         self.law = sheaves
+        self.grid(steps)
         self.A = np.array(sheaves.A) if sheaves else np.zeros(0)
         self.n_z = 2 * len(self.A) - 1 if sheaves else 0
         self.cot = 1.0 / belt.tan_d
-        self.grid(steps)
 
     def grid(self, steps: int) -> None:
         self.out = tuple(np.zeros((steps, len(COLUMNS))) for _ in range(2))
@@ -260,7 +266,15 @@ class _Problem:
         b, p = self.belt, self.point
         T, radii, wraps, strand, omega, nu, v_R, R_0, z = self.read(x)
         d, e = self.driver, 1 - self.driver
-        P_0, open_to, spare = 1e3 * max(0.0, -x[4]), min(max(x[4], 0.0), 1.0) * wraps[d], 1e-2 * max(0.0, x[4] - 1.0)
+        P_0, open_to, spare, drag = 0.0, 0.0, 1e-2 * x[4], 0.0
+        if self.queues:
+            P_0 = drag = b.m_star * nu * b.t_R * max(0.0, v_R - nu * b.t_R)
+        else:
+            P_0, open_to, spare = (
+                1e3 * max(0.0, -x[4]),
+                min(max(x[4], 0.0), 1.0) * wraps[d],
+                1e-2 * max(0.0, x[4] - 1.0),
+            )
         P, T_1, gaps, pressed = march(
             b, self.cot, self.v_mu, wraps[d], R_0[d], z[d], omega[d], nu, v_R, T, P_0, T, open_to, self.out[d]
         )
@@ -287,14 +301,15 @@ class _Problem:
         room += pressed + pressed_2 + strand / b.t_R * P / b.k_R
         found = [
             (self.F[1] - p.F_O) / p.F_O,
-            (T_2 - T) / 1e3,
-            (P_2 - P_0) / 1e3,
+            (T_2 + drag - T) / 1e3,
+            (P_2 + drag - P_0) / 1e3,
             (self.M[1] - p.M_O) / 100.0,
             (mean[0] - radii[0]) * 1e4,
             (mean[1] - radii[1]) * 1e4,
             (gaps + spare - room) * 1e3,
         ]
-        self.push, self.open_to = P, open_to / wraps[d]
+        self.push, self.open_to, self.dragged = P, open_to / wraps[d], drag * (v_R - nu * b.t_R)
+        self.holds = not self.queues or (spare > 0.0 and float(self.out[d][:, _P].min()) > 0.0)
         return np.concatenate([found, *(1e4 * (z_k - own_k) for z_k, own_k in zip(z, own, strict=False))])
 
     def guess(self) -> Array:
@@ -323,14 +338,14 @@ class _Problem:
     def newton(self, x: Array, most: int = 40) -> tuple[Array, float]:
         """Damped Newton's method; returns the unknowns and the largest residual that is left."""
         bound = np.full(len(x), 1.0)
-        bound[0], bound[1:4], bound[4] = 0.5, 0.3, 0.1
+        bound[0], bound[1:4], bound[4] = 0.5, 0.3, 1.0 if self.queues else 0.1
         r = self.residual(x)
         for _ in range(most):
             if np.abs(r).max() < 1e-7:
                 break
             J = np.empty((len(r), len(x)))
             for k in range(len(x)):
-                d = 1e-4 if k == 4 else 1e-6 * max(1.0, abs(x[k]))
+                d = 1e-4 if k == 4 and not self.queues else 1e-6 * max(1.0, abs(x[k]))
                 J[:, k] = (self.residual(x + d * (np.arange(len(x)) == k)) - r) / d
             dx = np.linalg.lstsq(J, -r, rcond=None)[0]
             share = min(1.0, float(np.min(bound / np.maximum(np.abs(dx), 1e-12))))
@@ -365,24 +380,31 @@ def _solve(problem: _Problem, x: Array) -> tuple[Array, float]:
     return found, left
 
 
-def _follow(problem: _Problem, steps: int) -> tuple[Array, float]:
-    """Solve at a v_mu that is easy, then on a path to the given one; the last solution on the fine grid."""
+def _follow(problem: _Problem) -> tuple[Array, float, bool]:
+    """Solve at a v_mu that is easy, then on a path to the given one.
+
+    Returns the unknowns and the residual of the last solution, which leaves its v_mu in the problem, and whether gaps
+    lie where the problem says, on the whole path.
+    """
     target = problem.belt.v_mu
     for start in _STARTS:
         v = problem.v_mu = max(start, target)
         x, left = _solve(problem, problem.guess())
         if left < GOOD:
             break
-    factor = 2.5
-    while left < GOOD and v > target:
+    else:
+        return x, left, False
+    factor, holds = 2.5, problem.holds
+    while v > target and factor > 1.02 and holds:
         problem.v_mu = max(target, v / factor)
         ahead, there = _solve(problem, x)
         if there < GOOD:
-            x, v, factor = ahead, problem.v_mu, min(2.5, factor**1.5)
-        elif (factor := factor**0.5) < 1.02:
-            return x, there
-    problem.grid(steps)
-    return problem.newton(x) if left < GOOD else (x, left)
+            x, left, v, factor, holds = ahead, there, problem.v_mu, min(2.5, factor**1.5), problem.holds
+        else:
+            factor = factor**0.5
+    problem.v_mu = v
+    problem.residual(x)
+    return x, left, holds
 
 
 def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) -> Steady:
@@ -404,9 +426,14 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
     NoSteadyStateError
         The belt slips, or no steady state was found.
     """
-    problem = _Problem(belt, sheaves, point, int(point.M_O < 0.0), _COARSE)
-    x, left = _follow(problem, steps)
-    if not left < GOOD or problem.push < 0.0:
+    problem = _Problem(belt, sheaves, point, True, steps)  # a change of steps can lose this state
+    x, left, holds = _follow(problem)
+    if not holds:
+        problem = _Problem(belt, sheaves, point, False, _COARSE)
+        x, left, _ = _follow(problem)
+        problem.grid(steps)
+        x, left = problem.newton(x) if left < GOOD else (x, left)
+    if not left < GOOD or problem.push < 0.0 or problem.v_mu > max(NEAR, belt.v_mu):
         raise NoSteadyStateError(f"no steady state found: {point}, residual {left:.1e}")
     return _state(problem, x, left)
 
@@ -415,7 +442,7 @@ def _state(problem: _Problem, x: Array, left: float) -> Steady:
     _, radii, _, _, omega, *_ = problem.read(x)
     p = problem.point
     b = problem.belt
-    losses = {"flank friction along": 0.0, "flank friction across": 0.0, "ring friction": 0.0, "exits": 0.0}
+    losses = {"flank friction along": 0.0, "flank friction across": 0.0, "ring friction": problem.dragged, "exits": 0.0}
     for o in problem.out:
         h = o[:, _H]
         losses["flank friction along"] -= 2.0 * float((o[:, _F] * o[:, _S]) @ h)
@@ -435,5 +462,6 @@ def _state(problem: _Problem, x: Array, left: float) -> Steady:
         losses=losses,
         radii=radii,
         open_to=problem.open_to,
+        v_mu=problem.v_mu,
         residual=left,
     )

@@ -23,8 +23,6 @@ from rtcvt.offline.pushbelt.unit.parameters import (
 )
 from rtcvt.recording import HDF5, Recording, replaced_on_success, require_ending, require_writable
 
-__all__ = ["check", "recording", "sheave", "show", "simulate"]
-
 
 def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
     """Numbers of a pushbelt as its kernels see them, and its cases; or the steady theory at one of these."""

@@ -6,8 +6,6 @@ import numba
 
 from rtcvt.kernel import compiler
 
-__all__ = ["compiled", "inlined"]
-
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract", "reassoc", "nsz"}}
 
 compiled = compiler(**_OPTIONS)

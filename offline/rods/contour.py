@@ -25,8 +25,6 @@ from rtcvt.errors import InputError
 from rtcvt.offline.rods.compiled import compiled
 from rtcvt.offline.rods.planar import PlanarRod
 
-__all__ = ["Contour", "angle_at", "band", "contour", "cubics", "place", "push", "turn_weights", "weights"]
-
 Array = NDArray[np.float64]
 
 _SPLINE = np.array([[1, 4, 1, 0], [-3, 0, 3, 0], [3, -6, 3, 0], [-1, 3, -3, 1]]) / 6.0

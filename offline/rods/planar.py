@@ -42,24 +42,6 @@ from rtcvt.errors import InputError
 from rtcvt.offline.rods.compiled import compiled, inlined
 from rtcvt.offline.rods.statics import newton
 
-__all__ = [
-    "PlanarRod",
-    "circle",
-    "energies",
-    "equilibrium",
-    "forces",
-    "inverse_mass",
-    "line",
-    "march",
-    "mass",
-    "partial_energies",
-    "partial_forces",
-    "planar_rod",
-    "size",
-    "stiffness",
-    "weight",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -34,23 +34,6 @@ from rtcvt.offline.rods.compiled import compiled, inlined
 from rtcvt.offline.rods.planar import PlanarRod, forces, mass, partial_forces, size, stiffness
 from rtcvt.offline.variator.pod import pod
 
-__all__ = [
-    "Reduced",
-    "basis",
-    "deim",
-    "deim_points",
-    "ecsw",
-    "element_forces",
-    "force_snapshots",
-    "galerkin",
-    "lifted",
-    "march",
-    "modal_stiffness",
-    "projected",
-    "q_deim_points",
-    "stable_step",
-]
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 

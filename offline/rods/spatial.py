@@ -40,20 +40,6 @@ from rtcvt.errors import InputError
 from rtcvt.offline.rods.compiled import compiled, inlined
 from rtcvt.offline.rods.statics import newton
 
-__all__ = [
-    "SpatialRod",
-    "embedded",
-    "energies",
-    "equilibrium",
-    "forces",
-    "march",
-    "mass",
-    "mass_matrix",
-    "size",
-    "spatial_rod",
-    "stiffness",
-]
-
 Array = NDArray[np.float64]
 Triple = tuple[float, float, float]
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import spsolve
 
-__all__ = ["frequencies", "newton"]
-
 Array = NDArray[np.float64]
 
 

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 from rtcvt.offline.rods.planar import PlanarRod, mass
 from rtcvt.offline.rods.reduction import Reduced
 
-__all__ = ["derivative", "followed", "in_space", "moving", "shifted", "slope_of"]
-
 Array = NDArray[np.float64]
 
 

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 from rtcvt.offline.sheave.elasticity import Body, inertia, line, point_rows, solver, springs
 from rtcvt.offline.sheave.profile import HARMONICS
 
-__all__ = ["Influence", "Separable", "influence", "separable"]
-
 Array = NDArray[np.float64]
 
 

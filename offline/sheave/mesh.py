@@ -9,8 +9,6 @@ from skfem import MeshQuad
 
 from rtcvt.offline.sheave.profile import Profile
 
-__all__ = ["BODY", "RIBS", "Mesh", "mesh"]
-
 Array = NDArray[np.float64]
 
 BODY, RIBS = 0, 1  # what a quadrilateral is made of

@@ -24,8 +24,6 @@ from pydantic import Field, model_validator
 
 from rtcvt.unitfile import Record, quantity_in
 
-__all__ = ["HARMONICS", "Drawing", "Profile", "Reaction", "Ribs", "Ring", "Support"]
-
 Array = NDArray[np.float64]
 Place = Annotated[float, quantity_in("m")]
 Size = Annotated[float, quantity_in("m", above=0.0)]

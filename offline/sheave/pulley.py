@@ -16,8 +16,6 @@ from rtcvt.offline.sheave.influence import Influence, Separable, influence, sepa
 from rtcvt.offline.sheave.mesh import mesh
 from rtcvt.offline.sheave.profile import Drawing
 
-__all__ = ["Drawn", "Flank", "drawn"]
-
 Array = NDArray[np.float64]
 
 DEGREE = 4  # of the polynomials: they leave less than the finite elements' own error

@@ -14,8 +14,6 @@ from rtcvt.offline.sheave.mesh import mesh
 from rtcvt.offline.sheave.profile import Drawing
 from rtcvt.offline.sheave.pulley import Drawn
 
-__all__ = ["figures", "groove", "report_page"]
-
 Array = NDArray[np.float64]
 
 FORCE = 20e3  # [N] that presses the arc in the picture

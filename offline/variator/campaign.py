@@ -16,7 +16,7 @@ import re
 import signal
 import threading
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,10 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.plan import Plan, names_of, runs_of
 from rtcvt.recording import replaced_on_success
 
-__all__ = ["INDEX", "Campaign", "Row", "cluster_of", "index", "run_campaign", "state_of", "write_index", "write_short"]
+__all__ = [
+    "INDEX", "Campaign", "Row", "cluster_of", "computed", "index", "run_campaign", "state_of", "write_index",
+    "write_short",
+]  # fmt: skip
 
 _log = logging.getLogger("rtcvt")
 
@@ -237,16 +240,33 @@ def _computed(
     workers: int | None,
 ) -> Iterator[tuple[str, str | None]]:
     """Names of runs as they end, and why they failed."""
+    calls = {r.name: (_compute, parameters, r, str(folder / f"{r.name}.h5"), text, plan) for r in runs}
+    for name, failure, error in computed(calls, scheduler, workers):
+        yield name, failure if error is None else f"{type(error).__name__}: {error}"
+
+
+def computed(
+    calls: Mapping[Any, Sequence[Any]], scheduler: str | None, workers: int | None
+) -> Iterator[tuple[Any, Any, BaseException | None]]:
+    """Key, result and error of calls, each a function and its arguments, as they end; see `cluster_of`.
+
+    An error may be one of the cluster: a call is given up if the third worker dies of it.
+
+    Raises
+    ------
+    InputError
+        The scheduler has ended.
+    """
     from distributed import as_completed
 
     with cluster_of(scheduler, workers) as client:
-        names = {}
-        for run in runs:
-            path = str(folder / f"{run.name}.h5")
-            names[client.submit(_compute, parameters, run, path, text, plan, pure=False)] = run.name
-        for future in as_completed(list(names)):
-            error = future.exception()  # of the cluster: workers that died, for one
-            yield names[future], future.result() if error is None else f"{type(error).__name__}: {error}"
+        futures = {client.submit(*call, pure=False): key for key, call in calls.items()}
+        for future in as_completed(list(futures)):
+            if future.cancelled():
+                allowed = "one that lives as long as the runs; those that ended are kept, and the same command goes on"
+                raise InputError("--scheduler", "", scheduler, allowed)
+            error = future.exception()
+            yield futures[future], future.result() if error is None else None, error
 
 
 @contextmanager
@@ -277,18 +297,21 @@ def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         return
     pages: dict[str, Any] = {f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")}
     with temporary_folder() as scratch, config.set({"temporary-directory": str(scratch)} | pages):
-        with _deaf():  # processes inherit it: Ctrl-C is for this one alone
-            cluster = LocalCluster(
-                n_workers=workers or os.cpu_count(),
-                threads_per_worker=1,
-                memory_limit=0,
-                host="127.0.0.1",
-                protocol="tls://",
-                security=Security.temporary(),
-                dashboard_address="127.0.0.1:0",
-                scheduler_kwargs={"dashboard": False},
-                silence_logs=logging.CRITICAL,
-            )
+        try:
+            with _deaf():  # processes inherit it: Ctrl-C is for this one alone
+                cluster = LocalCluster(
+                    n_workers=workers or os.cpu_count(),
+                    threads_per_worker=1,
+                    memory_limit=0,
+                    host="127.0.0.1",
+                    protocol="tls://",
+                    security=Security.temporary(),
+                    dashboard_address="127.0.0.1:0",
+                    scheduler_kwargs={"dashboard": False},
+                    silence_logs=logging.CRITICAL,
+                )
+        except (RuntimeError, OSError) as error:  # dask: "Nanny failed to start."
+            raise InputError("--workers", "", workers, f"processes that the system lets start: {error}") from None
         with cluster, Client(cluster) as client:
             yield client
 

@@ -33,8 +33,6 @@ from rtcvt.offline.variator.process import Process, fit, posterior
 from rtcvt.offline.variator.spread import spread
 from rtcvt.variator.regression import SMALL
 
-__all__ = ["Target", "calibration", "choose", "expected", "run_until", "target_of", "with_candidates"]
-
 _log = logging.getLogger("rtcvt")
 
 Array = NDArray[np.float64]

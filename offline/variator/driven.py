@@ -21,8 +21,6 @@ from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import ReducedModel
 from rtcvt.variator.unit import FLANGES, Ratio, Variator, belt_alone, with_flange_inputs
 
-__all__ = ["STEP", "Player", "RecordedLaws"]
-
 Array = NDArray[np.float64]
 
 STEP = 5e-4  # [s]

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from rtcvt.offline.variator.alignment import Samples
 from rtcvt.variator.reduced_model import Coordinate, counted
 
-__all__ = ["exchanged", "within_range"]
-
 Array = NDArray[np.float64]
 
 

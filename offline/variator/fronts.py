@@ -17,8 +17,6 @@ from scipy.optimize import minimize
 
 from rtcvt.offline.variator.process import bounds_of, evidence_of_places
 
-__all__ = ["Fronts", "find", "fronts_at"]
-
 Array = NDArray[np.float64]
 Fronts = Array  # (n, 12): c, ln w of each
 

@@ -33,19 +33,6 @@ from rtcvt.offline.pushbelt.run.windows import BEFORE, STEADY, SUMMARY, along, f
 from rtcvt.recording import new_hdf5, revision
 from rtcvt.variator.reduced_model import ReducedModel
 
-__all__ = [
-    "COLUMNS",
-    "KEPT",
-    "POINT",
-    "HeldOut",
-    "HeldRun",
-    "Passage",
-    "Series",
-    "condense",
-    "read_heldout",
-    "write_heldout",
-]
-
 Array = NDArray[np.float64]
 
 SCHEMA_VERSION = 2

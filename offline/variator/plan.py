@@ -36,7 +36,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from scipy.stats import qmc
 
 from rtcvt.errors import InputError, near
@@ -57,7 +57,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     sheaves,
 )
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
-from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
+from rtcvt.unitfile import Record, located, parse_table, quantity_in, read_toml
 
 __all__ = [
     "RANGES",
@@ -100,11 +100,7 @@ Count = Annotated[int, Field(ge=0, le=100_000)]
 Turns = Annotated[float, Field(gt=0.0, le=1000.0)]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Model(_Record):
+class Model(Record):
     """How the full model runs; None: the unit's number of elements and ring nodes, the step that suits the scheme."""
 
     scheme: Scheme = "multirate"
@@ -119,7 +115,7 @@ class Model(_Record):
     flank_points: Literal[1, 2] = 1
 
 
-class Twin(_Record):
+class Twin(Record):
     """The points once more, with another belt or step."""
 
     name: Name
@@ -128,7 +124,7 @@ class Twin(_Record):
     settle: Turns | None = None  # revolutions, by default those of the points
 
 
-class Space(_Record):
+class Space(Record):
     """Bounds of the operating points."""
 
     ratio: Factor
@@ -155,7 +151,7 @@ Chosen = tuple[
 ]
 
 
-class Points(_Record):
+class Points(Record):
     """Operating points: settled states with a branch for each range of force factors. Times in revolutions.
 
     ratio, speed, torque_ratio, clamping_force: ranges of these points; by default those of the space. at: points that
@@ -193,7 +189,7 @@ class Points(_Record):
         return self.number or len(self.at)
 
 
-class Transient(_Record):
+class Transient(Record):
     """Runs with one long branch. A range that is not given leaves its quantity as it is."""
 
     name: Name
@@ -221,7 +217,7 @@ def _settles(p: Points | Transient) -> None:
         raise ValueError(f"settle: at least twice mean, and {APPROACH:g} more with an approach")
 
 
-class Plan(_Record):
+class Plan(Record):
     """A plan."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]

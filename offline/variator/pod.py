@@ -22,17 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import svd
 
-__all__ = [
-    "Basis",
-    "coefficients",
-    "modes_for",
-    "pod",
-    "projection_error",
-    "reconstruction",
-    "scales",
-    "stacked",
-]
-
 Array = NDArray[np.float64]
 
 

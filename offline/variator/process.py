@@ -28,8 +28,6 @@ from scipy.linalg import cholesky, lapack, solve, solve_triangular
 from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
-__all__ = ["Process", "bounds_of", "evidence", "evidence_of_places", "fit", "posterior", "side_by_side"]
-
 Array = NDArray[np.float64]
 
 STEPS = 40

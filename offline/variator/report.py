@@ -17,8 +17,6 @@ from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY
 from rtcvt.offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse, quadratic
 from rtcvt.offline.variator.twins import SPATIAL, spatial_rows
 
-__all__ = ["PARTS", "report_page"]
-
 Array = NDArray[np.float64]
 
 FAR = 6.0  # times what is allowed: errors beyond are drawn there

@@ -22,8 +22,6 @@ from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import read_reduced
 from rtcvt.view import Channel, Scene, chosen_frames
 
-__all__ = ["scene"]
-
 Array = NDArray[np.float64]
 
 SLOWER = 100.0  # how much slower belt and pulleys turn in the picture than they do

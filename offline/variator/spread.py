@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.variator.process import Process, fit
 
-__all__ = ["Spread", "spread", "together", "within"]
-
 Array = NDArray[np.float64]
 
 FLOOR = 0.1  # of the median of the errors

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from rtcvt.variator.capacity import capacity
 
-__all__ = ["SteadyBelt", "steady_belt"]
-
 Array = NDArray[np.float64]
 
 _BISECTIONS = 60

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.unit import BeltUnit, place
 
-__all__ = ["BEYOND", "SpanOverAngle", "lever", "nodes", "over_angle", "preload"]
-
 Array = NDArray[np.float64]
 
 BEYOND = 0.02  # behind the end stops the way changes by this angle more [rad]

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.html import text
 
-__all__ = ["belt_diagram"]
-
 WIDTH, MARGIN = 560.0, 40.0
 BELT, PULLEY = "#1f2933", "#1d4ed8"
 

@@ -19,8 +19,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BeltPath", "belt_path"]
-
 Array = NDArray[np.float64]
 
 _TURN = 2.0 * np.pi

@@ -2,8 +2,6 @@
 
 from rtcvt.kind import DURATION, ELEMENTS, RESUME, Kind, Option, Task, lazily
 
-__all__ = ["KIND"]
-
 _SHOW = "Of a belt drive its taut belt is printed."
 
 _SIMULATE = """A unit of kind belt with --model full runs the model of its table: the ANCF belt or the belt of rigid

@@ -26,8 +26,6 @@ from rtcvt.errors import InputError
 from rtcvt.model import Coupling, Fidelity, Model
 from rtcvt.table import Constants, Table
 
-__all__ = ["build_belt"]
-
 Array = NDArray[np.float64]
 
 _KINDS = {"torque": Flange.TORQUE, "speed": Flange.SPEED, "none": Flange.IDLER}

@@ -26,25 +26,6 @@ from numpy.typing import NDArray
 
 from rtcvt.belt.geometry import BeltPath, belt_path
 
-__all__ = [
-    "Basis",
-    "Contact",
-    "MovingBelt",
-    "Steady",
-    "accelerations",
-    "elongation",
-    "energy",
-    "frequencies",
-    "lateral_displacement",
-    "moving_belt",
-    "pod_basis",
-    "sine_basis",
-    "span_frequencies",
-    "spline_basis",
-    "steady",
-    "tension_field",
-]
-
 Array = NDArray[np.float64]
 
 _NEWTON = 60  # iterations at most

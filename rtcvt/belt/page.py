@@ -8,8 +8,6 @@ from rtcvt.belt.unit import BeltUnit
 from rtcvt.html import ErrorRow, number, quantity, render, text
 from rtcvt.model import Model
 
-__all__ = ["belt_page"]
-
 
 def belt_page(model: Model, unit: BeltUnit, errors: Sequence[ErrorRow] | None = None) -> str:
     """A self-contained HTML page: how to use the drive, its geometry, variables and equations, and its unit file."""

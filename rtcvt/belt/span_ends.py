@@ -65,20 +65,6 @@ from numpy.typing import NDArray
 from rtcvt.belt.arm_geometry import lever
 from rtcvt.belt.unit import BeltUnit
 
-__all__ = [
-    "Line",
-    "Ribs",
-    "SpanEnd",
-    "Spans",
-    "compliance",
-    "end_correction",
-    "ribs",
-    "running",
-    "span_end",
-    "spans",
-    "whole_wrap",
-]
-
 Array = NDArray[np.float64]
 
 _GROWTH = 1.08  # of the elements' length away from the wrap's end

@@ -8,7 +8,7 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from rtcvt.belt.unit import BeltUnit, require_still_friction
+from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
 from rtcvt.html import ErrorRow
 from rtcvt.kind import Checked, Progress, Run, Shown, cell
@@ -41,7 +41,6 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
     """Full model of a belt drive over one of its scenarios."""
     from rtcvt.offline.beltdrive.runs import changed, estimated, figures, full_model, simulate_full
 
-    require_still_friction(drive)
     drive, given_table = estimated(drive)
     full_model(drive)
     chosen = chosen_scenario(drive, given["scenario"])
@@ -85,7 +84,6 @@ def check(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Chec
     from rtcvt.offline.beltdrive.runs import changed, estimated
     from rtcvt.offline.beltdrive.verification import verify
 
-    require_still_friction(drive)
     drive, given_table = estimated(drive)
     drive = changed(drive, elements=given["elements"], step=given["step"])
     report: Path = given["report"]

@@ -38,7 +38,6 @@ __all__ = [
     "read_belt_unit",
     "require_arms",
     "require_decouplers",
-    "require_still_friction",
 ]
 
 
@@ -406,27 +405,12 @@ def require_decouplers(unit: BeltUnit) -> None:
     Raises
     ------
     InputError
-        One on a pulley whose speed is given or on an arm, or with a belt of rigid elements.
+        One on a pulley whose speed is given or on an arm.
     """
     for i in unit.decouplers:
         name, pulley = list(unit.pulleys.items())[i]
         key = f"pulleys.{name}.decoupler"
-        if unit.elements is not None:
-            raise InputError(unit.source, key, None, "no table [elements]: that model has none; use [ancf]")
         if pulley.flange == "speed":
             raise InputError(unit.source, key, None, 'flange = "torque" or "none": the shaft turns as its torques say')
         if pulley.arm is not None:
             raise InputError(unit.source, key, None, "no arm: a pulley on an arm has no shaft")
-
-
-def require_still_friction(unit: BeltUnit) -> None:
-    """Refuse friction over the sliding speed with a belt of rigid elements, whose friction has a law of its own.
-
-    Raises
-    ------
-    InputError
-        There is such a law, and rigid elements are the unit's full model.
-    """
-    if unit.ancf is None and unit.elements is not None and unit.hybrid is not None and unit.hybrid.sliding is not None:
-        allowed = "none with [elements], where friction goes with the sliding speed below dv only; use [ancf]"
-        raise InputError(unit.source, "hybrid.sliding", unit.hybrid.sliding.share[-1], allowed)

@@ -8,8 +8,6 @@ import typer
 
 from rtcvt.errors import InputError
 
-__all__ = ["calibrations", "parameters", "plans", "scenarios", "signals", "systems", "units"]
-
 
 def _beginning(names: Iterable[str], incomplete: str) -> Iterator[str]:
     return (name for name in names if name.startswith(incomplete))

@@ -2,8 +2,6 @@
 
 from rtcvt.kind import Kind, lazily
 
-__all__ = ["KIND"]
-
 KIND = Kind(
     names=("clutch", "clutch_control"),
     title="clutches",

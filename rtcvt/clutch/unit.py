@@ -12,9 +12,6 @@ from rtcvt.model import Model
 from rtcvt.part import Part, built, internal_step, table_of
 from rtcvt.unitfile import UnitFile
 
-__all__ = ["Clutch", "build", "read"]
-
-
 KINDS: dict[str, Any] = {"clutch": kernels, "clutch_control": engagement}
 
 

@@ -37,8 +37,6 @@ What a real unit needs beyond the paper, all of it inactive in the paper's range
 from rtcvt.control.limits import D_OMEGA, D_POWER, D_THETA, HIGH, LIMIT_TIME, LOW, RATE, TAU_EST, set_limits
 from rtcvt.kernel import kernel
 
-__all__ = ["KERS_SIZE", "K_THETA", "K_W", "OMEGA_0", "TAU_FILTER", "W_MAX", "kers_law"]
-
 # behind the limits
 K_THETA = 4  # [rad/(s.N.m)]
 K_W = 5  # [N.m.s/rad]

@@ -17,28 +17,6 @@ start. A law with its gradient, the bounds with theirs and the outcome live in `
 
 from rtcvt.kernel import kernel
 
-__all__ = [
-    "CLIPPED",
-    "CONTROL_SIZE",
-    "D_OMEGA",
-    "D_POWER",
-    "D_THETA",
-    "FREE",
-    "HELD",
-    "HIGH",
-    "LIMITED",
-    "LIMIT_TIME",
-    "LOW",
-    "RATE",
-    "RATE_MAX",
-    "TAU_EST",
-    "THETA_MAX",
-    "THETA_MIN",
-    "apply_limits",
-    "gather",
-    "set_limits",
-]
-
 # in the work array: theta' [rad/s] and its gradient to the port's speed, the angle and the filtered power
 RATE = 0
 D_OMEGA = 1

@@ -6,8 +6,6 @@ theta' = (theta_des - theta)/T_a
 from rtcvt.control.limits import D_OMEGA, D_POWER, D_THETA, RATE, TAU_EST, set_limits
 from rtcvt.kernel import kernel
 
-__all__ = ["TIME_CONSTANT", "position_law"]
-
 TIME_CONSTANT = 4  # T_a [s], behind the limits
 
 

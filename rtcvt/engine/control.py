@@ -11,6 +11,7 @@ least, ``w_line(P)``, found in its tables where the unit is built. The engine is
     w_des = clip(w_line(P), w_min, w_max)       economy
     w_des = clip(k w_line(P), k w_min, w_max)   sport, lower gears: k > 1
     R_des = i_const                             constant
+    w_des = clip(M(w_s, tau_drive), w_min, w_max)    map, a table of one's own
 
 **Clamping.** The secondary carries what the belt needs (both pulleys of a pushbelt are alike, so the smaller force
 counts for both), with a safety factor S, for the torque tau that goes in or that the engine can give of what is asked,
@@ -26,7 +27,7 @@ closed at w_1. Its torque goes into tau, so the belt is clamped for what a slipp
 
 import math
 
-from rtcvt.engine.grid import lookup
+from rtcvt.engine.grid import cell, lookup, share
 from rtcvt.kernel import FAILED, kernel
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Places, Row, Rows
@@ -34,8 +35,8 @@ from rtcvt.table import Places, Row, Rows
 __all__ = ["STRATEGIES", "D", "P", "U", "X", "Y", "derivative", "initialise", "output", "step"]
 
 TINY = 1e-9  # least value of what must be above zero
-STRATEGIES = ("constant", "economy", "sport")
-CONSTANT, SPORT = STRATEGIES.index("constant"), STRATEGIES.index("sport")
+STRATEGIES = ("constant", "economy", "sport", "map")  # the last one with a table only
+CONSTANT, _, SPORT, MAP = range(len(STRATEGIES))
 
 
 class P(Rows):
@@ -101,6 +102,7 @@ class D(Places):
     INTERNAL_STEP = "largest internal step [s]"
     TORQUE = "table: torque of the engine over speed and pedal [N.m]"
     LINE = "table: speed of least fuel over power [rad/s], twice"
+    MAP = "table of one's own: speed of the engine [rad/s] over that of the secondary and the torque asked for"
 
 
 # places in work
@@ -121,6 +123,8 @@ def within(value, low, high):
 @kernel
 def wanted_speed(u, p, data):
     """w_des [rad/s]."""
+    if int(p[P.STRATEGY]) == MAP:
+        return within(lookup(data, int(data[D.MAP]), u[U.W_S], u[U.DRIVE]), p[P.W_MIN], p[P.W_MAX])
     k = p[P.K_SPORT] if int(p[P.STRATEGY]) == SPORT else 1.0
     power = u[U.DRIVE] * u[U.W_S] / p[P.I_F]
     return within(k * lookup(data, int(data[D.LINE]), power, 0.0), k * p[P.W_MIN], p[P.W_MAX])
@@ -142,15 +146,18 @@ def pedal_for(tau, w, data, table):
     """Pedal at which the table of torque gives `tau` [N.m] at speed `w`, that of an end beyond."""
     n = int(data[table])
     m = int(data[table + 1])
+    i = cell(data, table + 2, n, w)
+    s = share(data, table + 2 + i, w)
+    k = table + 2 + n + m + i * m
+    tau_low = (1.0 - s) * data[k] + s * data[k + m]
     for j in range(m - 1):
         low = data[table + 2 + n + j]
-        high = data[table + 2 + n + j + 1]
-        tau_low = lookup(data, table, w, low)
-        tau_high = lookup(data, table, w, high)
         if tau <= tau_low:
             return low
+        tau_high = (1.0 - s) * data[k + j + 1] + s * data[k + m + j + 1]
         if tau <= tau_high:
-            return low + (high - low) * (tau - tau_low) / (tau_high - tau_low)
+            return low + (data[table + 2 + n + j + 1] - low) * (tau - tau_low) / (tau_high - tau_low)
+        tau_low = tau_high
     return 1.0
 
 

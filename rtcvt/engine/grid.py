@@ -21,7 +21,7 @@ from rtcvt.files import read_text
 from rtcvt.kernel import kernel
 from rtcvt.unitfile import is_file
 
-__all__ = ["Grid", "lookup", "read_curves", "read_grid", "slope"]
+__all__ = ["Grid", "cell", "lookup", "lookup_in", "read_curves", "read_grid", "share", "slope"]
 
 MOST_POINTS = 10_000
 
@@ -160,10 +160,16 @@ def share(data, lower, value):
 def lookup(data, table, a, b):
     """Value of the table at ``data[table]``, bilinear, at `a` and `b`; exact at its points."""
     n = int(data[table])
-    m = int(data[table + 1])
     i = cell(data, table + 2, n, a)
+    return lookup_in(data, table, i, share(data, table + 2 + i, a), b)
+
+
+@kernel
+def lookup_in(data, table, i, s, b):
+    """The same where the place on the first axis is known: interval `i`, and the share `s` of it."""
+    n = int(data[table])
+    m = int(data[table + 1])
     j = cell(data, table + 2 + n, m, b)
-    s = share(data, table + 2 + i, a)
     r = share(data, table + 2 + n + j, b)
     k = table + 2 + n + m + i * m + j
     low = (1.0 - r) * data[k] + r * data[k + 1]
@@ -176,14 +182,17 @@ def slope(data, table, a, b, along):
     """Derivative of the same along the first (0) or second axis (1); zero beyond this."""
     n = int(data[table])
     m = int(data[table + 1])
-    axis = table + 2 if along == 0 else table + 2 + n
-    size = n if along == 0 else m
-    value = a if along == 0 else b
-    if value < data[axis] or value > data[axis + size - 1]:
-        return 0.0
-    k = axis + cell(data, axis, size, value)
+    i = cell(data, table + 2, n, a)
+    j = cell(data, table + 2 + n, m, b)
+    k = table + 2 + n + m + i * m + j
     if along == 0:
-        rise = lookup(data, table, data[k + 1], b) - lookup(data, table, data[k], b)
-    else:
-        rise = lookup(data, table, a, data[k + 1]) - lookup(data, table, a, data[k])
-    return rise / (data[k + 1] - data[k])
+        if a < data[table + 2] or a > data[table + 1 + n]:
+            return 0.0
+        r = share(data, table + 2 + n + j, b)
+        rise = (1.0 - r) * data[k + m] + r * data[k + m + 1] - ((1.0 - r) * data[k] + r * data[k + 1])
+        return rise / (data[table + 3 + i] - data[table + 2 + i])
+    if b < data[table + 2 + n] or b > data[table + 1 + n + m]:
+        return 0.0
+    s = share(data, table + 2 + i, a)
+    rise = (1.0 - s) * data[k + 1] + s * data[k + m + 1] - ((1.0 - s) * data[k] + s * data[k + m])
+    return rise / (data[table + 3 + n + j] - data[table + 2 + n + j])

@@ -22,7 +22,7 @@ balanced with a loss that is not negative::
 Fuel counts from the start.
 """
 
-from rtcvt.engine.grid import lookup, slope
+from rtcvt.engine.grid import cell, lookup, lookup_in, share, slope
 from rtcvt.integrators import STAGES, rosenbrock_matrix, rosenbrock_new, rosenbrock_solve, rosenbrock_stage
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.stepping import enter, leave, start_status
@@ -138,9 +138,17 @@ def highest(data, table):
 
 
 @kernel
-def torque(w, pedal, data):
-    """T [N.m]; odd in w."""
-    return lookup(data, int(data[D.TORQUE]), abs(w), pedal) * clip(w / lowest(data, int(data[D.TORQUE])), -1.0, 1.0)
+def place(w, data):
+    """Interval of the table of torque in which a speed is."""
+    return cell(data, int(data[D.TORQUE]) + 2, int(data[int(data[D.TORQUE])]), abs(w))
+
+
+@kernel
+def torque(w, i, pedal, data):
+    """T [N.m]; odd in w; `i` is the `place` of w."""
+    table = int(data[D.TORQUE])
+    s = share(data, table + 2 + i, abs(w))
+    return lookup_in(data, table, i, s, pedal) * clip(w / lowest(data, table), -1.0, 1.0)
 
 
 @kernel
@@ -160,17 +168,17 @@ def idle(x, p):
 
 
 @kernel
-def demand(x, u, p, data):
+def demand(x, u, p, i, drag, data):
     """q_des before it is limited [N.m]."""
-    return torque(x[X.W], clip(u[U.PEDAL], 0.0, 1.0), data) - torque(x[X.W], 0.0, data) + idle(x, p)
+    return torque(x[X.W], i, clip(u[U.PEDAL], 0.0, 1.0), data) + drag + idle(x, p)
 
 
 @kernel
-def most(w, data):
+def most(w, i, drag, data):
     """Largest torque of burning [N.m]."""
     if not w > 0.0:
         return 0.0
-    return torque(w, 1.0, data) - torque(w, 0.0, data)
+    return torque(w, i, 1.0, data) + drag
 
 
 @kernel
@@ -183,12 +191,11 @@ def scale(w, data):
 
 
 @kernel
-def flow(w, q, data):
+def flow(w, q, drag, data):
     """m' [kg/s]."""
     if not (w > 0.0 and q > 0.0):
         return 0.0
     table = int(data[D.FUEL])
-    drag = -torque(w, 0.0, data)
     tau = q - drag
     if tau < 0.0:
         return scale(w, data) * lookup(data, table, w, 0.0) * (q / drag)
@@ -198,12 +205,11 @@ def flow(w, q, data):
 
 
 @kernel
-def flow_slopes(w, q, drag_w, data, row):
+def flow_slopes(w, q, drag, drag_w, data, row):
     """Derivatives of the fuel flow along w and q, to their places in `row`; `drag_w` is that of the drag, dD/dw."""
     if not (w > 0.0 and q > 0.0):
         return
     table = int(data[D.FUEL])
-    drag = -torque(w, 0.0, data)
     tau = q - drag
     last = data[table + 1 + int(data[table]) + int(data[table + 1])]
     at = clip(tau, 0.0, last)
@@ -241,10 +247,13 @@ def is_efficient(p, data):
 @kernel
 def all_rates(x, u, p, data, dx):
     """Rates of w, q, z and m."""
-    dx[X.W] = (x[X.Q] + torque(x[X.W], 0.0, data) - u[U.LOAD]) / p[P.J]
-    dx[X.Q] = (clip(demand(x, u, p, data), 0.0, most(x[X.W], data)) - x[X.Q]) / p[P.T_Q]
+    w = x[X.W]
+    i = place(w, data)
+    drag = -torque(w, i, 0.0, data)
+    dx[X.W] = (x[X.Q] - drag - u[U.LOAD]) / p[P.J]
+    dx[X.Q] = (clip(demand(x, u, p, i, drag, data), 0.0, most(w, i, drag, data)) - x[X.Q]) / p[P.T_Q]
     dx[X.Z] = (idle(x, p) - x[X.Z]) / p[P.T_I]
-    dx[X.M] = flow(x[X.W], x[X.Q], data)
+    dx[X.M] = flow(w, x[X.Q], drag, data)
 
 
 # --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
@@ -255,12 +264,15 @@ def initialise(p, data, u, x, work):
     """Start at the start speed, with the torque that keeps it, or that of the pedal if it is more."""
     if not is_efficient(p, data):
         return FAILED
-    x[X.W] = p[P.W_START]
+    w = p[P.W_START]
+    i = place(w, data)
+    drag = -torque(w, i, 0.0, data)
+    x[X.W] = w
     x[X.Q] = 0.0
     x[X.Z] = 0.0
-    if x[X.W] <= p[P.W_IDLE]:
-        x[X.Z] = clip(-torque(x[X.W], 0.0, data), 0.0, p[P.TAU_IDLE])
-    x[X.Q] = clip(demand(x, u, p, data), 0.0, most(x[X.W], data))
+    if w <= p[P.W_IDLE]:
+        x[X.Z] = clip(drag, 0.0, p[P.TAU_IDLE])
+    x[X.Q] = clip(demand(x, u, p, i, drag, data), 0.0, most(w, i, drag, data))
     x[X.M] = 0.0
     dx = work[W_F : W_F + N_X]
     all_rates(x, u, p, data, dx)
@@ -283,10 +295,12 @@ def jacobian(t, x, u, p, data, jac, work):
     drag_w = torque_slope(w, 0.0, data)
     e = p[P.K_P] * (p[P.W_IDLE] - w) + x[X.Z]
     active = 1.0 if e > 0.0 and e < p[P.TAU_IDLE] else 0.0
-    q_des = demand(x, u, p, data)
+    k = place(w, data)
+    drag = -torque(w, k, 0.0, data)
+    q_des = demand(x, u, p, k, drag, data)
     jac[X.W * N_X + X.W] = drag_w / p[P.J]
     jac[X.W * N_X + X.Q] = 1.0 / p[P.J]
-    if q_des > most(w, data):
+    if q_des > most(w, k, drag, data):
         if w > 0.0:
             jac[X.Q * N_X + X.W] = (torque_slope(w, 1.0, data) - drag_w) / p[P.T_Q]
     elif q_des > 0.0:
@@ -295,7 +309,7 @@ def jacobian(t, x, u, p, data, jac, work):
     jac[X.Q * N_X + X.Q] = -1.0 / p[P.T_Q]
     jac[X.Z * N_X + X.W] = -active * p[P.K_P] / p[P.T_I]
     jac[X.Z * N_X + X.Z] = (active - 1.0) / p[P.T_I]
-    flow_slopes(w, x[X.Q], -drag_w, data, jac[X.M * N_X : (X.M + 1) * N_X])
+    flow_slopes(w, x[X.Q], drag, -drag_w, data, jac[X.M * N_X : (X.M + 1) * N_X])
 
 
 @kernel
@@ -332,12 +346,12 @@ def piece(x, u, p, data, work):
 def output(t, x, u, p, data, y, work):
     """Speed, torques, fuel, efficiency, energy and loss."""
     w = x[X.W]
-    drag = -torque(w, 0.0, data)
+    drag = -torque(w, place(w, data), 0.0, data)
     tau = x[X.Q] - drag
     y[Y.W] = w
     y[Y.TAU] = tau
     y[Y.DRAG] = drag
-    y[Y.FLOW] = flow(w, x[X.Q], data)
+    y[Y.FLOW] = flow(w, x[X.Q], drag, data)
     y[Y.M] = x[X.M]
     y[Y.VOLUME] = x[X.M] / p[P.RHO]
     y[Y.POWER] = p[P.H] * y[Y.FLOW]

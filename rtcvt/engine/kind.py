@@ -5,8 +5,6 @@ from typing import Any
 
 from rtcvt.kind import Kind, lazily
 
-__all__ = ["KIND"]
-
 
 def _files_beside(engine: Any) -> list[Path]:
     """Tables and the box of its own, and what this needs."""

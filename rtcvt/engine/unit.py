@@ -55,7 +55,8 @@ class Engine(Part):
     down: FileName | None = None  # below which it shifts down
     curves: FileName | None = None  # capacity and torque ratio of a converter over its speed ratio
     box: FileName | None = None  # unit with the shift table, a shipped one or a file beside this one
-    strategy: Literal["constant", "economy", "sport"] | None = None  # of the control's ratio
+    strategy: Literal["constant", "economy", "sport", "map"] | None = None  # of the control's ratio
+    map: FileName | None = None  # of it: table of the engine's speed over the secondary's and the torque asked for
 
 
 def read(file: UnitFile) -> Engine:
@@ -72,6 +73,8 @@ def read(file: UnitFile) -> Engine:
         if (getattr(unit, key) is not None) != named:
             allowed = "the name of a table or a unit" if named else f"no such key in a unit of kind {unit.kind}"
             raise InputError(unit.source, key, getattr(unit, key), allowed)
+    if (unit.map is None and unit.strategy == "map") or (unit.map is not None and unit.kind != "cvt_control"):
+        raise InputError(unit.source, "map", unit.map, "the name of a table in a control whose strategy may be 'map'")
     return unit
 
 
@@ -269,5 +272,11 @@ def build(engine: Engine, fidelity: str = "rigid", substeps: int | None = None) 
         else:
             data.table(control.D.LINE, least_fuel(torque, fuel).numbers())
     if engine.strategy is not None:
-        table.add("parameter", control.P.STRATEGY, control.STRATEGIES.index(engine.strategy))
+        columns = (("w_s", "rad/s"), ("tau_drive", "N.m"), ("w", "rad/s"))
+        choices: tuple[str, ...] = control.STRATEGIES[:-1]
+        if engine.map is not None:
+            choices = control.STRATEGIES
+            data.table(control.D.MAP, read_grid(engine.source, "map", engine.folder, engine.map, columns).numbers())
+        row = control.P.STRATEGY.row._replace(choices=choices)
+        table.add("parameter", row, choices.index(engine.strategy))
     return built(engine, table, kind, data.array(), n_work, longest)

@@ -24,27 +24,6 @@ from rtcvt.model import Model, Variable
 from rtcvt.quantity import to_si
 from rtcvt.recording import revision
 
-__all__ = [
-    "COLOURS",
-    "ErrorRow",
-    "block",
-    "error_table",
-    "figure",
-    "macro",
-    "matrix",
-    "number",
-    "page",
-    "percent",
-    "prose",
-    "quantity",
-    "render",
-    "table",
-    "text",
-    "unit_page",
-    "unit_symbol",
-    "variable_tables",
-]
-
 COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b83280", "#6b7a12", "#4a5568")
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NOT_XML = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")

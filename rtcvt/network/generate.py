@@ -24,8 +24,6 @@ from numba.core import config
 from rtcvt.model import Model
 from rtcvt.network import kernels as pattern
 
-__all__ = ["Interpreted", "KernelSet", "interpret", "kernel_set", "kernels_of", "text_of"]
-
 KernelSet = tuple[tuple[str, Any], ...]  # what of a part, and the kernel that does it
 
 _PARTS = {  # what the functions of the pattern take behind the number of the kernels, and give if there is none

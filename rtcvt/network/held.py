@@ -25,8 +25,6 @@ from rtcvt.network.file import Flange, System, flanges_of
 from rtcvt.network.model import build_system, component_model, components_of
 from rtcvt.scenario import apply_parameters, sample_inputs
 
-__all__ = ["Connection", "Parts", "parts_of", "stable_step"]
-
 STEPS = np.geomspace(1e-4, 0.1, 61)  # [s] in which the limit is looked for
 POINTS, LONGEST = 8, 30.0  # where, over at most how long [s]
 BEYOND = 1.0  # [1/s] growth that counts as instability, beside twice that without held inputs

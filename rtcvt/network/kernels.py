@@ -567,7 +567,7 @@ def all_outputs(t, x, p, data, y, work):
         if int(data[op]) == Op.COPY:
             work[int(data[D.W_IN]) + int(data[op + 2])] = y[int(data[op + 1])]
         else:
-            outputs_of(int(data[op + 1]), False, t, x, p, data, y, work)
+            outputs_of(int(data[op + 1]), data[op + 2] == 1.0, t, x, p, data, y, work)
     at = int(data[D.N_Y_PARTS])
     for s in range(int(data[D.SHAFTS])):
         shaft = int(data[D.SHAFT]) + s * len_shaft()
@@ -588,9 +588,37 @@ def all_outputs(t, x, p, data, y, work):
 
 @kernel
 def take_inputs(u, data, work):
-    """Inputs of the network to those of its parts."""
+    """Inputs of the network to those of its parts, whose signals then are not `known`."""
+    work[int(data[D.W_KNOWN])] = HUGE * HUGE
     for k in range(int(data[D.N_U])):
         work[int(data[D.W_IN]) + int(data[int(data[D.INPUT]) + k])] = u[k]
+
+
+@kernel
+def know(t, x, u, data, work):
+    """Keep at which time, states and inputs the signals are carried."""
+    at = int(data[D.W_KNOWN])
+    n = int(data[D.N_X])
+    work[at] = t
+    for i in range(n):
+        work[at + 1 + i] = x[i]
+    for k in range(int(data[D.N_U])):
+        work[at + 1 + n + k] = u[k]
+
+
+@kernel
+def known(t, x, u, data, work):
+    """Whether the signals are carried at this time, these states and inputs."""
+    at = int(data[D.W_KNOWN])
+    n = int(data[D.N_X])
+    same = work[at] == t
+    for i in range(n):
+        if work[at + 1 + i] != x[i]:
+            same = False
+    for k in range(int(data[D.N_U])):
+        if work[at + 1 + n + k] != u[k]:
+            same = False
+    return same
 
 
 # --- the model's functions, see rtcvt.model ---------------------------------------------------------------------------
@@ -714,9 +742,19 @@ def step_others(t, h, x, p, data, y, work):
     return worst
 
 
+@kernel
+def behind(last, t, x, p, data, y, work):
+    """All outputs behind an internal step, or no more than the next one needs."""
+    if last:
+        all_outputs(t, x, p, data, y, work)
+        return
+    carry(t, x, p, data, y, work)
+    rates(t, x, p, data, work[int(data[D.W_DX]) : int(data[D.W_DX]) + int(data[D.N_Z])], work)
+
+
 @inlined
-def substep(t, h, x, p, data, y, work):
-    """One internal step of all parts, and their outputs behind it; its status."""
+def substep(last, t, h, x, p, data, y, work):
+    """One internal step of all parts, and what is behind it, all outputs if it is the `last`; its status."""
     n = int(data[D.N_Z])
     n_in = int(data[D.N_IN])
     held = int(data[D.W_HELD])
@@ -731,7 +769,7 @@ def substep(t, h, x, p, data, y, work):
         linearise(t, x, p, data, work[int(data[D.W_DX]) : int(data[D.W_DX]) + n], work)
         smooth = rosenbrock(t, h, x, p, data, work)
     if smooth:
-        all_outputs(t + h, x, p, data, y, work)
+        behind(last, t + h, x, p, data, y, work)
         if same_pieces(x, p, data, work):
             return status
     for i in range(n):
@@ -740,7 +778,7 @@ def substep(t, h, x, p, data, y, work):
         work[int(data[D.W_IN]) + i] = work[held + i]
     if around_kink(t, h, x, p, data, work) == 1 and status == OK:
         status = SATURATED
-    all_outputs(t + h, x, p, data, y, work)
+    behind(last, t + h, x, p, data, y, work)
     return status
 
 
@@ -754,17 +792,20 @@ def step(t, h, x, u, p, data, y, work):
     steps = enter(t, h, data[D.INTERNAL_STEP], int(data[D.N_U]), u, n_x, x, saved)
     if steps == 0:
         return FAILED
-    take_inputs(u, data, work)
-    carry(t, x, p, data, y_new, work)
+    if not known(t, x, u, data, work):
+        take_inputs(u, data, work)
+        carry(t, x, p, data, y_new, work)
+    work[int(data[D.W_KNOWN])] = HUGE * HUGE
     worst = OK
     for s in range(steps):
-        status = substep(t + s * (h / steps), h / steps, x, p, data, y_new, work)
+        status = substep(s == steps - 1, t + s * (h / steps), h / steps, x, p, data, y_new, work)
         worst = status if status > worst else worst
         if worst == FAILED:
             break
     status = leave(worst != FAILED, n_x, x, saved, n_y, y_new, y)
     if status == FAILED:
         return FAILED
+    know(t + h, x, u, data, work)
     for k in range(int(data[D.LIMITS])):
         if y[int(data[int(data[D.LIMIT]) + k])] != 0.0:
             worst = SATURATED

@@ -5,8 +5,6 @@ from typing import Any
 
 from rtcvt.kind import Kind, Task, lazily
 
-__all__ = ["KIND"]
-
 
 def _files_beside(system: Any) -> list[Path]:
     """Unit files of its own, and what these need."""

@@ -30,7 +30,7 @@ class D(Places):
     SHAFT = "table: `Shaft` of each"
     INPUT = "table: place in work of the part's input, for each input"
     OPS = "operations that carry the signals"
-    OP = "table: `Op`, two places"
+    OP = "table: `Op`, two places; for outputs part and 1 if those that are costly come later"
     SCALE = "table: typical value of each state of the block, and of each equation"
     LIMITS = "Boolean outputs that tell of a limit"
     LIMIT = "table: their places"
@@ -39,6 +39,7 @@ class D(Places):
     N_PARTS_WORK = "scratch of the parts: size"
     W_Y = "new outputs", lambda d: d.N_Y
     W_SAVED = "state before a communication step", lambda d: d.N_X
+    W_KNOWN = "time, states and inputs at which the signals are carried", lambda d: 1 + d.N_X + d.N_IN
     W_HELD = "inputs of the parts before an internal step", lambda d: d.N_IN
     W_START = "states of the block before an internal step", lambda d: d.N_Z
     W_DX = "rates, and residuals at the nodes", lambda d: d.N_X

@@ -19,6 +19,7 @@ from rtcvt.table import Constants, Table
 __all__ = ["build_system", "component_model", "components_of", "unit_of"]
 
 Output = tuple[str, str]  # of a component, by name
+TIED = 1e-6  # share from which on a number is not zero
 
 
 def components_of(system: System) -> Graph:
@@ -74,7 +75,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
     Raises
     ------
     InputError
-        See `components_of`; or a loop of signals without memory.
+        See `components_of`; or a loop of signals without memory, or one of rigid parts that ties speeds twice.
     """
     del fidelity
     graph = components_of(system)
@@ -82,7 +83,7 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
     data = Constants(D)
     writer = _Writer(system, graph, order, data, substeps)
     kernels = writer.write()
-    return Model(
+    model = Model(
         name=system.name,
         description=system.description,
         fidelity="system",
@@ -97,6 +98,47 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
         **kernels,
         source=system.text,
     )
+    if _has_loop(graph):
+        _require_independent(system, model, [f for node in graph.nodes for f in node if f.sign != 0.0])
+    return model
+
+
+def _has_loop(graph: Graph) -> bool:
+    """Whether components and nodes, of which ground is one, are joined in a loop."""
+    root: dict[str | int, str | int] = {}
+
+    def top(name: str | int) -> str | int:
+        while name in root:
+            name = root[name]
+        return name
+
+    for k, (node, grounded) in enumerate(zip(graph.nodes, graph.grounded, strict=True)):
+        for f in node:
+            ends = top(f.component), top(-1 if grounded else k)
+            if ends[0] == ends[1]:
+                return True
+            root[ends[0]] = ends[1]
+    return False
+
+
+def _require_independent(system: System, model: Model, givers: list[Flange]) -> None:
+    """Refuse speeds that are tied together twice: the torques of such a loop are not determined.
+
+    Raises
+    ------
+    InputError
+        Some of the constraints ``y(x) - w = 0`` of the flanges that give a speed follow from others.
+    """
+    one = model.instantiate()
+    model.initialise(one.p, model.data, one.u, one.x, one.work)
+    one.x[:] = np.random.default_rng(1).uniform(0.1, 0.3, len(one.x))
+    rows = list(model.algebraic[: len(givers)])
+    left, sizes, _ = np.linalg.svd(one.jacobian()[rows], full_matrices=True)
+    rank = int(np.sum(sizes > TIED * sizes[0]))
+    if rank < len(givers):
+        tied = [f.path for f, share in zip(givers, np.abs(left[:, rank:]).max(axis=1), strict=True) if share > TIED]
+        allowed = "flanges whose speeds are tied together once; a shaft or an elastic model opens a rigid loop"
+        raise InputError(system.source, "connect", ", ".join(tied), allowed)
 
 
 def _in_order(before: Mapping[Output, set[Output]], read: set[Output]) -> list[Output]:
@@ -257,6 +299,11 @@ class _Writer:
         for name in self.order:
             if name not in fresh:
                 ops += [Op.LAST, number[name], 0]
+        last: set[float] = set()
+        for at in range(len(ops) - 3, -1, -3):
+            if ops[at] != Op.COPY:
+                ops[at + 2] = float(ops[at] == Op.BRIEF and ops[at + 1] in last)
+                last.add(ops[at + 1])
         data[D.OPS] = len(ops) // 3
         data.table(D.OP, ops)
 

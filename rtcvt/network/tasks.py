@@ -15,8 +15,6 @@ from rtcvt.network.model import build_system, unit_of
 from rtcvt.scenario import chosen_scenario
 from rtcvt.simulate import Result, require_fitting, simulate
 
-__all__ = ["check"]
-
 SMALL = 0.01  # of the largest signal of a kind: below, errors are relative to this
 
 

@@ -27,8 +27,6 @@ from rtcvt.html import COLOURS
 from rtcvt.pog.radii import direction
 from rtcvt.pog.unit import GearSystem
 
-__all__ = ["gear_colours", "unit_diagram"]
-
 _INK, _SPRING, _FAINT = "#1f2933", "#d11f2a", "#7b8794"
 
 _WIDTH, _HEIGHT = 560.0, 400.0  # what the contact points are scaled to fill

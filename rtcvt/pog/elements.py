@@ -1,4 +1,4 @@
-"""Clutches, brakes, one-way clutches, dry bearings and losses of meshes in a gear system, as real-time kernels.
+"""Clutches, brakes, one-way clutches, dry bearings, losses and play of meshes in a gear system, as real-time kernels.
 
 An element joins two gears, or a gear and the housing, whose speeds differ by ``dw``. Behind its faces it yields a
 little, by a stiff spring K beside a damper d with the twist phi; the faces follow Coulomb's law with the capacity C, as
@@ -20,7 +20,17 @@ with r zero between the bounds: the problem of `rtcvt.boxed`, solved for all ele
 The loss of a mesh is such an element between one of its gears and the carrier, or the housing. Its capacity goes with
 the contact's force F: ``|r F| (1 - eta)`` where the gear is driven, ``|r F| (1/eta - 1)`` where it drives, so that of
 the power that the contact carries, seen from the carrier, the share eta arrives in either direction. In the rigid
-model F depends on the losses: it is found by iteration, and df/dx leaves its changes out.
+model F depends on the losses, ``F = F_0 + G tau`` with ``tau = c F`` where faces slip: these are solved for together,
+piece by piece, and df/dx follows from ``(1 - c G) dtau = c dF_0``. Where c G is above 1 the mesh locks: it sticks.
+
+A contact with play b is an element of the elastic model. Its teeth move by s, from the middle of the play, at
+``v = R omega``. A side is pressed by u; its damper d is in series with a spring K_2 = 10 K, which z leads::
+
+    u = min(max(K_2 z/(K + K_2), s - b/2), s + b/2),    F = K u + K_2 (u - z),    d z' = K_2 (u - z)
+
+F is zero in the gap, where the teeth spring back; it has no jump where they meet, and never pulls. At a kink, with
+``s = s_0 + h v`` over a step, this is a row of the same problem, with F of one sign. Power is balanced:
+``F v = d/dt (K u^2 + K_2 (u - z)^2)/2 + d z'^2``.
 
 What the file does not say of K and d: C twists an element by 0.1 mrad, and phi comes to rest within 0.1 ms.
 """
@@ -28,27 +38,11 @@ What the file does not say of K and d: C twists an element by 0.1 mrad, and phi 
 from rtcvt.kernel import kernel
 from rtcvt.linalg import lu_solve
 from rtcvt.pog.layout import D, Element
-
-__all__ = [
-    "DELAY",
-    "TWIST",
-    "across",
-    "carried",
-    "element_energy",
-    "element_jacobian",
-    "element_rates",
-    "element_response",
-    "element_torques",
-    "gear_speed",
-    "load_meshes",
-    "piece",
-    "place",
-    "set_capacities",
-    "twist_rate",
-]
+from rtcvt.stepping import HUGE
 
 TWIST = 1e-4  # [rad] at full capacity
 DELAY = 1e-4  # d/K [s]
+STIFFER = 10.0  # K_2/K
 
 
 @kernel
@@ -71,9 +65,39 @@ def place(e, data):
 
 
 @kernel
+def friction_elements(data):
+    """How many elements are neither losses of meshes, which follow, nor plays, which come last."""
+    return int(data[D.N_E] - data[D.N_LOSS] - data[D.N_PLAY])
+
+
+@kernel
+def is_play(e, data):
+    """Whether the element is a contact with play."""
+    return e >= int(data[D.N_E] - data[D.N_PLAY])
+
+
+@kernel
+def play_of(k, data):
+    """The element that is the play of contact `k`, or -1."""
+    return int(data[int(data[D.PLAY]) + k])
+
+
+@kernel
+def contact_of(e, data):
+    """The contact of a play or of a mesh's loss."""
+    return int(data[place(e, data) + Element.CONTACT])
+
+
+@kernel
 def across(e, x, data, work):
-    """dw: by how much the first gear turns faster than the second [rad/s]."""
+    """dw: by how much the first gear turns faster than the second [rad/s]; v of a contact with play [m/s]."""
     row = place(e, data)
+    if is_play(e, data):
+        R = int(data[D.W_R]) + contact_of(e, data) * int(data[D.N_J])
+        v = 0.0
+        for i in range(int(data[D.N_J])):
+            v += work[R + i] * x[i]
+        return v
     dw = gear_speed(0, int(data[row + Element.A]), x, data, work)
     if data[row + Element.SIGN] != 0.0:
         dw -= data[row + Element.SIGN] * gear_speed(0, int(data[row + Element.B]), x, data, work)
@@ -111,9 +135,59 @@ def loss_of(e, x, p, data, work):
 @kernel
 def load_meshes(x, p, data, work):
     """Capacities of losses [N.m] by the forces in W_LOAD."""
-    for e in range(int(data[D.N_E]) - int(data[D.N_LOSS]), int(data[D.N_E])):
-        F = abs(work[int(data[D.W_LOAD]) + int(data[place(e, data) + Element.CONTACT])])
-        work[int(data[D.W_CAPACITY]) + e] = loss_of(e, x, p, data, work) * F
+    first = friction_elements(data)
+    for e in range(first, first + int(data[D.N_LOSS])):
+        work[int(data[D.W_CAPACITY]) + e] = loss_of(e, x, p, data, work) * abs(
+            work[int(data[D.W_LOAD]) + contact_of(e, data)]
+        )
+
+
+@kernel
+def mesh_share(e, x, p, data, work):
+    """c [m]: what a mesh that slips loses for 1 N more in its contact, 0 where it sticks."""
+    c = loss_of(e, x, p, data, work) * piece(e, x, p, data, work)
+    return c if work[int(data[D.W_LOAD]) + contact_of(e, data)] >= 0.0 else -c
+
+
+@kernel
+def play_spring(e, p, data):
+    """K_2 [N/m] of a contact with play, 0 without a damper."""
+    k = contact_of(e, data)
+    return STIFFER * p[int(data[D.P_K]) + k] if p[int(data[D.P_D]) + k] > 0.0 else 0.0
+
+
+@kernel
+def play_lag(e, p, data):
+    """K_2/d [1/s], 0 without a damper."""
+    K_2 = play_spring(e, p, data)
+    return K_2 / p[int(data[D.P_D]) + contact_of(e, data)] if K_2 > 0.0 else 0.0
+
+
+@kernel
+def travel(e, x, p, data):
+    """s [m]."""
+    k = contact_of(e, data)
+    return x[int(data[D.N_J]) + k] / p[int(data[D.P_K]) + k]
+
+
+@kernel
+def pressed(e, x, p, data):
+    """u [m] of a contact with play."""
+    K_2 = play_spring(e, p, data)
+    u = K_2 / (p[int(data[D.P_K]) + contact_of(e, data)] + K_2) * x[int(data[D.X_PHI]) + e]
+    half = 0.5 * p[int(data[place(e, data) + Element.P])]
+    s = travel(e, x, p, data)
+    if u < s - half:
+        return s - half
+    return s + half if u > s + half else u
+
+
+@kernel
+def play_force(e, x, p, data):
+    """F [N] of a contact with play."""
+    K_2 = play_spring(e, p, data)
+    u = pressed(e, x, p, data)
+    return p[int(data[D.P_K]) + contact_of(e, data)] * u + K_2 * (u - x[int(data[D.X_PHI]) + e])
 
 
 @kernel
@@ -125,7 +199,17 @@ def stuck_torque(e, x, p, data, work):
 
 @kernel
 def piece(e, x, p, data, work):
-    """0 if the faces stick, else at which bound they carry: 1 or -1; 1 if they are open."""
+    """0 if the faces stick, else at which bound they carry: 1 or -1; 1 if they are open.
+
+    Of a play the side whose teeth are pressed: 1 or -1, 0 if neither is.
+    """
+    if is_play(e, data):
+        s = travel(e, x, p, data)
+        u = pressed(e, x, p, data)
+        half = 0.5 * p[int(data[place(e, data) + Element.P])]
+        if u == s - half:
+            return 1.0
+        return -1.0 if u == s + half else 0.0
     C = work[int(data[D.W_CAPACITY]) + e]
     torque = stuck_torque(e, x, p, data, work)
     if torque >= data[place(e, data) + Element.HIGH] * C or C == 0.0:
@@ -135,7 +219,10 @@ def piece(e, x, p, data, work):
 
 @kernel
 def carried(e, x, p, data, work):
-    """tau [N.m]: torque from the first gear to the second, or to the housing."""
+    """tau [N.m]: torque from the first gear to the second, or to the housing; F [N] of a contact with play."""
+    if is_play(e, data):
+        F = play_force(e, x, p, data)
+        return 0.0 if piece(e, x, p, data, work) == 0.0 else F
     side = piece(e, x, p, data, work)
     if side == 0.0:
         return stuck_torque(e, x, p, data, work)
@@ -145,7 +232,9 @@ def carried(e, x, p, data, work):
 
 @kernel
 def twist_rate(e, x, p, data, work):
-    """phi' [rad/s]; the difference of the speeds itself where the faces stick."""
+    """phi' [rad/s]; the difference of the speeds itself where the faces stick; z' of a contact with play."""
+    if is_play(e, data):
+        return play_lag(e, p, data) * (pressed(e, x, p, data) - x[int(data[D.X_PHI]) + e])
     if piece(e, x, p, data, work) == 0.0:
         return across(e, x, data, work)
     at = int(data[place(e, data) + Element.P])
@@ -153,110 +242,188 @@ def twist_rate(e, x, p, data, work):
 
 
 @kernel
-def element_torques(x, p, data, work):
-    """Add the torques of all elements to those on the gears, W_TAU."""
-    for e in range(int(data[D.N_E])):
-        row = place(e, data)
-        tau = carried(e, x, p, data, work)
-        work[int(data[D.W_TAU]) + int(data[row + Element.A])] -= tau
-        if data[row + Element.SIGN] != 0.0:
-            work[int(data[D.W_TAU]) + int(data[row + Element.B])] += data[row + Element.SIGN] * tau
+def store_row(at, by, e, gears, data, to, work):
+    """Add `by` times the derivative of dw at ``to[at:]``: to the speeds of all gears, or to those that are states."""
+    n_1 = int(data[D.N_1])
+    row = place(e, data)
+    if is_play(e, data):
+        R = int(data[D.W_R]) + contact_of(e, data) * int(data[D.N_J])
+        for i in range(int(data[D.N_J])):
+            to[at + i] += by * work[R + i]
+    else:
+        for end in range(2):
+            share = by if end == 0 else -by * data[row + Element.SIGN]
+            gear = int(data[row + Element.A]) if end == 0 else int(data[row + Element.B])
+            if gears or data[D.FULL] != 0.0:
+                to[at + gear] += share
+            else:
+                for c in range(n_1):
+                    to[at + c] += share * work[int(data[D.W_Q]) + gear * n_1 + c]
+
+
+@kernel
+def element_torques(first, last, x, p, data, work):
+    """Add the torques of elements `first` to `last` - 1 to those on the gears, W_TAU."""
+    for e in range(first, last):
+        store_row(int(data[D.W_TAU]), -carried(e, x, p, data, work), e, True, data, work, work)
 
 
 @kernel
 def element_rates(x, p, data, dx, work):
     """Rates of twists and heats."""
     for e in range(int(data[D.N_E])):
-        at = int(data[place(e, data) + Element.P])
-        phi = x[int(data[D.X_PHI]) + e]
+        phi = int(data[D.X_PHI]) + e
         rate = twist_rate(e, x, p, data, work)
-        tau = carried(e, x, p, data, work)
-        dx[int(data[D.X_PHI]) + e] = rate
-        dx[int(data[D.X_HEAT]) + e] = tau * across(e, x, data, work) - p[at + 1] * phi * rate
+        dx[phi] = rate
+        if is_play(e, data):
+            dx[int(data[D.X_HEAT]) + e] = p[int(data[D.P_D]) + contact_of(e, data)] * rate * rate
+        else:
+            power = carried(e, x, p, data, work) * across(e, x, data, work)
+            dx[int(data[D.X_HEAT]) + e] = power - p[int(data[place(e, data) + Element.P]) + 1] * x[phi] * rate
 
 
 @kernel
-def element_energy(x, p, data):
-    """Energy [J] in the twists of all elements."""
-    E = 0.0
-    for e in range(int(data[D.N_E])):
-        phi = x[int(data[D.X_PHI]) + e]
-        E += 0.5 * p[int(data[place(e, data) + Element.P]) + 1] * phi * phi
-    return E
+def element_energy(e, x, p, data):
+    """Energy [J] in the twist of an element, or in the teeth of a contact with play."""
+    if is_play(e, data):
+        u = pressed(e, x, p, data)
+        left = u - x[int(data[D.X_PHI]) + e]
+        return 0.5 * (p[int(data[D.P_K]) + contact_of(e, data)] * u * u + play_spring(e, p, data) * left * left)
+    phi = x[int(data[D.X_PHI]) + e]
+    return 0.5 * p[int(data[place(e, data) + Element.P]) + 1] * phi * phi
 
 
 @kernel
 def element_response(e, p, data, work, a):
-    """Accelerations of the states at ``work[a:]`` by 1 N.m on the first gear, and its reaction."""
-    n_1 = int(data[D.N_1])
-    row = place(e, data)
-    gear = int(data[row + Element.A])
-    other = int(data[row + Element.B])
-    sign = data[row + Element.SIGN]
+    """Accelerations at ``work[a:]`` by 1 N.m on the first gear and its reaction, by 1 N of a contact with play."""
     for i in range(int(data[D.N_X])):
         work[a + i] = 0.0
+    store_row(a, 1.0, e, False, data, work, work)
     if data[D.FULL] != 0.0:
-        work[a + gear] = 1.0 / p[int(data[D.P_J]) + gear]
-        if sign != 0.0:
-            work[a + other] = -sign / p[int(data[D.P_J]) + other]
+        for i in range(int(data[D.N_J])):
+            work[a + i] /= p[int(data[D.P_J]) + i]
     else:
-        for c in range(n_1):
-            work[a + c] = work[int(data[D.W_Q]) + gear * n_1 + c]
-            if sign != 0.0:
-                work[a + c] -= sign * work[int(data[D.W_Q]) + other * n_1 + c]
+        n_1 = int(data[D.N_1])
         lu_solve(n_1, work, int(data[D.W_L]) + n_1 * n_1, int(data[D.W_L_PIVOT]), a)
 
 
 @kernel
-def store_row(at, by, e, data, jac, work):
-    """Add `by` times the derivative of dw to the row of the Jacobian at `at`."""
-    n_1 = int(data[D.N_1])
-    row = place(e, data)
-    gear = int(data[row + Element.A])
-    other = int(data[row + Element.B])
-    sign = data[row + Element.SIGN]
-    if data[D.FULL] != 0.0:
-        jac[at + gear] += by
-        if sign != 0.0:
-            jac[at + other] -= sign * by
-    else:
-        for c in range(n_1):
-            jac[at + c] += by * work[int(data[D.W_Q]) + gear * n_1 + c]
-            if sign != 0.0:
-                jac[at + c] -= sign * by * work[int(data[D.W_Q]) + other * n_1 + c]
+def play_jacobian(e, x, p, data, jac, work):
+    """Add to the rows of the speeds, and write those of z and the heat, of a contact with play."""
+    n = int(data[D.N_X])
+    a = int(data[D.W_Z])
+    K = p[int(data[D.P_K]) + contact_of(e, data)]
+    K_2 = play_spring(e, p, data)
+    lag = play_lag(e, p, data)
+    F = int(data[D.N_J]) + contact_of(e, data)
+    z = int(data[D.X_PHI]) + e
+    by_s = 0.0
+    by_z = -lag * K / (K + K_2)
+    if piece(e, x, p, data, work) != 0.0:
+        by_s = lag / K
+        by_z = -lag
+        element_response(e, p, data, work, a)
+        for i in range(int(data[D.N_J])):
+            jac[i * n + F] -= (1.0 + K_2 / K) * work[a + i]
+            jac[i * n + z] += K_2 * work[a + i]
+    loss = 2.0 * p[int(data[D.P_D]) + contact_of(e, data)] * twist_rate(e, x, p, data, work)
+    jac[z * n + F] = by_s
+    jac[z * n + z] = by_z
+    jac[(int(data[D.X_HEAT]) + e) * n + F] = loss * by_s
+    jac[(int(data[D.X_HEAT]) + e) * n + z] = loss * by_z
+
+
+@kernel
+def loss_column(e, at, stride, by, x, p, data, jac, work):
+    """Add to a column, every `stride` from `at` on: what moves there changes the torque of the loss `e` by `by`.
+
+    Expects `element_response` in W_Z.
+    """
+    a = int(data[D.W_Z])
+    own = int(data[place(e, data) + Element.P])
+    phi = int(data[D.X_PHI]) + e
+    heat = int(data[D.X_HEAT]) + e
+    for i in range(int(data[D.N_J]) if data[D.FULL] != 0.0 else int(data[D.N_1])):
+        jac[at + i * stride] -= by * work[a + i]
+    jac[at + phi * stride] += by / p[own + 2]
+    jac[at + heat * stride] += by * (across(e, x, data, work) - p[own + 1] / p[own + 2] * x[phi])
 
 
 @kernel
 def element_jacobian(x, p, data, jac, work):
-    """Add to the rows of the speeds, and write those of twists and heats."""
+    """Add to the rows of the speeds, and write those of twists and heats.
+
+    In the full model with losses by what loads them.
+    """
     n = int(data[D.N_X])
-    speeds = int(data[D.N_J]) if data[D.FULL] != 0.0 else int(data[D.N_1])
+    n_J = int(data[D.N_J])
+    speeds = n_J if data[D.FULL] != 0.0 else int(data[D.N_1])
     a = int(data[D.W_Z])
     for e in range(int(data[D.N_E])):
-        at = int(data[place(e, data) + Element.P])
-        K = p[at + 1]
-        d = p[at + 2]
-        phi = int(data[D.X_PHI]) + e
-        heat = int(data[D.X_HEAT]) + e
-        if piece(e, x, p, data, work) == 0.0:
-            element_response(e, p, data, work, a)
-            for i in range(speeds):
-                jac[i * n + phi] -= K * work[a + i]
-                store_row(i * n, -d * work[a + i], e, data, jac, work)
-            store_row(phi * n, 1.0, e, data, jac, work)
-            store_row(heat * n, 2.0 * d * across(e, x, data, work), e, data, jac, work)
+        if is_play(e, data):
+            play_jacobian(e, x, p, data, jac, work)
         else:
-            tau = carried(e, x, p, data, work)
-            jac[phi * n + phi] = -K / d
-            store_row(heat * n, tau, e, data, jac, work)
-            jac[heat * n + phi] = -K / d * (tau - 2.0 * K * x[phi])
-            if data[place(e, data) + Element.CONTACT] >= 0.0 and data[D.FULL] != 0.0:
-                load = int(data[D.N_J]) + int(data[place(e, data) + Element.CONTACT])
-                by = loss_of(e, x, p, data, work) * piece(e, x, p, data, work)
-                if x[load] < 0.0:
-                    by = -by
-                element_response(e, p, data, work, a)
+            at = int(data[place(e, data) + Element.P])
+            K = p[at + 1]
+            d = p[at + 2]
+            phi = int(data[D.X_PHI]) + e
+            heat = int(data[D.X_HEAT]) + e
+            element_response(e, p, data, work, a)
+            if piece(e, x, p, data, work) == 0.0:
                 for i in range(speeds):
-                    jac[i * n + load] -= by * work[a + i]
-                jac[phi * n + load] = by / d
-                jac[heat * n + load] = by * (across(e, x, data, work) - K / d * x[phi])
+                    jac[i * n + phi] -= K * work[a + i]
+                    store_row(i * n, -d * work[a + i], e, False, data, jac, work)
+                store_row(phi * n, 1.0, e, False, data, jac, work)
+                store_row(heat * n, 2.0 * d * across(e, x, data, work), e, False, data, jac, work)
+            else:
+                tau = carried(e, x, p, data, work)
+                jac[phi * n + phi] = -K / d
+                store_row(heat * n, tau, e, False, data, jac, work)
+                jac[heat * n + phi] = -K / d * (tau - 2.0 * K * x[phi])
+                if e >= friction_elements(data) and data[D.FULL] != 0.0:
+                    c = mesh_share(e, x, p, data, work)
+                    k = contact_of(e, data)
+                    play = play_of(k, data)
+                    if play < 0:
+                        loss_column(e, n_J + k, n, c, x, p, data, jac, work)
+                    elif piece(play, x, p, data, work) != 0.0:
+                        K_2 = play_spring(play, p, data)
+                        loss_column(e, n_J + k, n, c * (1.0 + K_2 / p[int(data[D.P_K]) + k]), x, p, data, jac, work)
+                        loss_column(e, int(data[D.X_PHI]) + play, n, -c * K_2, x, p, data, jac, work)
+
+
+@kernel
+def play_stiffness(e, h, p, data):
+    """F at the end of a step of the implicit Euler method for 1 m more of s [N/m]."""
+    return p[int(data[D.P_K]) + contact_of(e, data)] + play_spring(e, p, data) / (1.0 + h * play_lag(e, p, data))
+
+
+@kernel
+def play_load(e, side, s, h, x, p, data):
+    """F [N] at the end of such a step with the travel `s`, on one side of the play, below zero where it would pull."""
+    depth = s - side * 0.5 * p[int(data[place(e, data) + Element.P])]
+    eased = play_spring(e, p, data) / (1.0 + h * play_lag(e, p, data)) * x[int(data[D.X_PHI]) + e]
+    return side * (play_stiffness(e, h, p, data) * depth - eased)
+
+
+@kernel
+def play_row(e, side, h, x, p, data, work):
+    """Row of a contact with play in the problem of `rtcvt.boxed`, pressed on one side or on none."""
+    m = int(data[D.N_E])
+    q = int(data[D.W_BOX_Q])
+    S = 1.0 / (h * play_stiffness(e, h, p, data))
+    load = play_load(e, side, travel(e, x, p, data), h, x, p, data)
+    work[q + e] = work[q + 6 * m + e] + S * side * load
+    work[q + m + e] = 0.0 if side > 0.0 else -HUGE
+    work[q + 2 * m + e] = HUGE if side > 0.0 else 0.0
+    work[q + 4 * m + e] = 0.0 if load > 0.0 else -side
+    return S
+
+
+@kernel
+def play_lead(e, F, h, x, p, data):
+    """z [m] at the end of a step of the implicit Euler method with the force `F`."""
+    K = p[int(data[D.P_K]) + contact_of(e, data)]
+    K_2 = play_spring(e, p, data)
+    a = h * play_lag(e, p, data) / (K + K_2)
+    return (x[int(data[D.X_PHI]) + e] + a * F) / (1.0 + a * K)

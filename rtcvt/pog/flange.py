@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from rtcvt.errors import InputError
 from rtcvt.pog.unit import GearSystem
 
-__all__ = ["with_flanges"]
-
 
 def with_flanges(unit: GearSystem, choice: Mapping[str, str], source: str = "flanges") -> GearSystem:
     """The unit with other causalities of its flanges, and the scenarios that still fit.

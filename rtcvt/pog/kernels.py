@@ -50,19 +50,33 @@ from rtcvt.linalg import lu, lu_solve, lu_solve_transposed
 from rtcvt.pog.elements import (
     across,
     carried,
+    contact_of,
     element_energy,
     element_jacobian,
     element_rates,
     element_response,
     element_torques,
+    friction_elements,
     gear_speed,
+    is_play,
     load_meshes,
+    loss_column,
+    loss_of,
+    mesh_share,
     piece,
     place,
+    play_lead,
+    play_load,
+    play_of,
+    play_row,
+    play_spring,
     set_capacities,
+    store_row,
+    stuck_torque,
+    travel,
     twist_rate,
 )
-from rtcvt.pog.layout import N_COUPLING, N_ELEMENT, Control, CouplingY, D, Element, ElementY, Op
+from rtcvt.pog.layout import N_COUPLING, N_ELEMENT, N_PLAY, Control, CouplingY, D, Element, ElementY, Op, PlayY
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
 __all__ = ["coupled_flange", "coupled_linearise", "coupled_piece", "coupled_port", "derivative", "friction_torques",
@@ -70,7 +84,10 @@ __all__ = ["coupled_flange", "coupled_linearise", "coupled_piece", "coupled_port
 
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 OPEN = 3  # mode beside those of `rtcvt.control.limits`: elements carry nothing
-LOADINGS = 6  # iterations of the forces that load the meshes of the rigid model
+LOADINGS = 8  # systems that are solved for the losses of the rigid model
+TOUCHES = 2  # changes of pieces within a step that are looked for
+BISECTIONS = 4  # for each of these
+SIDES = 4  # times that teeth are looked for on the other side of their play
 MOST_HEAT = 1e11  # of an element [J]
 MOST_MADE = 0.1  # share of the stored energy that a step may have made and is taken out again
 
@@ -437,7 +454,8 @@ def full_derivative(x, u, p, data, dx, work):
     for i in range(n_J):
         s = work[int(data[D.W_TAU]) + i] - work[B_omega + i]
         for k in range(n_K):
-            s -= work[R + k * n_J + i] * (x[n_J + k] + p[int(data[D.P_D]) + k] * work[v + k])
+            if play_of(k, data) < 0:
+                s -= work[R + k * n_J + i] * (x[n_J + k] + p[int(data[D.P_D]) + k] * work[v + k])
         dx[i] = s / p[int(data[D.P_J]) + i]
     for k in range(n_K):
         dx[n_J + k] = p[int(data[D.P_K]) + k] * work[v + k]
@@ -462,12 +480,14 @@ def full_jacobian(x, p, data, jac, work):
         for j in range(n_J):
             s = 0.0
             for k in range(n_K):
-                s += work[R + k * n_J + i] * p[d + k] * work[R + k * n_J + j]
+                if play_of(k, data) < 0:
+                    s += work[R + k * n_J + i] * p[d + k] * work[R + k * n_J + j]
             jac[i * n + j] = -s / J_i
         jac[i * n + i] -= p[int(data[D.P_B]) + i] / J_i
         s = 0.0
         for k in range(n_K):
-            jac[i * n + n_J + k] = -work[R + k * n_J + i] / J_i
+            if play_of(k, data) < 0:
+                jac[i * n + n_J + k] = -work[R + k * n_J + i] / J_i
             s += work[dR + k * n_J + i] * (x[n_J + k] + p[d + k] * work[v + k])
             s += work[R + k * n_J + i] * p[d + k] * work[dv + k]
         if data[D.MOVING] != 0.0:
@@ -608,31 +628,167 @@ def rigid_forces(x, u, p, data, dx, work, F):
 
 
 @kernel
+def contact_force(k, x, p, data, work):
+    """Force of a contact of the full model [N], without its damper unless it has play."""
+    e = play_of(k, data)
+    if e < 0:
+        return x[int(data[D.N_J]) + k]
+    return carried(e, x, p, data, work)
+
+
+@kernel
+def clear(first, n, work):
+    """Zeros at ``work[first:]``."""
+    for i in range(first, first + n):
+        work[i] = 0.0
+
+
+@kernel
+def forces_by_losses(u, p, data, work):
+    """G: changes of the rigid model's forces in the meshes that have losses by the torque of each loss."""
+    n_J = int(data[D.N_J])
+    m = int(data[D.N_LOSS])
+    load = int(data[D.W_LOAD])
+    rates = load + int(data[D.N_K])
+    at_rest = rates + int(data[D.N_X])
+    clear(at_rest, int(data[D.N_X]), work)
+    clear(int(data[D.W_OMEGA]), n_J, work)
+    for b in range(m):
+        clear(int(data[D.W_TAU]), n_J, work)
+        store_row(int(data[D.W_TAU]), -1.0, friction_elements(data) + b, True, data, work, work)
+        rigid_forces(work[at_rest : at_rest + int(data[D.N_X])], u, p, data, work[rates:at_rest], work, load)
+        for a in range(m):
+            k = contact_of(friction_elements(data) + a, data)
+            work[int(data[D.W_LOSS]) + a * m + b] = work[load + k]
+
+
+@kernel
+def factor_losses(data, work):
+    """Factor ``1 - c G``."""
+    m = int(data[D.N_LOSS])
+    G = int(data[D.W_LOSS])
+    A = G + m * m
+    c = A + m * m + m
+    for a in range(m):
+        for b in range(m):
+            work[A + a * m + b] = -work[c + a] * work[G + a * m + b]
+        work[A + a * m + a] += 1.0
+    lu(m, work, A, A + m * m)
+
+
+@kernel
+def solve_losses(x, p, data, work):
+    """Put the losses to the forces in W_LOAD, which are those without, and set the capacities."""
+    m = int(data[D.N_LOSS])
+    first = friction_elements(data)
+    load = int(data[D.W_LOAD])
+    G = int(data[D.W_LOSS])
+    c = G + 2 * m * m + m
+    F_0 = c + m
+    tau = F_0 + m
+    for a in range(m):
+        work[F_0 + a] = work[load + contact_of(first + a, data)]
+        work[c + a] = HUGE
+        work[tau + a] = 0.0
+    for _ in range(LOADINGS):
+        same = True
+        load_meshes(x, p, data, work)
+        for a in range(m):
+            e = first + a
+            torque = stuck_torque(e, x, p, data, work)
+            slips = abs(torque) > work[int(data[D.W_CAPACITY]) + e] and work[tau + a] * torque >= 0.0
+            share = loss_of(e, x, p, data, work)
+            if not slips:
+                share = 0.0
+            if torque * work[load + contact_of(e, data)] < 0.0:
+                share = -share
+            same = same and share == work[c + a]
+            work[c + a] = share
+            work[tau + a] = share * work[F_0 + a] if slips else torque
+        factor_losses(data, work)
+        lu_solve(m, work, G + m * m, G + 2 * m * m, tau)
+        for a in range(m):
+            k = contact_of(first + a, data)
+            work[load + k] = work[F_0 + a]
+            for b in range(m):
+                work[load + k] += work[G + a * m + b] * work[tau + b]
+        if same:
+            break
+    load_meshes(x, p, data, work)
+
+
+@kernel
 def hold(x, u, p, data, work):
     """Capacities of the elements, and their torques beside those of the ports; expects `torques`."""
+    first = friction_elements(data)
+    plays = first + int(data[D.N_LOSS])
+    load = int(data[D.W_LOAD])
     set_capacities(u, p, data, work)
-    if data[D.N_LOSS] > 0.0:
-        n_J = int(data[D.N_J])
-        n_K = int(data[D.N_K])
-        tau = int(data[D.W_TAU])
-        load = int(data[D.W_LOAD])
-        ports = load + n_K
+    element_torques(0, first, x, p, data, work)
+    if plays > first:
         if data[D.FULL] != 0.0:
-            for k in range(n_K):
-                work[load + k] = x[n_J + k]
+            for k in range(int(data[D.N_K])):
+                work[load + k] = contact_force(k, x, p, data, work)
             load_meshes(x, p, data, work)
         else:
-            rates = work[ports + n_J : ports + n_J + int(data[D.N_X])]
+            rates = load + int(data[D.N_K])
             rigid_speeds(x, data, work, int(data[D.W_OMEGA]))
-            for i in range(n_J):
-                work[ports + i] = work[tau + i]
-            for _ in range(LOADINGS):
-                element_torques(x, p, data, work)
-                rigid_forces(x, u, p, data, rates, work, load)
-                load_meshes(x, p, data, work)
-                for i in range(n_J):
-                    work[tau + i] = work[ports + i]
-    element_torques(x, p, data, work)
+            rigid_forces(x, u, p, data, work[rates : rates + int(data[D.N_X])], work, load)
+            solve_losses(x, p, data, work)
+    element_torques(first, int(data[D.N_E]), x, p, data, work)
+
+
+@kernel
+def losses_by_forces(at, stride, u, x, p, data, jac, work):
+    """Add to a column of the Jacobian, or of an input, how the rigid model's losses follow from it.
+
+    What moves changes the torques on the gears by W_TAU, their speeds by W_OMEGA and the state by what is behind the
+    rates in W_LOAD.
+    """
+    m = int(data[D.N_LOSS])
+    first = friction_elements(data)
+    G = int(data[D.W_LOSS])
+    c = G + 2 * m * m + m
+    tau = c + 2 * m
+    rates = int(data[D.W_LOAD]) + int(data[D.N_K])
+    change = rates + int(data[D.N_X])
+    F = int(data[D.W_C])
+    rigid_forces(work[change : change + int(data[D.N_X])], u, p, data, work[rates:change], work, F)
+    for a in range(m):
+        work[tau + a] = work[c + a] * work[F + contact_of(first + a, data)]
+    lu_solve(m, work, G + m * m, G + 2 * m * m, tau)
+    for a in range(m):
+        if work[c + a] != 0.0:
+            element_response(first + a, p, data, work, int(data[D.W_Z]))
+            loss_column(first + a, at, stride, work[tau + a], x, p, data, jac, work)
+
+
+@kernel
+def loss_jacobian(x, u, p, data, jac, work):
+    """Add to the Jacobian how the rigid model's losses follow from the state."""
+    n = int(data[D.N_X])
+    n_J = int(data[D.N_J])
+    m = int(data[D.N_LOSS])
+    first = friction_elements(data)
+    c = int(data[D.W_LOSS]) + 2 * m * m + m
+    change = int(data[D.W_LOAD]) + int(data[D.N_K]) + n
+    for a in range(m):
+        work[c + a] = mesh_share(first + a, x, p, data, work)
+    factor_losses(data, work)
+    for j in range(int(data[D.X_HEAT])):
+        clear(change, n, work)
+        work[change + j] = 1.0
+        one = work[change : change + n]
+        rigid_speeds(one, data, work, int(data[D.W_OMEGA]))
+        clear(int(data[D.W_TAU]), n_J, work)
+        for k in range(int(data[D.N_S])):
+            gear = int(data[int(data[D.PORT]) + 3 * int(data[int(data[D.SPRING]) + 3 * k])])
+            work[int(data[D.W_TAU]) + gear] += one[int(data[D.X_SPRING]) + k]
+        for e in range(first + m):
+            if piece(e, x, p, data, work) == 0.0:
+                torque = stuck_torque(e, one, p, data, work)
+                store_row(int(data[D.W_TAU]), -torque, e, True, data, work, work)
+        losses_by_forces(j, n, u, x, p, data, jac, work)
 
 
 # --- the model's five functions, see rtcvt.model ----------------------------------------------------------------------
@@ -668,6 +824,8 @@ def initialise(p, data, u, x, work):
     if data[D.MOVING] != 0.0:
         x[int(data[D.X_THETA])] = theta
     dx = work[int(data[D.W_STEP]) : int(data[D.W_STEP]) + n]
+    if data[D.N_LOSS] > 0.0 and data[D.FULL] == 0.0:
+        forces_by_losses(u, p, data, work)
     derivative(0.0, x, u, p, data, dx, work)
     return start_status(n, x, dx)
 
@@ -705,6 +863,8 @@ def linearise(mode, held, x, u, p, data, f, jac, work):
         rigid_jacobian(x, data, f, jac, work)
     if mode != OPEN:
         element_jacobian(x, p, data, jac, work)
+        if data[D.N_LOSS] > 0.0 and data[D.FULL] == 0.0:
+            loss_jacobian(x, u, p, data, jac, work)
     shared_jacobian(x, p, data, f, jac, work)
 
 
@@ -769,6 +929,12 @@ def coupled_port(k, x, u, p, data, row, column, work):
                 column[c] = work[b + c]
             if data[D.MOVING] != 0.0:
                 row[int(data[D.X_THETA])] = gear_speed(1, gear, x, data, work)
+            if data[D.N_LOSS] > 0.0:
+                clear(int(data[D.W_LOAD]) + int(data[D.N_K]) + n, n, work)
+                clear(int(data[D.W_OMEGA]), int(data[D.N_J]), work)
+                clear(int(data[D.W_TAU]), int(data[D.N_J]), work)
+                work[int(data[D.W_TAU]) + gear] = 1.0
+                losses_by_forces(0, 1, u, x, p, data, column, work)
     elif int(data[D.CONTROL]) == Control.KERS and k == int(data[D.OWN_PORT]):
         by_speed = work[int(data[D.W_CONTROL]) + LIMITED]  # of theta', by the speed outside the spring
         if by_speed == 0.0:
@@ -812,6 +978,8 @@ def lost_power(omega, x, p, data, work):
         v = int(data[D.W_V])
         contact_speeds(0, x, data, work, v)
         for k in range(int(data[D.N_K])):
+            if play_of(k, data) >= 0:
+                work[v + k] = 0.0  # counted as heat
             P += p[int(data[D.P_D]) + k] * work[v + k] * work[v + k]
     return P
 
@@ -828,13 +996,16 @@ def write_outputs(mode, held, x, u, p, data, y, work):
     control(mode, held, x, u, data, work)
     torques(x, u, data, work)
     hold(x, u, p, data, work)
-    energy = element_energy(x, p, data)
+    energy = 0.0
+    for e in range(int(data[D.N_E])):
+        energy += element_energy(e, x, p, data)
     if data[D.FULL] != 0.0:
         for i in range(n_J):
             work[omega + i] = x[i]
         for k in range(n_K):
-            work[F + k] = x[n_J + k]
-            energy += 0.5 * x[n_J + k] * x[n_J + k] / p[int(data[D.P_K]) + k]
+            work[F + k] = contact_force(k, x, p, data, work)
+            if play_of(k, data) < 0:
+                energy += spring_energy(p[int(data[D.P_K]) + k], x[n_J + k])
     else:
         dx = work[int(data[D.W_STEP]) + 2 * n : int(data[D.W_STEP]) + 3 * n]
         rigid_speeds(x, data, work, omega)
@@ -869,7 +1040,12 @@ def write_outputs(mode, held, x, u, p, data, y, work):
         y[int(data[D.Y_GEAR]) + i] = work[omega + i]
     for k in range(n_K):
         y[int(data[D.Y_CONTACT]) + k] = work[F + k]
-    for e in range(int(data[D.N_E])):
+    plays = int(data[D.N_E] - data[D.N_PLAY])
+    for e in range(plays, int(data[D.N_E])):
+        at = int(data[D.Y_PLAY]) + (e - plays) * N_PLAY
+        y[at + PlayY.S] = travel(e, x, p, data)
+        y[at + PlayY.HEAT] = x[int(data[D.X_HEAT]) + e]
+    for e in range(plays):
         at = int(data[D.Y_ELEMENT]) + e * N_ELEMENT
         stuck = piece(e, x, p, data, work) == 0.0
         y[at + ElementY.TAU] = carried(e, x, p, data, work)
@@ -883,6 +1059,16 @@ def write_outputs(mode, held, x, u, p, data, y, work):
 def output(t, x, u, p, data, y, work):
     """Ports, controller, stored energy, speeds and contact forces."""
     write_outputs(CLIPPED, 0.0, x, u, p, data, y, work)
+
+
+@kernel
+def stay_on_sides(x, p, data, work):
+    """Note in the pieces that are compared behind a step where teeth touch or part at a stage of it."""
+    m = int(data[D.N_E])
+    pieces = int(data[D.W_BOX_Q]) + 5 * m
+    for e in range(m - int(data[D.N_PLAY]), m):
+        if piece(e, x, p, data, work) != work[pieces + e]:
+            work[pieces + e] = HUGE
 
 
 @kernel
@@ -904,6 +1090,7 @@ def advance(mode, held, h, x, u, p, data, work):
             if s >= 2:  # the first two stages are at x
                 rosenbrock_stage(s, n, x, k, x_stage)
                 right_hand_side(mode, held, x_stage, u, p, data, f, work)
+                stay_on_sides(x_stage, p, data, work)
             rosenbrock_solve(s, n, h, f, k, work, matrix, pivot, b)
         rosenbrock_new(n, x, k)
     else:
@@ -1021,62 +1208,147 @@ def stick_or_slip(h, x, u, p, data, work):
         work[change + i] = f[i]
     lu_solve(n, work, matrix, pivot, change)
     for e in range(m):
-        row = place(e, data)
-        at = int(data[row + Element.P])
         element_response(e, p, data, work, Z + e * n)
         lu_solve(n, work, matrix, pivot, Z + e * n)
-        S = 1.0 / (h * p[at + 1] + p[at + 2])
-        C = work[int(data[D.W_CAPACITY]) + e]
-        dw = across(e, x, data, work)
-        work[q + e] = dw + across(e, work[change : change + n], data, work)
-        work[q + e] += S * p[at + 1] * x[int(data[D.X_PHI]) + e]
-        work[q + m + e] = data[row + Element.LOW] * C
-        work[q + 2 * m + e] = data[row + Element.HIGH] * C
-        work[side + e] = piece(e, x, p, data, work)
         for c in range(m):
             work[A + c * m + e] = across(c, work[Z + e * n : Z + e * n + n], data, work)
+    for e in range(m):
+        row = place(e, data)
+        at = int(data[row + Element.P])
+        dw = across(e, x, data, work)
+        free = dw + across(e, work[change : change + n], data, work)
+        work[q + 5 * m + e] = dw
+        x[int(data[D.X_HEAT]) + e] += element_energy(e, x, p, data)
+        if is_play(e, data):
+            work[q + 6 * m + e] = free
+            far = travel(e, x, p, data) + h * free
+            one = 1.0 if play_load(e, 1.0, far, h, x, p, data) > 0.0 else -1.0
+            S = play_row(e, one, h, x, p, data, work)
+        else:
+            S = 1.0 / (h * p[at + 1] + p[at + 2])
+            C = work[int(data[D.W_CAPACITY]) + e]
+            work[q + e] = free + S * p[at + 1] * x[int(data[D.X_PHI]) + e]
+            work[q + m + e] = data[row + Element.LOW] * C
+            work[q + 2 * m + e] = data[row + Element.HIGH] * C
+            work[side + e] = piece(e, x, p, data, work)
         work[A + e * m + e] += S
-        work[int(data[D.W_BOX_Q]) + 5 * m + e] = dw
-    found = boxed(m, work, A, q, q + m, q + 2 * m, tau, side, scratch, scratch + m * m + m)
+    found = False
+    for _ in range(SIDES):
+        if not found:
+            found = boxed(m, work, A, q, q + m, q + 2 * m, tau, side, scratch, scratch + m * m + m)
+            for e in range(m - int(data[D.N_PLAY]), m):
+                other = -1.0 if work[q + m + e] == 0.0 else 1.0
+                v = work[q + 6 * m + e]
+                for c in range(m):
+                    v -= across(e, work[Z + c * n : Z + c * n + n], data, work) * work[tau + c]
+                if play_load(e, other, travel(e, x, p, data) + h * v, h, x, p, data) > 0.0:
+                    play_row(e, other, h, x, p, data, work)
+                    found = False
     for i in range(int(data[D.X_PHI])):
         x[i] += work[change + i]
         for e in range(m):
             x[i] -= work[Z + e * n + i] * work[tau + e]
     for e in range(m):
-        at = int(data[place(e, data) + Element.P])
-        K = p[at + 1]
-        d = p[at + 2]
-        old = x[int(data[D.X_PHI]) + e]
         dw = across(e, x, data, work)
-        phi = old + h * dw if work[side + e] == 0.0 else (d * old + h * work[tau + e]) / (d + h * K)
-        x[int(data[D.X_PHI]) + e] = phi
-        mean = 0.5 * (work[int(data[D.W_BOX_Q]) + 5 * m + e] + dw)
-        x[int(data[D.X_HEAT]) + e] += h * work[tau + e] * mean - 0.5 * K * (phi * phi - old * old)
+        if is_play(e, data):
+            x[int(data[D.X_PHI]) + e] = play_lead(e, work[tau + e], h, x, p, data)
+        else:
+            at = int(data[place(e, data) + Element.P])
+            old = x[int(data[D.X_PHI]) + e]
+            slips = (p[at + 2] * old + h * work[tau + e]) / (p[at + 2] + h * p[at + 1])
+            x[int(data[D.X_PHI]) + e] = old + h * dw if work[side + e] == 0.0 else slips
+        mean = 0.5 * (work[q + 5 * m + e] + dw)
+        x[int(data[D.X_HEAT]) + e] += h * work[tau + e] * mean - element_energy(e, x, p, data)
     return found
 
 
 @kernel
-def hold_elements(h, x, u, p, data, work):
-    """Behind an internal step: made anew where an element is on another piece than before; 1 if a limit is active."""
+def book_play(e, h, x, p, data, work):
+    """Heat of pressed teeth over a smooth step: their work, by the impulse on the gears, less what they store.
+
+    So power is balanced to rounding where the step damps what it does not resolve.
+    """
+    n = int(data[D.N_X])
+    before = work[int(data[D.W_STEP]) : int(data[D.W_STEP]) + n]
+    k = work[int(data[D.W_STEP]) + 4 * n : int(data[D.W_STEP]) + 8 * n]
+    K = p[int(data[D.P_K]) + contact_of(e, data)]
+    K_2 = play_spring(e, p, data)
+    impulse = 0.0
+    side = piece(e, x, p, data, work)
+    if side != 0.0:
+        s = rosenbrock_integral(int(data[D.N_J]) + contact_of(e, data), n, h, before, k) / K
+        impulse = (K + K_2) * (s - h * side * 0.5 * p[int(data[place(e, data) + Element.P])])
+        impulse -= K_2 * rosenbrock_integral(int(data[D.X_PHI]) + e, n, h, before, k)
+    v = 0.5 * (across(e, before, data, work) + across(e, x, data, work))
+    made = element_energy(e, x, p, data) - element_energy(e, before, p, data)
+    x[int(data[D.X_HEAT]) + e] = before[int(data[D.X_HEAT]) + e] + impulse * v - made
+
+
+@kernel
+def smooth(h, x, u, p, data, work):
+    """One step of the unit's method in place; whether all elements end on their pieces. If not, `x` is as it was."""
     n = int(data[D.N_X])
     m = int(data[D.N_E])
     start = int(data[D.W_STEP])
-    same = True
+    pieces = int(data[D.W_BOX_Q]) + 5 * m
+    for i in range(n):
+        work[start + i] = x[i]
     load_elements(x, u, p, data, work)
     for e in range(m):
-        if piece(e, x, p, data, work) != work[int(data[D.W_BOX_Q]) + 5 * m + e]:
+        work[pieces + e] = piece(e, x, p, data, work)
+    advance(FREE, 0.0, h, x, u, p, data, work)
+    load_elements(x, u, p, data, work)
+    same = True
+    for e in range(m):
+        if piece(e, x, p, data, work) != work[pieces + e]:
             same = False
     for i in range(n):
         if not abs(x[i]) < HUGE:
             same = False
-    limited = 0
-    if not same:
+    if same:
+        for e in range(m - int(data[D.N_PLAY]), m):
+            book_play(e, h, x, p, data, work)
+    else:
         for i in range(n):
             x[i] = work[start + i]
         load_elements(x, u, p, data, work)
-        if not stick_or_slip(h, x, u, p, data, work):
+    return same
+
+
+@kernel
+def around_touches(h, x, u, p, data, work):
+    """A step that is not smooth, of a unit with play: the first changes are looked for by bisection.
+
+    What is left of a step behind the last one is of the implicit Euler method. Returns whether all torques were found.
+    """
+    found = True
+    done = 0.0
+    for _ in range(TOUCHES):
+        if done < 1.0:
+            part = 1.0 - done
+            for _again in range(BISECTIONS):
+                part *= 0.5
+                if smooth(part * h, x, u, p, data, work):
+                    done += part
+            found = stick_or_slip(part * h, x, u, p, data, work) and found
+            done += part
+            if done < 1.0 and smooth((1.0 - done) * h, x, u, p, data, work):
+                done = 1.0
+    return found if done == 1.0 else stick_or_slip((1.0 - done) * h, x, u, p, data, work) and found
+
+
+@kernel
+def step_of_elements(h, x, u, p, data, work):
+    """One internal step of a unit with elements in place; 1 if a limit is active."""
+    limited = 0
+    if not smooth(h, x, u, p, data, work):
+        if data[D.N_PLAY] > 0.0:
+            found = around_touches(h, x, u, p, data, work)
+        else:
+            found = stick_or_slip(h, x, u, p, data, work)
+        if not found:
             limited = 1
-    for e in range(m):
+    for e in range(int(data[D.N_E])):
         row = place(e, data)
         if data[row + Element.U] >= 0.0:
             share = u[int(data[row + Element.U])]
@@ -1096,13 +1368,11 @@ def substep(h, x, u, p, data, work):
     o = int(data[D.W_CONTROL])
     for i in range(n):
         work[start + i] = x[i]
+    if data[D.N_E] > 0.0:
+        return step_of_elements(h, x, u, p, data, work)
     if data[D.MOVING] == 0.0:
-        if data[D.N_E] > 0.0:
-            load_elements(x, u, p, data, work)
-        for e in range(int(data[D.N_E])):
-            work[int(data[D.W_BOX_Q]) + 5 * int(data[D.N_E]) + e] = piece(e, x, p, data, work)
         advance(FREE, 0.0, h, x, u, p, data, work)
-        return hold_elements(h, x, u, p, data, work) if data[D.N_E] > 0.0 else 0
+        return 0
     theta = tilt(x, data)
     kinematics(2, theta, p, data, work)
     control(FREE, 0.0, x, u, data, work)

@@ -2,8 +2,6 @@
 
 from rtcvt.kind import Kind, Option, Task, lazily
 
-__all__ = ["KIND"]
-
 _SHOW = """R is the radii matrix of Algorithm 1, Q1 gives all speeds from the independent ones, L1, N1, A1 and B1 are
 the matrices of the rigid model L1 x1' + N1 x1 = A1 x1 + B1 tau; N1 is per rad/s of the moving variable.
 

@@ -6,9 +6,9 @@ State vectors::
     rigid  [x1 (n_1),             tau of springs at the ports (n_S), theta, P, phi (n_E), Q (n_E)]
 
 with theta only if the geometry moves and the filtered power P only under KERS control; phi and Q are of clutches,
-brakes and the like (`rtcvt.pog.elements`). Inputs: one per port, then one of the controller, then actuations. Outputs:
-one per port; `CouplingY` of each coupling; the controller's; stored energy, lost power; omega; F; `ElementY` of each
-element.
+brakes and the like (`rtcvt.pog.elements`); a contact with play has K s in place of F, and z in place of phi. Inputs:
+one per port, then one of the controller, then actuations. Outputs: one per port; `CouplingY` of each coupling; the
+controller's; stored energy, lost power; omega; F; `ElementY` of each element; `PlayY` of each contact with play.
 
 A port whose speed is prescribed has springs between its flange and its gear: one if it is a shaft of the unit file,
 two, the second of them with a damper in series, if they are the coupling of `rtcvt.coupling`."""
@@ -43,7 +43,7 @@ class Control(Places):
 
 
 class Element(Places):
-    """A clutch, a brake, a dry bearing or the loss of a mesh."""
+    """A clutch, a brake, a dry bearing, the loss of a mesh or its play."""
 
     A = "its first gear"
     B = "its second gear"
@@ -51,8 +51,8 @@ class Element(Places):
     LOW = "least torque over the capacity: -1, or 0 of a one-way clutch"
     HIGH = "largest torque over the capacity: 1 or 0"
     U = "place of its actuation in u, or -1 if it has none"
-    P = "place of its capacity in p, or of the contact's efficiency; stiffness and damping follow"
-    CONTACT = "contact whose force loads it, or -1 if it has a capacity"
+    P = "place of its capacity in p, or of the contact's efficiency, stiffness and damping behind it; or of the play"
+    CONTACT = "contact that has this play, or whose force loads the loss; -1 if it has a capacity"
 
 
 class D(Places):
@@ -66,6 +66,7 @@ class D(Places):
     N_FRICTION = "relative frictions"
     N_E = "elements: clutches, brakes, dry bearings, losses of meshes"
     N_LOSS = "losses of meshes among them"
+    N_PLAY = "contacts with play among them, the last ones"
     N_X = "states"
     N_Y = "outputs"
     N_U = "inputs"
@@ -89,7 +90,8 @@ class D(Places):
     Y_E = "place in y: stored energy; lost power follows"
     Y_GEAR = "place in y: speeds"
     Y_CONTACT = "place in y: contact forces"
-    Y_ELEMENT = "place in y: `ElementY` of each element"
+    Y_ELEMENT = "place in y: `ElementY` of each element but plays"
+    Y_PLAY = "place in y: `PlayY` of each contact with play"
     TAPE = "table: operation, first, second of each instruction"
     TAPE_FIXED = "instructions that do not depend on theta come first: how many"
     TAPE_END = "all instructions: how many"
@@ -98,6 +100,7 @@ class D(Places):
     ENTRY_END = "all entries: how many"
     FRICTION = "table: i, j, sign, place of the coefficient in p"
     ELEMENT = "table: `Element` of each"
+    PLAY = "table: of each contact the element that is its play, or -1"
     PORT = "table: gear, number of its first spring, how many"
     SPRING = "table: port, place of the stiffness, place of the damping of a damper in series or -1"
     ORDER = "table: gears, dependent ones first, independent ones last"
@@ -128,9 +131,13 @@ class D(Places):
     W_C = "scratch, n_J", lambda d: d.N_J
     W_Z = "change of the state by each element's torque, n_E x n_x, at least one", lambda d: (d.N_E + 1) * d.N_X
     W_CAPACITY = "capacities of the elements", lambda d: d.N_E
-    W_LOAD = "contact forces that load them; torques of the ports; rates", lambda d: d.N_K + d.N_J + d.N_X
+    W_LOAD = "contact forces that load them; rates; a change of the state", lambda d: d.N_K + 2 * d.N_X
+    W_LOSS = (
+        "G; 1 - c G; its pivots; c; forces without losses; losses: n_loss each",
+        lambda d: 2 * d.N_LOSS * d.N_LOSS + 4 * d.N_LOSS,
+    )
     W_BOX = "matrix of `rtcvt.boxed`, n_E x n_E", lambda d: d.N_E * d.N_E
-    W_BOX_Q = "its right-hand side; bounds; torques; sides; pieces, n_E each", lambda d: 6 * d.N_E
+    W_BOX_Q = "its right-hand side; bounds; torques; sides; pieces; free speeds, n_E each", lambda d: 7 * d.N_E
     W_BOX_SCRATCH = "its scratch", lambda d: d.N_E * (d.N_E + 2)
     W_SAVED = "state before a communication step, n_x; new outputs, n_y", lambda d: d.N_X + d.N_Y
     W_STEP = (
@@ -164,6 +171,7 @@ CONTACT_ETA = Row(
     1.0,
     tunable=True,
 )
+CONTACT_PLAY = Row("contact.{name}.play", "m", "play of the contact of {i} and {j}", 1e-9, display="mm")
 ELEMENT_C = Row("{name}.C", "N.m", "torque capacity of {about}", 0.0, tunable=True)
 ELEMENT_K = Row("{name}.K", "N.m/rad", "torsional stiffness of {about}", 1e-9)
 ELEMENT_D = Row("{name}.d", "N.m.s/rad", "damping of {about}, beside its stiffness", 1e-9)
@@ -213,12 +221,21 @@ class ElementY(Rows):
     HEAT = Row("{name}.Q", "J", "heat of {about} since the start", nominal=1e4, display="kJ")
 
 
+class PlayY(Rows):
+    """Outputs of a contact with play."""
+
+    S = Row("contact.{name}.s", "m", "travel of the teeth of {i} and {j} from the middle of their play", display="mm")
+    HEAT = Row("contact.{name}.Q", "J", "heat of the contact of {i} and {j} since the start", nominal=1.0)
+
+
 N_COUPLING = len(CouplingY)
 N_ELEMENT = len(ElementY)
+N_PLAY = len(PlayY)
 
 # states beside speeds, contact forces and theta, which are outputs too
 SPRING_TORQUE = Row("{name}.tau", "N.m", "torque of the spring at port {name}", nominal=100.0)
 COUPLING_TORQUE = Row("{name}.tau_{k}", "N.m", "torque {k} of the coupling at flange {name}", nominal=100.0)
 POWER = Row("control.power", "W", "filtered derivative of the energy", nominal=1e3)
+LEAD = Row("contact.{name}.z", "m", "what is left of the damper of the contact of {i} and {j}", nominal=1e-6)
 TWIST = Row("{name}.phi", "rad", "twist of {about}", nominal=1e-4)
 HEAT = Row("{name}.Q", "J", "heat of {about} since the start", nominal=1e4)

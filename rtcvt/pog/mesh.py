@@ -12,8 +12,6 @@ point lies where two pairs do, and ``(1 - eps_i)^2`` in that mean counts as nega
 
 import math
 
-__all__ = ["mesh_efficiency"]
-
 ALPHA = math.radians(20.0)
 
 

@@ -7,8 +7,6 @@ less, and what does not depend on the moving variable is seen not to.
 
 from rtcvt.expression import Expression, number
 
-__all__ = ["normal_form"]
-
 Monomial = tuple[tuple[Expression, int], ...]  # factors with their powers, in a fixed order
 Polynomial = dict[Monomial, float]  # with coefficients
 

@@ -11,8 +11,6 @@ from rtcvt.pog.diagram import gear_colours, unit_diagram
 from rtcvt.pog.system import matrices
 from rtcvt.pog.unit import GearSystem
 
-__all__ = ["equations", "gear_page", "machine", "schematic", "sets", "system_matrices"]
-
 
 def schematic(unit: GearSystem, values: Mapping[str, float]) -> str:
     """The unit's diagram; `values` are parameters by full name [SI]."""

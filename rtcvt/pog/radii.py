@@ -30,7 +30,16 @@ from rtcvt.pog.mesh import mesh_efficiency
 from rtcvt.pog.normal_form import normal_form
 from rtcvt.pog.unit import Contact, GearSystem
 
-__all__ = ["axis_sign", "carrier_of", "check_radii", "direction", "efficiencies", "radii_at", "radii_matrix"]
+__all__ = [
+    "axis_sign",
+    "carrier_of",
+    "check_radii",
+    "direction",
+    "efficiencies",
+    "play_width",
+    "radii_at",
+    "radii_matrix",
+]
 
 _PLACES = 33  # of the moving variable, at which radii are looked at
 _EQUAL = 1e-6  # relative difference of radii that are one
@@ -86,6 +95,28 @@ def efficiencies(unit: GearSystem, default: float = 1.0) -> dict[str, float]:
                 found[name] = mesh_efficiency(contact.friction, *z)
             except ValueError as error:
                 raise InputError(unit.source, f"contacts.{name}.module", contact.module, str(error)) from None
+    return found
+
+
+def play_width(unit: GearSystem, name: str) -> float:
+    """Play [m] of a contact at the pitch circle, an angle times the radius of its first gear.
+
+    Raises
+    ------
+    InputError
+        Neither a length nor an angle above 0.
+    """
+    contact, key, radius = unit.contacts[name], f"contacts.{name}.play", 1.0
+    assert contact.play is not None
+    try:
+        width = unit.coordinate(key, contact.play)
+    except InputError:
+        width = unit.coordinate(key, contact.play, "rad")
+        gear = list(unit.gears).index(contact.between[0])
+        radius = abs(float(radii_at(unit)[list(unit.contacts).index(name), gear]))
+    found = radius * width.evaluate(unit.own_values)
+    if not found > 0.0:
+        raise InputError(unit.source, key, contact.play, "a length or an angle above 0")
     return found
 
 

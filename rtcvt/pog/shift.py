@@ -23,8 +23,6 @@ from rtcvt.errors import InputError
 from rtcvt.pog.radii import axis_sign, direction, efficiencies
 from rtcvt.pog.unit import GearSystem
 
-__all__ = ["ShiftGear", "lossy", "shift_table"]
-
 _SMALL = 1e-9  # beside speeds and torques of order 1
 
 Matrix = NDArray[np.float64]

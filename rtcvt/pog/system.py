@@ -20,8 +20,8 @@ from rtcvt.pog import kernels, layout
 from rtcvt.pog.elements import DELAY, TWIST
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.friction import friction_signs
-from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op
-from rtcvt.pog.radii import axis_sign, efficiencies, radii_matrix
+from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op, PlayY
+from rtcvt.pog.radii import axis_sign, efficiencies, play_width, radii_matrix
 from rtcvt.pog.unit import Element, GearSystem, Port, Variable
 from rtcvt.table import Constants, Row, Table
 
@@ -123,27 +123,40 @@ def _control(unit: GearSystem) -> Control:
 
 def _elements(table: Table, data: Constants, unit: GearSystem, places: Mapping[str, int]) -> None:
     """Clutches, brakes and dry bearings: their actuations, outputs and states, and their table."""
-    gears, elements = list(unit.gears), unit.elements
+    gears, elements, contacts = list(unit.gears), _elements_of(unit, data), list(unit.contacts)
+    plays = {name.removeprefix("play."): k for k, name in enumerate(elements) if name.startswith("play.")}
     data[D.N_E], data[D.N_LOSS] = len(elements), sum(name.startswith("mesh.") for name in elements)
+    data[D.N_PLAY] = len(plays)
     fields = [{"name": name, "about": _element_text(name, element)} for name, (element, _) in elements.items()]
     rows: list[float] = []
     for own, (name, (element, (one, other))) in zip(fields, elements.items(), strict=True):
         row: list[float] = [gears.index(one), 0 if other is None else gears.index(other)]
         row += [0 if other is None else axis_sign(unit, one, other), *element.bounds]
         row += [table.add("input", layout.ACTUATION, 0.0, own) if element.actuated else -1]
-        mesh = name.removeprefix("mesh.") if name.startswith("mesh.") else None
-        row += [places[f"{name}.C" if mesh is None else f"contact.{mesh}.eta"]]
-        row += [-1 if mesh is None else list(unit.contacts).index(mesh)]
+        group, _, mesh = name.partition(".")
+        what = {"mesh": "eta", "play": "play"}.get(group)
+        row += [places[f"contact.{mesh}.{what}" if what else f"{name}.C"], contacts.index(mesh) if what else -1]
         rows += row
     data.table(D.ELEMENT, rows)
+    data.table(D.PLAY, [float(plays.get(name, -1)) for name in contacts])
+    own_plays = [c for c in _contacts(unit) if c["name"] in plays]
+    fields = fields[: len(fields) - len(plays)]
     data[D.Y_ELEMENT] = table.each("output", ElementY, fields)
+    data[D.Y_PLAY] = table.each("output", PlayY, own_plays)
     data[D.X_PHI] = table.each("state", [layout.TWIST], fields)
+    table.each("state", [layout.LEAD], own_plays)
     data[D.X_HEAT] = table.each("state", [layout.HEAT], fields)
+    table.each("state", [PlayY.HEAT], own_plays)
+
+
+def _elements_of(unit: GearSystem, data: Constants) -> dict[str, tuple[Element, tuple[str, str | None]]]:
+    """Elements of the model: the rigid one has no play."""
+    return {name: e for name, e in unit.elements.items() if data[D.FULL] or not name.startswith("play.")}
 
 
 def _element_text(name: str, element: Element) -> str:
     group, _, own = name.partition(".")
-    what = {"bearing": "the dry friction of gear", "mesh": "the loss of contact"}.get(group)
+    what = {"bearing": "the dry friction of gear", "mesh": "the loss of contact", "play": "contact"}.get(group)
     what = what or f"one-way {group}" if element.one_way else group
     return f"{what} {own}{_about(element.description)}"
 
@@ -262,8 +275,12 @@ def _parameters(table: Table, data: Constants, unit: GearSystem) -> dict[str, in
         fields = {"name": name, "i": friction.between[0], "j": friction.between[1]}
         table.add("parameter", layout.FRICTION_B, friction.coefficient, fields)
     eta = efficiencies(unit)
-    for name, (element, _) in unit.elements.items():
+    for name, (element, _) in _elements_of(unit, data).items():
         assert element.capacity is not None
+        if name.startswith("play."):
+            fields = next(c for c in contacts if c["name"] == name.removeprefix("play."))
+            table.add("parameter", layout.CONTACT_PLAY, play_width(unit, fields["name"]), fields)
+            continue
         K = element.stiffness or element.capacity / TWIST
         own = {"name": name, "about": _element_text(name, element)}
         if name.startswith("mesh."):

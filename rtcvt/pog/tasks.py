@@ -18,8 +18,6 @@ from rtcvt.pog.unit import GearSystem
 from rtcvt.quantity import to_si
 from rtcvt.scenario import apply_parameters, chosen_scenario
 
-__all__ = ["check", "errors", "figures", "picture", "show"]
-
 Settings = Mapping[str, float | str]
 
 

@@ -138,6 +138,7 @@ class Contact(Record):
     efficiency: Annotated[float, Field(ge=0.01, le=1.0)] | None = None  # seen from the carrier, in either direction
     friction: Annotated[float, Field(ge=0.0, le=1.0)] | None = None  # of the teeth, instead: the loss is Niemann's
     module: Annotated[float, quantity_in("m", above=0.0)] | None = None  # of the teeth, for that
+    play: Coordinate | None = None  # backlash at the pitch circle, or as an angle of the first gear; elastic model only
     description: str = ""
 
     @model_validator(mode="after")
@@ -306,7 +307,10 @@ class GearSystem(Unit):
 
     @property
     def elements(self) -> dict[str, tuple[Element, tuple[str, str | None]]]:
-        """Elements with a capacity and their two gears, None for the housing, by ``clutch.NAME`` and the like."""
+        """Elements with a capacity and their two gears, None for the housing, by ``clutch.NAME`` and the like.
+
+        Contacts with play come last.
+        """
         every: dict[str, tuple[Element, tuple[str, str | None]]] = {}
         every |= {f"clutch.{name}": (c, c.between) for name, c in self.clutches.items()}
         every |= {f"brake.{name}": (b, (b.gear, None)) for name, b in self.brakes.items()}
@@ -319,7 +323,8 @@ class GearSystem(Unit):
                 carried_by = self.gears[contact.between[0]].carrier or self.gears[contact.between[1]].carrier
                 loss = Element(capacity=_LOSS, held=True)
                 found[f"mesh.{name}"] = (loss, (contact.between[1], carried_by))
-        return found
+        plays = {f"play.{name}": c.between for name, c in self.contacts.items() if c.play is not None}
+        return found | {name: (Element(capacity=1.0, held=True), pair) for name, pair in plays.items()}
 
     @property
     def own_values(self) -> dict[str, float]:

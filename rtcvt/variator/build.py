@@ -111,7 +111,7 @@ def build_variator(
             kernels.coupled_piece,
             (layout.Y.OUTSIDE.row.name, layout.Y.LIMITED.row.name),
             kernels.brief,
-            (layout.Y.DISTANCE.row.name, *outputs[layout.Y_PEAKS :]),
+            tuple(name for k, name in enumerate(outputs) if k not in layout.BRIEF),
         ),
         output=kernels.output,
         step=kernels.step,

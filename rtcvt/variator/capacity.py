@@ -8,8 +8,6 @@ The real-time kernels have the same expression with their parameters (`kernels`)
 
 from typing import Any
 
-__all__ = ["capacity"]
-
 
 def capacity(mu: float, cos_d: float, F: Any = 1.0) -> Any:
     """Largest traction [N] between belt and pulley under the clamping force `F` [N], float or array."""

@@ -13,8 +13,6 @@ from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import read_reduced
 from rtcvt.variator.unit import Variator
 
-__all__ = ["radii_at", "variator_diagram"]
-
 WIDTH, HEIGHT, MARGIN = 560.0, 330.0, 70.0
 PRIMARY, SECONDARY, BELT = "#1d4ed8", "#c2410c", "#1f2933"
 

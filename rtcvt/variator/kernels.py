@@ -474,8 +474,21 @@ def outputs(x, u, p, data, y, work):
 
 @kernel
 def brief(t, x, u, p, data, y, work):
-    """See `rtcvt.model.Coupling`."""
-    state_outputs(x, u, p, data, y, work)
+    """Flanges, ratio, radii and the belt's speed, which the state alone gives; see `rtcvt.model.Coupling`."""
+    hybrid = data[D.HYBRID] != 0.0
+    n = N_HYBRID if hybrid else N_RIGID
+    geometry(x[X.ANGLE] if hybrid else x[RigidX.ANGLE], data, work)
+    y[Y.I] = x[X.OMEGA_I]
+    y[Y.V] = x[X.V] if hybrid else work[Q.RP_I] * x[X.OMEGA_I]
+    y[Y.O] = x[X.OMEGA_O] if hybrid else x[X.OMEGA_I] * work[Q.RP_I] / work[Q.RP_O]
+    if data[D.SPEED_I] != 0.0:
+        y[Y.I] = coupling_torque(n, x)
+        n += 2
+    if data[D.SPEED_O] != 0.0:
+        y[Y.O] = coupling_torque(n, x)
+    y[Y.RATIO] = work[Q.I_G]
+    y[Y.R_I] = work[Q.R_I]
+    y[Y.R_O] = work[Q.R_O]
 
 
 @kernel

@@ -64,12 +64,13 @@ from rtcvt.linalg import lu, lu_solve
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.variator.kernels import (
     GAMMA,
+    contact_outputs,
     fast_jacobian,
     geometry,
-    outputs,
     piece,
     rates,
     start,
+    state_outputs,
     step_across,
     tractions,
 )
@@ -96,6 +97,7 @@ from rtcvt.variator.layout import (
 from rtcvt.variator.shafts import shaft_torque
 
 __all__ = [
+    "kers_brief",
     "kers_derivative",
     "kers_flange",
     "kers_initialise",
@@ -284,13 +286,15 @@ def all_rates(x, u, p, data, dx, w):
 
 
 @kernel
-def all_outputs(x, u, p, data, y, w):
-    """Outputs of the variator, then those of the unit."""
+def all_outputs(whole, x, u, p, data, y, w):
+    """Outputs of the variator, those of `contact_outputs` only if `whole`, then those of the unit."""
     c = int(data[D.KERS])
     k = int(data[c + KersD.AT_WORK])
     n = int(data[D.N_Y])
     inner_inputs(x, u, p, data, w)
-    outputs(x, w[k + W_U : k + W_U + N_U], w[k + W_P : k + W_P + N_P], data, y, w)
+    state_outputs(x, w[k + W_U : k + W_U + N_U], w[k + W_P : k + W_P + N_P], data, y, w)
+    if whole:
+        contact_outputs(x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE], data, y, w)
     controller(x, u, p, data, w)
     y[n + KersY.TAU] = p[KersP.N_I] * y[Y.I]
     y[n + KersY.TAU_EST] = w[k + W_LAW + TAU_EST]
@@ -384,7 +388,13 @@ def kers_port(k, x, u, p, data, row, column, work):
 @kernel
 def kers_output(t, x, u, p, data, y, work):
     """Outputs."""
-    all_outputs(x, u, p, data, y, work)
+    all_outputs(True, x, u, p, data, y, work)
+
+
+@kernel
+def kers_brief(t, x, u, p, data, y, work):
+    """Those that the controller's are among, see `rtcvt.model.Coupling`."""
+    all_outputs(False, x, u, p, data, y, work)
 
 
 @kernel
@@ -453,7 +463,7 @@ def kers_step(t, h, x, u, p, data, y, work):
     for _ in range(steps):
         kers_advance(h / steps, x, u, p, data, work)
     y_new = work[k + W_NEW_Y : k + W_NEW_Y + n_y]
-    all_outputs(x, u, p, data, y_new, work)
+    all_outputs(True, x, u, p, data, y_new, work)
     status = leave(True, m, x, saved, n_y, y_new, y)
     limited = status != FAILED and (y[Y.OUTSIDE] != 0.0 or y[int(data[D.N_Y]) + KersY.SATURATED] != 0.0)
     return SATURATED if limited else status

@@ -12,11 +12,9 @@ from rtcvt.model import Coupling, Fidelity, Model
 from rtcvt.table import Table
 from rtcvt.variator import kernels, kers
 from rtcvt.variator.build import build_variator
-from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, D, Given, KersD, KersP, KersU, KersX, KersY, P, Y
+from rtcvt.variator.layout import CYLINDERS, NOT_OF_KERS, Y_PEAKS, D, Given, KersD, KersP, KersU, KersX, KersY, P, Y
 from rtcvt.variator.reduced_model import ReducedModel
 from rtcvt.variator.unit import Flanges, Variator
-
-__all__ = ["build_kers", "variator_inside"]
 
 _RENAMED = {"secondary.w": "speed of the secondary pulley", "primary.tau": "torque into the variator at the primary"}
 
@@ -107,6 +105,8 @@ def build_kers(
             kers.kers_flange,
             kernels.coupled_piece,
             (Y.OUTSIDE.row.name, KersY.SATURATED.row.name),
+            kers.kers_brief,
+            (Y.DISTANCE.row.name, *(v.name for v in model.select("output")[Y_PEAKS:])),
         ),
         output=kers.kers_output,
         step=kers.kers_step,

@@ -6,8 +6,6 @@ from typing import Any
 
 from rtcvt.kind import Kind, Option, Task, lazily
 
-__all__ = ["KIND"]
-
 _CHECK = """A variator's hybrid and rigid model are compared with runs of the full model that its reduced model has not
 seen: operating points, force steps, transients. A table of these runs comes with the reduced model; --fresh makes them
 anew, about 20 minutes on two processors, kept in a folder beside the report and resumed. --runs takes others, such as

@@ -276,6 +276,9 @@ class Y(Rows):
     )  # fmt: skip
 
 
+BRIEF = {Y.I, Y.O, Y.RATIO, Y.R_I, Y.R_O, Y.V}  # outputs that the state alone gives
+
+
 Y_PEAKS = len(Y)
 SHAFT_LOSSES = tuple(Y)[Y.BEARING : Y.COUPLING]
 N_SHAFT_LOSSES = len(SHAFT_LOSSES)

@@ -17,8 +17,6 @@ from rtcvt.variator.diagram import variator_diagram
 from rtcvt.variator.reduced_model import LAWS, ReducedModel, counted, read_reduced
 from rtcvt.variator.unit import FLANGES, Variator
 
-__all__ = ["line_plot", "variator_page"]
-
 Array = NDArray[np.float64]
 
 COLOURS = ("#1d4ed8", "#c2410c", "#2f855a", "#7c3aed", "#9f1239")

@@ -631,6 +631,7 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         numbers = np.array([c.centre, c.low, c.high])
         require(bool(np.all(np.isfinite(numbers)) and c.centre > 0.0 and c.low < c.high), key, "centre > 0, low < high")
         require(c.map == "sigmoid" or c.low > -c.centre, key, "a range above -c")
+        require(bool(c.mapped(c.low) < c.mapped(c.high)), key, "a range whose ends are apart when mapped")
     fits = all(np.isfinite(m.shift)) and m.shift[1] > 0.0
     require(fits, "coordinates/shift", "finite numbers, the second above 0")
     aside = [(key, a, 5) for key, a in (("uncertainty", m.uncertainty), ("correction", m.correction)) if a.size]
@@ -647,22 +648,23 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
     require(not both or m.correction.shape[:4] == m.uncertainty.shape[:4], "correction", "the splines of uncertainty")
     fits = m.deviation.shape == (len(UNCERTAIN),) and bool(np.all(np.isfinite(m.deviation) & (m.deviation >= 0.0)))
     require(fits, "deviation", "four numbers from 0 on")
-    require(len(m.peaks) <= MOST_PEAKS, "peaks", f"at most {MOST_PEAKS}")
-    for peak in m.peaks:
-        fits = peak.weights.shape == (m.peak_networks.units,) and bool(np.all(np.isfinite(peak.weights)))
-        require(fits, "peaks/weights", "a number for each unit and 1")
     for key, networks in (("peaks", m.peak_networks), ("networks", m.networks)):
         W_1, W_2 = networks.first, networks.second
         fits = W_1.ndim == 3 == W_2.ndim and len(W_1) == len(W_2) and W_1.shape[2] == len(COORDINATES) + 1
         fits = fits and W_2.shape[2] == W_1.shape[1] + 1 and W_1.shape[1] + networks.units <= MOST_UNITS
         require(fits, key, f"both layers of as many networks, at most {MOST_UNITS} units")
         require(bool(np.all(np.isfinite(W_1)) and np.all(np.isfinite(W_2))), key, "finite numbers")
+    require(len(m.peaks) <= MOST_PEAKS, "peaks", f"at most {MOST_PEAKS}")
+    for peak in m.peaks:
+        fits = peak.weights.shape == (m.peak_networks.units,) and bool(np.all(np.isfinite(peak.weights)))
+        require(fits, "peaks/weights", "a number for each unit and 1")
     cells = {f.modes.shape[1:] for f in m.fields}
     require(len(cells) <= 1, "fields", "as many cells in all fields")
     for f in m.fields:
         key = f"fields/{f.name}"
+        require(f.modes.ndim == 2, key, "modes on cells")
         K = len(f.modes)
-        fits = f.modes.ndim == 2 and 1 <= K <= MOST_MODES and 4 <= f.modes.shape[1] <= MOST_CELLS
+        fits = 1 <= K <= MOST_MODES and 4 <= f.modes.shape[1] <= MOST_CELLS
         require(fits and f.modes.shape[1] % 4 == 0, key, "modes on cells, as many in each of four sections")
         require(f.weights.shape == (K, m.networks.units), key, "weights of each mode's coefficient")
         require(bool(np.all(np.isfinite(f.modes)) and np.all(np.isfinite(f.weights))), key, "finite numbers")

@@ -31,8 +31,6 @@ from rtcvt.elementary import power, sin
 from rtcvt.kernel import kernel
 from rtcvt.variator.layout import N_SHAFT_LOSSES, OTHER_SHAFT, OTHER_SLOPE, W_SHAFTS, D, P, Q, Y
 
-__all__ = ["belt_pull", "shaft_friction", "shaft_torque"]
-
 RPM = 30.0 / math.pi  # of one rad/s
 TURBULENT = (3.87 / 0.146) ** (10.0 / 3.0)  # Re at which both laws of the disc meet
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from rtcvt.offline.variator.check import Check
     from rtcvt.offline.variator.heldout import HeldOut
 
-__all__ = ["check", "errors", "figures"]
-
 PLAN = "heldout"  # of the runs that no reduced model has seen
 
 

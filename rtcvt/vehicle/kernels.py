@@ -29,7 +29,7 @@ tilt between theta_high - theta_band and theta_high and the energy between E_ful
 the tilt between theta_low + theta_band and theta_low. Where the tilt goes beyond theta_high, because the vehicle slows
 down with a flywheel that turns too fast for what is to come, q is negative: the KERS gives back what the brakes take.
 
-**Cycle**: a table of speeds at equal spacing, linear in between; the distance is its exact integral.
+**Cycle**: a table of speeds over time, linear in between; the distance is its exact integral.
 
 Torques count into the part, except those named ``load``: a load is what the neighbour takes, that is the neighbour's
 ``NAME.tau``. Two flanges can then be connected without a change of sign.
@@ -63,6 +63,7 @@ __all__ = ["derivative", "flange", "initialise", "jacobian", "linearise", "outpu
 
 ROUND_OFF = 1e-9  # share of the energy that a step may seem to make
 BISECTIONS = 60
+HALVINGS = 30  # of a table with at most 1e9 points
 
 
 @kernel
@@ -288,45 +289,40 @@ def driver_output(x, u, p, y):
 
 
 @kernel
-def place_in_cycle(t, data):
-    """Time as a number of spacings, within the table."""
-    n = data[D.POINTS] - 1.0
-    position = t / data[D.SPACING]
-    if not position > 0.0:
-        return 0.0
-    return n if position > n else position
+def interval(t, data):
+    """Which interval of the cycle's table a time is in, the first or last one beyond it."""
+    times = int(data[D.TIMES])
+    low = 0
+    high = int(data[D.POINTS]) - 1
+    for _ in range(HALVINGS):
+        if high - low < 2:
+            break
+        middle = int(0.5 * (low + high))
+        if data[times + middle] <= t:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 @kernel
 def cycle_speed(t, data):
     """v_des [m/s] at time t [s]."""
-    speeds = int(data[D.SPEEDS])
-    position = place_in_cycle(t, data)
-    k = math.floor(position)
-    v = data[speeds + k]
-    if k < int(data[D.POINTS]) - 1:
-        v += (position - k) * (data[speeds + k + 1] - v)
-    return v
+    k = interval(t, data)
+    at = int(data[D.TIMES]) + k
+    v = int(data[D.SPEEDS]) + k
+    return data[v] + clip((t - data[at]) / (data[at + 1] - data[at]), 0.0, 1.0) * (data[v + 1] - data[v])
 
 
 @kernel
-def cycle_distance(start, end, data):
-    """Integral of v_des [m] from time `start` to `end` [s]; beyond the table the speeds of its ends are kept."""
-    speeds = int(data[D.SPEEDS])
-    first = place_in_cycle(start, data)
-    last = place_in_cycle(end, data)
-    s = 0.0
-    for k in range(math.floor(first), math.ceil(last)):
-        a = first if first > k else float(k)
-        b = last if last < k + 1.0 else k + 1.0
-        s += (b - a) * 0.5 * (cycle_speed(a * data[D.SPACING], data) + cycle_speed(b * data[D.SPACING], data))
-    s *= data[D.SPACING]
-    duration = (data[D.POINTS] - 1.0) * data[D.SPACING]
-    if start < 0.0:
-        s += ((end if end < 0.0 else 0.0) - start) * data[speeds]
-    if end > duration:
-        s += (end - (start if start > duration else duration)) * data[speeds + int(data[D.POINTS]) - 1]
-    return s
+def cycle_way(t, data):
+    """Integral of v_des [m] from time 0 to t [s]; beyond the table the speeds of its ends are kept."""
+    k = interval(t, data)
+    at = int(data[D.TIMES]) + k
+    v = cycle_speed(t, data)
+    within = clip(t, data[at], data[at + 1])
+    way = data[int(data[D.WAYS]) + k] + 0.5 * (within - data[at]) * (data[int(data[D.SPEEDS]) + k] + v)
+    return way + (t - within) * v
 
 
 # --- the model's five functions, see rtcvt.model ----------------------------------------------------------------------
@@ -442,7 +438,7 @@ def output(t, x, u, p, data, y, work):
 def advance(t, h, x, u, p, data, work):
     """One internal step in place, see `rtcvt.integrators`; exact for a cycle."""
     if int(data[D.KIND]) == Kind.CYCLE:
-        x[CycleX.S] += cycle_distance(t, t + h, data)
+        x[CycleX.S] += cycle_way(t + h, data) - cycle_way(t, data)
         return
     n = int(data[D.N_X])
     f = work[int(data[D.W_F]) : int(data[D.W_F]) + n]

@@ -5,8 +5,6 @@ from typing import Any
 
 from rtcvt.kind import Kind, lazily
 
-__all__ = ["KIND"]
-
 
 def _files_beside(part: Any) -> list[Path]:
     """A driving cycle of its own."""

@@ -25,8 +25,9 @@ class D(Places):
     N_Y = "outputs"
     INTERNAL_STEP = "largest internal step [s]"
     POINTS = "points of a cycle"
-    SPACING = "between them [s]"
-    SPEEDS = "table: speeds of a cycle [m/s]"
+    TIMES = "table: their times [s]"
+    SPEEDS = "table: their speeds [m/s]"
+    WAYS = "table: the way to each [m]"
     W_F = "right-hand side", lambda d: d.N_X
     W_STAGE = "state of a stage", lambda d: d.N_X
     W_K = "derivatives of the four stages", lambda d: 4 * d.N_X

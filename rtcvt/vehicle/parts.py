@@ -18,9 +18,6 @@ from rtcvt.unitfile import UnitFile
 from rtcvt.vehicle import kernels
 from rtcvt.vehicle.layout import TABLES, D, Kind
 
-__all__ = ["KINDS", "Part", "build_part", "read_part"]
-
-
 KINDS = {kind.text: kind for kind in Kind}
 
 
@@ -62,7 +59,9 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
     if part.cycle is not None:
         own = part.folder / part.cycle
         cycle = load_cycle(own if own.is_file() else part.cycle)
-        data[D.POINTS], data[D.SPACING] = len(cycle.v), cycle.spacing
+        data[D.POINTS] = len(cycle.v)
+        data.table(D.TIMES, cycle.time.tolist())
         data.table(D.SPEEDS, cycle.v.tolist())
+        data.table(D.WAYS, cycle.way.tolist())
     n_work = data.place_blocks()
     return built(part, table, kernels, data.array(), n_work, longest if part.cycle is None else None)

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.errors import InputError
 
-__all__ = ["LIMIT", "Channel", "Scene", "chosen_frames", "view_page"]
-
 LIMIT = 25_000_000  # [bytes] of a page
 _NONE = 65535
 _PARTS = ("style.css", "view.js", "three/three.module.min.js", "three/OrbitControls.js")

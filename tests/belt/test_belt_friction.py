@@ -1,7 +1,6 @@
 """Friction by pulley, side and sliding speed in the real-time model of belt drives."""
 
 import math
-import shutil
 import tomllib
 from pathlib import Path
 
@@ -9,12 +8,10 @@ import numpy as np
 import pytest
 from marks import slow
 from scipy.optimize import brentq
-from typer.testing import CliRunner
 
 from rtcvt.belt.friction import held_ratio
 from rtcvt.belt.layout import Arc, BeltP, D
 from rtcvt.belt.unit import Sliding, read_belt_unit
-from rtcvt.cli import app
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
@@ -165,33 +162,6 @@ def test_falling_friction_refuses_no_step_and_makes_no_energy(source):
                 assert instance.get("storage.E") <= before * (1.0 + 1e-8)
             lost += instance.get("loss.creep") < -1e-9
         assert lost == 0
-
-
-@pytest.mark.slow
-def test_the_native_unit_has_the_same_bits(tmp_path):
-    """Friction over speed, the back's coefficient and engine orders, by the exported unit."""
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
-    import fmpy
-    from fmpy import simulate_fmu
-
-    text = SERPENTINE.read_text().replace("cells = 4", "cells = 4\nmu_back = 0.3")
-    text = text.replace("[ancf]", '[hybrid.sliding]\nv = ["0 m/s", "0.5 m/s"]\nshare = [1.0, 0.5]\n\n[ancf]')
-    text += "\n[resonance]\norders = [2.0, 4.0]\nband = 0.05\ndamping = 0.01\n"
-    path, fmu = tmp_path / "drive.toml", tmp_path / "drive.fmu"
-    path.write_text(text)
-    done = CliRunner().invoke(app, ["export", str(path), "-o", str(fmu)])
-    assert done.exit_code == 0, done.output
-    unit = load_unit(path)
-    scenario = unit.scenario[0].model_copy(update={"duration": 0.3})
-    own = simulate(unit.build(), scenario)
-    names = [v.name for v in own.model.select("output")]
-    signal = np.array([(t, u) for t, u in zip(own.time, own["crank.w"], strict=True)],
-                      dtype=[("time", float), ("crank.w", float)])  # fmt: skip
-    found = simulate_fmu(str(fmu), stop_time=0.3, step_size=1e-3, output_interval=1e-3, input=signal, output=names)
-    del fmpy
-    for name in names:
-        np.testing.assert_allclose(found[name][1:], own[name][1:], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(

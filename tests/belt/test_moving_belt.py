@@ -11,7 +11,6 @@ from rtcvt.belt.moving_belt import (
     Basis,
     Contact,
     accelerations,
-    elongation,
     energy,
     frequencies,
     lateral_displacement,
@@ -63,40 +62,6 @@ def test_matrices_of_sines_in_a_span_are_their_integrals():
     np.testing.assert_allclose(belt.C[1], np.where(i == j, 0.0, exact), atol=1e-11)
     for K in belt.K:
         np.testing.assert_allclose(K, 0.0, atol=1e-12)
-
-
-def test_symmetries_of_a_closed_belt():
-    """Of periodic functions: C0, C2, C4 symmetric, C1, C3, C5 antisymmetric; K1 and K3 are jumps of K0's and K2's."""
-    belt = moving_belt(three_pulleys(), spline_basis(three_pulleys().length, 60, 5), m=1.0, EA=1e4, EI=1.0, F_0=100.0)
-    for k in (0, 2, 4):
-        np.testing.assert_allclose(belt.C[k], belt.C[k].T, atol=1e-9 * np.abs(belt.C[k]).max())
-    for k in (1, 3, 5):
-        np.testing.assert_allclose(belt.C[k], -belt.C[k].T, atol=1e-9 * np.abs(belt.C[k]).max())
-    basis = spline_basis(belt.path.length, 60, 5)
-    jumps = np.zeros((3, 60))
-    for i in range(3):
-        ends = np.array(belt.path.arc(i))
-        for order in range(3):
-            f = basis.values(ends, order)
-            jumps[order] += belt.path.sigma[i] / belt.path.radius[i] * (f[1] - f[0])
-    for order in range(3):
-        np.testing.assert_allclose(belt.K[order + 1], jumps[order], atol=1e-9 * np.abs(jumps[order]).max())
-
-
-def test_the_quadrature_is_exact_for_splines():
-    path = three_pulleys()
-    few, many = (moving_belt(path, spline_basis(path.length, 30), m=1.0, EA=1e4, EI=1.0, F_0=1.0, points=n)
-                 for n in (5, 12))  # fmt: skip
-    for a, b in zip((*few.C, *few.K, few.T, few.R), (*many.C, *many.K, many.T, many.R), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-10 * max(np.abs(b).max(), 1e-300))
-
-
-def test_elongation_is_that_of_a_wider_loop():
-    """A loop that is moved outwards by a everywhere is longer by 2 pi a; Green's strain adds kappa^2 a^2/2."""
-    belt = moving_belt(PATH, spline_basis(PATH.length, 50), m=1.0, EA=1e4, F_0=1.0)
-    a = 1e-4
-    expected = 2.0 * math.pi * a + 0.5 * a * a * 2.0 * math.pi / 0.1
-    assert elongation(belt, np.full(50, -a)) == pytest.approx(expected, rel=1e-10)
 
 
 # --- vibration of a span ----------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from belt_states import started
 
 from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D
 from rtcvt.belt.moving_belt import sine_basis, span_frequencies
@@ -21,18 +22,11 @@ DATA = Path(__file__).parents[1] / "data" / "beltdrive"
 SERPENTINE, TENSIONED = DATA / "serpentine.toml", DATA / "tensioned.toml"
 
 
-def started(unit, fidelity="hybrid", **belt):
-    if belt:
-        unit = unit.model_copy(update={"belt": unit.belt.model_copy(update=belt)})
-    instance = unit.build(fidelity).instantiate()
-    instance.initialise()
-    return instance
-
-
 @pytest.fixture(scope="module")
 def held():
     """A drive whose spans are held at their points of tangency."""
-    instance = started(load_unit("two_pulley_belt"), EI=0.4)
+    unit = load_unit("two_pulley_belt")
+    instance = started(unit.model_copy(update={"belt": unit.belt.model_copy(update={"EI": 0.4})}))
     at = int(instance.model.data[D.ACROSS])
     data = instance.model.data.copy()
     for j in range(2):

@@ -79,6 +79,21 @@ def test_the_ratio_brings_the_engine_to_the_speed_of_its_strategy(model, power):
     assert steady(model, "constant", w_secondary=w_s).get("ratio.des") == 1.0
 
 
+def test_a_map_of_ones_own_says_the_speed(tmp_path):
+    rows = "\n".join(f"{w_s},{tau},{1000 + 0.5 * w_s + 2 * tau}" for w_s in (0, 2000, 6000) for tau in (0, 500, 2000))
+    (tmp_path / "mine.csv").write_text(f"# ours\nw_s [rpm],tau_drive [N.m],w [rpm]\n{rows}\n")
+    text = UNIT.text.replace('"economy"', '"map"\nmap = "mine.csv"', 1)
+    mine = load_unit(parse_unit_file(text, "mine.toml", tmp_path)).build()
+    one = mine.instantiate()
+    w_s = 3100.0 * math.pi / 30.0
+    for name, value in {"w_secondary": w_s, "tau_drive": 700.0, "w_engine": 150.0, "r": 0.05}.items():
+        one.set(f"control.{name}", value)
+    one.initialise()
+    assert one.get("control.w_des") * 30.0 / math.pi == pytest.approx(1000.0 + 1550.0 + 1400.0)
+    assert one.get("ratio.des") == pytest.approx(3950.0 / 3100.0)
+    assert mine.by_name["control.strategy"].choices[-1] == "map"
+
+
 def test_standing_and_going_back_it_is_in_low(model):
     for w_s in (0.0, -50.0):
         assert steady(model, w_secondary=w_s).get("ratio.des") == 2.35
@@ -128,8 +143,9 @@ def test_any_finite_inputs_give_outputs_in_their_ranges(model):
 
 def test_mistakes_are_named():
     for old, new, message in (
-        ('strategy = "economy" ', "# ", "strategy: one of constant, economy, sport, in a control only"),
+        ('strategy = "economy" ', "# ", "strategy: one of constant, economy, sport, map, in a control only"),
         ('"economy"', '"eco"', "strategy"),
+        ('"economy"', '"map"', "map: the name of a table"),
         ("k_sport = 1.5", "k_sport = 0.5", r"parameters\.k_sport = 0\.5.*at least 1"),
     ):
         with pytest.raises(InputError, match=message):

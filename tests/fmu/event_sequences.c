@@ -43,7 +43,10 @@ static void misuse(fmi3Instance c, Mode mode)
     fmi3FMUState state = NULL;
     bool due = ((Instance *)c)->event_pending;
     fmi3Status s = fmi3Error;
-    switch (any(12)) {
+    const fmi3ValueReference y = N_PARAMETERS + N_U, u = N_PARAMETERS;
+    const fmi3Int32 order = 1;
+    const Instance *I = c;
+    switch (any(16)) {
     case 0: s = mode == STEP_COMPLETE && !due ? s : step_now(c); break;
     case 1: s = mode == EVENT ? s : fmi3EnterStepMode(c); break;
     case 2: s = mode == EVENT ? s : fmi3UpdateDiscreteStates(c, b, b + 1, b + 2, b + 3, b + 4, d); break;
@@ -55,6 +58,10 @@ static void misuse(fmi3Instance c, Mode mode)
     case 8: s = fmi3ExitInitializationMode(c); break;
     case 9: s = mode == INTERMEDIATE ? fmi3GetFMUState(c, &state) : s; break;
     case 10: s = mode == INTERMEDIATE ? fmi3Reset(c) : s; break;
+    case 11: s = mode == INTERMEDIATE ? fmi3Terminate(c) : s; break;
+    case 12: s = mode == INTERMEDIATE ? fmi3SetFloat64(c, &u, 1, d, 1) : s; break;
+    case 13: s = mode == INTERMEDIATE ? fmi3GetDirectionalDerivative(c, &y, 1, &u, 1, d, 1, d, 1) : s; break;
+    case 14: s = mode == INTERMEDIATE && !I->intermediate[y] ? fmi3GetOutputDerivatives(c, &y, 1, &order, d, 1) : s; break;
     default: s = mode == INTERMEDIATE || !((Instance *)c)->has_events ? fmi3EnterEventMode(c) : s; break;
     }
     CHECK(s == fmi3Error && !state);

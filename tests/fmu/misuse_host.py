@@ -11,6 +11,7 @@ import ctypes
 import json
 import sys
 from ctypes import byref, c_char_p, c_double, c_int, c_size_t, c_uint, c_void_p
+from functools import partialmethod
 from math import isnan
 
 from fmpy.fmi2 import (
@@ -88,29 +89,19 @@ class Component:
         status = self._plain(name, (c_uint * n)(*references), c_size_t(n), buffer)
         return status, list(buffer) if values is None and status == 0 else []
 
-    def _GetReal(self, references):
-        return self._transfer("GetReal", c_double, references)
+    _GetReal = partialmethod(_transfer, "GetReal", c_double)
+    _SetReal = partialmethod(_transfer, "SetReal", c_double)
+    _GetBoolean = partialmethod(_transfer, "GetBoolean", c_int)
+    _SetBoolean = partialmethod(_transfer, "SetBoolean", c_int)
 
-    def _SetReal(self, references, values):
-        return self._transfer("SetReal", c_double, references, values)
-
-    def _GetBoolean(self, references):
-        return self._transfer("GetBoolean", c_int, references)
-
-    def _SetBoolean(self, references, values):
-        return self._transfer("SetBoolean", c_int, references, values)
-
-    def _SetRealInputDerivatives(self, references, orders, values):
+    def _slopes(self, name, references, orders, values=None):
         n = len(references)
-        arguments = (c_uint * n)(*references), c_size_t(n), (c_int * n)(*orders), (c_double * n)(*values)
-        return self._plain("SetRealInputDerivatives", *arguments), []
+        buffer = (c_double * n)(*(values or [0.0] * n))
+        status = self._plain(name, (c_uint * n)(*references), c_size_t(n), (c_int * n)(*orders), buffer)
+        return status, list(buffer) if values is None and status == 0 else []
 
-    def _GetRealOutputDerivatives(self, references, orders):
-        n = len(references)
-        buffer = (c_double * n)()
-        arguments = (c_uint * n)(*references), c_size_t(n), (c_int * n)(*orders), buffer
-        status = self._plain("GetRealOutputDerivatives", *arguments)
-        return status, list(buffer) if status == 0 else []
+    _SetRealInputDerivatives = partialmethod(_slopes, "SetRealInputDerivatives")
+    _GetRealOutputDerivatives = partialmethod(_slopes, "GetRealOutputDerivatives")
 
     def _GetDirectionalDerivative(self, unknowns, knowns, direction):
         n, m = len(unknowns), len(knowns)
@@ -155,14 +146,9 @@ class Component:
         status = self._plain(name, buffer, c_size_t(n))
         return status, list(buffer)[:n] if status == 0 else []
 
-    def _GetContinuousStates(self, n):
-        return self._vector("GetContinuousStates", n)
-
-    def _GetDerivatives(self, n):
-        return self._vector("GetDerivatives", n)
-
-    def _GetNominalsOfContinuousStates(self, n):
-        return self._vector("GetNominalsOfContinuousStates", n)
+    _GetContinuousStates = partialmethod(_vector, "GetContinuousStates")
+    _GetDerivatives = partialmethod(_vector, "GetDerivatives")
+    _GetNominalsOfContinuousStates = partialmethod(_vector, "GetNominalsOfContinuousStates")
 
     def _SetContinuousStates(self, values):
         n = len(values)

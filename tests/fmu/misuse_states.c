@@ -1,8 +1,6 @@
 /* Saved states from hostile hands: bytes that are no state, damaged ones, and forged ones with a right checksum.
    Whatever is accepted is used: it gives finite results or none, and what is saved then is accepted again.
 
-   A fuzz target for libFuzzer (clang -fsanitize=fuzzer -DFUZZER); without it a program that makes its own data.
-
    usage: misuse_states SEED RUNS */
 
 #include <stdlib.h>
@@ -123,10 +121,10 @@ static bool use(fmi2Type type, const void *bytes, size_t size)
 }
 
 /* The first byte says how to read the rest: as a state, or as places and contents to overwrite in a good one. */
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void try_state(const uint8_t *data, size_t size)
 {
     if (size == 0) {
-        return 0;
+        return;
     }
     fmi2Type type = data[0] & 1 ? fmi2CoSimulation : fmi2ModelExchange;
     Snapshot s;
@@ -134,7 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t n = size - 1;
     if (data[0] & 2) {
         (void)use(type, rest, n);
-        return 0;
+        return;
     }
     sample(data[0] & 4 ? fmi2CoSimulation : fmi2ModelExchange, &s);
     for (; n >= 10; rest += 10, n -= 10) { /* entries have 8 bytes */
@@ -145,10 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         s.checksum = checksum(&s);
     }
     (void)use(type, &s, data[0] & 16 && n > 0 ? rest[0] % sizeof s : sizeof s);
-    return 0;
 }
-
-#ifndef FUZZER
 
 static void put_any(uint8_t *entry)
 {
@@ -197,11 +192,9 @@ int main(int argc, char **argv)
             data[0] = (uint8_t)(8u | any(2));
             data[0] |= (uint8_t)(same == (data[0] & 1) ? 4u : 0u);
         }
-        LLVMFuzzerTestOneInput(data, n);
+        try_state(data, n);
     }
     printf("{\"accepted\": %ld, \"refused\": %ld, \"results\": %ld, \"withheld\": %ld}\n", accepted, refused, results,
            withheld);
     return 0;
 }
-
-#endif

@@ -14,6 +14,7 @@ from rtcvt.kernel import FAILED, kernel
 from rtcvt.kind import load_unit
 from rtcvt.model import Model, Variable
 
+pytestmark = pytest.mark.interpreted
 UNITS = [
     ("toroidal_kers", "rigid"), ("toroidal_kers", "full"), ("vehicle", "rigid"), ("accessory_5pk", "rigid"),
     ("planetary", "full"), ("toroidal_variator", "full"), ("planetary", "rigid"), ("power_split_ivt", "full"),

@@ -41,9 +41,8 @@ from rtcvt.fmu.native.export import (
     write_sources,
 )
 from rtcvt.fmu.native.reference import FOLDER
-from rtcvt.kind import load_unit
+from rtcvt.kind import kinds, load_unit
 from rtcvt.pog.diagram import gear_colours, unit_diagram
-from rtcvt.pog.system import build_model
 from rtcvt.unitfile import shipped_units
 
 LAST_TIME = 2  # fmi2LastSuccessfulTime
@@ -53,31 +52,16 @@ STRICT = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wer
 pytestmark = pytest.mark.needs("cc")
 
 
-@pytest.fixture(scope="module")
-def exported(exported_native) -> dict[str, Path]:
-    return exported_native
-
-
-@pytest.fixture(scope="module")
-def unpacked(unpacked_native) -> dict[str, Path]:
-    return unpacked_native
-
-
-@pytest.fixture
-def host(native_host):
-    return native_host
-
-
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("key", UNITS)
-def test_a_unit_is_valid(exported, key):
-    assert validate_fmu(str(exported[key])) == []
+def test_a_unit_is_valid(exported_native, key):
+    assert validate_fmu(str(exported_native[key])) == []
 
 
-def test_what_is_in_the_archive(exported):
-    with zipfile.ZipFile(exported["kers"]) as archive:
+def test_what_is_in_the_archive(exported_native):
+    with zipfile.ZipFile(exported_native["kers"]) as archive:
         names = set(archive.namelist())
         assert archive.read("documentation/index.html") == b"<p>About</p>"
         assert archive.read("resources/unit.toml").decode() == load_unit("toroidal_kers").text
@@ -89,13 +73,13 @@ def test_what_is_in_the_archive(exported):
         "resources/unit.toml", "binaries/linux64/toroidal_kers_rigid.so"}  # fmt: skip
 
 
-def test_the_icon_is_the_diagram(unpacked, models):
+def test_the_icon_is_the_diagram(unpacked_native, models):
     model = models["kers"]
     values = {v.name: float(model.p[v.index]) for v in model.select("parameter")}
-    svg = (unpacked["kers"] / "documentation" / "diagram.svg").read_text()
+    svg = (unpacked_native["kers"] / "documentation" / "diagram.svg").read_text()
     assert svg == unit_diagram(load_unit("toroidal_kers"), values=values)
     width, height = (int(x) for x in re.search(r'width="(\d+)" height="(\d+)"', svg).groups())
-    pixels = np.rint(255.0 * imread(unpacked["kers"] / "model.png"))
+    pixels = np.rint(255.0 * imread(unpacked_native["kers"] / "model.png"))
     assert pixels.shape[:2] == (height, width)
     assert (pixels[0, 0] == 255).all()  # white ground
     for colour in gear_colours(load_unit("toroidal_kers")).values():
@@ -103,20 +87,8 @@ def test_the_icon_is_the_diagram(unpacked, models):
         assert (np.abs(pixels[..., :3] - rgb).max(axis=2) <= 2).sum() > 20
 
 
-@pytest.mark.needs("zig")
-def test_binaries_for_arm_are_also_where_other_importers_look(tmp_path):
-    unit = load_unit("differential")
-    path = export_native(unit, "rigid", tmp_path / "unit.fmu", platforms=["aarch64-linux"])
-    with zipfile.ZipFile(path) as archive:
-        names = [f"binaries/{p}/differential_rigid.so" for p in ("aarch64-linux", "linux64")]
-        assert sorted(n for n in archive.namelist() if n.startswith("binaries")) == names
-        one, other = (archive.read(n) for n in names)
-    assert one == other
-    assert int.from_bytes(one[18:20], "little") == 183  # ELF: AArch64
-
-
-def test_both_interfaces_and_all_that_they_can_do(unpacked):
-    description = fmpy.read_model_description(str(unpacked["kers"]))
+def test_both_interfaces_and_all_that_they_can_do(unpacked_native):
+    description = fmpy.read_model_description(str(unpacked_native["kers"]))
     for interface in (description.coSimulation, description.modelExchange):
         assert interface.modelIdentifier == "toroidal_kers_rigid"
         assert interface.canGetAndSetFMUstate
@@ -124,7 +96,10 @@ def test_both_interfaces_and_all_that_they_can_do(unpacked):
         assert interface.providesDirectionalDerivative
         assert not interface.needsExecutionTool
         assert not interface.canBeInstantiatedOnlyOncePerProcess
-    assert description.numberOfContinuousStates == 4
+    assert description.coSimulation.canInterpolateInputs
+    assert description.coSimulation.maxOutputDerivativeOrder == 1
+    assert description.numberOfContinuousStates == len(description.derivatives) == 4
+    assert all(d.variable.name == f"der({d.variable.derivative.name})" for d in description.derivatives)
     assert description.numberOfEventIndicators == 0
     (configuration,) = description.buildConfigurations
     assert [files.sourceFiles for files in configuration.sourceFileSets] == [["all.c"]]
@@ -142,16 +117,9 @@ def test_value_references_are_those_of_the_common_description(models):
     assert names == states + [f"der({name})" for name in states]
 
 
-def test_each_derivative_belongs_to_its_state(unpacked):
-    description = fmpy.read_model_description(str(unpacked["kers_full"]))
-    assert len(description.derivatives) == 10
-    for unknown in description.derivatives:
-        assert unknown.variable.name == f"der({unknown.variable.derivative.name})"
-
-
-def test_the_same_unit_has_the_same_guid_and_another_one_another(exported, tmp_path):
+def test_the_same_unit_has_the_same_guid_and_another_one_another(exported_native, tmp_path):
     unit = load_unit("differential")
-    one = fmpy.read_model_description(str(exported["differential"])).guid
+    one = fmpy.read_model_description(str(exported_native["differential"])).guid
     heavier = unit.build("rigid", parameters={f"gear.{next(iter(unit.gears))}.J": 0.3})
     models = unit.build("rigid"), unit.build("rigid", 4), heavier
     again, *others = (
@@ -245,8 +213,8 @@ def test_a_failed_export_keeps_the_file_that_was_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.needs("nm")
-def test_the_library_needs_only_exact_functions_and_no_memory(unpacked):
-    binary = unpacked["kers"] / "binaries" / "linux64" / "toroidal_kers_rigid.so"
+def test_the_library_needs_only_exact_functions_and_no_memory(unpacked_native):
+    binary = unpacked_native["kers"] / "binaries" / "linux64" / "toroidal_kers_rigid.so"
     listed = subprocess.run(["nm", "-D", str(binary)], capture_output=True, text=True, check=True).stdout
     symbols = [line.split()[-2:] for line in listed.splitlines()]
     undefined = {name.partition("@")[0] for kind, name in symbols if kind == "U"}
@@ -256,113 +224,40 @@ def test_the_library_needs_only_exact_functions_and_no_memory(unpacked):
     assert sum(kind == "T" for kind, _ in symbols) == 44
 
 
-@pytest.mark.needs("nm")
-def test_there_are_no_variables_outside_instances(unpacked, tmp_path):
-    command = ["cc", "-c", "-fno-pie", str(unpacked["kers"] / "sources" / "all.c"), "-o", str(tmp_path / "all.o")]
-    subprocess.run(command, check=True)
-    listed = subprocess.run(["nm", str(tmp_path / "all.o")], capture_output=True, text=True, check=True).stdout
-    assert not [line for line in listed.splitlines() if line.split()[-2] in "bBdDC"]
+REAL_TIME = [name for kind in kinds() if kind.build is not None for name in shipped_units(*kind.names)]
 
 
 @pytest.mark.parametrize(
-    ("name", "fidelity"),
-    [("toroidal_kers", "full"), *(slow(name, f) for name in shipped_units("gear_system") for f in ("rigid", "full"))],
+    ("name", "fmi"), [("toroidal_kers", 2), ("vehicle", 3), *(slow(name, 3) for name in REAL_TIME)]
 )
-def test_the_sources_of_every_unit_compile_without_a_warning(tmp_path, name, fidelity):
-    write_sources(build_model(load_unit(name), fidelity), name, tmp_path)
-    for standard in ("-std=c99", "-std=gnu17"):
-        command = ["cc", *STRICT, standard, "-fsyntax-only", str(tmp_path / "all.c")]
+def test_the_sources_of_every_unit_compile_without_a_warning(tmp_path, name, fmi):
+    unit = load_unit(name)
+    for fidelity in unit.models[-1:] if fmi == 2 else unit.models:
+        write_sources(unit.build(fidelity), name, tmp_path / fidelity, fmi=fmi)
+        command = ["cc", *STRICT, "-fsyntax-only", str(tmp_path / fidelity / "all.c")]
         done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("name", ["vehicle", *map(slow, ("pushbelt_kers", "clutch", "pushbelt_cvt", "driver", "wltc"))])
-def test_so_do_those_of_the_other_kinds(tmp_path, name):
-    write_sources(load_unit(name).build(), name, tmp_path)
-    command = ["cc", *STRICT, "-fsyntax-only", str(tmp_path / "all.c")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.needs("nm")
-def test_a_prefix_for_tools_that_link_units_together(unpacked, tmp_path):
-    sources = unpacked["kers"] / "sources"
-    command = ["cc", "-c", "-DFMI2_FUNCTION_PREFIX=Kers_", str(sources / "all.c"), "-o", str(tmp_path / "all.o")]
-    subprocess.run(command, check=True)
+@pytest.mark.parametrize(
+    ("flags", "prefix"), [([], "toroidal_kers_rigid_"), (["-DFMI2_FUNCTION_PREFIX=Kers_"], "Kers_")]
+)
+def test_units_are_linked_together_by_their_names_and_keep_nothing_outside_of_instances(
+    unpacked_native, tmp_path, flags, prefix
+):
+    source = str(unpacked_native["kers"] / "sources" / "all.c")
+    subprocess.run(["cc", "-c", "-fno-pie", *flags, source, "-o", str(tmp_path / "all.o")], check=True)
     listed = subprocess.run(["nm", str(tmp_path / "all.o")], capture_output=True, text=True, check=True).stdout
-    defined = [line.split()[-1] for line in listed.splitlines() if " T " in line]
+    symbols = [line.split()[-2:] for line in listed.splitlines()]
+    defined = [name for kind, name in symbols if kind == "T"]
     assert len(defined) == 44
-    assert all(name.startswith("Kers_fmi2") for name in defined)
-
-
-TWO_UNITS = """
-#include <stdio.h>
-#include "fmi2FunctionTypes.h"
-#define UNIT(name) \\
-    fmi2InstantiateTYPE name##_fmi2Instantiate; \\
-    fmi2EnterInitializationModeTYPE name##_fmi2EnterInitializationMode; \\
-    fmi2ExitInitializationModeTYPE name##_fmi2ExitInitializationMode; \\
-    fmi2DoStepTYPE name##_fmi2DoStep; \\
-    fmi2GetRealTYPE name##_fmi2GetReal;
-#define RUN(name, guid, output) \\
-    do { \\
-        fmi2Component c = name##_fmi2Instantiate("a", fmi2CoSimulation, guid, "", &callbacks, 0, 0); \\
-        fmi2ValueReference v = output; \\
-        double y; \\
-        name##_fmi2EnterInitializationMode(c); \\
-        name##_fmi2ExitInitializationMode(c); \\
-        for (int k = 0; k < 50; k++) name##_fmi2DoStep(c, 1e-3 * k, 1e-3, fmi2True); \\
-        name##_fmi2GetReal(c, &v, 1, &y); \\
-        printf("%.17g\\n", y); \\
-    } while (0)
-UNIT(one)
-UNIT(two)
-static void log_(void *e, fmi2String n, fmi2Status s, fmi2String c, fmi2String m, ...)
-{ (void)e; (void)n; (void)s; (void)c; (void)m; }
-int main(void)
-{
-    fmi2CallbackFunctions callbacks = {log_, calloc, free, 0, 0};
-    RUN(one, ONE, OUTPUT_ONE);
-    RUN(two, TWO, OUTPUT_TWO);
-    return 0;
-}
-"""
-
-
-@pytest.mark.needs("cc")
-def test_two_units_are_linked_into_one_program_by_their_names(models, tmp_path):
-    objects, words, expected = [], [], []
-    for name, key in (("one", "kers"), ("two", "kers_full")):
-        model = models[key]
-        guid = write_sources(model, name, tmp_path / name)
-        objects.append(str(tmp_path / f"{name}.o"))
-        command = ["cc", "-c", "-O1", "-ffp-contract=off", str(tmp_path / name / "all.c"), "-o", objects[-1]]
-        subprocess.run(command, check=True)
-        table = [v.name for v in model.variables]
-        words += [f'-D{name.upper()}="{guid}"', f"-DOUTPUT_{name.upper()}={table.index('storage.E')}"]
-        instance = model.instantiate()
-        instance.initialise()
-        for _ in range(50):
-            instance.step(1e-3)
-        expected.append(instance.get("storage.E"))
-    (tmp_path / "main.c").write_text("#include <stdlib.h>\n" + TWO_UNITS)
-    command = [
-        "cc",
-        f"-I{tmp_path / 'one'}",
-        *words,
-        str(tmp_path / "main.c"),
-        *objects,
-        "-lm",
-        "-o",
-        str(tmp_path / "main"),
-    ]
-    subprocess.run(command, check=True)
-    done = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True)
-    assert [float(line) for line in done.stdout.split()] == expected
+    assert all(name.startswith(f"{prefix}fmi2") for name in defined)
+    assert not [name for kind, name in symbols if kind in "bBdDC"]
 
 
 @pytest.mark.needs("cmake")
-def test_fmpy_compiles_the_sources_to_the_same_bits(exported, models, tmp_path):
+def test_fmpy_compiles_the_sources_to_the_same_bits(exported_native, models, tmp_path):
     path = export_native(load_unit("differential"), "rigid", tmp_path / "unit.fmu", platforms=())
     with zipfile.ZipFile(path) as archive:
         assert not [n for n in archive.namelist() if n.startswith("binaries")]
@@ -409,29 +304,60 @@ def test_zig_compiles_for_all_platforms(tmp_path):
 # --- co-simulation ----------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(params=["native", "python"])
+def backend(request):
+    return request.param
+
+
+@pytest.fixture
+def host(native_host, backend):
+    """The KERS of either backend."""
+    return lambda: native_host("kers", backend)
+
+
+@pytest.fixture
+def kers(models, backend):
+    """``kers(steps, ...)`` is the reference of that."""
+    told = None if backend == "native" else len(models["kers"].select("output"))
+    return lambda steps, **parameters: reference(models["kers"], steps, told, **parameters)
+
+
 @pytest.mark.parametrize("key", UNITS)
-def test_a_unit_gives_the_same_bits_as_its_model(host, models, key):
-    assert run(host(key).start(), models[key], 0, 500) == reference(models[key], 500)
-
-
-def test_the_start_values_are_those_of_the_model(host, models):
-    instance = models["kers"].instantiate()
+def test_a_unit_gives_the_same_bits_as_its_model(native_host, models, key):
+    unit, instance = native_host(key).start(), models[key].instantiate()
     instance.initialise()
-    assert host("kers").start().values() == instance.y.tolist()
+    assert unit.values() == instance.y.tolist()
+    assert run(unit, models[key], 0, 500) == reference(models[key], 500)
 
 
-def test_parameters_of_the_export_and_of_the_host_act_alike(host, models, tmp_path):
-    changes = {"gear__a__J": 0.3, "control__theta_start": 0.2}
-    found = run(host("kers").start(**changes), models["kers"], 0, 50)
-    parameters = {name.replace("__", "."): value for name, value in changes.items()}
-    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters=parameters)
-    other = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
-    assert run(other.start(), models["kers"], 0, 50) == found == reference(models["kers"], 50, **changes)
-    other.fmi.freeInstance()
+def test_so_does_one_in_python(native_host, models):
+    unit, told = native_host("kers", "python").start(), len(models["kers"].select("output"))
+    assert run(unit, models["kers"], 0, 200) == reference(models["kers"], 200, told)
+
+
+HEAVY = {"gear.a.J": 0.3, "control.theta_start": 0.2}
+
+
+@pytest.fixture(scope="module")
+def heavy(tmp_path_factory) -> Path:
+    """A unit with other start values."""
+    folder = tmp_path_factory.mktemp("heavy")
+    path = export_native(load_unit("toroidal_kers"), "rigid", folder / "unit.fmu", parameters=HEAVY)
+    return Path(fmpy.extract(str(path), str(folder / "unit")))
+
+
+def test_parameters_of_the_export_and_of_the_host_act_alike(host, kers, models, heavy, backend):
+    changes = {name.replace(".", "__"): value for name, value in HEAVY.items()}
+    found = run(host().start(**changes), models["kers"], 0, 50)
+    assert found == kers(50, **changes)
+    if backend == "native":
+        other = Hosted(heavy)
+        assert run(other.start(), models["kers"], 0, 50) == found
+        other.fmi.freeInstance()
 
 
 def test_steps_of_any_length(host, models):
-    unit, instance = host("kers").start(), models["kers"].instantiate()
+    unit, instance = host().start(), models["kers"].instantiate()
     instance.initialise()
     for h in (1e-4, 3e-3, 1e-3, 2.5e-4):
         unit.step(h=h)
@@ -439,47 +365,38 @@ def test_steps_of_any_length(host, models):
         assert unit.values() == instance.y.tolist()
 
 
-def test_fmpy_simulates_it(exported, models):
-    result = fmpy.simulate_fmu(str(exported["kers"]), fmi_type="CoSimulation", stop_time=0.02, output_interval=H,
-                               start_values={"gear.a.J": 0.3})  # fmt: skip
-    instance = models["kers"].instantiate()
-    instance.set("gear.a.J", 0.3)
-    instance.initialise()
-    for row in result:
-        assert row["storage.E"] == instance.get("storage.E")
-        instance.step(H)
-
-
-def test_outputs_follow_inputs_and_parameters_during_initialisation(host):
-    unit = host("kers")
+def test_outputs_follow_inputs_and_parameters_during_initialisation(host, backend):
+    unit = host()
     unit.fmi.setupExperiment()
     unit.fmi.enterInitializationMode()
     before = unit.get("storage.E")
     unit.set("shaft.w_start", 50.0)
-    assert unit.get("gear.d.w") == unit.get("state.gear.d.w") == pytest.approx(50.0)
+    assert unit.get("gear.d.w") == pytest.approx(50.0)
+    assert backend == "python" or unit.get("state.gear.d.w") == unit.get("gear.d.w")
     assert unit.get("storage.E") < before
 
 
-def test_reset_starts_afresh(host, models):
-    unit = host("kers").start(gear__a__J=0.3)
+def test_reset_starts_afresh(host, kers, models):
+    unit = host().start(gear__a__J=0.3)
     run(unit, models["kers"], 0, 5)
     unit.fmi.terminate()
     unit.fmi.reset()
-    assert run(unit.start(), models["kers"], 0, 5) == reference(models["kers"], 5)
+    assert run(unit.start(), models["kers"], 0, 5) == kers(5)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e13])
-def test_a_step_with_a_bad_input_is_refused_and_leaves_no_trace(host, models, bad):
-    unit = host("kers").start()
+def test_a_step_with_a_bad_input_is_refused_and_leaves_no_trace(host, kers, models, bad):
+    unit = host().start()
     run(unit, models["kers"], 0, 10)
-    before = unit.values() + [unit.get(f"state.{s.name}") for s in models["kers"].states]
+    states = [name for name in unit.variables if name.startswith("state.")]
+    before = unit.values() + [unit.get(name) for name in states]
     message = unit.refused(unit.step, {"shaft.w": bad}, status=DISCARD)
     assert f"shaft.w = {bad:g} rad/s, control.tau_des = " in message
     assert "0.01 s" in message
     assert unit.fmi.getRealStatus(LAST_TIME) == pytest.approx(0.01)
     unit.set("shaft.w", 100.0)
-    assert unit.values() + [unit.get(f"state.{s.name}") for s in models["kers"].states] == before
-    assert run(unit, models["kers"], 10, 20) == reference(models["kers"], 20)[10:]
+    assert unit.values() + [unit.get(name) for name in states] == before
+    assert run(unit, models["kers"], 10, 20) == kers(20)[10:]
 
 
 @pytest.mark.parametrize(
@@ -494,8 +411,8 @@ def test_a_step_with_a_bad_input_is_refused_and_leaves_no_trace(host, models, ba
         (0.0, 2.0, "the experiment ends at 1 s"),
     ],
 )
-def test_a_step_in_the_wrong_place_is_refused(host, models, t, h, message):
-    unit = host("kers")
+def test_a_step_in_the_wrong_place_is_refused(native_host, models, t, h, message):
+    unit = native_host("kers")
     unit.fmi.setupExperiment(startTime=0.0, stopTime=1.0)
     unit.fmi.enterInitializationMode()
     unit.fmi.exitInitializationMode()
@@ -504,7 +421,7 @@ def test_a_step_in_the_wrong_place_is_refused(host, models, t, h, message):
 
 
 def test_the_start_time_is_the_hosts(host):
-    unit = host("kers").start(t=5.0)
+    unit = host().start(t=5.0)
     unit.step()
     assert unit.fmi.getRealStatus(LAST_TIME) == pytest.approx(5.0 + H)
 
@@ -520,8 +437,8 @@ def test_the_start_time_is_the_hosts(host):
         ("state.gear.d.w", 1.0, "state.gear.d.w is computed"),
     ],
 )
-def test_a_bad_value_is_refused_with_name_value_and_what_is_allowed(host, models, name, value, message):
-    unit = host("kers")
+def test_a_bad_value_is_refused_with_name_value_and_what_is_allowed(native_host, models, name, value, message):
+    unit = native_host("kers")
     tau = unit.reference("control.tau_des")
     assert message in unit.refused(unit.fmi.setReal, [tau, unit.reference(name)], [20.0, value])
     unit.start()
@@ -529,8 +446,8 @@ def test_a_bad_value_is_refused_with_name_value_and_what_is_allowed(host, models
     assert run(unit, models["kers"], 0, 5) == reference(models["kers"], 5)
 
 
-def test_parameters_without_a_start_state_are_refused(host, models):
-    unit = host("kers")
+def test_parameters_without_a_start_state_are_refused(native_host, models):
+    unit = native_host("kers")
     unit.fmi.setupExperiment()
     unit.fmi.enterInitializationMode()
     unit.set("shaft.w_start", 1e13)
@@ -540,14 +457,14 @@ def test_parameters_without_a_start_state_are_refused(host, models):
     assert run(unit, models["kers"], 0, 5) == reference(models["kers"], 5)
 
 
-def test_a_parameter_is_fixed_once_the_unit_runs(host):
-    unit = host("kers").start()
+def test_a_parameter_is_fixed_once_the_unit_runs(native_host):
+    unit = native_host("kers").start()
     assert "gear.a.J = 0.2 kg.m2: a parameter is fixed" in unit.refused(unit.set, "gear.a.J", 0.2)
     assert unit.get("gear.a.J") == 0.179
 
 
-def test_variables_of_another_type_are_refused(host):
-    unit = host("kers").start()
+def test_variables_of_another_type_are_refused(native_host):
+    unit = native_host("kers").start()
     saturated, tau = unit.reference("control.saturated"), unit.reference("shaft.tau")
     for call, arguments in (
         (unit.fmi.getReal, ([saturated],)),
@@ -564,8 +481,8 @@ def test_variables_of_another_type_are_refused(host):
     assert unit.fmi.getBoolean([saturated]) == [False]
 
 
-def test_the_message_says_what_was_called_when(host):
-    unit = host("kers")
+def test_the_message_says_what_was_called_when(native_host):
+    unit = native_host("kers")
     assert unit.refused(unit.fmi.doStep, 0.0, H) == "fmi2DoStep is not allowed before initialisation"
 
 
@@ -573,10 +490,10 @@ def test_the_message_says_what_was_called_when(host):
     ("change", "message"),
     [({"guid": "other"}, "that of this unit"), ({"instanceName": ""}, "needs a name")],
 )
-def test_a_wrong_instantiation_is_refused(unpacked, change, message):
-    description = fmpy.read_model_description(str(unpacked["kers"]))
+def test_a_wrong_instantiation_is_refused(unpacked_native, change, message):
+    description = fmpy.read_model_description(str(unpacked_native["kers"]))
     options = {"guid": description.guid, "instanceName": "unit", **change}
-    slave = FMU2Slave(unzipDirectory=str(unpacked["kers"]), modelIdentifier="toroidal_kers_rigid", **options)
+    slave = FMU2Slave(unzipDirectory=str(unpacked_native["kers"]), modelIdentifier="toroidal_kers_rigid", **options)
     slave.instanceName = options["instanceName"]
     said = []
     callbacks = fmi2CallbackFunctions(
@@ -590,8 +507,8 @@ def test_a_wrong_instantiation_is_refused(unpacked, change, message):
     assert message in said[0]
 
 
-def test_logging_by_category(host):
-    unit = host("kers", logging=False).start()
+def test_logging_by_category(native_host):
+    unit = native_host("kers", logging=False).start()
 
     def heard():
         unit.log.clear()
@@ -615,7 +532,7 @@ def test_logging_by_category(host):
 
 
 def test_a_state_carries_over_to_another_instance_with_its_parameters(host, models):
-    one, other = host("kers").start(gear__b__J=2.5e-3), host("kers")
+    one, other = host().start(gear__b__J=2.5e-3), host()
     run(one, models["kers"], 0, 10)
     state = one.fmi.getFMUstate()
     copy = other.fmi.deSerializeFMUstate(one.fmi.serializeFMUstate(state))
@@ -627,8 +544,8 @@ def test_a_state_carries_over_to_another_instance_with_its_parameters(host, mode
     assert other.get("gear.b.J") == 2.5e-3
 
 
-def test_a_state_from_before_initialisation(host, models):
-    unit = host("kers")
+def test_a_state_from_before_initialisation(native_host, models):
+    unit = native_host("kers")
     state = unit.fmi.getFMUstate()
     run(unit.start(gear__a__J=0.3), models["kers"], 0, 5)
     unit.fmi.setFMUstate(state)
@@ -636,8 +553,8 @@ def test_a_state_from_before_initialisation(host, models):
     unit.fmi.freeFMUstate(state)
 
 
-def test_damaged_states_are_refused(host, models):
-    unit = host("kers").start()
+def test_damaged_states_are_refused(native_host, models):
+    unit = native_host("kers").start()
     run(unit, models["kers"], 0, 5)
     state = unit.fmi.getFMUstate()
     data = unit.fmi.serializeFMUstate(state)
@@ -651,10 +568,9 @@ def test_damaged_states_are_refused(host, models):
     assert run(unit, models["kers"], 5, 10) == reference(models["kers"], 10)[5:]
 
 
-def test_states_of_another_unit_or_interface_are_refused(host, tmp_path):
-    path = export_native(load_unit("toroidal_kers"), "rigid", tmp_path / "unit.fmu", parameters={"gear.a.J": 0.3})
-    heavier = Hosted(Path(fmpy.extract(str(path), str(tmp_path / "unit"))))
-    one, exchange = host("kers").start(), host("kers", slave=False)
+def test_states_of_another_unit_or_interface_are_refused(native_host, heavy):
+    heavier = Hosted(heavy)
+    one, exchange = native_host("kers").start(), native_host("kers", slave=False)
     state = one.fmi.getFMUstate()
     data = one.fmi.serializeFMUstate(state)
     one.fmi.freeFMUstate(state)
@@ -673,8 +589,8 @@ def jacobian(unit, unknowns, knowns):
 
 
 @pytest.mark.parametrize("key", UNITS)
-def test_directional_derivatives_of_the_rates_are_the_jacobian(host, models, key):
-    unit, model = host(key).start(), models[key]
+def test_directional_derivatives_of_the_rates_are_the_jacobian(native_host, models, key):
+    unit, model = native_host(key).start(), models[key]
     instance = model.instantiate()
     instance.initialise()
     states = [f"state.{s.name}" for s in model.states]
@@ -691,8 +607,8 @@ def test_directional_derivatives_of_the_rates_are_the_jacobian(host, models, key
 
 
 @pytest.mark.parametrize("key", UNITS)
-def test_directional_derivatives_of_outputs_are_the_limit_of_differences(host, models, key):
-    unit, model = host(key).start(), models[key]
+def test_directional_derivatives_of_outputs_are_the_limit_of_differences(native_host, models, key):
+    unit, model = native_host(key).start(), models[key]
     run(unit, model, 0, 30)
     instance = model.instantiate()
     instance.initialise()
@@ -715,24 +631,8 @@ def test_directional_derivatives_of_outputs_are_the_limit_of_differences(host, m
         np.testing.assert_allclose(column, quotient, rtol=1e-6, atol=1e-6 * max(1.0, np.abs(column).max()))
 
 
-def test_directional_derivatives_add_up_and_leave_no_trace(host, models):
-    unit, plain = host("kers").start(), host("kers").start()
-    z = [unit.reference(n) for n in ("shaft.tau", "storage.E", "der(state.gear.d.w)", "control.tau_est")]
-    v = [unit.reference(n) for n in ("shaft.w", "control.tau_des", "state.gear.d.w", "state.control.theta")]
-    for k in range(20):
-        unit.step(inputs(models["kers"], k))
-        plain.step(inputs(models["kers"], k))
-        single = [
-            unit.fmi.getDirectionalDerivative(z, [one], [seed])
-            for one, seed in zip(v, (1.0, -2.0, 0.5, 3.0), strict=True)
-        ]
-        together = unit.fmi.getDirectionalDerivative(z, v, [1.0, -2.0, 0.5, 3.0])
-        np.testing.assert_allclose(np.sum(single, axis=0), together, rtol=1e-12, atol=1e-9)
-    assert unit.values() == plain.values()
-
-
-def test_directional_derivatives_while_initialising(host):
-    unit = host("kers")
+def test_directional_derivatives_while_initialising(native_host):
+    unit = native_host("kers")
     unit.fmi.setupExperiment()
     unit.fmi.enterInitializationMode()
     rate = unit.fmi.getDirectionalDerivative(
@@ -751,8 +651,8 @@ def test_directional_derivatives_while_initialising(host):
 # --- tunable parameters -----------------------------------------------------------------------------------------------
 
 
-def test_a_native_unit_is_tuned_between_steps(host, models):
-    unit, one = host("kers").start(), models["kers"].instantiate()
+def test_a_native_unit_is_tuned_between_steps(native_host, models):
+    unit, one = native_host("kers").start(), models["kers"].instantiate()
     one.initialise()
     for k in range(60):
         if k == 20:
@@ -772,8 +672,8 @@ def test_a_native_unit_is_tuned_between_steps(host, models):
     )
 
 
-def test_by_model_exchange_in_event_mode_only(host):
-    unit = host("kers", slave=False).start()
+def test_by_model_exchange_in_event_mode_only(native_host):
+    unit = native_host("kers", slave=False).start()
     gain = [unit.reference("control.K_theta")]
     unit.fmi.setReal(gain, [5.0])
     assert unit.fmi.getReal(gain) == [5.0]
@@ -786,13 +686,13 @@ def test_by_model_exchange_in_event_mode_only(host):
 
 
 @pytest.mark.parametrize("key", UNITS)
-def test_an_integrator_of_the_host_arrives_where_the_steps_do(exported, models, key):
+def test_an_integrator_of_the_host_arrives_where_the_steps_do(exported_native, models, key):
     model = models[key]
     torques = {v.name: 0.05 * (v.nominal or 1.0) for v in model.select("input") if v.unit == "N.m"}
     names = [v.name for v in model.select("output") if v.name.startswith("gear.")] + ["storage.E"]
     results = {
-        kind: fmpy.simulate_fmu(str(exported[key]), fmi_type=kind, stop_time=0.2, output_interval=H, output=names,
-                                start_values=torques, relative_tolerance=1e-8, **options)
+        kind: fmpy.simulate_fmu(str(exported_native[key]), fmi_type=kind, stop_time=0.2, output_interval=H,
+                                output=names, start_values=torques, relative_tolerance=1e-8, **options)
         for kind, options in {"ModelExchange": {"solver": "CVode"}, "CoSimulation": {"step_size": H}}.items()
     }  # fmt: skip
     assert abs(results["CoSimulation"]["storage.E"][-1] - results["CoSimulation"]["storage.E"][0]) > 0.1
@@ -801,8 +701,8 @@ def test_an_integrator_of_the_host_arrives_where_the_steps_do(exported, models, 
         assert exchange == pytest.approx(cosimulation, rel=1e-3, abs=1e-3)
 
 
-def test_rates_and_outputs_are_those_of_the_model(host, models):
-    unit, instance = host("kers", slave=False).start(), models["kers"].instantiate()
+def test_rates_and_outputs_are_those_of_the_model(native_host, models):
+    unit, instance = native_host("kers", slave=False).start(), models["kers"].instantiate()
     instance.initialise()
     assert not any(unit.fmi.newDiscreteStates()[:4])
     unit.fmi.enterContinuousTimeMode()
@@ -826,8 +726,8 @@ def test_rates_and_outputs_are_those_of_the_model(host, models):
         assert unit.fmi.completedIntegratorStep() == (due.any(), 0)
 
 
-def test_discrete_outputs_change_at_events_only(host):
-    unit = host("kers", slave=False).start()
+def test_discrete_outputs_change_at_events_only(native_host):
+    unit = native_host("kers", slave=False).start()
     unit.fmi.enterContinuousTimeMode()
     saturated = unit.reference("control.saturated")
     unit.set("control.tau_des", 1e6)
@@ -840,23 +740,8 @@ def test_discrete_outputs_change_at_events_only(host):
     assert unit.fmi.completedIntegratorStep() == (0, 0)
 
 
-def test_an_integrator_of_the_host_sees_a_limit_come_and_go(exported):
-    demand = np.array([(t, 1e4 if 0.1 < t < 0.2 else 0.0) for t in np.arange(0.0, 0.3, 1e-3)],
-                      dtype=[("time", float), ("control.tau_des", float)])  # fmt: skip
-    found = {
-        kind: fmpy.simulate_fmu(str(exported["kers"]), fmi_type=kind, stop_time=0.3, output_interval=1e-3, input=demand,
-                                output=["control.saturated"])
-        for kind in ("ModelExchange", "CoSimulation")
-    }  # fmt: skip
-    told = [
-        [bool(rows["control.saturated"][np.searchsorted(rows["time"], t)]) for t in (0.05, 0.15, 0.29)]
-        for rows in found.values()
-    ]
-    assert told == [[False, True, False]] * 2
-
-
-def test_null_pointers_are_refused(host):
-    unit = host("kers").start()
+def test_null_pointers_are_refused(native_host):
+    unit = native_host("kers").start()
     raw, c = unit.fmi.dll, c_void_p(unit.fmi.component)
     reference = c_uint(0)
     assert raw.fmi2GetReal(c, None, c_size_t(1), None) == ERROR
@@ -871,7 +756,7 @@ def test_null_pointers_are_refused(host):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("key", ["differential", "kers", "kers_full"])
-def test_random_calls_under_sanitizers(unpacked, tmp_path, key):
+def test_random_calls_under_sanitizers(unpacked_native, tmp_path, key):
     program = tmp_path / "sequences"
     flags = ["-g", "-O1", "-Wall", "-Wextra", "-fno-sanitize-recover=all"]
     flags.append("-fsanitize=address,undefined,float-cast-overflow")
@@ -879,7 +764,7 @@ def test_random_calls_under_sanitizers(unpacked, tmp_path, key):
         "cc",
         *flags,
         "-I",
-        str(unpacked[key] / "sources"),
+        str(unpacked_native[key] / "sources"),
         str(HERE / "native_sequences.c"),
         "-o",
         str(program),
@@ -897,9 +782,9 @@ def test_random_calls_under_sanitizers(unpacked, tmp_path, key):
 
 @pytest.mark.skipif(not os.path.exists("/lib64/ld-linux-x86-64.so.2"), reason="needs glibc")
 @pytest.mark.parametrize(("key", "steps"), [("kers", 20_000), slow("kers_full", 20_000)])
-def test_stepping_takes_no_memory(unpacked, models, tmp_path, key, steps):
+def test_stepping_takes_no_memory(unpacked_native, models, tmp_path, key, steps):
     """malloc, calloc and realloc of the whole process are counted while inputs are set, steps made, outputs got."""
-    found = native_cost(unpacked[key], models[key], tmp_path, steps)
+    found = native_cost(unpacked_native[key], models[key], tmp_path, steps)
     assert (found["steps"], found["allocations"]) == (steps, 0)
     assert found["allocations_before"] > 0  # they are counted indeed
 

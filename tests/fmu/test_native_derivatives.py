@@ -7,7 +7,6 @@ inputs where they have come to.
 import math
 from ctypes import c_int, c_size_t, c_uint, c_void_p
 
-import fmpy
 import numpy as np
 import pytest
 from native_host import DISCARD, UNITS, H, inputs, reference, run
@@ -62,20 +61,6 @@ def test_a_step_with_moving_inputs_has_the_bits_of_its_pieces(native_host, model
         assert unit.values("local")[: len(instance.x)] == instance.x.tolist()
 
 
-def test_on_a_ramp_the_length_of_steps_does_not_matter(native_host, models):
-    model = models["kers"]
-    rates = rates_of(model, 1)
-    found = []
-    for steps in (1, 4, 40):
-        unit = native_host("kers").start()
-        set_rates(unit, rates)
-        for _ in range(steps):
-            unit.step(h=40 * H / steps)
-        found.append(unit.values() + unit.values("local"))
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(found[2], found[0], rtol=1e-9, atol=1e-9)
-
-
 def test_rates_make_smooth_inputs_of_second_order(native_host, models):
     """Held inputs are of first order: halving the step halves the error; with rates it becomes a quarter."""
     model = models["differential"]
@@ -97,12 +82,6 @@ def test_rates_make_smooth_inputs_of_second_order(native_host, models):
     for moving, order in ((False, 1), (True, 2)):
         errors = [np.abs(final(h, moving) - exact).max() for h in (1e-3, 5e-4)]
         assert math.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.1)
-
-
-def test_rates_of_zero_change_nothing(native_host, models):
-    unit, model = native_host("kers").start(), models["kers"]
-    set_rates(unit, dict.fromkeys(inputs(model, 0), 0.0))
-    assert run(unit, model, 0, 50) == reference(model, 50)
 
 
 def test_reset_forgets_rates(native_host, models):
@@ -147,13 +126,6 @@ def test_bad_arguments_are_refused_with_what_is_allowed(native_host):
     assert raw.fmi2GetRealOutputDerivatives(c, one, c_size_t(1), None, None) == 3
     exchange = native_host("kers", slave=False).start().fmi
     assert exchange.dll.fmi2SetRealInputDerivatives(c_void_p(exchange.component), None, c_size_t(0), None, None) == 3
-
-
-def test_a_refused_rate_changes_none(native_host, models):
-    unit, model = native_host("kers").start(), models["kers"]
-    w, tau = unit.reference("shaft.w"), unit.reference("shaft.tau")
-    unit.refused(unit.fmi.setRealInputDerivatives, [w, tau], [1, 1], [5.0, 5.0])
-    assert run(unit, model, 0, 5) == reference(model, 5)
 
 
 # --- slopes of outputs ------------------------------------------------------------------------------------------------
@@ -201,17 +173,3 @@ def test_slopes_go_with_a_saved_state_and_stay_after_a_refused_step(native_host,
     np.testing.assert_array_equal(output_slopes(unit, model)[1], before)
     unit.fmi.freeFMUstate(state)
     unit.t = t
-
-
-def test_slopes_of_outputs_after_the_end(native_host, models):
-    unit, model = native_host("kers").start(), models["kers"]
-    run(unit, model, 0, 3)
-    running = output_slopes(unit, model)[1]
-    unit.fmi.terminate()
-    np.testing.assert_array_equal(output_slopes(unit, model)[1], running)
-
-
-def test_the_description_says_so(exported_native):
-    interface = fmpy.read_model_description(str(exported_native["kers"])).coSimulation
-    assert interface.canInterpolateInputs
-    assert interface.maxOutputDerivativeOrder == 1

@@ -106,7 +106,9 @@ def test_failure_leaves_nothing(coupled, tmp_path):
 
 
 def test_command(monkeypatch, capsys, tmp_path):
+    """Without the units, which others compile."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("rtcvt.fmu.ssp.write_unit", lambda model, path, *given, **more: path.touch())
 
     rtcvt = partial(command_line(monkeypatch, capsys), "ssp")
 
@@ -184,7 +186,7 @@ def test_what_ssp_2_says_gives_the_same_bits(coupled, second, tmp_path):
         exchange()
     for host in hosts.values():
         host.exitInitializationMode()
-    duration = 20.0
+    duration = 15.0
     own = simulate_held(coupled, duration, STEP)
     exchange()
     t = 0.0
@@ -226,7 +228,7 @@ def test_fields_are_connectors_with_a_dimension(coupled):
 
 def test_fmpy_gives_the_same_bits(coupled, archive):
     """FMPy tells the outputs after each step."""
-    duration = 20.0
+    duration = 15.0
     other = simulate_ssp(str(archive), stop_time=duration - STEP / 2, step_size=STEP)
     own = simulate_held(coupled, duration, STEP)
     assert own["vehicle.vehicle.v"].max() > 1.0
@@ -264,13 +266,6 @@ def test_whole_system_keeps_its_energy(lap):
 
 
 @pytest.mark.slow
-def test_kers_gives_back_what_braking_gave(lap):
-    into, out = energies(lap)[:2]
-    assert 0.7 * into < out < 0.8 * into
-    assert into > 10 * 34e3  # ten braking zones, and the flywheel is not quite at rest before each
-
-
-@pytest.mark.slow
 def test_kers_saves_work_of_drive_and_brakes(with_kers, lap):
     """Against the same car with an idle KERS."""
     components = with_kers.system.components
@@ -279,17 +274,6 @@ def test_kers_saves_work_of_drive_and_brakes(with_kers, lap):
     without = energies(simulate_held(parts_of(system), step=LAP_STEP))
     assert energies(lap)[2] < 0.97 * without[2]
     assert energies(lap)[3] < 0.95 * without[3]
-
-
-@pytest.mark.slow
-def test_kers_is_as_full_after_a_lap_as_before(lap):
-    """Full at the end of each braking zone, empty before the next, with the same energy one lap later."""
-    s, stored = lap["vehicle.vehicle.s"], lap["kers.storage.E"]
-    for full, empty in ((370.0, 600.0), (700.0, 780.0), (1000.0, 1180.0), (1500.0, 1600.0)):
-        for place, low, high in ((full, 30e3, 34e3), (empty, 0.0, 6e3)):
-            first, second = (np.interp(place + n * 1750.0, s, stored) for n in (0, 1))
-            assert low < first < high
-            assert second == pytest.approx(first, rel=0.005)
 
 
 @pytest.mark.slow

@@ -1,11 +1,11 @@
 """What a foreign unit brings: units of its own, odd names, versions, messages with arguments, functions it lacks."""
 
-import subprocess
 import zipfile
 
 import h5py
 import numpy as np
 import pytest
+from archives import library
 
 from rtcvt.errors import InputError
 from rtcvt.hil.importer import inputs_from, open_fmu
@@ -17,32 +17,6 @@ from rtcvt.scenario import Scenario
 
 pytestmark = pytest.mark.needs("loop")
 
-SOURCE = r"""
-#include <stdlib.h>
-#include <string.h>
-typedef void (*Log)(void *, const char *, int, const char *, const char *, ...);
-typedef struct { Log logger; void *allocate, *release, *finished, *environment; } Callbacks;
-static double r[16], start;
-static const Callbacks *host;
-void *fmi2Instantiate(const char *n, int k, const char *g, const char *p, const Callbacks *c, int v, int l)
-{ host = c; return r; }
-void fmi2FreeInstance(void *c) {}
-int fmi2SetupExperiment(void *c, int d, double tolerance, double t, int s, double end) { start = r[4] = t; return 0; }
-int fmi2EnterInitializationMode(void *c) { return 0; }
-int fmi2ExitInitializationMode(void *c) { return 0; }
-int fmi2Terminate(void *c) { return 0; }
-int fmi2SetReal(void *c, const unsigned *v, size_t n, const double *x) { while (n--) r[v[n]] = x[n]; return 0; }
-int fmi2GetReal(void *c, const unsigned *v, size_t n, double *x) { while (n--) x[n] = r[v[n]]; return 0; }
-int fmi2DoStep(void *c, double t, double h, int p)
-{
-    r[2] = r[0], r[3] = r[1], r[4] = t + h, r[5] = 2.0 * r[0], r[6] = 0.0 / (r[7] - r[7]);
-    if (r[1] > 8.5)
-        host->logger(host->environment, "unit", 0, "log", "%-4s|%5.2f|%03d|%s|%s|%s|%s|%.2s|%lld%%|%n|%*d", "ab",
-                     3.14159, 7, (const char *)8, "40 \xc2\xb0", "@\xef\x5b\x7f", "\xc0\xaf", "\xc2\xb0\xb0",
-                     1234567890123LL, 4, 5);
-    return r[1] > 8.5 ? 3 : 0;
-}
-"""
 START = ' start="0"'
 ROWS = (
     ("w", "input", 'unit="1/min"'),
@@ -63,20 +37,17 @@ UNITS = """<UnitDefinitions><Unit name="1/min"><BaseUnit s="-1" factor="0.016666
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("border")
-    (folder / "f.c").write_text(SOURCE)
-    subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", folder / "f.so", folder / "f.c"], check=True)
-    return (folder / "f.so").read_bytes()
+def binary(tmp_path_factory):
+    return library(tmp_path_factory.mktemp("border"), "border").read_bytes()
 
 
 @pytest.fixture
-def unit(library, tmp_path):
+def unit(binary, tmp_path):
     """The unit, with another version of FMI or another experiment."""
 
     def make(version="2.0", experiment='startTime="0"', units=UNITS, change=("", "")):
         with zipfile.ZipFile(tmp_path / "unit.fmu", "w") as archive:
-            archive.writestr("binaries/linux64/f.so", library)
+            archive.writestr("binaries/linux64/f.so", binary)
             archive.writestr(
                 "modelDescription.xml",
                 f'<?xml version="1.0"?><fmiModelDescription fmiVersion="{version}" modelName="Odd" guid="g">'
@@ -219,6 +190,15 @@ def test_elements_of_arrays_in_a_csv_file_are_no_units(tmp_path):
     path = tmp_path / "in.csv"
     path.write_text("time [];x[1];x[2,3] [rpm];y [1]\n0;1;2;3\n", encoding="utf-8")
     assert {name: table.unit for name, table in inputs_from(path).items()} == {"x[1]": "", "x[2,3]": "rpm", "y": ""}
+
+
+def test_a_table_that_was_written_is_read(tmp_path, caplog):
+    names = ["a;b", "a,b", 'a"b', "x[1]", "a[rpm]", "time", "a\tb", " a", "#a"]
+    Recording(np.arange(2.0), {n: Signal(np.zeros(2), "N.m") for n in names}, {}, "").save(tmp_path / "r.csv")
+    found = inputs_from(tmp_path / "r.csv")
+    assert list(found) == [*names[:5], "time_2", "a_b", "_a", "_a_2"]
+    assert {table.unit for table in found.values()} == {"N.m"}
+    assert "'time' is the column time_2" in caplog.text
 
 
 def test_inputs_from_a_csv_file(unit, tmp_path):

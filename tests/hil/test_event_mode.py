@@ -1,14 +1,8 @@
 """Units of FMI 3.0 that need event mode: all their events are handled, on the grid and between its points."""
 
-import re
-import shutil
-import subprocess
-import zipfile
-
-import fmpy
 import numpy as np
 import pytest
-from fmpy.fmi3 import FMU3Slave
+from archives import described, unit_of
 from marks import slow
 
 from rtcvt.errors import InputError
@@ -21,108 +15,6 @@ pytestmark = pytest.mark.needs("cc")
 H = 5e-3  # communication step [s]
 TICK, CROSSING = 0.013, 0.0171  # of events that are known before and of those that a step meets [s]
 
-# Outputs change in event mode only, each event takes two iterations, inputs and parameters are set in event mode. Its
-# time moves in steps of 0.1 ms; `u` counts whenever it is set to another value.
-SOURCE = r"""
-#include <math.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-enum { NOTHING, ENDLESS, FAILS, ENDS, NO_EVENT, NO_STEP };
-static struct {
-    double u, set, mode, at, t, next, y[4]; /* ticks, crossings, jumps of the input, events */
-    int crossed, rounds;
-    bool in_events;
-} unit;
-
-void *fmi3InstantiateCoSimulation(const char *n, const char *token, const char *r, bool v, bool l, bool events,
-                                  bool early, const uint32_t *needed, size_t n_needed, void *e, void *log, void *update)
-{
-    static const double none[4];
-    if (!events || !early)
-        return NULL;
-    unit.u = unit.set = unit.mode = unit.t = 0.0;
-    unit.next = 0.013;
-    unit.at = 0.05;
-    unit.crossed = unit.rounds = 0;
-    for (int i = 0; i < 4; i++)
-        unit.y[i] = none[i];
-    unit.in_events = true; /* until initialisation is over anything may be set */
-    return &unit;
-}
-void fmi3FreeInstance(void *c) {}
-int fmi3EnterInitializationMode(void *c, bool d, double e, double t, bool s, double f) { return 0; }
-int fmi3ExitInitializationMode(void *c) { return 0; }
-int fmi3Terminate(void *c) { return 0; }
-int fmi3SetFloat64(void *c, const uint32_t *r, size_t n, const double *v, size_t m)
-{
-    for (size_t i = 0; i < n; i++)
-        *(r[i] == 1 ? &unit.set : r[i] == 2 ? &unit.mode : &unit.at) = v[i];
-    return unit.in_events ? 0 : 3;
-}
-int fmi3GetFloat64(void *c, const uint32_t *r, size_t n, double *v, size_t m)
-{
-    for (size_t i = 0; i < n; i++)
-        v[i] = unit.y[r[i] - 10];
-    return 0;
-}
-int fmi3EnterEventMode(void *c)
-{
-    bool late = unit.t >= unit.at - 1e-6;
-    if (unit.in_events || (late && unit.mode == NO_EVENT))
-        return 3;
-    unit.in_events = true;
-    unit.rounds = 0;
-    unit.y[3] += 1.0;
-    return 0;
-}
-int fmi3UpdateDiscreteStates(void *c, bool *again, bool *ends, bool *nominals, bool *values, bool *defined,
-                             double *next)
-{
-    bool late = unit.t >= unit.at - 1e-6;
-    if (!unit.in_events || (late && unit.mode == FAILS))
-        return 3;
-    *ends = late && unit.mode == ENDS;
-    *again = unit.rounds++ == 0 || (late && unit.mode == ENDLESS);
-    if (unit.rounds == 2) {
-        if (unit.y[0] < 5.0 && unit.t >= unit.next - 1e-9) {
-            unit.y[0] += 1.0;
-            unit.next = 0.013 * (unit.y[0] + 1.0);
-        }
-        unit.y[1] = unit.crossed;
-        unit.y[2] += unit.set != unit.u;
-        unit.u = unit.set;
-    }
-    *nominals = *values = false;
-    *defined = unit.y[0] < 5.0;
-    *next = *defined ? unit.next : 0.0;
-    return 0;
-}
-int fmi3EnterStepMode(void *c)
-{
-    if (!unit.in_events || (unit.t >= unit.at - 1e-6 && unit.mode == NO_STEP))
-        return 3;
-    unit.in_events = false;
-    return 0;
-}
-int fmi3DoStep(void *c, double t, double h, bool never, bool *event, bool *terminate, bool *early, double *end)
-{
-    double stop = t + h;
-    if (unit.in_events || fabs(t - unit.t) > 1e-9 || (unit.y[0] < 5.0 && stop > unit.next + 1e-9))
-        return 3; /* a step beyond an event that was announced */
-    *event = *terminate = *early = false;
-    double crossing = 0.0171 * (unit.crossed + 1);
-    if (crossing <= stop + 1e-9) {
-        *event = true;
-        *early = crossing < stop - 1e-9;
-        unit.crossed++;
-        stop = fmin(stop, crossing);
-    }
-    *end = unit.t = stop;
-    return 0;
-}
-"""
 
 DESCRIPTION = """<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="3.0" modelName="eventful" instantiationToken="{right}">
@@ -145,19 +37,7 @@ MODES = ("nothing", "endless", "fails", "ends", "no_event", "no_step")
 
 @pytest.fixture(scope="module")
 def eventful(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("eventful")
-    source, library, fmu = folder / "eventful.c", folder / "eventful.so", folder / "eventful.fmu"
-    others = {name for kind in FMU3Slave.__mro__ for name in vars(kind) if re.fullmatch("fmi3[A-Z].*", name)}
-    others = {name for name in others | {"fmi3GetOutputDerivatives"} if f"{name}(" not in SOURCE}
-    source.write_text(SOURCE + "".join(f"int {name}(void) {{ return 3; }}\n" for name in sorted(others)))
-    compiler = shutil.which("cc") or "cc"
-    command = [compiler, "-O1", "-w", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"]
-    subprocess.run(command, check=True)
-    with zipfile.ZipFile(fmu, "w") as archive:
-        archive.writestr("modelDescription.xml", DESCRIPTION)
-        archive.write(library, f"binaries/{fmpy.platform_tuple}/eventful.so")
-        archive.writestr("resources/nothing", "")
-    return fmu
+    return unit_of(tmp_path_factory.mktemp("eventful"), "eventful", DESCRIPTION)
 
 
 def scenario(mode="nothing", duration=0.1, **more):
@@ -207,25 +87,17 @@ def test_an_event_may_end_the_simulation(eventful, recorded):
     np.testing.assert_allclose(time, [*(H * np.arange(11)), 3 * CROSSING])
 
 
-def changed(fmu, path, old, new):
-    with zipfile.ZipFile(fmu) as source, zipfile.ZipFile(path, "w") as target:
-        for name in source.namelist():
-            content = source.read(name)
-            target.writestr(name, content.replace(old, new) if name == "modelDescription.xml" else content)
-    return path
-
-
 def test_clocks_ask_for_event_mode_and_those_that_tick_by_time_are_refused(eventful, recorded, tmp_path):
-    clock = b'<Clock name="tick" valueReference="20" causality="%s" intervalVariability="%s"/></ModelVariables>'
-    told = changed(eventful, tmp_path / "told.fmu", b"</ModelVariables>", clock % (b"output", b"triggered"))
+    clock = '<Clock name="tick" valueReference="20" causality="%s" intervalVariability="%s"/></ModelVariables>'
+    told = described(eventful, tmp_path / "told.fmu", ("</ModelVariables>", clock % ("output", "triggered")))
     assert recorded(told, scenario())[0] == ""
-    timed = clock.replace(b"/></", b' intervalDecimal="0.1"/></') % (b"input", b"constant")
-    other = changed(eventful, tmp_path / "timed.fmu", b"</ModelVariables>", timed.replace(b"constant", b"fixed"))
+    timed = clock.replace("/></", ' intervalDecimal="0.1"/></') % ("input", "constant")
+    other = described(eventful, tmp_path / "timed.fmu", ("</ModelVariables>", timed.replace("constant", "fixed")))
     with pytest.raises(InputError, match="tick = 'fixed': no clock that ticks by time"):
         recorded(other, scenario())
     for interval, text in (("0.012", "whole steps"), ("0", "whole steps"), ("nan", "a finite"), ("soon", "a finite")):
-        odd = timed.replace(b"0.1", interval.encode())
-        file = changed(eventful, tmp_path / f"{interval}.fmu", b"</ModelVariables>", odd)
+        odd = timed.replace("0.1", interval)
+        file = described(eventful, tmp_path / f"{interval}.fmu", ("</ModelVariables>", odd))
         with pytest.raises(InputError, match=f"tick = .*: intervalDecimal: {text}"):
             recorded(file, scenario())
 
@@ -257,4 +129,4 @@ def test_a_constant_clock_ticks_between_steps(clocked, recorded, step):
 
 def test_a_unit_without_event_mode_is_not_asked_for_it(eventful, recorded, tmp_path):
     with pytest.raises(InputError, match="the FMU refused"):
-        recorded(changed(eventful, tmp_path / "none.fmu", b' hasEventMode="true"', b""), scenario())
+        recorded(described(eventful, tmp_path / "none.fmu", (' hasEventMode="true"', "")), scenario())

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from archives import changed
 from hostile import MISDEEDS, build
 
 from rtcvt.errors import InputError
@@ -85,22 +86,14 @@ def test_what_is_no_text_is_refused(unit, signal):
 # --- libraries that are cut off ---------------------------------------------------------------------------------------
 
 
-def cut(unit, folder, length):
-    """The unit with only so much of its library."""
-    path = folder / "cut.fmu"
-    with zipfile.ZipFile(unit) as whole, zipfile.ZipFile(path, "w") as less:
-        for name in whole.namelist():
-            less.writestr(name, whole.read(name)[: length if name.endswith(".so") else None])
-    return path
-
-
 @pytest.mark.needs("loop")
 @pytest.mark.parametrize("share", [0.0, 1e-3, 0.02, 0.3, 0.6, 0.9, 0.999])
 def test_a_library_that_is_cut_off_is_refused(unit, tmp_path, share):
     with zipfile.ZipFile(unit) as archive:
         length = int(share * archive.getinfo("binaries/linux64/hostile.so").file_size)
+    cut = changed(unit, tmp_path / "cut.fmu", lambda name, data: data[:length] if name.endswith(".so") else data)
     with pytest.raises(InputError, match=r"hostile\.so: the library cannot be used here: it is (cut off|no ELF)"):
-        run(cut(unit, tmp_path, length), H, scenario=scenario(), fast=True)
+        run(cut, H, scenario=scenario(), fast=True)
 
 
 def whole_elf(word):

@@ -1,115 +1,35 @@
 """Units of FMI 3.0 run as those of FMI 2.0 do; one in C has arrays, all types, and flags that a step sets."""
 
-import re
-import shutil
-import subprocess
 import zipfile
 
-import fmpy
 import numpy as np
 import pytest
-from fmpy.fmi3 import FMU3Slave
+from archives import described, unit_of
 from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario, get_scenario
 
+pytestmark = pytest.mark.needs("cc")
+
 H = 5e-3
 NUMBERS = {"Float64": "double", "Float32": "float", "Int8": "int8_t", "UInt8": "uint8_t", "Int16": "int16_t",
            "UInt16": "uint16_t", "Int32": "int32_t", "UInt32": "uint32_t", "Int64": "int64_t",
            "UInt64": "uint64_t", "Boolean": "bool"}  # fmt: skip
 
-# Each type T has an input T (reference 2 i) and an output T_out (2 i + 1) that follows it; Float64 has arrays instead,
-# of 2 x 2 (u, y = p u) and 2 (parameter p), and the scalars `mode` and `at`.
-SOURCE = r"""
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-enum { NOTHING, EARLY, EARLY_END, ENDS, STUCK, ERROR, EVENT };
-static struct { double u[4], y[4], p[2], mode, at; size_t length; } unit;
-typedef void (*Log)(void *, int, const char *, const char *);
-static void *environment;
-static Log report;
-
-void *fmi3InstantiateCoSimulation(const char *n, const char *token, const char *r, bool v, bool l, bool events,
-                                  bool early, const uint32_t *needed, size_t n_needed, void *e, Log log, void *update)
-{
-    environment = e;
-    report = log;
-    if (strcmp(token, "{right}") || events || early || n_needed || r[strlen(r) - 1] != '/') {
-        log(e, 3, "logStatusError", "100%s wrong");
-        return NULL;
-    }
-    unit.p[0] = unit.p[1] = 1.0;
-    unit.at = 0.05;
-    return &unit;
-}
-void fmi3FreeInstance(void *c) {}
-int fmi3EnterInitializationMode(void *c, bool d, double e, double t, bool s, double f) { return t == 0.0 ? 0 : 3; }
-int fmi3ExitInitializationMode(void *c) { return 0; }
-int fmi3Terminate(void *c) { return 0; }
-int fmi3SetString(void *c, const uint32_t *r, size_t n, const char *const v[], size_t m)
-{
-    unit.length = strlen(v[0]);
-    return n == 1 && m == 1 ? 0 : 3;
-}
-static double *place(uint32_t r, size_t *n)
-{
-    *n = r < 102 ? 4 : r == 102 ? 2 : 1;
-    return r == 100 ? unit.u : r == 101 ? unit.y : r == 102 ? unit.p : r == 103 ? &unit.mode : &unit.at;
-}
-int fmi3SetFloat64(void *c, const uint32_t *r, size_t n, const double *v, size_t m)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < n; i++, v += size, m -= size) {
-        double *to = place(r[i], &size);
-        memcpy(to, v, size * sizeof(double));
-    }
-    return m == 0 ? 0 : 3;
-}
-int fmi3GetFloat64(void *c, const uint32_t *r, size_t n, double *v, size_t m)
-{
-    size_t size = 0;
-    for (size_t i = 0; i < n; i++, v += size, m -= size) {
-        double *from = place(r[i], &size);
-        memcpy(v, from, size * sizeof(double));
-    }
-    return m == 0 ? 0 : 3;
-}
-int fmi3DoStep(void *c, double t, double h, bool never, bool *event, bool *terminate, bool *early, double *end)
-{
-    int mode = t >= unit.at - 0.5 * h ? (int)unit.mode : NOTHING;
-    for (int i = 0; i < 4; i++)
-        unit.y[i] = unit.p[i / 2] * unit.u[i] + unit.length;
-    *event = mode == EVENT;
-    *terminate = mode == ENDS || mode == EARLY_END || mode == STUCK;
-    *early = mode == EARLY || mode == EARLY_END;
-    *end = mode == STUCK ? t : mode == NOTHING || mode == EVENT || mode == ENDS ? t + h : t + 0.4 * h;
-    if (mode == ERROR)
-        report(environment, 3, "logStatusError", "lost 100%s of it");
-    return mode == ERROR ? 3 : 0;
-}
-""" + "".join(
+# the types but Float64, of which `foreign.c` has more than one variable
+SCALARS = "".join(
     f"""
 static {c} value_of_{name};
 int fmi3Set{name}(void *c, const uint32_t *r, size_t n, const {c} *v, size_t m)
-{{
-    value_of_{name} = v[0];
-    return n == 1 && m == 1 ? 0 : 3;
-}}
+{{ value_of_{name} = v[0]; return n == 1 && m == 1 ? 0 : 3; }}
 int fmi3Get{name}(void *c, const uint32_t *r, size_t n, {c} *v, size_t m)
-{{
-    v[0] = value_of_{name};
-    return n == 1 && m == 1 ? 0 : 3;
-}}
+{{ v[0] = value_of_{name}; return n == 1 && m == 1 ? 0 : 3; }}
 """
     for name, c in NUMBERS.items()
     if name != "Float64"
 )
-
 DESCRIPTION = (
     """<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="3.0" modelName="foreign" instantiationToken="{right}">
@@ -150,39 +70,15 @@ EXTREMES = {
 }  # fmt: skip
 
 
-def described(fmu, path, *texts):
-    """The unit with texts of its description replaced."""
-    with zipfile.ZipFile(fmu) as source, zipfile.ZipFile(path, "w") as target:
-        for name in source.namelist():
-            content = source.read(name)
-            for old, new in texts if name == "modelDescription.xml" else ():
-                assert old.encode() in content
-                content = content.replace(old.encode(), new.encode())
-            target.writestr(name, content)
-    return path
-
-
 @pytest.fixture(scope="module")
 def foreign(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("foreign")
-    source, library, fmu = folder / "foreign.c", folder / "foreign.so", folder / "foreign.fmu"
-    others = {name for kind in FMU3Slave.__mro__ for name in vars(kind) if re.fullmatch("fmi3[A-Z].*", name)}
-    others = {name for name in others if f"{name}(" not in SOURCE} | {"fmi3EnterStepMode", "fmi3GetOutputDerivatives"}
-    source.write_text(SOURCE + "".join(f"int {name}(void) {{ return 3; }}\n" for name in sorted(others)))
-    compiler = shutil.which("cc") or "cc"
-    subprocess.run([compiler, "-O1", "-w", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
-    with zipfile.ZipFile(fmu, "w") as archive:
-        archive.writestr("modelDescription.xml", DESCRIPTION)
-        archive.write(library, f"binaries/{fmpy.platform_tuple}/foreign.so")
-        archive.writestr("resources/nothing", "")
-    return fmu
+    return unit_of(tmp_path_factory.mktemp("foreign"), "foreign", DESCRIPTION, SCALARS)
 
 
 def scenario(mode="nothing", inputs=None, **parameters):
     return Scenario(name="t", duration=0.1, inputs=inputs or {}, parameters={"mode": MODES.index(mode), **parameters})
 
 
-@pytest.mark.needs("cc")
 def test_a_unit_has_the_bits_of_fmi2(kers, kers3, recorded):
     unit = load_unit("toroidal_kers")
     ours = get_scenario(unit, "infeasible demand").model_copy(update={"duration": 0.5})
@@ -196,7 +92,6 @@ def test_a_unit_has_the_bits_of_fmi2(kers, kers3, recorded):
         assert first[name].tobytes() == second[name].tobytes(), name
 
 
-@pytest.mark.needs("cc")
 def test_arrays_have_a_column_for_each_element(foreign, recorded):
     """y = p u by rows; what is not given keeps its start value; a string of three adds 3."""
     given = scenario(inputs={"u[2,1]": "10*t"}, text="abc", **{"p[2]": 5.0})
@@ -209,7 +104,6 @@ def test_arrays_have_a_column_for_each_element(foreign, recorded):
     assert not {"blob", "tick", "sampled"} & signals.keys()
 
 
-@pytest.mark.needs("cc")
 def test_of_aliases_outputs_are_read_and_inputs_are_left_alone(foreign, recorded, tmp_path):
     array = '<Dimension valueReference="99"/><Dimension start="2"/>'
     aliased = described(foreign, tmp_path / "alias.fmu", (array, f'{array}<Alias name="other"/>'))  # one of u, one of y
@@ -220,21 +114,18 @@ def test_of_aliases_outputs_are_read_and_inputs_are_left_alone(foreign, recorded
     assert signals["y[1,1]"][-1] == 7.0
 
 
-@pytest.mark.needs("cc")
 def test_all_types_pass_through(foreign, recorded):
     said, _, _, signals = recorded(foreign, scenario(inputs=dict(EXTREMES)))
     assert said == ""
     assert {name: signals[f"{name}_out"][-1] for name in EXTREMES} == EXTREMES
 
 
-@pytest.mark.needs("cc")
 @pytest.mark.parametrize(("name", "value"), [("Int8", 128.0), ("UInt8", -1.0), ("UInt16", 65536.0), ("Int64", 1e16)])
 def test_what_a_type_does_not_hold_is_refused(foreign, recorded, name, value):
     with pytest.raises(InputError, match=rf"{name} = .*an integer of \d+ bits"):
         recorded(foreign, scenario(inputs={name: value}))
 
 
-@pytest.mark.needs("cc")
 @pytest.mark.parametrize(("mode", "end"), [("early_end", 0.052), slow("ends", 0.055)])
 def test_a_unit_may_end_the_simulation(foreign, recorded, mode, end):
     said, terminated, time, _ = recorded(foreign, scenario(mode))
@@ -243,7 +134,6 @@ def test_a_unit_may_end_the_simulation(foreign, recorded, mode, end):
     np.testing.assert_allclose(time, [*(H * np.arange(11)), end])
 
 
-@pytest.mark.needs("cc")
 @pytest.mark.parametrize(("mode", "message"), [
     slow("early", "fmi3DoStep returned early, which was not allowed at t = 0.05 s"),
     ("stuck", "fmi3DoStep returned without a step, to end the simulation at t = 0.05 s"),
@@ -255,12 +145,10 @@ def test_a_step_that_fails_is_told(foreign, recorded, mode, message):
     assert said.startswith(message)
 
 
-@pytest.mark.needs("cc")
 def test_the_unit_handles_its_events(foreign, recorded):
     assert recorded(foreign, scenario("event"))[0] == ""
 
 
-@pytest.mark.needs("cc")
 def test_parameters_change_during_a_run_but_arrays_do_not(foreign, recorded):
     for name, values, outcome in (("mode", [MODES.index("ends")], None), ("p[1]", [2.0], "fixed during a run")):
         tuned = Scenario(name="t", duration=0.1, tune={name: {"time": [0.03], "value": values}})
@@ -271,7 +159,6 @@ def test_parameters_change_during_a_run_but_arrays_do_not(foreign, recorded):
                 recorded(foreign, tuned)
 
 
-@pytest.mark.needs("cc")
 def test_a_wrong_token_is_refused(foreign, kers3, recorded, tmp_path):
     wrong = described(foreign, tmp_path / "wrong.fmu", ("{right}", "{wrong}"))
     with pytest.raises(InputError, match=r"the FMU refused; its messages: fmi3Error: 100%s wrong"):
@@ -283,7 +170,6 @@ def test_a_wrong_token_is_refused(foreign, kers3, recorded, tmp_path):
         recorded(ours, None)
 
 
-@pytest.mark.needs("cc")
 @pytest.mark.parametrize("kind", ["ModelExchange", "ScheduledExecution"])
 def test_what_is_no_unit_for_co_simulation_is_refused(foreign, recorded, tmp_path, kind):
     name = {"ModelExchange": "model exchange", "ScheduledExecution": "scheduled execution"}[kind]
@@ -291,7 +177,6 @@ def test_what_is_no_unit_for_co_simulation_is_refused(foreign, recorded, tmp_pat
         recorded(described(foreign, tmp_path / "me.fmu", ("<CoSimulation", f"<{kind}")), scenario())
 
 
-@pytest.mark.needs("cc")
 def test_an_array_without_end_is_refused(foreign, recorded, tmp_path):
     longer = ('start="1">\n<Dimension start="2"', 'start="1">\n<Dimension start="99999999"')
     huge = described(foreign, tmp_path / "huge.fmu", longer)

@@ -268,18 +268,18 @@ def test_the_page_in_a_browser(kers, tmp_path):
     try:
         browser.open(run.address)
         for _ in range(200):
-            if frames_of(browser) > 60:
+            if frames_of(browser) > 20:
                 break
             time.sleep(0.1)
         first = frames_of(browser)
         began = time.monotonic()
         slide = "const s = document.querySelector('input[name=\"control.tau_des\"]');"
         browser.evaluate(f"{{ {slide} s.value = 5; s.dispatchEvent(new Event('input')); }}")
-        time.sleep(1.5)
+        time.sleep(0.8)
         press(browser, "unit error")
         time.sleep(0.3)
         press(browser, "unit error")
-        time.sleep(1.5)
+        time.sleep(0.8)
         rate = (frames_of(browser) - first) / (time.monotonic() - began)
         keep(browser, kept_picture)
         status = browser.evaluate("document.getElementById('status').textContent")
@@ -287,7 +287,7 @@ def test_the_page_in_a_browser(kers, tmp_path):
         browser.evaluate(
             "{ const f = document.querySelector('[name=\"control.K_theta\"]'); f.value = 0.02; f.onchange(); }"
         )
-        time.sleep(2.0)
+        time.sleep(0.8)
         lit = browser.evaluate("document.querySelector('button[name=\"unit error\"]').className")
         browser.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=2, mobile=True)
         time.sleep(0.5)

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtcvt.hil import pacing
-from rtcvt.hil.pacing import environment, interruptible, own_processor, pace, real_time
+from rtcvt.hil.pacing import interruptible, own_processor, pace, real_time
 
 TICK = 100  # [ns] what a look at the fake clock costs
 STEP = 1e-3  # [s]
@@ -144,22 +143,6 @@ def test_rigs_of_one_machine_share_no_processor_until_all_are_taken(monkeypatch)
         assert a == (-1, False)
 
 
-def test_memory_that_cannot_be_locked_is_said(monkeypatch):
-    class Libc:
-        def mlockall(self, flags):
-            return -1
-
-        mlock = None
-
-        def munlockall(self):
-            pass
-
-    monkeypatch.setattr(pacing.ctypes, "CDLL", lambda *_, **__: Libc())
-    monkeypatch.setattr(pacing.ctypes, "get_errno", lambda: 12)
-    with real_time(True) as got:
-        assert got["memory"].startswith("not locked: Cannot allocate memory")
-
-
 def test_the_first_signal_is_noted_and_the_second_acts():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may start background jobs without
     try:
@@ -185,9 +168,3 @@ def test_outside_the_main_thread_signals_are_left_alone():
     thread.start()
     thread.join()
     assert during == [(before, [])]
-
-
-def test_the_environment_is_described_in_words():
-    found = environment()
-    assert set(found) == {"system", "cpus", "governor", "python"}
-    assert all(isinstance(text, str) and text for text in found.values())

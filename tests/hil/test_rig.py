@@ -313,14 +313,6 @@ def test_a_unit_in_python_runs_too(probe, tmp_path):
     assert report.completed
 
 
-def test_a_failing_step_and_its_messages(probe):
-    report = run_rig(probe, H, scenario=Scenario(name="t", duration=0.01, parameters={"discard_at": 0.0045}))
-    assert report.message == "fmi2DoStep returned fmi2Discard at t = 0.005 s; its messages: fmi2OK: cannot go on"
-    assert report.figures["steps"] == 5
-    with pytest.raises(InputError, match=r"fmi2ExitInitializationMode: .*fmi2Fatal.*\s.*no start state"):
-        run_rig(probe, H, scenario=Scenario(name="t", duration=0.01, parameters={"start_state": 0}))
-
-
 def test_sigint_ends_after_the_step_it_came_in(probe):
     before = signal.getsignal(signal.SIGINT)
     report = run_rig(probe, H, scenario=Scenario(name="t", duration=0.01, parameters={"interrupt_at": 0.0035}))
@@ -400,28 +392,13 @@ def wait_for_growth(path: Path) -> None:
     raise AssertionError("no recording")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 1)])
-def test_signals_end_the_command_with_a_recording(kers, tmp_path, number, code):
-    path = tmp_path / "run.mf4"
-    process = run_command(str(kers), "--duration", "60", "-o", str(path))
-    wait_for_growth(path)
-    process.send_signal(number)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == code
-    assert number.name in errors
-    kept = read(path)
-    assert kept.attributes["message"].startswith(number.name)
-    assert not part_name(path).exists()
-    np.testing.assert_allclose(np.diff(kept.time), H, rtol=1e-6)
-
-
 def last_began(recording) -> float:
     """When the last recorded step began, after the run's first deadline [s]: a loaded machine makes steps late."""
     return recording.time[-1] + recording.signals["lateness"].values[-1]
 
 
-@pytest.mark.parametrize("suffix", ["h5", slow("mf4")])
+@pytest.mark.slow
+@pytest.mark.parametrize("suffix", ["h5", "mf4"])
 def test_sigkill_loses_at_most_a_second(kers, tmp_path, suffix):
     path = tmp_path / f"run.{suffix}"
     kept_here = os.environ | {"TMPDIR": str(tmp_path)}  # the unit's folder, which nobody removes
@@ -448,8 +425,8 @@ def test_a_disk_that_fails_is_survived_as_configured(kers, tmp_path, suffix, pol
     folder, figures = tmp_path / "disk", tmp_path / "run.json"
     folder.mkdir()
     path = folder / f"run.{suffix}"
-    environment = faults.environment(faults.build(tmp_path), folder, 2_000_000 if suffix == "h5" else 100_000, number)
-    words = ["--duration", "2", "-o", str(path), "--json", str(figures), "--on-recording-error", policy]
+    environment = faults.environment(faults.build(tmp_path), folder, 400_000 if suffix == "h5" else 120_000, number)
+    words = ["--duration", "1", "-o", str(path), "--json", str(figures), "--on-recording-error", policy]
     process = run_command(str(kers), *words, environment=environment)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 1
@@ -458,7 +435,7 @@ def test_a_disk_that_fails_is_survived_as_configured(kers, tmp_path, suffix, pol
     assert not found["completed"]
     assert found["message"].startswith(f"recording: {os.strerror(number)}; what is in it can be read")
     assert ("the run went on without it" in found["message"]) == (policy == "continue")
-    assert (found["steps"] == 2000) == (policy == "continue")
+    assert (found["steps"] == 1000) == (policy == "continue")
     assert list(folder.iterdir()) == [part_name(path)]
     assert len(read(part_name(path)).time) > 100
 
@@ -492,9 +469,3 @@ def test_missing_privileges_are_said(kers, tmp_path):
     about = json.loads((tmp_path / "run.json").read_text())["environment"]
     assert "no SCHED_FIFO: Operation not permitted (needs CAP_SYS_NICE" in about["scheduler"]
     assert about["memory"] == "locked" or "needs CAP_IPC_LOCK" in about["memory"]
-
-
-def test_names_of_the_rig_give_way_to_those_of_the_unit(variant, tmp_path):
-    unit = variant(v=('name="strange"', 'name="flags"'))
-    run_rig(unit, H, 0.01, output=tmp_path / "run.h5")
-    assert {"flags", "rig.flags"} <= set(read(tmp_path / "run.h5").signals)

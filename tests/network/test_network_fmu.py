@@ -1,9 +1,9 @@
-"""A system as one FMU: it is valid, and its steps are those of Python to the bit."""
+"""A system as one FMU: it is valid, and its steps are those of Python, in another tool and on the rig."""
 
 import fmpy
 import numpy as np
 import pytest
-from discs import interpreted
+from commands import command_line
 from fmpy import simulate_fmu
 from fmpy.validation import validate_fmu
 from marks import slow
@@ -12,7 +12,7 @@ import rtcvt
 from rtcvt.fmu.native.export import write_sources
 from rtcvt.kind import load_unit
 
-pytestmark = pytest.mark.needs("cc")
+pytestmark = [pytest.mark.needs("cc"), pytest.mark.interpreted]
 
 TEXT = """
 name = "launch"
@@ -33,7 +33,7 @@ inputs = { "clutch.clutch.u" = { time = [0, 0.2], value = [0, 0.6] } }
 
 
 @pytest.mark.parametrize("fmi", [2, slow(3)])
-def test_a_system_is_one_unit_of_fmi(tmp_path, fmi):
+def test_a_system_is_one_unit_of_fmi(tmp_path, fmi, monkeypatch, capsys):
     file = tmp_path / "launch.toml"
     file.write_text(TEXT)
     unit = rtcvt.load(file)
@@ -42,8 +42,7 @@ def test_a_system_is_one_unit_of_fmi(tmp_path, fmi):
     description = fmpy.read_model_description(str(path))
     assert description.coSimulation is not None
     assert description.modelExchange is None
-    with interpreted():
-        own = unit.simulate()
+    own = unit.simulate()
     signals = np.array([(t, u) for t, u in zip(own.time, own["clutch.clutch.u"], strict=True)],
                        dtype=[("time", float), ("clutch.clutch.u", float)])  # fmt: skip
     outputs = ["vehicle.vehicle.v", "driveline.axle.tau", "clutch.b.tau", "clutch.clutch.Q", "driver.brake.tau"]
@@ -52,9 +51,14 @@ def test_a_system_is_one_unit_of_fmi(tmp_path, fmi):
         assert np.isfinite(found[name]).all()
         same = np.abs(found[name][:300] - own[name][:300]).max()
         assert same <= 1e-9 * np.abs(own[name]).max(), name
+    code, _, error = command_line(monkeypatch, capsys)("run", str(path), "-s", "launch", "-o", str(tmp_path / "run.h5"))
+    assert code == 0, error
+    on_rig = rtcvt.read(tmp_path / "run.h5")
+    for name in outputs:
+        assert np.abs(on_rig[name][:300] - own[name][:300]).max() <= 1e-9 * np.abs(own[name]).max(), name
 
 
-@pytest.mark.parametrize("name", ["car_automatic", "car_cvt_kers", "car_electric", slow("car_cvt")])
+@pytest.mark.parametrize("name", ["car_automatic", "car_electric", *map(slow, ("car_cvt", "car_cvt_kers"))])
 def test_a_shipped_car_is_translated(tmp_path, name):
     model = load_unit(name).build()
     assert len({s.name for s in model.states}) == len(model.states)

@@ -1,9 +1,10 @@
 """Random systems of three to six shipped units: stable at all steps, and at 1 ms what they are at 0.02 ms."""
 
+import re
+
 import numpy as np
 import pytest
 from discs import interpreted
-from marks import slow
 
 import rtcvt
 from rtcvt.kernel import FAILED
@@ -79,31 +80,38 @@ def check(seed, kinds):
             assert error.max() < 0.005, (seed, error, text)
 
 
-KINDS = ["vehicle", "driveline", "clutch", "planetary", "differential"]
+KINDS = ["vehicle", "driveline", "clutch"]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *map(slow, range(3, 10))])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_random_systems(seed):
     check(seed, KINDS)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+def test_random_systems_with_gears(seed):
+    check(seed, [*KINDS, "planetary", "differential"])
+
+
 def test_a_system_is_a_unit_like_any_other(tmp_path):
-    file = tmp_path / "random.toml"
+    file, text = tmp_path / "random.toml", random_system(0, KINDS)
+    car = re.search(r"vehicle_\d", text)[0]
     slope = "{ time = [0, 0.1, 0.2], value = [0, 0, 0.05] }"
-    scenario = f"name = 'up'\nduration = 0.3\ninputs = {{ 'vehicle_5.road.slope' = {slope} }}"
-    file.write_text(f"{random_system(0, KINDS)}\n[[scenario]]\n{scenario}\n")
+    scenario = f"name = 'up'\nduration = 0.3\ninputs = {{ '{car}.road.slope' = {slope} }}"
+    file.write_text(f"{text}\n[[scenario]]\n{scenario}\n")
     unit = rtcvt.load(file)
     assert (unit.kind, unit.models) == ("system", ("system",))
     up = unit.simulate()
-    assert up.unit("vehicle_5.vehicle.v") == "m/s"
-    assert up["vehicle_5.force.grade"][-1] > 600.0
-    heavy = unit.simulate(parameters={"vehicle_5.vehicle.m": "3000 kg"})
-    assert heavy["vehicle_5.force.grade"][-1] > 1.5 * up["vehicle_5.force.grade"][-1]
-    flat = unit.simulate("up", inputs={"vehicle_5.road.slope": 0.0})
-    assert flat["vehicle_5.force.grade"][-1] == 0.0
-    one = unit.instance(inputs={"vehicle_5.road.slope": 0.1})
+    assert up.unit(f"{car}.vehicle.v") == "m/s"
+    assert up[f"{car}.force.grade"][-1] > 600.0
+    heavy = unit.simulate(parameters={f"{car}.vehicle.m": "3000 kg"})
+    assert heavy[f"{car}.force.grade"][-1] > 1.5 * up[f"{car}.force.grade"][-1]
+    flat = unit.simulate("up", inputs={f"{car}.road.slope": 0.0})
+    assert flat[f"{car}.force.grade"][-1] == 0.0
+    one = unit.instance(inputs={f"{car}.road.slope": 0.1})
     one.step()
-    assert one["vehicle_5.force.grade"] > 1000.0
+    assert one[f"{car}.force.grade"] > 1000.0
 
 
 def test_compiled_and_interpreted_steps_have_the_same_bits():

@@ -18,7 +18,7 @@ from rtcvt.pog.system import build_model, matrices
 from rtcvt.unitfile import shipped_units
 
 FAST = ("automatic_6", "differential", "toroidal_kers")  # clutches, gears alone, a controlled contact
-ROWS = {1: 1000, 20: 130}  # by steps in which the inputs are held
+ROWS = {1: 1000, 20: 60}  # by steps in which the inputs are held
 
 
 class Meter:

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 import sympy as sp
+from differences import jacobian_by_differences
 
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.pog.energy import dissipated_power
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem
 from rtcvt.unitfile import parse_table
@@ -91,12 +91,6 @@ def gear_torques(unit, instance):
     return tau
 
 
-def dissipated(unit, instance, omega):
-    """Eq. (3) at one instant."""
-    parameters = {v.name: instance.get(v.name) for v in instance.model.select("parameter")}
-    return dissipated_power(unit, parameters, omega[np.newaxis], tilt(instance))[0]
-
-
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_power_balance_of_the_full_model(unit, seed):
     """dE/dt = sum(tau omega) - omega' B_J omega - (R omega)' B_K (R omega), to round-off."""
@@ -110,7 +104,6 @@ def test_power_balance_of_the_full_model(unit, seed):
     terms = [omega * np.diag(m.J) * dx[:n_J], F / K * dx[n_J : n_J + n_K]]
     sliding = m.R @ omega
     supplied, lost = gear_torques(unit, instance) @ omega, omega @ m.B_J @ omega + sliding @ (d * sliding)
-    assert dissipated(unit, instance, omega) == pytest.approx(lost, rel=1e-12)
     instance.outputs()
     assert instance.get("loss.friction") == pytest.approx(lost, rel=1e-12)
     largest = sum(np.abs(t).sum() for t in terms) + abs(supplied) + lost
@@ -129,7 +122,6 @@ def test_power_balance_of_the_rigid_model(unit, seed):
     terms = [x1 @ m.L1 @ dx1, 0.5 * x1 @ dL1 @ x1, gear_torques(unit, instance) @ omega, omega @ m.B_J @ omega]
     if unit.moving:
         assert abs(rate(instance)) > 1e-3
-    assert dissipated(unit, instance, omega) == pytest.approx(terms[3], rel=1e-12)
     instance.outputs()
     assert instance.get("loss.friction") == pytest.approx(terms[3], rel=1e-12)
     assert abs(terms[0] + terms[1] - terms[2] + terms[3]) < 1e-12 * sum(map(abs, terms))
@@ -267,17 +259,9 @@ def test_full_model_converges_to_the_rigid_one_with_stiffness(name):
 def test_jacobian_against_differences(model, seed):
     instance = started(model, seed)
     jac = instance.jacobian()
-    x = instance.x.copy()
-    for k in range(len(x)):
-        h = 1e-6 * max(1e-1, abs(x[k]))
-        instance.x[:] = x
-        instance.x[k] = x[k] + h
-        above = instance.derivative()
-        instance.x[k] = x[k] - h
-        column = (above - instance.derivative()) / (2.0 * h)
-        instance.x[:] = x
-        noise = 3e-6 * np.abs(column).max() + 1e-8 * np.abs(jac).max()
-        assert np.allclose(jac[:, k], column, rtol=1e-5, atol=noise)
+    found = jacobian_by_differences(instance, 1e-6 * np.maximum(1e-1, np.abs(instance.x)))
+    noise = 3e-6 * np.abs(found).max(axis=0) + 1e-8 * np.abs(jac).max()
+    assert np.all(np.abs(jac - found) < 1e-5 * np.abs(found) + noise)
 
 
 def test_rates_and_jacobian_do_not_depend_on_what_was_computed_before(model):
@@ -324,7 +308,7 @@ def test_dependent_contacts_are_refused():
 
 def test_friction_between_oblique_axes_is_refused():
     frictions = {"ac": {"between": ("a", "c"), "coefficient": 0.1}}
-    with pytest.raises(InputError, match=r"frictions\.ac\.between.*parallel axes; these are at 90\.0 degrees"):
+    with pytest.raises(InputError, match=r"frictions\.ac\.between.*parallel axes"):
         build_model(variant("differential", frictions=frictions), "rigid")
 
 

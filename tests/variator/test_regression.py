@@ -36,7 +36,6 @@ from rtcvt.variator.reduced_model import (
 from rtcvt.variator.regression import (
     FIELD_NETWORKS,
     N_ACROSS,
-    add_rows,
     aside,
     distance,
     laws,
@@ -201,22 +200,6 @@ def test_a_field_is_that_of_two_layers_and_cut_off_at_zero_where_it_cannot_be_ne
     assert_allclose(model.field("flank_normal", z), np.maximum(normal, 0.0), rtol=1e-12, atol=1e-13)
 
 
-def test_without_networks_a_field_is_constant(model):
-    constant = tuple(replace(f, weights=f.weights[:, -1:]) for f in model.fields)
-    alone = replace(model, networks=Networks.none(), fields=constant)
-    for z in points(3):
-        values = run(alone, z)[4]
-        assert_allclose(values[4:20], constant[0].weights[:, 0] @ constant[0].modes, rtol=1e-13)
-        assert_allclose(values[20:36], np.maximum(constant[1].weights[:, 0] @ constant[1].modes, 0.0), rtol=1e-13)
-
-
-def test_without_networks_a_peak_is_constant(model):
-    constant = tuple(replace(p, weights=p.weights[-1:]) for p in model.peaks)
-    alone = replace(model.planar, peak_networks=Networks.none(), peaks=constant)
-    for z in points(3):
-        assert_allclose(run(alone, z)[1][4:], [np.exp(p.weights[0]) for p in constant], rtol=1e-13)
-
-
 def test_distance_is_that_to_the_nearest_point_of_the_campaign(model):
     low, high = np.array(RANGES)[:4].T
     for z in points(20):
@@ -313,15 +296,6 @@ def test_splines_go_through_their_values():
     t = [sites(n) for n in values.shape[:4]]
     found = np.einsum("ia,jb,kc,ld,abcdm->ijklm", *(splines(len(a), a) for a in t), c, optimize=True)
     assert_allclose(found, values, atol=1e-12)
-
-
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 11])
-def test_sum_of_rows(n):
-    rng = np.random.default_rng(n)
-    a, w, out = rng.normal(size=n + 3), rng.normal(size=7 * n + 3), rng.normal(size=9)
-    expected = out + np.append(a[:n] @ w[: 7 * n].reshape(n, 7), [0.0, 0.0])
-    add_rows(n, 7, a, w, out)
-    assert_allclose(out, expected, atol=1e-12)
 
 
 def test_file_holds_everything(model, tmp_path):

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from commands import command_line
 
 import rtcvt
-from rtcvt import cli
 from rtcvt.kernel import OK, SATURATED
 from rtcvt.kind import load_unit
 from rtcvt.scenario import get_scenario
@@ -158,11 +158,6 @@ def test_a_car_starts_from_rest(tmp_path):
     "words", [("show", "pushbelt_cvt", "--json"), ("simulate", "pushbelt_cvt", "-s", "macro-slip")]
 )
 def test_on_the_command_line(monkeypatch, capsys, words):
-    monkeypatch.setattr("sys.argv", ["rtcvt", *words])
-    code = 0
-    try:
-        cli.main()
-    except SystemExit as stop:
-        code = stop.code or 0
+    code, out, _ = command_line(monkeypatch, capsys)(*words)
     assert code == 0
-    assert "peak.push" in capsys.readouterr().out
+    assert "peak.push" in out

@@ -22,35 +22,27 @@ is closer than u, else the difference to that end.
 A run balances energy to a thousandth of the throughput and a hundredth of the loss, and momentum to `BALANCE`.
 """
 
-import hashlib
-import json
-import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from scipy.stats import t as student
 
 from rtcvt.errors import InputError
-from rtcvt.files import read_json
+from rtcvt.offline.pushbelt.checks.kept import Job, kept, key, make_missing, step_times
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
-from rtcvt.offline.pushbelt.checks.sources import sources
-from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.profiles import Steady, Window, steady_of
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
-from rtcvt.recording import replaced_on_success
-from rtcvt.unitfile import parse_table, quantity_in
+from rtcvt.unitfile import Record, parse_table, quantity_in
 
 __all__ = [
     "PLOT",
@@ -83,11 +75,7 @@ TIMED = ("OD", "OD-bilateral", "OD-decoupled", "OD-extended", "LOW", "LOW-bilate
 # --- what is run and compared
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Signature(_Record):
+class Signature(Record):
     """What the source says of a quantity of some runs; of: the first less the others, each run, or each less the one
     before it. Of several values, the one that is least so counts."""
 
@@ -122,7 +110,7 @@ class Signature(_Record):
         return each if self.of == "each" else np.diff(each, axis=0)
 
 
-class ChapterRun(_Record):
+class ChapterRun(Record):
     """One run with the explicit scheme; what is not given is that of unit and case."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9.-]*$")]
@@ -155,7 +143,7 @@ class ChapterRun(_Record):
         return Run(self.name, start, settings, settle=revolutions, plot_step=PLOT, observe=("profiles",))
 
 
-class Chapter(_Record):
+class Chapter(Record):
     """Contents of ``chapter7.toml``."""
 
     source: str
@@ -390,49 +378,23 @@ def verify(
         update={"contacts": parameters.contacts.model_copy(update={"v_mu": chapter.v_mu})}
     )
     folder.mkdir(parents=True, exist_ok=True)
-    starts = [(run, seed) for run in chapter.run for seed in range(run.starts or chapter.starts)]
-    files = {
-        (run.name, seed): folder / f"{run.name}-{seed}-{_key(parameters, run, chapter.revolutions)}.h5"
-        for run, seed in starts
-    }
-    total, done = sum(_weight(run) for run, _ in starts), 0
-    failed: dict[str, str] = {}
-
-    def told(job: tuple[ChapterRun, int], why: str) -> None:
-        nonlocal done
-        run, seed = job
-        if why:
-            failed[run.name] = why
-        done += _weight(run)
-        if progress is not None:
-            progress(f"{run.name}, start {seed + 1}", done, total)
-
-    def make(job: tuple[ChapterRun, int]) -> tuple[Any, ...]:
-        run, seed = job
-        return parameters, run, chapter.revolutions, files[run.name, seed], seed
-
-    missing = [(run, seed) for run, seed in starts if not files[run.name, seed].exists()]
-    for job in starts:
-        if job not in missing:
-            told(job, "")
-    here = missing if processes == 1 else missing[:1]  # the first compiles, for all
-    for job in here:
-        told(job, _make(*make(job)))
-    if missing[len(here) :]:
-        pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-        try:
-            jobs = {pool.submit(_make, *make(job)): job for job in missing[1:]}
-            for future in as_completed(jobs):
-                told(jobs[future], future.result())
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+    jobs, files = [], {}
+    for run in chapter.run:
+        name = _key(parameters, run, chapter.revolutions)
+        for seed in range(run.starts or chapter.starts):
+            files[run.name, seed] = file = folder / f"{run.name}-{seed}-{name}.h5"
+            arguments = parameters, run, chapter.revolutions, file, seed
+            jobs.append(Job(run.name, f"{run.name}, start {seed + 1}", file, _weight(run), arguments))
+    failed = make_missing(jobs, _make, processes, progress)
     found = {
         run.name: tuple(read_steady(files[run.name, k]) for k in range(run.starts or chapter.starts))
         for run in chapter.run
         if run.name not in failed
     }
     timed = {run.name: run for run in chapter.run if run.name in TIMED}
-    step_us = _timed(parameters, timed, chapter.revolutions, folder, progress)
+    if progress is not None:
+        progress("cost of a step", 0, 1)
+    step_us = _timed(parameters, timed, chapter.revolutions, folder)
     return Verification(parameters, chapter, found, step_us, failed)
 
 
@@ -469,39 +431,18 @@ def _make(parameters: Parameters, run: ChapterRun, revolutions: float, file: Pat
 
 
 def _key(parameters: Parameters, run: ChapterRun, revolutions: float) -> str:
-    """What a result depends on, in eight digits: unit, run, and the sources of the model."""
-    what = run.model_dump_json(exclude={"starts"})
-    found = hashlib.sha256(f"{revolutions} {what} {parameters.model_dump_json()}".encode())
-    for file in sources():
-        found.update(file.read_bytes())
-    return found.hexdigest()[:8]
+    """What a result depends on, in eight digits."""
+    return key(revolutions, run.model_dump_json(exclude={"starts"}), parameters.model_dump_json())
 
 
 def _timed(
-    parameters: Parameters,
-    runs: Mapping[str, ChapterRun],
-    revolutions: float,
-    folder: Path,
-    progress: Callable[[str, int, int], None] | None,
+    parameters: Parameters, runs: Mapping[str, ChapterRun], revolutions: float, folder: Path
 ) -> dict[str, tuple[float, float]]:
-    """Processor time of a step of the runs, in turn, over a quarter revolution; kept in ``cost.json``."""
-    key = hashlib.sha256("".join(_key(parameters, r, revolutions) for r in runs.values()).encode()).hexdigest()[:8]
-    file = folder / f"cost-{key}.json"
-    if file.exists():
-        return {k: (v[0], v[1]) for k, v in read_json(file, "times of steps, or none").items()}
-    rounds = 7
-    cases = {name: prepare(parameters, run.run(0.1)) for name, run in runs.items()}
-    found: dict[str, list[float]] = {name: [] for name in cases}
-    for k in range(rounds + 1):
-        for name, made in cases.items():
-            begin, s, ticks = time.thread_time(), made.run.settings, made.clock
-            rest = (made.inputs[:51], ticks.steps, ticks.step, s.flank_points)
-            _, done = stepped(s.scheme, made.model.ring, made.clock.step)(made.model, made.state, *rest)
-            if k and done:  # the first round warms up
-                found[name].append(1e6 * (time.thread_time() - begin) / (done * ticks.steps))
-        if progress is not None:
-            progress("cost of a step", k + 1, rounds + 1)
-    result = {name: (min(us), float(np.ptp(np.sort(us)[:3]))) for name, us in found.items()}
-    with replaced_on_success(file) as temporary:
-        temporary.write_text(json.dumps(result), encoding="utf-8")
-    return result
+    """Processor time of a step of the runs; kept in ``cost-KEY.json``."""
+    file = folder / f"cost-{key(*(_key(parameters, r, revolutions) for r in runs.values()))}.json"
+
+    def timed() -> dict[str, Any]:
+        times = step_times(parameters, {name: run.run(0.1) for name, run in runs.items()}, 50)
+        return {name: (min(us), float(np.ptp(np.sort(us)[:3]))) for name, us in times.items()}
+
+    return {name: (us[0], us[1]) for name, us in kept(file, "times of steps", timed).items()}

@@ -18,8 +18,6 @@ from rtcvt.offline.pushbelt.run.profiles import BINS, FIELDS, Steady, Window
 from rtcvt.quantity import to_si
 from rtcvt.variator.layout import SECTIONS
 
-__all__ = ["report_page"]
-
 Array = NDArray[np.float64]
 
 _C = np.concatenate([k + (np.arange(BINS) + 0.5) / BINS for k in range(4)])

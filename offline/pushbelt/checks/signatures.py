@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.run.profiles import BINS, FIELDS, Window
 
-__all__ = ["PRIMARY", "PUSH", "QUANTITIES", "SECONDARY", "SLACK", "push_force", "section"]
-
 Array = NDArray[np.float64]
 
 PRIMARY, PUSH, SECONDARY, SLACK = range(4)

@@ -21,13 +21,8 @@ They must balance their energy to 1e-3 of the throughput, those without load, wh
 5e-3.
 """
 
-import hashlib
-import json
-import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,9 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files import read_json
+from rtcvt.offline.pushbelt.checks.kept import Job, kept, key, make_missing, step_times
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
-from rtcvt.offline.pushbelt.checks.sources import sources
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of
 from rtcvt.offline.pushbelt.run.profiles import FIELDS, Steady, Window, steady_of
@@ -52,12 +46,6 @@ from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.spatial.start import lift
 from rtcvt.offline.pushbelt.unit.kinematics import misalignment, radius_at_one
 from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, sheaves
-from rtcvt.recording import replaced_on_success
-
-__all__ = [
-    "ENDS", "FORCES", "OFFSETS", "PLANAR", "RATIOS", "Across", "Claim", "Phenomenon", "Result", "Trial",
-    "mean_profile", "trials", "verify",
-]  # fmt: skip
 
 Array = NDArray[np.float64]
 
@@ -338,41 +326,18 @@ def verify(
         raise InputError(parameters.source, "spatial", None, "a table with what the spatial model needs")
     folder.mkdir(parents=True, exist_ok=True)
     found = [t for t in trials(parameters) if chosen(t)]
-    files = {t.name: folder / f"{t.name}-{_key(parameters, t)}.h5" for t in found}
-    total, done = sum(t.weight for t in found), 0.0
-    failed: dict[str, str] = {}
-
-    def told(trial: Trial, why: str = "") -> None:
-        nonlocal done
-        done += trial.weight
-        if why:
-            failed[trial.name] = why
-        if progress is not None:
-            progress(trial.name, round(done), round(total))
-
-    missing = [t for t in found if not files[t.name].exists()]
-    for t in found:
-        if t not in missing:
-            told(t)
-    for t in missing if processes == 1 else missing[:1]:  # the first one compiles, for all
-        told(t, _make(parameters, t, files[t.name]))
-    if processes > 1 and len(missing) > 1:
-        pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-        try:
-            jobs = {pool.submit(_make, parameters, t, files[t.name]): t for t in missing[1:]}
-            for job in as_completed(jobs):
-                told(jobs[job], job.result())
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
-    kept = [t for t in found if t.name not in failed]
+    files = {t.name: folder / f"{t.name}-{key(t, parameters.model_dump_json())}.h5" for t in found}
+    jobs = [Job(t.name, t.name, files[t.name], t.weight, (parameters, t, files[t.name])) for t in found]
+    failed = make_missing(jobs, _make, processes, progress)
+    ended = [t for t in found if t.name not in failed]
     energy = {}
-    for t in kept:
+    for t in ended:
         with open_run(files[t.name]) as file:
             rest = figures(file)
         through, lost = (float(rest[f"residual_of_{of}"]) for of in ("throughput", "losses"))
         energy[t.name] = through, abs(lost) > 2.0 * abs(through)
-    steady = {t.name: _steady(files[t.name]) for t in kept if isinstance(t.run.start, Case)}
-    across = {t.name: _across(files[t.name]) for t in kept if isinstance(t.run.start, Point)}
+    steady = {t.name: _steady(files[t.name]) for t in ended if isinstance(t.run.start, Case)}
+    across = {t.name: _across(files[t.name]) for t in ended if isinstance(t.run.start, Point)}
     sizes = {"spatial", "hybrid"} & {t.run.settings.model for t in found}
     equal, growth, cost = _short(parameters, folder, progress) if len(sizes) == 2 else ({}, {}, {})
     return Result(parameters, steady, across, energy, failed, equal, growth, cost)
@@ -390,14 +355,6 @@ def _make(parameters: Parameters, trial: Trial, file: Path) -> str:
         file.unlink()
         return f"the belt left its place in frame {outcome.frames + 1}"
     return ""
-
-
-def _key(parameters: Parameters, trial: Trial) -> str:
-    """What a result depends on, in eight digits: unit, run, and the sources of the model."""
-    found = hashlib.sha256(f"{trial} {parameters.model_dump_json()}".encode())
-    for file in sources():
-        found.update(file.read_bytes())
-    return found.hexdigest()[:8]
 
 
 # --- what runs say
@@ -480,19 +437,19 @@ def _short(
 ) -> tuple[dict[str, float], dict[str, list[float]], dict[str, float]]:
     """In line over 300 steps, a disturbance over 10 ms, cost of a step; kept in ``short-KEY.json``."""
     cases = [name for name in IN_LINE if name in {c.name for c in parameters.case}]
-    key = "".join(_key(parameters, _planar(name)) for name in cases)
-    file = folder / f"short-{hashlib.sha256(key.encode()).hexdigest()[:8]}.json"
-    if file.exists():
-        kept = read_json(file, "figures of short runs, or none")
-        return kept["equal"], kept["growth"], kept["cost"]
     if progress is not None:
         progress("short runs", 0, 1)
-    equal = {name: _in_line(parameters, name) for name in cases}
-    growth = _disturbed(parameters, cases[-1]) if cases else {}
-    cost = _cost(parameters, "MED") if "MED" in cases else {}
-    with replaced_on_success(file) as temporary:
-        temporary.write_text(json.dumps({"equal": equal, "growth": growth, "cost": cost}), encoding="utf-8")
-    return equal, growth, cost
+
+    def made() -> dict[str, Any]:
+        return {
+            "equal": {name: _in_line(parameters, name) for name in cases},
+            "growth": _disturbed(parameters, cases[-1]) if cases else {},
+            "cost": _cost(parameters, "MED") if "MED" in cases else {},
+        }
+
+    name = key(*map(_planar, cases), parameters.model_dump_json())
+    found = kept(folder / f"short-{name}.json", "figures of short runs", made)
+    return found["equal"], found["growth"], found["cost"]
 
 
 _PAIR: tuple[Fidelity, Fidelity] = ("mirrored", "hybrid")
@@ -542,16 +499,5 @@ def _cost(parameters: Parameters, name: str) -> dict[str, float]:
         "spatial, 110 elements": _planar(name, "spatial", 110),
         "spatial, 432 elements": _planar(name, "spatial", 432, 2 * EXPLICIT),
     }
-    made: dict[str, Any] = {k: prepare(parameters, t.run) for k, t in cases.items()}
-    found: dict[str, list[float]] = {k: [] for k in made}
-    for turn in range(8):
-        for k, m in made.items():
-            begin = time.thread_time()
-            rest = (m.inputs[:11], m.clock.steps, m.clock.step)
-            if m.wide is None:
-                hybrid.run(m.model, m.state, *rest, n_p=2)
-            else:
-                spatial.run(m.wide, m.state, *rest)
-            if turn:
-                found[k].append(1e6 * (time.thread_time() - begin) / (10 * m.clock.steps))
-    return {k: min(v) for k, v in found.items()}
+    times = step_times(parameters, {name: trial.run for name, trial in cases.items()}, 10)
+    return {name: min(us) for name, us in times.items()}

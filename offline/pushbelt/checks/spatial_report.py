@@ -23,8 +23,6 @@ from rtcvt.offline.pushbelt.checks.spatial import (
 )
 from rtcvt.offline.pushbelt.run.profiles import BINS
 
-__all__ = ["report_page"]
-
 _CELLS = np.arange(96) / 24 + 1 / 48
 _SCALE = {"m": (1e6, "µm"), "N.m": (1.0, "N·m"), "N2": (1.0, "N²"), "1": (1.0, "")}
 

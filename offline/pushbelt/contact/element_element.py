@@ -34,8 +34,6 @@ import numpy as np
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["CONTACTS", "Joint", "gaps", "joint", "joint_energy", "joint_forces", "switching"]
-
 CONTACTS = ("rocking", "top", "bottom", "pin_1", "pin_2", "pin_3")
 
 

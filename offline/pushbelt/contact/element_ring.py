@@ -69,24 +69,6 @@ from rtcvt.offline.pushbelt.ring.ring import (
 from rtcvt.offline.pushbelt.ring.ring_set import mobility
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = [
-    "EAR",
-    "N_MEMORY",
-    "Bilateral",
-    "Saddle",
-    "Touch",
-    "Unilateral",
-    "largest_step",
-    "project",
-    "proximal",
-    "saddle",
-    "saddle_energy",
-    "saddle_forces",
-    "saddle_friction",
-    "touch",
-    "wrapped",
-]
-
 Array = NDArray[np.float64]
 
 _NEAR = 5.0e-6  # [m]

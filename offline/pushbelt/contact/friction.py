@@ -19,8 +19,6 @@ import numpy as np
 from rtcvt.offline.pushbelt.compiled import Contract, by_law, inlined
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["FLANK_FRICTION", "Coulomb", "Stribeck", "flank_friction", "secant", "tangent"]
-
 
 class Coulomb(NamedTuple):
     """Coefficient of friction and the speed [m/s] below which it is regularised."""

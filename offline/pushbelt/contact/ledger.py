@@ -12,8 +12,6 @@ and `STORES`.
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["INPUTS", "LOSSES", "STORES", "WORKS", "books", "inputs_of", "losses_of", "residual", "stocks"]
-
 Array = NDArray[np.float64]
 
 INPUTS = {  # name in a kernel: name in files and reports

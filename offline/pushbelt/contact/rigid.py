@@ -52,8 +52,6 @@ from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, Ring, X, ends, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["LEVEL", "WRONG", "Press", "Rigid", "press", "rigid_contacts", "rigid_work"]
-
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 

@@ -25,8 +25,6 @@ from typing import NamedTuple
 
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 
-__all__ = ["Damper", "advance", "energy", "shaft"]
-
 
 class Damper(NamedTuple):
     """Viscous damper on the shaft of the secondary: d_V [N m s/rad], J_V of its ring [kg m2]."""

@@ -18,22 +18,6 @@ from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, NQ
 from rtcvt.offline.pushbelt.ring.ring_set import coordinates
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
 
-__all__ = [
-    "ElementScratch",
-    "FlankScratch",
-    "Frames",
-    "JointScratch",
-    "Model",
-    "RingScratch",
-    "SaddleScratch",
-    "Scratch",
-    "SheaveScratch",
-    "State",
-    "frames",
-    "scratch",
-    "state",
-]
-
 Array = NDArray[np.float64]
 
 N_JOINT = len(CONTACTS)

@@ -68,25 +68,6 @@ from rtcvt.offline.pushbelt.unit.kinematics import Path, evaluate
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 from rtcvt.offline.rods.planar import PlanarRod, planar_rod
 
-__all__ = [
-    "Cosserat",
-    "advance",
-    "balanced",
-    "cosserat",
-    "elastic_energy",
-    "forces",
-    "highest_frequency",
-    "kinetic_energy",
-    "mobility",
-    "move",
-    "nodal",
-    "nodes",
-    "placed",
-    "planar",
-    "rate_of",
-    "shape_of",
-]
-
 Array = NDArray[np.float64]
 NQ = 3  # coordinates of a vertex and the edge in front of it: x, y, gamma
 NU = 0.3  # Poisson's ratio of steel

@@ -52,35 +52,6 @@ from scipy.sparse.linalg import eigsh
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = [
-    "NQ",
-    "N_LOAD",
-    "N_RATE",
-    "N_SHAPE",
-    "Ring",
-    "advance",
-    "arcsin",
-    "elastic_energy",
-    "ends",
-    "forces",
-    "from_chords",
-    "kinetic_energy",
-    "largest_mobility",
-    "mobility",
-    "move",
-    "nodal",
-    "normal_mobility",
-    "point",
-    "power",
-    "push",
-    "rate_of",
-    "ring",
-    "shape_of",
-    "to_chords",
-    "turned",
-    "velocity",
-]
-
 NQ = 5  # coordinates of a node: x, y, phi, c_L, c_R
 N_RATE = 9
 N_LOAD = 9

@@ -28,28 +28,6 @@ from rtcvt.offline.pushbelt.ring.ring import Ring
 from rtcvt.offline.pushbelt.unit.initial import Start
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = [
-    "MOTIONS",
-    "Spectrum",
-    "advance",
-    "bounds",
-    "coordinates",
-    "elastic_energy",
-    "forces",
-    "kinetic_energy",
-    "largest_step",
-    "made",
-    "mass",
-    "mobility",
-    "move",
-    "nodal",
-    "nodes",
-    "placed",
-    "rate_of",
-    "shape_of",
-    "spectrum",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -39,20 +39,6 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     sheaves,
 )
 
-__all__ = [
-    "Prepared",
-    "geometry_of",
-    "largest_step",
-    "lengths",
-    "load_torque",
-    "prepare",
-    "ring_steps",
-    "start_of",
-    "started",
-    "stepped",
-    "steps_of",
-]
-
 Array = NDArray[np.float64]
 
 _MAX_STEPS = 1e9

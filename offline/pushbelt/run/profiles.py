@@ -21,8 +21,6 @@ from rtcvt.offline.pushbelt.run.windows import BEFORE, LOSS_COLUMNS, STEADY, fra
 from rtcvt.offline.pushbelt.unit.kinematics import Closure
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
 
-__all__ = ["BINS", "FIELDS", "Steady", "Window", "belt_coordinate", "observe", "steady_of", "write_profiles"]
-
 Array = NDArray[np.float64]
 
 BINS = 60  # of each of the four sections

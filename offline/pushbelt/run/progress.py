@@ -8,8 +8,6 @@ from rtcvt.offline.pushbelt.run.runfile import Arrays, Journal, Writer, join
 from rtcvt.offline.pushbelt.run.schedule import LEFT, RUNAWAY, Clock, Run
 from rtcvt.offline.pushbelt.run.windows import write_windows
 
-__all__ = ["Progress", "joined"]
-
 Array = NDArray[np.float64]
 
 

@@ -22,18 +22,6 @@ from rtcvt.offline.pushbelt.run.snapshots import push_force, revolutions
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of, summary
 from rtcvt.recording import Signal
 
-__all__ = [
-    "HISTORY",
-    "History",
-    "Tables",
-    "element_forces",
-    "element_history",
-    "figures",
-    "open_run",
-    "partial_path",
-    "run_of",
-]
-
 Array = NDArray[np.float64]
 HISTORY = ("flank normal", "flank longitudinal", "flank radial", "push", "ring normal", "ring friction")
 

@@ -16,8 +16,6 @@ from rtcvt.offline.pushbelt.run import schedule
 from rtcvt.offline.pushbelt.run.schedule import OBSERVED, Case, Contact, Law, Run, Scheme
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 
-__all__ = ["TABLE", "Range", "Requirement", "as_markdown", "check", "facts", "holds", "source_of"]
-
 
 class Range(NamedTuple):
     """Numbers from `least` to `most`; `inside`: without these two. None, the default of an option, is allowed too."""

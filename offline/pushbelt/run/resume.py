@@ -16,8 +16,6 @@ from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA_VERSION, Arrays, Jou
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, ENDS, LEFT, Case, as_json, from_json
 from rtcvt.offline.pushbelt.unit.parameters import TORQUE, Parameters
 
-__all__ = ["attributes_of", "extended", "replayed"]
-
 
 def attributes_of(parameters: Parameters, made: Prepared, F_I: float | None) -> dict[str, Any]:
     """What a run is, and what a run must share to be its continuation."""

@@ -22,30 +22,6 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
-__all__ = [
-    "APPROACH",
-    "COMPLETE",
-    "ENDS",
-    "HELD",
-    "KICK",
-    "LEFT",
-    "LIMIT",
-    "OBSERVED",
-    "RUNAWAY",
-    "Branch",
-    "Case",
-    "Clock",
-    "Contact",
-    "Law",
-    "Model",
-    "Point",
-    "Run",
-    "Scheme",
-    "Settings",
-    "as_json",
-    "from_json",
-]
-
 Model = Literal["hybrid", "spatial", "mirrored"]
 Law = Literal["coupled", "decoupled"]
 Contact = Literal["unilateral", "bilateral"]

@@ -45,8 +45,6 @@ from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, TORQUE, Parameters
 from rtcvt.recording import new_hdf5, require_writable, revision
 
-__all__ = ["Outcome", "compile_steps", "simulate"]
-
 Array = NDArray[np.float64]
 
 _BLOCK = 50  # frames that are written, and lost, together ...

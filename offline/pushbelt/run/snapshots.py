@@ -25,21 +25,6 @@ from rtcvt.offline.pushbelt.ring.ring import N_RATE, N_SHAPE, Ring, point, rate_
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 from rtcvt.offline.pushbelt.unit.taut_path import place_on, taut_path
 
-__all__ = [
-    "CELLS",
-    "FIELDS",
-    "SECTIONS",
-    "Snapshots",
-    "at_ends",
-    "exit_force",
-    "flank_slip",
-    "interpolated",
-    "line_density",
-    "push_force",
-    "revolutions",
-    "snapshots",
-]
-
 Array = NDArray[np.float64]
 
 SECTIONS = ("primary arc", "push span", "secondary arc", "slack span")

@@ -32,28 +32,6 @@ from rtcvt.offline.pushbelt.run.schedule import RUNAWAY, Clock, Run
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.variator.capacity import capacity
 
-__all__ = [
-    "BEFORE",
-    "F_REF",
-    "LOSS_COLUMNS",
-    "SLIPPING",
-    "STEADY",
-    "SUMMARY",
-    "along",
-    "belt_of",
-    "belt_speed",
-    "counted",
-    "edge_ratio",
-    "frames_of",
-    "measure",
-    "passing",
-    "point_of",
-    "powers",
-    "summary",
-    "windows_of",
-    "write_windows",
-]
-
 Array = NDArray[np.float64]
 
 BEFORE, STEADY = 0, 1  # rows of the windows; branch k has row 2 + k

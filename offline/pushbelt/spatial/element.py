@@ -31,8 +31,6 @@ import numpy as np
 from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.ring.ring import turned
 
-__all__ = ["Body", "frames_of", "gyrate", "kinetic_energy", "move"]
-
 
 class Body(NamedTuple):
     """N_E equal elements: mass [kg], inertia [kg m^2] about the axes of travel (roll), height (yaw) and width (phi)."""

@@ -36,19 +36,20 @@ steps; switching as in `element_element`. Loops over all saddles are without a b
 ears and pillars, of which few are closed, follow one by one.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.contact.element_element import switching
 from rtcvt.offline.pushbelt.contact.element_ring import proximal, wrapped
+from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import INV, N_LOAD, N_RATE, N_SHAPE, Ring, point, push, velocity
 from rtcvt.offline.pushbelt.spatial.tracking import Tracking, tracking_energy, tracking_force
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["MEMORY", "Guide", "Touch", "guide", "ring_energy", "ring_forces", "ring_friction", "touch"]
+Array = NDArray[np.float64]
 
 _NEAR = 5.0e-6  # [m]
 _SADDLE, _EAR = -1.0, 1.0  # the gap opens along -n, along n
@@ -94,35 +95,28 @@ class Guide(NamedTuple):
     bilateral: bool
 
 
+@declared
 class Touch(NamedTuple):
-    """Scratch of the contacts of one side, at saddles or at ears.
+    """Scratch of the contacts of one side, at saddles or at ears; at, seen, force by the columns above."""
 
-    k, xi (N_E,): finite element and place in it. Of the ring there: shape (N_E, 11), rate (N_E, 9), load (N_E, 9) that
-    the contact adds; across (N_E, 4): z, its step to the next node, Theta_x, Theta_y; turning (N_E, 3): rates of z,
-    Theta_x, Theta_y. at (N_E, 12), seen (N_E, 4), force (N_E, 8): by the columns above; works (N_E, 2): of friction, of
-    damper and switching [J]; give (N_E, 6): what the ring gets, F_x, F_y, moment on the section, F_z, T_x, T_y; wrench
-    (N_E, 6): what the element gets, in the order of its velocities.
-    """
-
-    k: NDArray[np.int64]
-    xi: NDArray[np.float64]
-    shape: NDArray[np.float64]
-    rate: NDArray[np.float64]
-    load: NDArray[np.float64]
-    across: NDArray[np.float64]
-    turning: NDArray[np.float64]
-    at: NDArray[np.float64]
-    seen: NDArray[np.float64]
-    force: NDArray[np.float64]
-    works: NDArray[np.float64]
-    give: NDArray[np.float64]
-    wrench: NDArray[np.float64]
+    k: Annotated[NDArray[np.int64], ("N_E",), "1", "finite element of the ring"]
+    xi: Annotated[Array, ("N_E",), "1", "place in it"]
+    shape: Annotated[Array, ("N_E", N_SHAPE), "m, rad", "its row"]
+    rate: Annotated[Array, ("N_E", N_RATE), "m/s, rad/s", "its row"]
+    load: Annotated[Array, ("N_E", N_LOAD), "N, N m", "what the contact adds to its row"]
+    across: Annotated[Array, ("N_E", 4), "m, rad", "z of the ring, its step to the next node, Theta_x, Theta_y"]
+    turning: Annotated[Array, ("N_E", 3), "m/s, rad/s", "rates of z, Theta_x, Theta_y"]
+    at: Annotated[Array, ("N_E", 12), "SI", "place"]
+    seen: Annotated[Array, ("N_E", 4), "SI", "motion"]
+    force: Annotated[Array, ("N_E", 8), "SI", "forces"]
+    works: Annotated[Array, ("N_E", 2), "J", "of friction, of damper and switching"]
+    give: Annotated[Array, ("N_E", 6), "N, N m", "to the ring: F_x, F_y, moment on the section, F_z, T_x, T_y"]
+    wrench: Annotated[Array, ("N_E", 6), "N, N m", "to the element, in the order of its velocities"]
 
 
 def touch(N_E: int) -> Touch:
     """Scratch for so many elements."""
-    widths = (N_SHAPE, N_RATE, N_LOAD, 4, 3, 12, 4, 8, 2, 6, 6)
-    return Touch(np.zeros(N_E, dtype=np.int64), np.zeros(N_E), *(columns(N_E, width) for width in widths))
+    return zeros(Touch, {"N_E": N_E})
 
 
 def guide(

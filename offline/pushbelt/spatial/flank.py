@@ -18,73 +18,49 @@ has N = 0 there. The Newton steps take whole vectors (`flank.whole`). Where many
 in large steps, all take three more; those that still are not are done one by one.
 """
 
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined
+from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.contact.flank import EXACT, MOST, NEAR, ROUNDING, axis, cone, face, find_stretches, whole
 from rtcvt.offline.pushbelt.contact.flank import energy as of_both_flanks
 from rtcvt.offline.pushbelt.contact.friction import secant, tangent
+from rtcvt.offline.pushbelt.record import declared, zeros
 
-__all__ = ["Flanks", "ahead", "contact_points", "energy", "flanks", "normal_forces", "velocities"]
+Array = NDArray[np.float64]
 
 _FEW = 6  # elements to be done one by one; for more the Newton steps of all are cheaper
 
 
+@declared
 class Flanks(NamedTuple):
-    """Contact points on the flanks of one side, and what acts there, in the side's view.
+    """Contact points on the flanks of one side, and what acts there, in its view; stretches as in `flank.Flanks`."""
 
-    points, stretch, at, n_stretch, pulley, pen, r, w, N, phi: as in `flank.Flanks`. arm (N_E, n_p, 3) point in the
-    element's frame, P (N_E, n_p, 3) from the apex [m], n (N_E, n_p, 3) normal into the element, inertial; v (N_E,
-    n_p, 6) velocity of the sheave there and what its turning adds per second; m (N_E, n_p, 3) normal, c (N_E, n_p,
-    3) velocity of the sheave in the middle of the step, T (N_E, n_p, 3) friction [N], all three in the element's
-    frame; force (N_E, 4): normal, friction in the direction of travel, outwards, axial [N].
-    """
-
-    points: tuple[int, ...]
-    stretch: NDArray[np.uint64]
-    at: NDArray[np.int64]
-    n_stretch: NDArray[np.int64]
-    pulley: NDArray[np.int64]
-    pen: NDArray[np.float64]
-    r: NDArray[np.float64]
-    w: NDArray[np.float64]
-    N: NDArray[np.float64]
-    phi: NDArray[np.float64]
-    arm: NDArray[np.float64]
-    P: NDArray[np.float64]
-    n: NDArray[np.float64]
-    v: NDArray[np.float64]
-    m: NDArray[np.float64]
-    c: NDArray[np.float64]
-    T: NDArray[np.float64]
-    force: NDArray[np.float64]
+    points: Annotated[tuple[int, ...], ("n_p",), "1", "as many as contact points"]
+    stretch: Annotated[NDArray[np.uint64], ("N_E", 2), "1", "first element of each stretch, the one behind its last"]
+    at: Annotated[NDArray[np.int64], ("N_E",), "1", "pulley of each stretch"]
+    n_stretch: Annotated[NDArray[np.int64], (1,), "1", "number of stretches"]
+    pulley: Annotated[NDArray[np.int64], ("N_E",), "1", "pulley of each element"]
+    pen: Annotated[Array, ("N_E", "n_p"), "m", "axial penetration of the rigid contours, -inf out of reach"]
+    r: Annotated[Array, ("N_E", "n_p"), "m", "radius on the cone"]
+    w: Annotated[Array, ("N_E", "n_p"), "m", "deflection of the sheave"]
+    N: Annotated[Array, ("N_E", "n_p"), "N", "normal force"]
+    phi: Annotated[Array, ("N_E", "n_p", 2), "1", "cosine and sine of the azimuth"]
+    arm: Annotated[Array, ("N_E", "n_p", 3), "m", "point in the element's frame"]
+    P: Annotated[Array, ("N_E", "n_p", 3), "m", "point from the apex"]
+    n: Annotated[Array, ("N_E", "n_p", 3), "1", "normal into the element, inertial"]
+    v: Annotated[Array, ("N_E", "n_p", 6), "m/s, m/s^2", "velocity of the sheave; what its turning adds per second"]
+    m: Annotated[Array, ("N_E", "n_p", 3), "1", "normal in the element's frame"]
+    c: Annotated[Array, ("N_E", "n_p", 3), "m/s", "velocity of the sheave in the middle of the step, in that frame"]
+    T: Annotated[Array, ("N_E", "n_p", 3), "N", "friction in that frame"]
+    force: Annotated[Array, ("N_E", 4), "N", "normal, friction in the direction of travel, outwards, axial"]
 
 
 def flanks(N_E: int, n_p: int) -> Flanks:
     """Empty arrays of one side: `n_p` = 1 for the simplified contact, 2 for front and rear arc."""
-    return Flanks(
-        points=(0,) * n_p,
-        stretch=np.zeros((N_E, 2), dtype=np.uint64),
-        at=np.full(N_E, -1),
-        n_stretch=np.zeros(1, dtype=np.int64),
-        pulley=np.full(N_E, -1),
-        pen=columns(N_E, n_p),
-        r=columns(N_E, n_p),
-        w=columns(N_E, n_p),
-        N=columns(N_E, n_p),
-        phi=columns(N_E, n_p, 2),
-        arm=columns(N_E, n_p, 3),
-        P=columns(N_E, n_p, 3),
-        n=columns(N_E, n_p, 3),
-        v=columns(N_E, n_p, 6),
-        m=columns(N_E, n_p, 3),
-        c=columns(N_E, n_p, 3),
-        T=columns(N_E, n_p, 3),
-        force=columns(N_E, 4),
-    )
+    return zeros(Flanks, {"N_E": N_E, "n_p": n_p})
 
 
 @compiled
@@ -473,6 +449,22 @@ def _newton(body, law, dt, left, right, i, rest, w):
 
 
 @inlined
+def _pulled(sigma, fl, i, p, F_x, F_y, F_z, F):
+    """Force and moment F on element i, in its frame and the order of `u`, with a force at one point."""
+    x = fl.arm[i, p, 0]
+    y = fl.arm[i, p, 1]
+    z = sigma * fl.arm[i, p, 2]
+    return (
+        F[0] + F_x,
+        F[1] + F_y,
+        F[2] + x * F_y - y * F_x,
+        F[3] + F_z,
+        F[4] + y * F_z - z * F_y,
+        F[5] + z * F_x - x * F_z,
+    )
+
+
+@inlined
 def _rub(law, dt, sigma, fl, i, p, w, f, steepest, stiff):
     """Friction T of one point at the velocity w, added with the normal force to the impulses f, the largest secant, and
     the sum of kappa dt [kg]."""
@@ -488,21 +480,7 @@ def _rub(law, dt, sigma, fl, i, p, w, f, steepest, stiff):
     F_x = dt * (N * fl.m[i, p, 0] - k * v_x)
     F_y = dt * (N * fl.m[i, p, 1] - k * v_y)
     F_z = dt * (N * fl.m[i, p, 2] - k * v_z)
-    x = fl.arm[i, p, 0]
-    y = fl.arm[i, p, 1]
-    z = sigma * fl.arm[i, p, 2]
-    return (
-        (
-            f[0] + F_x,
-            f[1] + F_y,
-            f[2] + x * F_y - y * F_x,
-            f[3] + F_z,
-            f[4] + y * F_z - z * F_y,
-            f[5] + z * F_x - x * F_z,
-        ),
-        steepest,
-        stiff,
-    )
+    return _pulled(sigma, fl, i, p, F_x, F_y, F_z, f), steepest, stiff
 
 
 @inlined
@@ -712,20 +690,7 @@ def _work(belt, sigma, s, R, fl, u_new, u_old, rub, reaction, power):
 def _pressed(sigma, fl, i, p, F):
     """Force and moment F on element i, in its frame and the order of `u`, with the normal force of one point."""
     N = fl.N[i, p]
-    F_x = N * fl.m[i, p, 0]
-    F_y = N * fl.m[i, p, 1]
-    F_z = N * fl.m[i, p, 2]
-    x = fl.arm[i, p, 0]
-    y = fl.arm[i, p, 1]
-    z = sigma * fl.arm[i, p, 2]
-    return (
-        F[0] + F_x,
-        F[1] + F_y,
-        F[2] + x * F_y - y * F_x,
-        F[3] + F_z,
-        F[4] + y * F_z - z * F_y,
-        F[5] + z * F_x - x * F_z,
-    )
+    return _pulled(sigma, fl, i, p, N * fl.m[i, p, 0], N * fl.m[i, p, 1], N * fl.m[i, p, 2], F)
 
 
 @compiled

@@ -33,8 +33,6 @@ from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.contact.element_element import switching
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["CONTACTS", "N_PAIR", "N_WRENCH", "Joint", "joint", "joint_energy", "joint_forces"]
-
 CONTACTS = ("rocking_left", "rocking_right", "top", "bottom", "pin", "mouth")
 N_CONTACTS = 6
 N_PAIR, N_WRENCH = 18, 10  # columns of scratch

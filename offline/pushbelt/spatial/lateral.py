@@ -42,19 +42,6 @@ from scipy.sparse.linalg import spsolve
 from rtcvt.offline.pushbelt.compiled import compiled
 from rtcvt.offline.pushbelt.ring.ring import INV, NX, NY
 
-__all__ = [
-    "NL",
-    "Lateral",
-    "advance",
-    "elastic_energy",
-    "forces",
-    "highest_frequency",
-    "kinetic_energy",
-    "lateral",
-    "resting",
-    "stretches",
-]
-
 NL = 3  # coordinates: z of a node, Theta_x, Theta_y of the finite element in front of it
 
 

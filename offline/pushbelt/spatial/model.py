@@ -28,13 +28,13 @@ Energy as in `planar.model`, with the same books; each spring, damper and fricti
 velocity. Lateral bending, shear and torsion of the rings count as bending, their motion with the ring's.
 """
 
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.compiled import columns, compiled, inlined, spliced
+from rtcvt.offline.pushbelt.compiled import compiled, inlined, spliced
 from rtcvt.offline.pushbelt.contact import ledger, maxwell
 from rtcvt.offline.pushbelt.contact.element_ring import saddle
 from rtcvt.offline.pushbelt.contact.friction import flank_friction
@@ -42,14 +42,25 @@ from rtcvt.offline.pushbelt.contact.maxwell import Coupled, Maxwell, newton
 from rtcvt.offline.pushbelt.contact.sheave import Damper
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import directions
+from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring import ring as planar_ring
-from rtcvt.offline.pushbelt.ring.ring import Ring, from_chords, rate_of, shape_of, to_chords
+from rtcvt.offline.pushbelt.ring.ring import (
+    N_LOAD,
+    N_RATE,
+    N_SHAPE,
+    NQ,
+    Ring,
+    from_chords,
+    rate_of,
+    shape_of,
+    to_chords,
+)
 from rtcvt.offline.pushbelt.spatial import element, element_ring, flank, lateral, sheave
 from rtcvt.offline.pushbelt.spatial.element import Body
-from rtcvt.offline.pushbelt.spatial.element_ring import Guide, Touch, touch
+from rtcvt.offline.pushbelt.spatial.element_ring import MEMORY, Guide, Touch
 from rtcvt.offline.pushbelt.spatial.flank import Flanks
 from rtcvt.offline.pushbelt.spatial.joint import CONTACTS, N_PAIR, N_WRENCH, Joint, joint, joint_energy, joint_forces
-from rtcvt.offline.pushbelt.spatial.lateral import Lateral
+from rtcvt.offline.pushbelt.spatial.lateral import NL, Lateral
 from rtcvt.offline.pushbelt.spatial.tracking import tracking
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Parameters, Sheaves, element_mass
 
@@ -58,6 +69,7 @@ __all__ = ["SIDES", "Frames", "Half", "Model", "State", "model", "run"]
 Array = NDArray[np.float64]
 
 SIDES = (1.0, -1.0)
+N_JOINT = len(CONTACTS)
 
 
 class Model(NamedTuple):
@@ -78,112 +90,102 @@ class Model(NamedTuple):
     mirrored: bool
 
 
+@declared
 class Half(NamedTuple):
-    """State of one side, in its view: q_R, u_R, s_R, z, r as in `planar.model.State`, for its ring set and its sheaves;
-    q_L, u_L (N_B, 3) as in `lateral`; memory (N_E, 14) of `element_ring`; held (N_B, 9), held_L (N_B, 3) loads of the
-    ring from the last step, in the multirate scheme."""
+    """State of one side, in its view; for its ring set and its sheaves as in `planar.model.State`."""
 
-    q_R: Array
-    u_R: Array
-    q_L: Array
-    u_L: Array
-    s_R: Array
-    memory: Array
-    held: Array
-    held_L: Array
-    z: Array
-    r: Array
+    q_R: Annotated[Array, ("N_B", NQ), "m, rad", "coordinates of the ring"]
+    u_R: Annotated[Array, ("N_B", NQ), "m/s, rad/s", "their rates"]
+    q_L: Annotated[Array, ("N_B", NL), "m, rad", "lateral coordinates of the ring (`lateral`)"]
+    u_L: Annotated[Array, ("N_B", NL), "m/s, rad/s", "their rates"]
+    s_R: Annotated[Array, ("N_E",), "pieces", "arc coordinate of each saddle on the ring"]
+    memory: Annotated[Array, ("N_E", MEMORY), "SI", "saddles and ears in the last step (`element_ring`)"]
+    held: Annotated[Array, ("N_B", N_LOAD), "N, N m", "load of the ring from the last step, in the multirate scheme"]
+    held_L: Annotated[Array, ("N_B", NL), "N, N m", "the same across"]
+    z: Annotated[Array, (2, "n_z"), "m", "deflection of the sheaves"]
+    r: Annotated[Array, (2,), "m", "mean radius of the coupled law; 0: a new state"]
 
 
+@declared
 class State(NamedTuple):
-    """State of belt and sheaves, updated in place; enough to continue a run bit by bit.
+    """State of belt and sheaves, updated in place; enough to continue a run bit by bit."""
 
-    q, u (N_E, 6) as in `element`; s, sd (2, 2, 4) sheaves by side and pulley; damper (N_E, 12) of `joint`; ring (1) as
-    in `planar.model.State`; rub (N_E, 6) friction of the flanks in the last step, as forces in `joint`; left, right:
-    the sides.
-    """
-
-    q: Array
-    u: Array
-    s: Array
-    sd: Array
-    damper: Array
-    ring: Array
-    rub: Array
+    q: Annotated[Array, ("N_E", 6), "m, rad", "elements, as in `element`"]
+    u: Annotated[Array, ("N_E", 6), "m/s, rad/s", "elements, as in `element`"]
+    s: Annotated[Array, (2, 2, 4), "m, rad", "sheaves by side and pulley"]
+    sd: Annotated[Array, (2, 2, 4), "m/s, rad/s", "their rates"]
+    damper: Annotated[Array, ("N_E", 12), "SI", "joints in the last step (`joint`)"]
+    ring: Annotated[Array, (1,), "rad/s", "speed of the ring of the secondary's damper"]
+    rub: Annotated[Array, ("N_E", 6), "N, N m", "friction of the flanks in the last step, as forces in `joint`"]
     left: Half
     right: Half
 
 
+@declared
 class Frames(NamedTuple):
     """Results at n plot steps: those of `planar.model.Frames`, and what they leave out.
 
     planar: the mean of both sides, their sum for the ring (joint: rocking is the sum of both edges, pin_1 the pin,
-    pin_2 nothing, pin_3 the mouth; s_R: left).
-    q, u (n, N_E, 3): z, roll, yaw of the elements and v_z, omega_x, omega_y;
-    ring (n, 2, N_B, 3): lateral coordinates of each ring set, in its view;
-    tension (n, 2, N_B): of each ring set [N];
-    joint (n, N_E, 6): by `joint.CONTACTS` [N]; saddle (n, 2, N_E, 6): by side as in `element_ring`;
-    flank (n, 2, N_E, 4): by side, normal, along, outwards, axial (in the side's view) [N];
-    s, sd (n, 2, 2, 4): sheaves by side and pulley; pulley (n, 2, 7): of `sheave.advance`, mean since the last frame;
-    margin (n, 2, 2): by side, least room of the ring to a pillar and to a sheave [m];
-    place (n, 2): by pulley, mean z of the elements that touch it [m].
+    pin_2 nothing, pin_3 the mouth; s_R: left). Axes of 2 are sides, pulleys.
     """
 
     planar: hybrid.Frames
-    q: Array
-    u: Array
-    ring: Array
-    tension: Array
-    joint: Array
-    saddle: Array
-    flank: Array
-    s: Array
-    sd: Array
-    pulley: Array
-    margin: Array
-    place: Array
+    q: Annotated[Array, ("n", "N_E", 3), "m, rad", "z, roll, yaw of the elements"]
+    u: Annotated[Array, ("n", "N_E", 3), "m/s, rad/s", "v_z, omega_x, omega_y"]
+    ring: Annotated[Array, ("n", 2, "N_B", NL), "m, rad", "lateral coordinates of each ring set, in its view"]
+    tension: Annotated[Array, ("n", 2, "N_B"), "N", "of each ring set"]
+    joint: Annotated[Array, ("n", "N_E", N_JOINT), "N", "by `joint.CONTACTS`"]
+    saddle: Annotated[Array, ("n", 2, "N_E", 6), "N", "by side, as in `element_ring`"]
+    flank: Annotated[Array, ("n", 2, "N_E", 4), "N", "by side, in its view: normal, along, outwards, axial"]
+    s: Annotated[Array, ("n", 2, 2, 4), "m, rad", "sheaves by side and pulley"]
+    sd: Annotated[Array, ("n", 2, 2, 4), "m/s, rad/s", "their rates"]
+    pulley: Annotated[Array, ("n", 2, 7), "N, N m", "outputs of `sheave.advance`, mean since the last frame"]
+    margin: Annotated[Array, ("n", 2, 2), "m", "by side, least room of the ring to a pillar and to a sheave"]
+    place: Annotated[Array, ("n", 2), "m", "by pulley, mean z of the elements that touch it"]
 
 
+@declared
 class Work(NamedTuple):
     """Scratch of one side."""
 
     fl: Flanks
     mx: Maxwell
-    cs_R: Array
-    sn_R: Array
-    shape: Array
-    rate: Array
-    load: Array
-    F_R: Array
-    F_L: Array
-    tension: Array
-    twist: Array
-    bow: Array
-    N: Array
+    cs_R: Annotated[Array, ("N_B",), "1", "cosine of the ring's angles"]
+    sn_R: Annotated[Array, ("N_B",), "1", "sine of the ring's angles"]
+    shape: Annotated[Array, ("N_B", N_SHAPE), "m, rad", "of the pieces (`ring.shape_of`)"]
+    rate: Annotated[Array, ("N_B", N_RATE), "m/s, rad/s", "of the pieces (`ring.rate_of`)"]
+    load: Annotated[Array, ("N_B", N_LOAD), "N, N m", "on the pieces (`ring.push`)"]
+    F_R: Annotated[Array, ("N_B", NQ), "N, N m", "generalised forces"]
+    F_L: Annotated[Array, ("N_B", NL), "N, N m", "the same across"]
+    tension: Annotated[Array, ("N_B",), "N", "tension of the pieces"]
+    twist: Annotated[Array, ("N_B", 4), "1/m, 1/(m s)", "of `lateral.stretches`"]
+    bow: Annotated[Array, ("N_B", 2), "1, 1/s", "of `lateral.stretches`"]
+    N: Annotated[Array, ("N_E", 6), "N", "forces of saddles, ears and pillars"]
     at: Touch
     ear: Touch
 
 
+@declared
 class Scratch(NamedTuple):
     """Arrays of a run that carry nothing from one call to the next, but `mx.z` and `mx.r` of both sides."""
 
     left: Work
     right: Work
-    cs: Array
-    sn: Array
-    R: Array
-    f: Array
-    N_joint: Array
-    old: Array
-    end: Array
-    trial: Array
-    pair: Array
-    wrench: Array
-    before: Array
-    reaction: Array
-    flank_power: Array
-    pulley: Array
-    sheave_power: Array
+    cs: Annotated[Array, ("N_E",), "1", "cosine of phi"]
+    sn: Annotated[Array, ("N_E",), "1", "sine of phi"]
+    R: Annotated[Array, ("N_E", 9), "1", "rotation matrices, row by row"]
+    f: Annotated[Array, ("N_E", 6), "N, N m", "forces of all contacts but the flanks"]
+    N_joint: Annotated[Array, ("N_E", N_JOINT), "N", "forces between elements"]
+    old: Annotated[Array, ("N_E", 6), "m/s, rad/s", "velocities before the step"]
+    end: Annotated[Array, ("N_E", 6), "m/s, rad/s", "velocities ahead, which friction meets"]
+    trial: Annotated[Array, ("N_E", 7), "m/s, rad/s, 1", "of `flank.velocities`"]
+    pair: Annotated[Array, ("N_E", N_PAIR), "SI", "of `joint`"]
+    wrench: Annotated[Array, ("N_E", N_WRENCH), "SI", "of `joint`"]
+    before: Annotated[Array, ("N_E", 2 * N_JOINT), "SI", "of `joint`"]
+    reaction: Annotated[Array, (2, 2, 4), "N, N m", "by side and pulley (`flank.velocities`)"]
+    flank_power: Annotated[Array, (2, 3), "W", "friction along, across, damper (`flank.velocities`)"]
+    pulley: Annotated[Array, (2, 7), "N, N m", "outputs of `sheave.advance`"]
+    sheave_power: Annotated[Array, (2, 4), "W", "of `sheave.advance`"]
 
 
 def model(
@@ -255,85 +257,19 @@ def model(
 
 def frames(m: Model, n: int) -> Frames:
     """Empty results for `n` plot steps."""
-    N_E, N_B, n_z = m.belt.N_E, m.belt.N_B, 2 * len(m.sheaves.A) - 1
-    planar = hybrid.Frames(
-        q=np.zeros((n, N_E, 3)),
-        u=np.zeros((n, N_E, 3)),
-        q_R=np.zeros((n, N_B, planar_ring.NQ)),
-        u_R=np.zeros((n, N_B, planar_ring.NQ)),
-        s_R=np.zeros((n, N_E)),
-        s=np.zeros((n, 2, 4)),
-        sd=np.zeros((n, 2, 4)),
-        joint=np.zeros((n, N_E, 6)),
-        saddle=np.zeros((n, N_E, 3)),
-        flank=np.zeros((n, N_E, 3)),
-        tension=np.zeros((n, N_B)),
-        pulley=np.zeros((n, 2, 6)),
-        deflection=np.zeros((n, 2, n_z)),
-        work=np.zeros((n, len(ledger.WORKS))),
-        stored=np.zeros((n, len(ledger.STORES))),
-        rest=np.zeros((n, 2)),
-        active=np.zeros((n, 3), dtype=np.int64),
-    )
-    return Frames(
-        planar,
-        q=np.zeros((n, N_E, 3)),
-        u=np.zeros((n, N_E, 3)),
-        ring=np.zeros((n, 2, N_B, lateral.NL)),
-        tension=np.zeros((n, 2, N_B)),
-        joint=np.zeros((n, N_E, len(CONTACTS))),
-        saddle=np.zeros((n, 2, N_E, 6)),
-        flank=np.zeros((n, 2, N_E, 4)),
-        s=np.zeros((n, 2, 2, 4)),
-        sd=np.zeros((n, 2, 2, 4)),
-        pulley=np.zeros((n, 2, 7)),
-        margin=np.zeros((n, 2, 2)),
-        place=np.zeros((n, 2)),
-    )
+    return zeros(Frames, {"n": n, "N_E": m.belt.N_E, "N_B": m.belt.N_B, "n_z": 2 * len(m.sheaves.A) - 1})
 
 
 def scratch(m: Model, x: State, n_p: int = 2) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for front and rear arc."""
-    N_E, N_B = m.belt.N_E, m.belt.N_B
-    sides = [
-        Work(
-            fl=flank.flanks(N_E, n_p),
-            mx=maxwell.maxwell((half.z.shape[1] - 1) // 2, N_E * n_p)._replace(z=half.z, r=half.r),
-            cs_R=np.zeros(N_B),
-            sn_R=np.zeros(N_B),
-            shape=columns(N_B, planar_ring.N_SHAPE),
-            rate=columns(N_B, planar_ring.N_RATE),
-            load=columns(N_B, planar_ring.N_LOAD),
-            F_R=columns(N_B, planar_ring.NQ),
-            F_L=columns(N_B, lateral.NL),
-            tension=np.zeros(N_B),
-            twist=columns(N_B, 4),
-            bow=columns(N_B, 2),
-            N=columns(N_E, 6),
-            at=touch(N_E),
-            ear=touch(N_E),
-        )
-        for half in (x.left, x.right)
-    ]
-    return Scratch(
-        left=sides[0],
-        right=sides[1],
-        cs=np.zeros(N_E),
-        sn=np.zeros(N_E),
-        R=columns(N_E, 9),
-        f=columns(N_E, 6),
-        N_joint=columns(N_E, len(CONTACTS)),
-        old=columns(N_E, 6),
-        end=columns(N_E, 6),
-        trial=columns(N_E, 7),
-        pair=columns(N_E, N_PAIR),
-        wrench=columns(N_E, N_WRENCH),
-        before=columns(N_E, 2 * len(CONTACTS)),
-        reaction=np.zeros((2, 2, 4)),
-        flank_power=np.zeros((2, 3)),
-        pulley=np.zeros((2, 7)),
-        sheave_power=np.zeros((2, 4)),
-    )
+    sizes = {"N_E": m.belt.N_E, "N_B": m.belt.N_B, "n_p": n_p, "contacts": m.belt.N_E * n_p}
+    sizes |= {"n_z": x.left.z.shape[1], "n_a": (x.left.z.shape[1] + 1) // 2}
+    w = zeros(Scratch, sizes)
+
+    def of(side: Work, half: Half) -> Work:
+        return side._replace(mx=side.mx._replace(z=half.z, r=half.r))
+
+    return w._replace(left=of(w.left, x.left), right=of(w.right, x.right))
 
 
 def run(
@@ -369,7 +305,7 @@ def run(
 def _move_ring(m: Model, x: Half, w: Work, h: float) -> None:
     """One ring set moves on; shape and rates."""
     planar_ring.move(m.ring, x.q_R, x.u_R, w.cs_R, w.sn_R, h)
-    for a in range(lateral.NL):
+    for a in range(NL):
         for k in range(m.belt.N_B):
             x.q_L[k, a] += h * x.u_L[k, a]
             w.F_L[k, a] = 0.0
@@ -418,7 +354,7 @@ def _touch(
         for a in range(x.held.shape[1]):
             for k in range(m.belt.N_B):
                 x.held[k, a] = 0.0
-        for a in range(lateral.NL):
+        for a in range(NL):
             for k in range(m.belt.N_B):
                 x.held_L[k, a] = 0.0
         _hold(m, x, w)
@@ -445,7 +381,7 @@ def _rub_ring(
     m: Model, guide: Guide, sigma: float, x: Half, w: Work, u_end: Any, R: Any, f: Any, dt: float, n_R: int
 ) -> None:
     """Friction of one ring set at the velocities `u_end` of the elements, and what it changes of those of the ring."""
-    for a in range(lateral.NL):
+    for a in range(NL):
         for k in range(m.belt.N_B):
             w.F_L[k, a] = 0.0
     element_ring.ring_friction(

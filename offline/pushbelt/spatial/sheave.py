@@ -17,8 +17,6 @@ primary is at z = offset + tan(delta_0) (2 r_1 - r_I - r_O), `kinematics.misalig
 from rtcvt.offline.pushbelt.compiled import compiled
 from rtcvt.offline.pushbelt.contact.sheave import shaft
 
-__all__ = ["advance", "energy"]
-
 
 @compiled
 def advance(sheaves, damper, mirrored, b, dt, s, sd, ring, reaction, out, power):

@@ -17,8 +17,6 @@ from rtcvt.offline.pushbelt.contact.flank import face
 from rtcvt.offline.pushbelt.spatial.element import Body
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
 
-__all__ = ["largest_step", "mobility"]
-
 POINTS = 2  # of a flank
 
 

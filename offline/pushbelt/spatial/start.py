@@ -28,8 +28,6 @@ from rtcvt.offline.pushbelt.spatial.model import SIDES, Half, Model, State
 from rtcvt.offline.pushbelt.unit.kinematics import radius_at_one
 from rtcvt.offline.pushbelt.unit.taut_path import TautPath, place_on, taut_path
 
-__all__ = ["HOLD", "STEEPEST", "lift"]
-
 Array = NDArray[np.float64]
 
 HOLD = 1e5  # [N/m]; of a node of the ring, so soft that a bend is some ten elements long

@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 
 from rtcvt.offline.pushbelt.compiled import inlined
 
-__all__ = ["Tracking", "tracking", "tracking_energy", "tracking_force"]
-
 
 class Tracking(NamedTuple):
     """Gap g [m], forces L and F [N] at half of it and at it, slopes [N/m] at g, g/2 and 0. All zero: no tracking."""

@@ -32,8 +32,6 @@ from rtcvt.offline.pushbelt.unit.parameters import FORCE, SPEED, Belt, Boundary,
 from rtcvt.offline.pushbelt.unit.taper import cats_back_radius, tapered_path
 from rtcvt.offline.pushbelt.unit.velocity_model import BeltVelocity, belt_velocity, speed_of
 
-__all__ = ["Start", "elements_on", "ring_on", "running", "sheaves_at", "start_state"]
-
 Array = NDArray[np.float64]
 
 

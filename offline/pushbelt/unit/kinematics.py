@@ -24,22 +24,6 @@ from scipy.optimize import brentq
 
 from rtcvt.errors import InputError
 
-__all__ = [
-    "LOWER",
-    "PRIMARY",
-    "SECONDARY",
-    "UPPER",
-    "Closure",
-    "Path",
-    "Points",
-    "belt_path",
-    "chain",
-    "closure",
-    "evaluate",
-    "misalignment",
-    "radius_at_one",
-]
-
 Array = NDArray[np.float64]
 
 UPPER, PRIMARY, LOWER, SECONDARY = 0, 1, 2, 3  # sections of the path: strand O to I, arc, strand I to O, arc

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rtcvt.errors import InputError
 from rtcvt.kind import Unit
 from rtcvt.model import Variable, VariableTable
 from rtcvt.offline.sheave.profile import Drawing
 from rtcvt.scenario import Scenario, Signal, sample_inputs
-from rtcvt.unitfile import UnitFile, quantity_in, read_unit_file
+from rtcvt.unitfile import Record, UnitFile, quantity_in, read_unit_file
 
 if TYPE_CHECKING:
     from rtcvt.offline.sheave.pulley import Drawn
@@ -80,11 +80,7 @@ Force = Annotated[float, quantity_in("N", at_least=0.0)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Element(_Record):
+class Element(Record):
     """Real element. Heights count from the bottom edge, lengths along the belt from the plane rear side."""
 
     N_E0: Annotated[int, Field(ge=20, le=2000)]  # elements of the real belt
@@ -131,7 +127,7 @@ class Element(_Record):
         return self
 
 
-class Ring(_Record):
+class Ring(Record):
     """Both ring sets as one beam of twice the width (6.1.1)."""
 
     N_B: Annotated[int, Field(ge=12, le=1000)]  # finite elements of the ring
@@ -151,7 +147,7 @@ class Ring(_Record):
 Polynomial = Annotated[tuple[float, ...], Field(min_length=1, max_length=9)]  # the constant first
 
 
-class Pulleys(_Record):
+class Pulleys(Record):
     """Sheaves; all but J are values of each of the two symmetric sheaves of a pulley."""
 
     d_A: Length  # distance of the axes
@@ -198,7 +194,7 @@ def _rows(pulleys: Pulleys) -> tuple[tuple[float, ...], ...]:
     return a if isinstance(a[0], tuple) else (a,) * len(pulleys.A)
 
 
-class Contacts(_Record):
+class Contacts(Record):
     """Stiffness of real contacts, damping ratios, and friction with the speed below which it is regularised."""
 
     k_R: Stiffness  # rocking edge
@@ -232,7 +228,7 @@ class Contacts(_Record):
         return self
 
 
-class Spatial(_Record):
+class Spatial(Record):
     """What the spatial model needs beyond the hybrid one; lengths across the belt."""
 
     z_R: Length  # rocking contacts left and right of the middle
@@ -256,7 +252,7 @@ class Spatial(_Record):
         return self
 
 
-class Case(_Record):
+class Case(Record):
     """An operating point or a row of them: what acts on the pulleys, over time."""
 
     name: Name
@@ -556,78 +552,46 @@ def belt(
     EI = r.E * 2.0 * r.width * h_ring**3 / (12.0 * r.layers**2) * r.bending_factor
     rhoA = r.density * area
 
-    def joint(k: float) -> float:
-        return 2.0 * c.joint_damping * float(np.sqrt(k * mass.m / 2.0))
-
-    k_R, k_T, k_B, k_PH = c.k_R / s, c.k_T / s, c.k_B / s, c.k_PH / s
+    k = {name: getattr(c, name) / s for name in ("k_R", "k_T", "k_B", "k_PH")}  # of a joint
     c_el, k_S = c.c_el * s, c.k_S * s
     tan_d = float(np.tan(e.delta_0))
-    return Belt(
-        N_E=N_E,
-        N_E0=N_E0,
-        t_R=t_R,
-        t_T=t_T,
-        t_B=t_B,
-        m_E=mass.m,
-        J_E=mass.Theta[2],
-        t_S=mass.t_S,
-        h_S=mass.h_S,
-        h_R=e.h_R,
-        r_R=e.r_R / s + e.t_R * (s - 1.0 / s) / 6.0,
-        h_T=e.h_T,
-        h_P=e.h_P,
-        h_E=e.h_E,
-        h_H=e.h_H,
-        t_P=t_R + e.pin_length,
-        t_H=e.t_H,
-        r_P1=e.r_P1,
-        r_P2=e.r_P2,
-        r_H1=e.r_H1,
-        r_H2=e.r_H2,
-        y_P=e.y_P,
-        z_P=e.z_P,
-        y_F0=e.y_F0,
-        y_F1=e.y_F1,
-        r_F=e.r_F,
-        delta_0=e.delta_0,
-        tan_d=tan_d,
-        cos_d=float(np.cos(e.delta_0)),
-        sin_d=float(np.sin(e.delta_0)),
-        k_R=k_R,
-        d_R=joint(k_R),
-        k_T=k_T,
-        d_T=joint(k_T),
-        k_B=k_B,
-        d_B=joint(k_B),
-        k_PH=k_PH,
-        d_PH=joint(k_PH),
-        c_el=c_el,
+    changed: dict[str, Any] = {
+        "N_E": N_E,
+        "N_E0": N_E0,
+        "N_B": N_B,
+        "t_R": t_R,
+        "t_T": t_T,
+        "t_B": t_B,
+        "r_R": e.r_R / s + e.t_R * (s - 1.0 / s) / 6.0,
+        "m_E": mass.m,
+        "J_E": mass.Theta[2],
+        "t_S": mass.t_S,
+        "h_S": mass.h_S,
+        "t_P": t_R + e.pin_length,
+        "tan_d": tan_d,
+        "cos_d": float(np.cos(e.delta_0)),
+        "sin_d": float(np.sin(e.delta_0)),
+        **k,
+        **{name.replace("k", "d"): 2.0 * c.joint_damping * float(np.sqrt(v * mass.m / 2.0)) for name, v in k.items()},
+        "c_el": c_el,
         # ratio to the critical damping of the radial motion on two flanks: 2 c_el tan^2, 2 d_el tan^2
-        d_el=c.flank_damping * float(np.sqrt(2.0 * c_el * mass.m)) / tan_d,
-        mu=c.mu,
-        rise=0.0 if c.mu_0 is None else c.mu_0 / c.mu - 1.0,
-        v_S=1.0 if c.v_S is None else c.v_S,
-        v_mu=c.v_mu,
-        mu_R=c.mu_R,
-        v_muR=c.v_muR,
-        k_S=k_S,
-        d_S=2.0 * c.saddle_damping * float(np.sqrt(k_S * mass.m / 2.0)),
-        N_B=N_B,
-        l_R=r.l_R,
-        EA=r.E * area,
-        EI=EI,
-        rhoA=rhoA,
-        h_ring=h_ring,
-        d_axial=r.E * area * r.axial_time,
-        d_bend=EI * r.bending_time,
-        d_A=p.d_A,
-        d_align=p.alignment_offset,
-        h_off=e.h_P - e.h_R + 0.5 * h_ring,
-        m_star=rhoA + N_E * mass.m / r.l_R,
-        layers=r.layers,
-        mu_L=c.mu_L or 0.0,
-        v_muL=c.v_muL,
-    )
+        "d_el": c.flank_damping * float(np.sqrt(2.0 * c_el * mass.m)) / tan_d,
+        "k_S": k_S,
+        "d_S": 2.0 * c.saddle_damping * float(np.sqrt(k_S * mass.m / 2.0)),
+        "rise": 0.0 if c.mu_0 is None else c.mu_0 / c.mu - 1.0,
+        "v_S": 1.0 if c.v_S is None else c.v_S,
+        "mu_L": c.mu_L or 0.0,
+        "EA": r.E * area,
+        "EI": EI,
+        "rhoA": rhoA,
+        "h_ring": h_ring,
+        "d_axial": r.E * area * r.axial_time,
+        "d_bend": EI * r.bending_time,
+        "d_align": p.alignment_offset,
+        "h_off": e.h_P - e.h_R + 0.5 * h_ring,
+        "m_star": rhoA + N_E * mass.m / r.l_R,
+    }
+    return Belt(**{name: value for of in (e, r, c, p) for name, value in of if name in Belt._fields} | changed)
 
 
 def sheaves(parameters: Parameters) -> Sheaves:

@@ -33,8 +33,6 @@ from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.unit.kinematics import LOWER, PRIMARY, SECONDARY, UPPER, Closure, Path, chain
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["cats_back_centre", "cats_back_radius", "rocking_angle", "tapered_path"]
-
 Array = NDArray[np.float64]
 
 

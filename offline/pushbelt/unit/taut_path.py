@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["TautPath", "place_on", "taut_path"]
-
 Array = NDArray[np.float64]
 
 

@@ -42,8 +42,6 @@ from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.unit.kinematics import Closure, radius_at_one
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, SPEED, TORQUE, Belt, Boundary
 
-__all__ = ["BeltVelocity", "belt_velocity", "sheave_forces", "speed_of", "unloaded_velocity"]
-
 Array = NDArray[np.float64]
 
 

@@ -31,7 +31,7 @@ from rtcvt.offline.pushbelt.run.windows import edge_ratio
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.inversion import covariance, directions, jacobian, step
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
-from rtcvt.offline.variator.campaign import cluster_of
+from rtcvt.offline.variator.campaign import computed
 from rtcvt.recording import replaced_on_success
 
 __all__ = ["FIGURES", "JOURNAL", "SET", "calibrate", "forward", "unit_text"]
@@ -232,12 +232,10 @@ def _run(
         for job in jobs:
             keep(job, model(job[2], z[:, job[1]]))
         return
-    from distributed import as_completed
-
-    with cluster_of(scheduler, workers) as client:
-        futures = {client.submit(model, job[2], z[:, job[1]], pure=False): job for job in jobs}
-        for future in as_completed(list(futures)):
-            keep(futures[future], future.result())
+    for job, found, error in computed({job: (model, job[2], z[:, job[1]]) for job in jobs}, scheduler, workers):
+        if error is not None:
+            raise InputError("calibrate", f"{job[2]}", f"{type(error).__name__}: {error}", "a run that ends")
+        keep(job, found)
 
 
 class _Journal:

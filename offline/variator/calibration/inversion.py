@@ -14,8 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Directions", "covariance", "directions", "jacobian", "step"]
-
 Array = NDArray[np.float64]
 
 

@@ -13,27 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rtcvt.errors import InputError, near
 from rtcvt.offline.pushbelt.checks.chapter7 import ChapterRun
 from rtcvt.offline.pushbelt.run.schedule import Scheme
 from rtcvt.offline.pushbelt.unit.parameters import V_MU, Parameters, drawn_sheaves, influence_numbers, sheaves
-from rtcvt.unitfile import located, parse_table, quantity_in, read_toml
+from rtcvt.unitfile import Record, located, parse_table, quantity_in, read_toml
 
 if TYPE_CHECKING:
     from rtcvt.offline.sheave.pulley import Drawn
-
-__all__ = [
-    "PARAMETERS",
-    "CalibrationPlan",
-    "Observable",
-    "OperatingPoint",
-    "Unknown",
-    "changed",
-    "load_calibration",
-    "shipped_calibrations",
-]
 
 Array = NDArray[np.float64]
 Quantity = Literal["thrust ratio", "speed ratio", "torque", "slip", "loss"]
@@ -138,11 +127,7 @@ PARAMETERS: dict[str, tuple[Callable[[Parameters, float], Parameters], str]] = {
 }
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class Unknown(_Record):
+class Unknown(Record):
     """A parameter with its prior."""
 
     name: str
@@ -163,7 +148,7 @@ class Unknown(_Record):
         return self.above + (self.median - self.above) * np.exp(self.spread * z)
 
 
-class Observable(_Record):
+class Observable(Record):
     """A printed value, or the sign of one."""
 
     about: str
@@ -185,7 +170,7 @@ class Observable(_Record):
         return float(first - sum(others))
 
 
-class OperatingPoint(_Record):
+class OperatingPoint(Record):
     """At which the result predicts: ratio at the rocking edges, speed of the primary, clamping force, and torque.
 
     The torque is that of `xi` with the unit's mu, the same for all members.
@@ -198,7 +183,7 @@ class OperatingPoint(_Record):
     F_O: Annotated[float, quantity_in("N", above=0.0)]
 
 
-class CalibrationPlan(_Record):
+class CalibrationPlan(Record):
     """A plan."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]

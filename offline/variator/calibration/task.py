@@ -12,8 +12,6 @@ from rtcvt.offline.variator.calibration.calibrate import FIGURES, SET
 from rtcvt.offline.variator.calibration.calibrate import calibrate as figures_of
 from rtcvt.offline.variator.calibration.plan import load_calibration
 
-__all__ = ["calibrate"]
-
 
 def calibrate(parameters: Parameters, given: Mapping[str, Any], progress: Progress) -> Shown:
     """Identify the parameters of a plan."""

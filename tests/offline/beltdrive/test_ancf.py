@@ -6,6 +6,8 @@ from scipy.linalg import eigh
 
 from rtcvt.offline.beltdrive.ancf import bounding_box, cable, elastic_energy, elastic_forces, elastic_tangent, shape
 
+pytestmark = pytest.mark.interpreted
+
 SCHEMES = ("a", "b", "c")
 
 

@@ -1,16 +1,17 @@
 """Energy balance of the ANCF belt, also with arm and decoupler: it closes, sees every family, tells chatter."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rtcvt.belt.unit import Decoupler, Load
+from rtcvt.belt.unit import Decoupler, Load, Sliding
 from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive.audit import ALLOWED, book, columns, ledger, strayed, unaccounted
-from rtcvt.offline.beltdrive.drive import _inputs, _work, build, signals, simulate, warnings
+from rtcvt.offline.beltdrive.drive import _inputs, _work, build, read_run, signals, simulate, warnings
 from rtcvt.offline.beltdrive.motion import N_COUNT, Motion, Numerics, march
-from rtcvt.offline.beltdrive.runs import Outcome, figures
+from rtcvt.offline.beltdrive.runs import Outcome, changed, figures, simulate_full
 from rtcvt.scenario import Scenario, Table
 
 DATA = Path(__file__).parents[2] / "data" / "beltdrive"
@@ -84,6 +85,24 @@ def furnished():
     }
     belt = unit.belt.model_copy(update={"bending_damping": 1e-4})
     return unit.model_copy(update={"pulleys": pulleys, "belt": belt})
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_from_its_file_to_the_same_bits(furnished, tmp_path):
+    """After a whole block of samples, with friction over speed; without the speeds of sliding it is another run."""
+    falls = {"mu_back": 0.5, "sliding": Sliding(v=(0.0, 0.3, 2.0), share=(1.0, 0.7, 0.4))}
+    unit = changed(furnished.model_copy(update={"hybrid": furnished.hybrid.model_copy(update=falls)}), elements=60)
+    scenario = Scenario(name="ramp", duration=0.2, inputs={"crank.w": Table(time=(0.0, 0.05), value=(0.0, -20.0))})
+    short = scenario.model_copy(update={"duration": 0.1})
+    whole = simulate_full(unit, scenario, tmp_path / "whole.h5").run
+    half = simulate_full(unit, short, tmp_path / "half.h5").run
+    taken = read_run(tmp_path / "half.h5", half.drive, short)
+    np.testing.assert_array_equal(taken.last.sliding, half.last.sliding)
+    again = simulate_full(unit, scenario, tmp_path / "half.h5", resume=True).run
+    for key in ("q", "v", "turning", "carried", "stress"):
+        assert (getattr(whole, key) == getattr(again, key)).all(), key
+    forgot = replace(taken, last=taken.last._replace(sliding=0.0 * taken.last.sliding))
+    assert (simulate(half.drive, scenario, start=forgot).q != whole.q).any()
 
 
 STEP = 5e-5

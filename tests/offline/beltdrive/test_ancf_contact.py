@@ -18,6 +18,8 @@ from rtcvt.offline.beltdrive.sheave import (
     touching,
 )
 
+pytestmark = pytest.mark.interpreted
+
 L, N_S = 0.2, 4
 
 

@@ -7,6 +7,8 @@ from scipy.sparse.linalg import spsolve
 
 from rtcvt.offline.beltdrive.ring_solver import factorise, solve
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.mark.parametrize(("n", "m"), [(3, 0), (3, 2), (8, 1), (61, 3)])
 def test_solution_is_that_of_a_sparse_solver(n, m):

@@ -11,6 +11,8 @@ from rtcvt.offline.nonsmooth.contact import Rows, contact_problem, fixed_point, 
 from rtcvt.offline.nonsmooth.lcp import ConvergenceError
 from rtcvt.offline.nonsmooth.lemke import lemke
 
+pytestmark = pytest.mark.interpreted
+
 SOLVERS = [fixed_point, newton]
 
 

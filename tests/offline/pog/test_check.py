@@ -75,9 +75,9 @@ def test_energy_residual_sees_a_missing_loss():
     unit = load_unit("differential")
     result = simulate(build_model(unit, "rigid"), unit.scenario[0])
     assert energy_residual(unit, result) < 1e-6
-    p = result.p.copy()
-    p[result.model.by_name["gear.b.b"].index] *= 1.01
-    assert energy_residual(unit, dataclasses.replace(result, p=p)) > 1e-3
+    y = result.y.copy()
+    y[:, result.model.by_name["loss.friction"].index] += 0.01 * result.parameter("gear.b.b") * result["gear.b.w"] ** 2
+    assert energy_residual(unit, dataclasses.replace(result, y=y)) > 1e-3
 
 
 def test_samples_near_a_change_of_the_limits_do_not_count():

@@ -7,7 +7,9 @@ from scipy.optimize import brentq
 from rtcvt.offline.pushbelt.contact import element_element as ee
 from rtcvt.offline.pushbelt.unit.parameters import Belt, belt, load_parameters
 
-N = 200
+N = 100
+
+pytestmark = pytest.mark.interpreted
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +30,7 @@ def wreath(J: ee.Joint, rng: np.random.Generator, size: float, gap: float = 0.0,
         d = np.array([-radius * np.sin(psi), radius * (np.cos(psi) - 1)])
         return ee.gaps(J, d[0], d[1], np.cos(psi), np.sin(psi))[0]
 
-    radius = brentq(lambda r: rocking_gap(r) - gap, 0.05, 0.2)
+    radius = brentq(lambda r: rocking_gap(r) - gap, 0.25e-3 * N, 1e-3 * N)
     angle = -psi * np.arange(N)
     q = np.column_stack((radius * np.cos(angle), radius * np.sin(angle), angle - np.pi / 2))
     return q + size * rng.standard_normal((N, 3)) * [1, 1, turn]

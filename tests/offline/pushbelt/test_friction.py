@@ -44,7 +44,7 @@ def test_force_stays_in_the_cone_and_grows_in_proportion_to_small_slip(law, mu):
     v = np.logspace(-9, 2, 200)
     force = v * [secant(law, x * x) for x in v]
     assert (force > 0.0).all()
-    assert (force < max(mu)).all()
+    assert (force <= max(mu) * (1.0 + 1e-15)).all()  # a sharp law is at mu to rounding
     assert force[-1] == pytest.approx(mu[1], rel=1e-6)
     assert force[0] == pytest.approx(mu[0] * v[0] / law.v_mu, rel=1e-9)
 

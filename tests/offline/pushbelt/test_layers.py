@@ -106,17 +106,6 @@ def test_the_full_model_loses_what_bands_on_two_pulleys_do(case: str, row: int) 
     assert lost["ring layer friction"] == pytest.approx(np.sum(p.c * pressed * s**2 / np.hypot(s, p.omega_0)), rel=0.05)
 
 
-@pytest.mark.slow
-def test_a_plane_section_loses_at_the_saddle_what_layers_lose_among_each_other() -> None:
-    """For mu_L = mu_R."""
-    _, _, plane = loses("LOW", 0, 0.0)
-    _, _, sliding = loses("LOW", 0, UNIT.contacts.mu_R)
-    assert plane["ring layer friction"] == 0.0
-    assert sliding["ring layer friction"] > 0.2 * plane["element-ring friction"]
-    whole = sliding["ring layer friction"] + sliding["element-ring friction"]
-    assert whole == pytest.approx(plane["element-ring friction"], rel=0.08)
-
-
 def test_frictionless_layers_are_no_unit() -> None:
     text = UNIT.text.replace("mu_R = 0.05", "mu_L = 0.0\nmu_R = 0.05")
     with pytest.raises(InputError, match="mu_L"):

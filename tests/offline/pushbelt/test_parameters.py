@@ -1,7 +1,6 @@
 """Unit file, mass properties, scaling with the number of elements, endplay, input tables."""
 
 import re
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -107,25 +106,6 @@ def test_mass_properties_of_a_wedge_and_of_a_triangle():
     mass = 0.5 * a * h * t
     assert m.h_S == pytest.approx(h / 3, rel=1e-13)
     assert m.Theta[0] == pytest.approx(mass * (h**2 / 18 + a**2 / 24), rel=1e-12)
-
-
-def test_mass_properties_of_the_element_against_sampling():
-    b = belt(PARAMETERS, N_E=432)
-    outline = np.array(PARAMETERS.element.outline)
-    rng = np.random.default_rng(1)
-    box = np.array([b.t_R, outline[-1, 0], 2 * outline[:, 1].max()])
-    x, y, z = (rng.random((3, 2_000_000)).T * box - (0.0, 0.0, box[2] / 2)).T
-    width = np.empty_like(y)
-    for (y0, b0), (y1, b1) in pairwise(outline):
-        if y1 > y0:
-            k = (y >= y0) & (y < y1)
-            width[k] = b0 + (b1 - b0) * (y[k] - y0) / (y1 - y0)
-    inside = (np.abs(z) < width) & (x < np.where(y < b.h_R, b.t_B + (b.t_R - b.t_B) * y / b.h_R, b.t_R))
-    m = PARAMETERS.element.density * box.prod() * inside.mean()
-    x, y, z = x[inside], y[inside], z[inside]
-    assert b.m_E == pytest.approx(m, rel=3e-3)
-    assert (b.t_S, b.h_S) == pytest.approx((x.mean(), y.mean()), rel=3e-3)
-    assert m * (x.var() + y.var()) == pytest.approx(b.J_E, rel=5e-3)
 
 
 def test_the_element_is_of_its_class():

@@ -6,6 +6,7 @@ import pytest
 from rtcvt.offline.pushbelt.contact.flank import Flanks, flanks
 from rtcvt.offline.pushbelt.planar import state as planar
 from rtcvt.offline.pushbelt.record import zeros
+from rtcvt.offline.pushbelt.spatial import model as spatial
 
 SIZES = {"N_E": 7, "N_B": 5, "n": 3, "n_z": 9}
 
@@ -24,7 +25,12 @@ def test_zeros_have_the_declared_shape_order_and_type() -> None:
         zeros(planar.State, {"N_E": 7})
 
 
-@pytest.mark.parametrize("record", [Flanks, planar.State, planar.Frames, planar.RingScratch, planar.Scratch])
+RECORDS = (
+    Flanks, planar.State, planar.Frames, planar.RingScratch, planar.Scratch, spatial.Half, spatial.Frames, spatial.Work,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("record", RECORDS)
 def test_every_field_is_documented(record: type) -> None:
     text = str(record.__doc__)
     assert all(f"\n    {name}" in text for name in record._fields)  # type: ignore[attr-defined]

@@ -35,14 +35,14 @@ class Lone:
     """One element that does not turn, on a straight strand of a ring that nothing moves; it goes along with v_0."""
 
     def __init__(self, dt: float, v_0: float, at: float = 0.0) -> None:
-        start = made("MED")
+        start = made("MED", N_B=26)
         self.b = belt(UNIT, N_E0=432)._replace(N_E=1, J_E=1e6)
         self.R = start.model.ring._replace(m=1e12, J=1e12, m_c=1e12)
         self.p = rd.Rigid(*start.model.saddle)._replace(N_E=1)
         self.friction, self.dt = start.model.friction, dt
         self.q_R, self.u_R = start.state.q_R.copy("K"), np.zeros_like(start.state.u_R)
-        self.shape, self.rate = np.zeros((104, rg.N_SHAPE)), np.zeros((104, rg.N_RATE))
-        self.load = np.zeros((104, rg.N_LOAD))
+        self.shape, self.rate = np.zeros((26, rg.N_SHAPE)), np.zeros((26, rg.N_RATE))
+        self.load = np.zeros((26, rg.N_LOAD))
         self.move(0.0)
         y = np.abs(self.shape[:, rg.DY] * self.shape[:, rg.INV])
         k = int(np.argmin(y + (np.abs(self.shape[:, rg.X] - 0.5 * self.b.d_A) > 0.2 * self.b.d_A)))
@@ -58,7 +58,7 @@ class Lone:
         self.u_R[:, :2] = v_0 * self.t
         self.s_R, self.f = np.array([k + 0.5]), np.zeros((1, 3))
         self.N, self.memory = np.zeros((1, 3)), np.zeros((1, er.N_MEMORY))
-        self.fl, self.P = fk.flanks(1, 1), rd.press(self.p, self.b._replace(N_B=104))
+        self.fl, self.P = fk.flanks(1, 1), rd.press(self.p, self.b._replace(N_B=26))
         self.fl.stretch[0], self.fl.n_stretch[0] = (0, 1), 1
 
     def move(self, dt: float) -> None:

@@ -69,13 +69,6 @@ def test_line_density_conserves_the_sum_at_any_spacing():
             assert np.diff(edges) @ one == pytest.approx(f.sum(axis=0), rel=1e-11)
 
 
-def test_line_density_and_interpolation_of_a_constant():
-    edges, s = np.linspace(0.0, LENGTH, 257)[None], (np.arange(220) + 0.3)[None] * LENGTH / 220
-    five, length = np.full((1, 220, 1), 5.0), np.array([LENGTH])
-    assert line_density(s, five, edges, length) == pytest.approx(5.0 * 220 / LENGTH, rel=1e-12)
-    assert interpolated(uneven(220)[None], five, edges[:, :-1], length) == pytest.approx(5.0, rel=1e-14)
-
-
 @pytest.mark.parametrize("time", [0.0, 0.2, 0.7])
 def test_travelling_wave_is_met_with_second_order(time):
     """Elements that move through a wave that itself moves: the grid, fixed in space, sees the wave."""

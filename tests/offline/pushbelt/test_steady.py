@@ -20,6 +20,7 @@ PARAMETERS = load_parameters("pushbelt_24mm")
 SHEAVES = sheaves(PARAMETERS)
 RPM = np.pi / 30.0
 MED = Point(2000.0 * RPM, 10520.0, 1.0, 60.0)
+OD = Point(2000.0 * RPM, 11140.0, 0.487, 46.32)
 LOW = Point(2000.0 * RPM, 33420.0, 2.328, 198.24)
 
 
@@ -43,13 +44,13 @@ def test_overrun_is_drive_seen_from_the_other_shaft(law):
 
 
 def test_energy_of_the_shafts_is_what_friction_takes(med):
-    """Losses are summed from forces and slips; shafts from torques and speeds: 1.5 %, half of it of the steps."""
-    assert sum(med.losses.values()) == pytest.approx(med.loss, rel=0.015)
+    """Losses are summed from forces and slips; shafts from torques and speeds: 2 %, 1.4 W of 12 kW."""
+    assert sum(med.losses.values()) == pytest.approx(med.loss, rel=0.02)
     assert min(med.losses.values()) > 0.0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("point", [LOW, replace(LOW, ratio=0.487, M_O=40.0, F_O=11140.0)])
+@pytest.mark.parametrize("point", [LOW, OD])
 def test_energy_away_from_ratio_one(point):
     found = steady(of(5e-3), SHEAVES, point, steps=1600)
     assert sum(found.losses.values()) == pytest.approx(found.loss, rel=0.02)
@@ -112,25 +113,36 @@ def test_the_command_writes_a_page_and_its_figures(tmp_path):
         assert said in str(refused.exception)
 
 
-# Thrust ratio, mean tension and push force on the secondary [N] of the full model in LOW by v_mu [m/s]: multirate,
-# 2.3 revolutions, mean of the last one; `test_the_full_model_in_low` makes them anew.
-FULL = {5e-3: (1.030, 6578.0, 2568.0), 0.01: (1.049, 6429.0, 2498.0), 0.05: (0.932, 5470.0, 1818.0)}
+# Thrust ratio, mean tension and push force on the secondary [N] of the full model: multirate, 2.3 revolutions, mean of
+# the last one; `test_the_full_model` makes them anew. In MED and OD all gaps lie in the slack strand, in LOW on the
+# primary.
+FULL = {
+    ("MED", 3, 0.01): (1.463, 2722.0, 1091.0),
+    ("OD-KpKs", 3, 0.01): (1.842, 3577.0, 1382.0),
+    ("LOW", 0, 5e-3): (1.030, 6578.0, 2568.0),
+    ("LOW", 0, 0.01): (1.049, 6429.0, 2498.0),
+    ("LOW", 0, 0.05): (0.932, 5470.0, 1818.0),
+}
+POINTS = {"MED": replace(MED, M_O=74.58), "OD-KpKs": OD, "LOW": LOW}
 
 
-@pytest.mark.parametrize("v_mu", FULL)
-def test_it_agrees_with_the_full_model(v_mu):
-    thrust_ratio, tension, push = FULL[v_mu]
-    found = steady(of(v_mu, 433), SHEAVES, LOW, steps=400)
+@pytest.mark.parametrize("at", FULL)
+def test_it_agrees_with_the_full_model(at):
+    case, _, v_mu = at
+    thrust_ratio, tension, push = FULL[at]
+    found = steady(of(v_mu, PARAMETERS.get_case(case).N_E0), SHEAVES, POINTS[case], steps=400)
     assert found.thrust_ratio == pytest.approx(thrust_ratio, rel=0.04)
     assert mean(found.arcs[1], "T") == pytest.approx(tension, rel=0.02)
     assert mean(found.arcs[1], "P") == pytest.approx(push, rel=0.02)
+    assert (found.open_to > 0.5) == (case == "LOW")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("v_mu", FULL)
-def test_the_full_model_in_low(v_mu):
+@pytest.mark.parametrize("at", FULL)
+def test_the_full_model(at):
+    case, row, v_mu = at
     contacts = PARAMETERS.contacts.model_copy(update={"v_mu": v_mu})
-    run = Run("LOW", Case("LOW", 0), Settings(scheme="multirate"), settle=2.3, plot_step=None)
+    run = Run(case, Case(case, row), Settings(scheme="multirate"), settle=2.3, plot_step=None)
     made = prepare(PARAMETERS.model_copy(update={"contacts": contacts}), run)
     ticks = made.clock
     go = stepped("multirate", made.model.ring, ticks.step)
@@ -138,7 +150,7 @@ def test_the_full_model_in_low(v_mu):
     last = slice(-ticks.frames(1.0), None)
     force = out.pulley[last, :, 1].mean(axis=0)
     fields = snapshots(made.model, out, ticks.step).fields
-    thrust_ratio, tension, push = FULL[v_mu]
+    thrust_ratio, tension, push = FULL[at]
     assert force[0] / force[1] == pytest.approx(thrust_ratio, rel=0.01)
     for name, value in (("tension", tension), ("push", push)):
         assert fields[name][last, 2 * CELLS : 3 * CELLS].mean() == pytest.approx(value, rel=0.01)

@@ -24,8 +24,8 @@ from rtcvt.offline.pushbelt.checks.chapter7 import (
     verify,
 )
 from rtcvt.offline.pushbelt.checks.chapter7_report import report_page
+from rtcvt.offline.pushbelt.checks.kept import sources
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, QUANTITIES, SECONDARY
-from rtcvt.offline.pushbelt.checks.sources import sources
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare
 from rtcvt.offline.pushbelt.run.profiles import BINS, FIELDS, Steady, Window, belt_coordinate
@@ -205,10 +205,9 @@ def test_a_verdict_is_firm_if_all_within_u_gives_it(expected: dict, value: float
     assert judge(s, value, u, "1").firm is firm
 
 
-@pytest.mark.parametrize("K", [slow(2), slow(4), 8])
-def test_u_is_what_the_mean_of_other_starts_differs_by(K: int) -> None:
-    """In 95 of 100 pairs of samples: 20000 pairs leave 0.3 % of scatter."""
-    ours, theirs = np.random.default_rng(5).normal(1.4, 0.03, (2, 20_000, K))
+def test_u_is_what_the_mean_of_other_starts_differs_by() -> None:
+    """In 95 of 100 pairs of samples: 5000 pairs leave 0.6 % of scatter."""
+    ours, theirs = np.random.default_rng(5).normal(1.4, 0.03, (2, 5000, 8))
     within = [abs(a.mean() - b.mean()) <= band(a) for a, b in zip(ours, theirs, strict=True)]
     assert np.mean(within) == pytest.approx(0.95, abs=6e-3)
 
@@ -403,9 +402,14 @@ def test_a_run_that_loses_energy_fails(energy: tuple[float, float, float], faile
     assert not failed or re.match(rf"a: energy of .* is unaccounted for, {failed}", found[0])
 
 
-def test_report_of_all_runs_is_complete_and_self_contained() -> None:
+def test_the_command_writes_a_complete_report_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     v = complete()
-    found = report_page(v)
+    monkeypatch.setattr(verification, "verify", lambda *a, **k: v)
+    report, figures = tmp_path / "r.html", tmp_path / "r.json"
+    done = CliRunner().invoke(app, ["check", "pushbelt_24mm", "-o", str(report), "--json", str(figures)])
+    assert done.exit_code == 0, done.output
+    assert '"verdict"' in figures.read_text()
+    found = report.read_text(encoding="utf-8")
     for f in v.findings:
         assert f.signature.section.partition(", ")[2] in found
     assert found.count("<svg") == 10
@@ -413,15 +417,6 @@ def test_report_of_all_runs_is_complete_and_self_contained() -> None:
     ids = re.findall(r'\bid="([^"]+)"', found)
     assert len(ids) == len(set(ids))
     assert "nan" not in re.sub(r"<svg.*?</svg>", "", found, flags=re.DOTALL).lower().replace("nano", "")
-
-
-def test_command_line_writes_report_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verification, "verify", lambda *a, **k: complete())
-    report, figures = tmp_path / "r.html", tmp_path / "r.json"
-    done = CliRunner().invoke(app, ["check", "pushbelt_24mm", "-o", str(report), "--json", str(figures)])
-    assert done.exit_code == 0, done.output
-    assert report.stat().st_size > 1e5
-    assert '"verdict"' in figures.read_text()
 
 
 # --- what holds for every run

@@ -24,7 +24,7 @@ LOOSE = {
 RADII = np.linspace(28e-3, 73e-3, 6)
 
 
-def of(profile, size=6e-3, radii=RADII):
+def of(profile, size=10e-3, radii=RADII):
     p = Profile.model_validate(profile)
     return influence(body(p, mesh(p, TAN, size), TAN), radii, 5.8e-3)
 

@@ -3,12 +3,14 @@
 import os
 import subprocess
 import sys
+import time
 
 import psutil
 import pytest
+from distributed import LocalCluster
 
 from rtcvt.errors import InputError
-from rtcvt.offline.variator.campaign import cluster_of
+from rtcvt.offline.variator.campaign import cluster_of, computed
 
 CLIENT = """
 import asyncio, encodings.idna, os, ssl, sys, tempfile
@@ -62,6 +64,16 @@ def test_a_worker_that_dies_is_replaced(cluster):
     dead = cluster.submit(os._exit, 1, pure=False, retries=0)
     assert type(dead.exception()).__name__ == "KilledWorker"
     assert cluster.submit(int, "7").result() == 7
+
+
+def test_a_scheduler_that_ends_is_told():
+    calls = {"short": (time.sleep, 0.1), "long": (time.sleep, 2.0)}
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as others:
+        found = computed(calls, others.scheduler_address, None)
+        assert next(found) == ("short", None, None)
+        others.close()
+        with pytest.raises(InputError, match="the same command goes on"):
+            next(found)
 
 
 def test_a_scheduler_without_certificates_is_told(caplog):

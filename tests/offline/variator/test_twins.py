@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import variator_laws
+from marks import slow
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
@@ -65,7 +66,7 @@ def plan_of(folder: Any, text: str) -> Any:
     return load_plan(path)
 
 
-@pytest.mark.parametrize("name", ["spatial_24mm", "twins_24mm"])
+@pytest.mark.parametrize("name", ["spatial_24mm", slow("twins_24mm")])
 def test_a_point_is_followed_by_its_twins(name: str) -> None:
     plan, _ = load_plan(name)
     runs = list(runs_of(plan, UNIT))

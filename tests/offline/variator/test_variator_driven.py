@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from commands import command_line
 
-from rtcvt import cli
 from rtcvt.errors import InputError
 from rtcvt.interface import error_rows
 from rtcvt.kind import load_unit
@@ -222,13 +222,11 @@ def folder(monkeypatch, tmp_path, reduced):
     return tmp_path
 
 
-def rtcvt(monkeypatch, *words):
-    monkeypatch.setattr("sys.argv", ["rtcvt", *words])
-    try:
-        cli.main()
-    except SystemExit as stop:
-        return stop.code or 0
-    return 0
+@pytest.fixture
+def rtcvt(folder, monkeypatch, capsys):
+    """Run a command; its exit code and standard error."""
+    run = command_line(monkeypatch, capsys)
+    return lambda *words: run(*words)[::2]
 
 
 def table_of(run, path):
@@ -243,11 +241,11 @@ def table_of(run, path):
     write_heldout(HeldOut("belt", (full,), "", "", parameters, {"revision": "abc"}), path)
 
 
-def test_check_writes_report_and_figures_and_says_what_is_missed(folder, monkeypatch, capsys):
+def test_check_writes_report_and_figures_and_says_what_is_missed(folder, rtcvt):
     table_of(held(), folder / "constant_heldout.h5")
-    assert rtcvt(monkeypatch, "check", "v.toml", "-o", "r.html", "--json", "r.json") == 1
-    text = capsys.readouterr()
-    assert "missed: slip, quadratic mean" in " ".join(text.err.split())
+    code, error = rtcvt("check", "v.toml", "-o", "r.html", "--json", "r.json")
+    assert code == 1
+    assert "missed: slip, quadratic mean" in " ".join(error.split())
     assert "Settled states" in (folder / "r.html").read_text(encoding="utf-8")
     found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     assert (found["unit"], found["runs"]) == ("v", 1)
@@ -260,10 +258,11 @@ def test_check_writes_report_and_figures_and_says_what_is_missed(folder, monkeyp
     assert (slip.nrms, slip.limit) == (by_name["slip", "quadratic mean"]["value"]["hybrid"], 0.0012)
 
 
-def test_a_reduced_model_without_held_out_runs(folder, monkeypatch, capsys):
+def test_a_reduced_model_without_held_out_runs(folder, rtcvt):
     assert error_rows(load_unit("v.toml"), "hybrid", {}, None, lambda *_: None) is None
-    assert rtcvt(monkeypatch, "check", "v.toml") == 2
-    assert "--fresh" in capsys.readouterr().err
+    code, error = rtcvt("check", "v.toml")
+    assert code == 2
+    assert "--fresh" in error
     assert not (folder / "report.html").exists()
 
 
@@ -277,23 +276,25 @@ def test_figures_of_another_unit_are_refused(folder):
 
 
 @pytest.mark.parametrize("option", [("--set", "primary.J=1"), ("--scenario", "x")])
-def test_options_that_a_variator_does_not_take(folder, monkeypatch, capsys, option):
-    assert rtcvt(monkeypatch, "check", "v.toml", *option) == 2
-    assert option[0] in capsys.readouterr().err
+def test_options_that_a_variator_does_not_take(rtcvt, option):
+    code, error = rtcvt("check", "v.toml", *option)
+    assert code == 2
+    assert option[0] in error
 
 
 @pytest.mark.parametrize("option", [("--fresh",), ("--runs", "*.h5")])
 @pytest.mark.parametrize("unit", ["planetary", "two_pulley_belt"])
-def test_what_is_for_variators_alone(folder, monkeypatch, capsys, unit, option):
-    assert rtcvt(monkeypatch, "check", unit, *option) == 2
-    assert "not with" in capsys.readouterr().err
+def test_what_is_for_variators_alone(rtcvt, unit, option):
+    code, error = rtcvt("check", unit, *option)
+    assert code == 2
+    assert "not with" in error
 
 
-def test_check_against_chosen_runs(folder, monkeypatch, capsys):
-    assert rtcvt(monkeypatch, "check", "v.toml", "--runs", "nothing-*.h5") == 2
-    assert "a pattern of files that are there" in capsys.readouterr().err
-    assert rtcvt(monkeypatch, "check", "v.toml", "--runs", "*.h5", "--fresh") == 2
-    assert "not together with --fresh" in capsys.readouterr().err
+def test_check_against_chosen_runs(folder, rtcvt, monkeypatch):
+    for words, said in ((("nothing-*.h5",), "a pattern of files"), (("*.h5", "--fresh"), "not together with --fresh")):
+        code, error = rtcvt("check", "v.toml", "--runs", *words)
+        assert code == 2
+        assert said in error
     table_of(held(), folder / "table.h5")
     (folder / "sweep-000.h5").touch()
     (folder / "point-000.h5").touch()
@@ -302,7 +303,7 @@ def test_check_against_chosen_runs(folder, monkeypatch, capsys):
         "rtcvt.offline.variator.heldout.condense",
         lambda files: asked.extend(files) or read_heldout(folder / "table.h5"),
     )
-    assert rtcvt(monkeypatch, "check", "v.toml", "--runs", "sweep-*.h5", "-o", "chosen.html") == 1
+    assert rtcvt("check", "v.toml", "--runs", "sweep-*.h5", "-o", "chosen.html")[0] == 1
     assert [f.name for f in asked] == ["sweep-000.h5"]
     page = (folder / "chosen.html").read_text(encoding="utf-8")
     assert "was not made from" not in page

@@ -79,6 +79,7 @@ def belt_ring(rng: np.random.Generator) -> tuple[lat.Lateral, np.ndarray, np.nda
     return strip(b.N_B, b.l_R / b.N_B, time=1e-7, camber=0.1), q_R, u_R
 
 
+@pytest.mark.interpreted
 def test_forces_are_the_gradient_of_the_energy_in_lateral_and_planar_coordinates() -> None:
     rng = np.random.default_rng(1)
     L, q_R, _ = belt_ring(rng)
@@ -99,6 +100,7 @@ def test_forces_are_the_gradient_of_the_energy_in_lateral_and_planar_coordinates
         assert -2 * np.sum(F_R * dq_R) == pytest.approx(change, rel=1e-5, abs=1e-9)
 
 
+@pytest.mark.interpreted
 def test_power_of_forces_is_change_of_energy_and_damping() -> None:
     """Also while the ring runs round: the strain rates do not see rigid motion."""
     rng = np.random.default_rng(2)
@@ -120,6 +122,7 @@ def test_power_of_forces_is_change_of_energy_and_damping() -> None:
     assert (bent[0] - bent[1]) / (2 * h) == pytest.approx(tension, rel=1e-6)
 
 
+@pytest.mark.interpreted
 def test_tilting_the_ring_as_a_whole_costs_nothing() -> None:
     L, q_R, _ = belt_ring(np.random.default_rng(3))
     L = L._replace(camber=0.0)
@@ -131,6 +134,7 @@ def test_tilting_the_ring_as_a_whole_costs_nothing() -> None:
     assert np.abs(F_R).max() < 1e-9
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("width", [8.7e-3, 1e-3])
 def test_cantilever_bends_as_timoshenko_says_with_second_order(width: float) -> None:
     """Both halves of a beam on two supports are cantilevers with half the load."""
@@ -152,6 +156,7 @@ def test_cantilever_bends_as_timoshenko_says_with_second_order(width: float) -> 
     assert np.log2(error[1] / error[2]) == pytest.approx(2, abs=0.05)
 
 
+@pytest.mark.interpreted
 def test_quarter_circle_under_a_load_across_its_plane() -> None:
     """F r^3 (pi/(4 EI) + (3 pi - 8)/(4 GJ)) + F r pi/(2 GA): bending and torsion are coupled by the curvature."""
     r, error = 0.04, []
@@ -193,6 +198,7 @@ def test_quarter_circle_under_a_load_across_its_plane() -> None:
     assert np.log2(error[1] / error[2]) == pytest.approx(2, abs=0.2)
 
 
+@pytest.mark.interpreted
 def test_strip_twists_by_its_layers_and_its_tension() -> None:
     n, l, S, torque = 20, 5e-3, 3000.0, 0.01  # noqa: E741
     L = strip(n, l)
@@ -222,6 +228,7 @@ def dispersion(L: lat.Lateral, S: float, k: np.ndarray) -> np.ndarray:
     return np.sqrt(np.array(found))
 
 
+@pytest.mark.interpreted
 def test_waves_of_a_band_under_tension_are_timoshenkos() -> None:
     """(GA k^2 + S k^2 - m w^2)(EI k^2 + GA - J w^2) = (GA k)^2 per length, for waves longer than ten elements."""
     L, S = strip(40, 6.355e-3), 2500.0
@@ -240,6 +247,7 @@ def test_waves_of_a_band_under_tension_are_timoshenkos() -> None:
     assert phase[0] == pytest.approx(np.sqrt((S + L.EI * k[0] ** 2) / m), rel=0.01)
 
 
+@pytest.mark.interpreted
 def test_largest_frequency_is_below_its_bound_and_that_of_the_planar_ring() -> None:
     b = belt(UNIT)
     L = strip(b.N_B, b.l_R / b.N_B)

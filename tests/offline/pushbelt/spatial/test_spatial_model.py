@@ -52,7 +52,8 @@ def prepare(
     inputs = boundary_at(c, PLOT * np.arange(frames + 1), row)
     start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
     m, x = hy.model(b, sh, unilateral=unilateral), hy.state(*start[:7], n_k=len(sh.A) - 1)
-    hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100, n_p=2)
+    if before:
+        hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100, n_p=2)
     return m, x, sp.model(UNIT, b, sh, unilateral=unilateral, **settings), inputs
 
 
@@ -405,6 +406,6 @@ def test_what_the_spatial_model_cannot_take_is_named() -> None:
             _changed(spatial=values)
     with pytest.raises(InputError, match=r"spatial\.crown = 0\.5.*bilateral"):
         sp.model(_changed(spatial={"crown": 0.5}), b, sh, unilateral=False)
-    _, x, m, _ = prepare("MED", 3, 1, offset=6e-3)
+    _, x, m, _ = prepare("MED", 3, 1, before=0, offset=6e-3)
     with pytest.raises(InputError, match=r"alignment_offset.*0\.006"):
         lift(m, x)

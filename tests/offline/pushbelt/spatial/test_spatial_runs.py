@@ -75,22 +75,10 @@ def _moved(**tables: dict[str, object]) -> Parameters:
 
 def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_path) -> None:
     refused: list[tuple[Parameters, Run, str]] = [
-        (UNIT, a_run(model="flat"), "hybrid or spatial"),
-        (UNIT, a_run(flank_points=1), "2 with model spatial"),
-        (UNIT, a_run(contact="glued"), "unilateral or bilateral"),
-        (
-            UNIT,
-            a_run(contact="bilateral", scheme="multirate"),
-            "contact.*unilateral with model spatial or mirrored and scheme multirate",
-        ),
         (_moved(spatial={"crown": 0.5}), a_run(contact="bilateral"), r"spatial\.crown.*bilateral"),
-        (UNIT, a_run(before=-1.0), "0 to 20"),
-        (UNIT, a_run(before=float("nan")), "0 to 20"),
-        (UNIT, a_run(model="hybrid", before=1.0), "before"),
         (UNIT.model_copy(update={"spatial": None}), a_run(), "spatial"),
         (_moved(pulleys={"alignment_offset": 8e-3}), a_run(), "alignment_offset"),
         (_moved(ring={"width": 9.4e-3}), a_run(), r"ring\.width"),
-        (_moved(spatial={"crown": 0.5}), a_run(scheme="multirate"), "crown.*flat saddle"),
     ]
     damped = _moved(contacts={"flank_damping": 0.2})
     refused.append((damped, a_run(scheme="multirate", step=2.5e-6), r"step = 2\.5e-06.*1\.95e-06.*flank_damping"))

@@ -7,6 +7,8 @@ from rtcvt.offline.pushbelt.contact import sheave as planar
 from rtcvt.offline.pushbelt.spatial import sheave
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters, sheaves
 
+pytestmark = pytest.mark.interpreted
+
 SHEAVES = sheaves(load_parameters("pushbelt_24mm"))
 DAMPER = planar.Damper(0.5, 0.02)
 DT = 1e-6

@@ -1,0 +1,105 @@
+"""Units of belts, clutches, engines and their controllers: native code has the bits of the kernels, to every output.
+
+Kernels run as Python here (`interpreted`); that compiled ones have the same bits is told by test_native.py.
+"""
+
+import math
+from pathlib import Path
+
+import fmpy
+import pytest
+from fmpy.validation import validate_fmu
+from marks import slow
+from native_host import H, Hosted
+
+from rtcvt.fmu.export import export_python
+from rtcvt.fmu.native.export import own_platform, write_unit
+from rtcvt.kind import load_unit
+from rtcvt.simulate import simulate
+
+pytestmark = [pytest.mark.needs("cc"), pytest.mark.interpreted]
+
+SCALE = {"clutch.u": 0.7, "control.theta": 0.3, "a.w": 20.0, "b.w": 20.0, "control.v": 15.0, "engine.pedal": 1.1,
+         "control.r": 0.05}  # fmt: skip
+PARTS = {"clutch": 4, "clutch_control": 2, "engine": 1, "cvt_control": 0, "torque_converter": 2, "shift_control": 0}
+# with an output that is zero or less now and then
+BELTS = {
+    "two_pulley_belt hybrid": {"P2__mu": 0.2},
+    "accessory_5pk hybrid": {"alternator__mu": 0.15, "belt__v_start": 12.0},
+    "accessory_5pk rigid": {},
+    "accessory_6pk hybrid": {},
+}
+
+
+def compared(model, folder, steps, inputs, parameters):
+    """Outputs and statuses of a run of the kernels, of which the unit's outputs, states and rates have the bits."""
+    path = folder / "unit.fmu"
+    write_unit(model, path, [own_platform()], 1.0)
+    assert validate_fmu(str(path)) == []
+    one, hosted = model.instantiate(), Hosted(Path(fmpy.extract(str(path), str(folder / "unit")))).start(**parameters)
+    for name, value in parameters.items():
+        one.set(name.replace("__", "."), value)
+    one.initialise()
+    rows, statuses = [], set()
+    for k in range(steps):
+        for name, value in inputs(k).items():
+            one.set(name, value)
+        statuses.add(one.step(H))
+        hosted.step(inputs(k))
+        found = hosted.values() + hosted.values("local")
+        assert found == one.y.tolist() + one.x.tolist() + one.derivative().tolist()
+        rows.append(one.y.copy())
+    hosted.fmi.freeInstance()
+    return rows, statuses
+
+
+@pytest.mark.parametrize("name", [n if n in ("clutch", "shift_control") else slow(n) for n in PARTS])
+def test_a_part_of_a_drive(tmp_path, name):
+    """With inputs beyond every limit, now and then."""
+    model = load_unit(name).build()
+
+    def inputs(k):
+        waves = [(v, math.sin((3.0 + 2.0 * i) * 4 * k * H)) for i, v in enumerate(model.select("input"))]
+        return {v.name: float(wave > 0.0) if v.boolean else SCALE.get(v.name, 200.0) * wave for v, wave in waves}
+
+    rows, statuses = compared(model, tmp_path, 500, inputs, {})
+    assert {row[PARTS[name]] > 0.0 for row in rows} == {False, True}
+    assert statuses == ({0, 1} if name in ("clutch", "engine") else {0})
+
+
+@pytest.mark.parametrize("name", [n if "two" in n else slow(n) for n in BELTS])
+def test_a_belt_drive(tmp_path, name):
+    """With torques at which wraps slip, now and then."""
+    unit, fidelity = name.split()
+    model = load_unit(unit).build(fidelity)
+
+    def inputs(k):
+        return {v.name: 3.0 * (v.nominal or 1.0) * math.sin((3.0 + 2.0 * i) * 6 * k * H)
+                for i, v in enumerate(model.select("input"))}  # fmt: skip
+
+    _, statuses = compared(model, tmp_path, 100, inputs, BELTS[name])
+    assert fidelity == "rigid" or statuses == {0, 1}
+
+
+def test_flanges_and_outputs_of_the_accessory_drive():
+    variables = load_unit("accessory_5pk").build().by_name
+    for flange in ("crankshaft", "alternator", "pump"):
+        assert variables[f"{flange}.tau"].causality == "input"
+        assert variables[f"{flange}.w"].causality == "output"
+    for name in ("tensioner.w", "crankshaft_alternator.F", "alternator.slip", "tensioner.F_x", "crankshaft.N"):
+        assert variables[name].causality == "output"
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "output"),
+    [("clutch", {"a.w": 50.0, "clutch.u": 0.5}, "clutch.Q"),
+     slow("accessory_5pk", {"crankshaft.tau": -12.0, "pump.tau": 3.0}, "tensioner_crankshaft.F")],
+)  # fmt: skip
+def test_the_python_unit_gives_the_same_numbers(tmp_path, name, given, output):
+    unit = load_unit(name)
+    path = export_python(unit, unit.models[0], tmp_path / "unit.fmu", documentation="<p>About</p>")
+    result = fmpy.simulate_fmu(str(path), stop_time=0.05, output_interval=H, start_values=given, output=[output])
+    scenario = unit.scenario[0].model_copy(update={"duration": 0.05, "inputs": given})
+    expected = simulate(unit.build(), scenario, H)[output]
+    assert abs(expected[-1]) > 100.0
+    assert result[output] == pytest.approx(expected, rel=1e-9)

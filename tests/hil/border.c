@@ -1,0 +1,26 @@
+/* A unit of FMI 2.0 with what a host needs of it; its messages have arguments of all kinds. */
+
+#include <stdlib.h>
+#include <string.h>
+typedef void (*Log)(void *, const char *, int, const char *, const char *, ...);
+typedef struct { Log logger; void *allocate, *release, *finished, *environment; } Callbacks;
+static double r[16], start;
+static const Callbacks *host;
+void *fmi2Instantiate(const char *n, int k, const char *g, const char *p, const Callbacks *c, int v, int l)
+{ host = c; return r; }
+void fmi2FreeInstance(void *c) {}
+int fmi2SetupExperiment(void *c, int d, double tolerance, double t, int s, double end) { start = r[4] = t; return 0; }
+int fmi2EnterInitializationMode(void *c) { return 0; }
+int fmi2ExitInitializationMode(void *c) { return 0; }
+int fmi2Terminate(void *c) { return 0; }
+int fmi2SetReal(void *c, const unsigned *v, size_t n, const double *x) { while (n--) r[v[n]] = x[n]; return 0; }
+int fmi2GetReal(void *c, const unsigned *v, size_t n, double *x) { while (n--) x[n] = r[v[n]]; return 0; }
+int fmi2DoStep(void *c, double t, double h, int p)
+{
+    r[2] = r[0], r[3] = r[1], r[4] = t + h, r[5] = 2.0 * r[0], r[6] = 0.0 / (r[7] - r[7]);
+    if (r[1] > 8.5)
+        host->logger(host->environment, "unit", 0, "log", "%-4s|%5.2f|%03d|%s|%s|%s|%s|%.2s|%lld%%|%n|%*d", "ab",
+                     3.14159, 7, (const char *)8, "40 \xc2\xb0", "@\xef\x5b\x7f", "\xc0\xaf", "\xc2\xb0\xb0",
+                     1234567890123LL, 4, 5);
+    return r[1] > 8.5 ? 3 : 0;
+}

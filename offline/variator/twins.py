@@ -16,8 +16,11 @@ point is held out.
 Correction. What the laws of the hybrid belt miss at the spatial runs, which have another contact of the flanks too, is
 such a process, kept as splines over the operating point (`rtcvt.variator.reduced_model`): of thrust ratio, losses and
 peaks the difference of the logarithms; of e what the slip differs by but for the creep that grows with the losses; exit
-forces over F_O and the margin as they are. A difference whose process does not say points left out better than none
-does, by `GAIN`, is none. States next to macro-slip count less for slip.
+forces over F_O and the margin as they are. No length of a process is below the standard deviation of the places, since
+a few dozen points say nothing of what changes faster. Processes of nine tenths of the points, each with lengths of its
+own, predict the others: where the squares of what they miss are not less than those of the differences, by Student's
+t test of the pairs, there is no correction. States next to macro-slip count less for slip. Errors are those of every
+fourth point in turn, by the corrections that the others give.
 
 Points of which one run slips macroscopically or has not settled are counted and left out.
 """
@@ -30,19 +33,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
+from scipy.stats import ttest_1samp
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of
 from rtcvt.offline.variator.alignment import load_samples
-from rtcvt.offline.variator.laws import SLIP, grid_of
+from rtcvt.offline.variator.laws import SLIP
 from rtcvt.offline.variator.plan import Plan
-from rtcvt.offline.variator.process import fit
+from rtcvt.offline.variator.process import Process, fit
 from rtcvt.offline.variator.reduction import PEAKS, peak
 from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.reduced_model import CORRECTIONS, UNCERTAIN, ReducedModel, splines_through
+from rtcvt.variator.reduced_model import CORRECTIONS, UNCERTAIN, ReducedModel, grid_of, scaled, splines_through
 
 __all__ = [
     "ACROSS",
@@ -65,7 +69,8 @@ Array = NDArray[np.float64]
 CHANCE = 0.01
 HELD_OUT = 4  # every so many points
 LEAST = 12  # points of a law
-GAIN = 0.9  # of the error without a correction, below which there is one
+FOLDS = 10  # of the points, to decide on a correction
+BY_CHANCE = 0.05  # probability of such a gain by a correction that is of no use, below which there is one
 ACROSS = {"misalignment": "m", "ring_to_pillar": "m", "exit_force_I": "N", "exit_force_O": "N"}
 
 
@@ -174,14 +179,10 @@ def _difference(name: str, apart: Array, own: Array) -> Difference:
     return Difference(name, float(apart.mean()), rms, float(np.median(np.abs(apart))), scatter, above)
 
 
-def _places(point: Array, about: Array | None = None) -> Array:
-    """Scaled places of points (n, 4), those of the points `about` of mean 0 and variance 1."""
-
-    def of(z: Array) -> Array:
-        return np.column_stack([np.log(z[:, 0]), z[:, 1], np.log(z[:, 2]), z[:, 3]])
-
-    by = of(point if about is None else about)
-    return np.asarray((of(point) - by.mean(axis=0)) / by.std(axis=0))
+def _places(z: Array) -> Array:
+    """Places of points (n, 4), of mean 0 and variance 1."""
+    x = np.column_stack([np.log(z[:, 0]), z[:, 1], np.log(z[:, 2]), z[:, 3]])
+    return np.asarray((x - x.mean(axis=0)) / x.std(axis=0))
 
 
 def laws(t: Twins) -> list[Law]:
@@ -228,15 +229,19 @@ def correct(t: Twins, model: ReducedModel) -> Correction:
     n = len(t.names)
     if n < LEAST or not all(np.isfinite(v).all() for v in t.across.values()):
         raise InputError("twins", "points", n, f"at least {LEAST}, the first run of each with a spatial belt")
-    held = np.arange(n) % HELD_OUT == HELD_OUT - 1
     coefficients, missed = _coefficients(t, model, np.ones(n, dtype=bool))
-    part, _ = _coefficients(t, model, ~held)
     errors = {"spatial.points": float(n)}
+    parts: dict[str, list[dict[str, Array]]] = {"": [], ".planar": []}
+    for k in range(HELD_OUT):
+        held = np.arange(n) % HELD_OUT == k
+        parts[""].append(_missed(t, replace(model, correction=_coefficients(t, model, ~held)[0]), held))
+        parts[".planar"].append(_missed(t, model.planar, held))
+    for key, by in parts.items():
+        for name in by[0]:
+            e = np.concatenate([p[name] for p in by])
+            errors |= {f"spatial.{name}{key}.{k}": v for k, v in (("rms", _rms(e)), ("max", float(np.abs(e).max())))}
     of_law = model.planar.evaluate(_operating(t))
     out = _carried(model) * np.abs(t.point[:, 1])
-    for key, m in (("", replace(model, correction=part)), (".planar", model.planar)):
-        for name, e in _missed(t, m, held).items():
-            errors |= {f"spatial.{name}{key}.{k}": v for k, v in (("rms", _rms(e)), ("max", float(np.abs(e).max())))}
     loss = of_law["lambda"] + _carried(model) * of_law["c"] * t.point[:, 1] ** 2
     by_loss = float(np.sqrt(np.mean((out * loss / (out + loss) ** 2)[out > 0.0] ** 2)))
     kept = missed["thrust_ratio"], missed["e"], by_loss * missed["loss"], missed["peak.flank_normal"]
@@ -274,8 +279,11 @@ def _carried(model: ReducedModel) -> float:
 
 def _coefficients(t: Twins, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[Array, dict[str, float]]:
     """Coefficients of the splines from the points `used`, and what others miss at one of them, by name."""
-    x, grid = _places(t.point), grid_of(list(model.coordinates), SPLINES)
-    at = _places(np.maximum(grid, [0.0, -np.inf, t.point[:, 2].min(), 0.0]), t.point)
+    x, at = (
+        scaled(model.coordinates[:4], model.shift, z)
+        for z in (t.point, grid_of(model.coordinates, model.shift, SPLINES))
+    )
+    x, at = x / x.std(axis=0), at / x.std(axis=0)
     F_O, spatial = t.point[:, 3] * model.constants["F_ref"], {name: v[:, 0] for name, v in t.values.items()}
     firm = 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2)
     laws = model.planar.evaluate(_operating(t))
@@ -291,16 +299,33 @@ def _coefficients(t: Twins, model: ReducedModel, used: NDArray[np.bool_]) -> tup
     values, missed = {}, {}
     for name, y in data.items():
         weights = firm if name == "e" else np.ones(len(y))
-        process, crossed = fit(x[used], y[used], np.arange(int(used.sum())), weights[used])
         share = np.sqrt(weights[used] / weights[used].mean())
-        missed[name], without = _rms(share * (y[used] - crossed)), _rms(share * y[used])
+        error, without = share * (y[used] - _crossed(x[used], y[used], weights[used])), share * y[used]
+        process = _smooth(x[used], y[used], weights[used])
         values[name], here = process.mean(at), process.mean(x)
-        if name not in CORRECTIONS[3:] and missed[name] > GAIN * without:
-            missed[name], values[name], here = without, np.zeros(len(grid)), np.zeros(len(y))
+        if (
+            name not in CORRECTIONS[3:]
+            and not ttest_1samp(without**2 - error**2, 0.0, alternative="greater").pvalue < BY_CHANCE
+        ):
+            error, values[name], here = without, np.zeros(len(at)), np.zeros(len(y))
+        missed[name] = _rms(error)
         if name == "loss":
             data["e"] -= np.expm1(here) * creep
     names = (*CORRECTIONS, *(p.name for p in model.peaks))
     return splines_through(np.stack([values[k] for k in names], axis=1).reshape(*SPLINES, len(names))), missed
+
+
+def _smooth(x: Array, y: Array, weights: Array) -> Process:
+    return fit(x, y, np.arange(len(y)), weights, shortest=1.0)[0]
+
+
+def _crossed(x: Array, y: Array, weights: Array) -> Array:
+    """What each tenth of the data is predicted to be by a process of the others."""
+    found, fold = np.empty(len(y)), np.arange(len(y)) % FOLDS
+    for k in range(FOLDS):
+        a, b = fold != k, fold == k
+        found[b] = _smooth(x[a], y[a], weights[a]).mean(x[b])
+    return found
 
 
 def _missed(t: Twins, model: ReducedModel, held: NDArray[np.bool_]) -> dict[str, Array]:

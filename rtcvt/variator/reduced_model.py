@@ -64,8 +64,10 @@ __all__ = [
     "ReducedField",
     "ReducedModel",
     "counted",
+    "grid_of",
     "nodes",
     "read_reduced",
+    "rising",
     "rounded",
     "scaled",
     "sites",
@@ -124,6 +126,14 @@ class Coordinate:
         """t in [-1, 1], clamped."""
         low, high = self.mapped(self.low), self.mapped(self.high)
         return np.asarray(2.0 * (self.mapped(np.clip(z, self.low, self.high)) - low) / (high - low) - 1.0)
+
+    def unscaled(self, t: Array) -> Array:
+        """z at t in [-1, 1]."""
+        low, high = float(self.mapped(self.low)), float(self.mapped(self.high))
+        g = low + 0.5 * (t + 1.0) * (high - low)
+        if self.map == "bilinear":
+            return np.asarray(self.centre * (1.0 + g) / (1.0 - g))
+        return np.asarray(self.centre * g / np.sqrt(1.0 - g**2))
 
 
 def counted(shift: tuple[float, float], z: Array) -> Array:
@@ -189,6 +199,31 @@ def _at_sites(coefficients: Array, shape: Sequence[int]) -> Array:
     for axis, n in enumerate(shape):
         c = np.moveaxis(np.tensordot(splines(c.shape[axis], sites(n)), c, (1, axis)), 0, axis)
     return c
+
+
+def grid_of(coordinates: Sequence[Coordinate], shift: tuple[float, float], shape: Sequence[int]) -> Array:
+    """Operating points (n, 4) at the sites of splines."""
+    axes = [c.unscaled(sites(n)) for c, n in zip(coordinates, shape, strict=False)]
+    grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)
+    zero = np.column_stack([grid[:, 0], np.zeros((len(grid), 3))])
+    grid[:, 1] -= counted(shift, zero)[:, 1]
+    return grid
+
+
+def rising(values: Array) -> Array:
+    """The nearest that do not fall along the second axis, by least squares: isotonic regression (Barlow et al. 1972).
+
+    At j it is the largest over a <= j of the smallest over b >= j of the means from a to b.
+    """
+    v = np.moveaxis(values, 1, -1)
+    n = v.shape[-1]
+    sums = np.concatenate([np.zeros((*v.shape[:-1], 1)), np.cumsum(v, axis=-1)], axis=-1)
+    found = np.full(v.shape, -np.inf)
+    for a in range(n):
+        means = (sums[..., a + 1 :] - sums[..., a : a + 1]) / np.arange(1, n - a + 1)
+        least = np.minimum.accumulate(means[..., ::-1], axis=-1)[..., ::-1]
+        found[..., a:] = np.maximum(found[..., a:], least)
+    return np.moveaxis(found, -1, 1)
 
 
 def nodes(y: Coordinate, n: int) -> Array:
@@ -313,21 +348,25 @@ class ReducedModel:
 
     @cached_property
     def _tables(self) -> tuple[Array, Array, Array]:
-        """Coefficients of ln zeta, of the laws, and of what comes out aside, all with the corrections."""
-        if not self.correction.size:
-            return self.thrust, self.laws, self.uncertainty
-        d = self.correction
-        thrust = self.thrust + splines_through(_at_sites(d[..., 0], self.thrust.shape))
+        """Coefficients of ln zeta, of the laws, and of what comes out aside, all with the corrections.
+
+        At their sites the speed loss does not fall as the torque ratio grows: else the belt would shudder.
+        """
         shape, n = self.laws.shape[:4], self._in_y
-        laws = self.laws.copy()
-        laws[..., 2 * n :: n] += splines_through(_at_sites(d[..., 2], shape))[..., None]
+        thrust, laws, aside, more = self.thrust, self.laws.copy(), self.uncertainty, np.zeros((*shape, 1))
+        if self.correction.size:
+            d = self.correction
+            thrust = thrust + splines_through(_at_sites(d[..., 0], thrust.shape))
+            laws[..., 2 * n :: n] += splines_through(_at_sites(d[..., 2], shape))[..., None]
+            more, aside = _at_sites(d[..., 1:2], shape), d[..., 3:]
+            if self.uncertainty.size:
+                s = np.exp(2.0 * _at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2
+                aside = np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4)
         T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
-        e = np.sinh(_at_sites(laws[..., n : 2 * n], shape) @ T.T) + _at_sites(d[..., 1:2], shape) / regression.SMALL
-        laws[..., n : 2 * n] = splines_through(np.arcsinh(e) @ np.linalg.inv(T).T)
-        aside = d[..., 3:]
-        if self.uncertainty.size:
-            s = np.exp(2.0 * _at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2
-            aside = np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4)
+        e, c = (_at_sites(laws[..., k * n : (k + 1) * n], shape) @ T.T for k in (1, 2))
+        creep = np.exp(c) * grid_of(self.coordinates, self.shift, shape)[:, 1].reshape(*shape, 1)
+        e = rising(_speed_loss(e) + more + creep) - creep
+        laws[..., n : 2 * n] = splines_through(np.arcsinh(e / regression.SMALL) @ np.linalg.inv(T).T)
         return _grained(thrust), _grained(laws), _single(aside)
 
     @property

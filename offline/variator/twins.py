@@ -48,22 +48,6 @@ from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import CORRECTIONS, UNCERTAIN, ReducedModel, grid_of, scaled, splines_through
 
-__all__ = [
-    "ACROSS",
-    "CHANCE",
-    "SPATIAL",
-    "Correction",
-    "Difference",
-    "Law",
-    "Twins",
-    "correct",
-    "differences",
-    "figures",
-    "laws",
-    "load_twins",
-    "spatial_rows",
-]
-
 Array = NDArray[np.float64]
 
 CHANCE = 0.01

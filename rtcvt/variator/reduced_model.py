@@ -50,32 +50,6 @@ from rtcvt.hdf5 import open_sealed
 from rtcvt.recording import new_hdf5, revision
 from rtcvt.variator import regression
 
-__all__ = [
-    "CONSTANTS",
-    "COORDINATES",
-    "CORRECTIONS",
-    "GRAIN",
-    "LAWS",
-    "SEAL",
-    "UNCERTAIN",
-    "Coordinate",
-    "Networks",
-    "Peak",
-    "ReducedField",
-    "ReducedModel",
-    "counted",
-    "grid_of",
-    "nodes",
-    "read_reduced",
-    "rising",
-    "rounded",
-    "scaled",
-    "sites",
-    "splines",
-    "splines_through",
-    "write_reduced",
-]
-
 Array = NDArray[np.float64]
 
 SCHEMA_VERSION = 4

@@ -330,18 +330,20 @@ class ReducedModel:
         thrust, laws, aside, more = self.thrust, self.laws.copy(), self.uncertainty, np.zeros((*shape, 1))
         if self.correction.size:
             d = self.correction
-            thrust = thrust + splines_through(_at_sites(d[..., 0], thrust.shape))
-            laws[..., 2 * n :: n] += splines_through(_at_sites(d[..., 2], shape))[..., None]
+            thrust = _grained(thrust + splines_through(_at_sites(d[..., 0], thrust.shape)))
+            laws[..., 2 * n :: n] = _grained(
+                laws[..., 2 * n :: n] + splines_through(_at_sites(d[..., 2], shape))[..., None]
+            )
             more, aside = _at_sites(d[..., 1:2], shape), d[..., 3:]
             if self.uncertainty.size:
                 s = np.exp(2.0 * _at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2
-                aside = np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4)
+                aside = _single(np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4))
         T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
         e, c = (_at_sites(laws[..., k * n : (k + 1) * n], shape) @ T.T for k in (1, 2))
         creep = np.exp(c) * grid_of(self.coordinates, self.shift, shape)[:, 1].reshape(*shape, 1)
         e = rising(_speed_loss(e) + more + creep) - creep
-        laws[..., n : 2 * n] = splines_through(np.arcsinh(e / regression.SMALL) @ np.linalg.inv(T).T)
-        return _grained(thrust), _grained(laws), _single(aside)
+        laws[..., n : 2 * n] = _grained(splines_through(np.arcsinh(e / regression.SMALL) @ np.linalg.inv(T).T))
+        return thrust, laws, aside
 
     @property
     def _peaks_at(self) -> int:

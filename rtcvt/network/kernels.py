@@ -9,8 +9,6 @@ from rtcvt.linalg import lu, lu_solve
 from rtcvt.network.layout import D, End, Op, Part, Shaft, ShaftP, ShaftY
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
-__all__ = ["derivative", "initialise", "output", "step"]
-
 GAMMA = 0.43586652150845917  # root of gamma^3 - 3 gamma^2 + 3/2 gamma = 1/6
 AT = 1.529520240186027  # where the second and third stage are: 2/(3 gamma)
 C_21, C_31, C_32 = 0.2779955322346778, -0.9402224641525682, -0.30759956452537734

@@ -16,8 +16,6 @@ from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.table import Constants, Table
 
-__all__ = ["build_system", "component_model", "components_of", "unit_of"]
-
 Output = tuple[str, str]  # of a component, by name
 TIED = 1e-6  # share from which on a number is not zero
 

@@ -21,22 +21,6 @@ from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, quantity_in
 
-__all__ = [
-    "Axis",
-    "Brake",
-    "Clutch",
-    "Contact",
-    "Element",
-    "Gear",
-    "GearSystem",
-    "KersController",
-    "Parameter",
-    "Port",
-    "PositionController",
-    "Shift",
-    "read_gear_system",
-]
-
 Speed = Annotated[float, quantity_in("rad/s")]
 Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
 Torque = Annotated[float, quantity_in("N.m", above=0.0)]

@@ -184,7 +184,8 @@ def imbalance(k, x, p, data, work):
 def settle(free, x, p, data, work):
     """Speeds of the nodes whose flanges all take it, where the torques do not balance; whether they did everywhere.
 
-    With `free`: of those alone whose flanges all slipped. What the flanges take grows with the speed: a zero is bracketed. It may be a jump away.
+    With `free`: of those alone whose flanges all slipped. What the flanges take grows with the speed, so that a zero is
+    bracketed; it may be a jump away.
     """
     balanced = True
     for k in range(int(data[D.N_MASSLESS])):

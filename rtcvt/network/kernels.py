@@ -200,13 +200,15 @@ def settle(free, x, p, data, work):
         upper = -1.0
         right = 0.0
         move = 1e-6 * (1.0 + abs(start))
-        for search in range(SEARCH):
+        secant = 1  # and half, in turn
+        for _ in range(SEARCH):
             if not abs(total) > BALANCED * work[int(data[D.W_SIZE])]:
                 break
             balanced = False
             if upper >= 0.0:
-                move = lower + (upper - lower) * (left / (left - right) if search % 2 == 0 else 0.5)
-                if not lower < move < upper:
+                move = lower + (upper - lower) * (left / (left - right) if secant == 1 else 0.5)
+                secant = 1 - secant
+                if not (lower < move and move < upper):
                     break
             elif not move < HUGE:
                 x[w] = start

@@ -232,7 +232,12 @@ def require_writable(*paths: Path | None) -> None:
     if len(set(given)) < len(given):
         raise InputError("output", "", str(given[0]), "a file of its own for each output")
     for path in found:
-        if not os.access(path if is_special(path) else path.parent, os.W_OK) or path.is_dir():
+        special = is_special(path)
+        if (
+            not (special or path.parent.is_dir())
+            or not os.access(path if special else path.parent, os.W_OK)
+            or path.is_dir()
+        ):
             raise InputError("output", "", str(path), "a file in an existing, writable folder")
 
 

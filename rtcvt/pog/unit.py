@@ -41,8 +41,7 @@ class Parameter(Record):
     @model_validator(mode="before")
     @classmethod
     def _read_unit(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
+        data = data if isinstance(data, Mapping) else {"value": data}
         value, unit = data.get("value"), data.get("unit")
         if isinstance(value, str):
             given = {} if unit or re.fullmatch(r"[-+0-9.eE\s]*", value) else {"unit": quantity.si_unit(value)}

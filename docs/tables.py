@@ -357,8 +357,10 @@ def chapter7_picture(path: Path) -> None:
     ax = figure.subplots()
     place = np.arange(len(found))
     ax.plot(place, [s["printed"] for s in found], "_", color="#1f2933", ms=18, mew=2, label="source")
-    value, u = ([s[key] for s in found] for key in ("value", "u"))
-    ax.errorbar(place, value, yerr=u, fmt="o", color="#2b6cb0", ms=4, capsize=3, label="model, with u")
+    for unit, marker in zip(record("verdicts"), "osD", strict=False):
+        of_unit = [s for s in _chapter7(unit) if "printed" in s and s["quantity"] == "thrust ratio"]
+        value, u = ([s[key] for s in of_unit] for key in ("value", "u"))
+        ax.errorbar(place, value, yerr=u, fmt=marker, ms=4, capsize=3, label=f"{unit}, with u")
     names = [s["about"].split(" (")[0].replace(": thrust ratio", ",").replace(",,", ",").rstrip(",") for s in found]
     ax.set_xticks(place, names, rotation=30, ha="right", fontsize=8)
     ax.set_ylabel("thrust ratio [1]")

@@ -188,7 +188,7 @@ def identify(
     if not (low < 1.0 - NEAR and high > 1.0 + NEAR):
         raise InputError("campaign", "branches", f"y = {low:.3g} to {high:.3g}", "branches with y on both sides of 1")
     coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
-    law_turned = ln_zeta(turned.point)
+    law_turned = ln_zeta(np.where(inside[:, None], turned.point, s.point))  # of others there is no exchanged point
     y_turned = shift_factor(turned, np.exp(law_turned))
     inside &= np.isin(s.run, s.run[other]) & within_range(coordinates, SHIFT, np.column_stack([turned.point, y_turned]))
     n, group = len(y), np.concatenate([group, group[inside]])

@@ -341,8 +341,10 @@ class ReducedModel:
         T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
         e, c = (_at_sites(laws[..., k * n : (k + 1) * n], shape) @ T.T for k in (1, 2))
         creep = np.exp(c) * grid_of(self.coordinates, self.shift, shape)[:, 1].reshape(*shape, 1)
-        e = rising(_speed_loss(e) + more + creep) - creep
-        laws[..., n : 2 * n] = _grained(splines_through(np.arcsinh(e / regression.SMALL) @ np.linalg.inv(T).T))
+        slip = _speed_loss(e) + more + creep
+        if self.correction.size or np.diff(slip, axis=1).min() < 0.0:
+            g = np.arcsinh((rising(slip) - creep) / regression.SMALL)
+            laws[..., n : 2 * n] = _grained(splines_through(g @ np.linalg.inv(T).T))
         return thrust, laws, aside
 
     @property

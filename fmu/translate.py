@@ -40,8 +40,6 @@ from enum import EnumType
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Function", "Program", "TranslationError", "lower", "print_c", "translate"]
-
 INT, FLOAT, BOOL, ARRAY, CONSTANTS, NOTHING = "int64", "float64", "bool", "array", "constants", "nothing"
 _ARRAYS = (ARRAY, CONSTANTS)
 _C_TYPES = {

@@ -43,8 +43,6 @@ from rtcvt.hil.dbc import CLASSIC, is_fd, size_of
 from rtcvt.hil.multicast import MulticastBus
 from rtcvt.scenario import Fault
 
-__all__ = ["BUS_ERRORS", "Node", "Quantum", "Wire", "open_bus", "pages", "quantum", "reach", "require_usable"]
-
 INTERFACES = ("virtual", "udp_multicast", "socketcan")
 INTERFACES_OF_SYSTEM = Path("/sys/class/net")
 ARPHRD_CAN, IFF_UP = "280", 0x1  # <net/if_arp.h>, <net/if.h>

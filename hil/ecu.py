@@ -54,8 +54,6 @@ from rtcvt.pog.unit import GearSystem, read_gear_system
 from rtcvt.recording import replaced_on_success, require_writable
 from rtcvt.unitfile import read_unit_file
 
-__all__ = ["Law", "law_of", "serve"]
-
 GRID = 361  # points of the table over the tilt
 WINDOW = 0.5  # [s]
 LONGEST = 0.05  # [s] of one integration step, and of the lead over the measured tilt

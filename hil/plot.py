@@ -17,8 +17,6 @@ from rtcvt.errors import InputError, near
 from rtcvt.hil.recorder import FLAGS
 from rtcvt.recording import Recording, replaced_on_success
 
-__all__ = ["MOST", "PICTURES", "draw", "draw_on", "panels", "require_picture", "save"]
-
 PICTURES = (".png", ".svg", ".pdf")
 POINTS = 4000  # columns of a diagram: longer signals show the range in each
 MOST = 10  # lines of a panel

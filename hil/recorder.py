@@ -71,14 +71,13 @@ from rtcvt.recording import (
     write_recording,
 )
 
-__all__ = ["ENDINGS", "FLAGS", "Channel", "Recorder", "confirmed_rows", "open_recorder", "part_name", "read", "write"]
-
 Array = NDArray[np.float64]
 
 MDF_SUFFIXES = (".mf4", ".mdf")
 ENDINGS = (*HDF5, *MDF_SUFFIXES)
 FLAGS = "of the step: 1 miss, 2 fall-back of an input, 4 fault, 8 no result, 16 inputs held"  # the rig's own column
 MOST_ROWS, CHUNKS = 4096, 2**27  # of a chunk of HDF5, and bytes of the chunks of all signals together
+FLUSHED = 256  # signals of HDF5 at once: in SWMR mode the time goes with the square of what has changed
 UNFINISHED = "the recording was not finished"
 GROWING, MDF_GROWING, MDF_DONE = b"rtcvt recording+", b"rtcvt MDF part  ", b"rtcvt MDF done  "
 WHAT = "recording"
@@ -466,8 +465,10 @@ class _Hdf5:
 
     def append(self, rows: Array) -> None:
         after = self._rows + len(rows)
-        for data, column in zip(self._data, rows.T, strict=True):
+        for k, (data, column) in enumerate(zip(self._data, rows.T, strict=True)):
             grow(data, self._rows, column)
+            if k % FLUSHED == 0:
+                self._file.flush()
         self._file.flush()
         self._digest.update(np.ascontiguousarray(rows[:, self._order]))
         self._rows = after

@@ -40,8 +40,6 @@ from rtcvt.quantity import difference, is_torque
 from rtcvt.scenario import Fault, Scenario
 from rtcvt.simulate import number_of_steps
 
-__all__ = ["NEVER", "Attachment", "Report", "Rig", "Running", "run_rig"]
-
 Array = NDArray[np.float64]
 
 ENDED_WELL = (Ending.DONE, Ending.TERMINATED)

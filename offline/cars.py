@@ -23,8 +23,6 @@ from rtcvt.network.file import System
 from rtcvt.offline.pictures import GREY, INK, cards, drawing, names_beside, report, thin, under
 from rtcvt.simulate import Result
 
-__all__ = ["Drive", "drive_of", "ideal", "page"]
-
 Array = NDArray[np.float64]
 POINTS, DOTS = 20_000, 1000  # of a run that are kept, and drawn on a map
 STANDS = 1.0  # [m/s] below which an engine with an ideal variator idles

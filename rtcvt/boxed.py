@@ -13,8 +13,6 @@ go on for ever (Murty 1974), while their number does not fall.
 from rtcvt.kernel import kernel
 from rtcvt.linalg import lu, lu_solve
 
-__all__ = ["boxed"]
-
 MOST = 200  # systems that are solved
 PATIENCE = 3  # exchanges of all wrong rows that need not help
 SMALL = 1e-12  # of the terms of a sum, that is its rounding

@@ -10,8 +10,6 @@ where the diagonal dominates their columns (4.1.1), the rest as a dense matrix. 
 
 from rtcvt.kernel import kernel
 
-__all__ = ["lu", "lu_solve", "lu_solve_transposed", "ring_lu", "ring_solve"]
-
 
 @kernel
 def lu(n, w, a, pivot):

@@ -33,26 +33,6 @@ from rtcvt.files import new_beside
 from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in
 from rtcvt.names import mapped
 
-__all__ = [
-    "HDF5",
-    "SEAL",
-    "Recording",
-    "Signal",
-    "is_special",
-    "new_hdf5",
-    "put_in_place",
-    "read_recording",
-    "recording_in",
-    "replaced_on_success",
-    "require_ending",
-    "require_writable",
-    "revision",
-    "save",
-    "series_texts",
-    "signal_name",
-    "write_recording",
-]
-
 SCHEMA_VERSION = 1
 UNPACKED = 512  # values of a signal up to which a chunk's own tables are larger than what packing saves
 SEAL = b"rtcvt recording "

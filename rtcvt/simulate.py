@@ -18,8 +18,6 @@ from rtcvt.model import Instance, Model, Variable
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample_inputs, tuned_signals
 
-__all__ = ["Result", "number_of_steps", "require_fitting", "signal_figures", "simulate", "uneven"]
-
 Array = NDArray[np.float64]
 BLOCKS = 5_000  # in which the steps of a long run are made, each in one call
 LIMITS = ("status.limited", "status.extrapolating", "control.saturated")  # how outputs that say so end

@@ -1,8 +1,7 @@
 """The full pushbelt model against what is published about measured ones: studies/validation.py [-o FOLDER]
 
 Reads the windows of the campaign (docs/campaign/pushbelt_24mm.csv), prints the figures of `docs/validation.md`, draws
-its pictures and writes figures.json, of which its tables are made. Nothing was fitted to these figures, but the
-sheaves' compliance to the groove's deformation.
+its pictures and writes figures.json, of which its tables are made.
 
 shifting     ds/dt = omega_I Delta K g(s) (ln S - ln S_eq), K = (1 + cos^2 beta)/sin(2 beta): Carbone, Mangialardi,
              Bonsen, Tursi and Veenhuizen, Mechanism and Machine Theory 42 (2007) 409-428. s = r_I/r_O, S = F_CI/F_CO

@@ -12,10 +12,10 @@ each figure. `rtcvt check` prints the same figures; those of the KERS event are 
 makes these runs (minutes), of all drives or of those named, which stay in FOLDER and are taken from there, and writes
 that file.
 
-    rtcvt check pushbelt_24mm --json FIGURES
+    rtcvt check UNIT --json FIGURES
     python -m tests.recorded_checks verdicts FIGURES
 
-writes the verdicts on chapter 7 of the full pushbelt's source,
+writes the verdicts on chapter 7 of the full pushbelt's source, of pushbelt_24mm or one of its sets,
 
     rtcvt check accessory_6pk -o FOLDER/check.html
     python -m tests.recorded_checks drive accessory_6pk FOLDER/check_runs
@@ -70,18 +70,19 @@ def verdict_key(section: str, about: str, quantity: str) -> str:
     return f"{section}: {about}, {quantity}"
 
 
-def recorded_verdicts() -> dict[str, dict[str, Any]]:
-    """The verdicts on chapter 7 as they were: verdict, firm, value and u by `verdict_key`; no cost of a step."""
+def recorded_verdicts() -> dict[str, dict[str, dict[str, Any]]]:
+    """The verdicts on chapter 7 as they were of each unit: verdict, firm, value and u by `verdict_key`; no cost of a
+    step."""
     return json.loads(FILE.read_text(encoding="utf-8"))["verdicts"]
 
 
 def write_verdicts(figures: Path) -> None:
     """Write those that a check has found."""
     data = json.loads(FILE.read_text(encoding="utf-8"))
-    found = json.loads(figures.read_text(encoding="utf-8"))["signatures"]
-    data["verdicts"] = {
+    found = json.loads(figures.read_text(encoding="utf-8"))
+    data["verdicts"][found["unit"]] = {
         verdict_key(s["section"], s["about"], s["quantity"]): {k: s[k] for k in ("verdict", "firm", "value", "u")}
-        for s in found
+        for s in found["signatures"]
         if s["kind"] != "cost"
     }
     FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")

@@ -55,6 +55,20 @@ def test_wltc_is_that_of_the_regulation():
     assert cycle.way[-1] == pytest.approx(23266, abs=1.0)
 
 
+def test_nedc_is_that_of_the_regulation():
+    """Times by kinds of operation of an urban cycle, top speeds and, as far as rounded speeds allow, distances."""
+    cycle = load_cycle("nedc")
+    t = np.arange(1181.0)
+    kmh = np.round(3.6 * np.interp(t, cycle.time, cycle.v), 6)
+    urban, slope = kmh[:196], np.diff(kmh[:196])
+    assert np.sum((slope == 0.0) & (urban[1:] == 0.0)) == 60  # idling
+    assert (np.sum(slope > 0.0), np.sum(slope < 0.0)) == (36, 25 + 9)
+    assert all(np.array_equal(kmh[195 * k : 195 * k + 196], urban) for k in range(4))
+    assert (urban.max(), kmh.max(), cycle.time[-1]) == (50.0, 120.0, 1180.0)
+    assert np.trapezoid(urban) / 3.6 == pytest.approx(1013, rel=6e-3)
+    assert np.trapezoid(kmh[780:]) / 3.6 == pytest.approx(6955, abs=1.0)
+
+
 def test_lap_keeps_the_limits_that_its_file_states():
     cycle = load_cycle("kers_lap")
     assert cycle.v[0] == cycle.v[-1] == 0.0
@@ -113,8 +127,8 @@ def test_cycle_as_a_signal_of_a_scenario(tmp_path):
     result = simulate(build_part(load_unit("driver")), load_scenario(file), 0.5)
     cycle = load_cycle("wltc_class_3b")
     assert result["driver.v_des"] == pytest.approx(np.interp(result.time, cycle.time, cycle.v))
-    file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "nedc" }\n')
-    with pytest.raises(InputError, match=r"inputs\.driver\.v_des: cycle = 'nedc': .*kers_lap, wltc_class_3b"):
+    file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "ftp" }\n')
+    with pytest.raises(InputError, match=r"inputs\.driver\.v_des: cycle = 'ftp': .*kers_lap, nedc, wltc_class_3b"):
         load_scenario(file)
     file.write_text('duration = "30 s"\n[inputs]\n"driver.v_des" = { cycle = "kers_lap", time = [0], value = [0] }\n')
     with pytest.raises(InputError, match="either 'cycle' or 'time' and 'value'"):

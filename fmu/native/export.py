@@ -54,20 +54,6 @@ from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.recording import replaced_on_success
 from rtcvt.scenario import Scenario
 
-__all__ = [
-    "LOG_CATEGORIES",
-    "PLATFORMS",
-    "Version",
-    "compile_unit",
-    "export_native",
-    "native_description",
-    "own_platform",
-    "with_clock",
-    "write_binaries",
-    "write_sources",
-    "write_unit",
-]
-
 PLATFORMS = {  # folder of the binary in FMI 2.0: zig's name of the target, suffix of a shared library
     "linux64": ("x86_64-linux-gnu.2.17", ".so"),
     "win64": ("x86_64-windows-gnu", ".dll"),

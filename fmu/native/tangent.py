@@ -42,8 +42,6 @@ from rtcvt.fmu.translate import (
     walk,
 )
 
-__all__ = ["add_tangents"]
-
 _SUFFIX = "_tangent"  # of functions
 _DOT = "_dot"  # of variables
 _RESULT = Local("result" + _DOT, ARRAY)

@@ -32,20 +32,6 @@ from rtcvt.offline.beltdrive.compiled import compiled
 from rtcvt.offline.beltdrive.friction import Sliding, share_at
 from rtcvt.offline.beltdrive.shafts import Shafts
 
-__all__ = [
-    "ENERGIES",
-    "Drive",
-    "Feed",
-    "Scratch",
-    "friction",
-    "load_slope",
-    "rates",
-    "release",
-    "scratch",
-    "spring",
-    "stored_energy",
-]
-
 Array = NDArray[np.float64]
 
 ENERGIES = ("input", "axial", "bending", "contact", "friction", "bearing", "load", "decoupler")

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from rtcvt.belt.friction import T_S
 from rtcvt.offline.beltdrive.compiled import compiled
 
-__all__ = ["DIRECTIONS", "Sliding", "coefficient", "direction", "place_friction", "share_at", "sliding"]
-
 Array = NDArray[np.float64]
 
 DIRECTIONS = 24  # about a sheave

@@ -24,8 +24,6 @@ from rtcvt.offline.beltdrive.shafts import shafts
 from rtcvt.recording import Recording, Signal, read_recording, write_recording
 from rtcvt.scenario import Scenario, Table, sample_inputs
 
-__all__ = ["STORED", "Run", "at_rest", "read_run", "signals", "simulate", "span_tensions", "write_run"]
-
 Array = NDArray[np.float64]
 
 STORED = ("kinetic", "joints", "contacts", "height", "springs")

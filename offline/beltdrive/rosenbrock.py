@@ -22,8 +22,6 @@ from rtcvt.offline.beltdrive.compiled import compiled
 from rtcvt.offline.beltdrive.element_forces import friction, load_slope, rates, release, spring
 from rtcvt.offline.beltdrive.ring_solver import factorise, solve
 
-__all__ = ["Matrices", "integrate", "matrices", "tangent"]
-
 Array = NDArray[np.float64]
 
 

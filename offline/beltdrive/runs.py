@@ -21,8 +21,6 @@ from rtcvt.recording import Signal
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import parse_table
 
-__all__ = ["Outcome", "changed", "estimated", "figures", "full_model", "signals", "simulate_full"]
-
 SAMPLE = 1e-3  # [s]
 PIECE = 0.1  # [s]
 EVERY = 60.0  # of wall-clock time between two writings of the file [s]

@@ -40,19 +40,6 @@ from rtcvt.offline.beltdrive.runs import changed, full_model
 from rtcvt.recording import revision
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import require_fitting, simulate
-
-__all__ = [
-    "LIMITS",
-    "Comparison",
-    "Quote",
-    "SignalError",
-    "Verification",
-    "compare",
-    "load_cases",
-    "passage_mean",
-    "verify",
-]
-
 from rtcvt.unitfile import read_unit_file
 
 Array = NDArray[np.float64]

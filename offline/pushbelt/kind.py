@@ -28,9 +28,8 @@ thrust_ratio, slip, loss_W, losses_W and fields by pulley."""
 
 _CHECK = """A unit of kind pushbelt is checked against chapter 7 of Cebulla 2014 instead: some sixty runs of the full
 model, most of them from four disturbed starts, half an hour of processor time. They are kept in a folder beside the
-report, so that a stopped check goes on where it was. Friction of the flanks is regularised below 0.2 mm/s in these
-runs, whatever v_mu the unit has. Exits with code 1 if energy or momentum of a run do not balance; what differs from the
-source is in the report.
+report, so that a stopped check goes on where it was. Exits with code 1 if energy or momentum of a run do not balance;
+what differs from the source is in the report.
 
 With [bold]--belt spatial[/] the spatial belt is checked against the hybrid one: some forty runs, about
 half an hour on two processors; a belt in line, planar phenomena, misalignment at three ratios, rings with and without

@@ -35,8 +35,6 @@ from rtcvt.offline.pushbelt.compiled import compiled
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves, influence_numbers
 
-__all__ = ["COLUMNS", "NoSteadyStateError", "Point", "Steady", "mean", "steady"]
-
 Array = NDArray[np.float64]
 
 COLUMNS = ("theta", "r", "n", "rho", "f", "P", "T", "q", "v", "u", "s", "s_R", "h")

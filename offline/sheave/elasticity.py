@@ -28,8 +28,6 @@ from skfem import Basis, BilinearForm, ElementQuad2, ElementVector, FacetBasis
 from rtcvt.offline.sheave.mesh import BODY, Mesh
 from rtcvt.offline.sheave.profile import Profile, Support
 
-__all__ = ["Body", "body", "inertia", "line", "point_rows", "solver", "stiffness"]
-
 Array = NDArray[np.float64]
 
 

@@ -33,8 +33,6 @@ from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LIMIT
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, frames_of, measure, point_of
 
-__all__ = ["USED", "VALUES", "Samples", "dimensionless", "load_samples"]
-
 Array = NDArray[np.float64]
 
 USED = 0.12  # speed loss up to which windows tell the laws how slip goes on, lest they extrapolate below SLIPPING

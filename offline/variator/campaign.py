@@ -34,11 +34,6 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.plan import Plan, names_of, runs_of
 from rtcvt.recording import replaced_on_success
 
-__all__ = [
-    "INDEX", "Campaign", "Row", "cluster_of", "computed", "index", "run_campaign", "state_of", "write_index",
-    "write_short",
-]  # fmt: skip
-
 _log = logging.getLogger("rtcvt")
 
 INDEX = "index.csv"

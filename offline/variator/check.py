@@ -56,19 +56,6 @@ from rtcvt.offline.variator.heldout import HeldOut, HeldRun, Passage, Series
 from rtcvt.offline.variator.uncertainty import LOADED
 from rtcvt.variator.capacity import capacity
 
-__all__ = [
-    "Branched",
-    "Check",
-    "Driven",
-    "Field",
-    "Figure",
-    "Laws",
-    "Settled",
-    "check_heldout",
-    "figures_of",
-    "quadratic",
-]
-
 Array = NDArray[np.float64]
 
 STILL = 0.01  # of the ratio at the start: a smaller change is measured against this

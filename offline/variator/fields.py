@@ -38,18 +38,6 @@ from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.variator.pod import Basis, coefficients, pod
 from rtcvt.variator.reduced_model import Networks, ReducedField
 
-__all__ = [
-    "KEPT",
-    "POSITIVE",
-    "TRAININGS",
-    "FieldReduction",
-    "averaged",
-    "kept_modes",
-    "reduce_fields",
-    "train",
-    "trained",
-]
-
 Array = NDArray[np.float64]
 
 KEPT = (

@@ -59,23 +59,6 @@ from rtcvt.variator.reduced_model import (
 )
 from rtcvt.variator.regression import SMALL
 
-__all__ = [
-    "FOLDS",
-    "NEAR",
-    "SHIFT",
-    "Identified",
-    "Law",
-    "certainty",
-    "folds",
-    "grid_of",
-    "identify",
-    "moving_places",
-    "places_of",
-    "ranges_of",
-    "shift_factor",
-    "usable",
-]
-
 Array = NDArray[np.float64]
 
 FOLDS = 10

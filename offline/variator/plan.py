@@ -59,19 +59,6 @@ from rtcvt.offline.pushbelt.unit.parameters import (
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
 from rtcvt.unitfile import Record, located, parse_table, quantity_in, read_toml
 
-__all__ = [
-    "RANGES",
-    "Plan",
-    "Points",
-    "Space",
-    "Transient",
-    "load_plan",
-    "names_of",
-    "plan_in",
-    "runs_of",
-    "shipped_plans",
-]
-
 Array = NDArray[np.float64]
 
 RANGES = ("ratio", "speed", "torque_ratio", "clamping_force")

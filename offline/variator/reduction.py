@@ -35,18 +35,6 @@ from rtcvt.offline.variator.uncertainty import Errors, efficiency, shares, table
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import LAWS, Networks, Peak, ReducedModel, counted, rounded, scaled
 
-__all__ = [
-    "PEAKS",
-    "PEAK_UNITS",
-    "Reduction",
-    "errors_on",
-    "figures_of",
-    "peak",
-    "reduce",
-    "reduce_peaks",
-    "shift_factor",
-]
-
 Array = NDArray[np.float64]
 
 D_BELT = 3000.0  # N s/m; assumed: the torque in transients hardly depends on it (docs/reduction.md)

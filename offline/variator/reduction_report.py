@@ -16,8 +16,6 @@ from rtcvt.offline.variator.reduction import Reduction, figures_of
 from rtcvt.recording import replaced_on_success
 from rtcvt.variator.capacity import capacity
 
-__all__ = ["reduction_page", "write_reduction_report"]
-
 Array = NDArray[np.float64]
 _SHOWN = ("flank_normal", "flank_longitudinal", "flank_radial", "push", "ring_normal", "tension")
 _LABEL = {

@@ -23,8 +23,6 @@ from rtcvt.recording import replaced_on_success, require_writable
 from rtcvt.variator.build import find_reduced
 from rtcvt.variator.reduced_model import ReducedModel, read_reduced, rounded, write_reduced
 
-__all__ = ["campaign", "reduce", "reduced"]
-
 _RANGES = {
     "ratio": "ratio",
     "thrust_ratio": "thrust ratio F_I/F_O",

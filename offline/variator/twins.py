@@ -44,22 +44,6 @@ from rtcvt.offline.variator.uncertainty import LOADED
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import CORRECTIONS, ReducedModel, products, scaled
 
-__all__ = [
-    "ACROSS",
-    "CHANCE",
-    "SPATIAL",
-    "Correction",
-    "Difference",
-    "Law",
-    "Twins",
-    "correct",
-    "differences",
-    "figures",
-    "laws",
-    "load_twins",
-    "spatial_rows",
-]
-
 Array = NDArray[np.float64]
 
 CHANCE = 0.01

@@ -24,8 +24,6 @@ from rtcvt.offline.variator.process import side_by_side
 from rtcvt.offline.variator.spread import Spread, spread, together, within
 from rtcvt.variator.reduced_model import UNCERTAIN, ReducedModel, splines_through
 
-__all__ = ["LOADED", "Errors", "errors_of", "shares", "table_of"]
-
 Array = NDArray[np.float64]
 
 LOADED = 0.1

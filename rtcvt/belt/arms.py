@@ -21,25 +21,6 @@ from rtcvt.belt.friction import place_limits
 from rtcvt.belt.layout import N_ARC, N_ARM_D, N_ARM_P, N_ARM_X, Arc, ArmD, ArmP, ArmX, BeltP, D, SpanD
 from rtcvt.kernel import kernel
 
-__all__ = [
-    "arm_energy",
-    "arm_inertia",
-    "arm_loss",
-    "arm_of_pulley",
-    "arm_of_span",
-    "arm_rates",
-    "arm_row",
-    "arm_state",
-    "kappa_by_angle",
-    "lever_by_angle",
-    "limits_by_arms",
-    "place_arms",
-    "start_arms",
-    "stop_torque",
-    "way_lever",
-    "way_rate",
-]
-
 
 @kernel
 def arm_of_span(j, data):

@@ -36,20 +36,6 @@ from rtcvt.belt.layout import (
 )
 from rtcvt.kernel import kernel
 
-__all__ = [
-    "clutch_torque",
-    "decoupler_columns",
-    "decoupler_energy",
-    "decoupler_loss",
-    "decoupler_of",
-    "decoupler_outputs",
-    "decoupler_rates",
-    "decoupler_rows",
-    "decoupler_state",
-    "switch_clutches",
-    "twist_rate",
-]
-
 
 @kernel
 def decoupler_of(i, data):

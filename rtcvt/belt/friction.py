@@ -37,8 +37,6 @@ from rtcvt.belt.layout import N_ARC, N_RIM, Arc, BeltP, D, Rim
 from rtcvt.elementary import exp, log
 from rtcvt.kernel import kernel
 
-__all__ = ["friction", "held_ratio", "limits_by_tension", "note_sliding", "place_limits", "set_limits", "slack_cell"]
-
 T_S = 5e-3  # [s]
 LEAST_SHARE = 0.1  # of mu x beta that a wrap holds at least
 PASSES = 3  # for T_1 from T_2

@@ -184,8 +184,6 @@ from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import ring_lu, ring_solve
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
-__all__ = ["coupled_linearise", "derivative", "flange", "initialise", "jacobian", "output", "piece", "port", "step"]
-
 V_1 = 1000.0  # [m/s]
 T_Q = 5e-3  # [s]
 MARGIN = 1e-4  # share of a face's limit within which it may slide

@@ -37,8 +37,6 @@ from rtcvt.belt.layout import N_ACROSS, N_ARC, N_RESONANCE, Across, Arc, BeltP, 
 from rtcvt.elementary import exp, sin
 from rtcvt.kernel import kernel
 
-__all__ = ["gain", "span_damping_ratio", "span_frequency", "span_length", "span_outputs", "swing"]
-
 SUM = 4.0 / 27.0 + 16.0 / 3375.0 + 36.0 / 42875.0 + 64.0 / 250047.0  # of m^2/(m^2 - 1)^3, m = 2, 4, 6, 8
 STIFFEST = 50.0  # pi r zeta from where nothing swings
 

@@ -15,8 +15,6 @@ from rtcvt.kind import Checked, Progress, Run, Shown, cell
 from rtcvt.recording import HDF5, require_ending, require_writable
 from rtcvt.scenario import chosen_scenario
 
-__all__ = ["check", "errors", "map_speeds", "show", "simulate"]
-
 
 def show(drive: BeltUnit, given: Mapping[str, Any]) -> Shown:
     """Taut belt of a drive: where it leaves each pulley, its wraps and spans."""

@@ -22,25 +22,6 @@ from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import MOST_SUBSTEPS, Duration, Name, Record, UnitFile, quantity_in
 
-__all__ = [
-    "AncfModel",
-    "Arm",
-    "Belt",
-    "BeltUnit",
-    "Decoupler",
-    "ElementModel",
-    "HybridModel",
-    "Load",
-    "Pulley",
-    "Resonance",
-    "Sliding",
-    "place",
-    "read_belt_unit",
-    "require_arms",
-    "require_decouplers",
-]
-
-
 Length = Annotated[float, quantity_in("m", above=0.0)]
 Place = Annotated[float, quantity_in("m")]
 Speed = Annotated[float, quantity_in("rad/s")]

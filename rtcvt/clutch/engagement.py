@@ -32,8 +32,6 @@ from rtcvt.kernel import FAILED, kernel
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Row, Rows
 
-__all__ = ["P", "U", "X", "Y", "derivative", "initialise", "output", "step"]
-
 TINY = 1e-9  # least value of what must be above zero
 
 

@@ -32,8 +32,6 @@ from rtcvt.kernel import FAILED, kernel
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Places, Row, Rows
 
-__all__ = ["STRATEGIES", "D", "P", "U", "X", "Y", "derivative", "initialise", "output", "step"]
-
 TINY = 1e-9  # least value of what must be above zero
 STRATEGIES = ("constant", "economy", "sport", "map")  # the last one with a table only
 CONSTANT, _, SPORT, MAP = range(len(STRATEGIES))

@@ -21,23 +21,6 @@ from rtcvt.kernel import FAILED, kernel
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Places, Row, Rows
 
-__all__ = [
-    "D",
-    "P",
-    "U",
-    "X",
-    "Y",
-    "derivative",
-    "flange",
-    "initialise",
-    "jacobian",
-    "linearise",
-    "output",
-    "piece",
-    "port",
-    "step",
-]
-
 TINY = 1e-9  # least value of what must be above zero
 
 

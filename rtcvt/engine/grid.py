@@ -21,8 +21,6 @@ from rtcvt.files import read_text
 from rtcvt.kernel import kernel
 from rtcvt.unitfile import is_file
 
-__all__ = ["Grid", "cell", "lookup", "lookup_in", "read_curves", "read_grid", "share", "slope"]
-
 MOST_POINTS = 10_000
 
 

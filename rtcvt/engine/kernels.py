@@ -28,23 +28,6 @@ from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Places, Row, Rows
 
-__all__ = [
-    "D",
-    "P",
-    "U",
-    "X",
-    "Y",
-    "derivative",
-    "flange",
-    "initialise",
-    "jacobian",
-    "linearise",
-    "output",
-    "piece",
-    "port",
-    "step",
-]
-
 TINY = 1e-9  # least value of what must be above zero
 
 

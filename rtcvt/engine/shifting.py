@@ -28,8 +28,6 @@ from rtcvt.kernel import FAILED, kernel
 from rtcvt.stepping import enter, leave, start_status
 from rtcvt.table import Places, Row, Rows
 
-__all__ = ["ELEMENT", "D", "P", "U", "X", "Y", "derivative", "initialise", "output", "step"]
-
 TINY = 1e-9  # least value of what must be above zero
 ELEMENT = Row("{element}.u", "1", "actuation of element {element}", 0.0, 1.0, 1.0)
 

@@ -23,8 +23,6 @@ from rtcvt.part import Part, built, internal_step, table_of
 from rtcvt.table import Constants
 from rtcvt.unitfile import UnitFile
 
-__all__ = ["Engine", "build", "least_fuel", "losses", "read", "tables"]
-
 LINE_POINTS = 41  # of the line of least fuel
 SPEEDS = "a table whose speeds are above zero"
 FileName = Annotated[str, Field(min_length=1)]

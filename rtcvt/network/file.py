@@ -28,8 +28,6 @@ from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.scenario import Scenario, parameter_value
 from rtcvt.unitfile import MOST_SUBSTEPS, Name, Record, Solver, UnitFile, quantity_in
 
-__all__ = ["Component", "Flange", "Graph", "Shaft", "Signal", "System", "flanges_of", "graph_of", "read_system"]
-
 GROUND = "ground"
 
 

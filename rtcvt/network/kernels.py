@@ -9,8 +9,6 @@ from rtcvt.linalg import lu, lu_solve
 from rtcvt.network.layout import D, End, Op, Part, Shaft, ShaftP, ShaftY
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
-__all__ = ["derivative", "initialise", "output", "step"]
-
 GAMMA = 0.43586652150845917  # root of gamma^3 - 3 gamma^2 + 3/2 gamma = 1/6
 AT = 1.529520240186027  # where the second and third stage are: 2/(3 gamma)
 C_21, C_31, C_32 = 0.2779955322346778, -0.9402224641525682, -0.30759956452537734
@@ -20,6 +18,8 @@ LEAST_PART = 0.05  # of a change of Newton's method
 CONVERGED = 1e-10  # share of typical values
 MOST_PARTS = 16  # into which an implicit step is cut
 AROUND = 4  # parts of a step in which a part changes its piece
+SEARCH = 200  # speeds that are tried for a node of which no flange gives one
+BALANCED = 1e-10  # share of its torques, of those above 1 N.m
 BRIEF = 1e-6  # share of an internal step, in which the start is made consistent
 
 # --- parts ------------------------------------------------------------------------------------------------------------
@@ -144,6 +144,86 @@ def at_nodes(x, p, data, r, work):
             r[a] += tau
         if b >= 0:
             r[b] -= tau
+
+
+@kernel
+def imbalance(k, x, p, data, work):
+    """What the torques sum up to at a node whose flanges all take its speed; keeps their size in W_SIZE."""
+    w = int(data[int(data[D.MASSLESS]) + k])
+    total = 0.0
+    size = 1.0
+    for e in range(int(data[D.ENDS])):
+        end = int(data[D.END]) + e * len_end()
+        if data[end + End.SIGN] == 0.0 and int(data[end + End.W]) == w:
+            i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
+            at = int(data[D.W_IN] + data[i + Part.IN])
+            work[at + int(data[end + End.K])] = x[w]
+            tau = part_flange(
+                int(data[i + Part.KERNELS]),
+                int(data[end + End.K]),
+                x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+                work[at : at + int(data[i + Part.N_IN])],
+                p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+                data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+                work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+            )
+            total += tau
+            size += abs(tau)
+    for s in range(int(data[D.SHAFTS])):
+        a = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.A])
+        b = int(data[int(data[D.SHAFT]) + s * len_shaft() + Shaft.B])
+        if a == w or b == w:
+            tau = shaft_torque(s, x, p, data)
+            total += tau if a == w else -tau
+            size += abs(tau)
+    work[int(data[D.W_SIZE])] = size
+    return total
+
+
+@kernel
+def settle(free, x, p, data, work):
+    """Speeds of the nodes whose flanges all take it, where the torques do not balance; whether they did everywhere.
+
+    With `free`: of those alone whose flanges all slipped. What the flanges take grows with the speed, so that a zero is
+    bracketed; it may be a jump away.
+    """
+    balanced = True
+    for k in range(int(data[D.N_MASSLESS])):
+        if free and work[int(data[D.W_FREE]) + k] == 0.0:
+            continue
+        w = int(data[int(data[D.MASSLESS]) + k])
+        start = x[w]
+        total = imbalance(k, x, p, data, work)
+        direction = -1.0 if total > 0.0 else 1.0
+        lower = 0.0  # distances from the start, and what is left there
+        left = total
+        upper = -1.0
+        right = 0.0
+        move = 1e-6 * (1.0 + abs(start))
+        secant = 1  # and half, in turn
+        for _ in range(SEARCH):
+            if not abs(total) > BALANCED * work[int(data[D.W_SIZE])]:
+                break
+            balanced = False
+            if upper >= 0.0:
+                move = lower + (upper - lower) * (left / (left - right) if secant == 1 else 0.5)
+                secant = 1 - secant
+                if not (lower < move and move < upper):
+                    break
+            elif not move < HUGE:
+                x[w] = start
+                break
+            x[w] = start + direction * move
+            total = imbalance(k, x, p, data, work)
+            if direction * total > 0.0:
+                upper = move
+                right = total
+            else:
+                lower = move
+                left = total
+            if upper < 0.0:
+                move *= 4.0
+    return balanced
 
 
 @kernel
@@ -345,6 +425,14 @@ def factor(h, data, work):
                     row = int(data[end_2 + End.ROW])
                     for k in range(size):
                         work[border + below * n + at] += work[row + k] * work[column + k]
+    for k in range(int(data[D.N_MASSLESS])):  # one whose flanges all slip keeps its speed
+        w = int(data[int(data[D.MASSLESS]) + k] - data[D.N_D]) + shafts
+        work[int(data[D.W_FREE]) + k] = 1.0
+        for j in range(n):
+            if work[border + w * n + j] != 0.0:
+                work[int(data[D.W_FREE]) + k] = 0.0
+        if work[int(data[D.W_FREE]) + k] == 1.0:
+            work[border + w * n + w] = 1.0
     lu(n, work, border, pivot + int(data[D.N_D]) - shafts)
 
 
@@ -407,6 +495,8 @@ def rosenbrock(t, h, x, p, data, work):
         x[i] = work[start + i] + M_1 * work[k_1 + i] + M_2 * work[k_2 + i] + M_3 * work[k_3 + i]
         if not abs(x[i]) < HUGE:
             same = False
+    if not settle(True, x, p, data, work):
+        same = False
     return same
 
 
@@ -439,6 +529,7 @@ def newton(t, h, x, p, data, work, once):
     part = 0.0  # of the change that is taken, 0 before the first
     for _ in range(NEWTON):
         before = size
+        settle(False, x, p, data, work)
         linearise(t, x, p, data, dx, work)
         size = defect(h, x, data, dx, work)
         if part > LEAST_PART and moved >= CONVERGED and not size < before:

@@ -28,6 +28,8 @@ class D(Places):
     END = "table: `End` of each"
     SHAFTS = "shafts"
     SHAFT = "table: `Shaft` of each"
+    N_MASSLESS = "nodes whose flanges all take a speed"
+    MASSLESS = "table: places of their speeds in the state vector"
     INPUT = "table: place in work of the part's input, for each input"
     OPS = "operations that carry the signals"
     OP = "table: `Op`, two places; for outputs part and 1 if those that are costly come later"
@@ -52,6 +54,8 @@ class D(Places):
     W_BORDER = "derivative of the border", lambda d: d.N_B * d.N_B
     N_B = "twists of the shafts and unknowns of the nodes"
     W_PIVOT = "pivots", lambda d: d.N_Z
+    W_SIZE = "size of the torques at a node", lambda d: 1
+    W_FREE = "whether the speed of such a node has no bearing on its torques", lambda d: d.N_MASSLESS
 
 
 class Part(Places):

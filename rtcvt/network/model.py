@@ -16,8 +16,6 @@ from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.table import Constants, Table
 
-__all__ = ["build_system", "component_model", "components_of", "unit_of"]
-
 Output = tuple[str, str]  # of a component, by name
 TIED = 1e-6  # share from which on a number is not zero
 
@@ -212,10 +210,12 @@ class _Writer:
         data[D.N_Y_PARTS] = sum(len(m.select("output")) for m in models)
         data[D.N_Y] = data[D.N_Y_PARTS] + shafts * len(ShaftY) + len(ends)
         data[D.N_PARTS_WORK] = sum(m.n_work for m in models)
+        massless = [k for k in speeds if all(f.sign == 0.0 for f in self.graph.nodes[k])]
+        data[D.N_MASSLESS] = len(massless)
         data[D.INTERNAL_STEP] = self.step
         self.n_work = data.place_blocks()
         self._parts(sets, distinct)
-        self._ends(ends, givers, speeds)
+        self._ends(ends, givers, speeds, massless)
         self._signals()
         self._variables(ends, givers, speeds)
         return kernels_of(distinct)
@@ -239,7 +239,7 @@ class _Writer:
         for m in self.models:
             data.numbers += m.data.tolist()
 
-    def _ends(self, ends: list[Flange], givers: list[Flange], speeds: list[int]) -> None:
+    def _ends(self, ends: list[Flange], givers: list[Flange], speeds: list[int], massless: list[int]) -> None:
         data = self.data
         first = int(data[D.N_D])
         self.z = {f.path: first + k for k, f in enumerate(givers)}
@@ -253,6 +253,7 @@ class _Writer:
             table += [part, f.input.index, f.output.index, f.sign, self.z.get(f.path, 0), w, row]
             row += 2 * len(self.models[part].states)
         data[D.ENDS] = len(ends)
+        data.table(D.MASSLESS, [self.w[k] for k in massless])
         data.table(D.END, table)
         shafts = self.graph.shafts.values()
         first_p = sum(len(m.p) for m in self.models)

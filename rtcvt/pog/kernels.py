@@ -79,9 +79,6 @@ from rtcvt.pog.elements import (
 from rtcvt.pog.layout import N_COUPLING, N_ELEMENT, N_PLAY, Control, CouplingY, D, Element, ElementY, Op, PlayY
 from rtcvt.stepping import HUGE, enter, leave, start_status
 
-__all__ = ["coupled_flange", "coupled_linearise", "coupled_piece", "coupled_port", "derivative", "friction_torques",
-           "initialise", "jacobian", "kinematics", "output", "prepare", "step"]  # fmt: skip
-
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 OPEN = 3  # mode beside those of `rtcvt.control.limits`: elements carry nothing
 LOADINGS = 8  # systems that are solved for the losses of the rigid model

@@ -30,17 +30,6 @@ from rtcvt.pog.mesh import mesh_efficiency
 from rtcvt.pog.normal_form import normal_form
 from rtcvt.pog.unit import Contact, GearSystem
 
-__all__ = [
-    "axis_sign",
-    "carrier_of",
-    "check_radii",
-    "direction",
-    "efficiencies",
-    "play_width",
-    "radii_at",
-    "radii_matrix",
-]
-
 _PLACES = 33  # of the moving variable, at which radii are looked at
 _EQUAL = 1e-6  # relative difference of radii that are one
 

@@ -25,8 +25,6 @@ from rtcvt.pog.radii import axis_sign, efficiencies, play_width, radii_matrix
 from rtcvt.pog.unit import Element, GearSystem, Port, Variable
 from rtcvt.table import Constants, Row, Table
 
-__all__ = ["Matrices", "build_model", "matrices"]
-
 Matrix = NDArray[np.float64]
 _FIDELITIES = ("rigid", "full")
 

@@ -21,22 +21,6 @@ from rtcvt.kind import Unit
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import Duration, Name, Record, Solver, UnitFile, quantity_in
 
-__all__ = [
-    "Axis",
-    "Brake",
-    "Clutch",
-    "Contact",
-    "Element",
-    "Gear",
-    "GearSystem",
-    "KersController",
-    "Parameter",
-    "Port",
-    "PositionController",
-    "Shift",
-    "read_gear_system",
-]
-
 Speed = Annotated[float, quantity_in("rad/s")]
 Rating = Annotated[float, quantity_in("rad/s", above=0.0)]
 Torque = Annotated[float, quantity_in("N.m", above=0.0)]
@@ -57,8 +41,7 @@ class Parameter(Record):
     @model_validator(mode="before")
     @classmethod
     def _read_unit(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
-            return data
+        data = data if isinstance(data, Mapping) else {"value": data}
         value, unit = data.get("value"), data.get("unit")
         if isinstance(value, str):
             given = {} if unit or re.fullmatch(r"[-+0-9.eE\s]*", value) else {"unit": quantity.si_unit(value)}

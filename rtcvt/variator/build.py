@@ -16,8 +16,6 @@ from rtcvt.variator.layout import COUPLINGS, FLANGES, D, P, Q, RigidX, Term, U, 
 from rtcvt.variator.reduced_model import ReducedField, ReducedModel, read_reduced
 from rtcvt.variator.unit import Variator
 
-__all__ = ["build_variator", "find_reduced", "reduced_path"]
-
 HELD, RESERVE = 100.0, 2.0  # torque [N.m] that the inputs' start values hold, and how much more they could
 _TERMS = {term.text: term for term in Term}  # of a field by its unit
 

@@ -119,19 +119,6 @@ from rtcvt.variator.regression import (
 )
 from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 
-__all__ = [
-    "brief",
-    "coupled_piece",
-    "derivative",
-    "evaluate",
-    "flange",
-    "initialise",
-    "linearise",
-    "output",
-    "port",
-    "step",
-]
-
 MACRO = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
 BEYOND = 1e-3  # share of a coordinate's range outside of the data that counts; kappa of a slow belt is 4e-4 below it
 GAMMA = 1.0 - math.sqrt(0.5)  # of the integrator

@@ -96,17 +96,6 @@ from rtcvt.variator.layout import (
 )
 from rtcvt.variator.shafts import shaft_torque
 
-__all__ = [
-    "kers_brief",
-    "kers_derivative",
-    "kers_flange",
-    "kers_initialise",
-    "kers_linearise",
-    "kers_output",
-    "kers_port",
-    "kers_step",
-]
-
 # work, behind the variator's: its parameters and inputs, numbers and result of the law, quantities of the controller,
 # vectors of the step
 W_P = 0

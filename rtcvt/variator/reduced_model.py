@@ -48,29 +48,6 @@ from rtcvt.hdf5 import open_sealed
 from rtcvt.recording import new_hdf5, revision
 from rtcvt.variator import regression
 
-__all__ = [
-    "CONSTANTS",
-    "COORDINATES",
-    "CORRECTIONS",
-    "LAWS",
-    "SEAL",
-    "UNCERTAIN",
-    "Coordinate",
-    "Networks",
-    "Peak",
-    "ReducedField",
-    "ReducedModel",
-    "counted",
-    "products",
-    "read_reduced",
-    "rounded",
-    "scaled",
-    "sites",
-    "splines",
-    "splines_through",
-    "write_reduced",
-]
-
 Array = NDArray[np.float64]
 
 SCHEMA_VERSION = 3

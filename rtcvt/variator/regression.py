@@ -49,20 +49,6 @@ import math
 from rtcvt.elementary import exp
 from rtcvt.kernel import kernel, kernel_of_rows
 
-__all__ = [
-    "add_rows",
-    "correction",
-    "distance",
-    "laws",
-    "network",
-    "peaks",
-    "reconstruct",
-    "stage_1",
-    "stage_2",
-    "thrust_ratio",
-    "uncertainty",
-]
-
 BILINEAR, SIGMOID = range(2)
 COORDINATES = 5  # i, xi, kappa, f, y
 

@@ -15,14 +15,6 @@ from rtcvt.table import Row
 from rtcvt.unitfile import Record, Solver, UnitFile
 from rtcvt.variator.layout import FLANGES, NOT_OF_KERS, UNGIVEN, KersP, P
 
-__all__ = [
-    "FLANGES",
-    "Variator",
-    "belt_alone",
-    "read_variator",
-    "with_flange_inputs",
-]
-
 
 class Ratio(Record):
     """End stops of the ratio i = r'_O/r'_I."""

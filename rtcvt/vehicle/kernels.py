@@ -59,8 +59,6 @@ from rtcvt.vehicle.layout import (
     LineY,
 )
 
-__all__ = ["derivative", "flange", "initialise", "jacobian", "linearise", "output", "piece", "port", "step"]
-
 ROUND_OFF = 1e-9  # share of the energy that a step may seem to make
 BISECTIONS = 60
 HALVINGS = 30  # of a table with at most 1e9 points

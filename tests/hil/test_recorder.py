@@ -238,3 +238,16 @@ def test_a_recording_may_be_given_up_twice_after_its_lock_is_gone(tmp_path, suff
     made = open_recorder(tmp_path / f"run.{suffix}", CHANNELS, "real-time run", {}, "")
     made.abandon()
     made.abandon()
+
+
+def test_an_append_takes_no_longer_for_each_signal_where_there_are_many(tmp_path):
+    """HDF5's own flush takes the square of what has changed: 3 times as long here, 12 times with 20 000 signals."""
+    recorder = rtcvt.hil.recorder
+    began = time.process_time()
+    channels = [Channel(f"x{k}", "1") for k in range(3000)]
+    made = recorder._Hdf5(recorder._claim(tmp_path / "run.h5"), channels, recorder._about("run", {}), "", 16)
+    there = time.process_time()
+    made.append(np.zeros((16, 1 + len(channels))))
+    appended = time.process_time()
+    made.abandon()
+    assert appended - there < 0.6 * (there - began)

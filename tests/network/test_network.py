@@ -254,6 +254,43 @@ def test_a_step_whose_iteration_does_not_converge_goes_on(folder):
     assert r["clutch.clutch.Q"][-1] == pytest.approx(true["clutch.clutch.Q"][-1], rel=1e-3)
 
 
+BACK_TO_BACK = """
+connect = ["one.f - A.b", "two.f - B.b", "A.a - B.a"]
+[components.one]
+unit = "one.toml"
+parameters = { "gear.a.w_start" = 50.0 }
+[components.two]
+unit = "two.toml"
+[components]
+A = { unit = "clutch", parameters = { "clutch.b" = 0.0 } }
+B = { unit = "clutch", parameters = { "clutch.b" = 0.0 } }
+"""
+
+
+def test_a_node_whose_flanges_all_slip(folder):
+    """Two clutches back to back: the speed between them, where only clutches are, jumps to the one that holds."""
+    one = built(folder, BACK_TO_BACK).instantiate()
+    one.initialise()
+    get = one.get
+    momentum = 0.2 * get("one.f.w") + 0.4 * get("two.f.w")  # hubs are with the discs
+    through = 0.0
+    for u_a, u_b in ((0.0, 0.0), (0.1, 0.1), (0.05, 0.1), (0.1, 0.05), (0.0, 0.1), (0.0, 0.0), (0.1, 0.3)):
+        one.set("A.clutch.u", u_a)
+        one.set("B.clutch.u", u_b)
+        for _ in range(20):
+            assert one.step(1e-3) == OK
+            through = max(through, abs(get("A.a.tau") * get("A.a.w")))
+            assert abs(get("A.a.tau") + get("B.a.tau")) <= 1e-10 * (1.0 + abs(get("A.a.tau")))
+        if u_a != u_b:
+            assert (get("A.clutch.stuck"), get("B.clutch.stuck")) == (u_a > u_b, u_b > u_a)
+            assert get("A.a.w") == pytest.approx(get("one.f.w" if u_a > u_b else "two.f.w"), abs=0.3)
+        assert 0.2 * get("one.f.w") + 0.4 * get("two.f.w") == pytest.approx(momentum, rel=1e-9)
+    assert through > 100.0
+    assert get("A.clutch.Q") > 5.0
+    parts = [f"{name}.storage.E" for name in ("one", "two", "A", "B")] + ["A.clutch.Q", "B.clutch.Q"]
+    assert sum(get(name) for name in parts) == pytest.approx(0.5 * 0.2 * 25.0**2, rel=0.02)
+
+
 def test_energy_is_kept_to_third_order_over_a_node(folder):
     found = []
     for parts in (1, 2):

@@ -4,8 +4,7 @@
 value, a sign or a range. Nothing in it is computed from our results.
 
 What is reported is the mean over the last of two passages of the belt, see `windows`, and over K starts. The source
-regularises friction of the flanks (6.1.2) at a speed that it does not print: here it is `Chapter.v_mu`, whatever the
-unit has.
+regularises friction of the flanks (6.1.2) at a speed that it does not print: here it is the unit's `v_mu`.
 
 Uncertainty. Rounding grows in a belt, so that another machine, which adds in another order, is another start. The
 starts of a run differ by a disturbance (`schedule.KICK`); s is the standard deviation between them, and
@@ -42,21 +41,7 @@ from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
-from rtcvt.unitfile import Record, parse_table, quantity_in
-
-__all__ = [
-    "PLOT",
-    "Chapter",
-    "ChapterRun",
-    "Finding",
-    "Signature",
-    "Verification",
-    "band",
-    "chapter7",
-    "discretisation",
-    "judge",
-    "verify",
-]
+from rtcvt.unitfile import Record, parse_table
 
 Array = NDArray[np.float64]
 
@@ -149,7 +134,6 @@ class Chapter(Record):
     source: str
     revolutions: Annotated[float, Field(ge=2.1)]  # length of a run
     starts: Annotated[int, Field(ge=1, le=100)]  # of runs that do not say
-    v_mu: Annotated[float, quantity_in("m/s", above=0.0)]  # of the flanks
     run: tuple[ChapterRun, ...]
     signature: tuple[Signature, ...]
 
@@ -374,9 +358,6 @@ def verify(
         Called with (what was run, work done, work in all).
     """
     chapter = chapter or chapter7()
-    parameters = parameters.model_copy(
-        update={"contacts": parameters.contacts.model_copy(update={"v_mu": chapter.v_mu})}
-    )
     folder.mkdir(parents=True, exist_ok=True)
     jobs, files = [], {}
     for run in chapter.run:

@@ -46,8 +46,8 @@ def report_page(v: Verification) -> str:
             f"<p>Mean of {v.chapter.starts} starts that differ by a disturbance; the mean of as many others, on "
             "another machine, is within ± u in 19 of 20 cases. A verdict is firm if it is the same for all "
             f"values within u. A number agrees within {percent(WITHIN)}. "
-            "The source regularises friction of the flanks at "
-            f"a speed that it does not print; here it is {1e3 * v.chapter.v_mu:g} mm/s, whatever the unit has.</p>\n",
+            "The source regularises friction of the flanks at a speed that it does not print; here it is "
+            f"{1e3 * v.parameters.contacts.v_mu:g} mm/s.</p>\n",
             _signatures(v, "number"),
         ),
         under(

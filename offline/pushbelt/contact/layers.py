@@ -35,8 +35,6 @@ from rtcvt.offline.pushbelt.contact.element_ring import EAR, Saddle, Touch
 from rtcvt.offline.pushbelt.ring.ring import Ring, push, velocity
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["Layers", "layer_friction", "layer_work", "layers"]
-
 _MOST = 60  # iterations
 
 

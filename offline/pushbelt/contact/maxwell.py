@@ -44,8 +44,6 @@ from rtcvt.offline.pushbelt.compiled import Contract, by_law, compiled
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.unit.parameters import Sheaves
 
-__all__ = ["Coupled", "Decoupled", "Maxwell", "energy", "maxwell", "newton"]
-
 Array = NDArray[np.float64]
 
 

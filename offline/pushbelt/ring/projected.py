@@ -37,8 +37,6 @@ from rtcvt.offline.rods import transport
 from rtcvt.offline.rods.planar import PlanarRod, mass, partial_energies, partial_forces
 from rtcvt.offline.rods.reduction import Reduced
 
-__all__ = ["Projected", "flat", "placed_on", "projected", "smooth"]
-
 Array = NDArray[np.float64]
 
 

@@ -64,8 +64,6 @@ from rtcvt.offline.pushbelt.spatial.lateral import NL, Lateral
 from rtcvt.offline.pushbelt.spatial.tracking import tracking
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Parameters, Sheaves, element_mass
 
-__all__ = ["SIDES", "Frames", "Half", "Model", "State", "model", "run"]
-
 Array = NDArray[np.float64]
 
 SIDES = (1.0, -1.0)

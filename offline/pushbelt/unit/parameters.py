@@ -32,30 +32,6 @@ from rtcvt.unitfile import Record, UnitFile, quantity_in, read_unit_file
 if TYPE_CHECKING:
     from rtcvt.offline.sheave.pulley import Drawn
 
-__all__ = [
-    "FORCE",
-    "RATE",
-    "SPEED",
-    "TORQUE",
-    "Belt",
-    "Boundary",
-    "Case",
-    "MassProperties",
-    "Parameters",
-    "Sheaves",
-    "Spatial",
-    "belt",
-    "boundary_at",
-    "drawn_sheaves",
-    "element_mass",
-    "endplay",
-    "influence_numbers",
-    "load_parameters",
-    "mass_properties",
-    "read_parameters",
-    "sheaves",
-]
-
 Array = NDArray[np.float64]
 
 PLAY = 0.3e-3  # [m] of endplay without load that a belt of this class has

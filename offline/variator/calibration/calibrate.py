@@ -34,8 +34,6 @@ from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable,
 from rtcvt.offline.variator.campaign import computed
 from rtcvt.recording import replaced_on_success
 
-__all__ = ["FIGURES", "JOURNAL", "SET", "calibrate", "forward", "unit_text"]
-
 Array = NDArray[np.float64]
 Found = dict[str, float] | None  # results of a run, see `forward`; None: the belt left its place
 Forward = Callable[[Parameters, CalibrationPlan, str, Any], Found]

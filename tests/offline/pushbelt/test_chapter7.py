@@ -10,7 +10,7 @@ from rtcvt.offline.pushbelt.checks.chapter7 import Signature, Verification, chap
 from rtcvt.offline.pushbelt.unit.parameters import load_parameters
 
 UNIT = load_parameters("pushbelt_24mm")
-RECORDED = recorded_verdicts()
+RECORDED = recorded_verdicts()["pushbelt_24mm"]
 CONTRADICTIONS = ({"agrees", "opposite"}, {"agrees", "differs"})
 
 
@@ -27,11 +27,13 @@ def assert_balanced(v: Verification) -> None:
         assert abs(rest) <= 1.1e-3 * lost
 
 
-def test_the_record_is_that_of_the_signatures() -> None:
-    assert RECORDED.keys() == {key(s) for s in chapter7().signature if s.kind != "cost"}
+@pytest.mark.parametrize("unit", recorded_verdicts())
+def test_the_record_is_that_of_the_signatures(unit: str) -> None:
+    record = recorded_verdicts()[unit]
+    assert record.keys() == {key(s) for s in chapter7().signature if s.kind != "cost"}
     for s in chapter7().signature:
         if s.kind != "cost":
-            was = RECORDED[key(s)]
+            was = record[key(s)]
             found = judge(s, was["value"], was["u"], "")
             assert (found.verdict, found.firm) == (was["verdict"], was["firm"]), s.about
 

@@ -316,7 +316,7 @@ def test_a_load_that_rises_acts_on_the_stop_of_the_belt_without_load() -> None:
 def small(*names: str) -> Chapter:
     run = tuple(ChapterRun(name=name, case="OD") for name in names)
     s = Signature(section="7.2.3, Table 7.4", about="OD", quantity="thrust ratio", runs=(names[0],), value=1.4854)
-    return Chapter(source="test", revolutions=2.3, starts=2, v_mu=2e-3, run=run, signature=(s,))
+    return Chapter(source="test", revolutions=2.3, starts=2, run=run, signature=(s,))
 
 
 class Made:
@@ -324,7 +324,6 @@ class Made:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, why: str = "") -> None:
         self.names: list[str] = []
-        self.v_mu: list[float] = []
         self.why = why
         monkeypatch.setattr(verification, "_make", self)
         monkeypatch.setattr(verification, "read_steady", lambda file: a_run())
@@ -332,7 +331,6 @@ class Made:
 
     def __call__(self, parameters: Parameters, run: ChapterRun, revolutions: float, file: Path, seed: int) -> str:
         self.names.append(f"{run.name}{seed}")
-        self.v_mu.append(parameters.contacts.v_mu)
         file.write_text("run")
         return self.why
 
@@ -351,14 +349,6 @@ def test_a_stopped_verification_goes_on_where_it_was(tmp_path: Path, monkeypatch
     three = small("a").model_copy(update={"starts": 3})
     assert len(verify(UNIT, tmp_path, three, processes=1).starts["a"]) == 3
     assert made.names[6:] == ["a2"]
-
-
-def test_runs_take_the_friction_of_the_chapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = Made(monkeypatch)
-    chapter = small("a").model_copy(update={"v_mu": 3e-4})
-    assert verify(UNIT, tmp_path, chapter, processes=1).parameters.contacts.v_mu == 3e-4
-    verify(UNIT, tmp_path, small("a"), processes=1)
-    assert made.v_mu == [3e-4, 3e-4, 2e-3, 2e-3]
 
 
 def test_a_failed_run_is_reported_and_its_signatures_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ PAGES = {  # of the API: title, modules
         "Gear systems",
         ("rtcvt.pog.radii", "rtcvt.pog.normal_form", "rtcvt.control.kers", "rtcvt.control.limits"),
     ),
-    "belts": ("Belt drives", ("rtcvt.belt.geometry", "rtcvt.belt.moving_belt", "rtcvt.offline.beltdrive.runs")),
+    "belts": ("Belt drives", ("rtcvt.belt.geometry", "rtcvt.offline.beltdrive.runs")),
     "variators": (
         "Variators",
         ("rtcvt.variator.reduced_model", "rtcvt.variator.regression", "rtcvt.variator.capacity"),

@@ -6,22 +6,24 @@
   function that both call is compiled for each. Bits are the same: what callers inline is the same.
 - A literal, or a member of a table (`rtcvt.table`), is an int64 or bool like any other: left alone, numba compiles a
   kernel once more for each literal that another one passes to it.
-- What numba has found out about a call of its own functions is remembered, and no garbage is collected while it
-  compiles. That takes a quarter off compiling.
+- What numba has found out about its own functions is remembered, its messages about what it tries in vain have no
+  colours, and no garbage is collected while it compiles. That takes a third off compiling.
 """
 
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numba.types
-from numba.core import cgutils
+from numba.core import base, cgutils, errors, ir
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.cpu import CPUContext
 from numba.core.registry import CPUDispatcher
 from numba.core.types import Function
 from numba.core.typing import Context
@@ -67,11 +69,43 @@ class _Typing(Context):
     """Numba's typing, with what is known of its functions: what they make of which arguments. Numba would try dozens of
     signatures of an operator at each of thousands of places."""
 
-    __slots__ = ("known",)
+    __slots__ = ("constants", "known")
 
     def __init__(self, numbas: Context):
         self.__dict__ = numbas.__dict__
         self.known: dict[Any, Any] = {}
+        self.constants: dict[Any, Any] = {}
+
+    def resolve_value_type(self, val: Any) -> Any:
+        """The type of a value in a kernel, of functions remembered."""
+        if not isinstance(val, (FunctionType, BuiltinFunctionType)):
+            return super().resolve_value_type(val)
+        if val not in self.constants:
+            self.constants[val] = super().resolve_value_type(val)
+        return self.constants[val]
+
+
+class _Target(CPUContext):
+    """Numba's generator of code, which would look through all that is registered for a conversion of each array."""
+
+    def __init__(self, numbas: CPUContext):
+        self.__dict__ = numbas.__dict__
+
+    def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
+        """What makes the code of a call."""
+        if fn == "__array__" and type(sig.args[0]) is numba.types.Array:
+            raise NotImplementedError("it is one")
+        return super().get_function(fn, sig, _firstcall)
+
+
+_errors: Any = errors
+
+
+class _Plain:
+    """In place of colours for messages, which numba makes by the thousand and drops."""
+
+    def __getattr__(self, name: str) -> Any:
+        return str
 
 
 @cache
@@ -92,6 +126,28 @@ def _call_type(self: Function, context: Context, args: Any, kws: Any) -> Any:
 
 _numbas: Any = Function.get_call_type
 setattr(Function, "get_call_type", _call_type)  # noqa: B010
+
+
+def _variables(self: ir.Inst, value: Any) -> list[Any]:
+    """Those in a part of an instruction, as `Inst._rec_list_vars` of numba's gives them."""
+    kind = type(value)
+    if kind in _WITHOUT:
+        return []
+    if kind is ir.Var:
+        return [value]
+    if kind is dict:
+        value = value.values()
+    elif isinstance(value, ir.Inst):
+        return value.list_vars()
+    elif kind is not list and kind is not tuple:
+        return _numbas_variables(self, value)
+    return [each for part in value if type(part) not in _WITHOUT for each in _variables(self, part)]
+
+
+_WITHOUT = {ir.Loc, str, int, bool, type(None), FunctionType, BuiltinFunctionType}
+_numbas_variables: Any = ir.Inst._rec_list_vars
+setattr(ir.Inst, "_rec_list_vars", _variables)  # noqa: B010
+setattr(base, "_has_loc", cache(base._has_loc))  # noqa: B010
 
 
 def _basic_indexing(context: Any, builder: Any, aryty: Any, ary: Any, types: Any, indices: Any, **check: Any) -> Any:
@@ -119,14 +175,15 @@ class KernelCompiler(Compiler):
     """Numba's compiler of one function, for Python or for another kernel."""
 
     from_first = False
+    inner = False
 
     def define_pipelines(self) -> Any:
         """Numba's passes."""
         state = self.state
         state.typingctx = _typing(state.typingctx, state.flags.copy())
-        state.targetctx = state.targetctx.subtarget(typing_context=state.typingctx)
+        state.targetctx = _Target(state.targetctx.subtarget(typing_context=state.typingctx))
         state.targetctx.from_first = self.from_first
-        if _floors and self.state.library is None:
+        if (_floors or self.inner) and self.state.library is None:
             self.state.flags.no_cpython_wrapper = True
             self.state.library = _Inner(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         return super().define_pipelines()
@@ -136,6 +193,12 @@ class RealTimeCompiler(KernelCompiler):
     """Of kernels whose indices count from the first element."""
 
     from_first = True
+
+
+class InnerCompiler(KernelCompiler):
+    """Of functions that Python never calls."""
+
+    inner = True
 
 
 class _Kept(CompileResultCacheImpl):
@@ -190,7 +253,7 @@ class Dispatcher(CPUDispatcher):
             return self._compile_for_python(sig)
 
     def _compile_for_python(self, sig: Any) -> Any:
-        with _no_collection():
+        with _alone():
             args = tuple(numba.core.sigutils.normalize_signature(sig)[0])
             known: dict[Any, Any] = self.overloads
             if args in known and isinstance(known[args].library, _Inner):
@@ -203,13 +266,16 @@ class Dispatcher(CPUDispatcher):
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """Garbage is not collected: compiling makes millions of objects, which a collector would go through again."""
-    on = gc.isenabled()
+def _alone() -> Iterator[None]:
+    """Garbage is not collected: compiling makes millions of objects, which a collector would go through again. Messages
+    have no colours."""
+    on, colours = gc.isenabled(), _errors._termcolor_inst
     gc.disable()
+    _errors._termcolor_inst = _Plain()
     try:
         yield
     finally:
+        _errors._termcolor_inst = colours
         if on:
             gc.enable()
 

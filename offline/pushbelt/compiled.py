@@ -14,7 +14,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from rtcvt.dispatcher import KernelCompiler
+from rtcvt.dispatcher import InnerCompiler, KernelCompiler
 from rtcvt.kernel import compiler
 
 
@@ -28,6 +28,8 @@ class _Distinct(KernelCompiler):
 
 # no kernel allocates, so that none counts references to the arrays that it passes on
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract", "nsz"}, "pipeline_class": _Distinct, "_nrt": False}
+
+_CHOICE: Any = {"forceinline": True, "pipeline_class": InnerCompiler}
 
 compiled = compiler(**_OPTIONS)  # a kernel that is called a few times in a step
 # a small one within a loop: its code is put into its callers
@@ -49,7 +51,7 @@ class LawFunction:
         self.kernels: dict[type, Any] = {}
         update_wrapper(self, contract)
 
-        @overload(self, jit_options={"forceinline": True})
+        @overload(self, jit_options=_CHOICE)
         def choose(law: Any, *args: Any) -> Any:
             kind = getattr(law, "instance_class", None)
             if kind is None:

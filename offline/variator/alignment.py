@@ -1,8 +1,7 @@
 """Runs of a campaign, aligned: operating points, laws and belt fields of all runs in the same dimensionless terms.
 
 Windows. What is averaged is a window of a run (`windows`): the settled state, each branch behind its lead, and of a
-long branch, a transient, each single revolution. A mean over whole revolutions is the time-averaged part; what the
-frames of the settled window differ from it is the unsteady part.
+long branch, a transient, each single revolution.
 
 Operating point. i, xi, kappa and f of the same window (`windows`), and the thrust ratio F_I/F_O, which decides whether
 and how fast the ratio shifts.
@@ -37,7 +36,6 @@ Array = NDArray[np.float64]
 
 USED = 0.12  # speed loss up to which windows tell the laws how slip goes on, lest they extrapolate below SLIPPING
 LONG = 3.0  # revolutions; a longer branch is cut into single ones
-UNSTEADY_FRAMES = 24  # of the settled window, per run
 
 VALUES = {
     "thrust": "thrust ratio F_I/F_O",
@@ -62,9 +60,8 @@ class Samples(NamedTuple):
     run, phase (n,): number of the run, and 0 settled, 1 + k branch k; point (n, 4): i, xi, kappa, f; values: (n,) by
     `VALUES`; length (n, 4): of the sections [m]; fields: (n, 4 CELLS) by `FIELDS`, dimensionless; names of the runs;
     unsettled: of those left out because they did not settle; before: the window before the settled one, a row for each
-    run, values and fields; unsteady: (m, 4 CELLS) by `FIELDS`, differences of frames from the mean of the settled
-    window, and fluctuation: their root mean square for each run, (runs,); slipping (n,): windows that slip as a whole;
-    belt: the scaled belt; texts: unit_file, plan, revision.
+    run, values and fields; slipping (n,): windows that slip as a whole; belt: the scaled belt; texts: unit_file, plan,
+    revision.
     """
 
     run: NDArray[np.int64]
@@ -76,8 +73,6 @@ class Samples(NamedTuple):
     names: tuple[str, ...]
     unsettled: tuple[str, ...]
     before: tuple[dict[str, Array], dict[str, Array]]
-    unsteady: dict[str, Array]
-    fluctuation: dict[str, Array]
     slipping: NDArray[np.bool_]
     belt: dict[str, float]
     texts: dict[str, str]
@@ -119,7 +114,6 @@ def load_samples(
         raise InputError("campaign", "", None, "at least one file of a run")
     rows: list[_Window] = []
     before: list[_Window] = []
-    unsteady: dict[str, list[Array]] = {k: [] for k in FIELDS}
     names: list[str] = []
     unsettled: list[str] = []
     about: dict[str, Any] = {}
@@ -143,11 +137,8 @@ def load_samples(
             names.append(name)
             belt = parameters["belt"]
             before.append(_window(file, frames_of(file, BEFORE), belt, n, 0, BEFORE))
-            settled = _window(file, frames_of(file, STEADY), belt, n, 0, STEADY)
-            rows.append(settled)
+            rows.append(_window(file, frames_of(file, STEADY), belt, n, 0, STEADY))
             rows += _branches(file, belt, n)
-            for field, part in _unsteady(file, settled, belt).items():
-                unsteady[field].append(part)
     if not names:
         raise InputError(paths[0].parent, "", None, "at least one run that settles")
     slipped = np.abs([w.values["slip"] for w in rows]) > slip
@@ -164,8 +155,6 @@ def load_samples(
             {k: np.array([w.values[k] for w in before]) for k in VALUES},
             {k: np.array([w.fields[k] for w in before]) for k in FIELDS},
         ),
-        {k: np.concatenate(a) for k, a in unsteady.items()},
-        {k: np.array([np.sqrt(np.mean(part**2)) for part in a]) for k, a in unsteady.items()},
         slipped,
         about["belt"],
         {"unit_file": about["unit_file"], "plan": about["plan"], "revision": ", ".join(sorted(about["revisions"]))},
@@ -187,8 +176,6 @@ class _Window(NamedTuple):
     values: dict[str, float]
     length: Array
     fields: dict[str, Array]
-    F_O: float
-    v: float
 
 
 def _branches(file: h5py.File, belt: Mapping[str, float], n: int) -> list[_Window]:
@@ -242,18 +229,7 @@ def _window(file: h5py.File, rows: slice, belt: Mapping[str, float], run: int, p
         else:
             a = file[f"fields/{name}"][rows].mean(axis=0, dtype=np.float64)
         fields[name] = dimensionless(of, a, length, F_O, v, belt)
-    return _Window(run, phase, point_of(s), values, length, fields, F_O, v)
-
-
-def _unsteady(file: h5py.File, settled: _Window, belt: Mapping[str, float]) -> dict[str, Array]:
-    rows = frames_of(file, STEADY)
-    some = np.unique(np.linspace(rows.start, rows.stop - 1, UNSTEADY_FRAMES).astype(int)) - rows.start
-    length = file["grid/length"][rows][some]
-    found = {}
-    for name, (unit, _) in FIELDS.items():
-        a = file[f"fields/{name}"][rows][some].astype(float)
-        found[name] = dimensionless(unit, a, length, settled.F_O, settled.v, belt) - settled.fields[name]
-    return found
+    return _Window(run, phase, point_of(s), values, length, fields)
 
 
 def _text(data: h5py.Dataset) -> str:

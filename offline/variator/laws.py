@@ -53,8 +53,9 @@ from rtcvt.variator.reduced_model import (
     Coordinate,
     ReducedModel,
     counted,
+    grid_of,
+    nodes,
     scaled,
-    sites,
     splines_through,
 )
 from rtcvt.variator.regression import SMALL
@@ -187,7 +188,7 @@ def identify(
     if not (low < 1.0 - NEAR and high > 1.0 + NEAR):
         raise InputError("campaign", "branches", f"y = {low:.3g} to {high:.3g}", "branches with y on both sides of 1")
     coordinates.append(Coordinate("y", *_MAPS["y"], low, high))
-    law_turned = ln_zeta(turned.point)
+    law_turned = ln_zeta(np.where(inside[:, None], turned.point, s.point))  # of others there is no exchanged point
     y_turned = shift_factor(turned, np.exp(law_turned))
     inside &= np.isin(s.run, s.run[other]) & within_range(coordinates, SHIFT, np.column_stack([turned.point, y_turned]))
     n, group = len(y), np.concatenate([group, group[inside]])
@@ -218,10 +219,10 @@ def identify(
             values, crossed = SMALL * np.sinh(d.values[: len(rows)]) - creep, SMALL * np.sinh(crossed) - creep
         laws[name] = Law(rows, values, name != "e", crossed, found[name].noise)
 
-    grid = grid_of(coordinates, shapes[1])
-    t_y = _nodes(coordinates[4])
+    grid = grid_of(coordinates, SHIFT, shapes[1])
+    t_y = nodes(coordinates[4], IN_Y)
     thrust = np.repeat(ln_zeta(grid), IN_Y)
-    grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(_unscaled(coordinates[4], t_y), len(grid))])
+    grid = np.column_stack([np.repeat(grid, IN_Y, axis=0), np.tile(coordinates[4].unscaled(t_y), len(grid))])
     places = moving_places(coordinates, grid, thrust, length, s.belt)
     with side_by_side() as each:
         means = dict(zip(found, each(lambda p: p.mean(places), found.values()), strict=True))
@@ -235,7 +236,7 @@ def identify(
     table = np.concatenate([means[name].reshape(*shapes[1], IN_Y) @ polynomials for name in LAWS], axis=4)
     return Identified(
         tuple(coordinates),
-        splines_through(ln_zeta(grid_of(coordinates, shapes[0])).reshape(shapes[0])),
+        splines_through(ln_zeta(grid_of(coordinates, SHIFT, shapes[0])).reshape(shapes[0])),
         splines_through(table),
         y,
         laws,
@@ -324,29 +325,3 @@ def moving_places(
     shares = (xi / (np.exp(ln_zeta) * z[:, 4]), xi)
     near = (-np.log1p(-np.minimum(a, FULL)) / 3.0 for a in shares)
     return np.column_stack([places, coordinates[4].scaled(z[:, 4]), *near])
-
-
-def _nodes(y: Coordinate) -> Array:
-    """`IN_Y` places in [-1, 1] for polynomials in y; one is that of y = 1, whose laws are met."""
-    t = np.cos(np.pi * np.arange(IN_Y) / (IN_Y - 1))[::-1].copy()
-    one = float(y.scaled(1.0))
-    t[np.argmin(np.abs(t - one))] = one
-    return t
-
-
-def _unscaled(c: Coordinate, t: Array) -> Array:
-    """Values of a coordinate from its scaled values t."""
-    low, high = float(c.mapped(c.low)), float(c.mapped(c.high))
-    g = low + 0.5 * (t + 1.0) * (high - low)
-    if c.map == "bilinear":
-        return np.asarray(c.centre * (1.0 + g) / (1.0 - g))
-    return np.asarray(c.centre * g / np.sqrt(1.0 - g**2))
-
-
-def grid_of(coordinates: list[Coordinate], shape: tuple[int, ...]) -> Array:
-    """Operating points (n, 4) at the sites of splines."""
-    axes = [_unscaled(c, sites(n)) for c, n in zip(coordinates[:4], shape, strict=True)]
-    grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)
-    zero = np.column_stack([grid[:, 0], np.zeros((len(grid), 3))])
-    grid[:, 1] -= counted(SHIFT, zero)[:, 1]
-    return grid

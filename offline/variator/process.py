@@ -57,7 +57,12 @@ class Process:
 
 
 def fit(
-    x: Array, y: Array, groups: NDArray[np.int64], weights: Array | None = None, most: int = 1200
+    x: Array,
+    y: Array,
+    groups: NDArray[np.int64],
+    weights: Array | None = None,
+    most: int = 1200,
+    shortest: float = 0.018,
 ) -> tuple[Process, Array]:
     """The process of largest evidence, and what each group of the data is predicted to be by the others (n,).
 
@@ -73,6 +78,8 @@ def fit(
         Of the data: their noise is s/sqrt(weight).
     most : int
         Data, drawn at random, from which lengths, amplitude and noise are found.
+    shortest : float
+        Least length.
     """
     d = x.shape[1]
     omega = np.ones(len(y)) if weights is None else weights
@@ -81,7 +88,7 @@ def fit(
     start = np.append(np.zeros(d), [0.0, np.log(2.0 * LEAST)])
     found = minimize(
         lambda t: evidence(t, x[some], y[some] / scale, omega[some]), start, jac=True, method="L-BFGS-B",
-        bounds=bounds_of(d), options={"maxiter": STEPS},
+        bounds=bounds_of(d, shortest), options={"maxiter": STEPS},
     ).x  # fmt: skip
     lengths, amplitude, noise = np.exp(found[:d]), scale * float(np.exp(found[d])), scale * float(np.exp(found[d + 1]))
     C = _covariance(_squares(x, x, lengths), amplitude)
@@ -119,9 +126,9 @@ def side_by_side() -> Iterator[Callable[..., Iterator[Any]]]:
             raise
 
 
-def bounds_of(d: int) -> list[tuple[float, float]]:
+def bounds_of(d: int, shortest: float = 0.018) -> list[tuple[float, float]]:
     """Bounds of ln l (d,), ln a and ln s, for data of unit standard deviation."""
-    return [(-4.0, 4.0)] * d + [(-4.0, 4.0), (np.log(LEAST), 1.0)]
+    return [(np.log(shortest), 4.0)] * d + [(-4.0, 4.0), (np.log(LEAST), 1.0)]
 
 
 def evidence(t: Array, x: Array, y: Array, omega: Array) -> tuple[float, Array]:

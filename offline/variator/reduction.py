@@ -13,7 +13,8 @@ Fields. See `fields`: networks over the same scaled coordinates.
 Windows that slip by more than the samples were loaded for (`alignment.USED`) are left out, as are those of runs whose
 settled state does. Errors count below `windows.SLIPPING`, so that no law ends where it is measured.
 
-Errors are those of runs that had no part in the weights: cross-validation leaves out a tenth of the runs at a time.
+Errors are those of runs that had no part in the weights: cross-validation leaves out a tenth of the runs at a time, of
+networks a fifth.
 What the full model itself scatters is the change from the window before the settled one.
 """
 
@@ -27,7 +28,16 @@ from numpy.typing import NDArray
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
 from rtcvt.offline.pushbelt.run.windows import F_REF, SLIPPING
 from rtcvt.offline.variator.alignment import Samples
-from rtcvt.offline.variator.fields import KEPT, TRAININGS, UNITS, FieldReduction, averaged, reduce_fields, trained
+from rtcvt.offline.variator.fields import (
+    FOLDS,
+    KEPT,
+    TRAININGS,
+    UNITS,
+    FieldReduction,
+    averaged,
+    reduce_fields,
+    trained,
+)
 from rtcvt.offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
 from rtcvt.offline.variator.pod import Basis, pod, projection_error, scales, stacked
 from rtcvt.offline.variator.spread import within
@@ -93,7 +103,9 @@ def reduce(
         "runs that did not settle": len(samples.unsettled),
     }
     tell("regression", 1 + len(LAWS), work)
-    peak_networks, peaks, of_peaks = reduce_peaks({k: peak(s, k) for k in PEAKS}, t, folds(s)[s.run], peak_units)
+    peak_networks, peaks, of_peaks = reduce_peaks(
+        {k: peak(s, k) for k in PEAKS}, t, folds(s)[s.run] % FOLDS, peak_units
+    )
     fields = reduce_fields(
         {k: s.fields[k] for k in KEPT},
         t,

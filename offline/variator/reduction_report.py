@@ -11,7 +11,7 @@ from rtcvt.offline.pictures import RIGID, aside, cards, drawing, over_sections, 
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.fields import KEPT
-from rtcvt.offline.variator.pod import modes_for, pod, projection_error, stacked
+from rtcvt.offline.variator.pod import modes_for, projection_error, stacked
 from rtcvt.offline.variator.reduction import Reduction, figures_of
 from rtcvt.recording import replaced_on_success
 from rtcvt.variator.capacity import capacity
@@ -140,26 +140,20 @@ def _fields(r: Reduction, found: Mapping[str, dict[str, dict[str, float]]]) -> s
     for name in KEPT:
         e = found["fields"][name]
         sigma = r.fields.bases[name].sigma
-        unsteady = s.unsteady.get(name)
-        of_rest = modes_for(pod(unsteady).sigma, 0.9) if unsteady is not None and len(unsteady) else 0
-        share = float(np.sqrt(np.mean(s.fluctuation[name] ** 2) / np.mean(s.fields[name] ** 2))) if of_rest else 0.0
         rows.append((
             f"<code>{name}</code>", *(str(modes_for(sigma, a)) for a in (0.99, 0.999, 0.9999)), str(e["kept"]),
-            percent(e["projection"]), percent(e["error"]), percent(e["error_median"]), percent(share), str(of_rest),
+            percent(e["projection"]), percent(e["error"]), percent(e["error_median"]),
         ))  # fmt: skip
     basis, scale = r.stack
     rows.append((
         "all stacked", *(str(modes_for(basis.sigma, a)) for a in (0.99, 0.999, 0.9999)), str(len(basis.modes)),
-        percent(projection_error(basis, stacked(s.fields, scale))), "", "", "", "",
+        percent(projection_error(basis, stacked(s.fields, scale))), "", "",
     ))  # fmt: skip
-    head = (
-        "field", "99 %", "99.9 %", "99.99 %", "kept", "projection", "error", "median", "unsteady part", "its modes 90 %"
-    )  # fmt: skip
-    return table(head, rows, range(1, 10)) + (
+    head = ("field", "99 %", "99.9 %", "99.99 %", "kept", "projection", "error", "median")
+    return table(head, rows, range(1, 8)) + (
         "<p>Modes for a share of the energy of all time-averaged snapshots; kept: those that the operating point "
         "predicts. Projection: what these miss, relative to the norm of all snapshots. Error: cross-"
-        "validated RMS over the belt by the field's largest magnitude, RMS and median over all windows. Unsteady part: "
-        "RMS of what the frames differ from the mean, over the RMS of the means.</p>\n"
+        "validated RMS over the belt by the field's largest magnitude, RMS and median over all windows.</p>\n"
     )
 
 

@@ -6,10 +6,10 @@ and not where the law is steep. So a second process knows the size of the errors
 
     s(x) = c exp(mean(x)),    of the data ln(|e| + median|e|/10)
 
-and c puts as many of the errors within s and 2 s as those of a normal distribution, the means of both in the logarithm:
-errors have long tails where a belt changes sides. Causes that are not in the errors add up in their squares: the bands
-of the parameters, and the spread of the spatial correction (`together`).
-"""
+and c puts as many of the errors within s and 2 s as those of a normal distribution, a mean of both in the logarithm in
+which the second counts three times: errors have long tails where a belt changes sides, and 2 s is what is relied on.
+Causes that are not in the errors add up in their squares: the bands of the parameters, and the spread of the spatial
+correction (`together`)."""
 
 from typing import NamedTuple
 
@@ -51,7 +51,7 @@ def spread(x: Array, e: Array, groups: NDArray[np.int64]) -> tuple[Spread, Array
 
 def _factor(scaled: Array) -> float:
     one, two = np.quantile(scaled, (ONE, TWO))
-    return float(np.sqrt(one * two / 2.0))
+    return float(one**0.25 * (0.5 * two) ** 0.75)
 
 
 def within(e: Array, s: Array) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from rich.markup import escape
 from rich.table import Table
+from threadpoolctl import threadpool_limits
 
 from rtcvt.kind import Campaigned, Progress, Shown, cell
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
@@ -132,12 +133,17 @@ def reduced(
     InputError
         Too few runs that settle, or runs of different belts.
     """
-    found = reduction_of(load_samples(files, progress, slip=USED), name, progress=progress, prior=prior)
-    errors = errors_on(found.model, load_samples(heldout, progress), found.stack) if heldout else {}
+    samples = load_samples(files, progress, slip=USED)
+    with threadpool_limits(1):  # the same bits whatever the number of threads
+        found = reduction_of(samples, name, progress=progress, prior=prior)
+        errors = errors_on(found.model, load_samples(heldout, progress), found.stack) if heldout else {}
+        more = None if twins is None else correct(load_twins(twins, plan_in(twins)), found.model)
     model, spatial = found.model, {}
-    if twins is not None:
-        more = correct(load_twins(twins, plan_in(twins)), model)
-        model, spatial = rounded(replace(model, correction=more.rows, deviation=more.deviation)), dict(more.errors)
+    if more is not None:
+        model, spatial = (
+            rounded(replace(model, correction=more.coefficients, deviation=more.deviation)),
+            dict(more.errors),
+        )
     figures = figures_of(found) | {"heldout": errors, "spatial": spatial}
     kept = {f"crossed.{law}.{k}": e[k] for law, e in figures["laws"].items() for k in ("rms", "median", "max")}
     kept |= {f"crossed.field.{field}.rms": e["error"] for field, e in figures["fields"].items()}

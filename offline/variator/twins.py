@@ -13,11 +13,14 @@ Law. The difference over the operating point (ln i, xi, ln kappa, f) as a Gaussi
 of one quantity: what is left of it at points that had no part in the fit tells what the law is worth. Every fourth
 point is held out.
 
-Correction. What the reduced model of the hybrid belt lacks is kept as polynomials in the scaled coordinates of its
-laws (`rtcvt.variator.regression`): of thrust ratio, losses and peaks the difference of the logarithms; of e what the
-slip differs by but for the creep that grows with the losses; exit forces over F_O and the margin as they are. Degree,
-1 or 2, and ridge of each are those whose predictions of points left out miss least; where the mean alone
-does no worse it stays. States next to macro-slip count less for slip.
+Correction. What the laws of the hybrid belt miss at the spatial runs, which have another contact of the flanks too, is
+such a process, kept as splines over the operating point (`rtcvt.variator.reduced_model`): of thrust ratio, losses and
+peaks the difference of the logarithms; of e what the slip differs by but for the creep that grows with the losses; exit
+forces over F_O and the margin as they are. No length of a process is below the standard deviation of the places, since
+a few dozen points say nothing of what changes faster. Processes of nine tenths of the points, each with lengths of its
+own, predict the others: where the squares of what they miss are not less than those of the differences, by Student's
+t test of the pairs, there is no correction. States next to macro-slip count less for slip. Errors are those of every
+fourth point in turn, by the corrections that the others give.
 
 Points of which one run slips macroscopically or has not settled are counted and left out.
 """
@@ -30,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import f as f_distribution
+from scipy.stats import ttest_1samp
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.reading import open_run
@@ -38,19 +42,19 @@ from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of
 from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.offline.variator.laws import SLIP
 from rtcvt.offline.variator.plan import Plan
-from rtcvt.offline.variator.process import fit
+from rtcvt.offline.variator.process import Process, fit
 from rtcvt.offline.variator.reduction import PEAKS, peak
-from rtcvt.offline.variator.uncertainty import LOADED
+from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
-from rtcvt.variator.reduced_model import CORRECTIONS, ReducedModel, products, scaled
+from rtcvt.variator.reduced_model import CORRECTIONS, UNCERTAIN, ReducedModel, grid_of, scaled, splines_through
 
 Array = NDArray[np.float64]
 
 CHANCE = 0.01
 HELD_OUT = 4  # every so many points
 LEAST = 12  # points of a law
-RIDGES = (1e-3, 1e-2, 0.1, 1.0, 10.0)
-GAIN = 0.98  # of the error, from which on a correction is more than its mean
+FOLDS = 10  # of the points, to decide on a correction
+BY_CHANCE = 0.05  # probability of such a gain by a correction that is of no use, below which there is one
 ACROSS = {"misalignment": "m", "ring_to_pillar": "m", "exit_force_I": "N", "exit_force_O": "N"}
 
 
@@ -88,11 +92,10 @@ class Law(NamedTuple):
 
 
 class Correction(NamedTuple):
-    """rows (6 + peaks, 15): coefficients by `CORRECTIONS` and peaks; missed (6 + peaks,): RMS of what they miss at
-    points left out; deviation (4,): the same by `UNCERTAIN`; errors: of held-out spatial runs, with and without."""
+    """coefficients (*`uncertainty.SPLINES`, 6 + peaks) by `CORRECTIONS` and peaks; deviation (4,): RMS of what is
+    missed at points left out, less the laws' own uncertainty, by `UNCERTAIN`; errors: of held-out spatial runs."""
 
-    rows: Array
-    missed: Array
+    coefficients: Array
     deviation: Array
     errors: Mapping[str, float]
 
@@ -160,9 +163,9 @@ def _difference(name: str, apart: Array, own: Array) -> Difference:
     return Difference(name, float(apart.mean()), rms, float(np.median(np.abs(apart))), scatter, above)
 
 
-def _places(point: Array) -> Array:
-    i, xi, kappa, f = point.T
-    x = np.column_stack([np.log(i), xi, np.log(kappa), f])
+def _places(z: Array) -> Array:
+    """Places of points (n, 4), of mean 0 and variance 1."""
+    x = np.column_stack([np.log(z[:, 0]), z[:, 1], np.log(z[:, 2]), z[:, 3]])
     return np.asarray((x - x.mean(axis=0)) / x.std(axis=0))
 
 
@@ -210,20 +213,25 @@ def correct(t: Twins, model: ReducedModel) -> Correction:
     n = len(t.names)
     if n < LEAST or not all(np.isfinite(v).all() for v in t.across.values()):
         raise InputError("twins", "points", n, f"at least {LEAST}, the first run of each with a spatial belt")
-    held = np.arange(n) % HELD_OUT == HELD_OUT - 1
-    rows, missed = _polynomials(t, model, np.ones(n, dtype=bool))
-    part, _ = _polynomials(t, model, ~held)
+    coefficients, missed = _coefficients(t, model, np.ones(n, dtype=bool))
     errors = {"spatial.points": float(n)}
+    parts: dict[str, list[dict[str, Array]]] = {"": [], ".planar": []}
+    for k in range(HELD_OUT):
+        held = np.arange(n) % HELD_OUT == k
+        parts[""].append(_missed(t, replace(model, correction=_coefficients(t, model, ~held)[0]), held))
+        parts[".planar"].append(_missed(t, model.planar, held))
+    for key, by in parts.items():
+        for name in by[0]:
+            e = np.concatenate([p[name] for p in by])
+            errors |= {f"spatial.{name}{key}.{k}": v for k, v in (("rms", _rms(e)), ("max", float(np.abs(e).max())))}
     of_law = model.planar.evaluate(_operating(t))
     out = _carried(model) * np.abs(t.point[:, 1])
-    for key, m in (("", replace(model, correction=part)), (".planar", model.planar)):
-        for name, e in _missed(t, m, held).items():
-            errors |= {f"spatial.{name}{key}.{k}": v for k, v in (("rms", _rms(e)), ("max", float(np.abs(e).max())))}
     loss = of_law["lambda"] + _carried(model) * of_law["c"] * t.point[:, 1] ** 2
     by_loss = float(np.sqrt(np.mean((out * loss / (out + loss) ** 2)[out > 0.0] ** 2)))
-    peak_row = len(CORRECTIONS) + [p.name for p in model.peaks].index("peak.flank_normal")
-    deviation = np.array([missed[0], missed[1], by_loss * missed[2], missed[peak_row]])
-    return Correction(rows, missed, deviation, errors)
+    kept = missed["thrust_ratio"], missed["e"], by_loss * missed["loss"], missed["peak.flank_normal"]
+    own = [np.mean(np.square(of_law.get(f"uncertainty.{name}", 0.0))) for name in UNCERTAIN]
+    deviation = np.sqrt(np.maximum(np.square(kept) - own, 0.0))
+    return Correction(coefficients, deviation, errors)
 
 
 SPATIAL = ("spatial runs held out", "RMS, planar laws", "corrected", "largest")  # head of `spatial_rows`
@@ -253,49 +261,55 @@ def _carried(model: ReducedModel) -> float:
     return float(capacity(model.constants["mu"], np.cos(model.constants["delta_0"])))
 
 
-def _polynomials(t: Twins, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Coefficients (6 + peaks, 15) from the points `used`, and what they miss at one left out (6 + peaks,)."""
-    x = scaled(model.coordinates[:4], model.shift, t.point)[used]
-    F_O, slip = t.point[:, 3] * model.constants["F_ref"], t.values["speed loss"].mean(axis=1)
-    firm = 1.0 / (1.0 + (slip / SLIP) ** 2)
-    creep = model.planar.evaluate(_operating(t))["c"] * t.point[:, 1]
-    one = np.ones(len(F_O))
-    data: list[tuple[Array, Array]] = [
-        (_apart(t.values["thrust ratio"]), one),
-        (_apart(t.values["speed loss"]), firm),
-        (_apart(t.values["losses"]), one),
-        (t.across["exit_force_I"] / F_O, one),
-        (t.across["exit_force_O"] / F_O, one),
-        (t.across["ring_to_pillar"], one),
-        *((_apart(t.values[f"peak of {p.name.removeprefix('peak.')}"]), one) for p in model.peaks),
-    ]
-    found = [_polynomial(x, y[used], w[used]) for y, w in data]
-    more = np.expm1(products(x) @ found[2][0])
-    found[1] = _polynomial(x, (data[1][0][used] - more * creep[used]), firm[used])
-    return np.array([c for c, _ in found]), np.array([e for _, e in found])
+def _coefficients(t: Twins, model: ReducedModel, used: NDArray[np.bool_]) -> tuple[Array, dict[str, float]]:
+    """Coefficients of the splines from the points `used`, and what others miss at one of them, by name."""
+    x, at = (
+        scaled(model.coordinates[:4], model.shift, z)
+        for z in (t.point, grid_of(model.coordinates, model.shift, SPLINES))
+    )
+    x, at = x / x.std(axis=0), at / x.std(axis=0)
+    F_O, spatial = t.point[:, 3] * model.constants["F_ref"], {name: v[:, 0] for name, v in t.values.items()}
+    firm = 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2)
+    laws = model.planar.evaluate(_operating(t))
+    creep = laws["c"] * t.point[:, 1]
+    data = {
+        "thrust_ratio": spatial["thrust ratio"] - np.log(laws["zeta"]),
+        "loss": spatial["losses"] - np.log(laws["lambda"] + _carried(model) * creep * t.point[:, 1]),
+        "e": spatial["speed loss"] - laws["e"] - creep,
+        "exit_force.primary": t.across["exit_force_I"] / F_O,
+        "exit_force.secondary": t.across["exit_force_O"] / F_O,
+        "ring_to_pillar": t.across["ring_to_pillar"],
+    } | {p.name: spatial[f"peak of {p.name.removeprefix('peak.')}"] - np.log(laws[p.name]) for p in model.peaks}
+    values, missed = {}, {}
+    for name, y in data.items():
+        weights = firm if name == "e" else np.ones(len(y))
+        share = np.sqrt(weights[used] / weights[used].mean())
+        error, without = share * (y[used] - _crossed(x[used], y[used], weights[used])), share * y[used]
+        process = _smooth(x[used], y[used], weights[used])
+        values[name], here = process.mean(at), process.mean(x)
+        if (
+            name not in CORRECTIONS[3:]
+            and not ttest_1samp(without**2 - error**2, 0.0, alternative="greater").pvalue < BY_CHANCE
+        ):
+            error, values[name], here = without, np.zeros(len(at)), np.zeros(len(y))
+        missed[name] = _rms(error)
+        if name == "loss":
+            data["e"] -= np.expm1(here) * creep
+    names = (*CORRECTIONS, *(p.name for p in model.peaks))
+    return splines_through(np.stack([values[k] for k in names], axis=1).reshape(*SPLINES, len(names))), missed
 
 
-def _polynomial(x: Array, y: Array, w: Array) -> tuple[Array, float]:
-    """Coefficients of `products`, those of degree 2 or all but the first may be 0, and the RMS that others miss."""
-    every = products(x)
-    mean = float(np.sum(w * y) / np.sum(w))
-    best = np.append(mean, np.zeros(every.shape[1] - 1))
-    least = _rms(np.sqrt(w / w.mean()) * (y - mean) / (1.0 - w / w.sum()))
-    bound = GAIN * least
-    for number in (5, every.shape[1]):
-        T = every[:, :number]
-        if len(y) < 2 * number:
-            break
-        for ridge in RIDGES:
-            penalty = ridge * np.eye(number)
-            penalty[0, 0] = 0.0
-            A = np.linalg.solve(T.T @ (w[:, None] * T) + penalty, T.T * w)
-            left_out = (y - T @ (A @ y)) / (1.0 - np.sum(T * A.T, axis=1))
-            error = _rms(np.sqrt(w / w.mean()) * left_out)
-            if error < bound:
-                bound = least = error
-                best = np.append(A @ y, np.zeros(every.shape[1] - number))
-    return best, least
+def _smooth(x: Array, y: Array, weights: Array) -> Process:
+    return fit(x, y, np.arange(len(y)), weights, shortest=1.0)[0]
+
+
+def _crossed(x: Array, y: Array, weights: Array) -> Array:
+    """What each tenth of the data is predicted to be by a process of the others."""
+    found, fold = np.empty(len(y)), np.arange(len(y)) % FOLDS
+    for k in range(FOLDS):
+        a, b = fold != k, fold == k
+        found[b] = _smooth(x[a], y[a], weights[a]).mean(x[b])
+    return found
 
 
 def _missed(t: Twins, model: ReducedModel, held: NDArray[np.bool_]) -> dict[str, Array]:

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.run.windows import SLIPPING
 from rtcvt.offline.variator.alignment import Samples
-from rtcvt.offline.variator.laws import Law, folds, grid_of, moving_places
+from rtcvt.offline.variator.laws import Law, folds, moving_places
 from rtcvt.offline.variator.process import side_by_side
 from rtcvt.offline.variator.spread import Spread, spread, together, within
-from rtcvt.variator.reduced_model import UNCERTAIN, ReducedModel, splines_through
+from rtcvt.variator.reduced_model import UNCERTAIN, ReducedModel, grid_of, splines_through
 
 Array = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ def table_of(
     def places(z: Array) -> Array:
         return moving_places(list(model.coordinates), z, np.log(model.evaluate(z)["zeta"]), length, s.belt)
 
-    grid = grid_of(list(model.coordinates), SPLINES)
+    grid = grid_of(model.coordinates, model.shift, SPLINES)
     x, at = places(np.column_stack([s.point, y])), places(np.column_stack([grid, np.ones(len(grid))]))
     found = errors_of(s, laws)
     group = folds(s)[s.run]

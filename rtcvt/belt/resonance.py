@@ -1,7 +1,7 @@
 """Kernels of the spans' vibration across: first natural frequency, and what an engine order makes of it.
 
 A span of length L under the tension T, through which the belt (mass m' per stretched length) runs at v, is a travelling
-beam (Lorenz, Offner, Sopouch and Ertl 2014, eq. (6); `rtcvt.belt.moving_belt`)::
+beam (Lorenz, Offner, Sopouch and Ertl 2014, eq. (6); `studies/moving_belt.md`)::
 
     m' (w_tt + 2 v w_st + v^2 w_ss) - T w_ss + EI w_ssss = 0
 

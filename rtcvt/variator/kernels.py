@@ -72,7 +72,7 @@ more energy than there was and went in; that excess is taken from the speed (`ke
 import math
 
 from rtcvt.coupling import coupling_energy, coupling_jacobian, coupling_loss, coupling_rates, coupling_torque
-from rtcvt.elementary import cos, sin
+from rtcvt.elementary import cos, exp, sin
 from rtcvt.kernel import FAILED, SATURATED, kernel
 from rtcvt.linalg import lu, lu_solve
 from rtcvt.stepping import HUGE, enter, leave, start_status
@@ -103,10 +103,10 @@ from rtcvt.variator.layout import (
 )
 from rtcvt.variator.regression import (
     CELLS,
-    D_ACROSS,
     FIELD_NETWORKS,
+    N_ACROSS,
     N_UNCERTAIN,
-    correction,
+    aside,
     distance,
     laws,
     network,
@@ -115,7 +115,6 @@ from rtcvt.variator.regression import (
     stage_1,
     stage_2,
     thrust_ratio,
-    uncertainty,
 )
 from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 
@@ -581,16 +580,22 @@ def contact_outputs(angle, data, y, w):
     peaks(data, at, n, phi, y[Y_PEAKS : Y_PEAKS + n])
     for k in range(n):
         y[Y_PEAKS + k] *= term(int(data[int(data[D.PEAK_LIST]) + k]), data[D.LENGTH], data, w)
-    place = int(data[D.ACROSS])
-    if place > 0:
-        y[place] = correction(data, at, D_ACROSS, phi) * w[Q.F_CO]
-        y[place + 1] = correction(data, at, D_ACROSS + 1, phi) * w[Q.F_CO]
-        y[place + 2] = correction(data, at, D_ACROSS + 2, phi)
-    place = int(data[D.UNCERTAIN])
-    if place > 0:
-        uncertainty(data, at, phi, y[place : place + N_UNCERTAIN])
-        y[place] *= w[Q.F_EQ] / w[Q.F_CO]
-        y[place + 3] *= y[int(data[D.FLANK_PEAK])]
+    across = int(data[D.ACROSS])
+    uncertain = int(data[D.UNCERTAIN])
+    if across > 0 or uncertain > 0:
+        place = aside(data, at, phi)
+        if across > 0:
+            y[across] = phi[place] * w[Q.F_CO]
+            y[across + 1] = phi[place + 1] * w[Q.F_CO]
+            y[across + 2] = phi[place + 2]
+            for k in range(n):
+                y[Y_PEAKS + k] *= exp(phi[place + N_ACROSS + k])
+            place += N_ACROSS + n
+        if uncertain > 0:
+            for k in range(N_UNCERTAIN):
+                y[uncertain + k] = exp(phi[place + k])
+            y[uncertain] *= w[Q.F_EQ] / w[Q.F_CO]
+            y[uncertain + 3] *= y[int(data[D.FLANK_PEAK])]
     if data[D.N_FIELDS] > 0.0:
         field_outputs(angle, data, phi, y, w)
 

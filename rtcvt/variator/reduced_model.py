@@ -18,22 +18,24 @@ secondary arc, slack span, in the direction of travel. Their coefficients and th
 units of networks. Terms of the fields: a force per length times the length of its section, and a force, over F_CO; an
 offset by l_R F_CO/EA.
 
-Two parts may be missing. Corrections (`regression`): what the spatial belt differs by, `CORRECTIONS` and the peaks, a
-row of coefficients each; exit forces are over F_CO. Uncertainty: one standard deviation of `UNCERTAIN`, relative for
-thrust ratio and peak.
+Two parts may be missing. Corrections: differences d of the spatial belt from the planar one, `CORRECTIONS` and the
+peaks, without y. They change laws, not signs: ``zeta exp(d)``, e + d, both losses, c and lambda, by one factor exp(d),
+peaks by exp(d); three more are outputs of their own, the exit forces over F_CO. Uncertainty: one standard deviation of
+`UNCERTAIN`, relative for thrust ratio and peak; those of corrections are constants, which come on top in their squares.
+The kernels' tables hold all of it: coefficients such that the splines are right at their sites.
 
 File. Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and what the
 reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``thrust``, ``laws``: coefficients
 of the splines; ``uncertainty``, ``correction`` and ``deviation``, if there are any; ``peaks``: names, weights, both
 layers of their networks; ``networks``: those of the fields; ``fields/NAME``: weights, modes, singular values;
 ``campaign``: points of the data in the scaled coordinates; ``errors``; ``unit_file`` and ``plan``: texts. Every dataset
-has ``units`` and ``description``. Coefficients, modes and weights are stored in single precision. The file is sealed,
-see `rtcvt.hdf5`.
-"""
+has ``units`` and ``description``. Coefficients are multiples of `GRAIN`; modes and weights are in single precision. The
+file is sealed, see `rtcvt.hdf5`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -50,9 +52,9 @@ from rtcvt.variator import regression
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 KIND = "reduced model of a variator"
-SEAL = b"rtcvt reduced 3 "
+SEAL = b"rtcvt reduced 4 "
 COORDINATES = ("i", "xi", "kappa", "f", "y")
 LAWS = ("k", "e", "c", "lambda")
 CONSTANTS = {  # unit and description
@@ -73,6 +75,7 @@ UNCERTAIN = ("thrust_ratio", "slip", "efficiency", "flank_peak")
 CORRECTIONS = ("thrust_ratio", "e", "loss", "exit_force.primary", "exit_force.secondary", "ring_to_pillar")
 MAPS = ("bilinear", "sigmoid")
 MOST_PEAKS, MOST_MODES, MOST_CELLS, MOST_POINTS, MOST_DEGREE = 100, 100, 2048, 10_000, 40
+GRAIN = 2.0**-13  # of the splines' coefficients, logarithms: what scatters a hundred times as much packs better
 MOST_UNITS, MOST_SPLINES, MOST_COEFFICIENTS = 2000, 100, 2_000_000
 
 
@@ -97,6 +100,14 @@ class Coordinate:
         """t in [-1, 1], clamped."""
         low, high = self.mapped(self.low), self.mapped(self.high)
         return np.asarray(2.0 * (self.mapped(np.clip(z, self.low, self.high)) - low) / (high - low) - 1.0)
+
+    def unscaled(self, t: Array) -> Array:
+        """z at t in [-1, 1]."""
+        low, high = float(self.mapped(self.low)), float(self.mapped(self.high))
+        g = low + 0.5 * (t + 1.0) * (high - low)
+        if self.map == "bilinear":
+            return np.asarray(self.centre * (1.0 + g) / (1.0 - g))
+        return np.asarray(self.centre * g / np.sqrt(1.0 - g**2))
 
 
 def counted(shift: tuple[float, float], z: Array) -> Array:
@@ -156,9 +167,45 @@ def _summed(coefficients: Array, t: Array) -> Array:
     return total
 
 
-def products(t: Array) -> Array:
-    """1, t_1 to t_4 and their products by twos at scaled coordinates t (n, 4 or 5), (n, `regression.PRODUCTS`)."""
-    return np.column_stack([np.ones(len(t)), t[:, :4], *(t[:, j] * t[:, k] for j in range(4) for k in range(j, 4))])
+def _at_sites(coefficients: Array, shape: Sequence[int]) -> Array:
+    """Sums of splines at all `sites` of as many splines as `shape` has along each axis, (*shape, M)."""
+    c = coefficients
+    for axis, n in enumerate(shape):
+        c = np.moveaxis(np.tensordot(splines(c.shape[axis], sites(n)), c, (1, axis)), 0, axis)
+    return c
+
+
+def grid_of(coordinates: Sequence[Coordinate], shift: tuple[float, float], shape: Sequence[int]) -> Array:
+    """Operating points (n, 4) at the sites of splines."""
+    axes = [c.unscaled(sites(n)) for c, n in zip(coordinates, shape, strict=False)]
+    grid = np.stack([a.ravel() for a in np.meshgrid(*axes, indexing="ij")], axis=1)
+    zero = np.column_stack([grid[:, 0], np.zeros((len(grid), 3))])
+    grid[:, 1] -= counted(shift, zero)[:, 1]
+    return grid
+
+
+def rising(values: Array) -> Array:
+    """The nearest that do not fall along the second axis, by least squares: isotonic regression (Barlow et al. 1972).
+
+    At j it is the largest over a <= j of the smallest over b >= j of the means from a to b.
+    """
+    v = np.moveaxis(values, 1, -1)
+    n = v.shape[-1]
+    sums = np.concatenate([np.zeros((*v.shape[:-1], 1)), np.cumsum(v, axis=-1)], axis=-1)
+    found = np.full(v.shape, -np.inf)
+    for a in range(n):
+        means = (sums[..., a + 1 :] - sums[..., a : a + 1]) / np.arange(1, n - a + 1)
+        least = np.minimum.accumulate(means[..., ::-1], axis=-1)[..., ::-1]
+        found[..., a:] = np.maximum(found[..., a:], least)
+    return np.moveaxis(found, -1, 1)
+
+
+def nodes(y: Coordinate, n: int) -> Array:
+    """`n` places in [-1, 1] for polynomials in y; one is that of y = 1, whose laws are met."""
+    t = np.cos(np.pi * np.arange(n) / max(n - 1, 1))[::-1].copy()
+    one = float(y.scaled(1.0))
+    t[np.argmin(np.abs(t - one))] = one
+    return t
 
 
 def _speed_loss(g: Array) -> Array:
@@ -233,8 +280,9 @@ class ReducedModel:
     those of the n Chebyshev polynomials in t_5 of each of `LAWS`; networks: of the fields, peak_networks: of the peaks;
     points (n, 4): scaled coordinates of the campaign's settled states, spacing: typical distance between them;
     errors: name -> value; texts: unit_file, plan; attributes; uncertainty (m_1, m_2, m_3, m_4, 4): coefficients of the
-    splines of ln s by `UNCERTAIN`, empty: unknown; correction (6 + peaks, 15): by `CORRECTIONS` and peaks, empty:
-    none; deviation (4,): standard deviations of the corrections by `UNCERTAIN`.
+    splines of ln s by `UNCERTAIN`, empty: unknown; correction, of the same splines: by `CORRECTIONS` and peaks, empty:
+    none;
+    deviation (4,): standard deviations of the corrections by `UNCERTAIN`.
     """
 
     name: str
@@ -254,7 +302,7 @@ class ReducedModel:
     plan: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     uncertainty: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, len(UNCERTAIN))))
-    correction: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    correction: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, 0)))
     deviation: Array = field(default_factory=lambda: np.zeros(len(UNCERTAIN)))
 
     @property
@@ -270,17 +318,41 @@ class ReducedModel:
     @property
     def planar(self) -> "ReducedModel":
         """The model without corrections."""
-        return replace(self, correction=np.zeros((0, 0)), deviation=np.zeros(len(UNCERTAIN)))
+        return replace(self, correction=self.correction[:0], deviation=np.zeros(len(UNCERTAIN)))
 
-    @property
-    def _basis_at(self) -> int:
-        """Place of the corrections' terms in phi."""
-        return regression.IN_Y + self._in_y + 1 + regression.ORDER * self.laws.shape[4]
+    @cached_property
+    def _tables(self) -> tuple[Array, Array, Array]:
+        """Coefficients of ln zeta, of the laws, and of what comes out aside, all with the corrections.
+
+        At their sites the speed loss does not fall as the torque ratio grows: else the belt would shudder.
+        """
+        shape, n = self.laws.shape[:4], self._in_y
+        thrust, laws, aside, more = self.thrust, self.laws.copy(), self.uncertainty, np.zeros((*shape, 1))
+        if self.correction.size:
+            d = self.correction
+            thrust = _grained(thrust + splines_through(_at_sites(d[..., 0], thrust.shape)))
+            laws[..., 2 * n :: n] = _grained(
+                laws[..., 2 * n :: n] + splines_through(_at_sites(d[..., 2], shape))[..., None]
+            )
+            more, aside = _at_sites(d[..., 1:2], shape), d[..., 3:]
+            if self.uncertainty.size:
+                s = np.exp(2.0 * _at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2
+                aside = _single(np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4))
+        T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
+        e, c = (_at_sites(laws[..., k * n : (k + 1) * n], shape) @ T.T for k in (1, 2))
+        creep = np.exp(c) * grid_of(self.coordinates, self.shift, shape)[:, 1].reshape(*shape, 1)
+        slip = _speed_loss(e) + more + creep
+        if self.correction.size or np.diff(slip, axis=1).min() < 0.0:
+            g = np.arcsinh((rising(slip) - creep) / regression.SMALL)
+            laws[..., n : 2 * n] = _grained(splines_through(g @ np.linalg.inv(T).T))
+        return thrust, laws, aside
 
     @property
     def _peaks_at(self) -> int:
         """Place of the peaks' layers in phi."""
-        return self._basis_at + self.correction.shape[1]
+        across = (regression.N_ACROSS + len(self.peaks)) * bool(self.correction.size)
+        aside = across + len(UNCERTAIN) * bool(self.uncertainty.size)
+        return regression.IN_Y + self._in_y + 1 + regression.ORDER * max(self.laws.shape[4], aside)
 
     @property
     def _fields_at(self) -> int:
@@ -294,24 +366,22 @@ class ReducedModel:
             coordinates.append((MAPS.index(c.map), c.centre, c.low, c.high, low, 2.0 / (high - low)))
         blocks = _blocks(self.points, regression.BLOCK)
         weights = np.array([peak.weights for peak in self.peaks]).reshape(-1, self.peak_networks.units)
+        thrust, laws, aside = self._tables
         parts = {
             regression.COORDINATE: np.array(coordinates),
             regression.CENTRE: np.array([np.concatenate([b.min(0), b.max(0), b.T.ravel()]) for b in blocks]),
-            regression.THRUST: self.thrust,
-            regression.LAW_SPLINES: self.laws,
+            regression.THRUST: thrust,
+            regression.LAW_SPLINES: laws,
             regression.PEAKS: _network_table(self.peak_networks, weights, self._peaks_at),
-            regression.UNCERTAINTY: self.uncertainty,
-            regression.CORRECTION: self.correction,
+            regression.ASIDE: aside,
         }
         header = np.zeros(regression.HEADER)
         header[regression.N_LAW], header[regression.N_BLOCKS] = self._in_y, len(blocks)
         header[regression.SPACING] = 1.0 / self.spacing**2
         header[regression.SHIFT : regression.SHIFT + 2] = self.shift
-        header[regression.THRUST + 1 : regression.THRUST + 5] = self.thrust.shape
-        header[regression.LAW_SPLINES + 1 : regression.LAW_SPLINES + 5] = self.laws.shape[:4]
-        header[regression.UNCERTAINTY + 1 : regression.UNCERTAINTY + 5] = self.uncertainty.shape[:4]
-        header[regression.TERMS], header[regression.BASIS] = self.correction.shape[1], self._basis_at
-        header[regression.DEVIATION :] = self.deviation**2
+        header[regression.THRUST + 1 : regression.THRUST + 5] = thrust.shape
+        header[regression.LAW_SPLINES + 1 : regression.LAW_SPLINES + 5] = laws.shape[:4]
+        header[regression.ASIDE + 1 : regression.ASIDE + 6] = aside.shape
         at = regression.HEADER
         for place, part in parts.items():
             header[place] = at
@@ -349,29 +419,25 @@ class ReducedModel:
         ``uncertainty.NAME`` by `UNCERTAIN`, if it is known; corrections of their own by the names of `CORRECTIONS`.
         """
         t = scaled(self.coordinates, self.shift, np.atleast_2d(z))
-        found = {"zeta": np.exp(_summed(self.thrust[..., None], t)[:, 0])}
+        thrust, laws, aside = self._tables
+        found = {"zeta": np.exp(_summed(thrust[..., None], t)[:, 0])}
         in_y = np.polynomial.chebyshev.chebvander(t[:, 4], self._in_y - 1)
         found |= {
             name: _LINKS[name](np.einsum("rm,rm->r", part, in_y))
-            for name, part in zip(LAWS, np.split(_summed(self.laws, t), len(LAWS), axis=1), strict=True)
+            for name, part in zip(LAWS, np.split(_summed(laws, t), len(LAWS), axis=1), strict=True)
         }
         units = self.peak_networks.hidden(t)
         found |= {peak.name: np.exp(units @ peak.weights) for peak in self.peaks}
-        if self.uncertainty.size:
-            s = np.sqrt(np.exp(2.0 * _summed(self.uncertainty, t)) + self.deviation**2)
-            found |= {f"uncertainty.{name}": s[:, k] for k, name in enumerate(UNCERTAIN)}
-        return self._corrected(found, t) if self.correction.size else found
-
-    def _corrected(self, found: dict[str, Array], t: Array) -> dict[str, Array]:
-        d = products(t) @ self.correction.T
-        more = np.exp(d[:, regression.D_LOSS])
-        found["zeta"] = found["zeta"] * np.exp(d[:, regression.D_THRUST])
-        found["e"] = found["e"] + d[:, regression.D_SLIP]
-        found |= {name: found[name] * more for name in ("c", "lambda")}
-        for k, peak in enumerate(self.peaks):
-            found[peak.name] = found[peak.name] * np.exp(d[:, regression.D_PEAKS + k])
-        across = enumerate(CORRECTIONS[regression.D_ACROSS :], regression.D_ACROSS)
-        return found | {name: d[:, k] for k, name in across}
+        if aside.size:
+            more = _summed(aside, t).T
+            if self.correction.size:
+                found |= dict(zip(CORRECTIONS[3:], more, strict=False))
+                for peak, d in zip(self.peaks, more[regression.N_ACROSS :], strict=False):
+                    found[peak.name] = found[peak.name] * np.exp(d)
+            if self.uncertainty.size:
+                s = np.exp(more[-len(UNCERTAIN) :])
+                found |= {f"uncertainty.{name}": part for name, part in zip(UNCERTAIN, s, strict=True)}
+        return found
 
     def field(self, name: str, z: Array) -> Array:
         """A field (n, cells) at operating points (n, 5), dimensionless."""
@@ -407,16 +473,16 @@ def _network_table(networks: Networks, weights: Array, place: int) -> Array:
 
 
 def rounded(model: ReducedModel) -> ReducedModel:
-    """The model as its file has it: coefficients, modes and weights in single precision."""
+    """The model as its file has it: modes and weights in single precision, coefficients of splines by `GRAIN`."""
 
     def networks(n: Networks) -> Networks:
         return Networks(_single(n.first), _single(n.second))
 
     return replace(
         model,
-        thrust=_single(model.thrust),
-        laws=_single(model.laws),
-        uncertainty=_single(model.uncertainty),
+        thrust=_grained(model.thrust),
+        laws=_grained(model.laws),
+        uncertainty=_grained(model.uncertainty),
         correction=_single(model.correction),
         peaks=tuple(replace(a, weights=_single(a.weights)) for a in model.peaks),
         peak_networks=networks(model.peak_networks),
@@ -427,6 +493,10 @@ def rounded(model: ReducedModel) -> ReducedModel:
 
 def _single(values: Array) -> Array:
     return values.astype(np.float32).astype(float)
+
+
+def _grained(values: Array) -> Array:
+    return np.asarray(np.round(values / GRAIN) * GRAIN)
 
 
 def write_reduced(model: ReducedModel, path: Path) -> None:
@@ -471,8 +541,8 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
         if model.uncertainty.size:
             write("uncertainty", single(model.uncertainty), "1", f"{about}: ln of standard deviations")
         if model.correction.size:
-            about = "by thrust ratio, slip, losses, exit forces, ring to pillar, peaks: coefficients of polynomials"
-            write("correction", single(model.correction), "1", about)
+            of = "thrust ratio, slip, losses, exit forces, ring to pillar, peaks"
+            write("correction", single(model.correction), "1", f"{about}: {of}, spatial less planar")
             write("deviation", model.deviation, "1", "standard deviations of the corrections")
         write("peaks/name", [a.name for a in model.peaks], "1", "forces, of which the largest magnitude over the belt")
         weights = single([a.weights for a in model.peaks])
@@ -557,7 +627,7 @@ def _read(file: h5py.File) -> ReducedModel:
         str(file["plan"].asstr()[()]),
         {k: v for k, v in file.attrs.items() if k not in ("schema_version", "kind", "name")},
         array("uncertainty") if "uncertainty" in file else np.zeros((0, 0, 0, 0, len(UNCERTAIN))),
-        array("correction") if "correction" in file else np.zeros((0, 0)),
+        array("correction") if "correction" in file else np.zeros((0, 0, 0, 0, 0)),
         array("deviation") if "deviation" in file else np.zeros(len(UNCERTAIN)),
     )  # fmt: skip
 
@@ -581,18 +651,18 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         require(bool(c.mapped(c.low) < c.mapped(c.high)), key, "a range whose ends are apart when mapped")
     fits = all(np.isfinite(m.shift)) and m.shift[1] > 0.0
     require(fits, "coordinates/shift", "finite numbers, the second above 0")
-    uncertain = (("uncertainty", m.uncertainty, 5),) if m.uncertainty.size else ()
-    for key, table, d in (("thrust", m.thrust, 4), ("laws", m.laws, 5), *uncertain):
+    aside = [(key, a, 5) for key, a in (("uncertainty", m.uncertainty), ("correction", m.correction)) if a.size]
+    for key, table, d in (("thrust", m.thrust, 4), ("laws", m.laws, 5), *aside):
         shape = table.ndim == d and all(regression.ORDER <= k <= MOST_SPLINES for k in table.shape[:4])
         require(shape and table.size <= MOST_COEFFICIENTS, key, "splines along four coordinates")
         require(bool(np.all(np.isfinite(table))), key, "finite numbers")
     in_y = m.laws.shape[4] % len(LAWS) == 0 and 1 <= m.laws.shape[4] // len(LAWS) <= MOST_DEGREE
     require(in_y, "laws", "as many polynomials of each law")
     require(m.uncertainty.shape[4:] == (len(UNCERTAIN),), "uncertainty", f"{len(UNCERTAIN)} logarithms")
-    if m.correction.size:
-        fits = m.correction.shape == (len(CORRECTIONS) + len(m.peaks), regression.PRODUCTS)
-        require(fits, "correction", "a row of 15 numbers for each quantity and peak")
-        require(bool(np.all(np.isfinite(m.correction))), "correction", "finite numbers")
+    fits = not m.correction.size or m.correction.shape[4] == len(CORRECTIONS) + len(m.peaks)
+    require(fits, "correction", f"{len(CORRECTIONS)} differences and one of each peak")
+    both = m.correction.size and m.uncertainty.size
+    require(not both or m.correction.shape[:4] == m.uncertainty.shape[:4], "correction", "the splines of uncertainty")
     fits = m.deviation.shape == (len(UNCERTAIN),) and bool(np.all(np.isfinite(m.deviation) & (m.deviation >= 0.0)))
     require(fits, "deviation", "four numbers from 0 on")
     for key, networks in (("peaks", m.peak_networks), ("networks", m.networks)):

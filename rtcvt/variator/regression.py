@@ -28,12 +28,8 @@ belt need units that bend at places of their own. Peaks and fields have networks
 
 with the units h of all its networks side by side. A field that cannot be negative is cut off at zero.
 
-**Corrections.** Differences d of another full model from the one of the data, the spatial belt from the planar one,
-are polynomials of degree 2 in (t_1, ..., t_4). They change laws, not signs: ``zeta exp(d)``, e + d, both losses, c
-and lambda, by one factor exp(d), peaks by exp(d); three more are outputs of their own. Without them d = 0.
-
-**Uncertainty.** Logarithms of standard deviations are splines likewise, on few places; a file may have none. Those
-of corrections are constants, which come on top in their squares.
+**Aside.** Forces across the belt, logarithms of what peaks are multiplied by, and those of standard deviations are
+splines likewise, on few places; a file may have none.
 
 Outside the data everything stays where it is at the border, and says by how much it is outside. How far a point is from
 data is the distance to the nearest point of the campaign in (t_1, ..., t_4), by a typical distance between these.
@@ -67,16 +63,11 @@ SHIFT = 5  # a, b of the torque ratio's zero
 THRUST = 7  # place of the splines' coefficients of ln zeta; then the number of splines along t_1 to t_4
 LAW_SPLINES = 12  # likewise of the laws, with the polynomials in t_5 of each law
 PEAKS = 17  # place of the peaks' networks
-UNCERTAINTY = 18  # place of the splines' coefficients of ln s; then the number of splines along t_1 to t_4
-CORRECTION = 23  # place of the corrections' rows
-TERMS = 24  # of their polynomials: `PRODUCTS`, or 0, if there are none
-BASIS = 25  # place of these terms in phi
-DEVIATION = 26  # squares of the standard deviations of corrections
+ASIDE = 18  # place of the splines' coefficients of what comes out aside; then the number of splines along t_1 to t_4
+N_ASIDE = 23  # how many that are: across the belt and of each peak, then of uncertainty, if there are any
+HEADER = 24
+N_ACROSS = 3  # both exit forces, least distance of ring and pillar
 N_UNCERTAIN = 4  # thrust ratio, slip, efficiency, peak of the flank normal force
-HEADER = DEVIATION + N_UNCERTAIN
-D_THRUST, D_SLIP, D_LOSS, D_ACROSS = range(4)  # rows of corrections; three of D_ACROSS, then the peaks
-D_PEAKS = D_ACROSS + 3
-PRODUCTS = 15  # 1, t_1 to t_4, t_1 t_1, t_1 t_2, ... t_4 t_4
 HALVINGS = 6
 BLOCK = 2**HALVINGS
 PER_BLOCK = 8 + 4 * BLOCK
@@ -209,34 +200,7 @@ def stage_1(data, at, i, xi, kappa, f, phi):
     if excess > outside:
         outside = excess
     _sum_up(data, at, THRUST, 1, phi, LN_ZETA)
-    if data[at + TERMS] != 0.0:
-        _terms(int(data[at + BASIS]), phi)
-        phi[LN_ZETA] += correction(data, at, D_THRUST, phi)
     return outside
-
-
-@kernel
-def _terms(b, phi):
-    """Write the `PRODUCTS` to ``phi[b:]``."""
-    phi[b] = 1.0
-    n = b + 5
-    for j in range(4):
-        phi[b + 1 + j] = phi[j]
-        for k in range(j, 4):
-            phi[n] = phi[j] * phi[k]
-            n += 1
-
-
-@kernel
-def correction(data, at, row, phi):
-    """Difference d in a `row` of the corrections behind `stage_1`, 0 without them."""
-    n = int(data[at + TERMS])
-    c = at + int(data[at + CORRECTION]) + row * n
-    b = int(data[at + BASIS])
-    total = 0.0
-    for k in range(n):
-        total += data[c + k] * phi[b + k]
-    return total
 
 
 @kernel
@@ -272,20 +236,14 @@ def laws(data, at, phi, out):
             out[k] = 0.5 * SMALL * (growth - 1.0 / growth)
         else:
             out[k] = growth
-    if data[at + TERMS] != 0.0:
-        more = exp(correction(data, at, D_LOSS, phi))
-        out[1] += correction(data, at, D_SLIP, phi)
-        out[2] *= more
-        out[3] *= more
 
 
 @kernel
-def uncertainty(data, at, phi, out):
-    """Write the `N_UNCERTAIN` standard deviations to `out` behind `laws`, whose sums are lost."""
+def aside(data, at, phi):
+    """Sum up what comes out aside behind `laws`, whose sums are lost; returns its place in phi."""
     c = IN_Y + int(data[at + N_LAW]) + 1
-    _sum_up(data, at, UNCERTAINTY, N_UNCERTAIN, phi, c)
-    for k in range(N_UNCERTAIN):
-        out[k] = math.sqrt(exp(2.0 * phi[c + k]) + data[at + DEVIATION + k])
+    _sum_up(data, at, ASIDE, int(data[at + N_ASIDE]), phi, c)
+    return c
 
 
 @kernel
@@ -422,7 +380,7 @@ def peaks(data, at, n, phi, out):
     """Write the first `n` peaks to `out` behind `stage_2`."""
     place = network(data, at + int(data[at + PEAKS]), phi)
     for k in range(n):
-        out[k] = exp(phi[place + k] + correction(data, at, D_PEAKS + k, phi))
+        out[k] = exp(phi[place + k])
 
 
 @kernel

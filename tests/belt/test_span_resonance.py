@@ -9,7 +9,6 @@ import pytest
 from belt_states import started
 
 from rtcvt.belt.layout import N_ACROSS, Across, BeltP, D
-from rtcvt.belt.moving_belt import sine_basis, span_frequencies
 from rtcvt.belt.resonance import gain, span_damping_ratio, span_frequency, span_length
 from rtcvt.belt.unit import Resonance, read_belt_unit
 from rtcvt.errors import InputError
@@ -17,6 +16,7 @@ from rtcvt.kind import load_unit
 from rtcvt.scenario import Scenario
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import UnitFile, shipped_units
+from studies.moving_belt import sine_basis, span_frequencies
 
 DATA = Path(__file__).parents[1] / "data" / "beltdrive"
 SERPENTINE, TENSIONED = DATA / "serpentine.toml", DATA / "tensioned.toml"

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtcvt.belt.moving_belt import frequencies, lateral_displacement, moving_belt, pod_basis
 from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import rigid_elements
 from rtcvt.scenario import Table
 from rtcvt.simulate import simulate
+from studies.moving_belt import frequencies, lateral_displacement, moving_belt, pod_basis
 
 pytestmark = pytest.mark.slow
 

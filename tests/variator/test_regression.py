@@ -9,6 +9,7 @@ from damages import damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import isotonic_regression
 
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
@@ -16,6 +17,7 @@ from rtcvt.variator.reduced_model import (
     CONSTANTS,
     COORDINATES,
     CORRECTIONS,
+    GRAIN,
     LAWS,
     SEAL,
     UNCERTAIN,
@@ -24,6 +26,7 @@ from rtcvt.variator.reduced_model import (
     Peak,
     ReducedField,
     ReducedModel,
+    nodes,
     read_reduced,
     scaled,
     sites,
@@ -32,9 +35,10 @@ from rtcvt.variator.reduced_model import (
     write_reduced,
 )
 from rtcvt.variator.regression import (
-    D_ACROSS,
     FIELD_NETWORKS,
-    correction,
+    N_ACROSS,
+    SMALL,
+    aside,
     distance,
     laws,
     network,
@@ -43,7 +47,6 @@ from rtcvt.variator.regression import (
     stage_1,
     stage_2,
     thrust_ratio,
-    uncertainty,
 )
 
 RANGES = ((0.45, 2.4), (-0.9, 0.95), (3e-4, 0.3), (0.6, 3.5), (0.5, 1.8))
@@ -78,7 +81,7 @@ def random_model(seed=1):
         "plan text",
         {"runs": 12},
         normal(4, 5, 3, 3, len(UNCERTAIN)),
-        0.125 * normal(len(CORRECTIONS) + 2, 15),
+        0.125 * normal(4, 5, 3, 3, len(CORRECTIONS) + 2),
         np.array([0.5, 0.0, 2.0, 1.0]),
     )
 
@@ -115,7 +118,7 @@ def run(model, z):
 
 
 def test_kernels_agree_with_arrays_of_all_points(model):
-    Z = points(40)
+    Z, model = points(40), model.planar
     expected = model.evaluate(Z)
     fields = [model.field(f.name, Z) for f in model.fields]
     for k, z in enumerate(Z):
@@ -136,26 +139,76 @@ def test_corrections_and_uncertainty_are_those_of_the_arrays_and_may_be_missing(
     for k, z in enumerate(Z):
         stage_1(table, AT, *z[:4], phi)
         stage_2(table, AT, z[4], phi)
-        rows = [correction(table, AT, D_ACROSS + j, phi) for j in range(3)]
-        assert_allclose(rows, [found[name][k] for name in CORRECTIONS[3:]], rtol=1e-12)
-        s = np.full(4, np.nan)
-        uncertainty(table, AT, phi, s)
-        assert_allclose(s, [found[f"uncertainty.{name}"][k] for name in UNCERTAIN], rtol=1e-12)
+        c = aside(table, AT, phi)
+        assert_allclose(phi[c : c + N_ACROSS], [found[name][k] for name in CORRECTIONS[3:]], rtol=1e-11)
+        peak = np.exp(phi[c + N_ACROSS + 1]) * planar["peak.flank_normal"][k]
+        assert_allclose(peak, found["peak.flank_normal"][k], rtol=1e-11)
+        c += N_ACROSS + 2
+        assert_allclose(np.exp(phi[c : c + 4]), [found[f"uncertainty.{name}"][k] for name in UNCERTAIN], rtol=1e-11)
         alone = run(model.planar, z)
         assert_allclose(alone[0], planar["zeta"][k], rtol=1e-13)
         assert_allclose(alone[1][:4], [planar[name][k] for name in LAWS], rtol=1e-11, atol=1e-13)
-    # polynomials of degree 2 in the scaled coordinates, by hand
-    t = scaled(model.coordinates, model.shift, Z)[:, :4]
-    T = np.column_stack([np.ones(20), t, *(t[:, a] * t[:, b] for a in range(4) for b in range(a, 4))])
-    d = T @ model.correction.T
-    assert_allclose(found["zeta"], planar["zeta"] * np.exp(d[:, 0]), rtol=1e-12)
-    assert_allclose(found["peak.flank_normal"], planar["peak.flank_normal"] * np.exp(d[:, 7]), rtol=1e-12)
-    assert_allclose(found["e"], planar["e"] + d[:, 1], rtol=1e-12, atol=1e-15)
-    for name in ("c", "lambda"):
-        assert_allclose(found[name], planar[name] * np.exp(d[:, 2]), rtol=1e-12)
-    name = "uncertainty.efficiency"
-    assert_allclose(found[name], np.hypot(planar[name], 2.0), rtol=1e-12)
     assert "uncertainty.slip" not in replace(model, uncertainty=np.zeros((0, 0, 0, 0, 4))).evaluate(Z)
+
+
+def test_corrections_are_what_the_laws_change_by_at_the_sites(model):
+    """Of logarithms of zeta, c and lambda; standard deviations add up in their squares."""
+    y = nodes(model.coordinates[4], 3)
+    for shape in (model.thrust.shape, model.laws.shape[:4], model.correction.shape[:4]):
+        t = np.array([[sites(n)[k] for n, k in zip(shape, at, strict=True)] for at in np.ndindex(shape)][::7])
+        Z = of_scaled(model, np.column_stack([t, y[np.arange(len(t)) % 3]]))
+        found, planar = model.evaluate(Z), model.planar.evaluate(Z)
+        weights = [splines(n, t[:, j]) for j, n in enumerate(model.correction.shape[:4])]
+        d = np.einsum("ra,rb,rc,rd,abcdm->rm", *weights, model.correction, optimize=True)
+        if shape == model.thrust.shape:
+            assert_allclose(found["zeta"], planar["zeta"] * np.exp(d[:, 0]), rtol=GRAIN)
+        elif shape == model.laws.shape[:4]:
+            for name in ("c", "lambda"):
+                assert_allclose(found[name], planar[name] * np.exp(d[:, 2]), rtol=GRAIN)
+            assert_allclose(found["k"], planar["k"], rtol=GRAIN)
+        else:
+            assert_allclose(found["ring_to_pillar"], d[:, 5], rtol=GRAIN, atol=1e-6)
+            assert_allclose(found["peak.push"], planar["peak.push"] * np.exp(d[:, 6]), rtol=GRAIN)
+            for name, more in zip(UNCERTAIN, model.deviation, strict=True):
+                name = f"uncertainty.{name}"
+                assert_allclose(found[name], np.hypot(planar[name], more), rtol=GRAIN)
+
+
+def test_the_speed_loss_is_the_nearest_that_does_not_fall_as_the_torque_ratio_grows(model):
+    """With the correction of e, at the sites; the nearest by SciPy."""
+    table = model.laws.copy()
+    table[..., 6] -= 6.0  # of ln c: little creep
+    model = replace(model, laws=table)
+    n_1, n, n_3, n_4 = model.laws.shape[:4]
+    more, falls = model.correction.shape[:4], 0
+    for i, j, k in ((0, 1, 2), (2, 0, 1), (n_1 - 1, n_3 - 1, n_4 - 1)):
+        at = (np.full(n, sites(n_1)[i]), sites(n), np.full(n, sites(n_3)[j]), np.full(n, sites(n_4)[k]))
+        t = np.column_stack([*at, np.full(n, nodes(model.coordinates[4], 3)[i % 3])])
+        Z = of_scaled(model, t)
+        found = model.evaluate(Z)
+        weights = [splines(m, a) for m, a in zip(model.laws.shape[:4], at, strict=True)]
+        in_y = np.polynomial.chebyshev.chebvander(t[:, 4], 2)
+        g = np.einsum("ra,rb,rc,rd,abcdm,rm->r", *weights, model.laws[..., 3:6], in_y, optimize=True)
+        weights = [splines(m, a) for m, a in zip(more, at, strict=True)]
+        d = np.einsum("ra,rb,rc,rd,abcd->r", *weights, model.correction[..., 1], optimize=True)
+        creep = found["c"] * Z[:, 1]
+        raw = SMALL * np.sinh(g) + d + creep
+        slip = isotonic_regression(raw).x
+        assert_allclose(found["e"] + creep, slip, rtol=10 * GRAIN, atol=1e-4)
+        falls += int((np.diff(raw) < 0.0).sum())
+    assert falls > 3
+
+
+def of_scaled(model, t):
+    """Operating points of scaled coordinates (n, 5)."""
+    z = np.empty_like(t)
+    for j, c in enumerate(model.coordinates):
+        low, high = float(c.mapped(c.low)), float(c.mapped(c.high))
+        g = low + 0.5 * (t[:, j] + 1.0) * (high - low)
+        z[:, j] = c.centre * ((1.0 + g) / (1.0 - g) if c.map == "bilinear" else g / np.sqrt(1.0 - g**2))
+    q = (z[:, 0] - 1.0) / (z[:, 0] + 1.0)
+    z[:, 1] += model.shift[0] * q / np.hypot(q, model.shift[1])
+    return z
 
 
 def test_a_field_is_that_of_two_layers_and_cut_off_at_zero_where_it_cannot_be_negative(model):
@@ -330,7 +383,7 @@ def _first(value):
         (_set("peaks/first", lambda a: a[:, :-1]), "peaks"),
         (_set("peaks/second", _first(np.nan)), "peaks"),
         (_set("uncertainty", lambda a: a[..., :3]), "uncertainty"),
-        (_set("correction", lambda a: a[:, :7]), "correction"),
+        (_set("correction", lambda a: a[..., :5]), "correction"),
         (_set("correction", lambda a: a[:-1]), "correction"),
         (_set("correction", _first(np.nan)), "correction"),
         (_set("deviation", lambda a: -a), "deviation"),
@@ -346,7 +399,7 @@ def _first(value):
         (_set("networks/first", lambda a: a[:, :-1]), "networks"),
         (_set("networks/second", _first(np.nan)), "networks"),
         (lambda file: file.attrs.update(schema_version=99), "schema_version"),
-        (lambda file: file.attrs.update(schema_version=2), "schema version 3"),
+        (lambda file: file.attrs.update(schema_version=2), "schema version 4"),
         (lambda file: file.pop("laws"), ""),
     ],
 )

@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.model import build_belt
-from rtcvt.belt.moving_belt import lateral_displacement
 from rtcvt.belt.resonance import swing
 from rtcvt.belt.span_ends import spans
 from rtcvt.kind import load_unit
@@ -20,6 +19,7 @@ from rtcvt.offline.beltdrive.motion import Motion
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.scenario import Scenario, Table
 from rtcvt.simulate import simulate as real_time
+from studies.moving_belt import lateral_displacement
 
 DATA = Path(__file__).parents[2] / "data" / "beltdrive"
 PLACES = 800  # along the taut line where the swing is measured

@@ -23,9 +23,9 @@ from variator_runs import (
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, LIMIT
-from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS
+from rtcvt.offline.pushbelt.run.snapshots import FIELDS
 from rtcvt.offline.pushbelt.run.windows import F_REF
-from rtcvt.offline.variator.alignment import UNSTEADY_FRAMES, VALUES, dimensionless, load_samples
+from rtcvt.offline.variator.alignment import VALUES, dimensionless, load_samples
 
 EDGE = np.array(RADIUS) - BELT["h_off"]
 
@@ -84,16 +84,6 @@ def test_fields_are_means_over_the_windows_without_dimension(samples):
     before, fields = samples.before
     assert len(before["thrust"]) == 2
     assert_allclose(fields["push"][0], samples.fields["push"][0], rtol=1e-6)
-
-
-def test_unsteady_part_is_what_the_frames_differ_from_their_mean(samples):
-    each = min(UNSTEADY_FRAMES, FRAMES)
-    unsteady = samples.unsteady["push"]
-    assert unsteady.shape == (2 * each, 4 * CELLS)
-    wave = 0.1 * np.cos(2.0 * np.pi * np.arange(each) / FRAMES)
-    assert_allclose(unsteady[:each], np.outer(wave, SHAPE["push"]) / F_O, atol=1e-10)
-    size = np.sqrt(np.mean((np.outer(wave, SHAPE["push"]) / F_O) ** 2))
-    assert_allclose(samples.fluctuation["push"], [size, 2.0 * size], rtol=1e-5)
 
 
 def test_rows_of_samples_keep_what_belongs_to_runs(samples):

@@ -83,7 +83,7 @@ def synthetic(n=80, seed=1, noise=0.0):
     before = ({a: b[settled] for a, b in values.items()}, {a: b[settled] for a, b in fields.items()})
     return Samples(
         run, phase, moved, values, np.full((5 * n, 4), 0.661 / 4.0), fields, tuple(f"p{k}" for k in range(n)), (),
-        before, {}, {}, np.zeros(5 * n, dtype=bool), BELT, {"unit_file": "unit", "plan": "plan", "revision": "r"},
+        before, np.zeros(5 * n, dtype=bool), BELT, {"unit_file": "unit", "plan": "plan", "revision": "r"},
     ), np.column_stack([moved, y])  # fmt: skip
 
 

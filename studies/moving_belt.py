@@ -1,4 +1,4 @@
-"""Lateral motion of a moving belt: Lorenz, Offner, Sopouch and Ertl 2014, eqs. (1)-(7); derived in docs/moving_belt.md.
+"""Lateral motion of a moving belt: Lorenz and others 2014, eqs. (1)-(7); derived in `studies/moving_belt.md`.
 
 The belt lies beside its taut line x_0(s) by w along the normal n, ``x = x_0 + w n``, with ``w = q^T w(s)`` in any basis
 of periodic functions, and moves along this line at the transport speed v. With the line's curvature kappa(s)::

@@ -7,7 +7,8 @@ import pytest
 
 from rtcvt.belt.geometry import belt_path
 from rtcvt.belt.layout import D
-from rtcvt.belt.moving_belt import (
+from rtcvt.kind import load_unit
+from studies.moving_belt import (
     Basis,
     Contact,
     accelerations,
@@ -21,7 +22,8 @@ from rtcvt.belt.moving_belt import (
     steady,
     tension_field,
 )
-from rtcvt.kind import load_unit
+
+pytestmark = pytest.mark.slow
 
 PATH = belt_path(np.array([[0.0, 0.0], [0.4, 0.0]]), np.array([0.1, 0.1]), np.array([True, True]))
 SPAN = 0.4

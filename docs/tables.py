@@ -333,6 +333,12 @@ def _chapter7(unit: str = CHAPTER7) -> list[dict[str, Any]]:
     return found
 
 
+def _short(s: dict[str, Any]) -> str:
+    """What a printed number is of."""
+    about = s["about"].split(" (")[0].replace(": thrust ratio", ",")
+    return about.replace(",,", ",").rstrip(",")
+
+
 @in_pages
 def chapter7_numbers() -> str:
     """Printed numbers."""
@@ -341,7 +347,7 @@ def chapter7_numbers() -> str:
         s = of_units[0]
         if "printed" in s:
             found = [f"{v['value']:.3f}, {100.0 * (v['value'] / s['printed'] - 1.0):+.1f} %" for v in of_units]
-            rows.append((f"{s['section']}: {s['about']}", f"{s['printed']:g}", f"{s['u']:.3f}", *found))
+            rows.append((f"{s['section']}: {_short(s)}", f"{s['printed']:g}", f"{s['u']:.3f}", *found))
     return table(("", "source", "u", *record("verdicts")), rows)
 
 
@@ -361,8 +367,7 @@ def chapter7_picture(path: Path) -> None:
         of_unit = [s for s in _chapter7(unit) if "printed" in s and s["quantity"] == "thrust ratio"]
         value, u = ([s[key] for s in of_unit] for key in ("value", "u"))
         ax.errorbar(place, value, yerr=u, fmt=marker, ms=4, capsize=3, label=f"{unit}, with u")
-    names = [s["about"].split(" (")[0].replace(": thrust ratio", ",").replace(",,", ",").rstrip(",") for s in found]
-    ax.set_xticks(place, names, rotation=30, ha="right", fontsize=8)
+    ax.set_xticks(place, [_short(s) for s in found], rotation=30, ha="right", fontsize=8)
     ax.set_ylabel("thrust ratio [1]")
     ax.grid(axis="y", alpha=0.3)
     ax.legend(frameon=False, fontsize=8)

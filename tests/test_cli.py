@@ -12,8 +12,11 @@ import numpy as np
 import pytest
 from commands import command_line
 from marks import slow
+from rich.text import Text
+from typer.main import get_command
 
 from rtcvt import load
+from rtcvt.cli import app
 from rtcvt.cli.console import _in_lines
 from rtcvt.recording import read_recording
 from rtcvt.unitfile import shipped_units
@@ -28,8 +31,14 @@ def rtcvt(monkeypatch, capsys, tmp_path):
 
 
 def test_help_of_every_command(rtcvt):
-    for command in ([], ["show"], ["simulate"], ["export"], ["ssp"], ["run"], ["plot"], ["check"]):
-        code, text, _ = rtcvt(*command, "--help")
+    """No unit in brackets is taken for markup, which would not be shown."""
+    commands = get_command(app).commands
+    assert len(commands) > 10
+    for name, command in commands.items():
+        for text in (command.help, *(getattr(p, "help", "") for p in command.params)):
+            assert {str(span.style) for span in Text.from_markup(text or "").spans} <= {"bold"}, name
+    for given in ([], ["simulate"]):
+        code, text, _ = rtcvt(*given, "--help")
         assert code == 0
         assert "Usage" in text
     assert rtcvt("--version")[1].startswith("rtcvt ")

@@ -87,12 +87,12 @@ def sheave(parameters: Parameters, given: Mapping[str, Any], progress: Progress)
     numbers = [float(influence_numbers(s, r).sum()) for r in found.r]
     used = None if parameters.pulleys.a is None else (found.r, np.array(numbers))
     table = Table("", "loose", "fixed", box=None)
-    table.add_row("mass [kg]", cell(found.loose.m), cell(found.fixed.m))
-    table.add_row("J about the shaft [kg.m2]", cell(found.loose.J), cell(found.fixed.J))
+    table.add_row("mass \\[kg]", cell(found.loose.m), cell(found.fixed.m))
+    table.add_row("J about the shaft \\[kg.m2]", cell(found.loose.J), cell(found.fixed.J))
     table.add_row("tilt stiffness on its supports [N.m/rad]", cell(found.loose.c_t), cell(found.fixed.c_t))
     table.add_row("compliance over the mean of both", *map(cell, found.compliance))
-    by_radius = Table("radius of the rocking edges [mm]", *(f"{1e3 * r:.1f}" for r in found.r), box=None)
-    by_radius.add_row("drawn: c_rad [nm/N]", *(f"{1e9 * c:.2f}" for c in found.mean.sum(0)))
+    by_radius = Table("radius of the rocking edges \\[mm]", *(f"{1e3 * r:.1f}" for r in found.r), box=None)
+    by_radius.add_row("drawn: c_rad \\[nm/N]", *(f"{1e9 * c:.2f}" for c in found.mean.sum(0)))
     if used is not None:
         by_radius.add_row("numbers of the file", *(f"{1e9 * c:.2f}" for c in numbers))
     form = found.separable
@@ -125,7 +125,7 @@ def _ring_modes(parameters: Parameters, name: str) -> tuple[dict[str, Any], list
     limits = ring_set.bounds(found.omega, found.zeta)
     words = ring_set.MOTIONS
     title = f"ring at the start of {name}: the fastest of {found.omega.size} modes, shares of the kinetic energy"
-    table = Table("rad/s", "damping ratio", "largest step [us]", *words, box=None, title=escape(title))
+    table = Table("rad/s", "damping ratio", "largest step \\[us]", *words, box=None, title=escape(title))
     for k in reversed(range(max(found.omega.size - _FASTEST, 0), found.omega.size)):
         table.add_row(*(cell(float(v)) for v in (found.omega[k], found.zeta[k], 1e6 * limits[k], *found.share[k])))
     data = {

@@ -53,7 +53,7 @@ def run(
     ] = None,
     inputs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.csv", help="Inputs in place of the scenario's: columns time [s],NAME [UNIT],..."),
+        typer.Option(metavar="FILE.csv", help="Inputs in place of the scenario's: columns time \\[s],NAME [UNIT],..."),
     ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Do not wait for the clock.")] = False,
     pacing: Annotated[

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from discs import interpreted
 from lxml import etree
 
 from rtcvt.balance import balance
@@ -42,6 +43,24 @@ step = %r
 def run():
     unit = load_unit("car_cvt")
     return simulate(unit.build(), unit.scenario[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "used", "found"),
+    [
+        ("car_cvt", "engine.fuel.m", (0.168426, 9.0181e-05)),
+        ("car_automatic", "engine.fuel.m", (0.194663, 7.65133e-05)),
+        ("car_electric", "drive.battery.P", (0.805801, 12598.1)),
+    ],
+)
+def test_a_car_pulls_away_as_it_did(name, used, found):
+    """0.2 s from rest, as 5.4 km/h are asked for: speed, and fuel or power; as first measured here."""
+    with interpreted():
+        one = load_unit(name).build().instantiate()
+    one.initialise(14.0)
+    for _ in range(200):
+        assert one.step(1e-3) != FAILED
+    assert (one.get("vehicle.vehicle.v"), one.get(used)) == pytest.approx(found, rel=1e-4)
 
 
 @pytest.mark.slow

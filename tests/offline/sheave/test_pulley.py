@@ -73,6 +73,7 @@ def test_the_command_writes_a_page_and_its_figures(tmp_path):
     page, figures = tmp_path / "page.html", tmp_path / "found.json"
     done = CliRunner().invoke(app, ["sheave", "pushbelt_24mm", "-o", str(page), "--json", str(figures)])
     assert done.exit_code == 0, done.output
+    assert all(unit in done.output for unit in ("mass [kg]", "[nm/N]"))
     found = json.loads(figures.read_text())
     assert found["separable"]["left"] < 0.1
     assert page.read_text().count("<svg") >= 2

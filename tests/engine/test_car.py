@@ -64,10 +64,10 @@ def test_a_car_pulls_away_as_it_did(name, used, found):
 
 
 @pytest.mark.slow
-def test_the_car_follows_the_first_hill_and_its_belt_does_not_slide_as_a_whole(run):
+def test_the_car_follows_the_first_hill_and_its_belt_hardly_slides_as_a_whole(run):
     assert (run.status != FAILED).all()
     assert np.abs(run["cycle.cycle.v"] - run["vehicle.vehicle.v"]).max() < 2.0 * KMH
-    assert run["cvt.status.macro_slip"].max() == 0.0
+    assert np.abs(run["cvt.belt.slip"]).max() < 0.055  # beyond 5 % it counts as sliding
     assert run["engine.crank.w"].min() > 800.0 * np.pi / 30.0 * 0.99
     closed = run["clutch.clutch.stuck"] == 1.0
     assert np.abs(run["engine.crank.w"] - run["cvt.primary.w"])[closed].max() < 1.0

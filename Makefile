@@ -23,7 +23,7 @@ test: .venv/installed
 	$(PYTEST) -m "not slow and not interop and not interpreted"
 
 test-slow: .venv/installed
-	$(BIN)/python -m pytest -m slow
+	$(PYTEST) -m slow
 
 test-interop: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[interop]"

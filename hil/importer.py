@@ -481,9 +481,11 @@ def _units(description: ModelDescription, file: str) -> dict[str, Unit]:
             continue
         exponents = {key: getattr(base, key) for key in ("kg", "m", "s", "A", "K", "mol", "cd", "rad")}
         try:
-            found[unit.name] = defined(unit.name, exponents, base.factor, base.offset)
+            made = defined(unit.name, exponents, base.factor, base.offset)
         except ValueError as error:
             raise InputError(file, f"UnitDefinitions {unit.name}", base.factor, str(error)) from None
+        if found.setdefault(unit.name, made) != made:
+            raise InputError(file, f"UnitDefinitions {unit.name}", base.factor, "the same unit wherever it is defined")
         for shown in unit.displayUnits:  # shown value = factor * value + offset
             of = found[unit.name]
             with suppress(ValueError, ZeroDivisionError):

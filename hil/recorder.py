@@ -273,6 +273,7 @@ class Recorder:
 
     def __init__(self, claim: _Claim, make: Callable[[], _Format], width: int):
         self._socket, other = socket.socketpair()
+        self._part = claim.part
         self._sent = self._written = 0  # appends
         self._since = 0.0  # when the first of those that are not written was sent
         self._answers = b""
@@ -321,9 +322,10 @@ class Recorder:
             self._answer(FINISH)
         self._end(FINISH)
 
-    def abandon(self) -> None:
-        """Close the file as it is."""
+    def abandon(self) -> bool:
+        """Close the file as it is; whether there is anything in it, else it is removed."""
         self._end(PATIENCE)
+        return self._part.exists()
 
     def _send(self, kind: bytes, payload: bytes) -> None:
         try:

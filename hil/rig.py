@@ -471,16 +471,15 @@ class _Kept:
             except OSError as error:
                 self._failed(error)
 
-    def abandon(self) -> None:
-        """Leave it as it is."""
-        if self._recorder is not None:
-            self._recorder.abandon()
-            self._recorder = None
+    def abandon(self) -> bool:
+        """Leave it as it is; whether there is anything in it."""
+        recorder, self._recorder = self._recorder, None
+        return recorder is not None and recorder.abandon()
 
     def _failed(self, error: OSError) -> None:
+        left = "what is in it can be read" if self.abandon() else "nothing is left of it"
         without = "" if self._stop is not None else "; the run went on without it"
-        self.failure = f"recording: {error.strerror or error}; what is in it can be read{without}"
-        self.abandon()
+        self.failure = f"recording: {error.strerror or error}; {left}{without}"
 
 
 @contextmanager

@@ -104,7 +104,7 @@ def linearise(instance: Instance) -> Linear:
     Raises
     ------
     InputError
-        An input acts on speeds that are tied together, which would make its derivative count.
+        An input acts on speeds that are tied together, which would make its derivative count; a node's speed is free.
     """
     model = instance.model
     inputs = [v for v in model.select("input") if not (v.boolean or v.choices)]
@@ -165,6 +165,8 @@ def _without(
         return A, B, C, D, kept.tolist()
     if np.abs(tied).max(initial=0.0) > SMALL:
         raise InputError(name, "linearise", None, "inputs that do not act on speeds that are tied together")
+    if np.linalg.matrix_rank(G @ E) < len(G):
+        raise InputError(name, "linearise", None, "a state in which no node is free, as one whose flanges all slip")
     multipliers = -np.linalg.solve(G @ E, G)
     A, B, C, D = (
         A + E @ (multipliers @ A),

@@ -232,7 +232,8 @@ def require_writable(*paths: Path | None) -> None:
     if len(set(given)) < len(given):
         raise InputError("output", "", str(given[0]), "a file of its own for each output")
     for path in found:
-        if not os.access(path if is_special(path) else path.parent, os.W_OK) or path.is_dir():
+        place = str(path) if is_special(path) else os.path.join(path.parent, "")  # which a file in its place is not
+        if not os.access(place, os.W_OK) or path.is_dir():
             raise InputError("output", "", str(path), "a file in an existing, writable folder")
 
 

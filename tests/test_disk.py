@@ -14,6 +14,8 @@ from commands import command_line
 
 import rtcvt
 from rtcvt.errors import InputError
+from rtcvt.hil.recorder import Channel, open_recorder, read
+from rtcvt.hil.rig import _Kept
 from rtcvt.offline.pushbelt.run.runfile import Journal
 from rtcvt.recording import new_hdf5, replaced_on_success
 
@@ -82,6 +84,19 @@ def test_a_run_of_the_full_pushbelt_keeps_what_it_wrote(tmp_path):
     with Journal(path, write=True) as journal:
         journal.add({"q": np.full(500, 9.0)})
         assert [record["q"][0] for record in journal.blocks()] == [1, 2, 3, 4, 9]
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_recording_tells_whether_anything_is_left_of_it(tmp_path, earlier):
+    with small(200_000):  # the process that writes keeps this limit
+        made = open_recorder(tmp_path / "run.h5", [Channel("x", "1")], "run", {}, "")
+    kept = _Kept(made, lambda reason: None)
+    for rows in (*[np.zeros((9, 2))] * earlier, np.zeros((40_000, 2))):
+        kept.append([rows])
+    kept.finish({})
+    left = "what is in it can be read" if earlier else "nothing is left of it"
+    assert kept.failure == f"recording: File too large; {left}"
+    assert [len(read(path).time) for path in tmp_path.iterdir()] == [9] * earlier
 
 
 def test_a_reader_that_has_had_enough(tmp_path):

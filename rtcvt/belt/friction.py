@@ -33,7 +33,7 @@ their Jacobian (model exchange) take v_i as constant.
 
 import math
 
-from rtcvt.belt.layout import N_ARC, Arc, BeltP, D
+from rtcvt.belt.layout import N_ARC, N_RIM, Arc, BeltP, D, Rim
 from rtcvt.elementary import exp, log
 from rtcvt.kernel import kernel
 
@@ -42,6 +42,36 @@ LEAST_SHARE = 0.1  # of mu x beta that a wrap holds at least
 PASSES = 3  # for T_1 from T_2
 LOOSEST = 2.0  # EI/(2 r^2) below which a slack tension counts as that
 BY = 1e-4  # share of a tension over which Lambda is differentiated
+
+
+@kernel
+def rim_of(end, j, data):
+    """Place of `Rim` at the start (0) or the end (1) of span j."""
+    return int(data[D.W_RIM]) + N_RIM * (2 * j + end)
+
+
+@kernel
+def rim_hat(side, j, k, data, work):
+    """T_hat, by N, of the cell before (0) or behind (1) face k of the wrap behind span j."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    if side == 0 and k == 0:
+        return work[rim_of(1, j, data) + Rim.HAT]
+    if side == 1 and k == F - 1:
+        return work[rim_of(0, j + 1 if j + 1 < n else 0, data) + Rim.HAT]
+    return work[int(data[D.W_CELL]) + 3 * n * F + j * F + k + side]
+
+
+@kernel
+def rim_stretch(side, j, k, data, work):
+    """Lambda of that cell."""
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    if side == 0 and k == 0:
+        return work[rim_of(1, j, data) + Rim.STRETCH]
+    if side == 1 and k == F - 1:
+        return work[rim_of(0, j + 1 if j + 1 < n else 0, data) + Rim.STRETCH]
+    return work[int(data[D.W_CELL]) + j * F + k + side]
 
 
 @kernel
@@ -189,19 +219,17 @@ def note_sliding(h, x, data, work):
     n = int(data[D.N])
     F = int(data[D.FACES])
     count = n * F
-    cell = int(data[D.W_CELL])
     keeps = exp(-h / T_S)
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
         row = int(data[D.GEOMETRY]) + N_ARC * i
         V = data[row + Arc.SIGMA] * data[row + Arc.RADIUS] * x[count + i]
-        last = j * F + F - 1 if V >= 0.0 else j * F
-        span = i * F if V >= 0.0 else j * F
+        k = F - 1 if V >= 0.0 else 0
+        last = j * F + k
         s = work[int(data[D.W_MEAN]) + last]
         if work[int(data[D.W_SLIDE]) + last] * s <= 0.0:
             s = 0.0
-        behind = last + 1 if last + 1 < count else 0
-        up = last if V + s >= 0.0 else behind
-        slides = abs((V + s) / work[cell + up] * work[cell + span] - V)
+        away = rim_stretch(1 if V >= 0.0 else 0, j, k, data, work)
+        slides = abs((V + s) / rim_stretch(0 if V + s >= 0.0 else 1, j, k, data, work) * away - V)
         at = int(data[D.X_SLIDING]) + i
         x[at] = slides + (x[at] - slides) * keeps

@@ -22,7 +22,19 @@ inertia Bechtel, Vohra, Jacob and Carlson 2000); a wrap of a belt that resists b
 (u, d: the cells before and behind the face; v_1 = 1000 m/s, so that sliding at 1 m/s adds 0.1 % of P_0.) In a steady
 state this is creep theory (Reynolds 1874; Johnson, *Contact Mechanics*, 1985, section 8.4) with its integral along the
 wrap replaced by a sum: the faces at the entry stick and tension is constant there, those at the exit slide at the
-limit. If all slide the wrap slips. The mean flow q_m follows those of the faces, ``q_m' = (mean(q) - q_m)/T_q``,
+limit. If all slide the wrap slips.
+
+**The radius falls with tension**, as ribs yield and their shear holds the belt (`rtcvt.belt.span_ends`), by the share g
+per newton. So belt that sticks on a pulley holds ``1/Lambda`` per length of rim, not 1/lambda, and what a tension pulls
+the pulley with is N, such that both make or lose no power where a belt runs on or off ::
+
+    Lambda = lambda/(1 - g (T - T_0)),    N = T - g/2 (T - T_0)^2,    Lambda dN = lambda dT = dh
+
+In flows through faces, in wraps (L = Lambda l, ``e = Lambda N - h``), their limits, and at rims Lambda and N stand for
+lambda and T. Creep grows by it: ``1/EA + g`` of a difference of tensions, some two to three times 1/EA on small
+pulleys.
+
+The mean flow q_m follows those of the faces, ``q_m' = (mean(q) - q_m)/T_q``,
 T_q = 5 ms.
 
 The ends of a span take up more of the belt the looser it is: its way is L + R(T), and its T, by Newton's method, has ::
@@ -66,7 +78,7 @@ This is the power-oriented form of Tebaldi and Zanasi 2022, with the rows of R t
 pulleys at the ends of a span, and the springs between them fed with belt. Power is balanced exactly: the sum of
 ``tau omega`` is the rate of ``E = sum U + sum J omega^2/2`` plus losses, each of which is never negative::
 
-    face      integral of (q lambda - V) dT from u to d  =  q (h_d - h_u) - V (T_d - T_u)
+    face      integral of (q Lambda - V) dN from u to d  =  q (h_d - h_u) - V (N_d - N_u)
     span      g d (rho_e V_e - rho_s V_s)^2
     bearing   b omega^2
 
@@ -132,7 +144,15 @@ from rtcvt.belt.decoupler import (
     decoupler_state,
     switch_clutches,
 )
-from rtcvt.belt.friction import limits_by_tension, note_sliding, set_limits, slack_cell
+from rtcvt.belt.friction import (
+    limits_by_tension,
+    note_sliding,
+    rim_hat,
+    rim_of,
+    rim_stretch,
+    set_limits,
+    slack_cell,
+)
 from rtcvt.belt.layout import (
     N_ARC,
     N_ARM_D,
@@ -141,6 +161,7 @@ from rtcvt.belt.layout import (
     N_DECOUPLER_P,
     N_GIVEN,
     N_PULLEY,
+    N_RIM,
     Arc,
     ArmD,
     ArmX,
@@ -153,6 +174,7 @@ from rtcvt.belt.layout import (
     Flange,
     GivenX,
     PulleyY,
+    Rim,
     Y,
 )
 from rtcvt.belt.resonance import span_outputs
@@ -386,35 +408,88 @@ def cells(x, p, data, work):
             c = j * F + k
             l = x[c]  # noqa: E741
             length = work[int(data[D.W_LENGTH]) + c]
-            by_T = 0.0
             if k == 0:
                 T = work[int(data[D.W_SOLVE]) + j]
                 length += more_way(T - span_inertia(j, data, work), j, data, work)
                 by_T = work[int(data[D.W_SLOPE])]
+                lam = length / l
+                dT = -lam / (l / stiffness - by_T)
+                rate = -dT / (stiffness * lam)
+                if not T > 0.0:
+                    dT = 0.0
+                    rate = 1.0 / l
                 by_m = -by_T * p[BeltP.M]
                 work[by + c] = by_m * rim_radius(j, data) * rim_radius(j, data) * speed(j, x, data)
                 work[by + count + c] = by_m * rim_radius(i, data) * rim_radius(i, data) * speed(i, x, data)
                 work[by + 2 * count + c] = -by_T
             else:
-                length += longer
-                T = stiffness * (length / l - 1.0)
+                lam = (length + longer) / l
+                T = wrap_tension(lam, i, p, data)
+                dT = -lam / l * by_stretch(lam, T, i, p, data)
+                rate = 1.0 / l
+                T = rim_tension(T, i, p, data)
                 work[by + c] = 0.0
                 work[by + count + c] = by_speed
                 work[by + 2 * count + c] = gives
-            lam = length / l
-            dT = -lam / (l / stiffness - by_T)
-            rate = -dT / (stiffness * lam)
-            if not T > 0.0:
-                T = 0.0
-                dT = 0.0
-                rate = 1.0 / l
             work[a + c] = lam
             work[a + count + c] = T
             work[a + 2 * count + c] = dT
             work[a + 3 * count + c] = T - flux * (1.0 + T / stiffness)
             work[a + 4 * count + c] = dT * (1.0 - flux / stiffness)
             work[a + 5 * count + c] = rate
+        rims(j, flux, p, data, work)
     lifted_inertias(x, p, data, work)
+
+
+@kernel
+def sink(i, data):
+    """g of pulley i [1/N]."""
+    return data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.SINK]
+
+
+@kernel
+def rim_tension(T, i, p, data):
+    """N of a tension on pulley i [N]."""
+    return T - 0.5 * sink(i, data) * (T - p[BeltP.T_0]) * (T - p[BeltP.T_0])
+
+
+@kernel
+def wrap_tension(stretch, i, p, data):
+    """T [N] of belt that lies on pulley i with a Lambda."""
+    g = sink(i, data)
+    T = (stretch * (1.0 + g * p[BeltP.T_0]) - 1.0) / (1.0 / p[BeltP.EA] + stretch * g)
+    return T if T > 0.0 else 0.0
+
+
+@kernel
+def by_stretch(stretch, T, i, p, data):
+    """dN/dLambda [N] there."""
+    if not T > 0.0:
+        return 0.0
+    g = sink(i, data)
+    by = 1.0 / p[BeltP.EA] + stretch * g
+    return (1.0 - g * (T - p[BeltP.T_0])) * ((1.0 + g * p[BeltP.T_0]) / p[BeltP.EA] + g) / (by * by)
+
+
+@kernel
+def rims(j, flux, p, data, work):
+    """What the pulleys at the start and at the end of span j take of it, into W_RIM; expects its cell."""
+    n = int(data[D.N])
+    count = n * int(data[D.FACES])
+    c = int(data[D.W_CELL]) + j * int(data[D.FACES])
+    T = work[c + count]
+    for end in range(2):
+        i = j
+        if end == 1:
+            i = j + 1 if j + 1 < n else 0
+        at = int(data[D.W_RIM]) + N_RIM * (2 * j + end)
+        by = 1.0 - sink(i, data) * (T - p[BeltP.T_0])
+        N = rim_tension(T, i, p, data)
+        work[at + Rim.N] = N
+        work[at + Rim.BY_L] = by * work[c + 2 * count]
+        work[at + Rim.HAT] = N - flux * (1.0 + N / p[BeltP.EA])
+        work[at + Rim.STRETCH] = work[c] / by
+        work[at + Rim.RATE] = work[c + 5 * count] - sink(i, data) * work[c + 2 * count] / by
 
 
 @kernel
@@ -480,16 +555,15 @@ def sliding(margin, x, p, data, work):
     """
     n = int(data[D.N])
     F = int(data[D.FACES])
-    count = n * F
-    hat = int(data[D.W_CELL]) + 3 * count
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
         kappa = work[int(data[D.W_KAPPA]) + n + i]
         for k in range(F):
             u = j * F + k
-            d = u + 1 if u + 1 < count else 0
-            jump = work[hat + d] - work[hat + u]
-            low = work[hat + d] if jump < 0.0 else work[hat + u]
+            before = rim_hat(0, j, k, data, work)
+            behind = rim_hat(1, j, k, data, work)
+            jump = behind - before
+            low = behind if jump < 0.0 else before
             slide = 0.0
             if abs(jump) > (1.0 - margin) * limit(kappa, low, p):
                 slide = -1.0 if jump < 0.0 else 1.0
@@ -505,8 +579,8 @@ def flows(x, p, data, work):
     q_m = x[n + count]
     cell = int(data[D.W_CELL])
     tension = cell + count
-    hat = cell + 3 * count
-    slope = cell + 4 * count
+    slope = cell + 2 * count
+    along = 1.0 - p[BeltP.M] * q_m * q_m / p[BeltP.EA]
     face = int(data[D.W_FACE])
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
@@ -517,24 +591,45 @@ def flows(x, p, data, work):
             u = j * F + k
             d = u + 1 if u + 1 < count else 0
             slide = work[int(data[D.W_SLIDE]) + u]
+            N_u = work[tension + u]
+            N_d = work[tension + d]
+            by_l_u = work[slope + u]
+            by_l_d = work[slope + d]
+            Lambda_u = work[cell + u]
+            Lambda_d = work[cell + d]
+            rate_u = work[cell + 5 * count + u]
+            rate_d = work[cell + 5 * count + d]
+            if k == 0:
+                at = rim_of(1, j, data)
+                N_u = work[at + Rim.N]
+                by_l_u = work[at + Rim.BY_L]
+                Lambda_u = work[at + Rim.STRETCH]
+                rate_u = work[at + Rim.RATE]
+            if k == F - 1:
+                at = rim_of(0, i, data)
+                N_d = work[at + Rim.N]
+                by_l_d = work[at + Rim.BY_L]
+                Lambda_d = work[at + Rim.STRETCH]
+                rate_d = work[at + Rim.RATE]
             s = 0.0
             s_u = 0.0
             s_d = 0.0
             s_q = 0.0
             if slide != 0.0:
-                low = d if slide < 0.0 else u
-                P = limit(kappa, work[hat + low], p)
-                s = rate * (work[hat + d] - work[hat + u] - slide * P)
-                by_low = -slide * rate * kappa if work[hat + low] > 0.0 else 0.0
-                by_u = -rate + (by_low if low == u else 0.0)
-                by_d = rate + (by_low if low == d else 0.0)
-                s_u = by_u * work[slope + u]
-                s_d = by_d * work[slope + d]
-                along = by_u * (1.0 + work[tension + u] / p[BeltP.EA]) + by_d * (1.0 + work[tension + d] / p[BeltP.EA])
-                s_q = -2.0 * p[BeltP.M] * q_m * along
+                before = rim_hat(0, j, k, data, work)
+                behind = rim_hat(1, j, k, data, work)
+                low = behind if slide < 0.0 else before
+                s = rate * (behind - before - slide * limit(kappa, low, p))
+                by_low = -slide * rate * kappa if low > 0.0 else 0.0
+                by_u = -rate + (by_low if slide > 0.0 else 0.0)
+                by_d = rate + (by_low if slide < 0.0 else 0.0)
+                s_u = by_u * by_l_u * along
+                s_d = by_d * by_l_d * along
+                s_q = by_u * (1.0 + N_u / p[BeltP.EA]) + by_d * (1.0 + N_d / p[BeltP.EA])
+                s_q *= -2.0 * p[BeltP.M] * q_m
             up = u if V + s >= 0.0 else d
-            w = 1.0 / work[cell + up]
-            q_up = (V + s) * w * work[cell + 5 * count + up]
+            w = 1.0 / (Lambda_u if up == u else Lambda_d)
+            q_up = (V + s) * w * (rate_u if up == u else rate_d)
             work[face + u] = (V + s) * w
             work[face + count + u] = s
             work[face + 2 * count + u] = w
@@ -552,15 +647,13 @@ def flows_by_kappa(p, data, work):
     n = int(data[D.N])
     F = int(data[D.FACES])
     count = n * F
-    hat = int(data[D.W_CELL]) + 3 * count
     for j in range(n):
         i = j + 1 if j + 1 < n else 0
         P_0 = limit(work[int(data[D.W_KAPPA]) + n + i], p[BeltP.T_0], p)
         for k in range(F):
             u = j * F + k
-            d = u + 1 if u + 1 < count else 0
             slide = work[int(data[D.W_SLIDE]) + u]
-            low = work[hat + d] if slide < 0.0 else work[hat + u]
+            low = rim_hat(1 if slide < 0.0 else 0, j, k, data, work)
             by = -slide * V_1 * low if low > 0.0 else 0.0
             by -= work[int(data[D.W_FACE]) + count + u] * p[BeltP.T_0]
             work[int(data[D.W_BY_KAPPA]) + n + u] = by / P_0
@@ -571,22 +664,16 @@ def gates(x, p, data, work):
     """Use of each wrap's limit and what it leaves of the damping, with its derivatives; expects `cells`."""
     n = int(data[D.N])
     F = int(data[D.FACES])
-    count = n * F
-    m = p[BeltP.M]
-    stiffness = p[BeltP.EA]
-    q_m = x[n + count]
-    cell = int(data[D.W_CELL])
-    tension = cell + count
-    hat = cell + 3 * count
-    slope = cell + 4 * count
+    q_m = x[n + n * F]
+    by_flux = 1.0 - p[BeltP.M] * q_m * q_m / p[BeltP.EA]
     gate = int(data[D.W_GATE])
     for i in range(n):
-        u = (i - 1) * F if i > 0 else count - F
-        d = i * F
+        u = rim_of(1, i - 1 if i > 0 else n - 1, data)
+        d = rim_of(0, i, data)
         kappa = work[int(data[D.W_KAPPA]) + i]
-        jump = work[hat + d] - work[hat + u]
-        low = d if jump < 0.0 else u
-        P = limit(kappa, work[hat + low], p)
+        jump = work[d + Rim.HAT] - work[u + Rim.HAT]
+        low = work[d + Rim.HAT] if jump < 0.0 else work[u + Rim.HAT]
+        P = limit(kappa, low, p)
         use = abs(jump) / P
         g = (1.0 - use) / FADE
         work[gate + i] = use
@@ -596,14 +683,14 @@ def gates(x, p, data, work):
         work[gate + 4 * n + i] = 0.0
         if g > 0.0 and g < 1.0:
             by_jump = (1.0 if jump < 0.0 else -1.0) / (P * FADE)
-            by_low = use * kappa / (P * FADE) if work[hat + low] > 0.0 else 0.0
-            by_u = -by_jump + (by_low if low == u else 0.0)
-            by_d = by_jump + (by_low if low == d else 0.0)
-            work[gate + 2 * n + i] = by_u * work[slope + u]
-            work[gate + 3 * n + i] = by_d * work[slope + d]
-            along = by_u + by_d + (by_u * work[tension + u] + by_d * work[tension + d]) / stiffness
-            work[gate + 4 * n + i] = -2.0 * m * q_m * along
-        by_kappa = use * work[hat + low] / (P * FADE) if work[hat + low] > 0.0 else 0.0
+            by_low = use * kappa / (P * FADE) if low > 0.0 else 0.0
+            by_u = -by_jump + (by_low if jump >= 0.0 else 0.0)
+            by_d = by_jump + (by_low if jump < 0.0 else 0.0)
+            work[gate + 2 * n + i] = by_u * work[u + Rim.BY_L] * by_flux
+            work[gate + 3 * n + i] = by_d * work[d + Rim.BY_L] * by_flux
+            along = by_u + by_d + (by_u * work[u + Rim.N] + by_d * work[d + Rim.N]) / p[BeltP.EA]
+            work[gate + 4 * n + i] = -2.0 * p[BeltP.M] * q_m * along
+        by_kappa = use * low / (P * FADE) if low > 0.0 else 0.0
         work[int(data[D.W_BY_KAPPA]) + i] = by_kappa if g > 0.0 and g < 1.0 else 0.0
 
 
@@ -680,12 +767,11 @@ def flange_torques(x, u, p, data, work):
     """What each pulley is left with, ``J omega'``; where the speed is given, what the flange adds. Expects `gates`."""
     n = int(data[D.N])
     F = int(data[D.FACES])
-    tension = int(data[D.W_CELL]) + n * F
     damper = int(data[D.W_DAMPER])
     span_dampers(x, p, data, work)
     for i in range(n):
         j = i - 1 if i > 0 else n - 1
-        force = work[tension + i * F] - work[tension + j * F]
+        force = work[rim_of(0, i, data) + Rim.N] - work[rim_of(1, j, data) + Rim.N]
         force += work[damper + i] * work[damper + 3 * n + i]
         force -= work[damper + n + j] * work[damper + 3 * n + j]
         own = decoupler_of(i, data)
@@ -832,7 +918,6 @@ def pulley_row(i, x, p, data, jac, work):
     n = int(data[D.N])
     F = int(data[D.FACES])
     count = n * F
-    slope = int(data[D.W_CELL]) + 2 * count
     rate = int(data[D.W_CELL]) + 5 * count
     a = (count + i) * int(data[D.N_X])
     j = i - 1 if i > 0 else n - 1
@@ -844,8 +929,8 @@ def pulley_row(i, x, p, data, jac, work):
         decoupler_columns(own, i, count + i, -inverse, p, data, jac, work)
     else:
         jac[a + count + i] += (load_torque(i, 1, speed(i, x, data), data) - p[int(data[D.P_B]) + i]) * inverse
-    jac[a + i * F] += by_force * work[slope + i * F]
-    jac[a + j * F] -= by_force * work[slope + j * F]
+    jac[a + i * F] += by_force * work[rim_of(0, i, data) + Rim.BY_L]
+    jac[a + j * F] -= by_force * work[rim_of(1, j, data) + Rim.BY_L]
     damper = int(data[D.W_DAMPER])
     rho_s = work[damper + i]
     rho_e = work[damper + n + j]
@@ -1207,13 +1292,14 @@ def shared_outputs(v, flux, x, u, p, data, y, work):
         stiffness = p[BeltP.EA]
         T_in = work[tension + j] - flux * (1.0 + work[tension + j] / stiffness)
         T_out = work[tension + i] - flux * (1.0 + work[tension + i] / stiffness)
-        low = T_in if T_in < T_out else T_out
         at = int(data[D.Y_PULLEY]) + N_PULLEY * i
         y[int(data[D.Y_TENSION]) + i] = work[tension + i]
-        y[at + PulleyY.USE] = abs(T_out - T_in) / limit(work[int(data[D.W_KAPPA]) + i], low, p)
+        y[at + PulleyY.USE] = work[int(data[D.W_GATE]) + i]
         y[at + PulleyY.F_X] = T_out * data[row + Arc.T_X] - T_in * data[before + Arc.T_X]
         y[at + PulleyY.F_Y] = T_out * data[row + Arc.T_Y] - T_in * data[before + Arc.T_Y]
         if rigid:
+            low = T_in if T_in < T_out else T_out
+            y[at + PulleyY.USE] = abs(T_out - T_in) / limit(work[int(data[D.W_KAPPA]) + i], low, p)
             y[at + PulleyY.SLIP] = 0.0
             y[at + PulleyY.N] = 0.5 * (T_in + T_out) * data[row + Arc.BETA]
         if data[D.ARMS] > 0.0:
@@ -1275,9 +1361,7 @@ def hybrid_output(x, u, p, data, y, work):
     flange_torques(x, u, p, data, work)
     cell = int(data[D.W_CELL])
     tension = cell + count
-    hat = cell + 3 * count
     face = int(data[D.W_FACE])
-    stiffness = p[BeltP.EA]
     energy = 0.0
     creep = 0.0
     span = 0.0
@@ -1293,17 +1377,23 @@ def hybrid_output(x, u, p, data, y, work):
             d = u_ + 1 if u_ + 1 < count else 0
             T_u = work[tension + u_]
             T_d = work[tension + d]
+            if k > 0:
+                T_u = wrap_tension(work[cell + u_], i, p, data)
+            if k < F - 1:
+                T_d = wrap_tension(work[cell + d], i, p, data)
             s = work[face + count + u_]
-            up = u_ if V + s >= 0.0 else d
-            T_up = T_u if up == u_ else T_d
-            beyond = 0.5 * (T_u + T_d - 2.0 * T_up) / stiffness  # mean stretch less that of the cell upstream
+            side = 0 if V + s >= 0.0 else 1
+            T_up = T_u if side == 0 else T_d
+            stretch = rim_stretch(side, j, k, data, work)
+            beyond = 0.5 * (T_u + T_d - 2.0 * T_up) * (1.0 / p[BeltP.EA] + sink(i, data) * stretch)
             if T_up == 0.0:
-                beyond += 1.0 - work[cell + up]
-            creep += (T_d - T_u) * ((V + s) * beyond / work[cell + up] + s)
-            energy += 0.5 * x[u_] * T_u * T_u / stiffness
+                beyond += 1.0 - stretch * (1.0 + sink(i, data) * p[BeltP.T_0])
+            creep += (T_d - T_u) * (V + s) * beyond / stretch
+            creep += (rim_tension(T_d, i, p, data) - rim_tension(T_u, i, p, data)) * s
+            energy += x[u_] * cell_energy(u_, p, data, work)
             length += work[cell + u_] * x[u_]
             unloaded += x[u_]
-            normal += 0.5 * (work[hat + u_] + work[hat + d]) * beta / F
+            normal += 0.5 * (rim_hat(0, j, k, data, work) + rim_hat(1, j, k, data, work)) * beta / F
         energy += ends_energy(j, p, data, work)
         damper = int(data[D.W_DAMPER]) + 2 * n + j
         span += work[damper + n] * work[damper]
@@ -1312,8 +1402,8 @@ def hybrid_output(x, u, p, data, y, work):
         at = int(data[D.Y_PULLEY]) + N_PULLEY * i
         last = j * F + F - 1
         exit_face = last if V >= 0.0 else j * F
-        exit_span = i * F if V >= 0.0 else j * F
-        y[at + PulleyY.SLIP] = work[face + exit_face] * work[cell + exit_span] - V
+        exit_span = rim_of(0, i, data) if V >= 0.0 else rim_of(1, j, data)
+        y[at + PulleyY.SLIP] = work[face + exit_face] * work[exit_span + Rim.STRETCH] - V
         y[at + PulleyY.N] = normal
     whole = int(data[D.Y_BELT])
     y[whole + Y.V] = x[n + count] * length / unloaded
@@ -1627,8 +1717,6 @@ def contradictions(x, p, data, work):
     """Correct W_SLIDE after a step; returns how many faces stuck beyond their limit or were slid against friction."""
     n = int(data[D.N])
     F = int(data[D.FACES])
-    count = n * F
-    hat = int(data[D.W_CELL]) + 3 * count
     found = 0
     cells(x, p, data, work)
     for j in range(n):
@@ -1636,10 +1724,11 @@ def contradictions(x, p, data, work):
         kappa = work[int(data[D.W_KAPPA]) + n + i]
         for k in range(F):
             u = j * F + k
-            d = u + 1 if u + 1 < count else 0
             slide = work[int(data[D.W_SLIDE]) + u]
-            jump = work[hat + d] - work[hat + u]
-            low = work[hat + d] if jump < 0.0 else work[hat + u]
+            before = rim_hat(0, j, k, data, work)
+            behind = rim_hat(1, j, k, data, work)
+            jump = behind - before
+            low = behind if jump < 0.0 else before
             if slide == 0.0:
                 if abs(jump) > (1.0 + ROUND_OFF) * limit(kappa, low, p):
                     work[int(data[D.W_SLIDE]) + u] = -1.0 if jump < 0.0 else 1.0
@@ -1651,14 +1740,27 @@ def contradictions(x, p, data, work):
 
 
 @kernel
+def cell_energy(c, p, data, work):
+    """e of a cell [J/m]; expects `cells`."""
+    F = int(data[D.FACES])
+    j = int(c / F)
+    i = j + 1 if j + 1 < int(data[D.N]) else 0
+    T = work[int(data[D.W_CELL]) + int(data[D.N]) * F + c]
+    if c == j * F:
+        return 0.5 * T * T / p[BeltP.EA]
+    stretch = work[int(data[D.W_CELL]) + c]
+    own = wrap_tension(stretch, i, p, data)
+    return stretch * T - own * (1.0 + 0.5 * own / p[BeltP.EA])
+
+
+@kernel
 def stored_energy(x, p, data, work):
     """Energy of belt and pulleys [J]; expects `cells`."""
     n = int(data[D.N])
     count = n * int(data[D.FACES])
-    tension = int(data[D.W_CELL]) + count
     energy = 0.0
     for c in range(count):
-        energy += 0.5 * x[c] * work[tension + c] * work[tension + c] / p[BeltP.EA]
+        energy += x[c] * cell_energy(c, p, data, work)
     for i in range(n):
         energy += ends_energy(i, p, data, work)
         energy += 0.5 * work[int(data[D.W_INERTIA]) + i] * speed(i, x, data) * speed(i, x, data)
@@ -1914,9 +2016,8 @@ def mean_flows(x, data, work):
             s = work[int(data[D.W_MEAN]) + u]
             if work[int(data[D.W_SLIDE]) + u] * s <= 0.0:
                 s = 0.0
-            up = u if V + s >= 0.0 else (u + 1 if u + 1 < count else 0)
             work[face + count + u] = s
-            work[face + u] = (V + s) / work[int(data[D.W_CELL]) + up]
+            work[face + u] = (V + s) / rim_stretch(0 if V + s >= 0.0 else 1, j, k, data, work)
 
 
 @kernel

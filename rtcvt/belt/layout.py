@@ -78,7 +78,10 @@ class D(Places):
         "Newton's method for the tension of each span: its iterate; 1 while it has not converged: a block of each",
         lambda d: 2 * d.N,
     )
-    W_CELL = "lambda, T, dT/dl, T_hat, dT_hat/dl, -dlambda/dl/lambda: a block of each", lambda d: 6 * d.N * d.FACES
+    W_CELL = (
+        "lambda, T (wraps: Lambda, N), dT/dl, T_hat, dT_hat/dl, -dlambda/dl/lambda: a block of each",
+        lambda d: 6 * d.N * d.FACES,
+    )
     W_FACE = (
         "q, s, dq/dV, dq/dl of both cells, dq/dq_m, ds/dl of both cells, ds/dq_m: a block of each",
         lambda d: 9 * d.N * d.FACES,
@@ -94,6 +97,7 @@ class D(Places):
         "the pulleys before and after, and -d(length)/dT without strain: a block of each",
         lambda d: 2 * d.N + 3 * d.N * d.FACES,
     )
+    W_RIM = "`Rim` at the start and at the end of each span", lambda d: 2 * len(Rim) * d.N
     W_GATE = "use, gate, its derivative to l of both spans and to q: a block of each", lambda d: 5 * d.N
     W_DAMPER = (
         "of each span rho_s, rho_e, the rate at which its damper stretches, F_d: a block of each",
@@ -113,6 +117,16 @@ class D(Places):
         "state before an internal step; stage state; f; 4 stages; solution; pivots; Jacobian; matrix",
         lambda d: 9 * d.N_X + 2 * d.N_X * d.N_X,
     )
+
+
+class Rim(Places):
+    """What a pulley takes of the span at its side."""
+
+    N = "tension times the share of the radius that is its lever [N]"
+    BY_L = "its derivative to the span's content [N/m]"
+    HAT = "N less inertia [N]"
+    STRETCH = "Lambda"
+    RATE = "-dLambda/dl/Lambda [1/m]"
 
 
 class Flange(Places):
@@ -138,6 +152,7 @@ class Arc(Places):
     WAY_3 = "extra length R at its ends: factor of (T/T_rest)^(-3/2) [m]"
     WAY_1 = "factor of (T/T_rest)^(-1/2) [m]"
     LIFT = "d(length of its wrap)/d(m V^2) [m/N]"
+    SINK = "g: share by which the radius on which the belt runs falls with each newton of tension [1/N]"
     WEIGHT = "of the span's tension in the mean that the rigid model holds [m]"
     T_X = "direction of this span, x"
     T_Y = "y"
@@ -362,7 +377,7 @@ SWING = Row(
 DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches of the decouplers", 0.0, nominal=1.0)
 ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the tensioner arms", 0.0, nominal=1.0)
 
-N_ARC, N_PULLEY, N_GIVEN = len(Arc), len(PulleyY), len(GivenX)
+N_ARC, N_PULLEY, N_GIVEN, N_RIM = len(Arc), len(PulleyY), len(GivenX), len(Rim)
 N_ACROSS, N_RESONANCE = len(Across), len(ResonanceY)
 N_ARM_D, N_ARM_P, N_ARM_X, N_ARM_Y = len(ArmD), len(ArmP), len(ArmX), len(ArmY)
 N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (

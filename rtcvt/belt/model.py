@@ -137,6 +137,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, weight: Array, given
         belt.damping,
         *belt.way.T,
         belt.lift,
+        belt.sink,
         weight,
         *path.direction.T,
         strict=True,

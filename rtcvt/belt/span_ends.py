@@ -45,8 +45,8 @@ strain differs by e from that of the spans, until friction holds no more::
     u_b' = (1 - o/r) b + (1 - o/r + EA/(r^2 f')) e - ((w + p)/r - o w''),    |u_b| <= mu f(-w)/k_t
     EA e' = (1 - o/r) k_t u_b,    e = 0 at both ends of the wrap of a pulley without torque
 
-which gives b. The pulley turns as one of the radius ``(r - p)(1 + b)``, p the depth away from the ends, and the
-integral of e is length that the spans have more, or less, than at rest.
+which gives b. The pulley turns as one of the radius ``(r - p)(1 + b)``, p the depth away from the ends, which
+falls with tension by the share g; and the integral of e is length that the spans have more, or less, than at rest.
 
 **Inertia** takes ``m v^2`` off the tension that bends the belt and presses it on its ribs. By each newton of it the way
 of a wrap gains what it gives to a tension that changes slowly, without friction and the belt's own strain, and the
@@ -158,11 +158,12 @@ class Spans:
 
     tension: float  # of the spans of the drive that runs without load [N]
     length: Array  # L_s of each span [m]
-    wrap: Array  # length that each wrap's own cells share [m]
+    wrap: Array  # length that each wrap's own cells share, by the belt that they take with 1/EA + g [m]
     by_damping: Array  # damping of each span by that of the belt [1/m]
     damping: Array  # its damping by all else [N.s/m]
     radius: Array  # on which the belt runs [m]
     lift: Array  # length that each wrap's way gains by each newton of m v^2 [m/N]
+    sink: Array  # share by which that radius falls with each newton of tension, 0 where it would grow [1/N]
     way: Array  # (spans, 2): factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2) in R [m]
     longer: Array  # by which each span is longer as it swings across [m]
     delay: Array  # -Im delta/omega of both its ends [m s]
@@ -358,6 +359,12 @@ def running(end: SpanEnd) -> tuple[float, float]:
     return float(b[k]), float(content[k])
 
 
+def _runs(found: list[SpanEnd]) -> tuple[Array, Array]:
+    """Radii [m] on which the belt runs, and what `running` says of the spans' content [m]."""
+    b, content = np.array([running(e) for e in found]).T
+    return np.array([e.r - e.p for e in found]) * (1.0 + b), content
+
+
 def _way(end: SpanEnd, T: float) -> Array:
     """Factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2), not negative, that E has beside a line through T = T_rest."""
 
@@ -458,9 +465,10 @@ def spans(unit: BeltUnit) -> Spans:
     by = (stiffness(some, omega, share) - without).imag / (omega * some)
     slow = np.array([whole_wrap(e) for e in found])
     own = slow - c - share * c_b
-    b, content = np.array([running(e) for e in found]).T
-    lower, upper = (np.array([running(e)[1] for e in ends(x * T, omega)]) for x in (0.9, 1.1))
+    radius, content = _runs(found)
+    (low, lower), (high, upper) = (_runs(ends(x * T, omega)) for x in (0.9, 1.1))
     held = (upper - lower) / (0.2 * T)
+    sink = np.maximum(np.log(low / high) / (0.2 * T), 0.0)
     if unit.ancf is not None:
         T -= float(content.sum() / (path.span.sum() / belt.EA + 2.0 * slow.sum() + gives))
     loose = np.array([_way(e, T) for e in found])
@@ -474,11 +482,12 @@ def spans(unit: BeltUnit) -> Spans:
     return Spans(
         T,
         belt.EA / without.real,
-        np.maximum(2.0 * belt.EA * own, _LEAST * wrapped),
+        np.maximum(2.0 * belt.EA * own, _LEAST * wrapped) / (1.0 + belt.EA * sink),
         by,
         without.imag / omega,
-        (path.radius - np.array([e.p for e in found])) * (1.0 + b),
-        np.zeros(b.size) if contacts[0] is None else 2.0 * slow - wrapped / belt.EA + held,
+        radius,
+        np.zeros(radius.size) if contacts[0] is None else 2.0 * slow - wrapped / belt.EA + held,
+        sink,
         loose + np.roll(loose, -1, axis=0),
         ahead.real,
         -ahead.imag / swings,

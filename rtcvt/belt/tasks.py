@@ -25,11 +25,11 @@ def show(drive: BeltUnit, given: Mapping[str, Any]) -> Shown:
         for i, (name, pulley) in enumerate(drive.pulleys.items())
     ]  # fmt: skip
     found = {"unit": drive.name, "kind": drive.kind, "length": path.length, "rest_length": drive.rest_length()}
-    table = Table("pulley", "side", "radius, m", "wrap, deg", "leaves at, m", "span to the next, m", box=None)
+    table = Table("pulley", "side", "radius, m", "wrap, deg", "leaves at, mm", "span to the next, m", box=None)
     for row in rows:
         x, y = row["leaves_at"]
         table.add_row(row["pulley"], row["side"], cell(row["radius"]), f"{math.degrees(row['wrap']):.2f}",
-                      f"({cell(x)}, {cell(y)})", cell(row["span"]))  # fmt: skip
+                      f"({1e3 * x:.1f}, {1e3 * y:.1f})", cell(row["span"]))  # fmt: skip
     title = f"[bold]{drive.name}[/], a belt drive: {escape(drive.description)}"
     about = f"belt of {path.length:.6g} m, {drive.rest_length():.6g} m without load, round {drive.winding}"
     return Shown({**found, "pulleys": rows}, [title, about, table])

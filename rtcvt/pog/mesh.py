@@ -7,10 +7,20 @@ Of the power that a contact carries, seen from its carrier, the share ``mu H_v``
 
 for straight teeth without profile shift, alpha = 20 degrees, and z negative for a ring. This is the mean of sliding
 speed times load where one or two pairs of teeth share it evenly. Where eps_i is above 1, as with most rings, the pitch
-point lies where two pairs do, and ``(1 - eps_i)^2`` in that mean counts as negative.
+point lies where two pairs do, and ``(1 - eps_i)^2`` in that mean counts as negative. The mean coefficient of friction
+follows from load, speed and oil (Schlenk; same sources), with forces in N, lengths in mm, Ra in um, eta in mPa.s::
+
+    mu = 0.048 (F_bt/(b v_sum rho))^0.2 eta^-0.05 Ra^0.25 X_L,    F_bt = F_t/cos alpha, v_sum = 2 v sin alpha,
+    1/rho = (1/r_1 + 1/r_2)/sin alpha,    F_bt/b >= 150 N/mm, v <= 50 m/s
+
+and is that of the load and speed that the file gives: a mesh has one coefficient.
 """
 
 import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rtcvt.pog.unit import Oil
 
 ALPHA = math.radians(20.0)
 
@@ -31,3 +41,12 @@ def mesh_efficiency(mu: float, z_1: float, z_2: float) -> float:
         eps.append(z / (2.0 * math.pi) * (math.tan(math.acos(cosine)) - math.tan(ALPHA)))
     mean = 0.5 * sum(e * e + (1.0 - e) * abs(1.0 - e) for e in eps)
     return 1.0 - mu * math.pi * abs(1.0 / z_1 + 1.0 / z_2) * mean
+
+
+def mesh_friction(oil: "Oil", r_1: float, r_2: float) -> float:
+    """Mean coefficient of friction of a contact at pitch radii [m], that of a ring negative."""
+    line = max(1e-3 * oil.force / (math.cos(ALPHA) * oil.width), 150.0)  # [N/mm]
+    v_sum = 2.0 * min(oil.speed, 50.0) * math.sin(ALPHA)
+    rho = 1e3 * math.sin(ALPHA) / abs(1.0 / r_1 + 1.0 / r_2)
+    mu = 0.048 * (line / (v_sum * rho)) ** 0.2 * (1e3 * oil.viscosity) ** -0.05
+    return float(mu * (1e6 * oil.roughness) ** 0.25 * oil.lubricant)

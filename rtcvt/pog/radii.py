@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.expression import Expression, number
-from rtcvt.pog.mesh import mesh_efficiency
+from rtcvt.pog.mesh import mesh_efficiency, mesh_friction
 from rtcvt.pog.normal_form import normal_form
 from rtcvt.pog.unit import Contact, GearSystem
 
@@ -75,13 +75,14 @@ def efficiencies(unit: GearSystem, default: float = 1.0) -> dict[str, float]:
     R, gears, found = radii_at(unit), list(unit.gears), {}
     for k, (name, contact) in enumerate(unit.contacts.items()):
         found[name] = default if contact.efficiency is None else contact.efficiency
-        if contact.friction is not None and contact.module is not None:
+        if contact.module is not None:
             one, other = contact.between
-            z = [2.0 * abs(float(R[k, gears.index(g)])) / contact.module for g in (one, other)]
+            r = [abs(float(R[k, gears.index(g)])) for g in (one, other)]
             if axis_sign(unit, one, other) * R[k, gears.index(one)] * R[k, gears.index(other)] < 0.0:
-                z[z.index(max(z))] *= -1.0  # a ring
+                r[r.index(max(r))] *= -1.0  # a ring
+            mu = (contact.friction or 0.0) if contact.oil is None else mesh_friction(contact.oil, *r)
             try:
-                found[name] = mesh_efficiency(contact.friction, *z)
+                found[name] = mesh_efficiency(mu, *(2.0 * radius / contact.module for radius in r))
             except ValueError as error:
                 raise InputError(unit.source, f"contacts.{name}.module", contact.module, str(error)) from None
     return found

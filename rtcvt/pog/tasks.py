@@ -50,7 +50,7 @@ def show(unit: GearSystem, given: Mapping[str, Any]) -> Shown:
     data |= {"independent": independent, "at": {unit.moving: tilt} if unit.moving else {}}
     data |= {name: matrix.tolist() for name, matrix, *_ in shown}
     where = f" at {unit.moving} = {tilt:g} rad" if unit.moving else ""
-    lines: list[Any] = [f"[bold]{unit.name}[/]{where}: {escape(unit.description)}"]
+    lines: list[Any] = [f"[bold]{unit.name}[/]{where}" + (f": {escape(unit.description)}" if unit.description else "")]
     for text, names in (("gears N_J", gears), ("springs N_K", springs), ("frictions N_B", frictions)):
         lines.append(f"{text} = {{{', '.join(names)}}}, n = {len(names)}")
     for name, matrix, rows, columns, text in shown:

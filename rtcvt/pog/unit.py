@@ -111,6 +111,17 @@ class Gear(Record):
         return self.radius is not None or self.teeth is not None
 
 
+class Oil(Record):
+    """What the mean coefficient of friction of teeth follows from."""
+
+    force: Annotated[float, quantity_in("N", above=0.0)]  # tangential, at the pitch circle
+    speed: Annotated[float, quantity_in("m/s", above=0.0)]  # of the pitch circle, against the carrier
+    width: Annotated[float, quantity_in("m", above=0.0)]  # of the teeth
+    viscosity: Annotated[float, quantity_in("Pa.s", above=0.0)]  # dynamic, of the oil as warm as it is
+    roughness: Annotated[float, quantity_in("m", above=0.0)] = 0.5e-6  # Ra, mean of both flanks
+    lubricant: Annotated[float, Field(gt=0.0, le=2.0)] = 1.0  # X_L: 1 for mineral oil, 0.8 for polyalphaolefin
+
+
 class Contact(Record):
     """A tangential spring at a point; a positive force goes from the first gear to the second."""
 
@@ -120,20 +131,22 @@ class Contact(Record):
     damping: Annotated[float, quantity_in("N.s/m", at_least=0.0)] = 0.0  # tangential, in parallel
     efficiency: Annotated[float, Field(ge=0.01, le=1.0)] | None = None  # seen from the carrier, in either direction
     friction: Annotated[float, Field(ge=0.0, le=1.0)] | None = None  # of the teeth, instead: the loss is Niemann's
+    oil: Oil | None = None  # and load, instead: of which the friction is a mean one
     module: Annotated[float, quantity_in("m", above=0.0)] | None = None  # of the teeth, for that
     play: Coordinate | None = None  # backlash at the pitch circle, or as an angle of the first gear; elastic model only
     description: str = ""
 
     @model_validator(mode="after")
     def _one_loss(self) -> "Contact":
-        if (self.friction is None) != (self.module is None) or None not in (self.friction, self.efficiency):
-            raise ValueError("either efficiency, or friction with module")
+        given = [way for way in (self.efficiency, self.friction, self.oil) if way is not None]
+        if len(given) > 1 or (self.module is None) != (self.friction is None and self.oil is None):
+            raise ValueError("either efficiency, or one of friction and oil with module")
         return self
 
     @property
     def lossy(self) -> bool:
         """Whether it says what it loses."""
-        return self.efficiency is not None or self.friction is not None
+        return any(way is not None for way in (self.efficiency, self.friction, self.oil))
 
 
 class RelativeFriction(Record):

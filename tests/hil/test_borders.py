@@ -100,6 +100,12 @@ def test_ranges_that_are_none_and_inputs_beyond_theirs_are_told(unit):
 
 
 def test_a_quantity_of_another_kind_is_refused(unit):
+    again = '<Unit name="1/min"><BaseUnit s="-1" factor="1"/></Unit></UnitDefinitions>'
+    with (
+        pytest.raises(InputError, match=r"1/min = 1\.0: the same unit"),
+        open_fmu(unit(units=UNITS.replace("</UnitDefinitions>", again))),
+    ):
+        pass
     with pytest.raises(InputError, match=r"inputs\.T = '3 rpm'.*Temp"):
         run(unit(), 5e-3, scenario=scenario(T="3 rpm"), fast=True)
 

@@ -109,8 +109,10 @@ def test_files_in_the_folder_of_the_user_are_not_imported(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_folder_that_is_not_there_is_refused(tmp_path, suffix):
-    with pytest.raises(InputError, match="existing, writable folder"):
-        open_recorder(tmp_path / "none" / f"run.{suffix}", CHANNELS, "real-time run", {}, "")
+    (tmp_path / "file").touch()
+    for folder in ("none", "file"):
+        with pytest.raises(InputError, match="existing, writable folder"):
+            open_recorder(tmp_path / folder / f"run.{suffix}", CHANNELS, "real-time run", {}, "")
 
 
 def test_files_that_are_no_recordings_are_refused(tmp_path):

@@ -14,6 +14,7 @@ from scipy.linalg import expm
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, OK
 from rtcvt.kind import load_unit
+from rtcvt.linear import linearise
 from rtcvt.network.tasks import check
 from rtcvt.unitfile import parse_unit_file
 
@@ -287,6 +288,11 @@ def test_a_node_whose_flanges_all_slip(folder):
         assert 0.2 * get("one.f.w") + 0.4 * get("two.f.w") == pytest.approx(momentum, rel=1e-9)
     assert through > 100.0
     assert get("A.clutch.Q") > 5.0
+    one.set("A.clutch.u", 0.0)
+    one.set("B.clutch.u", 0.0)
+    one.initialise()
+    with pytest.raises(InputError, match="whose flanges all slip"):
+        linearise(one)
     parts = [f"{name}.storage.E" for name in ("one", "two", "A", "B")] + ["A.clutch.Q", "B.clutch.Q"]
     assert sum(get(name) for name in parts) == pytest.approx(0.5 * 0.2 * 25.0**2, rel=0.02)
 

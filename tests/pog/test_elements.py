@@ -13,10 +13,10 @@ from rtcvt.boxed import boxed
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
 from rtcvt.offline.nonsmooth.lemke import lemke
-from rtcvt.pog.mesh import mesh_efficiency
-from rtcvt.pog.radii import radii_at
+from rtcvt.pog.mesh import mesh_efficiency, mesh_friction
+from rtcvt.pog.radii import efficiencies, radii_at
 from rtcvt.pog.shift import shift_table
-from rtcvt.pog.unit import read_gear_system
+from rtcvt.pog.unit import Oil, read_gear_system
 from rtcvt.unitfile import parse_unit_file, read_unit_file
 
 GEARS = ("in", "s0", "p0", "c0", "s1", "s2", "p", "q", "c", "out")
@@ -289,3 +289,37 @@ def test_loss_of_a_mesh_against_an_integral_over_the_path_of_contact():
         share = 2.0 * np.pi * abs(1 / z_1 + 1 / z_2) * np.trapezoid(np.abs(x) / pairs, x)
         assert 1.0 - mesh_efficiency(0.06, z_1, z_2) == pytest.approx(0.06 * share, rel=1e-4)
         assert 0.99 < mesh_efficiency(0.06, z_1, z_2) < 1.0
+
+
+STAGE_OF_MESHES = """
+name = "stage"
+kind = "gear_system"
+[gears]
+a = { inertia = 1e-3, axis = { through = [0, 0], direction = [1, 0] } }
+b = { inertia = 5e-3, axis = { through = [0, 0.1], direction = [-1, 0] } }
+[contacts]
+ab = { between = ["a", "b"], point = [0, 0.04], stiffness = 1e8, module = "2 mm", %s }
+[rigid]
+independent = ["a"]
+[ports]
+input = "a"
+"""
+
+
+def test_friction_of_a_mesh_from_load_and_oil():
+    """As the source writes it, with the diameter d_1 = 80 mm and the ratio 1.5, rho from both; 15 mPa.s, Ra 0.5 um."""
+    d_1, i, alpha = 80.0, 1.5, np.radians(20.0)
+    load = 3000.0 / np.cos(alpha) / 20.0  # [N/mm]
+    rho = 0.5 * d_1 * np.sin(alpha) * i / (i + 1.0)
+    mu = 0.048 * (load / (2.0 * 8.0 * np.sin(alpha) * rho)) ** 0.2 * 15.0**-0.05 * 0.5**0.25
+    oil = Oil(force="3 kN", speed="8 m/s", width="20 mm", viscosity="15 mPa.s")
+    assert mesh_friction(oil, 0.04, 0.06) == pytest.approx(mu, rel=1e-12)
+    assert mesh_friction(oil, 0.04, -0.06) == pytest.approx(mu * ((i - 1.0) / (i + 1.0)) ** 0.2, rel=1e-12)  # a ring
+    least, most = (oil.model_copy(update={"force": f, "speed": v}) for f, v in ((1.0, 8.0), (3000.0, 500.0)))
+    assert mesh_friction(least, 0.04, 0.06) == pytest.approx(mu * (150.0 / load) ** 0.2, rel=1e-12)
+    assert mesh_friction(most, 0.04, 0.06) == pytest.approx(mu * (8.0 / 50.0) ** 0.2, rel=1e-12)
+    text = STAGE_OF_MESHES % 'oil = { force = "3 kN", speed = "8 m/s", width = "20 mm", viscosity = "15 mPa.s" }'
+    unit = read_gear_system(parse_unit_file(text, "oil.toml"))
+    assert efficiencies(unit)["ab"] == mesh_efficiency(mesh_friction(unit.contacts["ab"].oil, 0.04, 0.06), 40.0, 60.0)
+    with pytest.raises(InputError, match="either efficiency, or one of friction and oil with module"):
+        read_gear_system(parse_unit_file(text.replace("oil =", "friction = 0.05, oil ="), "oil.toml"))

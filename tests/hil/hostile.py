@@ -5,10 +5,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).parents[1]))
 from archives import unit_of
 
 __all__ = ["DEADLY", "MISDEEDS", "OVERLOAD", "build", "command", "scenario_file"]
 
+SOURCE = Path(__file__).with_name("hostile.c").read_text(encoding="utf-8")
 DESCRIPTION = """<?xml version="1.0" encoding="UTF-8"?>
 <fmiModelDescription fmiVersion="2.0" modelName="hostile" guid="{00000000-0000-0000-0000-000000000001}">
 <CoSimulation modelIdentifier="hostile" canHandleVariableCommunicationStepSize="true"/>

@@ -17,7 +17,7 @@ from rtcvt.simulate import simulate
 from rtcvt.unitfile import read_unit_file, shipped_units
 from rtcvt.vehicle.parts import KINDS, build_part, read_part
 
-PARTS = ("vehicle", "driveline", "driver", "wltc", "kers_lap")
+PARTS = ("vehicle", "driveline", "driver", "wltc", "nedc", "kers_lap")
 KMH = 1.0 / 3.6
 
 

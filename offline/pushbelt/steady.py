@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import krogh_interpolate
 from scipy.optimize import root
 
 from rtcvt.offline.pushbelt.compiled import compiled
@@ -392,12 +393,15 @@ def _follow(problem: _Problem) -> tuple[Array, float, bool]:
             break
     else:
         return x, left, False
-    factor, holds = 2.5, problem.holds
-    while v > target and factor > 1.02 and holds:
+    factor, holds, path = 2.5, problem.holds, [(v, x)]
+    while v > target and factor > 1.005 and holds:
         problem.v_mu = max(target, v / factor)
-        ahead, there = _solve(problem, x)
+        at, states = zip(*path[-3:], strict=True)  # the parabola through these, over ln v_mu, is the next guess
+        guess = krogh_interpolate(np.log(at), np.array(states), np.log(problem.v_mu))
+        ahead, there = _solve(problem, guess)
         if there < GOOD:
             x, left, v, factor, holds = ahead, there, problem.v_mu, min(2.5, factor**1.5), problem.holds
+            path.append((v, x))
         else:
             factor = factor**0.5
     problem.v_mu = v
@@ -431,6 +435,9 @@ def steady(belt: Belt, sheaves: Sheaves | None, point: Point, steps: int = 800) 
         x, left, _ = _follow(problem)
         problem.grid(steps)
         x, left = problem.newton(x) if left < GOOD else (x, left)
+        if not left < GOOD:  # lost by the change of steps, or before
+            problem = _Problem(belt, sheaves, point, False, steps)
+            x, left, _ = _follow(problem)
     if not left < GOOD or problem.push < 0.0 or problem.v_mu > max(NEAR, belt.v_mu):
         raise NoSteadyStateError(f"no steady state found: {point}, residual {left:.1e}")
     return _state(problem, x, left)

@@ -56,6 +56,14 @@ def test_energy_away_from_ratio_one(point):
     assert sum(found.losses.values()) == pytest.approx(found.loss, rel=0.02)
 
 
+def test_the_decoupled_law_is_followed_down_to_sticking_arcs():
+    found = steady(of(5e-3, 433), None, LOW, steps=400)
+    assert found.v_mu == 5e-3
+    assert found.open_to > 0.5
+    assert sum(found.losses.values()) == pytest.approx(found.loss, rel=0.03)
+    assert max(found.F[1] / LOW.F_O - 1.0, found.M[1] / LOW.M_O - 1.0) < 1e-4
+
+
 def test_given_forces_and_torques_are_met(med):
     assert med.F[1] == pytest.approx(MED.F_O, rel=1e-5)
     assert med.M[1] == pytest.approx(MED.M_O, rel=1e-4)

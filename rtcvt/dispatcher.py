@@ -7,7 +7,7 @@
 - A literal, or a member of a table (`rtcvt.table`), is an int64 or bool like any other: left alone, numba compiles a
   kernel once more for each literal that another one passes to it.
 - What numba has found out about its own functions is remembered, its messages about what it tries in vain have no
-  colours, and no garbage is collected while it compiles. That takes a third off compiling.
+  colours, and no garbage is collected while it compiles.
 """
 
 import gc

@@ -92,9 +92,9 @@ class _Target(CPUContext):
         self.__dict__ = numbas.__dict__
 
     def get_function(self, fn: Any, sig: Any, _firstcall: bool = True) -> Any:
-        """What makes the code of a call."""
+        """What makes the code of a call; `NotImplementedError` is how numba's own says that there is none."""
         if fn == "__array__" and type(sig.args[0]) is numba.types.Array:
-            raise NotImplementedError("it is one")
+            raise NotImplementedError("an array is converted by nothing")
         return super().get_function(fn, sig, _firstcall)
 
 

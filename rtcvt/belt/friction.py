@@ -51,27 +51,30 @@ def rim_of(end, j, data):
 
 
 @kernel
-def rim_hat(side, j, k, data, work):
-    """T_hat, by N, of the cell before (0) or behind (1) face k of the wrap behind span j."""
+def beside(side, j, k, rim, column, data):
+    """Place of a quantity of the cell before (0) or behind (1) face k of the wrap behind span j.
+
+    On the wrap it is one of `W_CELL`, in this column; a span has one for each of its pulleys, of `Rim`.
+    """
     n = int(data[D.N])
     F = int(data[D.FACES])
     if side == 0 and k == 0:
-        return work[rim_of(1, j, data) + Rim.HAT]
+        return rim_of(1, j, data) + rim
     if side == 1 and k == F - 1:
-        return work[rim_of(0, j + 1 if j + 1 < n else 0, data) + Rim.HAT]
-    return work[int(data[D.W_CELL]) + 3 * n * F + j * F + k + side]
+        return rim_of(0, j + 1 if j + 1 < n else 0, data) + rim
+    return int(data[D.W_CELL]) + column * n * F + j * F + k + side
+
+
+@kernel
+def rim_hat(side, j, k, data, work):
+    """T_hat of that cell, by N."""
+    return work[beside(side, j, k, Rim.HAT, 3, data)]
 
 
 @kernel
 def rim_stretch(side, j, k, data, work):
     """Lambda of that cell."""
-    n = int(data[D.N])
-    F = int(data[D.FACES])
-    if side == 0 and k == 0:
-        return work[rim_of(1, j, data) + Rim.STRETCH]
-    if side == 1 and k == F - 1:
-        return work[rim_of(0, j + 1 if j + 1 < n else 0, data) + Rim.STRETCH]
-    return work[int(data[D.W_CELL]) + j * F + k + side]
+    return work[beside(side, j, k, Rim.STRETCH, 0, data)]
 
 
 @kernel

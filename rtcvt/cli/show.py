@@ -22,7 +22,9 @@ def _variables(unit: Unit, given: dict[str, Any]) -> Shown:
     for v in rows:
         start = "" if v.start is None else cell(v.start)
         table.add_row(v.name, v.causality, start, v.unit, escape(v.description))
-    title = f"[bold]{unit.name}[/], a {unit.kind}" + (f": {escape(unit.description)}" if unit.description else "")
+    article = "an" if unit.kind[0] in "aeiou" else "a"
+    title = f"[bold]{unit.name}[/], {article} {unit.kind}"
+    title += f": {escape(unit.description)}" if unit.description else ""
     return Shown({"unit": unit.name, "kind": unit.kind, "variables": found}, [title, table])
 
 

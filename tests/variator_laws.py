@@ -107,9 +107,8 @@ def constant_laws(zeta=1.3, **values):
 def corrected():
     """`laws` with corrections of all that may be corrected, and with their uncertainty."""
     rng = np.random.default_rng(4)
-    scale = np.where(np.arange(len(CORRECTIONS) + 2) == CORRECTIONS.index("e"), 2e-4, 0.05)
     uncertain = np.full((3, 3, 3, 3, len(UNCERTAIN)), np.log([0.02, 1e-3, 5e-3, 0.1]))
-    return replace(laws(), correction=scale * rng.normal(size=(3, 3, 3, 3, len(scale))), uncertainty=uncertain)
+    return replace(laws(), correction=0.05 * rng.normal(size=(3, 3, 3, 3, len(CORRECTIONS) + 2)), uncertainty=uncertain)
 
 
 def unit(flanges=None, extra=""):

@@ -10,6 +10,8 @@ is estimated with a flat prior. With C the covariance, e all ones and P = C^-1 -
 
     -ln p(y) = ln det(C)/2 + y' P y/2 + const,     mean(x) = beta + k(x)' P y
 
+Without an offset beta is zero and P = C^-1: away from data, by some of its lengths, the process goes to nothing.
+
 Predictions of a group of data by all others, with the same l, a, s, need no other fit (section 5.4.2, for groups):
 
     y_g - mean_{-g}(x_g) = (P_gg)^-1 (P y)_g
@@ -63,6 +65,7 @@ def fit(
     weights: Array | None = None,
     most: int = 1200,
     shortest: float = 0.018,
+    offset: bool = True,
 ) -> tuple[Process, Array]:
     """The process of largest evidence, and what each group of the data is predicted to be by the others (n,).
 
@@ -80,14 +83,16 @@ def fit(
         Data, drawn at random, from which lengths, amplitude and noise are found.
     shortest : float
         Least length.
+    offset : bool
+        Whether there is a beta.
     """
     d = x.shape[1]
     omega = np.ones(len(y)) if weights is None else weights
     some = np.random.default_rng(0).permutation(len(y))[:most]
-    scale = float(np.std(y[some])) or 1.0
+    scale = float(np.std(y[some]) if offset else np.sqrt(np.mean(y[some] ** 2))) or 1.0
     start = np.append(np.zeros(d), [0.0, np.log(2.0 * LEAST)])
     found = minimize(
-        lambda t: evidence(t, x[some], y[some] / scale, omega[some]), start, jac=True, method="L-BFGS-B",
+        lambda t: evidence(t, x[some], y[some] / scale, omega[some], offset), start, jac=True, method="L-BFGS-B",
         bounds=bounds_of(d, shortest), options={"maxiter": STEPS},
     ).x  # fmt: skip
     lengths, amplitude, noise = np.exp(found[:d]), scale * float(np.exp(found[d])), scale * float(np.exp(found[d + 1]))
@@ -95,12 +100,14 @@ def fit(
     C[np.diag_indices(len(y))] += noise**2 / omega + (LEAST_NOISE * amplitude) ** 2
     inverse, _ = _inverted(C)
     one = inverse.sum(axis=0)
-    beta = float(one @ y / one.sum())
+    beta = float(one @ y / one.sum()) if offset else 0.0
     duals = inverse @ (y - beta)
     crossed = np.array(y, dtype=float)
     for group in np.unique(groups):
         rows = np.flatnonzero(groups == group)
-        block = inverse[np.ix_(rows, rows)] - np.outer(one[rows], one[rows]) / one.sum()
+        block = inverse[np.ix_(rows, rows)]
+        if offset:
+            block -= np.outer(one[rows], one[rows]) / one.sum()
         crossed[rows] -= solve(block, duals[rows], assume_a="pos")
     return Process(x, lengths, amplitude, noise, beta, duals), crossed
 
@@ -131,12 +138,12 @@ def bounds_of(d: int, shortest: float = 0.018) -> list[tuple[float, float]]:
     return [(np.log(shortest), 4.0)] * d + [(-4.0, 4.0), (np.log(LEAST), 1.0)]
 
 
-def evidence(t: Array, x: Array, y: Array, omega: Array) -> tuple[float, Array]:
+def evidence(t: Array, x: Array, y: Array, omega: Array, offset: bool = True) -> tuple[float, Array]:
     """-ln p(y), and its gradient to t = (ln l, ln a, ln s)."""
-    return evidence_of_places(t, x, y, omega)[:2]
+    return evidence_of_places(t, x, y, omega, offset)[:2]
 
 
-def evidence_of_places(t: Array, x: Array, y: Array, omega: Array) -> tuple[float, Array, Array]:
+def evidence_of_places(t: Array, x: Array, y: Array, omega: Array, offset: bool = True) -> tuple[float, Array, Array]:
     """-ln p(y), and its gradients to t = (ln l, ln a, ln s) and to the places (n, d)."""
     n, d = x.shape
     lengths, amplitude, s2 = np.exp(t[:d]), float(np.exp(t[d])), np.exp(2.0 * t[d + 1])
@@ -147,7 +154,7 @@ def evidence_of_places(t: Array, x: Array, y: Array, omega: Array) -> tuple[floa
     C[np.diag_indices(n)] += noise
     inverse, half_det = _inverted(C)
     one = inverse.sum(axis=0)
-    duals = inverse @ (y - one @ y / one.sum())
+    duals = inverse @ (y - one @ y / one.sum() if offset else y)
     value = half_det + 0.5 * float(y @ duals)
     inverse -= np.outer(duals, duals)  # d value = tr(inverse dC)/2
     weighed = inverse * slope

@@ -15,12 +15,13 @@ point is held out.
 
 Correction. What the laws of the hybrid belt miss at the spatial runs, which have another contact of the flanks too, is
 such a process, kept as splines over the operating point (`rtcvt.variator.reduced_model`): of thrust ratio, losses and
-peaks the difference of the logarithms; of e what the slip differs by but for the creep that grows with the losses; exit
-forces over F_O and the margin as they are. No length of a process is below the standard deviation of the places, since
-a few dozen points say nothing of what changes faster. Processes of nine tenths of the points, each with lengths of its
-own, predict the others: where the squares of what they miss are not less than those of the differences, by Student's
-t test of the pairs, there is no correction. States next to macro-slip count less for slip. Errors are those of every
-fourth point in turn, by the corrections that the others give.
+peaks the difference of the logarithms; of the speed loss that of asinh(s/0.002); exit forces over F_O and the margin as
+they are. The losses, which contacts across the belt raise everywhere, differ by a constant too; the others by nothing
+away from all points, where the laws stay the planar ones. No length of a process is below the standard deviation of the
+places, since a few dozen points say nothing of what changes faster. Processes of nine tenths of the points, each with
+lengths of its own, predict the others: where the squares of what they miss are not less than those of the differences,
+by Student's t test of the pairs, there is no correction. States next to macro-slip count less for slip. Errors are
+those of every fourth point in turn, by the corrections that the others give.
 
 Points of which one run slips macroscopically or has not settled are counted and left out.
 """
@@ -47,6 +48,7 @@ from rtcvt.offline.variator.reduction import PEAKS, peak
 from rtcvt.offline.variator.uncertainty import LOADED, SPLINES
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import CORRECTIONS, UNCERTAIN, ReducedModel, grid_of, scaled, splines_through
+from rtcvt.variator.regression import SMALL
 
 Array = NDArray[np.float64]
 
@@ -228,7 +230,7 @@ def correct(t: Twins, model: ReducedModel) -> Correction:
     out = _carried(model) * np.abs(t.point[:, 1])
     loss = of_law["lambda"] + _carried(model) * of_law["c"] * t.point[:, 1] ** 2
     by_loss = float(np.sqrt(np.mean((out * loss / (out + loss) ** 2)[out > 0.0] ** 2)))
-    kept = missed["thrust_ratio"], missed["e"], by_loss * missed["loss"], missed["peak.flank_normal"]
+    kept = missed["thrust_ratio"], missed["slip"], by_loss * missed["loss"], missed["peak.flank_normal"]
     own = [np.mean(np.square(of_law.get(f"uncertainty.{name}", 0.0))) for name in UNCERTAIN]
     deviation = np.sqrt(np.maximum(np.square(kept) - own, 0.0))
     return Correction(coefficients, deviation, errors)
@@ -269,46 +271,43 @@ def _coefficients(t: Twins, model: ReducedModel, used: NDArray[np.bool_]) -> tup
     )
     x, at = x / x.std(axis=0), at / x.std(axis=0)
     F_O, spatial = t.point[:, 3] * model.constants["F_ref"], {name: v[:, 0] for name, v in t.values.items()}
-    firm = 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2)
+    slip = np.arcsinh(spatial["speed loss"] / SMALL)
     laws = model.planar.evaluate(_operating(t))
     creep = laws["c"] * t.point[:, 1]
     data = {
         "thrust_ratio": spatial["thrust ratio"] - np.log(laws["zeta"]),
+        "slip": slip - np.arcsinh((laws["e"] + creep) / SMALL),
         "loss": spatial["losses"] - np.log(laws["lambda"] + _carried(model) * creep * t.point[:, 1]),
-        "e": spatial["speed loss"] - laws["e"] - creep,
         "exit_force.primary": t.across["exit_force_I"] / F_O,
         "exit_force.secondary": t.across["exit_force_O"] / F_O,
         "ring_to_pillar": t.across["ring_to_pillar"],
     } | {p.name: spatial[f"peak of {p.name.removeprefix('peak.')}"] - np.log(laws[p.name]) for p in model.peaks}
     values, missed = {}, {}
     for name, y in data.items():
-        weights = firm if name == "e" else np.ones(len(y))
-        share = np.sqrt(weights[used] / weights[used].mean())
-        error, without = share * (y[used] - _crossed(x[used], y[used], weights[used])), share * y[used]
-        process = _smooth(x[used], y[used], weights[used])
-        values[name], here = process.mean(at), process.mean(x)
-        if (
-            name not in CORRECTIONS[3:]
-            and not ttest_1samp(without**2 - error**2, 0.0, alternative="greater").pvalue < BY_CHANCE
-        ):
-            error, values[name], here = without, np.zeros(len(at)), np.zeros(len(y))
+        weights = 1.0 / (1.0 + (spatial["speed loss"] / SLIP) ** 2) if name == "slip" else np.ones(len(y))
+        own, offset = name in CORRECTIONS[3:], name in CORRECTIONS[2:]  # own: the planar belt has none
+        process = _smooth(x[used], y[used], weights[used], offset)
+        values[name], error = process.mean(at), y[used] - _crossed(x[used], y[used], weights[used], offset)
+        gain = weights[used] * (y[used] ** 2 - error**2)
+        if not own and not ttest_1samp(gain, 0.0, alternative="greater").pvalue < BY_CHANCE:
+            error, values[name] = y[used], np.zeros(len(at))
+        if name == "slip":
+            error = SMALL * (np.sinh(slip[used]) - np.sinh(slip[used] - error))
         missed[name] = _rms(error)
-        if name == "loss":
-            data["e"] -= np.expm1(here) * creep
     names = (*CORRECTIONS, *(p.name for p in model.peaks))
     return splines_through(np.stack([values[k] for k in names], axis=1).reshape(*SPLINES, len(names))), missed
 
 
-def _smooth(x: Array, y: Array, weights: Array) -> Process:
-    return fit(x, y, np.arange(len(y)), weights, shortest=1.0)[0]
+def _smooth(x: Array, y: Array, weights: Array, offset: bool) -> Process:
+    return fit(x, y, np.arange(len(y)), weights, shortest=1.0, offset=offset)[0]
 
 
-def _crossed(x: Array, y: Array, weights: Array) -> Array:
+def _crossed(x: Array, y: Array, weights: Array, offset: bool) -> Array:
     """What each tenth of the data is predicted to be by a process of the others."""
     found, fold = np.empty(len(y)), np.arange(len(y)) % FOLDS
     for k in range(FOLDS):
         a, b = fold != k, fold == k
-        found[b] = _smooth(x[a], y[a], weights[a]).mean(x[b])
+        found[b] = _smooth(x[a], y[a], weights[a], offset).mean(x[b])
     return found
 
 

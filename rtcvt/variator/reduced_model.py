@@ -72,7 +72,7 @@ CONSTANTS = {  # unit and description
     "ring_stretch": ("m/N", "l_R/EA: offsets are by this and F_CO"),
 }
 UNCERTAIN = ("thrust_ratio", "slip", "efficiency", "flank_peak")
-CORRECTIONS = ("thrust_ratio", "e", "loss", "exit_force.primary", "exit_force.secondary", "ring_to_pillar")
+CORRECTIONS = ("thrust_ratio", "slip", "loss", "exit_force.primary", "exit_force.secondary", "ring_to_pillar")
 MAPS = ("bilinear", "sigmoid")
 MOST_PEAKS, MOST_MODES, MOST_CELLS, MOST_POINTS, MOST_DEGREE = 100, 100, 2048, 10_000, 40
 GRAIN = 2.0**-13  # of the splines' coefficients, logarithms: what scatters a hundred times as much packs better
@@ -327,21 +327,22 @@ class ReducedModel:
         At their sites the speed loss does not fall as the torque ratio grows: else the belt would shudder.
         """
         shape, n = self.laws.shape[:4], self._in_y
-        thrust, laws, aside, more = self.thrust, self.laws.copy(), self.uncertainty, np.zeros((*shape, 1))
+        thrust, laws, aside = self.thrust, self.laws.copy(), self.uncertainty
+        more = loss = np.zeros((*shape, 1))
         if self.correction.size:
             d = self.correction
             thrust = _grained(thrust + splines_through(_at_sites(d[..., 0], thrust.shape)))
-            laws[..., 2 * n :: n] = _grained(
-                laws[..., 2 * n :: n] + splines_through(_at_sites(d[..., 2], shape))[..., None]
-            )
-            more, aside = _at_sites(d[..., 1:2], shape), d[..., 3:]
+            more, loss = (_at_sites(d[..., k : k + 1], shape) for k in (1, 2))
+            laws[..., 2 * n :: n] = _grained(laws[..., 2 * n :: n] + splines_through(loss))
+            aside = d[..., 3:]
             if self.uncertainty.size:
                 s = np.exp(2.0 * _at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2
                 aside = _single(np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4))
         T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
         e, c = (_at_sites(laws[..., k * n : (k + 1) * n], shape) @ T.T for k in (1, 2))
         creep = np.exp(c) * grid_of(self.coordinates, self.shift, shape)[:, 1].reshape(*shape, 1)
-        slip = _speed_loss(e) + more + creep
+        planar = creep * np.exp(-loss)  # the correction of the losses is one of the creep too
+        slip = _speed_loss(np.arcsinh((_speed_loss(e) + planar) / regression.SMALL) + more)
         if self.correction.size or np.diff(slip, axis=1).min() < 0.0:
             g = np.arcsinh((rising(slip) - creep) / regression.SMALL)
             laws[..., n : 2 * n] = _grained(splines_through(g @ np.linalg.inv(T).T))

@@ -148,16 +148,21 @@ def test_a_process_is_a_normal_distribution_given_its_data():
         assert_allclose(crossed[group == g], mean(np.flatnonzero(group != g), x[group == g]), rtol=1e-3)
 
 
-def test_evidence_of_a_process_and_its_slope():
+@pytest.mark.parametrize("offset", [True, False])
+def test_evidence_of_a_process_and_its_slope(offset):
     rng = np.random.default_rng(7)
     x, y, omega = rng.uniform(-1.0, 1.0, (20, 3)), rng.normal(size=20), rng.uniform(0.3, 1.0, 20)
     t = np.log([0.5, 1.0, 2.0, 0.8, 0.3])
     cov = matern(x, x, np.exp(t[:3]), 0.8) + np.diag(0.09 / omega + (1e-5 * 0.8) ** 2)
     beta = np.linalg.solve(cov, y).sum() / np.linalg.inv(cov).sum()
-    exact = -multivariate_normal(np.full(20, beta), cov).logpdf(y) - 10.0 * np.log(2.0 * np.pi)
-    value, slope = evidence(t, x, y, omega)
+    exact = -multivariate_normal(np.full(20, beta * offset), cov).logpdf(y) - 10.0 * np.log(2.0 * np.pi)
+    value, slope = evidence(t, x, y, omega, offset)
     assert_allclose(value, exact, rtol=1e-9)
-    assert_allclose(slope, approx_fprime(t, lambda a: evidence(a, x, y, omega)[0], 1e-7), rtol=1e-4, atol=1e-4)
+    assert_allclose(slope, approx_fprime(t, lambda a: evidence(a, x, y, omega, offset)[0], 1e-7), rtol=1e-4, atol=1e-4)
+    process, _ = fit(x, y + 5.0, np.arange(20), omega, offset=offset)
+    far = process.mean(np.full((1, 3), 1e5))
+    assert_allclose(far, process.beta, atol=1e-9)
+    assert (process.beta == 0.0) != offset
 
 
 @pytest.mark.parametrize(("i", "xi"), [(0.5, 0.6), (0.5, -0.4), (1.0, 0.0), (1.3, 0.3), (2.2, 0.5), (2.2, -0.5)])

@@ -18,6 +18,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numba.types
+from llvmlite.binding import Linkage
 from numba.core import base, cgutils, errors, ir
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
@@ -55,6 +56,17 @@ class _Inner(JITCodeLibrary):
     @property
     def codegen(self) -> Any:
         return _NoEnvironment
+
+
+class _Whole(JITCodeLibrary):
+    """The code of a kernel that Python calls, with that of all others in it."""
+
+    def _optimize_final_module(self) -> None:
+        """Nobody else calls these, so that what they do not use of an array is not passed on to them."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = "internal"
+        super()._optimize_final_module()
 
 
 class _NoEnvironment:
@@ -183,9 +195,11 @@ class KernelCompiler(Compiler):
         state.typingctx = _typing(state.typingctx, state.flags.copy())
         state.targetctx = _Target(state.targetctx.subtarget(typing_context=state.typingctx))
         state.targetctx.from_first = self.from_first
-        if (_floors or self.inner) and self.state.library is None:
-            self.state.flags.no_cpython_wrapper = True
-            self.state.library = _Inner(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        inner = bool(_floors or self.inner)
+        state.flags.no_cpython_wrapper |= inner
+        if state.library is None and (inner or self.from_first):
+            state.library = (_Inner if inner else _Whole)(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()
         return super().define_pipelines()
 
 

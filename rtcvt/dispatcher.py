@@ -18,6 +18,7 @@ from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numba.types
+from llvmlite.binding import Linkage, create_new_module_pass_manager
 from numba.core import base, cgutils, errors, ir
 from numba.core.caching import CompileResultCacheImpl
 from numba.core.codegen import JITCodeLibrary
@@ -55,6 +56,23 @@ class _Inner(JITCodeLibrary):
     @property
     def codegen(self) -> Any:
         return _NoEnvironment
+
+
+class _Simplified(_Inner):
+    """The same of a kernel that inlines nothing: what it calls is inlined where machine code is made of the whole.
+
+    Units compile in two thirds of the time, to the same bits and at the same speed. Full models do not: a step of the
+    planar pushbelt would take a sixth longer.
+    """
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:  # its own; those that it calls are simple already
+            if not function.is_declaration and function.linkage != Linkage.linkonce_odr:
+                passes, builder = self._codegen._function_pass_manager()
+                passes.run(function, builder)
+        passes = create_new_module_pass_manager()
+        passes.add_global_dead_code_eliminate_pass()
+        passes.run(self._final_module, self._codegen._pass_builder())
 
 
 class _NoEnvironment:
@@ -176,6 +194,7 @@ class KernelCompiler(Compiler):
 
     from_first = False
     inner = False
+    library: type[_Inner] = _Inner
 
     def define_pipelines(self) -> Any:
         """Numba's passes."""
@@ -185,7 +204,7 @@ class KernelCompiler(Compiler):
         state.targetctx.from_first = self.from_first
         if (_floors or self.inner) and self.state.library is None:
             self.state.flags.no_cpython_wrapper = True
-            self.state.library = _Inner(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+            self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         return super().define_pipelines()
 
 
@@ -193,6 +212,7 @@ class RealTimeCompiler(KernelCompiler):
     """Of kernels whose indices count from the first element."""
 
     from_first = True
+    library = _Simplified
 
 
 class InnerCompiler(KernelCompiler):

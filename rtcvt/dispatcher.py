@@ -75,6 +75,17 @@ class _Simplified(_Inner):
         passes.run(self._final_module, self._codegen._pass_builder())
 
 
+class _Whole(JITCodeLibrary):
+    """The code of a kernel that Python calls, with that of all others in it."""
+
+    def _optimize_final_module(self) -> None:
+        """Nobody else calls these, so that what they do not use of an array is not passed on to them."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = "internal"
+        super()._optimize_final_module()
+
+
 class _NoEnvironment:
     """Stands for numba's code generator where there is no machine code that could have an environment."""
 
@@ -136,7 +147,8 @@ def _call_type(self: Function, context: Context, args: Any, kws: Any) -> Any:
     """The signature of a call, as `Function.get_call_type` of numba's gives it."""
     if not isinstance(context, _Typing):
         return _numbas(self, context, args, kws)
-    key = self, tuple(args), tuple(kws.items())
+    args = tuple(a.dtype if isinstance(a, numba.types.IntEnumMember) else a for a in args)
+    key = self, args, tuple(kws.items())
     if key not in context.known:
         context.known[key] = _numbas(self, context, args, kws)
     return context.known[key]
@@ -202,9 +214,11 @@ class KernelCompiler(Compiler):
         state.typingctx = _typing(state.typingctx, state.flags.copy())
         state.targetctx = _Target(state.targetctx.subtarget(typing_context=state.typingctx))
         state.targetctx.from_first = self.from_first
-        if (_floors or self.inner) and self.state.library is None:
-            self.state.flags.no_cpython_wrapper = True
-            self.state.library = self.library(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        inner = bool(_floors or self.inner)
+        state.flags.no_cpython_wrapper |= inner
+        if state.library is None and (inner or self.from_first):
+            state.library = (self.library if inner else _Whole)(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()
         return super().define_pipelines()
 
 

@@ -259,7 +259,7 @@ def read(path: Path) -> Recording:
         Damaged, or not a recording.
     """
     if path.suffix.lower() == ".csv":
-        raise InputError(path, "recording", path.suffix, "HDF5 or MDF 4; a CSV file holds the signals alone, for others")
+        raise InputError(path, "recording", path.suffix, "HDF5 or MDF 4; CSV holds signals alone, for others")
     with opened(path, None) as file:
         head = file.read(len(GROWING))
     if head.startswith(b"MDF "):

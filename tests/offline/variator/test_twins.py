@@ -146,7 +146,7 @@ def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
         "peak of flank_normal": np.log(f["peak.flank_normal"]),
         "peak of push": np.log(f["peak.push"]),
     }
-    apart = dict.fromkeys(base, 0.04 + 0.05 * x[:, 0] - 0.04 * x[:, 1])
+    apart = {k: (4.0 if k == "speed loss" else 1.0) * (0.04 + 0.05 * x[:, 0] - 0.04 * x[:, 1]) for k in base}
     size = {k: 1e-4 if k == "speed loss" else 5e-3 for k in base}
     regressed = base | {"speed loss": np.arcsinh(base["speed loss"] / SMALL)}
     values = {
@@ -163,7 +163,7 @@ def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
     for key, planar, corrected in (
         ("thrust", 0.04, 0.01),
         ("loss", 0.04, 0.01),
-        ("slip", 2e-4, 7e-5),
+        ("slip", 1e-3, 5e-4),
         ("peak.flank_normal", 0.04, 0.01),
     ):
         assert errors[f"spatial.{key}.planar.rms"] > planar
@@ -179,7 +179,7 @@ def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
     for e, most in (
         (np.log(after["zeta"] / f["zeta"]) - apart["thrust ratio"], 5e-3),
         (np.log(after["peak.push"] / f["peak.push"]) - apart["peak of push"], 5e-3),
-        (slip - apart["speed loss"], 7e-5),
+        (slip - apart["speed loss"], 5e-4),
         (exits, 1e-4),
     ):
         assert np.sqrt(np.mean(e**2)) < most

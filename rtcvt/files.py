@@ -41,7 +41,13 @@ def opened(path: Path, largest: int | None = LARGEST) -> BinaryIO:
         raise InputError(path.name, "", None, f"cannot be read: {getattr(error, 'strerror', error)}") from None
     found = os.fstat(handle)
     if stat.S_ISREG(found.st_mode) and (largest is None or found.st_size <= largest):
-        return os.fdopen(handle, "rb")
+        try:
+            os.read(handle, 1)  # some of /proc would wait
+            os.lseek(handle, 0, os.SEEK_SET)
+            return os.fdopen(handle, "rb")
+        except OSError as error:
+            os.close(handle)
+            raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
     os.close(handle)
     if not stat.S_ISREG(found.st_mode):
         raise InputError(path.name, "", None, "cannot be read: not a regular file")

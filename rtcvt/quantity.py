@@ -197,8 +197,8 @@ def is_close(unit: Unit) -> bool:
 
 
 def _own(name: str, unit: Unit) -> Unit | None:
-    """The unit that the description of `unit` defines by a name, if it does. Names of units that machines have not, such
-    as C and kT, are free.
+    """The unit that the description of `unit` defines by a name, if it does. Names of what machines have not, such as C
+    and kT, are free.
 
     Raises
     ------

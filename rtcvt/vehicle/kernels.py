@@ -288,10 +288,18 @@ def driver_output(x, u, p, y):
 
 @kernel
 def interval(t, data):
-    """Which interval of the cycle's table a time is in, the first or last one beyond it."""
+    """Which interval of the cycle's table a time is in, the first or last one beyond it.
+
+    That where it would be among equal ones is looked at before.
+    """
     times = int(data[D.TIMES])
     low = 0
     high = int(data[D.POINTS]) - 1
+    share = (t - data[times]) / (data[times + high] - data[times])
+    if share >= 0.0 and share < 1.0:
+        guess = int(share * high)
+        if guess < high and data[times + guess] <= t and t < data[times + guess + 1]:
+            return guess
     for _ in range(HALVINGS):
         if high - low < 2:
             break

@@ -69,7 +69,7 @@ def read_bytes(path: Path) -> bytes:
     """
     with opened(path) as file:
         try:
-            return file.read(LARGEST)
+            return file.read(LARGEST) or b""
         except OSError as error:
             raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
 

@@ -79,10 +79,16 @@ class _Whole(JITCodeLibrary):
     """The code of a kernel that Python calls, with that of all others in it."""
 
     def _optimize_final_module(self) -> None:
-        """Nobody else calls these, so that what they do not use of an array is not passed on to them."""
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+        """Nobody else calls these, so that what they do not use of an array is not passed on to them.
+
+        They have names of their own: LLVM's loader knows all functions of a process by their names alone.
+        """
+        functions = [f for f in self._final_module.functions if not f.is_declaration]
+        own = next(f.name for f in functions if f.linkage == Linkage.external)
+        for function in functions:
+            if function.linkage == Linkage.linkonce_odr:
                 function.linkage = "internal"
+                function.name = f"{function.name} in {own}"
         super()._optimize_final_module()
 
 

@@ -91,7 +91,7 @@ def signal_figures(recording: Recording, without: Collection[str] = ()) -> dict[
             "final": float(s.values[-1]),
             "min": float(s.values.min()),
             "max": float(s.values.max()),
-            "rms": float(np.sqrt(np.mean(s.values**2))),
+            "rms": float(np.sqrt(s.values @ s.values / len(s.values))),
         }
         for name, s in recording.signals.items()
         if name not in without

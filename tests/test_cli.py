@@ -65,6 +65,9 @@ def test_show_json(rtcvt):
 
 def test_show_lists_units_and_prints_matrices(rtcvt):
     assert "ravigneaux" in rtcvt("show")[1]
+    _, text, _ = rtcvt("show", "automatic_6")
+    assert "0.52113" in text
+    assert "…" not in text  # numbers are not cut off
     _, text, _ = rtcvt("show", "differential")
     for word in ("R", "Q1", "B_delta_omega", "L1", "N1", "A1", "B1", "-0.135", "frictions N_B = {eb, ed}"):
         assert word in text

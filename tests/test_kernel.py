@@ -7,10 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+from llvmlite.binding import Linkage
 from marks import slow
 from numba.core.errors import NumbaError
 
 from rtcvt.kernel import kernel
+from rtcvt.linalg import lu
 from rtcvt.offline.beltdrive.compiled import compiled as beltdrive
 from rtcvt.offline.nonsmooth.compiled import compiled as nonsmooth
 from rtcvt.offline.pushbelt.compiled import compiled as pushbelt
@@ -170,6 +172,27 @@ def test_what_kernels_called_is_called_from_python_later(tmp_path, monkeypatch):
         floors = importlib.import_module("floors")
         assert [getattr(floors, name)(1.0) for name in order] == [{"outer": 4.0, "inner": 2.0}[n] for n in order]
         assert getattr(floors, order[0]).stats.cache_hits.total() == found
+
+
+def test_functions_of_machine_code_are_its_own():
+    """What kernels for Python call is theirs, also by name, by which the loader knows all functions of a process."""
+
+    def factors(w):
+        lu(2, w, 0, 8)
+        lu(2, w, 4, 10)
+
+    of_kernels, of_models = kernel(factors), nonsmooth(factors)
+    given = np.array([4.0, 2.0, 1.0, 3.0, 1.0, 2.0, 4.0, 3.0, 0.0, 0.0, 0.0, 0.0])
+    results = []
+    for compiled in (of_kernels, of_models, lambda w: lu.py_func(2, w, 0, 8) or lu.py_func(2, w, 4, 10)):
+        results.append(given.copy())
+        compiled(results[-1])
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+    [made] = of_kernels.overloads.values()
+    inner = [f.name for f in made.library.get_defined_functions() if f.linkage == Linkage.internal]
+    assert inner
+    assert all(" in " in name for name in inner)
 
 
 def test_views_and_elements_count_from_the_first():

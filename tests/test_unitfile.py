@@ -68,6 +68,7 @@ MISTAKES = [
     (("differential", *AXIS, "through"), ["0", "__import__('os')"], r"axis\.through.*not allowed; an expression has"),
     (("differential", "contacts", "cd", "point"), ["r_c", "1e12 °"], r"cd\.point = '1e12 °': a length in m, or in a"),
     (("differential", "contacts", "cd", "point"), ["r_c", "r_b*r_a"], r"point = 'r_b\*r_a': a length in m, which the"),
+    (("differential", "contacts", "cd", "point"), ["r_c", "2 mm * 28"], r"expression, what has a unit is one of \[p"),
     (("differential", "contacts", "cd", "point"), ["r_c", "r_b + r_a*r_c"], r"point = .*: terms of one kind"),
     (("differential", "contacts", "cd", "point"), ["r_c", "cos(r_b)*r_a"], r"point = .*: an angle, not a length"),
     (("differential", "contacts", "cd", "point"), ["r_c", "1e20*r_b"], r"point = '1e20\*r_b': .*of a size up to 1e\+1"),

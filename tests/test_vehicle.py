@@ -62,10 +62,10 @@ def test_nedc_is_that_of_the_regulation():
     kmh = np.round(3.6 * np.interp(t, cycle.time, cycle.v), 6)
     urban, slope = kmh[:196], np.diff(kmh[:196])
     assert np.sum((slope == 0.0) & (urban[1:] == 0.0)) == 60  # idling
-    assert (np.sum(slope > 0.0), np.sum(slope < 0.0)) == (36, 25 + 9)
+    assert (np.sum(slope > 0.0), np.sum(slope < 0.0)) == (36, 25 + 9 + 2)  # 2 of the 8 in which the gear changes
     assert all(np.array_equal(kmh[195 * k : 195 * k + 196], urban) for k in range(4))
     assert (urban.max(), kmh.max(), cycle.time[-1]) == (50.0, 120.0, 1180.0)
-    assert np.trapezoid(urban) / 3.6 == pytest.approx(1013, rel=6e-3)
+    assert np.trapezoid(urban) / 3.6 == pytest.approx(1013, rel=2e-3)
     assert np.trapezoid(kmh[780:]) / 3.6 == pytest.approx(6955, abs=1.0)
 
 

@@ -24,15 +24,16 @@ state this is creep theory (Reynolds 1874; Johnson, *Contact Mechanics*, 1985, s
 wrap replaced by a sum: the faces at the entry stick and tension is constant there, those at the exit slide at the
 limit. If all slide the wrap slips.
 
-**The radius falls with tension**, as ribs yield and their shear holds the belt (`rtcvt.belt.span_ends`), by the share g
-per newton. So belt that sticks on a pulley holds ``1/Lambda`` per length of rim, not 1/lambda, and what a tension pulls
-the pulley with is N, such that both make or lose no power where a belt runs on or off ::
+**The radius falls with tension**, as ribs yield and their shear holds the belt (`rtcvt.belt.span_ends`), by the share
+sigma. So belt that sticks on a pulley holds ``1/Lambda`` per length of rim, not 1/lambda, and what a tension pulls the
+pulley with is N, such that both make or lose no power where a belt runs on or off ::
 
-    Lambda = lambda/(1 - g (T - T_0)),    N = T - g/2 (T - T_0)^2,    Lambda dN = lambda dT = dh
+    sigma = g (T - T_0) - c (T - T_0)^2, from its largest value on constant
+    Lambda = lambda/(1 - sigma),    dN = (1 - sigma) dT,    Lambda dN = lambda dT = dh
 
 In flows through faces, in wraps (L = Lambda l, ``e = Lambda N - h``), their limits, and at rims Lambda and N stand for
-lambda and T. Creep grows by it: ``1/EA + g`` of a difference of tensions, some two to three times 1/EA on small
-pulleys.
+lambda and T. Creep grows by it: about T_0 ``1/EA + g`` of a difference of tensions, some two to three times 1/EA on
+small pulleys, and more where a belt is loose.
 
 The mean flow q_m follows those of the faces, ``q_m' = (mean(q) - q_m)/T_q``,
 T_q = 5 ms.
@@ -90,8 +91,8 @@ These means, integrated with the state, are what is given as slip and loss after
 cell loses its belt, or more energy is found than was put in, the step is made by the implicit Euler method instead,
 with the faces that friction has at its end: ``x = x_0 + h f(x)``, by Newton's method with a line search. As the energy
 is convex in l and omega, and no loss is negative, it makes no energy. Where Newton's method fails it is made in 4, 16,
-... parts. A communication step has a budget of iterations; if that is used up, the belt is held for the rest of the
-step: cells keep what they hold, and torques may only brake. The status tells all this as 1.
+... parts. A communication step has a budget of iterations, by its internal steps; if that is used up, the belt is
+held for the rest of the step: cells keep what they hold, and torques may only brake. The status tells all this as 1.
 
 **Rigid model.** All rims have the speed v of the belt; the balances of the pulleys give the differences of tension, and
 the belt's length gives their mean::
@@ -193,7 +194,8 @@ LEAST = 1e-3  # share of T_0 that a face holds without tension
 SPARE = 0.05  # share of the power that a step may seem to make
 ROUND_OFF = 1e-9  # share of the energy, likewise, and of a face's limit by which it may stick beyond it
 NEWTON = 16  # iterations of a step or a part of it
-BUDGET = 80  # of a communication step
+PARTS = 4  # of an internal step that cannot be made at once
+BUDGET = 80  # of a communication step, for each of its internal steps
 SEARCH = 6  # times that an iteration is halved
 LOOSE = 0.02  # share of the tension at rest below which R is linear
 SOLVE = 60  # iterations for a tension, of which a few are needed
@@ -442,22 +444,52 @@ def cells(x, p, data, work):
 
 
 @kernel
-def sink(i, data):
-    """g of pulley i [1/N]."""
-    return data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.SINK]
+def over_rest(T, i, p, data):
+    """``T - T_0`` [N], at most that from which on the radius of pulley i falls no more."""
+    row = int(data[D.GEOMETRY]) + N_ARC * i
+    over = T - p[BeltP.T_0]
+    return (
+        0.5 * data[row + Arc.SINK] / data[row + Arc.LESS]
+        if 2.0 * data[row + Arc.LESS] * over > data[row + Arc.SINK]
+        else over
+    )
+
+
+@kernel
+def sink(slope, T, i, p, data):
+    """sigma of pulley i at a tension [-], or its slope [1/N]."""
+    row = int(data[D.GEOMETRY]) + N_ARC * i
+    over = over_rest(T, i, p, data)
+    if slope == 1:
+        return data[row + Arc.SINK] - 2.0 * data[row + Arc.LESS] * over
+    return (data[row + Arc.SINK] - data[row + Arc.LESS] * over) * over
 
 
 @kernel
 def rim_tension(T, i, p, data):
     """N of a tension on pulley i [N]."""
-    return T - 0.5 * sink(i, data) * (T - p[BeltP.T_0]) * (T - p[BeltP.T_0])
+    row = int(data[D.GEOMETRY]) + N_ARC * i
+    over = over_rest(T, i, p, data)
+    N = T - (0.5 * data[row + Arc.SINK] - data[row + Arc.LESS] / 3.0 * over) * over * over
+    return N - (T - p[BeltP.T_0] - over) * sink(0, T, i, p, data)
 
 
 @kernel
 def wrap_tension(stretch, i, p, data):
     """T [N] of belt that lies on pulley i with a Lambda."""
-    g = sink(i, data)
-    T = (stretch * (1.0 + g * p[BeltP.T_0]) - 1.0) / (1.0 / p[BeltP.EA] + stretch * g)
+    row = int(data[D.GEOMETRY]) + N_ARC * i
+    g = data[row + Arc.SINK]
+    c = data[row + Arc.LESS]
+    a = g * stretch + 1.0 / p[BeltP.EA]
+    b = stretch - 1.0 - p[BeltP.T_0] / p[BeltP.EA]
+    root = a * a - 4.0 * c * stretch * b
+    T = p[BeltP.T_0]
+    if root * p[BeltP.EA] * p[BeltP.EA] > 1.0:
+        T += 2.0 * b / (a + math.sqrt(root))
+    elif c > 0.0:
+        T = p[BeltP.EA] * (stretch * (1.0 - 0.25 * g * g / c) - 1.0)
+    else:
+        T += b / a
     return T if T > 0.0 else 0.0
 
 
@@ -466,9 +498,8 @@ def by_stretch(stretch, T, i, p, data):
     """dN/dLambda [N] there."""
     if not T > 0.0:
         return 0.0
-    g = sink(i, data)
-    by = 1.0 / p[BeltP.EA] + stretch * g
-    return (1.0 - g * (T - p[BeltP.T_0])) * ((1.0 + g * p[BeltP.T_0]) / p[BeltP.EA] + g) / (by * by)
+    by = 1.0 - sink(0, T, i, p, data)
+    return by * by / (1.0 / p[BeltP.EA] + stretch * sink(1, T, i, p, data))
 
 
 @kernel
@@ -483,13 +514,13 @@ def rims(j, flux, p, data, work):
         if end == 1:
             i = j + 1 if j + 1 < n else 0
         at = int(data[D.W_RIM]) + N_RIM * (2 * j + end)
-        by = 1.0 - sink(i, data) * (T - p[BeltP.T_0])
+        by = 1.0 - sink(0, T, i, p, data)
         N = rim_tension(T, i, p, data)
         work[at + Rim.N] = N
         work[at + Rim.BY_L] = by * work[c + 2 * count]
         work[at + Rim.HAT] = N - flux * (1.0 + N / p[BeltP.EA])
         work[at + Rim.STRETCH] = work[c] / by
-        work[at + Rim.RATE] = work[c + 5 * count] - sink(i, data) * work[c + 2 * count] / by
+        work[at + Rim.RATE] = work[c + 5 * count] - sink(1, T, i, p, data) * work[c + 2 * count] / by
 
 
 @kernel
@@ -1382,14 +1413,9 @@ def hybrid_output(x, u, p, data, y, work):
             if k < F - 1:
                 T_d = wrap_tension(work[cell + d], i, p, data)
             s = work[face + count + u_]
-            side = 0 if V + s >= 0.0 else 1
-            T_up = T_u if side == 0 else T_d
-            stretch = rim_stretch(side, j, k, data, work)
-            beyond = 0.5 * (T_u + T_d - 2.0 * T_up) * (1.0 / p[BeltP.EA] + sink(i, data) * stretch)
-            if T_up == 0.0:
-                beyond += 1.0 - stretch * (1.0 + sink(i, data) * p[BeltP.T_0])
-            creep += (T_d - T_u) * (V + s) * beyond / stretch
-            creep += (rim_tension(T_d, i, p, data) - rim_tension(T_u, i, p, data)) * s
+            q = (V + s) / rim_stretch(0 if V + s >= 0.0 else 1, j, k, data, work)
+            creep += q * (T_d - T_u) * (1.0 + 0.5 * (T_u + T_d) / p[BeltP.EA])
+            creep -= V * (rim_tension(T_d, i, p, data) - rim_tension(T_u, i, p, data))
             energy += x[u_] * cell_energy(u_, p, data, work)
             length += work[cell + u_] * x[u_]
             unloaded += x[u_]
@@ -1961,24 +1987,44 @@ def hold(h, x, u, p, data, work):
 def substep(h, budget, x, u, p, data, work):
     """One internal step whose faces slide only where friction is at its limit, and stick elsewhere.
 
-    Expects and leaves `cells`. Returns what is left of a budget of iterations: of these the implicit Euler method takes
-    some if Rodas3 cannot make the step, in equal parts if need be; where none is left, the belt is held.
+    Expects and leaves `cells`. Where Rodas3 cannot make it at once, it is made in `PARTS`, each by what can make it.
+    Returns what is left of a budget of iterations.
     """
     if data[D.RIGID] != 0.0:
         advance(0, h, x, u, p, data, work)
         return budget
     n = int(data[D.N_X])
     start = int(data[D.W_STEP])
-    for i in range(n):
-        work[start + i] = x[i]
-    limits(x, p, data, work)
-    if explicit_faces(h, x, u, p, data, work):
-        return budget
-    for i in range(n):
-        x[i] = work[start + i]
+    for part in range(PARTS + 1):
+        for i in range(n):
+            work[start + i] = x[i]
+        limits(x, p, data, work)
+        done = explicit_faces(h if part == 0 else h / PARTS, x, u, p, data, work)
+        if not done:
+            for i in range(n):
+                x[i] = work[start + i]
+        if part == 0 and done:
+            return budget
+        if part == 0:
+            cells(x, p, data, work)
+        elif not done:
+            budget = implicit_step(h / PARTS, budget, x, u, p, data, work)
+    return budget
+
+
+@kernel
+def implicit_step(h, budget, x, u, p, data, work):
+    """The same by the implicit Euler method, in equal parts if need be; where no iteration is left the belt is held."""
+    n = int(data[D.N_X])
+    start = int(data[D.W_STEP])
+    if budget <= 0:
+        hold(h, x, u, p, data, work)
+        cells(x, p, data, work)
+        return 0
     done = 0
     parts = 1
-    for _ in range(BUDGET):
+    whole = budget
+    for _ in range(whole):
         if done == parts:
             return budget
         for i in range(n):
@@ -2036,7 +2082,7 @@ def step(t, h, x, u, p, data, y, work):
     follow(0, h, x, u, data)
     if data[D.RIGID] == 0.0:
         cells(x, p, data, work)
-    budget = BUDGET
+    budget = BUDGET * steps
     for _ in range(steps):
         budget = substep(h / steps, budget, x, u, p, data, work)
         if data[D.N_SLIDING] > 0.0 and data[D.RIGID] == 0.0:
@@ -2046,7 +2092,7 @@ def step(t, h, x, u, p, data, y, work):
     write_outputs(0, x, u, p, data, y_new, work)
     if leave(True, n, x, saved, n_y, y_new, y) == FAILED:
         return FAILED
-    if budget < BUDGET:
+    if budget < BUDGET * steps:
         return SATURATED
     first = int(data[D.Y_PULLEY]) + PulleyY.USE
     for i in range(int(data[D.N])):

@@ -138,6 +138,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, weight: Array, given
         *belt.way.T,
         belt.lift,
         belt.sink,
+        belt.less,
         weight,
         *path.direction.T,
         strict=True,

@@ -45,8 +45,9 @@ strain differs by e from that of the spans, until friction holds no more::
     u_b' = (1 - o/r) b + (1 - o/r + EA/(r^2 f')) e - ((w + p)/r - o w''),    |u_b| <= mu f(-w)/k_t
     EA e' = (1 - o/r) k_t u_b,    e = 0 at both ends of the wrap of a pulley without torque
 
-which gives b. The pulley turns as one of the radius ``(r - p)(1 + b)``, p the depth away from the ends, which
-falls with tension by the share g; and the integral of e is length that the spans have more, or less, than at rest.
+which gives b. The pulley turns as one of the radius ``(r - p)(1 + b)``, p the depth away from the ends. It falls with
+tension, by the share ``g tau - c tau^2`` for tau beyond the tension at rest, met from a quarter to twice of that with c
+not negative. The integral of e is length that the spans have more, or less, than at rest.
 
 **Inertia** takes ``m v^2`` off the tension that bends the belt and presses it on its ribs. By each newton of it the way
 of a wrap gains what it gives to a tension that changes slowly, without friction and the belt's own strain, and the
@@ -72,6 +73,7 @@ _FINE = 5.0  # elements in the shortest of the lengths that matter
 _STIFF = 1e5  # stiffness of ribs that do not yield, by EA/r^2
 _LEAST = 0.1  # share of a wrap that its own cells keep at least
 _TENSIONS = np.array([0.03, 0.05, 0.1, 0.2, 0.35, 0.6, 1.5, 2.5])  # by that at rest, at which E is met
+_AROUND = np.array([0.25, 0.5, 0.75, 1.25, 1.5, 2.0])  # likewise, at which the radius is met
 _BAND = 2.0 * np.pi * 200.0  # [rad/s] up to which frequencies are met
 _X, _WEIGHT = np.polynomial.legendre.leggauss(4)
 _X, _WEIGHT = 0.5 * (_X + 1.0), 0.5 * _WEIGHT
@@ -163,7 +165,8 @@ class Spans:
     damping: Array  # its damping by all else [N.s/m]
     radius: Array  # on which the belt runs [m]
     lift: Array  # length that each wrap's way gains by each newton of m v^2 [m/N]
-    sink: Array  # share by which that radius falls with each newton of tension, 0 where it would grow [1/N]
+    sink: Array  # g, 0 where the radius would grow [1/N]
+    less: Array  # c [1/N2]
     way: Array  # (spans, 2): factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2) in R [m]
     longer: Array  # by which each span is longer as it swings across [m]
     delay: Array  # -Im delta/omega of both its ends [m s]
@@ -252,7 +255,7 @@ def span_end(line: Line, ribs: Ribs | None, r: float, wrap: float, T: float, ome
     dof = 2 * np.arange(s.size - 1)[:, None] + np.arange(4)
     free = np.setdiff1d(np.arange(2 * s.size), [1, 2 * s.size - 1])  # no turn at either end
     w = np.zeros(2 * s.size)
-    w[0::2] = np.where(s < 0.0, -p, 0.0)
+    w[0::2] = np.where(s < (-min(lengths[0], 0.95 * half) if rigid else 0.0), -p, 0.0)  # a rigid pulley is left there
     for _ in range(100):
         weight, kappa, (N, d, dd), (w_0, w_1, w_2) = _points(s, r, w)
         depth = np.where(kappa > 0.0, np.maximum(-w_0, 0.0), 0.0)
@@ -347,12 +350,12 @@ def running(end: SpanEnd) -> tuple[float, float]:
     most = contact.mu * mean[1] / contact.k_t
     by_strain = share + line.EA / (r * r * contact.slope(end.p))
     low, high = -0.2, 0.2
-    for _ in range(12):
-        b = np.linspace(low, high, 17)
+    for _ in range(6):
+        b = np.linspace(low, high, 257)
         e, u, content = np.zeros_like(b), np.zeros_like(b), np.zeros_like(b)
         for h, eta, limit in zip(np.diff(x).tolist(), mean[0].tolist(), most.tolist(), strict=True):
-            u = np.clip(u + h * (share * b + by_strain * e - eta), -limit, limit)
-            before, e = e, np.clip(e + h * share * contact.k_t / line.EA * u, -1.0, 1.0)
+            u = np.minimum(np.maximum(u + h * (share * b + by_strain * e - eta), -limit), limit)
+            before, e = e, np.minimum(np.maximum(e + h * share * contact.k_t / line.EA * u, -1.0), 1.0)
             content += 0.5 * h * (before + e)
         k = int(np.clip(np.searchsorted(e, 0.0), 1, b.size - 1))
         low, high = b[k - 1], b[k]
@@ -363,6 +366,15 @@ def _runs(found: list[SpanEnd]) -> tuple[Array, Array]:
     """Radii [m] on which the belt runs, and what `running` says of the spans' content [m]."""
     b, content = np.array([running(e) for e in found]).T
     return np.array([e.r - e.p for e in found]) * (1.0 + b), content
+
+
+def _falls(over: Array, fall: Array) -> tuple[float, float]:
+    """g and c of shares by which a radius falls with tensions beyond that at rest [N]."""
+    rows = np.stack([over, -(over**2)], axis=-1)
+    g, c = np.linalg.lstsq(rows, fall, rcond=None)[0]
+    if c < 0.0:
+        g, c = float(over @ fall / (over @ over)), 0.0
+    return max(float(g), 0.0), float(c) if g > 0.0 else 0.0
 
 
 def _way(end: SpanEnd, T: float) -> Array:
@@ -464,13 +476,16 @@ def spans(unit: BeltUnit) -> Spans:
     some = belt.damping or 1e-3 * belt.EA / omega
     by = (stiffness(some, omega, share) - without).imag / (omega * some)
     slow = np.array([whole_wrap(e) for e in found])
-    own = slow - c - share * c_b
-    radius, content = _runs(found)
-    (low, lower), (high, upper) = (_runs(ends(x * T, omega)) for x in (0.9, 1.1))
-    held = (upper - lower) / (0.2 * T)
-    sink = np.maximum(np.log(low / high) / (0.2 * T), 0.0)
+    own = slow - 0.5 * wrapped * np.array([e.C for e in found]) - c - share * c_b
     if unit.ancf is not None:
-        T -= float(content.sum() / (path.span.sum() / belt.EA + 2.0 * slow.sum() + gives))
+        T -= float(_runs(found)[1].sum() / (path.span.sum() / belt.EA + 2.0 * slow.sum() + gives))
+    radius = _runs(ends(T, omega))[0]
+    over = T * (_AROUND - 1.0)
+    around = [_runs(ends(float(T + more), omega)) for more in over]
+    held = np.polyfit(over, [content for _, content in around], 1)[0]
+    sink, less = np.transpose(
+        [_falls(over, fall) for fall in 1.0 - np.array([r for r, _ in around]).T / radius[:, None]]
+    )
     loose = np.array([_way(e, T) for e in found])
     c = np.sqrt(T * (1.0 + T / belt.EA) / belt.mass)
     both, swings = ends(T, omega), np.pi * c / path.span
@@ -482,12 +497,13 @@ def spans(unit: BeltUnit) -> Spans:
     return Spans(
         T,
         belt.EA / without.real,
-        np.maximum(2.0 * belt.EA * own, _LEAST * wrapped) / (1.0 + belt.EA * sink),
+        np.maximum(wrapped + 2.0 * own / (1.0 / belt.EA + sink), _LEAST * wrapped),
         by,
         without.imag / omega,
         radius,
         np.zeros(radius.size) if contacts[0] is None else 2.0 * slow - wrapped / belt.EA + held,
         sink,
+        less,
         loose + np.roll(loose, -1, axis=0),
         ahead.real,
         -ahead.imag / swings,

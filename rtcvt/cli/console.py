@@ -304,9 +304,12 @@ def write_page(unit: str, command: str, context: typer.Context, values: Mapping[
 
 
 def show_lines(lines: Iterable[Any]) -> None:
-    """Print text with markup, and tables."""
+    """Print text with markup, and whole tables."""
     for line in lines:
-        out.print(line, highlight=False)
+        if isinstance(line, Table):
+            print_whole(line)
+        else:
+            out.print(line, highlight=False)
 
 
 def write_figures(path: Path | None, figures: dict[str, Any]) -> None:

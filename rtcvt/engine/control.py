@@ -17,9 +17,10 @@ least, ``w_line(P)``, found in its tables where the unit is built. The engine is
 counts for both), with a safety factor S, for the torque tau that goes in or that the engine can give of what is asked,
 whichever is more, on the radius r of the primary; half the wedge angle is alpha, given by its tangent::
 
-    F = min(S max(|tau|, min(|t|, T(w, 1))) cos(alpha)/(2 mu r) + F_0 + F_s |R - i|, F_max)
+    F = min(S max(|tau|, min(|t|, T(w, 1))) cos(alpha)/(2 mu r) + F_0 + F_s max(R - i, 0), F_max)
 
-A belt shifts the faster the more it is clamped: F_s brings the ratio down before the car stands.
+A belt shifts the faster the more it is clamped: F_s brings the ratio down before the car stands. The other way the
+primary has to press harder than the secondary, which would hold the ratio where it is.
 
 **Launch.** The clutch before the variator follows the speed of the engine like a centrifugal clutch, open at w_0 and
 closed at w_1. Its torque goes into tau, so the belt is clamped for what a slipping clutch carries.
@@ -54,7 +55,7 @@ class P(Rows):
     MU = Row("control.mu", "1", "coefficient of friction between belt and pulleys", TINY, tunable=True)
     SLOPE = Row("control.tan_alpha", "1", "slope of the sheaves: tangent of half the wedge angle", 0.0, 1.0)
     F_0 = Row("control.F_0", "N", "clamping force without a torque", 0.0, tunable=True)
-    F_S = Row("control.F_s", "N", "more of it for a ratio that is off by 1", 0.0, tunable=True)
+    F_S = Row("control.F_s", "N", "more of it for a ratio that is too small by 1", 0.0, tunable=True)
     F_MAX = Row("control.F_max", "N", "greatest clamping force", 0.0, tunable=True)
     W_0 = Row(
         "control.w_0", "rad/s", "speed of the engine at which the clutch opens", TINY, display="rpm", tunable=True
@@ -194,7 +195,9 @@ def output(t, x, u, p, data, y, work):
     grip = 2.0 * p[P.MU] * u[U.R]  # torque per normal force
     needed = p[P.S] * tau / math.sqrt(1.0 + p[P.SLOPE] * p[P.SLOPE])
     y[Y.FORCE] = p[P.F_MAX]
-    least = p[P.F_0] + p[P.F_S] * abs(x[X.R] - u[U.I])
+    least = p[P.F_0]
+    if x[X.R] > u[U.I]:
+        least += p[P.F_S] * (x[X.R] - u[U.I])
     if least * grip + needed < p[P.F_MAX] * grip:
         y[Y.FORCE] = least + needed / grip
     y[Y.CLUTCH] = within((u[U.W_E] - p[P.W_0]) / (p[P.W_1] - p[P.W_0]), 0.0, 1.0)

@@ -168,6 +168,8 @@ def graph_of(system: System, models: Mapping[str, Model]) -> Graph:
         for end in ends:
             _require_flange(system, models, flanges, key, end)
             keys.setdefault(end, key)
+        if len(set(ends)) < len(ends):
+            raise InputError(system.source, key, text, "flanges that are not the same")
         groups.join(ends)
     for name, shaft in system.shafts.items():
         for end in shaft.between:
@@ -205,7 +207,7 @@ def _require_flange(
         return
     component, _, name = end.partition(".")
     if component not in models:
-        allowed = f"COMPONENT.FLANGE of the components {', '.join(models)}, or ground"
+        allowed = f"ground, or COMPONENT.FLANGE of the components{near(component, models)}"
         raise InputError(system.source, key, end, allowed)
     if end not in flanges:
         own = [f.name for f in flanges.values() if f.component == component]

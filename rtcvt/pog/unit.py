@@ -352,7 +352,9 @@ class GearSystem(Unit):
                 raise ValueError(f"{quantity.wanted(unit)}, of a size up to {quantity.MOST:g}")
             return found
         except ValueError as error:
-            raise InputError(self.source, key, value, str(error)) from None
+            told = "; in an expression, what has a unit is one of [parameters]"
+            of_terms = isinstance(value, str) and quantity.is_quantity(value) and re.search(r"[*/(]", value)
+            raise InputError(self.source, key, value, f"{error}{told if of_terms else ''}") from None
 
 
 def read_gear_system(file: UnitFile) -> GearSystem:

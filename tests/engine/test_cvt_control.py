@@ -112,6 +112,9 @@ def test_the_clamping_force_carries_the_torque_with_its_safety(model):
     slow.set("control.i", slow.get("ratio.des") - 0.2)
     slow.outputs()
     assert grip * (slow.get("clamp.secondary.F") - 5e3 - 2e3) == pytest.approx(1.5 * 80.0, rel=1e-12)
+    slow.set("control.i", slow.get("ratio.des") + 0.2)  # which a stronger secondary would hold
+    slow.outputs()
+    assert grip * (slow.get("clamp.secondary.F") - 5e3) == pytest.approx(1.5 * 80.0, rel=1e-12)
     most = np.interp(150.0, tables(UNIT, None)[0].a, tables(UNIT, None)[0].values[:, -1])
     greedy = steady(model, tau_drive=5e4)  # more than the engine can give
     assert grip * (greedy.get("clamp.secondary.F") - 5e3) == pytest.approx(1.5 * most, rel=1e-12)

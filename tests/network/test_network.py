@@ -347,7 +347,8 @@ driveline = { unit = "driveline" }
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"vehicle.axle -', '"vehicel.axle -', "vehicel.axle"),
+        ('"vehicle.axle -', '"vehicel.axle -', "did you mean vehicle"),
+        ('"vehicle.axle -', '"driveline.axle -', "flanges that are not the same"),
         ('"vehicle.axle -', '"vehicle.axel -', "one of the flanges of vehicle: axle; did you mean axle"),
         ('"vehicle.axle -', '"driver.drive -', "flanges of driver: it has none"),
         ('"vehicle.axle - driveline.axle"', '"vehicle.axle -> driveline.axle"', "without an arrow"),

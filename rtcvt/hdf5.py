@@ -181,7 +181,7 @@ def texts_of(data: h5py.h5d.DatasetID, *names: str) -> list[str | None]:
     """
     found: list[str | None] = []
     for name in names:
-        held = np.array(None, dtype=_TEXT)
+        held: Any = np.array(None, dtype=_TEXT)
         if h5py.h5a.exists(data, name.encode()):
             h5py.h5a.open(data, name.encode()).read(held, mtype=_HELD)
         found.append(None if held[()] is None else held[()].decode())

@@ -258,6 +258,8 @@ def read(path: Path) -> Recording:
     InputError
         Damaged, or not a recording.
     """
+    if path.suffix.lower() == ".csv":
+        raise InputError(path, "recording", path.suffix, "HDF5 or MDF 4; CSV holds signals alone, for others")
     with opened(path, None) as file:
         head = file.read(len(GROWING))
     if head.startswith(b"MDF "):

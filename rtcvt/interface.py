@@ -552,10 +552,15 @@ class Instance:
         Raises
         ------
         InputError
-            No such input, or another number of values.
+            No such input, another number of values, or one that is no finite number.
         """
         places = [self.model.variable(name, "input").index for name in names]
-        given = np.asarray(values, dtype=float)
+        try:
+            given = np.asarray(values, dtype=float)
+        except (TypeError, ValueError):
+            given = np.array(np.nan)
+        if not np.isfinite(given).all():
+            raise InputError(self.model.name, "values", values, "finite numbers")
         if given.shape != (len(places),):
             raise InputError(self.model.name, "values", f"an array of shape {given.shape}", f"{len(places)} values")
         self._buffers.u[places] = given

@@ -12,7 +12,7 @@ may define units itself: those are a `Unit`, too.
 import math
 import re
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 __all__ = [
@@ -301,6 +301,7 @@ def of_machine(value: float | str, unit: str) -> float:
     return number
 
 
+@lru_cache(maxsize=4096)
 def _read(text: str, unit: "str | Unit", name: str) -> float:
     if _strange(text):
         raise ValueError(f"{wanted(name)}, in the digits 0 to 9 with a decimal point")

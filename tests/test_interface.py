@@ -129,7 +129,12 @@ def test_an_instance_takes_and_gives_arrays_and_tunable_parameters(gears):
     one = gears.instance(record=True)
     one.set_many(["ring.tau", "sun.tau"], np.array([2.0, 3.0]))
     assert one.get_many(["sun.tau", "ring.tau"]).tolist() == [3.0, 2.0]
-    for values, names in ((np.ones(3), ["ring.tau", "sun.tau"]), (np.ones(1), ["sun.w"])):
+    for values, names in (
+        (np.ones(3), ["ring.tau", "sun.tau"]),
+        ([1.0], ["sun.w"]),
+        (["a"], ["sun.tau"]),
+        ([np.nan], ["sun.tau"]),
+    ):
         with pytest.raises(rtcvt.InputError):
             one.set_many(names, values)
     one.step()
@@ -163,6 +168,8 @@ def test_recording_in_other_packages(gears, tmp_path):
     assert len(result.plot("sun.w", "sun.tau")) == 2
     table = np.genfromtxt(result.save(tmp_path / "run.csv"), delimiter=",", names=True, deletechars="")
     assert np.array_equal(table["sun.w_[rad/s]"], result["sun.w"])
+    with pytest.raises(rtcvt.InputError, match=r"run.csv: recording = '.csv': HDF5 or MDF 4"):
+        rtcvt.read(tmp_path / "run.csv")
     with pytest.raises(rtcvt.InputError, match=r"run.txt.*ends in .h5, .hdf5, .csv"):
         result.save(tmp_path / "run.txt")
 

@@ -423,7 +423,8 @@ def _slips(held: HeldRun, window: int) -> bool:
 
 def quadratic(errors: Iterable[float]) -> float:
     """Root mean square; NaN without values."""
-    values = np.array([e for e in errors if np.isfinite(e)])
+    values = np.asarray(errors if isinstance(errors, np.ndarray) else list(errors))
+    values = values[np.isfinite(values)]
     return float(np.sqrt(np.mean(values**2))) if len(values) else float("nan")
 
 

@@ -255,7 +255,7 @@ def span_end(line: Line, ribs: Ribs | None, r: float, wrap: float, T: float, ome
     dof = 2 * np.arange(s.size - 1)[:, None] + np.arange(4)
     free = np.setdiff1d(np.arange(2 * s.size), [1, 2 * s.size - 1])  # no turn at either end
     w = np.zeros(2 * s.size)
-    w[0::2] = np.where(s < 0.0, -p, 0.0)
+    w[0::2] = np.where(s < (-min(lengths[0], 0.95 * half) if rigid else 0.0), -p, 0.0)  # a rigid pulley is left there
     for _ in range(100):
         weight, kappa, (N, d, dd), (w_0, w_1, w_2) = _points(s, r, w)
         depth = np.where(kappa > 0.0, np.maximum(-w_0, 0.0), 0.0)

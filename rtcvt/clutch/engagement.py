@@ -10,10 +10,13 @@ enough, at equal speeds, when the driver asks for a torque that the ratio leaves
             theta < theta_high - d_close and tau > tau_min,  or  theta > theta_low + d_close and tau < -tau_min
 
 A slow vehicle that brakes or pulls away needs a rate of the ratio that no belt makes: the KERS, at its limit, then
-takes where it is to give, or gives where it is to take. The share c tells how long it has opposed. Asked to give with
-less than 2 E_low it is let off, with less than E_low altogether: an empty one turns with the vehicle::
+takes where it is to give, gives where it is to take, or gives more than twice what it is asked for. The share c tells
+how long it has opposed. Asked to give with less than 2 E_low it is let off, with less than E_low altogether: an empty
+one turns with the vehicle::
 
-    c' = (o - c)/T_c,    o = 1 if saturated, |tau_des| > tau_min, |tau_K| > tau_min, tau_des tau_K < 0, otherwise 0
+    c' = (o - c)/T_c,    o = 1 if saturated, |tau_K| > tau_min, and
+                             |tau_des| > tau_min, tau_des tau_K < 0,  or  E > E_low, tau_K < 2 tau_des - tau_min,
+                         otherwise 0
     e = clip(E/E_low - 1, 0, 1) if tau < 0, otherwise 1
 
 The actuation s is its own memory: above one half it stays until a reason to open comes, below it stays away until there
@@ -124,11 +127,13 @@ def passed_on(x, u, p):
 
 @kernel
 def opposes(x, u, p):
-    """o: 1 if the KERS, at its limit, gives what it is to take or takes what it is to give."""
+    """o: 1 if the KERS, at its limit, gives what it is to take, takes what it is to give, or gives far more."""
     tau = passed_on(x, u, p)
-    if x[X.S] <= 0.5 or u[U.SATURATED] == 0.0 or abs(tau) <= p[P.TAU_MIN] or abs(u[U.TAU_K]) <= p[P.TAU_MIN]:
+    if x[X.S] <= 0.5 or u[U.SATURATED] == 0.0 or abs(u[U.TAU_K]) <= p[P.TAU_MIN]:
         return 0.0
-    return 1.0 if tau * u[U.TAU_K] < 0.0 else 0.0
+    if u[U.E] > p[P.E_LOW] and u[U.TAU_K] < 2.0 * tau - p[P.TAU_MIN]:
+        return 1.0
+    return 1.0 if abs(tau) > p[P.TAU_MIN] and tau * u[U.TAU_K] < 0.0 else 0.0
 
 
 @kernel

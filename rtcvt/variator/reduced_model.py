@@ -36,7 +36,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -159,12 +159,18 @@ def splines_through(values: Array, axes: int = 4) -> Array:
 
 def _summed(coefficients: Array, t: Array) -> Array:
     """Sums (n, M) of splines along four coordinates with coefficients (n_1, n_2, n_3, n_4, M) at t (n, 4 or 5)."""
-    cells, weights = zip(*(_three(n, t[:, j]) for j, n in enumerate(coefficients.shape[:4])), strict=True)
-    total = np.zeros((len(t), coefficients.shape[4]))
-    for corner in product(range(3), repeat=4):
-        weight = np.prod([w[k] for w, k in zip(weights, corner, strict=True)], axis=0)
-        total += weight[:, None] * coefficients[tuple(c + k for c, k in zip(cells, corner, strict=True))]
+    total = np.empty((len(t), coefficients.shape[4]))
+    for some in range(0, len(t), 64):  # points at once: each has 81 rows
+        found = [_three(n, t[some : some + 64, j]) for j, n in enumerate(coefficients.shape[:4])]
+        rows = coefficients[tuple(_along(axis, cell + np.arange(3)[:, None]) for axis, (cell, _) in enumerate(found))]
+        weight = prod(_along(axis, three) for axis, (_, three) in enumerate(found))
+        total[some : some + 64] = (weight[..., None] * rows).reshape(len(rows), 81, -1).sum(axis=1)
     return total
+
+
+def _along(axis: int, three: NDArray[Any]) -> NDArray[Any]:
+    """Three of each of n points, (3, n), as (n, 3) along one of four axes behind the first."""
+    return np.expand_dims(three.T, [k + 1 for k in range(4) if k != axis])
 
 
 def _at_sites(coefficients: Array, shape: Sequence[int]) -> Array:

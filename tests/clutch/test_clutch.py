@@ -238,6 +238,9 @@ def test_controller_opens_where_a_kers_at_its_limit_opposes_and_lets_an_empty_on
     after, r = opened({}, E_low=20e3)
     assert r["control.tau_des"][1000] == pytest.approx(-40.0)
     assert after is not None
+    more = {"control.tau": -3.0, "control.tau_kers": {"time": [1.0, 1.001], "value": [-3.0, -200.0]}}
+    assert opened(more)[0] == pytest.approx(1.0 + (0.3 + 5e-3) * math.log(2.0), abs=3e-3)
+    assert opened(more | {"control.E": 15e3}, E_low=20e3)[0] is None
     empty, r = opened({"control.E": 15e3}, E_low=20e3)
     assert empty is None
     assert r["control.tau_des"][-1] == 0.0

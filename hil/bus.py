@@ -8,9 +8,10 @@ covers it. Messages of a given database without signals ``CRC`` and ``Alive`` ar
 A value has the unit of its signal on the bus and that of its variable elsewhere, see `Wire`. One that is beyond the
 range of its signal or of its variable is clamped to it, sent or received. A value that is not finite is not sent, nor
 is its message: the other side's time-out says that it is missing. A received one that is none is left out, so the last
-good value holds until its time-out: one that is not finite, no item of an enumeration, or "error" or "not available",
-which the database's value table says, or which is one of SAE J1939's numbers beyond the range (the topmost byte 0xFE or
-0xFF of an unsigned signal, or the two largest numbers of a shorter one). All are counted by signal. A message for which
+good value holds until its time-out: one that is not finite, no item of an enumeration, "error" or "not available" in
+the database's value table, in a dozen languages, or beyond the range with any name there, or as one of SAE J1939's
+numbers (the topmost byte 0xFE or 0xFF of an unsigned signal, or the two largest numbers of a shorter one). All are
+counted by signal. A message for which
 the interface has no room, since nobody on the bus acknowledges, is lost and counted. Error and remote frames are no
 messages.
 
@@ -26,10 +27,12 @@ import random
 import re
 import socket
 import time
+import unicodedata
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -203,8 +206,26 @@ def _crc_table() -> tuple[int, ...]:
 _TABLE = _crc_table()
 
 
-_NONE = re.compile(r"not.?avail|^n/?a$|^sna$|unavail|not.?valid|no.?signal|nicht.?verf|ung(ü|ue)ltig", re.IGNORECASE)
-_ERROR = re.compile(r"^(?!no|kein|.*free).*(err|invalid|fault|fail|defe[ck]t|fehler)", re.IGNORECASE)
+_NO = r"(not?|non?|nao|ne|nicht|kein\w*|niet|ej|ikke|ei)"
+_NONE = re.compile(
+    r"\b(sna|n ?a|time ?out|missing|fehlt|init(ial\w*)?( \w+)?$|reserv\w*|indispon\w*|ongeldig|ogiltig|"
+    r"un(avail|defin|known|bekannt|gu?lt|guelt)\w*|"
+    rf"{_NO} (signal )?(avail|valid|verf|gult|guelt|belegt|signal|dat|defin|appl|dispon|beschik|till?g)\w*)\b|"
+    r"недоступ|不可用|无效|無効|未定"
+)
+_ERROR = re.compile(
+    r"(?<!\bno )(?<!\bkein )\b(err(or|eur|ore|oneo|o)?s?|invalid\w*|fault(y|s)?|fail(ed|ure)?|defe[ck]t\w*|"
+    r"\w*fehler(wert)?|panne|defaut|averia|guasto|falha|fout|fel|stoe?rung|storing|chyba|blad|virhe|hata)\b(?! free)|"
+    r"ошибк|неисправ|错误|故障|異常|エラー"
+)
+
+
+@cache
+def _says(text: str) -> str:
+    """What an entry of a value table says of a number that is none, in the words of some languages."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", unicodedata.normalize("NFKC", text)).casefold()
+    plain = "".join(c for c in unicodedata.normalize("NFD", words) if not unicodedata.combining(c)).strip()
+    return "not available" if _NONE.search(plain) else "error" if _ERROR.search(plain) else ""
 
 
 @dataclass(frozen=True)
@@ -237,7 +258,7 @@ def quantum(message: Message, variables: Mapping[str, str]) -> list[Quantum]:
 
 def reach(signal: Signal) -> tuple[float, float]:
     """Smallest and largest value that a signal takes: what its bits hold, within the range that its database gives, but
-    for numbers at its ends that say "not available"."""
+    for numbers at its ends that are none."""
     if signal.is_float:
         largest = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(float).max)}[signal.length]
         first, last = -largest, largest
@@ -249,7 +270,7 @@ def reach(signal: Signal) -> tuple[float, float]:
     low, high = sorted((first * scale + offset, last * scale + offset))
     least, most = _declared(signal)
     low, high = max(low, least), min(high, most)
-    none = sorted(raw * scale + offset for raw, text in (signal.choices or {}).items() if _NONE.search(str(text)))
+    none = sorted(raw * scale + offset for raw, text in (signal.choices or {}).items() if _says(str(text)))
     for value in none:
         low += abs(scale) * math.isclose(value, low)
     for value in reversed(none):
@@ -269,9 +290,9 @@ def _lacking(signal: Signal, raw: float, beyond: bool) -> str:
     if signal.is_float:
         return ""
     choices: Mapping[int, object] = signal.choices or {}
-    said = str(choices.get(int(raw), ""))
-    if _NONE.search(said) or _ERROR.search(said):
-        return "not available" if _NONE.search(said) else "error"
+    text = str(choices.get(int(raw), ""))
+    if said := _says(text) or (text if beyond else ""):  # a number with a name beyond the range is none
+        return said
     if signal.is_signed or not beyond or signal.length < 2:
         return ""
     short = signal.length < 8

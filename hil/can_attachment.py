@@ -32,7 +32,7 @@ from cantools.database.can import Database, Message, Signal
 
 from rtcvt import names
 from rtcvt.errors import InputError
-from rtcvt.files import read_bytes, require_regular
+from rtcvt.files import read_text, require_regular
 from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, pages, quantum, require_usable
 from rtcvt.hil.dbc import (
     ENCODING,
@@ -80,7 +80,7 @@ def read_database(path: Path) -> Database:
             require_regular(path)
             found = cantools.database.load_file(path, strict=False)
         else:
-            found = _parsed(_decoded(read_bytes(path)))
+            found = _parsed(read_text(path, foreign=True))
     except InputError:
         raise
     except Exception as error:  # cantools raises many kinds
@@ -110,14 +110,6 @@ def _parsed(text: str) -> Any:
             logging.getLogger(__name__).warning("left out of the database, since it cannot be read: %s", lines[first])
             lines[first : last + 1] = [""] * (last + 1 - first)
             left_out += 1
-
-
-def _decoded(data: bytes) -> str:
-    """Text in UTF-8 or, as most tools for these files write it, in code page 1252."""
-    try:
-        return data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
-    except UnicodeDecodeError:
-        return data.decode(ENCODING, "replace")
 
 
 def can_attachment(
@@ -265,8 +257,8 @@ def _wires(
             if not (v.boolean or v.choices) and all(units):
                 try:
                     factor, offset = conversion(units[0], v.measured)
-                except ValueError:
-                    allowed = f"a unit of the kind of {v.unit}, in which the variable {v.name} is"
+                except ValueError as error:
+                    allowed = f"{error}; the variable {v.name} is in {v.unit}"
                     raise InputError("--dbc", f"{message.name}.{signal.name}", units[0], allowed) from None
             elif not (v.boolean or v.choices) and any(units):
                 without.append(f"{signal.name} [{units[0] or 'none'}, {v.name} {units[1] or 'none'}]")

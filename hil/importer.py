@@ -12,7 +12,6 @@ Clocks, variables of a clock and binaries are left alone. Of an alias set of FMI
 parameters are set by the variable's own name only.
 """
 
-import csv
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,7 +19,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import product
-from math import isfinite, prod
+from math import prod
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -32,7 +31,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from rtcvt.errors import InputError, near
-from rtcvt.files import opened_archive, read_text, temporary_folder
+from rtcvt.files import number, opened_archive, read_rows, temporary_folder
 from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
 from rtcvt.quantity import Unit, conversion, defined, difference, is_close, known_unit, spelled
@@ -242,26 +241,23 @@ def inputs_from(path: Path) -> dict[str, Table]:
     InputError
         No such table; with its line.
     """
-    lines = read_text(path).splitlines()
-    kept = [(k, line) for k, line in enumerate(lines, start=1) if line.strip() and not line.startswith("#")]
-    if len(kept) < 2:
+    (line, head), *kept = read_rows(path, ",;\t") or [(1, [""])]
+    if not kept:
         raise InputError(path.name, "", None, "a line with the names of the columns, and at least one with values")
-    heads = {between: next(csv.reader([kept[0][1]], delimiter=between)) for between in ",;\t"}
-    between = max(heads, key=lambda b: (_is_time(heads[b][0]), len(heads[b])))
     names, units = [], []
-    for cell in heads[between]:  # x[1] is an element of an array
+    for cell in head:  # x[1] is an element of an array
         found = re.fullmatch(r"\s*(.*?)(?:\s*\[\s*([^\[\]]*[^\[\]\d, ][^\[\]]*)\s*\]|\s+\[\s*(?:1\s*)?\])?\s*", cell)
         names.append(found[1] if found else cell.strip())
         units.append((found[2] if found else None) or "")
     if not _is_time(names[0]) or len(names) < 2 or len(set(names)) < len(names):
-        raise InputError(path.name, f"line {kept[0][0]}", kept[0][1], "columns 'time' and inputs, each once")
-    rows = []
-    for k, line in kept[1:]:
-        cells = next(csv.reader([line], delimiter=between))
-        if len(cells) != len(names) or not all(_NUMBER.fullmatch(cell) and isfinite(float(cell)) for cell in cells):
-            raise InputError(path.name, f"line {k}", line, f"{len(names)} finite numbers, with decimal points")
-        rows.append([float(cell) for cell in cells])
-    table = np.array(rows)
+        raise InputError(path.name, f"line {line}", ";".join(head), "columns 'time' and inputs, each once")
+    table = np.full((len(kept), len(names)), np.nan)
+    for row, (k, cells) in zip(table, kept, strict=True):
+        if len(cells) == len(names):
+            row[:] = [number(cell) for cell in cells]
+        if not np.isfinite(row).all():
+            allowed = f"{len(names)} finite numbers, with decimal points"
+            raise InputError(path.name, f"line {k}", ";".join(cells), allowed)
     try:
         factor, _ = conversion(units[0] or "s", "s")
         time = tuple((factor * table[:, 0]).tolist())
@@ -276,9 +272,6 @@ def inputs_from(path: Path) -> dict[str, Table]:
 
 def _is_time(head: str) -> bool:
     return head.partition("[")[0].strip().lower() in ("time", "t")
-
-
-_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")
 
 
 @contextmanager

@@ -67,7 +67,7 @@ from rtcvt.recording import (
     require_writable,
     revision,
     series_texts,
-    signal_name,
+    signal_about,
     write_recording,
 )
 
@@ -612,9 +612,11 @@ def confirmed_rows(path: Path) -> int:
             kind, n, digest = MARK.unpack(raw.read(MARK.size))
         with h5py.File(path, "r", libver="latest", swmr=True) as file:
             require_bounded(file, path)
-            data = sorted(file["signals"].values(), key=signal_name) if "signals" in file else []
-            channels = [Channel(signal_name(d), d.attrs["units"], d.attrs["description"]) for d in data]
-            data = [file["time"], *data]
+            group = file["signals"].id if "signals" in file else ()
+            signals = [(h5py.h5o.open(group, key), key.decode()) for key in group]
+            about = [(Channel(*signal_about(d, key)), h5py.Dataset(d)) for d, key in signals]
+            about.sort(key=lambda pair: pair[0].name)
+            channels, data = [channel for channel, _ in about], [file["time"], *(d for _, d in about)]
             found = _described(channels, file["unit_file"][()].decode())
             for first in range(0, n, ROWS):
                 rows = np.column_stack([d[first : min(first + ROWS, n)] for d in data])

@@ -4,7 +4,6 @@ Lines that begin with ``#`` say where the numbers are from. Then follow a header
 line per point. Times begin at zero and rise.
 """
 
-import csv
 import math
 from dataclasses import dataclass
 from importlib import resources
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import read_text
+from rtcvt.files import number, read_rows, read_text
 from rtcvt.unitfile import is_file
 
 
@@ -53,9 +52,8 @@ def load_cycle(name: str | Path) -> DrivingCycle:
     if not is_file(path):
         allowed = f"a CSV file, or one of the shipped cycles: {', '.join(shipped)}"
         raise InputError("cycle", "", str(name), allowed)
-    lines = read_text(path).splitlines()
-    comments = [line.lstrip("# ") for line in lines if line.startswith("#")]
-    rows = [(k, row) for k, row in enumerate(csv.reader(lines), start=1) if row and not row[0].startswith("#")]
+    comments = [line.lstrip("# ") for line in read_text(path, True).splitlines() if line.startswith("#")]
+    rows = read_rows(path)
     if not rows:
         raise InputError(path.name, "", None, "a header 't [s],v [km/h]' and at least two points")
     factors = _header(path.name, *rows[0])
@@ -80,10 +78,7 @@ def _header(source: str, line: int, row: list[str]) -> tuple[float, float]:
 
 
 def _point(source: str, line: int, row: list[str], factors: tuple[float, float]) -> tuple[float, float]:
-    try:
-        t, v = (float(cell) * factor for cell, factor in zip(row, factors, strict=True))
-    except ValueError:
-        t, v = math.nan, math.nan
-    if not (math.isfinite(t) and 0.0 <= v < 1e3):
+    t, v = (factor * number(cell) for cell, factor in zip([*row, "", ""], factors, strict=False))
+    if len(row) != 2 or not (math.isfinite(t) and 0.0 <= v < 1e3):
         raise InputError(source, f"line {line}", ",".join(row), "a time and a speed, not negative, below 1000 m/s")
     return t, v

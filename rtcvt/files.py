@@ -3,9 +3,12 @@
 Whatever is read goes through `opened`, or `require_regular` where a library opens it by its name.
 """
 
+import csv
 import io
 import json
+import math
 import os
+import re
 import secrets
 import signal
 import stat
@@ -38,7 +41,13 @@ def opened(path: Path, largest: int | None = LARGEST) -> BinaryIO:
         raise InputError(path.name, "", None, f"cannot be read: {getattr(error, 'strerror', error)}") from None
     found = os.fstat(handle)
     if stat.S_ISREG(found.st_mode) and (largest is None or found.st_size <= largest):
-        return os.fdopen(handle, "rb")
+        try:
+            os.read(handle, 1)  # some of /proc would wait
+            os.lseek(handle, 0, os.SEEK_SET)
+            return os.fdopen(handle, "rb")
+        except OSError as error:
+            os.close(handle)
+            raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
     os.close(handle)
     if not stat.S_ISREG(found.st_mode):
         raise InputError(path.name, "", None, "cannot be read: not a regular file")
@@ -60,23 +69,59 @@ def read_bytes(path: Path) -> bytes:
     """
     with opened(path) as file:
         try:
-            return file.read(LARGEST)
+            return file.read(LARGEST) or b""
         except OSError as error:
             raise InputError(path.name, "", None, f"cannot be read: {error.strerror}") from None
 
 
-def read_text(path: Path) -> str:
-    """Text of a regular file in UTF-8, with lines that end as Python's do.
+def read_text(path: Path, foreign: bool = False) -> str:
+    """Text of a regular file in UTF-8, with lines that end as Python's do; of one that other tools write (`foreign`)
+    also in UTF-16 or code page 1252.
 
     Raises
     ------
     InputError
         See `opened`; or not a text.
     """
+    data = read_bytes(path)
+    wide = foreign and data[:2] in (b"\xff\xfe", b"\xfe\xff")
     try:
-        return io.TextIOWrapper(io.BytesIO(read_bytes(path)), encoding="utf-8-sig").read()
+        return io.TextIOWrapper(io.BytesIO(data), encoding="utf-16" if wide else "utf-8-sig").read()
     except UnicodeDecodeError:
+        if foreign and not wide:
+            return io.TextIOWrapper(io.BytesIO(data), encoding="cp1252", errors="replace").read()
         raise InputError(path.name, "", None, "not a text file in UTF-8") from None
+
+
+def read_rows(path: Path, separators: str = ",") -> list[tuple[int, list[str]]]:
+    """Rows of a table in a text file with the numbers of their lines, without empty lines and those that begin with
+    ``#``. Of several separators it is the one that the first row has most often.
+
+    Raises
+    ------
+    InputError
+        See `read_text`; or a cell that is too long.
+    """
+    lines = enumerate(read_text(path, foreign=True).splitlines(), start=1)
+    kept = [(k, line) for k, line in lines if line.strip() and not line.startswith("#")]
+    rows: list[tuple[int, list[str]]] = []
+    for k, line in kept:
+        try:
+            if not rows:
+                separators = max(separators, key=lambda between: len(next(csv.reader([line], delimiter=between))))
+            rows.append((k, next(csv.reader([line], delimiter=separators))))
+        except csv.Error as error:
+            raise InputError(path.name, f"line {k}", None, f"a row of a table: {error}") from None
+    return rows
+
+
+_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")
+
+
+def number(cell: str) -> float:
+    """The number in a cell, NaN if there is none, or an infinite one."""
+    found = float(cell) if _NUMBER.fullmatch(cell) else math.nan
+    return found if math.isfinite(found) else math.nan
 
 
 def read_json(path: Path, what: str) -> Any:

@@ -115,8 +115,10 @@ def open_sealed(path: Path, kind: bytes | None, what: str) -> Iterator[h5py.File
             yield file
 
 
+_DOUBLE = np.dtype("<f8")
 _TEXT, _LINK = h5py.string_dtype(), h5py.h5p.create(h5py.h5p.LINK_CREATE)
 _LINK.set_char_encoding(h5py.h5t.CSET_UTF8)
+_HELD = h5py.h5t.py_create(_TEXT)  # in memory
 
 
 def new_series(
@@ -154,9 +156,9 @@ def new_series(
     if len(values):
         data.write(h5py.h5s.ALL, h5py.h5s.ALL, np.ascontiguousarray(values, dtype=np.float64))
     one = h5py.h5s.create(h5py.h5s.SCALAR)
-    kind, held = h5py.h5t.py_create(_TEXT, logical=True), h5py.h5t.py_create(_TEXT)
+    kind = h5py.h5t.py_create(_TEXT, logical=True)
     for key, text in texts.items():
-        h5py.h5a.create(data, key.encode(), kind, one).write(np.array(text, dtype=_TEXT), mtype=held)
+        h5py.h5a.create(data, key.encode(), kind, one).write(np.array(text, dtype=_TEXT), mtype=_HELD)
     h5py.h5o.link(data, group.id, name.encode(), lcpl=_LINK)
     return data
 
@@ -167,6 +169,23 @@ def grow(data: h5py.h5d.DatasetID, first: int, values: Array) -> None:
     space = data.get_space()
     space.select_hyperslab((first,), values.shape)
     data.write(h5py.h5s.create_simple(values.shape), space, np.ascontiguousarray(values, dtype=np.float64))
+
+
+def texts_of(data: h5py.h5d.DatasetID, *names: str) -> list[str | None]:
+    """Attributes of a dataset that are texts, None of each that there is not. As fast as `new_series`.
+
+    Raises
+    ------
+    TypeError, UnicodeDecodeError
+        One is no text.
+    """
+    found: list[str | None] = []
+    for name in names:
+        held: Any = np.array(None, dtype=_TEXT)
+        if h5py.h5a.exists(data, name.encode()):
+            h5py.h5a.open(data, name.encode()).read(held, mtype=_HELD)
+        found.append(None if held[()] is None else held[()].decode())
+    return found
 
 
 def text_in(file: h5py.File, name: str) -> str:
@@ -285,24 +304,30 @@ class _Bounds:
             raise InputError(self.path, key, None, f"texts of at most {TEXT >> 20} MiB together")
 
     def attributes(self, key: str, item: Any) -> None:
-        n = h5py.h5a.get_num_attrs(item)
-        for k in range(n):
-            found = h5py.h5a.open(item, index=k)
-            name = f"{key}: {found.name.decode(errors='replace')}"
+        names: list[bytes] = []
+        h5py.h5a.iterate(item, names.append)  # opened by their numbers they take twice as long
+        for each in names:
+            found = h5py.h5a.open(item, each)
+            name = f"{key}: {each.decode(errors='replace')}"
             self.count(name)
             kind, size = self._type(name, found), math.prod(found.shape or ())
             if size > (most := ATTRIBUTE // 8 if kind.kind == "O" else ATTRIBUTE):  # texts are read all at once
                 raise InputError(self.path, name, f"{size} values", f"at most {most}")
             if kind.kind == "O" and found.shape is not None:
                 values = np.empty(found.shape, dtype=kind)
-                found.read(values)
+                found.read(values, mtype=_HELD)
                 for value in values.flat:
                     self._take(name, len(value or b""))
 
     def _type(self, key: str, item: Any) -> Any:
         """The numpy type of a dataset or attribute."""
+        stored = item.get_type()
+        if stored == h5py.h5t.IEEE_F64LE:
+            return _DOUBLE
+        if isinstance(stored, h5py.h5t.TypeStringID) and stored.is_variable_str():
+            return _TEXT
         try:
-            kind = item.dtype
+            kind = stored.dtype
         except (TypeError, ValueError):
             kind = np.dtype("V1")
         if kind.kind not in "biufS" and h5py.check_string_dtype(kind) is None:

@@ -46,11 +46,12 @@ OWN = """
     newton_centimeter = newton * centimeter = Ncm
     newton_second = newton * second = Ns
     watt_second = watt * second = Ws
-    revolution = 2 * pi * radian = rev = r = U = Umdr
+    revolution = 2 * pi * radian = rev = r = U = Umdr = tr
     revolutions_per_minute = revolution / minute = rpm = RPM = Upm
     metric_horsepower = 735.49875 * watt = PS
     crank_angle = degree = degCA
 """
+_TERA_REVOLUTION = re.compile(r"(?<![A-Za-z])([EGMPTZacdfkmnpzµ]r|[A-Zacdfhkmnpyzµ]U|da[rU])(?![A-Za-z])")  # and others
 _TURNS = ("minute", "hour", "hertz")  # what one counts revolutions in
 
 
@@ -123,6 +124,8 @@ def spelled(text: str) -> str:
 def _for_pint(unit: str) -> str:
     """The unit as pint reads it: ``kg.m2`` is ``kg*m**2``; ``"1"`` and ``""`` are dimensionless."""
     text = spelled(unit)
+    if _TERA_REVOLUTION.search(text):
+        raise ValueError(f"a unit that is known here, not '{text}'")
     return "" if text in ("", "1", "-") else re.sub(r"(?<=[A-Za-z])(?=-?[0-9])", "**", text.replace(".", "*"))
 
 
@@ -187,10 +190,32 @@ def difference(unit: "str | Unit") -> "str | Unit":
 def is_close(unit: Unit) -> bool:
     """Whether a unit is, but for rounding, what its name means here."""
     try:
-        factor, offset = conversion(known_unit(unit.name), unit._replace(name=""))
+        factor, offset = conversion(known_unit(unit.name), unit._replace(name="\0", others=()))
     except ValueError:
         return False
     return math.isclose(factor, 1.0, rel_tol=1e-3) and abs(offset) <= 1e-3 * abs(unit.offset)
+
+
+def _own(name: str, unit: Unit) -> Unit | None:
+    """The unit that the description of `unit` defines by a name, if it does. Names of what machines have not, such as C
+    and kT, are free.
+
+    Raises
+    ------
+    ValueError
+        It is another one here.
+    """
+    own = next((u for u in (unit, *unit.others) if spelled(u.name) == spelled(name)), None)
+    if own is None or is_close(own) or not _is_of_machines(own.name):
+        return own
+    raise ValueError(f"a number without unit, or in another one: the description of the FMU has another {own.name}")
+
+
+@cache
+def _is_of_machines(name: str) -> bool:
+    with suppress(ValueError):
+        return _plain_kind(known_unit(name)) in {_plain_kind(known_unit(unit)) for unit in (*KINDS, "K")}
+    return False
 
 
 def _plain_kind(unit: Unit) -> tuple[tuple[str, float], ...]:
@@ -206,10 +231,10 @@ def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float
         Units of different kinds, or one that is not known; the message says what is allowed.
     """
     names = [spelled(u if isinstance(u, str) else u.name) for u in (source, target)]
+    if isinstance(target, Unit):
+        source = _own(names[0], target) or source
     if names[0] == names[1]:
         return 1.0, 0.0
-    others = {} if isinstance(target, str) else {u.name: u for u in reversed(target.others)}
-    source = others.get(names[0], source)
     a, b = (known_unit(u) if isinstance(u, str) else u for u in (source, target))
     if _plain_kind(a) != _plain_kind(b):
         raise ValueError(f"a unit of the same kind as {names[1]}")
@@ -220,6 +245,8 @@ def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float
     elif b.turns and a.angle:
         k = turn**-a.angle
     factor = k * a.factor / b.factor
+    if not 0.0 < abs(factor) < math.inf:
+        raise ValueError(f"a unit of a size like that of {names[1]}")
     near = round(factor)
     if near and math.isclose(factor, near, rel_tol=1e-14):
         factor = float(near)
@@ -310,6 +337,8 @@ def _read(text: str, unit: "str | Unit", name: str) -> float:
         example = "" if name == "1" else f": a number, or a text with a unit of that kind, such as '1 {name}'"
         raise ValueError(f"{wanted(name)}{example}")
     number, given = float(match[1]), match[2]
+    if isinstance(unit, Unit) and given:
+        _own(given, unit)
     if not given or spelled(given) == spelled(name):
         return number
     if re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", given):

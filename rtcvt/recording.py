@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from rtcvt import __version__, quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import new_beside
-from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in
+from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in, texts_of
 from rtcvt.names import mapped
 
 SCHEMA_VERSION = 1
@@ -356,9 +356,18 @@ def series_texts(name: str, called: str, unit: str, description: str) -> dict[st
     return {"units": unit, "description": description} | ({"name": name} if called != name else {})
 
 
-def signal_name(data: h5py.Dataset) -> str:
-    """The name of the signal in a dataset."""
-    return str(data.attrs.get("name", data.name.rpartition("/")[2]))
+def signal_about(data: h5py.h5d.DatasetID, key: str) -> tuple[str, str, str]:
+    """Name, unit and description of the signal in a dataset.
+
+    Raises
+    ------
+    KeyError
+        Unit or description are missing; and see `texts_of`.
+    """
+    name, unit, description = texts_of(data, "name", "units", "description")
+    if unit is None or description is None:
+        raise KeyError(f"{key}: units and description")
+    return key if name is None else name, unit, description
 
 
 def read_recording(path: Path) -> Recording:
@@ -384,10 +393,12 @@ def recording_in(file: h5py.File, path: Path, rows: int | None = None) -> Record
     version = file.attrs.get("schema_version")
     if version != SCHEMA_VERSION or "time" not in file or "signals" not in file:
         raise InputError(path, "schema_version", str(version), f"a recording of schema version {SCHEMA_VERSION}")
-    signals = {
-        signal_name(data): Signal(
-            data[:rows] if data.ndim else data[()], str(data.attrs["units"]), str(data.attrs["description"])
-        )
-        for data in file["signals"].values()
-    }
+    signals = {}
+    group = file["signals"].id
+    for key in group:
+        data = h5py.h5o.open(group, key)
+        name, unit, description = signal_about(data, key.decode())
+        values = np.empty(data.shape, dtype=data.dtype)
+        data.read(h5py.h5s.ALL, h5py.h5s.ALL, values)
+        signals[name] = Signal(values[:rows] if values.ndim else values[()], unit, description)
     return Recording(file["time"][:rows], signals, dict(file.attrs), text_in(file, "unit_file"))

@@ -5,12 +5,13 @@ import os
 import signal
 import tempfile
 import zipfile
+from pathlib import Path
 
 import pytest
 
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
-from rtcvt.files import LARGEST, temporary_folder
+from rtcvt.files import LARGEST, read_bytes, temporary_folder
 from rtcvt.hil.can_attachment import read_database
 from rtcvt.hil.importer import open_fmu
 from rtcvt.hil.recorder import confirmed_rows
@@ -54,6 +55,12 @@ def test_a_pipe_is_refused_without_waiting(tmp_path, reader, name):
     os.mkfifo(path)
     with pytest.raises(InputError):
         reader(path)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/mem"), reason="no /proc")
+def test_a_file_that_says_no_only_when_it_is_read_is_refused():
+    with pytest.raises(InputError, match="cannot be read"):
+        read_bytes(Path("/proc/self/mem"))
 
 
 @pytest.mark.parametrize("reader", [*READERS, read_unit_file])

@@ -24,7 +24,7 @@ from rtcvt.quantity import base_exponents, base_unit, conversion, defined, is_qu
         ("3000 1/min", "rad/s", 100 * math.pi),
         ("3000 min^-1", "rad/s", 100 * math.pi),
         ("3000 U/min", "rad/s", 100 * math.pi),
-        ("3000 /min", "rad/s", 100 * math.pi),
+        ("3000 tr/min", "rad/s", 100 * math.pi),
         ("50 Hz", "rad/s", 100 * math.pi),
         ("100 1/s", "rad/s", 100.0),
         ("3000 rpm", "Hz", 50.0),
@@ -46,7 +46,7 @@ def test_conversion(text, unit, value):
 
 
 @pytest.mark.parametrize(
-    "text", ["20 N.m/s", "nan", "inf m", "1e999 m", "m", "", "3 parsnip", "5 m; import os", float("nan")]
+    "text", ["20 N.m/s", "5 Tr", "nan", "inf m", "1e999 m", "m", "", "3 parsnip", "5 m; import os", float("nan")]
 )
 def test_refusal(text):
     with pytest.raises(ValueError, match=r"in m"):

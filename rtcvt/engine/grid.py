@@ -5,8 +5,6 @@ one line for each point of a full grid. In the constants of a unit a table is ``
 row by row. Beyond an axis the value at its end counts.
 """
 
-import csv
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -17,7 +15,7 @@ from numpy.typing import NDArray
 
 from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import read_text
+from rtcvt.files import number, read_rows
 from rtcvt.kernel import kernel
 from rtcvt.unitfile import is_file
 
@@ -47,8 +45,7 @@ def _read(
     if not is_file(path):
         shipped = sorted(f.stem for f in path.parent.glob("*.csv"))
         raise InputError(source, key, name, f"a CSV file, or one of the shipped tables: {', '.join(shipped)}")
-    lines = list(enumerate(read_text(path).splitlines(), start=1))
-    rows = [(k, next(csv.reader([line]))) for k, line in lines if line.strip() and not line.startswith("#")]
+    rows = read_rows(path)
     header = ",".join(f"{column} [{unit}]" for column, unit in columns)
     if not rows:
         raise InputError(path.name, "", None, f"a header such as '{header}' and a line for each point")
@@ -123,11 +120,8 @@ def _factors(
 
 
 def _point(source: str, line: int, row: list[str], factors: tuple[float, ...]) -> tuple[float, float, float]:
-    try:
-        a, b, value = (float(cell) * factor for cell, factor in zip(row, factors, strict=True))
-    except ValueError:
-        a, b, value = math.nan, math.nan, math.nan
-    if not all(abs(number) < 1e9 for number in (a, b, value)):
+    a, b, value = (factor * number(cell) for cell, factor in zip([*row, "", "", ""], factors, strict=False))
+    if len(row) != 3 or not all(abs(found) < 1e9 for found in (a, b, value)):
         raise InputError(source, f"line {line}", ",".join(row), "three numbers below 1e9")
     return a, b, value
 

@@ -46,7 +46,8 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
-from rtcvt.hdf5 import open_sealed
+from rtcvt.hdf5 import open_sealed, refused
+from rtcvt.quantity import MOST
 from rtcvt.recording import new_hdf5, revision
 from rtcvt.variator import regression
 
@@ -589,32 +590,42 @@ def read_reduced(path: Path) -> ReducedModel:
         about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
         if about != (KIND, SCHEMA_VERSION):
             raise InputError(path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}")
-        model = _read(file)
+        model = _read(file, path)
     _require_consistent(model, path)
     return model
 
 
-def _read(file: h5py.File) -> ReducedModel:
+def _read(file: h5py.File, path: Path) -> ReducedModel:
     def strings(name: str) -> list[str]:
-        return [str(a) for a in file[name].asstr()[()]]
+        with refused(path, f"{name}: texts"):
+            return [str(a) for a in file[name].asstr()[()]]
 
     def array(name: str) -> Array:
-        return np.asarray(file[name][()], dtype=float)
+        with refused(path, f"{name}: numbers"):
+            return np.asarray(file[name][()], dtype=float)
 
-    coordinates = zip(
+    def number(name: str) -> float:
+        with refused(path, f"{name}: one number"):
+            return float(array(name))
+
+    about = [
         strings("coordinates/name"),
         strings("coordinates/map"),
         array("coordinates/centre"),
         array("coordinates/range"),
-        strict=True,
-    )
+    ]
+    with refused(path, "coordinates: a name, a map, a centre and a range of each"):
+        coordinates = tuple(
+            Coordinate(n, m, float(c), float(r[0]), float(r[1])) for n, m, c, r in zip(*about, strict=True)
+        )
+        shift = float(file["coordinates/shift"][0]), float(file["coordinates/shift"][1])
     peaks = zip(strings("peaks/name"), array("peaks/weights"), strict=True)
     fields = sorted(file["fields"].items(), key=lambda item: int(item[1].attrs["order"])) if "fields" in file else []
     return ReducedModel(
         str(file.attrs["name"]),
-        {name: float(file[f"constants/{name}"][()]) for name in CONSTANTS},
-        tuple(Coordinate(n, m, float(c), float(r[0]), float(r[1])) for n, m, c, r in coordinates),
-        (float(file["coordinates/shift"][0]), float(file["coordinates/shift"][1])),
+        {name: number(f"constants/{name}") for name in CONSTANTS},
+        coordinates,
+        shift,
         array("thrust"),
         array("laws"),
         tuple(Peak(n, w) for n, w in peaks),
@@ -626,10 +637,10 @@ def _read(file: h5py.File) -> ReducedModel:
             for name, g in fields
         ),
         array("campaign/points"),
-        float(file["campaign/spacing"][()]),
+        number("campaign/spacing"),
         Networks(array("networks/first"), array("networks/second")),
         Networks(array("peaks/first"), array("peaks/second")),
-        {name: float(a[()]) for name, a in file["errors"].items()} if "errors" in file else {},
+        {name: number(f"errors/{name}") for name in file["errors"]} if "errors" in file else {},
         str(file["unit_file"].asstr()[()]),
         str(file["plan"].asstr()[()]),
         {k: v for k, v in file.attrs.items() if k not in ("schema_version", "kind", "name")},
@@ -646,23 +657,27 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         if not fits:
             raise InputError(path, key, None, allowed)
 
-    constants = np.array(list(m.constants.values()))
-    require(bool(np.all(np.isfinite(constants)) and np.all(constants > 0.0)), "constants", "numbers above 0")
+    def plain(numbers: Array) -> bool:  # no NaN, and nothing whose square is infinite
+        return bool(np.all(np.abs(numbers) <= MOST))
+
+    size = f"a number above 0, at most {MOST:g}"
+    for name, value in m.constants.items():
+        require(0.0 < value <= MOST, f"constants/{name}", size)
     require(tuple(c.name for c in m.coordinates) == COORDINATES, "coordinates/name", ", ".join(COORDINATES))
     for c in m.coordinates:
         key = f"coordinates, {c.name}"
         require(c.map in MAPS, key, f"a map: {' or '.join(MAPS)}")
         numbers = np.array([c.centre, c.low, c.high])
-        require(bool(np.all(np.isfinite(numbers)) and c.centre > 0.0 and c.low < c.high), key, "centre > 0, low < high")
+        require(plain(numbers) and c.centre > 0.0 and c.low < c.high, key, "centre > 0, low < high")
         require(c.map == "sigmoid" or c.low > -c.centre, key, "a range above -c")
         require(bool(c.mapped(c.low) < c.mapped(c.high)), key, "a range whose ends are apart when mapped")
-    fits = all(np.isfinite(m.shift)) and m.shift[1] > 0.0
+    fits = plain(np.array(m.shift)) and m.shift[1] > 0.0
     require(fits, "coordinates/shift", "finite numbers, the second above 0")
     aside = [(key, a, 5) for key, a in (("uncertainty", m.uncertainty), ("correction", m.correction)) if a.size]
     for key, table, d in (("thrust", m.thrust, 4), ("laws", m.laws, 5), *aside):
         shape = table.ndim == d and all(regression.ORDER <= k <= MOST_SPLINES for k in table.shape[:4])
         require(shape and table.size <= MOST_COEFFICIENTS, key, "splines along four coordinates")
-        require(bool(np.all(np.isfinite(table))), key, "finite numbers")
+        require(plain(table), key, f"numbers of at most {MOST:g}")
     in_y = m.laws.shape[4] % len(LAWS) == 0 and 1 <= m.laws.shape[4] // len(LAWS) <= MOST_DEGREE
     require(in_y, "laws", "as many polynomials of each law")
     require(m.uncertainty.shape[4:] == (len(UNCERTAIN),), "uncertainty", f"{len(UNCERTAIN)} logarithms")
@@ -670,17 +685,17 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
     require(fits, "correction", f"{len(CORRECTIONS)} differences and one of each peak")
     both = m.correction.size and m.uncertainty.size
     require(not both or m.correction.shape[:4] == m.uncertainty.shape[:4], "correction", "the splines of uncertainty")
-    fits = m.deviation.shape == (len(UNCERTAIN),) and bool(np.all(np.isfinite(m.deviation) & (m.deviation >= 0.0)))
+    fits = m.deviation.shape == (len(UNCERTAIN),) and plain(m.deviation) and bool(np.all(m.deviation >= 0.0))
     require(fits, "deviation", "four numbers from 0 on")
     for key, networks in (("peaks", m.peak_networks), ("networks", m.networks)):
         W_1, W_2 = networks.first, networks.second
         fits = W_1.ndim == 3 == W_2.ndim and len(W_1) == len(W_2) and W_1.shape[2] == len(COORDINATES) + 1
         fits = fits and W_2.shape[2] == W_1.shape[1] + 1 and W_1.shape[1] + networks.units <= MOST_UNITS
         require(fits, key, f"both layers of as many networks, at most {MOST_UNITS} units")
-        require(bool(np.all(np.isfinite(W_1)) and np.all(np.isfinite(W_2))), key, "finite numbers")
+        require(plain(W_1) and plain(W_2), key, f"numbers of at most {MOST:g}")
     require(len(m.peaks) <= MOST_PEAKS, "peaks", f"at most {MOST_PEAKS}")
     for peak in m.peaks:
-        fits = peak.weights.shape == (m.peak_networks.units,) and bool(np.all(np.isfinite(peak.weights)))
+        fits = peak.weights.shape == (m.peak_networks.units,) and plain(peak.weights)
         require(fits, "peaks/weights", "a number for each unit and 1")
     cells = {f.modes.shape[1:] for f in m.fields}
     require(len(cells) <= 1, "fields", "as many cells in all fields")
@@ -691,7 +706,9 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
         fits = 1 <= K <= MOST_MODES and 4 <= f.modes.shape[1] <= MOST_CELLS
         require(fits and f.modes.shape[1] % 4 == 0, key, "modes on cells, as many in each of four sections")
         require(f.weights.shape == (K, m.networks.units), key, "weights of each mode's coefficient")
-        require(bool(np.all(np.isfinite(f.modes)) and np.all(np.isfinite(f.weights))), key, "finite numbers")
+        fits = f.sigma.ndim == 1 and plain(f.sigma) and bool(np.all(f.sigma >= 0.0))
+        require(fits, f"{key}/sigma", "singular values")
+        require(plain(f.modes) and plain(f.weights), key, f"numbers of at most {MOST:g}")
     fits = m.points.ndim == 2 and m.points.shape[1] == 4 and 1 <= len(m.points) <= MOST_POINTS
-    require(fits and bool(np.all(np.isfinite(m.points))), "campaign/points", "rows of four finite numbers")
-    require(np.isfinite(m.spacing) and m.spacing > 0.0, "campaign/spacing", "a number above 0")
+    require(fits and plain(m.points), "campaign/points", "rows of four finite numbers")
+    require(0.0 < m.spacing <= MOST, "campaign/spacing", size)

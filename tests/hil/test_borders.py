@@ -12,8 +12,9 @@ from rtcvt.hil.importer import inputs_from, open_fmu
 from rtcvt.hil.recorder import read, write
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.hil.runner import run
+from rtcvt.quantity import conversion
 from rtcvt.recording import Recording, Signal
-from rtcvt.scenario import Scenario
+from rtcvt.scenario import Scenario, Table
 
 pytestmark = pytest.mark.needs("loop")
 
@@ -87,6 +88,23 @@ SPEED, DIFFERENCE = ('unit="1/min"', 'unit="rad/s"'), ('unit="Temp"', 'unit="Tem
 def test_other_units_of_the_description_are_read_and_differences_have_no_offset(unit, change, name, given, value):
     found = run(unit(units=SHOWN, change=change), 5e-3, scenario=scenario(**{name: given}), fast=True)
     assert found[name][-1] == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [("rpm", 'm="1"'), ("rpm", 's="-1" rad="1"'), ("degC", 'K="1"'), ("m", 'm="1" factor="1e-3"'), ("%", ""),
+     ("kW", 'kg="1" m="2" s="-3"')],
+)  # fmt: skip
+def test_a_name_that_means_another_unit_here_is_refused(unit, name, base):
+    """A number is in the unit of the description."""
+    units = f'<UnitDefinitions><Unit name="{name}"><BaseUnit {base}/></Unit></UnitDefinitions>'
+    path = unit(units=units, change=(SPEED[0], f'unit="{name}"'))
+    assert run(path, 5e-3, scenario=scenario(w=3), fast=True)["w"][-1] == 3.0
+    for given in (f"3 {name}", Table(time=(0.0, 1.0), value=(3.0, 3.0), unit=name)):
+        with pytest.raises(InputError, match=f"another {name}"):
+            run(path, 5e-3, scenario=scenario(w=given), fast=True)
+    with open_fmu(path) as fmu, pytest.raises(ValueError, match=f"another {name}"):
+        conversion(name, fmu.interface.variable("w", "input").measured)  # as of a signal on the bus
 
 
 def test_ranges_that_are_none_and_inputs_beyond_theirs_are_told(unit):
@@ -207,9 +225,12 @@ def test_a_table_that_was_written_is_read(tmp_path, caplog):
     assert "'time' is the column time_2" in caplog.text
 
 
-def test_inputs_from_a_csv_file(unit, tmp_path):
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+def test_inputs_from_a_csv_file(unit, tmp_path, encoding):
     path = tmp_path / "in.csv"
-    path.write_text("# a bench\ntime [ms];w [rad/s];T\n0;0;1\n10;104.719755;2\n20;104.719755;3\n")
+    path.write_text(
+        "# a bench of 20 °C\ntime [ms];w [rad/s];T\n0;0;1\n10;104.719755;2\n20;104.719755;3\n", encoding=encoding
+    )
     result = run(unit(), 5e-3, scenario=Scenario(name="csv", duration=0.02, inputs=inputs_from(path)), fast=True)
     np.testing.assert_allclose(result["w"], [0, 500, 1000, 1000, 1000], rtol=1e-6)
     np.testing.assert_allclose(result["T"], [1, 1.5, 2, 2.5, 3])
@@ -220,7 +241,7 @@ def test_inputs_from_a_csv_file(unit, tmp_path):
     [("time,w\n0,1\n0,2\n", "times must increase"), ("time,w\n0,1,2\n", "line 2"), ("time,w\n0,nan\n", "line 2"),
      ("w,time\n0,1\n", "line 1"), ("time,w\n0,1e400\n", "line 2"),
      ("time [kg],w\n0,1\n", "same kind as s"), ("time,w\n", "at least one"),
-     ("time,w,w\n0,1,1\n", "each once"), ("time,w\n0,٣\n", "line 2")],
+     ("time,w,w\n0,1,1\n", "each once"), ("time,w\n0,٣\n", "line 2"), (f"time,w\n0,{'9' * 200_000}\n", "line 2")],
 )  # fmt: skip
 def test_csv_files_that_are_no_tables_are_refused(tmp_path, text, message):
     path = tmp_path / "in.csv"

@@ -361,6 +361,23 @@ def test_what_means_not_available_is_not_sent_as_a_number():
     assert [reach(s) for s in message.signals] == [(-100.0, 153.0), (-254.0, 254.0)]
 
 
+def test_what_a_value_table_says_is_told_in_many_words():
+    """A name beyond the range is none in any language."""
+    said = {"error": "Sensorfehler|défaut|Erreur|inválido|guasto|Störung|ошибка|故障|INVALID",
+            "not available": "SNA|n.a.|Signal_Not_Valid|nicht verfügbar|Ungueltig|non disponible|不可用|Initialwert",
+            "": "No Error|NoFault|Fehlerfrei|kein Fehler|Error free|Default|Interrupt|Ferry mode|valid"}  # fmt: skip
+    for what, words in said.items():
+        for word in words.split("|"):
+            plan = planned(J1939.replace("Sensorfehler", word), COMING)
+            node = Node(None, [], plan.taken, plan.names, wires=plan.wires)
+            node._take(can.Message(arbitration_id=256, data=b"\0\0\0\0\0\x81\0\0", is_extended_id=False), 0.0)
+            assert [key for key in node.held if key.startswith("T")] == [f"T {what}"] * bool(what), word
+    plan = planned(J1939.replace("[0|0]", "[-40|80]").replace("Sensorfehler", "niedostępny"), COMING)
+    node = Node(None, [], plan.taken, plan.names, wires=plan.wires)
+    node._take(can.Message(arbitration_id=256, data=b"\0\0\0\0\0\x81\0\0", is_extended_id=False), 0.0)
+    assert node.held["T niedostępny"] == 1
+
+
 def test_a_received_number_beyond_all_numbers_is_none():
     given = Variable("x", "input", 0, "1", "")
     plan = planned('BO_ 256 M: 8 ECU\n SG_ x : 0|8@1+ (1e308,0) [0|0] "" RIG\n', [given])

@@ -35,8 +35,7 @@ file is sealed, see `rtcvt.hdf5`."""
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property
-from math import prod
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +52,7 @@ from rtcvt.variator import regression
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 KIND = "reduced model of a variator"
 SEAL = b"rtcvt reduced 4 "
 COORDINATES = ("i", "xi", "kappa", "f", "y")
@@ -164,7 +163,7 @@ def _summed(coefficients: Array, t: Array) -> Array:
     for some in range(0, len(t), 64):  # points at once: each has 81 rows
         found = [_three(n, t[some : some + 64, j]) for j, n in enumerate(coefficients.shape[:4])]
         rows = coefficients[tuple(_along(axis, cell + np.arange(3)[:, None]) for axis, (cell, _) in enumerate(found))]
-        weight = prod(_along(axis, three) for axis, (_, three) in enumerate(found))
+        weight = reduce(np.multiply, (_along(axis, three) for axis, (_, three) in enumerate(found)))
         total[some : some + 64] = (weight[..., None] * rows).reshape(len(rows), 81, -1).sum(axis=1)
     return total
 

@@ -385,7 +385,7 @@ def _set(name, value):
         (_set("networks/first", lambda a: a[:1]), "networks"),
         (_set("networks/first", lambda a: a[:, :-1]), "networks"),
         (lambda file: file.attrs.update(schema_version=99), "schema_version"),
-        (lambda file: file.attrs.update(schema_version=2), "schema version 4"),
+        (lambda file: file.attrs.update(schema_version=4), "schema version 5"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(model, tmp_path, damage, key):

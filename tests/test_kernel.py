@@ -177,14 +177,18 @@ def test_what_kernels_called_is_called_from_python_later(tmp_path, monkeypatch):
 def test_functions_of_machine_code_are_its_own():
     """What kernels for Python call is theirs, also by name, by which the loader knows all functions of a process."""
 
-    def factors(w):
+    def factors(w):  # too often to be inlined everywhere
+        lu(2, w, 0, 8)
+        lu(2, w, 4, 10)
+        lu(2, w, 0, 8)
+        lu(2, w, 4, 10)
         lu(2, w, 0, 8)
         lu(2, w, 4, 10)
 
     of_kernels, of_models = kernel(factors), nonsmooth(factors)
     given = np.array([4.0, 2.0, 1.0, 3.0, 1.0, 2.0, 4.0, 3.0, 0.0, 0.0, 0.0, 0.0])
     results = []
-    for compiled in (of_kernels, of_models, lambda w: lu.py_func(2, w, 0, 8) or lu.py_func(2, w, 4, 10)):
+    for compiled in (of_kernels, of_models, lambda w: [lu.py_func(2, w, *place) for place in 3 * [(0, 8), (4, 10)]]):
         results.append(given.copy())
         compiled(results[-1])
     assert np.array_equal(results[0], results[1])

@@ -77,7 +77,7 @@ def test_the_car_follows_the_first_hill_and_its_belt_hardly_slides_as_a_whole(ru
 @pytest.mark.slow
 def test_every_joule_is_accounted_for(run):
     found = balance(run)
-    assert abs(found.residual) < 2e-6
+    assert abs(found.residual) < 3e-6  # of steps of 1 ms: 9e-7 at 0.5 ms, 4e-7 at 0.25 ms
     assert found.sources["engine.fuel"] == pytest.approx(run["engine.fuel.m"][-1] * 42.5e6)
     assert min(found.losses.values()) >= 0.0
     litres, km = run["engine.fuel.V"][-1] * 1e3, run["vehicle.vehicle.s"][-1] * 1e-3

@@ -64,6 +64,7 @@ from rtcvt.recording import (
     put_in_place,
     read_recording,
     recording_in,
+    require_ending,
     require_writable,
     revision,
     series_texts,
@@ -126,7 +127,7 @@ def open_recorder(
     Parameters
     ----------
     path : Path
-        Its name once it is finished; ``.mf4`` or ``.mdf`` for MDF, any other for HDF5.
+        Its name once it is finished, with one of the `ENDINGS`.
     channels : sequence of Channel
         Besides the time.
     kind : str
@@ -141,8 +142,9 @@ def open_recorder(
     Raises
     ------
     InputError
-        The file cannot be written, or another run writes it.
+        Another ending; the file cannot be written, or another run writes it.
     """
+    require_ending(path, ENDINGS)
     require_writable(path)
     claim = _claim(path)
     about = _about(kind, attributes)
@@ -232,8 +234,9 @@ def write(path: Path, recording: Recording, kind: str) -> None:
     Raises
     ------
     InputError
-        The file cannot be written.
+        Another ending, or the file cannot be written.
     """
+    require_ending(path, ENDINGS)
     require_writable(path)
     if _format(path) is _Hdf5:
         write_recording(path, recording, kind)

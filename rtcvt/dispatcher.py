@@ -2,8 +2,8 @@
 
 - Machine code is made for a function that Python calls, not for those that only other kernels call. Numba makes it for
   each, with that of all that it calls in turn; what is inlined in the end is made again on every floor, and each gets a
-  wrapper that takes Python's objects. Of these the optimised intermediate code alone is kept, in memory and on disk. A
-  function that both call is compiled for each. Bits are the same: what callers inline is the same.
+  wrapper that takes Python's objects. Of these intermediate code alone is kept, in memory and on disk. A function that
+  both call is compiled for each. Bits are the same: what callers inline is the same.
 - A literal, or a member of a table (`rtcvt.table`), is an int64 or bool like any other: left alone, numba compiles a
   kernel once more for each literal that another one passes to it.
 - What numba has found out about its own functions is remembered, its messages about what it tries in vain have no
@@ -11,9 +11,11 @@
 """
 
 import gc
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -153,7 +155,7 @@ def _call_type(self: Function, context: Context, args: Any, kws: Any) -> Any:
     """The signature of a call, as `Function.get_call_type` of numba's gives it."""
     if not isinstance(context, _Typing):
         return _numbas(self, context, args, kws)
-    args = tuple(a.dtype if isinstance(a, numba.types.IntEnumMember) else a for a in args)
+    args = tuple(map(_number, args))
     key = self, args, tuple(kws.items())
     if key not in context.known:
         context.known[key] = _numbas(self, context, args, kws)
@@ -241,13 +243,19 @@ class InnerCompiler(KernelCompiler):
     inner = True
 
 
+@cache
+def _policy() -> str:
+    """Digest of what is said here: another way to compile makes other machine code."""
+    return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+
+
 class _Kept(CompileResultCacheImpl):
     """What is on disk becomes a library of the same kind again."""
 
     @property
     def variant(self) -> str:
-        """For whom it was compiled."""
-        return "kernel" if _floors else "Python"
+        """For whom it was compiled, and how."""
+        return f"{'kernel' if _floors else 'Python'} {_policy()}"
 
     def rebuild(self, target_context: Any, reduced_data: Any) -> Any:
         if not _floors:
@@ -320,5 +328,9 @@ def _alone() -> Iterator[None]:
             gc.enable()
 
 
+def _number(kind: Any) -> Any:
+    return kind.dtype if isinstance(kind, numba.types.IntEnumMember) else kind
+
+
 def _plain(kind: Any) -> Any:
-    return kind.dtype if isinstance(kind, numba.types.IntEnumMember) else numba.types.unliteral(kind)
+    return numba.types.unliteral(_number(kind))

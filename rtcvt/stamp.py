@@ -3,8 +3,9 @@
 Numba looks only at the file of the function itself, although the machine code of the kernels that it calls is inlined.
 Here the machine code is stamped with all that numba freezes in it: the bytecode and options of the kernel and of the
 kernels that it reaches, constants by value, places of an enumeration, fields of records, and, for a function whose
-kernel is chosen by the type of an argument, the kernels of the types that occur. An edit of anything else recompiles
-nothing. Nothing is read when modules are imported. The files are those of `rtcvt.machine_code`.
+kernel is chosen by the type of an argument, the kernels of the types that occur; and with the way in which it is
+compiled (`rtcvt.dispatcher`). An edit of anything else recompiles nothing. Nothing is read when modules are imported.
+The files are those of `rtcvt.machine_code`.
 """
 
 import hashlib

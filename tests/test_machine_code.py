@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from rtcvt import machine_code
+from rtcvt import dispatcher, machine_code
 from rtcvt.machine_code import Files
 
 KERNELS = """
@@ -38,6 +38,12 @@ def twice(tmp_path, monkeypatch):
     assert not call()
     assert call()
     return call
+
+
+def test_another_way_to_compile_makes_other_machine_code(twice, monkeypatch):
+    monkeypatch.setattr(dispatcher, "_policy", lambda: "another")
+    assert not twice()
+    assert twice()
 
 
 def _bit(data):

@@ -1995,20 +1995,22 @@ def substep(h, budget, x, u, p, data, work):
         return budget
     n = int(data[D.N_X])
     start = int(data[D.W_STEP])
+    length = h
     for part in range(PARTS + 1):
         for i in range(n):
             work[start + i] = x[i]
         limits(x, p, data, work)
-        done = explicit_faces(h if part == 0 else h / PARTS, x, u, p, data, work)
-        if not done:
+        if explicit_faces(length, x, u, p, data, work):
+            if part == 0:
+                return budget
+        else:
             for i in range(n):
                 x[i] = work[start + i]
-        if part == 0 and done:
-            return budget
-        if part == 0:
-            cells(x, p, data, work)
-        elif not done:
-            budget = implicit_step(h / PARTS, budget, x, u, p, data, work)
+            if part == 0:
+                length = h / PARTS
+                cells(x, p, data, work)
+            else:
+                budget = implicit_step(length, budget, x, u, p, data, work)
     return budget
 
 

@@ -165,6 +165,9 @@ def test_odd_names_come_back(tmp_path, suffix):
     found = read(tmp_path / f"x.{suffix}")
     assert {name: s.values[0] for name, s in found.signals.items()} == {n: k + 1.0 for k, n in enumerate(names)}
     assert "names" not in found.attributes
+    with pytest.raises(InputError, match=r"ends in \.h5"):
+        open_recorder(tmp_path / "x.csv", [], "run", {}, "")
+    assert not (tmp_path / "x.csv").exists()
 
 
 def test_many_signals_take_the_room_of_their_numbers(tmp_path):

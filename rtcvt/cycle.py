@@ -78,7 +78,7 @@ def _header(source: str, line: int, row: list[str]) -> tuple[float, float]:
 
 
 def _point(source: str, line: int, row: list[str], factors: tuple[float, float]) -> tuple[float, float]:
-    t, v = (factor * number(cell) for cell, factor in zip([*row, "", ""], factors, strict=False))
-    if len(row) != 2 or not (math.isfinite(t) and 0.0 <= v < 1e3):
+    found = [factor * number(cell) for cell, factor in zip(row, factors, strict=False)]
+    if len(row) != 2 or not (math.isfinite(found[0]) and 0.0 <= found[1] < 1e3):
         raise InputError(source, f"line {line}", ",".join(row), "a time and a speed, not negative, below 1000 m/s")
-    return t, v
+    return found[0], found[1]

@@ -120,10 +120,10 @@ def _factors(
 
 
 def _point(source: str, line: int, row: list[str], factors: tuple[float, ...]) -> tuple[float, float, float]:
-    a, b, value = (factor * number(cell) for cell, factor in zip([*row, "", "", ""], factors, strict=False))
-    if len(row) != 3 or not all(abs(found) < 1e9 for found in (a, b, value)):
+    found = [factor * number(cell) for cell, factor in zip(row, factors, strict=False)]
+    if len(row) != 3 or not all(abs(value) < 1e9 for value in found):
         raise InputError(source, f"line {line}", ",".join(row), "three numbers below 1e9")
-    return a, b, value
+    return found[0], found[1], found[2]
 
 
 # --- kernels ----------------------------------------------------------------------------------------------------------

@@ -143,13 +143,17 @@ def _bars(drives: Sequence[Drive]) -> str:
     with drawing(1, 1, tall, "energy") as (grid, shown):
         ax = grid[0, 0]
         ax.set_axisbelow(True)
+        room = max(0.75, 0.2 + 0.08 * max(len(d.label) for d in drives))  # [in], for these
+        ax.figure.subplots_adjust(left=room / ax.figure.get_figwidth())
         for k, d in enumerate(reversed(drives)):
             left, below = 0.0, 0.0
             for j, name in enumerate(names):
                 value = _groups(d.balance).get(name, 0.0) * 1e-6
                 start = left if value >= 0.0 else below
                 label = name if k == 0 else None
-                ax.barh(k, value, left=start, color=COLOURS[j % len(COLOURS)], label=label, height=0.6)
+                again = "///" if j >= len(COLOURS) else None
+                ax.barh(k, value, left=start, color=COLOURS[j % len(COLOURS)], label=label, height=0.6,
+                        hatch=again, edgecolor="white", linewidth=0.0)  # fmt: skip
                 left, below = (left + value, below) if value >= 0.0 else (left, below + value)
         ax.set_yticks(range(len(drives)), [d.label for d in reversed(drives)])
         ax.grid(visible=False, axis="y")
@@ -230,7 +234,12 @@ def _over_time(drives: Sequence[Drive]) -> str:
                 chosen = names if len(drives) == 1 else names[:1]
                 for j, name in enumerate(chosen):
                     label = d.label if len(drives) > 1 else name
-                    ax.plot(*thin(d.time, factor * d.signals[name], 400), color=COLOURS[k + j], lw=0.9, label=label)
+                    ax.plot(
+                        *thin(d.time, factor * d.signals[name], 400),
+                        color=COLOURS[(k + j) % len(COLOURS)],
+                        lw=0.9,
+                        label=label,
+                    )
             ax.set_title(title)
             ax.set_ylabel("" if unit == "1" else unit)
             names_beside(ax)

@@ -10,11 +10,12 @@ import pytest
 from discs import interpreted
 from lxml import etree
 
-from rtcvt.balance import balance
+from rtcvt.balance import Balance, balance
 from rtcvt.errors import InputError
+from rtcvt.html import COLOURS
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
-from rtcvt.offline.cars import drive_of, page
+from rtcvt.offline.cars import Drive, _bars, drive_of, page
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_unit_file
 
@@ -82,6 +83,13 @@ def test_every_joule_is_accounted_for(run):
     assert min(found.losses.values()) >= 0.0
     litres, km = run["engine.fuel.V"][-1] * 1e3, run["vehicle.vehicle.s"][-1] * 1e-3
     assert found.litres == pytest.approx(100.0 * litres / km, rel=1e-12)
+
+
+def test_components_of_a_large_car_look_unlike():
+    """Beyond as many as there are colours bars are hatched."""
+    losses = {f"part_{k}.loss": 1e6 for k in range(len(COLOURS) + 2)}
+    drive = Drive("a car with a long name", Balance({"fuel": 1e7}, losses, 0.0, None, None), np.zeros(1), {}, None)
+    assert _bars([drive]).count("<pattern") == 3
 
 
 @pytest.mark.slow

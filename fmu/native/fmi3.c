@@ -40,7 +40,7 @@ static void release(Host host, void *block)
 static bool update(Instance *I, bool can_return, double *end)
 {
     fmi3Boolean wanted = fmi3False, inputs = fmi3False;
-    for (size_t k = 0; k < N_U; k++) {
+    for (size_t k = N_U; k-- > 0;) {
         inputs = inputs || (I->takes_inputs && I->intermediate[N_PARAMETERS + k]);
     }
     I->host.update(I->host.environment, I->t, inputs, fmi3True, fmi3True, can_return, &wanted, end);

@@ -52,7 +52,7 @@ class SpeedMap:
 
     unit: BeltUnit
     orders: tuple[float, ...]
-    speed: Array  # [rad/s]
+    speed: Array  # without its pulsation [rad/s]
     slip: dict[str, Array]  # of each pulley, share of the belt's speed, mean
     use: dict[str, Array]  # largest
     hub: dict[str, Array]  # load of each pulley [N], largest
@@ -127,19 +127,24 @@ def speed_map(
     path, index = unit.path(), list(unit.pulleys).index(driver)
     forward = float(path.sigma[index])
     began = START + SETTLE
-    ramp = duration - 2.0 * length
-    rise = f"({forward * (high - low) / ramp!r})*clip(t - {began + length!r}, 0, {ramp!r})"
+    model = build_belt(unit, "hybrid")
+    kept = length + model.step_size  # each speed at the ends: all points of its window
+    ramp = duration - 2.0 * kept
+    rise = f"({forward * (high - low) / ramp!r})*clip(t - {began + kept!r}, 0, {ramp!r})"
     mean = f"({forward * low!r})*min(t/{START!r}, 1) + {rise}"
     scenario = Scenario(
         name="map",
         duration=began + duration,
         inputs={f"{driver}.w": f"engine_order({mean}, {orders[0]!r}, {share!r})"},
     )
-    run = simulate(build_belt(unit, "hybrid"), scenario, progress=progress)
-    return _evaluated(unit, run, orders, windows, began)
+    run = simulate(model, scenario, progress=progress)
+    asked = low + (high - low) / ramp * np.clip(run.time - (began + kept), 0.0, ramp)
+    return _evaluated(unit, run, asked, orders, windows, began)
 
 
-def _evaluated(unit: BeltUnit, run: Result, orders: tuple[float, ...], windows: int, began: float) -> SpeedMap:
+def _evaluated(
+    unit: BeltUnit, run: Result, asked: Array, orders: tuple[float, ...], windows: int, began: float
+) -> SpeedMap:
     names = list(unit.pulleys)
     pairs = [f"{a}_{b}" for a, b in zip(names, names[1:] + names[:1], strict=True)]
     after = run.time >= began - 0.5 * run.step
@@ -153,7 +158,7 @@ def _evaluated(unit: BeltUnit, run: Result, orders: tuple[float, ...], windows: 
     def each(values: Array, take: Any) -> Array:
         return np.array([take(values[part]) for part in parts])
 
-    speed = each(w, np.mean)
+    speed = each(asked[after], np.mean)  # the mean of the speed itself keeps part of its pulsation
     v = each(signal("belt.v"), np.mean)
     losses = [x.name for x in run.model.select("output") if x.name.startswith("loss.")]
     tension = {s: each(signal(f"{s}.F"), np.mean) for s in pairs}

@@ -19,6 +19,7 @@ from rtcvt.offline.beltdrive import drive, rigid_elements
 from rtcvt.offline.beltdrive.audit import strayed, unaccounted
 from rtcvt.recording import Signal
 from rtcvt.scenario import Scenario
+from rtcvt.simulate import number_of_steps
 from rtcvt.unitfile import parse_table
 
 SAMPLE = 1e-3  # [s]
@@ -120,6 +121,8 @@ def simulate_full(
 ) -> Outcome:
     """Run the full model of a unit over a scenario and keep the run in a file.
 
+    A duration that is no multiple of `SAMPLE` is made longer, to the next one.
+
     Parameters
     ----------
     path : Path
@@ -137,6 +140,8 @@ def simulate_full(
         No equilibrium at the start, or no step that is small enough.
     """
     begun = saved = time.perf_counter()
+    samples = number_of_steps(max(scenario.duration, SAMPLE), SAMPLE, f"scenario '{scenario.name}'")
+    scenario = scenario.model_copy(update={"duration": samples * SAMPLE})
     ancf = full_model(unit) == "ancf"
     built = drive.build(unit) if ancf else None
     run: AnyRun | None = None

@@ -37,7 +37,8 @@ def show(drive: BeltUnit, given: Mapping[str, Any]) -> Shown:
 
 def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> Run:
     """Full model of a belt drive over one of its scenarios."""
-    from rtcvt.offline.beltdrive.runs import changed, estimated, figures, full_model, simulate_full
+    from rtcvt.offline.beltdrive.runs import SAMPLE, changed, estimated, figures, full_model, simulate_full
+    from rtcvt.simulate import uneven
 
     drive, given_table = estimated(drive)
     full_model(drive)
@@ -69,8 +70,11 @@ def simulate(drive: BeltUnit, given: Mapping[str, Any], progress: Progress) -> R
     if given_table:
         lines.append(f"[yellow]no table \\[ancf] or \\[elements]; taken:[/]\n{escape(given_table)}")
     if "unaccounted_J" in found:
-        share = abs(found["unaccounted_J"]) / max(abs(found["input_J"]), 1e-300)
-        lines.append(f"energy that is not accounted for: {share:.1e} of the work put in")
+        rest, work = abs(found["unaccounted_J"]), abs(found["input_J"])
+        amount = f"{rest / work:.1e} of the work put in" if work else f"{rest:.1e} J"
+        lines.append(f"energy that is not accounted for: {amount}")
+    if outcome.run.complete:
+        lines += [f"note: {note}" for note in uneven(chosen.duration, found["frames"] - 1, SAMPLE)]
     lines += [f"[yellow]{escape(w)}[/]" for w in found.get("warnings", ())]
     lines.append(f"{found['computed_s']:g} s computed in {found['wall_s']:.1f} s, {found['steps']} steps in all")
     return Run(path, found, lines, interrupted=found["status"] == "partial")

@@ -51,8 +51,7 @@ def test_a_drive_that_runs_up_has_its_means(found):
     expected = np.sum(b * ratio**2) * found.speed**2
     np.testing.assert_allclose(found.loss["friction"], expected, rtol=0.03)
     assert (np.diff(found.speed) > 0.0).all()
-    assert found.speed[0] > 120.0
-    assert found.speed[-1] < 300.0
+    assert found.speed[[0, -1]] == pytest.approx([120.0, 300.0], rel=1e-9)  # its pulsation has no share in it
     assert all((hub > 0.0).all() for hub in found.hub.values())
     assert max(abs(slip).max() for slip in found.slip.values()) < 0.01
     assert max(use.max() for use in found.use.values()) < 1.0

@@ -14,6 +14,7 @@ from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import element_forces, rosenbrock
 from rtcvt.offline.beltdrive import rigid_elements as model
 from rtcvt.offline.beltdrive.friction import Sliding
+from rtcvt.offline.beltdrive.runs import simulate_full
 from rtcvt.offline.beltdrive.shafts import Shafts
 from rtcvt.scenario import Scenario
 from rtcvt.unitfile import UnitFile
@@ -338,6 +339,14 @@ def test_interrupted_run_is_kept_and_goes_on_to_the_same_end(tmp_path):
         model.read_run(tmp_path / "part.h5", load_unit("two_pulley_5pk"), scenario)
     with pytest.raises(InputError, match=r"duration = 0\.01: at least 0\.02 s"):
         model.simulate(unit, short(unit, 0.01), start=back)
+
+
+@pytest.mark.parametrize(("asked", "end"), [(2.6e-3, 3e-3), (3.4e-3, 4e-3), (3e-4, 1e-3), (2e-3, 2e-3)])
+def test_a_duration_between_two_samples_is_covered(tmp_path, asked, end):
+    unit = section_3(dv="0.05 m/s", elements=24)
+    outcome = simulate_full(unit, short(unit, asked), tmp_path / "a.h5")
+    assert outcome.run.complete
+    assert outcome.run.time[-1] == pytest.approx(end)
 
 
 def test_prescribed_speed_is_followed(tmp_path):

@@ -241,11 +241,17 @@ def given(value: float | None, default: float | None, file: str, key: str) -> fl
 
 def duration_of(duration: float | None, scenario: Scenario | None, fmu: Fmu, h: float, file: str) -> float:
     """Duration [s] as given, or that of the scenario, or of the FMU's default experiment, for steps of h [s]."""
-    if np.spacing(abs(fmu.start_time)) > 1e-3 * h > 0.0:
-        raise InputError(file, "DefaultExperiment startTime", fmu.start_time, f"a time that steps of {h:g} s change")
-    stop = fmu.default("stopTime")
-    experiment = None if stop is None else stop - (fmu.default("startTime") or 0.0)
-    return given(duration, experiment if scenario is None else scenario.duration, file, "duration")
+    key, start, stop = "DefaultExperiment", fmu.start_time, fmu.default("stopTime")
+    if np.spacing(abs(start)) > 1e-3 * h > 0.0:
+        raise InputError(file, f"{key} startTime", start, f"a time that steps of {h:g} s change")
+    if duration is not None or scenario is not None or stop is None:
+        return given(duration, None if scenario is None else scenario.duration, file, "duration")
+    if not start < stop < np.inf:
+        raise InputError(file, f"{key} stopTime", stop, f"a finite time after the start, {start:g} s")
+    whole = round((stop - start) / h) * h if h > 0.0 else 0.0  # but for what the two times are rounded by
+    return (
+        whole if whole and abs(start + whole - stop) <= np.spacing(abs(start)) + np.spacing(abs(stop)) else stop - start
+    )
 
 
 def fmu_notes(fmu: Fmu, duration: float, n: int, h: float, u: Array) -> list[str]:

@@ -1,4 +1,7 @@
-"""Run a model over a scenario at a fixed communication step, as fast as it goes."""
+"""Run a model over a scenario at a fixed communication step, as fast as it goes.
+
+A duration that is no multiple of the step is made longer, to the next one, and that is told.
+"""
 
 import json
 import math
@@ -13,6 +16,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.kernel import FAILED, SATURATED
+from rtcvt.machine_code import tell
 from rtcvt.march import address_of, march
 from rtcvt.model import Instance, Model, Variable
 from rtcvt.recording import Recording, Signal
@@ -216,6 +220,8 @@ def _prepared(
     """Instance with its parameters set, communication points (n,) [s], inputs (n, n_u), changes of parameters."""
     source = f"scenario '{scenario.name}'"
     n = number_of_steps(scenario.duration, h, source)
+    for note in uneven(scenario.duration, n, h):
+        tell(f"{source}: {note}")
     instance = model.instantiate()
     apply_parameters(instance, {**scenario.parameters, **(parameters or {})}, source)
     time: Array = np.linspace(0.0, n * h, n + 1)

@@ -895,12 +895,13 @@ static int text_at(const char *from, char *to, int room)
 }
 
 /* One conversion of printf at `at`, behind its per cent sign, with its argument; what follows it, or NULL if it is none
-   of numbers and texts: then it stays as it is. Only these are fetched, each as the type it names. */
+   of numbers and texts: then it stays as it is. Each argument is fetched as the type that is named, also one that is not
+   shown: that of %n, and a text of wide characters. */
 static const char *converted(const char *at, va_list *values, char *out, size_t room)
 {
     char form[16] = "%", text[MESSAGE];
     size_t n = 1;
-    int sizes[2] = {-1, -1}, longs = 0;
+    int sizes[2] = {-1, -1}, longs = 0, extended = 0;
     while (*at != '\0' && strchr("-+#0", *at) != NULL && n < 5)
         form[n++] = *at++;
     for (int k = 0; k < 2; k++) { /* width and precision */
@@ -913,27 +914,29 @@ static const char *converted(const char *at, va_list *values, char *out, size_t 
             at++;
         } else if (k == 1 || (*at >= '1' && *at <= '9')) {
             sizes[k] = 0;
-            while (*at >= '0' && *at <= '9' && sizes[k] < MESSAGE)
-                sizes[k] = 10 * sizes[k] + *at++ - '0';
+            for (; *at >= '0' && *at <= '9'; at++)
+                sizes[k] = sizes[k] < MESSAGE ? 10 * sizes[k] + *at - '0' : MESSAGE;
         }
         sizes[k] = sizes[k] < -1 ? -1 : sizes[k] >= MESSAGE ? MESSAGE - 1 : sizes[k];
     }
-    for (; *at != '\0' && strchr("hlzjtq", *at) != NULL; at++)
-        longs += *at == 'h' ? 0 : 1;
+    for (; *at != '\0' && strchr("hlzjtqL", *at) != NULL; at++)
+        longs += *at == 'h' ? 0 : 1, extended |= *at == 'L';
     if (sizes[0] >= 0)
         n += (size_t)snprintf(form + n, 5, "%d", sizes[0]);
     if (sizes[1] >= 0)
         n += (size_t)snprintf(form + n, 5, ".%d", sizes[1]);
-    if (*at == '\0' || strchr("diuxXocsfFeEgGp", *at) == NULL || (longs && strchr("cs", *at) != NULL))
+    if (*at == 'n' || (longs && *at == 's'))
+        (void)va_arg(*values, void *);
+    if (*at == '\0' || strchr("diuxXocsfFeEgGaAp", *at) == NULL || (longs && *at == 's'))
         return NULL;
     if (strchr("diuxXo", *at) != NULL) {
         long long value = longs ? va_arg(*values, long long) : *at == 'd' || *at == 'i' ? (long long)va_arg(*values, int)
                                                                          : (long long)va_arg(*values, unsigned);
         snprintf(form + n, sizeof form - n, "ll%c", *at);
         snprintf(out, room, form, value);
-    } else if (strchr("fFeEgG", *at) != NULL) {
+    } else if (strchr("fFeEgGaA", *at) != NULL) {
         snprintf(form + n, sizeof form - n, "%c", *at);
-        snprintf(out, room, form, va_arg(*values, double));
+        snprintf(out, room, form, extended ? (double)va_arg(*values, long double) : va_arg(*values, double));
     } else if (*at == 'c') {
         int value = va_arg(*values, int);
         snprintf(out, room, "%c", value >= ' ' && value < 127 ? value : '?');

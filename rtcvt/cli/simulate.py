@@ -113,7 +113,7 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     from rtcvt.balance import balance
     from rtcvt.recording import require_ending, require_writable, save
     from rtcvt.scenario import chosen_scenario
-    from rtcvt.simulate import simulate, uneven
+    from rtcvt.simulate import simulate
 
     chosen = chosen_scenario(unit, given["scenario"])
     built = unit.build(given["model"], given["substeps"])
@@ -135,8 +135,6 @@ def _run(unit: Unit, given: dict[str, Any]) -> None:
     cost = found["step_cost_us"]["median"]
     speed = result.step * 1e6 / cost
     out.print(f"{found['steps']} steps of {result.step:g} s, median {cost:.1f} us: {speed:.0f} times real time")
-    for note in uneven(chosen.duration, found["steps"], result.step):
-        say(f"note: {note}")
     if found["saturated_share"] > 0:
         which = ", ".join(f"{name} {share:.1%}" for name, share in found["limits"].items())
         out.print(f"a limit was active in {found['saturated_share']:.1%} of the steps{which and f': {which}'}")

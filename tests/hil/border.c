@@ -5,6 +5,7 @@
 typedef void (*Log)(void *, const char *, int, const char *, const char *, ...);
 typedef struct { Log logger; void *allocate, *release, *finished, *environment; } Callbacks;
 static double r[16], start;
+static int written;
 static const Callbacks *host;
 void *fmi2Instantiate(const char *n, int k, const char *g, const char *p, const Callbacks *c, int v, int l)
 { host = c; return r; }
@@ -19,8 +20,10 @@ int fmi2DoStep(void *c, double t, double h, int p)
 {
     r[2] = r[0], r[3] = r[1], r[4] = t + h, r[5] = 2.0 * r[0], r[6] = 0.0 / (r[7] - r[7]);
     if (r[1] > 8.5)
-        host->logger(host->environment, "unit", 0, "log", "%-4s|%5.2f|%03d|%s|%s|%s|%s|%.2s|%lld%%|%n|%*d", "ab",
-                     3.14159, 7, (const char *)8, "40 \xc2\xb0", "@\xef\x5b\x7f", "\xc0\xaf", "\xc2\xb0\xb0",
-                     1234567890123LL, 4, 5);
+        host->logger(host->environment, "unit", 0, "log",
+                     "%-4s|%5.2f|%03d|%s|%s|%s|%s|%.2s|%lld%%|%n|%*d|%ls|%lc|%Lg|%a|%hhd|%zu|%7000d|%0", "ab", 3.14159, 7,
+                     (const char *)8, "40 \xc2\xb0", "@\xef\x5b\x7f", "\xc0\xaf", "\xc2\xb0\xb0", 1234567890123LL,
+                     &written, 4, 5, L"wide", 'c', 2.5L, 1.0, 6, (size_t)8, 7);
+    r[4] += written; /* nobody writes it */
     return r[1] > 8.5 ? 3 : 0;
 }

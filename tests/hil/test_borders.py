@@ -12,9 +12,11 @@ from rtcvt.hil.importer import inputs_from, open_fmu
 from rtcvt.hil.recorder import read, write
 from rtcvt.hil.rig import Rig, run_rig
 from rtcvt.hil.runner import run
+from rtcvt.kind import load_unit
 from rtcvt.quantity import conversion
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import Scenario, Table
+from rtcvt.simulate import simulate
 
 pytestmark = pytest.mark.needs("loop")
 
@@ -193,16 +195,36 @@ def test_the_units_time_begins_where_its_experiment_does(unit, fast):
     assert found["notes"] == ["the unit's time begins at 10 s"]
 
 
+@pytest.mark.parametrize("start", ["1e9", "-1e9", "123456789.1"])
+def test_times_are_rounded_and_no_step_more_is_made(unit, start):
+    for steps in range(17, 25):
+        path = unit(experiment=f'startTime="{start}" stopTime="{float(start) + 1e-3 * steps!r}" stepSize="0.001"')
+        found = run(path, fast=True)
+        assert (len(found.timing.began), len(found.notes)) == (steps, 1)
+
+
+@pytest.mark.parametrize(
+    "experiment", ['startTime="3" stopTime="3"', 'stopTime="-1"', 'startTime="10" stopTime="5"', 'stopTime="inf"',
+                   'stopTime="nan"']
+)  # fmt: skip
+def test_an_experiment_without_an_end_is_refused(unit, experiment):
+    with pytest.raises(InputError, match=r"DefaultExperiment stopTime.*after the start"):
+        run(unit(experiment=experiment), 1e-3, fast=True)
+    assert run(unit(experiment=experiment), 1e-3, 2e-3, fast=True).completed
+
+
 @pytest.mark.parametrize("logging", [True, False])
 @pytest.mark.parametrize("way", ["fast", "rig", "inside"])
 def test_messages_have_their_arguments_or_are_off(unit, way, logging):
-    """A text that is not there, or none of UTF-8, stays a conversion; %n does nothing."""
+    """A text that is not there, none of UTF-8 or wide stays a conversion; %n does nothing. Others keep their places."""
     given = scenario(T=9)
     if way == "fast":
         message = run(unit(), 5e-3, scenario=given, fast=True, logging=logging).message
     else:
         message = run_rig(unit(), 5e-3, None, given, Rig(isolated=way == "rig", logging=logging)).message
-    expected = "ab  | 3.14|007|%s|40 °|%s|%s|°|1234567890123%|%n|   5" if logging else "it gave no message"
+    expected = (
+        "ab  | 3.14|007|%s|40 °|%s|%s|°|1234567890123%|%n|   5|%ls|c|2.5|0x1p+0|6|8|" if logging else "no message"
+    )
     assert expected in message
 
 
@@ -211,6 +233,17 @@ def test_a_duration_is_covered_and_that_is_told(unit):
     assert found["duration_s"] == pytest.approx(1.2)
     assert found["notes"] == ["1 s is no multiple of the step, 0.4 s: the run ends at 1.2 s"]
     assert run(unit(), 1e-3, 0.3, fast=True).figures()["notes"] == []
+
+
+def test_a_model_covers_a_duration_and_that_is_told(caplog):
+    """In every command that simulates, once for each scenario."""
+    built = load_unit("clutch").build("rigid")
+    for _ in range(2):
+        found = simulate(built, Scenario(name="uneven", duration=0.35), 0.1)
+    assert found.time[-1] == pytest.approx(0.4)
+    assert [r.message for r in caplog.records] == [
+        "scenario 'uneven': 0.35 s is no multiple of the step, 0.1 s: the run ends at 0.4 s"
+    ]
 
 
 def test_elements_of_arrays_in_a_csv_file_are_no_units(tmp_path):

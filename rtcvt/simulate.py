@@ -24,7 +24,7 @@ from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample
 
 Array = NDArray[np.float64]
 BLOCKS = 5_000  # in which the steps of a long run are made, each in one call
-LIMITS = ("status.limited", "status.extrapolating", "control.saturated")  # how outputs that say so end
+LIMITS = ("status.end_stop", "status.force_limited", "status.extrapolating", "control.saturated", "control.limited.")
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class Result:
         return Recording(self.time, signals, about, self.model.source)
 
     def _limits(self) -> Iterator[tuple[str, float]]:
-        """Outputs that say which limit is active, and in which share of the steps."""
+        """Outputs that say which limit is active, named as one of `LIMITS`, and in which share of the steps."""
         for v in self.model.select("output"):
-            if v.name.endswith(LIMITS):
+            if v.boolean and any(limit in v.name for limit in LIMITS):
                 yield v.name, float(np.mean(self.y[1:, v.index] > 0.0))
 
     def figures(self) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def build_variator(
             kernels.port,
             kernels.flange,
             kernels.coupled_piece,
-            (layout.Y.OUTSIDE.row.name, layout.Y.LIMITED.row.name),
+            (layout.Y.OUTSIDE.row.name, layout.Y.END_STOP.row.name, layout.Y.FORCE_LIMITED.row.name),
             kernels.brief,
             tuple(name for k, name in enumerate(outputs) if k not in layout.BRIEF),
         ),

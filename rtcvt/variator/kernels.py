@@ -211,7 +211,7 @@ def laws_at(y, data, w):
 
 @kernel
 def force_of_rate(growth, turning, p, w):
-    """F_CI [N] at which ``r_I'/r_I`` is `growth` [1/s], within its limits; `turning` is |omega_I|_0. Sets AT_LIMIT."""
+    """F_CI [N] at which ``r_I'/r_I`` is `growth` [1/s], within its limits; `turning` is |omega_I|_0. Sets AT_FORCE."""
     least = p[P.Y_LEAST]
     most = p[P.F_MAX] / w[Q.F_EQ]
     if most > p[P.Y_MOST]:
@@ -225,7 +225,7 @@ def force_of_rate(growth, turning, p, w):
         y = 1.0 + growth / span
     else:
         y = 1.0
-    w[Q.AT_LIMIT] = 1.0 if y == most or y == least else 0.0
+    w[Q.AT_FORCE] = 1.0 if y == most or y == least else 0.0
     w[Q.F_CI] = y * w[Q.F_EQ]
 
 
@@ -235,7 +235,8 @@ def shifting(omega_I, phi, u, p, data, w):
     omega_0 = p[P.V_0] / w[Q.R_I]
     sign = smooth_sign(omega_I, omega_0)
     turning = omega_I * sign  # |omega_I|_0
-    w[Q.AT_LIMIT] = 0.0
+    w[Q.AT_STOP] = 0.0
+    w[Q.AT_FORCE] = 0.0
     if int(p[P.CONTROL]) == Given.RATIO:
         rate = (u[U.RATIO] - w[Q.I_G]) / (p[P.T_RATIO] * w[Q.DI_G])  # of phi
         force_of_rate(rate * w[Q.DR_I] / w[Q.R_I], turning, p, w)
@@ -254,7 +255,7 @@ def shifting(omega_I, phi, u, p, data, w):
     q = 1.0
     if rate != law:
         q = rate / law
-        w[Q.AT_LIMIT] = 1.0
+        w[Q.AT_STOP] = 1.0
     w[Q.PHI_RATE] = rate
     w[Q.RR_I] = w[Q.DR_I] * rate
     opening = 2.0 * data[D.TAN_D] * (w[Q.F_CI] - w[Q.F_EQ]) * w[Q.RR_I]
@@ -547,7 +548,8 @@ def state_outputs(x, u, p, data, y, work):
     y[Y.EFFICIENCY] = efficiency(P_I, P_O, shaft_torque(0, w) * omega_I, shaft_torque(1, w) * omega_O)
     running = smooth_sign(v, p[P.V_0])  # a belt that stands has no operating point
     y[Y.OUTSIDE] = 1.0 if w[Q.OUTSIDE] * running * running > BEYOND else 0.0
-    y[Y.LIMITED] = w[Q.AT_LIMIT]
+    y[Y.END_STOP] = w[Q.AT_STOP]
+    y[Y.FORCE_LIMITED] = w[Q.AT_FORCE]
 
 
 @kernel
@@ -1022,4 +1024,5 @@ def step(t, h, x, u, p, data, y, work):
     y_new = work[W_Y : W_Y + n_y]
     outputs(x, u, p, data, y_new, work)
     status = leave(True, n, x, saved, n_y, y_new, y)
-    return SATURATED if status != FAILED and (y[Y.OUTSIDE] != 0.0 or y[Y.LIMITED] != 0.0) else status
+    limited = y[Y.OUTSIDE] != 0.0 or y[Y.END_STOP] != 0.0 or y[Y.FORCE_LIMITED] != 0.0
+    return SATURATED if status != FAILED and limited else status

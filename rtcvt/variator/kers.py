@@ -46,7 +46,9 @@ carries at most::
     tau_d = clip(tau_des, +-tau_max),    tau_max = n_I r'_I 2 mu xi_max/cos(delta_0) F_most min(1, zeta)/S
 
 **Anti-windup.** The memory of the controller is theta itself, which stays within its stops, and lags of clipped values.
-``control.saturated`` says that a limit overrides the law: stops, rate, flywheel, clamping force, capacity.
+``control.saturated`` says that a limit overrides the law, ``control.limited.NAME`` which: the torque that the clamping
+forces carry, the largest rate, an end of the ratio, or the flywheel's speed; so do ``status.end_stop`` and
+``status.force_limited`` of the variator.
 
 **Balance.** The controller stores nothing: ``tau omega_t + P_ax = E' + sum of losses`` is that of `kernels`, with P_ax
 the power of the clamping forces.
@@ -58,7 +60,21 @@ of the variator; these five, which are slow beside it, enter its matrix by their
 import math
 
 from rtcvt.control.kers import K_W, KERS_SIZE, OMEGA_0, TAU_FILTER, kers_law
-from rtcvt.control.limits import CLIPPED, CONTROL_SIZE, LIMITED, RATE, TAU_EST, apply_limits, gather
+from rtcvt.control.limits import (
+    CLIPPED,
+    CONTROL_SIZE,
+    HIGH,
+    LIMIT_TIME,
+    LIMITED,
+    LOW,
+    RATE,
+    RATE_MAX,
+    TAU_EST,
+    THETA_MAX,
+    THETA_MIN,
+    apply_limits,
+    gather,
+)
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import lu, lu_solve
 from rtcvt.stepping import enter, leave, start_status
@@ -102,9 +118,10 @@ W_P = 0
 W_NUMBERS = W_P + N_P
 W_U = W_NUMBERS + KERS_SIZE
 W_LAW = W_U + N_U
-TAU_L, TAU_MAX, TAU_D, NEED, OVER = range(W_LAW + CONTROL_SIZE, W_LAW + CONTROL_SIZE + 5)
+TAU_L, TAU_MAX, TAU_D, NEED, OVER, BOUND = range(W_LAW + CONTROL_SIZE, W_LAW + CONTROL_SIZE + 6)
 MOST_ALL = N_HYBRID + 2 + N_KERS_X
-W_K_1 = OVER + 1
+N_BOUNDS = KersY.W_F - KersY.RATE_LIMITED
+W_K_1 = BOUND + 1
 W_K_2 = W_K_1 + MOST_ALL
 W_X_1 = W_K_2 + MOST_ALL
 W_OLD = W_X_1 + MOST_ALL
@@ -154,6 +171,20 @@ def half_slope(inner, data, w):
     q = w[Q.RP_I] / w[Q.RP_O]
     dq = (w[Q.DR_I] - q * w[Q.DR_O]) / w[Q.RP_O]
     return -(data[D.M_B] * w[Q.RP_I] * w[Q.DR_I] + inner[P.J_O] * q * dq)
+
+
+@kernel
+def bound_of(numbers, theta, w, law):
+    """Which bound holds the rate behind `apply_limits`: 0 none, then in the order of `KersY` from RATE_LIMITED on."""
+    if w[law + LIMITED] == 0.0:
+        return 0.0
+    low = (numbers[THETA_MIN] - theta) / numbers[LIMIT_TIME]
+    high = (numbers[THETA_MAX] - theta) / numbers[LIMIT_TIME]
+    if w[law + LOW] == w[law + HIGH]:  # a flywheel beyond its speed
+        return 3.0
+    if abs(w[law + RATE]) == numbers[RATE_MAX]:
+        return 1.0
+    return 2.0 if w[law + RATE] == low or w[law + RATE] == high else 3.0
 
 
 @kernel
@@ -221,6 +252,7 @@ def controller(x, u, p, data, w):
     inverse /= n_I * n_I * half_slope(inner, data, w)
     w[law + RATE] += (tau_d - inertial) * inverse
     apply_limits(CLIPPED, 0.0, w, law)
+    w[k + BOUND] = bound_of(numbers, 0.5 * math.pi - phi, w, law)
     most_rate = x[n + KersX.RHO] + (w[k + TAU_MAX] - w[law + TAU_EST]) * inverse
     least_rate = x[n + KersX.RHO] - (w[k + TAU_MAX] + w[law + TAU_EST]) * inverse
     if inverse < 0.0:
@@ -289,7 +321,10 @@ def all_outputs(whole, x, u, p, data, y, w):
     y[n + KersY.TAU_EST] = w[k + W_LAW + TAU_EST]
     y[n + KersY.TAU_MAX] = w[k + TAU_MAX]
     y[n + KersY.THETA] = 0.5 * math.pi - (x[X.ANGLE] if data[D.HYBRID] != 0.0 else x[RigidX.ANGLE])
-    limited = w[k + W_LAW + LIMITED] != 0.0 or w[Q.AT_LIMIT] != 0.0 or w[k + OVER] != 0.0
+    y[n + KersY.TORQUE_LIMITED] = w[k + OVER]
+    for i in range(N_BOUNDS):
+        y[n + KersY.RATE_LIMITED + i] = 1.0 if w[k + BOUND] == i + 1 else 0.0
+    limited = w[k + W_LAW + LIMITED] + w[k + OVER] + w[Q.AT_STOP] + w[Q.AT_FORCE] != 0.0
     y[n + KersY.SATURATED] = 1.0 if limited else 0.0
     y[n + KersY.W_F] = p[KersP.N_F] * w[Q.W_O]
 

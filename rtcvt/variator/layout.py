@@ -268,7 +268,10 @@ class Y(Rows):
     OUTSIDE = Row(
         "status.extrapolating", "1", "the operating point is outside the data of the identified laws", boolean=True
     )
-    LIMITED = Row("status.limited", "1", "an end stop, or a limit of the clamping force, is active", boolean=True)
+    END_STOP = Row("status.end_stop", "1", "an end stop of the ratio is active", boolean=True)
+    FORCE_LIMITED = Row(
+        "status.force_limited", "1", "a limit of the primary's clamping force overrides a given ratio", boolean=True
+    )
     DISTANCE = Row(
         "status.distance", "1",
         "distance to the nearest operating point of the campaign, over their typical spacing",
@@ -359,7 +362,8 @@ class Q(Places):
     TAU_REV = "tau_rev [N.m]"
     P_SHIFT = "P_shift [W]"
     P_STOP = "P_stop [W]"
-    AT_LIMIT = "1 if a limit of force or ratio is active"
+    AT_STOP = "1 if an end stop of the ratio is active"
+    AT_FORCE = "1 if a limit of the clamping force is"
     W_I = "omega_I [rad/s]"
     W_V = "v [m/s]"
     W_O = "omega_O [rad/s]"
@@ -477,6 +481,12 @@ class KersY(Rows):
         "control.theta", "rad", "tilt of the belt's spans, sin(theta) = (r_I - r_O)/d_A", None, None, 0.1, "deg"
     )
     SATURATED = Row("control.saturated", "1", "a limit of the controller is active", boolean=True)
+    TORQUE_LIMITED = Row(
+        "control.limited.torque", "1", "the torque is limited to what the clamping forces carry", boolean=True
+    )
+    RATE_LIMITED = Row("control.limited.rate", "1", "the rate of theta is at its largest", boolean=True)
+    RATIO_LIMITED = Row("control.limited.ratio", "1", "the controller approaches an end of the ratio", boolean=True)
+    SPEED_LIMITED = Row("control.limited.flywheel", "1", "the flywheel's largest speed limits the rate", boolean=True)
     W_F = Row("flywheel.w", "rad/s", "speed of the flywheel", None, None, 1e3, "rpm")
 
 

@@ -31,7 +31,7 @@ def test_panels_are_by_unit_with_ten_colours_and_what_has_no_unit_stands_alone()
     signals = {f"w{k}": Signal(t + k, "rad/s") for k in range(23)} | {
         "slip": Signal(t, "1"),
         "ratio": Signal(1.0 + t, "1"),
-        "status.limited": Signal((t > 0.02).astype(float), "1"),
+        "status.end_stop": Signal((t > 0.02).astype(float), "1"),
         "status.outside": Signal(0.0 * t, "1"),
     }
     order = np.random.default_rng(0).permutation(16) + 1

@@ -107,6 +107,8 @@ def test_shipped_scenario_is_tracked(fidelity):
 
 # --- limits -----------------------------------------------------------------------------------------------------------
 
+LIMITED = [f"control.limited.{name}" for name in ("torque", "rate", "ratio", "flywheel")]
+
 
 @pytest.mark.parametrize("fidelity", FIDELITIES)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -119,6 +121,7 @@ def test_the_ratio_rests_on_its_stop_and_leaves_it_at_once(fidelity, sign):
     assert np.all(sign * (theta - end) < 1e-5)
     assert ratio[-1] == pytest.approx(0.45 if sign > 0 else 2.4, rel=2e-3)
     assert saturated[-1] == 1.0
+    assert [one.get(name) for name in LIMITED] == [0.0, 0.0, 1.0, 0.0]
     tau, theta = run(one, 1.0, lambda t: -sign * 50.0, names=("shaft.tau", "control.theta"))
     assert sign * (theta[99] - end) < -1e-4  # it does not wait for a wound-up controller
     assert tau[400:] == pytest.approx(-sign * 50.0, abs=2.5)
@@ -131,6 +134,14 @@ def test_the_flywheel_stays_below_its_speed():
     assert w.max() < 1003.0
     assert w[-1] > 990.0
     assert saturated[-1] == 1.0
+    assert [one.get(name) for name in LIMITED] == [0.0, 0.0, 0.0, 1.0]
+
+
+def test_what_limits_the_rate_is_told():
+    for value, which in (({"control__rate_max": 1e-3}, 0), ({"flywheel__w_max": 500.0}, 2)):
+        one = instance("hybrid", **value)
+        run(one, 0.05, lambda t: 60.0)
+        assert [one.get(name) for name in LIMITED[1:]] == [float(k == which) for k in range(3)]
 
 
 def test_a_demand_above_the_capacity_is_cut_to_it():
@@ -143,6 +154,7 @@ def test_a_demand_above_the_capacity_is_cut_to_it():
     assert saturated[600:].min() == 1.0
     assert macro.max() == 0.0
     assert F.max() < 1.02 * 12e3
+    assert [one.get(name) for name in LIMITED] == [1.0, 0.0, 0.0, 0.0]
     tau, saturated = run(one, 0.6, lambda t: 20.0, names=("shaft.tau", "control.saturated"))
     assert tau[400:] == pytest.approx(20.0, abs=1.5)
     assert saturated[-1] == 0.0

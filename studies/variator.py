@@ -37,7 +37,7 @@ from rtcvt.offline.variator.heldout import HeldRun, Passage, Series, condense, r
 from rtcvt.unitfile import parse_table, parse_toml
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.kernels import MACRO
-from rtcvt.variator.reduced_model import read_reduced
+from rtcvt.variator.reduced_model import ReducedModel, read_reduced
 from rtcvt.variator.unit import with_flange_inputs
 
 Array = NDArray[np.float64]
@@ -138,7 +138,7 @@ def kers() -> None:
 
 def slides() -> None:
     laws = read_reduced(reduced_path(load_unit("pushbelt_cvt")))
-    columns = ("ratio [1]", "xi [1]", "kappa [1]", "F_O [N]", "y [1]", "thrust_ratio [1]", "slip [1]")
+    columns = ("ratio [1]", "xi [1]", "kappa [1]", "F_O [N]", "y [1]", "thrust_ratio [1]", "slip [1]", "x [1]")
     for name in ("pushbelt_24mm", "heldout"):
         with open(Path(__file__).parents[1] / "docs" / "campaign" / f"{name}.csv", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -167,6 +167,23 @@ def slides() -> None:
                         f"  {np.sum(has)} with a speed loss of {least:.0%} to {most:.0%}: "
                         "median {}, of the laws {}, error {}".format(*medians)
                     )
+        short = [row["run"].rstrip("0123456789-") not in _TRANSIENTS for row in rows]
+        _sliding_shift(laws, data[np.array(short)[known] & ~steady & full])
+
+
+def _sliding_shift(laws: ReducedModel, data: Array) -> None:
+    """How much of the shift rate of sliding belts the laws explain, alone and with what sliding adds."""
+    z, thrust, x = data[:, :5] / [1.0, 1.0, 1.0, laws.constants["F_ref"], 1.0], data[:, 5], data[:, 7]
+    z[:, 4] = 1.0
+    z[:, 4] = thrust / laws.planar.evaluate(z)["zeta"]
+    found = laws.planar.evaluate(z)
+    beyond = np.maximum(np.abs(data[:, 6]) - np.abs(found["e"] + found["c"] * z[:, 1]), 0.0)
+    drives = (z[:, 1] < 0.0) & (thrust < 1.0)
+    alone = found["k"] * z[:, 3] * (z[:, 4] - 1.0)
+    more = alone + np.where(drives, laws.slide * beyond / (1.0 + beyond) * (z[:, 4] - 1.0), 0.0)
+    for label, of in (("all", np.ones(len(x), dtype=bool)), ("of belts that drive the primary", drives)):
+        shares = [1.0 - np.sum((p - x)[of] ** 2) / np.sum(x[of] ** 2) for p in (alone, more)]
+        print(f"  shift rates of {np.sum(of)} that slide, {label}: " + "{:.1%}, with sliding {:.1%}".format(*shares))
 
 
 class Again:

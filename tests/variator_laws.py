@@ -70,7 +70,7 @@ RANGES = {"i": ("bilinear", 1.0, 0.4, 2.5), "xi": ("sigmoid", 0.3, -1.0, 1.0), "
           "f": ("bilinear", 1.0, 0.3, 4.0), "y": ("bilinear", 1.0, 0.4, 2.0)}  # fmt: skip
 
 
-def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, **constants):
+def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, slide=0.3, **constants):
     """A reduced model: ln(zeta) linear with these weights, the other laws grow by `slope` with i, xi and y."""
     first = {
         "k": math.log(k * CONSTANTS["F_ref"]),
@@ -95,7 +95,7 @@ def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, *
     return ReducedModel(
         "laws", CONSTANTS | constants, tuple(Coordinate(name, *a) for name, a in RANGES.items()), (0.1, 0.3),
         splines_through(thrust), splines_through(values), peaks, tuple(fields), np.zeros((1, 4)), 1.0,
-        peak_networks=one_unit,
+        peak_networks=one_unit, slide=slide,
     )  # fmt: skip
 
 

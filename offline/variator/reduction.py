@@ -8,6 +8,8 @@ units.
 
 Uncertainty. See `uncertainty`: splines of what cross-validation errs by.
 
+Sliding. How a belt shifts that slides on the primary, one number (`sliding`), comes from windows that no law has seen.
+
 Fields. See `fields`: networks over the same scaled coordinates.
 
 Windows that slip by more than the samples were loaded for (`alignment.USED`) are left out, as are those of runs whose
@@ -136,7 +138,8 @@ def reduce(
     )  # fmt: skip
     laws = dict(found.laws) | of_peaks
     uncertainty, uncertain = table_of(s, y, laws, model)
-    model = replace(model, uncertainty=uncertainty)
+    slide = sliding(samples.point, *(samples.values[k] for k in ("thrust", "slip", "x")), model)
+    model = replace(model, uncertainty=uncertainty, slide=slide)
     scale = scales({k: s.fields[k] for k in KEPT})
     together = pod(stacked(s.fields, scale), np.tile(np.full(4 * CELLS, 1.0 / CELLS), len(KEPT)))
     return Reduction(rounded(model), s, y, laws, fields, (together, scale), dropped, uncertain)
@@ -189,6 +192,28 @@ def reduce_peaks(
         f"peak.{name}": Law(every, a, True, crossed[:, j], float(noise[j])) for j, (name, a) in enumerate(data.items())
     }
     return networks, tuple(Peak(name, w) for name, w in zip(laws, weights, strict=True)), laws
+
+
+def sliding(point: Array, thrust: Array, slip: Array, x: Array, model: ReducedModel) -> float:
+    """A of the shift rate of a belt that drives the primary and slides on it (`rtcvt.variator.kernels`); 0 without any.
+
+    Parameters
+    ----------
+    point : (n, 4) array
+        Operating points of windows.
+    thrust, slip, x : (n,) arrays
+        F_I/F_O, speed loss and shift rate there.
+    model : ReducedModel
+        The laws, of which the windows that slip by over `SLIPPING` are the data that is left.
+    """
+    of = (np.abs(slip) > SLIPPING) & (point[:, 1] < 0.0) & (thrust < 1.0) & np.all(np.isfinite(point), axis=1)
+    z = np.column_stack([point[of], np.ones(of.sum())])
+    z[:, 4] = thrust[of] / model.evaluate(z)["zeta"]
+    found = model.evaluate(z)
+    beyond = np.maximum(np.abs(slip[of]) - np.abs(found["e"] + found["c"] * z[:, 1]), 0.0)
+    by = beyond / (1.0 + beyond) * (z[:, 4] - 1.0)
+    left = x[of] - found["k"] * z[:, 3] * (z[:, 4] - 1.0)
+    return max(float(by @ left / (by @ by)), 0.0) if by.any() else 0.0
 
 
 def _constants(s: Samples, settled: NDArray[np.int64]) -> dict[str, float]:

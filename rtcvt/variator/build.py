@@ -55,6 +55,7 @@ def build_variator(
     data[D.TAN_D], data[D.COS_D] = math.tan(c["delta_0"]), math.cos(c["delta_0"])
     data[D.MU], data[D.M_STAR], data[D.M_B] = c["mu"], c["m_star"], c["m_belt"]
     data[D.F_REF], data[D.XI_MAX], data[D.STRETCH] = c["F_ref"], c["xi_max"], c["ring_stretch"]
+    data[D.SLIDE] = laws.slide
     data[D.PHI_MIN], data[D.PHI_MAX] = (_angle(unit, data, name) for name in ("min", "max"))
     ungiven = {place.row.name: value for place, value in layout.UNGIVEN.items()}
     values = ungiven | {"belt.K": 2.0 * c["K_belt"], "belt.d": 2.0 * c["d_belt"]} | unit.values()

@@ -23,7 +23,9 @@ forces on an arc form anew as the belt runs through it, so T_f and y_f follow th
     k > 0         coefficient of shifting
 
 **Shifting.** The running radius creeps like a Maxwell element: ``r_I'/(|omega_I|_0 r_I) = x = k F_CO (y - 1)``, within
-the end stops, which let phi approach them with the time constant T_stop and never push back.
+the end stops, which let phi approach them with the time constant T_stop and never push back. A belt that drives the
+primary and slides on it as a whole, by the speed u beyond creep, shifts faster: where it slides, friction hardly holds
+it radially. Then ``x = (k F_CO + A u/(u + |omega_I|_0 r'_I)) (y - 1)``.
 
 **Hybrid model.** Traction is a spring K with a damper d in parallel, in series with creep and dry friction, on each
 pulley P. e_P is the rate of the spring's length, the rest of s_P slides::
@@ -230,18 +232,33 @@ def force_of_rate(growth, turning, p, w):
 
 
 @kernel
-def shifting(omega_I, phi, u, p, data, w):
-    """Rate of phi, torque of the reversible power on the primary, losses of shifting."""
+def given_ratio(omega_I, u, p, w):
+    """The primary's clamping force where the ratio is given."""
+    w[Q.AT_FORCE] = 0.0
+    if int(p[P.CONTROL]) == Given.RATIO:
+        rate = (u[U.RATIO] - w[Q.I_G]) / (p[P.T_RATIO] * w[Q.DI_G])  # of phi
+        force_of_rate(rate * w[Q.DR_I] / w[Q.R_I], omega_I * smooth_sign(omega_I, p[P.V_0] / w[Q.R_I]), p, w)
+    w[Q.BALANCE] = w[Q.F_CI] / w[Q.F_EQ]
+
+
+@kernel
+def sliding_share(omega_I, turning, v, data, w):
+    """u/(u + |omega_I|_0 r'_I) of a belt that slides on the primary and drives it, else 0; expects `tractions`."""
+    if data[D.HYBRID] == 0.0 or w[Q.SLIP_I] * omega_I >= 0.0:
+        return 0.0
+    u = abs(w[Q.RE_I] * omega_I - v - w[Q.E_I] - w[Q.CREEP] * w[Q.T_I])
+    return u / (u + turning * w[Q.RP_I]) if u > 0.0 else 0.0
+
+
+@kernel
+def shifting(omega_I, v, phi, p, data, w):
+    """Rate of phi, torque of the reversible power on the primary, losses of shifting; expects `given_ratio`."""
     omega_0 = p[P.V_0] / w[Q.R_I]
     sign = smooth_sign(omega_I, omega_0)
     turning = omega_I * sign  # |omega_I|_0
     w[Q.AT_STOP] = 0.0
-    w[Q.AT_FORCE] = 0.0
-    if int(p[P.CONTROL]) == Given.RATIO:
-        rate = (u[U.RATIO] - w[Q.I_G]) / (p[P.T_RATIO] * w[Q.DI_G])  # of phi
-        force_of_rate(rate * w[Q.DR_I] / w[Q.R_I], turning, p, w)
-    w[Q.BALANCE] = w[Q.F_CI] / w[Q.F_EQ]
-    x = w[Q.LAW_K] * w[Q.F_CO] * (w[Q.BALANCE] - 1.0)
+    x = w[Q.LAW_K] * w[Q.F_CO] + data[D.SLIDE] * sliding_share(omega_I, turning, v, data, w)
+    x *= w[Q.BALANCE] - 1.0
     law = turning * w[Q.R_I] * x / w[Q.DR_I]
     low = (data[D.PHI_MIN] - phi) / p[P.T_STOP]
     high = (data[D.PHI_MAX] - phi) / p[P.T_STOP]
@@ -350,7 +367,7 @@ def evaluate(x, u, p, data, w):
     clamping(omega_I, omega_O, u, p, data, w)
     thrust_law(v, T, p, data, w)
     laws_at(y, data, w)
-    shifting(omega_I, phi, u, p, data, w)
+    given_ratio(omega_I, u, p, w)
     sign = smooth_sign(v, p[P.V_0])
     w[Q.DRAG] = w[Q.LAW_LAMBDA] * w[Q.F_CO] * sign
     w[Q.D_DRAG] = (
@@ -369,6 +386,7 @@ def evaluate(x, u, p, data, w):
         w[Q.RE_I] = w[Q.RP_I] * (1.0 - w[Q.LAW_E])
         w[Q.CREEP] = 0.25 * w[Q.LAW_C] * v * sign * data[D.COS_D] / (data[D.MU] * w[Q.F_CO])
         tractions(x, p, w)
+    shifting(omega_I, v, phi, p, data, w)
 
 
 @kernel

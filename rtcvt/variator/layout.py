@@ -47,6 +47,7 @@ class D(Places):
     M_B = "mass of the belt [kg]"
     F_REF = "clamping force of the laws [N]"
     XI_MAX = "torque ratio at the capacity"
+    SLIDE = "A of the shift rate of a belt that slides on the primary"
     STRETCH = "stretch of the rings by force [m/N]"
 
 

@@ -7,7 +7,7 @@ forces and T the traction at the secondary::
     i = r'_O/r'_I,   xi = T cos(delta_0)/(2 mu F_CO),   kappa = m* v^2/F_CO,   f = F_CO/F_ref,   y = F_CI/F_eq
 
     thrust ratio   zeta = F_eq/F_CO, without y
-    k              (dr_I/dt)/(omega_I r_I) = k f (y - 1)
+    k              (dr_I/dt)/(omega_I r_I) = k f (y - 1); with slide, a number, of belts that slide (`kernels`)
     e, c           speed loss 1 - i omega_O/omega_I = e + c xi: e elastic, of either sign and without loss; c > 0 creep
     lambda         remaining loss over F_CO v: all losses but 2 tan(delta_0) (F_CI - F_eq) dr_I/dt and those of creep,
                    2 mu c xi^2/cos(delta_0) F_CO v
@@ -288,7 +288,8 @@ class ReducedModel:
     errors: name -> value; texts: unit_file, plan; attributes; uncertainty (m_1, m_2, m_3, m_4, 4): coefficients of the
     splines of ln s by `UNCERTAIN`, empty: unknown; correction, of the same splines: by `CORRECTIONS` and peaks, empty:
     none;
-    deviation (4,): standard deviations of the corrections by `UNCERTAIN`.
+    deviation (4,): standard deviations of the corrections by `UNCERTAIN`; slide: A of the shift rate of a belt that
+    slides on the primary.
     """
 
     name: str
@@ -310,6 +311,7 @@ class ReducedModel:
     uncertainty: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, len(UNCERTAIN))))
     correction: Array = field(default_factory=lambda: np.zeros((0, 0, 0, 0, 0)))
     deviation: Array = field(default_factory=lambda: np.zeros(len(UNCERTAIN)))
+    slide: float = 0.0
 
     @property
     def scratch(self) -> int:
@@ -536,6 +538,7 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
 
         for name, value in model.constants.items():
             write(f"constants/{name}", value, *CONSTANTS[name])
+        write("slide", model.slide, "1", "A of the shift rate of a belt that slides on the primary")
         c = model.coordinates
         write("coordinates/name", [a.name for a in c], "1", "i, xi, kappa, f, y")
         write("coordinates/map", [a.map for a in c], "1", "bilinear (z - c)/(z + c) or sigmoid z/sqrt(z^2 + c^2)")
@@ -646,6 +649,7 @@ def _read(file: h5py.File, path: Path) -> ReducedModel:
         array("uncertainty") if "uncertainty" in file else np.zeros((0, 0, 0, 0, len(UNCERTAIN))),
         array("correction") if "correction" in file else np.zeros((0, 0, 0, 0, 0)),
         array("deviation") if "deviation" in file else np.zeros(len(UNCERTAIN)),
+        number("slide") if "slide" in file else 0.0,
     )  # fmt: skip
 
 
@@ -662,6 +666,7 @@ def _require_consistent(m: ReducedModel, path: Path) -> None:
     size = f"a number above 0, at most {MOST:g}"
     for name, value in m.constants.items():
         require(0.0 < value <= MOST, f"constants/{name}", size)
+    require(0.0 <= m.slide <= MOST, "slide", f"a number from 0 to {MOST:g}")
     require(tuple(c.name for c in m.coordinates) == COORDINATES, "coordinates/name", ", ".join(COORDINATES))
     for c in m.coordinates:
         key = f"coordinates, {c.name}"

@@ -36,7 +36,7 @@ def unpacked(exported):
 @pytest.mark.slow
 def test_the_file_holds_the_tables_once(exported, model):
     assert 8 * len(model.data) > 7e6
-    assert exported.stat().st_size < 6e6
+    assert exported.stat().st_size < 3e6
     assert validate_fmu(str(exported)) == []
     with zipfile.ZipFile(exported) as archive:
         assert not [name for name in archive.namelist() if name.startswith("sources/")]

@@ -83,6 +83,7 @@ def random_model(seed=1):
         normal(4, 5, 3, 3, len(UNCERTAIN)),
         0.125 * normal(4, 5, 3, 3, len(CORRECTIONS) + 2),
         np.array([0.5, 0.0, 2.0, 1.0]),
+        0.25,
     )
 
 
@@ -333,7 +334,7 @@ def test_file_holds_everything(model, tmp_path):
     assert found.constants == model.constants
     assert found.coordinates == model.coordinates
     assert found.shift == model.shift
-    assert found.errors == model.errors
+    assert (found.errors, found.slide) == (model.errors, 0.25)
     assert (found.unit_file, found.plan, found.attributes["runs"]) == ("unit text", "plan text", 12)
     assert_array_equal(found.table(), model.table())
     assert_array_equal(found.field_table(), model.field_table())

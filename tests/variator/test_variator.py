@@ -318,6 +318,23 @@ def test_the_belt_slides_above_its_capacity_and_grips_again():
     assert one.get("belt.slip") < 0.01
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_belt_that_slides_on_the_primary_and_drives_it_shifts_faster(sign):
+    k, e, c, slide, F_O, y = 1e-8, 0.002, 0.008, 0.3, 20e3, 0.6
+    reduced = constant_laws(1.0, k=k, e=e, c=c, slide=slide)
+    one = instance(reduced=reduced, flanges=SPEED, clamp__primary__F=y * F_O, clamp__secondary__F=F_O)
+    r_O = one.get("radius.secondary") - CONSTANTS["h_off"]
+    for seconds, T, slides in ((0.2, 1500.0, 0.0), (0.02, 3000.0, 1.0)):  # the primary holds 2.4 kN
+        run(one, seconds, primary__w=200.0, secondary__tau=-sign * T * r_O)
+        assert one.get("status.macro_slip") == slides
+        x = one.work[Q.RR_I] / (200.0 * one.get("radius.primary"))
+        beyond = slides * (abs(one.get("belt.slip")) - abs(e + c * one.work[Q.XI]))
+        more = slide * beyond / (1.0 + beyond) if sign < 0.0 else 0.0
+        assert x == pytest.approx((k * F_O + more) * (y - 1.0), rel=0.02)
+    assert beyond > 0.05
+    assert one.get("loss.shift") > 0.0
+
+
 @pytest.mark.parametrize("h", [1e-4, 1e-3, 1e-2])
 @pytest.mark.parametrize("d", [500.0, 3000.0, 20e3])
 def test_a_belt_below_its_capacity_grips_again_at_any_damping_and_step(d, h):

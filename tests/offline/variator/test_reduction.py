@@ -21,7 +21,7 @@ from rtcvt.offline.variator.exchange import exchanged
 from rtcvt.offline.variator.fields import KEPT
 from rtcvt.offline.variator.laws import SHIFT, certainty, identify, shift_factor, usable
 from rtcvt.offline.variator.process import evidence, fit
-from rtcvt.offline.variator.reduction import errors_on, figures_of, reduce, reduce_peaks
+from rtcvt.offline.variator.reduction import errors_on, figures_of, reduce, reduce_peaks, sliding
 from rtcvt.offline.variator.reduction_report import reduction_page
 from rtcvt.offline.variator.steady_belt import steady_belt
 from rtcvt.offline.variator.uncertainty import shares
@@ -356,6 +356,21 @@ def test_model_survives_its_file(reduced, tmp_path):
         assert_allclose(a[name], b[name], rtol=1e-14)
     assert (found.name, found.unit_file) == ("synthetic", "unit")
     assert path.stat().st_size < 5e6
+
+
+def test_what_sliding_adds_to_the_shift_rate_is_found(reduced):
+    model, rng = reduced[0].model, np.random.default_rng(5)
+    point = rng.uniform([0.6, -0.8, 0.01, 0.8], [2.0, 0.8, 0.1, 2.5], (40, 4))
+    thrust, z = rng.uniform(0.3, 0.9, 40), np.column_stack([point, np.ones(40)])
+    z[:, 4] = thrust / model.evaluate(z)["zeta"]
+    found = model.evaluate(z)
+    slip = np.sign(point[:, 1]) * (np.abs(found["e"] + found["c"] * z[:, 1]) + rng.uniform(0.06, 0.4, 40))
+    beyond = np.abs(slip) - np.abs(found["e"] + found["c"] * z[:, 1])
+    share = np.where(point[:, 1] < 0.0, beyond / (1.0 + beyond), 0.0)
+    x = (found["k"] * z[:, 3] + 0.3 * share) * (z[:, 4] - 1.0)
+    assert sliding(point, thrust, slip, x, model) == pytest.approx(0.3, rel=1e-9)
+    assert sliding(point, thrust, 0.01 * slip, x, model) == 0.0
+    assert model.slide == 0.0  # no window of these samples slides
 
 
 def test_figures_count_what_was_used(reduced):

@@ -138,7 +138,8 @@ def reduce(
     )  # fmt: skip
     laws = dict(found.laws) | of_peaks
     uncertainty, uncertain = table_of(s, y, laws, model)
-    slide = sliding(samples.point, *(samples.values[k] for k in ("thrust", "slip", "x")), model)
+    v = samples.values
+    slide = sliding(samples.point, v["thrust"], v["slip"], v["x"], model)
     model = replace(model, uncertainty=uncertainty, slide=slide)
     scale = scales({k: s.fields[k] for k in KEPT})
     together = pod(stacked(s.fields, scale), np.tile(np.full(4 * CELLS, 1.0 / CELLS), len(KEPT)))

@@ -17,7 +17,6 @@ from rtcvt import view
 from rtcvt.cli import app
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.reading import open_run
-from rtcvt.offline.pushbelt.run.runfile import read_frames
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.scene import contact_gaps
@@ -26,6 +25,11 @@ from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.recording import Recording, Signal, write_recording
 from rtcvt.unitfile import shipped_units
 from rtcvt.view import Channel, Scene, view_page
+
+ELEMENTS_AND_RING = (
+    *("elements/place", "elements/position", "elements/angle"),
+    *("ring/position", "ring/angle", "ring/deflection"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +105,12 @@ def test_gaps_follow_an_element_that_is_moved(run):
     """One element 1 um further out: its saddle and ear move by that, the rocking edges of its neighbours do not."""
     parameters = load_parameters("pushbelt_24mm")
     with open_run(run) as file:
-        x = read_frames(file, 40, 41)
-    b, q = belt(parameters, N_E0=432), x.q.copy()
-    before = contact_gaps(b, q, x.q_R, x.s_R)
+        place, position, angle, *nodes = (file[name][40:41] for name in ELEMENTS_AND_RING)
+    b, q, q_R = belt(parameters, N_E0=432), np.dstack([position, angle]), np.dstack(nodes)
+    before = contact_gaps(b, q, q_R, place)
     phi = q[0, 7, 2]
     q[0, 7, :2] += 1e-6 * np.array([-np.sin(phi), np.cos(phi)])
-    moved = {name: (contact_gaps(b, q, x.q_R, x.s_R)[name] - before[name])[0] for name in before}
+    moved = {name: (contact_gaps(b, q, q_R, place)[name] - before[name])[0] for name in before}
     assert moved["saddle"][7] == pytest.approx(-1e-6, rel=1e-2)
     assert moved["ear"][7] == pytest.approx(1e-6, rel=1e-2)
     assert np.abs(moved["rocking"]).max() < 1e-7

@@ -42,7 +42,6 @@ from rtcvt.files import opened, require_regular
 from rtcvt.hdf5 import MARK, checked, hashed
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.planar.model import Frames
 from rtcvt.offline.pushbelt.run.schedule import ENDS
 from rtcvt.offline.pushbelt.run.snapshots import CELLS, FIELDS, SECTIONS
 from rtcvt.offline.pushbelt.run.windows import counted
@@ -61,7 +60,6 @@ __all__ = [
     "is_journal",
     "is_run",
     "join",
-    "read_frames",
     "recording_of",
 ]
 
@@ -74,7 +72,7 @@ _LENGTH = struct.Struct("<Q")
 
 
 class Source(NamedTuple):
-    """A part of `Frames`: its field, index behind the frame's, type, unit, description and columns."""
+    """A part of the model's `Frames`: its field, index behind the frame's, type, unit, description and columns."""
 
     field: str
     part: tuple[Any, ...]
@@ -147,7 +145,6 @@ ACROSS = {  # of `spatial.model.Frames`
 }  # fmt: skip
 ACROSS_HEAVY = ("q", "u", "ring", "joint", "saddle", "flank")  # of these: elements and rings
 HEAVY = ("q", "u", "q_R", "u_R", "s_R", "joint", "saddle", "flank", "tension")  # of Frames: elements and ring
-_WIDTH = {"q": 3, "u": 3, "q_R": 5, "u_R": 5, "s": 4, "sd": 4, "pulley": 6}
 _OTHER: dict[str, tuple[str, str, tuple[str, ...]]] = {  # unit, description, columns of the other datasets per frame
     "inputs": ("SI", "boundary values", Boundary._fields),
     "passing": ("1", "place of the middle of the push span between the elements", ()),
@@ -371,20 +368,6 @@ def arrays_in(file: h5py.File) -> Arrays:
     """The columns per frame of a run without branches, and the state behind them, as a record of a journal."""
     found = {k: file[k][()] for k in (*DATASETS, *ACROSS, *_OTHER) if k in file}
     return found | {f"state/{k}": a[()] for k, a in file["checkpoint"].items()}
-
-
-def read_frames(file: h5py.File, start: int = 0, stop: int | None = None) -> Frames:
-    """Frames `start` to `stop` of a run that observed its elements, all by default; float32 where the file has it."""
-    rows = slice(*slice(start, stop).indices(len(file["time"])))
-    parts: dict[str, Any] = {}
-    for name, source in DATASETS.items():
-        data = file[name][rows]
-        if source.part:
-            shape = (len(data), data.shape[1], _WIDTH[source.field])
-            parts.setdefault(source.field, np.empty(shape))[(_EACH, *source.part)] = data
-        else:
-            parts[source.field] = data
-    return Frames(**parts)
 
 
 def recording_of(file: h5py.File) -> Recording:

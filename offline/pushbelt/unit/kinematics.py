@@ -3,13 +3,14 @@
 Cebulla 2014, Fig. 3.7 and (4.34)-(4.41):
 
     r_I = r_O + cos(phi) d_A,   l = 2 t_L + b_I + b_O,
-    t_L = sqrt(sin(phi)^2 d_A^2 + d_align^2),   b_I = 2 r_I (pi - phi),   b_O = 2 r_O phi,
-    d_align = alignment offset + tan(delta_0) (2 r_1 - r_I - r_O),
+    t_L = sin(phi) d_A,   b_I = 2 r_I (pi - phi),   b_O = 2 r_O phi.
 
-r_1 being the radius at ratio 1, (4.40): fixed and loose sheaves lie crosswise, so each pulley moves the belt axially by
-tan(delta_0) times its change of radius. With the ratio r_O/r_I (4.1) given, one equation for r_O remains. The thesis
-takes the ratio at the neutral fibre; `offset` takes it that much further in, at the rocking edge, where speeds are
-equal when nothing slips: with 24 mm class geometry a ratio of 0.5 at the neutral fibre is 0.487 there.
+With the ratio r_O/r_I (4.1) given, one equation for r_O remains. The thesis takes the ratio at the neutral fibre;
+`offset` takes it that much further in, at the rocking edge, where speeds are equal when nothing slips: with 24 mm class
+geometry a ratio of 0.5 at the neutral fibre is 0.487 there.
+
+Fixed and loose sheaves lie crosswise, so each pulley moves the belt axially by tan(delta_0) times its change of radius
+from that at ratio 1, (4.40): `misalignment`. A strand, 5 um longer for 1.2 mm, is taken as in line.
 
 The path is a chain of arcs and lines with continuous tangent. The secondary pulley is at (0, 0), the primary at
 (d_A, 0); the belt runs clockwise, so arcs have negative curvature. The path starts where the belt leaves the secondary.
@@ -30,13 +31,12 @@ UPPER, PRIMARY, LOWER, SECONDARY = 0, 1, 2, 3  # sections of the path: strand O 
 
 
 class Closure(NamedTuple):
-    """Radii of the neutral fibre [m], angle phi [rad], length of a strand t_L and misalignment [m]."""
+    """Radii of the neutral fibre [m], angle phi [rad] and length of a strand t_L [m]."""
 
     r_I: float
     r_O: float
     phi: float
     t_L: float
-    d_align: float
 
     @property
     def wrap_I(self) -> float:
@@ -64,10 +64,8 @@ def misalignment(r_I: float, r_O: float, r_1: float, tan_d: float, offset: float
     return offset + tan_d * (2.0 * r_1 - r_I - r_O)
 
 
-def closure(
-    length: float, d_A: float, ratio: float, offset: float = 0.0, tan_d: float = 0.0, alignment: float = 0.0
-) -> Closure:
-    """Running radii of a ring of this length [m]; planar unless `tan_d` and `alignment` [m] are given.
+def closure(length: float, d_A: float, ratio: float, offset: float = 0.0) -> Closure:
+    """Running radii of a ring of this length [m].
 
     Parameters
     ----------
@@ -81,19 +79,17 @@ def closure(
     InputError
         The belt cannot take this ratio.
     """
-    r_1 = radius_at_one(length, d_A, alignment)
 
     def at(r_O: float) -> Closure:
         r_I = offset + (r_O - offset) / ratio
         cosine = min(max((r_I - r_O) / d_A, -1.0), 1.0)
-        d_align = misalignment(r_I, r_O, r_1, tan_d, alignment)
-        t_L = np.sqrt((1.0 - cosine**2) * d_A**2 + d_align**2)
-        return Closure(float(r_I), float(r_O), float(np.arccos(cosine)), float(t_L), float(d_align))
+        t_L = np.sqrt((1.0 - cosine**2) * d_A**2)
+        return Closure(float(r_I), float(r_O), float(np.arccos(cosine)), float(t_L))
 
     slope = abs(1.0 / ratio - 1.0)
     largest = offset + min(d_A / slope if slope > 0.0 else np.inf, length)
     smallest = offset + 1e-9 * d_A
-    if r_1 <= offset or (at(smallest).length - length) * (at(largest).length - length) >= 0.0:
+    if radius_at_one(length, d_A) <= offset or (at(smallest).length - length) * (at(largest).length - length) >= 0.0:
         raise InputError("pushbelt", "i_r", ratio, f"a ratio at which a belt of {length:g} m closes")
     return at(brentq(lambda r: at(r).length - length, smallest, largest, xtol=1e-16, rtol=1e-15))
 
@@ -141,7 +137,7 @@ def chain(
 
 
 def belt_path(c: Closure, d_A: float) -> Path:
-    """Upper strand, primary arc, lower strand, secondary arc in the plane, without misalignment."""
+    """Upper strand, primary arc, lower strand, secondary arc."""
     t_L = d_A * np.sin(c.phi)
     return chain(
         (-c.r_O * np.cos(c.phi), c.r_O * np.sin(c.phi)),

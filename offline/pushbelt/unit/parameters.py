@@ -614,10 +614,8 @@ def drawn_sheaves(parameters: Parameters) -> "Drawn":
         raise InputError(parameters.source, "sheaves", None, str(error)) from None
 
 
-def endplay(
-    b: Belt, wrap_I: float, wrap_O: float, r_I: float, r_O: float, strain: float = 0.0, compression: float = 0.0
-) -> float:
-    """Operational endplay [m]: room that the ring leaves along the rocking edges.
+def endplay(b: Belt, wrap_I: float, wrap_O: float, r_I: float, r_O: float) -> float:
+    """Endplay [m] without load: room that the ring leaves along the rocking edges.
 
     The rocking edges run h_off below the neutral fibre, 2 pi h_off shorter. An arc takes (r_R/2 - t_R/12) dphi^2 at
     each of wrap/dphi joints, dphi = t_R/r', on top of the thicknesses.
@@ -628,11 +626,9 @@ def endplay(
         Wrapped angles [rad].
     r_I, r_O : float
         Radii of the neutral fibre [m].
-    strain, compression : float
-        Mean strain of the ring, and shortening of the element chain under push force [m].
     """
     rolling = (0.5 * b.r_R - b.t_R / 12.0) * b.t_R * (wrap_I / (r_I - b.h_off) + wrap_O / (r_O - b.h_off))
-    return b.l_R * (1.0 + strain) - 2.0 * np.pi * b.h_off - b.N_E * b.t_R - rolling + compression
+    return b.l_R - 2.0 * np.pi * b.h_off - b.N_E * b.t_R - rolling
 
 
 def _fitting_ring(b: Belt) -> float:

@@ -112,8 +112,8 @@ def belt_velocity(belt: Belt, boundary: Boundary, geometry: Closure, offset: flo
     Parameters
     ----------
     geometry : Closure
-        Running radii. If both clamping forces are given the radii follow from them; its length and misalignment close
-        the belt, (4.39), and its radii serve if there is no solution.
+        Running radii. If both clamping forces are given the radii follow from them; its length closes the belt, (4.39),
+        and its radii serve if there is no solution.
     offset : float
         Distance [m] from the neutral fibre in to where the belt sticks to the pulleys.
 
@@ -144,8 +144,7 @@ def belt_velocity(belt: Belt, boundary: Boundary, geometry: Closure, offset: flo
         if boundary.mode_O == FORCE:
             r.append(np.where(abs(arc.real) < 2.0 * phi.real, F_CO / boundary.value_O - 1.0, np.nan))
         if both:
-            t_L = np.sqrt(np.sin(x[1]) ** 2 * belt.d_A**2 + geometry.d_align**2)
-            length = 2.0 * (t_L + x[0] * np.pi + np.cos(x[1]) * belt.d_A * (np.pi - x[1]))  # (4.39)
+            length = 2.0 * (np.sin(x[1]) * belt.d_A + x[0] * np.pi + np.cos(x[1]) * belt.d_A * (np.pi - x[1]))  # (4.39)
             r.append(length / geometry.length - 1.0)
         return np.array(r)
 
@@ -158,7 +157,7 @@ def belt_velocity(belt: Belt, boundary: Boundary, geometry: Closure, offset: flo
             first = _newton_inside(lambda y: residual(np.append(given[:2], y))[:1], given[2:])
             if first is not None:
                 starts.insert(0, np.append(given[:2], first))
-            r_1 = radius_at_one(geometry.length, belt.d_A, geometry.d_align)
+            r_1 = radius_at_one(geometry.length, belt.d_A)
             starts.append(_start(belt, boundary, r_1, 0.5 * np.pi, offset))  # (4.40), (4.41)
         for start in starts:
             x = _newton_inside(residual, start)
@@ -171,8 +170,7 @@ def belt_velocity(belt: Belt, boundary: Boundary, geometry: Closure, offset: flo
     u, r_O, phi = (float(value) for value in split(x))
     solved = geometry
     if both and converged:
-        t_L = float(np.hypot(np.sin(phi) * belt.d_A, geometry.d_align))
-        solved = Closure(r_O + float(np.cos(phi)) * belt.d_A, r_O, phi, t_L, geometry.d_align)
+        solved = Closure(r_O + float(np.cos(phi)) * belt.d_A, r_O, phi, float(np.sin(phi)) * belt.d_A)
     if not converged:  # the forces without load are as the wrapped arcs
         across = (np.pi - geometry.phi) / geometry.phi
         F_CI = boundary.value_I if boundary.mode_I == FORCE else boundary.value_O * across

@@ -134,9 +134,3 @@ def push(c: Contour, q: Array, s: float, force: tuple[float, float], moment: flo
     F[0::3], F[1::3] = W * force[0], W * force[1]
     F[2::3] = turn_weights(c, np.array([s]))[0] * moment
     return F
-
-
-def band(c: Contour, q: Array, s: Array, d_N: float) -> Array:
-    """Points (m, 2) of the surface at the distance `d_N` [m] along the normal: (6.100) in the plane."""
-    r, _, n = place(c, q, s)
-    return r + d_N * n

@@ -32,6 +32,7 @@ infinite mass, see `inverse_mass`. Around a closed rod the angle grows by `turn`
 Discs are smooth obstacles: a vertex closer to a disc's centre than its radius is pushed out with k times the depth.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -421,11 +422,4 @@ def stiffness(rod: PlanarRod, q: Array) -> csr_array:
 
 def equilibrium(rod: PlanarRod, q: Array, load: Array, fixed: Any = ()) -> Array:
     """Coordinates at which forces and `load` balance, by Newton's method from `q`; see `statics.newton`."""
-    rest = np.zeros(q.size)
-
-    def force(q: Array) -> Array:
-        F = np.empty(q.size)
-        forces(rod, q, rest, F)
-        return F
-
-    return newton(force, lambda q: stiffness(rod, q), q, load, fixed, longest=0.5 * min(1.0, rod.N * rod.ds))
+    return newton(partial(forces, rod), partial(stiffness, rod), q, load, fixed, longest=0.5 * min(1.0, rod.N * rod.ds))

@@ -30,6 +30,7 @@ Cardan angle beta of 90 degrees is singular. The mean angle of two sections depe
 bent rod changes its curvature by a part of second order in ds.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -422,11 +423,4 @@ def stiffness(rod: SpatialRod, q: Array) -> csr_array:
 
 def equilibrium(rod: SpatialRod, q: Array, load: Array, fixed: Any = ()) -> Array:
     """Coordinates at which forces and `load` balance, by Newton's method from `q`; see `statics.newton`."""
-    rest = np.zeros(q.size)
-
-    def force(q: Array) -> Array:
-        F = np.empty(q.size)
-        forces(rod, q, rest, F)
-        return F
-
-    return newton(force, lambda q: stiffness(rod, q), q, load, fixed, longest=0.5 * min(1.0, rod.N * rod.ds))
+    return newton(partial(forces, rod), partial(stiffness, rod), q, load, fixed, longest=0.5 * min(1.0, rod.N * rod.ds))

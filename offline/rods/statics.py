@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def newton(
-    forces: Callable[[Array], Array],
+    forces: Callable[[Array, Array, Array], Any],
     stiffness: Callable[[Array], Any],
     q: Array,
     load: Array,
@@ -25,17 +25,19 @@ def newton(
 ) -> Array:
     """Coordinates at which `forces` and `load` balance, from `q` on, without those of `fixed`.
 
-    `longest` bounds the largest change of a coordinate in one iteration.
+    ``forces(q, u, F)`` writes the rod's forces (n,) into F. `longest` bounds the largest change of a coordinate in one
+    iteration.
 
     Raises
     ------
     RuntimeError
         The iteration does not come to rest; a long way needs loads in between.
     """
-    q = q.copy()
+    q, rest, F = q.copy(), np.zeros(q.size), np.empty(q.size)
     free = np.setdiff1d(np.arange(q.size), list(fixed))
     for _ in range(100):
-        step = spsolve(stiffness(q)[free][:, free].tocsc(), (forces(q) + load)[free])
+        forces(q, rest, F)
+        step = spsolve(stiffness(q)[free][:, free].tocsc(), (F + load)[free])
         size = np.abs(step).max()
         q[free] += step * min(1.0, longest / size)
         if size < 1e-10 * longest:

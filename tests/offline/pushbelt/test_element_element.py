@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from differences import derivative
 from scipy.optimize import brentq
 
 from rtcvt.offline.pushbelt.contact import element_element as ee
@@ -58,13 +59,7 @@ def test_every_contact_force_is_the_gradient_of_its_potential(J: ee.Joint) -> No
         q = wreath(J, rng, 1.5e-4, turn=turn)
         f, normal, _ = forces(J, q)
         touched += (normal > 0).sum(axis=0)
-        gradient = np.zeros_like(q)
-        for i in np.ndindex(q.shape):
-            h = 1e-9
-            up, down = q.copy(), q.copy()
-            up[i] += h
-            down[i] -= h
-            gradient[i] = (energy(J, up) - energy(J, down)) / (2 * h)
+        gradient = derivative(lambda q: energy(J, q), q, 1e-9)
         assert np.all(np.abs(f + gradient) < 1e-4 * np.abs(gradient).max(axis=0))
     assert np.all(touched > 0)
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from marks import slow
+from pushbelt_starts import UNIT, begun
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hy
@@ -14,13 +15,11 @@ from rtcvt.offline.pushbelt.ring import ring as rg
 from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.pushbelt.run.prepare import prepare
 from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
-from rtcvt.offline.pushbelt.unit.initial import start_state
-from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.unit.parameters import belt
 from rtcvt.offline.rods import planar as pl
 
 pytestmark = pytest.mark.interpreted
 
-UNIT = load_parameters("pushbelt_24mm")
 BELT = belt(UNIT, N_E0=432)
 Array = np.ndarray
 
@@ -154,12 +153,10 @@ def test_mobility_is_the_largest_answer_to_forces_on_the_surface(kind: str, n: i
 )
 def test_largest_step_and_the_mode_that_bounds_it(kind: str, rotatory: float) -> None:
     """Eigenvalues of the linearised ring, the formula of the straight one, and the scheme itself on both sides."""
-    small = BELT._replace(N_B=26)
-    rotatory = co.balanced(small) if rotatory < 0.0 else rotatory
-    R = ring_set.made(small, kind, rotatory)
-    case = UNIT.get_case("MED")
-    start = start_state(small, sheaves(UNIT), Boundary(*boundary_at(case, np.array([0.0]), 3)[0]), case.i_r)
-    q, _ = ring_set.placed(R, start)
+    one = begun("MED", 3, N_B=26)
+    rotatory = co.balanced(one.belt) if rotatory < 0.0 else rotatory
+    R = ring_set.made(one.belt, kind, rotatory)
+    q, _ = ring_set.placed(R, one.start)
     found = ring_set.spectrum(R, q)
     assert found.step == pytest.approx(ring_set.largest_step(R), rel=0.03)
     share = dict(zip(("along", "across", "rotation", "deflection"), found.share[found.bounding], strict=True))
@@ -181,13 +178,9 @@ def test_largest_step_and_the_mode_that_bounds_it(kind: str, rotatory: float) ->
 
 
 def in_the_belt(case: str, row: int, frames: int) -> tuple[hy.Model, hy.State, Array]:
-    c = UNIT.get_case(case)
-    b, sh = belt(UNIT, N_E0=c.N_E0), sheaves(UNIT)
-    inputs = boundary_at(c, 1e-4 * np.arange(frames + 1), row)
-    start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
-    m = hy.model(b, sh, ring="cosserat", rotatory=co.balanced(b))
-    start = start._replace(**dict(zip(("q_R", "u_R"), ring_set.placed(m.ring, start), strict=True)))
-    return m, hy.state(*start[:7], n_k=len(sh.A) - 1), inputs
+    one = begun(case, row, frames)
+    m = hy.model(one.belt, one.sheaves, ring="cosserat", rotatory=co.balanced(one.belt))
+    return m, one.on(m.ring).state, one.inputs
 
 
 @pytest.mark.slow

@@ -4,15 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from pushbelt_starts import UNIT, begun
 from pushbelt_steps import stepping
 from pydantic import ValidationError
 
 from rtcvt.offline.pushbelt.contact.friction import FLANK_FRICTION, Coulomb, Stribeck, flank_friction, secant, tangent
 from rtcvt.offline.pushbelt.planar import model as hybrid
-from rtcvt.offline.pushbelt.unit.initial import start_state
-from rtcvt.offline.pushbelt.unit.parameters import Boundary, Contacts, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.unit.parameters import Contacts, belt
 
-UNIT = load_parameters("pushbelt_24mm")
 LAWS = [Coulomb(0.1, 1e-3), Stribeck(0.1, 0.4, 0.02, 1e-3)]
 MU = [(0.1, 0.1), (0.14, 0.1)]  # of each: at low slip, at high slip
 
@@ -80,17 +79,14 @@ def test_parameters_of_stribeck_that_make_no_law_are_refused(given):
 @pytest.mark.slow
 def test_a_belt_with_more_friction_at_low_slip_has_more_in_its_flanks():
     """Over 1 ms at the load of the largest torque; the start is the same."""
-    case = UNIT.get_case("MED")
-    inputs = boundary_at(case, 1e-4 * np.arange(11), 5)
-    mobilised = []
+    plain, mobilised = begun("MED", 5).belt, []
     for rise in (0.0, 0.3):
-        plain, sh = belt(UNIT, N_E0=case.N_E0), sheaves(UNIT)
-        b = plain._replace(rise=rise, v_S=0.1)
-        x = hybrid.state(*start_state(b, sh, Boundary(*inputs[0]), case.i_r)[:7], len(sh.A) - 1)
-        hybrid.run(hybrid.model(plain, sh), x, inputs[:2], 100)
-        m = hybrid.model(b, sh)
+        one = begun("MED", 5, 10, rise=rise, v_S=0.1)
+        b, x = one.belt, one.state
+        hybrid.run(hybrid.model(plain, one.sheaves), x, one.inputs[:2], 100)
+        m = hybrid.model(b, one.sheaves)
         w = hybrid.scratch(m, x, 1)
-        for _ in stepping(m, x, w, inputs[1:], 100, 1e-6):
+        for _ in stepping(m, x, w, one.inputs[1:], 100, 1e-6):
             pass
         normal, along, outwards = w.flanks.points.force.T
         assert (np.hypot(along, outwards / b.cos_d) <= b.mu * (1.0 + rise) * normal * (1.0 + 1e-6)).all()

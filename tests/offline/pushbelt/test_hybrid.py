@@ -5,28 +5,20 @@ from typing import Any
 import numpy as np
 import pytest
 from marks import slow
+from pushbelt_starts import begun
 from pushbelt_steps import stepped
 
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.planar import model as hy
-from rtcvt.offline.pushbelt.unit.initial import start_state
-from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 
 PLOT = 1e-4
 
 
-UNIT = load_parameters("pushbelt_24mm")
-
-
 def prepare(
-    case: str, frames: int, row: int = 0, *, unilateral: bool = True, coupled: bool = True, mu_L: float = 0.0
+    case: str, frames: int, row: int = 0, *, unilateral: bool = True, coupled: bool = True
 ) -> tuple[hy.Model, hy.State, np.ndarray]:
-    c = UNIT.get_case(case)
-    b, sh = belt(UNIT, N_E0=c.N_E0)._replace(mu_L=mu_L), sheaves(UNIT)
-    inputs = boundary_at(c, PLOT * np.arange(frames + 1), row)
-    start = start_state(b, sh if coupled else sh._replace(multiplier=0.0), Boundary(*inputs[0]), c.i_r)
-    state = hy.state(start.q, start.u, start.q_R, start.u_R, start.s_R, start.s, start.sd, len(sh.A) - 1)
-    return hy.model(b, sh, unilateral=unilateral, coupled=coupled), state, inputs
+    one = begun(case, row, frames, PLOT, coupled=coupled)
+    return hy.model(one.belt, one.sheaves, unilateral=unilateral, coupled=coupled), one.state, one.inputs
 
 
 def momentum(m: hy.Model, x: hy.State) -> np.ndarray:
@@ -258,19 +250,6 @@ def test_inputs_reach_the_pulleys() -> None:
     assert np.ptp(out.s[:, 0, 0]) == 0  # end stop at rest
     # what the clamping holds is what the flanks bear
     assert out.pulley[:, 1, 0].mean() == pytest.approx(inputs[0, 3], rel=0.02)
-
-
-@pytest.mark.parametrize("scheme", [{"steps": 50}, STEP2])
-def test_repetition_is_bit_identical_also_in_pieces(scheme: dict[str, float]) -> None:
-    m, x, inputs = prepare("MED", 4, 3)
-    whole, _ = hy.run(m, x, inputs, **scheme)
-    m, y, inputs = prepare("MED", 4, 3)
-    first, _ = hy.run(m, y, inputs[:2], **scheme)
-    second, _ = hy.run(m, y, inputs[1:], **scheme)
-    for a, b, c in zip(whole, first, second, strict=True):
-        assert np.array_equal(a, np.concatenate((b, c)))
-    for a, b in zip(x, y, strict=True):
-        assert np.array_equal(a, b)
 
 
 def test_a_run_that_diverges_ends_early() -> None:

@@ -3,29 +3,20 @@
 import numpy as np
 import pytest
 from marks import slow
+from pushbelt_starts import UNIT, begun
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact import layers as ly
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.planar import model as hy
-from rtcvt.offline.pushbelt.unit.initial import start_state
-from rtcvt.offline.pushbelt.unit.parameters import (
-    Belt,
-    Boundary,
-    belt,
-    boundary_at,
-    load_parameters,
-    read_parameters,
-    sheaves,
-)
+from rtcvt.offline.pushbelt.unit.parameters import Belt, belt, read_parameters
 from rtcvt.unitfile import parse_unit_file
 
-UNIT = load_parameters("pushbelt_24mm")
 PLOT = 1e-4
 
 
-def layered(mu_L: float = 0.05, v_muL: float = 0.01, N_E0: int = 432) -> Belt:
-    return belt(UNIT, N_E0=N_E0)._replace(mu_L=mu_L, v_muL=v_muL)
+def layered(v_muL: float = 0.01) -> Belt:
+    return belt(UNIT)._replace(mu_L=0.05, v_muL=v_muL)
 
 
 def turned_round(p: ly.Layers, N: np.ndarray, omega: np.ndarray) -> float:
@@ -73,27 +64,16 @@ def test_energy_of_the_round_run_is_that_of_the_bands() -> None:
     assert 0.5 * ly.layers(b).I * Omega**2 == pytest.approx(kinetic - 0.5 * m * 15.0**2, rel=1e-9)
 
 
-def loses(case: str, row: int, mu_L: float) -> tuple[hy.Model, hy.Frames, dict[str, float]]:
-    """A run of 20 ms, and the mean losses [W] of its second half."""
-    c = UNIT.get_case(case)
-    b, sh = layered(mu_L, N_E0=c.N_E0), sheaves(UNIT)
-    inputs = boundary_at(c, PLOT * np.arange(201), row)
-    start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
-    m, x = hy.model(b, sh), hy.state(*start[:7], len(sh.A) - 1)
-    out, done = hy.run(m, x, inputs, 40, 2.5e-6, n_R=2)
+@pytest.mark.parametrize(("case", "row"), [("LOW", 0), slow("OD-KpKs", 4)])
+def test_the_full_model_loses_what_bands_on_two_pulleys_do(case: str, row: int) -> None:
+    """Two arcs by their means over 10 ms: force of the saddles, speed of the elements, radius of the ring."""
+    one = begun(case, row, 200, PLOT, mu_L=0.05, v_muL=0.01)
+    b = one.belt
+    out, done = hy.run(hy.model(b, one.sheaves), one.state, one.inputs, 40, 2.5e-6, n_R=2)
     assert done == 200
     out = hy.Frames(*[a[100:] for a in out])
     rest, losses, _ = hy.residual(out)
     assert abs(rest) < 3e-3 * losses
-    power = ledger.losses_of(out.work).mean(axis=0) / PLOT
-    return m, out, dict(zip(hy.LOSSES, power, strict=True))
-
-
-@pytest.mark.parametrize(("case", "row"), [("LOW", 0), slow("OD-KpKs", 4)])
-def test_the_full_model_loses_what_bands_on_two_pulleys_do(case: str, row: int) -> None:
-    """Two arcs by their means: force of the saddles, speed of the elements, radius of the ring."""
-    m, out, lost = loses(case, row, 0.05)
-    b = m.belt
     primary = out.q[:, :, 0] > 0.5 * b.d_A
     r = np.hypot(out.q[:, :, 0] - np.where(primary, b.d_A, 0.0), out.q[:, :, 1])
     N = np.maximum(out.saddle[:, :, 0], 0.0)
@@ -103,7 +83,8 @@ def test_the_full_model_loses_what_bands_on_two_pulleys_do(case: str, row: int) 
     omega = speed / (radii + b.h_P - b.h_S + 0.5 * b.h_ring)
     p = ly.layers(b)
     s = turned_round(p, pressed, omega) - omega
-    assert lost["ring layer friction"] == pytest.approx(np.sum(p.c * pressed * s**2 / np.hypot(s, p.omega_0)), rel=0.05)
+    lost = dict(zip(hy.LOSSES, ledger.losses_of(out.work).mean(axis=0) / PLOT, strict=True))["ring layer friction"]
+    assert lost == pytest.approx(np.sum(p.c * pressed * s**2 / np.hypot(s, p.omega_0)), rel=0.05)
 
 
 def test_frictionless_layers_are_no_unit() -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from marks import slow
+from pushbelt_starts import begun
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.planar import model as hy
@@ -12,27 +13,21 @@ from rtcvt.offline.pushbelt.ring import cosserat as co
 from rtcvt.offline.pushbelt.ring import projected as pj
 from rtcvt.offline.pushbelt.ring import ring as rg
 from rtcvt.offline.pushbelt.ring import ring_set
-from rtcvt.offline.pushbelt.unit.initial import start_state
-from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
 
-UNIT = load_parameters("pushbelt_24mm")
-CASE = UNIT.get_case("MED")
-BELT = belt(UNIT, N_E0=CASE.N_E0)
-SMALL = BELT._replace(N_B=26)
+SMALL = begun("MED", 3, N_B=26)
 Array = np.ndarray
 
 
-def ring(b: Any = SMALL) -> co.Cosserat:
+def ring(b: Any = SMALL.belt) -> co.Cosserat:
     return co.cosserat(b, co.balanced(b))._replace(d_bend=0.0)
 
 
-def path(R: co.Cosserat, b: Any = SMALL) -> tuple[Array, Array]:
+def path(R: co.Cosserat) -> tuple[Array, Array]:
     """Smooth coordinates on the path of MED, and the velocities of its start."""
-    start = start_state(b, sheaves(UNIT), Boundary(*boundary_at(CASE, np.array([0.0]), 3)[0]), CASE.i_r)
-    q, u = ring_set.placed(R, start)
+    q, u = ring_set.placed(R, SMALL.start)
     return pj.smooth(R, q.reshape(1, -1))[0], pj.smooth(R, u.reshape(1, -1), rates=True)[0]
 
 
@@ -174,14 +169,11 @@ def test_the_belt_with_forty_modes() -> None:
     """MED, 10 ms behind a revolution of the full rod, a step of the ring in each of the belt: the thrust ratio within
     2 % and the tension within 1 % of the full rod's, the balance as of any ring. A basis of all that the ring can do:
     the full rod's velocities within 2 % over 0.1 ms."""
-    c = UNIT.get_case("MED")
-    b, sh = belt(UNIT, N_E0=c.N_E0), sheaves(UNIT)
-    values = boundary_at(c, np.array([0.0]), 3)
-    start = start_state(b, sh, Boundary(*values[0]), c.i_r)
+    b, sh, values, _ = begin = begun("MED", 3)
     m = hy.model(b, sh, ring="cosserat", rotatory=co.balanced(b))
     R, one = m.ring, pj.flat(m.ring)
-    start = start._replace(**dict(zip(("q_R", "u_R"), ring_set.placed(R, start), strict=True)))
-    x = hy.state(*start[:7], n_k=len(sh.A) - 1)
+    begin = begin.on(R)
+    start, x = begin.start, begin.state
 
     def go(ring: Any, x: hy.State, frames: int, n_R: int) -> hy.Frames:
         out, done = hy.run(m._replace(ring=ring), x, np.tile(values, (frames + 1, 1)), 40, 2.5e-6, n_R=n_R)
@@ -217,7 +209,7 @@ def test_the_belt_with_forty_modes() -> None:
 
 
 def test_refusals() -> None:
-    R, odd = ring(), ring(SMALL._replace(N_B=25))
+    R, odd = ring(), ring(SMALL.belt._replace(N_B=25))
     for bad, flow, key in ((odd, True, "pieces"), (R, True, "modes")):
         n = 3 * bad.N_B
         reduction = rd.galerkin(pj.flat(bad), path(bad)[0], np.eye(n), np.zeros(n))

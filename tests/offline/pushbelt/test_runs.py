@@ -12,6 +12,7 @@ import pytest
 from commands import command_line
 from damages import damaged
 from marks import slow
+from pushbelt_starts import begun
 
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
@@ -24,8 +25,7 @@ from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, Branch, Case, Po
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.tasks import recording
-from rtcvt.offline.pushbelt.unit.initial import start_state
-from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.unitfile import find_unit
 
@@ -94,13 +94,9 @@ def test_file_describes_itself(whole, text, parameters):
         assert file["grid/section"].shape == file["fields/push"].shape[1:]
 
 
-def test_frames_are_those_of_the_scheme(whole, parameters):
-    case = parameters.get_case("OD")
-    b, stiff = belt(parameters, N_E0=case.N_E0), sheaves(parameters)
-    inputs = boundary_at(case, np.arange(31.0) * 1e-5)
-    start = start_state(b, stiff, Boundary(*inputs[0].tolist()), case.i_r)
-    state = hybrid.state(*start[:7], n_k=len(stiff.A) - 1)
-    expected, _ = hybrid.run(hybrid.model(b, stiff), state, inputs, 10, 1e-5 / 10)
+def test_frames_are_those_of_the_scheme(whole):
+    one = begun("OD", 0, 30, 1e-5)
+    expected, _ = hybrid.run(hybrid.model(one.belt, one.sheaves), one.state, one.inputs, 10, 1e-5 / 10)
     with open_run(whole) as file:
         for name, source in DATASETS.items():
             exact = getattr(expected, source.field)[(slice(None), *source.part)]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from pushbelt_starts import begun
 
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.snapshots import (
@@ -14,8 +15,6 @@ from rtcvt.offline.pushbelt.run.snapshots import (
     snapshots,
 )
 from rtcvt.offline.pushbelt.unit import kinematics
-from rtcvt.offline.pushbelt.unit.initial import start_state
-from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 from rtcvt.offline.pushbelt.unit.taut_path import TautPath, place_on, taut_path
 
 D_A = 0.155
@@ -94,15 +93,11 @@ def test_travelling_wave_is_met_with_second_order(time):
 @pytest.fixture(scope="module")
 def started():
     """Model and the frames of a short run of the OD case."""
-    parameters = load_parameters("pushbelt_24mm")
-    case = parameters.get_case("OD")
-    b, stiff = belt(parameters, N_E0=case.N_E0), sheaves(parameters)
-    inputs = boundary_at(case, np.arange(9) * 1e-4)
-    start = start_state(b, stiff, Boundary(*inputs[0].tolist()), case.i_r)
-    model = hybrid.model(b, stiff)
-    frames, valid = hybrid.run(model, hybrid.state(*start[:7], n_k=len(stiff.A) - 1), inputs, 100)
+    one = begun("OD", 0, 8)
+    model = hybrid.model(one.belt, one.sheaves)
+    frames, valid = hybrid.run(model, one.state, one.inputs, 100)
     assert valid == 8
-    return model, frames, start
+    return model, frames, one.start
 
 
 def test_slip_of_rigid_motions(started):

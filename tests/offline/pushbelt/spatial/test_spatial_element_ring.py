@@ -5,21 +5,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from marks import slow
+from pushbelt_starts import begun
 
 from rtcvt.offline.pushbelt.contact import element_ring as planar
 from rtcvt.offline.pushbelt.ring import ring as ring_model
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import element_ring as er
 from rtcvt.offline.pushbelt.spatial.tracking import Tracking, tracking, tracking_energy, tracking_force
-from rtcvt.offline.pushbelt.unit.initial import start_state
-from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
 
 pytestmark = pytest.mark.interpreted
 
-UNIT = load_parameters("pushbelt_24mm")
-CASE = UNIT.get_case("OD")
-BELT = belt(UNIT)
-START = start_state(BELT, sheaves(UNIT), Boundary(*boundary_at(CASE, np.zeros(1))[0]), CASE.i_r)
+BELT, _, _, START = begun("OD", 0)
 RING = ring_model.ring(BELT)  # of both sets: forces scale, the kinematics are the same
 N_E, N_B = BELT.N_E, BELT.N_B
 GAP = 3e-4

@@ -5,27 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from marks import slow
+from pushbelt_starts import begun
 
 from rtcvt.offline.pushbelt.contact import flank as planar
 from rtcvt.offline.pushbelt.contact.friction import Coulomb, flank_friction
 from rtcvt.offline.pushbelt.spatial import element as el
 from rtcvt.offline.pushbelt.spatial import flank as fk
-from rtcvt.offline.pushbelt.unit.initial import start_state
-from rtcvt.offline.pushbelt.unit.parameters import (
-    Boundary,
-    belt,
-    boundary_at,
-    load_parameters,
-    mass_properties,
-    sheaves,
-)
 
 pytestmark = pytest.mark.interpreted
 
-UNIT = load_parameters("pushbelt_24mm")
-CASE = UNIT.get_case("MED")
-BELT, SHEAVES = belt(UNIT), sheaves(UNIT)
-START = start_state(BELT, SHEAVES, Boundary(*boundary_at(CASE, np.zeros(1), 3)[0]), CASE.i_r)
+BELT, SHEAVES, _, START = begun("MED", 3)
 LAW = flank_friction(BELT)
 N, DT = BELT.N_E, 1e-6
 BODY = el.Body(N, BELT.m_E, 1.6e-7, 1.5e-7, BELT.J_E)
@@ -189,12 +178,3 @@ def test_an_element_that_is_off_the_middle_is_pressed_back() -> None:
     there = found.left.force[:, 0] > 0
     assert np.all(found.left.force[there, 0] > found.right.force[there, 0])
     assert np.all(found.u[there, 3] < 0)
-
-
-def test_inertias_are_those_of_the_outline() -> None:
-    """A plate: the three inertias of `mass_properties`, whose order is run, yaw, pitch."""
-    a, h, t, rho = 0.012, 0.013, 0.003, 7850.0
-    mass = mass_properties(np.array([[0, a], [h, a]]), np.array([[0, t], [h, t]]), rho)
-    m = rho * 2 * a * h * t
-    assert mass.m == pytest.approx(m)
-    assert mass.Theta == pytest.approx((m * (4 * a**2 + h**2) / 12, m * (4 * a**2 + t**2) / 12, m * (h**2 + t**2) / 12))

@@ -4,13 +4,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from pushbelt_starts import begun
 
 from rtcvt.offline.pushbelt.ring import ring as planar
 from rtcvt.offline.pushbelt.spatial import lateral as lat
-from rtcvt.offline.pushbelt.unit.initial import ring_on, start_state
-from rtcvt.offline.pushbelt.unit.parameters import Boundary, belt, boundary_at, load_parameters, sheaves
+from rtcvt.offline.pushbelt.unit.initial import ring_on
 
-UNIT = load_parameters("pushbelt_24mm")
 STEEL = {"layers": 10, "layer_height": 1.85e-4, "E": 1.86e11, "density": 8050.0, "time": 0.0}
 
 
@@ -70,9 +69,7 @@ def stiffness(L: lat.Lateral, c: Curve, S: float, free: np.ndarray) -> np.ndarra
 
 def belt_ring(rng: np.random.Generator) -> tuple[lat.Lateral, np.ndarray, np.ndarray]:
     """A ring of the unit on its pulleys, disturbed, and its velocities."""
-    case = UNIT.get_case("OD")
-    b = belt(UNIT)
-    start = start_state(b, sheaves(UNIT), Boundary(*boundary_at(case, np.zeros(1))[0]), case.i_r)
+    b, _, _, start = begun("OD", 0)
     q_R, u_R = ring_on(start.path, b.N_B, 10.0)
     q_R += 1e-5 * rng.standard_normal(q_R.shape) * [1, 1, 30, 0.1, 0.1]
     u_R += rng.standard_normal(u_R.shape) * [1, 1, 100, 0.1, 0.1]
@@ -249,7 +246,7 @@ def test_waves_of_a_band_under_tension_are_timoshenkos() -> None:
 
 @pytest.mark.interpreted
 def test_largest_frequency_is_below_its_bound_and_that_of_the_planar_ring() -> None:
-    b = belt(UNIT)
+    b = begun().belt
     L = strip(b.N_B, b.l_R / b.N_B)
     found = dispersion(L, 0.0, np.linspace(1.0, 0.999 * np.pi / L.l, 60))
     assert found.max() == pytest.approx(lat.highest_frequency(L), rel=1e-3)

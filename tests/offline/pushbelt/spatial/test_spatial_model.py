@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from marks import slow
 from numba.core import config
+from pushbelt_starts import UNIT, begun, changed
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.contact import ledger
@@ -25,16 +26,13 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     SPEED,
     TORQUE,
     Boundary,
-    Parameters,
     belt,
     boundary_at,
-    load_parameters,
     sheaves,
 )
 from rtcvt.offline.pushbelt.unit.taut_path import taut_path
 
 PLOT = 1e-4
-UNIT = load_parameters("pushbelt_24mm")
 
 
 def prepare(
@@ -48,12 +46,9 @@ def prepare(
     **settings: Any,
 ) -> tuple[hy.Model, hy.State, sp.Model, np.ndarray]:
     """Hybrid model, its state after `before` plot steps, the spatial model, and inputs of `frames` plot steps."""
-    c = UNIT.get_case(case)
-    b, sh = belt(UNIT, N_E0=c.N_E0), sheaves(UNIT)
-    b = b if offset is None else b._replace(d_align=offset)
-    inputs = boundary_at(c, PLOT * np.arange(frames + 1), row)
-    start = start_state(b, sh, Boundary(*inputs[0]), c.i_r)
-    m, x = hy.model(b, sh, unilateral=unilateral), hy.state(*start[:7], n_k=len(sh.A) - 1)
+    one = begun(case, row, frames, PLOT, **({} if offset is None else {"d_align": offset}))
+    b, sh, inputs, _ = one
+    m, x = hy.model(b, sh, unilateral=unilateral), one.state
     if before:
         hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100, n_p=2)
     return m, x, sp.model(UNIT, b, sh, unilateral=unilateral, **settings), inputs
@@ -223,7 +218,7 @@ def test_multirate_scheme_is_the_explicit_one_at_any_damping_of_the_flanks(
     damping: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At the largest step that the dampers bear; above it the thrust ratio would be a seventh too large."""
-    unit = _changed(contacts={"flank_damping": damping})
+    unit = changed(contacts={"flank_damping": damping})
     monkeypatch.setitem(globals(), "UNIT", unit)
     _, x, m, inputs = prepare("LOW", 0, 40, before=20)
     bound = min(2.5e-6, st.largest_step(m.belt, m.body, m.sheaves))
@@ -280,7 +275,7 @@ def test_mobility_of_the_flanks_is_the_largest_answer_to_their_normal_forces() -
 def test_the_belt_starts_where_the_pulleys_hold_it(compliance: tuple[float, float], apart: float) -> None:
     offset = 0.7e-3
     _, x, m, inputs = prepare("LOW", 0, 1, before=30, offset=offset)
-    m = sp.model(_changed(spatial={"compliance": compliance}), m.belt, m.sheaves)
+    m = sp.model(changed(spatial={"compliance": compliance}), m.belt, m.sheaves)
     y = lift(m, x)
     b = m.belt
     path = taut_path(x.q_R[None, :, :2], b.d_A)
@@ -305,7 +300,7 @@ def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own(mo
     tensions of the strands, less rho A v^2, is mu times the arc; slip is what the radii make it, so the loss goes
     with mu."""
     shares = np.array([1.5, 0.5])
-    monkeypatch.setitem(globals(), "UNIT", _changed(spatial={"ring_friction": shares.tolist()}))
+    monkeypatch.setitem(globals(), "UNIT", changed(spatial={"ring_friction": shares.tolist()}))
     _, x, m, inputs = prepare("LOW", 0, 160, before=20)
     assert [g.mu for g in m.guides] == pytest.approx(m.belt.mu_R * shares, rel=1e-12)
     assert m.guides[0]._replace(mu=0.0) == m.guides[1]._replace(mu=0.0)
@@ -411,27 +406,20 @@ def test_a_resting_ring_is_in_balance_with_what_holds_it() -> None:
     assert np.abs(F_L[:, 1:]).max() < 1e-9
 
 
-def _changed(**tables: dict[str, Any]) -> Parameters:
-    data = UNIT.model_dump()
-    for table, values in tables.items():
-        data[table] = {**data[table], **values}
-    return Parameters(**data, source="unit.toml")
-
-
 def test_what_the_spatial_model_cannot_take_is_named() -> None:
     b, sh = belt(UNIT), sheaves(UNIT)
     with pytest.raises(InputError, match="spatial"):
         sp.model(UNIT.model_copy(update={"spatial": None}), b, sh)
     with pytest.raises(InputError, match=r"ring\.width.*0\.0093"):
-        sp.model(_changed(ring={"width": 9.5e-3}), b, sh)
+        sp.model(changed(ring={"width": 9.5e-3}), b, sh)
     for values in (
         {"w_P": 0.03}, {"tracking": (2.0, 1.0)}, {"tracking": (0.0, 1.0)}, {"crown": -1.0},
         {"ring_friction": (-0.1, 1.0)}, {"ring_friction": (1.0, 21.0)}, {"ring_friction": (1.0,)},
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"w_P|tracking|crown|ring_friction"):
-            _changed(spatial=values)
+            changed(spatial=values)
     with pytest.raises(InputError, match=r"spatial\.crown = 0\.5.*bilateral"):
-        sp.model(_changed(spatial={"crown": 0.5}), b, sh, unilateral=False)
+        sp.model(changed(spatial={"crown": 0.5}), b, sh, unilateral=False)
     _, x, m, _ = prepare("MED", 3, 1, before=0, offset=6e-3)
     with pytest.raises(InputError, match=r"alignment_offset.*0\.006"):
         lift(m, x)

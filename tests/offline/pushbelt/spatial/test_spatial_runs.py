@@ -4,6 +4,7 @@ import signal
 
 import numpy as np
 import pytest
+from pushbelt_starts import UNIT, changed
 
 from rtcvt.errors import InputError
 from rtcvt.offline.pushbelt.run.prepare import prepare
@@ -13,9 +14,7 @@ from rtcvt.offline.pushbelt.run.schedule import Case, Run, Settings
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.scene import scene
 from rtcvt.offline.pushbelt.tasks import recording
-from rtcvt.offline.pushbelt.unit.parameters import Parameters, load_parameters
-
-UNIT = load_parameters("pushbelt_24mm")
+from rtcvt.offline.pushbelt.unit.parameters import Parameters
 
 
 def a_run(duration: float = 1.5e-3, **settings: object) -> Run:
@@ -66,21 +65,14 @@ def test_file_holds_both_sides_and_goes_on_with_the_same_bits(tmp_path) -> None:
     assert abs(found["residual_of_throughput"]) < 1e-3
 
 
-def _moved(**tables: dict[str, object]) -> Parameters:
-    data = UNIT.model_dump() | {"text": UNIT.text}
-    for table, values in tables.items():
-        data[table] = {**data[table], **values}
-    return Parameters(**data, source="unit.toml")
-
-
 def test_what_the_spatial_model_does_not_do_is_refused_and_leaves_nothing(tmp_path) -> None:
     refused: list[tuple[Parameters, Run, str]] = [
-        (_moved(spatial={"crown": 0.5}), a_run(contact="bilateral"), r"spatial\.crown.*bilateral"),
+        (changed(spatial={"crown": 0.5}), a_run(contact="bilateral"), r"spatial\.crown.*bilateral"),
         (UNIT.model_copy(update={"spatial": None}), a_run(), "spatial"),
-        (_moved(pulleys={"alignment_offset": 8e-3}), a_run(), "alignment_offset"),
-        (_moved(ring={"width": 9.4e-3}), a_run(), r"ring\.width"),
+        (changed(pulleys={"alignment_offset": 8e-3}), a_run(), "alignment_offset"),
+        (changed(ring={"width": 9.4e-3}), a_run(), r"ring\.width"),
     ]
-    damped = _moved(contacts={"flank_damping": 0.2})
+    damped = changed(contacts={"flank_damping": 0.2})
     refused.append((damped, a_run(scheme="multirate", step=2.5e-6), r"step = 2\.5e-06.*1\.95e-06.*flank_damping"))
     assert prepare(damped, a_run(scheme="multirate")).clock.step == pytest.approx(1e-5 / 6)
     for unit, run, message in refused:

@@ -2,17 +2,15 @@
 
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 from rich.markup import escape
 from rich.table import Table
 
 from rtcvt.errors import InputError
-from rtcvt.html import COLOURS, figure, number, page
+from rtcvt.html import COLOURS, number, page
 from rtcvt.html import table as html_table
 from rtcvt.kind import cell
-from rtcvt.offline.pictures import RC, axes_grid, inline_svg
+from rtcvt.offline.pictures import drawing
 from rtcvt.offline.pushbelt.steady import COLUMNS, Point, Steady, mean, steady
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, Parameters, belt, boundary_at, sheaves
@@ -29,8 +27,8 @@ _PANELS = (  # title, unit, factor, columns by label
 )
 
 
-def at_case(parameters: Parameters, case: str, row: int, coupled: bool, steps: int = 800) -> tuple[Point, Steady]:
-    """The steady state of a case, at its start; `steps` of each arc.
+def at_case(parameters: Parameters, case: str, row: int, coupled: bool) -> tuple[Point, Steady]:
+    """The steady state of a case, at its start.
 
     Raises
     ------
@@ -53,7 +51,7 @@ def at_case(parameters: Parameters, case: str, row: int, coupled: bool, steps: i
     if ratio is None:
         raise InputError(parameters.source, f"case.{case}", None, "i_r or i_s, for the steady theory")
     point = Point(at.omega_I, at.value_O, ratio, at.value_load)
-    return point, steady(b, sheaves(parameters) if coupled else None, point, steps)
+    return point, steady(b, sheaves(parameters) if coupled else None, point)
 
 
 def figures(point: Point, found: Steady) -> dict[str, Any]:
@@ -88,8 +86,7 @@ def summary(title: str, found: Steady) -> list[Any]:
     return [table, said, f"at v_mu = {1e3 * found.v_mu:.3g} mm/s", ACCURACY]
 
 
-def _fields(found: Steady) -> Figure:
-    picture, axes = axes_grid(len(_PANELS), 2, 1.5, shared=False)
+def _draw(found: Steady, axes: Any) -> None:
     for k, arc in enumerate(found.arcs):
         columns = dict(zip(COLUMNS, arc.T, strict=True))
         columns["f/n"] = columns["f"] / columns["n"]
@@ -97,16 +94,16 @@ def _fields(found: Steady) -> Figure:
         for ax, (title, unit, factor, names) in zip(axes[:, k], _PANELS, strict=True):
             for (name, label), colour in zip(names.items(), COLOURS, strict=False):
                 ax.plot(np.rad2deg(columns["theta"]), factor * columns[name], color=colour, label=label or None)
-            ax.set_title(f"{title} [{unit}]", loc="left")
+            ax.set_title(f"{title} [{unit}]")
             if len(names) > 1:
-                ax.legend(frameon=False, fontsize=8)
+                ax.legend()
         axes[-1, k].set_xlabel(f"angle on the {('primary', 'secondary')[k]} from the entry [deg]")
-    return picture
 
 
 def report_page(title: str, found: Steady) -> str:
     """The page, HTML: fields over both arcs, and where the power goes."""
-    with matplotlib.rc_context(RC):
-        drawn = figure(inline_svg(_fields(found), "f"), "Fields over the arcs, per radian of arc; primary left.")
+    with drawing(len(_PANELS), 2, 1.5, "f", shared=False) as (axes, shown):
+        _draw(found, axes)
+    drawn = shown("Fields over the arcs, per radian of arc; primary left.")
     rows = [[name, number(watts)] for name, watts in (*found.losses.items(), ("both shafts", found.loss))]
     return page(title, "\n".join([drawn, html_table(["power", "W"], rows, numbers=[1])]))

@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import matplotlib
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from rtcvt.html import figure, page, table
-from rtcvt.offline.pictures import INK, RC, RIGID, axes_grid, inline_svg
+from rtcvt.html import page, table
+from rtcvt.offline.pictures import INK, RIGID, drawing
 from rtcvt.offline.sheave.influence import Influence
 from rtcvt.offline.sheave.mesh import mesh
 from rtcvt.offline.sheave.profile import Drawing
@@ -27,26 +25,26 @@ def groove(sheave: Influence, index: int, theta: Array) -> Array:
     return np.cos(theta[:, None] * k) @ weight
 
 
-def report_page(name: str, drawing: Drawing, found: Drawn, tan_d: float, used: tuple[Array, Array] | None) -> str:
+def report_page(name: str, drawn: Drawing, found: Drawn, tan_d: float, used: tuple[Array, Array] | None) -> str:
     """The page, HTML; `used` are radii [m] and c_rad [m/N] of the numbers that the unit file gives instead."""
-    with matplotlib.rc_context(RC):
-        body = [
-            figure(
-                inline_svg(_sections(drawing, tan_d), "s"), "Sections with their finite elements; supports in red, mm."
-            ),
-            figure(
-                inline_svg(_compliance(found, used), "c"),
-                "Left: C_k(r, r), mean of both sheaves, and the polynomials that the belt takes (dashed). Right: how "
-                "far a sheave opens along the shaft under a half turn of belt of 20 kN.",
-            ),
-        ]
-    return page(f"Sheaves of {name}", "\n".join([*body, _numbers(found)]))
+    with drawing(1, 2, 3.6, "s", shared=False) as (axes, sections):
+        _draw_sections(drawn, tan_d, axes[0])
+    with drawing(1, 2, 3.2, "c", shared=False) as (axes, compliance):
+        _draw_compliance(found, used, *axes[0])
+    body = (
+        sections("Sections with their finite elements; supports in red, mm."),
+        compliance(
+            "Left: C_k(r, r), mean of both sheaves, and the polynomials that the belt takes (dashed). Right: how far a "
+            "sheave opens along the shaft under a half turn of belt of 20 kN."
+        ),
+        _numbers(found),
+    )
+    return page(f"Sheaves of {name}", "\n".join(body))
 
 
-def _sections(drawing: Drawing, tan_d: float) -> Figure:
-    picture, axes = axes_grid(1, 2, 3.6, shared=False)
-    for ax, title, profile in zip(axes[0], ("loose", "fixed"), (drawing.loose, drawing.fixed), strict=True):
-        grid = mesh(profile, tan_d, drawing.mesh).quads
+def _draw_sections(drawn: Drawing, tan_d: float, axes: Any) -> None:
+    for ax, title, profile in zip(axes, ("loose", "fixed"), (drawn.loose, drawn.fixed), strict=True):
+        grid = mesh(profile, tan_d, drawn.mesh).quads
         corners = grid.p[:, grid.t]  # (2, 4, quads)
         ring = np.concatenate([corners, corners[:, :1], np.full_like(corners[:, :1], np.nan)], axis=1)
         z, r = 1e3 * ring[1].T.ravel(), 1e3 * ring[0].T.ravel()
@@ -55,12 +53,9 @@ def _sections(drawing: Drawing, tan_d: float) -> Figure:
             at = profile.rings[0].r[support.on == "shaft"]
             ax.plot([1e3 * x for x in support.z], [1e3 * at] * 2, color=RIGID, linewidth=4.0, solid_capstyle="butt")
         ax.set(title=title, xlabel="along the shaft [mm]", ylabel="radius [mm]", aspect="equal")
-    return picture
 
 
-def _compliance(found: Drawn, used: tuple[Array, Array] | None) -> Figure:
-    picture, axes = axes_grid(1, 2, 3.2, shared=False)
-    left, right = axes[0]
+def _draw_compliance(found: Drawn, used: tuple[Array, Array] | None, left: Any, right: Any) -> None:
     for k, (row, polynomial) in enumerate(zip(found.mean, found.a, strict=False)):
         (line,) = left.plot(1e3 * found.r, 1e9 * row, ".", label=f"k = {k}")
         fine = np.linspace(found.r[0], found.r[-1], 80)
@@ -69,7 +64,7 @@ def _compliance(found: Drawn, used: tuple[Array, Array] | None) -> Figure:
     if used is not None:
         left.plot(1e3 * used[0], 1e9 * used[1], color=RIGID, label="numbers of the file")
     left.set(xlabel="radius [mm]", ylabel="compliance [nm/N]")
-    left.legend(frameon=False, fontsize=8)
+    left.legend()
     theta = np.linspace(-np.pi, np.pi, 181)
     for sheave, name in ((found.loose, "loose"), (found.fixed, "fixed")):
         for index, style in ((1, ":"), (len(found.r) // 2, "-"), (len(found.r) - 2, "--")):
@@ -77,8 +72,7 @@ def _compliance(found: Drawn, used: tuple[Array, Array] | None) -> Figure:
             label = f"{name}, {1e3 * found.r[index]:.0f} mm"
             right.plot(np.rad2deg(theta), 1e6 * groove(sheave, index, theta), style, color=color, label=label)
     right.set(xlabel="angle from the middle of the arc [deg]", ylabel="deflection [um]", xticks=range(-180, 181, 90))
-    right.legend(frameon=False, fontsize=8)
-    return picture
+    right.legend()
 
 
 def _numbers(found: Drawn) -> str:

@@ -246,22 +246,11 @@ class Verification:
                 for kind in ("number", "sign", "cost")
             },
             "signatures": [
-                {
-                    "section": f.signature.section,
-                    "about": f.signature.about,
-                    "quantity": f.signature.quantity,
-                    "runs": list(f.signature.runs),
-                    "kind": f.signature.kind,
-                    "expected": next(
-                        e for e in (f.signature.value, f.signature.sign, f.signature.range) if e is not None
-                    ),
-                    "value": f.value,
-                    "u": f.u,
-                    "unit": f.unit,
-                    "verdict": f.verdict,
-                    "firm": f.firm,
-                }
+                {key: getattr(s, key) for key in ("section", "about", "quantity", "runs", "kind")}
+                | {"expected": next(e for e in (s.value, s.sign, s.range) if e is not None)}
+                | {key: getattr(f, key) for key in ("value", "u", "unit", "verdict", "firm")}
                 for f in self.findings
+                for s in (f.signature,)
             ],
             "runs": {
                 name: {

@@ -4,7 +4,7 @@ Figures are drawn over the belt coordinate (primary arc, push span, secondary ar
 same width. Lines are means over one revolution, thin grey lines are what one element meets on its way.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from rtcvt.offline.pictures import GREY, cards, drawing, mark, over_sections, re
 from rtcvt.offline.pushbelt.checks.chapter7 import REFINED, STEADY, WITHIN, Finding, Verification, band, discretisation
 from rtcvt.offline.pushbelt.checks.signatures import PRIMARY, PUSH, SECONDARY, push_force, section
 from rtcvt.offline.pushbelt.planar.model import LOSSES
-from rtcvt.offline.pushbelt.run.profiles import BINS, FIELDS, Steady, Window
+from rtcvt.offline.pushbelt.run.profiles import BINS, FORCES, Steady, force
 from rtcvt.quantity import to_si
 from rtcvt.variator.layout import SECTIONS
 
@@ -24,14 +24,6 @@ _C = np.concatenate([k + (np.arange(BINS) + 0.5) / BINS for k in range(4)])
 _GREY = "#c3cad2"
 _GOOD = {"agrees": True, "opposite": False, "differs": False}
 _SHOWN = {"m": ("um", "µm"), "N2": ("N2", "N²"), "N.m": ("N.m", "N·m")}
-_FORCES: tuple[tuple[str, Callable[[Window], Array], tuple[tuple[str, int], ...]], ...] = (
-    ("element-pulley, normal", lambda w: _all(w, "normal"), (("normal", 1),)),
-    ("element-pulley, longitudinal friction", lambda w: -_all(w, "longitudinal"), (("longitudinal", -1),)),
-    ("element-pulley, radial friction", lambda w: _all(w, "radial"), (("radial", 1),)),
-    ("element-element, normal", lambda w: _push(w), (("rocking", 1), ("top", 1), ("bottom", 1))),
-    ("element-ring, normal", lambda w: _all(w, "saddle") - _all(w, "ear"), (("saddle", 1), ("ear", -1))),
-    ("element-ring, longitudinal friction", lambda w: _all(w, "ring_friction"), (("ring_friction", 1),)),
-)
 
 
 def report_page(v: Verification) -> str:
@@ -151,14 +143,6 @@ def _signatures(v: Verification, kind: str) -> str:
 # --- figures
 
 
-def _all(w: Window, field: str) -> Array:
-    return np.concatenate([section(w, field, k) for k in range(4)])
-
-
-def _push(w: Window) -> Array:
-    return np.concatenate([push_force(w, k) for k in range(4)])
-
-
 def _present(v: Verification, names: Sequence[str]) -> list[tuple[str, Steady]]:
     return [(name, v.steady[name]) for name in names if name in v.steady]
 
@@ -168,15 +152,21 @@ def _forces(v: Verification, title: str, names: Sequence[str], source: str) -> s
     if not runs:
         return ""
     with drawing(3, 2, 1.75, f"forces-{title.replace(' ', '-').replace(',', '').replace('=', '')}") as (grid, shown):
-        for ax, (name, mean, parts) in zip(grid.T.ravel(), _FORCES, strict=True):
+        for ax, name in zip(grid.T.ravel(), FORCES, strict=True):
             over_sections(ax, labels=ax in grid[-1])
             ax.axhline(0.0, color=GREY, lw=0.8)
-            c, values = runs[0][1].element[:, 0], runs[0][1].element[:, 1:]
-            one = sum(sign * values[:, list(FIELDS).index(field)] for field, sign in parts)
+            c, one = runs[0][1].element[:, 0], force(name, runs[0][1].element[:, 1:].T)
             cut = np.flatnonzero(np.diff(c) < -0.5) + 1
             ax.plot(np.insert(c, cut, np.nan), np.insert(one, cut, np.nan), color=_GREY, lw=0.7, zorder=1)
             for k, (run, s) in enumerate(runs):
-                ax.plot(_C, mean(s.last), color=COLOURS[k], lw=1.7 if k == 0 else 1.1, label=run, zorder=3 - 0.1 * k)
+                ax.plot(
+                    _C,
+                    force(name, s.last.profile),
+                    color=COLOURS[k],
+                    lw=1.7 if k == 0 else 1.1,
+                    label=run,
+                    zorder=3 - 0.1 * k,
+                )
             ax.set_title(name)
             ax.set_ylabel("N")
         grid[0, 1].legend(loc="best", fontsize=8.5)

@@ -34,7 +34,7 @@ from rtcvt.offline.pushbelt.checks.kept import Job, kept, key, make_missing, ste
 from rtcvt.offline.pushbelt.checks.signatures import QUANTITIES
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import load_torque, prepare, start_of
-from rtcvt.offline.pushbelt.run.profiles import FIELDS, Steady, Window, steady_of
+from rtcvt.offline.pushbelt.run.profiles import FORCES, Steady, force, steady_of
 from rtcvt.offline.pushbelt.run.reading import figures, open_run
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Case, Law, Point, Run, Settings
 from rtcvt.offline.pushbelt.run.schedule import Model as Fidelity
@@ -67,14 +67,6 @@ OFFSETS = (-1.5e-3, -0.75e-3, 0.0, 0.75e-3, 1.5e-3)  # of the belt on the primar
 POINT = {"omega_I": 260.0, "xi": 0.5, "F_O": 12e3}
 DAMPER = (0.05, 0.01)  # slip and time of the secondary's damper, as in a campaign
 ENDS = ("entry of primary", "exit of primary", "entry of secondary", "exit of secondary")
-FORCES = {  # profiles that make up a force of the element
-    "element-pulley, normal": ("normal",),
-    "element-pulley, longitudinal": ("longitudinal",),
-    "element-pulley, radial": ("radial",),
-    "element-element": ("rocking", "top", "bottom"),
-    "element-ring, normal": ("saddle", "ear"),
-    "element-ring, friction": ("ring_friction",),
-}
 ENERGY = 1e-3  # of the throughput, of belts that carry more than twice their losses
 IDLE = 5e-3  # of the throughput of others, which is little more than their losses
 EQUAL = 1e-9  # m or rad: positions in line after 300 steps
@@ -179,15 +171,12 @@ class Result:
         )
 
     def profiles(self, name: str, suffix: str) -> dict[str, tuple[float, float]]:
-        """Of each of `FORCES`: difference of the spatial belt's profile, and of the hybrid's among themselves."""
+        """Of each contact force: difference of the spatial belt's profile, and of the hybrid's among themselves."""
         runs = [f"{name}-{s}" for s in ("hybrid", "kicked", suffix)]
         if not all(r in self.steady for r in runs):
             return {}
         one, two, wide = (self.steady[r] for r in runs)
-        return {
-            force: (_apart(force, (one, two), (wide,)), _apart(force, (one,), (two,)))
-            for force in FORCES
-        }  # fmt: skip
+        return {name: (_apart(name, (one, two), (wide,)), _apart(name, (one,), (two,))) for name in FORCES}
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -380,20 +369,14 @@ def _phenomena(steady: Mapping[str, Steady], name: str, suffix: str) -> list[Phe
     return found
 
 
-def _profile(force: str, w: Window) -> Array:
-    names = list(FIELDS)
-    parts = [w.profile[names.index(field)] * (-1.0 if field == "ear" else 1.0) for field in FORCES[force]]
-    return np.asarray(np.sum(parts, axis=0))
+def mean_profile(name: str, of: tuple[Steady, ...]) -> Array:
+    """Mean profile of one of `profiles.FORCES` over both windows of some runs, (4 BINS,) [N]."""
+    return np.asarray(np.mean([force(name, w.profile) for s in of for w in (s.before, s.last)], axis=0))
 
 
-def mean_profile(force: str, of: tuple[Steady, ...]) -> Array:
-    """Mean profile of one of `FORCES` over both windows of some runs, (4 BINS,) [N]."""
-    return np.asarray(np.mean([_profile(force, w) for s in of for w in (s.before, s.last)], axis=0))
-
-
-def _apart(force: str, one: tuple[Steady, ...], two: tuple[Steady, ...]) -> float:
+def _apart(name: str, one: tuple[Steady, ...], two: tuple[Steady, ...]) -> float:
     """RMS difference of the mean profiles of two sets of runs over the largest value of the first."""
-    a, b = mean_profile(force, one), mean_profile(force, two)
+    a, b = mean_profile(name, one), mean_profile(name, two)
     return float(np.sqrt(np.nanmean((a - b) ** 2)) / np.nanmax(np.abs(a)))
 
 

@@ -10,7 +10,6 @@ from rtcvt.offline.pictures import cards, drawing, mark, over_sections, report, 
 from rtcvt.offline.pushbelt.checks.spatial import (
     ENDS,
     ENERGY,
-    FORCES,
     IDLE,
     OFFSETS,
     PLANAR,
@@ -21,7 +20,7 @@ from rtcvt.offline.pushbelt.checks.spatial import (
     Result,
     mean_profile,
 )
-from rtcvt.offline.pushbelt.run.profiles import BINS
+from rtcvt.offline.pushbelt.run.profiles import BINS, FORCES
 
 _CELLS = np.arange(96) / 24 + 1 / 48
 _SCALE = {"m": (1e6, "µm"), "N.m": (1.0, "N·m"), "N2": (1.0, "N²"), "1": (1.0, "")}

@@ -37,12 +37,26 @@ FIELDS = {
     "ring_height": "m",
     "tension": "N",
 }
+FORCES: dict[str, dict[str, int]] = {  # on an element: fields that add up, with their signs
+    "element-pulley, normal": {"normal": 1},
+    "element-pulley, longitudinal friction": {"longitudinal": -1},  # on the pulley, as in the source
+    "element-pulley, radial friction": {"radial": 1},
+    "element-element, normal": {"rocking": 1, "top": 1, "bottom": 1},
+    "element-ring, normal": {"saddle": 1, "ear": -1},
+    "element-ring, longitudinal friction": {"ring_friction": 1},
+}
 _BY_WINDOW = {  # unit and description
     "profile": ("SI", "mean in each bin of the belt coordinate; rows: fields"),
     "ripple": ("SI", "standard deviation in each bin"),
     "endplay": ("m", "sum of the open gaps at rocking edge and top"),
     "balance": ("1", "unaccounted part of axial force, torque and moments about x and y, by pulley"),
 }
+
+
+def force(name: str, fields: Array) -> Array:
+    """One of `FORCES` (n,) [N] from the rows `FIELDS` (11, n)."""
+    rows = list(FIELDS)
+    return np.asarray(sum(sign * fields[rows.index(field)] for field, sign in FORCES[name].items()))
 
 
 class Window(NamedTuple):

@@ -91,7 +91,7 @@ def sine_basis(length: float, n: int) -> Basis:
     return Basis(np.linspace(0.0, length, 2 * n + 1), values)
 
 
-def pod_basis(length: float, snapshots: Array, modes: int, degree: int = 4) -> tuple[Basis, Array]:
+def pod_basis(length: float, snapshots: Array, modes: int) -> tuple[Basis, Array]:
     """The modes that hold most of the snapshots (proper orthogonal decomposition), interpolated by splines.
 
     Parameters
@@ -111,11 +111,11 @@ def pod_basis(length: float, snapshots: Array, modes: int, degree: int = 4) -> t
         Singular values [m^1.5]: their squares are the modes' shares.
     """
     n = snapshots.shape[0]
-    splines = spline_basis(length, n, degree)
+    splines = spline_basis(length, n)
     left, singular, _ = np.linalg.svd(snapshots * math.sqrt(length / n), full_matrices=False)
     shapes = left[:, :modes] / math.sqrt(length / n)
     at = length * np.arange(n) / n
-    middle = 0.5 * (degree + 1) * length / n  # of the first spline: places at the splines' middles are well posed
+    middle = 2.5 * length / n  # of the first spline: places at the splines' middles are well posed
     coefficients = np.linalg.solve(splines.values(at + middle % (length / n), 0), shapes)
     shift = middle % (length / n)
 
@@ -213,7 +213,6 @@ def moving_belt(
     DI: float = 0.0,
     F_0: float,
     height: float = 0.0,
-    points: int = 6,
 ) -> MovingBelt:
     """Integrate the matrices.
 
@@ -227,13 +226,11 @@ def moving_belt(
         See `MovingBelt`; per length of the taut line.
     height : float
         Of the belt [m]: friction acts at half of it from the belt's line.
-    points : int
-        Of Gauss' rule in each interval; exact for splines of a degree below `points`.
     """
     edges = np.unique(np.concatenate([path.knots, basis.edges]))
     edges = edges[(edges >= 0.0) & (edges <= path.length)]
     edges = edges[np.concatenate([[True], np.diff(edges) > 1e-12 * path.length])]
-    x, g = np.polynomial.legendre.leggauss(points)
+    x, g = np.polynomial.legendre.leggauss(6)  # exact for splines of degree 5
     half = 0.5 * np.diff(edges)
     s = (half[:, None] * (x + 1.0) + edges[:-1, None]).ravel()
     weight = (half[:, None] * g).ravel()

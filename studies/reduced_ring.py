@@ -70,9 +70,7 @@ def fast(t: Training, P: pj.Projected) -> float:
     return float(best)
 
 
-def go(
-    t: Training, ring: object, rings: int, frames: int = WINDOW, dt: float = STEP
-) -> tuple[hybrid.Frames, int, float]:
+def go(t: Training, ring: object, rings: int, frames: int = WINDOW) -> tuple[hybrid.Frames, int, float]:
     """Frames from the start of the training with a ring, how many are valid, processor time of a step [us]."""
     d = t.drive
     x = hybrid.State(*[a.copy("K") for a in t.start])
@@ -80,7 +78,7 @@ def go(
         x.q_R[:], x.u_R[:] = pj.placed_on(ring, x.q_R, x.u_R, float(t.way[0]))
     other = Drive.__new__(Drive)
     other.__dict__ |= d.__dict__ | {"m": d.m._replace(ring=ring), "x": x}
-    return other.go(frames, rings, dt)
+    return other.go(frames, rings)
 
 
 def space(t: Training, V: Array) -> rd.Reduced:
@@ -122,13 +120,13 @@ class Result(NamedTuple):
     fields: dict[str, Array]
 
 
-def show(name: str, t: Training, base: Result, ring: object, limit: float, dt: float = STEP) -> Result | None:
+def show(name: str, t: Training, base: Result, ring: object, limit: float) -> Result | None:
     """Run a ring and print what differs from the full one."""
-    rings = max(1, int(np.ceil(dt / limit)))
+    rings = max(1, int(np.ceil(STEP / limit)))
     if not rings <= 100:
         print(f"  {name}: step {1e6 * limit:.3g} us: not run", flush=True)
         return None
-    out, done, cost = go(t, ring, rings, dt=dt)
+    out, done, cost = go(t, ring, rings)
     head = f"  {name}: step {1e6 * limit:.3g} us, {rings} of the ring in each, {cost:.1f} us"
     if done < WINDOW:
         print(f"{head}: left its place after {done * FRAME * 1e3:.1f} ms", flush=True)

@@ -294,12 +294,12 @@ class Drive:
         if kick:
             self.x.u[:, :2] += 1e-3 * np.random.default_rng(kick).standard_normal((b.N_E, 2))
 
-    def go(self, frames: int, rings: int | None = None, dt: float = STEP) -> tuple[hybrid.Frames, int, float]:
-        """Frames, how many are valid, and processor time [us] of a step `dt` [s]."""
-        begin, n = time.thread_time(), round(FRAME / dt)
-        steps = rings or max(2, int(np.ceil(dt / ring_set.largest_step(self.m.ring))))
+    def go(self, frames: int, rings: int | None = None) -> tuple[hybrid.Frames, int, float]:
+        """Frames, how many are valid, and processor time [us] of a step."""
+        begin, n = time.thread_time(), round(FRAME / STEP)
+        steps = rings or max(2, int(np.ceil(STEP / ring_set.largest_step(self.m.ring))))
         inputs = np.broadcast_to(self.values[1], (frames + 1, 7))
-        out, done = hybrid.run(self.m, self.x, inputs, n, dt, n_R=steps)
+        out, done = hybrid.run(self.m, self.x, inputs, n, STEP, n_R=steps)
         return out, done, (time.thread_time() - begin) / (frames * n) * 1e6
 
 

@@ -41,50 +41,37 @@ class SheaveOnCable:
     q: Array
 
 
-def press(
-    elements: int,
-    segments: int,
-    *,
-    radius: float = 0.35,
-    length: float = 1.0,
-    EA: float = 200.0,
-    EI: float = 2e8 * 1e-12 / 12.0,
-    spring: float = 1.0,
-    force: float = -200.0,
-    k_c: float = 1e6,
-) -> SheaveOnCable:
+RADIUS, LENGTH = 0.35, 1.0  # of the sheave and the cable [m]
+EA, EI = 200.0, 2e8 * 1e-12 / 12.0  # [N], [N m^2]: the paper's E and A with a square section
+SPRING, FORCE = 1.0, -200.0  # stiffness [N/m] towards where the sheave first touches, and force [N] along y
+K_C = 1e6  # contact stiffness per length [N/m^2]
+
+
+def press(elements: int, segments: int) -> SheaveOnCable:
     """Equilibrium of sheave and cable.
 
     Parameters
     ----------
     elements, segments : int
         Even number of elements, and segments of each.
-    radius, length : float
-        Of the sheave and the cable [m].
-    EA, EI : float
-        [N], [N m^2]; the defaults are the paper's E and A with a square section.
-    spring, force : float
-        Stiffness [N/m] towards where the sheave first touches, and force [N] along y.
-    k_c : float
-        Contact stiffness per length [N/m^2].
 
     Raises
     ------
     ArithmeticError
         Newton's method did not converge.
     """
-    n, L = elements, length / elements
+    n, L = elements, LENGTH / elements
     c = cable(L, EA, EI, 1.0)
     S, dS, _ = shape(np.linspace(0.0, L, segments + 1), L)
     mu, law = sliding([0.0])
     con = Contact(
-        np.array([[0.0, radius]]),
-        np.array([radius]),
+        np.array([[0.0, RADIUS]]),
+        np.array([RADIUS]),
         np.zeros(1),
         S,
         dS,
         L / segments,
-        k_c * L / segments,
+        K_C * L / segments,
         0.0,
         0.0,
         mu,
@@ -95,12 +82,12 @@ def press(
         *standing(1),
     )
     q = np.zeros((n + 1, 4))
-    q[:, 0], q[:, 2] = np.linspace(-0.5 * length, 0.5 * length, n + 1), 1.0
+    q[:, 0], q[:, 2] = np.linspace(-0.5 * LENGTH, 0.5 * LENGTH, n + 1), 1.0
     state = np.zeros((1, n, segments, 3))
     fixed = np.array([0, 1, 4 * n, 4 * n + 1])
     free = np.setdiff1d(np.arange(4 * n + 5), fixed)
-    for load in force * np.linspace(0.1, 1.0, 10):
-        y = _balance(c, con, q, state, load, spring, radius, free)
+    for load in FORCE * np.linspace(0.1, 1.0, 10):
+        y = _balance(c, con, q, state, load, free)
     N, _, _ = axial_force(c, q[None], np.zeros_like(q[None]), 0.0)
     return SheaveOnCable(y, float(N[0, n // 2]), q)
 
@@ -119,9 +106,7 @@ def _dense(D: Array, G: Array, N: Array) -> Array:
     return K
 
 
-def _balance(
-    c: Cable, con: Contact, q: Array, state: Array, load: float, spring: float, y_0: float, free: NDArray[np.int64]
-) -> float:
+def _balance(c: Cable, con: Contact, q: Array, state: Array, load: float, free: NDArray[np.int64]) -> float:
     n, n_s = state.shape[1:3]
     zero, still = np.zeros_like(q), np.zeros(1)
     work, pairs = scratch(n_s), np.zeros((n, 2), dtype=np.int64)
@@ -137,7 +122,7 @@ def _balance(
             con, c.L, q, zero, still, still, state, pairs, count, work[0], f_con, np.zeros(1), np.zeros((1, 2))
         )
         y = con.center[0, 1]
-        residual = np.append((f_el + f_con).ravel(), spring * (y - y_0) - load - f_con[:, 1].sum())
+        residual = np.append((f_el + f_con).ravel(), SPRING * (y - RADIUS) - load - f_con[:, 1].sum())
         if np.max(np.abs(residual[free])) < 1e-9 * c.EA and switching == 0.0:
             return float(y)
         D, G, N = _blocks(n)
@@ -148,7 +133,7 @@ def _balance(
             con, c.L, q, zero, still, still, 0.0, state, pairs, count, unbordered[0], work, D, G, N, *unbordered[1:]
         )
         K_c = _dense(D, G, N)
-        A = np.block([[K + K_c, -(K_c @ T)[:, None]], [-(T @ K_c)[None], np.array([[spring + T @ K_c @ T]])]])
+        A = np.block([[K + K_c, -(K_c @ T)[:, None]], [-(T @ K_c)[None], np.array([[SPRING + T @ K_c @ T]])]])
         d = np.zeros_like(residual)
         d[free] = spsolve(csc_array(A[np.ix_(free, free)]), residual[free])
         d *= min(1.0, 0.02 / np.max(np.abs(d)))

@@ -145,7 +145,7 @@ def line(body: Body, on: str, span: tuple[float, float]) -> Array:
     return row / float(row @ body.rigid[0])
 
 
-def point_rows(body: Body, r: Array, height: float, nodes: int = 32) -> tuple[Array, Array]:
+def point_rows(body: Body, r: Array, height: float) -> tuple[Array, Array]:
     """Mean radial and axial displacement of the flank over `height` around radii `r`: two (len(r), dofs) rows.
 
     The mean is what an element's flank feels; a line on the surface of a solid has no finite deflection of its own.
@@ -155,7 +155,7 @@ def point_rows(body: Body, r: Array, height: float, nodes: int = 32) -> tuple[Ar
     edge = {tuple(sorted(pair)): number for number, pair in enumerate(facets.T)}
     middle = np.array([edge[tuple(sorted(pair))] for pair in pairwise(corner)])
     radius = p[0, corner]
-    x, weight = np.polynomial.legendre.leggauss(nodes)
+    x, weight = np.polynomial.legendre.leggauss(32)
     radial, axial = (np.zeros((len(r), body.basis.N)) for _ in range(2))
     for i, place in enumerate(r):
         at = np.clip(place + 0.5 * height * x, radius[0], radius[-1])

@@ -72,7 +72,7 @@ class Influence:
         return np.diagonal(self.C, axis1=1, axis2=2)
 
 
-def influence(body: Body, r: Array, height: float, harmonics: int = HARMONICS) -> Influence:
+def influence(body: Body, r: Array, height: float) -> Influence:
     """Influence function of a sheave.
 
     Parameters
@@ -83,16 +83,14 @@ def influence(body: Body, r: Array, height: float, harmonics: int = HARMONICS) -
         Radii of the middle of an element's flank [m].
     height : float
         Of an element's flank, along the radius [m].
-    harmonics : int
-        The largest around the shaft.
     """
     radial, axial = point_rows(body, r, height)
     reaction = body.profile.reaction
     held = line(body, reaction.on, reaction.span)
     rows = np.concatenate([radial, axial])
     n = len(r)
-    G = np.empty((harmonics + 1, 2, 2, n, n))
-    for k in range(harmonics + 1):
+    G = np.empty((HARMONICS + 1, 2, 2, n, n))
+    for k in range(HARMONICS + 1):
         load = rows.copy()
         if k == 0:
             load[n:] -= held  # a radial force has no axial resultant

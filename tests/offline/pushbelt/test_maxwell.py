@@ -17,23 +17,24 @@ SHEAVES = sheaves(UNIT)
 RIGID_HUB = SHEAVES._replace(c_t=1e30)
 
 
-def contacts(phi: Any, pen: Any, r: Any = 0.055, pulley: int = 0) -> flank.Flanks:
-    phi, pen = np.asarray(phi, float), np.asarray(pen, float)
-    fl = flank.flanks(phi.size, 1)
-    fl.pulley[:] = pulley
+def contacts(phi: Any, pen: Any, r: Any = 0.055) -> flank.Flanks:
+    """Flanks at angles and penetrations (n,), or of rear and front points (n, 2)."""
+    phi, pen = (np.asarray(a, float).reshape(len(phi), -1) for a in (phi, pen))
+    fl = flank.flanks(*phi.shape)
+    fl.pulley[:] = 0
     flank.find_stretches(fl)
-    fl.pen[:, 0] = pen
-    fl.r[:, 0] = r
-    fl.phi[:, 0, 0] = np.cos(phi)
-    fl.phi[:, 0, 1] = np.sin(phi)
+    fl.pen[:] = pen
+    fl.r[:] = r
+    fl.phi[..., 0], fl.phi[..., 1] = np.cos(phi), np.sin(phi)
     return fl
 
 
-def solved(phi: Any, pen: Any, sh: Any = SHEAVES, c: float = BELT.c_el, r: Any = 0.055) -> Any:
+def solved(phi: Any, pen: Any, sh: Any = SHEAVES, r: Any = 0.055) -> Any:
+    """Forces in the shape of `phi`, flanks, memory of the law."""
     fl = contacts(phi, pen, r)
     mx = maxwell.maxwell(len(sh.A) - 1, fl.w.size)
-    assert maxwell.newton(maxwell.Coupled(sh), BELT._replace(c_el=c), fl, mx, 30) == 0
-    return c * np.maximum(0.0, fl.pen[:, 0] - fl.w[:, 0]), fl, mx
+    assert maxwell.newton(maxwell.Coupled(sh), BELT, fl, mx, 30) == 0
+    return (BELT.c_el / fl.w.shape[1] * np.maximum(0.0, fl.pen - fl.w)).reshape(np.shape(phi)), fl, mx
 
 
 def test_influence_numbers_are_reciprocal_and_with_the_elements_positive_definite():
@@ -101,26 +102,13 @@ def test_one_warm_started_step_follows_a_moving_belt():
     assert worst < 1e-9
 
 
-def faces(phi: Any, pen: Any, sh: Any = SHEAVES, r: Any = 0.055) -> Any:
-    """Forces on rear and front points and deflections there (n, 2), memory of the law; phi and pen (n, 2)."""
-    fl = flank.flanks(len(phi), 2)
-    fl.pulley[:] = 0
-    flank.find_stretches(fl)
-    fl.pen[:] = pen
-    fl.r[:] = r
-    fl.phi[..., 0], fl.phi[..., 1] = np.cos(phi), np.sin(phi)
-    mx = maxwell.maxwell(len(sh.A) - 1, fl.w.size)
-    assert maxwell.newton(maxwell.Coupled(sh), BELT, fl, mx, 30) == 0
-    return 0.5 * BELT.c_el * np.maximum(0.0, fl.pen - fl.w), np.array(fl.w), mx
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_rear_and_front_points_are_coupled_through_the_sheave_as_lemke_has_it(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 45))
     phi = np.sort(rng.uniform(-1.9, 1.9, n))[:, None] + np.array([-0.014, 0.014])
     pen = rng.uniform(-2e-5, 6e-5, (n, 2))
-    force, _, mx = faces(phi, pen)
+    force, _, mx = solved(phi, pen)
     C = influence_matrix(phi.ravel(), mx.a[0]) + 2.0 * np.eye(2 * n) / BELT.c_el
     exact = lemke(C, -pen.ravel()).z
     np.testing.assert_allclose(force.ravel(), exact, atol=1e-9 * max(1.0, exact.max()))

@@ -22,6 +22,7 @@ the contact's force F: ``|r F| (1 - eta)`` where the gear is driven, ``|r F| (1/
 the power that the contact carries, seen from the carrier, the share eta arrives in either direction. In the rigid
 model F depends on the losses, ``F = F_0 + G tau`` with ``tau = c F`` where faces slip: these are solved for together,
 piece by piece, and df/dx follows from ``(1 - c G) dtau = c dF_0``. Where c G is above 1 the mesh locks: it sticks.
+Of a mesh with oil, 1 - eta follows from F and the speed v at the pitch circle (`rtcvt.pog.mesh`); c is dtau/dF then.
 
 A contact with play b is an element of the elastic model. Its teeth move by s, from the middle of the play, at
 ``v = R omega``. A side is pressed by u; its damper d is in series with a spring K_2 = 10 K, which z leads::
@@ -35,9 +36,11 @@ F is zero in the gap, where the teeth spring back; it has no jump where they mee
 What the file does not say of K and d: C twists an element by 0.1 mrad, and phi comes to rest within 0.1 ms.
 """
 
+from rtcvt.elementary import power
 from rtcvt.kernel import kernel
 from rtcvt.linalg import lu_solve
 from rtcvt.pog.layout import D, Element
+from rtcvt.pog.mesh import BY_LOAD, FASTEST, LEAST_ETA, SLOWEST
 from rtcvt.stepping import HUGE
 
 TWIST = 1e-4  # [rad] at full capacity
@@ -61,7 +64,7 @@ def gear_speed(d, gear, x, data, work):
 @kernel
 def place(e, data):
     """Place of an element's row in the constants."""
-    return int(data[D.ELEMENT]) + e * (Element.CONTACT + 1)
+    return int(data[D.ELEMENT]) + e * (Element.LEAST + 1)
 
 
 @kernel
@@ -122,14 +125,41 @@ def set_capacities(u, p, data, work):
 
 
 @kernel
+def mesh_radius(e, data, work):
+    """Radius of the gear at which a mesh loses [m], with the sign it has in R."""
+    row = place(e, data)
+    return work[int(data[D.W_R]) + contact_of(e, data) * int(data[D.N_J]) + int(data[row + Element.A])]
+
+
+@kernel
+def drives(e, x, data, work):
+    """Whether the gear at which a mesh loses drives it, seen from the carrier."""
+    r = mesh_radius(e, data, work)
+    return not work[int(data[D.W_LOAD]) + contact_of(e, data)] * r * across(e, x, data, work) < 0.0
+
+
+@kernel
+def mesh_efficiency_at(e, x, p, data, work):
+    """eta of a mesh at the force in W_LOAD and the speed of now."""
+    row = place(e, data)
+    eta = p[int(data[row + Element.P])]
+    if data[row + Element.FORCE] == 0.0:
+        return eta
+    F = abs(work[int(data[D.W_LOAD]) + contact_of(e, data)])
+    F = F if F > data[row + Element.LEAST] else data[row + Element.LEAST]
+    v = abs(mesh_radius(e, data, work) * across(e, x, data, work))
+    v = v if v > SLOWEST else SLOWEST
+    v = v if v < FASTEST else FASTEST
+    eta = 1.0 - (1.0 - eta) * power(F / data[row + Element.FORCE] * data[row + Element.SPEED] / v, BY_LOAD)
+    return eta if eta > LEAST_ETA else LEAST_ETA
+
+
+@kernel
 def loss_of(e, x, p, data, work):
     """Torque that is lost at the gear for 1 N in its contact [N.m], by the direction of the power."""
-    row = place(e, data)
-    k = int(data[row + Element.CONTACT])
-    eta = p[int(data[row + Element.P])]
-    r = work[int(data[D.W_R]) + k * int(data[D.N_J]) + int(data[row + Element.A])]
-    driven = work[int(data[D.W_LOAD]) + k] * r * across(e, x, data, work) < 0.0
-    return abs(r) * (1.0 - eta) if driven else abs(r) * (1.0 - eta) / eta
+    eta = mesh_efficiency_at(e, x, p, data, work)
+    lost = abs(mesh_radius(e, data, work)) * (1.0 - eta)
+    return lost / eta if drives(e, x, data, work) else lost
 
 
 @kernel
@@ -146,7 +176,31 @@ def load_meshes(x, p, data, work):
 def mesh_share(e, x, p, data, work):
     """c [m]: what a mesh that slips loses for 1 N more in its contact, 0 where it sticks."""
     c = loss_of(e, x, p, data, work) * piece(e, x, p, data, work)
-    return c if work[int(data[D.W_LOAD]) + contact_of(e, data)] >= 0.0 else -c
+    F = work[int(data[D.W_LOAD]) + contact_of(e, data)]
+    if abs(F) > data[place(e, data) + Element.LEAST]:
+        c *= 1.0 + mesh_power(e, x, p, data, work)
+    return c if F >= 0.0 else -c
+
+
+@kernel
+def mesh_power(e, x, p, data, work):
+    """d ln(loss of 1 N)/d ln(F), that to the speed below zero: 0 of a mesh whose efficiency is constant."""
+    if data[place(e, data) + Element.FORCE] == 0.0:
+        return 0.0
+    eta = mesh_efficiency_at(e, x, p, data, work)
+    if eta == LEAST_ETA:
+        return 0.0
+    return BY_LOAD / eta if drives(e, x, data, work) else BY_LOAD
+
+
+@kernel
+def mesh_slowing(e, x, p, data, work):
+    """dtau/dw of a mesh that slips [N.m.s/rad]: the faster, the less friction."""
+    dw = across(e, x, data, work)
+    v = abs(mesh_radius(e, data, work) * dw)
+    if v <= SLOWEST or v >= FASTEST or piece(e, x, p, data, work) == 0.0:
+        return 0.0
+    return -mesh_power(e, x, p, data, work) * carried(e, x, p, data, work) / dw
 
 
 @kernel
@@ -390,6 +444,13 @@ def element_jacobian(x, p, data, jac, work):
                         K_2 = play_spring(play, p, data)
                         loss_column(e, n_J + k, n, c * (1.0 + K_2 / p[int(data[D.P_K]) + k]), x, p, data, jac, work)
                         loss_column(e, int(data[D.X_PHI]) + play, n, -c * K_2, x, p, data, jac, work)
+                    by_speed = mesh_slowing(e, x, p, data, work)
+                    row = place(e, data)
+                    if by_speed != 0.0:
+                        loss_column(e, int(data[row + Element.A]), n, by_speed, x, p, data, jac, work)
+                        if data[row + Element.SIGN] != 0.0:
+                            by_speed *= -data[row + Element.SIGN]
+                            loss_column(e, int(data[row + Element.B]), n, by_speed, x, p, data, jac, work)
 
 
 @kernel

@@ -63,6 +63,7 @@ from rtcvt.pog.elements import (
     loss_column,
     loss_of,
     mesh_share,
+    mesh_slowing,
     piece,
     place,
     play_lead,
@@ -82,8 +83,12 @@ from rtcvt.stepping import HUGE, enter, leave, start_status
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 OPEN = 3  # mode beside those of `rtcvt.control.limits`: elements carry nothing
 LOADINGS = 8  # systems that are solved for the losses of the rigid model
+SAME = 1e-12  # share by which a loss of 1 N may still change
 TOUCHES = 2  # changes of pieces within a step that are looked for
 BISECTIONS = 4  # for each of these
+STICKS = 6  # parts of a step in which the moments are looked for at which faces stick
+BRIEF = 1e-3  # share of a step in which they do
+NEARLY = 0.99  # of the time to there that is gone at once
 SIDES = 4  # times that teeth are looked for on the other side of their play
 MOST_HEAT = 1e11  # of an element [J]
 MOST_MADE = 0.1  # share of the stored energy that a step may have made and is taken out again
@@ -699,7 +704,7 @@ def solve_losses(x, p, data, work):
                 share = 0.0
             if torque * work[load + contact_of(e, data)] < 0.0:
                 share = -share
-            same = same and share == work[c + a]
+            same = same and abs(share - work[c + a]) <= SAME * abs(share)
             work[c + a] = share
             work[tau + a] = share * work[F_0 + a] if slips else torque
         factor_losses(data, work)
@@ -749,10 +754,12 @@ def losses_by_forces(at, stride, u, x, p, data, jac, work):
     tau = c + 2 * m
     rates = int(data[D.W_LOAD]) + int(data[D.N_K])
     change = rates + int(data[D.N_X])
+    rates_end = change + int(data[D.N_X])
     F = int(data[D.W_C])
-    rigid_forces(work[change : change + int(data[D.N_X])], u, p, data, work[rates:change], work, F)
+    rigid_forces(work[change:rates_end], u, p, data, work[rates:change], work, F)
     for a in range(m):
-        work[tau + a] = work[c + a] * work[F + contact_of(first + a, data)]
+        by_speed = mesh_slowing(first + a, x, p, data, work) * across(first + a, work[change:rates_end], data, work)
+        work[tau + a] = work[c + a] * work[F + contact_of(first + a, data)] + by_speed
     lu_solve(m, work, G + m * m, G + 2 * m * m, tau)
     for a in range(m):
         if work[c + a] != 0.0:
@@ -1215,8 +1222,8 @@ def stick_or_slip(h, x, u, p, data, work):
         dw = across(e, x, data, work)
         free = dw + across(e, work[change : change + n], data, work)
         work[q + 5 * m + e] = dw
-        x[int(data[D.X_HEAT]) + e] += element_energy(e, x, p, data)
         if is_play(e, data):
+            x[int(data[D.X_HEAT]) + e] += element_energy(e, x, p, data)
             work[q + 6 * m + e] = free
             far = travel(e, x, p, data) + h * free
             one = 1.0 if play_load(e, 1.0, far, h, x, p, data) > 0.0 else -1.0
@@ -1247,16 +1254,28 @@ def stick_or_slip(h, x, u, p, data, work):
             x[i] -= work[Z + e * n + i] * work[tau + e]
     for e in range(m):
         dw = across(e, x, data, work)
+        done = 0.5 * h * work[tau + e] * (work[q + 5 * m + e] + dw)
         if is_play(e, data):
             x[int(data[D.X_PHI]) + e] = play_lead(e, work[tau + e], h, x, p, data)
+            x[int(data[D.X_HEAT]) + e] += done - element_energy(e, x, p, data)
         else:
             at = int(data[place(e, data) + Element.P])
             old = x[int(data[D.X_PHI]) + e]
             slips = (p[at + 2] * old + h * work[tau + e]) / (p[at + 2] + h * p[at + 1])
             x[int(data[D.X_PHI]) + e] = old + h * dw if work[side + e] == 0.0 else slips
-        mean = 0.5 * (work[q + 5 * m + e] + dw)
-        x[int(data[D.X_HEAT]) + e] += h * work[tau + e] * mean - element_energy(e, x, p, data)
+            book_heat(e, done + 0.5 * p[at + 1] * old * old, x, p, data)
     return found
+
+
+@kernel
+def book_heat(e, energy, x, p, data):
+    """Add to the heat of an element what its twist does not store of an energy [J]; heat never becomes less.
+
+    It would where faces come to rest within a step: by what they took while they still turned the other way.
+    """
+    heat = energy - element_energy(e, x, p, data)
+    if heat > 0.0:
+        x[int(data[D.X_HEAT]) + e] += heat
 
 
 @kernel
@@ -1303,8 +1322,18 @@ def smooth(h, x, u, p, data, work):
         if not abs(x[i]) < HUGE:
             same = False
     if same:
-        for e in range(m - int(data[D.N_PLAY]), m):
-            book_play(e, h, x, p, data, work)
+        before = work[start : start + n]
+        for e in range(m):
+            heat = int(data[D.X_HEAT]) + e
+            if is_play(e, data):
+                book_play(e, h, x, p, data, work)
+            elif e < friction_elements(data) and work[pieces + e] != 0.0:
+                done = 0.5 * h * carried(e, x, p, data, work)
+                done *= across(e, before, data, work) + across(e, x, data, work)
+                x[heat] = before[heat]
+                book_heat(e, done + element_energy(e, before, p, data), x, p, data)
+            elif not x[heat] > before[heat]:
+                x[heat] = before[heat]
     else:
         for i in range(n):
             x[i] = work[start + i]
@@ -1335,6 +1364,49 @@ def around_touches(h, x, u, p, data, work):
 
 
 @kernel
+def next_stick(h, x, u, p, data, work):
+    """Share of a step behind which the first faces come to stick, to first order; 1 if none do. Expects `load_elements`.
+
+    What they would carry if they stuck comes down to their bound there.
+    """
+    a = int(data[D.W_STEP]) + int(data[D.N_X])
+    f = work[a : a + int(data[D.N_X])]
+    right_hand_side(FREE, 0.0, x, u, p, data, f, work)
+    share = 1.0
+    for e in range(friction_elements(data)):
+        side = piece(e, x, p, data, work)
+        if side != 0.0 and work[int(data[D.W_CAPACITY]) + e] > 0.0:
+            above = side * (stuck_torque(e, x, p, data, work) - carried(e, x, p, data, work))
+            falls = -side * stuck_torque(e, f, p, data, work)
+            if above < share * h * falls:
+                share = above / (h * falls)
+    return share
+
+
+@kernel
+def around_sticks(h, x, u, p, data, work):
+    """A step that is not smooth: smooth up to where faces come to stick, then of the implicit Euler method.
+
+    Faces that stick over a whole step take work at the speed of its start. Returns whether all torques were found.
+    """
+    left = h
+    found = True
+    for _ in range(STICKS):
+        share = next_stick(left, x, u, p, data, work)
+        if share < 1.0:
+            part = NEARLY * share * left
+            if not (part > BRIEF * h and smooth(part, x, u, p, data, work)):
+                part = 2.0 * part + BRIEF * h
+                part = part if part < left else left
+                found = stick_or_slip(part, x, u, p, data, work) and found
+                load_elements(x, u, p, data, work)
+            left -= part
+    if not left > 0.0 or smooth(left, x, u, p, data, work):
+        return found
+    return stick_or_slip(left, x, u, p, data, work) and found
+
+
+@kernel
 def step_of_elements(h, x, u, p, data, work):
     """One internal step of a unit with elements in place; 1 if a limit is active."""
     limited = 0
@@ -1342,7 +1414,7 @@ def step_of_elements(h, x, u, p, data, work):
         if data[D.N_PLAY] > 0.0:
             found = around_touches(h, x, u, p, data, work)
         else:
-            found = stick_or_slip(h, x, u, p, data, work)
+            found = around_sticks(h, x, u, p, data, work)
         if not found:
             limited = 1
     for e in range(int(data[D.N_E])):

@@ -53,6 +53,9 @@ class Element(Places):
     U = "place of its actuation in u, or -1 if it has none"
     P = "place of its capacity in p, or of the contact's efficiency, stiffness and damping behind it; or of the play"
     CONTACT = "contact that has this play, or whose force loads the loss; -1 if it has a capacity"
+    FORCE = "force of a contact at which it has that efficiency [N]; 0 if always"
+    SPEED = "and speed, see `rtcvt.pog.mesh` [m/s]"
+    LEAST = "force below which the friction of its teeth does not follow it [N]"
 
 
 class D(Places):

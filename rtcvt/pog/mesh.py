@@ -11,9 +11,10 @@ point lies where two pairs do, and ``(1 - eps_i)^2`` in that mean counts as nega
 follows from load, speed and oil (Schlenk; same sources), with forces in N, lengths in mm, Ra in um, eta in mPa.s::
 
     mu = 0.048 (F_bt/(b v_sum rho))^0.2 eta^-0.05 Ra^0.25 X_L,    F_bt = F_t/cos alpha, v_sum = 2 v sin alpha,
-    1/rho = (1/r_1 + 1/r_2)/sin alpha,    F_bt/b >= 150 N/mm, v <= 50 m/s
+    1/rho = (1/r_1 + 1/r_2)/sin alpha,    F_bt/b >= 150 N/mm, 1 <= v <= 50 m/s
 
-and is that of the load and speed that the file gives: a mesh has one coefficient.
+(the least speed is ours). The file gives the load and speed at which a contact has the efficiency of the shift table; in
+a run mu follows ``(F/v)^0.2``, and the efficiency is at least 0.5.
 """
 
 import math
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from rtcvt.pog.unit import Oil
 
 ALPHA = math.radians(20.0)
+LEAST_LOAD = 150e3  # F_bt/b [N/m]
+SLOWEST, FASTEST = 1.0, 50.0  # [m/s]
+BY_LOAD = 0.2  # exponent of load over speed
+LEAST_ETA = 0.5
 
 
 def mesh_efficiency(mu: float, z_1: float, z_2: float) -> float:
@@ -45,8 +50,18 @@ def mesh_efficiency(mu: float, z_1: float, z_2: float) -> float:
 
 def mesh_friction(oil: "Oil", r_1: float, r_2: float) -> float:
     """Mean coefficient of friction of a contact at pitch radii [m], that of a ring negative."""
-    line = max(1e-3 * oil.force / (math.cos(ALPHA) * oil.width), 150.0)  # [N/mm]
-    v_sum = 2.0 * min(oil.speed, 50.0) * math.sin(ALPHA)
+    line = 1e-3 * max(oil.force, least_force(oil)) / (math.cos(ALPHA) * oil.width)  # [N/mm]
+    v_sum = 2.0 * speed_of(oil) * math.sin(ALPHA)
     rho = 1e3 * math.sin(ALPHA) / abs(1.0 / r_1 + 1.0 / r_2)
-    mu = 0.048 * (line / (v_sum * rho)) ** 0.2 * (1e3 * oil.viscosity) ** -0.05
+    mu = 0.048 * (line / (v_sum * rho)) ** BY_LOAD * (1e3 * oil.viscosity) ** -0.05
     return float(mu * (1e6 * oil.roughness) ** 0.25 * oil.lubricant)
+
+
+def least_force(oil: "Oil") -> float:
+    """Tangential force [N] below which the friction does not follow it."""
+    return LEAST_LOAD * math.cos(ALPHA) * oil.width
+
+
+def speed_of(oil: "Oil") -> float:
+    """Speed of the file [m/s], within what the friction follows."""
+    return min(max(oil.speed, SLOWEST), FASTEST)

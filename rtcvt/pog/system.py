@@ -21,6 +21,7 @@ from rtcvt.pog.elements import DELAY, TWIST
 from rtcvt.pog.flange import with_flanges
 from rtcvt.pog.friction import friction_signs
 from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op, PlayY
+from rtcvt.pog.mesh import least_force, speed_of
 from rtcvt.pog.radii import axis_sign, efficiencies, play_width, radii_matrix
 from rtcvt.pog.unit import Element, GearSystem, Port, Variable
 from rtcvt.table import Constants, Row, Table
@@ -134,6 +135,8 @@ def _elements(table: Table, data: Constants, unit: GearSystem, places: Mapping[s
         group, _, mesh = name.partition(".")
         what = {"mesh": "eta", "play": "play"}.get(group)
         row += [places[f"contact.{mesh}.{what}" if what else f"{name}.C"], contacts.index(mesh) if what else -1]
+        oil = unit.contacts[mesh].oil if what == "eta" else None
+        row += [0, 0, 0] if oil is None else [max(oil.force, least_force(oil)), speed_of(oil), least_force(oil)]
         rows += row
     data.table(D.ELEMENT, rows)
     data.table(D.PLAY, [float(plays.get(name, -1)) for name in contacts])

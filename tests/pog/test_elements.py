@@ -180,9 +180,10 @@ def test_boxes_against_lemke():
 
 @pytest.mark.parametrize("fidelity", ["rigid", "full"])
 def test_energy_of_a_run_with_all_elements(fidelity):
-    """What goes in is stored or heat; clutch, brake and one-way clutch slip, stick, break away and lock."""
+    """What goes in is stored or heat, which never falls; all slip, stick, break away and lock."""
     box, work = started(every_element(), fidelity), 0.0
-    seen = set()
+    seen, names = set(), ("clutch.K", "brake.B", "brake.W")
+    heats = np.zeros(3)
     for k in range(1500):
         inputs = {"sun.tau": 60.0 * np.sin(0.01 * k), "carrier.tau": -40.0 * np.cos(0.003 * k),
                   "clutch.K.u": float(np.sin(0.013 * k) > 0.3), "brake.B.u": 0.5 + 0.5 * np.sin(0.02 * k)}  # fmt: skip
@@ -190,9 +191,12 @@ def test_energy_of_a_run_with_all_elements(fidelity):
         run(box, 1, inputs)
         after = np.array([box.get("sun.w"), box.get("carrier.w")])
         work += 0.5e-3 * float((before + after) @ [inputs["sun.tau"], inputs["carrier.tau"]])
-        seen.add(tuple(box.get(f"{name}.stuck") for name in ("clutch.K", "brake.B", "brake.W")))
-    heat = sum(box.get(f"{name}.Q") for name in ("clutch.K", "brake.B", "brake.W"))
+        seen.add(tuple(box.get(f"{name}.stuck") for name in names))
+        before, heats = heats, np.array([box.get(f"{name}.Q") for name in names])
+        assert (heats >= before).all()
+    heat = heats.sum()
     assert len(seen) >= 6
+    assert heats[1:] == pytest.approx([2951.0, 0.006], rel=3e-3, abs=0.01)  # at steps of 0.02 ms: 2950.95 J, 6 mJ
     assert heat > 500.0
     assert work - box.get("storage.E") == pytest.approx(heat, rel=1e-5)
     assert box.get("gear.c.w") > -1e-6
@@ -303,7 +307,9 @@ ab = { between = ["a", "b"], point = [0, 0.04], stiffness = 1e8, module = "2 mm"
 independent = ["a"]
 [ports]
 input = "a"
+output = "b"
 """
+OIL = 'oil = { force = "3 kN", speed = "8 m/s", width = "20 mm", viscosity = "15 mPa.s" }'
 
 
 def test_friction_of_a_mesh_from_load_and_oil():
@@ -318,8 +324,31 @@ def test_friction_of_a_mesh_from_load_and_oil():
     least, most = (oil.model_copy(update={"force": f, "speed": v}) for f, v in ((1.0, 8.0), (3000.0, 500.0)))
     assert mesh_friction(least, 0.04, 0.06) == pytest.approx(mu * (150.0 / load) ** 0.2, rel=1e-12)
     assert mesh_friction(most, 0.04, 0.06) == pytest.approx(mu * (8.0 / 50.0) ** 0.2, rel=1e-12)
-    text = STAGE_OF_MESHES % 'oil = { force = "3 kN", speed = "8 m/s", width = "20 mm", viscosity = "15 mPa.s" }'
+    text = STAGE_OF_MESHES % OIL
     unit = read_gear_system(parse_unit_file(text, "oil.toml"))
     assert efficiencies(unit)["ab"] == mesh_efficiency(mesh_friction(unit.contacts["ab"].oil, 0.04, 0.06), 40.0, 60.0)
     with pytest.raises(InputError, match="either efficiency, or one of friction and oil with module"):
         read_gear_system(parse_unit_file(text.replace("oil =", "friction = 0.05, oil ="), "oil.toml"))
+
+
+@pytest.mark.parametrize("fidelity", ["rigid", "full"])
+def test_friction_of_a_mesh_follows_load_and_speed(fidelity):
+    """Heat of a step by the source's mu at the force and speed of now, both ways, beyond both ends too; df/dx."""
+    unit = read_gear_system(parse_unit_file(STAGE_OF_MESHES % OIL, "oil.toml"))
+    for torque, w in product((400.0, 20.0, -150.0), (15.0, 200.0, 2000.0)):
+        start = {"gear.b.J": 50.0, "gear.a.w_start": w}
+        box = started(unit, fidelity, start, {"input.tau": torque, "output.tau": -1.5 * torque})
+        run(box, 20, {})
+        heat, slow = box.get("mesh.ab.Q"), box.get("gear.b.w")
+        run(box, 1, {})
+        F, v = abs(box.get("contact.ab.F")), 0.03 * abs(box.get("gear.b.w") + slow)
+        mu = mesh_friction(unit.contacts["ab"].oil.model_copy(update={"force": F, "speed": v}), 0.04, 0.06)
+        eta = mesh_efficiency(mu, 40.0, 60.0)
+        lost = F * v * (1.0 - eta) / (1.0 if torque > 0.0 else eta)
+        assert (box.get("mesh.ab.Q") - heat) / 1e-3 == pytest.approx(lost, rel=1e-8)
+        steps = np.where(np.arange(len(box.x)) < len(box.x) - 2, 1e-4, 1e-8)
+        found, exact = jacobian_by_differences(box, steps), box.jacobian()
+        assert exact == pytest.approx(found, rel=1e-5, abs=1e-9 * np.abs(found).max())
+        if fidelity == "rigid" and 1.0 < v < 50.0:
+            assert exact[0, 0] == pytest.approx(found[0, 0], rel=1e-4)
+            assert exact[0, 0] > 0.0

@@ -145,12 +145,13 @@ def mesh_efficiency_at(e, x, p, data, work):
     eta = p[int(data[row + Element.P])]
     if data[row + Element.FORCE] == 0.0:
         return eta
-    F = abs(work[int(data[D.W_LOAD]) + contact_of(e, data)])
-    F = F if F > data[row + Element.LEAST] else data[row + Element.LEAST]
+    force = abs(work[int(data[D.W_LOAD]) + contact_of(e, data)])
+    if not force > data[row + Element.LEAST]:
+        force = data[row + Element.LEAST]
     v = abs(mesh_radius(e, data, work) * across(e, x, data, work))
     v = v if v > SLOWEST else SLOWEST
     v = v if v < FASTEST else FASTEST
-    eta = 1.0 - (1.0 - eta) * power(F / data[row + Element.FORCE] * data[row + Element.SPEED] / v, BY_LOAD)
+    eta = 1.0 - (1.0 - eta) * power(force / data[row + Element.FORCE] * data[row + Element.SPEED] / v, BY_LOAD)
     return eta if eta > LEAST_ETA else LEAST_ETA
 
 
@@ -177,7 +178,8 @@ def mesh_share(e, x, p, data, work):
     """c [m]: what a mesh that slips loses for 1 N more in its contact, 0 where it sticks."""
     c = loss_of(e, x, p, data, work) * piece(e, x, p, data, work)
     F = work[int(data[D.W_LOAD]) + contact_of(e, data)]
-    if abs(F) > data[place(e, data) + Element.LEAST]:
+    least = data[place(e, data) + Element.LEAST]
+    if abs(F) > least:
         c *= 1.0 + mesh_power(e, x, p, data, work)
     return c if F >= 0.0 else -c
 

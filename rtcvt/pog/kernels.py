@@ -1365,7 +1365,7 @@ def around_touches(h, x, u, p, data, work):
 
 @kernel
 def next_stick(h, x, u, p, data, work):
-    """Share of a step behind which the first faces come to stick, to first order; 1 if none do. Expects `load_elements`.
+    """Share of a step behind which the first faces come to stick, to first order, 1 if none; expects `load_elements`.
 
     What they would carry if they stuck comes down to their bound there.
     """

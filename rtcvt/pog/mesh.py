@@ -13,8 +13,8 @@ follows from load, speed and oil (Schlenk; same sources), with forces in N, leng
     mu = 0.048 (F_bt/(b v_sum rho))^0.2 eta^-0.05 Ra^0.25 X_L,    F_bt = F_t/cos alpha, v_sum = 2 v sin alpha,
     1/rho = (1/r_1 + 1/r_2)/sin alpha,    F_bt/b >= 150 N/mm, 1 <= v <= 50 m/s
 
-(the least speed is ours). The file gives the load and speed at which a contact has the efficiency of the shift table; in
-a run mu follows ``(F/v)^0.2``, and the efficiency is at least 0.5.
+(the least speed is ours). The file gives the load and speed at which a contact has the efficiency of the shift table;
+in a run mu follows ``(F/v)^0.2``, and the efficiency is at least 0.5.
 """
 
 import math

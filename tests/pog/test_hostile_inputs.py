@@ -13,6 +13,7 @@ from marks import slow
 from rtcvt.integrators import rosenbrock_integral
 from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
+from rtcvt.pog import kernels
 from rtcvt.pog.layout import D
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.unitfile import shipped_units
@@ -63,19 +64,41 @@ class Meter:
     def step(self, h):
         one, n = self.one, len(self.one.x)
         speeds = [one.y[y] for _, y in self.torques]
+        integrals = self.integrals(h) if self.rows else 0.0
         assert one.step(h) != FAILED
         parts = [one.u[u] * 0.5 * h * (w + one.y[y]) for w, (u, y) in zip(speeds, self.torques, strict=True)]
         parts += [one.u[u] * rosenbrock_integral(s, n, h, self.before, self.k)
                   for u, s, *_ in (*self.springs, *self.speeds)]  # fmt: skip
-        k = self.k.reshape(-1, n)
-        if self.rows and np.allclose(self.before + 2.0 * k[0] + k[2] + k[3], one.x, rtol=1e-9, atol=1e-12):
-            integrals = np.array([rosenbrock_integral(s, n, h, self.before, self.k) for s in range(n)])
-        else:
-            integrals = h * one.x  # implicit Euler method
         parts += [one.u[u] * float(row @ integrals) for u, row in self.rows]
         self.work += sum(parts)
         self.through += sum(map(abs, parts))
         self.made = max(self.made, self.energy() - self.start - self.work)
+
+    def integrals(self, h):
+        """Of the states over the next step of a unit with clutches, in the parts that it is made in."""
+        one, n, x, found, left = self.one, len(self.one.x), self.one.x.copy(), np.zeros(len(self.one.x)), h
+        rest = x, one.u, one.p, one.model.data, one.work
+
+        def part(length, smooth):
+            nonlocal found, left
+            if smooth and not kernels.smooth(length, *rest):
+                return False
+            if not smooth:
+                kernels.stick_or_slip(length, *rest)
+            method = np.array([rosenbrock_integral(s, n, length, self.before, self.k) for s in range(n)])
+            found, left = found + (method if smooth else length * x), left - length
+            return True
+
+        if not part(h, True):
+            for _ in range(kernels.STICKS):
+                share = kernels.next_stick(left, *rest)
+                near = kernels.NEARLY * share * left
+                if share < 1.0 and not (near > kernels.BRIEF * h and part(near, True)):
+                    part(min(2.0 * near + kernels.BRIEF * h, left), False)
+                    kernels.load_elements(*rest)
+            if left > 0.0 and not part(left, True):
+                part(left, False)
+        return found
 
 
 @pytest.mark.parametrize("held", [slow(1), 20])

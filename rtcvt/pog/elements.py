@@ -200,7 +200,9 @@ def mesh_slowing(e, x, p, data, work):
     """dtau/dw of a mesh that slips [N.m.s/rad]: the faster, the less friction."""
     dw = across(e, x, data, work)
     v = abs(mesh_radius(e, data, work) * dw)
-    if v <= SLOWEST or v >= FASTEST or piece(e, x, p, data, work) == 0.0:
+    if v <= SLOWEST or v >= FASTEST:
+        return 0.0
+    if piece(e, x, p, data, work) == 0.0:
         return 0.0
     return -mesh_power(e, x, p, data, work) * carried(e, x, p, data, work) / dw
 

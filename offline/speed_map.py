@@ -253,7 +253,8 @@ def map_page(found: SpeedMap) -> str:
         ("slip", "Slip", "%", {k: 100.0 * v for k, v in found.slip.items()},
          "Speed of the belt where it leaves a pulley, less that of the rim, by the belt's."),
         ("use", "Use of friction", "-", found.use, "Largest force on a pulley by what friction holds. From 1 on it "
-         "slips, and each m/s of that adds 0.1 % of what each part of the wrap holds at rest: much where it is loose."),
+         "slips: each m/s of that adds 0.1 %, times the tension at rest by that of the slack side without inertia, and "
+         "a step within which tensions change much up to 4 %."),
         ("hub", "Hub loads", "N", found.hub, "Largest force of the belt on each pulley."),
         ("loss", "Losses", "W", found.loss, "Mean losses by kind; load: what the machines take."),
     )  # fmt: skip

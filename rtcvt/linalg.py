@@ -115,6 +115,28 @@ def ring_lu(m, n, w, a, pivot):
 
 
 @kernel
+def less_columns(first, end, low, high, n, w, a, b):
+    """Take columns `first` to `end`, times their part of the vector at ``w[b]``, off its entries `low` to `high`.
+
+    Four at once, as each waits for the one before it in its row.
+    """
+    fours = int((end - first) / 4)
+    for q in range(fours):
+        k = first + 4 * q
+        y_0 = w[b + k]
+        y_1 = w[b + k + 1]
+        y_2 = w[b + k + 2]
+        y_3 = w[b + k + 3]
+        for i in range(low, high):
+            at = a + i * n + k
+            w[b + i] = w[b + i] - w[at] * y_0 - w[at + 1] * y_1 - w[at + 2] * y_2 - w[at + 3] * y_3
+    for k in range(first + 4 * fours, end):
+        y = w[b + k]
+        for i in range(low, high):
+            w[b + i] -= w[a + i * n + k] * y
+
+
+@kernel
 def ring_solve(m, n, w, a, pivot, b):
     """`lu_solve` behind `ring_lu`."""
     last = m - 1
@@ -124,19 +146,16 @@ def ring_solve(m, n, w, a, pivot, b):
             swap = w[b + k]
             w[b + k] = w[b + best]
             w[b + best] = swap
-    for i in range(1, last):
-        w[b + i] -= w[a + i * n + i - 1] * w[b + i - 1]
-    for i in range(last, n):
-        row = a + i * n
-        s = w[b + i]
-        for j in range(i):
-            s -= w[row + j] * w[b + j]
-        w[b + i] = s
-    for i in range(n - 1, -1, -1):
-        row = a + i * n
-        s = w[b + i]
-        if i + 1 < last:
-            s -= w[row + i + 1] * w[b + i + 1]
-        for j in range(i + 1 if i >= last else last, n):
-            s -= w[row + j] * w[b + j]
-        w[b + i] = s * w[row + i]
+    for k in range(1, last):
+        w[b + k] -= w[a + k * n + k - 1] * w[b + k - 1]
+    less_columns(0, last, last, n, n, w, a, b)
+    for k in range(last, n):
+        less_columns(k, k + 1, k + 1, n, n, w, a, b)
+    for k in range(n - 1, last - 1, -1):
+        w[b + k] *= w[a + k * n + k]
+        less_columns(k, k + 1, last, k, n, w, a, b)
+    less_columns(last, n, 0, last, n, w, a, b)
+    for k in range(last - 1, -1, -1):
+        if k + 1 < last:
+            w[b + k] -= w[a + k * n + k + 1] * w[b + k + 1]
+        w[b + k] *= w[a + k * n + k]

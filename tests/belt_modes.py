@@ -9,6 +9,7 @@ pulleys, arms and shafts turn: they have more than a third of the kinetic energy
 themselves. Those of the hybrid model are the eigenvalues of its Jacobian, without the speeds that are given.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -19,12 +20,12 @@ from scipy.sparse.linalg import eigs
 
 from rtcvt.belt.model import build_belt
 from rtcvt.belt.unit import BeltUnit
-from rtcvt.offline.beltdrive.drive import build
+from rtcvt.offline.beltdrive.drive import Drive, build
 from rtcvt.offline.beltdrive.motion import Sheaves, newton_matrix, work
 from rtcvt.offline.beltdrive.shafts import load_torque
 from rtcvt.offline.beltdrive.sheave import touching
 
-__all__ = ["Mode", "ancf_modes", "assert_same_modes", "hybrid_modes"]
+__all__ = ["Mode", "ancf_modes", "ancf_spans", "assert_same_modes", "hybrid_modes"]
 
 Array = NDArray[np.float64]
 
@@ -74,6 +75,50 @@ def ancf_modes(unit: BeltUnit, about: list[float], elements: int | None = None) 
         Instead of the unit's.
     """
     drive = build(unit, elements=elements)
+    K, D, M = linear(drive)
+    s, n = drive.sheaves, drive.rest.contact.shape[1]
+    inertia = np.concatenate([s.I[s.free >= 0], s.arms.J, s.shafts.J])
+    found: list[complex] = []
+    for value, shape in _vectors(K, D, M, about):
+        turning = float(np.sum(inertia * abs(shape[4 * n :]) ** 2))
+        if turning > _TURNING * float(np.real(np.vdot(shape, M @ shape))):
+            found.append(value)
+    return _modes(np.array(found))
+
+
+def ancf_spans(unit: BeltUnit, about: list[float]) -> list[Mode]:
+    """Of each span of an ANCF belt the mode, of those about a frequency [Hz], in which its nodes move most across."""
+    drive = build(unit)
+    matrices = linear(drive)
+    path, at = drive.path, drive.rest.q[:, :2]
+    modes = []
+    for j, frequency in enumerate(about):
+        t = path.direction[j]
+        n = np.array([-t[1], t[0]])
+        away = at - path.leaving(j)
+        inside = (away @ t > 0.0) & (away @ t < path.span[j]) & (abs(away @ n) < 0.1 * path.span[j])
+        shares = []
+        for value, shape in _vectors(*matrices, [frequency]):
+            moved = shape[: 4 * len(at)].reshape(-1, 4)[:, :2]
+            shares.append((float(np.sum(abs(moved[inside] @ n) ** 2) / np.sum(abs(moved) ** 2)), value))
+        modes += _modes(np.array([max(s for s in shares if s[1].imag > 0.0)[1]]))
+    return modes
+
+
+def _vectors(
+    K: sparse.csc_matrix, D: sparse.csc_matrix, M: sparse.csc_matrix, about: list[float]
+) -> Iterator[tuple[complex, NDArray[np.complex128]]]:
+    """Eigenvalues and vectors about frequencies [Hz]."""
+    one = sparse.identity(K.shape[0])
+    A, B = sparse.bmat([[None, one], [-K, -D]], "csc"), sparse.bmat([[one, None], [None, M]], "csc")
+    for frequency in about:
+        values, vectors = eigs(A, _EACH, B, sigma=2j * np.pi * frequency)
+        for value, vector in zip(values, vectors.T, strict=True):
+            yield complex(value), vector[: K.shape[0]]
+
+
+def linear(drive: Drive) -> tuple[sparse.csc_matrix, ...]:
+    """K, D, M of an ANCF drive at rest."""
     s, x = drive.sheaves, drive.rest
     m, n, n_s, _ = x.contact.shape
     W = work(n, m, int(np.sum(s.free >= 0)), n_s, x.arms.shape[0], x.shafts.shape[0])
@@ -82,19 +127,7 @@ def ancf_modes(unit: BeltUnit, about: list[float], elements: int | None = None) 
     for rate, acceleration in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0)):
         newton_matrix(drive.cable, drive.contact, s, x, pairs, rate, acceleration, W)
         sums.append(_sparse(W.D, W.G, W.N, W.F, W.S))
-    K, D, M = _with_shafts(s, 4 * n, sums[0], sums[1] - sums[0], sums[2] - sums[0])
-    one = sparse.identity(K.shape[0])
-    A, B = sparse.bmat([[None, one], [-K, -D]], "csc"), sparse.bmat([[one, None], [None, M]], "csc")
-    inertia = np.concatenate([s.I[s.free >= 0], s.arms.J, s.shafts.J])
-    found: list[complex] = []
-    for frequency in about:
-        values, vectors = eigs(A, _EACH, B, sigma=2j * np.pi * frequency)
-        for value, vector in zip(values, vectors.T, strict=True):
-            shape = vector[: K.shape[0]]
-            turning = float(np.sum(inertia * abs(shape[4 * n :]) ** 2))
-            if turning > _TURNING * float(np.real(np.vdot(shape, M @ shape))):
-                found.append(complex(value))
-    return _modes(np.array(found))
+    return _with_shafts(s, 4 * n, sums[0], sums[1] - sums[0], sums[2] - sums[0])
 
 
 def _with_shafts(s: Sheaves, first: int, *sums: sparse.csc_matrix) -> tuple[sparse.csc_matrix, ...]:

@@ -1,9 +1,12 @@
 """Drawn states of real-time belt drives, and what holds in each: the Jacobian is that of the rates, power balances."""
 
+import math
+
 import numpy as np
 from differences import jacobian_by_differences
 
 from rtcvt.belt.layout import BeltP, D
+from rtcvt.belt.unit import AncfModel, Belt, BeltUnit, HybridModel, Pulley
 
 
 def started(unit, fidelity="hybrid", substeps=None, **parameters):
@@ -13,6 +16,19 @@ def started(unit, fidelity="hybrid", substeps=None, **parameters):
         instance.set(key.replace("__", "."), value)
     instance.initialise()
     return instance
+
+
+def triangle(sides):
+    """Three equal pulleys at given distances [m], that stand; the belt of the serpentine drive."""
+    a, b, c = sides
+    x = (a * a + c * c - b * b) / (2.0 * a)
+    centers = [(0.0, 0.0), (a, 0.0), (x, math.sqrt(c * c - x * x))]
+    belt = Belt(EA=1.2e5, EI=0.03, mass=0.105, damping=15.0, height=4e-3, width=21e-3, pretension=450.0)
+    pulleys = {f"p{k}": Pulley(center=q, radius=25e-3, inertia=1e-3, flange="speed") for k, q in enumerate(centers)}
+    ancf = AncfModel(k_c=4e9, d_c=8e4, mu=0.9, mu_k=5e9, mu_v=3e5, gravity=0.0, elements=300, step=1e-4)
+    return BeltUnit(
+        name="triangle", kind="belt", belt=belt, pulleys=pulleys, ancf=ancf, hybrid=HybridModel(mu=0.9), description=""
+    )
 
 
 def random_belt(instance, rng, place=None, speed=30.0):
@@ -27,9 +43,8 @@ def random_belt(instance, rng, place=None, speed=30.0):
         instance.x[:count] = instance.work[int(data[D.W_LENGTH]) :][:count] / (1.0 + tension / p[BeltP.EA])
         instance.x[count:first] = rng.normal(scale=speed, size=n)
     instance.x[first] = rng.normal(scale=10.0)
-    at = instance.x.size if place is None else int(data[place])
-    instance.x[first + 1 : at] = rng.normal(scale=20.0, size=at - first - 1)
-    return at
+    instance.x[first + 1 :] = rng.normal(scale=20.0, size=instance.x.size - first - 1)
+    return instance.x.size if place is None else int(data[place])
 
 
 def assert_jacobian(instance):

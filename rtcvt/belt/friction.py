@@ -160,10 +160,9 @@ def slack_cell(i, data, work):
 
 
 @kernel
-def held_by(i, T, x, p, data):
+def held_by(i, T, mu, data):
     """Lambda of pulley i's wrap as it is drawn, at a slack tension less inertia [N]."""
     row = int(data[D.GEOMETRY]) + N_ARC * i
-    mu = friction(i, x, p, data)
     return held_ratio(mu, data[row + Arc.BETA], data[row + Arc.OFFSET], data[row + Arc.RADIUS], data[D.EI], T)
 
 
@@ -176,7 +175,7 @@ def set_limits(x, p, data, work):
         T = p[BeltP.T_0]
         if data[D.RIGID] == 0.0:
             T = work[hat + slack_cell(i, data, work)]
-        work[int(data[D.W_HELD]) + i] = held_by(i, T, x, p, data)
+        work[int(data[D.W_HELD]) + i] = held_by(i, T, friction(i, x, p, data), data)
         work[int(data[D.W_HELD]) + n + i] = 0.0
         place_limits(i, 0.0, x, p, data, work)
 
@@ -212,7 +211,8 @@ def limits_by_tension(x, p, data, work):
         by = 0.0
         if T > 0.0:
             d = BY * T
-            by = (held_by(i, T + d, x, p, data) - held_by(i, T - d, x, p, data)) / (2.0 * d)
+            mu = friction(i, x, p, data)
+            by = (held_by(i, T + d, mu, data) - held_by(i, T - d, mu, data)) / (2.0 * d)
         work[int(data[D.W_HELD]) + n + i] = by
 
 

@@ -16,7 +16,7 @@ inertia Bechtel, Vohra, Jacob and Carlson 2000); a wrap of a belt that resists b
 (`rtcvt.belt.friction`), here in equal shares of its faces::
 
     T_hat = T - m q_m^2 (1 + T/EA),    kappa = exp(Lambda/F) - 1
-    P = kappa max(min(T_hat_u, T_hat_d), 0) + 1e-3 T_0
+    P = kappa (max(min(T_hat_u, T_hat_d), 0) + 1e-3 T_0)
     s = v_1 (T_hat_d - T_hat_u -+ P)/P_0 where |T_hat_d - T_hat_u| > P, else 0;    P_0 = P at T_hat = T_0
 
 (u, d: the cells before and behind the face; v_1 = 1000 m/s, so that sliding at 1 m/s adds 0.1 % of P_0.) In a steady
@@ -190,7 +190,7 @@ T_Q = 5e-3  # [s]
 MARGIN = 1e-4  # share of a face's limit within which it may slide
 PASSES = 3  # of one internal step
 FADE = 0.1  # share of a wrap's limit over which a span's damping fades out
-LEAST = 1e-3  # share of T_0 that a face holds without tension
+LEAST = 1e-3  # share of T_0 that a belt without tension counts as
 SPARE = 0.05  # share of the power that a step may seem to make
 ROUND_OFF = 1e-9  # share of the energy, likewise, and of a face's limit by which it may stick beyond it
 NEWTON = 16  # iterations of a step or a part of it
@@ -199,7 +199,7 @@ BUDGET = 80  # of a communication step, for each of its internal steps
 SEARCH = 6  # times that an iteration is halved
 LOOSE = 0.02  # share of the tension at rest below which R is linear
 SOLVE = 60  # iterations for a tension, of which a few are needed
-EXACT = 1e-13  # share of the tension at rest to which it is found
+CLOSE = 1e-8  # share of the tension at rest; an iteration that changes less leaves the square of it
 SMALL = 1e-4  # change of a speed [rad/s] that counts as one of a share of a length
 CONVERGED = 1e-8
 
@@ -312,10 +312,11 @@ def more_way(T, j, data, work):
     T_rest = data[D.T_REST]
     x = T / T_rest
     z = x if x > LOOSE else LOOSE
-    root = 1.0 / math.sqrt(z)
-    slope = (1.5 * a * (1.0 - root * root * root / z) + 0.5 * b * (1.0 - root / z)) / T_rest
+    inverse = 1.0 / z
+    root = math.sqrt(inverse)
+    slope = (1.5 * a * (1.0 - inverse * inverse * root) + 0.5 * b * (1.0 - inverse * root)) / T_rest
     work[int(data[D.W_SLOPE])] = slope
-    way = a * (root * root * root - 2.5 + 1.5 * z) + b * (root - 1.5 + 0.5 * z)
+    way = a * (inverse * root - 2.5 + 1.5 * z) + b * (root - 1.5 + 0.5 * z)
     return way + slope * (x - z) * T_rest
 
 
@@ -367,15 +368,15 @@ def span_tensions(x, p, data, work):
             T = work[at + j]
             l = x[j * F]  # noqa: E741
             way = more_way(T - span_inertia(j, data, work), j, data, work)
-            missing = work[length + j * F] + way - l * (1.0 + T / p[BeltP.EA])
-            change = missing / (l / p[BeltP.EA] - work[int(data[D.W_SLOPE])])
+            missing = (work[length + j * F] + way - l) * p[BeltP.EA] - l * T
+            change = missing / (l - p[BeltP.EA] * work[int(data[D.W_SLOPE])])
             T += change
             if not T > 0.0:
                 work[at + j] = 0.0
                 work[at + n + j] = 0.0
                 continue
             work[at + j] = T
-            if abs(change) < EXACT * data[D.T_REST]:
+            if abs(change) < CLOSE * data[D.T_REST]:
                 work[at + n + j] = 0.0
             else:
                 left += 1
@@ -412,6 +413,7 @@ def cells(x, p, data, work):
             length = work[int(data[D.W_LENGTH]) + c]
             if k == 0:
                 T = work[int(data[D.W_SOLVE]) + j]
+                own = T
                 length += more_way(T - span_inertia(j, data, work), j, data, work)
                 by_T = work[int(data[D.W_SLOPE])]
                 lam = length / l
@@ -426,10 +428,11 @@ def cells(x, p, data, work):
                 work[by + 2 * count + c] = -by_T
             else:
                 lam = (length + longer) / l
-                T = wrap_tension(lam, i, p, data)
-                dT = -lam / l * by_stretch(lam, T, i, p, data)
+                own = wrap_tension(lam, i, p, data)
+                over = over_rest(own, i, p, data)
                 rate = 1.0 / l
-                T = rim_tension(T, i, p, data)
+                dT = -lam * rate * by_stretch(lam, own, over, i, p, data)
+                T = rim_tension(own, over, i, p, data)
                 work[by + c] = 0.0
                 work[by + count + c] = by_speed
                 work[by + 2 * count + c] = gives
@@ -439,6 +442,7 @@ def cells(x, p, data, work):
             work[a + 3 * count + c] = T - flux * (1.0 + T / stiffness)
             work[a + 4 * count + c] = dT * (1.0 - flux / stiffness)
             work[a + 5 * count + c] = rate
+            work[a + 6 * count + c] = own
         rims(j, flux, p, data, work)
     lifted_inertias(x, p, data, work)
 
@@ -456,22 +460,20 @@ def over_rest(T, i, p, data):
 
 
 @kernel
-def sink(slope, T, i, p, data):
-    """sigma of pulley i at a tension [-], or its slope [1/N]."""
+def sink(slope, over, i, data):
+    """sigma of pulley i at an `over_rest` [-], or its slope [1/N]."""
     row = int(data[D.GEOMETRY]) + N_ARC * i
-    over = over_rest(T, i, p, data)
     if slope == 1:
         return data[row + Arc.SINK] - 2.0 * data[row + Arc.LESS] * over
     return (data[row + Arc.SINK] - data[row + Arc.LESS] * over) * over
 
 
 @kernel
-def rim_tension(T, i, p, data):
-    """N of a tension on pulley i [N]."""
+def rim_tension(T, over, i, p, data):
+    """N of a tension on pulley i [N]; `over`: its `over_rest`."""
     row = int(data[D.GEOMETRY]) + N_ARC * i
-    over = over_rest(T, i, p, data)
     N = T - (0.5 * data[row + Arc.SINK] - data[row + Arc.LESS] / 3.0 * over) * over * over
-    return N - (T - p[BeltP.T_0] - over) * sink(0, T, i, p, data)
+    return N - (T - p[BeltP.T_0] - over) * sink(0, over, i, data)
 
 
 @kernel
@@ -494,12 +496,12 @@ def wrap_tension(stretch, i, p, data):
 
 
 @kernel
-def by_stretch(stretch, T, i, p, data):
+def by_stretch(stretch, T, over, i, p, data):
     """dN/dLambda [N] there."""
     if not T > 0.0:
         return 0.0
-    by = 1.0 - sink(0, T, i, p, data)
-    return by * by / (1.0 / p[BeltP.EA] + stretch * sink(1, T, i, p, data))
+    by = 1.0 - sink(0, over, i, data)
+    return by * by * p[BeltP.EA] / (1.0 + stretch * p[BeltP.EA] * sink(1, over, i, data))
 
 
 @kernel
@@ -514,13 +516,14 @@ def rims(j, flux, p, data, work):
         if end == 1:
             i = j + 1 if j + 1 < n else 0
         at = int(data[D.W_RIM]) + N_RIM * (2 * j + end)
-        by = 1.0 - sink(0, T, i, p, data)
-        N = rim_tension(T, i, p, data)
+        over = over_rest(T, i, p, data)
+        by = 1.0 - sink(0, over, i, data)
+        N = rim_tension(T, over, i, p, data)
         work[at + Rim.N] = N
         work[at + Rim.BY_L] = by * work[c + 2 * count]
         work[at + Rim.HAT] = N - flux * (1.0 + N / p[BeltP.EA])
         work[at + Rim.STRETCH] = work[c] / by
-        work[at + Rim.RATE] = work[c + 5 * count] - sink(1, T, i, p, data) * work[c + 2 * count] / by
+        work[at + Rim.RATE] = work[c + 5 * count] - sink(1, over, i, data) * work[c + 2 * count] / by
 
 
 @kernel
@@ -573,9 +576,14 @@ def ends_energy(j, p, data, work):
 
 @kernel
 def limit(kappa, T_hat, p):
-    """Largest jump P of T_hat [N] above the smaller of both sides."""
-    least = LEAST * p[BeltP.T_0]
-    return least + kappa * T_hat if T_hat > 0.0 else least
+    """Largest jump P of T_hat [N] above the smaller of both sides, of a face or of its whole wrap."""
+    return kappa * grown(T_hat, p)
+
+
+@kernel
+def grown(T_hat, p):
+    """The tension [N] that grows along a wrap."""
+    return (T_hat if T_hat > 0.0 else 0.0) + LEAST * p[BeltP.T_0]
 
 
 @kernel
@@ -685,9 +693,9 @@ def flows_by_kappa(p, data, work):
             u = j * F + k
             slide = work[int(data[D.W_SLIDE]) + u]
             low = rim_hat(1 if slide < 0.0 else 0, j, k, data, work)
-            by = -slide * V_1 * low if low > 0.0 else 0.0
-            by -= work[int(data[D.W_FACE]) + count + u] * p[BeltP.T_0]
-            work[int(data[D.W_BY_KAPPA]) + n + u] = by / P_0
+            by = -slide * V_1 * grown(low, p) / P_0
+            by -= work[int(data[D.W_FACE]) + count + u] / work[int(data[D.W_KAPPA]) + n + i]
+            work[int(data[D.W_BY_KAPPA]) + n + u] = by
 
 
 @kernel
@@ -721,8 +729,7 @@ def gates(x, p, data, work):
             work[gate + 3 * n + i] = by_d * work[d + Rim.BY_L] * by_flux
             along = by_u + by_d + (by_u * work[u + Rim.N] + by_d * work[d + Rim.N]) / p[BeltP.EA]
             work[gate + 4 * n + i] = -2.0 * p[BeltP.M] * q_m * along
-        by_kappa = use * low / (P * FADE) if low > 0.0 else 0.0
-        work[int(data[D.W_BY_KAPPA]) + i] = by_kappa if g > 0.0 and g < 1.0 else 0.0
+        work[int(data[D.W_BY_KAPPA]) + i] = use / (kappa * FADE) if g > 0.0 and g < 1.0 else 0.0
 
 
 @kernel
@@ -1406,16 +1413,13 @@ def hybrid_output(x, u, p, data, y, work):
         for k in range(F):
             u_ = j * F + k
             d = u_ + 1 if u_ + 1 < count else 0
-            T_u = work[tension + u_]
-            T_d = work[tension + d]
-            if k > 0:
-                T_u = wrap_tension(work[cell + u_], i, p, data)
-            if k < F - 1:
-                T_d = wrap_tension(work[cell + d], i, p, data)
+            T_u = work[cell + 6 * count + u_]
+            T_d = work[cell + 6 * count + d]
             s = work[face + count + u_]
             q = (V + s) / rim_stretch(0 if V + s >= 0.0 else 1, j, k, data, work)
             creep += q * (T_d - T_u) * (1.0 + 0.5 * (T_u + T_d) / p[BeltP.EA])
-            creep -= V * (rim_tension(T_d, i, p, data) - rim_tension(T_u, i, p, data))
+            N_u = rim_tension(T_u, over_rest(T_u, i, p, data), i, p, data)
+            creep -= V * (rim_tension(T_d, over_rest(T_d, i, p, data), i, p, data) - N_u)
             energy += x[u_] * cell_energy(u_, p, data, work)
             length += work[cell + u_] * x[u_]
             unloaded += x[u_]
@@ -1619,15 +1623,15 @@ def output(t, x, u, p, data, y, work):
 
 @kernel
 def write_outputs(fresh, x, u, p, data, y, work):
-    """Outputs; `fresh` 1: of faces as they slide at `x`, 0: of the means of a step, expects `cells`."""
+    """Outputs; `fresh` 1: of faces as they slide at `x`, 0: of the means of a step and its limits, expects `cells`."""
     if data[D.RIGID] != 0.0:
         rigid_output(x, u, p, data, y, work)
     else:
         if fresh == 1:
             cells(x, p, data, work)
         switch_clutches(x, p, data, work)
-        limits(x, p, data, work)
         if fresh == 1:
+            limits(x, p, data, work)
             sliding(0.0, x, p, data, work)
             flows(x, p, data, work)
         else:
@@ -1694,24 +1698,34 @@ def ring(data):
 
 @kernel
 def step_matrix(rate, jac, data, work, matrix, pivot):
-    """Factor ``rate I - jac``."""
-    n = int(data[D.N_X])
+    """Factor ``rate I - jac`` of the states that move within a step."""
+    n_x = int(data[D.N_X])
+    n = int(data[D.X_GIVEN])
     last = ring(data) - 1
     for i in range(n):
         row = matrix + i * n
         low = i - 1 if i > 0 and i < last else 0
         high = i + 2 if i + 2 < last else last
         for j in range(low, last if i >= last else high):
-            work[row + j] = -jac[i * n + j]
+            work[row + j] = -jac[i * n_x + j]
         for j in range(last, n):
-            work[row + j] = -jac[i * n + j]
+            work[row + j] = -jac[i * n_x + j]
         work[row + i] += rate
     ring_lu(last + 1, n, work, matrix, pivot)
 
 
 @kernel
-def advance(held, h, x, u, p, data, work):
-    """One internal step in place, see `rtcvt.integrators`; faces slide as in W_SLIDE; with `held` 1 expects `cells`."""
+def linearise_step(fresh, x, u, p, data, work):
+    """`linearise` into the blocks of a step."""
+    n = int(data[D.N_X])
+    f = int(data[D.W_STEP]) + 2 * n
+    jac = f + 6 * n + n
+    linearise(fresh, x, u, p, data, work[f : f + n], work[jac : jac + n * n], work)
+
+
+@kernel
+def advance(h, x, u, p, data, work):
+    """One internal step in place, see `rtcvt.integrators`; faces slide as in W_SLIDE; expects `linearise_step`."""
     n = int(data[D.N_X])
     a = int(data[D.W_STEP]) + n
     x_stage = work[a : a + n]
@@ -1721,7 +1735,6 @@ def advance(held, h, x, u, p, data, work):
     pivot = b + n
     jac = work[pivot + n : pivot + n + n * n]
     matrix = pivot + n + n * n
-    linearise(-held, x, u, p, data, f, jac, work)
     for m in range(int(data[D.ARMS])):
         slides_by_angle(m, data, work)
     step_matrix(2.0 / h, jac, data, work, matrix, pivot)
@@ -1730,7 +1743,7 @@ def advance(held, h, x, u, p, data, work):
             rosenbrock_stage(s, n, x, k, x_stage)
             right_hand_side(0, x_stage, u, p, data, f, work)
         rosenbrock_side(s, n, h, f, k, work, b)
-        ring_solve(ring(data), n, work, matrix, pivot, b)
+        ring_solve(ring(data), int(data[D.X_GIVEN]), work, matrix, pivot, b)
         for i in range(n):
             k[s * n + i] = work[b + i]
         if data[D.RIGID] == 0.0:
@@ -1769,14 +1782,12 @@ def contradictions(x, p, data, work):
 def cell_energy(c, p, data, work):
     """e of a cell [J/m]; expects `cells`."""
     F = int(data[D.FACES])
-    j = int(c / F)
-    i = j + 1 if j + 1 < int(data[D.N]) else 0
-    T = work[int(data[D.W_CELL]) + int(data[D.N]) * F + c]
-    if c == j * F:
-        return 0.5 * T * T / p[BeltP.EA]
-    stretch = work[int(data[D.W_CELL]) + c]
-    own = wrap_tension(stretch, i, p, data)
-    return stretch * T - own * (1.0 + 0.5 * own / p[BeltP.EA])
+    count = int(data[D.N]) * F
+    cell = int(data[D.W_CELL]) + c
+    own = work[cell + 6 * count]
+    if c == int(c / F) * F:
+        return 0.5 * own * own / p[BeltP.EA]
+    return work[cell] * work[cell + count] - own * (1.0 + 0.5 * own / p[BeltP.EA])
 
 
 @kernel
@@ -1797,12 +1808,9 @@ def stored_energy(x, p, data, work):
 
 @kernel
 def power_in(x, u, p, data, work):
-    """Power [W] of torques, loads and given speeds, less that of bearings; expects `cells` and faces in W_SLIDE."""
+    """Power [W] of torques, loads and given speeds, less that of bearings; expects `flange_torques` of the latter."""
     n = int(data[D.N])
     power = 0.0
-    if int(data[D.X_GIVEN]) < int(data[D.N_X]):
-        gates(x, p, data, work)
-        flange_torques(x, u, p, data, work)
     for i in range(n):
         omega = speed(i, x, data)
         if data[D.DECOUPLERS] > 0.0:
@@ -1855,14 +1863,20 @@ def explicit_faces(h, x, u, p, data, work):
     sliding(MARGIN, x, p, data, work)
     switch_clutches(x, p, data, work)
     energy = stored_energy(x, p, data, work)
-    power = power_in(x, u, p, data, work)
+    power = 0.0
     for k in range(PASSES):
         for i in range(n):
             x[i] = work[start + i]
-        advance(1 if k == 0 else 0, h, x, u, p, data, work)
+        linearise_step(-1 if k == 0 else 0, x, u, p, data, work)
+        if k == 0:
+            power = power_in(x, u, p, data, work)
+        advance(h, x, u, p, data, work)
         if not possible(x, data):
             return False
         if contradictions(x, p, data, work) == 0:
+            if int(data[D.X_GIVEN]) < n:
+                gates(x, p, data, work)
+                flange_torques(x, u, p, data, work)
             after = power_in(x, u, p, data, work)
             gained = stored_energy(x, p, data, work) - energy - 0.5 * h * (power + after)
             size = abs(power) + abs(after) + given_power(x, data, work)
@@ -1918,7 +1932,7 @@ def implicit_faces(h, budget, x, u, p, data, work):
         step_matrix(1.0 / h, jac, data, work, matrix, pivot)
         for i in range(n):
             work[b + i] = work[b + i] / h
-        ring_solve(ring(data), n, work, matrix, pivot, b)
+        ring_solve(ring(data), int(data[D.X_GIVEN]), work, matrix, pivot, b)
         share = 1.0
         change = 0.0
         for i in range(n):
@@ -1991,7 +2005,8 @@ def substep(h, budget, x, u, p, data, work):
     Returns what is left of a budget of iterations.
     """
     if data[D.RIGID] != 0.0:
-        advance(0, h, x, u, p, data, work)
+        linearise_step(0, x, u, p, data, work)
+        advance(h, x, u, p, data, work)
         return budget
     n = int(data[D.N_X])
     start = int(data[D.W_STEP])

@@ -4,11 +4,12 @@ Pulleys count in the order in which the belt visits them. The belt is a ring of 
 span 1, ..., the cells of wrap 0, that is `FACES` cells from one span to the next. Face g lies between cells g and
 g + 1, on the pulley after span ``g // FACES``. State vectors::
 
-    hybrid  [l (N FACES), omega (N), q,  `GivenX` of each given speed,  `ArmX` of each arm,
-             `DecouplerX` of each decoupler,  v (N) if friction depends on the sliding speed]
+    hybrid  [l (N FACES), omega (N), q,  `ArmX` of each arm,  `DecouplerX` of each decoupler,
+             `GivenX` of each given speed,  v (N) if friction depends on the sliding speed]
     rigid   [v,                          `GivenX` of the given speed]
 
-The lengths come first, as elimination then fills little of the step's matrix. Outputs: one of each flange, `Y`, one of
+The lengths come first, as elimination then fills little of the step's matrix. From `GivenX` on states stand over an
+internal step: they have no part in it. Outputs: one of each flange, `Y`, one of
 each span, `PulleyY` of each pulley, the speed of each pulley whose flange's speed is given, `ArmY` of each arm, and the
 loss of arms if there is one; `DecouplerY` of each decoupler, and the loss of these; the first frequency of each span,
 and `ResonanceY` of each if engine orders are given.
@@ -31,7 +32,7 @@ class D(Places):
     N_Y = "outputs"
     INTERNAL_STEP = "largest internal step [s]"
     T_REST = "tension of the spans at rest, about which R is taken [N]"
-    X_GIVEN = "place in x: `GivenX` of each given speed"
+    X_GIVEN = "place in x: `GivenX` of each given speed; states before it move within an internal step"
     GEOMETRY = "table: `Arc` of each pulley"
     FLANGE = "table: kind, input, number of its given speed for each pulley"
     LOAD = "table: place of its first point, how many points for each pulley; points: speed and torque"
@@ -79,8 +80,8 @@ class D(Places):
         lambda d: 2 * d.N,
     )
     W_CELL = (
-        "lambda, T (wraps: Lambda, N), dT/dl, T_hat, dT_hat/dl, -dlambda/dl/lambda: a block of each",
-        lambda d: 6 * d.N * d.FACES,
+        "lambda, T (wraps: Lambda, N), dT/dl, T_hat, dT_hat/dl, -dlambda/dl/lambda, T of wraps too: a block of each",
+        lambda d: 7 * d.N * d.FACES,
     )
     W_FACE = (
         "q, s, dq/dV, dq/dl of both cells, dq/dq_m, ds/dl of both cells, ds/dq_m: a block of each",
@@ -165,6 +166,7 @@ class Across(Places):
     LONGER = "length that its ends add [m]"
     DELAY = "their damping, as a time by length [m.s]"
     OFFSET = "length that it gains by its turn [m/rad]"
+    STIFFER = "S [N]"
 
 
 class ArmD(Places):

@@ -173,7 +173,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, weight: Array, given
 def _resonance(data: Constants, unit: BeltUnit, path: BeltPath, belt: Spans) -> None:
     """What the spans' vibration across needs."""
     turned = path.sigma * path.radius
-    rows = zip(belt.longer, belt.delay, np.roll(turned, -1) - turned, strict=True)
+    rows = zip(belt.longer, belt.delay, np.roll(turned, -1) - turned, belt.stiffer, strict=True)
     data.table(D.ACROSS, [number for row in rows for number in row])
     data[D.EI], data[D.D_I] = unit.belt.EI, unit.belt.bending_damping
     watched = unit.resonance
@@ -290,8 +290,8 @@ def _states(table: Table, data: Constants, unit: BeltUnit, belt: Spans, given: l
                 table.add("state", layout.CELL_LENGTH, None, fields | {"k": k}, wrap / cells)
         table.each("state", [layout.PULLEY_SPEED], _named(unit))
         table.add("state", layout.FLOW)
-    data[D.X_GIVEN] = table.each("state", GivenX, [{"pulley": name} for name in given])
     data[D.X_ARM] = table.each("state", ArmX, [_named(unit)[i] for i in unit.arms])
     data[D.X_DECOUPLER] = table.each("state", DecouplerX, [_named(unit)[i] for i in unit.decouplers])
+    data[D.X_GIVEN] = table.each("state", GivenX, [{"pulley": name} for name in given])
     some = data[D.N_SLIDING] > 0 and not data[D.RIGID]
     data[D.X_SLIDING] = table.each("state", [layout.SLIDING_SPEED], _named(unit) if some else [])

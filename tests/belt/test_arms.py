@@ -43,7 +43,7 @@ def tensioned(torque_driven=False, plain=False, **arm):
 def random_state(instance, rng):
     """Slack and tight cells, pulleys of either sense, the arm between and behind its stops."""
     at = random_belt(instance, rng, D.X_ARM)
-    instance.x[at:] = rng.uniform(-0.3, 0.3), rng.normal(scale=3.0), rng.uniform(-2.0, 2.0)
+    instance.x[at : at + 3] = rng.uniform(-0.3, 0.3), rng.normal(scale=3.0), rng.uniform(-2.0, 2.0)
 
 
 # --- geometry ---------------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def decoupled(torque_driven=False, pulley=4e-4, **decoupler):
 def random_state(instance, rng):
     """Slack and tight cells, pulleys of either sense, the spring wound either way."""
     at = random_belt(instance, rng, D.X_DECOUPLER)
-    instance.x[at:] = rng.normal(scale=30.0), rng.uniform(-0.2, 0.2)
+    instance.x[at : at + 2] = rng.normal(scale=30.0), rng.uniform(-0.2, 0.2)
 
 
 # --- equations --------------------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.ring import cosserat as co
-from rtcvt.offline.pushbelt.ring import ring as rcm
 from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
 from rtcvt.offline.pushbelt.unit.initial import ring_on, start_state
@@ -58,21 +57,8 @@ def balanced(rod: pl.PlanarRod) -> float:
 
 def spectrum(out: Path) -> None:
     path, _ = course(1.0)
-    R = rcm.ring(BELT)
     q, _ = ring_on(path, BELT.N_B, 0.0)
-    shape, rate = np.zeros((BELT.N_B, rcm.N_SHAPE)), np.zeros((BELT.N_B, rcm.N_RATE))
-    load, S = np.zeros((BELT.N_B, rcm.N_LOAD)), np.zeros(BELT.N_B)
-
-    def force(x: Array) -> Array:
-        at, F = x.reshape(q.shape), np.zeros(q.shape)
-        rcm.shape_of(R, at, np.cos(at[:, 2]), np.sin(at[:, 2]), shape)
-        rate[:] = 0.0
-        rcm.forces(R, shape, rate, load, F, S)
-        return F.ravel()
-
-    flat, h = q.ravel(), 1e-7
-    K = np.array([(force(flat - h * e) - force(flat + h * e)) / (2.0 * h) for e in np.eye(flat.size)])
-    rows = {"redundant coordinates": frequencies(0.5 * (K + K.T), np.tile([R.m, R.m, R.J, R.m_c, R.m_c], R.N_B))}
+    rows = {"redundant coordinates": ring_set.spectrum(ring_set.made(BELT), q).omega}
     thin = cosserat()
     start, _ = planar_start(path, BELT.N_B, 0.0)
     rods = {

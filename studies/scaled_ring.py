@@ -60,11 +60,6 @@ def scaled(belt: Belt, dt: float) -> Scaled:
     return Scaled(R.N_B, R.l, R.h2, R, *more, np.zeros((R.N_B, 2)), x, c, e, np.zeros((R.N_B, 3)))
 
 
-@ring_set.coordinates.of(Scaled)
-def _coordinates(P: Scaled) -> int:
-    return rod.NQ
-
-
 @ring_set.mass.of(Scaled)
 def _mass(P: Scaled) -> Array:
     return np.array([P.rod.m, P.rod.m, P.rod.J])

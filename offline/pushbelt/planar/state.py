@@ -15,7 +15,7 @@ from rtcvt.offline.pushbelt.contact.rigid import Press, press
 from rtcvt.offline.pushbelt.contact.sheave import Damper
 from rtcvt.offline.pushbelt.record import declared, zeros
 from rtcvt.offline.pushbelt.ring.ring import N_LOAD, N_RATE, N_SHAPE, NQ
-from rtcvt.offline.pushbelt.ring.ring_set import coordinates
+from rtcvt.offline.pushbelt.ring.ring_set import mass
 from rtcvt.offline.pushbelt.unit.parameters import Belt, Sheaves
 
 Array = NDArray[np.float64]
@@ -185,7 +185,7 @@ def frames(m: Model, n: int) -> Frames:
 def scratch(m: Model, x: State, n_p: int) -> Scratch:
     """Working arrays; `n_p` = 1 for the simplified flank contact, 2 for the extended one."""
     N_E = m.belt.N_E
-    sizes = {"N_E": N_E, "N_B": m.belt.N_B, "n": coordinates(m.ring)}
+    sizes = {"N_E": N_E, "N_B": m.belt.N_B, "n": len(mass(m.ring))}
     deflection = maxwell((x.z.shape[1] - 1) // 2, N_E * n_p)._replace(z=x.z, r=x.r)
     return zeros(
         Scratch,

@@ -366,11 +366,6 @@ def _carry(P: Projected, dt: float) -> None:
 # --- what the belt asks
 
 
-@ring_set.coordinates.of(Projected)
-def _coordinates(P: Projected) -> int:
-    return rod.NQ
-
-
 @ring_set.mass.of(Projected)
 def _mass(P: Projected) -> Array:
     return np.array([P.rod.m, P.rod.m, P.rod.J])

@@ -37,11 +37,6 @@ def made(belt: Belt, kind: str = "rcm", rotatory: float = 1.0) -> Any:
 
 
 @by_law
-def coordinates(R: Any) -> Any:
-    """Number of coordinates of a piece."""
-
-
-@by_law
 def mass(R: Any) -> Any:
     """Masses (n,) of the coordinates of a piece [kg, kg m^2]."""
 
@@ -117,11 +112,6 @@ def nodes(R: Any, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any, q_R: 
 # --- redundant coordinates
 
 
-@coordinates.of(Ring)
-def _n_beam(R: Ring) -> int:
-    return beam.NQ
-
-
 @mass.of(Ring)
 def _mass_beam(R: Ring) -> Array:
     return np.array([R.m, R.m, R.J, R.m_c, R.m_c])
@@ -165,11 +155,6 @@ def _nodes_beam(R: Ring, q: Any, u: Any, cs: Any, sn: Any, shape: Any, rate: Any
 # --- Cosserat rod
 
 
-@coordinates.of(Cosserat)
-def _n_rod(R: Cosserat) -> int:
-    return rod.NQ
-
-
 @mass.of(Cosserat)
 def _mass_rod(R: Cosserat) -> Array:
     return np.array([R.m, R.m, R.J])
@@ -192,9 +177,8 @@ kinetic_energy.of(Cosserat)(rod.kinetic_energy)
 nodes.of(Cosserat)(rod.nodes)
 
 RING = Contract(
-    coordinates, mass, placed, mobility, move, shape_of, rate_of, forces, nodal, advance, elastic_energy,
-    kinetic_energy, nodes,
-)  # fmt: skip
+    mass, placed, mobility, move, shape_of, rate_of, forces, nodal, advance, elastic_energy, kinetic_energy, nodes
+)
 RING.register(Ring, Cosserat)
 
 
@@ -280,4 +264,4 @@ def largest_step(R: Any) -> float:
     if isinstance(R, Cosserat):
         fastest = rod.highest_frequency(R)
         pairs.append((fastest, 0.5 * (R.d_shear / R.GA) * fastest + 2.0 * R.d_bend / (R.l * R.J * fastest)))
-    return float(min(2.0 / omega * (np.sqrt(1.0 + zeta**2) - zeta) for omega, zeta in pairs))
+    return float(bounds(*np.array(pairs).T).min())

@@ -24,15 +24,18 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.planar.model import Frames, Model, State
+from rtcvt.offline.pushbelt.ring import ring_set
 from rtcvt.offline.pushbelt.run.prepare import start_of
 from rtcvt.offline.pushbelt.run.schedule import Point
 from rtcvt.offline.pushbelt.run.snapshots import snapshots
-from rtcvt.offline.pushbelt.unit.initial import start_state
+from rtcvt.offline.pushbelt.unit.initial import Start, start_state
 from rtcvt.offline.pushbelt.unit.parameters import (
     FORCE,
     RATE,
     TORQUE,
+    Belt,
     Boundary,
+    Sheaves,
     belt,
     boundary_at,
     load_parameters,
@@ -45,16 +48,24 @@ SCHEMES = {"explicit": (hybrid.run, 100), "multirate": (partial(hybrid.run, n_R=
 COLUMNS = "thrust, speed ratio, tension, peaks of flank, push, saddle (I, O), losses"
 
 
+def set_out(b: Belt, s: Sheaves, begin: Start, **options: Any) -> tuple[Model, State, int]:
+    """Model with these options, state at the start, plot steps of a revolution."""
+    m = hybrid.model(b, s, **options)
+    q_R, u_R = ring_set.placed(m.ring, begin)
+    v = np.hypot(begin.u[:, 0], begin.u[:, 1]).mean()
+    x = hybrid.state(*begin._replace(q_R=q_R, u_R=u_R)[:7], n_k=len(s.A) - 1)
+    return m, x, round(b.N_E * b.t_R / v / PLOT)
+
+
 def start(case: str, row: int, **changes: Any) -> tuple[Model, State, NDArray[np.float64], int]:
     """Model, state at the start, boundary values of a plot step, plot steps of a revolution; `changes` of the belt."""
     c = UNIT.get_case(case)
     b, s = belt(UNIT, N_E0=c.N_E0, N_E=220, N_B=changes.pop("N_B", None)), sheaves(UNIT)
     s = s._replace(multiplier=s.multiplier * changes.pop("compliance", 1.0))
     b = b._replace(**changes)
-    values = boundary_at(c, np.array([0.0, 1.0]), row)[1]
-    x = start_state(b, s, Boundary(*boundary_at(c, np.array([0.0, 1.0]), row)[0]), c.i_r)
-    v = np.hypot(x.u[:, 0], x.u[:, 1]).mean()
-    return hybrid.model(b, s), hybrid.state(*x[:7], n_k=len(s.A) - 1), values, round(b.N_E * b.t_R / v / PLOT)
+    first, values = boundary_at(c, np.array([0.0, 1.0]), row)
+    m, x, revolution = set_out(b, s, start_state(b, s, Boundary(*first), c.i_r))
+    return m, x, values, revolution
 
 
 def go(scheme: str, m: Model, x: State, values: NDArray[np.float64], frames: int, finer: int = 1) -> Frames:
@@ -176,9 +187,8 @@ def at_point(
     b, s = belt(UNIT)._replace(**changes), sheaves(UNIT)
     omega_I = rpm * np.pi / 30
     begin, M_O = start_of(b, s, Point(i, omega_I, xi, F_O))
-    v = np.hypot(begin.u[:, 0], begin.u[:, 1]).mean()
-    values = np.array([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O])
-    return hybrid.model(b, s), hybrid.state(*begin[:7], n_k=len(s.A) - 1), values, round(b.N_E * b.t_R / v / PLOT)
+    m, x, revolution = set_out(b, s, begin)
+    return m, x, np.array([RATE, 0.0, FORCE, F_O, omega_I, TORQUE, M_O]), revolution
 
 
 def revolution_of(

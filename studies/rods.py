@@ -29,7 +29,8 @@ from rtcvt.offline.rods import planar as pl
 from rtcvt.offline.rods import reduction as rd
 from rtcvt.offline.rods import transport as tr
 from rtcvt.offline.rods.statics import frequencies
-from studies.pushbelt import peaks
+from studies.pushbelt import PLOT as FRAME
+from studies.pushbelt import peaks, set_out
 from studies.rod_start import planar_start
 
 Array = NDArray[np.float64]
@@ -258,7 +259,7 @@ class Setting(NamedTuple):
     N_B: int = 104
 
 
-STEP, FRAME = 2.5e-6, 1e-4  # [s]
+STEP = 2.5e-6  # [s]
 
 
 class Drive:
@@ -271,12 +272,8 @@ class Drive:
         self.values = boundary_at(case, np.array([0.0, 1.0]), s.row)
         self.start = start_state(b, self.sheaves, Boundary(*self.values[0]), case.i_r)
         rotatory = co.balanced(b) if s.rotatory < 0.0 else s.rotatory
-        self.m = hybrid.model(b, self.sheaves, ring=s.kind, rotatory=rotatory)
-        q_R, u_R = ring_set.placed(self.m.ring, self.start)
-        first = self.start._replace(q_R=q_R, u_R=u_R)
-        self.x = hybrid.state(*first[:7], n_k=len(self.sheaves.A) - 1)
-        self.v = float(np.hypot(*first.u[:, :2].T).mean())
-        self.revolution = round(b.N_E * b.t_R / self.v / FRAME)
+        self.m, self.x, self.revolution = set_out(b, self.sheaves, self.start, ring=s.kind, rotatory=rotatory)
+        self.v = float(np.hypot(*self.start.u[:, :2].T).mean())
         if kick:
             self.x.u[:, :2] += 1e-3 * np.random.default_rng(kick).standard_normal((b.N_E, 2))
 

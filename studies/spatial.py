@@ -28,13 +28,12 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     Boundary,
     belt,
     boundary_at,
-    load_parameters,
     sheaves,
 )
 from rtcvt.offline.pushbelt.unit.taut_path import taut_path
+from studies.pushbelt import PLOT, UNIT, set_out
 
-UNIT = load_parameters("pushbelt_24mm")
-PLOT, STEPS = 1e-4, 100
+STEPS = 100
 Array = NDArray[np.float64]
 
 
@@ -49,10 +48,7 @@ class Case:
         self.belt = b if offset is None else b._replace(d_align=offset)
         self.values = boundary_at(c, np.array([0.0]), row)[0] if values is None else values
         start = start_state(self.belt, self.sheaves, Boundary(*self.values), c.i_r)
-        self.model = hybrid.model(self.belt, self.sheaves)
-        self.state = hybrid.state(*start[:7], n_k=len(self.sheaves.A) - 1)
-        v = np.hypot(start.u[:, 0], start.u[:, 1]).mean()
-        self.revolution = round(b.N_E * b.t_R / v / PLOT)
+        self.model, self.state, self.revolution = set_out(self.belt, self.sheaves, start)
 
     def before(self, frames: int) -> hybrid.Frames:
         """Run the hybrid model on."""

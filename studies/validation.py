@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from rtcvt.kind import load_unit
 from rtcvt.model import Instance
+from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.variator.build import build_variator
 from rtcvt.variator.layout import SECTIONS
@@ -44,13 +45,10 @@ POINTS = (  # ratio, speed [rpm] and torque [N.m] of the primary
 
 def closed(ratio: Array) -> tuple[Array, Array, Array]:
     """Angle phi of the taut belt and radii r_I, r_O of the neutral fibre [m] for ratios at the rocking edges."""
-    phi = np.linspace(0.3, np.pi - 0.3, 20001)
-    r_O = BELT.l_R / (2.0 * np.pi) - BELT.d_A / np.pi * (np.sin(phi) + (np.pi - phi) * np.cos(phi))
-    r_I = r_O + BELT.d_A * np.cos(phi)
-    i = (r_O - BELT.h_off) / (r_I - BELT.h_off)
-    valid = (r_I > 0.02) & (r_O > 0.02)
-    at = np.interp(ratio, i[valid], phi[valid])
-    return at, np.interp(at, phi, r_I), np.interp(at, phi, r_O)
+    phi, r_I, r_O = np.array(
+        [(c.phi, c.r_I, c.r_O) for c in (closure(BELT.l_R, BELT.d_A, i, BELT.h_off) for i in ratio)]
+    ).T
+    return phi, r_I, r_O
 
 
 def windows() -> dict[str, list[dict[str, float]]]:

@@ -15,8 +15,6 @@ from scipy.integrate import solve_ivp
 
 from rtcvt.offline.beltdrive.sheave import STICK, bristle
 
-__all__ = ["bristles", "lugre"]
-
 Array = NDArray[np.float64]
 
 SPRING, TIP = 2.0, 0.1  # [N/m], [m/s]

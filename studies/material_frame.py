@@ -22,8 +22,6 @@ from rtcvt.offline.pushbelt.run.snapshots import push_force
 from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY, frames_of, summary
 from rtcvt.offline.variator.pod import modes_for, pod
 
-__all__ = ["Comparison", "compare_frames"]
-
 Array = NDArray[np.float64]
 _FIELDS = ("ring_offset", "flank_normal", "flank_longitudinal", "flank_radial", "push", "tension")
 

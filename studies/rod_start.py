@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from rtcvt.offline.pushbelt.unit.kinematics import LOWER, UPPER, Path, evaluate
 
-__all__ = ["planar_start", "spatial_start"]
-
 Array = NDArray[np.float64]
 
 

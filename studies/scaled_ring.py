@@ -29,8 +29,6 @@ from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
 from rtcvt.offline.pushbelt.ring.ring import NX, NY
 from rtcvt.offline.pushbelt.unit.parameters import Belt
 
-__all__ = ["Scaled", "scaled"]
-
 Array = NDArray[np.float64]
 
 

@@ -27,8 +27,6 @@ from rtcvt.offline.beltdrive.sheave import (
     touching,
 )
 
-__all__ = ["SheaveOnCable", "press"]
-
 Array = NDArray[np.float64]
 
 

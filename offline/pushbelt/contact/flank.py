@@ -63,18 +63,6 @@ from rtcvt.offline.pushbelt.compiled import compiled, inlined
 from rtcvt.offline.pushbelt.contact.friction import secant, tangent
 from rtcvt.offline.pushbelt.record import declared, zeros
 
-__all__ = [
-    "Flanks",
-    "ahead",
-    "contact_points",
-    "energy",
-    "flanks",
-    "mobilities",
-    "normal_forces",
-    "solve",
-    "velocities",
-]
-
 Array = NDArray[np.float64]
 
 MOST = 300  # Newton steps of one element

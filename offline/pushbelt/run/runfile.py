@@ -49,20 +49,6 @@ from rtcvt.offline.pushbelt.spatial.joint import CONTACTS as EDGES
 from rtcvt.offline.pushbelt.unit.parameters import Boundary
 from rtcvt.recording import Recording, Signal, replaced_on_success
 
-__all__ = [
-    "ACROSS",
-    "ACROSS_HEAVY",
-    "DATASETS",
-    "HEAVY",
-    "Journal",
-    "Writer",
-    "arrays_in",
-    "is_journal",
-    "is_run",
-    "join",
-    "recording_of",
-]
-
 Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 

@@ -12,7 +12,7 @@ import pytest
 from commands import command_line
 from damages import damaged
 from marks import slow
-from pushbelt_starts import begun
+from pushbelt_starts import UNIT, begun
 
 from rtcvt.errors import InputError
 from rtcvt.hdf5 import seal
@@ -25,7 +25,7 @@ from rtcvt.offline.pushbelt.run.schedule import COMPLETE, LEFT, Branch, Case, Po
 from rtcvt.offline.pushbelt.run.simulate import simulate
 from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.tasks import recording
-from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
+from rtcvt.offline.pushbelt.unit.parameters import belt
 from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.unitfile import find_unit
 
@@ -40,21 +40,16 @@ SHORT = a_case()  # 200 frames in 4 blocks
 FRAMES, BLOCK = 200, 50
 
 
-@pytest.fixture(scope="module")
-def parameters():
-    return load_parameters("pushbelt_24mm")
+def simulated(run, path, **options):
+    """The outcome of a run of the shipped unit."""
+    return simulate(UNIT, run, path, UNIT.text, **options)
 
 
 @pytest.fixture(scope="module")
-def text():
-    return find_unit("pushbelt_24mm").read_text(encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
-def whole(parameters, text, tmp_path_factory):
+def whole(tmp_path_factory):
     """A run that nothing disturbed."""
     path = tmp_path_factory.mktemp("whole") / "run.h5"
-    outcome = simulate(parameters, SHORT, path, text)
+    outcome = simulated(SHORT, path)
     assert (outcome.done, outcome.ended, outcome.frames, outcome.computed) == (True, COMPLETE, FRAMES, FRAMES)
     assert [p.name for p in path.parent.iterdir()] == ["run.h5"]
     return path
@@ -74,13 +69,13 @@ def assert_same_run(a, b):
             assert np.array_equal(data[()], other[name][()], equal_nan=data.dtype.kind == "f"), name
 
 
-def test_file_describes_itself(whole, text, parameters):
+def test_file_describes_itself(whole):
     with open_run(whole) as file:
         assert file.attrs["schema_version"] == 2
         assert {"revision", "created", "rtcvt_version", "unit", "case", "run", "M_O"} <= set(file.attrs)
         assert run_of(file) == SHORT
-        assert file["unit_file"].asstr()[()] == text
-        scaled = belt(parameters, N_E0=432)
+        assert file["unit_file"].asstr()[()] == find_unit("pushbelt_24mm").read_text(encoding="utf-8")
+        scaled = belt(UNIT, N_E0=432)
         assert json.loads(file.attrs["parameters"])["belt"] == scaled._asdict()
         assert file["ended"][()].tolist() == [COMPLETE]
         for name, data in datasets(file).items():
@@ -117,7 +112,7 @@ def in_child(function):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("flush", [slow(1), slow(2), 3])
-def test_killed_run_goes_on_as_if_nothing_had_happened(whole, parameters, text, tmp_path, flush):
+def test_killed_run_goes_on_as_if_nothing_had_happened(whole, tmp_path, flush):
     """SIGKILL when something is to go to the disk, twice for each block: frames with state, and that they are there."""
     path = tmp_path / "run.h5"
     kept = (flush + 1) // 2 * BLOCK
@@ -133,7 +128,7 @@ def test_killed_run_goes_on_as_if_nothing_had_happened(whole, parameters, text, 
             proper(journal)
 
         Journal._sync = killed
-        simulate(parameters, SHORT, path, text)
+        simulated(SHORT, path)
 
     assert in_child(run) == -signal.SIGKILL
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5.partial"]
@@ -142,14 +137,14 @@ def test_killed_run_goes_on_as_if_nothing_had_happened(whole, parameters, text, 
             assert figures(file)["status"] == "unfinished"
             assert len(file["elements/position"]) == len(file["time"]) == kept
     with pytest.raises(InputError, match="resume"):
-        simulate(parameters, SHORT, path, text)
-    outcome = simulate(parameters, SHORT, path, text, resume=True)
+        simulated(SHORT, path)
+    outcome = simulated(SHORT, path, resume=True)
     assert (outcome.done, outcome.computed) == (True, FRAMES - kept)
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
     assert_same_run(whole, path)
 
 
-def test_interrupted_run_is_kept_and_goes_on(whole, parameters, text, tmp_path):
+def test_interrupted_run_is_kept_and_goes_on(whole, tmp_path):
     path = tmp_path / "run.h5"
 
     def press(case, done, total):
@@ -157,7 +152,7 @@ def test_interrupted_run_is_kept_and_goes_on(whole, parameters, text, tmp_path):
             signal.raise_signal(signal.SIGINT)
 
     handler = signal.getsignal(signal.SIGINT)
-    outcome = simulate(parameters, SHORT, path, text, progress=press)
+    outcome = simulated(SHORT, path, progress=press)
     assert (outcome.done, outcome.frames, outcome.path) == (False, 2 * BLOCK, partial_path(path))
     assert signal.getsignal(signal.SIGINT) is handler
     assert [p.name for p in tmp_path.iterdir()] == ["run.h5.partial"]
@@ -169,44 +164,44 @@ def test_interrupted_run_is_kept_and_goes_on(whole, parameters, text, tmp_path):
     assert growing.signals["pulleys.belt_torque.primary"].unit == "N.m"
     with outcome.path.open("ab") as file:
         file.write(b"half a block")  # of a kill
-    assert simulate(parameters, SHORT, path, text, resume=True).computed == 2 * BLOCK
+    assert simulated(SHORT, path, resume=True).computed == 2 * BLOCK
     assert_same_run(whole, path)
     before = path.stat().st_mtime_ns
-    again = simulate(parameters, SHORT, path, text, resume=True)
+    again = simulated(SHORT, path, resume=True)
     assert (again.done, again.computed, path.stat().st_mtime_ns) == (True, 0, before)
 
 
-def test_run_is_extended(whole, parameters, text, tmp_path):
+def test_run_is_extended(whole, tmp_path):
     path = tmp_path / "run.h5"
-    simulate(parameters, a_case(duration=3e-4), path, text)
-    assert simulate(parameters, SHORT, path, text, resume=True).computed == FRAMES - 30
+    simulated(a_case(duration=3e-4), path)
+    assert simulated(SHORT, path, resume=True).computed == FRAMES - 30
     assert_same_run(whole, path)
     with pytest.raises(InputError, match="at least what is there"):
-        simulate(parameters, a_case(duration=3e-4), path, text, resume=True)
+        simulated(a_case(duration=3e-4), path, resume=True)
 
 
-def test_run_with_branches_goes_on_with_the_same_bits(parameters, text, tmp_path):
+def test_run_with_branches_goes_on_with_the_same_bits(tmp_path):
     """Stopped in the settling and before each branch."""
     branches = tuple(Branch(y, 1.0, 0.3, 0.0, 0.1, 0.3) for y in (1.2, 0.9))
     settings = Settings(N_E=110, N_B=52, scheme="multirate", damper=(2.0, 0.01))
     run = Run("r", Point(1.0, 300.0, 0.3, 8e3), settings, 0.8, mean=0.3, branches=branches, frames=100)
     whole, path = tmp_path / "whole.h5", tmp_path / "run.h5"
-    assert simulate(parameters, run, whole, text, plan="p").done
+    assert simulated(run, whole, plan="p").done
     stops = 0
 
     def press(name, done, total):
         signal.raise_signal(signal.SIGINT)
 
-    while not simulate(parameters, run, path, text, plan="p", resume=True, progress=press).done:
+    while not simulated(run, path, plan="p", resume=True, progress=press).done:
         stops += 1
     assert stops == 3
     assert_same_run(whole, path)
 
 
-def test_resume_refuses_a_run_of_another_release(parameters, text, tmp_path):
+def test_resume_refuses_a_run_of_another_release(tmp_path):
     """Its checkpoint lacks what the state has got since."""
     path = tmp_path / "run.h5"
-    simulate(parameters, a_case(duration=1e-3), path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    simulated(a_case(duration=1e-3), path, progress=lambda *_: signal.raise_signal(signal.SIGINT))
     partial = partial_path(path)
     with Journal(partial, write=False) as journal:
         head, *blocks = journal._records()
@@ -216,18 +211,18 @@ def test_resume_refuses_a_run_of_another_release(parameters, text, tmp_path):
     Journal.create(partial, head, *blocks)
     before = partial.read_bytes()
     with pytest.raises(InputError, match=r"run\.h5\.partial.*checkpoint/ring.*this release"):
-        simulate(parameters, a_case(duration=1e-3), path, text, resume=True)
+        simulated(a_case(duration=1e-3), path, resume=True)
     assert partial.read_bytes() == before
     assert list(tmp_path.iterdir()) == [partial]
 
 
 @pytest.mark.parametrize("ended", [False, slow(True)])
-def test_damaged_files_are_refused_by_name(parameters, text, tmp_path, ended):
+def test_damaged_files_are_refused_by_name(tmp_path, ended):
     """Nothing is read from, and nothing done to, a file in which one bit is not as it was written."""
     path = tmp_path / "run.h5"
     run = a_case(duration=1e-3, N_E=110, N_B=52)
     stop = None if ended else lambda *_: signal.raise_signal(signal.SIGINT)
-    outcome = simulate(parameters, run, path, text, progress=stop)
+    outcome = simulated(run, path, progress=stop)
     assert outcome.done is ended
     good, rng, longer = outcome.path.read_bytes(), np.random.default_rng(3), replace(run, duration=2e-3)
     refused = 0
@@ -240,7 +235,7 @@ def test_damaged_files_are_refused_by_name(parameters, text, tmp_path, ended):
             with pytest.raises(InputError, match=r"run\.h5"), open_run(outcome.path):
                 pass
             with pytest.raises(InputError, match=r"run\.h5"):
-                simulate(parameters, longer, path, text, resume=True)
+                simulated(longer, path, resume=True)
         except pytest.fail.Exception:
             assert ended  # within the user block, behind the mark, there is nothing to damage
             assert bad[512:] == good[512:]
@@ -252,34 +247,34 @@ def test_damaged_files_are_refused_by_name(parameters, text, tmp_path, ended):
         assert list(tmp_path.iterdir()) == [outcome.path]
     assert refused >= 50
     outcome.path.write_bytes(good)
-    assert simulate(parameters, longer, path, text, resume=True).done
+    assert simulated(longer, path, resume=True).done
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_two_do_not_write_one_run(parameters, text, tmp_path):
+def test_two_do_not_write_one_run(tmp_path):
     path = tmp_path / "run.h5"
-    simulate(parameters, SHORT, path, text, progress=lambda *_: signal.raise_signal(signal.SIGINT))
+    simulated(SHORT, path, progress=lambda *_: signal.raise_signal(signal.SIGINT))
     with (
         Journal(partial_path(path), write=True),
         pytest.raises(InputError, match=r"run\.h5\.partial.*no other process"),
     ):
-        simulate(parameters, SHORT, path, text, resume=True)
+        simulated(SHORT, path, resume=True)
 
 
-def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
+def test_resume_refuses_another_run(whole, tmp_path):
     before = whole.read_bytes()
     for other in ({"law": "decoupled"}, {"N_E": 200}, {"taper": 5e-6}, {"plot_step": 2e-5}):
         with pytest.raises(InputError, match=r"to be resumed|parameters"):
-            simulate(parameters, a_case(**({"duration": 4e-3} | other)), whole, text, resume=True)
-    stiffer = parameters.model_copy(update={"contacts": parameters.contacts.model_copy(update={"mu": 0.09})})
+            simulated(a_case(**({"duration": 4e-3} | other)), whole, resume=True)
+    stiffer = UNIT.model_copy(update={"contacts": UNIT.contacts.model_copy(update={"mu": 0.09})})
     with pytest.raises(InputError, match="parameters"):
-        simulate(stiffer, SHORT, whole, text, resume=True)
+        simulate(stiffer, SHORT, whole, UNIT.text, resume=True)
     assert whole.read_bytes() == before
     assert not partial_path(whole).exists()
     foreign = tmp_path / "foreign.h5"
     foreign.write_text("no HDF5")
     with pytest.raises(InputError, match="pushbelt run"):
-        simulate(parameters, SHORT, foreign, text, resume=True)
+        simulated(SHORT, foreign, resume=True)
 
 
 @pytest.mark.parametrize(
@@ -293,18 +288,18 @@ def test_resume_refuses_another_run(whole, parameters, text, tmp_path):
         ({"N_E": 3}, "20 to 2000"),  # one of `requirements.TABLE`
     ],
 )
-def test_what_does_not_fit_is_refused_and_leaves_nothing(parameters, text, tmp_path, settings, message):
+def test_what_does_not_fit_is_refused_and_leaves_nothing(tmp_path, settings, message):
     with pytest.raises(InputError, match=message):
-        simulate(parameters, a_case(**settings), tmp_path / "run.h5", text)
+        simulated(a_case(**settings), tmp_path / "run.h5")
     with pytest.raises(InputError, match="writable folder"):
-        simulate(parameters, SHORT, tmp_path / "nowhere" / "run.h5", text)
+        simulated(SHORT, tmp_path / "nowhere" / "run.h5")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_belt_that_leaves_its_place_ends_the_run(parameters, text, tmp_path):
+def test_belt_that_leaves_its_place_ends_the_run(tmp_path):
     path = tmp_path / "run.h5"
     wild = a_case(plot_step=1e-4, step=1e-5)  # ten times what the explicit scheme bears
-    outcome = simulate(parameters, wild, path, text)
+    outcome = simulated(wild, path)
     assert outcome.ended == LEFT
     assert outcome.frames < 20
     with open_run(path) as file:
@@ -315,7 +310,7 @@ def test_belt_that_leaves_its_place_ends_the_run(parameters, text, tmp_path):
     assert np.array_equal(found["elements.position"], position)
     assert found.unit("elements.joint") == "N"
     with pytest.raises(InputError, match="left its place"):
-        simulate(parameters, wild, path, text, resume=True)
+        simulated(wild, path, resume=True)
 
 
 def test_history_of_an_element(whole, tmp_path):
@@ -397,14 +392,14 @@ def test_what_simulate_writes_the_other_commands_read(monkeypatch, capsys, tmp_p
 
 
 @pytest.mark.parametrize(("settings", "most"), [({"N_B": 208}, 1.68e-6), slow({"N_E": 110}, 1.68e-6)])
-def test_multirate_steps_keep_the_energy_of_fine_rings_and_few_elements(parameters, settings, most):
+def test_multirate_steps_keep_the_energy_of_fine_rings_and_few_elements(settings, most):
     """Saddles bound the belt's step: below, the balance is kept; above, they would feed the bending of the pieces."""
     run = a_case("MED", 3, duration=6e-3, plot_step=1e-4, scheme="multirate", **settings)
-    made = prepare(parameters, run)
+    made = prepare(UNIT, run)
     bound = element_ring.largest_step(made.model.belt, made.model.ring)
     assert made.clock.step <= bound == pytest.approx(most, rel=0.01)
     with pytest.raises(InputError, match="saddles on"):
-        prepare(parameters, replace(run, settings=replace(run.settings, step=2.5e-6)))
+        prepare(UNIT, replace(run, settings=replace(run.settings, step=2.5e-6)))
     left = []
     for step in (1e-4 / 60, 2.5e-6):
         x = hybrid.State(*[a.copy("K") for a in made.state])

@@ -1,8 +1,8 @@
 """Cost of units: from a host in C, native beside the Python backend, and both through FMPy, all in one run.
 
 The host in C (``native_driver.c``) times every call by itself; its medians include one reading of the clock, which is
-reported. ``loop_ns`` is the cycle of set, step and get without that, at constant inputs. ``make bench`` prints the
-figures; they stand in ``extra_info`` of ``--benchmark-json`` too.
+reported. ``loop_ns`` is the cycle of set, step and get without that, at constant inputs, in processor time. ``make
+bench`` prints the figures; they stand in ``extra_info`` of ``--benchmark-json`` too.
 """
 
 import json

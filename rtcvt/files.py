@@ -147,13 +147,19 @@ def opened_archive(path: Path) -> Iterator[BinaryIO]:
     Raises
     ------
     InputError
-        See `opened`; too many files, or too large ones.
+        See `opened`; too many files, or too large ones; a file outside of its folder, or two unlike ones of a name.
     zipfile.BadZipFile
         Not an archive.
     """
     with opened(path, EXTRACTED) as file:
         with zipfile.ZipFile(file) as archive:
-            sizes = [member.file_size for member in archive.infolist()]
+            members = archive.infolist()
+        sizes, sums = [m.file_size for m in members], {}
+        for m in members:
+            if ".." in m.filename.split("/"):
+                raise InputError(path.name, "archive", m.filename, "files below its own folder")
+            if sums.setdefault(m.filename, m.CRC) != m.CRC:
+                raise InputError(path.name, "archive", m.filename, "one file of this name; these are unlike")
         if len(sizes) > MEMBERS or sum(sizes) > EXTRACTED:
             found = f"{len(sizes)} files, {sum(sizes) / 2**20:.0f} MiB"
             most = f"at most {MEMBERS} files and {EXTRACTED >> 20} MiB, extracted"

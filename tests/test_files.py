@@ -4,14 +4,16 @@ Temporary folders are not left behind."""
 import os
 import signal
 import tempfile
+import warnings
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError
-from rtcvt.files import LARGEST, read_bytes, temporary_folder
+from rtcvt.files import LARGEST, opened_archive, read_bytes, temporary_folder
 from rtcvt.hil.can_attachment import read_database
 from rtcvt.hil.importer import open_fmu
 from rtcvt.hil.recorder import confirmed_rows
@@ -89,6 +91,20 @@ def test_an_archive_that_explodes_is_refused_before_it_is_extracted(tmp_path):
         archive.infolist()[0].file_size = 513 * 2**20  # what is declared, for a bomb takes long to make
     assert path.stat().st_size < 2**20
     with pytest.raises(InputError, match="at most 10000 files and 512 MiB"), open_fmu(path):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(["../a"], "below its own folder"), (["b/../../a"], "below its own folder"), (["a", "a"], "these are unlike"),
+     (["a", "b", "a/..", "c"], "below its own folder"), (["a", "A", "b/a", "a..b", ".../c"], "")],
+)  # fmt: skip
+def test_an_archive_keeps_its_files_apart_and_below_its_folder(tmp_path, names, message):
+    path = tmp_path / "x.fmu"
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(path, "w") as archive:
+        for k, name in enumerate(names):
+            archive.writestr(name, str(k))
+    with pytest.raises(InputError, match=message) if message else nullcontext(), opened_archive(path):
         pass
 
 

@@ -43,7 +43,7 @@ from rtcvt.offline.pushbelt.run.snapshots import exit_force, snapshots
 from rtcvt.offline.pushbelt.run.windows import edge_ratio, passing
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, TORQUE, Parameters
-from rtcvt.recording import new_hdf5, require_writable, revision
+from rtcvt.recording import is_special, new_hdf5, require_writable, revision
 
 Array = NDArray[np.float64]
 
@@ -107,6 +107,8 @@ def simulate(
     """
     made, began = prepare(parameters, run), clock.perf_counter()
     partial = partial_path(path)
+    if is_special(path):
+        raise InputError("output", "", str(path), "a regular file, beside which the run is kept until it ends")
     require_writable(path, partial)
     attributes = attributes_of(parameters, made, F_I)
     if not partial.exists():

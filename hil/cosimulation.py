@@ -20,6 +20,7 @@ from ctypes import byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_void_p
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote, unquote_to_bytes
 
 import numpy as np
 from fmpy.fmi1 import FMICallException
@@ -40,6 +41,7 @@ OK, WARNING, DISCARD, ERROR, FATAL = range(5)
 EARLY, NO_STEP, ENDLESS = 100, 101, 102  # what fmi3DoStep says by its flags, see ``native/loop.c``
 IN_EVENT_MODE = 200  # added to the status of a call there
 MOST_EVENTS = 1000  # in a step, and iterations of one
+PYTHON = "finalizePythonInterpreter"  # that a library of pythonfmu has
 STATUS_CALLS = ("fmi2GetBooleanStatus", "fmi2GetRealStatus")
 SAID = {
     EARLY: "early, which was not allowed",
@@ -506,12 +508,22 @@ def _lenient(base: Any, fmu: Fmu) -> Any:
 
     def load_functions(self: Any) -> None:
         names = [n for n in dir(base) if n.startswith(f"fmi{fmu.fmi}") and callable(getattr(base, n))]
-        self.there = {name for name in names if hasattr(self.dll, name)}
+        self.there = {name for name in (*names, PYTHON) if hasattr(self.dll, name)}
         for name in set(names) - self.there:
             setattr(self.dll, name, _Missing(fmu.file, fmu.library.name, name))
         base._loadFunctions(self)
 
-    return type(base.__name__, (base,), {"_loadFunctions": load_functions})
+    def call(self: Any, name: str, *given: Any) -> Any:
+        if name == "fmi2Instantiate" and PYTHON in self.there:
+            folder = unquote_to_bytes(
+                given[3]
+            )  # it knows %20 alone, and ends the process at a folder that is not there
+            if b"%20" in folder:
+                raise InputError(fmu.file, "TMPDIR", unquote(given[3]), "a folder without %20 for a unit of pythonfmu")
+            given = (*given[:3], folder, *given[4:])
+        return base._call(self, name, *given)
+
+    return type(base.__name__, (base,), {"_loadFunctions": load_functions, "_call": call})
 
 
 def _load(fmu: Fmu) -> FMU2Slave | FMU3Slave:
@@ -530,7 +542,7 @@ def _load(fmu: Fmu) -> FMU2Slave | FMU3Slave:
 def _release(instance: FMU2Slave | FMU3Slave, unload: bool = True) -> None:
     """Unload the library; that of pythonfmu has to end a thread before, or frees memory twice when the process ends."""
     with suppress(AttributeError):
-        instance.dll["finalizePythonInterpreter"]()
+        instance.dll[PYTHON]()
     if unload:
         instance.freeLibrary()
 

@@ -526,6 +526,7 @@ def compile_unit(sources: Path, binary: Path, name: str) -> None:
         command += ["-lm", "-Wl,-z,now,-z,relro"]
     if "darwin" in name:
         command += [f"-Wl,-install_name,@rpath/{binary.name}"]  # not the folder where it was made
-    done = subprocess.run(command, capture_output=True, text=True, cwd=sources)
+    here = os.environ | {"TMPDIR": "."}  # nor does clang, when it makes a C library, for its own files
+    done = subprocess.run(command, capture_output=True, text=True, cwd=sources, env=here)
     if done.returncode != 0:
         raise InputError("native export", "platform", name, f"the compiler failed:\n{done.stderr.strip()[-2000:]}")

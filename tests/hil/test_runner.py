@@ -6,6 +6,7 @@ import re
 import signal
 import tempfile
 import zipfile
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,17 @@ def test_the_fmu_gets_what_the_scenario_says(probe):
     np.testing.assert_allclose(result["tau"], 2 + 1000 * result.time)
     np.testing.assert_allclose(np.diff(result["impulse"]), H * 0.5 * 3 * result["tau"][:-1], rtol=1e-12)
     assert result["impulse"][0] == 0.0
+
+
+@pytest.mark.parametrize("name", ["a b", "%d", "ü", "日本", "'", '"', "a%20b"])
+def test_any_folder_holds_a_unit_in_python(probe, tmp_path, monkeypatch, name):
+    """The library of pythonfmu ends the process where it finds no folder of that name."""
+    (tmp_path / name).mkdir()
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(tempfile, "tempdir", str(tmp_path / name))
+        with pytest.raises(InputError, match="without %20") if "%20" in name else nullcontext():
+            assert run(probe, H, scenario=scenario(), fast=True).completed
+        assert not list((tmp_path / name).iterdir())
 
 
 def test_paced_and_unpaced_runs_give_the_same_bits(probe):

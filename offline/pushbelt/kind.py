@@ -143,6 +143,7 @@ KIND = Kind(
         lazily("rtcvt.offline.variator.tasks:campaign"),
         options=(
             Option("until", "Then choose runs until this error is expected: 'thrust ratio 2 %'.", metavar="ERROR"),
+            Option("use", "With --until: the error at the operating points of this recording.", metavar="FILE.h5"),
         ),
         help=_CAMPAIGN,
     ),

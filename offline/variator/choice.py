@@ -3,13 +3,15 @@
 Candidates are `CANDIDATES` operating points more of the plan's space, the same ones at each call, named ``chosen-000``
 and on: what was chosen once goes on after a stop. A Gaussian process (`process`) of the settled states predicts them
 with the covariance K, and its spread s (`spread`) says how large errors really are there, which near fronts is several
-times what distances tell. Of both together, K_mn s_m s_n/sqrt(V_m V_n) with V = diag(K) + noise^2, the largest
-variance is chosen; what its run would tell of the others is taken off, which needs no result; and so on, for `BATCH`
-runs or a twentieth of those that are there. One of `EVEN` is not chosen but the next candidate in line.
+times what distances tell. Of both together, C_mn = K_mn s_m s_n/sqrt(V_m V_n) with V = diag(K) + noise^2, a run at n
+takes ``sum_m C_mn^2/(C_nn + noise^2)`` off the variances at the places m of the wanted use (Cohn, Ghahramani and Jordan
+1996, section 3); that which takes most is chosen. What it would tell is taken off, which needs no result; and so on,
+for `BATCH` runs or a twentieth of those that are there. One of `EVEN` is not chosen but the next candidate in line.
 
-The error that is expected over the plan's space is the root mean square of s over the candidates, times what the
-cross-validated errors of the runs that nobody chose have by theirs: s counts shares of the errors, and a few large ones
-make most of a mean square (`calibration`).
+The wanted use is the plan's space, of which the candidates are a sample, or the operating points of a recording
+(`points_of`). The error that is expected there is the root mean square of s, times what the cross-validated errors of
+the runs that nobody chose have by theirs: s counts shares of the errors, and a few large ones make most of a mean
+square (`calibration`).
 """
 
 import logging
@@ -28,9 +30,11 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters, belt, sheaves
 from rtcvt.offline.variator.alignment import USED, Samples, load_samples
 from rtcvt.offline.variator.campaign import Campaign, run_campaign
 from rtcvt.offline.variator.laws import certainty, folds, places_of, ranges_of, usable
-from rtcvt.offline.variator.plan import RANGES, Plan, Points, names_of, runs_of
+from rtcvt.offline.variator.plan import RANGES, Plan, Points, Space, names_of, runs_of
 from rtcvt.offline.variator.process import Process, fit, posterior
 from rtcvt.offline.variator.spread import spread
+from rtcvt.recording import read_recording
+from rtcvt.variator.capacity import capacity
 from rtcvt.variator.regression import SMALL
 
 _log = logging.getLogger("rtcvt")
@@ -43,6 +47,8 @@ EVEN = 4  # one of so many candidates is never chosen, but run in its turn
 LEAST = 20  # settled states that a process needs
 NAME = "chosen"
 QUANTITIES = ("thrust ratio", "slip")
+MOST = 400  # points of a use
+MOVING = 0.5  # speed of the belt [m/s] below which a recording says nothing
 
 
 class Target(NamedTuple):
@@ -76,8 +82,32 @@ def with_candidates(plan: Plan) -> Plan:
     return plan.model_copy(update={"refine": (*plan.refine, more)})
 
 
+def points_of(path: Path, parameters: Parameters, space: Space) -> Array:
+    """Operating points (n, 4) of all variators in a recording while their belts run, at most `MOST`; see `_points`.
+
+    Raises
+    ------
+    InputError
+        No recording, or none of a variator within the `space`.
+    """
+    recording, b = read_recording(path), belt(parameters)
+    found = []
+    for name in recording.signals:
+        unit = name.removesuffix("belt.T_O")
+        if unit != name and f"{unit}thrust.secondary" in recording.signals:
+            i, T, v, F = (recording[unit + k] for k in ("ratio.i", "belt.T_O", "belt.v", "thrust.secondary"))
+            xi = T * np.sign(v) / capacity(b.mu, np.cos(b.delta_0), F)
+            bounds = ((i, space.ratio), (xi, space.torque_ratio), (F, space.clamping_force))
+            inside = np.all([(low <= a) & (a <= high) for a, (low, high) in bounds], axis=0) & (np.abs(v) > MOVING)
+            found.append(np.column_stack([i, xi, b.m_star * v**2 / F, F / F_REF])[inside])
+    rows = np.vstack(found) if found else np.empty((0, 4))
+    if not len(rows):
+        raise InputError("--use", "", str(path), "a recording of a variator that runs within the plan's space")
+    return rows[np.unique(np.linspace(0, len(rows) - 1, MOST).astype(int))]
+
+
 def run_until(
-    parameters: Parameters, plan: Plan, text: str, folder: Path, target: Target, **how: Any
+    parameters: Parameters, plan: Plan, text: str, folder: Path, target: Target, use: Array | None = None, **how: Any
 ) -> tuple[Campaign, float]:
     """Run a plan, then what is chosen, until the `target` is met or no candidate is left.
 
@@ -85,6 +115,8 @@ def run_until(
     ----------
     parameters, plan, text, folder
         See `campaign.run_campaign`, as for all of `how`.
+    use : (n, 4) array, optional
+        Operating points at which the laws are wanted; by default the plan's space.
 
     Returns
     -------
@@ -98,6 +130,7 @@ def run_until(
             progress(f"{plan.name}: drawing candidates", len(every), len(names_of(larger)))
     candidates = [run for run in every if run.name.startswith(f"{NAME}-")]
     points = _points(candidates, parameters)
+    use = points if use is None else use
     wanted = {*names_of(plan), *(r.name for r in candidates if _begun(folder, r.name))}
     failed: dict[str, str] = {}
     while True:
@@ -108,7 +141,7 @@ def run_until(
         samples = load_samples([folder / f"{name}.h5" for name in state.done], slip=USED)
         number = min(max(BATCH, len(state.done) // 20), int(left.sum()))
         in_turn = [p.name for p in (larger.points,) if p.least_load == 0.0 and not any(getattr(p, k) for k in RANGES)]
-        error, which = _next(samples, points, left, number, target.quantity, tuple(in_turn))
+        error, which = _next(samples, points, use, left, number, target.quantity, tuple(in_turn))
         _log.info(f"{plan.name}: {target.quantity}, {100.0 * error:.3g} % expected after {len(state.done)} runs")
         if error <= target.error or not left.any():
             return state._replace(failed=failed), error
@@ -132,20 +165,28 @@ def _points(runs: list[Run], parameters: Parameters) -> Array:
 
 
 def _next(
-    samples: Samples, points: Array, left: NDArray[np.bool_], number: int, quantity: str, even: tuple[str, ...]
+    samples: Samples,
+    points: Array,
+    use: Array,
+    left: NDArray[np.bool_],
+    number: int,
+    quantity: str,
+    even: tuple[str, ...],
 ) -> tuple[float, list[int]]:
-    """Expected error, and which candidates to run next; `even`: groups of runs that were drawn over the whole space."""
+    """Expected error at the `use`, and which of the candidates `points` to run next; `even`: groups of runs that were
+    drawn over the whole space."""
     s = samples.of(usable(samples))
     settled = np.flatnonzero(s.phase == 0)
     in_turn = np.arange(len(left)) % EVEN == EVEN - 1
     if len(settled) < LEAST:
         return np.inf, np.flatnonzero(left)[:number].tolist()
-    process, places, size, (errors, spreads) = expected(s, settled, points, quantity)
+    process, places, size, (errors, spreads) = expected(s, settled, np.vstack([points, use]), quantity)
+    wanted = places[len(points) :], size[len(points) :]
     drawn = np.array([_drawn_evenly(s.names[k], even) for k in s.run[settled]])
-    error = float(np.sqrt(np.mean(size**2))) * calibration(errors[drawn], spreads[drawn])
+    error = float(np.sqrt(np.mean(wanted[1] ** 2))) * calibration(errors[drawn], spreads[drawn])
     lined = np.flatnonzero(left & in_turn)[: -(-number // EVEN)].tolist()
     rows = np.flatnonzero(left & ~in_turn)
-    chosen = rows[choose(process, places[rows], size[rows], min(number - len(lined), len(rows)))].tolist()
+    chosen = rows[choose(process, (places[rows], size[rows]), wanted, min(number - len(lined), len(rows)))].tolist()
     return error, [*chosen, *lined]
 
 
@@ -181,17 +222,18 @@ def expected(
     return process, of_points, of_errors.at(of_points), (errors, by_others)
 
 
-def choose(process: Process, places: Array, size: Array, number: int) -> list[int]:
-    """Which of the `places` (m, d) with spread `size` (m,) to run next, the most telling first."""
-    K = posterior(process, places)
-    by = size / np.sqrt(np.diag(K) + process.noise**2)
+def choose(process: Process, candidates: tuple[Array, Array], use: tuple[Array, Array], number: int) -> list[int]:
+    """Which candidates to run next, those first that tell most of the use; both are places (m, d) and spreads (m,)."""
+    m = len(candidates[0])
+    K = posterior(process, np.vstack([candidates[0], use[0]]))
+    by = np.concatenate([candidates[1], use[1]]) / np.sqrt(np.diag(K) + process.noise**2)
     K *= np.outer(by, by)
-    noise = (0.5 * float(np.median(size))) ** 2
+    noise = (0.5 * float(np.median(candidates[1]))) ** 2
     chosen: list[int] = []
     for _ in range(number):
-        variance = np.diag(K).copy()
-        variance[chosen] = -1.0
-        j = int(np.argmax(variance))
+        gain = np.sum(K[m:, :m] ** 2, axis=0) / (np.diag(K)[:m] + noise)
+        gain[chosen] = -1.0
+        j = int(np.argmax(gain))
         chosen.append(j)
         K -= np.outer(K[:, j], K[j]) / (K[j, j] + noise)
     return chosen

@@ -11,11 +11,12 @@ from rich.markup import escape
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
+from rtcvt.errors import InputError
 from rtcvt.kind import Campaigned, Progress, Shown, cell
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
-from rtcvt.offline.variator.choice import run_until, target_of
+from rtcvt.offline.variator.choice import points_of, run_until, target_of
 from rtcvt.offline.variator.plan import Plan, load_plan, names_of, plan_in
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
@@ -49,14 +50,18 @@ def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progres
     interrupted = False
     how = {"scheduler": given["scheduler"], "workers": given["workers"], "progress": progress}
     wanted = None if given["until"] is None else target_of(given["until"])
+    if given["use"] is not None and wanted is None:
+        raise InputError("--use", "", given["use"], "together with --until")
+    use = None if given["use"] is None else points_of(Path(given["use"]), parameters, plan.space)
     lines: list[Any] = []
     failures = []
     try:
         if wanted is None:
             state = run_campaign(parameters, parameters.text, plan, text, folder, **how)
         else:
-            state, error = run_until(parameters, plan, text, folder, wanted, **how)
-            lines.append(f"{wanted.quantity}: {100.0 * error:.3g} % expected over the range of the plan")
+            state, error = run_until(parameters, plan, text, folder, wanted, use, **how)
+            over = "the range of the plan" if use is None else "the use"
+            lines.append(f"{wanted.quantity}: {100.0 * error:.3g} % expected over {over}")
             if error > wanted.error:
                 failures.append(f"{wanted.quantity}: {100.0 * error:.3g} % expected when all candidates were run")
     except KeyboardInterrupt:

@@ -6,12 +6,14 @@ from numpy.testing import assert_allclose
 from scipy.stats import qmc
 
 from rtcvt.errors import InputError
-from rtcvt.offline.pushbelt.unit.parameters import load_parameters
+from rtcvt.kind import load_unit
+from rtcvt.offline.pushbelt.unit.parameters import belt, load_parameters
 from rtcvt.offline.variator import choice
 from rtcvt.offline.variator.campaign import Campaign
 from rtcvt.offline.variator.plan import load_plan
 from rtcvt.offline.variator.process import Process, fit, posterior
 from rtcvt.offline.variator.spread import spread
+from rtcvt.simulate import simulate
 
 PLAN, TEXT = load_plan("quick")
 
@@ -35,26 +37,60 @@ def test_covariance_given_data_is_that_of_the_normal_distribution():
 
 
 def test_steep_places_get_the_runs():
-    """A law with a front: chosen runs find it as well as twice as many that fill the space evenly."""
+    """Laws with a front: chosen runs miss clearly less of them than as many that fill the space evenly."""
+    ratios = []
+    for seed, slope in ((1, 0.3), (3, -0.7), (5, 0.5), (7, 0.0), (9, -0.3), (11, 0.8)):
+        pool = 2.0 * qmc.Sobol(2, seed=seed).random(512) - 1.0
+        test = 2.0 * qmc.Sobol(2, seed=seed + 1).random(256) - 1.0
 
-    def law(x):
-        return 0.1 * x[:, 1] + 0.2 * np.tanh((x[:, 0] - 0.3 * x[:, 1]) / 0.12)
+        def law(x, slope=slope):
+            return 0.1 * x[:, 1] + 0.2 * np.tanh((x[:, 0] - slope * x[:, 1]) / 0.12)
 
-    pool = 2.0 * qmc.Sobol(2, seed=1).random(512) - 1.0
-    test = 2.0 * qmc.Sobol(2, seed=2).random(256) - 1.0
+        def error(rows, pool=pool, test=test, law=law):
+            found, crossed = fit(pool[rows], law(pool[rows]), np.arange(len(rows)) % 10)
+            return np.sqrt(np.mean((found.mean(test) - law(test)) ** 2)), found, crossed
 
-    def error(rows):
-        found, crossed = fit(pool[rows], law(pool[rows]), np.arange(len(rows)) % 10)
-        return np.sqrt(np.mean((found.mean(test) - law(test)) ** 2)), found, crossed
+        chosen = list(range(32))
+        while len(chosen) < 72:
+            _, found, crossed = error(chosen)
+            left = np.setdiff1d(np.arange(512), chosen)
+            size = spread(pool[chosen], crossed - law(pool[chosen]), np.arange(len(chosen)) % 10)[0].at(pool[left])
+            chosen += left[choice.choose(found, (pool[left], size), (pool[left], size), 10)].tolist()
+        assert len(set(chosen)) == 72
+        ratios.append(error(chosen)[0] / error(list(range(72)))[0])
+    assert np.prod(ratios) ** (1.0 / 6.0) < 0.85
 
-    chosen = list(range(32))
-    while len(chosen) < 72:
-        _, found, crossed = error(chosen)
-        left = np.setdiff1d(np.arange(512), chosen)
-        size = spread(pool[chosen], crossed - law(pool[chosen]), np.arange(len(chosen)) % 10)[0].at(pool[left])
-        chosen += left[choice.choose(found, pool[left], size, 8)].tolist()
-    assert len(set(chosen)) == 72
-    assert error(chosen)[0] < error(list(range(144)))[0]
+
+def test_a_wanted_use_gets_the_runs():
+    """Of one corner: runs chosen for it tell as much of it as four times as many that fill the space evenly."""
+    pool = 2.0 * qmc.Sobol(2, seed=1).random(256) - 1.0
+    use = 0.5 * qmc.Sobol(2, seed=2).random(64) + 0.5
+    process = Process(np.array([[0.0, 0.0]]), np.full(2, 0.7), 1.0, 0.05, 0.0, np.zeros(1))
+    rows = choice.choose(process, (pool, np.ones(256)), (use, np.ones(64)), 10)
+
+    def left(rows):
+        known = Process(pool[rows], process.lengths, 1.0, 0.05, 0.0, np.zeros(len(rows)))
+        return np.trace(posterior(known, use))
+
+    assert len(set(rows)) == 10
+    assert left(rows) < left(list(range(40)))
+    assert np.mean(pool[rows] > 0.2) > 0.8
+
+
+def test_operating_points_come_from_a_recording(tmp_path):
+    one = load_unit("pushbelt_cvt")
+    path, parameters = tmp_path / "run.h5", load_parameters("pushbelt_24mm")
+    result = simulate(one.build("hybrid"), one.scenario[0])
+    result.recording().save(path)
+    found = choice.points_of(path, parameters, PLAN.space)
+    assert len(found) == choice.MOST
+    rows = [int(np.argmin(np.abs(result["ratio.i"] - i))) for i in found[:, 0]]
+    assert_allclose(found[:, 3], result["thrust.secondary"][rows] / 1e4, rtol=0.05)
+    power = result["belt.T_O"] * np.cos(belt(parameters).delta_0)
+    low, high = np.quantile(power / (2.0 * belt(parameters).mu * result["thrust.secondary"]), (0.0, 1.0))
+    assert low <= found[:, 1].min() <= found[:, 1].max() <= high
+    with pytest.raises(InputError, match="within the plan's space"):
+        choice.points_of(path, parameters, PLAN.space.model_copy(update={"clamping_force": (1e6, 2e6)}))
 
 
 def test_the_expected_error_counts_large_errors_by_runs_that_nobody_chose():
@@ -84,8 +120,9 @@ def test_a_campaign_goes_on_until_it_is_good_enough(monkeypatch, tmp_path):
         bad = {"chosen-001": "why"} if "chosen-001" in names else {}
         return Campaign(tuple(n for n in names if n not in bad), bad, ())
 
-    def following(samples, points, left, number, quantity, even):
+    def following(samples, points, use, left, number, quantity, even):
         assert points.shape == (6, 4)
+        assert use is points
         return next(errors), np.flatnonzero(left)[:number].tolist()
 
     monkeypatch.setattr(choice, "run_campaign", run_campaign)

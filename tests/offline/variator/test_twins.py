@@ -220,6 +220,7 @@ def test_a_campaign_of_twins_is_compared_and_goes_on_when_it_settles_longer(tmp_
         "scheduler": None,
         "workers": 1,
         "until": None,
+        "use": None,
     }
     found = tasks.campaign(UNIT, given, lambda *a: None)
     assert len(made) == 3  # all were there

@@ -9,6 +9,10 @@ repeats how far the full model is from itself: the held-out runs again, with a l
 schemes how far the multirate scheme is from the explicit one. schemes FOLDER [TABLE]: runs of the plan `heldout` with
         scheme = "explicit", by rtcvt campaign; table of those with the multirate scheme.
         Only settled states and their fields: branches and transients have forces of their own in both
+memory  whether what the law of the thrust ratio misses in held-out transients follows from what went before
+curves  how fast the error of the thrust ratio falls with runs that a campaign chooses, beside evenly drawn ones, with
+        the shipped law and 0.4 % of scatter in place of full runs: four seeds. curves [RUN.h5]: over the operating
+        points of a recording, chosen for the plan's space and for these, else over the space
 campaign what the windows of a campaign say: how many, how settled, by torque ratio, laws of the shift rate. campaign
         FOLDER: that of the runs, with its index.csv
 """
@@ -18,6 +22,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +34,16 @@ from rtcvt.model import Instance
 from rtcvt.offline.pushbelt.run.schedule import Point
 from rtcvt.offline.pushbelt.run.simulate import compile_steps, simulate
 from rtcvt.offline.pushbelt.run.windows import STEADY
-from rtcvt.offline.pushbelt.unit.parameters import Parameters
+from rtcvt.offline.pushbelt.unit.parameters import Parameters, load_parameters
+from rtcvt.offline.variator import choice
 from rtcvt.offline.variator.alignment import USED
 from rtcvt.offline.variator.check import check_heldout
 from rtcvt.offline.variator.driven import RecordedLaws
 from rtcvt.offline.variator.heldout import HeldRun, Passage, Series, condense, read_heldout
+from rtcvt.offline.variator.laws import places_of, ranges_of
+from rtcvt.offline.variator.plan import load_plan, runs_of
+from rtcvt.offline.variator.process import fit
+from rtcvt.offline.variator.spread import spread
 from rtcvt.unitfile import parse_table, parse_toml
 from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.kernels import MACRO
@@ -43,6 +53,8 @@ from rtcvt.variator.unit import with_flange_inputs
 Array = NDArray[np.float64]
 STEP = 1e-3  # [s]
 POINTS = 1500
+BELT = "pushbelt_24mm_belief"
+RUNS = (40, 64, 88, 112, 136, 160, 184, 208)  # of a learning curve
 
 
 def least_damping(one: Instance) -> tuple[float, float]:
@@ -279,6 +291,102 @@ def schemes(folder: str, table: str | None = None) -> None:
         print(f"    {row}")
 
 
+def memory() -> None:
+    path = reduced_path(load_unit("pushbelt_cvt"))
+    held = read_heldout(path.with_name(f"{path.stem}_heldout.h5"))
+    laws, way = held.laws_of(read_reduced(path)), 0.02  # [m] of belt from one sample to the next
+    turn, runs = int(laws.constants["length"] / way), []
+    for one in held.runs:
+        b = one.branches[0]
+        if one.slipping or not one.transient or len(b["time"]) < 2:
+            continue
+        v = np.sqrt(b["kappa"] * b["F_O"] / laws.constants["m_star"])
+        s = np.concatenate([[0.0], np.cumsum(0.5 * (v[1:] + v[:-1]) * np.diff(b["time"]))])
+        grid = np.arange(0.0, s[-1], way)
+        padded = {k: np.pad(np.interp(grid, s, b[k]), (turn // 2, turn - 1 - turn // 2), "edge") for k in b.columns}
+        q = {k: np.convolve(a, np.full(turn, 1.0 / turn), "valid") for k, a in padded.items()}  # means of a revolution
+        x = np.gradient(np.log(q["r_I"]), np.interp(grid, s, b["time"])) / q["omega_I"]
+        z = np.column_stack([q["ratio"], q["xi"], q["kappa"], q["F_O"] / laws.constants["F_ref"], np.ones(len(grid))])
+        zeta, thrust = laws.evaluate(z)["zeta"], q["F_I"] / q["F_O"]
+        z[:, 4] = thrust / zeta
+        found = laws.evaluate(z)
+        missed = np.log(thrust / zeta) - np.log(np.maximum(1.0 + x / (found["k"] * z[:, 3]), 0.2))
+        inside = np.abs(found["e"] + found["c"] * z[:, 1]) < MACRO
+        inside[:turn] = inside[-turn:] = False
+        if np.sum(inside) > turn:
+            signals = {"ln zeta": np.log(zeta), "xi": z[:, 1], "|xi|": np.abs(z[:, 1]), "ln i": np.log(z[:, 0])}
+            runs.append((missed, signals, inside))
+    swing = [np.std(missed[inside]) for missed, _, inside in runs]
+    off = [np.mean(missed[inside]) for missed, _, inside in runs]
+    print(f"{len(runs)} transients: the law misses {_rms(off):.2%}, and about its mean of a run {_rms(swing):.2%}")
+    for name in runs[0][1]:
+        shares = []
+        for L in (0.02, 0.1, 0.3, 0.66, 2.0, 6.0):
+            pairs = []
+            for missed, signals, inside in runs:
+                a, share = signals[name], 1.0 - np.exp(-way / L)
+                late = np.array(list(accumulate(a, lambda o, new, share=share: o + share * (new - o))))
+                past, left = (a - late)[inside], missed[inside]
+                pairs.append((past - past.mean(), left - left.mean()))
+            slopes = np.array([[p @ r / len(p), p @ p / len(p), r @ r / len(p)] for p, r in pairs])
+            others = slopes.sum(axis=0) - slopes
+            g = others[:, 0] / others[:, 1]
+            rest = slopes[:, 2] - 2.0 * g * slopes[:, 0] + g**2 * slopes[:, 1]
+            shares.append(f"{1.0 - rest.sum() / slopes[:, 2].sum():.1%}")
+        print(f"    {name} less itself 2, 10, 30, 66 cm, 2, 6 m of belt before explains " + ", ".join(shares))
+
+
+def _rms(values: Iterable[float]) -> float:
+    return float(np.sqrt(np.mean(np.square(list(values)))))
+
+
+def curves(recording: str | None = None) -> None:
+    laws, parameters = read_reduced(reduced_path(load_unit("pushbelt_cvt"))).planar, load_parameters(BELT)
+    plan = load_plan("pushbelt_24mm")[0]
+
+    def drawn(seed: int) -> tuple[Array, Array]:
+        """Points of the plan's first group, and candidates."""
+        runs = list(runs_of(choice.with_candidates(plan.model_copy(update={"seed": seed})), parameters))
+        groups = np.array([run.name.rpartition("-")[0] for run in runs])
+        points = choice.operating_points(runs, parameters)
+        return points[groups == plan.points.name], points[groups == choice.NAME]
+
+    wanted = drawn(999)[1] if recording is None else choice.points_of(Path(recording), parameters, plan.space)
+    found: dict[str, list[list[float]]] = {}
+    for seed in range(201, 205):
+        points, candidates = drawn(seed)
+        z = np.vstack([points, candidates, wanted])
+        truth = laws.evaluate(np.column_stack([z, np.ones(len(z))]))
+        holds = np.abs(truth["e"] + truth["c"] * z[:, 1]) < USED
+        places, model = places_of(ranges_of(z), z, laws.constants["length"], laws.constants)
+        exact = np.log(truth["zeta"]) - model
+        data = exact + 0.004 * np.random.default_rng(seed).standard_normal(len(z))
+        use = np.arange(len(z) - len(wanted), len(z))
+        use = use[np.abs((truth["e"] + truth["c"] * z[:, 1])[use]) < MACRO]
+        pool = np.flatnonzero(holds[: len(z) - len(wanted)])
+        others = pool[pool >= len(points)]
+        for way in ("even", "space") if recording is None else ("even", "space", "use"):
+            got, errors = list(pool[: RUNS[0]]), []
+            for n, following in zip(RUNS, (*RUNS[1:], RUNS[-1]), strict=True):
+                group = np.arange(n) % 10
+                process, crossed = fit(places[got], data[got], group)
+                errors.append(float(np.sqrt(np.mean((process.mean(places[use]) - exact[use]) ** 2))))
+                left = np.setdiff1d(pool if way == "even" else others, got)
+                more = following - n
+                lined = more if way == "even" else more // choice.EVEN
+                got += left[:lined].tolist()
+                if way != "even" and more:
+                    size = spread(places[got[:n]], crossed - data[got[:n]], group)[0]
+                    rest = left[lined:]
+                    of = (places[use], size.at(places[use])) if way == "use" else None
+                    told = choice.choose(process, (places[rest], size.at(places[rest])), of, more - lined)
+                    got += rest[told].tolist()
+            found.setdefault(way, []).append(errors)
+    print("thrust ratio, quadratic mean over four seeds, after " + ", ".join(map(str, RUNS)) + " runs")
+    for way, rows in found.items():
+        print(f"    {way}: " + ", ".join(f"{e:.2%}" for e in np.sqrt(np.mean(np.square(rows), axis=0))))
+
+
 def campaign(folder: str) -> None:
     with (Path(folder) / "index.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -351,8 +459,8 @@ _PLACES = {"hybrid": "nearer", "rigid": "farther"}  # where `check_heldout` take
 
 
 if __name__ == "__main__":
-    studies = {f.__name__: f for f in (modes, kers, slides, repeats, schemes, campaign)}
-    needed = {"repeats": (1, 2), "schemes": (1, 2), "campaign": (1,)}
+    studies = {f.__name__: f for f in (modes, kers, slides, repeats, schemes, memory, curves, campaign)}
+    needed = {"repeats": (1, 2), "schemes": (1, 2), "curves": (0, 1), "campaign": (1,)}
     if len(sys.argv) < 2 or sys.argv[1] not in studies or len(sys.argv) - 2 not in needed.get(sys.argv[1], (0,)):
         raise SystemExit(__doc__)
     studies[sys.argv[1]](*sys.argv[2:])

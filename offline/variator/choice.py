@@ -3,15 +3,15 @@
 Candidates are `CANDIDATES` operating points more of the plan's space, the same ones at each call, named ``chosen-000``
 and on: what was chosen once goes on after a stop. A Gaussian process (`process`) of the settled states predicts them
 with the covariance K, and its spread s (`spread`) says how large errors really are there, which near fronts is several
-times what distances tell. Of both together, C_mn = K_mn s_m s_n/sqrt(V_m V_n) with V = diag(K) + noise^2, a run at n
-takes ``sum_m C_mn^2/(C_nn + noise^2)`` off the variances at the places m of the wanted use (Cohn, Ghahramani and Jordan
-1996, section 3); that which takes most is chosen. What it would tell is taken off, which needs no result; and so on,
-for `BATCH` runs or a twentieth of those that are there. One of `EVEN` is not chosen but the next candidate in line.
+times what distances tell. Of both together, C_mn = K_mn s_m s_n/sqrt(V_m V_n) with V = diag(K) + noise^2, the largest
+variance is chosen. Where the laws are wanted at the operating points of a recording (`points_of`), that run n is chosen
+which takes most, ``sum_m C_mn^2/(C_nn + noise^2)``, off the variances at these m (Cohn, Ghahramani and Jordan 1996,
+section 3). What a run would tell is taken off, which needs no result; and so on, for `BATCH` runs or a twentieth of
+those that are there. One of `EVEN` is not chosen but the next candidate in line.
 
-The wanted use is the plan's space, of which the candidates are a sample, or the operating points of a recording
-(`points_of`). The error that is expected there is the root mean square of s, times what the cross-validated errors of
-the runs that nobody chose have by theirs: s counts shares of the errors, and a few large ones make most of a mean
-square (`calibration`).
+The error that is expected over the plan's space, of which the candidates are a sample, or over the wanted points is the
+root mean square of s there, times what the cross-validated errors of the runs that nobody chose have by theirs: s
+counts shares of the errors, and a few large ones make most of a mean square (`calibration`).
 """
 
 import logging
@@ -83,7 +83,7 @@ def with_candidates(plan: Plan) -> Plan:
 
 
 def points_of(path: Path, parameters: Parameters, space: Space) -> Array:
-    """Operating points (n, 4) of all variators in a recording while their belts run, at most `MOST`; see `_points`.
+    """Operating points (n, 4) of all variators in a recording while their belts run, at most `MOST`: i, xi, kappa, f.
 
     Raises
     ------
@@ -129,8 +129,7 @@ def run_until(
         if progress is not None:
             progress(f"{plan.name}: drawing candidates", len(every), len(names_of(larger)))
     candidates = [run for run in every if run.name.startswith(f"{NAME}-")]
-    points = _points(candidates, parameters)
-    use = points if use is None else use
+    points = operating_points(candidates, parameters)
     wanted = {*names_of(plan), *(r.name for r in candidates if _begun(folder, r.name))}
     failed: dict[str, str] = {}
     while True:
@@ -152,7 +151,7 @@ def _begun(folder: Path, name: str) -> bool:
     return any((folder / f"{name}.{ending}").exists() for ending in ("h5", "h5.partial"))
 
 
-def _points(runs: list[Run], parameters: Parameters) -> Array:
+def operating_points(runs: list[Run], parameters: Parameters) -> Array:
     """Operating points (n, 4) of runs: i, xi, kappa, f."""
     b, s = belt(parameters), sheaves(parameters)
     found = []
@@ -167,23 +166,27 @@ def _points(runs: list[Run], parameters: Parameters) -> Array:
 def _next(
     samples: Samples,
     points: Array,
-    use: Array,
+    use: Array | None,
     left: NDArray[np.bool_],
     number: int,
     quantity: str,
     even: tuple[str, ...],
 ) -> tuple[float, list[int]]:
-    """Expected error at the `use`, and which of the candidates `points` to run next; `even`: groups of runs that were
-    drawn over the whole space."""
+    """Expected error at the `use`, or over the candidates `points`, and which of these to run next; `even`: groups of
+    runs that were drawn over the whole space."""
     s = samples.of(usable(samples))
     settled = np.flatnonzero(s.phase == 0)
     in_turn = np.arange(len(left)) % EVEN == EVEN - 1
     if len(settled) < LEAST:
         return np.inf, np.flatnonzero(left)[:number].tolist()
-    process, places, size, (errors, spreads) = expected(s, settled, np.vstack([points, use]), quantity)
-    wanted = places[len(points) :], size[len(points) :]
+    process, places, size, (errors, spreads) = expected(
+        s, settled, points if use is None else np.vstack([points, use]), quantity
+    )
+    wanted = None if use is None else (places[len(points) :], size[len(points) :])
     drawn = np.array([_drawn_evenly(s.names[k], even) for k in s.run[settled]])
-    error = float(np.sqrt(np.mean(wanted[1] ** 2))) * calibration(errors[drawn], spreads[drawn])
+    error = float(np.sqrt(np.mean((size if wanted is None else wanted[1]) ** 2))) * calibration(
+        errors[drawn], spreads[drawn]
+    )
     lined = np.flatnonzero(left & in_turn)[: -(-number // EVEN)].tolist()
     rows = np.flatnonzero(left & ~in_turn)
     chosen = rows[choose(process, (places[rows], size[rows]), wanted, min(number - len(lined), len(rows)))].tolist()
@@ -222,16 +225,21 @@ def expected(
     return process, of_points, of_errors.at(of_points), (errors, by_others)
 
 
-def choose(process: Process, candidates: tuple[Array, Array], use: tuple[Array, Array], number: int) -> list[int]:
-    """Which candidates to run next, those first that tell most of the use; both are places (m, d) and spreads (m,)."""
+def choose(
+    process: Process, candidates: tuple[Array, Array], use: tuple[Array, Array] | None, number: int
+) -> list[int]:
+    """Which candidates to run next, the most telling first; they and the use, if there is one, are places (m, d) and
+    spreads (m,)."""
     m = len(candidates[0])
-    K = posterior(process, np.vstack([candidates[0], use[0]]))
-    by = np.concatenate([candidates[1], use[1]]) / np.sqrt(np.diag(K) + process.noise**2)
+    places, size = candidates if use is None else (np.concatenate(p) for p in zip(candidates, use, strict=True))
+    K = posterior(process, places)
+    by = size / np.sqrt(np.diag(K) + process.noise**2)
     K *= np.outer(by, by)
     noise = (0.5 * float(np.median(candidates[1]))) ** 2
     chosen: list[int] = []
     for _ in range(number):
-        gain = np.sum(K[m:, :m] ** 2, axis=0) / (np.diag(K)[:m] + noise)
+        own = np.diag(K)[:m]
+        gain = own.copy() if use is None else np.sum(K[m:, :m] ** 2, axis=0) / (own + noise)
         gain[chosen] = -1.0
         j = int(np.argmax(gain))
         chosen.append(j)

@@ -165,44 +165,35 @@ def test_push_force_quantities() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "value", "u", "verdict"),
+    ("expected", "value", "u", "verdict", "firm"),
     [
-        ({"value": 1.5}, 1.46, 0.0, "agrees"),
-        ({"value": 1.5}, 1.40, 0.0, "differs"),
-        ({"value": 1.5}, 1.40, 0.2, "not resolved"),
-        ({"sign": "positive"}, 0.1, 0.05, "agrees"),
-        ({"sign": "positive"}, -0.1, 0.05, "opposite"),
-        ({"sign": "negative"}, -0.1, 0.2, "not resolved"),
-        ({"range": (0.0, 1.0)}, 0.5, 0.0, "agrees"),
-        ({"range": (0.0, 1.0)}, 1.1, 0.2, "not resolved"),
-        ({"range": (0.0, 1.0)}, 1.1, 0.05, "differs"),
-        ({"sign": "positive"}, float("nan"), 0.0, "not resolved"),
+        ({"value": 1.5}, 1.46, 0.0, "agrees", True),
+        ({"value": 1.5}, 1.5, 0.04, "agrees", True),
+        ({"value": 1.5}, 1.5, 0.05, "agrees", False),
+        ({"value": 1.5}, 1.40, 0.0, "differs", True),
+        ({"value": 1.5}, 1.40, 0.02, "differs", True),
+        ({"value": 1.5}, 1.40, 0.03, "differs", False),  # the limit is 1.455
+        ({"value": 1.5}, 1.40, 0.2, "not resolved", False),
+        ({"sign": "positive"}, 0.11, 0.05, "agrees", True),
+        ({"sign": "positive"}, 0.09, 0.05, "agrees", False),
+        ({"sign": "positive"}, -0.11, 0.05, "opposite", True),
+        ({"sign": "negative"}, 0.11, 0.05, "opposite", True),
+        ({"sign": "negative"}, 0.01, 0.05, "not resolved", False),
+        ({"sign": "negative"}, -0.1, 0.2, "not resolved", False),
+        ({"sign": "positive"}, float("nan"), 0.0, "not resolved", False),
+        ({"range": (0.0, 1.0)}, 0.9, 0.05, "agrees", True),
+        ({"range": (0.0, 1.0)}, 0.9, 0.2, "agrees", False),
+        ({"range": (0.0, 1.0)}, 1.1, 0.2, "not resolved", False),
+        ({"range": (0.0, 1.0)}, 1.1, 0.06, "differs", False),
+        ({"range": (0.0, 1.0)}, 1.3, 0.1, "differs", True),
     ],
 )
-def test_verdicts(expected: dict, value: float, u: float, verdict: str) -> None:
+def test_a_verdict_is_firm_if_all_within_u_gives_it(
+    expected: dict, value: float, u: float, verdict: str, firm: bool
+) -> None:
     s = Signature(section="7", about="test", quantity="thrust ratio", runs=("OD",), **expected)
-    assert judge(s, value, u, "1").verdict == verdict
-
-
-@pytest.mark.parametrize(
-    ("expected", "value", "u", "firm"),
-    [
-        ({"value": 1.5}, 1.5, 0.04, True),
-        ({"value": 1.5}, 1.5, 0.05, False),
-        ({"value": 1.5}, 1.40, 0.02, True),
-        ({"value": 1.5}, 1.40, 0.03, False),  # the limit is 1.455
-        ({"sign": "positive"}, 0.11, 0.05, True),
-        ({"sign": "positive"}, 0.09, 0.05, False),
-        ({"sign": "negative"}, 0.11, 0.05, True),
-        ({"sign": "negative"}, 0.01, 0.05, False),
-        ({"range": (0.0, 1.0)}, 0.9, 0.05, True),
-        ({"range": (0.0, 1.0)}, 0.9, 0.2, False),
-        ({"range": (0.0, 1.0)}, 1.3, 0.1, True),
-    ],
-)
-def test_a_verdict_is_firm_if_all_within_u_gives_it(expected: dict, value: float, u: float, firm: bool) -> None:
-    s = Signature(section="7", about="test", quantity="thrust ratio", runs=("OD",), **expected)
-    assert judge(s, value, u, "1").firm is firm
+    found = judge(s, value, u, "1")
+    assert (found.verdict, found.firm) == (verdict, firm)
 
 
 def test_u_is_what_the_mean_of_other_starts_differs_by() -> None:

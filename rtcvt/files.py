@@ -154,7 +154,8 @@ def opened_archive(path: Path) -> Iterator[BinaryIO]:
     with opened(path, EXTRACTED) as file:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
-        sizes, sums = [m.file_size for m in members], {}
+        sizes = [m.file_size for m in members]
+        sums: dict[str, int] = {}
         for m in members:
             if ".." in m.filename.split("/"):
                 raise InputError(path.name, "archive", m.filename, "files below its own folder")

@@ -262,6 +262,24 @@ def steps() -> str:
     return table(("unit, model", "one step of 1 ms"), rows)
 
 
+@in_pages
+def systems() -> str:
+    """Order, energy and cost of steps of cars."""
+    return table(
+        ("car", "order: states", "torques at flanges", "energy not accounted for", "one step of 1 ms"),
+        [
+            (
+                f"`{name}`",
+                f"{f['states']:.1f}",
+                f"{f['torques']:.1f}",
+                f"{abs(f['residual']):.0e}",
+                f"{f['cost']:.1f} us",
+            )
+            for name, f in record("systems").items()
+        ],
+    )
+
+
 READ = ("accessory_5pk", "accessory_6pk", "two_pulley_5pk", "two_pulley_belt", "pushbelt_cvt", "pushbelt_kers")
 
 

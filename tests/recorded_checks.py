@@ -1,6 +1,6 @@
 """Errors that the checks of shipped units had when they were recorded, and whether new ones are worse.
 
-    PYTHONPATH=examples python -m tests.recorded_checks [NAME ...]
+    PYTHONPATH=examples:tests python -m tests.recorded_checks [NAME ...]
 
 runs the checks, all or those whose name contains a NAME, and writes ``tests/data/checks.json``: by unit the value of
 each figure. `rtcvt check` prints the same figures; those of the KERS event are those of
@@ -25,22 +25,30 @@ errors of a drive on its load cases, whose full runs are not kept, and
     pytest benchmarks/test_step_cost.py benchmarks/test_variator.py --benchmark-only --benchmark-json FIGURES
     python -m tests.recorded_checks steps FIGURES...
 
-the median time of a step, of several runs the least: the clock of a shared machine changes. The tables of the pages are
-made from this record (`docs/tables.py`).
+the median time of a step, of several runs the least: the clock of a shared machine changes.
+
+    python -m tests.recorded_checks systems
+
+writes order, energy and cost of the steps of shipped cars. The tables of the pages are made from this record
+(`docs/tables.py`).
 """
 
 import json
 import sys
+import time
 from collections.abc import Iterable, Mapping
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
+from discs import interpreted
 from kers_event import Event, pushbelt, run_event, toroidal
 
-from rtcvt.kind import load_unit
+from rtcvt.balance import balance
+from rtcvt.kind import Unit, load_unit
+from rtcvt.model import Instance
 from rtcvt.offline.beltdrive.results import Result, result
 from rtcvt.offline.beltdrive.verification import Comparison, compare, load_cases
 from rtcvt.offline.pog.check import Check as GearCheck
@@ -49,6 +57,7 @@ from rtcvt.offline.variator.check import Check, check_heldout
 from rtcvt.offline.variator.driven import STEP, Player, RecordedLaws
 from rtcvt.offline.variator.heldout import HeldOut, read_heldout
 from rtcvt.recording import revision
+from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import ReducedModel, read_reduced
@@ -212,6 +221,64 @@ def of_belt(comparisons: Iterable[Comparison]) -> Figures:
     return {f"{c.title}: {e.name}": e.smooth for c in comparisons for e in c.errors}
 
 
+def without_signals(unit: Unit, at: Instance) -> Instance:
+    """The machines of a system alone, from the state of an instance of it on, all their signals held."""
+    flanges = tuple(c for c in unit.connect if "->" not in c)
+    joined = {end.strip().partition(".")[0] for c in flanges for end in c.split(" - ")}
+    signals = [[end.strip() for end in c.split("->")] for c in unit.connect if "->" in c]
+    components = {}
+    for name in joined:
+        held = {end.partition(".")[2]: at.get(start) for start, end in signals if end.partition(".")[0] == name}
+        own = unit.components[name]
+        components[name] = own.model_copy(update={"inputs": {**own.inputs, **held}})
+    model = unit.model_copy(update={"connect": flanges, "components": components}).build()
+    one = model.instantiate()
+    one.initialise()
+    places = {s.name: s.index for s in at.model.states}
+    one.x[:] = [at.x[places[s.name]] for s in model.states]
+    return one
+
+
+def orders_of_system(unit: Unit, at: Instance, duration: float = 0.02) -> tuple[float, float]:
+    """Orders in which steps of 1, 1/2 and 1/4 ms of its machines approach each other: of states, torques at flanges."""
+    found = []
+    with interpreted():
+        for step in (1e-3, 5e-4, 2.5e-4):
+            one = without_signals(unit, at)
+            for _ in range(round(duration / step)):
+                one.step(step)
+            found.append(one.x / [s.nominal or 1.0 for s in one.model.states])
+    torques = np.isin(np.arange(len(one.x)), one.model.algebraic)
+    coarse, fine = (a - b for a, b in pairwise(found))
+    states, flanges = (np.log2(np.linalg.norm(coarse[k]) / np.linalg.norm(fine[k])) for k in (~torques, torques))
+    return float(states), float(flanges)
+
+
+def of_system(name: str) -> Figures:
+    """Orders of the step, share of energy that is not accounted for over the first scenario, cost of 1 ms [us]."""
+    unit = load_unit(name)
+    model = unit.build()
+    one = model.instantiate()
+    one.initialise()
+    cost = np.inf
+    for _ in range(14):
+        began = time.process_time()
+        for _ in range(1000):
+            one.step(1e-3)
+        cost = min(cost, (time.process_time() - began) * 1e3)
+    energy = balance(simulate(model, unit.scenario[0]))
+    assert energy is not None
+    states, torques = orders_of_system(unit, one)
+    return {"states": states, "torques": torques, "residual": energy.residual, "cost": cost}
+
+
+def write_systems() -> None:
+    """Write the figures of shipped cars."""
+    data = json.loads(FILE.read_text(encoding="utf-8"))
+    data["systems"] = {name: of_system(name) for name in shipped_units("system") if name.startswith("car_")}
+    FILE.write_text(json.dumps(data, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
 def run(name: str) -> Figures:
     """The figures of a check as they are."""
     if name == "pushbelt_cvt":
@@ -254,5 +321,7 @@ if __name__ == "__main__":
         write_drive(sys.argv[2], Path(sys.argv[3]))
     elif sys.argv[1:2] == ["steps"]:
         write_steps(map(Path, sys.argv[2:]))
+    elif sys.argv[1:2] == ["systems"]:
+        write_systems()
     else:
         main(sys.argv[1:])

@@ -136,7 +136,7 @@ def _elements(table: Table, data: Constants, unit: GearSystem, places: Mapping[s
         what = {"mesh": "eta", "play": "play"}.get(group)
         row += [places[f"contact.{mesh}.{what}" if what else f"{name}.C"], contacts.index(mesh) if what else -1]
         oil = unit.contacts[mesh].oil if what == "eta" else None
-        row += [0, 0, 0] if oil is None else [max(oil.force, least_force(oil)), speed_of(oil), least_force(oil)]
+        row += [0.0, 0.0, 0.0] if oil is None else [max(oil.force, least_force(oil)), speed_of(oil), least_force(oil)]
         rows += row
     data.table(D.ELEMENT, rows)
     data.table(D.PLAY, [float(plays.get(name, -1)) for name in contacts])

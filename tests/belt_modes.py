@@ -19,13 +19,14 @@ from scipy import sparse
 from scipy.sparse.linalg import eigs
 
 from rtcvt.belt.model import build_belt
+from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.offline.beltdrive.drive import Drive, build
 from rtcvt.offline.beltdrive.motion import Sheaves, newton_matrix, work
 from rtcvt.offline.beltdrive.shafts import load_torque
 from rtcvt.offline.beltdrive.sheave import touching
 
-__all__ = ["Mode", "ancf_modes", "ancf_spans", "assert_same_modes", "hybrid_modes"]
+__all__ = ["Mode", "ancf_modes", "ancf_spans", "assert_same_modes", "hybrid_modes", "span_frequencies_at_rest"]
 
 Array = NDArray[np.float64]
 
@@ -103,6 +104,30 @@ def ancf_spans(unit: BeltUnit, about: list[float]) -> list[Mode]:
             shares.append((float(np.sum(abs(moved[inside] @ n) ** 2) / np.sum(abs(moved) ** 2)), value))
         modes += _modes(np.array([max(s for s in shares if s[1].imag > 0.0)[1]]))
     return modes
+
+
+def span_frequencies_at_rest(unit: BeltUnit, T: float) -> Array:
+    """First frequencies of the spans [Hz] under a tension T, stretched as their ends roll on their pulleys.
+
+    A of its first shape stretches a span by ``T (sigma_s b_s + sigma_e b_e) k A``, b that of `Spans.outwards`, as far
+    as pulleys do not follow: the mode of all spans and pulleys in which it moves most. Two rows, the first those of
+    hinges, L + delta apart, and these.
+    """
+    path, belt, n, given = unit.path(), unit.belt, len(unit.pulleys), spans(unit)
+    L = path.span + given.longer
+    k, m = np.pi / L, belt.mass / (1.0 + T / belt.EA)
+    hinged = k * np.sqrt((T + belt.EI * k**2) / m)
+    by = path.sigma * given.outwards[:, 0] + np.roll(path.sigma, -1) * given.outwards[:, 1]
+    R, pulleys = path.sigma * path.radius, list(unit.pulleys.values())
+    share = path.radius * path.wrap + 0.5 * (path.span + np.roll(path.span, 1))
+    J = np.array([p.inertia for p in pulleys]) + belt.mass * path.radius**2 * share
+    moved = [i for i, p in enumerate(pulleys) if p.flange != "speed"]
+    turned = (np.roll(np.diag(R), -1, axis=0) - np.diag(R))[:, moved] / np.sqrt(J[moved])
+    stretch = np.hstack([np.diag(T * by * k / np.sqrt(0.5 * m * L)), turned])
+    K = stretch.T @ (stretch * (belt.EA / given.length)[:, None])
+    K[:n, :n] += np.diag(hinged**2)
+    values, vectors = np.linalg.eigh(K)
+    return np.stack([hinged, np.sqrt(values[np.argmax(vectors[:n] ** 2, axis=1)])]) / (2.0 * np.pi)
 
 
 def _vectors(

@@ -166,7 +166,6 @@ class Across(Places):
     LONGER = "length that its ends add [m]"
     DELAY = "their damping, as a time by length [m.s]"
     OFFSET = "length that it gains by its turn [m/rad]"
-    STIFFER = "S [N]"
 
 
 class ArmD(Places):

@@ -173,7 +173,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, weight: Array, given
 def _resonance(data: Constants, unit: BeltUnit, path: BeltPath, belt: Spans) -> None:
     """What the spans' vibration across needs."""
     turned = path.sigma * path.radius
-    rows = zip(belt.longer, belt.delay, np.roll(turned, -1) - turned, belt.stiffer, strict=True)
+    rows = zip(belt.longer, belt.delay, np.roll(turned, -1) - turned, strict=True)
     data.table(D.ACROSS, [number for row in rows for number in row])
     data[D.EI], data[D.D_I] = unit.belt.EI, unit.belt.bending_damping
     watched = unit.resonance

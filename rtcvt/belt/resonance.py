@@ -8,12 +8,11 @@ beam (Lorenz, Offner, Sopouch and Ertl 2014, eq. (6); `studies/moving_belt.md`):
 Its ends are those of `rtcvt.belt.span_ends`: bending and ribs that yield make it longer by delta. With ``k = pi/(L +
 delta)``, ``C^2 = (T + EI k^2)/m'``, ``nu = v/C``, ``e^2 = EI k^2/(T + EI k^2)`` its lowest frequency is ::
 
-    omega_1 = k C sqrt((1 - nu^2) (1 - s nu^2) + S/(m' C^2)),    s = sum over m = 2, 4, ... of a_m/(1 + e^2 m^2)
+    omega_1 = k C sqrt((1 - nu^2) (1 - s nu^2)),    s = sum over m = 2, 4, ... of a_m/(1 + e^2 m^2)
 
 with a_m as ``m^2/(m^2 - 1)^3``, 1 in sum. It is exact without bending (s = 1; Skutsch 1897), at rest, and at the
 critical speed C, where it is zero. Between, s is that of perturbation theory to the second order in nu, by the sines
-that the Coriolis force couples with the first one: within 0.3 % up to nu = 0.7 and 0.9 % up to 0.95. S is that of
-`rtcvt.belt.span_ends` at rest, as a span stretches where its ends roll on their pulleys.
+that the Coriolis force couples with the first one: within 0.3 % up to nu = 0.7 and 0.9 % up to 0.95.
 
 The share of critical damping is that of the ribs (tau, the delay of both ends), of bending (D_I), and zeta_0 of the
 unit file for all else. Each of the two waves of a string is damped by its own wave number k (1 +- nu)::
@@ -114,9 +113,6 @@ def span_frequency(j, q, T, p, data, work):
     if not square < 1.0:
         return 0.0
     share = (1.0 - square) * (1.0 - coriolis_share(bending / force) * square)
-    share += data[int(data[D.ACROSS]) + N_ACROSS * j + Across.STIFFER] / force
-    if not share > 0.0:
-        return 0.0
     return k * math.sqrt(force * stretch / p[BeltP.M] * share)
 
 

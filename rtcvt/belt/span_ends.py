@@ -37,10 +37,7 @@ without friction, is the length that is left for its own cells and for its ends.
 **Across.** A force across the end of the span turns it there by w'. With u free, w(end) is ``(s + delta) w'``: the span
 swings across as one that is longer by delta at this end. As the ribs' damping makes delta complex, the span loses by
 ``-Im delta/omega`` (`rtcvt.belt.resonance`). The end moves along by u as it turns; so it moves across, outwards, by
-``b = u/(T w')`` with each newton of the span's tension, and a span that swings by A stretches by
-``T (sigma_s b_s + sigma_e b_e) k A``, as far as its pulleys do not follow. Of the vibration of all spans, each by its
-first shape, and of the pulleys between them, the mode in which a span moves most has its frequency: as if it had more
-tension by S.
+``u/(T w')`` with each newton of the span's tension.
 
 **Running.** Belt that runs on sticks before it has its final depth and curvature. Its ribs then shear by u_b, and its
 strain differs by e from that of the spans, until friction holds no more::
@@ -174,7 +171,6 @@ class Spans:
     longer: Array  # by which each span is longer as it swings across [m]
     delay: Array  # -Im delta/omega of both its ends [m s]
     outwards: Array  # (spans, 2): by which its start and its end move across, off their pulleys, with tension [m/N]
-    stiffer: Array  # S [N]
 
 
 def ribs(unit: BeltUnit) -> list[Ribs | None]:
@@ -402,36 +398,17 @@ def _way(end: SpanEnd, T: float) -> Array:
     return np.zeros(2)
 
 
-def _stretch(unit: BeltUnit) -> Array:
-    """Stretch of the spans by each pulley that may turn, over the root of its inertia with its share of the belt."""
-    path, pulleys = unit.path(), list(unit.pulleys.values())
-    R = path.sigma * path.radius
-    share = path.radius * path.wrap + 0.5 * (path.span + np.roll(path.span, 1))
-    J = np.array([p.inertia for p in pulleys]) + unit.belt.mass * path.radius**2 * share
-    moved = [i for i, p in enumerate(pulleys) if p.flange != "speed"]
-    return np.asarray((np.roll(np.diag(R), -1, axis=0) - np.diag(R))[:, moved] / np.sqrt(J[moved]))
-
-
-def _stiffer(unit: BeltUnit, T: float, length: Array, longer: Array, outwards: Array) -> Array:
-    """S of each span [N], from L_s and delta [m] and b [m/N]."""
-    path, belt, n = unit.path(), unit.belt, len(unit.pulleys)
-    L = path.span + longer
-    k, m = np.pi / L, belt.mass / (1.0 + T / belt.EA)
-    alone = k * np.sqrt((T + belt.EI * k**2) / m)
-    by = path.sigma * outwards[:, 0] + np.roll(path.sigma, -1) * outwards[:, 1]
-    stretch = np.hstack([np.diag(T * by * k / np.sqrt(0.5 * m * L)), _stretch(unit)])
-    K = stretch.T @ (stretch * (belt.EA / length)[:, None])
-    K[:n, :n] += np.diag(alone**2)
-    values, vectors = np.linalg.eigh(K)
-    found = values[np.argmax(vectors[:n] ** 2, axis=1)]
-    return np.asarray((found - alone**2) * m / k**2)
-
-
 def _modes(unit: BeltUnit, compliance: Array) -> tuple[Array, Array]:
     """Natural frequencies [rad/s] and tensions (spans, modes) of pulleys on spans with this matrix [m/N]."""
-    stretch = _stretch(unit)
-    pull = np.linalg.solve(compliance, stretch)
-    values, vectors = np.linalg.eigh(stretch.T @ pull)
+    path, n = unit.path(), len(unit.pulleys)
+    R = path.sigma * path.radius
+    stretch = np.roll(np.diag(R), -1, axis=0) - np.diag(R)
+    pulleys = list(unit.pulleys.values())
+    share = path.radius * path.wrap + 0.5 * (path.span + np.roll(path.span, 1))
+    J = np.array([p.inertia for p in pulleys]) + unit.belt.mass * path.radius**2 * share
+    moved = [i for i in range(n) if pulleys[i].flange != "speed"]
+    pull = np.linalg.solve(compliance, stretch[:, moved] / np.sqrt(J[moved]))
+    values, vectors = np.linalg.eigh((stretch[:, moved] / np.sqrt(J[moved])).T @ pull)
     elastic = values > 1e-6 * values.max(initial=0.0)
     return np.sqrt(values[elastic]), pull @ vectors[:, elastic]
 
@@ -517,7 +494,6 @@ def spans(unit: BeltUnit) -> Spans:
         for side in (both, (*both[1:], both[0]))
     ]
     ahead = np.array([[delta for delta, _ in side] for side in corrections]).sum(axis=0)
-    outwards = np.array([[by for _, by in side] for side in corrections]).T
     return Spans(
         T,
         belt.EA / without.real,
@@ -531,6 +507,5 @@ def spans(unit: BeltUnit) -> Spans:
         loose + np.roll(loose, -1, axis=0),
         ahead.real,
         -ahead.imag / swings,
-        outwards,
-        _stiffer(unit, T, belt.EA / without.real, ahead.real, outwards),
+        np.array([[by for _, by in side] for side in corrections]).T,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from belt_modes import ancf_spans
+from belt_modes import ancf_spans, span_frequencies_at_rest
 from belt_states import triangle
 from scipy.optimize import minimize
 
@@ -114,22 +114,24 @@ def test_plucked_spans_at_rest(unit):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["three lengths", "serpentine"])
-def test_frequencies_of_spans_are_those_of_the_ancf_belt(layout):
-    """At rest, by its linear modes.
+def test_ends_of_a_span_roll_on_pulleys_that_stand(layout):
+    """Linear modes of the ANCF belt at rest, where all that touches sticks, are of ends that roll and so stretch it.
 
-    Between three pulleys that stand, 60, 93 and 140 mm long, within 4.5, 1.2 and 1.7 % (measured: 4.1, 0.8 and 1.2 %),
-    where hinges at the points of tangency would be 15, 12 and 8 % too slow. Those of the serpentine drive within 1 %.
+    Between pulleys that stand, 60, 93 and 140 mm long, within 4.5, 1.2 and 1.7 % (measured: 4.1, 0.8 and 1.2 %); f_1,
+    without this stretch, is 11, 10 and 7 % lower. Those of the serpentine drive within 1 %; f_1 within 3 %.
     """
     unit = triangle((0.06, 0.093, 0.14)) if layout == "three lengths" else load_unit(DATA / "serpentine.toml")
     rest = simulate(build(unit), Scenario(name="rest", duration=0.001, inputs={}), sample=SAMPLE)
+    T = float(span_values(rest).tension[0].mean())
+    hinged, rolling = span_frequencies_at_rest(unit, T)
     instance = build_belt(unit).instantiate()
-    instance.set("belt.T_0", float(span_values(rest).tension[0].mean()))
+    instance.set("belt.T_0", T)
     instance.initialise()
     instance.outputs()
-    own = [instance.get(f"{name}.f_1") for name in names(unit)]
-    within = (0.045, 0.012, 0.017) if layout == "three lengths" else (0.01,) * len(own)
-    for frequency, mode, most in zip(own, ancf_spans(unit, own), within, strict=True):
-        assert frequency == pytest.approx(mode.frequency, rel=most)
+    np.testing.assert_allclose([instance.get(f"{name}.f_1") for name in names(unit)], hinged, rtol=1e-3)
+    full = np.array([mode.frequency for mode in ancf_spans(unit, list(rolling))])
+    assert (abs(rolling / full - 1.0) < ((0.045, 0.012, 0.017) if layout == "three lengths" else 0.01)).all()
+    assert (abs(hinged / full - 1.0) < ((0.12, 0.11, 0.08) if layout == "three lengths" else 0.03)).all()
 
 
 @pytest.mark.slow

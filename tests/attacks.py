@@ -375,6 +375,10 @@ WRITERS = (
     "simulate clutch -o {}.h5", "simulate clutch -o {}.csv", "simulate clutch --json {}.json",
     "export clutch --backend python --no-check -o {}.fmu", "ssp vehicle_wltc -o {}.ssp", "plot run.h5 -o {}.png",
     "run unit.fmu --fast --duration 0.1 -o {}.h5", "run unit.fmu --fast --duration 0.1 --json {}.json",
+    "run unit.fmu --fast --duration 0.1 -o {}.mf4", "plot run.h5 -o {}.svg", "check planetary -o {}.html",
+    "sheave pushbelt_24mm -o {}.html", "simulate pushbelt_24mm --model theory --case MED -o {}.html",
+    "simulate pushbelt_24mm --case MED --duration 1e-3 -o {}.h5", "export clutch --no-check -o {}.fmu",
+    "simulate two_pulley_5pk --model full --duration 2e-3 -o {}.h5",
 )  # fmt: skip
 
 
@@ -392,6 +396,7 @@ PLACES: dict[str, tuple[str, Callable[[Path], object] | None, bool, bool]] = {
     "noise": ("x", lambda p: p.write_bytes(np.random.default_rng(1).bytes(5000)), True, False),
     "long": ("y" * 300, None, True, True), "in a file": ("run.h5/x", None, True, True),
     "in proc": ("/proc/self/x", None, True, True), "in sys": ("/sys/x", None, False, True),
+    "full": ("x", lambda p: p.symlink_to("/dev/full"), False, True),
     "missing": ("missing/x", None, True, True), "null": ("a\0b", None, True, True),
 }  # fmt: skip
 
@@ -407,7 +412,7 @@ def _command(words: list[str], folder: Path, said: Path) -> None:
 
 def files(count: int, folder: Path) -> Outcome:
     """What is no file, or cannot be one, for every option of every command that takes one: exit code 2 with a message,
-    within a minute, and nothing is left."""
+    within three minutes, and nothing is left."""
     hostile.build(folder).rename(folder / "unit.fmu")
     grown(folder / "run.h5", True)
     tries = [(words, what) for what, place in PLACES.items()
@@ -425,7 +430,7 @@ def files(count: int, folder: Path) -> Outcome:
             said = Path(home) / "said"
             child = multiprocessing.get_context("fork").Process(target=_command, args=(given, folder, said))
             child.start()
-            child.join(60.0)
+            child.join(180.0)
             if child.is_alive():
                 child.kill()
                 child.join()
@@ -749,7 +754,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "jumps of the clock": (60, clocks),
     "deaths of workers": (40, workers),
     "leaks of instances": (100_000, leaks),
-    "what is no file": (303, files),
+    "what is no file": (375, files),
     "mutated texts": (2000, texts),
     "hostile inputs": (RUNS, hostile_runs),
     "mutated machines": (3200, machines),  # the last one, since one of them may take minutes

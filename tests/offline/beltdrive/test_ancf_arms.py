@@ -55,14 +55,14 @@ def test_modes_with_an_arm(unit):
 
 @pytest.mark.slow
 def test_the_hybrid_model_beside_the_ancf_belt(unit, tmp_path):
-    """Run-up and load steps within 1 / 3 / 3 %; half the first frequency, where wraps slip, within 2 / 5 / 18 %."""
+    """Run-up and load steps within 1 / 3 / 3 %; half the first frequency, where wraps slip, within 2 / 5 / 20 %."""
     loads = {
         "alternator.tau": Table(time=(0.3, 0.31, 0.45, 0.46), value=(0.0, 3.0, 3.0, 0.0)),
         "ac.tau": Table(time=(0.35, 0.36), value=(0.0, 8.0)),
     }
     ramp = Table(time=(0.0, 0.2), value=(0.0, -120.0), interpolation="smooth")
     order = "-120*min(t/0.2, 1)*(1 + 0.02*sin(50*pi*t))"
-    for inputs, limits in (({"crank.w": ramp} | loads, (0.01, 0.03, 0.03)), ({"crank.w": order}, (0.02, 0.05, 0.18))):
+    for inputs, limits in (({"crank.w": ramp} | loads, (0.01, 0.03, 0.03)), ({"crank.w": order}, (0.02, 0.05, 0.20))):
         case = Case("arm", unit, Scenario(name="arm", duration=0.6, inputs=inputs))
         full = result(case, tmp_path)
         found = compare(case, full, "arm")

@@ -115,6 +115,12 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
     for prefix, space in _SPACES.items():
         ElementTree.register_namespace(prefix, space)
     system = parts.system
+    lengths = {name: _lengths(model, ssp) for name, model in parts.models.items()}
+    for c in parts.connections:
+        for name, v in ((c.start, c.output), (c.end, c.input)):
+            if lengths[name][v.name] != 1:
+                raise InputError(system.name, f"{name}.{v.name}", None, "no element of an array in SSP 2.0, which does "
+                                 "not say where its indices begin; choose SSP 1.0")  # fmt: skip
     step, stable = system.solver.step, stable_step(parts)
     about = f"; stable with held inputs up to {1e3 * stable:.2g} ms" if stable < float("inf") else ""
     root = Element(
@@ -128,7 +134,6 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
     whole = SubElement(root, _name("ssd:System"), name=system.name)
     elements = SubElement(whole, _name("ssd:Elements"))
     used: dict[str, Variable] = {}
-    lengths = {name: _lengths(model, ssp) for name, model in parts.models.items()}
     for name, model in parts.models.items():
         connected = {c.input.name for c in parts.connections if c.end == name}
         ports = [v for v in model.variables if v.causality == "output" or v.name in connected]
@@ -155,10 +160,6 @@ def system_description(parts: Parts, ssp: Literal[1, 2] = 1) -> Element:
         used |= {v.unit: v for v in [*ports, *given] if not v.boolean}
     connections = SubElement(whole, _name("ssd:Connections"))
     for c in parts.connections:
-        for name, v in ((c.start, c.output), (c.end, c.input)):
-            if lengths[name][v.name] != 1:
-                raise InputError(system.name, f"{name}.{v.name}", None, "no element of an array in SSP 2.0, which does "
-                                 "not say where its indices begin; choose SSP 1.0")  # fmt: skip
         SubElement(
             connections,
             _name("ssd:Connection"),

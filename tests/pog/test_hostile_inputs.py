@@ -20,6 +20,7 @@ from rtcvt.unitfile import shipped_units
 
 FAST = ("automatic_6", "differential", "toroidal_kers")  # clutches, gears alone, a controlled contact
 ROWS = {1: 1000, 20: 60}  # by steps in which the inputs are held
+ROUND_OFF = 1e-15  # [J]: a spike on a shaft that a geared neutral keeps at rest does no more work than that
 
 
 class Meter:
@@ -113,4 +114,4 @@ def test_no_step_is_refused_and_none_makes_energy(name, fidelity, held):
             meter.one.u[:] = u
             for _ in range(held):
                 meter.step(model.step_size)
-        assert meter.made <= 1e-6 * meter.through, kind
+        assert meter.made <= 1e-6 * meter.through + ROUND_OFF, kind

@@ -754,11 +754,11 @@ def losses_by_forces(at, stride, u, x, p, data, jac, work):
     tau = c + 2 * m
     rates = int(data[D.W_LOAD]) + int(data[D.N_K])
     change = rates + int(data[D.N_X])
-    rates_end = change + int(data[D.N_X])
+    accelerations = work[change : change + int(data[D.N_X])]
     F = int(data[D.W_C])
-    rigid_forces(work[change:rates_end], u, p, data, work[rates:change], work, F)
+    rigid_forces(accelerations, u, p, data, work[rates:change], work, F)
     for a in range(m):
-        by_speed = mesh_slowing(first + a, x, p, data, work) * across(first + a, work[change:rates_end], data, work)
+        by_speed = mesh_slowing(first + a, x, p, data, work) * across(first + a, accelerations, data, work)
         work[tau + a] = work[c + a] * work[F + contact_of(first + a, data)] + by_speed
     lu_solve(m, work, G + m * m, G + 2 * m * m, tau)
     for a in range(m):

@@ -1,6 +1,7 @@
 """A variator with laws in closed form, for tests: logarithms linear in the scaled ratio, torque ratio and y.
 
-The peaks bend a little: one unit of these three.
+The law of the speed loss is right at the sites of its splines, and at both ends of y. The peaks bend a little: one unit
+of these three.
 """
 
 import math
@@ -19,6 +20,7 @@ from rtcvt.variator.reduced_model import (
     Peak,
     ReducedField,
     ReducedModel,
+    grid_of,
     sites,
     splines_through,
 )
@@ -78,13 +80,18 @@ def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, s
         "c": math.log(c),
         "lambda": math.log(lam),
     }
+    coordinates, shift, shape = tuple(Coordinate(name, *a) for name, a in RANGES.items()), (0.1, 0.3), (4, 16, 4, 4)
     t = sites(4)
-    plane = t[:, None, None, None] + t[:, None, None]  # t_1 + t_2
-    values = np.zeros((4, 4, 4, 4, 2 * len(LAWS)))
+    plane = t[:, None, None, None] + sites(shape[1])[:, None, None]  # t_1 + t_2
+    values = np.zeros((*shape, 2 * len(LAWS)))
     for n, name in enumerate(LAWS):
         part = slope if name != "e" else 0.1 * slope * math.tanh(first["e"])
         values[..., 2 * n] = first[name] + part * plane
         values[..., 2 * n + 1] = part  # of t_5
+    xi = grid_of(coordinates, shift, shape)[:, 1].reshape(shape)
+    ln_c, asinh_e = (values[..., k : k + 1] + values[..., k + 1 : k + 2] * [-1.0, 1.0] for k in (4, 2))
+    ends = np.arcsinh(np.sinh(asinh_e) + np.exp(ln_c) * xi[..., None] / SMALL)
+    values[..., 2:4] = ends @ [[0.5, -0.5], [0.5, 0.5]]
     thrust = zeta[0] + zeta[1] * t[:, None, None, None] + zeta[2] * t[:, None, None] + np.zeros((4, 4, 4, 4))
     first_peaks = {"peak.flank_normal": 2.0, "peak.push": 0.3}
     peaks = tuple(Peak(name, np.array([1.0, math.log(value)])) for name, value in first_peaks.items())
@@ -93,7 +100,7 @@ def laws(zeta=(0.25, 0.1, 0.2), k=3e-7, e=0.002, c=0.008, lam=1e-3, slope=0.3, s
     modes = np.ones((1, 256))
     fields = [ReducedField(n, u, "", modes, np.array([[0.5]]), np.ones(1)) for n, u in units.items()]
     return ReducedModel(
-        "laws", CONSTANTS | constants, tuple(Coordinate(name, *a) for name, a in RANGES.items()), (0.1, 0.3),
+        "laws", CONSTANTS | constants, coordinates, shift,
         splines_through(thrust), splines_through(values), peaks, tuple(fields), np.zeros((1, 4)), 1.0,
         peak_networks=one_unit, slide=slide,
     )  # fmt: skip

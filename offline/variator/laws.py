@@ -20,8 +20,7 @@ Data. The signs that mechanics demands are those of exponentials: ln of zeta, k,
     k        x/(f (y - 1)); what scatters in it grows as 1/|y - 1|, and counts accordingly less
     c        P_slide/(F_O v) cos(delta_0)/(2 mu (xi^2 + xi_0^2)), from the sliding power of the flanks: it is the creep
              that loses this power, limited at low torque, where the flanks slide for other reasons
-    e        speed loss less c xi, with the c of the law; what is regressed is asinh of the whole speed loss by a small
-             one, so that both together are as good as that
+    e        the whole speed loss: asinh of it by a small one is regressed and kept; e is what is left without c xi
     lambda   loss/(F_O v) less that of shifting, 2 tan(delta_0) (F_I - F_eq) dr_I/dt/(F_O v), and of creep,
              2 mu c xi^2/cos(delta_0); its logarithm is regressed with that of creep, which is then taken off
 
@@ -229,7 +228,6 @@ def identify(
     at = _expected(prior, grid, s.belt)
     means = {name: mean + at[name] for name, mean in means.items()}
     creep = np.exp(means["c"]) * grid[:, 1]
-    means["e"] = np.arcsinh(np.sinh(means["e"]) - creep / SMALL)
     loss = np.exp(means["lambda"])
     means["lambda"] = np.log(np.maximum(loss - carried * creep * grid[:, 1], LEAST_LOSS * loss))
     polynomials = np.linalg.inv(np.polynomial.chebyshev.chebvander(t_y, IN_Y - 1)).T

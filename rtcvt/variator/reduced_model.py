@@ -19,10 +19,13 @@ units of networks. Terms of the fields: a force per length times the length of i
 offset by l_R F_CO/EA.
 
 Two parts may be missing. Corrections: differences d of the spatial belt from the planar one, `CORRECTIONS` and the
-peaks, without y. They change laws, not signs: ``zeta exp(d)``, e + d, both losses, c and lambda, by one factor exp(d),
-peaks by exp(d); three more are outputs of their own, the exit forces over F_CO. Uncertainty: one standard deviation of
-`UNCERTAIN`, relative for thrust ratio and peak; those of corrections are constants, which come on top in their squares.
-The kernels' tables hold all of it: coefficients such that the splines are right at their sites.
+peaks, without y. They change laws, not signs: ``zeta exp(d)``, asinh of the speed loss + d, both losses, c and lambda,
+by one factor exp(d), peaks by exp(d); three more are outputs of their own, the exit forces over F_CO. Uncertainty: one
+standard deviation of `UNCERTAIN`, relative for thrust ratio and peak; those of corrections are constants, which come on
+top in their squares. The kernels' tables hold all of it: coefficients such that the splines are right at their sites.
+
+Of the speed loss file and tables hold the whole, asinh((e + c xi)/0.002); e is it less c xi. Along xi the coefficients
+of the tables do not fall.
 
 File. Attributes: ``schema_version``, ``kind``, ``rtcvt_version``, ``revision``, ``created``, ``name`` and what the
 reduction adds. Groups: ``constants``; ``coordinates``: names, maps, centres, ranges; ``thrust``, ``laws``: coefficients
@@ -52,7 +55,7 @@ from rtcvt.variator import regression
 
 Array = NDArray[np.float64]
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 KIND = "reduced model of a variator"
 SEAL = b"rtcvt reduced 4 "
 COORDINATES = ("i", "xi", "kappa", "f", "y")
@@ -332,28 +335,24 @@ class ReducedModel:
     def _tables(self) -> tuple[Array, Array, Array]:
         """Coefficients of ln zeta, of the laws, and of what comes out aside, all with the corrections.
 
-        At their sites the speed loss does not fall as the torque ratio grows: else the belt would shudder.
+        The speed loss does not fall as the torque ratio grows, or the belt would shudder: splines whose coefficients do
+        not fall do not fall. So it is where y is one of `nodes`; between them the polynomials may fall a little.
         """
         shape, n = self.laws.shape[:4], self._in_y
         thrust, laws, aside = self.thrust, self.laws.copy(), self.uncertainty
-        more = loss = np.zeros((*shape, 1))
         if self.correction.size:
             d = self.correction
             thrust = _grained(thrust + splines_through(_at_sites(d[..., 0], thrust.shape)))
-            more, loss = (_at_sites(d[..., k : k + 1], shape) for k in (1, 2))
-            laws[..., 2 * n :: n] = _grained(laws[..., 2 * n :: n] + splines_through(loss))
+            more = splines_through(_at_sites(d[..., [1, 2, 2]], shape))  # of slip, c and lambda
+            laws[..., n::n] = _grained(laws[..., n::n] + more)
             aside = d[..., 3:]
             if self.uncertainty.size:
                 s = np.exp(2.0 * _at_sites(self.uncertainty, d.shape[:4])) + self.deviation**2
                 aside = _single(np.concatenate([aside, splines_through(0.5 * np.log(s))], axis=4))
         T = np.polynomial.chebyshev.chebvander(nodes(self.coordinates[4], n), n - 1)
-        e, c = (_at_sites(laws[..., k * n : (k + 1) * n], shape) @ T.T for k in (1, 2))
-        creep = np.exp(c) * grid_of(self.coordinates, self.shift, shape)[:, 1].reshape(*shape, 1)
-        planar = creep * np.exp(-loss)  # the correction of the losses is one of the creep too
-        slip = _speed_loss(np.arcsinh((_speed_loss(e) + planar) / regression.SMALL) + more)
-        if self.correction.size or np.diff(slip, axis=1).min() < 0.0:
-            g = np.arcsinh((rising(slip) - creep) / regression.SMALL)
-            laws[..., n : 2 * n] = _grained(splines_through(g @ np.linalg.inv(T).T))
+        slip = laws[..., n : 2 * n] @ T.T
+        if np.diff(slip, axis=1).min() < 0.0:
+            laws[..., n : 2 * n] = _grained(rising(slip) @ np.linalg.inv(T).T)
         return thrust, laws, aside
 
     @property
@@ -427,7 +426,8 @@ class ReducedModel:
 
         ``uncertainty.NAME`` by `UNCERTAIN`, if it is known; corrections of their own by the names of `CORRECTIONS`.
         """
-        t = scaled(self.coordinates, self.shift, np.atleast_2d(z))
+        z = np.atleast_2d(z)
+        t = scaled(self.coordinates, self.shift, z)
         thrust, laws, aside = self._tables
         found = {"zeta": np.exp(_summed(thrust[..., None], t)[:, 0])}
         in_y = np.polynomial.chebyshev.chebvander(t[:, 4], self._in_y - 1)
@@ -435,6 +435,8 @@ class ReducedModel:
             name: _LINKS[name](np.einsum("rm,rm->r", part, in_y))
             for name, part in zip(LAWS, np.split(_summed(laws, t), len(LAWS), axis=1), strict=True)
         }
+        count, xi = counted(self.shift, z)[:, 1], self.coordinates[1]
+        found["e"] -= found["c"] * (np.clip(count, xi.low, xi.high) + z[:, 1] - count)
         units = self.peak_networks.hidden(t)
         found |= {peak.name: np.exp(units @ peak.weights) for peak in self.peaks}
         if aside.size:
@@ -547,7 +549,8 @@ def write_reduced(model: ReducedModel, path: Path) -> None:
         write("coordinates/shift", model.shift, "1", "a, b of the torque ratio's zero, a q/sqrt(q^2 + b^2)")
         about = "coefficients of the splines along i, xi, kappa and f"
         write("thrust", single(model.thrust), "1", f"{about}: ln of F_eq/F_CO")
-        write("laws", single(model.laws), "1", f"{about}: polynomials in y of ln k, asinh e, ln c, ln lambda")
+        of = "ln k, asinh((e + c xi)/0.002), ln c, ln lambda"
+        write("laws", single(model.laws), "1", f"{about}: polynomials in y of {of}")
         if model.uncertainty.size:
             write("uncertainty", single(model.uncertainty), "1", f"{about}: ln of standard deviations")
         if model.correction.size:

@@ -12,8 +12,8 @@ The torque ratio counts from where the push force changes strands, ``xi - a q/sq
 i = 1.
 
 **Laws.** The logarithm of the thrust ratio is a tensor product of uniform quadratic B-splines in (t_1, ..., t_4), and
-so is each coefficient of the polynomials in t_5 that the laws k, e, c and lambda are: the logarithms of three, and
-asinh(e/e_0) of the elastic speed loss, which has either sign and grows over decades::
+so is each coefficient of the polynomials in t_5 that the laws are: the logarithms of k, c and lambda, and asinh(s/e_0)
+of the speed loss s = e + c xi, which has either sign and grows over decades; e is what is left of it::
 
     s(t) = sum_abcd B_a(t_1) B_b(t_2) B_c(t_3) B_d(t_4) C_abcd,    law(t) = sum_m s_m(t_1, ..., t_4) T_m(t_5)
 
@@ -36,8 +36,8 @@ data is the distance to the nearest point of the campaign in (t_1, ..., t_4), by
 
 The kernels read two flat tables, `ReducedModel.table` and `ReducedModel.field_table`, that begin at ``data[at]`` with
 the headers below; places in a table count from ``at``. ``phi`` is scratch: the coordinates, the splines' weights and
-sums, the polynomials in t_5, distances, and the layers of the networks. Inner loops run over neighbouring numbers
-without reference to each other, which a compiler may take several at a time with the same result.
+sums, the torque ratio, the polynomials in t_5, distances, and the layers of the networks. Inner loops run over
+neighbouring numbers without reference to each other, which a compiler may take several at a time with the same result.
 """
 
 import math
@@ -49,7 +49,8 @@ BILINEAR, SIGMOID = range(2)
 COORDINATES = 5  # i, xi, kappa, f, y
 
 N_LAWS = 4  # k, e, c, lambda
-SIGNED = 1  # the one of them that is no exponential
+SIGNED = 1  # the one of them that is no exponential; e is the speed loss that it is, less c xi
+CREEP = 2
 SMALL = 0.002  # e_0
 ORDER = 3  # splines that do not vanish at a place
 
@@ -90,7 +91,8 @@ PER_FIELD = 4
 # phi
 WEIGHTS = COORDINATES  # of the splines along t_1 to t_4
 LN_ZETA = WEIGHTS + 4 * ORDER  # the other two are scratch
-NEAREST = LN_ZETA + ORDER  # squares of distances
+XI = LN_ZETA + ORDER  # torque ratio, clamped to the range of the data
+NEAREST = XI + 1  # squares of distances
 IN_Y = NEAREST + BLOCK  # the polynomials in t_5; then the splines' sums of the laws
 
 
@@ -190,9 +192,19 @@ def stage_1(data, at, i, xi, kappa, f, phi):
     outside = _coordinate(data, at, 0, i, phi)
     q = (i - 1.0) / (i + 1.0)
     b = data[at + SHIFT + 1]
-    excess = _coordinate(data, at, 1, xi - data[at + SHIFT] * q / math.sqrt(q * q + b * b), phi)
+    zero = data[at + SHIFT] * q / math.sqrt(q * q + b * b)
+    if not abs(zero) <= abs(data[at + SHIFT]):  # NaN
+        zero = 0.0
+    xi -= zero
+    excess = _coordinate(data, at, 1, xi, phi)
     if excess > outside:
         outside = excess
+    c = at + int(data[at + COORDINATE]) + 6
+    if xi > data[c + 3]:
+        xi = data[c + 3]
+    elif not xi >= data[c + 2]:
+        xi = data[c + 2]
+    phi[XI] = xi + zero
     excess = _coordinate(data, at, 2, kappa, phi)
     if excess > outside:
         outside = excess
@@ -236,6 +248,7 @@ def laws(data, at, phi, out):
             out[k] = 0.5 * SMALL * (growth - 1.0 / growth)
         else:
             out[k] = growth
+    out[SIGNED] -= out[CREEP] * phi[XI]
 
 
 @kernel

@@ -10,8 +10,9 @@ from rtcvt.kind import load_unit
 from rtcvt.scenario import get_scenario
 from rtcvt.simulate import simulate
 from rtcvt.variator import kernels
-from rtcvt.variator.build import build_variator
+from rtcvt.variator.build import build_variator, reduced_path
 from rtcvt.variator.layout import W_STEP, D, P, Q, X
+from rtcvt.variator.reduced_model import read_reduced
 from rtcvt.variator.unit import with_flange_inputs
 
 UNIT = load_unit("pushbelt_cvt")
@@ -87,6 +88,18 @@ def test_the_belt_slides_and_grips():
     assert macro[-1] == 0.0
     assert result["belt.slip"].max() > 0.1
     assert abs(result["belt.slip"][-1]) < 0.02
+
+
+@pytest.mark.parametrize(("y", "most"), [(1.0, 1e-6), (0.8, 1e-2), (1.3, 1e-2)])
+def test_slip_does_not_fall_as_the_torque_grows(y, most):
+    """Along xi at 150 random places, where the ratio is held; while it shifts, polynomials in y leave a little."""
+    rng = np.random.default_rng(0)
+    i, kappa, f = np.exp(rng.uniform(*np.log([[0.45, 5e-4, 0.6], [2.4, 0.2, 3.5]]), (150, 3))).T[..., None]
+    xi = np.linspace(-0.9, 0.95, 186)
+    z = np.stack(np.broadcast_arrays(i, xi, kappa, f, y), axis=-1)
+    found = read_reduced(reduced_path(UNIT)).evaluate(z.reshape(-1, 5))
+    slip = found["e"].reshape(150, -1) + found["c"].reshape(150, -1) * xi
+    assert np.max(np.maximum.accumulate(slip, axis=1) - slip) < most
 
 
 @pytest.mark.parametrize(("xi", "slides"), [(-0.87, True), (-0.5, False), (0.5, False)])

@@ -32,7 +32,7 @@ BELT = {
     "m_star": 1.7, "l_R": 0.66, "EA": 6e6,
 }  # fmt: skip
 CARRIED = 2.0 * BELT["mu"] / BELT["cos_d"]
-SMALL = {"units": (8, 6), "peak_units": (6, 4), "splines": ((12, 20, 6, 5), (12, 20, 6, 5))}
+SMALL = {"units": (8, 6), "peak_units": (6, 4), "splines": ((12, 20, 6, 5), (12, 40, 6, 5))}
 
 
 def laws_at(z):

@@ -595,7 +595,8 @@ static int64_t nap(int64_t slept)
     int64_t t = now();
     if (t - slept < 500000000)
         return slept;
-    sleep_until(t + 50000);
+    struct timespec shortly = {0, 50000}; /* from now on: a time of the clock may have passed, and the thread not slept */
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &shortly, NULL);
     return t;
 }
 

@@ -7,27 +7,27 @@ each figure. `rtcvt check` prints the same figures; those of the KERS event are 
 ``examples/kers_event.py``. Belt drives are checked against the runs of their full models in
 ``tests/data/beltdrive/full_runs.h5``;
 
-    python -m tests.recorded_checks full FOLDER [NAME ...]
+    PYTHONPATH=examples:tests python -m tests.recorded_checks full FOLDER [NAME ...]
 
 makes these runs (minutes), of all drives or of those named, which stay in FOLDER and are taken from there, and writes
 that file.
 
     rtcvt check UNIT --json FIGURES
-    python -m tests.recorded_checks verdicts FIGURES
+    PYTHONPATH=examples:tests python -m tests.recorded_checks verdicts FIGURES
 
 writes the verdicts on chapter 7 of the full pushbelt's source, of pushbelt_24mm or one of its sets,
 
     rtcvt check accessory_6pk -o FOLDER/check.html
-    python -m tests.recorded_checks drive accessory_6pk FOLDER/check_runs
+    PYTHONPATH=examples:tests python -m tests.recorded_checks drive accessory_6pk FOLDER/check_runs
 
 errors of a drive on its load cases, whose full runs are not kept, and
 
     pytest benchmarks/test_step_cost.py benchmarks/test_variator.py --benchmark-only --benchmark-json FIGURES
-    python -m tests.recorded_checks steps FIGURES...
+    PYTHONPATH=examples:tests python -m tests.recorded_checks steps FIGURES...
 
 the median time of a step, of several runs the least: the clock of a shared machine changes.
 
-    python -m tests.recorded_checks systems
+    PYTHONPATH=examples:tests python -m tests.recorded_checks systems
 
 writes order, energy and cost of the steps of shipped cars. The tables of the pages are made from this record
 (`docs/tables.py`).

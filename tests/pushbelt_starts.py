@@ -41,11 +41,18 @@ class Begun(NamedTuple):
 
 
 def begun(
-    case: str = "MED", row: int = 3, frames: int = 0, plot: float = 1e-4, *, coupled: bool = True, **change: Any
+    case: str = "MED",
+    row: int = 3,
+    frames: int = 0,
+    plot: float = 1e-4,
+    *,
+    unit: Parameters = UNIT,
+    coupled: bool = True,
+    **change: Any,
 ) -> Begun:
     """A row of a case, its boundary values every `plot` seconds, and a belt with `change` in its fields."""
-    c, sh = UNIT.get_case(case), sheaves(UNIT)
-    b = belt(UNIT, N_E0=c.N_E0)._replace(**change)
+    c, sh = unit.get_case(case), sheaves(unit)
+    b = belt(unit, N_E0=c.N_E0)._replace(**change)
     inputs = boundary_at(c, plot * np.arange(frames + 1), row)
     start = start_state(b, sh if coupled else sh._replace(multiplier=0.0), Boundary(*inputs[0]), c.i_r)
     return Begun(b, sh, inputs, start)

@@ -26,6 +26,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     SPEED,
     TORQUE,
     Boundary,
+    Parameters,
     belt,
     boundary_at,
     sheaves,
@@ -40,18 +41,19 @@ def prepare(
     row: int,
     frames: int,
     *,
+    unit: Parameters = UNIT,
     before: int = 1,
     offset: float | None = None,
     unilateral: bool = True,
     **settings: Any,
 ) -> tuple[hy.Model, hy.State, sp.Model, np.ndarray]:
     """Hybrid model, its state after `before` plot steps, the spatial model, and inputs of `frames` plot steps."""
-    one = begun(case, row, frames, PLOT, **({} if offset is None else {"d_align": offset}))
+    one = begun(case, row, frames, PLOT, unit=unit, **({} if offset is None else {"d_align": offset}))
     b, sh, inputs, _ = one
     m, x = hy.model(b, sh, unilateral=unilateral), one.state
     if before:
         hy.run(m, x, np.tile(inputs[0], (before + 1, 1)), 100, n_p=2)
-    return m, x, sp.model(UNIT, b, sh, unilateral=unilateral, **settings), inputs
+    return m, x, sp.model(unit, b, sh, unilateral=unilateral, **settings), inputs
 
 
 @pytest.mark.slow
@@ -214,13 +216,10 @@ def test_multirate_scheme_is_the_explicit_one_at_larger_steps(case: str, row: in
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damping", [slow(0.05), 0.2])
-def test_multirate_scheme_is_the_explicit_one_at_any_damping_of_the_flanks(
-    damping: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_multirate_scheme_is_the_explicit_one_at_any_damping_of_the_flanks(damping: float) -> None:
     """At the largest step that the dampers bear; above it the thrust ratio would be a seventh too large."""
     unit = changed(contacts={"flank_damping": damping})
-    monkeypatch.setitem(globals(), "UNIT", unit)
-    _, x, m, inputs = prepare("LOW", 0, 40, before=20)
+    _, x, m, inputs = prepare("LOW", 0, 40, unit=unit, before=20)
     bound = min(2.5e-6, st.largest_step(m.belt, m.body, m.sheaves))
     values = []
     for dt, n_R in ((1e-6, 1), (bound, 2)) if damping < 0.1 else ((1e-6, 1), (bound, 2), (2.5e-6, 2)):
@@ -295,13 +294,13 @@ def test_the_belt_starts_where_the_pulleys_hold_it(compliance: tuple[float, floa
 
 
 @pytest.mark.slow
-def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rings_of_unlike_friction_have_the_tension_slip_and_loss_of_their_own() -> None:
     """LOW: the rings slide on the primary and stick on the secondary, each by its own friction. Capstan: ln of the
     tensions of the strands, less rho A v^2, is mu times the arc; slip is what the radii make it, so the loss goes
     with mu."""
     shares = np.array([1.5, 0.5])
-    monkeypatch.setitem(globals(), "UNIT", changed(spatial={"ring_friction": shares.tolist()}))
-    _, x, m, inputs = prepare("LOW", 0, 160, before=20)
+    unit = changed(spatial={"ring_friction": shares.tolist()})
+    _, x, m, inputs = prepare("LOW", 0, 160, unit=unit, before=20)
     assert [g.mu for g in m.guides] == pytest.approx(m.belt.mu_R * shares, rel=1e-12)
     assert m.guides[0]._replace(mu=0.0) == m.guides[1]._replace(mu=0.0)
     y, b = lift(m, x), m.belt

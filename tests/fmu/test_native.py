@@ -33,6 +33,7 @@ import rtcvt.fmu.native.export
 from rtcvt.errors import InputError
 from rtcvt.fmu.description import model_description
 from rtcvt.fmu.native.export import (
+    FLAGS,
     PLATFORMS,
     compile_unit,
     export_native,
@@ -193,11 +194,15 @@ def test_a_missing_package_is_named_before_anything_is_written(tmp_path, monkeyp
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("name", ["50% a", "a & b #1", "it's (ü)"])
-def test_folders_may_have_any_name(tmp_path, name):
+@pytest.mark.parametrize("name", ["50% a", "a & b #1", "it's (ü)", '"'])
+@pytest.mark.parametrize("language", ["c", "assembler-with-cpp"])  # of the latter, as in C libraries, clang keeps files
+def test_folders_may_have_any_name(tmp_path, monkeypatch, name, language):
     sources = tmp_path / name / "sources"
     sources.mkdir(parents=True)
-    (sources / "all.c").write_text("int one(void) { return 1; }\n")
+    text = "int one(void) { return 1; }" if language == "c" else ".globl one\none: ret"
+    (sources / "all.c").write_text(f"/* {tmp_path}: not in zig's cache */\n{text}\n")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / name))
+    monkeypatch.setattr(rtcvt.fmu.native.export, "FLAGS", [*FLAGS, "-x", language])
     compile_unit(sources, tmp_path / name / "x.so", own_platform())
     assert (tmp_path / name / "x.so").is_file()
 

@@ -8,6 +8,7 @@ each in a colour of its own; more go into the next panel. Where a recording says
 
 import re
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -69,7 +70,9 @@ def save(figure: Any, path: Path) -> None:
     """Write a figure; a name that is not a picture's is refused with an InputError."""
     require_picture(path)
     with replaced_on_success(path) as temporary:
-        figure.savefig(temporary, format=path.suffix[1:].lower(), dpi=110)
+        drawn = BytesIO()  # since Matplotlib's PDF does not survive a full disk
+        figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=110)
+        temporary.write_bytes(drawn.getvalue())
 
 
 def panels(recording: Recording, names: Sequence[str] | None = None) -> list[Panel]:

@@ -259,7 +259,7 @@ def replaced_on_success(path: Path) -> Iterator[Path]:
         See `require_writable`, or what the system says against it.
     """
     require_writable(path)
-    with _written(path):
+    with written(path):
         if is_special(path):
             handle, name = tempfile.mkstemp(suffix=path.suffix)
             temporary = Path(name)
@@ -274,7 +274,7 @@ def replaced_on_success(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _written(path: Path) -> Iterator[None]:
+def written(path: Path) -> Iterator[None]:
     """What the system says against writing a file, as bad input: disk full, no rights, a name that is too long."""
     try:
         yield

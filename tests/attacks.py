@@ -13,6 +13,7 @@ import logging
 import multiprocessing
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -378,7 +379,10 @@ WRITERS = (
     "run unit.fmu --fast --duration 0.1 -o {}.mf4", "plot run.h5 -o {}.svg", "check planetary -o {}.html",
     "sheave pushbelt_24mm -o {}.html", "simulate pushbelt_24mm --model theory --case MED -o {}.html",
     "simulate pushbelt_24mm --case MED --duration 1e-3 -o {}.h5", "export clutch --no-check -o {}.fmu",
-    "simulate two_pulley_5pk --model full --duration 2e-3 -o {}.h5",
+    "simulate two_pulley_5pk --model full --duration 2e-3 -o {}.h5", "plot run.h5 -o {}.pdf",
+    "run unit.fmu --duration 5 --step 1e-3 -o {}.h5", "run unit.fmu --duration 5 --step 1e-3 -o {}.mf4",
+    "run unit.fmu --duration 0.1 --can virtual:x --save-dbc {}.dbc", "simulate car_cvt --step 5ms --report {}.html",
+    "map accessory_5pk --low 1000rpm --high 1050rpm --time 5s -o {}.html",
 )  # fmt: skip
 
 
@@ -396,14 +400,15 @@ PLACES: dict[str, tuple[str, Callable[[Path], object] | None, bool, bool]] = {
     "noise": ("x", lambda p: p.write_bytes(np.random.default_rng(1).bytes(5000)), True, False),
     "long": ("y" * 300, None, True, True), "in a file": ("run.h5/x", None, True, True),
     "in proc": ("/proc/self/x", None, True, True), "in sys": ("/sys/x", None, False, True),
-    "full": ("x", lambda p: p.symlink_to("/dev/full"), False, True),
+    "full": ("x", lambda p: p.symlink_to("/dev/full"), False, True), "no room": ("x", None, False, True),
     "missing": ("missing/x", None, True, True), "null": ("a\0b", None, True, True),
 }  # fmt: skip
 
 
-def _command(words: list[str], folder: Path, said: Path) -> None:
-    """The command line in this process, which is another's child."""
+def _command(words: list[str], folder: Path, said: Path, room: int) -> None:
+    """The command line in this process, which is another's child and writes files of so many bytes at most."""
     os.chdir(folder)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, room))
     for number in (1, 2):
         os.dup2(os.open(said, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600), number)
     sys.argv = ["rtcvt", *words]
@@ -428,7 +433,8 @@ def files(count: int, folder: Path) -> Outcome:
             made(path)
         with tempfile.TemporaryDirectory() as home:
             said = Path(home) / "said"
-            child = multiprocessing.get_context("fork").Process(target=_command, args=(given, folder, said))
+            room = 4000 if what == "no room" else resource.RLIM_INFINITY
+            child = multiprocessing.get_context("fork").Process(target=_command, args=(given, folder, said, room))
             child.start()
             child.join(180.0)
             if child.is_alive():
@@ -754,7 +760,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "jumps of the clock": (60, clocks),
     "deaths of workers": (40, workers),
     "leaks of instances": (100_000, leaks),
-    "what is no file": (375, files),
+    "what is no file": (445, files),
     "mutated texts": (2000, texts),
     "hostile inputs": (RUNS, hostile_runs),
     "mutated machines": (3200, machines),  # the last one, since one of them may take minutes

@@ -14,10 +14,12 @@ from commands import command_line
 
 import rtcvt
 from rtcvt.errors import InputError
+from rtcvt.hil.plot import PICTURES, draw
 from rtcvt.hil.recorder import Channel, open_recorder, read
 from rtcvt.hil.rig import _Kept
 from rtcvt.offline.pushbelt.run.runfile import Journal
-from rtcvt.recording import new_hdf5, replaced_on_success
+from rtcvt.offline.variator.calibration.calibrate import _Journal as CalibrationJournal
+from rtcvt.recording import Recording, Signal, new_hdf5, replaced_on_success
 
 RTCVT = [sys.executable, "-m", "rtcvt"]
 
@@ -84,6 +86,25 @@ def test_a_run_of_the_full_pushbelt_keeps_what_it_wrote(tmp_path):
     with Journal(path, write=True) as journal:
         journal.add({"q": np.full(500, 9.0)})
         assert [record["q"][0] for record in journal.blocks()] == [1, 2, 3, 4, 9]
+
+
+def test_what_a_calibration_found_outlives_a_full_disk(tmp_path):
+    journal = CalibrationJournal(tmp_path / "runs.jsonl", "key")
+    for k in range(9):
+        journal.add((0, k, "OD"), {"torque": 1.0})
+    with small(100):
+        for again in (lambda: CalibrationJournal(journal.path, "key"), lambda: journal.add((0, 9, "OD"), None)):
+            with pytest.raises(InputError, match=r"'.*runs\.jsonl': a file that can be written: File too large"):
+                again()
+    assert len(CalibrationJournal(journal.path, "key").found) == 9
+
+
+@pytest.mark.parametrize("suffix", PICTURES)
+def test_a_picture_that_finds_no_room(tmp_path, suffix):
+    t = np.linspace(0.0, 1.0, 5)
+    with small(1000), pytest.raises(InputError, match="File too large"):
+        draw(Recording(t, {"x": Signal(t, "m")}, {}, ""), tmp_path / f"x{suffix}")
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("earlier", [0, 1])

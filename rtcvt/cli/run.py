@@ -1,5 +1,6 @@
 """``rtcvt run`` and ``rtcvt plot``."""
 
+import re
 import zipfile
 from enum import StrEnum
 from pathlib import Path
@@ -124,8 +125,8 @@ def run(
     real-time scheduler needs the privilege for it (Linux: CAP_SYS_NICE). After a step that takes too long the next ones
     follow without waiting until they have caught up (--overrun catch-up), deadlines that have passed are skipped, or
     the run stops. The unit has a process of its own: if it crashes, exits or does not return, the rig sends its
-    fall-back outputs, finishes the recording and says why. Exits with code 1 if the run ends early or its recording
-    could not be written; what was recorded until then is kept, then and at a kill in NAME.part.SUFFIX.
+    fall-back outputs, finishes the recording and says why. Exits with code 1 if the run ends early, 2 if its
+    recording could not be written; what was recorded until then is kept, then and at a kill in NAME.part.SUFFIX.
 
     On a CAN bus (--can) inputs that the scenario does not drive come from the bus; without a good message for the
     time-out they take their fall-back.
@@ -212,7 +213,7 @@ def run(
     if output is not None and output.exists():
         say(f"recording: {output}")
     if message:
-        fail(message, 130 if message.startswith("SIGINT") else 1)
+        fail(message, {"SIGINT": 130, "recording": 2}.get(re.split(r"\W", message)[0], 1))
 
 
 def _say_timing(found: dict[str, Any]) -> None:

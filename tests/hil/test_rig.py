@@ -429,7 +429,7 @@ def test_a_disk_that_fails_is_survived_as_configured(kers, tmp_path, suffix, pol
     words = ["--duration", "1", "-o", str(path), "--json", str(figures), "--on-recording-error", policy]
     process = run_command(str(kers), *words, environment=environment)
     _, errors = process.communicate(timeout=60)
-    assert process.returncode == 1
+    assert process.returncode == 2
     assert "Traceback" not in errors
     found = json.loads(figures.read_text())
     assert not found["completed"]

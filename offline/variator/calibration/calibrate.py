@@ -32,7 +32,7 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.inversion import covariance, directions, jacobian, step
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import computed
-from rtcvt.recording import replaced_on_success
+from rtcvt.recording import replaced_on_success, written
 
 Array = NDArray[np.float64]
 Found = dict[str, float] | None  # results of a run, see `forward`; None: the belt left its place
@@ -254,11 +254,11 @@ class _Journal:
             if isinstance(error, InputError):
                 raise
             raise InputError(path, "", None, f"lines that rtcvt calibrate writes ({error})") from None
-        path.write_text("\n".join([head, *lines]) + "\n", encoding="utf-8")  # without a line that was cut off
+        _write(path, "\n".join([head, *lines]) + "\n")  # without a line that was cut off
 
     def add(self, job: tuple[int, int, str], values: Found) -> None:
         self.found[job] = values
-        with self.path.open("a", encoding="utf-8") as file:
+        with written(self.path), self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps([*job, values]) + "\n")
             file.flush()
             os.fsync(file.fileno())

@@ -202,6 +202,7 @@ SOLVE = 60  # iterations for a tension, of which a few are needed
 CLOSE = 1e-8  # share of the tension at rest; an iteration that changes less leaves the square of it
 SMALL = 1e-4  # change of a speed [rad/s] that counts as one of a share of a length
 CONVERGED = 1e-8
+TORN = 1e6
 
 
 @kernel
@@ -450,13 +451,9 @@ def cells(x, p, data, work):
 @kernel
 def over_rest(T, i, p, data):
     """``T - T_0`` [N], at most that from which on the radius of pulley i falls no more."""
-    row = int(data[D.GEOMETRY]) + N_ARC * i
+    last = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.LAST]
     over = T - p[BeltP.T_0]
-    return (
-        0.5 * data[row + Arc.SINK] / data[row + Arc.LESS]
-        if 2.0 * data[row + Arc.LESS] * over > data[row + Arc.SINK]
-        else over
-    )
+    return last if over > last else over
 
 
 @kernel
@@ -489,7 +486,7 @@ def wrap_tension(stretch, i, p, data):
     if root * p[BeltP.EA] * p[BeltP.EA] > 1.0:
         T += 2.0 * b / (a + math.sqrt(root))
     elif c > 0.0:
-        T = p[BeltP.EA] * (stretch * (1.0 - 0.25 * g * g / c) - 1.0)
+        T = p[BeltP.EA] * (stretch * (1.0 - 0.5 * g * data[row + Arc.LAST]) - 1.0)
     else:
         T += b / a
     return T if T > 0.0 else 0.0
@@ -1840,10 +1837,10 @@ def given_power(x, data, work):
 
 
 @kernel
-def possible(x, data):
-    """Whether all cells hold belt and all states are numbers."""
+def possible(x, data, work):
+    """Whether all cells hold belt, stretched less than `TORN` times, and all states are numbers."""
     for c in range(int(data[D.N]) * int(data[D.FACES])):
-        if not (x[c] > 0.0):
+        if not TORN * x[c] > work[int(data[D.W_LENGTH]) + c]:
             return False
     good = True
     for i in range(int(data[D.N_X])):
@@ -1871,7 +1868,7 @@ def explicit_faces(h, x, u, p, data, work):
         if k == 0:
             power = power_in(x, u, p, data, work)
         advance(h, x, u, p, data, work)
-        if not possible(x, data):
+        if not possible(x, data, work):
             return False
         if contradictions(x, p, data, work) == 0:
             if int(data[D.X_GIVEN]) < n:
@@ -1965,15 +1962,16 @@ def implicit_faces(h, budget, x, u, p, data, work):
         if change < CONVERGED:
             for u_ in range(count):
                 work[int(data[D.W_MEAN]) + u_] = work[int(data[D.W_FACE]) + count + u_]
-            return k + 1
+            return k + 1 if possible(x, data, work) else -1
     return -1
 
 
 @kernel
 def hold(h, x, u, p, data, work):
-    """Let the belt hold what it holds for a step; given speeds go on, torques may brake."""
+    """Let the belt hold what it holds for a step; given speeds go on, torques may brake. Leaves `cells`, `limits`."""
     n = int(data[D.N])
     count = n * int(data[D.FACES])
+    cells(x, p, data, work)  # what a step that was given up has left is of another state
     for m in range(int(data[D.DECOUPLERS])):
         at = decoupler_state(m, data) + DecouplerX.W
         row = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
@@ -1995,6 +1993,8 @@ def hold(h, x, u, p, data, work):
     for u_ in range(count):
         work[int(data[D.W_SLIDE]) + u_] = 0.0
         work[int(data[D.W_MEAN]) + u_] = 0.0
+    cells(x, p, data, work)
+    limits(x, p, data, work)
 
 
 @kernel
@@ -2036,7 +2036,6 @@ def implicit_step(h, budget, x, u, p, data, work):
     start = int(data[D.W_STEP])
     if budget <= 0:
         hold(h, x, u, p, data, work)
-        cells(x, p, data, work)
         return 0
     done = 0
     parts = 1
@@ -2059,7 +2058,6 @@ def implicit_step(h, budget, x, u, p, data, work):
             done *= 4
         if budget <= 0 and done < parts:
             hold(h * (parts - done) / parts, x, u, p, data, work)
-            cells(x, p, data, work)
             return 0
     return budget
 

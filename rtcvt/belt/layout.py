@@ -155,6 +155,7 @@ class Arc(Places):
     LIFT = "d(length of its wrap)/d(m V^2) [m/N]"
     SINK = "g: share by which the radius on which the belt runs falls with each newton of tension, at T_0 [1/N]"
     LESS = "c: by which it falls less further on [1/N2]"
+    LAST = "g/(2 c): T - T_0 from which on it falls no more [N]"
     WEIGHT = "of the span's tension in the mean that the rigid model holds [m]"
     T_X = "direction of this span, x"
     T_Y = "y"

@@ -139,6 +139,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, weight: Array, given
         belt.lift,
         belt.sink,
         belt.less,
+        np.divide(belt.sink, 2.0 * belt.less, out=np.full(belt.sink.size, np.finfo(float).max), where=belt.less > 0.0),
         weight,
         *path.direction.T,
         strict=True,

@@ -73,3 +73,13 @@ def test_no_step_makes_energy(name, fidelity, rows, held):
         assert meter.worst <= 1e-6 * meter.through / (rows * held), kind
         ways |= {way for way, count in meter.ways.items() if count}
     assert ways == {"rodas", "euler", "parts"} or rows < 1000
+
+
+@pytest.mark.parametrize("w", [5e3, -7e3, 1e4])
+def test_a_given_speed_that_jumps_beyond_the_belts_waves_is_followed(w):
+    """Steps of the implicit Euler method empty cells there, and the budget ends: the belt is held, its limits anew."""
+    one = load_unit("two_pulley_belt").build("hybrid").instantiate()
+    one.initialise()
+    for speed in (0.0, w, 0.0):
+        one.set("P1.w", speed)
+        assert one.step(20e-3) != FAILED

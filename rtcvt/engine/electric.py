@@ -112,23 +112,25 @@ N_WORK = W_Y + N_Y
 
 
 @kernel
+def above_corner(w, p):
+    """``|w|``, at least the speed from which on the power limits the torque [rad/s]."""
+    corner = p[P.P_MAX] / p[P.TAU_MAX]
+    return corner if abs(w) < corner else abs(w)
+
+
+@kernel
 def limit(w, p):
     """lim [N.m]."""
-    most = p[P.TAU_MAX]
-    if most * abs(w) > p[P.P_MAX]:
-        most = p[P.P_MAX] / abs(w)
-    return most * clip((p[P.W_MAX] - abs(w)) / (FADE * p[P.W_MAX]), 0.0, 1.0)
+    return p[P.P_MAX] / above_corner(w, p) * clip((p[P.W_MAX] - abs(w)) / (FADE * p[P.W_MAX]), 0.0, 1.0)
 
 
 @kernel
 def limit_slope(w, p):
     """Derivative of `limit` [N.m.s/rad]."""
     sign = -1.0 if w < 0.0 else 1.0
-    most = p[P.TAU_MAX]
-    slope_most = 0.0
-    if most * abs(w) > p[P.P_MAX]:
-        most = p[P.P_MAX] / abs(w)
-        slope_most = -most / abs(w)
+    corner = above_corner(w, p)
+    most = p[P.P_MAX] / corner
+    slope_most = -most / corner if corner == abs(w) else 0.0
     fade = (p[P.W_MAX] - abs(w)) / (FADE * p[P.W_MAX])
     if fade <= 0.0:
         return 0.0

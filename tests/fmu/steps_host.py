@@ -17,12 +17,12 @@ from rtcvt.model import Model
 __all__ = ["NativeUnit"]
 
 _LOG = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_int, c_char_p, c_char_p)
-_NAMES = ("SetReal", "GetReal", "DoStep", "EnterInitializationMode", "ExitInitializationMode")
+_NAMES = ("SetReal", "SetBoolean", "GetReal", "DoStep", "EnterInitializationMode", "ExitInitializationMode")
 
 
 class _Host(Structure):
-    _fields_ = [*((name, c_void_p) for name in (*_NAMES, "unit")), ("t", c_double), ("refused", c_long),
-                ("raised", c_long), ("made", c_long), ("flags", c_int)]  # fmt: skip
+    _fields_ = [*((name, c_void_p) for name in (*_NAMES, "unit")), ("boolean", c_char_p), ("t", c_double),
+                ("refused", c_long), ("raised", c_long), ("made", c_long), ("flags", c_int)]  # fmt: skip
 
 
 class NativeUnit:
@@ -59,7 +59,8 @@ class NativeUnit:
             number = kind(int(value) if v.choices else value)
             assert call(self._component, byref(c_uint(v.index)), c_size_t(1), byref(number)) == 0, name
         unit.fmi2SetupExperiment(self._component, 0, c_double(0.0), c_double(0.0), 0, c_double(0.0))
-        self._host = _Host(raised=-1, unit=self._component)
+        boolean = bytes(v.boolean for v in self.model.select("input"))
+        self._host = _Host(raised=-1, unit=self._component, boolean=boolean)
         for name in _NAMES:
             setattr(self._host, name, ctypes.cast(getattr(unit, f"fmi2{name}"), c_void_p))
         u = np.ascontiguousarray(u, dtype=float)

@@ -110,22 +110,40 @@ def log(x):
     if not (x >= 1e-290 and x <= 1e300):
         return np.nan
     n = 0.0
-    scale = 1.3407807929942597e154  # 2^512
-    k = 512.0
-    rounds = 10
-    if x >= 3.0517578125e-05 and x < 65536.0:  # 2^-15, 2^16: the first six would change nothing
-        scale = 256.0
-        k = 8.0
-        rounds = 4
-    for _ in range(rounds):
-        if x >= scale:
-            x /= scale
-            n += k
-        elif x * scale < 2.0:
-            x *= scale
-            n -= k
-        k *= 0.5
-        scale = math.sqrt(scale)
+    for _ in range(64):  # by powers of two, which is exact, into [2^-15, 2^16)
+        if x < 65536.0:
+            break
+        x *= 1.52587890625e-05
+        n += 16.0
+    for _ in range(64):
+        if x >= 3.0517578125e-05:
+            break
+        x *= 65536.0
+        n -= 16.0
+    if x >= 256.0:
+        x *= 0.00390625
+        n += 8.0
+    elif x < 0.0078125:
+        x *= 256.0
+        n -= 8.0
+    if x >= 16.0:
+        x *= 0.0625
+        n += 4.0
+    elif x < 0.125:
+        x *= 16.0
+        n -= 4.0
+    if x >= 4.0:
+        x *= 0.25
+        n += 2.0
+    elif x < 0.5:
+        x *= 4.0
+        n -= 2.0
+    if x >= 2.0:
+        x *= 0.5
+        n += 1.0
+    elif x < 1.0:
+        x *= 2.0
+        n -= 1.0
     if x > 1.4142135623730951:
         x *= 0.5
         n += 1.0

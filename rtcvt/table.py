@@ -93,6 +93,10 @@ class Constants:
         self[entry] = len(self.numbers)
         self.numbers += numbers
 
+    def fill(self, multiple: int) -> None:
+        """Append zeros, so that the next table begins at a multiple."""
+        self.numbers += [0.0] * (-len(self.numbers) % multiple)
+
     def place_blocks(self) -> int:
         """Note the places of the blocks of scratch, one behind the other; returns the size of ``work``."""
         known = SimpleNamespace(**{entry.name: int(self[entry]) for entry in self._header})

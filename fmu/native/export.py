@@ -394,7 +394,7 @@ def _model_body(model: Model, fmi: Version) -> str:
     lines += [f"static const double CLOCK_INTERVAL = {_number(interval)}; /* [s] */", ""]
     for name, size, values in (("P_START", "N_P", model.p), ("DATA", "N_DATA", model.data)):
         numbers = [_shortest(v) for v in values.tolist()] or ["0.0"]  # C has no empty arrays
-        lines.append(f"static const double {name}[{size} + 1] = {{")
+        lines.append(f"static const double {name}[{size} + 1] ALIGNED = {{")
         lines += [f"    {', '.join(numbers[i : i + 8])}," for i in range(0, len(numbers), 8)]
         lines += ["};", ""]
     lines.append("static const Variable VARIABLES[N_VARIABLES] = {")

@@ -10,6 +10,12 @@
 
 #include <stdbool.h>
 
+#ifdef __GNUC__
+#define ALIGNED __attribute__((aligned(64))) /* begins where a cache line does: rows of tables are read faster */
+#else
+#define ALIGNED
+#endif
+
 typedef enum { PARAMETER, INPUT, OUTPUT, STATE, DERIVATIVE, INDEPENDENT, CLOCK } Kind;
 typedef enum { REAL, BOOLEAN, INTEGER, TICK } Type;
 

@@ -14,6 +14,7 @@ from rtcvt.table import Constants, Table
 from rtcvt.variator import kernels, layout
 from rtcvt.variator.layout import COUPLINGS, FLANGES, D, P, Q, RigidX, Term, U, X, Y
 from rtcvt.variator.reduced_model import ReducedField, ReducedModel, read_reduced
+from rtcvt.variator.regression import ALIGNED
 from rtcvt.variator.unit import Variator
 
 HELD, RESERVE = 100.0, 2.0  # torque [N.m] that the inputs' start values hold, and how much more they could
@@ -84,6 +85,7 @@ def build_variator(
     table.each("state", [layout.COUPLING_TORQUE, layout.COUPLING_D_TORQUE], coupled)
     data.table(D.PEAK_LIST, [_TERMS[unit_of] for unit_of in peaks.values()])
     data.table(D.FIELD_LIST, [_TERMS[field.unit] for field in fields])
+    data.fill(ALIGNED)
     data.table(D.LAWS, laws.table().tolist())
     data.table(D.FIELD_TABLE, replace(laws, fields=fields).field_table().tolist() if fields else ())
     data[D.N_PEAKS], data[D.N_FIELDS] = len(peaks), len(fields)

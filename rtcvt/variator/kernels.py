@@ -108,11 +108,11 @@ from rtcvt.variator.regression import (
     FIELD_NETWORKS,
     N_ACROSS,
     N_UNCERTAIN,
+    PEAKS,
     aside,
     distance,
     laws,
     network,
-    peaks,
     reconstruct,
     stage_1,
     stage_2,
@@ -134,6 +134,7 @@ def geometry(phi, data, w):
     s = sin(phi)
     c = cos(phi)
     d = data[D.D_A]
+    w[Q.SIN] = s
     w[Q.R_O] = data[D.LENGTH] / (2.0 * math.pi) - d / math.pi * (s + (math.pi - phi) * c)
     w[Q.R_I] = w[Q.R_O] + d * c
     w[Q.DR_I] = -d / math.pi * phi * s
@@ -369,6 +370,7 @@ def evaluate(x, u, p, data, w):
     laws_at(y, data, w)
     given_ratio(omega_I, u, p, w)
     sign = smooth_sign(v, p[P.V_0])
+    w[Q.FOLLOWING] = (v * sign + p[P.V_0]) / p[P.L_POINT]
     w[Q.DRAG] = w[Q.LAW_LAMBDA] * w[Q.F_CO] * sign
     w[Q.D_DRAG] = (
         w[Q.LAW_LAMBDA]
@@ -397,12 +399,6 @@ def friction_of_shafts(p, w):
 
 
 @kernel
-def following(p, w):
-    """Rate [1/s] at which the operating point follows traction and force balance."""
-    return (w[Q.W_V] * smooth_sign(w[Q.W_V], p[P.V_0]) + p[P.V_0]) / p[P.L_POINT]
-
-
-@kernel
 def hybrid_rates(x, p, data, w, dx):
     """Rates of speeds, spring forces and phi of the hybrid model; expects `evaluate`."""
     dx[X.OMEGA_I] = (w[Q.TAU_I] + w[Q.TAU_REV] - shaft_torque(0, w) - w[Q.RE_I] * w[Q.T_I]) / p[P.J_I]
@@ -411,8 +407,8 @@ def hybrid_rates(x, p, data, w, dx):
     dx[X.S_I] = p[P.K_BELT] * w[Q.E_I]
     dx[X.S_O] = p[P.K_BELT] * w[Q.E_O]
     dx[X.ANGLE] = w[Q.PHI_RATE]
-    dx[X.T_F] = following(p, w) * (w[Q.T_O] - x[X.T_F])
-    dx[X.BALANCE_F] = following(p, w) * (w[Q.BALANCE] - x[X.BALANCE_F])
+    dx[X.T_F] = w[Q.FOLLOWING] * (w[Q.T_O] - x[X.T_F])
+    dx[X.BALANCE_F] = w[Q.FOLLOWING] * (w[Q.BALANCE] - x[X.BALANCE_F])
 
 
 @kernel
@@ -432,8 +428,8 @@ def rigid_rates(x, p, data, w, dx):
     w[Q.T_O] = (p[P.J_O] * (q * acceleration + dq * omega) - tau_O) / w[Q.RP_O]
     dx[X.OMEGA_I] = acceleration
     dx[RigidX.ANGLE] = w[Q.PHI_RATE]
-    dx[RigidX.T_F] = following(p, w) * (w[Q.T_O] - x[RigidX.T_F])
-    dx[RigidX.BALANCE_F] = following(p, w) * (w[Q.BALANCE] - x[RigidX.BALANCE_F])
+    dx[RigidX.T_F] = w[Q.FOLLOWING] * (w[Q.T_O] - x[RigidX.T_F])
+    dx[RigidX.BALANCE_F] = w[Q.FOLLOWING] * (w[Q.BALANCE] - x[RigidX.BALANCE_F])
 
 
 @kernel
@@ -587,7 +583,7 @@ def section_length(section, phi, data, w):
         return 2.0 * (math.pi - phi) * w[Q.R_I]
     if section == 2:
         return 2.0 * phi * w[Q.R_O]
-    return data[D.D_A] * sin(phi)
+    return data[D.D_A] * w[Q.SIN]
 
 
 @kernel
@@ -597,25 +593,27 @@ def contact_outputs(angle, data, y, w):
     phi = w[int(data[D.PHI]) : int(data[D.PHI]) + int(data[D.N_SCRATCH])]
     y[Y.DISTANCE] = math.sqrt(distance(data, at, phi))
     n = int(data[D.N_PEAKS])
-    peaks(data, at, n, phi, y[Y_PEAKS : Y_PEAKS + n])
-    for k in range(n):
-        y[Y_PEAKS + k] *= term(int(data[int(data[D.PEAK_LIST]) + k]), data[D.LENGTH], data, w)
+    largest = network(data, at + int(data[at + PEAKS]), phi)
     across = int(data[D.ACROSS])
     uncertain = int(data[D.UNCERTAIN])
+    place = 0
     if across > 0 or uncertain > 0:
         place = aside(data, at, phi)
-        if across > 0:
-            y[across] = phi[place] * w[Q.F_CO]
-            y[across + 1] = phi[place + 1] * w[Q.F_CO]
-            y[across + 2] = phi[place + 2]
-            for k in range(n):
-                y[Y_PEAKS + k] *= exp(phi[place + N_ACROSS + k])
-            place += N_ACROSS + n
-        if uncertain > 0:
-            for k in range(N_UNCERTAIN):
-                y[uncertain + k] = exp(phi[place + k])
-            y[uncertain] *= w[Q.F_EQ] / w[Q.F_CO]
-            y[uncertain + 3] *= y[int(data[D.FLANK_PEAK])]
+    if across > 0:
+        y[across] = phi[place] * w[Q.F_CO]
+        y[across + 1] = phi[place + 1] * w[Q.F_CO]
+        y[across + 2] = phi[place + 2]
+        for k in range(n):
+            phi[largest + k] += phi[place + N_ACROSS + k]
+        place += N_ACROSS + n
+    for k in range(n):
+        unit = term(int(data[int(data[D.PEAK_LIST]) + k]), data[D.LENGTH], data, w)
+        y[Y_PEAKS + k] = exp(phi[largest + k]) * unit
+    if uncertain > 0:
+        for k in range(N_UNCERTAIN):
+            y[uncertain + k] = exp(phi[place + k])
+        y[uncertain] *= w[Q.F_EQ] / w[Q.F_CO]
+        y[uncertain + 3] *= y[int(data[D.FLANK_PEAK])]
     if data[D.N_FIELDS] > 0.0:
         field_outputs(angle, data, phi, y, w)
 
@@ -735,18 +733,18 @@ def fast_jacobian(x, p, data, w, jac):
         first = N_HYBRID
         secondary = X.OMEGA_O
         traction_jacobian(n, p, data, w, jac)
-        jac[X.T_F * n + X.T_F] = -following(p, w)
-        jac[X.BALANCE_F * n + X.BALANCE_F] = -following(p, w)
-        jac[X.T_F * n + X.S_O] = following(p, w) * w[Q.TT_O]
-        jac[X.T_F * n + X.V] = following(p, w) * w[Q.TS_O]
-        jac[X.T_F * n + X.OMEGA_O] = -following(p, w) * w[Q.TS_O] * w[Q.RP_O]
-        jac[X.T_F * n + X.ANGLE] = -following(p, w) * w[Q.TS_O] * w[Q.DR_O] * w[Q.W_O]
+        jac[X.T_F * n + X.T_F] = -w[Q.FOLLOWING]
+        jac[X.BALANCE_F * n + X.BALANCE_F] = -w[Q.FOLLOWING]
+        jac[X.T_F * n + X.S_O] = w[Q.FOLLOWING] * w[Q.TT_O]
+        jac[X.T_F * n + X.V] = w[Q.FOLLOWING] * w[Q.TS_O]
+        jac[X.T_F * n + X.OMEGA_O] = -w[Q.FOLLOWING] * w[Q.TS_O] * w[Q.RP_O]
+        jac[X.T_F * n + X.ANGLE] = -w[Q.FOLLOWING] * w[Q.TS_O] * w[Q.DR_O] * w[Q.W_O]
     else:
         q = w[Q.RP_I] / w[Q.RP_O]
         L_1 = p[P.J_I] + data[D.M_B] * w[Q.RP_I] * w[Q.RP_I] + p[P.J_O] * q * q
         jac[0] = -(w[Q.DM_I] + w[Q.DM_O] * q * q + w[Q.RP_I] * w[Q.RP_I] * w[Q.D_DRAG]) / L_1
-        jac[RigidX.T_F * n + RigidX.T_F] = -following(p, w)
-        jac[RigidX.BALANCE_F * n + RigidX.BALANCE_F] = -following(p, w)
+        jac[RigidX.T_F * n + RigidX.T_F] = -w[Q.FOLLOWING]
+        jac[RigidX.BALANCE_F * n + RigidX.BALANCE_F] = -w[Q.FOLLOWING]
     q = w[Q.RP_I] / w[Q.RP_O]
     J = p[P.J_I]
     share = 1.0  # of omega_I in the speed of the flange's gear
@@ -884,7 +882,7 @@ def step_across(h, x, x_1, u, p, data, work):
     work[z_O + X.V] = -h / data[D.M_B]
     work[z_O + X.OMEGA_O] = h * work[Q.RP_O] / p[P.J_O]
     work[z_O + X.S_O] = h * p[P.K_BELT] / p[P.D_BELT]
-    work[z_O + X.T_F] = h * following(p, work)
+    work[z_O + X.T_F] = h * work[Q.FOLLOWING]
     lu(n, work, matrix, pivot)
     lu_solve(n, work, matrix, pivot, W_ACROSS)
     lu_solve(n, work, matrix, pivot, z_I)

@@ -341,6 +341,7 @@ MOST_X = N_HYBRID + 4
 class Q(Places):
     """Quantities at a state, at the beginning of work; those of both tractions are in the same order."""
 
+    SIN = "sin(phi)"
     R_I = "r_I [m]"
     R_O = "r_O [m]"
     DR_I = "its derivative to phi"
@@ -394,6 +395,7 @@ class Q(Places):
     DM_O = "to omega_O of what takes it from the secondary's"
     BALANCE = "y"
     CREEP = "a [m/(N.s)]"
+    FOLLOWING = "rate at which the operating point follows traction and force balance [1/s]"
 
 
 N_Q = len(Q)

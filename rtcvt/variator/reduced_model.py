@@ -390,17 +390,15 @@ class ReducedModel:
         header[regression.THRUST + 1 : regression.THRUST + 5] = thrust.shape
         header[regression.LAW_SPLINES + 1 : regression.LAW_SPLINES + 5] = laws.shape[:4]
         header[regression.ASIDE + 1 : regression.ASIDE + 6] = aside.shape
-        at = regression.HEADER
-        for place, part in parts.items():
-            header[place] = at
-            at += part.size
-        return np.concatenate([header, *(part.ravel() for part in parts.values())])
+        filled = [_filled(part) for part in parts.values()]
+        header[list(parts)] = regression.HEADER + np.cumsum([0, *(len(a) for a in filled)])[:-1]
+        return np.concatenate([header, *filled])
 
     def field_table(self) -> Array:
         """Fields as `regression.network` and `regression.reconstruct` read them."""
         header = np.zeros(regression.FIELD)
         header[regression.CELLS] = self.fields[0].modes.shape[1] if self.fields else 0
-        at = regression.FIELD + regression.PER_FIELD * len(self.fields)
+        at = len(_filled(np.zeros(regression.FIELD + regression.PER_FIELD * len(self.fields))))
         header[regression.FIELD_NETWORKS] = at
         weights = np.concatenate([np.zeros((0, self.networks.units)), *(f.weights for f in self.fields)])
         networks = _network_table(self.networks, weights, self._fields_at)
@@ -411,7 +409,7 @@ class ReducedModel:
             places += [len(f.modes), before, at, f.positive]
             before += len(f.modes)
             at += f.modes.size
-        return np.concatenate([header, places, networks, *(f.modes.ravel() for f in self.fields)])
+        return np.concatenate([_filled(np.append(header, places)), networks, *(f.modes.ravel() for f in self.fields)])
 
     def beyond(self, low: float, high: float) -> str:
         """What there is to say of end stops of the ratio outside the data, or nothing."""
@@ -478,9 +476,14 @@ def _scratch(networks: Networks, n_out: int) -> int:
 def _network_table(networks: Networks, weights: Array, place: int) -> Array:
     """Networks and weights (K, units) of what comes out, as `regression.network` reads them; `place`: in phi."""
     first, second = networks.first, networks.second
-    header = (len(first), first.shape[1], second.shape[1], len(weights), place)
+    header = _filled(np.array([len(first), first.shape[1], second.shape[1], len(weights), place]))
     layers = (layer for pair in zip(first, second, strict=True) for layer in pair)
-    return np.concatenate([header, *(np.roll(layer.T, 1, axis=0).ravel() for layer in (*layers, weights))])
+    return _filled(np.concatenate([header, *(np.roll(layer.T, 1, axis=0).ravel() for layer in (*layers, weights))]))
+
+
+def _filled(part: Array) -> Array:
+    """Numbers of a table, with zeros up to a multiple of `regression.ALIGNED`."""
+    return np.append(part, np.zeros(-part.size % regression.ALIGNED))
 
 
 def rounded(model: ReducedModel) -> ReducedModel:

@@ -54,6 +54,8 @@ CREEP = 2
 SMALL = 0.002  # e_0
 ORDER = 3  # splines that do not vanish at a place
 
+ALIGNED = 8  # numbers: rows of tables begin where a cache line does, or reading them takes up to a tenth longer
+
 # the header of the laws
 N_LAW = 0  # polynomials in t_5 of a law
 N_BLOCKS = 1  # blocks of points of the campaign that lie together; the last point is repeated in the last block
@@ -69,8 +71,8 @@ N_ASIDE = 23  # how many that are: across the belt and of each peak, then of unc
 HEADER = 24
 N_ACROSS = 3  # both exit forces, least distance of ring and pillar
 N_UNCERTAIN = 4  # thrust ratio, slip, efficiency, peak of the flank normal force
-HALVINGS = 6
-BLOCK = 2**HALVINGS
+BLOCK = 64
+LANES = 8  # distances at a time; a step of `_nearest` says it too
 PER_BLOCK = 8 + 4 * BLOCK
 FAR = 16.0  # square of the largest distance
 
@@ -80,7 +82,7 @@ N_FIRST = 1  # units of a first layer
 N_SECOND = 2  # of a second one
 N_OUT = 3
 PLACE = 4  # in phi: a first layer, then the units of all networks, then what comes out
-LAYERS = 5
+LAYERS = 8  # a multiple of `ALIGNED`
 
 # the header of the fields
 CELLS = 0  # of a field
@@ -93,7 +95,7 @@ WEIGHTS = COORDINATES  # of the splines along t_1 to t_4
 LN_ZETA = WEIGHTS + 4 * ORDER  # the other two are scratch
 XI = LN_ZETA + ORDER  # torque ratio, clamped to the range of the data
 NEAREST = XI + 1  # squares of distances
-IN_Y = NEAREST + BLOCK  # the polynomials in t_5; then the splines' sums of the laws
+IN_Y = NEAREST + LANES  # the polynomials in t_5; then the splines' sums of the laws
 
 
 @kernel
@@ -148,12 +150,12 @@ def _sum_up(data, at, table, many, phi, first):
     place = place * n_1 + _splines(n_1, phi[1], WEIGHTS + 3, phi)
     place = place * n_2 + _splines(n_2, phi[2], WEIGHTS + 6, phi)
     place = place * n_3 + _splines(n_3, phi[3], WEIGHTS + 9, phi)
+    step = n_3 * many
+    corner = at + int(data[at + table]) + place * many
     row = ORDER * many
     total = phi[first : first + row]
     for m in range(row):
         total[m] = 0.0
-    step = n_3 * many
-    corner = at + int(data[at + table]) + place * many
     for j in range(ORDER):
         for k in range(ORDER):
             w = phi[WEIGHTS + j] * phi[WEIGHTS + 3 + k]
@@ -304,25 +306,25 @@ def _nearest(data, c, phi):
     t_1 = phi[1]
     t_2 = phi[2]
     t_3 = phi[3]
-    nearest = phi[NEAREST : NEAREST + BLOCK]
-    c_0 = data[c : c + BLOCK]
-    c_1 = data[c + BLOCK : c + 2 * BLOCK]
-    c_2 = data[c + 2 * BLOCK : c + 3 * BLOCK]
-    c_3 = data[c + 3 * BLOCK : c + 4 * BLOCK]
-    for m in range(BLOCK):
-        d_0 = t_0 - c_0[m]
-        d_1 = t_1 - c_1[m]
-        d_2 = t_2 - c_2[m]
-        d_3 = t_3 - c_3[m]
-        d = d_0 * d_0 + d_1 * d_1 + d_2 * d_2 + d_3 * d_3
-        nearest[m] = d if d < FAR else FAR
-    width = BLOCK
-    for _ in range(HALVINGS):
-        width = int(0.5 * width)
-        others = nearest[width : 2 * width]
-        for m in range(width):
-            nearest[m] = others[m] if others[m] < nearest[m] else nearest[m]
-    return nearest[0]
+    nearest = phi[NEAREST : NEAREST + LANES]
+    for m in range(LANES):
+        nearest[m] = FAR
+    for first in range(c, c + BLOCK, 8):
+        c_0 = data[first : first + LANES]
+        c_1 = data[first + BLOCK : first + BLOCK + LANES]
+        c_2 = data[first + 2 * BLOCK : first + 2 * BLOCK + LANES]
+        c_3 = data[first + 3 * BLOCK : first + 3 * BLOCK + LANES]
+        for m in range(LANES):
+            d_0 = t_0 - c_0[m]
+            d_1 = t_1 - c_1[m]
+            d_2 = t_2 - c_2[m]
+            d_3 = t_3 - c_3[m]
+            d = d_0 * d_0 + d_1 * d_1 + d_2 * d_2 + d_3 * d_3
+            nearest[m] = d if d < nearest[m] else nearest[m]
+    least = nearest[0]
+    for m in range(1, LANES):
+        least = nearest[m] if nearest[m] < least else least
+    return least
 
 
 @kernel_of_rows
@@ -386,14 +388,6 @@ def network(data, at, phi):
     whole = networks * m
     _layer(whole, n_out, phi[units:out], data[w : w + (whole + 1) * n_out], phi[out : out + n_out])
     return out
-
-
-@kernel
-def peaks(data, at, n, phi, out):
-    """Write the first `n` peaks to `out` behind `stage_2`."""
-    place = network(data, at + int(data[at + PEAKS]), phi)
-    for k in range(n):
-        out[k] = exp(phi[place + k])
 
 
 @kernel

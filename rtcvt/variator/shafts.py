@@ -27,7 +27,7 @@ All are odd in omega, smooth at standstill, and never push. `shaft_friction` giv
 
 import math
 
-from rtcvt.elementary import power, sin
+from rtcvt.elementary import power
 from rtcvt.kernel import kernel
 from rtcvt.variator.layout import N_SHAFT_LOSSES, OTHER_SHAFT, OTHER_SLOPE, W_SHAFTS, D, P, Q, Y
 
@@ -37,8 +37,8 @@ TURBULENT = (3.87 / 0.146) ** (10.0 / 3.0)  # Re at which both laws of the disc 
 
 @kernel
 def belt_pull(phi, data, w):
-    """R [N]; expects the clamping force of the secondary."""
-    return 2.0 * data[D.TAN_D] * w[Q.F_CO] * sin(phi) / phi
+    """R [N]; expects the clamping force of the secondary and `geometry`."""
+    return 2.0 * data[D.TAN_D] * w[Q.F_CO] * w[Q.SIN] / phi
 
 
 @kernel

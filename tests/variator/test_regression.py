@@ -35,14 +35,20 @@ from rtcvt.variator.reduced_model import (
     write_reduced,
 )
 from rtcvt.variator.regression import (
+    ALIGNED,
+    ASIDE,
+    FIELD,
     FIELD_NETWORKS,
+    LAW_SPLINES,
+    LAYERS,
     N_ACROSS,
+    PEAKS,
     SMALL,
+    THRUST,
     aside,
     distance,
     laws,
     network,
-    peaks,
     reconstruct,
     stage_1,
     stage_2,
@@ -110,7 +116,8 @@ def run(model, z):
     outside = max(outside, stage_2(p, AT, z[4], phi))
     out = np.full(6, np.nan)
     laws(p, AT, phi, out)
-    peaks(p, AT, 2, phi, out[4:])
+    top = network(p, AT + int(p[AT + PEAKS]), phi)
+    out[4:] = np.exp(phi[top : top + 2])
     fields = np.full(40, np.nan)
     first = network(q, 3 + int(q[3 + FIELD_NETWORKS]), phi)
     for k in range(len(model.fields)):
@@ -131,6 +138,17 @@ def test_kernels_agree_with_arrays_of_all_points(model):
         )
         assert_allclose(values[4:36], np.concatenate([f[k] for f in fields]), rtol=1e-10, atol=1e-11)
         assert np.isnan(values[[0, 3, 36, 39]]).all()
+
+
+def test_tables_begin_where_cache_lines_do(model):
+    table, fields = model.table(), model.field_table()
+    places = [int(table[k]) for k in (THRUST, LAW_SPLINES, PEAKS, ASIDE)]
+    places += [
+        int(fields[FIELD_NETWORKS]),
+        *(int(a) for a in fields[FIELD + 2 : FIELD + 2 + 4 * len(model.fields) : 4]),
+    ]
+    assert [place % ALIGNED for place in places] == [0] * len(places)
+    assert LAYERS % ALIGNED == 0
 
 
 def test_corrections_and_uncertainty_are_those_of_the_arrays_and_may_be_missing(model):

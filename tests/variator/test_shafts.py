@@ -109,6 +109,7 @@ def test_the_pull_is_that_of_both_strands(phi):
     """A belt at rest: its force S along the path presses S dtheta = 2 tan(delta_0) dF_C, sum of 2 phi is F_CO."""
     one, w = instance(), np.zeros(W_STEP)
     w[Q.F_CO] = 2e4
+    w[Q.SIN] = math.sin(phi)
     S = 2.0 * math.tan(CONSTANTS["delta_0"]) * w[Q.F_CO] / (2.0 * phi)
     assert shafts.belt_pull(phi, one.model.data, w) == pytest.approx(2.0 * S * math.sin(phi), rel=1e-12)
 

@@ -19,6 +19,7 @@ from scipy import sparse
 from scipy.sparse.linalg import eigs
 
 from rtcvt.belt.model import build_belt
+from rtcvt.belt.resonance import coriolis_share
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.offline.beltdrive.drive import Drive, build
@@ -26,7 +27,7 @@ from rtcvt.offline.beltdrive.motion import Sheaves, newton_matrix, work
 from rtcvt.offline.beltdrive.shafts import load_torque
 from rtcvt.offline.beltdrive.sheave import touching
 
-__all__ = ["Mode", "ancf_modes", "ancf_spans", "assert_same_modes", "hybrid_modes", "span_frequencies_at_rest"]
+__all__ = ["Mode", "ancf_modes", "ancf_spans", "assert_same_modes", "hybrid_modes", "span_frequencies_rolling"]
 
 Array = NDArray[np.float64]
 
@@ -106,24 +107,26 @@ def ancf_spans(unit: BeltUnit, about: list[float]) -> list[Mode]:
     return modes
 
 
-def span_frequencies_at_rest(unit: BeltUnit, T: float) -> Array:
-    """First frequencies of the spans [Hz] under a tension T, stretched as their ends roll on their pulleys.
+def span_frequencies_rolling(unit: BeltUnit, T: Array, v: float = 0.0) -> Array:
+    """First frequencies of the spans [Hz] under tensions T, stretched as their ends roll on their pulleys.
 
-    A of its first shape stretches a span by ``T (sigma_s b_s + sigma_e b_e) k A``, b that of `Spans.outwards`, as far
-    as pulleys do not follow: the mode of all spans and pulleys in which it moves most. Two rows, the first those of
-    hinges, L + delta apart, and these.
+    A of its first shape stretches a span by ``T (sigma_s b_s + sigma_e b_e) k A``, T b that of `Spans` at its tension,
+    as far as pulleys do not follow: the mode of all spans and pulleys in which it moves most. The belt runs at v [m/s].
+    Two rows, the first those of hinges, L + delta apart, and these.
     """
     path, belt, n, given = unit.path(), unit.belt, len(unit.pulleys), spans(unit)
     L = path.span + given.longer
     k, m = np.pi / L, belt.mass / (1.0 + T / belt.EA)
-    hinged = k * np.sqrt((T + belt.EI * k**2) / m)
-    by = path.sigma * given.outwards[:, 0] + np.roll(path.sigma, -1) * given.outwards[:, 1]
+    force = T + belt.EI * k**2
+    nu, share = v * v * m / force, np.array([coriolis_share(x) for x in 1.0 - T / force])
+    hinged = k * np.sqrt(force / m * (1.0 - nu) * (1.0 - share * nu))
+    by = given.tension * (path.sigma * given.outwards[:, 0] + np.roll(path.sigma, -1) * given.outwards[:, 1])
     R, pulleys = path.sigma * path.radius, list(unit.pulleys.values())
     share = path.radius * path.wrap + 0.5 * (path.span + np.roll(path.span, 1))
     J = np.array([p.inertia for p in pulleys]) + belt.mass * path.radius**2 * share
     moved = [i for i, p in enumerate(pulleys) if p.flange != "speed"]
     turned = (np.roll(np.diag(R), -1, axis=0) - np.diag(R))[:, moved] / np.sqrt(J[moved])
-    stretch = np.hstack([np.diag(T * by * k / np.sqrt(0.5 * m * L)), turned])
+    stretch = np.hstack([np.diag(by * k / np.sqrt(0.5 * m * L)), turned])
     K = stretch.T @ (stretch * (belt.EA / given.length)[:, None])
     K[:n, :n] += np.diag(hinged**2)
     values, vectors = np.linalg.eigh(K)

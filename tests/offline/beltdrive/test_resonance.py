@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from belt_modes import ancf_spans, span_frequencies_at_rest
+from belt_modes import ancf_spans, span_frequencies_rolling
 from belt_states import triangle
 from scipy.optimize import minimize
 
@@ -117,37 +117,60 @@ def test_plucked_spans_at_rest(unit):
 def test_ends_of_a_span_roll_on_pulleys_that_stand(layout):
     """Linear modes of the ANCF belt at rest, where all that touches sticks, are of ends that roll and so stretch it.
 
-    Between pulleys that stand, 60, 93 and 140 mm long, within 4.5, 1.2 and 1.7 % (measured: 4.1, 0.8 and 1.2 %); f_1,
-    without this stretch, is 11, 10 and 7 % lower. Those of the serpentine drive within 1 %; f_1 within 3 %.
+    Between pulleys that stand, 60, 93 and 140 mm long, within 3 % (measured: 2.4, 0.4 and 0.3 %); f_1, without this
+    stretch, is 11, 10 and 7 % lower. Those of the serpentine drive within 1.5 %; f_1 within 3 %.
     """
     unit = triangle((0.06, 0.093, 0.14)) if layout == "three lengths" else load_unit(DATA / "serpentine.toml")
     rest = simulate(build(unit), Scenario(name="rest", duration=0.001, inputs={}), sample=SAMPLE)
     T = float(span_values(rest).tension[0].mean())
-    hinged, rolling = span_frequencies_at_rest(unit, T)
+    hinged, rolling = span_frequencies_rolling(unit, np.full(len(unit.pulleys), T))
     instance = build_belt(unit).instantiate()
     instance.set("belt.T_0", T)
     instance.initialise()
     instance.outputs()
     np.testing.assert_allclose([instance.get(f"{name}.f_1") for name in names(unit)], hinged, rtol=1e-3)
     full = np.array([mode.frequency for mode in ancf_spans(unit, list(rolling))])
-    assert (abs(rolling / full - 1.0) < ((0.045, 0.012, 0.017) if layout == "three lengths" else 0.01)).all()
-    assert (abs(hinged / full - 1.0) < ((0.12, 0.11, 0.08) if layout == "three lengths" else 0.03)).all()
+    assert (abs(rolling / full - 1.0) < (0.03 if layout == "three lengths" else 0.015)).all()
+    low = 1.0 - hinged / full
+    assert ((low > 0.06) & (low < 0.12)).all() if layout == "three lengths" else (abs(low) < 0.03).all()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("speed", [150.0, 350.0])
-def test_plucked_spans_of_a_drive_that_runs(unit, speed):
-    """Within 3 % (measured: 1.8 % and 2.4 %); at 350 rad/s they swing slower than at rest by a tenth to a quarter."""
-    drive, scenario = build(unit), spun(unit, speed)
+@pytest.mark.parametrize("layout", ["three lengths", "serpentine 150", "serpentine 350"])
+def test_plucked_spans_of_a_drive_that_runs(unit, layout):
+    """Serpentine drive: f_1 within 3 % (measured: 1.6 and 2.3 %); at 350 rad/s a tenth to a quarter below that at rest.
+
+    Between pulleys whose speed is given, at 100 rad/s, ends roll as at rest: within 4 % (measured: 1.2, 2.7 and 0.2 %);
+    without this stretch 15, 7 and 7 % lower. At 150 rad/s the span from crankshaft to idler swings slower than the
+    idler on its springs, which takes it down, not up as at rest: within 1 % (measured: 0.3 %).
+    """
+    if layout == "three lengths":
+        unit, speed = changed(triangle((0.06, 0.093, 0.14)), step=1e-4), 100.0
+        ramp = Table(time=(0.0, 0.05), value=(0.0, speed), interpolation="smooth")
+        scenario = Scenario(name="runs", duration=0.1, inputs={f"{name}.w": ramp for name in unit.pulleys})
+    else:
+        speed = float(layout.split()[1])
+        scenario = spun(unit, speed)
+    drive = build(unit)
     first = simulate(drive, scenario, sample=SAMPLE)
-    run, at = then(first, scenario, plucked(drive.path, first.last, 0.1), 0.2)
-    w = swings(drive.path, run.q[at:])
+    T = span_values(first).tension[-60:].mean(axis=0)
     own = real_time(build_belt(unit), scenario)
-    for j, name in enumerate(names(unit)):
-        frequency, _ = fitted(w[:, j], SAMPLE, own[f"{name}.f_1"][-1])
-        assert own[f"{name}.f_1"][-1] == pytest.approx(frequency, rel=0.03)
-        if speed > 300.0:
-            assert own[f"{name}.f_1"][-1] < 0.92 * own[f"{name}.f_1"][0]
+    hinged, rolling = span_frequencies_rolling(unit, T, float(own["belt.v"][-1]))
+    run, at = then(first, scenario, plucked(drive.path, first.last, 0.1), 0.2)
+    on, _ = then(first, scenario, first.last, 0.2)
+    w = swings(drive.path, run.q[at:]) - swings(drive.path, on.q[at:])
+    full = np.array([fitted(w[:, j], SAMPLE, near)[0] for j, near in enumerate(rolling)])
+    if layout == "three lengths":
+        assert (abs(rolling / full - 1.0) < 0.04).all()
+        assert (hinged / full < 0.95).all()
+    else:
+        f_1 = {name: own[f"{name}.f_1"] for name in names(unit)}
+        np.testing.assert_allclose([f[-1] for f in f_1.values()], full, rtol=0.03)
+        if speed < 300.0:
+            assert rolling[0] < 0.99 * hinged[0]
+            assert rolling[0] == pytest.approx(full[0], rel=0.01)
+        else:
+            assert all(f[-1] < 0.92 * f[0] for f in f_1.values())
 
 
 def shaken(unit, frequency: float):

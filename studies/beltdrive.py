@@ -6,10 +6,13 @@ section_3  run-up of two pulleys with a given speed (Kubas 2017, section 3, Fig.
 fig_16     normal force on the element that each pulley of the accessory drive presses most, layout as shipped and
            mirrored (the same, Fig. 16)
 slipping   errors of the hybrid model on the serpentine drive of the tests; runs of the ANCF belt are kept in FOLDER
+meshes     what mesh and step of the ANCF belt change of two of these runs
+arm        the same drive with a tensioner at an engine order: hybrid model, also with its arm moved as in the ANCF run
 parameters figures of two_pulley_belt over one key of [ancf] (Ntarladima, section 4); runs are kept in FOLDER
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import matplotlib
@@ -24,11 +27,13 @@ from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.studies import STUDIES, figures, run_study
 from rtcvt.offline.beltdrive.verification import compare
 from rtcvt.offline.pictures import RC, thin
-from rtcvt.scenario import Scenario, Table
+from rtcvt.scenario import Scenario, Table, sample_inputs
+from rtcvt.simulate import Result as Run
 from studies.lugre import bristles, lugre
 from studies.static_sheave import press
 
 ROOT = Path(__file__).parents[1]
+DRIVES = ROOT / "tests" / "data" / "beltdrive"
 
 
 def keep(picture: Figure, folder: Path, name: str) -> None:
@@ -82,7 +87,7 @@ def draw_pressed(folder: Path) -> None:
 
 
 def draw_section_3(folder: Path) -> None:
-    unit = load_unit(ROOT / "tests" / "data" / "beltdrive" / "section_3.toml")
+    unit = load_unit(DRIVES / "section_3.toml")
     run = rigid_elements.simulate(unit, unit.scenario[0])
     found = rigid_elements.signals(run, unit)
     picture = Figure(figsize=(9.0, 4.6))
@@ -124,9 +129,7 @@ def draw_fig_16(folder: Path) -> None:
     keep(picture, folder, "fig_16")
 
 
-def run_slipping(folder: Path) -> None:
-    unit = changed(load_unit(ROOT / "tests" / "data" / "beltdrive" / "serpentine.toml"), step=1e-4)
-
+def slipping() -> dict[str, Scenario]:
     def speed(times: tuple[float, ...], values: tuple[float, ...]) -> Table:
         return Table(time=times, value=values, interpolation="smooth")
 
@@ -145,11 +148,57 @@ def run_slipping(folder: Path) -> None:
             "alternator.tau": Table(time=(0.3, 0.31, 0.38, 0.39), value=(0.0, 25.0, 25.0, 0.0)),
         }),
     }  # fmt: skip
-    for name, (duration, inputs) in cases.items():
-        case = Case(name, unit, Scenario(name=name, duration=duration, inputs=inputs))
-        errors = compare(case, result(case, folder), name).errors
-        worst = {kind: max(e.nrms for e in errors if e.kind == kind) for kind in ("speed", "tension", "torque")}
-        print(name, ", ".join(f"{kind} {100.0 * e:.2f} %" for kind, e in worst.items()), flush=True)
+    return {name: Scenario(name=name, duration=end, inputs=inputs) for name, (end, inputs) in cases.items()}
+
+
+def print_worst(about: str, errors: Iterable[tuple[str, float]]) -> None:
+    worst: dict[str, float] = {}
+    for kind, error in errors:
+        worst[kind] = max(error, worst.get(kind, 0.0))
+    print(about, ", ".join(f"{kind} {100.0 * e:.2f} %" for kind, e in worst.items()), flush=True)
+
+
+def run_slipping(folder: Path) -> None:
+    unit = changed(load_unit(DRIVES / "serpentine.toml"), step=1e-4)
+    for name, scenario in slipping().items():
+        case = Case(name, unit, scenario)
+        print_worst(name, ((e.kind, e.nrms) for e in compare(case, result(case, folder), name).errors))
+
+
+def run_meshes(folder: Path) -> None:
+    unit = load_unit(DRIVES / "serpentine.toml")
+    for name in ("engine order", "overload"):
+        found = []
+        for elements, step in ((240, 5e-5), (480, 5e-5), (240, 1e-4)):
+            case = Case(name, changed(unit, elements=elements, step=step), slipping()[name])
+            found.append(compare(case, result(case, folder), name))
+        for about, other in zip(("480 elements", "0.1 ms"), found[1:], strict=True):
+            by = {k: found[0].pairs[k][0] - values for k, (values, _) in other.pairs.items()}
+            errors = [(e.kind, float(np.sqrt(np.mean(by[e.name][1:] ** 2))) / e.scale) for e in found[0].errors]
+            print_worst(f"{name}: {about} beside 240 elements, 50 us:", errors)
+
+
+def run_arm(folder: Path) -> None:
+    unit = changed(load_unit(DRIVES / "tensioned.toml"), step=1e-4)
+    scenario = Scenario(name="arm", duration=0.6, inputs={"crank.w": "-120*min(t/0.2, 1)*(1 + 0.02*sin(50*pi*t))"})
+    case = Case("arm", unit, scenario)
+    full = result(case, folder)
+    model = unit.build("hybrid")
+    instance, u, theta = model.instantiate(), sample_inputs(model, scenario, full.time), full.series["idler.theta"]
+    instance.set("idler.arm.J", 1e6)  # so that it goes on as it is set
+    instance.initialise()
+    place = {v.name: k for k, v in enumerate(model.states)}
+    y = np.tile(instance.y, (full.time.size, 1))
+    for k in range(1, full.time.size):
+        instance.u[:] = u[k - 1]
+        instance.x[place["idler.arm.theta"]] = theta[k - 1]
+        instance.x[place["idler.arm.w"]] = (theta[k] - theta[k - 1]) / unit.step
+        instance.step(unit.step)
+        y[k] = instance.y
+    none = np.zeros(full.time.size)
+    moved = Run(model, scenario, unit.step, instance.p, full.time, u, y, none.astype(np.int8), none)
+    for about, run in (("hybrid model", None), ("its arm moved as in the ANCF run", moved)):
+        print_worst(about, ((e.kind, e.nrms) for e in compare(case, full, about, fast=run).errors))
 
 
 def run_parameters(folder: Path) -> None:
@@ -168,6 +217,8 @@ def main() -> None:
         "section_3": (draw_section_3, ROOT / "studies"),
         "fig_16": (draw_fig_16, of_docs),
         "slipping": (run_slipping, Path("runs")),
+        "meshes": (run_meshes, Path("runs")),
+        "arm": (run_arm, Path("runs")),
         "parameters": (run_parameters, Path("runs")),
     }[name]
     with matplotlib.rc_context(RC | {"svg.hashsalt": "rtcvt"}):

@@ -39,6 +39,7 @@ from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
 from rtcvt.offline.beltdrive.runs import changed, full_model
 from rtcvt.recording import revision
 from rtcvt.scenario import Scenario
+from rtcvt.simulate import Result as Run
 from rtcvt.simulate import require_fitting, simulate
 from rtcvt.unitfile import read_unit_file
 
@@ -215,11 +216,12 @@ def _mirrored(unit: BeltUnit) -> list[Case]:
     return [Case(name, u, scenario, (), ("alternator", 0.4)) for name, u in given]
 
 
-def compare(case: Case, full: Result, title: str, limits: Mapping[str, float] = LIMITS) -> Comparison:
-    """Run the real-time model over a case and compare it with the full one."""
+def compare(
+    case: Case, full: Result, title: str, limits: Mapping[str, float] = LIMITS, fast: Run | None = None
+) -> Comparison:
+    """Run the real-time model over a case, or take `fast`, and compare it with the full one."""
     unit = case.unit
-    model = build_belt(unit, "hybrid")
-    fast = simulate(model, case.scenario, unit.step)
+    fast = fast or simulate(build_belt(unit, "hybrid"), case.scenario, unit.step)
     at = np.round(full.time / fast.step).astype(int)
     used = (at < fast.time.size) & (abs(at * fast.step - full.time) < 1e-6)
     at = at[used]

@@ -501,6 +501,54 @@ def rosenbrock(t, h, x, p, data, work):
 
 
 @inlined
+def find_torques(t, x, p, data, work):
+    """Torques at the nodes with which speeds that are one stay so, into `x`: ``row f(x, tau) = w'`` at each flange.
+
+    The states decide these, so that they have their order, also where some of df/dx is left out.
+    """
+    n = int(data[D.N_B])
+    first = int(data[D.N_D] - data[D.SHAFTS])
+    border = int(data[D.W_BORDER])
+    b = int(data[D.W_K])
+    dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + int(data[D.N_Z])]
+    rates(t, x, p, data, dx, work)
+    for i in range(border, border + n * n):
+        work[i] = 0.0
+    for e in range(int(data[D.ENDS])):
+        join(e, x, p, data, work)
+    for i in range(n):
+        work[b + i] = 0.0
+        work[border + i * n + i] = 1.0 if i < int(data[D.SHAFTS]) else 0.0
+    for k in range(int(data[D.N_MASSLESS])):
+        w = int(data[int(data[D.MASSLESS]) + k]) - first
+        work[border + w * n + w] = 1.0
+    for e in range(int(data[D.ENDS])):
+        end = int(data[D.END]) + e * len_end()
+        i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
+        w = int(data[end + End.W]) - first
+        z = unknown(e, data)
+        if data[end + End.SIGN] != 0.0:
+            row = int(data[end + End.ROW])
+            for k in range(int(data[i + Part.N_X])):
+                work[b + z] -= work[row + k] * dx[int(data[i + Part.X]) + k]
+            for other in range(int(data[D.ENDS])):
+                end_2 = int(data[D.END]) + other * len_end()
+                if data[end_2 + End.PART] == data[end + End.PART] and data[end_2 + End.SIGN] != 0.0:
+                    column = int(data[end_2 + End.ROW] + data[i + Part.N_X])
+                    for k in range(int(data[i + Part.N_X])):
+                        work[border + z * n + unknown(other, data)] += work[row + k] * work[column + k]
+            if w >= 0:
+                work[b + w] = -dx[w + first]
+    lu(n, work, border, int(data[D.W_PIVOT]) + first)
+    lu_solve(n, work, border, int(data[D.W_PIVOT]) + first, b)
+    for e in range(int(data[D.ENDS])):
+        end = int(data[D.END]) + e * len_end()
+        z = int(data[end + End.Z])
+        if data[end + End.SIGN] != 0.0 and abs(x[z] + work[b + z - first]) < HUGE:
+            x[z] += work[b + z - first]
+
+
+@inlined
 def defect(h, x, data, dx, work):
     """What an implicit Euler step from W_START misses at `x`, in place of the rates `dx`; returns its size [-]."""
     n_d = int(data[D.N_D])
@@ -860,6 +908,8 @@ def substep(last, t, h, x, p, data, y, work):
         linearise(t, x, p, data, work[int(data[D.W_DX]) : int(data[D.W_DX]) + n], work)
         smooth = rosenbrock(t, h, x, p, data, work)
     if smooth:
+        if last and n > 0:
+            find_torques(t + h, x, p, data, work)
         behind(last, t + h, x, p, data, y, work)
         if same_pieces(x, p, data, work):
             return status

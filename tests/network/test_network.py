@@ -1,4 +1,4 @@
-"""Connected flanges: closed forms, order of the step, power at nodes, totality; and what must not be connected.
+"""Connected flanges: closed forms, orders of the step, power at nodes, totality; and what must not be connected.
 
 Discs are gear systems of one gear. The step runs in Python here (`interpret`), so that nothing is compiled for it; that
 it is the compiled one is told by `test_random_systems`.
@@ -97,18 +97,44 @@ def test_a_held_input_fails_the_order(folder):
     assert np.log2(errors[1] / errors[2]) < 1.5
 
 
+NODE = """
+connect = ["one.f - rough.f"]
+[components.one]
+unit = "one.toml"
+[components.rough]
+unit = "rough.toml"
+parameters = { "gear.a.w_start" = 6.0 }
+"""
+
+
 def test_two_discs_at_a_node_are_one(folder):
-    connect = 'connect = ["one.f - rough.f"]\n'
-    text = connect + '[components.one]\nunit = "one.toml"\n[components.rough]\nunit = "rough.toml"\n'
-    model = built(folder, text + 'parameters = { "gear.a.w_start" = 6.0 }\n')
-    r = run(model, 0.2, 1e-3)
+    r = run(built(folder, NODE), 0.2, 1e-3)
     assert r["one.f.w"][0] == pytest.approx(0.2 * 6.0 / 0.3, rel=1e-8)  # they start with the momentum that they have
     t = 1e-3 * np.arange(201)
     w = 4.0 * np.exp(-0.5 / 0.3 * t)
     assert np.allclose(r["one.f.w"], w, rtol=1e-6)
     assert np.allclose(r["one.f.w"], r["rough.f.w"], rtol=0, atol=1e-13)
-    assert np.allclose(r["one.f.tau"], -0.1 * 0.5 / 0.3 * w, rtol=1e-4)  # the multiplier is what turns the other disc
+    assert np.allclose(r["one.f.tau"], -0.1 * 0.5 / 0.3 * w, rtol=1e-7)  # the multiplier is what turns the other disc
     assert np.allclose(r["one.f.tau"] + r["rough.f.tau"], 0.0, atol=1e-13)
+
+
+@pytest.mark.parametrize(("when", "order"), [("last and n > 0", 2.0), ("False", 1.0)])
+def test_torques_at_nodes_have_the_order_of_the_states(folder, when, order):
+    """With nothing in df/dx the step has order 2, and so have torques, unless they are left as the step finds them."""
+
+    def change(text):
+        text, n = re.subn(r"if last and n > 0:(\n +find_torques)", rf"if {when}:\1", text)
+        assert n == 1
+        whole = "part_linearise(kernels, t, x, u, p, data, f, jac, work)"
+        return f"{text}\n\nexact = part_linearise\n\n\ndef {whole}:\n    exact{whole[14:]}\n    jac[:] = 0.0\n"
+
+    found, start = [], [(f"{name}.gear.a.w_start", 4.0) for name in ("one", "rough")]
+    for step in (1e-3, 5e-4, 2.5e-4):
+        r = run(built(folder, NODE, step, change), 0.05, step, parameters=start)
+        found.append([r["one.f.w"][-1] - 4.0 * np.exp(-1 / 12), r["one.f.tau"][-1] + 2 / 3 * np.exp(-1 / 12)])
+    speed, torque = np.log2(np.abs(np.array(found[:-1]) / found[1:])).T
+    assert np.allclose(speed, 2.0, atol=0.1)
+    assert np.allclose(torque, order, atol=0.1)
 
 
 REDUCTION = """

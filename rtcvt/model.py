@@ -147,7 +147,8 @@ class Coupling(NamedTuple):
         at `x`; what is slow beside a step may be left out of df/dx.
     port : callable
         ``port(k, x, u, p, data, row, column, work) -> d``: how the output of flange `k` follows from x (``row``), x'
-        from its input (``column``), and its output from its input (d). Comes behind `linearise` at the same point.
+        from its input (``column``), and its output from its input (d). Comes behind `derivative` or `linearise` at the
+        same point.
     flange : callable
         ``flange(k, x, u, p, data, work) -> y``: the output of flange `k`; comes behind `derivative` or `linearise`.
     piece : callable

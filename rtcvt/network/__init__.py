@@ -22,6 +22,11 @@ order 3 with A exact, ``sum b_i alpha_i = 1/2`` for order 2 with any, and order 
 Constraints are linear in the speeds, and their derivatives exact: the step is that of the method on the equations in
 which the constraints are eliminated, and end speeds agree as start speeds do.
 
+**Torques** that the step leaves have one order less than the states where some of df/dx is left out; how they start has
+no bearing on it. So behind the last internal step they are found anew, with ``r_i = dy_i/dx_i``, from::
+
+    r_i f_i(x_i, tau_i) = w',    sum of tau_i + sum of tau_j = 0
+
 **Elimination.** A is bordered: a block for each part, joined by the twists of shafts and the unknowns of nodes alone.
 Each block is factored by itself and takes the columns of its flanges; then the border, which is small, with what the
 blocks leave on it. The cost grows with the sum of the cubes of the parts, not with the cube of their sum.

@@ -107,6 +107,22 @@ def len_shaft():
     return Shaft.P + 1
 
 
+@inlined
+def flange(e, x, p, data, work):
+    """Output of a connected flange; expects the rates of its part."""
+    end = int(data[D.END]) + e * len_end()
+    i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
+    return part_flange(
+        int(data[i + Part.KERNELS]),
+        int(data[end + End.K]),
+        x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
+        work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
+        p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
+        data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
+        work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
+    )
+
+
 @kernel
 def at_nodes(x, p, data, r, work):
     """Residuals at the nodes into `r`: by what speeds of flanges and nodes differ, to what torques sum up.
@@ -117,16 +133,7 @@ def at_nodes(x, p, data, r, work):
         r[i] = 0.0
     for e in range(int(data[D.ENDS])):
         end = int(data[D.END]) + e * len_end()
-        i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
-        y = part_flange(
-            int(data[i + Part.KERNELS]),
-            int(data[end + End.K]),
-            x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
-            work[int(data[D.W_IN] + data[i + Part.IN]) : int(data[D.W_IN] + data[i + Part.IN] + data[i + Part.N_IN])],
-            p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
-            data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
-            work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
-        )
+        y = flange(e, x, p, data, work)
         z = int(data[end + End.Z])
         w = int(data[end + End.W])
         if data[end + End.SIGN] != 0.0:
@@ -156,17 +163,8 @@ def imbalance(k, x, p, data, work):
         end = int(data[D.END]) + e * len_end()
         if data[end + End.SIGN] == 0.0 and int(data[end + End.W]) == w:
             i = int(data[D.PART]) + int(data[end + End.PART]) * len_part()
-            at = int(data[D.W_IN] + data[i + Part.IN])
-            work[at + int(data[end + End.K])] = x[w]
-            tau = part_flange(
-                int(data[i + Part.KERNELS]),
-                int(data[end + End.K]),
-                x[int(data[i + Part.X]) : int(data[i + Part.X] + data[i + Part.N_X])],
-                work[at : at + int(data[i + Part.N_IN])],
-                p[int(data[i + Part.P]) : int(data[i + Part.P] + data[i + Part.N_P])],
-                data[int(data[i + Part.DATA]) : int(data[i + Part.DATA] + data[i + Part.N_DATA])],
-                work[int(data[i + Part.WORK]) : int(data[i + Part.WORK] + data[i + Part.N_WORK])],
-            )
+            work[int(data[D.W_IN] + data[i + Part.IN]) + int(data[end + End.K])] = x[w]
+            tau = flange(e, x, p, data, work)
             total += tau
             size += abs(tau)
     for s in range(int(data[D.SHAFTS])):
@@ -820,13 +818,7 @@ def initialise(p, data, u, x, work):
                     w = int(data[int(data[D.END]) + e * len_end() + End.W])
                     if data[int(data[D.END]) + e * len_end() + End.SIGN] != 0.0 and w >= 0:
                         x[w] = work[start + w]
-        rates(0.0, x, p, data, dx, work)
-        for e in range(int(data[D.ENDS])):  # the torques that go with these
-            end = int(data[D.END]) + e * len_end()
-            w = int(data[end + End.W])
-            if data[end + End.SIGN] != 0.0 and w >= 0:
-                x[int(data[end + End.Z])] -= dx[w]
-                dx[w] = 0.0
+        find_torques(0.0, x, p, data, work)
         all_outputs(0.0, x, p, data, y, work)
     derivative(0.0, x, u, p, data, dx, work)
     return start_status(int(data[D.N_X]), x, dx)

@@ -269,6 +269,28 @@ def test_a_clutch_between_two_discs_slips_as_it_should_and_sticks(folder):
         assert np.abs(made).max() <= 1e-9 * through
 
 
+@pytest.mark.parametrize("text", [CLUTCHED, TWO % (1, 1)], ids=["parts", "shaft"])
+def test_what_is_tuned_in_a_run_counts_as_if_it_had_always_been_so(folder, text):
+    model = built(folder, text)
+    one = model.instantiate()
+    one.initialise()
+    for _ in range(20):
+        one.step(1e-3)
+    tunable = [v.name for v in model.select("parameter") if v.tunable]
+    assert {v.partition(".")[0] for v in tunable} >= ({"clutch", "one", "two"} if text == CLUTCHED else {"s"})
+    for name in tunable:
+        tuned, other = one.copy(), model.instantiate()
+        other.set(name, 1.1 * one.get(name) + 1e-3)
+        other.initialise()
+        other.x[:] = one.x
+        tuned.tune(name, other.get(name))
+        assert np.array_equal(tuned.x, one.x)
+        for _ in range(3):
+            assert tuned.step(1e-3) == other.step(1e-3)
+        assert np.array_equal(tuned.x, other.x), name
+        assert np.array_equal(tuned.y, other.y), name
+
+
 def test_a_step_whose_iteration_does_not_converge_goes_on(folder):
     def never(text):
         text, n = re.subn(r"(?m)^NEWTON = 30\b", "NEWTON = 1", text)

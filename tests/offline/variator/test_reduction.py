@@ -15,7 +15,7 @@ from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
-from rtcvt.offline.variator import fields
+from rtcvt.offline.variator import fields, process
 from rtcvt.offline.variator.alignment import VALUES, Samples, dimensionless
 from rtcvt.offline.variator.exchange import exchanged
 from rtcvt.offline.variator.fields import KEPT
@@ -96,6 +96,18 @@ def reduced():
     with pytest.MonkeyPatch.context() as quick:
         quick.setattr(fields, "ITERATIONS", 150)
         return reduce(samples, "synthetic", **SMALL), z
+
+
+def test_bits_do_not_hang_on_the_number_of_workers(monkeypatch):
+    samples, _ = synthetic(24, noise=0.01)
+    monkeypatch.setattr(fields, "ITERATIONS", 8)
+    monkeypatch.setattr(process, "STEPS", 4)
+    found = []
+    for workers in (1, 2):
+        monkeypatch.setattr("os.cpu_count", lambda workers=workers: workers)
+        model = reduce(samples, "again", (4, 3), (4, 3), ((4, 6, 4, 3), (4, 6, 4, 3))).model
+        found.append(np.concatenate([model.table(), model.field_table()]))
+    assert np.array_equal(*found)
 
 
 @pytest.mark.slow

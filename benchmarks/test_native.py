@@ -17,6 +17,7 @@ import fmpy
 import numpy as np
 import pytest
 from fmpy_host import measure_do_step
+from test_variator import with_fields
 
 from rtcvt.fmu.export import export_python
 from rtcvt.fmu.native.export import compile_unit, export_native, write_sources
@@ -119,7 +120,7 @@ def host_in_c(
 
 
 def references_of(unit, fidelity):
-    variables = list(enumerate(load_unit(unit).build(fidelity).variables))
+    variables = list(enumerate(unit.build(fidelity).variables))
     inputs = [(k, 0.05 * (v.nominal or 1.0)) for k, v in variables if v.causality == "input"]
     return inputs, [k for k, v in variables if v.causality == "output" and not v.boolean]
 
@@ -144,24 +145,24 @@ def test_host_in_c(benchmark, driver, unpacked, fidelity, steps=100_000):  # noq
     folder = unpacked["native", fidelity]
     (library,) = (folder / "binaries" / "linux64").iterdir()
     guid = fmpy.read_model_description(str(folder)).guid
-    found = host_in_c(benchmark, driver, library, guid, references_of("toroidal_kers", fidelity), steps)
+    found = host_in_c(benchmark, driver, library, guid, references_of(load_unit("toroidal_kers"), fidelity), steps)
     assert found["allocations"] == 0
     NATIVE_CYCLE[fidelity] = found["cycle_ns"]["median"]
     report(f"{fidelity}, host in C, {steps} steps of {H * 1e3:g} ms, no allocation", found)
 
 
 @needs_c
-@pytest.mark.parametrize("fidelity", ["hybrid", "rigid"])
-def test_pushbelt_from_the_same_host(benchmark, driver, tmp_path, fidelity, steps=20_000):  # noqa: PT028
-    """Its tables have 7.5 MB, which no instance copies."""
-    unit = load_unit("pushbelt_cvt").model_copy(update={"scenario": ()})
+@pytest.mark.parametrize(("fidelity", "cells"), [("hybrid", 0), ("rigid", 0), ("hybrid", 64)])
+def test_pushbelt_from_the_same_host(benchmark, driver, tmp_path, fidelity, cells, steps=20_000):  # noqa: PT028
+    """Its tables have 7.5 MB, which no instance copies; without fields, or with all on so many cells of a section."""
+    unit = with_fields(cells).model_copy(update={"scenario": ()})
     folder = Path(fmpy.extract(str(export_native(unit, fidelity, tmp_path / "unit.fmu")), str(tmp_path / "unit")))
     (library,) = (folder / "binaries" / "linux64").iterdir()
     guid = fmpy.read_model_description(str(folder)).guid
-    inputs, outputs = references_of("pushbelt_cvt", fidelity)
+    inputs, outputs = references_of(unit, fidelity)
     found = host_in_c(benchmark, driver, library, guid, ([(k, 0.0) for k, _ in inputs], outputs), steps)
     assert found["allocations"] == 0
-    report(f"pushbelt_cvt {fidelity}, host in C", found)
+    report(f"pushbelt_cvt {fidelity}, {cells} cells, host in C", found)
 
 
 @needs_c
@@ -201,7 +202,7 @@ def test_python_backend_from_the_same_host(benchmark, driver, unpacked, fidelity
     )
     env = {**os.environ, "LD_PRELOAD": str(shared), "PATH": path}
     resources = (folder / "resources").as_uri()
-    references = references_of("toroidal_kers", fidelity)
+    references = references_of(load_unit("toroidal_kers"), fidelity)
     found = host_in_c(benchmark, driver, library, guid, references, steps, 1, resources, 5, env)
     ratio = found["cycle_ns"]["median"] / NATIVE_CYCLE.get(fidelity, float("nan"))
     benchmark.extra_info["python_over_native"] = ratio

@@ -140,7 +140,9 @@ def require_usable(message: Message) -> None:
     except cantools.Error as error:
         raise InputError("--dbc", message.name, None, f"signals that fit and do not overlap: {error}") from None
     for s in message.signals:
-        require(bool(s.conversion.scale), f".{s.name}", "scale 0", "a scale that is not 0")
+        scale, offset = s.conversion.scale, s.conversion.offset
+        numbers = bool(scale) and math.isfinite(scale) and math.isfinite(offset)
+        require(numbers, f".{s.name}", f"({scale:g},{offset:g})", "a finite scale that is not 0, and a finite offset")
         whole = s.conversion.scale == 1 and not s.conversion.offset
         require(whole or not s.is_multiplexer, f".{s.name}", None, "a multiplexer with scale 1")
     packets = message.protocol == "j1939"

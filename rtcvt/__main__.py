@@ -4,6 +4,7 @@ SIGINT, SIGTERM and SIGHUP become exceptions, so that what was begun is cleaned 
 processes. Once the loop of a rig runs it takes them itself, see `rtcvt.hil.rig`. A second one acts as usual.
 """
 
+import os
 import signal
 import sys
 from types import FrameType
@@ -53,8 +54,20 @@ def _all(handler: signal.Handlers) -> None:
         signal.signal(number, handler)
 
 
+def _opened() -> None:
+    """Standard streams that were closed become the null device, or the next files would take their places."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
 def main() -> None:
     """Entry point of the command ``rtcvt``."""
+    _opened()
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
             signal.signal(number, _end)

@@ -157,7 +157,7 @@ def opened_archive(path: Path) -> Iterator[BinaryIO]:
         sizes = [m.file_size for m in members]
         sums: dict[str, int] = {}
         for m in members:
-            if ".." in m.filename.split("/"):
+            if ".." in m.filename.split("/") or m.filename.startswith("/") or {":", "\\"} & set(m.filename):
                 raise InputError(path.name, "archive", m.filename, "files below its own folder")
             if sums.setdefault(m.filename, m.CRC) != m.CRC:
                 raise InputError(path.name, "archive", m.filename, "one file of this name; these are unlike")

@@ -618,7 +618,7 @@ def kills(count: int, folder: Path) -> Outcome:
 def misdeeds(count: int, folder: Path) -> Outcome:
     """Units that crash, exit, hang or give nonsense: the rig says why, with figures and a finished recording."""
     fmu, bad = hostile.build(folder), []
-    names = [*hostile.DEADLY, "hang", "sleep", "not_a_number", "infinite", "status_7", "at_start", "at_end",
+    names = [*hostile.DEADLY, "hang", "sleep", "stopped", "not_a_number", "infinite", "status_7", "at_start", "at_end",
              "hang_at_end", "ones", "zeros", "threes", "random", "leaves"]  # fmt: skip
     names.remove("memory")  # takes all that a process may have
     for k in (rounds := Rounds(count)):

@@ -227,6 +227,31 @@ def test_mistakes_end_with_2_and_write_nothing(rtcvt, tmp_path, words, message):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("words", "option", "other"),
+    [("simulate a.toml --json a.toml", "--json", "unit"), ("check link -o ./a.toml", "-o", "unit"),
+     ("export planetary --figures a.toml -o link", "-o", "--figures"), ("plot a.toml -o link", "-o", "recording"),
+     ("run x --inputs a.toml --can virtual:x --save-dbc a.toml", "--save-dbc", "--inputs"),
+     ("campaign pushbelt_24mm -p link -o out --summary a.toml", "--summary", "--plan")],
+)  # fmt: skip
+def test_what_is_read_is_not_written_over(rtcvt, tmp_path, words, option, other):
+    (tmp_path / "a.toml").write_text("mine")
+    (tmp_path / "link").symlink_to("a.toml")
+    code, _, err = rtcvt(*words.split())
+    assert code == 2
+    assert re.match(rf"error: {option} = '.*': another file than that of {other}\n", err)
+    assert (tmp_path / "a.toml").read_text() == "mine"
+    assert {p.name for p in tmp_path.iterdir()} == {"a.toml", "link"}
+
+
+@pytest.mark.parametrize(("closed", "words", "code"), [("<&- >&-", "--version", 0), ("<&- >&- 2>&-", "show none", 2)])
+def test_streams_that_are_closed(tmp_path, closed, words, code):
+    told = tmp_path / "told"
+    line = f"{sys.executable} -X faulthandler -m rtcvt {words} {closed}; echo $? > {told}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True)
+    assert (told.read_text(), done.stdout, done.stderr) == (f"{code}\n", "", "")
+
+
 def test_brackets_are_text(rtcvt, tmp_path):
     """Names and units in brackets are no markup."""
     assert "[kg.m2]" in rtcvt("show", "--help")[1]

@@ -96,7 +96,8 @@ def test_an_archive_that_explodes_is_refused_before_it_is_extracted(tmp_path):
 
 @pytest.mark.parametrize(
     ("names", "message"),
-    [(["../a"], "below its own folder"), (["b/../../a"], "below its own folder"), (["a", "a"], "these are unlike"),
+    [(["../a"], "below its own folder"), (["b/../../a"], "below its own folder"),
+     (["/a"], "below its own folder"), (["C:a"], "below its own folder"), (["a", "a"], "these are unlike"),
      (["a", "b", "a/..", "c"], "below its own folder"), (["a", "A", "b/a", "a..b", ".../c"], "")],
 )  # fmt: skip
 def test_an_archive_keeps_its_files_apart_and_below_its_folder(tmp_path, names, message):

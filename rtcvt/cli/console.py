@@ -6,10 +6,12 @@ from the command line those of the unit's kind.
 
 import inspect
 import json
+import os
+import stat
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -20,6 +22,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from typer.core import TyperCommand
 
 from rtcvt.cli import completion
 from rtcvt.errors import InputError
@@ -72,6 +75,7 @@ out = Console()
 
 
 notes = Console(stderr=True)
+WRITTEN = frozenset({"--output", "--json", "--report", "--save-dbc", "--summary"})  # options that name outputs
 EVERY = 30.0  # s between lines of progress where there is no terminal
 
 
@@ -165,7 +169,36 @@ def command(function: Callable[..., None], more: Iterable[str] = ()) -> Callable
     paragraphs = "\n\n".join([inspect.cleandoc(function.__doc__ or ""), *more]).split("\n\n")
     text = "\n\n".join(" ".join(p.split()) for p in paragraphs)
     text = text.replace("[", r"\[").replace(r"\[bold]", "[bold]").replace(r"\[/]", "[/]")  # units are no markup
-    return app.command(help=text)(function)
+    return app.command(help=text, cls=_Command)(function)
+
+
+def _place(value: Any) -> tuple[int, int] | None:
+    """What tells the regular file of this name from all others."""
+    with suppress(OSError, ValueError):
+        if isinstance(value, str | Path) and stat.S_ISREG((at := os.stat(value)).st_mode):
+            return at.st_dev, at.st_ino
+    return None
+
+
+class _Command(TyperCommand):
+    """A command that does not write over what it reads."""
+
+    def invoke(self, context: Any) -> Any:
+        """Run it.
+
+        Raises
+        ------
+        InputError
+            One of its outputs is a file that another option or argument names.
+        """
+        found: dict[tuple[int, int], str] = {}
+        for option in sorted(self.params, key=lambda option: not WRITTEN.isdisjoint(option.opts)):  # those last
+            given, flag = context.params.get(option.name or ""), option.opts[0]
+            for value in given if isinstance(given, list) else [given]:
+                place = _place(value)
+                if place is not None and found.setdefault(place, flag) != flag:
+                    raise InputError(flag, "", str(value), f"another file than that of {found[place]}")
+        return super().invoke(context)
 
 
 def for_kinds(task_of: Callable[[Kind], Task | None]) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -455,7 +455,7 @@ def _check_feasible(unit: GearSystem, model: Model) -> None:
                 unit.source,
                 "contacts",
                 rows,
-                f"the radii are not finite{where}: look for a division by zero in the coordinates",
+                f"the radii are not finite{where}: look for a division by zero or a root of a negative number",
             )
         scaled = R / np.maximum(np.abs(R).max(axis=1, initial=0.0, keepdims=True), 1e-300)
         if np.linalg.matrix_rank(scaled, tol=1e-9) < len(rows):

@@ -141,12 +141,13 @@ def test_a_checker_that_the_environment_names_finds_no_error(unit_file, variable
     assert "[FATAL]" not in report
 
 
-@pytest.mark.parametrize("name", ["vehicle_kers", "vehicle_wltc"])
-def test_ssp_2_is_valid_by_the_schemas_that_the_environment_names(name):
+@pytest.mark.parametrize("name", ["vehicle_kers", "vehicle_wltc", "car_cvt"])
+@pytest.mark.parametrize("ssp", [1, 2])
+def test_a_system_is_valid_by_the_schemas_that_the_environment_names(name, ssp):
     folder = os.environ.get("RTCVT_SSP_SCHEMAS")
     if not folder:
-        pytest.skip("RTCVT_SSP_SCHEMAS names no schemas of SSP 2.0")
-    root = etree.fromstring(ElementTree.tostring(system_description(parts_of(load_unit(name)), 2)))
+        pytest.skip("RTCVT_SSP_SCHEMAS names no schemas of SSP")
+    root = etree.fromstring(ElementTree.tostring(system_description(parts_of(load_unit(name)), ssp)))
     etree.XMLSchema(file=str(Path(folder) / "SystemStructureDescription.xsd")).assertValid(root)
     values = etree.XMLSchema(file=str(Path(folder) / "SystemStructureParameterValues.xsd"))
     sets = list(root.iter("{http://ssp-standard.org/SSP1/SystemStructureParameterValues}ParameterSet"))

@@ -11,7 +11,7 @@
 
 enum { NOTHING, SEGFAULT, ABORT, BUS_ERROR, OVERFLOW, DIVIDE, ILLEGAL, EXIT, EXIT_AT_ONCE, KILLED, MEMORY, HANG, SLEEP,
        NOT_A_NUMBER, INFINITE, STATUS_7, STATUS_MINUS_1, AT_START, AT_END, HANG_AT_END, TERMINATES,
-       ONES, ZEROS, THREES, RANDOM, FORKS, LEAVES };
+       ONES, ZEROS, THREES, RANDOM, FORKS, LEAVES, STOPPED };
 
 static struct { int mode, is_over; double at, u, y, t; size_t length; } unit;
 static volatile double sink;
@@ -73,6 +73,7 @@ static int misbehave(void)
     case EXIT: exit(0);
     case EXIT_AT_ONCE: _exit(0);
     case KILLED: raise(SIGKILL); break;
+    case STOPPED: raise(SIGSTOP); break;
     case MEMORY:
         for (;;) {
             char *more = malloc(1 << 26);

@@ -36,7 +36,7 @@ DESCRIPTION = """<?xml version="1.0" encoding="UTF-8"?>
 _NAMES = (
     "nothing", "segfault", "abort", "bus_error", "overflow", "divide", "illegal", "exit", "exit_at_once", "killed",
     "memory", "hang", "sleep", "not_a_number", "infinite", "status_7", "status_minus_1", "at_start", "at_end",
-    "hang_at_end", "terminates", "ones", "zeros", "threes", "random", "forks", "leaves",
+    "hang_at_end", "terminates", "ones", "zeros", "threes", "random", "forks", "leaves", "stopped",
 )  # fmt: skip
 MISDEEDS = {name: number for number, name in enumerate(_NAMES)}
 DEADLY = {  # what the rig should say

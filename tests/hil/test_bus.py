@@ -378,6 +378,12 @@ def test_what_a_value_table_says_is_told_in_many_words():
     assert node.held["T niedostępny"] == 1
 
 
+@pytest.mark.parametrize("conversion", ["(0,0)", "(1e400,0)", "(1,-1e400)"])
+def test_a_conversion_that_gives_no_numbers_is_refused(conversion):
+    with pytest.raises(InputError, match=r"M\.x = .*a finite scale that is not 0"):
+        planned(f'BO_ 256 M: 8 ECU\n SG_ x : 0|8@1+ {conversion} [0|0] "" RIG\n', [Variable("x", "input", 0, "1", "")])
+
+
 def test_a_received_number_beyond_all_numbers_is_none():
     given = Variable("x", "input", 0, "1", "")
     plan = planned('BO_ 256 M: 8 ECU\n SG_ x : 0|8@1+ (1e308,0) [0|0] "" RIG\n', [given])

@@ -51,7 +51,7 @@ from rtcvt.hil.pacing import BUS_PRIORITY, take_fifo
 from rtcvt.names import mapped
 from rtcvt.pog.system import build_model, matrices
 from rtcvt.pog.unit import GearSystem, read_gear_system
-from rtcvt.recording import replaced_on_success, require_writable
+from rtcvt.recording import require_writable, write_text
 from rtcvt.unitfile import read_unit_file
 
 GRID = 361  # points of the table over the tilt
@@ -199,8 +199,7 @@ def main() -> None:
     finally:
         bus.shutdown()
     if given.json is not None:
-        with replaced_on_success(given.json) as temporary:
-            temporary.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        write_text(given.json, json.dumps(found, indent=1) + "\n")
     print(f"answered {found['answered']}, held {found['held']}")
 
 

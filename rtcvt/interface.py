@@ -465,7 +465,7 @@ def check(
     InputError
         There is nothing to compare, or an option that the unit's check does not take.
     """
-    from rtcvt.recording import replaced_on_success, require_writable
+    from rtcvt.recording import require_writable, write_text
 
     given = unit if isinstance(unit, Unit) else load(unit)
     task = given.record.task("check")
@@ -474,8 +474,7 @@ def check(
         path = Path(folder) / "report.html" if report is None else Path(report)
         require_writable(path)
         result: Checked = task.run(given.record, always | {"report": path, "figures": None}, progress or _silent)
-        with replaced_on_success(path) as temporary:
-            temporary.write_text(result.page, encoding="utf-8")
+        write_text(path, result.page)
     return result
 
 

@@ -273,6 +273,12 @@ def replaced_on_success(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8; see `replaced_on_success`."""
+    with replaced_on_success(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def written(path: Path) -> Iterator[None]:
     """What the system says against writing a file, as bad input: disk full, no rights, a name that is too long."""

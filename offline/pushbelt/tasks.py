@@ -21,7 +21,7 @@ from rtcvt.offline.pushbelt.unit.parameters import (
     influence_numbers,
     sheaves,
 )
-from rtcvt.recording import HDF5, Recording, replaced_on_success, require_ending, require_writable
+from rtcvt.recording import HDF5, Recording, require_ending, require_writable, write_text
 
 
 def show(parameters: Parameters, given: Mapping[str, Any]) -> Shown:
@@ -252,8 +252,7 @@ def _theory(parameters: Parameters, given: Mapping[str, Any]) -> Run:
     require_writable(path, given["figures"])
     point, found = at_case(parameters, case, given["row"], given["law"] == "coupled")
     title = f"{parameters.name}, {case}: steady theory"
-    with replaced_on_success(path) as temporary:
-        temporary.write_text(report_page(title, found), encoding="utf-8")
+    write_text(path, report_page(title, found))
     known = {"unit": parameters.name, "case": case, "row": given["row"], "status": "complete", "law": given["law"]}
     return Run(path, known | figures(point, found), summary(title, found))
 

@@ -32,7 +32,7 @@ from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, SUMMARY
 from rtcvt.offline.pushbelt.run.windows import summary as summary_of
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.plan import Plan, names_of, runs_of
-from rtcvt.recording import replaced_on_success
+from rtcvt.recording import write_text
 
 _log = logging.getLogger("rtcvt")
 
@@ -134,8 +134,7 @@ def run_campaign(
             for name, failure in _computed(parameters, text, plan_text, folder, pending, scheduler, workers):
                 computed, ended = computed + cost[name], ended + 1
                 if failure is not None:
-                    with replaced_on_success(folder / f"{name}.failed") as temporary:
-                        temporary.write_text(failure + "\n", encoding="utf-8")
+                    write_text(folder / f"{name}.failed", failure + "\n")
                 report()
     finally:
         write_index(folder)
@@ -350,8 +349,7 @@ def _write_table(path: Path, rows: Iterable[Row], columns: list[str], form: str)
     for row in rows:
         values = (format(row.values[k], form) for k in columns)
         writer.writerow([row.run, row.window, row.ended, "yes" if row.slipping else "no", *values])
-    with replaced_on_success(path) as temporary:
-        temporary.write_text(table.getvalue(), encoding="utf-8")
+    write_text(path, table.getvalue())
 
 
 def index(folder: Path) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.variator.fields import KEPT
 from rtcvt.offline.variator.pod import modes_for, projection_error, stacked
 from rtcvt.offline.variator.reduction import Reduction, figures_of
-from rtcvt.recording import replaced_on_success
+from rtcvt.recording import write_text
 from rtcvt.variator.capacity import capacity
 
 Array = NDArray[np.float64]
@@ -34,8 +34,7 @@ def write_reduction_report(reduction: Reduction, heldout: Mapping[str, float], p
     InputError
         The file cannot be written.
     """
-    with replaced_on_success(path) as temporary:
-        temporary.write_text(reduction_page(reduction, heldout), encoding="utf-8")
+    write_text(path, reduction_page(reduction, heldout))
 
 
 def reduction_page(reduction: Reduction, heldout: Mapping[str, float]) -> str:

@@ -21,7 +21,7 @@ from rtcvt.offline.variator.plan import Plan, load_plan, names_of, plan_in
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
 from rtcvt.offline.variator.twins import SPATIAL, correct, figures, load_twins, spatial_rows
-from rtcvt.recording import replaced_on_success, require_writable
+from rtcvt.recording import require_writable, write_text
 from rtcvt.variator.build import find_reduced
 from rtcvt.variator.reduced_model import ReducedModel, read_reduced, rounded, write_reduced
 
@@ -95,8 +95,7 @@ def _compared(folder: Path, plan: Plan) -> list[Any]:
     if not twins.names:
         return []
     found = figures(twins)
-    with replaced_on_success(folder / "twins.json") as temporary:
-        temporary.write_text(json.dumps(found, indent=1), encoding="utf-8")
+    write_text(folder / "twins.json", json.dumps(found, indent=1))
     first, other = plan.model.belt, plan.twin[0].belt
     title = f"{first} less {other}, {found['points']} points"
     table = Table("quantity", "mean", "RMS", "median", "scatter", "above it", title=title, title_justify="left")

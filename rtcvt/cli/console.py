@@ -321,7 +321,7 @@ def write_page(unit: str, command: str, context: typer.Context, values: Mapping[
 
     `values` are the command's options by name, with `report` and `figures`.
     """
-    from rtcvt.recording import replaced_on_success, require_writable
+    from rtcvt.recording import require_writable, write_text
 
     loaded = load_unit(unit)
     task = loaded.task(command)
@@ -329,8 +329,7 @@ def write_page(unit: str, command: str, context: typer.Context, values: Mapping[
     require_writable(values["report"], values["figures"])
     with progress_bar() as bar:
         made: Checked = task.run(loaded, given, bar)
-    with replaced_on_success(values["report"]) as temporary:
-        temporary.write_text(made.page, encoding="utf-8")
+    write_text(values["report"], made.page)
     write_figures(values["figures"], made.figures)
     show_lines(made.lines)
     return made
@@ -347,11 +346,10 @@ def show_lines(lines: Iterable[Any]) -> None:
 
 def write_figures(path: Path | None, figures: dict[str, Any]) -> None:
     """Write figures as JSON, if there is a path; numbers of numpy become plain ones."""
-    from rtcvt.recording import replaced_on_success
+    from rtcvt.recording import write_text
 
     if path is not None:
-        with replaced_on_success(path) as temporary:
-            temporary.write_text(json.dumps(figures, indent=2, default=_plain) + "\n", encoding="utf-8")
+        write_text(path, json.dumps(figures, indent=2, default=_plain) + "\n")
 
 
 def _plain(value: Any) -> Any:

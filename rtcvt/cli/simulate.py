@@ -177,10 +177,9 @@ def _compare(unit: Unit, name: str, given: dict[str, Any]) -> None:
 
 def _write_page(path: Path, drives: list[Any], unit: Any, scenario: str) -> None:
     from rtcvt.offline.cars import page
-    from rtcvt.recording import replaced_on_success
+    from rtcvt.recording import write_text
 
-    with replaced_on_success(path) as temporary:
-        temporary.write_text(page(drives, unit, scenario), encoding="utf-8")
+    write_text(path, page(drives, unit, scenario))
     say(f"report: {path}")
 
 

@@ -29,7 +29,7 @@ def view(
     """
     from rtcvt.errors import InputError
     from rtcvt.kind import kinds, names_of
-    from rtcvt.recording import replaced_on_success, require_writable
+    from rtcvt.recording import require_writable, write_text
     from rtcvt.view import view_page
 
     path = output or recording.with_suffix(".html")
@@ -41,6 +41,5 @@ def view(
     if scene is None:
         raise InputError(recording, "", None, f"a run or recording of one of the kinds {names_of(viewers)}")
     page = view_page(scene)
-    with replaced_on_success(path) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_text(path, page)
     say(f"page: {path} ({len(scene.time)} frames, {len(page) / 1e6:.1f} MB)")

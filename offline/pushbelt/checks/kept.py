@@ -18,7 +18,7 @@ from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
 from rtcvt.offline.pushbelt.run.schedule import Run
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
-from rtcvt.recording import replaced_on_success
+from rtcvt.recording import write_text
 
 Progress = Callable[[str, int, int], None]
 
@@ -82,8 +82,7 @@ def kept(file: Path, about: str, make: Callable[[], dict[str, Any]]) -> dict[str
     if file.exists():
         return read_json(file, f"{about}, or none")
     found = make()
-    with replaced_on_success(file) as temporary:
-        temporary.write_text(json.dumps(found), encoding="utf-8")
+    write_text(file, json.dumps(found))
     return found
 
 

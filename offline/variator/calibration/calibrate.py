@@ -32,7 +32,7 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.inversion import covariance, directions, jacobian, step
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import computed
-from rtcvt.recording import replaced_on_success, written
+from rtcvt.recording import write_text, written
 
 Array = NDArray[np.float64]
 Found = dict[str, float] | None  # results of a run, see `forward`; None: the belt left its place
@@ -161,7 +161,7 @@ def calibrate(
         else:
             z = 0.5 * (z + best[2])
     _, k, z = best
-    _write(folder / SET, unit_text(parameters, changed(parameters, plan, z), plan.name))
+    write_text(folder / SET, unit_text(parameters, changed(parameters, plan, z), plan.name))
     C = covariance(J, sigma)
     posterior = z[:, None] + np.linalg.cholesky(C) @ rng.standard_normal((len(z), plan.members))
     posterior = np.column_stack([z, posterior])
@@ -170,7 +170,7 @@ def calibrate(
 
     def write() -> dict[str, Any]:
         figures = _figures(plan, prior, posterior, found, J, sigma) | {"misfit": misfit}
-        _write(folder / FIGURES, json.dumps(figures, indent=1))
+        write_text(folder / FIGURES, json.dumps(figures, indent=1))
         return figures
 
     figures = write()
@@ -178,11 +178,6 @@ def calibrate(
         found += evaluate(plan.steps + 1, posterior[:, 1 : 1 + plan.predict], everything)
         figures = write()
     return figures
-
-
-def _write(path: Path, text: str) -> None:
-    with replaced_on_success(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def unit_text(parameters: Parameters, chosen: Parameters, name: str) -> str:
@@ -254,7 +249,7 @@ class _Journal:
             if isinstance(error, InputError):
                 raise
             raise InputError(path, "", None, f"lines that rtcvt calibrate writes ({error})") from None
-        _write(path, "\n".join([head, *lines]) + "\n")  # without a line that was cut off
+        write_text(path, "\n".join([head, *lines]) + "\n")  # without a line that was cut off
 
     def add(self, job: tuple[int, int, str], values: Found) -> None:
         self.found[job] = values

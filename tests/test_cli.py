@@ -322,3 +322,26 @@ def test_a_signal_that_a_library_swallows_comes_again(name, code):
     assert (done.returncode, done.stdout) == (code, "cleaned\n")
     assert "Traceback" not in done.stderr
     assert time.monotonic() - began < 5.0
+
+
+CAUGHT = """
+import os, signal, time
+import rtcvt.__main__, rtcvt.cli
+
+def command():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    except KeyboardInterrupt:
+        rtcvt.__main__.caught()
+    time.sleep(0.2)
+    print("summary", flush=True)
+
+rtcvt.cli.main = command
+rtcvt.__main__.main()
+"""
+
+
+def test_an_interrupt_that_was_caught_does_not_come_again():
+    done = subprocess.run([sys.executable, "-c", CAUGHT], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "summary\n"), done.stderr

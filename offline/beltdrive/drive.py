@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt.__main__ import caught
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.unit import BeltUnit
 from rtcvt.errors import InputError
@@ -325,6 +326,7 @@ def simulate(
             last = Motion(*(part.copy() for part in x))
             report(done * sample)
     except KeyboardInterrupt:
+        caught()
         complete = False
     kept = slice(0, done + 1)
     return Run(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import splu
 
+from rtcvt.__main__ import caught
 from rtcvt.belt.unit import BeltUnit, ElementModel
 from rtcvt.errors import InputError
 from rtcvt.model import Variable, VariableTable
@@ -271,7 +272,7 @@ def simulate(
             if progress is not None:
                 progress(t, float(times[-1]))
     except KeyboardInterrupt:
-        pass
+        caught()
     return Run(d, times[:done], states[:done], done == times.size, h, accepted, rejected)
 
 

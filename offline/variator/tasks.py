@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
+from rtcvt.__main__ import caught
 from rtcvt.errors import InputError
 from rtcvt.kind import Campaigned, Progress, Shown, cell
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
@@ -65,6 +66,7 @@ def campaign(parameters: Parameters, given: Mapping[str, Any], progress: Progres
             if error > wanted.error:
                 failures.append(f"{wanted.quantity}: {100.0 * error:.3g} % expected when all candidates were run")
     except KeyboardInterrupt:
+        caught()
         interrupted = True
         state = state_of(folder, names_of(plan))
     rows = list(index(folder))

@@ -177,7 +177,7 @@ def test_rigid_elements_take_pulleys_and_sides():
 def test_the_hybrid_model_beside_the_full_one(tmp_path):
     """A smooth back, mu = 0.3 for 0.9: a brake of 7 N.m for 35 ms makes the idler slip.
 
-    Measured: speeds 2.3 %, tensions 2.7 %, torques 3.2 %.
+    Measured: speeds 1.4 %, tensions 2.8 %, torques 5.8 %.
     """
     unit = changed(serpentine({}, {"mu_back": 0.3}, {"idler": {"flange": "torque"}}), step=STEP)
     scenario = Scenario(name="brake", duration=0.45, inputs={
@@ -188,5 +188,5 @@ def test_the_hybrid_model_beside_the_full_one(tmp_path):
     found = compare(case, result(case, tmp_path), "brake")
     w = found.pairs["idler.w"][0]
     assert w[340] < 0.2 * w[299]
-    for kind, most in (("speed", 0.026), ("tension", 0.03), ("torque", 0.036)):
+    for kind, most in (("speed", 0.016), ("tension", 0.03), ("torque", 0.062)):
         assert max(e.nrms for e in found.errors if e.kind == kind) < most

@@ -1837,9 +1837,10 @@ def most_work(h, x, u, data, work):
         row = int(data[D.FLANGE]) + 3 * i
         if int(data[row]) == Flange.TORQUE:
             done += u[int(data[row + 1])] * rosenbrock_integral(at, n, h, before, k)
-        for omega in (before[at], x[at]):
-            power = load_torque(i, 0, omega, data) * omega
-            done += h * power if power > 0.0 else 0.0
+        power = load_torque(i, 0, before[at], data) * before[at]
+        done += h * power if power > 0.0 else 0.0
+        power = load_torque(i, 0, x[at], data) * x[at]
+        done += h * power if power > 0.0 else 0.0
     return done
 
 

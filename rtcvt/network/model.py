@@ -14,6 +14,7 @@ from rtcvt.model import Model, Variable
 from rtcvt.network.file import Flange, Graph, System, flanges_of, follows, graph_of, with_values
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
+from rtcvt.stepping import MOST_STEPS
 from rtcvt.table import Constants, Table
 
 Output = tuple[str, str]  # of a component, by name
@@ -73,7 +74,8 @@ def build_system(system: System, fidelity: str = "system", substeps: int | None 
     Raises
     ------
     InputError
-        See `components_of`; or a loop of signals without memory, or one of rigid parts that ties speeds twice.
+        See `components_of`; or a loop of signals without memory, one of rigid parts that ties speeds twice, or a step
+        of a million internal ones.
     """
     del fidelity
     graph = components_of(system)
@@ -181,6 +183,9 @@ class _Writer:
         self.n_work = 0
         steps = [m.internal_step or m.step_size for m in self.models]
         self.step = min([*steps, system.solver.step / (substeps or system.solver.substeps)])
+        if not system.solver.step < MOST_STEPS * self.step:
+            most = f"less than {MOST_STEPS * self.step:g} s, {MOST_STEPS:g} internal steps of {self.step:g} s"
+            raise InputError(system.source, "solver.step", system.solver.step, most)
         self.rows: list[dict[Part, float]] = []
         self.shafts = Table()
         for name, shaft in system.shafts.items():

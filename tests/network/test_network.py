@@ -468,3 +468,9 @@ def test_speeds_that_are_tied_twice_are_named(folder):
     with pytest.raises(InputError, match=r"box\.carrier, box\.ring, box\.sun.*tied together once"):
         built(folder, held + 'unit = "planetary"\nmodel = "rigid"\n')
     built(folder, held + 'unit = "planetary"\nmodel = "full"\n')
+
+
+def test_a_step_of_a_million_internal_ones_is_refused(folder):
+    text = 'connect = ["box.sun - ground"]\n[components.box]\nunit = "planetary"\nmodel = "rigid"\n'
+    with pytest.raises(InputError, match=r"solver\.step.*10000.*less than .* s, 1e\+06 internal steps of"):
+        built(folder, text, 1e4)

@@ -30,6 +30,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -527,6 +528,11 @@ def compile_unit(sources: Path, binary: Path, name: str) -> None:
     if "darwin" in name:
         command += [f"-Wl,-install_name,@rpath/{binary.name}"]  # not the folder where it was made
     here = os.environ | {"TMPDIR": "."}  # nor does clang, when it makes a C library, for its own files
-    done = subprocess.run(command, capture_output=True, text=True, cwd=sources, env=here)
+    cache = here.get("ZIG_GLOBAL_CACHE_DIR") or here.get("XDG_CACHE_HOME") or str(Path.home())
+    with ExitStack() as stack:
+        if "%" in cache:
+            folder = stack.enter_context(TemporaryDirectory(dir=sources))
+            here["ZIG_GLOBAL_CACHE_DIR"] = os.path.relpath(folder, sources)
+        done = subprocess.run(command, capture_output=True, text=True, cwd=sources, env=here)
     if done.returncode != 0:
         raise InputError("native export", "platform", name, f"the compiler failed:\n{done.stderr.strip()[-2000:]}")

@@ -207,6 +207,26 @@ def test_folders_may_have_any_name(tmp_path, monkeypatch, name, language):
     assert (tmp_path / name / "x.so").is_file()
 
 
+def test_zigs_own_cache_has_a_name_that_its_linker_takes(tmp_path, monkeypatch):
+    """The folder that HOME or a variable names may not: then another one, for this time."""
+    seen = []
+
+    def run(command, cwd, env, **options):
+        seen.append(env.get("ZIG_GLOBAL_CACHE_DIR", ""))
+        assert not seen[-1] or (cwd / seen[-1]).is_dir()
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(rtcvt.fmu.native.export.subprocess, "run", run)
+    for home in ("plain", "50%25"):
+        monkeypatch.delenv("ZIG_GLOBAL_CACHE_DIR", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / home))
+        compile_unit(tmp_path, tmp_path / "x.so", own_platform())
+    assert seen[0] == ""
+    assert seen[1]
+    assert "%" not in seen[1]
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_failed_export_keeps_the_file_that_was_there(tmp_path, monkeypatch):
     path = tmp_path / "unit.fmu"
     path.write_bytes(b"before")

@@ -24,9 +24,9 @@ from rtcvt.kernel import FAILED
 from rtcvt.kind import load_unit
 
 H = 1e-3
-STEPS = {"toroidal_kers": 3000, "car_cvt": 15000}  # the car stands still for 11 s
+STEPS = {"toroidal_kers": 3000, "car_cvt": 15000, "car_automatic": 15000}  # the car stands still for 11 s
 STATIC = {"linux32-static": "x86-linux-musl", "aarch64-static": "aarch64-linux-musl"}  # zig's names of the targets
-UNITS = [slow("toroidal_kers rigid"), "toroidal_kers full", slow("car_cvt system")]
+UNITS = [slow("toroidal_kers rigid"), "toroidal_kers full", slow("car_cvt system"), slow("car_automatic system")]
 HOST = Path(__file__).with_name("platform_host.c")
 PLATFORM_CASES = [
     pytest.param("linux64", id="linux64", marks=[pytest.mark.slow, pytest.mark.needs(*([] if ZIG else ["cc"]))]),

@@ -7,17 +7,21 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
 from commands import command_line
 from marks import slow
 from rich.text import Text
+from typer import Option, Typer
 from typer.main import get_command
+from typer.testing import CliRunner
 
 from rtcvt import load
 from rtcvt.cli import app
-from rtcvt.cli.console import _in_lines
+from rtcvt.cli.console import _Command, _in_lines
+from rtcvt.errors import InputError
 from rtcvt.recording import read_recording
 from rtcvt.unitfile import shipped_units
 
@@ -345,3 +349,18 @@ rtcvt.__main__.main()
 def test_an_interrupt_that_was_caught_does_not_come_again():
     done = subprocess.run([sys.executable, "-c", CAUGHT], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "summary\n"), done.stderr
+
+
+def test_two_inputs_may_be_one_file_but_no_output(tmp_path):
+    def command(
+        a: Path, inputs: Annotated[Path, Option("--inputs")], output: Annotated[Path, Option("--output")]
+    ) -> None:
+        pass
+
+    app = Typer()
+    app.command(cls=_Command)(command)
+    one = tmp_path / "one.toml"
+    one.write_text("", encoding="utf-8")
+    words = [str(one), "--inputs", str(one), "--output"]
+    assert CliRunner().invoke(app, [*words, str(tmp_path / "other")]).exit_code == 0
+    assert isinstance(CliRunner().invoke(app, [*words, str(one)]).exception, InputError)

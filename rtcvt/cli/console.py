@@ -192,11 +192,12 @@ class _Command(TyperCommand):
             One of its outputs is a file that another option or argument names.
         """
         found: dict[tuple[int, int], str] = {}
-        for option in sorted(self.params, key=lambda option: not WRITTEN.isdisjoint(option.opts)):  # those last
+        writes = {option: not WRITTEN.isdisjoint(option.opts) for option in self.params}
+        for option in sorted(writes, key=writes.__getitem__):  # outputs last
             given, flag = context.params.get(option.name or ""), option.opts[0]
             for value in given if isinstance(given, list) else [given]:
                 place = _place(value)
-                if place is not None and found.setdefault(place, flag) != flag:
+                if place is not None and found.setdefault(place, flag) != flag and writes[option]:
                     raise InputError(flag, "", str(value), f"another file than that of {found[place]}")
         return super().invoke(context)
 

@@ -7,22 +7,25 @@ fig_16     normal force on the element that each pulley of the accessory drive p
            mirrored (the same, Fig. 16)
 slipping   errors of the hybrid model on the serpentine drive of the tests; runs of the ANCF belt are kept in FOLDER
 meshes     what mesh and step of the ANCF belt change of two of these runs
-arm        the same drive with a tensioner at an engine order: hybrid model, also with its arm moved as in the ANCF run
+substitution  engine orders of this drive, without and with a tensioner: parts of the hybrid model as in the ANCF run
 parameters figures of two_pulley_belt over one key of [ancf] (Ntarladima, section 4); runs are kept in FOLDER
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
+from rtcvt.belt.layout import N_ARC, Arc, D
+from rtcvt.belt.unit import BeltUnit
 from rtcvt.html import COLOURS
 from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import rigid_elements
-from rtcvt.offline.beltdrive.results import Case, result
+from rtcvt.offline.beltdrive.results import Case, Result, result
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.studies import STUDIES, figures, run_study
 from rtcvt.offline.beltdrive.verification import compare
@@ -32,8 +35,11 @@ from rtcvt.simulate import Result as Run
 from studies.lugre import bristles, lugre
 from studies.static_sheave import press
 
+Array = NDArray[np.float64]
+
 ROOT = Path(__file__).parents[1]
 DRIVES = ROOT / "tests" / "data" / "beltdrive"
+LATE = 300  # [ms]
 
 
 def keep(picture: Figure, folder: Path, name: str) -> None:
@@ -178,27 +184,68 @@ def run_meshes(folder: Path) -> None:
             print_worst(f"{name}: {about} beside 240 elements, 50 us:", errors)
 
 
-def run_arm(folder: Path) -> None:
-    unit = changed(load_unit(DRIVES / "tensioned.toml"), step=1e-4)
-    scenario = Scenario(name="arm", duration=0.6, inputs={"crank.w": "-120*min(t/0.2, 1)*(1 + 0.02*sin(50*pi*t))"})
-    case = Case("arm", unit, scenario)
-    full = result(case, folder)
+def cell_shares(unit: BeltUnit, full: Result) -> Array:
+    """Shares of a wrap's belt that its cells hold, by tensions on the ANCF belt: (instants, pulleys, cells)."""
+    assert unit.hybrid is not None
+    model, path, cells = unit.build("hybrid"), unit.path(), unit.hybrid.cells
+    table = model.data[int(model.data[D.GEOMETRY]) :][: N_ARC * len(unit.pulleys)].reshape(-1, N_ARC)
+    content = np.empty((full.fields["belt.s"].shape[0], len(unit.pulleys), cells))
+    for k, (s, T) in enumerate(zip(full.fields["belt.s"], full.fields["belt.F"], strict=True)):
+        for i, row in enumerate(table):
+            fine = np.mean(path.arc(i)) + row[Arc.OWN] * ((np.arange(20 * cells) + 0.5) / (20 * cells) - 0.5)
+            tension = np.interp(fine, s, T, period=path.length).reshape(cells, 20).mean(axis=1)
+            over = np.minimum(tension - unit.belt.pretension, row[Arc.LAST])
+            content[k, i] = (1.0 - (row[Arc.SINK] - row[Arc.LESS] * over) * over) / (1.0 + tension / unit.belt.EA)
+    return content / content.sum(axis=2, keepdims=True)
+
+
+def substituted(case: Case, full: Result, parts: Collection[str]) -> Run:
+    """The hybrid model's run with parts as the ANCF run has them: the arm's angle, the speed at the end of a step of
+    1 ms of the pulley whose speed is given, from `LATE` on how a wrap's belt lies on it."""
+    unit = case.unit
     model = unit.build("hybrid")
-    instance, u, theta = model.instantiate(), sample_inputs(model, scenario, full.time), full.series["idler.theta"]
-    instance.set("idler.arm.J", 1e6)  # so that it goes on as it is set
+    instance, place = model.instantiate(), {v.name: k for k, v in enumerate(model.states)}
+    u, back, on = (sample_inputs(model, case.scenario, full.time + dt) for dt in (0.0, -1e-5, 1e-5))
+    w, slope = u[:, 0], (on - back)[:, 0] / 2e-5  # the crankshaft's
+    shares = cell_shares(unit, full)
+    wraps = [[place[f"{name}.l_{k + 1}"] for k in range(shares.shape[2])] for name in unit.pulleys]
+    if "arm" in parts:
+        instance.set("idler.arm.J", 1e6)  # so that it goes on as it is set
     instance.initialise()
-    place = {v.name: k for k, v in enumerate(model.states)}
     y = np.tile(instance.y, (full.time.size, 1))
     for k in range(1, full.time.size):
-        instance.u[:] = u[k - 1]
-        instance.x[place["idler.arm.theta"]] = theta[k - 1]
-        instance.x[place["idler.arm.w"]] = (theta[k] - theta[k - 1]) / unit.step
+        instance.u[:], x = u[k - 1], instance.x
+        if "arm" in parts:
+            theta = full.series["idler.theta"]
+            x[place["idler.arm.theta"]] = theta[k - 1]
+            x[place["idler.arm.w"]] = (theta[k] - theta[k - 1]) / unit.step
+        if "speed" in parts:
+            instance.u[0], x[place["crank.slope"]], x[place["crank.a"]] = w[k], 0.0, 0.0
+        if "wraps" in parts and k > LATE:
+            for cells, share in zip(wraps, shares[k - 1 - LATE], strict=True):
+                x[cells] = x[cells].sum() * share
         instance.step(unit.step)
+        if "speed" in parts:
+            x[place["crank.a"]] = slope[k]
+            instance.outputs()
         y[k] = instance.y
     none = np.zeros(full.time.size)
-    moved = Run(model, scenario, unit.step, instance.p, full.time, u, y, none.astype(np.int8), none)
-    for about, run in (("hybrid model", None), ("its arm moved as in the ANCF run", moved)):
-        print_worst(about, ((e.kind, e.nrms) for e in compare(case, full, about, fast=run).errors))
+    return Run(model, case.scenario, unit.step, instance.p, full.time, u, y, none.astype(np.int8), none)
+
+
+def run_substitution(folder: Path) -> None:
+    arm = Scenario(name="arm", duration=0.6, inputs={"crank.w": "-120*min(t/0.2, 1)*(1 + 0.02*sin(50*pi*t))"})
+    instants = tuple(np.round(1e-3 * np.arange(LATE, 601), 3).tolist())
+    for drive, scenario in (("serpentine", slipping()["engine order"]), ("tensioned", arm)):
+        unit = changed(load_unit(DRIVES / f"{drive}.toml"), step=1e-4)
+        case = Case(scenario.name, unit, scenario, instants)
+        full = result(case, folder)
+        for parts in ((), *([("arm",)] if unit.arms else []), ("speed",), ("wraps",), ("speed", "wraps")):
+            run = substituted(case, full, parts)
+            about = f"{drive}, {' and '.join(parts) or 'nothing'} substituted:"
+            found = compare(case, full, about, fast=run)
+            off = {name: float(np.sqrt(np.mean((a - b)[LATE:] ** 2))) for name, (a, b) in found.pairs.items()}
+            print_worst(about, ((e.kind, off[e.name] / e.scale) for e in found.errors))
 
 
 def run_parameters(folder: Path) -> None:
@@ -218,7 +265,7 @@ def main() -> None:
         "fig_16": (draw_fig_16, of_docs),
         "slipping": (run_slipping, Path("runs")),
         "meshes": (run_meshes, Path("runs")),
-        "arm": (run_arm, Path("runs")),
+        "substitution": (run_substitution, Path("runs")),
         "parameters": (run_parameters, Path("runs")),
     }[name]
     with matplotlib.rc_context(RC | {"svg.hashsalt": "rtcvt"}):

@@ -103,12 +103,13 @@ Arms stand in it at their drawn angle, and their springs hold the mean: ``sum (T
 spans beside them (`rtcvt.belt.arm_geometry`). Decouplers are locked.
 
 **Given speeds** are constraints: the pulley's acceleration a is known, and the flange's torque is what its balance
-lacks. A speed arrives at the start of a step; over the step the pulley goes to where two samples in line lead. The
-slope taken onward is at most twice the last one and none if both differ in sign, so that a jump is met without
-overshoot::
+lacks. A speed arrives at the start of a step; over the step the pulley goes to where a parabola through three samples
+leads. The slope s taken onward goes the way of the last one or of the last bend, and is at most twice as large as the
+larger of these two, so that a jump is met without overshoot::
 
-    a = (w_k - omega_k)/h + s,   s = minmod(s_k, 2 s_(k-1)),   s_k = (w_k - w_(k-1))/h
+    a = (w_k - omega_k)/h + s,   s = minmod(2 s_k - s_(k-1), 2 max(s_(k-1), b)),   s_k = (w_k - w_(k-1))/h
 
+where b is a at the end of the last step, by which the torque there was given, less s_(k-1).
 The torque is that at the end of the step, where the acceleration is taken as ``s_k + 3/2 (s_k - s_(k-1))``, the second
 term at most as large as the sum of both slopes' sizes.
 """
@@ -265,9 +266,13 @@ def follow(end, h, x, u, data):
                 omega = x[0] / rim_radius(i, data)
                 if data[D.RIGID] == 0.0:
                     omega = speed(i, x, data)
-                ahead = 0.0
-                if slope * last > 0.0:
-                    ahead = slope if abs(slope) < 2.0 * abs(last) else 2.0 * last
+                ahead = 2.0 * slope - last
+                bend = x[at + GivenX.A] - last
+                most = last if ahead * last > 0.0 else 0.0
+                if ahead * bend > 0.0 and abs(bend) > abs(most):
+                    most = bend
+                if abs(ahead) > 2.0 * abs(most):
+                    ahead = 2.0 * most
                 x[at + GivenX.A] = (w - omega) / h + ahead
             else:
                 more = 1.5 * (slope - last)

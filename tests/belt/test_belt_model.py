@@ -380,18 +380,22 @@ def followed(w, step=1e-3):
 
 
 def test_a_given_speed_arrives_without_delay():
-    """A sine of 25 Hz about 20 rad/s: second order in the step, where a delay of a step would cost 16 % of it."""
+    """A parabola exactly; a sine of 25 Hz about 20 rad/s by more than second order in the step."""
 
-    def w(t):
+    def parabola(t):
+        return 30.0 * t + 100.0 * t**2
+
+    def sine(t):
         return 20.0 * np.minimum(t / 0.1, 1.0) + np.sin(50.0 * np.pi * t)
 
+    time, speed, _ = followed(parabola)
+    np.testing.assert_allclose(speed[5:], parabola(time)[5:], rtol=1e-12)
     errors = []
     for step in (1e-3, 5e-4):
-        time, speed, _ = followed(w, step)
-        late = time > 0.15
-        errors.append(np.sqrt(np.mean((speed - w(time))[late] ** 2)))
-    assert errors[0] < 0.03
-    assert errors[1] < 0.35 * errors[0]
+        time, speed, _ = followed(sine, step)
+        errors.append(np.sqrt(np.mean((speed - sine(time))[time > 0.15] ** 2)))
+    assert errors[0] < 0.006
+    assert errors[1] < 0.25 * errors[0]
 
 
 def test_the_torque_of_a_given_speed_is_that_of_its_acceleration():

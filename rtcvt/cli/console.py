@@ -328,8 +328,11 @@ def write_page(unit: str, command: str, context: typer.Context, values: Mapping[
     task = loaded.task(command)
     given = given_to(task, context, values, "report", "figures")
     require_writable(values["report"], values["figures"])
-    with progress_bar() as bar:
-        made: Checked = task.run(loaded, given, bar)
+    try:
+        with progress_bar() as bar:
+            made: Checked = task.run(loaded, given, bar)
+    except ArithmeticError as error:
+        fail(str(error), 1)
     write_text(values["report"], made.page)
     write_figures(values["figures"], made.figures)
     show_lines(made.lines)

@@ -251,6 +251,17 @@ def test_interrupt_on_the_command_line(rtcvt, tmp_path, monkeypatch):
     assert not read_recording(tmp_path / "a.h5").attributes["complete"]
 
 
+def test_a_full_model_that_fails_ends_the_check(rtcvt, tmp_path, monkeypatch):
+    def fails(*given, **named):
+        raise ArithmeticError("no step is small enough")
+
+    monkeypatch.setattr(verification, "verify", fails)
+    code, _, error = rtcvt("check", "small.toml", "-o", "r.html")
+    assert code == 1
+    assert error.strip() == "error: no step is small enough"
+    assert not (tmp_path / "r.html").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

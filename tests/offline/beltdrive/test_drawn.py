@@ -10,7 +10,7 @@ from marks import slow
 from rtcvt.belt.model import build_belt
 from rtcvt.errors import InputError
 from rtcvt.kind import load_unit
-from rtcvt.offline.beltdrive import drawn, verification
+from rtcvt.offline.beltdrive import drawn
 from rtcvt.offline.beltdrive.drawn import OVERLOAD, cases, layouts
 from rtcvt.offline.beltdrive.report import report_page
 from rtcvt.offline.beltdrive.results import Result
@@ -81,8 +81,9 @@ def test_units_that_cannot_be_drawn_around_are_told():
 def test_drawn_drives_count_in_the_check(monkeypatch, tmp_path):
     """Runs of the hybrid model in the place of the ANCF belt's, the drawn ones with speeds off by 3 %."""
     unit = load_unit(SERPENTINE)
-    monkeypatch.setattr(verification, "result", lambda case, folder, progress: as_full(case))
-    monkeypatch.setattr(drawn, "result", lambda case, folder, progress: as_full(case, 1.03))
+    monkeypatch.setattr(
+        drawn, "result", lambda case, folder, progress: as_full(case, 1.03 if case.name.startswith("drawn") else 1.0)
+    )
     monkeypatch.setattr(drawn, "LAYOUTS", 1)
     v = verify(unit, tmp_path, seed=4)
     assert [c.title for c in v.drawn] == [f"drawn 4.1 {name}" for name in CASES]
@@ -131,10 +132,10 @@ def drawn_around_the_serpentine():
 
 
 MISSED = {  # of 12; wraps slip at every swing of the engine order, 0.8 to 0.9 of the first natural frequency
-    "drawn 1.1 engine order": (0.7, 7.2, 26),
-    "drawn 1.2 engine order": (0.9, 8.4, 29),
+    "drawn 1.1 engine order": (0.5, 5.9, 22),
+    "drawn 1.2 engine order": (0.8, 7.5, 26),
     "drawn 1.2 overload": (1.6, 8.6, 13),
-    "drawn 1.3 engine order": (0.3, 4.3, 17),
+    "drawn 1.3 engine order": (0.3, 3.3, 15),
     "drawn 1.3 overload": (2.1, 9.5, 15),
 }
 

@@ -26,7 +26,6 @@ The damper on the secondary's shaft (`schedule.Settings`) takes the torque of th
 2 mu F_O r'_O/cos(delta_0), at a difference of `damper_slip` of its speed; its ring follows within `damper_time`.
 """
 
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -40,9 +39,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from scipy.stats import qmc
 
 from rtcvt.errors import InputError, near
-from rtcvt.hdf5 import text_in
 from rtcvt.offline.pushbelt.run.prepare import geometry_of, largest_step, load_torque
-from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.pushbelt.run.schedule import APPROACH, Branch, Point, Run, Scheme, Settings
 from rtcvt.offline.pushbelt.run.schedule import Model as Fidelity
 from rtcvt.offline.pushbelt.unit.parameters import (
@@ -266,26 +263,6 @@ def load_plan(name: str | Path) -> tuple[Plan, str]:
         return parse_table(Plan, {**data, "source": path.name}, path.name), text
     except InputError as error:
         raise located(error, text, path.name) from None
-
-
-def plan_in(folder: Path) -> Plan:
-    """The plan of the runs in a folder.
-
-    Raises
-    ------
-    InputError
-        No runs, or not of a plan.
-    """
-    files = sorted(folder.glob("*.h5"))
-    if not files:
-        raise InputError("plan", "", str(folder), "a folder that holds runs, *.h5")
-    with open_run(files[0]) as file:
-        text = text_in(file, "plan")
-    name = f"plan in {files[0].name}"
-    try:
-        return parse_table(Plan, {**tomllib.loads(text), "source": name}, name)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(name, "", None, f"TOML ({error})") from None
 
 
 def names_of(plan: Plan) -> list[str]:

@@ -15,7 +15,7 @@ from rtcvt.offline.pictures import GREY, RIGID, aside, drawing, mark, over_secti
 from rtcvt.offline.pushbelt.run.snapshots import CELLS
 from rtcvt.offline.pushbelt.run.windows import SLIPPING, STEADY
 from rtcvt.offline.variator.check import LOADED, MODELS, Branched, Check, Field, Figure, Settled, nrmse, quadratic
-from rtcvt.offline.variator.twins import SPATIAL, spatial_rows
+from rtcvt.offline.variator.correction import SPATIAL, spatial_rows
 
 Array = NDArray[np.float64]
 

@@ -18,10 +18,11 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.alignment import USED, load_samples
 from rtcvt.offline.variator.campaign import INDEX, index, run_campaign, state_of, write_short
 from rtcvt.offline.variator.choice import points_of, run_until, target_of
-from rtcvt.offline.variator.plan import Plan, load_plan, names_of, plan_in
+from rtcvt.offline.variator.correction import SPATIAL, correct, load_spatial, spatial_rows
+from rtcvt.offline.variator.plan import Plan, load_plan, names_of
 from rtcvt.offline.variator.reduction import Reduction, errors_on, figures_of
 from rtcvt.offline.variator.reduction import reduce as reduction_of
-from rtcvt.offline.variator.twins import SPATIAL, correct, figures, load_twins, spatial_rows
+from rtcvt.offline.variator.twins import figures, load_twins
 from rtcvt.recording import require_writable, write_text
 from rtcvt.variator.build import find_reduced
 from rtcvt.variator.reduced_model import ReducedModel, read_reduced, rounded, write_reduced
@@ -115,7 +116,7 @@ def reduced(
     heldout: Sequence[Path] = (),
     progress: Progress | None = None,
     prior: ReducedModel | None = None,
-    twins: Path | None = None,
+    spatial: Sequence[Path] = (),
 ) -> tuple[Reduction, dict[str, Any]]:
     """A reduced model from runs, which carries its errors, and the figures of ``rtcvt reduce --json``.
 
@@ -131,8 +132,8 @@ def reduced(
         See `rtcvt.kind.Progress`.
     prior : ReducedModel, optional
         Of another belt, see `laws.identify`.
-    twins : Path, optional
-        Folder of a plan with twins, whose first model is the spatial belt: see `twins.correct`.
+    spatial : sequence of Path
+        Runs of the spatial belt, which correct the laws: see `correction`.
 
     Raises
     ------
@@ -143,18 +144,16 @@ def reduced(
     with threadpool_limits(1):  # the same bits whatever the number of threads
         found = reduction_of(samples, name, progress=progress, prior=prior)
         errors = errors_on(found.model, load_samples(heldout, progress), found.stack) if heldout else {}
-        more = None if twins is None else correct(load_twins(twins, plan_in(twins)), found.model)
-    model, spatial = found.model, {}
+        more = correct(load_spatial(spatial, samples.belt), found.model) if spatial else None
+    model, missed = found.model, {}
     if more is not None:
-        model, spatial = (
-            rounded(replace(model, correction=more.coefficients, deviation=more.deviation)),
-            dict(more.errors),
-        )
-    figures = figures_of(found) | {"heldout": errors, "spatial": spatial}
+        model = rounded(replace(model, correction=more.coefficients, deviation=more.deviation))
+        missed = dict(more.errors)
+    figures = figures_of(found) | {"heldout": errors, "spatial": missed}
     kept = {f"crossed.{law}.{k}": e[k] for law, e in figures["laws"].items() for k in ("rms", "median", "max")}
     kept |= {f"crossed.field.{field}.rms": e["error"] for field, e in figures["fields"].items()}
     kept |= {f"within.{name}.{k}": e[k] for name, e in figures["uncertainty"].items() for k in ("one", "two")}
-    kept |= {f"heldout.{k}": v for k, v in errors.items()} | spatial
+    kept |= {f"heldout.{k}": v for k, v in errors.items()} | missed
     return replace(found, model=replace(model, errors=kept)), figures
 
 
@@ -163,7 +162,7 @@ def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) 
     output, report, heldout = given["output"], given["report"], given["heldout"]
     name = given["prior"]
     prior = None if name is None else read_reduced(find_reduced(name, Path(), "--prior"))
-    found, figures = reduced(files, given["name"] or output.stem, heldout, progress, prior, given["twins"])
+    found, figures = reduced(files, given["name"] or output.stem, heldout, progress, prior, given["spatial"])
     write_reduced(found.model, output)
     if report is not None:
         from rtcvt.offline.variator.reduction_report import write_reduction_report

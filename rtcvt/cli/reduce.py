@@ -25,9 +25,8 @@ def reduce(
             "--prior", metavar="FILE.h5", help="Reduced model of a similar belt: only the difference is found."
         ),
     ] = None,
-    twins: Annotated[
-        Path | None,
-        typer.Option("--twins", metavar="DIR", help="Runs of a plan with twins: what another model differs by."),
+    spatial: Annotated[
+        Path | None, typer.Option("--spatial", metavar="DIR", help="Runs of the spatial belt, to correct the laws by.")
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", metavar="FILE.html", help="Write a report.")] = None,
     name: Annotated[str | None, typer.Option(help="Name of the reduced model; default: that of the file.")] = None,
@@ -38,15 +37,15 @@ def reduce(
 
     It is the second of the two steps: rtcvt campaign runs the full model. Errors are cross-validated: of runs that the
     model has not seen. With --prior laws are found as differences from those of another belt, so that fewer runs do.
-    With --twins the laws of a planar belt become those of the spatial one.
+    With --spatial the laws of a planar belt become those of the spatial one; some dozens of runs do (plan chosen_24mm).
     With --held-out errors are also measured on runs of another plan, and kept in the file.
     """
     from rtcvt.recording import require_writable
 
     files = _runs_in(campaign)
-    others = [] if heldout is None else _runs_in(heldout)
+    others, across = ([] if folder is None else _runs_in(folder) for folder in (heldout, spatial))
     task = load_unit(_unit_of(files[0])).task("reduce")
-    common = {"output": output, "heldout": others, "prior": prior, "twins": twins, "report": report, "name": name}
+    common = {"output": output, "heldout": others, "prior": prior, "spatial": across, "report": report, "name": name}
     given = given_to(task, context, common | own, *common, "campaign", "figures")
     require_writable(output, report, figures)
     with progress_bar() as bar:

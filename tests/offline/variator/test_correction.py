@@ -1,0 +1,83 @@
+"""Corrections of a reduced model by runs of the spatial belt: how they are found, told and read."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import variator_laws
+
+from rtcvt.errors import InputError
+from rtcvt.offline.variator.correction import Spatial, _coefficients, correct, load_spatial, spatial_rows
+from rtcvt.offline.variator.twins import ACROSS
+from rtcvt.variator.reduced_model import scaled
+from rtcvt.variator.regression import SMALL
+
+
+def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
+    """Differences linear in the scaled coordinates, of slip in its asinh, and scatter: all laws of the model move to
+    the runs."""
+    model = variator_laws.laws()
+    rng = np.random.default_rng(8)
+    point = rng.uniform([0.45, -0.9, 0.01, 0.6], [2.4, 0.9, 0.3, 3.5], (60, 4))
+    z = np.column_stack([point, np.ones(60)])
+    x = scaled(model.coordinates, model.shift, z)
+    carried = 2.0 * variator_laws.CONSTANTS["mu"] / np.cos(variator_laws.CONSTANTS["delta_0"])
+    f = model.evaluate(z)
+    base = {
+        "thrust ratio": np.log(f["zeta"]),
+        "speed loss": f["e"] + f["c"] * z[:, 1],
+        "losses": np.log(f["lambda"] + carried * f["c"] * z[:, 1] ** 2),
+        "peak of flank_normal": np.log(f["peak.flank_normal"]),
+        "peak of push": np.log(f["peak.push"]),
+    }
+    apart = {k: (4.0 if k == "speed loss" else 1.0) * (0.04 + 0.05 * x[:, 0] - 0.04 * x[:, 1]) for k in base}
+    size = {k: 1e-4 if k == "speed loss" else 5e-3 for k in base}
+    regressed = base | {"speed loss": np.arcsinh(base["speed loss"] / SMALL)}
+    values = {k: v + apart[k] + 5e-3 * rng.normal(size=60) for k, v in regressed.items()}
+    values["speed loss"] = SMALL * np.sinh(values["speed loss"])
+    apart["speed loss"] = SMALL * np.sinh(regressed["speed loss"] + apart["speed loss"]) - base["speed loss"]
+    across = {
+        k: (1e-3 if k in ("misalignment", "ring_to_pillar") else 30.0 * point[:, 3]) * (2.0 + x[:, 0]) for k in ACROSS
+    }
+    t = Spatial(point, values, across)
+    found = correct(t, model)
+    errors = found.errors
+    for key, planar, corrected in (
+        ("thrust", 0.04, 0.01),
+        ("loss", 0.04, 0.01),
+        ("slip", 1e-3, 5e-4),
+        ("peak.flank_normal", 0.04, 0.01),
+    ):
+        assert errors[f"spatial.{key}.planar.rms"] > planar
+        assert errors[f"spatial.{key}.rms"] < corrected
+    assert spatial_rows(errors)[0][0] == "thrust ratio"
+    assert spatial_rows({}) == []
+    assert found.deviation[0] == pytest.approx(5e-3, rel=0.3)
+    whole = replace(model, correction=found.coefficients, deviation=found.deviation)
+    after = whole.evaluate(z)
+    slip = after["e"] + after["c"] * z[:, 1] - base["speed loss"]
+    exits = after["exit_force.primary"] - 30.0 * (2.0 + x[:, 0]) / 1e4
+    for e, most in (
+        (np.log(after["zeta"] / f["zeta"]) - apart["thrust ratio"], 5e-3),
+        (np.log(after["peak.push"] / f["peak.push"]) - apart["peak of push"], 5e-3),
+        (slip - apart["speed loss"], 5e-4),
+        (exits, 1e-4),
+    ):
+        assert np.sqrt(np.mean(e**2)) < most
+    # chance alone gives no correction
+    chance = {k: v + size[k] * rng.normal(size=60) for k, v in base.items()}
+    none, _ = _coefficients(t._replace(values=chance), model, np.ones(60, dtype=bool))
+    assert np.abs(none[..., :3]).max() < 0.01
+
+
+def test_runs_that_are_not_spatial_or_too_few_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    files = [tmp_path / f"point-{k:03}.h5" for k in range(20)]
+
+    def across_of(paths: Any) -> dict[str, Any]:
+        return {"misalignment": np.where(np.arange(len(paths)) < spatial, 0.1, np.nan)}
+
+    monkeypatch.setattr("rtcvt.offline.variator.correction.across_of", across_of)
+    spatial = 0
+    with pytest.raises(InputError, match="at least 12 runs of a spatial belt that settled"):
+        load_spatial(files, {})

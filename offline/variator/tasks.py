@@ -144,7 +144,7 @@ def reduced(
     with threadpool_limits(1):  # the same bits whatever the number of threads
         found = reduction_of(samples, name, progress=progress, prior=prior)
         errors = errors_on(found.model, load_samples(heldout, progress), found.stack) if heldout else {}
-        more = correct(load_spatial(spatial, samples.belt), found.model) if spatial else None
+        more = correct(load_spatial(spatial, samples.belt, progress), found.model) if spatial else None
     model, missed = found.model, {}
     if more is not None:
         model = rounded(replace(model, correction=more.coefficients, deviation=more.deviation))

@@ -1,6 +1,8 @@
 """Corrections of a reduced model by runs of the spatial belt: how they are found, told and read."""
 
+from contextlib import nullcontext
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -71,13 +73,21 @@ def test_a_correction_is_found_and_told_by_points_that_are_held_out() -> None:
     assert np.abs(none[..., :3]).max() < 0.01
 
 
-def test_runs_that_are_not_spatial_or_too_few_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+def test_runs_that_are_not_spatial_or_too_few_or_of_another_belt_are_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """Runs that did not settle have no windows: nothing of them is read but whether they are spatial."""
     files = [tmp_path / f"point-{k:03}.h5" for k in range(20)]
-
-    def across_of(paths: Any) -> dict[str, Any]:
-        return {"misalignment": np.where(np.arange(len(paths)) < spatial, 0.1, np.nan)}
-
-    monkeypatch.setattr("rtcvt.offline.variator.correction.across_of", across_of)
-    spatial = 0
+    samples = SimpleNamespace(phase=np.array([0] * 13 + [1]), slipping=np.zeros(14, dtype=bool), belt={"N_E": 220.0})
+    name = "rtcvt.offline.variator.correction"
+    monkeypatch.setattr(f"{name}.open_run", lambda path: nullcontext({"spatial/margin": 0} if spatial(path) else {}))
+    monkeypatch.setattr(f"{name}.load_samples", lambda paths, progress: samples if len(list(paths)) == 15 else None)
+    spatial = lambda path: False  # noqa: E731
     with pytest.raises(InputError, match="at least 12 runs of a spatial belt that settled"):
-        load_spatial(files, {})
+        load_spatial(files, samples.belt)
+    spatial = lambda path: path in files[:15]  # noqa: E731
+    with pytest.raises(InputError, match="the belt of the campaign"):
+        load_spatial(files, {"N_E": 200.0})
+    samples.slipping[:2] = True
+    with pytest.raises(InputError, match="at least 12 runs"):
+        load_spatial(files, samples.belt)

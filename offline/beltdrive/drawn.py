@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from rtcvt.belt.unit import BeltUnit, require_arms
 from rtcvt.errors import InputError
-from rtcvt.offline.beltdrive.results import Case, Progress, Result, result
+from rtcvt.offline.beltdrive.results import Case, Progress, Result, result, result_file
 from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.scenario import Scenario, Table
 
@@ -97,7 +97,7 @@ def cases(unit: BeltUnit, seed: int) -> list[Drawn]:
 
 
 def run(case: Case, folder: Path, progress: Progress | None = None) -> Result:
-    """Result of a case's full model, with smaller steps where Newton's method fails.
+    """Result of a case's full model, with smaller steps where Newton's method fails or did so before.
 
     Raises
     ------
@@ -106,13 +106,13 @@ def run(case: Case, folder: Path, progress: Progress | None = None) -> Result:
     """
     assert case.unit.ancf is not None
     step = case.unit.ancf.step
-    for parts in _PARTS:
+    tried = [replace(case, unit=changed(case.unit, step=step / parts)) for parts in _PARTS]
+    tried = [c for c in tried if result_file(c, folder).exists()] or tried
+    for c in tried:
         try:
-            return replace(
-                result(replace(case, unit=changed(case.unit, step=step / parts)), folder, progress), case=case
-            )
+            return replace(result(c, folder, progress), case=case)
         except ArithmeticError:
-            if parts == _PARTS[-1]:
+            if c is tried[-1]:
                 raise
     raise AssertionError
 

@@ -99,7 +99,7 @@ def _glance(v: Verification, estimated: str) -> str:
     path = unit.path()
     rows = [
         ("full model", mesh),
-        *([("contact constants", "estimated: " + text(estimated.replace("\n", ", ")))] if estimated else []),
+        *([("contact constants", "estimated: " + text(", ".join(estimated.splitlines()[1:])))] if estimated else []),
         ("belt", f"{number(path.length)} m, EA = {number(unit.belt.EA)} N"),
         ("pretension", f"{number(unit.belt.pretension)} N"),
         *((text(n), f"radius {number(1e3 * p.radius)} mm, wrap {number(np.degrees(path.wrap[i]))}°, moved by "

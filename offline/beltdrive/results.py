@@ -115,6 +115,12 @@ class Result:
         return audit.strayed(np.stack([self.series[key] for key in audit.columns()], axis=-1))
 
 
+def result_file(case: Case, folder: Path) -> Path:
+    """The file of a case's result."""
+    stem = f"{case.unit.name}-{case.name}-{case.key}".replace(" ", "_").replace("/", "_")
+    return folder / f"{stem}.h5"
+
+
 def result(case: Case, folder: Path, progress: Progress | None = None) -> Result:
     """The result of a case: from `folder`, or computed and kept there.
 
@@ -126,8 +132,8 @@ def result(case: Case, folder: Path, progress: Progress | None = None) -> Result
         See `runs.simulate_full`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    stem = f"{case.unit.name}-{case.name}-{case.key}".replace(" ", "_").replace("/", "_")
-    file, whole = folder / f"{stem}.h5", folder / f"{stem}.run.h5"
+    file = result_file(case, folder)
+    whole = file.with_suffix(".run.h5")
     if not file.exists():
         last = round(1e3 * case.scenario.duration)
 

@@ -331,22 +331,29 @@ def verify(unit: BeltUnit, folder: Path, progress: Progress | None = None, seed:
     KeyboardInterrupt
         Interrupted; the next call goes on.
     """
+    own, ancf = load_cases(unit), full_model(unit) == "ancf"
+    around = drawn.cases(unit, seed) if ancf else []
+    full, count = drawn.run if ancf else result, len(own) + len(around)
+
+    def of_all(k: int) -> Progress | None:
+        return progress and (lambda text, done, last: progress(f"{text}, run {k} of {count}", done, last))
+
     comparisons = []
-    full = drawn.run if full_model(unit) == "ancf" else result
-    for case in load_cases(unit):
+    for k, case in enumerate(own, 1):
         title = unit.scenario[0].name if case.name == "nominal" else case.name
-        comparisons.append(compare(case, full(case, folder, progress), title))
+        comparisons.append(compare(case, full(case, folder, of_all(k)), title))
     runs: dict[str, Result] = {}
     found: dict[str, Mapping[str, Result]] = {}
     quotes: list[Quote] = []
     changes: dict[str, float] = {}
-    if full_model(unit) == "ancf":
+    if ancf:
         runs[unit.name] = comparisons[0].full
         if unit.name in SOURCE:
             found = {study: studies.run_study(unit, study, folder, progress) for study in studies.STUDIES}
             quotes += _section_4_ancf(runs[unit.name], found)
         others = tuple(
-            compare(d.case, drawn.run(d.case, folder, progress), d.case.name, d.limits) for d in drawn.cases(unit, seed)
+            compare(d.case, full(d.case, folder, of_all(k)), d.case.name, d.limits)
+            for k, d in enumerate(around, len(own) + 1)
         )
         return Verification(unit, tuple(comparisons), changes, runs, found, tuple(quotes), others, seed)
     for name in {unit.name, "two_pulley_5pk"} if unit.name == "accessory_5pk" else {unit.name}:

@@ -57,6 +57,21 @@ def preload(unit: BeltUnit, i: int) -> float:
     return unit.belt.pretension * lever(unit, i)[0]
 
 
+def bending(unit: BeltUnit, i: int) -> float:
+    """Torque [N.m] of the belt's bending on the arm of pulley `i`, as drawn, anticlockwise.
+
+    A belt that is bent round by beta holds ``EI beta/(2 r)``. Without a table of the ANCF belt zero: the pretension is
+    then that of the spans.
+    """
+    pulley, path = list(unit.pulleys.values())[i], unit.path()
+    if unit.ancf is None or pulley.arm is None:
+        return 0.0
+    arm = np.array(pulley.center) - np.array(pulley.arm.pivot)
+    turned = path.sigma / path.radius
+    both = ((j, (j + 1) % path.span.size) for j in ((i - 1) % path.span.size, i))
+    return sum(0.5 * unit.belt.EI * float(turned[e] - turned[j]) * _derivatives(path, i, j, arm)[2] for j, e in both)
+
+
 def nodes(unit: BeltUnit, i: int) -> Array:
     """Angles [rad] of the tables of pulley `i`'s arm."""
     arm = unit.arms[i]

@@ -3,15 +3,17 @@
 An arm at the angle theta from its drawn place, turning with W, has (`rtcvt.belt.arm_geometry`: P, P'; span j with the
 tension T and damping force F_d) ::
 
-    J W' = M_0 - K theta - C W - M - M_s - sum P_j' (T_j + F_d,j - m q (V_s + V_e)/2) + b (omega - W)
+    J W' = M_0 + M_b - K theta - C W - M - M_s - sum P_j' (T_j + F_d,j - m q (V_s + V_e)/2) + b (omega - W)
     M' = K_F (1 - sign(W) M/M_F) W                            dry friction (Dahl 1968, exponent 1)
     M_s = +-K_S z (1 +- C_S W), at least 0                    a stop that is passed by the angle z (Hunt, Crossley 1975)
+
+with M_b of the belt's bending on pulleys as drawn (`arm_geometry.bending`).
 
 A friction torque that gives way before it slides is what belt tensioners show (Bastien, Michon, Manin and Dufour 2007);
 it does not creep under a load that stands, and loses ``M^2 |W|/M_F``, never less than nothing. The belt's momentum
 changes with its way: the rims at both ends of a span are held by ``m q P_j' W/2`` each, which is the power that the arm
-gains by it, as the circulation of a ring that grows stays. Energy: ``J W^2/2 + (M_0 - K theta)^2/(2 K) + M^2/(2 K_F) +
-K_S z^2/2``.
+gains by it, as the circulation of a ring that grows stays. Energy: ``J W^2/2 + (M_0 + M_b - K theta)^2/(2 K) +
+M^2/(2 K_F) + K_S z^2/2``.
 
 P, P', the turn of the spans and its derivative come from cubic Hermite interpolation of tables, whose derivative P'
 is: so that the energy balance is exact. Beyond the tables, a little behind the stops, the way is constant.
@@ -181,6 +183,13 @@ def stop_torque(what, m, theta, W, p, data):
 
 
 @kernel
+def arm_spring(m, theta, p, data):
+    """Torque of an arm's spring and of the belt's bending [N.m]."""
+    a = int(data[D.P_ARM]) + N_ARM_P * m
+    return p[a + ArmP.M_0] + data[int(data[D.ARM]) + N_ARM_D * m + ArmD.BENDS] - p[a + ArmP.K] * theta
+
+
+@kernel
 def arm_rates(m, torque, x, p, data, dx):
     """Rates of an arm on which belt and pulley act by a torque [N.m]."""
     at = arm_state(m, data)
@@ -188,7 +197,7 @@ def arm_rates(m, torque, x, p, data, dx):
     theta = x[at + ArmX.THETA]
     W = x[at + ArmX.W]
     M = x[at + ArmX.M]
-    spring = p[a + ArmP.M_0] - p[a + ArmP.K] * theta - p[a + ArmP.C] * W - M
+    spring = arm_spring(m, theta, p, data) - p[a + ArmP.C] * W - M
     dx[at + ArmX.THETA] = W
     dx[at + ArmX.W] = (torque + spring + stop_torque(0, m, theta, W, p, data)) / arm_inertia(m, p, data)
     dx[at + ArmX.M] = 0.0
@@ -225,7 +234,7 @@ def arm_energy(x, p, data):
         at = arm_state(m, data)
         a = int(data[D.P_ARM]) + N_ARM_P * m
         W = x[at + ArmX.W]
-        spring = p[a + ArmP.M_0] - p[a + ArmP.K] * x[at + ArmX.THETA]
+        spring = arm_spring(m, x[at + ArmX.THETA], p, data)
         energy += 0.5 * arm_inertia(m, p, data) * W * W + 0.5 * spring * spring / p[a + ArmP.K]
         energy += 0.5 * x[at + ArmX.M] * x[at + ArmX.M] / p[a + ArmP.K_F]
         energy += stop_torque(3, m, x[at + ArmX.THETA], W, p, data)
@@ -247,8 +256,8 @@ def arm_loss(x, p, data):
 
 
 @kernel
-def start_arms(p, data, x):
-    """Angles at which the springs hold the belt at its tension at the start."""
+def start_arms(T, p, data, x):
+    """Angles at which the springs hold the belt at a tension [N]."""
     for m in range(int(data[D.ARMS])):
         at = arm_state(m, data)
         a = int(data[D.P_ARM]) + N_ARM_P * m
@@ -260,9 +269,9 @@ def start_arms(p, data, x):
                 if arm_of_span(j, data) == m:
                     pull += interpolate(0, 1, m, j, theta, data)
                     bend += interpolate(0, 2, m, j, theta, data)
-            missing = p[a + ArmP.M_0] - p[a + ArmP.K] * theta - p[BeltP.T_0] * pull
+            missing = arm_spring(m, theta, p, data) - T * pull
             missing += stop_torque(0, m, theta, 0.0, p, data)
-            slope = p[a + ArmP.K] + p[BeltP.T_0] * bend - stop_torque(1, m, theta, 0.0, p, data)
+            slope = p[a + ArmP.K] + T * bend - stop_torque(1, m, theta, 0.0, p, data)
             if slope < p[a + ArmP.K]:
                 slope = 0.5 * (slope + p[a + ArmP.K]) if slope > 0.0 else p[a + ArmP.K]
             theta += missing / slope

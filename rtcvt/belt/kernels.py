@@ -94,6 +94,9 @@ is convex in l and omega, and no loss is negative, it makes no energy. Where New
 ... parts. A communication step has a budget of iterations, by its internal steps; if that is used up, the belt is
 held for the rest of the step: cells keep what they hold, and torques may only brake. The status tells all this as 1.
 
+**Start.** At rest a wrap holds more of the belt than as it runs, or less (`rtcvt.belt.span_ends`), as far as friction
+holds that; the spans have the tension by which the belt's content stays. What starts with a speed has run, at T_0.
+
 **Rigid model.** All rims have the speed v of the belt; the balances of the pulleys give the differences of tension, and
 the belt's length gives their mean::
 
@@ -147,6 +150,8 @@ from rtcvt.belt.decoupler import (
     switch_clutches,
 )
 from rtcvt.belt.friction import (
+    friction,
+    held_by,
     limits_by_tension,
     note_sliding,
     rim_hat,
@@ -180,7 +185,7 @@ from rtcvt.belt.layout import (
     Y,
 )
 from rtcvt.belt.resonance import span_outputs
-from rtcvt.elementary import cos, sin
+from rtcvt.elementary import cos, exp, sin
 from rtcvt.integrators import STAGES, rosenbrock_integral, rosenbrock_new, rosenbrock_side, rosenbrock_stage
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import ring_lu, ring_solve
@@ -191,6 +196,7 @@ T_Q = 5e-3  # [s]
 MARGIN = 1e-4  # share of a face's limit within which it may slide
 PASSES = 3  # of one internal step
 FADE = 0.1  # share of a wrap's limit over which a span's damping fades out
+SURE = 0.9  # share of friction that a belt at rest takes up at the start
 LEAST = 1e-3  # share of T_0 that a belt without tension counts as
 SPARE = 0.05  # share of the power that a step may seem to make
 ROUND_OFF = 1e-9  # share of the energy, likewise, and of a face's limit by which it may stick beyond it
@@ -1477,8 +1483,69 @@ def rigid_output(x, u, p, data, y, work):
 
 
 @kernel
+def place_belt(T, rests, p, data, x, work):
+    """Arms and contents of all cells, the spans at a tension [N]; the sum of the contents [m].
+
+    On a wrap tension changes from face to face in equal steps. `rests` 1: wraps hold what they do at rest, as far as
+    friction lets them.
+    """
+    n = int(data[D.N])
+    F = int(data[D.FACES])
+    if data[D.ARMS] > 0.0:
+        start_arms(T, p, data, x)
+        place_arms(x, p, data, work)
+    total = 0.0
+    for j in range(n):
+        i = j + 1 if j + 1 < n else 0
+        c = j * F
+        x[c] = (work[int(data[D.W_LENGTH]) + c] + more_way(T, j, data, work)) / (1.0 + T / p[BeltP.EA])
+        step = 0.0
+        if rests == 1:
+            over = over_rest(T, i, p, data)
+            own = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.OWN]
+            more = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.RESTS] + own / (1.0 + p[BeltP.T_0] / p[BeltP.EA])
+            more -= own * (1.0 - sink(0, over, i, data)) / (1.0 + T / p[BeltP.EA])
+            parts = 0.0
+            for k in range(1, F):
+                parts += (k if 2 * k < F else F - k) / (F - 1.0)
+            step = -more / (own * parts * (1.0 / p[BeltP.EA] + sink(1, over, i, data)))
+            held = exp(SURE * held_by(i, T, friction(i, x, p, data), data) / F) - 1.0
+            most = held * T
+            least = -most / (1.0 + 0.5 * F * held)
+            step = least if step < least else (most if step > most else step)
+        for k in range(1, F):
+            own = T + step * (k if 2 * k < F else F - k)
+            share = 1.0 - sink(0, over_rest(own, i, p, data), i, data)
+            x[c + k] = work[int(data[D.W_LENGTH]) + c + k] * share / (1.0 + own / p[BeltP.EA])
+        for k in range(F):
+            total += x[c + k]
+    return total
+
+
+@kernel
+def start_belt(p, data, x, work):
+    """A belt without speed as it rests, else as it runs without load, with the same content in all."""
+    last = p[BeltP.T_0]
+    total = place_belt(last, 0, p, data, x, work)
+    if p[BeltP.V_START] != 0.0:
+        return
+    before = place_belt(last, 1, p, data, x, work) - total
+    T = last * (1.0 + 1e-3)
+    for _ in range(20):
+        if abs(before) <= 1e-14 * total:
+            return
+        miss = place_belt(T, 1, p, data, x, work) - total
+        if miss == before:
+            return
+        following = T - miss * (T - last) / (miss - before)
+        last = T
+        T = following if following > 0.5 * last else 0.5 * last
+        before = miss
+
+
+@kernel
 def initialise(p, data, u, x, work):
-    """Start with one belt speed on all pulleys, the pretension everywhere."""
+    """Start with one belt speed on all pulleys; without speed at rest, else as it runs."""
     prepare(p, data, work)
     n = int(data[D.N])
     n_x = int(data[D.N_X])
@@ -1495,13 +1562,7 @@ def initialise(p, data, u, x, work):
             x[count + i] = v / rim_radius(i, data)
         for m in range(int(data[D.DECOUPLERS])):
             x[decoupler_state(m, data) + DecouplerX.W] = v / rim_radius(decoupled(m, data), data)
-        if data[D.ARMS] > 0.0:
-            start_arms(p, data, x)
-            place_arms(x, p, data, work)
-        for c in range(count):
-            x[c] = work[int(data[D.W_LENGTH]) + c] / stretch
-        for j in range(n):
-            x[j * int(data[D.FACES])] += more_way(p[BeltP.T_0], j, data, work) / stretch
+        start_belt(p, data, x, work)
         x[n + count] = v / stretch
     for i in range(n):
         at = given_state(i, data)

@@ -13,7 +13,7 @@ over the last fifth: by pulley speed_rad_s and belt_torque_Nm (of the belt on th
 elements, steps; of rigid elements rejected, input_J and unaccounted_J (energy); computed_s and wall_s of this call."""
 
 _CHECK = """A unit of kind belt is checked on its scenarios and two changed belts: its real-time model against the full
-one, of which one second takes about 30 s (rigid elements) or 10 s (ANCF, 240 elements) of processor time. Of shipped
+one, of which one second takes about half a minute of processor time. Of shipped
 drives the report also shows the source's figures and numbers; two_pulley_belt adds its parameter studies. Around a
 unit with an ANCF model three layouts are drawn by --seed, with four load cases each: engine order, load step, overload,
 reversal. Runs are kept in a folder beside the report, so that a stopped check goes on where it was. Exits with code 1

@@ -153,6 +153,7 @@ class Arc(Places):
     WAY_3 = "extra length R at its ends: factor of (T/T_rest)^(-3/2) [m]"
     WAY_1 = "factor of (T/T_rest)^(-1/2) [m]"
     LIFT = "d(length of its wrap)/d(m V^2) [m/N]"
+    RESTS = "length without load that its wrap holds more at rest than as it runs [m]"
     SINK = "g: share by which the radius on which the belt runs falls with each newton of tension, at T_0 [1/N]"
     LESS = "c: by which it falls less further on [1/N2]"
     LAST = "g/(2 c): T - T_0 from which on it falls no more [N]"
@@ -178,6 +179,7 @@ class ArmD(Places):
     FIRST = "angle at which the tables of its spans begin [rad]"
     WIDTH = "their interval [rad]"
     INTERVALS = "their intervals"
+    BENDS = "torque of the belt's bending on it [N.m]"
     BELT = "inertia of the belt that it moves, by the belt's mass per stretched length [m3]"
 
 
@@ -201,7 +203,7 @@ class BeltP(Rows):
     EA = Row("belt.EA", "N", "longitudinal stiffness of the belt", TINY, display="kN")
     M = Row("belt.m", "kg/m", "mass of the belt per unstretched length", 0.0)
     D = Row("belt.D", "N.s", "damping: force divided by rate of strain", 0.0, tunable=True)
-    T_0 = Row("belt.T_0", "N", "tension of the spans at rest and at the start", TINY)
+    T_0 = Row("belt.T_0", "N", "tension of the spans of the drive that runs without load", TINY)
     V_START = Row("belt.v_start", "m/s", "speed of the belt at the start, in the order of the pulleys")
 
 

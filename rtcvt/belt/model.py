@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.belt import kernels, layout
-from rtcvt.belt.arm_geometry import INTERVALS, lever, nodes, over_angle, preload
+from rtcvt.belt.arm_geometry import INTERVALS, bending, lever, nodes, over_angle, preload
 from rtcvt.belt.geometry import BeltPath
 from rtcvt.belt.layout import (
     ArmP,
@@ -137,6 +137,7 @@ def _constants(unit: BeltUnit, path: BeltPath, belt: Spans, weight: Array, given
         belt.damping,
         *belt.way.T,
         belt.lift,
+        belt.rests,
         belt.sink,
         belt.less,
         np.divide(belt.sink, 2.0 * belt.less, out=np.full(belt.sink.size, np.finfo(float).max), where=belt.less > 0.0),
@@ -206,7 +207,7 @@ def _arms(data: Constants, unit: BeltUnit, path: BeltPath) -> None:
             moved += float(across**2 * path.span[span.span] / 3.0)
         pivot = np.hypot(*np.subtract(list(unit.pulleys.values())[i].center, arm.pivot))
         moved += float(pivot**2 * path.radius[i] * path.wrap[i])
-        arms += [i, *arm.stops, angle[0], (angle[-1] - angle[0]) / INTERVALS, INTERVALS, moved]
+        arms += [i, *arm.stops, angle[0], (angle[-1] - angle[0]) / INTERVALS, INTERVALS, bending(unit, i), moved]
     data.table(D.ARM, arms)
     data.table(D.SPAN_ARM, [v for j in range(n) for v in of_span[j]])
     data.numbers += tables

@@ -45,7 +45,8 @@ strain differs by e from that of the spans, until friction holds no more::
     u_b' = (1 - o/r) b + (1 - o/r + EA/(r^2 f')) e - ((w + p)/r - o w''),    |u_b| <= mu f(-w)/k_t
     EA e' = (1 - o/r) k_t u_b,    e = 0 at both ends of the wrap of a pulley without torque
 
-which gives b. The pulley turns as one of the radius ``(r - p)(1 + b)``, p the depth away from the ends. It falls with
+which gives b. At rest e is zero: a wrap holds more by the integral of e, less what it gives to the tension that
+differs. The pulley turns as one of the radius ``(r - p)(1 + b)``, p the depth away from the ends. It falls with
 tension, by the share ``g tau - c tau^2`` for tau beyond the tension at rest, met from a quarter to twice of that with c
 not negative. The integral of e is length that the spans have more, or less, than at rest.
 
@@ -63,7 +64,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.belt.arm_geometry import lever
+from rtcvt.belt.arm_geometry import bending, lever
 from rtcvt.belt.unit import BeltUnit
 
 Array = NDArray[np.float64]
@@ -165,6 +166,7 @@ class Spans:
     damping: Array  # its damping by all else [N.s/m]
     radius: Array  # on which the belt runs [m]
     lift: Array  # length that each wrap's way gains by each newton of m v^2 [m/N]
+    rests: Array  # length that each wrap holds more at rest than as it runs [m]
     sink: Array  # g, 0 where the radius would grow [1/N]
     less: Array  # c [1/N2]
     way: Array  # (spans, 2): factors of (T/T_rest)^(-3/2) and (T/T_rest)^(-1/2) in R [m]
@@ -456,15 +458,18 @@ def spans(unit: BeltUnit) -> Spans:
         c = alike + share * more
         return np.asarray(1.0 / (path.span / complex(belt.EA, omega * D) + c + np.roll(c, -1)))
 
-    gives = sum(lever(unit, i)[0] ** 2 / (arm.stiffness + lever(unit, i)[1] * belt.pretension)
-                for i, arm in unit.arms.items())  # fmt: skip
+    gives, bends = 0.0, 0.0
+    for i, arm in unit.arms.items():
+        by, further = lever(unit, i)
+        gives += by**2 / (arm.stiffness + further * belt.pretension)
+        bends += by * bending(unit, i) / (arm.stiffness + further * belt.pretension)
     T, omega = belt.pretension, _first(_modes(unit, np.diag(path.span / belt.EA))[0])
     if unit.ancf is not None:
         rest = unit.rest_length()
         for _ in range(3):
             found = ends(T, omega)
             way = path.length + 2.0 * sum(e.longer for e in found)
-            way -= gives * (T - belt.pretension)
+            way += bends - gives * (T - belt.pretension)
             slack = path.span.sum() / belt.EA + 2.0 * sum(map(whole_wrap, found)) + gives
             T += (way - rest * (1.0 + T / belt.EA)) / slack
     found = ends(T, omega)
@@ -477,8 +482,12 @@ def spans(unit: BeltUnit) -> Spans:
     by = (stiffness(some, omega, share) - without).imag / (omega * some)
     slow = np.array([whole_wrap(e) for e in found])
     own = slow - 0.5 * wrapped * np.array([e.C for e in found]) - c - share * c_b
+    rests = np.zeros(slow.size)
     if unit.ancf is not None:
-        T -= float(_runs(found)[1].sum() / (path.span.sum() / belt.EA + 2.0 * slow.sum() + gives))
+        content = _runs(found)[1]
+        falls = float(content.sum() / (path.span.sum() / belt.EA + 2.0 * slow.sum() + gives))
+        rests = content - 2.0 * (slow - c - share * c_b) * falls
+        T -= falls
     radius = _runs(ends(T, omega))[0]
     over = T * (_AROUND - 1.0)
     around = [_runs(ends(float(T + more), omega)) for more in over]
@@ -502,6 +511,7 @@ def spans(unit: BeltUnit) -> Spans:
         without.imag / omega,
         radius,
         np.zeros(radius.size) if contacts[0] is None else 2.0 * slow - wrapped / belt.EA + held,
+        rests,
         sink,
         less,
         loose + np.roll(loose, -1, axis=0),

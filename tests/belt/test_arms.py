@@ -10,7 +10,7 @@ from belt_states import assert_jacobian, assert_power, random_belt, started, vio
 from marks import slow
 from scipy.optimize import brentq
 
-from rtcvt.belt.arm_geometry import lever, nodes, over_angle
+from rtcvt.belt.arm_geometry import bending, lever, nodes, over_angle
 from rtcvt.belt.layout import BeltP, D
 from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
@@ -58,6 +58,16 @@ def test_levers_are_the_derivatives_of_the_belts_length():
     both = over_angle(unit, IDLER)
     whole = [unit.path({IDLER: float(a)}).length - unit.path().length for a in nodes(unit, IDLER)]
     np.testing.assert_allclose(sum(s.way for s in both), whole, atol=1e-12)
+
+
+def test_the_belts_bending_turns_the_arm():
+    """By the derivative of EI beta/(2 r) of all wraps."""
+    unit, e = tensioned(), 1e-5
+    stored = [
+        np.sum(unit.belt.EI * path.wrap / (2.0 * path.radius)) for path in map(unit.path, ({IDLER: -e}, {IDLER: e}))
+    ]
+    assert bending(unit, IDLER) == pytest.approx(-(stored[1] - stored[0]) / (2.0 * e), rel=1e-6)
+    assert bending(tensioned(plain=True), IDLER) == 0.0
 
 
 # --- equations --------------------------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def test_the_belt_keeps_its_length():
 
 def test_a_span_has_the_tension_at_which_its_belt_fills_its_way():
     """Slack, loose, tight: l (1 + T/EA) = L + R(T), R zero with its slope at rest; T falls as l grows."""
-    instance = started(model(load_unit(SERPENTINE)))
+    instance = started(model(load_unit(SERPENTINE)), belt__v_start=1e-9)
     d, p = instance.model.data, instance.p
     T_0, EA, row = p[BeltP.T_0], p[BeltP.EA], int(d[D.GEOMETRY])
     length, a, b = instance.work[int(d[D.W_LENGTH])], d[row + Arc.WAY_3], d[row + Arc.WAY_1]
@@ -112,6 +112,26 @@ def test_a_span_has_the_tension_at_which_its_belt_fills_its_way():
     instance.x[0] = 2.0 * length
     instance.outputs()
     assert instance.get("crank_idler.F") == 0.0
+
+
+def test_a_belt_that_rested_has_the_tension_of_one_that_runs_once_it_has_gone_round():
+    """Spans begin alike and tighter by 5 %; friction holds what wraps have less, and nothing moves by itself."""
+    built = model(load_unit(SERPENTINE))
+    instance = started(built)
+    names = [v.name for v in built.variables if v.name.endswith(".F") and "_" in v.name]
+    content = [k for k, s in enumerate(built.states) if ".l" in s.name]
+    T_0, held, first = instance.p[BeltP.T_0], instance.x[content].sum(), instance.get(names[0])
+    assert held == pytest.approx(started(built, belt__v_start=1e-9).x[content].sum(), rel=1e-13)
+    assert first > 1.05 * T_0
+    assert instance.get("loss.creep") == 0.0
+    for _ in range(100):
+        assert instance.step(1e-3) == OK
+    assert [instance.get(name) for name in names] == pytest.approx([first] * len(names), rel=1e-9)
+    for k in range(1500):
+        instance.set("crank.w", -20.0 * min(k / 300, 1.0))
+        assert instance.step(1e-3) == OK
+    assert np.mean([instance.get(name) for name in names]) == pytest.approx(T_0, rel=5e-3)
+    assert instance.x[content].sum() == pytest.approx(held, rel=1e-12)
 
 
 @pytest.mark.parametrize("v", [10.0, 30.0])

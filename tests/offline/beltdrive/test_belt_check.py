@@ -182,7 +182,7 @@ def test_check_of_a_small_drive(rtcvt, tmp_path):
     unit, runs = small(), tmp_path / "r_runs"
 
     def stop(name, done, last):
-        if name == "twice the friction" and done > 30:
+        if name == "twice the friction, run 2 of 3" and done > 30:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -1,5 +1,6 @@
 """Layouts and load cases drawn by seed: what is drawn, what the report says of them, and the hybrid model on them."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from rtcvt.kind import load_unit
 from rtcvt.offline.beltdrive import drawn
 from rtcvt.offline.beltdrive.drawn import OVERLOAD, cases, layouts
 from rtcvt.offline.beltdrive.report import report_page
-from rtcvt.offline.beltdrive.results import Result
+from rtcvt.offline.beltdrive.results import Result, result_file
+from rtcvt.offline.beltdrive.runs import changed
 from rtcvt.offline.beltdrive.verification import compare, verify
 from rtcvt.simulate import simulate
 
@@ -97,6 +99,7 @@ def test_drawn_drives_count_in_the_check(monkeypatch, tmp_path):
 
 
 def test_a_run_whose_newton_method_fails_takes_smaller_steps(monkeypatch, tmp_path):
+    """The next time at once those that it has taken."""
     case, asked = cases(load_unit(SERPENTINE), 1)[0].case, []
 
     def fails(case, folder, progress):
@@ -108,7 +111,11 @@ def test_a_run_whose_newton_method_fails_takes_smaller_steps(monkeypatch, tmp_pa
     monkeypatch.setattr(drawn, "result", fails)
     assert drawn.run(case, tmp_path).case is case
     assert asked == pytest.approx([5e-5, 2.5e-5, 1.25e-5])
+    result_file(replace(case, unit=changed(case.unit, step=case.unit.ancf.step / 4)), tmp_path).touch()
+    drawn.run(case, tmp_path)
+    assert asked[3:] == pytest.approx([1.25e-5])
     asked.clear()
+    tmp_path = tmp_path / "others"
     monkeypatch.setattr(drawn, "_PARTS", (1, 2))
     with pytest.raises(ArithmeticError):
         drawn.run(case, tmp_path)

@@ -460,9 +460,9 @@ def spans(unit: BeltUnit) -> Spans:
 
     gives, bends = 0.0, 0.0
     for i, arm in unit.arms.items():
-        by, further = lever(unit, i)
-        gives += by**2 / (arm.stiffness + further * belt.pretension)
-        bends += by * bending(unit, i) / (arm.stiffness + further * belt.pretension)
+        pull, further = lever(unit, i)
+        gives += pull**2 / (arm.stiffness + further * belt.pretension)
+        bends += pull * bending(unit, i) / (arm.stiffness + further * belt.pretension)
     T, omega = belt.pretension, _first(_modes(unit, np.diag(path.span / belt.EA))[0])
     if unit.ancf is not None:
         rest = unit.rest_length()

@@ -22,7 +22,7 @@ Fronts = Array  # (n, 12): c, ln w of each
 
 WIDTH = 0.04
 STARTS = -0.25, -0.1, 0.05, 0.15  # X of the fronts
-STEPS = 120
+STEPS = 240
 _TURN = 0.05
 _SLOW = 5e-4  # least kappa that is told apart
 _FREE = np.append(np.full(11, 0.1), 0.7)  # of the prior

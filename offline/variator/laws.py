@@ -63,7 +63,7 @@ Array = NDArray[np.float64]
 
 FOLDS = 10
 SHIFT = (0.11, 0.05)  # a, b of the torque ratio's zero
-SPLINES = (24, 60, 30, 8), (14, 32, 9, 6)  # of zeta and of the other laws, along i, xi, kappa, f
+SPLINES = (24, 60, 30, 6), (12, 48, 16, 4)  # of zeta and of the other laws, along i, xi, kappa, f
 IN_Y = 6  # polynomials in y
 FINE = 0.06  # scale of sigma
 FULL = 0.99  # share of a pulley's capacity above which U is clamped
@@ -76,7 +76,7 @@ TURNS = 4.0  # revolutions of a settled state that counts in full
 SETTLED = 4.0  # weight of settled states for c, e and lambda
 FOR_FRONTS = 960  # twenty for each number of the fronts: fewer are followed, not explained
 LEAST_LOSS = 0.1  # lambda is at least this share of the loss
-_MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.8), "kappa": ("bilinear", 0.01), "f": ("bilinear", 0.5),
+_MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 1.5), "kappa": ("bilinear", 0.01), "f": ("bilinear", 0.5),
          "y": ("bilinear", 1.0)}  # fmt: skip
 
 
@@ -84,7 +84,8 @@ _MAPS = {"i": ("bilinear", 1.0), "xi": ("sigmoid", 0.8), "kappa": ("bilinear", 0
 class Law:
     """A law: data (n,) of the windows `rows`, whether as logarithm, and predictions of each run by others.
 
-    crossed: of the logarithm where it is one; noise: of the fit. lambda with the loss of creep.
+    crossed: of the logarithm where it is one; noise: of the fit; mean (n,): of the process, as `crossed`, which the
+    table follows. lambda with the loss of creep.
     """
 
     rows: NDArray[np.int64]
@@ -92,6 +93,7 @@ class Law:
     log: bool
     crossed: Array
     noise: float
+    mean: Array
 
 
 class Identified(NamedTuple):
@@ -198,7 +200,7 @@ def identify(
     z = np.column_stack([np.vstack([s.point, turned.point[inside]]), np.concatenate([y, y_turned[inside]])])
     places = moving_places(coordinates, z, np.concatenate([law, law_turned[inside]]), length, s.belt)
     by_others = (expected + crossed)[: len(settled)]
-    laws = {"zeta": Law(settled, s.values["thrust"][settled], True, by_others, process.noise)}
+    laws = {"zeta": Law(settled, s.values["thrust"][settled], True, by_others, process.noise, law[settled])}
     carried = capacity(s.belt["mu"], s.belt["cos_d"])  # traction over F_O at xi = 1
     tell(1)
     at = _expected(prior, z, s.belt)
@@ -214,9 +216,11 @@ def identify(
     for name, d in data.items():
         rows = d.rows[d.rows < n]
         values, crossed = np.exp(d.values[: len(rows)]), (at[name][d.rows] + fits[name][1])[: len(rows)]
+        mean = at[name][rows] + found[name].mean(places[rows])
         if name == "e":
-            values, crossed = SMALL * np.sinh(d.values[: len(rows)]) - creep, SMALL * np.sinh(crossed) - creep
-        laws[name] = Law(rows, values, name != "e", crossed, found[name].noise)
+            values = SMALL * np.sinh(d.values[: len(rows)]) - creep
+            crossed, mean = (SMALL * np.sinh(a) - creep for a in (crossed, mean))
+        laws[name] = Law(rows, values, name != "e", crossed, found[name].noise, mean)
 
     grid = grid_of(coordinates, SHIFT, shapes[1])
     t_y = nodes(coordinates[4], IN_Y)

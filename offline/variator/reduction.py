@@ -43,7 +43,7 @@ from rtcvt.offline.variator.fields import (
 from rtcvt.offline.variator.laws import NEAR, SHIFT, SPLINES, Law, folds, identify, shift_factor, usable
 from rtcvt.offline.variator.pod import Basis, pod, projection_error, scales, stacked
 from rtcvt.offline.variator.spread import within
-from rtcvt.offline.variator.uncertainty import Errors, efficiency, shares, table_of
+from rtcvt.offline.variator.uncertainty import Errors, efficiency, shares, table_of, tables_miss
 from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import LAWS, Networks, Peak, ReducedModel, counted, rounded, scaled
 
@@ -184,13 +184,13 @@ def reduce_peaks(
     parts = [fold == k for k in np.unique(fold)]
     networks, *others = trained(t, target, [every_row, *(~out for out in parts)], units)
     weights = last(networks, every_row)
-    noise = np.sqrt(np.mean((networks.hidden(t) @ weights.T - values) ** 2, axis=0))
-    crossed = np.empty_like(values)
+    own, crossed = networks.hidden(t) @ weights.T, np.empty_like(values)
     for out, by_others in zip(parts, others, strict=True):
         crossed[out] = by_others.hidden(t[out]) @ last(by_others, ~out).T
     every = np.arange(len(t))
     laws = {
-        f"peak.{name}": Law(every, a, True, crossed[:, j], float(noise[j])) for j, (name, a) in enumerate(data.items())
+        f"peak.{name}": Law(every, a, True, crossed[:, j], _rms(own[:, j] - values[:, j]), own[:, j])
+        for j, (name, a) in enumerate(data.items())
     }
     return networks, tuple(Peak(name, w) for name, w in zip(laws, weights, strict=True)), laws
 
@@ -310,8 +310,8 @@ def errors_on(
 
 
 def figures_of(reduction: Reduction) -> dict[str, Any]:
-    """Figures of a reduction: counts, cross-validated errors of the laws and fields."""
-    laws = {}
+    """Figures of a reduction: counts, cross-validated errors of the laws and fields, and what tables miss of laws."""
+    laws, missed = {}, tables_miss(reduction.samples, reduction.y, reduction.laws, reduction.model)
     for name, q in reduction.laws.items():
         e = np.abs(q.crossed - (np.log(q.data) if q.log else q.data))
         laws[name] = {
@@ -321,6 +321,9 @@ def figures_of(reduction: Reduction) -> dict[str, Any]:
             "max": float(e.max()),
             "noise": q.noise,
         }
+        if name in missed:  # of the settled states; k has none
+            rows = (reduction.samples.phase[q.rows] == 0) | (name == "k")
+            laws[name]["table"] = _rms(missed[name][rows])
     fields = {}
     for field in reduction.fields.fields:
         name, X = field.name, reduction.samples.fields[field.name]

@@ -69,11 +69,18 @@ def _cards(found: Mapping[str, dict[str, dict[str, float]]], heldout: Mapping[st
 
 def _laws(found: Mapping[str, dict[str, dict[str, float]]]) -> str:
     rows = [
-        (f"{text(_LABEL.get(k, k))}", str(e["data"]), *(number(e[a], 3) for a in ("rms", "median", "max", "noise")))
+        (
+            f"{text(_LABEL.get(k, k))}",
+            str(e["data"]),
+            *(number(e[a], 3) if a in e else "" for a in ("rms", "median", "max", "noise", "table")),
+        )
         for k, e in found["laws"].items()
     ]
     about = "<p>Errors of the natural logarithm, so relative; of e the errors themselves.</p>\n"
-    return table(("law", "data", "RMS", "median", "largest", "noise of the fit"), rows, range(1, 6)) + about
+    return (
+        table(("law", "data", "RMS", "median", "largest", "noise of the fit", "the table misses"), rows, range(1, 7))
+        + about
+    )
 
 
 def _law_pictures(r: Reduction) -> str:

@@ -151,6 +151,7 @@ def reduced(
         missed = dict(more.errors)
     figures = figures_of(found) | {"heldout": errors, "spatial": missed}
     kept = {f"crossed.{law}.{k}": e[k] for law, e in figures["laws"].items() for k in ("rms", "median", "max")}
+    kept |= {f"table.{law}.rms": e["table"] for law, e in figures["laws"].items() if "table" in e}
     kept |= {f"crossed.field.{field}.rms": e["error"] for field, e in figures["fields"].items()}
     kept |= {f"within.{name}.{k}": e[k] for name, e in figures["uncertainty"].items() for k in ("one", "two")}
     kept |= {f"heldout.{k}": v for k, v in errors.items()} | missed
@@ -161,7 +162,7 @@ def reduce(files: Sequence[Path], given: Mapping[str, Any], progress: Progress) 
     """Make and write a reduced model, and a report if one is asked for."""
     output, report, heldout = given["output"], given["report"], given["heldout"]
     name = given["prior"]
-    prior = None if name is None else read_reduced(find_reduced(name, Path(), "--prior"))
+    prior = None if name is None else read_reduced(find_reduced(str(name), Path(), "--prior"))
     found, figures = reduced(files, given["name"] or output.stem, heldout, progress, prior, given["spatial"])
     write_reduced(found.model, output)
     if report is not None:

@@ -7,11 +7,13 @@ Errors of the laws of settled states, of the peak in all windows, by cross-valid
     efficiency      power out by that with the loss of the law, from |xi| = `LOADED` on
     flank peak      relative, of the largest flank normal force
 
-hold what the regression misses and what the full model scatters. How large they are over the operating point is found
-by `spread` and kept at y = 1 (`rtcvt.variator.regression`). What a correction misses (`twins`) adds in its square.
+hold what the regression misses, what tables miss of it (`tables_miss`) and what the full model scatters. How large
+they are over the operating point is found by `spread` and kept at y = 1 (`rtcvt.variator.regression`). What a
+`correction` misses adds in its square.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +24,7 @@ from rtcvt.offline.variator.alignment import Samples
 from rtcvt.offline.variator.laws import Law, folds, moving_places
 from rtcvt.offline.variator.process import side_by_side
 from rtcvt.offline.variator.spread import Spread, spread, together, within
+from rtcvt.variator.capacity import capacity
 from rtcvt.variator.reduced_model import UNCERTAIN, ReducedModel, grid_of, splines_through
 
 Array = NDArray[np.float64]
@@ -45,15 +48,34 @@ def efficiency(s: Samples, loss: Array) -> Array:
     return np.where(loaded, out / np.where(loaded, out + loss, 1.0), np.nan)
 
 
-def errors_of(s: Samples, laws: Mapping[str, Law]) -> dict[str, tuple[NDArray[np.int64], Array]]:
-    """Rows and cross-validated errors by `UNCERTAIN`."""
+def tables_miss(s: Samples, y: Array, laws: Mapping[str, Law], model: ReducedModel) -> dict[str, Array]:
+    """What the model's tables miss of the processes' means at the data of each law; of the logarithm, but of the whole
+    speed loss for e."""
+    model = model.planar
+    found, xi = replace(model, peaks=()).evaluate(np.column_stack([s.point, y])), s.point[:, 1]
+    creep = found["c"] * xi
+    carried = capacity(model.constants["mu"], np.cos(model.constants["delta_0"]))
+    values = {
+        "zeta": np.log(found["zeta"]),
+        "k": np.log(found["k"]),
+        "c": np.log(found["c"]),
+        "e": found["e"] + creep - np.exp(laws["c"].mean) * xi,
+        "lambda": np.log(found["lambda"] + carried * creep * xi),
+    }
+    return {name: a[laws[name].rows] - laws[name].mean for name, a in values.items()}
+
+
+def errors_of(
+    s: Samples, laws: Mapping[str, Law], missed: Mapping[str, Array]
+) -> dict[str, tuple[NDArray[np.int64], Array]]:
+    """Rows and cross-validated errors by `UNCERTAIN`, with what the tables `missed`."""
     settled = np.flatnonzero((s.phase == 0) & (np.abs(s.values["slip"]) <= SLIPPING))
     zeta, e, loss, peak = (laws[k] for k in ("zeta", "e", "lambda", "peak.flank_normal"))
-    off = efficiency(s, np.exp(loss.crossed)) - efficiency(s, loss.data)
+    off = efficiency(s, np.exp(loss.crossed + missed["lambda"])) - efficiency(s, loss.data)
     loaded = settled[np.isfinite(off[settled])]
     return {
-        "thrust_ratio": (zeta.rows, zeta.crossed - np.log(zeta.data)),
-        "slip": (settled, (e.crossed - e.data)[settled]),
+        "thrust_ratio": (zeta.rows, zeta.crossed + missed["zeta"] - np.log(zeta.data)),
+        "slip": (settled, (e.crossed + missed["e"] - e.data)[settled]),
         "efficiency": (loaded, off[loaded]),
         "flank_peak": (peak.rows, peak.crossed - np.log(peak.data)),
     }
@@ -70,7 +92,7 @@ def table_of(
 
     grid = grid_of(model.coordinates, model.shift, SPLINES)
     x, at = places(np.column_stack([s.point, y])), places(np.column_stack([grid, np.ones(len(grid))]))
-    found = errors_of(s, laws)
+    found = errors_of(s, laws, tables_miss(s, y, laws, model))
     group = folds(s)[s.run]
 
     def one(item: tuple[NDArray[np.int64], Array]) -> tuple[Spread, Array]:

@@ -78,7 +78,7 @@ UNCERTAIN = ("thrust_ratio", "slip", "efficiency", "flank_peak")
 CORRECTIONS = ("thrust_ratio", "slip", "loss", "exit_force.primary", "exit_force.secondary", "ring_to_pillar")
 MAPS = ("bilinear", "sigmoid")
 MOST_PEAKS, MOST_MODES, MOST_CELLS, MOST_POINTS, MOST_DEGREE = 100, 100, 2048, 10_000, 40
-GRAIN = 2.0**-13  # of the splines' coefficients, logarithms: what scatters a hundred times as much packs better
+GRAIN = 2.0**-10  # of the splines' coefficients, logarithms: what scatters a hundred times as much packs better
 MOST_UNITS, MOST_SPLINES, MOST_COEFFICIENTS = 2000, 100, 2_000_000
 
 

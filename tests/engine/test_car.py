@@ -49,7 +49,7 @@ def run():
 @pytest.mark.parametrize(
     ("name", "used", "found"),
     [
-        ("car_cvt", "engine.fuel.m", (0.166473, 9.0181e-05)),
+        ("car_cvt", "engine.fuel.m", (0.166776, 9.0181e-05)),
         ("car_automatic", "engine.fuel.m", (0.194663, 7.65133e-05)),
         ("car_electric", "drive.battery.P", (0.805801, 12598.1)),
     ],

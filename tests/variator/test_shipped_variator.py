@@ -90,7 +90,7 @@ def test_the_belt_slides_and_grips():
     assert abs(result["belt.slip"][-1]) < 0.02
 
 
-@pytest.mark.parametrize(("y", "most", "at_the_end"), [(1.0, 1e-6, 1e-6), (0.8, 1e-2, 2.5e-2), (1.3, 1e-2, 1e-2)])
+@pytest.mark.parametrize(("y", "most", "at_the_end"), [(1.0, 2e-6, 2e-6), (0.8, 1e-2, 3.5e-2), (1.3, 1e-2, 1e-2)])
 def test_slip_does_not_fall_as_the_torque_grows(y, most, at_the_end):
     """Along xi at 150 random places, where the ratio is held; while it shifts, polynomials in y leave a little, more
     next to macro-slip."""

@@ -1,5 +1,7 @@
 """Reduction: evidence against the normal distribution, laws that are known, signs, and the aligned fields of a run."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -15,7 +17,7 @@ from rtcvt.offline.pushbelt.run.windows import F_REF
 from rtcvt.offline.pushbelt.unit.kinematics import closure
 from rtcvt.offline.pushbelt.unit.parameters import FORCE, RATE, TORQUE, Boundary, belt, load_parameters
 from rtcvt.offline.pushbelt.unit.velocity_model import belt_velocity
-from rtcvt.offline.variator import fields, process
+from rtcvt.offline.variator import fields, process, tasks
 from rtcvt.offline.variator.alignment import VALUES, Samples, dimensionless
 from rtcvt.offline.variator.exchange import exchanged
 from rtcvt.offline.variator.fields import KEPT
@@ -257,6 +259,18 @@ def test_losses_add_up_to_those_of_the_full_model(reduced):
     assert_allclose(found["lambda"] + CARRIED * found["c"] * xi**2 + shifting, v["loss"], rtol=0.1)
 
 
+def test_coarse_tables_are_told(reduced):
+    """Of the laws half of the splines miss several times as much, and standard deviations hold it."""
+    r, _ = reduced
+    fine = figures_of(r)["laws"]
+    coarse = reduce(r.samples, "coarse", **(SMALL | {"splines": (SMALL["splines"][0], (3, 4, 3, 3))}))
+    found = figures_of(coarse)["laws"]
+    for name in ("e", "lambda"):
+        assert found[name]["table"] > 3.0 * fine[name]["table"], name
+        assert found[name]["rms"] == fine[name]["rms"]
+    assert np.std(coarse.uncertain["slip"].errors) > 1.5 * np.std(r.uncertain["slip"].errors)
+
+
 def test_signs_hold_everywhere(reduced):
     model = reduced[0].model
     rng = np.random.default_rng(5)
@@ -414,3 +428,13 @@ def test_command_refuses_a_folder_without_runs(tmp_path):
         assert result.exit_code != 0
         assert isinstance(result.exception, InputError)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_prior_may_be_a_shipped_model(monkeypatch):
+    def reduced(files, name, heldout, progress, prior, spatial):
+        raise StopIteration(prior.name)
+
+    monkeypatch.setattr(tasks, "reduced", reduced)
+    given = dict.fromkeys(("name", "report", "json")) | {"heldout": (), "spatial": ()}
+    with pytest.raises(StopIteration, match="pushbelt_24mm"):
+        tasks.reduce([], given | {"output": Path("out.h5"), "prior": Path("pushbelt_24mm")}, None)

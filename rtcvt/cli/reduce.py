@@ -22,7 +22,7 @@ def reduce(
     prior: Annotated[
         Path | None,
         typer.Option(
-            "--prior", metavar="FILE.h5", help="Reduced model of a similar belt: only the difference is found."
+            "--prior", metavar="MODEL", help="Of a similar belt, a file or a shipped one: only the difference is found."
         ),
     ] = None,
     spatial: Annotated[

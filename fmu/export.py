@@ -17,12 +17,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import distribution
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from pythonfmu.builder import FmuBuilder
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
+from rtcvt.files import temporary_folder
 from rtcvt.fmu.slave import SETTINGS, UNIT_FILE
 from rtcvt.kind import Unit
 from rtcvt.model import Fidelity
@@ -106,8 +106,7 @@ def export_python(
                 "flanges": unit.speed_flanges}  # fmt: skip
     guid = hashlib.sha256(json.dumps([settings, unit.text], sort_keys=True).encode()).hexdigest()[:32]
     name = f"{identifier}_{guid[:8]}"
-    with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder, _imports_restored(name):
-        work = Path(folder)
+    with replaced_on_success(path) as temporary, temporary_folder() as work, _imports_restored(name):
         script, unit_file, settings_file = work / f"{name}.py", work / UNIT_FILE, work / SETTINGS
         script.write_text(_SCRIPT.format(unit=unit.name, fidelity=fidelity, version=__version__, name=name))
         unit_file.write_text(unit.text, encoding="utf-8")

@@ -17,13 +17,13 @@ import zipfile
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from rtcvt import __version__, quantity
 from rtcvt.errors import InputError
+from rtcvt.files import temporary_folder
 from rtcvt.fmu.native.export import PLATFORMS, Version, unit_variables, write_unit
 from rtcvt.fmu.native.fmi3 import array_lengths
 from rtcvt.model import Model, Variable
@@ -80,8 +80,7 @@ def export_ssp(parts: Parts, path: Path, platforms: Sequence[str] = ("linux64",)
     for name in platforms:
         if name not in PLATFORMS:
             raise InputError("SSP export", "platform", name, f"one of {', '.join(PLATFORMS)}")
-    with replaced_on_success(path) as temporary, TemporaryDirectory(prefix="rtcvt-") as folder:
-        root = Path(folder)
+    with replaced_on_success(path) as temporary, temporary_folder() as root:
         description = system_description(parts, ssp)
         fmi: Version = 2 if ssp == 1 else 3
         ElementTree.indent(description)

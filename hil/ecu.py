@@ -171,10 +171,10 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _frame: ending.append(number))
     try:
-        require_writable(given.json)
         unit = read_gear_system(read_unit_file(given.unit))
         law = law_of(unit, given.time_constant)
         database = read_database(given.dbc)
+        require_writable(given.json)
         kers = unit.controller.kers
         assert kers is not None
         port, moving = kers.port, kers.acts_on

@@ -49,9 +49,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt import __version__
+from rtcvt import __version__, processes
 from rtcvt.errors import InputError
-from rtcvt.files import opened
+from rtcvt.files import goes_on_with, opened
 from rtcvt.hdf5 import BLOCK, MARK, grow, hashed, new_series, require_bounded, seal
 from rtcvt.names import mapped
 from rtcvt.recording import (
@@ -146,7 +146,7 @@ def open_recorder(
     """
     require_ending(path, ENDINGS)
     require_writable(path)
-    claim = _claim(path)
+    claim = _claim(goes_on_with(path))  # another process writes it
     about = _about(kind, attributes)
     try:
         return Recorder(claim, lambda: _format(path)(claim, channels, about, unit_file, rows), 1 + len(channels))
@@ -642,7 +642,7 @@ def _read_growing(path: Path) -> Recording:
              "confirmed_rows; print(confirmed_rows(Path(sys.argv[1])))", str(path)]  # fmt: skip
     try:
         seconds = 20.0 + path.stat().st_size / 20e6
-        done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False)
+        done = processes.run(words, timeout=seconds)
         if done.returncode == 0:
             with h5py.File(path, "r", libver="latest", swmr=True) as file:
                 return recording_in(file, path, int(done.stdout))

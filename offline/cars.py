@@ -18,8 +18,8 @@ from rtcvt.engine.grid import Grid
 from rtcvt.engine.unit import Engine, least_fuel, losses, tables
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS, number, table, text
-from rtcvt.kind import load_unit
 from rtcvt.network.file import System
+from rtcvt.network.model import unit_of
 from rtcvt.offline.pictures import GREY, INK, cards, drawing, names_beside, report, thin, under
 from rtcvt.simulate import Result
 
@@ -70,9 +70,8 @@ def drive_of(label: str, run: Result, system: Any) -> Drive:
 
 def _part(system: System, kind: str) -> tuple[str, Engine] | None:
     """Name and unit of the component of a kind."""
-    for name, component in system.components.items():
-        own = system.folder / component.unit
-        unit = load_unit(own if own.is_file() else component.unit)
+    for name in system.components:
+        unit = unit_of(system, name)
         if unit.kind == kind:
             assert isinstance(unit, Engine)
             return name, unit

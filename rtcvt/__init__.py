@@ -10,6 +10,11 @@ The names below are the Python interface and stay as they are from release to re
 Importing rtcvt takes a few milliseconds; numpy, numba and the rest come when they are needed.
 """
 
+from rtcvt import module_path
+
+if module_path.is_command():  # before anything else is imported
+    module_path.leave_current_folder()
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

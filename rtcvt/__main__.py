@@ -9,6 +9,8 @@ import signal
 import sys
 from types import FrameType
 
+from rtcvt.module_path import leave_current_folder
+
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
@@ -73,6 +75,7 @@ def _opened() -> None:
 
 def main() -> None:
     """Entry point of the command ``rtcvt``."""
+    leave_current_folder()
     _opened()
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it

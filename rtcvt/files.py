@@ -1,6 +1,8 @@
 """Files that others wrote: regular ones only, up to a largest size; and folders that are not left behind.
 
-Whatever is read goes through `opened`, or `require_regular` where a library opens it by its name.
+Whatever is read goes through `opened`, or `require_regular` where a library opens it by its name. What was read is on a
+list, and is not written over by this process: outputs are compared with it by device and inode, so that links count.
+Files that this process wrote or goes on with, as a campaign with its own, are not on it.
 """
 
 import csv
@@ -14,8 +16,8 @@ import signal
 import stat
 import threading
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
@@ -27,14 +29,100 @@ EXTRACTED = 512 * 2**20  # [bytes] of an archive's files together
 MEMBERS = 10_000  # files of an archive
 
 
+Place = tuple[int, int]  # device and inode
+
+_read: dict[Place, tuple[Path, str]] = {}  # and what named it
+_outputs: dict[Place, tuple[Path, str]] = {}  # of the command that runs, and the option that names it
+_own: set[Path] = set()  # what this process wrote, or goes on with
+
+
+@contextmanager
+def command_files(inputs: Iterable[tuple[str, str]], outputs: Iterable[tuple[str, str]]) -> Iterator[None]:
+    """The list for a command, which begins with the files that it names, each with its option or argument.
+
+    Raises
+    ------
+    InputError
+        An output is an input, now or as soon as the block reads it.
+    """
+    for kept in (_read, _outputs, _own):
+        kept.clear()
+    for name, option in inputs:
+        reads(Path(name), option)
+    for name, option in outputs:
+        require_unread(Path(name), option)
+        if (place := _place(Path(name))) is not None:
+            _outputs.setdefault(place, (Path(name), option))
+    try:
+        yield
+    finally:
+        _outputs.clear()
+
+
+def reads(path: Path, by: str = "") -> Path:
+    """Put a file that is about to be read on the list, if there is one; `by` is what names it. Returns the path.
+
+    Raises
+    ------
+    InputError
+        It is an output of the command.
+    """
+    place = _place(path)
+    if place is not None and path.absolute() not in _own:
+        if not _read.get(place, (path, ""))[1] or _at(_read, place) is None:
+            _read[place] = (path.absolute(), by)
+        if (output := _at(_outputs, place)) is not None:
+            require_unread(*output)
+    return path
+
+
+def goes_on_with(path: Path) -> Path:
+    """A file of this process's own, which it may read and write over, unless an option or another file names it."""
+    _own.add(path.absolute())
+    place = _place(path)
+    if place is not None and _read.get(place) == (path.absolute(), ""):
+        del _read[place]
+    return path
+
+
+def require_unread(path: Path, output: str = "output") -> None:
+    """Refuse an output that is on the list of what was read.
+
+    Raises
+    ------
+    InputError
+        It is.
+    """
+    place = _place(path)
+    if place is not None and (found := _at(_read, place)) is not None:
+        by = f" for {found[1]}" if found[1] else ""
+        raise InputError(output, "", str(path), f"another file than {found[0].name}, which is read{by}")
+
+
+def _place(path: Path) -> Place | None:
+    """Where a regular file is, under any name."""
+    with suppress(OSError, ValueError):
+        found = os.stat(path)
+        if stat.S_ISREG(found.st_mode):
+            return found.st_dev, found.st_ino
+    return None
+
+
+def _at(kept: dict[Place, tuple[Path, str]], place: Place) -> tuple[Path, str] | None:
+    """What is kept of a place, unless its file is gone: another one may have its inode."""
+    found = kept.get(place)
+    return found if found is not None and _place(found[0]) == place else None
+
+
 def opened(path: Path, largest: int | None = LARGEST) -> BinaryIO:
     """A regular file, open for reading: a pipe would wait and a device never end.
 
     Raises
     ------
     InputError
-        There is none, it is a device, pipe or folder, or larger than `largest` [bytes].
+        There is none, it is a device, pipe or folder, larger than `largest` [bytes], or an output of the command.
     """
+    reads(path)
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
@@ -189,17 +277,17 @@ def temporary_folder() -> Iterator[Path]:
     or gone."""
     folder = None
     try:
-        with _signals_wait():
+        with signals_wait():
             folder = TemporaryDirectory(prefix="rtcvt-", ignore_cleanup_errors=True)
         yield Path(folder.name).resolve()
     finally:
         if folder is not None:
-            with _signals_wait():
+            with signals_wait():
                 folder.cleanup()
 
 
 @contextmanager
-def _signals_wait() -> Iterator[None]:
+def signals_wait() -> Iterator[None]:
     """Handlers in Python are called at the end of the block; outside the main thread none is called anyway."""
     came: list[int] = []
     before: dict[int, Any] = {}

@@ -15,7 +15,6 @@ from __future__ import annotations  # so that help() prints names of types, not 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -23,13 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import read_json
+from rtcvt.files import goes_on_with, read_json, temporary_folder
 from rtcvt.kernel import FAILED, SATURATED
 from rtcvt.kind import Checked, Progress, Run, Task, kinds, load_unit
 from rtcvt.kind import Unit as Record
 from rtcvt.model import Fidelity, Model, Variable
 from rtcvt.model import Instance as Buffers
-from rtcvt.recording import Recording, Signal
+from rtcvt.recording import Recording, Signal, require_writable
 from rtcvt.scenario import Scenario, Table, apply_parameters, chosen_scenario, parameter_value
 from rtcvt.simulate import simulate
 from rtcvt.unitfile import parse_table, read_toml, shipped_units
@@ -89,11 +88,12 @@ def read(path: str | Path) -> Recording:
     """
     from rtcvt.hil.recorder import read as read_any
 
+    file = goes_on_with(Path(path))
     for kind in kinds():
-        found: Recording | None = None if kind.recording is None else kind.recording(Path(path))
+        found: Recording | None = None if kind.recording is None else kind.recording(file)
         if found is not None:
             return found
-    return read_any(Path(path))
+    return read_any(file)
 
 
 # --- a unit -----------------------------------------------------------------------------------------------------------
@@ -391,6 +391,7 @@ class Unit:
         built = self.record.build(model, substeps, parameters)
         file = Path(f"{self.name}.fmu") if path is None else Path(path)
         require_fmu_name(file)
+        require_writable(file)
         if platforms and backend != "native":
             raise InputError("platforms", "", platforms[0], "only with the native backend")
         if fmi == 3 and backend != "native":
@@ -465,13 +466,13 @@ def check(
     InputError
         There is nothing to compare, or an option that the unit's check does not take.
     """
-    from rtcvt.recording import require_writable, write_text
+    from rtcvt.recording import write_text
 
     given = unit if isinstance(unit, Unit) else load(unit)
     task = given.record.task("check")
     always: dict[str, Any] = {"settings": {}, "scenario": None} | _options(task, options, given.name)
-    with TemporaryDirectory(prefix="rtcvt-") as folder:
-        path = Path(folder) / "report.html" if report is None else Path(report)
+    with temporary_folder() as folder:
+        path = folder / "report.html" if report is None else Path(report)
         require_writable(path)
         result: Checked = task.run(given.record, always | {"report": path, "figures": None}, progress or _silent)
         write_text(path, result.page)
@@ -762,7 +763,6 @@ def reduce(folder: str | Path, output: str | Path, *, progress: Progress | None 
         Too few runs that settle, or runs of different belts.
     """
     from rtcvt.offline.variator.tasks import reduced
-    from rtcvt.recording import require_writable
     from rtcvt.variator.reduced_model import write_reduced
 
     path = Path(output)

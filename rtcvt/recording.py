@@ -27,9 +27,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt import __version__, quantity
+from rtcvt import __version__, processes, quantity
 from rtcvt.errors import InputError, near
-from rtcvt.files import new_beside
+from rtcvt.files import goes_on_with, new_beside, require_unread
 from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in, texts_of
 from rtcvt.names import mapped
 
@@ -183,7 +183,7 @@ def revision() -> str:
         return "unknown"
     try:
         command = ["git", "-C", str(folder), "describe", "--always", "--dirty", "--abbrev=12"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True)
+        done = processes.run(command, timeout=5, check=True)
         return done.stdout.strip() or "unknown"
     except (OSError, subprocess.SubprocessError):
         return "unknown"
@@ -213,7 +213,7 @@ def put_in_place(temporary: Path, path: Path) -> None:
         return
     with temporary.open("r+b") as file:
         os.fsync(file.fileno())
-    os.replace(temporary, path)
+    os.replace(temporary, goes_on_with(path))
 
 
 def require_writable(*paths: Path | None) -> None:
@@ -222,10 +222,12 @@ def require_writable(*paths: Path | None) -> None:
     Raises
     ------
     InputError
-        A folder, a name that is too long, or a file in a folder that does not exist or is not writable.
+        A folder, a name that is too long, a file that was read, or one in a folder that does not exist or is not
+        writable.
     """
     found = [path for path in paths if path is not None]
     for path in found:
+        require_unread(path)
         if len(os.fsencode(path.name)) > _LONGEST:
             raise InputError("output", "", str(path), f"a name of at most {_LONGEST} bytes")
     given = [path.resolve() for path in found if not is_special(path)]

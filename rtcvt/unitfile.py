@@ -17,7 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from rtcvt import quantity
 from rtcvt.errors import InputError, near
-from rtcvt.files import read_text
+from rtcvt.files import read_text, reads
 
 
 def quantity_in(unit: str, above: float | None = None, at_least: float | None = None) -> BeforeValidator:
@@ -184,6 +184,12 @@ def is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:  # a name that is too long
         return False
+
+
+def own_file(folder: Path, name: str, by: str) -> Path | None:
+    """File of this name in the folder of a unit, or None; `by` says which key of which file names it."""
+    path = folder / name
+    return reads(path, by) if is_file(path) else None
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:

@@ -51,11 +51,12 @@ sys.path += [str(Path(__file__).parent / folder) for folder in ("hil", "fmu")]
 import faults
 import hostile
 from hostile_inputs import KINDS, hostile_inputs
+from overwriting import READ, build, link, state
 from steps_host import NativeUnit
 
 __all__ = [
-    "ATTACKS", "clocks", "disks", "hostile_run", "hostile_runs", "kills", "misdeeds", "mutations", "recordings",
-    "reduced_models", "signals", "texts", "workers"
+    "ATTACKS", "clocks", "disks", "hostile_run", "hostile_runs", "kills", "misdeeds", "modules", "mutations",
+    "overwriting", "recordings", "reduced_models", "signals", "starts", "texts", "workers"
 ]  # fmt: skip
 
 Outcome = tuple[int, list[str]]
@@ -431,25 +432,118 @@ def files(count: int, folder: Path) -> Outcome:
         path = folder / next(g for g, word in zip(given, words.split(), strict=True) if "{}" in word)
         if made is not None:
             made(path)
-        with tempfile.TemporaryDirectory() as home:
-            said = Path(home) / "said"
-            room = 4000 if what == "no room" else resource.RLIM_INFINITY
-            child = multiprocessing.get_context("fork").Process(target=_command, args=(given, folder, said, room))
-            child.start()
-            child.join(180.0)
-            if child.is_alive():
-                child.kill()
-                child.join()
-            text = said.read_text(encoding="utf-8", errors="replace") if said.exists() else ""
+        code, text = _in_child(given, folder, 4000 if what == "no room" else resource.RLIM_INFINITY)
         if made is _folder:
             shutil.rmtree(path, ignore_errors=True)
         elif made is not None:
             path.unlink(missing_ok=True)
         left = sorted(p.name for p in folder.iterdir() if p.name not in before)
-        if child.exitcode != 2 or "Traceback" in text or left:
-            bad.append(f"{words.format(name)[:90]}, {what}: {child.exitcode}, left {left}: {text[-300:]}")
+        if code != 2 or "Traceback" in text or left:
+            bad.append(f"{words.format(name)[:90]}, {what}: {code}, left {left}: {text[-300:]}")
             for p in left:
                 shutil.rmtree(folder / p) if (folder / p).is_dir() else (folder / p).unlink()
+    return rounds.made, bad
+
+
+def _in_child(words: list[str], folder: Path, room: int = resource.RLIM_INFINITY) -> tuple[int | None, str]:
+    """Exit code of a command, within three minutes, and what it said."""
+    with tempfile.TemporaryDirectory() as home:
+        said = Path(home) / "said"
+        child = multiprocessing.get_context("fork").Process(target=_command, args=(words, folder, said, room))
+        child.start()
+        child.join(180.0)
+        if child.is_alive():
+            child.kill()
+            child.join()
+        return child.exitcode, said.read_text(encoding="utf-8", errors="replace") if said.exists() else ""
+
+
+LINKS: tuple[Callable[[Path, Path], object], ...] = (
+    os.link, os.symlink, lambda source, path: path.symlink_to(os.path.relpath(source, path.parent)),
+)  # fmt: skip
+
+
+def overwriting(count: int, folder: Path) -> Outcome:
+    """Outputs that are files which the command reads, also through others and under other names: exit code 2, and all
+    files are as they were."""
+    tries = [(words, how) for words in READ for how in LINKS]
+    tries = [tries[k] for k in np.random.default_rng(43).permutation(len(tries))[:count]]
+    bad, rounds = [], Rounds(len(tries))
+    for k, (words, how) in zip(rounds, tries, strict=False):
+        place = folder / str(k)
+        place.mkdir()
+        build(place)
+        link(place, words, how)
+        before = state(place)
+        code, text = _in_child(words.split(), place)
+        if code != 2 or "Traceback" in text or state(place) != before:
+            bad.append(f"{words}: {code} {text[-300:]}")
+    return rounds.made, bad
+
+
+STARTERS = (
+    "campaign pushbelt_24mm -p quick --workers 1 -o runs", "calibrate pushbelt_24mm -p belief --workers 1 -o found",
+    "check pushbelt_24mm --belt spatial", "sheave pushbelt_24mm", "export clutch --no-check -o c.fmu",
+    "run unit.fmu --duration 0.1 --step 1e-3 -o run.h5", "plot growing.part.h5", "ssp vehicle_wltc", "show clutch",
+    "simulate clutch -o c.h5",
+)  # fmt: skip
+MODULES = (
+    "multiprocessing", "random", "numpy", "json", "typing", "h5py", "scipy", "signal", "socket", "logging", "pickle",
+    "subprocess", "tempfile", "threading", "asyncio", "distributed", "tornado", "string", "ssl", "ziglang",
+)  # fmt: skip
+BEGUN = 40.0  # [s] after which all processes of a command have begun
+
+
+def modules(count: int, folder: Path) -> Outcome:
+    """Modules in the current folder, for every command that starts a process: none runs."""
+    hostile.build(folder).rename(folder / "unit.fmu")
+    grown(folder / "growing.h5", False)
+    for name in MODULES:
+        (folder / f"{name}.py").write_text("open(f'{__name__}.ran', 'w').close()\nraise SystemExit(9)\n")
+    bad, rounds = [], Rounds(min(count, len(STARTERS)))
+    for _, words in zip(rounds, STARTERS, strict=False):
+        line = [sys.executable, "-m", "rtcvt", *words.split()]
+        process = subprocess.Popen(line, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env=os.environ | {"PYTHONPATH": os.pathsep}, start_new_session=True)  # fmt: skip
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(BEGUN)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        ran = list(folder.glob("*.ran"))
+        if ran or process.returncode not in (0, -signal.SIGKILL):
+            bad.append(f"{words}: {process.returncode}, {[p.stem for p in ran]}")
+        for path in ran:
+            path.unlink()
+    return rounds.made, bad
+
+
+def starts(count: int, folder: Path) -> Outcome:
+    """SIGTERM or SIGINT at any time of a campaign's start, to it or its group: it ends, no process or temporary file
+    is left."""
+    rng, bad = np.random.default_rng(47), []
+    words = [sys.executable, "-m", "rtcvt", "campaign", "pushbelt_24mm", "-p", "quick", "--workers", "2", "-o", "runs"]
+    for k in (rounds := Rounds(count)):
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            home = Path(name) / "temporary"
+            home.mkdir()
+            process = subprocess.Popen(words, cwd=name, env=os.environ | {"TMPDIR": str(home)}, start_new_session=True,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
+            number = signal.SIGTERM if k % 4 else signal.SIGINT
+            time.sleep(float(rng.uniform(2.0, 12.0)))
+            (os.killpg if k % 2 else os.kill)(process.pid, number)
+            try:
+                _, errors = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                _, errors = process.communicate()
+                bad.append(f"start {k} ({number.name}) does not end: {errors[-500:]}")
+                continue
+            time.sleep(1.0)
+            left = sorted(str(p.relative_to(home)) for p in home.rglob("*"))
+            alive = subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True, text=True).stdout.split()
+            if left or alive or "Traceback" in errors:
+                bad.append(f"start {k} ({number.name}): left {left[:5]}, processes {alive} {errors[-300:]}")
     return rounds.made, bad
 
 
@@ -759,6 +853,9 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "misdeeds of units": (64, misdeeds),
     "jumps of the clock": (60, clocks),
     "deaths of workers": (40, workers),
+    "signals at a campaign's start": (20, starts),
+    "modules of the current folder": (len(STARTERS), modules),
+    "outputs that are inputs": (len(READ) * len(LINKS), overwriting),
     "leaks of instances": (100_000, leaks),
     "what is no file": (445, files),
     "mutated texts": (2000, texts),

@@ -9,7 +9,7 @@ SHORT = {
     "damaged HDF5 recordings that grow": 3, "jumps of the clock": 4, "deaths of workers": 2,
     "mutated reduced models": 20, "disks that fail": 4, "signals": 4,
     "SIGKILL": 2, "misdeeds of units": 3, "hostile inputs": 7,
-    "what is no file": 8, "mutated machines": 12,
+    "what is no file": 8, "mutated machines": 12, "signals at a campaign's start": 3, "outputs that are inputs": 6,
 }  # fmt: skip
 FAST = ("damaged HDF5 recordings", "damaged MDF recordings", "damaged reduced models", "mutated texts",
         "what is no file", "disks that fail")  # fmt: skip

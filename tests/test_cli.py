@@ -3,9 +3,11 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -13,12 +15,13 @@ import numpy as np
 import pytest
 from commands import command_line
 from marks import slow
+from overwriting import READ, build, link, state
 from rich.text import Text
 from typer import Option, Typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from rtcvt import load
+from rtcvt import load, read
 from rtcvt.cli import app
 from rtcvt.cli.console import _Command, _in_lines
 from rtcvt.errors import InputError
@@ -231,21 +234,38 @@ def test_mistakes_end_with_2_and_write_nothing(rtcvt, tmp_path, words, message):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("words", "option", "other"),
-    [("simulate a.toml --json a.toml", "--json", "unit"), ("check link -o ./a.toml", "-o", "unit"),
-     ("export planetary --figures a.toml -o link", "-o", "--figures"), ("plot a.toml -o link", "-o", "recording"),
-     ("run x --inputs a.toml --can virtual:x --save-dbc a.toml", "--save-dbc", "--inputs"),
-     ("campaign pushbelt_24mm -p link -o out --summary a.toml", "--summary", "--plan")],
-)  # fmt: skip
-def test_what_is_read_is_not_written_over(rtcvt, tmp_path, words, option, other):
-    (tmp_path / "a.toml").write_text("mine")
-    (tmp_path / "link").symlink_to("a.toml")
+@pytest.mark.parametrize("words", READ)
+def test_what_is_read_is_not_written_over(rtcvt, tmp_path, words):
+    """Also what is read through another file, under other names, and before any work."""
+    output, _, by = READ[words]
+    build(tmp_path)
+    link(tmp_path, words, os.link if "hard" in output else os.symlink)
+    before = state(tmp_path)
     code, _, err = rtcvt(*words.split())
-    assert code == 2
-    assert re.match(rf"error: {option} = '.*': another file than that of {other}\n", err)
-    assert (tmp_path / "a.toml").read_text() == "mine"
-    assert {p.name for p in tmp_path.iterdir()} == {"a.toml", "link"}
+    assert code == 2, err
+    assert re.search(rf"[-a-z]+ = '[^']*{output}': another file than [^ ]+, which is read{by and f' for {by}'}\n", err)
+    assert state(tmp_path) == before
+
+
+def test_the_interface_does_not_write_over_what_it_read(tmp_path, monkeypatch):
+    """What it wrote itself, and recordings that it read to look at them, it does."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(files("rtcvt") / "cycles" / "nedc.csv", "cycle.csv")
+    Path("cycle.toml").write_text(shipped_units()["nedc"].read_text().replace('"nedc"\n\n', '"cycle.csv"\n\n'))
+    os.link("cycle.toml", "hard.fmu")
+    unit = load("cycle.toml")
+    run = unit.simulate(duration=0.01)
+    with pytest.raises(InputError, match=r"cycle\.csv, which is read for cycle\.toml: cycle"):
+        run.save("cycle.csv")
+    with pytest.raises(InputError, match=r"another file than cycle\.toml, which is read"):
+        unit.export("hard.fmu")
+    run.save("run.h5")
+    shutil.copy("run.h5", "other.h5")
+    for name in ("run.h5", "other.h5"):
+        read(name).save(name)
+    Path("cycle.csv").unlink()
+    run.save("new.csv")  # which may have the inode of the one that is gone
+    run.save("new.csv")
 
 
 @pytest.mark.parametrize(("closed", "words", "code"), [("<&- >&-", "--version", 0), ("<&- >&- 2>&-", "show none", 2)])

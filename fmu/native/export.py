@@ -26,7 +26,6 @@ import math
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -39,8 +38,9 @@ from typing import Any, Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
-from rtcvt import __version__
+from rtcvt import __version__, processes
 from rtcvt.errors import InputError
+from rtcvt.files import temporary_folder
 from rtcvt.fmu.description import model_description
 from rtcvt.fmu.export import require_fmu_name
 from rtcvt.fmu.native.fmi3 import TERMINAL_ICONS, array_lengths, box, build_description, fmi3_description, terminals
@@ -223,8 +223,7 @@ def write_unit(
         _compiler(name)  # this and the next before any work
     _header_folder()
     identifier = f"{model.name}_{model.fidelity}"
-    with TemporaryDirectory(prefix="rtcvt-") as folder:
-        root = Path(folder)
+    with temporary_folder() as root:
         guid = write_sources(model, identifier, root / SOURCES, model.source, fmi)
         open_source = len(model.data) < LARGE or not targets or SOURCES in platforms
         if scenario is not None:
@@ -527,12 +526,12 @@ def compile_unit(sources: Path, binary: Path, name: str) -> None:
         command += ["-lm", "-Wl,-z,now,-z,relro"]
     if "darwin" in name:
         command += [f"-Wl,-install_name,@rpath/{binary.name}"]  # not the folder where it was made
-    here = os.environ | {"TMPDIR": "."}  # nor does clang, when it makes a C library, for its own files
-    cache = here.get("ZIG_GLOBAL_CACHE_DIR") or here.get("XDG_CACHE_HOME") or str(Path.home())
+    here = {"TMPDIR": "."}  # nor does clang, when it makes a C library, for its own files
+    cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or str(Path.home())
     with ExitStack() as stack:
         if "%" in cache:
             folder = stack.enter_context(TemporaryDirectory(dir=sources))
             here["ZIG_GLOBAL_CACHE_DIR"] = os.path.relpath(folder, sources)
-        done = subprocess.run(command, capture_output=True, text=True, cwd=sources, env=here)
+        done = processes.run(command, here, cwd=sources)
     if done.returncode != 0:
         raise InputError("native export", "platform", name, f"the compiler failed:\n{done.stderr.strip()[-2000:]}")

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from rtcvt import __version__
 from rtcvt.model import Model, Variable
 from rtcvt.quantity import base_unit
+from rtcvt.recording import replaced_on_success, write_text
 from rtcvt.scenario import Scenario, Table, parameter_value, sample_inputs
 from rtcvt.simulate import number_of_steps, simulate
 
@@ -77,6 +78,11 @@ def write_reference(model: Model, scenario: Scenario, folder: Path) -> None:
     _write(folder / "fmi-ls-manifest.xml", _manifest(files))
 
 
+def cross_check_files(path: Path) -> list[Path]:
+    """Options, outputs and inputs of a unit's Cross-Check, beside the unit."""
+    return [path.with_name(f"{path.stem}_{end}") for end in ("ref.opt", "ref.csv", "in.csv")]
+
+
 def write_cross_check(model: Model, scenario: Scenario, path: Path) -> list[Path]:
     """Simulate a scenario and write it beside a unit as the FMI Cross-Check has it; returns the files.
 
@@ -95,9 +101,9 @@ def write_cross_check(model: Model, scenario: Scenario, path: Path) -> list[Path
         The scenario does not fit the model, or a step of it fails.
     """
     time, u, y = _results(model, scenario.model_copy(update={"parameters": {}}))
-    files = [path.with_name(f"{path.stem}_{end}") for end in ("ref.opt", "ref.csv", "in.csv")]
+    files = cross_check_files(path)
     options = {"StartTime": 0.0, "StopTime": float(time[-1]), "StepSize": model.step_size, "RelTol": 1e-4}
-    files[0].write_text("".join(f"{key}, {value!r}\n" for key, value in options.items()), encoding="utf-8")
+    write_text(files[0], "".join(f"{key}, {value!r}\n" for key, value in options.items()))
     _write_table(files[1], model.select("output"), time, y)
     inputs = model.select("input")
     if inputs:
@@ -120,7 +126,7 @@ def _results(model: Model, scenario: Scenario) -> tuple[NDArray[np.float64], NDA
 
 
 def _write_table(path: Path, variables: Sequence[Variable], time: NDArray[np.float64], values: NDArray) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replaced_on_success(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["time", *(v.name for v in variables)])
         for t, row in zip(time, values, strict=True):

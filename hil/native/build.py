@@ -9,11 +9,11 @@ import importlib.util
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from rtcvt import processes
 from rtcvt.errors import InputError
 
 SOURCE = Path(__file__).with_name("loop.c")
@@ -45,7 +45,7 @@ def library() -> Path:
             with tempfile.TemporaryDirectory(dir=file.parent) as folder:
                 made = Path(folder) / file.name
                 command = [*compiler, *FLAGS, str(SOURCE), "-o", str(made), "-lm"]
-                done = subprocess.run(command, capture_output=True, text=True)
+                done = processes.run(command)
                 if done.returncode != 0:
                     raise InputError("native loop", "compiler", None, f"it failed:\n{done.stderr.strip()[-2000:]}")
                 os.replace(made, file)

@@ -15,6 +15,7 @@ import numpy as np
 
 from rtcvt.belt.unit import AncfModel, BeltUnit
 from rtcvt.errors import InputError
+from rtcvt.files import goes_on_with
 from rtcvt.offline.beltdrive import drive, rigid_elements
 from rtcvt.offline.beltdrive.audit import strayed, unaccounted
 from rtcvt.recording import Signal
@@ -145,7 +146,7 @@ def simulate_full(
     ancf = full_model(unit) == "ancf"
     built = drive.build(unit) if ancf else None
     run: AnyRun | None = None
-    if resume and path.exists():
+    if resume and goes_on_with(path).exists():
         held = drive.read_run(path, built, scenario) if built else rigid_elements.read_run(path, unit, scenario)
         run = held
     first = 0.0 if run is None else float(run.time[-1])

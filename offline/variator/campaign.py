@@ -17,13 +17,13 @@ import signal
 import threading
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rtcvt.errors import InputError
-from rtcvt.files import read_text, temporary_folder
+from rtcvt.files import goes_on_with, read_text, temporary_folder
 from rtcvt.offline.pushbelt.run.prepare import prepare, steps_of
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import ENDS, LEFT, RUNAWAY, Run
@@ -32,7 +32,8 @@ from rtcvt.offline.pushbelt.run.windows import BEFORE, SLIPPING, STEADY, SUMMARY
 from rtcvt.offline.pushbelt.run.windows import summary as summary_of
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.plan import Plan, names_of, runs_of
-from rtcvt.recording import write_text
+from rtcvt.processes import local_cluster
+from rtcvt.recording import require_writable, write_text
 
 _log = logging.getLogger("rtcvt")
 
@@ -113,6 +114,7 @@ def run_campaign(
             cost[run.name] = steps_of(prepare(parameters, run))
         show("drawing operating points", done, len(names))
     folder = _folder(folder)
+    require_writable(folder / INDEX, *(folder / f"{run.name}.failed" for run in pending))
     to_do = sum(cost.values())
     computed, ended = 0, len(names) - len(pending)
 
@@ -159,7 +161,7 @@ def _expected(name: str, runs: int, steps: int, cost: float, processes: int) -> 
 def state_of(folder: Path, names: Iterable[str]) -> Campaign:
     """Which of these runs are done, failed and missing."""
     names = list(names)
-    failed = {p.stem: read_text(p).strip() for p in sorted(folder.glob("*.failed"))}
+    failed = {p.stem: read_text(goes_on_with(p)).strip() for p in sorted(folder.glob("*.failed"))}
     done = tuple(n for n in names if (folder / f"{n}.h5").exists())
     return Campaign(done, failed, tuple(n for n in names if n not in failed and n not in done))
 
@@ -276,7 +278,7 @@ def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         No scheduler at the address, or none that trusts this client.
     """
     from dask import config
-    from distributed import Client, LocalCluster
+    from distributed import Client
     from distributed.security import Security
 
     if scheduler is not None:
@@ -290,24 +292,25 @@ def cluster_of(scheduler: str | None, workers: int | None) -> Iterator[Any]:
             yield client
         return
     pages: dict[str, Any] = {f"distributed.{who}.http.routes": [] for who in ("scheduler", "worker")}
-    with temporary_folder() as scratch, config.set({"temporary-directory": str(scratch)} | pages):
+    with temporary_folder() as scratch, config.set({"temporary-directory": str(scratch)} | pages), ExitStack() as stack:
         try:
             with _deaf():  # processes inherit it: Ctrl-C is for this one alone
-                cluster = LocalCluster(
-                    n_workers=workers or os.cpu_count(),
-                    threads_per_worker=1,
-                    memory_limit=0,
-                    host="127.0.0.1",
-                    protocol="tls://",
-                    security=Security.temporary(),
-                    dashboard_address="127.0.0.1:0",
-                    scheduler_kwargs={"dashboard": False},
-                    silence_logs=logging.CRITICAL,
+                cluster = stack.enter_context(
+                    local_cluster(
+                        n_workers=workers or os.cpu_count(),
+                        threads_per_worker=1,
+                        memory_limit=0,
+                        host="127.0.0.1",
+                        protocol="tls://",
+                        security=Security.temporary(),
+                        dashboard_address="127.0.0.1:0",
+                        scheduler_kwargs={"dashboard": False},
+                        silence_logs=logging.CRITICAL,
+                    )
                 )
         except (RuntimeError, OSError) as error:  # dask: "Nanny failed to start."
             raise InputError("--workers", "", workers, f"processes that the system lets start: {error}") from None
-        with cluster, Client(cluster) as client:
-            yield client
+        yield stack.enter_context(Client(cluster))
 
 
 _TLS = "; certificates are read from dask's configuration, distributed.comm.tls"

@@ -6,12 +6,10 @@ from the command line those of the unit's kind.
 
 import inspect
 import json
-import os
-import stat
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -26,6 +24,7 @@ from typer.core import TyperCommand
 
 from rtcvt.cli import completion
 from rtcvt.errors import InputError
+from rtcvt.files import command_files
 from rtcvt.kind import Checked, Kind, Option, Task, kinds, load_unit
 
 EXTRAS = {
@@ -172,34 +171,18 @@ def command(function: Callable[..., None], more: Iterable[str] = ()) -> Callable
     return app.command(help=text, cls=_Command)(function)
 
 
-def _place(value: Any) -> tuple[int, int] | None:
-    """What tells the regular file of this name from all others."""
-    with suppress(OSError, ValueError):
-        if isinstance(value, str | Path) and stat.S_ISREG((at := os.stat(value)).st_mode):
-            return at.st_dev, at.st_ino
-    return None
-
-
 class _Command(TyperCommand):
     """A command that does not write over what it reads."""
 
     def invoke(self, context: Any) -> Any:
-        """Run it.
-
-        Raises
-        ------
-        InputError
-            One of its outputs is a file that another option or argument names.
-        """
-        found: dict[tuple[int, int], str] = {}
-        writes = {option: not WRITTEN.isdisjoint(option.opts) for option in self.params}
-        for option in sorted(writes, key=writes.__getitem__):  # outputs last
-            given, flag = context.params.get(option.name or ""), option.opts[0]
-            for value in given if isinstance(given, list) else [given]:
-                place = _place(value)
-                if place is not None and found.setdefault(place, flag) != flag and writes[option]:
-                    raise InputError(flag, "", str(value), f"another file than that of {found[place]}")
-        return super().invoke(context)
+        """Run it, with its files on the list of `rtcvt.files`."""
+        files: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+        for option in self.params:
+            given = context.params.get(option.name or "")
+            names = [str(v) for v in (given if isinstance(given, list) else [given]) if isinstance(v, str | Path)]
+            files[not WRITTEN.isdisjoint(option.opts)] += [(name, option.opts[0]) for name in names]
+        with command_files(files[False], files[True]):
+            return super().invoke(context)
 
 
 def for_kinds(task_of: Callable[[Kind], Task | None]) -> Callable[[Callable[..., None]], Callable[..., None]]:

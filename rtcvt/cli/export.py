@@ -108,14 +108,19 @@ def export(
     """
     from rtcvt.interface import Unit
     from rtcvt.kind import load_unit
+    from rtcvt.recording import require_writable
 
     choice = {k: str(v) for k, v in assignments(flanges, "--flange").items()}
     chosen = load_unit(unit).with_flanges(choice, "--flange")
     given = assignments(settings)
     built = chosen.build(cast(Any, model.value) if model else None, substeps, given, "--set")
     version: Literal[2, 3] = 3 if fmi is Fmi.three else 2
-    if cross_check and not chosen.scenario:
-        raise InputError(chosen.name, "scenario", None, "at least one for --cross-check")
+    if cross_check:
+        from rtcvt.fmu.native.reference import cross_check_files, write_cross_check
+
+        if not chosen.scenario:
+            raise InputError(chosen.name, "scenario", None, "at least one for --cross-check")
+        require_writable(*cross_check_files(output or Path(f"{chosen.name}.fmu")))
     with progress_bar() as bar:
         path = Unit(chosen).export(
             output,
@@ -130,8 +135,6 @@ def export(
             progress=bar,
         )
     if cross_check:
-        from rtcvt.fmu.native.reference import write_cross_check
-
         write_cross_check(built, chosen.scenario[0], path)
     both = backend is Backend.native and not built.algebraic
     kinds = "co-simulation and model exchange" if both else "co-simulation"

@@ -17,7 +17,7 @@ from rtcvt import quantity
 from rtcvt.errors import InputError
 from rtcvt.files import number, read_rows
 from rtcvt.kernel import kernel
-from rtcvt.unitfile import is_file
+from rtcvt.unitfile import is_file, own_file
 
 MOST_POINTS = 10_000
 
@@ -39,8 +39,8 @@ def _read(
     source: str, key: str, folder: Path, name: str, columns: Sequence[tuple[str, str]]
 ) -> tuple[str, list[tuple[int, tuple[float, float, float]]]]:
     """Name of the file of a table, and its points with the numbers of their lines."""
-    path = folder / name
-    if not is_file(path):
+    path = own_file(folder, name, f"{source}: {key}")
+    if path is None:
         path = Path(str(resources.files("rtcvt"))) / "engine" / f"{name}.csv"
     if not is_file(path):
         shipped = sorted(f.stem for f in path.parent.glob("*.csv"))

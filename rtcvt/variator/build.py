@@ -11,6 +11,7 @@ from rtcvt.coupling import coupling
 from rtcvt.errors import InputError
 from rtcvt.model import Coupling, Fidelity, Model
 from rtcvt.table import Constants, Table
+from rtcvt.unitfile import own_file
 from rtcvt.variator import kernels, layout
 from rtcvt.variator.layout import COUPLINGS, FLANGES, D, P, Q, RigidX, Term, U, X, Y
 from rtcvt.variator.reduced_model import ReducedField, ReducedModel, read_reduced
@@ -133,8 +134,8 @@ def reduced_path(unit: Variator) -> Path:
 
 def find_reduced(name: str, folder: Path, source: str, key: str = "") -> Path:
     """File of a reduced model in a folder, or of a shipped one; errors are about the `key` in `source`."""
-    own = folder / name
-    if own.is_file():
+    own = own_file(folder, name, f"{source}: {key}" if key else source)
+    if own is not None:
         return own
     shipped_in = Path(str(resources.files("rtcvt"))) / "reduced"
     shipped = {f.stem: f for f in sorted(shipped_in.glob("*.h5")) if not f.stem.endswith("_heldout")}

@@ -14,7 +14,7 @@ from rtcvt.model import Model
 from rtcvt.part import Part as AnyPart
 from rtcvt.part import built, internal_step, table_of
 from rtcvt.table import Constants
-from rtcvt.unitfile import UnitFile
+from rtcvt.unitfile import UnitFile, own_file
 from rtcvt.vehicle import kernels
 from rtcvt.vehicle.layout import TABLES, D, Kind
 
@@ -57,8 +57,7 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
     if (part.kind == "cycle") != (part.cycle is not None):
         raise InputError(part.source, "cycle", part.cycle, "the name of a driving cycle in a part of kind 'cycle' only")
     if part.cycle is not None:
-        own = part.folder / part.cycle
-        cycle = load_cycle(own if own.is_file() else part.cycle)
+        cycle = load_cycle(own_file(part.folder, part.cycle, f"{part.source}: cycle") or part.cycle)
         data[D.POINTS] = len(cycle.v)
         data.table(D.TIMES, cycle.time.tolist())
         data.table(D.SPEEDS, cycle.v.tolist())

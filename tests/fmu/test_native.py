@@ -216,7 +216,7 @@ def test_zigs_own_cache_has_a_name_that_its_linker_takes(tmp_path, monkeypatch):
         assert not seen[-1] or (cwd / seen[-1]).is_dir()
         return subprocess.CompletedProcess(command, 0, "", "")
 
-    monkeypatch.setattr(rtcvt.fmu.native.export.subprocess, "run", run)
+    monkeypatch.setattr(subprocess, "run", run)
     for home in ("plain", "50%25"):
         monkeypatch.delenv("ZIG_GLOBAL_CACHE_DIR", raising=False)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / home))

@@ -5,19 +5,19 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from functools import cache
 from importlib.util import find_spec
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rtcvt.files import read_json
+from rtcvt.files import goes_on_with, read_json
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare, ring_steps
 from rtcvt.offline.pushbelt.run.schedule import Run
 from rtcvt.offline.pushbelt.spatial import model as spatial
 from rtcvt.offline.pushbelt.unit.parameters import Parameters
+from rtcvt.processes import pool
 from rtcvt.recording import write_text
 
 Progress = Callable[[str, int, int], None]
@@ -67,19 +67,16 @@ def make_missing(
     for job in here:
         told(job, make(*job.arguments))
     if missing[len(here) :]:
-        pool = ProcessPoolExecutor(processes, mp_context=get_context("spawn"))
-        try:
-            running = {pool.submit(make, *job.arguments): job for job in missing[len(here) :]}
+        with pool(processes) as others:
+            running = {others.submit(make, *job.arguments): job for job in missing[len(here) :]}
             for future in as_completed(running):
                 told(running[future], future.result())
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
     return failed
 
 
 def kept(file: Path, about: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """What a JSON file holds, or what is made and then kept there; `about` says what it is."""
-    if file.exists():
+    if goes_on_with(file).exists():
         return read_json(file, f"{about}, or none")
     found = make()
     write_text(file, json.dumps(found))

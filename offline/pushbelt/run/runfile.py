@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files import opened, require_regular
+from rtcvt.files import goes_on_with, opened, require_regular
 from rtcvt.hdf5 import MARK, checked, hashed
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS
 from rtcvt.offline.pushbelt.planar import model as hybrid
@@ -175,7 +175,7 @@ class Journal:
             Damaged, no journal, or held by another process.
         """
         self.path = path
-        require_regular(path, None)
+        require_regular(goes_on_with(path) if write else path, None)
         try:
             self._file: BinaryIO = path.open("r+b" if write else "rb")
         except OSError as error:

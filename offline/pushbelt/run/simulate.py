@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
+from rtcvt.files import goes_on_with
 from rtcvt.offline.pushbelt.planar.model import Frames
 from rtcvt.offline.pushbelt.run.prepare import Prepared, lengths, prepare, ring_steps, started, stepped
 from rtcvt.offline.pushbelt.run.profiles import observe as observe_profiles
@@ -109,6 +110,9 @@ def simulate(
     partial = partial_path(path)
     if is_special(path):
         raise InputError("output", "", str(path), "a regular file, beside which the run is kept until it ends")
+    goes_on_with(partial)
+    if resume:
+        goes_on_with(path)
     require_writable(path, partial)
     attributes = attributes_of(parameters, made, F_I)
     if not partial.exists():

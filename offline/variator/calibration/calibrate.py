@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.files import read_text
+from rtcvt.files import goes_on_with, read_text
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.prepare import prepare, stepped
 from rtcvt.offline.pushbelt.run.schedule import Point, Run
@@ -32,7 +32,7 @@ from rtcvt.offline.pushbelt.unit.parameters import Parameters
 from rtcvt.offline.variator.calibration.inversion import covariance, directions, jacobian, step
 from rtcvt.offline.variator.calibration.plan import CalibrationPlan, Observable, changed
 from rtcvt.offline.variator.campaign import computed
-from rtcvt.recording import write_text, written
+from rtcvt.recording import require_writable, write_text, written
 
 Array = NDArray[np.float64]
 Found = dict[str, float] | None  # results of a run, see `forward`; None: the belt left its place
@@ -120,6 +120,7 @@ def calibrate(
         The folder holds another calibration, the belt leaves its place at the mean, or in too many members.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    require_writable(*(folder / name for name in (JOURNAL, SET, FIGURES)))
     journal = _Journal(folder / JOURNAL, hashlib.sha256(f"{parameters.text}\n{plan_text}".encode()).hexdigest()[:16])
     rng = np.random.default_rng(plan.seed)
     prior: Array = rng.standard_normal((len(plan.parameter), plan.members))
@@ -237,7 +238,7 @@ class _Journal:
     def __init__(self, path: Path, key: str) -> None:
         self.path = path
         self.found: dict[tuple[int, int, str], Found] = {}
-        whole = read_text(path).rpartition("\n")[0] if path.exists() else ""
+        whole = read_text(goes_on_with(path)).rpartition("\n")[0] if path.exists() else ""
         head, *lines = whole.splitlines() or [json.dumps({"key": key})]
         try:
             if json.loads(head)["key"] != key:

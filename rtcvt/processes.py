@@ -1,0 +1,72 @@
+"""Processes that rtcvt starts: programs, pools, clusters. None has the current folder on its module path, see
+`rtcvt.module_path`; a test looks for others in the sources.
+
+A script that imports rtcvt keeps its own module path, which pools and clusters hand on; its environment is changed only
+while children of these may start.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rtcvt.module_path import environment
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+
+def run(
+    command: Sequence[str], more: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.CompletedProcess[str]:
+    """A program that has ended, with its output as text; `more` is added to its environment, and `options` are those of
+    `subprocess.run`."""
+    return subprocess.run(command, capture_output=True, text=True, env=environment() | dict(more or {}), **options)
+
+
+@contextmanager
+def pool(number: int) -> "Iterator[ProcessPoolExecutor]":
+    """So many new processes of Python's; what has not begun at the block's end is dropped."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    with _safe_children():
+        made = ProcessPoolExecutor(number, mp_context=get_context("spawn"))
+        try:
+            yield made
+        finally:
+            made.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def local_cluster(**options: Any) -> Iterator[Any]:
+    """A cluster of dask's on this machine with these `options`, whose workers may start anew until the block ends. A
+    signal's exception waits until it has started, since half of one is never closed."""
+    from distributed import LocalCluster
+
+    from rtcvt.files import signals_wait
+
+    with _safe_children(), ExitStack() as stack:
+        with signals_wait():
+            cluster = stack.enter_context(LocalCluster(**options))
+        yield cluster
+
+
+@contextmanager
+def _safe_children() -> Iterator[None]:
+    """Children of this process that start within the block have no current folder on their module path."""
+    names = ("PYTHONSAFEPATH", "PYTHONPATH")
+    before = {name: os.environ[name] for name in names if name in os.environ}
+    safe = environment()
+
+    def change(to: Mapping[str, str]) -> None:
+        for name in names:
+            os.environ.pop(name, None)
+        os.environ.update({name: to[name] for name in names if name in to})
+
+    change(safe)
+    try:
+        yield
+    finally:
+        change(before)

@@ -519,7 +519,7 @@ def modules(count: int, folder: Path) -> Outcome:
 
 
 def starts(count: int, folder: Path) -> Outcome:
-    """SIGTERM or SIGINT at any time of a campaign's start, to it or its group: it ends, no process or temporary file
+    """SIGTERM or SIGHUP at any time of a campaign's start, to it or its group: it ends, no process or temporary file
     is left."""
     rng, bad = np.random.default_rng(47), []
     words = [sys.executable, "-m", "rtcvt", "campaign", "pushbelt_24mm", "-p", "quick", "--workers", "2", "-o", "runs"]
@@ -529,7 +529,7 @@ def starts(count: int, folder: Path) -> Outcome:
             home.mkdir()
             process = subprocess.Popen(words, cwd=name, env=os.environ | {"TMPDIR": str(home)}, start_new_session=True,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)  # fmt: skip
-            number = signal.SIGTERM if k % 4 else signal.SIGINT
+            number = signal.SIGTERM if k % 4 else signal.SIGHUP
             time.sleep(float(rng.uniform(2.0, 12.0)))
             (os.killpg if k % 2 else os.kill)(process.pid, number)
             try:

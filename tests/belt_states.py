@@ -5,7 +5,7 @@ import math
 import numpy as np
 from differences import jacobian_by_differences
 
-from rtcvt.belt.layout import BeltP, D
+from rtcvt.belt.layout import BeltP, Cell, D
 from rtcvt.belt.unit import AncfModel, Belt, BeltUnit, HybridModel, Pulley
 
 
@@ -40,7 +40,8 @@ def random_belt(instance, rng, place=None, speed=30.0):
         count = n * int(data[D.FACES])
         first = count + n
         tension = p[BeltP.T_0] * rng.uniform(-0.3, 3.0, size=count)
-        instance.x[:count] = instance.work[int(data[D.W_LENGTH]) :][:count] / (1.0 + tension / p[BeltP.EA])
+        length = instance.work[int(data[D.W_CELL]) :][Cell.LENGTH :: len(Cell)][:count]
+        instance.x[:count] = length / (1.0 + tension / p[BeltP.EA])
         instance.x[count:first] = rng.normal(scale=speed, size=n)
     instance.x[first] = rng.normal(scale=10.0)
     instance.x[first + 1 :] = rng.normal(scale=20.0, size=instance.x.size - first - 1)

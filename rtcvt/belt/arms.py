@@ -20,50 +20,44 @@ is: so that the energy balance is exact. Beyond the tables, a little behind the 
 """
 
 from rtcvt.belt.friction import place_limits
-from rtcvt.belt.layout import N_ARC, N_ARM_D, N_ARM_P, N_ARM_X, Arc, ArmD, ArmP, ArmX, BeltP, D, SpanD
+from rtcvt.belt.layout import Arc, ArmD, ArmP, ArmX, BeltP, Cell, Span, Wrap
+from rtcvt.belt.places import (
+    arc,
+    arm_of_span,
+    arm_row,
+    arm_table,
+    arms,
+    before,
+    cell,
+    faces,
+    p_arm,
+    pulleys,
+    span,
+    span_cell,
+    states,
+    wrap,
+    x_arm,
+)
 from rtcvt.kernel import kernel
-
-
-@kernel
-def arm_of_span(j, data):
-    """Number of the arm that moves an end of span j, or -1."""
-    if data[D.ARMS] == 0.0:
-        return -1
-    return int(data[int(data[D.SPAN_ARM]) + 2 * j + SpanD.ARM])
-
-
-@kernel
-def arm_of_pulley(i, data):
-    """Number of the arm that carries pulley i, or -1."""
-    for m in range(int(data[D.ARMS])):
-        if int(data[int(data[D.ARM]) + N_ARM_D * m + ArmD.PULLEY]) == i:
-            return m
-    return -1
-
-
-@kernel
-def arm_state(m, data):
-    """Place of `ArmX` of arm m."""
-    return int(data[D.X_ARM]) + N_ARM_X * m
 
 
 @kernel
 def arm_inertia(m, p, data):
     """Moment of inertia of an arm about its pivot with its share of the belt [kg.m2]."""
-    belt = data[int(data[D.ARM]) + N_ARM_D * m + ArmD.BELT] * p[BeltP.M] / (1.0 + p[BeltP.T_0] / p[BeltP.EA])
-    return p[int(data[D.P_ARM]) + N_ARM_P * m + ArmP.J] + belt
+    belt = data[arm_row(m, data) + ArmD.BELT] * p[BeltP.M] / (1.0 + p[BeltP.T_0] / p[BeltP.EA])
+    return p[p_arm(m, data) + ArmP.J] + belt
 
 
 @kernel
 def way_lever(j, data, work):
-    """P' of span j [m]; expects `place_arms`."""
-    return work[int(data[D.W_SPAN_ARM]) + j]
+    """P' of span j [m]; call `place_arms` first."""
+    return work[span(j, data) + Span.LEVER]
 
 
 @kernel
 def lever_by_angle(j, data, work):
     """P'' of span j [m]."""
-    return work[int(data[D.W_SPAN_ARM]) + int(data[D.N]) + j]
+    return work[span(j, data) + Span.LEVER_BY_ANGLE]
 
 
 @kernel
@@ -72,13 +66,13 @@ def way_rate(j, x, data, work):
     m = arm_of_span(j, data)
     if m < 0:
         return 0.0
-    return way_lever(j, data, work) * x[arm_state(m, data) + ArmX.W]
+    return way_lever(j, data, work) * x[x_arm(m, data) + ArmX.W]
 
 
 @kernel
 def interpolate(what, derivative, m, j, theta, data):
     """P (`what` 0) or turn (2) of span j at an angle of arm m, or its first or second derivative; constant beyond."""
-    row = int(data[D.ARM]) + N_ARM_D * m
+    row = arm_row(m, data)
     width = data[row + ArmD.WIDTH]
     count = int(data[row + ArmD.INTERVALS])
     along = (theta - data[row + ArmD.FIRST]) / width
@@ -92,7 +86,7 @@ def interpolate(what, derivative, m, j, theta, data):
     k = int(along)
     k = count - 1 if k >= count else k
     s = along - k
-    at = int(data[int(data[D.SPAN_ARM]) + 2 * j + SpanD.TABLE]) + 4 * k + what
+    at = arm_table(j, data) + 4 * k + what
     a = data[at]
     b = data[at + 4]
     da = width * data[at + 1]
@@ -108,59 +102,53 @@ def interpolate(what, derivative, m, j, theta, data):
 
 @kernel
 def place_arms(x, p, data, work):
-    """Lengths of the spans, their levers and turns, and the limits of the wraps at the angles of the arms."""
-    n = int(data[D.N])
-    F = int(data[D.FACES])
-    block = int(data[D.W_SPAN_ARM])
-    for j in range(n):
+    """Write lengths of the spans, their levers and turns, and the limits of the wraps at the angles of the arms."""
+    for j in range(pulleys(data)):
         m = arm_of_span(j, data)
         if m >= 0:
-            theta = x[arm_state(m, data) + ArmX.THETA]
-            reach = data[int(data[D.GEOMETRY]) + N_ARC * j + Arc.REACH]
-            work[int(data[D.W_LENGTH]) + j * F] = reach + interpolate(0, 0, m, j, theta, data)
-            work[block + j] = interpolate(0, 1, m, j, theta, data)
-            work[block + n + j] = interpolate(0, 2, m, j, theta, data)
-            work[block + 2 * n + j] = interpolate(2, 0, m, j, theta, data)
-            work[block + 3 * n + j] = interpolate(2, 1, m, j, theta, data)
+            at = span(j, data)
+            theta = x[x_arm(m, data) + ArmX.THETA]
+            reach = data[arc(j, data) + Arc.REACH]
+            work[cell(span_cell(j, data), data) + Cell.LENGTH] = reach + interpolate(0, 0, m, j, theta, data)
+            work[at + Span.LEVER] = interpolate(0, 1, m, j, theta, data)
+            work[at + Span.LEVER_BY_ANGLE] = interpolate(0, 2, m, j, theta, data)
+            work[at + Span.TURN] = interpolate(2, 0, m, j, theta, data)
+            work[at + Span.TURN_BY_ANGLE] = interpolate(2, 1, m, j, theta, data)
     limits_by_arms(x, p, data, work)
 
 
 @kernel
 def limits_by_arms(x, p, data, work):
-    """Limits of the wraps that arms turn; expects Lambda and the turns of the spans."""
-    n = int(data[D.N])
-    F = int(data[D.FACES])
-    block = int(data[D.W_SPAN_ARM])
-    for i in range(n):
-        j = i - 1 if i > 0 else n - 1
+    """Write the limits of the wraps that arms turn; call `set_limits` first."""
+    for i in range(pulleys(data)):
+        j = before(i, data)
         if arm_of_span(i, data) >= 0 or arm_of_span(j, data) >= 0:
-            sigma = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.SIGMA]
-            turn = sigma * (work[block + 2 * n + i] - work[block + 2 * n + j])
+            at = wrap(i, data)
+            sigma = data[arc(i, data) + Arc.SIGMA]
+            turn = sigma * (work[span(i, data) + Span.TURN] - work[span(j, data) + Span.TURN])
             by_angle = place_limits(i, turn, x, p, data, work)
-            work[block + 4 * n + i] = by_angle * (work[int(data[D.W_KAPPA]) + i] + 1.0)
-            work[block + 5 * n + i] = by_angle / F * (work[int(data[D.W_KAPPA]) + n + i] + 1.0)
+            work[at + Wrap.KAPPA_BY_TURN] = by_angle * (work[at + Wrap.KAPPA] + 1.0)
+            work[at + Wrap.FACE_KAPPA_BY_TURN] = by_angle / faces(data) * (work[at + Wrap.FACE_KAPPA] + 1.0)
 
 
 @kernel
 def kappa_by_angle(face, i, m, data, work):
     """Derivative of the limit kappa of pulley i's wrap, or of each of its faces (`face` 1), to the angle of arm m."""
-    n = int(data[D.N])
-    block = int(data[D.W_SPAN_ARM])
-    j = i - 1 if i > 0 else n - 1
+    j = before(i, data)
     turn = 0.0
     if arm_of_span(i, data) == m:
-        turn += work[block + 3 * n + i]
+        turn += work[span(i, data) + Span.TURN_BY_ANGLE]
     if arm_of_span(j, data) == m:
-        turn -= work[block + 3 * n + j]
-    sigma = data[int(data[D.GEOMETRY]) + N_ARC * i + Arc.SIGMA]
-    return sigma * turn * work[block + (5 if face == 1 else 4) * n + i]
+        turn -= work[span(j, data) + Span.TURN_BY_ANGLE]
+    sigma = data[arc(i, data) + Arc.SIGMA]
+    return sigma * turn * work[wrap(i, data) + (Wrap.FACE_KAPPA_BY_TURN if face == 1 else Wrap.KAPPA_BY_TURN)]
 
 
 @kernel
 def stop_torque(what, m, theta, W, p, data):
     """Torque of an arm's stops [N.m]; `what` 1, 2: its derivative to angle or speed, 3: energy [J], 4: loss [W]."""
-    row = int(data[D.ARM]) + N_ARM_D * m
-    a = int(data[D.P_ARM]) + N_ARM_P * m
+    row = arm_row(m, data)
+    a = p_arm(m, data)
     side = 0.0
     z = 0.0
     if theta > data[row + ArmD.HIGH]:
@@ -185,15 +173,15 @@ def stop_torque(what, m, theta, W, p, data):
 @kernel
 def arm_spring(m, theta, p, data):
     """Torque of an arm's spring and of the belt's bending [N.m]."""
-    a = int(data[D.P_ARM]) + N_ARM_P * m
-    return p[a + ArmP.M_0] + data[int(data[D.ARM]) + N_ARM_D * m + ArmD.BENDS] - p[a + ArmP.K] * theta
+    a = p_arm(m, data)
+    return p[a + ArmP.M_0] + data[arm_row(m, data) + ArmD.BENDS] - p[a + ArmP.K] * theta
 
 
 @kernel
 def arm_rates(m, torque, x, p, data, dx):
     """Rates of an arm on which belt and pulley act by a torque [N.m]."""
-    at = arm_state(m, data)
-    a = int(data[D.P_ARM]) + N_ARM_P * m
+    at = x_arm(m, data)
+    a = p_arm(m, data)
     theta = x[at + ArmX.THETA]
     W = x[at + ArmX.W]
     M = x[at + ArmX.M]
@@ -206,11 +194,11 @@ def arm_rates(m, torque, x, p, data, dx):
 
 
 @kernel
-def arm_row(m, x, p, data, jac):
+def arm_tangent(m, x, p, data, jac):
     """Add the derivatives of `arm_rates`, torque held, to the rows of an arm."""
-    n_x = int(data[D.N_X])
-    at = arm_state(m, data)
-    a = int(data[D.P_ARM]) + N_ARM_P * m
+    n_x = states(data)
+    at = x_arm(m, data)
+    a = p_arm(m, data)
     theta = x[at + ArmX.THETA]
     W = x[at + ArmX.W]
     inverse = 1.0 / arm_inertia(m, p, data)
@@ -230,9 +218,9 @@ def arm_row(m, x, p, data, jac):
 def arm_energy(x, p, data):
     """Energy of all arms [J]."""
     energy = 0.0
-    for m in range(int(data[D.ARMS])):
-        at = arm_state(m, data)
-        a = int(data[D.P_ARM]) + N_ARM_P * m
+    for m in range(arms(data)):
+        at = x_arm(m, data)
+        a = p_arm(m, data)
         W = x[at + ArmX.W]
         spring = arm_spring(m, x[at + ArmX.THETA], p, data)
         energy += 0.5 * arm_inertia(m, p, data) * W * W + 0.5 * spring * spring / p[a + ArmP.K]
@@ -245,9 +233,9 @@ def arm_energy(x, p, data):
 def arm_loss(x, p, data):
     """Power that all arms lose in damping, dry friction and stops [W]."""
     loss = 0.0
-    for m in range(int(data[D.ARMS])):
-        at = arm_state(m, data)
-        a = int(data[D.P_ARM]) + N_ARM_P * m
+    for m in range(arms(data)):
+        at = x_arm(m, data)
+        a = p_arm(m, data)
         W = x[at + ArmX.W]
         loss += p[a + ArmP.C] * W * W + stop_torque(4, m, x[at + ArmX.THETA], W, p, data)
         if p[a + ArmP.M_F] > 0.0:
@@ -258,14 +246,14 @@ def arm_loss(x, p, data):
 @kernel
 def start_arms(T, p, data, x):
     """Angles at which the springs hold the belt at a tension [N]."""
-    for m in range(int(data[D.ARMS])):
-        at = arm_state(m, data)
-        a = int(data[D.P_ARM]) + N_ARM_P * m
+    for m in range(arms(data)):
+        at = x_arm(m, data)
+        a = p_arm(m, data)
         theta = 0.0
         for _ in range(50):
             pull = 0.0
             bend = 0.0
-            for j in range(int(data[D.N])):
+            for j in range(pulleys(data)):
                 if arm_of_span(j, data) == m:
                     pull += interpolate(0, 1, m, j, theta, data)
                     bend += interpolate(0, 2, m, j, theta, data)

@@ -23,112 +23,97 @@ the next one: its opening and closing are late by less than a step. An overrunni
 stiffness of its clutch. Machine and bearing are those of the shaft; the pulley has its inertia alone.
 """
 
-from rtcvt.belt.layout import (
-    N_DECOUPLER_D,
-    N_DECOUPLER_P,
-    N_DECOUPLER_X,
-    N_DECOUPLER_Y,
-    D,
-    DecouplerD,
-    DecouplerP,
-    DecouplerX,
-    DecouplerY,
+from rtcvt.belt.layout import N_DECOUPLER_Y, D, DecouplerD, DecouplerP, DecouplerX, DecouplerY
+from rtcvt.belt.places import (
+    clutch,
+    decoupler_pulley,
+    decoupler_row,
+    decouplers,
+    p_decoupler,
+    speed,
+    states,
+    x_decoupler,
+    x_speed,
 )
 from rtcvt.kernel import kernel
 
 
 @kernel
-def decoupler_of(i, data):
-    """Number of the decoupler of pulley i, or -1."""
-    for m in range(int(data[D.DECOUPLERS])):
-        if int(data[int(data[D.DECOUPLER]) + N_DECOUPLER_D * m + DecouplerD.PULLEY]) == i:
-            return m
-    return -1
-
-
-@kernel
-def decoupler_state(m, data):
-    """Place of `DecouplerX` of decoupler m."""
-    return int(data[D.X_DECOUPLER]) + N_DECOUPLER_X * m
-
-
-@kernel
 def ahead(m, omega, x, data):
     """nu: speed by which pulley m, turning with omega, winds up its spring [rad/s]."""
-    sense = data[int(data[D.DECOUPLER]) + N_DECOUPLER_D * m + DecouplerD.SENSE]
-    return sense * (omega - x[decoupler_state(m, data) + DecouplerX.W])
+    sense = data[decoupler_row(m, data) + DecouplerD.SENSE]
+    return sense * (omega - x[x_decoupler(m, data) + DecouplerX.W])
 
 
 @kernel
 def switch_clutches(x, p, data, work):
     """Which clutches are locked (1) or free (0) at `x`, into W_CLUTCH."""
-    first = int(data[D.N]) * int(data[D.FACES])
-    for m in range(int(data[D.DECOUPLERS])):
-        a = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
-        i = int(data[int(data[D.DECOUPLER]) + N_DECOUPLER_D * m + DecouplerD.PULLEY])
-        M = p[a + DecouplerP.K] * x[decoupler_state(m, data) + DecouplerX.TWIST]
-        M += p[a + DecouplerP.C] * ahead(m, x[first + i], x, data)
-        work[int(data[D.W_CLUTCH]) + m] = 1.0 if M + p[a + DecouplerP.M_D] >= 0.0 else 0.0
+    for m in range(decouplers(data)):
+        a = p_decoupler(m, data)
+        i = decoupler_pulley(m, data)
+        M = p[a + DecouplerP.K] * x[x_decoupler(m, data) + DecouplerX.TWIST]
+        M += p[a + DecouplerP.C] * ahead(m, speed(i, x, data), x, data)
+        work[clutch(m, data)] = 1.0 if M + p[a + DecouplerP.M_D] >= 0.0 else 0.0
 
 
 @kernel
 def twist_rate(m, omega, x, p, data, work):
     """delta' [rad/s] of decoupler m, whose pulley turns with omega."""
-    if work[int(data[D.W_CLUTCH]) + m] != 0.0:
+    if work[clutch(m, data)] != 0.0:
         return ahead(m, omega, x, data)
-    a = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
-    spring = p[a + DecouplerP.K] * x[decoupler_state(m, data) + DecouplerX.TWIST]
+    a = p_decoupler(m, data)
+    spring = p[a + DecouplerP.K] * x[x_decoupler(m, data) + DecouplerX.TWIST]
     return -(spring + p[a + DecouplerP.M_D]) / p[a + DecouplerP.C]
 
 
 @kernel
 def clutch_torque(m, omega, x, p, data, work):
     """``s M`` [N.m], by which the pulley drives its shaft, anticlockwise."""
-    a = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
-    sense = data[int(data[D.DECOUPLER]) + N_DECOUPLER_D * m + DecouplerD.SENSE]
-    if work[int(data[D.W_CLUTCH]) + m] == 0.0:
+    a = p_decoupler(m, data)
+    sense = data[decoupler_row(m, data) + DecouplerD.SENSE]
+    if work[clutch(m, data)] == 0.0:
         return -sense * p[a + DecouplerP.M_D]
-    M = p[a + DecouplerP.K] * x[decoupler_state(m, data) + DecouplerX.TWIST]
+    M = p[a + DecouplerP.K] * x[x_decoupler(m, data) + DecouplerX.TWIST]
     return sense * (M + p[a + DecouplerP.C] * ahead(m, omega, x, data))
 
 
 @kernel
 def decoupler_rates(m, torque, omega, x, p, data, dx, work):
     """Rates of a shaft on which machine and bearing act by a torque [N.m], and of its spring."""
-    at = decoupler_state(m, data)
+    at = x_decoupler(m, data)
     driven = torque + clutch_torque(m, omega, x, p, data, work)
-    dx[at + DecouplerX.W] = driven / p[int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m + DecouplerP.J]
+    dx[at + DecouplerX.W] = driven / p[p_decoupler(m, data) + DecouplerP.J]
     dx[at + DecouplerX.TWIST] = twist_rate(m, omega, x, p, data, work)
 
 
 @kernel
 def decoupler_columns(m, i, row, scale, p, data, jac, work):
     """Add `scale` times the derivative of ``s M`` of decoupler m, of pulley i, to a row."""
-    if work[int(data[D.W_CLUTCH]) + m] == 0.0:
+    if work[clutch(m, data)] == 0.0:
         return
-    a = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
-    sense = data[int(data[D.DECOUPLER]) + N_DECOUPLER_D * m + DecouplerD.SENSE]
-    at = row * int(data[D.N_X])
-    state = decoupler_state(m, data)
+    a = p_decoupler(m, data)
+    sense = data[decoupler_row(m, data) + DecouplerD.SENSE]
+    at = row * states(data)
+    state = x_decoupler(m, data)
     jac[at + state + DecouplerX.TWIST] += scale * sense * p[a + DecouplerP.K]
-    jac[at + int(data[D.N]) * int(data[D.FACES]) + i] += scale * p[a + DecouplerP.C]
+    jac[at + x_speed(i, data)] += scale * p[a + DecouplerP.C]
     jac[at + state + DecouplerX.W] -= scale * p[a + DecouplerP.C]
 
 
 @kernel
 def decoupler_rows(m, slope, p, data, jac, work):
     """The rows of a decoupler; `slope` is that of the torque of machine and bearing over the shaft's speed."""
-    a = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
-    row = int(data[D.DECOUPLER]) + N_DECOUPLER_D * m
-    i = int(data[row + DecouplerD.PULLEY])
-    n_x = int(data[D.N_X])
-    at = decoupler_state(m, data)
+    a = p_decoupler(m, data)
+    row = decoupler_row(m, data)
+    i = decoupler_pulley(m, data)
+    n_x = states(data)
+    at = x_decoupler(m, data)
     inverse = 1.0 / p[a + DecouplerP.J]
     jac[(at + DecouplerX.W) * n_x + at + DecouplerX.W] += slope * inverse
     decoupler_columns(m, i, at + DecouplerX.W, inverse, p, data, jac, work)
     twist = (at + DecouplerX.TWIST) * n_x
-    if work[int(data[D.W_CLUTCH]) + m] != 0.0:
-        jac[twist + int(data[D.N]) * int(data[D.FACES]) + i] += data[row + DecouplerD.SENSE]
+    if work[clutch(m, data)] != 0.0:
+        jac[twist + x_speed(i, data)] += data[row + DecouplerD.SENSE]
         jac[twist + at + DecouplerX.W] -= data[row + DecouplerD.SENSE]
     else:
         jac[twist + at + DecouplerX.TWIST] -= p[a + DecouplerP.K] / p[a + DecouplerP.C]
@@ -138,10 +123,10 @@ def decoupler_rows(m, slope, p, data, jac, work):
 def decoupler_energy(x, p, data):
     """Energy of all shafts and springs [J]."""
     energy = 0.0
-    for m in range(int(data[D.DECOUPLERS])):
-        a = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
-        w = x[decoupler_state(m, data) + DecouplerX.W]
-        twist = x[decoupler_state(m, data) + DecouplerX.TWIST]
+    for m in range(decouplers(data)):
+        a = p_decoupler(m, data)
+        w = x[x_decoupler(m, data) + DecouplerX.W]
+        twist = x[x_decoupler(m, data) + DecouplerX.TWIST]
         energy += 0.5 * p[a + DecouplerP.J] * w * w + 0.5 * p[a + DecouplerP.K] * twist * twist
     return energy
 
@@ -150,10 +135,9 @@ def decoupler_energy(x, p, data):
 def decoupler_loss(x, p, data, work):
     """Power that all dampers and clutches lose [W]."""
     loss = 0.0
-    first = int(data[D.N]) * int(data[D.FACES])
-    for m in range(int(data[D.DECOUPLERS])):
-        a = int(data[D.P_DECOUPLER]) + N_DECOUPLER_P * m
-        omega = x[first + int(data[int(data[D.DECOUPLER]) + N_DECOUPLER_D * m + DecouplerD.PULLEY])]
+    for m in range(decouplers(data)):
+        a = p_decoupler(m, data)
+        omega = speed(decoupler_pulley(m, data), x, data)
         rate = twist_rate(m, omega, x, p, data, work)
         loss += p[a + DecouplerP.C] * rate * rate + p[a + DecouplerP.M_D] * (rate - ahead(m, omega, x, data))
     return loss
@@ -162,13 +146,12 @@ def decoupler_loss(x, p, data, work):
 @kernel
 def decoupler_outputs(x, p, data, y, work):
     """Outputs of the decouplers."""
-    first = int(data[D.N]) * int(data[D.FACES])
     at = int(data[D.Y_DECOUPLER])
-    for m in range(int(data[D.DECOUPLERS])):
-        row = int(data[D.DECOUPLER]) + N_DECOUPLER_D * m
-        omega = x[first + int(data[row + DecouplerD.PULLEY])]
+    for m in range(decouplers(data)):
+        row = decoupler_row(m, data)
+        omega = speed(decoupler_pulley(m, data), x, data)
         y[at + DecouplerY.W] = omega
-        y[at + DecouplerY.TWIST] = x[decoupler_state(m, data) + DecouplerX.TWIST]
+        y[at + DecouplerY.TWIST] = x[x_decoupler(m, data) + DecouplerX.TWIST]
         y[at + DecouplerY.M] = data[row + DecouplerD.SENSE] * clutch_torque(m, omega, x, p, data, work)
         at += N_DECOUPLER_Y
     y[at] = decoupler_loss(x, p, data, work)

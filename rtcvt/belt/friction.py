@@ -33,48 +33,56 @@ their Jacobian (model exchange) take v_i as constant.
 
 import math
 
-from rtcvt.belt.layout import N_ARC, N_RIM, Arc, BeltP, D, Rim
+from rtcvt.belt.layout import Arc, BeltP, Cell, D, Face, Rim, Wrap
+from rtcvt.belt.places import (
+    after,
+    arc,
+    before,
+    cell,
+    face,
+    faces,
+    p_friction,
+    pulleys,
+    rim,
+    rim_radius,
+    span_cell,
+    speed,
+    wrap,
+    x_sliding,
+)
 from rtcvt.elementary import exp, log
 from rtcvt.kernel import kernel
 
 T_S = 5e-3  # [s]
-LEAST_SHARE = 0.1  # of mu x beta that a wrap holds at least
+MIN_HELD_SHARE = 0.1  # of mu x beta that a wrap holds at least
 PASSES = 3  # for T_1 from T_2
-LOOSEST = 2.0  # EI/(2 r^2) below which a slack tension counts as that
-BY = 1e-4  # share of a tension over which Lambda is differentiated
+MIN_SLACK = 2.0  # EI/(2 r^2) below which a slack tension counts as that
+TENSION_STEP = 1e-4  # share of a tension over which Lambda is differentiated
 
 
 @kernel
-def rim_of(end, j, data):
-    """Place of `Rim` at the start (0) or the end (1) of span j."""
-    return int(data[D.W_RIM]) + N_RIM * (2 * j + end)
+def at_face(side, j, k, of_rim, of_cell, data):
+    """Place in work of a quantity of the cell before (0) or behind (1) face k of the wrap behind span j.
 
-
-@kernel
-def beside(side, j, k, rim, column, data):
-    """Place of a quantity of the cell before (0) or behind (1) face k of the wrap behind span j.
-
-    On the wrap it is one of `W_CELL`, in this column; a span has one for each of its pulleys, of `Rim`.
+    A span has one for each of its pulleys, a member of `Rim`; a cell on a wrap has a member of `Cell`.
     """
-    n = int(data[D.N])
-    F = int(data[D.FACES])
     if side == 0 and k == 0:
-        return rim_of(1, j, data) + rim
-    if side == 1 and k == F - 1:
-        return rim_of(0, j + 1 if j + 1 < n else 0, data) + rim
-    return int(data[D.W_CELL]) + column * n * F + j * F + k + side
+        return rim(1, j, data) + of_rim
+    if side == 1 and k == faces(data) - 1:
+        return rim(0, after(j, data), data) + of_rim
+    return cell(span_cell(j, data) + k + side, data) + of_cell
 
 
 @kernel
 def rim_hat(side, j, k, data, work):
     """T_hat of that cell, by N."""
-    return work[beside(side, j, k, Rim.HAT, 3, data)]
+    return work[at_face(side, j, k, Rim.HAT, Cell.HAT, data)]
 
 
 @kernel
 def rim_stretch(side, j, k, data, work):
     """Lambda of that cell."""
-    return work[beside(side, j, k, Rim.STRETCH, 0, data)]
+    return work[at_face(side, j, k, Rim.STRETCH, Cell.STRETCH, data)]
 
 
 @kernel
@@ -95,9 +103,9 @@ def share_at(v, data):
 @kernel
 def friction(i, x, p, data):
     """Coefficient mu of pulley i."""
-    mu = p[int(data[D.P_MU]) + i]
+    mu = p[p_friction(i, data)]
     if data[D.N_SLIDING] > 0.0 and data[D.RIGID] == 0.0:
-        mu = mu * share_at(x[int(data[D.X_SLIDING]) + i], data)
+        mu = mu * share_at(x[x_sliding(i, data)], data)
     return mu
 
 
@@ -125,7 +133,7 @@ def held_ratio(mu, beta, u, r, EI, T):
     x = growth(mu, u)
     B = 0.5 * EI / (r * r)
     eta = mu * mu * u * x
-    T_2 = T if T > LOOSEST * B else LOOSEST * B
+    T_2 = T if T > MIN_SLACK * B else MIN_SLACK * B
     if not T_2 > 0.0:
         T_2 = 1.0
     z = B / T_2
@@ -145,94 +153,87 @@ def held_ratio(mu, beta, u, r, EI, T):
     found = log(T_1 / T_2)
     if slack + tight > beta:
         found = mu * x * beta - 0.5 * (1.0 + mu * mu) * (slack - tight) / (slack + tight) * beta * beta
-    least = LEAST_SHARE * mu * x * beta
+    least = MIN_HELD_SHARE * mu * x * beta
     return found if found > least else least
 
 
 @kernel
 def slack_cell(i, data, work):
-    """The span with less tension beside pulley i, as a cell; expects `cells`."""
-    F = int(data[D.FACES])
-    count = int(data[D.N]) * F
-    hat = int(data[D.W_CELL]) + 3 * count
-    before = (i - 1) * F if i > 0 else count - F
-    return before if work[hat + before] < work[hat + i * F] else i * F
+    """The span with less tension beside pulley i, as a cell; call `cells` first."""
+    first = span_cell(before(i, data), data)
+    second = span_cell(i, data)
+    return first if work[cell(first, data) + Cell.HAT] < work[cell(second, data) + Cell.HAT] else second
 
 
 @kernel
 def held_by(i, T, mu, data):
     """Lambda of pulley i's wrap as it is drawn, at a slack tension less inertia [N]."""
-    row = int(data[D.GEOMETRY]) + N_ARC * i
+    row = arc(i, data)
     return held_ratio(mu, data[row + Arc.BETA], data[row + Arc.OFFSET], data[row + Arc.RADIUS], data[D.EI], T)
 
 
 @kernel
 def set_limits(x, p, data, work):
-    """Lambda of all wraps, by the tensions of their spans, and limits by that; expects `cells` of the hybrid model."""
-    n = int(data[D.N])
-    hat = int(data[D.W_CELL]) + 3 * n * int(data[D.FACES])
-    for i in range(n):
+    """Write Lambda of all wraps, by the tensions of their spans, and the limits by that.
+
+    Call `cells` of the hybrid model first.
+    """
+    for i in range(pulleys(data)):
         T = p[BeltP.T_0]
         if data[D.RIGID] == 0.0:
-            T = work[hat + slack_cell(i, data, work)]
-        work[int(data[D.W_HELD]) + i] = held_by(i, T, friction(i, x, p, data), data)
-        work[int(data[D.W_HELD]) + n + i] = 0.0
+            T = work[cell(slack_cell(i, data, work), data) + Cell.HAT]
+        work[wrap(i, data) + Wrap.HELD] = held_by(i, T, friction(i, x, p, data), data)
+        work[wrap(i, data) + Wrap.HELD_BY_T] = 0.0
         place_limits(i, 0.0, x, p, data, work)
 
 
 @kernel
 def place_limits(i, turn, x, p, data, work):
-    """Limits of pulley i's wrap and of its faces, exp(Lambda) - 1, as arms turn it by `turn` [rad]; dLambda/dbeta."""
-    n = int(data[D.N])
-    row = int(data[D.GEOMETRY]) + N_ARC * i
+    """Write the limits exp(Lambda) - 1 of pulley i's wrap, which arms turn by `turn` [rad]; returns dLambda/dbeta."""
+    row = arc(i, data)
+    at = wrap(i, data)
     mu = friction(i, x, p, data)
     by_angle = mu * growth(mu, data[row + Arc.OFFSET])
-    held = work[int(data[D.W_HELD]) + i] + by_angle * turn
-    least = LEAST_SHARE * by_angle * data[row + Arc.BETA]
+    held = work[at + Wrap.HELD] + by_angle * turn
+    least = MIN_HELD_SHARE * by_angle * data[row + Arc.BETA]
     if held < least:
         held = least
         by_angle = 0.0
-    face = exp(held / data[D.FACES])
-    whole = face
-    for _ in range(1, int(data[D.FACES])):
-        whole *= face
-    work[int(data[D.W_KAPPA]) + i] = whole - 1.0
-    work[int(data[D.W_KAPPA]) + n + i] = face - 1.0
+    share = exp(held / data[D.FACES])
+    whole = share
+    for _ in range(1, faces(data)):
+        whole *= share
+    work[at + Wrap.KAPPA] = whole - 1.0
+    work[at + Wrap.FACE_KAPPA] = share - 1.0
     return by_angle
 
 
 @kernel
 def limits_by_tension(x, p, data, work):
-    """dLambda/dT of all wraps, by the slack span's T less inertia [1/N]; expects `set_limits`."""
-    n = int(data[D.N])
-    hat = int(data[D.W_CELL]) + 3 * n * int(data[D.FACES])
-    for i in range(n):
-        T = work[hat + slack_cell(i, data, work)]
+    """Write dLambda/dT of all wraps, by the slack span's T less inertia [1/N]; call `set_limits` first."""
+    for i in range(pulleys(data)):
+        T = work[cell(slack_cell(i, data, work), data) + Cell.HAT]
         by = 0.0
         if T > 0.0:
-            d = BY * T
+            d = TENSION_STEP * T
             mu = friction(i, x, p, data)
             by = (held_by(i, T + d, mu, data) - held_by(i, T - d, mu, data)) / (2.0 * d)
-        work[int(data[D.W_HELD]) + n + i] = by
+        work[wrap(i, data) + Wrap.HELD_BY_T] = by
 
 
 @kernel
 def note_sliding(h, x, data, work):
-    """Let the speeds v_i follow an internal step of h [s]; expects `cells` and means of its end."""
-    n = int(data[D.N])
-    F = int(data[D.FACES])
-    count = n * F
+    """Let the speeds v_i follow an internal step of h [s]; call `cells` at its end first."""
     keeps = exp(-h / T_S)
-    for j in range(n):
-        i = j + 1 if j + 1 < n else 0
-        row = int(data[D.GEOMETRY]) + N_ARC * i
-        V = data[row + Arc.SIGMA] * data[row + Arc.RADIUS] * x[count + i]
-        k = F - 1 if V >= 0.0 else 0
-        last = j * F + k
-        s = work[int(data[D.W_MEAN]) + last]
-        if work[int(data[D.W_SLIDE]) + last] * s <= 0.0:
+    for j in range(pulleys(data)):
+        i = after(j, data)
+        V = rim_radius(i, data) * speed(i, x, data)
+        k = faces(data) - 1 if V >= 0.0 else 0
+        last = face(span_cell(j, data) + k, data)
+        s = work[last + Face.MEAN]
+        if work[last + Face.SLIDE] * s <= 0.0:
             s = 0.0
         away = rim_stretch(1 if V >= 0.0 else 0, j, k, data, work)
         slides = abs((V + s) / rim_stretch(0 if V + s >= 0.0 else 1, j, k, data, work) * away - V)
-        at = int(data[D.X_SLIDING]) + i
+        at = x_sliding(i, data)
         x[at] = slides + (x[at] - slides) * keeps

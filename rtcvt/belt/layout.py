@@ -34,7 +34,7 @@ class D(Places):
     T_REST = "tension of the spans at rest, about which R is taken [N]"
     X_GIVEN = "place in x: `GivenX` of each given speed; states before it move within an internal step"
     GEOMETRY = "table: `Arc` of each pulley"
-    FLANGE = "table: kind, input, number of its given speed for each pulley"
+    FLANGE = "table: `FlangeD` of each pulley"
     LOAD = "table: place of its first point, how many points for each pulley; points: speed and torque"
     ARMS = "arms of tensioners"
     ARM = "table: `ArmD` of each arm"
@@ -69,55 +69,99 @@ class D(Places):
     Y_TENSION = "place in y: tensions of the spans"
     Y_PULLEY = "place in y: `PulleyY` of each pulley"
     Y_GIVEN = "place in y: speed of each pulley whose flange's speed is given"
-    W_LENGTH = "lengths of the cells, stretched", lambda d: d.N * d.FACES
-    W_INERTIA = "inertias of the pulleys with their share of the belt", lambda d: d.N
-    W_HELD = "of each wrap Lambda without the turn of arms, and dLambda/dT of its slack side", lambda d: 2 * d.N
-    W_KAPPA = "limits of wraps: exp(Lambda) - 1, then of their faces", lambda d: 2 * d.N
-    W_WAY = "R: extra length at the ends of each span [m]", lambda d: d.N
-    W_SLOPE = "slope of R where it was evaluated last", lambda d: 1
-    W_SOLVE = (
-        "Newton's method for the tension of each span: its iterate; 1 while it has not converged: a block of each",
-        lambda d: 2 * d.N,
-    )
-    W_CELL = (
-        "lambda, T (wraps: Lambda, N), dT/dl, T_hat, dT_hat/dl, -dlambda/dl/lambda, T of wraps too: a block of each",
-        lambda d: 7 * d.N * d.FACES,
-    )
-    W_FACE = (
-        "q, s, dq/dV, dq/dl of both cells, dq/dq_m, ds/dl of both cells, ds/dq_m: a block of each",
-        lambda d: 9 * d.N * d.FACES,
-    )
-    W_SLIDE = "-1, 0 or 1 of each face", lambda d: d.N * d.FACES
-    W_MEAN = (
-        "of each face the mean sliding speed over a step; at the step's start ds/dl of both cells, ds/dq_m, and "
-        "d(length)/d(speed) of both cells over lambda; 4 stages: a block of each",
-        lambda d: 10 * d.N * d.FACES,
-    )
-    W_LIFT = (
-        "of each rim m V^2 and the inertia that the length does not account for; of each cell d(length)/d(speed) of "
-        "the pulleys before and after, and -d(length)/dT without strain: a block of each",
-        lambda d: 2 * d.N + 3 * d.N * d.FACES,
-    )
+    W_CELL = "`Cell` of each cell", lambda d: len(Cell) * d.N * d.FACES
+    W_FACE = "`Face` of each face", lambda d: len(Face) * d.N * d.FACES
     W_RIM = "`Rim` at the start and at the end of each span", lambda d: 2 * len(Rim) * d.N
-    W_GATE = "use, gate, its derivative to l of both spans and to q: a block of each", lambda d: 5 * d.N
-    W_DAMPER = (
-        "of each span rho_s, rho_e, the rate at which its damper stretches, F_d: a block of each",
-        lambda d: 4 * d.N,
-    )
-    W_SPAN_ARM = (
-        "of each span P', P'', turn and its derivative; of each wrap dkappa/dbeta, that of its faces: a block of each",
-        lambda d: 6 * d.N if d.ARMS else 0,
-    )
-    W_BY_KAPPA = "of each wrap dgate/dkappa; of each face ds/dkappa", lambda d: d.N + d.N * d.FACES
+    W_WRAP = "`Wrap` of each pulley", lambda d: len(Wrap) * d.N
+    W_SPAN = "`Span` of each span", lambda d: len(Span) * d.N
+    W_SLOPE = "slope of R where it was evaluated last", lambda d: 1
     W_BY_ARM = "of each face ds/dtheta of each arm: a block of each", lambda d: d.ARMS * d.N * d.FACES
     W_CLUTCH = "1 or 0 of each decoupler: its clutch is locked", lambda d: d.DECOUPLERS
-    W_TENSION = "tensions of the spans", lambda d: d.N
-    W_FLANGE = "torques at the flanges", lambda d: d.N
     W_SAVED = "state before a communication step, new outputs", lambda d: d.N_X + d.N_Y
     W_STEP = (
         "state before an internal step; stage state; f; 4 stages; solution; pivots; Jacobian; matrix",
         lambda d: 9 * d.N_X + 2 * d.N_X * d.N_X,
     )
+
+
+class Cell(Places):
+    """A cell of the belt: a span, or a part of a wrap."""
+
+    LENGTH = "length L, stretched [m]"
+    STRETCH = "lambda; on a wrap Lambda"
+    N = "tension; on a wrap N [N]"
+    N_BY_L = "its derivative to the content l [N/m]"
+    HAT = "N less inertia [N]"
+    HAT_BY_L = "its derivative to l [N/m]"
+    RATE = "-d(STRETCH)/dl/STRETCH [1/m]"
+    T = "tension [N]"
+    LONGER_BY_BEFORE = "d(length)/d(speed) of the pulley before it [m.s/rad]"
+    LONGER_BY_AFTER = "of the pulley after it"
+    LONGER_BY_T = "-d(length)/dT without strain [m/N]"
+    STRETCH_BY_BEFORE = "LONGER_BY_BEFORE over STRETCH at the start of an internal step"
+    STRETCH_BY_AFTER = "LONGER_BY_AFTER over STRETCH there"
+
+
+class Face(Places):
+    """A face between two cells."""
+
+    Q = "flow of length without load [m/s]"
+    S = "sliding speed [m/s]"
+    Q_BY_V = "derivative of Q to the speed of the rim"
+    Q_BY_UP = "to the content of the cell before it [1/s]"
+    Q_BY_DOWN = "to that of the cell behind it"
+    Q_BY_FLOW = "to the mean flow"
+    S_BY_UP = "derivative of S to the content of the cell before it [1/s]"
+    S_BY_DOWN = "to that of the cell behind it"
+    S_BY_FLOW = "to the mean flow"
+    S_BY_KAPPA = "to the limit kappa of the face [m/s]"
+    SLIDE = "1: the belt is faster than the rim, -1: slower, 0: it sticks"
+    MEAN = "mean of S over an internal step [m/s]"
+    START_BY_UP = "S_BY_UP at the start of an internal step"
+    START_BY_DOWN = "S_BY_DOWN there"
+    START_BY_FLOW = "S_BY_FLOW there"
+    WAY_1 = "distance slid: the method's first stage [m]"
+    WAY_2 = "second stage"
+    WAY_3 = "third stage"
+    WAY_4 = "fourth stage"
+
+
+class Wrap(Places):
+    """A pulley and the belt on it."""
+
+    INERTIA = "of the pulley with its share of the belt [kg.m2]"
+    LIFT = "phi = m V^2 [N]"
+    LIFTED = "inertia that is left for the pulley [kg.m2]"
+    HELD = "Lambda without the turn of arms"
+    HELD_BY_T = "dLambda/dT of its slack side [1/N]"
+    KAPPA = "limit exp(Lambda) - 1"
+    FACE_KAPPA = "limit of each of its faces"
+    KAPPA_BY_TURN = "dKAPPA/dbeta [1/rad]"
+    FACE_KAPPA_BY_TURN = "dFACE_KAPPA/dbeta [1/rad]"
+    USE = "share of the limit that is used"
+    GATE = "g: share of the spans' damping that is left"
+    GATE_BY_IN = "its derivative to the content of the span before [1/m]"
+    GATE_BY_OUT = "to that of the span behind"
+    GATE_BY_FLOW = "to the mean flow [s/m]"
+    GATE_BY_KAPPA = "to KAPPA"
+    TORQUE = "what the pulley is left with; where its speed is given, what its flange adds [N.m]"
+
+
+class Span(Places):
+    """A span."""
+
+    WAY = "share of R, the extra length at its ends, that its equations can bear"
+    ITERATE = "Newton's method for its tension: iterate [N]"
+    OPEN = "1 while that has not converged"
+    RHO_START = "rho at its start"
+    RHO_END = "rho at its end"
+    RATE = "rate at which its damper stretches [m/s]"
+    F_D = "force of its damper [N]"
+    TENSION = "output [N]"
+    LEVER = "P', derivative of its way to the angle of its arm [m/rad]"
+    LEVER_BY_ANGLE = "P'' [m/rad2]"
+    TURN = "angle by which its arm turns it [rad]"
+    TURN_BY_ANGLE = "its derivative to the arm's angle"
 
 
 class Rim(Places):
@@ -136,6 +180,14 @@ class Flange(Places):
     TORQUE = "its torque is given"
     SPEED = "its speed is given"
     IDLER = "only the belt moves it"
+
+
+class FlangeD(Places):
+    """A pulley's row of the table of flanges."""
+
+    KIND = "a member of `Flange`"
+    INPUT = "place of its input"
+    GIVEN = "its number among the given speeds"
 
 
 class Arc(Places):
@@ -383,6 +435,8 @@ DECOUPLER_LOSS = Row("loss.decoupler", "W", "power lost in dampers and clutches 
 ARM_LOSS = Row("loss.arm", "W", "power lost in friction and end stops of the tensioner arms", 0.0, nominal=1.0)
 
 N_ARC, N_PULLEY, N_GIVEN, N_RIM = len(Arc), len(PulleyY), len(GivenX), len(Rim)
+N_CELL, N_FACE, N_WRAP, N_SPAN = len(Cell), len(Face), len(Wrap), len(Span)
+N_SPAN_D, N_FLANGE_D = len(SpanD), len(FlangeD)
 N_ACROSS, N_RESONANCE = len(Across), len(ResonanceY)
 N_ARM_D, N_ARM_P, N_ARM_X, N_ARM_Y = len(ArmD), len(ArmP), len(ArmX), len(ArmY)
 N_DECOUPLER_D, N_DECOUPLER_P, N_DECOUPLER_X, N_DECOUPLER_Y = (

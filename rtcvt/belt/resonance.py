@@ -33,7 +33,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rtcvt.belt.layout import N_ACROSS, N_ARC, N_RESONANCE, Across, Arc, BeltP, D, ResonanceY
+from rtcvt.belt.layout import N_RESONANCE, Across, Arc, BeltP, Cell, D, ResonanceY, Span
+from rtcvt.belt.places import across, arc, cell, pulleys, span, span_cell
 from rtcvt.elementary import exp, sin
 from rtcvt.kernel import kernel
 
@@ -73,20 +74,19 @@ def swing(
 @kernel
 def span_length(j, data, work):
     """Length [m] of span j between its points of tangency, as arms have moved them."""
-    length = data[int(data[D.GEOMETRY]) + N_ARC * j + Arc.SPAN]
+    length = data[arc(j, data) + Arc.SPAN]
     if data[D.ARMS] > 0.0:
-        n = int(data[D.N])
-        reach = data[int(data[D.GEOMETRY]) + N_ARC * j + Arc.REACH]
-        turn = work[int(data[D.W_SPAN_ARM]) + 2 * n + j]
-        length += work[int(data[D.W_LENGTH]) + j * int(data[D.FACES])] - reach
-        length += data[int(data[D.ACROSS]) + N_ACROSS * j + Across.OFFSET] * turn
+        reach = data[arc(j, data) + Arc.REACH]
+        turn = work[span(j, data) + Span.TURN]
+        length += work[cell(span_cell(j, data), data) + Cell.LENGTH] - reach
+        length += data[across(j, data) + Across.OFFSET] * turn
     return length
 
 
 @kernel
 def wave_number(j, data, work):
     """k of span j [1/m]."""
-    return math.pi / (span_length(j, data, work) + data[int(data[D.ACROSS]) + N_ACROSS * j + Across.LONGER])
+    return math.pi / (span_length(j, data, work) + data[across(j, data) + Across.LONGER])
 
 
 @kernel
@@ -122,7 +122,7 @@ def span_damping_ratio(j, q, T, omega, p, data, work):
     k = wave_number(j, data, work)
     stretch = 1.0 + T / p[BeltP.EA]
     square = p[BeltP.M] * q * q * stretch / (T + data[D.EI] * k * k)
-    ends = omega * data[int(data[D.ACROSS]) + N_ACROSS * j + Across.DELAY] * k / math.pi
+    ends = omega * data[across(j, data) + Across.DELAY] * k / math.pi
     waves = 1.0 + square * (10.0 + 5.0 * square)
     bending = 0.5 * data[D.D_I] * k * k * k * k * waves * stretch / (p[BeltP.M] * omega)
     return ends + bending + data[D.Z_0]
@@ -144,14 +144,14 @@ def gain(r, zeta):
 
 @kernel
 def span_outputs(q, turning, p, data, y, work):
-    """First frequencies, and what engine orders of a shaft that turns with `turning` [rad/s] make; expects W_TENSION.
+    """First frequencies, and what engine orders of a shaft that turns with `turning` [rad/s] make.
 
-    `q` is the flow of length without load.
+    `q` is the flow of length without load. Write the tensions of the spans first.
     """
     at = int(data[D.Y_RESONANCE])
     orders = int(data[D.ORDERS])
-    for j in range(int(data[D.N])):
-        T = work[int(data[D.W_TENSION]) + j]
+    for j in range(pulleys(data)):
+        T = work[span(j, data) + Span.TENSION]
         omega = span_frequency(j, q, T, p, data, work)
         y[int(data[D.Y_FREQUENCY]) + j] = omega / (2.0 * math.pi)
         if data[D.N_ORDERS] > 0.0:

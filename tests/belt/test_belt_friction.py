@@ -9,8 +9,8 @@ import pytest
 from marks import slow
 from scipy.optimize import brentq
 
+from rtcvt.belt.flow import V_1
 from rtcvt.belt.friction import held_ratio
-from rtcvt.belt.kernels import V_1
 from rtcvt.belt.layout import Arc, BeltP, D
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import Sliding, read_belt_unit

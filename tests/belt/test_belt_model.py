@@ -11,7 +11,8 @@ from belt_states import assert_jacobian, assert_power, random_belt, started, vio
 from marks import slow
 from refusals import refuses_and_keeps_its_state
 
-from rtcvt.belt.layout import Arc, BeltP, D
+from rtcvt.belt.layout import Arc, BeltP, Cell, D, Wrap
+from rtcvt.belt.places import wrap
 from rtcvt.belt.span_ends import spans
 from rtcvt.belt.unit import read_belt_unit
 from rtcvt.errors import InputError
@@ -100,7 +101,7 @@ def test_a_span_has_the_tension_at_which_its_belt_fills_its_way():
     instance = started(model(load_unit(SERPENTINE)), belt__v_start=1e-9)
     d, p = instance.model.data, instance.p
     T_0, EA, row = p[BeltP.T_0], p[BeltP.EA], int(d[D.GEOMETRY])
-    length, a, b = instance.work[int(d[D.W_LENGTH])], d[row + Arc.WAY_3], d[row + Arc.WAY_1]
+    length, a, b = instance.work[int(d[D.W_CELL]) + Cell.LENGTH], d[row + Arc.WAY_3], d[row + Arc.WAY_1]
     assert instance.get("crank_idler.F") == pytest.approx(T_0, rel=1e-12)
     last = 0.0
     for x in (0.03, 0.1, 0.5, 1.0, 2.0, 4.0):
@@ -280,7 +281,7 @@ def test_the_rigid_models_tensions_balance_every_pulley():
     for i, name in enumerate(names):
         R = path.sigma[i] * spans(unit).radius[i]
         tau = instance.get(f"{name}.tau") if unit.pulleys[name].flange == "torque" else 0.0
-        J = instance.work[int(instance.model.data[D.W_INERTIA]) + i]
+        J = instance.work[wrap(i, instance.model.data) + Wrap.INERTIA]
         moment = R * (tension[i] - tension[i - 1])
         assert J * rate / R == pytest.approx(tau - 0.041 * instance.get(f"{name}.w") + moment, abs=1e-9)
     arcs = spans(unit).radius * path.wrap

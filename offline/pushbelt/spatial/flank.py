@@ -28,6 +28,24 @@ from rtcvt.offline.pushbelt.contact.flank import EXACT, MOST, NEAR, ROUNDING, ax
 from rtcvt.offline.pushbelt.contact.flank import energy as of_both_flanks
 from rtcvt.offline.pushbelt.contact.friction import secant, tangent
 from rtcvt.offline.pushbelt.record import declared, zeros
+from rtcvt.offline.pushbelt.vectors import (
+    across,
+    cross,
+    dot,
+    load,
+    minus,
+    mirrored,
+    moved,
+    plus,
+    store,
+    store_motion,
+    straight,
+    times,
+    to_body,
+    to_inertial,
+    turned,
+    turning,
+)
 
 Array = NDArray[np.float64]
 
@@ -111,18 +129,11 @@ def contact_points(belt, sheaves, sigma, q, R, s, fl):
 
 
 @inlined
-def _normal(belt, axis, X, Y, Z):
+def _normal(belt, a, P):
     """Height and radius on the cone, radial unit vector and normal into the element, of a point from the apex."""
-    h, r, e_x, e_y, e_z = cone(X, Y, Z, axis[0], axis[1], axis[2])
-    return (
-        h,
-        r,
-        e_x,
-        e_y,
-        belt.sin_d * e_x - belt.cos_d * axis[0],
-        belt.sin_d * e_y - belt.cos_d * axis[1],
-        belt.sin_d * e_z - belt.cos_d * axis[2],
-    )
+    h, r, e_x, e_y, e_z = cone(P[0], P[1], P[2], a[0], a[1], a[2])
+    e = e_x, e_y, e_z
+    return h, r, e, moved(times(belt.sin_d, e), -belt.cos_d, a)
 
 
 @inlined
@@ -133,58 +144,37 @@ def _point(belt, sheaves, sigma, q, R, s, fl, pulley, i, p):
     x_p = face(belt, p, n_p)
     y_p = belt.y_P - belt.h_S
     z_p = belt.z_P
-    A_02 = sigma * R[i, 2]
-    A_12 = sigma * R[i, 5]
-    A_21 = sigma * R[i, 7]
-    o_x = q[i, 0] - (0.0 if pulley == 1 else belt.d_A) + R[i, 0] * x_p
-    o_y = q[i, 1] + R[i, 3] * x_p
-    o_z = sigma * (q[i, 3] + R[i, 6] * x_p) - s[pulley, 0]
+    to_x = (R[i, 0], R[i, 3], sigma * R[i, 6])
+    to_y = (R[i, 1], R[i, 4], sigma * R[i, 7])
+    to_z = (sigma * R[i, 2], sigma * R[i, 5], R[i, 8])
+    centre = (q[i, 0] - (0.0 if pulley == 1 else belt.d_A), q[i, 1], sigma * q[i, 3] - s[pulley, 0])
+    front = moved(centre, x_p, to_x)
     if n_p > 1:
         # the point of the arc that is farthest in the cone, by the normal at the middle of the flank
-        X = o_x + R[i, 1] * y_p + A_02 * z_p
-        Y = o_y + R[i, 4] * y_p + A_12 * z_p
-        Z = o_z + A_21 * y_p + R[i, 8] * z_p
-        _, _, _, _, n_x, n_y, n_z = _normal(belt, a, X, Y, Z)
-        up = -(n_x * R[i, 1] + n_y * R[i, 4] + n_z * A_21)
-        out = -(n_x * A_02 + n_y * A_12 + n_z * R[i, 8])
+        _, _, _, n = _normal(belt, a, moved(moved(front, y_p, to_y), z_p, to_z))
+        up = -dot(n, to_y)
+        out = -dot(n, to_z)
         rise = belt.r_F * (up / np.sqrt(up * up + out * out) + belt.sin_d)
         rise = min(max(rise, belt.y_F0 - belt.y_P), belt.y_F1 - belt.y_P)
         up = rise / belt.r_F - belt.sin_d
         y_p += rise
         z_p += belt.r_F * (np.sqrt(1.0 - up * up) - belt.cos_d)
-    X = o_x + R[i, 1] * y_p + A_02 * z_p
-    Y = o_y + R[i, 4] * y_p + A_12 * z_p
-    Z = o_z + A_21 * y_p + R[i, 8] * z_p
-    h, r, e_x, e_y, n_x, n_y, n_z = _normal(belt, a, X, Y, Z)
+    P = moved(moved(front, y_p, to_y), z_p, to_z)
+    h, r, e, n = _normal(belt, a, P)
     fl.pen[i, p] = h - r * belt.tan_d if sheaves.r_min < r and r < sheaves.r_max else -np.inf
     fl.r[i, p] = r
-    fl.phi[i, p, 0] = e_x
-    fl.phi[i, p, 1] = e_y
-    fl.arm[i, p, 0] = x_p
-    fl.arm[i, p, 1] = y_p
-    fl.arm[i, p, 2] = z_p
-    fl.P[i, p, 0] = X
-    fl.P[i, p, 1] = Y
-    fl.P[i, p, 2] = Z
-    fl.n[i, p, 0] = n_x
-    fl.n[i, p, 1] = n_y
-    fl.n[i, p, 2] = n_z
+    fl.phi[i, p, 0] = e[0]
+    fl.phi[i, p, 1] = e[1]
+    store((x_p, y_p, z_p), fl.arm, i, p)
+    store(P, fl.P, i, p)
+    store(n, fl.n, i, p)
 
 
 @inlined
-def _velocity(sigma, u, R, arm_x, arm_y, arm_z, i):
-    """Velocity of a point of element i, (arm) in its frame, in the side's view."""
-    o_x = sigma * u[i, 4]
-    o_y = sigma * u[i, 5]
-    o_z = u[i, 2]
-    c_x = o_y * arm_z - o_z * arm_y
-    c_y = o_z * arm_x - o_x * arm_z
-    c_z = o_x * arm_y - o_y * arm_x
-    return (
-        u[i, 0] + R[i, 0] * c_x + R[i, 1] * c_y + sigma * R[i, 2] * c_z,
-        u[i, 1] + R[i, 3] * c_x + R[i, 4] * c_y + sigma * R[i, 5] * c_z,
-        sigma * (u[i, 3] + R[i, 6] * c_x + R[i, 7] * c_y) + R[i, 8] * c_z,
-    )
+def _velocity(sigma, u, R, arm, i):
+    """Velocity of a point of element i at `arm` in its frame, in the side's view."""
+    turns = cross(turning(u, i), mirrored(sigma, arm))
+    return mirrored(sigma, plus(straight(u, i), to_inertial(R, i, turns)))
 
 
 @compiled
@@ -201,85 +191,45 @@ def normal_forces(belt, dt, sigma, u, R, s, sd, fl):
         first, behind, pulley = fl.stretch[k, 0], fl.stretch[k, 1], fl.at[k]
         if pulley < 0:
             continue
-        a_x, a_y, a_z = axis(s, pulley)
-        omega = sd[pulley, 3]
-        o_x = sd[pulley, 1] - omega * a_x
-        o_y = sd[pulley, 2] - omega * a_y
-        o_z = -omega * a_z
-        z_rate = sd[pulley, 0]
+        omega = (sd[pulley, 1], sd[pulley, 2], 0.0)
+        omega = moved(omega, -sd[pulley, 3], axis(s, pulley))
         for p in range(n_p):
             for i in range(first, behind):
-                P_x = fl.P[i, p, 0]
-                P_y = fl.P[i, p, 1]
-                P_z = fl.P[i, p, 2]
-                s_x = o_y * P_z - o_z * P_y
-                s_y = o_z * P_x - o_x * P_z
-                s_z = o_x * P_y - o_y * P_x
-                c_x = o_y * s_z - o_z * s_y
-                c_y = o_z * s_x - o_x * s_z
-                c_z = o_x * s_y - o_y * s_x
-                s_z += z_rate
-                fl.v[i, p, 0] = s_x
-                fl.v[i, p, 1] = s_y
-                fl.v[i, p, 2] = s_z
-                fl.v[i, p, 3] = c_x
-                fl.v[i, p, 4] = c_y
-                fl.v[i, p, 5] = c_z
-                e_x, e_y, e_z = _velocity(sigma, u, R, fl.arm[i, p, 0], fl.arm[i, p, 1], fl.arm[i, p, 2], i)
-                v_x = e_x - s_x + lag * c_x
-                v_y = e_y - s_y + lag * c_y
-                v_z = e_z - s_z + lag * c_z
-                v_n = fl.n[i, p, 0] * v_x + fl.n[i, p, 1] * v_y + fl.n[i, p, 2] * v_z
+                sheave = cross(omega, load(fl.P, i, p))
+                per_time = cross(omega, sheave)
+                sheave = (sheave[0], sheave[1], sheave[2] + sd[pulley, 0])
+                store(sheave, fl.v, i, p)
+                fl.v[i, p, 3] = per_time[0]
+                fl.v[i, p, 4] = per_time[1]
+                fl.v[i, p, 5] = per_time[2]
+                n = load(fl.n, i, p)
+                v = minus(_velocity(sigma, u, R, load(fl.arm, i, p), i), sheave)
                 sunk = fl.pen[i, p] - fl.w[i, p]
-                force = c * sunk - d * v_n
+                force = c * sunk - d * dot(n, moved(v, lag, per_time))
                 fl.N[i, p] = force if sunk > 0.0 and force > 0.0 else 0.0
-                g_x = fl.n[i, p, 0]
-                g_y = fl.n[i, p, 1]
-                g_z = sigma * fl.n[i, p, 2]
-                fl.m[i, p, 0] = R[i, 0] * g_x + R[i, 3] * g_y + R[i, 6] * g_z
-                fl.m[i, p, 1] = R[i, 1] * g_x + R[i, 4] * g_y + R[i, 7] * g_z
-                fl.m[i, p, 2] = R[i, 2] * g_x + R[i, 5] * g_y + R[i, 8] * g_z
-                s_x += lag * c_x
-                s_y += lag * c_y
-                s_z = sigma * (s_z + lag * c_z)
-                fl.c[i, p, 0] = R[i, 0] * s_x + R[i, 3] * s_y + R[i, 6] * s_z
-                fl.c[i, p, 1] = R[i, 1] * s_x + R[i, 4] * s_y + R[i, 7] * s_z
-                fl.c[i, p, 2] = R[i, 2] * s_x + R[i, 5] * s_y + R[i, 8] * s_z
+                store(to_body(R, i, mirrored(sigma, n)), fl.m, i, p)
+                store(to_body(R, i, mirrored(sigma, moved(sheave, lag, per_time))), fl.c, i, p)
 
 
 @inlined
 def _slip(sigma, fl, i, p, w):
     """Slip velocity v_T at a point if the step ends with the velocity w of the element, both in its frame."""
-    x = fl.arm[i, p, 0]
-    y = fl.arm[i, p, 1]
-    z = sigma * fl.arm[i, p, 2]
-    n_x = fl.m[i, p, 0]
-    n_y = fl.m[i, p, 1]
-    n_z = fl.m[i, p, 2]
-    v_x = w[0] + w[5] * z - w[2] * y - fl.c[i, p, 0]
-    v_y = w[1] + w[2] * x - w[4] * z - fl.c[i, p, 1]
-    v_z = w[3] + w[4] * y - w[5] * x - fl.c[i, p, 2]
-    v_n = n_x * v_x + n_y * v_y + n_z * v_z
-    return v_x - n_x * v_n, v_y - n_y * v_n, v_z - n_z * v_n
+    v = plus(w[0], cross(w[1], mirrored(sigma, load(fl.arm, i, p))))
+    return across(minus(v, load(fl.c, i, p)), load(fl.m, i, p))
 
 
 @inlined
 def _add(law, dt, sigma, fl, i, p, w, S):
     """Sums S, the lower triangle of A by rows and the residual, with the impulse of one point at the velocity w."""
-    v_x, v_y, v_z = _slip(sigma, fl, i, p, w)
-    x = fl.arm[i, p, 0]
-    y = fl.arm[i, p, 1]
-    z = sigma * fl.arm[i, p, 2]
-    n_x = fl.m[i, p, 0]
-    n_y = fl.m[i, p, 1]
-    n_z = fl.m[i, p, 2]
+    v = _slip(sigma, fl, i, p, w)
+    v_x, v_y, v_z = v
+    x, y, z = mirrored(sigma, load(fl.arm, i, p))
+    n_x, n_y, n_z = load(fl.m, i, p)
     N = dt * fl.N[i, p]
-    k, e = tangent(law, v_x * v_x + v_y * v_y + v_z * v_z)
+    k, e = tangent(law, dot(v, v))
     k *= N
     e *= N
-    h_x = N * n_x - k * v_x
-    h_y = N * n_y - k * v_y
-    h_z = N * n_z - k * v_z
+    h_x, h_y, h_z = moved(times(N, (n_x, n_y, n_z)), -k, v)
     T_xx = k - k * n_x * n_x + e * v_x * v_x
     T_xy = e * v_x * v_y - k * n_x * n_y
     T_xz = e * v_x * v_z - k * n_x * n_z
@@ -330,7 +280,7 @@ def _add(law, dt, sigma, fl, i, p, w, S):
 
 @inlined
 def _solve(S):
-    """A^-1 times the residual, of the sums of `_add`; A symmetric positive definite, by L D L'."""
+    """A^-1 times the residual of `_add`, as velocity and angular velocity; A is positive definite: by L D L'."""
     d_0 = 1.0 / S[0]
     t_0 = S[21]
     v_10 = S[1]
@@ -379,24 +329,14 @@ def _solve(S):
     x_2 = t_2 * d_2 - L_32 * x_3 - L_42 * x_4 - L_52 * x_5
     x_1 = t_1 * d_1 - L_21 * x_2 - L_31 * x_3 - L_41 * x_4 - L_51 * x_5
     x_0 = t_0 * d_0 - L_10 * x_1 - L_20 * x_2 - L_30 * x_3 - L_40 * x_4 - L_50 * x_5
-    return x_0, x_1, x_2, x_3, x_4, x_5
+    return (x_0, x_1, x_3), (x_4, x_5, x_2)
 
 
 @inlined
 def _free(body, dt, old, f, R, i):
-    """Velocity of an element without flanks after the step, in its frame."""
-    free = dt / body.m
-    x = old[i, 0] + free * f[i, 0]
-    y = old[i, 1] + free * f[i, 1]
-    z = old[i, 3] + free * f[i, 3]
-    return (
-        R[i, 0] * x + R[i, 3] * y + R[i, 6] * z,
-        R[i, 1] * x + R[i, 4] * y + R[i, 7] * z,
-        old[i, 2] + dt / body.Theta_z * f[i, 2],
-        R[i, 2] * x + R[i, 5] * y + R[i, 8] * z,
-        old[i, 4] + dt / body.Theta_x * f[i, 4],
-        old[i, 5] + dt / body.Theta_y * f[i, 5],
-    )
+    """Velocity and angular velocity of an element without flanks after the step, in its frame."""
+    v = moved(straight(old, i), dt / body.m, straight(f, i))
+    return to_body(R, i, v), turned(body, dt, turning(old, i), turning(f, i))
 
 
 @inlined
@@ -408,112 +348,63 @@ def _newton(body, law, dt, left, right, i, rest, w):
     velocity, and the squared error of the impulse before the step [N^2 s^2]
     """
     m = body.m
-    S = (
-        m,
-        0.0,
-        m,
-        0.0,
-        0.0,
-        body.Theta_z,
-        0.0,
-        0.0,
-        0.0,
-        m,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-        body.Theta_x,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-        body.Theta_y,
-        m * (w[0] - rest[0]),
-        m * (w[1] - rest[1]),
-        body.Theta_z * (w[2] - rest[2]),
-        m * (w[3] - rest[3]),
-        body.Theta_x * (w[4] - rest[4]),
-        body.Theta_y * (w[5] - rest[5]),
-    )
+    v = times(m, minus(w[0], rest[0]))
+    o = minus(w[1], rest[1])
+    mass = (m, 0.0, m, 0.0, 0.0, body.Theta_z, 0.0, 0.0, 0.0, m)
+    inertia = (0.0, 0.0, 0.0, 0.0, body.Theta_x, 0.0, 0.0, 0.0, 0.0, 0.0, body.Theta_y)
+    S = mass + inertia + (v[0], v[1], body.Theta_z * o[2], v[2], body.Theta_x * o[0], body.Theta_y * o[1])
     S = _add(law, dt, 1.0, left, i, 0, w, S)
     S = _add(law, dt, -1.0, right, i, 0, w, S)
     if len(left.points) == 2:
         S = _add(law, dt, 1.0, left, i, 1, w, S)
         S = _add(law, dt, -1.0, right, i, 1, w, S)
-    d_0, d_1, d_2, d_3, d_4, d_5 = _solve(S)
+    v, o = _solve(S)
     error = S[21] * S[21] + S[22] * S[22] + S[24] * S[24]
     error += m * (S[23] ** 2 / body.Theta_z + S[25] ** 2 / body.Theta_x + S[26] ** 2 / body.Theta_y)
-    return (w[0] - d_0, w[1] - d_1, w[2] - d_2, w[3] - d_3, w[4] - d_4, w[5] - d_5), error
+    return (minus(w[0], v), minus(w[1], o)), error
 
 
 @inlined
-def _pulled(sigma, fl, i, p, F_x, F_y, F_z, F):
-    """Force and moment F on element i, in its frame and the order of `u`, with a force at one point."""
-    x = fl.arm[i, p, 0]
-    y = fl.arm[i, p, 1]
-    z = sigma * fl.arm[i, p, 2]
-    return (
-        F[0] + F_x,
-        F[1] + F_y,
-        F[2] + x * F_y - y * F_x,
-        F[3] + F_z,
-        F[4] + y * F_z - z * F_y,
-        F[5] + z * F_x - x * F_z,
-    )
+def _pulled(sigma, fl, i, p, force, F):
+    """Force and moment F on element i, in its frame, with a force at one point."""
+    return plus(F[0], force), plus(F[1], cross(mirrored(sigma, load(fl.arm, i, p)), force))
 
 
 @inlined
 def _rub(law, dt, sigma, fl, i, p, w, f, steepest, stiff):
     """Friction T of one point at the velocity w, added with the normal force to the impulses f, the largest secant, and
     the sum of kappa dt [kg]."""
-    v_x, v_y, v_z = _slip(sigma, fl, i, p, w)
+    v = _slip(sigma, fl, i, p, w)
     N = fl.N[i, p]
-    k = secant(law, v_x * v_x + v_y * v_y + v_z * v_z)
+    k = secant(law, dot(v, v))
     steepest = max(steepest, k)
     k *= N
-    stiff += dt * k
-    fl.T[i, p, 0] = -k * v_x
-    fl.T[i, p, 1] = -k * v_y
-    fl.T[i, p, 2] = -k * v_z
-    F_x = dt * (N * fl.m[i, p, 0] - k * v_x)
-    F_y = dt * (N * fl.m[i, p, 1] - k * v_y)
-    F_z = dt * (N * fl.m[i, p, 2] - k * v_z)
-    return _pulled(sigma, fl, i, p, F_x, F_y, F_z, f), steepest, stiff
+    T = times(-k, v)
+    store(T, fl.T, i, p)
+    return _pulled(sigma, fl, i, p, times(dt, moved(T, N, load(fl.m, i, p))), f), steepest, stiff + dt * k
 
 
 @inlined
 def _conclude(body, law, dt, R, left, right, i, rest, w, u):
     """Friction T of an element at the velocity w, and the velocity u that it leads to; 0 if both are one, else 1."""
-    f, steepest, stiff = _rub(law, dt, 1.0, left, i, 0, w, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), 0.0, 0.0)
+    none = (0.0, 0.0, 0.0)
+    f, steepest, stiff = _rub(law, dt, 1.0, left, i, 0, w, (none, none), 0.0, 0.0)
     f, steepest, stiff = _rub(law, dt, -1.0, right, i, 0, w, f, steepest, stiff)
     if len(left.points) == 2:
         f, steepest, stiff = _rub(law, dt, 1.0, left, i, 1, w, f, steepest, stiff)
         f, steepest, stiff = _rub(law, dt, -1.0, right, i, 1, w, f, steepest, stiff)
-    free = 1.0 / body.m
-    turn_x = 1.0 / body.Theta_x
-    turn_y = 1.0 / body.Theta_y
-    turn_z = 1.0 / body.Theta_z
-    x = rest[0] + free * f[0]
-    y = rest[1] + free * f[1]
-    o_z = rest[2] + turn_z * f[2]
-    z = rest[3] + free * f[3]
-    o_x = rest[4] + turn_x * f[4]
-    o_y = rest[5] + turn_y * f[5]
-    u[i, 0] = R[i, 0] * x + R[i, 1] * y + R[i, 2] * z
-    u[i, 1] = R[i, 3] * x + R[i, 4] * y + R[i, 5] * z
-    u[i, 3] = R[i, 6] * x + R[i, 7] * y + R[i, 8] * z
-    u[i, 2] = o_z
-    u[i, 4] = o_x
-    u[i, 5] = o_y
-    error = (x - w[0]) ** 2 + (y - w[1]) ** 2 + (z - w[3]) ** 2
-    turned = body.Theta_z * (o_z - w[2]) ** 2 + body.Theta_x * (o_x - w[4]) ** 2 + body.Theta_y * (o_y - w[5]) ** 2
+    v = moved(rest[0], 1.0 / body.m, f[0])
+    o = turned(body, 1.0, rest[1], f[1])
+    store_motion(to_inertial(R, i, v), o, u, i)
+    missed = minus(v, w[0])
+    turn = minus(o, w[1])
+    error = dot(missed, missed)
+    error += (body.Theta_x * turn[0] ** 2 + body.Theta_y * turn[1] ** 2 + body.Theta_z * turn[2] ** 2) / body.m
     # u leads friction back with rounding of w, kappa dt W times as large; W of a point that turns the element about x
     z = left.arm[i, 0, 2]
-    W = free + z * z * turn_x
+    W = 1.0 / body.m + z * z / body.Theta_x
     limit = max(EXACT / steepest, ROUNDING * (1.0 + 0.1 * stiff * W))
-    return 0.0 if error + free * turned < limit * limit else 1.0
+    return 0.0 if error < limit * limit else 1.0
 
 
 @compiled
@@ -523,15 +414,8 @@ def _guess(dt, old, R, left, first, behind, trial):
     `trial` (N_E, 7): velocity in the element's frame, and whether it is not that which it leads to (`_approach`).
     """
     for i in range(first, behind):
-        x = old[i, 0] + dt * left.v[i, 0, 3]
-        y = old[i, 1] + dt * left.v[i, 0, 4]
-        z = old[i, 3] + dt * left.v[i, 0, 5]
-        trial[i, 0] = R[i, 0] * x + R[i, 3] * y + R[i, 6] * z
-        trial[i, 1] = R[i, 1] * x + R[i, 4] * y + R[i, 7] * z
-        trial[i, 2] = old[i, 2]
-        trial[i, 3] = R[i, 2] * x + R[i, 5] * y + R[i, 8] * z
-        trial[i, 4] = old[i, 4]
-        trial[i, 5] = old[i, 5]
+        sheave = (left.v[i, 0, 3], left.v[i, 0, 4], left.v[i, 0, 5])
+        store_motion(to_body(R, i, moved(straight(old, i), dt, sheave)), turning(old, i), trial, i)
 
 
 @compiled
@@ -540,18 +424,13 @@ def _approach(body, law, dt, old, f, R, left, right, first, behind, u, trial):
     far = 0.0
     for i in range(first, behind):
         rest = _free(body, dt, old, f, R, i)
-        w = (trial[i, 0], trial[i, 1], trial[i, 2], trial[i, 3], trial[i, 4], trial[i, 5])
+        w = (straight(trial, i), turning(trial, i))
         # written out: a loop of this length within keeps the compiler from vectorising the outer one
         w, _ = _newton(body, law, dt, left, right, i, rest, w)
         w, _ = _newton(body, law, dt, left, right, i, rest, w)
         w, _ = _newton(body, law, dt, left, right, i, rest, w)
         missed = _conclude(body, law, dt, R, left, right, i, rest, w, u)
-        trial[i, 0] = w[0]
-        trial[i, 1] = w[1]
-        trial[i, 2] = w[2]
-        trial[i, 3] = w[3]
-        trial[i, 4] = w[4]
-        trial[i, 5] = w[5]
+        store_motion(w[0], w[1], trial, i)
         trial[i, 6] = missed
         far += missed
     return far
@@ -562,7 +441,7 @@ def _settle(body, law, dt, old, f, R, left, right, i, u, trial):
     """Velocity `u` of one element, from `trial`; Newton's step is halved until it lowers the error. `trial[i, 6]`: how
     many it took."""
     rest = _free(body, dt, old, f, R, i)
-    x = (trial[i, 0], trial[i, 1], trial[i, 2], trial[i, 3], trial[i, 4], trial[i, 5])
+    x = (straight(trial, i), turning(trial, i))
     w = x
     before = np.inf
     for n in range(MOST):
@@ -574,14 +453,7 @@ def _settle(body, law, dt, old, f, R, left, right, i, u, trial):
             w, before = x, error
             x = ahead
         else:
-            x = (
-                0.5 * (w[0] + x[0]),
-                0.5 * (w[1] + x[1]),
-                0.5 * (w[2] + x[2]),
-                0.5 * (w[3] + x[3]),
-                0.5 * (w[4] + x[4]),
-                0.5 * (w[5] + x[5]),
-            )
+            x = (times(0.5, plus(w[0], x[0])), times(0.5, plus(w[1], x[1])))
 
 
 @compiled
@@ -596,11 +468,9 @@ def _work(belt, sigma, s, R, fl, u_new, u_old, rub, reaction, power):
                 for i in range(first, behind):
                     fl.force[i, a] = 0.0
             continue
-        a_x, a_y, a_z = axis(s, pulley)
-        R_z = 0.0
-        R_x = 0.0
-        R_y = 0.0
-        R_t = 0.0
+        a = axis(s, pulley)
+        on_sheave = (0.0, 0.0, 0.0)
+        moment = (0.0, 0.0, 0.0)
         lost_along = 0.0
         lost_across = 0.0
         lost_damper = 0.0
@@ -609,78 +479,42 @@ def _work(belt, sigma, s, R, fl, u_new, u_old, rub, reaction, power):
             along = 0.0
             outwards = 0.0
             axial = 0.0
-            rub_x = 0.0
-            rub_y = 0.0
-            rub_z = 0.0
-            turn_x = 0.0
-            turn_y = 0.0
-            turn_z = 0.0
+            friction = (0.0, 0.0, 0.0)
+            turn = (0.0, 0.0, 0.0)
             for p in range(n_p):
                 N = fl.N[i, p]
-                n_x = fl.n[i, p, 0]
-                n_y = fl.n[i, p, 1]
-                n_z = fl.n[i, p, 2]
-                x = fl.arm[i, p, 0]
-                y = fl.arm[i, p, 1]
-                z = fl.arm[i, p, 2]
-                e_x, e_y, e_z = _velocity(sigma, u_new, R, x, y, z, i)
-                o_x, o_y, o_z = _velocity(sigma, u_old, R, x, y, z, i)
-                s_x = fl.v[i, p, 0]
-                s_y = fl.v[i, p, 1]
-                s_z = fl.v[i, p, 2]
-                t_x = fl.T[i, p, 0]
-                t_y = fl.T[i, p, 1]
-                t_z = fl.T[i, p, 2]
-                T_x = R[i, 0] * t_x + R[i, 1] * t_y + R[i, 2] * t_z
-                T_y = R[i, 3] * t_x + R[i, 4] * t_y + R[i, 5] * t_z
-                T_z = sigma * (R[i, 6] * t_x + R[i, 7] * t_y + R[i, 8] * t_z)
-                rub_x += T_x
-                rub_y += T_y
-                rub_z += sigma * T_z
-                turn_x += y * t_z - sigma * z * t_y
-                turn_y += sigma * z * t_x - x * t_z
-                turn_z += x * t_y - y * t_x
-                F_x = N * n_x + T_x
-                F_y = N * n_y + T_y
-                F_z = N * n_z + T_z
-                P_x = fl.P[i, p, 0]
-                P_y = fl.P[i, p, 1]
-                P_z = fl.P[i, p, 2]
-                M_x = P_z * F_y - P_y * F_z
-                M_y = P_x * F_z - P_z * F_x
-                R_z -= F_z
-                R_x += M_x
-                R_y += M_y
-                R_t -= a_x * M_x + a_y * M_y + a_z * (P_y * F_x - P_x * F_y)
+                n = load(fl.n, i, p)
+                arm = load(fl.arm, i, p)
+                in_body = load(fl.T, i, p)
+                T = to_inertial(R, i, in_body)
+                friction = plus(friction, T)
+                turn = plus(turn, cross(mirrored(sigma, arm), in_body))
+                T = mirrored(sigma, T)
+                F = moved(T, N, n)
+                on_sheave = minus(on_sheave, F)
+                moment = plus(moment, cross(F, load(fl.P, i, p)))
                 c_phi = fl.phi[i, p, 0]
                 s_phi = fl.phi[i, p, 1]
-                T_t = T_x * s_phi - T_y * c_phi
+                T_t = T[0] * s_phi - T[1] * c_phi
                 normal += N
                 along += T_t
-                outwards += T_x * c_phi + T_y * s_phi
-                axial += F_z
-                v_x = 0.5 * (e_x + o_x) - s_x
-                v_y = 0.5 * (e_y + o_y) - s_y
-                v_z = 0.5 * (e_z + o_z) - s_z
-                v_n = n_x * v_x + n_y * v_y + n_z * v_z
-                taken = -T_t * (v_x * s_phi - v_y * c_phi)
+                outwards += T[0] * c_phi + T[1] * s_phi
+                axial += F[2]
+                mean = plus(_velocity(sigma, u_new, R, arm, i), _velocity(sigma, u_old, R, arm, i))
+                v = minus(times(0.5, mean), load(fl.v, i, p))
+                taken = -T_t * (v[0] * s_phi - v[1] * c_phi)
                 lost_along += taken
-                lost_across -= T_x * v_x + T_y * v_y + T_z * v_z + taken
-                lost_damper -= (N - stiffness * max(fl.pen[i, p] - fl.w[i, p], 0.0)) * v_n
+                lost_across -= dot(T, v) + taken
+                lost_damper -= (N - stiffness * max(fl.pen[i, p] - fl.w[i, p], 0.0)) * dot(n, v)
             fl.force[i, 0] = normal
             fl.force[i, 1] = along
             fl.force[i, 2] = outwards
             fl.force[i, 3] = axial
-            rub[i, 0] += rub_x
-            rub[i, 1] += rub_y
-            rub[i, 2] += turn_z
-            rub[i, 3] += rub_z
-            rub[i, 4] += turn_x
-            rub[i, 5] += turn_y
-        reaction[pulley, 0] += R_z
-        reaction[pulley, 1] += R_x
-        reaction[pulley, 2] += R_y
-        reaction[pulley, 3] += R_t
+            store_motion(plus(straight(rub, i), friction), plus(turning(rub, i), turn), rub, i)
+        reaction[pulley, 0] += on_sheave[2]
+        reaction[pulley, 1] += moment[0]
+        reaction[pulley, 2] += moment[1]
+        reaction[pulley, 3] -= dot(a, moment)
         power[pulley, 0] += lost_along
         power[pulley, 1] += lost_across
         power[pulley, 2] += lost_damper
@@ -688,29 +522,23 @@ def _work(belt, sigma, s, R, fl, u_new, u_old, rub, reaction, power):
 
 @inlined
 def _pressed(sigma, fl, i, p, F):
-    """Force and moment F on element i, in its frame and the order of `u`, with the normal force of one point."""
-    N = fl.N[i, p]
-    return _pulled(sigma, fl, i, p, N * fl.m[i, p, 0], N * fl.m[i, p, 1], N * fl.m[i, p, 2], F)
+    """Force and moment F on element i, in its frame, with the normal force of one point."""
+    return _pulled(sigma, fl, i, p, times(fl.N[i, p], load(fl.m, i, p)), F)
 
 
 @compiled
 def ahead(body, dt, u, f, rub, R, left, right, end):
     """Velocities `end` (N_E, 6) after the step `dt` under the forces f, the flanks' normal forces and `rub`, the
     flanks' friction of the last step; all (N_E, 6)."""
-    free = dt / body.m
     for i in range(np.uint64(body.N_E)):
-        F = _pressed(1.0, left, i, 0, (0.0, 0.0, f[i, 2], 0.0, f[i, 4], f[i, 5]))
+        F = _pressed(1.0, left, i, 0, ((0.0, 0.0, 0.0), turning(f, i)))
         F = _pressed(-1.0, right, i, 0, F)
         if len(left.points) == 2:
             F = _pressed(1.0, left, i, 1, F)
             F = _pressed(-1.0, right, i, 1, F)
-        x, y, z = F[0], F[1], F[3]
-        end[i, 0] = u[i, 0] + free * (f[i, 0] + rub[i, 0] + R[i, 0] * x + R[i, 1] * y + R[i, 2] * z)
-        end[i, 1] = u[i, 1] + free * (f[i, 1] + rub[i, 1] + R[i, 3] * x + R[i, 4] * y + R[i, 5] * z)
-        end[i, 3] = u[i, 3] + free * (f[i, 3] + rub[i, 3] + R[i, 6] * x + R[i, 7] * y + R[i, 8] * z)
-        end[i, 2] = u[i, 2] + dt / body.Theta_z * (F[2] + rub[i, 2])
-        end[i, 4] = u[i, 4] + dt / body.Theta_x * (F[4] + rub[i, 4])
-        end[i, 5] = u[i, 5] + dt / body.Theta_y * (F[5] + rub[i, 5])
+        force = plus(plus(straight(f, i), straight(rub, i)), to_inertial(R, i, F[0]))
+        v = moved(straight(u, i), dt / body.m, force)
+        store_motion(v, turned(body, dt, turning(u, i), plus(F[1], turning(rub, i))), end, i)
 
 
 @compiled
@@ -757,12 +585,8 @@ def velocities(belt, body, law, dt, u, f, R, s, left, right, rub, old, trial, re
             behind += np.uint64(1)
         if not held:
             for i in range(first, behind):
-                u[i, 0] = old[i, 0] + dt / body.m * f[i, 0]
-                u[i, 1] = old[i, 1] + dt / body.m * f[i, 1]
-                u[i, 2] = old[i, 2] + dt / body.Theta_z * f[i, 2]
-                u[i, 3] = old[i, 3] + dt / body.m * f[i, 3]
-                u[i, 4] = old[i, 4] + dt / body.Theta_x * f[i, 4]
-                u[i, 5] = old[i, 5] + dt / body.Theta_y * f[i, 5]
+                v = moved(straight(old, i), dt / body.m, straight(f, i))
+                store_motion(v, turned(body, dt, turning(old, i), turning(f, i)), u, i)
         else:
             end = whole(first, behind, n)
             _guess(dt, old, R, left, first, end, trial)

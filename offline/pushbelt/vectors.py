@@ -1,0 +1,118 @@
+"""Vectors of three numbers as tuples, for kernels: they stay in registers.
+
+`R` (N_E, 9) holds the rows of the rotation from an element's frame to the inertial one. Velocities and forces of the
+elements of a spatial belt have the columns x, y, z-turn, z, x-turn, y-turn, turns in the element's frame.
+"""
+
+from rtcvt.offline.pushbelt.compiled import inlined
+
+
+@inlined
+def load(a, i, p):
+    """The vector ``a[i, p]``."""
+    return a[i, p, 0], a[i, p, 1], a[i, p, 2]
+
+
+@inlined
+def store(v, a, i, p):
+    """Write a vector to ``a[i, p]``."""
+    a[i, p, 0] = v[0]
+    a[i, p, 1] = v[1]
+    a[i, p, 2] = v[2]
+
+
+@inlined
+def plus(a, b):
+    """a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@inlined
+def minus(a, b):
+    """a - b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@inlined
+def times(k, a):
+    """k a."""
+    return k * a[0], k * a[1], k * a[2]
+
+
+@inlined
+def moved(a, k, b):
+    """a + k b."""
+    return a[0] + k * b[0], a[1] + k * b[1], a[2] + k * b[2]
+
+
+@inlined
+def dot(a, b):
+    """a . b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@inlined
+def cross(a, b):
+    """a x b."""
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@inlined
+def across(a, n):
+    """The part of a normal to the unit vector n."""
+    return moved(a, -dot(a, n), n)
+
+
+@inlined
+def mirrored(sigma, a):
+    """The vector seen from side `sigma`: its z component changes its sign with it."""
+    return a[0], a[1], sigma * a[2]
+
+
+@inlined
+def to_inertial(R, i, a):
+    """R a of element i."""
+    return (
+        R[i, 0] * a[0] + R[i, 1] * a[1] + R[i, 2] * a[2],
+        R[i, 3] * a[0] + R[i, 4] * a[1] + R[i, 5] * a[2],
+        R[i, 6] * a[0] + R[i, 7] * a[1] + R[i, 8] * a[2],
+    )
+
+
+@inlined
+def to_body(R, i, a):
+    """R' a of element i."""
+    return (
+        R[i, 0] * a[0] + R[i, 3] * a[1] + R[i, 6] * a[2],
+        R[i, 1] * a[0] + R[i, 4] * a[1] + R[i, 7] * a[2],
+        R[i, 2] * a[0] + R[i, 5] * a[1] + R[i, 8] * a[2],
+    )
+
+
+@inlined
+def straight(u, i):
+    """Velocity or force of element i."""
+    return u[i, 0], u[i, 1], u[i, 3]
+
+
+@inlined
+def turning(u, i):
+    """Angular velocity or moment of element i, in its frame."""
+    return u[i, 4], u[i, 5], u[i, 2]
+
+
+@inlined
+def store_motion(v, o, u, i):
+    """Write `straight` and `turning` of element i."""
+    u[i, 0] = v[0]
+    u[i, 1] = v[1]
+    u[i, 3] = v[2]
+    u[i, 4] = o[0]
+    u[i, 5] = o[1]
+    u[i, 2] = o[2]
+
+
+@inlined
+def turned(body, k, o, M):
+    """o + k Theta^-1 M, Theta diagonal."""
+    return o[0] + k / body.Theta_x * M[0], o[1] + k / body.Theta_y * M[1], o[2] + k / body.Theta_z * M[2]

@@ -2,8 +2,9 @@
 
 A bare number is in SI units; a string carries its unit (``"36 mm"``, ``"2e-2 N.m/rpm"``, ``"750 kN/m"``) and is
 converted. Products are written with a dot or a star, powers as ``m2``, ``m^2`` or ``m²``. The radian counts as
-dimensionless, with one exception: where the other side is in radians, ``1/min`` and ``Hz`` count revolutions, as a
-tachometer does, and ``1/s`` is rad/s, as in SI.
+dimensionless, with two exceptions: where the other side is in radians, ``1/min`` and ``Hz`` count revolutions, as a
+tachometer does, and ``1/s`` is rad/s, as in SI; and an angle is no ratio, a ratio in % no angle: a slope is the tangent
+of its angle.
 
 `OWN` are units as engineers write them, which pint has not, or takes for something else. A model description of FMI
 may define units itself: those are a `Unit`, too.
@@ -222,6 +223,18 @@ def _plain_kind(unit: Unit) -> tuple[tuple[str, float], ...]:
     return tuple((base, n) for base, n in unit.exponents if base != "rad")
 
 
+def _angle_for_ratio(source: Unit, target: Unit) -> str:
+    """What is allowed where one of two units is an angle and the other a ratio; empty where they do not differ so.
+
+    A bare number is an angle in rad.
+    """
+    if _plain_kind(source) or _plain_kind(target) or source.angle == target.angle:
+        return ""
+    if not target.angle:
+        return "a number without unit or in %, not an angle (a slope is its tangent: 30 deg are 57.74 %)"
+    return "" if source.factor == 1.0 else f"{wanted('rad')}, or in a unit of that kind such as deg"
+
+
 def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float]:
     """Factor and offset that make of a value in `source` one in `target`.
 
@@ -238,6 +251,8 @@ def conversion(source: "str | Unit", target: "str | Unit") -> tuple[float, float
     a, b = (known_unit(u) if isinstance(u, str) else u for u in (source, target))
     if _plain_kind(a) != _plain_kind(b):
         raise ValueError(f"a unit of the same kind as {names[1]}")
+    if mixed := _angle_for_ratio(a, b):
+        raise ValueError(mixed)
     turn = 2.0 * math.pi
     k = 1.0
     if a.turns and b.angle:
@@ -344,13 +359,17 @@ def _read(text: str, unit: "str | Unit", name: str) -> float:
     if re.search(r"(\^|\*\*)\s*-?\d+\s*(\^|\*\*)|\d{3}", given):
         raise ValueError(f"{wanted(name)}, whose unit has small powers")
     try:
-        if isinstance(unit, Unit) or known_unit(given).turns or known_unit(unit).turns:
+        a, b = known_unit(given), unit if isinstance(unit, Unit) else known_unit(unit)
+        mixed = _angle_for_ratio(a, b)
+        if not mixed and (isinstance(unit, Unit) or a.turns or b.turns):
             factor, offset = conversion(given, unit)
             return factor * number + offset
-        return float(_registry().Quantity(number, _for_pint(given)).to(_for_pint(unit)).magnitude)
+        if not mixed:
+            return float(_registry().Quantity(number, _for_pint(given)).to(_for_pint(name)).magnitude)
     except Exception:  # pint raises a dozen kinds
         such = " such as rpm" if name == "rad/s" else ""
         raise ValueError(wanted(name) + ("" if name == "1" else f", or in a unit of that kind{such}")) from None
+    raise ValueError(mixed)
 
 
 def si_unit(text: str) -> str:

@@ -39,6 +39,8 @@ from rtcvt.quantity import base_exponents, base_unit, conversion, defined, is_qu
         ("5 µm", "m", 5e-6),
         ("20 °C", "K", 293.15),
         ("100 PS", "W", 73549.875),
+        ("5 %", "1", 0.05),
+        ("30", "rad", 30.0),
     ],
 )
 def test_conversion(text, unit, value):
@@ -51,6 +53,25 @@ def test_conversion(text, unit, value):
 def test_refusal(text):
     with pytest.raises(ValueError, match=r"in m"):
         to_si(text, "m")
+
+
+@pytest.mark.parametrize("text", ["30 deg", "0.5 rad", "1 rev", "3 °", "10 mrad"])
+def test_an_angle_is_no_ratio(text):
+    """A slope of 30 deg was 0.5236."""
+    with pytest.raises(ValueError, match="without unit or in %, not an angle"):
+        to_si(text, "1")
+    with pytest.raises(ValueError, match="not an angle"):
+        conversion(text.split()[1], "1")
+
+
+@pytest.mark.parametrize("text", ["5 %", "3 ‰", "2 percent"])
+def test_a_share_is_no_angle(text):
+    with pytest.raises(ValueError, match="an angle in rad, or in a unit of that kind such as deg"):
+        to_si(text, "rad")
+    with pytest.raises(ValueError, match="an angle in rad"):
+        conversion(text.split()[1], "rad")
+    with pytest.raises(ValueError, match="without unit"):
+        to_si("1:20", "1")
 
 
 @pytest.mark.parametrize(("text", "unit"), [("5 dB", "1"), ("5 dBm", "W"), ("2 Np", "1")])
@@ -101,6 +122,7 @@ def test_recognition():
     assert all(is_quantity(t) for t in ("20 N.m", "-3", "1e3 rpm", "5 1/s"))
     assert not any(is_quantity(t) for t in ("r_c", "2*t", "20*sin(t)", "r_a + r_b", "-r_c"))
     assert [si_unit(t) for t in ("60 deg", "36 mm", "5")] == ["rad", "m", "1"]
+    assert si_unit("5 %") == "1"
     for text in ("3 N", "20 Nmm", "0,04 m"):
         with pytest.raises(ValueError, match=r"a length in m|decimal point"):
             si_unit(text)

@@ -3,12 +3,20 @@
 **Vehicle** (Mitschke and Wallentowitz, *Dynamik der Kraftfahrzeuge*, 2014, ch. 4): wheels of radius r_w roll without
 slip, so ``v = r_w w``, and ::
 
-    (m + J_w/r_w^2) v' = (tau_drive - tau_load)/r_w - F_brake - F_aero - F_roll - F_grade,    s' = v
-    F_brake = tau_brake/r_w sigma(v)          F_aero  = rho c_w A/2 v |v|
-    F_roll  = f_R m g cos(alpha) sigma(v)     F_grade = m g sin(alpha)
+    M v' = (tau_drive - tau_load)/r_w - F - F_aero - F_grade,    s' = v,    M = m + J_w/r_w^2
+    F_aero = rho c_w A/2 v |v|,    F_grade = m g sin(alpha)
+    C = max(tau_brake, 0)/r_w + f_R m g cos(alpha)
 
-with the slope ``tan(alpha)`` as input. ``sigma(v) = v/sqrt(v^2 + v_0^2)`` is a smooth sign: at standstill the friction
-forces balance what acts on the vehicle at a creeping speed of at most some v_0.
+with the slope ``tan(alpha)`` as input. Brakes and tyres carry F up to their capacity C, and stick below it. They are a
+spring beside a damper behind the faces that slide, as a clutch is (`rtcvt.clutch.kernels`); with the force f of the
+spring::
+
+    F = min(max(e, -C), C),    e = f + d v,    f' = K v where |e| < C,  K/d (F - f) where they slide
+    d = M g_n/v_0,    K = d^2/(4 M)
+
+At standstill f balances what acts on the vehicle, and v is zero, not small. The mass on this spring is critically
+damped. Under a load as large as the weight it yields by ``4 v_0^2/g_n``, 2.5 um for 2.5 mm/s. The loss is
+``F (v - f'/K) + f'^2 d/K^2``, which is never negative, of brakes and tyres as their capacities share C.
 
 **Driveline**: a half-shaft, a spring with a damper, and a final drive with ``w = i w_axle`` when nothing twists::
 
@@ -19,15 +27,17 @@ The loss of the teeth is proportional to what they carry, and takes power out wh
 **Driver**: a PI controller of speed demands a torque at the wheels; the KERS takes its share, and drive or brake make
 up for what it does not deliver, from its measured torque through a filter::
 
-    tau = K_p (v_des - v) + z,    z' = K_i (v_des - v) + (sat(tau) - tau)/T_t - h z/T_h
-    a'  = (tau_axle - a)/T_f,     tau_drive = max(tau_1, 0),    tau_brake = max(-tau_1, 0) + h tau_hold
-    tau_kers = -clip(tau, tau_kers_max) q (1 - h)/i,   tau_1 = sat(tau) + a,   h = v_h^2/(v_h^2 + v_des^2 + v^2)
+    tau = K_p (v_des - v+) + z,    z' = K_i (v_des - v+) + (sat(tau) - tau)/T_t - h z/T_h,    v+ = max(v, 0)
+    a'  = (tau_axle - a)/T_f,      tau_drive = max(tau_1, 0),    tau_1 = sat(tau) + a
+    tau_brake = clip(max(h^2 tau_hold - tau_1, min(-v/v_h, 1) tau_brake_max), 0, tau_brake_max)
+    tau_kers = -clip(tau, tau_kers_max) q (1 - h)/i,   h = v_h^2/(v_h^2 + v_des^2 + v+^2)
 
 ``T_t`` ends the wind-up of z at a limit, ``h`` is 1 while the vehicle stands and is to stand: the driver then lets go
-of the integrator and holds the brake. The demand on the KERS fades out by q where it cannot be met: charging with the
-tilt between theta_high - theta_band and theta_high and the energy between E_full - E_band and E_full, discharging with
-the tilt between theta_low + theta_band and theta_low. Where the tilt goes beyond theta_high, because the vehicle slows
-down with a flywheel that turns too fast for what is to come, q is negative: the KERS gives back what the brakes take.
+of the integrator and holds the brake, until the drive takes over. Rolling backwards is stopped by the brakes alone. The
+demand on the KERS fades out by q where it cannot be met: charging with the tilt between theta_high - theta_band and
+theta_high and the energy between E_full - E_band and E_full, discharging with the tilt between theta_low + theta_band
+and theta_low. Where the tilt goes beyond theta_high, because the vehicle slows down with a flywheel that turns too fast
+for what is to come, q is negative: the KERS gives back what the brakes take.
 
 **Cycle**: a table of speeds over time, linear in between; the distance is its exact integral.
 
@@ -59,7 +69,7 @@ from rtcvt.vehicle.layout import (
     LineY,
 )
 
-ROUND_OFF = 1e-9  # share of the energy that a step may seem to make
+STANDARD_GRAVITY = 9.80665  # g_n [m/s2]
 BISECTIONS = 60
 HALVINGS = 30  # of a table with at most 1e9 points
 
@@ -91,84 +101,173 @@ def clip(value, low, high):
 
 
 @kernel
-def friction_force(u, p):
-    """Brakes and rolling resistance at full speed, without their sign [N]."""
+def inertia(p):
+    """M: mass of the vehicle and its wheels [kg]."""
+    return p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W])
+
+
+@kernel
+def damping(p):
+    """d: damping of brakes and tyres that stick [N.s/m]."""
+    return inertia(p) * STANDARD_GRAVITY / p[CarP.V_0]
+
+
+@kernel
+def stiffness(p):
+    """K: stiffness of brakes and tyres that stick [N/m]."""
+    return 0.25 * damping(p) * STANDARD_GRAVITY / p[CarP.V_0]
+
+
+@kernel
+def brake_capacity(u, p):
+    """What the brakes carry at most [N]."""
+    return u[CarU.BRAKE] / p[CarP.R_W] if u[CarU.BRAKE] > 0.0 else 0.0
+
+
+@kernel
+def capacity(u, p):
+    """C: what brakes and rolling resistance carry at most [N]."""
     slope = u[CarU.SLOPE]
-    return u[CarU.BRAKE] / p[CarP.R_W] + p[CarP.F_R] * p[CarP.M] * p[CarP.G] / math.sqrt(1.0 + slope * slope)
+    return brake_capacity(u, p) + p[CarP.F_R] * p[CarP.M] * p[CarP.G] / math.sqrt(1.0 + slope * slope)
+
+
+@kernel
+def sticking_force(x, p):
+    """e: what brakes and tyres carry if they stick [N]."""
+    return x[CarX.F] + damping(p) * x[CarX.V]
+
+
+@kernel
+def friction_force(x, u, p):
+    """F [N]."""
+    C = capacity(u, p)
+    return clip(sticking_force(x, p), -C, C)
+
+
+@kernel
+def yielding(x, u, p):
+    """f'/K: speed at which the spring is stretched [m/s]; v itself where brakes and tyres stick."""
+    if vehicle_piece(x, u, p) == 0.0:
+        return x[CarX.V]
+    return (friction_force(x, u, p) - x[CarX.F]) / damping(p)
+
+
+@kernel
+def vehicle_piece(x, u, p):
+    """0 if brakes and tyres stick, else the sign of what they carry."""
+    e = sticking_force(x, p)
+    if abs(e) < capacity(u, p):
+        return 0.0
+    return 1.0 if e > 0.0 else -1.0
+
+
+@kernel
+def grade_force(u, p):
+    """F_grade [N]."""
+    slope = u[CarU.SLOPE]
+    return p[CarP.M] * p[CarP.G] * slope / math.sqrt(1.0 + slope * slope)
+
+
+@kernel
+def outer_force(u, p):
+    """What drives the vehicle, its weight on a slope included [N]."""
+    return (u[CarU.DRIVE] - u[CarU.LOAD]) / p[CarP.R_W] - grade_force(u, p)
+
+
+@kernel
+def drag(v, p):
+    """F_aero [N]."""
+    return 0.5 * p[CarP.RHO_CW_A] * v * abs(v)
 
 
 @kernel
 def acceleration(x, u, p):
     """v' [m/s2]."""
-    v = x[CarX.V]
-    slope = u[CarU.SLOPE]
-    F = (u[CarU.DRIVE] - u[CarU.LOAD]) / p[CarP.R_W] - friction_force(u, p) * smooth_sign(v, p[CarP.V_0])
-    F -= 0.5 * p[CarP.RHO_CW_A] * v * abs(v) + p[CarP.M] * p[CarP.G] * slope / math.sqrt(1.0 + slope * slope)
-    return F / (p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W]))
+    return (outer_force(u, p) - friction_force(x, u, p) - drag(x[CarX.V], p)) / inertia(p)
 
 
 @kernel
-def keep_from_reversing(h, v, s, x, u, p):
-    """Make a step from `v` and `s` to `x` anew, by the implicit Euler method, if it made energy.
+def implicit_euler(h, v, s, f, x, u, p):
+    """A step from `v`, `s` and `f` to `x` by the implicit Euler method, across a kink.
 
-    A brake far beyond those of vehicles, near standstill, would throw it back. The sign of friction is that of the new
-    speed here, and friction grows with it, so there is one: between the old speed and that without friction, or zero.
+    What brakes and tyres carry grows with the new speed, so there is one, and it makes no energy.
     """
-    slope = u[CarU.SLOPE]
-    mass = p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W])
-    F = (u[CarU.DRIVE] - u[CarU.LOAD]) / p[CarP.R_W]
-    F -= p[CarP.M] * p[CarP.G] * slope / math.sqrt(1.0 + slope * slope)
-    before = 0.5 * mass * v * v
-    after = 0.5 * mass * x[CarX.V] * x[CarX.V]
-    work = F * (x[CarX.S] - s)
-    if after - before - work <= ROUND_OFF * (before + after + abs(work)):
-        return
-    free = v + h * F / mass
-    low = free if free < 0.0 else 0.0
-    high = free if free > 0.0 else 0.0
+    C = capacity(u, p)
+    F = outer_force(u, p)
+    K = stiffness(p)
+    d = damping(p)
+    low = v + h * (F - C) / inertia(p)
+    high = v + h * (F + C) / inertia(p)
+    low = low if low < 0.0 else 0.0
+    high = high if high > 0.0 else 0.0
     for _ in range(BISECTIONS):
         x[CarX.V] = 0.5 * (low + high)
-        if x[CarX.V] - v > h * acceleration(x, u, p):
+        e = f + (h * K + d) * x[CarX.V]
+        if inertia(p) * (x[CarX.V] - v) > h * (F - clip(e, -C, C) - drag(x[CarX.V], p)):
             high = x[CarX.V]
         else:
             low = x[CarX.V]
+    e = f + (h * K + d) * x[CarX.V]
     x[CarX.S] = s + h * x[CarX.V]
+    if abs(e) < C:
+        x[CarX.F] = f + h * K * x[CarX.V]
+    else:
+        x[CarX.F] = (f + h * K / d * clip(e, -C, C)) / (1.0 + h * K / d)
+
+
+@kernel
+def vehicle_initialise(x, u, p):
+    """Start at the start speed, with what brakes and tyres then carry."""
+    C = capacity(u, p)
+    x[CarX.V] = p[CarP.V_START]
+    x[CarX.F] = clip(outer_force(u, p) + damping(p) * x[CarX.V], -C, C)
 
 
 @kernel
 def vehicle_derivative(x, u, p, dx):
-    """Rates of v and s."""
+    """Rates of v, s and f."""
     dx[CarX.V] = acceleration(x, u, p)
     dx[CarX.S] = x[CarX.V]
+    dx[CarX.F] = stiffness(p) * yielding(x, u, p)
 
 
 @kernel
 def vehicle_jacobian(x, u, p, jac):
     """``df/dx``."""
-    v = x[CarX.V]
-    F_v = -friction_force(u, p) * smooth_sign_slope(v, p[CarP.V_0]) - p[CarP.RHO_CW_A] * abs(v)
-    jac[0] = F_v / (p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W]))
-    jac[1] = 0.0
-    jac[2] = 1.0
-    jac[3] = 0.0
+    n = CarX.F + 1
+    for i in range(n * n):
+        jac[i] = 0.0
+    jac[CarX.V * n + CarX.V] = -p[CarP.RHO_CW_A] * abs(x[CarX.V]) / inertia(p)
+    jac[CarX.S * n + CarX.V] = 1.0
+    if vehicle_piece(x, u, p) == 0.0:
+        jac[CarX.V * n + CarX.V] -= damping(p) / inertia(p)
+        jac[CarX.V * n + CarX.F] = -1.0 / inertia(p)
+        jac[CarX.F * n + CarX.V] = stiffness(p)
+    else:
+        jac[CarX.F * n + CarX.F] = -stiffness(p) / damping(p)
 
 
 @kernel
 def vehicle_output(x, u, p, y):
-    """Speeds, distance, acceleration, kinetic energy and resistances."""
+    """Speeds, distance, acceleration, stored energy, resistances and what is lost by friction."""
     v = x[CarX.V]
-    sigma = smooth_sign(v, p[CarP.V_0])
-    slope = u[CarU.SLOPE]
-    cosine = 1.0 / math.sqrt(1.0 + slope * slope)
+    F = friction_force(x, u, p)
+    rate = yielding(x, u, p)
+    slip = (sticking_force(x, p) - F) / damping(p)  # v - rate without rounding: 0 where they stick
+    loss = F * slip + damping(p) * rate * rate
+    C = capacity(u, p)
+    share = brake_capacity(u, p) / (C if C > 0.0 else 1.0)
     y[CarY.W] = v / p[CarP.R_W]
     y[CarY.V] = v
     y[CarY.S] = x[CarX.S]
     y[CarY.A] = acceleration(x, u, p)
-    y[CarY.E] = 0.5 * (p[CarP.M] + p[CarP.J_W] / (p[CarP.R_W] * p[CarP.R_W])) * v * v
-    y[CarY.F_AERO] = 0.5 * p[CarP.RHO_CW_A] * v * abs(v)
-    y[CarY.F_ROLL] = p[CarP.F_R] * p[CarP.M] * p[CarP.G] * cosine * sigma
-    y[CarY.F_GRADE] = p[CarP.M] * p[CarP.G] * slope * cosine
-    y[CarY.F_BRAKE] = u[CarU.BRAKE] / p[CarP.R_W] * sigma
+    y[CarY.E] = 0.5 * inertia(p) * v * v + 0.5 * x[CarX.F] * x[CarX.F] / stiffness(p)
+    y[CarY.F_AERO] = drag(v, p)
+    y[CarY.F_ROLL] = (1.0 - share) * F
+    y[CarY.F_GRADE] = grade_force(u, p)
+    y[CarY.F_BRAKE] = share * F
+    y[CarY.LOSS_BRAKE] = share * loss
+    y[CarY.LOSS_ROLL] = (1.0 - share) * loss
 
 
 # --- driveline --------------------------------------------------------------------------------------------------------
@@ -225,16 +324,23 @@ def driveline_output(x, u, p, y):
 
 
 @kernel
+def forward_speed(u):
+    """v+: speed of the vehicle, 0 if it rolls backwards [m/s]."""
+    return u[DriverU.V] if u[DriverU.V] > 0.0 else 0.0
+
+
+@kernel
 def standing(u, p):
-    """h: 1 while the vehicle stands and is to stand."""
+    """h: 1 while the vehicle stands, or rolls backwards, and is to stand."""
+    v = forward_speed(u)
     v_h2 = p[DriverP.V_H] * p[DriverP.V_H]
-    return v_h2 / (v_h2 + u[DriverU.V_DES] * u[DriverU.V_DES] + u[DriverU.V] * u[DriverU.V])
+    return v_h2 / (v_h2 + u[DriverU.V_DES] * u[DriverU.V_DES] + v * v)
 
 
 @kernel
 def demand(x, u, p):
     """Torque that the driver wants at the wheels [N.m], without limits."""
-    return p[DriverP.K_P] * (u[DriverU.V_DES] - u[DriverU.V]) + x[DriverX.Z]
+    return p[DriverP.K_P] * (u[DriverU.V_DES] - forward_speed(u)) + x[DriverX.Z]
 
 
 @kernel
@@ -242,7 +348,7 @@ def driver_derivative(x, u, p, dx):
     """Rates of z and a."""
     tau = demand(x, u, p)
     dx[DriverX.Z] = (
-        p[DriverP.K_I] * (u[DriverU.V_DES] - u[DriverU.V])
+        p[DriverP.K_I] * (u[DriverU.V_DES] - forward_speed(u))
         + (clip(tau, -p[DriverP.TAU_BRAKE], p[DriverP.TAU_DRIVE]) - tau) / p[DriverP.T_T]
     )
     dx[DriverX.Z] -= standing(u, p) * x[DriverX.Z] / p[DriverP.T_H]
@@ -278,7 +384,9 @@ def driver_output(x, u, p, y):
     tau = clip(demand(x, u, p), -p[DriverP.TAU_BRAKE], p[DriverP.TAU_DRIVE])
     rest = tau + x[DriverX.A]
     y[DriverY.DRIVE] = clip(rest, 0.0, p[DriverP.TAU_DRIVE])
-    y[DriverY.BRAKE] = clip(-rest, 0.0, p[DriverP.TAU_BRAKE]) + h * p[DriverP.TAU_HOLD]
+    hold = h * h * p[DriverP.TAU_HOLD] - rest  # more than -rest
+    back = clip(-u[DriverU.V] / p[DriverP.V_H], 0.0, 1.0) * p[DriverP.TAU_BRAKE]
+    y[DriverY.BRAKE] = clip(hold if hold > back else back, 0.0, p[DriverP.TAU_BRAKE])
     share = (1.0 - h) * availability(tau, u, p)
     y[DriverY.KERS] = -share * clip(tau, -p[DriverP.TAU_KERS], p[DriverP.TAU_KERS]) / p[DriverP.RATIO]
 
@@ -340,7 +448,7 @@ def initialise(p, data, u, x, work):
     for i in range(int(data[D.N_X])):
         x[i] = 0.0
     if int(data[D.KIND]) == Kind.VEHICLE:
-        x[CarX.V] = p[CarP.V_START]
+        vehicle_initialise(x, u, p)
     elif int(data[D.KIND]) == Kind.DRIVELINE:
         x[LineX.W] = p[LineP.W_START]
     n = int(data[D.N_X])
@@ -419,7 +527,9 @@ def port(k, x, u, p, data, row, column, work):
 
 @kernel
 def piece(x, u, p, data, work):
-    """The way in which a driveline carries its torque, on which the loss of its teeth depends."""
+    """Whether a vehicle sticks; the way in which a driveline carries its torque, on which its loss depends."""
+    if int(data[D.KIND]) == Kind.VEHICLE:
+        return vehicle_piece(x, u, p)
     if int(data[D.KIND]) == Kind.DRIVELINE:
         return 1.0 if axle_torque(x, u, p) > 0.0 else -1.0
     return 0.0
@@ -454,16 +564,23 @@ def advance(t, h, x, u, p, data, work):
     derivative(t, x, u, p, data, f, work)
     jacobian(t, x, u, p, data, jac, work)
     rosenbrock_matrix(n, h, jac, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]))
+    start = piece(x, u, p, data, work)
+    smooth = True
     for s in range(STAGES):
         if s >= 2:  # the first two stages are at x
             rosenbrock_stage(s, n, x, k, x_stage)
             derivative(t, x_stage, u, p, data, f, work)
+            if piece(x_stage, u, p, data, work) != start:
+                smooth = False
         rosenbrock_solve(s, n, h, f, k, work, int(data[D.W_MATRIX]), int(data[D.W_PIVOT]), int(data[D.W_B]))
-    v = x[CarX.V]
-    s_0 = x[CarX.S]
-    rosenbrock_new(n, x, k)
     if int(data[D.KIND]) == Kind.VEHICLE:
-        keep_from_reversing(h, v, s_0, x, u, p)
+        for i in range(n):
+            x_stage[i] = x[i]
+    rosenbrock_new(n, x, k)
+    if piece(x, u, p, data, work) != start:
+        smooth = False
+    if int(data[D.KIND]) == Kind.VEHICLE and not smooth:
+        implicit_euler(h, x_stage[CarX.V], x_stage[CarX.S], x_stage[CarX.F], x, u, p)
 
 
 @kernel

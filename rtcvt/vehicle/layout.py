@@ -50,9 +50,7 @@ class CarP(Rows):
     )
     F_R = Row("vehicle.f_R", "1", "coefficient of rolling resistance", 0.0, tunable=True)
     G = Row("vehicle.g", "m/s2", "acceleration of gravity", 0.0)
-    V_0 = Row(
-        "vehicle.v_0", "m/s", "regularisation speed of friction: 71 % of its full value there", 1e-4, tunable=True
-    )
+    V_0 = Row("vehicle.v_0", "m/s", "speed at which brakes and tyres that stick damp with the weight", 1e-4)
     V_START = Row("vehicle.v_start", "m/s", "speed at the start", nominal=30.0, display="km/h")
 
 
@@ -77,6 +75,8 @@ class CarY(Rows):
     F_ROLL = Row("force.roll", "N", "rolling resistance", nominal=1e3)
     F_GRADE = Row("force.grade", "N", "downhill force", nominal=1e3)
     F_BRAKE = Row("force.brake", "N", "braking force", nominal=1e3)
+    LOSS_BRAKE = Row("loss.brake", "W", "power lost in the brakes", 0.0, nominal=1e4, display="kW")
+    LOSS_ROLL = Row("loss.roll", "W", "power lost by rolling resistance", 0.0, nominal=1e3, display="kW")
 
 
 class CarX(Rows):
@@ -84,6 +84,7 @@ class CarX(Rows):
 
     V = Row("vehicle.v", "m/s", "speed", nominal=30.0)
     S = Row("vehicle.s", "m", "distance", nominal=1e3)
+    F = Row("vehicle.f", "N", "force of brakes and tyres that stick, in their spring", nominal=1e3)
 
 
 class LineP(Rows):
@@ -139,7 +140,9 @@ class DriverP(Rows):
     RATIO = Row("driver.i", "1", "ratio between KERS and wheels", TINY)
     V_H = Row("driver.v_h", "m/s", "speed below which the vehicle counts as standing", 1e-4, tunable=True)
     T_H = Row("driver.T_h", "s", "time constant of the integrator's decay at standstill", 1e-3, tunable=True)
-    TAU_HOLD = Row("driver.tau_hold", "N.m", "torque of the brakes at standstill", 0.0, tunable=True)
+    TAU_HOLD = Row(
+        "driver.tau_hold", "N.m", "torque of the brakes at standstill, at most driver.tau_brake", 0.0, tunable=True
+    )
     THETA_LOW = Row("driver.theta_low", "rad", "tilt of the KERS at which it counts as empty", tunable=True)
     THETA_HIGH = Row("driver.theta_high", "rad", "tilt of the KERS at which it counts as full", tunable=True)
     THETA_BAND = Row(

@@ -375,6 +375,37 @@ def test_the_step_is_total(folder, step):
     assert instance.step(step) == OK
 
 
+PUSHED = """
+connect = ["vehicle.axle - driveline.axle"]
+[components]
+vehicle = { unit = "vehicle", inputs = { "road.slope" = 0.12, "brake.tau" = 2000.0 } }
+driveline = { unit = "driveline" }
+"""
+
+
+def test_a_driveline_that_pushes_does_not_move_what_brakes_hold(folder):
+    """Its spring rings out, by the way of the brakes' spring; then the car rests, until the push is too much."""
+    instance = built(folder, PUSHED).instantiate()
+    instance.initialise()
+    v, lost = [], []
+    for k in range(1600):
+        instance.set("driveline.shaft.load", -200.0 * min(k / 100, 1.0))
+        assert instance.step(1e-3) == OK
+        v.append(instance.get("vehicle.vehicle.v"))
+        lost.append(instance.get("vehicle.loss.brake"))
+    assert np.abs(v).max() < 1e-3
+    assert np.abs(v[1000:]).max() < 1e-9
+    assert abs(instance.get("vehicle.vehicle.s")) < 1e-6
+    assert min(lost) >= 0.0
+    grade = 1400 * 9.81 * 0.12 / np.hypot(1.0, 0.12)
+    carried = instance.get("vehicle.force.brake") + instance.get("vehicle.force.roll")
+    assert carried == pytest.approx(200.0 * 5.0 / 0.3 - grade, rel=1e-4)
+    instance.set("driveline.shaft.load", -700.0)
+    for _ in range(300):
+        assert instance.step(1e-3) == OK
+    assert instance.get("vehicle.vehicle.v") > 0.05
+
+
 # --- what cannot be connected -----------------------------------------------------------------------------------------
 
 CAR = """

@@ -1,9 +1,10 @@
 """A recording as a picture: signals over time in panels.
 
-Signals of one unit share a panel, those without a unit have one each, since they have nothing in common; what is only
-0 or 1 stands in a panel of bars. A field, NAME[1] to NAME[n], is a map over place and time. A panel has `MOST` lines,
-each in a colour of its own; more go into the next panel. Where a recording says that a fault was injected
-(`flags`, 4), the time is shaded.
+Signals of one unit share a panel. Those without a unit have one each, since they have nothing in common; more than
+`ALONE` of them share panels with those of their order of magnitude, since a panel takes longer than a line. What is
+only 0 or 1 stands in a panel of bars. A field, NAME[1] to NAME[n], is a map over place and time. A panel has `MOST`
+lines, each in a colour of its own; more go into the next panel. Where a recording says that a fault was injected
+(`flags`, 4), the time is shaded. Names are drawn as they are, see `rtcvt.labels`.
 """
 
 import re
@@ -11,11 +12,13 @@ from collections.abc import Callable, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
+from warnings import catch_warnings, filterwarnings
 
 import numpy as np
 
 from rtcvt.errors import InputError, near
 from rtcvt.hil.recorder import FLAGS
+from rtcvt.labels import AS_TEXT, as_text, legend
 from rtcvt.recording import Recording, replaced_on_success
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -25,6 +28,8 @@ COLOURS = ("#2b6cb0", "#c05d00", "#2f855a", "#7b4ab5", "#0f8595", "#8a5a2b", "#b
 FAULT, _AMBER = 4, "#f6c177"  # bit of `flags`: a fault is injected
 _FIELD = re.compile(r"(.+)\[(\d+)\]")
 _CELLS = 8  # a field has as many at least
+ALONE = 20  # signals without a unit that have a panel each
+TALLEST = 250.0  # [inch] of a picture: Agg draws 2**16 pixels, and a hundred panels take 15 s
 
 
 class Panel(NamedTuple):
@@ -54,10 +59,12 @@ def draw(recording: Recording, path: Path, names: Sequence[str] | None = None, t
     InputError
         No such signal, another kind of picture, or nothing to draw.
     """
+    from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     require_picture(path)
-    save(draw_on(Figure, recording, names, title)[0].figure, path)
+    with rc_context(AS_TEXT):  # ticks are made when they are drawn
+        save(draw_on(Figure, recording, names, title)[0].figure, path)
 
 
 def require_picture(path: Path) -> None:
@@ -69,7 +76,8 @@ def require_picture(path: Path) -> None:
 def save(figure: Any, path: Path) -> None:
     """Write a figure; a name that is not a picture's is refused with an InputError."""
     require_picture(path)
-    with replaced_on_success(path) as temporary:
+    with replaced_on_success(path) as temporary, catch_warnings():
+        filterwarnings("ignore", "Glyph")  # a sign that the font does not have is drawn as a box
         drawn = BytesIO()  # since Matplotlib's PDF does not survive a full disk
         figure.savefig(drawn, format=path.suffix[1:].lower(), dpi=110)
         temporary.write_bytes(drawn.getvalue())
@@ -78,7 +86,7 @@ def save(figure: Any, path: Path) -> None:
 def panels(recording: Recording, names: Sequence[str] | None = None) -> list[Panel]:
     """The panels of a recording's signals, in the order in which they are drawn."""
     units: dict[str, list[str]] = {}
-    plain: list[Panel] = []
+    plain: list[str] = []
     bars: list[str] = []
     fields: dict[str, list[str]] = {}
     for name in names or (name for name, s in recording.signals.items() if s.values.ndim == 1):
@@ -90,14 +98,22 @@ def panels(recording: Recording, names: Sequence[str] | None = None) -> list[Pan
         elif np.isin(signal.values, (0.0, 1.0)).all() and name.startswith(("status", "control.", "flags")):
             bars.append(name)
         else:
-            plain.append(Panel("lines", name, [name]))
+            plain.append(name)
     for stem, cells in list(fields.items()):
         if len(cells) < _CELLS:
             units.setdefault(recording.signals[cells[0]].unit, []).extend(fields.pop(stem))
     found = [
         Panel("lines", unit, group[k : k + MOST]) for unit, group in units.items() for k in range(0, len(group), MOST)
     ]
-    found += plain + ([Panel("bars", "", bars)] if bars else [])
+    shared: dict[object, list[str]] = {}
+    for name in plain:
+        size = np.abs(recording.signals[name].values)
+        most = np.max(size, initial=0.0, where=np.isfinite(size))
+        shared.setdefault(name if len(plain) <= ALONE else float(np.ceil(np.log10(most))) if most else 0.0, []).append(
+            name
+        )
+    found += [Panel("lines", "1", group[k : k + MOST]) for group in shared.values() for k in range(0, len(group), MOST)]
+    found += [Panel("bars", "", bars)] if bars else []
     number = {name: int(name[name.rindex("[") + 1 : -1]) for cells in fields.values() for name in cells}
     return found + [Panel("map", stem, sorted(cells, key=number.__getitem__)) for stem, cells in fields.items()]
 
@@ -115,7 +131,17 @@ def draw_on(
         raise InputError("recording", "", title, "one that holds samples")
     shown = panels(recording, names)
     heights = [1.1 if len(p.names) == 1 else 0.25 * len(p.names) + 0.4 if p.kind == "bars" else 2.2 for p in shown]
-    figure = new(figsize=(11, sum(heights) + 0.9), layout="constrained")
+    if sum(heights) > TALLEST:
+        found = f"{sum(len(p.names) for p in shown)} signals in {len(shown)} panels"
+        raise InputError("recording", title, found, "fewer in one picture; name them with --signal")
+    from matplotlib import rc_context
+
+    with rc_context(AS_TEXT):
+        return _drawn(new(figsize=(11, sum(heights) + 0.9), layout="constrained"), recording, shown, heights, title)
+
+
+def _drawn(figure: Any, recording: Recording, shown: list[Panel], heights: list[float], title: str) -> Sequence[Any]:
+    """The axes of panels on a figure."""
     axes: Sequence[Any] = figure.subplots(len(shown), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
     faults = _faults(recording)
     for ax, panel in zip(axes, shown, strict=True):
@@ -125,25 +151,28 @@ def draw_on(
     if faults:
         axes[0].set_title("shaded: a fault is injected", loc="right", fontsize="small", color="#8a5a00")
     axes[-1].set_xlabel("time [s]")
-    figure.suptitle(title)
+    figure.suptitle(as_text(title))
     return axes
 
 
 def _lines(ax: Any, recording: Recording, panel: Panel) -> None:
     single = len(panel.names) == 1
-    for name, colour in zip(panel.names, COLOURS, strict=False):
-        ax.plot(*_thinned(recording.time, recording.signals[name].values), label=name, color=colour, linewidth=0.9)
+    lines = [
+        ax.plot(*_thinned(recording.time, recording.signals[name].values), label=name, color=colour, linewidth=0.9)[0]
+        for name, colour in zip(panel.names, COLOURS, strict=False)
+    ]
     unit = recording.signals[panel.names[0]].unit
-    ax.set_ylabel("" if unit == "1" else unit)
-    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0 if not single else 1.1), fontsize="small", frameon=False)
+    ax.set_ylabel("" if unit == "1" else as_text(unit))
+    legend(ax, lines, loc="upper left", bbox_to_anchor=(1.0, 1.1 if single else 1.0), fontsize="small",
+          frameon=False)  # fmt: skip
     ax.grid(True, linewidth=0.3)
 
 
 def _bars(ax: Any, recording: Recording, panel: Panel) -> None:
     for row, (name, colour) in enumerate(zip(panel.names, COLOURS * len(panel.names), strict=False)):
-        for begin, end in _spans(recording.time, recording.signals[name].values > 0.0):
-            ax.barh(row, end - begin, left=begin, height=0.7, color=colour)
-    ax.set_yticks(range(len(panel.names)), panel.names, fontsize="small")
+        spans = _spans(recording.time, recording.signals[name].values > 0.0)
+        ax.broken_barh([(begin, end - begin) for begin, end in spans], (row - 0.35, 0.7), color=colour)
+    ax.set_yticks(range(len(panel.names)), [as_text(name) for name in panel.names], fontsize="small")
     ax.yaxis.tick_right()
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(panel.names) - 0.5, -0.5)
@@ -162,8 +191,8 @@ def _map(ax: Any, recording: Recording, panel: Panel) -> None:
         interpolation="nearest",
     )  # fmt: skip
     ax.set_ylabel("cell")
-    ax.set_title(panel.label, loc="left", fontsize="small")
-    ax.figure.colorbar(image, ax=ax, label=recording.signals[panel.names[0]].unit, pad=0.01)
+    ax.set_title(as_text(panel.label), loc="left", fontsize="small")
+    ax.figure.colorbar(image, ax=ax, label=as_text(recording.signals[panel.names[0]].unit), pad=0.01)
 
 
 _DRAWN: dict[str, Callable[[Any, Recording, Panel], None]] = {"lines": _lines, "bars": _bars, "map": _map}

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rtcvt.html import COLOURS, figure, page, text
+from rtcvt.labels import AS_TEXT, legend
 from rtcvt.variator.layout import SECTIONS
 
 Array = NDArray[np.float64]
@@ -36,7 +37,7 @@ STYLE = """
 """
 
 INK, GREY = "#1f2933", "#7b8794"
-RC: dict[Any, Any] = {
+RC: dict[Any, Any] = AS_TEXT | {
     "font.family": "sans-serif",
     "font.sans-serif": ["Helvetica", "Arial", "Liberation Sans", "DejaVu Sans"],
     "font.size": 9.0,
@@ -48,7 +49,6 @@ RC: dict[Any, Any] = {
     "axes.formatter.useoffset": False,
     "legend.frameon": False,
     "legend.fontsize": 8.0,
-    "text.parse_math": False,
     "axes.edgecolor": "#7b8794",
     "axes.labelcolor": "#3e4c59",
     "axes.spines.top": False,
@@ -145,7 +145,7 @@ def aside(ax: Axes, told: str) -> None:
 
 def names_beside(ax: Axes) -> None:
     """Names of the curves, beside the panel."""
-    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.5, handlelength=1.5)
+    legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=8.5, handlelength=1.5)
 
 
 def thin(time: Array, values: Array, intervals: int = INTERVALS) -> tuple[Array, Array]:

@@ -11,12 +11,14 @@ from typing import Any
 
 import h5py
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.html import COLOURS
+from rtcvt.labels import AS_TEXT, as_text
 from rtcvt.offline.pictures import GREY, over_sections
 from rtcvt.offline.pushbelt.run import runfile
 from rtcvt.offline.pushbelt.run.reading import element_forces, element_history, figures, open_run, run_of
@@ -90,7 +92,8 @@ def _titled(figure: Figure, file: h5py.File) -> Figure:
     about = f"{found['unit']}, {run_of(file).name}, {found['scheme']} scheme"
     if "ratio" in found:
         about += f": ratio {found['ratio']:.3f}, thrust ratio {found['thrust_ratio']:.3f}, slip {found['slip']:.2%}"
-    figure.suptitle(f"{about} ({found['status']})", fontsize=11)
+    with rc_context(AS_TEXT):
+        figure.suptitle(as_text(f"{about} ({found['status']})"), fontsize=11)
     return figure
 
 

@@ -172,6 +172,7 @@ def _mode_pictures(r: Reduction) -> str:
         sigma = r.stack[0].sigma[:60]
         places = np.arange(1, 1 + len(sigma))
         a.semilogy(places, sigma / sigma[0], color="#777777", lw=1.3, ls="--", label="all stacked")
+        a.yaxis.set_major_formatter("{x:g}")  # that of a logarithmic axis is TeX
         a.legend(fontsize=7)
         a.set_title("singular values")
         a.set_xlabel("mode")

@@ -46,6 +46,36 @@ def test_panels_are_by_unit_with_ten_colours_and_what_has_no_unit_stands_alone()
     assert (image[:, 0] == np.arange(1.0, 17.0)).all()  # cells in the order of their numbers
 
 
+MARKUP = (r"y$\frac{$", "_y", "a$b$c", "_child0", r"\frac", "%d", "{x}", "caf\udce9", "a_b^c", "漢")
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
+def test_names_of_signals_units_and_files_are_text(tmp_path, suffix, recwarn):
+    t, path = np.arange(50) * 0.02, tmp_path / f"a.{suffix}"
+    signals = {name: Signal(np.sin(t), "1") for name in MARKUP}
+    signals |= {f"status.{name}": Signal(0.0 * t, "1") for name in MARKUP}
+    signals |= {f"_$f{{[{k}]": Signal(t, "_$u{$") for k in range(1, 9)} | {"w": Signal(t, "_$v{$")}
+    draw(Recording(t, signals, {}, ""), path, title="_$t{$\udce9.h5")
+    assert not len(recwarn)
+    if suffix == "svg":
+        found = path.read_text()
+        for name in (*MARKUP, *(f"status.{name}" for name in MARKUP), "_$f{", "_$u{$", "_$v{$", "_$t{$\udce9.h5"):
+            assert f"<!-- {name} -->".replace("\udce9", "\ufffd") in found, name
+
+
+def test_many_signals_without_a_unit_share_panels_by_their_size_and_too_many_are_refused(tmp_path):
+    t = np.arange(50) * 0.02
+    signals = {f"s{k}": Signal(t + 10.0 ** (k % 3), "1") for k in range(300)} | {"zero": Signal(0.0 * t, "1")}
+    found = panels(Recording(t, signals, {}, ""))
+    assert sorted({len(p.names) for p in found}) == [1, MOST]
+    assert len(found) == 31
+    assert all(len({int(name[1:]) % 3 for name in p.names}) == 1 for p in found if len(p.names) == MOST)
+    many = Recording(t, {f"s{k}": Signal(t, "N") for k in range(3000)}, {}, "")
+    with pytest.raises(InputError, match=r"3000 signals in 300 panels.*--signal"):
+        draw(many, tmp_path / "a.png")
+    assert not list(tmp_path.iterdir())
+
+
 def test_faults_are_shaded_where_they_were_injected():
     t = np.arange(100) * 0.01
     flags = np.zeros(100)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtcvt.html import ErrorRow, number, percent, prose, quantity
 from rtcvt.kind import load_unit
-from rtcvt.offline.pictures import thin
+from rtcvt.offline.pictures import drawing, names_beside, thin
 from rtcvt.offline.pog.check import check_unit
 from rtcvt.offline.pog.report import report_page
 from rtcvt.pog.page import gear_page
@@ -19,6 +19,17 @@ from rtcvt.pog.system import build_model
 from rtcvt.scenario import Scenario
 
 HOSTILE = "</td><script>alert('x')</script> & \"$\\frac\""
+
+
+def test_a_legend_of_a_report_says_names_as_they_are_and_scales_hold_no_tex():
+    with drawing(1, 1, 2.0, "x") as (grid, shown):
+        for name in ("_y", "a$b$", "_x", r"$\frac{$"):
+            grid[0, 0].plot([1.0, 2.0], [1.0, 2.0], label=name)
+        grid[0, 0].plot([1.0, 2.0], [1.0, 2.0])
+        grid[0, 0].barh([1.0], [1.0], label="_bar")
+        names_beside(grid[0, 0])
+    told = [text for text in re.findall(r"<text[^>]*>([^<]*)", shown()) if not re.match("[0-9]", text)]
+    assert told == ["_y", "a$b$", "_x", r"$\frac{$", "_bar"]
 
 
 def scenario(**changes):

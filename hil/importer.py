@@ -31,11 +31,11 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from rtcvt.errors import InputError, near
-from rtcvt.files import number, opened_archive, read_rows, temporary_folder
+from rtcvt.files import TIMES, misplaced, number, opened_archive, read_rows, temporary_folder
 from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
 from rtcvt.quantity import Unit, conversion, defined, difference, is_close, known_unit, spelled
-from rtcvt.scenario import Scenario, Table, parameter_changes, parameter_value, sample_inputs
+from rtcvt.scenario import Scenario, Table, origin, parameter_changes, parameter_value, sample_inputs
 
 Array = NDArray[np.float64]
 
@@ -163,7 +163,7 @@ class Fmu:
             elif self._whole(v.name):
                 values[:] = np.rint(values)
                 for extreme in (values.min(), values.max()):
-                    self._require_integer(float(extreme), f"scenario '{scenario.name}'", v.name)
+                    self._require_integer(float(extreme), *origin(scenario, v.name), v.name)
         return u
 
     def starts(self, scenario: Scenario) -> dict[str, float | str]:
@@ -180,7 +180,8 @@ class Fmu:
             for name in self._strings(causality) & given.keys():
                 text = given[name]
                 if not isinstance(text, str):
-                    raise InputError(source, name, text, "one text, which holds for the whole run")
+                    where = origin(scenario, name) if causality == "input" else (source, name)
+                    raise InputError(*where, None, "one text, which holds for the whole run")
                 texts[name] = text
         return texts | self._parameters({k: v for k, v in scenario.parameters.items() if k not in texts}, source)
 
@@ -206,11 +207,12 @@ class Fmu:
         """Whether the variable is no floating-point number."""
         return not issubclass(NUMBERS[self.fmi][self.kind(name)], np.floating)
 
-    def _require_integer(self, number: float, source: str, key: str) -> None:
+    def _require_integer(self, number: float, source: str, key: str, name: str = "") -> None:
         """Refuse what the variable's type does not hold; of 64 bits, what a double does not."""
-        least, most = _whole(self.kind(key), self.fmi) or (0, 1)
+        kind = self.kind(name or key)
+        least, most = _whole(kind, self.fmi) or (0, 1)
         if number != np.rint(number) or not least <= number <= most:
-            bits = 8 * np.dtype(NUMBERS[self.fmi][self.kind(key)]).itemsize
+            bits = 8 * np.dtype(NUMBERS[self.fmi][kind]).itemsize
             unsigned = "" if least else " and no sign"
             raise InputError(source, key, number, f"an integer of {bits} bits{unsigned}")
 
@@ -234,7 +236,8 @@ def inputs_from(path: Path) -> dict[str, Table]:
 
     The first line that does not begin with ``#`` has the names of the columns, each with a unit in brackets if it is
     not that of the variable: ``time [s],shaft.w [rpm],on``. The first column is the time. Commas, semicolons or tabs
-    stand between. Values are linear between the times, those of integers and truth values are held.
+    stand between. Values are linear between the times, those of integers and truth values are held. Two rows of one
+    time are a jump, as in FMI's own tables.
 
     Raises
     ------
@@ -251,6 +254,7 @@ def inputs_from(path: Path) -> dict[str, Table]:
         units.append((found[2] if found else None) or "")
     if not _is_time(names[0]) or len(names) < 2 or len(set(names)) < len(names):
         raise InputError(path.name, f"line {line}", ";".join(head), "columns 'time' and inputs, each once")
+    columns = [f"line {line}: column '{cell.strip()}'" for cell in head]
     table = np.full((len(kept), len(names)), np.nan)
     for row, (k, cells) in zip(table, kept, strict=True):
         if len(cells) == len(names):
@@ -260,14 +264,20 @@ def inputs_from(path: Path) -> dict[str, Table]:
             raise InputError(path.name, f"line {k}", ";".join(cells), allowed)
     try:
         factor, _ = conversion(units[0] or "s", "s")
-        time = tuple((factor * table[:, 0]).tolist())
-        return {
-            name: Table(time=time, value=tuple(column.tolist()), unit=unit, interpolation="natural")
-            for name, unit, column in zip(names[1:], units[1:], table.T[1:], strict=True)
-        }
     except ValueError as error:
-        text = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise InputError(path.name, "time", None, text) from None
+        raise InputError(path.name, columns[0], None, str(error)) from None
+    time = tuple((factor * table[:, 0]).tolist())
+    if (wrong := 0 if time[0] < 0.0 else misplaced(time)) is not None:
+        k, cells = kept[wrong]
+        raise InputError(path.name, f"line {k}", ";".join(cells), f"times from 0 on; {TIMES}")
+    found = {}
+    for name, unit, column, values in zip(names[1:], units[1:], columns[1:], table.T[1:], strict=True):
+        try:
+            found[name] = Table(time=time, value=tuple(values.tolist()), unit=unit, interpolation="natural")
+        except ValidationError as error:
+            raise InputError(path.name, column, None, error.errors()[0]["msg"].removeprefix("Value error, ")) from None
+        found[name]._origin = path.name, column
+    return found
 
 
 def _is_time(head: str) -> bool:

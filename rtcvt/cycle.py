@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from rtcvt import quantity
 from rtcvt.errors import InputError
-from rtcvt.files import number, read_rows, read_text
+from rtcvt.files import TIMES, misplaced, number, read_rows, read_text
 from rtcvt.unitfile import is_file
 
 
 @dataclass(frozen=True)
 class DrivingCycle:
-    """Speeds over time, linear in between."""
+    """Speeds over time, linear in between; two of one time are those before and after a jump."""
 
     name: str
     time: NDArray[np.float64]  # (n,) [s], from 0 on
@@ -61,8 +61,9 @@ def load_cycle(name: str | Path) -> DrivingCycle:
     if len(points) < 2:
         raise InputError(path.name, "", None, "at least two points")
     t, v = np.array(points).T
-    if t[0] != 0.0 or not (np.diff(t) > 0.0).all():
-        raise InputError(path.name, "t", None, "times that begin at 0 and rise")
+    if (wrong := 0 if t[0] != 0.0 else misplaced(t.tolist())) is not None:
+        line, row = rows[1 + wrong]
+        raise InputError(path.name, f"line {line}", ",".join(row), f"times that begin at 0; {TIMES}")
     return DrivingCycle(path.stem, t, v, "\n".join(comments))
 
 

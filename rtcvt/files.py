@@ -16,7 +16,7 @@ import signal
 import stat
 import threading
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -201,6 +201,17 @@ def read_rows(path: Path, separators: str = ",") -> list[tuple[int, list[str]]]:
         except csv.Error as error:
             raise InputError(path.name, f"line {k}", None, f"a row of a table: {error}") from None
     return rows
+
+
+TIMES = "times that do not fall; two rows of one time are a jump, the values before and after it"
+
+
+def misplaced(time: Sequence[float]) -> int | None:
+    """Place of the first time of a table that is below the one above it, or the third of its kind; None if all fit."""
+    for k in range(1, len(time)):
+        if time[k] < time[k - 1] or (k > 1 and time[k] == time[k - 2]):
+            return k
+    return None
 
 
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*")

@@ -3,8 +3,9 @@
 A signal is a number in SI units, a quantity (``"20 N.m"``), an expression of the time ``t`` [s]
 (``"20*sin(2*pi*t/3)"`` or ``"clip(40*t, 0, 20)"``, in SI units; `rtcvt.expression`) or a table
 ``{ time = [...], value = [...], interpolation = ... }`` with ``linear`` or ``smooth`` (half a cosine, so without jumps
-in slope) transitions, ``previous`` (steps), or ``natural`` (linear, steps of integers and truth values). Before its
-first and after its last time a table keeps the first and last value. A speed [rad/s] may pulsate as that of a
+in slope) transitions, ``previous`` (steps), or ``natural`` (linear, steps of integers and truth values). Two points of
+one time are a jump: the first value counts up to this time, the second from it on. Before its first and after its last
+time a table keeps the first and last value. A speed [rad/s] may pulsate as that of a
 crankshaft does: ``"engine_order(clip(400*t, 0, 200), 2, 0.05)"`` has a second engine order of 5 % of the mean speed
 (`rtcvt.engine_order`).
 
@@ -22,11 +23,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from rtcvt import expression, quantity
 from rtcvt.cycle import load_cycle
 from rtcvt.errors import InputError, near
+from rtcvt.files import TIMES, misplaced
 from rtcvt.unitfile import Duration, Record, Time, is_file, located, parse_table, read_toml
 
 if TYPE_CHECKING:
@@ -35,15 +37,23 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-14  # relative, of a time that is a multiple of the step
+
 
 class Table(Record):
     """A signal over time through the given points or along a driving cycle."""
 
-    time: tuple[Time, ...] = Field(min_length=1)  # increasing
+    time: tuple[Time, ...] = Field(min_length=1)  # not falling; two of one time are a jump
     value: tuple[str | bool | float, ...] = Field(min_length=1)  # at these times
     interpolation: Literal["linear", "smooth", "previous", "natural"] = "linear"  # between the points
     unit: str = ""  # of values without one; by default that of the variable
     cycle: str = ""  # a driving cycle instead of times and values [m/s]
+    _origin: tuple[str, str] | None = PrivateAttr(None)  # file and column that it was read from
+
+    @property
+    def jumps(self) -> list[float]:
+        """Times at which it has two points."""
+        return [a for a, b in pairwise(self.time) if a == b]
 
     @model_validator(mode="before")
     @classmethod
@@ -56,8 +66,10 @@ class Table(Record):
         return {**data, "time": cycle.time.tolist(), "value": [f"{v!r} m/s" for v in cycle.v.tolist()]}
 
     @model_validator(mode="after")
-    def _increasing(self) -> "Table":
+    def _ordered(self) -> "Table":
         _require_points(self.time, self.value)
+        if (k := misplaced(self.time)) is not None:
+            raise ValueError(f"{TIMES}; here {self.time[k]:g} s follows {self.time[k - 1]:g} s")
         if len(self.time) == 1 and self.time[0] > 0.0:
             raise ValueError("two points or more, or a number: before its first time a table has its first value")
         return self
@@ -66,8 +78,6 @@ class Table(Record):
 def _require_points(time: Sequence[float], value: Sequence[object]) -> None:
     if len(time) != len(value):
         raise ValueError(f"as many values as times: {len(time)} times, {len(value)} values")
-    if any(b <= a for a, b in pairwise(time)):
-        raise ValueError("times must increase")
 
 
 class Change(Record):
@@ -79,6 +89,8 @@ class Change(Record):
     @model_validator(mode="after")
     def _increasing(self) -> "Change":
         _require_points(self.time, self.value)
+        if any(b <= a for a, b in pairwise(self.time)):
+            raise ValueError("times must increase")
         return self
 
 
@@ -229,8 +241,9 @@ def sample_inputs(
 ) -> Array:
     """Values of all inputs [SI] at `time` [s], shape (len(time), n_u); inputs without a signal keep their start.
 
-    `more` has signals in place of the scenario's: functions of the time, or arrays of a value for each time (the last
-    one, which nothing follows, may be missing).
+    At a jump an input has the value after it; where a time stands twice, first the one before it. `more` has signals in
+    place of the scenario's: functions of the time, or arrays of a value for each time (the last one, which nothing
+    follows, may be missing).
 
     Raises
     ------
@@ -240,21 +253,20 @@ def sample_inputs(
     inputs = model.select("input")
     u = np.array([[v.start for v in inputs]], dtype=float).repeat(len(time), axis=0)
     for name, signal in scenario.inputs.items():
-        variable = model.variable(name, "input")
+        from_file = isinstance(signal, Table) and signal._origin is not None
         try:
+            variable = model.variable(name, "input")
             u[:, variable.index] = _sample(signal, variable, time)
         except ValueError as error:
-            raise InputError(f"scenario '{scenario.name}'", f"inputs.{name}", _shown(signal), str(error)) from None
+            if isinstance(error, InputError) and not from_file:
+                raise
+            raise InputError(*origin(scenario, name), None if from_file else _shown(signal), str(error)) from None
     for name, given in (more or {}).items():
         u[:, model.variable(name, "input").index] = _values(name, given, time)
     if not np.all(np.isfinite(u)):
         k, i = np.argwhere(~np.isfinite(u))[0]
-        raise InputError(
-            f"scenario '{scenario.name}'",
-            f"inputs.{inputs[i].name}",
-            float(u[k, i]),
-            f"a finite value at every time; this is at t = {time[k]:g} s",
-        )
+        allowed = f"a finite value at every time; this is at t = {time[k]:g} s"
+        raise InputError(*origin(scenario, inputs[i].name), float(u[k, i]), allowed)
     for variable in (v for v in inputs if v.choices):
         values, first = np.unique(u[:, variable.index], return_index=True)
         for value, k in zip(values.tolist(), first, strict=True):
@@ -262,8 +274,14 @@ def sample_inputs(
                 variable.choice(value)
             except ValueError as error:
                 allowed = f"{error} at every time; this is at t = {time[k]:g} s"
-                raise InputError(f"scenario '{scenario.name}'", f"inputs.{variable.name}", value, allowed) from None
+                raise InputError(*origin(scenario, variable.name), value, allowed) from None
     return u
+
+
+def origin(scenario: Scenario, name: str) -> tuple[str, str]:
+    """Where an input is given, for messages: the column of a file, or the key of a scenario."""
+    signal = scenario.inputs.get(name)
+    return (isinstance(signal, Table) and signal._origin) or (f"scenario '{scenario.name}'", f"inputs.{name}")
 
 
 def apply_parameters(instance: "Instance", values: Mapping[str, float | str], source: str) -> None:
@@ -370,15 +388,18 @@ def _values(name: str, given: Any, time: Array) -> Array:
 
 def _interpolate(table: Table, values: list[float], time: Array, held: bool) -> Array:
     t, v = np.array(table.time), np.array(values)
-    if (table.interpolation in ("linear", "natural") and not held) or len(t) == 1:
-        return np.interp(time, t, v)
-    k = np.clip(np.searchsorted(t, time, side="right") - 1, 0, len(t) - 1)
+    before = np.append(time[1:] == time[:-1], False)  # the first of a time that stands twice
+    near = ROUNDING * np.abs(time)
+    k = np.where(before, np.searchsorted(t, time - near), np.searchsorted(t, time + near, side="right")) - 1
+    k = np.maximum(k, 0)
     if held or table.interpolation == "previous":
         return v[k]
     following = np.minimum(k + 1, len(t) - 1)
-    span = np.where(following > k, t[following] - t[k], 1.0)
-    s = np.clip((time - t[k]) / span, 0.0, 1.0)
-    return v[k] + (v[following] - v[k]) * 0.5 * (1.0 - np.cos(np.pi * s))
+    length = t[following] - t[k]
+    past, span = np.clip(time - t[k], 0.0, length), np.where(length > 0.0, length, 1.0)
+    if table.interpolation == "smooth":
+        return v[k] + (v[following] - v[k]) * 0.5 * (1.0 - np.cos(np.pi * (past / span)))
+    return (v[following] - v[k]) / span * past + v[k]
 
 
 def _shown(signal: Signal) -> object:

@@ -40,6 +40,29 @@ def test_signals():
     assert np.abs(np.diff(smooth, 2)).max() < 0.01
 
 
+@pytest.mark.parametrize(("interpolation", "at_half", "before"), [
+    ("linear", 0.5, 1.0), ("smooth", 0.5, 1.0), ("previous", 0.0, 0.0), ("natural", 0.5, 1.0)
+])  # fmt: skip
+def test_two_points_of_one_time_are_a_jump_at_any_multiple_of_the_step(interpolation, at_half, before):
+    """From its time on the value after it counts, however the multiple of the step is rounded; a time that stands twice
+    has the value before it and the one after it."""
+    for k in range(1, 400):
+        table = {"time": [0.0, k / 100, k / 100, 5.0], "value": [0.0, 1.0, 7.0, 7.0], "interpolation": interpolation}
+        found = sampled(table)
+        assert found[k - 1] < 1.0
+        assert (found[k:] == 7.0).all(), k
+        assert found[k // 2] == pytest.approx(at_half, abs=1e-9) or k % 2
+    scenario = Scenario.model_validate({"name": "s", "duration": 4.0, "inputs": {"left.tau": table}})
+    both = sample_inputs(model(), scenario, np.array([0.0, 3.99, 3.99]))[:, model().by_name["left.tau"].index]
+    assert both == pytest.approx([0.0, before, 7.0])
+
+
+@pytest.mark.parametrize("time", [[0.0, 1.0, 0.5, 2.0], [0.0, 1.0, 1.0, 1.0]])
+def test_times_that_fall_or_stand_three_times_are_refused_and_told(time):
+    with pytest.raises(ValueError, match=rf"do not fall; two .* a jump.*; here {time[3 if time[2] == 1.0 else 2]:g} s"):
+        sampled({"time": time, "value": [1.0, 2.0, 3.0, 4.0]})
+
+
 def test_speeds_of_an_engine_are_the_same_in_parts():
     table = VariableTable("drive", (Variable("crank.w", "input", 0, "rad/s", "", start=0.0),))
     inputs = {"crank.w": "engine_order(clip(400*t, 0, 200), 2, 0.05)"}

@@ -102,6 +102,23 @@ def test_cycle_keeps_the_speeds_of_its_ends(tmp_path):
     assert one.get("cycle.v") == 6.0
 
 
+def test_speeds_of_a_cycle_jump_where_two_points_have_one_time(tmp_path):
+    (tmp_path / "jump.csv").write_text("t [s],v [m/s]\n0,2\n10,4\n10,6\n20,6\n20,1\n")
+    (tmp_path / "jump.toml").write_text('name = "jump"\nkind = "cycle"\ncycle = "jump.csv"\n')
+    one = build_part(load_unit(tmp_path / "jump.toml")).instantiate()
+    one.initialise()
+    for h, speed, distance in (
+        (5.0, 3.0, 12.5),
+        (5.0, 6.0, 30.0),
+        (5.0, 6.0, 60.0),
+        (5.0, 1.0, 90.0),
+        (9.0, 1.0, 99.0),
+    ):
+        assert one.step(h) == OK
+        assert one.get("cycle.v") == speed
+        assert one.get("cycle.s") == pytest.approx(distance)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -112,8 +129,9 @@ def test_cycle_keeps_the_speeds_of_its_ends(tmp_path):
         ("t [s],v [km/h]\n0,0\n1,nan\n", r"line 3 = '1,nan'"),
         ("t [s],v [km/h]\n0,0\n1,-2\n", r"line 3 = '1,-2'"),
         ("t [s],v [km/h]\n0,0\n1\n", r"line 3 = '1'"),
-        ("t [s],v [km/h]\n0,0\n1,1\n1,2\n", "begin at 0 and rise"),
-        ("t [s],v [km/h]\n1,0\n2,1\n3,1\n", "begin at 0"),
+        ("t [s],v [km/h]\n0,0\n1,1\n1,2\n1,3\n", "line 5 = '1,3': times that begin at 0.*a jump"),
+        ("t [s],v [km/h]\n0,0\n2,1\n1,2\n", "line 4 = '1,2'"),
+        ("t [s],v [km/h]\n1,0\n2,1\n3,1\n", "line 2 = '1,0': times that begin at 0"),
     ],
 )
 def test_mistakes_in_a_cycle_are_named(tmp_path, text, message):

@@ -7,7 +7,7 @@ Association, 2026) has it::
 
     fmi-ls-manifest.xml    the files and their roles
     experiment.exp         the experiment, as the Modelica Association's experiments format (ma-hs-experiments) has it
-    inputs.csv             time [s] and inputs
+    inputs.csv             time [s] and inputs; a jump has two rows
     outputs.csv            time [s] and outputs
     parameters.ssv         parameters that the scenario changes, if there are any (SSP 1.0)
 
@@ -38,6 +38,8 @@ from rtcvt.simulate import number_of_steps, simulate
 FOLDER = "extra/org.fmi-standard.fmi-ls-ref"
 MOST_INTERVALS = 400
 _MANIFEST = "http://fmi-standard.org/fmi-ls-manifest"
+Array = NDArray[np.float64]
+
 _PARAMETERS = "http://ssp-standard.org/SSP1/SystemStructureParameterValues"
 
 
@@ -59,13 +61,13 @@ def write_reference(model: Model, scenario: Scenario, folder: Path) -> None:
         The scenario does not fit the model, or a step of it fails.
     """
     folder.mkdir(parents=True)
-    time, u, y = _results(model, scenario)
+    time, y, times_of_u, u = _results(model, scenario)
     inputs = model.select("input")
     files = [("outputs.csv", "text/csv", "result", "Outputs of the experiment")]
     _write_table(folder / "outputs.csv", model.select("output"), time, y)
     if inputs:
         files.append(("inputs.csv", "text/csv", "other", "Inputs of the experiment, linear between the times"))
-        _write_table(folder / "inputs.csv", inputs, time, u)
+        _write_table(folder / "inputs.csv", inputs, times_of_u, u)
     if scenario.parameters:
         kind = "application/x-ssp-parameter-set"
         files.append(("parameters.ssv", kind, "parameter", "Parameters that the experiment changes"))
@@ -100,32 +102,35 @@ def write_cross_check(model: Model, scenario: Scenario, path: Path) -> list[Path
     InputError
         The scenario does not fit the model, or a step of it fails.
     """
-    time, u, y = _results(model, scenario.model_copy(update={"parameters": {}}))
+    time, y, times_of_u, u = _results(model, scenario.model_copy(update={"parameters": {}}))
     files = cross_check_files(path)
     options = {"StartTime": 0.0, "StopTime": float(time[-1]), "StepSize": model.step_size, "RelTol": 1e-4}
     write_text(files[0], "".join(f"{key}, {value!r}\n" for key, value in options.items()))
     _write_table(files[1], model.select("output"), time, y)
     inputs = model.select("input")
     if inputs:
-        _write_table(files[2], inputs, time, u)
+        _write_table(files[2], inputs, times_of_u, u)
     return files if inputs else files[:2]
 
 
-def _results(model: Model, scenario: Scenario) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Times of an experiment, shape (n,), its inputs, (n, n_u), linear between the times, and outputs, (n, n_y)."""
+def _results(model: Model, scenario: Scenario) -> tuple[Array, Array, Array, Array]:
+    """Times of an experiment, shape (n,), and its outputs, (n, n_y); times (m,), of which that of a jump stands twice,
+    and inputs (m, n_u), linear in between."""
     h = model.step_size
     steps = number_of_steps(scenario.duration, h, f"scenario '{scenario.name}'")
     least = math.ceil(steps / MOST_INTERVALS)
     stride = next((s for s in range(least, 2 * least) if steps % s == 0), least)
     n = steps // stride
     time = np.linspace(0.0, n * stride * h, n + 1)
-    u = sample_inputs(model, scenario, time)
-    tables = {v.name: Table(time=tuple(time), value=tuple(u[:, v.index])) for v in model.select("input")}
+    jumps = {t for s in scenario.inputs.values() if isinstance(s, Table) for t in s.jumps if 0.0 < t < time[-1]}
+    at = np.sort([*(t for t in time if not np.isclose(t, list(jumps), rtol=1e-9).any()), *jumps, *jumps])
+    u = sample_inputs(model, scenario, at)
+    tables = {v.name: Table(time=tuple(at), value=tuple(u[:, v.index])) for v in model.select("input")}
     sampled = scenario.model_copy(update={"duration": float(time[-1]), "inputs": tables, "tune": {}})  # it has no place
-    return time, u, simulate(model, sampled).y[::stride]
+    return time, simulate(model, sampled).y[::stride], at, u
 
 
-def _write_table(path: Path, variables: Sequence[Variable], time: NDArray[np.float64], values: NDArray) -> None:
+def _write_table(path: Path, variables: Sequence[Variable], time: Array, values: Array) -> None:
     with replaced_on_success(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["time", *(v.name for v in variables)])

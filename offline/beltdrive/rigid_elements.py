@@ -283,7 +283,7 @@ def _speeds(y: Array, d: Drive) -> Array:
 
 
 def _inputs(unit: BeltUnit, scenario: Scenario, times: Array) -> tuple[Array, Array]:
-    """Times (m,) [s], m >= 2, and inputs (m, n_k) between which they are linear."""
+    """Times (m,) [s], m >= 2, and inputs (m, n_k) between which they are linear; the time of a jump stands twice."""
     ends = {"torque": "tau", "speed": "w"}
     at = {i: len(unit.pulleys) + m for m, i in enumerate(unit.decouplers)}  # the shaft has the flange
     named = enumerate(unit.pulleys.items())
@@ -296,6 +296,11 @@ def _inputs(unit: BeltUnit, scenario: Scenario, times: Array) -> tuple[Array, Ar
     knots = np.unique(np.concatenate([[0.0, times[-1]], *(np.array(v.time) for v in lines)]))
     if any(isinstance(v, str | Table) and v not in lines for v in scenario.inputs.values()):
         knots = np.union1d(knots, times)
+    jumps = {t for v in lines for t in v.jumps if 0.0 < t < times[-1]}
+    for name, v in scenario.inputs.items():
+        if name.endswith(".w") and isinstance(v, Table) and v.jumps:
+            raise InputError(f"scenario '{scenario.name}'", f"inputs.{name}", v.jumps[0], "a speed without a jump")
+    knots = np.sort(np.append(knots, list(jumps)))
     given = np.zeros((knots.size, len(unit.pulleys) + len(at)))
     given[:, [i for i, _ in driven]] = sample_inputs(VariableTable(unit.name, variables), scenario, knots)
     return knots, given

@@ -6,6 +6,7 @@ of speeds instead. Bare numbers are SI, strings carry their unit.
 
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 
 from rtcvt.cycle import load_cycle
@@ -58,9 +59,11 @@ def build_part(part: Part, substeps: int | None = None) -> Model:
         raise InputError(part.source, "cycle", part.cycle, "the name of a driving cycle in a part of kind 'cycle' only")
     if part.cycle is not None:
         cycle = load_cycle(own_file(part.folder, part.cycle, f"{part.source}: cycle") or part.cycle)
-        data[D.POINTS] = len(cycle.v)
-        data.table(D.TIMES, cycle.time.tolist())
-        data.table(D.SPEEDS, cycle.v.tolist())
-        data.table(D.WAYS, cycle.way.tolist())
+        points = np.stack([cycle.time, cycle.v, cycle.way])
+        if cycle.time[-1] == cycle.time[-2]:  # the last interval has a length
+            points = np.column_stack([points, points[:, -1] + [1.0, 0.0, cycle.v[-1]]])
+        data[D.POINTS] = points.shape[1]
+        for table_of_points, values in zip((D.TIMES, D.SPEEDS, D.WAYS), points, strict=True):
+            data.table(table_of_points, values.tolist())
     n_work = data.place_blocks()
     return built(part, table, kernels, data.array(), n_work, longest if part.cycle is None else None)

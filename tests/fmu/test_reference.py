@@ -17,6 +17,7 @@ from rtcvt.fmu.native.reference import FOLDER, MOST_INTERVALS, write_cross_check
 from rtcvt.kind import load_unit
 from rtcvt.pog.system import build_model
 from rtcvt.scenario import Scenario, sample_inputs
+from rtcvt.simulate import simulate
 from rtcvt.unitfile import shipped_units
 
 LAYERED = "{http://fmi-standard.org/fmi-ls-manifest}"
@@ -126,6 +127,20 @@ def test_a_scenario_that_cannot_be_run_is_refused(tmp_path):
     scenario = Scenario(name="wrong", duration=1.0, inputs={"gear.q.w": 1.0})
     with pytest.raises(InputError, match=r"gear\.q\.w"):
         write_reference(model, scenario, tmp_path / "reference")
+
+
+@pytest.mark.parametrize("at", [0.25, 0.1234567])
+def test_a_jump_of_the_scenario_is_one_of_the_reference(tmp_path, at):
+    model = build_model(load_unit("differential"), "rigid")
+    table = {"time": [0.0, at, at, 1.0], "value": [5.0, 5.0, -20.0, -20.0]}
+    scenario = Scenario.model_validate({"name": "jump", "duration": 1.0, "inputs": {"left.tau": table}})
+    write_reference(model, scenario, tmp_path / "reference")
+    _, _, files = experiment(tmp_path / "reference")
+    stimuli, outputs = (read_csv(tmp_path / "reference" / files[k]) for k in ("Stimuli", "References"))
+    assert set(stimuli["lefttau" if "lefttau" in stimuli.dtype.names else "left.tau"]) == {5.0, -20.0}
+    assert stimuli["time"][np.diff(stimuli["time"], append=2.0) == 0.0] == [at]
+    result = simulate(model, scenario)
+    np.testing.assert_allclose(outputs["left.w"], np.interp(outputs["time"], result.time, result["left.w"]), rtol=1e-9)
 
 
 def test_a_duration_that_is_no_multiple_of_the_step(tmp_path):

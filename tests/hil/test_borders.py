@@ -1,5 +1,6 @@
 """What a foreign unit brings: units of its own, odd names, versions, messages with arguments, functions it lacks."""
 
+import re
 import zipfile
 
 import h5py
@@ -274,9 +275,11 @@ def test_inputs_from_a_csv_file(unit, tmp_path, encoding):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("time,w\n0,1\n0,2\n", "times must increase"), ("time,w\n0,1,2\n", "line 2"), ("time,w\n0,nan\n", "line 2"),
+    [("time,w\n0,1\n0,2\n0,3\n", "in.csv: line 4 = '0;3'.*a jump"), ("time,w\n0,1\n2,1\n\n1,3\n", "line 5 = '1;3'"),
+     ("time,w\n0,1,2\n", "line 2"), ("time,w\n0,nan\n", "line 2"), ("time,w\n-1,1\n2,1\n", "line 2 = '-1;1'"),
      ("w,time\n0,1\n", "line 1"), ("time,w\n0,1e400\n", "line 2"),
-     ("time [kg],w\n0,1\n", "same kind as s"), ("time,w\n", "at least one"),
+     ("time [kg],w\n0,1\n", r"in.csv: line 1: column 'time \[kg\]': .*same kind as s"),
+     ("# x\ntime,w\n1,1\n", "in.csv: line 2: column 'w': two points"), ("time,w\n", "at least one"),
      ("time,w,w\n0,1,1\n", "each once"), ("time,w\n0,٣\n", "line 2"), (f"time,w\n0,{'9' * 200_000}\n", "line 2")],
 )  # fmt: skip
 def test_csv_files_that_are_no_tables_are_refused(tmp_path, text, message):
@@ -284,3 +287,19 @@ def test_csv_files_that_are_no_tables_are_refused(tmp_path, text, message):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         inputs_from(path)
+
+
+@pytest.mark.parametrize(("cell", "message"), [("w [kg]", "kind as 1/min"), ("W", "one of its inputs.*did you mean w"),
+                                               ("w [furlong]", "unit"), ("T [N]", "kind")])  # fmt: skip
+def test_a_column_that_does_not_fit_is_named_with_its_file(unit, tmp_path, cell, message):
+    path = tmp_path / "in.csv"
+    path.write_text(f"# a bench\ntime,{cell}\n0,0\n1,1\n")
+    scenario = Scenario(name="other", duration=0.02, inputs=inputs_from(path))
+    with pytest.raises(InputError, match=rf"^in\.csv: line 2: column '{re.escape(cell)}': .*{message}"):
+        run(unit(), 5e-3, scenario=scenario, fast=True)
+
+
+def test_two_rows_of_one_time_are_a_jump(unit, tmp_path):
+    (tmp_path / "in.csv").write_text("time,w\n0,10\n0.01,10\n0.01,40\n0.02,50\n")
+    scenario = Scenario(name="csv", duration=0.02, inputs=inputs_from(tmp_path / "in.csv"))
+    np.testing.assert_allclose(run(unit(), 5e-3, scenario=scenario, fast=True)["w"], [10, 10, 40, 45, 50], rtol=1e-12)

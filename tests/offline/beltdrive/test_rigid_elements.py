@@ -364,6 +364,19 @@ def test_prescribed_speed_is_followed(tmp_path):
     assert found["driven.M"].values[5:-5] == pytest.approx(driven[5:-5], abs=0.1 * abs(driven).max())
 
 
+def test_a_torque_jumps_between_two_points_of_one_time_and_a_speed_does_not(tmp_path):
+    unit, times = section_3(dv="0.05 m/s", elements=24), np.linspace(0.0, 0.02, 21)
+    torque = next(f"{n}.tau" for n, p in unit.pulleys.items() if p.flange == "torque")
+    table = {"time": [0.0, 0.01, 0.01, 0.02], "value": [1.0, 1.0, 3.0, 5.0]}
+    knots, given = model._inputs(
+        unit, Scenario.model_validate({"name": "s", "duration": 0.02, "inputs": {torque: table}}), times
+    )
+    assert knots.tolist() == table["time"]
+    assert table["value"] in given.T.tolist()
+    with pytest.raises(InputError, match=r"inputs\.driving\.w.*without a jump"):
+        model.simulate(unit, Scenario.model_validate({"name": "s", "duration": 0.02, "inputs": {"driving.w": table}}))
+
+
 def test_units_that_this_model_cannot_take():
     data = tomllib.loads(SECTION_3)
     with pytest.raises(

@@ -34,6 +34,7 @@ from rtcvt.errors import InputError, near
 from rtcvt.files import TIMES, misplaced, number, opened_archive, read_rows, temporary_folder
 from rtcvt.hil.extents import missing
 from rtcvt.model import Variable, VariableTable
+from rtcvt.names import unquoted
 from rtcvt.quantity import Unit, conversion, defined, difference, is_close, known_unit, spelled
 from rtcvt.scenario import Scenario, Table, origin, parameter_changes, parameter_value, sample_inputs
 
@@ -250,7 +251,7 @@ def inputs_from(path: Path) -> dict[str, Table]:
     names, units = [], []
     for cell in head:  # x[1] is an element of an array
         found = re.fullmatch(r"\s*(.*?)(?:\s*\[\s*([^\[\]]*[^\[\]\d, ][^\[\]]*)\s*\]|\s+\[\s*(?:1\s*)?\])?\s*", cell)
-        names.append(found[1] if found else cell.strip())
+        names.append(unquoted(found[1] if found else cell.strip()))
         units.append((found[2] if found else None) or "")
     if not _is_time(names[0]) or len(names) < 2 or len(set(names)) < len(names):
         raise InputError(path.name, f"line {line}", ";".join(head), "columns 'time' and inputs, each once")

@@ -183,7 +183,7 @@ def read_text(path: Path, foreign: bool = False) -> str:
 
 def read_rows(path: Path, separators: str = ",") -> list[tuple[int, list[str]]]:
     """Rows of a table in a text file with the numbers of their lines, without empty lines and those that begin with
-    ``#``. Of several separators it is the one that the first row has most often.
+    ``#``. Of several separators it is the one by which the first two rows have as many cells, and most of them.
 
     Raises
     ------
@@ -192,15 +192,19 @@ def read_rows(path: Path, separators: str = ",") -> list[tuple[int, list[str]]]:
     """
     lines = enumerate(read_text(path, foreign=True).splitlines(), start=1)
     kept = [(k, line) for k, line in lines if line.strip() and not line.startswith("#")]
-    rows: list[tuple[int, list[str]]] = []
-    for k, line in kept:
+
+    def cells(k: int, line: str, separator: str) -> list[str]:
         try:
-            if not rows:
-                separators = max(separators, key=lambda between: len(next(csv.reader([line], delimiter=between))))
-            rows.append((k, next(csv.reader([line], delimiter=separators))))
+            return next(csv.reader([line], delimiter=separator))
         except csv.Error as error:
             raise InputError(path.name, f"line {k}", None, f"a row of a table: {error}") from None
-    return rows
+
+    def fits(separator: str) -> tuple[bool, int]:
+        sizes = [len(cells(*row, separator)) for row in kept[:2]]
+        return sizes[0] > 1 and len(set(sizes)) == 1, sizes[0]
+
+    separator = max(separators, key=fits) if kept and len(separators) > 1 else separators[0]
+    return [(k, cells(k, line, separator)) for k, line in kept]
 
 
 TIMES = "times that do not fall; two rows of one time are a jump, the values before and after it"

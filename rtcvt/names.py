@@ -48,6 +48,19 @@ def mapped(names: Iterable[str], target: Target, reserved: Collection[str] = ())
     return found
 
 
+_FORMULA = re.compile("'*[=+@-]")  # what a spreadsheet would evaluate, with any quotes before it
+
+
+def quoted(name: str) -> str:
+    """A name as the cell of a table: a quote stands before what a spreadsheet would take as a formula."""
+    return f"'{name}" if _FORMULA.match(name) else name
+
+
+def unquoted(cell: str) -> str:
+    """The name that `quoted` made a cell of."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
 def free(name: str, taken: Collection[str], prefix: str = "rig") -> str:
     """A name of one's own that no variable has."""
     while name in taken:

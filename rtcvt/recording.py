@@ -31,7 +31,7 @@ from rtcvt import __version__, processes, quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import goes_on_with, new_beside, require_unread
 from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in, texts_of
-from rtcvt.names import mapped
+from rtcvt.names import mapped, quoted
 
 SCHEMA_VERSION = 1
 UNPACKED = 512  # values of a signal up to which a chunk's own tables are larger than what packing saves
@@ -313,7 +313,7 @@ def new_hdf5(path: Path, kind: bytes, libver: str | None = None) -> Iterator[h5p
 
 def save(path: Path, recording: Recording, kind: str) -> None:
     """Write a recording in the format of its ending: HDF5, or CSV with a column ``NAME [UNIT]`` for each series, whose
-    name is changed, and that told, if a table cannot have it (`rtcvt.names`).
+    name is changed, and that told, if a table cannot have it, and quoted if it begins as a formula (`rtcvt.names`).
 
     Raises
     ------
@@ -331,7 +331,7 @@ def save(path: Path, recording: Recording, kind: str) -> None:
         logging.getLogger("rtcvt").warning("%s: %r is the column %s", path.name, name, called[name])
     with replaced_on_success(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(["time [s]", *(f"{called[name]} [{s.unit}]" for name, s in series.items())])
+        rows.writerow(["time [s]", *(quoted(f"{called[name]} [{s.unit}]") for name, s in series.items())])
         for k in range(0, len(recording.time), ROWS):
             rows.writerows(np.column_stack([c[k : k + ROWS] for c in columns]).tolist())
 

@@ -1,5 +1,6 @@
 """What a foreign unit brings: units of its own, odd names, versions, messages with arguments, functions it lacks."""
 
+import csv
 import re
 import zipfile
 
@@ -260,6 +261,18 @@ def test_a_table_that_was_written_is_read(tmp_path, caplog):
     assert list(found) == [*names[:5], "time_2", "a_b", "_a", "_a_2"]
     assert {table.unit for table in found.values()} == {"N.m"}
     assert "'time' is the column time_2" in caplog.text
+
+
+def test_names_that_begin_as_a_formula_are_quoted_in_a_table_and_come_back(tmp_path):
+    names = ["=cmd|' /C calc'!A0", "+x", "-y", "@z", "'=q", "''+q", "'q", "a=b", 'a;b;c"d', "e,f", "x[1]", "g [h]"]
+    signals = {name: Signal(np.array([-1.0, k]), "rad/s") for k, name in enumerate(names)}
+    path = Recording(np.arange(2.0), signals, {}, "").save(tmp_path / "r.csv")
+    head = next(csv.reader([path.read_text().splitlines()[0]]))
+    assert not [cell for cell in head if cell[0] in "=+-@\t\r"]
+    assert [c for c in head if c[0] == "'"] == [f"'{n} [rad/s]" for n in names[:6]] + ["'q [rad/s]"]
+    found = inputs_from(path)
+    assert list(found) == names
+    assert [t.value[1] for t in found.values()] == list(range(len(names)))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])

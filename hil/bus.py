@@ -55,6 +55,7 @@ LEAP = 3
 FD_SIZE = 72  # <linux/can.h>, of a frame of CAN FD, which an interface for it takes
 LONGEST = 64  # [bytes] of a message in CAN FD
 MOST_PAGES = 256  # of a multiplexed message
+FLOATS = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(float).max)}  # largest, by bits
 KEPT = 2**17  # last round trips and gaps that count
 
 
@@ -126,8 +127,9 @@ def require_usable(message: Message) -> None:
     Raises
     ------
     InputError
-        It is longer than 64 bytes, or than 8 with J1939's transport protocol; signals overlap, do not fit or have the
-        scale 0; its CRC is not one byte, or its counter has not 4 bits, or either is multiplexed.
+        It is longer than 64 bytes, or than 8 with J1939's transport protocol; signals overlap, do not fit, have the
+        scale 0 or are floats of another length than `FLOATS`; a multiplexer has not the values of its signals; its CRC
+        is not one byte, or its counter has not 4 bits, or either is multiplexed.
     """
 
     def require(well: bool, key: str, value: object, allowed: str) -> None:
@@ -135,16 +137,24 @@ def require_usable(message: Message) -> None:
             raise InputError("--dbc", f"{message.name}{key}", value, allowed)
 
     signals = {s.name: s for s in message.signals}
-    try:
-        message.refresh(strict=True)
-    except cantools.Error as error:
-        raise InputError("--dbc", message.name, None, f"signals that fit and do not overlap: {error}") from None
     for s in message.signals:
         scale, offset = s.conversion.scale, s.conversion.offset
         numbers = bool(scale) and math.isfinite(scale) and math.isfinite(offset)
         require(numbers, f".{s.name}", f"({scale:g},{offset:g})", "a finite scale that is not 0, and a finite offset")
-        whole = s.conversion.scale == 1 and not s.conversion.offset
-        require(whole or not s.is_multiplexer, f".{s.name}", None, "a multiplexer with scale 1")
+        require(s.start >= 0, f".{s.name}", f"bit {s.start}", "a signal that begins in its message")
+        floats = f"a float of {', '.join(map(str, FLOATS))} bits"
+        require(not s.is_float or s.length in FLOATS, f".{s.name}", f"{s.length} bits", floats)
+        whole = s.conversion.scale == 1 and not s.conversion.offset and not s.is_float
+        require(whole or not s.is_multiplexer, f".{s.name}", None, "a multiplexer that is an integer with scale 1")
+        if s.multiplexer_signal in signals:
+            low, high = _raw(signals[s.multiplexer_signal])
+            for value in s.multiplexer_ids or ():
+                allowed = f"a value of {s.multiplexer_signal}: {low:g} to {high:g}"
+                require(low <= value <= high, f".{s.name}", f"m{value}", allowed)
+    try:
+        message.refresh(strict=True)
+    except cantools.Error as error:
+        raise InputError("--dbc", message.name, None, f"signals that fit and do not overlap: {error}") from None
     packets = message.protocol == "j1939"
     most = CLASSIC if packets else LONGEST
     about = f"a message of at most {most} bytes" + (", without J1939's transport protocol" if packets else "")
@@ -163,6 +173,9 @@ def require_usable(message: Message) -> None:
             alive.length == 4 and not alive.is_signed and alive.conversion.scale == 1 and not alive.conversion.offset
         )
         require(plain, ".Alive", f"{alive.start}|{alive.length}", "a counter of 4 bits from 0 to 14, with scale 1")
+    if (echo := signals.get("Echo")) is not None:
+        plain = _raw(echo)[1] >= NEVER_SENT and echo.conversion.scale == 1 and not echo.conversion.offset
+        require(plain, ".Echo", f"{echo.start}|{echo.length}", f"a counter from 0 to {NEVER_SENT}, with scale 1")
 
 
 def pages(message: Message, wanted: Iterable[str]) -> list[tuple[dict[str, int], set[str]]]:
@@ -261,13 +274,7 @@ def quantum(message: Message, variables: Mapping[str, str]) -> list[Quantum]:
 def reach(signal: Signal) -> tuple[float, float]:
     """Smallest and largest value that a signal takes: what its bits hold, within the range that its database gives, but
     for numbers at its ends that are none."""
-    if signal.is_float:
-        largest = {16: 65504.0, 32: float(np.finfo(np.float32).max), 64: float(np.finfo(float).max)}[signal.length]
-        first, last = -largest, largest
-    elif signal.is_signed:
-        first, last = -(2.0 ** (signal.length - 1)), _below(2 ** (signal.length - 1))
-    else:
-        first, last = 0.0, _below(2**signal.length)
+    first, last = _raw(signal)
     scale, offset = float(signal.conversion.scale), float(signal.conversion.offset)
     low, high = sorted((first * scale + offset, last * scale + offset))
     least, most = _declared(signal)
@@ -278,6 +285,15 @@ def reach(signal: Signal) -> tuple[float, float]:
     for value in reversed(none):
         high -= abs(scale) * math.isclose(value, high)
     return low, high
+
+
+def _raw(signal: Signal) -> tuple[float, float]:
+    """Smallest and largest number that its bits hold."""
+    if signal.is_float:
+        return -FLOATS[signal.length], FLOATS[signal.length]
+    if signal.is_signed:
+        return -(2.0 ** (signal.length - 1)), _below(2 ** (signal.length - 1))
+    return 0.0, _below(2**signal.length)
 
 
 def _declared(signal: Signal) -> tuple[float, float]:

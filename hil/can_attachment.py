@@ -33,7 +33,7 @@ from cantools.database.can import Database, Message, Signal
 from rtcvt import names
 from rtcvt.errors import InputError
 from rtcvt.files import read_text, require_regular
-from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, pages, quantum, require_usable
+from rtcvt.hil.bus import BUS_ERRORS, Node, Wire, open_bus, pages, quantum, reach, require_usable
 from rtcvt.hil.dbc import (
     ENCODING,
     FALLEN,
@@ -215,6 +215,11 @@ def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variab
     wires, without = _wires(used, variables, {v.name for v in inputs})
     if without:
         notes.append(f"taken as they are, since one side has no unit: {_listed(without)}")
+    notes += [
+        f"the range of {m.name}.{s.name}, {s.minimum:g} to {s.maximum:g}, is none, and not used"
+        for m in used for s in m.signals
+        if s.name in found and None not in (s.minimum, s.maximum) and s.minimum > s.maximum
+    ]  # fmt: skip
     notes += names.changed(called, "on the bus")
     notes += _unused(database, used)
     arriving = {found[s.name] for m in (*taken, *rare) for s in m.signals if s.name in found}
@@ -253,6 +258,11 @@ def _wires(
             if v is None:
                 continue
             factor, offset = 1.0, 0.0
+            low, high = reach(signal)
+            if low > high:
+                found = f"[{signal.minimum:g}|{signal.maximum:g}]"
+                allowed = f"a range that its {signal.length} bits reach"
+                raise InputError("--dbc", f"{message.name}.{signal.name}", found, allowed)
             units = _units(signal, v)
             if not (v.boolean or v.choices) and all(units):
                 try:

@@ -156,7 +156,7 @@ def load(taken: Sequence[Message], given: Sequence[Message], step: float, bitrat
     """
     own = step * cycle_time(step)
     cycles = [(m, own) for m in given]
-    cycles += [(m, 1e-3 * m.cycle_time if m.cycle_time else own) for m in taken]
+    cycles += [(m, 1e-3 * t if isinstance(t := m.cycle_time, int | float) and t > 0 else own) for m in taken]
     bits = 0.0
     for message, cycle in cycles:
         size, long = size_of(message), message.is_extended_frame

@@ -249,12 +249,22 @@ def test_a_database_of_others_is_used_as_it_is(pair):
     assert ecu.counts["wrong counter"] == 1
 
 
+F_11 = "SIG_VALTYPE_ 2566844672 temperature : 1;\nBO_ 513"
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key"),
     [("CRC : 7|8@0+", "CRC : 43|8@0+", r"drive\.CRC"), ("CRC : 7|8@0+", "CRC : 3|4@0+", r"drive\.CRC"),
      ("Alive : 8|4@1+", "Alive : 8|8@1+", r"drive\.Alive"), ("drive: 8 A", "drive: 65 A", "drive = '65 bytes'"),
      ("temperature : 32", "temperature m1 : 32", r"drive\.Alive: .*no multiplexer"),
-     ("drive: 8 A", "drive: 9 A", "drive = '9 bytes'.*transport protocol")],
+     ("drive: 8 A", "drive: 9 A", "drive = '9 bytes'.*transport protocol"),
+     ("BO_ 513", F_11, r"drive\.temperature = '8 bits': a float of 16, 32, 64 bits"),
+     ("temperature : 32|8", "temperature : -1|1", r"drive\.temperature = 'bit -1'"),
+     ("temperature : 32|8", "temperature : 60|8", "drive: .*temperature does not fit"),
+     ("temperature : 32|8", "temperature : 16|8", "drive: .*temperature.* overlapping"),
+     ("Alive : 8|4@1+", "Echo : 8|2@1+", r"drive\.Echo = '8\|2': a counter from 0 to 15"),
+     ("temperature : 32|8@1+", 's M : 32|2@1+ (1,0) [0|0] "" B\n SG_ temperature m4 : 40|8@1+',
+      r"drive\.temperature = 'm4': a value of s: 0 to 3")],
 )  # fmt: skip
 def test_messages_that_cannot_be_guarded_are_refused(old, new, key):
     text = GIVEN.replace(old, new).replace("Alive :", "Alive M :" if "m1" in new else "Alive :")
@@ -440,6 +450,23 @@ def test_pages_of_a_message_and_messages_of_can_fd_arrive(interface):
 def test_a_multiplexer_that_is_an_output_is_refused():
     with pytest.raises(InputError, match=r"out\.which.*no multiplexer"):
         planned(PAGED, (), [*LEAVING, Variable("which", "output", 4, "1", "")])
+
+
+def test_a_range_beyond_its_bits_is_refused_and_one_that_is_none_is_told():
+    text, leaving = 'BO_ 256 m: 8 RIG\n SG_ x : 0|8@1+ (1,0) [{}] "" ECU\n', [Variable("x", "output", 0, "1", "")]
+    with pytest.raises(InputError, match=r"m\.x = '\[300\|400\]': a range that its 8 bits reach"):
+        planned(text.format("300|400"), (), leaving)
+    assert planned(text.format("5|-5"), (), leaving).notes == ["the range of m.x, 5 to -5, is none, and not used"]
+
+
+@pytest.mark.parametrize(
+    "cycle", ['STRING ;\nBA_ "GenMsgCycleTime" BO_ 256 "fast"', 'INT -9 9;\nBA_ "GenMsgCycleTime" BO_ 256 -5']
+)
+def test_a_cycle_time_that_is_none_counts_as_that_of_the_rig(cycle):
+    text = 'BO_ 256 m: 8 ECU\n SG_ x : 0|8@1+ (1,0) [0|0] "" RIG\n'
+    attribute = f'BA_DEF_ BO_ "GenMsgCycleTime" {cycle};\n'
+    arriving = [Variable("x", "input", 0, "1", "")]
+    assert planned(text + attribute, arriving).load == planned(text, arriving).load
 
 
 def test_a_unit_of_another_kind_or_unknown_is_refused_by_name():

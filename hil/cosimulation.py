@@ -13,6 +13,7 @@ inputs that belong to them are set then; other clocks that the importer would ha
 
 import ctypes
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager, suppress
@@ -49,7 +50,8 @@ SAID = {
     ENDLESS: f"with more than {MOST_EVENTS} events in a step",
 }
 LAST_SUCCESSFUL_TIME, TERMINATED = 2, 3  # of fmi2StatusKind
-LOG_LENGTH = 20  # last messages that are kept
+LOG_LENGTH = 40  # last messages that are kept
+SHOWN = 8  # parameters in a message
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class Slave:
         self, fmu: Fmu, instance: FMU2Slave | FMU3Slave, u: Array, step: float, log: "_Log", events: bool = False
     ):
         self._log = log
+        self._given: dict[str, float | str] = {}  # parameters that were set
+        self._refused = ""  # what could not be set
         self.next_event = np.inf
         self._events = events
         self.warnings = 0
@@ -126,7 +130,7 @@ class Slave:
         InputError
             The FMU refused.
         """
-        fmu = self._instance
+        fmu, self._given = self._instance, dict(starts)
         try:
             self._set(starts)
             if self._fmu.fmi == 2:
@@ -144,7 +148,7 @@ class Slave:
             self._call_once([self._transfer("Get", group) for group in self._outputs])
         except FMICallException as error:
             self._status = error.status
-            message = f"the FMU returned {status_name(error.status, self._fmu.fmi)}{quoted(self.log)}"
+            message = f"the FMU returned {status_name(error.status, self._fmu.fmi)}{quoted(self.log, starts)}"
             raise InputError(self._fmu.file, error.function, None, message) from None
 
     def transfers(self, verb: str) -> list[Transfer]:
@@ -181,7 +185,9 @@ class Slave:
                 try:
                     self._set({name: value})
                 except FMICallException as error:
+                    self._refused = error.function
                     return int(error.status)
+                self._given[name] = value
             return OK
 
         self._calls.insert(1 if self._events else 0, (f"fmi{self._fmu.fmi}Set of a parameter", tune))
@@ -208,7 +214,8 @@ class Slave:
                 if status != WARNING:
                     self.failed(status)
                     what = status_name(status, self._fmu.fmi)
-                    self.failure = f"{name} returned {what} at t = {k * self._step:g} s{quoted(self.log)}"
+                    told = f"{what} at t = {k * self._step:g} s{quoted(self.log, self._given)}"
+                    self.failure = f"{self._refused or name} returned {told}"
                     return False
                 self.warnings += 1
         for group in self._outputs:
@@ -218,7 +225,8 @@ class Slave:
                 if lost is None:
                     continue
                 name = self._fmu.interface.select("output")[lost].name
-                self.failure = f"output {name} was not finite at t = {k * self._step:g} s{quoted(self.log)}"
+                told = f"at t = {k * self._step:g} s{quoted(self.log, self._given)}"
+                self.failure = f"output {name} was not finite {told}"
                 return False
         return True
 
@@ -246,7 +254,7 @@ class Slave:
                 self._component, c_void_p(references.ctypes.data), c_size_t(len(references)), c_void_p(address), *sizes
             )
             if status not in (OK, WARNING):
-                raise FMICallException(call, status)
+                raise FMICallException(f"{call} of {_listed({n: given[n] for n in names if n in given})}", status)
 
     def _step_of_fmi2(self) -> Callable[[int], int]:
         do_step = self._function("fmi2DoStep")
@@ -465,7 +473,7 @@ def start(
     InputError
         The library cannot be loaded, or the FMU refuses instantiation or initialisation; with what it logged.
     """
-    log = _Log(fmu.fmi, loop, logging)
+    log = _Log(fmu, loop, logging)
     if fmu.fmi == 3:
         fmu.ticks(step)  # refused before the library is loaded
     instance = _load(fmu)
@@ -560,15 +568,15 @@ class _Log:
     That in Python takes a message as it is: it cannot reach its arguments.
     """
 
-    def __init__(self, fmi: int, loop: Loop | None, logging: bool):
-        self._fmi, self._texts = fmi, deque[str](maxlen=LOG_LENGTH)
-        self._memory = loop.log if loop is not None else _messages(fmi, logging)
+    def __init__(self, fmu: Fmu, loop: Loop | None, logging: bool):
+        self._fmu, self._texts = fmu, deque[str](maxlen=LOG_LENGTH)
+        self._memory = loop.log if loop is not None else _messages(fmu.fmi, logging)
         self.on = logging if self._memory is None else self._memory.logging
 
     def texts(self) -> list[str]:
         """The last messages."""
         if self._memory is not None:
-            fetch_messages(self._texts, self._memory)
+            fetch_messages(self._texts, self._memory, self._fmu)
         return list(self._texts)
 
     def callbacks(self) -> fmi2CallbackFunctions:
@@ -584,12 +592,13 @@ class _Log:
         if self._memory is not None:
             address, environment = self._memory.logger
             return ctypes.cast(address, kind), environment
-        at = 2 if self._fmi == 2 else 1  # of the status
+        fmi = self._fmu.fmi
+        at = 2 if fmi == 2 else 1  # of the status
 
         def note(*given: Any) -> None:
             if self.on:
                 text = (given[at + 2] or b"").decode(errors="replace").strip()
-                self._texts.append(f"{status_name(given[at], self._fmi)}: {text}")
+                self._texts.append(f"{status_name(given[at], fmi)}: {self._fmu.spelled(text)}")
 
         return kind(note), 0
 
@@ -628,9 +637,17 @@ def _instantiate_fmi3(instance: Any, log: _Log, modes: Iterable[bool]) -> bool:
     raise RuntimeError("no instance")
 
 
-def fetch_messages(log: deque[str], messages: Messages) -> None:
-    """Append what the logger in C took."""
-    log.extend(f"{status_name(status, messages.fmi)}: {text}" for status, text in messages.take())
+def fetch_messages(log: deque[str], messages: Messages, fmu: Fmu) -> None:
+    """Append what the logger in C took, with names in place of references."""
+    log.extend(f"{status_name(status, messages.fmi)}: {fmu.spelled(text)}" for status, text in messages.take())
+
+
+def warned(log: Sequence[str], warnings: int) -> list[str]:
+    """A note on calls of a run that returned a warning, with the unit's messages that are none of its status OK."""
+    said = [f"{text} ({n} times)" if (n := log.count(text)) > 1 else text for text in dict.fromkeys(log)
+            if not re.match(r"fmi\dOK:", text)]  # fmt: skip
+    counted = [f"calls of the unit that returned a warning: {warnings}"] if warnings else []
+    return ["; its messages: ".join([*(counted or ["the unit warned"]), " | ".join(said)])] if said else counted
 
 
 def status_name(status: int, fmi: int = 2) -> str:
@@ -643,6 +660,17 @@ def status_name(status: int, fmi: int = 2) -> str:
     return f"fmi{fmi}{known[status]}" if 0 <= status < len(known) else f"the illegal status {status}"
 
 
-def quoted(log: Sequence[str]) -> str:
-    """The FMU's messages, to follow another."""
-    return "; its messages: " + " | ".join(log) if log else "; it gave no message"
+def quoted(log: Sequence[str], given: Mapping[str, float | str] | None = None) -> str:
+    """The FMU's messages, to follow another, and the parameters that were set, first those that a message names."""
+    said = "; its messages: " + " | ".join(log) if log else "; it gave no message"
+    named = sorted(given or {}, key=lambda name: not re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.]\w)", said))
+    return said + (
+        f"; parameters that were set: {_listed({name: (given or {})[name] for name in named})}" if named else ""
+    )
+
+
+def _listed(given: Mapping[str, float | str]) -> str:
+    shown = [
+        f"{name} = {value!r}" if isinstance(value, str) else f"{name} = {value:g}" for name, value in given.items()
+    ]
+    return ", ".join(shown[:SHOWN]) + (f" and {len(shown) - SHOWN} more" if len(shown) > SHOWN else "")

@@ -108,7 +108,7 @@ def hosted(fmu: Fmu, starts: Mapping[str, float | str], first: Array, step: floa
         return
     outside = _Outside(loop, patience)
     try:
-        outside.fork(lambda: _attached(fmu, starts, first, step, loop), privileged, fmu.file)
+        outside.fork(lambda: _attached(fmu, starts, first, step, loop), privileged, fmu)
         yield outside
     finally:
         outside.end()
@@ -185,7 +185,7 @@ class _Outside:
         self._status: int | None = None  # as of os.waitpid
         self._given_up: str | None = None  # why it was killed; empty if that is nobody's concern
 
-    def fork(self, unit: Any, privileged: bool, file: str) -> None:
+    def fork(self, unit: Any, privileged: bool, fmu: Fmu) -> None:
         """Begin the process; returns when the unit is attached."""
         (told, tell), (go, self._go) = os.pipe(), os.pipe()
         parent = os.getpid()
@@ -207,9 +207,9 @@ class _Outside:
         except ValueError:
             self._wait_for_end(GRACE)
             log: deque[str] = deque()
-            fetch_messages(log, self._loop.log)
+            fetch_messages(log, self._loop.log, fmu)
             allowed = f"a unit that survives its initialisation; {self._ended()}{quoted(log)}"
-            raise InputError(file, "instantiation", None, allowed) from None
+            raise InputError(fmu.file, "instantiation", None, allowed) from None
         if "refused" in said:
             raise InputError(*said["refused"])
         if "failed" in said:

@@ -18,6 +18,7 @@ from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -48,6 +49,7 @@ NUMBERS: dict[int, dict[str, Any]] = {  # what setters take, by version of FMI a
 }  # fmt: skip
 ENUMERATION = {2: "Integer", 3: "Int64"}
 MOST_ELEMENTS = 100_000  # of an array
+_REFERENCE = re.compile(r"##|#([ribs])(\d{1,10})#")
 _VERSION = re.compile(r"(2)\.0(?:\.\d+)?|(3)\.\d+(?:\.\d+)?(?:-\w+)?")
 
 
@@ -90,6 +92,20 @@ class Fmu:
         """Name and value reference of the variable, or of the array that it is an element of."""
         scalar = self.scalars[name]
         return name.rpartition("[")[0] if scalar.dimensions else name, scalar.valueReference
+
+    def spelled(self, message: str) -> str:
+        """A message of the unit with names in place of references, in FMI 2.0 ``#r1#``, and # in place of ``##``."""
+        if self.fmi != 2:
+            return message
+        names = self._by_reference
+        return _REFERENCE.sub(lambda m: names.get((m[1], int(m[2])), m[0]) if m[1] else "#", message)
+
+    @cached_property
+    def _by_reference(self) -> dict[tuple[str, int], str]:
+        """Names by the letter of their type and their reference; of an alias set the first."""
+        letters = {"Real": "r", "Integer": "i", "Enumeration": "i", "Boolean": "b", "String": "s"}
+        variables = reversed(self.description.modelVariables)
+        return {(letters[v.type], v.valueReference): v.name for v in variables if v.type in letters}
 
     def clock(self, name: str) -> int | None:
         """Value reference of the clock that an input belongs to."""

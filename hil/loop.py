@@ -103,7 +103,8 @@ class _Command(Structure):
 
 
 class _Log(Structure):
-    _fields_ = [("count", c_int64), ("status", c_int32 * MESSAGES), ("text", c_char * MESSAGE * MESSAGES)]
+    _fields_ = [("count", c_int64), ("kept", c_int64 * 2), ("order", c_int64 * (2 * MESSAGES)),
+                ("status", c_int32 * (2 * MESSAGES)), ("text", c_char * MESSAGE * (2 * MESSAGES))]  # fmt: skip
 
 
 class _Loop(Structure):
@@ -180,7 +181,7 @@ class Settings:
 
 
 class Messages:
-    """What a unit logs, in memory that processes share: the last ones, their arguments written out.
+    """What a unit logs, in memory that processes share: the last of status OK and of others, arguments written out.
 
     Attributes
     ----------
@@ -191,17 +192,18 @@ class Messages:
     """
 
     def __init__(self, fmi: int, logging: bool = True):
-        self.fmi, self.logging, self._memory, self._seen = fmi, logging, _shared(_Log), 0
+        self.fmi, self.logging, self._memory, self._seen = fmi, logging, _shared(_Log), [0, 0]
         c = _functions()
         log = c.loop_log if fmi == 2 else c.loop_log_of_fmi3
         self.logger = cast(int, ctypes.cast(log, c_void_p).value), addressof(self._memory) if logging else 0
 
     def take(self) -> list[tuple[int, str]]:
         """Status and text of those that came since the last call."""
-        count = self._memory.count
-        places = [i % MESSAGES for i in range(max(self._seen, count - MESSAGES), count)]
-        self._seen = count
-        log = self._memory
+        log, places = self._memory, list[int]()
+        for ring, count in enumerate(log.kept):
+            places += [ring * MESSAGES + i % MESSAGES for i in range(max(self._seen[ring], count - MESSAGES), count)]
+            self._seen[ring] = count
+        places.sort(key=lambda i: log.order[i])
         return [(log.status[i], log.text[i].value.decode(errors="replace").strip()) for i in places]
 
 
@@ -416,6 +418,11 @@ class Loop:
         row = np.empty_like(self._latest)
         self._c.loop_latest(self._loop, row.ctypes.data)
         return row
+
+    @property
+    def wanted(self) -> dict[str, float]:
+        """Values by parameter that wait to be set; of a unit that has failed with one it refused, that one."""
+        return {n: float(v) for n, v in zip(self.parameters, self._p_wanted, strict=True) if np.isfinite(v)}
 
     def command(self, kind: Command, index: int, value: float = 0.0, stamp: int = 0) -> bool:
         """Give a command; `stamp` is the time of a bus's value on CLOCK_MONOTONIC [ns]. False if too many wait."""

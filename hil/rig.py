@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.hil.cosimulation import fetch_messages, quoted, status_name
+from rtcvt.hil.cosimulation import LOG_LENGTH, fetch_messages, quoted, status_name, warned
 from rtcvt.hil.host import Host, hosted
 from rtcvt.hil.importer import Fmu, open_fmu
 from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
@@ -240,9 +240,9 @@ def run_rig(
                 host.free()
                 stolen_after = stolen(loop.settings.cpu)
                 about |= _granted(loop, shared)
-                log: deque[str] = deque(maxlen=20)
-                fetch_messages(log, loop.log)
-                message = _message(loop, host, job.outputs, ended, tuple(log), h)
+                log: deque[str] = deque(maxlen=LOG_LENGTH)
+                fetch_messages(log, loop.log, fmu)
+                message = _message(job, host, ended, tuple(log))
                 injected = [f.model_dump(exclude_none=True) for f in job.scheduled] + running.switched
                 kept.finish(
                     about
@@ -270,7 +270,11 @@ def run_rig(
         "environment": about,
         "faults": statistics.faults(),
         "switched": running.switched,
-        "notes": [*job.notes, *(note for a in job.attachments for note in a.notes)],
+        "notes": [
+            *job.notes,
+            *(note for a in job.attachments for note in a.notes),
+            *([] if message else warned(log, loop.counters()["warnings"])),
+        ],
         "signals": statistics.signals(),
         **{a.name: a.figures() for a in job.attachments},
     }
@@ -517,22 +521,26 @@ def _granted(loop: Loop, shared: bool) -> dict[str, str]:
     return {"scheduler": text, "cpu": where, "pacing": "native"}
 
 
-def _message(loop: Loop, host: Host, outputs: Sequence[Variable], ended: Sequence[str], log: tuple[str, ...],
-             h: float) -> str:  # fmt: skip
-    at = f"at t = {loop.counters()['made'] * h:g} s"
+def _message(job: _Job, host: Host, ended: Sequence[str], log: tuple[str, ...]) -> str:
+    loop = job.loop
+    at = f"at t = {loop.counters()['made'] * job.step:g} s"
+    tuned = zip(loop.parameters, loop.latest()[len(loop.latest()) - len(loop.parameters) :].tolist(), strict=True)
+    told = quoted(log, job.starts | {name: value for name, value in tuned if value != loop.parameters[name]})
     if loop.state is Ending.FAILED and loop.failed_output is not None:
-        return f"output {outputs[loop.failed_output].name} was not finite {at}{quoted(log)}"
+        return f"output {job.outputs[loop.failed_output].name} was not finite {at}{told}"
     if loop.state is Ending.FAILED:
         call, status = loop.failure
         made = host.calls[call] if 0 <= call < len(host.calls) else "the unit"
-        return f"{made} returned {status_name(status, loop.settings.fmi)} {at}{quoted(log)}"
+        value = loop.wanted.get(made.partition(" of ")[2])
+        made += "" if value is None else f" = {value:g}"
+        return f"{made} returned {status_name(status, loop.settings.fmi)} {at}{told}"
     if loop.state is Ending.OVERRUN:
         return f"a step ended after the next deadline {at}, and the overrun policy is 'stop'"
     said = [signal.Signals(loop.signal).name] if loop.signal and loop.state not in ENDED_WELL else []
     said += [*ended, *([host.fate] if host.fate else [])]
     if loop.state in ENDED_WELL:
         return "; ".join(said)
-    return f"{'; '.join(said)} {at}{quoted(log) if loop.state is Ending.CRASHED else ''}"
+    return f"{'; '.join(said)} {at}{told if loop.state is Ending.CRASHED else ''}"
 
 
 def _quantiles(histogram: NDArray[np.int64], largest: float) -> dict[str, float | None]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
-from rtcvt.hil.cosimulation import start
+from rtcvt.hil.cosimulation import start, warned
 from rtcvt.hil.importer import Fmu, open_fmu
 from rtcvt.hil.pacing import Timing, environment, interruptible, pace, real_time
 from rtcvt.model import Variable
@@ -219,7 +219,7 @@ def run(
                 log=tuple(slave.log),
                 environment=granted | environment(),
                 unit_file=fmu.unit_file,
-                notes=tuple(notes),
+                notes=(*notes, *([] if message else warned(slave.log, slave.warnings))),
             )
 
 

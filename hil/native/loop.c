@@ -101,8 +101,10 @@ typedef struct {
 
 typedef struct {
     _Atomic int64_t count;
-    int32_t status[MESSAGES];
-    char text[MESSAGES][MESSAGE];
+    _Atomic int64_t kept[2]; /* of status OK, and of others, which those never displace */
+    int64_t order[2 * MESSAGES];
+    int32_t status[2 * MESSAGES];
+    char text[2 * MESSAGES][MESSAGE];
 } Log;
 
 /* All that the two sides tell each other. The other side may find anything here if the unit writes where it should not:
@@ -455,7 +457,7 @@ static int call(Loop *s, int status, int name)
     return 0;
 }
 
-/* Set the parameters that are to change before step k; what a unit refuses stays as it was. */
+/* Set the parameters that are to change before step k; what a unit refuses stays as it was, and wanted. */
 static int tune(Loop *s, int64_t k)
 {
     for (; s->changed < s->n_changes && s->changes[s->changed].step <= k; s->changed++)
@@ -467,6 +469,7 @@ static int tune(Loop *s, int64_t k)
         s->p[i] = s->p_wanted[i];
         s->p_wanted[i] = NAN;
         if (!call(s, set(s, k, &s->tunes[i], s->p), s->tunes[i].call)) {
+            s->p_wanted[i] = s->p[i];
             s->p[i] = before;
             return 0;
         }
@@ -953,6 +956,15 @@ static const char *converted(const char *at, va_list *values, char *out, size_t 
     return at + 1;
 }
 
+static char *place_of(Log *log, int status)
+{
+    int64_t ring = status != OK, place = (int64_t)((uint64_t)atomic_fetch_add(&log->kept[ring], 1) % MESSAGES);
+    place += ring * MESSAGES;
+    log->order[place] = atomic_fetch_add(&log->count, 1);
+    log->status[place] = status;
+    return log->text[place];
+}
+
 /* Logger of FMI. By the standard a message is a format for printf, but some units pass plain text: so a per cent sign
    that begins no conversion, or one to what is no text, stays, and nothing is ever written by one. Of what is
    no failure only MESSAGES in a millisecond are written out, the others stay formats: a unit that logs thousands of lines
@@ -965,9 +977,8 @@ void loop_log(void *environment, const char *instance, int status, const char *c
     if (log == NULL)
         return;
     static _Thread_local int64_t window, written;
-    int64_t place = (int64_t)((uint64_t)atomic_fetch_add(&log->count, 1) % MESSAGES), instant = now() / 1000000;
-    char *out = log->text[place], *end = out + MESSAGE - 1;
-    log->status[place] = status;
+    int64_t instant = now() / 1000000;
+    char *out = place_of(log, status), *end = out + MESSAGE - 1;
     written = instant == window ? written + 1 : 0;
     window = instant;
     if (written >= MESSAGES && status <= WARNING) {
@@ -1000,9 +1011,7 @@ void loop_log_of_fmi3(void *environment, int status, const char *category, const
     (void)category;
     if (log == NULL)
         return;
-    int64_t place = (int64_t)((uint64_t)atomic_fetch_add(&log->count, 1) % MESSAGES);
-    log->status[place] = status;
-    strncpy(log->text[place], message != NULL ? message : "", MESSAGE - 1);
+    strncpy(place_of(log, status), message != NULL ? message : "", MESSAGE - 1);
 }
 
 int64_t loop_size(void) { return (int64_t)(sizeof(Loop) + sizeof(Told)); }

@@ -230,6 +230,41 @@ def test_messages_have_their_arguments_or_are_off(unit, way, logging):
     assert expected in message
 
 
+PARAMETER = (
+    '<ScalarVariable name="k" valueReference="9" causality="parameter" variability="tunable"><Real start="0"/>'
+    '</ScalarVariable><ScalarVariable name="hidden.x"'
+)
+
+
+@pytest.mark.parametrize("way", ["fast", "rig", "inside"])
+def test_messages_name_variables_and_what_was_set(unit, way):
+    """FMI 2.0.5, 2.1.5: ``#r9#`` stands for the name of a variable, ``##`` for #. A warning's text reaches the user,
+    whatever was logged after it."""
+    path = unit(change=('<ScalarVariable name="hidden.x"', PARAMETER))
+
+    def ran(k, tune=()):
+        given = {"name": "s", "duration": 0.02, "parameters": {"k": k}, "tune": dict(tune)}
+        scenario = Scenario.model_validate(given)
+        if way == "fast":
+            return run(path, 5e-3, scenario=scenario, fast=True).figures()
+        return run_rig(path, 5e-3, None, scenario, Rig(isolated=way == "rig")).figures
+
+    with pytest.raises(InputError, match=r"fmi2SetReal of k = -2.5: .*fmi2Error: k below 0"):
+        ran(-2.5)
+    with pytest.raises(InputError, match=r"Mode: .*: #1: k = 200, #b9#, #1#; parameters that were set: k = 200"):
+        ran(200.0)
+    message = ran(1.5, {"k": {"time": [0.01], "value": [-3.5]}})["message"]
+    assert re.search(
+        r"fmi2SetReal of k = -3.5 returned fmi2Error at t = 0.01 s; .*: k below 0; .*set: k = 1.5", message
+    )
+    found = ran(7.0)
+    assert found["completed"]
+    assert found["warnings"] == 1
+    assert found["notes"] == [
+        "calls of the unit that returned a warning: 1; its messages: fmi2Warning: k near a limit of w"
+    ]
+
+
 def test_a_duration_is_covered_and_that_is_told(unit):
     found = run(unit(), 0.4, 1.0, fast=True).figures()
     assert found["duration_s"] == pytest.approx(1.2)

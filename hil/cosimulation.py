@@ -148,7 +148,7 @@ class Slave:
             self._call_once([self._transfer("Get", group) for group in self._outputs])
         except FMICallException as error:
             self._status = error.status
-            message = f"the FMU returned {status_name(error.status, self._fmu.fmi)}{quoted(self.log, starts)}"
+            message = f"the FMU returned {status_name(error.status, self._fmu.fmi)}{quoted(self.log, starts, True)}"
             raise InputError(self._fmu.file, error.function, None, message) from None
 
     def transfers(self, verb: str) -> list[Transfer]:
@@ -660,13 +660,15 @@ def status_name(status: int, fmi: int = 2) -> str:
     return f"fmi{fmi}{known[status]}" if 0 <= status < len(known) else f"the illegal status {status}"
 
 
-def quoted(log: Sequence[str], given: Mapping[str, float | str] | None = None) -> str:
-    """The FMU's messages, to follow another, and the parameters that were set, first those that a message names."""
+def quoted(log: Sequence[str], given: Mapping[str, float | str] | None = None, every: bool = False) -> str:
+    """The FMU's messages, to follow another, and of the parameters that were set those that a message names, or all."""
     said = "; its messages: " + " | ".join(log) if log else "; it gave no message"
-    named = sorted(given or {}, key=lambda name: not re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.]\w)", said))
-    return said + (
-        f"; parameters that were set: {_listed({name: (given or {})[name] for name in named})}" if named else ""
-    )
+    named = {name: value for name, value in (given or {}).items() if every or _names(" | ".join(log), name)}
+    return said + (f"; parameters that were set: {_listed(named)}" if named else "")
+
+
+def _names(text: str, name: str) -> bool:
+    return re.search(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", text) is not None
 
 
 def _listed(given: Mapping[str, float | str]) -> str:

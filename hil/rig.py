@@ -33,12 +33,11 @@ from rtcvt.hil.importer import Fmu, open_fmu
 from rtcvt.hil.loop import HEAD, Command, Ending, FaultKind, Input, Loop, Policy, Settings, bin_edges
 from rtcvt.hil.pacing import BUS_PRIORITY, PRIORITY, environment, own_processor, real_time, stolen
 from rtcvt.hil.recorder import FLAGS, Channel, Recorder, open_recorder, part_name
-from rtcvt.hil.runner import duration_of, fmu_notes, given
+from rtcvt.hil.runner import fmu_notes, steps_of
 from rtcvt.model import Variable
 from rtcvt.names import free
 from rtcvt.quantity import difference, is_torque
 from rtcvt.scenario import Fault, Scenario
-from rtcvt.simulate import number_of_steps
 
 Array = NDArray[np.float64]
 
@@ -197,7 +196,7 @@ def run_rig(
     if rig.cpu is not None and rig.cpu not in allowed:
         raise InputError("--cpu", "", rig.cpu, f"one of {', '.join(map(str, allowed))}")
     with open_fmu(path, record) as fmu, own_processor(rig.cpu, rig.privileged) as (cpu, shared):
-        job = _job(fmu, path.name, step, duration, scenario, rig, attach, cpu)
+        job = _job(fmu, step, duration, scenario, rig, attach, cpu)
         loop, h = job.loop, job.step
         ended: list[str] = []
 
@@ -300,11 +299,9 @@ class _Job:
     notes: list[str]  # what the user should know
 
 
-def _job(fmu: Fmu, name: str, step: float | None, duration: float | None, scenario: Scenario | None, rig: Rig,
+def _job(fmu: Fmu, step: float | None, duration: float | None, scenario: Scenario | None, rig: Rig,
          attach: Sequence[Callable[[Fmu, Scenario | None, float], Attachment]], cpu: int) -> _Job:  # fmt: skip
-    h = given(step, fmu.default("stepSize"), name, "step")
-    length = duration_of(duration, scenario, fmu, h, name)
-    n = number_of_steps(length, h, name)
+    h, length, n = steps_of(step, duration, scenario, fmu)
     source = scenario or Scenario(name="start values", duration=n * h)
     chunks = _chunks(fmu, source, h, n)  # what is wrong anywhere is said before the first step
     low, high = zip(*((u.min(axis=0), u.max(axis=0)) for u in chunks), strict=True)

@@ -181,9 +181,7 @@ def run(
         No FMU that can run here, a scenario that does not fit it, no step or duration, or initialisation failed.
     """
     with open_fmu(path, record) as fmu:
-        h = given(step, fmu.default("stepSize"), path.name, "step")
-        length = duration_of(duration, scenario, fmu, h, path.name)
-        n = number_of_steps(length, h, path.name)
+        h, length, n = steps_of(step, duration, scenario, fmu)
         inputs, outputs = fmu.interface.select("input"), fmu.interface.select("output")
         if 16 * (n + 1) * (len(inputs) + len(outputs) + 2) > MEMORY_LIMIT:
             raise InputError(path.name, "step", h, f"fewer steps than {n}, whose values do not fit into 2 GiB")
@@ -231,23 +229,43 @@ def describe(environment: dict[str, str]) -> str:
     )
 
 
-def given(value: float | None, default: float | None, file: str, key: str) -> float:
+def steps_of(
+    step: float | None, duration: float | None, scenario: Scenario | None, fmu: Fmu
+) -> tuple[float, float, int]:
+    """Step [s], duration [s] and number of steps of a run, as given or as in the FMU's default experiment.
+
+    Raises
+    ------
+    InputError
+        There is none of either, or they do not fit.
+    """
+    h = _given(step, fmu.default("stepSize") if step is None else None, fmu, "step")
+    key = "DefaultExperiment stepSize"
+    if step is None and not 0.0 < h < np.inf:
+        raise InputError(fmu.file, key, h, "a finite time above 0 s; give a step (--step) in its place")
+    length = _duration(duration, scenario, fmu, h)
+    if step is None and h > length:
+        raise InputError(fmu.file, key, h, f"a time up to the duration, {length:g} s; give a step (--step)")
+    return h, length, number_of_steps(length, h, fmu.file)
+
+
+def _given(value: float | None, default: float | None, fmu: Fmu, key: str) -> float:
     """A value, or its default; `InputError` if there is neither."""
     found = default if value is None else value
     if found is None:
-        raise InputError(file, key, None, f"this FMU has no default: give a {key}")
+        raise InputError(fmu.file, key, None, f"this FMU has no default: give a {key}")
     return found
 
 
-def duration_of(duration: float | None, scenario: Scenario | None, fmu: Fmu, h: float, file: str) -> float:
+def _duration(duration: float | None, scenario: Scenario | None, fmu: Fmu, h: float) -> float:
     """Duration [s] as given, or that of the scenario, or of the FMU's default experiment, for steps of h [s]."""
     key, start, stop = "DefaultExperiment", fmu.start_time, fmu.default("stopTime")
     if np.spacing(abs(start)) > 1e-3 * h > 0.0:
-        raise InputError(file, f"{key} startTime", start, f"a time that steps of {h:g} s change")
+        raise InputError(fmu.file, f"{key} startTime", start, f"a time that steps of {h:g} s change")
     if duration is not None or scenario is not None or stop is None:
-        return given(duration, None if scenario is None else scenario.duration, file, "duration")
+        return _given(duration, None if scenario is None else scenario.duration, fmu, "duration")
     if not start < stop < np.inf:
-        raise InputError(file, f"{key} stopTime", stop, f"a finite time after the start, {start:g} s")
+        raise InputError(fmu.file, f"{key} stopTime", stop, f"a finite time after the start, {start:g} s")
     whole = round((stop - start) / h) * h if h > 0.0 else 0.0  # but for what the two times are rounded by
     return (
         whole if whole and abs(start + whole - stop) <= np.spacing(abs(start)) + np.spacing(abs(stop)) else stop - start

@@ -27,6 +27,8 @@ int fmi2DoStep(void *c, double t, double h, int p)
                      "%-4s|%5.2f|%03d|%s|%s|%s|%s|%.2s|%lld%%|%n|%*d|%ls|%lc|%Lg|%a|%hhd|%zu|%7000d|%0", "ab", 3.14159, 7,
                      (const char *)8, "40 \xc2\xb0", "@\xef\x5b\x7f", "\xc0\xaf", "\xc2\xb0\xb0", 1234567890123LL,
                      &written, 4, 5, L"wide", 'c', 2.5L, 1.0, 6, (size_t)8, 7);
+    if (r[9] == 8.0)
+        return say(3, "#r9# is %g");
     if (r[9] == 7.0 && t < h) /* a warning, and then more than is kept of what is none */
         return say(1, "#r9# near a limit of #r0#");
     for (int i = 0; r[9] == 7.0 && i < 30; i++)

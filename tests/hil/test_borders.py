@@ -215,6 +215,18 @@ def test_an_experiment_without_an_end_is_refused(unit, experiment):
     assert run(unit(experiment=experiment), 1e-3, 2e-3, fast=True).completed
 
 
+@pytest.mark.parametrize("native", [False, True])
+@pytest.mark.parametrize(("given", "allowed"), [
+    ("0", "finite time above 0"), ("-0.001", "finite time above 0"), ("NaN", "finite time above 0"),
+    ("INF", "finite time above 0"), ("abc", "a number"), ("2", "up to the duration, 1 s"),
+])  # fmt: skip
+def test_a_step_of_the_unit_that_is_none_is_refused_and_another_may_be_given(unit, given, allowed, native):
+    path = unit(experiment=f'stopTime="1" stepSize="{given}"')
+    with pytest.raises(InputError, match=f"unit.fmu: DefaultExperiment stepSize = .*{allowed}"):
+        run_rig(path, None, None, None, Rig()) if native else run(path, fast=True)
+    assert run(path, 0.1, fast=True).completed
+
+
 @pytest.mark.parametrize("logging", [True, False])
 @pytest.mark.parametrize("way", ["fast", "rig", "inside"])
 def test_messages_have_their_arguments_or_are_off(unit, way, logging):

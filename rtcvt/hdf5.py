@@ -18,12 +18,13 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from rtcvt import __version__
 from rtcvt.errors import InputError
 from rtcvt.files import opened
 
@@ -38,6 +39,7 @@ FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLE
 MARK = struct.Struct("<16sQ40s")  # what it is, bytes that count, digest
 PACKED = 8192  # values of a packed chunk
 _PIECE = 1 << 20
+_DIGITS = b" 0123456789"
 Array = NDArray[np.float64]
 
 
@@ -89,8 +91,39 @@ def seal(path: Path, kind: bytes) -> None:
         os.fsync(file.fileno())
 
 
+class Schema(NamedTuple):
+    """What a file of this release is, and how one of another release is made anew."""
+
+    kind: str  # attribute `kind`; for messages alone if it is empty in files
+    version: int  # attribute `schema_version`
+    anew: str  # command that makes one
+
+    def require(self, attributes: Mapping[str, Any], path: Path, kind: bool = True) -> None:
+        """Refuse a file of another schema, with the release that made it and what to do; of another `kind`, too.
+
+        Raises
+        ------
+        InputError
+            Such a file.
+        """
+        if kind and attributes.get("kind") != self.kind:
+            raise InputError(path, "kind", str(attributes.get("kind")), f"a {self.kind}")
+        found = attributes.get("schema_version")
+        if found == self.version:
+            return
+        maker, made, created = (
+            str(attributes.get(k, "unknown"))[:40] for k in ("rtcvt_version", "revision", "created")
+        )
+        newer = isinstance(found, int | np.integer) and found > self.version
+        raise InputError(
+            path, "schema_version", str(found), f"a {self.kind} of schema version {self.version}, which rtcvt "
+            f"{__version__} reads; this one was made by rtcvt {maker} (revision {made}, {created}): "
+            + ("take that release or a newer one" if newer else f"{self.anew} makes it anew"),
+        )  # fmt: skip
+
+
 @contextmanager
-def open_sealed(path: Path, kind: bytes | None, what: str) -> Iterator[h5py.File]:
+def open_sealed(path: Path, kind: bytes | None, what: str, schema: Schema | None = None) -> Iterator[h5py.File]:
     """A sealed file, open for reading.
 
     Parameters
@@ -101,17 +134,23 @@ def open_sealed(path: Path, kind: bytes | None, what: str) -> Iterator[h5py.File
         Its mark; any by default.
     what : str
         What it is, for messages.
+    schema : Schema, optional
+        Which it is to have. A mark that differs from `kind` in its number is that of another one.
 
     Raises
     ------
     InputError
-        Not one of this kind, damaged, or beyond the bounds; and for what reading raises.
+        Not one of this kind or schema, damaged, or beyond the bounds; and for what reading raises.
     """
     with refused(path, f"an HDF5 file of a {what}"):
         with opened(path, None) as raw:
-            checked(path, raw, kind, BLOCK, what)
+            mark = raw.read(len(kind or b""))
+            numbered = schema and kind and mark.rstrip(_DIGITS) == kind.rstrip(_DIGITS)
+            checked(path, raw, mark if numbered else kind, BLOCK, what)
         with h5py.File(path, "r") as file:
             require_bounded(file, path)
+            if schema is not None:
+                schema.require(file.attrs, path)
             yield file
 
 

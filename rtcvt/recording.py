@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from rtcvt import __version__, processes, quantity
 from rtcvt.errors import InputError, near
 from rtcvt.files import goes_on_with, new_beside, require_unread
-from rtcvt.hdf5 import BLOCK, MARK, hashed, new_series, open_sealed, text_in, texts_of
+from rtcvt.hdf5 import BLOCK, MARK, Schema, hashed, new_series, open_sealed, text_in, texts_of
 from rtcvt.names import mapped, quoted
 
 SCHEMA_VERSION = 1
@@ -398,9 +398,9 @@ def recording_in(file: h5py.File, path: Path, rows: int | None = None) -> Record
     InputError
         Not a recording of a schema version that this release knows.
     """
-    version = file.attrs.get("schema_version")
-    if version != SCHEMA_VERSION or "time" not in file or "signals" not in file:
-        raise InputError(path, "schema_version", str(version), f"a recording of schema version {SCHEMA_VERSION}")
+    Schema("recording", SCHEMA_VERSION, "rtcvt simulate or rtcvt run").require(file.attrs, path, kind=False)
+    if "time" not in file or "signals" not in file:
+        raise InputError(path, "", None, "a recording, with time and signals")
     signals = {}
     group = file["signals"].id
     for key in group:

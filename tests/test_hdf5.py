@@ -196,3 +196,13 @@ def test_a_journal_that_grows_when_it_is_read(tmp_path, monkeypatch):
     assert (tmp_path / "a.partial").read_bytes().startswith(JOURNAL)
     with pytest.raises(InputError, match="undamaged"):
         _entered(tmp_path / "a.partial")
+
+
+def test_a_recording_of_another_release_says_which(tmp_path):
+    path = tmp_path / "r.h5"
+    with new_hdf5(path, SEAL) as file:
+        file.attrs.update(schema_version=0, rtcvt_version="0.0.1", revision="abc", created="2025-01-01")
+    with pytest.raises(
+        InputError, match=r"r\.h5: schema_version = '0': .*made by rtcvt 0\.0\.1 .*rtcvt run makes it anew"
+    ):
+        read(path)

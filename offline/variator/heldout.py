@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
-from rtcvt.hdf5 import open_sealed
+from rtcvt.hdf5 import Schema, open_sealed
 from rtcvt.offline.pushbelt.run.reading import open_run, run_of
 from rtcvt.offline.pushbelt.run.schedule import Run, as_json
 from rtcvt.offline.pushbelt.run.snapshots import FIELDS
@@ -285,10 +285,7 @@ def read_heldout(path: Path) -> HeldOut:
     InputError
         Damaged, not such a table, or of a schema version that this release does not know.
     """
-    with open_sealed(path, SEAL, KIND) as file:
-        about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
-        if about != (KIND, SCHEMA_VERSION):
-            raise InputError(path, "kind, schema_version", str(about), f"{KIND}, schema version {SCHEMA_VERSION}")
+    with open_sealed(path, SEAL, KIND, Schema(KIND, SCHEMA_VERSION, "rtcvt check UNIT --fresh")) as file:
         return _read(file)
 
 

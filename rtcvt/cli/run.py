@@ -330,11 +330,18 @@ def _scenario_for(fmu: Path, name: str) -> "Scenario":
     try:
         with opened_archive(fmu) as file, zipfile.ZipFile(file) as archive:
             text = archive.read("resources/unit.toml").decode("utf-8")
+            maker = re.search(rb'generationTool="([^"]{1,40})"', archive.read("modelDescription.xml"))
     except InputError:
         raise
     except (OSError, KeyError, ValueError, zipfile.BadZipFile):
         raise InputError("--scenario", "", name, f"a TOML file; {fmu} has no unit file with scenarios") from None
-    return get_scenario(load_unit(parse_unit_file(text, fmu.name)), name)
+    try:
+        unit = load_unit(parse_unit_file(text, fmu.name))
+    except InputError as error:
+        by = maker[1].decode(errors="replace") if maker else "another tool"
+        told = f"{error.parts[3]}; the FMU was made by {by}: rtcvt export makes it anew"
+        raise InputError(*error.parts[:3], told) from None
+    return get_scenario(unit, name)
 
 
 def _scenario_and_faults(fmu: Path, name: str) -> "tuple[Scenario, tuple[Fault, ...]]":

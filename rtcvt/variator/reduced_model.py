@@ -48,7 +48,7 @@ from numpy.typing import NDArray
 
 from rtcvt import __version__
 from rtcvt.errors import InputError
-from rtcvt.hdf5 import open_sealed, refused
+from rtcvt.hdf5 import Schema, open_sealed, refused
 from rtcvt.quantity import MOST
 from rtcvt.recording import new_hdf5, revision
 from rtcvt.variator import regression
@@ -594,10 +594,8 @@ def read_reduced(path: Path) -> ReducedModel:
     InputError
         Damaged, not a reduced model, of a schema version that this release does not know, or not consistent in itself.
     """
-    with open_sealed(path, SEAL, KIND) as file:
-        about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
-        if about != (KIND, SCHEMA_VERSION):
-            raise InputError(path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}")
+    schema = Schema(KIND, SCHEMA_VERSION, f"rtcvt reduce RUNS -o {path.name}, from the runs of a campaign,")
+    with open_sealed(path, SEAL, KIND, schema) as file:
         model = _read(file, path)
     _require_consistent(model, path)
     return model

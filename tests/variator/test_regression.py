@@ -420,6 +420,22 @@ def test_a_damaged_file_is_refused_by_name(model, tmp_path, damage, key):
     assert key in str(refused.value)
 
 
+@pytest.mark.parametrize(("version", "mark", "message"), [
+    (5, SEAL, r"made by rtcvt 0.0.9 \(revision abc, 2025-01-01\): rtcvt reduce RUNS -o model.h5, .*, makes it anew"),
+    (3, b"rtcvt reduced 3 ", r"schema_version = '3': .*made by rtcvt 0.0.9 .*makes it anew"),
+    (7, SEAL, "made by rtcvt 0.0.9 .*: take that release or a newer one"),
+])  # fmt: skip
+def test_a_file_of_another_release_says_which_and_what_to_do(model, tmp_path, version, mark, message):
+    path = tmp_path / "model.h5"
+    write_reduced(model, path)
+    with h5py.File(path, "r+") as file:
+        file.attrs.update(schema_version=version, rtcvt_version="0.0.9", revision="abc", created="2025-01-01")
+        del file["constants"]
+    seal(path, mark)
+    with pytest.raises(InputError, match=message):
+        read_reduced(path)
+
+
 def _changed(kind, data):
     data = np.array(data, dtype=float)
     if kind in ("nan", "huge"):

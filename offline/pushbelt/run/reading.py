@@ -16,7 +16,7 @@ from rtcvt.errors import InputError
 from rtcvt.hdf5 import open_sealed, refused
 from rtcvt.offline.pushbelt.contact import ledger
 from rtcvt.offline.pushbelt.run.progress import Progress, joined
-from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA_VERSION, Journal, is_journal
+from rtcvt.offline.pushbelt.run.runfile import FILE, KIND, SCHEMA, Journal, is_journal
 from rtcvt.offline.pushbelt.run.schedule import LEFT, Run, from_json
 from rtcvt.offline.pushbelt.run.snapshots import push_force, revolutions
 from rtcvt.offline.pushbelt.run.windows import STEADY, frames_of, summary
@@ -52,10 +52,7 @@ def open_run(path: Path) -> Iterator[h5py.File]:
         with refused(path, f"an unfinished {KIND}"), _grown(path) as file:
             yield file
         return
-    with open_sealed(path, FILE, KIND) as file:
-        about = (file.attrs.get("kind"), file.attrs.get("schema_version"))
-        if about != (KIND, SCHEMA_VERSION):
-            raise InputError(path, "kind, schema_version", str(about), f"a {KIND} of schema version {SCHEMA_VERSION}")
+    with open_sealed(path, FILE, KIND, SCHEMA) as file:
         yield file
 
 

@@ -12,7 +12,7 @@ from rtcvt.offline.pushbelt.ring.cosserat import Cosserat
 from rtcvt.offline.pushbelt.run.prepare import Prepared
 from rtcvt.offline.pushbelt.run.progress import Progress
 from rtcvt.offline.pushbelt.run.reading import open_run
-from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA_VERSION, Arrays, Journal, arrays_in
+from rtcvt.offline.pushbelt.run.runfile import KIND, SCHEMA, SCHEMA_VERSION, Arrays, Journal, arrays_in
 from rtcvt.offline.pushbelt.run.schedule import COMPLETE, ENDS, LEFT, Case, as_json, from_json
 from rtcvt.offline.pushbelt.unit.parameters import TORQUE, Parameters
 
@@ -43,8 +43,7 @@ def attributes_of(parameters: Parameters, made: Prepared, F_I: float | None) -> 
 
 def _require_same(path: Path, found: Any, wanted: dict[str, Any]) -> None:
     """Refuse a file of another run; the length of the settling may differ."""
-    if (found.get("kind"), found.get("schema_version")) != (KIND, SCHEMA_VERSION):
-        raise InputError(path, "kind, schema_version", None, f"a {KIND} begun by this release; begin it anew")
+    SCHEMA.require(found, path)
     whole = {"settle": 0.0, "duration": None}
     one, other = (asdict(replace(from_json(str(a["run"])), **whole)) for a in (found, wanted))  # type: ignore[arg-type]
     for key, value in other.items():

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from rtcvt.errors import InputError
 from rtcvt.files import goes_on_with, opened, require_regular
-from rtcvt.hdf5 import MARK, checked, hashed
+from rtcvt.hdf5 import MARK, Schema, checked, hashed
 from rtcvt.offline.pushbelt.contact.element_element import CONTACTS
 from rtcvt.offline.pushbelt.planar import model as hybrid
 from rtcvt.offline.pushbelt.run.schedule import ENDS
@@ -53,6 +53,7 @@ Array = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
 KIND, SCHEMA_VERSION = "pushbelt run", 2
+SCHEMA = Schema(KIND, SCHEMA_VERSION, "rtcvt simulate UNIT -o FILE, or rtcvt campaign,")
 FILE, JOURNAL = b"rtcvt run file 2", b"rtcvt run part 2"
 _LENGTH = struct.Struct("<Q")
 

@@ -218,7 +218,7 @@ def _plan(database: Database, called: Mapping[str, str], inputs: Sequence[Variab
     notes += [
         f"the range of {m.name}.{s.name}, {s.minimum:g} to {s.maximum:g}, is none, and not used"
         for m in used for s in m.signals
-        if s.name in found and None not in (s.minimum, s.maximum) and s.minimum > s.maximum
+        if s.name in found and s.minimum is not None and s.maximum is not None and s.minimum > s.maximum
     ]  # fmt: skip
     notes += names.changed(called, "on the bus")
     notes += _unused(database, used)

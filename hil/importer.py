@@ -287,14 +287,15 @@ def inputs_from(path: Path) -> dict[str, Table]:
     if (wrong := 0 if time[0] < 0.0 else misplaced(time)) is not None:
         k, cells = kept[wrong]
         raise InputError(path.name, f"line {k}", ";".join(cells), f"times from 0 on; {TIMES}")
-    found = {}
+    tables: dict[str, Table] = {}
     for name, unit, column, values in zip(names[1:], units[1:], columns[1:], table.T[1:], strict=True):
         try:
-            found[name] = Table(time=time, value=tuple(values.tolist()), unit=unit, interpolation="natural")
+            table_of = Table(time=time, value=tuple(values.tolist()), unit=unit, interpolation="natural")
         except ValidationError as error:
             raise InputError(path.name, column, None, error.errors()[0]["msg"].removeprefix("Value error, ")) from None
-        found[name]._origin = path.name, column
-    return found
+        table_of._origin = path.name, column
+        tables[name] = table_of
+    return tables
 
 
 def _is_time(head: str) -> bool:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-AS_TEXT = {"text.parse_math": False, "text.usetex": False, "axes.formatter.use_mathtext": False}
+AS_TEXT: dict[Any, Any] = {"text.parse_math": False, "text.usetex": False, "axes.formatter.use_mathtext": False}
 
 
 def as_text(name: str) -> str:

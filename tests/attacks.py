@@ -25,6 +25,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
+from xml.etree import ElementTree
+from xml.sax.saxutils import escape
 
 import h5py
 import numpy as np
@@ -34,14 +37,18 @@ from rtcvt import __main__
 from rtcvt.errors import InputError
 from rtcvt.fmu.native.export import compile_unit, write_sources
 from rtcvt.hdf5 import seal
+from rtcvt.hil.bus import Node
 from rtcvt.hil.can_attachment import _plan, read_database
 from rtcvt.hil.dbc import generate, signal_names
 from rtcvt.hil.importer import inputs_from, open_fmu
+from rtcvt.hil.plot import draw
 from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
 from rtcvt.kernel import FAILED
 from rtcvt.kind import kinds, load_unit
+from rtcvt.labels import as_text
 from rtcvt.model import Variable
-from rtcvt.recording import Recording
+from rtcvt.names import mapped
+from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import load_faults
 from rtcvt.unitfile import parse_unit_file, shipped_units
 from rtcvt.variator.build import reduced_path
@@ -246,7 +253,9 @@ def texts(count: int, folder: Path) -> Outcome:
             found.build(fidelity)
 
     def database(path: Path) -> None:
-        _plan(read_database(path), called, inputs, outputs, tunable, 1e-3, ())
+        plan = _plan(read_database(path), called, inputs, outputs, tunable, 1e-3, ())
+        node = Node(SimpleNamespace(send=str), plan.given, [*plan.taken, *plan.rare], plan.names, wires=plan.wires)
+        node.send(dict.fromkeys(plan.names.values(), 3.7))
 
     def foreign(path: Path) -> None:
         changed = path.with_suffix(".fmu")
@@ -416,6 +425,42 @@ def _command(words: list[str], folder: Path, said: Path, room: int) -> None:
     __main__.main()
 
 
+SIGNS = (
+    *"$_\\^{}%&#=+-@'\"<>;,.[]| \t\n0ax\u00e9\u6f22\u202e",
+    r"\frac{",
+    "$x^2$",
+    "_child0",
+    "]]>",
+    "-->",
+    "&amp;",
+)
+
+
+def names(count: int, folder: Path) -> Outcome:
+    """Signals, units and titles named as markup of any kind: pictures say the names, and files have them again."""
+    rng, bad, t = np.random.default_rng(47), [], np.arange(20.0)
+    for k in (rounds := Rounds(count)):
+        made = ["".join(rng.choice(SIGNS, rng.integers(1, 9))) for _ in range(12)]
+        given = [n for n in dict.fromkeys(made) if n.strip()]
+        unit = ("1", "N.m", "rad/s")[k % 3]
+        run = Recording(t, {n: Signal(t + j, unit) for j, n in enumerate(given)}, {}, "")
+        try:
+            draw(run, folder / "names.svg", title=f"{given[0]}\udce9")
+            said = (folder / "names.svg").read_text(encoding="utf-8")
+            ElementTree.fromstring(said)
+            bad += [
+                f"names {k}: no {n!r}" for n in given if "--" not in n and f"<!-- {escape(as_text(n))} -->" not in said
+            ]
+            found = inputs_from(run.save(folder / "names.csv"))
+            if list(found) != list(mapped(given, "csv", ("time", "t")).values()):
+                bad.append(f"names {k}: {given} are read as {list(found)}")
+            if not same(read(run.save(folder / "names.h5")), run):
+                bad.append(f"names {k}: {given} are not the same in HDF5")
+        except Exception as error:
+            bad.append(f"names {k}, {given}: {type(error).__name__}: {error}")
+    return rounds.made, bad
+
+
 def files(count: int, folder: Path) -> Outcome:
     """What is no file, or cannot be one, for every option of every command that takes one: exit code 2 with a message,
     within three minutes, and nothing is left."""
@@ -573,6 +618,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from rtcvt.errors import InputError
+from rtcvt.hil.plot import draw
 from rtcvt.hil.recorder import Channel, open_recorder
 count = 0
 try:
@@ -859,6 +905,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "leaks of instances": (100_000, leaks),
     "what is no file": (445, files),
     "mutated texts": (2000, texts),
+    "names as markup": (100, names),
     "hostile inputs": (RUNS, hostile_runs),
     "mutated machines": (3200, machines),  # the last one, since one of them may take minutes
 }

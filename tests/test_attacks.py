@@ -10,9 +10,10 @@ SHORT = {
     "mutated reduced models": 20, "disks that fail": 4, "signals": 4,
     "SIGKILL": 2, "misdeeds of units": 3, "hostile inputs": 7,
     "what is no file": 8, "mutated machines": 12, "signals at a campaign's start": 3, "outputs that are inputs": 6,
+    "names as markup": 2,
 }  # fmt: skip
 FAST = ("damaged HDF5 recordings", "damaged MDF recordings", "damaged reduced models", "mutated texts",
-        "what is no file", "disks that fail")  # fmt: skip
+        "names as markup", "what is no file", "disks that fail")  # fmt: skip
 # faults of disks, signals and units have tests of their own: test_disk, hil/test_recorder, hil/test_host, hil/test_rig
 ALONE = {"signals", "SIGKILL", "misdeeds of units"}
 

@@ -24,7 +24,10 @@ from rtcvt.scenario import Scenario, apply_parameters, parameter_changes, sample
 
 Array = NDArray[np.float64]
 BLOCKS = 5_000  # in which the steps of a long run are made, each in one call
-LIMITS = ("status.end_stop", "status.force_limited", "status.extrapolating", "control.saturated", "control.limited.")
+LIMITS = (
+    "status.end_stop", "status.force_limited", "status.extrapolating", "status.step_too_coarse", "control.saturated",
+    "control.limited.",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

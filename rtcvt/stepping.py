@@ -1,7 +1,10 @@
-"""Entering, leaving and refusing a communication step, the same for every model; and the check of a start state.
+"""Entering, leaving, refining and refusing a communication step, the same for every model; and the check of a start.
 
 A step is made in the fewest equal internal steps that are not above the model's own. It is refused, with the state as
 it was, if time, step, inputs or state are no numbers of a machine, or if state or outputs come out so.
+
+Methods that estimate their error refine an internal step: where it is above a bound, what is left of the step is made
+in parts of a quarter, then of a sixteenth. Where these are too coarse as well, they are taken, and that is told.
 """
 
 import math
@@ -10,6 +13,9 @@ from rtcvt.kernel import FAILED, OK, kernel
 
 HUGE = 1e12  # beyond this [SI], as for Inf and NaN, a number is no state or input
 MOST_STEPS = 1e6  # internal steps in one communication step
+FINER = 0.25  # a part of an internal step as a share of the next larger one
+LEAST_PART = 1.0 / 16.0  # of an internal step
+MOST_TRIALS = 18  # in an internal step: the whole, a quarter, all of the least parts
 
 
 @kernel
@@ -47,6 +53,16 @@ def leave(good, n, x, saved, n_y, new, y):
     for i in range(n_y):
         y[i] = new[i]
     return OK
+
+
+@kernel
+def rough(bound, n, error, size, x):
+    """Whether an `error` of a step from `x` is above its `bound`, a share of the state's typical `size` and `x`."""
+    above = False
+    for i in range(n):
+        if abs(error[i]) > bound * (size[i] + abs(x[i])):
+            above = True
+    return above
 
 
 @kernel

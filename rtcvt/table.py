@@ -44,6 +44,14 @@ class Row(NamedTuple):
     set_point: bool = False  # an input that a controller follows
 
 
+TOO_COARSE = Row(
+    "status.step_too_coarse",
+    "1",
+    "the step is too coarse: its estimated error is above the bound even if it is made in sixteenths",
+    boolean=True,
+)
+
+
 class Places(IntEnum):
     """Places in an array, numbered in their order; each is declared by what stands there.
 

@@ -7,17 +7,18 @@ of a network have (`rtcvt.network.generate`).
 from rtcvt.kernel import FAILED, OK, SATURATED, inlined, kernel
 from rtcvt.linalg import lu, lu_solve
 from rtcvt.network.layout import D, End, Op, Part, Shaft, ShaftP, ShaftY
-from rtcvt.stepping import HUGE, enter, leave, start_status
+from rtcvt.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, start_status
 
 GAMMA = 0.43586652150845917  # root of gamma^3 - 3 gamma^2 + 3/2 gamma = 1/6
 AT = 1.529520240186027  # where the second and third stage are: 2/(3 gamma)
 C_21, C_31, C_32 = 0.2779955322346778, -0.9402224641525682, -0.30759956452537734
 M_1, M_2, M_3 = 2.1914205404185614, 0.529289729790719, 1.7207102702092802
+E_1, E_2 = 0.13582510915664, 0.34252465388476  # the error is E_1 k_1 + E_2 k_2 + M_3 k_3: without it, order 2
+ROUGH = 1e-3  # bound of the error, as a share of a state's typical value and its own
 NEWTON = 30  # evaluations in an implicit step
-LEAST_PART = 0.05  # of a change of Newton's method
+LEAST_CHANGE = 0.05  # of a change of Newton's method
 CONVERGED = 1e-10  # share of typical values
 MOST_PARTS = 16  # into which an implicit step is cut
-AROUND = 4  # parts of a step in which a part changes its piece
 SEARCH = 200  # speeds that are tried for a node of which no flange gives one
 BALANCED = 1e-10  # share of its torques, of those above 1 N.m
 BRIEF = 1e-6  # share of an internal step, in which the start is made consistent
@@ -499,6 +500,19 @@ def rosenbrock(t, h, x, p, data, work):
 
 
 @inlined
+def rough(data, work):
+    """Whether the step of `rosenbrock` that has just been made has too large an error in a state."""
+    n = int(data[D.N_Z])
+    k_1 = int(data[D.W_K])
+    above = False
+    for i in range(int(data[D.N_D])):
+        error = E_1 * work[k_1 + i] + E_2 * work[k_1 + n + i] + M_3 * work[k_1 + 2 * n + i]
+        if abs(error) > ROUGH * (data[int(data[D.SCALE]) + i] + abs(work[int(data[D.W_START]) + i])):
+            above = True
+    return above
+
+
+@inlined
 def find_torques(t, x, p, data, work):
     """Torques at the nodes with which speeds that are one stay so, into `x`: ``row f(x, tau) = w'`` at each flange.
 
@@ -578,7 +592,7 @@ def newton(t, h, x, p, data, work, once):
         settle(False, x, p, data, work)
         linearise(t, x, p, data, dx, work)
         size = defect(h, x, data, dx, work)
-        if part > LEAST_PART and moved >= CONVERGED and not size < before:
+        if part > LEAST_CHANGE and moved >= CONVERGED and not size < before:
             part *= 0.5
             size = before
         else:
@@ -639,26 +653,41 @@ def implicit(t, h, x, p, data, work):
 
 
 @inlined
-def around_kink(t, h, x, p, data, work):
-    """An internal step in parts, those with a kink by the implicit Euler method; 1 if any of these did not converge."""
+def in_parts(t, h, x, p, data, work):
+    """An internal step in quarters or sixteenths, those with a kink by the implicit Euler method.
+
+    Returns 1 if an implicit one did not converge, or the least parts are too coarse.
+    """
     n = int(data[D.N_Z])
     start = int(data[D.W_START])
     dx = work[int(data[D.W_DX]) : int(data[D.W_DX]) + n]
-    part = h / AROUND
+    part = FINER
+    left = 1.0
     missed = 0
-    for k in range(AROUND):
+    for _ in range(MOST_TRIALS):
+        at = t + (1.0 - left) * h
         for i in range(n):
             work[start + i] = x[i]
-        linearise(t + k * part, x, p, data, dx, work)
-        smooth = rosenbrock(t + k * part, part, x, p, data, work)
-        if smooth:
-            rates(t + (k + 1) * part, x, p, data, dx, work)
-            smooth = same_pieces(x, p, data, work)
-        if not smooth:
+        linearise(at, x, p, data, dx, work)
+        smooth = rosenbrock(at, part * h, x, p, data, work)
+        again = smooth and rough(data, work)
+        if again and part > LEAST_PART:
+            part *= FINER
             for i in range(n):
                 x[i] = work[start + i]
-            if implicit(t + k * part, part, x, p, data, work) == 1:
+        else:
+            if smooth:
+                rates(at + part * h, x, p, data, dx, work)
+                smooth = same_pieces(x, p, data, work)
+            if not smooth:
+                for i in range(n):
+                    x[i] = work[start + i]
+                again = implicit(at, part * h, x, p, data, work) == 1
+            if again:
                 missed = 1
+            left -= part
+            if left == 0.0:
+                break
     return missed
 
 
@@ -721,6 +750,7 @@ def all_outputs(t, x, p, data, y, work):
         if data[end + End.SIGN] != 0.0:
             place = int(data[end + End.Z])
         y[at + e] = x[place] if place >= 0 else 0.0
+    y[at + int(data[D.ENDS])] = 0.0  # whether a step is too coarse, it says itself
 
 
 @kernel
@@ -898,7 +928,7 @@ def substep(last, t, h, x, p, data, y, work):
         for i in range(n_in):
             work[held + i] = work[int(data[D.W_IN]) + i]
         linearise(t, x, p, data, work[int(data[D.W_DX]) : int(data[D.W_DX]) + n], work)
-        smooth = rosenbrock(t, h, x, p, data, work)
+        smooth = rosenbrock(t, h, x, p, data, work) and not rough(data, work)
     if smooth:
         if last and n > 0:
             find_torques(t + h, x, p, data, work)
@@ -909,8 +939,8 @@ def substep(last, t, h, x, p, data, y, work):
         x[i] = work[start + i]
     for i in range(n_in):
         work[int(data[D.W_IN]) + i] = work[held + i]
-    if around_kink(t, h, x, p, data, work) == 1 and status == OK:
-        status = SATURATED
+    if in_parts(t, h, x, p, data, work) == 1:
+        work[int(data[D.W_COARSE])] = 1.0
     behind(last, t + h, x, p, data, y, work)
     return status
 
@@ -929,12 +959,15 @@ def step(t, h, x, u, p, data, y, work):
         take_inputs(u, data, work)
         carry(t, x, p, data, y_new, work)
     work[int(data[D.W_KNOWN])] = HUGE * HUGE
+    work[int(data[D.W_COARSE])] = 0.0
     worst = OK
     for s in range(steps):
         status = substep(s == steps - 1, t + s * (h / steps), h / steps, x, p, data, y_new, work)
         worst = status if status > worst else worst
         if worst == FAILED:
             break
+    for k in range(int(data[D.COARSES])):
+        y_new[int(data[int(data[D.COARSE]) + k])] = work[int(data[D.W_COARSE])]
     status = leave(worst != FAILED, n_x, x, saved, n_y, y_new, y)
     if status == FAILED:
         return FAILED
@@ -942,4 +975,6 @@ def step(t, h, x, u, p, data, y, work):
     for k in range(int(data[D.LIMITS])):
         if y[int(data[int(data[D.LIMIT]) + k])] != 0.0:
             worst = SATURATED
+    if work[int(data[D.W_COARSE])] != 0.0:
+        worst = SATURATED
     return worst

@@ -34,6 +34,8 @@ class D(Places):
     OPS = "operations that carry the signals"
     OP = "table: `Op`, two places; for outputs part and 1 if those that are costly come later"
     SCALE = "table: typical value of each state of the block, and of each equation"
+    COARSES = "outputs that tell of a step that is too coarse"
+    COARSE = "table: their places, the last one that of the network"
     LIMITS = "Boolean outputs that tell of a limit"
     LIMIT = "table: their places"
     W_IN = "inputs of the parts", lambda d: d.N_IN
@@ -54,6 +56,7 @@ class D(Places):
     W_BORDER = "derivative of the border", lambda d: d.N_B * d.N_B
     N_B = "twists of the shafts and unknowns of the nodes"
     W_PIVOT = "pivots", lambda d: d.N_Z
+    W_COARSE = "1 if an internal step is too coarse", lambda d: 1
     W_SIZE = "size of the torques at a node", lambda d: 1
     W_FREE = "whether the speed of such a node has no bearing on its torques", lambda d: d.N_MASSLESS
 

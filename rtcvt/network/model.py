@@ -15,7 +15,7 @@ from rtcvt.network.file import Flange, Graph, System, flanges_of, follows, graph
 from rtcvt.network.generate import KernelSet, kernel_set, kernels_of
 from rtcvt.network.layout import D, Op, Part, ShaftP, ShaftX, ShaftY
 from rtcvt.stepping import MOST_STEPS
-from rtcvt.table import Constants, Table
+from rtcvt.table import TOO_COARSE, Constants, Table
 from rtcvt.unitfile import own_file
 
 Output = tuple[str, str]  # of a component, by name
@@ -214,7 +214,7 @@ class _Writer:
         data[D.N_ENDS] = sum(2 * len(self.graph.models[f.component].states) for f in ends)
         data[D.N_IN] = sum(len(m.select("input")) for m in models)
         data[D.N_Y_PARTS] = sum(len(m.select("output")) for m in models)
-        data[D.N_Y] = data[D.N_Y_PARTS] + shafts * len(ShaftY) + len(ends)
+        data[D.N_Y] = data[D.N_Y_PARTS] + shafts * len(ShaftY) + len(ends) + 1
         data[D.N_PARTS_WORK] = sum(m.n_work for m in models)
         massless = [k for k in speeds if all(f.sign == 0.0 for f in self.graph.nodes[k])]
         data[D.N_MASSLESS] = len(massless)
@@ -327,6 +327,7 @@ class _Writer:
         driven = {(s.end, s.input.name) for s in self.graph.signals} | {(f.component, f.input.name) for f in ends}
         inputs: list[float] = []
         limits: list[float] = []
+        coarse: list[float] = []
         kept: dict[str, list[Variable]] = {"parameter": [], "input": [], "output": []}
         for name, m, row in zip(self.order, self.models, self.rows, strict=True):
             for v in m.variables:
@@ -335,8 +336,9 @@ class _Writer:
                     kept["parameter"].append(replace(named, index=int(row[Part.P]) + v.index))
                 elif v.causality == "output":
                     kept["output"].append(replace(named, index=int(row[Part.Y]) + v.index))
-                    if m.coupling is not None and v.name in m.coupling.limits and self.graph.joined(name):
-                        limits.append(row[Part.Y] + v.index)
+                    if m.coupling is not None and self.graph.joined(name):
+                        limits += [row[Part.Y] + v.index] if v.name in m.coupling.limits else []
+                        coarse += [row[Part.Y] + v.index] if v.name == TOO_COARSE.name else []
                 elif (name, v.name) not in driven:
                     kept["input"].append(replace(named, index=len(inputs)))
                     inputs.append(row[Part.IN] + v.index)
@@ -352,9 +354,15 @@ class _Writer:
                 replace(known, name=f"{f.path}.{quantity}", causality="output", index=index, start=None, minimum=None,
                         maximum=None, set_point=False, description=f"{text} at flange {f.name}")
             )  # fmt: skip
+        told = Table()
+        told.add("output", TOO_COARSE)
+        coarse.append(len(kept["output"]))
+        kept["output"].append(replace(told.variables[0], index=len(kept["output"])))
         self.variables = [*kept["parameter"], *kept["input"], *kept["output"]]
         data[D.N_U] = len(inputs)
         data.table(D.INPUT, inputs)
+        data[D.COARSES] = len(coarse)
+        data.table(D.COARSE, coarse)
         data[D.LIMITS] = len(limits)
         data.table(D.LIMIT, limits)
         coupled: list[Variable] = []

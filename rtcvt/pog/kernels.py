@@ -78,7 +78,7 @@ from rtcvt.pog.elements import (
     twist_rate,
 )
 from rtcvt.pog.layout import N_COUPLING, N_ELEMENT, N_PLAY, Control, CouplingY, D, Element, ElementY, Op, PlayY
-from rtcvt.stepping import HUGE, enter, leave, start_status
+from rtcvt.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
 
 SINGULAR = 1e-12  # smallest ratio of pivots of R_D
 OPEN = 3  # mode beside those of `rtcvt.control.limits`: elements carry nothing
@@ -91,6 +91,8 @@ BRIEF = 1e-3  # share of a step in which they do
 NEARLY = 0.99  # of the time to there that is gone at once
 SIDES = 4  # times that teeth are looked for on the other side of their play
 MOST_HEAT = 1e11  # of an element [J]
+COARSE = 2  # beside 1 of an active limit
+ROUGH = 2e-4  # bound of the estimate of the linearly implicit method, which is that of its order 2
 MOST_MADE = 0.1  # share of the stored energy that a step may have made and is taken out again
 
 
@@ -1038,6 +1040,7 @@ def write_outputs(mode, held, x, u, p, data, y, work):
     if data[D.MOVING] != 0.0:
         y[int(data[D.Y_THETA])] = tilt(x, data)
         y[int(data[D.Y_LIMITED])] = work[int(data[D.W_CONTROL]) + LIMITED]
+        y[int(data[D.Y_LIMITED]) + 1] = 0.0
     y[int(data[D.Y_E])] = energy
     y[int(data[D.Y_E]) + 1] = lost_power(omega, x, p, data, work)
     for i in range(n_J):
@@ -1430,18 +1433,11 @@ def step_of_elements(h, x, u, p, data, work):
 
 
 @kernel
-def substep(h, x, u, p, data, work):
-    """Advance by one internal step; returns 1 if a limit held the rate of theta, see `rtcvt.control.limits`."""
+def tilted(h, x, u, p, data, work):
+    """A step of a unit that moves, from the state at W_STEP; 1 if a limit held the rate, see `rtcvt.control.limits`."""
     n = int(data[D.N_X])
     start = int(data[D.W_STEP])
     o = int(data[D.W_CONTROL])
-    for i in range(n):
-        work[start + i] = x[i]
-    if data[D.N_E] > 0.0:
-        return step_of_elements(h, x, u, p, data, work)
-    if data[D.MOVING] == 0.0:
-        advance(FREE, 0.0, h, x, u, p, data, work)
-        return 0
     theta = tilt(x, data)
     kinematics(2, theta, p, data, work)
     control(FREE, 0.0, x, u, data, work)
@@ -1481,6 +1477,47 @@ def substep(h, x, u, p, data, work):
 
 
 @kernel
+def substep(h, x, u, p, data, work):
+    """Advance by one internal step; returns 1 if a limit is active, plus `COARSE` if it is too coarse.
+
+    The last stage of the linearly implicit method is its error: without it, it is of order 2.
+    """
+    n = int(data[D.N_X])
+    start = int(data[D.W_STEP])
+    sizes = int(data[D.SIZES])
+    error = start + 7 * n
+    for i in range(n):
+        work[start + i] = x[i]
+    if data[D.N_E] > 0.0:
+        return step_of_elements(h, x, u, p, data, work)
+    if data[D.MOVING] == 0.0:
+        advance(FREE, 0.0, h, x, u, p, data, work)
+        return 0
+    before = work[start : start + n]
+    limited = 0
+    coarse = 0
+    part = 1.0
+    left = 1.0
+    for _ in range(MOST_TRIALS):
+        limited = tilted(h * part, x, u, p, data, work)
+        again = rough(ROUGH, n, work[error : error + n], data[sizes : sizes + n], before)
+        again = again and int(data[D.METHOD]) == ROSENBROCK
+        if again and part > LEAST_PART:
+            part *= FINER
+            for i in range(n):
+                x[i] = before[i]
+        else:
+            if again:
+                coarse = COARSE
+            left -= part
+            if left == 0.0:
+                break
+            for i in range(n):
+                before[i] = x[i]
+    return limited + coarse
+
+
+@kernel
 def step(t, h, x, u, p, data, y, work):
     """One communication step in the fewest equal internal steps that are not above the unit's own."""
     n = int(data[D.N_X])
@@ -1492,10 +1529,16 @@ def step(t, h, x, u, p, data, y, work):
         return FAILED
     limited = 0
     saturated = 0
+    coarse = 0
     for _ in range(steps):
         limited = substep(h / steps, x, u, p, data, work)
+        if limited >= COARSE:
+            limited -= COARSE
+            coarse = 1
         saturated = limited if data[D.N_E] == 0.0 or limited == 1 else saturated
     y_new = work[at + n : at + n + n_y]
     write_outputs(HELD if limited == 1 else FREE, work[int(data[D.W_CONTROL]) + RATE], x, u, p, data, y_new, work)
+    if coarse == 1:
+        y_new[int(data[D.Y_LIMITED]) + 1] = 1.0
     status = leave(True, n, x, saved, n_y, y_new, y)
-    return SATURATED if status != FAILED and saturated == 1 else status
+    return SATURATED if status != FAILED and saturated + coarse > 0 else status

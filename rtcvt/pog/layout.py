@@ -89,7 +89,7 @@ class D(Places):
     Y_COUPLING = "place in y: `CouplingY` of each coupling"
     Y_TAU_EST = "place in y: estimated torque, with a KERS"
     Y_THETA = "place in y: the moving variable"
-    Y_LIMITED = "place in y: a limit overrides the controller"
+    Y_LIMITED = "place in y: a limit overrides the controller; whether the step is too coarse follows"
     Y_E = "place in y: stored energy; lost power follows"
     Y_GEAR = "place in y: speeds"
     Y_CONTACT = "place in y: contact forces"
@@ -116,6 +116,7 @@ class D(Places):
     P_K = "place in p: contact stiffnesses"
     P_D = "place in p: contact dampings"
     P_THETA_START = "place in p: start of the moving variable"
+    SIZES = "table: typical value of each state"
     W_REGISTER = "value, first and second derivative to theta of each register", lambda d: 3 * d.TAPE_END
     W_R = "R, R': each n_K x n_J", lambda d: 2 * d.N_K * d.N_J
     W_Q = "Q1, Q1', Q1'': each n_J x n_1", lambda d: 3 * d.N_J * d.N_1

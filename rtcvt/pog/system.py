@@ -24,7 +24,7 @@ from rtcvt.pog.layout import Control, CouplingY, D, ElementY, Op, PlayY
 from rtcvt.pog.mesh import least_force, speed_of
 from rtcvt.pog.radii import axis_sign, efficiencies, play_width, radii_matrix
 from rtcvt.pog.unit import Element, GearSystem, Port, Variable
-from rtcvt.table import Constants, Row, Table
+from rtcvt.table import TOO_COARSE, Constants, Row, Table
 
 Matrix = NDArray[np.float64]
 _FIDELITIES = ("rigid", "full")
@@ -68,6 +68,7 @@ def build_model(unit: GearSystem, fidelity: Fidelity, substeps: int | None = Non
     data[D.N_X], data[D.N_Y], data[D.N_U] = (table.size(kind) for kind in ("state", "output", "input"))
     _write_tape(data, unit, places)
     _write_tables(data, unit, places)
+    data.table(D.SIZES, [v.nominal or 1.0 for v in table.states])
     model = Model(
         name=unit.name,
         description=unit.description,
@@ -378,7 +379,7 @@ def _outputs(table: Table, data: Constants, unit: GearSystem) -> None:
         theta = unit.variables[unit.moving]
         fields = {"name": unit.moving, "about": theta.description or unit.moving}
         data[D.Y_THETA] = table.add("output", _theta_row(layout.THETA, theta), fields=fields)
-        data[D.Y_LIMITED] = table.add("output", layout.LIMITED)
+        data[D.Y_LIMITED] = table.each("output", [layout.LIMITED, TOO_COARSE])
     data[D.Y_E] = table.add("output", layout.STORED)
     table.add("output", layout.LOST)
     data[D.Y_GEAR] = table.size("output")

@@ -88,6 +88,7 @@ def build_variator(
     data.table(D.FIELD_LIST, [_TERMS[field.unit] for field in fields])
     data.fill(ALIGNED)
     data.table(D.LAWS, laws.table().tolist())
+    data.table(D.SIZES, [v.nominal or 1.0 for v in table.states])
     data.table(D.FIELD_TABLE, replace(laws, fields=fields).field_table().tolist() if fields else ())
     data[D.N_PEAKS], data[D.N_FIELDS] = len(peaks), len(fields)
     data[D.N_X], data[D.N_Y] = table.size("state"), table.size("output")
@@ -111,7 +112,7 @@ def build_variator(
             kernels.port,
             kernels.flange,
             kernels.coupled_piece,
-            (layout.Y.OUTSIDE.row.name, layout.Y.END_STOP.row.name, layout.Y.FORCE_LIMITED.row.name),
+            tuple(place.row.name for place in (Y.OUTSIDE, Y.END_STOP, Y.FORCE_LIMITED)),
             kernels.brief,
             tuple(name for k, name in enumerate(outputs) if k not in layout.BRIEF),
         ),

@@ -77,7 +77,7 @@ from rtcvt.coupling import coupling_energy, coupling_jacobian, coupling_loss, co
 from rtcvt.elementary import cos, exp, sin
 from rtcvt.kernel import FAILED, SATURATED, kernel
 from rtcvt.linalg import lu, lu_solve
-from rtcvt.stepping import HUGE, enter, leave, start_status
+from rtcvt.stepping import FINER, HUGE, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
 from rtcvt.variator.layout import (
     MOST_X,
     N_HYBRID,
@@ -123,6 +123,7 @@ from rtcvt.variator.shafts import belt_pull, shaft_friction, shaft_torque
 MACRO = 0.05  # speed loss of the laws from which the belt counts as sliding as a whole
 BEYOND = 1e-3  # share of a coordinate's range outside of the data that counts; kappa of a slow belt is 4e-4 below it
 GAMMA = 1.0 - math.sqrt(0.5)  # of the integrator
+ROUGH = 0.01  # bound of its estimate, which is the error of the method of order 1
 
 
 # --- geometry and operating point -------------------------------------------------------------------------------------
@@ -564,6 +565,7 @@ def state_outputs(x, u, p, data, y, work):
     y[Y.OUTSIDE] = 1.0 if w[Q.OUTSIDE] * running * running > BEYOND else 0.0
     y[Y.END_STOP] = w[Q.AT_STOP]
     y[Y.FORCE_LIMITED] = w[Q.AT_FORCE]
+    y[Y.COARSE] = 0.0
 
 
 @kernel
@@ -979,17 +981,17 @@ def keep_balance(h, E, F_I, F_O, r_I, r_O, q, x, x_1, p, data, w):
 
 
 @kernel
-def advance(h, x, u, p, data, work):
-    """One internal step in place: ROS2 (Verwer, Spee, Blom and Hundsdorfer 1999), of order 2 with any Jacobian.
+def trial(h, x, x_1, u, p, data, work):
+    """A step from `x` into `x_1`: ROS2 (Verwer, Spee, Blom and Hundsdorfer 1999), of order 2 with any Jacobian.
 
     ``(I - gamma h A) k_1 = f(x)``, ``(I - gamma h A) k_2 = f(x + h k_1) - 2 k_1``, ``x + 3/2 h k_1 + 1/2 h k_2``,
     ``gamma = 1 - 1/sqrt(2)``: L-stable if A is df/dx. Where a belt begins or ceases to slide A is not: such a step is
-    made anew by `step_across`.
+    made by `step_across` instead. Returns whether it is `rough`, beside the method of order 1, ``x + h k_1``.
     """
     n = int(data[D.N_X])
+    sizes = int(data[D.SIZES])
     k_1 = work[W_STEP : W_STEP + n]
     k_2 = work[W_STEP + MOST_X : W_STEP + MOST_X + n]
-    x_1 = work[W_STEP + 2 * MOST_X : W_STEP + 2 * MOST_X + n]
     matrix = W_STEP + 4 * MOST_X
     pivot = matrix + MOST_X * MOST_X
     rates(x, u, p, data, k_1, work)
@@ -1023,7 +1025,31 @@ def advance(h, x, u, p, data, work):
     elif data[D.SPEED_I] == 0.0 and data[D.SPEED_O] == 0.0:
         keep_balance(h, E, F_I, F_O, r_I, r_O, q, x, x_1, p, data, work)
     for i in range(n):
-        x[i] = x_1[i]
+        k_1[i] = 0.5 * h * (k_1[i] + k_2[i])
+    return rough(ROUGH, n, k_1, data[sizes : sizes + n], x)
+
+
+@kernel
+def advance(h, x, u, p, data, work):
+    """One internal step in place, refined if need be; 1 if its smallest parts are too coarse, see `rtcvt.stepping`."""
+    n = int(data[D.N_X])
+    x_1 = work[W_STEP + 2 * MOST_X : W_STEP + 2 * MOST_X + n]
+    part = 1.0
+    left = 1.0
+    coarse = 0.0
+    for _ in range(MOST_TRIALS):
+        again = trial(h * part, x, x_1, u, p, data, work)
+        if again and part > LEAST_PART:
+            part *= FINER
+        else:
+            if again:
+                coarse = 1.0
+            left -= part
+            for i in range(n):
+                x[i] = x_1[i]
+            if left == 0.0:
+                break
+    return coarse
 
 
 @kernel
@@ -1035,10 +1061,13 @@ def step(t, h, x, u, p, data, y, work):
     steps = enter(t, h, data[D.INTERNAL_STEP], N_U, u, n, x, saved)
     if steps == 0:
         return FAILED
+    coarse = 0.0
     for _ in range(steps):
-        advance(h / steps, x, u, p, data, work)
+        if advance(h / steps, x, u, p, data, work) == 1.0:
+            coarse = 1.0
     y_new = work[W_Y : W_Y + n_y]
     outputs(x, u, p, data, y_new, work)
+    y_new[Y.COARSE] = coarse
     status = leave(True, n, x, saved, n_y, y_new, y)
-    limited = y[Y.OUTSIDE] != 0.0 or y[Y.END_STOP] != 0.0 or y[Y.FORCE_LIMITED] != 0.0
+    limited = y[Y.OUTSIDE] + y[Y.END_STOP] + y[Y.FORCE_LIMITED] + y[Y.COARSE] != 0.0
     return SATURATED if status != FAILED and limited else status

@@ -77,9 +77,10 @@ from rtcvt.control.limits import (
 )
 from rtcvt.kernel import FAILED, OK, SATURATED, kernel
 from rtcvt.linalg import lu, lu_solve
-from rtcvt.stepping import enter, leave, start_status
+from rtcvt.stepping import FINER, LEAST_PART, MOST_TRIALS, enter, leave, rough, start_status
 from rtcvt.variator.kernels import (
     GAMMA,
+    ROUGH,
     contact_outputs,
     fast_jacobian,
     geometry,
@@ -432,15 +433,15 @@ def own_solve(h, k, p, tau_filter):
 
 
 @kernel
-def kers_advance(h, x, u, p, data, work):
-    """One internal step in place, as in `kernels.advance`."""
+def kers_trial(h, x, x_1, u, p, data, work):
+    """A step from `x` into `x_1`, and whether it is `rough`, as in `kernels.trial`."""
     c = int(data[D.KERS])
     k = int(data[c + KersD.AT_WORK])
     n = int(data[D.N_X])
     m = int(data[c + KersD.N_ALL])
     k_1 = work[k + W_K_1 : k + W_K_1 + m]
     k_2 = work[k + W_K_2 : k + W_K_2 + m]
-    x_1 = work[k + W_X_1 : k + W_X_1 + m]
+    sizes = int(data[c + KersD.SIZES])
     matrix = k + W_MATRIX
     pivot = matrix + n * n
     inner = work[k + W_P : k + W_P + N_P]
@@ -470,7 +471,33 @@ def kers_advance(h, x, u, p, data, work):
         if first != second or piece(work) != second:
             step_across(h, x, x_1, work[k + W_U : k + W_U + N_U], inner, data, work)
     for i in range(m):
-        x[i] = x_1[i]
+        k_1[i] = 0.5 * h * (k_1[i] + k_2[i])
+    return rough(ROUGH, m, k_1, data[sizes : sizes + m], x)
+
+
+@kernel
+def kers_advance(h, x, u, p, data, work):
+    """One internal step in place, refined as in `kernels.advance`."""
+    c = int(data[D.KERS])
+    k = int(data[c + KersD.AT_WORK])
+    m = int(data[c + KersD.N_ALL])
+    x_1 = work[k + W_X_1 : k + W_X_1 + m]
+    part = 1.0
+    left = 1.0
+    coarse = 0.0
+    for _ in range(MOST_TRIALS):
+        again = kers_trial(h * part, x, x_1, u, p, data, work)
+        if again and part > LEAST_PART:
+            part *= FINER
+        else:
+            if again:
+                coarse = 1.0
+            left -= part
+            for i in range(m):
+                x[i] = x_1[i]
+            if left == 0.0:
+                break
+    return coarse
 
 
 @kernel
@@ -484,10 +511,13 @@ def kers_step(t, h, x, u, p, data, y, work):
     steps = enter(t, h, data[D.INTERNAL_STEP], N_KERS_U, u, m, x, saved)
     if steps == 0:
         return FAILED
+    coarse = 0.0
     for _ in range(steps):
-        kers_advance(h / steps, x, u, p, data, work)
+        if kers_advance(h / steps, x, u, p, data, work) == 1.0:
+            coarse = 1.0
     y_new = work[k + W_NEW_Y : k + W_NEW_Y + n_y]
     all_outputs(True, x, u, p, data, y_new, work)
+    y_new[Y.COARSE] = coarse
     status = leave(True, m, x, saved, n_y, y_new, y)
-    limited = status != FAILED and (y[Y.OUTSIDE] != 0.0 or y[int(data[D.N_Y]) + KersY.SATURATED] != 0.0)
+    limited = status != FAILED and y[Y.OUTSIDE] + y[Y.COARSE] + y[int(data[D.N_Y]) + KersY.SATURATED] != 0.0
     return SATURATED if limited else status

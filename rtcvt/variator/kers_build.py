@@ -84,9 +84,9 @@ def build_kers(
     header[KersD.N_ALL], header[KersD.N_Y_ALL], header[KersD.AT_WORK] = n_x, n_y, model.n_work
     header[KersD.OF_LAW] = at + len(header)
     header[KersD.OF_VARIATOR] = header[KersD.OF_LAW] + 2 * len(of_law)
-    data = np.concatenate(
-        [model.data, header, np.ravel([of_law[k] for k in range(len(of_law))]), np.ravel(of_variator)]
-    )
+    header[KersD.SIZES] = header[KersD.OF_VARIATOR] + 2 * len(of_variator)
+    tables = [of_law[k] for k in range(len(of_law))], of_variator, [v.nominal or 1.0 for v in table.states]
+    data = np.concatenate([model.data, header, *map(np.ravel, tables)])
     data[D.KERS] = at
     return replace(
         model,

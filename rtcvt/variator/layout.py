@@ -6,7 +6,7 @@ State vectors, each followed by two torques of the coupling (`rtcvt.coupling`) p
     rigid   [omega_I, phi, T_f, y_f]
 """
 
-from rtcvt.table import Places, Row, Rows
+from rtcvt.table import TOO_COARSE, Places, Row, Rows
 
 TINY = 1e-9  # least value of what must be above zero
 FLANGES = ("primary", "secondary")
@@ -34,6 +34,7 @@ class D(Places):
     FIELD_LIST = "table: a `Term` of each field"
     LAWS = "table: `rtcvt.variator.regression`, laws and peaks"
     FIELD_TABLE = "table: fields"
+    SIZES = "table: typical value of each state"
     KERS = "table: header of the controller, `rtcvt.variator.kers`"
     PHI_MIN = "angle phi at the lower end stop [rad]"
     PHI_MAX = "at the upper one"
@@ -273,6 +274,7 @@ class Y(Rows):
     FORCE_LIMITED = Row(
         "status.force_limited", "1", "a limit of the primary's clamping force overrides a given ratio", boolean=True
     )
+    COARSE = TOO_COARSE
     DISTANCE = Row(
         "status.distance", "1",
         "distance to the nearest operating point of the campaign, over their typical spacing",
@@ -421,6 +423,7 @@ class KersD(Places):
     AT_WORK = "place in work: the controller's scratch"
     OF_LAW = "table: numbers of the law, see `rtcvt.control.limits.gather`"
     OF_VARIATOR = "table: parameters of the variator likewise"
+    SIZES = "table: typical value of each state"
 
 
 class KersP(Rows):

@@ -16,6 +16,7 @@ from rtcvt.kind import load_unit
 from rtcvt.pog import kernels
 from rtcvt.pog.layout import D
 from rtcvt.pog.system import build_model, matrices
+from rtcvt.stepping import FINER, LEAST_PART
 from rtcvt.unitfile import shipped_units
 
 FAST = ("automatic_6", "differential", "toroidal_kers")  # clutches, gears alone, a controlled contact
@@ -65,15 +66,30 @@ class Meter:
     def step(self, h):
         one, n = self.one, len(self.one.x)
         speeds = [one.y[y] for _, y in self.torques]
-        integrals = self.integrals(h) if self.rows else 0.0
+        integrals = self.integrals(h) if self.rows else self.moved(h) if one.model.data[D.MOVING] else None
         assert one.step(h) != FAILED
+        if integrals is None:
+            integrals = [rosenbrock_integral(s, n, h, self.before, self.k) for s in range(n)]
         parts = [one.u[u] * 0.5 * h * (w + one.y[y]) for w, (u, y) in zip(speeds, self.torques, strict=True)]
-        parts += [one.u[u] * rosenbrock_integral(s, n, h, self.before, self.k)
-                  for u, s, *_ in (*self.springs, *self.speeds)]  # fmt: skip
+        parts += [one.u[u] * integrals[s] for u, s, *_ in (*self.springs, *self.speeds)]
         parts += [one.u[u] * float(row @ integrals) for u, row in self.rows]
         self.work += sum(parts)
         self.through += sum(map(abs, parts))
         self.made = max(self.made, self.energy() - self.start - self.work)
+
+    def moved(self, h):
+        """Integrals of the states over the next step of a unit that moves, in the parts that it is made in."""
+        one, n, x, found = self.one, len(self.one.x), self.one.x.copy(), np.zeros(len(self.one.x))
+        size, part, left = one.model.data[int(one.model.data[D.SIZES]) :][:n], 1.0, 1.0
+        while left > 0.0:
+            self.before[:] = x
+            kernels.tilted(h * part, x, one.u, one.p, one.model.data, one.work)
+            if part > LEAST_PART and kernels.rough(kernels.ROUGH, n, self.k[3 * n :], size, self.before):
+                x[:], part = self.before, FINER * part
+            else:
+                found += [rosenbrock_integral(s, n, h * part, self.before, self.k) for s in range(n)]
+                left -= part
+        return found
 
     def integrals(self, h):
         """Of the states over the next step of a unit with clutches, in the parts that it is made in."""

@@ -46,10 +46,12 @@ from rtcvt.hil.recorder import Channel, open_recorder, part_name, read
 from rtcvt.kernel import FAILED
 from rtcvt.kind import kinds, load_unit
 from rtcvt.labels import as_text
-from rtcvt.model import Variable
+from rtcvt.march import march
+from rtcvt.model import Model, Variable
 from rtcvt.names import mapped
 from rtcvt.recording import Recording, Signal
 from rtcvt.scenario import load_faults
+from rtcvt.table import TOO_COARSE
 from rtcvt.unitfile import parse_unit_file, shipped_units
 from rtcvt.variator.build import reduced_path
 from rtcvt.variator.reduced_model import SEAL, read_reduced
@@ -57,13 +59,13 @@ from rtcvt.variator.reduced_model import SEAL, read_reduced
 sys.path += [str(Path(__file__).parent / folder) for folder in ("hil", "fmu")]
 import faults
 import hostile
-from hostile_inputs import KINDS, hostile_inputs
+from hostile_inputs import KINDS, harsh_inputs, hostile_inputs
 from overwriting import READ, build, link, state
 from steps_host import NativeUnit
 
 __all__ = [
-    "ATTACKS", "clocks", "disks", "hostile_run", "hostile_runs", "kills", "misdeeds", "modules", "mutations",
-    "overwriting", "recordings", "reduced_models", "signals", "starts", "texts", "workers"
+    "ATTACKS", "clocks", "coarse_steps", "disks", "harsh_run", "hostile_run", "hostile_runs", "kills", "misdeeds",
+    "modules", "mutations", "overwriting", "recordings", "reduced_models", "signals", "starts", "texts", "workers"
 ]  # fmt: skip
 
 Outcome = tuple[int, list[str]]
@@ -886,6 +888,55 @@ def hostile_runs(count: int, folder: Path) -> Outcome:
     return rounds.made, bad
 
 
+HARSH = 2000  # steps of a harsh run
+APART, BELTS = 0.02, 0.05  # difference that a run may have without a word; of belt drives, which stick as they reverse
+HARSH_RUNS = {("pushbelt_cvt", "hybrid"): 300}  # others: 20
+
+
+def harsh_run(model: Model, fine: Model, seed: int) -> tuple[float, str, bool]:
+    """Difference of a run with harsh inputs to one with ten internal steps for one, in what, and if a step is told.
+
+    It is the largest one of a speed, angle or energy at the end and in the mean, as a share of the largest value that
+    the outputs of this unit of measure have.
+    """
+    u, found, told = harsh_inputs(model, HARSH, np.random.default_rng(seed)), [], False
+    for each in (model, fine):
+        instance = each.instantiate()
+        instance.u[:] = u[0]
+        instance.initialise()
+        y, status = np.empty((HARSH, len(instance.y))), np.empty(HARSH, dtype=np.int8)
+        march(instance, 0, model.step_size, u, y, status)
+        assert FAILED not in status
+        told = told or any(y[:, v.index].any() for v in model.select("output") if v.name == TOO_COARSE.name)
+        found.append(y)
+    off = np.maximum(abs(found[0][-1] - found[1][-1]), abs((found[0] - found[1]).mean(axis=0)))
+    worst, which = 0.0, ""
+    for unit in ("rad/s", "m/s", "rad", "J"):
+        outputs = [v for v in model.select("output") if v.unit == unit]
+        size = max((abs(found[1][:, v.index]).max() for v in outputs), default=0.0) + 1e-9
+        for v in outputs:
+            if off[v.index] > worst * size:
+                worst, which = float(off[v.index] / size), v.name
+    return worst, which, told
+
+
+def coarse_steps(count: int, folder: Path) -> Outcome:
+    """Runs at the unit's own step and at a tenth of it: they agree, or the outputs say that a step is too coarse."""
+    bad, built = [], {}
+    pairs = [(name, m) for name in REAL_TIME if load_unit(name).kind != "system" for m in load_unit(name).models]
+    pairs.append(("car_cvt", "system"))
+    runs = [(pair, seed) for seed in range(300) for pair in pairs if seed < HARSH_RUNS.get(pair, 20)]
+    rounds = Rounds(min(count, len(runs)))
+    for _, (pair, seed) in zip(rounds, runs, strict=False):
+        unit = load_unit(pair[0])
+        if pair not in built:
+            built[pair] = unit.build(pair[1]), unit.build(pair[1], 10)
+        off, which, told = harsh_run(*built[pair], seed)
+        if off > (BELTS if unit.kind == "belt" else APART) and not told:
+            bad.append(f"{pair}, {seed}: {which} differs by {off:.1%}")
+    return rounds.made, bad
+
+
 ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is said of it: how often, and which
     "damaged HDF5 recordings": (200, recordings),
     "damaged HDF5 recordings that grow": (200, lambda n, f: recordings(n, f, "h5", False)),
@@ -907,6 +958,7 @@ ATTACKS: dict[str, tuple[int, Callable[[int, Path], Outcome]]] = {  # by what is
     "mutated texts": (2000, texts),
     "names as markup": (100, names),
     "hostile inputs": (RUNS, hostile_runs),
+    "coarse steps": (1200, coarse_steps),
     "mutated machines": (3200, machines),  # the last one, since one of them may take minutes
 }
 

@@ -1,4 +1,4 @@
-"""Inputs that no machine gets: finite, but of seven kinds that ask of a step what it was not made for."""
+"""Inputs that no machine gets, of seven kinds that ask of a step what it was not made for; and harsh ones."""
 
 from collections.abc import Callable
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rtcvt.model import Model, Variable
 
-__all__ = ["KINDS", "hostile_inputs"]
+__all__ = ["KINDS", "harsh_inputs", "hostile_inputs"]
 
 Array = NDArray[np.float64]
 
@@ -37,3 +37,25 @@ def hostile_inputs(model: Model, kind: str, first: int, n: int, rng: np.random.G
         if v.minimum == 0.0:
             u[:, v.index] = abs(u[:, v.index])
     return np.ascontiguousarray(u)
+
+
+def harsh_inputs(model: Model, n: int, rng: np.random.Generator) -> Array:
+    """Rows of inputs, shape (n, n_u), that a machine may get: steps or ramps between random values, some reversals.
+
+    Speeds have ramps only. What cannot be negative, clamping and ratios are not.
+    """
+    u, k = np.empty((n, len(model.select("input")))), np.arange(n)
+    for v in model.select("input"):
+        high = v.maximum if v.maximum is not None else v.nominal or 1.0
+        low = v.minimum if v.minimum is not None else -high
+        if v.name.startswith(("clamp.", "ratio.")):
+            low, high = 0.3 * high, 2.6 * high
+        at = np.sort(rng.uniform(0.0, n, rng.integers(2, 9)))
+        values = rng.uniform(low, high, len(at) + 1)
+        back = rng.random(len(values)) < 0.3
+        values[1:] = np.where(back[1:], np.clip(-values[:-1], low, high), values[1:])
+        if v.unit == "rad/s":
+            values[0] = v.start or 0.0
+        ramps = v.unit == "rad/s" or rng.random() < 0.5
+        u[:, v.index] = np.interp(k, [0.0, *at], values) if ramps else values[np.searchsorted(at, k)]
+    return u

@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.needs("loop", "cc")]
 SHORT = {
     "damaged HDF5 recordings that grow": 3, "jumps of the clock": 4, "deaths of workers": 2,
     "mutated reduced models": 20, "disks that fail": 4, "signals": 4,
-    "SIGKILL": 2, "misdeeds of units": 3, "hostile inputs": 7,
+    "SIGKILL": 2, "misdeeds of units": 3, "hostile inputs": 7, "coarse steps": 50,
     "what is no file": 8, "mutated machines": 12, "signals at a campaign's start": 3, "outputs that are inputs": 6,
     "names as markup": 2,
 }  # fmt: skip

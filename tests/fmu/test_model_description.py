@@ -17,6 +17,7 @@ GEARS, PINS = "abcd", ("bc", "ac", "db")
 KERS = {
     "input": {"shaft.w", "control.tau_des"},
     "output": {"shaft.tau", "control.tau_est", "control.theta", "control.saturated", "storage.E", "loss.friction"}
+    | {"status.step_too_coarse"}
     | {f"gear.{g}.w" for g in GEARS}
     | {f"contact.{c}.F" for c in PINS},
     "parameter": {f"gear.{g}.{k}" for g in GEARS for k in "Jb"}

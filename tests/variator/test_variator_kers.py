@@ -226,6 +226,18 @@ def test_steps_converge_with_second_order(fidelity):
     assert np.all(errors[1] < errors[0] / 8.0 + 1e-9)
 
 
+def test_a_step_that_is_too_coarse_is_told():
+    """The shaft turns over from one step to the next, which parts of 1/16 ms cannot follow."""
+    scenario = get_scenario(UNIT, UNIT.scenario[0].name).model_copy(update={"duration": 0.2, "inputs": {}})
+    w = np.where(np.arange(201) < 100, 100.0, -100.0)
+    result = simulate(UNIT.build("hybrid"), scenario, inputs={"shaft.w": w, "control.tau_des": 80.0 + 0.0 * w})
+    told = result["status.step_too_coarse"]
+    assert told[101:111].any()
+    assert np.all(result.status[told > 0.0] == SATURATED)
+    assert not told[20:101].any()
+    assert "status.step_too_coarse" in result.figures()["limits"]
+
+
 # --- structure --------------------------------------------------------------------------------------------------------
 
 

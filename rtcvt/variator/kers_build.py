@@ -86,7 +86,7 @@ def build_kers(
     header[KersD.OF_VARIATOR] = header[KersD.OF_LAW] + 2 * len(of_law)
     header[KersD.SIZES] = header[KersD.OF_VARIATOR] + 2 * len(of_variator)
     tables = [of_law[k] for k in range(len(of_law))], of_variator, [v.nominal or 1.0 for v in table.states]
-    data = np.concatenate([model.data, header, *map(np.ravel, tables)])
+    data = np.concatenate([model.data, header, *(np.ravel(table) for table in tables)])
     data[D.KERS] = at
     return replace(
         model,
